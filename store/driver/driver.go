@@ -1,0 +1,233 @@
+// Package driver is the contract between Varve and a database engine.
+//
+// An engine package (store/sqlite, store/libsql, …) links one native library,
+// implements Engine and registers itself under a URL scheme in its init
+// function. Engines know nothing of entities or events: they run SQL text in
+// their dialect, write rows in bulk, and tell what they are and what they can
+// do. Callers ask for a capability and never for an engine's name.
+//
+// # Values
+//
+// Arguments and results use four Go types, one for each column Type:
+//
+//	int64   Int   a signed integer, such as a block number
+//	uint64  Uint  an unsigned integer whose full range keeps its order
+//	string  Text  UTF-8, compared by bytes
+//	[]byte  Blob
+//
+// How an engine stores a Uint is its own affair (SQLite has no unsigned
+// integers, Postgres neither); the engine encodes arguments and decodes results
+// so that equality, order and ORDER BY are those of uint64. NULL is not used.
+//
+// Placeholders are "?" in every dialect; an engine rewrites them if it must.
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// Engine is an open database. Its methods may be called from several
+// goroutines.
+type Engine interface {
+	// Info tells the engine's name, dialect and library version.
+	Info() Info
+
+	// Capabilities tells what this open database can do. It does not change
+	// while the database is open.
+	Capabilities() Capabilities
+
+	// Begin starts the one write transaction. It waits until no other write
+	// transaction is open, in this process or another, or until ctx is done
+	// or the engine's lock timeout passes (ErrLocked). It fails with
+	// ErrReadOnly on a read-only database and with ErrClosed after Close.
+	Begin(ctx context.Context) (Tx, error)
+
+	// Snapshot opens a stable read view of everything committed so far. It
+	// waits for a free reader until ctx is done. The view is fixed when
+	// Snapshot returns: later commits are not seen.
+	Snapshot(ctx context.Context) (Reader, error)
+
+	// Settings reads back, from the running engine, every setting that
+	// affects results or their durability, in a fixed order.
+	Settings(ctx context.Context) ([]Setting, error)
+
+	// Stats tells sizes and counters. A nil field means that this engine does
+	// not tell.
+	Stats(ctx context.Context) (Stats, error)
+
+	// Close waits for the open transaction, closes every connection and stops
+	// whatever the engine started. Nothing of it remains: no goroutine, file
+	// descriptor or child process. A second Close returns nil.
+	Close() error
+}
+
+// Querier runs reading SQL on one connection. It is not safe for concurrent
+// use.
+type Querier interface {
+	// Query runs one statement. Statements are prepared once for each
+	// connection and kept, so the text should come from a small set. The
+	// caller closes the rows before it runs the next statement.
+	Query(ctx context.Context, sql string, args ...any) (Rows, error)
+}
+
+// Reader is a stable read view. The caller must Close it: an open view keeps
+// old versions of pages alive and holds back checkpoints.
+//
+// An engine may end a view that is older than Options.MaxReaderAge when it
+// holds back a checkpoint that must run; calls then fail with ErrReaderExpired.
+type Reader interface {
+	Querier
+	Close() error
+}
+
+// Tx is the write transaction. It is not safe for concurrent use. One of
+// Commit and Rollback must be called; Rollback after Commit does nothing.
+type Tx interface {
+	Querier
+
+	// Exec runs one statement and returns the number of rows it changed.
+	Exec(ctx context.Context, sql string, args ...any) (int64, error)
+
+	// Insert adds rows to a table by the engine's fastest way that keeps
+	// constraints. Rows holds the values of all rows one after the other,
+	// len(table.Columns) values a row; it is not kept.
+	Insert(ctx context.Context, table *Table, rows []any) error
+
+	// Update sets one column to one value in the rows that the key columns
+	// select. Keys holds len(u.Key) values a row; it is not kept. Keys that
+	// select no row are ignored.
+	Update(ctx context.Context, u *Update, value any, keys []any) error
+
+	// Commit makes the transaction durable as the durability level promises.
+	// After an error the transaction is rolled back, except when the error is
+	// ErrUnknownOutcome.
+	Commit(ctx context.Context) error
+	Rollback() error
+}
+
+// Rows is the result of a query, as in database/sql. Scan accepts *int64,
+// *uint64, *string, *[]byte and *bool; the bytes are the caller's own.
+type Rows interface {
+	Next() bool
+	Scan(dest ...any) error
+	Err() error
+	Close() error
+}
+
+// Type is the type of a column.
+type Type uint8
+
+// The column types; see the package comment.
+const (
+	Int Type = iota + 1
+	Uint
+	Text
+	Blob
+)
+
+// Column is a named column with its type.
+type Column struct {
+	Name string
+	Type Type
+}
+
+// Table names a table and the columns that bulk rows give values for, in
+// order. A Table is made once and kept: engines cache statements by its
+// address.
+type Table struct {
+	Name    string
+	Columns []Column
+}
+
+// Update describes a bulk update: in Table, set Set where Key matches. Like a
+// Table it is made once and kept.
+type Update struct {
+	Table string
+	Set   Column
+	Key   []Column
+}
+
+// Checkpointer is implemented by engines with a write-ahead log that the
+// caller can ask to checkpoint.
+type Checkpointer interface {
+	// Checkpoint moves the log's content into the database file. With truncate
+	// it also waits for readers (until ctx is done) and empties the log.
+	Checkpoint(ctx context.Context, truncate bool) (CheckpointResult, error)
+}
+
+// CheckpointResult tells what one checkpoint did.
+type CheckpointResult struct {
+	LogFrames  int64         // pages in the log when it ended
+	DoneFrames int64         // of these, pages now in the database file
+	Busy       bool          // a reader or the writer kept it from finishing
+	Took       time.Duration // how long it ran
+}
+
+// Info names an engine.
+type Info struct {
+	Name    string  // "sqlite"
+	Dialect Dialect // the SQL that it reads
+	Library string  // Go module of the driver
+	Version string  // version of the native library, as it tells itself
+}
+
+// Dialect is a family of SQL. Every schema has one file for each dialect whose
+// text differs from the common one.
+type Dialect string
+
+// The dialects. libSQL reads SQLite's.
+const (
+	SQLite   Dialect = "sqlite"
+	DuckDB   Dialect = "duckdb"
+	Postgres Dialect = "postgres"
+)
+
+// Capabilities tells what an engine can do beyond the contract's minimum.
+type Capabilities struct {
+	// TextNUL: text may contain U+0000. Without it such text is refused with
+	// ErrUnsupported before anything is written.
+	TextNUL bool
+
+	// Analyze: the planner uses statistics that the SQL statement ANALYZE
+	// gathers.
+	Analyze bool
+
+	// WALCheckpoint: the engine is a Checkpointer and obeys checkpoint
+	// policies.
+	WALCheckpoint bool
+
+	// MultiProcess: several processes may have the database open at once.
+	MultiProcess bool
+
+	// Durabilities lists the levels that Open accepts.
+	Durabilities []Durability
+
+	// Gaps lists, in words for people, what this engine does not do that
+	// others do.
+	Gaps []Gap
+}
+
+// Gap is something an engine does not do.
+type Gap struct {
+	Name   string // short, stable name, such as "text-nul"
+	Reason string // why, and what happens instead
+}
+
+// Setting is one engine setting as read back from the engine.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Stats are sizes and counters of an open database. Nil means unknown.
+type Stats struct {
+	DatabaseBytes   *int64         `json:"database_bytes,omitempty"`   // without the log
+	WALBytes        *int64         `json:"wal_bytes,omitempty"`        // live bytes or file size of the log
+	Checkpoints     *int64         `json:"checkpoints,omitempty"`      // that moved at least one page since Open
+	CheckpointTime  *time.Duration `json:"checkpoint_time,omitempty"`  // time spent in them, nanoseconds
+	CheckpointStall *time.Duration `json:"checkpoint_stall,omitempty"` // time that commits waited for them, nanoseconds
+	CacheHits       *int64         `json:"cache_hits,omitempty"`       // page reads served from the engine's cache
+	CacheMisses     *int64         `json:"cache_misses,omitempty"`     // page reads that were not
+	EnginePIDs      []int          `json:"engine_processes,omitempty"` // processes of the engine other than this one
+}

@@ -1,0 +1,30 @@
+package driver
+
+import "errors"
+
+// The errors callers branch on. An engine wraps its native error together with
+// one of them, so that errors.Is finds the sentinel and errors.As the cause.
+var (
+	// ErrClosed: the database, transaction or reader is closed.
+	ErrClosed = errors.New("closed")
+	// ErrLocked: another process or connection holds the database.
+	ErrLocked = errors.New("database is locked")
+	// ErrConflict: a constraint or a concurrent transaction forbids the write.
+	ErrConflict = errors.New("conflict")
+	// ErrCorrupt: the file is not a database of this engine, or is damaged.
+	ErrCorrupt = errors.New("not a valid database")
+	// ErrDiskFull: no space is left. The transaction was rolled back.
+	ErrDiskFull = errors.New("disk full")
+	// ErrReadOnly: a write to a read-only database, directory or file system.
+	ErrReadOnly = errors.New("read-only")
+	// ErrNotExist: the database to open read-only does not exist.
+	ErrNotExist = errors.New("database does not exist")
+	// ErrUnsupported: this engine or layout cannot do what was asked.
+	ErrUnsupported = errors.New("not supported")
+	// ErrReaderExpired: the snapshot was ended because it held back a
+	// checkpoint for longer than Options.MaxReaderAge.
+	ErrReaderExpired = errors.New("snapshot expired")
+	// ErrUnknownOutcome: the connection broke during a commit; whether it
+	// took effect is found out by reading the head again.
+	ErrUnknownOutcome = errors.New("commit outcome unknown")
+)

@@ -1,0 +1,116 @@
+package driver
+
+import (
+	"fmt"
+	"time"
+)
+
+// Options are the settings common to all engines. The zero value is usable:
+// durable, background checkpoints, the default memory budget.
+type Options struct {
+	// Durability says what a commit promises; zero means Durable.
+	Durability Durability
+
+	// Checkpoint says who moves the write-ahead log into the database; zero
+	// means Background. Engines without Capabilities.WALCheckpoint accept only
+	// zero.
+	Checkpoint CheckpointPolicy
+
+	// WALFrames is the size of the log, in pages, at which a checkpoint
+	// starts: SQLite's wal_autocheckpoint for Inline, the trigger of the
+	// checkpointer for Background. Zero means 1000 for Inline and 4000 for
+	// Background.
+	WALFrames int
+
+	// Memory is the engine's budget for caching, in bytes; zero means
+	// DefaultMemory. All engines get the same budget in a comparison.
+	Memory int64
+
+	// Readers bounds the number of snapshots open at once; zero means
+	// DefaultReaders.
+	Readers int
+
+	// LockTimeout bounds the wait for a database that another process is
+	// writing; zero means 5 seconds.
+	LockTimeout time.Duration
+
+	// MaxReaderAge is the age from which a snapshot may be ended when it holds
+	// back a checkpoint of a log that has reached its cap; zero means one
+	// minute.
+	MaxReaderAge time.Duration
+
+	// ReadOnly opens an existing database without writing to it.
+	ReadOnly bool
+
+	// Params are engine-specific parameters. An engine refuses one it does
+	// not know.
+	Params map[string]string
+}
+
+// Defaults of Options.
+const (
+	DefaultMemory       = 256 << 20
+	DefaultReaders      = 4
+	DefaultLockTimeout  = 5 * time.Second
+	DefaultMaxReaderAge = time.Minute
+)
+
+// WithDefaults returns o with every zero field but Checkpoint and WALFrames
+// (whose defaults are the engine's) set to its default.
+func (o Options) WithDefaults() Options {
+	if o.Durability == "" {
+		o.Durability = Durable
+	}
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory
+	}
+	if o.Readers == 0 {
+		o.Readers = DefaultReaders
+	}
+	if o.LockTimeout == 0 {
+		o.LockTimeout = DefaultLockTimeout
+	}
+	if o.MaxReaderAge == 0 {
+		o.MaxReaderAge = DefaultMaxReaderAge
+	}
+	return o
+}
+
+// Durability is what a commit promises when power fails.
+type Durability string
+
+// The durability levels. What each sets in each engine is in
+// docs/durability.md and is read back by Engine.Settings.
+const (
+	Durable Durability = "durable" // a returned commit survives power loss
+	Relaxed Durability = "relaxed" // the store stays consistent but may lose its last commits
+	Unsafe  Durability = "unsafe"  // power loss may destroy the store
+)
+
+// ParseDurability checks that s is the name of a level.
+func ParseDurability(s string) (Durability, error) {
+	switch d := Durability(s); d {
+	case Durable, Relaxed, Unsafe:
+		return d, nil
+	}
+	return "", fmt.Errorf("unknown durability %q (want durable, relaxed or unsafe)", s)
+}
+
+// CheckpointPolicy says who runs checkpoints of the write-ahead log.
+type CheckpointPolicy string
+
+// The checkpoint policies.
+const (
+	Background CheckpointPolicy = "background" // Varve's checkpointer, beside the writer
+	Inline     CheckpointPolicy = "inline"     // the engine, inside the commit that fills the log
+	Manual     CheckpointPolicy = "manual"     // nobody but Checkpointer.Checkpoint
+)
+
+// ParseCheckpointPolicy checks that s is the name of a policy.
+func ParseCheckpointPolicy(s string) (CheckpointPolicy, error) {
+	switch p := CheckpointPolicy(s); p {
+	case Background, Inline, Manual:
+		return p, nil
+	}
+	return "", fmt.Errorf("unknown checkpoint policy %q (want background, inline or manual)", s)
+}

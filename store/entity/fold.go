@@ -1,0 +1,172 @@
+package entity
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Change is what one block does to one entity: it ends the version Old at the
+// block, starts the version New there, or both. Not both are nil.
+type Change struct {
+	Key Key
+
+	// Old is the version that was live, or nil.
+	Old *Entity
+
+	// New is the version that begins at the block, or nil when the entity
+	// ended. When its expiration is not above the block, it is never visible.
+	New *Entity
+
+	// ContentKept tells that New has the content of Old (ExtendBTL,
+	// ChangeOwner), which a layout need not write again.
+	ContentKept bool
+}
+
+// Changeset is the net effect of one block, with changes ordered by key.
+type Changeset struct {
+	Block   uint64
+	Changes []Change
+}
+
+// Prior is what a store holds of a key before a block.
+type Prior struct {
+	// Live is the version visible at the block if nothing happened to it, or
+	// nil. Its content may be absent when no operation of the block keeps it.
+	Live *Entity
+
+	// Expired tells that there is no live version because the last one reached
+	// its expiration by itself, so that an Expire has nothing left to do.
+	Expired bool
+}
+
+// Rules are the choices that feeds differ in. The zero value is Arkiv's SQLite
+// store.
+type Rules struct {
+	// ExtendAdds makes ExtendBTL add to the old expiration instead of counting
+	// from the block, as Arkiv's later stores do.
+	ExtendAdds bool
+}
+
+// Fold applies a block's operations in order to what the store held before and
+// returns the net changes: only the state after the last operation on a key
+// counts. It fails with an *OpError that wraps ErrNotFound or ErrExists. The
+// block must be valid. New versions share memory with the block's operations.
+func Fold(b *Block, prior map[Key]Prior, rules Rules) (Changeset, error) {
+	states := make(map[Key]*state, len(b.Ops))
+	for i := range b.Ops {
+		op := &b.Ops[i]
+		s := states[op.Key]
+		if s == nil {
+			p := prior[op.Key]
+			s = &state{old: p.Live, now: p.Live, expired: p.Expired, contentKept: true}
+			states[op.Key] = s
+		}
+		if err := s.apply(b.Number, op, rules); err != nil {
+			return Changeset{}, b.OpError(i, err)
+		}
+	}
+	set := Changeset{Block: b.Number, Changes: make([]Change, 0, len(states))}
+	for key, s := range states {
+		if c, changed := s.change(key); changed {
+			set.Changes = append(set.Changes, c)
+		}
+	}
+	set.sort()
+	return set, nil
+}
+
+func (set *Changeset) sort() {
+	slices.SortFunc(set.Changes, func(a, b Change) int { return bytes.Compare(a.Key[:], b.Key[:]) })
+}
+
+// state follows one key through a block.
+type state struct {
+	old         *Entity // before the block
+	now         *Entity // after the operations so far; old itself while untouched
+	expired     bool    // not live because the lifetime ran out
+	contentKept bool    // now has old's content
+}
+
+func (s *state) live(block uint64) bool { return s.now != nil && s.now.Expiration > block }
+
+func (s *state) apply(block uint64, op *Op, rules Rules) error {
+	if op.Kind == Create {
+		if s.live(block) {
+			return ErrExists
+		}
+		s.now = &Entity{Key: op.Key, Creator: op.Owner, Sequence: MakeSequence(block, op.TxIndex, op.OpIndex)}
+		s.replace(block, op)
+		return nil
+	}
+	if op.Kind == Expire && !s.live(block) && (s.expired || s.now != nil) {
+		return nil // it ran out by itself
+	}
+	if !s.live(block) {
+		return ErrNotFound
+	}
+	switch op.Kind {
+	case Update:
+		s.begin(block)
+		s.replace(block, op)
+	case ExtendBTL:
+		from := block
+		if rules.ExtendAdds {
+			from = s.now.Expiration
+		}
+		s.begin(block)
+		s.now.Expiration = AddBlocks(from, op.BTL)
+	case ChangeOwner:
+		s.begin(block)
+		s.now.Owner = op.Owner
+	case Delete, Expire:
+		s.now, s.expired, s.contentKept = nil, false, false
+	}
+	return nil
+}
+
+// begin makes s.now a version of this block that may be written to.
+func (s *state) begin(block uint64) {
+	next := *s.now
+	next.LastModifiedAtBlock = block
+	s.now = &next
+}
+
+// replace sets what Create and Update have in common.
+func (s *state) replace(block uint64, op *Op) {
+	e := s.now
+	e.Owner = op.Owner
+	e.ContentType, e.Content = op.ContentType, op.Content
+	e.StringAttributes, e.NumericAttributes = op.StringAttributes, op.NumericAttributes
+	e.LastModifiedAtBlock = block
+	e.Expiration = AddBlocks(block, op.BTL)
+	s.contentKept = false
+}
+
+func (s *state) change(key Key) (Change, bool) {
+	if s.now == s.old {
+		return Change{}, false
+	}
+	c := Change{Key: key, Old: s.old, New: s.now}
+	c.ContentKept = s.contentKept && c.Old != nil && c.New != nil
+	return c, true
+}
+
+// AddBlocks returns block + n, or MaxBlock when that would pass it.
+func AddBlocks(block, n uint64) uint64 {
+	if n > MaxBlock || block > MaxBlock-n {
+		return MaxBlock
+	}
+	return block + n
+}
+
+// KeysKeepingContent returns, without repeats, the keys of the block and, for
+// each, whether an operation needs the content that the store holds.
+func (b *Block) KeysKeepingContent() map[Key]bool {
+	keys := make(map[Key]bool, len(b.Ops))
+	for i := range b.Ops {
+		op := &b.Ops[i]
+		keep := op.Kind == ExtendBTL || op.Kind == ChangeOwner
+		keys[op.Key] = keys[op.Key] || keep
+	}
+	return keys
+}
