@@ -159,14 +159,29 @@ func AddBlocks(block, n uint64) uint64 {
 	return block + n
 }
 
-// KeysKeepingContent returns, without repeats, the keys of the block and, for
-// each, whether an operation needs the content that the store holds.
-func (b *Block) KeysKeepingContent() map[Key]bool {
-	keys := make(map[Key]bool, len(b.Ops))
+// Need tells what of a key's prior state the operations of a block ask for
+// beyond attributes and metadata.
+type Need uint8
+
+// The needs.
+const (
+	NeedContent Need = 1 << iota // the payload: ExtendBTL and ChangeOwner keep it
+	NeedEnd                      // Prior.Expired: an Expire may find nothing live
+)
+
+// Needs returns the keys of the block, each with what Fold must be told of it.
+func (b *Block) Needs() map[Key]Need {
+	needs := make(map[Key]Need, len(b.Ops))
 	for i := range b.Ops {
 		op := &b.Ops[i]
-		keep := op.Kind == ExtendBTL || op.Kind == ChangeOwner
-		keys[op.Key] = keys[op.Key] || keep
+		need := needs[op.Key]
+		switch op.Kind {
+		case ExtendBTL, ChangeOwner:
+			need |= NeedContent
+		case Expire:
+			need |= NeedEnd
+		}
+		needs[op.Key] = need
 	}
-	return keys
+	return needs
 }

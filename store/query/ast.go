@@ -9,10 +9,24 @@
 //	comparison = name ("=" | "!=" | "<" | "<=" | ">" | ">=") literal
 //	           | name ("~" | "!~") string
 //	           | name ["not"] "in" "(" literal { [","] literal } ")"
+//	name       = a letter, "_" or "$", then letters, digits, "_", "." and "-"
+//	           | "`" any characters, a backtick doubled "`"
+//	literal    = string | number | address or key
+//
+// A string stands in double quotes and knows the escapes \" \\ \n \r \t \0
+// \uXXXX and \u{X…}. A number is a decimal integer up to 2⁶⁴−1. An address is
+// 0x and 40 hexadecimal digits, a key 0x and 64; both are strings in lower
+// case. The keywords and, or, not and in are written all in lower or all in
+// upper case; as names they need backticks.
 //
 // A comparison is true only of entities that have an attribute of that name
 // and of the literal's type; "!=", "!~" and "not in" therefore match entities
 // that have the attribute with another value, while "!(…)" is the complement.
+//
+// Terms chained by one operator make one And or Or, and parentheses around an
+// And inside an And (or an Or inside an Or) keep it a node of its own. Hence
+// Parse of a printed tree gives an equal tree, for trees that Parse made and
+// for those built by hand that pass Check.
 package query
 
 import "github.com/varvedb/varve/store/entity"

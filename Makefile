@@ -1,0 +1,34 @@
+# Shortcuts; every line also works when typed by hand.
+
+.PHONY: build test lint rules fmt bench smoke ci
+
+build:
+	go build ./...
+
+test:
+	go test ./...
+
+# The linter is a tool of internal/tools, so that importers of Varve do not
+# inherit its dependencies.
+lint: rules
+	go tool -modfile=internal/tools/go.mod golangci-lint run ./...
+
+# -count=1: the test cache does not see new imports.
+rules:
+	go test -count=1 ./internal/lint
+
+fmt:
+	gofmt -w .
+
+# Puts the engines side by side.
+bench:
+	go test -run='^$$' -bench=. ./bench/... | tee new.txt
+	go tool benchstat -col /engine -ignore pkg new.txt
+
+# Each benchmark once, to see that it works.
+smoke:
+	go test -run='^$$' -bench=. -benchtime=1x -short ./bench/...
+
+# What runs before a change is merged.
+ci:
+	.ci/run

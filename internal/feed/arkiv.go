@@ -1,0 +1,199 @@
+package feed
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// arkivVersion is the migration of Arkiv's schema that this package reads.
+const arkivVersion = 2
+
+// arkivTables are the tables of Arkiv's schema.
+var arkivTables = []string{"last_block", "numeric_attributes", "payloads", "schema_migrations", "string_attributes"}
+
+var (
+	//go:embed sql/tables.sql
+	tablesSQL string
+	//go:embed sql/version.sql
+	versionSQL string
+	//go:embed sql/last_block.sql
+	lastBlockSQL string
+	//go:embed sql/versions.sql
+	versionsSQL string
+	//go:embed sql/endings.sql
+	endingsSQL string
+)
+
+// IsArkiv tells whether a SQLite database has the tables of Arkiv's
+// sqlite-store, of whatever version.
+func IsArkiv(ctx context.Context, q driver.Querier) (bool, error) {
+	missing, err := missingTables(ctx, q)
+	return err == nil && len(missing) == 0, err
+}
+
+// Arkiv streams what the blocks changed that a database of Arkiv's
+// sqlite-store has followed, in block order: the changes that entity.Fold
+// would have made of those blocks, as far as entity.Digest looks at them. Old
+// has only Key and LastModifiedAtBlock, and ContentKept is false. Blocks that
+// changed nothing leave no trace in the database; only if the last one is
+// such, an empty changeset for it ends the stream.
+//
+// The stream holds two of the engine's readers while it runs, so eng must
+// allow that many. It ends at the first error. A database that is not Arkiv's,
+// has another schema version or holds rows that contradict themselves gives an
+// error that names table and row and wraps ErrFormat; an engine of another
+// dialect gives driver.ErrUnsupported.
+func Arkiv(ctx context.Context, eng driver.Engine) iter.Seq2[entity.Changeset, error] {
+	return func(yield func(entity.Changeset, error) bool) {
+		m, err := openArkiv(ctx, eng)
+		if err != nil {
+			yield(entity.Changeset{}, fmt.Errorf("arkiv database: %w", err))
+			return
+		}
+		stopped, err := m.stream(ctx, yield)
+		err = errors.Join(err, m.close())
+		if err != nil && !stopped {
+			yield(entity.Changeset{}, fmt.Errorf("arkiv database: %w", err))
+		}
+	}
+}
+
+// openArkiv checks the database and starts both cursors.
+func openArkiv(ctx context.Context, eng driver.Engine) (_ *merge, err error) {
+	if info := eng.Info(); info.Dialect != driver.SQLite {
+		return nil, fmt.Errorf("%w: it is a SQLite file, which %s does not read", driver.ErrUnsupported, info.Name)
+	}
+	m := new(merge)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, m.close())
+		}
+	}()
+	if err := m.snapshots(ctx, eng); err != nil {
+		return nil, err
+	}
+	if err := m.versions.open(ctx, m.readers[0], versionsSQL); err != nil {
+		return nil, err
+	}
+	return m, m.endings.open(ctx, m.readers[1], endingsSQL, int64(m.last))
+}
+
+// snapshots opens two views of the same state. Arkiv may be writing, so the
+// first pair may differ.
+func (m *merge) snapshots(ctx context.Context, eng driver.Engine) error {
+	first, err := m.snapshot(ctx, eng)
+	if err != nil {
+		return err
+	}
+	if err := checkSchema(ctx, first); err != nil {
+		return err
+	}
+	if m.last, m.any, err = lastBlock(ctx, first); err != nil {
+		return err
+	}
+	second, err := m.snapshot(ctx, eng)
+	if err != nil {
+		return err
+	}
+	last, _, err := lastBlock(ctx, second)
+	if err == nil && last != m.last {
+		err = fmt.Errorf("it went from block %d to %d while being opened; stop Arkiv or read a copy", m.last, last)
+	}
+	m.versions.last = m.last
+	return err
+}
+
+func (m *merge) snapshot(ctx context.Context, eng driver.Engine) (driver.Reader, error) {
+	r, err := eng.Snapshot(ctx)
+	if err == nil {
+		m.readers = append(m.readers, r)
+	}
+	return r, err
+}
+
+func checkSchema(ctx context.Context, q driver.Querier) error {
+	missing, err := missingTables(ctx, q)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return malformed("not a database of Arkiv's sqlite-store: no table %s", strings.Join(missing, ", "))
+	}
+	var versions, dirty []int64
+	err = each(ctx, q, versionSQL, func(rows driver.Rows) error {
+		var v, d int64
+		err := rows.Scan(&v, &d)
+		versions, dirty = append(versions, v), append(dirty, d)
+		return err
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("table schema_migrations: %w", err)
+	case len(versions) != 1:
+		return malformed("table schema_migrations: %d rows, want 1", len(versions))
+	case versions[0] != arkivVersion:
+		return malformed("schema version %d, want %d; let an Arkiv of that version migrate it", versions[0], arkivVersion)
+	case dirty[0] != 0:
+		return malformed("a migration of the schema was interrupted; let Arkiv repair it")
+	}
+	return nil
+}
+
+func missingTables(ctx context.Context, q driver.Querier) ([]string, error) {
+	missing := slices.Clone(arkivTables)
+	err := each(ctx, q, tablesSQL, func(rows driver.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		missing = slices.DeleteFunc(missing, func(s string) bool { return s == name })
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list tables: %w", err)
+	}
+	return missing, nil
+}
+
+// lastBlock reads the last block's number; any is false when there is none.
+func lastBlock(ctx context.Context, q driver.Querier) (last uint64, any bool, err error) {
+	err = each(ctx, q, lastBlockSQL, func(rows driver.Rows) error {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			return err
+		}
+		if n < 0 || n > entity.MaxBlockNumber {
+			return malformed("block %d is not between 0 and %d", n, uint64(entity.MaxBlockNumber))
+		}
+		if any {
+			return malformed("more than one row")
+		}
+		last, any = uint64(n), true
+		return nil
+	})
+	if err != nil {
+		err = fmt.Errorf("table last_block: %w", err)
+	}
+	return last, any, err
+}
+
+// each runs a query and calls row for every row.
+func each(ctx context.Context, q driver.Querier, sql string, row func(driver.Rows) error) (err error) {
+	rows, err := q.Query(ctx, sql)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

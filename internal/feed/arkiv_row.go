@@ -1,0 +1,135 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// versionRow is a row of payloads, with to_block of the version before it.
+type versionRow struct {
+	key                  []byte
+	from, to, previousTo int64
+	payload, contentType []byte
+	strings, numbers     []byte // JSON
+}
+
+// entity checks the row and makes the version of it.
+func (r *versionRow) entity(json *scanner, last uint64) (*entity.Entity, error) {
+	e := new(entity.Entity)
+	switch {
+	case len(r.key) != len(e.Key):
+		return nil, fmt.Errorf("the key has %d bytes, want %d", len(r.key), len(e.Key))
+	case r.from < 0 || r.to < r.from:
+		return nil, fmt.Errorf("blocks %d to %d are not a span", r.from, r.to)
+	case uint64(r.from) > last:
+		return nil, fmt.Errorf("it is above the last block %d", last)
+	case r.previousTo > r.from:
+		return nil, fmt.Errorf("the version before it ends at block %d, so they overlap", r.previousTo)
+	}
+	e.Key = entity.Key(r.key)
+	e.LastModifiedAtBlock = uint64(r.from)
+	e.ContentType = json.intern(r.contentType)
+	if len(r.payload) > 0 {
+		e.Content = r.payload
+	}
+	var err error
+	if e.StringAttributes, err = column(json, r.strings, (*scanner).stringMap); err != nil {
+		return nil, fmt.Errorf("column string_attributes: %w", err)
+	}
+	if e.NumericAttributes, err = column(json, r.numbers, (*scanner).numericMap); err != nil {
+		return nil, fmt.Errorf("column numeric_attributes: %w", err)
+	}
+	if err := r.synthetic(e); err != nil {
+		return nil, err
+	}
+	return e, validate(e)
+}
+
+// column reads a JSON column.
+func column[V any](json *scanner, text []byte, read func(*scanner) (map[string]V, error)) (map[string]V, error) {
+	json.reset(text)
+	m, err := read(json)
+	if err != nil {
+		return nil, err
+	}
+	return m, json.end()
+}
+
+// synthetic moves the attributes that Arkiv stores beside the user's into
+// fields, and checks that those which say the same agree.
+func (r *versionRow) synthetic(e *entity.Entity) (err error) {
+	text := func(name string) string { return take(e.StringAttributes, name, &err) }
+	number := func(name string) uint64 { return take(e.NumericAttributes, name, &err) }
+
+	key, owner, creator := text(entity.AttrKey), text(entity.AttrOwner), text(entity.AttrCreator)
+	e.Sequence = number(entity.AttrSequence)
+	e.Expiration = min(number(entity.AttrExpiration), entity.MaxBlock)
+	block, tx, op := number(entity.AttrCreatedAtBlock), number(entity.AttrTxIndex), number(entity.AttrOpIndex)
+	if err != nil {
+		return err
+	}
+	if e.Owner, err = entity.ParseAddress(owner); err != nil {
+		return fmt.Errorf("attribute %s: %w", entity.AttrOwner, err)
+	}
+	if e.Creator, err = entity.ParseAddress(creator); err != nil {
+		return fmt.Errorf("attribute %s: %w", entity.AttrCreator, err)
+	}
+	switch {
+	case !strings.EqualFold(key, e.Key.String()):
+		return fmt.Errorf("attribute %s is %q", entity.AttrKey, key)
+	case block != e.CreatedAtBlock() || tx != e.TxIndex() || op != e.OpIndex():
+		return fmt.Errorf("attribute %s %d does not agree with block %d, tx %d, op %d", entity.AttrSequence, e.Sequence, block, tx, op)
+	case block > e.LastModifiedAtBlock:
+		return fmt.Errorf("attribute %s is %d, after the version began", entity.AttrCreatedAtBlock, block)
+	case uint64(r.to) > e.Expiration:
+		return fmt.Errorf("to_block %d is above attribute %s %d", r.to, entity.AttrExpiration, e.Expiration)
+	}
+	// An empty map is nil, as in blocks read from a tar.
+	if len(e.StringAttributes) == 0 {
+		e.StringAttributes = nil
+	}
+	if len(e.NumericAttributes) == 0 {
+		e.NumericAttributes = nil
+	}
+	return nil
+}
+
+// take removes an attribute that must be there.
+func take[V any](m map[string]V, name string, err *error) V {
+	v, ok := m[name]
+	if !ok {
+		*err = errors.Join(*err, fmt.Errorf("attribute %s is missing", name))
+	}
+	delete(m, name)
+	return v
+}
+
+// validate checks the user's part as the store will when a block brings it.
+func validate(e *entity.Entity) error {
+	op := entity.Op{
+		Kind: entity.Create, Key: e.Key, ContentType: e.ContentType,
+		StringAttributes: e.StringAttributes, NumericAttributes: e.NumericAttributes,
+	}
+	b := entity.Block{Number: e.LastModifiedAtBlock, Ops: []entity.Op{op}}
+	err := b.Validate()
+	if opErr := (*entity.OpError)(nil); errors.As(err, &opErr) {
+		return opErr.Err // the row's place is told already
+	}
+	return err
+}
+
+// expirationOf reads one attribute of the column numeric_attributes.
+func expirationOf(json *scanner, numbers []byte) (uint64, error) {
+	m, err := column(json, numbers, (*scanner).numericMap)
+	if err != nil {
+		return 0, fmt.Errorf("column numeric_attributes: %w", err)
+	}
+	v, ok := m[entity.AttrExpiration]
+	if !ok {
+		return 0, fmt.Errorf("attribute %s is missing", entity.AttrExpiration)
+	}
+	return min(v, entity.MaxBlock), nil
+}

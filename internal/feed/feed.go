@@ -1,0 +1,34 @@
+// Package feed reads and writes streams of blocks in the vocabulary of
+// store/entity:
+//
+//   - ReadTar, OpenTar and TarWriter: Arkiv's block tar, whose entries
+//     block-<N>.json.zst hold one JSON operation a line;
+//   - Arkiv: the database that Arkiv's sqlite-store keeps, turned back into the
+//     changes that its blocks made;
+//   - RecordedQueries: queries with known answers, for tests.
+//
+// Everything streams: no more than one block is held in memory. Readers are
+// strict. A field, a kind or a number they do not know means that the feed
+// comes from a writer with other rules, and guessing would put a wrong history
+// into a store.
+package feed
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrFormat: the input is not what its format says, or is damaged. The error
+// around it names the place: entry and line of a tar, table and row of a
+// database. Errors of reading itself (a disk, a network) do not wrap it.
+var ErrFormat = errors.New("malformed block feed")
+
+// formatError is an ErrFormat whose text is the plain cause.
+type formatError struct{ error }
+
+func (e formatError) Is(target error) bool { return target == ErrFormat }
+func (e formatError) Unwrap() error        { return e.error }
+
+func malformed(format string, args ...any) error {
+	return formatError{fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,70 @@
+package feed
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"sync/atomic"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Tar is an open block tar in a file.
+type Tar struct {
+	file *os.File
+	size int64
+	done atomic.Int64
+}
+
+// OpenTar opens a block tar. Its content is checked as Blocks reads it.
+func OpenTar(path string) (*Tar, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open block tar: %w", err)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file; use a file, or ReadTar for a stream", path)
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("open block tar: %w", err)
+	}
+	return &Tar{file: file, size: info.Size()}, nil
+}
+
+// Blocks streams the blocks from the first on, as ReadTar does; errors name
+// the file. It can be ranged over again, but by one loop at a time.
+func (t *Tar) Blocks() iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		t.done.Store(0)
+		counted := &countingReader{r: io.NewSectionReader(t.file, 0, t.size), n: &t.done}
+		for b, err := range ReadTar(counted) {
+			if err != nil {
+				err = fmt.Errorf("%s: %w", t.file.Name(), err)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// Progress tells how many bytes of the file the loop over Blocks has read, and
+// the size of the file. It may be called from another goroutine.
+func (t *Tar) Progress() (done, total int64) { return t.done.Load(), t.size }
+
+// Close closes the file. No loop over Blocks may be running.
+func (t *Tar) Close() error { return t.file.Close() }
+
+type countingReader struct {
+	r io.Reader
+	n *atomic.Int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,56 @@
+package feed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// RecordedQuery is a query with its right answer.
+type RecordedQuery struct {
+	Query       string
+	AtBlock     uint64
+	Keys        []entity.Key // of the entities that match, sorted
+	ArkivAgrees bool         // Arkiv's own store gives this answer
+}
+
+// RecordedQueries reads the queries recorded beside a block tar, one JSON
+// object a line. It holds all of them, being meant for tests.
+func RecordedQueries(path string) ([]RecordedQuery, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("recorded queries: %w", err)
+	}
+	defer file.Close()
+	dec := json.NewDecoder(file)
+	dec.DisallowUnknownFields()
+	var all []RecordedQuery
+	for {
+		var line struct {
+			Query       string   `json:"query"`
+			AtBlock     uint64   `json:"atBlock"`
+			Keys        []string `json:"keys"`
+			ArkivAgrees bool     `json:"arkivAgrees"`
+		}
+		err := dec.Decode(&line)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: query %d: %w: %w", path, len(all)+1, ErrFormat, err)
+		}
+		q := RecordedQuery{Query: line.Query, AtBlock: line.AtBlock, ArkivAgrees: line.ArkivAgrees}
+		for _, text := range line.Keys {
+			key, err := entity.ParseKey(text)
+			if err != nil {
+				return nil, fmt.Errorf("%s: query %d: %w: %w", path, len(all)+1, ErrFormat, err)
+			}
+			q.Keys = append(q.Keys, key)
+		}
+		all = append(all, q)
+	}
+}

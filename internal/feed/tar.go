@@ -1,0 +1,189 @@
+package feed
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// The limits of a block tar, for reading and writing.
+const (
+	// MaxEntry is the greatest size of an entry, decompressed, in bytes.
+	MaxEntry = 1 << 30
+	// MaxLine is the greatest length of an operation's line, in bytes.
+	MaxLine = 64 << 20
+	// maxWindow bounds the memory of decompression; it is what the zstd
+	// command accepts, too.
+	maxWindow = 128 << 20
+)
+
+// limits are the above as values, which tests lower.
+type limits struct {
+	entry  int64
+	line   int
+	window uint64
+}
+
+func defaultLimits() limits { return limits{entry: MaxEntry, line: MaxLine, window: maxWindow} }
+
+const entryPrefix, entrySuffix = "block-", ".json.zst"
+
+// ReadTar streams the blocks of a block tar, in the order of the tar, which
+// must be the order of their numbers. An entry of no bytes is an empty block.
+// The sequence can be ranged over once. It ends at the first error, which
+// names entry and line and wraps ErrFormat unless reading r itself failed.
+// Blocks have passed entity.Block.Validate and belong to the caller; empty
+// contents and attribute maps are nil.
+//
+// A compressed tar is not accepted: its entries are compressed already.
+func ReadTar(r io.Reader) iter.Seq2[entity.Block, error] {
+	return readTar(r, defaultLimits())
+}
+
+func readTar(r io.Reader, lim limits) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		t, err := newTarReader(r, lim)
+		if err != nil {
+			yield(entity.Block{}, err)
+			return
+		}
+		defer t.zstd.Close()
+		for {
+			b, err := t.next()
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(entity.Block{}, err)
+				return
+			}
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+}
+
+// tarReader holds what is used for every entry again.
+type tarReader struct {
+	limits limits
+	src    *source
+	tar    *tar.Reader
+	zstd   *zstd.Decoder
+	lines  *lineReader
+	ops    opDecoder
+	last   string // name of the entry before, or ""
+	block  uint64 // its number
+}
+
+func newTarReader(r io.Reader, lim limits) (*tarReader, error) {
+	// With one decoder there is no goroutine that could outlive the loop.
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(lim.window), zstd.WithDecoderMaxMemory(lim.window))
+	if err != nil {
+		return nil, fmt.Errorf("zstd decoder: %w", err)
+	}
+	src := newSource(r)
+	return &tarReader{limits: lim, src: src, tar: tar.NewReader(src), zstd: dec, lines: newLineReader(lim)}, nil
+}
+
+// next returns the next block, or io.EOF after the last.
+func (t *tarReader) next() (entity.Block, error) {
+	hdr, err := t.tar.Next()
+	if err == io.EOF && t.src.err == nil {
+		if err := t.src.finish(); err != nil {
+			return entity.Block{}, fmt.Errorf("block tar%s: %w", t.after(), t.src.blame(err))
+		}
+		return entity.Block{}, io.EOF
+	}
+	if errors.Is(err, tar.ErrHeader) {
+		err = fmt.Errorf("no tar header here, so this is no tar, or a compressed or damaged one: %w", err)
+	}
+	if err != nil {
+		return entity.Block{}, fmt.Errorf("block tar%s: %w", t.after(), t.src.blame(err))
+	}
+	b, line, err := t.entry(hdr)
+	switch {
+	case err == nil:
+		return b, nil
+	case line > 0:
+		err = fmt.Errorf("line %d: %w", line, err)
+	}
+	return entity.Block{}, fmt.Errorf("block tar: entry %q: %w", hdr.Name, t.src.blame(err))
+}
+
+// after tells the place of an error between entries.
+func (t *tarReader) after() string {
+	if t.last == "" {
+		return ""
+	}
+	return fmt.Sprintf(" after entry %q", t.last)
+}
+
+// entry reads the block of one entry. After an error line is the line at
+// fault, from 1, or 0 when it concerns the entry.
+func (t *tarReader) entry(hdr *tar.Header) (b entity.Block, line int, err error) {
+	if b.Number, err = t.number(hdr); err != nil {
+		return b, 0, err
+	}
+	t.last, t.block = hdr.Name, b.Number
+	if hdr.Size == 0 {
+		return b, 0, nil
+	}
+	if err := t.zstd.Reset(t.tar); err != nil {
+		return b, 0, fmt.Errorf("decompress: %w", err)
+	}
+	t.lines.reset(t.zstd)
+	for line = 1; ; line++ {
+		text, err := t.lines.next()
+		switch {
+		case err == io.EOF:
+			return b, 0, nil
+		case errors.Is(err, ErrFormat):
+			return b, line, err
+		case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+			return b, line, fmt.Errorf("decompress: needs a window above %d bytes: %w", t.limits.window, err)
+		case err != nil:
+			return b, line, fmt.Errorf("decompress: %w", err)
+		}
+		op, err := t.ops.decode(text)
+		if err != nil {
+			return b, line, err
+		}
+		b.Ops = append(b.Ops, op)
+		one := entity.Block{Number: b.Number, Ops: b.Ops[len(b.Ops)-1:]}
+		if err := one.Validate(); err != nil {
+			return b, line, err
+		}
+	}
+}
+
+// number reads the block number from an entry's name and checks that it rises.
+func (t *tarReader) number(hdr *tar.Header) (uint64, error) {
+	if hdr.Typeflag != tar.TypeReg {
+		return 0, fmt.Errorf("not a regular file (type %q); a block tar holds only block-<N>.json.zst", hdr.Typeflag)
+	}
+	digits, ok := strings.CutPrefix(hdr.Name, entryPrefix)
+	if ok {
+		digits, ok = strings.CutSuffix(digits, entrySuffix)
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if !ok || errors.Is(err, strconv.ErrSyntax) || err == nil && strconv.FormatUint(n, 10) != digits {
+		return 0, errors.New("the name has not the form block-<N>.json.zst")
+	}
+	if err != nil || n > entity.MaxBlockNumber {
+		return 0, fmt.Errorf("block number %s is above %d", digits, uint64(entity.MaxBlockNumber))
+	}
+	if t.last != "" && n <= t.block {
+		return 0, fmt.Errorf("block %d after block %d, want rising block numbers", n, t.block)
+	}
+	return n, nil
+}

@@ -1,0 +1,189 @@
+package feed
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// TarWriter writes a block tar. The same blocks give the same bytes: headers
+// carry no time and no user, attributes are sorted by name, and compression
+// runs at one level without threads (a newer zstd library may compress
+// otherwise).
+type TarWriter struct {
+	tar    *tar.Writer
+	zstd   *zstd.Encoder
+	lines  bytes.Buffer
+	zip    []byte
+	any    bool // last is the number of a block
+	last   uint64
+	closed bool
+	err    error // after which nothing more can be written
+}
+
+// NewTarWriter writes to w, which the caller closes after Close.
+func NewTarWriter(w io.Writer) *TarWriter {
+	return &TarWriter{tar: tar.NewWriter(w)}
+}
+
+// Write adds a block, whose number must be above the last one's. A block that
+// ReadTar would refuse (see entity.Block.Validate, MaxLine, MaxEntry) is an
+// error and leaves the tar as it was; after an error of the underlying writer
+// every call fails.
+func (t *TarWriter) Write(b entity.Block) error {
+	if t.err != nil {
+		return t.err
+	}
+	if t.any && b.Number <= t.last {
+		return fmt.Errorf("write block tar: block %d after block %d, want rising block numbers", b.Number, t.last)
+	}
+	data, err := t.encode(&b)
+	if err != nil {
+		return fmt.Errorf("write block tar: %w", err)
+	}
+	if err := t.entry(b.Number, data); err != nil {
+		t.err = fmt.Errorf("write block tar: block %d: %w", b.Number, err)
+		return t.err
+	}
+	t.any, t.last = true, b.Number
+	return nil
+}
+
+// Close writes the end mark. It does not close the underlying writer. A second
+// Close does nothing.
+func (t *TarWriter) Close() error {
+	if t.closed {
+		return nil
+	}
+	t.closed = true
+	if t.err != nil {
+		return t.err
+	}
+	t.err = errors.New("write block tar: the writer is closed")
+	if err := t.tar.Close(); err != nil {
+		return fmt.Errorf("write block tar: %w", err)
+	}
+	return nil
+}
+
+// encode returns the compressed lines of a block, nothing for an empty one.
+func (t *TarWriter) encode(b *entity.Block) ([]byte, error) {
+	if err := b.Validate(); err != nil {
+		return nil, err
+	}
+	if len(b.Ops) == 0 {
+		return nil, nil
+	}
+	t.lines.Reset()
+	enc := json.NewEncoder(&t.lines)
+	for i := range b.Ops {
+		start := t.lines.Len()
+		if err := enc.Encode(newLine(&b.Ops[i])); err != nil {
+			return nil, b.OpError(i, err)
+		}
+		if t.lines.Len()-start > MaxLine || t.lines.Len() > MaxEntry {
+			return nil, b.OpError(i, fmt.Errorf("a line may have %d bytes and a block %d", MaxLine, MaxEntry))
+		}
+	}
+	if t.zstd == nil {
+		var err error
+		t.zstd, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+		if err != nil {
+			return nil, fmt.Errorf("zstd encoder: %w", err)
+		}
+	}
+	t.zip = t.zstd.EncodeAll(t.lines.Bytes(), t.zip[:0])
+	return t.zip, nil
+}
+
+func (t *TarWriter) entry(number uint64, data []byte) error {
+	hdr := &tar.Header{
+		Format:   tar.FormatUSTAR,
+		Typeflag: tar.TypeReg,
+		Name:     fmt.Sprintf("%s%d%s", entryPrefix, number, entrySuffix),
+		Mode:     0o644,
+		Size:     int64(len(data)),
+		ModTime:  time.Unix(0, 0),
+	}
+	if err := t.tar.WriteHeader(hdr); err != nil {
+		return err
+	}
+	_, err := t.tar.Write(data)
+	return err
+}
+
+// The line of an operation, with the fields in Arkiv's order.
+type (
+	lineJSON struct {
+		TxIndex     uint32      `json:"tx_index"`
+		OpIndex     uint32      `json:"op_index"`
+		Create      *putJSON    `json:"create,omitempty"`
+		Update      *putJSON    `json:"update,omitempty"`
+		ExtendBTL   *extendJSON `json:"extend_btl,omitempty"`
+		ChangeOwner *ownerJSON  `json:"change_owner,omitempty"`
+		Delete      *entity.Key `json:"delete,omitempty"` // an array of numbers
+		Expire      *entity.Key `json:"expire,omitempty"`
+	}
+	putJSON struct {
+		Key         string            `json:"key"`
+		ContentType string            `json:"content_type"`
+		BTL         uint64            `json:"btl"`
+		Owner       string            `json:"owner"`
+		Content     []byte            `json:"content"`
+		Strings     map[string]string `json:"string_attributes"`
+		Numbers     map[string]uint64 `json:"numeric_attributes"`
+	}
+	extendJSON struct {
+		Key string `json:"key"`
+		BTL uint64 `json:"btl"`
+	}
+	ownerJSON struct {
+		Key   string `json:"key"`
+		Owner string `json:"owner"`
+	}
+)
+
+func newLine(op *entity.Op) *lineJSON {
+	line := &lineJSON{TxIndex: op.TxIndex, OpIndex: op.OpIndex}
+	switch op.Kind {
+	case entity.Create:
+		line.Create = newPut(op)
+	case entity.Update:
+		line.Update = newPut(op)
+	case entity.ExtendBTL:
+		line.ExtendBTL = &extendJSON{Key: op.Key.String(), BTL: op.BTL}
+	case entity.ChangeOwner:
+		line.ChangeOwner = &ownerJSON{Key: op.Key.String(), Owner: op.Owner.String()}
+	case entity.Delete:
+		line.Delete = &op.Key
+	case entity.Expire:
+		line.Expire = &op.Key
+	}
+	return line
+}
+
+func newPut(op *entity.Op) *putJSON {
+	put := &putJSON{
+		Key: op.Key.String(), ContentType: op.ContentType, BTL: op.BTL, Owner: op.Owner.String(),
+		Content: op.Content, Strings: op.StringAttributes, Numbers: op.NumericAttributes,
+	}
+	// Nil would be written as null, which other readers may not expect.
+	if put.Content == nil {
+		put.Content = []byte{}
+	}
+	if put.Strings == nil {
+		put.Strings = map[string]string{}
+	}
+	if put.Numbers == nil {
+		put.Numbers = map[string]uint64{}
+	}
+	return put
+}

@@ -1,0 +1,94 @@
+// Package eav is the entity-attribute-value layouts: the seed's bi-temporal
+// schema with any subset of its indexes, and its simple schema without
+// history. Each attribute is a row, and the payload's row repeats all
+// attributes as JSON, so that fetching an entity reads one row.
+package eav
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Layout implements layout.Layout over the tables of a schema.
+type Layout struct {
+	schema  schemas.Layout
+	dialect dialect
+	shape   *shape
+	sql     map[string]string
+}
+
+var _ layout.Layout = (*Layout)(nil)
+
+// New returns the layout of a schema for an engine's dialect and capabilities.
+func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Layout {
+	l := &Layout{schema: schema, dialect: newDialect(d, caps), shape: &temporal, sql: schema.Statements}
+	if !schema.Temporal {
+		l.shape = &simple
+	}
+	return l
+}
+
+// Name implements layout.Layout.
+func (l *Layout) Name() string { return l.schema.Name }
+
+// Temporal implements layout.Layout.
+func (l *Layout) Temporal() bool { return l.schema.Temporal }
+
+// Create implements layout.Layout.
+func (l *Layout) Create(ctx context.Context, tx driver.Tx) error {
+	for _, text := range l.schema.Tables {
+		if _, err := tx.Exec(ctx, text); err != nil {
+			return fmt.Errorf("create tables: %w", err)
+		}
+	}
+	for _, index := range l.schema.Indexes {
+		if _, err := tx.Exec(ctx, index.SQL); err != nil {
+			return fmt.Errorf("create index %s: %w", index.Name, err)
+		}
+	}
+	return nil
+}
+
+// Analyze implements layout.Layout.
+func (l *Layout) Analyze(ctx context.Context, tx driver.Tx) error {
+	if !l.schema.Analyze || !l.dialect.analyze {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, "ANALYZE"); err != nil {
+		return fmt.Errorf("analyze: %w", err)
+	}
+	return nil
+}
+
+// Rows implements layout.Layout.
+func (l *Layout) Rows(ctx context.Context, q driver.Querier) ([]layout.TableRows, error) {
+	list := []layout.TableRows{{Table: "string_attributes"}, {Table: "numeric_attributes"}, {Table: "payloads"}}
+	for i, name := range []string{"count_strings", "count_numbers", "count_payloads"} {
+		n, err := queryInt(ctx, q, l.sql[name])
+		if err != nil {
+			return nil, err
+		}
+		list[i].Rows = uint64(n)
+	}
+	return list, nil
+}
+
+// queryInt runs a query whose answer is one integer.
+func queryInt(ctx context.Context, q driver.Querier, text string, args ...any) (n int64, err error) {
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	if rows.Next() {
+		err = rows.Scan(&n)
+	}
+	if err == nil {
+		err = rows.Err()
+	}
+	return n, err
+}

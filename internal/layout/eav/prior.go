@@ -1,0 +1,147 @@
+package eav
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// listSizes are the lengths of key lists in one statement: few, so that few
+// statements are prepared. A list is filled up by repeating its last key.
+var listSizes = [...]int{1, 8, 64, 512}
+
+// eachList cuts keys into lists, puts a list of placeholders where the
+// statement says "(?)", and calls f with its text and the keys as arguments.
+func eachList(text string, keys []entity.Key, f func(text string, args []any) error) error {
+	for len(keys) > 0 {
+		size := listSizes[len(listSizes)-1]
+		for _, s := range listSizes {
+			if s >= len(keys) {
+				size = s
+				break
+			}
+		}
+		chunk := keys[:min(size, len(keys))]
+		keys = keys[len(chunk):]
+		args := make([]any, 0, size+1)
+		for i := range size {
+			key := &chunk[min(i, len(chunk)-1)]
+			args = append(args, key[:])
+		}
+		list := "(" + strings.Repeat("?, ", size-1) + "?)"
+		if err := f(strings.Replace(text, "(?)", list, 1), args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Prior implements layout.Layout.
+func (l *Layout) Prior(ctx context.Context, q driver.Querier, at uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error) {
+	all := make([]entity.Key, 0, len(needs))
+	for key := range needs {
+		all = append(all, key)
+	}
+	prior := make(map[entity.Key]entity.Prior, len(needs))
+	if err := l.readLive(ctx, q, at, all, prior); err != nil {
+		return nil, fmt.Errorf("read live versions: %w", err)
+	}
+	var content, ends []entity.Key
+	for key, need := range needs {
+		live := prior[key].Live != nil
+		if need&entity.NeedContent != 0 && live {
+			content = append(content, key)
+		}
+		if need&entity.NeedEnd != 0 && !live {
+			ends = append(ends, key)
+		}
+	}
+	if err := l.readContent(ctx, q, at, content, prior); err != nil {
+		return nil, fmt.Errorf("read payloads: %w", err)
+	}
+	if err := l.readEnds(ctx, q, ends, prior); err != nil {
+		return nil, fmt.Errorf("read ended versions: %w", err)
+	}
+	return prior, nil
+}
+
+func (l *Layout) readLive(ctx context.Context, q driver.Querier, at uint64, keys []entity.Key, prior map[entity.Key]entity.Prior) error {
+	return l.eachRow(ctx, q, "live", keys, []any{int64(at)}, func(rows driver.Rows) error {
+		e, err := scanEntity(rows)
+		if err == nil {
+			prior[e.Key] = entity.Prior{Live: e}
+		}
+		return err
+	})
+}
+
+func (l *Layout) readContent(ctx context.Context, q driver.Querier, at uint64, keys []entity.Key, prior map[entity.Key]entity.Prior) error {
+	return l.eachRow(ctx, q, "content", keys, []any{int64(at)}, func(rows driver.Rows) error {
+		var key, content []byte
+		if err := rows.Scan(&key, &content); err != nil {
+			return err
+		}
+		if p := prior[entity.Key(key)]; p.Live != nil {
+			p.Live.Content = content
+		}
+		return nil
+	})
+}
+
+// readEnds finds out which keys' last versions ran out by themselves.
+func (l *Layout) readEnds(ctx context.Context, q driver.Querier, keys []entity.Key, prior map[entity.Key]entity.Prior) error {
+	last := make(map[entity.Key]int64, len(keys))
+	return l.eachRow(ctx, q, "ends", keys, nil, func(rows driver.Rows) error {
+		var key, numbers []byte
+		var from, to int64
+		if err := rows.Scan(&key, &from, &to, &numbers); err != nil {
+			return err
+		}
+		k := entity.Key(key)
+		if before, ok := last[k]; ok && before > from {
+			return nil
+		}
+		last[k] = from
+		expiration, err := decodeExpiration(numbers)
+		prior[k] = entity.Prior{Expired: uint64(to) == expiration}
+		return err
+	})
+}
+
+// eachRow runs a statement over lists of keys, followed by further arguments.
+func (l *Layout) eachRow(ctx context.Context, q driver.Querier, name string, keys []entity.Key, more []any, f func(driver.Rows) error) error {
+	return eachList(l.sql[name], keys, func(text string, args []any) error {
+		rows, err := q.Query(ctx, text, append(args, more...)...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if err := f(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
+// scanEntity reads the columns entity_key, from_block, content type and the two
+// JSON objects, and what dest is given for after them.
+func scanEntity(rows driver.Rows, dest ...any) (*entity.Entity, error) {
+	var key, contentType, texts, numbers []byte
+	var from int64
+	if err := rows.Scan(append([]any{&key, &from, &contentType, &texts, &numbers}, dest...)...); err != nil {
+		return nil, err
+	}
+	if len(key) != len(entity.Key{}) {
+		return nil, fmt.Errorf("%w: entity key of %d bytes", driver.ErrCorrupt, len(key))
+	}
+	e := &entity.Entity{Key: entity.Key(key), LastModifiedAtBlock: uint64(from), ContentType: string(contentType)}
+	if err := decodeAttributes(e, texts, numbers); err != nil {
+		return nil, fmt.Errorf("%w: %w", driver.ErrCorrupt, err)
+	}
+	return e, nil
+}

@@ -1,0 +1,167 @@
+package eav
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// Get implements layout.Layout.
+func (l *Layout) Get(ctx context.Context, q driver.Querier, at uint64, key entity.Key) (*entity.Entity, error) {
+	args := []any{key[:], int64(at)}
+	if l.schema.Temporal {
+		args = append(args, int64(at))
+	}
+	rows, err := q.Query(ctx, l.sql["get"], args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
+		return nil, entity.ErrNotFound
+	}
+	var from int64
+	var content, contentType, texts, numbers []byte
+	if err := rows.Scan(&from, &content, &contentType, &texts, &numbers); err != nil {
+		return nil, err
+	}
+	e := &entity.Entity{Key: key, LastModifiedAtBlock: uint64(from), ContentType: string(contentType), Content: content}
+	if err := decodeAttributes(e, texts, numbers); err != nil {
+		return nil, fmt.Errorf("%w: %w", driver.ErrCorrupt, err)
+	}
+	return e, nil
+}
+
+// Count implements layout.Layout.
+func (l *Layout) Count(ctx context.Context, q driver.Querier, at uint64, e query.Expr) (uint64, error) {
+	c := compiler{l: l, at: int64(at)}
+	c.write("SELECT count(*) FROM payloads AS p")
+	c.where(e)
+	text, args, err := c.finish()
+	if err != nil {
+		return 0, err
+	}
+	n, err := queryInt(ctx, q, text, args...)
+	return uint64(n), err
+}
+
+// Query implements layout.Layout.
+func (l *Layout) Query(ctx context.Context, q driver.Querier, at uint64, req layout.Request) iter.Seq2[*entity.Entity, error] {
+	return func(yield func(*entity.Entity, error) bool) {
+		text, args, err := l.compileQuery(at, req)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		l.stream(ctx, q, text, args, req.Parts&layout.Content != 0, yield)
+	}
+}
+
+// compileQuery returns the statement for a request. With a limit, the keys are
+// found and sorted first and the rows fetched after, so that payloads do not
+// travel through the sort.
+func (l *Layout) compileQuery(at uint64, req layout.Request) (string, []any, error) {
+	c := compiler{l: l, at: int64(at)}
+	from, inner := l.shape.from, c.inner(req.Order)
+	if req.Limit > 0 {
+		c.write(l.selectColumns("q", req.Parts) + " FROM (SELECT p.entity_key AS k, p." + from + " AS f, s.value AS s")
+		if inner.value != "" {
+			c.write(", " + inner.value + " AS v")
+		}
+	} else {
+		c.write(l.selectColumns("p", req.Parts))
+	}
+	c.writeFrom(req.Order)
+	c.where(req.Expr)
+	c.writeAfter(req.Order, req.After)
+	c.writeOrder(req.Order, inner)
+	if req.Limit > 0 {
+		c.write(" LIMIT ?) AS x JOIN payloads AS q ON q.entity_key = x.k AND q."+from+" = x.f", int64(req.Limit))
+		c.writeOrder(req.Order, outer)
+	}
+	return c.finish()
+}
+
+// selectColumns returns SELECT with the columns that scanEntity reads.
+func (l *Layout) selectColumns(table string, parts layout.Parts) string {
+	d := l.dialect
+	text := "SELECT " + table + ".entity_key, " + table + "." + l.shape.from + ", " +
+		d.text(table+".content_type") + ", " + d.text(table+".string_attributes") + ", " + d.text(table+".numeric_attributes")
+	if parts&layout.Content != 0 {
+		text += ", " + table + ".payload"
+	}
+	return text
+}
+
+// stream yields the entities of a statement.
+func (l *Layout) stream(ctx context.Context, q driver.Querier, text string, args []any, content bool, yield func(*entity.Entity, error) bool) {
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		yield(nil, err)
+		return
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var payload []byte
+		var dest []any
+		if content {
+			dest = []any{&payload}
+		}
+		e, err := scanEntity(rows, dest...)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		e.Content = payload
+		if !yield(e, nil) {
+			return
+		}
+	}
+	if err := rows.Err(); err != nil {
+		yield(nil, err)
+	}
+}
+
+// Openings implements layout.Layout.
+func (l *Layout) Openings(ctx context.Context, q driver.Querier) iter.Seq2[*entity.Entity, error] {
+	return func(yield func(*entity.Entity, error) bool) {
+		l.stream(ctx, q, l.sql["openings"], nil, true, yield)
+	}
+}
+
+// Closings implements layout.Layout.
+func (l *Layout) Closings(ctx context.Context, q driver.Querier) iter.Seq2[entity.Closing, error] {
+	return func(yield func(entity.Closing, error) bool) {
+		if !l.schema.Temporal {
+			return
+		}
+		rows, err := q.Query(ctx, l.sql["closings"])
+		if err != nil {
+			yield(entity.Closing{}, err)
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var block, from int64
+			var key []byte
+			if err := rows.Scan(&block, &key, &from); err != nil {
+				yield(entity.Closing{}, err)
+				return
+			}
+			if !yield(entity.Closing{Block: uint64(block), Key: entity.Key(key), From: uint64(from)}, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(entity.Closing{}, err)
+		}
+	}
+}

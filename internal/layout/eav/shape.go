@@ -1,0 +1,71 @@
+package eav
+
+import (
+	"github.com/varvedb/varve/store/driver"
+)
+
+// shape is where the bi-temporal tables and the simple ones differ in the SQL
+// that is put together in Go.
+type shape struct {
+	from             string // column of a version's first block
+	payloadVisible   string // payload p is visible at ?; visibleArgs says how often
+	attributeVisible string // the same for attribute a, with the leading AND
+	visibleArgs      int
+	attributeArgs    int
+
+	strings, numbers, payloads                *driver.Table
+	closeStrings, closeNumbers, closePayloads *driver.Update // nil without history
+}
+
+func column(name string, t driver.Type) driver.Column { return driver.Column{Name: name, Type: t} }
+
+var (
+	entityKey = column("entity_key", driver.Blob)
+	fromBlock = column("from_block", driver.Int)
+	toBlock   = column("to_block", driver.Int)
+	attrKey   = column("key", driver.Text)
+	textValue = column("value", driver.Text)
+	uintValue = column("value", driver.Uint)
+	payload   = column("payload", driver.Blob)
+	cType     = column("content_type", driver.Text)
+	strJSON   = column("string_attributes", driver.Text)
+	numJSON   = column("numeric_attributes", driver.Text)
+	block     = column("block", driver.Int)
+	expires   = column("expires", driver.Int)
+)
+
+func table(name string, columns ...driver.Column) *driver.Table {
+	return &driver.Table{Name: name, Columns: columns}
+}
+
+func closeIn(table string, key ...driver.Column) *driver.Update {
+	return &driver.Update{Table: table, Set: toBlock, Key: key}
+}
+
+// temporal is rows valid in [from_block, to_block).
+var temporal = shape{
+	from:             "from_block",
+	payloadVisible:   "p.from_block <= ? AND p.to_block > ?",
+	attributeVisible: " AND a.from_block <= ? AND a.to_block > ?",
+	visibleArgs:      2,
+	attributeArgs:    2,
+
+	strings:  table("string_attributes", entityKey, fromBlock, toBlock, attrKey, textValue),
+	numbers:  table("numeric_attributes", entityKey, fromBlock, toBlock, attrKey, uintValue),
+	payloads: table("payloads", entityKey, fromBlock, toBlock, payload, cType, strJSON, numJSON),
+
+	closeStrings:  closeIn("string_attributes", entityKey, attrKey, fromBlock),
+	closeNumbers:  closeIn("numeric_attributes", entityKey, attrKey, fromBlock),
+	closePayloads: closeIn("payloads", entityKey, fromBlock),
+}
+
+// simple is one row of each kind for an entity, the last.
+var simple = shape{
+	from:           "block",
+	payloadVisible: "p.expires > ?",
+	visibleArgs:    1,
+
+	strings:  table("string_attributes", entityKey, block, attrKey, textValue),
+	numbers:  table("numeric_attributes", entityKey, block, attrKey, uintValue),
+	payloads: table("payloads", entityKey, block, expires, payload, cType, strJSON, numJSON),
+}

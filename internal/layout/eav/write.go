@@ -1,0 +1,162 @@
+package eav
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// batch collects the rows of a block before they are written together.
+type batch struct {
+	strings, numbers, payloads                []any
+	closeStrings, closeNumbers, closePayloads []any
+}
+
+// Write implements layout.Layout.
+func (l *Layout) Write(ctx context.Context, tx driver.Tx, set entity.Changeset) error {
+	var b batch
+	for i := range set.Changes {
+		c := &set.Changes[i]
+		if c.Old != nil && l.schema.Temporal {
+			b.close(c.Old)
+		}
+		if c.New != nil {
+			if err := b.open(l.schema.Temporal, c.New); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.end(ctx, tx, set, &b); err != nil {
+		return err
+	}
+	s := l.shape
+	if err := tx.Insert(ctx, s.strings, b.strings); err != nil {
+		return err
+	}
+	if err := tx.Insert(ctx, s.numbers, b.numbers); err != nil {
+		return err
+	}
+	return tx.Insert(ctx, s.payloads, b.payloads)
+}
+
+// end closes the old versions or, without history, removes them.
+func (l *Layout) end(ctx context.Context, tx driver.Tx, set entity.Changeset, b *batch) error {
+	if !l.schema.Temporal {
+		return l.remove(ctx, tx, set)
+	}
+	s, at := l.shape, int64(set.Block)
+	if err := tx.Update(ctx, s.closeStrings, at, b.closeStrings); err != nil {
+		return err
+	}
+	if err := tx.Update(ctx, s.closeNumbers, at, b.closeNumbers); err != nil {
+		return err
+	}
+	return tx.Update(ctx, s.closePayloads, at, b.closePayloads)
+}
+
+// remove deletes the rows of every changed key. A key without an old version
+// may still have the rows of one that expired.
+func (l *Layout) remove(ctx context.Context, tx driver.Tx, set entity.Changeset) error {
+	keys := make([]entity.Key, len(set.Changes))
+	for i := range set.Changes {
+		keys[i] = set.Changes[i].Key
+	}
+	for _, name := range []string{"delete_strings", "delete_numbers", "delete_payloads"} {
+		err := eachList(l.sql[name], keys, func(text string, args []any) error {
+			_, err := tx.Exec(ctx, text, args...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close adds the keys of a version's rows.
+func (b *batch) close(e *entity.Entity) {
+	key, from := e.Key[:], int64(e.LastModifiedAtBlock)
+	for _, a := range syntheticStrings(e) {
+		b.closeStrings = append(b.closeStrings, key, a.name, from)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
+		b.closeStrings = append(b.closeStrings, key, name, from)
+	}
+	for _, a := range syntheticNumbers(e) {
+		b.closeNumbers = append(b.closeNumbers, key, a.name, from)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
+		b.closeNumbers = append(b.closeNumbers, key, name, from)
+	}
+	b.closePayloads = append(b.closePayloads, key, from)
+}
+
+// open adds a new version's rows.
+func (b *batch) open(temporal bool, e *entity.Entity) error {
+	texts, numbers, err := encodeAttributes(e)
+	if err != nil {
+		return err
+	}
+	key := e.Key[:]
+	from, to := any(int64(e.LastModifiedAtBlock)), any(int64(e.Expiration))
+	text := func(name, value string) {
+		b.strings = append(b.strings, key, from)
+		if temporal {
+			b.strings = append(b.strings, to)
+		}
+		b.strings = append(b.strings, name, value)
+	}
+	number := func(name string, value uint64) {
+		b.numbers = append(b.numbers, key, from)
+		if temporal {
+			b.numbers = append(b.numbers, to)
+		}
+		b.numbers = append(b.numbers, name, value)
+	}
+	for _, a := range syntheticStrings(e) {
+		text(a.name, a.value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
+		text(name, e.StringAttributes[name])
+	}
+	for _, a := range syntheticNumbers(e) {
+		number(a.name, a.value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
+		number(name, e.NumericAttributes[name])
+	}
+	content := e.Content
+	if content == nil {
+		content = []byte{}
+	}
+	b.payloads = append(b.payloads, key, from, to, content, e.ContentType, texts, numbers)
+	return nil
+}
+
+// Rewind implements layout.Layout.
+func (l *Layout) Rewind(ctx context.Context, tx driver.Tx, head, to uint64) error {
+	for _, name := range []string{"rewind_delete_strings", "rewind_delete_numbers", "rewind_delete_payloads"} {
+		if _, err := tx.Exec(ctx, l.sql[name], int64(to)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"rewind_reopen_strings", "rewind_reopen_payloads", "rewind_reopen_numbers"} {
+		if _, err := tx.Exec(ctx, l.sql[name], int64(to), int64(head)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Prune implements layout.Layout.
+func (l *Layout) Prune(ctx context.Context, tx driver.Tx, before uint64) error {
+	for _, name := range []string{"prune_strings", "prune_numbers", "prune_payloads"} {
+		if _, err := tx.Exec(ctx, l.sql[name], int64(before)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

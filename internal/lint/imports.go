@@ -1,0 +1,223 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// rule limits what a set of packages may import, directly or through others.
+// Patterns are import paths as go list writes them: "p" is p, "p/..." is p and
+// everything below it; a leading "./" stands for the main module.
+type rule struct {
+	packages []string // the rule is for these …
+	except   []string // … but not for these
+
+	only   []string // of this repository, they may import nothing else (nil: no limit)
+	never  []string // they must not import these
+	direct bool     // only what they import themselves counts
+	tests  bool     // what their tests import counts as well
+
+	why string
+}
+
+var (
+	engines = []string{"./store/sqlite/...", "./store/libsql/...", "./store/duckdb/...", "./store/postgres/..."}
+	natives = []string{
+		"github.com/mattn/go-sqlite3/...", "github.com/tursodatabase/...", "github.com/duckdb/...",
+		"github.com/jackc/pgx/...", "github.com/lib/pq/...", "github.com/fergusstrange/embedded-postgres/...",
+	}
+	// wiring is where an engine meets a workload or a program.
+	wiring = []string{
+		"./cmd/...", "./examples/...",
+		"./bench/sqlite/...", "./bench/libsql/...", "./bench/duckdb/...", "./bench/postgres/...",
+	}
+)
+
+// rules is the table of docs/architecture.md. A rule for a package that does
+// not exist holds.
+func rules() []rule {
+	all := slices.Concat(engineRules(), ownerRules(), dataRules())
+	return append(all,
+		rule{packages: []string{"./..."}, except: slices.Concat(engines, wiring), never: engines,
+			why: "only programs and bench/<engine> choose an engine"},
+		rule{packages: []string{"./store"}, never: slices.Concat(natives, []string{"./bench/...", "./cmd/..."}),
+			why: "importing store must not link a native library"},
+		rule{packages: []string{"./store/driver"}, only: []string{}, never: natives,
+			why: "the contract stands alone"},
+		rule{packages: []string{"./store/query"}, only: []string{"./store/entity"},
+			never: slices.Concat(natives, []string{"database/sql/..."}),
+			why:   "the language knows neither SQL nor engines"},
+		rule{packages: []string{"./store/storetest/..."}, never: slices.Concat(natives, []string{"./bench/..."}),
+			why: "the suites run on the engine that the caller gives"},
+		rule{packages: []string{"./internal/layout/..."},
+			never: slices.Concat(natives, []string{"database/sql/...", "./internal/sqlstore/..."}),
+			why:   "layouts know store/driver and no driver"},
+		rule{packages: []string{"./bench/..."}, except: wiring, never: slices.Concat(engines, natives), tests: true,
+			why: "workloads know no engine; wire it in bench/<engine>"},
+	)
+}
+
+// engineRules: an engine knows the contract and the mechanics it shares, and a
+// bench/<engine> links that engine alone.
+func engineRules() []rule {
+	shared := []string{
+		"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/pgembed/...",
+		// For the glob function that SQLite lends from Go, and what it needs.
+		"./store/query", "./store/entity",
+	}
+	set := []rule{
+		{packages: []string{"./internal/sqlstore/..."}, only: []string{"./store/driver", "./internal/sqlstore/..."},
+			never: natives, why: "it serves every engine and knows nothing of entities"},
+		{packages: []string{"./internal/sqlitewal/..."},
+			only:  []string{"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/..."},
+			never: natives, why: "it serves SQLite and libSQL, which cannot share a program"},
+		{packages: []string{"./internal/pgembed/..."}, only: []string{"./store/driver", "./internal/pgembed/..."},
+			why: "it runs a server and knows nothing of entities"},
+	}
+	for _, engine := range engines {
+		name := strings.TrimSuffix(strings.TrimPrefix(engine, "./store/"), "/...")
+		others := slices.DeleteFunc(slices.Clone(engines), func(e string) bool { return e == engine })
+		set = append(set,
+			rule{packages: []string{engine}, only: append(slices.Clone(shared), engine),
+				why: "an engine knows the driver contract, its mechanics, and nothing of entities"},
+			rule{packages: []string{engine}, never: []string{"./store/entity"}, direct: true,
+				why: "an engine knows nothing of entities"},
+			rule{packages: []string{"./bench/" + name + "/..."}, never: others, tests: true,
+				why: "each engine is measured in a process of its own"})
+	}
+	return set
+}
+
+// ownerRules: one package imports a native library; everybody else uses that
+// package. Tests may compare with the bare library.
+func ownerRules() []rule {
+	owners := map[string][]string{
+		"github.com/mattn/go-sqlite3/...":                {"./store/sqlite/..."},
+		"github.com/tursodatabase/...":                   {"./store/libsql/..."},
+		"github.com/duckdb/...":                          {"./store/duckdb/..."},
+		"github.com/jackc/pgx/...":                       {"./store/postgres/...", "./internal/pgembed/..."},
+		"github.com/fergusstrange/embedded-postgres/...": {"./store/postgres/...", "./internal/pgembed/..."},
+	}
+	var set []rule
+	for library, owner := range owners {
+		set = append(set, rule{packages: []string{"./..."}, except: owner, never: []string{library}, direct: true,
+			why: "it belongs to " + strings.Join(owner, " and ")})
+	}
+	return set
+}
+
+// dataRules: text and data stay free of the machinery that stores them.
+func dataRules() []rule {
+	return []rule{
+		{packages: []string{"./schemas/..."}, only: []string{"./schemas/..."},
+			never: slices.Concat(natives, []string{"database/sql/..."}), why: "SQL text and its descriptors stand alone"},
+		{packages: []string{"./store/entity"}, only: []string{}, never: slices.Concat(natives, []string{"database/sql/..."}),
+			why: "the vocabulary stands alone"},
+		{packages: []string{"./store/entity"}, never: []string{"os/...", "net/..."}, direct: true,
+			why: "the vocabulary does no input or output"},
+		{packages: []string{"./scaler/...", "./dcseed/..."},
+			never: slices.Concat(natives, []string{"./store", "./store/driver", "./schemas/...", "database/sql/..."}),
+			why:   "generators are pure; store/entity is all the vocabulary they need"},
+	}
+}
+
+// CheckImports applies the import table to the packages of a module, as List
+// returns them.
+func CheckImports(packages []Package) []Problem {
+	graph := make(map[string]*Package, len(packages))
+	for i := range packages {
+		graph[packages[i].ImportPath] = &packages[i]
+	}
+	var problems []Problem
+	for _, r := range rules() {
+		for i := range packages {
+			p := &packages[i]
+			if subject, ok := r.subject(p); ok {
+				problems = append(problems, r.check(subject, p, graph)...)
+			}
+		}
+	}
+	return sorted(problems)
+}
+
+// subject returns the package that a listed package stands for under the rule:
+// itself, or for a test program the package under test.
+func (r *rule) subject(p *Package) (string, bool) {
+	path, isTest := strings.CutSuffix(p.ImportPath, ".test")
+	if p.Standard || p.ForTest != "" || isTest && !r.tests {
+		return "", false
+	}
+	return path, matchAny(r.packages, path) && !matchAny(r.except, path)
+}
+
+func (r *rule) check(subject string, p *Package, graph map[string]*Package) []Problem {
+	reach := p.Deps
+	if r.direct {
+		reach = p.Imports
+	}
+	var problems []Problem
+	for _, dep := range reach {
+		path := plain(dep)
+		if path == subject || path == subject+"_test" || strings.HasSuffix(path, ".test") || !r.forbids(path) {
+			continue
+		}
+		problems = append(problems, Problem{
+			Path:    p.ImportPath,
+			Message: fmt.Sprintf("must not import %s: %s (%s)", path, r.why, chain(p.ImportPath, dep, graph)),
+		})
+	}
+	return problems
+}
+
+func (r *rule) forbids(path string) bool {
+	if matchAny(r.never, path) {
+		return true
+	}
+	return r.only != nil && match("./...", path) && !matchAny(r.only, path)
+}
+
+// chain returns a shortest way from one package to one that it imports.
+func chain(from, to string, graph map[string]*Package) string {
+	before := map[string]string{from: ""}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if at == to {
+			return strings.Join(trace(at, before), " → ")
+		}
+		p := graph[at]
+		if p == nil {
+			continue
+		}
+		for _, next := range p.Imports {
+			if _, seen := before[next]; !seen {
+				before[next] = at
+				queue = append(queue, next)
+			}
+		}
+	}
+	return from + " → … → " + to
+}
+
+func trace(at string, before map[string]string) []string {
+	var way []string
+	for ; at != ""; at = before[at] {
+		way = append(way, strings.TrimPrefix(plain(at), Module+"/"))
+	}
+	slices.Reverse(way)
+	return way
+}
+
+func matchAny(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return match(pattern, path) })
+}
+
+func match(pattern, path string) bool {
+	if rest, ours := strings.CutPrefix(pattern, "./"); ours {
+		pattern = Module + "/" + rest
+	}
+	if base, tree := strings.CutSuffix(pattern, "/..."); tree {
+		return path == base || strings.HasPrefix(path, base+"/")
+	}
+	return path == pattern
+}

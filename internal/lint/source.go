@@ -1,0 +1,164 @@
+package lint
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// MaxLines is the length at which a Go file is refused. Ask at 500.
+const MaxLines = 800
+
+// file is one parsed Go file.
+type file struct {
+	path string // relative to the repository, with slashes
+	text []byte
+	set  *token.FileSet
+	tree *ast.File
+}
+
+func parse(path string, text []byte) (*file, error) {
+	set := token.NewFileSet()
+	tree, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	return &file{path: path, text: text, set: set, tree: tree}, nil
+}
+
+func (f *file) at(pos token.Pos, message string) Problem {
+	return Problem{Path: f.path, Line: f.set.Position(pos).Line, Message: message}
+}
+
+func (f *file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
+
+// isProgram tells whether the file may print and exit.
+func (f *file) isProgram() bool {
+	return f.tree.Name.Name == "main" || strings.HasPrefix(f.path, "cmd/") || strings.HasPrefix(f.path, "examples/")
+}
+
+// CheckSource applies the rules for Go source to one file. Path is relative to
+// the repository. It fails when the file does not parse.
+func CheckSource(path string, text []byte) ([]Problem, error) {
+	f, err := parse(path, text)
+	if err != nil {
+		return nil, err
+	}
+	if ast.IsGenerated(f.tree) {
+		return nil, nil
+	}
+	problems, err := f.checkFormat()
+	if err != nil {
+		return nil, err
+	}
+	problems = append(problems, f.checkSkips()...)
+	if !f.isTest() {
+		problems = append(problems, f.checkDocs()...)
+	}
+	if !f.isTest() && !f.isProgram() {
+		problems = append(problems, f.checkPrinting()...)
+	}
+	return sorted(problems), nil
+}
+
+func (f *file) checkFormat() ([]Problem, error) {
+	var problems []Problem
+	formatted, err := format.Source(f.text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	if !bytes.Equal(formatted, f.text) {
+		problems = append(problems, Problem{Path: f.path, Message: "not formatted: run gofmt -w"})
+	}
+	if n := bytes.Count(f.text, []byte("\n")); n > MaxLines {
+		problems = append(problems, Problem{Path: f.path,
+			Message: fmt.Sprintf("%d lines, at most %d: split it by concept", n, MaxLines)})
+	}
+	return problems, nil
+}
+
+// checkSkips finds tests that are skipped without saying what is missing.
+func (f *file) checkSkips() []Problem {
+	var problems []Problem
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		receiver, method := selector(call.Fun)
+		if !slices.Contains([]string{"t", "b", "f", "tb", "rt"}, receiver) {
+			return true
+		}
+		if method == "SkipNow" || (method == "Skip" || method == "Skipf") && !hasReason(call) {
+			problems = append(problems, f.at(call.Pos(), "skips without a reason: say what is missing"))
+		}
+		return true
+	})
+	return problems
+}
+
+func hasReason(call *ast.CallExpr) bool {
+	if len(call.Args) == 0 {
+		return false
+	}
+	lit, isLit := call.Args[0].(*ast.BasicLit)
+	return !isLit || lit.Kind != token.STRING || len(lit.Value) > 2
+}
+
+// checkPrinting finds libraries that write to the terminal or end the process.
+func (f *file) checkPrinting() []Problem {
+	imported := f.imports()
+	var problems []Problem
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if ident, ok := call.Fun.(*ast.Ident); ok && (ident.Name == "print" || ident.Name == "println") {
+			problems = append(problems, f.at(call.Pos(), ident.Name+" in a library: return an error or take a writer"))
+		}
+		name, function := selector(call.Fun)
+		switch pkg := imported[name]; {
+		case pkg == "fmt" && strings.HasPrefix(function, "Print"), pkg == "log":
+			problems = append(problems, f.at(call.Pos(), pkg+"."+function+" in a library: return an error or take a writer"))
+		case pkg == "os" && function == "Exit":
+			problems = append(problems, f.at(call.Pos(), "os.Exit in a library: return an error"))
+		}
+		return true
+	})
+	return problems
+}
+
+// imports maps the names of imported packages in this file to their paths.
+func (f *file) imports() map[string]string {
+	names := make(map[string]string, len(f.tree.Imports))
+	for _, spec := range f.tree.Imports {
+		importPath, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			continue // the parser has accepted it
+		}
+		name := path.Base(importPath)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		names[name] = importPath
+	}
+	return names
+}
+
+// selector splits x.Sel when x is a plain name.
+func selector(e ast.Expr) (name, sel string) {
+	if s, ok := e.(*ast.SelectorExpr); ok {
+		if x, ok := s.X.(*ast.Ident); ok {
+			return x.Name, s.Sel.Name
+		}
+	}
+	return "", ""
+}

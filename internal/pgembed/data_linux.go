@@ -1,0 +1,122 @@
+package pgembed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// checkData tells whether a data directory exists, and refuses one that a
+// server of version Major cannot use.
+func checkData(dataDir string) (exists bool, err error) {
+	text, err := os.ReadFile(filepath.Join(dataDir, "PG_VERSION"))
+	switch {
+	case err == nil:
+	case errors.Is(err, fs.ErrNotExist):
+		return false, checkEmpty(dataDir)
+	default:
+		return false, err
+	}
+	if v := strings.TrimSpace(string(text)); v != Major {
+		return false, fmt.Errorf("%q holds data of PostgreSQL %s and this server is %s; "+
+			"dump it with the former and load it into another directory: %w", dataDir, v, Major, driver.ErrUnsupported)
+	}
+	return true, nil
+}
+
+// checkEmpty refuses a directory that holds files but no data of a server.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%q holds files but no PG_VERSION: %w", dir, driver.ErrCorrupt)
+	}
+	return nil
+}
+
+// initData makes a data directory with the user and the database. It is made
+// under another name and renamed when complete, so that a data directory either
+// works or does not exist. Everything is synced, by initdb and by the database
+// server's shutdown.
+func initData(ctx context.Context, bins binaries, owner *identity, dataDir string) (err error) {
+	part := dataDir + ".part"
+	// An initdb that was killed may have left its server for a moment.
+	if err := errors.Join(endHolders(part), os.RemoveAll(part)); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, endHolders(part), os.RemoveAll(part))
+		}
+	}()
+	initdb := owner.command(bins.initdb, "-D", part, "-U", User, "--auth-local=trust", "--auth-host=reject",
+		"--locale=C", "--encoding=UTF8", "--data-checksums", "--no-instructions",
+		"--set=TimeZone=UTC", "--set=log_timezone=UTC")
+	if _, err := run(ctx, initdb); err != nil {
+		return fmt.Errorf("initdb: %w", err)
+	}
+	single := owner.command(bins.postgres, "--single", "-c", "exit_on_error=on", "-D", part, "postgres")
+	single.Stdin = strings.NewReader("CREATE DATABASE " + Database + "\n")
+	if _, err := run(ctx, single); err != nil {
+		return fmt.Errorf("create database: %w", err)
+	}
+	if err := os.Rename(part, dataDir); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dataDir))
+}
+
+// run runs a program to its end and returns what it wrote. When ctx is done
+// before, the program is killed with everything it started.
+func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", context.Cause(ctx)
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = quitGrace
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	p, err := launch(cmd)
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-p.done:
+		err = p.err
+	case <-ctx.Done():
+		// The program leads a process group of its own.
+		err = errors.Join(context.Cause(ctx), killGroup(p.pid()))
+		<-p.done
+	}
+	if err != nil {
+		return "", &logError{err: err, text: lastLines(out.Bytes())}
+	}
+	return out.String(), nil
+}
+
+func killGroup(pid int) error {
+	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("kill process group %d: %w", pid, err)
+	}
+	return nil
+}
+
+// syncDir makes the entries of a directory durable.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,91 @@
+package pgembed
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// pidFile is what a server writes of itself into its data directory.
+type pidFile struct {
+	pid   int    // zero when there is no such file
+	ready bool   // it accepts connections
+	path  string // of the file
+}
+
+// readPIDFile reads the file as far as it has been written.
+func readPIDFile(dataDir string) pidFile {
+	f := pidFile{path: filepath.Join(dataDir, "postmaster.pid")}
+	text, err := os.ReadFile(f.path)
+	if err != nil {
+		return f
+	}
+	lines := strings.Split(string(text), "\n")
+	f.pid, _ = strconv.Atoi(lines[0])
+	// Line 8 is the status, padded with blanks.
+	f.ready = len(lines) >= 8 && strings.TrimSpace(lines[7]) == "ready"
+	return f
+}
+
+func (f pidFile) readyAs(pid int) bool { return f.ready && f.pid == pid }
+
+// clearLeftovers makes way for a new server on a data directory whose lock this
+// process holds. A server of ours still running there has lost its parent and
+// is shut down; one that somebody else started is ErrLocked. A lock file that
+// names an unrelated process, whose number a dead server had before, is
+// removed, because the server would refuse to start for it.
+func clearLeftovers(ctx context.Context, dataDir string, timeout time.Duration) error {
+	file := readPIDFile(dataDir)
+	found := holders(dataDir)
+	for _, pid := range found {
+		if !isOurs(pid) {
+			return fmt.Errorf("process %d, a postgres that Varve did not start, is running on this data: %w",
+				pid, driver.ErrLocked)
+		}
+	}
+	if len(found) > 0 {
+		return endLeftover(ctx, dataDir, file.pid, timeout)
+	}
+	if file.pid > 0 && syscall.Kill(file.pid, 0) == nil {
+		return os.Remove(file.path)
+	}
+	return nil
+}
+
+// endLeftover shuts a server down that is not our child, and waits for the end
+// of all its processes. Without a main process, they end by themselves.
+func endLeftover(ctx context.Context, dataDir string, main int, timeout time.Duration) error {
+	gone := func() bool { return len(holders(dataDir)) == 0 || ctx.Err() != nil }
+	for _, step := range []struct {
+		sig  syscall.Signal
+		wait time.Duration
+	}{{syscall.SIGINT, timeout}, {syscall.SIGQUIT, quitGrace}} {
+		if slices.Contains(holders(dataDir), main) {
+			signalHolder(main, dataDir, step.sig)
+		}
+		if waitFor(step.wait, gone) {
+			return ctx.Err()
+		}
+	}
+	return fmt.Errorf("processes %v of an earlier server do not end: %w", holders(dataDir), driver.ErrLocked)
+}
+
+// isOurs tells whether a postgres process belongs to a server that this package
+// started: the cluster's name is on the command line of the main process and in
+// the title of the others. A process that has ended meanwhile is as good.
+func isOurs(pid int) bool {
+	line, err := os.ReadFile(procFile(pid, "cmdline"))
+	if err != nil || len(line) == 0 {
+		return true
+	}
+	return strings.Contains(string(line), "\x00cluster_name="+ours+"\x00") ||
+		strings.HasPrefix(string(line), "postgres: "+ours+": ")
+}

@@ -1,0 +1,185 @@
+package pgembed
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+func TestSecondStartIsLocked(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, Config{Dir: dir})
+	_, err := Start(t.Context(), Config{Dir: dir})
+	require.ErrorIs(t, err, driver.ErrLocked)
+	require.Equal(t, "1", query(t, s, "SELECT 1"), "the first one is not disturbed")
+}
+
+// startElsewhere starts a server in another process and returns that process
+// and the server's process number.
+func startElsewhere(t *testing.T, dir string) (parent *exec.Cmd, server int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), helperDir+"="+dir)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err, line)
+	_, err = fmt.Sscanf(line, "started %d", &server)
+	require.NoError(t, err, line)
+	return cmd, server
+}
+
+func TestKilledParentLeavesNoServer(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	parent, server := startElsewhere(t, dir)
+	require.Contains(t, holders(data), server)
+	_, err := Start(t.Context(), Config{Dir: dir})
+	require.ErrorIs(t, err, driver.ErrLocked)
+
+	require.NoError(t, parent.Process.Kill())
+	require.Error(t, parent.Wait())
+	require.True(t, waitFor(quitGrace, func() bool { return len(holders(data)) == 0 }), "the server lives on")
+
+	s := start(t, Config{Dir: dir})
+	require.Equal(t, "1", query(t, s, "SELECT 1"))
+}
+
+// TestStartRightAfterKill starts while the killed parent's server is ending.
+func TestStartRightAfterKill(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("x", 100)) // with a socket directory elsewhere
+	t.Setenv("TMPDIR", t.TempDir())
+	for range 3 {
+		parent, _ := startElsewhere(t, dir)
+		old, err := os.Readlink(filepath.Join(dir, "socket"))
+		require.NoError(t, err)
+		require.NoError(t, parent.Process.Kill())
+		require.Error(t, parent.Wait())
+		s, err := Start(t.Context(), Config{Dir: dir})
+		require.NoError(t, err)
+		require.NoDirExists(t, old)
+		require.Equal(t, "1", query(t, s, "SELECT 1"))
+		require.NoError(t, s.Stop(t.Context()))
+		requireNothingLeft(t, dir)
+	}
+}
+
+// TestLiveLeftover starts while an abandoned server is running: one that has
+// lost its parent but not its life.
+func TestLiveLeftover(t *testing.T) {
+	dir := t.TempDir()
+	old, err := Start(t.Context(), Config{Dir: dir})
+	require.NoError(t, err)
+	query(t, old, "CREATE TABLE t (n bigint); INSERT INTO t VALUES (42)")
+	require.NoError(t, old.lock.Close())
+
+	s := start(t, Config{Dir: dir})
+	<-old.proc.done
+	require.NoError(t, old.proc.err, "it was shut down in order")
+	require.Equal(t, "42", query(t, s, "SELECT n FROM t"))
+}
+
+// TestLeftoverBackends starts while only the children of a killed server run.
+func TestLeftoverBackends(t *testing.T) {
+	dir := t.TempDir()
+	old, err := Start(t.Context(), Config{Dir: dir})
+	require.NoError(t, err)
+	require.NoError(t, old.proc.cmd.Process.Kill())
+	<-old.proc.done
+	require.NoError(t, old.lock.Close())
+	start(t, Config{Dir: dir})
+}
+
+// TestForeignServer finds a server that somebody else started on the data.
+func TestForeignServer(t *testing.T) {
+	dir := madeDir(t)
+	data := filepath.Join(dir, "data")
+	bins, err := findBinaries(t.Context(), Config{}, mustIdentify(t, dir))
+	require.NoError(t, err)
+	cmd := mustIdentify(t, dir).command(bins.postgres, "-D", data, "-c", "listen_addresses=",
+		"-c", "unix_socket_directories="+t.TempDir())
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
+	foreign, err := launch(cmd)
+	require.NoError(t, err)
+	require.True(t, waitFor(quitGrace, func() bool { return readPIDFile(data).readyAs(foreign.pid()) }))
+
+	_, err = Start(t.Context(), Config{Dir: dir})
+	require.ErrorIs(t, err, driver.ErrLocked)
+	require.ErrorContains(t, err, strconv.Itoa(foreign.pid()))
+	require.True(t, readPIDFile(data).readyAs(foreign.pid()), "it is not disturbed")
+
+	require.NoError(t, foreign.stop(t.Context(), quitGrace))
+	start(t, Config{Dir: dir})
+}
+
+func mustIdentify(t *testing.T, dir string) *identity {
+	t.Helper()
+	id, err := identify(dir)
+	require.NoError(t, err)
+	return id
+}
+
+// TestStalePIDFile finds lock files that name a process that is not a server: one
+// that has ended, and one that got the number since.
+func TestStalePIDFile(t *testing.T) {
+	dir := madeDir(t)
+	ended := exec.Command("/bin/true")
+	require.NoError(t, ended.Run())
+	for name, pid := range map[string]int{"ended": ended.Process.Pid, "other": os.Getppid(), "self": os.Getpid()} {
+		t.Run(name, func(t *testing.T) {
+			text := fmt.Sprintf("%d\n%s\n1700000000\n5432\n/tmp\n\n  1234567  12345\nready   \n", pid, filepath.Join(dir, "data"))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "data", "postmaster.pid"), []byte(text), 0o600))
+			s := start(t, Config{Dir: dir})
+			require.Equal(t, "1", query(t, s, "SELECT 1"))
+		})
+	}
+}
+
+// TestInterruptedInit finds what a killed process left of a new data directory.
+func TestInterruptedInit(t *testing.T) {
+	dir := t.TempDir()
+	part := filepath.Join(dir, "data.part")
+	require.NoError(t, os.Mkdir(part, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(part, "PG_VERSION"), []byte("18\n"), 0o600))
+	start(t, Config{Dir: dir})
+	require.NoDirExists(t, part)
+}
+
+// TestOtherOwner runs the server as the user who owns the directory.
+func TestOtherOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run a server as another user")
+	}
+	const nobody = 65534
+	base, err := os.MkdirTemp("/tmp", "")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
+	require.NoError(t, os.Chmod(base, 0o755))
+	cache := filepath.Join(base, "cache")
+	dir := filepath.Join(base, "dir")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, os.Chown(dir, nobody, nobody))
+	root, err := install(t.Context(), Config{})
+	require.NoError(t, err)
+	require.NoError(t, os.CopyFS(filepath.Join(cache, filepath.Base(root)), os.DirFS(root)))
+
+	s := start(t, Config{Dir: dir, CacheDir: cache})
+	require.Equal(t, "1", query(t, s, "SELECT 1"))
+	info, err := os.Stat(filepath.Join(dir, "data", "PG_VERSION"))
+	require.NoError(t, err)
+	require.EqualValues(t, nobody, info.Sys().(*syscall.Stat_t).Uid)
+	status, err := os.ReadFile(procFile(s.PIDs()[0], "status"))
+	require.NoError(t, err)
+	require.Contains(t, string(status), fmt.Sprintf("Uid:\t%d\t%d", nobody, nobody))
+}

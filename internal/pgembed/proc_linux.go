@@ -1,0 +1,130 @@
+package pgembed
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// tree returns pid and its descendants.
+func tree(pid int) []int {
+	children := map[int][]int{}
+	for _, p := range processes() {
+		if parent, ok := parentOf(p); ok {
+			children[parent] = append(children[parent], p)
+		}
+	}
+	pids := []int{pid}
+	for i := 0; i < len(pids); i++ {
+		slices.Sort(children[pids[i]])
+		pids = append(pids, children[pids[i]]...)
+	}
+	return pids
+}
+
+// processes lists all processes that can be seen.
+func processes() []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// parentOf returns a process's parent, and false for one that has ended.
+func parentOf(pid int) (int, bool) {
+	stat, err := os.ReadFile(procFile(pid, "stat"))
+	if err != nil {
+		return 0, false
+	}
+	// The command name comes second, in parentheses that it may contain.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 || fields[0][0] == 'Z' {
+		return 0, false
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	return parent, err == nil
+}
+
+// holders returns the postgres processes that work in a data directory. Every
+// one of them does, from the first moment of its start: it is what a data
+// directory's lock file cannot tell after a crash.
+func holders(dataDir string) []int {
+	dir, err := os.Stat(dataDir)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(processes(), func(pid int) bool { return !worksIn(pid, dir) })
+}
+
+// worksIn tells whether pid is a postgres process whose working directory is
+// dir.
+func worksIn(pid int, dir os.FileInfo) bool {
+	name, err := os.ReadFile(procFile(pid, "comm"))
+	if err != nil || strings.TrimSpace(string(name)) != "postgres" {
+		return false
+	}
+	cwd, err := os.Stat(procFile(pid, "cwd"))
+	return err == nil && os.SameFile(cwd, dir)
+}
+
+// endHolders waits until no process works in a data directory whose server has
+// ended. They notice that by themselves; the wait is short, and they are killed
+// after it.
+func endHolders(dataDir string) error {
+	if waitFor(quitGrace, func() bool { return len(holders(dataDir)) == 0 }) {
+		return nil
+	}
+	left := holders(dataDir)
+	for _, pid := range left {
+		signalHolder(pid, dataDir, syscall.SIGKILL)
+	}
+	if !waitFor(quitGrace, func() bool { return len(holders(dataDir)) == 0 }) {
+		return fmt.Errorf("processes %v are still there", holders(dataDir))
+	}
+	return fmt.Errorf("processes %v outlived the server and were killed", left)
+}
+
+// signalHolder sends a signal to pid if it still works in the data directory.
+// The handle is taken before the check, so a process that got the same number
+// since is not hit. A process that has ended needs no signal.
+func signalHolder(pid int, dataDir string, sig syscall.Signal) {
+	dir, err := os.Stat(dataDir)
+	if err != nil {
+		return
+	}
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return
+	}
+	defer p.Release()
+	if worksIn(pid, dir) {
+		_ = p.Signal(sig)
+	}
+}
+
+// waitFor polls a condition until it holds or the timeout has passed.
+func waitFor(timeout time.Duration, cond func() bool) bool {
+	for end := time.Now().Add(timeout); !cond(); time.Sleep(pollEvery) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
+}
+
+func procFile(pid int, name string) string {
+	return filepath.Join("/proc", strconv.Itoa(pid), name)
+}

@@ -1,0 +1,41 @@
+//go:build !linux
+
+package pgembed
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Server is a running server. There is none on this system: what ends a server
+// together with its parent and finds what it left is Linux's own.
+type Server struct{}
+
+// Start fails with driver.ErrUnsupported.
+func Start(_ context.Context, cfg Config) (*Server, error) {
+	if _, err := cfg.withDefaults(); err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	return nil, fmt.Errorf("postgres: start %q: an embedded server needs Linux; name a running one by its address: %w",
+		cfg.Dir, driver.ErrUnsupported)
+}
+
+// SocketDir returns "".
+func (*Server) SocketDir() string { return "" }
+
+// ConnString returns "".
+func (*Server) ConnString() string { return "" }
+
+// Version returns "".
+func (*Server) Version() string { return "" }
+
+// LogPath returns "".
+func (*Server) LogPath() string { return "" }
+
+// PIDs returns nil.
+func (*Server) PIDs() []int { return nil }
+
+// Stop returns nil.
+func (*Server) Stop(context.Context) error { return nil }

@@ -1,0 +1,253 @@
+package sqlitewal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/varvedb/varve/internal/sqlstore"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// The log's size, in multiples of Options.WALFrames, at which the checkpointer
+// does more than copy pages beside the writer.
+const (
+	// restartAt: a PASSIVE checkpoint beside a busy writer never reaches the
+	// end of the log, so the log would grow for ever. From this size on the
+	// writer itself restarts the log between two blocks; nearly all pages are
+	// copied by then, so the pause is short.
+	restartAt = 4
+	// capAt: the hard cap. Writers wait until the log could be restarted, and
+	// snapshots older than Options.MaxReaderAge are ended.
+	capAt = 16
+)
+
+// retryBusy is the pause between attempts to restart a log at its cap.
+const retryBusy = 10 * time.Millisecond
+
+// Checkpointer moves the log into the database as the policy says.
+type Checkpointer struct {
+	cfg      Config
+	db       *sqlstore.DB
+	index    *walIndex
+	onWriter bool // run PASSIVE on the writer's connection too
+	wake     chan struct{}
+	stop     context.CancelFunc
+	done     sync.WaitGroup
+
+	count, nanos, stall atomic.Int64
+	nextRestart         int64 // log size for the next attempt; the writer's alone
+}
+
+// NewCheckpointer prepares a checkpointer. Its hooks BeforeWrite and AfterWrite
+// go into the sqlstore.Config before Start is called with the database.
+// OnWriter makes every checkpoint run on the writer's connection, for libraries
+// where one on another connection is unsafe.
+func NewCheckpointer(cfg Config, onWriter bool) *Checkpointer {
+	return &Checkpointer{cfg: cfg, onWriter: onWriter, wake: make(chan struct{}, 1), stop: func() {}}
+}
+
+// Start begins the work for the database at path.
+func (k *Checkpointer) Start(db *sqlstore.DB, path string) error {
+	k.db = db
+	if k.cfg.Options.ReadOnly {
+		return nil
+	}
+	// The WAL-index exists once a connection has read in WAL mode.
+	if err := db.WithWriter(context.Background(), func(c *sqlstore.Conn) error {
+		_, err := c.QueryText(context.Background(), "SELECT count(*) FROM sqlite_master")
+		return err
+	}); err != nil {
+		return err
+	}
+	index, err := openWALIndex(path)
+	if err != nil {
+		return err
+	}
+	k.index = index
+	if k.cfg.Options.Checkpoint != driver.Background {
+		return nil
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	k.stop = stop
+	k.done.Add(1)
+	go k.run(ctx)
+	return nil
+}
+
+// Stop ends the goroutine. The database may be closed after it; then Release
+// must be called.
+func (k *Checkpointer) Stop() {
+	k.stop()
+	k.done.Wait()
+}
+
+// Release closes the WAL-index; only after the database is closed, see walIndex.
+func (k *Checkpointer) Release() error {
+	if k.index == nil {
+		return nil
+	}
+	return k.index.close()
+}
+
+func (k *Checkpointer) run(ctx context.Context) {
+	defer k.done.Done()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.wake:
+			// A failed attempt is repeated after the next commit; a log that
+			// keeps growing reaches its cap, where the writer gets the error.
+			_, _ = k.passive(ctx)
+		}
+	}
+}
+
+// AfterWrite wakes the checkpointer when the log has grown enough.
+func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
+	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background {
+		return
+	}
+	if _, pending := k.index.frames(); pending < int64(k.cfg.Options.WALFrames) {
+		return
+	}
+	select {
+	case k.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// BeforeWrite restarts a log that has grown too much.
+func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error {
+	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background {
+		return nil
+	}
+	logged, _ := k.index.frames()
+	unit := int64(k.cfg.Options.WALFrames)
+	if logged < max(restartAt*unit, k.nextRestart) {
+		if logged < restartAt*unit {
+			k.nextRestart = 0
+		}
+		return nil
+	}
+	start := time.Now()
+	defer func() { k.stall.Add(int64(time.Since(start))) }()
+	done, err := k.restart(ctx, c)
+	if done || err != nil {
+		k.nextRestart = 0
+		return err
+	}
+	if logged < capAt*unit {
+		k.nextRestart = min(logged+unit, capAt*unit)
+		return nil
+	}
+	return k.waitForRestart(ctx, c, start)
+}
+
+// waitForRestart holds the writer until the log at its cap can be restarted.
+func (k *Checkpointer) waitForRestart(ctx context.Context, c *sqlstore.Conn, start time.Time) error {
+	age := k.cfg.Options.MaxReaderAge
+	for {
+		k.db.ExpireReaders(time.Now().Add(-age))
+		done, err := k.restart(ctx, c)
+		if done || err != nil {
+			return err
+		}
+		if time.Since(start) > 2*age {
+			return fmt.Errorf("%w: the write-ahead log is at its cap of %d frames and a reader of another process keeps it from being restarted; close that reader",
+				driver.ErrLocked, capAt*k.cfg.Options.WALFrames)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for readers of a full write-ahead log: %w", ctx.Err())
+		case <-time.After(retryBusy):
+		}
+	}
+}
+
+// restart copies the rest of the log and makes the next commit start it anew.
+// It returns false when readers are in the way.
+func (k *Checkpointer) restart(ctx context.Context, c *sqlstore.Conn) (bool, error) {
+	if err := k.cfg.Pragma(ctx, c, "PRAGMA busy_timeout = 0"); err != nil {
+		return false, err
+	}
+	res, err := k.checkpoint(ctx, c, "RESTART")
+	restore := fmt.Sprintf("PRAGMA busy_timeout = %d", k.cfg.Options.LockTimeout.Milliseconds())
+	return !res.Busy, errors.Join(err, k.cfg.Pragma(ctx, c, restore))
+}
+
+func (k *Checkpointer) passive(ctx context.Context) (res driver.CheckpointResult, err error) {
+	run := func(c *sqlstore.Conn) error {
+		res, err = k.checkpoint(ctx, c, "PASSIVE")
+		return err
+	}
+	if k.onWriter {
+		return res, k.db.WithWriter(ctx, run)
+	}
+	return res, k.db.WithSpare(ctx, run)
+}
+
+// Checkpoint implements driver.Checkpointer.
+func (k *Checkpointer) Checkpoint(ctx context.Context, truncate bool) (res driver.CheckpointResult, err error) {
+	if k.cfg.Options.ReadOnly {
+		return res, driver.ErrReadOnly
+	}
+	if !truncate {
+		return k.passive(ctx)
+	}
+	err = k.db.WithWriter(ctx, func(c *sqlstore.Conn) error {
+		for {
+			if res, err = k.checkpoint(ctx, c, "TRUNCATE"); err != nil || !res.Busy {
+				return err
+			}
+			if ctx.Err() != nil {
+				return fmt.Errorf("wait for readers: %w", ctx.Err())
+			}
+		}
+	})
+	return res, err
+}
+
+func (k *Checkpointer) checkpoint(ctx context.Context, c *sqlstore.Conn, mode string) (res driver.CheckpointResult, err error) {
+	start := time.Now()
+	rows, err := c.QueryOnce(context.WithoutCancel(ctx), "PRAGMA wal_checkpoint("+mode+")")
+	if err != nil {
+		return res, fmt.Errorf("checkpoint: %w", err)
+	}
+	var busy sql.NullInt64
+	if rows.Next() {
+		err = rows.Scan(&busy, &res.LogFrames, &res.DoneFrames)
+	}
+	if err = errors.Join(err, rows.Err(), rows.Close()); err != nil {
+		return res, fmt.Errorf("checkpoint: %w", err)
+	}
+	res.Busy = busy.Int64 != 0
+	res.Took = time.Since(start)
+	if res.DoneFrames > 0 {
+		k.count.Add(1)
+		k.nanos.Add(int64(res.Took))
+	}
+	return res, nil
+}
+
+// Stats fills in what the checkpointer and the log know.
+func (k *Checkpointer) Stats(s *driver.Stats) {
+	if k.index == nil {
+		return
+	}
+	logged, _ := k.index.frames()
+	wal := logged * int64(k.cfg.PageSize+frameHeader)
+	count, took, stall := k.count.Load(), time.Duration(k.nanos.Load()), time.Duration(k.stall.Load())
+	s.WALBytes = &wal
+	if k.cfg.Options.Checkpoint != driver.Inline { // SQLite does not tell about its own
+		s.Checkpoints, s.CheckpointTime, s.CheckpointStall = &count, &took, &stall
+	}
+}
+
+// frameHeader is the bytes before each page in the log.
+const frameHeader = 24

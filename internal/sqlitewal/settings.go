@@ -1,0 +1,190 @@
+// Package sqlitewal holds what SQLite and libSQL share beyond database/sql:
+// the pragmas of a connection, their read-back, and the checkpointer of the
+// write-ahead log. It links neither library, so that each engine package can
+// (the two cannot be in one binary).
+package sqlitewal
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/varvedb/varve/internal/sqlstore"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Defaults of the write-ahead log, in frames (one page each).
+const (
+	inlineFrames     = 1000 // SQLite's own default for wal_autocheckpoint
+	backgroundFrames = 4000
+)
+
+// Params documents the URL parameters of this family of engines.
+var Params = map[string]string{
+	"page_size": "page size in bytes of a new database, a power of two from 512 to 65536 (default 4096)",
+	"mmap":      "bytes of the database that each connection maps into memory (default 0)",
+}
+
+// Config is the settings of a database.
+type Config struct {
+	Options  driver.Options
+	PageSize int
+	MMap     int64
+
+	// Pragma runs a statement that sets a pragma. libSQL refuses them through
+	// Exec.
+	Pragma func(ctx context.Context, c *sqlstore.Conn, text string) error
+}
+
+// NewConfig checks options and parameters and completes them with defaults.
+func NewConfig(opts driver.Options) (Config, error) {
+	cfg := Config{Options: opts.WithDefaults(), PageSize: 4096, Pragma: queryPragma}
+	if cfg.Options.Checkpoint == "" {
+		cfg.Options.Checkpoint = driver.Background
+	}
+	if cfg.Options.WALFrames == 0 {
+		cfg.Options.WALFrames = backgroundFrames
+		if cfg.Options.Checkpoint == driver.Inline {
+			cfg.Options.WALFrames = inlineFrames
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(opts.Params)) {
+		if err := cfg.set(name, opts.Params[name]); err != nil {
+			return Config{}, fmt.Errorf("parameter %s: %w", name, err)
+		}
+	}
+	return cfg, nil
+}
+
+func (cfg *Config) set(name, value string) error {
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case Params[name] == "":
+		return fmt.Errorf("unknown; known are %v", slices.Sorted(maps.Keys(Params)))
+	case err != nil:
+		return fmt.Errorf("want a number, got %q", value)
+	case name == "page_size":
+		if n < 512 || n > 65536 || n&(n-1) != 0 {
+			return fmt.Errorf("want a power of two from 512 to 65536, got %d", n)
+		}
+		cfg.PageSize = int(n)
+	case name == "mmap":
+		if n < 0 {
+			return fmt.Errorf("want bytes, got %d", n)
+		}
+		cfg.MMap = n
+	}
+	return nil
+}
+
+// synchronous is the pragma's value for each durability level.
+var synchronous = map[driver.Durability]string{
+	driver.Durable: "FULL",
+	driver.Relaxed: "NORMAL",
+	driver.Unsafe:  "OFF",
+}
+
+// Setup sets the pragmas of a new connection. The order matters: page_size has
+// no effect once WAL mode has made the file.
+func (cfg *Config) Setup(ctx context.Context, c *sqlstore.Conn, write bool) error {
+	for _, text := range cfg.pragmas(write) {
+		if err := cfg.Pragma(ctx, c, text); err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+	}
+	if cfg.Options.ReadOnly {
+		return nil
+	}
+	mode, err := c.QueryText(ctx, "PRAGMA journal_mode")
+	if err == nil && mode != "wal" {
+		err = fmt.Errorf("%w: journal mode is %q, want wal (is the database on a file system without shared memory?)", driver.ErrUnsupported, mode)
+	}
+	return err
+}
+
+func (cfg *Config) pragmas(write bool) []string {
+	o := cfg.Options
+	list := []string{fmt.Sprintf("PRAGMA busy_timeout = %d", o.LockTimeout.Milliseconds())}
+	if !o.ReadOnly {
+		list = append(list,
+			fmt.Sprintf("PRAGMA page_size = %d", cfg.PageSize),
+			"PRAGMA journal_mode = WAL",
+			"PRAGMA synchronous = "+synchronous[o.Durability],
+			fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", cfg.autocheckpoint()),
+		)
+	}
+	list = append(list,
+		fmt.Sprintf("PRAGMA cache_size = -%d", cfg.cacheKiB(write)),
+		fmt.Sprintf("PRAGMA mmap_size = %d", cfg.MMap),
+		"PRAGMA temp_store = FILE",
+	)
+	if !write {
+		list = append(list, "PRAGMA query_only = ON")
+	}
+	return list
+}
+
+func (cfg *Config) autocheckpoint() int {
+	if cfg.Options.Checkpoint == driver.Inline {
+		return cfg.Options.WALFrames
+	}
+	return 0
+}
+
+// cacheKiB divides the memory budget: SQLite's page cache belongs to a
+// connection, so the writer gets one half and the readers share the other.
+func (cfg *Config) cacheKiB(write bool) int64 {
+	half := cfg.Options.Memory / 2 / 1024
+	if write {
+		return half
+	}
+	return max(half/int64(cfg.Options.Readers), 256)
+}
+
+// queryPragma sets a pragma by a query, which SQLite and libSQL both accept,
+// and reads away the row that some answer with.
+func queryPragma(ctx context.Context, c *sqlstore.Conn, text string) error {
+	rows, err := c.QueryOnce(ctx, text)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		continue
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return rows.Close()
+}
+
+// readBack lists the pragmas that Settings reads.
+var readBack = []string{
+	"journal_mode", "synchronous", "page_size", "cache_size", "mmap_size",
+	"wal_autocheckpoint", "busy_timeout", "temp_store", "auto_vacuum",
+	"locking_mode", "encoding",
+}
+
+// Settings reads the settings back from the writer's connection.
+func (cfg *Config) Settings(ctx context.Context, db *sqlstore.DB) ([]driver.Setting, error) {
+	var list []driver.Setting
+	err := db.WithWriter(ctx, func(c *sqlstore.Conn) error {
+		for _, name := range readBack {
+			value, err := c.QueryText(ctx, "PRAGMA "+name)
+			if err != nil {
+				return fmt.Errorf("read back %s: %w", name, err)
+			}
+			list = append(list, driver.Setting{Name: name, Value: value})
+		}
+		return nil
+	})
+	list = append(list,
+		driver.Setting{Name: "durability", Value: string(cfg.Options.Durability)},
+		driver.Setting{Name: "checkpoint", Value: string(cfg.Options.Checkpoint)},
+		driver.Setting{Name: "checkpoint_frames", Value: strconv.Itoa(cfg.Options.WALFrames)},
+		driver.Setting{Name: "memory", Value: strconv.FormatInt(cfg.Options.Memory, 10)},
+		driver.Setting{Name: "readers", Value: strconv.Itoa(cfg.Options.Readers)},
+	)
+	return list, err
+}

@@ -1,0 +1,185 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// maxStatements bounds the prepared statements of one connection. The texts in
+// use come from a small set; a workload of ever new query shapes starts over.
+const maxStatements = 512
+
+// Conn is a pinned connection with its prepared statements. It is not safe for
+// concurrent use.
+type Conn struct {
+	conn     *sql.Conn
+	stmts    map[string]*sql.Stmt
+	codec    Codec
+	mapError func(error) error
+	broken   bool
+	args     []any // scratch: arguments after the codec
+}
+
+// connect makes a connection and runs the engine's Setup on it.
+func (db *DB) connect(ctx context.Context, write bool) (*Conn, error) {
+	conn, err := db.cfg.Pool.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("connect: %w", db.mapError(err))
+	}
+	c := &Conn{conn: conn, stmts: map[string]*sql.Stmt{}, codec: db.cfg.Codec, mapError: db.mapError}
+	if db.cfg.Setup != nil {
+		if err := db.cfg.Setup(ctx, c, write); err != nil {
+			c.abandon()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (db *DB) mapError(err error) error {
+	switch {
+	case errors.Is(err, sql.ErrConnDone) && db.isClosed():
+		return fmt.Errorf("%w: %w", driver.ErrClosed, err)
+	case db.cfg.MapError != nil:
+		return db.cfg.MapError(err)
+	}
+	return err
+}
+
+// Raw gives access to the driver's own connection, as sql.Conn.Raw does.
+func (c *Conn) Raw(f func(driverConn any) error) error { return c.conn.Raw(f) }
+
+// Exec runs one statement and returns the number of rows it changed.
+func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	stmt, err := c.prepare(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	res, err := stmt.ExecContext(ctx, c.encode(args)...)
+	if err != nil {
+		return 0, c.fail(err)
+	}
+	return res.RowsAffected()
+}
+
+// ExecOnce runs one statement without keeping it prepared: DDL, settings.
+func (c *Conn) ExecOnce(ctx context.Context, text string) error {
+	if _, err := c.conn.ExecContext(ctx, text); err != nil {
+		return c.fail(err)
+	}
+	return nil
+}
+
+// Query runs one statement.
+func (c *Conn) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	stmt, err := c.prepare(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := stmt.QueryContext(ctx, c.encode(args)...)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	return &Rows{rows: rows, conn: c}, nil
+}
+
+// QueryText returns the first column of the first row as text, for settings.
+func (c *Conn) QueryText(ctx context.Context, text string) (string, error) {
+	var value sql.NullString
+	if err := c.conn.QueryRowContext(ctx, text).Scan(&value); err != nil {
+		return "", c.fail(err)
+	}
+	return value.String, nil
+}
+
+func (c *Conn) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
+	if stmt, ok := c.stmts[text]; ok {
+		return stmt, nil
+	}
+	if len(c.stmts) >= maxStatements {
+		c.forget()
+	}
+	stmt, err := c.conn.PrepareContext(ctx, c.codec.Rebind(text))
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	c.stmts[text] = stmt
+	return stmt, nil
+}
+
+// forget closes the prepared statements.
+func (c *Conn) forget() {
+	for _, stmt := range c.stmts {
+		_ = stmt.Close()
+	}
+	clear(c.stmts)
+}
+
+func (c *Conn) encode(args []any) []any {
+	c.args = c.args[:0]
+	for _, a := range args {
+		c.args = append(c.args, c.codec.Encode(a))
+	}
+	return c.args
+}
+
+// fail maps an error and remembers a broken connection.
+func (c *Conn) fail(err error) error {
+	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
+		c.broken = true
+	}
+	return c.mapError(err)
+}
+
+// rollback ends the open transaction whatever the caller's context says.
+func (c *Conn) rollback() error {
+	if c.broken {
+		return nil
+	}
+	if _, err := c.conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
+		c.broken = true // its state is unknown; do not use it again
+		return c.mapError(err)
+	}
+	return nil
+}
+
+func (c *Conn) close() error {
+	if c == nil {
+		return nil
+	}
+	c.forget()
+	if err := c.conn.Close(); err != nil && !errors.Is(err, sql.ErrConnDone) {
+		return c.mapError(err)
+	}
+	return nil
+}
+
+// abandon closes a connection for good instead of returning it to the pool.
+func (c *Conn) abandon() {
+	c.forget()
+	_ = c.conn.Raw(func(any) error { return sqldriver.ErrBadConn })
+	_ = c.conn.Close()
+}
+
+// dropBroken returns c, or nil after abandoning it when it is broken.
+func dropBroken(c *Conn) *Conn {
+	if c != nil && c.broken {
+		c.abandon()
+		return nil
+	}
+	return c
+}
+
+// QueryOnce runs one statement without keeping it prepared.
+func (c *Conn) QueryOnce(ctx context.Context, text string) (*sql.Rows, error) {
+	rows, err := c.conn.QueryContext(ctx, text)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	return rows, nil
+}

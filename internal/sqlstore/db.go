@@ -1,0 +1,295 @@
+// Package sqlstore holds what every engine behind database/sql has in common:
+// one pinned writer connection, a bounded pool of pinned reader connections,
+// prepared statements kept for each connection, and the translation of values
+// and errors. An engine package gives it a Config and adds only what is its
+// own: connection string, settings, bulk path, error map.
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Config is what an engine gives to New.
+type Config struct {
+	Info         driver.Info
+	Capabilities driver.Capabilities
+	Options      driver.Options
+
+	// Pool makes the connections. DB closes it.
+	Pool *sql.DB
+
+	// Setup prepares a new connection: session settings and, for readers,
+	// whatever forbids writing.
+	Setup func(ctx context.Context, c *Conn, write bool) error
+
+	// BeginWrite starts a transaction that holds the write lock, BeginRead one
+	// whose view is fixed once Pin (a query, may be empty) has run.
+	BeginWrite, BeginRead, Pin string
+
+	// Codec translates values.
+	Codec Codec
+
+	// Bulk writes rows.
+	Bulk Bulk
+
+	// MapError joins a native error with a sentinel of package driver. It is
+	// never called with nil and may be nil.
+	MapError func(error) error
+
+	// BeforeWrite, if given, runs before each write transaction while the
+	// writer's connection is held, to push back when a log has grown too much.
+	BeforeWrite func(ctx context.Context, c *Conn) error
+
+	// AfterWrite, if given, runs after each commit, before the writer's
+	// connection is given back.
+	AfterWrite func(c *Conn)
+}
+
+// Bulk writes rows through one connection, inside its transaction. Statements
+// may be cached by the address of the Table or Update.
+type Bulk interface {
+	Insert(ctx context.Context, c *Conn, t *driver.Table, rows []any) error
+	Update(ctx context.Context, c *Conn, u *driver.Update, value any, keys []any) error
+}
+
+// DB is an open database: the part of driver.Engine that engines share.
+type DB struct {
+	cfg    Config
+	writer chan *Conn // holds the writer's connection while nobody writes; nil inside means "connect again"
+	slots  chan *Conn // one for each reader that may be open; nil inside means "connect first"
+
+	spareMu sync.Mutex
+	spare   *Conn
+
+	mu     sync.Mutex
+	closed bool
+	open   map[*Reader]struct{}
+}
+
+// New returns a DB over cfg.Pool after one connection could be made. When it
+// fails it closes the pool.
+func New(ctx context.Context, cfg Config) (*DB, error) {
+	cfg.Pool.SetMaxOpenConns(cfg.Options.Readers + 2) // readers, writer, and one for settings and statistics
+	cfg.Pool.SetMaxIdleConns(1)
+	db := &DB{
+		cfg:    cfg,
+		writer: make(chan *Conn, 1),
+		slots:  make(chan *Conn, cfg.Options.Readers),
+		open:   map[*Reader]struct{}{},
+	}
+	first, err := db.connect(ctx, !cfg.Options.ReadOnly)
+	if err != nil {
+		return nil, errors.Join(err, cfg.Pool.Close())
+	}
+	db.writer <- first
+	for range cfg.Options.Readers {
+		db.slots <- nil
+	}
+	return db, nil
+}
+
+// Info implements driver.Engine.
+func (db *DB) Info() driver.Info { return db.cfg.Info }
+
+// Capabilities implements driver.Engine.
+func (db *DB) Capabilities() driver.Capabilities { return db.cfg.Capabilities }
+
+// Begin implements driver.Engine.
+func (db *DB) Begin(ctx context.Context) (driver.Tx, error) {
+	if db.cfg.Options.ReadOnly {
+		return nil, driver.ErrReadOnly
+	}
+	c, err := db.takeWriter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if db.cfg.BeforeWrite != nil {
+		if err := db.cfg.BeforeWrite(ctx, c); err != nil {
+			db.giveWriter(c)
+			return nil, err
+		}
+	}
+	if _, err := c.Exec(ctx, db.cfg.BeginWrite); err != nil {
+		db.giveWriter(c)
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	return &Tx{db: db, Conn: c}, nil
+}
+
+// WithWriter runs f on the writer's connection, outside a transaction.
+func (db *DB) WithWriter(ctx context.Context, f func(c *Conn) error) error {
+	c, err := db.takeWriter(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.giveWriter(c)
+	return f(c)
+}
+
+// WithSpare runs f on a connection of its own, beside writer and readers. The
+// connection is kept for the next call.
+func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
+	db.spareMu.Lock()
+	defer db.spareMu.Unlock()
+	if db.isClosed() {
+		return driver.ErrClosed
+	}
+	if db.spare == nil {
+		c, err := db.connect(ctx, !db.cfg.Options.ReadOnly)
+		if err != nil {
+			return err
+		}
+		db.spare = c
+	}
+	err := f(db.spare)
+	db.spare = dropBroken(db.spare)
+	return err
+}
+
+func (db *DB) takeWriter(ctx context.Context) (*Conn, error) {
+	if db.isClosed() {
+		return nil, driver.ErrClosed
+	}
+	var c *Conn
+	select {
+	case c = <-db.writer:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the writer: %w", ctx.Err())
+	}
+	if db.isClosed() {
+		db.writer <- c
+		return nil, driver.ErrClosed
+	}
+	if c == nil {
+		var err error
+		if c, err = db.connect(ctx, !db.cfg.Options.ReadOnly); err != nil {
+			db.writer <- nil
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (db *DB) giveWriter(c *Conn) { db.writer <- dropBroken(c) }
+
+// Snapshot implements driver.Engine.
+func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) {
+	if db.isClosed() {
+		return nil, driver.ErrClosed
+	}
+	var c *Conn
+	select {
+	case c = <-db.slots:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for one of %d readers: %w", db.cfg.Options.Readers, ctx.Err())
+	}
+	r, err := db.openReader(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// openReader starts a read transaction on c, or on a new connection when c is
+// nil, and always gives the slot back when it fails.
+func (db *DB) openReader(ctx context.Context, c *Conn) (*Reader, error) {
+	if c == nil {
+		var err error
+		if c, err = db.connect(ctx, false); err != nil {
+			db.slots <- nil
+			return nil, err
+		}
+	}
+	if err := db.beginRead(ctx, c); err != nil {
+		db.slots <- dropBroken(c)
+		return nil, fmt.Errorf("begin read: %w", err)
+	}
+	r := &Reader{db: db, conn: c, since: time.Now()}
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed {
+		c.abandon()
+		db.slots <- nil
+		return nil, driver.ErrClosed
+	}
+	db.open[r] = struct{}{}
+	return r, nil
+}
+
+func (db *DB) beginRead(ctx context.Context, c *Conn) error {
+	if _, err := c.Exec(ctx, db.cfg.BeginRead); err != nil {
+		return err
+	}
+	if db.cfg.Pin == "" {
+		return nil
+	}
+	rows, err := c.Query(ctx, db.cfg.Pin)
+	if err != nil {
+		return errors.Join(err, c.rollback())
+	}
+	rows.Next()
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// ExpireReaders ends the snapshots opened before a time and returns how many.
+func (db *DB) ExpireReaders(before time.Time) int {
+	db.mu.Lock()
+	var old []*Reader
+	for r := range db.open {
+		if r.since.Before(before) {
+			old = append(old, r)
+		}
+	}
+	db.mu.Unlock()
+	for _, r := range old {
+		_ = r.end(driver.ErrReaderExpired)
+	}
+	return len(old)
+}
+
+// OpenReaders returns how many snapshots are open.
+func (db *DB) OpenReaders() int {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return len(db.open)
+}
+
+// Close ends open snapshots, waits for the write transaction and closes every
+// connection.
+func (db *DB) Close() error {
+	db.mu.Lock()
+	if db.closed {
+		db.mu.Unlock()
+		return nil
+	}
+	db.closed = true
+	readers := slices.Collect(maps.Keys(db.open))
+	db.mu.Unlock()
+	var errs []error
+	for _, r := range readers {
+		errs = append(errs, r.end(driver.ErrClosed))
+	}
+	for range cap(db.slots) {
+		errs = append(errs, (<-db.slots).close())
+	}
+	db.spareMu.Lock()
+	defer db.spareMu.Unlock()
+	errs = append(errs, db.spare.close(), (<-db.writer).close(), db.cfg.Pool.Close())
+	db.writer <- nil
+	return errors.Join(errs...)
+}
+
+func (db *DB) isClosed() bool {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	return db.closed
+}

@@ -1,0 +1,61 @@
+package sqlstore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Reader is a read transaction on a pooled connection. The checkpointer may end
+// it from another goroutine, so every use takes its mutex.
+type Reader struct {
+	db    *DB
+	since time.Time
+
+	mu   sync.Mutex
+	conn *Conn // nil once ended
+	rows *Rows // open result, or nil
+	why  error // after the end: what calls return
+}
+
+// Query implements driver.Querier.
+func (r *Reader) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conn == nil {
+		return nil, r.why
+	}
+	rows, err := r.conn.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	r.rows = rows.(*Rows)
+	r.rows.guard = r
+	return r.rows, nil
+}
+
+// Close ends the read transaction and gives the connection back.
+func (r *Reader) Close() error { return r.end(driver.ErrClosed) }
+
+// end ends the transaction, under open rows if need be.
+func (r *Reader) end(why error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.conn == nil {
+		return nil
+	}
+	c := r.conn
+	r.conn, r.why = nil, why
+	if r.rows != nil {
+		r.rows.err = why
+		_ = r.rows.rows.Close()
+	}
+	err := c.rollback()
+	r.db.mu.Lock()
+	delete(r.db.open, r)
+	r.db.mu.Unlock()
+	r.db.slots <- dropBroken(c)
+	return err
+}

@@ -1,0 +1,101 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Tx is the write transaction.
+type Tx struct {
+	*Conn
+	db   *DB
+	done bool
+}
+
+// Exec implements driver.Tx.
+func (tx *Tx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	if tx.done {
+		return 0, driver.ErrClosed
+	}
+	return tx.Conn.Exec(ctx, text, args...)
+}
+
+// Query implements driver.Querier.
+func (tx *Tx) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	if tx.done {
+		return nil, driver.ErrClosed
+	}
+	return tx.Conn.Query(ctx, text, args...)
+}
+
+// Insert implements driver.Tx.
+func (tx *Tx) Insert(ctx context.Context, t *driver.Table, rows []any) error {
+	if tx.done {
+		return driver.ErrClosed
+	}
+	if len(rows)%len(t.Columns) != 0 {
+		return fmt.Errorf("insert into %s: %d values do not fill rows of %d columns", t.Name, len(rows), len(t.Columns))
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := tx.db.cfg.Bulk.Insert(ctx, tx.Conn, t, rows); err != nil {
+		return fmt.Errorf("insert into %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+// Update implements driver.Tx.
+func (tx *Tx) Update(ctx context.Context, u *driver.Update, value any, keys []any) error {
+	if tx.done {
+		return driver.ErrClosed
+	}
+	if len(keys)%len(u.Key) != 0 {
+		return fmt.Errorf("update %s: %d values do not fill keys of %d columns", u.Table, len(keys), len(u.Key))
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	if err := tx.db.cfg.Bulk.Update(ctx, tx.Conn, u, value, keys); err != nil {
+		return fmt.Errorf("update %s: %w", u.Table, err)
+	}
+	return nil
+}
+
+// Commit implements driver.Tx. The context is not passed on: a commit that was
+// started is finished.
+func (tx *Tx) Commit(ctx context.Context) error {
+	if tx.done {
+		return driver.ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		_ = tx.Rollback()
+		return fmt.Errorf("commit: %w", err)
+	}
+	if _, err := tx.Conn.Exec(context.WithoutCancel(ctx), "COMMIT"); err != nil {
+		if tx.Conn.broken {
+			err = fmt.Errorf("%w: %w", driver.ErrUnknownOutcome, err)
+		}
+		_ = tx.Rollback()
+		return fmt.Errorf("commit: %w", err)
+	}
+	tx.done = true
+	if tx.db.cfg.AfterWrite != nil {
+		tx.db.cfg.AfterWrite(tx.Conn)
+	}
+	tx.db.giveWriter(tx.Conn)
+	return nil
+}
+
+// Rollback implements driver.Tx.
+func (tx *Tx) Rollback() error {
+	if tx.done {
+		return nil
+	}
+	tx.done = true
+	err := tx.Conn.rollback()
+	tx.db.giveWriter(tx.Conn)
+	return err
+}

@@ -1,0 +1,88 @@
+-- name: get
+SELECT from_block, payload, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+FROM payloads
+WHERE entity_key = ? AND from_block <= ? AND to_block > ?
+ORDER BY from_block DESC
+LIMIT 1;
+
+-- name: live
+-- The list of keys is put in place of "(?)".
+SELECT entity_key, from_block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+FROM payloads
+WHERE entity_key IN (?) AND to_block > ?;
+
+-- name: content
+-- The list of keys is put in place of "(?)".
+SELECT entity_key, payload
+FROM payloads
+WHERE entity_key IN (?) AND to_block > ?;
+
+-- name: ends
+-- The list of keys is put in place of "(?)".
+SELECT entity_key, from_block, to_block, CAST(numeric_attributes AS BLOB)
+FROM payloads
+WHERE entity_key IN (?);
+
+-- name: rewind_delete_strings
+DELETE FROM string_attributes WHERE from_block > ?;
+
+-- name: rewind_delete_numbers
+DELETE FROM numeric_attributes WHERE from_block > ?;
+
+-- name: rewind_delete_payloads
+DELETE FROM payloads WHERE from_block > ?;
+
+-- name: rewind_reopen_strings
+-- Versions that ended after the block get their expiration back as end.
+UPDATE string_attributes
+SET to_block = (
+    SELECT value FROM numeric_attributes AS n
+    WHERE n.entity_key = string_attributes.entity_key AND n.key = '$expiration' AND n.from_block = string_attributes.from_block
+)
+WHERE to_block > ? AND to_block <= ?;
+
+-- name: rewind_reopen_payloads
+UPDATE payloads
+SET to_block = (
+    SELECT value FROM numeric_attributes AS n
+    WHERE n.entity_key = payloads.entity_key AND n.key = '$expiration' AND n.from_block = payloads.from_block
+)
+WHERE to_block > ? AND to_block <= ?;
+
+-- name: rewind_reopen_numbers
+UPDATE numeric_attributes
+SET to_block = (
+    SELECT value FROM numeric_attributes AS n
+    WHERE n.entity_key = numeric_attributes.entity_key AND n.key = '$expiration' AND n.from_block = numeric_attributes.from_block
+)
+WHERE to_block > ? AND to_block <= ?;
+
+-- name: prune_strings
+DELETE FROM string_attributes WHERE to_block <= ?;
+
+-- name: prune_numbers
+DELETE FROM numeric_attributes WHERE to_block <= ?;
+
+-- name: prune_payloads
+DELETE FROM payloads WHERE to_block <= ?;
+
+-- name: count_strings
+SELECT count(*) FROM string_attributes;
+
+-- name: count_numbers
+SELECT count(*) FROM numeric_attributes;
+
+-- name: count_payloads
+SELECT count(*) FROM payloads;
+
+-- name: openings
+SELECT entity_key, from_block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB), payload
+FROM payloads
+ORDER BY from_block, entity_key;
+
+-- name: closings
+SELECT p.to_block, p.entity_key, p.from_block
+FROM payloads AS p
+JOIN numeric_attributes AS n ON n.entity_key = p.entity_key AND n.key = '$expiration' AND n.from_block = p.from_block
+WHERE p.to_block < n.value
+ORDER BY p.to_block, p.entity_key;

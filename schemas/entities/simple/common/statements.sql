@@ -1,0 +1,57 @@
+-- name: get
+SELECT block, payload, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+FROM payloads
+WHERE entity_key = ? AND expires > ?;
+
+-- name: live
+-- The list of keys is put in place of "(?)".
+SELECT entity_key, block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+FROM payloads
+WHERE entity_key IN (?) AND expires > ?;
+
+-- name: content
+-- The list of keys is put in place of "(?)".
+SELECT entity_key, payload
+FROM payloads
+WHERE entity_key IN (?) AND expires > ?;
+
+-- name: ends
+-- The list of keys is put in place of "(?)".
+SELECT entity_key, block, expires, CAST(numeric_attributes AS BLOB)
+FROM payloads
+WHERE entity_key IN (?);
+
+-- name: delete_strings
+-- The list of keys is put in place of "(?)".
+DELETE FROM string_attributes WHERE entity_key IN (?);
+
+-- name: delete_numbers
+-- The list of keys is put in place of "(?)".
+DELETE FROM numeric_attributes WHERE entity_key IN (?);
+
+-- name: delete_payloads
+-- The list of keys is put in place of "(?)".
+DELETE FROM payloads WHERE entity_key IN (?);
+
+-- name: prune_strings
+DELETE FROM string_attributes WHERE entity_key IN (SELECT entity_key FROM payloads WHERE expires <= ?);
+
+-- name: prune_numbers
+DELETE FROM numeric_attributes WHERE entity_key IN (SELECT entity_key FROM payloads WHERE expires <= ?);
+
+-- name: prune_payloads
+DELETE FROM payloads WHERE expires <= ?;
+
+-- name: count_strings
+SELECT count(*) FROM string_attributes;
+
+-- name: count_numbers
+SELECT count(*) FROM numeric_attributes;
+
+-- name: count_payloads
+SELECT count(*) FROM payloads;
+
+-- name: openings
+SELECT entity_key, block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB), payload
+FROM payloads
+ORDER BY block, entity_key;

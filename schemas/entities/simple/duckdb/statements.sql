@@ -1,0 +1,21 @@
+-- DuckDB: text is read as it is (a cast to BLOB would escape it). The rest is the common text.
+
+-- name: get
+SELECT block, payload, content_type, string_attributes, numeric_attributes
+FROM payloads
+WHERE entity_key = ? AND expires > ?;
+
+-- name: live
+SELECT entity_key, block, content_type, string_attributes, numeric_attributes
+FROM payloads
+WHERE entity_key IN (?) AND expires > ?;
+
+-- name: ends
+SELECT entity_key, block, expires, numeric_attributes
+FROM payloads
+WHERE entity_key IN (?);
+
+-- name: openings
+SELECT entity_key, block, content_type, string_attributes, numeric_attributes, payload
+FROM payloads
+ORDER BY block, entity_key;

@@ -1,0 +1,26 @@
+-- name: get_meta
+SELECT value FROM varve_meta WHERE name = ?;
+
+-- name: list_meta
+SELECT name, value FROM varve_meta ORDER BY name;
+
+-- name: delete_meta
+DELETE FROM varve_meta WHERE name = ?;
+
+-- name: insert_meta
+INSERT INTO varve_meta (name, value) VALUES (?, ?);
+
+-- name: head
+SELECT block, digest FROM varve_blocks ORDER BY block DESC LIMIT 1;
+
+-- name: block_at_or_below
+SELECT block, digest FROM varve_blocks WHERE block <= ? ORDER BY block DESC LIMIT 1;
+
+-- name: insert_block
+INSERT INTO varve_blocks (block, digest) VALUES (?, ?);
+
+-- name: delete_blocks_above
+DELETE FROM varve_blocks WHERE block > ?;
+
+-- name: block_range
+SELECT coalesce(min(block), 0), coalesce(max(block), 0), count(*) FROM varve_blocks;

@@ -1,0 +1,5 @@
+-- name: meta_exists
+SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'varve_meta';
+
+-- name: other_tables
+SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema();

@@ -1,0 +1,193 @@
+// Package schemas holds the SQL of every layout in every dialect as embedded
+// .sql files, with Go descriptors of what is in them. It imports nothing of
+// ours and runs nothing.
+//
+// A layout's folder has a directory "common" and one for each dialect. For
+// tables.sql and indexes.sql a dialect's file replaces the common one; of
+// statements.sql it replaces the statements of the same name.
+package schemas
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed entities meta
+var files embed.FS
+
+// Layout describes one SQL shape of the entity store in one dialect.
+type Layout struct {
+	Name       string
+	Temporal   bool              // keeps history: rows valid in [from_block, to_block)
+	Analyze    bool              // the planner's statistics are gathered (ANALYZE)
+	Tables     []string          // CREATE TABLE statements
+	Indexes    []Index           // in the order in which they are made
+	Statements map[string]string // by name
+}
+
+// Index is one index of a layout.
+type Index struct {
+	Name   string
+	Serves string // the query it is there for
+	SQL    string
+}
+
+// entityLayouts are the named layouts: which folder, and which of its indexes.
+var entityLayouts = map[string]struct {
+	folder  string
+	analyze bool
+	indexes func([]Index) []Index
+}{
+	"arkiv":          {folder: "arkiv", indexes: first(13)},
+	"arkiv-analyzed": {folder: "arkiv", indexes: first(13), analyze: true},
+	"arkiv-pruned":   {folder: "arkiv", indexes: only(prunedIndexes...)},
+	"bare":           {folder: "arkiv", indexes: first(0)},
+	"simple":         {folder: "simple", indexes: first(6)},
+}
+
+// prunedIndexes are what is left of the thirteen when every index goes that is
+// a prefix of another or that no query uses.
+var prunedIndexes = []string{
+	"string_attributes_pk", "string_attributes_kv_temporal_idx",
+	"numeric_attributes_pk", "numeric_attributes_kv_temporal_idx",
+	"payloads_pk", "payloads_delete_index",
+}
+
+// ablationSteps is the highest N of the layouts arkiv-0 … arkiv-N.
+const ablationSteps = 13
+
+func first(n int) func([]Index) []Index {
+	return func(all []Index) []Index { return all[:n] }
+}
+
+func only(names ...string) func([]Index) []Index {
+	return func(all []Index) []Index {
+		return slices.DeleteFunc(slices.Clone(all), func(i Index) bool { return !slices.Contains(names, i.Name) })
+	}
+}
+
+// EntityLayouts returns the names of the entity layouts, the ablation's last.
+func EntityLayouts() []string {
+	names := make([]string, 0, len(entityLayouts)+ablationSteps+1)
+	for name := range entityLayouts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for n := range ablationSteps + 1 {
+		names = append(names, "arkiv-"+strconv.Itoa(n))
+	}
+	return names
+}
+
+// Entities returns an entity layout in a dialect ("sqlite", "duckdb",
+// "postgres").
+func Entities(name, dialect string) (Layout, error) {
+	def, ok := entityLayouts[name]
+	if n, err := strconv.Atoi(strings.TrimPrefix(name, "arkiv-")); !ok && err == nil && n >= 0 && n <= ablationSteps && name == "arkiv-"+strconv.Itoa(n) {
+		def.folder, def.indexes, ok = "arkiv", first(n), true
+	}
+	if !ok {
+		return Layout{}, fmt.Errorf("unknown entity layout %q; known are %s", name, strings.Join(EntityLayouts(), ", "))
+	}
+	dir := "entities/" + def.folder
+	indexes, err := readIndexes(dir, dialect)
+	if err != nil {
+		return Layout{}, err
+	}
+	tables, err := readScript(dir, dialect, "tables.sql")
+	if err != nil {
+		return Layout{}, err
+	}
+	statements, err := readStatements(dir, dialect)
+	if err != nil {
+		return Layout{}, err
+	}
+	return Layout{
+		Name:       name,
+		Temporal:   def.folder == "arkiv",
+		Analyze:    def.analyze,
+		Tables:     tables,
+		Indexes:    def.indexes(indexes),
+		Statements: statements,
+	}, nil
+}
+
+// Meta is the SQL of the tables that a store keeps about itself, whatever its
+// layout.
+type Meta struct {
+	Tables     []string
+	Statements map[string]string
+}
+
+// MetaTables returns the SQL of a store's own tables in a dialect.
+func MetaTables(dialect string) (Meta, error) {
+	tables, err := readScript("meta", dialect, "tables.sql")
+	if err != nil {
+		return Meta{}, err
+	}
+	statements, err := readStatements("meta", dialect)
+	return Meta{Tables: tables, Statements: statements}, err
+}
+
+// readScript returns the statements of a dialect's file, or of the common one.
+func readScript(dir, dialect, name string) ([]string, error) {
+	text, err := files.ReadFile(path.Join(dir, dialect, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = files.ReadFile(path.Join(dir, "common", name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("schema %s for dialect %q: %w", dir, dialect, err)
+	}
+	var list []string
+	for _, s := range splitScript(string(text)) {
+		list = append(list, s.sql)
+	}
+	return list, nil
+}
+
+func readIndexes(dir, dialect string) ([]Index, error) {
+	text, err := files.ReadFile(path.Join(dir, dialect, "indexes.sql"))
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = files.ReadFile(path.Join(dir, "common", "indexes.sql"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("schema %s for dialect %q: %w", dir, dialect, err)
+	}
+	var list []Index
+	for _, s := range splitScript(string(text)) {
+		fields := strings.Fields(strings.Replace(s.sql, "UNIQUE ", "", 1))
+		if len(fields) < 3 {
+			return nil, fmt.Errorf("schema %s: not an index: %q", dir, s.sql)
+		}
+		list = append(list, Index{Name: fields[2], Serves: strings.TrimPrefix(s.comment, "Serves: "), SQL: s.sql})
+	}
+	return list, nil
+}
+
+// readStatements returns the common statements by name, those of the dialect
+// in place of the common ones.
+func readStatements(dir, dialect string) (map[string]string, error) {
+	statements := map[string]string{}
+	for _, sub := range []string{"common", dialect} {
+		text, err := files.ReadFile(path.Join(dir, sub, "statements.sql"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range splitScript(string(text)) {
+			if s.name == "" {
+				return nil, fmt.Errorf("schema %s/%s: statement without a name: %q", dir, sub, s.sql)
+			}
+			statements[s.name] = s.sql
+		}
+	}
+	return statements, nil
+}

@@ -1,0 +1,154 @@
+package query
+
+import "fmt"
+
+// comparison reads what begins with a name: a comparison, a glob, a list, or
+// $all.
+func (p *parser) comparison() (subtree, error) {
+	name := p.tok
+	if err := p.advance(); err != nil {
+		return subtree{}, err
+	}
+	if name.kind == tokName && name.text == allName && !p.atOperator() {
+		return p.node(name, All{}, 1)
+	}
+	if err := checkName(name.text); err != nil {
+		return subtree{}, p.fail(name, err.Error(), "")
+	}
+	e, err := p.operation(name.text)
+	if err != nil {
+		return subtree{}, err
+	}
+	return p.node(name, e, 1)
+}
+
+func (p *parser) atOperator() bool {
+	switch p.tok.kind {
+	case tokGlob, tokNotGlob, tokIn, tokNot:
+		return true
+	}
+	return p.compareOp() != 0
+}
+
+// compareOp returns the comparison operator that is the next token, else 0.
+func (p *parser) compareOp() CompareOp {
+	if p.tok.kind < tokEqual || p.tok.kind > tokGreaterOrEqual {
+		return 0
+	}
+	return Equal + CompareOp(p.tok.kind-tokEqual) // declared in the same order
+}
+
+// operation reads what follows a name.
+func (p *parser) operation(name string) (Expr, error) {
+	op := p.tok
+	if cmp := p.compareOp(); cmp != 0 {
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		exact := cmp == Equal || cmp == NotEqual
+		value, err := p.literal(name, exact, "a value")
+		return Compare{name, cmp, value}, err
+	}
+	switch op.kind {
+	case tokGlob, tokNotGlob:
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		pattern, err := p.pattern(name)
+		return Glob{name, pattern, op.kind == tokNotGlob}, err
+	case tokNot:
+		if err := p.advance(); err != nil {
+			return nil, err
+		}
+		if p.tok.kind != tokIn {
+			return nil, p.unexpected(`"in"`)
+		}
+		values, err := p.list(name)
+		return In{name, values, true}, err
+	case tokIn:
+		values, err := p.list(name)
+		return In{name, values, false}, err
+	}
+	return nil, p.unexpected("an operator (" + operatorList + ")")
+}
+
+func (p *parser) pattern(name string) (string, error) {
+	if p.tok.kind != tokString {
+		return "", p.unexpected("a pattern in double quotes")
+	}
+	pattern := p.tok.text
+	if err := checkPattern(name, pattern); err != nil {
+		return "", p.fail(p.tok, err.Error(), "")
+	}
+	return pattern, p.advance()
+}
+
+// literal reads a value to compare the attribute with. Where the comparison is
+// for equality, text meant as an address or a key becomes one.
+func (p *parser) literal(name string, exact bool, expected string) (value Value, err error) {
+	switch p.tok.kind {
+	case tokString, tokHex:
+		value = Text(p.tok.text)
+		if exact {
+			value.Text = canonicalHex(name, value.Text)
+		}
+	case tokNumber:
+		value = Number(p.tok.number)
+	case tokName:
+		return value, p.unexpected(expected + " (strings are written in double quotes)")
+	default:
+		return value, p.unexpected(expected)
+	}
+	if err := checkType(name, value.Kind); err != nil {
+		return value, p.fail(p.tok, err.Error(), "")
+	}
+	return value, p.advance()
+}
+
+// list reads "in" and its values.
+func (p *parser) list(name string) ([]Value, error) {
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if p.tok.kind != tokOpen {
+		return nil, p.unexpected(`"("`)
+	}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	var values []Value
+	expected := "a value"
+	for len(values) == 0 || p.tok.kind != tokClose {
+		start := p.tok
+		value, err := p.literal(name, true, expected)
+		if err != nil {
+			return nil, err
+		}
+		if values = append(values, value); len(values) > MaxList {
+			return nil, p.fail(start, fmt.Sprintf("list of more than %d values", MaxList), "")
+		}
+		if first := values[0].Kind; value.Kind != first {
+			return nil, p.fail(start, fmt.Sprintf("a %s in a list of %ss", kindName(value.Kind), kindName(first)),
+				"values of one type")
+		}
+		if expected, err = p.separator(); err != nil {
+			return nil, err
+		}
+	}
+	return values, p.advance()
+}
+
+// separator reads the comma after a value of a list, if there is one, and
+// returns what may come next.
+func (p *parser) separator() (expected string, err error) {
+	if p.tok.kind != tokComma {
+		return `a value, "," or ")"`, nil
+	}
+	if err := p.advance(); err != nil {
+		return "", err
+	}
+	if p.tok.kind == tokClose {
+		return "", p.unexpected("a value")
+	}
+	return "a value", nil
+}

@@ -1,0 +1,63 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+var (
+	// ErrSyntax: the text is not a query. Every error of Parse is a
+	// *SyntaxError that wraps it.
+	ErrSyntax = errors.New("query syntax error")
+	// ErrInvalid: the tree is not one that Parse could have made. Every error
+	// of Check wraps it.
+	ErrInvalid = errors.New("invalid query")
+)
+
+// SyntaxError tells what is wrong with the text of a query, and where.
+type SyntaxError struct {
+	Line     int    // of the first character at fault, from 1
+	Column   int    // of it within its line, in code points, from 1
+	Message  string // what is wrong, such as: unexpected ")"
+	Expected string // what would do instead; empty when Message says it all
+}
+
+// Error returns position, message and expectation in one line.
+func (e *SyntaxError) Error() string {
+	if e.Expected == "" {
+		return fmt.Sprintf("query %d:%d: %s", e.Line, e.Column, e.Message)
+	}
+	return fmt.Sprintf("query %d:%d: %s, expected %s", e.Line, e.Column, e.Message, e.Expected)
+}
+
+// Unwrap returns ErrSyntax.
+func (e *SyntaxError) Unwrap() error { return ErrSyntax }
+
+// syntaxError makes an error at a byte offset. The offset is turned into line
+// and column only here, so that parsing does not count lines. What precedes
+// the offset must be UTF-8.
+func syntaxError(src string, offset int, message, expected string) *SyntaxError {
+	before := src[:offset]
+	start := strings.LastIndexByte(before, '\n') + 1
+	return &SyntaxError{
+		Line:     1 + strings.Count(before, "\n"),
+		Column:   1 + utf8.RuneCountInString(before[start:]),
+		Message:  message,
+		Expected: expected,
+	}
+}
+
+// clip shortens text for a message.
+func clip(s string) string {
+	const most = 40
+	n := 0
+	for i := range s {
+		if n == most {
+			return s[:i] + "…"
+		}
+		n++
+	}
+	return s
+}

@@ -1,0 +1,110 @@
+package query
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// What an index or another matcher can do with a pattern.
+
+// Prefix returns the characters that every match begins with, and whether the
+// pattern is exactly these and one star.
+func (p Pattern) Prefix() (prefix string, onlyStar bool) {
+	var b strings.Builder
+	for i, item := range p.items {
+		if item.kind != globRune {
+			return b.String(), item.kind == globStar && i == len(p.items)-1
+		}
+		b.WriteRune(item.char)
+	}
+	return b.String(), false
+}
+
+// Literal returns the only string that the pattern matches, and false when it
+// has a wildcard or matches nothing.
+func (p Pattern) Literal() (string, bool) {
+	for _, item := range p.items {
+		if item.kind != globRune {
+			return "", false
+		}
+	}
+	prefix, _ := p.Prefix()
+	return prefix, !p.never
+}
+
+// PrefixRange returns the range of strings that the pattern matches when it is
+// characters and one star, as in "node_*": s matches when lo ≤ s and s < hi by
+// bytes, hi == "" meaning no upper bound. Both bounds are UTF-8. It returns
+// false for other patterns.
+func (p Pattern) PrefixRange() (lo, hi string, ok bool) {
+	prefix, onlyStar := p.Prefix()
+	if !onlyStar {
+		return "", "", false
+	}
+	return prefix, successor(prefix), true
+}
+
+// successor returns the least UTF-8 string above all that begin with prefix,
+// or "" when there is none. It raises the last code point and not the last
+// byte, because engines refuse text that is not UTF-8.
+func successor(prefix string) string {
+	for prefix != "" {
+		c, n := utf8.DecodeLastRuneInString(prefix)
+		prefix = prefix[:len(prefix)-n]
+		if c < utf8.MaxRune {
+			return prefix + string(after(c))
+		}
+	}
+	return ""
+}
+
+// Regexp returns a regular expression that matches the same strings, newlines
+// included, and false when the pattern matches nothing. It keeps to what RE2
+// (DuckDB), Go and PostgreSQL's advanced expressions read alike: it opens with
+// (?s), is anchored with ^ and $, escapes punctuation with a backslash and
+// writes every other character as itself.
+func (p Pattern) Regexp() (expr string, ok bool) {
+	if p.never {
+		return "", false
+	}
+	var b strings.Builder
+	b.WriteString("(?s)^")
+	for _, item := range p.items {
+		switch item.kind {
+		case globRune:
+			writeEscaped(&b, item.char)
+		case globAny:
+			b.WriteByte('.')
+		case globStar:
+			b.WriteString(".*")
+		case globSet:
+			item.set.writeTo(&b)
+		}
+	}
+	b.WriteByte('$')
+	return b.String(), true
+}
+
+func (s *runeSet) writeTo(b *strings.Builder) {
+	b.WriteByte('[')
+	if s.inverted {
+		b.WriteByte('^')
+	}
+	for _, r := range s.ranges {
+		writeEscaped(b, r.lo)
+		if r.hi > r.lo {
+			b.WriteByte('-')
+			writeEscaped(b, r.hi)
+		}
+	}
+	b.WriteByte(']')
+}
+
+// writeEscaped escapes what means something in a regular expression or in one
+// of its sets.
+func writeEscaped(b *strings.Builder, c rune) {
+	if strings.ContainsRune(`\.+*?()|[]{}^$-`, c) {
+		b.WriteByte('\\')
+	}
+	b.WriteRune(c)
+}

@@ -1,0 +1,218 @@
+package query
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Parse reads a query. The tree passes Check. The error is a *SyntaxError,
+// which wraps ErrSyntax and tells line, column and what was expected; a query
+// beyond a limit of this package is such an error too.
+func Parse(src string) (Expr, error) {
+	if err := checkSource(src); err != nil {
+		return nil, err
+	}
+	p := parser{lex: lexer{src: src}}
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	if p.tok.kind == tokEnd {
+		return nil, p.fail(p.tok, "empty query", "an expression (* selects every entity)")
+	}
+	tree, err := p.or()
+	if err != nil {
+		return nil, err
+	}
+	if p.tok.kind != tokEnd {
+		return nil, p.unexpected(`"&&", "||" or the end of the query`)
+	}
+	if n := printedLength(tree.expr, len(src)); n > MaxLength {
+		return nil, syntaxError(src, 0,
+			fmt.Sprintf("query of %d bytes when printed, at most %d are allowed", n, MaxLength), "")
+	}
+	return tree.expr, nil
+}
+
+func checkSource(src string) error {
+	if len(src) > MaxLength {
+		return syntaxError(src, 0, fmt.Sprintf("query of %d bytes, at most %d are allowed", len(src), MaxLength), "")
+	}
+	if utf8.ValidString(src) {
+		return nil
+	}
+	for i, c := range src {
+		if _, n := utf8.DecodeRuneInString(src[i:]); c == utf8.RuneError && n == 1 {
+			return syntaxError(src, i, fmt.Sprintf("byte 0x%02x is not UTF-8", src[i]), "")
+		}
+	}
+	return nil
+}
+
+// maxGrowth is what printing costs at most: a control character becomes an
+// escape such as \u{1F}.
+const maxGrowth = 6
+
+// printedLength returns the length of e's printed form, or 0 when text of
+// sourceLength bytes cannot have given one above MaxLength: printing makes
+// nothing longer than maxGrowth times.
+func printedLength(e Expr, sourceLength int) int {
+	if maxGrowth*sourceLength <= MaxLength {
+		return 0
+	}
+	return len(e.String())
+}
+
+// parser is a recursive descent over the grammar with one token of lookahead,
+// so it is linear in the source. It is written by hand and not with participle
+// because that has no bound on recursion (10,000 parentheses must be an error
+// and not 10,000 nested calls), builds grammar structs by reflection that
+// would have to be turned into this tree, and cannot say what to write instead
+// of a frequent mistake.
+type parser struct {
+	lex   lexer
+	tok   token // the next one
+	depth int   // open parentheses and negations
+	nodes int
+}
+
+// subtree is an expression and its height.
+type subtree struct {
+	expr   Expr
+	height int
+}
+
+func (p *parser) advance() (err error) {
+	p.tok, err = p.lex.next()
+	return err
+}
+
+func (p *parser) fail(at token, message, expected string) error {
+	return syntaxError(p.lex.src, at.start, message, expected)
+}
+
+// unexpected is the error of a next token that does not fit.
+func (p *parser) unexpected(expected string) error {
+	var what string
+	switch p.tok.kind {
+	case tokEnd:
+		what = "end of query"
+	case tokString:
+		what = "string " + string(appendText(nil, clip(p.tok.text)))
+	case tokNumber:
+		what = "number " + strconv.FormatUint(p.tok.number, 10)
+	case tokHex:
+		what = "literal " + clip(p.tok.text)
+	default:
+		what = string(appendText(nil, clip(p.lex.src[p.tok.start:p.tok.end])))
+	}
+	return p.fail(p.tok, "unexpected "+what, expected)
+}
+
+// node counts a node that begins at a token and bounds the tree.
+func (p *parser) node(at token, e Expr, height int) (subtree, error) {
+	p.nodes++
+	if p.nodes > MaxNodes {
+		return subtree{}, p.fail(at, fmt.Sprintf("query of more than %d operators and comparisons", MaxNodes), "")
+	}
+	if height > MaxDepth {
+		return subtree{}, p.tooDeep(at)
+	}
+	return subtree{e, height}, nil
+}
+
+func (p *parser) tooDeep(at token) error {
+	return p.fail(at, fmt.Sprintf("query nested deeper than %d", MaxDepth), "")
+}
+
+func (p *parser) or() (subtree, error) {
+	return p.chain(tokOr, p.and, func(terms []Expr) Expr { return Or{terms} })
+}
+
+func (p *parser) and() (subtree, error) {
+	return p.chain(tokAnd, p.unary, func(terms []Expr) Expr { return And{terms} })
+}
+
+// chain reads terms joined by one operator into one node. It loops, so a long
+// chain costs no depth.
+func (p *parser) chain(op tokenKind, term func() (subtree, error), join func([]Expr) Expr) (subtree, error) {
+	start := p.tok
+	first, err := term()
+	if err != nil || p.tok.kind != op {
+		return first, err
+	}
+	terms, height := []Expr{first.expr}, first.height
+	for p.tok.kind == op {
+		if err := p.advance(); err != nil {
+			return subtree{}, err
+		}
+		next, err := term()
+		if err != nil {
+			return subtree{}, err
+		}
+		terms, height = append(terms, next.expr), max(height, next.height)
+	}
+	return p.node(start, join(terms), height+1)
+}
+
+func (p *parser) unary() (subtree, error) {
+	start := p.tok
+	switch start.kind {
+	case tokBang, tokNot:
+		return p.negation()
+	case tokOpen:
+		return p.group()
+	case tokStar:
+		if err := p.advance(); err != nil {
+			return subtree{}, err
+		}
+		return p.node(start, All{}, 1)
+	case tokName, tokQuotedName:
+		return p.comparison()
+	}
+	expected := `an attribute name, "(", "!" or "*"`
+	if isWord := keyword(p.lex.src[start.start:start.end]) != 0; isWord {
+		expected += " (a name that is a keyword needs backticks)"
+	}
+	return subtree{}, p.unexpected(expected)
+}
+
+func (p *parser) enter() error {
+	if p.depth++; p.depth > MaxDepth {
+		return p.tooDeep(p.tok)
+	}
+	return p.advance()
+}
+
+func (p *parser) negation() (subtree, error) {
+	start := p.tok
+	if err := p.enter(); err != nil {
+		return subtree{}, err
+	}
+	term, err := p.unary()
+	if err != nil {
+		return subtree{}, err
+	}
+	p.depth--
+	return p.node(start, Not{term.expr}, term.height+1)
+}
+
+func (p *parser) group() (subtree, error) {
+	open := p.tok
+	if err := p.enter(); err != nil {
+		return subtree{}, err
+	}
+	inner, err := p.or()
+	if err != nil {
+		return subtree{}, err
+	}
+	if p.tok.kind != tokClose {
+		at := syntaxError(p.lex.src, open.start, "", "")
+		return subtree{}, p.unexpected(fmt.Sprintf(`"&&", "||" or the ")" of %d:%d`, at.Line, at.Column))
+	}
+	p.depth--
+	return inner, p.advance()
+}
+
+// operatorList is for messages.
+const operatorList = "=, !=, <, <=, >, >=, ~, !~, in, not in"
