@@ -53,70 +53,89 @@ func IsArkiv(ctx context.Context, q driver.Querier) (bool, error) {
 // dialect gives driver.ErrUnsupported.
 func Arkiv(ctx context.Context, eng driver.Engine) iter.Seq2[entity.Changeset, error] {
 	return func(yield func(entity.Changeset, error) bool) {
-		m, err := openArkiv(ctx, eng)
-		if err != nil {
-			yield(entity.Changeset{}, fmt.Errorf("arkiv database: %w", err))
-			return
-		}
-		stopped, err := m.stream(ctx, yield)
-		err = errors.Join(err, m.close())
+		a := new(arkiv)
+		stopped, err := a.stream(ctx, eng, yield)
+		err = errors.Join(err, a.close())
 		if err != nil && !stopped {
 			yield(entity.Changeset{}, fmt.Errorf("arkiv database: %w", err))
 		}
 	}
 }
 
-// openArkiv checks the database and starts both cursors.
-func openArkiv(ctx context.Context, eng driver.Engine) (_ *merge, err error) {
-	if info := eng.Info(); info.Dialect != driver.SQLite {
-		return nil, fmt.Errorf("%w: it is a SQLite file, which %s does not read", driver.ErrUnsupported, info.Name)
-	}
-	m := new(merge)
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, m.close())
-		}
-	}()
-	if err := m.snapshots(ctx, eng); err != nil {
-		return nil, err
-	}
-	if err := m.versions.open(ctx, m.readers[0], versionsSQL); err != nil {
-		return nil, err
-	}
-	return m, m.endings.open(ctx, m.readers[1], endingsSQL, int64(m.last))
+// arkiv is an open database. Versions are read by the block that opened them
+// and by the block that ended them at once, and a reader runs one query at a
+// time, hence two.
+type arkiv struct {
+	readers []driver.Reader
+	last    uint64 // the last block that Arkiv followed
+	any     bool   // there is one
 }
 
-// snapshots opens two views of the same state. Arkiv may be writing, so the
-// first pair may differ.
-func (m *merge) snapshots(ctx context.Context, eng driver.Engine) error {
-	first, err := m.snapshot(ctx, eng)
+// stream yields the changesets and tells whether the caller stopped it.
+func (a *arkiv) stream(ctx context.Context, eng driver.Engine, yield func(entity.Changeset, error) bool) (stopped bool, err error) {
+	if err := a.open(ctx, eng); err != nil {
+		return false, err
+	}
+	var done uint64
+	some := false
+	for set, err := range entity.History(openings(ctx, a.readers[0], a.last), closings(ctx, a.readers[1], a.last)) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return false, err
+		}
+		if !yield(set, nil) {
+			return true, nil
+		}
+		done, some = set.Block, true
+	}
+	if a.any && (!some || a.last > done) {
+		return !yield(entity.Changeset{Block: a.last}, nil), nil
+	}
+	return false, nil
+}
+
+// open checks the database and opens two views of one state of it. Arkiv may be
+// writing, so they may come to differ.
+func (a *arkiv) open(ctx context.Context, eng driver.Engine) error {
+	if info := eng.Info(); info.Dialect != driver.SQLite {
+		return fmt.Errorf("%w: it is a SQLite file, which %s does not read", driver.ErrUnsupported, info.Name)
+	}
+	first, err := a.snapshot(ctx, eng)
 	if err != nil {
 		return err
 	}
 	if err := checkSchema(ctx, first); err != nil {
 		return err
 	}
-	if m.last, m.any, err = lastBlock(ctx, first); err != nil {
+	if a.last, a.any, err = lastBlock(ctx, first); err != nil {
 		return err
 	}
-	second, err := m.snapshot(ctx, eng)
+	second, err := a.snapshot(ctx, eng)
 	if err != nil {
 		return err
 	}
 	last, _, err := lastBlock(ctx, second)
-	if err == nil && last != m.last {
-		err = fmt.Errorf("it went from block %d to %d while being opened; stop Arkiv or read a copy", m.last, last)
+	if err == nil && last != a.last {
+		err = fmt.Errorf("it went from block %d to %d while being opened; stop Arkiv or read a copy", a.last, last)
 	}
-	m.versions.last = m.last
 	return err
 }
 
-func (m *merge) snapshot(ctx context.Context, eng driver.Engine) (driver.Reader, error) {
+func (a *arkiv) snapshot(ctx context.Context, eng driver.Engine) (driver.Reader, error) {
 	r, err := eng.Snapshot(ctx)
 	if err == nil {
-		m.readers = append(m.readers, r)
+		a.readers = append(a.readers, r)
 	}
 	return r, err
+}
+
+func (a *arkiv) close() (err error) {
+	for _, r := range a.readers {
+		err = errors.Join(err, r.Close())
+	}
+	return err
 }
 
 func checkSchema(ctx context.Context, q driver.Querier) error {
@@ -128,7 +147,7 @@ func checkSchema(ctx context.Context, q driver.Querier) error {
 		return malformed("not a database of Arkiv's sqlite-store: no table %s", strings.Join(missing, ", "))
 	}
 	var versions, dirty []int64
-	err = each(ctx, q, versionSQL, func(rows driver.Rows) error {
+	err = each(ctx, q, versionSQL, nil, func(rows driver.Rows) error {
 		var v, d int64
 		err := rows.Scan(&v, &d)
 		versions, dirty = append(versions, v), append(dirty, d)
@@ -149,7 +168,7 @@ func checkSchema(ctx context.Context, q driver.Querier) error {
 
 func missingTables(ctx context.Context, q driver.Querier) ([]string, error) {
 	missing := slices.Clone(arkivTables)
-	err := each(ctx, q, tablesSQL, func(rows driver.Rows) error {
+	err := each(ctx, q, tablesSQL, nil, func(rows driver.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		missing = slices.DeleteFunc(missing, func(s string) bool { return s == name })
@@ -163,7 +182,7 @@ func missingTables(ctx context.Context, q driver.Querier) ([]string, error) {
 
 // lastBlock reads the last block's number; any is false when there is none.
 func lastBlock(ctx context.Context, q driver.Querier) (last uint64, any bool, err error) {
-	err = each(ctx, q, lastBlockSQL, func(rows driver.Rows) error {
+	err = each(ctx, q, lastBlockSQL, nil, func(rows driver.Rows) error {
 		var n int64
 		if err := rows.Scan(&n); err != nil {
 			return err
@@ -181,19 +200,4 @@ func lastBlock(ctx context.Context, q driver.Querier) (last uint64, any bool, er
 		err = fmt.Errorf("table last_block: %w", err)
 	}
 	return last, any, err
-}
-
-// each runs a query and calls row for every row.
-func each(ctx context.Context, q driver.Querier, sql string, row func(driver.Rows) error) (err error) {
-	rows, err := q.Query(ctx, sql)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := row(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }

@@ -9,17 +9,35 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// FuzzReadTar feeds damaged tars under small limits: no input may panic, give
-// a block that is not valid or out of order, or give an error of no format.
-// What is read can be written and read again.
+// The layers that FuzzReadTar damages. Checksums of the outer layers keep a
+// fuzzer from getting far into the inner ones.
+const (
+	fuzzTar   = iota // the data is the tar
+	fuzzFrame        // it is the content of an entry
+	fuzzLines        // it is compressed into an entry
+)
+
+// FuzzReadTar reads damaged input under small limits: none may panic, give a
+// block that is not valid or out of order, or give an error other than of
+// format. What is read can be written and read again.
 func FuzzReadTar(f *testing.F) {
-	f.Add(writeTar(f, sampleBlocks()))
-	f.Add(makeTar(f, block("1", createLine), block("2", ""), block("3", deleteLine+extendLine)))
-	f.Add(makeTar(f, entry{name: "block-1.json.zst", raw: createLine}))
-	f.Add(makeTar(f))
-	lim := limits{entry: 1 << 20, line: 1 << 17, window: 1 << 20}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	lines := createLine + deleteLine + ownerLine
+	f.Add(uint8(fuzzTar), writeTar(f, sampleBlocks()))
+	f.Add(uint8(fuzzTar), makeTar(f, block("1", createLine), block("2", ""), block("3", deleteLine)))
+	f.Add(uint8(fuzzTar), makeTar(f))
+	f.Add(uint8(fuzzFrame), compress(f, lines))
+	f.Add(uint8(fuzzFrame), []byte(lines))
+	f.Add(uint8(fuzzLines), []byte(lines))
+	f.Add(uint8(fuzzLines), bytes.Repeat([]byte(createLine), 50))
+	f.Fuzz(func(t *testing.T, layer uint8, data []byte) {
+		switch layer % 3 {
+		case fuzzFrame:
+			data = makeTar(t, block("6", ""), entry{name: "block-7.json.zst", raw: string(data)})
+		case fuzzLines:
+			data = makeTar(t, block("6", ""), block("7", string(data)))
+		}
 		var blocks []entity.Block
+		lim := limits{entry: 1 << 20, line: 1 << 17, window: 1 << 20}
 		for b, err := range readTar(bytes.NewReader(data), lim) {
 			if err != nil {
 				require.ErrorIs(t, err, ErrFormat)

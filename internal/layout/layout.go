@@ -59,7 +59,10 @@ type Layout interface {
 	// Rows returns the number of rows of each table.
 	Rows(ctx context.Context, q driver.Querier) ([]TableRows, error)
 
-	// Analyze gathers planner statistics if the layout is one that uses them.
+	// Analyzed tells whether the layout lives on planner statistics.
+	Analyzed() bool
+
+	// Analyze gathers them. It is called only when Analyzed.
 	Analyze(ctx context.Context, tx driver.Tx) error
 }
 

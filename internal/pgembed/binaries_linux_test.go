@@ -93,45 +93,67 @@ func TestInstallCancelled(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// fakeRepository serves testdata/binaries.jar, which has the shape of the real
+// archives, in place of this platform's, and counts how often it is asked.
+func fakeRepository(t *testing.T) (cfg Config, fetched *int) {
+	t.Helper()
+	archive, err := os.ReadFile(filepath.Join("testdata", "binaries.jar"))
+	require.NoError(t, err)
+	digest := sha256.Sum256(archive)
+	platform := platformName()
+	real := sums[platform]
+	sums[platform] = hex.EncodeToString(digest[:])
+	t.Cleanup(func() { sums[platform] = real })
+	fetched = new(int)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		*fetched++ // the lock of the cache guards it
+		w.Write(archive)
+	}))
+	t.Cleanup(server.Close)
+	return Config{CacheDir: t.TempDir(), Repository: server.URL}, fetched
+}
+
 // TestInstallTogether has several callers fill one cache: one fetches.
 func TestInstallTogether(t *testing.T) {
-	fetched := 0
-	repository := defaultRepository()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fetched++ // the lock of the cache guards it
-		http.Redirect(w, r, repository+r.URL.Path, http.StatusFound)
-	}))
-	defer server.Close()
-	cfg := Config{CacheDir: t.TempDir(), Repository: server.URL}
+	cfg, fetched := fakeRepository(t)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			root, err := install(t.Context(), cfg)
+			_, err := findBinaries(t.Context(), cfg, &identity{})
 			if err != nil {
-				t.Error(err)
-				return
-			}
-			if _, err := os.Stat(filepath.Join(root, "bin", "postgres")); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	require.Equal(t, 1, fetched)
-
-	// Without its marker a directory does not count.
+	require.Equal(t, 1, *fetched)
 	root, err := install(t.Context(), cfg)
 	require.NoError(t, err)
-	require.NoError(t, os.Remove(filepath.Join(root, markerName)))
-	_, err = install(t.Context(), cfg)
+	text, err := os.ReadFile(filepath.Join(root, "lib", "liba.so"))
+	require.NoError(t, err, "a link")
+	require.Equal(t, "lib\n", string(text))
+	require.NoDirExists(t, root+".part")
+}
+
+// TestInstallWithoutMarker finds a directory of the cache that is incomplete.
+func TestInstallWithoutMarker(t *testing.T) {
+	cfg, fetched := fakeRepository(t)
+	for range 2 {
+		root, err := install(t.Context(), cfg)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(filepath.Join(root, markerName)))
+		require.NoError(t, os.Remove(filepath.Join(root, "bin", "initdb")))
+	}
+	root, err := install(t.Context(), cfg)
 	require.NoError(t, err)
-	require.Equal(t, 2, fetched)
+	require.FileExists(t, filepath.Join(root, "bin", "initdb"))
+	require.Equal(t, 3, *fetched)
 }
 
 func TestBinDir(t *testing.T) {
 	root, err := install(t.Context(), Config{})
 	require.NoError(t, err)
-	start(t, Config{Dir: t.TempDir(), BinDir: filepath.Join(root, "bin")})
+	start(t, Config{Dir: madeDir(t), BinDir: filepath.Join(root, "bin")})
 
 	other := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(other, "postgres"), []byte("#!/bin/sh\necho 'postgres (PostgreSQL) 17.5'\n"), 0o755))

@@ -71,8 +71,9 @@ func initData(ctx context.Context, bins binaries, owner *identity, dataDir strin
 	if _, err := run(ctx, single); err != nil {
 		return fmt.Errorf("create database: %w", err)
 	}
-	if err := os.Rename(part, dataDir); err != nil {
-		return err
+	// Not os.Rename: it refuses a directory in the way, also an empty one.
+	if err := syscall.Rename(part, dataDir); err != nil {
+		return &os.LinkError{Op: "rename", Old: part, New: dataDir, Err: err}
 	}
 	return syncDir(filepath.Dir(dataDir))
 }

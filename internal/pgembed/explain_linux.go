@@ -11,6 +11,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
+// minFree is the room, in bytes, below which a file system counts as full: the
+// little that is left of one may hold a log line but no page of a database.
+const minFree = 64 << 10
+
 // explain adds the sentinel that fits why a start failed, found in the error or
 // in what a program wrote.
 func explain(dir string, err error) error {
@@ -22,7 +26,7 @@ func explain(dir string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT),
 		strings.Contains(wrote, "No space left on device"),
-		log != nil && wrote == "" && isFull(dir): // a full disk keeps no log either
+		log != nil && isFull(dir): // where the log itself may be cut
 		return fmt.Errorf("%w: %w", driver.ErrDiskFull, err)
 	case errors.Is(err, syscall.EROFS), strings.Contains(wrote, "Read-only file system"):
 		return fmt.Errorf("%w: %w", driver.ErrReadOnly, err)
@@ -30,8 +34,8 @@ func explain(dir string, err error) error {
 	return err
 }
 
-// isFull tells whether the file system of a directory has no free block.
+// isFull tells whether the file system of a directory has no room left.
 func isFull(dir string) bool {
 	var st unix.Statfs_t
-	return unix.Statfs(dir, &st) == nil && st.Bavail == 0
+	return unix.Statfs(dir, &st) == nil && st.Bavail*uint64(st.Bsize) < minFree
 }

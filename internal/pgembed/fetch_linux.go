@@ -19,7 +19,7 @@ import (
 const (
 	// fetchTries and fetchPause are for servers and networks that fail once.
 	fetchTries = 3
-	fetchPause = time.Second
+	fetchPause = 500 * time.Millisecond
 	// maxArchive bounds the size of an archive, in bytes; they have about 15 MB.
 	maxArchive = 128 << 20
 )

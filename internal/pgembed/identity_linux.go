@@ -40,10 +40,14 @@ func identify(dir string) (*identity, error) {
 	return &identity{inside: inside}, err
 }
 
+// ordinaryUsers are tried in turn: the first user of most systems, nobody, and
+// two that are older than either.
+var ordinaryUsers = []int{1000, 65534, 1, 2}
+
 // ordinaryUser returns the number of a user other than root that the system has
 // a name for: initdb asks for it.
 func ordinaryUser() (int, error) {
-	for _, id := range []int{1000, 65534, 1, 2} {
+	for _, id := range ordinaryUsers {
 		if _, err := user.LookupId(strconv.Itoa(id)); err == nil {
 			return id, nil
 		}

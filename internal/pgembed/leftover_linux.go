@@ -61,15 +61,20 @@ func clearLeftovers(ctx context.Context, dataDir string, timeout time.Duration) 
 }
 
 // endLeftover shuts a server down that is not our child, and waits for the end
-// of all its processes. Without a main process, they end by themselves.
+// of all its processes. When the main process has gone the others end by
+// themselves once their statement has; SIGINT cancels it.
 func endLeftover(ctx context.Context, dataDir string, main int, timeout time.Duration) error {
 	gone := func() bool { return len(holders(dataDir)) == 0 || ctx.Err() != nil }
 	for _, step := range []struct {
 		sig  syscall.Signal
 		wait time.Duration
 	}{{syscall.SIGINT, timeout}, {syscall.SIGQUIT, quitGrace}} {
-		if slices.Contains(holders(dataDir), main) {
-			signalHolder(main, dataDir, step.sig)
+		targets := holders(dataDir)
+		if slices.Contains(targets, main) {
+			targets = []int{main}
+		}
+		for _, pid := range targets {
+			signalHolder(pid, dataDir, step.sig)
 		}
 		if waitFor(step.wait, gone) {
 			return ctx.Err()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,19 +18,25 @@ import (
 )
 
 func TestSecondStartIsLocked(t *testing.T) {
-	dir := t.TempDir()
+	dir := madeDir(t)
 	s := start(t, Config{Dir: dir})
 	_, err := Start(t.Context(), Config{Dir: dir})
 	require.ErrorIs(t, err, driver.ErrLocked)
 	require.Equal(t, "1", query(t, s, "SELECT 1"), "the first one is not disturbed")
 }
 
+// helper returns the command of a process that starts the server of a directory.
+func helper(dir string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), helperDir+"="+dir)
+	return cmd
+}
+
 // startElsewhere starts a server in another process and returns that process
 // and the server's process number.
 func startElsewhere(t *testing.T, dir string) (parent *exec.Cmd, server int) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), helperDir+"="+dir)
+	cmd := helper(dir)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -41,24 +48,32 @@ func startElsewhere(t *testing.T, dir string) (parent *exec.Cmd, server int) {
 }
 
 func TestKilledParentLeavesNoServer(t *testing.T) {
-	dir := t.TempDir()
+	dir := madeDir(t)
 	data := filepath.Join(dir, "data")
 	parent, server := startElsewhere(t, dir)
 	require.Contains(t, holders(data), server)
 	_, err := Start(t.Context(), Config{Dir: dir})
 	require.ErrorIs(t, err, driver.ErrLocked)
 
-	require.NoError(t, parent.Process.Kill())
-	require.Error(t, parent.Wait())
-	require.True(t, waitFor(quitGrace, func() bool { return len(holders(data)) == 0 }), "the server lives on")
+	killParent(t, parent, data)
 
 	s := start(t, Config{Dir: dir})
 	require.Equal(t, "1", query(t, s, "SELECT 1"))
 }
 
+// killParent kills a process that started a server, and waits until the server
+// has gone too.
+func killParent(t *testing.T, parent *exec.Cmd, data string) {
+	t.Helper()
+	require.NoError(t, parent.Process.Kill())
+	require.Error(t, parent.Wait())
+	require.True(t, waitFor(quitGrace, func() bool { return len(holders(data)) == 0 }), "the server lives on")
+}
+
 // TestStartRightAfterKill starts while the killed parent's server is ending.
 func TestStartRightAfterKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("x", 100)) // with a socket directory elsewhere
+	initDir(t, dir)
 	t.Setenv("TMPDIR", t.TempDir())
 	for range 3 {
 		parent, _ := startElsewhere(t, dir)
@@ -75,10 +90,32 @@ func TestStartRightAfterKill(t *testing.T) {
 	}
 }
 
+// TestKilledWhileMaking kills a process at several moments while it makes a data
+// directory.
+func TestKilledWhileMaking(t *testing.T) {
+	dir := t.TempDir()
+	for _, after := range []time.Duration{20, 100, 200, 300, 400, 500, 600, 800} {
+		cmd := helper(dir)
+		require.NoError(t, cmd.Start())
+		time.Sleep(after * time.Millisecond)
+		require.NoError(t, cmd.Process.Kill())
+		require.Error(t, cmd.Wait())
+		if after%200 != 0 {
+			continue // several in a row
+		}
+		s, err := Start(t.Context(), Config{Dir: dir})
+		require.NoError(t, err)
+		require.Equal(t, "1", query(t, s, "SELECT 1"))
+		require.NoError(t, s.Stop(t.Context()))
+		requireNothingLeft(t, dir)
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, "data")))
+	}
+}
+
 // TestLiveLeftover starts while an abandoned server is running: one that has
 // lost its parent but not its life.
 func TestLiveLeftover(t *testing.T) {
-	dir := t.TempDir()
+	dir := madeDir(t)
 	old, err := Start(t.Context(), Config{Dir: dir})
 	require.NoError(t, err)
 	query(t, old, "CREATE TABLE t (n bigint); INSERT INTO t VALUES (42)")
@@ -92,7 +129,7 @@ func TestLiveLeftover(t *testing.T) {
 
 // TestLeftoverBackends starts while only the children of a killed server run.
 func TestLeftoverBackends(t *testing.T) {
-	dir := t.TempDir()
+	dir := madeDir(t)
 	old, err := Start(t.Context(), Config{Dir: dir})
 	require.NoError(t, err)
 	require.NoError(t, old.proc.cmd.Process.Kill())
@@ -182,4 +219,35 @@ func TestOtherOwner(t *testing.T) {
 	status, err := os.ReadFile(procFile(s.PIDs()[0], "status"))
 	require.NoError(t, err)
 	require.Contains(t, string(status), fmt.Sprintf("Uid:\t%d\t%d", nobody, nobody))
+	require.NoError(t, s.Stop(t.Context()))
+
+	// The kernel forgets a child's tie to its parent at some changes of user.
+	t.Setenv(helperCache, cache)
+	parent, _ := startElsewhere(t, dir)
+	killParent(t, parent, filepath.Join(dir, "data"))
+	start(t, Config{Dir: dir, CacheDir: cache})
+}
+
+// TestNamespaces runs initdb and the server under each user that a user
+// namespace may call root's.
+func TestNamespaces(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root's server runs in a user namespace")
+	}
+	bins, err := findBinaries(t.Context(), Config{}, mustIdentify(t, t.TempDir()))
+	require.NoError(t, err)
+	for _, id := range ordinaryUsers {
+		data := filepath.Join(t.TempDir(), "data")
+		require.NoError(t, initData(t.Context(), bins, &identity{inside: id}, data), id)
+	}
+}
+
+func TestExplainStart(t *testing.T) {
+	refused := &os.PathError{Op: "fork/exec", Path: "postgres", Err: syscall.EPERM}
+	err := (&identity{inside: 1000}).explainStart(refused)
+	require.ErrorContains(t, err, "user namespace")
+	require.ErrorIs(t, err, syscall.EPERM)
+	unreadable := &os.PathError{Op: "fork/exec", Path: "postgres", Err: syscall.EACCES}
+	require.ErrorContains(t, (&identity{uid: 1, change: true}).explainStart(unreadable), "user 1")
+	require.Equal(t, error(refused), (&identity{}).explainStart(refused))
 }

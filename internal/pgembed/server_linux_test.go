@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,14 +52,36 @@ func query(t *testing.T, s *Server, sql string) string {
 	return ""
 }
 
+// template is a data directory that was made once, by initDir.
+var template = struct {
+	sync.Once
+	dir string
+}{}
+
 // madeDir returns a directory whose server has been made and stopped.
 func madeDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := Start(t.Context(), Config{Dir: dir})
-	require.NoError(t, err)
-	require.NoError(t, s.Stop(t.Context()))
+	initDir(t, dir)
 	return dir
+}
+
+// initDir copies a data directory into dir: initdb syncs, which takes longest.
+func initDir(t *testing.T, dir string) {
+	t.Helper()
+	template.Do(func() {
+		// It outlives this test; TestMain removes it.
+		base, err := os.MkdirTemp("", "pgembed-template-")
+		require.NoError(t, err)
+		s, err := Start(t.Context(), Config{Dir: base})
+		require.NoError(t, err)
+		require.NoError(t, s.Stop(t.Context()))
+		template.dir = base
+	})
+	require.NotEmpty(t, template.dir, "no template could be made")
+	data := filepath.Join(dir, "data")
+	require.NoError(t, os.CopyFS(data, os.DirFS(filepath.Join(template.dir, "data"))))
+	require.NoError(t, os.Chmod(data, 0o700))
 }
 
 func TestRestartKeepsData(t *testing.T) {
@@ -81,7 +104,7 @@ func TestRestartKeepsData(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	dir := t.TempDir()
+	dir := madeDir(t)
 	s := start(t, Config{Dir: dir, Settings: []driver.Setting{
 		{Name: "synchronous_commit", Value: "off"},
 		{Name: "application_name", Value: "a b=c 'd'"},
@@ -110,12 +133,12 @@ func TestEnvironmentIsIgnored(t *testing.T) {
 	t.Setenv("PGOPTIONS", "-c synchronous_commit=off")
 	t.Setenv("PGPORT", "1")
 	t.Setenv("PGDATA", "/nowhere")
-	s := start(t, Config{Dir: t.TempDir()})
+	s := start(t, Config{Dir: madeDir(t)})
 	require.Equal(t, "on", query(t, s, "SHOW synchronous_commit"))
 }
 
 func TestStopWithoutTimeRecovers(t *testing.T) {
-	dir := t.TempDir()
+	dir := madeDir(t)
 	s := start(t, Config{Dir: dir})
 	query(t, s, "CREATE TABLE t (n bigint); INSERT INTO t VALUES (42)")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -130,7 +153,7 @@ func TestStopWithoutTimeRecovers(t *testing.T) {
 }
 
 func TestStopEndsOpenConnections(t *testing.T) {
-	s := start(t, Config{Dir: t.TempDir()})
+	s := start(t, Config{Dir: madeDir(t)})
 	conn, err := pgconn.Connect(t.Context(), s.ConnString())
 	require.NoError(t, err)
 	defer conn.Close(context.Background())
@@ -140,7 +163,7 @@ func TestStopEndsOpenConnections(t *testing.T) {
 }
 
 func TestStopTellsOfAnEndedServer(t *testing.T) {
-	dir := t.TempDir()
+	dir := madeDir(t)
 	s, err := Start(t.Context(), Config{Dir: dir})
 	require.NoError(t, err)
 	require.NoError(t, s.proc.cmd.Process.Kill())
@@ -172,6 +195,7 @@ func TestSocketDirs(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
 			dir := filepath.Join(base, tc.sub)
+			initDir(t, dir)
 
 			s := start(t, Config{Dir: dir})
 			require.Equal(t, "1", query(t, s, "SELECT 1"))

@@ -53,11 +53,11 @@ func (l *Layout) Create(ctx context.Context, tx driver.Tx) error {
 	return nil
 }
 
+// Analyzed implements layout.Layout.
+func (l *Layout) Analyzed() bool { return l.schema.Analyze && l.dialect.analyze }
+
 // Analyze implements layout.Layout.
 func (l *Layout) Analyze(ctx context.Context, tx driver.Tx) error {
-	if !l.schema.Analyze || !l.dialect.analyze {
-		return nil
-	}
 	if _, err := tx.Exec(ctx, "ANALYZE"); err != nil {
 		return fmt.Errorf("analyze: %w", err)
 	}

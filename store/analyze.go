@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// analyzeFloor is the number of versions below which statistics are not worth
+// gathering again.
+const analyzeFloor = 1000
+
+// grown counts new versions and gathers the planner's statistics anew when
+// they have doubled, on layouts that use them. Statistics are a hint: the block
+// is committed, and when they cannot be gathered now they will be later.
+func (e *Entities) grown(ctx context.Context, versions int) {
+	if !e.layout.Analyzed() {
+		return
+	}
+	e.mu.Lock()
+	e.written += uint64(versions)
+	due := e.written > max(e.analyzed, analyzeFloor)
+	e.mu.Unlock()
+	if !due || e.analyze(ctx) != nil {
+		return
+	}
+	e.mu.Lock()
+	e.analyzed += e.written
+	e.written = 0
+	e.mu.Unlock()
+}
+
+func (e *Entities) analyze(ctx context.Context) error {
+	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.layout.Analyze(ctx, tx) })
+}
+
+// analyzeAtOpen gathers statistics for the versions that a store holds already.
+func (e *Entities) analyzeAtOpen(ctx context.Context) error {
+	if !e.layout.Analyzed() || e.db.ro {
+		return nil
+	}
+	err := e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		tables, err := e.layout.Rows(ctx, q)
+		if err == nil {
+			e.analyzed = tables[len(tables)-1].Rows
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("count versions: %w", err)
+	}
+	if e.analyzed == 0 {
+		return nil
+	}
+	return e.analyze(ctx)
+}

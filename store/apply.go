@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Applied tells what a block did.
+type Applied struct {
+	Head    BlockHead // after the block
+	Changes int       // entities whose state the block changed
+}
+
+// Apply applies one block in one transaction: all of it or nothing. It fails
+// with ErrBlockOrder when the block is not above the head, with ErrInvalid when
+// an operation is malformed, with ErrNotFound or ErrExists when one does not
+// fit the state before it (as an *OpError), and with ErrUnsupported when the
+// engine cannot store a text. The block is not kept and not changed.
+func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
+	var applied Applied
+	if err := e.admissible(&b); err != nil {
+		return applied, fmt.Errorf("apply: %w", err)
+	}
+	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		head, err := e.meta.head(ctx, tx)
+		if err != nil {
+			return err
+		}
+		applied, err = e.applyIn(ctx, tx, head, &b)
+		return err
+	})
+	if err != nil {
+		return Applied{}, fmt.Errorf("apply: %w", err)
+	}
+	e.grown(ctx, applied.Changes)
+	return applied, nil
+}
+
+// admissible checks what can be checked without the store.
+func (e *Entities) admissible(b *Block) error {
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	if e.db.engine.Capabilities().TextNUL {
+		return nil
+	}
+	if i := b.TextWithNUL(); i >= 0 {
+		return b.OpError(i, fmt.Errorf("%w: text with U+0000 on engine %s", ErrUnsupported, e.db.engine.Info().Name))
+	}
+	return nil
+}
+
+// applyIn applies a block inside a transaction.
+func (e *Entities) applyIn(ctx context.Context, tx driver.Tx, head BlockHead, b *Block) (Applied, error) {
+	if err := follows(head, b.Number); err != nil {
+		return Applied{}, err
+	}
+	var prior map[entity.Key]entity.Prior
+	if len(b.Ops) > 0 {
+		var err error
+		if prior, err = e.layout.Prior(ctx, tx, b.Number, b.Needs()); err != nil {
+			return Applied{}, fmt.Errorf("block %d: %w", b.Number, err)
+		}
+	}
+	set, err := entity.Fold(b, prior, e.rules)
+	if err != nil {
+		return Applied{}, err
+	}
+	set.Block = b.Number
+	return e.writeIn(ctx, tx, head, set)
+}
+
+// follows checks that a block may come after the head.
+func follows(head BlockHead, block uint64) error {
+	if !head.Empty && block <= head.Block {
+		return fmt.Errorf("block %d: %w, which is %d", block, ErrBlockOrder, head.Block)
+	}
+	return nil
+}
+
+// writeIn writes a changeset and its block inside a transaction.
+func (e *Entities) writeIn(ctx context.Context, tx driver.Tx, head BlockHead, set entity.Changeset) (Applied, error) {
+	if err := e.layout.Write(ctx, tx, set); err != nil {
+		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
+	}
+	next := BlockHead{Block: set.Block, Digest: head.Digest.Next(set)}
+	if _, err := tx.Exec(ctx, e.meta.Statements["insert_block"], int64(next.Block), next.Digest[:]); err != nil {
+		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
+	}
+	return Applied{Head: next, Changes: len(set.Changes)}, nil
+}

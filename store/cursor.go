@@ -1,0 +1,106 @@
+package store
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// Cursor is where a page of query results ended. It is opaque text that may be
+// stored and sent. It stays valid while the head moves: the next page is read
+// at the block of the first. It ends with a rewind below that block or a prune
+// above it.
+type Cursor string
+
+// cursorState is what a cursor holds.
+type cursorState struct {
+	Block    uint64               `json:"b"`
+	Order    string               `json:"o,omitempty"`
+	Kind     entity.AttributeKind `json:"k,omitempty"`
+	Desc     bool                 `json:"d,omitempty"`
+	Missing  bool                 `json:"m,omitempty"`
+	Text     string               `json:"t,omitempty"`
+	Number   uint64               `json:"n,omitempty"`
+	Sequence uint64               `json:"s"`
+	Key      []byte               `json:"e"`
+}
+
+// Cursor returns the cursor of the page that ends with e, an entity that a
+// query with these options yielded with its metadata and attributes. To go on,
+// give it as QueryOptions.After to the same query, on this snapshot or a later
+// one.
+func (s *Snapshot) Cursor(e *Entity, opts *QueryOptions) (Cursor, error) {
+	if opts == nil {
+		opts = &QueryOptions{}
+	}
+	order, err := checkOrder(opts.Order)
+	if err != nil {
+		return "", err
+	}
+	if opts.Parts != 0 && opts.Parts&(Metadata|Attributes) != Metadata|Attributes {
+		return "", fmt.Errorf("cursor: %w: the page was read without metadata or attributes", ErrInvalid)
+	}
+	at := s.at
+	if opts.After != "" {
+		if at, _, err = opts.After.decode(order); err != nil {
+			return "", err
+		}
+	}
+	state := cursorState{Block: at, Order: order.Name, Kind: order.Kind, Desc: order.Desc, Sequence: e.Sequence, Key: e.Key[:]}
+	ok := true
+	switch {
+	case order.Name == "":
+	case order.Kind == entity.Numeric:
+		state.Number, ok = e.NumericAttribute(order.Name)
+	default:
+		state.Text, ok = e.StringAttribute(order.Name)
+	}
+	state.Missing = !ok
+	text, err := json.Marshal(state)
+	return Cursor(base64.RawURLEncoding.EncodeToString(text)), err
+}
+
+// decode returns the block and the position of a cursor for a query with the
+// same order.
+func (c Cursor) decode(order Order) (uint64, *layout.Position, error) {
+	text, err := base64.RawURLEncoding.DecodeString(string(c))
+	var state cursorState
+	if err == nil {
+		err = json.Unmarshal(text, &state)
+	}
+	if err != nil || len(state.Key) != len(Key{}) {
+		return 0, nil, fmt.Errorf("%w: not a cursor: %q", ErrInvalid, string(c))
+	}
+	if state.Order != order.Name || state.Kind != order.Kind || state.Desc != order.Desc {
+		return 0, nil, fmt.Errorf("%w: the cursor belongs to a query in another order", ErrInvalid)
+	}
+	pos := &layout.Position{Missing: state.Missing, Sequence: state.Sequence, Key: Key(state.Key)}
+	pos.Value = query.Value{Kind: order.Kind, Text: state.Text, Number: state.Number}
+	return state.Block, pos, nil
+}
+
+// checkOrder completes an order and refuses a malformed one.
+func checkOrder(o Order) (Order, error) {
+	if o.Name == "" {
+		if o.Kind != 0 || o.Desc {
+			return o, fmt.Errorf("%w: an order without an attribute", ErrInvalid)
+		}
+		return o, nil
+	}
+	kind, synthetic := entity.SyntheticKind(o.Name)
+	switch {
+	case synthetic && o.Kind == 0:
+		o.Kind = kind
+	case synthetic && o.Kind != kind:
+		return o, fmt.Errorf("%w: %s is not of the kind asked to sort by", ErrInvalid, o.Name)
+	case !synthetic && o.Name[0] == '$':
+		return o, fmt.Errorf("%w: unknown attribute %s", ErrInvalid, o.Name)
+	case o.Kind != entity.String && o.Kind != entity.Numeric:
+		return o, fmt.Errorf("%w: say whether to sort %q as a string or a number", ErrInvalid, o.Name)
+	}
+	return o, nil
+}

@@ -1,0 +1,211 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/internal/layout/eav"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// DefaultLayout is the layout of a new store that names none.
+const DefaultLayout = "arkiv"
+
+// EntityOptions say how the entities of a database lie and which rules hold.
+type EntityOptions struct {
+	// Layout names the SQL layout; see Layouts. Empty means the one of the
+	// URL, else the one that the database has, else DefaultLayout.
+	Layout string
+
+	// ExtendAdds makes ExtendBTL add to the old expiration instead of counting
+	// from the block, as Arkiv's later stores do. It is recorded in the store.
+	ExtendAdds bool
+}
+
+// Layouts returns the names of the entity layouts.
+func Layouts() []string { return schemas.EntityLayouts() }
+
+// Entities is the entity store of a database. Its methods may be called from
+// several goroutines: writes queue, reads run beside them.
+type Entities struct {
+	db     *DB
+	meta   meta
+	layout layout.Layout
+	rules  entity.Rules
+
+	mu       sync.Mutex
+	written  uint64 // versions since the planner's statistics were gathered
+	analyzed uint64 // versions when they were; see analyze
+}
+
+// Entities opens the entity store, and makes it when the database has none.
+// It fails with ErrLayout when the database holds another layout, or other
+// tables and no store at all.
+func (db *DB) Entities(ctx context.Context, opts EntityOptions) (*Entities, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	name := opts.Layout
+	if name == "" {
+		name = db.layout
+	}
+	e := db.entities
+	if e == nil {
+		var err error
+		if e, err = db.openEntities(ctx, name, opts.ExtendAdds); err != nil {
+			return nil, fmt.Errorf("open entities: %w", err)
+		}
+		db.entities = e
+	}
+	if name != "" && name != e.layout.Name() {
+		return nil, fmt.Errorf("open entities: %w", layoutMismatch(e.layout.Name(), name))
+	}
+	return e, nil
+}
+
+func layoutMismatch(has, asked string) error {
+	return fmt.Errorf("%w: the store has layout %q, asked for was %q; open it as %q or import it into a new store", ErrLayout, has, asked, has)
+}
+
+func (db *DB) openEntities(ctx context.Context, name string, extendAdds bool) (*Entities, error) {
+	e := &Entities{db: db}
+	var err error
+	if e.meta, err = newMeta(db.engine.Info().Dialect); err != nil {
+		return nil, err
+	}
+	recorded, err := e.recorded(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if recorded[metaLayout] == "" {
+		return e, e.create(ctx, recorded, name, extendAdds)
+	}
+	return e, e.check(ctx, recorded, name, extendAdds)
+}
+
+// recorded returns what the database says of itself, nil when it is no store.
+func (e *Entities) recorded(ctx context.Context) (values map[string]string, err error) {
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		exists, err := e.meta.exists(ctx, q)
+		if err != nil || !exists {
+			return err
+		}
+		values, err = e.meta.all(ctx, q)
+		return err
+	})
+	return values, err
+}
+
+func (e *Entities) create(ctx context.Context, recorded map[string]string, name string, extendAdds bool) error {
+	if e.db.ro {
+		return fmt.Errorf("%w: the database holds no store and is open for reading only", ErrLayout)
+	}
+	if name == "" {
+		name = DefaultLayout
+	}
+	if err := e.use(name, extendAdds); err != nil {
+		return err
+	}
+	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if recorded == nil {
+			if err := e.meta.create(ctx, tx); err != nil {
+				return err
+			}
+		}
+		if err := e.layout.Create(ctx, tx); err != nil {
+			return err
+		}
+		if err := e.meta.set(ctx, tx, metaLayout, name); err != nil {
+			return err
+		}
+		return e.meta.set(ctx, tx, metaRules, rulesName(extendAdds))
+	})
+}
+
+func (e *Entities) check(ctx context.Context, recorded map[string]string, name string, extendAdds bool) error {
+	if recorded[metaFormat] != formatVersion {
+		return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, recorded[metaFormat], formatVersion)
+	}
+	if has := recorded[metaLayout]; name != "" && name != has {
+		return layoutMismatch(has, name)
+	}
+	if has := recorded[metaRules]; extendAdds && has != rulesName(true) {
+		return fmt.Errorf("%w: in this store ExtendBTL counts from the %s", ErrLayout, has)
+	}
+	if err := e.use(recorded[metaLayout], recorded[metaRules] == rulesName(true)); err != nil {
+		return err
+	}
+	return e.analyzeAtOpen(ctx)
+}
+
+func rulesName(extendAdds bool) string {
+	if extendAdds {
+		return "expiration"
+	}
+	return "block"
+}
+
+// use sets the layout and the rules.
+func (e *Entities) use(name string, extendAdds bool) error {
+	schema, err := schemas.Entities(name, string(e.db.engine.Info().Dialect))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrLayout, err)
+	}
+	e.layout = eav.New(schema, e.db.engine.Info().Dialect, e.db.engine.Capabilities())
+	e.rules = entity.Rules{ExtendAdds: extendAdds}
+	return nil
+}
+
+// Layout returns the layout's name.
+func (e *Entities) Layout() string { return e.layout.Name() }
+
+// Temporal tells whether past blocks can be read and rewound to.
+func (e *Entities) Temporal() bool { return e.layout.Temporal() }
+
+// Head returns the last block.
+func (e *Entities) Head(ctx context.Context) (h BlockHead, err error) {
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		h, err = e.meta.head(ctx, q)
+		return err
+	})
+	return h, err
+}
+
+// Summary is what a store holds.
+type Summary struct {
+	Layout  string             `json:"layout"`
+	Head    uint64             `json:"head"`
+	Digest  string             `json:"digest"`
+	First   uint64             `json:"first_block"`
+	Blocks  uint64             `json:"blocks"`
+	Horizon uint64             `json:"horizon"`  // oldest block that can be read
+	Live    uint64             `json:"entities"` // visible at the head
+	Tables  []layout.TableRows `json:"tables"`
+}
+
+// Summary counts what the store holds. It reads every table.
+func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
+	s.Layout = e.layout.Name()
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		head, err := e.meta.head(ctx, q)
+		if err != nil {
+			return err
+		}
+		s.Head, s.Digest = head.Block, head.Digest.String()
+		if s.Horizon, err = e.meta.horizon(ctx, q); err != nil {
+			return err
+		}
+		if s.First, s.Blocks, err = e.meta.blocks(ctx, q); err != nil {
+			return err
+		}
+		if s.Live, err = e.layout.Count(ctx, q, head.Block, nil); err != nil {
+			return err
+		}
+		s.Tables, err = e.layout.Rows(ctx, q)
+		return err
+	})
+	return s, err
+}

@@ -1,0 +1,40 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// The errors callers branch on, with errors.Is. What a message says beyond them
+// may change.
+var (
+	ErrNotFound    = entity.ErrNotFound // no entity with the key is visible
+	ErrExists      = entity.ErrExists   // an entity with the key is live
+	ErrInvalid     = entity.ErrInvalid  // a malformed block, query or argument
+	ErrClosed      = driver.ErrClosed
+	ErrLocked      = driver.ErrLocked
+	ErrConflict    = driver.ErrConflict
+	ErrCorrupt     = driver.ErrCorrupt
+	ErrDiskFull    = driver.ErrDiskFull
+	ErrReadOnly    = driver.ErrReadOnly
+	ErrNotExist    = driver.ErrNotExist
+	ErrUnsupported = driver.ErrUnsupported
+
+	// ErrReaderExpired: a snapshot was ended because it held back a checkpoint.
+	ErrReaderExpired = driver.ErrReaderExpired
+
+	// ErrUnknownOutcome: the connection broke during a commit; read the head.
+	ErrUnknownOutcome = driver.ErrUnknownOutcome
+
+	// ErrBlockOrder: a block is not above the head.
+	ErrBlockOrder = errors.New("block is not above the head")
+	// ErrBlockRange: a block above the head or below what is kept.
+	ErrBlockRange = errors.New("block is out of range")
+	// ErrLayout: the database holds another layout than the one asked for.
+	ErrLayout = errors.New("layout mismatch")
+	// ErrHistory: what is to be imported is not a continuation of what the
+	// store holds.
+	ErrHistory = errors.New("another history")
+)

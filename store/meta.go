@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// meta reads and writes the tables that a store keeps about itself.
+type meta struct{ schemas.Meta }
+
+// The names of what is recorded.
+const (
+	metaFormat  = "format"           // version of everything below
+	metaLayout  = "entities.layout"  // name of the layout
+	metaRules   = "entities.extend"  // what ExtendBTL counts from: "block" or "expiration"
+	metaHorizon = "entities.horizon" // the oldest block that can be read
+)
+
+// formatVersion changes when a store cannot be read by older code.
+const formatVersion = "1"
+
+func newMeta(dialect driver.Dialect) (meta, error) {
+	m, err := schemas.MetaTables(string(dialect))
+	return meta{m}, err
+}
+
+// exists tells whether the database is a store.
+func (m meta) exists(ctx context.Context, q driver.Querier) (bool, error) {
+	n, err := m.queryInt(ctx, q, "meta_exists")
+	return n > 0, err
+}
+
+// create makes the tables in a database that must be empty.
+func (m meta) create(ctx context.Context, tx driver.Tx) error {
+	n, err := m.queryInt(ctx, tx, "other_tables")
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		return fmt.Errorf("%w: the database holds %d tables but is not a Varve store; varve import reads Arkiv's own", ErrLayout, n)
+	}
+	for _, text := range m.Tables {
+		if _, err := tx.Exec(ctx, text); err != nil {
+			return fmt.Errorf("create the store's own tables: %w", err)
+		}
+	}
+	return m.set(ctx, tx, metaFormat, formatVersion)
+}
+
+func (m meta) set(ctx context.Context, tx driver.Tx, name, value string) error {
+	if _, err := tx.Exec(ctx, m.Statements["delete_meta"], name); err != nil {
+		return fmt.Errorf("record %s: %w", name, err)
+	}
+	if _, err := tx.Exec(ctx, m.Statements["insert_meta"], name, value); err != nil {
+		return fmt.Errorf("record %s: %w", name, err)
+	}
+	return nil
+}
+
+// all returns everything recorded.
+func (m meta) all(ctx context.Context, q driver.Querier) (map[string]string, error) {
+	rows, err := q.Query(ctx, m.Statements["list_meta"])
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	values := map[string]string{}
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return nil, err
+		}
+		values[name] = value
+	}
+	return values, rows.Err()
+}
+
+// horizon returns the oldest block that can be read.
+func (m meta) horizon(ctx context.Context, q driver.Querier) (uint64, error) {
+	rows, err := q.Query(ctx, m.Statements["get_meta"], metaHorizon)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return 0, rows.Err()
+	}
+	var value string
+	if err := rows.Scan(&value); err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(value, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: recorded horizon %q", ErrCorrupt, value)
+	}
+	return n, nil
+}
+
+// BlockHead is the last block of a store and the digest of the history up to
+// it.
+type BlockHead struct {
+	Block  uint64 // 0 when Empty
+	Digest Digest // zero when Empty
+	Empty  bool   // no block was applied yet
+}
+
+// head returns the last block.
+func (m meta) head(ctx context.Context, q driver.Querier) (BlockHead, error) {
+	return m.queryHead(ctx, q, m.Statements["head"])
+}
+
+// headAt returns the last block at or below a number.
+func (m meta) headAt(ctx context.Context, q driver.Querier, block uint64) (BlockHead, error) {
+	return m.queryHead(ctx, q, m.Statements["block_at_or_below"], int64(min(block, entity.MaxBlock)))
+}
+
+func (m meta) queryHead(ctx context.Context, q driver.Querier, text string, args ...any) (BlockHead, error) {
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return BlockHead{}, fmt.Errorf("read the head: %w", err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return BlockHead{Empty: true}, rows.Err()
+	}
+	var block int64
+	var digest []byte
+	if err := rows.Scan(&block, &digest); err != nil {
+		return BlockHead{}, fmt.Errorf("read the head: %w", err)
+	}
+	h := BlockHead{Block: uint64(block)}
+	if h.Digest, err = entity.DigestFromBytes(digest); err != nil {
+		return h, fmt.Errorf("%w: head: %w", ErrCorrupt, err)
+	}
+	return h, nil
+}
+
+func (m meta) queryInt(ctx context.Context, q driver.Querier, name string) (n int64, err error) {
+	rows, err := q.Query(ctx, m.Statements[name])
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if rows.Next() {
+		err = rows.Scan(&n)
+	}
+	return n, errors.Join(err, rows.Err())
+}
+
+// blocks returns the first block and how many there are.
+func (m meta) blocks(ctx context.Context, q driver.Querier) (first, count uint64, err error) {
+	rows, err := q.Query(ctx, m.Statements["block_range"])
+	if err != nil {
+		return 0, 0, err
+	}
+	defer rows.Close()
+	var low, high, n int64
+	if rows.Next() {
+		err = rows.Scan(&low, &high, &n)
+	}
+	return uint64(low), uint64(n), errors.Join(err, rows.Err())
+}

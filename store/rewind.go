@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Rewind returns the store to a block exactly, as if later blocks had never
+// come; afterwards the head is the last block at or below it. It fails with
+// ErrUnsupported when the layout keeps no history, and with ErrBlockRange when
+// the block is above the head or was pruned.
+func (e *Entities) Rewind(ctx context.Context, to uint64) error {
+	if !e.layout.Temporal() {
+		return fmt.Errorf("rewind: layout %s keeps no history: %w", e.layout.Name(), ErrUnsupported)
+	}
+	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		head, err := e.meta.head(ctx, tx)
+		if err != nil {
+			return err
+		}
+		horizon, err := e.meta.horizon(ctx, tx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case to > head.Block:
+			return fmt.Errorf("block %d: %w: the head is %d", to, ErrBlockRange, head.Block)
+		case to < horizon:
+			return fmt.Errorf("block %d: %w: versions before block %d were pruned", to, ErrBlockRange, horizon)
+		}
+		if err := e.layout.Rewind(ctx, tx, head.Block, to); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, e.meta.Statements["delete_blocks_above"], int64(to))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("rewind: %w", err)
+	}
+	return nil
+}
+
+// Prune drops the versions that are not visible at block before or later.
+// Blocks below it can no longer be read or rewound to. It fails with
+// ErrBlockRange when the block is above the head.
+func (e *Entities) Prune(ctx context.Context, before uint64) error {
+	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		head, err := e.meta.head(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if before > head.Block {
+			return fmt.Errorf("block %d: %w: the head is %d", before, ErrBlockRange, head.Block)
+		}
+		horizon, err := e.meta.horizon(ctx, tx)
+		if err != nil || before <= horizon {
+			return err
+		}
+		if err := e.layout.Prune(ctx, tx, before); err != nil {
+			return err
+		}
+		return e.meta.set(ctx, tx, metaHorizon, strconv.FormatUint(before, 10))
+	})
+	if err != nil {
+		return fmt.Errorf("prune: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/query"
+)
+
+// Snapshot is the store at one block: a stable read view that later blocks do
+// not change. It holds a read transaction and one of the bounded readers, so it
+// must be closed. It is not safe for concurrent use; open one for each
+// goroutine.
+type Snapshot struct {
+	ents    *Entities
+	reader  driver.Reader
+	head    BlockHead // of the store when the view was taken
+	horizon uint64
+	at      uint64
+	busy    bool // rows of a query are open
+}
+
+// At opens a snapshot at a block, or at the last one with Head. It fails with
+// ErrBlockRange when the block is above the head or was pruned, and with
+// ErrUnsupported when it is below the head and the layout keeps no history. It
+// waits for a free reader until ctx is done.
+func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
+	r, err := e.db.engine.Snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	s := &Snapshot{ents: e, reader: r}
+	if err := s.position(context.WithoutCancel(ctx), block); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", errors.Join(err, r.Close()))
+	}
+	return s, nil
+}
+
+func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
+	if s.head, err = s.ents.meta.head(ctx, s.reader); err != nil {
+		return err
+	}
+	if s.horizon, err = s.ents.meta.horizon(ctx, s.reader); err != nil {
+		return err
+	}
+	if block == Head {
+		block = s.head.Block
+	}
+	s.at = block
+	return s.readable(block)
+}
+
+// readable checks that a block can be read in this view.
+func (s *Snapshot) readable(block uint64) error {
+	switch {
+	case block > s.head.Block:
+		return fmt.Errorf("block %d: %w: the head is %d", block, ErrBlockRange, s.head.Block)
+	case block < s.head.Block && !s.ents.layout.Temporal():
+		return fmt.Errorf("block %d: layout %s keeps only the head, which is %d: %w", block, s.ents.layout.Name(), s.head.Block, ErrUnsupported)
+	case block < s.horizon:
+		return fmt.Errorf("block %d: %w: versions before block %d were pruned", block, ErrBlockRange, s.horizon)
+	}
+	return nil
+}
+
+// Block returns the block that the snapshot shows.
+func (s *Snapshot) Block() uint64 { return s.at }
+
+// Head returns the head of the store when the snapshot was opened.
+func (s *Snapshot) Head() BlockHead { return s.head }
+
+// Close ends the view. A second Close does nothing.
+func (s *Snapshot) Close() error { return s.reader.Close() }
+
+// Get returns an entity, or ErrNotFound when it is not visible at the block.
+func (s *Snapshot) Get(ctx context.Context, key Key) (*Entity, error) {
+	if err := s.idle(ctx); err != nil {
+		return nil, fmt.Errorf("get %s: %w", key, err)
+	}
+	e, err := s.ents.layout.Get(context.WithoutCancel(ctx), s.reader, s.at, key)
+	if err != nil {
+		return nil, fmt.Errorf("get %s at block %d: %w", key, s.at, err)
+	}
+	return e, nil
+}
+
+// Count returns how many entities match; a nil expression matches all.
+func (s *Snapshot) Count(ctx context.Context, q query.Expr) (uint64, error) {
+	if err := s.check(ctx, q); err != nil {
+		return 0, fmt.Errorf("count: %w", err)
+	}
+	n, err := s.ents.layout.Count(ctx, s.reader, s.at, q)
+	if err != nil {
+		return 0, fmt.Errorf("count: %w", err)
+	}
+	return n, nil
+}
+
+// QueryOptions say in which order, how many and what of the matches to return.
+// The zero value is everything, newest creation first.
+type QueryOptions struct {
+	Order Order  // zero: by sequence, descending
+	Limit int    // 0: no limit
+	After Cursor // continue where the page that gave this cursor ended
+	Parts Parts  // zero: everything
+}
+
+// Query streams the entities that match; a nil expression matches all. The
+// yielded entity is the caller's own. Until the sequence ends the snapshot can
+// do nothing else. An error ends it.
+func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) iter.Seq2[*Entity, error] {
+	return func(yield func(*Entity, error) bool) {
+		fail := func(err error) { yield(nil, fmt.Errorf("query: %w", err)) }
+		if opts == nil {
+			opts = &QueryOptions{}
+		}
+		if err := s.check(ctx, q); err != nil {
+			fail(err)
+			return
+		}
+		at, req, err := s.request(q, opts)
+		if err != nil {
+			fail(err)
+			return
+		}
+		s.busy = true
+		defer func() { s.busy = false }()
+		for e, err := range s.ents.layout.Query(ctx, s.reader, at, req) {
+			if err != nil {
+				fail(err)
+				return
+			}
+			trim(e, req.Parts)
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// request completes a query's options and finds the block it reads at: that of
+// the cursor's first page, so that pages fit together while the head moves.
+func (s *Snapshot) request(q query.Expr, opts *QueryOptions) (at uint64, req layout.Request, err error) {
+	if opts.Limit < 0 {
+		return 0, req, fmt.Errorf("%w: limit %d", ErrInvalid, opts.Limit)
+	}
+	order, err := checkOrder(opts.Order)
+	if err != nil {
+		return 0, req, err
+	}
+	req = layout.Request{Expr: q, Order: order, Limit: opts.Limit, Parts: opts.Parts}
+	if req.Parts == 0 {
+		req.Parts = layout.Everything
+	}
+	if opts.After == "" {
+		return s.at, req, nil
+	}
+	at, req.After, err = opts.After.decode(order)
+	if err != nil {
+		return 0, req, err
+	}
+	if !s.ents.layout.Temporal() {
+		at = s.at
+	}
+	return at, req, s.readable(at)
+}
+
+// check refuses a query that is malformed or comes while another is running.
+func (s *Snapshot) check(ctx context.Context, q query.Expr) error {
+	if err := s.idle(ctx); err != nil {
+		return err
+	}
+	if q == nil {
+		return nil
+	}
+	if err := query.Check(q); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+func (s *Snapshot) idle(ctx context.Context) error {
+	if s.busy {
+		return fmt.Errorf("%w: the snapshot is still running a query; finish it or open another snapshot", ErrInvalid)
+	}
+	return ctx.Err()
+}
+
+// trim removes what was not asked for.
+func trim(e *Entity, parts Parts) {
+	if parts&Attributes == 0 {
+		e.StringAttributes, e.NumericAttributes = nil, nil
+	}
+	if parts&Content == 0 {
+		e.Content = nil
+	}
+	if parts&Metadata == 0 {
+		*e = Entity{
+			Key: e.Key, Content: e.Content,
+			StringAttributes: e.StringAttributes, NumericAttributes: e.NumericAttributes,
+		}
+	}
+}

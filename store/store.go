@@ -1,0 +1,110 @@
+// Package store is what a node imports: a store of entities in blocks over any
+// of four embedded engines.
+//
+//	db, err := store.Open(ctx, "sqlite:///var/lib/node/varve.db", nil)
+//	ents, err := db.Entities(ctx, store.EntityOptions{Layout: "arkiv"})
+//	_, err = ents.Apply(ctx, block)          // one block, one transaction
+//	snap, err := ents.At(ctx, store.Head)    // or a past block
+//	e, err := snap.Get(ctx, key)
+//
+// An engine is linked by importing its package for its side effect, such as
+// github.com/varvedb/varve/store/sqlite. The URL's scheme chooses among the
+// linked ones.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Options are the settings common to all engines; see driver.Options. A field
+// that is not zero wins over the URL.
+type Options = driver.Options
+
+// DB is an open database. Its methods may be called from several goroutines.
+type DB struct {
+	engine driver.Engine
+	layout string // of the URL, or ""
+	ro     bool
+
+	mu       sync.Mutex
+	entities *Entities
+}
+
+// Open opens the database that a URL names and makes it when it does not
+// exist. The scheme names the engine:
+//
+//	sqlite:///abs/path.db   sqlite:rel.db
+//	libsql:///abs/path.db   libsql:https://host
+//	duckdb:///abs/path.duckdb
+//	postgres:///abs/dir     an embedded server that Varve starts and stops
+//	postgres://host/db      a running server
+//
+// Parameters: durability (durable, relaxed, unsafe), layout, memory (bytes, or
+// with a suffix such as 256MiB), checkpoint (background, inline, manual),
+// checkpoint_frames, readers, lock_timeout, max_reader_age, read_only; the rest
+// is the engine's. An unknown parameter is an error.
+func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
+	target, err := parseURL(rawURL, opts)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := target.driver.Open(ctx, target.url, target.options)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", target.url.Redacted(), err)
+	}
+	return &DB{engine: engine, layout: target.layout, ro: target.options.ReadOnly}, nil
+}
+
+// Engine returns the engine below, for measurements and tools.
+func (db *DB) Engine() driver.Engine { return db.engine }
+
+// Settings reads back every engine setting that affects results.
+func (db *DB) Settings(ctx context.Context) ([]driver.Setting, error) { return db.engine.Settings(ctx) }
+
+// Stats returns the engine's sizes and counters; nil fields are unknown.
+func (db *DB) Stats(ctx context.Context) (driver.Stats, error) { return db.engine.Stats(ctx) }
+
+// Checkpoint moves the write-ahead log into the database, and with truncate
+// empties it. It fails with ErrUnsupported on engines without such a log.
+func (db *DB) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointResult, error) {
+	c, ok := db.engine.(driver.Checkpointer)
+	if !ok {
+		return driver.CheckpointResult{}, fmt.Errorf("checkpoint on %s: %w", db.engine.Info().Name, ErrUnsupported)
+	}
+	return c.Checkpoint(ctx, truncate)
+}
+
+// Close closes the database. Open snapshots end with ErrClosed.
+func (db *DB) Close() error {
+	if err := db.engine.Close(); err != nil {
+		return fmt.Errorf("close %s database: %w", db.engine.Info().Name, err)
+	}
+	return nil
+}
+
+// write runs f in a write transaction. Engine calls inside are not cancelled
+// half-way: ctx is checked before they begin and before the commit.
+func (db *DB) write(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {
+	tx, err := db.engine.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f(context.WithoutCancel(ctx), tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit(ctx)
+}
+
+// read runs f in a read view.
+func (db *DB) read(ctx context.Context, f func(ctx context.Context, q driver.Querier) error) error {
+	r, err := db.engine.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(context.WithoutCancel(ctx), r), r.Close())
+}

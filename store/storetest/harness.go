@@ -1,0 +1,68 @@
+// Package storetest is what every engine and layout promises, as tests: the
+// engine's contract, the meaning of entities and blocks, and the query
+// language, checked against an in-memory reference model. An engine package
+// runs the suites from one test file:
+//
+//	func TestConformance(t *testing.T) {
+//		storetest.Run(t, storetest.Harness{NewURL: func(t testing.TB) string {
+//			return "sqlite://" + t.TempDir() + "/varve.db"
+//		}})
+//	}
+package storetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+)
+
+// Harness says how tests get databases of one engine.
+type Harness struct {
+	// NewURL returns the URL of a database that does not exist yet, or is
+	// empty, and that nobody else uses. What it needs is cleaned up by t.
+	NewURL func(t testing.TB) string
+
+	// Layouts are the entity layouts to test; nil means all that matter: every
+	// named one, and of the ablation the first, a middle one and the last.
+	Layouts []string
+}
+
+// DefaultLayouts are the layouts tested when Harness.Layouts is nil.
+var DefaultLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-pruned", "simple", "bare", "arkiv-7"}
+
+func (h Harness) layouts() []string {
+	if h.Layouts != nil {
+		return h.Layouts
+	}
+	return DefaultLayouts
+}
+
+// open opens a database and closes it when the test ends.
+func (h Harness) open(t testing.TB, url string, opts *store.Options) *store.DB {
+	t.Helper()
+	db, err := store.Open(context.Background(), url, opts)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+// entities opens a new store with a layout.
+func (h Harness) entities(t testing.TB, layout string) *store.Entities {
+	t.Helper()
+	ents, err := h.open(t, h.NewURL(t), nil).Entities(context.Background(), store.EntityOptions{Layout: layout})
+	require.NoError(t, err)
+	return ents
+}
+
+// Run runs every suite.
+func Run(t *testing.T, h Harness) {
+	t.Run("driver", func(t *testing.T) { RunDriver(t, h) })
+	t.Run("entities", func(t *testing.T) { RunEntities(t, h) })
+	t.Run("query", func(t *testing.T) { RunQuery(t, h) })
+	t.Run("differential", func(t *testing.T) { RunDifferential(t, h) })
+	t.Run("transcript", func(t *testing.T) { RunTranscript(t, h) })
+	t.Run("arkiv", func(t *testing.T) { RunArkiv(t, h) })
+}

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// target is what a URL and options come to.
+type target struct {
+	driver  driver.Driver
+	url     *url.URL
+	options driver.Options
+	layout  string
+}
+
+// enginePackages are the engines of this module, for the error of one that is
+// not linked.
+var enginePackages = map[string]string{
+	"sqlite":   "github.com/varvedb/varve/store/sqlite",
+	"libsql":   "github.com/varvedb/varve/store/libsql",
+	"duckdb":   "github.com/varvedb/varve/store/duckdb",
+	"postgres": "github.com/varvedb/varve/store/postgres",
+}
+
+func parseURL(rawURL string, opts *Options) (target, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return target{}, fmt.Errorf("open: %w: %w", ErrInvalid, err)
+	}
+	if u.Scheme == "" {
+		return target{}, fmt.Errorf("open %q: %w: no engine named; write for example sqlite:%s", rawURL, ErrInvalid, rawURL)
+	}
+	d, ok := driver.Lookup(u.Scheme)
+	if !ok {
+		return target{}, notLinked(u.Scheme)
+	}
+	t := target{driver: d, url: u, options: driver.Options{Params: map[string]string{}}}
+	values, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return target{}, fmt.Errorf("open %s: %w: %w", u.Redacted(), ErrInvalid, err)
+	}
+	u.RawQuery = ""
+	for name, list := range values {
+		if err := t.set(name, list); err != nil {
+			return target{}, fmt.Errorf("open %s: parameter %s: %w: %w", u.Redacted(), name, ErrInvalid, err)
+		}
+	}
+	if opts != nil {
+		t.options = override(t.options, *opts)
+	}
+	t.options = t.options.WithDefaults()
+	return t, nil
+}
+
+func notLinked(scheme string) error {
+	var names []string
+	for _, d := range driver.Linked() {
+		names = append(names, d.Name)
+	}
+	linked := "linked are: " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		linked = "none is linked"
+	}
+	if path, known := enginePackages[scheme]; known {
+		return fmt.Errorf("engine %q is not linked into this program (%s); add import _ %q: %w", scheme, linked, path, ErrUnsupported)
+	}
+	return fmt.Errorf("unknown engine %q (%s): %w", scheme, linked, ErrUnsupported)
+}
+
+// set takes one URL parameter. Names that are not the store's are left to the
+// engine, if it knows them.
+func (t *target) set(name string, list []string) (err error) {
+	if len(list) != 1 {
+		return fmt.Errorf("given %d times", len(list))
+	}
+	value, o := list[0], &t.options
+	switch name {
+	case "durability":
+		o.Durability, err = driver.ParseDurability(value)
+	case "checkpoint":
+		o.Checkpoint, err = driver.ParseCheckpointPolicy(value)
+	case "checkpoint_frames":
+		o.WALFrames, err = positive(value)
+	case "readers":
+		o.Readers, err = positive(value)
+	case "memory":
+		o.Memory, err = ParseBytes(value)
+	case "lock_timeout":
+		o.LockTimeout, err = time.ParseDuration(value)
+	case "max_reader_age":
+		o.MaxReaderAge, err = time.ParseDuration(value)
+	case "read_only":
+		o.ReadOnly, err = strconv.ParseBool(value)
+	case "layout":
+		t.layout = value
+	default:
+		if _, known := t.driver.Params[name]; !known {
+			return fmt.Errorf("unknown; known are %s", strings.Join(t.known(), ", "))
+		}
+		o.Params[name] = value
+	}
+	return err
+}
+
+func (t *target) known() []string {
+	names := []string{
+		"durability", "checkpoint", "checkpoint_frames", "readers", "memory",
+		"lock_timeout", "max_reader_age", "read_only", "layout",
+	}
+	for name := range t.driver.Params {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func positive(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n <= 0 {
+		return 0, fmt.Errorf("want a positive number, got %q", value)
+	}
+	return n, nil
+}
+
+// ParseBytes reads a number of bytes: "1048576", "64KiB", "256MiB", "1GiB"; the
+// suffixes KB, MB and GB mean the same powers of 1024.
+func ParseBytes(s string) (int64, error) {
+	number, shift := s, 0
+	for i, unit := range []string{"K", "M", "G"} {
+		for _, suffix := range []string{unit + "iB", unit + "B", unit} {
+			if rest, ok := strings.CutSuffix(s, suffix); ok && shift == 0 {
+				number, shift = rest, 10*(i+1)
+			}
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n <= 0 || n > (1<<62)>>shift {
+		return 0, fmt.Errorf("want a number of bytes such as 256MiB, got %q", s)
+	}
+	return n << shift, nil
+}
+
+// override returns base with the fields that over sets.
+func override(base, over driver.Options) driver.Options {
+	pick := func(dst *int, v int) {
+		if v != 0 {
+			*dst = v
+		}
+	}
+	if over.Durability != "" {
+		base.Durability = over.Durability
+	}
+	if over.Checkpoint != "" {
+		base.Checkpoint = over.Checkpoint
+	}
+	if over.Memory != 0 {
+		base.Memory = over.Memory
+	}
+	if over.LockTimeout != 0 {
+		base.LockTimeout = over.LockTimeout
+	}
+	if over.MaxReaderAge != 0 {
+		base.MaxReaderAge = over.MaxReaderAge
+	}
+	pick(&base.WALFrames, over.WALFrames)
+	pick(&base.Readers, over.Readers)
+	base.ReadOnly = base.ReadOnly || over.ReadOnly
+	for name, value := range over.Params {
+		base.Params[name] = value
+	}
+	return base
+}
