@@ -68,7 +68,7 @@ func Arkiv(ctx context.Context, eng driver.Engine) iter.Seq2[entity.Changeset, e
 type arkiv struct {
 	readers []driver.Reader
 	last    uint64 // the last block that Arkiv followed
-	any     bool   // there is one
+	found   bool   // there is one
 }
 
 // stream yields the changesets and tells whether the caller stopped it.
@@ -90,7 +90,7 @@ func (a *arkiv) stream(ctx context.Context, eng driver.Engine, yield func(entity
 		}
 		done, some = set.Block, true
 	}
-	if a.any && (!some || a.last > done) {
+	if a.found && (!some || a.last > done) {
 		return !yield(entity.Changeset{Block: a.last}, nil), nil
 	}
 	return false, nil
@@ -109,7 +109,7 @@ func (a *arkiv) open(ctx context.Context, eng driver.Engine) error {
 	if err := checkSchema(ctx, first); err != nil {
 		return err
 	}
-	if a.last, a.any, err = lastBlock(ctx, first); err != nil {
+	if a.last, a.found, err = lastBlock(ctx, first); err != nil {
 		return err
 	}
 	second, err := a.snapshot(ctx, eng)
@@ -180,8 +180,8 @@ func missingTables(ctx context.Context, q driver.Querier) ([]string, error) {
 	return missing, nil
 }
 
-// lastBlock reads the last block's number; any is false when there is none.
-func lastBlock(ctx context.Context, q driver.Querier) (last uint64, any bool, err error) {
+// lastBlock reads the last block's number; found is false when there is none.
+func lastBlock(ctx context.Context, q driver.Querier) (last uint64, found bool, err error) {
 	err = each(ctx, q, lastBlockSQL, nil, func(rows driver.Rows) error {
 		var n int64
 		if err := rows.Scan(&n); err != nil {
@@ -190,14 +190,14 @@ func lastBlock(ctx context.Context, q driver.Querier) (last uint64, any bool, er
 		if n < 0 || n > entity.MaxBlockNumber {
 			return malformed("block %d is not between 0 and %d", n, uint64(entity.MaxBlockNumber))
 		}
-		if any {
+		if found {
 			return malformed("more than one row")
 		}
-		last, any = uint64(n), true
+		last, found = uint64(n), true
 		return nil
 	})
 	if err != nil {
 		err = fmt.Errorf("table last_block: %w", err)
 	}
-	return last, any, err
+	return last, found, err
 }

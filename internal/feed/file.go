@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -28,8 +29,7 @@ func OpenTar(path string) (*Tar, error) {
 		err = fmt.Errorf("%s is not a regular file; use a file, or ReadTar for a stream", path)
 	}
 	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("open block tar: %w", err)
+		return nil, fmt.Errorf("open block tar: %w", errors.Join(err, file.Close()))
 	}
 	return &Tar{file: file, size: info.Size()}, nil
 }

@@ -28,8 +28,8 @@ func (l *lineReader) reset(r io.Reader) {
 }
 
 // next returns the next line without its line feed, which the last line may
-// lack, or io.EOF. The line is valid until the next call.
-func (l *lineReader) next() ([]byte, error) {
+// lack, or false after the last. The line is valid until the next call.
+func (l *lineReader) next() (text []byte, ok bool, err error) {
 	line, err := l.buf.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		l.long = l.long[:0]
@@ -41,14 +41,16 @@ func (l *lineReader) next() ([]byte, error) {
 		line = l.long
 	}
 	l.left -= int64(len(line))
-	text := bytes.TrimSuffix(line, []byte{'\n'})
+	text = bytes.TrimSuffix(line, []byte{'\n'})
 	switch {
 	case l.left < 0:
-		return nil, malformed("the entry is longer than %d bytes", l.limit)
+		return nil, false, malformed("the entry is longer than %d bytes", l.limit)
 	case len(text) > l.maxLine:
-		return nil, malformed("the line is longer than %d bytes", l.maxLine)
+		return nil, false, malformed("the line is longer than %d bytes", l.maxLine)
 	case err == nil, err == io.EOF && len(line) > 0:
-		return text, nil
+		return text, true, nil
+	case err == io.EOF:
+		return nil, false, nil
 	}
-	return nil, err
+	return nil, false, err
 }

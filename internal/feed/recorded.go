@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,12 +22,11 @@ type RecordedQuery struct {
 // RecordedQueries reads the queries recorded beside a block tar, one JSON
 // object a line. It holds all of them, being meant for tests.
 func RecordedQueries(path string) ([]RecordedQuery, error) {
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("recorded queries: %w", err)
 	}
-	defer file.Close()
-	dec := json.NewDecoder(file)
+	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	var all []RecordedQuery
 	for {

@@ -48,7 +48,7 @@ func (s *source) finish() error {
 				return malformed("data after the end of the tar")
 			}
 		}
-		if err == io.EOF {
+		if s.ended {
 			return nil
 		}
 		if err != nil {

@@ -57,15 +57,12 @@ func readTar(r io.Reader, lim limits) iter.Seq2[entity.Block, error] {
 		}
 		defer t.zstd.Close()
 		for {
-			b, err := t.next()
-			if err == io.EOF {
-				return
-			}
+			b, ok, err := t.next()
 			if err != nil {
 				yield(entity.Block{}, err)
 				return
 			}
-			if !yield(b, nil) {
+			if !ok || !yield(b, nil) {
 				return
 			}
 		}
@@ -95,29 +92,30 @@ func newTarReader(r io.Reader, lim limits) (*tarReader, error) {
 	return &tarReader{limits: lim, src: src, tar: tar.NewReader(src), zstd: dec, lines: newLineReader(lim)}, nil
 }
 
-// next returns the next block, or io.EOF after the last.
-func (t *tarReader) next() (entity.Block, error) {
+// next returns the next block, or false after the last. The end is no error
+// here: io.EOF may also be the cause of one.
+func (t *tarReader) next() (b entity.Block, ok bool, err error) {
 	hdr, err := t.tar.Next()
 	if err == io.EOF && t.src.err == nil {
 		if err := t.src.finish(); err != nil {
-			return entity.Block{}, fmt.Errorf("block tar%s: %w", t.after(), t.src.blame(err))
+			return b, false, fmt.Errorf("block tar%s: %w", t.after(), t.src.blame(err))
 		}
-		return entity.Block{}, io.EOF
+		return b, false, nil
 	}
 	if errors.Is(err, tar.ErrHeader) {
 		err = fmt.Errorf("no tar header here, so this is no tar, or a compressed or damaged one: %w", err)
 	}
 	if err != nil {
-		return entity.Block{}, fmt.Errorf("block tar%s: %w", t.after(), t.src.blame(err))
+		return b, false, fmt.Errorf("block tar%s: %w", t.after(), t.src.blame(err))
 	}
 	b, line, err := t.entry(hdr)
 	switch {
 	case err == nil:
-		return b, nil
+		return b, true, nil
 	case line > 0:
 		err = fmt.Errorf("line %d: %w", line, err)
 	}
-	return entity.Block{}, fmt.Errorf("block tar: entry %q: %w", hdr.Name, t.src.blame(err))
+	return b, false, fmt.Errorf("block tar: entry %q: %w", hdr.Name, t.src.blame(err))
 }
 
 // after tells the place of an error between entries.
@@ -143,9 +141,9 @@ func (t *tarReader) entry(hdr *tar.Header) (b entity.Block, line int, err error)
 	}
 	t.lines.reset(t.zstd)
 	for line = 1; ; line++ {
-		text, err := t.lines.next()
+		text, ok, err := t.lines.next()
 		switch {
-		case err == io.EOF:
+		case err == nil && !ok:
 			return b, 0, nil
 		case errors.Is(err, ErrFormat):
 			return b, line, err

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -152,15 +153,15 @@ func TestReadTarEntries(t *testing.T) {
 }
 
 func TestReadTarOtherFiles(t *testing.T) {
-	real := readFile(t, tarPath())
+	whole := readFile(t, tarPath())
 	for name, test := range map[string]struct {
 		data []byte
 		want string
 	}{
 		"nothing":    {nil, "cut off"},
 		"database":   {readFile(t, databasePath()), "no tar"},
-		"zstd":       {compress(t, string(real)), "no tar"},
-		"two tars":   {append(bytes.Clone(real), real...), "data after the end"},
+		"zstd":       {compress(t, string(whole)), "no tar"},
+		"two tars":   {append(bytes.Clone(whole), whole...), "data after the end"},
 		"text":       {bytes.Repeat([]byte("hello\n"), 1000), "no tar"},
 		"short text": {[]byte("hello\n"), "cut off"},
 	} {
@@ -235,4 +236,27 @@ func TestOpenTar(t *testing.T) {
 	_, err = drain(t, db.Blocks())
 	require.ErrorIs(t, err, ErrFormat)
 	require.ErrorContains(t, err, "sqlite-store.db: block tar: no tar header")
+}
+
+// A few kilobytes that stand for much more are refused before they take
+// memory.
+func TestReadTarBomb(t *testing.T) {
+	lim := limits{entry: 1 << 20, line: 1 << 16, window: 1 << 20}
+	for name, text := range map[string]string{
+		"line":  strings.Repeat(" ", 64<<20),
+		"entry": strings.Repeat(deleteLine, 64<<20/len(deleteLine)),
+	} {
+		enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+		require.NoError(t, err)
+		data := makeTar(t, entry{name: "block-1.json.zst", raw: string(enc.EncodeAll([]byte(text), nil))})
+		require.NoError(t, enc.Close())
+
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err = drain(t, readTar(bytes.NewReader(data), lim))
+		runtime.ReadMemStats(&after)
+		require.ErrorIs(t, err, ErrFormat, name)
+		require.ErrorContains(t, err, "is longer than", name)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(24<<20), name)
+	}
 }

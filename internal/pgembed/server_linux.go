@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -248,6 +247,3 @@ func (e *logError) Error() string {
 }
 
 func (e *logError) Unwrap() error { return e.err }
-
-// lockPath is the file whose lock says that a process has the server started.
-func lockPath(dir string) string { return filepath.Join(dir, "lock") }

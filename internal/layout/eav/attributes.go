@@ -1,16 +1,17 @@
 package eav
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
+	"strconv"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
-// synthetics of an entity that are stored as attributes. $lastModifiedAtBlock
-// is not among them: it is the version's from_block.
+// syntheticStrings are the synthetic string attributes, which are stored like
+// the user's. They sort before those, since no user's name begins with "$".
 func syntheticStrings(e *entity.Entity) [3]struct{ name, value string } {
 	return [3]struct{ name, value string }{
 		{entity.AttrCreator, e.Creator.String()},
@@ -19,6 +20,8 @@ func syntheticStrings(e *entity.Entity) [3]struct{ name, value string } {
 	}
 }
 
+// syntheticNumbers are the synthetic numeric attributes that are stored.
+// $lastModifiedAtBlock is not: it is the version's first block.
 func syntheticNumbers(e *entity.Entity) [5]struct {
 	name  string
 	value uint64
@@ -36,70 +39,86 @@ func syntheticNumbers(e *entity.Entity) [5]struct {
 }
 
 // encodeAttributes returns the two JSON objects of a payload row, as Arkiv's
-// store writes them: all attributes, the synthetic ones included, names sorted.
-func encodeAttributes(e *entity.Entity) (texts, numbers string, err error) {
-	all := make(map[string]string, len(e.StringAttributes)+3)
-	for name, value := range e.StringAttributes {
-		all[name] = value
-	}
+// store writes them: all attributes, the synthetic ones included.
+func encodeAttributes(e *entity.Entity) (texts, numbers string) {
+	buf := make([]byte, 1, 512)
+	buf[0] = '{'
 	for _, a := range syntheticStrings(e) {
-		all[a.name] = a.value
+		buf = appendString(appendName(buf, a.name), a.value)
 	}
-	nums := make(map[string]uint64, len(e.NumericAttributes)+5)
-	for name, value := range e.NumericAttributes {
-		nums[name] = value
+	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
+		buf = appendString(appendName(buf, name), e.StringAttributes[name])
 	}
+	texts = string(append(buf, '}'))
+	buf = buf[:1]
 	for _, a := range syntheticNumbers(e) {
-		nums[a.name] = a.value
+		buf = strconv.AppendUint(appendName(buf, a.name), a.value, 10)
 	}
-	t, err := json.Marshal(all)
-	if err != nil {
-		return "", "", err
+	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
+		buf = strconv.AppendUint(appendName(buf, name), e.NumericAttributes[name], 10)
 	}
-	n, err := json.Marshal(nums)
-	return string(t), string(n), err
+	return texts, string(append(buf, '}'))
 }
 
 // decodeAttributes sets the fields of e that the two JSON objects hold.
 func decodeAttributes(e *entity.Entity, texts, numbers []byte) error {
-	if err := json.Unmarshal(texts, &e.StringAttributes); err != nil {
+	e.StringAttributes = map[string]string{}
+	e.NumericAttributes = map[string]uint64{}
+	found := 0
+	err := eachString(texts, func(name, value string) (err error) {
+		switch {
+		case name == entity.AttrCreator:
+			found++
+			e.Creator, err = entity.ParseAddress(value)
+		case name == entity.AttrOwner:
+			found++
+			e.Owner, err = entity.ParseAddress(value)
+		case name == entity.AttrKey:
+		default:
+			e.StringAttributes[name] = value
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("string attributes of %s: %w", e.Key, err)
 	}
-	if err := json.Unmarshal(numbers, &e.NumericAttributes); err != nil {
+	err = eachNumber(numbers, func(name string, value uint64) error {
+		switch name {
+		case entity.AttrSequence:
+			found++
+			e.Sequence = value
+		case entity.AttrExpiration:
+			found++
+			e.Expiration = value
+		case entity.AttrCreatedAtBlock, entity.AttrTxIndex, entity.AttrOpIndex: // parts of the sequence
+		default:
+			e.NumericAttributes[name] = value
+		}
+		return nil
+	})
+	if err != nil {
 		return fmt.Errorf("numeric attributes of %s: %w", e.Key, err)
 	}
-	var err error
-	if e.Creator, err = entity.ParseAddress(e.StringAttributes[entity.AttrCreator]); err != nil {
-		return fmt.Errorf("creator of %s: %w", e.Key, err)
-	}
-	if e.Owner, err = entity.ParseAddress(e.StringAttributes[entity.AttrOwner]); err != nil {
-		return fmt.Errorf("owner of %s: %w", e.Key, err)
-	}
-	e.Sequence = e.NumericAttributes[entity.AttrSequence]
-	e.Expiration = e.NumericAttributes[entity.AttrExpiration]
-	for name := range e.StringAttributes {
-		if strings.HasPrefix(name, "$") {
-			delete(e.StringAttributes, name)
-		}
-	}
-	for name := range e.NumericAttributes {
-		if strings.HasPrefix(name, "$") {
-			delete(e.NumericAttributes, name)
-		}
+	if found != 4 {
+		return fmt.Errorf("attributes of %s lack owner, creator, sequence or expiration", e.Key)
 	}
 	return nil
 }
 
 // decodeExpiration reads the expiration out of the JSON of numeric attributes.
-func decodeExpiration(numbers []byte) (uint64, error) {
-	var n struct {
-		Expiration *uint64 `json:"$expiration"`
+func decodeExpiration(numbers []byte) (expiration uint64, err error) {
+	found := false
+	err = eachNumber(numbers, func(name string, value uint64) error {
+		if name == entity.AttrExpiration {
+			expiration, found = value, true
+		}
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("numeric attributes %q have no expiration", numbers)
 	}
-	if err := json.Unmarshal(numbers, &n); err != nil {
-		return 0, fmt.Errorf("%w: numeric attributes %q: %w", driver.ErrCorrupt, numbers, err)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", driver.ErrCorrupt, err)
 	}
-	if n.Expiration == nil {
-		return 0, fmt.Errorf("%w: numeric attributes %q have no expiration", driver.ErrCorrupt, numbers)
-	}
-	return *n.Expiration, nil
+	return expiration, nil
 }

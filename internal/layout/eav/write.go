@@ -24,9 +24,7 @@ func (l *Layout) Write(ctx context.Context, tx driver.Tx, set entity.Changeset) 
 			b.close(c.Old)
 		}
 		if c.New != nil {
-			if err := b.open(l.schema.Temporal, c.New); err != nil {
-				return err
-			}
+			b.open(l.schema.Temporal, c.New)
 		}
 	}
 	if err := l.end(ctx, tx, set, &b); err != nil {
@@ -95,11 +93,8 @@ func (b *batch) close(e *entity.Entity) {
 }
 
 // open adds a new version's rows.
-func (b *batch) open(temporal bool, e *entity.Entity) error {
-	texts, numbers, err := encodeAttributes(e)
-	if err != nil {
-		return err
-	}
+func (b *batch) open(temporal bool, e *entity.Entity) {
+	texts, numbers := encodeAttributes(e)
 	key := e.Key[:]
 	from, to := any(int64(e.LastModifiedAtBlock)), any(int64(e.Expiration))
 	text := func(name, value string) {
@@ -133,7 +128,6 @@ func (b *batch) open(temporal bool, e *entity.Entity) error {
 		content = []byte{}
 	}
 	b.payloads = append(b.payloads, key, from, to, content, e.ContentType, texts, numbers)
-	return nil
 }
 
 // Rewind implements layout.Layout.

@@ -1,0 +1,14 @@
+// Varve-libsql is the varve command with libSQL in the place of SQLite.
+package main
+
+import (
+	"os"
+
+	"github.com/varvedb/varve/internal/cli"
+
+	_ "github.com/varvedb/varve/store/duckdb"
+	_ "github.com/varvedb/varve/store/libsql"
+	_ "github.com/varvedb/varve/store/postgres"
+)
+
+func main() { os.Exit(cli.Main()) }

@@ -1,0 +1,102 @@
+// Package cli is the varve command. cmd/varve and cmd/varve-libsql are the same
+// command with different engines linked.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes of the command.
+const (
+	ExitOK    = 0
+	ExitError = 1
+	ExitUsage = 2
+	// ExitInterrupted is what shells give for a command ended by SIGINT.
+	ExitInterrupted = 130
+)
+
+// commands is the command line.
+type commands struct {
+	Compare compareCmd `cmd:"" help:"Run all engines on the same blocks, each in its own process, and print them side by side."`
+	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
+	Query   queryCmd   `cmd:"" help:"Print the entities that match a query, at the head or at a past block."`
+	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
+	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
+	Worker  workerCmd  `cmd:"" hidden:"" help:"Measure one engine for compare; prints JSON."`
+}
+
+// env is what commands get beside their flags.
+type env struct {
+	ctx    context.Context
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// Main runs the command of this process and returns its exit code. The first
+// Ctrl-C ends work cleanly, a second one at once.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	go func() {
+		<-ctx.Done()
+		stop()
+	}()
+	return Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+// Run runs the command and returns its exit code.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var cmds commands
+	code := -1
+	parser, err := kong.New(&cmds,
+		kong.Name("varve"),
+		kong.Description("Varve keeps the entities of a chain node on an embedded engine, and measures which engine and which schema to choose."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(c int) { code = c }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.UsageOnError(),
+	)
+	if err != nil {
+		fmt.Fprintln(stderr, "varve:", err)
+		return ExitError
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if code >= 0 {
+		return code // help was asked for
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "varve: %v\nRun varve --help for the commands and their flags.\n", err)
+		return ExitUsage
+	}
+	return exitCode(stderr, parsed.Run(&env{ctx: ctx, stdout: stdout, stderr: stderr}))
+}
+
+// usageError is wrong usage that the parser cannot see.
+type usageError struct{ error }
+
+func exitCode(stderr io.Writer, err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &usage):
+		fmt.Fprintln(stderr, "varve:", err)
+		return ExitUsage
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "varve: interrupted:", err)
+		return ExitInterrupted
+	}
+	fmt.Fprintln(stderr, "varve:", err)
+	return ExitError
+}

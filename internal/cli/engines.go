@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// enginesCmd lists the engines.
+type enginesCmd struct {
+	JSON bool `help:"Print JSON."`
+}
+
+// engineInfo is one engine as printed.
+type engineInfo struct {
+	Name         string              `json:"name"`
+	Version      string              `json:"version"`
+	Library      string              `json:"library"`
+	Dialect      driver.Dialect      `json:"dialect"`
+	Durabilities []driver.Durability `json:"durabilities"`
+	Parameters   map[string]string   `json:"parameters"`
+	Gaps         []driver.Gap        `json:"gaps"`
+}
+
+func linkedEngines() []engineInfo {
+	var list []engineInfo
+	for _, d := range driver.Linked() {
+		list = append(list, engineInfo{
+			Name: d.Name, Version: d.Info.Version, Library: d.Info.Library, Dialect: d.Info.Dialect,
+			Durabilities: d.Capabilities.Durabilities, Parameters: d.Params, Gaps: d.Capabilities.Gaps,
+		})
+	}
+	return list
+}
+
+// Run prints the engines of this binary and, if it can be found, of the one
+// that links libSQL.
+func (c *enginesCmd) Run(e *env) error {
+	list := linkedEngines()
+	missing := missingEngine()
+	if missing != "" {
+		if others, err := siblingEngines(e, missing); err != nil {
+			fmt.Fprintf(e.stderr, "varve: %s is not linked here, and its own binary could not be run: %v\n", missing, err)
+		} else {
+			list = append(list, others...)
+		}
+	}
+	if c.JSON {
+		return printJSON(e.stdout, list)
+	}
+	printEngines(e.stdout, list)
+	return nil
+}
+
+func printEngines(out io.Writer, list []engineInfo) {
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "ENGINE\tVERSION\tLIBRARY\tDURABILITY")
+	for _, info := range list {
+		levels := make([]string, len(info.Durabilities))
+		for i, d := range info.Durabilities {
+			levels[i] = string(d)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", info.Name, orDash(info.Version), info.Library, strings.Join(levels, ", "))
+	}
+	_ = w.Flush()
+	fmt.Fprintln(out, "\nWhat an engine does not do that others do:")
+	for _, info := range list {
+		for _, gap := range info.Gaps {
+			fmt.Fprintf(out, "  %s: %s: %s\n", info.Name, gap.Name, gap.Reason)
+		}
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func printJSON(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/store"
+)
+
+// importCmd reads a source into a store.
+type importCmd struct {
+	Source string `arg:"" name:"src" help:"Block tar, Arkiv SQLite database, or URL of another store."`
+	URL    string `arg:"" name:"url" help:"Store to write, such as sqlite:node.db?layout=arkiv. It is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
+	Batch  int    `help:"Changed entities in one transaction." default:"1000"`
+	JSON   bool   `help:"Print the result as JSON."`
+}
+
+// imported is the result as printed.
+type imported struct {
+	Blocks  int     `json:"blocks"`
+	Changes int     `json:"changes"`
+	Skipped int     `json:"blocks_skipped"`
+	Head    uint64  `json:"head"`
+	Digest  string  `json:"digest"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Run imports.
+func (c *importCmd) Run(e *env) (err error) {
+	src, err := openSource(e.ctx, c.Source)
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	defer func() { err = errors.Join(err, src.close()) }()
+	db, err := store.Open(e.ctx, c.URL, nil)
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ents, err := db.Entities(e.ctx, store.EntityOptions{})
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	start := time.Now()
+	loaded, err := c.load(e, src, ents)
+	if err != nil {
+		return fmt.Errorf("import %s: %w", c.Source, err)
+	}
+	result := imported{
+		Blocks: loaded.Blocks, Changes: loaded.Changes, Skipped: loaded.Skipped,
+		Head: loaded.Head.Block, Digest: loaded.Head.Digest.String(), Seconds: time.Since(start).Seconds(),
+	}
+	if c.JSON {
+		return printJSON(e.stdout, result)
+	}
+	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s; %d blocks skipped; head %d, digest %s\n",
+		result.Blocks, result.Changes, result.Seconds, result.Skipped, result.Head, result.Digest)
+	return nil
+}
+
+func (c *importCmd) load(e *env, src *source, ents *store.Entities) (store.Loaded, error) {
+	opts := store.LoadOptions{Changes: c.Batch}
+	if src.blocks == nil {
+		bar := progress.Start(e.stderr, "import", "changes", 0)
+		defer bar.Finish()
+		opts.Progress = func(l store.Loaded) { bar.Set(int64(l.Changes)) }
+		return ents.Import(e.ctx, src.history, opts)
+	}
+	_, total := src.progress()
+	bar := progress.Start(e.stderr, "import", "bytes", total)
+	defer bar.Finish()
+	opts.Progress = func(store.Loaded) {
+		done, _ := src.progress()
+		bar.Set(done)
+	}
+	return ents.Load(e.ctx, src.blocks, opts)
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// inspectCmd prints what a store holds.
+type inspectCmd struct {
+	URL  string `arg:"" help:"Store to read."`
+	JSON bool   `help:"Print JSON."`
+}
+
+// inspection is the result as printed.
+type inspection struct {
+	Engine   driver.Info      `json:"engine"`
+	Store    store.Summary    `json:"store"`
+	Stats    driver.Stats     `json:"stats"`
+	Settings []driver.Setting `json:"settings"`
+}
+
+// Run inspects.
+func (c *inspectCmd) Run(e *env) (err error) {
+	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("inspect: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ents, err := db.Entities(e.ctx, store.EntityOptions{})
+	if err != nil {
+		return fmt.Errorf("inspect: %w", err)
+	}
+	in := inspection{Engine: db.Engine().Info()}
+	if in.Store, err = ents.Summary(e.ctx); err != nil {
+		return err
+	}
+	if in.Stats, err = db.Stats(e.ctx); err != nil {
+		return err
+	}
+	if in.Settings, err = db.Settings(e.ctx); err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(e.stdout, in)
+	}
+	return in.print(e)
+}
+
+func (in *inspection) print(e *env) error {
+	w := tabwriter.NewWriter(e.stdout, 0, 4, 2, ' ', 0)
+	line := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	line("engine", in.Engine.Name+" "+in.Engine.Version)
+	line("layout", in.Store.Layout)
+	line("head", in.Store.Head)
+	line("digest", in.Store.Digest)
+	line("blocks", fmt.Sprintf("%d, from %d", in.Store.Blocks, in.Store.First))
+	if in.Store.Horizon > 0 {
+		line("readable from block", in.Store.Horizon)
+	}
+	line("entities at the head", in.Store.Live)
+	for _, t := range in.Store.Tables {
+		line("rows in "+t.Table, t.Rows)
+	}
+	if n := in.Stats.DatabaseBytes; n != nil {
+		line("database", fmt.Sprintf("%.1f MiB", float64(*n)/(1<<20)))
+	}
+	if n := in.Stats.WALBytes; n != nil {
+		line("write-ahead log", fmt.Sprintf("%.1f MiB", float64(*n)/(1<<20)))
+	}
+	fmt.Fprintln(w, "\nsettings as read back\t")
+	for _, s := range in.Settings {
+		line("  "+s.Name, s.Value)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// queryCmd prints matching entities.
+type queryCmd struct {
+	URL     string  `arg:"" help:"Store to read."`
+	Expr    string  `arg:"" help:"Query, such as 'type = \"node\" && cpu >= 8'; '*' matches everything."`
+	At      *uint64 `help:"Block to read at; the head when not given."`
+	OrderBy string  `help:"Attribute to sort by: NAME, NAME:number or NAME:string; newest creation first when not given." placeholder:"NAME"`
+	Desc    bool    `help:"Sort descending."`
+	Limit   int     `help:"Most entities to print; 0 for all." default:"0"`
+	Count   bool    `help:"Print only how many match." xor:"form"`
+	Keys    bool    `help:"Print only the keys, lower-case 0x hex, one a line." xor:"form"`
+	JSON    bool    `help:"Print one JSON object a line." xor:"form"`
+}
+
+// Run queries.
+func (c *queryCmd) Run(e *env) (err error) {
+	expr, err := query.Parse(c.Expr)
+	if err != nil {
+		return usageError{err}
+	}
+	opts, err := c.options()
+	if err != nil {
+		return usageError{err}
+	}
+	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ents, err := db.Entities(e.ctx, store.EntityOptions{})
+	if err != nil {
+		return err
+	}
+	at := uint64(store.Head)
+	if c.At != nil {
+		at = *c.At
+	}
+	snap, err := ents.At(e.ctx, at)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	switch {
+	case c.Count:
+		n, err := snap.Count(e.ctx, expr)
+		if err == nil {
+			fmt.Fprintln(e.stdout, n)
+		}
+		return err
+	case c.Keys:
+		return c.printKeys(e, snap, expr, opts)
+	case c.JSON:
+		return c.printJSON(e, snap, expr, opts)
+	}
+	return c.printTable(e, snap, expr, opts)
+}
+
+func (c *queryCmd) options() (*store.QueryOptions, error) {
+	opts := &store.QueryOptions{Limit: c.Limit}
+	if c.Limit < 0 {
+		return nil, fmt.Errorf("--limit %d is negative", c.Limit)
+	}
+	if c.OrderBy == "" {
+		if c.Desc {
+			return nil, errors.New("--desc needs --order-by")
+		}
+		return opts, nil
+	}
+	name, kind, typed := strings.Cut(c.OrderBy, ":")
+	opts.Order = store.Order{Name: name, Desc: c.Desc}
+	synthetic, known := entity.SyntheticKind(name)
+	switch {
+	case !typed && known:
+		opts.Order.Kind = synthetic
+	case kind == "string":
+		opts.Order.Kind = entity.String
+	case kind == "number":
+		opts.Order.Kind = entity.Numeric
+	default:
+		return nil, fmt.Errorf("--order-by %s: say whether it is a number or a string: %s:number or %s:string", c.OrderBy, name, name)
+	}
+	return opts, nil
+}
+
+func (c *queryCmd) printKeys(e *env, snap *store.Snapshot, expr query.Expr, opts *store.QueryOptions) error {
+	opts.Parts = store.Metadata
+	for ent, err := range snap.Query(e.ctx, expr, opts) {
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(e.stdout, ent.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// entityJSON is an entity as printed.
+type entityJSON struct {
+	Key          string            `json:"key"`
+	Owner        string            `json:"owner"`
+	Creator      string            `json:"creator"`
+	ContentType  string            `json:"content_type"`
+	Content      []byte            `json:"content"` // base64
+	Strings      map[string]string `json:"string_attributes"`
+	Numbers      map[string]uint64 `json:"numeric_attributes"`
+	Sequence     uint64            `json:"sequence"`
+	CreatedAt    uint64            `json:"created_at_block"`
+	LastModified uint64            `json:"last_modified_at_block"`
+	Expiration   uint64            `json:"expiration"`
+}
+
+func (c *queryCmd) printJSON(e *env, snap *store.Snapshot, expr query.Expr, opts *store.QueryOptions) error {
+	enc := json.NewEncoder(e.stdout)
+	for ent, err := range snap.Query(e.ctx, expr, opts) {
+		if err != nil {
+			return err
+		}
+		err = enc.Encode(entityJSON{
+			Key: ent.Key.String(), Owner: ent.Owner.String(), Creator: ent.Creator.String(),
+			ContentType: ent.ContentType, Content: ent.Content,
+			Strings: ent.StringAttributes, Numbers: ent.NumericAttributes,
+			Sequence: ent.Sequence, CreatedAt: ent.CreatedAtBlock(), LastModified: ent.LastModifiedAtBlock, Expiration: ent.Expiration,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *queryCmd) printTable(e *env, snap *store.Snapshot, expr query.Expr, opts *store.QueryOptions) error {
+	w := tabwriter.NewWriter(e.stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "KEY\tOWNER\tCREATED\tCHANGED\tEXPIRES\tBYTES\tATTRIBUTES")
+	n := 0
+	for ent, err := range snap.Query(e.ctx, expr, opts) {
+		if err != nil {
+			return errors.Join(err, w.Flush())
+		}
+		n++
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\n", ent.Key, ent.Owner, ent.CreatedAtBlock(), ent.LastModifiedAtBlock,
+			expiration(ent.Expiration), len(ent.Content), attributes(ent))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stdout, "%d entities at block %d\n", n, snap.Block())
+	return nil
+}
+
+func expiration(block uint64) string {
+	if block == store.MaxBlock {
+		return "never"
+	}
+	return strconv.FormatUint(block, 10)
+}
+
+// attributes prints an entity's attributes as the query language writes them.
+func attributes(e *store.Entity) string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
+		list = append(list, query.Compare{Name: name, Op: query.Equal, Value: query.Text(e.StringAttributes[name])}.String())
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
+		list = append(list, query.Compare{Name: name, Op: query.Equal, Value: query.Number(e.NumericAttributes[name])}.String())
+	}
+	return strings.Join(list, ", ")
+}
