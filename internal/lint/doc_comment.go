@@ -14,7 +14,8 @@ var selfEvident = map[string]bool{
 }
 
 // checkDocs finds exported names without a comment. A comment on a group of
-// constants or variables covers the group. In programs nothing is exported.
+// constants, variables or type aliases covers the group. In programs nothing is
+// exported.
 func (f *file) checkDocs() []Problem {
 	if f.tree.Name.Name == "main" {
 		return nil
@@ -38,8 +39,8 @@ func (f *file) checkDocs() []Problem {
 func (f *file) checkSpec(decl *ast.GenDecl, spec ast.Spec) []Problem {
 	switch s := spec.(type) {
 	case *ast.TypeSpec:
-		alone := decl.Lparen == token.NoPos && decl.Doc != nil
-		if s.Name.IsExported() && s.Doc == nil && !alone {
+		covered := decl.Doc != nil && (decl.Lparen == token.NoPos || s.Assign.IsValid())
+		if s.Name.IsExported() && s.Doc == nil && !covered {
 			return []Problem{f.undocumented(s.Name)}
 		}
 	case *ast.ValueSpec:

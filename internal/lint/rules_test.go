@@ -111,6 +111,7 @@ func TestCheckSource(t *testing.T) {
 		{"hidden type", "p/a.go", "package p\n\ntype t int\n\nfunc (t) M() {}\n", ""},
 		{"group", "p/a.go", "package p\n\n// Both.\nconst (\n\tA = 1\n\tB = 2\n)\n", ""},
 		{"group of types", "p/a.go", "package p\n\n// Both.\ntype (\n\tA int\n)\n", "exported A"},
+		{"group of aliases", "p/a.go", "package p\n\n// Both.\ntype (\n\tA = int\n)\n", ""},
 		{"line comment", "p/a.go", "package p\n\nvar (\n\tA = 1 // one\n\tB = 2\n)\n", "exported B"},
 		{"program", "cmd/x/a.go", "package main\n\nimport \"fmt\"\n\nfunc A() { fmt.Println() }\n", ""},
 		{"print", "p/a.go", "package p\n\nimport \"fmt\"\n\nfunc a() { fmt.Printf(\"\") }\n", "fmt.Printf in a library"},

@@ -21,6 +21,7 @@ type Conn struct {
 	stmts    map[string]*sql.Stmt
 	codec    Codec
 	mapError func(error) error
+	isBroken func(error) bool
 	broken   bool
 	args     []any // scratch: arguments after the codec
 }
@@ -31,7 +32,7 @@ func (db *DB) connect(ctx context.Context, write bool) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", db.mapError(err))
 	}
-	c := &Conn{conn: conn, stmts: map[string]*sql.Stmt{}, codec: db.cfg.Codec, mapError: db.mapError}
+	c := &Conn{conn: conn, stmts: map[string]*sql.Stmt{}, codec: db.cfg.Codec, mapError: db.mapError, isBroken: db.cfg.IsBroken}
 	if db.cfg.Setup != nil {
 		if err := db.cfg.Setup(ctx, c, write); err != nil {
 			c.abandon()
@@ -130,7 +131,7 @@ func (c *Conn) encode(args []any) []any {
 
 // fail maps an error and remembers a broken connection.
 func (c *Conn) fail(err error) error {
-	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
+	if errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || c.isBroken != nil && c.isBroken(err) {
 		c.broken = true
 	}
 	return c.mapError(err)

@@ -35,6 +35,14 @@ type Config struct {
 	// whose view is fixed once Pin (a query, may be empty) has run.
 	BeginWrite, BeginRead, Pin string
 
+	// AfterBegin, if given, runs as the first thing inside a write transaction:
+	// a lock that keeps out writers of other processes.
+	AfterBegin func(ctx context.Context, c *Conn) error
+
+	// IsBroken tells, of a native error, whether the connection that gave it is
+	// lost. database/sql's own signs are known already. It may be nil.
+	IsBroken func(error) bool
+
 	// Codec translates values.
 	Codec Codec
 
@@ -121,6 +129,13 @@ func (db *DB) Begin(ctx context.Context) (driver.Tx, error) {
 	if _, err := c.Exec(ctx, db.cfg.BeginWrite); err != nil {
 		db.giveWriter(c)
 		return nil, fmt.Errorf("begin: %w", err)
+	}
+	if db.cfg.AfterBegin != nil {
+		if err := db.cfg.AfterBegin(ctx, c); err != nil {
+			err = errors.Join(err, c.rollback())
+			db.giveWriter(c)
+			return nil, fmt.Errorf("begin: %w", err)
+		}
 	}
 	return &Tx{db: db, Conn: c}, nil
 }

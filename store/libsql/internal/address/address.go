@@ -1,0 +1,68 @@
+// Package address reads the URLs of libSQL databases: a path is the embedded
+// engine, anything with a host a server.
+package address
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Address is where a database is. One of its fields is set.
+type Address struct {
+	// Path of the database file.
+	Path string
+
+	// Server has one of the schemes http, https, ws, wss and libsql (which
+	// stands for https unless TLS is turned off), a host, perhaps a port and a
+	// path, and no user or query.
+	Server *url.URL
+}
+
+// schemes are those of servers inside "libsql:https://host".
+var schemes = []string{"http", "https", "ws", "wss"}
+
+// Parse reads a URL whose query has been taken off: "libsql:///abs/x.db" and
+// "libsql:x.db" are paths, "libsql:https://host:port" and "libsql://host" are
+// servers. Errors do not repeat the address of a server, in which a password
+// might be.
+func Parse(u *url.URL) (Address, error) {
+	scheme, _, _ := strings.Cut(u.Opaque, ":")
+	switch {
+	case u.Host != "" || u.User != nil:
+		return server(*u)
+	case slices.Contains(schemes, strings.ToLower(scheme)):
+		inner, err := url.Parse(u.Opaque)
+		if err != nil {
+			return Address{}, fmt.Errorf("address of a libSQL server: %w", withoutURL(err))
+		}
+		return server(*inner)
+	}
+	path, err := driver.FilePath(u)
+	return Address{Path: path}, err
+}
+
+func server(u url.URL) (Address, error) {
+	switch {
+	case u.User != nil:
+		return Address{}, errors.New("address of a libSQL server: it has a user or password; give a token by the parameter authToken instead")
+	case u.Hostname() == "":
+		return Address{}, fmt.Errorf("address of a libSQL server: no host; write libsql:%s://host", u.Scheme)
+	case u.RawQuery != "" || u.Fragment != "":
+		return Address{}, errors.New("address of a libSQL server: want no query and no fragment")
+	}
+	return Address{Server: &u}, nil
+}
+
+// withoutURL takes the URL out of an error of url.Parse.
+func withoutURL(err error) error {
+	var parse *url.Error
+	if errors.As(err, &parse) {
+		return parse.Err
+	}
+	return err
+}

@@ -1,0 +1,87 @@
+// Package guard checks what the client libraries of libSQL let pass and reads
+// the messages that they give in the place of result codes.
+package guard
+
+import (
+	sqldriver "database/sql/driver"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Argument refuses text that would not arrive as it is. go-libsql cuts it at
+// NUL.
+func Argument(v *sqldriver.NamedValue) error {
+	switch value := v.Value.(type) {
+	case int64, []byte:
+		return nil
+	case string:
+		switch {
+		case strings.IndexByte(value, 0) >= 0:
+			return fmt.Errorf("%w: libSQL takes no text with NUL; store it as a blob", driver.ErrUnsupported)
+		case !utf8.ValidString(value):
+			return fmt.Errorf("%w: text is not UTF-8; store it as a blob", driver.ErrUnsupported)
+		}
+		return nil
+	}
+	return sqldriver.ErrSkip // the standard conversion
+}
+
+// Statement returns the number of "?" placeholders in a statement. It refuses a
+// text with more than one statement, of which go-libsql would run the first
+// only and the remote client all.
+func Statement(text string) (placeholders int, err error) {
+	ended := false
+	for i := 0; i < len(text); {
+		n := token(text[i:])
+		switch c := text[i]; {
+		case n > 1 && (c == '-' || c == '/'), isSpace(c):
+		case c == ';':
+			ended = ended || !isTrigger(text)
+		case ended:
+			return 0, fmt.Errorf("%w: more than one statement in %.60q", driver.ErrUnsupported, text)
+		case c == '?':
+			placeholders++
+		}
+		i += n
+	}
+	return placeholders, nil
+}
+
+// token returns the length of the comment, the quoted name or text, or else the
+// byte at the start of s. What is not closed goes on to the end.
+func token(s string) int {
+	switch c := s[0]; {
+	case strings.HasPrefix(s, "--"):
+		return through(s, 2, "\n")
+	case strings.HasPrefix(s, "/*"):
+		return through(s, 2, "*/")
+	case c == '\'' || c == '"' || c == '`':
+		return through(s, 1, string(c)) // a doubled quote is two quoted texts
+	case c == '[':
+		return through(s, 1, "]")
+	}
+	return 1
+}
+
+// through returns the length of s up to and with the next end, sought from an
+// offset.
+func through(s string, from int, end string) int {
+	if i := strings.Index(s[from:], end); i >= 0 {
+		return from + i + len(end)
+	}
+	return len(s)
+}
+
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
+
+// isTrigger tells whether semicolons inside a statement are its own.
+func isTrigger(text string) bool {
+	words := strings.Fields(strings.ToUpper(text[:min(len(text), 80)]))
+	if len(words) > 2 && (words[1] == "TEMP" || words[1] == "TEMPORARY") {
+		words = words[1:]
+	}
+	return len(words) > 1 && strings.HasPrefix(strings.ToUpper(text), "CREATE") && words[1] == "TRIGGER"
+}

@@ -1,0 +1,53 @@
+package guard
+
+import (
+	"strings"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// messages are the beginnings of SQLite's messages
+// (https://www.sqlite.org/rescode.html) for results that callers branch on.
+var messages = []struct {
+	start    string
+	sentinel error
+}{
+	{"database is locked", driver.ErrLocked},
+	{"database table is locked", driver.ErrLocked},
+	{"database schema is locked", driver.ErrLocked},
+	{"database disk image is malformed", driver.ErrCorrupt},
+	{"malformed database schema", driver.ErrCorrupt},
+	{"file is not a database", driver.ErrCorrupt},
+	{"file is encrypted or is not a database", driver.ErrCorrupt},
+	{"database or disk is full", driver.ErrDiskFull},
+	{"attempt to write a readonly database", driver.ErrReadOnly},
+	{"UNIQUE constraint failed", driver.ErrConflict},
+	{"NOT NULL constraint failed", driver.ErrConflict},
+	{"CHECK constraint failed", driver.ErrConflict},
+	{"FOREIGN KEY constraint failed", driver.ErrConflict},
+	{"constraint failed", driver.ErrConflict},
+}
+
+// Sentinel returns the error of the contract that a message of SQLite means, or
+// nil.
+func Sentinel(message string) error {
+	for _, m := range messages {
+		if strings.HasPrefix(message, m.start) {
+			return m.sentinel
+		}
+	}
+	return nil
+}
+
+// codes are SQLite's result codes where the library tells only the code.
+var codes = map[string]error{
+	"5":  driver.ErrLocked,
+	"6":  driver.ErrLocked,
+	"8":  driver.ErrReadOnly,
+	"11": driver.ErrCorrupt,
+	"13": driver.ErrDiskFull,
+	"26": driver.ErrCorrupt,
+}
+
+// CodeSentinel is Sentinel for a primary result code in decimal.
+func CodeSentinel(code string) error { return codes[code] }

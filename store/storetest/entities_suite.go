@@ -1,0 +1,288 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/query"
+)
+
+// RunEntities checks what blocks, versions, snapshots, rewinding, pruning and
+// loading promise, on each layout. Of layouts without history it checks that
+// they refuse what they cannot answer.
+func RunEntities(t *testing.T, h Harness) {
+	suites := []struct {
+		name string
+		run  func(*testing.T, Harness, string)
+	}{
+		{"lifetimes", runLifetimes},
+		{"versions", runVersions},
+		{"refusals", runRefusals},
+		{"values", runValues},
+		{"rewind", runRewind},
+		{"prune", runPrune},
+		{"open", runOpen},
+		{"snapshots", runSnapshots},
+		{"load", runLoad},
+		{"import", runImport},
+	}
+	for _, layout := range h.layouts() {
+		t.Run(layout, func(t *testing.T) {
+			for _, s := range suites {
+				t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
+			}
+		})
+	}
+}
+
+// ledger is a store under test and the last block it was given. The subtests of
+// one suite share it: each works on keys and blocks of its own.
+type ledger struct {
+	t      testing.TB // owns the database
+	h      Harness
+	url    string
+	layout string
+	db     *store.DB
+	ents   *store.Entities
+	head   uint64
+}
+
+// firstBlock is above the block numbers that queries compare with zero or one.
+const firstBlock = 100
+
+func newLedger(t testing.TB, h Harness, layout string) *ledger {
+	t.Helper()
+	l := &ledger{t: t, h: h, url: h.NewURL(t), layout: layout, head: firstBlock}
+	l.open()
+	return l
+}
+
+func (l *ledger) open() {
+	l.t.Helper()
+	l.db = l.h.open(l.t, l.url, nil)
+	var err error
+	l.ents, err = l.db.Entities(context.Background(), store.EntityOptions{Layout: l.layout})
+	require.NoError(l.t, err)
+}
+
+func (l *ledger) reopen(t testing.TB) {
+	t.Helper()
+	require.NoError(t, l.db.Close())
+	l.open()
+}
+
+// apply applies operations as the next block and returns its number.
+func (l *ledger) apply(t testing.TB, ops ...store.Op) uint64 {
+	t.Helper()
+	l.applyBlock(t, newBlock(l.head+1, ops...))
+	return l.head
+}
+
+func (l *ledger) applyBlock(t testing.TB, b store.Block) {
+	t.Helper()
+	_, err := l.ents.Apply(t.Context(), b)
+	require.NoError(t, err)
+	l.head = b.Number
+}
+
+// at opens a snapshot that ends with the test.
+func (l *ledger) at(t testing.TB, block uint64) *store.Snapshot {
+	t.Helper()
+	s, err := l.ents.At(t.Context(), block)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// view runs f on a snapshot. Of a past block it does so only when the layout
+// keeps history; otherwise it checks that the block is refused.
+func (l *ledger) view(t testing.TB, block uint64, f func(s *store.Snapshot)) {
+	t.Helper()
+	s, err := l.ents.At(t.Context(), block)
+	if block < l.head && !l.ents.Temporal() {
+		require.ErrorIs(t, err, store.ErrUnsupported)
+		return
+	}
+	require.NoError(t, err)
+	f(s)
+	require.NoError(t, s.Close())
+}
+
+// get returns an entity at the head.
+func (l *ledger) get(t testing.TB, key store.Key) *store.Entity {
+	t.Helper()
+	var found *store.Entity
+	l.view(t, store.Head, func(s *store.Snapshot) {
+		e, err := s.Get(t.Context(), key)
+		require.NoError(t, err)
+		found = e
+	})
+	return found
+}
+
+// state is everything that a store tells, at its head and at past blocks.
+type state struct {
+	Summary store.Summary
+	Content map[uint64][]*store.Entity
+}
+
+// state reads the head and, if the layout can, past blocks.
+func (l *ledger) state(t testing.TB, past ...uint64) state {
+	t.Helper()
+	summary, err := l.ents.Summary(t.Context())
+	require.NoError(t, err)
+	s := state{Summary: summary, Content: map[uint64][]*store.Entity{}}
+	for _, block := range append(past, summary.Head) {
+		if block <= summary.Head && (l.ents.Temporal() || block == summary.Head) {
+			l.view(t, block, func(snap *store.Snapshot) { s.Content[block] = everything(t, snap) })
+		}
+	}
+	return s
+}
+
+// everything returns all entities of a snapshot in the order of their keys.
+func everything(t testing.TB, s *store.Snapshot) []*store.Entity {
+	t.Helper()
+	list := results(t, s, nil, nil)
+	slices.SortFunc(list, func(a, b *store.Entity) int { return slices.Compare(a.Key[:], b.Key[:]) })
+	return list
+}
+
+// results returns what a query yields.
+func results(t testing.TB, s *store.Snapshot, q query.Expr, opts *store.QueryOptions) []*store.Entity {
+	t.Helper()
+	list, err := collect(s.Query(t.Context(), q, opts))
+	require.NoError(t, err)
+	return list
+}
+
+func collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
+	var list []T
+	for v, err := range seq {
+		if err != nil {
+			return list, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+// requireSame compares what stores tell. Nothing and empty are the same.
+func requireSame(t testing.TB, want, got any, message ...any) {
+	t.Helper()
+	require.Empty(t, gocmp.Diff(want, got, cmpopts.EquateEmpty()), message...)
+}
+
+// requireRefusal checks a block's error: that it wraps a sentinel and says where
+// it went wrong.
+func requireRefusal(t testing.TB, err, sentinel error, b store.Block, i int) {
+	t.Helper()
+	require.ErrorIs(t, err, sentinel)
+	var where *store.OpError
+	require.True(t, errors.As(err, &where), "%v", err)
+	op := b.Ops[i]
+	require.Equal(t, []any{b.Number, op.TxIndex, op.OpIndex, op.Kind, op.Key},
+		[]any{where.Block, where.TxIndex, where.OpIndex, where.Kind, where.Key})
+	require.Contains(t, err.Error(), fmt.Sprintf("block %d, tx %d, op %d", b.Number, op.TxIndex, op.OpIndex))
+}
+
+// keyOf returns the key of a name, which is readable in failures.
+func keyOf(name string) (k store.Key) {
+	if copy(k[:], name) < len(name) {
+		panic("name longer than a key: " + name)
+	}
+	return k
+}
+
+// The accounts of the tests.
+var (
+	alice = store.Address{0xa1, 19: 0x01}
+	bob   = store.Address{0xb0, 19: 0x02}
+	carol = store.Address{0xca, 19: 0x03}
+)
+
+// newBlock numbers operations: three in a transaction.
+func newBlock(number uint64, ops ...store.Op) store.Block {
+	ops = slices.Clone(ops)
+	for i := range ops {
+		ops[i].TxIndex, ops[i].OpIndex = uint32(i/3), uint32(i%3)
+	}
+	return store.Block{Number: number, Ops: ops}
+}
+
+// field sets something of a Create or Update.
+type field func(*store.Op)
+
+func text(name, value string) field {
+	return func(op *store.Op) {
+		if op.StringAttributes == nil {
+			op.StringAttributes = map[string]string{}
+		}
+		op.StringAttributes[name] = value
+	}
+}
+
+func number(name string, value uint64) field {
+	return func(op *store.Op) {
+		if op.NumericAttributes == nil {
+			op.NumericAttributes = map[string]uint64{}
+		}
+		op.NumericAttributes[name] = value
+	}
+}
+
+func owner(a store.Address) field { return func(op *store.Op) { op.Owner = a } }
+
+func content(contentType, data string) field {
+	return func(op *store.Op) { op.ContentType, op.Content = contentType, []byte(data) }
+}
+
+func withFields(op store.Op, fields []field) store.Op {
+	op.Owner = alice
+	for _, set := range fields {
+		set(&op)
+	}
+	return op
+}
+
+// The operations on a key that on gives later.
+
+func opCreate(btl uint64, fields ...field) store.Op {
+	return withFields(store.Op{Kind: store.Create, BTL: btl}, fields)
+}
+
+func opUpdate(btl uint64, fields ...field) store.Op {
+	return withFields(store.Op{Kind: store.Update, BTL: btl}, fields)
+}
+
+func opExtend(btl uint64) store.Op { return store.Op{Kind: store.ExtendBTL, BTL: btl} }
+
+func opOwner(a store.Address) store.Op { return store.Op{Kind: store.ChangeOwner, Owner: a} }
+
+var (
+	opDelete = store.Op{Kind: store.Delete}
+	opExpire = store.Op{Kind: store.Expire}
+)
+
+// on returns an operation on a key.
+func on(name string, op store.Op) store.Op {
+	op.Key = keyOf(name)
+	return op
+}
+
+// sortedBy returns list sorted by a key, leaving list as it is.
+func sortedBy[T any, K cmp.Ordered](list []T, key func(T) K) []T {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
+	return list
+}
