@@ -1,0 +1,216 @@
+package libsql
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	golibsql "github.com/tursodatabase/go-libsql"
+
+	"github.com/varvedb/varve/internal/sqlstore"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/libsql/internal/guard"
+)
+
+// beginWrite starts a write transaction. BeginTx of the library knows only
+// deferred ones.
+const beginWrite = "BEGIN IMMEDIATE"
+
+// connector makes connections of the library with the guards of this package
+// around them.
+type connector struct{ sqldriver.Connector }
+
+// newConnector prepares to open a file. The library opens it with the first
+// connection.
+func newConnector(path string, readOnly bool) (*connector, error) {
+	mode := "rwc"
+	if readOnly {
+		mode = "ro"
+	}
+	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
+	// The library exports no constructor for a file, but its driver has one.
+	native, err := (*golibsql.Connector)(nil).Driver().(sqldriver.DriverContext).OpenConnector(dsn.String())
+	if err != nil {
+		return nil, err
+	}
+	return &connector{native}, nil
+}
+
+// Connect implements sqldriver.Connector.
+func (c *connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	native, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{native: native.(nativeConn)}, nil
+}
+
+// Close implements io.Closer, which sql.DB looks for.
+func (c *connector) Close() error { return c.Connector.(io.Closer).Close() }
+
+// nativeConn is what this package uses of the library's connection. Its
+// Prepare is not among it: that parses the text in Go, for 100 ms if it inserts
+// a thousand rows, and prepares nothing in SQLite.
+type nativeConn interface {
+	sqldriver.ExecerContext
+	sqldriver.QueryerContext
+	io.Closer
+}
+
+// conn is a connection of the library.
+type conn struct {
+	native nativeConn
+	late   <-chan error // the end of a call that was given up
+}
+
+// Prepare implements sqldriver.Conn.
+func (c *conn) Prepare(text string) (sqldriver.Stmt, error) {
+	return c.PrepareContext(context.Background(), text)
+}
+
+// PrepareContext implements sqldriver.ConnPrepareContext. SQLite compiles the
+// text at each execution: the library keeps no statements.
+func (c *conn) PrepareContext(ctx context.Context, text string) (sqldriver.Stmt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	placeholders, err := guard.Statement(text)
+	if err != nil {
+		return nil, err
+	}
+	return &stmt{conn: c, text: text, placeholders: placeholders}, nil
+}
+
+// Begin implements sqldriver.Conn.
+func (c *conn) Begin() (sqldriver.Tx, error) {
+	return nil, fmt.Errorf("%w: transactions begin by SQL here", driver.ErrUnsupported)
+}
+
+// CheckNamedValue implements sqldriver.NamedValueChecker.
+func (c *conn) CheckNamedValue(v *sqldriver.NamedValue) error { return guard.Argument(v) }
+
+// ExecContext implements sqldriver.ExecerContext.
+func (c *conn) ExecContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	s, err := c.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return s.(*stmt).ExecContext(ctx, args)
+}
+
+// QueryContext implements sqldriver.QueryerContext.
+func (c *conn) QueryContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	s, err := c.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return s.(*stmt).QueryContext(ctx, args)
+}
+
+// Close implements sqldriver.Conn. Under a call that was given up the library's
+// connection lives on until the call ends.
+func (c *conn) Close() error {
+	if c.late == nil {
+		return c.native.Close()
+	}
+	go func() {
+		<-c.late
+		_ = c.native.Close() // it always returns nil
+	}()
+	return nil
+}
+
+// begin runs beginWrite, whose wait for another process the library does not
+// end with the context. When the context is done first the connection is given
+// up: its call ends with the lock timeout.
+func (c *conn) begin(ctx context.Context) (sqldriver.Result, error) {
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.native.ExecContext(ctx, beginWrite, nil)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return sqldriver.RowsAffected(0), err
+	case <-ctx.Done():
+		c.late = done
+		return nil, fmt.Errorf("wait for the write lock: %w: %w", ctx.Err(), sqlstore.ErrBroken)
+	}
+}
+
+// stmt is the text of a statement.
+type stmt struct {
+	conn         *conn
+	text         string
+	placeholders int
+}
+
+// Close implements sqldriver.Stmt.
+func (s *stmt) Close() error { return nil }
+
+// NumInput implements sqldriver.Stmt. The library would bind NULL to what is
+// missing.
+func (s *stmt) NumInput() int { return s.placeholders }
+
+// Exec implements sqldriver.Stmt.
+func (s *stmt) Exec([]sqldriver.Value) (sqldriver.Result, error) { return nil, errNoContext }
+
+// Query implements sqldriver.Stmt.
+func (s *stmt) Query([]sqldriver.Value) (sqldriver.Rows, error) { return nil, errNoContext }
+
+var errNoContext = errors.New("call it with a context")
+
+// ExecContext implements sqldriver.StmtExecContext.
+func (s *stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.text == beginWrite && ctx.Done() != nil:
+		return s.conn.begin(ctx)
+	case isPragma(s.text):
+		return s.drain(ctx)
+	}
+	return s.conn.native.ExecContext(ctx, s.text, args)
+}
+
+// QueryContext implements sqldriver.StmtQueryContext.
+func (s *stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	native, err := s.conn.native.QueryContext(ctx, s.text, args)
+	if err != nil {
+		return nil, err
+	}
+	return &rows{native}, nil
+}
+
+// drain runs a pragma, whose rows the library refuses in Exec.
+func (s *stmt) drain(ctx context.Context) (sqldriver.Result, error) {
+	r, err := s.QueryContext(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]sqldriver.Value, len(r.Columns()))
+	for err == nil {
+		err = r.Next(values)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return sqldriver.RowsAffected(0), errors.Join(err, r.Close())
+}
+
+func isPragma(text string) bool {
+	const word = "PRAGMA"
+	text = strings.TrimSpace(text)
+	return len(text) > len(word) && strings.EqualFold(text[:len(word)], word)
+}

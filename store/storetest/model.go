@@ -1,0 +1,215 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Model is a store of entities in memory that keeps the whole state after each
+// block, so that every question about the past is a look into a map. It is
+// written to be read: stores are right when they answer as it does, errors
+// included (by sentinel). The zero value is an empty store. It is not safe for
+// concurrent use.
+type Model struct {
+	// ExtendAdds is store.EntityOptions.ExtendAdds.
+	ExtendAdds bool
+	// HeadOnly mirrors layouts that keep no history.
+	HeadOnly bool
+	// NoNUL mirrors engines whose text cannot hold U+0000.
+	NoNUL bool
+
+	blocks  []modelBlock
+	horizon uint64
+}
+
+// modelBlock is the state after a block. Neither the map nor the versions in it
+// are changed once the block is part of a model.
+type modelBlock struct {
+	number uint64
+	digest store.Digest
+
+	// entities has the last version of each entity that no operation ended.
+	// Those that ran out by themselves stay in it.
+	entities map[store.Key]*store.Entity
+}
+
+// Apply applies a block or returns the error that a store must return, and then
+// changes nothing. It keeps the maps and contents of the block's operations.
+func (m *Model) Apply(b store.Block) error {
+	next, err := m.next(b)
+	if err == nil {
+		m.blocks = append(m.blocks, next)
+	}
+	return err
+}
+
+// next returns the state after one more block.
+func (m *Model) next(b store.Block) (modelBlock, error) {
+	if err := b.Validate(); err != nil {
+		return modelBlock{}, err
+	}
+	if i := b.TextWithNUL(); m.NoNUL && i >= 0 {
+		return modelBlock{}, b.OpError(i, store.ErrUnsupported)
+	}
+	if head := m.Head(); !head.Empty && b.Number <= head.Block {
+		return modelBlock{}, fmt.Errorf("block %d after %d: %w", b.Number, head.Block, store.ErrBlockOrder)
+	}
+	before := m.stateAt(b.Number)
+	after := map[store.Key]*store.Entity{}
+	maps.Copy(after, before.entities)
+	for i := range b.Ops {
+		if err := m.operate(after, b.Number, &b.Ops[i]); err != nil {
+			return modelBlock{}, b.OpError(i, err)
+		}
+	}
+	set := difference(b.Number, before.entities, after)
+	return modelBlock{number: b.Number, digest: before.digest.Next(set), entities: after}, nil
+}
+
+// operate applies one operation to a state.
+func (m *Model) operate(state map[store.Key]*store.Entity, block uint64, op *store.Op) error {
+	old, known := state[op.Key]
+	live := known && block < old.Expiration
+	switch {
+	case op.Kind == store.Create && live:
+		return store.ErrExists
+	case op.Kind == store.Expire && known && !live:
+		return nil // it ran out by itself
+	case op.Kind != store.Create && !live:
+		return store.ErrNotFound
+	case op.Kind == store.Delete || op.Kind == store.Expire:
+		delete(state, op.Key)
+		return nil
+	}
+
+	version := store.Entity{Key: op.Key, Creator: op.Owner}
+	if op.Kind == store.Create {
+		version.Sequence = block<<32 + uint64(op.TxIndex)<<16 + uint64(op.OpIndex)
+	} else {
+		version = *old
+	}
+	version.LastModifiedAtBlock = block
+	switch op.Kind {
+	case store.ExtendBTL:
+		from := block
+		if m.ExtendAdds {
+			from = old.Expiration
+		}
+		version.Expiration = saturatingAdd(from, op.BTL)
+	case store.ChangeOwner:
+		version.Owner = op.Owner
+	default: // Create, Update
+		version.Owner = op.Owner
+		version.ContentType, version.Content = op.ContentType, op.Content
+		version.StringAttributes, version.NumericAttributes = op.StringAttributes, op.NumericAttributes
+		version.Expiration = saturatingAdd(block, op.BTL)
+	}
+	state[op.Key] = &version
+	return nil
+}
+
+func saturatingAdd(block, n uint64) uint64 {
+	sum := block + n
+	if sum < block || sum > store.MaxBlock {
+		return store.MaxBlock
+	}
+	return sum
+}
+
+// difference returns what a block changed. An entity that had run out, was made
+// again and ended within the block leaves no version behind: after is given the
+// one that ran out back.
+func difference(block uint64, before, after map[store.Key]*store.Entity) entity.Changeset {
+	set := entity.Changeset{Block: block}
+	for _, key := range sortedKeys(before, after) {
+		was, is := before[key], after[key]
+		ranOut := was != nil && was.Expiration <= block
+		switch {
+		case was == is:
+		case ranOut && is == nil:
+			after[key] = was
+		case ranOut:
+			set.Changes = append(set.Changes, entity.Change{Key: key, New: is})
+		default:
+			set.Changes = append(set.Changes, entity.Change{Key: key, Old: was, New: is})
+		}
+	}
+	return set
+}
+
+func sortedKeys(a, b map[store.Key]*store.Entity) []store.Key {
+	all := map[store.Key]*store.Entity{}
+	maps.Copy(all, a)
+	maps.Copy(all, b)
+	return slices.SortedFunc(maps.Keys(all), func(x, y store.Key) int { return bytes.Compare(x[:], y[:]) })
+}
+
+// stateAt returns the state after the last block at or below a number.
+func (m *Model) stateAt(block uint64) modelBlock {
+	for _, b := range slices.Backward(m.blocks) {
+		if b.number <= block {
+			return b
+		}
+	}
+	return modelBlock{}
+}
+
+// Head returns the last block.
+func (m *Model) Head() store.BlockHead {
+	if len(m.blocks) == 0 {
+		return store.BlockHead{Empty: true}
+	}
+	last := m.blocks[len(m.blocks)-1]
+	return store.BlockHead{Block: last.number, Digest: last.digest}
+}
+
+// Rewind returns to a block, or returns the error that a store must return.
+func (m *Model) Rewind(to uint64) error {
+	switch {
+	case m.HeadOnly:
+		return store.ErrUnsupported
+	case to > m.Head().Block || to < m.horizon:
+		return store.ErrBlockRange
+	case m.stateAt(to).number < m.horizon:
+		return store.ErrBlockRange // the block that would be the head was pruned
+	}
+	m.cut(to)
+	return nil
+}
+
+// cut drops the blocks above a number.
+func (m *Model) cut(to uint64) {
+	m.blocks = slices.DeleteFunc(slices.Clone(m.blocks), func(b modelBlock) bool { return b.number > to })
+}
+
+// Prune forgets what is not visible at a block or later, or returns the error
+// that a store must return.
+func (m *Model) Prune(before uint64) error {
+	if before > m.Head().Block {
+		return store.ErrBlockRange
+	}
+	if before <= m.horizon {
+		return nil
+	}
+	m.horizon = before
+	pruned := make([]modelBlock, len(m.blocks))
+	for i, b := range m.blocks {
+		b.entities = maps.Clone(b.entities)
+		maps.DeleteFunc(b.entities, func(_ store.Key, e *store.Entity) bool { return e.Expiration <= before })
+		pruned[i] = b
+	}
+	m.blocks = pruned
+	return nil
+}
+
+// clone returns a model that can go another way.
+func (m *Model) clone() *Model {
+	other := *m
+	other.blocks = slices.Clone(m.blocks)
+	return &other
+}

@@ -1,0 +1,132 @@
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// ModelSnapshot is a Model at one block.
+type ModelSnapshot struct {
+	block   uint64
+	visible []*store.Entity // newest creation first, then by key
+}
+
+// At returns the model at a block, or the error that a store must return.
+func (m *Model) At(block uint64) (*ModelSnapshot, error) {
+	head := m.Head()
+	if block == store.Head {
+		block = head.Block
+	}
+	switch {
+	case block > head.Block:
+		return nil, store.ErrBlockRange
+	case block < head.Block && m.HeadOnly:
+		return nil, store.ErrUnsupported
+	case block < m.horizon:
+		return nil, store.ErrBlockRange
+	}
+	s := &ModelSnapshot{block: block}
+	for _, e := range m.stateAt(block).entities {
+		if block < e.Expiration {
+			s.visible = append(s.visible, e)
+		}
+	}
+	slices.SortFunc(s.visible, func(a, b *store.Entity) int { return compareEntities(store.Order{}, a, b) })
+	return s, nil
+}
+
+// Block returns the block that the snapshot shows.
+func (s *ModelSnapshot) Block() uint64 { return s.block }
+
+// Get returns an entity or store.ErrNotFound.
+func (s *ModelSnapshot) Get(key store.Key) (*store.Entity, error) {
+	for _, e := range s.visible {
+		if e.Key == key {
+			return e, nil
+		}
+	}
+	return nil, store.ErrNotFound
+}
+
+// Query returns the entities that match, in an order, only those that come
+// after the entity after if it is given, and at most limit of them if it is
+// above zero. A nil expression matches all.
+func (s *ModelSnapshot) Query(expr query.Expr, order store.Order, limit int, after *store.Entity) ([]*store.Entity, error) {
+	if err := checkExpr(expr); err != nil {
+		return nil, err
+	}
+	found := slices.DeleteFunc(slices.Clone(s.visible), func(e *store.Entity) bool {
+		return expr != nil && !query.Match(expr, e)
+	})
+	slices.SortFunc(found, func(a, b *store.Entity) int { return compareEntities(order, a, b) })
+	if after != nil {
+		found = slices.DeleteFunc(found, func(e *store.Entity) bool { return compareEntities(order, e, after) <= 0 })
+	}
+	if limit > 0 && limit < len(found) {
+		found = found[:limit]
+	}
+	return found, nil
+}
+
+// Count returns how many entities match.
+func (s *ModelSnapshot) Count(expr query.Expr) (uint64, error) {
+	found, err := s.Query(expr, store.Order{}, 0, nil)
+	return uint64(len(found)), err
+}
+
+func checkExpr(expr query.Expr) error {
+	if expr != nil && query.Check(expr) != nil {
+		return store.ErrInvalid
+	}
+	return nil
+}
+
+// compareEntities tells which of two entities comes first in an order: by the
+// attribute, those without it last; then newest creation first; then by key.
+func compareEntities(order store.Order, a, b *store.Entity) int {
+	if order.Name != "" {
+		if c := compareAttribute(order, a, b); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), bytes.Compare(a.Key[:], b.Key[:]))
+}
+
+func compareAttribute(order store.Order, a, b *store.Entity) int {
+	var c int
+	var hasA, hasB bool
+	if orderKind(order) == entity.Numeric {
+		var x, y uint64
+		x, hasA = a.NumericAttribute(order.Name)
+		y, hasB = b.NumericAttribute(order.Name)
+		c = cmp.Compare(x, y)
+	} else {
+		var x, y string
+		x, hasA = a.StringAttribute(order.Name)
+		y, hasB = b.StringAttribute(order.Name)
+		c = cmp.Compare(x, y)
+	}
+	switch {
+	case !hasA && !hasB:
+		return 0
+	case !hasA:
+		return 1
+	case !hasB:
+		return -1
+	case order.Desc:
+		return -c
+	}
+	return c
+}
+
+func orderKind(order store.Order) entity.AttributeKind {
+	if kind, synthetic := entity.SyntheticKind(order.Name); synthetic {
+		return kind
+	}
+	return order.Kind
+}
