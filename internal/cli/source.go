@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/varvedb/varve/internal/feed"
+	"github.com/varvedb/varve/store/feed"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"

@@ -81,8 +81,7 @@ type engine struct {
 	file    *heldFile
 	version string
 
-	once     sync.Once
-	closeErr error
+	once sync.Once
 }
 
 func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
@@ -180,12 +179,12 @@ func (e *engine) Stats(context.Context) (driver.Stats, error) {
 }
 
 // Close implements driver.Engine.
-func (e *engine) Close() error {
+func (e *engine) Close() (err error) {
 	e.once.Do(func() {
 		e.Stop()
 		// The WAL-index last: closing it while the library still has the
 		// database open would drop the library's locks.
-		e.closeErr = errors.Join(e.DB.Close(), e.file.release(), e.Release())
+		err = errors.Join(e.DB.Close(), e.file.release(), e.Release())
 	})
-	return nil
+	return err
 }
