@@ -14,11 +14,6 @@ import (
 // use come from a small set; a workload of ever new query shapes starts over.
 const maxStatements = 512
 
-// ErrBroken wraps an error after which a connection is of no use. It is for
-// engines that guard their connections: to database/sql's own ErrBadConn a
-// prepared statement answers with another attempt, which hides the cause.
-var ErrBroken = errors.New("connection is broken")
-
 // Conn is a pinned connection with its prepared statements. It is not safe for
 // concurrent use.
 type Conn struct {

@@ -11,7 +11,6 @@ import (
 
 	golibsql "github.com/tursodatabase/go-libsql"
 
-	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
@@ -141,7 +140,7 @@ func (c *conn) begin(ctx context.Context) (sqldriver.Result, error) {
 		return sqldriver.RowsAffected(0), err
 	case <-ctx.Done():
 		c.late = done
-		return nil, fmt.Errorf("wait for the write lock: %w: %w", ctx.Err(), sqlstore.ErrBroken)
+		return nil, fmt.Errorf("wait for the write lock: %w: %w", ctx.Err(), guard.ErrBroken)
 	}
 }
 

@@ -39,6 +39,7 @@ import (
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/libsql/internal/address"
+	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
 var capabilities = driver.Capabilities{
@@ -125,6 +126,7 @@ func openFile(ctx context.Context, path string, cfg sqlitewal.Config) (driver.En
 		Codec:        sqlstore.OrderedBlob{},
 		Bulk:         &sqlstore.MultiRow{},
 		MapError:     mapError,
+		IsBroken:     guard.IsBroken,
 		BeforeWrite:  checkpointer.BeforeWrite,
 		AfterWrite:   checkpointer.AfterWrite,
 	})

@@ -130,6 +130,13 @@ func (l *ledger) get(t testing.TB, key store.Key) *store.Entity {
 	return found
 }
 
+// find returns what a query yields at the head.
+func (l *ledger) find(t testing.TB, q query.Expr, opts *store.QueryOptions) (list []*store.Entity) {
+	t.Helper()
+	l.view(t, store.Head, func(s *store.Snapshot) { list = results(t, s, q, opts) })
+	return list
+}
+
 // state is everything that a store tells, at its head and at past blocks.
 type state struct {
 	Summary store.Summary

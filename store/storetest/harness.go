@@ -12,11 +12,13 @@ package storetest
 
 import (
 	"context"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Harness says how tests get databases of one engine.
@@ -24,6 +26,11 @@ type Harness struct {
 	// NewURL returns the URL of a database that does not exist yet, or is
 	// empty, and that nobody else uses. What it needs is cleaned up by t.
 	NewURL func(t testing.TB) string
+
+	// Server tells that databases belong to a server that runs without them, so
+	// that opening one that does not exist, or one for reading only, is not
+	// tested.
+	Server bool
 
 	// Layouts are the entity layouts to test; nil means all that matter: every
 	// named one, and of the ablation the first, a middle one and the last.
@@ -55,6 +62,39 @@ func (h Harness) entities(t testing.TB, layout string) *store.Entities {
 	ents, err := h.open(t, h.NewURL(t), nil).Entities(context.Background(), store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	return ents
+}
+
+// quickURL returns the URL of a new database with the weakest durability that
+// the engine offers, for tests that open many and lose none.
+func (h Harness) quickURL(t testing.TB) string {
+	t.Helper()
+	rawURL := h.NewURL(t)
+	levels := linkedDriver(t, rawURL).Capabilities.Durabilities
+	require.NotEmpty(t, levels, "an engine accepts at least one durability")
+	return withParams(t, rawURL, "durability", string(levels[len(levels)-1]))
+}
+
+// linkedDriver returns the driver of a URL.
+func linkedDriver(t testing.TB, rawURL string) driver.Driver {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	require.NoError(t, err)
+	d, ok := driver.Lookup(u.Scheme)
+	require.True(t, ok, "engine %q is not linked", u.Scheme)
+	return d
+}
+
+// withParams returns a URL with further parameters, given as name, value, ….
+func withParams(t testing.TB, rawURL string, pairs ...string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	require.NoError(t, err)
+	values := u.Query()
+	for i := 0; i < len(pairs); i += 2 {
+		values.Set(pairs[i], pairs[i+1])
+	}
+	u.RawQuery = values.Encode()
+	return u.String()
 }
 
 // Run runs every suite.

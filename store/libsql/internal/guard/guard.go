@@ -4,12 +4,21 @@ package guard
 
 import (
 	sqldriver "database/sql/driver"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/varvedb/varve/store/driver"
 )
+
+// ErrBroken wraps an error after which a connection is of no use. To database/sql's
+// own ErrBadConn a prepared statement answers with another attempt, which hides
+// the cause.
+var ErrBroken = errors.New("the connection is given up")
+
+// IsBroken tells whether err wraps ErrBroken.
+func IsBroken(err error) bool { return errors.Is(err, ErrBroken) }
 
 // Argument refuses text that would not arrive as it is. go-libsql cuts it at
 // NUL.

@@ -1,0 +1,14 @@
+// Package bench measures stores of entities. It has
+//
+//   - generated blocks (Profile, Blocks, Updates) and what a store must hold
+//     after them (Expectation, Answers);
+//   - workloads over a store: Commit, Get, Query, ApplyTar. Each is a
+//     configuration and a function, verifies what the store did, and returns a
+//     Result;
+//   - data sets that are built once and copied for each run (Cache, OpenCopy);
+//   - what results are told with: Recorder, Result.Metrics, Manifest;
+//   - the benchmarks of go test (RunCommit and others), which bench/<engine>
+//     runs on one engine.
+//
+// It imports no engine: a program links those that it measures.
+package bench

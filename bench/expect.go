@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// ErrMismatch: a store does not hold, or did not answer, what it should. A
+// measurement that ends with it says nothing.
+var ErrMismatch = errors.New("wrong result")
+
+func mismatch(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrMismatch, fmt.Sprintf(format, args...))
+}
+
+// Counts are the rows of a history: what a layout holds that keeps every
+// version and a row for each attribute, synthetic ones included.
+type Counts struct {
+	Versions uint64 `json:"versions"` // each has one payload
+	Strings  uint64 `json:"strings"`
+	Numbers  uint64 `json:"numbers"`
+}
+
+// Rows returns the sum.
+func (c Counts) Rows() uint64 { return c.Versions + c.Strings + c.Numbers }
+
+func (c *Counts) add(e *entity.Entity) {
+	c.Versions++
+	c.Strings += uint64(len(e.StringAttributes) + syntheticStrings)
+	c.Numbers += uint64(len(e.NumericAttributes) + syntheticNumbers)
+}
+
+// Expectation follows blocks beside a store and knows what the store must hold
+// after them. It is not safe for concurrent use.
+type Expectation struct {
+	whole  bool
+	head   store.BlockHead
+	live   map[store.Key]*entity.Entity
+	counts Counts
+	ended  bool // some version was ended, so counts are not those of the head alone
+}
+
+// NewExpectation returns the expectation of an empty store. It remembers whole
+// entities, which ExtendBTL and ChangeOwner need; without whole only what
+// Create, Update and Delete need, some hundred bytes an entity.
+func NewExpectation(whole bool) *Expectation {
+	return &Expectation{whole: whole, head: store.BlockHead{Empty: true}, live: map[store.Key]*entity.Entity{}}
+}
+
+// Head returns the head that the store must have.
+func (x *Expectation) Head() store.BlockHead { return x.head }
+
+// Counts returns the rows of the history.
+func (x *Expectation) Counts() Counts { return x.counts }
+
+// Live returns how many entities are visible at the head.
+func (x *Expectation) Live() uint64 {
+	n := uint64(0)
+	for _, e := range x.live {
+		if e.Expiration > x.head.Block {
+			n++
+		}
+	}
+	return n
+}
+
+// Apply follows a block. It fails when the block does not fit what came before.
+func (x *Expectation) Apply(b *store.Block) error {
+	prior := make(map[store.Key]entity.Prior, len(b.Ops))
+	for i := range b.Ops {
+		if err := x.prior(b, &b.Ops[i], prior); err != nil {
+			return b.OpError(i, err)
+		}
+	}
+	set, err := entity.Fold(b, prior, entity.Rules{})
+	if err != nil {
+		return err
+	}
+	set.Block = b.Number
+	for i := range set.Changes {
+		x.change(&set.Changes[i])
+	}
+	x.head = store.BlockHead{Block: b.Number, Digest: x.head.Digest.Next(set)}
+	return nil
+}
+
+func (x *Expectation) prior(b *store.Block, op *store.Op, prior map[store.Key]entity.Prior) error {
+	if !x.whole && (op.Kind == store.ExtendBTL || op.Kind == store.ChangeOwner) {
+		return fmt.Errorf("%w: an expectation without whole entities cannot follow %s", store.ErrUnsupported, op.Kind)
+	}
+	switch e := x.live[op.Key]; {
+	case e == nil:
+	case e.Expiration > b.Number:
+		prior[op.Key] = entity.Prior{Live: e}
+	default:
+		prior[op.Key] = entity.Prior{Expired: true}
+	}
+	return nil
+}
+
+func (x *Expectation) change(c *entity.Change) {
+	x.ended = x.ended || c.Old != nil
+	if c.New == nil {
+		delete(x.live, c.Key)
+		return
+	}
+	x.counts.add(c.New)
+	e := *c.New
+	if !x.whole {
+		e.Content, e.StringAttributes, e.NumericAttributes = nil, nil, nil
+	}
+	x.live[c.Key] = &e
+}
+
+// Check compares a store with the expectation: head and digest, the number of
+// visible entities, and the rows of the tables that the layouts with a row for
+// each attribute have. It reads every table. It fails with ErrMismatch.
+func (x *Expectation) Check(ctx context.Context, ents *store.Entities) error {
+	if err := x.CheckHead(ctx, ents); err != nil {
+		return err
+	}
+	s, err := ents.Summary(ctx)
+	if err != nil {
+		return err
+	}
+	if live := x.Live(); s.Live != live {
+		return mismatch("%d entities are visible at block %d, want %d", s.Live, s.Head, live)
+	}
+	if x.ended && !ents.Temporal() {
+		return nil // it keeps fewer rows than the history has
+	}
+	want := map[string]uint64{
+		"payloads": x.counts.Versions, "string_attributes": x.counts.Strings, "numeric_attributes": x.counts.Numbers,
+	}
+	for _, t := range s.Tables {
+		if n, known := want[t.Table]; known && t.Rows != n {
+			return mismatch("table %s has %d rows, want %d", t.Table, t.Rows, n)
+		}
+	}
+	return nil
+}
+
+// CheckHead compares head and digest alone.
+func (x *Expectation) CheckHead(ctx context.Context, ents *store.Entities) error {
+	head, err := ents.Head(ctx)
+	if err != nil {
+		return err
+	}
+	return x.sameHead(head)
+}
+
+func (x *Expectation) sameHead(head store.BlockHead) error {
+	if head != x.head {
+		return mismatch("head is block %d with digest %s, want block %d with %s", head.Block, head.Digest, x.head.Block, x.head.Digest)
+	}
+	return nil
+}

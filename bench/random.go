@@ -1,0 +1,59 @@
+package bench
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+)
+
+// stream separates the random numbers of one purpose from those of another, so
+// that keys and attributes do not depend on the size of payloads.
+type stream uint64
+
+const (
+	keyStream stream = iota + 1
+	ownerStream
+	attributeStream
+	payloadStream
+	updateStream
+	sampleStream
+)
+
+// random is a source of numbers that can be set to any place: to entity i in
+// revision r of a stream, without what comes before.
+type random struct {
+	seed uint64
+	pcg  *rand.PCG
+	*rand.Rand
+}
+
+func newRandom(seed uint64) *random {
+	pcg := rand.NewPCG(seed, 0)
+	return &random{seed: seed, pcg: pcg, Rand: rand.New(pcg)}
+}
+
+// at sets the source to a place.
+func (r *random) at(s stream, i, revision uint64) {
+	r.pcg.Seed(mix(r.seed^uint64(s)<<56), mix(mix(i)+revision))
+}
+
+// bytes fills p with what no compression makes smaller.
+func (r *random) bytes(p []byte) {
+	for len(p) >= 8 {
+		binary.LittleEndian.PutUint64(p, r.pcg.Uint64())
+		p = p[8:]
+	}
+	if len(p) > 0 {
+		var last [8]byte
+		binary.LittleEndian.PutUint64(last[:], r.pcg.Uint64())
+		copy(p, last[:])
+	}
+}
+
+// mix is the finaliser of SplitMix64: neighbouring numbers become unrelated
+// ones.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,236 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+
+	_ "github.com/varvedb/varve/store/sqlite"
+)
+
+// temporary opens a new store in a temporary directory.
+func temporary(ctx context.Context) (*store.Entities, func()) {
+	dir, err := os.MkdirTemp("", "varve-example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	db, err := store.Open(ctx, "sqlite:"+filepath.Join(dir, "varve.db"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ents, err := db.Entities(ctx, store.EntityOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return ents, func() {
+		if err := errors.Join(db.Close(), os.RemoveAll(dir)); err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// node makes the operation that creates a node with a number of processors.
+func node(id byte, cpu uint64, blocksToLive uint64) store.Op {
+	return store.Op{
+		Kind: store.Create, OpIndex: uint32(id), Key: store.Key{id}, Owner: store.Address{1}, BTL: blocksToLive,
+		ContentType: "text/plain", Content: []byte("hello"),
+		StringAttributes:  map[string]string{"type": "node", "status": "available"},
+		NumericAttributes: map[string]uint64{"cpu": cpu},
+	}
+}
+
+func ExampleOpen() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "varve-example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	url := "sqlite://" + dir + "/varve.db?durability=relaxed"
+	db, err := store.Open(ctx, url, &store.Options{Memory: 64 << 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	settings, err := db.Settings(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range settings {
+		if s.Name == "journal_mode" || s.Name == "synchronous" {
+			fmt.Println(s.Name, s.Value)
+		}
+	}
+	// Output:
+	// journal_mode wal
+	// synchronous 1
+}
+
+func ExampleEntities_Apply() {
+	ctx := context.Background()
+	ents, done := temporary(ctx)
+	defer done()
+	_, err := ents.Apply(ctx, store.Block{Number: 7, Ops: []store.Op{node(1, 4, 100), node(2, 16, store.MaxBlock)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// A block that cannot be applied as a whole changes nothing.
+	_, err = ents.Apply(ctx, store.Block{Number: 8, Ops: []store.Op{{Kind: store.Delete, TxIndex: 3, Key: store.Key{9}}}})
+	var at *store.OpError
+	fmt.Println(errors.Is(err, store.ErrNotFound), errors.As(err, &at), at.Block, at.TxIndex, at.OpIndex)
+	head, err := ents.Head(ctx)
+	fmt.Println(head.Block, err)
+	// Output:
+	// true true 8 3 0
+	// 7 <nil>
+}
+
+func ExampleEntities_At() {
+	ctx := context.Background()
+	ents, done := temporary(ctx)
+	defer done()
+	blocks := []store.Block{
+		{Number: 1, Ops: []store.Op{node(1, 4, 10)}},
+		{Number: 2, Ops: []store.Op{{Kind: store.ChangeOwner, Key: store.Key{1}, Owner: store.Address{2}}}},
+	}
+	for _, b := range blocks {
+		if _, err := ents.Apply(ctx, b); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, block := range []uint64{1, store.Head} {
+		snap, err := ents.At(ctx, block)
+		if err != nil {
+			log.Fatal(err)
+		}
+		e, err := snap.Get(ctx, store.Key{1})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("block %d: owner %.6s…, expires at %d\n", snap.Block(), e.Owner, e.Expiration)
+		if err := snap.Close(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// block 1: owner 0x0100…, expires at 11
+	// block 2: owner 0x0200…, expires at 11
+}
+
+func ExampleSnapshot_Query() {
+	ctx := context.Background()
+	ents, done := temporary(ctx)
+	defer done()
+	var ops []store.Op
+	for id := range byte(5) {
+		ops = append(ops, node(id, uint64(id)*4, 100))
+	}
+	if _, err := ents.Apply(ctx, store.Block{Number: 1, Ops: ops}); err != nil {
+		log.Fatal(err)
+	}
+	q, err := query.Parse(`type = "node" && cpu >= 4`)
+	if err != nil {
+		log.Fatal(err)
+	}
+	opts := &store.QueryOptions{Limit: 3, Order: store.Order{Name: "cpu", Kind: entity.Numeric}}
+	for page := 1; ; page++ {
+		last, n := printPage(ctx, ents, q, opts, page)
+		if n < opts.Limit {
+			return
+		}
+		opts.After = last // each page may use a new snapshot
+	}
+	// Output:
+	// page 1: cpu 4
+	// page 1: cpu 8
+	// page 1: cpu 12
+	// page 2: cpu 16
+}
+
+// printPage prints a page and returns its cursor and length.
+func printPage(ctx context.Context, ents *store.Entities, q query.Expr, opts *store.QueryOptions, page int) (cursor store.Cursor, n int) {
+	snap, err := ents.At(ctx, store.Head)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer snap.Close()
+	for e, err := range snap.Query(ctx, q, opts) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("page %d: cpu %d\n", page, e.NumericAttributes["cpu"])
+		n++
+		if cursor, err = snap.Cursor(e, opts); err != nil {
+			log.Fatal(err)
+		}
+	}
+	return cursor, n
+}
+
+func ExampleEntities_Rewind() {
+	ctx := context.Background()
+	ents, done := temporary(ctx)
+	defer done()
+	before, err := ents.Apply(ctx, store.Block{Number: 1, Ops: []store.Op{node(1, 4, 10)}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := ents.Apply(ctx, store.Block{Number: 2, Ops: []store.Op{{Kind: store.Delete, Key: store.Key{1}}}}); err != nil {
+		log.Fatal(err)
+	}
+	if err := ents.Rewind(ctx, 1); err != nil {
+		log.Fatal(err)
+	}
+	head, err := ents.Head(ctx)
+	fmt.Println(head == before.Head, err)
+	// Output: true <nil>
+}
+
+func ExampleEntities_Prune() {
+	ctx := context.Background()
+	ents, done := temporary(ctx)
+	defer done()
+	for n := range uint64(3) {
+		if _, err := ents.Apply(ctx, store.Block{Number: n + 1, Ops: []store.Op{node(byte(n), 4, 1)}}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := ents.Prune(ctx, 3); err != nil {
+		log.Fatal(err)
+	}
+	_, err := ents.At(ctx, 2)
+	fmt.Println(errors.Is(err, store.ErrBlockRange))
+	// Output: true
+}
+
+func ExampleEntities_Load() {
+	ctx := context.Background()
+	ents, done := temporary(ctx)
+	defer done()
+	blocks := []store.Block{{Number: 1, Ops: []store.Op{node(1, 4, 10)}}, {Number: 5}}
+	for range 2 { // the second time there is nothing left to do
+		loaded, err := ents.Load(ctx, withoutErrors(blocks), store.LoadOptions{})
+		fmt.Println(loaded.Blocks, loaded.Skipped, loaded.Head.Block, err)
+	}
+	// Output:
+	// 2 0 5 <nil>
+	// 0 2 5 <nil>
+}
+
+func withoutErrors(blocks []store.Block) func(func(store.Block, error) bool) {
+	return func(yield func(store.Block, error) bool) {
+		for b := range slices.Values(blocks) {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+}

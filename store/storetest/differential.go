@@ -1,0 +1,341 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// RunDifferential applies random blocks, rewinds, prunes, loads and reopens to
+// a store and to the Model, and asks both random questions. They must agree on
+// every answer, every error and the digest. How much is tried follows the flags
+// -rapid.checks and -rapid.steps and is less with -short.
+func RunDifferential(t *testing.T, h Harness) {
+	for _, layout := range h.layouts() {
+		t.Run("layout="+layout, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) { differential(t, rt, h, layout) })
+		})
+	}
+}
+
+// machine is a store beside the model of it.
+type machine struct {
+	url    string
+	layout string
+	db     *store.DB
+	ents   *store.Entities
+	model  *Model
+	gen    *generator
+	pruned bool
+}
+
+func rapidChooser(t *rapid.T) chooser {
+	return func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
+}
+
+func differential(t *testing.T, rt *rapid.T, h Harness, layout string) {
+	gen := &generator{pick: rapidChooser(rt)}
+	m := &machine{url: h.quickURL(t), layout: layout, model: &Model{ExtendAdds: gen.chance("extend adds", 3)}, gen: gen}
+	m.open(rt)
+	defer func() { require.NoError(rt, m.db.Close()) }()
+	gen.nul = m.db.Engine().Capabilities().TextNUL
+	m.model.NoNUL, m.model.HeadOnly = !gen.nul, !m.ents.Temporal()
+	rt.Repeat(map[string]func(*rapid.T){
+		"":           m.check,
+		"apply":      m.apply,
+		"apply more": m.apply,
+		"apply on":   m.apply,
+		"load":       m.load,
+		"rewind":     m.rewind,
+		"prune":      m.prune,
+		"reopen":     m.reopen,
+		"get":        m.get,
+		"query":      m.query,
+		"query more": m.query,
+		"page":       m.page,
+	})
+	if gen.chance("export", 4) {
+		m.export(t, rt, h)
+	}
+}
+
+func (m *machine) open(t *rapid.T) {
+	db, err := store.Open(context.Background(), m.url, nil)
+	require.NoError(t, err)
+	m.db = db
+	m.ents, err = db.Entities(context.Background(), store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds})
+	require.NoError(t, err)
+}
+
+func (m *machine) reopen(t *rapid.T) {
+	require.NoError(t, m.db.Close())
+	m.open(t)
+	m.checkState(t)
+}
+
+// check compares head and digest, which cover the whole history.
+func (m *machine) check(t *rapid.T) {
+	head, err := m.ents.Head(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, m.model.Head(), head)
+}
+
+// checkState compares everything that is visible at the head.
+func (m *machine) checkState(t *rapid.T) {
+	m.check(t)
+	m.compareAt(t, store.Head, func(s *store.Snapshot, want *ModelSnapshot) {
+		found, err := gather(s.Query(context.Background(), nil, nil))
+		require.NoError(t, err)
+		requireEntities(t, want.visible, found)
+	})
+}
+
+// compareAt opens both at a block and calls f when that succeeds.
+func (m *machine) compareAt(t *rapid.T, block uint64, f func(s *store.Snapshot, want *ModelSnapshot)) {
+	want, wantErr := m.model.At(block)
+	s, err := m.ents.At(context.Background(), block)
+	requireSameError(t, wantErr, err)
+	if err != nil {
+		return
+	}
+	defer func() { require.NoError(t, s.Close()) }()
+	require.Equal(t, want.Block(), s.Block())
+	f(s, want)
+}
+
+func (m *machine) apply(t *rapid.T) {
+	b := m.gen.block(m.model)
+	wantErr := m.model.Apply(b)
+	_, err := m.ents.Apply(context.Background(), b)
+	requireSameError(t, wantErr, err)
+	if err != nil {
+		m.checkState(t)
+	}
+}
+
+// load applies several blocks in one go. What of them is kept when one is
+// refused depends on where transactions end, which the store tells.
+func (m *machine) load(t *rapid.T) {
+	ahead := m.model.clone()
+	var blocks []store.Block
+	var wantErr error
+	for range 1 + m.gen.pick("blocks", 4) {
+		b := m.gen.block(ahead)
+		blocks = append(blocks, b)
+		if head := m.model.Head(); !head.Empty && b.Number <= head.Block {
+			continue // held already: skipped
+		}
+		if wantErr == nil {
+			wantErr = ahead.Apply(b)
+		}
+	}
+	opts := store.LoadOptions{Changes: 1 + m.gen.pick("changes", 8)}
+	loaded, err := m.ents.Load(context.Background(), sequence(blocks), opts)
+	requireSameError(t, wantErr, err)
+	if err == nil {
+		require.Equal(t, ahead.Head(), loaded.Head)
+	}
+	ahead.cut(loaded.Head.Block)
+	if loaded.Head.Empty {
+		ahead.blocks = nil
+	}
+	require.GreaterOrEqual(t, len(ahead.blocks), len(m.model.blocks), "a load never takes back blocks")
+	m.model.blocks = ahead.blocks
+	m.checkState(t)
+}
+
+func (m *machine) rewind(t *rapid.T) {
+	to := m.gen.at(m.model)
+	wantErr := m.model.Rewind(to)
+	requireSameError(t, wantErr, m.ents.Rewind(context.Background(), to))
+	m.checkState(t)
+}
+
+func (m *machine) prune(t *rapid.T) {
+	before := m.gen.at(m.model)
+	wantErr := m.model.Prune(before)
+	requireSameError(t, wantErr, m.ents.Prune(context.Background(), before))
+	m.pruned = m.pruned || wantErr == nil && before > 0
+	m.checkState(t)
+}
+
+func (m *machine) get(t *rapid.T) {
+	m.compareAt(t, m.gen.at(m.model), func(s *store.Snapshot, want *ModelSnapshot) {
+		for range 3 {
+			key := one(m.gen, "key", someKeys[:])
+			wantEntity, wantErr := want.Get(key)
+			found, err := s.Get(context.Background(), key)
+			requireSameError(t, wantErr, err)
+			require.Empty(t, cmp.Diff(wantEntity, found, cmpopts.EquateEmpty()))
+		}
+	})
+}
+
+func (m *machine) query(t *rapid.T) {
+	m.compareAt(t, m.gen.at(m.model), func(s *store.Snapshot, want *ModelSnapshot) {
+		for range 2 {
+			expr := m.gen.expr(3, m.model.Head().Block)
+			t.Logf("query at %d: %s", s.Block(), expr)
+			opts := store.QueryOptions{Order: m.gen.order(), Limit: m.gen.pick("limit", 4)}
+			wantFound, wantErr := want.Query(expr, opts.Order, opts.Limit, nil)
+			found, err := gather(s.Query(context.Background(), expr, &opts))
+			requireSameError(t, wantErr, err)
+			requireEntities(t, wantFound, found)
+
+			wantCount, wantErr := want.Count(expr)
+			count, err := s.Count(context.Background(), expr)
+			requireSameError(t, wantErr, err)
+			require.Equal(t, wantCount, count)
+		}
+	})
+}
+
+// page reads a result page by page, each page in a snapshot of its own, while
+// the head moves. The pages together are the result at the first page's block.
+func (m *machine) page(t *rapid.T) {
+	at := m.gen.at(m.model)
+	want, err := m.model.At(at)
+	if err != nil {
+		t.Skip("the block cannot be read")
+	}
+	expr := m.gen.expr(2, m.model.Head().Block)
+	opts := store.QueryOptions{Order: m.gen.order(), Limit: 1 + m.gen.pick("limit", 3)}
+	wantAll, err := want.Query(expr, opts.Order, 0, nil)
+	require.NoError(t, err)
+	t.Logf("pages at %d of %d by %+v: %s", want.Block(), opts.Limit, opts.Order, expr)
+
+	var all []*store.Entity
+	for {
+		s, err := m.ents.At(context.Background(), at)
+		require.NoError(t, err)
+		found, err := gather(s.Query(context.Background(), expr, &opts))
+		require.NoError(t, err)
+		all = append(all, found...)
+		if len(found) > 0 {
+			opts.After, err = s.Cursor(found[len(found)-1], &opts)
+			require.NoError(t, err)
+		}
+		require.NoError(t, s.Close())
+		if len(found) < opts.Limit {
+			break
+		}
+		require.LessOrEqual(t, len(all), len(wantAll), "pages repeat")
+		if !m.model.HeadOnly {
+			m.apply(t)
+			at = store.Head // the cursor, not the snapshot, says which block
+		}
+	}
+	requireEntities(t, wantAll, all)
+}
+
+// export writes the history into a store of another layout, which then has the
+// same digest and the same answers.
+func (m *machine) export(t *testing.T, rt *rapid.T, h Harness) {
+	if m.model.HeadOnly || m.pruned {
+		return
+	}
+	other := &machine{
+		url: h.quickURL(t), layout: one(m.gen, "layout", h.layouts()),
+		model: m.model.clone(), gen: m.gen,
+	}
+	other.open(rt)
+	defer func() { require.NoError(rt, other.db.Close()) }()
+	other.model.HeadOnly = !other.ents.Temporal()
+	_, err := other.ents.Import(context.Background(), m.ents.History(context.Background()), store.LoadOptions{Changes: 4})
+	require.NoError(rt, err)
+	other.checkState(rt)
+	for range 3 {
+		other.get(rt)
+		other.query(rt)
+	}
+}
+
+// sequence streams blocks.
+func sequence(blocks []store.Block) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for _, b := range blocks {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+}
+
+// gather reads a result to its end.
+func gather(found iter.Seq2[*store.Entity, error]) ([]*store.Entity, error) {
+	var all []*store.Entity
+	for e, err := range found {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func requireEntities(t require.TestingT, want, got []*store.Entity) {
+	if h, ok := t.(interface{ Helper() }); ok {
+		h.Helper()
+	}
+	require.Empty(t, cmp.Diff(want, got, cmpopts.EquateEmpty()), "-want +got")
+}
+
+// sentinels are the errors that callers of Entities branch on, by name.
+var sentinels = []struct {
+	name string
+	err  error
+}{
+	{"not found", store.ErrNotFound},
+	{"exists", store.ErrExists},
+	{"invalid", store.ErrInvalid},
+	{"block order", store.ErrBlockOrder},
+	{"block range", store.ErrBlockRange},
+	{"unsupported", store.ErrUnsupported},
+	{"history", store.ErrHistory},
+	{"layout", store.ErrLayout},
+	{"conflict", store.ErrConflict},
+	{"corrupt", store.ErrCorrupt},
+	{"closed", store.ErrClosed},
+	{"read-only", store.ErrReadOnly},
+}
+
+// sentinelName returns the sentinel that an error wraps, "" for nil and the
+// error's text when it wraps none.
+func sentinelName(err error) string {
+	if err == nil {
+		return ""
+	}
+	i := slices.IndexFunc(sentinels, func(s struct {
+		name string
+		err  error
+	}) bool {
+		return errors.Is(err, s.err)
+	})
+	if i < 0 {
+		return err.Error()
+	}
+	return sentinels[i].name
+}
+
+// requireSameError compares errors by sentinel and by the operation at fault.
+func requireSameError(t require.TestingT, want, got error) {
+	if h, ok := t.(interface{ Helper() }); ok {
+		h.Helper()
+	}
+	require.Equal(t, sentinelName(want), sentinelName(got), "want error: %v, got: %v", want, got)
+	var wantOp, gotOp *entity.OpError
+	require.Equal(t, errors.As(want, &wantOp), errors.As(got, &gotOp), "want error: %v, got: %v", want, got)
+	if wantOp != nil {
+		require.Empty(t, cmp.Diff(wantOp, gotOp, cmpopts.IgnoreFields(entity.OpError{}, "Err")))
+	}
+}

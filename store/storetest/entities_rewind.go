@@ -1,0 +1,219 @@
+package storetest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+)
+
+// history is blocks with gaps that do everything to several keys, some of it
+// within one block.
+func history() []store.Block {
+	return []store.Block{
+		newBlock(110, on("a", opCreate(1000, v("a1"), number("n", 1))), on("b", opCreate(3, v("b1"))), on("c", opCreate(1000, v("c1")))),
+		newBlock(111, on("a", opUpdate(1000, v("a2"), content("c", "two"))), on("d", opCreate(2, v("d1")))),
+		newBlock(112),
+		newBlock(115, on("b", opExpire), on("c", opOwner(bob)), on("c", opExtend(9)), on("e", opCreate(0, v("e1")))),
+		newBlock(120, on("d", opCreate(1000, v("d2"))), on("a", opDelete), on("f", opCreate(2, v("f1"))), on("f", opUpdate(30, v("f2")))),
+		newBlock(121, on("a", opCreate(1000, v("a3"))), on("f", opDelete), on("f", opCreate(4, v("f3"), number("n", math.MaxUint64)))),
+		newBlock(130, on("a", opUpdate(1000, v("a4"))), on("a", opUpdate(1000, v("a5"))), on("d", opExpire), on("c", opExpire)),
+		newBlock(131, on("c", opCreate(5, v("c2"))), on("b", opCreate(5, v("b2"))), on("b", opDelete)),
+	}
+}
+
+// otherHistory goes on differently from any block of history below 130.
+func otherHistory() []store.Block {
+	return []store.Block{
+		newBlock(140, on("x", opCreate(1000, v("x1"))), on("y", opCreate(1000, v("y1")))),
+		newBlock(150, on("x", opUpdate(5, v("x2"))), on("y", opDelete)),
+	}
+}
+
+// around are the blocks of history, those in its gaps, and those around it.
+func around() []uint64 {
+	var list []uint64
+	for block := uint64(109); block <= 131; block++ {
+		list = append(list, block)
+	}
+	return list
+}
+
+func runRewind(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	if !l.ents.Temporal() {
+		t.Run("refused", func(t *testing.T) { testRewindRefused(t, l) })
+		return
+	}
+	before := map[uint64]state{l.head: l.state(t)} // the empty store
+	for _, b := range history() {
+		l.applyBlock(t, b)
+		before[b.Number] = l.state(t, around()...)
+	}
+	t.Run("down and up again", func(t *testing.T) { testRewindDown(t, l, before) })
+	t.Run("other blocks", func(t *testing.T) { testRewindOther(t, l) })
+	t.Run("out of range", func(t *testing.T) { testRewindRange(t, l) })
+}
+
+// headAt is the last block of history at or below a number.
+func headAt(block uint64) uint64 {
+	head := uint64(firstBlock)
+	for _, b := range history() {
+		if b.Number <= block {
+			head = b.Number
+		}
+	}
+	return head
+}
+
+// testRewindDown rewinds to every block, gaps included, and compares with what
+// the store was when that block was the last. Then it applies the blocks again.
+func testRewindDown(t *testing.T, l *ledger, before map[uint64]state) {
+	for to := uint64(131); to >= 109; to-- {
+		require.NoError(t, l.ents.Rewind(t.Context(), to))
+		l.head = headAt(to)
+		requireSame(t, before[l.head], l.state(t, around()...), "rewound to %d", to)
+		head, err := l.ents.Head(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, to < 110, head.Empty)
+		if to%7 == 0 {
+			l.reopen(t)
+			requireSame(t, before[l.head], l.state(t, around()...), "rewound to %d and opened again", to)
+		}
+	}
+	for _, b := range history() {
+		l.applyBlock(t, b)
+		requireSame(t, before[b.Number], l.state(t, around()...), "block %d again", b.Number)
+	}
+}
+
+// testRewindOther rewinds far at once and goes on with other blocks, like a
+// store that never saw the ones rewound.
+func testRewindOther(t *testing.T, l *ledger) {
+	for _, to := range []uint64{125, 115, 110, 50} {
+		fresh := newLedger(t, l.h, l.layout)
+		require.NoError(t, l.ents.Rewind(t.Context(), to))
+		l.head = headAt(to)
+		for _, b := range history() {
+			if b.Number <= to {
+				fresh.applyBlock(t, b)
+			}
+		}
+		for _, b := range otherHistory() {
+			l.applyBlock(t, b)
+			fresh.applyBlock(t, b)
+		}
+		require.NoError(t, l.ents.Rewind(t.Context(), 145))
+		l.head = 140
+		for _, b := range otherHistory()[1:] {
+			l.applyBlock(t, b)
+		}
+		requireSame(t, fresh.state(t, around()...), l.state(t, around()...), "rewound to %d", to)
+		require.NoError(t, l.ents.Rewind(t.Context(), 0))
+		for _, b := range history() {
+			l.applyBlock(t, b)
+		}
+		require.NoError(t, fresh.db.Close())
+	}
+}
+
+func testRewindRange(t *testing.T, l *ledger) {
+	want := l.state(t, around()...)
+	for _, above := range []uint64{l.head + 1, math.MaxInt64, math.MaxUint64} {
+		require.ErrorIs(t, l.ents.Rewind(t.Context(), above), store.ErrBlockRange)
+	}
+	require.NoError(t, l.ents.Rewind(t.Context(), l.head))
+	requireSame(t, want, l.state(t, around()...))
+}
+
+func testRewindRefused(t *testing.T, l *ledger) {
+	for _, b := range history() {
+		l.applyBlock(t, b)
+	}
+	want := l.state(t)
+	for _, to := range []uint64{0, 115, 131, 1000} {
+		require.ErrorIs(t, l.ents.Rewind(t.Context(), to), store.ErrUnsupported)
+	}
+	requireSame(t, want, l.state(t))
+}
+
+func runPrune(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	for _, b := range history() {
+		l.applyBlock(t, b)
+	}
+	full := l.state(t, around()...)
+	t.Run("drops what nobody can see", func(t *testing.T) { testPruneRows(t, l, full) })
+	for _, before := range []uint64{109, 110, 116, 121, 130} {
+		require.NoError(t, l.ents.Prune(t.Context(), before))
+		checkPruned(t, l, full, before)
+	}
+	require.NoError(t, l.ents.Prune(t.Context(), 112), "an older block is pruned already")
+	checkPruned(t, l, full, 130)
+	l.reopen(t)
+	checkPruned(t, l, full, 130)
+	t.Run("rewind", func(t *testing.T) { testPruneRewind(t, l, full) })
+	t.Run("head", func(t *testing.T) {
+		require.NoError(t, l.ents.Prune(t.Context(), l.head))
+		checkPruned(t, l, full, l.head)
+		require.ErrorIs(t, l.ents.Prune(t.Context(), l.head+1), store.ErrBlockRange)
+		require.ErrorIs(t, l.ents.Prune(t.Context(), math.MaxUint64), store.ErrBlockRange)
+	})
+}
+
+// checkPruned: nothing below a block can be read, everything from it on as
+// before, and the digest is that of the whole history.
+func checkPruned(t testing.TB, l *ledger, full state, before uint64) {
+	t.Helper()
+	summary, err := l.ents.Summary(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, before, summary.Horizon)
+	require.Equal(t, []any{full.Summary.Digest, full.Summary.Head, full.Summary.Live, full.Summary.Blocks},
+		[]any{summary.Digest, summary.Head, summary.Live, summary.Blocks})
+	if !l.ents.Temporal() {
+		requireSame(t, full.Content, l.state(t).Content)
+		return
+	}
+	for _, block := range around() {
+		if block < before {
+			_, err := l.ents.At(t.Context(), block)
+			require.ErrorIs(t, err, store.ErrBlockRange, "block %d", block)
+			require.ErrorIs(t, l.ents.Rewind(t.Context(), block), store.ErrBlockRange, "block %d", block)
+			continue
+		}
+		l.view(t, block, func(s *store.Snapshot) {
+			requireSame(t, full.Content[block], everything(t, s), "block %d, pruned before %d", block, before)
+		})
+	}
+}
+
+func testPruneRows(t *testing.T, l *ledger, full state) {
+	other := newLedger(t, l.h, l.layout)
+	for _, b := range history() {
+		other.applyBlock(t, b)
+	}
+	require.NoError(t, other.ents.Prune(t.Context(), other.head))
+	summary, err := other.ents.Summary(t.Context())
+	require.NoError(t, err)
+	for i, table := range summary.Tables {
+		require.LessOrEqual(t, table.Rows, full.Summary.Tables[i].Rows)
+	}
+	payloads := summary.Tables[len(summary.Tables)-1]
+	require.Equal(t, full.Summary.Live, payloads.Rows, "rows of %s", payloads.Table)
+}
+
+// testPruneRewind: a store that was pruned rewinds to what is left.
+func testPruneRewind(t *testing.T, l *ledger, full state) {
+	if !l.ents.Temporal() {
+		require.ErrorIs(t, l.ents.Rewind(t.Context(), l.head), store.ErrUnsupported)
+		return
+	}
+	require.NoError(t, l.ents.Rewind(t.Context(), 130))
+	l.head = 130
+	l.view(t, 130, func(s *store.Snapshot) { requireSame(t, full.Content[130], everything(t, s)) })
+	blocks := history()
+	l.applyBlock(t, blocks[len(blocks)-1])
+	checkPruned(t, l, full, 130)
+}
