@@ -42,9 +42,11 @@ func (untimed) StartTimer() {}
 
 // toTheEnd goes on until the workload's input ends, with the timer of another
 // loop.
-type toTheEnd struct{ Loop }
+type toTheEnd struct{ timer Loop }
 
-func (toTheEnd) Loop() bool { return true }
+func (toTheEnd) Loop() bool    { return true }
+func (l toTheEnd) StopTimer()  { l.timer.StopTimer() }
+func (l toTheEnd) StartTimer() { l.timer.StartTimer() }
 
 // orOnce returns the loop, or one operation when it is nil.
 func orOnce(l Loop) Loop {

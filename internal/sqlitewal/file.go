@@ -3,7 +3,6 @@ package sqlitewal
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,13 +10,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// magic opens every SQLite database file.
-const magic = "SQLite format 3\x00"
-
 // CheckFile refuses a path that cannot be opened, with an error that says more
-// than SQLite's "unable to open database file".
+// than SQLite's "unable to open database file". It does not open the file:
+// closing any descriptor of it would drop the POSIX locks of another database
+// that this process has open on it. Whether it is a database SQLite says itself.
 func CheckFile(path string, readOnly bool) error {
-	f, err := os.Open(path)
+	st, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && readOnly:
 		return fmt.Errorf("open %q read-only: %w", path, driver.ErrNotExist)
@@ -27,15 +25,8 @@ func CheckFile(path string, readOnly bool) error {
 		return fmt.Errorf("%w: %w", driver.ErrReadOnly, err)
 	case err != nil:
 		return err
-	}
-	defer f.Close()
-	head := make([]byte, len(magic))
-	n, err := io.ReadFull(f, head)
-	switch {
-	case n == 0 && errors.Is(err, io.EOF):
-		return nil // an empty file is an empty database
-	case err != nil || string(head) != magic:
-		return fmt.Errorf("open %q: %w: it does not begin as a SQLite file does", path, driver.ErrCorrupt)
+	case !st.Mode().IsRegular():
+		return fmt.Errorf("open %q: %w: it is not a regular file", path, driver.ErrCorrupt)
 	}
 	return nil
 }

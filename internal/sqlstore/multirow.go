@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -9,9 +10,9 @@ import (
 )
 
 // MultiRow is the Bulk of engines that run fastest on prepared statements of
-// many rows (SQLite, libSQL): INSERT … VALUES (…),(…) and
-// UPDATE … WHERE (key…) IN (VALUES …). Rows are cut into a few fixed sizes so
-// that each table needs only a few prepared statements.
+// many rows (SQLite, libSQL): INSERT … VALUES (…),(…) and UPDATE of the keys in
+// a list of VALUES. Rows are cut into a few fixed sizes so that each table needs
+// only a few prepared statements.
 type MultiRow struct {
 	mu    sync.Mutex
 	texts map[any]map[int]string
@@ -19,14 +20,19 @@ type MultiRow struct {
 
 // rowSizes are the rows in one statement, largest first. Five columns × 1024
 // rows stay well below SQLite's 32,766 variables.
-var rowSizes = [...]int{1024, 256, 64, 16, 4, 1}
+var rowSizes = []int{1024, 256, 64, 16, 4, 1}
+
+// indexedSizes are those of an update whose rows an index finds. Measured on
+// 5,000 rows of the 13-index layout: one by one 60 ms, 1,024 in one statement
+// 50 ms, 16 to 256 in one 70 to 140 ms.
+var indexedSizes = []int{1024, 1}
 
 // maxValues bounds the values of one statement.
 const maxValues = 8192
 
 // Insert implements Bulk.
 func (m *MultiRow) Insert(ctx context.Context, c *Conn, t *driver.Table, rows []any) error {
-	return inChunks(len(t.Columns), rows, func(n int, chunk []any) error {
+	return inChunks(rowSizes, len(t.Columns), rows, func(n int, chunk []any) error {
 		text := m.text(t, n, func() string { return insertText(t, n) })
 		_, err := c.Exec(ctx, text, chunk...)
 		return err
@@ -36,7 +42,11 @@ func (m *MultiRow) Insert(ctx context.Context, c *Conn, t *driver.Table, rows []
 // Update implements Bulk.
 func (m *MultiRow) Update(ctx context.Context, c *Conn, u *driver.Update, value any, keys []any) error {
 	args := make([]any, 0, min(len(keys), maxValues)+1)
-	return inChunks(len(u.Key), keys, func(n int, chunk []any) error {
+	sizes := rowSizes
+	if u.Indexed {
+		sizes = indexedSizes
+	}
+	return inChunks(sizes, len(u.Key), keys, func(n int, chunk []any) error {
 		text := m.text(u, n, func() string { return updateText(u, n) })
 		args = append(append(args[:0], value), chunk...)
 		_, err := c.Exec(ctx, text, args...)
@@ -45,8 +55,8 @@ func (m *MultiRow) Update(ctx context.Context, c *Conn, u *driver.Update, value 
 }
 
 // inChunks cuts rows of width values into the largest fitting sizes.
-func inChunks(width int, rows []any, f func(n int, chunk []any) error) error {
-	for _, n := range rowSizes {
+func inChunks(sizes []int, width int, rows []any, f func(n int, chunk []any) error) error {
+	for _, n := range sizes {
 		if n > 1 && n*width > maxValues {
 			continue
 		}
@@ -82,8 +92,35 @@ func insertText(t *driver.Table, n int) string {
 	return "INSERT INTO " + t.Name + " (" + ColumnList(t.Columns) + ") VALUES " + tuples(len(t.Columns), n)
 }
 
+// updateText returns the update of n keys. SQLite uses an index for a list of
+// VALUES only when it is joined, and without one joins row by row, where IN
+// makes one pass.
 func updateText(u *driver.Update, n int) string {
-	return "UPDATE " + u.Table + " SET " + u.Set.Name + " = ? WHERE (" + ColumnList(u.Key) + ") IN (VALUES " + tuples(len(u.Key), n) + ")"
+	text := "UPDATE " + u.Table + " SET " + u.Set.Name + " = ?"
+	columns := make([]string, len(u.Key))
+	for i := range columns {
+		columns[i] = "column" + strconv.Itoa(i+1)
+	}
+	values := "(VALUES " + tuples(len(u.Key), n) + ")"
+	switch {
+	case n == 1:
+		return text + " WHERE " + equalities(u.Key, nil)
+	case u.Indexed:
+		return text + " FROM " + values + " AS k WHERE " + equalities(u.Key, columns)
+	}
+	return text + " WHERE (" + ColumnList(u.Key) + ") IN (SELECT " + strings.Join(columns, ", ") + " FROM " + values + ")"
+}
+
+// equalities compares columns with placeholders or with columns of k.
+func equalities(key []driver.Column, with []string) string {
+	terms := make([]string, len(key))
+	for i, c := range key {
+		terms[i] = c.Name + " = ?"
+		if with != nil {
+			terms[i] = c.Name + " = k." + with[i]
+		}
+	}
+	return strings.Join(terms, " AND ")
 }
 
 // ColumnList returns the names separated by commas.

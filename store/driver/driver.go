@@ -146,6 +146,10 @@ type Update struct {
 	Table string
 	Set   Column
 	Key   []Column
+
+	// Indexed tells that an index finds a row by Key, so that looking rows up
+	// one by one is cheap.
+	Indexed bool
 }
 
 // Checkpointer is implemented by engines with a write-ahead log that the

@@ -14,10 +14,16 @@ type dialect struct {
 	textNUL bool // text may contain U+0000
 	analyze bool // ANALYZE is worth running
 	castBin bool // text is read as BLOB, so that no driver interprets it
+
+	orderedJoin string // a join whose left side is evaluated first, where that can be said
 }
 
 func newDialect(d driver.Dialect, caps driver.Capabilities) dialect {
-	return dialect{name: d, textNUL: caps.TextNUL, analyze: caps.Analyze, castBin: d == driver.SQLite}
+	dl := dialect{name: d, textNUL: caps.TextNUL, analyze: caps.Analyze, castBin: d == driver.SQLite, orderedJoin: " JOIN"}
+	if d == driver.SQLite {
+		dl.orderedJoin = " CROSS JOIN" // https://www.sqlite.org/optoverview.html#crossjoin
+	}
+	return dl
 }
 
 // text selects a text column so that it can be scanned into []byte unchanged.

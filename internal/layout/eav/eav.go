@@ -18,6 +18,7 @@ type Layout struct {
 	schema  schemas.Layout
 	dialect dialect
 	shape   *shape
+	closing closings
 	sql     map[string]string
 }
 
@@ -25,7 +26,7 @@ var _ layout.Layout = (*Layout)(nil)
 
 // New returns the layout of a schema for an engine's dialect and capabilities.
 func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Layout {
-	l := &Layout{schema: schema, dialect: newDialect(d, caps), shape: &temporal, sql: schema.Statements}
+	l := &Layout{schema: schema, dialect: newDialect(d, caps), shape: &temporal, closing: newClosings(schema), sql: schema.Statements}
 	if !schema.Temporal {
 		l.shape = &simple
 	}

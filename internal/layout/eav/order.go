@@ -1,6 +1,8 @@
 package eav
 
 import (
+	"slices"
+
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
@@ -10,12 +12,34 @@ import (
 // the request sorts by, if any.
 
 // writeFrom writes the tables of a sorted query.
-func (c *compiler) writeFrom(order layout.Order) {
+//
+// A condition that an index narrows down is evaluated first, whatever the
+// planner thinks: without statistics SQLite reads all sequences from the newest
+// on instead, to save itself the sort. For other conditions that may be right.
+func (c *compiler) writeFrom(order layout.Order, selective bool) {
 	from := c.l.shape.from
-	c.write(" FROM payloads AS p JOIN numeric_attributes AS s ON s.entity_key = p.entity_key AND s.key = '$sequence' AND s." + from + " = p." + from)
+	join := " JOIN"
+	if selective {
+		join = c.l.dialect.orderedJoin
+	}
+	c.write(" FROM payloads AS p" + join + " numeric_attributes AS s ON s.entity_key = p.entity_key AND s.key = '$sequence' AND s." + from + " = p." + from)
 	if table := orderTable(order); table != "" {
 		c.write(" LEFT JOIN "+table+" AS o ON o.entity_key = p.entity_key AND o.key = ? AND o."+from+" = p."+from, order.Name)
 	}
+}
+
+// selective tells whether an index narrows a condition down: whether it is, or
+// has among the terms of an &&, an equality.
+func selective(e query.Expr) bool {
+	switch e := e.(type) {
+	case query.Compare:
+		return e.Op == query.Equal
+	case query.In:
+		return !e.Negated
+	case query.And:
+		return slices.ContainsFunc(e.Terms, selective)
+	}
+	return false
 }
 
 // orderTable returns the table that is joined for the order, or "".

@@ -79,7 +79,7 @@ func (l *Layout) compileQuery(at uint64, req layout.Request) (string, []any, err
 	} else {
 		c.write(l.selectColumns("p", req.Parts))
 	}
-	c.writeFrom(req.Order)
+	c.writeFrom(req.Order, selective(req.Expr))
 	c.where(req.Expr)
 	c.writeAfter(req.Order, req.After)
 	c.writeOrder(req.Order, inner)

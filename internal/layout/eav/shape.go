@@ -1,6 +1,7 @@
 package eav
 
 import (
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -13,8 +14,7 @@ type shape struct {
 	visibleArgs      int
 	attributeArgs    int
 
-	strings, numbers, payloads                *driver.Table
-	closeStrings, closeNumbers, closePayloads *driver.Update // nil without history
+	strings, numbers, payloads *driver.Table
 }
 
 func column(name string, t driver.Type) driver.Column { return driver.Column{Name: name, Type: t} }
@@ -38,8 +38,25 @@ func table(name string, columns ...driver.Column) *driver.Table {
 	return &driver.Table{Name: name, Columns: columns}
 }
 
-func closeIn(table string, key ...driver.Column) *driver.Update {
-	return &driver.Update{Table: table, Set: toBlock, Key: key}
+// closing describes how versions are closed in a table.
+func closing(table string, indexed bool, key ...driver.Column) *driver.Update {
+	return &driver.Update{Table: table, Set: toBlock, Key: key, Indexed: indexed}
+}
+
+// closings are the updates that end versions; nil without history.
+type closings struct{ strings, numbers, payloads *driver.Update }
+
+// newClosings describes them for the indexes that a schema has.
+func newClosings(schema schemas.Layout) closings {
+	has := map[string]bool{}
+	for _, index := range schema.Indexes {
+		has[index.Name] = true
+	}
+	return closings{
+		strings:  closing("string_attributes", has["string_attributes_pk"], entityKey, attrKey, fromBlock),
+		numbers:  closing("numeric_attributes", has["numeric_attributes_pk"], entityKey, attrKey, fromBlock),
+		payloads: closing("payloads", has["payloads_pk"], entityKey, fromBlock),
+	}
 }
 
 // temporal is rows valid in [from_block, to_block).
@@ -53,10 +70,6 @@ var temporal = shape{
 	strings:  table("string_attributes", entityKey, fromBlock, toBlock, attrKey, textValue),
 	numbers:  table("numeric_attributes", entityKey, fromBlock, toBlock, attrKey, uintValue),
 	payloads: table("payloads", entityKey, fromBlock, toBlock, payload, cType, strJSON, numJSON),
-
-	closeStrings:  closeIn("string_attributes", entityKey, attrKey, fromBlock),
-	closeNumbers:  closeIn("numeric_attributes", entityKey, attrKey, fromBlock),
-	closePayloads: closeIn("payloads", entityKey, fromBlock),
 }
 
 // simple is one row of each kind for an entity, the last.

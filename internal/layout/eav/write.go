@@ -45,14 +45,14 @@ func (l *Layout) end(ctx context.Context, tx driver.Tx, set entity.Changeset, b 
 	if !l.schema.Temporal {
 		return l.remove(ctx, tx, set)
 	}
-	s, at := l.shape, int64(set.Block)
-	if err := tx.Update(ctx, s.closeStrings, at, b.closeStrings); err != nil {
+	closing, at := l.closing, int64(set.Block)
+	if err := tx.Update(ctx, closing.strings, at, b.closeStrings); err != nil {
 		return err
 	}
-	if err := tx.Update(ctx, s.closeNumbers, at, b.closeNumbers); err != nil {
+	if err := tx.Update(ctx, closing.numbers, at, b.closeNumbers); err != nil {
 		return err
 	}
-	return tx.Update(ctx, s.closePayloads, at, b.closePayloads)
+	return tx.Update(ctx, closing.payloads, at, b.closePayloads)
 }
 
 // remove deletes the rows of every changed key. A key without an old version
