@@ -35,12 +35,14 @@ const loadBytes = 16 << 20
 // Load applies a stream of blocks, several in one transaction. Blocks that are
 // not above the head are skipped, so that an interrupted load can be repeated
 // with the same stream. When it fails, or ctx is done, the store is at the last
-// block that Progress was told of.
+// block that Progress was told of. It fails with ErrConflict when somebody else
+// writes blocks, or rewinds, between two of its transactions.
 func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[Block, error], opts LoadOptions) (Loaded, error) {
 	l, err := e.newLoader(ctx, opts)
 	if err != nil {
 		return Loaded{}, fmt.Errorf("load: %w", err)
 	}
+	defer l.release()
 	for b, err := range blocks {
 		if err == nil {
 			err = l.block(ctx, &b)
@@ -61,6 +63,7 @@ func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changese
 	if err != nil {
 		return Loaded{}, fmt.Errorf("import: %w", err)
 	}
+	defer l.release()
 	for set, err := range history {
 		if err == nil {
 			err = l.changeset(ctx, set)
@@ -68,6 +71,9 @@ func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changese
 		if err != nil {
 			return l.abort(err)
 		}
+	}
+	if err := l.checkSkipped(ctx); err != nil {
+		return l.abort(err)
 	}
 	return l.finish(ctx)
 }
@@ -79,6 +85,7 @@ type loader struct {
 	tx      driver.Tx // nil between transactions
 	start   BlockHead // head when the load began
 	skipped Digest    // digest over the changesets that were skipped
+	last    uint64    // the last of these
 	head    BlockHead // inside tx
 	done    Loaded    // committed
 	next    Loaded    // with what tx holds
@@ -131,11 +138,11 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 	}
 	if l.held(set.Block) {
 		l.next.Skipped++
-		l.skipped = l.skipped.Next(set)
+		l.skipped, l.last = l.skipped.Next(set), set.Block
 		return nil
 	}
-	if l.next.Skipped > 0 && l.next.Blocks == 0 && l.skipped != l.start.Digest {
-		return fmt.Errorf("%w: up to block %d the store holds digest %s, the source %s", ErrHistory, l.start.Block, l.start.Digest, l.skipped)
+	if l.next.Blocks == 0 && l.skipped != l.start.Digest {
+		return l.otherHistory(l.start)
 	}
 	if err := follows(l.head, set.Block); err != nil {
 		return err
@@ -151,6 +158,26 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 		return err
 	}
 	return l.applied(ctx, applied)
+}
+
+// checkSkipped compares a source that had nothing new with what the store holds
+// up to the source's last block. Where there was something new, changeset has
+// compared.
+func (l *loader) checkSkipped(ctx context.Context) error {
+	if l.next.Skipped == 0 || l.next.Blocks > 0 {
+		return nil
+	}
+	return l.ents.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		held, err := l.ents.meta.headAt(ctx, q, l.last)
+		if err == nil && held.Digest != l.skipped {
+			err = l.otherHistory(held)
+		}
+		return err
+	})
+}
+
+func (l *loader) otherHistory(held BlockHead) error {
+	return fmt.Errorf("%w: up to block %d the store holds digest %s, the source %s", ErrHistory, held.Block, held.Digest, l.skipped)
 }
 
 // complete puts the stored versions in place of the old ones of a changeset,
@@ -186,9 +213,20 @@ func (l *loader) complete(ctx context.Context, set entity.Changeset) error {
 	return nil
 }
 
+// begin starts a transaction unless one is open. Between two of them somebody
+// else may have written: going on would put blocks below the head, or above
+// ones that are gone.
 func (l *loader) begin(ctx context.Context) (err error) {
-	if l.tx == nil {
-		l.tx, err = l.ents.db.engine.Begin(ctx)
+	if l.tx != nil {
+		return nil
+	}
+	if l.tx, err = l.ents.db.engine.Begin(ctx); err != nil {
+		return err
+	}
+	head, err := l.ents.meta.head(context.WithoutCancel(ctx), l.tx)
+	if err == nil && head != l.head {
+		l.done.Head = head
+		err = fmt.Errorf("%w: another writer moved the head from block %d to %d meanwhile; repeat to go on from there", ErrConflict, l.head.Block, head.Block)
 	}
 	return err
 }
@@ -232,12 +270,18 @@ func (l *loader) finish(ctx context.Context) (Loaded, error) {
 	return l.done, nil
 }
 
-// abort gives up the open transaction and says where the store is.
-func (l *loader) abort(err error) (Loaded, error) {
+// release rolls the open transaction back: after an error, which says more than
+// one of the rollback, or when the stream of blocks panics.
+func (l *loader) release() {
 	if l.tx != nil {
-		_ = l.tx.Rollback() // the error that led here says more
+		_ = l.tx.Rollback()
 		l.tx = nil
 	}
+}
+
+// abort gives up the open transaction and says where the store is.
+func (l *loader) abort(err error) (Loaded, error) {
+	l.release()
 	if l.done.Head.Empty {
 		return l.done, fmt.Errorf("load stopped, the store is empty: %w", err)
 	}
@@ -261,14 +305,14 @@ func (e *Entities) History(ctx context.Context) iter.Seq2[entity.Changeset, erro
 			return
 		}
 		defer closings.Close()
-		last := uint64(0)
+		next := uint64(0) // lowest block that was not given yet
 		for set, err := range entity.History(e.layout.Openings(ctx, openings.reader), e.layout.Closings(ctx, closings.reader)) {
-			last = set.Block
+			next = set.Block + 1
 			if !yield(set, err) || err != nil {
 				return
 			}
 		}
-		if head := openings.head; !head.Empty && last < head.Block {
+		if head := openings.head; !head.Empty && next <= head.Block {
 			yield(entity.Changeset{Block: head.Block}, nil)
 		}
 	}

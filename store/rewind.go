@@ -11,7 +11,7 @@ import (
 // Rewind returns the store to a block exactly, as if later blocks had never
 // come; afterwards the head is the last block at or below it. It fails with
 // ErrUnsupported when the layout keeps no history, and with ErrBlockRange when
-// the block is above the head or was pruned.
+// the block is above the head, or when it or what would be the head was pruned.
 func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 	if !e.layout.Temporal() {
 		return fmt.Errorf("rewind: layout %s keeps no history: %w", e.layout.Name(), ErrUnsupported)
@@ -25,11 +25,17 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 		if err != nil {
 			return err
 		}
+		next, err := e.meta.headAt(ctx, tx, to)
+		if err != nil {
+			return err
+		}
 		switch {
 		case to > head.Block:
 			return fmt.Errorf("block %d: %w: the head is %d", to, ErrBlockRange, head.Block)
-		case to < horizon:
-			return fmt.Errorf("block %d: %w: versions before block %d were pruned", to, ErrBlockRange, horizon)
+		case next.Block < horizon:
+			// The head must stay readable. It can be below the horizon though
+			// the block is not: no block has the numbers between.
+			return fmt.Errorf("block %d: %w: the last block up to it is %d, and versions before block %d were pruned", to, ErrBlockRange, next.Block, horizon)
 		}
 		if err := e.layout.Rewind(ctx, tx, head.Block, to); err != nil {
 			return err

@@ -94,6 +94,7 @@ func (db *DB) write(ctx context.Context, f func(ctx context.Context, tx driver.T
 	if err != nil {
 		return err
 	}
+	defer tx.Rollback() // for a panic in f: Close would wait for the transaction
 	if err := f(context.WithoutCancel(ctx), tx); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}

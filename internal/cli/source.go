@@ -10,10 +10,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/varvedb/varve/store/feed"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/feed"
 )
 
 // source is something to import: a stream of blocks or of changesets.

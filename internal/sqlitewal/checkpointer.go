@@ -173,12 +173,20 @@ func (k *Checkpointer) waitForRestart(ctx context.Context, c *sqlstore.Conn, sta
 // restart copies the rest of the log and makes the next commit start it anew.
 // It returns false when readers are in the way.
 func (k *Checkpointer) restart(ctx context.Context, c *sqlstore.Conn) (bool, error) {
+	res, err := k.impatient(ctx, c, "RESTART")
+	return !res.Busy, err
+}
+
+// impatient runs a checkpoint that does not wait for readers. It is short, and
+// is not cut short by ctx: the connection would keep the wrong timeout.
+func (k *Checkpointer) impatient(ctx context.Context, c *sqlstore.Conn, mode string) (driver.CheckpointResult, error) {
+	ctx = context.WithoutCancel(ctx)
 	if err := k.cfg.Pragma(ctx, c, "PRAGMA busy_timeout = 0"); err != nil {
-		return false, err
+		return driver.CheckpointResult{}, err
 	}
-	res, err := k.checkpoint(ctx, c, "RESTART")
+	res, err := k.checkpoint(ctx, c, mode)
 	restore := fmt.Sprintf("PRAGMA busy_timeout = %d", k.cfg.Options.LockTimeout.Milliseconds())
-	return !res.Busy, errors.Join(err, k.cfg.Pragma(ctx, c, restore))
+	return res, errors.Join(err, k.cfg.Pragma(ctx, c, restore))
 }
 
 func (k *Checkpointer) passive(ctx context.Context) (res driver.CheckpointResult, err error) {
@@ -200,17 +208,26 @@ func (k *Checkpointer) Checkpoint(ctx context.Context, truncate bool) (res drive
 	if !truncate {
 		return k.passive(ctx)
 	}
-	err = k.db.WithWriter(ctx, func(c *sqlstore.Conn) error {
-		for {
-			if res, err = k.checkpoint(ctx, c, "TRUNCATE"); err != nil || !res.Busy {
-				return err
-			}
-			if ctx.Err() != nil {
-				return fmt.Errorf("wait for readers: %w", ctx.Err())
-			}
-		}
+	return res, k.db.WithWriter(ctx, func(c *sqlstore.Conn) error {
+		res, err = k.truncate(ctx, c)
+		return err
 	})
-	return res, err
+}
+
+// truncate empties the log. It asks again and again rather than let SQLite wait
+// for the readers, which would not end with ctx.
+func (k *Checkpointer) truncate(ctx context.Context, c *sqlstore.Conn) (driver.CheckpointResult, error) {
+	for {
+		res, err := k.impatient(ctx, c, "TRUNCATE")
+		if err != nil || !res.Busy {
+			return res, err
+		}
+		select {
+		case <-ctx.Done():
+			return res, fmt.Errorf("wait for readers: %w", ctx.Err())
+		case <-time.After(retryBusy):
+		}
+	}
 }
 
 func (k *Checkpointer) checkpoint(ctx context.Context, c *sqlstore.Conn, mode string) (res driver.CheckpointResult, err error) {

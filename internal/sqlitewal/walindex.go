@@ -2,6 +2,7 @@ package sqlitewal
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 )
@@ -43,4 +44,10 @@ func (w *walIndex) uint32(offset int64) int64 {
 	return int64(binary.NativeEndian.Uint32(b[:]))
 }
 
-func (w *walIndex) close() error { return w.file.Close() }
+// close may be called again, since a database may be closed again.
+func (w *walIndex) close() error {
+	if err := w.file.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package duckdb
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// params documents the URL parameters of this engine.
+var params = map[string]string{
+	"threads":              "threads that run queries, shared by all connections (default: one for each CPU)",
+	"checkpoint_threshold": "bytes of the log from which a commit checkpoints, at least 65536 (default 16777216)",
+	"temp_directory":       "directory for what does not fit the memory budget (default: beside the database, its name with .tmp)",
+}
+
+const (
+	defaultCheckpointThreshold = 16 << 20 // DuckDB's own default, in bytes
+	minCheckpointThreshold     = 64 << 10
+
+	// minMemory is the smallest budget, in bytes, that is accepted. Below it
+	// the indexes of a few hundred thousand rows already do not fit.
+	minMemory = 64 << 20
+)
+
+// config is the settings of a database.
+type config struct {
+	Options             driver.Options
+	Threads             int
+	CheckpointThreshold int64 // bytes
+	TempDirectory       string
+}
+
+// newConfig checks options and parameters and completes them with defaults.
+func newConfig(opts driver.Options) (config, error) {
+	cfg := config{Options: opts.WithDefaults(), Threads: runtime.NumCPU(), CheckpointThreshold: defaultCheckpointThreshold}
+	switch o := cfg.Options; {
+	case o.Durability != driver.Durable:
+		return config{}, fmt.Errorf("durability %q: %w: DuckDB syncs every commit; leave it at %q", o.Durability, driver.ErrUnsupported, driver.Durable)
+	case o.Checkpoint != "" || o.WALFrames != 0:
+		return config{}, fmt.Errorf("checkpoint policy: %w: DuckDB checkpoints by itself; leave the policy out and set checkpoint_threshold", driver.ErrUnsupported)
+	case o.Memory < minMemory:
+		return config{}, fmt.Errorf("memory budget of %d bytes: %w: DuckDB keeps indexes in it and needs at least %d", o.Memory, driver.ErrUnsupported, minMemory)
+	}
+	for _, name := range slices.Sorted(maps.Keys(opts.Params)) {
+		if err := cfg.set(name, opts.Params[name]); err != nil {
+			return config{}, fmt.Errorf("parameter %s: %w", name, err)
+		}
+	}
+	return cfg, nil
+}
+
+func (cfg *config) set(name, value string) error {
+	switch name {
+	case "threads":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			return fmt.Errorf("want a number of threads, at least 1, got %q", value)
+		}
+		cfg.Threads = n
+	case "checkpoint_threshold":
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < minCheckpointThreshold {
+			return fmt.Errorf("want bytes, at least %d, got %q", minCheckpointThreshold, value)
+		}
+		cfg.CheckpointThreshold = n
+	case "temp_directory":
+		if value == "" {
+			return fmt.Errorf("want a directory, got none")
+		}
+		cfg.TempDirectory = value
+	default:
+		return fmt.Errorf("unknown; known are %v", slices.Sorted(maps.Keys(params)))
+	}
+	return nil
+}
+
+// staleOptimizers are those that plan by the values a table holds when a
+// statement is prepared. Statements are prepared once and kept while the table
+// grows, and DuckDB 1.5 keeps their plans: with compressed materialization on, a
+// sort over a column that held 8-bit values gives block 233 for block 1001.
+const staleOptimizers = "compressed_materialization,statistics_propagation"
+
+// dsn returns the connection string. Extensions are never looked for or
+// fetched: nothing that Varve runs needs one.
+func (cfg *config) dsn(path string) string {
+	values := url.Values{
+		"access_mode":                  {"READ_WRITE"},
+		"memory_limit":                 {bytesText(cfg.Options.Memory)},
+		"threads":                      {strconv.Itoa(cfg.Threads)},
+		"checkpoint_threshold":         {bytesText(cfg.CheckpointThreshold)},
+		"immediate_transaction_mode":   {"true"}, // BEGIN fixes the view; else the first read of a table does
+		"disabled_optimizers":          {staleOptimizers},
+		"autoinstall_known_extensions": {"false"},
+		"autoload_known_extensions":    {"false"},
+		"allow_community_extensions":   {"false"},
+		"allow_persistent_secrets":     {"false"},
+	}
+	if cfg.Options.ReadOnly {
+		values.Set("access_mode", "READ_ONLY")
+	}
+	if cfg.TempDirectory != "" {
+		values.Set("temp_directory", cfg.TempDirectory)
+	}
+	return path + "?" + values.Encode()
+}
+
+func bytesText(n int64) string { return strconv.FormatInt(n, 10) + "B" }

@@ -1,0 +1,202 @@
+// Package duckdb is the DuckDB engine, through github.com/duckdb/duckdb-go.
+// Import it for its side effect:
+//
+//	import _ "github.com/varvedb/varve/store/duckdb"
+//
+// A database file is open in one process at a time, and there once. A commit is
+// always durable; the engine checkpoints by itself, inside the commit that fills
+// its log. A statement that fails ends its transaction, as in Postgres: only
+// Rollback is left.
+package duckdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	duckdb "github.com/duckdb/duckdb-go/v2"
+	"github.com/duckdb/duckdb-go/v2/mapping"
+
+	"github.com/varvedb/varve/internal/sqlstore"
+	"github.com/varvedb/varve/store/driver"
+)
+
+var capabilities = driver.Capabilities{
+	TextNUL:      true,
+	Durabilities: []driver.Durability{driver.Durable},
+	Gaps: []driver.Gap{
+		{Name: "durability", Reason: "every commit is synced; relaxed and unsafe are refused"},
+		{Name: "checkpoint-policy", Reason: "the engine checkpoints inside the commit that passes checkpoint_threshold, and when it is closed; policies are refused, a checkpoint can be asked for"},
+		{Name: "multi-process", Reason: "one process has the file open, and only once; another gets a locked error"},
+		{Name: "analyze", Reason: "statistics follow every write; the statement would add nothing"},
+		{Name: "composite-index", Reason: "an index of several columns keeps keys unique but serves no lookup; those scan, skipping by block ranges"},
+		{Name: "index-memory", Reason: "indexes live within the memory budget; when they outgrow it, writes fail until the budget is raised"},
+		{Name: "streaming", Reason: "a query's whole result is in memory before its first row is read"},
+		{Name: "failed-statement", Reason: "a failed or cancelled statement ends its transaction or snapshot; only a rollback is left"},
+	},
+}
+
+func info() driver.Info {
+	return driver.Info{Name: "duckdb", Dialect: driver.DuckDB, Library: "github.com/duckdb/duckdb-go/v2", Version: mapping.LibraryVersion()}
+}
+
+func init() {
+	driver.Register(driver.Driver{
+		Name:         "duckdb",
+		Open:         open,
+		Params:       params,
+		Capabilities: capabilities,
+		Info:         info(),
+	})
+}
+
+// engine is an open DuckDB database.
+type engine struct {
+	*sqlstore.DB
+	cfg  config
+	file *file
+}
+
+func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
+	path, err := driver.FilePath(u)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	f, connector, err := connect(ctx, path, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open %q: %w", path, err)
+	}
+	e := &engine{cfg: cfg, file: f}
+	e.DB, err = sqlstore.New(ctx, sqlstore.Config{
+		Info:         info(),
+		Capabilities: capabilities,
+		Options:      cfg.Options,
+		Pool:         sql.OpenDB(connector),
+		BeginWrite:   "BEGIN TRANSACTION",
+		BeginRead:    "BEGIN TRANSACTION READ ONLY", // fixes its view at once: immediate_transaction_mode
+		Codec:        codec{},
+		Bulk:         newBulk(),
+		MapError:     mapError,
+		BeforeWrite:  e.limitLog,
+	})
+	if err != nil {
+		f.release()
+		return nil, err
+	}
+	if err := e.bindIndexes(ctx); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// lockPoll is the time between two attempts to open a locked file.
+const lockPoll = 20 * time.Millisecond
+
+// connect takes the file and starts the engine on it. While another process or
+// another Engine of this one holds the file, it waits for the lock timeout.
+func connect(ctx context.Context, path string, cfg config) (*file, *duckdb.Connector, error) {
+	deadline := time.Now().Add(cfg.Options.LockTimeout)
+	for {
+		f, connector, err := tryConnect(path, cfg)
+		if !errors.Is(err, driver.ErrLocked) || !time.Now().Before(deadline) {
+			return f, connector, err
+		}
+		select {
+		case <-time.After(lockPoll):
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+	}
+}
+
+func tryConnect(path string, cfg config) (*file, *duckdb.Connector, error) {
+	f, err := takeFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	var connector *duckdb.Connector
+	if err = f.check(cfg.Options.ReadOnly); err == nil {
+		connector, err = duckdb.NewConnector(cfg.dsn(f.path), nil)
+	}
+	if err != nil {
+		f.release()
+		return nil, nil, mapError(err)
+	}
+	return f, connector, nil
+}
+
+// bindIndexes makes the engine load every index. Until something has made it,
+// a DELETE does not see an index made by CREATE UNIQUE INDEX in an earlier run,
+// and an INSERT of the same key in the same transaction is refused as a
+// duplicate (DuckDB 1.5.5).
+func (e *engine) bindIndexes(ctx context.Context) error {
+	if e.cfg.Options.ReadOnly {
+		return nil
+	}
+	return e.WithWriter(ctx, func(c *sqlstore.Conn) error {
+		tables, err := indexedTables(ctx, c)
+		for _, table := range tables {
+			if err == nil {
+				err = c.ExecOnce(ctx, "INSERT INTO "+quote(table)+" SELECT * FROM "+quote(table)+" LIMIT 0")
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("load indexes: %w", err)
+		}
+		return nil
+	})
+}
+
+func indexedTables(ctx context.Context, c *sqlstore.Conn) (tables []string, err error) {
+	rows, err := c.QueryOnce(ctx, "SELECT DISTINCT table_name FROM duckdb_indexes() WHERE database_name = current_database() AND schema_name = current_schema() ORDER BY table_name")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		tables = append(tables, name)
+	}
+	return tables, rows.Err()
+}
+
+// logCap is how many times checkpoint_threshold the log may grow before old
+// snapshots are ended. An open snapshot keeps updated and deleted rows alive,
+// and with them every checkpoint away.
+const logCap = 8
+
+// limitLog runs before each write transaction.
+func (e *engine) limitLog(context.Context, *sqlstore.Conn) error {
+	st, err := os.Stat(e.file.log())
+	if err == nil && st.Size() > logCap*e.cfg.CheckpointThreshold {
+		e.ExpireReaders(time.Now().Add(-e.cfg.Options.MaxReaderAge))
+	}
+	return nil
+}
+
+// Begin implements driver.Engine.
+func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
+	inner, err := e.DB.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &tx{Tx: inner}, nil
+}
+
+// Close implements driver.Engine.
+func (e *engine) Close() error {
+	err := e.DB.Close()
+	e.file.release()
+	return err
+}

@@ -1,0 +1,124 @@
+package duckdb
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	duckdb "github.com/duckdb/duckdb-go/v2"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// mapError joins a native error with the contract's sentinels, and with advice
+// where there is no sentinel.
+func mapError(err error) error {
+	var native *duckdb.Error
+	if !errors.As(err, &native) {
+		return err
+	}
+	if isConflict(native) {
+		return fmt.Errorf("%w: %w", driver.ErrConflict, err)
+	}
+	if !telling(native.Type) {
+		return err
+	}
+	for _, c := range causes {
+		if strings.Contains(native.Msg, c.text) {
+			return c.join(err)
+		}
+	}
+	return err
+}
+
+// isConflict tells whether a constraint or another transaction forbade a write.
+// The type alone does not: a failure at commit is a transaction's whatever its
+// cause, and one of an appender has no type. What follows the reason may be
+// data, so only the beginning counts.
+func isConflict(err *duckdb.Error) bool {
+	if err.Type == duckdb.ErrorTypeConstraint {
+		return true
+	}
+	text := err.Msg
+	for _, prefix := range []string{"TransactionContext Error: ", "Failed to commit: ", "Failed to append: ", "Constraint Error: "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	for _, reason := range []string{
+		"Duplicate key", "PRIMARY KEY or UNIQUE", "NOT NULL constraint", "CHECK constraint",
+		"Conflict on", "Transaction conflict", "Catalog write-write conflict", "write-write conflict",
+	} {
+		if strings.HasPrefix(text, reason) {
+			return true
+		}
+	}
+	return false
+}
+
+// telling tells whether errors of a type are about files, memory or the
+// engine's state, so that their text tells the cause. Others repeat statements
+// and data.
+func telling(t duckdb.ErrorType) bool {
+	switch t {
+	case duckdb.ErrorTypeIO, duckdb.ErrorTypeTransaction, duckdb.ErrorTypeFatal, duckdb.ErrorTypeInternal,
+		duckdb.ErrorTypeInvalidInput, duckdb.ErrorTypeInvalid, duckdb.ErrorTypeOutOfMemory,
+		duckdb.ErrorTypePermission, duckdb.ErrorTypeSerialization:
+		return true
+	}
+	return false
+}
+
+// cause is a piece of a message, and what it means.
+type cause struct {
+	text     string
+	sentinel error  // may be nil
+	advice   string // may be empty
+}
+
+func (c cause) join(err error) error {
+	switch {
+	case c.sentinel == nil:
+		return fmt.Errorf("%s: %w", c.advice, err)
+	case c.advice == "":
+		return fmt.Errorf("%w: %w", c.sentinel, err)
+	}
+	return fmt.Errorf("%w: %s: %w", c.sentinel, c.advice, err)
+}
+
+const (
+	reopenAdvice  = "the engine gave up after an earlier error; close the database, open it again and verify it"
+	abortedAdvice = "an earlier statement failed or was cancelled; roll back, or close the snapshot, and begin again"
+	replayAdvice  = "the log of a process that did not close the database must be written into it first; open it once without read-only"
+	memoryAdvice  = "the memory budget is too small for the indexes or the query; open the database with more"
+)
+
+// causes are in the order in which they are looked for: what may be only the
+// consequence of another comes after it.
+var causes = []cause{
+	{text: "database has been invalidated", sentinel: driver.ErrClosed, advice: reopenAdvice},
+	{text: "Current transaction is aborted", advice: abortedAdvice},
+	{text: "Could not set lock on file", sentinel: driver.ErrLocked},
+	{text: "No space left on device", sentinel: driver.ErrDiskFull},
+	{text: "Disk quota exceeded", sentinel: driver.ErrDiskFull},
+	{text: "max_temp_directory_size", sentinel: driver.ErrDiskFull},
+	{text: "failed to pin block", advice: memoryAdvice},
+	{text: "failed to allocate data", advice: memoryAdvice},
+	{text: "could not allocate block", advice: memoryAdvice},
+	{text: "in read-only mode: database does not exist", sentinel: driver.ErrNotExist},
+	{text: "attached in read-only mode", sentinel: driver.ErrReadOnly},
+	{text: "launched in read-only mode", sentinel: driver.ErrReadOnly},
+	{text: "Permission denied", sentinel: driver.ErrReadOnly},
+	{text: "Read-only file system", sentinel: driver.ErrReadOnly},
+	{text: "Bad file descriptor", sentinel: driver.ErrReadOnly, advice: replayAdvice}, // writing to a file opened for reading
+	{text: "read a database file with version number", sentinel: driver.ErrUnsupported},
+	{text: "not a valid DuckDB database file", sentinel: driver.ErrCorrupt},
+	{text: "Corrupt database file", sentinel: driver.ErrCorrupt},
+	{text: "Corrupt WAL file", sentinel: driver.ErrCorrupt},
+	{text: "Could not read enough bytes from file", sentinel: driver.ErrCorrupt},
+	{text: "Failure while replaying WAL file", sentinel: driver.ErrCorrupt},
+}
+
+// isBusy tells whether a checkpoint gave way to a transaction.
+func isBusy(err error) bool {
+	var native *duckdb.Error
+	return errors.As(err, &native) && strings.Contains(native.Msg, "Cannot CHECKPOINT")
+}

@@ -1,0 +1,118 @@
+package duckdb
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// A DuckDB file begins with a checksum of 8 bytes and then these.
+const (
+	magic       = "DUCK"
+	magicOffset = 8
+)
+
+// taken are the files that this process has open. The library would hand a
+// second Engine the first one's instance with the first one's settings. And the
+// lock that keeps other processes out is the process's own (fcntl): it ends
+// when any descriptor of the file is closed, so nothing here may open a file
+// that is taken.
+var taken = struct {
+	sync.Mutex
+	paths map[string]struct{}
+}{paths: map[string]struct{}{}}
+
+// file is a database file that belongs to one Engine.
+type file struct {
+	path string
+	once sync.Once
+}
+
+// takeFile resolves the path and takes the file for this process. It fails with
+// ErrLocked when an Engine has it.
+func takeFile(path string) (*file, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	taken.Lock()
+	defer taken.Unlock()
+	if _, ok := taken.paths[path]; ok {
+		return nil, fmt.Errorf("%w: this process has it open already; share that store or close it", driver.ErrLocked)
+	}
+	taken.paths[path] = struct{}{}
+	return &file{path: path}, nil
+}
+
+// release gives the file free. It may be called more than once.
+func (f *file) release() {
+	f.once.Do(func() {
+		taken.Lock()
+		defer taken.Unlock()
+		delete(taken.paths, f.path)
+	})
+}
+
+// log returns the path of the write-ahead log. Between runs it may hold commits
+// that the database file lacks: only the engine may remove it.
+func (f *file) log() string { return f.path + ".wal" }
+
+// resolve returns the absolute path without symbolic links.
+func resolve(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	// The library takes path and settings in one text and cuts it at "?".
+	if u, err := url.Parse(path + "?x=1"); err != nil || u.RawQuery != "x=1" {
+		return "", fmt.Errorf("%w: a path with one of ? # %% or a control character cannot be given to DuckDB; rename it", driver.ErrUnsupported)
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real, nil
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("directory %q does not exist; make it first", filepath.Dir(path))
+	case err != nil:
+		return "", err
+	}
+	return filepath.Join(dir, filepath.Base(path)), nil
+}
+
+// check refuses a file that is not a database before the library sees it: for
+// the files of some other programs it would go and look for an extension.
+func (f *file) check(readOnly bool) error {
+	r, err := os.Open(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && readOnly:
+		return driver.ErrNotExist
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: %w", driver.ErrReadOnly, err)
+	case err != nil:
+		return err
+	}
+	defer r.Close()
+	if st, err := r.Stat(); err == nil && st.IsDir() {
+		return errors.New("it is a directory; name a file in it")
+	}
+	head := make([]byte, magicOffset+len(magic))
+	_, err = io.ReadFull(r, head)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case err != nil:
+		return err
+	case string(head[magicOffset:]) == magic:
+		return nil
+	}
+	return fmt.Errorf("%w: it does not begin as a DuckDB file does", driver.ErrCorrupt)
+}

@@ -1,0 +1,307 @@
+package duckdb_test
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+func TestOpenRefusesOptions(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts driver.Options
+		is   error
+		says string
+	}{
+		"relaxed":      {driver.Options{Durability: driver.Relaxed}, driver.ErrUnsupported, "syncs every commit"},
+		"unsafe":       {driver.Options{Durability: driver.Unsafe}, driver.ErrUnsupported, "syncs every commit"},
+		"policy":       {driver.Options{Checkpoint: driver.Background}, driver.ErrUnsupported, "checkpoint_threshold"},
+		"frames":       {driver.Options{WALFrames: 100}, driver.ErrUnsupported, "checkpoint_threshold"},
+		"memory":       {driver.Options{Memory: 1 << 20}, driver.ErrUnsupported, "at least 67108864"},
+		"unknown":      {driver.Options{Params: map[string]string{"page_size": "1"}}, nil, "known are [checkpoint_threshold temp_directory threads]"},
+		"threads":      {driver.Options{Params: map[string]string{"threads": "0"}}, nil, "at least 1"},
+		"threshold":    {driver.Options{Params: map[string]string{"checkpoint_threshold": "16MB"}}, nil, "want bytes"},
+		"no directory": {driver.Options{Params: map[string]string{"temp_directory": ""}}, nil, "want a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			_, err := open(path, c.opts)
+			require.ErrorContains(t, err, c.says)
+			if c.is != nil {
+				require.ErrorIs(t, err, c.is)
+			}
+			require.NoFileExists(t, path)
+		})
+	}
+}
+
+func TestOpenRefusesFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func(t *testing.T, path string)
+		opts driver.Options
+		is   error
+		says string
+	}{
+		"missing, read-only": {nil, driver.Options{ReadOnly: true}, driver.ErrNotExist, ""},
+		"empty":              {content(""), driver.Options{}, driver.ErrCorrupt, ""},
+		"short":              {content("DUCK"), driver.Options{}, driver.ErrCorrupt, ""},
+		"text":               {content(strings.Repeat("not a database ", 1000)), driver.Options{}, driver.ErrCorrupt, ""},
+		"sqlite":             {content("SQLite format 3\x00" + strings.Repeat("\x00", 4080)), driver.Options{}, driver.ErrCorrupt, ""},
+		"header only":        {content("\x00\x00\x00\x00\x00\x00\x00\x00DUCK" + strings.Repeat("\x00", 20000)), driver.Options{}, driver.ErrCorrupt, ""},
+		"headers only":       {truncated, driver.Options{}, driver.ErrCorrupt, ""},
+		"flipped":            {flipped, driver.Options{}, driver.ErrCorrupt, ""},
+		"directory":          {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o755)) }, driver.Options{}, nil, "it is a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := newPath(t)
+			if c.make != nil {
+				c.make(t, path)
+			}
+			_, err := open(path, c.opts)
+			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, path)
+			if c.is != nil {
+				require.ErrorIs(t, err, c.is)
+			}
+		})
+	}
+}
+
+func content(text string) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+}
+
+func closedDatabase(t *testing.T, path string) []byte {
+	e, err := open(path, driver.Options{})
+	require.NoError(t, err)
+	require.NoError(t, insertCommit(e, row("k", 1, 1)))
+	require.NoError(t, e.Close())
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return data
+}
+
+func truncated(t *testing.T, path string) {
+	closedDatabase(t, path)
+	require.NoError(t, os.Truncate(path, 3*4096))
+}
+
+func flipped(t *testing.T, path string) {
+	data := closedDatabase(t, path)
+	for _, at := range []int{4100, 8200} { // both headers
+		data[at] ^= 0xff
+	}
+	require.NoError(t, os.WriteFile(path, data, 0o600))
+}
+
+func TestOpenRefusesPaths(t *testing.T) {
+	dir := t.TempDir()
+	_, err := open(filepath.Join(dir, "no", "x.duckdb"), driver.Options{})
+	require.ErrorContains(t, err, "does not exist; make it first")
+	for _, name := range []string{"a?b", "a#b", "a%zzb", "a\nb"} {
+		_, err := open(filepath.Join(dir, name), driver.Options{})
+		require.ErrorIs(t, err, driver.ErrUnsupported, "%q", name)
+	}
+	list, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, list)
+}
+
+func TestOpenRelativePath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d, _ := driver.Lookup("duckdb")
+	for _, rawURL := range []string{"duckdb:a%20b:c.duckdb", "duckdb:./d&e=f.duckdb"} {
+		u, err := url.Parse(rawURL)
+		require.NoError(t, err)
+		e, err := d.Open(context.Background(), u, driver.Options{})
+		require.NoError(t, err, rawURL)
+		require.NoError(t, e.Close())
+	}
+	require.FileExists(t, "a b:c.duckdb")
+	require.FileExists(t, "d&e=f.duckdb")
+}
+
+func TestSettings(t *testing.T) {
+	e := openNew(t, driver.Options{Memory: 100 << 20, Readers: 3, Params: map[string]string{
+		"threads": "1", "checkpoint_threshold": strconv.Itoa(2 << 20), "temp_directory": filepath.Join(t.TempDir(), "a b&c"),
+	}})
+	tx, err := e.Begin(context.Background()) // settings do not wait for the writer
+	require.NoError(t, err)
+	list, err := e.Settings(context.Background())
+	require.NoError(t, err)
+	require.NoError(t, tx.Rollback())
+	got := map[string]string{}
+	for _, s := range list {
+		got[s.Name] = s.Value
+	}
+	require.Subset(t, got, map[string]string{
+		"access_mode": "read_write", "memory_limit": "100.0 MiB", "threads": "1", "checkpoint_threshold": "2.0 MiB",
+		"immediate_transaction_mode": "true", "autoload_known_extensions": "false", "durability": "durable",
+		"checkpoint": "inline", "memory": "104857600", "readers": "3", "preserve_insertion_order": "true",
+	})
+	again, err := e.Settings(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, list, again)
+	require.Equal(t, "v1.5.5", e.Info().Version)
+}
+
+func TestStatsAndCheckpoint(t *testing.T) {
+	ctx := context.Background()
+	e := openNew(t, driver.Options{})
+	require.NoError(t, insertCommit(e, row("k", 1, 1)))
+	s, err := e.Stats(ctx)
+	require.NoError(t, err)
+	require.Positive(t, *s.DatabaseBytes)
+	require.Positive(t, *s.WALBytes)
+
+	// A snapshot that may see a row changed since keeps the checkpoint away.
+	r := snapshot(t, e)
+	require.NoError(t, update(e, int64(5), []byte("k"), "name", int64(1)))
+	c := e.(driver.Checkpointer)
+	res, err := c.Checkpoint(ctx, false)
+	require.NoError(t, err)
+	require.True(t, res.Busy)
+	done, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	_, err = c.Checkpoint(done, true)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Equal(t, forEver, number(t, r, "SELECT to_block FROM attributes"))
+
+	ended := make(chan error)
+	go func() { ended <- r.Close() }()
+	res, err = c.Checkpoint(ctx, true)
+	require.NoError(t, err)
+	require.NoError(t, <-ended)
+	require.False(t, res.Busy)
+	s, err = e.Stats(ctx)
+	require.NoError(t, err)
+	require.Zero(t, *s.WALBytes)
+}
+
+func TestReadOnly(t *testing.T) {
+	ctx := context.Background()
+	path := newPath(t)
+	before := closedDatabase(t, path)
+	e, err := open(path, driver.Options{ReadOnly: true})
+	require.NoError(t, err)
+	_, err = e.Begin(ctx)
+	require.ErrorIs(t, err, driver.ErrReadOnly)
+	_, err = e.(driver.Checkpointer).Checkpoint(ctx, false)
+	require.ErrorIs(t, err, driver.ErrReadOnly)
+	require.Equal(t, int64(1), count(t, e))
+	list, err := e.Settings(ctx)
+	require.NoError(t, err)
+	require.Equal(t, driver.Setting{Name: "access_mode", Value: "read_only"}, list[0])
+	require.NoError(t, e.Close())
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
+func TestSnapshotCannotWrite(t *testing.T) {
+	e := openNew(t, driver.Options{})
+	_, err := snapshot(t, e).Query(context.Background(), "DELETE FROM attributes")
+	require.ErrorIs(t, err, driver.ErrReadOnly)
+}
+
+func TestOneProcessAndOnce(t *testing.T) {
+	path := newPath(t)
+	end := startChild(t, path)
+	for _, readOnly := range []bool{false, true} {
+		_, err := open(path, driver.Options{ReadOnly: readOnly})
+		require.ErrorIs(t, err, driver.ErrLocked)
+		require.ErrorContains(t, err, "PID")
+	}
+	// Waiting lasts until the lock is free, or the caller has enough.
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	defer cancel()
+	d, _ := driver.Lookup("duckdb")
+	_, err := d.Open(ctx, &url.URL{Scheme: "duckdb", Path: path}, driver.Options{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, driver.ErrLocked)
+
+	ended := make(chan struct{})
+	go func() { defer close(ended); end() }()
+	e, err := open(path, driver.Options{LockTimeout: time.Minute})
+	require.NoError(t, err)
+	<-ended
+	require.Equal(t, int64(1), count(t, e), "the child ended without Close: its commit is in the log")
+
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(path, link))
+	for _, p := range []string{path, link} {
+		_, err = open(p, driver.Options{ReadOnly: true})
+		require.ErrorIs(t, err, driver.ErrLocked)
+		require.ErrorContains(t, err, "this process")
+	}
+	require.NoError(t, e.Close())
+	require.NoError(t, e.Close())
+	e, err = open(link, driver.Options{})
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
+}
+
+// A log left by a process that did not close is read, and kept, by a reader;
+// one that must be written into the database is not.
+func TestReadOnlyBesideLog(t *testing.T) {
+	path := newPath(t)
+	closedDatabase(t, path)
+	startChild(t, path)()
+	require.FileExists(t, path+".wal")
+	for range 2 {
+		e, err := open(path, driver.Options{ReadOnly: true})
+		require.NoError(t, err)
+		require.Equal(t, int64(2), count(t, e))
+		require.NoError(t, e.Close())
+		require.FileExists(t, path+".wal")
+	}
+
+	path = newPath(t)
+	startChild(t, path)() // the log makes an index
+	_, err := open(path, driver.Options{ReadOnly: true})
+	require.ErrorIs(t, err, driver.ErrReadOnly)
+	require.ErrorContains(t, err, "open it once without read-only")
+	require.Equal(t, int64(1), count(t, openAt(t, path, driver.Options{})))
+}
+
+// The engine reads the file as it needs it: half a file may open, but what is
+// missing is not taken for empty.
+func TestTruncated(t *testing.T) {
+	path := newPath(t)
+	data := closedDatabase(t, path)
+	require.NoError(t, os.Truncate(path, int64(len(data)/2)))
+	e, err := open(path, driver.Options{ReadOnly: true})
+	if err == nil {
+		t.Cleanup(func() { require.NoError(t, e.Close()) })
+		var rows driver.Rows
+		if rows, err = snapshot(t, e).Query(context.Background(), "SELECT * FROM attributes"); err == nil {
+			rows.Close()
+		}
+	}
+	require.ErrorIs(t, err, driver.ErrCorrupt)
+}
+
+func TestClosed(t *testing.T) {
+	ctx := context.Background()
+	e := openNew(t, driver.Options{})
+	r := snapshot(t, e)
+	require.NoError(t, e.Close())
+	_, err := r.Query(ctx, "SELECT 1")
+	require.ErrorIs(t, err, driver.ErrClosed)
+	_, err = e.Begin(ctx)
+	require.ErrorIs(t, err, driver.ErrClosed)
+	_, err = e.Snapshot(ctx)
+	require.ErrorIs(t, err, driver.ErrClosed)
+	_, err = e.Settings(ctx)
+	require.ErrorIs(t, err, driver.ErrClosed)
+	_, err = e.(driver.Checkpointer).Checkpoint(ctx, true)
+	require.ErrorIs(t, err, driver.ErrClosed)
+}
