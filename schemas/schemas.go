@@ -35,6 +35,7 @@ type Layout struct {
 type Index struct {
 	Name   string
 	Serves string // the query it is there for
+	Unique bool
 	SQL    string
 }
 
@@ -165,7 +166,7 @@ func readIndexes(dir, dialect string) ([]Index, error) {
 		if len(fields) < 3 {
 			return nil, fmt.Errorf("schema %s: not an index: %q", dir, s.sql)
 		}
-		list = append(list, Index{Name: fields[2], Serves: strings.TrimPrefix(s.comment, "Serves: "), SQL: s.sql})
+		list = append(list, Index{Name: fields[2], Serves: strings.TrimPrefix(s.comment, "Serves: "), Unique: strings.HasPrefix(s.sql, "CREATE UNIQUE "), SQL: s.sql})
 	}
 	return list, nil
 }

@@ -24,6 +24,12 @@ type EntityOptions struct {
 	// ExtendAdds makes ExtendBTL add to the old expiration instead of counting
 	// from the block, as Arkiv's later stores do. It is recorded in the store.
 	ExtendAdds bool
+
+	// DeferIndexes makes a new store without the indexes that only queries
+	// need, for a bulk load; BuildIndexes makes them afterwards. A store whose
+	// load was interrupted is opened with it again to go on; opened without it,
+	// the indexes are made first.
+	DeferIndexes bool
 }
 
 // Layouts returns the names of the entity layouts.
@@ -55,7 +61,7 @@ func (db *DB) Entities(ctx context.Context, opts EntityOptions) (*Entities, erro
 	e := db.entities
 	if e == nil {
 		var err error
-		if e, err = db.openEntities(ctx, name, opts.ExtendAdds); err != nil {
+		if e, err = db.openEntities(ctx, name, opts); err != nil {
 			return nil, fmt.Errorf("open entities: %w", err)
 		}
 		db.entities = e
@@ -70,7 +76,7 @@ func layoutMismatch(has, asked string) error {
 	return fmt.Errorf("%w: the store has layout %q, asked for was %q; open it as %q or import it into a new store", ErrLayout, has, asked, has)
 }
 
-func (db *DB) openEntities(ctx context.Context, name string, extendAdds bool) (*Entities, error) {
+func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions) (*Entities, error) {
 	e := &Entities{db: db}
 	var err error
 	if e.meta, err = newMeta(db.engine.Info().Dialect); err != nil {
@@ -81,9 +87,17 @@ func (db *DB) openEntities(ctx context.Context, name string, extendAdds bool) (*
 		return nil, err
 	}
 	if recorded[metaLayout] == "" {
-		return e, e.create(ctx, recorded, name, extendAdds)
+		return e, e.create(ctx, recorded, name, opts)
 	}
-	return e, e.check(ctx, recorded, name, extendAdds)
+	if err := e.check(recorded, name, opts.ExtendAdds); err != nil {
+		return nil, err
+	}
+	if recorded[metaIndexes] != "" && !opts.DeferIndexes {
+		if err := e.BuildIndexes(ctx, nil); err != nil {
+			return nil, err
+		}
+	}
+	return e, e.analyzeAtOpen(ctx)
 }
 
 // recorded returns what the database says of itself, nil when it is no store.
@@ -99,14 +113,14 @@ func (e *Entities) recorded(ctx context.Context) (values map[string]string, err 
 	return values, err
 }
 
-func (e *Entities) create(ctx context.Context, recorded map[string]string, name string, extendAdds bool) error {
+func (e *Entities) create(ctx context.Context, recorded map[string]string, name string, opts EntityOptions) error {
 	if e.db.ro {
-		return fmt.Errorf("%w: the database holds no store and is open for reading only", ErrLayout)
+		return fmt.Errorf("%w: the database holds no Varve store and is open for reading only; varve import reads Arkiv's own", ErrLayout)
 	}
 	if name == "" {
 		name = DefaultLayout
 	}
-	if err := e.use(name, extendAdds); err != nil {
+	if err := e.use(name, opts.ExtendAdds); err != nil {
 		return err
 	}
 	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
@@ -115,17 +129,22 @@ func (e *Entities) create(ctx context.Context, recorded map[string]string, name 
 				return err
 			}
 		}
-		if err := e.layout.Create(ctx, tx); err != nil {
+		if err := e.layout.Create(ctx, tx, opts.DeferIndexes); err != nil {
 			return err
+		}
+		if opts.DeferIndexes {
+			if err := e.meta.set(ctx, tx, metaIndexes, "deferred"); err != nil {
+				return err
+			}
 		}
 		if err := e.meta.set(ctx, tx, metaLayout, name); err != nil {
 			return err
 		}
-		return e.meta.set(ctx, tx, metaRules, rulesName(extendAdds))
+		return e.meta.set(ctx, tx, metaRules, rulesName(opts.ExtendAdds))
 	})
 }
 
-func (e *Entities) check(ctx context.Context, recorded map[string]string, name string, extendAdds bool) error {
+func (e *Entities) check(recorded map[string]string, name string, extendAdds bool) error {
 	if recorded[metaFormat] != formatVersion {
 		return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, recorded[metaFormat], formatVersion)
 	}
@@ -135,10 +154,7 @@ func (e *Entities) check(ctx context.Context, recorded map[string]string, name s
 	if has := recorded[metaRules]; extendAdds && has != rulesName(true) {
 		return fmt.Errorf("%w: in this store ExtendBTL counts from the %s", ErrLayout, has)
 	}
-	if err := e.use(recorded[metaLayout], recorded[metaRules] == rulesName(true)); err != nil {
-		return err
-	}
-	return e.analyzeAtOpen(ctx)
+	return e.use(recorded[metaLayout], recorded[metaRules] == rulesName(true))
 }
 
 func rulesName(extendAdds bool) string {
@@ -177,6 +193,7 @@ func (e *Entities) Head(ctx context.Context) (h BlockHead, err error) {
 // Summary is what a store holds.
 type Summary struct {
 	Layout  string             `json:"layout"`
+	Origin  string             `json:"origin,omitempty"` // see Entities.SetOrigin
 	Head    uint64             `json:"head"`
 	Digest  string             `json:"digest"`
 	First   uint64             `json:"first_block"`
@@ -195,6 +212,9 @@ func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
 			return err
 		}
 		s.Head, s.Digest = head.Block, head.Digest.String()
+		if s.Origin, err = e.meta.get(ctx, q, metaOrigin); err != nil {
+			return err
+		}
 		if s.Horizon, err = e.meta.horizon(ctx, q); err != nil {
 			return err
 		}

@@ -20,6 +20,8 @@ const (
 	metaLayout  = "entities.layout"  // name of the layout
 	metaRules   = "entities.extend"  // what ExtendBTL counts from: "block" or "expiration"
 	metaHorizon = "entities.horizon" // the oldest block that can be read
+	metaIndexes = "entities.indexes" // "deferred" while a bulk load has left some out
+	metaOrigin  = "entities.origin"  // where the blocks come from, for tools
 )
 
 // formatVersion changes when a store cannot be read by older code.
@@ -81,18 +83,23 @@ func (m meta) all(ctx context.Context, q driver.Querier) (map[string]string, err
 	return values, rows.Err()
 }
 
-// horizon returns the oldest block that can be read.
-func (m meta) horizon(ctx context.Context, q driver.Querier) (uint64, error) {
-	rows, err := q.Query(ctx, m.Statements["get_meta"], metaHorizon)
+// get returns what is recorded under a name, or "".
+func (m meta) get(ctx context.Context, q driver.Querier, name string) (value string, err error) {
+	rows, err := q.Query(ctx, m.Statements["get_meta"], name)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer rows.Close()
-	if !rows.Next() {
-		return 0, rows.Err()
+	if rows.Next() {
+		err = rows.Scan(&value)
 	}
-	var value string
-	if err := rows.Scan(&value); err != nil {
+	return value, errors.Join(err, rows.Err())
+}
+
+// horizon returns the oldest block that can be read.
+func (m meta) horizon(ctx context.Context, q driver.Querier) (uint64, error) {
+	value, err := m.get(ctx, q, metaHorizon)
+	if err != nil || value == "" {
 		return 0, err
 	}
 	n, err := strconv.ParseUint(value, 10, 64)

@@ -23,8 +23,17 @@ type Layout interface {
 	// Temporal tells whether past blocks can be read and rewound to.
 	Temporal() bool
 
-	// Create makes the tables in an empty database.
-	Create(ctx context.Context, tx driver.Tx) error
+	// Create makes the tables in an empty database, and the indexes. With
+	// deferred it leaves out those that loading does not need, which
+	// DeferredIndexes names and CreateIndex makes.
+	Create(ctx context.Context, tx driver.Tx, deferred bool) error
+	DeferredIndexes() []string
+	CreateIndex(ctx context.Context, tx driver.Tx, name string) error
+
+	// Check compares what the layout keeps more than once, reading up to three
+	// views of the same block side by side. It calls report with each
+	// contradiction until that returns false.
+	Check(ctx context.Context, a, b, c driver.Querier, report func(problem string) bool) error
 
 	// Prior returns what is stored of the keys before a block. Keys of which
 	// nothing is known may be left out.

@@ -50,7 +50,7 @@ func (c *compiler) writeAt(n int) {
 // finish returns the statement, or an error if it is too large.
 func (c *compiler) finish() (string, []any, error) {
 	if c.err == nil && len(c.args) > maxArgs {
-		c.err = fmt.Errorf("query needs %d values, the limit is %d; split it", len(c.args), maxArgs)
+		c.err = fmt.Errorf("%w: query needs %d values, the limit is %d; split it", driver.ErrUnsupported, len(c.args), maxArgs)
 	}
 	return c.sql.String(), c.args, c.err
 }

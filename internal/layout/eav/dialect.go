@@ -50,6 +50,8 @@ func (d dialect) glob(column, pattern string) (cond string, args []any, err erro
 		return never, nil, nil
 	}
 	switch {
+	case d.name == driver.SQLite && d.textNUL && strings.IndexByte(pattern, 0) >= 0:
+		cond, args = "varve_glob(?, "+column+")", []any{pattern} // GLOB would cut the pattern
 	case d.name == driver.SQLite && d.textNUL:
 		// GLOB stops at a NUL; varve_glob, slower, does not.
 		cond = "(CASE instr(" + column + ", char(0)) WHEN 0 THEN " + column + " GLOB ? ELSE varve_glob(?, " + column + ") END)"

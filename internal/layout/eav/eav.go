@@ -7,6 +7,7 @@ package eav
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/schemas"
@@ -40,18 +41,47 @@ func (l *Layout) Name() string { return l.schema.Name }
 func (l *Layout) Temporal() bool { return l.schema.Temporal }
 
 // Create implements layout.Layout.
-func (l *Layout) Create(ctx context.Context, tx driver.Tx) error {
+func (l *Layout) Create(ctx context.Context, tx driver.Tx, deferred bool) error {
 	for _, text := range l.schema.Tables {
 		if _, err := tx.Exec(ctx, text); err != nil {
 			return fmt.Errorf("create tables: %w", err)
 		}
 	}
 	for _, index := range l.schema.Indexes {
+		if deferred && !index.Unique {
+			continue
+		}
 		if _, err := tx.Exec(ctx, index.SQL); err != nil {
 			return fmt.Errorf("create index %s: %w", index.Name, err)
 		}
 	}
 	return nil
+}
+
+// DeferredIndexes implements layout.Layout: all that are not unique. The unique
+// ones find the versions that a block changes.
+func (l *Layout) DeferredIndexes() (names []string) {
+	for _, index := range l.schema.Indexes {
+		if !index.Unique {
+			names = append(names, index.Name)
+		}
+	}
+	return names
+}
+
+// CreateIndex implements layout.Layout.
+func (l *Layout) CreateIndex(ctx context.Context, tx driver.Tx, name string) error {
+	for _, index := range l.schema.Indexes {
+		if index.Name != name {
+			continue
+		}
+		text := strings.Replace(index.SQL, "INDEX ", "INDEX IF NOT EXISTS ", 1)
+		if _, err := tx.Exec(ctx, text); err != nil {
+			return fmt.Errorf("create index %s: %w", name, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("layout %s has no index %s", l.schema.Name, name)
 }
 
 // Analyzed implements layout.Layout.

@@ -86,3 +86,18 @@ FROM payloads AS p
 JOIN numeric_attributes AS n ON n.entity_key = p.entity_key AND n.key = '$expiration' AND n.from_block = p.from_block
 WHERE p.to_block < n.value
 ORDER BY p.to_block, p.entity_key;
+
+-- name: check_payloads
+SELECT entity_key, from_block, to_block, CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+FROM payloads
+ORDER BY entity_key;
+
+-- name: check_strings
+SELECT entity_key, from_block, to_block, CAST(key AS BLOB), CAST(value AS BLOB)
+FROM string_attributes
+ORDER BY entity_key;
+
+-- name: check_numbers
+SELECT entity_key, from_block, to_block, CAST(key AS BLOB), value
+FROM numeric_attributes
+ORDER BY entity_key;

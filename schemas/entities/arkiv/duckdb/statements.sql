@@ -51,3 +51,18 @@ FROM payloads AS p
 JOIN numeric_attributes AS n ON n.entity_key = p.entity_key AND n.key = '$expiration' AND n.from_block = p.from_block
 WHERE p.to_block < CAST(n.value AS BIGINT)
 ORDER BY p.to_block, p.entity_key;
+
+-- name: check_payloads
+SELECT entity_key, from_block, to_block, string_attributes, numeric_attributes
+FROM payloads
+ORDER BY entity_key;
+
+-- name: check_strings
+SELECT entity_key, from_block, to_block, key, value
+FROM string_attributes
+ORDER BY entity_key;
+
+-- name: check_numbers
+SELECT entity_key, from_block, to_block, key, value
+FROM numeric_attributes
+ORDER BY entity_key;

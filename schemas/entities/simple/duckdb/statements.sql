@@ -19,3 +19,18 @@ WHERE entity_key IN (?);
 SELECT entity_key, block, content_type, string_attributes, numeric_attributes, payload
 FROM payloads
 ORDER BY block, entity_key;
+
+-- name: check_payloads
+SELECT entity_key, block, expires, string_attributes, numeric_attributes
+FROM payloads
+ORDER BY entity_key;
+
+-- name: check_strings
+SELECT entity_key, block, CAST(0 AS BIGINT), key, value
+FROM string_attributes
+ORDER BY entity_key;
+
+-- name: check_numbers
+SELECT entity_key, block, CAST(0 AS BIGINT), key, value
+FROM numeric_attributes
+ORDER BY entity_key;

@@ -1,0 +1,218 @@
+package eav
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// versionRows is what the rows of one version say, or should say.
+type versionRows struct {
+	to      uint64
+	strings map[string]string
+	numbers map[string]uint64
+}
+
+// entityRows is the versions of one entity by their first block.
+type entityRows map[uint64]*versionRows
+
+func (r entityRows) at(from, to uint64) *versionRows {
+	v := r[from]
+	if v == nil {
+		v = &versionRows{to: to, strings: map[string]string{}, numbers: map[string]uint64{}}
+		r[from] = v
+	}
+	return v
+}
+
+// Check implements layout.Layout: each version's attribute rows must be those
+// that its payload row repeats, valid over the same blocks. The three tables are
+// read side by side in order of the key, so that one entity is held at a time.
+func (l *Layout) Check(ctx context.Context, payloads, texts, numbers driver.Querier, report func(problem string) bool) error {
+	p, err := l.follow(ctx, payloads, "check_payloads")
+	if err != nil {
+		return err
+	}
+	defer p.rows.Close()
+	s, err := l.follow(ctx, texts, "check_strings")
+	if err != nil {
+		return err
+	}
+	defer s.rows.Close()
+	n, err := l.follow(ctx, numbers, "check_numbers")
+	if err != nil {
+		return err
+	}
+	defer n.rows.Close()
+	for p.key != nil || s.key != nil || n.key != nil {
+		key := lowest(p.key, s.key, n.key)
+		want, got := entityRows{}, entityRows{}
+		err := p.entity(key, want, (*tableRows).scanPayload)
+		if err == nil {
+			err = s.entity(key, got, (*tableRows).scanString)
+		}
+		if err == nil {
+			err = n.entity(key, got, (*tableRows).scanNumber)
+		}
+		if err != nil {
+			return err
+		}
+		if !l.compare(key, want, got, report) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func lowest(keys ...[]byte) (low []byte) {
+	for _, key := range keys {
+		if key != nil && (low == nil || bytes.Compare(key, low) < 0) {
+			low = key
+		}
+	}
+	return bytes.Clone(low)
+}
+
+// tableRows reads a table one row ahead.
+type tableRows struct {
+	rows     driver.Rows
+	name     string
+	key      []byte // of the next row; nil at the end
+	from, to int64
+	a, b     []byte
+	n        uint64
+	number   bool
+}
+
+func (l *Layout) follow(ctx context.Context, q driver.Querier, name string) (*tableRows, error) {
+	rows, err := q.Query(ctx, l.sql[name])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	t := &tableRows{rows: rows, name: name, number: name == "check_numbers"}
+	return t, t.next()
+}
+
+func (t *tableRows) next() error {
+	t.key = nil
+	if !t.rows.Next() {
+		return t.rows.Err()
+	}
+	last := any(&t.b)
+	if t.number {
+		last = &t.n
+	}
+	if err := t.rows.Scan(&t.key, &t.from, &t.to, &t.a, last); err != nil {
+		return fmt.Errorf("%w: %s: %w", driver.ErrCorrupt, t.name, err)
+	}
+	if t.key == nil {
+		t.key = []byte{}
+	}
+	return nil
+}
+
+// entity scans the rows of one key.
+func (t *tableRows) entity(key []byte, into entityRows, scan func(*tableRows, *versionRows) error) error {
+	for t.key != nil && bytes.Equal(t.key, key) {
+		if err := scan(t, into.at(uint64(t.from), uint64(t.to))); err != nil {
+			return err
+		}
+		if err := t.next(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tableRows) scanString(v *versionRows) error {
+	if uint64(t.to) != v.to {
+		v.to = badEnd
+	}
+	v.strings[string(t.a)] = string(t.b)
+	return nil
+}
+
+func (t *tableRows) scanNumber(v *versionRows) error {
+	if uint64(t.to) != v.to {
+		v.to = badEnd
+	}
+	v.numbers[string(t.a)] = t.n
+	return nil
+}
+
+// badEnd marks a version whose rows do not agree where it ends.
+const badEnd = 1<<64 - 1
+
+func (t *tableRows) scanPayload(v *versionRows) error {
+	err := eachString(t.a, func(name, value string) error {
+		v.strings[name] = value
+		return nil
+	})
+	if err == nil {
+		err = eachNumber(t.b, func(name string, value uint64) error {
+			v.numbers[name] = value
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("%w: payload of 0x%x from block %d: %w", driver.ErrCorrupt, t.key, t.from, err)
+	}
+	return nil
+}
+
+// compare reports where the rows of an entity differ from what its payloads
+// repeat. It returns false when enough was reported.
+func (l *Layout) compare(key []byte, want, got entityRows, report func(string) bool) bool {
+	for from, w := range want {
+		g := got[from]
+		if g == nil {
+			if !report(fmt.Sprintf("entity 0x%x, version of block %d: no attribute rows", key, from)) {
+				return false
+			}
+			continue
+		}
+		if problem := l.difference(w, g); problem != "" {
+			if !report(fmt.Sprintf("entity 0x%x, version of block %d: %s", key, from, problem)) {
+				return false
+			}
+		}
+	}
+	for from := range got {
+		if want[from] == nil && !report(fmt.Sprintf("entity 0x%x, version of block %d: attribute rows without a payload", key, from)) {
+			return false
+		}
+	}
+	return true
+}
+
+// difference names the first thing in which a version's attribute rows differ
+// from its payload row.
+func (l *Layout) difference(want, got *versionRows) string {
+	if l.schema.Temporal && got.to != want.to {
+		return fmt.Sprintf("its payload ends at block %d, its attributes do not", want.to)
+	}
+	for name, value := range want.strings {
+		if has, ok := got.strings[name]; !ok {
+			return fmt.Sprintf("string attribute %q has no row", name)
+		} else if has != value {
+			return fmt.Sprintf("string attribute %q is %q in its row and %q beside the payload", name, has, value)
+		}
+	}
+	for name, value := range want.numbers {
+		if has, ok := got.numbers[name]; !ok {
+			return fmt.Sprintf("numeric attribute %q has no row", name)
+		} else if has != value {
+			return fmt.Sprintf("numeric attribute %q is %d in its row and %d beside the payload", name, has, value)
+		}
+	}
+	if len(got.strings) > len(want.strings) || len(got.numbers) > len(want.numbers) {
+		return "attribute rows that are not beside the payload"
+	}
+	if end := want.numbers[entity.AttrExpiration]; want.to > end {
+		return fmt.Sprintf("it ends at block %d, above its expiration %d", want.to, end)
+	}
+	return ""
+}

@@ -1,0 +1,132 @@
+package scaler
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// mapper maps what identifies something in the source to what identifies it in
+// a copy. It is a function of the name and the copy: nothing is remembered.
+type mapper struct {
+	seed       uint64
+	copy       uint64 // from 1
+	references map[string]bool
+	literals   map[string]bool
+	accounts   bool
+	suffix     string
+}
+
+func newMapper(o *ScaleOptions, number uint64) mapper {
+	m := mapper{seed: o.Seed, copy: number, accounts: o.FreshAccounts,
+		references: map[string]bool{}, literals: map[string]bool{}}
+	names := o.References
+	if names == nil {
+		names = DefaultReferences()
+	}
+	for _, name := range names {
+		m.references[name] = true
+	}
+	for _, name := range o.Literals {
+		m.literals[name] = true
+	}
+	m.suffix = fmt.Sprintf("#%d", number)
+	if o.Seed != 0 {
+		m.suffix = fmt.Sprintf("#%x.%d", o.Seed, number)
+	}
+	return m
+}
+
+func (m *mapper) hash(what byte, name []byte) [sha256.Size]byte {
+	var buf [64]byte
+	b := append(buf[:0], what)
+	b = binary.BigEndian.AppendUint64(b, m.seed)
+	b = binary.BigEndian.AppendUint64(b, m.copy)
+	return sha256.Sum256(append(b, name...))
+}
+
+func (m *mapper) key(k entity.Key) entity.Key { return m.hash('k', k[:]) }
+
+func (m *mapper) address(a entity.Address) entity.Address {
+	if !m.accounts {
+		return a
+	}
+	h := m.hash('a', a[:])
+	return entity.Address(h[:len(a)])
+}
+
+// moved tells whether the copy of an entity is in the half that Hybrid moves.
+func moved(copied entity.Key) bool { return copied[len(copied)-1]&1 != 0 }
+
+// op returns the copy of an operation whose key is mapped already. It shares
+// the content with the original, and attributes that are the same.
+func (m *mapper) op(op *entity.Op, key entity.Key) entity.Op {
+	c := *op
+	c.Key = key
+	switch op.Kind {
+	case entity.Create, entity.Update, entity.ChangeOwner:
+		c.Owner = m.address(op.Owner)
+	}
+	c.StringAttributes = m.attributes(op.StringAttributes)
+	return c
+}
+
+func (m *mapper) attributes(texts map[string]string) map[string]string {
+	result, cloned := texts, false
+	for name, value := range texts {
+		mapped := m.value(name, value)
+		if mapped == value {
+			continue
+		}
+		if !cloned {
+			result, cloned = maps.Clone(texts), true
+		}
+		result[name] = mapped
+	}
+	return result
+}
+
+func (m *mapper) value(name, value string) string {
+	switch {
+	case value == "" || m.literals[name]:
+		return value
+	case len(value) == 2+2*len(entity.Key{}) && value[:2] == "0x":
+		if key, err := entity.ParseKey(value); err == nil {
+			return m.key(key).String()
+		}
+	}
+	if m.references[name] {
+		return value + m.suffix
+	}
+	return value
+}
+
+// transactions gives the copies in a block transaction indexes after those of
+// the original, so that creations keep sequences of their own.
+type transactions struct {
+	ranks []uint32 // the block's transaction indexes, sorted
+	base  uint32
+}
+
+func (t *transactions) read(b *entity.Block) {
+	t.ranks, t.base = t.ranks[:0], 0
+	for i := range b.Ops {
+		tx := b.Ops[i].TxIndex
+		t.base = max(t.base, tx+1)
+		if n := len(t.ranks); n == 0 || t.ranks[n-1] != tx {
+			t.ranks = append(t.ranks, tx)
+		}
+	}
+	slices.Sort(t.ranks)
+	t.ranks = slices.Compact(t.ranks)
+}
+
+// index returns the transaction index of copy c, from 1. It may be too large.
+func (t *transactions) index(tx uint32, c uint64) uint64 {
+	rank, _ := slices.BinarySearch(t.ranks, tx)
+	return uint64(t.base) + (c-1)*uint64(len(t.ranks)) + uint64(rank)
+}

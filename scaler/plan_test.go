@@ -1,0 +1,106 @@
+package scaler
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// totals counts blocks that begin with the first of a stream, following the
+// entities.
+func totals(blocks []entity.Block) Totals {
+	t := Totals{Blocks: uint64(len(blocks)), FirstBlock: blocks[0].Number, LastBlock: blocks[len(blocks)-1].Number}
+	now := map[entity.Key]*entity.Op{}
+	for _, b := range blocks {
+		creates := false
+		for i := range b.Ops {
+			op := &b.Ops[i]
+			t.Ops[op.Kind]++
+			switch op.Kind {
+			case entity.Create, entity.Update:
+				now[op.Key] = op
+				t.PayloadBytes += uint64(len(op.Content))
+				creates = creates || op.Kind == entity.Create
+			case entity.Delete, entity.Expire:
+				delete(now, op.Key)
+				continue
+			}
+			e := now[op.Key]
+			t.PayloadRows++
+			t.PayloadRowBytes += uint64(len(e.Content))
+			t.TextRows += uint64(len(e.StringAttributes)) + SyntheticTexts
+			t.NumberRows += uint64(len(e.NumericAttributes)) + SyntheticNumbers
+		}
+		if creates {
+			t.Batches++
+		}
+	}
+	t.Entities, t.Live = t.Ops[entity.Create], uint64(len(now))
+	return t
+}
+
+func TestPlanIsExact(t *testing.T) {
+	for _, o := range []Options{
+		{Scale: 0.0001, Seed: 1}, {Scale: 0.0005, Seed: 2}, {Scale: 0.001, Seed: 3},
+		{Scale: 0.0123, Seed: 4, FirstBlock: 77},
+	} {
+		plan, err := Plan(Mendoza(), o)
+		require.NoError(t, err)
+		require.Equal(t, totals(collect(t, Stream(Mendoza(), o))), plan, "scale %v", o.Scale)
+	}
+}
+
+// TestMendozaFigures checks the published figures, to the digits they are given
+// in, and what the comments on Mendoza say of the rest.
+func TestMendozaFigures(t *testing.T) {
+	p, err := Plan(Mendoza(), Options{Scale: 1, Seed: 1})
+	require.NoError(t, err)
+	between := func(low, high float64, got float64, what string) {
+		t.Helper()
+		require.True(t, low <= got && got < high, "%s: %v, want %v to %v", what, got, low, high)
+	}
+	entities, versions := float64(p.Entities), float64(p.Versions())
+	require.Equal(t, uint64(800_000), p.Entities)
+	require.Equal(t, uint64(1_150_000), p.Blocks)
+	between(19.5e6, 20.5e6, float64(p.Rows()), "rows")
+	between(14.5, 15.5, float64(p.TextRows)/versions, "string attributes a version")
+	between(8.5, 9.5, float64(p.NumberRows)/versions, "numeric attributes a version")
+	between(5000, 5250, float64(p.PayloadRowBytes)/versions, "payload bytes")
+	between(1.04, 1.06, versions/entities, "versions an entity")
+	between(0.0095, 0.0105, float64(p.Ops[entity.Delete])/entities, "deleted")
+
+	var persistent, ephemeral, deleted float64
+	m := Mendoza()
+	for _, k := range m.Kinds {
+		sum := float64(k.Fate.Persistent + k.Fate.Ephemeral + k.Fate.Deleted)
+		share := float64(k.Count) / float64(m.Entities()) / sum
+		persistent += share * float64(k.Fate.Persistent)
+		ephemeral += share * float64(k.Fate.Ephemeral)
+		deleted += share * float64(k.Fate.Deleted)
+	}
+	require.InDelta(t, 0.43, persistent, 1e-9)
+	require.InDelta(t, 0.56, ephemeral, 1e-9)
+	require.InDelta(t, 0.01, deleted, 1e-9)
+}
+
+func TestMendozaBatches(t *testing.T) {
+	m := Mendoza()
+	expected := m.batches()
+	var n, sum, squares float64
+	for size, count := range expected {
+		n += count
+		sum += count * float64(size)
+		squares += count * float64(size) * float64(size)
+	}
+	require.InDelta(t, 800, sum, 1e-6, "the batches of a cycle are its entities")
+	require.InDelta(t, 10, sum/n, 0.5)
+	require.InDelta(t, 37, math.Sqrt(squares/n-sum*sum/n/n), 0.5)
+	require.Greater(t, expected[1]/n, 0.5, "median")
+	require.Greater(t, (expected[1]+expected[2])/n, 0.75, "quartile")
+	plan, err := Plan(m, Options{Scale: 1, Seed: 1})
+	require.NoError(t, err)
+	require.InEpsilon(t, n, float64(plan.Batches)/float64(m.Cycles), 0.01)
+}

@@ -1,0 +1,182 @@
+package scaler
+
+import "github.com/varvedb/varve/store/entity"
+
+// Profile describes a store's history. Time goes in cycles of CycleBlocks
+// blocks, and each cycle creates the same number of entities of each kind, in
+// random order and spread over its blocks at random. So the counts of a stream
+// are exact, the n-th entity of a kind is known to lie in a certain cycle, and
+// a smaller stream is the beginning of a larger one, up to its last cycle.
+type Profile struct {
+	Name        string
+	CycleBlocks uint64 // at least the entities of a cycle
+	Cycles      uint64 // at scale 1
+
+	// Batches is how many entities a block creates that creates any. The last
+	// batch of a cycle is cut to what is left.
+	Batches Histogram
+
+	Kinds []Kind
+}
+
+// Kind is a kind of entities.
+type Kind struct {
+	Name  string // value of the attribute "type"
+	Count uint64 // entities of this kind in a cycle
+
+	// Runs is how many entities of the kind come one after the other, from one
+	// account and, within a block, in one transaction. The last run of a cycle
+	// is cut to what is left.
+	Runs Histogram
+
+	Accounts Accounts
+	Fate     Fate
+	Steps    []Step // at most MaxSteps
+	Payload  Payload
+	Texts    []Text
+	Numbers  []Number
+}
+
+// MaxSteps is the largest number of steps in the life of an entity.
+const MaxSteps = 6
+
+// Accounts are those that create entities of a kind: Count accounts from the
+// number First on. The activity is by Zipf's law: account First+n is chosen
+// with a weight of 1/(n+1). Kinds may share accounts.
+type Accounts struct{ First, Count uint64 }
+
+// Fate is how entities of a kind end. The first three are relative weights.
+type Fate struct {
+	Persistent uint64 // never expires
+	Ephemeral  uint64 // expires after Lifetime
+	Deleted    uint64 // would never expire, and is deleted after DeletedAfter
+
+	Lifetime     Histogram // blocks to live
+	DeletedAfter Histogram // blocks
+}
+
+// Step is something that may happen to an entity after its creation. Steps come
+// in order. One that would come at or after the end of the entity does not
+// happen, nor does extending one that never expires.
+type Step struct {
+	Op       entity.Kind // Update, ExtendBTL or ChangeOwner
+	Permille uint64      // of the entities of the kind
+	After    Histogram   // blocks since the step before it or the creation
+}
+
+// Payload is the content of entities of a kind.
+type Payload struct {
+	Types []Choice  // content types
+	Size  Histogram // bytes, at least MinPayload
+	Form  Form
+}
+
+// Form is what a payload consists of.
+type Form uint8
+
+// The forms of payloads. Zstandard makes about 55 % of Document and nothing of
+// Binary.
+const (
+	Binary   Form = iota // random bytes
+	Document             // a JSON object with words and random digits
+)
+
+// MinPayload is the least size of a payload in bytes: a Document's frame must
+// fit.
+const MinPayload = 64
+
+// Text is a string attribute.
+type Text struct {
+	Name    string
+	Missing uint64 // permille of the entities that lack it
+	Source  TextSource
+
+	Values []Choice // OneOf
+	Later  []Choice // OneOf: after an Update; nil if that changes nothing
+
+	Prefix string // Serial, Group, Pooled: before the number
+	Digits int    // Serial, Group, Pooled: the number's least width
+	Pool   uint64 // Pooled: how many different values
+
+	Of     string // ID, Key: the kind that is referred to
+	Window uint64 // ID, Key: among how many of the newest; 0: among all
+	Hot    uint64 // ID, Key: permille that go to the newest whose number is a multiple of Window
+
+	Length int // Hex: digits; Words: words
+}
+
+// TextSource is where the value of a string attribute comes from.
+type TextSource uint8
+
+// The sources of text.
+const (
+	OneOf  TextSource = iota // one of Values by weight
+	Serial                   // the entity's number within its kind, from 1
+	Next                     // Serial of the next in the run; "" in the last
+	Group                    // number of the first of the run
+	Pooled                   // a number from 1 to Pool
+	ID                       // Serial of an entity of kind Of that exists already
+	Key                      // key of an entity of kind Of that exists already
+	Hex                      // random digits, without 0x
+	Words                    // a few words
+)
+
+// Number is a numeric attribute.
+type Number struct {
+	Name    string
+	Missing uint64 // permille of the entities that lack it
+	Source  NumberSource
+	Values  Histogram // Drawn
+	Varies  bool      // Drawn: an Update draws again
+}
+
+// NumberSource is where the value of a numeric attribute comes from.
+type NumberSource uint8
+
+// The sources of numbers.
+const (
+	Drawn    NumberSource = iota // from Values
+	Clock                        // time of the block that writes it, in Unix seconds
+	Position                     // position in the run, from 0
+)
+
+// Time of a block in Unix seconds: epoch + number × BlockSeconds.
+const (
+	BlockSeconds = 2
+	epoch        = 1_700_000_000
+)
+
+// What the store adds to the user's attributes of every version: $key, $owner,
+// $creator; and $expiration, $createdAtBlock, $sequence, $txIndex, $opIndex.
+// They are rows of the attribute tables like the user's.
+const (
+	SyntheticTexts   = 3
+	SyntheticNumbers = 5
+)
+
+// Entities returns how many entities a cycle creates.
+func (p *Profile) Entities() (n uint64) {
+	for i := range p.Kinds {
+		n += p.Kinds[i].Count
+	}
+	return n
+}
+
+// References returns the names of the string attributes that hold an id or a
+// key of an entity: what Scale must map so that copies refer to each other.
+func (p *Profile) References() []string {
+	var names []string
+	seen := map[string]bool{}
+	for i := range p.Kinds {
+		for _, t := range p.Kinds[i].Texts {
+			switch t.Source {
+			case Serial, Next, Group, ID, Key:
+				if !seen[t.Name] {
+					seen[t.Name] = true
+					names = append(names, t.Name)
+				}
+			}
+		}
+	}
+	return names
+}

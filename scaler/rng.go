@@ -1,0 +1,81 @@
+package scaler
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// golden is the increment of SplitMix64.
+const golden = 0x9e3779b97f4a7c15
+
+// What a derived random number is for; each purpose has its own sequence.
+const (
+	forKey uint64 = (iota + 1) << 32
+	forLife
+	forPresence
+	forText
+	forNumber
+	forSize
+	forContent
+	forContentType
+	forAccount
+	forOwner
+	forNewOwner
+	forRuns
+	forBatches
+)
+
+// mix is the finalizer of SplitMix64. It is a bijection: different inputs give
+// different outputs.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// derive returns the start of a sequence for a purpose.
+func derive(seed, purpose uint64) uint64 { return mix(seed + purpose*golden) }
+
+// rng is SplitMix64.
+type rng struct{ state uint64 }
+
+func (r *rng) next() uint64 {
+	r.state += golden
+	return mix(r.state)
+}
+
+// below returns a number in [0, n). Its bias, n/2^64, is beyond measuring.
+func (r *rng) below(n uint64) uint64 {
+	hi, _ := bits.Mul64(r.next(), n)
+	return hi
+}
+
+// chance is true in permille of 1,000 cases.
+func (r *rng) chance(permille uint64) bool { return r.below(1000) < permille }
+
+// entitySeed is where all about an entity comes from. It is different for each
+// kind and number, since mix is a bijection and numbers stay below 2^56.
+func entitySeed(seed uint64, kind int, number uint64) uint64 {
+	return mix(mix(seed) + (uint64(kind)<<56 | number))
+}
+
+// entityKey is unique within a stream: its first word is a bijection of the
+// entity's seed.
+func entityKey(seed uint64) (k entity.Key) {
+	binary.BigEndian.PutUint64(k[:], derive(seed, forKey))
+	for i := 1; i < 4; i++ {
+		binary.BigEndian.PutUint64(k[8*i:], derive(seed, forKey+uint64(i)))
+	}
+	return k
+}
+
+// address is the account of a number.
+func address(seed, account uint64) (a entity.Address) {
+	r := rng{derive(mix(seed)+account, forAccount)}
+	binary.BigEndian.PutUint64(a[:], r.next())
+	binary.BigEndian.PutUint64(a[8:], r.next())
+	binary.BigEndian.PutUint32(a[16:], uint32(r.next()>>32))
+	return a
+}

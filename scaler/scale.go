@@ -1,0 +1,216 @@
+package scaler
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// ScaleOptions choose how a source is multiplied.
+type ScaleOptions struct {
+	Method Method // the zero value is Hybrid
+
+	// Factor is how many times the entities of the source the result has, the
+	// source itself included; at least 1, which changes nothing.
+	Factor uint64
+
+	// Seed gives the copies other keys and ids. To scale what has been scaled
+	// before, give another seed than then, or the copies will collide.
+	Seed uint64
+
+	// FreshAccounts gives each copy owners and creators of its own. Without
+	// it, every account has Factor times as many entities.
+	FreshAccounts bool
+
+	// References names the string attributes whose values are ids of entities:
+	// in a copy they get a suffix. Nil means DefaultReferences. A value that is
+	// an entity key is mapped like the key, in any attribute but Literals.
+	References []string
+
+	// Literals names the string attributes that are left as they are although
+	// their values look like entity keys, such as hashes of 32 bytes.
+	Literals []string
+
+	// EpochBlocks is the distance of epochs; 0 means the number of blocks in
+	// the source from its first to its last. A smaller one is an error, found
+	// at the end of the first epoch.
+	EpochBlocks uint64
+}
+
+// DefaultReferences returns the names by which entities of the Mendoza profile,
+// of Arkiv's block feeds and of package dcseed refer to each other.
+func DefaultReferences() []string {
+	p := Mendoza()
+	return append(p.References(), "stream")
+}
+
+// Scale returns the source with Factor−1 copies of its entities. All operations
+// are copied, so copies live, change and end as the originals do. Fresh are the
+// keys, the ids and keys in attributes, and on request the accounts. Payloads
+// are not searched for keys, and numbers stay, times among them. Of the entities nothing is remembered, so memory
+// does not grow with the source.
+//
+// The source is opened once for each epoch. Its blocks are passed on, and its
+// contents shared between original and copies: treat them as read-only. Errors
+// of the source are passed on. Scale itself fails where a block would pass
+// entity.MaxBlockNumber, and where a block has more transactions than there are
+// indexes.
+func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		s, err := newScaling(src, o)
+		if err == nil {
+			err = s.run(yield)
+		}
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(entity.Block{}, err)
+		}
+	}
+}
+
+// errStopped: the consumer wants no more.
+var errStopped = errors.New("stopped")
+
+// Skip leaves out the blocks below a number, to go on with a load that was
+// interrupted. It still reads them; for a profile use Options.From.
+func Skip(blocks iter.Seq2[entity.Block, error], from uint64) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		for b, err := range blocks {
+			if err == nil && b.Number < from {
+				continue
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+type scaling struct {
+	src     Source
+	o       ScaleOptions
+	mappers []mapper // of copies 1 to Factor−1
+	tx      transactions
+
+	first, last uint64 // of the source, known after the first epoch
+	seen        bool
+}
+
+func newScaling(src Source, o ScaleOptions) (*scaling, error) {
+	if o.Factor < 1 || o.Factor > math.MaxUint16 {
+		return nil, fmt.Errorf("scale by %d: want a factor from 1 to %d", o.Factor, math.MaxUint16)
+	}
+	if int(o.Method) >= len(methodNames) {
+		return nil, fmt.Errorf("scale: unknown %s", o.Method)
+	}
+	s := &scaling{src: src, o: o}
+	for c := uint64(1); c < o.Factor; c++ {
+		s.mappers = append(s.mappers, newMapper(&o, c))
+	}
+	return s, nil
+}
+
+func (s *scaling) run(yield func(entity.Block, error) bool) error {
+	if err := s.original(yield); err != nil || !s.seen || s.o.Method == Duplicate {
+		return err
+	}
+	length := s.last - s.first + 1
+	if s.o.EpochBlocks == 0 {
+		s.o.EpochBlocks = length
+	} else if s.o.EpochBlocks < length && s.o.Factor > 1 {
+		return fmt.Errorf("scale: epochs of %d blocks, but the source has %d (%d to %d)", s.o.EpochBlocks, length, s.first, s.last)
+	}
+	for i := range s.mappers {
+		if err := s.epoch(&s.mappers[i], yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// original is the first epoch: the source and what is beside it.
+func (s *scaling) original(yield func(entity.Block, error) bool) error {
+	for b, err := range s.src() {
+		if err != nil {
+			return err
+		}
+		if !s.seen {
+			s.first, s.seen = b.Number, true
+		}
+		s.last = b.Number
+		if s.o.Method != Temporal {
+			if err := s.beside(&b); err != nil {
+				return err
+			}
+		}
+		if !yield(b, nil) {
+			return errStopped
+		}
+	}
+	return nil
+}
+
+// beside adds copies to a block of the source.
+func (s *scaling) beside(b *entity.Block) error {
+	if len(s.mappers) == 0 || len(b.Ops) == 0 {
+		return nil
+	}
+	s.tx.read(b)
+	ops := make([]entity.Op, len(b.Ops), len(b.Ops)*(len(s.mappers)+1))
+	copy(ops, b.Ops)
+	for i := range s.mappers {
+		m := &s.mappers[i]
+		for j := range b.Ops {
+			op := &b.Ops[j]
+			key := m.key(op.Key)
+			if s.o.Method == Hybrid && moved(key) {
+				continue
+			}
+			tx := s.tx.index(op.TxIndex, m.copy)
+			if tx > math.MaxUint16 {
+				return b.OpError(j, fmt.Errorf("copy %d would be transaction %d, above %d: use a smaller factor or temporal copies",
+					m.copy, tx, math.MaxUint16))
+			}
+			c := m.op(op, key)
+			c.TxIndex = uint32(tx)
+			ops = append(ops, c)
+		}
+	}
+	b.Ops = ops
+	return nil
+}
+
+// epoch is the source once more, copied to a later time.
+func (s *scaling) epoch(m *mapper, yield func(entity.Block, error) bool) error {
+	hi, offset := bits.Mul64(m.copy, s.o.EpochBlocks)
+	if hi > 0 {
+		offset = entity.MaxBlock
+	}
+	for b, err := range s.src() {
+		if err != nil {
+			return err
+		}
+		number := entity.AddBlocks(b.Number, offset)
+		if number > entity.MaxBlockNumber {
+			return fmt.Errorf("scale: copy %d of block %d passes the highest block number %d: use a smaller factor or duplicates",
+				m.copy, b.Number, uint64(entity.MaxBlockNumber))
+		}
+		c := entity.Block{Number: number}
+		if len(b.Ops) > 0 {
+			c.Ops = make([]entity.Op, 0, len(b.Ops))
+		}
+		for j := range b.Ops {
+			key := m.key(b.Ops[j].Key)
+			if s.o.Method == Temporal || moved(key) {
+				c.Ops = append(c.Ops, m.op(&b.Ops[j], key))
+			}
+		}
+		if !yield(c, nil) {
+			return errStopped
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package scaler
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Stream generates the blocks of a profile, each once and without gaps, empty
+// ones included. It can be iterated more than once, at the same time too. A
+// block and everything in it belongs to whoever takes it. The only errors are
+// those of the profile and the options; they come first and alone.
+//
+// An entity's references are to entities created before it, except Next. Every
+// operation is valid where it stands, whatever entity.Rules hold: an entity
+// that expires is given an Expire in the block of its expiration.
+func Stream(p Profile, o Options) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		m, err := newModel(&p, o)
+		if err != nil {
+			yield(entity.Block{}, err)
+			return
+		}
+		newGenerator(m).run(max(o.From, m.first), yield)
+	}
+}
+
+// waiting is an operation on an entity that exists already.
+type waiting struct {
+	block uint64
+	op    entity.Kind
+	slot  slot
+	step  int // in its life
+}
+
+// generator goes through the cycles of a model and keeps the operations that
+// the entities of a cycle cause in later ones.
+type generator struct {
+	*model
+	cycle cycle
+
+	// queue[c % len(queue)] is what waits for cycle c.
+	queue [][]waiting
+}
+
+func newGenerator(m *model) *generator {
+	return &generator{model: m, queue: make([][]waiting, m.horizon/m.CycleBlocks+2)}
+}
+
+// run yields the blocks from a number on.
+func (g *generator) run(from uint64, yield func(entity.Block, error) bool) {
+	if from > g.last {
+		return
+	}
+	target := (from - g.first) / g.CycleBlocks
+	reach := uint64(len(g.queue)) - 1
+	for c := target - min(target, reach); c < g.cycles(); c++ {
+		due := g.enter(c)
+		if c >= target && !g.blocks(from, due, yield) {
+			return
+		}
+	}
+}
+
+// enter computes the cycle and returns the operations on existing entities that
+// fall into it, in order.
+func (g *generator) enter(number uint64) []waiting {
+	g.lay(&g.cycle, number, g.size(number), g.span(number))
+	for i := range g.cycle.slots {
+		g.schedule(&g.cycle.slots[i])
+	}
+	place := &g.queue[number%uint64(len(g.queue))]
+	due := *place
+	*place = due[:0] // not before a whole turn of the queue
+	slices.SortFunc(due, func(a, b waiting) int {
+		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.slot.kind, b.slot.kind),
+			cmp.Compare(a.slot.number, b.slot.number))
+	})
+	return due
+}
+
+// schedule puts what will happen to a new entity into the queue.
+func (g *generator) schedule(s *slot) {
+	l := g.live(s, entitySeed(g.seed, s.kind, s.number))
+	for i := 1; i < l.n; i++ {
+		at := l.steps[i].block
+		if at > g.last {
+			return
+		}
+		place := &g.queue[(at-g.first)/g.CycleBlocks%uint64(len(g.queue))]
+		*place = append(*place, waiting{block: at, op: l.steps[i].op, slot: *s, step: i})
+	}
+}
+
+// blocks yields the blocks of the cycle that are not below from.
+func (g *generator) blocks(from uint64, due []waiting, yield func(entity.Block, error) bool) bool {
+	batches := g.cycle.batches
+	for number := g.cycle.start; number < g.cycle.start+g.span(g.cycle.number); number++ {
+		n := 0
+		for n < len(due) && due[n].block == number {
+			n++
+		}
+		now := due[:n]
+		due = due[n:]
+		var created []slot
+		if len(batches) > 0 && batches[0].block == number {
+			created = g.cycle.slots[batches[0].begin:batches[0].end]
+			batches = batches[1:]
+		}
+		if number >= from && !yield(g.block(number, now, created), nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// block makes a block: first a transaction with the Expires, as a node keeps
+// house; then one transaction for each other operation on an existing entity,
+// and one for each run of new ones.
+func (g *generator) block(number uint64, due []waiting, created []slot) entity.Block {
+	b := entity.Block{Number: number}
+	if len(due)+len(created) == 0 {
+		return b
+	}
+	b.Ops = make([]entity.Op, 0, len(due)+len(created))
+	var tx uint32
+	for i := range due {
+		if op := g.later(&due[i]); op.Kind == entity.Expire {
+			op.OpIndex = uint32(len(b.Ops))
+			b.Ops = append(b.Ops, op)
+			tx = 1
+		}
+	}
+	for i := range due {
+		if op := g.later(&due[i]); op.Kind != entity.Expire {
+			g.complete(&op, &due[i])
+			op.TxIndex = tx
+			b.Ops = append(b.Ops, op)
+			tx++
+		}
+	}
+	return g.create(b, tx, created)
+}
+
+func (g *generator) create(b entity.Block, tx uint32, created []slot) entity.Block {
+	var index uint32
+	for i := range created {
+		s := &created[i]
+		if i > 0 {
+			before := &created[i-1]
+			index++
+			if s.kind != before.kind || s.first != before.first {
+				tx, index = tx+1, 0
+			}
+		}
+		seed := entitySeed(g.seed, s.kind, s.number)
+		birth := g.live(s, seed).steps[0]
+		op := entity.Op{
+			Kind: entity.Create, TxIndex: tx, OpIndex: index, Key: entityKey(seed),
+			BTL: birth.btl, Owner: g.owner(s, seed, &birth),
+		}
+		g.write(&op, s, seed, &birth)
+		b.Ops = append(b.Ops, op)
+	}
+	return b
+}
+
+// later returns the kind and the key of a waiting operation.
+func (g *generator) later(w *waiting) entity.Op {
+	seed := entitySeed(g.seed, w.slot.kind, w.slot.number)
+	return entity.Op{Kind: w.op, Key: entityKey(seed)}
+}
+
+// complete fills in the rest.
+func (g *generator) complete(op *entity.Op, w *waiting) {
+	seed := entitySeed(g.seed, w.slot.kind, w.slot.number)
+	l := g.live(&w.slot, seed)
+	st := &l.steps[w.step]
+	switch op.Kind {
+	case entity.ExtendBTL:
+		op.BTL = st.btl
+	case entity.ChangeOwner:
+		op.Owner = g.owner(&w.slot, seed, st)
+	case entity.Update:
+		op.BTL, op.Owner = st.btl, g.owner(&w.slot, seed, st)
+		g.write(op, &w.slot, seed, st)
+	}
+}
+
+// owner returns the account that an entity belongs to after a step.
+func (g *generator) owner(s *slot, seed uint64, st *step) entity.Address {
+	k := &g.kinds[s.kind]
+	if st.owner > 0 {
+		return g.account(k, seed+st.owner, forNewOwner)
+	}
+	return g.account(k, entitySeed(g.seed, s.kind, s.first), forOwner)
+}

@@ -1,0 +1,243 @@
+package scaler
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"iter"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden is a line of testdata/mendoza.json. Stream is the hash of all that is
+// generated, Digest what a store has at the end.
+type goldenStream struct {
+	Scale  float64 `json:"scale"`
+	Seed   uint64  `json:"seed"`
+	Stream string  `json:"stream"`
+	Digest string  `json:"digest"`
+}
+
+func TestStreamGolden(t *testing.T) {
+	const file = "testdata/mendoza.json"
+	var want, got []goldenStream
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &want))
+	for _, g := range want {
+		o := Options{Scale: g.Scale, Seed: g.Seed}
+		g.Stream = fingerprint(t, Stream(Mendoza(), o))
+		g.Digest = fold(t, Stream(Mendoza(), o)).digest.String()
+		got = append(got, g)
+	}
+	if *update {
+		text, err := json.MarshalIndent(got, "", "  ")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, append(text, '\n'), 0o644))
+		return
+	}
+	require.Equal(t, want, got, "the profile or the generator has changed: if that is meant, go test -run Golden -update")
+}
+
+func TestStreamIsRepeatable(t *testing.T) {
+	blocks := Stream(Mendoza(), Options{Scale: 0.001, Seed: 3})
+	next, stop := iter.Pull2(blocks) // halfway in, when the others begin
+	defer stop()
+	for range 500 {
+		_, err, _ := next()
+		require.NoError(t, err)
+	}
+	first := fingerprint(t, blocks)
+	require.Equal(t, first, fingerprint(t, blocks))
+	require.NotEqual(t, first, fingerprint(t, Stream(Mendoza(), Options{Scale: 0.001, Seed: 4})))
+	b, err, ok := next()
+	require.True(t, ok)
+	require.NoError(t, err)
+	require.Equal(t, uint64(501), b.Number)
+}
+
+func TestStreamBlocks(t *testing.T) {
+	for _, o := range []Options{
+		{Scale: 0.0001, Seed: 1}, {Scale: 0.0013, Seed: 2}, {Scale: 0.002, Seed: 3, FirstBlock: 1_000_000},
+		{Scale: 0.001, FirstBlock: entity.MaxBlockNumber - 1149},
+	} {
+		t.Run(fmt.Sprintf("scale=%v", o.Scale), func(t *testing.T) {
+			next := max(o.FirstBlock, 1)
+			for b, err := range Stream(Mendoza(), o) {
+				require.NoError(t, err)
+				require.Equal(t, next, b.Number, "no gaps")
+				requireSequences(t, &b)
+				next++
+			}
+			plan, err := Plan(Mendoza(), o)
+			require.NoError(t, err)
+			require.Equal(t, plan.LastBlock+1, next)
+		})
+	}
+}
+
+// requireSequences checks that every operation has a place of its own, and that
+// the places rise.
+func requireSequences(t require.TestingT, b *entity.Block) {
+	last := uint64(0)
+	for i := range b.Ops {
+		at := entity.MakeSequence(0, b.Ops[i].TxIndex, b.Ops[i].OpIndex) + 1
+		require.Greater(t, at, last, "block %d, operation %d", b.Number, i)
+		last = at
+	}
+}
+
+func TestStreamFolds(t *testing.T) {
+	o := Options{Scale: 0.015, Seed: 11}
+	plan, err := Plan(Mendoza(), o)
+	require.NoError(t, err)
+	l := fold(t, Stream(Mendoza(), o))
+	require.Equal(t, plan.Live, l.live(plan.LastBlock))
+	for kind := entity.Create; kind <= entity.Expire; kind++ {
+		require.NotZero(t, plan.Ops[kind], "the stream has no %s", kind)
+	}
+	adds := newLedger()
+	adds.rules.ExtendAdds = true
+	for b, err := range Stream(Mendoza(), o) {
+		require.NoError(t, err)
+		require.NoError(t, adds.apply(&b))
+	}
+}
+
+func TestStreamFoldsTiny(t *testing.T) {
+	p := tiny()
+	requireValid(t, p)
+	rapid.Check(t, func(t *rapid.T) {
+		o := Options{
+			Scale:      rapid.SampledFrom([]float64{0.05, 0.1, 0.35, 1, 3}).Draw(t, "scale"),
+			Seed:       rapid.Uint64().Draw(t, "seed"),
+			FirstBlock: rapid.Uint64Range(1, 5000).Draw(t, "first"),
+		}
+		plan, err := Plan(p, o)
+		require.NoError(t, err)
+		require.Equal(t, plan.Live, fold(t, Stream(p, o)).live(plan.LastBlock))
+
+		all := collect(t, Stream(p, o))
+		require.Equal(t, totals(all), plan)
+		from := rapid.Uint64Range(0, uint64(len(all))).Draw(t, "from")
+		o.From = o.FirstBlock + from
+		require.Equal(t, all[from:], append([]entity.Block{}, collect(t, Stream(p, o))...))
+	})
+}
+
+func TestStreamFrom(t *testing.T) {
+	o := Options{Scale: 0.004, Seed: 5, FirstBlock: 100}
+	all := collect(t, Stream(Mendoza(), o))
+	for _, from := range []uint64{0, 99, 100, 101, 1249, 1250, 3000, 4699} {
+		o.From = from
+		skip := max(from, 100) - 100
+		require.Equal(t, all[skip:], collect(t, Stream(Mendoza(), o)), "from %d", from)
+	}
+	o.From = 4700
+	require.Empty(t, collect(t, Stream(Mendoza(), o)))
+}
+
+func TestStreamSmallerIsBeginning(t *testing.T) {
+	small := collect(t, Stream(Mendoza(), Options{Scale: 0.002, Seed: 9}))
+	large := collect(t, Stream(Mendoza(), Options{Scale: 0.0035, Seed: 9}))
+	require.Equal(t, small, large[:len(small)])
+}
+
+func TestStreamOptions(t *testing.T) {
+	bad := tiny()
+	bad.Kinds[0].Runs = Histogram{{999, 1, 1}}
+	for name, c := range map[string]struct {
+		p    Profile
+		o    Options
+		want string
+	}{
+		"small":   {Mendoza(), Options{Scale: 0.00009}, "want 0.0001 to 10"},
+		"large":   {Mendoza(), Options{Scale: 10.1}, "scale the result by copying"},
+		"no":      {Mendoza(), Options{Scale: -1}, "want 0.0001 to 10"},
+		"empty":   {tiny(), Options{Scale: 0.001}, "use a scale of 0.044 or more"},
+		"block":   {Mendoza(), Options{Scale: 1, FirstBlock: entity.MaxBlockNumber - 1_149_998}, "highest block number"},
+		"profile": {bad, Options{}, "bars add up to 999"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			for b, err := range Stream(c.p, c.o) {
+				n++
+				require.ErrorContains(t, err, c.want)
+				require.Empty(t, b.Ops)
+			}
+			require.Equal(t, 1, n)
+			_, err := Plan(c.p, c.o)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+// TestStreamReferences checks that whatever an attribute refers to exists
+// before, except the next of a run, which exists at the end.
+func TestStreamReferences(t *testing.T) {
+	ids, keys := map[string]string{}, map[string]string{} // to their kind
+	var awaited []string
+	votes, hot := map[string]int{}, 0
+	for b, err := range Stream(Mendoza(), Options{Scale: 0.012, Seed: 2}) {
+		require.NoError(t, err)
+		for _, op := range b.Ops {
+			a := op.StringAttributes
+			if op.Kind == entity.Create {
+				keys[op.Key.String()] = a["type"]
+				for _, name := range []string{"node_id", "blockId"} {
+					if id, ok := a[name]; ok {
+						ids[id] = a["type"]
+					}
+				}
+			}
+			if node, ok := a["assigned_node"]; ok {
+				require.Equal(t, "node", ids[node])
+			}
+			if key, ok := a["proposalKey"]; ok && op.Kind == entity.Create {
+				require.Equal(t, "proposal", keys[key])
+				votes[key]++
+				hot = max(hot, votes[key])
+			}
+			if next := a["nextBlockId"]; next != "" {
+				awaited = append(awaited, next)
+			}
+		}
+	}
+	require.NotEmpty(t, awaited)
+	for _, id := range awaited {
+		require.Equal(t, "video-chunk", ids[id], "chunk %s follows another and never comes", id)
+	}
+	require.Greater(t, hot, 500, "some proposal has more votes than the read mix asks for at a time")
+}
+
+func TestStreamMemoryIsFlat(t *testing.T) {
+	var least, most uint64
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	n := 0
+	for b, err := range Stream(Mendoza(), Options{Scale: 0.06, Seed: 1}) {
+		require.NoError(t, err)
+		n += len(b.Ops)
+		if b.Number%6900 == 0 {
+			h := heap()
+			if least == 0 {
+				least = h
+			}
+			least, most = min(least, h), max(most, h)
+		}
+	}
+	require.Greater(t, n, 48_000, "250 MB went by")
+	require.Less(t, most-least, uint64(8<<20))
+}

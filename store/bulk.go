@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// BuildIndexes makes the indexes that EntityOptions.DeferIndexes left out, each
+// in a transaction of its own, and calls progress, if given, before each. A
+// store that has all of them is left as it is.
+func (e *Entities) BuildIndexes(ctx context.Context, progress func(index string, nth, of int)) error {
+	names := e.layout.DeferredIndexes()
+	for i, name := range names {
+		if progress != nil {
+			progress(name, i+1, len(names))
+		}
+		err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.layout.CreateIndex(ctx, tx, name) })
+		if err != nil {
+			return fmt.Errorf("build indexes: %w", err)
+		}
+	}
+	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		_, err := tx.Exec(ctx, e.meta.Statements["delete_meta"], metaIndexes)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("build indexes: %w", err)
+	}
+	return e.analyzeAtOpen(ctx)
+}
+
+// SetOrigin records in the store where its blocks come from: text of the
+// caller's own, which Summary gives back.
+func (e *Entities) SetOrigin(ctx context.Context, origin string) error {
+	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.meta.set(ctx, tx, metaOrigin, origin) })
+	if err != nil {
+		return fmt.Errorf("set origin: %w", err)
+	}
+	return nil
+}
+
+// Origin returns what SetOrigin recorded, or "".
+func (e *Entities) Origin(ctx context.Context) (origin string, err error) {
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		origin, err = e.meta.get(ctx, q, metaOrigin)
+		return err
+	})
+	return origin, err
+}
