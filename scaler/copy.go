@@ -106,15 +106,20 @@ func (m *mapper) value(name, value string) string {
 }
 
 // transactions gives the copies in a block transaction indexes after those of
-// the original, so that creations keep sequences of their own.
+// the original, so that creations keep sequences of their own. Only creations
+// count: of other operations a source need not remember the transaction, as a
+// database does not, and must give the same copies all the same.
 type transactions struct {
-	ranks []uint32 // the block's transaction indexes, sorted
+	ranks []uint32 // the indexes of transactions that create, sorted
 	base  uint32
 }
 
 func (t *transactions) read(b *entity.Block) {
 	t.ranks, t.base = t.ranks[:0], 0
 	for i := range b.Ops {
+		if b.Ops[i].Kind != entity.Create {
+			continue
+		}
 		tx := b.Ops[i].TxIndex
 		t.base = max(t.base, tx+1)
 		if n := len(t.ranks); n == 0 || t.ranks[n-1] != tx {

@@ -27,6 +27,10 @@ const (
 type commands struct {
 	Compare compareCmd `cmd:"" help:"Run all engines on the same blocks, each in its own process, and print them side by side."`
 	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
+	Seed    seedCmd    `cmd:"" help:"Generate a database or a block tar of any size."`
+	Scale   scaleCmd   `cmd:"" help:"Multiply a source: the same entities several times over, with fresh keys."`
+	Load    loadCmd    `cmd:"" help:"Apply a stream of blocks, one commit each, as fast as possible or at a rate."`
+	Verify  verifyCmd  `cmd:"" help:"Check a store against itself and against what it was generated from."`
 	Query   queryCmd   `cmd:"" help:"Print the entities that match a query, at the head or at a past block."`
 	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
 	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`

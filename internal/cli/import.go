@@ -68,6 +68,12 @@ func (c *importCmd) load(e *env, src *source, ents *store.Entities) (store.Loade
 		opts.Progress = func(l store.Loaded) { bar.Set(int64(l.Changes)) }
 		return ents.Import(e.ctx, src.history, opts)
 	}
+	if src.progress == nil {
+		bar := progress.Start(e.stderr, "import", "changes", 0)
+		defer bar.Finish()
+		opts.Progress = func(l store.Loaded) { bar.Set(int64(l.Changes)) }
+		return ents.Load(e.ctx, src.blocks, opts)
+	}
 	_, total := src.progress()
 	bar := progress.Start(e.stderr, "import", "bytes", total)
 	defer bar.Finish()

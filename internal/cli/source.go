@@ -24,9 +24,21 @@ type source struct {
 	close    func() error
 }
 
+// reopen streams the source as blocks, from the first on; it may be called
+// again. A history is turned back into the operations that make it.
+func (s *source) reopen() iter.Seq2[entity.Block, error] {
+	if s.blocks != nil {
+		return s.blocks
+	}
+	return entity.Operations(s.history)
+}
+
 // openSource finds out what src is: a store's URL, a block tar, or an Arkiv
 // database.
 func openSource(ctx context.Context, src string) (*source, error) {
+	if g, ok, err := parseGenerated(src); ok || err != nil {
+		return openGenerated(g, err)
+	}
 	if isURL(src) {
 		return openStoreSource(ctx, src)
 	}
@@ -44,7 +56,18 @@ func openSource(ctx context.Context, src string) (*source, error) {
 	case "sqlite":
 		return openArkivSource(ctx, src)
 	}
-	return nil, fmt.Errorf("%s is neither a block tar nor a SQLite database; SRC is one of these or a store's URL", src)
+	return nil, fmt.Errorf("%s is neither a block tar nor a SQLite database; SRC is one of these, a store's URL, or a generated stream such as mendoza:scale=0.01,seed=1", src)
+}
+
+func openGenerated(g generated, err error) (*source, error) {
+	if err != nil {
+		return nil, usageError{err}
+	}
+	blocks, err := g.blocks(0)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return &source{blocks: blocks, close: func() error { return nil }}, nil
 }
 
 // isURL tells a store's URL from a path.
@@ -121,3 +144,6 @@ func openStoreSource(ctx context.Context, rawURL string) (*source, error) {
 	}
 	return &source{history: ents.History(ctx), close: db.Close}, nil
 }
+
+// isTar tells whether a destination is a block tar rather than a store.
+func isTar(dst string) bool { return strings.HasSuffix(dst, ".tar") && !isURL(dst) }

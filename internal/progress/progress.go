@@ -20,14 +20,14 @@ const lineEvery = 5 * time.Second
 // Bar follows one piece of work. Its methods may be called from several
 // goroutines.
 type Bar struct {
-	mu    sync.Mutex
-	out   io.Writer
-	name  string
-	unit  string
-	total int64
-	start time.Time
-	last  time.Time
-	done  int64
+	mu           sync.Mutex
+	out          io.Writer
+	name         string
+	unit         string
+	total        int64
+	start        time.Time
+	last         time.Time
+	before, done int64
 
 	bars *mpb.Progress // nil when out is no terminal
 	bar  *mpb.Bar
@@ -50,6 +50,18 @@ func Start(out io.Writer, name, unit string, total int64) *Bar {
 	return b
 }
 
+// Begin tells how many units were done before the work began, which do not count
+// in the rate.
+func (b *Bar) Begin(done int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.before, b.done = done, done
+	if b.bar != nil {
+		b.bar.SetCurrent(done)
+		b.bar.DecoratorAverageAdjust(time.Now())
+	}
+}
+
 // Set tells how many units are done.
 func (b *Bar) Set(done int64) {
 	b.mu.Lock()
@@ -66,7 +78,7 @@ func (b *Bar) Set(done int64) {
 }
 
 func (b *Bar) line(now time.Time) string {
-	rate := float64(b.done) / now.Sub(b.start).Seconds()
+	rate := float64(b.done-b.before) / now.Sub(b.start).Seconds()
 	text := fmt.Sprintf("%s: %d %s, %.0f/s", b.name, b.done, b.unit, rate)
 	if b.total > 0 && rate > 0 && b.done <= b.total {
 		left := time.Duration(float64(b.total-b.done) / rate * float64(time.Second))

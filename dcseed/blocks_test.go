@@ -1,0 +1,132 @@
+package dcseed
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+var update = flag.Bool("update", false, "write the golden digests instead of comparing with them")
+
+// The digests are those of the whole history, as a store computes them. They
+// change when any byte of the data does, on any machine.
+func TestGoldenDigests(t *testing.T) {
+	scaled, err := ForScale(0.00005)
+	require.NoError(t, err)
+	recorded, endless := small(), small()
+	recorded.RecordEvents, endless.Endless, endless.Seed = true, true, 8
+	var lines []string
+	for name, cfg := range map[string]Config{
+		"small": small(), "recorded": recorded, "endless": endless, "scale-0.00005": scaled, "expiring": expiring(),
+	} {
+		m := newModel(t, cfg)
+		store := newMemory(t)
+		store.applyAll(m.Initial())
+		initial := store.digest
+		load := uint64(30)
+		if name == "expiring" {
+			load = 4_000
+		}
+		store.applyAll(m.Load(load))
+		lines = append(lines, fmt.Sprintf("%s initial %s load-%d %s", name, initial, load, store.digest))
+	}
+	slices.Sort(lines)
+	got := strings.Join(lines, "\n") + "\n"
+	path := filepath.Join("testdata", "digests.txt")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "the data have changed; if that is meant: go test ./dcseed -run TestGoldenDigests -update")
+}
+
+func TestBlockIsTheStream(t *testing.T) {
+	m := newModel(t, small())
+	blocks := append(collect(t, m.Initial()), collect(t, m.Load(10))...)
+	for i, want := range blocks {
+		require.EqualValues(t, i+1, want.Number)
+		got, err := m.Block(want.Number)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	require.Equal(t, blocks[3:12], collect(t, m.Blocks(4, 12)), "resumed across the end of the initial state")
+	require.Empty(t, collect(t, m.Blocks(5, 4)))
+	require.Empty(t, collect(t, m.Load(0)))
+}
+
+func TestInitialCreatesEachOnce(t *testing.T) {
+	m := newModel(t, small())
+	seen := map[entity.Key]bool{}
+	for b, err := range m.Initial() {
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(b.Ops), m.Config().PerBlock)
+		for i, op := range b.Ops {
+			require.Equal(t, entity.Create, op.Kind)
+			require.False(t, seen[op.Key])
+			seen[op.Key] = true
+			require.EqualValues(t, i, op.TxIndex*opsPerTx+op.OpIndex)
+		}
+	}
+	require.EqualValues(t, m.Entities(), len(seen))
+}
+
+// An update brings everything anew, and a payload of its own.
+func TestUpdatesAreWhole(t *testing.T) {
+	m := newModel(t, small())
+	before, _ := m.EntityAt(m.nodes.ref(m.nodes.at(0)), m.FirstLoadBlock()-1)
+	b, err := m.Block(m.FirstLoadBlock())
+	require.NoError(t, err)
+	op := b.Ops[0]
+	require.Equal(t, before.Key, op.Key)
+	require.Equal(t, entity.Update, op.Kind)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(before.StringAttributes)), slices.Collect(maps.Keys(op.StringAttributes)))
+	require.Equal(t, before.NumericAttributes, op.NumericAttributes)
+	require.Equal(t, before.Owner, op.Owner)
+	require.Len(t, op.Content, len(before.Content))
+	require.NotEqual(t, before.Content, op.Content)
+}
+
+func TestBlockErrors(t *testing.T) {
+	cfg := small()
+	cfg.FirstBlock = 10
+	m := newModel(t, cfg)
+	for _, number := range []uint64{0, 9, entity.MaxBlockNumber + 1} {
+		_, err := m.Block(number)
+		require.ErrorContains(t, err, fmt.Sprintf("block %d", number))
+	}
+	for _, err := range m.Blocks(9, 12) {
+		require.Error(t, err)
+	}
+}
+
+func TestStreamsStop(t *testing.T) {
+	m := newModel(t, small())
+	for range m.Initial() {
+		break
+	}
+	for range m.turns(m.FirstLoadBlock()) {
+		break
+	}
+	require.Len(t, take(m.NodeEvents(m.FirstLoadBlock()), 2), 2)
+	require.Len(t, take(m.WorkloadEvents(m.FirstLoadBlock()), 2), 2)
+}
+
+func TestFill(t *testing.T) {
+	long := make([]byte, 21)
+	fill(long, 99)
+	for n := range long {
+		short := make([]byte, n)
+		fill(short, 99)
+		require.Equal(t, long[:n], short, "a payload begins as a longer one")
+	}
+}

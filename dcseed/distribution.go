@@ -1,0 +1,134 @@
+package dcseed
+
+import "strconv"
+
+// The values of the string attributes.
+const (
+	TypeNode          = "node"
+	TypeWorkload      = "workload"
+	TypeNodeEvent     = "node_event"
+	TypeWorkloadEvent = "workload_event"
+
+	RegionEUWest  = "eu-west"
+	RegionUSEast  = "us-east"
+	RegionAsiaPac = "asia-pac"
+	RegionAny     = "any" // of workloads: every region will do
+
+	VMTypeCPU      = "cpu"
+	VMTypeGPU      = "gpu"
+	VMTypeGPULarge = "gpu_large"
+
+	StatusAvailable = "available" // nodes
+	StatusBusy      = "busy"
+	StatusOffline   = "offline"
+	StatusPending   = "pending" // workloads
+	StatusRunning   = "running"
+	StatusCompleted = "completed"
+)
+
+// MinPrice and MaxPrice bound price_hour, in cents, both included. Prices are
+// uniform.
+const (
+	MinPrice = 50
+	MaxPrice = 500
+)
+
+// ShortestLife is the lower bound of lifetimes, in blocks.
+const ShortestLife = 1_800
+
+// choice is one value of an attribute and how many of a hundred draws give it.
+type choice[T any] struct {
+	value   T
+	percent uint64
+}
+
+// The distributions. A table's percentages add up to 100. The seed knows a
+// workload status "failed" too, which its generator never draws.
+var (
+	nodeRegions = []choice[string]{{RegionEUWest, 40}, {RegionUSEast, 35}, {RegionAsiaPac, 25}}
+	// The seed's generator gives workloads the regions of nodes, its data model
+	// has "any" in place of the third; with it a match can accept several.
+	workloadRegions  = []choice[string]{{RegionEUWest, 40}, {RegionUSEast, 35}, {RegionAny, 25}}
+	vmTypes          = []choice[string]{{VMTypeCPU, 70}, {VMTypeGPU, 25}, {VMTypeGPULarge, 5}}
+	nodeStatuses     = []choice[string]{{StatusAvailable, 70}, {StatusBusy, 25}, {StatusOffline, 5}}
+	workloadStatuses = []choice[string]{{StatusPending, 15}, {StatusRunning, 80}, {StatusCompleted, 5}}
+
+	cpuCounts  = []choice[uint64]{{4, 30}, {8, 30}, {16, 25}, {32, 15}}
+	ramSizes   = []choice[uint64]{{16, 25}, {32, 30}, {64, 30}, {128, 15}}
+	availHours = []choice[uint64]{{1, 10}, {4, 20}, {8, 25}, {24, 25}, {168, 20}}
+	reqCPUs    = []choice[uint64]{{1, 40}, {2, 30}, {4, 20}, {8, 10}}
+	reqRAMs    = []choice[uint64]{{4, 35}, {8, 30}, {16, 25}, {32, 10}}
+	maxHours   = []choice[uint64]{{1, 30}, {2, 25}, {4, 20}, {8, 15}, {24, 10}}
+
+	// lifetimes are bands in blocks of 2 s, uniform within, ends included: one to
+	// six hours, twelve hours to a week, one to four weeks.
+	lifetimes = []choice[[2]uint64]{
+		{[2]uint64{ShortestLife, 10_800}, 10},
+		{[2]uint64{21_600, 302_400}, 60},
+		{[2]uint64{302_400, 1_209_600}, 30},
+	}
+)
+
+// pick returns the index of the choice that a hash falls on.
+func pick[T any](choices []choice[T], hash uint64) int {
+	r := below(hash, 100)
+	for i, c := range choices {
+		if r < c.percent {
+			return i
+		}
+		r -= c.percent
+	}
+	return len(choices) - 1
+}
+
+func draw[T any](choices []choice[T], hash uint64) T { return choices[pick(choices, hash)].value }
+
+// Distribution is how the values of one attribute are meant to be spread over
+// the entities of one type, at every block.
+type Distribution struct {
+	Type      string // TypeNode or TypeWorkload
+	Attribute string
+	Numeric   bool // values are decimal numbers
+	Shares    []Share
+}
+
+// Share is one value of a distribution.
+type Share struct {
+	Value   string
+	Percent int
+}
+
+// Distributions returns those of all attributes drawn from a list of values.
+// The remaining attributes are identifiers and price_hour, which is uniform.
+func Distributions() []Distribution {
+	return []Distribution{
+		stringShares(TypeNode, "region", nodeRegions),
+		stringShares(TypeNode, "status", nodeStatuses),
+		stringShares(TypeNode, "vm_type", vmTypes),
+		numericShares(TypeNode, "cpu_count", cpuCounts),
+		numericShares(TypeNode, "ram_gb", ramSizes),
+		numericShares(TypeNode, "avail_hours", availHours),
+		stringShares(TypeWorkload, "region", workloadRegions),
+		stringShares(TypeWorkload, "status", workloadStatuses),
+		stringShares(TypeWorkload, "vm_type", vmTypes),
+		numericShares(TypeWorkload, "req_cpu", reqCPUs),
+		numericShares(TypeWorkload, "req_ram", reqRAMs),
+		numericShares(TypeWorkload, "max_hours", maxHours),
+	}
+}
+
+func stringShares(typ, attribute string, choices []choice[string]) Distribution {
+	d := Distribution{Type: typ, Attribute: attribute}
+	for _, c := range choices {
+		d.Shares = append(d.Shares, Share{Value: c.value, Percent: int(c.percent)})
+	}
+	return d
+}
+
+func numericShares(typ, attribute string, choices []choice[uint64]) Distribution {
+	d := Distribution{Type: typ, Attribute: attribute, Numeric: true}
+	for _, c := range choices {
+		d.Shares = append(d.Shares, Share{Value: strconv.FormatUint(c.value, 10), Percent: int(c.percent)})
+	}
+	return d
+}

@@ -1,0 +1,33 @@
+package dcseed_test
+
+import (
+	"fmt"
+
+	"github.com/varvedb/varve/dcseed"
+)
+
+func Example() {
+	m, err := dcseed.New(dcseed.Config{Seed: 42, NodesPerDC: 1_000, Payload: 100})
+	if err != nil {
+		panic(err)
+	}
+	entities := 0
+	for b, err := range m.Initial() {
+		if err != nil {
+			panic(err)
+		}
+		entities += len(b.Ops)
+	}
+	head := m.FirstLoadBlock() + 99 // after 100 blocks of load
+	oracle := dcseed.NewOracle(m)
+	q := m.WorkloadsOnNode(1, 42, head)
+	fmt.Println(entities, "entities")
+	fmt.Println(q.Expr)
+	fmt.Println(len(oracle.Expected(q).Keys), "workloads")
+	fmt.Println(oracle.Verify(q, dcseed.Answer{Keys: oracle.Expected(q).Keys[1:]}))
+	// Output:
+	// 6000 entities
+	// assigned_node = "node_01_000042"
+	// 5 workloads
+	// wrong answer: workloads-on-node of node_01_000042 at block 110: 4 found, want 5; missing: wl_01_004042
+}

@@ -1,0 +1,94 @@
+package dcseed
+
+import (
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Mix merges a stream of other blocks into a stream of data-centre blocks, so
+// that dcPercent of all operations, from 0 to 100, come from the latter: 0 is
+// base alone, 100 dc alone, 30 and 70 the light and the heavy mix.
+//
+// A merged block is a block of dc, under its number and with its operations
+// first, and the next blocks of base, whole and in order, as many as the share
+// asks for. The share is thus right to within one block of base, and answers
+// about the data centres stay right whatever is mixed in. Lifetimes in base
+// count from the merged block: when it takes fewer than one block of base for
+// each of dc, base entities may expire before base updates them.
+//
+// The stream ends with either of the two, since the rest would be of one kind,
+// and fails with the error of either. It holds a merged block in memory.
+func Mix(base, dc iter.Seq2[entity.Block, error], dcPercent int) iter.Seq2[entity.Block, error] {
+	switch {
+	case dcPercent == 0:
+		return base
+	case dcPercent == 100:
+		return dc
+	case dcPercent < 0 || dcPercent > 100:
+		return func(yield func(entity.Block, error) bool) {
+			yield(entity.Block{}, fmt.Errorf("mix: share of %d %%, want 0 to 100", dcPercent))
+		}
+	}
+	return func(yield func(entity.Block, error) bool) {
+		next, stop := iter.Pull2(base)
+		defer stop()
+		m := mixer{next: next, percent: uint64(dcPercent)}
+		for b, err := range dc {
+			if err == nil {
+				b, err = m.complete(b)
+			}
+			if !yield(b, err) || err != nil || m.done {
+				return
+			}
+		}
+	}
+}
+
+// mixer keeps count of what has gone into a mix.
+type mixer struct {
+	next    func() (entity.Block, error, bool)
+	percent uint64
+	dc      uint64 // operations
+	base    uint64 // operations
+	done    bool   // base has ended
+}
+
+// complete adds the blocks of base that are due to a block of dc.
+func (m *mixer) complete(b entity.Block) (entity.Block, error) {
+	m.dc += uint64(len(b.Ops))
+	b.Ops = b.Ops[:len(b.Ops):len(b.Ops)] // appending must not write into the caller's array
+	for m.base*m.percent < m.dc*(100-m.percent) {
+		add, err, ok := m.next()
+		if err != nil {
+			return entity.Block{}, err
+		}
+		if !ok {
+			m.done = true
+			return b, nil
+		}
+		m.base += uint64(len(add.Ops))
+		if err := appendBlock(&b, add); err != nil {
+			return entity.Block{}, err
+		}
+	}
+	return b, nil
+}
+
+// appendBlock adds the transactions of another block after those of b.
+func appendBlock(b *entity.Block, add entity.Block) error {
+	after := uint32(0)
+	for i := range b.Ops {
+		after = max(after, b.Ops[i].TxIndex+1)
+	}
+	for _, op := range add.Ops {
+		if op.TxIndex += after; op.TxIndex > math.MaxUint16 {
+			return fmt.Errorf("mix: block %d with block %d of the base has transaction %d, at most %d fit: lower the updates a block",
+				b.Number, add.Number, op.TxIndex, math.MaxUint16)
+		}
+		b.Ops = append(b.Ops, op)
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package dcseed
+
+import (
+	"fmt"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// ContentType is the content type of nodes, workloads and recorded events.
+const ContentType = "application/octet-stream"
+
+// Model answers for one configuration. It is small, never changes, and is safe
+// for concurrent use.
+type Model struct {
+	cfg              Config // with defaults
+	nodes, workloads population
+	firstLoad        uint64 // block
+	dcIDs            []string
+	operators        []entity.Address
+}
+
+// New returns the model of a configuration. The error names the field that is
+// out of its range.
+func New(cfg Config) (*Model, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	m := &Model{
+		cfg:       cfg,
+		nodes:     newPopulation(ClassNode, cfg.Seed, cfg.DCs, cfg.NodesPerDC, cfg.NodeUpdates, 0),
+		workloads: newPopulation(ClassWorkload, cfg.Seed, cfg.DCs, cfg.WorkloadsPerDC, cfg.WorkloadUpdates, cfg.NodeUpdates),
+	}
+	perBlock := uint64(cfg.PerBlock)
+	m.firstLoad = cfg.FirstBlock + (m.Entities()+perBlock-1)/perBlock
+	if m.firstLoad > entity.MaxBlockNumber {
+		return nil, fmt.Errorf("data centre config: the initial state ends at block %d, above the highest block number %d",
+			m.firstLoad-1, uint64(entity.MaxBlockNumber))
+	}
+	for dc := range cfg.DCs {
+		m.dcIDs = append(m.dcIDs, DCID(dc+1))
+		m.operators = append(m.operators, Operator(dc+1))
+	}
+	return m, nil
+}
+
+// Config returns the configuration with its defaults filled in; what is none is
+// 0 there. It describes the model and is not meant for New.
+func (m *Model) Config() Config { return m.cfg }
+
+// Entities returns the number of nodes and workloads of all data centres.
+func (m *Model) Entities() uint64 { return m.nodes.count + m.workloads.count }
+
+// FirstLoadBlock returns the number of the block after the initial state.
+func (m *Model) FirstLoadBlock() uint64 { return m.firstLoad }
+
+func (m *Model) population(c Class) *population {
+	if c == ClassNode {
+		return &m.nodes
+	}
+	return &m.workloads
+}
+
+// Has tells whether the model has an entity of that name, at whatever block.
+func (m *Model) Has(r Ref) bool {
+	if r.Class != ClassNode && r.Class != ClassWorkload {
+		return false
+	}
+	return r.DC >= 1 && r.DC <= m.cfg.DCs && r.N >= 1 && uint64(r.N) <= m.population(r.Class).perDC
+}
+
+func (m *Model) source(r Ref) source { return newSource(m.cfg.Seed, r.Class, r.DC, r.N) }
+
+// Node is a machine of a data centre.
+type Node struct {
+	DC, N      int
+	ID         string
+	Key        entity.Key
+	Owner      entity.Address
+	Region     string
+	Status     string
+	VMType     string
+	CPUCount   uint64
+	RAMGB      uint64
+	PriceHour  uint64 // cents
+	AvailHours uint64
+}
+
+// Workload is a job of a data centre.
+type Workload struct {
+	DC, N        int
+	ID           string
+	Key          entity.Key
+	Owner        entity.Address
+	Status       string
+	AssignedNode string // identifier
+	Region       string // or RegionAny
+	VMType       string
+	ReqCPU       uint64
+	ReqRAM       uint64 // GB
+	MaxHours     uint64
+}
+
+// Node returns a node as it is created; all but Status stays so for ever. The
+// caller guarantees that the model has it.
+func (m *Model) Node(dc, n int) Node { return m.node(NodeRef(dc, n), 0) }
+
+// Workload returns a workload as it is created; all but Status stays so for
+// ever. The caller guarantees that the model has it.
+func (m *Model) Workload(dc, w int) Workload { return m.workload(WorkloadRef(dc, w), 0) }
+
+// NodeOf returns the number of the node that workload w is assigned to, in the
+// same data centre.
+func (m *Model) NodeOf(w int) int { return (w-1)%m.cfg.NodesPerDC + 1 }
+
+func (m *Model) node(r Ref, turn uint64) Node {
+	s := m.source(r)
+	return Node{
+		DC: r.DC, N: r.N, ID: r.ID(), Key: r.Key(), Owner: m.operators[r.DC-1],
+		Region:     draw(nodeRegions, s.draw(fieldRegion, 0)),
+		Status:     draw(nodeStatuses, s.draw(fieldStatus, turn)),
+		VMType:     draw(vmTypes, s.draw(fieldVMType, 0)),
+		CPUCount:   draw(cpuCounts, s.draw(fieldCPU, 0)),
+		RAMGB:      draw(ramSizes, s.draw(fieldRAM, 0)),
+		PriceHour:  s.price(),
+		AvailHours: draw(availHours, s.draw(fieldHours, 0)),
+	}
+}
+
+func (s source) price() uint64 {
+	return MinPrice + below(s.draw(fieldPrice, 0), MaxPrice-MinPrice+1)
+}
+
+func (m *Model) workload(r Ref, turn uint64) Workload {
+	s := m.source(r)
+	return Workload{
+		DC: r.DC, N: r.N, ID: r.ID(), Key: r.Key(), Owner: Tenant(s.tenant()),
+		Status:       draw(workloadStatuses, s.draw(fieldStatus, turn)),
+		AssignedNode: NodeRef(r.DC, m.NodeOf(r.N)).ID(),
+		Region:       draw(workloadRegions, s.draw(fieldRegion, 0)),
+		VMType:       draw(vmTypes, s.draw(fieldVMType, 0)),
+		ReqCPU:       draw(reqCPUs, s.draw(fieldCPU, 0)),
+		ReqRAM:       draw(reqRAMs, s.draw(fieldRAM, 0)),
+		MaxHours:     draw(maxHours, s.draw(fieldHours, 0)),
+	}
+}
+
+// status returns the status that a turn gives an entity.
+func (m *Model) status(r Ref, turn uint64) string {
+	statuses := nodeStatuses
+	if r.Class == ClassWorkload {
+		statuses = workloadStatuses
+	}
+	return draw(statuses, m.source(r).draw(fieldStatus, turn))
+}
+
+// StatusAt returns the status of an entity at a block, and false when it is not
+// visible there: not made yet, or expired. It takes constant time. The caller
+// guarantees that the model has the entity, here and in the methods below.
+func (m *Model) StatusAt(r Ref, block uint64) (string, bool) {
+	v, ok := m.versionAt(r, block)
+	if !ok {
+		return "", false
+	}
+	return m.status(r, v.turn), true
+}
+
+// NodeAt returns a node at a block, and false when it is not visible there.
+func (m *Model) NodeAt(dc, n int, block uint64) (Node, bool) {
+	v, ok := m.versionAt(NodeRef(dc, n), block)
+	if !ok {
+		return Node{}, false
+	}
+	return m.node(NodeRef(dc, n), v.turn), true
+}
+
+// WorkloadAt returns a workload at a block, and false when it is not visible
+// there.
+func (m *Model) WorkloadAt(dc, w int, block uint64) (Workload, bool) {
+	v, ok := m.versionAt(WorkloadRef(dc, w), block)
+	if !ok {
+		return Workload{}, false
+	}
+	return m.workload(WorkloadRef(dc, w), v.turn), true
+}
+
+// EntityAt returns an entity at a block as a store must return it, content and
+// metadata included, and false when it is not visible there. Its time grows
+// with the number of turns since the entity was last created. The caller owns
+// the result.
+func (m *Model) EntityAt(r Ref, block uint64) (*entity.Entity, bool) {
+	v, ok := m.versionAt(r, block)
+	if !ok {
+		return nil, false
+	}
+	op := m.operation(r, v.turn)
+	return &entity.Entity{
+		Key: op.Key, Creator: op.Owner, Owner: op.Owner,
+		ContentType: op.ContentType, Content: op.Content,
+		StringAttributes: op.StringAttributes, NumericAttributes: op.NumericAttributes,
+		Sequence:            m.born(r, v.turn).sequence(),
+		LastModifiedAtBlock: v.from,
+		Expiration:          v.expires,
+	}, true
+}
+
+// Visible returns how many nodes, workloads and recorded events are visible at a
+// block. It looks at every entity.
+func (m *Model) Visible(block uint64) (nodes, workloads, events uint64) {
+	return m.countVisible(&m.nodes, block), m.countVisible(&m.workloads, block), m.countEvents(block)
+}
+
+func (m *Model) countVisible(p *population, block uint64) (n uint64) {
+	for i := range p.count {
+		if _, ok := m.versionAt(p.ref(i), block); ok {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,213 @@
+package dcseed
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// Kind is one of the questions with known answers.
+type Kind uint8
+
+// The kinds. All but the last ask for what matches an expression.
+const (
+	NodesInDC         Kind = iota // all nodes of a data centre
+	AvailableGPUNodes             // of a data centre, with vm_type "gpu" and not "gpu_large"
+	WorkloadsOnNode               // assigned to a node
+	PendingWorkloads              // of a data centre
+	NodeMatch                     // the cheapest available nodes that can run a workload
+	NodeState                     // a node as it was at a past block
+
+	kinds = iota
+)
+
+var kindNames = [kinds]string{
+	"nodes-in-dc", "available-gpu-nodes", "workloads-on-node", "pending-workloads", "node-match", "node-state",
+}
+
+// String returns the kind's name in results, such as nodes-in-dc.
+func (k Kind) String() string {
+	if k < kinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// MatchLimit is how many nodes a NodeMatch asks for.
+const MatchLimit = 10
+
+// Query is a question about the state at a block. Models make them; Block,
+// Limit, CountOnly and Content may be changed before the question is asked.
+type Query struct {
+	Kind Kind
+	DC   int
+	N    int // node of WorkloadsOnNode and NodeState, workload of NodeMatch; else 0
+
+	// Expr is the question for a store; that of a NodeState compares $key, and
+	// asking for the key directly is as good.
+	Expr query.Expr
+
+	// OrderBy names the numeric attribute to sort by, ascending, newest creation
+	// first among equals. Empty means newest creation first.
+	OrderBy string
+
+	Limit     int    // 0 means all
+	CountOnly bool   // the answer is the number of all matches, whatever the limit
+	Content   bool   // of NodeState: the payload belongs to the answer
+	Block     uint64 // at which to ask
+}
+
+// At returns the question for another block.
+func (q Query) At(block uint64) Query {
+	q.Block = block
+	return q
+}
+
+// Key returns the key of the node that a NodeState asks for.
+func (q Query) Key() entity.Key { return NodeRef(q.DC, q.N).Key() }
+
+// String describes the question for messages.
+func (q Query) String() string {
+	subject := DCID(q.DC)
+	switch q.Kind {
+	case WorkloadsOnNode, NodeState:
+		subject = NodeRef(q.DC, q.N).ID()
+	case NodeMatch:
+		subject = WorkloadRef(q.DC, q.N).ID()
+	}
+	return fmt.Sprintf("%s of %s at block %d", q.Kind, subject, q.Block)
+}
+
+func is(name, value string) query.Expr {
+	return query.Compare{Name: name, Op: query.Equal, Value: query.Text(value)}
+}
+
+func atLeast(name string, n uint64) query.Expr {
+	return query.Compare{Name: name, Op: query.GreaterOrEqual, Value: query.Number(n)}
+}
+
+func all(terms ...query.Expr) query.Expr { return query.And{Terms: terms} }
+
+// NodesInDC asks for all nodes of a data centre.
+func (m *Model) NodesInDC(dc int, block uint64) Query {
+	return Query{Kind: NodesInDC, DC: dc, Block: block,
+		Expr: all(is("dc_id", DCID(dc)), is("type", TypeNode))}
+}
+
+// AvailableGPUNodes asks for the nodes of a data centre that are available and
+// of vm_type "gpu": about 17.5 % of them.
+func (m *Model) AvailableGPUNodes(dc int, block uint64) Query {
+	return Query{Kind: AvailableGPUNodes, DC: dc, Block: block,
+		Expr: all(is("dc_id", DCID(dc)), is("status", StatusAvailable), is("vm_type", VMTypeGPU))}
+}
+
+// WorkloadsOnNode asks for the workloads assigned to a node.
+func (m *Model) WorkloadsOnNode(dc, node int, block uint64) Query {
+	return Query{Kind: WorkloadsOnNode, DC: dc, N: node, Block: block,
+		Expr: is("assigned_node", NodeRef(dc, node).ID())}
+}
+
+// PendingWorkloads asks for the pending workloads of a data centre: about 15 %
+// of them.
+func (m *Model) PendingWorkloads(dc int, block uint64) Query {
+	return Query{Kind: PendingWorkloads, DC: dc, Block: block,
+		Expr: all(is("dc_id", DCID(dc)), is("status", StatusPending))}
+}
+
+// NodeMatch asks for the MatchLimit cheapest nodes of a workload's data centre
+// that are available, in a region that the workload accepts, of its vm_type,
+// with at least its processors, memory and hours.
+func (m *Model) NodeMatch(dc, workload int, block uint64) Query {
+	w := m.Workload(dc, workload)
+	return Query{Kind: NodeMatch, DC: dc, N: workload, Block: block, OrderBy: "price_hour", Limit: MatchLimit,
+		Expr: all(
+			is("dc_id", DCID(dc)), is("type", TypeNode), is("status", StatusAvailable),
+			accepts(w.Region), is("vm_type", w.VMType),
+			atLeast("cpu_count", w.ReqCPU), atLeast("ram_gb", w.ReqRAM), atLeast("avail_hours", w.MaxHours),
+		)}
+}
+
+// accepts is the condition on a node's region.
+func accepts(region string) query.Expr {
+	if region != RegionAny {
+		return is("region", region)
+	}
+	in := query.In{Name: "region"}
+	for _, c := range nodeRegions {
+		in.Values = append(in.Values, query.Text(c.value))
+	}
+	return in
+}
+
+// NodeState asks for a node, payload included, as it was at a block.
+func (m *Model) NodeState(dc, node int, block uint64) Query {
+	return Query{Kind: NodeState, DC: dc, N: node, Block: block, Content: true,
+		Expr: is(entity.AttrKey, NodeRef(dc, node).Key().String())}
+}
+
+// Weights says how often each kind is asked, in any unit.
+type Weights [kinds]uint64
+
+// SeedWeights is the mix of the seed, in percent. It leaves pending workloads
+// out.
+var SeedWeights = Weights{NodesInDC: 25, AvailableGPUNodes: 20, WorkloadsOnNode: 20, NodeMatch: 20, NodeState: 15}
+
+// Reads yields questions without end: kinds by weight, which must not all be 0;
+// data centre, node and workload uniform. The block is what head returns, which
+// is called once a question; for a NodeState one from the node's first block to
+// there, uniform. The stream depends on its arguments alone. Readers that ask in
+// parallel take a stream each, with different seeds.
+//
+// The questions want all keys, of which nodes in a data centre have 100,000; set
+// Limit or CountOnly where that is not what is to be measured.
+func (m *Model) Reads(seed uint64, weights Weights, head func() uint64) iter.Seq[Query] {
+	return func(yield func(Query) bool) {
+		for i := uint64(0); yield(m.read(mix64(seed)+i*golden, weights, head())); i++ {
+		}
+	}
+}
+
+func (m *Model) read(seed uint64, weights Weights, head uint64) Query {
+	// Not a draw of the data: the same seed must not correlate the two.
+	s := source(mix64(seed ^ 0x7265616473))
+	dc := int(below(s.draw(1, 0), uint64(m.cfg.DCs))) + 1
+	node := int(below(s.draw(2, 0), m.nodes.perDC)) + 1
+	switch weights.pick(s.draw(3, 0)) {
+	case NodesInDC:
+		return m.NodesInDC(dc, head)
+	case AvailableGPUNodes:
+		return m.AvailableGPUNodes(dc, head)
+	case WorkloadsOnNode:
+		return m.WorkloadsOnNode(dc, node, head)
+	case PendingWorkloads:
+		return m.PendingWorkloads(dc, head)
+	case NodeMatch:
+		if m.workloads.count == 0 {
+			return m.NodesInDC(dc, head) // nothing to match
+		}
+		return m.NodeMatch(dc, int(below(s.draw(2, 1), m.workloads.perDC))+1, head)
+	default:
+		block, first := head, m.creation(NodeRef(dc, node)).block
+		if first < head {
+			block = first + below(s.draw(4, 0), head-first+1)
+		}
+		return m.NodeState(dc, node, block)
+	}
+}
+
+func (w Weights) pick(hash uint64) Kind {
+	sum := uint64(0)
+	for _, weight := range w {
+		sum += weight
+	}
+	r := below(hash, sum)
+	for k, weight := range w {
+		if r < weight {
+			return Kind(k)
+		}
+		r -= weight
+	}
+	return NodesInDC // when all are 0
+}

@@ -1,0 +1,131 @@
+package dcseed
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Class is what an entity stands for.
+type Class uint8
+
+// The classes.
+const (
+	ClassNode Class = iota + 1
+	ClassWorkload
+)
+
+// String returns the value of the entity's type attribute.
+func (c Class) String() string {
+	switch c {
+	case ClassNode:
+		return TypeNode
+	case ClassWorkload:
+		return TypeWorkload
+	}
+	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// Ref names an entity: node or workload N of data centre DC, both from 1.
+type Ref struct {
+	Class Class
+	DC, N int
+}
+
+// NodeRef names a node.
+func NodeRef(dc, n int) Ref { return Ref{ClassNode, dc, n} }
+
+// WorkloadRef names a workload.
+func WorkloadRef(dc, w int) Ref { return Ref{ClassWorkload, dc, w} }
+
+// ID returns the identifier, such as node_07_000042 or wl_07_000123.
+func (r Ref) ID() string { return string(r.appendID(make([]byte, 0, 16))) }
+
+// String returns the identifier.
+func (r Ref) String() string { return r.ID() }
+
+func (r Ref) appendID(b []byte) []byte {
+	b = append(b, idPrefix(r.Class)...)
+	b = appendPadded(b, r.DC, 2)
+	return appendPadded(append(b, '_'), r.N, 6)
+}
+
+func idPrefix(c Class) string {
+	if c == ClassNode {
+		return "node_"
+	}
+	return "wl_"
+}
+
+// appendPadded is fmt's %0*d for numbers that are not negative, without its
+// cost: every entity has two identifiers.
+func appendPadded(b []byte, n, width int) []byte {
+	var digits [20]byte
+	s := strconv.AppendInt(digits[:0], int64(n), 10)
+	for range width - len(s) {
+		b = append(b, '0')
+	}
+	return append(b, s...)
+}
+
+// Key returns the entity's key: the SHA-256 of its identifier.
+func (r Ref) Key() entity.Key {
+	var id [32]byte
+	return sha256.Sum256(r.appendID(id[:0]))
+}
+
+// ParseID is the inverse of Ref.ID.
+func ParseID(id string) (Ref, error) {
+	for _, class := range []Class{ClassNode, ClassWorkload} {
+		dc, n, ok := cutID(id, idPrefix(class))
+		if r := (Ref{class, dc, n}); ok && r.ID() == id {
+			return r, nil
+		}
+	}
+	return Ref{}, fmt.Errorf("data centre identifier %q: want a form such as node_07_000042 or wl_07_000123", id)
+}
+
+func cutID(id, prefix string) (dc, n int, ok bool) {
+	rest, ok := strings.CutPrefix(id, prefix)
+	if !ok {
+		return 0, 0, false
+	}
+	left, right, _ := strings.Cut(rest, "_")
+	dc, err1 := strconv.Atoi(left)
+	n, err2 := strconv.Atoi(right)
+	return dc, n, err1 == nil && err2 == nil && dc > 0 && n > 0
+}
+
+// DCID returns the value of dc_id for a data centre, such as dc_07.
+func DCID(dc int) string { return string(appendPadded([]byte("dc_"), dc, 2)) }
+
+// Operator returns the account that owns and created the nodes of a data centre.
+func Operator(dc int) entity.Address {
+	return address(string(appendPadded([]byte("operator_"), dc, 2)))
+}
+
+// Tenants is the number of accounts that workloads belong to. Their activity is
+// skewed: the first of them owns 3 % of the workloads, the last 0.05 %.
+const Tenants = 1_000
+
+// Tenant returns the account of tenant t, from 1 to Tenants. It owns and created
+// its workloads in every data centre.
+func Tenant(t int) entity.Address {
+	return address(string(appendPadded([]byte("tenant_"), t, 4)))
+}
+
+// address is the first 20 bytes of the SHA-256 of a name.
+func address(name string) (a entity.Address) {
+	sum := sha256.Sum256([]byte(name))
+	copy(a[:], sum[:])
+	return a
+}
+
+// tenant squares a uniform number: tenant t has the share √(t/T) - √((t-1)/T).
+func (s source) tenant() int {
+	u := s.draw(fieldTenant, 0)
+	return int(below(below(u, u), Tenants)) + 1
+}

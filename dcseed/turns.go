@@ -1,0 +1,181 @@
+package dcseed
+
+import "github.com/varvedb/varve/store/entity"
+
+// population is all entities of one class, indexed from 0 through the data
+// centres, and the order of their turns.
+//
+// Turns are numbered from 0 as slots; slot s is that of the entity at place
+// s mod count of the order, and falls into load block s div updates. The order
+// is an affine map, so that the place of an entity is known without a table.
+type population struct {
+	class   Class
+	perDC   uint64
+	count   uint64
+	updates uint64 // turns in a load block
+	offset  uint64 // operations before these in a load block
+
+	// index = (mul·place + add) mod count; inv is the inverse of mul.
+	mul, inv, add uint64
+}
+
+func newPopulation(class Class, seed uint64, dcs, perDC, updates, offset int) population {
+	p := population{class: class, perDC: uint64(perDC), count: uint64(dcs * perDC),
+		updates: uint64(updates), offset: uint64(offset)}
+	if p.count == 0 {
+		return p
+	}
+	h := mix64(seed ^ uint64(class)*golden)
+	p.add = below(h, p.count)
+	// From the second quarter on, so that neighbours are not served together.
+	p.mul = p.count/4 + below(mix64(h), p.count/2+1)
+	for gcd(p.mul, p.count) != 1 {
+		p.mul++
+	}
+	p.mul %= p.count
+	p.inv = inverse(p.mul, p.count)
+	return p
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// inverse returns the number by which a times it is 1 modulo n, for coprime a
+// and n below 2³¹.
+func inverse(a, n uint64) uint64 {
+	r0, r1 := int64(n), int64(a)
+	t0, t1 := int64(0), int64(1)
+	for r1 != 0 {
+		q := r0 / r1
+		r0, r1 = r1, r0-q*r1
+		t0, t1 = t1, t0-q*t1
+	}
+	if t0 < 0 {
+		t0 += int64(n)
+	}
+	return uint64(t0) % n
+}
+
+// place returns where in the order an entity stands. Products stay below 2⁵⁴:
+// there are fewer than 10⁸ entities of a class.
+func (p *population) place(index uint64) uint64 {
+	return (index + p.count - p.add) * p.inv % p.count
+}
+
+// at returns the entity at a place.
+func (p *population) at(place uint64) uint64 { return (p.mul*place + p.add) % p.count }
+
+func (p *population) ref(index uint64) Ref {
+	return Ref{p.class, int(index/p.perDC) + 1, int(index%p.perDC) + 1}
+}
+
+func (p *population) index(r Ref) uint64 { return uint64(r.DC-1)*p.perDC + uint64(r.N-1) }
+
+// turns returns how many turns an entity has had in the first blocks of the load.
+func (p *population) turns(index, blocks uint64) uint64 {
+	slots, place := blocks*p.updates, p.place(index)
+	if slots <= place {
+		return 0
+	}
+	return (slots-1-place)/p.count + 1
+}
+
+// spot is where an operation stands in the stream.
+type spot struct {
+	block   uint64
+	ordinal uint64 // within the block, from 0
+}
+
+func (s spot) tx() uint32 { return uint32(s.ordinal / opsPerTx) }
+func (s spot) op() uint32 { return uint32(s.ordinal % opsPerTx) }
+
+func (s spot) sequence() uint64 { return entity.MakeSequence(s.block, s.tx(), s.op()) }
+
+// creation returns where the initial state creates an entity: data centre by
+// data centre, nodes before workloads.
+func (m *Model) creation(r Ref) spot {
+	position := uint64(r.DC-1)*(m.nodes.perDC+m.workloads.perDC) + uint64(r.N-1)
+	if r.Class == ClassWorkload {
+		position += m.nodes.perDC
+	}
+	perBlock := uint64(m.cfg.PerBlock)
+	return spot{m.cfg.FirstBlock + position/perBlock, position % perBlock}
+}
+
+// spot returns where an entity's turn falls; turn 0 is its creation.
+func (m *Model) spot(r Ref, turn uint64) spot {
+	if turn == 0 {
+		return m.creation(r)
+	}
+	p := m.population(r.Class)
+	slot := p.place(p.index(r)) + (turn-1)*p.count
+	return spot{m.firstLoad + slot/p.updates, p.offset + slot%p.updates}
+}
+
+// version is the state that one turn of an entity made.
+type version struct {
+	turn    uint64
+	from    uint64 // block
+	expires uint64 // block
+}
+
+// version returns the one that begins with a turn.
+func (m *Model) version(r Ref, turn uint64) version {
+	from := m.spot(r, turn).block
+	return version{turn, from, entity.AddBlocks(from, m.btl(r, turn))}
+}
+
+// versionAt returns the version visible at a block, and false when there is
+// none: the entity is not made yet or has expired.
+func (m *Model) versionAt(r Ref, block uint64) (version, bool) {
+	turn := uint64(0)
+	if block >= m.firstLoad {
+		p := m.population(r.Class)
+		turn = p.turns(p.index(r), block-m.firstLoad+1)
+	}
+	v := m.version(r, turn)
+	return v, v.from <= block && block < v.expires
+}
+
+// revives tells whether an entity has expired before a turn comes, so that the
+// turn creates it anew.
+func (m *Model) revives(r Ref, turn uint64) bool {
+	if m.cfg.Endless {
+		return false
+	}
+	return m.version(r, turn-1).expires <= m.spot(r, turn).block
+}
+
+// born returns where the life began that a turn belongs to: the last turn that
+// revived the entity, found by going back.
+func (m *Model) born(r Ref, turn uint64) spot {
+	if m.cfg.Endless {
+		return m.creation(r)
+	}
+	if m.population(r.Class).keepsAlive() {
+		turn = min(turn, 1) // only the time before the first turn can be too long
+	}
+	for turn > 0 && !m.revives(r, turn) {
+		turn--
+	}
+	return m.spot(r, turn)
+}
+
+// keepsAlive tells whether the next turn always comes before a life is over.
+func (p *population) keepsAlive() bool {
+	return p.updates > 0 && p.count/p.updates+1 < ShortestLife
+}
+
+// btl returns the blocks to live that a turn gives.
+func (m *Model) btl(r Ref, turn uint64) uint64 {
+	if m.cfg.Endless {
+		return entity.MaxBlock
+	}
+	s := m.source(r)
+	band := draw(lifetimes, s.draw(fieldLifeBand, turn))
+	return band[0] + below(s.draw(fieldLife, turn), band[1]-band[0]+1)
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/store"
+)
+
+// loadCmd applies a stream as a node would.
+type loadCmd struct {
+	Source string  `arg:"" name:"src" help:"Block tar, Arkiv SQLite database, URL of a store, or a generated stream such as dc:scale=0.01,load=100."`
+	URL    string  `arg:"" name:"url" help:"Store to write. Blocks that it holds already are skipped."`
+	Rate   float64 `help:"Blocks a second, at fixed times; latency counts from the scheduled time. 0 is as fast as possible." default:"0"`
+	Blocks int     `help:"Blocks to apply at most; 0 for all." default:"0"`
+	JSON   bool    `help:"Print the result as JSON."`
+}
+
+// appliedJSON is the result as printed.
+type appliedJSON struct {
+	Blocks  int           `json:"blocks"`
+	Changes int           `json:"changes"`
+	Skipped int           `json:"blocks_skipped"`
+	Late    int           `json:"blocks_late"` // begun after their scheduled time
+	Commit  bench.Summary `json:"commit"`
+	Seconds float64       `json:"seconds"`
+	Head    uint64        `json:"head"`
+	Digest  string        `json:"digest"`
+}
+
+// Run applies.
+func (c *loadCmd) Run(e *env) (err error) {
+	if c.Rate < 0 || c.Blocks < 0 {
+		return usageError{errors.New("load: --rate and --blocks must not be negative")}
+	}
+	src, err := openSource(e.ctx, c.Source)
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	defer func() { err = errors.Join(err, src.close()) }()
+	db, err := store.Open(e.ctx, c.URL, nil)
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ents, err := db.Entities(e.ctx, store.EntityOptions{})
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	res, err := c.apply(e, src, ents)
+	if err != nil {
+		return fmt.Errorf("load: %w; the store is at block %d", err, res.Head)
+	}
+	if c.JSON {
+		return printJSON(e.stdout, res)
+	}
+	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s; commit p50 %s, p99 %s, max %s ms; %d late; head %d, digest %s\n",
+		res.Blocks, res.Changes, res.Seconds, ms(res.Commit.P50), ms(res.Commit.P99), ms(res.Commit.Max), res.Late, res.Head, res.Digest)
+	return nil
+}
+
+func (c *loadCmd) apply(e *env, src *source, ents *store.Entities) (res appliedJSON, err error) {
+	head, err := ents.Head(e.ctx)
+	if err != nil {
+		return res, err
+	}
+	rec := bench.NewRecorder()
+	bar := progress.Start(e.stderr, "load", "blocks", int64(c.Blocks))
+	defer bar.Finish()
+	start := time.Now()
+	defer func() {
+		res.Commit, res.Seconds = rec.Summary(), time.Since(start).Seconds()
+		res.Head, res.Digest = head.Block, head.Digest.String()
+	}()
+	for b, err := range src.reopen() {
+		if err != nil {
+			return res, err
+		}
+		if !head.Empty && b.Number <= head.Block {
+			res.Skipped++
+			start = time.Now()
+			continue
+		}
+		if c.Blocks > 0 && res.Blocks == c.Blocks {
+			return res, nil
+		}
+		due, late, err := c.await(e.ctx, start, res.Blocks)
+		if err != nil {
+			return res, err
+		}
+		if late {
+			res.Late++
+		}
+		applied, err := ents.Apply(e.ctx, b)
+		if err != nil {
+			return res, err
+		}
+		rec.Record(time.Since(due))
+		head = applied.Head
+		res.Blocks++
+		res.Changes += applied.Changes
+		bar.Set(int64(res.Blocks))
+	}
+	return res, nil
+}
+
+// await waits for the scheduled time of block n and returns it, or the time now
+// when there is no schedule.
+func (c *loadCmd) await(ctx context.Context, start time.Time, n int) (due time.Time, late bool, err error) {
+	now := time.Now()
+	if c.Rate == 0 {
+		return now, false, ctx.Err()
+	}
+	due = start.Add(time.Duration(float64(n) / c.Rate * float64(time.Second)))
+	wait := due.Sub(now)
+	if wait <= 0 {
+		return due, wait < 0, ctx.Err()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return due, false, nil
+	case <-ctx.Done():
+		return due, false, ctx.Err()
+	}
+}

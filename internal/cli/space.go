@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/varvedb/varve/store"
+)
+
+// spareSpace is kept free beside what is to be written: logs and sorting.
+const spareSpace = 256 << 20
+
+// enoughSpace checks that the disk of a path or of an embedded database's URL
+// has room for need bytes more than what is there already.
+func enoughSpace(dst string, need uint64) error {
+	path := dst
+	if isURL(dst) {
+		u, err := url.Parse(dst)
+		if err != nil || u.Host != "" {
+			return nil // a server's disk is its own affair
+		}
+		if path = u.Path; u.Opaque != "" {
+			path = u.Opaque
+		}
+	}
+	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+		need -= min(need, uint64(st.Size()))
+	}
+	var fs unix.Statfs_t
+	dir := filepath.Dir(path)
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return nil // opening the store will say what is wrong with the directory
+	}
+	if free := fs.Bavail * uint64(fs.Bsize); need+spareSpace > free {
+		return fmt.Errorf("%w: about %s are needed in %s and %s are free; choose a smaller scale or another disk",
+			store.ErrDiskFull, size(need+spareSpace), dir, size(free))
+	}
+	return nil
+}

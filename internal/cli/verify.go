@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/scaler"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// verifyCmd checks a store.
+type verifyCmd struct {
+	URL     string  `arg:"" help:"Store to check."`
+	Against string  `help:"Source that the store was scaled from: its distributions must be the same." placeholder:"SRC"`
+	Factor  uint64  `help:"With --against: how many times the source's entities the store must hold." default:"1"`
+	Level   float64 `help:"Probability at which a distribution counts as another, after Bonferroni's correction." default:"0.001"`
+	JSON    bool    `help:"Print the result as JSON."`
+}
+
+// finding is one check and its outcome.
+type finding struct {
+	Check  string `json:"check"`
+	Detail string `json:"detail"`
+	OK     bool   `json:"ok"`
+}
+
+// verification collects findings.
+type verification struct {
+	Findings []finding `json:"findings"`
+	Failed   int       `json:"failed"`
+}
+
+func (v *verification) add(ok bool, check, format string, args ...any) {
+	v.Findings = append(v.Findings, finding{Check: check, Detail: fmt.Sprintf(format, args...), OK: ok})
+	if !ok {
+		v.Failed++
+	}
+}
+
+func (v *verification) equal(check string, got, want uint64) {
+	v.add(got == want, check, "%d, expected %d", got, want)
+}
+
+// Run verifies. It fails when any check does.
+func (c *verifyCmd) Run(e *env) (err error) {
+	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true})
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ents, err := db.Entities(e.ctx, store.EntityOptions{})
+	if err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	v := &verification{}
+	if err := c.check(e, ents, v); err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	if c.JSON {
+		err = printJSON(e.stdout, v)
+	} else {
+		for _, f := range v.Findings {
+			mark := "ok    "
+			if !f.OK {
+				mark = "FAILED"
+			}
+			fmt.Fprintf(e.stdout, "%s %s: %s\n", mark, f.Check, f.Detail)
+		}
+	}
+	if v.Failed > 0 {
+		err = errors.Join(err, fmt.Errorf("verify: %d of %d checks failed", v.Failed, len(v.Findings)))
+	}
+	return err
+}
+
+func (c *verifyCmd) check(e *env, ents *store.Entities, v *verification) error {
+	fmt.Fprintln(e.stderr, "verify: the store against itself")
+	self, err := ents.Verify(e.ctx)
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
+		v.add(false, "store", "%v", err)
+	case err != nil:
+		return err
+	case self.Digest:
+		v.add(true, "store", "%d changes, digest %s computed anew", self.Changes, self.Head.Digest)
+	default:
+		v.add(true, "store", "rows agree; the digest cannot be computed without the whole history")
+	}
+	summary, err := ents.Summary(e.ctx)
+	if err != nil {
+		return err
+	}
+	seen, err := collect(ents)(e)
+	if err != nil {
+		v.add(false, "history", "%v", err)
+		return nil
+	}
+	if c.Against != "" {
+		return c.against(e, seen, v)
+	}
+	g, ok := parseOrigin(summary.Origin)
+	if !ok {
+		v.add(true, "origin", "none recorded; give --against to compare with a source")
+		return nil
+	}
+	if err := checkAmount(g, summary, seen, v); err != nil {
+		return err
+	}
+	if g.Model == "dc" {
+		fmt.Fprintln(e.stderr, "verify: every data-centre answer")
+		return checkAnswers(e, g, ents, v)
+	}
+	profile := scaler.Mendoza()
+	addTests(v, profile.Check(seen), c.Level)
+	return nil
+}
+
+// collect reads the distributions of a store's history.
+func collect(ents *store.Entities) func(e *env) (*scaler.Distributions, error) {
+	return func(e *env) (*scaler.Distributions, error) {
+		return scaler.Collect(created(entity.Operations(ents.History(e.ctx))))
+	}
+}
+
+// created leaves only the creations of a stream, which is what distributions
+// are about and what a history and a feed have in common.
+func created(blocks iter.Seq2[entity.Block, error]) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		for b, err := range blocks {
+			kept := b.Ops[:0:0]
+			for i := range b.Ops {
+				if b.Ops[i].Kind == entity.Create {
+					kept = append(kept, b.Ops[i])
+				}
+			}
+			b.Ops = kept
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// checkAmount compares counts, rows and ranges with what was generated.
+func checkAmount(g generated, s store.Summary, seen *scaler.Distributions, v *verification) error {
+	want, err := g.plan()
+	if err != nil {
+		return err
+	}
+	v.equal("first block", s.First, want.First)
+	v.equal("last block", s.Head, want.Last)
+	v.equal("blocks", s.Blocks, want.Blocks)
+	if g.Model == "dc" {
+		return nil
+	}
+	v.equal("entities created", seen.Entities, want.Entities)
+	t, err := scaler.Plan(scaler.Mendoza(), g.options(0))
+	if err != nil {
+		return err
+	}
+	v.equal("entities visible at the head", s.Live, t.Live)
+	rows := map[string]uint64{"string_attributes": t.TextRows, "numeric_attributes": t.NumberRows, "payloads": t.PayloadRows}
+	for _, table := range s.Tables {
+		if n, known := rows[table.Table]; known {
+			v.equal("rows of "+table.Table, table.Rows, n)
+		}
+	}
+	return nil
+}
+
+func addTests(v *verification, tests []scaler.Test, level float64) {
+	rejected := map[string]bool{}
+	for _, t := range scaler.Rejected(tests, level) {
+		rejected[t.Name] = true
+	}
+	for _, t := range tests {
+		v.add(!rejected[t.Name], "distribution of "+t.Name, "%s", t)
+	}
+}
+
+// against compares with a source.
+func (c *verifyCmd) against(e *env, seen *scaler.Distributions, v *verification) (err error) {
+	fmt.Fprintln(e.stderr, "verify: against", c.Against)
+	src, err := openSource(e.ctx, c.Against)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.close()) }()
+	want, err := scaler.Collect(created(src.reopen()))
+	if err != nil {
+		return err
+	}
+	v.equal("entities created", seen.Entities, want.Entities*c.Factor)
+	addTests(v, scaler.Compare(seen, want, scaler.DefaultReferences()), c.Level)
+	return nil
+}
+
+// checkAnswers asks every question of the data-centre model that has one answer
+// for a data centre, at the head and at past blocks, and samples of those about
+// single nodes.
+func checkAnswers(e *env, g generated, ents *store.Entities, v *verification) error {
+	m, err := g.model()
+	if err != nil {
+		return err
+	}
+	oracle := dcseed.NewOracle(m)
+	head, err := ents.Head(e.ctx)
+	if err != nil {
+		return err
+	}
+	blocks := []uint64{head.Block}
+	if first := m.FirstLoadBlock() - 1; ents.Temporal() && head.Block > first {
+		blocks = append(blocks, (first+head.Block)/2, first)
+	}
+	for _, block := range blocks {
+		asked, wrong, err := askModel(e, ents, m, oracle, block)
+		if err != nil {
+			return err
+		}
+		for _, w := range wrong {
+			v.add(false, "answer", "%v", w)
+		}
+		v.add(len(wrong) == 0, fmt.Sprintf("answers at block %d", block), "%d asked, %d wrong", asked, len(wrong))
+	}
+	return nil
+}
+
+// sampledNodes is how many nodes of a data centre are asked about one by one.
+const sampledNodes = 20
+
+func askModel(e *env, ents *store.Entities, m *dcseed.Model, oracle *dcseed.Oracle, block uint64) (asked int, wrong []error, err error) {
+	snap, err := ents.At(e.ctx, block)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	c := m.Config()
+	for dc := 1; dc <= c.DCs; dc++ {
+		questions := []dcseed.Query{m.NodesInDC(dc, block), m.AvailableGPUNodes(dc, block), m.PendingWorkloads(dc, block)}
+		for i := range min(sampledNodes, c.NodesPerDC) {
+			n := 1 + i*c.NodesPerDC/sampledNodes%c.NodesPerDC
+			questions = append(questions, m.WorkloadsOnNode(dc, n, block), m.NodeState(dc, n, block))
+			if n <= c.WorkloadsPerDC {
+				questions = append(questions, m.NodeMatch(dc, n, block))
+			}
+		}
+		for _, q := range questions {
+			asked++
+			if err := askOne(e, snap, q, oracle); errors.Is(err, dcseed.ErrMismatch) {
+				wrong = append(wrong, err)
+			} else if err != nil {
+				return asked, wrong, err
+			}
+		}
+	}
+	return asked, wrong, nil
+}
+
+// askOne asks a question and compares the answer.
+func askOne(e *env, snap *store.Snapshot, q dcseed.Query, oracle *dcseed.Oracle) error {
+	var got dcseed.Answer
+	if q.Kind == dcseed.NodeState {
+		ent, err := snap.Get(e.ctx, q.Key())
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		got.Entity = ent
+		return oracle.Verify(q, got)
+	}
+	opts := &store.QueryOptions{Limit: q.Limit, Parts: store.Metadata}
+	if q.OrderBy != "" {
+		opts.Order = store.Order{Name: q.OrderBy, Kind: entity.Numeric}
+	}
+	for ent, err := range snap.Query(e.ctx, q.Expr, opts) {
+		if err != nil {
+			return err
+		}
+		got.Keys = append(got.Keys, ent.Key)
+	}
+	return oracle.Verify(q, got)
+}
