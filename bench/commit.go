@@ -20,7 +20,7 @@ type CommitConfig struct {
 	Expect *Expectation
 
 	// Loop says how many blocks to apply; nil means one. The workload also
-	// ends when Blocks does.
+	// ends when Blocks does, and leaves the timer stopped then.
 	Loop Loop
 }
 
@@ -65,8 +65,9 @@ func commit(ctx context.Context, ents *store.Entities, cfg CommitConfig, res *Re
 			return b, err
 		}
 		last = b
-		b, err, more = next()
-		loop.StartTimer()
+		if b, err, more = next(); more {
+			loop.StartTimer()
+		}
 	}
 	res.Rows = cfg.Expect.Counts().Rows() - rows
 	return last, err

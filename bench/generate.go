@@ -13,7 +13,7 @@ import (
 const (
 	namePool    = 500    // attribute names, as in the seed's Experiment 5
 	valuePool   = 64     // values of a string attribute; the first has a quarter of all
-	numberLimit = 10_000 // numeric values are below it, uniform
+	numberLimit = 10_000 // numeric values are below it
 	ownerPool   = 50     // owners
 )
 

@@ -87,7 +87,7 @@ func (g *generator) attributes(op *store.Op, i, revision uint64) {
 	}
 	op.NumericAttributes = make(map[string]uint64, g.p.Numbers)
 	for len(op.NumericAttributes) < g.p.Numbers {
-		op.NumericAttributes[names[r.IntN(namePool)]] = r.Uint64N(numberLimit)
+		op.NumericAttributes[names[r.IntN(namePool)]] = number(r)
 	}
 }
 
@@ -95,6 +95,15 @@ func (g *generator) attributes(op *store.Op, i, revision uint64) {
 // a quarter of all, as states such as "active" do, the last less than a
 // hundredth.
 func skewed(u float64) int { return int(u * u * u * valuePool) }
+
+// number draws a numeric value: half are sizes, powers of two up to 128, and
+// half are measurements, uniform below numberLimit.
+func number(r *random) uint64 {
+	if n := r.Uint64N(2 * numberLimit); n >= numberLimit {
+		return n - numberLimit
+	}
+	return 1 << r.IntN(8)
+}
 
 // names and values are the pools that attributes are drawn from.
 var (

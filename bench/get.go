@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -39,11 +40,14 @@ func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (Result, erro
 		start := time.Now()
 		e, err := snap.Get(ctx, w.key)
 		res.Latency.Record(time.Since(start))
-		if err == nil {
+		switch {
+		case err == nil:
 			err = w.check(e)
+		case errors.Is(err, store.ErrNotFound):
+			err = fmt.Errorf("%w: %w", ErrMismatch, err)
 		}
 		if err != nil {
-			return res, err
+			return res, fmt.Errorf("get: %w", err)
 		}
 		res.Entities++
 	}

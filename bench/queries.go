@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"strings"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -22,21 +23,21 @@ type NamedQuery struct {
 // numeric one, and n/50 a given owner.
 func Queries() []NamedQuery {
 	common, rare, number := names[7], names[13], names[42]
-	owner := ownerAddress(3).String()
+	owners := pool(9, func(i int) string { return ownerAddress(i).String() })
 	q := func(name, format string, args ...any) NamedQuery {
 		return NamedQuery{Name: name, Text: fmt.Sprintf(format, args...)}
 	}
 	list := []NamedQuery{
 		q("equal", `%s = "%s"`, common, values[0]),
-		q("equal-number", `%s = 4242 || %s = 0`, number, number),
+		q("equal-number", `%s = 8`, number),
 		q("range", `%s >= 2500 && %s < 5000`, number, number),
-		q("and", `$owner = %s && %s ~ "*"`, owner, common),
+		q("and", `%s ~ "*" && $owner in (%s)`, common, strings.Join(owners[:8], ", ")),
 		q("or", `%s = "%s" || %s = "%s" || %s > 9000`, common, values[0], rare, values[1], number),
 		q("not", `%s ~ "v*" && !(%s = "%s")`, common, common, values[0]),
 		q("in", `%s in ("%s", "%s", "%s")`, common, values[1], values[2], values[3]),
 		q("glob-prefix", `%s ~ "v0*"`, common),
 		q("glob-inner", `%s ~ "v?[0-4]-*a*"`, common),
-		q("owner-100", `$owner = %s`, owner),
+		q("owner-100", `$owner = %s`, owners[8]),
 		q("newest-100", `*`),
 	}
 	for i := len(list) - 2; i < len(list); i++ {

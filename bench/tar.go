@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/varvedb/varve/internal/feed"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/feed"
 	"github.com/varvedb/varve/testdata"
 )
 
@@ -15,7 +15,7 @@ import (
 const (
 	TarBlocks = 100
 	TarHead   = 1263
-	TarDigest = "?"
+	TarDigest = "693ace66b897f11e30f34e9bec4324394f8ab10813f9cb26a6fe899300259287"
 )
 
 // Tar returns the embedded real Arkiv blocks.

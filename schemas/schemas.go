@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-//go:embed entities meta
+//go:embed entities events meta
 var files embed.FS
 
 // Layout describes one SQL shape of the entity store in one dialect.

@@ -55,6 +55,9 @@ func parseURL(rawURL string, opts *Options) (target, error) {
 		t.options = override(t.options, *opts)
 	}
 	t.options = t.options.WithDefaults()
+	if err := checkOptions(t.options); err != nil {
+		return target{}, fmt.Errorf("open %s: %w", u.Redacted(), err)
+	}
 	return t, nil
 }
 
@@ -92,9 +95,9 @@ func (t *target) set(name string, list []string) (err error) {
 	case "memory":
 		o.Memory, err = ParseBytes(value)
 	case "lock_timeout":
-		o.LockTimeout, err = time.ParseDuration(value)
+		o.LockTimeout, err = duration(value)
 	case "max_reader_age":
-		o.MaxReaderAge, err = time.ParseDuration(value)
+		o.MaxReaderAge, err = duration(value)
 	case "read_only":
 		o.ReadOnly, err = strconv.ParseBool(value)
 	case "layout":
@@ -126,6 +129,31 @@ func positive(value string) (int, error) {
 		return 0, fmt.Errorf("want a positive number, got %q", value)
 	}
 	return n, nil
+}
+
+func duration(value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("want a duration such as 500ms or 5s, got %q", value)
+	}
+	return d, nil
+}
+
+// checkOptions refuses options that no engine accepts. Those of a URL have been
+// checked; this is for those given in Go.
+func checkOptions(o driver.Options) error {
+	if _, err := driver.ParseDurability(string(o.Durability)); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if o.Checkpoint != "" {
+		if _, err := driver.ParseCheckpointPolicy(string(o.Checkpoint)); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	if o.WALFrames < 0 || o.Memory < 0 || o.Readers < 0 || o.LockTimeout < 0 || o.MaxReaderAge < 0 {
+		return fmt.Errorf("%w: negative option in %+v", ErrInvalid, o)
+	}
+	return nil
 }
 
 // ParseBytes reads a number of bytes: "1048576", "64KiB", "256MiB", "1GiB"; the

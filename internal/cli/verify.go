@@ -103,7 +103,7 @@ func (c *verifyCmd) check(e *env, ents *store.Entities, v *verification) error {
 	}
 	g, ok := parseOrigin(summary.Origin)
 	if !ok {
-		v.add(true, "origin", "none recorded; give --against to compare with a source")
+		v.add(true, "origin", "%q is not generated; give --against to compare with a source", summary.Origin)
 		return nil
 	}
 	if err := checkAmount(g, summary, seen, v); err != nil {

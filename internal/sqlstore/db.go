@@ -78,6 +78,8 @@ type DB struct {
 	spareMu sync.Mutex
 	spare   *Conn
 
+	closing chan struct{} // closed when Close begins
+
 	mu     sync.Mutex
 	closed bool
 	open   map[*Reader]struct{}
@@ -89,10 +91,11 @@ func New(ctx context.Context, cfg Config) (*DB, error) {
 	cfg.Pool.SetMaxOpenConns(cfg.Options.Readers + 2) // readers, writer, and one for settings and statistics
 	cfg.Pool.SetMaxIdleConns(1)
 	db := &DB{
-		cfg:    cfg,
-		writer: make(chan *Conn, 1),
-		slots:  make(chan *Conn, cfg.Options.Readers),
-		open:   map[*Reader]struct{}{},
+		cfg:     cfg,
+		writer:  make(chan *Conn, 1),
+		slots:   make(chan *Conn, cfg.Options.Readers),
+		closing: make(chan struct{}),
+		open:    map[*Reader]struct{}{},
 	}
 	first, err := db.connect(ctx, !cfg.Options.ReadOnly)
 	if err != nil {
@@ -171,21 +174,11 @@ func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 }
 
 func (db *DB) takeWriter(ctx context.Context) (*Conn, error) {
-	if db.isClosed() {
-		return nil, driver.ErrClosed
-	}
-	var c *Conn
-	select {
-	case c = <-db.writer:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for the writer: %w", ctx.Err())
-	}
-	if db.isClosed() {
-		db.writer <- c
-		return nil, driver.ErrClosed
+	c, err := take(ctx, db, db.writer)
+	if err != nil {
+		return nil, fmt.Errorf("wait for the writer: %w", err)
 	}
 	if c == nil {
-		var err error
 		if c, err = db.connect(ctx, !db.cfg.Options.ReadOnly); err != nil {
 			db.writer <- nil
 			return nil, err
@@ -196,16 +189,34 @@ func (db *DB) takeWriter(ctx context.Context) (*Conn, error) {
 
 func (db *DB) giveWriter(c *Conn) { db.writer <- dropBroken(c) }
 
-// Snapshot implements driver.Engine.
-func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) {
+// take waits for what a channel holds until ctx is done or the database closes.
+// Neither is left to chance when something is there at once.
+func take(ctx context.Context, db *DB, from chan *Conn) (*Conn, error) {
 	if db.isClosed() {
 		return nil, driver.ErrClosed
 	}
-	var c *Conn
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	select {
-	case c = <-db.slots:
+	case c := <-from:
+		if db.isClosed() {
+			from <- c
+			return nil, driver.ErrClosed
+		}
+		return c, nil
+	case <-db.closing:
+		return nil, driver.ErrClosed
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for one of %d readers: %w", db.cfg.Options.Readers, ctx.Err())
+		return nil, ctx.Err()
+	}
+}
+
+// Snapshot implements driver.Engine.
+func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) {
+	c, err := take(ctx, db, db.slots)
+	if err != nil {
+		return nil, fmt.Errorf("wait for one of %d readers: %w", db.cfg.Options.Readers, err)
 	}
 	r, err := db.openReader(ctx, c)
 	if err != nil {
@@ -226,6 +237,9 @@ func (db *DB) openReader(ctx context.Context, c *Conn) (*Reader, error) {
 	}
 	if err := db.beginRead(ctx, c); err != nil {
 		db.slots <- dropBroken(c)
+		if db.isClosed() {
+			err = fmt.Errorf("%w: %w", driver.ErrClosed, err)
+		}
 		return nil, fmt.Errorf("begin read: %w", err)
 	}
 	r := &Reader{db: db, conn: c, since: time.Now()}
@@ -252,7 +266,11 @@ func (db *DB) beginRead(ctx context.Context, c *Conn) error {
 		return errors.Join(err, c.rollback())
 	}
 	rows.Next()
-	return errors.Join(rows.Err(), rows.Close())
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		// The connection is used again: it must not stay in a transaction.
+		return errors.Join(err, c.rollback())
+	}
+	return nil
 }
 
 // ExpireReaders ends the snapshots opened before a time and returns how many.
@@ -287,6 +305,7 @@ func (db *DB) Close() error {
 		return nil
 	}
 	db.closed = true
+	close(db.closing)
 	readers := slices.Collect(maps.Keys(db.open))
 	db.mu.Unlock()
 	var errs []error
@@ -301,6 +320,15 @@ func (db *DB) Close() error {
 	errs = append(errs, db.spare.close(), (<-db.writer).close(), db.cfg.Pool.Close())
 	db.writer <- nil
 	return errors.Join(errs...)
+}
+
+// CheckOpen returns driver.ErrClosed once Close has begun, for methods of an
+// engine that need no connection.
+func (db *DB) CheckOpen() error {
+	if db.isClosed() {
+		return driver.ErrClosed
+	}
+	return nil
 }
 
 func (db *DB) isClosed() bool {

@@ -12,7 +12,7 @@ var (
 	// ErrConflict: a constraint or a concurrent transaction forbids the write.
 	ErrConflict = errors.New("conflict")
 	// ErrCorrupt: the file is not a database of this engine, or is damaged.
-	ErrCorrupt = errors.New("not a valid database")
+	ErrCorrupt = errors.New("corrupt, or not a database of this engine")
 	// ErrDiskFull: no space is left. The transaction was rolled back.
 	ErrDiskFull = errors.New("disk full")
 	// ErrReadOnly: a write to a read-only database, directory or file system.

@@ -81,8 +81,10 @@ func (cfg *config) set(name, value string) error {
 
 // staleOptimizers are those that plan by the values a table holds when a
 // statement is prepared. Statements are prepared once and kept while the table
-// grows, and DuckDB 1.5 keeps their plans: with compressed materialization on, a
-// sort over a column that held 8-bit values gives block 233 for block 1001.
+// grows, and DuckDB 1.5 keeps their plans: a sort over a column that held 8-bit
+// values then gives block 233 for block 1001, and a comparison with 1001 finds
+// nothing. Planning each execution anew would cost more: 0.1 ms of 0.2 for the
+// smallest query, a tenth of a typical one.
 const staleOptimizers = "compressed_materialization,statistics_propagation"
 
 // dsn returns the connection string. Extensions are never looked for or

@@ -302,6 +302,8 @@ func TestClosed(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrClosed)
 	_, err = e.Settings(ctx)
 	require.ErrorIs(t, err, driver.ErrClosed)
+	_, err = e.Stats(ctx)
+	require.ErrorIs(t, err, driver.ErrClosed)
 	_, err = e.(driver.Checkpointer).Checkpoint(ctx, true)
 	require.ErrorIs(t, err, driver.ErrClosed)
 }

@@ -15,7 +15,7 @@ import (
 // readBack lists the settings that Settings reads from the engine.
 var readBack = []string{
 	"access_mode", "memory_limit", "threads", "checkpoint_threshold",
-	"immediate_transaction_mode", "storage_compatibility_version",
+	"immediate_transaction_mode", "disabled_optimizers", "storage_compatibility_version",
 	"default_block_size", "preserve_insertion_order", "default_order",
 	"default_null_order", "default_collation", "autoinstall_known_extensions",
 	"autoload_known_extensions",
@@ -46,6 +46,9 @@ func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 
 // Stats implements driver.Engine.
 func (e *engine) Stats(context.Context) (driver.Stats, error) {
+	if err := e.CheckOpen(); err != nil {
+		return driver.Stats{}, err
+	}
 	database, err := size(e.file.path)
 	if err != nil {
 		return driver.Stats{}, err

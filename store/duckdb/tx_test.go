@@ -188,36 +188,3 @@ func TestOutOfMemoryIsNotTheEnd(t *testing.T) {
 	require.False(t, errors.Is(err, driver.ErrConflict))
 	require.NoError(t, insertCommit(e, row("a", 1, 1)))
 }
-
-// A statement prepared while a table is small must see what it holds later.
-func TestPreparedBeforeTheTableGrew(t *testing.T) {
-	e := openNew(t, driver.Options{})
-	ctx := context.Background()
-	run := func(f func(tx driver.Tx) error) {
-		tx, err := e.Begin(ctx)
-		require.NoError(t, err)
-		defer tx.Rollback()
-		require.NoError(t, f(tx))
-		require.NoError(t, tx.Commit(ctx))
-	}
-	run(func(tx driver.Tx) error {
-		_, err := tx.Exec(ctx, "CREATE TABLE grown (block BIGINT NOT NULL, name VARCHAR NOT NULL)")
-		return err
-	})
-	for _, block := range []int64{1, 200, 1001, 70000, 1 << 40} {
-		run(func(tx driver.Tx) error {
-			_, err := tx.Exec(ctx, "INSERT INTO grown VALUES (?, 'a')", block)
-			return err
-		})
-		run(func(tx driver.Tx) error {
-			rows, err := tx.Query(ctx, "SELECT block FROM grown WHERE name = 'a' ORDER BY block DESC LIMIT 1")
-			require.NoError(t, err)
-			defer rows.Close()
-			require.True(t, rows.Next())
-			var got int64
-			require.NoError(t, rows.Scan(&got))
-			require.Equal(t, block, got)
-			return nil
-		})
-	}
-}

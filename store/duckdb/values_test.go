@@ -129,3 +129,25 @@ func TestScannedBytesAreTheCallers(t *testing.T) {
 	require.Equal(t, "first long enough not to be inlined", string(first))
 	require.Equal(t, "second long enough not to be inlined", string(second))
 }
+
+// The driver hands addresses to C, and the runtime forbids those of bytes within
+// a Go object that holds pointers.
+func TestBytesWithinAnObject(t *testing.T) {
+	type object struct {
+		name *string
+		key  [8]byte
+	}
+	for _, n := range []int{1, 100} {
+		e := openNew(t, driver.Options{})
+		var rows, keys []any
+		for i := range n {
+			o := &object{name: new(string)}
+			o.key[0] = byte(i)
+			rows = append(rows, o.key[:], int64(1), forEver, "name", uint64(i))
+			keys = append(keys, o.key[:], "name", int64(1))
+		}
+		require.NoError(t, insertCommit(e, rows))
+		require.NoError(t, update(e, int64(5), keys...))
+		require.Equal(t, int64(1), number(t, snapshot(t, e), "SELECT count(*) FROM attributes WHERE entity_key = ? AND to_block = 5", rows[0]))
+	}
+}

@@ -66,7 +66,7 @@ type nativeConn interface {
 // conn is a connection of the library.
 type conn struct {
 	native nativeConn
-	late   <-chan error // the end of a call that was given up
+	late   <-chan struct{} // closed at the end of a call that was given up
 }
 
 // Prepare implements sqldriver.Conn.
@@ -121,7 +121,7 @@ func (c *conn) Close() error {
 	}
 	go func() {
 		<-c.late
-		_ = c.native.Close() // it always returns nil
+		_ = c.native.Close()
 	}()
 	return nil
 }
@@ -130,13 +130,14 @@ func (c *conn) Close() error {
 // end with the context. When the context is done first the connection is given
 // up: its call ends with the lock timeout.
 func (c *conn) begin(ctx context.Context) (sqldriver.Result, error) {
-	done := make(chan error, 1)
+	var err error
+	done := make(chan struct{})
 	go func() {
-		_, err := c.native.ExecContext(ctx, beginWrite, nil)
-		done <- err
+		defer close(done)
+		_, err = c.native.ExecContext(ctx, beginWrite, nil)
 	}()
 	select {
-	case err := <-done:
+	case <-done:
 		return sqldriver.RowsAffected(0), err
 	case <-ctx.Done():
 		c.late = done

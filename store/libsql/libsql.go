@@ -55,6 +55,7 @@ var capabilities = driver.Capabilities{
 			"checkpoints run on the writer's connection only, and no other process should write or checkpoint at the same time"},
 		{Name: "cancellation", Reason: "the library ignores contexts; they are checked around calls and while waiting for the write lock, but a running statement is not interrupted"},
 		{Name: "threads", Reason: "the library's thread pool, with its epoll, event and signal descriptors, stays until the process ends; no file of a database does"},
+		{Name: "deep-sql", Reason: "its parser refuses conditions nested deeper than about 30 levels, with ErrUnsupported"},
 		{Name: "one-client", Reason: "cannot be linked with store/libsql/remote, so this program opens files and no servers"},
 	},
 }
@@ -170,6 +171,9 @@ func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 // Stats implements driver.Engine.
 func (e *engine) Stats(context.Context) (driver.Stats, error) {
 	var s driver.Stats
+	if err := e.CheckOpen(); err != nil {
+		return s, err
+	}
 	st, err := os.Stat(e.path)
 	if err != nil {
 		return s, err

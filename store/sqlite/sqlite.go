@@ -121,6 +121,9 @@ func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 // Stats implements driver.Engine.
 func (e *engine) Stats(context.Context) (driver.Stats, error) {
 	var s driver.Stats
+	if err := e.CheckOpen(); err != nil {
+		return s, err
+	}
 	st, err := os.Stat(e.path)
 	if err != nil {
 		return s, err

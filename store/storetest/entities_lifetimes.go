@@ -2,8 +2,8 @@ package storetest
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,79 +72,141 @@ var lifetimes = []story{
 		1: {opCreate(9, v("a")), opUpdate(9, v("b")), opExtend(2), opOwner(bob)}}, ".bb."},
 }
 
-// runLifetimes tells each story twice, with an empty block wherever it has no
-// operations and with a gap, and looks at every block both when it is the head
-// and, where there is history, at the end and after opening again.
+// timeline is as long as the longest of lifetimes.
+const timeline = 8
+
+// sighting is what one block shows of every story, by each way to ask: the
+// value of v by key, of the entities that are visible.
+type sighting struct {
+	block                  uint64
+	byGet, byList, byValue map[store.Key]string
+}
+
+// runLifetimes tells all stories at once, each on a key of its own, and then
+// those of several blocks once more with gaps instead of empty blocks. It
+// looks at every block when it is the head and, where there is history, again
+// after the database was opened again.
 func runLifetimes(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
-	var check []func(t testing.TB)
+	start := l.head + 1
+	var seen []sighting
+	for offset := range timeline {
+		b := store.Block{Number: start + uint64(offset)}
+		for i, s := range lifetimes {
+			b.Ops = append(b.Ops, s.at(offset, storyKey(i, false))...)
+		}
+		l.applyBlock(t, newBlock(b.Number, b.Ops...))
+		seen = append(seen, l.look(t, l.head, false))
+	}
+	gaps := tellWithGaps(t, l)
+	l.reopen(t)
+	if l.ents.Temporal() {
+		for offset := range timeline {
+			seen = append(seen, l.look(t, start+uint64(offset), false))
+		}
+	} else {
+		l.view(t, start, nil)
+	}
 	for i, s := range lifetimes {
-		for _, gaps := range []bool{false, true} {
-			name := fmt.Sprintf("%s, gaps=%t", s.name, gaps)
-			t.Run(name, func(t *testing.T) {
-				key := keyOf(fmt.Sprintf("story %d %t", i, gaps))
-				start := l.head + 1
-				l.tell(t, s, key, gaps)
-				look := func(t testing.TB) {
-					for offset, want := range s.timeline {
-						l.see(t, key, start+uint64(offset), string(want))
-					}
-				}
-				look(t)
-				check = append(check, look)
+		t.Run(s.name, func(t *testing.T) {
+			for _, sight := range seen {
+				sight.check(t, storyKey(i, false), s.timeline, sight.block-start)
+			}
+		})
+		if gaps[i] == nil {
+			continue
+		}
+		t.Run(s.name+", gaps", func(t *testing.T) {
+			for block, want := range gaps[i] {
+				l.view(t, block, func(snap *store.Snapshot) {
+					require.Equal(t, want, shown(t, snap, storyKey(i, true)), "block %d", block)
+				})
+			}
+		})
+	}
+}
+
+func storyKey(i int, gaps bool) store.Key { return keyOf(fmt.Sprintf("story %d %t", i, gaps)) }
+
+// at returns the operations of a story at an offset.
+func (s story) at(offset int, key store.Key) []store.Op {
+	list := slices.Clone(s.blocks[offset])
+	for i := range list {
+		list[i].Key = key
+	}
+	return list
+}
+
+// look asks for every story at a block.
+func (l *ledger) look(t testing.TB, block uint64, gaps bool) sighting {
+	t.Helper()
+	s := sighting{block: block, byGet: map[store.Key]string{}, byList: map[store.Key]string{}, byValue: map[store.Key]string{}}
+	l.view(t, block, func(snap *store.Snapshot) {
+		for i := range lifetimes {
+			if v := shown(t, snap, storyKey(i, gaps)); v != "." {
+				s.byGet[storyKey(i, gaps)] = v
+			}
+		}
+		for _, e := range results(t, snap, nil, nil) {
+			s.byList[e.Key] = e.StringAttributes["v"]
+		}
+		for _, v := range []string{"a", "b", "c"} {
+			for _, e := range results(t, snap, query.Compare{Name: "v", Op: query.Equal, Value: query.Text(v)}, nil) {
+				require.NotContains(t, s.byValue, e.Key, "two values at once")
+				s.byValue[e.Key] = v
+			}
+		}
+	})
+	return s
+}
+
+// shown returns what a timeline shows of a key.
+func shown(t testing.TB, s *store.Snapshot, key store.Key) string {
+	t.Helper()
+	e, err := s.Get(t.Context(), key)
+	if err != nil {
+		require.ErrorIs(t, err, store.ErrNotFound)
+		return "."
+	}
+	return e.StringAttributes["v"]
+}
+
+// check compares a sighting with a timeline, which stays as it ends.
+func (s sighting) check(t testing.TB, key store.Key, timeline string, offset uint64) {
+	t.Helper()
+	want := string(timeline[min(offset, uint64(len(timeline)-1))])
+	for how, seen := range map[string]map[store.Key]string{"get": s.byGet, "list": s.byList, "value": s.byValue} {
+		v, ok := seen[key]
+		if !ok {
+			v = "."
+		}
+		require.Equal(t, want, v, "%s at offset %d", how, offset)
+	}
+}
+
+// tellWithGaps applies only the blocks of each story that have operations, and
+// its last. It returns what each block must show, by story, nil for those it
+// leaves out.
+func tellWithGaps(t *testing.T, l *ledger) []map[uint64]string {
+	want := make([]map[uint64]string, len(lifetimes))
+	for i, s := range lifetimes {
+		if strings.HasPrefix(s.name, "one block") {
+			continue // gaps make no difference
+		}
+		want[i] = map[uint64]string{}
+		start, last := l.head+1, len(s.timeline)-1
+		require.LessOrEqual(t, len(s.timeline), timeline)
+		for offset := range s.timeline {
+			block, list := start+uint64(offset), s.at(offset, storyKey(i, true))
+			want[i][block] = s.timeline[offset : offset+1]
+			if len(list) == 0 && offset < last {
+				continue
+			}
+			l.applyBlock(t, newBlock(block, list...))
+			l.view(t, store.Head, func(snap *store.Snapshot) {
+				require.Equal(t, want[i][block], shown(t, snap, storyKey(i, true)), "%s at offset %d", s.name, offset)
 			})
 		}
 	}
-	l.reopen(t)
-	for _, look := range check {
-		look(t)
-	}
-}
-
-// tell applies the blocks of a story.
-func (l *ledger) tell(t testing.TB, s story, key store.Key, gaps bool) {
-	t.Helper()
-	start, last := l.head+1, len(s.timeline)-1
-	require.Less(t, slices.Max(slices.Collect(maps.Keys(s.blocks))), len(s.timeline))
-	for offset := range s.timeline {
-		list, busy := s.blocks[offset]
-		if gaps && !busy && offset != last {
-			continue
-		}
-		list = slices.Clone(list)
-		for i := range list {
-			list[i].Key = key
-		}
-		l.applyBlock(t, newBlock(start+uint64(offset), list...))
-		l.see(t, key, l.head, s.timeline[offset:offset+1])
-	}
-}
-
-// see checks which version of a key is visible at a block, by each way to ask.
-func (l *ledger) see(t testing.TB, key store.Key, block uint64, want string) {
-	t.Helper()
-	l.view(t, block, func(s *store.Snapshot) {
-		got := "."
-		e, err := s.Get(t.Context(), key)
-		if err != nil {
-			require.ErrorIs(t, err, store.ErrNotFound)
-		} else {
-			got = e.StringAttributes["v"]
-		}
-		require.Equal(t, want, got, "block %d", block)
-
-		self := query.Compare{Name: "$key", Op: query.Equal, Value: query.Text(key.String())}
-		list := results(t, s, self, nil)
-		if e == nil {
-			require.Empty(t, list, "block %d", block)
-		} else {
-			requireSame(t, []*store.Entity{e}, list, "block %d", block)
-		}
-		for _, value := range []string{"a", "b", "c"} {
-			q := query.And{Terms: []query.Expr{self, query.Compare{Name: "v", Op: query.Equal, Value: query.Text(value)}}}
-			n, err := s.Count(t.Context(), q)
-			require.NoError(t, err)
-			require.Equal(t, value == want, n == 1, "block %d, v = %s: %d", block, value, n)
-		}
-	})
+	return want
 }

@@ -62,7 +62,7 @@ const firstBlock = 100
 
 func newLedger(t testing.TB, h Harness, layout string) *ledger {
 	t.Helper()
-	l := &ledger{t: t, h: h, url: h.NewURL(t), layout: layout, head: firstBlock}
+	l := &ledger{t: t, h: h, url: h.quickURL(t), layout: layout, head: firstBlock}
 	l.open()
 	return l
 }

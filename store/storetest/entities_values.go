@@ -57,8 +57,12 @@ func testOddTexts(t *testing.T, l *ledger) {
 	}
 	check := func() {
 		t.Helper()
-		for _, op := range create {
-			e := l.get(t, op.Key)
+		want := sortedBy(create, func(op store.Op) string { return op.Key.String() })
+		list := l.find(t, query.Glob{Name: "odd", Pattern: "*"}, &store.QueryOptions{Order: store.Order{Name: "$key"}})
+		require.Len(t, list, len(want))
+		for i, e := range list {
+			op := want[i]
+			require.Equal(t, op.Key, e.Key)
 			requireSame(t, op.StringAttributes, e.StringAttributes)
 			requireSame(t, op.NumericAttributes, e.NumericAttributes)
 			require.Equal(t, op.ContentType, e.ContentType)

@@ -32,6 +32,11 @@ type Harness struct {
 	// tested.
 	Server bool
 
+	// Checks is how many random histories RunDifferential tries on each layout,
+	// for engines on which opening and committing are slow. Zero means as many
+	// as -rapid.checks says; where that flag is given, it wins.
+	Checks int
+
 	// Layouts are the entity layouts to test; nil means all that matter: every
 	// named one, and of the ablation the first, a middle one and the last.
 	Layouts []string

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/varvedb/varve/store/driver"
@@ -36,6 +37,19 @@ func Argument(v *sqldriver.NamedValue) error {
 		return nil
 	}
 	return sqldriver.ErrSkip // the standard conversion
+}
+
+// Row refuses times, into which the libraries turn text that reads as a date (the
+// remote one in columns declared as such): database/sql would turn them into
+// another text.
+func Row(columns func() []string, row []sqldriver.Value) error {
+	for i, value := range row {
+		if _, isTime := value.(time.Time); isTime {
+			return fmt.Errorf("column %q holds text that reads as a date, which libSQL's client does not give as it is: %w; select CAST(… AS BLOB)",
+				columns()[i], driver.ErrUnsupported)
+		}
+	}
+	return nil
 }
 
 // Statement returns the number of "?" placeholders in a statement. It refuses a
