@@ -1,0 +1,104 @@
+package bench
+
+import (
+	"context"
+	"testing"
+
+	"github.com/varvedb/varve/store"
+)
+
+// Suite is the benchmarks of one engine. A package bench/<engine> makes it and
+// runs them:
+//
+//	var suite = bench.Suite{
+//		Engine: bench.Engine{Name: "sqlite", File: "varve.db"},
+//		Flags:  bench.RegisterFlags(flag.CommandLine),
+//	}
+//
+//	func BenchmarkCommit(b *testing.B) { bench.RunCommit(b, suite) }
+//
+// Every benchmark verifies what it measures and fails when the store is wrong.
+type Suite struct {
+	Engine Engine
+	Flags  *Flags
+}
+
+// perBlock and seed are those of all benchmarks, fixed so that results compare.
+const (
+	perBlock = 100
+	seed     = 1
+)
+
+// RunCommit measures one block of 100 new entities an operation, on a store
+// that holds entities already.
+func RunCommit(b *testing.B, s Suite) {
+	s.Each(b, []string{"arkiv", "arkiv-pruned", "simple"}, func(b *testing.B, r *Run) {
+		x, err := r.Dataset.Expectation(r.Ready)
+		must(b, err)
+		blocks := Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(Endless))
+		r.Write(b, func(ctx context.Context) (Result, error) {
+			return Commit(ctx, r.Entities, CommitConfig{Blocks: blocks, Expect: x, Loop: b})
+		})
+	})
+}
+
+// RunGet measures one entity read by its key an operation.
+func RunGet(b *testing.B, s Suite) {
+	s.Each(b, []string{"arkiv", "simple"}, func(b *testing.B, r *Run) {
+		r.Read(b, func(ctx context.Context) (Result, error) {
+			return Get(ctx, r.Entities, GetConfig{Profile: r.Dataset.Profile, Of: r.Dataset.Gen, Seed: seed, Loop: b})
+		})
+	})
+}
+
+// RunQuery measures each query of the fixed set, read to its end with
+// everything of each entity.
+func RunQuery(b *testing.B, s Suite) {
+	queries := Queries()
+	s.Each(b, []string{"arkiv", "arkiv-pruned"}, func(b *testing.B, r *Run) {
+		answers, err := Answers(r.Dataset.Profile, r.Dataset.Gen, queries)
+		must(b, err)
+		for i, q := range queries {
+			b.Run("query="+q.Name, func(b *testing.B) {
+				r.Read(b, func(ctx context.Context) (Result, error) {
+					return Query(ctx, r.Entities, QueryConfig{Query: q, Answer: answers[i], Loop: b})
+				})
+			})
+		}
+	})
+}
+
+// RunApplyTar measures the 100 real Arkiv blocks, applied to an empty store,
+// an operation.
+func RunApplyTar(b *testing.B, s Suite) {
+	blocks, err := Tar()
+	must(b, err)
+	layouts, err := s.Flags.chooseLayouts("arkiv")
+	must(b, err)
+	for _, layout := range layouts {
+		// No profile is generated, so its place in the name says what is applied.
+		d := Dataset{Engine: s.Engine, Layout: layout, Profile: Profile{Name: "arkiv-small"}}
+		b.Run(s.Name(d), func(b *testing.B) { applyTar(b, s, d, blocks) })
+	}
+}
+
+func applyTar(b *testing.B, s Suite, d Dataset, blocks []store.Block) {
+	b.ReportAllocs()
+	total := newResult()
+	var r *Run
+	for b.Loop() {
+		b.StopTimer()
+		if r != nil {
+			must(b, r.Close())
+		}
+		r = s.Open(b, d)
+		b.StartTimer()
+		res, err := ApplyTar(b.Context(), r.Entities, TarConfig{Blocks: blocks, Timer: b})
+		must(b, err)
+		total.Merge(res)
+		b.StartTimer() // ApplyTar checks with the timer stopped
+	}
+	sizes, err := r.sizes(b.Context(), Sizes{}, total)
+	must(b, err)
+	report(b, total.Metrics(), sizes.Metrics())
+}

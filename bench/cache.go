@@ -1,0 +1,171 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// CacheEnv is the environment variable that names the cache's directory. It
+// decides on which disk databases are measured, too.
+const CacheEnv = "VARVE_CACHE"
+
+// Cache keeps data sets, each built once, and lends copies:
+//
+//	<root>/<key>/data        the closed database
+//	<root>/<key>/ready.json  written last: the data set is complete
+//	<root>/<key>.lock        held while it is built or copied
+//	<root>/runs/<n>          copies in use, on the same disk
+//
+// Several processes may share it. Anything in it may be deleted while no
+// benchmark runs.
+type Cache struct {
+	root string
+}
+
+// OpenCache returns the cache in a directory and makes it if need be. Empty
+// means that of CacheEnv, else "varve/datasets" in the user's cache directory.
+func OpenCache(root string) (*Cache, error) {
+	if root == "" {
+		root = os.Getenv(CacheEnv)
+	}
+	if root == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return nil, fmt.Errorf("data-set cache: %w; set %s to a directory", err, CacheEnv)
+		}
+		root = filepath.Join(user, "varve", "datasets")
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("data-set cache: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(root, runsDir), 0o755); err != nil {
+		return nil, fmt.Errorf("data-set cache: %w; set %s to a directory that can be written", err, CacheEnv)
+	}
+	return &Cache{root: root}, nil
+}
+
+// Root returns the cache's directory.
+func (c *Cache) Root() string { return c.root }
+
+const (
+	dataDir    = "data"
+	markerFile = "ready.json"
+)
+
+// Ready describes a complete data set.
+type Ready struct {
+	Key     string     `json:"key"`
+	Spec    any        `json:"spec,omitempty"` // for people
+	Engine  string     `json:"engine"`         // name and version that built it
+	Head    uint64     `json:"head"`
+	Digest  string     `json:"digest"` // of the head
+	Counts  Counts     `json:"counts"`
+	Files   []fileSize `json:"files"`
+	Seconds float64    `json:"seconds"` // it took to build
+}
+
+// builder makes a database in an empty directory, closes it, and describes it;
+// Key and Files are filled in for it.
+type builder func(ctx context.Context, dir string) (Ready, error)
+
+// copyTo copies a data set into an empty directory and builds it first when it
+// is missing, incomplete or damaged.
+func (c *Cache) copyTo(ctx context.Context, dir, key string, build builder) (Ready, error) {
+	held, err := lock(ctx, c.path(key)+".lock")
+	if err != nil {
+		return Ready{}, fmt.Errorf("data set %s: %w", key, err)
+	}
+	defer held.Close()
+	ready, err := c.ready(key)
+	if err != nil {
+		ready, err = c.build(ctx, key, build)
+	}
+	if err == nil {
+		err = cloneTree(dir, filepath.Join(c.path(key), dataDir))
+	}
+	if err != nil {
+		return ready, fmt.Errorf("data set %s: %w", key, err)
+	}
+	return ready, nil
+}
+
+// drop forgets a data set, so that it is built again.
+func (c *Cache) drop(ctx context.Context, key string) error {
+	held, err := lock(ctx, c.path(key)+".lock")
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(c.path(key)), held.Close())
+}
+
+func (c *Cache) path(key string) string { return filepath.Join(c.root, key) }
+
+// ready returns the description of a data set, or an error that says why it
+// cannot be used.
+func (c *Cache) ready(key string) (r Ready, err error) {
+	text, err := os.ReadFile(filepath.Join(c.path(key), markerFile))
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, err
+	}
+	if r.Key != key {
+		return r, fmt.Errorf("marker of another data set, %q", r.Key)
+	}
+	files, err := listFiles(filepath.Join(c.path(key), dataDir))
+	if err == nil && !slices.Equal(files, r.Files) {
+		err = errors.New("files are missing, added or cut")
+	}
+	return r, err
+}
+
+// build replaces whatever is there. The marker appears at once and last.
+func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, err error) {
+	dir := c.path(key)
+	if err := os.RemoveAll(dir); err != nil {
+		return r, err
+	}
+	data := filepath.Join(dir, dataDir)
+	if err := os.MkdirAll(data, 0o755); err != nil {
+		return r, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}()
+	if r, err = build(ctx, data); err != nil {
+		return r, err
+	}
+	r.Key = key
+	if r.Files, err = listFiles(data); err != nil {
+		return r, err
+	}
+	return r, writeMarker(filepath.Join(dir, markerFile), r)
+}
+
+func writeMarker(path string, r Ready) (err error) {
+	text, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(path + ".tmp")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// keyLength is how much of the hash of all parameters names a data set.
+const keyLength = 32

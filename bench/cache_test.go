@@ -1,0 +1,182 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A builder that writes two files, one in a directory.
+func sampleBuilder(built *atomic.Int32) builder {
+	return func(_ context.Context, dir string) (Ready, error) {
+		built.Add(1)
+		if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
+			return Ready{}, err
+		}
+		return Ready{Head: 7}, errors.Join(
+			os.WriteFile(filepath.Join(dir, "a"), []byte("one"), 0o644),
+			os.WriteFile(filepath.Join(dir, "sub", "b"), []byte("two"), 0o600))
+	}
+}
+
+func openCache(t *testing.T) *Cache {
+	t.Helper()
+	c, err := OpenCache(t.TempDir())
+	require.NoError(t, err)
+	return c
+}
+
+func copyOut(t *testing.T, c *Cache, build builder) Ready {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "copy")
+	r, err := c.copyTo(t.Context(), dir, "key", build)
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(dir, "sub", "b"))
+	require.NoError(t, err)
+	require.Equal(t, "two", string(text))
+	return r
+}
+
+func TestCacheBuildsOnce(t *testing.T) {
+	c, built := openCache(t), new(atomic.Int32)
+	first := copyOut(t, c, sampleBuilder(built))
+	require.Equal(t, first, copyOut(t, c, sampleBuilder(built)))
+	require.Equal(t, int32(1), built.Load())
+	require.Equal(t, []fileSize{{"a", 3}, {"sub/b", 3}}, first.Files)
+	require.Equal(t, uint64(7), first.Head)
+}
+
+func TestCacheCopiesAreTheirOwn(t *testing.T) {
+	c, built := openCache(t), new(atomic.Int32)
+	dir := filepath.Join(t.TempDir(), "copy")
+	_, err := c.copyTo(t.Context(), dir, "key", sampleBuilder(built))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sub", "b"), []byte("bad"), 0o600))
+	copyOut(t, c, sampleBuilder(built))
+}
+
+func TestCacheRebuildsWhatIsDamaged(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, dir string){
+		"no marker":     func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, markerFile))) },
+		"broken marker": func(t *testing.T, dir string) { require.NoError(t, os.Truncate(filepath.Join(dir, markerFile), 9)) },
+		"foreign marker": func(t *testing.T, dir string) {
+			require.NoError(t, writeMarker(filepath.Join(dir, markerFile), Ready{Key: "other"}))
+		},
+		"file cut":     func(t *testing.T, dir string) { require.NoError(t, os.Truncate(filepath.Join(dir, dataDir, "a"), 1)) },
+		"file missing": func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, dataDir, "a"))) },
+		"file added": func(t *testing.T, dir string) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, dataDir, "a-wal"), nil, 0o644))
+		},
+		"no data": func(t *testing.T, dir string) { require.NoError(t, os.RemoveAll(filepath.Join(dir, dataDir))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, built := openCache(t), new(atomic.Int32)
+			copyOut(t, c, sampleBuilder(built))
+			damage(t, c.path("key"))
+			copyOut(t, c, sampleBuilder(built))
+			require.Equal(t, int32(2), built.Load())
+		})
+	}
+}
+
+func TestCacheKeepsNothingOfAFailedBuild(t *testing.T) {
+	c, built := openCache(t), new(atomic.Int32)
+	broken := errors.New("broken")
+	fail := func(ctx context.Context, dir string) (Ready, error) {
+		r, err := sampleBuilder(built)(ctx, dir)
+		return r, errors.Join(err, broken)
+	}
+	_, err := c.copyTo(t.Context(), filepath.Join(t.TempDir(), "copy"), "key", fail)
+	require.ErrorIs(t, err, broken)
+	require.NoDirExists(t, c.path("key"))
+	copyOut(t, c, sampleBuilder(built))
+}
+
+func TestCacheConcurrentBuilders(t *testing.T) {
+	c, built := openCache(t), new(atomic.Int32)
+	dir := t.TempDir()
+	errs := make([]error, 8)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() {
+			_, errs[i] = c.copyTo(t.Context(), filepath.Join(dir, string(rune('a'+i))), "key", sampleBuilder(built))
+		})
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, int32(1), built.Load())
+}
+
+func TestCacheWaitsWithItsContext(t *testing.T) {
+	c := openCache(t)
+	held, err := tryLock(c.path("key") + ".lock")
+	require.NoError(t, err)
+	defer held.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = c.copyTo(ctx, t.TempDir(), "key", sampleBuilder(new(atomic.Int32)))
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestCacheRoot(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(CacheEnv, filepath.Join(dir, "env"))
+	c, err := OpenCache("")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "env"), c.Root())
+	t.Setenv(CacheEnv, "")
+	t.Setenv("XDG_CACHE_HOME", dir)
+	user, err := os.UserCacheDir()
+	require.NoError(t, err)
+	if user != dir {
+		t.Skip("the user's cache directory does not follow XDG_CACHE_HOME here")
+	}
+	c, err = OpenCache("")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(dir, "varve", "datasets"), c.Root())
+}
+
+func TestRunsLeaveNothing(t *testing.T) {
+	c := openCache(t)
+	first, err := c.NewRun(t.Context())
+	require.NoError(t, err)
+	second, err := c.NewRun(t.Context())
+	require.NoError(t, err)
+	require.DirExists(t, first.path, "it is in use")
+	require.NoError(t, second.held.Close()) // as if its process had been killed
+	require.NoError(t, os.MkdirAll(second.Data(), 0o755))
+	third, err := c.NewRun(t.Context())
+	require.NoError(t, err)
+	require.NoDirExists(t, second.path)
+	require.NoError(t, errors.Join(first.Remove(), third.Remove()))
+	left, err := os.ReadDir(filepath.Join(c.root, runsDir))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestCloneTreeKeepsModesAndLinks(t *testing.T) {
+	src, dst := filepath.Join(t.TempDir(), "src"), filepath.Join(t.TempDir(), "dst")
+	require.NoError(t, os.MkdirAll(filepath.Join(src, "closed"), 0o700))
+	require.NoError(t, os.Chmod(src, 0o750))
+	file := filepath.Join(src, "closed", "script")
+	require.NoError(t, os.WriteFile(file, []byte("text"), 0o600))
+	require.NoError(t, os.Chmod(file, 0o777))
+	require.NoError(t, os.Symlink("closed/script", filepath.Join(src, "link")))
+	require.NoError(t, cloneTree(dst, src))
+	for name, mode := range map[string]os.FileMode{".": 0o750, "closed": 0o700, "closed/script": 0o777} {
+		st, err := os.Stat(filepath.Join(dst, name))
+		require.NoError(t, err)
+		require.Equal(t, mode, st.Mode().Perm(), name)
+	}
+	text, err := os.ReadFile(filepath.Join(dst, "link"))
+	require.NoError(t, err)
+	require.Equal(t, "text", string(text))
+	require.NoError(t, syncFiles(dst))
+	require.Error(t, cloneTree(dst, src), "it overwrites nothing")
+}

@@ -1,0 +1,54 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+func TestExpectationFollowsEveryOperation(t *testing.T) {
+	key, gone := store.Key{1}, store.Key{2}
+	x := NewExpectation(true)
+	for _, b := range []store.Block{
+		{Number: 1, Ops: []store.Op{
+			{Kind: store.Create, Key: key, BTL: 10, StringAttributes: map[string]string{"a": "b"}},
+			{Kind: store.Create, Key: gone, OpIndex: 1, BTL: 2},
+		}},
+		{Number: 2, Ops: []store.Op{{Kind: store.ExtendBTL, Key: key, BTL: 3}}},
+		{Number: 3, Ops: []store.Op{{Kind: store.ChangeOwner, Key: key, Owner: store.Address{9}}, {Kind: store.Expire, Key: gone}}},
+	} {
+		require.NoError(t, x.Apply(&b))
+	}
+	require.Equal(t, uint64(1), x.Live())
+	require.Equal(t, Counts{Versions: 4, Strings: 3*4 + 3, Numbers: 5 * 4}, x.Counts())
+	require.NoError(t, x.Apply(&store.Block{Number: 5}))
+	require.Zero(t, x.Live(), "it expired at block 5")
+	again := store.Block{Number: 6, Ops: []store.Op{{Kind: store.Create, Key: key, BTL: entity.MaxBlock}}}
+	require.NoError(t, x.Apply(&again))
+	require.Equal(t, uint64(1), x.Live())
+	require.ErrorIs(t, x.Apply(&again), store.ErrExists)
+}
+
+func TestExpectationWithoutWholeEntities(t *testing.T) {
+	x := NewExpectation(false)
+	create := store.Block{Number: 1, Ops: []store.Op{{Kind: store.Create, BTL: 10}}}
+	require.NoError(t, x.Apply(&create))
+	err := x.Apply(&store.Block{Number: 2, Ops: []store.Op{{Kind: store.ExtendBTL, BTL: 10}}})
+	require.ErrorIs(t, err, store.ErrUnsupported, "it would be wrong")
+}
+
+func TestTarDigest(t *testing.T) {
+	blocks, err := Tar()
+	require.NoError(t, err)
+	require.Len(t, blocks, TarBlocks)
+	x := NewExpectation(true)
+	for _, b := range blocks {
+		require.NoError(t, x.Apply(&b))
+	}
+	require.Equal(t, uint64(TarHead), x.Head().Block)
+	require.Equal(t, TarDigest, x.Head().Digest.String())
+	require.Equal(t, Counts{Versions: 1219, Strings: 10015, Numbers: 9180}, x.Counts(), "as the README beside the tar says")
+}

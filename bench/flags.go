@@ -1,0 +1,79 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Flags are what the benchmarks can be told on the command line of go test.
+type Flags struct {
+	entities   int
+	durability string
+	layouts    string
+	profiles   string
+	manifest   string
+}
+
+// RegisterFlags adds the flags, which begin with "varve.", to a set. A test
+// package calls it with flag.CommandLine when it is initialised.
+func RegisterFlags(set *flag.FlagSet) *Flags {
+	f := new(Flags)
+	set.IntVar(&f.entities, "varve.entities", 0, "entities in the store before a benchmark begins (default 10000, with -short 2000)")
+	set.StringVar(&f.durability, "varve.durability", string(driver.Durable), "durable, relaxed or unsafe")
+	set.StringVar(&f.layouts, "varve.layouts", "", "entity layouts, separated by commas (default: those that the benchmark compares)")
+	set.StringVar(&f.profiles, "varve.profiles", "typical", "profiles of entities, separated by commas: minimal, typical, large, or with a payload as typical-256B")
+	set.StringVar(&f.manifest, "varve.manifest", "", "append a manifest of each run to this file, one line of JSON each")
+	return f
+}
+
+// size returns the number of entities to load.
+func (f *Flags) size() int {
+	switch {
+	case f.entities > 0:
+		return f.entities
+	case testing.Short():
+		return 2_000
+	}
+	return 10_000
+}
+
+// options returns how stores are opened.
+func (f *Flags) options() (*store.Options, error) {
+	d, err := driver.ParseDurability(f.durability)
+	if err != nil {
+		return nil, fmt.Errorf("-varve.durability: %w", err)
+	}
+	return &store.Options{Durability: d}, nil
+}
+
+// chooseLayouts returns the layouts asked for, or the given ones.
+func (f *Flags) chooseLayouts(standard ...string) ([]string, error) {
+	if f.layouts == "" {
+		return standard, nil
+	}
+	chosen := strings.Split(f.layouts, ",")
+	for _, name := range chosen {
+		if !slices.Contains(store.Layouts(), name) {
+			return nil, fmt.Errorf("-varve.layouts: unknown layout %q; known are %s", name, strings.Join(store.Layouts(), ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func (f *Flags) chooseProfiles() ([]Profile, error) {
+	var list []Profile
+	for name := range strings.SplitSeq(f.profiles, ",") {
+		p, err := ParseProfile(name)
+		if err != nil {
+			return nil, fmt.Errorf("-varve.profiles: %w", err)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}

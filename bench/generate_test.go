@@ -1,0 +1,175 @@
+package bench
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"iter"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// The tests accept the flags of the benchmarks, so that both can be run by one
+// command for ./bench/....
+var _ = RegisterFlags(flag.CommandLine)
+
+func collect(t testing.TB, blocks iter.Seq2[store.Block, error]) []store.Block {
+	t.Helper()
+	var list []store.Block
+	for b, err := range blocks {
+		require.NoError(t, err)
+		list = append(list, b)
+	}
+	return list
+}
+
+func digest(t testing.TB, streams ...iter.Seq2[store.Block, error]) string {
+	t.Helper()
+	x := NewExpectation(false)
+	for _, s := range streams {
+		for _, b := range collect(t, s) {
+			require.NoError(t, b.Validate())
+			require.NoError(t, x.Apply(&b))
+		}
+	}
+	d := x.Head().Digest
+	return hex.EncodeToString(d[:8])
+}
+
+// A change of these digests is a change of every data set: results before and
+// after it do not compare.
+func TestGoldenDigests(t *testing.T) {
+	gen := GenOptions{Entities: 250, Seed: 1}
+	for name, want := range map[string]string{
+		"minimal": "ecd7ab7dc88df910", "typical": "32fee902241e1f0c", "large": "b1acea9df7d33e62", "typical-256B": "bec688af3af59490",
+	} {
+		p, err := ParseProfile(name)
+		require.NoError(t, err)
+		require.Equal(t, want, digest(t, Blocks(p, gen)), name)
+	}
+	updates := Updates(Typical, UpdateOptions{Of: gen, Blocks: 3, PerBlock: 40, Seed: 2})
+	require.Equal(t, "45811f96ea278ecd", digest(t, Blocks(Typical, gen), updates))
+}
+
+func TestBlocksAreShapedByTheProfile(t *testing.T) {
+	for _, p := range append(Profiles, Minimal.WithPayload(256), Typical.WithPayload(3)) {
+		blocks := collect(t, Blocks(p, GenOptions{Entities: 25, PerBlock: 10, Start: 7, BTL: 5}))
+		require.Len(t, blocks, 3)
+		rows := NewExpectation(false)
+		for i, b := range blocks {
+			require.Equal(t, uint64(7+i), b.Number)
+			require.NoError(t, rows.Apply(&b))
+			for _, op := range b.Ops {
+				require.Equal(t, store.Create, op.Kind)
+				require.Len(t, op.StringAttributes, p.Strings)
+				require.Len(t, op.NumericAttributes, p.Numbers)
+				require.Len(t, op.Content, p.Payload)
+				require.Equal(t, uint64(5), op.BTL)
+			}
+		}
+		require.Len(t, blocks[2].Ops, 5)
+		require.Equal(t, uint64(25*p.Rows()), rows.Counts().Rows())
+	}
+}
+
+func TestPayloadSizeLeavesTheRestAsItIs(t *testing.T) {
+	gen := GenOptions{Entities: 30, Seed: 3}
+	whole, small := collect(t, Blocks(Typical, gen)), collect(t, Blocks(Typical.WithPayload(0), gen))
+	for i := range whole {
+		for j := range whole[i].Ops {
+			whole[i].Ops[j].Content = []byte{}
+		}
+	}
+	require.Empty(t, cmp.Diff(whole, small))
+}
+
+// A stream that goes on where another ended is the rest of one long stream.
+func TestStreamsContinue(t *testing.T) {
+	tiny := Minimal.WithPayload(9)
+	rapid.Check(t, func(t *rapid.T) {
+		per := rapid.IntRange(1, 4).Draw(t, "perBlock")
+		first := GenOptions{
+			Entities: per * rapid.IntRange(0, 3).Draw(t, "blocks"), PerBlock: per,
+			Seed: rapid.Uint64().Draw(t, "seed"), Start: rapid.Uint64Range(0, 9).Draw(t, "start"),
+		}
+		second := first.Next(rapid.IntRange(0, 9).Draw(t, "more"))
+		all := first
+		all.Entities += second.Entities
+		var parts, whole []store.Block
+		for _, s := range []iter.Seq2[store.Block, error]{Blocks(tiny, first), Blocks(tiny, second)} {
+			for b, err := range s {
+				require.NoError(t, err)
+				parts = append(parts, b)
+			}
+		}
+		for b, err := range Blocks(tiny, all) {
+			require.NoError(t, err)
+			whole = append(whole, b)
+		}
+		if diff := cmp.Diff(whole, parts); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func TestUpdatesFitTheirStream(t *testing.T) {
+	gen := GenOptions{Entities: 30, PerBlock: 10, Seed: 1, Skip: 5}
+	blocks := collect(t, Updates(Minimal, UpdateOptions{Of: gen, Blocks: 20, PerBlock: 30, Seed: 9}))
+	x := NewExpectation(false)
+	created := collect(t, Blocks(Minimal, gen))
+	for _, b := range append(created, blocks...) {
+		require.NoError(t, x.Apply(&b))
+	}
+	require.Equal(t, uint64(30), x.Live())
+	require.Equal(t, uint64(30+20*30), x.Counts().Versions)
+	require.NotEqual(t, blocks[0].Ops[0].Key, blocks[1].Ops[0].Key, "the order is random")
+}
+
+func TestWrongOptions(t *testing.T) {
+	for name, blocks := range map[string]iter.Seq2[store.Block, error]{
+		"negative":         Blocks(Minimal, GenOptions{Entities: -1}),
+		"too many updates": Updates(Minimal, UpdateOptions{Of: GenOptions{Entities: 3}, Blocks: 1, PerBlock: 4}),
+	} {
+		for _, err := range blocks {
+			require.ErrorIs(t, err, store.ErrInvalid, name)
+		}
+	}
+	last := GenOptions{Entities: Endless, PerBlock: 1, Start: entity.MaxBlockNumber}
+	var errs []error
+	for _, err := range Blocks(Minimal, last) {
+		errs = append(errs, err)
+	}
+	require.Len(t, errs, 2)
+	require.ErrorIs(t, errs[1], store.ErrInvalid)
+}
+
+func TestParseProfile(t *testing.T) {
+	p, err := ParseProfile("large-256B")
+	require.NoError(t, err)
+	require.Equal(t, Profile{Name: "large-256B", Strings: 10, Numbers: 5, Payload: 256}, p)
+	require.Equal(t, Large.WithPayload(256), Large.WithPayload(5).WithPayload(256))
+	for _, name := range []string{"", "huge", "large-", "large-256", "large--1B", "typical-xB"} {
+		_, err := ParseProfile(name)
+		require.Error(t, err, name)
+	}
+}
+
+// The first bytes of a payload tell little of the next ones: the payload is
+// its own best compression. Sixteen kilobytes of any 16 bits repeated would
+// show as far fewer different pairs.
+func TestPayloadsAreRandom(t *testing.T) {
+	b := collect(t, Blocks(Large, GenOptions{Entities: 1}))[0]
+	pairs := map[[2]byte]bool{}
+	content := b.Ops[0].Content
+	for i := 0; i+1 < len(content); i += 2 {
+		pairs[[2]byte(content[i:])] = true
+	}
+	require.Greater(t, len(pairs), 20_000) // of 25,600 draws from 65,536
+	require.NotEqual(t, sha256.Sum256(content[:1024]), sha256.Sum256(content[1024:2048]))
+}

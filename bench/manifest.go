@@ -1,0 +1,96 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Manifest is everything besides the workload that a result depends on.
+type Manifest struct {
+	Name     string           `json:"name,omitempty"` // of the benchmark
+	Varve    Revision         `json:"varve"`
+	Engine   EngineVersion    `json:"engine"`
+	Settings []driver.Setting `json:"settings"` // as read back from the engine
+	Options  StoreOptions     `json:"options"`  // as asked for; zero is the default
+	Layout   string           `json:"layout"`
+	Dataset  *DatasetID       `json:"dataset,omitempty"` // nil: the store was empty
+	Host     Host             `json:"host"`
+}
+
+// EngineVersion is an engine with its library.
+type EngineVersion struct {
+	Name    string `json:"name"`
+	Version string `json:"version"` // of the native library
+	Library string `json:"library"` // Go module of the driver
+}
+
+// StoreOptions are the options that a store was opened with, as in
+// driver.Options.
+type StoreOptions struct {
+	Durability   driver.Durability       `json:"durability,omitempty"`
+	Checkpoint   driver.CheckpointPolicy `json:"checkpoint,omitempty"`
+	WALFrames    int                     `json:"wal_frames,omitempty"`
+	MemoryBytes  int64                   `json:"memory_bytes,omitempty"`
+	Readers      int                     `json:"readers,omitempty"`
+	LockTimeout  string                  `json:"lock_timeout,omitempty"`
+	MaxReaderAge string                  `json:"max_reader_age,omitempty"`
+	Params       map[string]string       `json:"params,omitempty"`
+}
+
+// DatasetID tells one data set from another.
+type DatasetID struct {
+	Key    string `json:"key"`    // hash of its parameters
+	Digest string `json:"digest"` // of its history
+	Head   uint64 `json:"head"`
+	Rows   uint64 `json:"rows"`
+}
+
+// NewManifest describes a run on an open copy of a data set. It probes the
+// disk, for which it takes some time.
+func NewManifest(ctx context.Context, cp *Copy, opts *store.Options) (Manifest, error) {
+	settings, err := cp.DB.Settings(ctx)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("manifest: %w", err)
+	}
+	host, err := ReadHost(cp.run.path)
+	if err != nil {
+		return Manifest{}, fmt.Errorf("manifest: %w", err)
+	}
+	info := cp.DB.Engine().Info()
+	m := Manifest{
+		Varve:    ReadRevision(ctx),
+		Engine:   EngineVersion{Name: info.Name, Version: info.Version, Library: info.Library},
+		Settings: settings,
+		Layout:   cp.Entities.Layout(),
+		Host:     host,
+	}
+	if opts != nil {
+		m.Options = describeOptions(opts)
+	}
+	if r := cp.Ready; r.Counts.Versions > 0 {
+		m.Dataset = &DatasetID{Key: r.Key, Digest: r.Digest, Head: r.Head, Rows: r.Counts.Rows()}
+	}
+	return m, nil
+}
+
+func describeOptions(o *store.Options) StoreOptions {
+	s := StoreOptions{
+		Durability: o.Durability, Checkpoint: o.Checkpoint, WALFrames: o.WALFrames,
+		MemoryBytes: o.Memory, Readers: o.Readers, Params: o.Params,
+	}
+	if o.LockTimeout != 0 {
+		s.LockTimeout = o.LockTimeout.String()
+	}
+	if o.MaxReaderAge != 0 {
+		s.MaxReaderAge = o.MaxReaderAge.String()
+	}
+	return s
+}
+
+// Write writes the manifest as one line of JSON.
+func (m *Manifest) Write(w io.Writer) error { return json.NewEncoder(w).Encode(m) }

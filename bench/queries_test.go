@@ -1,0 +1,33 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryQueryFindsSomething(t *testing.T) {
+	queries := Queries()
+	gen := GenOptions{Entities: 10_000, Seed: seed}
+	answers, err := Answers(Typical, gen, queries)
+	require.NoError(t, err)
+	for i, q := range queries {
+		require.NotZero(t, answers[i].Count, q.Name)
+		require.Less(t, answers[i].Count, gen.Entities/20, q.Name)
+		if q.Limit > 0 {
+			require.Equal(t, q.Limit, answers[i].Count, q.Name)
+		}
+	}
+	other, err := Answers(Typical, GenOptions{Entities: 10_000, Seed: 99}, queries)
+	require.NoError(t, err)
+	require.NotEqual(t, answers, other)
+}
+
+func TestAnswersLeaveOutTheExpired(t *testing.T) {
+	all := []NamedQuery{{Name: "all", Text: "*"}}
+	answers, err := Answers(Minimal, GenOptions{Entities: 50, PerBlock: 10, BTL: 2}, all)
+	require.NoError(t, err)
+	require.Equal(t, 20, answers[0].Count, "at block 5 those of blocks 4 and 5 are left")
+	_, err = Answers(Minimal, GenOptions{Entities: 1}, []NamedQuery{{Name: "broken", Text: "("}})
+	require.ErrorContains(t, err, "broken")
+}

@@ -1,0 +1,56 @@
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+func TestResultMetrics(t *testing.T) {
+	r, other := newResult(), newResult()
+	for range 2 {
+		r.Latency.Record(50 * time.Millisecond)
+		other.Latency.Record(150 * time.Millisecond)
+	}
+	r.Entities, r.Rows = 100, 1700
+	other.Entities, other.Rows = 100, 1700
+	r.Merge(other)
+	got := map[string]float64{}
+	var units []string
+	for _, m := range r.Metrics() {
+		got[m.Unit] = m.Value
+		units = append(units, m.Unit)
+	}
+	require.Equal(t, []string{"p50-ms", "p95-ms", "p99-ms", "max-ms", "rows/s", "ent/s"}, units)
+	require.InEpsilon(t, 50, got["p50-ms"], 0.001)
+	require.InEpsilon(t, 150, got["max-ms"], 0.001)
+	require.InEpsilon(t, 3400/0.4, got["rows/s"], 1e-9, "over the time of operations")
+	require.InEpsilon(t, 200/0.4, got["ent/s"], 1e-9)
+}
+
+func TestSizesMetrics(t *testing.T) {
+	bytes := func(n int64) *int64 { return &n }
+	stall := func(d time.Duration) *time.Duration { return &d }
+	s := Sizes{
+		Before:     driver.Stats{CheckpointStall: stall(time.Second)},
+		After:      driver.Stats{CheckpointStall: stall(3 * time.Second), WALBytes: bytes(5e6)},
+		Folded:     driver.Stats{DatabaseBytes: bytes(40e6)},
+		Operations: 1000, Live: 8000,
+	}
+	require.Equal(t, []Metric{{5, "wal-MB"}, {2, "stall-ms"}, {40, "db-MB"}, {5000, "B/ent"}}, s.Metrics())
+	require.Empty(t, (&Sizes{}).Metrics(), "what the engine does not tell is left out")
+}
+
+func TestLoops(t *testing.T) {
+	n := 0
+	for l := Times(3); l.Loop(); n++ {
+		l.StopTimer()
+		l.StartTimer()
+	}
+	require.Equal(t, 3, n)
+	require.False(t, For(0).Loop())
+	require.True(t, For(time.Hour).Loop())
+}

@@ -1,0 +1,174 @@
+package sqlite_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// The baselines put the store beside what a careful programmer writes by hand:
+// mattn/go-sqlite3 through database/sql, the same tables and indexes (a copy
+// of the same data set), the same pragmas, the same rows, each statement
+// prepared once and run for each row. The plain loop does less: it does not
+// look up what is live, checks no operation and keeps no digest.
+
+// plainCheckpoint is SQLite's own automatic checkpoint, in pages.
+const plainCheckpoint = 1000
+
+// BenchmarkBaselineCommit measures one block of 100 new entities an operation.
+// via=plain and via=varve-inline checkpoint in the commit that fills the log,
+// after the same number of pages; via=varve has the store's own checkpointer.
+func BenchmarkBaselineCommit(b *testing.B) {
+	d := suite.Dataset("arkiv", bench.Typical)
+	inline := func(o *store.Options) { o.Checkpoint, o.WALFrames = driver.Inline, plainCheckpoint }
+	b.Run(suite.Name(d)+"/via=varve", func(b *testing.B) { varveCommit(b, suite.Open(b, d)) })
+	b.Run(suite.Name(d)+"/via=varve-inline", func(b *testing.B) { varveCommit(b, suite.Open(b, d, inline)) })
+	b.Run(suite.Name(d)+"/via=plain", func(b *testing.B) { plainCommit(b, suite.Open(b, d)) })
+}
+
+func varveCommit(b *testing.B, r *bench.Run) {
+	x, err := r.Dataset.Expectation(r.Ready)
+	require.NoError(b, err)
+	blocks := bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless))
+	r.Write(b, func(ctx context.Context) (bench.Result, error) {
+		return bench.Commit(ctx, r.Entities, bench.CommitConfig{Blocks: blocks, Expect: x, Loop: b})
+	})
+}
+
+func plainCommit(b *testing.B, r *bench.Run) {
+	x, err := r.Dataset.Expectation(r.Ready)
+	require.NoError(b, err)
+	p := openPlain(b, r)
+	res := bench.Result{Latency: bench.NewRecorder()}
+	rows := x.Counts().Rows()
+	b.ReportAllocs()
+	var last store.Block
+	for blk, err := range bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless)) {
+		require.NoError(b, err)
+		if !b.Loop() {
+			break
+		}
+		start := time.Now()
+		require.NoError(b, p.apply(&blk))
+		res.Latency.Record(time.Since(start))
+		b.StopTimer()
+		res.Entities += uint64(len(blk.Ops))
+		require.NoError(b, x.Apply(&blk))
+		last = blk
+		b.StartTimer()
+	}
+	res.Rows = x.Counts().Rows() - rows
+	p.close(b)
+	checkPlain(b, r, x, &last)
+	for _, m := range res.Metrics() {
+		b.ReportMetric(m.Value, m.Unit)
+	}
+}
+
+// checkPlain reads what the plain loop wrote through the store: if the rows
+// were not those that the store writes, it would read something else.
+func checkPlain(b *testing.B, r *bench.Run, x *bench.Expectation, last *store.Block) {
+	ctx := b.Context()
+	s, err := r.Entities.Summary(ctx)
+	require.NoError(b, err)
+	require.Equal(b, x.Live(), s.Live)
+	rows := uint64(0)
+	for _, t := range s.Tables {
+		rows += t.Rows
+	}
+	require.Equal(b, x.Counts().Rows(), rows)
+	snap, err := r.Entities.At(ctx, store.Head)
+	require.NoError(b, err)
+	defer snap.Close()
+	for i := range last.Ops {
+		op := &last.Ops[i]
+		e, err := snap.Get(ctx, op.Key)
+		require.NoError(b, err)
+		require.Equal(b, op.StringAttributes, e.StringAttributes)
+		require.Equal(b, op.NumericAttributes, e.NumericAttributes)
+		require.Equal(b, op.Content, e.Content)
+		n, err := snap.Count(ctx, everyAttribute(e))
+		require.NoError(b, err)
+		require.Equal(b, uint64(1), n)
+	}
+}
+
+// everyAttribute is a query for the entities that have all attributes of one,
+// which reads the rows of attributes and not their copy beside the payload.
+func everyAttribute(e *store.Entity) query.Expr {
+	equal := func(name string, v query.Value) query.Expr {
+		return query.Compare{Name: name, Op: query.Equal, Value: v}
+	}
+	all := query.And{Terms: []query.Expr{
+		equal(entity.AttrCreator, query.Text(e.Creator.String())),
+		equal(entity.AttrOwner, query.Text(e.Owner.String())),
+		equal(entity.AttrSequence, query.Number(e.Sequence)),
+		equal(entity.AttrExpiration, query.Number(e.Expiration)),
+		equal(entity.AttrCreatedAtBlock, query.Number(e.CreatedAtBlock())),
+		equal(entity.AttrTxIndex, query.Number(e.TxIndex())),
+		equal(entity.AttrOpIndex, query.Number(e.OpIndex())),
+	}}
+	for name, value := range e.StringAttributes {
+		all.Terms = append(all.Terms, equal(name, query.Text(value)))
+	}
+	for name, value := range e.NumericAttributes {
+		all.Terms = append(all.Terms, equal(name, query.Number(value)))
+	}
+	return all
+}
+
+// BenchmarkBaselineGet measures one entity read by its key an operation.
+// via=plain decodes the two JSON columns as via=varve does, via=raw only scans
+// the row.
+func BenchmarkBaselineGet(b *testing.B) {
+	d := suite.Dataset("arkiv", bench.Typical)
+	b.Run(suite.Name(d)+"/via=varve", func(b *testing.B) {
+		r := suite.Open(b, d)
+		r.Read(b, func(ctx context.Context) (bench.Result, error) {
+			return bench.Get(ctx, r.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen, Seed: 1, Loop: b})
+		})
+	})
+	b.Run(suite.Name(d)+"/via=plain", func(b *testing.B) { plainGet(b, suite.Open(b, d), true) })
+	b.Run(suite.Name(d)+"/via=raw", func(b *testing.B) { plainGet(b, suite.Open(b, d), false) })
+}
+
+func plainGet(b *testing.B, r *bench.Run, decode bool) {
+	var keys []store.Key
+	for blk, err := range bench.Blocks(r.Dataset.Profile.WithPayload(0), r.Dataset.Gen) {
+		require.NoError(b, err)
+		for i := range blk.Ops {
+			keys = append(keys, blk.Ops[i].Key)
+		}
+	}
+	p := openPlain(b, r)
+	defer p.close(b)
+	get := p.beginGet(b, r.Ready.Head)
+	choice := rand.New(rand.NewPCG(1, 1))
+	res := bench.Result{Latency: bench.NewRecorder()}
+	b.ReportAllocs()
+	for b.Loop() {
+		key := keys[choice.IntN(len(keys))]
+		start := time.Now()
+		row, err := get(key, decode)
+		res.Latency.Record(time.Since(start))
+		if err != nil || len(row.payload) != r.Dataset.Profile.Payload {
+			b.Fatalf("%d bytes, %v", len(row.payload), err)
+		}
+		if decode && row.strings[entity.AttrKey] != key.String() {
+			b.Fatalf("another entity, %q", row.strings[entity.AttrKey])
+		}
+		res.Entities++
+	}
+	for _, m := range res.Metrics() {
+		b.ReportMetric(m.Value, m.Unit)
+	}
+}

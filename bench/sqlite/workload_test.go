@@ -1,0 +1,238 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// small is a data set that is built in no time.
+func small(layout string) bench.Dataset {
+	return bench.Dataset{
+		Engine: suite.Engine, Layout: layout, Profile: bench.Minimal,
+		Gen: bench.GenOptions{Entities: 300, PerBlock: 20, Seed: 4},
+	}
+}
+
+func openSmall(t *testing.T, d bench.Dataset) *bench.Copy {
+	t.Helper()
+	cache, err := bench.OpenCache(t.TempDir())
+	require.NoError(t, err)
+	cp, err := cache.OpenCopy(t.Context(), d, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cp.Close()) })
+	return cp
+}
+
+// exec runs a statement past the store, once for the whole table.
+func exec(t *testing.T, cp *bench.Copy, statement string) {
+	t.Helper()
+	tx, err := cp.DB.Engine().Begin(t.Context())
+	require.NoError(t, err)
+	n, err := tx.Exec(t.Context(), statement)
+	require.NoError(t, err)
+	require.Positive(t, n)
+	require.NoError(t, tx.Commit(t.Context()))
+}
+
+func commit(t *testing.T, cp *bench.Copy, d bench.Dataset, blocks int) (bench.Result, error) {
+	t.Helper()
+	x, err := d.Expectation(cp.Ready)
+	require.NoError(t, err)
+	return bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
+		Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless)), Expect: x, Loop: bench.Times(blocks),
+	})
+}
+
+func get(t *testing.T, cp *bench.Copy, d bench.Dataset, times int) (bench.Result, error) {
+	t.Helper()
+	return bench.Get(t.Context(), cp.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen, Loop: bench.Times(times)})
+}
+
+func ask(t *testing.T, cp *bench.Copy, d bench.Dataset) error {
+	t.Helper()
+	queries := bench.Queries()
+	answers, err := bench.Answers(d.Profile, d.Gen, queries)
+	require.NoError(t, err)
+	for i, q := range queries {
+		if _, err := bench.Query(t.Context(), cp.Entities, bench.QueryConfig{Query: q, Answer: answers[i]}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestWorkloads(t *testing.T) {
+	for _, layout := range []string{"arkiv", "arkiv-pruned", "simple", "bare"} {
+		t.Run(layout, func(t *testing.T) {
+			d := small(layout)
+			cp := openSmall(t, d)
+			require.NoError(t, ask(t, cp, d))
+			res, err := get(t, cp, d, 500)
+			require.NoError(t, err)
+			require.Equal(t, int64(500), res.Latency.Summary().Count)
+			require.Equal(t, uint64(500*12), res.Rows)
+			res, err = commit(t, cp, d, 3)
+			require.NoError(t, err)
+			require.Equal(t, int64(3), res.Latency.Summary().Count)
+			require.Equal(t, uint64(60), res.Entities)
+			require.Equal(t, uint64(60*12), res.Rows)
+		})
+	}
+}
+
+func TestCommitUpdates(t *testing.T) {
+	for _, layout := range []string{"arkiv", "simple"} {
+		d := small(layout)
+		cp := openSmall(t, d)
+		x, err := d.Expectation(cp.Ready)
+		require.NoError(t, err)
+		res, err := bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
+			Blocks: bench.Updates(d.Profile, bench.UpdateOptions{Of: d.Gen, Blocks: 4, PerBlock: 25, Seed: 1}),
+			Expect: x, Loop: bench.Times(100),
+		})
+		require.NoError(t, err)
+		require.Equal(t, int64(4), res.Latency.Summary().Count, "it ends with the blocks")
+		require.Equal(t, uint64(100*12), res.Rows)
+	}
+}
+
+func TestApplyTar(t *testing.T) {
+	blocks, err := bench.Tar()
+	require.NoError(t, err)
+	d := bench.Dataset{Engine: suite.Engine, Layout: "arkiv"}
+	cp := openSmall(t, d)
+	res, err := bench.ApplyTar(t.Context(), cp.Entities, bench.TarConfig{Blocks: blocks})
+	require.NoError(t, err)
+	require.Equal(t, int64(bench.TarBlocks), res.Latency.Summary().Count)
+	require.Equal(t, uint64(1219+10015+9180), res.Rows)
+	_, err = bench.ApplyTar(t.Context(), cp.Entities, bench.TarConfig{Blocks: blocks})
+	require.ErrorIs(t, err, bench.ErrMismatch, "the store is not empty any more")
+	_, err = bench.ApplyTar(t.Context(), openSmall(t, d).Entities, bench.TarConfig{Blocks: blocks[:99]})
+	require.ErrorIs(t, err, bench.ErrMismatch, "a block is missing")
+}
+
+// A store that is wrong in any way must not yield figures.
+func TestTamperedStoresAreFound(t *testing.T) {
+	const one = "(SELECT entity_key FROM payloads ORDER BY entity_key LIMIT 1)"
+	get300 := func(t *testing.T, cp *bench.Copy, d bench.Dataset) error { _, err := get(t, cp, d, 5000); return err }
+	commit1 := func(t *testing.T, cp *bench.Copy, d bench.Dataset) error { _, err := commit(t, cp, d, 1); return err }
+	for name, c := range map[string]struct {
+		statement string
+		workload  func(*testing.T, *bench.Copy, bench.Dataset) error
+	}{
+		"payload changed":      {"UPDATE payloads SET payload = zeroblob(1024)", get300},
+		"payload cut":          {"UPDATE payloads SET payload = substr(payload, 2)", get300},
+		"attribute changed":    {"UPDATE payloads SET string_attributes = replace(string_attributes, '\"v0', '\"v9')", get300},
+		"number changed":       {"UPDATE payloads SET numeric_attributes = replace(numeric_attributes, ':8', ':9')", get300},
+		"sequence changed":     {"UPDATE payloads SET numeric_attributes = replace(numeric_attributes, '\"$sequence\":', '\"$sequence\":1')", get300},
+		"content type changed": {"UPDATE payloads SET content_type = 'text/plain'", get300},
+		"version moved":        {"UPDATE payloads SET from_block = from_block - 1", get300},
+		"entity gone":          {"DELETE FROM payloads WHERE from_block = 3", get300},
+		"row gone":             {"DELETE FROM payloads WHERE entity_key = " + one, commit1},
+		"attribute row gone":   {"DELETE FROM string_attributes WHERE entity_key = " + one + " AND key = '$owner'", commit1},
+		"number row gone":      {"DELETE FROM numeric_attributes WHERE entity_key = " + one + " AND key = '$txIndex'", commit1},
+		"version ended":        {"UPDATE payloads SET to_block = 4 WHERE entity_key = " + one, commit1},
+		"digest changed":       {"UPDATE varve_blocks SET digest = zeroblob(32)", commit1},
+		"query misses one":     {"DELETE FROM string_attributes WHERE key = '$owner'", ask},
+		"query finds more":     {"UPDATE string_attributes SET value = (SELECT value FROM string_attributes WHERE key = '$owner' LIMIT 1) WHERE key = '$owner'", ask},
+		"query in other order": {"UPDATE numeric_attributes SET value = 1000 - value WHERE key = '$sequence'", ask},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := small("arkiv")
+			cp := openSmall(t, d)
+			require.NoError(t, c.workload(t, cp, d), "before")
+			cp = openSmall(t, d)
+			exec(t, cp, c.statement)
+			require.ErrorIs(t, c.workload(t, cp, d), bench.ErrMismatch)
+		})
+	}
+}
+
+func TestDatasetIsBuiltOnce(t *testing.T) {
+	cache, err := bench.OpenCache(t.TempDir())
+	require.NoError(t, err)
+	d := small("arkiv")
+	key, err := d.Key()
+	require.NoError(t, err)
+	file := filepath.Join(cache.Root(), key, "data", suite.Engine.File)
+	lend := func() bench.Ready {
+		cp, err := cache.OpenCopy(t.Context(), d, nil)
+		require.NoError(t, err)
+		require.NoError(t, cp.Close())
+		require.NoError(t, cp.Close(), "a second Close does nothing")
+		require.NoDirExists(t, cp.Dir)
+		return cp.Ready
+	}
+	first := lend()
+	before, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, first.Digest, lend().Digest)
+	after, err := os.Stat(file)
+	require.NoError(t, err)
+	require.True(t, os.SameFile(before, after))
+
+	// Damage that leaves the size as it is shows when the copy is opened.
+	require.NoError(t, os.WriteFile(file, bytes.Repeat([]byte("x"), int(before.Size())), 0o644))
+	require.Equal(t, first.Digest, lend().Digest)
+}
+
+func TestEveryParameterIsInTheKey(t *testing.T) {
+	seen := map[string]bool{}
+	for _, change := range []func(*bench.Dataset){
+		func(*bench.Dataset) {},
+		func(d *bench.Dataset) { d.Layout = "arkiv-pruned" },
+		func(d *bench.Dataset) { d.Profile = bench.Typical },
+		func(d *bench.Dataset) { d.Profile = bench.Minimal.WithPayload(7) },
+		func(d *bench.Dataset) { d.Gen.Entities++ },
+		func(d *bench.Dataset) { d.Gen.PerBlock++ },
+		func(d *bench.Dataset) { d.Gen.Seed++ },
+		func(d *bench.Dataset) { d.Gen.Start = 5 },
+		func(d *bench.Dataset) { d.Gen.BTL = 1 << 40 },
+		func(d *bench.Dataset) { d.Engine.Params = map[string]string{"page_size": "8192"} },
+	} {
+		d := small("arkiv")
+		change(&d)
+		key, err := d.Key()
+		require.NoError(t, err)
+		require.False(t, seen[key])
+		seen[key] = true
+	}
+}
+
+func TestManifest(t *testing.T) {
+	cp := openSmall(t, small("simple"))
+	opts := &store.Options{Durability: driver.Durable, Memory: 1 << 20}
+	m, err := bench.NewManifest(t.Context(), cp, opts)
+	require.NoError(t, err)
+	require.Equal(t, "sqlite", m.Engine.Name)
+	require.NotEmpty(t, m.Engine.Version)
+	require.NotEmpty(t, m.Settings)
+	require.Equal(t, "simple", m.Layout)
+	require.Equal(t, cp.Ready.Digest, m.Dataset.Digest)
+	require.Equal(t, uint64(300*12), m.Dataset.Rows)
+	require.Equal(t, int64(1<<20), m.Options.MemoryBytes)
+	var text bytes.Buffer
+	require.NoError(t, m.Write(&text))
+	var again bench.Manifest
+	require.NoError(t, json.Unmarshal(text.Bytes(), &again))
+	require.Equal(t, m, again)
+}
+
+func TestWorkloadsObeyTheContext(t *testing.T) {
+	d := small("arkiv")
+	cp := openSmall(t, d)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := bench.Get(ctx, cp.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen})
+	require.ErrorIs(t, err, context.Canceled)
+}

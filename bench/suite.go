@@ -1,0 +1,147 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/varvedb/varve/store"
+)
+
+// Dataset returns the data set that benchmarks of a layout and a profile begin
+// with.
+func (s Suite) Dataset(layout string, p Profile) Dataset {
+	return Dataset{
+		Engine: s.Engine, Layout: layout, Profile: p,
+		Gen: GenOptions{Entities: s.Flags.size(), PerBlock: perBlock, Seed: seed},
+	}
+}
+
+// Name is the part of a benchmark's name that says on what it runs. The order
+// of keys is part of the format of results; a new key comes behind them.
+func (s Suite) Name(d Dataset) string {
+	return "engine=" + s.Engine.Name + "/layout=" + d.Layout + "/profile=" + d.Profile.Name + "/durability=" + s.Flags.durability
+}
+
+// Each runs a benchmark on an open copy of the data set of each layout and
+// profile: those of the flags, else the given layouts.
+func (s Suite) Each(b *testing.B, layouts []string, f func(b *testing.B, r *Run)) {
+	layouts, err := s.Flags.chooseLayouts(layouts...)
+	must(b, err)
+	profiles, err := s.Flags.chooseProfiles()
+	must(b, err)
+	for _, layout := range layouts {
+		for _, p := range profiles {
+			d := s.Dataset(layout, p)
+			b.Run(s.Name(d), func(b *testing.B) { f(b, s.Open(b, d)) })
+		}
+	}
+}
+
+// Open opens a copy of a data set that is closed when the benchmark ends. The
+// options are those of the flags; tune changes them. A benchmark of a
+// durability that the engine does not have is skipped.
+func (s Suite) Open(b *testing.B, d Dataset, tune ...func(*store.Options)) *Run {
+	b.Helper()
+	opts, err := s.Flags.options()
+	must(b, err)
+	linked, err := s.Engine.driver()
+	must(b, err)
+	if !slices.Contains(linked.Capabilities.Durabilities, opts.Durability) {
+		b.Skipf("engine %s has no durability %s", s.Engine.Name, opts.Durability)
+	}
+	for _, f := range tune {
+		f(opts)
+	}
+	cache, err := OpenCache("")
+	must(b, err)
+	ctx := context.Background() // the benchmark's ends before its clean-up
+	cp, err := cache.OpenCopy(ctx, d, opts)
+	must(b, err)
+	b.Cleanup(func() { must(b, cp.Close()) })
+	must(b, s.Flags.writeManifest(ctx, b.Name(), cp, opts))
+	return &Run{Copy: cp, Dataset: d}
+}
+
+// Run is an open copy of a data set in a benchmark.
+type Run struct {
+	*Copy
+	Dataset Dataset
+}
+
+// Read runs a workload that changes nothing and reports its metrics.
+func (r *Run) Read(b *testing.B, workload func(ctx context.Context) (Result, error)) {
+	b.Helper()
+	b.ReportAllocs()
+	res, err := workload(b.Context())
+	must(b, err)
+	report(b, res.Metrics())
+}
+
+// Write runs a workload and reports its metrics and the engine's sizes.
+func (r *Run) Write(b *testing.B, workload func(ctx context.Context) (Result, error)) {
+	b.Helper()
+	b.ReportAllocs()
+	before, err := r.DB.Stats(b.Context())
+	must(b, err)
+	res, err := workload(b.Context())
+	must(b, err)
+	sizes, err := r.sizes(b.Context(), Sizes{Before: before}, res)
+	must(b, err)
+	report(b, res.Metrics(), sizes.Metrics())
+}
+
+// sizes completes the statistics. It moves the log into the database, so that
+// the database's size is that of all it holds.
+func (r *Run) sizes(ctx context.Context, s Sizes, res Result) (Sizes, error) {
+	var err error
+	s.Operations = res.Latency.Summary().Count
+	if s.After, err = r.DB.Stats(ctx); err != nil {
+		return s, err
+	}
+	if _, err := r.DB.Checkpoint(ctx, true); err != nil && !errors.Is(err, store.ErrUnsupported) {
+		return s, err
+	}
+	if s.Folded, err = r.DB.Stats(ctx); err != nil {
+		return s, err
+	}
+	snap, err := r.Entities.At(ctx, store.Head)
+	if err != nil {
+		return s, err
+	}
+	s.Live, err = snap.Count(ctx, nil)
+	return s, errors.Join(err, snap.Close())
+}
+
+func report(b *testing.B, lists ...[]Metric) {
+	b.Helper()
+	for _, m := range slices.Concat(lists...) {
+		b.ReportMetric(m.Value, m.Unit)
+	}
+}
+
+// writeManifest appends the manifest of a run to the file of -varve.manifest.
+func (f *Flags) writeManifest(ctx context.Context, name string, cp *Copy, opts *store.Options) error {
+	if f.manifest == "" {
+		return nil
+	}
+	m, err := NewManifest(ctx, cp, opts)
+	if err != nil {
+		return err
+	}
+	m.Name = name
+	file, err := os.OpenFile(f.manifest, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.Write(file), file.Close())
+}
+
+func must(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
