@@ -54,6 +54,22 @@ func (c *connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
 // Close implements io.Closer, which sql.DB looks for.
 func (c *connector) Close() error { return c.Connector.(io.Closer).Close() }
 
+// visit opens a database with one connection, reads from it, and closes it.
+func visit(path string) error {
+	ctx := context.Background()
+	link, err := newConnector(path, false)
+	if err != nil {
+		return err
+	}
+	c, err := link.Connect(ctx)
+	if err != nil {
+		return errors.Join(err, link.Close())
+	}
+	s := &stmt{conn: c.(*conn), text: "SELECT count(*) FROM sqlite_master"}
+	_, err = s.drain(ctx)
+	return errors.Join(err, c.Close(), link.Close())
+}
+
 // nativeConn is what this package uses of the library's connection. Its
 // Prepare is not among it: that parses the text in Go, for 100 ms if it inserts
 // a thousand rows, and prepares nothing in SQLite.
@@ -193,7 +209,8 @@ func (s *stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (s
 	return &rows{native}, nil
 }
 
-// drain runs a pragma, whose rows the library refuses in Exec.
+// drain runs a statement whose rows nobody wants, such as a pragma, which the
+// library refuses in Exec.
 func (s *stmt) drain(ctx context.Context) (sqldriver.Result, error) {
 	r, err := s.QueryContext(ctx, nil)
 	if err != nil {

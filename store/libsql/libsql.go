@@ -190,7 +190,21 @@ func (e *engine) Close() (err error) {
 		e.Stop()
 		// The WAL-index last: closing it while the library still has the
 		// database open would drop the library's locks.
-		err = errors.Join(e.DB.Close(), e.file.release(), e.Release())
+		err = errors.Join(e.DB.Close(), e.file.release(), e.settle(), e.Release())
 	})
 	return err
+}
+
+// settle removes a log that Close has left behind. The last connection to close
+// moves the log into the database and deletes it; but the library closes
+// connections side by side, and then none may find itself the last.
+func (e *engine) settle() error {
+	_, err := os.Stat(e.path + "-wal")
+	if err != nil || e.cfg.Options.ReadOnly || e.file == nil || isHeld(e.file.id) {
+		return nil
+	}
+	if err := visit(e.path); err != nil {
+		return nil //nolint:nilerr // another process is at it; the next Open takes the log along
+	}
+	return awaitRelease(e.path)
 }
