@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve/internal/sqlstore"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// counters are the server's counters and sizes. Those of checkpoints are the
+// whole server's, those of the cache the database's.
+type counters struct {
+	databaseBytes, walBytes sql.NullInt64
+	checkpoints             sql.NullInt64
+	checkpointMillis        sql.NullFloat64
+	hits, misses            sql.NullInt64
+}
+
+// The texts that read counters. What a user may not see or a server does not
+// have is left unknown, so each is a statement of its own.
+const (
+	sizeText = "SELECT pg_database_size(current_database())"
+	// The directory's files, those kept for reuse included.
+	walText   = "SELECT sum(size)::bigint FROM pg_ls_waldir()"
+	cacheText = "SELECT blks_hit, blks_read FROM pg_stat_database WHERE datname = current_database()"
+	// Writing is spread over most of the time between two checkpoints, so this
+	// is how long they took, not how busy the disk was.
+	checkpointText = "SELECT num_done, write_time + sync_time FROM pg_stat_checkpointer"
+)
+
+// readCounters reads what the server tells.
+func (e *engine) readCounters(ctx context.Context) (n counters, err error) {
+	err = e.WithSpare(ctx, func(c *sqlstore.Conn) error {
+		return errors.Join(
+			readOptional(ctx, c, sizeText, &n.databaseBytes),
+			readOptional(ctx, c, walText, &n.walBytes),
+			readOptional(ctx, c, cacheText, &n.hits, &n.misses),
+			readOptional(ctx, c, checkpointText, &n.checkpoints, &n.checkpointMillis),
+		)
+	})
+	if err != nil {
+		return n, fmt.Errorf("read statistics: %w", err)
+	}
+	return n, nil
+}
+
+// readOptional scans the one row of a statement. It leaves dest alone when the
+// user has no right to it (42501), or the server has no such view (42P01),
+// column (42703) or function (42883).
+func readOptional(ctx context.Context, c *sqlstore.Conn, text string, dest ...any) error {
+	rows, err := c.QueryOnce(ctx, text)
+	switch code(err) {
+	case "42501", "42P01", "42703", "42883":
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if rows.Next() {
+		err = rows.Scan(dest...)
+	}
+	return errors.Join(err, rows.Err(), rows.Close())
+}
+
+// Stats implements driver.Engine. Counts are since Open.
+func (e *engine) Stats(ctx context.Context) (driver.Stats, error) {
+	n, err := e.readCounters(ctx)
+	if err != nil {
+		return driver.Stats{}, err
+	}
+	s := driver.Stats{
+		DatabaseBytes: known(n.databaseBytes),
+		WALBytes:      known(n.walBytes),
+		Checkpoints:   since(n.checkpoints, e.since.checkpoints),
+		CacheHits:     since(n.hits, e.since.hits),
+		CacheMisses:   since(n.misses, e.since.misses),
+	}
+	if n.checkpointMillis.Valid {
+		took := time.Duration(max(n.checkpointMillis.Float64-e.since.checkpointMillis.Float64, 0) * float64(time.Millisecond))
+		s.CheckpointTime = &took
+	}
+	if e.server != nil {
+		s.EnginePIDs = e.server.PIDs()
+	}
+	return s, nil
+}
+
+func known(n sql.NullInt64) *int64 {
+	if !n.Valid {
+		return nil
+	}
+	return &n.Int64
+}
+
+// since returns how much a counter grew; one that was reset starts at zero.
+func since(now, then sql.NullInt64) *int64 {
+	if !now.Valid {
+		return nil
+	}
+	grown := max(now.Int64-then.Int64, 0)
+	return &grown
+}

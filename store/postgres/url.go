@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+
+	"github.com/varvedb/varve/internal/pgembed"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// The parameters that are not passed to the server's connection as they are.
+const (
+	paramSchema = "schema"
+	paramBinDir = "bin_dir"
+	paramHost   = "host"
+	paramPort   = "port"
+)
+
+// connParams are the parameters of a connection to a running server. The
+// password is not among them: it belongs before the host, where every program
+// that prints URLs knows to leave it out.
+var connParams = map[string]string{
+	paramHost:              "host of a running server or directory of its Unix socket; several separated by commas are tried in order",
+	paramPort:              "port, or one for each host",
+	"user":                 "user, when not given before the host",
+	"passfile":             "file of passwords, in the form of ~/.pgpass",
+	"sslmode":              "disable, allow, prefer, require, verify-ca or verify-full",
+	"sslrootcert":          "file of the certificate authorities to trust, or \"system\"",
+	"sslcert":              "file of this client's certificate",
+	"sslkey":               "file of this client's key",
+	"connect_timeout":      "seconds to wait for a connection; default 10",
+	"application_name":     "name shown in the server's statistics; default varve",
+	"target_session_attrs": "which of several hosts to take: any, read-write, read-only, primary, standby or prefer-standby",
+}
+
+// params documents all URL parameters.
+var params = func() map[string]string {
+	all := map[string]string{
+		paramSchema: "schema to work in, made when it is missing; default the session's current schema",
+		paramBinDir: "directory of an installed PostgreSQL " + pgembed.Major + "'s initdb and postgres, for an embedded server; default is to fetch them once",
+	}
+	for name, meaning := range connParams {
+		all[name] = meaning
+	}
+	return all
+}()
+
+// target is what a URL names: a directory, or else a server.
+type target struct {
+	dir    string // of an embedded server
+	binDir string
+	schema string
+
+	settings map[string]string // of the connection, without the password
+	password string
+}
+
+func (t target) embedded() bool { return t.dir != "" }
+
+// maxIdentifier is the longest name of a schema, in bytes. Postgres cuts longer
+// ones.
+const maxIdentifier = 63
+
+func parseTarget(u *url.URL, params map[string]string) (target, error) {
+	t := target{schema: params[paramSchema], binDir: params[paramBinDir]}
+	if len(t.schema) > maxIdentifier || strings.ContainsRune(t.schema, 0) {
+		return t, fmt.Errorf("schema %q: a name has at most %d bytes and no NUL", t.schema, maxIdentifier)
+	}
+	if u.Host == "" && params[paramHost] == "" {
+		return t, t.parseDirectory(u, params)
+	}
+	return t, t.parseServer(u, params)
+}
+
+func (t *target) parseDirectory(u *url.URL, params map[string]string) (err error) {
+	if u.User != nil {
+		return fmt.Errorf("%s: a user but no host; for a Unix socket add ?host=/path/to/its/directory", u.Redacted())
+	}
+	if t.dir, err = driver.FilePath(u); err != nil {
+		return err
+	}
+	for _, name := range sortedKeys(params) {
+		if _, conn := connParams[name]; conn {
+			return fmt.Errorf("%s names a directory, and parameter %q is for a running server", u.Redacted(), name)
+		}
+		if name != paramSchema && name != paramBinDir {
+			return unknownParam(name)
+		}
+	}
+	return nil
+}
+
+func (t *target) parseServer(u *url.URL, params map[string]string) error {
+	t.settings = map[string]string{"application_name": "varve"}
+	for _, name := range sortedKeys(params) {
+		if _, known := connParams[name]; !known && name != paramSchema {
+			if name == paramBinDir {
+				return fmt.Errorf("parameter %q is for an embedded server, and %s names a running one", name, u.Redacted())
+			}
+			return unknownParam(name)
+		}
+		if name != paramSchema {
+			t.settings[name] = params[name]
+		}
+	}
+	if u.Opaque != "" {
+		return fmt.Errorf("%s names a directory, and parameter %q is for a running server", u.Redacted(), paramHost)
+	}
+	t.password, _ = u.User.Password()
+	for name, value := range map[string]string{
+		paramHost: u.Hostname(),
+		paramPort: u.Port(),
+		"user":    u.User.Username(),
+		"dbname":  strings.TrimPrefix(u.Path, "/"),
+	} {
+		if value == "" {
+			continue
+		}
+		if _, twice := t.settings[name]; twice {
+			return fmt.Errorf("%s: %s is given in the address and as a parameter; keep one", u.Redacted(), name)
+		}
+		t.settings[name] = value
+	}
+	return nil
+}
+
+func unknownParam(name string) error {
+	return fmt.Errorf("unknown parameter %q; known are %s", name, strings.Join(sortedKeys(params), ", "))
+}
+
+func sortedKeys(m map[string]string) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Waits of a connection.
+const (
+	// connectTimeout bounds the wait for a connection, unless the URL or the
+	// environment says otherwise.
+	connectTimeout = 10 * time.Second
+
+	// cancelWait is how long the server has to obey a cancellation before the
+	// connection is given up.
+	cancelWait = 3 * time.Second
+)
+
+// connConfig returns how to connect to the target, or to its server when that
+// is embedded.
+func (t target) connConfig(server *pgembed.Server) (*pgx.ConnConfig, error) {
+	text := ""
+	if server != nil {
+		text = server.ConnString() + " application_name=varve"
+	} else {
+		for _, name := range sortedKeys(t.settings) {
+			text += name + "=" + quoteSetting(t.settings[name]) + " "
+		}
+	}
+	cfg, err := pgx.ParseConfig(text)
+	if err != nil {
+		return nil, err // the text has no password
+	}
+	if t.password != "" {
+		cfg.Password = t.password
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = connectTimeout
+	}
+	// Statements are prepared through database/sql, once for each connection,
+	// so pgx needs no cache of its own; what is run once is not prepared.
+	cfg.StatementCacheCapacity, cfg.DescriptionCacheCapacity = 0, 0
+	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
+	// Left to itself pgx closes the connection of a cancelled statement, and
+	// the server may go on with the statement, and hold its locks. Asked to
+	// cancel, the server ends the statement and the connection stays.
+	cfg.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelWait}
+	}
+	return cfg, nil
+}
+
+// quoteSetting quotes a value of a connection string.
+func quoteSetting(value string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
+}
