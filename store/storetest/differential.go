@@ -28,6 +28,9 @@ func RunDifferential(t *testing.T, h Harness) {
 	limitChecks(t, h.Checks)
 	for _, layout := range h.layouts() {
 		t.Run("layout="+layout, func(t *testing.T) {
+			for name, run := range foundCases {
+				t.Run(name, func(t *testing.T) { run(t, h, layout) })
+			}
 			rapid.Check(t, func(rt *rapid.T) { differential(t, rt, h, layout) })
 		})
 	}

@@ -61,14 +61,6 @@ func (h Harness) open(t testing.TB, url string, opts *store.Options) *store.DB {
 	return db
 }
 
-// entities opens a new store with a layout.
-func (h Harness) entities(t testing.TB, layout string) *store.Entities {
-	t.Helper()
-	ents, err := h.open(t, h.NewURL(t), nil).Entities(context.Background(), store.EntityOptions{Layout: layout})
-	require.NoError(t, err)
-	return ents
-}
-
 // quickURL returns the URL of a new database with the weakest durability that
 // the engine offers, for tests that open many and lose none.
 func (h Harness) quickURL(t testing.TB) string {

@@ -1,0 +1,181 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/feed"
+	"github.com/varvedb/varve/testdata"
+)
+
+// arkivDigest is the digest after the last of the recorded Arkiv blocks, which
+// is the same for every engine and layout.
+const arkivDigest = "693ace66b897f11e30f34e9bec4324394f8ab10813f9cb26a6fe899300259287"
+
+// RunArkiv applies real Arkiv blocks and compares with recorded answers.
+func RunArkiv(t *testing.T, h Harness) {
+	blocks, err := collect(feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)))
+	require.NoError(t, err)
+	queries := recordedQueries(t)
+	for _, layout := range h.layouts() {
+		t.Run(layout, func(t *testing.T) {
+			l := newLedger(t, h, layout)
+			for _, b := range blocks {
+				l.applyBlock(t, b)
+			}
+			t.Run("answers", func(t *testing.T) { checkArkiv(t, l, queries) })
+			t.Run("rewind", func(t *testing.T) { testArkivRewind(t, l, blocks, queries) })
+			t.Run("opened again", func(t *testing.T) {
+				l.reopen(t)
+				checkArkiv(t, l, queries)
+			})
+			t.Run("load", func(t *testing.T) { testArkivLoad(t, h, layout, blocks, queries) })
+			t.Run("import", func(t *testing.T) { testArkivImport(t, h, layout, queries) })
+		})
+	}
+}
+
+func recordedQueries(t testing.TB) []feed.RecordedQuery {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "queries.jsonl")
+	require.NoError(t, os.WriteFile(path, testdata.ArkivQueries, 0o600))
+	queries, err := feed.RecordedQueries(path)
+	require.NoError(t, err)
+	require.Len(t, queries, 52)
+	return queries
+}
+
+// checkArkiv checks the digest and every recorded answer. Those about past
+// blocks must be refused by layouts without history.
+func checkArkiv(t testing.TB, l *ledger, queries []feed.RecordedQuery) {
+	t.Helper()
+	head, err := l.ents.Head(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, uint64(1263), head.Block)
+	require.Equal(t, arkivDigest, head.Digest.String())
+	summary, err := l.ents.Summary(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 100, summary.Blocks)
+	checkAnswers(t, l, queries)
+}
+
+func checkAnswers(t testing.TB, l *ledger, queries []feed.RecordedQuery) {
+	t.Helper()
+	for _, q := range queries {
+		l.view(t, q.AtBlock, func(s *store.Snapshot) {
+			expr := parse(t, q.Query)
+			keys := []store.Key{}
+			for _, e := range results(t, s, expr, &store.QueryOptions{Parts: store.Metadata}) {
+				keys = append(keys, e.Key)
+			}
+			slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+			require.True(t, slices.Equal(q.Keys, keys), "%s at %d: %d keys, want %d", q.Query, q.AtBlock, len(keys), len(q.Keys))
+			n, err := s.Count(t.Context(), expr)
+			require.NoError(t, err)
+			require.EqualValues(t, len(q.Keys), n, "%s at %d", q.Query, q.AtBlock)
+		})
+	}
+}
+
+// testArkivRewind rewinds to the middle, checks what is left, and applies the
+// rest again.
+func testArkivRewind(t *testing.T, l *ledger, blocks []store.Block, queries []feed.RecordedQuery) {
+	const middle = 1131
+	if !l.ents.Temporal() {
+		require.ErrorIs(t, l.ents.Rewind(t.Context(), middle), store.ErrUnsupported)
+		return
+	}
+	require.NoError(t, l.ents.Rewind(t.Context(), middle))
+	left := slices.DeleteFunc(slices.Clone(queries), func(q feed.RecordedQuery) bool { return q.AtBlock > middle })
+	require.Len(t, left, 26)
+	head, err := l.ents.Head(t.Context())
+	require.NoError(t, err)
+	l.head = head.Block
+	checkAnswers(t, l, left)
+	for _, b := range blocks {
+		if b.Number > middle {
+			l.applyBlock(t, b)
+		}
+	}
+	checkArkiv(t, l, queries)
+}
+
+func testArkivLoad(t *testing.T, h Harness, layout string, blocks []store.Block, queries []feed.RecordedQuery) {
+	l := newLedger(t, h, layout)
+	told := 0
+	opts := store.LoadOptions{Changes: 300, Progress: func(p store.Loaded) {
+		require.Greater(t, p.Blocks, told)
+		told = p.Blocks
+	}}
+	done, err := l.ents.Load(t.Context(), feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)), opts)
+	require.NoError(t, err)
+	require.Equal(t, len(blocks), done.Blocks)
+	require.Equal(t, told, done.Blocks)
+	l.head = done.Head.Block
+	checkArkiv(t, l, queries)
+}
+
+// testArkivImport: the database that Arkiv's own store made of the blocks gives
+// the same store as the blocks.
+func testArkivImport(t *testing.T, h Harness, layout string, queries []feed.RecordedQuery) {
+	l := newLedger(t, h, layout)
+	info := l.db.Engine().Info()
+	if info.Dialect != driver.SQLite {
+		t.Skipf("engine %s does not read SQLite files", info.Name)
+	}
+	d, linked := driver.Lookup(info.Name)
+	require.True(t, linked)
+	u := &url.URL{Scheme: info.Name, Path: filepath.ToSlash(arkivDatabase(t))}
+	engine, err := d.Open(t.Context(), u, driver.Options{ReadOnly: true}.WithDefaults())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, engine.Close()) }()
+
+	done, err := l.ents.Import(t.Context(), feed.Arkiv(t.Context(), engine), store.LoadOptions{})
+	require.NoError(t, err)
+	require.Equal(t, arkivDigest, done.Head.Digest.String())
+	l.head = done.Head.Block
+	checkAnswers(t, l, queries)
+	again, err := l.ents.Import(t.Context(), feed.Arkiv(t.Context(), engine), store.LoadOptions{})
+	require.NoError(t, err)
+	require.Zero(t, again.Blocks)
+	require.Equal(t, done.Head, again.Head)
+}
+
+// arkivDatabase copies the database of Arkiv's store, which is too large to be
+// embedded, and returns the path of the copy.
+func arkivDatabase(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	name := filepath.Join("testdata", "arkiv-small", "sqlite-store.db")
+	for {
+		_, err := os.Stat(filepath.Join(dir, name))
+		if err == nil {
+			break
+		}
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		if filepath.Dir(dir) == dir {
+			t.Skipf("%s is in no directory above the tests: they run outside Varve's repository", name)
+		}
+		dir = filepath.Dir(dir)
+	}
+	from, err := os.Open(filepath.Join(dir, name))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "arkiv.db")
+	to, err := os.Create(path)
+	require.NoError(t, err)
+	_, err = io.Copy(to, from)
+	require.NoError(t, errors.Join(err, to.Close(), from.Close()))
+	return path
+}

@@ -1,0 +1,224 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// runLeftovers: after Close, and after an Open that failed, no goroutine, file
+// descriptor or child process remains. What a library sets up once for the
+// whole process does not count: each case runs once before it is watched.
+func runLeftovers(t *testing.T, h Harness) {
+	cases := map[string]func(t *testing.T, h Harness){
+		"close":               leaveByClose,
+		"close under readers": leaveUnderReaders,
+		"cancelled open":      leaveByCancelledOpen,
+		"refused open":        leaveByRefusedOpen,
+		"second open":         leaveBySecondOpen,
+		"not a database":      leaveByGarbage,
+		"missing directory":   leaveByMissingDirectory,
+	}
+	for name, run := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Run("first", func(t *testing.T) { run(t, h) })
+			before := takeStock()
+			goroutines := goleak.IgnoreCurrent()
+			t.Run("watched", func(t *testing.T) {
+				for range 3 {
+					run(t, h)
+				}
+			})
+			require.NoError(t, goleak.Find(goroutines))
+			before.requireNothingNew(t)
+		})
+	}
+}
+
+func leaveByClose(t *testing.T, h Harness) {
+	db := mustOpen(t, h.NewURL(t), nil)
+	e := db.Engine()
+	table := newTable(t, e, true, itemsTable("items"))
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
+	tx := begin(t, e)
+	insert(t, tx, table, itemRows(100, 110)...)
+	require.NoError(t, tx.Rollback())
+	inView(t, e, func(q driver.Querier) { requireItems(t, q, table, 100) })
+	if c, ok := e.(driver.Checkpointer); ok {
+		_, err := c.Checkpoint(context.Background(), false)
+		require.NoError(t, err)
+	}
+	stats, err := e.Stats(context.Background())
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	for _, pid := range stats.EnginePIDs {
+		eventually(t, fmt.Sprintf("engine process %d has ended", pid), func() bool { return !processExists(pid) })
+	}
+}
+
+func leaveUnderReaders(t *testing.T, h Harness) {
+	db := mustOpen(t, h.NewURL(t), nil)
+	e := db.Engine()
+	table := newTable(t, e, true, itemsTable("items"))
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 100)...) })
+	for range 2 {
+		r, err := e.Snapshot(context.Background())
+		require.NoError(t, err)
+		rows, err := r.Query(context.Background(), "SELECT id FROM items")
+		require.NoError(t, err)
+		require.True(t, rows.Next())
+	}
+	require.NoError(t, db.Close())
+}
+
+func leaveByCancelledOpen(t *testing.T, h Harness) {
+	db, err := store.Open(cancelled(), h.NewURL(t), nil)
+	if err == nil {
+		require.NoError(t, db.Close())
+	}
+}
+
+func leaveByRefusedOpen(t *testing.T, h Harness) {
+	_, err := store.Open(context.Background(), h.NewURL(t), &store.Options{Params: map[string]string{"no_such_parameter": "1"}})
+	require.Error(t, err)
+}
+
+func leaveBySecondOpen(t *testing.T, h Harness) {
+	rawURL := h.NewURL(t)
+	first := mustOpen(t, rawURL, nil)
+	second, err := store.Open(context.Background(), withParams(t, rawURL, "lock_timeout", "20ms"), nil)
+	if first.Engine().Capabilities().MultiProcess {
+		require.NoError(t, err)
+		require.NoError(t, second.Close())
+	} else {
+		require.ErrorIs(t, err, driver.ErrLocked)
+	}
+	inTx(t, first.Engine(), func(driver.Tx) {})
+	require.NoError(t, first.Close())
+}
+
+func leaveByGarbage(t *testing.T, h Harness) {
+	if h.Server {
+		t.Skip("databases belong to a server: there is no file to damage")
+	}
+	rawURL := h.NewURL(t)
+	path, garbage := filePath(t, rawURL), bytes.Repeat([]byte("not a database\n"), 1000)
+	require.NoError(t, os.WriteFile(path, garbage, 0o600))
+	for _, readOnly := range []bool{false, true} {
+		_, err := store.Open(context.Background(), rawURL, &store.Options{ReadOnly: readOnly})
+		require.ErrorIs(t, err, driver.ErrCorrupt)
+	}
+	kept, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(garbage, kept), "a file that is not a database is left alone")
+}
+
+func leaveByMissingDirectory(t *testing.T, h Harness) {
+	if h.Server {
+		t.Skip("databases belong to a server: there is no directory of theirs")
+	}
+	rawURL := h.NewURL(t)
+	u, err := url.Parse(rawURL)
+	require.NoError(t, err)
+	u.Path = filepath.Join(filepath.Dir(filePath(t, rawURL)), "missing", "varve.db")
+	u.Opaque = ""
+	_, err = store.Open(context.Background(), u.String(), nil)
+	require.Error(t, err)
+	_, err = os.Stat(filepath.Dir(u.Path))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// filePath returns the path of a database that is a file.
+func filePath(t testing.TB, rawURL string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	require.NoError(t, err)
+	path, err := driver.FilePath(u)
+	require.NoError(t, err)
+	return path
+}
+
+// stock is what the process holds.
+type stock struct {
+	files    []string // targets of file descriptors
+	children []string // processes
+}
+
+// takeStock counts what the process holds now; where there is no /proc, nothing.
+func takeStock() stock {
+	var s stock
+	fds, _ := os.ReadDir("/proc/self/fd")
+	for _, fd := range fds {
+		if target, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil {
+			s.files = append(s.files, target)
+		}
+	}
+	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, name := range processes {
+		if stat, err := os.ReadFile(name); err == nil && parentOf(string(stat)) == os.Getpid() {
+			s.children = append(s.children, string(stat[:bytes.LastIndexByte(stat, ')')+1]))
+		}
+	}
+	return s
+}
+
+// parentOf returns the parent in a line of /proc/N/stat: "pid (name) state
+// parent …", where the name may hold anything.
+func parentOf(stat string) int {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	return parent
+}
+
+func processExists(pid int) bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	return err == nil
+}
+
+// requireNothingNew checks that the process holds no more than before. Threads
+// of a library may take a moment to let go.
+func (s stock) requireNothingNew(t *testing.T) {
+	t.Helper()
+	var files, children []string
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		now := takeStock()
+		files, children = added(s.files, now.files), added(s.children, now.children)
+		if len(files) == 0 && len(children) == 0 {
+			return
+		}
+	}
+	require.Empty(t, files, "open files")
+	require.Empty(t, children, "child processes")
+}
+
+// added returns what now has more of than before. Numbers in names such as
+// "socket:[1234]" count, so that one that was replaced shows as new.
+func added(before, now []string) []string {
+	rest := slices.Clone(before)
+	var more []string
+	for _, name := range now {
+		if i := slices.Index(rest, name); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+			continue
+		}
+		more = append(more, name)
+	}
+	return more
+}

@@ -1,0 +1,132 @@
+package storetest
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// runOptions: settings as read back, statistics, and refused parameters.
+func runOptions(t *testing.T, h Harness) {
+	t.Run("durability", func(t *testing.T) {
+		for _, d := range []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe} {
+			t.Run(string(d), func(t *testing.T) { testDurability(t, h, d) })
+		}
+	})
+	t.Run("Go wins over the URL", func(t *testing.T) { testGoWins(t, h) })
+	t.Run("stats", func(t *testing.T) { testStats(t, h) })
+	t.Run("refused", func(t *testing.T) { testRefusedOptions(t, h) })
+}
+
+// testDurability: a level that is declared is accepted and read back, another
+// is refused.
+func testDurability(t *testing.T, h Harness, d driver.Durability) {
+	ctx := context.Background()
+	url := withParams(t, h.NewURL(t), "durability", string(d))
+	if !slices.Contains(linkedDriver(t, url).Capabilities.Durabilities, d) {
+		_, err := store.Open(ctx, url, nil)
+		require.ErrorIs(t, err, driver.ErrUnsupported)
+		return
+	}
+	db, err := store.Open(ctx, url, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	settings, err := db.Settings(ctx)
+	require.NoError(t, err)
+	require.Contains(t, settings, driver.Setting{Name: "durability", Value: string(d)})
+	seen := map[string]bool{}
+	for _, s := range settings {
+		require.NotEmpty(t, s.Name)
+		require.False(t, seen[s.Name], "%s is there twice", s.Name)
+		seen[s.Name] = true
+	}
+	inTx(t, db.Engine(), func(driver.Tx) {})
+	again, err := db.Settings(ctx)
+	require.NoError(t, err)
+	require.Equal(t, settings, again, "same values in the same order")
+}
+
+// testGoWins: an option given in Go wins over the URL, also over a level that
+// the engine would refuse.
+func testGoWins(t *testing.T, h Harness) {
+	ctx := context.Background()
+	url := withParams(t, h.NewURL(t), "durability", "relaxed", "memory", "96MiB", "readers", "3")
+	db := h.open(t, url, &store.Options{Durability: driver.Durable, Memory: 128 << 20, Readers: 1})
+	settings, err := db.Settings(ctx)
+	require.NoError(t, err)
+	require.Contains(t, settings, driver.Setting{Name: "durability", Value: string(driver.Durable)})
+	snapshot(t, db.Engine())
+	_, err = db.Engine().Snapshot(briefly(t))
+	require.ErrorIs(t, err, context.DeadlineExceeded, "one reader at a time")
+}
+
+// testStats: sizes are told by engines with files, and grow.
+func testStats(t *testing.T, h Harness) {
+	e := h.open(t, h.NewURL(t), nil).Engine()
+	table := newTable(t, e, true, itemsTable("items"))
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, itemRows(0, 5000)...) })
+	if c, ok := e.(driver.Checkpointer); ok {
+		_, err := c.Checkpoint(context.Background(), true)
+		require.NoError(t, err)
+	}
+	stats, err := e.Stats(context.Background())
+	require.NoError(t, err)
+	require.NotNil(t, stats.DatabaseBytes, "every engine can tell the size of its database")
+	require.Greater(t, *stats.DatabaseBytes, int64(20_000))
+	if e.Capabilities().WALCheckpoint {
+		require.NotNil(t, stats.WALBytes)
+	}
+	for name, n := range map[string]*int64{
+		"wal_bytes": stats.WALBytes, "checkpoints": stats.Checkpoints, "cache_hits": stats.CacheHits, "cache_misses": stats.CacheMisses,
+	} {
+		require.True(t, n == nil || *n >= 0, name)
+	}
+}
+
+// testRefusedOptions: what is wrong is refused with ErrInvalid or
+// ErrUnsupported and never ignored.
+func testRefusedOptions(t *testing.T, h Harness) {
+	url := h.NewURL(t)
+	for _, params := range [][2]string{
+		{"no_such_parameter", "1"}, {"durability", "eventual"}, {"durability", ""}, {"memory", "lots"}, {"memory", "-1"}, {"memory", "0"},
+		{"readers", "0"}, {"readers", "-1"}, {"readers", "many"}, {"lock_timeout", "5"}, {"max_reader_age", "old"},
+		{"lock_timeout", "-1s"}, {"max_reader_age", "-1s"},
+		{"read_only", "maybe"}, {"checkpoint", "sometimes"}, {"checkpoint_frames", "0"}, {"checkpoint_frames", "x"},
+	} {
+		t.Run(params[0]+"="+params[1], func(t *testing.T) {
+			_, err := store.Open(context.Background(), withParams(t, url, params[0], params[1]), nil)
+			require.ErrorIs(t, err, store.ErrInvalid)
+			require.ErrorContains(t, err, params[0])
+		})
+	}
+	t.Run("given twice", func(t *testing.T) {
+		_, err := store.Open(context.Background(), withParams(t, url, "readers", "2")+"&readers=3", nil)
+		require.ErrorIs(t, err, store.ErrInvalid)
+	})
+	t.Run("unknown to the engine", func(t *testing.T) {
+		_, err := store.Open(context.Background(), url, &store.Options{Params: map[string]string{"no_such_parameter": "1"}})
+		require.ErrorContains(t, err, "no_such_parameter")
+	})
+	if !linkedDriver(t, url).Capabilities.WALCheckpoint {
+		t.Run("checkpoint policy", func(t *testing.T) {
+			for _, policy := range []driver.CheckpointPolicy{driver.Inline, driver.Background, driver.Manual} {
+				_, err := store.Open(context.Background(), url, &store.Options{Checkpoint: policy})
+				require.ErrorIs(t, err, driver.ErrUnsupported, policy)
+			}
+		})
+	}
+	t.Run("given in Go", func(t *testing.T) {
+		for _, opts := range []store.Options{
+			{Readers: -1}, {Memory: -1}, {WALFrames: -1}, {LockTimeout: -1}, {MaxReaderAge: -1},
+			{Durability: "eventual"}, {Checkpoint: "sometimes"},
+		} {
+			_, err := store.Open(context.Background(), url, &opts)
+			require.ErrorIs(t, err, store.ErrInvalid, "%+v", opts)
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// runReader: stable read views.
+func runReader(t *testing.T, h Harness) {
+	e := h.open(t, h.NewURL(t), nil).Engine()
+	t.Run("stable", func(t *testing.T) { testStable(t, e) })
+	t.Run("sees every commit", func(t *testing.T) { testSeesCommits(t, e) })
+	t.Run("beside a writer", func(t *testing.T) { testBesideWriter(t, e) })
+	t.Run("bounded", func(t *testing.T) { testBounded(t, h) })
+	t.Run("closed", func(t *testing.T) { testReaderClosed(t, e) })
+	t.Run("no writing", func(t *testing.T) { testNoWriting(t, e) })
+}
+
+// testStable: a view does not see what is committed after it was opened, even
+// if it reads nothing before.
+func testStable(t *testing.T, e driver.Engine) {
+	table := newTable(t, e, true, numbersTable("stable"))
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	before := snapshot(t, e)
+	inTx(t, e, func(tx driver.Tx) {
+		insert(t, tx, table, int64(2), int64(2))
+		exec(t, tx, "UPDATE stable SET n = ? WHERE id = ?", int64(100), int64(1))
+	})
+	after := snapshot(t, e)
+	inTx(t, e, func(tx driver.Tx) { exec(t, tx, "DELETE FROM stable") })
+	for range 2 {
+		require.Equal(t, []int64{1}, selectColumn[int64](t, before, "SELECT n FROM stable ORDER BY id"))
+		require.Equal(t, []int64{100, 2}, selectColumn[int64](t, after, "SELECT n FROM stable ORDER BY id"))
+	}
+	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
+}
+
+// testSeesCommits: whatever has been committed is in a view opened after it.
+func testSeesCommits(t *testing.T, e driver.Engine) {
+	table := newTable(t, e, true, numbersTable("commits"))
+	for i := range int64(20) {
+		inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, i, i) })
+		inView(t, e, func(q driver.Querier) { require.Equal(t, i+1, countRows(t, q, table)) })
+	}
+}
+
+// testBesideWriter: views see nothing of an open transaction, and nothing by
+// halves of those that commit meanwhile.
+func testBesideWriter(t *testing.T, e driver.Engine) {
+	table := newTable(t, e, true, numbersTable("beside"))
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(50), int64(2), int64(50)) })
+	tx := begin(t, e)
+	exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", int64(0), int64(1))
+	inView(t, e, func(q driver.Querier) {
+		require.Equal(t, []int64{50, 50}, selectColumn[int64](t, q, "SELECT n FROM beside ORDER BY id"))
+	})
+	require.NoError(t, tx.Rollback())
+
+	var wait sync.WaitGroup
+	stop := make(chan struct{})
+	sums, failures := make(chan int64, 3000), make(chan error, 3)
+	for range 3 {
+		wait.Go(func() { failures <- readSums(e, stop, sums) })
+	}
+	for i := range int64(25) {
+		inTx(t, e, func(tx driver.Tx) {
+			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", i, int64(1))
+			exec(t, tx, "UPDATE beside SET n = ? WHERE id = ?", 100-i, int64(2))
+		})
+	}
+	close(stop)
+	wait.Wait()
+	close(sums)
+	for range 3 {
+		require.NoError(t, <-failures)
+	}
+	for sum := range sums {
+		require.EqualValues(t, 100, sum)
+	}
+}
+
+// readSums reads the sum in two statements of one view, again and again.
+func readSums(e driver.Engine, stop <-chan struct{}, sums chan<- int64) error {
+	for range cap(sums) / 3 {
+		r, err := e.Snapshot(context.Background())
+		if err != nil {
+			return err
+		}
+		var sum int64
+		for id := range int64(2) {
+			n, err := tryColumn[int64](r, "SELECT n FROM beside WHERE id = ?", id+1)
+			if err != nil {
+				return err
+			}
+			sum += n[0]
+		}
+		if err := r.Close(); err != nil {
+			return err
+		}
+		sums <- sum
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+	}
+	return nil
+}
+
+// testBounded: one more than Options.Readers waits for one to be closed.
+func testBounded(t *testing.T, h Harness) {
+	const readers = 2
+	e := h.open(t, h.NewURL(t), &store.Options{Readers: readers}).Engine()
+	newTable(t, e, false, numbersTable("numbers"))
+	var open []driver.Reader
+	for range readers {
+		open = append(open, snapshot(t, e))
+	}
+	_, err := e.Snapshot(briefly(t))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = e.Snapshot(cancelled())
+	require.ErrorIs(t, err, context.Canceled)
+	inTx(t, e, func(driver.Tx) {}) // the writer is not one of them
+	_, err = e.Stats(context.Background())
+	require.NoError(t, err)
+	_, err = e.Settings(context.Background())
+	require.NoError(t, err)
+
+	next := async(func() error {
+		r, err := e.Snapshot(context.Background())
+		if err != nil {
+			return err
+		}
+		return r.Close()
+	})
+	requireWaits(t, next)
+	require.NoError(t, open[0].Close())
+	require.NoError(t, open[0].Close(), "a second Close does nothing")
+	require.NoError(t, <-next)
+
+	// The second Close did not give back a reader that it did not hold.
+	again := snapshot(t, e)
+	_, err = e.Snapshot(briefly(t))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, again.Close())
+}
+
+func testReaderClosed(t *testing.T, e driver.Engine) {
+	table := newTable(t, e, true, numbersTable("closed_reader"))
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1), int64(2), int64(2)) })
+	r := snapshot(t, e)
+	rows, err := r.Query(context.Background(), "SELECT n FROM closed_reader")
+	require.NoError(t, err)
+	require.True(t, rows.Next())
+	require.NoError(t, r.Close(), "also under open rows")
+	require.False(t, rows.Next())
+	require.ErrorIs(t, rows.Err(), driver.ErrClosed)
+	require.NoError(t, rows.Close())
+	_, err = r.Query(context.Background(), "SELECT n FROM closed_reader")
+	require.ErrorIs(t, err, driver.ErrClosed)
+}
+
+// testNoWriting: nothing that is run in a view changes the database.
+func testNoWriting(t *testing.T, e driver.Engine) {
+	table := newTable(t, e, true, numbersTable("views"))
+	r := snapshot(t, e)
+	rows, err := r.Query(context.Background(), "INSERT INTO views (id, n) VALUES (1, 1)")
+	if err == nil {
+		for rows.Next() {
+			continue
+		}
+		err = rows.Err()
+		require.NoError(t, rows.Close())
+	}
+	require.Error(t, err)
+	require.NoError(t, r.Close())
+	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
+}

@@ -1,0 +1,192 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// runTransaction: the one write transaction.
+func runTransaction(t *testing.T, h Harness) {
+	url := h.NewURL(t)
+	e := h.open(t, url, nil).Engine()
+	t.Run("one at a time", func(t *testing.T) { testOneWriter(t, e) })
+	t.Run("no lost update", func(t *testing.T) { testNoLostUpdate(t, e) })
+	t.Run("rollback", func(t *testing.T) { testRollback(t, e) })
+	t.Run("after the end", func(t *testing.T) { testAfterEnd(t, e) })
+	t.Run("cancelled commit", func(t *testing.T) { testCancelledCommit(t, e) })
+	t.Run("failed statement", func(t *testing.T) { testFailedStatement(t, e) })
+	t.Run("rows open at the end", func(t *testing.T) { testOpenRows(t, e) })
+	t.Run("another connection", func(t *testing.T) { testOtherWriter(t, h, url) })
+}
+
+// testOneWriter: Begin waits for the transaction before it, until ctx is done.
+func testOneWriter(t *testing.T, e driver.Engine) {
+	first := begin(t, e)
+	requireNoBegin(briefly(t), t, e, context.DeadlineExceeded)
+	requireNoBegin(cancelled(), t, e, context.Canceled)
+
+	second := async(func() error {
+		tx, err := e.Begin(context.Background())
+		if err != nil {
+			return err
+		}
+		return tx.Commit(context.Background())
+	})
+	requireWaits(t, second)
+	require.NoError(t, first.Rollback())
+	require.NoError(t, <-second)
+	requireNoBegin(cancelled(), t, e, context.Canceled) // also when nobody writes
+}
+
+// requireNoBegin checks that Begin fails, and leaves nothing behind if not.
+func requireNoBegin(ctx context.Context, t testing.TB, e driver.Engine, want error) {
+	t.Helper()
+	tx, err := e.Begin(ctx)
+	if err == nil {
+		err = tx.Rollback()
+	}
+	require.ErrorIs(t, err, want)
+}
+
+// testNoLostUpdate: transactions that read and then write queue up.
+func testNoLostUpdate(t *testing.T, e driver.Engine) {
+	const writers, rounds = 4, 10
+	table := newTable(t, e, true, numbersTable("counter"))
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(0)) })
+	count := func() (err error) {
+		tx, err := e.Begin(context.Background())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, tx.Rollback()) }()
+		n, err := tryColumn[int64](tx, "SELECT n FROM counter WHERE id = ?", int64(1))
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(context.Background(), "UPDATE counter SET n = ? WHERE id = ?", n[0]+1, int64(1)); err != nil {
+			return err
+		}
+		return tx.Commit(context.Background())
+	}
+	var wait sync.WaitGroup
+	failures := make(chan error, writers*rounds)
+	for range writers {
+		wait.Go(func() {
+			for range rounds {
+				failures <- count()
+			}
+		})
+	}
+	wait.Wait()
+	close(failures)
+	for err := range failures {
+		require.NoError(t, err)
+	}
+	inView(t, e, func(q driver.Querier) {
+		require.Equal(t, []int64{writers * rounds}, selectColumn[int64](t, q, "SELECT n FROM counter"))
+	})
+}
+
+func testRollback(t *testing.T, e driver.Engine) {
+	table := newTable(t, e, true, numbersTable("rollbacks"))
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	tx := begin(t, e)
+	insert(t, tx, table, int64(2), int64(2))
+	require.EqualValues(t, 2, exec(t, tx, "UPDATE rollbacks SET n = ?", int64(5)))
+	require.EqualValues(t, 1, exec(t, tx, "DELETE FROM rollbacks WHERE id = ?", int64(1)))
+	require.EqualValues(t, 0, exec(t, tx, "DELETE FROM rollbacks WHERE id = ?", int64(1)))
+	require.NoError(t, tx.Rollback())
+	require.NoError(t, tx.Rollback(), "a second one does nothing")
+	inView(t, e, func(q driver.Querier) {
+		require.Equal(t, []int64{1}, selectColumn[int64](t, q, "SELECT n FROM rollbacks"))
+	})
+}
+
+// testAfterEnd: a transaction that has ended refuses everything and harms
+// nothing, least of all the transaction after it.
+func testAfterEnd(t *testing.T, e driver.Engine) {
+	ctx := context.Background()
+	table := newTable(t, e, true, numbersTable("ends"))
+	update := &driver.Update{Table: "ends", Set: table.Columns[1], Key: table.Columns[:1]}
+	for name, end := range map[string]func(tx driver.Tx) error{
+		"commit":   func(tx driver.Tx) error { return tx.Commit(ctx) },
+		"rollback": func(tx driver.Tx) error { return tx.Rollback() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			old := begin(t, e)
+			require.NoError(t, end(old))
+			next := begin(t, e)
+			defer next.Rollback()
+			_, err := old.Exec(ctx, "DELETE FROM ends")
+			require.ErrorIs(t, err, driver.ErrClosed)
+			_, err = old.Query(ctx, "SELECT n FROM ends")
+			require.ErrorIs(t, err, driver.ErrClosed)
+			require.ErrorIs(t, old.Insert(ctx, table, []any{int64(1), int64(1)}), driver.ErrClosed)
+			require.ErrorIs(t, old.Update(ctx, update, int64(1), []any{int64(1)}), driver.ErrClosed)
+			require.ErrorIs(t, old.Commit(ctx), driver.ErrClosed)
+			require.NoError(t, old.Rollback(), "rollback after the end does nothing")
+			exec(t, next, "DELETE FROM ends")
+			insert(t, next, table, int64(1), int64(1))
+			require.NoError(t, next.Commit(ctx))
+			inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
+		})
+	}
+}
+
+func testCancelledCommit(t *testing.T, e driver.Engine) {
+	table := newTable(t, e, true, numbersTable("cancels"))
+	tx := begin(t, e)
+	insert(t, tx, table, int64(1), int64(1))
+	require.ErrorIs(t, tx.Commit(cancelled()), context.Canceled)
+	require.ErrorIs(t, tx.Commit(context.Background()), driver.ErrClosed, "it was rolled back")
+	require.NoError(t, tx.Rollback())
+	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+}
+
+// testFailedStatement: after wrong SQL the transaction can be rolled back and
+// the engine works on.
+func testFailedStatement(t *testing.T, e driver.Engine) {
+	tx := begin(t, e)
+	_, err := tx.Exec(context.Background(), "DELETE FROM no_such_table")
+	require.Error(t, err)
+	require.NoError(t, tx.Rollback())
+	tx = begin(t, e)
+	_, err = tx.Query(context.Background(), "SELECT nonsense FROM")
+	require.Error(t, err)
+	require.NoError(t, tx.Rollback())
+	inTx(t, e, func(driver.Tx) {})
+}
+
+// testOpenRows: a result that was not closed does not outlive a rollback.
+func testOpenRows(t *testing.T, e driver.Engine) {
+	table := newTable(t, e, true, numbersTable("open_rows"))
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1), int64(2), int64(2)) })
+	tx := begin(t, e)
+	rows, err := tx.Query(context.Background(), "SELECT n FROM open_rows")
+	require.NoError(t, err)
+	require.True(t, rows.Next())
+	require.NoError(t, rows.Close())
+	require.NoError(t, tx.Rollback())
+	inTx(t, e, func(tx driver.Tx) { require.EqualValues(t, 2, countRows(t, tx, table)) })
+}
+
+// testOtherWriter: another connection to the same database waits as long as
+// its lock timeout says, and gets the lock when it is free.
+func testOtherWriter(t *testing.T, h Harness, url string) {
+	if !linkedDriver(t, url).Capabilities.MultiProcess {
+		t.Skip("without MultiProcess there is no other connection")
+	}
+	here := h.open(t, url, nil).Engine()
+	there := h.open(t, withParams(t, url, "lock_timeout", "50ms"), nil).Engine()
+	tx := begin(t, here)
+	requireNoBegin(context.Background(), t, there, driver.ErrLocked)
+	require.NoError(t, tx.Rollback())
+	inTx(t, there, func(driver.Tx) {})
+}

@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/query"
+)
+
+// runOpen checks what a database remembers and what it refuses to be.
+func runOpen(t *testing.T, h Harness, layout string) {
+	t.Run("new store", func(t *testing.T) { testNewStore(t, h, layout) })
+	t.Run("open again", func(t *testing.T) { testOpenAgain(t, h, layout) })
+	t.Run("other layout", func(t *testing.T) { testOtherLayout(t, h, layout) })
+	t.Run("foreign tables", func(t *testing.T) { testForeignTables(t, h, layout) })
+	t.Run("read-only", func(t *testing.T) {
+		if h.Server {
+			t.Skip("a server's databases are not opened for reading only")
+		}
+		testReadOnly(t, h, layout)
+	})
+	t.Run("closed", func(t *testing.T) { testClosedStore(t, h, layout) })
+	t.Run("cancelled", func(t *testing.T) { testCancelled(t, h, layout) })
+}
+
+// testNewStore: a store without blocks is empty at block 0 and has no other.
+func testNewStore(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	require.Equal(t, layout, l.ents.Layout())
+	head, err := l.ents.Head(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, store.BlockHead{Empty: true}, head)
+	for _, block := range []uint64{0, store.Head} {
+		s := l.at(t, block)
+		require.Zero(t, s.Block())
+		require.Equal(t, head, s.Head())
+		require.Empty(t, everything(t, s))
+		_, err := s.Get(t.Context(), keyOf("x"))
+		require.ErrorIs(t, err, store.ErrNotFound)
+	}
+	_, err = l.ents.At(t.Context(), 1)
+	require.ErrorIs(t, err, store.ErrBlockRange)
+	again, err := l.db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	require.Same(t, l.ents, again)
+
+	applied, err := l.ents.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
+	require.NoError(t, err, "block 0 is a block")
+	require.False(t, applied.Head.Empty)
+	_, err = l.ents.Apply(t.Context(), newBlock(0))
+	require.ErrorIs(t, err, store.ErrBlockOrder)
+}
+
+func testOpenAgain(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	for _, b := range history() {
+		l.applyBlock(t, b)
+	}
+	want := l.state(t, around()...)
+	l.reopen(t)
+	requireSame(t, want, l.state(t, around()...))
+	require.NoError(t, l.db.Close())
+
+	l.db = h.open(t, l.url, nil)
+	var err error
+	l.ents, err = l.db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err, "the store knows its layout")
+	requireSame(t, want, l.state(t, around()...))
+	l.apply(t, on("x", opCreate(5)))
+}
+
+func testOtherLayout(t *testing.T, h Harness, layout string) {
+	other := "simple"
+	if layout == other {
+		other = "arkiv"
+	}
+	l := newLedger(t, h, layout)
+	for _, b := range history() {
+		l.applyBlock(t, b)
+	}
+	want := l.state(t)
+	refuse := func(name string) {
+		t.Helper()
+		_, err := l.db.Entities(t.Context(), store.EntityOptions{Layout: name})
+		require.ErrorIs(t, err, store.ErrLayout)
+		require.ErrorContains(t, err, layout)
+		require.ErrorContains(t, err, name)
+	}
+	refuse(other)
+	require.NoError(t, l.db.Close())
+	l.db = h.open(t, l.url, nil)
+	refuse(other)
+	refuse("no such layout")
+	require.NoError(t, l.db.Close())
+	l.open()
+	requireSame(t, want, l.state(t))
+
+	db := h.open(t, h.NewURL(t), nil)
+	_, err := db.Entities(t.Context(), store.EntityOptions{Layout: "no such layout"})
+	require.ErrorIs(t, err, store.ErrLayout)
+	require.ErrorContains(t, err, layout, "the error lists the layouts")
+	_, err = db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+	require.NoError(t, err, "nothing was made by the failed call")
+}
+
+// testForeignTables: a database of something else is not written to.
+func testForeignTables(t *testing.T, h Harness, layout string) {
+	db := h.open(t, h.NewURL(t), nil)
+	tx, err := db.Engine().Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "CREATE TABLE accounts (id INTEGER)")
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	for range 2 {
+		_, err = db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+		require.ErrorIs(t, err, store.ErrLayout)
+	}
+}
+
+func testReadOnly(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	l.applyBlock(t, history()[0])
+	want := l.state(t)
+	require.NoError(t, l.db.Close())
+	l.db = h.open(t, l.url, &store.Options{ReadOnly: true})
+	var err error
+	l.ents, err = l.db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+	require.NoError(t, err)
+	requireSame(t, want, l.state(t))
+	_, err = l.ents.Apply(t.Context(), newBlock(l.head+1))
+	require.ErrorIs(t, err, store.ErrReadOnly)
+	require.ErrorIs(t, l.ents.Prune(t.Context(), l.head), store.ErrReadOnly)
+	if l.ents.Temporal() {
+		require.ErrorIs(t, l.ents.Rewind(t.Context(), l.head), store.ErrReadOnly)
+	}
+	requireSame(t, want, l.state(t))
+}
+
+func testClosedStore(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	l.applyBlock(t, history()[0])
+	s := l.at(t, store.Head)
+	require.NoError(t, l.db.Close())
+	require.NoError(t, l.db.Close(), "a second Close does nothing")
+
+	ctx := t.Context()
+	calls := map[string]func() error{
+		"apply":   func() error { _, err := l.ents.Apply(ctx, newBlock(l.head+1)); return err },
+		"head":    func() error { _, err := l.ents.Head(ctx); return err },
+		"at":      func() error { _, err := l.ents.At(ctx, store.Head); return err },
+		"summary": func() error { _, err := l.ents.Summary(ctx); return err },
+		"prune":   func() error { return l.ents.Prune(ctx, 1) },
+		"load":    func() error { _, err := l.ents.Load(ctx, stream(history(), nil), store.LoadOptions{}); return err },
+		"history": func() error { _, err := collect(l.ents.History(ctx)); return err },
+		"get":     func() error { _, err := s.Get(ctx, keyOf("a")); return err },
+		"count":   func() error { _, err := s.Count(ctx, nil); return err },
+		"query":   func() error { _, err := collect(s.Query(ctx, query.All{}, nil)); return err },
+	}
+	for name, call := range calls {
+		require.ErrorIs(t, call(), store.ErrClosed, name)
+	}
+}
+
+// testCancelled: a call that was cancelled before it began does nothing, and
+// the store goes on.
+func testCancelled(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	l.applyBlock(t, history()[0])
+	want := l.state(t)
+	done, cancel := context.WithCancel(t.Context())
+	s := l.at(t, store.Head)
+	cancel()
+
+	_, err := l.ents.Apply(done, history()[1])
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = l.ents.Load(done, stream(history(), nil), store.LoadOptions{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, l.ents.Prune(done, l.head), context.Canceled)
+	if l.ents.Temporal() {
+		require.ErrorIs(t, l.ents.Rewind(done, 0), context.Canceled)
+	}
+	_, err = s.Get(done, keyOf("a"))
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = s.Count(done, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = collect(s.Query(done, nil, nil))
+	require.ErrorIs(t, err, context.Canceled)
+
+	requireSame(t, want, l.state(t))
+	require.Len(t, everything(t, s), 3, "the snapshot is usable")
+	for _, b := range history()[1:] {
+		l.applyBlock(t, b)
+	}
+}

@@ -1,0 +1,291 @@
+package storetest
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// The model is what stores are held to, so these tests give its answers by
+// hand, from what the words mean.
+
+var (
+	modelKey   = someKeys[1]
+	modelOwner = someOwners[0]
+	otherOwner = someOwners[1]
+)
+
+func modelOp(kind entity.Kind, btl uint64) store.Op {
+	return store.Op{Kind: kind, Key: modelKey, BTL: btl, Owner: modelOwner, Content: []byte("payload")}
+}
+
+func modelBlockOf(number uint64, ops ...store.Op) store.Block {
+	for i := range ops {
+		ops[i].OpIndex = uint32(i)
+	}
+	return store.Block{Number: number, Ops: ops}
+}
+
+// TestModelLifetimes tells at which of blocks 10 to 15 the entity is visible
+// after some blocks: "." for no, and for yes the block of its version.
+func TestModelLifetimes(t *testing.T) {
+	create, update := modelOp(store.Create, 3), modelOp(store.Update, 2)
+	forever, dead := modelOp(store.Create, math.MaxUint64), modelOp(store.Create, 0)
+	extend, remove, expire := modelOp(store.ExtendBTL, 4), modelOp(store.Delete, 0), modelOp(store.Expire, 0)
+	give := modelOp(store.ChangeOwner, 0)
+	for _, tt := range []struct {
+		name   string
+		adds   bool
+		blocks []store.Block
+		want   string
+	}{
+		{"expires by itself", false, []store.Block{modelBlockOf(10, create)}, "aaa..."},
+		{"lives for ever", false, []store.Block{modelBlockOf(10, forever)}, "aaaaaa"},
+		{"BTL 0", false, []store.Block{modelBlockOf(10, dead)}, "......"},
+		{"update", false, []store.Block{modelBlockOf(10, create), modelBlockOf(11, update)}, "abb..."},
+		{"create and update", false, []store.Block{modelBlockOf(10, create, update)}, "aa...."},
+		{"create and delete", false, []store.Block{modelBlockOf(10, create, remove)}, "......"},
+		{"delete", false, []store.Block{modelBlockOf(10, create), modelBlockOf(12, remove)}, "aa...."},
+		{"delete and create", false, []store.Block{modelBlockOf(10, create), modelBlockOf(12, remove, create)}, "aaccc."},
+		{"early expire", false, []store.Block{modelBlockOf(10, create), modelBlockOf(11, expire)}, "a....."},
+		{"late expire", false, []store.Block{modelBlockOf(10, create), modelBlockOf(14, expire)}, "aaa..."},
+		{"expire, then create", false, []store.Block{modelBlockOf(10, create), modelBlockOf(13, expire, create)}, "aaaddd"},
+		{"second life", false, []store.Block{modelBlockOf(10, create), modelBlockOf(14, create)}, "aaa.ee"},
+		{"extend from the block", false, []store.Block{modelBlockOf(10, create), modelBlockOf(11, extend)}, "abbbb."},
+		{"extend from the expiration", true, []store.Block{modelBlockOf(10, create), modelBlockOf(11, extend)}, "abbbbb"},
+		{"owner keeps the expiration", false, []store.Block{modelBlockOf(10, create), modelBlockOf(12, give)}, "aac..."},
+		{"update at the last block", false, []store.Block{modelBlockOf(10, create), modelBlockOf(12, update)}, "aacc.."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := Model{ExtendAdds: tt.adds}
+			for _, b := range tt.blocks {
+				require.NoError(t, m.Apply(b))
+			}
+			if m.Head().Block < 15 {
+				require.NoError(t, m.Apply(store.Block{Number: 15}))
+			}
+			got := ""
+			for n := uint64(10); n <= 15; n++ {
+				s, err := m.At(n)
+				require.NoError(t, err)
+				e, err := s.Get(modelKey)
+				if err != nil {
+					require.ErrorIs(t, err, store.ErrNotFound)
+					got += "."
+					continue
+				}
+				got += string(rune('a' + e.LastModifiedAtBlock - 10))
+			}
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+// TestModelRefusals: what a block of one or more operations fails with, on a
+// key that was created at block 10 for 3 blocks. Nothing is kept.
+func TestModelRefusals(t *testing.T) {
+	create, update := modelOp(store.Create, 3), modelOp(store.Update, 2)
+	extend, give := modelOp(store.ExtendBTL, 4), modelOp(store.ChangeOwner, 0)
+	remove, expire := modelOp(store.Delete, 0), modelOp(store.Expire, 0)
+	other := modelOp(store.Create, 9)
+	other.Key = someKeys[2]
+	missing := modelOp(store.Expire, 0)
+	missing.Key = someKeys[3]
+	reserved, tooHigh := other, other
+	reserved.StringAttributes = map[string]string{"$x": ""}
+	tooHigh.TxIndex = math.MaxUint16 + 1
+	nul := other
+	nul.StringAttributes = map[string]string{"a": "\x00"}
+	for _, tt := range []struct {
+		name  string
+		block store.Block
+		want  error
+		at    int // operation at fault, -1: none
+	}{
+		{"create a live key", modelBlockOf(12, other, create), store.ErrExists, 1},
+		{"create twice", modelBlockOf(13, create, create), store.ErrExists, 1},
+		{"update a dead key", modelBlockOf(13, other, update), store.ErrNotFound, 1},
+		{"extend a dead key", modelBlockOf(13, extend), store.ErrNotFound, 0},
+		{"give a dead key", modelBlockOf(13, give), store.ErrNotFound, 0},
+		{"delete a dead key", modelBlockOf(13, remove), store.ErrNotFound, 0},
+		{"expire a missing key", modelBlockOf(13, missing), store.ErrNotFound, 0},
+		{"delete twice", modelBlockOf(11, remove, remove), store.ErrNotFound, 1},
+		{"expire after delete", modelBlockOf(11, remove, expire), store.ErrNotFound, 1},
+		{"expire twice, the first early", modelBlockOf(11, expire, expire), store.ErrNotFound, 1},
+		{"the same block", modelBlockOf(10, other), store.ErrBlockOrder, -1},
+		{"an earlier block", modelBlockOf(9), store.ErrBlockOrder, -1},
+		{"malformed before out of order", modelBlockOf(9, reserved), store.ErrInvalid, 0},
+		{"index too high", modelBlockOf(11, other, tooHigh), store.ErrInvalid, 1},
+		{"number too high", modelBlockOf(1 << 32), store.ErrInvalid, -1},
+		{"NUL", modelBlockOf(11, other, nul), store.ErrUnsupported, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := Model{NoNUL: true}
+			require.NoError(t, m.Apply(modelBlockOf(10, create)))
+			before := m.Head()
+			err := m.Apply(tt.block)
+			require.ErrorIs(t, err, tt.want)
+			var op *store.OpError
+			if tt.at >= 0 {
+				require.ErrorAs(t, err, &op)
+				require.EqualValues(t, tt.at, op.OpIndex)
+			}
+			require.Equal(t, before, m.Head())
+			s, err := m.At(store.Head)
+			require.NoError(t, err)
+			n, err := s.Count(nil)
+			require.NoError(t, err)
+			require.EqualValues(t, 1, n)
+		})
+	}
+}
+
+// TestModelFields: which fields each operation changes.
+func TestModelFields(t *testing.T) {
+	create := store.Op{
+		Kind: store.Create, Key: modelKey, TxIndex: 2, OpIndex: 3, BTL: 10, Owner: modelOwner, ContentType: "a", Content: []byte("one"),
+		StringAttributes: map[string]string{"s": "x"}, NumericAttributes: map[string]uint64{"n": 1},
+	}
+	update := store.Op{Kind: store.Update, Key: modelKey, BTL: 50, Owner: otherOwner, ContentType: "b", StringAttributes: map[string]string{"t": "y"}}
+	m := Model{}
+	last := func() store.Entity {
+		s, err := m.At(store.Head)
+		require.NoError(t, err)
+		e, err := s.Get(modelKey)
+		require.NoError(t, err)
+		return *e
+	}
+	require.NoError(t, m.Apply(store.Block{Number: 5, Ops: []store.Op{create}}))
+	want := store.Entity{
+		Key: modelKey, Creator: modelOwner, Owner: modelOwner, ContentType: "a", Content: []byte("one"),
+		StringAttributes: create.StringAttributes, NumericAttributes: create.NumericAttributes,
+		Sequence: 5<<32 | 2<<16 | 3, LastModifiedAtBlock: 5, Expiration: 15,
+	}
+	require.Equal(t, want, last())
+
+	require.NoError(t, m.Apply(store.Block{Number: 6, Ops: []store.Op{{Kind: store.ExtendBTL, Key: modelKey, BTL: 100, Owner: otherOwner}}}))
+	want.LastModifiedAtBlock, want.Expiration = 6, 106
+	require.Equal(t, want, last())
+
+	require.NoError(t, m.Apply(store.Block{Number: 7, Ops: []store.Op{{Kind: store.ChangeOwner, Key: modelKey, BTL: 1, Owner: otherOwner}}}))
+	want.LastModifiedAtBlock, want.Owner = 7, otherOwner
+	require.Equal(t, want, last())
+
+	require.NoError(t, m.Apply(store.Block{Number: 8, Ops: []store.Op{update}}))
+	want = store.Entity{
+		Key: modelKey, Creator: modelOwner, Owner: otherOwner, ContentType: "b", StringAttributes: update.StringAttributes,
+		Sequence: want.Sequence, LastModifiedAtBlock: 8, Expiration: 58,
+	}
+	require.Equal(t, want, last())
+
+	require.NoError(t, m.Apply(store.Block{Number: 9, Ops: []store.Op{{Kind: store.ExtendBTL, Key: modelKey, BTL: math.MaxInt64}}}))
+	require.EqualValues(t, store.MaxBlock, last().Expiration)
+}
+
+// TestModelPast: rewinds, prunes and what can be read.
+func TestModelPast(t *testing.T) {
+	m := Model{}
+	s, err := m.At(0)
+	require.NoError(t, err)
+	require.Empty(t, s.visible)
+	_, err = m.At(1)
+	require.ErrorIs(t, err, store.ErrBlockRange)
+	require.NoError(t, m.Rewind(0))
+	require.ErrorIs(t, m.Prune(1), store.ErrBlockRange)
+
+	require.NoError(t, m.Apply(modelBlockOf(10, modelOp(store.Create, 5))))
+	at10 := m.Head()
+	require.NoError(t, m.Apply(modelBlockOf(20, modelOp(store.Expire, 0))))
+	require.Equal(t, at10.Digest, m.Head().Digest, "nothing changed")
+	require.NoError(t, m.Apply(modelBlockOf(30, modelOp(store.Create, 5))))
+	require.NotEqual(t, at10.Digest, m.Head().Digest)
+
+	require.ErrorIs(t, m.Rewind(31), store.ErrBlockRange)
+	require.NoError(t, m.Rewind(19))
+	require.Equal(t, at10, m.Head())
+	require.NoError(t, m.Apply(modelBlockOf(20)))
+	require.NoError(t, m.Apply(modelBlockOf(30, modelOp(store.Expire, 0))))
+
+	require.NoError(t, m.Prune(20))
+	require.NoError(t, m.Prune(5), "already done")
+	_, err = m.At(19)
+	require.ErrorIs(t, err, store.ErrBlockRange)
+	_, err = m.At(25)
+	require.NoError(t, err)
+	require.ErrorIs(t, m.Rewind(19), store.ErrBlockRange)
+	require.ErrorIs(t, m.Apply(modelBlockOf(31, modelOp(store.Expire, 0))), store.ErrNotFound, "the version that ran out was pruned")
+	require.NoError(t, m.Prune(25))
+	require.ErrorIs(t, m.Rewind(27), store.ErrBlockRange, "block 20 would be the head, and cannot be read")
+	require.NoError(t, m.Rewind(30))
+
+	m.HeadOnly = true
+	_, err = m.At(25)
+	require.ErrorIs(t, err, store.ErrUnsupported)
+	require.ErrorIs(t, m.Rewind(30), store.ErrUnsupported)
+	require.NoError(t, m.Prune(30))
+}
+
+// TestModelQuery: orders, limits and positions.
+func TestModelQuery(t *testing.T) {
+	m, b := Model{}, store.Block{Number: 1}
+	for i, attributes := range []map[string]uint64{{"n": 5}, {"n": math.MaxUint64}, nil, {"n": 5}, {"n": 0}} {
+		b.Ops = append(b.Ops, store.Op{Kind: store.Create, Key: someKeys[i], BTL: 9, OpIndex: uint32(i / 4), NumericAttributes: attributes})
+	}
+	require.NoError(t, m.Apply(b))
+	s, err := m.At(store.Head)
+	require.NoError(t, err)
+	byN := store.Order{Name: "n", Kind: entity.Numeric}
+	for _, tt := range []struct {
+		name  string
+		expr  query.Expr
+		order store.Order
+		limit int
+		after *store.Entity
+		want  []int // indexes of keys
+	}{
+		{"newest first, then by key", nil, store.Order{}, 0, nil, []int{4, 0, 1, 2, 3}},
+		{"by number, missing last", query.All{}, byN, 0, nil, []int{4, 0, 3, 1, 2}},
+		{"descending, missing last", nil, store.Order{Name: "n", Kind: entity.Numeric, Desc: true}, 0, nil, []int{1, 0, 3, 4, 2}},
+		{"by a name that nobody has", nil, store.Order{Name: "n", Kind: entity.String}, 2, nil, []int{4, 0}},
+		{"synthetic", nil, store.Order{Name: entity.AttrKey, Desc: true}, 2, nil, []int{4, 3}},
+		{"page", nil, byN, 2, s.visible[4], []int{1, 2}},
+		{"filter", query.Compare{Name: "n", Op: query.Greater, Value: query.Number(0)}, byN, 0, nil, []int{0, 3, 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			found, err := s.Query(tt.expr, tt.order, tt.limit, tt.after)
+			require.NoError(t, err)
+			var got []int
+			for _, e := range found {
+				got = append(got, int(e.Key[0]/0x10))
+			}
+			require.Equal(t, tt.want, got)
+		})
+	}
+	_, err = s.Query(query.And{}, byN, 0, nil)
+	require.ErrorIs(t, err, store.ErrInvalid)
+	_, err = s.Count(query.Not{Term: query.Or{}})
+	require.ErrorIs(t, err, store.ErrInvalid)
+}
+
+// TestSameEntity: a field that is added to Entity must be compared too.
+func TestSameEntity(t *testing.T) {
+	whole := store.Entity{
+		Key: store.Key{1}, Creator: store.Address{1}, Owner: store.Address{1}, ContentType: "x", Content: []byte{1},
+		StringAttributes: map[string]string{"a": "b"}, NumericAttributes: map[string]uint64{"a": 1},
+		Sequence: 1, LastModifiedAtBlock: 1, Expiration: 1,
+	}
+	require.True(t, sameEntity(&whole, &whole))
+	for i := range reflect.TypeFor[store.Entity]().NumField() {
+		other := whole
+		field := reflect.ValueOf(&other).Elem().Field(i)
+		require.False(t, field.IsZero(), "give the field a value above")
+		field.SetZero()
+		require.False(t, sameEntity(&whole, &other), reflect.TypeFor[store.Entity]().Field(i).Name)
+	}
+}

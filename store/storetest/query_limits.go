@@ -1,0 +1,194 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/query"
+)
+
+// largeQuery is a query near a limit of the language with the names it finds
+// among a, b and c, whose attribute n is 1, 2 and 3 and s "x1", "x2" and "x3".
+type largeQuery struct {
+	name string
+	expr query.Expr
+	want string
+
+	// mayRefuse: an engine's own limits may be lower, as documented; then it
+	// says so with ErrUnsupported.
+	mayRefuse bool
+}
+
+// runLimits: what the language accepts, the engine runs.
+func runLimits(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	var create []store.Op
+	for i, name := range []string{"a", "b", "c"} {
+		create = append(create, on(name, opCreate(1000, number("n", uint64(i+1)), text("s", fmt.Sprintf("x%d", i+1)))))
+	}
+	l.apply(t, create...)
+	for _, c := range largeQueries() {
+		t.Run(c.name, func(t *testing.T) {
+			require.NoError(t, query.Check(c.expr))
+			l.view(t, store.Head, func(s *store.Snapshot) { checkLarge(t, s, c) })
+		})
+	}
+	t.Run("beyond", func(t *testing.T) { testBeyondLimits(t, l) })
+}
+
+func checkLarge(t testing.TB, s *store.Snapshot, c largeQuery) {
+	t.Helper()
+	n, err := s.Count(t.Context(), c.expr)
+	if c.mayRefuse && err != nil {
+		require.ErrorIs(t, err, store.ErrUnsupported)
+		require.ErrorContains(t, err, "split it")
+		return
+	}
+	require.NoError(t, err)
+	require.EqualValues(t, len(c.want), n)
+	for _, opts := range []*store.QueryOptions{nil, {Limit: 2, Order: store.Order{Name: "n", Kind: num}}} {
+		if c.mayRefuse {
+			break // once is slow enough
+		}
+		list, want := results(t, s, c.expr, opts), c.want
+		if opts != nil {
+			want = want[:min(len(want), 2)]
+		}
+		require.Equal(t, want, set(list))
+	}
+}
+
+// repeat returns n terms.
+func repeat(n int, term func(i int) query.Expr) []query.Expr {
+	terms := make([]query.Expr, n)
+	for i := range terms {
+		terms[i] = term(i)
+	}
+	return terms
+}
+
+func largeQueries() []largeQuery {
+	n := func(op query.CompareOp, value int) query.Expr { return compared("n", op, query.Number(uint64(value))) }
+	two := n(query.Equal, 2)
+	var numbers, strings5000, keys []query.Value
+	for i := range 5000 {
+		numbers = append(numbers, query.Number(uint64(2*i)))
+		strings5000 = append(strings5000, query.Text(fmt.Sprintf("x%d", 2*i)))
+	}
+	for i := range 800 {
+		keys = append(keys, query.Text(store.Key{30: byte(i >> 8), 31: byte(i)}.String()))
+	}
+	keys = append(keys, query.Text(keyOf("a").String()), query.Text(keyOf("c").String()))
+	most := make([]query.Value, query.MaxList)
+	for i := range most {
+		most[i] = query.Number(uint64(i % 3))
+	}
+	list := []largeQuery{
+		{name: "5000 numbers", expr: query.In{Name: "n", Values: numbers}, want: "b"},
+		{name: "not in 5000 numbers", expr: query.In{Name: "n", Values: numbers, Negated: true}, want: "ac"},
+		{name: "5000 strings", expr: query.In{Name: "s", Values: strings5000}, want: "b"},
+		{name: "not in 5000 strings", expr: query.In{Name: "s", Values: strings5000, Negated: true}, want: "ac"},
+		{name: "the longest list", expr: query.In{Name: "n", Values: most}, want: "ab"},
+		{name: "5000 blocks", expr: query.In{Name: "$lastModifiedAtBlock", Values: numbers, Negated: true}, want: "abc"},
+		{name: "800 keys", expr: query.In{Name: "$key", Values: keys}, want: "ac"},
+		{name: "not in 800 keys", expr: query.In{Name: "$key", Values: keys, Negated: true}, want: "b"},
+		{name: "16 two-way clauses", expr: query.And{Terms: repeat(16, func(i int) query.Expr {
+			return query.Or{Terms: []query.Expr{two, n(query.Equal, 10+i)}}
+		})}, want: "b"},
+		{name: "16 two-way clauses in an or", expr: query.Or{Terms: repeat(16, func(i int) query.Expr {
+			return query.And{Terms: []query.Expr{n(query.Greater, 1), n(query.Less, 2+i)}}
+		})}, want: "bc"},
+		{name: "negations to the greatest depth", expr: nested(query.MaxDepth-1, func(e query.Expr) query.Expr {
+			return query.Not{Term: e}
+		}, two), want: "ac"},
+		{name: "and, or to the greatest depth", expr: alternating(query.MaxDepth, two), want: "b"},
+		{name: "nots of ands to the greatest depth", expr: nested((query.MaxDepth-1)/2, func(e query.Expr) query.Expr {
+			return query.Not{Term: query.And{Terms: []query.Expr{query.All{}, e}}}
+		}, two), want: "ac"},
+		{name: "$all as often as allowed", expr: query.Or{Terms: repeat(query.MaxNodes-1, func(int) query.Expr { return query.All{} })}, want: "abc"},
+		{name: "the longest pattern of wildcards", expr: query.Glob{Name: "s", Pattern: strings.Repeat("?", query.MaxPattern)}, want: ""},
+		{name: "the longest pattern of stars", expr: query.Glob{Name: "s", Pattern: strings.Repeat("*", query.MaxPattern)}, want: "abc"},
+		{name: "the longest literal pattern", expr: query.Glob{Name: "s", Pattern: strings.Repeat("x", query.MaxPattern-1) + "*"}, want: ""},
+		{name: "the longest set", expr: query.Glob{Name: "s", Pattern: "x[" + strings.Repeat("2-2", 1300) + "]"}, want: "b"},
+		{name: "the longest string", expr: compared("s", query.Less, query.Text(strings.Repeat("x", query.MaxLength-10))), want: "abc"},
+		{name: "the longest name", expr: query.Not{Term: compared(strings.Repeat("x", query.MaxLength-10), query.Equal, query.Number(1))}, want: "abc"},
+	}
+	return append(list, wideQueries(n)...)
+}
+
+// wideQueries have many comparisons beside each other. The time that SQLite
+// takes for them grows with the square of their number, so there are fewer than
+// the language allows.
+func wideQueries(n func(op query.CompareOp, value int) query.Expr) []largeQuery {
+	var list []largeQuery
+	for _, terms := range []int{100, 500} {
+		list = append(list,
+			largeQuery{name: fmt.Sprintf("or of %d", terms), want: "bc",
+				expr: query.Or{Terms: repeat(terms, func(i int) query.Expr { return n(query.Equal, 2+i) })}},
+			largeQuery{name: fmt.Sprintf("and of %d", terms), want: "ac",
+				expr: query.And{Terms: repeat(terms, func(int) query.Expr { return n(query.NotEqual, 2) })}},
+		)
+	}
+	return append(list, largeQuery{name: "or of 5000 patterns", want: "abc", mayRefuse: true,
+		expr: query.Or{Terms: repeat(5000, func(int) query.Expr { return query.Glob{Name: "s", Pattern: "x?*"} })}})
+}
+
+// nested wraps e that many times.
+func nested(times int, wrap func(query.Expr) query.Expr, e query.Expr) query.Expr {
+	for range times {
+		e = wrap(e)
+	}
+	return e
+}
+
+// alternating returns a tree of a height whose Ands and Ors change nothing.
+func alternating(height int, e query.Expr) query.Expr {
+	nothing := query.Not{Term: query.All{}}
+	for i := range height - 1 {
+		if i%2 == 0 {
+			e = query.And{Terms: []query.Expr{query.All{}, e}}
+		} else {
+			e = query.Or{Terms: []query.Expr{e, nothing}}
+		}
+	}
+	return e
+}
+
+// testBeyondLimits: a tree that Parse could not have made is refused before the
+// engine sees it.
+func testBeyondLimits(t *testing.T, l *ledger) {
+	one := compared("n", query.Equal, query.Number(1))
+	s := l.at(t, store.Head)
+	for name, q := range map[string]query.Expr{
+		"too deep":          nested(query.MaxDepth, func(e query.Expr) query.Expr { return query.Not{Term: e} }, one),
+		"too many nodes":    query.Or{Terms: repeat(query.MaxNodes, func(int) query.Expr { return query.All{} })},
+		"too long":          compared("s", query.Equal, query.Text(strings.Repeat("x", query.MaxLength))),
+		"too long a list":   query.In{Name: "n", Values: make([]query.Value, query.MaxList+1)},
+		"an empty list":     query.In{Name: "n"},
+		"and of one term":   query.And{Terms: []query.Expr{one}},
+		"or of none":        query.Or{},
+		"no operator":       compared("n", 0, query.Number(1)),
+		"no literal":        compared("n", query.Equal, query.Value{}),
+		"no name":           compared("", query.Equal, query.Number(1)),
+		"unknown $ name":    compared("$nothing", query.Equal, query.Number(1)),
+		"$all compared":     compared("$all", query.Equal, query.Number(1)),
+		"$owner, number":    compared("$owner", query.Equal, query.Number(1)),
+		"$sequence, string": compared("$sequence", query.Equal, query.Text("1")),
+		"key in upper case": compared("$key", query.Equal, query.Text("0xAB")),
+		"text not UTF-8":    compared("s", query.Equal, query.Text("\xff")),
+		"pattern not UTF-8": query.Glob{Name: "s", Pattern: "\xff*"},
+		"mixed list":        query.In{Name: "n", Values: []query.Value{query.Number(1), query.Text("1")}},
+		"a pointer":         &query.All{},
+		"nothing below":     query.Not{},
+	} {
+		_, err := s.Count(t.Context(), q)
+		require.ErrorIs(t, err, store.ErrInvalid, name)
+		_, err = collect(s.Query(t.Context(), q, nil))
+		require.ErrorIs(t, err, store.ErrInvalid, name)
+	}
+	require.Len(t, results(t, s, one, nil), 1, "the snapshot is usable")
+}
