@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -65,12 +66,28 @@ func (e *Entities) applyIn(ctx context.Context, tx driver.Tx, head BlockHead, b 
 			return Applied{}, fmt.Errorf("block %d: %w", b.Number, err)
 		}
 	}
-	set, err := entity.Fold(b, prior, e.rules)
+	rules, err := e.rulesFor(ctx, tx, b)
+	if err != nil {
+		return Applied{}, fmt.Errorf("block %d: %w", b.Number, err)
+	}
+	set, err := entity.Fold(b, prior, rules)
 	if err != nil {
 		return Applied{}, err
 	}
 	set.Block = b.Number
 	return e.writeIn(ctx, tx, head, set)
+}
+
+// rulesFor completes the rules with what only the store knows, if the block asks
+// for it.
+func (e *Entities) rulesFor(ctx context.Context, tx driver.Tx, b *Block) (entity.Rules, error) {
+	rules := e.rules
+	if !slices.ContainsFunc(b.Ops, func(op Op) bool { return op.Kind == Expire }) {
+		return rules, nil
+	}
+	horizon, err := e.meta.horizon(ctx, tx)
+	rules.Pruned = horizon > 0
+	return rules, err
 }
 
 // follows checks that a block may come after the head.

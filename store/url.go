@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -31,7 +32,7 @@ var enginePackages = map[string]string{
 func parseURL(rawURL string, opts *Options) (target, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
-		return target{}, fmt.Errorf("open: %w: %w", ErrInvalid, err)
+		return target{}, fmt.Errorf("open: %w: %w", ErrInvalid, withoutURL(err))
 	}
 	if u.Scheme == "" {
 		return target{}, fmt.Errorf("open %q: %w: no engine named; write for example sqlite:%s", rawURL, ErrInvalid, rawURL)
@@ -42,10 +43,10 @@ func parseURL(rawURL string, opts *Options) (target, error) {
 	}
 	t := target{driver: d, url: u, options: driver.Options{Params: map[string]string{}}}
 	values, err := url.ParseQuery(u.RawQuery)
+	u.RawQuery = "" // it may hold a token, which no error may show
 	if err != nil {
 		return target{}, fmt.Errorf("open %s: %w: %w", u.Redacted(), ErrInvalid, err)
 	}
-	u.RawQuery = ""
 	for name, list := range values {
 		if err := t.set(name, list); err != nil {
 			return target{}, fmt.Errorf("open %s: parameter %s: %w: %w", u.Redacted(), name, ErrInvalid, err)
@@ -74,6 +75,16 @@ func notLinked(scheme string) error {
 		return fmt.Errorf("engine %q is not linked into this program (%s); add import _ %q: %w", scheme, linked, path, ErrUnsupported)
 	}
 	return fmt.Errorf("unknown engine %q (%s): %w", scheme, linked, ErrUnsupported)
+}
+
+// withoutURL leaves the text of the URL, which may hold a password, out of an
+// error of package url.
+func withoutURL(err error) error {
+	var detail *url.Error
+	if errors.As(err, &detail) {
+		return detail.Err
+	}
+	return err
 }
 
 // set takes one URL parameter. Names that are not the store's are left to the

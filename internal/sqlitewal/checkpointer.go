@@ -39,6 +39,7 @@ type Checkpointer struct {
 	stop     context.CancelFunc
 	done     sync.WaitGroup
 
+	released            atomic.Bool
 	count, nanos, stall atomic.Int64
 	nextRestart         int64 // log size for the next attempt; the writer's alone
 }
@@ -89,6 +90,9 @@ func (k *Checkpointer) Stop() {
 // Release closes the WAL-index; only after the database is closed, see walIndex.
 func (k *Checkpointer) Release() error {
 	if k.index == nil {
+		return nil
+	}
+	if k.released.Swap(true) {
 		return nil
 	}
 	return k.index.close()
@@ -158,7 +162,7 @@ func (k *Checkpointer) waitForRestart(ctx context.Context, c *sqlstore.Conn, sta
 		if done || err != nil {
 			return err
 		}
-		if time.Since(start) > 2*age {
+		if time.Since(start) > max(2*age, k.cfg.Options.LockTimeout) {
 			return fmt.Errorf("%w: the write-ahead log is at its cap of %d frames and a reader of another process keeps it from being restarted; close that reader",
 				driver.ErrLocked, capAt*k.cfg.Options.WALFrames)
 		}

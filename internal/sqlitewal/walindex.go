@@ -2,9 +2,11 @@ package sqlitewal
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // walIndex reads the size of the log from the WAL-index, the "-shm" file beside
@@ -14,7 +16,11 @@ import (
 //
 // The file stays open until the database is closed: closing any descriptor of
 // it would drop the POSIX locks that SQLite holds on it in this process.
-type walIndex struct{ file *os.File }
+type walIndex struct {
+	file  *os.File
+	id    fileID
+	users int // engines of this process that read it
+}
 
 // Offsets in the WAL-index, whose integers are in the machine's byte order.
 const (
@@ -22,12 +28,36 @@ const (
 	offsetBackfill = 96 // frames already copied into the database
 )
 
+// openIndexes are the open WAL-indexes of this process by file. Engines on the
+// same database share one descriptor, for the reason that walIndex gives.
+var openIndexes = struct {
+	sync.Mutex
+	byFile map[fileID]*walIndex
+}{byFile: map[fileID]*walIndex{}}
+
+// fileID tells one file from another.
+type fileID struct{ dev, ino uint64 }
+
 func openWALIndex(database string) (*walIndex, error) {
-	f, err := os.Open(database + "-shm")
+	openIndexes.Lock()
+	defer openIndexes.Unlock()
+	var st unix.Stat_t
+	path := database + "-shm"
+	if err := unix.Stat(path, &st); err != nil {
+		return nil, fmt.Errorf("find the WAL-index %s: %w", path, err)
+	}
+	id := fileID{dev: uint64(st.Dev), ino: st.Ino}
+	if w := openIndexes.byFile[id]; w != nil {
+		w.users++
+		return w, nil
+	}
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the WAL-index: %w", err)
 	}
-	return &walIndex{file: f}, nil
+	w := &walIndex{file: f, id: id, users: 1}
+	openIndexes.byFile[id] = w
+	return w, nil
 }
 
 // frames returns the frames in the log and those not yet in the database.
@@ -44,10 +74,13 @@ func (w *walIndex) uint32(offset int64) int64 {
 	return int64(binary.NativeEndian.Uint32(b[:]))
 }
 
-// close may be called again, since a database may be closed again.
+// close gives the WAL-index up; the last user closes the file.
 func (w *walIndex) close() error {
-	if err := w.file.Close(); !errors.Is(err, os.ErrClosed) {
-		return err
+	openIndexes.Lock()
+	defer openIndexes.Unlock()
+	if w.users--; w.users > 0 {
+		return nil
 	}
-	return nil
+	delete(openIndexes.byFile, w.id)
+	return w.file.Close()
 }

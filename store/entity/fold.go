@@ -45,6 +45,11 @@ type Rules struct {
 	// ExtendAdds makes ExtendBTL add to the old expiration instead of counting
 	// from the block, as Arkiv's later stores do.
 	ExtendAdds bool
+
+	// Pruned tells that versions which ran out may have been forgotten, so that
+	// an Expire of a key of which nothing is known has nothing left to do and
+	// is not an error.
+	Pruned bool
 }
 
 // Fold applies a block's operations in order to what the store held before and
@@ -98,7 +103,7 @@ func (s *state) apply(block uint64, op *Op, rules Rules) error {
 		s.replace(block, op)
 		return nil
 	}
-	if op.Kind == Expire && !s.live(block) && (s.expired || s.now != nil) {
+	if op.Kind == Expire && !s.live(block) && (s.expired || s.now != nil || rules.Pruned) {
 		return nil // it ran out by itself
 	}
 	if !s.live(block) {

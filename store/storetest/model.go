@@ -78,8 +78,8 @@ func (m *Model) operate(state map[store.Key]*store.Entity, block uint64, op *sto
 	switch {
 	case op.Kind == store.Create && live:
 		return store.ErrExists
-	case op.Kind == store.Expire && known && !live:
-		return nil // it ran out by itself
+	case op.Kind == store.Expire && !live && (known || m.horizon > 0):
+		return nil // it ran out by itself, or may have and was pruned
 	case op.Kind != store.Create && !live:
 		return store.ErrNotFound
 	case op.Kind == store.Delete || op.Kind == store.Expire:
