@@ -1,0 +1,2 @@
+-- Serves: events of one type in order of position
+CREATE INDEX events_type ON events (type, position);
