@@ -33,6 +33,7 @@ type DB struct {
 
 	mu       sync.Mutex
 	entities *Entities
+	events   *Events
 }
 
 // Open opens the database that a URL names and makes it when it does not

@@ -46,13 +46,15 @@ func TestPreparedBeforeTheTableGrew(t *testing.T) {
 	}
 	for i, block := range []int64{1, 2, 200, 1001, 70000, 1 << 40} {
 		require.NoError(t, write(e, func(ctx context.Context, tx driver.Tx) error {
-			_, err := tx.Exec(ctx, "INSERT INTO grown VALUES (?, ?)", block, fmt.Sprint("a"[:1-i%2]))
+			_, err := tx.Exec(ctx, "INSERT INTO grown VALUES (?, ?)", block, fmt.Sprint("x", i))
 			require.NoError(t, err)
 			_, err = tx.Exec(ctx, "UPDATE grown SET name = 'a'")
 			check(tx, block, "writer")
 			return err
 		}))
-		check(snapshot(t, e), block, "snapshot")
+		r := snapshot(t, e)
+		check(r, block, "snapshot")
+		require.NoError(t, r.Close())
 		if i%2 == 1 {
 			_, err := e.(driver.Checkpointer).Checkpoint(context.Background(), false)
 			require.NoError(t, err)

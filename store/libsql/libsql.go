@@ -203,8 +203,8 @@ func (e *engine) settle() error {
 	if err != nil || e.cfg.Options.ReadOnly || e.file == nil || isHeld(e.file.id) {
 		return nil
 	}
-	if err := visit(e.path); err != nil {
-		return nil //nolint:nilerr // another process is at it; the next Open takes the log along
-	}
+	// When it fails another process is at the database. The log is safe where it
+	// is: the next to open the database takes it along.
+	_ = visit(e.path)
 	return awaitRelease(e.path)
 }

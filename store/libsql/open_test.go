@@ -85,7 +85,7 @@ func TestOpenWithoutPermission(t *testing.T) {
 	_, err := openPath(path, driver.Options{})
 	require.ErrorIs(t, err, driver.ErrReadOnly)
 	require.NoError(t, os.Chmod(dir, 0o500))
-	defer os.Chmod(dir, 0o700)
+	defer func() { require.NoError(t, os.Chmod(dir, 0o700)) }() // for the clean-up
 	_, err = openPath(filepath.Join(dir, "y.db"), driver.Options{})
 	require.ErrorIs(t, err, driver.ErrReadOnly)
 }
