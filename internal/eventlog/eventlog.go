@@ -1,0 +1,104 @@
+// Package eventlog is how the events of a store lie in tables and how they are
+// found: the layouts "tags" and "gin". The store owns transactions, positions and
+// verdicts; a Log runs SQL on the transaction or view it is given, and keeps no
+// state that a rolled-back transaction could falsify.
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Log is one layout in one dialect.
+type Log struct {
+	schema  schemas.Events
+	dialect driver.Dialect
+	tagged  bool // tags have a table of their own
+
+	texts texts // of statements, by shape
+}
+
+// New returns a layout.
+func New(schema schemas.Events, dialect driver.Dialect) *Log {
+	return &Log{schema: schema, dialect: dialect, tagged: schema.Name == "tags"}
+}
+
+// Name is what the store records and checks.
+func (l *Log) Name() string { return l.schema.Name }
+
+// Create makes the tables and indexes.
+func (l *Log) Create(ctx context.Context, tx driver.Tx) error {
+	for _, text := range l.schema.Tables {
+		if _, err := tx.Exec(ctx, text); err != nil {
+			return fmt.Errorf("create the tables of events: %w", err)
+		}
+	}
+	for _, index := range l.schema.Indexes {
+		if _, err := tx.Exec(ctx, index.SQL); err != nil {
+			return fmt.Errorf("create index %s: %w", index.Name, err)
+		}
+	}
+	return nil
+}
+
+// Head returns the highest position, zero when there is no event.
+func (l *Log) Head(ctx context.Context, q driver.Querier) (uint64, error) {
+	n, err := queryInt(ctx, q, l.schema.Statements["head"])
+	return uint64(n), err
+}
+
+// HeadTime returns the time of the last event in microseconds, zero when there
+// is none.
+func (l *Log) HeadTime(ctx context.Context, q driver.Querier) (int64, error) {
+	return queryInt(ctx, q, l.schema.Statements["head_time"])
+}
+
+// Count returns the number of events. It reads them all.
+func (l *Log) Count(ctx context.Context, q driver.Querier) (uint64, error) {
+	n, err := queryInt(ctx, q, l.schema.Statements["count_events"])
+	return uint64(n), err
+}
+
+// TypeCount is how many events have a type.
+type TypeCount struct {
+	Type   string `json:"type"`
+	Events uint64 `json:"events"`
+}
+
+// Types counts events by type. It reads them all.
+func (l *Log) Types(ctx context.Context, q driver.Querier) (list []TypeCount, err error) {
+	rows, err := q.Query(ctx, l.schema.Statements["count_types"])
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var typ []byte
+		var n int64
+		if err := rows.Scan(&typ, &n); err != nil {
+			return nil, err
+		}
+		list = append(list, TypeCount{Type: string(typ), Events: uint64(n)})
+	}
+	return list, rows.Err()
+}
+
+func queryInt(ctx context.Context, q driver.Querier, text string, args ...any) (n int64, err error) {
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return 0, err
+	}
+	if rows.Next() {
+		err = rows.Scan(&n)
+	}
+	return n, errors.Join(err, rows.Err(), rows.Close())
+}
+
+// position makes a position an argument. None is stored above the largest
+// integer, so clamping changes no comparison.
+func position(p uint64) int64 { return int64(min(p, math.MaxInt64)) }

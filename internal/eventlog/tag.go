@@ -1,0 +1,150 @@
+package eventlog
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/varvedb/varve/store/event"
+)
+
+// A tag is stored as one text, key=value, so that one column is compared and
+// people can read it. A backslash escapes what would be ambiguous: itself, an
+// equals sign in the key, the separator of an event's list of tags, and U+0000,
+// which some engines cannot store.
+const (
+	separator = "\x1f"
+	special   = "\\" + separator + "\x00"
+)
+
+var (
+	escapeKey   = strings.NewReplacer(`\`, `\\`, separator, `\s`, "\x00", `\0`, "=", `\e`)
+	escapeValue = strings.NewReplacer(`\`, `\\`, separator, `\s`, "\x00", `\0`)
+	unescape    = strings.NewReplacer(`\\`, `\`, `\s`, separator, `\0`, "\x00", `\e`, "=")
+)
+
+// encodeTag returns the text of a tag.
+func encodeTag(t event.Tag) string {
+	key, value := t.Key, t.Value
+	if strings.ContainsAny(key, special+"=") {
+		key = escapeKey.Replace(key)
+	}
+	if strings.ContainsAny(value, special) {
+		value = escapeValue.Replace(value)
+	}
+	return key + "=" + value
+}
+
+// decodeTag reads back what encodeTag made.
+func decodeTag(text string) (event.Tag, error) {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || key == "" {
+		return event.Tag{}, fmt.Errorf("not a tag: %q", text)
+	}
+	if strings.IndexByte(text, '\\') >= 0 {
+		key, value = unescape.Replace(key), unescape.Replace(value)
+	}
+	return event.Tag{Key: key, Value: value}, nil
+}
+
+// decodeTags reads back a list of tags.
+func decodeTags(text string) ([]event.Tag, error) {
+	if text == "" {
+		return nil, nil
+	}
+	tags := make([]event.Tag, 0, strings.Count(text, separator)+1)
+	for one := range strings.SplitSeq(text, separator) {
+		t, err := decodeTag(one)
+		if err != nil {
+			return nil, err
+		}
+		tags = append(tags, t)
+	}
+	return tags, nil
+}
+
+// Record is an event made ready for writing.
+type Record struct {
+	Event *event.Event
+	tags  []string // encoded
+	list  string   // encoded and joined
+}
+
+// Prepare makes events ready for writing. They must be valid, and must not change
+// until they are written.
+func Prepare(events []event.Event) []Record {
+	records := make([]Record, len(events))
+	total := 0
+	for i := range events {
+		total += len(events[i].Tags)
+	}
+	all := make([]string, 0, total)
+	for i := range events {
+		e := &events[i]
+		begin := len(all)
+		for _, t := range e.Tags {
+			all = append(all, encodeTag(t))
+		}
+		records[i] = Record{Event: e, tags: all[begin:len(all):len(all)], list: strings.Join(all[begin:], separator)}
+	}
+	return records
+}
+
+// Item is one alternative of a compiled query. Without types and tags it matches
+// every event.
+type Item struct {
+	types []string
+	tags  []string // encoded
+}
+
+// Compile makes a query ready for comparing. It must be valid.
+func Compile(q event.Query) []Item {
+	if len(q.Items) == 0 {
+		return []Item{{}}
+	}
+	items := make([]Item, len(q.Items))
+	for i := range q.Items {
+		items[i].types = distinct(q.Items[i].Types)
+		for _, t := range q.Items[i].Tags {
+			items[i].tags = append(items[i].tags, encodeTag(t))
+		}
+	}
+	return items
+}
+
+// distinct drops repetitions, which are few if any.
+func distinct(list []string) []string {
+	for i, s := range list {
+		if contains(list[:i], s) {
+			kept := append([]string(nil), list[:i]...)
+			for _, s := range list[i:] {
+				if !contains(kept, s) {
+					kept = append(kept, s)
+				}
+			}
+			return kept
+		}
+	}
+	return list
+}
+
+// Matches tells whether an item matches an event that is not written yet.
+func (it *Item) Matches(r *Record) bool {
+	if len(it.types) > 0 && !contains(it.types, r.Event.Type) {
+		return false
+	}
+	for _, t := range it.tags {
+		if !contains(r.tags, t) {
+			return false
+		}
+	}
+	return true
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,82 @@
+package event
+
+// Query selects events. An event matches when it matches one of the items. A
+// query without items selects every event.
+type Query struct {
+	Items []Item
+}
+
+// Item is one alternative of a query. An event matches when its type is one of
+// Types and it has all of Tags. No types means any type; one of the two must be
+// given.
+type Item struct {
+	Types []string
+	Tags  []Tag
+}
+
+// All returns the query for every event.
+func All() Query { return Query{} }
+
+// Of returns the query for events of one of the types.
+func Of(types ...string) Query { return Query{Items: []Item{{Types: types}}} }
+
+// Tagged returns the query for events with all of the tags.
+func Tagged(tags ...Tag) Query { return Query{Items: []Item{{Tags: tags}}} }
+
+// Typed returns the query for events of one type with all of the tags.
+func Typed(typ string, tags ...Tag) Query {
+	return Query{Items: []Item{{Types: []string{typ}, Tags: tags}}}
+}
+
+// Or returns the query for events that q or o matches.
+func (q Query) Or(o Query) Query {
+	if len(q.Items) == 0 || len(o.Items) == 0 {
+		return Query{}
+	}
+	items := make([]Item, 0, len(q.Items)+len(o.Items))
+	return Query{Items: append(append(items, q.Items...), o.Items...)}
+}
+
+// Matches tells whether the query selects an event.
+func (q Query) Matches(e *Event) bool {
+	for i := range q.Items {
+		if q.Items[i].matches(e) {
+			return true
+		}
+	}
+	return len(q.Items) == 0
+}
+
+func (it *Item) matches(e *Event) bool {
+	if len(it.Types) > 0 && !contains(it.Types, e.Type) {
+		return false
+	}
+	for _, t := range it.Tags {
+		if !e.HasTag(t) {
+			return false
+		}
+	}
+	return true
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Condition guards an append: it fails when an event after a position matches a
+// query.
+type Condition struct {
+	FailIfEventsMatch Query
+
+	// After is the position up to which events are known to the caller: zero
+	// when none may match at all. It may lie beyond the last event.
+	After uint64
+}
+
+// Unless returns the condition that no event matches a query.
+func Unless(q Query) *Condition { return &Condition{FailIfEventsMatch: q} }

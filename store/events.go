@@ -1,0 +1,258 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/internal/eventlog"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// DefaultEventLayout is the layout of a new event store that names none.
+const DefaultEventLayout = "tags"
+
+// metaEventLayout records the layout of the event store.
+const metaEventLayout = "events.layout"
+
+// Defaults of EventOptions.
+const (
+	DefaultQueue        = 1024
+	DefaultPollInterval = 200 * time.Millisecond
+)
+
+// EventOptions say how the events of a database lie and how appends are queued.
+// The zero value is usable.
+type EventOptions struct {
+	// Layout names the SQL layout: "tags", or on Postgres also "gin". Empty
+	// means the one that the database has, else DefaultEventLayout.
+	Layout string
+
+	// Queue bounds the appends that wait for the writer; further ones wait for
+	// a place before that. Zero means DefaultQueue.
+	Queue int
+
+	// PollInterval is how often a subscription looks for events that another
+	// process has appended, where the engine allows several. Zero means
+	// DefaultPollInterval.
+	PollInterval time.Duration
+
+	// Now is the clock that stamps events; nil means time.Now.
+	Now func() time.Time
+}
+
+// EventLayouts returns the names of the event layouts that an engine's dialect
+// has.
+func EventLayouts(d driver.Dialect) []string { return schemas.EventLayouts(string(d)) }
+
+// Events is the event store of a database. Its methods may be called from several
+// goroutines. Appends that come while another one commits share the next commit.
+type Events struct {
+	db   *DB
+	meta meta
+	log  *eventlog.Log
+	opts EventOptions
+
+	queue  appendQueue
+	news   news
+	head   uint64 // as last committed or seen by the leader of a group; the leader's alone
+	micros int64  // time of that event; the leader's alone
+}
+
+// Events opens the event store, and makes it when the database has none. The
+// options of the first call hold while the database is open. It fails with
+// ErrLayout when the database holds another layout, or other tables and no store
+// at all.
+func (db *DB) Events(ctx context.Context, opts EventOptions) (*Events, error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if opts.Queue < 0 || opts.PollInterval < 0 {
+		return nil, fmt.Errorf("open events: %w: negative option in %+v", ErrInvalid, opts)
+	}
+	if db.events == nil {
+		e, err := db.openEvents(ctx, opts)
+		if err != nil {
+			return nil, fmt.Errorf("open events: %w", err)
+		}
+		db.events = e
+	}
+	if has := db.events.log.Name(); opts.Layout != "" && opts.Layout != has {
+		return nil, fmt.Errorf("open events: %w", eventLayoutMismatch(has, opts.Layout))
+	}
+	return db.events, nil
+}
+
+func eventLayoutMismatch(has, asked string) error {
+	return fmt.Errorf("%w: the events have layout %q, asked for was %q; open them as %q", ErrLayout, has, asked, has)
+}
+
+func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error) {
+	e := &Events{db: db, opts: opts.withDefaults(), queue: newAppendQueue(opts.withDefaults().Queue)}
+	var err error
+	if e.meta, err = newMeta(db.engine.Info().Dialect); err != nil {
+		return nil, err
+	}
+	recorded, err := db.recorded(ctx, e.meta)
+	if err != nil {
+		return nil, err
+	}
+	if recorded[metaEventLayout] == "" {
+		return e, e.create(ctx)
+	}
+	return e, e.check(recorded)
+}
+
+func (o EventOptions) withDefaults() EventOptions {
+	if o.Queue == 0 {
+		o.Queue = DefaultQueue
+	}
+	if o.PollInterval == 0 {
+		o.PollInterval = DefaultPollInterval
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// recorded returns what the database says of itself, nil when it is no store.
+func (db *DB) recorded(ctx context.Context, m meta) (values map[string]string, err error) {
+	err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		values, err = m.recorded(ctx, q)
+		return err
+	})
+	return values, err
+}
+
+func (m meta) recorded(ctx context.Context, q driver.Querier) (map[string]string, error) {
+	exists, err := m.exists(ctx, q)
+	if err != nil || !exists {
+		return nil, err
+	}
+	return m.all(ctx, q)
+}
+
+// create makes the tables. It looks again under the writer's lock, since another
+// process may have made them.
+func (e *Events) create(ctx context.Context) error {
+	if e.db.ro {
+		return fmt.Errorf("%w: the database holds no events and is open for reading only", ErrLayout)
+	}
+	if e.opts.Layout == "" {
+		e.opts.Layout = DefaultEventLayout
+	}
+	if err := e.use(e.opts.Layout); err != nil {
+		return err
+	}
+	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		recorded, err := e.meta.recorded(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if recorded[metaEventLayout] != "" {
+			return e.check(recorded)
+		}
+		if recorded == nil {
+			if err := e.meta.create(ctx, tx); err != nil {
+				return err
+			}
+		}
+		if err := e.log.Create(ctx, tx); err != nil {
+			return err
+		}
+		return e.meta.set(ctx, tx, metaEventLayout, e.log.Name())
+	})
+}
+
+func (e *Events) check(recorded map[string]string) error {
+	if recorded[metaFormat] != formatVersion {
+		return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, recorded[metaFormat], formatVersion)
+	}
+	has := recorded[metaEventLayout]
+	if e.opts.Layout != "" && e.opts.Layout != has {
+		return eventLayoutMismatch(has, e.opts.Layout)
+	}
+	return e.use(has)
+}
+
+// use sets the layout.
+func (e *Events) use(name string) error {
+	dialect := e.db.engine.Info().Dialect
+	if known := EventLayouts(dialect); !slices.Contains(known, name) {
+		return fmt.Errorf("%w: engine %s has no event layout %q; it has %s", ErrLayout, e.db.engine.Info().Name, name, strings.Join(known, ", "))
+	}
+	schema, err := schemas.EventTables(name, string(dialect))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrLayout, err)
+	}
+	e.log = eventlog.New(schema, dialect)
+	return nil
+}
+
+// Layout returns the layout's name.
+func (e *Events) Layout() string { return e.log.Name() }
+
+// Head returns the highest position, zero when there is no event.
+func (e *Events) Head(ctx context.Context) (head uint64, err error) {
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		head, err = e.log.Head(ctx, q)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("head of the events: %w", err)
+	}
+	return head, nil
+}
+
+// EventSummary is what an event store holds.
+type EventSummary struct {
+	Layout string               `json:"layout"`
+	Head   uint64               `json:"head"`
+	Events uint64               `json:"events"`
+	Types  []eventlog.TypeCount `json:"types"`
+}
+
+// Summary counts what the store holds. It reads every event's type.
+func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
+	s.Layout = e.log.Name()
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		if s.Head, err = e.log.Head(ctx, q); err != nil {
+			return err
+		}
+		if s.Events, err = e.log.Count(ctx, q); err != nil {
+			return err
+		}
+		s.Types, err = e.log.Types(ctx, q)
+		return err
+	})
+	return s, err
+}
+
+// news tells subscriptions that something was committed.
+type news struct {
+	mu   sync.Mutex
+	wait chan struct{} // closed at the next commit; nil when nobody waits
+}
+
+// next returns a channel that is closed at the next commit.
+func (n *news) next() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.wait == nil {
+		n.wait = make(chan struct{})
+	}
+	return n.wait
+}
+
+func (n *news) publish() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.wait != nil {
+		close(n.wait)
+		n.wait = nil
+	}
+}
