@@ -201,6 +201,11 @@ type Capabilities struct {
 	// policies.
 	WALCheckpoint bool
 
+	// SQLDepth is how many levels of parentheses the engine's parser takes,
+	// beyond which statements fail with ErrUnsupported; 0 means more than any
+	// query has.
+	SQLDepth int
+
 	// MultiProcess: several processes may have the database open at once.
 	MultiProcess bool
 

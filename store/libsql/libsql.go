@@ -46,6 +46,7 @@ var capabilities = driver.Capabilities{
 	TextNUL:       false,
 	Analyze:       true,
 	WALCheckpoint: true,
+	SQLDepth:      30,
 	MultiProcess:  true,
 	Durabilities:  []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe},
 	Gaps: []driver.Gap{
