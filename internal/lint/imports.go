@@ -96,7 +96,7 @@ func ownerRules() []rule {
 		"github.com/mattn/go-sqlite3/...":                {"./store/sqlite/..."},
 		"github.com/tursodatabase/...":                   {"./store/libsql/..."},
 		"github.com/duckdb/...":                          {"./store/duckdb/..."},
-		"github.com/jackc/pgx/...":                       {"./store/postgres/...", "./internal/pgembed/..."},
+		"github.com/jackc/pgx/...":                       {"./store/postgres/...", "./internal/pgembed/...", "./internal/pgtest/..."},
 		"github.com/fergusstrange/embedded-postgres/...": {"./store/postgres/...", "./internal/pgembed/..."},
 	}
 	var set []rule
