@@ -206,6 +206,11 @@ type Capabilities struct {
 	// query has.
 	SQLDepth int
 
+	// MaxConditions is how many subqueries the planner takes in one statement
+	// before it runs out of time or memory; layouts refuse a query that needs
+	// more with ErrUnsupported. 0 means more than any query has.
+	MaxConditions int
+
 	// MultiProcess: several processes may have the database open at once.
 	MultiProcess bool
 

@@ -26,8 +26,9 @@ import (
 )
 
 var capabilities = driver.Capabilities{
-	TextNUL:      true,
-	Durabilities: []driver.Durability{driver.Durable},
+	TextNUL:       true,
+	MaxConditions: 32,
+	Durabilities:  []driver.Durability{driver.Durable},
 	Gaps: []driver.Gap{
 		{Name: "durability", Reason: "every commit is synced; relaxed and unsafe are refused"},
 		{Name: "checkpoint-policy", Reason: "the engine checkpoints inside the commit that passes checkpoint_threshold, and when it is closed; policies are refused, a checkpoint can be asked for"},
@@ -35,6 +36,7 @@ var capabilities = driver.Capabilities{
 		{Name: "analyze", Reason: "statistics follow every write; the statement would add nothing"},
 		{Name: "composite-index", Reason: "an index of several columns keeps keys unique but serves no lookup; those scan, skipping by block ranges"},
 		{Name: "index-memory", Reason: "indexes live within the memory budget; when they outgrow it, writes fail until the budget is raised"},
+		{Name: "conditions", Reason: "a query of more than 32 comparisons is refused: planning them takes minutes or more memory than the budget"},
 		{Name: "streaming", Reason: "a query's whole result is in memory before its first row is read"},
 		{Name: "failed-statement", Reason: "a failed or cancelled statement ends its transaction or snapshot; only a rollback is left"},
 	},

@@ -153,8 +153,8 @@ func write(e driver.Engine, f func(ctx context.Context, tx driver.Tx) error) err
 	if err != nil {
 		return err
 	}
+	defer tx.Rollback() // also when f ends the test: Close waits for it
 	if err := f(ctx, tx); err != nil {
-		_ = tx.Rollback()
 		return err
 	}
 	return tx.Commit(ctx)

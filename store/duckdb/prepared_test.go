@@ -17,7 +17,7 @@ var growing = []string{
 	"SELECT block FROM grown WHERE block = ?",
 	"SELECT block FROM grown WHERE block >= ? ORDER BY name",
 	"SELECT max(block) FROM grown",
-	"SELECT CAST(sum(block) AS BIGINT) - (SELECT CAST(sum(block) AS BIGINT) FROM grown WHERE block < ?) FROM grown",
+	"SELECT CAST(sum(block) AS BIGINT) - (SELECT coalesce(CAST(sum(block) AS BIGINT), 0) FROM grown WHERE block < ?) FROM grown",
 	"SELECT block FROM grown GROUP BY block ORDER BY 1 DESC",
 	"SELECT a.block FROM grown AS a JOIN grown AS b ON a.block = b.block ORDER BY a.block DESC LIMIT 1",
 	"SELECT block FROM grown WHERE block IN (SELECT max(block) FROM grown)",

@@ -23,6 +23,8 @@ type compiler struct {
 	sql  strings.Builder
 	args []any
 	err  error
+
+	conditions int // subqueries so far
 }
 
 func (c *compiler) write(text string, args ...any) {
@@ -51,6 +53,9 @@ func (c *compiler) writeAt(n int) {
 func (c *compiler) finish() (string, []any, error) {
 	if c.err == nil && len(c.args) > maxArgs {
 		c.err = fmt.Errorf("%w: query needs %d values, the limit is %d; split it", driver.ErrUnsupported, len(c.args), maxArgs)
+	}
+	if limit := c.l.dialect.maxConditions; c.err == nil && limit > 0 && c.conditions > limit {
+		c.err = fmt.Errorf("%w: query has %d conditions, this engine plans %d; split it", driver.ErrUnsupported, c.conditions, limit)
 	}
 	return c.sql.String(), c.args, c.err
 }
@@ -242,6 +247,7 @@ func (c *compiler) attribute(table, name, cond string, args ...any) {
 		c.write(never)
 		return
 	}
+	c.conditions++
 	c.write("p.entity_key IN (SELECT a.entity_key FROM "+table+" AS a WHERE a.key = ?", name)
 	c.write(cond, args...)
 	c.write(c.l.shape.attributeVisible)

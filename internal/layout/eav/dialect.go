@@ -15,11 +15,13 @@ type dialect struct {
 	analyze bool // ANALYZE is worth running
 	castBin bool // text is read as BLOB, so that no driver interprets it
 
+	maxConditions int // attribute conditions of one query; 0 for no limit
+
 	orderedJoin string // a join whose left side is evaluated first, where that can be said
 }
 
 func newDialect(d driver.Dialect, caps driver.Capabilities) dialect {
-	dl := dialect{name: d, textNUL: caps.TextNUL, analyze: caps.Analyze, castBin: d == driver.SQLite, orderedJoin: " JOIN"}
+	dl := dialect{name: d, textNUL: caps.TextNUL, analyze: caps.Analyze, castBin: d == driver.SQLite, orderedJoin: " JOIN", maxConditions: caps.MaxConditions}
 	if d == driver.SQLite {
 		dl.orderedJoin = " CROSS JOIN" // https://www.sqlite.org/optoverview.html#crossjoin
 	}
