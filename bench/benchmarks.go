@@ -44,7 +44,7 @@ func RunCommit(b *testing.B, s Suite) {
 
 // RunGet measures one entity read by its key an operation.
 func RunGet(b *testing.B, s Suite) {
-	s.Each(b, []string{"arkiv", "simple"}, func(b *testing.B, r *Run) {
+	s.Each(b, firstInShort("arkiv", "simple"), func(b *testing.B, r *Run) {
 		r.Read(b, func(ctx context.Context) (Result, error) {
 			return Get(ctx, r.Entities, GetConfig{Profile: r.Dataset.Profile, Of: r.Dataset.Gen, Seed: seed, Loop: b})
 		})
@@ -55,7 +55,7 @@ func RunGet(b *testing.B, s Suite) {
 // everything of each entity.
 func RunQuery(b *testing.B, s Suite) {
 	queries := Queries()
-	s.Each(b, []string{"arkiv", "arkiv-pruned"}, func(b *testing.B, r *Run) {
+	s.Each(b, firstInShort("arkiv", "arkiv-pruned"), func(b *testing.B, r *Run) {
 		answers, err := Answers(r.Dataset.Profile, r.Dataset.Gen, queries)
 		must(b, err)
 		for i, q := range queries {
@@ -66,6 +66,15 @@ func RunQuery(b *testing.B, s Suite) {
 			})
 		}
 	})
+}
+
+// firstInShort returns the layouts that reads are compared on; with -short only
+// the first.
+func firstInShort(layouts ...string) []string {
+	if testing.Short() {
+		return layouts[:1]
+	}
+	return layouts
 }
 
 // RunApplyTar measures the 100 real Arkiv blocks, applied to an empty store,
