@@ -12,13 +12,14 @@ import (
 
 // Cursor is where a page of query results ended. It is opaque text that may be
 // stored and sent. It stays valid while the head moves: the next page is read
-// at the block of the first. It ends with a rewind below that block or a prune
-// above it.
+// at the block of the first, or, on a layout without history, at the new head.
+// It ends with a rewind below that block or a prune above it.
 type Cursor string
 
 // cursorState is what a cursor holds.
 type cursorState struct {
 	Block    uint64               `json:"b"`
+	Digest   []byte               `json:"h"` // of the history up to Block, its first bytes
 	Order    string               `json:"o,omitempty"`
 	Kind     entity.AttributeKind `json:"k,omitempty"`
 	Desc     bool                 `json:"d,omitempty"`
@@ -44,13 +45,13 @@ func (s *Snapshot) Cursor(e *Entity, opts *QueryOptions) (Cursor, error) {
 	if opts.Parts != 0 && opts.Parts&(Metadata|Attributes) != Metadata|Attributes {
 		return "", fmt.Errorf("cursor: %w: the page was read without metadata or attributes", ErrInvalid)
 	}
-	at := s.at
+	page := cursorState{Block: s.at, Digest: s.digest[:digestPrefix]}
 	if opts.After != "" {
-		if at, _, err = opts.After.decode(order); err != nil {
+		if page, err = opts.After.decode(order); err != nil {
 			return "", err
 		}
 	}
-	state := cursorState{Block: at, Order: order.Name, Kind: order.Kind, Desc: order.Desc, Sequence: e.Sequence, Key: e.Key[:]}
+	state := cursorState{Block: page.Block, Digest: page.Digest, Order: order.Name, Kind: order.Kind, Desc: order.Desc, Sequence: e.Sequence, Key: e.Key[:]}
 	ok := true
 	switch {
 	case order.Name == "":
@@ -64,23 +65,30 @@ func (s *Snapshot) Cursor(e *Entity, opts *QueryOptions) (Cursor, error) {
 	return Cursor(base64.RawURLEncoding.EncodeToString(text)), err
 }
 
-// decode returns the block and the position of a cursor for a query with the
-// same order.
-func (c Cursor) decode(order Order) (uint64, *layout.Position, error) {
+// digestPrefix is how many bytes of a digest tell histories apart.
+const digestPrefix = 8
+
+// decode reads a cursor for a query with the same order.
+func (c Cursor) decode(order Order) (state cursorState, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(string(c))
-	var state cursorState
 	if err == nil {
 		err = json.Unmarshal(text, &state)
 	}
-	if err != nil || len(state.Key) != len(Key{}) {
-		return 0, nil, fmt.Errorf("%w: not a cursor: %q", ErrInvalid, string(c))
+	if err != nil || len(state.Key) != len(Key{}) || len(state.Digest) != digestPrefix {
+		return state, fmt.Errorf("%w: not a cursor: %q", ErrInvalid, string(c))
 	}
 	if state.Order != order.Name || state.Kind != order.Kind || state.Desc != order.Desc {
-		return 0, nil, fmt.Errorf("%w: the cursor belongs to a query in another order", ErrInvalid)
+		return state, fmt.Errorf("%w: the cursor belongs to a query in another order", ErrInvalid)
 	}
-	pos := &layout.Position{Missing: state.Missing, Sequence: state.Sequence, Key: Key(state.Key)}
-	pos.Value = query.Value{Kind: order.Kind, Text: state.Text, Number: state.Number}
-	return state.Block, pos, nil
+	return state, nil
+}
+
+// position returns where the page ended.
+func (c *cursorState) position(order Order) *layout.Position {
+	return &layout.Position{
+		Missing: c.Missing, Sequence: c.Sequence, Key: Key(c.Key),
+		Value: query.Value{Kind: order.Kind, Text: c.Text, Number: c.Number},
+	}
 }
 
 // checkOrder completes an order and refuses a malformed one.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,8 @@ type Snapshot struct {
 	head    BlockHead // of the store when the view was taken
 	horizon uint64
 	at      uint64
-	busy    bool // rows of a query are open
+	digest  Digest // of the history up to at
+	busy    bool   // rows of a query are open
 }
 
 // At opens a snapshot at a block, or at the last one with Head. It fails with
@@ -50,8 +52,13 @@ func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
 	if block == Head {
 		block = s.head.Block
 	}
-	s.at = block
-	return s.readable(block)
+	s.at, s.digest = block, s.head.Digest
+	if err := s.readable(block); err != nil || block == s.head.Block {
+		return err
+	}
+	at, err := s.ents.meta.headAt(ctx, s.reader, block)
+	s.digest = at.Digest
+	return err
 }
 
 // readable checks that a block can be read in this view.
@@ -122,7 +129,7 @@ func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) 
 			fail(err)
 			return
 		}
-		at, req, err := s.request(q, opts)
+		at, req, err := s.request(ctx, q, opts)
 		if err != nil {
 			fail(err)
 			return
@@ -144,7 +151,7 @@ func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) 
 
 // request completes a query's options and finds the block it reads at: that of
 // the cursor's first page, so that pages fit together while the head moves.
-func (s *Snapshot) request(q query.Expr, opts *QueryOptions) (at uint64, req layout.Request, err error) {
+func (s *Snapshot) request(ctx context.Context, q query.Expr, opts *QueryOptions) (at uint64, req layout.Request, err error) {
 	if opts.Limit < 0 {
 		return 0, req, fmt.Errorf("%w: limit %d", ErrInvalid, opts.Limit)
 	}
@@ -159,14 +166,28 @@ func (s *Snapshot) request(q query.Expr, opts *QueryOptions) (at uint64, req lay
 	if opts.After == "" {
 		return s.at, req, nil
 	}
-	at, req.After, err = opts.After.decode(order)
+	page, err := opts.After.decode(order)
 	if err != nil {
 		return 0, req, err
 	}
+	req.After = page.position(order)
 	if !s.ents.layout.Temporal() {
-		at = s.at
+		return s.at, req, nil
 	}
-	return at, req, s.readable(at)
+	return page.Block, req, s.continues(ctx, page)
+}
+
+// continues checks that the history which a cursor belongs to is the one in this
+// view: it was not rewound below the cursor's block since.
+func (s *Snapshot) continues(ctx context.Context, page cursorState) error {
+	if err := s.readable(page.Block); err != nil {
+		return err
+	}
+	head, err := s.ents.meta.headAt(ctx, s.reader, page.Block)
+	if err == nil && !bytes.Equal(head.Digest[:digestPrefix], page.Digest) {
+		err = fmt.Errorf("%w: the store was rewound below block %d since the cursor was given", ErrBlockRange, page.Block)
+	}
+	return err
 }
 
 // check refuses a query that is malformed or comes while another is running.

@@ -46,6 +46,7 @@ var capabilities = driver.Capabilities{
 	TextNUL:       false,
 	Analyze:       true,
 	WALCheckpoint: true,
+	MaxConditions: 2000, // the time to plan grows with the square: 1,000 take 0.3 s
 	SQLDepth:      30,
 	MultiProcess:  true,
 	Durabilities:  []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe},

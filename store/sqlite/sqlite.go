@@ -30,6 +30,7 @@ var capabilities = driver.Capabilities{
 	TextNUL:       true,
 	Analyze:       true,
 	WALCheckpoint: true,
+	MaxConditions: 2000, // the time to plan grows with the square: 1,000 take 0.3 s
 	MultiProcess:  true,
 	Durabilities:  []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe},
 }

@@ -39,9 +39,24 @@ func (c *compiler) where(e query.Expr) {
 	if _, all := e.(query.All); all || e == nil {
 		return
 	}
-	c.write(" AND ")
+	if c.l.dialect.name != driver.Postgres {
+		c.write(" AND ")
+		c.expr(e)
+		return
+	}
+	c.write(" AND (")
 	c.expr(e)
+	if c.conditions > maxJoins {
+		c.write(") IS TRUE")
+	} else {
+		c.write(")")
+	}
 }
+
+// maxJoins is how many conditions Postgres may turn into joins, which it does
+// with an IN that stands under nothing but AND. It searches for their best
+// order, and for some hundreds that takes minutes; IS TRUE keeps them subqueries.
+const maxJoins = 16
 
 func (c *compiler) writeAt(n int) {
 	for range n {
