@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -34,8 +35,9 @@ const loadBytes = 16 << 20
 
 // Load applies a stream of blocks, several in one transaction. Blocks that are
 // not above the head are skipped, so that an interrupted load can be repeated
-// with the same stream. When it fails, or ctx is done, the store is at the last
-// block that Progress was told of. It fails with ErrConflict when somebody else
+// with the same stream. When the stream fails or a block does not fit, the
+// blocks before it are kept; when the engine fails or ctx is done, the store is
+// at the last block that Progress was told of. It fails with ErrConflict when somebody else
 // writes blocks, or rewinds, between two of its transactions.
 func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[Block, error], opts LoadOptions) (Loaded, error) {
 	l, err := e.newLoader(ctx, opts)
@@ -44,11 +46,11 @@ func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[Block, error], opt
 	}
 	defer l.release()
 	for b, err := range blocks {
-		if err == nil {
-			err = l.block(ctx, &b)
-		}
 		if err != nil {
-			return l.abort(err)
+			return l.keep(ctx, err)
+		}
+		if err := l.block(ctx, &b); err != nil {
+			return l.refuse(ctx, err)
 		}
 	}
 	return l.finish(ctx)
@@ -65,11 +67,11 @@ func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changese
 	}
 	defer l.release()
 	for set, err := range history {
-		if err == nil {
-			err = l.changeset(ctx, set)
-		}
 		if err != nil {
-			return l.abort(err)
+			return l.keep(ctx, err)
+		}
+		if err := l.changeset(ctx, set); err != nil {
+			return l.refuse(ctx, err)
 		}
 	}
 	if err := l.checkSkipped(ctx); err != nil {
@@ -277,6 +279,25 @@ func (l *loader) release() {
 		_ = l.tx.Rollback()
 		l.tx = nil
 	}
+}
+
+// refuse ends a load at a block that does not fit: what was wrong with it was
+// found before anything of it was written, so the blocks before it are kept.
+// After any other error the transaction cannot be trusted.
+func (l *loader) refuse(ctx context.Context, err error) (Loaded, error) {
+	var op *OpError
+	if errors.As(err, &op) || errors.Is(err, ErrBlockOrder) || errors.Is(err, ErrInvalid) {
+		return l.keep(ctx, err)
+	}
+	return l.abort(err)
+}
+
+// keep ends a load with the blocks so far.
+func (l *loader) keep(ctx context.Context, err error) (Loaded, error) {
+	if ctx.Err() == nil {
+		err = errors.Join(err, l.commit(ctx))
+	}
+	return l.abort(err)
 }
 
 // abort gives up the open transaction and says where the store is.

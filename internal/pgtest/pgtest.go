@@ -1,4 +1,4 @@
-// Package pgtest gives tests databases on a PostgreSQL server of their own. One
+// Package pgtest gives tests a PostgreSQL server of their own. One
 // server is started for a test binary, by the first test that asks, and stopped
 // when the binary's tests are done:
 //
@@ -33,16 +33,18 @@ var settings = []driver.Setting{
 	{Name: "max_connections", Value: "60"},
 	{Name: "shared_buffers", Value: "32MB"},
 	{Name: "jit", Value: "off"},
-	{Name: "autovacuum", Value: "off"}, // no database lives long enough to need it
+	{Name: "autovacuum", Value: "off"}, // no table lives long enough to need it
 }
 
-// shared is the server of this process.
+// shared is the server of this process, with a connection that makes and drops
+// schemas.
 var shared struct {
 	sync.Mutex
-	server    *pgembed.Server
-	dir       string
-	err       error // why there is none, once tried
-	databases int
+	server  *pgembed.Server
+	admin   *pgconn.PgConn
+	dir     string
+	err     error // why there is none, once tried
+	schemas int
 }
 
 // Main runs a package's tests, stops the server if one was started and returns
@@ -56,20 +58,24 @@ func Main(m interface{ Run() int }) int {
 	return code
 }
 
-// NewURL returns the URL of a new, empty database, which is dropped when the
-// test ends. The test is skipped where no server can be embedded.
+// NewURL returns the URL of a new, empty schema, which is dropped with what is in
+// it when the test ends. A schema is what a store fills; making a database of
+// its own takes a hundred times as long. The test is skipped where no server can
+// be embedded.
 func NewURL(t testing.TB) string {
 	t.Helper()
 	server := start(t)
 	shared.Lock()
-	shared.databases++
-	name := "test" + strconv.Itoa(shared.databases)
-	shared.Unlock()
-	Exec(t, URL(server, pgembed.Database), "CREATE DATABASE "+name)
+	defer shared.Unlock()
+	shared.schemas++
+	name := "test" + strconv.Itoa(shared.schemas)
+	mustRun(t, shared.admin, "CREATE SCHEMA "+name)
 	t.Cleanup(func() {
-		Exec(t, URL(server, pgembed.Database), "DROP DATABASE "+name+" WITH (FORCE)")
+		shared.Lock()
+		defer shared.Unlock()
+		mustRun(t, shared.admin, "DROP SCHEMA IF EXISTS "+name+" CASCADE")
 	})
-	return URL(server, name)
+	return URL(server, pgembed.Database) + "&schema=" + name
 }
 
 // URL returns the URL of a database on an embedded server.
@@ -79,32 +85,55 @@ func URL(server *pgembed.Server, database string) string {
 	return u.String()
 }
 
-// Exec runs statements over a connection of its own and returns the first value
-// of the last result's first row, or "". The test fails if they do.
+// WithDatabase returns rawURL with another database and no schema.
+func WithDatabase(t testing.TB, rawURL, database string) string {
+	t.Helper()
+	u, query := parse(t, rawURL)
+	u.Path = "/" + database
+	query.Del("schema")
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+func parse(t testing.TB, rawURL string) (*url.URL, url.Values) {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u, u.Query()
+}
+
+// Exec runs statements in a URL's schema, over a connection of its own, and
+// returns the first value of the last result's first row, or "". The test fails
+// if they do.
 func Exec(t testing.TB, rawURL, sql string) string {
 	t.Helper()
-	value, err := exec(rawURL, sql)
+	u, query := parse(t, rawURL)
+	if schema := query.Get("schema"); schema != "" {
+		query.Del("schema")
+		query.Set("search_path", schema)
+	}
+	u.RawQuery = query.Encode()
+	ctx := context.Background() // also for cleaning up, when the test's own is done
+	conn, err := pgconn.Connect(ctx, u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	return mustRun(t, conn, sql)
+}
+
+func mustRun(t testing.TB, conn *pgconn.PgConn, sql string) string {
+	t.Helper()
+	results, err := conn.Exec(context.Background(), sql).ReadAll()
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
-	return value
-}
-
-func exec(rawURL, sql string) (value string, err error) {
-	ctx := context.Background() // also for cleaning up, when a test's own is done
-	conn, err := pgconn.Connect(ctx, rawURL)
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	results, err := conn.Exec(ctx, sql).ReadAll()
-	if err != nil {
-		return "", err
-	}
 	if last := results[len(results)-1]; len(last.Rows) > 0 {
-		value = string(last.Rows[0][0])
+		return string(last.Rows[0][0])
 	}
-	return value, nil
+	return ""
 }
 
 // start returns the server of this process, started by the first call.
@@ -132,6 +161,10 @@ func startShared() (err error) {
 		Dir:      filepath.Join(shared.dir, "server"),
 		Settings: settings,
 	})
+	if err != nil {
+		return err
+	}
+	shared.admin, err = pgconn.Connect(context.Background(), shared.server.ConnString())
 	return err
 }
 
@@ -140,13 +173,14 @@ func stop() error {
 	shared.Lock()
 	defer shared.Unlock()
 	var err error
+	if shared.admin != nil {
+		err = shared.admin.Close(context.Background())
+	}
 	if shared.server != nil {
-		err = shared.server.Stop(context.Background())
-		shared.server = nil
+		err = errors.Join(err, shared.server.Stop(context.Background()))
 	}
 	if shared.dir != "" {
 		err = errors.Join(err, os.RemoveAll(shared.dir))
-		shared.dir = ""
 	}
 	return err
 }

@@ -8,13 +8,15 @@ import (
 	"github.com/varvedb/varve/store/storetest"
 )
 
-// Statistics make no difference here, so arkiv-analyzed is arkiv once more.
+// A statement costs more here than on SQLite, so fewer layouts and random
+// histories are tried; the layouts left out differ from these in their indexes
+// only.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		NewURL: func(t testing.TB) string {
 			return "duckdb://" + filepath.Join(t.TempDir(), "varve.duckdb") + "?memory=128MiB"
 		},
-		Layouts: []string{"arkiv", "arkiv-pruned", "simple", "bare"},
-		Checks:  5,
+		Layouts: []string{"arkiv", "simple", "bare"},
+		Checks:  4,
 	})
 }

@@ -10,6 +10,6 @@ import (
 func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		NewURL: func(t testing.TB) string { return "libsql://" + filepath.Join(t.TempDir(), "varve.db") },
-		Checks: 20,
+		Checks: 10,
 	})
 }

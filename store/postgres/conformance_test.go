@@ -1,12 +1,20 @@
 package postgres
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/varvedb/varve/internal/pgtest"
 	"github.com/varvedb/varve/store/storetest"
 )
 
+var everyLayout = flag.Bool("every-layout", false, "run the conformance suites on every layout, which takes minutes")
+
+// The layouts left out differ from those here in nothing but their indexes.
 func TestConformance(t *testing.T) {
-	storetest.Run(t, storetest.Harness{NewURL: pgtest.NewURL, Server: true})
+	h := storetest.Harness{NewURL: pgtest.NewURL, Server: true, Checks: 10}
+	if !*everyLayout {
+		h.Layouts = []string{"arkiv-analyzed", "simple", "bare"}
+	}
+	storetest.Run(t, h)
 }

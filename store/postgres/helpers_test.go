@@ -110,3 +110,21 @@ func count(t testing.TB, e driver.Engine, table string) int64 {
 	require.NoError(t, err)
 	return n
 }
+
+// settings returns the settings by name.
+func settings(t testing.TB, e driver.Engine) map[string]string {
+	t.Helper()
+	list, err := e.Settings(context.Background())
+	require.NoError(t, err)
+	values := map[string]string{}
+	for _, s := range list {
+		require.NotContains(t, values, s.Name)
+		values[s.Name] = s.Value
+	}
+	return values
+}
+
+func schemaOf(t testing.TB, e driver.Engine) string {
+	t.Helper()
+	return settings(t, e)["schema"]
+}

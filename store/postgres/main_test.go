@@ -11,7 +11,7 @@ import (
 )
 
 // helperURL is the variable that turns the test binary into a process that
-// opens a database, says so, and waits to be killed.
+// opens a database, says so with the server's process, and waits to be killed.
 const helperURL = "POSTGRES_TEST_HELPER_URL"
 
 func TestMain(m *testing.M) {
@@ -28,10 +28,11 @@ type runner func() int
 func (f runner) Run() int { return f() }
 
 func help(url string) int {
-	if _, err := openURL(url, nil); err != nil {
+	e, err := openURL(url, nil)
+	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	fmt.Println("opened")
+	fmt.Println("opened", e.server.PIDs()[0])
 	select {}
 }

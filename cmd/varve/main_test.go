@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/testdata"
+)
+
+const arkiv = "../../testdata/arkiv-small/"
+
+// varve runs the command in this process.
+func varve(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = cli.Run(t.Context(), args, &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+// must runs a command that succeeds and returns what it prints.
+func must(t *testing.T, args ...string) string {
+	t.Helper()
+	out, errs, code := varve(t, args...)
+	require.Equal(t, cli.ExitOK, code, "%s\n%s", out, errs)
+	return out
+}
+
+func url(t *testing.T, name string) string { return "sqlite:" + filepath.Join(t.TempDir(), name) }
+
+// TestImportForms imports the tar, Arkiv's own database and a store, which give
+// the same store, and repeats an import, which does nothing.
+func TestImportForms(t *testing.T) {
+	first := url(t, "a.db")
+	for _, c := range []struct{ src, dst string }{
+		{arkiv + "blocks.tar", first},
+		{arkiv + "sqlite-store.db", url(t, "b.db") + "?layout=arkiv-pruned"},
+		{first, url(t, "c.db")},
+		{first, url(t, "d.db") + "?layout=simple"},
+		{arkiv + "blocks.tar", first},
+	} {
+		out := must(t, "import", c.src, c.dst)
+		require.Contains(t, out, "head 1263, digest "+bench.TarDigest, c.src)
+	}
+}
+
+// TestImportIntoOtherEngines imports Arkiv's database into the engines that do
+// not read SQLite files.
+func TestImportIntoOtherEngines(t *testing.T) {
+	for _, engine := range []string{"duckdb", "postgres"} {
+		dst := engine + "://" + filepath.Join(t.TempDir(), "store")
+		require.Contains(t, must(t, "import", arkiv+"sqlite-store.db", dst), bench.TarDigest, engine)
+		require.Equal(t, "605\n", must(t, "query", dst, "*", "--count"), engine)
+	}
+}
+
+func TestQueryPrintsRecordedAnswers(t *testing.T) {
+	dst := url(t, "a.db")
+	must(t, "import", arkiv+"blocks.tar", dst)
+	dec := json.NewDecoder(bytes.NewReader(testdata.ArkivQueries))
+	for dec.More() {
+		var q struct {
+			Query   string
+			AtBlock json.Number
+			Keys    []string
+		}
+		require.NoError(t, dec.Decode(&q))
+		out := must(t, "query", dst, q.Query, "--keys", "--at", q.AtBlock.String())
+		require.ElementsMatch(t, q.Keys, strings.Fields(out), q.Query)
+	}
+	require.Contains(t, must(t, "query", dst, `type = "node"`, "--limit", "1"), "1 entities at block 1263")
+	var e map[string]any
+	require.NoError(t, json.Unmarshal([]byte(must(t, "query", dst, `type = "node"`, "--limit", "1", "--json")), &e))
+	require.Equal(t, "node", e["string_attributes"].(map[string]any)["type"])
+}
+
+func TestInspect(t *testing.T) {
+	dst := url(t, "a.db")
+	must(t, "import", arkiv+"blocks.tar", dst)
+	var in struct {
+		Store store.Summary
+	}
+	require.NoError(t, json.Unmarshal([]byte(must(t, "inspect", dst, "--json")), &in))
+	require.Equal(t, uint64(605), in.Store.Live)
+	require.Equal(t, bench.TarDigest, in.Store.Digest)
+	require.Contains(t, must(t, "inspect", dst), "rows in payloads")
+}
+
+func TestEnginesListsGaps(t *testing.T) {
+	var list []struct {
+		Name string
+		Gaps []driver.Gap
+	}
+	require.NoError(t, json.Unmarshal([]byte(must(t, "engines", "--json")), &list))
+	gaps := map[string]bool{}
+	for _, e := range list {
+		for _, g := range e.Gaps {
+			require.NotEmpty(t, g.Reason)
+			gaps[e.Name+"/"+g.Name] = true
+		}
+	}
+	require.True(t, gaps["postgres/text-nul"], "%v", gaps)
+	require.True(t, gaps["libsql/text-nul"], "%v", gaps)
+}
+
+// TestSeedIsRepeatable seeds twice and after an interruption, and verifies.
+func TestSeedIsRepeatable(t *testing.T) {
+	digest := func(dst string) string {
+		var res struct{ Digest string }
+		require.NoError(t, json.Unmarshal([]byte(must(t, "seed", "mendoza", dst, "--scale=0.001", "--json")), &res))
+		return res.Digest
+	}
+	whole := digest(url(t, "a.db"))
+	part := url(t, "b.db")
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := stopAfter{cancel: cancel}
+	code := cli.Run(ctx, []string{"seed", "mendoza", part, "--scale=0.001", "--batch=50"}, &bytes.Buffer{}, &stop)
+	require.Contains(t, []int{cli.ExitOK, cli.ExitInterrupted}, code)
+	require.Equal(t, whole, digest(part))
+	require.Equal(t, whole, digest("duckdb://"+filepath.Join(t.TempDir(), "c.duckdb")))
+	require.NotContains(t, must(t, "verify", part), "FAILED")
+	_, errs, code := varve(t, "seed", "mendoza", part, "--scale=0.002")
+	require.Equal(t, cli.ExitError, code)
+	require.Contains(t, errs, "another history")
+}
+
+// stopAfter cancels at the first line of progress.
+type stopAfter struct {
+	bytes.Buffer
+	cancel func()
+}
+
+func (s *stopAfter) Write(p []byte) (int, error) {
+	s.cancel()
+	return s.Buffer.Write(p)
+}
+
+func TestDataCentreAnswers(t *testing.T) {
+	for _, engine := range []string{"sqlite", "duckdb"} {
+		dst := engine + "://" + filepath.Join(t.TempDir(), "dc")
+		must(t, "seed", "dc", dst, "--scale=0.0005", "--load=3")
+		out := must(t, "verify", dst)
+		require.Contains(t, out, "answers at block", engine)
+		require.NotContains(t, out, "FAILED", engine)
+	}
+}
+
+// TestScaleForms scales the tar and the database, which give the same.
+func TestScaleForms(t *testing.T) {
+	for _, factor := range []string{"2", "5"} {
+		for _, method := range []string{"hybrid", "duplicate", "temporal"} {
+			var digests []string
+			for _, src := range []string{"blocks.tar", "sqlite-store.db"} {
+				dst := url(t, "s.db")
+				out := must(t, "scale", arkiv+src, dst, "--factor", factor, "--method", method)
+				digests = append(digests, out[strings.LastIndex(out, "digest"):])
+				out = must(t, "verify", dst, "--against", arkiv+src, "--factor", factor)
+				require.NotContains(t, out, "FAILED")
+			}
+			require.Equal(t, digests[0], digests[1], "%s by %s", method, factor)
+		}
+	}
+}
+
+func TestVerifyFindsDamage(t *testing.T) {
+	for name, damage := range map[string]string{
+		"string attribute \"type\" is": `UPDATE string_attributes SET value = 'x' WHERE rowid = (SELECT rowid FROM string_attributes WHERE key = 'type' LIMIT 1)`,
+		"has no row":                   `DELETE FROM numeric_attributes WHERE rowid = 99`,
+		"the versions have digest":     `UPDATE payloads SET payload = x'00' WHERE rowid = 7`,
+		"its attributes do not":        `UPDATE payloads SET to_block = to_block - 1 WHERE rowid = 3`,
+	} {
+		dst := url(t, "a.db")
+		must(t, "import", arkiv+"blocks.tar", dst)
+		db, err := store.Open(t.Context(), dst, nil)
+		require.NoError(t, err)
+		tx, err := db.Engine().Begin(t.Context())
+		require.NoError(t, err)
+		n, err := tx.Exec(t.Context(), damage)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, n)
+		require.NoError(t, tx.Commit(t.Context()))
+		require.NoError(t, db.Close())
+		out, _, code := varve(t, "verify", dst)
+		require.Equal(t, cli.ExitError, code, damage)
+		require.Contains(t, out, name)
+	}
+}
+
+// TestBadInput is what a user may get wrong: a clear message, the right exit
+// code, and the store at the last good block.
+func TestBadInput(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, content, 0o644))
+		return path
+	}
+	dst := url(t, "a.db")
+	must(t, "import", arkiv+"blocks.tar", dst)
+	tar := testdata.ArkivBlocks
+	flipped := bytes.Clone(tar)
+	flipped[len(flipped)/2] ^= 0xff
+	for _, c := range []struct {
+		name, want string
+		code       int
+		args       []string
+	}{
+		{"truncated tar", "store is at block 1131", 1, []string{"import", file("cut.tar", tar[:len(tar)/2]), url(t, "x.db")}},
+		{"corrupt tar", "store is at block", 1, []string{"import", file("bad.tar", flipped), url(t, "y.db")}},
+		{"neither", "neither a block tar", 1, []string{"import", file("text", []byte("hello")), dst}},
+		{"no such file", "no such file", 1, []string{"import", filepath.Join(dir, "none"), dst}},
+		{"not a database", "corrupt", 1, []string{"query", "sqlite:" + file("text.db", []byte("hello hello hello")), "*"}},
+		{"another layout", "layout mismatch", 1, []string{"import", arkiv + "blocks.tar", dst + "?layout=simple"}},
+		{"not a store", "no Varve store", 1, []string{"inspect", "sqlite:" + arkiv + "sqlite-store.db"}},
+		{"missing", "does not exist", 1, []string{"query", url(t, "none.db"), "*"}},
+		{"no directory", "make it first", 1, []string{"import", arkiv + "blocks.tar", "sqlite:" + filepath.Join(dir, "a", "b.db")}},
+		{"unknown engine", "unknown engine", 1, []string{"inspect", "oracle:x"}},
+		{"not linked", "store/libsql", 1, []string{"inspect", "libsql:x.db"}},
+		{"unknown parameter", "checkpoint_frames", 1, []string{"inspect", dst + "?nonsense=1"}},
+		{"above the head", "the head is 1263", 1, []string{"query", dst, "*", "--at", "2000"}},
+		{"bad query", "query 1:8", 2, []string{"query", dst, `type = "node`}},
+		{"long query", "longer", 2, []string{"query", dst, strings.Repeat("a = 1 || ", 20000) + "b = 2"}},
+		{"unknown command", "--help", 2, []string{"nonsense"}},
+		{"unknown flag", "--help", 2, []string{"query", dst, "*", "--nonsense"}},
+		{"unknown profile", "minimal", 2, []string{"compare", "--profile", "huge"}},
+		{"scale too large", "scale", 2, []string{"seed", "mendoza", dst, "--scale", "11"}},
+		{"no room", "disk full", 1, []string{"seed", "mendoza", url(t, "big.db"), "--scale", "10"}},
+	} {
+		out, errs, code := varve(t, c.args...)
+		require.Equal(t, c.code, code, "%s: %s%s", c.name, out, errs)
+		require.Contains(t, errs, c.want, c.name)
+	}
+	require.Contains(t, must(t, "inspect", dst), bench.TarDigest)
+}
+
+// TestReadOnlyDirectory needs a user whom permissions bind.
+func TestReadOnlyDirectory(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("permissions do not bind root")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o555))
+	_, errs, code := varve(t, "import", arkiv+"blocks.tar", "sqlite:"+filepath.Join(dir, "a.db"))
+	require.Equal(t, cli.ExitError, code)
+	require.NotEmpty(t, errs)
+}

@@ -1,0 +1,191 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// makeRows returns n rows of table all, of which values repeat.
+func makeRows(n int) []any {
+	uints := []uint64{0, 1, math.MaxInt64, 1 << 63, math.MaxUint64}
+	ints := []int64{0, -1, math.MinInt64, math.MaxInt64}
+	texts := []string{"", "a", "日本", "it's", `\N`, "a\tb\n", "\uffff😀"}
+	var rows []any
+	for i := range n {
+		key := fmt.Appendf(nil, "%06d", i)
+		rows = append(rows, key, ints[i%len(ints)], uints[i%len(uints)], texts[i%len(texts)])
+	}
+	return rows
+}
+
+// readRows returns the rows of table t by key.
+func readRows(t require.TestingT, e driver.Engine) []any {
+	ctx := context.Background()
+	r, err := e.Snapshot(ctx)
+	require.NoError(t, err)
+	defer r.Close()
+	rows, err := r.Query(ctx, "SELECT k, n, u, s FROM t ORDER BY k")
+	require.NoError(t, err)
+	defer rows.Close()
+	var list []any
+	for rows.Next() {
+		var k []byte
+		var n int64
+		var u uint64
+		var s string
+		require.NoError(t, rows.Scan(&k, &n, &u, &s))
+		list = append(list, k, n, u, s)
+	}
+	require.NoError(t, rows.Err())
+	return list
+}
+
+// TestInsert writes by array and by COPY.
+func TestInsert(t *testing.T) {
+	e := openNew(t, nil)
+	execute(t, e, createAll)
+	for _, n := range []int{1, copyRows - 1, copyRows, 5 * copyRows} {
+		rows := makeRows(n)
+		write(t, e, func(ctx context.Context, tx driver.Tx) {
+			_, err := tx.Exec(ctx, "DELETE FROM t")
+			require.NoError(t, err)
+			require.NoError(t, tx.Insert(ctx, all, rows))
+		})
+		require.Equal(t, rows, readRows(t, e))
+	}
+}
+
+func TestInsertRandom(t *testing.T) {
+	e := openNew(t, func(o *driver.Options) { o.Durability = driver.Relaxed })
+	execute(t, e, createAll)
+	text := rapid.StringOfN(rapid.RuneFrom([]rune("aä日😀\x01'\\\"\n")), 0, 20, -1)
+	rapid.Check(t, func(rt *rapid.T) {
+		var rows []any
+		for i := range rapid.IntRange(1, 2*copyRows).Draw(rt, "rows") {
+			rows = append(rows, fmt.Appendf(nil, "%06d", i), rapid.Int64().Draw(rt, "n"), rapid.Uint64().Draw(rt, "u"), text.Draw(rt, "s"))
+		}
+		write(t, e, func(ctx context.Context, tx driver.Tx) {
+			_, err := tx.Exec(ctx, "DELETE FROM t")
+			require.NoError(rt, err)
+			require.NoError(rt, tx.Insert(ctx, all, rows))
+		})
+		require.Equal(rt, rows, readRows(rt, e))
+	})
+}
+
+// TestInsertRefused checks errors on both ways of writing.
+func TestInsertRefused(t *testing.T) {
+	e := openNew(t, nil)
+	execute(t, e, createAll)
+	for _, n := range []int{1, copyRows} {
+		for name, c := range map[string]struct {
+			column int
+			value  any
+			want   error
+			text   string
+		}{
+			"NUL":        {3, "a\x00b", driver.ErrUnsupported, "UTF-8 without U+0000"},
+			"not UTF-8":  {3, "a\xffb", driver.ErrUnsupported, "UTF-8"},
+			"wrong type": {1, "1", nil, "column n: string is not its type"},
+			"no value":   {2, nil, nil, "column u: <nil> is not its type"},
+		} {
+			t.Run(fmt.Sprintf("%s, %d rows", name, n), func(t *testing.T) {
+				rows := makeRows(n)
+				rows[len(rows)-4+c.column] = c.value
+				requireRefused(t, e, rows, c.want, c.text)
+			})
+		}
+		t.Run(fmt.Sprintf("twice, %d rows", n), func(t *testing.T) {
+			requireRefused(t, e, append(makeRows(n), makeRows(1)...), driver.ErrConflict, "t_pkey")
+		})
+	}
+}
+
+func requireRefused(t *testing.T, e *engine, rows []any, want error, text string) {
+	t.Helper()
+	tx, err := e.Begin(t.Context())
+	require.NoError(t, err)
+	err = tx.Insert(t.Context(), all, rows)
+	require.ErrorContains(t, err, text)
+	if want != nil {
+		require.ErrorIs(t, err, want)
+	}
+	require.NoError(t, tx.Rollback())
+	require.Zero(t, count(t, e, "t"))
+}
+
+// TestNilBytes: nil bytes are no bytes, not NULL.
+func TestNilBytes(t *testing.T) {
+	e := openNew(t, nil)
+	execute(t, e, createAll)
+	row := []any{[]byte(nil), int64(1), uint64(1), ""}
+	for name, insert := range map[string]func(ctx context.Context, tx driver.Tx) error{
+		"array": func(ctx context.Context, tx driver.Tx) error { return tx.Insert(ctx, all, row) },
+		"copy": func(ctx context.Context, tx driver.Tx) error {
+			return tx.Insert(ctx, all, append(makeRows(copyRows), row...))
+		},
+		"exec": func(ctx context.Context, tx driver.Tx) error {
+			_, err := tx.Exec(ctx, "INSERT INTO t (k, n, u, s) VALUES (?, ?, ?, ?)", row...)
+			return err
+		},
+	} {
+		write(t, e, func(ctx context.Context, tx driver.Tx) {
+			require.NoError(t, insert(ctx, tx), name)
+			n, err := queryInt(ctx, tx, "SELECT count(*) FROM t WHERE k = ?", []byte(nil))
+			require.NoError(t, err, name)
+			require.EqualValues(t, 1, n, name)
+			_, err = tx.Exec(ctx, "DELETE FROM t")
+			require.NoError(t, err, name)
+		})
+	}
+}
+
+// TestUpdateByKeys updates by a key of every type, some twice and some missing.
+func TestUpdateByKeys(t *testing.T) {
+	e := openNew(t, nil)
+	execute(t, e, createAll)
+	byAll := &driver.Update{Table: "t", Set: driver.Column{Name: "n", Type: driver.Int}, Key: []driver.Column{all.Columns[0], all.Columns[2], all.Columns[3]}}
+	write(t, e, func(ctx context.Context, tx driver.Tx) {
+		require.NoError(t, tx.Insert(ctx, all, makeRows(1000)))
+		rows := makeRows(300)
+		var keys []any
+		for i := 0; i < len(rows); i += 4 {
+			keys = append(keys, rows[i], rows[i+2], rows[i+3])
+		}
+		keys = append(keys, keys[:30]...)
+		keys = append(keys, []byte("none"), uint64(7), "")
+		require.NoError(t, tx.Update(ctx, byAll, int64(77), keys))
+	})
+	r, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	defer r.Close()
+	n, err := queryInt(t.Context(), r, "SELECT count(*) FROM t WHERE n = ? AND k < ?", int64(77), []byte("000300"))
+	require.NoError(t, err)
+	require.EqualValues(t, 300, n)
+	n, err = queryInt(t.Context(), r, "SELECT count(*) FROM t WHERE n = ?", int64(77))
+	require.NoError(t, err)
+	require.EqualValues(t, 300, n)
+}
+
+// TestCopyReader: what is read does not depend on how much is read at once.
+func TestCopyReader(t *testing.T) {
+	rows := append(makeRows(500), bytes.Repeat([]byte{7}, 3*copyChunk), int64(1), uint64(2), "long")
+	whole, err := io.ReadAll(newCopyReader(all.Columns, rows))
+	require.NoError(t, err)
+	require.True(t, bytes.HasPrefix(whole, []byte("PGCOPY\n\xff\r\n\x00")))
+	require.True(t, bytes.HasSuffix(whole, []byte("\xff\xff")))
+	bytewise, err := io.ReadAll(iotest.OneByteReader(newCopyReader(all.Columns, rows)))
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(whole, bytewise))
+	require.NoError(t, iotest.TestReader(newCopyReader(all.Columns, rows), whole))
+}

@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/pgembed"
+	"github.com/varvedb/varve/internal/pgtest"
+	"github.com/varvedb/varve/store/driver"
+)
+
+func readOnly(o *driver.Options) { o.ReadOnly = true }
+
+func withDurability(d driver.Durability) func(*driver.Options) {
+	return func(o *driver.Options) { o.Durability = d }
+}
+
+func TestDurabilityOfServer(t *testing.T) {
+	url := pgtest.NewURL(t)
+	for d, want := range map[driver.Durability]string{driver.Durable: "on", driver.Relaxed: "off"} {
+		got := settings(t, openTest(t, url, withDurability(d)))
+		require.Equal(t, string(d), got["durability"])
+		require.Equal(t, want, got["synchronous_commit"])
+		require.Equal(t, "on", got["fsync"])
+		require.Equal(t, "on", got["full_page_writes"])
+		require.Equal(t, "false", got["embedded"])
+		require.Contains(t, got["memory"], "not applied")
+	}
+	_, err := openURL(url, withDurability(driver.Unsafe))
+	require.ErrorIs(t, err, driver.ErrUnsupported)
+	require.ErrorContains(t, err, "a setting of the whole server")
+	_, err = openURL(url, withDurability("eventual"))
+	require.ErrorContains(t, err, `unknown durability "eventual"`)
+}
+
+// TestServerDefaults: durable turns synchronous_commit on where the server has
+// it off, and leaves what is more than on.
+func TestServerDefaults(t *testing.T) {
+	admin := pgtest.WithDatabase(t, pgtest.NewURL(t), pgembed.Database)
+	pgtest.Exec(t, admin, "CREATE DATABASE defaults")
+	t.Cleanup(func() { pgtest.Exec(t, admin, "DROP DATABASE defaults WITH (FORCE)") })
+	for set, want := range map[string]string{"off": "on", "remote_apply": "remote_apply"} {
+		pgtest.Exec(t, admin, "ALTER DATABASE defaults SET synchronous_commit = "+set)
+		e := openTest(t, pgtest.WithDatabase(t, admin, "defaults"), nil)
+		require.Equal(t, want, settings(t, e)["synchronous_commit"])
+		require.NoError(t, e.Close())
+	}
+}
+
+// TestServerWithoutSync: what a server does not do is not promised.
+func TestServerWithoutSync(t *testing.T) {
+	dir := madeDir(t)
+	server, err := pgembed.Start(t.Context(), pgembed.Config{Dir: dir, Settings: []driver.Setting{{Name: "full_page_writes", Value: "off"}}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Stop(context.Background())) })
+	for _, d := range []driver.Durability{driver.Durable, driver.Relaxed} {
+		_, err = openURL(pgtest.URL(server, pgembed.Database), withDurability(d))
+		require.ErrorIs(t, err, driver.ErrUnsupported)
+		require.ErrorContains(t, err, "full_page_writes=off")
+	}
+}
+
+func TestSchema(t *testing.T) {
+	url := pgtest.NewURL(t)
+	missing := strings.Replace(url, "schema=test", "schema=A%20%22quoted%22%20test", 1)
+	name := schemaOf(t, openTest(t, url, nil))
+	t.Cleanup(func() { pgtest.Exec(t, url, `DROP SCHEMA IF EXISTS "A ""quoted"" `+name+`" CASCADE`) })
+
+	_, err := openURL(missing, readOnly)
+	require.ErrorIs(t, err, driver.ErrNotExist)
+	e := openTest(t, missing, nil)
+	require.Equal(t, `A "quoted" `+name, schemaOf(t, e))
+	execute(t, e, createAll)
+	require.Zero(t, count(t, openTest(t, missing, readOnly), "t"))
+
+	r, err := openTest(t, url, nil).Snapshot(t.Context())
+	require.NoError(t, err)
+	_, err = r.Query(t.Context(), "SELECT k FROM t")
+	require.ErrorContains(t, err, "does not exist", "another schema's table")
+	require.NoError(t, r.Close())
+}
+
+func TestNoSchema(t *testing.T) {
+	admin := pgtest.WithDatabase(t, pgtest.NewURL(t), pgembed.Database)
+	pgtest.Exec(t, admin, "CREATE DATABASE noschema")
+	t.Cleanup(func() { pgtest.Exec(t, admin, "DROP DATABASE noschema WITH (FORCE)") })
+	url := pgtest.WithDatabase(t, admin, "noschema")
+	pgtest.Exec(t, url, "DROP SCHEMA public")
+	_, err := openURL(url, nil)
+	require.ErrorContains(t, err, "add the parameter schema")
+}
+
+func TestEncoding(t *testing.T) {
+	admin := pgtest.WithDatabase(t, pgtest.NewURL(t), pgembed.Database)
+	pgtest.Exec(t, admin, "CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+	t.Cleanup(func() { pgtest.Exec(t, admin, "DROP DATABASE ascii WITH (FORCE)") })
+	_, err := openURL(pgtest.WithDatabase(t, admin, "ascii"), nil)
+	require.ErrorIs(t, err, driver.ErrUnsupported)
+	require.ErrorContains(t, err, "encoding SQL_ASCII")
+}
+
+func TestReadOnlyServer(t *testing.T) {
+	url := pgtest.NewURL(t)
+	execute(t, openTest(t, url, nil), createAll)
+	e := openTest(t, url, readOnly)
+	require.Equal(t, "on", settings(t, e)["default_transaction_read_only"])
+	require.Zero(t, count(t, e, "t"))
+	_, err := e.Begin(t.Context())
+	require.ErrorIs(t, err, driver.ErrReadOnly)
+	require.NoError(t, e.Close())
+	_, err = e.Settings(t.Context())
+	require.ErrorIs(t, err, driver.ErrClosed)
+	_, err = e.Stats(t.Context())
+	require.ErrorIs(t, err, driver.ErrClosed)
+}
+
+// TestSessionSettings: a lock timeout below the server's unit does not become
+// none.
+func TestSessionSettings(t *testing.T) {
+	e := openNew(t, func(o *driver.Options) { o.LockTimeout = time.Microsecond })
+	got := settings(t, e)
+	require.Equal(t, "1ms", got["lock_timeout"])
+	require.Equal(t, "off", got["jit"])
+	require.Equal(t, "auto", got["plan_cache_mode"])
+	r, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	defer r.Close()
+	rows, err := r.Query(t.Context(), "SHOW plan_cache_mode")
+	require.NoError(t, err)
+	defer rows.Close()
+	var mode string
+	require.True(t, rows.Next())
+	require.NoError(t, rows.Scan(&mode))
+	require.Equal(t, got["plan_cache_mode of readers"], mode)
+}
+
+func TestStats(t *testing.T) {
+	e := openNew(t, nil)
+	require.True(t, e.Capabilities().MultiProcess)
+	execute(t, e, createAll)
+	s, err := e.Stats(t.Context())
+	require.NoError(t, err)
+	require.Positive(t, *s.DatabaseBytes)
+	require.Positive(t, *s.WALBytes)
+	require.NotNil(t, s.Checkpoints)
+	require.NotNil(t, s.CheckpointTime)
+	require.NotNil(t, s.CacheHits)
+	require.NotNil(t, s.CacheMisses)
+	require.Nil(t, s.CheckpointStall)
+	require.Empty(t, s.EnginePIDs, "the server is not ours")
+}
+
+// TestStatsWithoutRights: a user who may not see the log's directory.
+func TestStatsWithoutRights(t *testing.T) {
+	url := pgtest.NewURL(t)
+	name := schemaOf(t, openTest(t, url, nil))
+	pgtest.Exec(t, url, "CREATE ROLE poor LOGIN; GRANT ALL ON SCHEMA "+name+" TO poor")
+	t.Cleanup(func() { pgtest.Exec(t, url, "DROP OWNED BY poor CASCADE; DROP ROLE poor") })
+	e := openTest(t, strings.Replace(url, "varve@", "poor@", 1), nil)
+	execute(t, e, createAll)
+	s, err := e.Stats(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, s.WALBytes)
+	require.NotNil(t, s.DatabaseBytes)
+	require.NotEmpty(t, settings(t, e))
+}
