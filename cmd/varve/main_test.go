@@ -229,7 +229,7 @@ func TestBadInput(t *testing.T) {
 		{"unknown parameter", "checkpoint_frames", 1, []string{"inspect", dst + "?nonsense=1"}},
 		{"above the head", "the head is 1263", 1, []string{"query", dst, "*", "--at", "2000"}},
 		{"bad query", "query 1:8", 2, []string{"query", dst, `type = "node`}},
-		{"long query", "longer", 2, []string{"query", dst, strings.Repeat("a = 1 || ", 20000) + "b = 2"}},
+		{"long query", "at most 65536", 2, []string{"query", dst, strings.Repeat("a = 1 || ", 20000) + "b = 2"}},
 		{"unknown command", "--help", 2, []string{"nonsense"}},
 		{"unknown flag", "--help", 2, []string{"query", dst, "*", "--nonsense"}},
 		{"unknown profile", "minimal", 2, []string{"compare", "--profile", "huge"}},
