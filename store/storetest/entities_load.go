@@ -92,7 +92,7 @@ func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
 	require.Equal(t, history()[4].Number, told.Block, "what came before the error is kept")
 
 	ctx, cancel := context.WithCancel(t.Context())
-	opts.Progress = func(p store.Loaded) { told = p.Head; cancel() }
+	opts.Changes, opts.Progress = 1, func(p store.Loaded) { told = p.Head; cancel() }
 	done, err = l.ents.Load(ctx, stream(history(), nil), opts)
 	check(done, err, context.Canceled)
 
