@@ -1,5 +1,5 @@
 -- name: get
-SELECT from_block, payload, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+SELECT from_block, payload, content_type, string_attributes, numeric_attributes
 FROM payloads
 WHERE entity_key = ? AND from_block <= ? AND to_block > ?
 ORDER BY from_block DESC
@@ -7,7 +7,7 @@ LIMIT 1;
 
 -- name: live
 -- The list of keys is put in place of "(?)".
-SELECT entity_key, from_block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+SELECT entity_key, from_block, content_type, string_attributes, numeric_attributes
 FROM payloads
 WHERE entity_key IN (?) AND to_block > ?;
 
@@ -19,7 +19,7 @@ WHERE entity_key IN (?) AND to_block > ?;
 
 -- name: ends
 -- The list of keys is put in place of "(?)".
-SELECT entity_key, from_block, to_block, CAST(numeric_attributes AS BLOB)
+SELECT entity_key, from_block, to_block, numeric_attributes
 FROM payloads
 WHERE entity_key IN (?);
 
@@ -76,7 +76,7 @@ SELECT count(*) FROM numeric_attributes;
 SELECT count(*) FROM payloads;
 
 -- name: openings
-SELECT entity_key, from_block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB), payload
+SELECT entity_key, from_block, content_type, string_attributes, numeric_attributes, payload
 FROM payloads
 ORDER BY from_block, entity_key;
 
@@ -88,16 +88,16 @@ WHERE p.to_block < n.value
 ORDER BY p.to_block, p.entity_key;
 
 -- name: check_payloads
-SELECT entity_key, from_block, to_block, CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+SELECT entity_key, from_block, to_block, string_attributes, numeric_attributes
 FROM payloads
 ORDER BY entity_key;
 
 -- name: check_strings
-SELECT entity_key, from_block, to_block, CAST(key AS BLOB), CAST(value AS BLOB)
+SELECT entity_key, from_block, to_block, key, value
 FROM string_attributes
 ORDER BY entity_key;
 
 -- name: check_numbers
-SELECT entity_key, from_block, to_block, CAST(key AS BLOB), value
+SELECT entity_key, from_block, to_block, key, value
 FROM numeric_attributes
 ORDER BY entity_key;

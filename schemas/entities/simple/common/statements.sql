@@ -1,11 +1,11 @@
 -- name: get
-SELECT block, payload, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+SELECT block, payload, content_type, string_attributes, numeric_attributes
 FROM payloads
 WHERE entity_key = ? AND expires > ?;
 
 -- name: live
 -- The list of keys is put in place of "(?)".
-SELECT entity_key, block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+SELECT entity_key, block, content_type, string_attributes, numeric_attributes
 FROM payloads
 WHERE entity_key IN (?) AND expires > ?;
 
@@ -17,7 +17,7 @@ WHERE entity_key IN (?) AND expires > ?;
 
 -- name: ends
 -- The list of keys is put in place of "(?)".
-SELECT entity_key, block, expires, CAST(numeric_attributes AS BLOB)
+SELECT entity_key, block, expires, numeric_attributes
 FROM payloads
 WHERE entity_key IN (?);
 
@@ -52,21 +52,21 @@ SELECT count(*) FROM numeric_attributes;
 SELECT count(*) FROM payloads;
 
 -- name: openings
-SELECT entity_key, block, CAST(content_type AS BLOB), CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB), payload
+SELECT entity_key, block, content_type, string_attributes, numeric_attributes, payload
 FROM payloads
 ORDER BY block, entity_key;
 
 -- name: check_payloads
-SELECT entity_key, block, expires, CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
+SELECT entity_key, block, expires, string_attributes, numeric_attributes
 FROM payloads
 ORDER BY entity_key;
 
 -- name: check_strings
-SELECT entity_key, block, 0, CAST(key AS BLOB), CAST(value AS BLOB)
+SELECT entity_key, block, CAST(0 AS BIGINT), key, value
 FROM string_attributes
 ORDER BY entity_key;
 
 -- name: check_numbers
-SELECT entity_key, block, 0, CAST(key AS BLOB), value
+SELECT entity_key, block, CAST(0 AS BIGINT), key, value
 FROM numeric_attributes
 ORDER BY entity_key;

@@ -1,0 +1,67 @@
+package schemas
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var dialects = []string{"sqlite", "duckdb", "postgres"}
+
+// TestEntityLayouts checks that each layout is whole in each dialect, and has
+// the indexes that its name promises.
+func TestEntityLayouts(t *testing.T) {
+	indexes := map[string]int{"arkiv": 13, "arkiv-analyzed": 13, "arkiv-pruned": 6, "simple": 6, "bare": 0, "arkiv-0": 0, "arkiv-7": 7, "arkiv-13": 13}
+	for _, name := range EntityLayouts() {
+		for _, dialect := range dialects {
+			l, err := Entities(name, dialect)
+			require.NoError(t, err)
+			require.Len(t, l.Tables, 3)
+			if n, known := indexes[name]; known {
+				require.Len(t, l.Indexes, n, name)
+			}
+			for _, index := range l.Indexes {
+				require.NotEmpty(t, index.Serves, index.Name)
+				require.Contains(t, index.SQL, index.Name)
+			}
+			for _, s := range []string{"get", "live", "content", "ends", "prune_payloads", "openings", "check_payloads"} {
+				require.Contains(t, l.Statements, s)
+				require.False(t, strings.HasSuffix(l.Statements[s], ";"))
+			}
+			require.Equal(t, l.Temporal, l.Statements["closings"] != "")
+		}
+	}
+}
+
+func TestUnknownLayout(t *testing.T) {
+	for _, name := range []string{"", "arkiv-14", "arkiv-07", "arkiv-x", "nonsense"} {
+		_, err := Entities(name, "sqlite")
+		require.ErrorContains(t, err, "known are", name)
+	}
+	_, err := Entities("arkiv", "oracle")
+	require.Error(t, err)
+}
+
+// TestArkivOnDuckDB: the indexes are those of the other dialects but for their
+// direction.
+func TestArkivOnDuckDB(t *testing.T) {
+	want, err := Entities("arkiv", "sqlite")
+	require.NoError(t, err)
+	got, err := Entities("arkiv", "duckdb")
+	require.NoError(t, err)
+	for i := range want.Indexes {
+		require.Equal(t, strings.ReplaceAll(want.Indexes[i].SQL, " DESC", ""), got.Indexes[i].SQL)
+	}
+}
+
+func TestMetaTables(t *testing.T) {
+	for _, dialect := range dialects {
+		m, err := MetaTables(dialect)
+		require.NoError(t, err)
+		require.Len(t, m.Tables, 2)
+		for _, s := range []string{"meta_exists", "other_tables", "head", "insert_block", "block_range"} {
+			require.Contains(t, m.Statements, s)
+		}
+	}
+}
