@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,10 +30,12 @@ const (
 // retryBusy is the pause between attempts to restart a log at its cap.
 const retryBusy = 10 * time.Millisecond
 
-// Checkpointer moves the log into the database as the policy says.
+// Checkpointer moves the log into the database as the policy says. It also gives
+// the engine what both libraries tell in the same way: settings and statistics.
 type Checkpointer struct {
 	cfg      Config
 	db       *sqlstore.DB
+	path     string
 	index    *walIndex
 	onWriter bool // run PASSIVE on the writer's connection too
 	wake     chan struct{}
@@ -54,7 +57,7 @@ func NewCheckpointer(cfg Config, onWriter bool) *Checkpointer {
 
 // Start begins the work for the database at path.
 func (k *Checkpointer) Start(db *sqlstore.DB, path string) error {
-	k.db = db
+	k.db, k.path = db, path
 	if k.cfg.Options.ReadOnly {
 		return nil
 	}
@@ -256,10 +259,26 @@ func (k *Checkpointer) checkpoint(ctx context.Context, c *sqlstore.Conn, mode st
 	return res, nil
 }
 
-// Stats fills in what the checkpointer and the log know.
-func (k *Checkpointer) Stats(s *driver.Stats) {
+// Settings implements driver.Engine: the pragmas as read back from the writer's
+// connection.
+func (k *Checkpointer) Settings(ctx context.Context) ([]driver.Setting, error) {
+	return k.cfg.settings(ctx, k.db)
+}
+
+// Stats implements driver.Engine.
+func (k *Checkpointer) Stats(context.Context) (driver.Stats, error) {
+	var s driver.Stats
+	if err := k.db.CheckOpen(); err != nil {
+		return s, err
+	}
+	st, err := os.Stat(k.path)
+	if err != nil {
+		return s, err
+	}
+	size := st.Size()
+	s.DatabaseBytes = &size
 	if k.index == nil {
-		return
+		return s, nil
 	}
 	logged, _ := k.index.frames()
 	wal := logged * int64(k.cfg.PageSize+frameHeader)
@@ -268,6 +287,7 @@ func (k *Checkpointer) Stats(s *driver.Stats) {
 	if k.cfg.Options.Checkpoint != driver.Inline { // SQLite does not tell about its own
 		s.Checkpoints, s.CheckpointTime, s.CheckpointStall = &count, &took, &stall
 	}
+	return s, nil
 }
 
 // frameHeader is the bytes before each page in the log.

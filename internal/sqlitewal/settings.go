@@ -166,8 +166,8 @@ var readBack = []string{
 	"locking_mode", "encoding",
 }
 
-// Settings reads the settings back from the writer's connection.
-func (cfg *Config) Settings(ctx context.Context, db *sqlstore.DB) ([]driver.Setting, error) {
+// settings reads the settings back from the writer's connection.
+func (cfg *Config) settings(ctx context.Context, db *sqlstore.DB) ([]driver.Setting, error) {
 	var list []driver.Setting
 	err := db.WithWriter(ctx, func(c *sqlstore.Conn) error {
 		for _, name := range readBack {
@@ -179,10 +179,15 @@ func (cfg *Config) Settings(ctx context.Context, db *sqlstore.DB) ([]driver.Sett
 		}
 		return nil
 	})
+	if !cfg.Options.ReadOnly { // a reader commits nothing
+		list = append(list,
+			driver.Setting{Name: "durability", Value: string(cfg.Options.Durability)},
+			driver.Setting{Name: "checkpoint", Value: string(cfg.Options.Checkpoint)},
+			driver.Setting{Name: "checkpoint_frames", Value: strconv.Itoa(cfg.Options.WALFrames)},
+			driver.Setting{Name: "sync_call", Value: "fsync"},
+		)
+	}
 	list = append(list,
-		driver.Setting{Name: "durability", Value: string(cfg.Options.Durability)},
-		driver.Setting{Name: "checkpoint", Value: string(cfg.Options.Checkpoint)},
-		driver.Setting{Name: "checkpoint_frames", Value: strconv.Itoa(cfg.Options.WALFrames)},
 		driver.Setting{Name: "memory", Value: strconv.FormatInt(cfg.Options.Memory, 10)},
 		driver.Setting{Name: "readers", Value: strconv.Itoa(cfg.Options.Readers)},
 	)

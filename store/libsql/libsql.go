@@ -164,28 +164,6 @@ func (e *engine) Info() driver.Info {
 	return i
 }
 
-// Settings implements driver.Engine.
-func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
-	list, err := e.cfg.Settings(ctx, e.DB)
-	return append(list, driver.Setting{Name: "sync_call", Value: "fsync"}), err
-}
-
-// Stats implements driver.Engine.
-func (e *engine) Stats(context.Context) (driver.Stats, error) {
-	var s driver.Stats
-	if err := e.CheckOpen(); err != nil {
-		return s, err
-	}
-	st, err := os.Stat(e.path)
-	if err != nil {
-		return s, err
-	}
-	size := st.Size()
-	s.DatabaseBytes = &size
-	e.Checkpointer.Stats(&s)
-	return s, nil
-}
-
 // Close implements driver.Engine.
 func (e *engine) Close() (err error) {
 	e.once.Do(func() {

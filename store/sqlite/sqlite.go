@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 
 	sqlite3 "github.com/mattn/go-sqlite3"
 
@@ -111,28 +110,6 @@ func dsn(path string, readOnly bool) string {
 	}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
 	return u.String()
-}
-
-// Settings implements driver.Engine.
-func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
-	list, err := e.cfg.Settings(ctx, e.DB)
-	return append(list, driver.Setting{Name: "sync_call", Value: "fsync"}), err
-}
-
-// Stats implements driver.Engine.
-func (e *engine) Stats(context.Context) (driver.Stats, error) {
-	var s driver.Stats
-	if err := e.CheckOpen(); err != nil {
-		return s, err
-	}
-	st, err := os.Stat(e.path)
-	if err != nil {
-		return s, err
-	}
-	size := st.Size()
-	s.DatabaseBytes = &size
-	e.Checkpointer.Stats(&s)
-	return s, nil
 }
 
 // Close implements driver.Engine.
