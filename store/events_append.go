@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -111,6 +112,7 @@ type appendQueue struct {
 	mu      sync.Mutex
 	busy    bool // somebody leads
 	waiting []*appendRequest
+	last    int // requests of the last group
 }
 
 func newAppendQueue(size int) appendQueue { return appendQueue{slots: make(chan struct{}, size)} }
@@ -180,6 +182,23 @@ func (q *appendQueue) pass() {
 	}
 }
 
+// yields is how often a leader lets others run before it takes a group.
+const yields = 16
+
+// gather lets those that the last commit has answered come back with their next
+// append. Without it groups of one would alternate with groups of all others.
+func (q *appendQueue) gather() {
+	for range yields {
+		q.mu.Lock()
+		enough := len(q.waiting) >= q.last
+		q.mu.Unlock()
+		if enough {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
 // take removes the requests of the next commit from the queue. The first of them
 // is the leader's own.
 func (q *appendQueue) take() []*appendRequest {
@@ -194,6 +213,7 @@ func (q *appendQueue) take() []*appendRequest {
 		}
 		n++
 	}
+	q.last = n
 	group := slices.Clone(q.waiting[:n])
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	return group
@@ -208,9 +228,12 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	tx, err := e.db.engine.Begin(ctx)
 	if err != nil && ctx.Err() != nil {
 		e.queue.withdraw(r)
-		r.err = err
+		if r.err = err; !errors.Is(err, ctx.Err()) {
+			r.err = fmt.Errorf("%w: %w", ctx.Err(), err) // what became of the connection
+		}
 		return
 	}
+	e.queue.gather()
 	group := e.queue.take()
 	defer e.queue.finish(group, r)
 	for _, g := range group {

@@ -32,6 +32,7 @@ type commands struct {
 	Load    loadCmd    `cmd:"" help:"Apply a stream of blocks, one commit each, as fast as possible or at a rate."`
 	Verify  verifyCmd  `cmd:"" help:"Check a store against itself and against what it was generated from."`
 	Query   queryCmd   `cmd:"" help:"Print the entities that match a query, at the head or at a past block."`
+	Events  eventsCmd  `cmd:"" help:"Append, read and follow the events of an event store, as lines of JSON."`
 	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
 	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
 	Worker  workerCmd  `cmd:"" hidden:"" help:"Measure one engine for compare; prints JSON."`

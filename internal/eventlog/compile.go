@@ -62,9 +62,12 @@ func (l *Log) branches(it *Item) []branch {
 	case l.tagged:
 		return []branch{l.tagBranch(it)}
 	}
+	// OFFSET 0 keeps the planner from walking the events in order of position
+	// until one has the tags, which it takes to be many.
 	return []branch{{
-		from: "events", position: "events.position",
-		where: "events.tag_array @> string_to_array(?, chr(31))" + typeList(" AND events.type", len(it.types)),
+		from:     "(SELECT * FROM events WHERE tag_array @> string_to_array(?, chr(31)) OFFSET 0) AS events",
+		where:    typeList("events.type", len(it.types)),
+		position: "events.position",
 	}}
 }
 

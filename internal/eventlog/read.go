@@ -80,7 +80,7 @@ func (l *Log) merged(items []Item) bool { return len(items) > 1 || len(l.branche
 func (l *Log) readText(items []Item, s span) string {
 	if !l.merged(items) {
 		b := l.branches(&items[0])[0]
-		if b.from != "events" {
+		if b.position != "events.position" {
 			b.from += l.crossJoin() + "events"
 			b.where += " AND events.position = " + b.position
 		}

@@ -1,6 +1,6 @@
-// Package pgtest gives tests a PostgreSQL server of their own. One
-// server is started for a test binary, by the first test that asks, and stopped
-// when the binary's tests are done:
+// Package pgtest gives tests a PostgreSQL server of their own. One server is
+// started for a test binary, by the first test that asks, and stopped when the
+// binary's tests are done:
 //
 //	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 //

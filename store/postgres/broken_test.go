@@ -48,8 +48,7 @@ func TestWriterKilled(t *testing.T) {
 		pid := backend(t, tx)
 		require.NoError(t, tx.Rollback())
 		kill(t, url, pid)
-		_, err = e.Begin(t.Context())
-		require.Error(t, err, "noticed by the first use")
+		execute(t, e, "CREATE TABLE after_idle (n bigint)")
 	})
 	require.Zero(t, count(t, e, "t"))
 	write(t, e, func(ctx context.Context, tx driver.Tx) { require.NoError(t, insert(ctx, tx)) })
@@ -72,14 +71,25 @@ func TestReaderKilled(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-func TestSpareKilled(t *testing.T) {
+// TestAllKilled: what is idle when the server restarts is made anew unnoticed.
+func TestAllKilled(t *testing.T) {
 	url := pgtest.NewURL(t)
 	e := openTest(t, url, nil)
+	var readers []driver.Reader
+	for range e.session.opts.Readers {
+		r, err := e.Snapshot(t.Context())
+		require.NoError(t, err)
+		readers = append(readers, r)
+	}
+	for _, r := range readers {
+		require.NoError(t, r.Close())
+	}
 	pgtest.Exec(t, url, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = 'varve'")
+	execute(t, e, createAll)
+	require.Zero(t, count(t, e, "t"))
 	_, err := e.Stats(t.Context())
-	require.Error(t, err)
-	_, err = e.Stats(t.Context())
 	require.NoError(t, err)
+	require.NotEmpty(t, settings(t, e))
 }
 
 // TestStalePlan: a prepared statement of a table that was made anew fails once.

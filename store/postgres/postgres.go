@@ -44,7 +44,7 @@ func init() {
 		Name:         name,
 		Open:         open,
 		Params:       params,
-		Capabilities: capabilities(false),
+		Capabilities: capabilities(false), // what every URL can have; a directory can have more
 		Info:         info(""),
 	})
 }
@@ -122,7 +122,7 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 
 // begin reads what is compared with or shown later.
 func (e *engine) begin(ctx context.Context) error {
-	err := e.WithSpare(ctx, func(c *sqlstore.Conn) (err error) {
+	err := e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {
 		e.version, err = c.QueryText(ctx, "SHOW server_version")
 		return err
 	})

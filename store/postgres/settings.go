@@ -39,12 +39,13 @@ var settingsText = func() string {
 // Settings implements driver.Engine.
 func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 	opts := e.session.opts
-	list := []driver.Setting{
-		{Name: "durability", Value: string(opts.Durability)},
-		{Name: "embedded", Value: strconv.FormatBool(e.server != nil)},
-		{Name: "memory", Value: e.memory()},
-	}
-	err := e.WithSpare(ctx, func(c *sqlstore.Conn) error {
+	var list []driver.Setting
+	err := e.onSpare(ctx, func(c *sqlstore.Conn) error {
+		list = []driver.Setting{
+			{Name: "durability", Value: string(opts.Durability)},
+			{Name: "embedded", Value: strconv.FormatBool(e.server != nil)},
+			{Name: "memory", Value: e.memory()},
+		}
 		rows, err := c.QueryOnce(ctx, settingsText)
 		if err != nil {
 			return err

@@ -34,7 +34,7 @@ const (
 
 // readCounters reads what the server tells.
 func (e *engine) readCounters(ctx context.Context) (n counters, err error) {
-	err = e.WithSpare(ctx, func(c *sqlstore.Conn) error {
+	err = e.onSpare(ctx, func(c *sqlstore.Conn) error {
 		return errors.Join(
 			readOptional(ctx, c, sizeText, &n.databaseBytes),
 			readOptional(ctx, c, walText, &n.walBytes),

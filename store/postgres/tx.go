@@ -3,10 +3,12 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/varvedb/varve/internal/sqlstore"
@@ -18,11 +20,11 @@ func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	t, err := e.DB.Begin(ctx)
+	t, err := onLiving(e, func() (driver.Tx, error) { return e.DB.Begin(ctx) })
 	if err != nil {
 		return nil, withContext(ctx, err)
 	}
-	return &tx{t.(*sqlstore.Tx)}, nil
+	return &tx{tx: t.(*sqlstore.Tx)}, nil
 }
 
 // Snapshot implements driver.Engine.
@@ -30,11 +32,33 @@ func (e *engine) Snapshot(ctx context.Context) (driver.Reader, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("begin read: %w", err)
 	}
-	r, err := e.DB.Snapshot(ctx)
+	r, err := onLiving(e, func() (driver.Reader, error) { return e.DB.Snapshot(ctx) })
 	if err != nil {
 		return nil, withContext(ctx, err)
 	}
 	return &reader{r}, nil
+}
+
+// onLiving runs f again when it fails because its connection was lost before,
+// by a restart of the server say, until it got one that lives: at most every
+// reader's and the writer's are lost. A connection that cannot be made is not
+// tried again.
+func onLiving[T any](e *engine, f func() (T, error)) (v T, err error) {
+	for range e.session.opts.Readers + 2 {
+		v, err = f()
+		var connect *pgconn.ConnectError
+		lost := isBroken(err) || errors.Is(err, sqldriver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
+		if err == nil || !lost || errors.As(err, &connect) || errors.Is(err, driver.ErrClosed) {
+			break
+		}
+	}
+	return v, err
+}
+
+// onSpare runs f on the connection for settings and statistics.
+func (e *engine) onSpare(ctx context.Context, f func(c *sqlstore.Conn) error) error {
+	_, err := onLiving(e, func() (struct{}, error) { return struct{}{}, e.WithSpare(ctx, f) })
+	return withContext(ctx, err)
 }
 
 // guarded runs f unless the context is done already: database/sql would take
@@ -58,7 +82,10 @@ func (r *reader) Query(ctx context.Context, text string, args ...any) (driver.Ro
 
 // tx adds the context's own errors to a transaction, and knows when there is
 // nothing to commit.
-type tx struct{ tx *sqlstore.Tx }
+type tx struct {
+	tx    *sqlstore.Tx
+	ended bool // and the connection another's
+}
 
 // Query implements driver.Querier.
 func (t *tx) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
@@ -85,15 +112,21 @@ func (t *tx) Update(ctx context.Context, u *driver.Update, value any, keys []any
 // Commit implements driver.Tx. Postgres answers COMMIT in a transaction with a
 // failed statement by rolling back, without an error.
 func (t *tx) Commit(ctx context.Context) error {
-	if err := t.lost(); err != nil {
-		_ = t.tx.Rollback()
-		return fmt.Errorf("commit: %w", err)
+	if !t.ended {
+		t.ended = true
+		if err := t.lost(); err != nil {
+			_ = t.tx.Rollback()
+			return fmt.Errorf("commit: %w", err)
+		}
 	}
 	return t.tx.Commit(ctx)
 }
 
 // Rollback implements driver.Tx.
-func (t *tx) Rollback() error { return t.tx.Rollback() }
+func (t *tx) Rollback() error {
+	t.ended = true
+	return t.tx.Rollback()
+}
 
 // lost tells why the transaction cannot be committed, as far as this side of
 // the connection knows.
@@ -101,17 +134,19 @@ func (t *tx) lost() error {
 	err := withConn(t.tx.Conn, func(conn *pgx.Conn) error {
 		switch {
 		case conn.IsClosed():
-			return errors.New("the connection was lost and with it the transaction")
+			return errConnectionLost
 		case conn.PgConn().TxStatus() == 'E':
 			return errors.New("an earlier statement failed; the transaction was rolled back")
 		}
 		return nil
 	})
 	if errors.Is(err, sql.ErrConnDone) {
-		return nil // ended before, which the transaction itself tells
+		return errConnectionLost
 	}
 	return err
 }
+
+var errConnectionLost = errors.New("the connection was lost and with it the transaction")
 
 // withConn runs f on pgx's own connection.
 func withConn(c *sqlstore.Conn, f func(*pgx.Conn) error) error {

@@ -100,6 +100,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("entities", func(t *testing.T) { RunEntities(t, h) })
 	t.Run("query", func(t *testing.T) { RunQuery(t, h) })
 	t.Run("differential", func(t *testing.T) { RunDifferential(t, h) })
+	t.Run("events", func(t *testing.T) { RunEvents(t, h) })
 	t.Run("transcript", func(t *testing.T) { RunTranscript(t, h) })
 	t.Run("arkiv", func(t *testing.T) { RunArkiv(t, h) })
 }

@@ -1,0 +1,294 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
+)
+
+// eventsCmd is the commands of the event store. Events are lines of JSON.
+type eventsCmd struct {
+	Append eventsAppendCmd `cmd:"" help:"Append events, one of JSON a line, and print their positions."`
+	Read   eventsReadCmd   `cmd:"" help:"Print the events that match."`
+	Tail   eventsTailCmd   `cmd:"" help:"Print the events that match, and go on with those that are appended, until interrupted."`
+	Stats  eventsStatsCmd  `cmd:"" help:"Print the number of events, by type, and the sizes of the database, as JSON."`
+}
+
+// eventFilter is a query in flags: one item.
+type eventFilter struct {
+	Type []string `help:"Only events of this type; given again, of one of the types."`
+	Tag  []string `help:"Only events with this tag, key:value; given again, with all of the tags." placeholder:"KEY:VALUE"`
+}
+
+func (f *eventFilter) query() (store.EventQuery, error) {
+	if len(f.Type) == 0 && len(f.Tag) == 0 {
+		return event.All(), nil
+	}
+	item := store.EventItem{Types: f.Type}
+	for _, text := range f.Tag {
+		key, value, ok := strings.Cut(text, ":")
+		if !ok {
+			return store.EventQuery{}, usageError{fmt.Errorf("tag %q: want key:value", text)}
+		}
+		item.Tags = append(item.Tags, event.NewTag(key, value))
+	}
+	q := store.EventQuery{Items: []store.EventItem{item}}
+	return q, q.Validate()
+}
+
+// withEvents opens a database and its event store.
+func withEvents(ctx context.Context, url string, opts *store.Options, f func(db *store.DB, evs *store.Events) error) (err error) {
+	db, err := store.Open(ctx, url, opts)
+	if err != nil {
+		return fmt.Errorf("events: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	evs, err := db.Events(ctx, store.EventOptions{})
+	if err != nil {
+		return err
+	}
+	return f(db, evs)
+}
+
+// eventsAppendCmd appends.
+type eventsAppendCmd struct {
+	URL        string   `arg:"" help:"Store to write. It is made when it does not exist."`
+	File       string   `arg:"" optional:"" default:"-" help:"Lines of JSON: {\"type\":…, \"tags\":[[key,value],…], \"data\":any, \"metadata\":any, \"id\":uuid}; - is standard input."`
+	Batch      int      `help:"Lines in one append, which is stored whole or not at all." default:"1"`
+	UnlessType []string `help:"Refuse when an event of this type exists; given again, of one of the types."`
+	UnlessTag  []string `help:"Refuse when an event with this tag exists; given again, with all of the tags." placeholder:"KEY:VALUE"`
+	After      uint64   `help:"Of --unless: only events after this position count."`
+}
+
+// Run appends.
+func (c *eventsAppendCmd) Run(e *env) error {
+	if c.Batch < 1 {
+		return usageError{fmt.Errorf("--batch %d: want a positive number", c.Batch)}
+	}
+	cond, err := c.condition()
+	if err != nil {
+		return err
+	}
+	in := io.Reader(os.Stdin)
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
+		return c.append(e, evs, bufio.NewReader(in), cond)
+	})
+}
+
+func (c *eventsAppendCmd) condition() (*store.Condition, error) {
+	if len(c.UnlessType) == 0 && len(c.UnlessTag) == 0 {
+		if c.After > 0 {
+			return nil, usageError{errors.New("--after goes with --unless-type or --unless-tag")}
+		}
+		return nil, nil
+	}
+	q, err := (&eventFilter{Type: c.UnlessType, Tag: c.UnlessTag}).query()
+	return &store.Condition{FailIfEventsMatch: q, After: c.After}, err
+}
+
+func (c *eventsAppendCmd) append(e *env, evs *store.Events, in *bufio.Reader, cond *store.Condition) error {
+	var batch []store.Event
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		positions, err := evs.Append(e.ctx, batch, cond)
+		if err != nil {
+			return err
+		}
+		batch = batch[:0]
+		for _, p := range positions {
+			if _, err := fmt.Fprintf(e.stdout, "{\"position\":%d}\n", p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for n := 1; ; n++ {
+		line, err := in.ReadBytes('\n')
+		if len(strings.TrimSpace(string(line))) > 0 {
+			ev, err := parseEvent(line)
+			if err != nil {
+				return fmt.Errorf("line %d: %w", n, err)
+			}
+			batch = append(batch, ev)
+		}
+		if errors.Is(err, io.EOF) {
+			return flush()
+		}
+		if err != nil {
+			return err
+		}
+		if len(batch) == c.Batch {
+			if err := flush(); err != nil {
+				return fmt.Errorf("up to line %d: %w", n, err)
+			}
+		}
+	}
+}
+
+// eventLine is an event as JSON. Data that is not JSON is in data_base64.
+type eventLine struct {
+	Position       uint64          `json:"position,omitempty"`
+	Time           string          `json:"time,omitempty"`
+	ID             string          `json:"id,omitempty"`
+	Type           string          `json:"type"`
+	Tags           [][2]string     `json:"tags,omitempty"`
+	Data           json.RawMessage `json:"data,omitempty"`
+	DataBase64     []byte          `json:"data_base64,omitempty"`
+	Metadata       json.RawMessage `json:"metadata,omitempty"`
+	MetadataBase64 []byte          `json:"metadata_base64,omitempty"`
+}
+
+func parseEvent(line []byte) (ev store.Event, err error) {
+	var l eventLine
+	dec := json.NewDecoder(strings.NewReader(string(line)))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&l); err != nil {
+		return ev, fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	}
+	if l.Data != nil && l.DataBase64 != nil || l.Metadata != nil && l.MetadataBase64 != nil {
+		return ev, fmt.Errorf("%w: the same bytes given as JSON and in base 64", store.ErrInvalid)
+	}
+	// Position and time of a line that read has printed are not kept: both are
+	// given anew.
+	ev = store.Event{Type: l.Type, Data: l.Data, Metadata: l.Metadata}
+	if l.DataBase64 != nil {
+		ev.Data = l.DataBase64
+	}
+	if l.MetadataBase64 != nil {
+		ev.Metadata = l.MetadataBase64
+	}
+	for _, t := range l.Tags {
+		ev.Tags = append(ev.Tags, event.NewTag(t[0], t[1]))
+	}
+	if l.ID != "" {
+		ev.ID, err = event.ParseID(l.ID)
+	}
+	return ev, err
+}
+
+func newEventLine(ev *store.SequencedEvent) eventLine {
+	l := eventLine{Position: ev.Position, Time: ev.Time.Format("2006-01-02T15:04:05.000000Z"), Type: ev.Type}
+	if !ev.ID.IsZero() {
+		l.ID = ev.ID.String()
+	}
+	for _, t := range ev.Tags {
+		l.Tags = append(l.Tags, [2]string{t.Key, t.Value})
+	}
+	l.Data, l.DataBase64 = jsonOrBytes(ev.Data)
+	l.Metadata, l.MetadataBase64 = jsonOrBytes(ev.Metadata)
+	return l
+}
+
+func jsonOrBytes(b []byte) (json.RawMessage, []byte) {
+	if json.Valid(b) {
+		return b, nil
+	}
+	return nil, b
+}
+
+// eventsReadCmd reads.
+type eventsReadCmd struct {
+	URL       string `arg:"" help:"Store to read."`
+	From      uint64 `help:"First position."`
+	Backwards bool   `help:"From high positions to low ones."`
+	Limit     int    `help:"Stop after so many events; 0 is no limit."`
+	eventFilter
+}
+
+// Run reads.
+func (c *eventsReadCmd) Run(e *env) error {
+	q, err := c.query()
+	if err != nil {
+		return err
+	}
+	return withEvents(e.ctx, c.URL, &store.Options{ReadOnly: true}, func(_ *store.DB, evs *store.Events) error {
+		return printEvents(e.stdout, evs.Read(e.ctx, q, &store.EventReadOptions{From: c.From, Backwards: c.Backwards, Limit: c.Limit}), true)
+	})
+}
+
+// printEvents writes lines, buffered until the end or line by line.
+func printEvents(to io.Writer, events iter.Seq2[store.SequencedEvent, error], buffered bool) error {
+	out := bufio.NewWriter(to)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for ev, err := range events {
+		if err == nil {
+			err = enc.Encode(newEventLine(&ev))
+		}
+		if err == nil && !buffered {
+			err = out.Flush()
+		}
+		if err != nil {
+			return errors.Join(err, out.Flush())
+		}
+	}
+	return out.Flush()
+}
+
+// eventsTailCmd follows.
+type eventsTailCmd struct {
+	URL  string `arg:"" help:"Store to follow."`
+	From uint64 `help:"First position; 0 is the next event to come."`
+	eventFilter
+}
+
+// Run follows.
+func (c *eventsTailCmd) Run(e *env) error {
+	q, err := c.query()
+	if err != nil {
+		return err
+	}
+	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
+		if c.From == 0 {
+			head, err := evs.Head(e.ctx)
+			if err != nil {
+				return err
+			}
+			c.From = head + 1
+		}
+		return printEvents(e.stdout, evs.Subscribe(e.ctx, q, c.From), false)
+	})
+}
+
+// eventsStatsCmd tells what there is.
+type eventsStatsCmd struct {
+	URL string `arg:"" help:"Store to read."`
+}
+
+// Run counts.
+func (c *eventsStatsCmd) Run(e *env) error {
+	return withEvents(e.ctx, c.URL, &store.Options{ReadOnly: true}, func(db *store.DB, evs *store.Events) error {
+		summary, err := evs.Summary(e.ctx)
+		if err != nil {
+			return err
+		}
+		stats, err := db.Stats(e.ctx)
+		if err != nil {
+			return err
+		}
+		return printJSON(e.stdout, struct {
+			store.EventSummary
+			Stats driver.Stats `json:"stats"`
+		}{summary, stats})
+	})
+}

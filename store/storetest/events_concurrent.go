@@ -1,0 +1,381 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// The race for unique names: 16 racers for each of 50 names.
+const (
+	raceNames  = 50
+	raceRacers = 16
+)
+
+// runEventRace lets racers claim names after finding them free. Each name must
+// have exactly one winner, among several processes too.
+func runEventRace(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	processes := []eventStream{s, s.another(t, h)}
+	var winners [raceNames]atomic.Int64
+	start := make(chan struct{})
+	var wg sync.WaitGroup
+	for n := range raceNames * raceRacers {
+		name, via := n%raceNames, processes[n/raceNames%2]
+		wg.Go(func() {
+			<-start
+			claim := ev("Claimed", fmt.Sprint(n), fmt.Sprintf("name:%d", name))
+			taken := event.NewProjection(event.Tagged(claim.Tags...), false, func(bool, *store.SequencedEvent) bool { return true })
+			cond, err := via.Project(context.Background(), taken)
+			if err != nil || taken.State {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			switch _, err = via.Append(context.Background(), []store.Event{claim}, cond); {
+			case err == nil:
+				winners[name].Add(1)
+			case !errors.Is(err, store.ErrConflict):
+				t.Error(err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	for name := range winners {
+		require.EqualValues(t, 1, winners[name].Load(), "winners of name %d", name)
+	}
+	require.Len(t, s.all(t), raceNames)
+}
+
+// runEventGroup checks what appends that share commits owe each other.
+func runEventGroup(t *testing.T, h Harness, layout string) {
+	t.Run("verdicts", func(t *testing.T) { groupVerdicts(t, h, layout) })
+	t.Run("repetitions", func(t *testing.T) { groupRepetitions(t, h, layout) })
+	t.Run("cancel", func(t *testing.T) { groupCancel(t, h, layout) })
+	t.Run("queue", func(t *testing.T) { groupQueue(t, h, layout) })
+	t.Run("close", func(t *testing.T) { groupClose(t, h, layout) })
+}
+
+// held opens the writer's transaction, so that appends gather behind it.
+func held(t testing.TB, s eventStream) (release func()) {
+	t.Helper()
+	tx, err := s.db.Engine().Begin(context.Background())
+	require.NoError(t, err)
+	return sync.OnceFunc(func() { require.NoError(t, tx.Rollback()) })
+}
+
+// groupVerdicts gathers appends that conflict with each other.
+func groupVerdicts(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	release := held(t, s)
+	defer release()
+	const n = 40
+	var errs [n]error
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			batch := []store.Event{ev("Slot", "", fmt.Sprintf("slot:%d", i%10)), ev("Detail", "", fmt.Sprintf("by:%d", i))}
+			_, errs[i] = s.Append(context.Background(), batch, event.Unless(event.Typed("Slot", batch[0].Tags...)))
+		})
+	}
+	release()
+	wg.Wait()
+	won := map[int]int{}
+	for i, err := range errs {
+		if err == nil {
+			won[i%10]++
+			require.Len(t, s.read(t, anyOf(item("Detail", fmt.Sprintf("by:%d", i))), nil), 1)
+			continue
+		}
+		require.ErrorIs(t, err, store.ErrConflict)
+		require.Empty(t, s.read(t, anyOf(item("Detail", fmt.Sprintf("by:%d", i))), nil), "a refused append leaves no part")
+	}
+	require.Len(t, won, 10)
+	require.Len(t, s.all(t), 20, "one append of two events for each slot")
+}
+
+// groupRepetitions appends the same IDs at once.
+func groupRepetitions(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	release := held(t, s)
+	defer release()
+	var positions [32]uint64
+	var other atomic.Int64
+	var wg sync.WaitGroup
+	for i := range positions {
+		wg.Go(func() {
+			e := ev("A", fmt.Sprint(i%4), "k:v")
+			e.ID = idOf(i % 4)
+			got, err := s.Append(context.Background(), []store.Event{e}, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			positions[i] = got[0]
+		})
+		wg.Go(func() {
+			e := ev("Other", "")
+			e.ID = idOf(100 + i%4)
+			_, err := s.Append(context.Background(), []store.Event{e, ev("NoID", "")}, nil)
+			switch {
+			case err == nil:
+				other.Add(1)
+			case !errors.Is(err, store.ErrDuplicate):
+				t.Error(err)
+			}
+		})
+	}
+	release()
+	wg.Wait()
+	require.EqualValues(t, 4, other.Load())
+	require.Len(t, s.all(t), 4+2*4)
+	for i, p := range positions {
+		require.Equal(t, positions[i%4], p)
+	}
+}
+
+// groupCancel gives appends up at random: each is stored whole, at the positions
+// it was told, or not at all.
+func groupCancel(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	const workers, each = 8, 25
+	var mu sync.Mutex
+	outcome := map[string][]uint64{}
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(w), 1))
+			for n := range each {
+				name := fmt.Sprintf("%d-%d", w, n)
+				ctx, cancel := context.WithCancel(context.Background())
+				timer := time.AfterFunc(time.Duration(rnd.IntN(2000))*time.Microsecond, cancel)
+				positions, err := s.Append(ctx, []store.Event{ev("A", name, "of:"+name), ev("B", name, "of:"+name)}, nil)
+				timer.Stop()
+				cancel()
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+				mu.Lock()
+				outcome[name] = positions
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	stored := map[string][]uint64{}
+	for _, e := range s.all(t) {
+		stored[string(e.Data)] = append(stored[string(e.Data)], e.Position)
+	}
+	for name, positions := range outcome {
+		require.Equal(t, positions, stored[name], "append %s", name)
+	}
+	s.add(t, ev("A", "after all"))
+}
+
+// groupQueue fills a short queue and gives up an append that waits for a place.
+func groupQueue(t *testing.T, h Harness, layout string) {
+	s := h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, Queue: 2})
+	release := held(t, s)
+	defer release()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	var stored, cancelled atomic.Int64
+	for i := range 12 {
+		wg.Go(func() {
+			c := context.Background()
+			if i%2 == 0 {
+				c = ctx
+			}
+			switch _, err := s.Append(c, []store.Event{ev("A", fmt.Sprint(i))}, nil); {
+			case err == nil:
+				stored.Add(1)
+			case errors.Is(err, context.Canceled):
+				cancelled.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	cancel()
+	for cancelled.Load() < 6 { // nothing is stored while the writer is held
+		time.Sleep(time.Millisecond)
+	}
+	release()
+	wg.Wait()
+	require.EqualValues(t, 6, stored.Load())
+	require.Len(t, s.all(t), 6)
+}
+
+// groupClose closes the database under waiting appends: each has its verdict, and
+// what was acknowledged is there.
+func groupClose(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	var acknowledged atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for {
+				_, err := s.Append(context.Background(), []store.Event{ev("A", "")}, nil)
+				if err != nil {
+					if !errors.Is(err, store.ErrClosed) {
+						t.Error(err)
+					}
+					return
+				}
+				acknowledged.Add(1)
+			}
+		})
+	}
+	for acknowledged.Load() < 20 {
+		time.Sleep(time.Millisecond)
+	}
+	require.NoError(t, s.db.Close())
+	wg.Wait()
+	s = h.openEvents(t, s.url, store.EventOptions{})
+	require.EqualValues(t, acknowledged.Load(), len(s.all(t)))
+}
+
+// The store as porcupine sees it: the last position of each of a few tags, and the
+// head.
+const linearTags = 3
+
+type linearState struct {
+	last [linearTags]uint64
+	head uint64
+}
+
+type linearInput struct {
+	read  bool
+	tags  int // set of tags: of the event, or read
+	guard int // set of tags of the condition's items
+	after uint64
+}
+
+type linearOutput struct {
+	position uint64 // appended or last read
+	conflict bool
+}
+
+var linearModel = porcupine.Model{
+	Init: func() any { return linearState{} },
+	Step: func(state, input, output any) (bool, any) {
+		s, in, out := state.(linearState), input.(linearInput), output.(linearOutput)
+		if in.read {
+			return s.highest(in.tags) == out.position, s
+		}
+		if conflict := s.highest(in.guard) > in.after; conflict || out.conflict {
+			return conflict == out.conflict, s
+		}
+		if out.position <= s.head {
+			return false, s
+		}
+		for i := range s.last {
+			if in.tags>>i&1 == 1 {
+				s.last[i] = out.position
+			}
+		}
+		s.head = out.position
+		return true, s
+	},
+	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v → %+v", input, output) },
+}
+
+func (s linearState) highest(tags int) (at uint64) {
+	for i, p := range s.last {
+		if tags>>i&1 == 1 {
+			at = max(at, p)
+		}
+	}
+	return at
+}
+
+// runEventLinearizable checks random concurrent histories of reads and conditional
+// appends: there must be one order of them, in keeping with real time, that a store
+// without concurrency could have gone through.
+func runEventLinearizable(t *testing.T, h Harness, layout string) {
+	const clients, each = 6, 30
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	s := h.events(t, layout)
+	processes := []eventStream{s, s.another(t, h)}
+	var mu sync.Mutex
+	var history []porcupine.Operation
+	var wg sync.WaitGroup
+	begin := time.Now()
+	for c := range clients {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, uint64(c)))
+			known := uint64(0)
+			for range each {
+				in := linearInput{read: rnd.IntN(3) == 0, tags: 1 + rnd.IntN(1<<linearTags-1), guard: 1 + rnd.IntN(1<<linearTags-1), after: known}
+				call := time.Since(begin)
+				out, err := linearCall(processes[c%2], in)
+				done := time.Since(begin)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				known = max(known, out.position)
+				mu.Lock()
+				history = append(history, porcupine.Operation{ClientId: c, Input: in, Call: int64(call), Output: out, Return: int64(done)})
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	require.Len(t, history, clients*each)
+	switch porcupine.CheckOperationsTimeout(linearModel, history, time.Minute) {
+	case porcupine.Illegal:
+		t.Fatalf("seed %d: the history is not linearizable", seed)
+	case porcupine.Unknown:
+		t.Fatalf("seed %d: the history was not checked within a minute", seed)
+	}
+}
+
+func linearCall(s eventStream, in linearInput) (out linearOutput, err error) {
+	ctx := context.Background()
+	tag := func(i int) store.Tag { return event.NewTag("t", fmt.Sprint(i)) }
+	var guard store.EventQuery
+	set := in.guard
+	if in.read {
+		set = in.tags
+	}
+	for i := range linearTags {
+		if set>>i&1 == 1 {
+			guard.Items = append(guard.Items, store.EventItem{Tags: []store.Tag{tag(i)}})
+		}
+	}
+	if in.read {
+		for e, err := range s.Read(ctx, guard, &store.EventReadOptions{Backwards: true, Limit: 1}) {
+			return linearOutput{position: e.Position}, err
+		}
+		return out, nil
+	}
+	e := store.Event{Type: "L"}
+	for i := range linearTags {
+		if in.tags>>i&1 == 1 {
+			e.Tags = append(e.Tags, tag(i))
+		}
+	}
+	positions, err := s.Append(ctx, []store.Event{e}, &store.Condition{FailIfEventsMatch: guard, After: in.after})
+	switch {
+	case errors.Is(err, store.ErrConflict):
+		return linearOutput{conflict: true}, nil
+	case err != nil:
+		return out, err
+	}
+	return linearOutput{position: positions[0]}, nil
+}

@@ -1,0 +1,305 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+func runEventCondition(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	s.add(t, ev("A", "1", "x:1", "y:1"), ev("B", "2", "x:1"), ev("A", "3", "x:2"), ev("C", "4"))
+	cases := []struct {
+		name  string
+		q     store.EventQuery
+		after uint64
+		at    uint64 // of the conflict, 0 for none
+		item  int
+	}{
+		{name: "nothing may exist", q: event.All(), at: 1},
+		{name: "everything known", q: event.All(), after: 4},
+		{name: "one event unknown", q: event.All(), after: 3, at: 4},
+		{name: "after beyond the head", q: event.All(), after: 1000},
+		{name: "after at the end of all numbers", q: event.All(), after: math.MaxUint64},
+		{name: "type", q: event.Of("B"), at: 2},
+		{name: "type, known", q: event.Of("B"), after: 2},
+		{name: "unknown type", q: event.Of("D")},
+		{name: "one of several types", q: event.Of("D", "C", "D"), at: 4},
+		{name: "tag", q: anyOf(item("", "x:2")), at: 3},
+		{name: "tag, after beyond the last match", q: anyOf(item("", "x:1")), after: 3},
+		{name: "all tags of an item", q: anyOf(item("", "x:1", "y:1")), at: 1},
+		{name: "one tag of an item is missing", q: anyOf(item("", "x:2", "y:1"))},
+		{name: "type and tag", q: anyOf(item("B", "x:1")), at: 2},
+		{name: "type and tag of different events", q: anyOf(item("B", "x:2"))},
+		{name: "types and tag", q: anyOf(item("C|B", "x:1")), at: 2},
+		{name: "second item", q: anyOf(item("C", "x:1"), item("A", "x:2")), at: 3, item: 1},
+		{name: "items do not mix", q: anyOf(item("C", "x:1"), item("B", "y:1"))},
+		{name: "items with one after", q: anyOf(item("", "x:1"), item("C")), after: 3, at: 4, item: 1},
+		{name: "key and value do not mix", q: anyOf(item("", "x:11"), item("", "x1:1"))},
+	}
+	for i, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			// What is appended matches no other case.
+			_, err := s.Append(t.Context(), []store.Event{ev(fmt.Sprintf("New%d", i), "")}, &store.Condition{FailIfEventsMatch: c.q, After: c.after})
+			if c.at == 0 {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorIs(t, err, store.ErrConflict)
+			var conflict *store.ConflictError
+			require.True(t, errors.As(err, &conflict))
+			require.Equal(t, store.ConflictError{Position: c.at, Item: c.item, After: c.after}, *conflict)
+		})
+	}
+	t.Run("all events of an append or none", func(t *testing.T) {
+		before := len(s.all(t))
+		batch := []store.Event{ev("A", "5"), ev("B", "6"), ev("D", "7")}
+		_, err := s.Append(t.Context(), batch, event.Unless(event.Of("B")))
+		require.ErrorIs(t, err, store.ErrConflict)
+		require.Len(t, s.all(t), before)
+		_, err = s.Append(t.Context(), batch, event.Unless(event.Of("D")))
+		require.NoError(t, err, "an append does not conflict with itself")
+		require.Len(t, s.all(t), before+3)
+	})
+}
+
+func runEventRepeat(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	with := func(n int, e store.Event) store.Event {
+		e.ID = idOf(n)
+		return e
+	}
+	one, two, three := with(1, ev("A", "1", "x:1", "y:2")), with(2, ev("B", "2")), with(3, ev("C", "3"))
+	first := s.add(t, one, two)
+	require.Equal(t, first, s.add(t, one, two), "repeated")
+	require.Equal(t, first[1:], s.add(t, two), "a part is an append of its own")
+	require.Equal(t, []uint64{first[1], first[0]}, s.add(t, two, one), "in another order")
+	reordered := one
+	reordered.Tags = []store.Tag{one.Tags[1], one.Tags[0]}
+	require.Equal(t, first[:1], s.add(t, reordered), "the order of tags does not count")
+	positions, err := s.Append(t.Context(), []store.Event{one}, event.Unless(event.Of("A")))
+	require.NoError(t, err, "the condition that held the first time need not hold again")
+	require.Equal(t, first[:1], positions)
+
+	third := s.add(t, three)
+	require.Equal(t, []uint64{first[0], third[0]}, s.add(t, one, three), "stored by different appends")
+	require.Len(t, s.all(t), 3)
+
+	for name, events := range map[string][]store.Event{
+		"some are stored":       {one, with(4, ev("D", "4"))},
+		"one without an ID":     {one, ev("D", "4")},
+		"other data":            {with(1, ev("A", "other", "x:1", "y:2"))},
+		"other type":            {with(1, ev("B", "1", "x:1", "y:2"))},
+		"other tags":            {with(1, ev("A", "1", "x:1", "y:3"))},
+		"fewer tags":            {with(1, ev("A", "1", "x:1"))},
+		"other metadata":        {{Type: "B", Data: []byte("2"), Metadata: []byte("m"), ID: idOf(2)}},
+		"the second has others": {one, with(2, ev("B", "other"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.Append(t.Context(), events, nil)
+			require.ErrorIs(t, err, store.ErrDuplicate)
+		})
+	}
+	require.Len(t, s.all(t), 3)
+	require.Len(t, s.add(t, ev("A", "1"), ev("A", "1")), 2, "events without ID are always new")
+	many := make([]store.Event, 600)
+	for i := range many {
+		many[i] = with(1000+i, ev("M", fmt.Sprint(i)))
+	}
+	require.Equal(t, s.add(t, many...), s.add(t, many...))
+}
+
+func runEventRead(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	s.add(t, ev("A", "1", "x:1", "y:1"), ev("B", "2", "x:1"), ev("A", "3", "x:2"))
+	s.add(t, ev("C", "4"), ev("A", "5", "x:1"), ev("B", "6", "y:1", "x:1"))
+	cases := []struct {
+		name string
+		q    store.EventQuery
+		opts store.EventReadOptions
+		want string
+	}{
+		{"all", event.All(), store.EventReadOptions{}, "1 2 3 4 5 6"},
+		{"all backwards", event.All(), store.EventReadOptions{Backwards: true}, "6 5 4 3 2 1"},
+		{"from", event.All(), store.EventReadOptions{From: 4}, "4 5 6"},
+		{"from backwards", event.All(), store.EventReadOptions{From: 4, Backwards: true}, "4 3 2 1"},
+		{"from beyond the head", event.All(), store.EventReadOptions{From: 7}, ""},
+		{"from beyond the head backwards", event.All(), store.EventReadOptions{From: 100, Backwards: true}, "6 5 4 3 2 1"},
+		{"from the end of all numbers", event.All(), store.EventReadOptions{From: math.MaxUint64}, ""},
+		{"backwards from there", event.All(), store.EventReadOptions{From: math.MaxUint64, Backwards: true, Limit: 1}, "6"},
+		{"limit", event.All(), store.EventReadOptions{Limit: 2}, "1 2"},
+		{"limit backwards", event.All(), store.EventReadOptions{Limit: 2, Backwards: true}, "6 5"},
+		{"limit from", event.All(), store.EventReadOptions{Limit: 1, From: 3}, "3"},
+		{"limit above", event.All(), store.EventReadOptions{Limit: 100}, "1 2 3 4 5 6"},
+		{"type", event.Of("A"), store.EventReadOptions{}, "1 3 5"},
+		{"types", event.Of("C", "A"), store.EventReadOptions{}, "1 3 4 5"},
+		{"types backwards", event.Of("C", "A"), store.EventReadOptions{Backwards: true, Limit: 3}, "5 4 3"},
+		{"unknown type", event.Of("a"), store.EventReadOptions{}, ""},
+		{"tag", anyOf(item("", "x:1")), store.EventReadOptions{}, "1 2 5 6"},
+		{"tag backwards from", anyOf(item("", "x:1")), store.EventReadOptions{Backwards: true, From: 5, Limit: 2}, "5 2"},
+		{"tags", anyOf(item("", "x:1", "y:1")), store.EventReadOptions{}, "1 6"},
+		{"tags backwards", anyOf(item("", "y:1", "x:1")), store.EventReadOptions{Backwards: true}, "6 1"},
+		{"type and tags", anyOf(item("B", "x:1", "y:1")), store.EventReadOptions{}, "6"},
+		{"types and tag", anyOf(item("C|B", "x:1")), store.EventReadOptions{}, "2 6"},
+		{"or", anyOf(item("C"), item("", "x:2")), store.EventReadOptions{}, "3 4"},
+		{"or without repetition", anyOf(item("A"), item("", "x:1"), item("A", "x:1")), store.EventReadOptions{}, "1 2 3 5 6"},
+		{"or backwards", anyOf(item("C"), item("", "x:2"), item("B", "x:1")), store.EventReadOptions{Backwards: true, Limit: 3}, "6 4 3"},
+		{"or from", anyOf(item("A"), item("B")), store.EventReadOptions{From: 3, Limit: 2}, "3 5"},
+		{"everything or something", event.All().Or(event.Of("A")), store.EventReadOptions{Limit: 3}, "1 2 3"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, s.names(t, c.q, &c.opts)) })
+	}
+	t.Run("pages", func(t *testing.T) { readPages(t, s) })
+	t.Run("append while reading", func(t *testing.T) {
+		n := 0
+		for e, err := range s.Read(t.Context(), event.Of("Page"), nil) {
+			require.NoError(t, err)
+			if n++; n%100 == 0 {
+				s.add(t, ev("Meanwhile", string(e.Data)))
+			}
+		}
+		require.Equal(t, 3000, n)
+	})
+}
+
+// readPages reads more than one page, both ways, and stops in between.
+func readPages(t *testing.T, s eventStream) {
+	batch := make([]store.Event, 3000)
+	for i := range batch {
+		batch[i] = ev("Page", fmt.Sprint(i), fmt.Sprintf("n:%d", i%2), "page:1")
+	}
+	positions := s.add(t, batch...)
+	for _, q := range []store.EventQuery{event.Of("Page"), anyOf(item("", "page:1")), anyOf(item("Page", "n:0"), item("", "n:1")), anyOf(item("", "n:0", "page:1"), item("Page", "n:1", "page:1"))} {
+		var got []uint64
+		for _, e := range s.read(t, q, nil) {
+			got = append(got, e.Position)
+		}
+		require.Equal(t, positions, got)
+		got = nil
+		for _, e := range s.read(t, q, &store.EventReadOptions{Backwards: true}) {
+			got = append(got, e.Position)
+		}
+		slices.Reverse(got)
+		require.Equal(t, positions, got)
+		require.Len(t, s.read(t, q, &store.EventReadOptions{Limit: 1234}), 1234)
+	}
+	n := 0
+	for _, err := range s.Read(t.Context(), event.All(), nil) {
+		require.NoError(t, err)
+		if n++; n == 500 {
+			break
+		}
+	}
+	require.Equal(t, 500, n)
+}
+
+func runEventProject(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	s.add(t, ev("A", "1", "x:1"), ev("B", "2", "x:2"), ev("A", "3", "x:2"), ev("C", "4"))
+	join := func(state string, e *store.SequencedEvent) string { return state + string(e.Data) }
+	a := event.NewProjection(event.Of("A"), "", join)
+	x2 := event.NewProjection(anyOf(item("", "x:2")), ">", join)
+	none := event.NewProjection(event.Of("None"), 7, func(n int, _ *store.SequencedEvent) int { return n + 1 })
+	cond, err := s.Project(t.Context(), a, x2, none)
+	require.NoError(t, err)
+	require.Equal(t, []any{"13", ">23", 7}, []any{a.State, x2.State, none.State})
+	require.Equal(t, uint64(3), cond.After)
+
+	s.add(t, ev("C", "5"))
+	_, err = s.Append(t.Context(), []store.Event{ev("None", "6")}, cond)
+	require.NoError(t, err, "what no projector selects does not matter")
+	_, err = s.Append(t.Context(), []store.Event{ev("C", "7")}, cond)
+	require.ErrorIs(t, err, store.ErrConflict, "a state is outdated")
+
+	failing := failingProjector{errors.New("cannot")}
+	_, err = s.Project(t.Context(), failing)
+	require.ErrorIs(t, err, failing.err)
+}
+
+type failingProjector struct{ err error }
+
+func (failingProjector) Selects() store.EventQuery           { return event.All() }
+func (p failingProjector) Apply(*store.SequencedEvent) error { return p.err }
+
+// runEventModel compares random appends and reads with a list in memory.
+func runEventModel(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	var model []store.SequencedEvent
+	types, tags := []string{"A", "B", "C"}, []string{"x:1", "x:2", "y:1", "z:1"}
+	drawItem := func(rt *rapid.T) store.EventItem {
+		it := item("", rapid.SliceOfNDistinct(rapid.SampledFrom(tags), 0, 3, rapid.ID).Draw(rt, "tags")...)
+		least := 0
+		if len(it.Tags) == 0 {
+			least = 1
+		}
+		it.Types = rapid.SliceOfN(rapid.SampledFrom(types), least, 3).Draw(rt, "types")
+		return it
+	}
+	drawQuery := func(rt *rapid.T) store.EventQuery {
+		return anyOf(rapid.SliceOfN(rapid.Custom(drawItem), 0, 3).Draw(rt, "items")...)
+	}
+	step := func(rt *rapid.T) {
+		batch := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) store.Event {
+			return ev(rapid.SampledFrom(types).Draw(rt, "type"), "", rapid.SliceOfNDistinct(rapid.SampledFrom(tags), 0, 3, rapid.ID).Draw(rt, "tags")...)
+		}), 1, 3).Draw(rt, "events")
+		cond := &store.Condition{FailIfEventsMatch: drawQuery(rt), After: uint64(max(0, len(model)-rapid.IntRange(-1, 6).Draw(rt, "back")))}
+		conflict := slices.ContainsFunc(model, func(e store.SequencedEvent) bool {
+			return e.Position > cond.After && cond.FailIfEventsMatch.Matches(&e.Event)
+		})
+		positions, err := s.Append(context.Background(), batch, cond)
+		if conflict != errors.Is(err, store.ErrConflict) || !conflict && err != nil {
+			rt.Fatalf("condition %+v: conflict %t expected, got %v", cond, conflict, err)
+		}
+		for i, p := range positions {
+			model = append(model, store.SequencedEvent{Position: p, Event: batch[i]})
+		}
+		compareWithModel(rt, s, model, drawQuery(rt))
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		for range 5 {
+			step(rt)
+		}
+	})
+}
+
+func compareWithModel(rt *rapid.T, s eventStream, model []store.SequencedEvent, q store.EventQuery) {
+	opts := &store.EventReadOptions{
+		From:      uint64(rapid.IntRange(0, len(model)+1).Draw(rt, "from")),
+		Limit:     rapid.IntRange(0, 8).Draw(rt, "limit"),
+		Backwards: rapid.Bool().Draw(rt, "backwards"),
+	}
+	var want []uint64
+	for _, e := range model {
+		inside := opts.From == 0 || (opts.Backwards && e.Position <= opts.From) || (!opts.Backwards && e.Position >= opts.From)
+		if inside && q.Matches(&e.Event) {
+			want = append(want, e.Position)
+		}
+	}
+	if opts.Backwards {
+		slices.Reverse(want)
+	}
+	if opts.Limit > 0 && len(want) > opts.Limit {
+		want = want[:opts.Limit]
+	}
+	list, err := collect(s.Read(context.Background(), q, opts))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	var got []uint64
+	for i := range list {
+		got = append(got, list[i].Position)
+	}
+	if !slices.Equal(want, got) {
+		rt.Fatalf("query %+v, options %+v: want %v, got %v", q, opts, want, got)
+	}
+}

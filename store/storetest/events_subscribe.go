@@ -1,0 +1,138 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+func runEventSubscribe(t *testing.T, h Harness, layout string) {
+	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h, layout) })
+	t.Run("other process", func(t *testing.T) { subscribeOther(t, h, layout) })
+	t.Run("restart", func(t *testing.T) { subscribeRestart(t, h, layout) })
+	t.Run("close", func(t *testing.T) {
+		s := h.events(t, layout)
+		done := make(chan error)
+		go func() {
+			_, err := collect(s.Subscribe(context.Background(), event.All(), 0))
+			done <- err
+		}()
+		require.NoError(t, s.db.Close())
+		require.ErrorIs(t, <-done, store.ErrClosed)
+	})
+}
+
+// subscribeFollow appends from inside the loop, so that each event but the first
+// is one that the subscription waits for.
+func subscribeFollow(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	s.add(t, ev("A", "0"), ev("B", "-"), ev("A", "1"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var got []string
+	var last error
+	for e, err := range s.Subscribe(ctx, event.Of("A"), 0) {
+		if last = err; err != nil {
+			break
+		}
+		got = append(got, string(e.Data))
+		switch n := len(got); {
+		case n == 20:
+			cancel()
+		case n >= 2:
+			s.add(t, ev("B", "-"), ev("A", fmt.Sprint(n)))
+		}
+	}
+	require.ErrorIs(t, last, context.Canceled)
+	for i, data := range got {
+		require.Equal(t, fmt.Sprint(i), data)
+	}
+	for e, err := range s.Subscribe(t.Context(), event.Of("A"), 3) {
+		require.NoError(t, err)
+		require.EqualValues(t, 3, e.Position, "from is the first position")
+		break
+	}
+}
+
+func subscribeOther(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	other := s.another(t, h)
+	s.add(t, ev("A", "0"))
+	n := 0
+	for e, err := range other.Subscribe(t.Context(), event.All(), 0) {
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(n), string(e.Data))
+		if n++; n == 5 {
+			break
+		}
+		s.add(t, ev("A", fmt.Sprint(n)))
+	}
+}
+
+// subscribeRestart reads while others write, stops at random events, closes the
+// database now and then, and goes on behind the last event.
+func subscribeRestart(t *testing.T, h Harness, layout string) {
+	const total = 400
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	url := h.quickURL(t)
+	var got []string
+	written, next := 0, uint64(0)
+	for round := 0; len(got) < total; round++ {
+		db, err := store.Open(context.Background(), url, nil)
+		require.NoError(t, err)
+		evs, err := db.Events(context.Background(), store.EventOptions{Layout: layout})
+		require.NoError(t, err)
+		goal := min(written+100, total)
+		writer := make(chan error, 1)
+		go func() { writer <- writeNumbers(evs, written, goal) }()
+		for len(got) < goal {
+			next = subscribeSome(t, evs, next, rnd.IntN(30), goal, &got)
+		}
+		require.NoError(t, <-writer)
+		written = goal
+		require.NoError(t, db.Close())
+	}
+	for i, data := range got {
+		require.Equal(t, fmt.Sprint(i), data, "no gap, no repetition")
+	}
+}
+
+// writeNumbers appends events in batches of different sizes.
+func writeNumbers(evs *store.Events, from, to int) error {
+	for n := from; n < to; {
+		var batch []store.Event
+		for range min(1+n%7, to-n) {
+			batch = append(batch, ev("N", fmt.Sprint(n), "even:"+fmt.Sprint(n%2 == 0)))
+			n++
+		}
+		if _, err := evs.Append(context.Background(), batch, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func subscribeSome(t *testing.T, evs *store.Events, next uint64, n, goal int, got *[]string) uint64 {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for e, err := range evs.Subscribe(ctx, event.Tagged(event.NewTag("even", "true")).Or(event.Of("N")), next) {
+		require.False(t, errors.Is(err, context.DeadlineExceeded), "events are missing after position %d", next)
+		require.NoError(t, err)
+		*got = append(*got, string(e.Data))
+		next = e.Position + 1
+		if n--; n < 0 || len(*got) >= goal {
+			break
+		}
+	}
+	return next
+}

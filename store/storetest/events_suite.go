@@ -1,0 +1,142 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// RunEvents checks what the event store promises, on each layout that the
+// engine's dialect has: the requirements and the examples of the specification of
+// Dynamic Consistency Boundaries (https://dcb.events), and what appends owe each
+// other when they share commits.
+func RunEvents(t *testing.T, h Harness) {
+	suites := []struct {
+		name string
+		run  func(*testing.T, Harness, string)
+	}{
+		{"append", runEventAppend},
+		{"condition", runEventCondition},
+		{"repeat", runEventRepeat},
+		{"read", runEventRead},
+		{"project", runEventProject},
+		{"refusals", runEventRefusals},
+		{"open", runEventOpen},
+		{"examples", runEventExamples},
+		{"subscribe", runEventSubscribe},
+		{"group", runEventGroup},
+		{"race", runEventRace},
+		{"linearizable", runEventLinearizable},
+		{"model", runEventModel},
+	}
+	dialect := linkedDriver(t, h.NewURL(t)).Info.Dialect
+	for _, layout := range store.EventLayouts(dialect) {
+		t.Run(layout, func(t *testing.T) {
+			for _, s := range suites {
+				t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
+			}
+		})
+	}
+}
+
+// eventStream is an event store under test.
+type eventStream struct {
+	*store.Events
+	db  *store.DB
+	url string
+}
+
+// events opens a new event store.
+func (h Harness) events(t testing.TB, layout string) eventStream {
+	t.Helper()
+	return h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout})
+}
+
+func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) eventStream {
+	t.Helper()
+	db := h.open(t, url, nil)
+	evs, err := db.Events(context.Background(), opts)
+	require.NoError(t, err)
+	return eventStream{Events: evs, db: db, url: url}
+}
+
+// another opens the same database once more, as another process would, or returns
+// s itself where the engine does not allow that.
+func (s eventStream) another(t testing.TB, h Harness) eventStream {
+	t.Helper()
+	if !s.db.Engine().Capabilities().MultiProcess {
+		return s
+	}
+	return h.openEvents(t, s.url, store.EventOptions{PollInterval: 5 * time.Millisecond})
+}
+
+// add appends events unconditionally and returns their positions.
+func (s eventStream) add(t testing.TB, events ...store.Event) []uint64 {
+	t.Helper()
+	positions, err := s.Append(context.Background(), events, nil)
+	require.NoError(t, err)
+	require.Len(t, positions, len(events))
+	return positions
+}
+
+// all returns every event.
+func (s eventStream) all(t testing.TB) []store.SequencedEvent {
+	t.Helper()
+	return s.read(t, event.All(), nil)
+}
+
+func (s eventStream) read(t testing.TB, q store.EventQuery, opts *store.EventReadOptions) []store.SequencedEvent {
+	t.Helper()
+	list, err := collect(s.Read(context.Background(), q, opts))
+	require.NoError(t, err)
+	return list
+}
+
+// names returns the data of what a query selects, which tests use as names.
+func (s eventStream) names(t testing.TB, q store.EventQuery, opts *store.EventReadOptions) string {
+	t.Helper()
+	var names []string
+	for _, e := range s.read(t, q, opts) {
+		names = append(names, string(e.Data))
+	}
+	return strings.Join(names, " ")
+}
+
+// ev returns an event of a type with tags given as "key:value" and a name as
+// data.
+func ev(typ, name string, tags ...string) store.Event {
+	return store.Event{Type: typ, Data: []byte(name), Tags: tagList(tags)}
+}
+
+func tagList(texts []string) []store.Tag {
+	var tags []store.Tag
+	for _, text := range texts {
+		key, value, _ := strings.Cut(text, ":")
+		tags = append(tags, event.NewTag(key, value))
+	}
+	return tags
+}
+
+// item returns an item of types, separated by "|", and tags.
+func item(types string, tags ...string) store.EventItem {
+	it := store.EventItem{Tags: tagList(tags)}
+	if types != "" {
+		it.Types = strings.Split(types, "|")
+	}
+	return it
+}
+
+func anyOf(items ...store.EventItem) store.EventQuery { return store.EventQuery{Items: items} }
+
+// idOf returns the ID of a number.
+func idOf(n int) (id store.EventID) {
+	copy(id[:], fmt.Sprintf("id-%013d", n))
+	return id
+}

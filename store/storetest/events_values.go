@@ -1,0 +1,227 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+func runEventAppend(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	head, err := s.Head(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, head, "an empty store")
+	require.Empty(t, s.all(t))
+
+	given := valueEvents()
+	begin := time.Now().Add(-time.Second)
+	var positions []uint64
+	for i := 0; i < len(given); i += 2 {
+		positions = append(positions, s.add(t, given[i:min(i+2, len(given))]...)...)
+	}
+	for i := 1; i < len(positions); i++ {
+		require.Greater(t, positions[i], positions[i-1], "positions grow")
+	}
+	head, err = s.Head(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, positions[len(positions)-1], head)
+
+	list := s.all(t)
+	require.Len(t, list, len(given))
+	for i, got := range list {
+		require.Equal(t, positions[i], got.Position)
+		require.Equal(t, time.UTC, got.Time.Location())
+		require.True(t, got.Time.After(begin))
+		if i > 0 {
+			require.False(t, got.Time.Before(list[i-1].Time), "times do not go back")
+		}
+		requireSame(t, given[i], got.Event)
+		for _, tag := range given[i].Tags {
+			found := s.read(t, event.Typed(given[i].Type, tag), nil)
+			require.True(t, containsPosition(found, got.Position), "event %d by its tag %q", got.Position, tag)
+		}
+	}
+	summary, err := s.Summary(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, uint64(len(given)), summary.Events)
+	require.Equal(t, layout, summary.Layout)
+}
+
+func containsPosition(list []store.SequencedEvent, position uint64) bool {
+	for i := range list {
+		if list[i].Position == position {
+			return true
+		}
+	}
+	return false
+}
+
+// valueEvents are events whose values are easy to lose or to mix up.
+func valueEvents() []store.Event {
+	return []store.Event{
+		ev("A", "one", "a:1"),
+		{Type: "NoTags"},
+		{Type: "Everything", Data: []byte("data"), Metadata: []byte(`{"by":"x"}`), Tags: tagList([]string{"a:1", "b:2"}), ID: idOf(1)},
+		{Type: "Bytes", Data: []byte{0, 0xff, '\'', '"', 0x80}, Metadata: []byte{0}, Tags: []store.Tag{{Key: "k"}}},
+		{Type: "Large", Data: bytes.Repeat([]byte("0123456789abcdef"), 20_000)},
+		{Type: "2026-01-02 03:04:05", Data: []byte("2026-01-02"), Tags: []store.Tag{{Key: "2026-01-02", Value: "2026-01-02 03:04:05"}}},
+		{Type: "Ünïcode 😀", Tags: []store.Tag{{Key: "😀", Value: "ü"}, {Key: "ü", Value: "😀"}}},
+		{Type: "Ambiguous", Tags: []store.Tag{
+			{Key: "a=b", Value: "c"}, {Key: "a", Value: "b=c"}, {Key: "a=", Value: "b=c"}, {Key: `a\`, Value: "=b=c"}, {Key: "a", Value: `\=b=c`},
+			{Key: "x", Value: "y\x1fz"}, {Key: "x", Value: `y\sz`}, {Key: "x", Value: "y\x00z"}, {Key: "x", Value: `y\0z`}, {Key: "x\x00", Value: "\x00"},
+			{Key: "e", Value: `\e`}, {Key: "1", Value: "2"}, {Key: " ", Value: " "}, {Key: "'", Value: `"`}, {Key: "%", Value: "_"},
+		}},
+		{Type: "Case", Tags: []store.Tag{{Key: "K", Value: "V"}, {Key: "k", Value: "v"}}},
+		{Type: "Long", Tags: []store.Tag{{Key: "long", Value: strings.Repeat("v", event.MaxTag-4)}}},
+		{Type: strings.Repeat("T", event.MaxType)},
+	}
+}
+
+func runEventRefusals(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	t.Run("invalid", func(t *testing.T) { refuseInvalid(t, s) })
+	t.Run("queries", func(t *testing.T) { refuseQueries(t, s) })
+	t.Run("cancelled", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := s.Append(ctx, []store.Event{ev("A", "a")}, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = collect(s.Read(ctx, event.All(), nil))
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = collect(s.Subscribe(ctx, event.All(), 0))
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = s.Head(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+	require.Empty(t, s.all(t), "what is refused leaves no trace")
+	t.Run("closed", func(t *testing.T) {
+		require.NoError(t, s.db.Close())
+		_, err := s.Append(t.Context(), []store.Event{ev("A", "a")}, nil)
+		require.ErrorIs(t, err, store.ErrClosed)
+		_, err = collect(s.Read(t.Context(), event.All(), nil))
+		require.ErrorIs(t, err, store.ErrClosed)
+		_, err = collect(s.Subscribe(t.Context(), event.All(), 0))
+		require.ErrorIs(t, err, store.ErrClosed)
+		_, err = s.Head(t.Context())
+		require.ErrorIs(t, err, store.ErrClosed)
+	})
+}
+
+func refuseInvalid(t *testing.T, s eventStream) {
+	good := ev("A", "a", "k:v")
+	cases := []struct {
+		name   string
+		events []store.Event
+		cond   *store.Condition
+		says   string
+	}{
+		{"nothing", nil, nil, "no events"},
+		{"no type", []store.Event{{}}, nil, "event 1 of 1: invalid operation: no type"},
+		{"second event", []store.Event{good, {}}, nil, "event 2 of 2"},
+		{"long type", []store.Event{{Type: strings.Repeat("x", event.MaxType+1)}}, nil, "at most 256"},
+		{"type not UTF-8", []store.Event{{Type: "\xff"}}, nil, "UTF-8"},
+		{"type with NUL", []store.Event{{Type: "a\x00b"}}, nil, "U+0000"},
+		{"tag twice", []store.Event{ev("A", "", "k:v", "x:y", "k:v")}, nil, `tag "k:v" is given twice`},
+		{"tag without key", []store.Event{ev("A", "", ":v")}, nil, "tag 1 has no key"},
+		{"tag not UTF-8", []store.Event{ev("A", "", "k:\xff")}, nil, "UTF-8"},
+		{"long tag", []store.Event{ev("A", "", "k:"+strings.Repeat("v", event.MaxTag))}, nil, "at most 1024"},
+		{"many tags", []store.Event{{Type: "A", Tags: make([]store.Tag, event.MaxTags+1)}}, nil, "at most 128"},
+		{"large data", []store.Event{{Type: "A", Data: make([]byte, event.MaxData+1)}}, nil, "keep a reference"},
+		{"large metadata", []store.Event{{Type: "A", Metadata: make([]byte, event.MaxMetadata+1)}}, nil, "metadata"},
+		{"many events", make([]store.Event, event.MaxEvents+1), nil, "cut it into several"},
+		{"ID twice", []store.Event{{Type: "A", ID: idOf(1)}, {Type: "B", ID: idOf(1)}}, nil, "the same ID"},
+		{"empty item", []store.Event{good}, event.Unless(anyOf(store.EventItem{})), "condition: item 1 of the query"},
+		{"item with a tag twice", []store.Event{good}, event.Unless(anyOf(item("A"), item("", "k:v", "k:v"))), "item 2"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := s.Append(t.Context(), c.events, c.cond)
+			require.ErrorIs(t, err, store.ErrInvalid)
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+func refuseQueries(t *testing.T, s eventStream) {
+	many := make([]store.EventItem, event.MaxItems+1)
+	for i := range many {
+		many[i] = item("A")
+	}
+	cases := []struct {
+		name string
+		q    store.EventQuery
+		opts store.EventReadOptions
+	}{
+		{"empty item", anyOf(store.EventItem{}), store.EventReadOptions{}},
+		{"empty type", event.Of(""), store.EventReadOptions{}},
+		{"many items", anyOf(many...), store.EventReadOptions{}},
+		{"many tags", anyOf(store.EventItem{Tags: make([]store.Tag, event.MaxItemTags+1)}), store.EventReadOptions{}},
+		{"negative limit", event.All(), store.EventReadOptions{Limit: -1}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := collect(s.Read(t.Context(), c.q, &c.opts))
+			require.ErrorIs(t, err, store.ErrInvalid)
+			if c.opts.Limit == 0 {
+				_, err = collect(s.Subscribe(t.Context(), c.q, 0))
+				require.ErrorIs(t, err, store.ErrInvalid)
+			}
+		})
+	}
+	_, err := s.Project(t.Context())
+	require.ErrorIs(t, err, store.ErrInvalid)
+}
+
+func runEventOpen(t *testing.T, h Harness, layout string) {
+	ctx := t.Context()
+	s := h.events(t, layout)
+	s.add(t, ev("A", "a", "k:v"))
+	again, err := s.db.Events(ctx, store.EventOptions{Layout: layout})
+	require.NoError(t, err)
+	require.Same(t, s.Events, again)
+	_, err = s.db.Events(ctx, store.EventOptions{Layout: "other"})
+	require.ErrorIs(t, err, store.ErrLayout)
+	_, err = s.db.Events(ctx, store.EventOptions{Queue: -1})
+	require.ErrorIs(t, err, store.ErrInvalid)
+
+	// Entities and events share a database.
+	ents, err := s.db.Entities(ctx, store.EntityOptions{})
+	require.NoError(t, err)
+	_, err = ents.Apply(ctx, newBlock(1, on("x", opCreate(10))))
+	require.NoError(t, err)
+	require.NoError(t, s.db.Close())
+
+	db := h.open(t, s.url, nil)
+	_, err = db.Events(ctx, store.EventOptions{Layout: "other"})
+	require.ErrorIs(t, err, store.ErrLayout)
+	require.ErrorContains(t, err, layout, "the error names what there is")
+	evs, err := db.Events(ctx, store.EventOptions{})
+	require.NoError(t, err)
+	require.Equal(t, layout, evs.Layout())
+	s = eventStream{Events: evs, db: db, url: s.url}
+	require.Equal(t, "a", s.names(t, event.All(), nil))
+	require.Equal(t, []uint64{2}, s.add(t, ev("B", "b")), "positions go on")
+
+	fresh := h.open(t, h.quickURL(t), nil)
+	_, err = fresh.Events(ctx, store.EventOptions{Layout: "other"})
+	require.ErrorIs(t, err, store.ErrLayout)
+	_, err = store.Open(ctx, withParams(t, h.NewURL(t), "durability", "serializable"), nil)
+	require.ErrorIs(t, err, store.ErrInvalid)
+	if h.Server {
+		return
+	}
+	require.NoError(t, db.Close())
+	ro := h.open(t, s.url, &store.Options{ReadOnly: true})
+	evs, err = ro.Events(ctx, store.EventOptions{})
+	require.NoError(t, err)
+	require.Len(t, eventStream{Events: evs}.all(t), 2)
+	_, err = evs.Append(ctx, []store.Event{ev("A", "a")}, nil)
+	require.ErrorIs(t, err, store.ErrReadOnly)
+}
