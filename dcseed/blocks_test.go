@@ -111,7 +111,8 @@ func TestBlockErrors(t *testing.T) {
 
 func TestStreamsStop(t *testing.T) {
 	m := newModel(t, small())
-	for range m.Initial() {
+	for _, err := range m.Initial() {
+		require.NoError(t, err)
 		break
 	}
 	for range m.turns(m.FirstLoadBlock()) {

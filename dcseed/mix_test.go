@@ -94,7 +94,8 @@ func TestMixEndsWithEither(t *testing.T) {
 		n -= len(b.Ops)
 	}
 	require.Zero(t, n, "what base has left is not lost")
-	for range Mix(baseBlocks(30), m.Load(1_000), 50) {
+	for _, err := range Mix(baseBlocks(30), m.Load(1_000), 50) {
+		require.NoError(t, err)
 		break
 	}
 }

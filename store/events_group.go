@@ -14,10 +14,9 @@ import (
 type group struct {
 	e        *Events
 	head     uint64
-	accepted []*eventlog.Record         // at positions head+1, head+2, …
-	pending  map[event.ID]int           // of accepted, by ID
-	stored   map[event.ID]uint64        // positions of the IDs that are stored
-	existing map[uint64]event.Sequenced // events read to compare repetitions with
+	accepted []*eventlog.Record  // at positions head+1, head+2, …
+	pending  map[event.ID]int    // of accepted, by ID
+	stored   map[event.ID]uint64 // positions of the IDs that are stored
 }
 
 // commitGroup judges requests in order, writes those that are accepted, and

@@ -101,9 +101,9 @@ func fakeRepository(t *testing.T) (cfg Config, fetched *int) {
 	require.NoError(t, err)
 	digest := sha256.Sum256(archive)
 	platform := platformName()
-	real := sums[platform]
+	pinned := sums[platform]
 	sums[platform] = hex.EncodeToString(digest[:])
-	t.Cleanup(func() { sums[platform] = real })
+	t.Cleanup(func() { sums[platform] = pinned })
 	fetched = new(int)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		*fetched++ // the lock of the cache guards it

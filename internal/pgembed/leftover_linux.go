@@ -2,7 +2,9 @@ package pgembed
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,7 +57,9 @@ func clearLeftovers(ctx context.Context, dataDir string, timeout time.Duration) 
 		return endLeftover(ctx, dataDir, file.pid, timeout)
 	}
 	if file.pid > 0 && syscall.Kill(file.pid, 0) == nil {
-		return os.Remove(file.path)
+		if err := os.Remove(file.path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func Exec(t testing.TB, rawURL, sql string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(ctx)
+	defer func() { _ = conn.Close(ctx) }() // its error would hide that of the statement
 	return mustRun(t, conn, sql)
 }
 

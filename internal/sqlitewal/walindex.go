@@ -46,7 +46,7 @@ func openWALIndex(database string) (*walIndex, error) {
 	if err := unix.Stat(path, &st); err != nil {
 		return nil, fmt.Errorf("find the WAL-index %s: %w", path, err)
 	}
-	id := fileID{dev: uint64(st.Dev), ino: st.Ino}
+	id := fileID{dev: st.Dev, ino: st.Ino}
 	if w := openIndexes.byFile[id]; w != nil {
 		w.users++
 		return w, nil

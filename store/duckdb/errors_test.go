@@ -42,9 +42,9 @@ func TestMapError(t *testing.T) {
 		require.ErrorIs(t, err, cause, "the cause is kept")
 		require.ErrorContains(t, err, c.says)
 		for _, s := range sentinels {
-			require.Equal(t, s == c.is, errors.Is(err, s), "%v: %v", c.native.Msg, s)
+			require.Equal(t, errors.Is(s, c.is), errors.Is(err, s), "%v: %v", c.native.Msg, s)
 		}
 	}
-	plain := errors.New("Conflict on update!")
+	plain := errors.New("conflict on update")
 	require.Equal(t, plain, mapError(plain), "errors of others are left alone")
 }

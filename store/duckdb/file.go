@@ -74,8 +74,8 @@ func resolve(path string) (string, error) {
 	if u, err := url.Parse(path + "?x=1"); err != nil || u.RawQuery != "x=1" {
 		return "", fmt.Errorf("%w: a path with one of ? # %% or a control character cannot be given to DuckDB; rename it", driver.ErrUnsupported)
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real, nil
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved, nil
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	switch {

@@ -18,11 +18,11 @@ import (
 // It counts what is open, so that tests see what is left.
 type testEngine struct {
 	driver.Engine
-	db            *sql.DB
-	dialect       driver.Dialect
-	readers, rows int
-	onSnapshot    func(n int) error // before snapshot n, from 1
-	snapshots     int
+	db         *sql.DB
+	dialect    driver.Dialect
+	readers    int
+	onSnapshot func(n int) error // before snapshot n, from 1
+	snapshots  int
 }
 
 func (e *testEngine) Info() driver.Info { return driver.Info{Name: "test", Dialect: e.dialect} }

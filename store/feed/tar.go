@@ -96,7 +96,7 @@ func newTarReader(r io.Reader, lim limits) (*tarReader, error) {
 // here: io.EOF may also be the cause of one.
 func (t *tarReader) next() (b entity.Block, ok bool, err error) {
 	hdr, err := t.tar.Next()
-	if err == io.EOF && t.src.err == nil {
+	if errors.Is(err, io.EOF) && t.src.err == nil {
 		if err := t.src.finish(); err != nil {
 			return b, false, fmt.Errorf("block tar%s: %w", t.after(), t.src.blame(err))
 		}

@@ -43,7 +43,7 @@ func entriesOf(t *testing.T, data []byte) []plainEntry {
 	var all []plainEntry
 	for {
 		hdr, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return all
 		}
 		require.NoError(t, err)

@@ -52,7 +52,7 @@ func TestMapError(t *testing.T) {
 			driver.ErrConflict, driver.ErrLocked, driver.ErrDiskFull, driver.ErrReadOnly,
 			driver.ErrCorrupt, driver.ErrNotExist, driver.ErrUnsupported, driver.ErrClosed,
 		} {
-			require.Equal(t, sentinel == c.want, errors.Is(got, sentinel), "%s: %v", c.code, sentinel)
+			require.Equal(t, errors.Is(sentinel, c.want), errors.Is(got, sentinel), "%s: %v", c.code, sentinel)
 		}
 	}
 	require.Equal(t, io.EOF, mapError(io.EOF))

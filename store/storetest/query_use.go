@@ -89,13 +89,15 @@ func testStopEarly(t *testing.T, l *ledger) {
 	}
 	func() {
 		defer func() { require.NotNil(t, recover()) }()
-		for range seq {
+		for _, err := range seq {
+			require.NoError(t, err)
 			panic("in the loop")
 		}
 	}()
 	_, err := s.Get(t.Context(), keyOf("a"))
 	require.NoError(t, err)
-	for range seq {
+	for _, err := range seq {
+		require.NoError(t, err)
 		break
 	}
 	require.NoError(t, s.Close())
