@@ -89,8 +89,11 @@ func (l *Layout) Analyzed() bool { return l.schema.Analyze && l.dialect.analyze 
 
 // Analyze implements layout.Layout.
 func (l *Layout) Analyze(ctx context.Context, tx driver.Tx) error {
-	if _, err := tx.Exec(ctx, "ANALYZE"); err != nil {
-		return fmt.Errorf("analyze: %w", err)
+	// By table: a server's database may hold other tables than ours.
+	for _, t := range []*driver.Table{l.shape.strings, l.shape.numbers, l.shape.payloads} {
+		if _, err := tx.Exec(ctx, "ANALYZE "+t.Name); err != nil {
+			return fmt.Errorf("analyze: %w", err)
+		}
 	}
 	return nil
 }
