@@ -145,10 +145,12 @@ func (s *stopAfter) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
+// TestDataCentreAnswers asks a hundredth of a data centre; cmd/varve-libsql does
+// the same.
 func TestDataCentreAnswers(t *testing.T) {
-	for _, engine := range []string{"sqlite", "duckdb"} {
+	for _, engine := range []string{"sqlite", "duckdb", "postgres"} {
 		dst := engine + "://" + filepath.Join(t.TempDir(), "dc")
-		must(t, "seed", "dc", dst, "--scale=0.0005", "--load=3")
+		must(t, "seed", "dc", dst, "--scale=0.005", "--load=3")
 		out := must(t, "verify", dst)
 		require.Contains(t, out, "answers at block", engine)
 		require.NotContains(t, out, "FAILED", engine)
