@@ -127,7 +127,12 @@ func TestSeedIsRepeatable(t *testing.T) {
 	code := cli.Run(ctx, []string{"seed", "mendoza", part, "--scale=0.001", "--batch=50"}, &bytes.Buffer{}, &stop)
 	require.Contains(t, []int{cli.ExitOK, cli.ExitInterrupted}, code)
 	require.Equal(t, whole, digest(part))
-	require.Equal(t, whole, digest("duckdb://"+filepath.Join(t.TempDir(), "c.duckdb")))
+	for _, dst := range []string{
+		url(t, "c.db") + "?layout=simple", url(t, "d.db") + "?layout=arkiv-pruned", url(t, "e.db") + "?layout=arkiv-7",
+		"duckdb://" + filepath.Join(t.TempDir(), "f.duckdb"), "postgres://" + filepath.Join(t.TempDir(), "g"),
+	} {
+		require.Equal(t, whole, digest(dst), dst)
+	}
 	require.NotContains(t, must(t, "verify", part), "FAILED")
 	_, errs, code := varve(t, "seed", "mendoza", part, "--scale=0.002")
 	require.Equal(t, cli.ExitError, code)
