@@ -1,0 +1,124 @@
+package result
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// experimentKey is the file configuration that tells experiments apart. It is
+// the only one: benchstat puts results of different file configurations into
+// different tables, and the engines' versions would keep engines from being put
+// side by side. Those are in the manifests.
+const experimentKey = "experiment"
+
+// WriteBenchFile writes the records of a result set into its BenchFile, whole
+// or not at all.
+func WriteBenchFile(dir string, r *Results) (err error) {
+	f, err := os.CreateTemp(dir, BenchFile+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", BenchFile, err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write %s: %w", BenchFile, errors.Join(err, os.Remove(f.Name())))
+		}
+	}()
+	if err := errors.Join(WriteBench(f, r.Records), f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, BenchFile))
+}
+
+// WriteBench writes records in the Go benchmark format, for benchstat: the units
+// with their direction, then a line for each of Record.Lines. Runs that failed
+// are comments.
+func WriteBench(w io.Writer, records []Record) error {
+	out := benchfmt.NewWriter(w)
+	if err := writeUnits(out, records); err != nil {
+		return err
+	}
+	for i := range records {
+		r := &records[i]
+		if err := r.Check(); err != nil {
+			return fmt.Errorf("record %q: %w", r.Key(), err)
+		}
+		if r.Error != "" {
+			why := strings.Join(strings.Fields(r.Error), " ")
+			if _, err := fmt.Fprintf(w, "# %s failed: %s\n", r.Key(), why); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, l := range r.Lines() {
+			if err := out.Write(l.benchfmt()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeUnits writes each unit once, in the order in which it first appears.
+func writeUnits(out *benchfmt.Writer, records []Record) error {
+	seen := make(map[string]bool)
+	for i := range records {
+		for _, l := range records[i].Lines() {
+			for _, m := range l.Metrics {
+				d := Better(m.Unit)
+				if seen[m.Unit] || d == Neutral {
+					continue
+				}
+				seen[m.Unit] = true
+				u := &benchfmt.UnitMetadata{
+					UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: m.Unit, Key: betterKey}, OrigUnit: m.Unit, Value: d.String(),
+				}
+				if err := out.Write(u); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Line) benchfmt() *benchfmt.Result {
+	res := &benchfmt.Result{Name: []byte(l.benchName()), Iters: int(l.Count)}
+	res.Config = []benchfmt.Config{{Key: experimentKey, Value: []byte(l.Experiment), File: true}}
+	for _, m := range l.Metrics {
+		res.Values = append(res.Values, benchfmt.Value{Value: m.Value, Unit: m.Unit})
+	}
+	return res
+}
+
+// benchName returns the name after "Benchmark". A value that ends like
+// "arkiv-13" would be read as arkiv with a GOMAXPROCS of 13; one of 1 is what
+// the testing package leaves out, so it says nothing new behind it.
+func (l *Line) benchName() string {
+	var b bytes.Buffer
+	b.WriteString(l.Name)
+	for _, p := range l.Config {
+		fmt.Fprintf(&b, "/%s=%s", p.Key, p.Value)
+	}
+	name := b.String()
+	if base, _ := cutProcs(name); base != name {
+		return name + "-1"
+	}
+	return name
+}
+
+// cutProcs cuts the GOMAXPROCS that the testing package puts behind a name, and
+// returns it without the dash; "" when there is none.
+func cutProcs(name string) (base, procs string) {
+	i := strings.LastIndexByte(name, '-')
+	if i < 0 || i == len(name)-1 || strings.Trim(name[i+1:], "0123456789") != "" {
+		return name, ""
+	}
+	return name[:i], name[i+1:]
+}
