@@ -1,74 +1,13 @@
 package bench
 
-import (
-	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
-)
-
-// The range of recorded latencies and their precision. Outside it the exact
-// maximum and mean still hold, and quantiles are those of the nearest end.
-const (
-	shortest = time.Microsecond
-	longest  = 10 * time.Minute
-	digits   = 3 // significant
-)
+import "github.com/varvedb/varve/bench/latency"
 
 // Recorder collects latencies. It is not safe for concurrent use: give each
 // goroutine its own and merge them.
-type Recorder struct {
-	hist *hdrhistogram.Histogram // nanoseconds
-	sum  time.Duration
-	max  time.Duration
-}
+type Recorder = latency.Recorder
+
+// Summary is the distribution of latencies, in nanoseconds.
+type Summary = latency.Summary
 
 // NewRecorder returns an empty recorder, which takes about 200 KB.
-func NewRecorder() *Recorder {
-	return &Recorder{hist: hdrhistogram.New(int64(shortest), int64(longest), digits)}
-}
-
-// Record adds a latency.
-func (r *Recorder) Record(d time.Duration) {
-	r.sum += d
-	r.max = max(r.max, d)
-	// The only error is a value out of range, which cannot be here.
-	_ = r.hist.RecordValue(int64(min(max(d, shortest), longest)))
-}
-
-// Merge adds what another recorder has collected.
-func (r *Recorder) Merge(o *Recorder) {
-	r.hist.Merge(o.hist)
-	r.sum += o.sum
-	r.max = max(r.max, o.max)
-}
-
-// Total returns the sum of the latencies.
-func (r *Recorder) Total() time.Duration { return r.sum }
-
-// Summary is the distribution of latencies, in nanoseconds. Quantiles have
-// three significant digits; Max and Mean are exact.
-type Summary struct {
-	Count int64         `json:"count"`
-	P50   time.Duration `json:"p50_ns"`
-	P95   time.Duration `json:"p95_ns"`
-	P99   time.Duration `json:"p99_ns"`
-	Max   time.Duration `json:"max_ns"`
-	Mean  time.Duration `json:"mean_ns"`
-}
-
-// Summary returns the distribution so far; it is zero when nothing was
-// recorded.
-func (r *Recorder) Summary() Summary {
-	s := Summary{Count: r.hist.TotalCount(), Max: r.max}
-	if s.Count == 0 {
-		return s
-	}
-	s.Mean = r.sum / time.Duration(s.Count)
-	s.P50, s.P95, s.P99 = r.quantile(50), r.quantile(95), r.quantile(99)
-	return s
-}
-
-// quantile never passes the maximum, which the upper end of a bucket may.
-func (r *Recorder) quantile(percent float64) time.Duration {
-	return min(time.Duration(r.hist.ValueAtPercentile(percent)), r.max)
-}
+func NewRecorder() *Recorder { return latency.NewRecorder() }

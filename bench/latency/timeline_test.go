@@ -1,0 +1,108 @@
+package latency
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/bench/result"
+)
+
+func TestTimeline(t *testing.T) {
+	var line Timeline
+	line.Record(100*time.Millisecond, 2*time.Millisecond)
+	line.Record(900*time.Millisecond, 2*time.Millisecond)
+	line.Record(2100*time.Millisecond, 300*time.Millisecond)
+	line.Fail(2200 * time.Millisecond)
+	line.Fail(3 * time.Second)
+
+	seconds := line.Seconds(3500 * time.Millisecond)
+	require.Equal(t, []result.Second{
+		{At: 1, Count: 2, P50: 2 * time.Millisecond, P99: 2 * time.Millisecond, Max: 2 * time.Millisecond},
+		{At: 2},
+		{At: 3, Count: 1, P50: 300 * time.Millisecond, P99: 300 * time.Millisecond, Max: 300 * time.Millisecond, Errors: 1},
+		{At: 3.5, Errors: 1},
+	}, rounded(seconds))
+	require.Equal(t, 4.0, line.Seconds(0)[3].At)
+	require.Empty(t, new(Timeline).Seconds(0))
+}
+
+// rounded takes quantiles, which are within 1 %, to the millisecond.
+func rounded(list []result.Second) []result.Second {
+	for i := range list {
+		list[i].P50 = list[i].P50.Round(time.Millisecond)
+		list[i].P99 = (list[i].P99 + time.Microsecond).Round(time.Millisecond)
+	}
+	return list
+}
+
+// Quantiles of a second are within 1 % of the exact ones, or within what is
+// told apart below the shortest.
+func TestTimelineQuantiles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfN(rapid.Int64Range(1, int64(time.Hour)), 1, 300).Draw(t, "latencies")
+		var line, other Timeline
+		for i, d := range all {
+			to := &line
+			if i%2 > 0 {
+				to = &other
+			}
+			to.Record(0, time.Duration(d))
+		}
+		line.Merge(&other)
+		slices.Sort(all)
+		s := line.Seconds(0)[0]
+		require.Equal(t, int64(len(all)), s.Count)
+		require.Equal(t, time.Duration(all[len(all)-1]), s.Max)
+		for share, got := range map[float64]time.Duration{0.5: s.P50, 0.99: s.P99} {
+			rank := max(int(share*float64(len(all))+0.5), 1)
+			want := float64(max(all[rank-1], 1<<smallest))
+			require.InDelta(t, want, float64(max(got, 1<<smallest)), want/100)
+		}
+	})
+}
+
+func TestTimelineExtremes(t *testing.T) {
+	var line Timeline
+	line.Record(-time.Second, 0)
+	line.Record(0, 100*time.Hour)
+	s := line.Seconds(0)
+	require.Len(t, s, 1)
+	require.Equal(t, int64(2), s[0].Count)
+	require.Equal(t, 100*time.Hour, s[0].Max)
+	require.LessOrEqual(t, s[0].P50, 2*time.Microsecond)
+}
+
+func TestTimelineMergeOfOtherLengths(t *testing.T) {
+	var short, long Timeline
+	short.Record(0, time.Millisecond)
+	long.Record(5*time.Second, time.Millisecond)
+	long.Fail(0)
+	short.Merge(&long)
+	s := short.Seconds(0)
+	require.Len(t, s, 6)
+	require.Equal(t, []int64{1, 1}, []int64{s[0].Count, s[0].Errors})
+	require.Equal(t, int64(1), s[5].Count)
+}
+
+func BenchmarkRecorder(b *testing.B) {
+	r, d := NewRecorder(), time.Duration(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		d = (d + 12_345) % time.Second
+		r.Record(d)
+	}
+}
+
+func BenchmarkTimeline(b *testing.B) {
+	var line Timeline
+	d := time.Duration(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		d = (d + 12_345) % time.Second
+		line.Record(d, d)
+	}
+}

@@ -1,0 +1,47 @@
+package pace_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/varvedb/varve/bench/pace"
+)
+
+// Reads arrive at random, popular keys more often, on four connections. The
+// answer is checked outside the measurement.
+func ExampleOpenLoop() {
+	const keys = 1000
+	read := func(key uint64) string { return strconv.FormatUint(key, 10) } // of a store
+
+	choice := pace.Scattered(pace.Zipf(keys, pace.Theta), keys)
+	out, err := pace.OpenLoop(context.Background(), pace.OpenConfig{
+		Arrivals: pace.Poisson(10_000, 1), Workers: 4, N: 500, Seed: 1,
+	}, func(_ context.Context, s *pace.Step) error {
+		s.Kind = "get"
+		key := choice.Pick(s.Rand)
+		got := read(key)
+		s.Stop()
+		if want := strconv.FormatUint(key, 10); got != want {
+			return fmt.Errorf("key %d: got %s", key, got)
+		}
+		return nil
+	})
+	fmt.Println(out.Kind("get").Latency.Count(), out.Errors, err)
+	// Output: 500 0 <nil>
+}
+
+// One client commits to the end of its input.
+func ExampleClosedLoop() {
+	blocks := []string{"a", "b", "c"}
+	out, err := pace.ClosedLoop(context.Background(), pace.ClosedConfig{},
+		func(_ context.Context, s *pace.Step) error {
+			if s.N == int64(len(blocks)) {
+				return pace.ErrDone
+			}
+			s.Kind = "commit"
+			return nil
+		})
+	fmt.Println(out.Count, err)
+	// Output: 3 <nil>
+}

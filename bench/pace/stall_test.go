@@ -1,0 +1,78 @@
+package pace
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	commits = 1000
+	usual   = time.Millisecond
+	stall   = 200 * time.Millisecond
+)
+
+// stalling is a commit that takes a millisecond, except for one in a thousand.
+func stalling(ctx context.Context, s *Step) error {
+	s.Kind = "commit"
+	took := usual
+	if s.N == commits/2 {
+		took = stall
+	}
+	return Sleep(ctx, time.Now().Add(took))
+}
+
+// The open loop shows a stall: all that arrived in it waited, and what came
+// after it waited for those.
+func TestOpenLoopShowsStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, err := OpenLoop(t.Context(), OpenConfig{Arrivals: Fixed(500), N: commits, Wait: Sleep}, stalling)
+		require.NoError(t, err)
+		d := out.Kind("commit").Latency.Distribution("commit")
+		require.Equal(t, int64(commits), d.Count)
+		require.Equal(t, stall, d.Max)
+		require.InEpsilon(t, float64(stall), float64(d.P999), 0.01)
+		require.InEpsilon(t, float64(190*time.Millisecond), float64(d.P99), 0.01)
+		require.InEpsilon(t, float64(usual), float64(d.P50), 0.01)
+
+		// Arrivals every 2 ms, served in 1 ms: the n-th after the stall is late by
+		// 199-n ms, and 1 ms is allowed.
+		require.Equal(t, int64(197), out.Late)
+		require.Equal(t, stall-2*time.Millisecond, out.Lag.Max())
+
+		seconds := out.Seconds()
+		require.Len(t, seconds, 2)
+		require.Equal(t, usual, seconds[0].Max)
+		require.Equal(t, stall, seconds[1].Max)
+		require.Greater(t, seconds[1].P99, 180*time.Millisecond)
+	})
+}
+
+// A closed loop over the same commits hides it: one slow one in a thousand is
+// beyond the 99.9th percentile, though a fifth of the run stood still.
+func TestClosedLoopHidesStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out, err := ClosedLoop(t.Context(), ClosedConfig{N: commits}, stalling)
+		require.NoError(t, err)
+		d := out.Kind("commit").Latency.Distribution("commit")
+		require.Equal(t, int64(commits), d.Count)
+		require.Equal(t, stall, d.Max, "the only trace of it")
+		require.InEpsilon(t, float64(usual), float64(d.P99), 0.01)
+		require.InEpsilon(t, float64(usual), float64(d.P999), 0.01)
+		require.Equal(t, (commits-1)*usual+stall, out.Elapsed)
+	})
+}
+
+// The service times of the open loop are what the closed loop saw.
+func TestServiceTimesHideStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open, err := OpenLoop(t.Context(), OpenConfig{Arrivals: Fixed(500), N: commits, Wait: Sleep}, stalling)
+		require.NoError(t, err)
+		closed, err := ClosedLoop(t.Context(), ClosedConfig{N: commits}, stalling)
+		require.NoError(t, err)
+		require.Equal(t, closed.Distributions(), open.Services())
+	})
+}

@@ -1,0 +1,68 @@
+package pace
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// Op is one operation. It returns an error when the operation failed or its
+// answer is wrong. It is called by several goroutines at a time, each with its
+// own step, which is valid until it returns.
+type Op func(ctx context.Context, s *Step) error
+
+// ErrDone is what an Op returns when there is nothing left to do, such as at
+// the end of its input: the loop ends without an error, and the operation does
+// not count. Operations in flight are finished.
+var ErrDone = errors.New("pace: no more operations")
+
+// Step is one turn of an Op.
+type Step struct {
+	Worker int   // connection or client, from 0
+	N      int64 // number of the operation, from 0, over all workers and with the warm-up
+
+	// Rand depends on the loop's seed and N alone.
+	Rand *rand.Rand
+
+	// Kind is set by the Op and names the distribution that the operation
+	// counts in, such as "commit" or "get"; "" is one too.
+	Kind string
+
+	source  rand.PCG
+	now     func() time.Duration // since the loop began
+	stopped bool
+	ended   time.Duration // when it was stopped
+}
+
+// Stop ends the timed part. What the Op does afterwards is not measured: the
+// check of an answer, or the preparation of this worker's next operation. The
+// worker is busy with it, though: in an open loop an arrival that waits for it
+// is late, so give the loop workers enough. Without Stop, all of the Op is
+// timed. Only the first call counts.
+func (s *Step) Stop() {
+	if !s.stopped {
+		s.stopped, s.ended = true, s.now()
+	}
+}
+
+func (s *Step) reset(seed uint64, n int64) {
+	s.N, s.Kind, s.stopped = n, "", false
+	s.source.Seed(seed, scramble(uint64(n)))
+}
+
+func newStep(worker int, now func() time.Duration) *Step {
+	s := &Step{Worker: worker, now: now}
+	s.Rand = rand.New(&s.source)
+	return s
+}
+
+// scramble is the finaliser of SplitMix64, a permutation of the 64-bit numbers
+// that leaves nothing alike of neighbours (Steele, Lea and Flood, "Fast
+// Splittable Pseudorandom Number Generators", 2014).
+func scramble(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

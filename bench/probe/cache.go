@@ -1,0 +1,176 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Pages counts pages of files.
+type Pages struct {
+	Resident int64 // in the page cache
+	Total    int64
+}
+
+// Share returns the part that is resident, 0…1; 0 when there are no pages.
+func (p Pages) Share() float64 {
+	if p.Total == 0 {
+		return 0
+	}
+	return float64(p.Resident) / float64(p.Total)
+}
+
+func (p Pages) plus(o Pages) Pages { return Pages{p.Resident + o.Resident, p.Total + o.Total} }
+
+// File is a file with its pages.
+type File struct {
+	Path string
+	Pages
+}
+
+// Residency counts how much of some files is in the page cache, as vmtouch
+// does: with mincore, which does not change it. A directory stands for the
+// regular files below it. The process must own the files or be allowed to write
+// them: of others, the kernel says that everything is resident.
+func Residency(paths ...string) (Pages, error) {
+	list, err := Files(paths...)
+	var sum Pages
+	for _, f := range list {
+		sum = sum.plus(f.Pages)
+	}
+	return sum, err
+}
+
+// Files is Residency file by file, in the order of paths and by name below
+// directories.
+func Files(paths ...string) ([]File, error) {
+	var list []File
+	err := each(paths, func(f *os.File, size int64) error {
+		pages, err := mincore(f, size)
+		list = append(list, File{f.Name(), pages})
+		return err
+	})
+	return list, err
+}
+
+// Touch reads files into the page cache and returns what is resident then,
+// which is less than all when memory is short. A directory stands for the
+// regular files below it.
+func Touch(paths ...string) (Pages, error) {
+	buffer := make([]byte, 1<<20)
+	err := each(paths, func(f *os.File, _ int64) error {
+		// Hide the file's WriteTo and the writer's ReadFrom, which would not use
+		// the buffer.
+		_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, buffer)
+		return err
+	})
+	if err != nil {
+		return Pages{}, err
+	}
+	return Residency(paths...)
+}
+
+// Eviction is what became of pages that were to leave the page cache.
+type Eviction struct {
+	Before Pages
+	After  Pages
+	Stayed []File // those with resident pages afterwards
+}
+
+// Evict writes files to the disk and drops them from the page cache, and looks
+// whether they have gone. What somebody has mapped or locked stays, and so does
+// all of a file system in memory; that is no error, see Eviction.Stayed. A
+// directory stands for the regular files below it.
+func Evict(paths ...string) (Eviction, error) {
+	var e Eviction
+	var err error
+	if e.Before, err = Residency(paths...); err != nil {
+		return e, err
+	}
+	list, err := evict(paths)
+	for _, f := range list {
+		e.After = e.After.plus(f.Pages)
+		if f.Resident > 0 {
+			e.Stayed = append(e.Stayed, f)
+		}
+	}
+	return e, err
+}
+
+// tries is how often pages are dropped before they count as staying. The
+// kernel skips pages that it is busy with, such as those on their way between
+// lists of one core.
+const tries = 3
+
+func evict(paths []string) (list []File, err error) {
+	for range tries {
+		if err = each(paths, drop); err != nil {
+			return nil, err
+		}
+		if list, err = Files(paths...); err != nil {
+			return nil, err
+		}
+		resident := int64(0)
+		for _, f := range list {
+			resident += f.Resident
+		}
+		if resident == 0 {
+			break
+		}
+	}
+	return list, nil
+}
+
+// drop syncs first: dirty pages cannot be dropped.
+func drop(f *os.File, _ int64) error {
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	return dontNeed(f)
+}
+
+// each opens files, and the regular ones below directories. What vanishes from
+// a directory meanwhile is passed over, as a log does at a checkpoint.
+func each(paths []string, do func(f *os.File, size int64) error) error {
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("probe: %w", err)
+		}
+		if !info.IsDir() {
+			if err := with(path, do); err != nil {
+				return fmt.Errorf("probe: %s: %w", path, err)
+			}
+			continue
+		}
+		err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() {
+				err = with(file, do)
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("probe: %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func with(path string, do func(f *os.File, size int64) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	return do(f, info.Size())
+}

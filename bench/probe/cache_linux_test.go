@@ -1,0 +1,167 @@
+package probe
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// onDisk skips where files are in memory anyhow, and cannot leave it.
+func onDisk(t *testing.T, dir string) {
+	var st unix.Statfs_t
+	require.NoError(t, unix.Statfs(dir, &st))
+	if st.Type == unix.TMPFS_MAGIC || st.Type == unix.RAMFS_MAGIC {
+		t.Skip("temporary directory is in memory: set TMPDIR to one on a disk")
+	}
+}
+
+// tree makes a file and a directory with two more: 4 MB, 1 byte and nothing.
+func tree(t *testing.T) (dir string, pages int64) {
+	dir = t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "large"), make([]byte, 4<<20), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sub", "byte"), []byte{1}, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sub", "empty"), nil, 0o600))
+	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "link")))
+	return dir, 4<<20/int64(os.Getpagesize()) + 1
+}
+
+func TestEvictAndTouch(t *testing.T) {
+	dir, pages := tree(t)
+	onDisk(t, dir)
+	large := filepath.Join(dir, "large")
+	all := Pages{Resident: pages, Total: pages}
+
+	got, err := Residency(dir)
+	require.NoError(t, err)
+	require.Equal(t, all, got, "just written")
+
+	e, err := Evict(dir)
+	require.NoError(t, err)
+	require.Equal(t, Eviction{Before: all, After: Pages{Total: pages}}, e)
+
+	got, err = Touch(large)
+	require.NoError(t, err)
+	require.Equal(t, Pages{pages - 1, pages - 1}, got)
+	list, err := Files(large, filepath.Join(dir, "sub"))
+	require.NoError(t, err)
+	require.Equal(t, []File{
+		{large, Pages{pages - 1, pages - 1}},
+		{filepath.Join(dir, "sub", "byte"), Pages{0, 1}},
+		{filepath.Join(dir, "sub", "empty"), Pages{}},
+	}, list)
+	got, err = Touch(dir)
+	require.NoError(t, err)
+	require.Equal(t, all, got)
+	require.InDelta(t, 1, got.Share(), 0)
+	require.Zero(t, Pages{}.Share())
+}
+
+// Mapped pages stay, and are told.
+func TestEvictMapped(t *testing.T) {
+	dir, pages := tree(t)
+	onDisk(t, dir)
+	f, err := os.Open(filepath.Join(dir, "large"))
+	require.NoError(t, err)
+	defer f.Close()
+	m, err := unix.Mmap(int(f.Fd()), 0, 1<<20, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, unix.Munmap(m)) }()
+
+	e, err := Evict(dir)
+	require.NoError(t, err)
+	require.Len(t, e.Stayed, 1)
+	require.Equal(t, f.Name(), e.Stayed[0].Path)
+	require.GreaterOrEqual(t, e.After.Resident, int64(len(m)/os.Getpagesize()))
+	require.Less(t, e.After.Resident, pages)
+	require.Equal(t, e.After.Resident, e.Stayed[0].Resident)
+}
+
+func TestMissingFile(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	_, err := Residency(missing)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = Touch(missing)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = Evict(missing)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+// vmtouch counts the same pages, in every state.
+func TestResidencyAsVmtouch(t *testing.T) {
+	if _, err := exec.LookPath("vmtouch"); err != nil {
+		t.Skip("vmtouch is not installed")
+	}
+	dir, _ := tree(t)
+	onDisk(t, dir)
+	large := filepath.Join(dir, "large")
+	compare := func(state string) {
+		t.Helper()
+		want := vmtouch(t, dir)
+		got, err := Residency(dir)
+		require.NoError(t, err)
+		require.Equal(t, want, got, state)
+	}
+	compare("written")
+	_, err := Evict(dir)
+	require.NoError(t, err)
+	compare("evicted")
+
+	f, err := os.Open(large)
+	require.NoError(t, err)
+	defer f.Close()
+	// Without read-ahead, so that the state is the same each time.
+	require.NoError(t, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM))
+	for _, at := range []int64{0, 1 << 20, 3 << 20} {
+		_, err = f.ReadAt(make([]byte, 5000), at)
+		require.NoError(t, err)
+	}
+	compare("partly read")
+	some, err := Residency(large)
+	require.NoError(t, err)
+	require.Positive(t, some.Resident)
+	require.Less(t, some.Resident, some.Total)
+
+	_, err = Touch(dir)
+	require.NoError(t, err)
+	compare("touched")
+}
+
+var residentPages = regexp.MustCompile(`Resident Pages: (\d+)/(\d+)`)
+
+func vmtouch(t *testing.T, dir string) Pages {
+	out, err := exec.Command("vmtouch", dir).Output()
+	require.NoError(t, err)
+	found := residentPages.FindSubmatch(bytes.TrimSpace(out))
+	require.Len(t, found, 3, "%s", out)
+	resident, err := strconv.ParseInt(string(found[1]), 10, 64)
+	require.NoError(t, err)
+	total, err := strconv.ParseInt(string(found[2]), 10, 64)
+	require.NoError(t, err)
+	return Pages{resident, total}
+}
+
+// A file longer than a window is looked at in parts. It is sparse, so that it
+// takes no room on the disk.
+func TestResidencyOfLongFile(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "long"))
+	require.NoError(t, err)
+	defer f.Close()
+	page := int64(os.Getpagesize())
+	require.NoError(t, f.Truncate(2*window+10*page+1))
+	_, err = f.WriteAt([]byte{1}, 2*window+9*page)
+	require.NoError(t, err)
+	got, err := Residency(f.Name())
+	require.NoError(t, err)
+	require.Equal(t, int64(2*window)/page+11, got.Total)
+	require.Positive(t, got.Resident)
+	require.Less(t, got.Resident, int64(100))
+}

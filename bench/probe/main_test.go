@@ -1,0 +1,106 @@
+package probe
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// The test program is also the process that tests look at.
+const obeys = "PROBE_TEST_OBEYS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(obeys) != "" {
+		obey(os.Stdin, os.Stdout)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// obey does what lines tell, and answers each when it is done.
+func obey(in io.Reader, out io.Writer) {
+	var held []byte
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		answer := "done"
+		switch word {
+		case "hold": // 32 MB of memory
+			held = make([]byte, 32<<20)
+			for i := range held {
+				held[i] = 1
+			}
+		case "burn": // 100 ms of CPU
+			burn()
+		case "write": // 4 MB to a file
+			if err := writeSynced(rest); err != nil {
+				answer = err.Error()
+			}
+		case "child": // does one thing and ends
+			child := exec.Command(os.Args[0])
+			child.Env = append(os.Environ(), obeys+"=1")
+			child.Stdin = strings.NewReader(rest + "\n")
+			if err := child.Run(); err != nil {
+				answer = err.Error()
+			}
+		}
+		fmt.Fprintln(out, answer, len(held))
+	}
+}
+
+func burn() {
+	for begin := cpuTime(); cpuTime()-begin < 100*time.Millisecond; {
+		continue
+	}
+}
+
+func writeSynced(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, 4<<20)); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// servant is a process that does what it is told.
+type servant struct {
+	t   *testing.T
+	pid int
+	in  io.Writer
+	out *bufio.Reader
+}
+
+func start(t *testing.T) *servant {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), obeys+"=1")
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		require.NoError(t, in.Close())
+		require.NoError(t, cmd.Wait())
+	})
+	return &servant{t, cmd.Process.Pid, in, bufio.NewReader(out)}
+}
+
+func (s *servant) do(what string) {
+	s.t.Helper()
+	_, err := fmt.Fprintln(s.in, what)
+	require.NoError(s.t, err)
+	answer, err := s.out.ReadString('\n')
+	require.NoError(s.t, err)
+	require.Contains(s.t, answer, "done")
+}

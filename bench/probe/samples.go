@@ -1,0 +1,149 @@
+package probe
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Sample is what a sampler saw at one time. Nil fields are not known.
+type Sample struct {
+	At    time.Time
+	Stats driver.Stats
+
+	RSS     *int64         // bytes in memory, shared ones once
+	CPU     *time.Duration // time on cores since the first sample
+	Read    *int64         // bytes from the disk since then
+	Written *int64         // bytes to the disk since then
+	Pages   *Pages         // of Config.Files
+}
+
+// Samples are what a sampler saw, in order.
+type Samples struct {
+	List []Sample
+
+	Failures int   // samples that lack something because of an error
+	Err      error // the first of these errors
+}
+
+func (s *Samples) add(sample Sample, err error) {
+	s.List = append(s.List, sample)
+	if err != nil {
+		s.Failures++
+		if s.Err == nil {
+			s.Err = err
+		}
+	}
+}
+
+// Fill puts samples into the timeline of a run that began at a time, whose
+// entry i is second i, as pace.Outcome.Seconds returns it, and returns it. A nil
+// timeline is made, as long as the samples go.
+//
+// Of a second, the last sample in it tells the sizes. What is of an interval,
+// such as CPU, is from the last sample before to that one, so it is off by up to
+// Config.Interval at both ends. Nothing is lost: what a second without a sample
+// used is in the next one.
+func (s *Samples) Fill(timeline []result.Second, started time.Time) []result.Second {
+	grow := timeline == nil
+	var before *Sample
+	for i := range s.List {
+		sample := &s.List[i]
+		at := second(sample.At.Sub(started))
+		if at < 0 {
+			before = sample
+			continue
+		}
+		for grow && at >= len(timeline) {
+			timeline = append(timeline, result.Second{At: float64(len(timeline) + 1)})
+		}
+		if at >= len(timeline) {
+			break
+		}
+		sizes(&timeline[at], sample)
+		if last := i+1 == len(s.List) || second(s.List[i+1].At.Sub(started)) > at; last {
+			if before != nil {
+				changes(&timeline[at], before, sample)
+			}
+			before = sample
+		} else if before == nil {
+			before = sample
+		}
+	}
+	return timeline
+}
+
+// second returns the number of the second that a time is in, which has its end
+// and not its beginning; below 0 for what is not later than the start.
+func second(since time.Duration) int { return int(math.Ceil(since.Seconds())) - 1 }
+
+// sizes sets what is known at a sample.
+func sizes(to *result.Second, s *Sample) {
+	set(&to.WALBytes, s.Stats.WALBytes)
+	set(&to.DatabaseBytes, s.Stats.DatabaseBytes)
+	set(&to.RSSBytes, s.RSS)
+	if s.Pages != nil {
+		share := s.Pages.Share()
+		to.Resident = &share
+	}
+}
+
+func set(to **int64, value *int64) {
+	if value != nil {
+		*to = value
+	}
+}
+
+// changes sets what happened between two samples.
+func changes(to *result.Second, a, b *Sample) {
+	to.ReadBytes = grown(a.Read, b.Read)
+	to.WriteBytes = grown(a.Written, b.Written)
+	to.Checkpoints = grown(a.Stats.Checkpoints, b.Stats.Checkpoints)
+	if stall := grown(a.Stats.CheckpointStall, b.Stats.CheckpointStall); stall != nil {
+		ns := int64(*stall)
+		to.StallNS = &ns
+	}
+	if used := grown(a.CPU, b.CPU); used != nil && b.At.After(a.At) {
+		cores := used.Seconds() / b.At.Sub(a.At).Seconds()
+		to.CPU = &cores
+	}
+}
+
+// grown returns by how much a counter has grown; nil when that is not known. A
+// counter that fell began anew, as one of a restarted engine.
+func grown[T ~int64](a, b *T) *T {
+	if a == nil || b == nil {
+		return nil
+	}
+	by := *b - *a
+	if by < 0 {
+		by = *b
+	}
+	return &by
+}
+
+// Marks returns the checkpoints that ended during a run that began at a time.
+// Each is at the first sample after its end, and those that ended between two
+// samples are one mark.
+func (s *Samples) Marks(started time.Time) []result.Mark {
+	var marks []result.Mark
+	for i := 1; i < len(s.List); i++ {
+		a, b := &s.List[i-1], &s.List[i]
+		n := grown(a.Stats.Checkpoints, b.Stats.Checkpoints)
+		if n == nil || *n == 0 || b.At.Before(started) {
+			continue
+		}
+		mark := result.Mark{At: b.At.Sub(started).Seconds(), Label: "checkpoint"}
+		if *n > 1 {
+			mark.Label = fmt.Sprintf("%d checkpoints", *n)
+		}
+		if took := grown(a.Stats.CheckpointTime, b.Stats.CheckpointTime); took != nil {
+			mark.Took = *took
+		}
+		marks = append(marks, mark)
+	}
+	return marks
+}

@@ -1,0 +1,93 @@
+package probe
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store/driver"
+)
+
+var began = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// at makes the sample of a time at which all counters have grown evenly: n by
+// the 100 ms.
+func at(ms int64) Sample {
+	n := ms / 100
+	took := time.Duration(n) * time.Millisecond
+	used := time.Duration(n) * 50 * time.Millisecond
+	return Sample{
+		At: began.Add(time.Duration(ms) * time.Millisecond),
+		Stats: driver.Stats{
+			WALBytes: new(n), DatabaseBytes: new(1000 + n), Checkpoints: new(n / 10),
+			CheckpointTime: &took, CheckpointStall: &took,
+		},
+		RSS: new(5 * n), CPU: &used, Read: new(10 * n), Written: new(100 * n),
+	}
+}
+
+func TestFill(t *testing.T) {
+	samples := Samples{List: []Sample{at(-900), at(-400), at(100), at(600), at(1000), at(1100), at(3500), at(4100)}}
+	samples.List[3].Pages = &Pages{Resident: 1, Total: 4}
+	pace := []result.Second{{At: 1, Count: 7}, {At: 2, Count: 8}, {At: 3, Count: 9}, {At: 3.6, Count: 5}}
+	got := samples.Fill(pace, began)
+	second := func(at float64, count, last, tenths, checkpoints int64) result.Second {
+		return result.Second{
+			At: at, Count: count, WALBytes: new(last), DatabaseBytes: new(1000 + last), RSSBytes: new(5 * last),
+			CPU: new(0.5), ReadBytes: new(10 * tenths), WriteBytes: new(100 * tenths),
+			Checkpoints: new(checkpoints), StallNS: new(tenths * int64(time.Millisecond)),
+		}
+	}
+	want := []result.Second{
+		second(1, 7, 10, 14, 1), // from -400 to 1000
+		second(2, 8, 11, 1, 0),  // to 1100
+		{At: 3, Count: 9},       // without a sample: in the next one
+		second(3.6, 5, 35, 24, 2),
+	}
+	want[0].Resident = new(0.25)
+	require.Empty(t, cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })))
+}
+
+// Without a timeline there is one as long as the samples, and without a sample
+// before the run the first one counts as its beginning.
+func TestFillMakesTimeline(t *testing.T) {
+	samples := Samples{List: []Sample{at(200), at(700), at(2200)}}
+	got := samples.Fill(nil, began)
+	require.Len(t, got, 3)
+	require.Equal(t, []float64{1, 2, 3}, []float64{got[0].At, got[1].At, got[2].At})
+	require.Equal(t, int64(50), *got[0].ReadBytes)
+	require.Nil(t, got[1].ReadBytes)
+	require.Equal(t, int64(150), *got[2].ReadBytes)
+	require.Empty(t, new(Samples).Fill(nil, began))
+}
+
+// An engine that tells nothing leaves the fields unknown, and one that was
+// restarted counts from 0.
+func TestFillUnknown(t *testing.T) {
+	samples := Samples{List: []Sample{at(0), at(900), at(1900)}}
+	samples.List[1].Stats, samples.List[1].CPU = driver.Stats{}, nil
+	got := samples.Fill(nil, began)
+	require.Nil(t, got[0].WALBytes)
+	require.Nil(t, got[0].Checkpoints)
+	require.Nil(t, got[0].CPU)
+	require.Equal(t, int64(900), *got[0].WriteBytes)
+
+	samples = Samples{List: []Sample{at(0), at(5000), at(6000)}}
+	samples.List[2].Stats = at(1000).Stats
+	got = samples.Fill(nil, began)
+	require.Equal(t, int64(1), *got[5].Checkpoints)
+}
+
+func TestMarks(t *testing.T) {
+	samples := Samples{List: []Sample{at(-1500), at(-500), at(500), at(1200), at(1700), at(4000)}}
+	// The counter of checkpoints stands at 0 below 1000, and the time at n ms.
+	samples.List[0].Stats.Checkpoints = new(int64(-1))
+	require.Equal(t, []result.Mark{
+		{At: 1.2, Took: 7 * time.Millisecond, Label: "checkpoint"},
+		{At: 4, Took: 23 * time.Millisecond, Label: "3 checkpoints"},
+	}, samples.Marks(began))
+	require.Empty(t, (&Samples{List: []Sample{at(2000)}}).Marks(began))
+}
