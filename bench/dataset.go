@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/varvedb/varve/schemas"
@@ -22,6 +23,18 @@ type Dataset struct {
 	Layout  string     `json:"layout"`
 	Profile Profile    `json:"profile"`
 	Gen     GenOptions `json:"gen"` // no entities: an empty store
+
+	// Source, if given, is what the store holds instead of entities of Profile
+	// and Gen.
+	Source *Source `json:"source,omitempty"`
+}
+
+// blocks streams what the store holds.
+func (d Dataset) blocks() iter.Seq2[store.Block, error] {
+	if d.Source != nil {
+		return d.Source.Blocks()
+	}
+	return Blocks(d.Profile, d.Gen)
 }
 
 // Key returns the name of the data set in a cache: a hash of everything that it
@@ -41,20 +54,18 @@ func (d Dataset) Key() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sample := NewExpectation(false)
-	for b, err := range Blocks(d.Profile, d.Gen) {
-		if err == nil {
-			err = sample.Apply(&b)
-		}
-		if err != nil {
-			return "", err
-		}
-		break
+	sample, err := d.sample()
+	if err != nil {
+		return "", err
 	}
-	text, err := json.Marshal([]any{
+	parts := []any{
 		formatVersion, d.Engine, linked.Info, d.Layout, d.Profile, d.Gen.withDefaults(),
-		schema.Tables, schema.Indexes, meta.Tables, sample.Head().Digest.String(),
-	})
+		schema.Tables, schema.Indexes, meta.Tables, sample.String(),
+	}
+	if d.Source != nil {
+		parts = append(parts, d.Source)
+	}
+	text, err := json.Marshal(parts)
 	if err != nil {
 		return "", err
 	}
@@ -62,11 +73,40 @@ func (d Dataset) Key() (string, error) {
 	return hex.EncodeToString(sum[:])[:keyLength], nil
 }
 
+// sample returns the digest of the first block that changes anything.
+func (d Dataset) sample() (store.Digest, error) {
+	x := NewExpectation(d.Source != nil)
+	for b, err := range d.blocks() {
+		if err == nil {
+			err = x.Apply(&b)
+		}
+		if err != nil || len(b.Ops) > 0 {
+			return x.head.Digest, err
+		}
+	}
+	return x.head.Digest, nil
+}
+
+// empty returns the expectation of the store before its first block.
+func (d Dataset) empty() (*Expectation, error) {
+	if d.Source == nil {
+		return NewExpectation(false), nil
+	}
+	x := NewExpectation(true)
+	var err error
+	x.only, err = d.Source.keeps()
+	return x, err
+}
+
 // Expectation returns what the store holds, to be continued. It generates every
-// entity, without payload.
+// entity, without payload where there is no Source.
 func (d Dataset) Expectation(r Ready) (*Expectation, error) {
-	x := NewExpectation(false)
-	for b, err := range Blocks(d.Profile.WithPayload(0), d.Gen) {
+	x, err := d.empty()
+	if err != nil {
+		return nil, err
+	}
+	d.Profile = d.Profile.WithPayload(0)
+	for b, err := range d.blocks() {
 		if err == nil {
 			err = x.Apply(&b)
 		}
@@ -94,9 +134,12 @@ func (d Dataset) build(ctx context.Context, dir string) (r Ready, err error) {
 	if err != nil {
 		return r, err
 	}
-	x := NewExpectation(false)
+	x, err := d.empty()
+	if err != nil {
+		return r, err
+	}
 	follow := func(yield func(store.Block, error) bool) {
-		for b, err := range Blocks(d.Profile, d.Gen) {
+		for b, err := range d.blocks() {
 			if err == nil {
 				err = x.Apply(&b)
 			}
@@ -112,7 +155,7 @@ func (d Dataset) build(ctx context.Context, dir string) (r Ready, err error) {
 		return r, err
 	}
 	// A log that nobody needs is not worth keeping and copying.
-	if _, err := db.Checkpoint(ctx, true); err != nil && !errors.Is(err, store.ErrUnsupported) {
+	if err := FoldLog(ctx, db); err != nil {
 		return r, err
 	}
 	info := db.Engine().Info()

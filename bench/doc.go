@@ -5,7 +5,9 @@
 //   - workloads over a store: Commit, Get, Query, ApplyTar. Each is a
 //     configuration and a function, verifies what the store did, and returns a
 //     Result;
-//   - data sets that are built once and copied for each run (Cache, OpenCopy);
+//   - data sets that are built once and copied for each run (Cache, OpenCopy), of
+//     generated blocks or of a longer history (Source), of which the rest is there
+//     to be written;
 //   - what results are told with: Recorder, Result.Metrics, Manifest;
 //   - the benchmarks of go test (RunCommit and others), which bench/<engine>
 //     runs on one engine.

@@ -38,6 +38,7 @@ func (c *Counts) add(e *entity.Entity) {
 // after them. It is not safe for concurrent use.
 type Expectation struct {
 	whole  bool
+	only   map[store.Key]bool // with whole, the entities that are remembered so; nil means all
 	head   store.BlockHead
 	live   map[store.Key]*entity.Entity
 	counts Counts
@@ -89,7 +90,7 @@ func (x *Expectation) Apply(b *store.Block) error {
 }
 
 func (x *Expectation) prior(b *store.Block, op *store.Op, prior map[store.Key]entity.Prior) error {
-	if !x.whole && (op.Kind == store.ExtendBTL || op.Kind == store.ChangeOwner) {
+	if !x.keeps(op.Key) && (op.Kind == store.ExtendBTL || op.Kind == store.ChangeOwner) {
 		return fmt.Errorf("%w: an expectation without whole entities cannot follow %s", store.ErrUnsupported, op.Kind)
 	}
 	switch e := x.live[op.Key]; {
@@ -110,10 +111,15 @@ func (x *Expectation) change(c *entity.Change) {
 	}
 	x.counts.add(c.New)
 	e := *c.New
-	if !x.whole {
+	if !x.keeps(c.Key) {
 		e.Content, e.StringAttributes, e.NumericAttributes = nil, nil, nil
 	}
 	x.live[c.Key] = &e
+}
+
+// keeps tells whether the entity of a key is remembered whole.
+func (x *Expectation) keeps(key store.Key) bool {
+	return x.whole && (x.only == nil || x.only[key])
 }
 
 // Check compares a store with the expectation: head and digest, the number of

@@ -33,7 +33,7 @@ func newRandom(seed uint64) *random {
 
 // at sets the source to a place.
 func (r *random) at(s stream, i, revision uint64) {
-	r.pcg.Seed(mix(r.seed^uint64(s)<<56), mix(mix(i)+revision))
+	r.pcg.Seed(scramble(r.seed^uint64(s)<<56), scramble(scramble(i)+revision))
 }
 
 // bytes fills p with what no compression makes smaller.
@@ -49,9 +49,9 @@ func (r *random) bytes(p []byte) {
 	}
 }
 
-// mix is the finaliser of SplitMix64: neighbouring numbers become unrelated
+// scramble is the finaliser of SplitMix64: neighbouring numbers become unrelated
 // ones.
-func mix(x uint64) uint64 {
+func scramble(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -80,8 +80,15 @@ func EntityLayouts() []string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for n := range ablationSteps + 1 {
-		names = append(names, "arkiv-"+strconv.Itoa(n))
+	return append(names, AblationLayouts()...)
+}
+
+// AblationLayouts returns arkiv-0 … arkiv-13: the layout arkiv with its first N
+// indexes.
+func AblationLayouts() []string {
+	names := make([]string, ablationSteps+1)
+	for n := range names {
+		names[n] = "arkiv-" + strconv.Itoa(n)
 	}
 	return names
 }

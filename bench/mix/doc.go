@@ -1,0 +1,51 @@
+// Package mix makes streams of read operations with known answers: the mixes A,
+// B and C over the base profile of package scaler, and the reads of a data
+// centre of package dcseed. The same seed gives the same operations.
+//
+//	oracle := mix.NewOracle()
+//	err := oracle.Follow(blocks)               // what the store was loaded with
+//	reads, err := mix.New(mix.A, oracle)
+//	stream := reads.Stream(mix.StreamOptions{Seed: 1, Worker: 3, HeadOnly: !ents.Temporal()})
+//	reader := mix.NewReader(ents, mix.ReaderOptions{})
+//	defer reader.Close()
+//	for range 10_000 {
+//		op := stream.Next()
+//		answer, err := reader.Do(ctx, op)       // what is timed
+//		err = reads.Check(op, answer)           // what is not
+//	}
+//
+// While blocks are written, give each to Reads.Advance before the store applies
+// it: answers are kept by block, so that a reader may still ask about the blocks
+// before, and a store that shows a block is never ahead of the oracle.
+//
+// # What is asked
+//
+// The seed gives each mix as SQL over Arkiv's tables. These are its questions
+// and weights, with mistakes of that SQL mended:
+//
+//   - its whole entity is a LEFT JOIN of string and numeric attributes, which
+//     multiplies the ones by the others (15 × 9 rows for 24 attributes) and
+//     repeats the payload in each; here it is one entity;
+//   - its "entity at block N" draws N twice, once for each end of the interval,
+//     so that it asks for versions that begin before one block and end after
+//     another; here N is one block;
+//   - its scans by attribute, all but one, do not look at to_block and so return
+//     versions that were replaced or have expired; that one and its reads by key
+//     look for to_block = 2⁶³−1 and so find nothing that will ever expire; here
+//     all see what is visible;
+//   - its time window has bounds drawn apart, so that it is empty when the lower
+//     one is above the upper; here they are drawn until it is not;
+//   - its votes of a user are all that the user created; here they are votes.
+//
+// Where it does not say an order, the newest creations come first, which is the
+// order of the store. Its scans by attribute ask for keys alone: they fetch the
+// metadata and no attributes. Its reads by key take string attributes alone:
+// they fetch all attributes without the payload, unless StreamOptions.Whole asks
+// for everything.
+//
+// What is drawn is there: entities, values of attributes and creators are those
+// that something visible has when it is drawn, entities at a past block those
+// that were visible there. (The seed draws blocks and chunks from fixed ranges,
+// of which most find nothing.) Counts of GPUs are 0 to 4 and windows of blocks
+// any, as in the seed.
+package mix

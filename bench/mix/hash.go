@@ -1,0 +1,39 @@
+package mix
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// seed is that of hashes, which never leave the process.
+var seed = maphash.MakeSeed()
+
+func hashContent(content []byte) uint64 { return maphash.Bytes(seed, content) }
+
+// hashKey is cheap: keys are hashes already, and those that collide are told
+// apart by the keys themselves.
+func hashKey(key entity.Key) uint64 { return binary.LittleEndian.Uint64(key[:]) }
+
+// hashRest returns the hash of the attributes, in whatever order, and of the
+// content type. Sums need no sorting, and what one wrong attribute adds is as
+// good as random.
+func hashRest(e *entity.Entity) uint64 {
+	sum := scramble(maphash.String(seed, e.ContentType))
+	for name, value := range e.StringAttributes {
+		sum += scramble(maphash.String(seed, name) ^ scramble(maphash.String(seed, value)))
+	}
+	for name, value := range e.NumericAttributes {
+		sum += scramble(maphash.String(seed, name) ^ scramble(value+1)<<1)
+	}
+	return sum
+}
+
+// scramble is the finaliser of SplitMix64.
+func scramble(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,124 @@
+package mix
+
+import (
+	"errors"
+	"math/rand/v2"
+
+	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// ErrMismatch: a store gave a wrong answer. A measurement that ends with it says
+// nothing.
+var ErrMismatch = errors.New("wrong answer")
+
+// Reads is a mix of reads with known answers. Its methods may be called from
+// several goroutines; each reader has a Stream of its own.
+type Reads interface {
+	// Name returns the mix's name in results: "A", "B", "C", "dc".
+	Name() string
+
+	// Kinds returns the kinds of operations with their shares, in a fixed order.
+	Kinds() []Share
+
+	// Stream returns a new stream of operations, without end.
+	Stream(o StreamOptions) *Stream
+
+	// Check compares an answer with the right one at the block of the answer. It
+	// fails with ErrMismatch. It keeps nothing of the answer.
+	Check(op Op, a Answer) error
+
+	// Advance follows a block before a store applies it. It keeps nothing of
+	// the block. It fails when the block does not fit those before.
+	Advance(b *entity.Block) error
+
+	// Head returns the last block that was followed.
+	Head() uint64
+}
+
+// Share is a kind of operation and how often it comes.
+type Share struct {
+	Kind    string
+	Percent int
+}
+
+// StreamOptions say what a stream draws. The zero value is the first stream of
+// seed 0, at the head of when it is made.
+type StreamOptions struct {
+	// Seed and Worker, with the name of the mix, decide what is drawn: readers
+	// of one run have the same seed, and their numbers as workers.
+	Seed   uint64
+	Worker int
+
+	// Head, if given, is called for each operation and returns the block whose
+	// entities are drawn from: where blocks are applied meanwhile, the last one.
+	// Nil means the head when the stream was made, whatever comes after.
+	Head func() uint64
+
+	// Choose, if given, chooses the entities that are read by key, in mixes A,
+	// B and C: a number below n, where 0 is the newest. It is asked again when
+	// what it chose is not visible. Nil means uniform.
+	Choose func(r *rand.Rand, n int) int
+
+	// Window is the length in blocks of mix C's time windows; 0 means any, as
+	// the seed draws them.
+	Window uint64
+
+	// Whole makes reads by key take everything of an entity, with Snapshot.Get,
+	// which a store answers faster than a query for a part of it. Without it they
+	// fetch what the kind asks for, as the seed's SQL does.
+	Whole bool
+
+	// HeadOnly replaces reads at a past block by reads at the head, for layouts
+	// that keep no history; see HeadOnlyNote.
+	HeadOnly bool
+}
+
+// HeadOnlyNote tells the readers of a record what StreamOptions.HeadOnly did.
+const HeadOnlyNote = "the layout keeps no history: the share of reads at a past block went to reads at the head"
+
+// Stream draws operations. It is not safe for concurrent use.
+type Stream struct {
+	own  *rand.Rand
+	draw func(r *rand.Rand) Op
+}
+
+// Next returns the next operation: the n-th is the same for the same options,
+// as long as Head gives the same.
+func (s *Stream) Next() Op { return s.draw(s.own) }
+
+// Draw returns an operation that follows from the state of r alone, and from
+// the head: for loops that give each operation random numbers of its own, so
+// that it does not matter which worker does it.
+func (s *Stream) Draw(r *rand.Rand) Op { return s.draw(r) }
+
+// Op is one read. Reader.Do carries it out, and Reads.Check knows the answer.
+type Op struct {
+	Kind  string // what it is called in results
+	Block uint64 // at which to read; store.Head for the current one
+
+	// Get reads the entity of Key whole. Otherwise it is a query, which asks for
+	// one entity too where there is a Key.
+	Get bool
+	Key entity.Key
+
+	// A query, its order and limit, and what it fetches of each match.
+	Expr  query.Expr
+	Order store.Order
+	Limit int // 0: no limit
+	Parts store.Parts
+	Count bool // only their number is asked for
+
+	ask question     // of the mixes over the base profile
+	dc  dcseed.Query // of the data centre
+}
+
+// Answer is what a store says to an Op.
+type Answer struct {
+	Block  uint64         // that was read
+	Entity *entity.Entity // of an Op with a Key; nil when it is not visible
+	Keys   []entity.Key   // of other queries, in order; good until the reader's next Do
+	Count  uint64         // entities found
+}

@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/scaler"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Source is a deterministic history in two parts: what a data set holds, and
+// what comes after it, to be written while something is measured.
+type Source struct {
+	// Name tells sources apart in the keys of data sets and for people: it has
+	// every parameter.
+	Name string `json:"name"`
+
+	// Blocks streams the first part, and Rest what follows, nil when nothing
+	// does. Both give the same blocks each time.
+	Blocks func() iter.Seq2[store.Block, error] `json:"-"`
+	Rest   func() iter.Seq2[store.Block, error] `json:"-"`
+
+	// keepers streams blocks with the same ExtendBTL and ChangeOwner operations
+	// as Blocks and Rest, if there is a quicker way than those two.
+	keepers func() iter.Seq2[store.Block, error]
+}
+
+// keeps returns the entities whose content some operation keeps: of these an
+// expectation must remember all.
+func (s *Source) keeps() (map[store.Key]bool, error) {
+	streams := []func() iter.Seq2[store.Block, error]{s.keepers}
+	if s.keepers == nil {
+		streams = []func() iter.Seq2[store.Block, error]{s.Blocks, s.Rest}
+	}
+	keys := map[store.Key]bool{}
+	for _, stream := range streams {
+		if stream == nil {
+			continue
+		}
+		for b, err := range stream() {
+			if err != nil {
+				return nil, err
+			}
+			for i := range b.Ops {
+				if op := &b.Ops[i]; op.Kind == store.ExtendBTL || op.Kind == store.ChangeOwner {
+					keys[op.Key] = true
+				}
+			}
+		}
+	}
+	return keys, nil
+}
+
+// MendozaSource returns a history of the base profile of package scaler at a
+// scale relative to 800,000 entities. Of its time the data set holds a share,
+// above 0 and up to 1; what comes after it is Source.Rest. Blocks of the profile,
+// of which most are empty or create one entity, are merged into blocks of about
+// perBlock operations, as Merged does; 0 leaves them as they are. It fails with
+// store.ErrInvalid when a parameter is out of range.
+func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
+	if !(share > 0 && share <= 1) || perBlock < 0 {
+		return nil, fmt.Errorf("mendoza source: %w: share %v, want above 0 and up to 1; %d operations a block, want none or more",
+			store.ErrInvalid, share, perBlock)
+	}
+	opts := scaler.Options{Scale: scale, Seed: seed}
+	plan, err := scaler.Plan(scaler.Mendoza(), opts)
+	if err != nil {
+		return nil, fmt.Errorf("mendoza source: %w: %w", store.ErrInvalid, err)
+	}
+	m := mendoza{opts: opts, perBlock: perBlock, cut: plan.FirstBlock - 1 + uint64(share*float64(plan.Blocks))}
+	s := &Source{
+		Name:   fmt.Sprintf("mendoza scale=%v seed=%d ops=%d share=%v", scale, seed, perBlock, share),
+		Blocks: m.first,
+		// Payloads take most of the time.
+		keepers: func() iter.Seq2[store.Block, error] { return scaler.Stream(bare(scaler.Mendoza()), opts) },
+	}
+	if m.cut < plan.LastBlock {
+		s.Rest = m.rest
+	}
+	return s, nil
+}
+
+// mendoza is the two parts of a MendozaSource.
+type mendoza struct {
+	opts     scaler.Options
+	perBlock int
+	cut      uint64 // last block of the first part
+}
+
+func (m mendoza) first() iter.Seq2[store.Block, error] {
+	blocks := until(scaler.Stream(scaler.Mendoza(), m.opts), m.cut)
+	if m.perBlock == 0 {
+		return blocks
+	}
+	return Merged(blocks, m.perBlock)
+}
+
+// rest goes on merging with what the first part left behind, which it learns
+// from the same operations without payloads.
+func (m mendoza) rest() iter.Seq2[store.Block, error] {
+	from := m.opts
+	from.From = m.cut + 1
+	blocks := scaler.Stream(scaler.Mendoza(), from)
+	if m.perBlock == 0 {
+		return blocks
+	}
+	return func(yield func(store.Block, error) bool) {
+		g := newMerger(m.perBlock)
+		for b, err := range until(scaler.Stream(bare(scaler.Mendoza()), m.opts), m.cut) {
+			if err != nil {
+				yield(store.Block{}, err)
+				return
+			}
+			g.pass(&b)
+		}
+		g.run(blocks, yield)
+	}
+}
+
+// bare returns the profile with the smallest payloads. All else stays as it is,
+// since each value is drawn for itself.
+func bare(p scaler.Profile) scaler.Profile {
+	for i := range p.Kinds {
+		p.Kinds[i].Payload.Size = scaler.Histogram{{Permille: 1000, From: scaler.MinPayload, To: scaler.MinPayload}}
+	}
+	return p
+}
+
+// until streams the blocks up to a number.
+func until(blocks iter.Seq2[store.Block, error], last uint64) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for b, err := range blocks {
+			if err == nil && b.Number > last || !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// DataCentreSource returns the data centres of a configuration: the initial
+// state with some blocks of load already applied to it. The rest is load without
+// end, up to the highest block number. It fails with store.ErrInvalid when the
+// configuration is out of range.
+func DataCentreSource(cfg dcseed.Config, load uint64) (*Source, error) {
+	m, err := dcseed.New(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("data-centre source: %w: %w", store.ErrInvalid, err)
+	}
+	text, err := json.Marshal(m.Config())
+	if err != nil {
+		return nil, fmt.Errorf("data-centre source: %w", err)
+	}
+	next := m.FirstLoadBlock() + load
+	return &Source{
+		Name:    fmt.Sprintf("dc %s load=%d", text, load),
+		Blocks:  func() iter.Seq2[store.Block, error] { return m.Blocks(m.Config().FirstBlock, next-1) },
+		Rest:    func() iter.Seq2[store.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },
+		keepers: func() iter.Seq2[store.Block, error] { return func(func(store.Block, error) bool) {} },
+	}, nil
+}

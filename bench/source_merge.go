@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"iter"
+	"math"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Merged joins consecutive blocks into blocks of at least ops operations each,
+// as a node has that commits them together. A merged block has the number of the
+// last block in it, and its entities expire at the same blocks as before, so that
+// after it a store shows what it would show after that one, apart from the blocks
+// of creations and changes. Transactions are numbered on, which keeps the order
+// of creations. Blocks without operations are left out.
+//
+// An operation on an entity that lives no longer than a few blocks more is valid
+// only before its end: a merged block ends there, with fewer operations. What is
+// created and expires within a merged block comes with a lifetime of 0 and is
+// never visible.
+//
+// The blocks must be valid where ExtendBTL counts from the block, the store's
+// default, and must not expire what was ended before. It holds a merged block and
+// the keys of entities that expire in memory. Ops below 2 joins nothing.
+func Merged(blocks iter.Seq2[store.Block, error], ops int) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) { newMerger(ops).run(blocks, yield) }
+}
+
+// merger joins blocks.
+type merger struct {
+	least int                  // operations
+	ends  map[store.Key]uint64 // expirations of entities, of those that have one
+
+	group store.Block
+	until []uint64 // expirations that the operations of the group give
+	tx    uint32   // next transaction of the group
+	limit uint64   // the highest number that the group may have
+}
+
+func newMerger(ops int) *merger {
+	return &merger{least: max(ops, 1), ends: map[store.Key]uint64{}, limit: math.MaxUint64}
+}
+
+// run merges a stream to its end and stops at its first error.
+func (g *merger) run(blocks iter.Seq2[store.Block, error], yield func(store.Block, error) bool) {
+	for b, err := range blocks {
+		if err != nil {
+			yield(store.Block{}, err)
+			return
+		}
+		if len(b.Ops) == 0 {
+			continue
+		}
+		if len(g.group.Ops) > 0 && !g.fits(&b) && !yield(g.flush(), nil) {
+			return
+		}
+		g.add(&b)
+		if len(g.group.Ops) >= g.least && !yield(g.flush(), nil) {
+			return
+		}
+	}
+	if len(g.group.Ops) > 0 {
+		yield(g.flush(), nil)
+	}
+}
+
+// fits tells whether the group may end with a block.
+func (g *merger) fits(b *store.Block) bool {
+	last := uint32(0)
+	for i := range b.Ops {
+		last = max(last, b.Ops[i].TxIndex)
+	}
+	return b.Number <= g.limit && g.tx+last <= math.MaxUint16
+}
+
+// pass notes what a block does to expirations without merging it.
+func (g *merger) pass(b *store.Block) {
+	for i := range b.Ops {
+		g.follow(b.Number, &b.Ops[i])
+	}
+}
+
+// add appends a block to the group.
+func (g *merger) add(b *store.Block) {
+	g.group.Number = b.Number
+	next := g.tx
+	for i := range b.Ops {
+		op := b.Ops[i]
+		if end, ok := g.ends[op.Key]; ok && alters(op.Kind) {
+			g.limit = min(g.limit, end-1)
+		}
+		g.until = append(g.until, g.follow(b.Number, &op))
+		op.TxIndex += g.tx
+		next = max(next, op.TxIndex+1)
+		g.group.Ops = append(g.group.Ops, op)
+	}
+	g.tx = next
+}
+
+// alters tells whether an operation needs an entity that is live.
+func alters(k entity.Kind) bool {
+	return k == store.Update || k == store.ExtendBTL || k == store.ChangeOwner || k == store.Delete
+}
+
+// follow notes the expiration that an operation gives, and returns it; 0 when
+// it gives none.
+func (g *merger) follow(block uint64, op *store.Op) (end uint64) {
+	switch op.Kind {
+	case store.Create, store.Update, store.ExtendBTL:
+		if end = entity.AddBlocks(block, op.BTL); end < entity.MaxBlock {
+			g.ends[op.Key] = end
+			return end
+		}
+		delete(g.ends, op.Key)
+	case store.Delete, store.Expire:
+		delete(g.ends, op.Key)
+	}
+	return end
+}
+
+// flush returns the group and begins another.
+func (g *merger) flush() store.Block {
+	b := g.group
+	for i := range b.Ops {
+		if end := g.until[i]; end > 0 && end < entity.MaxBlock {
+			b.Ops[i].BTL = end - min(end, b.Number)
+		}
+	}
+	g.group, g.until, g.tx, g.limit = store.Block{}, g.until[:0], 0, math.MaxUint64
+	return b
+}

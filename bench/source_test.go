@@ -1,0 +1,249 @@
+package bench
+
+import (
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/scaler"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/storetest"
+)
+
+func gather(t require.TestingT, blocks iter.Seq2[store.Block, error]) (all []store.Block) {
+	for b, err := range blocks {
+		require.NoError(t, err)
+		all = append(all, b)
+	}
+	return all
+}
+
+func replay(blocks []store.Block) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for _, b := range blocks {
+			if !yield(b, nil) {
+				return
+			}
+		}
+	}
+}
+
+// shown is what a reader sees of an entity, apart from the blocks in which it
+// was created and changed. The order is that of creation.
+type shown struct {
+	Key            store.Key
+	Creator, Owner store.Address
+	ContentType    string
+	Content        string
+	Status         string
+	Expiration     uint64
+}
+
+func show(t require.TestingT, m *storetest.Model, block uint64) []shown {
+	snap, err := m.At(block)
+	require.NoError(t, err)
+	found, err := snap.Query(nil, store.Order{}, 0, nil)
+	require.NoError(t, err)
+	list := make([]shown, len(found))
+	for i, e := range found {
+		list[i] = shown{e.Key, e.Creator, e.Owner, e.ContentType, string(e.Content), e.StringAttributes["status"], e.Expiration}
+	}
+	return list
+}
+
+func fold(t require.TestingT, blocks []store.Block) *storetest.Model {
+	m := &storetest.Model{}
+	for _, b := range blocks {
+		require.NoError(t, m.Apply(b))
+	}
+	return m
+}
+
+// requireMerged checks that a store shows the same after each merged block.
+func requireMerged(t require.TestingT, blocks, merged []store.Block) {
+	was, is := fold(t, blocks), fold(t, merged)
+	for _, b := range merged {
+		require.NotEmpty(t, b.Ops)
+		require.Equal(t, show(t, was, b.Number), show(t, is, b.Number), "block %d", b.Number)
+	}
+}
+
+// history draws a valid history of few keys, whose entities live for few blocks,
+// die, and come again.
+func history(t *rapid.T) []store.Block {
+	var blocks []store.Block
+	ended := map[store.Key]bool{}
+	number := uint64(0)
+	for range rapid.IntRange(1, 40).Draw(t, "blocks") {
+		number += rapid.Uint64Range(1, 3).Draw(t, "gap")
+		b := store.Block{Number: number}
+		for i := range rapid.IntRange(0, 4).Draw(t, "ops") {
+			op := store.Op{
+				Kind:    entity.Kind(rapid.IntRange(int(store.Create), int(store.Expire)).Draw(t, "kind")),
+				TxIndex: uint32(i / 2), OpIndex: uint32(i % 2),
+				Key:              store.Key{byte(rapid.IntRange(1, 5).Draw(t, "key"))},
+				BTL:              rapid.SampledFrom([]uint64{0, 1, 2, 5, 9, 30, store.MaxBlock}).Draw(t, "btl"),
+				Owner:            store.Address{byte(rapid.IntRange(1, 3).Draw(t, "owner"))},
+				StringAttributes: map[string]string{"status": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "status")},
+			}
+			trial := store.Block{Number: b.Number, Ops: append(slices.Clone(b.Ops), op)}
+			if op.Kind == store.Expire && ended[op.Key] || !fits(blocks, trial) {
+				continue
+			}
+			b, ended[op.Key] = trial, op.Kind == store.Delete || op.Kind == store.Expire
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// fits tells whether a block may follow others.
+func fits(blocks []store.Block, b store.Block) bool {
+	m := &storetest.Model{}
+	for _, before := range blocks {
+		if m.Apply(before) != nil {
+			return false
+		}
+	}
+	return m.Apply(b) == nil
+}
+
+func TestMergedShowsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		blocks := history(t)
+		ops := rapid.IntRange(0, 12).Draw(t, "merge")
+		requireMerged(t, blocks, gather(t, Merged(replay(blocks), ops)))
+	})
+}
+
+func TestMergedMendoza(t *testing.T) {
+	for seed, ops := range []int{20, 90, 200, 500} {
+		blocks := gather(t, scaler.Stream(bare(scaler.Mendoza()), scaler.Options{Scale: 0.002, Seed: uint64(seed)}))
+		merged := gather(t, Merged(replay(blocks), ops))
+		was, is := fold(t, slices.DeleteFunc(blocks, func(b store.Block) bool { return len(b.Ops) == 0 })), fold(t, merged)
+		small := 0
+		for i := range merged {
+			if len(merged[i].Ops) < ops {
+				small++
+			}
+			if i%max(1, len(merged)/4) == 0 {
+				require.Equal(t, show(t, was, merged[i].Number), show(t, is, merged[i].Number))
+			}
+		}
+		require.Less(t, small, 2+len(merged)/4, "most blocks are as large as asked for")
+	}
+}
+
+func TestMergedKeepsOperationsAndOrder(t *testing.T) {
+	blocks := gather(t, scaler.Stream(bare(scaler.Mendoza()), scaler.Options{Scale: 0.002, Seed: 3}))
+	merged := gather(t, Merged(replay(blocks), 100))
+	var was, is []store.Key
+	for _, b := range blocks {
+		for i := range b.Ops {
+			was = append(was, b.Ops[i].Key)
+		}
+	}
+	for _, b := range merged {
+		last := uint64(0)
+		for i := range b.Ops {
+			is = append(is, b.Ops[i].Key)
+			if b.Ops[i].Kind == store.Create {
+				sequence := entity.MakeSequence(b.Number, b.Ops[i].TxIndex, b.Ops[i].OpIndex)
+				require.Greater(t, sequence, last)
+				last = sequence
+			}
+		}
+	}
+	require.Equal(t, was, is)
+	require.Equal(t, blocks, gather(t, scaler.Stream(bare(scaler.Mendoza()), scaler.Options{Scale: 0.002, Seed: 3})), "the source's blocks stay as they are")
+}
+
+func TestMergedStopsAtAnError(t *testing.T) {
+	failing := func(yield func(store.Block, error) bool) {
+		if yield(store.Block{Number: 1, Ops: []store.Op{{Kind: store.Create, Key: store.Key{1}}}}, nil) {
+			yield(store.Block{}, store.ErrCorrupt)
+		}
+	}
+	var got []error
+	for _, err := range Merged(failing, 10) {
+		got = append(got, err)
+	}
+	require.Equal(t, []error{store.ErrCorrupt}, got)
+}
+
+func TestMendozaSourceParts(t *testing.T) {
+	for _, perBlock := range []int{0, 60} {
+		s, err := MendozaSource(0.002, 7, perBlock, 0.7)
+		require.NoError(t, err)
+		first, rest := gather(t, s.Blocks()), gather(t, s.Rest())
+		require.Equal(t, first, gather(t, s.Blocks()))
+		require.Equal(t, rest, gather(t, s.Rest()))
+		all := slices.Concat(first, rest)
+		whole := gather(t, scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: 0.002, Seed: 7}))
+		if perBlock == 0 {
+			require.Equal(t, whole, all)
+			continue
+		}
+		require.LessOrEqual(t, first[len(first)-1].Number, uint64(0.7*float64(len(whole))))
+		require.Greater(t, rest[0].Number, uint64(0.7*float64(len(whole))))
+		was, is := fold(t, slices.DeleteFunc(whole, func(b store.Block) bool { return len(b.Ops) == 0 })), fold(t, all)
+		for _, b := range []store.Block{first[len(first)/2], first[len(first)-1], rest[0], rest[len(rest)-1]} {
+			require.Equal(t, show(t, was, b.Number), show(t, is, b.Number))
+		}
+	}
+	s, err := MendozaSource(0.001, 7, 60, 1)
+	require.NoError(t, err)
+	require.Nil(t, s.Rest)
+	for _, share := range []float64{0, -1, 1.1} {
+		_, err := MendozaSource(0.001, 0, 0, share)
+		require.ErrorIs(t, err, store.ErrInvalid)
+	}
+	_, err = MendozaSource(99, 0, 0, 1)
+	require.ErrorIs(t, err, store.ErrInvalid)
+}
+
+// Payloads apart, the profile with the smallest ones is the same.
+func TestBareProfile(t *testing.T) {
+	o := scaler.Options{Scale: 0.002, Seed: 5}
+	bares := gather(t, scaler.Stream(bare(scaler.Mendoza()), o))
+	for i, b := range gather(t, scaler.Stream(scaler.Mendoza(), o)) {
+		for j := range b.Ops {
+			b.Ops[j].Content, bares[i].Ops[j].Content = nil, nil
+		}
+		require.Equal(t, b, bares[i])
+	}
+}
+
+func TestSourceKeeps(t *testing.T) {
+	s, err := MendozaSource(0.002, 7, 60, 0.7)
+	require.NoError(t, err)
+	quick, err := s.keeps()
+	require.NoError(t, err)
+	require.NotEmpty(t, quick)
+	s.keepers = nil
+	slow, err := s.keeps()
+	require.NoError(t, err)
+	require.Equal(t, slow, quick)
+}
+
+func TestDataCentreSource(t *testing.T) {
+	cfg := dcseed.Config{NodesPerDC: 20, Payload: 64, NodeUpdates: 3, WorkloadUpdates: 5, PerBlock: 30}
+	s, err := DataCentreSource(cfg, 2)
+	require.NoError(t, err)
+	m, err := dcseed.New(cfg)
+	require.NoError(t, err)
+	blocks := gather(t, s.Blocks())
+	require.Equal(t, m.FirstLoadBlock()+1, blocks[len(blocks)-1].Number)
+	for b, err := range s.Rest() {
+		require.NoError(t, err)
+		require.Equal(t, m.FirstLoadBlock()+2, b.Number)
+		break
+	}
+	_, err = DataCentreSource(dcseed.Config{DCs: 1000}, 0)
+	require.ErrorIs(t, err, store.ErrInvalid)
+}

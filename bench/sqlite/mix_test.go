@@ -1,0 +1,236 @@
+package sqlite_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/store"
+)
+
+// mixStore is a store of a source with the mix over it, and the blocks to come.
+type mixStore struct {
+	*bench.Copy
+	dataset bench.Dataset
+	reads   []mix.Reads
+	rest    func() (store.Block, bool)
+}
+
+func openMendoza(t *testing.T, layout string) mixStore { return openMendozaIn(t, newCache(t), layout) }
+
+func newCache(t *testing.T) *bench.Cache {
+	cache, err := bench.OpenCache(t.TempDir())
+	require.NoError(t, err)
+	return cache
+}
+
+func openMendozaIn(t *testing.T, cache *bench.Cache, layout string) mixStore {
+	source, err := bench.MendozaSource(0.004, 1, 6, 0.5)
+	require.NoError(t, err)
+	s := openSource(t, cache, layout, source)
+	oracle := mix.NewOracle()
+	require.NoError(t, oracle.Follow(source.Blocks()))
+	for _, name := range mix.Names {
+		r, err := mix.New(name, oracle)
+		require.NoError(t, err)
+		s.reads = append(s.reads, r)
+	}
+	require.Equal(t, s.Ready.Head, oracle.Head())
+	return s
+}
+
+func openCentre(t *testing.T, layout string) mixStore {
+	cfg := dcseed.Config{DCs: 2, NodesPerDC: 30, Payload: 300, NodeUpdates: 4, WorkloadUpdates: 20, PerBlock: 100}
+	source, err := bench.DataCentreSource(cfg, 5)
+	require.NoError(t, err)
+	s := openSource(t, newCache(t), layout, source)
+	m, err := dcseed.New(cfg)
+	require.NoError(t, err)
+	s.reads = []mix.Reads{mix.NewDataCentre(m, mix.DataCentreOptions{Head: s.Ready.Head})}
+	return s
+}
+
+func openSource(t *testing.T, cache *bench.Cache, layout string, source *bench.Source) mixStore {
+	t.Helper()
+	d := bench.Dataset{Engine: suite.Engine, Layout: layout, Source: source}
+	cp, err := cache.OpenCopy(t.Context(), d, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cp.Close()) })
+	next, stop := iter.Pull2(source.Rest())
+	t.Cleanup(stop)
+	return mixStore{Copy: cp, dataset: d, rest: func() (store.Block, bool) {
+		b, err, ok := next()
+		require.NoError(t, err)
+		return b, ok
+	}}
+}
+
+// write applies the next block, which the oracle knows before the store.
+func (s *mixStore) write(t *testing.T) {
+	b, ok := s.rest()
+	if !ok {
+		return
+	}
+	require.NoError(t, s.reads[0].Advance(&b))
+	_, err := s.Entities.Apply(t.Context(), b)
+	require.NoError(t, err)
+}
+
+// Every kind of operation is answered right, at the head and in the past, while
+// blocks are applied.
+func TestMixes(t *testing.T) {
+	for _, layout := range []string{"arkiv", "simple"} {
+		for source, open := range map[string]func(*testing.T, string) mixStore{"mendoza": openMendoza, "dc": openCentre} {
+			t.Run(fmt.Sprintf("layout=%s/source=%s", layout, source), func(t *testing.T) {
+				s := open(t, layout)
+				for _, r := range s.reads {
+					for _, reuse := range []int{0, 7} {
+						requireMix(t, &s, r, reuse)
+					}
+				}
+			})
+		}
+	}
+}
+
+func requireMix(t *testing.T, s *mixStore, r mix.Reads, reuse int) {
+	reader := mix.NewReader(s.Entities, mix.ReaderOptions{Reuse: reuse})
+	applied := s.Ready.Head
+	stream := r.Stream(mix.StreamOptions{
+		Seed: 1, HeadOnly: !s.Entities.Temporal(), Head: func() uint64 { return applied },
+	})
+	kinds, found, blocks := map[string]int{}, 0, map[uint64]bool{}
+	for i := range 400 {
+		op := stream.Next()
+		a, err := reader.Do(t.Context(), op)
+		require.NoError(t, err)
+		require.NoError(t, r.Check(op, a))
+		kinds[op.Kind]++
+		found += int(a.Count)
+		blocks[a.Block] = true
+		if i%50 == 49 {
+			s.write(t)
+			head, err := s.Entities.Head(t.Context())
+			require.NoError(t, err)
+			applied = head.Block
+		}
+	}
+	require.NoError(t, reader.Close())
+	require.NoError(t, reader.Close(), "a second Close does nothing")
+	want := len(r.Kinds())
+	if !s.Entities.Temporal() && r.Name() != mix.C && r.Name() != mix.DataCentre {
+		want-- // the share of reads in the past went to another kind
+	}
+	require.Len(t, kinds, want)
+	require.Greater(t, found, 400)
+	require.Greater(t, len(blocks), 5)
+}
+
+// A store that has missed a block is found.
+func TestMixFindsAMissingBlock(t *testing.T) {
+	for _, layout := range []string{"arkiv", "simple"} {
+		s := openMendoza(t, layout)
+		missed := 0
+		for range 8 {
+			b, ok := s.rest()
+			require.True(t, ok)
+			require.NoError(t, s.reads[0].Advance(&b))
+			if missed == 0 {
+				missed = len(b.Ops)
+				continue
+			}
+			if _, err := s.Entities.Apply(t.Context(), b); err != nil {
+				require.ErrorIs(t, err, store.ErrNotFound, "it changes what the store has missed")
+			}
+		}
+		require.Positive(t, missed)
+		for _, r := range s.reads {
+			require.ErrorIs(t, askMix(t, &s, r, 500), mix.ErrMismatch)
+		}
+	}
+}
+
+// A store with other rows is found.
+func TestMixFindsTampering(t *testing.T) {
+	cache := newCache(t)
+	for name, statement := range map[string]string{
+		"payload":    "UPDATE payloads SET payload = zeroblob(length(payload))",
+		"attributes": `UPDATE payloads SET string_attributes = replace(string_attributes, '"type":"', '"type":"x')`,
+		"postings":   "DELETE FROM string_attributes WHERE key = 'type'",
+		"end":        "UPDATE payloads SET to_block = from_block + 1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openMendozaIn(t, cache, "arkiv")
+			exec(t, s.Copy, statement)
+			require.ErrorIs(t, askMix(t, &s, s.reads[2], 500), mix.ErrMismatch)
+		})
+	}
+}
+
+func askMix(t *testing.T, s *mixStore, r mix.Reads, times int) error {
+	reader := mix.NewReader(s.Entities, mix.ReaderOptions{})
+	head, err := s.Entities.Head(t.Context())
+	require.NoError(t, err)
+	stream := r.Stream(mix.StreamOptions{HeadOnly: !s.Entities.Temporal(), Head: func() uint64 { return head.Block }})
+	for range times {
+		op := stream.Next()
+		a, err := reader.Do(t.Context(), op)
+		if err == nil {
+			err = r.Check(op, a)
+		}
+		if err != nil {
+			return errors.Join(err, reader.Close())
+		}
+	}
+	return reader.Close()
+}
+
+// What a data set of a source holds can be continued with the rest of it, each
+// digest checked.
+func TestCommitRestOfSource(t *testing.T) {
+	for _, layout := range []string{"arkiv", "simple"} {
+		for source, open := range map[string]func(*testing.T, string) mixStore{"mendoza": openMendoza, "dc": openCentre} {
+			t.Run(fmt.Sprintf("layout=%s/source=%s", layout, source), func(t *testing.T) {
+				s := open(t, layout)
+				x, err := s.dataset.Expectation(s.Ready)
+				require.NoError(t, err)
+				res, err := bench.Commit(t.Context(), s.Entities, bench.CommitConfig{
+					Blocks: s.dataset.Source.Rest(), Expect: x, Loop: bench.Times(20),
+				})
+				require.NoError(t, err)
+				require.Positive(t, res.Entities)
+			})
+		}
+	}
+}
+
+func TestEverySourceParameterIsInTheKey(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range []struct {
+		scale    float64
+		seed     uint64
+		perBlock int
+		share    float64
+	}{{0.001, 1, 40, 0.6}, {0.002, 1, 40, 0.6}, {0.001, 2, 40, 0.6}, {0.001, 1, 41, 0.6}, {0.001, 1, 40, 0.7}} {
+		source, err := bench.MendozaSource(p.scale, p.seed, p.perBlock, p.share)
+		require.NoError(t, err)
+		key, err := bench.Dataset{Engine: suite.Engine, Layout: "arkiv", Source: source}.Key()
+		require.NoError(t, err)
+		require.False(t, seen[key])
+		seen[key] = true
+	}
+	for _, load := range []uint64{0, 1} {
+		source, err := bench.DataCentreSource(dcseed.Config{NodesPerDC: 3}, load)
+		require.NoError(t, err)
+		key, err := bench.Dataset{Engine: suite.Engine, Layout: "arkiv", Source: source}.Key()
+		require.NoError(t, err)
+		require.False(t, seen[key])
+		seen[key] = true
+	}
+}
