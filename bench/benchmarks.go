@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Suite is the benchmarks of one engine. A package bench/<engine> makes it and
@@ -107,7 +108,7 @@ func applyTar(b *testing.B, s Suite, d Dataset, blocks []store.Block) {
 		total.Merge(res)
 		b.StartTimer() // ApplyTar checks with the timer stopped
 	}
-	sizes, err := r.sizes(b.Context(), Sizes{}, total)
+	sizes, err := ReadSizes(b.Context(), r.DB, r.Entities, driver.Stats{}, total)
 	must(b, err)
 	report(b, total.Metrics(), sizes.Metrics())
 }

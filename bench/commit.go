@@ -22,6 +22,10 @@ type CommitConfig struct {
 	// Loop says how many blocks to apply; nil means one. The workload also
 	// ends when Blocks does, and leaves the timer stopped then.
 	Loop Loop
+
+	// Observe, if not nil, is told how long each block took. The block is valid
+	// until it returns.
+	Observe func(b *store.Block, took time.Duration)
 }
 
 // readBack is how many entities of the last block Commit reads again.
@@ -55,12 +59,16 @@ func commit(ctx context.Context, ents *store.Entities, cfg CommitConfig, res *Re
 	for more && err == nil && loop.Loop() {
 		start := time.Now()
 		applied, applyErr := ents.Apply(ctx, b)
-		res.Latency.Record(time.Since(start))
+		took := time.Since(start)
+		res.Latency.Record(took)
 		if applyErr != nil {
 			return b, applyErr
 		}
 		loop.StopTimer()
 		res.Entities += uint64(applied.Changes)
+		if cfg.Observe != nil {
+			cfg.Observe(&b, took)
+		}
 		if err := follow(cfg.Expect, &b, applied.Head); err != nil {
 			return b, err
 		}

@@ -16,7 +16,9 @@ type Copy struct {
 	Dir      string // of the database
 	Ready    Ready
 
-	run *RunDir
+	run  *RunDir
+	data Dataset
+	opts *store.Options
 }
 
 // OpenCopy copies a data set and opens the copy. A data set that turns out to
@@ -47,9 +49,9 @@ func (c *Cache) openCopy(ctx context.Context, key string, d Dataset, opts *store
 	if err != nil {
 		return nil, err
 	}
-	cp := &Copy{Dir: run.Data(), run: run}
+	cp := &Copy{Dir: run.Data(), run: run, data: d, opts: opts}
 	if cp.Ready, err = c.copyTo(ctx, cp.Dir, key, d.build); err == nil {
-		err = cp.open(ctx, d, opts)
+		err = cp.open(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, cp.Close())
@@ -57,11 +59,23 @@ func (c *Cache) openCopy(ctx context.Context, key string, d Dataset, opts *store
 	return cp, nil
 }
 
-func (cp *Copy) open(ctx context.Context, d Dataset, opts *store.Options) (err error) {
-	if cp.DB, err = store.Open(ctx, d.Engine.URL(cp.Dir), opts); err != nil {
+// Reopen closes the database, lets a function have its files, and opens it
+// again: with a new engine, whose caches are empty.
+func (cp *Copy) Reopen(ctx context.Context, between func(dir string) error) error {
+	if err := cp.DB.Close(); err != nil {
+		return err
+	}
+	if err := between(cp.Dir); err != nil {
+		return err
+	}
+	return cp.open(ctx)
+}
+
+func (cp *Copy) open(ctx context.Context) (err error) {
+	if cp.DB, err = store.Open(ctx, cp.data.Engine.URL(cp.Dir), cp.opts); err != nil {
 		return blame(err)
 	}
-	if cp.Entities, err = cp.DB.Entities(ctx, store.EntityOptions{Layout: d.Layout}); err != nil {
+	if cp.Entities, err = cp.DB.Entities(ctx, store.EntityOptions{Layout: cp.data.Layout}); err != nil {
 		return blame(err)
 	}
 	head, err := cp.Entities.Head(ctx)

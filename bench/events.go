@@ -23,11 +23,11 @@ type EventResult struct {
 func (r *EventResult) Metrics() []Metric {
 	s := r.Latency.Summary()
 	list := []Metric{
-		{milliseconds(s.P50), "p50-ms"}, {milliseconds(s.P95), "p95-ms"},
-		{milliseconds(s.P99), "p99-ms"}, {milliseconds(s.Max), "max-ms"},
+		metric(milliseconds(s.P50), "p50-ms"), metric(milliseconds(s.P95), "p95-ms"),
+		metric(milliseconds(s.P99), "p99-ms"), metric(milliseconds(s.Max), "max-ms"),
 	}
 	if seconds := r.Elapsed.Seconds(); seconds > 0 {
-		list = append(list, Metric{float64(r.Operations) / seconds, "op/s"}, Metric{float64(r.Events) / seconds, "ev/s"})
+		list = append(list, metric(float64(r.Operations)/seconds, "op/s"), metric(float64(r.Events)/seconds, "ev/s"))
 	}
 	return list
 }

@@ -170,7 +170,7 @@ func (d EventDataset) build(ctx context.Context, dir string) (r Ready, err error
 	if int(r.Head) != d.Data.Len() {
 		return r, mismatch("head %d after %d events", r.Head, d.Data.Len())
 	}
-	if _, err := db.Checkpoint(ctx, true); err != nil && !errors.Is(err, store.ErrUnsupported) {
+	if err := FoldLog(ctx, db); err != nil {
 		return r, err
 	}
 	info := db.Engine().Info()

@@ -53,27 +53,34 @@ type DatasetID struct {
 // NewManifest describes a run on an open copy of a data set. It probes the
 // disk, for which it takes some time.
 func NewManifest(ctx context.Context, cp *Copy, opts *store.Options) (Manifest, error) {
-	settings, err := cp.DB.Settings(ctx)
+	m, err := DescribeStore(ctx, cp.DB, cp.Entities, opts, cp.run.path)
+	if r := cp.Ready; err == nil && r.Counts.Versions > 0 {
+		m.Dataset = &DatasetID{Key: r.Key, Digest: r.Digest, Head: r.Head, Rows: r.Counts.Rows()}
+	}
+	return m, err
+}
+
+// DescribeStore describes an open store, and the machine with the disk of a
+// directory, which it probes.
+func DescribeStore(ctx context.Context, db *store.DB, ents *store.Entities, opts *store.Options, dir string) (Manifest, error) {
+	settings, err := db.Settings(ctx)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
-	host, err := ReadHost(cp.run.path)
+	host, err := ReadHost(dir)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
-	info := cp.DB.Engine().Info()
+	info := db.Engine().Info()
 	m := Manifest{
 		Varve:    ReadRevision(ctx),
 		Engine:   EngineVersion{Name: info.Name, Version: info.Version, Library: info.Library},
 		Settings: settings,
-		Layout:   cp.Entities.Layout(),
+		Layout:   ents.Layout(),
 		Host:     host,
 	}
 	if opts != nil {
 		m.Options = describeOptions(opts)
-	}
-	if r := cp.Ready; r.Counts.Versions > 0 {
-		m.Dataset = &DatasetID{Key: r.Key, Digest: r.Digest, Head: r.Head, Rows: r.Counts.Rows()}
 	}
 	return m, nil
 }

@@ -1,8 +1,12 @@
 package bench
 
 import (
+	"context"
+	"errors"
 	"time"
 
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -23,10 +27,7 @@ func (r *Result) Merge(o Result) {
 }
 
 // Metric is one figure with its unit in benchfmt's way.
-type Metric struct {
-	Value float64 `json:"value"`
-	Unit  string  `json:"unit"`
-}
+type Metric = result.Metric
 
 const mega = 1e6
 
@@ -35,21 +36,23 @@ const mega = 1e6
 func (r *Result) Metrics() []Metric {
 	s := r.Latency.Summary()
 	list := []Metric{
-		{milliseconds(s.P50), "p50-ms"}, {milliseconds(s.P95), "p95-ms"},
-		{milliseconds(s.P99), "p99-ms"}, {milliseconds(s.Max), "max-ms"},
+		metric(milliseconds(s.P50), "p50-ms"), metric(milliseconds(s.P95), "p95-ms"),
+		metric(milliseconds(s.P99), "p99-ms"), metric(milliseconds(s.Max), "max-ms"),
 	}
 	seconds := r.Latency.Total().Seconds()
 	if seconds == 0 {
 		return list
 	}
 	if r.Rows > 0 {
-		list = append(list, Metric{float64(r.Rows) / seconds, "rows/s"})
+		list = append(list, metric(float64(r.Rows)/seconds, "rows/s"))
 	}
 	if r.Entities > 0 {
-		list = append(list, Metric{float64(r.Entities) / seconds, "ent/s"})
+		list = append(list, metric(float64(r.Entities)/seconds, "ent/s"))
 	}
 	return list
 }
+
+func metric(value float64, unit string) Metric { return Metric{Value: value, Unit: unit} }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
@@ -61,6 +64,38 @@ type Sizes struct {
 	Live          uint64       // entities visible at the end
 }
 
+// ReadSizes completes the statistics of a run that began with those given. It
+// moves the log into the database, so that the database's size is that of all
+// it holds.
+func ReadSizes(ctx context.Context, db *store.DB, ents *store.Entities, before driver.Stats, res Result) (Sizes, error) {
+	s := Sizes{Before: before, Operations: res.Latency.Summary().Count}
+	var err error
+	if s.After, err = db.Stats(ctx); err != nil {
+		return s, err
+	}
+	if err := FoldLog(ctx, db); err != nil {
+		return s, err
+	}
+	if s.Folded, err = db.Stats(ctx); err != nil {
+		return s, err
+	}
+	snap, err := ents.At(ctx, store.Head)
+	if err != nil {
+		return s, err
+	}
+	s.Live, err = snap.Count(ctx, nil)
+	return s, errors.Join(err, snap.Close())
+}
+
+// FoldLog moves the write-ahead log into the database and empties it, where the
+// engine has one that can be asked to.
+func FoldLog(ctx context.Context, db *store.DB) error {
+	if _, err := db.Checkpoint(ctx, true); err != nil && !errors.Is(err, store.ErrUnsupported) {
+		return err
+	}
+	return nil
+}
+
 // Metrics returns those of wal-MB (the log at the end, in 10⁶ bytes), stall-ms
 // (time that commits waited for checkpoints, a commit), db-MB (the database
 // without a log, in 10⁶ bytes) and B/ent (its bytes a visible entity) that the
@@ -68,15 +103,15 @@ type Sizes struct {
 func (s *Sizes) Metrics() []Metric {
 	var list []Metric
 	if wal := s.After.WALBytes; wal != nil {
-		list = append(list, Metric{float64(*wal) / mega, "wal-MB"})
+		list = append(list, metric(float64(*wal)/mega, "wal-MB"))
 	}
 	if from, to := s.Before.CheckpointStall, s.After.CheckpointStall; from != nil && to != nil && s.Operations > 0 {
-		list = append(list, Metric{milliseconds(*to-*from) / float64(s.Operations), "stall-ms"})
+		list = append(list, metric(milliseconds(*to-*from)/float64(s.Operations), "stall-ms"))
 	}
 	if size := s.Folded.DatabaseBytes; size != nil {
-		list = append(list, Metric{float64(*size) / mega, "db-MB"})
+		list = append(list, metric(float64(*size)/mega, "db-MB"))
 		if s.Live > 0 {
-			list = append(list, Metric{float64(*size) / float64(s.Live), "B/ent"})
+			list = append(list, metric(float64(*size)/float64(s.Live), "B/ent"))
 		}
 	}
 	return list

@@ -40,7 +40,7 @@ func TestSizesMetrics(t *testing.T) {
 		Folded:     driver.Stats{DatabaseBytes: bytes(40e6)},
 		Operations: 1000, Live: 8000,
 	}
-	require.Equal(t, []Metric{{5, "wal-MB"}, {2, "stall-ms"}, {40, "db-MB"}, {5000, "B/ent"}}, s.Metrics())
+	require.Equal(t, []Metric{metric(5, "wal-MB"), metric(2, "stall-ms"), metric(40, "db-MB"), metric(5000, "B/ent")}, s.Metrics())
 	require.Empty(t, (&Sizes{}).Metrics(), "what the engine does not tell is left out")
 }
 

@@ -88,31 +88,9 @@ func (r *Run) Write(b *testing.B, workload func(ctx context.Context) (Result, er
 	must(b, err)
 	res, err := workload(b.Context())
 	must(b, err)
-	sizes, err := r.sizes(b.Context(), Sizes{Before: before}, res)
+	sizes, err := ReadSizes(b.Context(), r.DB, r.Entities, before, res)
 	must(b, err)
 	report(b, res.Metrics(), sizes.Metrics())
-}
-
-// sizes completes the statistics. It moves the log into the database, so that
-// the database's size is that of all it holds.
-func (r *Run) sizes(ctx context.Context, s Sizes, res Result) (Sizes, error) {
-	var err error
-	s.Operations = res.Latency.Summary().Count
-	if s.After, err = r.DB.Stats(ctx); err != nil {
-		return s, err
-	}
-	if _, err := r.DB.Checkpoint(ctx, true); err != nil && !errors.Is(err, store.ErrUnsupported) {
-		return s, err
-	}
-	if s.Folded, err = r.DB.Stats(ctx); err != nil {
-		return s, err
-	}
-	snap, err := r.Entities.At(ctx, store.Head)
-	if err != nil {
-		return s, err
-	}
-	s.Live, err = snap.Count(ctx, nil)
-	return s, errors.Join(err, snap.Close())
 }
 
 func report(b *testing.B, lists ...[]Metric) {

@@ -1,0 +1,137 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/store"
+)
+
+// ReadMixConfig is clients that read by a mix, in a closed loop or at a rate.
+// One of Duration and Reads is set.
+type ReadMixConfig struct {
+	Mix     mix.Reads
+	Clients int           // each with snapshots of its own; zero means one
+	Rate    float64       // arrivals a second by a Poisson process, for all clients together; zero is a closed loop
+	For     time.Duration // after the warm-up
+	Reads   int64         // after the warm-up
+	WarmUp  time.Duration // reads in it are done and not recorded
+	Seed    uint64
+	Zipf    float64   // exponent of the choice of entities, newest first; zero is uniform
+	Start   time.Time // common beginning with another loop; zero is now
+
+	// Loop, if not nil, says how many reads there are instead of For and Reads.
+	// It is asked by one client at a time.
+	Loop Loop
+
+	// Head, where blocks are applied meanwhile, returns the last one that is
+	// committed; what is read by key is drawn from the entities of it.
+	Head func() uint64
+}
+
+// ReadMix reads and records the latency of each read by kind: snapshot, read and
+// the end of the snapshot, without the comparison with the right answer, which
+// follows. In an open loop latency is from the scheduled start. It fails with
+// mix.ErrMismatch at the first wrong answer.
+func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pace.Outcome, error) {
+	clients := max(cfg.Clients, 1)
+	readers, streams := make([]*mix.Reader, clients), make([]*mix.Stream, clients)
+	for i := range readers {
+		readers[i] = mix.NewReader(ents, mix.ReaderOptions{})
+		streams[i] = cfg.Mix.Stream(cfg.stream(ents, i))
+	}
+	turns := &turns{loop: cfg.Loop}
+	read := func(ctx context.Context, s *pace.Step) error {
+		if !turns.next() {
+			return pace.ErrDone
+		}
+		op := streams[s.Worker].Draw(s.Rand)
+		s.Kind = op.Kind
+		answer, err := readers[s.Worker].Do(ctx, op)
+		s.Stop()
+		if err != nil {
+			return fmt.Errorf("%s: %w", op.Kind, err)
+		}
+		return cfg.Mix.Check(op, answer)
+	}
+	out, err := cfg.loop(ctx, clients, read)
+	for _, r := range readers {
+		err = errors.Join(err, r.Close())
+	}
+	if err != nil {
+		return out, fmt.Errorf("read mix %s: %w", cfg.Mix.Name(), err)
+	}
+	return out, nil
+}
+
+// turns asks a loop for several clients, and not again when it has ended.
+type turns struct {
+	loop  Loop // nil goes on for ever
+	mu    sync.Mutex
+	ended bool
+}
+
+func (t *turns) next() bool {
+	if t.loop == nil {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = t.ended || !t.loop.Loop()
+	return !t.ended
+}
+
+func (cfg *ReadMixConfig) stream(ents *store.Entities, worker int) mix.StreamOptions {
+	o := mix.StreamOptions{Seed: cfg.Seed, Worker: worker, HeadOnly: !ents.Temporal(), Head: cfg.Head}
+	if cfg.Zipf > 0 {
+		o.Choose = zipfian(cfg.Zipf)
+	}
+	return o
+}
+
+// zipfian chooses numbers below n by rank. The number of entities hardly changes
+// between calls, so the distribution is made anew only when it has grown by half.
+func zipfian(theta float64) func(r *rand.Rand, n int) int {
+	var choice pace.Choice
+	size := 0
+	return func(r *rand.Rand, n int) int {
+		if choice == nil || n < size || n > size+size/2 {
+			choice, size = pace.Zipf(uint64(n), theta), n
+		}
+		return int(choice.Pick(r))
+	}
+}
+
+func (cfg *ReadMixConfig) loop(ctx context.Context, clients int, read pace.Op) (*pace.Outcome, error) {
+	if cfg.Rate == 0 {
+		return pace.ClosedLoop(ctx, pace.ClosedConfig{
+			Clients: clients, Duration: cfg.For, N: cfg.Reads, WarmUp: cfg.WarmUp, Seed: cfg.Seed, Start: cfg.Start,
+		}, read)
+	}
+	return pace.OpenLoop(ctx, pace.OpenConfig{
+		Arrivals: pace.Poisson(cfg.Rate, cfg.Seed), Workers: clients,
+		Duration: cfg.For, N: cfg.Reads, WarmUp: cfg.WarmUp, Seed: cfg.Seed, Start: cfg.Start,
+		MaxLag: maxLag, Drain: drain, Wait: cfg.wait(),
+	}, read)
+}
+
+// wait spins for the last moments before an arrival only where that leaves the
+// cores to the engine.
+func (cfg *ReadMixConfig) wait() pace.Wait {
+	if cfg.Rate > frugalFrom {
+		return pace.Frugal
+	}
+	return pace.Precise
+}
+
+const frugalFrom = 2_000 // arrivals a second
+
+// maxLag is when a reader that cannot be served gives up, so that a rate beyond
+// the engine's ends in time; it shows as skipped.
+const maxLag = 2 * time.Second
