@@ -95,16 +95,22 @@ func (cfg *ReadMixConfig) stream(ents *store.Entities, worker int) mix.StreamOpt
 	return o
 }
 
-// zipfian chooses numbers below n by rank. The number of entities hardly changes
-// between calls, so the distribution is made anew only when it has grown by half.
+// zipfian chooses numbers below n by rank. To make a distribution takes time that
+// grows with n, so it is made for more than have been asked for, and what it draws
+// beyond n is drawn again, which is the distribution below n.
 func zipfian(theta float64) func(r *rand.Rand, n int) int {
 	var choice pace.Choice
 	size := 0
 	return func(r *rand.Rand, n int) int {
-		if choice == nil || n < size || n > size+size/2 {
-			choice, size = pace.Zipf(uint64(n), theta), n
+		if n > size {
+			size = n + n/2
+			choice = pace.Zipf(uint64(size), theta)
 		}
-		return int(choice.Pick(r))
+		for {
+			if i := int(choice.Pick(r)); i < n {
+				return i
+			}
+		}
 	}
 }
 
