@@ -75,8 +75,10 @@ func (r *Results) readRecords(dir string) error {
 		}
 		id := runID{rec.Key(), rec.Repeat}
 		if i, ok := at[id]; ok {
+			if r.Records[i].Error == "" { // else it was done again because it had failed
+				r.warn("%s: %s, repetition %d, is there more than once; the last one counts", RecordsFile, id.key, id.repeat)
+			}
 			r.Records[i] = rec
-			r.warn("%s: %s, repetition %d, is there more than once; the last one counts", RecordsFile, id.key, id.repeat)
 			return nil
 		}
 		at[id] = len(r.Records)

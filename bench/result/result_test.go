@@ -94,6 +94,12 @@ func TestLaterRecordCounts(t *testing.T) {
 	r, err := result.Read(dir)
 	require.NoError(t, err)
 	require.Equal(t, []result.Record{commit(0, "duckdb", 7), commit(0, "sqlite", 3)}, r.Records)
+	require.Empty(t, r.Warnings)
+
+	appendAll(t, dir, commit(0, "duckdb", 8))
+	r, err = result.Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, []result.Record{commit(0, "duckdb", 8), commit(0, "sqlite", 3)}, r.Records)
 	require.Len(t, r.Warnings, 1)
 	require.Contains(t, r.Warnings[0], "A5 Commit/engine=duckdb/layout=arkiv, repetition 0, is there more than once")
 }
