@@ -26,6 +26,10 @@ const (
 // commands is the command line.
 type commands struct {
 	Compare compareCmd `cmd:"" help:"Run all engines on the same blocks, each in its own process, and print them side by side."`
+	Run     runCmd     `cmd:"" help:"Run the experiments of the catalogue and keep their results."`
+	Bench   benchCmd   `cmd:"" help:"Compare results."`
+	Report  reportCmd  `cmd:"" help:"Make a page of results, or render the tables of EXPERIMENTS.md."`
+	Decide  decideCmd  `cmd:"" help:"Say which engine the results speak for, and go or no-go, with every criterion."`
 	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
 	Seed    seedCmd    `cmd:"" help:"Generate a database or a block tar of any size."`
 	Scale   scaleCmd   `cmd:"" help:"Multiply a source: the same entities several times over, with fresh keys."`
@@ -35,6 +39,7 @@ type commands struct {
 	Events  eventsCmd  `cmd:"" help:"Append, read and follow the events of an event store, as lines of JSON."`
 	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
 	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
+	Lab     labCmd     `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
 	Worker  workerCmd  `cmd:"" hidden:"" help:"Measure one engine for compare; prints JSON."`
 }
 

@@ -34,15 +34,11 @@ func (c *importCmd) Run(e *env) (err error) {
 		return fmt.Errorf("import: %w", err)
 	}
 	defer func() { err = errors.Join(err, src.close()) }()
-	db, err := store.Open(e.ctx, c.URL, nil)
+	db, ents, err := openEntities(e.ctx, c.URL, nil, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(e.ctx, store.EntityOptions{})
-	if err != nil {
-		return fmt.Errorf("import: %w", err)
-	}
 	start := time.Now()
 	loaded, err := c.load(e, src, ents)
 	if err != nil {

@@ -25,15 +25,11 @@ type inspection struct {
 
 // Run inspects.
 func (c *inspectCmd) Run(e *env) (err error) {
-	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true})
+	db, ents, err := openEntities(e.ctx, c.URL, readOnly, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(e.ctx, store.EntityOptions{})
-	if err != nil {
-		return fmt.Errorf("inspect: %w", err)
-	}
 	in := inspection{Engine: db.Engine().Info()}
 	if in.Store, err = ents.Summary(e.ctx); err != nil {
 		return err

@@ -42,15 +42,11 @@ func (c *loadCmd) Run(e *env) (err error) {
 		return fmt.Errorf("load: %w", err)
 	}
 	defer func() { err = errors.Join(err, src.close()) }()
-	db, err := store.Open(e.ctx, c.URL, nil)
+	db, ents, err := openEntities(e.ctx, c.URL, nil, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(e.ctx, store.EntityOptions{})
-	if err != nil {
-		return fmt.Errorf("load: %w", err)
-	}
 	res, err := c.apply(e, src, ents)
 	if err != nil {
 		return fmt.Errorf("load: %w; the store is at block %d", err, res.Head)

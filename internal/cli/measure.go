@@ -140,7 +140,7 @@ func (c *workerCmd) measure(ctx context.Context, path string, m *measurement, f 
 
 // sizes adds the sizes after the log was folded into the database.
 func (p *part) sizes(ctx context.Context, db *store.DB, ents *store.Entities) error {
-	if _, err := db.Checkpoint(ctx, true); err != nil && !errors.Is(err, store.ErrUnsupported) {
+	if err := bench.FoldLog(ctx, db); err != nil {
 		return err
 	}
 	summary, err := ents.Summary(ctx)

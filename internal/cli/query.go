@@ -38,15 +38,11 @@ func (c *queryCmd) Run(e *env) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true})
+	db, ents, err := openEntities(e.ctx, c.URL, readOnly, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(e.ctx, store.EntityOptions{})
-	if err != nil {
-		return err
-	}
 	at := uint64(store.Head)
 	if c.At != nil {
 		at = *c.At

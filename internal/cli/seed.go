@@ -52,15 +52,11 @@ func (c *seedCmd) fill(e *env, g generated, a amount) (err error) {
 	if err := enoughSpace(c.Dst, a.DiskBytes()); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	db, err := store.Open(e.ctx, c.Dst, nil)
+	db, ents, err := openEntities(e.ctx, c.Dst, nil, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(e.ctx, store.EntityOptions{DeferIndexes: true})
-	if err != nil {
-		return fmt.Errorf("seed: %w", err)
-	}
 	head, err := beginOrigin(e.ctx, ents, g.origin())
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/stat"
+)
+
+func (d *difference) print(out io.Writer) error {
+	for _, t := range d.Units {
+		if err := t.print(out); err != nil {
+			return err
+		}
+	}
+	for _, f := range d.Failed {
+		fmt.Fprintf(out, "fails now: %s: %s\n", f.Name, f.Error)
+	}
+	for _, name := range d.OnlyOld {
+		fmt.Fprintf(out, "only in old: %s\n", name)
+	}
+	for _, name := range d.OnlyNew {
+		fmt.Fprintf(out, "only in new: %s\n", name)
+	}
+	_, err := fmt.Fprintf(out, "%d compared, %d worse by more than %g%% (p < %g), %d failing now\n",
+		d.Compared, d.Regressions-len(d.Failed), d.Threshold, d.Alpha, len(d.Failed))
+	return err
+}
+
+// print writes the table of a metric with its warnings below.
+func (t *unitTable) print(out io.Writer) error {
+	heading := t.Better + " is better"
+	if t.Better == result.Neutral.String() {
+		heading = "neither is better"
+	}
+	fmt.Fprintf(out, "%s, %s\n", t.Unit, heading)
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(w, "\told\tnew\tdelta\t\n")
+	var warnings []string
+	for _, r := range t.Rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Old.text(), r.New.text(), r.delta(), r.mark())
+		if r.Warning != "" && !slices.Contains(warnings, r.Warning) {
+			warnings = append(warnings, r.Warning)
+		}
+	}
+	if t.Geomean != nil && len(t.Rows) > 1 {
+		fmt.Fprintf(w, "geomean\t\t\t%+.2f%%\t\n", 100*(*t.Geomean-1))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(table.String()) {
+		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
+	}
+	for _, text := range warnings {
+		fmt.Fprintf(out, "? %s\n", text)
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+// text is the median with the larger side of its interval in percent.
+func (s diffSide) text() string {
+	median := figure(s.Median)
+	if s.Low == nil {
+		return median + " ± ∞"
+	}
+	spread := stat.Summary{Median: s.Median, Low: *s.Low, High: *s.High}.Spread()
+	if math.IsNaN(spread) || math.IsInf(spread, 0) {
+		return median + " ± ?"
+	}
+	return fmt.Sprintf("%s ± %.0f%%", median, 100*spread)
+}
+
+// figure writes four significant digits, and all of those before the point.
+func figure(v float64) string {
+	if math.Abs(v) >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+// delta is the change, "~" when it is not significant, with what says so.
+func (r *diffRow) delta() string {
+	n := fmt.Sprintf("n=%d", r.Old.N)
+	if r.Old.N != r.New.N {
+		n = fmt.Sprintf("n=%d+%d", r.Old.N, r.New.N)
+	}
+	change := "~"
+	switch {
+	case !r.Significant:
+	case r.Delta == nil:
+		change = "from 0"
+	default:
+		change = fmt.Sprintf("%+.2f%%", *r.Delta)
+	}
+	return fmt.Sprintf("%s (p=%.3f %s)", change, r.P, n)
+}
+
+// mark is what the eye looks for.
+func (r *diffRow) mark() string {
+	switch r.Verdict {
+	case verdictSame:
+		return ""
+	case verdictUnknown:
+		return "?"
+	}
+	return r.Verdict
+}

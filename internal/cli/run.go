@@ -1,0 +1,285 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// runCmd runs experiments on engines, each pair in a process of its own, and
+// keeps every record as it is made. A run that was interrupted goes on when the
+// same command is given again.
+type runCmd struct {
+	IDs        []string      `arg:"" optional:"" name:"experiment" help:"Experiments (A5) or sections (A) of the catalogue; all when none is given."`
+	List       bool          `help:"List the experiments and stop."`
+	Engines    []string      `help:"Engines to measure." default:"sqlite,libsql,duckdb,postgres"`
+	Out        string        `help:"Directory of the results." default:"results/latest" type:"path"`
+	Scale      float64       `help:"Part of the sizes of the user's documents; 1 is theirs." default:"0.05"`
+	Phase      time.Duration `help:"Length of a timed phase." default:"10s"`
+	Repeat     int           `help:"Runs of each configuration." default:"1"`
+	Seed       uint64        `help:"Of data and of the order of operations." default:"1"`
+	Durability string        `help:"What a commit promises: durable, relaxed or unsafe." default:"durable"`
+	Memory     string        `help:"Memory that an engine may use for caching." default:"256MiB"`
+	Layouts    []string      `help:"Layouts to measure instead of each experiment's own."`
+	Sizes      []float64     `help:"Scales of the growth experiment D5; a quarter, once and four times --scale when not given."`
+	Retry      bool          `help:"Do again what an earlier run of the same command has failed at."`
+	Timeout    time.Duration `help:"Time after which an experiment on one engine is ended; its records so far are kept." default:"15m"`
+	JSON       bool          `help:"Print the list, or the records when done, as JSON."`
+}
+
+// optionsFile keeps what a result set was measured with, so that a resumed run
+// cannot mix sizes.
+const optionsFile = "options.json"
+
+// Run runs the experiments.
+func (c *runCmd) Run(e *env) error {
+	found, err := experiment.Find(c.IDs)
+	if err != nil {
+		return usageError{err}
+	}
+	switch {
+	case c.List && c.JSON:
+		return printJSON(e.stdout, found)
+	case c.List:
+		return listExperiments(e.stdout, found)
+	}
+	o, err := c.options()
+	if err != nil {
+		return usageError{err}
+	}
+	if err := sameOptions(c.Out, o); err != nil {
+		return err
+	}
+	start := time.Now()
+	total := len(found) * len(c.Engines)
+	for i, x := range found {
+		for j, engine := range c.Engines {
+			done := i*len(c.Engines) + j
+			fmt.Fprintf(e.stderr, "run: %s on %s (%d of %d, %s so far%s)\n", x.ID, engine, done+1, total,
+				time.Since(start).Round(time.Second), eta(start, done, total))
+			err := c.runWorker(e, o, x.ID, engine)
+			if err := e.ctx.Err(); err != nil {
+				return fmt.Errorf("%w; run the same command again to go on", err)
+			}
+			if err := c.keepEnd(x.ID, engine, err); err != nil {
+				return err
+			}
+		}
+	}
+	return c.finish(e)
+}
+
+func eta(start time.Time, done, total int) string {
+	if done == 0 {
+		return ""
+	}
+	left := time.Since(start) / time.Duration(done) * time.Duration(total-done)
+	return ", about " + left.Round(time.Second).String() + " left"
+}
+
+func listExperiments(out io.Writer, found []experiment.Experiment) error {
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	for _, x := range found {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", x.ID, x.Title, x.Question)
+	}
+	return w.Flush()
+}
+
+func (c *runCmd) options() (o experiment.Options, err error) {
+	for _, name := range c.Engines {
+		if !slices.Contains(allEngines, name) {
+			return o, fmt.Errorf("unknown engine %q; known are %s", name, strings.Join(allEngines, ", "))
+		}
+	}
+	for _, name := range c.Layouts {
+		if !slices.Contains(store.Layouts(), name) {
+			return o, fmt.Errorf("unknown layout %q; known are %s", name, strings.Join(store.Layouts(), ", "))
+		}
+	}
+	if c.Scale <= 0 || c.Phase <= 0 || c.Repeat < 1 {
+		return o, errors.New("--scale, --phase and --repeat must be positive")
+	}
+	o = experiment.Options{Scale: c.Scale, Phase: c.Phase, Repeat: c.Repeat, Seed: c.Seed, Layouts: c.Layouts, Sizes: c.Sizes, Retry: c.Retry}
+	if o.Durability, err = driver.ParseDurability(c.Durability); err != nil {
+		return o, err
+	}
+	if o.Memory, err = store.ParseBytes(c.Memory); err != nil {
+		return o, fmt.Errorf("--memory: %w", err)
+	}
+	return o, nil
+}
+
+// sameOptions records the options of a new result set and compares those of an
+// old one. More repetitions, layouts and sizes are welcome: they have records of
+// their own.
+func sameOptions(dir string, o experiment.Options) error {
+	o.Repeat, o.Retry, o.Layouts, o.Sizes = 0, false, nil, nil
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, optionsFile)
+	old, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(path, text, 0o644)
+	case err != nil:
+		return err
+	case string(old) != string(text):
+		return usageError{fmt.Errorf("%s holds results of other options, %s; give another --out, or the same options to go on", dir, old)}
+	}
+	return nil
+}
+
+// runWorker runs one experiment on one engine in a process of its own.
+func (c *runCmd) runWorker(e *env, o experiment.Options, id, engine string) error {
+	binary, err := binaryFor(e.ctx, engine)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, c.Timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "lab", "--experiment="+id, "--engine="+engine, "--out="+c.Out, "--options="+string(text))
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = interruptGrace
+	var tail tailWriter
+	cmd.Stderr = io.MultiWriter(e.stderr, &tail)
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil && e.ctx.Err() == nil {
+			return fmt.Errorf("ended after %s, see --timeout", c.Timeout)
+		}
+		return fmt.Errorf("%w: %s", err, tail.last())
+	}
+	return nil
+}
+
+// keepEnd makes a record of a process that did not end well, and of one that did
+// where an earlier one had not.
+func (c *runCmd) keepEnd(id, engine string, cause error) (err error) {
+	set, err := result.Open(c.Out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, set.Close()) }()
+	r := &result.Record{Experiment: id, Name: "Run", Config: result.Config{{Key: "engine", Value: engine}}, Started: time.Now().UTC()}
+	switch {
+	case cause != nil:
+		r.Error = cause.Error()
+	case !set.Has(r.Key(), 0):
+		return nil
+	}
+	return set.Append(r)
+}
+
+// finish derives the benchmark format and says what to do next.
+func (c *runCmd) finish(e *env) error {
+	results, err := result.Read(c.Out)
+	if err != nil {
+		return err
+	}
+	if err := result.WriteBenchFile(c.Out, results); err != nil {
+		return err
+	}
+	if c.JSON {
+		for i := range results.Records {
+			if err := json.NewEncoder(e.stdout).Encode(&results.Records[i]); err != nil {
+				return err
+			}
+		}
+	} else {
+		fmt.Fprintf(e.stdout, "%d records in %s; varve report %s makes a page of them, varve decide %s a verdict,\nbenchstat -col /engine %s a table\n",
+			len(results.Records), c.Out, c.Out, c.Out, filepath.Join(c.Out, result.BenchFile))
+	}
+	failed := 0
+	for i := range results.Records {
+		if r := &results.Records[i]; r.Error != "" {
+			failed++
+			fmt.Fprintf(e.stderr, "run: %s: %s\n", r.Key(), r.Error)
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("run: %d runs did not end well; their errors are in the results, and --retry does them again", failed)
+	}
+	return nil
+}
+
+// labCmd runs one experiment on one engine in this process.
+type labCmd struct {
+	Experiment string `required:""`
+	Engine     string `required:""`
+	Out        string `required:""`
+	Options    string `required:""`
+}
+
+// databaseFiles are what the engines' databases are called.
+var databaseFiles = map[string]string{"sqlite": "varve.db", "libsql": "varve.db", "duckdb": "varve.duckdb", "postgres": "varve"}
+
+// Run runs it and appends its records.
+func (c *labCmd) Run(e *env) (err error) {
+	l := &experiment.Lab{
+		Engine: bench.Engine{Name: c.Engine, File: databaseFiles[c.Engine]},
+		Log:    func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
+	}
+	if err := json.Unmarshal([]byte(c.Options), &l.Options); err != nil {
+		return usageError{err}
+	}
+	found, err := experiment.Find([]string{c.Experiment})
+	if err != nil {
+		return usageError{err}
+	}
+	if l.Cache, err = bench.OpenCache(""); err != nil {
+		return err
+	}
+	if l.Set, err = result.Open(c.Out); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Set.Close()) }()
+	if l.Retry {
+		if l.Failed, err = failedRuns(c.Out); err != nil {
+			return err
+		}
+	}
+	for _, x := range found {
+		if err := l.Run(e.ctx, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failedRuns returns the keys of records with an error.
+func failedRuns(dir string) (map[string]bool, error) {
+	results, err := result.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	failed := map[string]bool{}
+	for i := range results.Records {
+		if r := &results.Records[i]; r.Error != "" {
+			failed[r.Key()] = true
+		}
+	}
+	return failed, nil
+}

@@ -1,0 +1,204 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// The profiles of the seed's Experiments 5 and 6, and the one of 7.
+var (
+	seedProfiles = []bench.Profile{
+		bench.Typical, bench.Large, bench.Minimal,
+		bench.Typical.WithPayload(256), bench.Large.WithPayload(256), bench.Minimal.WithPayload(256),
+	}
+	memoryProfile = bench.Profile{Name: "memory", Strings: 10, Numbers: 7, Payload: 50 << 10}
+)
+
+// commits are the seed's Experiments 5 to 7 and its question about storage:
+// whole entities, 100 a block, from an empty store on.
+func commits() []Experiment {
+	return []Experiment{
+		{
+			ID: "A5", Title: "Full schema, realistic payloads", Layouts: []string{"arkiv"},
+			Question: "How many entities a second does the 13-index schema take, and what do payloads cost?",
+			Earlier:  "714 typical, 85 large, 3,141 minimal entities/s; with payloads of 256 B 3,241, 1,842 and 6,849",
+			Run:      profiles("arkiv"),
+		},
+		{
+			ID: "A6", Title: "Without history", Layouts: []string{"simple"},
+			Question: "What is saved by six indexes and no history?",
+			Earlier:  "735 typical, 82 large, 3,137 minimal entities/s: 1.03, 0.96 and 1.00 times the full schema",
+			Run:      profiles("simple"),
+		},
+		{ID: "A7", Title: "Memory", Layouts: []string{"arkiv"},
+			Question: "How much memory for caching pays with large payloads?",
+			Earlier:  "50,000 entities of 10+7 attributes and 50 KB, cache 3 to 7.5 GB: 69 to 75 entities/s, no effect",
+			Run:      memory,
+		},
+		{ID: "A13", Title: "Storage", Layouts: []string{"arkiv"},
+			Question: "What does the disk, and what does the promise of durability cost?",
+			Earlier:  "asked, not measured",
+			Run:      storage,
+		},
+	}
+}
+
+// run of commits of generated entities.
+type commitPlan struct {
+	layout   string
+	profile  bench.Profile
+	entities int
+	dir      string // of the database; empty means on the cache's disk
+	options  *store.Options
+}
+
+// minEntities are at least committed, a hundred a block.
+const minEntities = 4_000
+
+func profiles(layouts ...string) func(context.Context, *Lab) error {
+	return func(ctx context.Context, l *Lab) error {
+		for _, layout := range l.layouts(layouts...) {
+			for _, p := range seedProfiles {
+				entities := l.scaled(100_000, minEntities)
+				if p.Payload > 10<<10 {
+					entities /= 4 // the same bytes as the others, roughly
+				}
+				c := l.config("layout", layout, "profile", p.Name, "durability", string(l.Durability), "entities", itoa(entities))
+				err := l.measure(ctx, "Commit", c, func(ctx context.Context, r *result.Record) error {
+					return l.commit(ctx, commitPlan{layout: layout, profile: p, entities: entities, options: l.storeOptions()}, r)
+				})
+				if err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// leastMemory is what every engine can work with.
+const leastMemory = 64 << 20
+
+// memory gives the engine a part of what the data take, up to more than all.
+func memory(ctx context.Context, l *Lab) error {
+	entities := l.scaled(50_000, 2_000)
+	data := float64(entities * (memoryProfile.Payload + 8<<10))
+	for _, layout := range l.layouts("arkiv") {
+		for _, part := range []float64{0.1, 0.5, 1.5} {
+			o := l.storeOptions()
+			o.Memory = max(int64(part*data), leastMemory)
+			c := l.config("layout", layout, "profile", memoryProfile.Name, "durability", string(l.Durability),
+				"entities", itoa(entities), "memory", ftoa(part))
+			err := l.measure(ctx, "Commit", c, func(ctx context.Context, r *result.Record) error {
+				return l.commit(ctx, commitPlan{layout: layout, profile: memoryProfile, entities: entities, options: o}, r)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// storage compares the disk with memory at every durability.
+func storage(ctx context.Context, l *Lab) error {
+	entities := l.scaled(100_000, minEntities)
+	for _, layout := range l.layouts("arkiv") {
+		for _, d := range []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe} {
+			for _, dir := range []string{"", memoryDir} {
+				o := l.storeOptions()
+				o.Durability = d
+				c := l.config("layout", layout, "profile", bench.Typical.Name, "durability", string(d),
+					"entities", itoa(entities), "store", map[string]string{"": "disk", memoryDir: "tmpfs"}[dir])
+				err := l.measure(ctx, "Commit", c, func(ctx context.Context, r *result.Record) error {
+					err := l.commit(ctx, commitPlan{layout: layout, profile: bench.Typical, entities: entities, dir: dir, options: o}, r)
+					if errors.Is(err, store.ErrUnsupported) {
+						// Which levels an engine has is certain only of an open one: an
+						// embedded server has more than one that others run.
+						return fmt.Errorf("%w: %w", errSkip, err)
+					}
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// perBlock is how many entities a block of these experiments has.
+const perBlock = 100
+
+// commit fills an empty store with blocks of entities and records each commit,
+// the sizes and a probe of the disk.
+func (l *Lab) commit(ctx context.Context, p commitPlan, r *result.Record) error {
+	return l.withStore(ctx, p.dir, p.layout, p.options, r, func(ctx context.Context, db *store.DB, ents *store.Entities) error {
+		before, err := db.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		gen := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: l.Seed}
+		res, err := bench.Commit(ctx, ents, bench.CommitConfig{
+			Blocks: bench.Blocks(p.profile, gen), Expect: bench.NewExpectation(false), Loop: bench.Times(p.entities / perBlock),
+		})
+		add(r, "commit", res)
+		if err != nil {
+			return err
+		}
+		sizes, err := bench.ReadSizes(ctx, db, ents, before, res)
+		r.Metrics = append(r.Metrics, sizes.Metrics()...)
+		return err
+	})
+}
+
+// withStore runs f on a new empty store, in a directory that is removed
+// afterwards, and adds the manifest.
+func (l *Lab) withStore(ctx context.Context, parent, layout string, o *store.Options, r *result.Record,
+	f func(ctx context.Context, db *store.DB, ents *store.Entities) error) (err error) {
+	if parent == "" {
+		parent = l.Cache.Root()
+	}
+	dir, err := os.MkdirTemp(parent, "varve-run-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	fsync, err := bench.ProbeFsync(dir, 32)
+	if err != nil {
+		return err
+	}
+	r.Metrics = append(r.Metrics, result.Metric{Value: float64(fsync.Median) / float64(time.Microsecond), Unit: "fsync-us"})
+	db, err := store.Open(ctx, l.Engine.URL(dir), o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+	if err != nil {
+		return fmt.Errorf("layout %s: %w", layout, err)
+	}
+	if err := l.describe(ctx, db, ents, o, dir, r); err != nil {
+		return err
+	}
+	return f(ctx, db, ents)
+}
+
+// describe stores the manifest of an open store and names it in the record.
+func (l *Lab) describe(ctx context.Context, db *store.DB, ents *store.Entities, o *store.Options, dir string, r *result.Record) error {
+	m, err := bench.DescribeStore(ctx, db, ents, o, dir)
+	if err != nil {
+		return err
+	}
+	r.Manifest, err = l.Set.Manifest(m)
+	return err
+}

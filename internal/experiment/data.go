@@ -1,0 +1,122 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store"
+)
+
+// mendozaOptions choose a part of the base profile.
+type mendozaOptions struct {
+	scale float64 // of the part that is loaded; zero means the lab's
+	merge int     // operations of a block; zero leaves the blocks as they are
+}
+
+// loadedShare is the part of the stream that a store holds when measuring
+// begins; the rest is what is written then.
+const loadedShare = 0.6
+
+// productionBlock is the entities of a block that has about the 500 rows of the
+// user's documents.
+const productionBlock = 20
+
+// mendoza is a data set of the base profile with what comes after it.
+type mendoza struct {
+	bench.Dataset
+	source *bench.Source
+}
+
+func (l *Lab) mendoza(layout string, o mendozaOptions) (mendoza, error) {
+	if o.scale == 0 {
+		o.scale = l.Scale
+	}
+	source, err := bench.MendozaSource(o.scale/loadedShare, l.Seed, o.merge, loadedShare)
+	if err != nil {
+		return mendoza{}, err
+	}
+	return mendoza{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, source}, nil
+}
+
+// Rest returns what comes after the loaded part, blocks without operations left
+// out: they say nothing about a commit.
+func (m *mendoza) Rest() iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for b, err := range m.source.Rest() {
+			if (err != nil || len(b.Ops) > 0) && !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// scanned is how many of the blocks to come tell how many rows a block has.
+const scanned = 100
+
+// every returns the interval of blocks at which their rows come to a rate; zero
+// for a rate of zero, which is as fast as possible.
+func (m *mendoza) every(rate float64) (time.Duration, error) {
+	if rate == 0 {
+		return 0, nil
+	}
+	rows, blocks := 0, 0
+	for b, err := range m.Rest() {
+		if err != nil {
+			return 0, err
+		}
+		rows += bench.RowsOf(&b)
+		if blocks++; blocks == scanned {
+			break
+		}
+	}
+	return time.Duration(float64(rows) / float64(max(blocks, 1)) / rate * float64(time.Second)), nil
+}
+
+// mixes returns the mixes of that name, or all three, over the loaded part.
+func (m *mendoza) mixes(names ...string) ([]mix.Reads, error) {
+	if len(names) == 0 {
+		names = []string{mix.A, mix.B, mix.C}
+	}
+	oracle := mix.NewOracle()
+	if err := oracle.Follow(m.source.Blocks()); err != nil {
+		return nil, err
+	}
+	list := make([]mix.Reads, len(names))
+	for i, name := range names {
+		var err error
+		if list[i], err = mix.New(name, oracle); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// withDataset runs f on an open copy of a data set, which is built first if
+// need be, and adds the manifest and a probe of the disk.
+func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options, r *result.Record, f func(ctx context.Context, cp *bench.Copy) error) (err error) {
+	cp, err := l.Cache.OpenCopy(ctx, d, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cp.Close()) }()
+	m, err := bench.NewManifest(ctx, cp, o)
+	if err != nil {
+		return err
+	}
+	if r.Manifest, err = l.Set.Manifest(m); err != nil {
+		return err
+	}
+	if stats, err := cp.DB.Stats(ctx); err == nil && stats.DatabaseBytes != nil {
+		r.Metrics = append(r.Metrics, result.Metric{Value: float64(*stats.DatabaseBytes) / 1e6, Unit: "data-MB"})
+	}
+	return f(ctx, cp)
+}
+
+// errNoHistory: an experiment is about what a layout without history lacks.
+var errNoHistory = fmt.Errorf("%w: the layout keeps no history", errSkip)

@@ -1,0 +1,192 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/probe"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/scaler"
+	"github.com/varvedb/varve/store"
+)
+
+// dataCentre are section E: a database of which every answer is known.
+func dataCentre() []Experiment {
+	layouts := []string{"arkiv"}
+	return []Experiment{
+		{
+			ID: "E1", Title: "Data-centre reads", Layouts: layouts,
+			Question: "How fast are the scheduler's questions, every answer checked?",
+			Earlier:  "planned: 25/20/20/20/15 over 2 to 21 data centres; not measured",
+			Run:      dataCentreReads,
+		},
+		{
+			ID: "E2", Title: "Data-centre writes", Layouts: layouts,
+			Question: "What do the updates of a data centre cost, alone and mixed with the base profile?",
+			Earlier:  "planned: base only, data centre only, 30/70, 70/30; not measured",
+			Run:      dataCentreWrites,
+		},
+		{
+			ID: "E3", Title: "Data-centre reads beside writes", Layouts: layouts,
+			Question: "Are answers still right, and how fast, while nodes and workloads change?",
+			Earlier:  "planned; not measured",
+			Run:      dataCentreCombined,
+		},
+	}
+}
+
+// centre is the data set of a lab's scale: at scale 1 two data centres of
+// 100,000 nodes and 500,000 workloads.
+type centre struct {
+	bench.Dataset
+	model  *dcseed.Model
+	source *bench.Source
+}
+
+func (l *Lab) centre(layout string) (centre, error) {
+	cfg, err := dcseed.ForScale(l.Scale)
+	if err != nil {
+		return centre{}, err
+	}
+	cfg.Seed = l.Seed
+	// Blocks of updates shrink with the data centre, or a small one would be
+	// written anew with each.
+	cfg.NodeUpdates, cfg.WorkloadUpdates = productionBlock/4, 3*productionBlock/4
+	source, err := bench.DataCentreSource(cfg, 0)
+	if err != nil {
+		return centre{}, err
+	}
+	model, err := dcseed.New(cfg)
+	return centre{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, model, source}, err
+}
+
+// reads returns the mix at the end of the loaded part. Lists of whole data
+// centres are asked for as numbers and first hundreds, as a scheduler would.
+func (c *centre) reads() mix.Reads {
+	return mix.NewDataCentre(c.model, mix.DataCentreOptions{Limit: 100, Head: c.model.FirstLoadBlock() - 1})
+}
+
+func dataCentreReads(ctx context.Context, l *Lab) error {
+	for _, layout := range l.layouts("arkiv") {
+		d, err := l.centre(layout)
+		if err != nil {
+			return err
+		}
+		for _, clients := range []int{1, 10} {
+			c := l.centreConfig(layout).With("clients", itoa(clients))
+			err := l.measure(ctx, "DataCentreRead", c, func(ctx context.Context, r *result.Record) error {
+				o := l.storeOptions()
+				o.Readers = clients
+				return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
+					out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
+						Mix: d.reads(), Clients: clients, For: l.Phase, Reads: protocolReads, WarmUp: l.warmUp(), Seed: l.Seed,
+					})
+					addOutcome(r, out)
+					return err
+				})
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Lab) centreConfig(layout string) result.Config {
+	return l.config("layout", layout, "profile", "dc", "durability", string(l.Durability), "scale", ftoa(l.Scale))
+}
+
+func dataCentreWrites(ctx context.Context, l *Lab) error {
+	for _, layout := range l.layouts("arkiv") {
+		d, err := l.centre(layout)
+		if err != nil {
+			return err
+		}
+		for _, percent := range []int{0, 30, 70, 100} {
+			c := l.centreConfig(layout).With("dc", itoa(percent))
+			err := l.measure(ctx, "DataCentreWrite", c, func(ctx context.Context, r *result.Record) error {
+				return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
+					return l.paced(ctx, cp, bench.PacedConfig{Blocks: l.mixed(d, percent), For: l.Phase, WarmUp: l.warmUp()}, r)
+				})
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mixed yields blocks of which so many percent of the operations are of the data
+// centre and the others creations and updates of the base profile.
+func (l *Lab) mixed(d centre, percent int) iter.Seq2[store.Block, error] {
+	base := bench.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*productionBlock)
+	if percent == 0 {
+		return numbered(base, d.model.FirstLoadBlock())
+	}
+	return dcseed.Mix(base, d.source.Rest(), percent)
+}
+
+// numbered gives blocks the numbers from first on. Time passes faster for their
+// entities then, which ends none of them before its time.
+func numbered(blocks iter.Seq2[store.Block, error], first uint64) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for b, err := range blocks {
+			b.Number = first
+			first++
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+func dataCentreCombined(ctx context.Context, l *Lab) error {
+	for _, layout := range l.layouts("arkiv") {
+		d, err := l.centre(layout)
+		if err != nil {
+			return err
+		}
+		for _, qps := range []float64{100, 500} {
+			c := l.centreConfig(layout).With("qps", ftoa(qps))
+			err := l.measure(ctx, "DataCentreCombined", c, func(ctx context.Context, r *result.Record) error {
+				return l.centreBeside(ctx, d, qps, r)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// centreBlock is the interval of blocks of updates beside readers.
+const centreBlock = 200 * time.Millisecond
+
+func (l *Lab) centreBeside(ctx context.Context, d centre, qps float64, r *result.Record) error {
+	o := l.storeOptions()
+	o.Readers = readers
+	return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
+		sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
+		wrote, read, err := bench.Combined(ctx, cp.Entities,
+			bench.PacedConfig{Blocks: d.source.Rest(), Every: centreBlock, For: l.Phase, WarmUp: l.warmUp()},
+			bench.ReadMixConfig{Mix: d.reads(), Clients: readers, Rate: qps, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed})
+		samples := sampler.Stop()
+		if wrote.Outcome == nil || read == nil {
+			return fmt.Errorf("combined: %w", err)
+		}
+		commit := wrote.All().Distribution("commit")
+		all := read.All().Distribution("all")
+		r.Latencies = append(append(r.Latencies, commit, all), read.Distributions()...)
+		r.Metrics = append(append(r.Metrics, quantiles(commit)...), read.Metrics()...)
+		r.Metrics = append(r.Metrics, result.Metric{Value: wrote.RowRate(), Unit: "rows/s"})
+		addSamples(r, samples, wrote.Started, wrote.Seconds())
+		return err
+	})
+}

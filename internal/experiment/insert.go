@@ -1,0 +1,126 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// inserts are the seed's Experiments 1 to 4: rows of one table.
+func inserts() []Experiment {
+	return []Experiment{
+		{
+			ID: "A1", Title: "Index cost in memory",
+			Question: "What do no, 2 and 6 indexes cost when the disk costs nothing?",
+			Earlier:  "1M rows, Python: 2.96x (single) and 3.59x (batch) with 2 indexes, 6.23x and 7.88x with 6; bi-temporal 2.1 times simple",
+			Run: func(ctx context.Context, l *Lab) error {
+				return l.inserts(ctx, insertPlan{size: 1_000_000, memory: true, indexes: []int{0, 2, 6}, modes: []bench.InsertMode{bench.Single, bench.Bulk}})
+			},
+		},
+		{
+			ID: "A2", Title: "Index cost on file, 10,000 rows a commit",
+			Question: "What do the indexes cost with large commits?",
+			Earlier:  "10M rows: 11.8x over none with 2 indexes, 58.6x with 6",
+			Run: func(ctx context.Context, l *Lab) error {
+				return l.inserts(ctx, insertPlan{size: 10_000_000, perCommit: 10_000, indexes: []int{0, 2, 6}, modes: []bench.InsertMode{bench.Bulk}})
+			},
+		},
+		{
+			ID: "A3", Title: "Index cost on file, 500 rows a commit",
+			Question: "What do the indexes cost with commits of a block's size, in bulk and row by row?",
+			Earlier:  "10M rows: 41x over none with 2 indexes, 109x with 6; row by row (3b) 36x and 93x, so no difference between the two",
+			Run: func(ctx context.Context, l *Lab) error {
+				return l.inserts(ctx, insertPlan{size: 10_000_000, perCommit: 500, indexes: []int{0, 2, 6}, modes: []bench.InsertMode{bench.Bulk, bench.Single}})
+			},
+		},
+		{
+			ID: "A4", Title: "Insert mode",
+			Question: "Does it matter how 500 rows reach the engine, with the commits the same?",
+			Earlier:  "1M rows, 6 indexes: at most 3 % between executemany and single inserts, in Python",
+			Run: func(ctx context.Context, l *Lab) error {
+				return l.inserts(ctx, insertPlan{size: 1_000_000, perCommit: 500, indexes: []int{6}, modes: bench.InsertModes})
+			},
+		},
+	}
+}
+
+type insertPlan struct {
+	size      int // rows at scale 1
+	perCommit int
+	memory    bool
+	indexes   []int
+	modes     []bench.InsertMode
+}
+
+// minRows is how many rows an insertion has at least; it ends early where they
+// take longer than so many phases.
+const (
+	minRows      = 20_000
+	insertPhases = 2
+)
+
+func (l *Lab) inserts(ctx context.Context, p insertPlan) error {
+	rows := l.scaled(p.size, minRows)
+	for _, indexes := range p.indexes {
+		for _, mode := range p.modes {
+			c := l.config("durability", string(l.insertOptions(p).Durability), "store", place(p.memory), "indexes", itoa(indexes),
+				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(rows))
+			err := l.measure(ctx, "Insert", c, func(ctx context.Context, r *result.Record) error {
+				return l.insert(ctx, p, bench.InsertConfig{Indexes: indexes, Rows: rows, PerCommit: p.perCommit, Mode: mode, Seed: l.Seed, Limit: insertPhases * l.Phase}, r)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func place(memory bool) string {
+	if memory {
+		return "memory"
+	}
+	return "file"
+}
+
+// insertOptions: in memory nothing can be durable, so nothing is synced where
+// the engine can leave it.
+func (l *Lab) insertOptions(p insertPlan) *store.Options {
+	o := l.storeOptions()
+	if p.memory && l.supports(driver.Unsafe) == nil {
+		o.Durability = driver.Unsafe
+	}
+	return o
+}
+
+// memoryDir is a file system in memory.
+const memoryDir = "/dev/shm"
+
+func (l *Lab) insert(ctx context.Context, p insertPlan, cfg bench.InsertConfig, r *result.Record) (err error) {
+	parent := l.Cache.Root()
+	if p.memory {
+		parent = memoryDir
+	}
+	dir, err := os.MkdirTemp(parent, "varve-insert-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	db, err := store.Open(ctx, l.Engine.URL(dir), l.insertOptions(p))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	res, err := bench.Insert(ctx, db.Engine(), cfg)
+	add(r, "commit", res)
+	if err == nil && res.Rows < uint64(cfg.Rows) {
+		r.Notes = append(r.Notes, fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
+	}
+	return err
+}

@@ -1,0 +1,160 @@
+// Package runs puts the records of a result set in order: repetitions of one
+// configuration together, with the median of each of their figures. Reports and
+// verdicts both read results through it, so that they speak of the same numbers.
+package runs
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/varvedb/varve/bench/result"
+)
+
+// Group is a configuration with its repetitions.
+type Group struct {
+	Experiment string
+	Name       string
+	Config     result.Config
+	Records    []*result.Record // in the order of their repetition
+}
+
+// Gather groups records by their key, in the order in which keys first appear.
+func Gather(records []result.Record) []*Group {
+	var groups []*Group
+	for _, g := range result.GroupByKey(records) {
+		first := &g.Records[0]
+		group := &Group{Experiment: first.Experiment, Name: first.Name, Config: first.Config}
+		for i := range g.Records {
+			group.Records = append(group.Records, &g.Records[i])
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// Of returns the groups of an experiment.
+func Of(groups []*Group, experiment string) []*Group {
+	return Where(groups, func(g *Group) bool { return g.Experiment == experiment })
+}
+
+// Where returns the groups for which keep is true.
+func Where(groups []*Group, keep func(*Group) bool) []*Group {
+	var kept []*Group
+	for _, g := range groups {
+		if keep(g) {
+			kept = append(kept, g)
+		}
+	}
+	return kept
+}
+
+// Key is the key of the group's records.
+func (g *Group) Key() string { return g.Records[0].Key() }
+
+// Get returns the value of a key of the configuration, or "".
+func (g *Group) Get(key string) string { return g.Config.Get(key) }
+
+// Scale returns the size of the data as a multiple of the base profile; false
+// when the configuration does not say.
+func (g *Group) Scale() (float64, bool) {
+	v, err := strconv.ParseFloat(g.Get("scale"), 64)
+	return v, err == nil && v > 0
+}
+
+// Good returns the repetitions that ended well. What a failed one measured
+// before it failed is not comparable with them.
+func (g *Group) Good() []*result.Record {
+	var good []*result.Record
+	for _, r := range g.Records {
+		if r.Error == "" {
+			good = append(good, r)
+		}
+	}
+	return good
+}
+
+// Failed tells whether no repetition ended well.
+func (g *Group) Failed() bool { return len(g.Good()) == 0 }
+
+// Measure names a figure of a record. With a kind it is a quantile of the
+// latencies of that kind of operation, else one of the record's metrics.
+type Measure struct {
+	Unit string // of a metric, or p50-ms p95-ms p99-ms p999-ms max-ms mean-ms of latencies
+	Kind string // of operation; "" is the metric
+}
+
+// Of returns the figure in a record. Where the metric is not there but the
+// record has latencies of commits, or of one kind only, these answer.
+func (m Measure) Of(r *result.Record) (float64, bool) {
+	if m.Kind != "" {
+		return quantile(r.Latency(m.Kind), m.Unit)
+	}
+	if v, ok := r.Metric(m.Unit); ok {
+		return v, true
+	}
+	if d := r.Latency("commit"); d != nil {
+		return quantile(d, m.Unit)
+	}
+	if len(r.Latencies) == 1 {
+		return quantile(&r.Latencies[0], m.Unit)
+	}
+	return 0, false
+}
+
+func quantile(d *result.Distribution, unit string) (float64, bool) {
+	if d == nil || d.Count == 0 {
+		return 0, false
+	}
+	v, ok := map[string]time.Duration{
+		"p50-ms": d.P50, "p95-ms": d.P95, "p99-ms": d.P99, "p999-ms": d.P999, "max-ms": d.Max, "mean-ms": d.Mean,
+	}[unit]
+	return Milliseconds(v), ok
+}
+
+// Milliseconds converts a duration.
+func Milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// Values returns the figure of each repetition that ended well and has it.
+func (g *Group) Values(m Measure) []float64 {
+	if m.Unit == "qps" && g.Get("qps") == "0" {
+		return nil // asked for no reads: the rate of operations is that of commits
+	}
+	var values []float64
+	for _, r := range g.Good() {
+		if v, ok := m.Of(r); ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// Median returns the median over the repetitions; false when none has it.
+func (g *Group) Median(m Measure) (float64, bool) {
+	return Median(g.Values(m))
+}
+
+// Median returns the median of values; false when there are none.
+func Median(values []float64) (float64, bool) {
+	if len(values) == 0 {
+		return 0, false
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	mid := len(sorted) / 2
+	if len(sorted)%2 == 0 {
+		return (sorted[mid-1] + sorted[mid]) / 2, true
+	}
+	return sorted[mid], true
+}
+
+// Distinct returns the values of a key over groups, in the order in which they
+// first appear.
+func Distinct(groups []*Group, key string) []string {
+	var values []string
+	for _, g := range groups {
+		if v := g.Get(key); !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
