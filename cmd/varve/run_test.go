@@ -72,10 +72,10 @@ func TestRunUsage(t *testing.T) {
 	}
 }
 
-// TestRunKeepsOptions: results of different sizes do not end up in one set.
+// TestRunKeepsOptions: what records do not tell apart does not end up in one set.
 func TestRunKeepsOptions(t *testing.T) {
 	out := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(out, "options.json"), []byte(`{"scale":2}`), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(out, "options.json"), []byte(`{"phase":2}`), 0o644))
 	_, errs, code := varve(t, "run", "A1", "--out", out)
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "other options")

@@ -43,7 +43,7 @@ type runCmd struct {
 }
 
 // optionsFile keeps what a result set was measured with, so that a resumed run
-// cannot mix sizes.
+// cannot mix what its records do not say.
 const optionsFile = "options.json"
 
 // Run runs the experiments.
@@ -125,10 +125,9 @@ func (c *runCmd) options() (o experiment.Options, err error) {
 }
 
 // sameOptions records the options of a new result set and compares those of an
-// old one. More repetitions, layouts and sizes are welcome: they have records of
-// their own.
+// old one. More repetitions, layouts and sizes are welcome: their records say so.
 func sameOptions(dir string, o experiment.Options) error {
-	o.Repeat, o.Retry, o.Layouts, o.Sizes = 0, false, nil, nil
+	o.Scale, o.Repeat, o.Retry, o.Layouts, o.Sizes = 0, 0, false, nil, nil
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err

@@ -41,17 +41,17 @@ func besides(ctx context.Context, l *Lab) error {
 		if err != nil {
 			return err
 		}
-		for _, qps := range []float64{0, 100, 1_000, 5_000} {
-			c := l.combinedConfig(layout, ftoa(qps))
+		for _, load := range combinedLoads {
+			c := l.combinedConfig(layout, load.rows, ftoa(load.reads))
 			err := l.measure(ctx, "Combined", c, func(ctx context.Context, r *result.Record) error {
-				_, err := l.beside(ctx, d, qps, r)
+				_, err := l.beside(ctx, d, load.rows, load.reads, r)
 				return err
 			})
 			if err != nil {
 				return err
 			}
 		}
-		err = l.measure(ctx, "Combined", l.combinedConfig(layout, "ceiling"), func(ctx context.Context, r *result.Record) error {
+		err = l.measure(ctx, "Combined", l.combinedConfig(layout, seedRowRate, "ceiling"), func(ctx context.Context, r *result.Record) error {
 			return l.ceiling(ctx, d, r)
 		})
 		if err != nil {
@@ -61,17 +61,24 @@ func besides(ctx context.Context, l *Lab) error {
 	return nil
 }
 
-func (l *Lab) combinedConfig(layout, qps string) result.Config {
-	return l.config("layout", layout, "profile", "mendoza", "durability", string(l.Durability), "scale", ftoa(l.Scale),
-		"mix", mix.A, "rate", itoa(seedRowRate), "qps", qps)
+// combinedLoads are the user's documents' steps, and the lower end of what a first
+// version must carry.
+var combinedLoads = []struct{ rows, reads float64 }{
+	{seedRowRate, 0}, {seedRowRate, 100}, {seedRowRate, 1_000}, {seedRowRate, 5_000},
+	{10_000, 1_000},
 }
 
-// beside runs commits at the seed's rate with reads of mix A at a rate, and tells
-// whether both kept up: commits under their limit, reads not skipped.
-func (l *Lab) beside(ctx context.Context, d mendoza, qps float64, r *result.Record) (kept bool, err error) {
+func (l *Lab) combinedConfig(layout string, rows float64, qps string) result.Config {
+	return l.config("layout", layout, "profile", "mendoza", "durability", string(l.Durability), "scale", ftoa(l.Scale),
+		"mix", mix.A, "rate", ftoa(rows), "qps", qps)
+}
+
+// beside runs commits of so many rows a second with so many reads of mix A, and
+// tells whether both kept up: commits under their limit, reads not skipped.
+func (l *Lab) beside(ctx context.Context, d mendoza, rows, qps float64, r *result.Record) (kept bool, err error) {
 	o := l.storeOptions()
 	o.Readers = readers
-	every, err := d.every(seedRowRate)
+	every, err := d.every(rows)
 	if err != nil {
 		return false, err
 	}
@@ -124,7 +131,7 @@ func (l *Lab) ceiling(ctx context.Context, d mendoza, r *result.Record) error {
 	next := math.Sqrt(ceilingLow * ceilingHigh)
 	for range ceilingSteps {
 		try := &result.Record{Experiment: r.Experiment, Name: r.Name, Config: r.Config.With("qps", ftoa(math.Round(next)))}
-		kept, err := l.beside(ctx, d, math.Round(next), try)
+		kept, err := l.beside(ctx, d, seedRowRate, math.Round(next), try)
 		if err != nil {
 			return err
 		}

@@ -45,15 +45,18 @@ var (
 // the store.
 const (
 	designRepeats = 4
-	designBase    = 5_000
+	minDesignBase = 5_000
 )
 
 // designColumns are those of the observations of a designed experiment.
 var designColumns = []string{"attributes", "payload_bytes", "entities", "ms"}
 
+// designBase is how many entities a store holds before.
+func (l *Lab) designBase() int { return l.scaled(10*minDesignBase, minDesignBase) }
+
 func designed(ctx context.Context, l *Lab) error {
 	for _, layout := range l.layouts("arkiv", "simple") {
-		c := l.config("layout", layout, "durability", string(l.Durability))
+		c := l.config("layout", layout, "durability", string(l.Durability), "entities", itoa(l.designBase()))
 		err := l.measure(ctx, "Designed", c, func(ctx context.Context, r *result.Record) error {
 			return l.withStore(ctx, "", layout, l.storeOptions(), r, func(ctx context.Context, _ *store.DB, ents *store.Entities) error {
 				return l.design(ctx, ents, r)
@@ -68,7 +71,7 @@ func designed(ctx context.Context, l *Lab) error {
 
 func (l *Lab) design(ctx context.Context, ents *store.Entities, r *result.Record) error {
 	expect := bench.NewExpectation(false)
-	base := bench.GenOptions{Entities: l.scaled(designBase*10, designBase), PerBlock: perBlock, Seed: l.Seed}
+	base := bench.GenOptions{Entities: l.designBase(), PerBlock: perBlock, Seed: l.Seed}
 	if _, err := bench.Commit(ctx, ents, bench.CommitConfig{
 		Blocks: bench.Blocks(bench.Typical, base), Expect: expect, Loop: bench.Times(base.Entities / perBlock),
 	}); err != nil {
