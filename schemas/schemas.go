@@ -50,6 +50,7 @@ var entityLayouts = map[string]struct {
 	"arkiv-pruned":   {folder: "arkiv", indexes: only(prunedIndexes...)},
 	"bare":           {folder: "arkiv", indexes: first(0)},
 	"simple":         {folder: "simple", indexes: first(6)},
+	"compact":        {folder: "compact", indexes: first(1)},
 }
 
 // prunedIndexes are what is left of the thirteen when every index goes that is
@@ -75,7 +76,7 @@ func only(names ...string) func([]Index) []Index {
 
 // EntityLayouts returns the names of the entity layouts, the ablation's last.
 func EntityLayouts() []string {
-	names := make([]string, 0, len(entityLayouts)+ablationSteps+1)
+	names := make([]string, 0, len(entityLayouts))
 	for name := range entityLayouts {
 		names = append(names, name)
 	}
@@ -118,7 +119,7 @@ func Entities(name, dialect string) (Layout, error) {
 	}
 	return Layout{
 		Name:       name,
-		Temporal:   def.folder == "arkiv",
+		Temporal:   def.folder != "simple",
 		Analyze:    def.analyze,
 		Tables:     tables,
 		Indexes:    def.indexes(indexes),

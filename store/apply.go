@@ -25,6 +25,7 @@ func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
 	if err := e.admissible(&b); err != nil {
 		return applied, fmt.Errorf("apply: %w", err)
 	}
+	e.maintainer.enter()
 	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
 		head, err := e.meta.head(ctx, tx)
 		if err != nil {
@@ -33,8 +34,12 @@ func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
 		applied, err = e.applyIn(ctx, tx, head, &b)
 		return err
 	})
+	e.maintainer.leave()
 	if err != nil {
 		return Applied{}, fmt.Errorf("apply: %w", err)
+	}
+	if applied.Changes > 0 {
+		e.maintainer.wrote()
 	}
 	e.grown(ctx, applied.Changes)
 	return applied, nil

@@ -1,12 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
 
 	"github.com/varvedb/varve/internal/layout"
-	"github.com/varvedb/varve/internal/layout/eav"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -30,6 +30,12 @@ type EntityOptions struct {
 	// load was interrupted is opened with it again to go on; opened without it,
 	// the indexes are made first.
 	DeferIndexes bool
+
+	// Backlog bounds, for layouts that put work off (compact), the changes of
+	// entities that are put off, which are held in memory without their
+	// payloads; zero means that of the URL, else the layout's default. It is not
+	// recorded.
+	Backlog int
 }
 
 // Layouts returns the names of the entity layouts.
@@ -42,6 +48,9 @@ type Entities struct {
 	meta   meta
 	layout layout.Layout
 	rules  entity.Rules
+
+	backlog    int         // EntityOptions.Backlog
+	maintainer *maintainer // nil when the layout puts nothing off
 
 	mu       sync.Mutex
 	written  uint64 // versions since the planner's statistics were gathered
@@ -64,6 +73,9 @@ func (db *DB) Entities(ctx context.Context, opts EntityOptions) (*Entities, erro
 		if e, err = db.openEntities(ctx, name, opts); err != nil {
 			return nil, fmt.Errorf("open entities: %w", err)
 		}
+		if err := e.startMaintainer(ctx); err != nil {
+			return nil, fmt.Errorf("open entities: %w", err)
+		}
 		db.entities = e
 	}
 	if name != "" && name != e.layout.Name() {
@@ -77,12 +89,15 @@ func layoutMismatch(has, asked string) error {
 }
 
 func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions) (*Entities, error) {
-	e := &Entities{db: db}
+	if opts.Backlog < 0 {
+		return nil, fmt.Errorf("%w: backlog %d", ErrInvalid, opts.Backlog)
+	}
+	e := &Entities{db: db, backlog: cmp.Or(opts.Backlog, db.backlog)}
 	var err error
 	if e.meta, err = newMeta(db.engine.Info().Dialect); err != nil {
 		return nil, err
 	}
-	recorded, err := e.recorded(ctx)
+	recorded, err := db.recorded(ctx, e.meta)
 	if err != nil {
 		return nil, err
 	}
@@ -98,19 +113,6 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 		}
 	}
 	return e, e.analyzeAtOpen(ctx)
-}
-
-// recorded returns what the database says of itself, nil when it is no store.
-func (e *Entities) recorded(ctx context.Context) (values map[string]string, err error) {
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		exists, err := e.meta.exists(ctx, q)
-		if err != nil || !exists {
-			return err
-		}
-		values, err = e.meta.all(ctx, q)
-		return err
-	})
-	return values, err
 }
 
 func (e *Entities) create(ctx context.Context, recorded map[string]string, name string, opts EntityOptions) error {
@@ -170,7 +172,7 @@ func (e *Entities) use(name string, extendAdds bool) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLayout, err)
 	}
-	e.layout = eav.New(schema, e.db.engine.Info().Dialect, e.db.engine.Capabilities())
+	e.layout = newLayout(schema, e.db.engine.Info().Dialect, e.db.engine.Capabilities(), e.backlog)
 	e.rules = entity.Rules{ExtendAdds: extendAdds}
 	return nil
 }

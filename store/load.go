@@ -222,6 +222,8 @@ func (l *loader) begin(ctx context.Context) (err error) {
 	if l.tx != nil {
 		return nil
 	}
+	l.ents.maintainer.enter()
+	defer l.ents.maintainer.leave()
 	if l.tx, err = l.ents.db.engine.Begin(ctx); err != nil {
 		return err
 	}
@@ -255,6 +257,7 @@ func (l *loader) commit(ctx context.Context) error {
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
+	l.ents.maintainer.wrote()
 	l.ents.grown(ctx, l.changes)
 	l.changes, l.bytes = 0, 0
 	l.done = l.next
@@ -269,7 +272,12 @@ func (l *loader) finish(ctx context.Context) (Loaded, error) {
 		return l.abort(err)
 	}
 	l.done.Skipped = l.next.Skipped
-	return l.done, nil
+	if l.done.Changes == 0 {
+		return l.done, nil
+	}
+	// What is loaded is held already; what helps to read it is made now, where
+	// it is not in the way.
+	return l.done, l.ents.Settle(ctx)
 }
 
 // release rolls the open transaction back: after an error, which says more than

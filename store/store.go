@@ -27,9 +27,10 @@ type Options = driver.Options
 
 // DB is an open database. Its methods may be called from several goroutines.
 type DB struct {
-	engine driver.Engine
-	layout string // of the URL, or ""
-	ro     bool
+	engine  driver.Engine
+	layout  string // of the URL, or ""
+	backlog int    // of the URL, or 0
+	ro      bool
 
 	mu       sync.Mutex
 	entities *Entities
@@ -45,8 +46,9 @@ type DB struct {
 //	postgres:///abs/dir     an embedded server that Varve starts and stops
 //	postgres://host/db      a running server
 //
-// Parameters: durability (durable, relaxed, unsafe), layout, memory (bytes, or
-// with a suffix such as 256MiB), checkpoint (background, inline, manual),
+// Parameters: durability (durable, relaxed, unsafe), layout, backlog
+// (EntityOptions.Backlog), memory (bytes, or with a suffix such as 256MiB),
+// checkpoint (background, inline, manual),
 // checkpoint_frames, readers, lock_timeout, max_reader_age, read_only; the rest
 // is the engine's. An unknown parameter is an error.
 func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
@@ -58,7 +60,7 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", target.url.Redacted(), err)
 	}
-	return &DB{engine: engine, layout: target.layout, ro: target.options.ReadOnly}, nil
+	return &DB{engine: engine, layout: target.layout, backlog: target.backlog, ro: target.options.ReadOnly}, nil
 }
 
 // Engine returns the engine below, for measurements and tools.
@@ -82,6 +84,11 @@ func (db *DB) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointR
 
 // Close closes the database. Open snapshots end with ErrClosed.
 func (db *DB) Close() error {
+	db.mu.Lock()
+	if db.entities != nil {
+		db.entities.maintainer.close()
+	}
+	db.mu.Unlock()
 	if err := db.engine.Close(); err != nil {
 		return fmt.Errorf("close %s database: %w", db.engine.Info().Name, err)
 	}

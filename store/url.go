@@ -18,6 +18,7 @@ type target struct {
 	url     *url.URL
 	options driver.Options
 	layout  string
+	backlog int // EntityOptions.Backlog
 }
 
 // enginePackages are the engines of this module, for the error of one that is
@@ -113,6 +114,8 @@ func (t *target) set(name string, list []string) (err error) {
 		o.ReadOnly, err = strconv.ParseBool(value)
 	case "layout":
 		t.layout = value
+	case "backlog":
+		t.backlog, err = positive(value)
 	default:
 		if _, known := t.driver.Params[name]; !known {
 			return fmt.Errorf("unknown; known are %s", strings.Join(t.known(), ", "))
@@ -125,7 +128,7 @@ func (t *target) set(name string, list []string) (err error) {
 func (t *target) known() []string {
 	names := []string{
 		"durability", "checkpoint", "checkpoint_frames", "readers", "memory",
-		"lock_timeout", "max_reader_age", "read_only", "layout",
+		"lock_timeout", "max_reader_age", "read_only", "layout", "backlog",
 	}
 	for name := range t.driver.Params {
 		names = append(names, name)

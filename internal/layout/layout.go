@@ -75,6 +75,31 @@ type Layout interface {
 	Analyze(ctx context.Context, tx driver.Tx) error
 }
 
+// Maintained is a layout that puts work off. A block is readable at once and
+// costs little to commit; what readers are helped by is made later.
+type Maintained interface {
+	// Maintain does a slice of the work in a transaction of its own, short
+	// enough that a block may wait for it, shorter when wanted tells that one
+	// does, and tells how much is left, in changes of entities. What it has done
+	// counts when the transaction commits.
+	Maintain(ctx context.Context, tx driver.Tx, wanted func() bool) (left int, err error)
+
+	// Prepare thinks about the next slices beforehand, so that they are shorter,
+	// in a view that read opens when there is something to think about. What it
+	// finds out is no longer used when it is outdated.
+	Prepare(ctx context.Context, read func(context.Context, func(context.Context, driver.Querier) error) error) error
+
+	// Backlog tells how much is left.
+	Backlog(ctx context.Context, q driver.Querier) (left int, err error)
+
+	// Left is what was left when this process last wrote or looked: a hint.
+	Left() int
+
+	// Limit is how much may be left. Before that, blocks do a part of the work
+	// themselves.
+	Limit() int
+}
+
 // Request is a compiled-to-be query with its order and limits.
 type Request struct {
 	Expr  query.Expr

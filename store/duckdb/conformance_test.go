@@ -16,7 +16,7 @@ func TestConformance(t *testing.T) {
 		NewURL: func(t testing.TB) string {
 			return "duckdb://" + filepath.Join(t.TempDir(), "varve.duckdb") + "?memory=128MiB"
 		},
-		Layouts: []string{"arkiv", "simple", "bare"},
+		Layouts: []string{"arkiv", "simple", "bare", "compact"},
 		Checks:  4,
 	})
 }

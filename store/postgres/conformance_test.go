@@ -15,7 +15,7 @@ var everyLayout = flag.Bool("every-layout", false, "run the conformance suites o
 func TestConformance(t *testing.T) {
 	h := storetest.Harness{NewURL: pgtest.NewURL, Server: true, Checks: 10}
 	if !*everyLayout {
-		h.Layouts = []string{"arkiv-analyzed", "simple"}
+		h.Layouts = []string{"arkiv-analyzed", "simple", "compact"}
 	}
 	storetest.Run(t, h)
 }

@@ -84,6 +84,7 @@ func differential(t *testing.T, rt *rapid.T, h Harness, layout string) {
 		"query":      m.query,
 		"query more": m.query,
 		"page":       m.page,
+		"settle":     m.settle,
 	})
 	if gen.chance("export", 4) {
 		m.export(t, rt, h)
@@ -191,6 +192,17 @@ func (m *machine) prune(t *rapid.T) {
 	wantErr := m.model.Prune(before)
 	requireSameError(t, wantErr, m.ents.Prune(context.Background(), before))
 	m.pruned = m.pruned || wantErr == nil && before > 0
+	m.checkState(t)
+}
+
+// settle does what the layout puts off, by chance only a part of it, and lets the
+// store check itself.
+func (m *machine) settle(t *rapid.T) {
+	if m.gen.chance("all of it", 2) {
+		require.NoError(t, m.ents.Settle(context.Background()))
+	}
+	_, err := m.ents.Verify(context.Background())
+	require.NoError(t, err)
 	m.checkState(t)
 }
 

@@ -43,7 +43,7 @@ type Harness struct {
 }
 
 // DefaultLayouts are the layouts tested when Harness.Layouts is nil.
-var DefaultLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-pruned", "simple", "bare", "arkiv-7"}
+var DefaultLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-pruned", "simple", "bare", "arkiv-7", "compact"}
 
 func (h Harness) layouts() []string {
 	if h.Layouts != nil {

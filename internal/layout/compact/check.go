@@ -1,0 +1,219 @@
+package compact
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// errStopped ends the reading of rows early.
+var errStopped = errors.New("stopped")
+
+// Check implements layout.Layout. It reads one view only: others may be at
+// another point of the merge. That current versions and current postings say
+// the same is found by adding up a hash of each entry, for each attribute, in
+// memory that does not grow; which entry it is that differs is not.
+func (l *Layout) Check(ctx context.Context, q, _, _ driver.Querier, report func(problem string) bool) error {
+	v, err := l.readView(ctx, q, entity.MaxBlock)
+	if err != nil {
+		return err
+	}
+	v.overlay = v.chain.overlay(&v.p, v.at)
+	c := &checker{v: v, report: report}
+	err = c.run(ctx)
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
+}
+
+type checker struct {
+	v      *view
+	report func(problem string) bool
+}
+
+func (c *checker) say(format string, args ...any) error {
+	if !c.report(fmt.Sprintf(format, args...)) {
+		return errStopped
+	}
+	return nil
+}
+
+func (c *checker) run(ctx context.Context) error {
+	sums, live, err := c.versions(ctx)
+	if err != nil {
+		return err
+	}
+	if live != c.v.p.live {
+		if err := c.say("%d current versions, recorded are %d", live, c.v.p.live); err != nil {
+			return err
+		}
+	}
+	if err := c.postings(ctx, sums); err != nil {
+		return err
+	}
+	for attr, sum := range sums {
+		if sum != 0 {
+			if err := c.say("attribute %d: its postings are not those of the current versions", attr); err != nil {
+				return err
+			}
+		}
+	}
+	if err := c.closed(ctx); err != nil {
+		return err
+	}
+	return c.missing(ctx)
+}
+
+// entrySum is a number for one entry of a posting. Sums of them tell sets apart.
+func entrySum(attr int64, value string, id int64) uint64 {
+	buf := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(attr)), uint64(id))
+	sum := sha256.Sum256(append(buf, value...))
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// versions adds up what the postings of the current versions must be, by
+// attribute. A merge that is half done may have moved those of entities that
+// the log touches or that have expired.
+func (c *checker) versions(ctx context.Context) (map[int64]uint64, int64, error) {
+	sums, live := map[int64]uint64{}, int64(0)
+	err := c.v.l.pages(ctx, c.v.q, "scan_current_above", []any{int64(none)}, false, func(list []*version) error {
+		live += int64(len(list))
+		for _, r := range list {
+			if c.moving(r.id, r.expires) {
+				continue
+			}
+			terms, err := r.terms()
+			if err != nil {
+				return c.say("entity %s, version of block %d: %v", r.key, r.from, err)
+			}
+			for _, t := range terms {
+				sums[t.attr] += entrySum(t.attr, t.value, r.id)
+			}
+		}
+		return nil
+	})
+	return sums, live, err
+}
+
+func (c *checker) moving(id, expires int64) bool {
+	return c.v.overlay.touches(id) || c.v.p.merging != none && expires <= c.v.p.merging
+}
+
+// postings subtracts what the postings are.
+func (c *checker) postings(ctx context.Context, sums map[int64]uint64) error {
+	expired := candidates{ids: idSet{}}
+	if c.v.p.merging != none {
+		args := []any{int64(attrExpiration), []byte(encodeNumber(0)), []byte(encodeNumber(uint64(c.v.p.merging) + 1)), int64(noLimit)}
+		if _, err := c.v.readPostings(ctx, "current_postings_range", args, nil, &expired); err != nil {
+			return err
+		}
+	}
+	return eachRow(ctx, c.v.q, c.v.l.sql["all_postings"], nil, func(rows driver.Rows) error {
+		var attr, number int64
+		var value, stored []byte
+		if err := rows.Scan(&attr, &value, &number, &stored); err != nil {
+			return err
+		}
+		ck := new(chunk)
+		if err := ck.merge(stored); err != nil {
+			return c.say("attribute %d: %v", attr, err)
+		}
+		for _, id := range (idSet{number: ck}).walk(noLimit).next(chunkIDs) {
+			if !c.v.overlay.touches(id) && !expired.ids.has(id) {
+				sums[attr] -= entrySum(attr, string(value), id)
+			}
+		}
+		return nil
+	})
+}
+
+// closed looks every value of a closed version up in the postings.
+func (c *checker) closed(ctx context.Context) error {
+	return c.v.l.pages(ctx, c.v.q, "scan_closed", nil, true, func(list []*version) error {
+		wanted := map[groupKey]idSet{}
+		var args []any
+		for _, r := range list {
+			if r.to > r.expires {
+				if err := c.say("entity %s, version of block %d: it ends at block %d, above its expiration %d", r.key, r.from, r.to, r.expires); err != nil {
+					return err
+				}
+			}
+			terms, err := r.terms()
+			if err != nil {
+				return c.say("entity %s, version of block %d: %v", r.key, r.from, err)
+			}
+			for _, t := range terms {
+				key := groupKey{t, chunkOf(r.id)}
+				if wanted[key] == nil {
+					wanted[key] = idSet{}
+					args = append(args, t.attr, []byte(t.value), key.chunk)
+				}
+				wanted[key].add(r.id)
+			}
+		}
+		if err := c.found(ctx, args, wanted); err != nil {
+			return err
+		}
+		for key, ids := range wanted {
+			for _, id := range ids.walk(noLimit).next(1) {
+				if err := c.say("entity number %d: a value of attribute %d of a closed version is in no posting", id, key.attr); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// found takes what the postings have out of what is wanted of them.
+func (c *checker) found(ctx context.Context, args []any, wanted map[groupKey]idSet) error {
+	for _, table := range []string{"current", "past"} {
+		err := c.v.l.eachQuery(ctx, c.v.q, table+"_postings_list", 3, args, nil, func(rows driver.Rows) error {
+			var key groupKey
+			var value, stored []byte
+			if err := rows.Scan(&key.attr, &value, &key.chunk, &stored); err != nil {
+				return err
+			}
+			key.value = string(value)
+			ck := new(chunk)
+			if err := ck.merge(stored); err != nil {
+				return c.say("attribute %d: %v", key.attr, err)
+			}
+			wanted[key].subtract(idSet{key.chunk: ck})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missing finds versions without their payload or their key.
+func (c *checker) missing(ctx context.Context) error {
+	err := eachRow(ctx, c.v.q, c.v.l.sql["missing_contents"], nil, func(rows driver.Rows) error {
+		var key []byte
+		var from, no int64
+		if err := rows.Scan(&key, &from, &no); err != nil {
+			return err
+		}
+		return c.say("entity 0x%x, version of block %d: its payload %d is missing", key, from, no)
+	})
+	if err != nil {
+		return err
+	}
+	return eachRow(ctx, c.v.q, c.v.l.sql["missing_keys"], nil, func(rows driver.Rows) error {
+		var key []byte
+		var id int64
+		if err := rows.Scan(&key, &id); err != nil {
+			return err
+		}
+		return c.say("entity 0x%x: its key does not lead to number %d", key, id)
+	})
+}

@@ -1,0 +1,236 @@
+package compact
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// version is one version of an entity as the tables and the log hold it.
+type version struct {
+	id      int64
+	key     entity.Key
+	from    int64
+	expires int64
+	to      int64 // of closed versions
+	content int64 // number of its payload, 0 without one
+	data    []byte
+}
+
+// visible tells whether a current version can be seen at a block.
+func (v *version) visible(at int64) bool { return v.from <= at && at < v.expires }
+
+// The data of a version:
+//
+//	flags         1 byte
+//	creator       20 bytes
+//	owner         20 bytes, unless it is the creator (sameOwner)
+//	sequence, size of the payload
+//	content type  a name
+//	strings       their number; each a name, a length and the bytes
+//	numbers       their number; each a name and the value
+//
+// Integers are varints. A name is its number, or 0, a length and the bytes.
+const sameOwner = 1
+
+// pack appends the data of an entity. number gives the numbers of names.
+func pack(buf []byte, e *entity.Entity, number func(nameKind, string) int64) []byte {
+	if e.Owner == e.Creator {
+		buf = append(append(buf, sameOwner), e.Creator[:]...)
+	} else {
+		buf = append(append(append(buf, 0), e.Creator[:]...), e.Owner[:]...)
+	}
+	buf = binary.AppendUvarint(buf, e.Sequence)
+	buf = binary.AppendUvarint(buf, uint64(len(e.Content)))
+	buf = appendName(buf, contentType, e.ContentType, number)
+	buf = binary.AppendUvarint(buf, uint64(len(e.StringAttributes)))
+	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
+		buf = appendText(appendName(buf, stringName, name, number), e.StringAttributes[name])
+	}
+	buf = binary.AppendUvarint(buf, uint64(len(e.NumericAttributes)))
+	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
+		buf = binary.AppendUvarint(appendName(buf, numberName, name, number), e.NumericAttributes[name])
+	}
+	return buf
+}
+
+func appendName(buf []byte, kind nameKind, text string, number func(nameKind, string) int64) []byte {
+	id := number(kind, text)
+	buf = binary.AppendUvarint(buf, uint64(id))
+	if id == 0 {
+		buf = appendText(buf, text)
+	}
+	return buf
+}
+
+func appendText(buf []byte, s string) []byte {
+	return append(binary.AppendUvarint(buf, uint64(len(s))), s...)
+}
+
+// errTorn: the data of a version ends too early or too late.
+var errTorn = errors.New("its data is torn")
+
+// cursor reads packed data. After an error everything it reads is zero.
+type cursor struct {
+	rest []byte
+	torn bool
+}
+
+func (c *cursor) uint() uint64 {
+	n, size := binary.Uvarint(c.rest)
+	if size <= 0 {
+		c.rest, c.torn = nil, true
+		return 0
+	}
+	c.rest = c.rest[size:]
+	return n
+}
+
+func (c *cursor) bytes(n uint64) []byte {
+	if n > uint64(len(c.rest)) {
+		c.rest, c.torn = nil, true
+		return nil
+	}
+	b := c.rest[:n:n]
+	c.rest = c.rest[n:]
+	return b
+}
+
+func (c *cursor) text() []byte { return c.bytes(c.uint()) }
+
+// name reads a name: its number, or 0 and its spelling.
+func (c *cursor) name() (id int64, spelled []byte) {
+	id = int64(c.uint())
+	if id == 0 {
+		spelled = c.text()
+	}
+	return id, spelled
+}
+
+// record is the data of a version taken apart, but for its attributes.
+type record struct {
+	creator, owner []byte
+	sequence, size uint64
+	typeID         int64
+	typeText       []byte
+	strings        uint64
+	attrs          []byte // strings, then the number of numbers, then these
+}
+
+// parse takes data apart.
+func parse(data []byte) (r record, err error) {
+	c := cursor{rest: data}
+	flags := c.bytes(1)
+	r.creator = c.bytes(uint64(len(entity.Address{})))
+	r.owner = r.creator
+	if len(flags) == 1 && flags[0]&sameOwner == 0 {
+		r.owner = c.bytes(uint64(len(entity.Address{})))
+	}
+	r.sequence, r.size = c.uint(), c.uint()
+	r.typeID, r.typeText = c.name()
+	r.strings = c.uint()
+	r.attrs = c.rest
+	if c.torn {
+		return r, fmt.Errorf("%w: %w", driver.ErrCorrupt, errTorn)
+	}
+	return r, nil
+}
+
+// attribute is one of a record's attributes.
+type attribute struct {
+	kind    nameKind
+	id      int64  // of its name, or 0
+	spelled []byte // its name when id is 0
+	text    []byte // of a string
+	number  uint64
+}
+
+// each calls f with each attribute until it returns false. The error says that
+// the data is torn.
+func (r *record) each(f func(a *attribute) bool) error {
+	c := cursor{rest: r.attrs}
+	a := attribute{kind: stringName}
+	for range r.strings {
+		a.id, a.spelled = c.name()
+		a.text = c.text()
+		if c.torn {
+			break
+		}
+		if !f(&a) {
+			return nil
+		}
+	}
+	a = attribute{kind: numberName}
+	for n := c.uint(); n > 0 && !c.torn; n-- {
+		a.id, a.spelled = c.name()
+		a.number = c.uint()
+		if !c.torn && !f(&a) {
+			return nil
+		}
+	}
+	if c.torn || len(c.rest) > 0 {
+		return fmt.Errorf("%w: %w", driver.ErrCorrupt, errTorn)
+	}
+	return nil
+}
+
+// unpack makes the entity of a version, without payload.
+func (v *version) unpack(dictionary []name) (*entity.Entity, error) {
+	r, err := parse(v.data)
+	if err != nil {
+		return nil, fmt.Errorf("entity %s, version of block %d: %w", v.key, v.from, err)
+	}
+	e := &entity.Entity{
+		Key: v.key, Creator: entity.Address(r.creator), Owner: entity.Address(r.owner),
+		StringAttributes:  make(map[string]string, r.strings),
+		NumericAttributes: map[string]uint64{},
+		Sequence:          r.sequence, LastModifiedAtBlock: uint64(v.from), Expiration: uint64(v.expires),
+	}
+	ok := true
+	spell := func(id int64, spelled []byte) string {
+		if id == 0 {
+			return string(spelled)
+		}
+		if id < firstName || id-firstName >= int64(len(dictionary)) {
+			ok = false
+			return ""
+		}
+		return dictionary[id-firstName].text
+	}
+	e.ContentType = spell(r.typeID, r.typeText)
+	err = r.each(func(a *attribute) bool {
+		if a.kind == stringName {
+			e.StringAttributes[spell(a.id, a.spelled)] = string(a.text)
+		} else {
+			e.NumericAttributes[spell(a.id, a.spelled)] = a.number
+		}
+		return ok
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: a name has no number", driver.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("entity %s, version of block %d: %w", v.key, v.from, err)
+	}
+	return e, nil
+}
+
+// scanVersion reads the columns of a version, and what dest is given for after
+// them.
+func scanVersion(rows driver.Rows, dest ...any) (*version, error) {
+	v := &version{}
+	var key []byte
+	if err := rows.Scan(append([]any{&v.id, &v.from, &v.expires, &key, &v.content, &v.data}, dest...)...); err != nil {
+		return nil, err
+	}
+	if len(key) != len(v.key) {
+		return nil, fmt.Errorf("%w: entity key of %d bytes", driver.ErrCorrupt, len(key))
+	}
+	v.key = entity.Key(key)
+	return v, nil
+}

@@ -1,0 +1,82 @@
+package compact
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// tip names a state of the log and the tables: a hash over everything written
+// up to it. Merging does not change it.
+type tip [16]byte
+
+// next returns the tip after one more thing was written.
+func (t tip) next(what string, parts ...[]byte) (n tip) {
+	h := sha256.New()
+	h.Write(t[:])
+	h.Write([]byte(what))
+	for _, p := range parts {
+		h.Write(p)
+	}
+	copy(n[:], h.Sum(nil))
+	return n
+}
+
+// none is a block number that is no block's.
+const none = -1
+
+// progress is the row that a view reads first.
+type progress struct {
+	merged       int64 // the blocks up to it lie in the tables
+	merging      int64 // the last block of the batch that is being merged, or none
+	step         int64 // of this batch: what is done already
+	last         int64 // the last block that changed something, or none
+	tip          tip
+	nextID       int64
+	nextContent  int64
+	names        int64  // the highest number of a name
+	lastSequence uint64 // the highest of an entity
+	unordered    int64  // 1: the order of ids is not that of sequences
+	backlog      int64  // changes in the log
+	live         int64  // rows of current_versions
+}
+
+func newProgress() progress {
+	return progress{merged: none, merging: none, last: none, nextID: 1, nextContent: 1, names: firstName - 1}
+}
+
+func (p *progress) values() []any {
+	return []any{p.merged, p.merging, p.step, p.last, p.tip[:], p.nextID, p.nextContent, p.names,
+		p.lastSequence, p.unordered, p.backlog, p.live}
+}
+
+func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress, err error) {
+	rows, err := q.Query(ctx, l.sql["progress"])
+	if err != nil {
+		return p, fmt.Errorf("read progress: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if !rows.Next() {
+		return p, errors.Join(fmt.Errorf("%w: no row says how far the log is merged", driver.ErrCorrupt), rows.Err())
+	}
+	var t []byte
+	if err := rows.Scan(&p.merged, &p.merging, &p.step, &p.last, &t, &p.nextID, &p.nextContent, &p.names,
+		&p.lastSequence, &p.unordered, &p.backlog, &p.live); err != nil {
+		return p, fmt.Errorf("read progress: %w", err)
+	}
+	if len(t) != len(p.tip) {
+		return p, fmt.Errorf("%w: tip of %d bytes", driver.ErrCorrupt, len(t))
+	}
+	p.tip = tip(t)
+	return p, nil
+}
+
+func (l *Layout) writeProgress(ctx context.Context, tx driver.Tx, p *progress) error {
+	if _, err := tx.Exec(ctx, l.sql["set_progress"], p.values()...); err != nil {
+		return fmt.Errorf("record progress: %w", err)
+	}
+	return nil
+}

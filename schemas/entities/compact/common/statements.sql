@@ -1,0 +1,252 @@
+-- What stands in braces is repeated as often as there are values.
+
+-- name: progress
+SELECT merged, merging, step, last, tip, next_id, next_content, names, last_sequence, unordered, backlog, live
+FROM progress;
+
+-- name: set_progress
+UPDATE progress
+SET merged = ?, merging = ?, step = ?, last = ?, tip = ?, next_id = ?, next_content = ?, names = ?,
+    last_sequence = ?, unordered = ?, backlog = ?, live = ?;
+
+-- name: log
+SELECT block, tip, changes
+FROM block_log
+WHERE block > ?
+ORDER BY block;
+
+-- name: trim_log
+DELETE FROM block_log WHERE block <= ?;
+
+-- name: names
+SELECT id, kind, name
+FROM names
+WHERE id > ?
+ORDER BY id;
+
+-- name: current_by_key
+SELECT c.id, c.from_block, c.expires, c.entity_key, c.content, c.data
+FROM entity_keys AS k
+JOIN current_versions AS c ON c.id = k.id
+WHERE k.hash IN ({?});
+
+-- name: closed_by_key
+SELECT v.id, v.from_block, v.expires, v.entity_key, v.content, v.data, v.to_block
+FROM entity_keys AS k
+JOIN closed_versions AS v ON v.id = k.id
+WHERE k.hash IN ({?});
+
+-- name: current_by_id
+SELECT id, from_block, expires, entity_key, content, data
+FROM current_versions
+WHERE id IN ({?});
+
+-- name: closed_by_id
+SELECT id, from_block, expires, entity_key, content, data, to_block
+FROM closed_versions
+WHERE id IN ({?});
+
+-- name: closed_by_id_at
+SELECT id, from_block, expires, entity_key, content, data, to_block
+FROM closed_versions
+WHERE id IN ({?}) AND from_block <= ? AND to_block > ?;
+
+-- name: scan_current
+SELECT id, from_block, expires, entity_key, content, data
+FROM current_versions
+WHERE id < ?
+ORDER BY id DESC
+LIMIT ?;
+
+-- name: scan_closed_at
+SELECT id, from_block, expires, entity_key, content, data, to_block
+FROM closed_versions
+WHERE id < ? AND from_block <= ? AND to_block > ?
+ORDER BY id DESC
+LIMIT ?;
+
+-- name: scan_closed
+SELECT id, from_block, expires, entity_key, content, data, to_block
+FROM closed_versions
+WHERE id > ?
+ORDER BY id
+LIMIT ?;
+
+-- name: scan_current_above
+-- Versions that begin after a block, in pages by id.
+SELECT id, from_block, expires, entity_key, content, data
+FROM current_versions
+WHERE id > ? AND from_block > ?
+ORDER BY id
+LIMIT ?;
+
+-- name: scan_current_expired
+SELECT id, from_block, expires, entity_key, content, data
+FROM current_versions
+WHERE id > ? AND expires <= ?
+ORDER BY id
+LIMIT ?;
+
+-- name: scan_closed_above
+-- Versions that begin or end after a block, in pages by id.
+SELECT id, from_block, expires, entity_key, content, data, to_block
+FROM closed_versions
+WHERE id > ? AND (to_block > ? OR from_block > ?)
+ORDER BY id, from_block
+LIMIT ?;
+
+-- name: scan_closed_before
+-- Versions that end at or before a block, in pages by id.
+SELECT id, from_block, expires, entity_key, content, data, to_block
+FROM closed_versions
+WHERE id > ? AND to_block <= ?
+ORDER BY id, from_block
+LIMIT ?;
+
+-- name: delete_current
+DELETE FROM current_versions WHERE id IN ({?});
+
+-- name: delete_closed
+DELETE FROM closed_versions WHERE id = ? AND from_block = ?;
+
+-- name: delete_key
+DELETE FROM entity_keys WHERE hash = ? AND id = ?;
+
+-- name: delete_contents
+DELETE FROM contents WHERE no IN ({?});
+
+-- name: contents
+SELECT no, content
+FROM contents
+WHERE no IN ({?});
+
+-- name: insert_keys
+INSERT INTO entity_keys (hash, id)
+VALUES {(?, ?)}
+ON CONFLICT DO NOTHING;
+
+-- name: current_postings
+SELECT value, chunk, ids
+FROM current_postings
+WHERE attr = ? AND value = ?
+LIMIT ?;
+
+-- name: past_postings
+SELECT value, chunk, ids
+FROM past_postings
+WHERE attr = ? AND value = ?
+LIMIT ?;
+
+-- name: current_postings_range
+SELECT value, chunk, ids
+FROM current_postings
+WHERE attr = ? AND value >= ? AND value < ?
+ORDER BY value, chunk
+LIMIT ?;
+
+-- name: past_postings_range
+SELECT value, chunk, ids
+FROM past_postings
+WHERE attr = ? AND value >= ? AND value < ?
+ORDER BY value, chunk
+LIMIT ?;
+
+-- name: current_postings_list
+SELECT p.attr, p.value, p.chunk, p.ids
+FROM (VALUES {(CAST(? AS BIGINT), CAST(? AS BLOB), CAST(? AS BIGINT))}) AS w (attr, value, chunk)
+JOIN current_postings AS p ON p.attr = w.attr AND p.value = w.value AND p.chunk = w.chunk;
+
+-- name: past_postings_list
+SELECT p.attr, p.value, p.chunk, p.ids
+FROM (VALUES {(CAST(? AS BIGINT), CAST(? AS BLOB), CAST(? AS BIGINT))}) AS w (attr, value, chunk)
+JOIN past_postings AS p ON p.attr = w.attr AND p.value = w.value AND p.chunk = w.chunk;
+
+-- name: put_current_postings
+INSERT INTO current_postings (attr, value, chunk, ids)
+VALUES {(?, ?, ?, ?)}
+ON CONFLICT (attr, value, chunk) DO UPDATE SET ids = excluded.ids;
+
+-- name: put_past_postings
+INSERT INTO past_postings (attr, value, chunk, ids)
+VALUES {(?, ?, ?, ?)}
+ON CONFLICT (attr, value, chunk) DO UPDATE SET ids = excluded.ids;
+
+-- name: delete_current_postings
+DELETE FROM current_postings WHERE attr = ? AND value = ? AND chunk = ?;
+
+-- name: delete_past_postings
+DELETE FROM past_postings WHERE attr = ? AND value = ? AND chunk = ?;
+
+-- name: count_current
+SELECT count(*) FROM current_versions;
+
+-- name: count_closed
+SELECT count(*) FROM closed_versions;
+
+-- name: openings
+SELECT v.id, v.from_block, v.expires, v.entity_key, v.content, v.data, p.content
+FROM (
+    SELECT id, from_block, expires, entity_key, content, data FROM current_versions
+    UNION ALL
+    SELECT id, from_block, expires, entity_key, content, data FROM closed_versions
+) AS v
+LEFT JOIN contents AS p ON p.no = v.content
+ORDER BY v.from_block, v.entity_key;
+
+-- name: closings
+SELECT to_block, entity_key, from_block
+FROM closed_versions
+WHERE to_block < expires
+ORDER BY to_block, entity_key;
+
+-- name: all_postings
+SELECT attr, value, chunk, ids
+FROM current_postings;
+
+-- name: missing_contents
+SELECT v.entity_key, v.from_block, v.content
+FROM (
+    SELECT entity_key, from_block, content FROM current_versions WHERE content > 0
+    UNION ALL
+    SELECT entity_key, from_block, content FROM closed_versions WHERE content > 0
+) AS v
+LEFT JOIN contents AS p ON p.no = v.content
+WHERE p.no IS NULL;
+
+-- name: missing_keys
+SELECT v.entity_key, v.id
+FROM (
+    SELECT entity_key, id FROM current_versions
+    UNION ALL
+    SELECT entity_key, id FROM closed_versions
+) AS v
+WHERE v.id NOT IN (SELECT id FROM entity_keys);
+
+-- name: highest_content
+SELECT COALESCE(max(v.content), 0)
+FROM (
+    SELECT content FROM current_versions
+    UNION ALL
+    SELECT content FROM closed_versions
+) AS v;
+
+-- name: drop_contents
+DELETE FROM contents WHERE no > ?;
+
+-- name: ids_by_key
+SELECT id FROM entity_keys WHERE hash IN ({?});
+
+-- name: existing
+SELECT id FROM current_versions WHERE id IN ({?});
+
+-- name: highest_block
+-- The last block, up to one, that a version began or was ended at.
+SELECT COALESCE(max(v.block), -1)
+FROM (
+    SELECT from_block AS block FROM current_versions
+    UNION ALL
+    SELECT from_block FROM closed_versions
+    UNION ALL
+    SELECT to_block FROM closed_versions WHERE to_block < expires
+) AS v
+WHERE v.block <= ?;

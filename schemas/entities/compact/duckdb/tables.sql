@@ -1,0 +1,83 @@
+-- DuckDB: 64-bit integers are BIGINT; primary keys are ART indexes, so only what
+-- is looked up by key has one.
+-- How far the log is merged into the tables; one row.
+CREATE TABLE progress (
+    merged BIGINT NOT NULL,
+    merging BIGINT NOT NULL,
+    step BIGINT NOT NULL,
+    last BIGINT NOT NULL,
+    tip BLOB NOT NULL,
+    next_id BIGINT NOT NULL,
+    next_content BIGINT NOT NULL,
+    names BIGINT NOT NULL,
+    last_sequence UBIGINT NOT NULL,
+    unordered BIGINT NOT NULL,
+    backlog BIGINT NOT NULL,
+    live BIGINT NOT NULL
+);
+
+-- One row for each block with changes that are not merged yet.
+CREATE TABLE block_log (
+    block BIGINT PRIMARY KEY,
+    tip BLOB NOT NULL,
+    changes BLOB NOT NULL
+);
+
+-- Attribute names and content types by number.
+CREATE TABLE names (
+    id BIGINT PRIMARY KEY,
+    kind BIGINT NOT NULL,
+    name BLOB NOT NULL
+);
+
+-- Payloads by number, each once.
+CREATE TABLE contents (
+    no BIGINT PRIMARY KEY,
+    content BLOB NOT NULL
+);
+
+-- The entities made under a key, by the key's hash.
+CREATE TABLE entity_keys (
+    hash BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    PRIMARY KEY (hash, id)
+);
+
+-- The last version of each entity that no operation has ended.
+CREATE TABLE current_versions (
+    id BIGINT PRIMARY KEY,
+    from_block BIGINT NOT NULL,
+    expires BIGINT NOT NULL,
+    entity_key BLOB NOT NULL,
+    content BIGINT NOT NULL,
+    data BLOB NOT NULL
+);
+
+-- All other versions.
+CREATE TABLE closed_versions (
+    id BIGINT NOT NULL,
+    from_block BIGINT NOT NULL,
+    to_block BIGINT NOT NULL,
+    expires BIGINT NOT NULL,
+    entity_key BLOB NOT NULL,
+    content BIGINT NOT NULL,
+    data BLOB NOT NULL
+);
+
+-- Which current versions have a value, as sets of ids.
+CREATE TABLE current_postings (
+    attr BIGINT NOT NULL,
+    value BLOB NOT NULL,
+    chunk BIGINT NOT NULL,
+    ids BLOB NOT NULL,
+    PRIMARY KEY (attr, value, chunk)
+);
+
+-- Which entities had a value in a closed version and no longer have it.
+CREATE TABLE past_postings (
+    attr BIGINT NOT NULL,
+    value BLOB NOT NULL,
+    chunk BIGINT NOT NULL,
+    ids BLOB NOT NULL,
+    PRIMARY KEY (attr, value, chunk)
+);

@@ -1,0 +1,83 @@
+-- Postgres: 64-bit integers are BIGINT and blobs BYTEA; clustering is left to the
+-- primary keys. last_sequence is stored minus 2^63, which keeps its order.
+-- How far the log is merged into the tables; one row.
+CREATE TABLE progress (
+    merged BIGINT NOT NULL,
+    merging BIGINT NOT NULL,
+    step BIGINT NOT NULL,
+    last BIGINT NOT NULL,
+    tip BYTEA NOT NULL,
+    next_id BIGINT NOT NULL,
+    next_content BIGINT NOT NULL,
+    names BIGINT NOT NULL,
+    last_sequence BIGINT NOT NULL,
+    unordered BIGINT NOT NULL,
+    backlog BIGINT NOT NULL,
+    live BIGINT NOT NULL
+);
+
+-- One row for each block with changes that are not merged yet.
+CREATE TABLE block_log (
+    block BIGINT PRIMARY KEY,
+    tip BYTEA NOT NULL,
+    changes BYTEA NOT NULL
+);
+
+-- Attribute names and content types by number.
+CREATE TABLE names (
+    id BIGINT PRIMARY KEY,
+    kind BIGINT NOT NULL,
+    name BYTEA NOT NULL
+);
+
+-- Payloads by number, each once.
+CREATE TABLE contents (
+    no BIGINT PRIMARY KEY,
+    content BYTEA NOT NULL
+);
+
+-- The entities made under a key, by the key's hash.
+CREATE TABLE entity_keys (
+    hash BIGINT NOT NULL,
+    id BIGINT NOT NULL,
+    PRIMARY KEY (hash, id)
+);
+
+-- The last version of each entity that no operation has ended.
+CREATE TABLE current_versions (
+    id BIGINT PRIMARY KEY,
+    from_block BIGINT NOT NULL,
+    expires BIGINT NOT NULL,
+    entity_key BYTEA NOT NULL,
+    content BIGINT NOT NULL,
+    data BYTEA NOT NULL
+);
+
+-- All other versions.
+CREATE TABLE closed_versions (
+    id BIGINT NOT NULL,
+    from_block BIGINT NOT NULL,
+    to_block BIGINT NOT NULL,
+    expires BIGINT NOT NULL,
+    entity_key BYTEA NOT NULL,
+    content BIGINT NOT NULL,
+    data BYTEA NOT NULL
+);
+
+-- Which current versions have a value, as sets of ids.
+CREATE TABLE current_postings (
+    attr BIGINT NOT NULL,
+    value BYTEA NOT NULL,
+    chunk BIGINT NOT NULL,
+    ids BYTEA NOT NULL,
+    PRIMARY KEY (attr, value, chunk)
+);
+
+-- Which entities had a value in a closed version and no longer have it.
+CREATE TABLE past_postings (
+    attr BIGINT NOT NULL,
+    value BYTEA NOT NULL,
+    chunk BIGINT NOT NULL,
+    ids BYTEA NOT NULL,
+    PRIMARY KEY (attr, value, chunk)
+);

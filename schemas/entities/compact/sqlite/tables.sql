@@ -1,0 +1,84 @@
+-- SQLite, libSQL: tables that are looked up by their key are clustered by it
+-- (WITHOUT ROWID); those with larger blobs have a row id, since large rows in a
+-- clustered tree spill.
+-- How far the log is merged into the tables; one row.
+CREATE TABLE progress (
+    merged INTEGER NOT NULL,
+    merging INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    tip BLOB NOT NULL,
+    next_id INTEGER NOT NULL,
+    next_content INTEGER NOT NULL,
+    names INTEGER NOT NULL,
+    last_sequence INTEGER NOT NULL,
+    unordered INTEGER NOT NULL,
+    backlog INTEGER NOT NULL,
+    live INTEGER NOT NULL
+);
+
+-- One row for each block with changes that are not merged yet.
+CREATE TABLE block_log (
+    block INTEGER PRIMARY KEY,
+    tip BLOB NOT NULL,
+    changes BLOB NOT NULL
+);
+
+-- Attribute names and content types by number.
+CREATE TABLE names (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    name BLOB NOT NULL
+);
+
+-- Payloads by number, each once.
+CREATE TABLE contents (
+    no INTEGER PRIMARY KEY,
+    content BLOB NOT NULL
+);
+
+-- The entities made under a key, by the key's hash.
+CREATE TABLE entity_keys (
+    hash INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    PRIMARY KEY (hash, id)
+) WITHOUT ROWID;
+
+-- The last version of each entity that no operation has ended.
+CREATE TABLE current_versions (
+    id INTEGER PRIMARY KEY,
+    from_block INTEGER NOT NULL,
+    expires INTEGER NOT NULL,
+    entity_key BLOB NOT NULL,
+    content INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+
+-- All other versions.
+CREATE TABLE closed_versions (
+    id INTEGER NOT NULL,
+    from_block INTEGER NOT NULL,
+    to_block INTEGER NOT NULL,
+    expires INTEGER NOT NULL,
+    entity_key BLOB NOT NULL,
+    content INTEGER NOT NULL,
+    data BLOB NOT NULL
+);
+
+-- Which current versions have a value, as sets of ids.
+CREATE TABLE current_postings (
+    attr INTEGER NOT NULL,
+    value BLOB NOT NULL,
+    chunk INTEGER NOT NULL,
+    ids BLOB NOT NULL,
+    PRIMARY KEY (attr, value, chunk)
+) WITHOUT ROWID;
+
+-- Which entities had a value in a closed version and no longer have it.
+CREATE TABLE past_postings (
+    attr INTEGER NOT NULL,
+    value BLOB NOT NULL,
+    chunk INTEGER NOT NULL,
+    ids BLOB NOT NULL,
+    PRIMARY KEY (attr, value, chunk)
+) WITHOUT ROWID;
