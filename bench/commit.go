@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -104,8 +105,11 @@ func checkCreated(ctx context.Context, ents *store.Entities, b store.Block) erro
 		}
 		left--
 		e, err := snap.Get(ctx, op.Key)
+		if errors.Is(err, store.ErrNotFound) {
+			err = fmt.Errorf("%w: %w", ErrMismatch, err)
+		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrMismatch, err)
+			return err
 		}
 		if err := newWant(op, b.Number).check(e); err != nil {
 			return err
