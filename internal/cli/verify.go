@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -93,36 +94,32 @@ func (c *verifyCmd) check(e *env, ents *store.Entities, v *verification) error {
 	if err != nil {
 		return err
 	}
-	seen, err := collect(ents)(e)
+	g, known := parseOrigin(summary.Origin)
+	switch {
+	case c.Against != "":
+		return c.against(e, ents, v)
+	case !known:
+		v.add(true, "origin", "%q is not generated; give --against to compare with a source", summary.Origin)
+		return nil
+	case g.Model == "dc":
+		if _, err := checkBlocks(g, summary, v); err != nil {
+			return err
+		}
+		return checkAnswers(e, g, ents, v)
+	}
+	return c.checkDistributions(e, g, summary, ents, v)
+}
+
+// collect reads the distributions of a store's history, which takes as long as
+// checking its digest. It returns nil and adds a finding when that fails.
+func collect(e *env, ents *store.Entities, v *verification) *scaler.Distributions {
+	fmt.Fprintln(e.stderr, "verify: distributions")
+	seen, err := scaler.Collect(created(entity.Operations(ents.History(e.ctx))))
 	if err != nil {
 		v.add(false, "history", "%v", err)
 		return nil
 	}
-	if c.Against != "" {
-		return c.against(e, seen, v)
-	}
-	g, ok := parseOrigin(summary.Origin)
-	if !ok {
-		v.add(true, "origin", "%q is not generated; give --against to compare with a source", summary.Origin)
-		return nil
-	}
-	if err := checkAmount(g, summary, seen, v); err != nil {
-		return err
-	}
-	if g.Model == "dc" {
-		fmt.Fprintln(e.stderr, "verify: every data-centre answer")
-		return checkAnswers(e, g, ents, v)
-	}
-	profile := scaler.Mendoza()
-	addTests(v, profile.Check(seen), c.Level)
-	return nil
-}
-
-// collect reads the distributions of a store's history.
-func collect(ents *store.Entities) func(e *env) (*scaler.Distributions, error) {
-	return func(e *env) (*scaler.Distributions, error) {
-		return scaler.Collect(created(entity.Operations(ents.History(e.ctx))))
-	}
+	return seen
 }
 
 // created leaves only the creations of a stream, which is what distributions
@@ -144,16 +141,26 @@ func created(blocks iter.Seq2[entity.Block, error]) iter.Seq2[entity.Block, erro
 	}
 }
 
-// checkAmount compares counts, rows and ranges with what was generated.
-func checkAmount(g generated, s store.Summary, seen *scaler.Distributions, v *verification) error {
-	want, err := g.plan()
-	if err != nil {
-		return err
+// checkBlocks compares the range of blocks with what was generated.
+func checkBlocks(g generated, s store.Summary, v *verification) (want amount, err error) {
+	if want, err = g.plan(); err != nil {
+		return want, err
 	}
 	v.equal("first block", s.First, want.First)
 	v.equal("last block", s.Head, want.Last)
 	v.equal("blocks", s.Blocks, want.Blocks)
-	if g.Model == "dc" {
+	return want, nil
+}
+
+// checkDistributions compares counts, rows and distributions with what was
+// generated.
+func (c *verifyCmd) checkDistributions(e *env, g generated, s store.Summary, ents *store.Entities, v *verification) error {
+	want, err := checkBlocks(g, s, v)
+	if err != nil {
+		return err
+	}
+	seen := collect(e, ents, v)
+	if seen == nil {
 		return nil
 	}
 	v.equal("entities created", seen.Entities, want.Entities)
@@ -164,10 +171,12 @@ func checkAmount(g generated, s store.Summary, seen *scaler.Distributions, v *ve
 	v.equal("entities visible at the head", s.Live, t.Live)
 	rows := map[string]uint64{"string_attributes": t.TextRows, "numeric_attributes": t.NumberRows, "payloads": t.PayloadRows}
 	for _, table := range s.Tables {
-		if n, known := rows[table.Table]; known {
+		if n, planned := rows[table.Table]; planned {
 			v.equal("rows of "+table.Table, table.Rows, n)
 		}
 	}
+	profile := scaler.Mendoza()
+	addTests(v, profile.Check(seen), c.Level)
 	return nil
 }
 
@@ -182,7 +191,11 @@ func addTests(v *verification, tests []scaler.Test, level float64) {
 }
 
 // against compares with a source.
-func (c *verifyCmd) against(e *env, seen *scaler.Distributions, v *verification) (err error) {
+func (c *verifyCmd) against(e *env, ents *store.Entities, v *verification) (err error) {
+	seen := collect(e, ents, v)
+	if seen == nil {
+		return nil
+	}
 	fmt.Fprintln(e.stderr, "verify: against", c.Against)
 	src, err := openSource(e.ctx, c.Against)
 	if err != nil {
@@ -237,26 +250,35 @@ func askModel(e *env, ents *store.Entities, m *dcseed.Model, oracle *dcseed.Orac
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
+	list := questions(m, block)
+	bar := progress.Start(e.stderr, fmt.Sprintf("verify: answers at block %d", block), "questions", int64(len(list)))
+	defer bar.Finish()
+	for _, q := range list {
+		asked++
+		if err := askOne(e, snap, q, oracle); errors.Is(err, dcseed.ErrMismatch) {
+			wrong = append(wrong, err)
+		} else if err != nil {
+			return asked, wrong, err
+		}
+		bar.Set(int64(asked))
+	}
+	return asked, wrong, nil
+}
+
+// questions are what is asked at a block.
+func questions(m *dcseed.Model, block uint64) (list []dcseed.Query) {
 	c := m.Config()
 	for dc := 1; dc <= c.DCs; dc++ {
-		questions := []dcseed.Query{m.NodesInDC(dc, block), m.AvailableGPUNodes(dc, block), m.PendingWorkloads(dc, block)}
+		list = append(list, m.NodesInDC(dc, block), m.AvailableGPUNodes(dc, block), m.PendingWorkloads(dc, block))
 		for i := range min(sampledNodes, c.NodesPerDC) {
 			n := 1 + i*c.NodesPerDC/sampledNodes%c.NodesPerDC
-			questions = append(questions, m.WorkloadsOnNode(dc, n, block), m.NodeState(dc, n, block))
+			list = append(list, m.WorkloadsOnNode(dc, n, block), m.NodeState(dc, n, block))
 			if n <= c.WorkloadsPerDC {
-				questions = append(questions, m.NodeMatch(dc, n, block))
-			}
-		}
-		for _, q := range questions {
-			asked++
-			if err := askOne(e, snap, q, oracle); errors.Is(err, dcseed.ErrMismatch) {
-				wrong = append(wrong, err)
-			} else if err != nil {
-				return asked, wrong, err
+				list = append(list, m.NodeMatch(dc, n, block))
 			}
 		}
 	}
-	return asked, wrong, nil
+	return list
 }
 
 // askOne asks a question and compares the answer.

@@ -46,8 +46,9 @@ func ExampleMatch() {
 	// !(region = "north") true
 }
 
-func ExamplePattern_PrefixRange() {
-	lo, hi, ok := query.CompileGlob("node_*").PrefixRange()
-	fmt.Println(lo, hi, ok)
+func ExamplePrefixRange() {
+	prefix, onlyStar := query.CompileGlob("node_*").Prefix()
+	lo, hi := query.PrefixRange(prefix)
+	fmt.Println(lo, hi, onlyStar)
 	// Output: node_ node` true
 }

@@ -32,16 +32,11 @@ func (p Pattern) Literal() (string, bool) {
 	return prefix, !p.never
 }
 
-// PrefixRange returns the range of strings that the pattern matches when it is
-// characters and one star, as in "node_*": s matches when lo ≤ s and s < hi by
-// bytes, hi == "" meaning no upper bound. Both bounds are UTF-8. It returns
-// false for other patterns.
-func (p Pattern) PrefixRange() (lo, hi string, ok bool) {
-	prefix, onlyStar := p.Prefix()
-	if !onlyStar {
-		return "", "", false
-	}
-	return prefix, successor(prefix), true
+// PrefixRange returns the range of strings that begin with prefix, which should
+// be UTF-8: s does when lo ≤ s and s < hi by bytes, hi == "" meaning no upper
+// bound. Both bounds are UTF-8.
+func PrefixRange(prefix string) (lo, hi string) {
+	return prefix, successor(prefix)
 }
 
 // successor returns the least UTF-8 string above all that begin with prefix,

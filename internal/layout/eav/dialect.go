@@ -15,6 +15,9 @@ type dialect struct {
 	analyze bool // ANALYZE is worth running
 	castBin bool // text is read as BLOB, so that no driver interprets it
 
+	rowid      bool // rows have a rowid, by which fetching them is cheap
+	correlates bool // a condition on few rows must be written as a subquery about each, not as an IN over a list
+
 	maxConditions int // attribute conditions of one query; 0 for no limit
 
 	orderedJoin string // a join whose left side is evaluated first, where that can be said
@@ -23,6 +26,7 @@ type dialect struct {
 func newDialect(d driver.Dialect, caps driver.Capabilities) dialect {
 	dl := dialect{name: d, textNUL: caps.TextNUL, analyze: caps.Analyze, castBin: d == driver.SQLite, orderedJoin: " JOIN", maxConditions: caps.MaxConditions}
 	if d == driver.SQLite {
+		dl.rowid, dl.correlates = true, true
 		dl.orderedJoin = " CROSS JOIN" // https://www.sqlite.org/optoverview.html#crossjoin
 	}
 	return dl
@@ -36,62 +40,54 @@ func (d dialect) text(column string) string {
 	return column
 }
 
-// glob returns a condition that a column matches a pattern. A pattern that is
-// a prefix becomes a range, which an index serves.
-func (d dialect) glob(column, pattern string) (cond string, args []any, err error) {
+// glob returns the conditions that a value matches a pattern. A pattern with a
+// prefix has a range among them, which an index serves.
+func (d dialect) glob(pattern string) ([]condition, error) {
 	p := query.CompileGlob(pattern)
 	if text, ok := p.Literal(); ok {
-		return column + " = ?", []any{text}, nil
+		return []condition{compared("=", text, true)}, nil
 	}
-	if lo, hi, ok := p.PrefixRange(); ok {
-		cond, args = prefixRange(column, lo, hi)
-		return cond, args, nil
+	prefix, onlyStar := p.Prefix()
+	within := prefixRange(prefix)
+	if onlyStar {
+		return within, nil
 	}
 	re, ok := p.Regexp()
 	if !ok {
-		return never, nil, nil
+		return []condition{{text: func(string) string { return string(never) }}}, nil
 	}
 	switch {
 	case d.name == driver.SQLite && d.textNUL && strings.IndexByte(pattern, 0) >= 0:
-		cond, args = "varve_glob(?, "+column+")", []any{pattern} // GLOB would cut the pattern
+		// GLOB would cut the pattern.
+		return append(within, condition{args: []any{pattern}, text: func(column string) string {
+			return "varve_glob(?, " + column + ")"
+		}}), nil
 	case d.name == driver.SQLite && d.textNUL:
 		// GLOB stops at a NUL; varve_glob, slower, does not.
-		cond = "(CASE instr(" + column + ", char(0)) WHEN 0 THEN " + column + " GLOB ? ELSE varve_glob(?, " + column + ") END)"
-		args = []any{pattern, pattern}
+		return append(within, condition{args: []any{pattern, pattern}, text: func(column string) string {
+			return "(CASE instr(" + column + ", char(0)) WHEN 0 THEN " + column + " GLOB ? ELSE varve_glob(?, " + column + ") END)"
+		}}), nil
 	case d.name == driver.SQLite:
-		cond, args = column+" GLOB ?", []any{pattern}
+		return append(within, compared("GLOB", pattern, false)), nil
 	case d.name == driver.DuckDB:
-		cond, args = "regexp_full_match("+column+", ?, 's')", []any{re}
+		return append(within, condition{args: []any{re}, text: func(column string) string {
+			return "regexp_full_match(" + column + ", ?, 's')"
+		}}), nil
 	case d.name == driver.Postgres:
-		cond, args = column+" ~ ?", []any{re}
-	default:
-		return "", nil, fmt.Errorf("%w: glob patterns in dialect %q", driver.ErrUnsupported, d.name)
+		return append(within, compared("~", re, false)), nil
 	}
-	if prefix, _ := p.Prefix(); prefix != "" {
-		lo, hi, _ := query.CompileGlob(quoteGlob(prefix) + "*").PrefixRange()
-		within, bounds := prefixRange(column, lo, hi)
-		return "(" + within + " AND " + cond + ")", append(bounds, args...), nil
-	}
-	return cond, args, nil
+	return nil, fmt.Errorf("%w: glob patterns in dialect %q", driver.ErrUnsupported, d.name)
 }
 
-// quoteGlob returns a pattern that matches just the text.
-func quoteGlob(text string) string {
-	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(text)
-}
-
-func prefixRange(column, lo, hi string) (string, []any) {
-	switch {
-	case hi != "":
-		return "(" + column + " >= ? AND " + column + " < ?)", []any{lo, hi}
-	case lo != "":
-		return column + " >= ?", []any{lo}
+// prefixRange returns the conditions that text begins with a prefix: none for
+// an empty one.
+func prefixRange(prefix string) (list []condition) {
+	lo, hi := query.PrefixRange(prefix)
+	if lo != "" {
+		list = append(list, compared(">=", lo, true))
 	}
-	return always, nil
+	if hi != "" {
+		list = append(list, compared("<", hi, true))
+	}
+	return list
 }
-
-// Conditions with a known answer.
-const (
-	always = "1 = 1"
-	never  = "1 = 0"
-)

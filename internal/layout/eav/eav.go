@@ -20,6 +20,7 @@ type Layout struct {
 	dialect dialect
 	shape   *shape
 	closing closings
+	access  map[string]access
 	sql     map[string]string
 }
 
@@ -27,7 +28,11 @@ var _ layout.Layout = (*Layout)(nil)
 
 // New returns the layout of a schema for an engine's dialect and capabilities.
 func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Layout {
-	l := &Layout{schema: schema, dialect: newDialect(d, caps), shape: &temporal, closing: newClosings(schema), sql: schema.Statements}
+	tables := newAccess(schema)
+	l := &Layout{
+		schema: schema, dialect: newDialect(d, caps), shape: &temporal,
+		closing: newClosings(tables), access: tables, sql: schema.Statements,
+	}
 	if !schema.Temporal {
 		l.shape = &simple
 	}

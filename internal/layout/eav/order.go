@@ -1,9 +1,12 @@
 package eav
 
 import (
+	"context"
+	"math"
 	"slices"
 
 	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
@@ -13,13 +16,12 @@ import (
 
 // writeFrom writes the tables of a sorted query.
 //
-// A condition that an index narrows down is evaluated first, whatever the
-// planner thinks: without statistics SQLite reads all sequences from the newest
-// on instead, to save itself the sort. For other conditions that may be right.
-func (c *compiler) writeFrom(order layout.Order, selective bool) {
+// With first, the condition is evaluated before anything is joined, whatever the
+// planner thinks.
+func (c *compiler) writeFrom(order layout.Order, first bool) {
 	from := c.l.shape.from
 	join := " JOIN"
-	if selective {
+	if first {
 		join = c.l.dialect.orderedJoin
 	}
 	c.write(" FROM payloads AS p" + join + " numeric_attributes AS s ON s.entity_key = p.entity_key AND s.key = '$sequence' AND s." + from + " = p." + from)
@@ -28,8 +30,74 @@ func (c *compiler) writeFrom(order layout.Order, selective bool) {
 	}
 }
 
-// selective tells whether an index narrows a condition down: whether it is, or
-// has among the terms of an &&, an equality.
+// first tells whether a request's condition should be evaluated before anything
+// is joined. Without statistics SQLite rather reads all sequences from the newest
+// on, to save itself the sort. That is right only for the newest few of many
+// matches, for more than should be sorted, or when no index finds the matches.
+func (l *Layout) first(ctx context.Context, q driver.Querier, cond node, req layout.Request) (bool, error) {
+	switch {
+	case selective(req.Expr):
+		return true, nil
+	case !l.dialect.correlates || !l.access["payloads"].byEntity || !l.access["numeric_attributes"].byEntity || !l.finds(cond):
+		return false, nil
+	case req.Order.Name != "":
+		return true, nil // sequences are of no use
+	}
+	limit := firstLimit
+	if req.Limit == 0 {
+		limit = maxSorted
+	}
+	var open []*attribute
+	attributes(cond, func(a *attribute) { open = append(open, a) })
+	if len(open) > maxMeasured {
+		return false, nil
+	}
+	if len(open) > 0 {
+		p := planner{l: l, q: q}
+		if err := p.measure(ctx, open, limit); err != nil {
+			return false, err
+		}
+	}
+	return size(cond) < limit, nil
+}
+
+// finds tells whether indexes find the entities that meet a condition.
+func (l *Layout) finds(n node) bool {
+	switch n := n.(type) {
+	case version:
+		return n.byKey
+	case *attribute:
+		return l.access[n.table].byValue
+	case driven:
+		return l.finds(n.driver)
+	case disjunction:
+		return !slices.ContainsFunc(n, func(term node) bool { return !l.finds(term) })
+	}
+	return false
+}
+
+// size returns how many entities at most meet a condition that indexes find,
+// when its attributes are measured.
+func size(n node) int {
+	switch n := n.(type) {
+	case version:
+		return len(n.args)
+	case *attribute:
+		return n.entries
+	case driven:
+		return size(n.driver)
+	case disjunction:
+		sum := 0
+		for _, term := range n {
+			sum += size(term)
+		}
+		return sum
+	}
+	return math.MaxInt
+}
+
+// selective tells whether a condition is thought to be true of few entities:
+// whether it is, or has among the terms of an &&, an equality.
 func selective(e query.Expr) bool {
 	switch e := e.(type) {
 	case query.Compare:

@@ -1,6 +1,8 @@
 package eav
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -42,9 +44,13 @@ func (l *Layout) Get(ctx context.Context, q driver.Querier, at uint64, key entit
 
 // Count implements layout.Layout.
 func (l *Layout) Count(ctx context.Context, q driver.Querier, at uint64, e query.Expr) (uint64, error) {
+	cond, err := l.prepare(ctx, q, e)
+	if err != nil {
+		return 0, err
+	}
 	c := compiler{l: l, at: int64(at)}
 	c.write("SELECT count(*) FROM payloads AS p")
-	c.where(e)
+	c.where(cond)
 	text, args, err := c.finish()
 	if err != nil {
 		return 0, err
@@ -56,7 +62,7 @@ func (l *Layout) Count(ctx context.Context, q driver.Querier, at uint64, e query
 // Query implements layout.Layout.
 func (l *Layout) Query(ctx context.Context, q driver.Querier, at uint64, req layout.Request) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
-		text, args, err := l.compileQuery(at, req)
+		text, args, err := l.compileQuery(ctx, q, at, req)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -68,7 +74,15 @@ func (l *Layout) Query(ctx context.Context, q driver.Querier, at uint64, req lay
 // compileQuery returns the statement for a request. With a limit, the keys are
 // found and sorted first and the rows fetched after, so that payloads do not
 // travel through the sort.
-func (l *Layout) compileQuery(at uint64, req layout.Request) (string, []any, error) {
+func (l *Layout) compileQuery(ctx context.Context, q driver.Querier, at uint64, req layout.Request) (string, []any, error) {
+	cond, err := l.prepare(ctx, q, req.Expr)
+	if err != nil {
+		return "", nil, err
+	}
+	first, err := l.first(ctx, q, cond, req)
+	if err != nil {
+		return "", nil, err
+	}
 	c := compiler{l: l, at: int64(at)}
 	from, inner := l.shape.from, c.inner(req.Order)
 	if req.Limit > 0 {
@@ -79,8 +93,8 @@ func (l *Layout) compileQuery(at uint64, req layout.Request) (string, []any, err
 	} else {
 		c.write(l.selectColumns("p", req.Parts))
 	}
-	c.writeFrom(req.Order, selective(req.Expr))
-	c.where(req.Expr)
+	c.writeFrom(req.Order, first)
+	c.where(cond)
 	c.writeAfter(req.Order, req.After)
 	c.writeOrder(req.Order, inner)
 	if req.Limit > 0 {
@@ -133,8 +147,34 @@ func (l *Layout) stream(ctx context.Context, q driver.Querier, text string, args
 // Openings implements layout.Layout.
 func (l *Layout) Openings(ctx context.Context, q driver.Querier) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
-		l.stream(ctx, q, l.sql["openings"], nil, true, yield)
+		var last *entity.Entity
+		l.stream(ctx, q, l.openings(), nil, true, func(e *entity.Entity, err error) bool {
+			if err == nil && last != nil && opened(e, last) {
+				yield(nil, fmt.Errorf("versions out of order: %s of block %d after %s of block %d",
+					e.Key, e.LastModifiedAtBlock, last.Key, last.LastModifiedAtBlock))
+				return false
+			}
+			last = e
+			return yield(e, err)
+		})
 	}
+}
+
+// opened tells whether version a comes before b in a history.
+func opened(a, b *entity.Entity) bool {
+	return cmp.Or(cmp.Compare(a.LastModifiedAtBlock, b.LastModifiedAtBlock), bytes.Compare(a.Key[:], b.Key[:])) < 0
+}
+
+// openings returns the statement of Openings. SQLite would move all payloads
+// through a sort in a temporary file as large as they are, so there the rows are
+// sorted without them and fetched in the order of the first table of the join,
+// which the caller checks.
+func (l *Layout) openings() string {
+	if !l.dialect.rowid {
+		return l.sql["openings"]
+	}
+	return l.selectColumns("q", layout.Everything) + " FROM (SELECT rowid AS id FROM payloads ORDER BY " + l.shape.from + ", entity_key LIMIT -1) AS x" +
+		" CROSS JOIN payloads AS q ON q.rowid = x.id"
 }
 
 // Closings implements layout.Layout.

@@ -8,9 +8,9 @@ import (
 // shape is where the bi-temporal tables and the simple ones differ in the SQL
 // that is put together in Go.
 type shape struct {
-	from             string // column of a version's first block
-	payloadVisible   string // payload p is visible at ?; visibleArgs says how often
-	attributeVisible string // the same for attribute a, with the leading AND
+	from             string                  // column of a version's first block
+	payloadVisible   string                  // payload p is visible at ?; visibleArgs says how often
+	attributeVisible func(row string) string // the same for an attribute, with the leading AND
 	visibleArgs      int
 	attributeArgs    int
 
@@ -46,24 +46,42 @@ func closing(table string, indexed bool, key ...driver.Column) *driver.Update {
 // closings are the updates that end versions; nil without history.
 type closings struct{ strings, numbers, payloads *driver.Update }
 
-// newClosings describes them for the indexes that a schema has.
-func newClosings(schema schemas.Layout) closings {
+// newClosings describes them for what the indexes of the tables find.
+func newClosings(tables map[string]access) closings {
+	return closings{
+		strings:  closing("string_attributes", tables["string_attributes"].byEntity, entityKey, attrKey, fromBlock),
+		numbers:  closing("numeric_attributes", tables["numeric_attributes"].byEntity, entityKey, attrKey, fromBlock),
+		payloads: closing("payloads", tables["payloads"].byEntity, entityKey, fromBlock),
+	}
+}
+
+// access tells what the indexes of a table find.
+type access struct {
+	byEntity bool // the version, or an attribute, of one entity
+	byValue  bool // the entities with name = value
+}
+
+// newAccess describes the indexes that a schema has, by table.
+func newAccess(schema schemas.Layout) map[string]access {
 	has := map[string]bool{}
 	for _, index := range schema.Indexes {
 		has[index.Name] = true
 	}
-	return closings{
-		strings:  closing("string_attributes", has["string_attributes_pk"], entityKey, attrKey, fromBlock),
-		numbers:  closing("numeric_attributes", has["numeric_attributes_pk"], entityKey, attrKey, fromBlock),
-		payloads: closing("payloads", has["payloads_pk"], entityKey, fromBlock),
+	tables := map[string]access{}
+	for _, table := range []string{"string_attributes", "numeric_attributes", "payloads"} {
+		tables[table] = access{
+			byEntity: has[table+"_pk"],
+			byValue:  has[table+"_kv_temporal_idx"] || has[table+"_kv_idx"],
+		}
 	}
+	return tables
 }
 
 // temporal is rows valid in [from_block, to_block).
 var temporal = shape{
 	from:             "from_block",
 	payloadVisible:   "p.from_block <= ? AND p.to_block > ?",
-	attributeVisible: " AND a.from_block <= ? AND a.to_block > ?",
+	attributeVisible: func(row string) string { return " AND " + row + ".from_block <= ? AND " + row + ".to_block > ?" },
 	visibleArgs:      2,
 	attributeArgs:    2,
 
@@ -74,9 +92,10 @@ var temporal = shape{
 
 // simple is one row of each kind for an entity, the last.
 var simple = shape{
-	from:           "block",
-	payloadVisible: "p.expires > ?",
-	visibleArgs:    1,
+	from:             "block",
+	payloadVisible:   "p.expires > ?",
+	attributeVisible: func(string) string { return "" },
+	visibleArgs:      1,
 
 	strings:  table("string_attributes", entityKey, block, attrKey, textValue),
 	numbers:  table("numeric_attributes", entityKey, block, attrKey, uintValue),

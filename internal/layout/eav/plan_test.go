@@ -1,0 +1,241 @@
+package eav_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/internal/layout/eav"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+	_ "github.com/varvedb/varve/store/sqlite"
+)
+
+// entities is how many there are: more than a planner counts at first.
+const entities = 1500
+
+// fleet writes three blocks: entities of which an attribute is true of 5/6,
+// 1/6, 1/60 or three, updates of some of them, and deletions.
+func fleet(t testing.TB, layout string) (*store.DB, *store.Entities) {
+	ctx := context.Background()
+	db, err := store.Open(ctx, "sqlite://"+t.TempDir()+"/varve.db?durability=unsafe", nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+	require.NoError(t, err)
+	blocks := [3]store.Block{{Number: 1}, {Number: 2}, {Number: 3}}
+	for i := range entities {
+		blocks[0].Ops = append(blocks[0].Ops, operation(store.Create, i, i))
+		switch i % 50 {
+		case 7, 8, 9:
+			blocks[1].Ops = append(blocks[1].Ops, operation(store.Update, i, i/2))
+		case 10:
+			blocks[1].Ops = append(blocks[1].Ops, store.Op{Kind: store.Delete, Key: keyOf(i)})
+		}
+		if i%100 == 8 {
+			blocks[2].Ops = append(blocks[2].Ops, operation(store.Update, i, i/3))
+		}
+	}
+	for _, b := range blocks {
+		for i := range b.Ops {
+			b.Ops[i].OpIndex = uint32(i)
+		}
+		_, err := ents.Apply(ctx, b)
+		require.NoError(t, err)
+	}
+	return db, ents
+}
+
+func keyOf(i int) (key store.Key) {
+	copy(key[:], fmt.Sprintf("%d-%04d", i*7919%10, i))
+	return key
+}
+
+// operation sets the attributes that follow from n.
+func operation(kind entity.Kind, i, n int) store.Op {
+	op := store.Op{
+		Kind: kind, Key: keyOf(i), BTL: 1000,
+		StringAttributes:  map[string]string{"type": "workload", "status": []string{"up", "down", "lost"}[n%3], "all": "same"},
+		NumericAttributes: map[string]uint64{"cpu": uint64(n % 10), "ram": uint64(n)},
+	}
+	if n%6 == 0 {
+		op.StringAttributes["type"] = "node"
+	}
+	if n%60 == 0 {
+		op.StringAttributes["vm"] = fmt.Sprintf("gpu_%d", n%120)
+	}
+	if n%1000 == 1 {
+		op.StringAttributes["rare"] = "yes"
+		op.NumericAttributes["rare"] = uint64(n)
+	}
+	return op
+}
+
+// terms draws a comparison, true of few or of many.
+func terms() *rapid.Generator[query.Expr] {
+	return rapid.Custom(func(t *rapid.T) query.Expr {
+		texts := []string{`type = "node"`, `type = "workload"`, `status = "up"`, `status in ("up", "lost")`, `all = "same"`,
+			`vm = "gpu_0"`, `rare = "yes"`, `rare = 1001`, `type ~ "no*"`, `vm ~ "gpu*"`, `status ~ "*o*"`, `status != "up"`,
+			`status !~ "u*"`, `cpu >= 4`, `cpu < 8`, `cpu != 3`, `cpu not in (1, 2)`, `ram < 40`, `ram > 100`, `none = "x"`, `*`,
+			`$lastModifiedAtBlock >= 2`, `$lastModifiedAtBlock in (1, 3)`, `$owner ~ "0x*"`,
+			"$key in (" + keyOf(1).String() + ", " + keyOf(60).String() + ", " + keyOf(108).String() + ")"}
+		return parse(rapid.SampledFrom(texts).Draw(t, "term"))
+	})
+}
+
+func parse(text string) query.Expr {
+	e, err := query.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func exprs(height int) *rapid.Generator[query.Expr] {
+	if height == 0 {
+		return terms()
+	}
+	return rapid.Custom(func(t *rapid.T) query.Expr {
+		inner := exprs(height - 1)
+		switch rapid.IntRange(0, 5).Draw(t, "kind") {
+		case 0:
+			return inner.Draw(t, "inner")
+		case 1:
+			return query.Not{Term: inner.Draw(t, "not")}
+		case 2:
+			return query.Or{Terms: rapid.SliceOfN(inner, 2, 3).Draw(t, "or")}
+		}
+		return query.And{Terms: rapid.SliceOfN(inner, 2, 4).Draw(t, "and")}
+	})
+}
+
+// TestPlannedQueries: whichever term finds the entities, the answer is that of
+// query.Match, in the order asked for.
+func TestPlannedQueries(t *testing.T) {
+	for _, name := range []string{"arkiv", "arkiv-pruned", "arkiv-3", "arkiv-7", "simple"} {
+		t.Run(name, func(t *testing.T) {
+			_, ents := fleet(t, name)
+			first := uint64(3)
+			if ents.Temporal() {
+				first = 1
+			}
+			snaps, all := map[uint64]*store.Snapshot{}, map[uint64][]*store.Entity{}
+			for block := first; block <= 3; block++ {
+				snap, err := ents.At(t.Context(), block)
+				require.NoError(t, err)
+				defer snap.Close()
+				snaps[block], all[block] = snap, list(t, snap, nil, nil)
+				require.NotEmpty(t, all[block])
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				block := rapid.Uint64Range(first, 3).Draw(t, "block")
+				checkAnswer(t, snaps[block], exprs(3).Draw(t, "query"), all[block])
+			})
+		})
+	}
+}
+
+// checkAnswer compares the answers to a query with what matches of all entities,
+// which come newest first.
+func checkAnswer(t *rapid.T, snap *store.Snapshot, q query.Expr, all []*store.Entity) {
+	want := []store.Key{}
+	for _, e := range all {
+		if query.Match(q, e) {
+			want = append(want, e.Key)
+		}
+	}
+	n, err := snap.Count(context.Background(), q)
+	require.NoError(t, err)
+	require.EqualValues(t, len(want), n, "%s", q)
+	require.Equal(t, want, keys(list(t, snap, q, &store.QueryOptions{Parts: store.Metadata})), "%s", q)
+	first := list(t, snap, q, &store.QueryOptions{Limit: 10})
+	require.Equal(t, want[:min(10, len(want))], keys(first), "%s", q)
+
+	order := store.Order{Name: "ram", Kind: entity.Numeric}
+	sorted := list(t, snap, q, &store.QueryOptions{Order: order, Parts: store.Attributes})
+	require.Len(t, sorted, len(want), "%s", q)
+	require.True(t, slices.IsSortedFunc(sorted, func(a, b *store.Entity) int {
+		return int(a.NumericAttributes["ram"]) - int(b.NumericAttributes["ram"])
+	}), "%s", q)
+}
+
+func list(t require.TestingT, snap *store.Snapshot, q query.Expr, opts *store.QueryOptions) (found []*store.Entity) {
+	for e, err := range snap.Query(context.Background(), q, opts) {
+		require.NoError(t, err)
+		found = append(found, e)
+	}
+	return found
+}
+
+func keys(list []*store.Entity) []store.Key {
+	keys := make([]store.Key, len(list))
+	for i, e := range list {
+		keys[i] = e.Key
+	}
+	return keys
+}
+
+// TestPlans: the term with the fewest entities finds them, and attributes of a
+// few entities are looked up by entity.
+func TestPlans(t *testing.T) {
+	const (
+		lookup  = "SEARCH b USING INDEX string_attributes_pk (entity_key=? AND key=? AND from_block=?)"
+		numbers = "SEARCH b USING INDEX numeric_attributes_pk (entity_key=? AND key=? AND from_block=?)"
+		byKey   = "SEARCH p USING INDEX payloads_pk (entity_key=? AND from_block<?)"
+		byText  = "SEARCH a USING INDEX string_attributes_kv_temporal_idx (key=? AND value=? AND from_block<?)"
+	)
+	cases := map[string][]string{
+		`type = "workload" && rare = "yes"`:                 {byKey, byText, lookup},
+		`type = "workload" && all = "same" && vm = "gpu_0"`: {byKey, byText, lookup, lookup},
+		`cpu >= 2 && ram > 5 && rare = "yes"`:               {byKey, byText, numbers, numbers},
+		`rare = "yes" && !(type = "node" || status = "up")`: {byKey, byText, lookup, lookup},
+		`type = "node" && status = "up"`:                    {byKey, byText, "SEARCH b USING INDEX string_attributes_kv_temporal_idx (key=? AND value=? AND from_block<?)"},
+		`cpu >= 2 && cpu < 3`:                               {byKey, "SEARCH a USING INDEX numeric_attributes_kv_temporal_idx (key=? AND value>? AND value<?)"},
+		`all = "same" && $key = ` + keyOf(5).String():       {byKey, "SEARCH a USING INDEX string_attributes_pk (entity_key=? AND key=? AND from_block=?)"},
+	}
+	for _, name := range []string{"arkiv", "arkiv-analyzed", "arkiv-pruned"} {
+		db, _ := fleet(t, name)
+		for text, want := range cases {
+			t.Run(name+"/"+text, func(t *testing.T) {
+				require.Equal(t, want, plan(t, db, name, parse(text)))
+			})
+		}
+	}
+}
+
+// plan returns how SQLite searches payloads and attributes for a query, without
+// the tables that its order joins.
+func plan(t *testing.T, db *store.DB, name string, q query.Expr) (lines []string) {
+	schema, err := schemas.Entities(name, string(driver.SQLite))
+	require.NoError(t, err)
+	l := eav.New(schema, driver.SQLite, db.Engine().Capabilities())
+	r, err := db.Engine().Snapshot(t.Context())
+	require.NoError(t, err)
+	defer r.Close()
+	text, args, err := eav.CompileQuery(l, t.Context(), r, 3, layout.Request{Expr: q})
+	require.NoError(t, err)
+	rows, err := r.Query(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int64
+		var detail string
+		require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
+		for _, word := range []string{"SEARCH p ", "SCAN p", "SEARCH a ", "SCAN a", "SEARCH b ", "SCAN b"} {
+			if strings.HasPrefix(detail, word) {
+				lines = append(lines, detail)
+			}
+		}
+	}
+	require.NoError(t, rows.Err())
+	return lines
+}
