@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -44,7 +45,14 @@ type AppendEventsConfig struct {
 // appendRun numbers appends so that no two have the same tags, in a process.
 var appendRun atomic.Uint64
 
-// AppendEvents appends new enrolments and records the latency of each append. It
+// appendCall is one append, made before its round begins.
+type appendCall struct {
+	events []store.Event
+	cond   *store.Condition
+}
+
+// AppendEvents appends new enrolments and records the latency of each append. The
+// events of a round are made before it begins and are not part of its time. It
 // fails with ErrMismatch when the head is not what the appends come to.
 func AppendEvents(ctx context.Context, evs *store.Events, cfg AppendEventsConfig) (EventResult, error) {
 	cfg.Clients, cfg.Each, cfg.Batch = max(cfg.Clients, 1), max(cfg.Each, 1), max(cfg.Batch, 1)
@@ -53,30 +61,24 @@ func AppendEvents(ctx context.Context, evs *store.Events, cfg AppendEventsConfig
 	if err != nil {
 		return res, fmt.Errorf("append events: %w", err)
 	}
-	recorders := make([]*Recorder, cfg.Clients)
-	errs := make([]error, cfg.Clients)
-	for i := range recorders {
-		recorders[i] = NewRecorder()
+	calls := make([][]appendCall, cfg.Clients)
+	for c := range calls {
+		calls[c] = make([]appendCall, cfg.Each)
 	}
+	r := newRound(cfg.Clients)
 	for loop := orOnce(cfg.Loop); loop.Loop(); {
-		start := time.Now()
-		var wg sync.WaitGroup
-		for c := 1; c < cfg.Clients; c++ {
-			wg.Go(func() { errs[c] = cfg.client(ctx, evs, recorders[c]) })
-		}
-		errs[0] = cfg.client(ctx, evs, recorders[0])
-		wg.Wait()
-		res.Elapsed += time.Since(start)
-		for _, err := range errs {
-			if err != nil {
-				return res, fmt.Errorf("append events: %w", err)
+		for c := range calls {
+			for i := range calls[c] {
+				calls[c][i] = cfg.next()
 			}
+		}
+		err := r.run(&res, func(c int, latency *Recorder) error { return appendAll(ctx, evs, calls[c], latency) })
+		if err != nil {
+			return res, fmt.Errorf("append events: %w", err)
 		}
 		res.Operations += uint64(cfg.Clients * cfg.Each)
 	}
-	for _, r := range recorders {
-		res.Latency.Merge(r)
-	}
+	r.merge(&res)
 	res.Events = res.Operations * uint64(cfg.Batch)
 	after, err := evs.Head(ctx)
 	if err == nil && after-before != res.Events {
@@ -85,11 +87,45 @@ func AppendEvents(ctx context.Context, evs *store.Events, cfg AppendEventsConfig
 	return res, err
 }
 
-func (cfg *AppendEventsConfig) client(ctx context.Context, evs *store.Events, latency *Recorder) error {
-	for range cfg.Each {
-		batch, cond := cfg.next()
+// round is a number of clients, each with its latencies, that work at once again
+// and again.
+type round struct {
+	latency []*Recorder
+	errs    []error
+}
+
+func newRound(clients int) *round {
+	r := &round{latency: make([]*Recorder, clients), errs: make([]error, clients)}
+	for i := range r.latency {
+		r.latency[i] = NewRecorder()
+	}
+	return r
+}
+
+// run lets the clients work and adds the time that it took.
+func (r *round) run(res *EventResult, f func(client int, latency *Recorder) error) error {
+	start := time.Now()
+	var wg sync.WaitGroup
+	for c := 1; c < len(r.errs); c++ {
+		wg.Go(func() { r.errs[c] = f(c, r.latency[c]) })
+	}
+	r.errs[0] = f(0, r.latency[0])
+	wg.Wait()
+	res.Elapsed += time.Since(start)
+	return errors.Join(r.errs...)
+}
+
+// merge adds the latencies of all clients.
+func (r *round) merge(res *EventResult) {
+	for _, l := range r.latency {
+		res.Latency.Merge(l)
+	}
+}
+
+func appendAll(ctx context.Context, evs *store.Events, calls []appendCall, latency *Recorder) error {
+	for _, call := range calls {
 		start := time.Now()
-		_, err := evs.Append(ctx, batch, cond)
+		_, err := evs.Append(ctx, call.events, call.cond)
 		latency.Record(time.Since(start))
 		if err != nil {
 			return err
@@ -99,7 +135,7 @@ func (cfg *AppendEventsConfig) client(ctx context.Context, evs *store.Events, la
 }
 
 // next makes an append: enrolments of new students in existing courses.
-func (cfg *AppendEventsConfig) next() ([]store.Event, *store.Condition) {
+func (cfg *AppendEventsConfig) next() appendCall {
 	n := appendRun.Add(1)
 	batch := make([]store.Event, cfg.Batch)
 	for i := range batch {
@@ -111,9 +147,62 @@ func (cfg *AppendEventsConfig) next() ([]store.Event, *store.Condition) {
 		}
 	}
 	if !cfg.Conditional {
-		return batch, nil
+		return appendCall{events: batch}
 	}
-	return batch, event.Unless(event.Typed(batch[0].Type, batch[0].Tags[0]))
+	return appendCall{events: batch, cond: event.Unless(event.Typed(batch[0].Type, batch[0].Tags[0]))}
+}
+
+// DecideEventsConfig is a closed loop of rounds of decisions: each client reads
+// what a decision is about and appends on the condition that it still holds.
+type DecideEventsConfig struct {
+	Clients int // zero means one
+	Each    int // decisions of each client in a round; zero means one
+	Loop    Loop
+}
+
+// DecideEvents enrols new students: it projects whether the student is enrolled,
+// and appends under the condition that the projection returns. The latency is that
+// of both. It fails with ErrMismatch when one is enrolled already.
+func DecideEvents(ctx context.Context, evs *store.Events, cfg DecideEventsConfig) (EventResult, error) {
+	cfg.Clients, cfg.Each = max(cfg.Clients, 1), max(cfg.Each, 1)
+	res := EventResult{Latency: NewRecorder()}
+	one := AppendEventsConfig{Batch: 1}
+	r := newRound(cfg.Clients)
+	for loop := orOnce(cfg.Loop); loop.Loop(); {
+		err := r.run(&res, func(_ int, latency *Recorder) error {
+			for range cfg.Each {
+				call := one.next()
+				start := time.Now()
+				err := decide(ctx, evs, call.events)
+				latency.Record(time.Since(start))
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return res, fmt.Errorf("decide: %w", err)
+		}
+		res.Operations += uint64(cfg.Clients * cfg.Each)
+	}
+	r.merge(&res)
+	res.Events = res.Operations
+	return res, nil
+}
+
+func decide(ctx context.Context, evs *store.Events, events []store.Event) error {
+	enrolled := event.NewProjection(event.Typed(events[0].Type, events[0].Tags[0]), false,
+		func(bool, *store.SequencedEvent) bool { return true })
+	cond, err := evs.Project(ctx, enrolled)
+	if err != nil {
+		return err
+	}
+	if enrolled.State {
+		return mismatch("%s is enrolled already", events[0].Tags[0])
+	}
+	_, err = evs.Append(ctx, events, cond)
+	return err
 }
 
 // ReadEventsConfig is a closed loop of reads.
@@ -132,6 +221,22 @@ func ReadEvents(ctx context.Context, evs *store.Events, cfg ReadEventsConfig) (E
 				return n, err
 			}
 			n++
+		}
+		return n, nil
+	})
+}
+
+// StreamEvents subscribes from the beginning, until as many events have come as the
+// query selects, and records the latency of each pass.
+func StreamEvents(ctx context.Context, evs *store.Events, cfg ReadEventsConfig) (EventResult, error) {
+	return readLoop(cfg.Loop, cfg.Events, func() (n int, err error) {
+		for _, err := range evs.Subscribe(ctx, cfg.Query, 0) {
+			if err != nil {
+				return n, err
+			}
+			if n++; n == cfg.Events {
+				break
+			}
 		}
 		return n, nil
 	})

@@ -28,13 +28,20 @@ type EventFlags struct {
 // RegisterEventFlags adds the flags to a set.
 func RegisterEventFlags(set *flag.FlagSet) *EventFlags {
 	f := new(EventFlags)
-	set.StringVar(&f.data, "varve.events", "tiny,small", "events in the store before a benchmark begins: tiny, small or a number; several separated by commas")
+	set.StringVar(&f.data, "varve.events", "", "events in the store before a benchmark begins: tiny, small or a number; several separated by commas (default tiny,small, with -short tiny)")
 	set.StringVar(&f.layouts, "varve.eventlayouts", "", "event layouts, separated by commas (default: all that the engine has)")
 	return f
 }
 
 func (f *EventFlags) datasets() (list []EventData, err error) {
-	for name := range strings.SplitSeq(f.data, ",") {
+	names := f.data
+	switch {
+	case names == "" && testing.Short():
+		names = "tiny"
+	case names == "":
+		names = "tiny,small"
+	}
+	for name := range strings.SplitSeq(names, ",") {
 		switch name {
 		case "tiny":
 			list = append(list, TinyEvents)
@@ -115,6 +122,17 @@ func RunEventAppendConditional(b *testing.B, s EventSuite) {
 	runClients(b, s, []int{1, 16, 128}, true)
 }
 
+// RunEventDecide measures decisions: a projection and the append that it guards.
+func RunEventDecide(b *testing.B, s EventSuite) {
+	s.each(b, func(b *testing.B, cp *EventCopy) {
+		for _, n := range []int{1, 16} {
+			sub(b, fmt.Sprintf("clients=%d", n), func(b *testing.B) (EventResult, error) {
+				return DecideEvents(b.Context(), cp.Events, DecideEventsConfig{Clients: n, Each: 50, Loop: b})
+			})
+		}
+	})
+}
+
 func runClients(b *testing.B, s EventSuite, clients []int, conditional bool) {
 	s.each(b, func(b *testing.B, cp *EventCopy) {
 		for _, n := range clients {
@@ -152,6 +170,34 @@ func RunEventRead(b *testing.B, s EventSuite) {
 				return ReadEvents(b.Context(), cp.Events, ReadEventsConfig{Query: q.q, Events: want, Loop: b})
 			})
 		}
+	})
+}
+
+// RunEventStream measures a subscription that replays the events of one student.
+func RunEventStream(b *testing.B, s EventSuite) {
+	s.each(b, func(b *testing.B, cp *EventCopy) {
+		q := event.Tagged(studentTag(1))
+		want := cp.Data.Count(q)
+		sub(b, "query=student", func(b *testing.B) (EventResult, error) {
+			return StreamEvents(b.Context(), cp.Events, ReadEventsConfig{Query: q, Events: want, Loop: b})
+		})
+	})
+}
+
+// RunEventReadMemory measures by how much the memory grows while everything is read
+// once: that of the process and its engine's processes, the engine's caches
+// included (rss-MB), and the heap of this process (heap-MB).
+func RunEventReadMemory(b *testing.B, s EventSuite) {
+	s.each(b, func(b *testing.B, cp *EventCopy) {
+		b.Run("query=everything", func(b *testing.B) {
+			var grown Growth
+			for b.Loop() {
+				var err error
+				grown, err = ReadEventsMemory(b.Context(), cp)
+				must(b, err)
+			}
+			report(b, []Metric{metric(float64(grown.RSS)/mega, "rss-MB"), metric(float64(grown.Heap)/mega, "heap-MB")})
+		})
 	})
 }
 

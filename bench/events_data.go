@@ -113,7 +113,7 @@ type EventDataset struct {
 
 // eventFormat is part of every key. Raise it when events are generated or stored
 // otherwise from the same parameters.
-const eventFormat = 1
+const eventFormat = 2
 
 // Key returns the name of the data set in a cache.
 func (d EventDataset) Key() (string, error) {

@@ -246,14 +246,14 @@ func (t *insertTable) check(ctx context.Context, engine driver.Engine, rows int)
 		return err
 	}
 	defer r.Close()
-	count, err := countRows(ctx, r, "SELECT COUNT(*) FROM string_attributes")
-	if err != nil {
+	var count, found int64
+	if err := driver.QueryRow(ctx, r, "SELECT COUNT(*) FROM string_attributes", nil, &count); err != nil {
 		return err
 	}
 	last := t.rows(nil, rows-1, 1)
 	width := len(last)
-	found, err := countRows(ctx, r, "SELECT COUNT(*) FROM string_attributes WHERE entity_key = ? AND key = ? AND value = ?",
-		last[0], last[width-2], last[width-1])
+	err = driver.QueryRow(ctx, r, "SELECT COUNT(*) FROM string_attributes WHERE entity_key = ? AND key = ? AND value = ?",
+		[]any{last[0], last[width-2], last[width-1]}, &found)
 	if err != nil {
 		return err
 	}
@@ -261,19 +261,4 @@ func (t *insertTable) check(ctx context.Context, engine driver.Engine, rows int)
 		return mismatch("%d rows, want %d; the last row is there %d times", count, rows, found)
 	}
 	return nil
-}
-
-func countRows(ctx context.Context, q driver.Querier, sql string, args ...any) (n int64, err error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	if rows.Next() {
-		err = rows.Scan(&n)
-	}
-	if err == nil {
-		err = rows.Err()
-	}
-	return n, err
 }

@@ -16,13 +16,21 @@ import (
 // DefaultEventLayout is the layout of a new event store that names none.
 const DefaultEventLayout = "tags"
 
-// metaEventLayout records the layout of the event store.
-const metaEventLayout = "events.layout"
+// What is recorded of the event store.
+const (
+	metaEventLayout = "events.layout" // name of the layout
+	metaEventFormat = "events.format" // version of its tables
+)
+
+// eventFormat changes when the tables of a layout do. Version 1 wrote the postings
+// of an event together with it.
+const eventFormat = "2"
 
 // Defaults of EventOptions.
 const (
 	DefaultQueue        = 1024
 	DefaultPollInterval = 200 * time.Millisecond
+	DefaultIndexEvery   = eventlog.DefaultIndexEvery
 )
 
 // EventOptions say how the events of a database lie and how appends are queued.
@@ -41,6 +49,12 @@ type EventOptions struct {
 	// DefaultPollInterval.
 	PollInterval time.Duration
 
+	// IndexEvery is the number of new events that are found by reading them one
+	// by one, in the layout "tags", before what finds them is written for all of
+	// them together: the larger, the cheaper are appends and the dearer are reads.
+	// Zero means DefaultIndexEvery.
+	IndexEvery int
+
 	// Now is the clock that stamps events; nil means time.Now.
 	Now func() time.Time
 }
@@ -57,10 +71,9 @@ type Events struct {
 	log  *eventlog.Log
 	opts EventOptions
 
-	queue  appendQueue
-	news   news
-	head   uint64 // as last committed or seen by the leader of a group; the leader's alone
-	micros int64  // time of that event; the leader's alone
+	queue appendQueue
+	news  news
+	tail  *eventlog.Tail // used by the leader of a group alone
 }
 
 // Events opens the event store, and makes it when the database has none. The
@@ -70,7 +83,7 @@ type Events struct {
 func (db *DB) Events(ctx context.Context, opts EventOptions) (*Events, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if opts.Queue < 0 || opts.PollInterval < 0 {
+	if opts.Queue < 0 || opts.PollInterval < 0 || opts.IndexEvery < 0 {
 		return nil, fmt.Errorf("open events: %w: negative option in %+v", ErrInvalid, opts)
 	}
 	if db.events == nil {
@@ -113,27 +126,13 @@ func (o EventOptions) withDefaults() EventOptions {
 	if o.PollInterval == 0 {
 		o.PollInterval = DefaultPollInterval
 	}
+	if o.IndexEvery == 0 {
+		o.IndexEvery = DefaultIndexEvery
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return o
-}
-
-// recorded returns what the database says of itself, nil when it is no store.
-func (db *DB) recorded(ctx context.Context, m meta) (values map[string]string, err error) {
-	err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		values, err = m.recorded(ctx, q)
-		return err
-	})
-	return values, err
-}
-
-func (m meta) recorded(ctx context.Context, q driver.Querier) (map[string]string, error) {
-	exists, err := m.exists(ctx, q)
-	if err != nil || !exists {
-		return nil, err
-	}
-	return m.all(ctx, q)
 }
 
 // create makes the tables. It looks again under the writer's lock, since another
@@ -164,6 +163,9 @@ func (e *Events) create(ctx context.Context) error {
 		if err := e.log.Create(ctx, tx); err != nil {
 			return err
 		}
+		if err := e.meta.set(ctx, tx, metaEventFormat, eventFormat); err != nil {
+			return err
+		}
 		return e.meta.set(ctx, tx, metaEventLayout, e.log.Name())
 	})
 }
@@ -171,6 +173,9 @@ func (e *Events) create(ctx context.Context) error {
 func (e *Events) check(recorded map[string]string) error {
 	if recorded[metaFormat] != formatVersion {
 		return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, recorded[metaFormat], formatVersion)
+	}
+	if has := recorded[metaEventFormat]; has != eventFormat {
+		return fmt.Errorf("%w: the events have format %q, this program reads %q; copy them with the program that wrote them", ErrLayout, has, eventFormat)
 	}
 	has := recorded[metaEventLayout]
 	if e.opts.Layout != "" && e.opts.Layout != has {
@@ -190,6 +195,7 @@ func (e *Events) use(name string) error {
 		return fmt.Errorf("%w: %w", ErrLayout, err)
 	}
 	e.log = eventlog.New(schema, dialect)
+	e.tail = e.log.NewTail(e.db.engine.Capabilities().MultiProcess, e.opts.IndexEvery)
 	return nil
 }
 

@@ -10,13 +10,11 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// group is the state of one commit: what its accepted appends add.
+// group is one commit on its way.
 type group struct {
-	e        *Events
-	head     uint64
-	accepted []*eventlog.Record  // at positions head+1, head+2, …
-	pending  map[event.ID]int    // of accepted, by ID
-	stored   map[event.ID]uint64 // positions of the IDs that are stored
+	log    *eventlog.Log
+	tail   *eventlog.Tail      // with what is accepted
+	stored map[event.ID]uint64 // positions of the IDs that have postings
 }
 
 // commitGroup judges requests in order, writes those that are accepted, and
@@ -51,45 +49,32 @@ func (e *Events) commitAlone(ctx context.Context, r *appendRequest) {
 // from writing, after the verdicts.
 func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendRequest) (wrote bool, err error) {
 	defer tx.Rollback() // nothing after the commit
-	g := group{e: e}
+	defer func() {
+		if err != nil {
+			e.tail.Forget()
+		}
+	}()
+	g := group{log: e.log, tail: e.tail}
 	if err := g.judge(ctx, tx, requests); err != nil {
 		return false, err
 	}
-	if len(g.accepted) == 0 {
+	if !e.tail.Pending() {
 		return false, tx.Rollback()
 	}
-	micros, err := g.time(ctx, tx)
-	if err != nil {
-		return false, err
-	}
-	if err := e.log.Insert(ctx, tx, g.head+1, micros, g.accepted); err != nil {
+	if err := e.tail.Write(ctx, tx, e.opts.Now().UnixMicro()); err != nil {
 		return true, err
 	}
 	if err := tx.Commit(ctx); err != nil {
-		e.head = 0 // unknown
 		return true, err
 	}
-	e.head, e.micros = g.head+uint64(len(g.accepted)), micros
+	e.tail.Commit()
 	e.news.publish()
 	return false, nil
 }
 
-// time returns the time of the group, which is not before that of the last event.
-func (g *group) time(ctx context.Context, q driver.Querier) (int64, error) {
-	if g.head != g.e.head || g.head == 0 {
-		// Another process wrote the last event, or this is the first append.
-		micros, err := g.e.log.HeadTime(ctx, q)
-		if err != nil {
-			return 0, err
-		}
-		g.e.head, g.e.micros = g.head, micros
-	}
-	return max(g.e.opts.Now().UnixMicro(), g.e.micros), nil
-}
-
 // judge gives each request its verdict as far as it is known before the commit.
-func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendRequest) (err error) {
-	if g.head, err = g.e.log.Head(ctx, q); err != nil {
+func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
+	if err := g.tail.Sync(ctx, q); err != nil {
 		return err
 	}
 	if err := g.lookUp(ctx, q, requests); err != nil {
@@ -108,13 +93,13 @@ func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendR
 			continue
 		}
 		if r.err = g.conflict(r); r.err == nil {
-			g.accept(r)
+			r.positions = g.tail.Add(r.records)
 		}
 	}
 	return nil
 }
 
-// lookUp finds which of the group's IDs are stored.
+// lookUp finds which of the group's IDs have postings.
 func (g *group) lookUp(ctx context.Context, q driver.Querier, requests []*appendRequest) (err error) {
 	var ids []event.ID
 	for _, r := range requests {
@@ -128,61 +113,40 @@ func (g *group) lookUp(ctx context.Context, q driver.Querier, requests []*append
 		}
 	}
 	if len(ids) > 0 {
-		g.pending = map[event.ID]int{}
-		g.stored, err = g.e.log.Positions(ctx, q, ids)
+		g.stored, err = g.log.Positions(ctx, q, ids)
 	}
 	return err
 }
 
-// probe asks for the first event that matches each item of the conditions.
+// probe asks for an event that matches each item of the conditions, of those that
+// have postings. Most conditions are about events that have none: those after what
+// their caller has just read.
 func (g *group) probe(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
 	var probes []*eventlog.Probe
 	for _, r := range requests {
 		r.probes = make([]eventlog.Probe, len(r.items))
 		for i := range r.items {
 			r.probes[i] = eventlog.Probe{Item: &r.items[i], After: r.after}
-			if r.after < g.head {
+			if r.after < g.tail.Indexed() {
 				probes = append(probes, &r.probes[i])
 			}
 		}
 	}
-	eventlog.SortProbes(probes)
-	return g.e.log.Probe(ctx, q, probes)
+	return g.log.Probe(ctx, q, probes)
 }
 
 // conflict judges a condition by what is stored and by what the group adds before.
 func (g *group) conflict(r *appendRequest) error {
 	for i := range r.probes {
-		if at := r.probes[i].Found; at > 0 {
+		at := r.probes[i].Found
+		if at == 0 {
+			at = g.tail.First(&r.items[i], r.after)
+		}
+		if at > 0 {
 			return &ConflictError{Position: at, Item: i, After: r.after}
 		}
 	}
-	if len(r.items) == 0 {
-		return nil
-	}
-	for n, record := range g.accepted {
-		at := g.head + 1 + uint64(n)
-		if at <= r.after {
-			continue
-		}
-		for i := range r.items {
-			if r.items[i].Matches(record) {
-				return &ConflictError{Position: at, Item: i, After: r.after}
-			}
-		}
-	}
 	return nil
-}
-
-func (g *group) accept(r *appendRequest) {
-	r.positions = make([]uint64, len(r.records))
-	for i := range r.records {
-		if r.ids > 0 && !r.records[i].Event.ID.IsZero() {
-			g.pending[r.records[i].Event.ID] = len(g.accepted)
-		}
-		g.accepted = append(g.accepted, &r.records[i])
-		r.positions[i] = g.head + uint64(len(g.accepted))
-	}
 }
 
 // repeated tells whether a request gives IDs that are taken, and then its verdict:
@@ -226,14 +190,16 @@ func (g *group) find(ctx context.Context, q driver.Querier, ev *event.Event) (at
 	if ev.ID.IsZero() {
 		return 0, false, nil
 	}
-	if n, ok := g.pending[ev.ID]; ok {
-		return g.head + 1 + uint64(n), g.accepted[n].Event.Equal(ev), nil
+	at, pending, ok := g.tail.Find(ev.ID)
+	if pending != nil {
+		return at, pending.Equal(ev), nil
 	}
-	at, ok := g.stored[ev.ID]
 	if !ok {
-		return 0, false, nil
+		if at, ok = g.stored[ev.ID]; !ok {
+			return 0, false, nil
+		}
 	}
-	list, _, err := g.e.log.Read(ctx, q, eventlog.Page{Items: everything, After: at - 1, Limit: 1, Bytes: pageBytes})
+	list, _, err := g.log.Read(ctx, q, eventlog.Page{Items: everything, After: at - 1, Limit: 1, Bytes: pageBytes})
 	if err != nil {
 		return 0, false, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 	"github.com/varvedb/varve/store/query"
 
 	_ "github.com/varvedb/varve/store/sqlite"
@@ -18,6 +19,25 @@ import (
 
 // temporary opens a new store in a temporary directory.
 func temporary(ctx context.Context) (*store.Entities, func()) {
+	db, done := temporaryDB(ctx)
+	ents, err := db.Entities(ctx, store.EntityOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return ents, done
+}
+
+// temporaryEvents opens a new event store in a temporary directory.
+func temporaryEvents(ctx context.Context) (*store.Events, func()) {
+	db, done := temporaryDB(ctx)
+	events, err := db.Events(ctx, store.EventOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return events, done
+}
+
+func temporaryDB(ctx context.Context) (*store.DB, func()) {
 	dir, err := os.MkdirTemp("", "varve-example")
 	if err != nil {
 		log.Fatal(err)
@@ -26,11 +46,7 @@ func temporary(ctx context.Context) (*store.Entities, func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	ents, err := db.Entities(ctx, store.EntityOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	return ents, func() {
+	return db, func() {
 		if err := errors.Join(db.Close(), os.RemoveAll(dir)); err != nil {
 			log.Fatal(err)
 		}
@@ -233,4 +249,90 @@ func withoutErrors(blocks []store.Block) func(func(store.Block, error) bool) {
 			}
 		}
 	}
+}
+
+// A user name may be taken once: the append fails when an event has its tag.
+func ExampleEvents_Append() {
+	ctx := context.Background()
+	events, done := temporaryEvents(ctx)
+	defer done()
+	name := event.NewTag("username", "ada")
+	registered := store.Event{Type: "AccountRegistered", Tags: []store.Tag{name}, Data: []byte(`{"plan":"free"}`)}
+	for range 2 {
+		positions, err := events.Append(ctx, []store.Event{registered}, event.Unless(event.Typed("AccountRegistered", name)))
+		var conflict *store.ConflictError
+		if errors.As(err, &conflict) {
+			fmt.Println("taken by event", conflict.Position)
+			continue
+		}
+		fmt.Println("registered at", positions, err)
+	}
+	// Output:
+	// registered at [1] <nil>
+	// taken by event 1
+}
+
+// A decision is made on states that one pass over the events gives, and appended
+// under the condition that nothing they are made of has changed meanwhile.
+func ExampleEvents_Project() {
+	ctx := context.Background()
+	events, done := temporaryEvents(ctx)
+	defer done()
+	course, student := event.NewTag("course", "maths"), event.NewTag("student", "s1")
+	_, err := events.Append(ctx, []store.Event{
+		{Type: "CourseDefined", Tags: []store.Tag{course}, Data: []byte("1")},
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		seats := event.NewProjection(event.Typed("CourseDefined", course), "",
+			func(_ string, e *store.SequencedEvent) string { return string(e.Data) })
+		taken := event.NewProjection(event.Typed("StudentSubscribed", course), 0,
+			func(n int, _ *store.SequencedEvent) int { return n + 1 })
+		cond, err := events.Project(ctx, seats, taken)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if fmt.Sprint(taken.State) == seats.State {
+			fmt.Println("the course is full; last event", cond.After)
+			continue
+		}
+		positions, err := events.Append(ctx, []store.Event{{Type: "StudentSubscribed", Tags: []store.Tag{course, student}}}, cond)
+		fmt.Println("subscribed at", positions, err)
+	}
+	// Output:
+	// subscribed at [2] <nil>
+	// the course is full; last event 2
+}
+
+// A subscription yields what is there, and then what comes. Whoever stops goes on
+// behind the last position.
+func ExampleEvents_Subscribe() {
+	ctx := context.Background()
+	events, done := temporaryEvents(ctx)
+	defer done()
+	add := func(text string) {
+		if _, err := events.Append(ctx, []store.Event{{Type: "Said", Data: []byte(text)}}, nil); err != nil {
+			log.Fatal(err)
+		}
+	}
+	add("one")
+	next := uint64(1)
+	for e, err := range events.Subscribe(ctx, event.Of("Said"), next) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(e.Position, string(e.Data))
+		if next = e.Position + 1; next > 3 {
+			break
+		}
+		add("and more") // it comes while the loop goes on
+	}
+	fmt.Println("next time from", next)
+	// Output:
+	// 1 one
+	// 2 and more
+	// 3 and more
+	// next time from 4
 }

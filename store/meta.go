@@ -32,6 +32,23 @@ func newMeta(dialect driver.Dialect) (meta, error) {
 	return meta{m}, err
 }
 
+// recorded returns what the database says of itself, nil when it is no store.
+func (db *DB) recorded(ctx context.Context, m meta) (values map[string]string, err error) {
+	err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		values, err = m.recorded(ctx, q)
+		return err
+	})
+	return values, err
+}
+
+func (m meta) recorded(ctx context.Context, q driver.Querier) (map[string]string, error) {
+	exists, err := m.exists(ctx, q)
+	if err != nil || !exists {
+		return nil, err
+	}
+	return m.all(ctx, q)
+}
+
 // exists tells whether the database is a store.
 func (m meta) exists(ctx context.Context, q driver.Querier) (bool, error) {
 	n, err := m.queryInt(ctx, q, "meta_exists")
@@ -85,15 +102,8 @@ func (m meta) all(ctx context.Context, q driver.Querier) (map[string]string, err
 
 // get returns what is recorded under a name, or "".
 func (m meta) get(ctx context.Context, q driver.Querier, name string) (value string, err error) {
-	rows, err := q.Query(ctx, m.Statements["get_meta"], name)
-	if err != nil {
-		return "", err
-	}
-	defer rows.Close()
-	if rows.Next() {
-		err = rows.Scan(&value)
-	}
-	return value, errors.Join(err, rows.Err())
+	err = m.queryRow(ctx, q, "get_meta", []any{name}, &value)
+	return value, err
 }
 
 // horizon returns the oldest block that can be read.
@@ -128,48 +138,38 @@ func (m meta) headAt(ctx context.Context, q driver.Querier, block uint64) (Block
 }
 
 func (m meta) queryHead(ctx context.Context, q driver.Querier, text string, args ...any) (BlockHead, error) {
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return BlockHead{}, fmt.Errorf("read the head: %w", err)
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		return BlockHead{Empty: true}, rows.Err()
-	}
 	var block int64
 	var digest []byte
-	if err := rows.Scan(&block, &digest); err != nil {
+	switch err := driver.QueryRow(ctx, q, text, args, &block, &digest); {
+	case errors.Is(err, driver.ErrNoRows):
+		return BlockHead{Empty: true}, nil
+	case err != nil:
 		return BlockHead{}, fmt.Errorf("read the head: %w", err)
 	}
-	h := BlockHead{Block: uint64(block)}
-	if h.Digest, err = entity.DigestFromBytes(digest); err != nil {
-		return h, fmt.Errorf("%w: head: %w", ErrCorrupt, err)
+	d, err := entity.DigestFromBytes(digest)
+	if err != nil {
+		return BlockHead{}, fmt.Errorf("%w: head: %w", ErrCorrupt, err)
 	}
-	return h, nil
+	return BlockHead{Block: uint64(block), Digest: d}, nil
+}
+
+// queryRow runs a statement that may find no row and scans the first one.
+func (m meta) queryRow(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) error {
+	err := driver.QueryRow(ctx, q, m.Statements[name], args, dest...)
+	if errors.Is(err, driver.ErrNoRows) {
+		return nil
+	}
+	return err
 }
 
 func (m meta) queryInt(ctx context.Context, q driver.Querier, name string) (n int64, err error) {
-	rows, err := q.Query(ctx, m.Statements[name])
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	if rows.Next() {
-		err = rows.Scan(&n)
-	}
-	return n, errors.Join(err, rows.Err())
+	err = m.queryRow(ctx, q, name, nil, &n)
+	return n, err
 }
 
 // blocks returns the first block and how many there are.
 func (m meta) blocks(ctx context.Context, q driver.Querier) (first, count uint64, err error) {
-	rows, err := q.Query(ctx, m.Statements["block_range"])
-	if err != nil {
-		return 0, 0, err
-	}
-	defer rows.Close()
 	var low, high, n int64
-	if rows.Next() {
-		err = rows.Scan(&low, &high, &n)
-	}
-	return uint64(low), uint64(n), errors.Join(err, rows.Err())
+	err = m.queryRow(ctx, q, "block_range", nil, &low, &high, &n)
+	return uint64(low), uint64(n), err
 }

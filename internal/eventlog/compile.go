@@ -44,59 +44,43 @@ type span struct {
 	bounded   bool // both ends are given, else only the lower one
 }
 
-// branch is a SELECT of positions that an item matches, without its list of
-// columns: one for each type of an item that has only types, since an index
-// gives those of one type in order.
-type branch struct {
-	from, where, position string
+// bounds are the comparisons with the ends of a span.
+func (s span) bounds(column string) string {
+	if s.bounded {
+		return column + " > ? AND " + column + " < ?"
+	}
+	return column + " > ?"
 }
 
-// branches returns the branches of an item. The arguments of each are those of
-// args.
-func (l *Log) branches(it *Item) []branch {
-	switch {
-	case len(it.tags) == 0 && len(it.types) == 0:
-		return []branch{{from: "events", position: "events.position"}}
-	case len(it.tags) == 0:
-		return repeat(branch{from: "events", where: "events.type = ?", position: "events.position"}, len(it.types))
-	case l.tagged:
-		return []branch{l.tagBranch(it)}
+// predicate compares an event itself with an item.
+func (l *Log) predicate(it *Item) string {
+	text := typeList("events.type", len(it.types))
+	for range it.tags {
+		text = and(text, l.hasTag())
 	}
-	// OFFSET 0 keeps the planner from walking the events in order of position
-	// until one has the tags, which it takes to be many.
-	return []branch{{
-		from:     "(SELECT * FROM events WHERE tag_array @> string_to_array(?, chr(31)) OFFSET 0) AS events",
-		where:    typeList("events.type", len(it.types)),
-		position: "events.position",
-	}}
+	return text
 }
 
-func repeat(b branch, n int) []branch {
-	list := make([]branch, n)
-	for i := range list {
-		list[i] = b
+// hasTag looks for a tag between separators among all tags of an event.
+func (l *Log) hasTag() string {
+	switch l.dialect {
+	case driver.SQLite:
+		return "instr(char(31) || events.tags || char(31), ?) > 0"
+	case driver.DuckDB:
+		return "contains(chr(31) || events.tags || chr(31), ?)"
 	}
-	return list
+	return "strpos(chr(31) || events.tags || chr(31), ?) > 0"
 }
 
-// tagBranch joins the tags of an item, the first one leading.
-func (l *Log) tagBranch(it *Item) branch {
-	b := branch{from: "event_tags AS t0", position: "t0.position", where: "t0.tag = ?"}
-	for i := 1; i < len(it.tags); i++ {
-		t := "t" + strconv.Itoa(i)
-		b.from += l.crossJoin() + "event_tags AS " + t
-		b.where += " AND " + t + ".tag = ? AND " + t + ".position = t0.position"
+// predicateArgs appends the arguments of a predicate.
+func predicateArgs(to []any, it *Item) []any {
+	for _, typ := range it.types {
+		to = append(to, typ)
 	}
-	b.where += typeList(" AND t0.type", len(it.types))
-	return b
-}
-
-// crossJoin is a join whose left side SQLite's planner keeps on the left.
-func (l *Log) crossJoin() string {
-	if l.dialect == driver.SQLite {
-		return " CROSS JOIN "
+	for _, tag := range it.tags {
+		to = append(to, separator+tag+separator)
 	}
-	return ", "
+	return to
 }
 
 func typeList(column string, n int) string {
@@ -109,47 +93,12 @@ func typeList(column string, n int) string {
 	return column + " IN (?" + strings.Repeat(", ?", n-1) + ")"
 }
 
-// args appends the arguments of each branch of an item: what it compares with,
-// and then the rest, which is the same for all.
-func (l *Log) args(to []any, it *Item, rest ...any) []any {
-	if len(it.tags) == 0 {
-		for _, typ := range it.types {
-			to = append(append(to, typ), rest...)
-		}
-		if len(it.types) == 0 {
-			to = append(to, rest...)
-		}
-		return to
-	}
-	if l.tagged {
-		for _, t := range it.tags {
-			to = append(to, t)
-		}
-	} else {
-		to = append(to, strings.Join(it.tags, separator))
-	}
-	for _, typ := range it.types {
-		to = append(to, typ)
-	}
-	return append(to, rest...)
-}
-
 // and joins terms that are not empty.
 func and(a, b string) string {
-	if a == "" {
-		return b
+	if a == "" || b == "" {
+		return a + b
 	}
 	return a + " AND " + b
-}
-
-// text returns a SELECT of the branch's positions above one argument, and below
-// another if the span is bounded, in order, limited by a last argument.
-func (b *branch) text(columns string, s span) string {
-	where := and(b.where, b.position+" > ?")
-	if s.bounded {
-		where += " AND " + b.position + " < ?"
-	}
-	return "SELECT " + columns + " FROM " + b.from + " WHERE " + where + order(b.position, s.backwards) + " LIMIT ?"
 }
 
 func order(column string, backwards bool) string {
@@ -157,4 +106,14 @@ func order(column string, backwards bool) string {
 		return " ORDER BY " + column + " DESC"
 	}
 	return " ORDER BY " + column
+}
+
+// limit bounds the rows of a statement by an argument. The planner of SQLite looks
+// at an argument that stands alone, and so compiles the statement anew each time
+// it is given one.
+func (l *Log) limit() string {
+	if l.dialect == driver.SQLite {
+		return " LIMIT +?"
+	}
+	return " LIMIT ?"
 }

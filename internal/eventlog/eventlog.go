@@ -1,7 +1,11 @@
 // Package eventlog is how the events of a store lie in tables and how they are
-// found: the layouts "tags" and "gin". The store owns transactions, positions and
-// verdicts; a Log runs SQL on the transaction or view it is given, and keeps no
-// state that a rolled-back transaction could falsify.
+// found: the layouts "tags" and "gin". The store owns transactions and verdicts; a
+// Log runs SQL on the transaction or view it is given, and keeps no state that a
+// rolled-back transaction could falsify.
+//
+// In the layout "tags" an event is written at once, and what finds it by a tag, a
+// type or its ID, its postings, for many events together. Readers look through the
+// few events at the end that have none; the writer keeps those in a Tail.
 package eventlog
 
 import (
@@ -18,14 +22,14 @@ import (
 type Log struct {
 	schema  schemas.Events
 	dialect driver.Dialect
-	tagged  bool // tags have a table of their own
+	posted  bool // tags and types have postings, which are written later
 
 	texts texts // of statements, by shape
 }
 
 // New returns a layout.
 func New(schema schemas.Events, dialect driver.Dialect) *Log {
-	return &Log{schema: schema, dialect: dialect, tagged: schema.Name == "tags"}
+	return &Log{schema: schema, dialect: dialect, posted: schema.Name == "tags"}
 }
 
 // Name is what the store records and checks.
@@ -43,24 +47,26 @@ func (l *Log) Create(ctx context.Context, tx driver.Tx) error {
 			return fmt.Errorf("create index %s: %w", index.Name, err)
 		}
 	}
-	return nil
+	if !l.posted {
+		return nil
+	}
+	_, err := tx.Exec(ctx, l.schema.Statements["insert_index"])
+	return err
 }
 
 // Head returns the highest position, zero when there is no event.
 func (l *Log) Head(ctx context.Context, q driver.Querier) (uint64, error) {
-	n, err := queryInt(ctx, q, l.schema.Statements["head"])
-	return uint64(n), err
-}
-
-// HeadTime returns the time of the last event in microseconds, zero when there
-// is none.
-func (l *Log) HeadTime(ctx context.Context, q driver.Querier) (int64, error) {
-	return queryInt(ctx, q, l.schema.Statements["head_time"])
+	return l.number(ctx, q, "head")
 }
 
 // Count returns the number of events. It reads them all.
 func (l *Log) Count(ctx context.Context, q driver.Querier) (uint64, error) {
-	n, err := queryInt(ctx, q, l.schema.Statements["count_events"])
+	return l.number(ctx, q, "count_events")
+}
+
+func (l *Log) number(ctx context.Context, q driver.Querier, name string) (uint64, error) {
+	var n int64
+	err := driver.QueryRow(ctx, q, l.schema.Statements[name], nil, &n)
 	return uint64(n), err
 }
 
@@ -86,17 +92,6 @@ func (l *Log) Types(ctx context.Context, q driver.Querier) (list []TypeCount, er
 		list = append(list, TypeCount{Type: string(typ), Events: uint64(n)})
 	}
 	return list, rows.Err()
-}
-
-func queryInt(ctx context.Context, q driver.Querier, text string, args ...any) (n int64, err error) {
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return 0, err
-	}
-	if rows.Next() {
-		err = rows.Scan(&n)
-	}
-	return n, errors.Join(err, rows.Err(), rows.Close())
 }
 
 // position makes a position an argument. None is stored above the largest

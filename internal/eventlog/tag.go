@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/varvedb/varve/store/event"
@@ -62,12 +63,28 @@ func decodeTags(text string) ([]event.Tag, error) {
 	return tags, nil
 }
 
+// typeMark begins the term of a type. No tag begins with it, since no key is empty
+// and an equals sign in a key is escaped.
+const typeMark = '='
+
+func typeTerm(typ string) string { return string(typeMark) + typ }
+
+// splitTags returns the texts of a list of tags.
+func splitTags(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, separator)
+}
+
 // Record is an event made ready for writing.
 type Record struct {
 	Event *event.Event
 	tags  []string // encoded
-	list  string   // encoded and joined
 }
+
+// list returns the text of all tags.
+func (r *Record) list() string { return strings.Join(r.tags, separator) }
 
 // Prepare makes events ready for writing. They must be valid, and must not change
 // until they are written.
@@ -84,7 +101,7 @@ func Prepare(events []event.Event) []Record {
 		for _, t := range e.Tags {
 			all = append(all, encodeTag(t))
 		}
-		records[i] = Record{Event: e, tags: all[begin:len(all):len(all)], list: strings.Join(all[begin:], separator)}
+		records[i] = Record{Event: e, tags: all[begin:len(all):len(all)]}
 	}
 	return records
 }
@@ -114,10 +131,10 @@ func Compile(q event.Query) []Item {
 // distinct drops repetitions, which are few if any.
 func distinct(list []string) []string {
 	for i, s := range list {
-		if contains(list[:i], s) {
-			kept := append([]string(nil), list[:i]...)
+		if slices.Contains(list[:i], s) {
+			kept := slices.Clone(list[:i])
 			for _, s := range list[i:] {
-				if !contains(kept, s) {
+				if !slices.Contains(kept, s) {
 					kept = append(kept, s)
 				}
 			}
@@ -127,24 +144,15 @@ func distinct(list []string) []string {
 	return list
 }
 
-// Matches tells whether an item matches an event that is not written yet.
-func (it *Item) Matches(r *Record) bool {
-	if len(it.types) > 0 && !contains(it.types, r.Event.Type) {
+// matches tells whether an item matches an event with a type and tags.
+func (it *Item) matches(typ string, tags []string) bool {
+	if len(it.types) > 0 && !slices.Contains(it.types, typ) {
 		return false
 	}
 	for _, t := range it.tags {
-		if !contains(r.tags, t) {
+		if !slices.Contains(tags, t) {
 			return false
 		}
 	}
 	return true
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }

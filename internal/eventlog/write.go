@@ -15,44 +15,27 @@ var (
 		{Name: "id", Type: driver.Blob}, {Name: "tags", Type: driver.Text}, {Name: "data", Type: driver.Blob},
 		{Name: "metadata", Type: driver.Blob},
 	}}
-	tagsTable = &driver.Table{Name: "event_tags", Columns: []driver.Column{
-		{Name: "tag", Type: driver.Text}, {Name: "position", Type: driver.Int}, {Name: "type", Type: driver.Text},
+	postingsTable = &driver.Table{Name: "event_postings", Columns: []driver.Column{
+		{Name: "term", Type: driver.Text}, {Name: "position", Type: driver.Int}, {Name: "list", Type: driver.Blob},
 	}}
 	idsTable = &driver.Table{Name: "event_ids", Columns: []driver.Column{
 		{Name: "id", Type: driver.Blob}, {Name: "position", Type: driver.Int},
 	}}
 )
 
-// sortedRows is the number of rows from which it pays to write them in the order
-// of the tree they go into.
-const sortedRows = 32
-
-// Insert writes events at consecutive positions.
-func (l *Log) Insert(ctx context.Context, tx driver.Tx, first uint64, micros int64, records []*Record) error {
-	rows := make([]any, 0, len(records)*len(eventsTable.Columns))
-	tags, ids := 0, 0
-	for i, r := range records {
+// insert writes events that the tail has given positions.
+func (l *Log) insert(ctx context.Context, tx driver.Tx, entries []entry, micros int64) error {
+	rows := make([]any, 0, len(entries)*len(eventsTable.Columns))
+	for i := range entries {
+		r := entries[i].record
 		e := r.Event
-		var id []byte
+		id := nothing
 		if !e.ID.IsZero() {
 			id = e.ID[:]
-			ids++
 		}
-		tags += len(r.tags)
-		rows = append(rows, position(first+uint64(i)), e.Type, micros, filled(id), r.list, filled(e.Data), filled(e.Metadata))
+		rows = append(rows, position(entries[i].position), e.Type, micros, id, r.list(), filled(e.Data), filled(e.Metadata))
 	}
-	if err := tx.Insert(ctx, eventsTable, rows); err != nil {
-		return err
-	}
-	if l.tagged && tags > 0 {
-		if err := tx.Insert(ctx, tagsTable, tagRows(first, records, tags)); err != nil {
-			return err
-		}
-	}
-	if ids == 0 {
-		return nil
-	}
-	return tx.Insert(ctx, idsTable, idRows(first, records, ids))
+	return tx.Insert(ctx, eventsTable, rows)
 }
 
 var nothing = []byte{}
@@ -65,32 +48,89 @@ func filled(b []byte) []byte {
 	return b
 }
 
-func tagRows(first uint64, records []*Record, n int) []any {
-	type row struct {
-		tag    string
-		record int
-	}
-	list := make([]row, 0, n)
-	for i, r := range records {
-		for _, t := range r.tags {
-			list = append(list, row{t, i})
+// index writes the postings of events.
+func (l *Log) index(ctx context.Context, tx driver.Tx, entries []entry) error {
+	if l.posted {
+		if err := tx.Insert(ctx, postingsTable, postingRows(entries)); err != nil {
+			return err
 		}
 	}
-	if n >= sortedRows {
-		slices.SortStableFunc(list, func(a, b row) int { return strings.Compare(a.tag, b.tag) })
+	if rows := idRows(entries); len(rows) > 0 {
+		if err := tx.Insert(ctx, idsTable, rows); err != nil {
+			return err
+		}
 	}
-	rows := make([]any, 0, 3*n)
-	for _, r := range list {
-		rows = append(rows, r.tag, position(first+uint64(r.record)), records[r.record].Event.Type)
+	if !l.posted {
+		return nil
+	}
+	_, err := tx.Exec(ctx, l.schema.Statements["update_index"], position(entries[len(entries)-1].position))
+	return err
+}
+
+// term is a tag or a type, and the entries that have it.
+type term struct {
+	text string
+	at   []int32
+	one  [1]int32 // memory for at, since most tags are of one event
+}
+
+// postingRows returns rows in the order of the tree that they go into.
+func postingRows(entries []entry) []any {
+	list := terms(entries)
+	order := make([]int32, len(list))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(list[a].text, list[b].text) })
+	rows := make([]any, 0, 3*len(list))
+	buf := make([]byte, 0, 64*len(list))
+	for _, n := range order {
+		t := &list[n]
+		text := any(t.text)
+		for at := range slices.Chunk(t.at, maxPostings) {
+			from := len(buf)
+			buf = appendPostings(buf, entries, at, t.text[0] != typeMark)
+			rows = append(rows, text, position(entries[at[0]].position), buf[from:len(buf):len(buf)])
+		}
 	}
 	return rows
 }
 
-func idRows(first uint64, records []*Record, n int) []any {
-	rows := make([]any, 0, 2*n)
-	for i, r := range records {
-		if !r.Event.ID.IsZero() {
-			rows = append(rows, r.Event.ID[:], position(first+uint64(i)))
+// terms sorts entries under their tags and types.
+func terms(entries []entry) []term {
+	list := make([]term, 0, 2*len(entries))
+	byText := make(map[string]int32, 2*len(entries))
+	add := func(text string, n int) {
+		i, ok := byText[text]
+		if !ok {
+			i = int32(len(list))
+			byText[text] = i
+			list = append(list, term{text: text})
+			list[i].at = list[i].one[:0]
+		}
+		list[i].at = append(list[i].at, int32(n))
+	}
+	types := map[string]string{}
+	for n := range entries {
+		e := &entries[n]
+		for _, tag := range e.tags {
+			add(tag, n)
+		}
+		text, ok := types[e.typ]
+		if !ok {
+			text = typeTerm(e.typ)
+			types[e.typ] = text
+		}
+		add(text, n)
+	}
+	return list
+}
+
+func idRows(entries []entry) []any {
+	var rows []any
+	for i := range entries {
+		if e := &entries[i]; !e.id.IsZero() {
+			rows = append(rows, e.id[:], position(e.position))
 		}
 	}
 	return rows

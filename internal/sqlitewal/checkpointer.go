@@ -37,6 +37,7 @@ type Checkpointer struct {
 	db       *sqlstore.DB
 	path     string
 	index    *walIndex
+	reserve  reserve
 	onWriter bool // run PASSIVE on the writer's connection too
 	wake     chan struct{}
 	stop     context.CancelFunc
@@ -73,6 +74,8 @@ func (k *Checkpointer) Start(db *sqlstore.DB, path string) error {
 		return err
 	}
 	k.index = index
+	k.reserve.path, k.reserve.frame = path+"-wal", int64(k.cfg.PageSize+frameHeader)
+	k.reserve.limit = restartAt * int64(k.cfg.Options.WALFrames)
 	if k.cfg.Options.Checkpoint != driver.Background {
 		return nil
 	}
@@ -108,6 +111,11 @@ func (k *Checkpointer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-k.wake:
+			logged, pending := k.index.frames()
+			k.reserve.extend(ctx, logged)
+			if pending < int64(k.cfg.Options.WALFrames) {
+				continue
+			}
 			// A failed attempt is repeated after the next commit; a log that
 			// keeps growing reaches its cap, where the writer gets the error.
 			_, _ = k.passive(ctx)
@@ -115,12 +123,14 @@ func (k *Checkpointer) run(ctx context.Context) {
 	}
 }
 
-// AfterWrite wakes the checkpointer when the log has grown enough.
+// AfterWrite wakes the checkpointer when the log has grown enough, or has little
+// room left in its file.
 func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
 	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background {
 		return
 	}
-	if _, pending := k.index.frames(); pending < int64(k.cfg.Options.WALFrames) {
+	logged, pending := k.index.frames()
+	if pending < int64(k.cfg.Options.WALFrames) && !k.reserve.wanted(logged) {
 		return
 	}
 	select {
@@ -215,6 +225,7 @@ func (k *Checkpointer) Checkpoint(ctx context.Context, truncate bool) (res drive
 	if !truncate {
 		return k.passive(ctx)
 	}
+	defer k.reserve.forget()
 	return res, k.db.WithWriter(ctx, func(c *sqlstore.Conn) error {
 		res, err = k.truncate(ctx, c)
 		return err

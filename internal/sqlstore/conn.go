@@ -18,7 +18,8 @@ const maxStatements = 512
 // concurrent use.
 type Conn struct {
 	conn     *sql.Conn
-	stmts    map[string]*sql.Stmt
+	native   any // the driver's connection, if statements run on it; nil otherwise
+	stmts    map[string]statement
 	codec    Codec
 	mapError func(error) error
 	isBroken func(error) bool
@@ -32,7 +33,14 @@ func (db *DB) connect(ctx context.Context, write bool) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", db.mapError(err))
 	}
-	c := &Conn{conn: conn, stmts: map[string]*sql.Stmt{}, codec: db.cfg.Codec, mapError: db.mapError, isBroken: db.cfg.IsBroken}
+	c := &Conn{conn: conn, stmts: map[string]statement{}, codec: db.cfg.Codec, mapError: db.mapError, isBroken: db.cfg.IsBroken}
+	if db.cfg.Direct {
+		// It is used while conn is pinned, by one goroutine at a time.
+		if err := conn.Raw(func(native any) error { c.native = native; return nil }); err != nil {
+			c.abandon()
+			return nil, db.mapError(err)
+		}
+	}
 	if db.cfg.Setup != nil {
 		if err := db.cfg.Setup(ctx, c, write); err != nil {
 			c.abandon()
@@ -61,11 +69,26 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error
 	if err != nil {
 		return 0, err
 	}
-	res, err := stmt.ExecContext(ctx, c.encode(args)...)
+	n, err := stmt.exec(ctx, c.encode(args))
 	if err != nil {
 		return 0, c.fail(err)
 	}
-	return res.RowsAffected()
+	return n, nil
+}
+
+// begin runs a statement that begins a transaction and may wait for a lock. Past
+// database/sql a query costs no goroutine to watch ctx, where a driver's Exec may.
+func (c *Conn) begin(ctx context.Context, text string) error {
+	if c.native == nil {
+		_, err := c.Exec(ctx, text)
+		return err
+	}
+	rows, err := c.Query(ctx, text)
+	if err != nil {
+		return err
+	}
+	rows.Next()
+	return errors.Join(rows.Err(), rows.Close())
 }
 
 // ExecOnce runs one statement without keeping it prepared: DDL, settings.
@@ -82,7 +105,7 @@ func (c *Conn) Query(ctx context.Context, text string, args ...any) (driver.Rows
 	if err != nil {
 		return nil, err
 	}
-	rows, err := stmt.QueryContext(ctx, c.encode(args)...)
+	rows, err := stmt.query(ctx, c.encode(args))
 	if err != nil {
 		return nil, c.fail(err)
 	}
@@ -98,19 +121,27 @@ func (c *Conn) QueryText(ctx context.Context, text string) (string, error) {
 	return value.String, nil
 }
 
-func (c *Conn) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
+func (c *Conn) prepare(ctx context.Context, text string) (statement, error) {
 	if stmt, ok := c.stmts[text]; ok {
 		return stmt, nil
 	}
 	if len(c.stmts) >= maxStatements {
 		c.forget()
 	}
-	stmt, err := c.conn.PrepareContext(ctx, c.codec.Rebind(text))
+	stmt, err := c.prepareOn(ctx, c.codec.Rebind(text))
 	if err != nil {
 		return nil, c.fail(err)
 	}
 	c.stmts[text] = stmt
 	return stmt, nil
+}
+
+func (c *Conn) prepareOn(ctx context.Context, text string) (statement, error) {
+	if c.native != nil {
+		return prepareDirect(ctx, c.native, text)
+	}
+	stmt, err := c.conn.PrepareContext(ctx, text)
+	return pooled{stmt}, err
 }
 
 // forget closes the prepared statements.

@@ -31,6 +31,11 @@ type Config struct {
 	// whatever forbids writing.
 	Setup func(ctx context.Context, c *Conn, write bool) error
 
+	// Direct runs statements on the driver's own connection, past database/sql.
+	// The driver must give each value of a row memory of its own, copy arguments
+	// before it returns, and obey a context without one goroutine a row.
+	Direct bool
+
 	// BeginWrite starts a transaction that holds the write lock, BeginRead one
 	// whose view is fixed once Pin (a query, may be empty) has run.
 	BeginWrite, BeginRead, Pin string
@@ -72,8 +77,11 @@ type Bulk interface {
 // DB is an open database: the part of driver.Engine that engines share.
 type DB struct {
 	cfg    Config
-	writer chan *Conn // holds the writer's connection while nobody writes; nil inside means "connect again"
-	slots  chan *Conn // one for each reader that may be open; nil inside means "connect first"
+	writer chan *Conn    // holds the writer's connection while nobody writes; nil inside means "connect again"
+	slots  chan struct{} // one for each reader that may be opened
+
+	idleMu sync.Mutex
+	idle   []*Conn // of readers; the last one used is used next, since its cache is warm
 
 	spareMu sync.Mutex
 	spare   *Conn
@@ -93,7 +101,7 @@ func New(ctx context.Context, cfg Config) (*DB, error) {
 	db := &DB{
 		cfg:     cfg,
 		writer:  make(chan *Conn, 1),
-		slots:   make(chan *Conn, cfg.Options.Readers),
+		slots:   make(chan struct{}, cfg.Options.Readers),
 		closing: make(chan struct{}),
 		open:    map[*Reader]struct{}{},
 	}
@@ -103,7 +111,7 @@ func New(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	db.writer <- first
 	for range cfg.Options.Readers {
-		db.slots <- nil
+		db.giveSlot(nil)
 	}
 	return db, nil
 }
@@ -129,7 +137,7 @@ func (db *DB) Begin(ctx context.Context) (driver.Tx, error) {
 			return nil, err
 		}
 	}
-	if _, err := c.Exec(ctx, db.cfg.BeginWrite); err != nil {
+	if err := c.begin(ctx, db.cfg.BeginWrite); err != nil {
 		db.giveWriter(c)
 		return nil, fmt.Errorf("begin: %w", err)
 	}
@@ -191,30 +199,58 @@ func (db *DB) giveWriter(c *Conn) { db.writer <- dropBroken(c) }
 
 // take waits for what a channel holds until ctx is done or the database closes.
 // Neither is left to chance when something is there at once.
-func take(ctx context.Context, db *DB, from chan *Conn) (*Conn, error) {
+func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
 	if db.isClosed() {
-		return nil, driver.ErrClosed
+		return v, driver.ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return v, err
 	}
 	select {
-	case c := <-from:
+	case got := <-from:
 		if db.isClosed() {
-			from <- c
-			return nil, driver.ErrClosed
+			from <- got
+			return v, driver.ErrClosed
 		}
-		return c, nil
+		return got, nil
 	case <-db.closing:
-		return nil, driver.ErrClosed
+		return v, driver.ErrClosed
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return v, ctx.Err()
 	}
+}
+
+// takeSlot waits until a reader may be opened. It returns a connection that is
+// free, nil when there is none.
+func (db *DB) takeSlot(ctx context.Context) (*Conn, error) {
+	if _, err := take(ctx, db, db.slots); err != nil {
+		return nil, err
+	}
+	db.idleMu.Lock()
+	defer db.idleMu.Unlock()
+	if len(db.idle) == 0 {
+		return nil, nil
+	}
+	last := len(db.idle) - 1
+	c := db.idle[last]
+	db.idle = db.idle[:last]
+	return c, nil
+}
+
+// giveSlot gives back what takeSlot has taken, with the connection unless it is
+// nil.
+func (db *DB) giveSlot(c *Conn) {
+	if c != nil {
+		db.idleMu.Lock()
+		db.idle = append(db.idle, c)
+		db.idleMu.Unlock()
+	}
+	db.slots <- struct{}{}
 }
 
 // Snapshot implements driver.Engine.
 func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) {
-	c, err := take(ctx, db, db.slots)
+	c, err := db.takeSlot(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("wait for one of %d readers: %w", db.cfg.Options.Readers, err)
 	}
@@ -231,12 +267,12 @@ func (db *DB) openReader(ctx context.Context, c *Conn) (*Reader, error) {
 	if c == nil {
 		var err error
 		if c, err = db.connect(ctx, false); err != nil {
-			db.slots <- nil
+			db.giveSlot(nil)
 			return nil, err
 		}
 	}
 	if err := db.beginRead(ctx, c); err != nil {
-		db.slots <- dropBroken(c)
+		db.giveSlot(dropBroken(c))
 		if db.isClosed() {
 			err = fmt.Errorf("%w: %w", driver.ErrClosed, err)
 		}
@@ -247,7 +283,7 @@ func (db *DB) openReader(ctx context.Context, c *Conn) (*Reader, error) {
 	defer db.mu.Unlock()
 	if db.closed {
 		c.abandon()
-		db.slots <- nil
+		db.giveSlot(nil)
 		return nil, driver.ErrClosed
 	}
 	db.open[r] = struct{}{}
@@ -255,7 +291,7 @@ func (db *DB) openReader(ctx context.Context, c *Conn) (*Reader, error) {
 }
 
 func (db *DB) beginRead(ctx context.Context, c *Conn) error {
-	if _, err := c.Exec(ctx, db.cfg.BeginRead); err != nil {
+	if err := c.begin(ctx, db.cfg.BeginRead); err != nil {
 		return err
 	}
 	if db.cfg.Pin == "" {
@@ -289,13 +325,6 @@ func (db *DB) ExpireReaders(before time.Time) int {
 	return len(old)
 }
 
-// OpenReaders returns how many snapshots are open.
-func (db *DB) OpenReaders() int {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	return len(db.open)
-}
-
 // Close ends open snapshots, waits for the write transaction and closes every
 // connection.
 func (db *DB) Close() error {
@@ -313,7 +342,10 @@ func (db *DB) Close() error {
 		errs = append(errs, r.end(driver.ErrClosed))
 	}
 	for range cap(db.slots) {
-		errs = append(errs, (<-db.slots).close())
+		<-db.slots
+	}
+	for _, c := range db.idle {
+		errs = append(errs, c.close())
 	}
 	db.spareMu.Lock()
 	defer db.spareMu.Unlock()

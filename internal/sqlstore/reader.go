@@ -56,6 +56,6 @@ func (r *Reader) end(why error) error {
 	r.db.mu.Lock()
 	delete(r.db.open, r)
 	r.db.mu.Unlock()
-	r.db.slots <- dropBroken(c)
+	r.db.giveSlot(dropBroken(c))
 	return err
 }

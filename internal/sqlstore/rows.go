@@ -1,14 +1,10 @@
 package sqlstore
 
-import (
-	"database/sql"
-
-	"github.com/varvedb/varve/store/driver"
-)
+import "github.com/varvedb/varve/store/driver"
 
 // Rows is a result whose values go through the connection's codec.
 type Rows struct {
-	rows  *sql.Rows
+	rows  resultSet
 	conn  *Conn
 	dests []any      // scratch for Scan
 	uints []uintDest // scratch for Scan

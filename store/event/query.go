@@ -1,5 +1,7 @@
 package event
 
+import "slices"
+
 // Query selects events. An event matches when it matches one of the items. A
 // query without items selects every event.
 type Query struct {
@@ -48,7 +50,7 @@ func (q Query) Matches(e *Event) bool {
 }
 
 func (it *Item) matches(e *Event) bool {
-	if len(it.Types) > 0 && !contains(it.Types, e.Type) {
+	if len(it.Types) > 0 && !slices.Contains(it.Types, e.Type) {
 		return false
 	}
 	for _, t := range it.Tags {
@@ -57,15 +59,6 @@ func (it *Item) matches(e *Event) bool {
 		}
 	}
 	return true
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 // Condition guards an append: it fails when an event after a position matches a

@@ -86,17 +86,7 @@ func execute(t testing.TB, e driver.Engine, statements ...string) {
 
 // queryInt returns the one integer that a statement returns.
 func queryInt(ctx context.Context, q driver.Querier, text string, args ...any) (n int64, err error) {
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	if rows.Next() {
-		err = rows.Scan(&n)
-	}
-	if err == nil {
-		err = rows.Err()
-	}
+	err = driver.QueryRow(ctx, q, text, args, &n)
 	return n, err
 }
 

@@ -26,7 +26,7 @@ const (
 // runEventRace lets racers claim names after finding them free. Each name must
 // have exactly one winner, among several processes too.
 func runEventRace(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+	s := h.indexedEvents(t, layout)
 	processes := []eventStream{s, s.another(t, h)}
 	var winners [raceNames]atomic.Int64
 	start := make(chan struct{})
@@ -109,7 +109,7 @@ func groupVerdicts(t *testing.T, h Harness, layout string) {
 
 // groupRepetitions appends the same IDs at once.
 func groupRepetitions(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+	s := h.indexedEvents(t, layout)
 	release := held(t, s)
 	defer release()
 	var positions [32]uint64
@@ -309,7 +309,7 @@ func runEventLinearizable(t *testing.T, h Harness, layout string) {
 	const clients, each = 6, 30
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	s := h.events(t, layout)
+	s := h.indexedEvents(t, layout)
 	processes := []eventStream{s, s.another(t, h)}
 	var mu sync.Mutex
 	var history []porcupine.Operation

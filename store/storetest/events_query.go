@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -16,7 +17,11 @@ import (
 )
 
 func runEventCondition(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+	judgeConditions(t, h.events(t, layout))
+	judgeConditions(t, h.indexedEvents(t, layout))
+}
+
+func judgeConditions(t *testing.T, s eventStream) {
 	s.add(t, ev("A", "1", "x:1", "y:1"), ev("B", "2", "x:1"), ev("A", "3", "x:2"), ev("C", "4"))
 	cases := []struct {
 		name  string
@@ -73,7 +78,11 @@ func runEventCondition(t *testing.T, h Harness, layout string) {
 }
 
 func runEventRepeat(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+	repeatAppends(t, h.events(t, layout))
+	repeatAppends(t, h.indexedEvents(t, layout))
+}
+
+func repeatAppends(t *testing.T, s eventStream) {
 	with := func(n int, e store.Event) store.Event {
 		e.ID = idOf(n)
 		return e
@@ -119,7 +128,11 @@ func runEventRepeat(t *testing.T, h Harness, layout string) {
 }
 
 func runEventRead(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+	readEvents(t, h.events(t, layout))
+	readEvents(t, h.indexedEvents(t, layout))
+}
+
+func readEvents(t *testing.T, s eventStream) {
 	s.add(t, ev("A", "1", "x:1", "y:1"), ev("B", "2", "x:1"), ev("A", "3", "x:2"))
 	s.add(t, ev("C", "4"), ev("A", "5", "x:1"), ev("B", "6", "y:1", "x:1"))
 	cases := []struct {
@@ -231,9 +244,11 @@ type failingProjector struct{ err error }
 func (failingProjector) Selects() store.EventQuery           { return event.All() }
 func (p failingProjector) Apply(*store.SequencedEvent) error { return p.err }
 
-// runEventModel compares random appends and reads with a list in memory.
+// runEventModel compares random appends and reads with a list in memory, by two
+// processes where the engine allows several.
 func runEventModel(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+	s := h.indexedEvents(t, layout)
+	processes := []eventStream{s, s.another(t, h)}
 	var model []store.SequencedEvent
 	types, tags := []string{"A", "B", "C"}, []string{"x:1", "x:2", "y:1", "z:1"}
 	drawItem := func(rt *rapid.T) store.EventItem {
@@ -249,10 +264,14 @@ func runEventModel(t *testing.T, h Harness, layout string) {
 		return anyOf(rapid.SliceOfN(rapid.Custom(drawItem), 0, 3).Draw(rt, "items")...)
 	}
 	step := func(rt *rapid.T) {
+		s := rapid.SampledFrom(processes).Draw(rt, "process")
 		batch := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) store.Event {
 			return ev(rapid.SampledFrom(types).Draw(rt, "type"), "", rapid.SliceOfNDistinct(rapid.SampledFrom(tags), 0, 3, rapid.ID).Draw(rt, "tags")...)
 		}), 1, 3).Draw(rt, "events")
 		cond := &store.Condition{FailIfEventsMatch: drawQuery(rt), After: uint64(max(0, len(model)-rapid.IntRange(-1, 6).Draw(rt, "back")))}
+		if rapid.IntRange(0, 3).Draw(rt, "long ago") == 0 {
+			cond.After = uint64(rapid.IntRange(0, len(model)).Draw(rt, "after"))
+		}
 		conflict := slices.ContainsFunc(model, func(e store.SequencedEvent) bool {
 			return e.Position > cond.After && cond.FailIfEventsMatch.Matches(&e.Event)
 		})
@@ -263,11 +282,54 @@ func runEventModel(t *testing.T, h Harness, layout string) {
 		for i, p := range positions {
 			model = append(model, store.SequencedEvent{Position: p, Event: batch[i]})
 		}
-		compareWithModel(rt, s, model, drawQuery(rt))
+		compareWithModel(rt, rapid.SampledFrom(processes).Draw(rt, "reader"), model, drawQuery(rt))
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		for range 5 {
 			step(rt)
+		}
+	})
+}
+
+// runEventPostings compares reads and conditions on a store whose lists of events by
+// tag are long: beyond what a row of them holds, and cut at random places.
+func runEventPostings(t *testing.T, h Harness, layout string) {
+	s := h.indexedEvents(t, layout)
+	rnd := rand.New(rand.NewPCG(7, 7))
+	var model []store.SequencedEvent
+	for len(model) < 3000 {
+		batch := make([]store.Event, 1+rnd.IntN(900))
+		for i := range batch {
+			batch[i] = ev([]string{"A", "A", "A", "B", "C"}[rnd.IntN(5)], "", "all:x", fmt.Sprintf("many:%d", rnd.IntN(3)), fmt.Sprintf("few:%d", rnd.IntN(300)))
+		}
+		for i, p := range s.add(t, batch...) {
+			model = append(model, store.SequencedEvent{Position: p, Event: batch[i]})
+		}
+	}
+	queries := []store.EventQuery{
+		anyOf(item("", "all:x")), event.Of("A"), event.Of("B", "C"), anyOf(item("B", "all:x")), anyOf(item("B|C", "many:1")),
+		anyOf(item("", "few:7", "all:x")), anyOf(item("", "all:x", "many:2", "few:8")), anyOf(item("C", "many:0", "few:9")),
+		anyOf(item("", "few:1"), item("C", "many:1"), item("", "few:2")), anyOf(item("", "none:1"), item("D")), anyOf(item("D", "all:x")),
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		q := rapid.SampledFrom(queries).Draw(rt, "query")
+		compareRead(rt, s, model, q, &store.EventReadOptions{
+			From:      uint64(rapid.IntRange(0, len(model)+1).Draw(rt, "from")),
+			Limit:     rapid.SampledFrom([]int{0, 1, 10, 300}).Draw(rt, "limit"),
+			Backwards: rapid.Bool().Draw(rt, "backwards"),
+		})
+		after := uint64(rapid.IntRange(0, len(model)).Draw(rt, "after"))
+		first := slices.IndexFunc(model, func(e store.SequencedEvent) bool { return e.Position > after && q.Matches(&e.Event) })
+		if first < 0 {
+			return
+		}
+		_, err := s.Append(context.Background(), []store.Event{ev("New", "")}, &store.Condition{FailIfEventsMatch: q, After: after})
+		var conflict *store.ConflictError
+		if !errors.As(err, &conflict) {
+			rt.Fatalf("query %+v after %d: want a conflict, got %v", q, after, err)
+		}
+		if e := model[conflict.Position-1]; e.Position <= after || !q.Matches(&e.Event) {
+			rt.Fatalf("query %+v after %d: event %d, %+v, is no conflict", q, after, conflict.Position, e)
 		}
 	})
 }
@@ -278,6 +340,10 @@ func compareWithModel(rt *rapid.T, s eventStream, model []store.SequencedEvent, 
 		Limit:     rapid.IntRange(0, 8).Draw(rt, "limit"),
 		Backwards: rapid.Bool().Draw(rt, "backwards"),
 	}
+	compareRead(rt, s, model, q, opts)
+}
+
+func compareRead(rt *rapid.T, s eventStream, model []store.SequencedEvent, q store.EventQuery, opts *store.EventReadOptions) {
 	var want []uint64
 	for _, e := range model {
 		inside := opts.From == 0 || (opts.Backwards && e.Position <= opts.From) || (!opts.Backwards && e.Position >= opts.From)

@@ -35,6 +35,7 @@ func RunEvents(t *testing.T, h Harness) {
 		{"race", runEventRace},
 		{"linearizable", runEventLinearizable},
 		{"model", runEventModel},
+		{"postings", runEventPostings},
 	}
 	dialect := linkedDriver(t, h.NewURL(t)).Info.Dialect
 	for _, layout := range store.EventLayouts(dialect) {
@@ -57,6 +58,14 @@ type eventStream struct {
 func (h Harness) events(t testing.TB, layout string) eventStream {
 	t.Helper()
 	return h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout})
+}
+
+// indexedEvents opens a new event store that writes postings after every few
+// events, so that a short test has events with them and without. A process that
+// opens the same database as another one does so more rarely.
+func (h Harness) indexedEvents(t testing.TB, layout string) eventStream {
+	t.Helper()
+	return h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 4})
 }
 
 func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) eventStream {

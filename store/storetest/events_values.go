@@ -188,8 +188,10 @@ func runEventOpen(t *testing.T, h Harness, layout string) {
 	require.Same(t, s.Events, again)
 	_, err = s.db.Events(ctx, store.EventOptions{Layout: "other"})
 	require.ErrorIs(t, err, store.ErrLayout)
-	_, err = s.db.Events(ctx, store.EventOptions{Queue: -1})
-	require.ErrorIs(t, err, store.ErrInvalid)
+	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}} {
+		_, err = s.db.Events(ctx, negative)
+		require.ErrorIs(t, err, store.ErrInvalid)
+	}
 
 	// Entities and events share a database.
 	ents, err := s.db.Entities(ctx, store.EntityOptions{})

@@ -1,2 +1,1 @@
--- Serves: events of one type in order of position
-CREATE INDEX events_type ON events (type, position);
+-- None: the primary keys find everything.

@@ -1,11 +1,24 @@
+-- The last event, and up to where the postings are written.
+-- name: state
+SELECT position, time, (SELECT position FROM event_index) AS indexed
+FROM events
+ORDER BY events.position DESC
+LIMIT 1;
+
 -- name: head
 SELECT coalesce(max(position), 0) FROM events;
 
--- name: head_time
-SELECT time FROM events ORDER BY position DESC LIMIT 1;
+-- name: insert_index
+INSERT INTO event_index (position) VALUES (0);
+
+-- name: update_index
+UPDATE event_index SET position = ?;
 
 -- name: count_events
 SELECT count(*) FROM events;
 
 -- name: count_types
 SELECT type, count(*) FROM events GROUP BY type ORDER BY type;
+
+-- name: first_above
+SELECT position FROM events WHERE position > ? ORDER BY position LIMIT 1;

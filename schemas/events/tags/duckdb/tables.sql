@@ -1,5 +1,5 @@
 -- DuckDB: no clustered tables. Its indexes cannot look up a prefix of several
--- columns, so tags have an index of one (indexes.sql) and no primary key.
+-- columns, so terms have an index of one (indexes.sql) and no primary key.
 -- One row for each event. Tags are all of its tags, for reading it back.
 CREATE TABLE events (
     position BIGINT NOT NULL PRIMARY KEY,
@@ -11,16 +11,23 @@ CREATE TABLE events (
     metadata BLOB NOT NULL
 );
 
--- One row for each tag of each event, with the event's type, so that the table
--- alone answers a query with tags.
-CREATE TABLE event_tags (
-    tag VARCHAR NOT NULL,
+-- The postings of a tag, or of a type behind an equals sign, which begins no tag:
+-- a row holds the positions of up to 256 events, packed, with their types. The
+-- rows of a term do not overlap.
+CREATE TABLE event_postings (
+    term VARCHAR NOT NULL,
     position BIGINT NOT NULL,
-    type VARCHAR NOT NULL
+    list BLOB NOT NULL
 );
 
 -- The events that have an ID.
 CREATE TABLE event_ids (
     id BLOB NOT NULL PRIMARY KEY,
+    position BIGINT NOT NULL
+);
+
+-- One row: the position up to which event_postings and event_ids are complete.
+-- They are written for many events at once.
+CREATE TABLE event_index (
     position BIGINT NOT NULL
 );

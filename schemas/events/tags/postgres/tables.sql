@@ -1,5 +1,5 @@
--- Postgres: no clustered tables; the primary key of the tags carries the type, so
--- that the index alone answers a query with tags. Text compares by bytes.
+-- Postgres: no clustered tables; the primary key finds the rows of a term in
+-- order. Text compares by bytes.
 -- One row for each event. Tags are all of its tags, for reading it back.
 CREATE TABLE events (
     position BIGINT NOT NULL PRIMARY KEY,
@@ -11,16 +11,24 @@ CREATE TABLE events (
     metadata BYTEA NOT NULL
 );
 
--- One row for each tag of each event, with the event's type.
-CREATE TABLE event_tags (
-    tag TEXT COLLATE "C" NOT NULL,
+-- The postings of a tag, or of a type behind an equals sign, which begins no tag:
+-- a row holds the positions of up to 256 events, packed, with their types. The
+-- rows of a term do not overlap.
+CREATE TABLE event_postings (
+    term TEXT COLLATE "C" NOT NULL,
     position BIGINT NOT NULL,
-    type TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (tag, position) INCLUDE (type)
+    list BYTEA NOT NULL,
+    PRIMARY KEY (term, position)
 );
 
 -- The events that have an ID.
 CREATE TABLE event_ids (
     id BYTEA NOT NULL PRIMARY KEY,
+    position BIGINT NOT NULL
+);
+
+-- One row: the position up to which event_postings and event_ids are complete.
+-- They are written for many events at once.
+CREATE TABLE event_index (
     position BIGINT NOT NULL
 );

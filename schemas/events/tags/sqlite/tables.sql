@@ -11,13 +11,14 @@ CREATE TABLE events (
     metadata BLOB NOT NULL
 );
 
--- One row for each tag of each event, with the event's type, so that the table
--- alone answers a query with tags.
-CREATE TABLE event_tags (
-    tag TEXT NOT NULL,
+-- The postings of a tag, or of a type behind an equals sign, which begins no tag:
+-- a row holds the positions of up to 256 events, packed, with their types. The
+-- rows of a term do not overlap.
+CREATE TABLE event_postings (
+    term TEXT NOT NULL,
     position INTEGER NOT NULL,
-    type TEXT NOT NULL,
-    PRIMARY KEY (tag, position)
+    list BLOB NOT NULL,
+    PRIMARY KEY (term, position)
 ) WITHOUT ROWID;
 
 -- The events that have an ID.
@@ -25,3 +26,9 @@ CREATE TABLE event_ids (
     id BLOB NOT NULL PRIMARY KEY,
     position INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+-- One row: the position up to which event_postings and event_ids are complete.
+-- They are written for many events at once.
+CREATE TABLE event_index (
+    position INTEGER NOT NULL
+);

@@ -1,0 +1,126 @@
+package eventlog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// A row of postings holds the positions of events that have one term: a tag, or a
+// type. It names the types of these events once, so that an item with tags and
+// types needs no other list:
+//
+//	types     uvarint number, then for each a uvarint length and the bytes
+//	postings  uvarint each: the distance to the one before, and in the lowest bits
+//	          the number of the type; the first distance is from the row's position
+//
+// The row of a type names none.
+
+// maxPostings bounds the postings of a row: a few hundred bytes, which lie well in
+// a page of a tree.
+const maxPostings = 256
+
+// appendPostings encodes postings of entries, given in order. Typed says whether
+// their types are named.
+func appendPostings(to []byte, entries []entry, at []int32, typed bool) []byte {
+	var types []string
+	if typed {
+		for _, n := range at {
+			if typ := entries[n].typ; !slices.Contains(types, typ) {
+				types = append(types, typ)
+			}
+		}
+	}
+	to = binary.AppendUvarint(to, uint64(len(types)))
+	for _, typ := range types {
+		to = append(binary.AppendUvarint(to, uint64(len(typ))), typ...)
+	}
+	width := typeBits(len(types))
+	last := entries[at[0]].position
+	for _, n := range at {
+		e := &entries[n]
+		word := (e.position - last) << width
+		if width > 0 {
+			word |= uint64(slices.Index(types, e.typ))
+		}
+		to = binary.AppendUvarint(to, word)
+		last = e.position
+	}
+	return to
+}
+
+// typeBits is how many bits tell n types apart.
+func typeBits(n int) int { return bits.Len(uint(max(n-1, 0))) }
+
+// readPostings appends the positions in a row, of events of some types if any are
+// given.
+func readPostings(to []uint64, first uint64, row []byte, types []string) ([]uint64, error) {
+	r := postingReader{rest: row}
+	wanted, n := r.types(types)
+	width := typeBits(n)
+	for at := first; len(r.rest) > 0 && !r.bad; {
+		word := r.uvarint()
+		at += word >> width
+		typ := int(word & (1<<width - 1))
+		if n > 0 && typ >= n {
+			r.bad = true
+			break
+		}
+		if wanted == nil || n > 0 && wanted[typ] {
+			to = append(to, at)
+		}
+	}
+	if r.bad {
+		return to, fmt.Errorf("%w: postings at %d", driver.ErrCorrupt, first)
+	}
+	return to, nil
+}
+
+type postingReader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *postingReader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.bad, r.rest = true, nil
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+// types reads the names of types and tells which of them are wanted, nil when any
+// is.
+func (r *postingReader) types(wanted []string) (list []bool, n int) {
+	count := r.uvarint()
+	if count > uint64(len(r.rest)) {
+		r.bad, r.rest = true, nil
+		return nil, 0
+	}
+	for range count {
+		size := r.uvarint()
+		if size > uint64(len(r.rest)) {
+			r.bad, r.rest = true, nil
+			return nil, 0
+		}
+		if len(wanted) > 0 {
+			list = append(list, containsBytes(wanted, r.rest[:size]))
+		}
+		r.rest = r.rest[size:]
+	}
+	return list, int(count)
+}
+
+func containsBytes(list []string, b []byte) bool {
+	for _, s := range list {
+		if s == string(b) {
+			return true
+		}
+	}
+	return false
+}

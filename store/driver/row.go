@@ -1,0 +1,25 @@
+package driver
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrNoRows: QueryRow found no row.
+var ErrNoRows = errors.New("no row")
+
+// QueryRow runs a query and scans its first row into dest. It fails with
+// ErrNoRows when there is none, and leaves dest as it is.
+func QueryRow(ctx context.Context, q Querier, text string, args []any, dest ...any) error {
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	switch {
+	case rows.Next():
+		err = rows.Scan(dest...)
+	case rows.Err() == nil:
+		err = ErrNoRows
+	}
+	return errors.Join(err, rows.Err(), rows.Close())
+}
