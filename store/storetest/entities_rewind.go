@@ -46,6 +46,7 @@ func runRewind(t *testing.T, h Harness, layout string) {
 		l.applyBlock(t, b)
 		before[b.Number] = l.state(t, around()...)
 	}
+	t.Run("a value that came back", func(t *testing.T) { testRewindReturned(t, h, layout) })
 	t.Run("down and up again", func(t *testing.T) { testRewindDown(t, l, before) })
 	t.Run("other blocks", func(t *testing.T) { testRewindOther(t, l) })
 	t.Run("out of range", func(t *testing.T) { testRewindRange(t, l) })
@@ -219,4 +220,23 @@ func testPruneRewind(t *testing.T, l *ledger, full state) {
 	blocks := history()
 	l.applyBlock(t, blocks[len(blocks)-1])
 	checkPruned(t, l, full, 130)
+}
+
+// testRewindReturned rewinds past the block in which an entity gets a value back
+// that an earlier version had: that version must be found by it still.
+func testRewindReturned(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	l.applyBlock(t, newBlock(110, on("a", opCreate(1000, v("one")))))
+	l.applyBlock(t, newBlock(120, on("a", opUpdate(1000, v("two")))))
+	l.applyBlock(t, newBlock(130, on("a", opUpdate(1000, v("one")))))
+	require.NoError(t, l.ents.Rewind(t.Context(), 125))
+	require.NoError(t, l.ents.Settle(t.Context()))
+	_, err := l.ents.Verify(t.Context())
+	require.NoError(t, err)
+	snap, err := l.ents.At(t.Context(), 115)
+	require.NoError(t, err)
+	defer snap.Close()
+	n, err := snap.Count(t.Context(), parse(t, `v = "one"`))
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n)
 }

@@ -3,6 +3,7 @@ package compact
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -115,26 +116,56 @@ func (l *Layout) dropCurrent(ctx context.Context, tx driver.Tx, p *progress, lis
 		return err
 	}
 	p.live -= int64(len(list))
-	known := map[int64]bool{}
+	known := map[int64][]*version{}
 	err := l.eachQuery(ctx, tx, "closed_by_id", 1, ids, nil, func(rows driver.Rows) error {
 		var to int64
 		v, err := scanVersion(rows, &to)
 		if err == nil && v.from <= at {
-			known[v.id] = true
+			known[v.id] = append(known[v.id], v)
 		}
 		return err
 	})
+	if err == nil {
+		err = l.keepPast(ctx, tx, list, known)
+	}
 	if err != nil {
 		return err
 	}
 	for _, v := range list {
-		if !known[v.id] {
+		if known[v.id] == nil {
 			if _, err := tx.Exec(ctx, l.sql["delete_key"], hashKey(v.key), v.id); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// keepPast makes past postings of what closed versions have in common with the
+// current ones that are dropped: as long as those were there, that stood in the
+// current postings alone.
+func (l *Layout) keepPast(ctx context.Context, tx driver.Tx, dropped []*version, closed map[int64][]*version) error {
+	var edits []edit
+	for _, v := range dropped {
+		terms, err := v.terms()
+		if err != nil {
+			return err
+		}
+		var kept []term
+		for _, c := range closed[v.id] {
+			had, err := c.terms()
+			if err != nil {
+				return err
+			}
+			for _, t := range had {
+				if slices.Contains(terms, t) && !slices.Contains(kept, t) {
+					kept = append(kept, t)
+					edits = append(edits, edit{term: t, past: true, id: v.id, add: true})
+				}
+			}
+		}
+	}
+	return l.editAll(ctx, tx, edits)
 }
 
 // editVersions adds versions to the current postings or takes them out.
