@@ -88,7 +88,7 @@ func BenchmarkFollow(b *testing.B) {
 	var before, after runtime.MemStats
 	for b.Loop() {
 		b.StopTimer()
-		o = nil
+		o = nil //nolint:ineffassign // so that the last one is collected before memory is read
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		o = mix.NewOracle()

@@ -182,7 +182,6 @@ type output struct {
 	yield   func(*entity.Entity, error) bool
 	waiting []*version
 	bytes   uint64 // of payloads that are waited for
-	first   bool   // something was handed out
 	stopped bool
 }
 

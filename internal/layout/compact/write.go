@@ -22,7 +22,7 @@ func (l *Layout) Write(ctx context.Context, tx driver.Tx, set entity.Changeset) 
 	}
 	l.setScratch(nil) // until the block is written, what it adds is nobody's
 	w := &writer{view: v, scratch: s, set: set, p: v.p}
-	if err := w.changes(ctx, tx); err != nil {
+	if err := w.changes(ctx); err != nil {
 		return err
 	}
 	if err := w.write(ctx, tx); err != nil {
@@ -44,7 +44,7 @@ type writer struct {
 }
 
 // changes gives numbers to entities, payloads and names.
-func (w *writer) changes(ctx context.Context, tx driver.Tx) error {
+func (w *writer) changes(ctx context.Context) error {
 	old, err := w.oldVersions(ctx)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (w *writer) write(ctx context.Context, tx driver.Tx) error {
 	}
 	// Their data is a part of one buffer, which the node keeps.
 	n := newNode(block, w.p.tip, w.list)
-	nodes := append(w.view.nodes[:len(w.view.nodes):len(w.view.nodes)], n)
+	nodes := slices.Concat(w.view.nodes, []*node{n})
 	l.keep(&chain{tip: w.p.tip, floor: w.p.merged, nodes: nodes})
 	l.setScratch(&scratch{tip: w.p.tip, names: w.scratch.names, found: map[entity.Key]*version{}})
 	return nil
