@@ -221,14 +221,18 @@ func flag(b bool) byte {
 }
 
 // columns lists what row scans. SQLite's text is read as blobs, so that no driver
-// interprets it.
+// interprets it, and nothing in place of an empty blob: for one of these the driver
+// of libSQL holds an address that the garbage collector stops the program for.
 func (l *Log) columns() string {
+	if l.dialect == driver.SQLite {
+		return l.keyColumns() + ", events.time, nullif(events.data, x''), nullif(events.metadata, x'')"
+	}
 	return l.keyColumns() + ", events.time, events.data, events.metadata"
 }
 
 func (l *Log) keyColumns() string {
 	if l.dialect == driver.SQLite {
-		return "events.position, CAST(events.type AS BLOB), events.id, CAST(events.tags AS BLOB)"
+		return "events.position, CAST(events.type AS BLOB), nullif(events.id, x''), nullif(CAST(events.tags AS BLOB), x'')"
 	}
 	return "events.position, events.type, events.id, events.tags"
 }
