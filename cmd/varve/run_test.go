@@ -80,3 +80,13 @@ func TestRunKeepsOptions(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "other options")
 }
+
+// TestExperimentsTables: the tables of EXPERIMENTS.md are what the committed
+// results say.
+func TestExperimentsTables(t *testing.T) {
+	sets, err := filepath.Glob("../../docs/results/*/" + result.RecordsFile)
+	require.NoError(t, err)
+	require.NotEmpty(t, sets)
+	newest := filepath.Dir(sets[len(sets)-1])
+	must(t, "report", newest, "--experiments", "../../EXPERIMENTS.md", "--check")
+}

@@ -236,7 +236,7 @@ func experimentBlock(in *Input, id string) (block, error) {
 	if b.Charts, err = figures(in, id); err != nil {
 		return b, err
 	}
-	x := newExperiment(in, id)
+	x := newExperiment(in, id, false)
 	b.Settings = x.settings
 	if len(x.tables) == 0 {
 		b.Missing, b.Settings = true, ""

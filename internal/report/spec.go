@@ -14,6 +14,8 @@ type spec struct {
 	id      string
 	metrics []string // units, a table each
 	kinds   []string // units of latencies, a table by kind of operation each
+	byKind  bool     // these are the answer, also in a document
+	brief   []string // of metrics, those in a document; nil means all
 
 	// tables, if not nil, makes further tables.
 	tables func(groups []*runs.Group) []Table
@@ -25,23 +27,23 @@ var specs = []spec{
 	{id: "A2", metrics: []string{"rows/s", "p99-ms"}},
 	{id: "A3", metrics: []string{"rows/s", "p99-ms"}},
 	{id: "A4", metrics: []string{"rows/s"}},
-	{id: "A5", metrics: []string{"ent/s", "rows/s", "p50-ms", "p99-ms"}},
-	{id: "A6", metrics: []string{"ent/s", "rows/s", "p50-ms", "p99-ms"}},
+	{id: "A5", metrics: []string{"ent/s", "rows/s", "p50-ms", "p99-ms"}, brief: []string{"ent/s", "p99-ms"}},
+	{id: "A6", metrics: []string{"ent/s", "rows/s", "p50-ms", "p99-ms"}, brief: []string{"ent/s", "p99-ms"}},
 	{id: "A7", metrics: []string{"ent/s"}},
-	{id: "A8", metrics: []string{"p50-ms", "p99-ms", "max-ms"}, tables: correlations},
-	{id: "A11", metrics: []string{"ent/s", "rows/s", "p50-ms", "p99-ms", "B/ent"}},
+	{id: "A8", metrics: []string{"p50-ms", "p99-ms", "max-ms"}, tables: correlations, brief: []string{"p50-ms", "max-ms"}},
+	{id: "A11", metrics: []string{"ent/s", "rows/s", "p50-ms", "p99-ms", "B/ent"}, brief: []string{"ent/s", "B/ent"}},
 	{id: "A12", metrics: []string{"qps"}, kinds: []string{"p50-ms"}},
-	{id: "A13", metrics: []string{"ent/s", "p99-ms", "fsync-us"}},
+	{id: "A13", metrics: []string{"ent/s", "p99-ms", "fsync-us"}, brief: []string{"ent/s", "p99-ms"}},
 	{id: "A14", tables: coefficients},
 	{id: "C1", metrics: []string{"qps"}, kinds: []string{"p50-ms", "p99-ms"}},
-	{id: "C2", metrics: []string{"qps", "late", "skipped", "lag-ms"}, kinds: []string{"p99-ms"}},
-	{id: "C3", metrics: []string{"qps", "resident-before", "resident-after"}, kinds: []string{"p50-ms"}},
-	{id: "D1", metrics: []string{"rows/s", "p50-ms", "p99-ms", "max-ms", "wal-MB", "resident"}},
-	{id: "D2", metrics: []string{"p99-ms", "max-ms", "wal-MB"}, kinds: []string{"p99-ms"}},
-	{id: "D3", metrics: []string{"p50-ms", "p99-ms", "max-ms", "growth-MB", "wal-MB"}},
-	{id: "D4", metrics: []string{"p99-ms", "rows/s", "qps", "ceiling-qps", "read-p99-ms"}},
-	{id: "D5", metrics: []string{"p99-ms", "rows/s", "qps-A", "qps-B", "qps-C", "p99-ms-A", "p99-ms-B", "p99-ms-C"}},
-	{id: "E1", metrics: []string{"qps"}, kinds: []string{"p50-ms", "p99-ms"}},
+	{id: "C2", metrics: []string{"qps", "late", "skipped", "lag-ms"}, kinds: []string{"p99-ms"}, brief: []string{"qps", "skipped"}},
+	{id: "C3", metrics: []string{"qps", "resident-before", "resident-after"}, kinds: []string{"p50-ms"}, brief: []string{"qps"}},
+	{id: "D1", metrics: []string{"rows/s", "p50-ms", "p99-ms", "max-ms", "wal-MB", "resident"}, brief: []string{"rows/s", "p50-ms", "p99-ms", "wal-MB"}},
+	{id: "D2", metrics: []string{"p99-ms", "max-ms", "wal-MB"}, kinds: []string{"p99-ms"}, byKind: true, brief: []string{"p99-ms", "wal-MB"}},
+	{id: "D3", metrics: []string{"p50-ms", "p99-ms", "max-ms", "growth-MB", "wal-MB"}, brief: []string{"p99-ms", "growth-MB"}},
+	{id: "D4", metrics: []string{"p99-ms", "rows/s", "qps", "ceiling-qps", "read-p99-ms"}, brief: []string{"p99-ms", "qps", "ceiling-qps"}},
+	{id: "D5", metrics: []string{"p99-ms", "rows/s", "qps-A", "qps-B", "qps-C", "p99-ms-A", "p99-ms-B", "p99-ms-C"}, brief: []string{"p99-ms", "qps-A", "qps-B", "qps-C"}},
+	{id: "E1", metrics: []string{"qps"}, kinds: []string{"p50-ms", "p99-ms"}, byKind: true},
 	{id: "E2", metrics: []string{"rows/s", "p99-ms"}},
 	{id: "E3", metrics: []string{"rows/s", "qps", "p99-ms"}, kinds: []string{"p99-ms"}},
 }
@@ -73,17 +75,25 @@ type experiment struct {
 	ends     []string
 }
 
-func newExperiment(in *Input, id string) experiment {
+// newExperiment makes the tables of an experiment. Those of a document are fewer:
+// the page has all.
+func newExperiment(in *Input, id string, document bool) experiment {
 	groups := in.groups(id)
 	p := newPivot(groups)
 	s := specOf(id, groups)
 	x := experiment{ends: endings(groups)}
+	if document && s.brief != nil {
+		s.metrics = s.brief
+	}
 	for _, unit := range s.metrics {
 		if t, ok := p.table(runs.Measure{Unit: unit}); ok {
 			x.tables = append(x.tables, t)
 		}
 	}
 	for _, unit := range s.kinds {
+		if document && !s.byKind {
+			break
+		}
 		if t, ok := p.kinds(unit); ok {
 			x.tables = append(x.tables, t)
 		}
@@ -98,7 +108,7 @@ func newExperiment(in *Input, id string) experiment {
 // Tables returns the tables of an experiment for Markdown, at least one: when
 // nothing was measured it says so, and what to run.
 func Tables(in *Input, id string) []Table {
-	x := newExperiment(in, id)
+	x := newExperiment(in, id, true)
 	if len(x.tables) == 0 {
 		return []Table{missing(id, x.ends)}
 	}
