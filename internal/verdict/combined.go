@@ -28,7 +28,11 @@ func (p *pair) combined() []Criterion {
 		if g.Get("qps") == ceilingName {
 			continue
 		}
-		c := below(PartCombined, "commit p99 beside "+g.Get("qps")+" reads/s", blockTime, "ms")
+		name := "commit p99 beside " + g.Get("qps") + " reads/s"
+		if rate := g.Get("rate"); rate != "" && rate != sustainedRate {
+			name += " at " + rate + " rows/s"
+		}
+		c := below(PartCombined, name, blockTime, "ms")
 		e, ok := look(g, p99)
 		c = p.answer(c, e, ok, "D4", 0)
 		if ok && !e.failed {
@@ -40,6 +44,10 @@ func (p *pair) combined() []Criterion {
 }
 
 const ceilingName = "ceiling"
+
+// sustainedRate is the rows a second that are asked of writes where nothing else
+// is said.
+const sustainedRate = "6000"
 
 // ceiling is the highest rate of reads at which commits keep their limit. What
 // is wanted of it is the lower end of V1.
