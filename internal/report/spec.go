@@ -38,7 +38,7 @@ var specs = []spec{
 	{id: "C1", metrics: []string{"qps"}, kinds: []string{"p50-ms", "p99-ms"}},
 	{id: "C2", metrics: []string{"qps", "late", "skipped", "lag-ms"}, kinds: []string{"p99-ms"}, brief: []string{"qps", "skipped"}},
 	{id: "C3", metrics: []string{"qps", "resident-before", "resident-after"}, kinds: []string{"p50-ms"}, brief: []string{"qps"}},
-	{id: "D1", metrics: []string{"rows/s", "p50-ms", "p99-ms", "max-ms", "wal-MB", "resident"}, brief: []string{"rows/s", "p50-ms", "p99-ms", "wal-MB"}},
+	{id: "D1", metrics: []string{"rows/s", "settled-rows/s", "p50-ms", "p99-ms", "max-ms", "wal-MB", "resident"}, brief: []string{"rows/s", "settled-rows/s", "p50-ms", "p99-ms", "wal-MB"}},
 	{id: "D2", metrics: []string{"p99-ms", "max-ms", "wal-MB"}, kinds: []string{"p99-ms"}, byKind: true, brief: []string{"p99-ms", "wal-MB"}},
 	{id: "D3", metrics: []string{"p50-ms", "p99-ms", "max-ms", "growth-MB", "wal-MB"}, brief: []string{"p99-ms", "growth-MB"}},
 	{id: "D4", metrics: []string{"p99-ms", "rows/s", "qps", "ceiling-qps", "read-p99-ms"}, brief: []string{"p99-ms", "qps", "ceiling-qps"}},

@@ -136,7 +136,7 @@ func (c *checker) postings(ctx context.Context, sums map[int64]uint64) error {
 // closed looks every value of a closed version up in the postings.
 func (c *checker) closed(ctx context.Context) error {
 	return c.v.l.pages(ctx, c.v.q, "scan_closed", nil, true, func(list []*version) error {
-		wanted := map[groupKey]idSet{}
+		wanted := map[setKey]idSet{}
 		var args []any
 		for _, r := range list {
 			if r.to > r.expires {
@@ -149,7 +149,7 @@ func (c *checker) closed(ctx context.Context) error {
 				return c.say("entity %s, version of block %d: %v", r.key, r.from, err)
 			}
 			for _, t := range terms {
-				key := groupKey{t, chunkOf(r.id)}
+				key := setKey{term: t, chunk: chunkOf(r.id)}
 				if wanted[key] == nil {
 					wanted[key] = idSet{}
 					args = append(args, t.attr, []byte(t.value), key.chunk)
@@ -172,10 +172,10 @@ func (c *checker) closed(ctx context.Context) error {
 }
 
 // found takes what the postings have out of what is wanted of them.
-func (c *checker) found(ctx context.Context, args []any, wanted map[groupKey]idSet) error {
+func (c *checker) found(ctx context.Context, args []any, wanted map[setKey]idSet) error {
 	for _, table := range []string{"current", "past"} {
 		err := c.v.l.eachQuery(ctx, c.v.q, table+"_postings_list", 3, args, nil, func(rows driver.Rows) error {
-			var key groupKey
+			var key setKey
 			var value, stored []byte
 			if err := rows.Scan(&key.attr, &value, &key.chunk, &stored); err != nil {
 				return err

@@ -49,7 +49,7 @@ type Options struct {
 // The defaults of Options.
 const (
 	DefaultBacklog = 16384
-	DefaultBatch   = 2048
+	DefaultBatch   = 4096
 	DefaultSteps   = 256
 	DefaultSlice   = 8 * time.Millisecond
 )

@@ -68,9 +68,14 @@ func (l *Layout) eachQuery(ctx context.Context, q driver.Querier, name string, w
 	return nil
 }
 
-// eachExec runs a writing statement over a list of arguments, each item once.
+// eachExec runs a writing statement over a list of arguments, each item once. One
+// that has no list is run for each item.
 func (l *Layout) eachExec(ctx context.Context, tx driver.Tx, name string, width int, list []any) error {
-	for i := len(listSizes) - 1; i >= 0; i-- {
+	largest := len(listSizes) - 1
+	if !strings.Contains(l.sql[name], "{") {
+		largest = 0
+	}
+	for i := largest; i >= 0; i-- {
 		n := listSizes[i] * width
 		for len(list) >= n {
 			if _, err := tx.Exec(ctx, l.text(name, listSizes[i]), list[:n]...); err != nil {

@@ -53,35 +53,41 @@ func (l *Layout) Backlog(ctx context.Context, q driver.Querier) (left int, err e
 }
 
 // relieve merges inside a block's own transaction when the backlog is above half
-// of its limit: some times what the block's changes are worth, so that the backlog
-// shrinks, without a commit and a wait of its own. To make a plan takes longer
-// than a block should wait; without one only a backlog far above its limit is
-// merged.
+// of its limit, without a commit and a wait of its own: some times what the block's
+// changes are worth, and a part of what is above half, so that a large block's
+// share is spread over those after it. Above the limit a block merges at least as
+// much as it brings. To make a plan takes longer than a block should wait; without
+// one only a backlog far above its limit is merged.
 func (l *Layout) relieve(ctx context.Context, tx driver.Tx, left, changes int) error {
 	limit := l.opts.Backlog
-	if left <= limit/2 {
+	above := left - limit/2
+	if above <= 0 {
 		return nil
 	}
 	pl := l.currentPlan()
 	if pl == nil && l.opts.Slice > 0 && left <= 2*limit {
 		return nil
 	}
-	due := 3 * changes
+	least, due, patience := 0, 3*changes+above/32, l.opts.Slice
 	if left > limit {
-		due = 8 * changes
+		least, due, patience = changes, 8*changes+above/32, longSlices*l.opts.Slice
 	}
+	start := time.Now()
 	_, err := l.mergeWhile(ctx, tx, func(done int) bool {
 		if pl == nil {
 			pl = l.currentPlan()
 		}
-		return pl != nil && pl == l.currentPlan() && done < pl.share(due)
+		if pl == nil || pl != l.currentPlan() || done >= pl.share(due) {
+			return false
+		}
+		return done < pl.share(least) || patience == 0 || time.Since(start) < patience
 	})
 	return err
 }
 
 // share is how many edits are worth some changes.
 func (pl *plan) share(changes int) int {
-	return changes * (len(pl.groups) + len(pl.keys)/2) / int(max(pl.changes, 1))
+	return changes * (len(pl.sets) + len(pl.keys)/2) / int(max(pl.changes, 1))
 }
 
 // currentPlan returns the plan that is being followed, or nil.
@@ -139,12 +145,12 @@ func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, p *progress, nodes
 	}
 	done := int(p.step)
 	switch {
-	case done < len(pl.groups):
-		n := min(l.opts.Steps, len(pl.groups)-done)
+	case done < len(pl.sets):
+		n := min(l.opts.Steps, len(pl.sets)-done)
 		p.step += int64(n)
-		return l.edit(ctx, tx, pl.groups[done:done+n])
-	case done < len(pl.groups)+len(pl.keys)/2:
-		done -= len(pl.groups)
+		return l.put(ctx, tx, pl.sets[done:done+n])
+	case done < len(pl.sets)+len(pl.keys)/2:
+		done -= len(pl.sets)
 		n := min(l.opts.Steps, len(pl.keys)/2-done)
 		p.step += int64(n)
 		return l.eachExec(ctx, tx, "insert_keys", 2, pl.keys[2*done:2*(done+n)])
@@ -215,76 +221,9 @@ func (l *Layout) batch(nodes []*node) int64 {
 	return end
 }
 
-// edit changes stored sets of ids.
-func (l *Layout) edit(ctx context.Context, tx driver.Tx, groups []group) error {
-	for len(groups) > 0 {
-		n := 1
-		for n < len(groups) && groups[n].table == groups[0].table {
-			n++
-		}
-		if err := l.editTable(ctx, tx, groups[0].table, groups[:n]); err != nil {
-			return err
-		}
-		groups = groups[n:]
-	}
-	return nil
-}
-
-type groupKey struct {
-	term
-	chunk int64
-}
-
-func (l *Layout) editTable(ctx context.Context, tx driver.Tx, table string, groups []group) error {
-	args := make([]any, 0, 3*len(groups))
-	for i := range groups {
-		g := &groups[i]
-		args = append(args, g.attr, []byte(g.value), g.chunk)
-	}
-	stored := make(map[groupKey]*chunk, len(groups))
-	err := l.eachQuery(ctx, tx, table+"_postings_list", 3, args, nil, func(rows driver.Rows) error {
-		var key groupKey
-		var value, ids []byte
-		if err := rows.Scan(&key.attr, &value, &key.chunk, &ids); err != nil {
-			return err
-		}
-		key.value = string(value)
-		c := new(chunk)
-		stored[key] = c
-		return c.merge(ids)
-	})
-	if err != nil {
-		return err
-	}
-	var puts []any
-	for i := range groups {
-		g := &groups[i]
-		c, has := stored[groupKey{g.term, g.chunk}]
-		if !has {
-			c = new(chunk)
-		}
-		for _, e := range g.edits {
-			if e.add {
-				c.set(offsetOf(e.id))
-			} else {
-				c.clear(offsetOf(e.id))
-			}
-		}
-		switch ids := c.encode(); {
-		case len(ids) > 0:
-			puts = append(puts, g.attr, []byte(g.value), g.chunk, ids)
-		case has:
-			if _, err := tx.Exec(ctx, l.sql["delete_"+table+"_postings"], g.attr, []byte(g.value), g.chunk); err != nil {
-				return err
-			}
-		}
-	}
-	return l.eachExec(ctx, tx, "put_"+table+"_postings", 4, puts)
-}
-
 // finish is the last step: versions, and the log behind them.
 func (l *Layout) finish(ctx context.Context, tx driver.Tx, pl *plan) error {
-	if err := l.edit(ctx, tx, pl.final); err != nil {
+	if err := l.put(ctx, tx, pl.final); err != nil {
 		return err
 	}
 	if err := l.eachExec(ctx, tx, "delete_current", 1, pl.drop); err != nil {

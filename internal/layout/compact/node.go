@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"sort"
 	"sync"
 
 	"github.com/varvedb/varve/store/driver"
@@ -28,6 +29,10 @@ type node struct {
 	changes []change // in the order of keys
 	byKey   map[entity.Key]int
 
+	// Every few nodes: the keys of this one and the recentNodes-1 before it, by
+	// their first bytes. Nil in the others.
+	recent map[uint64]struct{}
+
 	once  sync.Once
 	index map[term][]int32 // see terms
 }
@@ -41,6 +46,32 @@ func newNode(block int64, t tip, changes []change) *node {
 	}
 	return n
 }
+
+// recentNodes is how many nodes a look-up passes at once. Hundreds are not merged
+// when blocks come fast, and most keys are in none.
+const recentNodes = 32
+
+// follow makes what look-ups pass nodes by, if it is a node's turn. Before are the
+// nodes before it.
+func (n *node) follow(before []*node) {
+	first := len(before) - (recentNodes - 1)
+	if first < 0 {
+		return
+	}
+	for _, b := range before[first:] {
+		if b.recent != nil {
+			return
+		}
+	}
+	n.recent = make(map[uint64]struct{}, recentNodes*len(n.changes))
+	for _, b := range append(before[first:len(before):len(before)], n) {
+		for i := range b.changes {
+			n.recent[firstBytes(&b.changes[i].key)] = struct{}{}
+		}
+	}
+}
+
+func firstBytes(key *entity.Key) uint64 { return binary.BigEndian.Uint64(key[:]) }
 
 // encode returns the stored form of changes: their number, and of each the key,
 // the old id and, unless it is 0, its first block, the new id and, unless it is
@@ -129,6 +160,7 @@ func (l *Layout) chainAt(ctx context.Context, q driver.Querier, p *progress) (*c
 			if n, err = decodeNode(block, tip(t), stored); err != nil {
 				return err
 			}
+			n.follow(c.nodes)
 		}
 		c.nodes = append(c.nodes, n)
 		return nil
@@ -186,13 +218,19 @@ func after(nodes []*node, merged int64) []*node {
 
 // lookup returns the last change of a key at or below a block, or nil.
 func lookup(nodes []*node, at int64, key entity.Key) *change {
-	for i := len(nodes) - 1; i >= 0; i-- {
-		if nodes[i].block > at {
-			continue
+	last := sort.Search(len(nodes), func(i int) bool { return nodes[i].block > at }) - 1
+	for i := last; i >= 0; {
+		n := nodes[i]
+		if n.recent != nil {
+			if _, ok := n.recent[firstBytes(&key)]; !ok {
+				i -= recentNodes
+				continue
+			}
 		}
-		if j, ok := nodes[i].byKey[key]; ok {
-			return &nodes[i].changes[j]
+		if j, ok := n.byKey[key]; ok {
+			return &n.changes[j]
 		}
+		i--
 	}
 	return nil
 }

@@ -1,12 +1,10 @@
 package compact
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -25,31 +23,14 @@ type plan struct {
 	changes     int64 // in these blocks
 	finished    bool  // by a transaction that may not be committed, nor ever be
 
-	groups []group // of postings, sorted
-	final  []group // those by which entities that ran out are found
-	keys   []any   // rows: hash, id
+	sets  []set // as they become, past ones before current ones, sorted
+	final []set // those by which entities that ran out are found
+	keys  []any // rows: hash, id
 
 	drop    []any // ids of current versions that change or end
 	current []any // rows
 	closed  []any // rows
 	live    int64 // by how much the rows of current_versions grow
-}
-
-// edit is one id that enters or leaves a posting.
-type edit struct {
-	term
-	past bool
-	id   int64
-	add  bool
-	last bool // only in the last step
-}
-
-// group is the edits of one stored chunk, and with it what is stored.
-type group struct {
-	table string // "current" or "past"
-	term
-	chunk int64
-	edits []edit
 }
 
 // story is what a batch does to one entity.
@@ -86,8 +67,8 @@ func (l *Layout) newPlan(ctx context.Context, tx driver.Querier, p *progress, no
 		}
 		pl.add(id, s)
 	}
-	pl.group(edits)
-	return pl, nil
+	pl.sets, pl.final, err = l.resolve(ctx, tx, group(edits))
+	return pl, err
 }
 
 // stories follows each entity through the blocks, in the order of ids.
@@ -254,68 +235,4 @@ func (pl *plan) add(id int64, s *story) {
 		v := &s.closed[i]
 		pl.closed = append(pl.closed, id, v.from, v.to, v.expires, v.key[:], v.content, v.data)
 	}
-}
-
-// group puts edits of one stored chunk together and sorts these groups. The edits
-// come in the order of ids, so that only what they are about is sorted: many are
-// about the same.
-func (pl *plan) group(edits []edit) {
-	type key struct {
-		past bool
-		term
-		chunk int64
-	}
-	type bucket struct {
-		key
-		first, last, n int
-		final          bool
-	}
-	index := make(map[key]int, len(edits)/2)
-	var buckets []bucket
-	next := make([]int, len(edits))
-	for i := range edits {
-		k := key{edits[i].past, edits[i].term, chunkOf(edits[i].id)}
-		b, ok := index[k]
-		if !ok {
-			index[k] = len(buckets)
-			buckets = append(buckets, bucket{key: k, first: i, last: i, n: 1, final: edits[i].last})
-			continue
-		}
-		buckets[b].final = buckets[b].final || edits[i].last
-		next[buckets[b].last] = i
-		buckets[b].last = i
-		buckets[b].n++
-	}
-	slices.SortFunc(buckets, func(a, b bucket) int {
-		return cmp.Or(pastFirst(a.past, b.past), cmp.Compare(a.attr, b.attr), strings.Compare(a.value, b.value), cmp.Compare(a.chunk, b.chunk))
-	})
-	together := make([]edit, 0, len(edits))
-	for i := range buckets {
-		b := &buckets[i]
-		start := len(together)
-		for at, n := b.first, b.n; n > 0; at, n = next[at], n-1 {
-			together = append(together, edits[at])
-		}
-		g := group{table: "current", term: b.term, chunk: b.chunk, edits: together[start:len(together):len(together)]}
-		if b.past {
-			g.table = "past"
-		}
-		if b.final {
-			pl.final = append(pl.final, g)
-		} else {
-			pl.groups = append(pl.groups, g)
-		}
-	}
-}
-
-// pastFirst orders past postings before current ones: an id is in one before it
-// leaves the other.
-func pastFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }

@@ -185,12 +185,14 @@ func (l *Layout) editVersions(ctx context.Context, tx driver.Tx, list []*version
 
 // editAll changes postings at once.
 func (l *Layout) editAll(ctx context.Context, tx driver.Tx, edits []edit) error {
-	var pl plan
-	pl.group(edits)
-	if err := l.edit(ctx, tx, pl.groups); err != nil {
-		return err
+	sets, final, err := l.resolve(ctx, tx, group(edits))
+	if err == nil {
+		err = l.put(ctx, tx, sets)
 	}
-	return l.edit(ctx, tx, pl.final)
+	if err == nil {
+		err = l.put(ctx, tx, final)
+	}
+	return err
 }
 
 // reopenAbove removes closed versions that begin above a block and makes those

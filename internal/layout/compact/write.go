@@ -180,6 +180,7 @@ func (w *writer) write(ctx context.Context, tx driver.Tx) error {
 	}
 	// Their data is a part of one buffer, which the node keeps.
 	n := newNode(block, w.p.tip, w.list)
+	n.follow(w.view.nodes)
 	nodes := slices.Concat(w.view.nodes, []*node{n})
 	l.keep(&chain{tip: w.p.tip, floor: w.p.merged, nodes: nodes})
 	l.setScratch(&scratch{tip: w.p.tip, names: w.scratch.names, found: map[entity.Key]*version{}})

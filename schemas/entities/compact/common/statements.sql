@@ -172,10 +172,12 @@ VALUES {(?, ?, ?, ?)}
 ON CONFLICT (attr, value, chunk) DO UPDATE SET ids = excluded.ids;
 
 -- name: delete_current_postings
-DELETE FROM current_postings WHERE attr = ? AND value = ? AND chunk = ?;
+DELETE FROM current_postings
+WHERE (attr, value, chunk) IN (VALUES {(CAST(? AS BIGINT), CAST(? AS BLOB), CAST(? AS BIGINT))});
 
 -- name: delete_past_postings
-DELETE FROM past_postings WHERE attr = ? AND value = ? AND chunk = ?;
+DELETE FROM past_postings
+WHERE (attr, value, chunk) IN (VALUES {(CAST(? AS BIGINT), CAST(? AS BLOB), CAST(? AS BIGINT))});
 
 -- name: count_current
 SELECT count(*) FROM current_versions;

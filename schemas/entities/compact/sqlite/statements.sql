@@ -10,3 +10,9 @@ CROSS JOIN current_postings AS p ON p.attr = w.column1 AND p.value = w.column2 A
 SELECT p.attr, p.value, p.chunk, p.ids
 FROM (VALUES {(?, ?, ?)}) AS w
 CROSS JOIN past_postings AS p ON p.attr = w.column1 AND p.value = w.column2 AND p.chunk = w.column3;
+
+-- name: delete_current_postings
+DELETE FROM current_postings WHERE attr = ? AND value = ? AND chunk = ?;
+
+-- name: delete_past_postings
+DELETE FROM past_postings WHERE attr = ? AND value = ? AND chunk = ?;
