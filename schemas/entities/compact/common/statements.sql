@@ -56,21 +56,21 @@ SELECT id, from_block, expires, entity_key, content, data
 FROM current_versions
 WHERE id < ?
 ORDER BY id DESC
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: scan_closed_at
 SELECT id, from_block, expires, entity_key, content, data, to_block
 FROM closed_versions
 WHERE id < ? AND from_block <= ? AND to_block > ?
 ORDER BY id DESC
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: scan_closed
 SELECT id, from_block, expires, entity_key, content, data, to_block
 FROM closed_versions
 WHERE id > ?
 ORDER BY id
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: scan_current_above
 -- Versions that begin after a block, in pages by id.
@@ -78,14 +78,14 @@ SELECT id, from_block, expires, entity_key, content, data
 FROM current_versions
 WHERE id > ? AND from_block > ?
 ORDER BY id
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: scan_current_expired
 SELECT id, from_block, expires, entity_key, content, data
 FROM current_versions
 WHERE id > ? AND expires <= ?
 ORDER BY id
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: scan_closed_above
 -- Versions that begin or end after a block, in pages by id.
@@ -93,7 +93,7 @@ SELECT id, from_block, expires, entity_key, content, data, to_block
 FROM closed_versions
 WHERE id > ? AND (to_block > ? OR from_block > ?)
 ORDER BY id, from_block
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: scan_closed_before
 -- Versions that end at or before a block, in pages by id.
@@ -101,7 +101,7 @@ SELECT id, from_block, expires, entity_key, content, data, to_block
 FROM closed_versions
 WHERE id > ? AND to_block <= ?
 ORDER BY id, from_block
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: delete_current
 DELETE FROM current_versions WHERE id IN ({?});
@@ -129,27 +129,27 @@ ON CONFLICT DO NOTHING;
 SELECT value, chunk, ids
 FROM current_postings
 WHERE attr = ? AND value = ?
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: past_postings
 SELECT value, chunk, ids
 FROM past_postings
 WHERE attr = ? AND value = ?
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: current_postings_range
 SELECT value, chunk, ids
 FROM current_postings
 WHERE attr = ? AND value >= ? AND value < ?
 ORDER BY value, chunk
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: past_postings_range
 SELECT value, chunk, ids
 FROM past_postings
 WHERE attr = ? AND value >= ? AND value < ?
 ORDER BY value, chunk
-LIMIT ?;
+LIMIT CAST(? AS BIGINT);
 
 -- name: current_postings_list
 SELECT p.attr, p.value, p.chunk, p.ids
