@@ -3,6 +3,8 @@ package bench
 import (
 	"encoding/binary"
 	"math/rand/v2"
+
+	"github.com/varvedb/varve/internal/splitmix"
 )
 
 // stream separates the random numbers of one purpose from those of another, so
@@ -33,7 +35,7 @@ func newRandom(seed uint64) *random {
 
 // at sets the source to a place.
 func (r *random) at(s stream, i, revision uint64) {
-	r.pcg.Seed(scramble(r.seed^uint64(s)<<56), scramble(scramble(i)+revision))
+	r.pcg.Seed(splitmix.Scramble(r.seed^uint64(s)<<56), splitmix.Scramble(splitmix.Scramble(i)+revision))
 }
 
 // bytes fills p with what no compression makes smaller.
@@ -47,13 +49,4 @@ func (r *random) bytes(p []byte) {
 		binary.LittleEndian.PutUint64(last[:], r.pcg.Uint64())
 		copy(p, last[:])
 	}
-}
-
-// scramble is the finaliser of SplitMix64: neighbouring numbers become unrelated
-// ones.
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

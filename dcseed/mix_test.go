@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -16,7 +17,7 @@ func baseBlocks(n int) iter.Seq2[entity.Block, error] {
 		next := byte(0)
 		for i := range n {
 			b := entity.Block{Number: uint64(1_000 + 3*i)}
-			for k := range mix64(uint64(i)) % 13 {
+			for k := range splitmix.Mix(uint64(i)) % 13 {
 				next++
 				b.Ops = append(b.Ops, entity.Op{Kind: entity.Create, Key: entity.Key{0xba, byte(i >> 8), byte(i), next},
 					TxIndex: uint32(k / 2), OpIndex: uint32(k % 2), BTL: 10})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
@@ -164,14 +165,14 @@ var SeedWeights = Weights{NodesInDC: 25, AvailableGPUNodes: 20, WorkloadsOnNode:
 // Limit or CountOnly where that is not what is to be measured.
 func (m *Model) Reads(seed uint64, weights Weights, head func() uint64) iter.Seq[Query] {
 	return func(yield func(Query) bool) {
-		for i := uint64(0); yield(m.read(mix64(seed)+i*golden, weights, head())); i++ {
+		for i := uint64(0); yield(m.read(splitmix.Mix(seed)+i*splitmix.Step, weights, head())); i++ {
 		}
 	}
 }
 
 func (m *Model) read(seed uint64, weights Weights, head uint64) Query {
 	// Not a draw of the data: the same seed must not correlate the two.
-	s := source(mix64(seed ^ 0x7265616473))
+	s := source(splitmix.Mix(seed ^ 0x7265616473))
 	dc := int(below(s.draw(1, 0), uint64(m.cfg.DCs))) + 1
 	node := int(below(s.draw(2, 0), m.nodes.perDC)) + 1
 	switch weights.pick(s.draw(3, 0)) {

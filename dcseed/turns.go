@@ -1,6 +1,9 @@
 package dcseed
 
-import "github.com/varvedb/varve/store/entity"
+import (
+	"github.com/varvedb/varve/internal/splitmix"
+	"github.com/varvedb/varve/store/entity"
+)
 
 // population is all entities of one class, indexed from 0 through the data
 // centres, and the order of their turns.
@@ -25,10 +28,10 @@ func newPopulation(class Class, seed uint64, dcs, perDC, updates, offset int) po
 	if p.count == 0 {
 		return p
 	}
-	h := mix64(seed ^ uint64(class)*golden)
+	h := splitmix.Mix(seed ^ uint64(class)*splitmix.Step)
 	p.add = below(h, p.count)
 	// From the second quarter on, so that neighbours are not served together.
-	p.mul = p.count/4 + below(mix64(h), p.count/2+1)
+	p.mul = p.count/4 + below(splitmix.Mix(h), p.count/2+1)
 	for gcd(p.mul, p.count) != 1 {
 		p.mul++
 	}

@@ -3,6 +3,7 @@ package scaler
 import (
 	"slices"
 
+	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -74,7 +75,7 @@ func (m *model) lay(c *cycle, number, n, blocks uint64) {
 
 // layRuns deals the entities in runs and shuffles them.
 func (m *model) layRuns(c *cycle, n uint64) {
-	r := rng{derive(mix(m.seed)+c.number, forRuns)}
+	r := rng{derive(splitmix.Mix(m.seed)+c.number, forRuns)}
 	c.runs = c.runs[:0]
 	for kind, left := range m.counts(n) {
 		for left > 0 {
@@ -111,7 +112,7 @@ func (m *model) laySlots(c *cycle) {
 
 // layBatches cuts the slots into batches and gives each a block of its own.
 func (m *model) layBatches(c *cycle, blocks uint64) {
-	r := rng{derive(mix(m.seed)+c.number, forBatches)}
+	r := rng{derive(splitmix.Mix(m.seed)+c.number, forBatches)}
 	c.batches = c.batches[:0]
 	for at := 0; at < len(c.slots); {
 		size := min(len(c.slots)-at, int(m.Batches.draw(&r)))

@@ -4,11 +4,9 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
 )
-
-// golden is the increment of SplitMix64.
-const golden = 0x9e3779b97f4a7c15
 
 // What a derived random number is for; each purpose has its own sequence.
 const (
@@ -27,23 +25,15 @@ const (
 	forBatches
 )
 
-// mix is the finalizer of SplitMix64. It is a bijection: different inputs give
-// different outputs.
-func mix(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
 // derive returns the start of a sequence for a purpose.
-func derive(seed, purpose uint64) uint64 { return mix(seed + purpose*golden) }
+func derive(seed, purpose uint64) uint64 { return splitmix.Mix(seed + purpose*splitmix.Step) }
 
 // rng is SplitMix64.
 type rng struct{ state uint64 }
 
 func (r *rng) next() uint64 {
-	r.state += golden
-	return mix(r.state)
+	r.state += splitmix.Step
+	return splitmix.Mix(r.state)
 }
 
 // below returns a number in [0, n). Its bias, n/2^64, is beyond measuring.
@@ -58,7 +48,7 @@ func (r *rng) chance(permille uint64) bool { return r.below(1000) < permille }
 // entitySeed is where all about an entity comes from. It is different for each
 // kind and number, since mix is a bijection and numbers stay below 2^56.
 func entitySeed(seed uint64, kind int, number uint64) uint64 {
-	return mix(mix(seed) + (uint64(kind)<<56 | number))
+	return splitmix.Mix(splitmix.Mix(seed) + (uint64(kind)<<56 | number))
 }
 
 // entityKey is unique within a stream: its first word is a bijection of the
@@ -73,7 +63,7 @@ func entityKey(seed uint64) (k entity.Key) {
 
 // address is the account of a number.
 func address(seed, account uint64) (a entity.Address) {
-	r := rng{derive(mix(seed)+account, forAccount)}
+	r := rng{derive(splitmix.Mix(seed)+account, forAccount)}
 	binary.BigEndian.PutUint64(a[:], r.next())
 	binary.BigEndian.PutUint64(a[8:], r.next())
 	binary.BigEndian.PutUint32(a[16:], uint32(r.next()>>32))

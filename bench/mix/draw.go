@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 
+	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -16,7 +17,7 @@ func newStream(name string, o StreamOptions, draw func(*rand.Rand) Op) *Stream {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name)) // a hash never fails
 	return &Stream{
-		own:  rand.New(rand.NewPCG(o.Seed, scramble(h.Sum64()+uint64(o.Worker)))),
+		own:  rand.New(rand.NewPCG(o.Seed, splitmix.Scramble(h.Sum64()+uint64(o.Worker)))),
 		draw: draw,
 	}
 }

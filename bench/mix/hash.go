@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 
+	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -20,20 +21,12 @@ func hashKey(key entity.Key) uint64 { return binary.LittleEndian.Uint64(key[:]) 
 // content type. Sums need no sorting, and what one wrong attribute adds is as
 // good as random.
 func hashRest(e *entity.Entity) uint64 {
-	sum := scramble(maphash.String(seed, e.ContentType))
+	sum := splitmix.Scramble(maphash.String(seed, e.ContentType))
 	for name, value := range e.StringAttributes {
-		sum += scramble(maphash.String(seed, name) ^ scramble(maphash.String(seed, value)))
+		sum += splitmix.Scramble(maphash.String(seed, name) ^ splitmix.Scramble(maphash.String(seed, value)))
 	}
 	for name, value := range e.NumericAttributes {
-		sum += scramble(maphash.String(seed, name) ^ scramble(value+1)<<1)
+		sum += splitmix.Scramble(maphash.String(seed, name) ^ splitmix.Scramble(value+1)<<1)
 	}
 	return sum
-}
-
-// scramble is the finaliser of SplitMix64.
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/varvedb/varve/internal/splitmix"
 )
 
 // Op is one operation. It returns an error when the operation failed or its
@@ -48,21 +50,11 @@ func (s *Step) Stop() {
 
 func (s *Step) reset(seed uint64, n int64) {
 	s.N, s.Kind, s.stopped = n, "", false
-	s.source.Seed(seed, scramble(uint64(n)))
+	s.source.Seed(seed, splitmix.Scramble(uint64(n)))
 }
 
 func newStep(worker int, now func() time.Duration) *Step {
 	s := &Step{Worker: worker, now: now}
 	s.Rand = rand.New(&s.source)
 	return s
-}
-
-// scramble is the finaliser of SplitMix64, a permutation of the 64-bit numbers
-// that leaves nothing alike of neighbours (Steele, Lea and Flood, "Fast
-// Splittable Pseudorandom Number Generators", 2014).
-func scramble(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -1,0 +1,19 @@
+// Package splitmix has the parts of SplitMix64 (Steele, Lea and Flood, "Fast
+// Splittable Pseudorandom Number Generators", 2014) that generators of data
+// derive their numbers with: any number of a sequence without those before it.
+package splitmix
+
+// Step is what the state of a generator grows by: 2⁶⁴ over the golden ratio.
+const Step = 0x9e3779b97f4a7c15
+
+// Mix is the finaliser: a permutation of the 64-bit numbers in which each bit of
+// the input changes each bit of the output with probability one half. Mix(0) is 0.
+func Mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// Scramble returns the number that a generator in state x gives next: a
+// permutation that leaves nothing alike of neighbours.
+func Scramble(x uint64) uint64 { return Mix(x + Step) }
