@@ -22,6 +22,10 @@
 //   - It refuses PRAGMA through Exec: run as a query.
 //   - It tells no result codes, only messages: driver errors are found by these.
 //   - It closes files in threads of its own: Close waits for them.
+//   - It keeps an invalid address while it reads an empty blob, for which the Go
+//     runtime can end the program: on Linux the linker puts a valid one in its
+//     place. Programs for other systems need "//go:debug invalidptr=0" in their
+//     main package.
 //   - It carries SQLite 3.45.1, in which a checkpoint that meets a writer at a bad
 //     moment can corrupt a database: checkpoints run on the writer's connection.
 package libsql
