@@ -61,18 +61,28 @@ func (s *Source) keeps() (map[store.Key]bool, error) {
 // perBlock operations, as Merged does; 0 leaves them as they are. It fails with
 // store.ErrInvalid when a parameter is out of range.
 func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
+	return newMendoza("mendoza", scaler.Mendoza(), scale, seed, perBlock, share)
+}
+
+// BareMendozaSource is MendozaSource with the smallest payloads: the same entities
+// otherwise, for sizes of which the payloads would not fit.
+func BareMendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
+	return newMendoza("mendoza-bare", bare(scaler.Mendoza()), scale, seed, perBlock, share)
+}
+
+func newMendoza(name string, profile scaler.Profile, scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
 	if !(share > 0 && share <= 1) || perBlock < 0 {
 		return nil, fmt.Errorf("mendoza source: %w: share %v, want above 0 and up to 1; %d operations a block, want none or more",
 			store.ErrInvalid, share, perBlock)
 	}
 	opts := scaler.Options{Scale: scale, Seed: seed}
-	plan, err := scaler.Plan(scaler.Mendoza(), opts)
+	plan, err := scaler.Plan(profile, opts)
 	if err != nil {
 		return nil, fmt.Errorf("mendoza source: %w: %w", store.ErrInvalid, err)
 	}
-	m := mendoza{opts: opts, perBlock: perBlock, cut: plan.FirstBlock - 1 + uint64(share*float64(plan.Blocks))}
+	m := mendoza{profile: profile, opts: opts, perBlock: perBlock, cut: plan.FirstBlock - 1 + uint64(share*float64(plan.Blocks))}
 	s := &Source{
-		Name:   fmt.Sprintf("mendoza scale=%v seed=%d ops=%d share=%v", scale, seed, perBlock, share),
+		Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
 		Blocks: m.first,
 		// Payloads take most of the time.
 		keepers: func() iter.Seq2[store.Block, error] { return scaler.Stream(bare(scaler.Mendoza()), opts) },
@@ -85,13 +95,14 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*So
 
 // mendoza is the two parts of a MendozaSource.
 type mendoza struct {
+	profile  scaler.Profile
 	opts     scaler.Options
 	perBlock int
 	cut      uint64 // last block of the first part
 }
 
 func (m mendoza) first() iter.Seq2[store.Block, error] {
-	blocks := until(scaler.Stream(scaler.Mendoza(), m.opts), m.cut)
+	blocks := until(scaler.Stream(m.profile, m.opts), m.cut)
 	if m.perBlock == 0 {
 		return blocks
 	}
@@ -103,7 +114,7 @@ func (m mendoza) first() iter.Seq2[store.Block, error] {
 func (m mendoza) rest() iter.Seq2[store.Block, error] {
 	from := m.opts
 	from.From = m.cut + 1
-	blocks := scaler.Stream(scaler.Mendoza(), from)
+	blocks := scaler.Stream(m.profile, from)
 	if m.perBlock == 0 {
 		return blocks
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/feed"
 	"github.com/varvedb/varve/store/query"
 	"github.com/varvedb/varve/testdata"
 )
@@ -186,17 +186,12 @@ func (c *workerCmd) realBlocks(ctx context.Context, ents *store.Entities, p *par
 // recordedQueries asks the recorded queries at their blocks, compares the
 // answers, and returns the latency of each query read to its end.
 func recordedQueries(ctx context.Context, ents *store.Entities) (bench.Summary, error) {
+	list, err := feed.ParseRecordedQueries(testdata.ArkivQueries)
+	if err != nil {
+		return bench.Summary{}, err
+	}
 	rec := bench.NewRecorder()
-	dec := json.NewDecoder(bytes.NewReader(testdata.ArkivQueries))
-	for dec.More() {
-		var q struct {
-			Query   string   `json:"query"`
-			AtBlock uint64   `json:"atBlock"`
-			Keys    []string `json:"keys"`
-		}
-		if err := dec.Decode(&q); err != nil {
-			return bench.Summary{}, err
-		}
+	for _, q := range list {
 		expr, err := query.Parse(q.Query)
 		if err != nil {
 			return bench.Summary{}, err
@@ -214,13 +209,13 @@ func recordedQueries(ctx context.Context, ents *store.Entities) (bench.Summary, 
 }
 
 // askAt runs a query at a block and compares the keys it finds.
-func askAt(ctx context.Context, ents *store.Entities, expr query.Expr, at uint64, want []string) (time.Duration, error) {
+func askAt(ctx context.Context, ents *store.Entities, expr query.Expr, at uint64, want []store.Key) (time.Duration, error) {
 	snap, err := ents.At(ctx, at)
 	if err != nil {
 		return 0, err
 	}
 	defer snap.Close()
-	wanted := make(map[string]bool, len(want))
+	wanted := make(map[store.Key]bool, len(want))
 	for _, key := range want {
 		wanted[key] = true
 	}
@@ -230,7 +225,7 @@ func askAt(ctx context.Context, ents *store.Entities, expr query.Expr, at uint64
 		if err != nil {
 			return 0, err
 		}
-		if !wanted[e.Key.String()] {
+		if !wanted[e.Key] {
 			return 0, fmt.Errorf("%w: %s should not match", bench.ErrMismatch, e.Key)
 		}
 		found++

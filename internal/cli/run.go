@@ -37,6 +37,9 @@ type runCmd struct {
 	Memory     string        `help:"Memory that an engine may use for caching." default:"256MiB"`
 	Layouts    []string      `help:"Layouts to measure instead of each experiment's own."`
 	Sizes      []float64     `help:"Scales of the growth experiment D5; a quarter, once and four times --scale when not given."`
+	Rates      []float64     `help:"Rows a second of the sustained writes D1, 0 for as fast as possible; 6000 and 0 when not given."`
+	Loaded     float64       `help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
+	Bare       bool          `help:"Give the base profile the smallest payloads, for sizes that would not fit."`
 	Retry      bool          `help:"Do again what an earlier run of the same command has failed at."`
 	Timeout    time.Duration `help:"Time after which an experiment on one engine is ended; its records so far are kept." default:"15m"`
 	JSON       bool          `help:"Print the list, or the records when done, as JSON."`
@@ -114,7 +117,10 @@ func (c *runCmd) options() (o experiment.Options, err error) {
 	if c.Scale <= 0 || c.Phase <= 0 || c.Repeat < 1 {
 		return o, errors.New("--scale, --phase and --repeat must be positive")
 	}
-	o = experiment.Options{Scale: c.Scale, Phase: c.Phase, Repeat: c.Repeat, Seed: c.Seed, Layouts: c.Layouts, Sizes: c.Sizes, Retry: c.Retry}
+	if c.Loaded <= 0 || c.Loaded >= 1 || slices.ContainsFunc(c.Rates, func(rate float64) bool { return rate < 0 }) {
+		return o, errors.New("--loaded must be between 0 and 1, and --rates not below 0")
+	}
+	o = experiment.Options{Scale: c.Scale, Phase: c.Phase, Repeat: c.Repeat, Seed: c.Seed, Layouts: c.Layouts, Sizes: c.Sizes, Rates: c.Rates, Loaded: c.Loaded, Bare: c.Bare, Retry: c.Retry}
 	if o.Durability, err = driver.ParseDurability(c.Durability); err != nil {
 		return o, err
 	}
@@ -125,9 +131,9 @@ func (c *runCmd) options() (o experiment.Options, err error) {
 }
 
 // sameOptions records the options of a new result set and compares those of an
-// old one. More repetitions, layouts and sizes are welcome: their records say so.
+// old one. More repetitions, layouts, sizes and rates are welcome: their records say so.
 func sameOptions(dir string, o experiment.Options) error {
-	o.Scale, o.Repeat, o.Retry, o.Layouts, o.Sizes = 0, 0, false, nil, nil
+	o.Scale, o.Repeat, o.Retry, o.Layouts, o.Sizes, o.Rates = 0, 0, false, nil, nil, nil
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err

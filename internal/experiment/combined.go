@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
 )
@@ -69,13 +70,13 @@ var combinedLoads = []struct{ rows, reads float64 }{
 }
 
 func (l *Lab) combinedConfig(layout string, rows float64, qps string) result.Config {
-	return l.config("layout", layout, "profile", "mendoza", "durability", string(l.Durability), "scale", ftoa(l.Scale),
+	return l.config("layout", layout, "profile", l.profile(), "durability", string(l.Durability), "scale", ftoa(l.Scale),
 		"mix", mix.A, "rate", ftoa(rows), "qps", qps)
 }
 
 // beside runs commits of so many rows a second with so many reads of mix A, and
 // tells whether both kept up: commits under their limit, reads not skipped.
-func (l *Lab) beside(ctx context.Context, d mendoza, rows, qps float64, r *result.Record) (kept bool, err error) {
+func (l *Lab) beside(ctx context.Context, d *mendoza, rows, qps float64, r *result.Record) (kept bool, err error) {
 	o := l.storeOptions()
 	o.Readers = readers
 	every, err := d.every(rows)
@@ -92,28 +93,35 @@ func (l *Lab) beside(ctx context.Context, d mendoza, rows, qps float64, r *resul
 		if err != nil {
 			return err
 		}
-		sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
-		wrote, read, err := bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{
-			Mix: mixes[0], Clients: readers, Rate: qps, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed,
-		})
-		samples := sampler.Stop()
-		if wrote.Outcome == nil || read == nil {
+		read, err := l.together(ctx, cp, writes, mixes[0], qps, r)
+		commit, all := r.Latency("commit"), r.Latency("all")
+		if read == nil || commit == nil || all == nil {
 			return err
 		}
-		commit := wrote.All().Distribution("commit")
-		r.Latencies = append(r.Latencies, commit)
-		r.Metrics = append(r.Metrics, quantiles(commit)...)
-		all := read.All().Distribution("all")
-		r.Latencies = append(append(r.Latencies, all), read.Distributions()...)
-		r.Metrics = append(r.Metrics, read.Metrics()...)
-		r.Metrics = append(r.Metrics,
-			result.Metric{Value: wrote.RowRate(), Unit: "rows/s"},
-			result.Metric{Value: float64(all.P99) / float64(time.Millisecond), Unit: "read-p99-ms"})
-		addSamples(r, samples, wrote.Started, wrote.Seconds())
+		r.Metrics = append(r.Metrics, result.Metric{Value: float64(all.P99) / float64(time.Millisecond), Unit: "read-p99-ms"})
 		kept = commit.P99 < commitLimit && read.Rate() > 0.95*qps
 		return err
 	})
 	return kept, err
+}
+
+// together runs commits with so many reads a second beside them, and records both
+// and samples.
+func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.PacedConfig, m mix.Reads, qps float64, r *result.Record) (*pace.Outcome, error) {
+	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
+	wrote, read, err := bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{
+		Mix: m, Clients: readers, Rate: qps, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed,
+	})
+	samples := sampler.Stop()
+	if wrote.Outcome == nil || read == nil {
+		return nil, err
+	}
+	commit, all := wrote.All().Distribution("commit"), read.All().Distribution("all")
+	r.Latencies = append(append(r.Latencies, commit, all), read.Distributions()...)
+	r.Metrics = append(append(r.Metrics, quantiles(commit)...), read.Metrics()...)
+	r.Metrics = append(r.Metrics, result.Metric{Value: wrote.RowRate(), Unit: "rows/s"})
+	addSamples(r, samples, wrote.Started, wrote.Seconds())
+	return read, err
 }
 
 // ceilingSteps halve what is not known of the ceiling, on a logarithmic scale:
@@ -126,7 +134,7 @@ const (
 
 // ceiling searches for the highest rate of reads at which commits and reads keep
 // up. The record is that of the highest that did; the notes have the others.
-func (l *Lab) ceiling(ctx context.Context, d mendoza, r *result.Record) error {
+func (l *Lab) ceiling(ctx context.Context, d *mendoza, r *result.Record) error {
 	low, high := float64(0), float64(ceilingHigh)
 	next := math.Sqrt(ceilingLow * ceilingHigh)
 	for range ceilingSteps {
@@ -179,7 +187,7 @@ func growth(ctx context.Context, l *Lab) error {
 			if err != nil {
 				return err
 			}
-			c := l.config("layout", layout, "profile", "mendoza", "durability", string(l.Durability), "scale", ftoa(scale))
+			c := l.config("layout", layout, "profile", l.profile(), "durability", string(l.Durability), "scale", ftoa(scale))
 			err = l.measure(ctx, "Degradation", c, func(ctx context.Context, r *result.Record) error {
 				return l.grown(ctx, d, r)
 			})
@@ -192,7 +200,7 @@ func growth(ctx context.Context, l *Lab) error {
 }
 
 // grown measures reads of all mixes and then commits, on one size.
-func (l *Lab) grown(ctx context.Context, d mendoza, r *result.Record) error {
+func (l *Lab) grown(ctx context.Context, d *mendoza, r *result.Record) error {
 	mixes, err := d.mixes()
 	if err != nil {
 		return err

@@ -164,7 +164,28 @@ func (l *Lab) commit(ctx context.Context, p commitPlan, r *result.Record) error 
 // withStore runs f on a new empty store, in a directory that is removed
 // afterwards, and adds the manifest.
 func (l *Lab) withStore(ctx context.Context, parent, layout string, o *store.Options, r *result.Record,
-	f func(ctx context.Context, db *store.DB, ents *store.Entities) error) (err error) {
+	f func(ctx context.Context, db *store.DB, ents *store.Entities) error) error {
+	probe := func(dir string) error {
+		fsync, err := bench.ProbeFsync(dir, 32)
+		r.Metrics = append(r.Metrics, result.Metric{Value: float64(fsync.Median) / float64(time.Microsecond), Unit: "fsync-us"})
+		return err
+	}
+	return l.withDB(ctx, parent, o, probe, func(db *store.DB, dir string) error {
+		ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+		if err != nil {
+			return fmt.Errorf("layout %s: %w", layout, err)
+		}
+		if err := l.describe(ctx, db, ents, o, dir, r); err != nil {
+			return err
+		}
+		return f(ctx, db, ents)
+	})
+}
+
+// withDB runs f on a new database, in a directory that is removed afterwards and
+// that a function may have before. Without a parent it is on the cache's disk.
+func (l *Lab) withDB(ctx context.Context, parent string, o *store.Options,
+	before func(dir string) error, f func(db *store.DB, dir string) error) (err error) {
 	if parent == "" {
 		parent = l.Cache.Root()
 	}
@@ -173,24 +194,15 @@ func (l *Lab) withStore(ctx context.Context, parent, layout string, o *store.Opt
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	fsync, err := bench.ProbeFsync(dir, 32)
-	if err != nil {
+	if err := before(dir); err != nil {
 		return err
 	}
-	r.Metrics = append(r.Metrics, result.Metric{Value: float64(fsync.Median) / float64(time.Microsecond), Unit: "fsync-us"})
 	db, err := store.Open(ctx, l.Engine.URL(dir), o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
-	if err != nil {
-		return fmt.Errorf("layout %s: %w", layout, err)
-	}
-	if err := l.describe(ctx, db, ents, o, dir, r); err != nil {
-		return err
-	}
-	return f(ctx, db, ents)
+	return f(db, dir)
 }
 
 // describe stores the manifest of an open store and names it in the record.

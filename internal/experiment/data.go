@@ -19,10 +19,6 @@ type mendozaOptions struct {
 	merge int     // operations of a block; zero leaves the blocks as they are
 }
 
-// loadedShare is the part of the stream that a store holds when measuring
-// begins; the rest is what is written then.
-const loadedShare = 0.6
-
 // productionBlock is the entities of a block that has about the 500 rows of the
 // user's documents.
 const productionBlock = 20
@@ -30,25 +26,37 @@ const productionBlock = 20
 // mendoza is a data set of the base profile with what comes after it.
 type mendoza struct {
 	bench.Dataset
-	source *bench.Source
+	blockRows float64 // of a block to come; zero: not known yet
 }
 
-func (l *Lab) mendoza(layout string, o mendozaOptions) (mendoza, error) {
+func (l *Lab) mendoza(layout string, o mendozaOptions) (*mendoza, error) {
 	if o.scale == 0 {
 		o.scale = l.Scale
 	}
-	source, err := bench.MendozaSource(o.scale/loadedShare, l.Seed, o.merge, loadedShare)
-	if err != nil {
-		return mendoza{}, err
+	of := bench.MendozaSource
+	if l.Bare {
+		of = bench.BareMendozaSource
 	}
-	return mendoza{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, source}, nil
+	source, err := of(o.scale/l.Loaded, l.Seed, o.merge, l.Loaded)
+	if err != nil {
+		return nil, err
+	}
+	return &mendoza{Dataset: bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}}, nil
+}
+
+// profile is the name of the base profile in records.
+func (l *Lab) profile() string {
+	if l.Bare {
+		return "mendoza-bare"
+	}
+	return "mendoza"
 }
 
 // Rest returns what comes after the loaded part, blocks without operations left
 // out: they say nothing about a commit.
 func (m *mendoza) Rest() iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
-		for b, err := range m.source.Rest() {
+		for b, err := range m.Source.Rest() {
 			if (err != nil || len(b.Ops) > 0) && !yield(b, err) {
 				return
 			}
@@ -65,17 +73,29 @@ func (m *mendoza) every(rate float64) (time.Duration, error) {
 	if rate == 0 {
 		return 0, nil
 	}
+	if m.blockRows == 0 {
+		if err := m.countRows(); err != nil {
+			return 0, err
+		}
+	}
+	return time.Duration(m.blockRows / rate * float64(time.Second)), nil
+}
+
+// countRows makes blockRows known. It streams the loaded part too, which Rest
+// does each time.
+func (m *mendoza) countRows() error {
 	rows, blocks := 0, 0
 	for b, err := range m.Rest() {
 		if err != nil {
-			return 0, err
+			return err
 		}
 		rows += bench.RowsOf(&b)
 		if blocks++; blocks == scanned {
 			break
 		}
 	}
-	return time.Duration(float64(rows) / float64(max(blocks, 1)) / rate * float64(time.Second)), nil
+	m.blockRows = float64(rows) / float64(max(blocks, 1))
+	return nil
 }
 
 // mixes returns the mixes of that name, or all three, over the loaded part.
@@ -84,7 +104,7 @@ func (m *mendoza) mixes(names ...string) ([]mix.Reads, error) {
 		names = []string{mix.A, mix.B, mix.C}
 	}
 	oracle := mix.NewOracle()
-	if err := oracle.Follow(m.source.Blocks()); err != nil {
+	if err := oracle.Follow(m.Source.Blocks()); err != nil {
 		return nil, err
 	}
 	list := make([]mix.Reads, len(names))
@@ -95,6 +115,32 @@ func (m *mendoza) mixes(names ...string) ([]mix.Reads, error) {
 		}
 	}
 	return list, nil
+}
+
+// eachMix calls f with each of the mixes and a data set of each layout. The mixes
+// are the same for all: they are over the same source.
+func (l *Lab) eachMix(layouts []string, f func(d *mendoza, m mix.Reads) error) error {
+	var mixes []mix.Reads
+	for _, layout := range layouts {
+		d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
+		if err == nil && mixes == nil {
+			mixes, err = d.mixes()
+		}
+		if err != nil {
+			return err
+		}
+		for _, m := range mixes {
+			if err := f(d, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mixConfig begins the configuration of reads of a mix.
+func (l *Lab) mixConfig(d *mendoza, m mix.Reads) result.Config {
+	return l.config("layout", d.Layout, "profile", l.profile(), "durability", string(l.Durability), "scale", ftoa(l.Scale), "mix", m.Name())
 }
 
 // withDataset runs f on an open copy of a data set, which is built first if

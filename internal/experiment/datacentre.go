@@ -8,7 +8,6 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
-	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/scaler"
@@ -44,8 +43,7 @@ func dataCentre() []Experiment {
 // 100,000 nodes and 500,000 workloads.
 type centre struct {
 	bench.Dataset
-	model  *dcseed.Model
-	source *bench.Source
+	model *dcseed.Model
 }
 
 func (l *Lab) centre(layout string) (centre, error) {
@@ -62,7 +60,7 @@ func (l *Lab) centre(layout string) (centre, error) {
 		return centre{}, err
 	}
 	model, err := dcseed.New(cfg)
-	return centre{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, model, source}, err
+	return centre{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, model}, err
 }
 
 // reads returns the mix at the end of the loaded part. Lists of whole data
@@ -71,25 +69,16 @@ func (c *centre) reads() mix.Reads {
 	return mix.NewDataCentre(c.model, mix.DataCentreOptions{Limit: 100, Head: c.model.FirstLoadBlock() - 1})
 }
 
-func dataCentreReads(ctx context.Context, l *Lab) error {
+// eachCentre measures the data set of each layout under each value of a parameter.
+func eachCentre[T any](ctx context.Context, l *Lab, name, key string, values []T, f func(ctx context.Context, d centre, value T, r *result.Record) error) error {
 	for _, layout := range l.layouts("arkiv") {
 		d, err := l.centre(layout)
 		if err != nil {
 			return err
 		}
-		for _, clients := range []int{1, 10} {
-			c := l.centreConfig(layout).With("clients", itoa(clients))
-			err := l.measure(ctx, "DataCentreRead", c, func(ctx context.Context, r *result.Record) error {
-				o := l.storeOptions()
-				o.Readers = clients
-				return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
-					out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
-						Mix: d.reads(), Clients: clients, For: l.Phase, Reads: protocolReads, WarmUp: l.warmUp(), Seed: l.Seed,
-					})
-					addOutcome(r, out)
-					return err
-				})
-			})
+		for _, value := range values {
+			c := l.config("layout", layout, "profile", "dc", "durability", string(l.Durability), "scale", ftoa(l.Scale), key, fmt.Sprint(value))
+			err := l.measure(ctx, name, c, func(ctx context.Context, r *result.Record) error { return f(ctx, d, value, r) })
 			if err != nil {
 				return err
 			}
@@ -98,29 +87,26 @@ func dataCentreReads(ctx context.Context, l *Lab) error {
 	return nil
 }
 
-func (l *Lab) centreConfig(layout string) result.Config {
-	return l.config("layout", layout, "profile", "dc", "durability", string(l.Durability), "scale", ftoa(l.Scale))
+func dataCentreReads(ctx context.Context, l *Lab) error {
+	return eachCentre(ctx, l, "DataCentreRead", "clients", []int{1, 10}, func(ctx context.Context, d centre, clients int, r *result.Record) error {
+		o := l.storeOptions()
+		o.Readers = clients
+		return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
+			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
+				Mix: d.reads(), Clients: clients, For: l.Phase, Reads: protocolReads, WarmUp: l.warmUp(), Seed: l.Seed,
+			})
+			addOutcome(r, out)
+			return err
+		})
+	})
 }
 
 func dataCentreWrites(ctx context.Context, l *Lab) error {
-	for _, layout := range l.layouts("arkiv") {
-		d, err := l.centre(layout)
-		if err != nil {
-			return err
-		}
-		for _, percent := range []int{0, 30, 70, 100} {
-			c := l.centreConfig(layout).With("dc", itoa(percent))
-			err := l.measure(ctx, "DataCentreWrite", c, func(ctx context.Context, r *result.Record) error {
-				return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
-					return l.paced(ctx, cp, bench.PacedConfig{Blocks: l.mixed(d, percent), For: l.Phase, WarmUp: l.warmUp()}, r)
-				})
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return eachCentre(ctx, l, "DataCentreWrite", "dc", []int{0, 30, 70, 100}, func(ctx context.Context, d centre, percent int, r *result.Record) error {
+		return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
+			return l.paced(ctx, cp, bench.PacedConfig{Blocks: l.mixed(d, percent), For: l.Phase, WarmUp: l.warmUp()}, r)
+		})
+	})
 }
 
 // mixed yields blocks of which so many percent of the operations are of the data
@@ -130,7 +116,7 @@ func (l *Lab) mixed(d centre, percent int) iter.Seq2[store.Block, error] {
 	if percent == 0 {
 		return numbered(base, d.model.FirstLoadBlock())
 	}
-	return dcseed.Mix(base, d.source.Rest(), percent)
+	return dcseed.Mix(base, d.Source.Rest(), percent)
 }
 
 // numbered gives blocks the numbers from first on. Time passes faster for their
@@ -148,45 +134,18 @@ func numbered(blocks iter.Seq2[store.Block, error], first uint64) iter.Seq2[stor
 }
 
 func dataCentreCombined(ctx context.Context, l *Lab) error {
-	for _, layout := range l.layouts("arkiv") {
-		d, err := l.centre(layout)
-		if err != nil {
-			return err
-		}
-		for _, qps := range []float64{100, 500} {
-			c := l.centreConfig(layout).With("qps", ftoa(qps))
-			err := l.measure(ctx, "DataCentreCombined", c, func(ctx context.Context, r *result.Record) error {
-				return l.centreBeside(ctx, d, qps, r)
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return eachCentre(ctx, l, "DataCentreCombined", "qps", []int{100, 500}, l.centreBeside)
 }
 
 // centreBlock is the interval of blocks of updates beside readers.
 const centreBlock = 200 * time.Millisecond
 
-func (l *Lab) centreBeside(ctx context.Context, d centre, qps float64, r *result.Record) error {
+func (l *Lab) centreBeside(ctx context.Context, d centre, qps int, r *result.Record) error {
 	o := l.storeOptions()
 	o.Readers = readers
 	return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
-		sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
-		wrote, read, err := bench.Combined(ctx, cp.Entities,
-			bench.PacedConfig{Blocks: d.source.Rest(), Every: centreBlock, For: l.Phase, WarmUp: l.warmUp()},
-			bench.ReadMixConfig{Mix: d.reads(), Clients: readers, Rate: qps, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed})
-		samples := sampler.Stop()
-		if wrote.Outcome == nil || read == nil {
-			return fmt.Errorf("combined: %w", err)
-		}
-		commit := wrote.All().Distribution("commit")
-		all := read.All().Distribution("all")
-		r.Latencies = append(append(r.Latencies, commit, all), read.Distributions()...)
-		r.Metrics = append(append(r.Metrics, quantiles(commit)...), read.Metrics()...)
-		r.Metrics = append(r.Metrics, result.Metric{Value: wrote.RowRate(), Unit: "rows/s"})
-		addSamples(r, samples, wrote.Started, wrote.Seconds())
+		writes := bench.PacedConfig{Blocks: d.Source.Rest(), Every: centreBlock, For: l.Phase, WarmUp: l.warmUp()}
+		_, err := l.together(ctx, cp, writes, d.reads(), float64(qps), r)
 		return err
 	})
 }

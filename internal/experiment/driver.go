@@ -120,7 +120,7 @@ const minSampled = 2_000
 func sampledBlocks(ctx context.Context, l *Lab) error {
 	blocks := l.scaled(50_000, minSampled)
 	for _, layout := range l.layouts("arkiv", "simple") {
-		c := l.config("layout", layout, "profile", "mendoza", "durability", string(l.Durability), "blocks", itoa(blocks))
+		c := l.config("layout", layout, "profile", l.profile(), "durability", string(l.Durability), "blocks", itoa(blocks))
 		err := l.measure(ctx, "SampledBlocks", c, func(ctx context.Context, r *result.Record) error {
 			return l.sample(ctx, layout, blocks, r)
 		})

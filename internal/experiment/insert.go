@@ -2,9 +2,7 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
@@ -102,25 +100,17 @@ func (l *Lab) insertOptions(p insertPlan) *store.Options {
 // memoryDir is a file system in memory.
 const memoryDir = "/dev/shm"
 
-func (l *Lab) insert(ctx context.Context, p insertPlan, cfg bench.InsertConfig, r *result.Record) (err error) {
-	parent := l.Cache.Root()
+func (l *Lab) insert(ctx context.Context, p insertPlan, cfg bench.InsertConfig, r *result.Record) error {
+	parent := ""
 	if p.memory {
 		parent = memoryDir
 	}
-	dir, err := os.MkdirTemp(parent, "varve-insert-")
-	if err != nil {
+	return l.withDB(ctx, parent, l.insertOptions(p), func(string) error { return nil }, func(db *store.DB, _ string) error {
+		res, err := bench.Insert(ctx, db.Engine(), cfg)
+		add(r, "commit", res)
+		if err == nil && res.Rows < uint64(cfg.Rows) {
+			r.Notes = append(r.Notes, fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	db, err := store.Open(ctx, l.Engine.URL(dir), l.insertOptions(p))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	res, err := bench.Insert(ctx, db.Engine(), cfg)
-	add(r, "commit", res)
-	if err == nil && res.Rows < uint64(cfg.Rows) {
-		r.Notes = append(r.Notes, fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
-	}
-	return err
+	})
 }

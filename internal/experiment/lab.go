@@ -25,6 +25,9 @@ type Options struct {
 	Memory     int64             `json:"memory"`          // bytes that an engine may use for caching
 	Layouts    []string          `json:"layouts"`         // instead of an experiment's own
 	Sizes      []float64         `json:"sizes,omitempty"` // scales of the growth experiment, instead of parts of Scale
+	Rates      []float64         `json:"rates,omitempty"` // rows a second of sustained writes, 0 for as fast as possible, instead of D1's own
+	Bare       bool              `json:"bare,omitempty"`  // the base profile with the smallest payloads
+	Loaded     float64           `json:"loaded"`          // part of the base profile that a store holds before commits begin
 	Retry      bool              `json:"retry,omitempty"` // do again what is in Lab.Failed
 }
 

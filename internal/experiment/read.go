@@ -61,31 +61,20 @@ func (l *Lab) readMixes(ctx context.Context, p readPlan) error {
 	if len(rates) == 0 {
 		rates = []float64{0}
 	}
-	for _, layout := range p.layouts {
-		d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
-		if err != nil {
-			return err
-		}
-		mixes, err := d.mixes()
-		if err != nil {
-			return err
-		}
-		for _, m := range mixes {
-			for _, clients := range p.clients {
-				for _, rate := range rates {
-					c := l.config("layout", layout, "profile", "mendoza", "durability", string(l.Durability), "scale", ftoa(l.Scale),
-						"mix", m.Name(), "clients", itoa(clients), "loop", loopName(rate))
-					err := l.measure(ctx, "ReadMix", c, func(ctx context.Context, r *result.Record) error {
-						return l.readMix(ctx, d, m, clients, rate, p.short, r)
-					})
-					if err != nil {
-						return err
-					}
+	return l.eachMix(p.layouts, func(d *mendoza, m mix.Reads) error {
+		for _, clients := range p.clients {
+			for _, rate := range rates {
+				c := l.mixConfig(d, m).With("clients", itoa(clients)).With("loop", loopName(rate))
+				err := l.measure(ctx, "ReadMix", c, func(ctx context.Context, r *result.Record) error {
+					return l.readMix(ctx, d, m, clients, rate, p.short, r)
+				})
+				if err != nil {
+					return err
 				}
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func loopName(rate float64) string {
@@ -95,7 +84,7 @@ func loopName(rate float64) string {
 	return "open-" + ftoa(rate)
 }
 
-func (l *Lab) readMix(ctx context.Context, d mendoza, m mix.Reads, clients int, rate float64, short bool, r *result.Record) error {
+func (l *Lab) readMix(ctx context.Context, d *mendoza, m mix.Reads, clients int, rate float64, short bool, r *result.Record) error {
 	o := l.storeOptions()
 	o.Readers = clients
 	return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
@@ -146,35 +135,23 @@ func quantiles(d result.Distribution) []result.Metric {
 var temperatureNames = []string{"cold", "lukewarm", "warm"}
 
 func temperatures(ctx context.Context, l *Lab) error {
-	for _, layout := range l.layouts("arkiv") {
-		d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
-		if err != nil {
-			return err
-		}
-		mixes, err := d.mixes()
-		if err != nil {
-			return err
-		}
-		for _, m := range mixes {
-			for _, temperature := range temperatureNames {
-				c := l.config("layout", layout, "profile", "mendoza", "durability", string(l.Durability), "scale", ftoa(l.Scale),
-					"mix", m.Name(), "temperature", temperature)
-				err := l.measure(ctx, "ReadMix", c, func(ctx context.Context, r *result.Record) error {
-					return l.readAt(ctx, d, m, temperature, r)
-				})
-				if err != nil {
-					return err
-				}
+	return l.eachMix(l.layouts("arkiv"), func(d *mendoza, m mix.Reads) error {
+		for _, temperature := range temperatureNames {
+			err := l.measure(ctx, "ReadMix", l.mixConfig(d, m).With("temperature", temperature), func(ctx context.Context, r *result.Record) error {
+				return l.readAt(ctx, d, m, temperature, r)
+			})
+			if err != nil {
+				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // coldReads are few: each makes those after it warmer.
 const coldReads = 200
 
-func (l *Lab) readAt(ctx context.Context, d mendoza, m mix.Reads, temperature string, r *result.Record) error {
+func (l *Lab) readAt(ctx context.Context, d *mendoza, m mix.Reads, temperature string, r *result.Record) error {
 	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
 		cfg := bench.ReadMixConfig{Mix: m, Reads: coldReads, For: l.Phase, Seed: l.Seed}
 		if temperature == "warm" {

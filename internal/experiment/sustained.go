@@ -46,8 +46,8 @@ func sustained() []Experiment {
 
 func sustain(ctx context.Context, l *Lab) error {
 	for _, layout := range l.layouts(writeLayouts...) {
-		for _, rate := range []float64{seedRowRate, 0} {
-			c := l.config("layout", layout, "profile", "mendoza", "durability", string(l.Durability), "scale", ftoa(l.Scale), "rate", rateName(rate))
+		for _, rate := range l.rates() {
+			c := l.config("layout", layout, "profile", l.profile(), "durability", string(l.Durability), "scale", ftoa(l.Scale), "rate", rateName(rate))
 			err := l.measure(ctx, "Sustained", c, func(ctx context.Context, r *result.Record) error {
 				return l.sustain(ctx, layout, rate, l.storeOptions(), r)
 			})
@@ -57,6 +57,13 @@ func sustain(ctx context.Context, l *Lab) error {
 		}
 	}
 	return nil
+}
+
+func (l *Lab) rates() []float64 {
+	if len(l.Rates) > 0 {
+		return l.Rates
+	}
+	return []float64{seedRowRate, 0}
 }
 
 func rateName(rate float64) string {
@@ -179,7 +186,7 @@ func checkpoints(ctx context.Context, l *Lab) error {
 			if !linked.Capabilities.WALCheckpoint && p.policy != driver.Background {
 				continue // its own checkpoints cannot be chosen
 			}
-			c := l.config("layout", layout, "profile", "mendoza", "durability", string(l.Durability), "scale", ftoa(l.Scale))
+			c := l.config("layout", layout, "profile", l.profile(), "durability", string(l.Durability), "scale", ftoa(l.Scale))
 			o := l.storeOptions()
 			if linked.Capabilities.WALCheckpoint {
 				c = c.With("policy", string(p.policy)).With("frames", itoa(p.frames))

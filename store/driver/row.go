@@ -23,3 +23,9 @@ func QueryRow(ctx context.Context, q Querier, text string, args []any, dest ...a
 	}
 	return errors.Join(err, rows.Err(), rows.Close())
 }
+
+// QueryInt returns the one integer that a query answers with.
+func QueryInt(ctx context.Context, q Querier, text string, args ...any) (n int64, err error) {
+	err = QueryRow(ctx, q, text, args, &n)
+	return n, err
+}

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -83,11 +84,18 @@ func makeTar(t testing.TB, entries ...entry) []byte {
 
 func compress(t testing.TB, text string) []byte {
 	t.Helper()
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	require.NoError(t, err)
-	defer enc.Close()
-	return enc.EncodeAll([]byte(text), nil)
+	return encoder().EncodeAll([]byte(text), nil)
 }
+
+// encoder is one for all tests, and small: a fuzzer would spend its time making
+// others.
+var encoder = sync.OnceValue(func() *zstd.Encoder {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<17))
+	if err != nil {
+		panic(err)
+	}
+	return enc
+})
 
 // lineFor writes an operation that is right in every respect.
 func lineFor(op entity.Op) string {

@@ -26,6 +26,15 @@ func RecordedQueries(path string) ([]RecordedQuery, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recorded queries: %w", err)
 	}
+	all, err := ParseRecordedQueries(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, nil
+}
+
+// ParseRecordedQueries is RecordedQueries of what such a file holds.
+func ParseRecordedQueries(data []byte) ([]RecordedQuery, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	var all []RecordedQuery
@@ -41,13 +50,13 @@ func RecordedQueries(path string) ([]RecordedQuery, error) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: query %d: %w: %w", path, len(all)+1, ErrFormat, err)
+			return nil, fmt.Errorf("query %d: %w: %w", len(all)+1, ErrFormat, err)
 		}
 		q := RecordedQuery{Query: line.Query, AtBlock: line.AtBlock, ArkivAgrees: line.ArkivAgrees}
 		for _, text := range line.Keys {
 			key, err := entity.ParseKey(text)
 			if err != nil {
-				return nil, fmt.Errorf("%s: query %d: %w: %w", path, len(all)+1, ErrFormat, err)
+				return nil, fmt.Errorf("query %d: %w: %w", len(all)+1, ErrFormat, err)
 			}
 			q.Keys = append(q.Keys, key)
 		}

@@ -141,7 +141,7 @@ func TestNilBytes(t *testing.T) {
 	} {
 		write(t, e, func(ctx context.Context, tx driver.Tx) {
 			require.NoError(t, insert(ctx, tx), name)
-			n, err := queryInt(ctx, tx, "SELECT count(*) FROM t WHERE k = ?", []byte(nil))
+			n, err := driver.QueryInt(ctx, tx, "SELECT count(*) FROM t WHERE k = ?", []byte(nil))
 			require.NoError(t, err, name)
 			require.EqualValues(t, 1, n, name)
 			_, err = tx.Exec(ctx, "DELETE FROM t")
@@ -169,10 +169,10 @@ func TestUpdateByKeys(t *testing.T) {
 	r, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	defer r.Close()
-	n, err := queryInt(t.Context(), r, "SELECT count(*) FROM t WHERE n = ? AND k < ?", int64(77), []byte("000300"))
+	n, err := driver.QueryInt(t.Context(), r, "SELECT count(*) FROM t WHERE n = ? AND k < ?", int64(77), []byte("000300"))
 	require.NoError(t, err)
 	require.EqualValues(t, 300, n)
-	n, err = queryInt(t.Context(), r, "SELECT count(*) FROM t WHERE n = ?", int64(77))
+	n, err = driver.QueryInt(t.Context(), r, "SELECT count(*) FROM t WHERE n = ?", int64(77))
 	require.NoError(t, err)
 	require.EqualValues(t, 300, n)
 }

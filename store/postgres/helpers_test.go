@@ -84,19 +84,13 @@ func execute(t testing.TB, e driver.Engine, statements ...string) {
 	})
 }
 
-// queryInt returns the one integer that a statement returns.
-func queryInt(ctx context.Context, q driver.Querier, text string, args ...any) (n int64, err error) {
-	err = driver.QueryRow(ctx, q, text, args, &n)
-	return n, err
-}
-
 // count returns the rows of a table in a new snapshot.
 func count(t testing.TB, e driver.Engine, table string) int64 {
 	t.Helper()
 	r, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	n, err := queryInt(t.Context(), r, "SELECT count(*) FROM "+table)
+	n, err := driver.QueryInt(t.Context(), r, "SELECT count(*) FROM "+table)
 	require.NoError(t, err)
 	return n
 }

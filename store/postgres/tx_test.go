@@ -75,7 +75,7 @@ func TestWriters(t *testing.T) {
 // backend returns the server process of a querier's connection.
 func backend(t *testing.T, q driver.Querier) int64 {
 	t.Helper()
-	pid, err := queryInt(t.Context(), q, "SELECT pg_backend_pid()::bigint")
+	pid, err := driver.QueryInt(t.Context(), q, "SELECT pg_backend_pid()::bigint")
 	require.NoError(t, err)
 	return pid
 }
