@@ -43,6 +43,19 @@ func RunCommit(b *testing.B, s Suite) {
 	})
 }
 
+// RunUpdate measures one block that gives 100 entities new attributes and payloads
+// an operation, and what their layouts put off.
+func RunUpdate(b *testing.B, s Suite) {
+	s.Each(b, firstInShort("arkiv", "compact"), func(b *testing.B, r *Run) {
+		x, err := r.Dataset.Expectation(r.Ready)
+		must(b, err)
+		blocks := Updates(r.Dataset.Profile, UpdateOptions{Of: r.Dataset.Gen, Blocks: Endless, Seed: seed})
+		r.Write(b, func(ctx context.Context) (Result, error) {
+			return Commit(ctx, r.Entities, CommitConfig{Blocks: blocks, Expect: x, Settle: true, Loop: b})
+		})
+	})
+}
+
 // RunGet measures one entity read by its key an operation.
 func RunGet(b *testing.B, s Suite) {
 	s.Each(b, firstInShort("arkiv", "simple"), func(b *testing.B, r *Run) {

@@ -24,6 +24,9 @@ type CommitConfig struct {
 	// ends when Blocks does, and leaves the timer stopped then.
 	Loop Loop
 
+	// Settle says that what the layout has put off is done, and timed, at the end.
+	Settle bool
+
 	// Observe, if not nil, is told how long each block took. The block is valid
 	// until it returns.
 	Observe func(b *store.Block, took time.Duration)
@@ -79,6 +82,11 @@ func commit(ctx context.Context, ents *store.Entities, cfg CommitConfig, res *Re
 		}
 	}
 	res.Rows = cfg.Expect.Counts().Rows() - rows
+	if cfg.Settle && err == nil {
+		start := time.Now()
+		err = ents.Settle(ctx)
+		res.Settle = time.Since(start)
+	}
 	return last, err
 }
 

@@ -9,16 +9,24 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
+// copied is an open copy of a data set that a run may change.
+type copied struct {
+	DB    *store.DB
+	Dir   string // of the database
+	Ready Ready
+
+	run    *RunDir
+	engine Engine
+	opts   *store.Options
+	attach func(ctx context.Context) error // opens what the database holds and checks it
+}
+
 // Copy is an open copy of a data set that a run may change.
 type Copy struct {
-	DB       *store.DB
+	copied
 	Entities *store.Entities
-	Dir      string // of the database
-	Ready    Ready
 
-	run  *RunDir
 	data Dataset
-	opts *store.Options
 }
 
 // OpenCopy copies a data set and opens the copy. A data set that turns out to
@@ -28,40 +36,51 @@ func (c *Cache) OpenCopy(ctx context.Context, d Dataset, opts *store.Options) (*
 	if err != nil {
 		return nil, fmt.Errorf("data set: %w", err)
 	}
-	cp, err := c.openCopy(ctx, key, d, opts)
-	if errors.Is(err, errDamaged) {
-		if err := c.drop(ctx, key); err != nil {
-			return nil, fmt.Errorf("data set %s: %w", key, err)
-		}
-		cp, err = c.openCopy(ctx, key, d, opts)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("data set %s: %w", key, err)
+	cp := &Copy{copied: copied{engine: d.Engine, opts: opts}, data: d}
+	cp.attach = cp.check
+	if err := c.open(ctx, &cp.copied, key, d.build); err != nil {
+		return nil, err
 	}
 	return cp, nil
+}
+
+// open copies a data set and opens the copy, and builds it again, once, when it
+// turns out to be damaged.
+func (c *Cache) open(ctx context.Context, cp *copied, key string, build builder) error {
+	err := c.openOnce(ctx, cp, key, build)
+	if errors.Is(err, errDamaged) {
+		if err := c.drop(ctx, key); err != nil {
+			return fmt.Errorf("data set %s: %w", key, err)
+		}
+		err = c.openOnce(ctx, cp, key, build)
+	}
+	if err != nil {
+		return fmt.Errorf("data set %s: %w", key, err)
+	}
+	return nil
 }
 
 // errDamaged: the copy of a data set is not the store that it was built as.
 var errDamaged = errors.New("damaged data set")
 
-func (c *Cache) openCopy(ctx context.Context, key string, d Dataset, opts *store.Options) (*Copy, error) {
+func (c *Cache) openOnce(ctx context.Context, cp *copied, key string, build builder) error {
 	run, err := c.NewRun(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	cp := &Copy{Dir: run.Data(), run: run, data: d, opts: opts}
-	if cp.Ready, err = c.copyTo(ctx, cp.Dir, key, d.build); err == nil {
+	cp.run, cp.Dir, cp.DB = run, run.Data(), nil
+	if cp.Ready, err = c.copyTo(ctx, cp.Dir, key, build); err == nil {
 		err = cp.open(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, cp.Close())
+		return errors.Join(err, cp.Close())
 	}
-	return cp, nil
+	return nil
 }
 
 // Reopen closes the database, lets a function have its files, and opens it
 // again: with a new engine, whose caches are empty.
-func (cp *Copy) Reopen(ctx context.Context, between func(dir string) error) error {
+func (cp *copied) Reopen(ctx context.Context, between func(dir string) error) error {
 	if err := cp.DB.Close(); err != nil {
 		return err
 	}
@@ -71,16 +90,21 @@ func (cp *Copy) Reopen(ctx context.Context, between func(dir string) error) erro
 	return cp.open(ctx)
 }
 
-func (cp *Copy) open(ctx context.Context) (err error) {
-	if cp.DB, err = store.Open(ctx, cp.data.Engine.URL(cp.Dir), cp.opts); err != nil {
+func (cp *copied) open(ctx context.Context) (err error) {
+	if cp.DB, err = store.Open(ctx, cp.engine.URL(cp.Dir), cp.opts); err != nil {
 		return blame(err)
 	}
+	return blame(cp.attach(ctx))
+}
+
+// check compares the head with that of the data set.
+func (cp *Copy) check(ctx context.Context) (err error) {
 	if cp.Entities, err = cp.DB.Entities(ctx, store.EntityOptions{Layout: cp.data.Layout}); err != nil {
-		return blame(err)
+		return err
 	}
 	head, err := cp.Entities.Head(ctx)
 	if err != nil {
-		return blame(err)
+		return err
 	}
 	if head.Block != cp.Ready.Head || head.Digest.String() != cp.Ready.Digest {
 		return fmt.Errorf("%w: head is block %d with digest %s, want %d with %s", errDamaged, head.Block, head.Digest, cp.Ready.Head, cp.Ready.Digest)
@@ -97,7 +121,7 @@ func blame(err error) error {
 }
 
 // Close closes the database and removes the copy. A second Close does nothing.
-func (cp *Copy) Close() error {
+func (cp *copied) Close() error {
 	if cp.run == nil {
 		return nil
 	}

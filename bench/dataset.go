@@ -65,6 +65,11 @@ func (d Dataset) Key() (string, error) {
 	if d.Source != nil {
 		parts = append(parts, d.Source)
 	}
+	return hashParts(parts...)
+}
+
+// hashParts returns the name of what depends on all the parts and nothing else.
+func hashParts(parts ...any) (string, error) {
 	text, err := json.Marshal(parts)
 	if err != nil {
 		return "", err

@@ -2,9 +2,6 @@ package bench
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -125,12 +122,7 @@ func (d EventDataset) Key() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal([]any{"events", eventFormat, d, linked.Info, schema.Tables, schema.Indexes})
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])[:keyLength], nil
+	return hashParts("events", eventFormat, d, linked.Info, schema.Tables, schema.Indexes)
 }
 
 // build makes the store in a directory.
@@ -180,49 +172,25 @@ func (d EventDataset) build(ctx context.Context, dir string) (r Ready, err error
 
 // EventCopy is an open copy of a data set of events that a run may change.
 type EventCopy struct {
-	DB     *store.DB
+	copied
 	Events *store.Events
 	Data   EventData
-
-	run *RunDir
 }
 
-// OpenEvents copies a data set of events and opens the copy.
-func (c *Cache) OpenEvents(ctx context.Context, d EventDataset, opts *store.Options) (cp *EventCopy, err error) {
+// OpenEvents copies a data set of events and opens the copy. A data set that
+// turns out to be damaged is built again, once.
+func (c *Cache) OpenEvents(ctx context.Context, d EventDataset, opts *store.Options) (*EventCopy, error) {
 	key, err := d.Key()
 	if err != nil {
 		return nil, fmt.Errorf("data set: %w", err)
 	}
-	run, err := c.NewRun(ctx)
-	if err != nil {
+	cp := &EventCopy{copied: copied{engine: d.Engine, opts: opts}, Data: d.Data}
+	cp.attach = func(ctx context.Context) error {
+		cp.Events, err = cp.DB.Events(ctx, store.EventOptions{Layout: d.Layout})
+		return err
+	}
+	if err := c.open(ctx, &cp.copied, key, d.build); err != nil {
 		return nil, err
 	}
-	cp = &EventCopy{Data: d.Data, run: run}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("data set %s: %w", key, err), cp.Close())
-		}
-	}()
-	if _, err = c.copyTo(ctx, run.Data(), key, d.build); err != nil {
-		return cp, err
-	}
-	if cp.DB, err = store.Open(ctx, d.Engine.URL(run.Data()), opts); err != nil {
-		return cp, err
-	}
-	cp.Events, err = cp.DB.Events(ctx, store.EventOptions{Layout: d.Layout})
-	return cp, err
-}
-
-// Close closes the database and removes the copy. A second Close does nothing.
-func (cp *EventCopy) Close() error {
-	if cp.run == nil {
-		return nil
-	}
-	run := cp.run
-	cp.run = nil
-	var err error
-	if cp.DB != nil {
-		err = cp.DB.Close()
-	}
-	return errors.Join(err, run.Remove())
+	return cp, nil
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 
+	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -108,7 +109,7 @@ func number(r *random) uint64 {
 // names and values are the pools that attributes are drawn from.
 var (
 	names  = pool(namePool, func(i int) string { return fmt.Sprintf("attr_%03d", i) })
-	values = pool(valuePool, func(i int) string { return fmt.Sprintf("v%02d-%012x", i, scramble(uint64(i))>>16) })
+	values = pool(valuePool, func(i int) string { return fmt.Sprintf("v%02d-%012x", i, splitmix.Scramble(uint64(i))>>16) })
 )
 
 func pool(n int, f func(i int) string) []string {

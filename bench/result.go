@@ -15,6 +15,9 @@ type Result struct {
 	Latency  *Recorder // of each operation
 	Entities uint64    // written or read
 	Rows     uint64    // of these entities, as Profile.Rows counts them; 0 for reads of unknown entities
+
+	// Settle is how long it took afterwards to do what the layout had put off.
+	Settle time.Duration
 }
 
 func newResult() Result { return Result{Latency: NewRecorder()} }
@@ -24,6 +27,7 @@ func (r *Result) Merge(o Result) {
 	r.Latency.Merge(o.Latency)
 	r.Entities += o.Entities
 	r.Rows += o.Rows
+	r.Settle += o.Settle
 }
 
 // Metric is one figure with its unit in benchfmt's way.
@@ -32,7 +36,8 @@ type Metric = result.Metric
 const mega = 1e6
 
 // Metrics returns the figures in a fixed order: p50-ms, p95-ms, p99-ms, max-ms,
-// and rows/s and ent/s over the time that operations took, so without pauses.
+// and rows/s and ent/s over the time that operations took, so without pauses. Where
+// the layout put something off, settled-ent/s counts the time for that as well.
 func (r *Result) Metrics() []Metric {
 	s := r.Latency.Summary()
 	list := []Metric{
@@ -48,6 +53,9 @@ func (r *Result) Metrics() []Metric {
 	}
 	if r.Entities > 0 {
 		list = append(list, metric(float64(r.Entities)/seconds, "ent/s"))
+	}
+	if r.Settle > 0 {
+		list = append(list, metric(float64(r.Entities)/(seconds+r.Settle.Seconds()), "settled-ent/s"))
 	}
 	return list
 }

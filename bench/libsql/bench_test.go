@@ -14,6 +14,7 @@ var suite = bench.Suite{
 }
 
 func BenchmarkCommit(b *testing.B)   { bench.RunCommit(b, suite) }
+func BenchmarkUpdate(b *testing.B)   { bench.RunUpdate(b, suite) }
 func BenchmarkGet(b *testing.B)      { bench.RunGet(b, suite) }
 func BenchmarkQuery(b *testing.B)    { bench.RunQuery(b, suite) }
 func BenchmarkApplyTar(b *testing.B) { bench.RunApplyTar(b, suite) }

@@ -91,14 +91,14 @@ func TestWorkloads(t *testing.T) {
 }
 
 func TestCommitUpdates(t *testing.T) {
-	for _, layout := range []string{"arkiv", "simple"} {
+	for _, layout := range []string{"arkiv", "simple", "compact"} {
 		d := small(layout)
 		cp := openSmall(t, d)
 		x, err := d.Expectation(cp.Ready)
 		require.NoError(t, err)
 		res, err := bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
 			Blocks: bench.Updates(d.Profile, bench.UpdateOptions{Of: d.Gen, Blocks: 4, PerBlock: 25, Seed: 1}),
-			Expect: x, Loop: bench.Times(100),
+			Expect: x, Settle: true, Loop: bench.Times(100),
 		})
 		require.NoError(t, err)
 		require.Equal(t, int64(4), res.Latency.Summary().Count, "it ends with the blocks")
