@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-//go:embed entities events meta
+//go:embed entities events meta rebac social
 var files embed.FS
 
 // Layout describes one SQL shape of the entity store in one dialect.

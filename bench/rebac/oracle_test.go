@@ -1,0 +1,124 @@
+package rebac
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOracle: its sets agree with a search by hand, one user and resource after
+// the other, up the hierarchy.
+func TestOracle(t *testing.T) {
+	d := generate(t, Tiny)
+	o := NewOracle(d)
+	roles := map[Role]bool{}
+	for _, m := range d.GroupMembers {
+		roles[m] = true
+	}
+	var has func(user, group, role int) bool
+	has = func(user, group, role int) bool {
+		if roles[Role{user, group, Manager}] || role == Member && roles[Role{user, group, Member}] {
+			return true
+		}
+		for _, e := range d.Hierarchy {
+			if e.Parent == group && has(user, e.Child, role) {
+				return true
+			}
+		}
+		return false
+	}
+	manages := map[[2]int]bool{}
+	views := map[[2]int]bool{}
+	for e := range d.Entries() {
+		for user := 1; user <= d.Size.Users; user++ {
+			at := [2]int{user, e.Resource}
+			byUser, byGroup := e.Relation == ManagerUser || e.Relation == ViewerUser, e.Relation == ManagerGroup || e.Relation == ViewerGroup
+			if e.Relation == ManagerUser && e.Subject == user || e.Relation == ManagerGroup && has(user, e.Subject, Manager) {
+				manages[at] = true
+			}
+			if byUser && e.Subject == user || byGroup && has(user, e.Subject, int(map[Relation]int{ManagerGroup: Manager, ViewerGroup: Member}[e.Relation])) {
+				views[at] = true
+			}
+		}
+	}
+	for _, m := range d.Members {
+		for i, org := range d.ResourceOrg {
+			if m.Role == Manager && m.In == org {
+				manages[[2]int{m.User, i + 1}] = true
+				views[[2]int{m.User, i + 1}] = true
+			}
+		}
+	}
+	for user := 1; user <= d.Size.Users; user++ {
+		for resource := 1; resource <= d.Size.Resources; resource++ {
+			require.Equal(t, manages[[2]int{user, resource}], o.May(Manage, user, resource))
+			require.Equal(t, views[[2]int{user, resource}], o.May(View, user, resource))
+		}
+	}
+	users := 0
+	for resource := 1; resource <= d.Size.Resources; resource++ {
+		o.Users(View, resource, func(user int) {
+			require.True(t, views[[2]int{user, resource}])
+			users++
+		})
+	}
+	require.Equal(t, len(views), users)
+}
+
+// TestScenarios: the heavy manager has as many resources as the size says, and a
+// scenario's questions are of its kind.
+func TestScenarios(t *testing.T) {
+	for _, s := range []Size{Tiny, Small, Full} {
+		d := generate(t, s)
+		o := NewOracle(d)
+		list, err := Scenarios(d, o)
+		require.NoError(t, err)
+		for _, sc := range list {
+			switch sc.Name {
+			case ListHeavy:
+				require.Equal(t, s.HeavyDirect+s.HeavyOrg, sc.Questions[0].Want.Count, s.Name)
+			case ListRegular:
+				require.InEpsilon(t, s.RegularView, sc.Questions[0].Want.Count, 0.1, s.Name)
+			case CheckDenied:
+				for _, q := range sc.Questions {
+					require.False(t, o.May(View, q.User, q.Resource))
+				}
+			}
+			if sc.Kind == Check && sc.Name != CheckDenied {
+				for _, q := range sc.Questions {
+					require.True(t, o.May(sc.Permission, q.User, q.Resource), sc.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestAnswer: the sum tells sets apart and not orders.
+func TestAnswer(t *testing.T) {
+	sum := func(ids ...int64) (a Answer) {
+		for _, id := range ids {
+			a.add(id)
+		}
+		return a
+	}
+	require.Equal(t, sum(1, 2, 3), sum(3, 1, 2))
+	for _, other := range []Answer{sum(1, 2), sum(1, 2, 4), sum(1, 2, 2), sum(1, 2, 3, 3), sum(0, 2, 4), {}} {
+		require.NotEqual(t, sum(1, 2, 3), other)
+	}
+}
+
+// TestLatency: quantiles are samples, and the spreads those of the textbook.
+func TestLatency(t *testing.T) {
+	var samples []time.Duration
+	for i := 100; i >= 1; i-- {
+		samples = append(samples, time.Duration(i))
+	}
+	l := summarise(samples, []float64{1, 3})
+	require.Equal(t, Latency{Count: 100, Mean: 50, P50: 50, P95: 95, P99: 99, P999: 100, Max: 100, CV: l.CV, RunsCV: l.RunsCV}, l)
+	require.InDelta(t, 29.011/50.5, l.CV, 1e-3)
+	require.InDelta(t, 1.4142/2, l.RunsCV, 1e-3)
+	require.Zero(t, summarise(nil, nil))
+	one := summarise([]time.Duration{7}, nil)
+	require.Equal(t, Latency{Count: 1, Mean: 7, P50: 7, P95: 7, P99: 7, P999: 7, Max: 7}, one)
+}
