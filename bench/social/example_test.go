@@ -1,0 +1,40 @@
+package social_test
+
+import (
+	"fmt"
+
+	"github.com/varvedb/varve/bench/social"
+)
+
+// A line of a script that is not understood is named.
+func ExampleParseScript() {
+	script, err := social.ParseScript([]byte(`
+name: evening
+rate: 2000
+duration: 1m
+steps:
+  - {check: content, weight: 99}
+  - {write: follower, weight: 1}
+`))
+	fmt.Println(script.Phases, script.Steps[1].Name(), err)
+
+	_, err = social.ParseScript([]byte("name: evening\nrate: fast\n"))
+	fmt.Println(err)
+	// Output:
+	// [{2000 1m0s}] write-follower <nil>
+	// load script: line 2: rate: "fast": want a number above 0, at most 1e+07
+}
+
+// The answer to a question is known at every point of the writes.
+func ExampleOracle() {
+	graph, err := social.New(social.Config{Relationships: 10_000, Seed: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	oracle := social.NewOracle(graph)
+	owner, content := social.NewObject(social.User, 7), social.NewObject(social.Content, 2)
+	fmt.Println(graph.Count(social.User), "users;", owner, "may view", content, oracle.May(owner, content, 0))
+	// Output:
+	// 52 users; user:7 may view content:2 true
+}

@@ -1,0 +1,186 @@
+package social
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// tuples is the schema taken at its word: relationships in a set, and
+// permissions by the definitions of the package comment.
+type tuples map[Relationship]bool
+
+func (m tuples) subjects(object Object, relation Relation) []Object {
+	var list []Object
+	for r := range m {
+		if r.Object == object && r.Relation == relation {
+			list = append(list, r.Subject)
+		}
+	}
+	return list
+}
+
+func (m tuples) visible(viewer, object Object, public, followers Relation) bool {
+	for range m.subjects(object, public) {
+		return true
+	}
+	return slices.ContainsFunc(m.subjects(object, followers), func(u Object) bool { return m[Relationship{u, Follower, viewer}] })
+}
+
+func (m tuples) view(viewer, object Object) bool {
+	blocks := func(u Object) bool { return m[Relationship{u, Blocked, viewer}] }
+	switch object.Kind() {
+	case User:
+		return m[Relationship{object, Self, viewer}] || m.visible(viewer, object, UserPublic, UserFollowers) && !blocks(object)
+	case Content:
+		owner := m.subjects(object, Owner)[0]
+		return owner == viewer || m.visible(viewer, object, ContentPublic, ContentFollowers) && !blocks(owner)
+	}
+	return m.view(viewer, m.subjects(object, Parent)[0]) && !blocks(m.subjects(object, Creator)[0])
+}
+
+func (m tuples) apply(changes []Change) tuples {
+	next := tuples{}
+	for r := range m {
+		next[r] = true
+	}
+	for _, c := range changes {
+		if delete(next, c.Relationship); c.Add {
+			next[c.Relationship] = true
+		}
+	}
+	return next
+}
+
+// viewers asks everybody.
+func (m tuples) viewers(g *Graph, content Object) []Object {
+	list := []Object{}
+	if len(m.subjects(content, ContentPublic)) > 0 {
+		list = append(list, Everybody)
+	}
+	owner := m.subjects(content, Owner)[0]
+	for n := range g.Count(User) {
+		if u := NewObject(User, n+1); u == owner || len(list) == 0 || list[0] != Everybody {
+			if m.view(u, content) {
+				list = append(list, u)
+			}
+		}
+	}
+	return list
+}
+
+// The oracle agrees with the definitions after each of a number of writes, at
+// the last point and at all before.
+func TestOracle(t *testing.T) {
+	g, err := New(Config{Relationships: MinRelationships, Seed: 3, Blocks: 2})
+	require.NoError(t, err)
+	base := tuples{}
+	for r := range g.Relationships() {
+		base[r] = true
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		o, states := NewOracle(g), []tuples{base}
+		object := func(k Kind) Object { return NewObject(k, rapid.IntRange(1, min(g.Count(k), 40)).Draw(t, k.String())) }
+		for range rapid.IntRange(0, 4).Draw(t, "writes") {
+			kind := rapid.SampledFrom(Toggles).Draw(t, "write")
+			of, subject := object(User), object(User)
+			if kind == ToggleVisibility {
+				of = object(Content)
+			}
+			write, changes := o.begin(kind, of, subject)
+			next := states[len(states)-1].apply(changes)
+			if rapid.Bool().Draw(t, "fails") {
+				o.void(write, changes)
+				next = states[len(states)-1]
+			}
+			o.acknowledge(write)
+			states = append(states, next)
+		}
+		if o.Rows() != len(states[len(states)-1]) || o.Point() != int64(len(states)-1) {
+			t.Fatalf("%d rows at %d, want %d at %d", o.Rows(), o.Point(), len(states[len(states)-1]), len(states)-1)
+		}
+		for point, m := range states {
+			viewer, content := object(User), object(Content)
+			for _, asked := range []Object{object(User), content, object(Interaction)} {
+				if got, want := o.May(viewer, asked, int64(point)), m.view(viewer, asked); got != want {
+					t.Fatalf("%s may view %s at %d: %v, want %v", viewer, asked, point, got, want)
+				}
+			}
+			if got, want := o.Viewers(content, int64(point)), m.viewers(g, content); !slices.Equal(got, want) {
+				t.Fatalf("who may view %s at %d: %v, want %v", content, point, got, want)
+			}
+		}
+	})
+}
+
+func TestVisible(t *testing.T) {
+	g, err := New(Config{Relationships: MinRelationships, Seed: 1, Blocks: 1})
+	require.NoError(t, err)
+	o, viewer := NewOracle(g), NewObject(User, 2)
+	var all []Object
+	for n := range g.Count(Content) {
+		if c := NewObject(Content, n+1); o.May(viewer, c, 0) {
+			all = append(all, c)
+		}
+	}
+	require.Equal(t, all[:10], o.Visible(viewer, NewObject(Content, 1), 10, 0))
+	require.Equal(t, all[5:], o.Visible(viewer, all[5], len(all), 0))
+	require.Empty(t, o.Visible(viewer, NewObject(Content, g.Count(Content)+1), 10, 0))
+}
+
+// While a write is on its way a check may have either answer, and afterwards one.
+func TestJudge(t *testing.T) {
+	g, err := New(Config{Relationships: MinRelationships, Seed: 1})
+	require.NoError(t, err)
+	o := NewOracle(g)
+	viewer, content := NewObject(User, 1), publicContent1(t, o)
+	require.NoError(t, o.JudgeCheck(Span{}, viewer, content, true))
+	require.ErrorIs(t, o.JudgeCheck(Span{}, viewer, content, false), ErrMismatch)
+
+	before := Span{o.acked.Load(), o.begun.Load()}
+	write, _ := o.begin(ToggleBlocked, o.ownerOf(content), viewer)
+	beside := Span{o.acked.Load(), o.begun.Load()}
+	o.acknowledge(write)
+	after := Span{o.acked.Load(), o.begun.Load()}
+
+	require.NoError(t, o.JudgeCheck(before, viewer, content, true))
+	require.ErrorIs(t, o.JudgeCheck(before, viewer, content, false), ErrMismatch)
+	require.NoError(t, o.JudgeCheck(beside, viewer, content, true))
+	require.NoError(t, o.JudgeCheck(beside, viewer, content, false))
+	require.ErrorIs(t, o.JudgeCheck(after, viewer, content, true), ErrMismatch)
+	require.NoError(t, o.JudgeCheck(after, viewer, content, false))
+	require.ErrorContains(t, o.JudgeCheck(after, viewer, content, true), "after write 1")
+
+	require.NoError(t, o.JudgeContent(after, viewer, content, 3, o.Visible(viewer, content, 3, 1)))
+	require.ErrorIs(t, o.JudgeContent(after, viewer, content, 3, o.Visible(viewer, content, 3, 0)), ErrMismatch)
+	require.NoError(t, o.JudgeSubjects(after, content, o.Viewers(content, 1)))
+	require.ErrorIs(t, o.JudgeSubjects(after, content, nil), ErrMismatch)
+}
+
+// publicContent1 returns public content of another user than the first.
+func publicContent1(t *testing.T, o *Oracle) Object {
+	for n, public := range o.contentPublic {
+		if public && o.owner[n] != 1 {
+			return NewObject(Content, n)
+		}
+	}
+	require.Fail(t, "no public content")
+	return 0
+}
+
+// A write is acknowledged once those before it are, whoever says so first.
+func TestAcknowledge(t *testing.T) {
+	g, err := New(Config{Relationships: MinRelationships, Seed: 1})
+	require.NoError(t, err)
+	o := NewOracle(g)
+	first, _ := o.begin(ToggleFollower, 1, 2)
+	second, _ := o.begin(ToggleFollower, 1, 2)
+	o.acknowledge(second)
+	o.acknowledge(first)
+	require.Equal(t, second, o.Point())
+	changed := o.Changed()
+	require.Len(t, changed, 1)
+	require.Equal(t, o.first(changed[0].Relationship), changed[0].Add, "twice is as before")
+}

@@ -1,0 +1,106 @@
+package social
+
+import "fmt"
+
+// Object identifies a user, a piece of content or an interaction: its kind in
+// the bits from kindShift on, its number below. Numbers begin with 1, so that
+// users are small numbers, which engines store in few bytes.
+type Object int64
+
+// Kind is a type of objects.
+type Kind uint8
+
+// The kinds, in the order in which their objects are stored.
+const (
+	User Kind = iota
+	Content
+	Interaction
+	kinds
+)
+
+const kindShift = 40
+
+// Everybody is the subject "user:*" of a public object.
+const Everybody Object = 0
+
+// NewObject returns the nth object of a kind, from 1.
+func NewObject(k Kind, n int) Object { return Object(k)<<kindShift | Object(n) }
+
+// Kind returns the kind of an object.
+func (o Object) Kind() Kind { return Kind(o >> kindShift) }
+
+// Number returns the number of an object among those of its kind, from 1.
+func (o Object) Number() int { return int(o & (1<<kindShift - 1)) }
+
+// String returns "content:7"; "user:*" for everybody.
+func (o Object) String() string {
+	if o == Everybody {
+		return "user:*"
+	}
+	return fmt.Sprintf("%s:%d", o.Kind(), o.Number())
+}
+
+var kindNames = [kinds]string{"user", "content", "interaction"}
+
+// String returns the kind's name in the schema.
+func (k Kind) String() string {
+	if k >= kinds {
+		return fmt.Sprintf("kind%d", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// Relation is what a subject is to an object. The numbers are those in the
+// database.
+type Relation int64
+
+// The relations, with the kind of their objects and subjects.
+const (
+	UserPublic       Relation = iota + 1 // user#visibility@user:*
+	UserFollowers                        // user#visibility@user#follower
+	Self                                 // user#self@user
+	Follower                             // user#follower@user
+	Blocked                              // user#blocked@user
+	Owner                                // content#owner@user
+	ContentPublic                        // content#visibility@user:*
+	ContentFollowers                     // content#visibility@user#follower
+	Creator                              // interaction#creator@user
+	Parent                               // interaction#parent@content
+	relationsEnd
+)
+
+var relationNames = [relationsEnd]string{"",
+	"user#visibility@user:*", "user#visibility@user#follower", "user#self@user", "user#follower@user", "user#blocked@user",
+	"content#owner@user", "content#visibility@user:*", "content#visibility@user#follower",
+	"interaction#creator@user", "interaction#parent@content",
+}
+
+// Relations returns all of them in order.
+func Relations() []Relation {
+	list := make([]Relation, 0, relationsEnd-1)
+	for r := UserPublic; r < relationsEnd; r++ {
+		list = append(list, r)
+	}
+	return list
+}
+
+// String returns the relation as the document writes it.
+func (r Relation) String() string {
+	if r < 1 || r >= relationsEnd {
+		return fmt.Sprintf("relation%d", int64(r))
+	}
+	return relationNames[r]
+}
+
+// Relationship is one row: subject has the relation to the object. For
+// visibility to followers the subject is the user whose followers are meant.
+type Relationship struct {
+	Object   Object
+	Relation Relation
+	Subject  Object
+}
+
+// String returns "content:7 content#owner@user user:3".
+func (r Relationship) String() string {
+	return fmt.Sprintf("%s %s %s", r.Object, r.Relation, r.Subject)
+}

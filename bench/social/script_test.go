@@ -1,0 +1,164 @@
+package social
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseScript(t *testing.T) {
+	got, err := ParseScript([]byte(`
+name: all
+phases:
+  - {rate: 10, duration: 1s}
+  - rate: 2e3
+    duration: 500ms
+warmup: 0s
+connections: 3
+arrivals: fixed
+active: 1%
+staleness: 5s
+give-up: 2s
+steps:
+  - check: content
+    weight: 1.5
+  - {lookup: content, weight: 1}
+  - {lookup: subjects, weight: 1}
+  - {write: blocked, weight: 0.25}
+`))
+	require.NoError(t, err)
+	want := &Script{
+		Name: "all", Phases: []Phase{{10, time.Second}, {2000, 500 * time.Millisecond}},
+		Steps: []Step{
+			{Weight: 1.5, Check: "content"}, {Weight: 1, Lookup: "content", Limit: defaultLimit},
+			{Weight: 1, Lookup: "subjects"}, {Weight: 0.25, Write: ToggleBlocked},
+		},
+		Connections: 3, Active: 0.01, Staleness: 5 * time.Second, GiveUp: 2 * time.Second,
+	}
+	require.Empty(t, cmp.Diff(want, got))
+	require.Equal(t, 1500*time.Millisecond, got.Length())
+}
+
+func TestParseScriptDefaults(t *testing.T) {
+	got, err := ParseScript([]byte("name: x\nrate: 1\nduration: 1s\nsteps: [{check: user, weight: 1}]\n"))
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(&Script{
+		Name: "x", Phases: []Phase{{1, time.Second}}, Steps: []Step{{Weight: 1, Check: "user"}},
+		WarmUp: defaultWarmUp, Connections: defaultConnections, Poisson: true, Active: defaultActive, GiveUp: defaultGiveUp,
+	}, got))
+}
+
+// What is wrong is named with its line.
+func TestParseScriptErrors(t *testing.T) {
+	const head, steps = "name: x\nrate: 1\nduration: 1s\n", "steps:\n  - check: user\n    weight: 1\n"
+	for name, tt := range map[string]struct{ text, want string }{
+		"empty":            {"", "empty"},
+		"comment":          {"# nothing\n", "empty"},
+		"no YAML":          {"name: [", "line 1"},
+		"tab":              {"name:\tx\n\tsteps: 1", "yaml"},
+		"a list":           {"- name: x\n", "line 1: script: want keys"},
+		"two documents":    {head + steps + "---\nname: y\n", "second document"},
+		"unknown key":      {head + "speed: 1\n" + steps, `line 4: script: unknown key "speed"; known are active, arrivals`},
+		"key twice":        {head + "name: y\n" + steps, `line 4: script: key "name" twice`},
+		"alias":            {"name: &a x\nrate: *a\n", "line 2: rate: aliases"},
+		"merge":            {head + "<<: {active: 1}\n" + steps, `line 4: script: unknown key "<<"`},
+		"no name":          {"rate: 1\nduration: 1s\n" + steps, "no name"},
+		"bad name":         {"name: A b\nrate: 1\nduration: 1s\n" + steps, `line 1: name: "A b": want lower-case`},
+		"no steps":         {head, "no steps"},
+		"empty steps":      {head + "steps: []\n", "line 4: steps: want a list"},
+		"steps no list":    {head + "steps: 7\n", "line 4: steps: want a list"},
+		"no rate":          {"name: x\nduration: 1s\n" + steps, "give rate and duration, or phases"},
+		"rate and phases":  {head + "phases: [{rate: 1, duration: 1s}]\n" + steps, "leave out the script's"},
+		"phase, no rate":   {"name: x\nphases:\n  - duration: 1s\n" + steps, "line 3: phase: give rate and duration"},
+		"phase, unknown":   {"name: x\nphases:\n  - rat: 1\n" + steps, `line 3: phase: unknown key "rat"; known are duration, rate`},
+		"rate 0":           {"name: x\nrate: 0\nduration: 1s\n" + steps, `line 2: rate: "0": want a number above 0`},
+		"rate NaN":         {"name: x\nrate: NaN\nduration: 1s\n" + steps, "line 2: rate"},
+		"rate too high":    {"name: x\nrate: 1e9\nduration: 1s\n" + steps, "at most 1e+07"},
+		"rate, a list":     {"name: x\nrate: [1]\nduration: 1s\n" + steps, "line 2: rate: want a value"},
+		"duration":         {"name: x\nrate: 1\nduration: 10\n" + steps, `line 3: duration: "10": want a duration such as 10s`},
+		"duration below 0": {"name: x\nrate: 1\nduration: -1s\n" + steps, "line 3: duration"},
+		"active":           {head + "active: 101%\n" + steps, "line 4: active"},
+		"arrivals":         {head + "arrivals: uniform\n" + steps, `line 4: arrivals: "uniform": want poisson or fixed`},
+		"connections":      {head + "connections: 1.5\n" + steps, "line 4: connections"},
+		"no weight":        {head + "steps:\n  - check: user\n", "line 5: step: no weight"},
+		"two things":       {head + "steps:\n  - {check: user, write: blocked, weight: 1}\n", "line 5: step: give one of"},
+		"nothing":          {head + "steps:\n  - {weight: 1}\n", "line 5: step: give one of"},
+		"check what":       {head + "steps:\n  - {check: page, weight: 1}\n", `line 5: check: "page": want user, content, interaction`},
+		"write what":       {head + "steps:\n  - {write: page, weight: 1}\n", "want follower, blocked, visibility"},
+		"limit of a check": {head + "steps:\n  - {check: user, weight: 1, limit: 5}\n", "line 5: step: limit is for"},
+		"same step":        {head + steps + "  - {check: user, weight: 1}\n", "line 7: step: check-user is there on line 5"},
+		"too long":         {strings.Repeat("#\n", maxScriptBytes), "at most"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseScript([]byte(tt.text))
+			require.ErrorIs(t, err, ErrScript)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+// Every script that comes with the package is good and called as its file; the
+// default one has AuthZed's mix.
+func TestScripts(t *testing.T) {
+	require.Contains(t, Scripts(), DefaultScript)
+	for _, name := range Scripts() {
+		s, err := LoadScript(name)
+		require.NoError(t, err, name)
+		require.Equal(t, name, s.Name)
+	}
+	_, err := LoadScript("nonsense")
+	require.ErrorContains(t, err, "known are authzed, lookups, ramp")
+
+	s, err := LoadScript(DefaultScript)
+	require.NoError(t, err)
+	weights, total := map[string]float64{}, 0.0
+	for _, step := range s.Steps {
+		kind := step.Check
+		if step.Write != "" {
+			kind = "write"
+		}
+		weights[kind] += step.Weight
+		total += step.Weight
+	}
+	require.InDelta(t, 0.01, weights["write"]/total, 1e-9)
+	checks := total - weights["write"]
+	require.InDelta(t, 0.6, weights["content"]/checks, 1e-9)
+	require.InDelta(t, 0.3, weights["user"]/checks, 1e-9)
+	require.InDelta(t, 0.1, weights["interaction"]/checks, 1e-9)
+}
+
+// A script is read or refused as such, and one that is read can be run.
+func FuzzParseScript(f *testing.F) {
+	for _, name := range Scripts() {
+		text, err := scriptFiles.ReadFile("scripts/" + name + ".yaml")
+		require.NoError(f, err)
+		f.Add(text)
+	}
+	f.Add([]byte("name: &a x\nrate: *a\n"))
+	f.Add([]byte("{}\n---\n{}"))
+	f.Add([]byte("? [a]\n: b\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := ParseScript(text)
+		if err != nil {
+			require.ErrorIs(t, err, ErrScript)
+			require.Nil(t, s)
+			return
+		}
+		require.NotEmpty(t, s.Phases)
+		require.NotEmpty(t, s.Steps)
+		require.Regexp(t, scriptName, s.Name)
+		require.Positive(t, s.Connections)
+		require.Positive(t, s.GiveUp)
+		require.True(t, s.Active > 0 && s.Active <= 1)
+		for _, p := range s.Phases {
+			require.True(t, p.Rate > 0 && p.Rate <= maxRate && p.Duration > 0)
+		}
+		for _, step := range s.Steps {
+			require.Positive(t, step.Weight)
+			require.True(t, step.Lookup != lookupContent || step.Limit > 0)
+		}
+	})
+}

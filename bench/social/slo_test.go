@@ -1,0 +1,77 @@
+package social
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store/driver"
+)
+
+func TestJudgeRecord(t *testing.T) {
+	record := func(check, write time.Duration, success float64) *result.Record {
+		return &result.Record{
+			Experiment: Experiment, Name: RunName,
+			Config:  result.Config{{Key: "engine", Value: "x"}, {Key: "relationships", Value: "1000"}, {Key: "qps", Value: "2500"}},
+			Metrics: []result.Metric{{Value: 2490, Unit: "qps"}, {Value: success, Unit: successUnit}},
+			Latencies: []result.Distribution{
+				{Kind: "check-user", P95: time.Hour}, {Kind: "check", P50: 1, P95: check}, {Kind: "write", P50: 2, P95: write}, {Kind: "lookup", P50: 3, P95: time.Hour},
+			},
+		}
+	}
+	v, ok := Judge(record(CheckLimit-1, WriteLimit-1, SuccessLimit))
+	require.True(t, ok)
+	require.True(t, v.Met())
+	require.Equal(t, Verdict{
+		Engine: "x", Relationships: 1000, Target: 2500, Rate: 2490, CheckP50: 1, CheckP95: CheckLimit - 1,
+		WriteP50: 2, WriteP95: WriteLimit - 1, LookupP50: 3, LookupP95: time.Hour, Success: SuccessLimit,
+	}, v)
+
+	v, _ = Judge(record(CheckLimit, WriteLimit, 0.99))
+	require.False(t, v.Met())
+	require.Equal(t, []string{"check p95 25ms", "write p95 100ms", "success 99.00%"}, v.Missed)
+
+	failed := record(1, 1, 1)
+	failed.Error = "wrong answer"
+	v, _ = Judge(failed)
+	require.False(t, v.Met())
+
+	_, ok = Judge(&result.Record{Name: LoadName})
+	require.False(t, ok)
+}
+
+// Steps are chosen by their weights.
+func TestChoose(t *testing.T) {
+	r := &runner{until: []float64{594, 891, 990, 1000}}
+	rand, n := rand.New(rand.NewPCG(1, 1)), [4]int{}
+	for range 100_000 {
+		n[r.choose(rand)]++
+	}
+	for i, want := range []int{59_400, 29_700, 9_900, 1_000} {
+		require.InEpsilon(t, want, n[i], 0.1)
+	}
+}
+
+// A wrong answer ends a run; a request that the engine refuses counts as failed.
+func TestTolerate(t *testing.T) {
+	r := new(runner)
+	require.False(t, r.tolerate(errors.Join(errors.New("check"), ErrMismatch)))
+	require.False(t, r.tolerate(driver.ErrUnknownOutcome))
+	require.NoError(t, r.first)
+	require.True(t, r.tolerate(driver.ErrLocked))
+	require.True(t, r.tolerate(driver.ErrDiskFull))
+	require.ErrorIs(t, r.first, driver.ErrLocked)
+}
+
+// What was skipped or failed is no success.
+func TestOutcome(t *testing.T) {
+	o := &Outcome{Outcome: &pace.Outcome{Scheduled: 1000, Count: 990, Errors: 4, Skipped: 6}}
+	require.InDelta(t, 0.99, o.Success(), 1e-9)
+	require.Zero(t, (&Outcome{Outcome: new(pace.Outcome)}).Success())
+	require.Nil(t, o.Merged("check"))
+}

@@ -1,0 +1,26 @@
+package schemas
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Each dialect has the table and every statement; checks are one statement or
+// one for each object.
+func TestSocialGraph(t *testing.T) {
+	for _, dialect := range dialects {
+		s, err := SocialGraph(dialect)
+		require.NoError(t, err)
+		require.Len(t, s.Tables, 1)
+		for _, name := range []string{
+			"check_user", "check_content", "check_interaction", "lookup_content", "lookup_subjects",
+			"has", "insert", "delete", "count", "analyze",
+		} {
+			require.NotEmpty(t, s.Statements[name], "%s, %s", dialect, name)
+		}
+		require.Equal(t, dialect == "duckdb", s.Statements["facts"] != "")
+	}
+	_, err := SocialGraph("oracle")
+	require.Error(t, err)
+}
