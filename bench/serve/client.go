@@ -1,0 +1,189 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	varvev1 "github.com/varvedb/varve/api/varve/v1"
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/store"
+)
+
+// Found is what a client sees of an entity.
+type Found struct {
+	ContentType string            `json:"content_type"`
+	Payload     []byte            `json:"payload"`
+	Strings     map[string]string `json:"string_attributes"`
+	Numbers     map[string]uint64 `json:"numeric_attributes"`
+}
+
+// Client puts and gets entities by one protocol. It may be used from several
+// goroutines.
+type Client interface {
+	Put(ctx context.Context, p *service.Put) (created bool, err error)
+	Get(ctx context.Context, key store.Key) (Found, error)
+	Close() error
+}
+
+// local calls the service without a protocol.
+type local struct{ service *service.Service }
+
+// Local returns a client in the service's own process.
+func Local(s *service.Service) Client { return local{s} }
+
+// Put implements Client.
+func (c local) Put(ctx context.Context, p *service.Put) (bool, error) {
+	done, err := c.service.Put(ctx, p)
+	return done.Created, err
+}
+
+// Get implements Client.
+func (c local) Get(ctx context.Context, key store.Key) (Found, error) {
+	e, err := c.service.Get(ctx, key)
+	if err != nil {
+		return Found{}, err
+	}
+	return Found{e.ContentType, e.Content, e.StringAttributes, e.NumericAttributes}, nil
+}
+
+// Close implements Client.
+func (local) Close() error { return nil }
+
+// rest is a client of HTTP, with connections that are kept.
+type rest struct {
+	http  *http.Client
+	base  string
+	token string
+}
+
+// REST returns a client of the service at an address, with room for as many
+// connections as there are goroutines. An empty token is none.
+func REST(address, token string, goroutines int) Client {
+	transport := &http.Transport{MaxIdleConns: goroutines, MaxIdleConnsPerHost: goroutines, DisableCompression: true}
+	return &rest{http: &http.Client{Transport: transport}, base: "http://" + address + "/v1/entities/", token: token}
+}
+
+// document is the body of a PUT.
+type document struct {
+	ContentType string            `json:"content_type"`
+	Payload     []byte            `json:"payload"`
+	Strings     map[string]string `json:"string_attributes,omitempty"`
+	Numbers     map[string]uint64 `json:"numeric_attributes,omitempty"`
+}
+
+// Put implements Client.
+func (c *rest) Put(ctx context.Context, p *service.Put) (bool, error) {
+	body, err := json.Marshal(document{p.ContentType, p.Payload, p.StringAttributes, p.NumericAttributes})
+	if err != nil {
+		return false, err
+	}
+	var done struct {
+		Created bool `json:"created"`
+	}
+	err = c.do(ctx, http.MethodPut, p.Key, body, &done)
+	return done.Created, err
+}
+
+// Get implements Client.
+func (c *rest) Get(ctx context.Context, key store.Key) (found Found, err error) {
+	err = c.do(ctx, http.MethodGet, key, nil, &found)
+	return found, err
+}
+
+func (c *rest) do(ctx context.Context, method string, key store.Key, body []byte, answer any) (err error) {
+	var from io.Reader
+	if body != nil {
+		from = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+key.String(), from)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	text := make([]byte, max(resp.ContentLength, 0))
+	if _, err := io.ReadFull(resp.Body, text); err != nil {
+		return fmt.Errorf("%s %s: %w", method, key, err)
+	}
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
+		return fmt.Errorf("%s %s: %s: %s", method, key, resp.Status, text)
+	}
+	return json.Unmarshal(text, answer)
+}
+
+// Close implements Client.
+func (c *rest) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
+
+// rpc is a client of gRPC.
+type rpc struct {
+	conn     *grpc.ClientConn
+	entities varvev1.EntityServiceClient
+}
+
+// GRPC returns a client of the service at an address, on one connection. An empty
+// token is none.
+func GRPC(address, token string) (Client, error) {
+	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+	if token != "" {
+		options = append(options, grpc.WithPerRPCCredentials(bearer(token)))
+	}
+	conn, err := grpc.NewClient(address, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &rpc{conn, varvev1.NewEntityServiceClient(conn)}, nil
+}
+
+// bearer shows a token with each call.
+type bearer string
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials: the
+// measurements run on loopback.
+func (bearer) RequireTransportSecurity() bool { return false }
+
+// Put implements Client.
+func (c *rpc) Put(ctx context.Context, p *service.Put) (bool, error) {
+	done, err := c.entities.Put(ctx, &varvev1.PutRequest{
+		Key: p.Key[:], ContentType: p.ContentType, Payload: p.Payload,
+		StringAttributes: p.StringAttributes, NumericAttributes: p.NumericAttributes,
+	})
+	return done.GetCreated(), err
+}
+
+// Get implements Client.
+func (c *rpc) Get(ctx context.Context, key store.Key) (Found, error) {
+	resp, err := c.entities.Get(ctx, &varvev1.GetRequest{Key: key[:]})
+	if err != nil {
+		return Found{}, err
+	}
+	e := resp.GetEntity()
+	return Found{e.GetContentType(), e.GetPayload(), e.GetStringAttributes(), e.GetNumericAttributes()}, nil
+}
+
+// Close implements Client.
+func (c *rpc) Close() error { return c.conn.Close() }

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/cli"
+)
+
+// output is what a command that runs has printed.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+var addresses = regexp.MustCompile(`REST on (\S+), gRPC on (\S+), payloads sealed, block (\d+)`)
+
+// serve runs varve serve until stop is called, which returns its exit code.
+func serve(t *testing.T, args ...string) (rest, grpc string, stop func() int) {
+	t.Helper()
+	var out, errs output
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int, 1)
+	go func() { code <- cli.Run(ctx, append([]string{"serve"}, args...), &out, &errs) }()
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") || len(code) > 0 }, 20*time.Second, 5*time.Millisecond)
+	at := addresses.FindStringSubmatch(out.String())
+	require.NotNil(t, at, "%s\n%s", out.String(), errs.String())
+	return at[1], at[2], func() int {
+		cancel()
+		return <-code
+	}
+}
+
+func TestServe(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys")
+	require.NoError(t, os.WriteFile(keys, []byte("# one key\n"+strings.Repeat("ab", 32)+"\n"), 0o600))
+	store := url(t, "s.db")
+	args := []string{store, "--layout=compact", "--key-file", keys, "--listen=127.0.0.1:0", "--grpc=127.0.0.1:0"}
+	rest, grpc, stop := serve(t, args...)
+	entity := "http://" + rest + "/v1/entities/0x" + strings.Repeat("01", 32)
+	req, err := http.NewRequest(http.MethodPut, entity+"?s.type=note", strings.NewReader("hello"))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "text/plain")
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusCreated, resp.StatusCode)
+	require.Contains(t, must(t, "service-bench", "--rest", rest, "--grpc", grpc, "--clients=4", "--each=20", "--entities=50"), "req/s")
+	require.Equal(t, cli.ExitOK, stop())
+
+	require.NotContains(t, must(t, "query", store, `type = "note"`, "--json"), "aGVsbG8", "the payload is sealed")
+	rest, _, stop = serve(t, args...)
+	entity = "http://" + rest + "/v1/entities/0x" + strings.Repeat("01", 32)
+	resp, err = http.Get(entity + "?raw=true")
+	require.NoError(t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "hello", string(text))
+	require.Equal(t, cli.ExitOK, stop())
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestServeRefuses(t *testing.T) {
+	for _, name := range []string{"VARVE_KEYS", "VARVE_TOKEN"} {
+		t.Setenv(name, "")
+	}
+	bad := filepath.Join(t.TempDir(), "bad")
+	require.NoError(t, os.WriteFile(bad, []byte("no key"), 0o600))
+	for name, c := range map[string]struct {
+		args []string
+		want string
+		code int
+	}{
+		"no key":              {nil, "--key-file", cli.ExitUsage},
+		"not a key":           {[]string{"--key-file", bad}, "not a key", cli.ExitUsage},
+		"both":                {[]string{"--key-file", bad, "--plaintext"}, "one of them", cli.ExitUsage},
+		"others can reach":    {[]string{"--plaintext", "--listen=0.0.0.0:0"}, "needs a token", cli.ExitError},
+		"certificate, no key": {[]string{"--plaintext", "--tls-cert", bad}, "belong together", cli.ExitUsage},
+		"bad owner":           {[]string{"--plaintext", "--owner=me"}, "--owner", cli.ExitUsage},
+		"bad cache":           {[]string{"--plaintext", "--cache=much"}, "--cache", cli.ExitUsage},
+	} {
+		_, errs, code := varve(t, append([]string{"serve", url(t, "s.db")}, c.args...)...)
+		require.Equal(t, c.code, code, "%s: %s", name, errs)
+		require.Contains(t, errs, c.want, name)
+		require.NotContains(t, errs, "no key\n", name)
+	}
+}

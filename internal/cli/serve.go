@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/internal/service/server"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// The environment variables that hold secrets, which flags would show to
+// everybody who lists the processes.
+const (
+	keysVariable  = "VARVE_KEYS"
+	tokenVariable = "VARVE_TOKEN"
+)
+
+// serveCmd serves a store.
+type serveCmd struct {
+	URL    string `arg:"" help:"Store to serve; its only writer. It is made when it does not exist."`
+	Layout string `help:"Layout of a new store; compact takes writes fastest." default:""`
+
+	Listen string `help:"Address for REST. Others than this machine reach it only when it is not on loopback, which needs a token." default:"127.0.0.1:8080"`
+	GRPC   string `help:"Address for gRPC; off for none." default:"127.0.0.1:8081"`
+
+	KeyFile   string `help:"File of the keys that seal payloads, one a line in hex or base 64, 32 bytes each, the newest last. Else $VARVE_KEYS." type:"existingfile" placeholder:"FILE"`
+	Plaintext bool   `help:"Store payloads as they come, without a key."`
+	TokenFile string `help:"File of the token that clients show. Else $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
+	TLSCert   string `name:"tls-cert" help:"File of the certificate, PEM." type:"existingfile" placeholder:"FILE"`
+	TLSKey    string `name:"tls-key" help:"File of the certificate's key, PEM." type:"existingfile" placeholder:"FILE"`
+
+	Owner      string        `help:"Owner of new entities whose writer names none." default:"0x0000000000000000000000000000000000000000"`
+	Cache      string        `help:"Memory of the cache of opened entities; off for none." default:"64MiB"`
+	Window     time.Duration `help:"How long a block waits for further writes after its first." default:"0s"`
+	MaxPayload string        `help:"Largest payload." default:"4MiB"`
+	Concurrent int           `help:"Requests at a time; more are refused." default:"1024"`
+	Rate       float64       `help:"Requests a second; more are refused. 0 for no limit." default:"0"`
+
+	HeaderTimeout time.Duration `help:"Time for a client to send the head of a request." default:"5s"`
+	ReadTimeout   time.Duration `help:"Time for a client to send a request." default:"30s"`
+	WriteTimeout  time.Duration `help:"Time for a client to take the answer, or a part of a stream." default:"30s"`
+	IdleTimeout   time.Duration `help:"Time between requests after which a connection is closed." default:"2m"`
+	Drain         time.Duration `help:"Time for requests under way when the service ends." default:"15s"`
+}
+
+// Run serves until it is interrupted.
+func (c *serveCmd) Run(e *env) (err error) {
+	core, listen, err := c.options()
+	if err != nil {
+		return usageError{err}
+	}
+	listen.Log = slog.New(slog.NewTextHandler(e.stderr, nil))
+	db, _, err := openEntities(e.ctx, c.URL, nil, store.EntityOptions{Layout: c.Layout})
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	s, err := service.New(e.ctx, db, core)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	defer s.Close() // after the server, which waits for its requests; before the store
+	srv, err := server.Listen(e.ctx, s, listen)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	fmt.Fprintf(e.stdout, "REST on %s, gRPC on %s, payloads %s, block %d\n", srv.REST(), orNone(srv.GRPC()), c.sealing(s), s.Head())
+	return srv.Run(e.ctx)
+}
+
+func orNone(address string) string {
+	if address == "" {
+		return "no port"
+	}
+	return address
+}
+
+func (c *serveCmd) sealing(s *service.Service) string {
+	if s.Sealed() {
+		return "sealed"
+	}
+	return "in plain text"
+}
+
+// options reads what the flags name.
+func (c *serveCmd) options() (core service.Options, listen server.Options, err error) {
+	if core.Keys, err = c.keys(); err != nil {
+		return core, listen, err
+	}
+	if core.Owner, err = entity.ParseAddress(c.Owner); err != nil {
+		return core, listen, fmt.Errorf("--owner: %w", err)
+	}
+	core.CacheBytes = -1
+	if c.Cache != "off" {
+		if core.CacheBytes, err = store.ParseBytes(c.Cache); err != nil {
+			return core, listen, fmt.Errorf("--cache: %w", err)
+		}
+	}
+	largest, err := store.ParseBytes(c.MaxPayload)
+	if err != nil || largest > 1<<30 {
+		return core, listen, errors.Join(fmt.Errorf("--max-payload %s: want at most 1GiB", c.MaxPayload), err)
+	}
+	core.MaxPayload, core.Window = int(largest), c.Window
+	listen = server.Options{
+		REST: c.Listen, GRPC: c.GRPC,
+		Limits: server.Limits{Concurrent: c.Concurrent, PerSecond: c.Rate},
+		Timeouts: server.Timeouts{
+			Header: c.HeaderTimeout, Read: c.ReadTimeout, Write: c.WriteTimeout, Idle: c.IdleTimeout, Drain: c.Drain,
+		},
+	}
+	if listen.Token, err = secret(c.TokenFile, tokenVariable); err != nil {
+		return core, listen, err
+	}
+	listen.TLS, err = c.certificate()
+	return core, listen, err
+}
+
+// keys reads the keyring. Without one, plain text must have been asked for.
+func (c *serveCmd) keys() (*seal.Keyring, error) {
+	text, err := secret(c.KeyFile, keysVariable)
+	switch {
+	case err != nil:
+		return nil, err
+	case text == "" && c.Plaintext:
+		return nil, nil
+	case text == "":
+		return nil, fmt.Errorf("no key to seal payloads: give --key-file (make one with: openssl rand -hex 32) or $%s, or say --plaintext", keysVariable)
+	case c.Plaintext:
+		return nil, errors.New("--plaintext and keys: give one of them")
+	}
+	return seal.Parse(text)
+}
+
+// secret reads a file, or an environment variable when there is no file.
+func secret(file, variable string) (string, error) {
+	if file == "" {
+		return strings.TrimSpace(os.Getenv(variable)), nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	if len(strings.TrimSpace(string(text))) == 0 {
+		return "", fmt.Errorf("%s is empty", file)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func (c *serveCmd) certificate() (*tls.Config, error) {
+	if c.TLSCert == "" && c.TLSKey == "" {
+		return nil, nil
+	}
+	if c.TLSCert == "" || c.TLSKey == "" {
+		return nil, errors.New("--tls-cert and --tls-key belong together")
+	}
+	certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("certificate: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+}

@@ -1,0 +1,145 @@
+package service
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/maypok86/otter/v2"
+
+	"github.com/varvedb/varve/store"
+)
+
+// stripes is how many counters tell readers of keys that are written meanwhile.
+const stripes = 1 << 10
+
+// entryBytes is about what an entry takes beside its texts and payload.
+const entryBytes = 400
+
+// cache keeps entities as they are at the head, with opened payloads, up to a
+// number of bytes. A nil cache keeps nothing.
+//
+// The committer changes it before it acknowledges a write. A reader who misses
+// reads from the store and offers the result; the counters make sure that it is
+// not kept when the key was written since the reader began, because it may have
+// seen the store before that write.
+type cache struct {
+	entries *otter.Cache[store.Key, *store.Entity]
+	metrics *Metrics
+	epochs  [stripes]atomic.Uint64
+}
+
+func newCache(bytes int64, m *Metrics) (*cache, error) {
+	if bytes < 0 {
+		return nil, nil
+	}
+	entries, err := otter.New(&otter.Options[store.Key, *store.Entity]{
+		MaximumWeight: uint64(bytes),
+		Weigher:       func(_ store.Key, e *store.Entity) uint32 { return weight(e) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cache: %w", err)
+	}
+	return &cache{entries: entries, metrics: m}, nil
+}
+
+// weight estimates the bytes of an entry.
+func weight(e *store.Entity) uint32 {
+	n := entryBytes + len(e.Content) + len(e.ContentType)
+	for name, value := range e.StringAttributes {
+		n += 48 + len(name) + len(value)
+	}
+	for name := range e.NumericAttributes {
+		n += 40 + len(name)
+	}
+	return uint32(min(n, 1<<31))
+}
+
+// get returns an entity, which may have expired.
+func (c *cache) get(key store.Key) (*store.Entity, bool) {
+	if c == nil {
+		return nil, false
+	}
+	e, ok := c.entries.GetIfPresent(key)
+	if ok {
+		c.metrics.hits.Inc()
+	} else {
+		c.metrics.misses.Inc()
+	}
+	return e, ok
+}
+
+// peek is get for the committer, whose look-ups say nothing about the readers'.
+func (c *cache) peek(key store.Key) (*store.Entity, bool) {
+	if c == nil {
+		return nil, false
+	}
+	return c.entries.GetIfPresent(key)
+}
+
+// epoch returns the counter of a key, to be read before the store is.
+func (c *cache) epoch(key store.Key) uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.stripe(key).Load()
+}
+
+func (c *cache) stripe(key store.Key) *atomic.Uint64 {
+	h := binary.LittleEndian.Uint64(key[:]) ^ binary.LittleEndian.Uint64(key[24:])
+	return &c.epochs[h*0x9e3779b97f4a7c15>>54]
+}
+
+// offer keeps what a reader has found, unless the key was written since it read
+// the epoch. The check is made under the entry's lock, which a publication waits
+// for: either it comes later and replaces what is offered, or it has come and the
+// epoch tells.
+func (c *cache) offer(e *store.Entity, epoch uint64) {
+	if c == nil {
+		return
+	}
+	c.entries.Compute(e.Key, func(_ *store.Entity, found bool) (*store.Entity, otter.ComputeOp) {
+		if found || c.stripe(e.Key).Load() != epoch {
+			return nil, otter.CancelOp
+		}
+		return e, otter.WriteOp
+	})
+}
+
+// publish is told of a committed write before it is acknowledged: the entity as
+// it is now, or nil when it is gone.
+func (c *cache) publish(key store.Key, e *store.Entity) {
+	if c == nil {
+		return
+	}
+	c.stripe(key).Add(1)
+	if e == nil {
+		c.entries.Invalidate(key)
+		return
+	}
+	c.entries.Set(key, e)
+}
+
+// forget drops everything, when the store may hold something else than thought.
+func (c *cache) forget() {
+	if c == nil {
+		return
+	}
+	for i := range c.epochs {
+		c.epochs[i].Add(1)
+	}
+	c.entries.InvalidateAll()
+}
+
+func (c *cache) bytes() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.entries.WeightedSize()
+}
+
+func (c *cache) close() {
+	if c != nil {
+		c.entries.StopAllGoroutines()
+	}
+}

@@ -1,0 +1,216 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve/store"
+)
+
+// write is a put or a delete on its way into a block.
+type write struct {
+	ctx     context.Context // of the request, until the block is made
+	op      store.Op        // Create stands for a put until the block is planned
+	owner   *store.Address  // that the put names, or nil
+	payload []byte          // of the put, as it was given
+
+	written Written // the verdict, with err
+	err     error
+	done    chan struct{} // receives when there is one
+}
+
+func newWrite(ctx context.Context) *write {
+	return &write{ctx: ctx, done: make(chan struct{}, 1)}
+}
+
+func (w *write) answer(err error) {
+	w.err = err
+	w.done <- struct{}{}
+}
+
+// submit queues a write and waits for its verdict. When the request is given up
+// before its block is made, it leaves no trace; after that it takes its course.
+func (s *Service) submit(w *write) (Written, error) {
+	if err := s.enqueue(w); err != nil {
+		return Written{}, err
+	}
+	<-w.done
+	return w.written, w.err
+}
+
+func (s *Service) enqueue(w *write) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return ErrClosing
+	}
+	select {
+	case s.queue <- w:
+		return nil
+	case <-w.ctx.Done():
+		return w.ctx.Err()
+	}
+}
+
+// commitLoop makes the blocks, one after another, until the queue is closed and
+// empty.
+func (s *Service) commitLoop() {
+	defer close(s.done)
+	group := make([]*write, 0, s.opts.MaxGroup)
+	for first := range s.queue {
+		group = s.collect(append(group[:0], first))
+		s.opts.Metrics.group.Observe(float64(len(group)))
+		s.commit(group)
+		clear(group)
+	}
+}
+
+// collect adds the writes that wait, and those that come within the window.
+func (s *Service) collect(group []*write) []*write {
+	bytes := len(group[0].op.Content)
+	var window <-chan time.Time
+	if s.opts.Window > 0 {
+		timer := time.NewTimer(s.opts.Window)
+		defer timer.Stop()
+		window = timer.C
+	}
+	for len(group) < s.opts.MaxGroup && bytes < maxGroupBytes {
+		// The writers of the blocks before were answered just now. Those that go on
+		// have their next request half read: they join this block when they have
+		// their turn first. A lone writer is not kept waiting for anybody.
+		w, ok := s.next(window, len(group) < s.lately)
+		if !ok {
+			break
+		}
+		group = append(group, w)
+		bytes += len(w.op.Content)
+	}
+	s.lately = max(len(group), s.lately-1)
+	return group
+}
+
+// next returns a write that waits or that comes before the window ends; nil is no
+// window. Without one it can give others their turn before it finds nothing.
+func (s *Service) next(window <-chan time.Time, yield bool) (w *write, ok bool) {
+	if window == nil {
+		select {
+		case w, ok = <-s.queue:
+			return w, ok
+		default:
+		}
+		if !yield {
+			return nil, false
+		}
+		runtime.Gosched()
+		select {
+		case w, ok = <-s.queue:
+		default:
+		}
+		return w, ok
+	}
+	select {
+	case w, ok = <-s.queue:
+	case <-window:
+	}
+	return w, ok
+}
+
+// commit makes a block of a group and answers every write in it. A write that is
+// refused is taken out and the rest tried again: none fails for what another
+// brings.
+func (s *Service) commit(group []*write) {
+	group = slices.DeleteFunc(group, func(w *write) bool {
+		err := w.ctx.Err()
+		if err != nil {
+			w.answer(err)
+		}
+		return err != nil
+	})
+	reread := false
+	for len(group) > 0 {
+		p, err := s.plan(group)
+		if err != nil {
+			answer(group, err)
+			return
+		}
+		if group = p.writes; len(group) == 0 {
+			return
+		}
+		begun := time.Now()
+		_, err = s.ents.Apply(context.Background(), p.block)
+		if err == nil {
+			s.opts.Metrics.commit.Observe(time.Since(begun).Seconds())
+			s.publish(p)
+			return
+		}
+		var bad *store.OpError
+		switch {
+		case errors.As(err, &bad) && int(bad.TxIndex) < len(group):
+			group[bad.TxIndex].answer(withoutPlace(err))
+			group = slices.Delete(group, int(bad.TxIndex), int(bad.TxIndex)+1)
+		case errors.Is(err, store.ErrBlockOrder) && !reread:
+			// Somebody else wrote to the store, which they must not; what is
+			// cached may be wrong, but what is written need not be.
+			reread = true
+			s.cache.forget()
+			if err := s.readHead(context.Background()); err != nil {
+				answer(group, err)
+				return
+			}
+		default:
+			s.failed(group, err)
+			return
+		}
+	}
+}
+
+// failed answers a group whose block could not be written. When the cause may be
+// one of them, each gets a block of its own.
+func (s *Service) failed(group []*write, err error) {
+	if errors.Is(err, store.ErrUnknownOutcome) {
+		s.cache.forget()
+		err = errors.Join(err, s.readHead(context.Background()))
+	}
+	if len(group) == 1 || everybodys(err) {
+		answer(group, err)
+		return
+	}
+	for _, w := range slices.Clone(group) {
+		s.commit([]*write{w})
+	}
+}
+
+// everybodys tells whether an error is that of the store and not of a write.
+func everybodys(err error) bool {
+	for _, cause := range []error{
+		store.ErrClosed, store.ErrLocked, store.ErrDiskFull, store.ErrReadOnly, store.ErrCorrupt,
+		store.ErrUnknownOutcome, store.ErrBlockOrder,
+	} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+// publish tells the cache what a block has changed, and then the writers.
+func (s *Service) publish(p *plan) {
+	s.head.Store(p.block.Number)
+	for key, st := range p.states {
+		if st.changed {
+			s.cache.publish(key, st.now)
+		}
+	}
+	for _, w := range p.writes {
+		w.answer(nil)
+	}
+}
+
+func answer(group []*write, err error) {
+	for _, w := range group {
+		w.answer(err)
+	}
+}

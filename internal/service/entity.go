@@ -1,0 +1,145 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/store"
+)
+
+// Put is a write of an entity: it creates it, or replaces what it holds. The
+// service keeps the maps and the payload; the caller does not change them.
+type Put struct {
+	Key         store.Key
+	ContentType string
+	Payload     []byte
+
+	StringAttributes  map[string]string
+	NumericAttributes map[string]uint64
+
+	// Lifetime in blocks, counted from the block of the write; zero means for
+	// ever.
+	Lifetime uint64
+
+	// Owner of the entity from now on. Nil keeps the owner of an entity that
+	// exists, and gives a new one Options.Owner.
+	Owner *store.Address
+}
+
+// Written is what a write did.
+type Written struct {
+	Block      uint64 // that holds it
+	Created    bool   // by a put: there was no such entity
+	Expiration uint64 // of a put entity: the first block at which it is gone
+}
+
+// Put creates or replaces an entity and returns once that is committed, as the
+// durability level of the store promises. It fails with store.ErrInvalid,
+// ErrTooLarge, ErrClosing, or as store.Entities.Apply does.
+func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
+	if err := s.checkPayload(p.Payload); err != nil {
+		return Written{}, fmt.Errorf("put %s: %w", p.Key, err)
+	}
+	w := newWrite(ctx)
+	w.op = store.Op{
+		Kind: store.Create, Key: p.Key, BTL: p.Lifetime, ContentType: p.ContentType,
+		StringAttributes: p.StringAttributes, NumericAttributes: p.NumericAttributes,
+	}
+	if p.Lifetime == 0 {
+		w.op.BTL = store.MaxBlock
+	}
+	w.owner, w.payload = p.Owner, p.Payload
+	// What needs no store is checked here, beside the writer and not in it.
+	alone := store.Block{Ops: []store.Op{w.op}}
+	if err := alone.Validate(); err != nil {
+		return Written{}, fmt.Errorf("put %s: %w", p.Key, withoutPlace(err))
+	}
+	w.op.Content = s.seal(p.Key, p.Payload)
+	done, err := s.submit(w)
+	if err != nil {
+		return Written{}, fmt.Errorf("put %s: %w", p.Key, err)
+	}
+	return done, nil
+}
+
+// Delete ends an entity and returns once that is committed. It fails with
+// store.ErrNotFound, ErrClosing, or as store.Entities.Apply does.
+func (s *Service) Delete(ctx context.Context, key store.Key) (Written, error) {
+	w := newWrite(ctx)
+	w.op = store.Op{Kind: store.Delete, Key: key}
+	done, err := s.submit(w)
+	if err != nil {
+		return Written{}, fmt.Errorf("delete %s: %w", key, err)
+	}
+	return done, nil
+}
+
+// Get returns an entity as it is at the head, with its payload opened. The
+// entity is shared with the cache: the caller does not change it. It fails with
+// store.ErrNotFound, or as seal.Keyring.Open does.
+func (s *Service) Get(ctx context.Context, key store.Key) (*store.Entity, error) {
+	if e, ok := s.cache.get(key); ok {
+		if e.Expiration <= s.head.Load() {
+			return nil, fmt.Errorf("get %s: %w", key, store.ErrNotFound)
+		}
+		return e, nil
+	}
+	epoch := s.cache.epoch(key)
+	e, err := s.read(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	s.cache.offer(e, epoch)
+	return e, nil
+}
+
+// read gets an entity from the store.
+func (s *Service) read(ctx context.Context, key store.Key) (*store.Entity, error) {
+	snap, err := s.ents.At(ctx, store.Head)
+	if err != nil {
+		return nil, err
+	}
+	e, err := snap.Get(ctx, key)
+	if err = errors.Join(err, snap.Close()); err != nil {
+		return nil, err
+	}
+	if e.Content, err = s.unseal(key, e.Content); err != nil {
+		return nil, fmt.Errorf("get %s: %w", key, err)
+	}
+	return e, nil
+}
+
+// checkPayload refuses what could not be told from a sealed payload later, and
+// what is too large.
+func (s *Service) checkPayload(payload []byte) error {
+	if len(payload) > s.opts.MaxPayload {
+		return fmt.Errorf("%w: a payload of %d bytes, at most %d", ErrTooLarge, len(payload), s.opts.MaxPayload)
+	}
+	if s.opts.Keys == nil && seal.IsSealed(payload) {
+		return fmt.Errorf("%w: the payload begins like a sealed one, and this service has no keys", store.ErrInvalid)
+	}
+	return nil
+}
+
+func (s *Service) seal(key store.Key, payload []byte) []byte {
+	if s.opts.Keys == nil {
+		return payload
+	}
+	s.opts.Metrics.sealed.Inc()
+	return s.opts.Keys.Seal(key[:], payload)
+}
+
+// unseal opens a stored payload. Without keys a sealed payload is an error and
+// not a result, and with keys one that is not sealed is: who can write to the
+// store could otherwise put anything there.
+func (s *Service) unseal(key store.Key, stored []byte) ([]byte, error) {
+	if s.opts.Keys != nil {
+		return s.opts.Keys.Open(key[:], stored)
+	}
+	if seal.IsSealed(stored) {
+		return nil, fmt.Errorf("%w: the service was started without keys", seal.ErrUnknownKey)
+	}
+	return stored, nil
+}

@@ -1,0 +1,108 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/query"
+)
+
+// The errors of the service beside those of the store and of seal.
+var (
+	// ErrMalformed: a request that cannot be read.
+	ErrMalformed = errors.New("malformed request")
+	// ErrUnauthenticated: no token, or another one.
+	ErrUnauthenticated = errors.New("not authenticated")
+	// ErrTooLarge: a body or a payload above its limit.
+	ErrTooLarge = errors.New("too large")
+	// ErrMediaType: a body of a kind that the operation does not take.
+	ErrMediaType = errors.New("unsupported media type")
+	// ErrRate: more requests a second than the service takes.
+	ErrRate = errors.New("too many requests")
+	// ErrBusy: more requests at a time than the service takes.
+	ErrBusy = errors.New("busy")
+	// ErrClosing: the service is shutting down.
+	ErrClosing = errors.New("shutting down")
+	// ErrSlow: the client did not send or take the data in time.
+	ErrSlow = errors.New("client is too slow")
+)
+
+// Class is what an error means to a client.
+type Class struct {
+	Slug   string // a name that does not change
+	Title  string
+	Status int        // of HTTP
+	Code   codes.Code // of gRPC
+	Hidden bool       // the text says nothing to a client and may say too much
+	Retry  bool       // the same request may succeed later
+}
+
+// classes in the order in which they are tried: an error may wrap several.
+var classes = []struct {
+	cause error
+	class Class
+}{
+	{ErrUnauthenticated, Class{Slug: "unauthenticated", Title: "Not authenticated", Status: http.StatusUnauthorized, Code: codes.Unauthenticated}},
+	{ErrTooLarge, Class{Slug: "too-large", Title: "Too large", Status: http.StatusRequestEntityTooLarge, Code: codes.ResourceExhausted}},
+	{ErrMediaType, Class{Slug: "media-type", Title: "Unsupported media type", Status: http.StatusUnsupportedMediaType, Code: codes.InvalidArgument}},
+	{ErrSlow, Class{Slug: "slow", Title: "Client is too slow", Status: http.StatusRequestTimeout, Code: codes.DeadlineExceeded}},
+	{ErrMalformed, Class{Slug: "malformed", Title: "Malformed request", Status: http.StatusBadRequest, Code: codes.InvalidArgument}},
+	{ErrRate, Class{Slug: "rate", Title: "Too many requests", Status: http.StatusTooManyRequests, Code: codes.ResourceExhausted, Retry: true}},
+	{ErrBusy, Class{Slug: "busy", Title: "Busy", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Retry: true}},
+	{ErrClosing, Class{Slug: "closing", Title: "Shutting down", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Retry: true}},
+	{seal.ErrUnknownKey, Class{Slug: "unknown-key", Title: "Payload is sealed with another key", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
+	{seal.ErrTampered, Class{Slug: "tampered", Title: "Payload does not open", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
+	{seal.ErrNotSealed, Class{Slug: "not-sealed", Title: "Payload is not sealed", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
+	{store.ErrUnknownOutcome, Class{Slug: "unknown-outcome", Title: "Outcome unknown", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true}},
+	{store.ErrDiskFull, Class{Slug: "disk-full", Title: "Disk full", Status: http.StatusInsufficientStorage, Code: codes.ResourceExhausted, Hidden: true}},
+	{store.ErrCorrupt, Class{Slug: "corrupt", Title: "Store is damaged", Status: http.StatusInternalServerError, Code: codes.DataLoss, Hidden: true}},
+	{store.ErrDuplicate, Class{Slug: "duplicate", Title: "Event ID is taken", Status: http.StatusConflict, Code: codes.AlreadyExists}},
+	{store.ErrNotFound, Class{Slug: "not-found", Title: "Not found", Status: http.StatusNotFound, Code: codes.NotFound}},
+	{query.ErrSyntax, Class{Slug: "query", Title: "Query syntax error", Status: http.StatusUnprocessableEntity, Code: codes.InvalidArgument}},
+	{store.ErrInvalid, Class{Slug: "invalid", Title: "Invalid request", Status: http.StatusUnprocessableEntity, Code: codes.InvalidArgument}},
+	{store.ErrBlockRange, Class{Slug: "block-range", Title: "Block out of range", Status: http.StatusUnprocessableEntity, Code: codes.OutOfRange}},
+	{store.ErrUnsupported, Class{Slug: "unsupported", Title: "Not supported by this store", Status: http.StatusUnprocessableEntity, Code: codes.FailedPrecondition}},
+	{store.ErrLocked, Class{Slug: "locked", Title: "Store is locked", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
+	{store.ErrReaderExpired, Class{Slug: "reader-expired", Title: "Read took too long", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
+	{store.ErrClosed, Class{Slug: "closing", Title: "Shutting down", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
+	{store.ErrReadOnly, Class{Slug: "read-only", Title: "Store is read-only", Status: http.StatusServiceUnavailable, Code: codes.FailedPrecondition, Hidden: true}},
+	{context.DeadlineExceeded, Class{Slug: "timeout", Title: "Timed out", Status: http.StatusServiceUnavailable, Code: codes.DeadlineExceeded, Hidden: true, Retry: true}},
+	{context.Canceled, Class{Slug: "cancelled", Title: "Cancelled", Status: http.StatusServiceUnavailable, Code: codes.Canceled, Hidden: true, Retry: true}},
+	// An engine calls a constraint that forbids a write by the same name; only an
+	// append's condition gets this far.
+	{store.ErrConflict, Class{Slug: "conflict", Title: "Condition of the append does not hold", Status: http.StatusConflict, Code: codes.Aborted}},
+}
+
+// Classify tells what an error means to a client. An error that it does not know
+// is internal.
+func Classify(err error) Class {
+	for i := range classes {
+		if errors.Is(err, classes[i].cause) {
+			return classes[i].class
+		}
+	}
+	return Class{Slug: "internal", Title: "Internal error", Status: http.StatusInternalServerError, Code: codes.Internal, Hidden: true}
+}
+
+// Detail is the text of an error for a client.
+func (c Class) Detail(err error) string {
+	if c.Hidden {
+		return ""
+	}
+	return err.Error()
+}
+
+// withoutPlace leaves block and operation out of an error: the client knows
+// nothing of them.
+func withoutPlace(err error) error {
+	var op *store.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}

@@ -1,0 +1,108 @@
+package service
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics are the counters of a service, in a registry of their own.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+
+	hits, misses prometheus.Counter
+	sealed       prometheus.Counter
+	group        prometheus.Histogram
+	commit       prometheus.Histogram
+}
+
+// NewMetrics returns counters at zero, with those of the Go runtime and of the
+// process beside them.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "varve_requests_total", Help: "Requests that were answered.",
+		}, []string{"protocol", "operation", "code"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "varve_request_seconds", Help: "Time from a request's head to the end of its answer.",
+			Buckets: prometheus.ExponentialBuckets(25e-6, 2, 18), // 25 µs to 3.3 s
+		}, []string{"protocol", "operation"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "varve_requests_in_flight", Help: "Requests that are being answered."}),
+		hits:     prometheus.NewCounter(prometheus.CounterOpts{Name: "varve_cache_hits_total", Help: "Gets that the cache answered."}),
+		misses:   prometheus.NewCounter(prometheus.CounterOpts{Name: "varve_cache_misses_total", Help: "Gets that went to the store."}),
+		sealed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "varve_sealed_total", Help: "Payloads sealed since the start; rotate a key before it has sealed 2^32.",
+		}),
+		group: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "varve_block_writes", Help: "Writes that shared a block.", Buckets: prometheus.ExponentialBuckets(1, 2, 11),
+		}),
+		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "varve_block_seconds", Help: "Time to apply and commit a block.", Buckets: prometheus.ExponentialBuckets(25e-6, 2, 18),
+		}),
+	}
+	m.registry.MustRegister(m.requests, m.latency, m.inFlight, m.hits, m.misses, m.sealed, m.group, m.commit,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// observe adds what is read from the service itself.
+func (m *Metrics) observe(s *Service) {
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_head_block", Help: "Number of the last block."},
+			func() float64 { return float64(s.Head()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_cache_bytes", Help: "Bytes of the cached entities, estimated."},
+			func() float64 { return float64(s.cache.bytes()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_queued_writes", Help: "Writes that wait for a block."},
+			func() float64 { return float64(len(s.queue)) }),
+	)
+}
+
+// Handler serves the counters in Prometheus' text form.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// Operation counts the requests of one operation of a protocol.
+type Operation struct {
+	metrics  *Metrics
+	requests *prometheus.CounterVec
+	latency  prometheus.Observer
+	ok       prometheus.Counter
+	okCode   int
+}
+
+// Operation returns the counters of an operation, whose usual code is known so
+// that counting it takes no look-up.
+func (m *Metrics) Operation(protocol, name string, usual int) *Operation {
+	requests := m.requests.MustCurryWith(prometheus.Labels{"protocol": protocol, "operation": name})
+	return &Operation{
+		metrics: m, requests: requests, latency: m.latency.WithLabelValues(protocol, name),
+		ok: requests.WithLabelValues(strconv.Itoa(usual)), okCode: usual,
+	}
+}
+
+// Begin counts a request that begins and returns when it did.
+func (o *Operation) Begin() time.Time {
+	o.metrics.inFlight.Inc()
+	return time.Now()
+}
+
+// End counts a request that ends with a code of its protocol.
+func (o *Operation) End(begun time.Time, code int) {
+	o.metrics.inFlight.Dec()
+	o.latency.Observe(time.Since(begun).Seconds())
+	if code == o.okCode {
+		o.ok.Inc()
+		return
+	}
+	o.requests.WithLabelValues(strconv.Itoa(code)).Inc()
+}

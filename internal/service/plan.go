@@ -1,0 +1,120 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// plan is a block to be, and what it leaves behind.
+type plan struct {
+	block  store.Block
+	writes []*write // of the block: operation i has transaction index i
+	states map[store.Key]*state
+}
+
+// state is an entity while a block is planned.
+type state struct {
+	now     *store.Entity // nil: there is none
+	changed bool          // by the block
+}
+
+// plan makes a block of writes, in their order: a put creates what there is not
+// and updates what there is. Deletes of what there is not are answered at once
+// and left out.
+func (s *Service) plan(group []*write) (*plan, error) {
+	p := &plan{writes: group[:0], states: make(map[store.Key]*state, len(group))}
+	p.block = store.Block{Number: s.head.Load() + 1, Ops: make([]store.Op, 0, len(group))}
+	if p.block.Number > entity.MaxBlockNumber {
+		return nil, fmt.Errorf("%w: the last block number is reached; import the store into a new one", store.ErrDiskFull)
+	}
+	if err := s.prior(p, group); err != nil {
+		return nil, err
+	}
+	for _, w := range group {
+		st := p.states[w.op.Key]
+		op := w.op
+		op.TxIndex = uint32(len(p.writes))
+		if op.Kind == store.Delete {
+			if st.now == nil {
+				w.answer(store.ErrNotFound)
+				continue
+			}
+			st.now, st.changed = nil, true
+			w.written = Written{Block: p.block.Number}
+		} else {
+			s.put(p, st, w, &op)
+		}
+		p.block.Ops = append(p.block.Ops, op)
+		p.writes = append(p.writes, w)
+	}
+	return p, nil
+}
+
+// put completes the operation of a put and moves the entity's state on.
+func (s *Service) put(p *plan, st *state, w *write, op *store.Op) {
+	next := &store.Entity{
+		Key: op.Key, ContentType: op.ContentType, Content: w.payload,
+		StringAttributes: op.StringAttributes, NumericAttributes: op.NumericAttributes,
+		LastModifiedAtBlock: p.block.Number, Expiration: entity.MaxBlock,
+	}
+	if op.BTL < entity.MaxBlock-p.block.Number {
+		next.Expiration = p.block.Number + op.BTL
+	}
+	if st.now == nil {
+		op.Kind, op.Owner = store.Create, s.opts.Owner
+		if w.owner != nil {
+			op.Owner = *w.owner
+		}
+		next.Creator, next.Sequence = op.Owner, entity.MakeSequence(p.block.Number, op.TxIndex, op.OpIndex)
+	} else {
+		op.Kind, op.Owner = store.Update, st.now.Owner
+		if w.owner != nil {
+			op.Owner = *w.owner
+		}
+		next.Creator, next.Sequence = st.now.Creator, st.now.Sequence
+	}
+	next.Owner = op.Owner
+	w.written = Written{Block: p.block.Number, Created: st.now == nil, Expiration: next.Expiration}
+	st.now, st.changed = next, true
+}
+
+// prior finds what there is of each key: in the cache, which the committer alone
+// changes, else in the store.
+func (s *Service) prior(p *plan, group []*write) (err error) {
+	var snap *store.Snapshot
+	defer func() {
+		if snap != nil {
+			err = errors.Join(err, snap.Close())
+		}
+	}()
+	for _, w := range group {
+		key := w.op.Key
+		if p.states[key] != nil {
+			continue
+		}
+		e, ok := s.cache.peek(key)
+		if !ok {
+			if snap == nil {
+				if snap, err = s.ents.At(context.Background(), store.Head); err != nil {
+					return err
+				}
+			}
+			e, err = snap.Get(context.Background(), key)
+			if errors.Is(err, store.ErrNotFound) {
+				e, err = nil, nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if e != nil && e.Expiration <= p.block.Number {
+			e = nil // its life ends before this block, or with it
+		}
+		p.states[key] = &state{now: e}
+	}
+	return nil
+}

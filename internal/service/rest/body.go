@@ -1,0 +1,159 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/varvedb/varve/internal/service"
+)
+
+// buffers are for bodies and answers. One that has become large is dropped.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+const keepBuffer = 64 << 10
+
+func getBuffer() *bytes.Buffer {
+	b, ok := buffers.Get().(*bytes.Buffer)
+	if !ok {
+		return new(bytes.Buffer)
+	}
+	b.Reset()
+	return b
+}
+
+func putBuffer(b *bytes.Buffer) {
+	if b.Cap() <= keepBuffer {
+		buffers.Put(b)
+	}
+}
+
+// bodyError is a fault in a body of JSON.
+type bodyError struct {
+	line, column int // from 1, in bytes
+	err          error
+}
+
+func (e *bodyError) Error() string {
+	return fmt.Sprintf("line %d, column %d: %v", e.line, e.column, e.err)
+}
+
+func (e *bodyError) Unwrap() error { return e.err }
+
+// malformed returns an error that wraps ErrMalformed.
+func malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", service.ErrMalformed, fmt.Sprintf(format, args...))
+}
+
+// bodyAt returns the error of a fault at a byte of a body.
+func bodyAt(body []byte, offset int64, err error) error {
+	before := body[:min(max(offset, 0), int64(len(body)))]
+	return fmt.Errorf("%w: %w", service.ErrMalformed, &bodyError{
+		line:   1 + bytes.Count(before, []byte("\n")),
+		column: len(before) - bytes.LastIndexByte(before, '\n'),
+		err:    err,
+	})
+}
+
+// mediaType returns the type of a body without its parameters.
+func mediaType(r *http.Request) (string, error) {
+	text := r.Header.Get("Content-Type")
+	if text == jsonType || text == "" {
+		return text, nil
+	}
+	kind, _, err := mime.ParseMediaType(text)
+	if err != nil {
+		return "", fmt.Errorf("%w: Content-Type %q: %w", service.ErrMediaType, text, err)
+	}
+	return kind, nil
+}
+
+// readBody reads the body into a buffer. The caller puts the buffer back.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
+	if r.ContentLength > h.opts.MaxBody {
+		return nil, fmt.Errorf("%w: a body of %d bytes, at most %d", service.ErrTooLarge, r.ContentLength, h.opts.MaxBody)
+	}
+	buffer := getBuffer()
+	_, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, h.opts.MaxBody))
+	if err == nil {
+		return buffer, nil
+	}
+	putBuffer(buffer)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, fmt.Errorf("%w: a body of more than %d bytes", service.ErrTooLarge, large.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, fmt.Errorf("%w: the body did not come in time", service.ErrSlow)
+	}
+	return nil, malformed("the body ends early: %v", err)
+}
+
+// readJSON reads a body of JSON into what dst points to.
+func (h *Handler) readJSON(w http.ResponseWriter, r *http.Request, dst any) error {
+	kind, err := mediaType(r)
+	if err != nil {
+		return err
+	}
+	if kind != jsonType {
+		return fmt.Errorf("%w: %q, want %s", service.ErrMediaType, kind, jsonType)
+	}
+	body, err := h.readBody(w, r)
+	if err != nil {
+		return err
+	}
+	defer putBuffer(body)
+	return decodeJSON(body.Bytes(), dst)
+}
+
+// decodeJSON reads one JSON value and says where it is wrong. Text that is not
+// UTF-8 is refused, since decoding would change it.
+func decodeJSON(body []byte, dst any) error {
+	if !utf8.Valid(body) {
+		return bodyAt(body, int64(invalidUTF8(body)), errors.New("not UTF-8"))
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(dst); err != nil {
+		return jsonError(body, dec, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return bodyAt(body, dec.InputOffset(), errors.New("something follows the value"))
+	}
+	return nil
+}
+
+func invalidUTF8(body []byte) int {
+	for i := 0; i < len(body); {
+		r, n := utf8.DecodeRune(body[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(body)
+}
+
+// jsonError finds where the decoder stopped.
+func jsonError(body []byte, dec *json.Decoder, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF):
+		return bodyAt(body, 0, errors.New("the body is empty"))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return bodyAt(body, int64(len(body)), errors.New("the body ends within a value"))
+	case errors.As(err, &syntax):
+		return bodyAt(body, syntax.Offset-1, err)
+	case errors.As(err, &kind):
+		return bodyAt(body, kind.Offset-1, fmt.Errorf("%s of JSON where %q wants %s", kind.Value, kind.Field, kind.Type))
+	}
+	return bodyAt(body, dec.InputOffset(), err)
+}

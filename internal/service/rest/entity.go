@@ -1,0 +1,273 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// octets is the content type of a payload that names none.
+const octets = "application/octet-stream"
+
+// putBody is what a PUT of JSON holds.
+type putBody struct {
+	ContentType string            `json:"content_type"`
+	Payload     []byte            `json:"payload"` // in base 64
+	Strings     map[string]string `json:"string_attributes"`
+	Numbers     map[string]uint64 `json:"numeric_attributes"`
+	Lifetime    *uint64           `json:"lifetime"` // blocks
+	Owner       *string           `json:"owner"`
+}
+
+// put makes the write that a body of JSON asks for.
+func (b *putBody) put(key store.Key) (*service.Put, error) {
+	p := &service.Put{
+		Key: key, ContentType: b.ContentType, Payload: b.Payload,
+		StringAttributes: b.Strings, NumericAttributes: b.Numbers,
+	}
+	if err := setLifetime(p, b.Lifetime); err != nil {
+		return nil, err
+	}
+	if b.Owner == nil {
+		return p, nil
+	}
+	return p, setOwner(p, *b.Owner)
+}
+
+func setLifetime(p *service.Put, lifetime *uint64) error {
+	if lifetime == nil {
+		return nil
+	}
+	if *lifetime == 0 {
+		return fmt.Errorf("%w: a lifetime of no blocks; leave it out for an entity that stays", store.ErrInvalid)
+	}
+	p.Lifetime = *lifetime
+	return nil
+}
+
+func setOwner(p *service.Put, text string) error {
+	owner, err := entity.ParseAddress(text)
+	if err != nil {
+		return fmt.Errorf("%w: owner: %w", store.ErrInvalid, err)
+	}
+	p.Owner = &owner
+	return nil
+}
+
+// rawPut makes the write of a body that is the payload itself, with everything
+// else in the query: s.NAME=text and n.NAME=number are attributes.
+func rawPut(key store.Key, contentType string, values url.Values) (*service.Put, error) {
+	p := &service.Put{Key: key, ContentType: contentType}
+	for name, list := range values {
+		if len(list) != 1 {
+			return nil, malformed("parameter %q is given %d times", name, len(list))
+		}
+		if err := setRaw(p, name, list[0]); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func setRaw(p *service.Put, name, value string) error {
+	switch {
+	case name == "raw":
+		return nil
+	case name == "owner":
+		return setOwner(p, value)
+	case name == "lifetime":
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return malformed("lifetime %q: want a number of blocks", value)
+		}
+		return setLifetime(p, &n)
+	case strings.HasPrefix(name, "s."):
+		if p.StringAttributes == nil {
+			p.StringAttributes = map[string]string{}
+		}
+		p.StringAttributes[name[2:]] = value
+		return nil
+	case strings.HasPrefix(name, "n."):
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return malformed("attribute %q: %q is no number from 0 to 2^64-1", name[2:], value)
+		}
+		if p.NumericAttributes == nil {
+			p.NumericAttributes = map[string]uint64{}
+		}
+		p.NumericAttributes[name[2:]] = n
+		return nil
+	}
+	return malformed("unknown parameter %q; known are raw, owner, lifetime, s.NAME and n.NAME", name)
+}
+
+// pathKey reads the key in a path.
+func pathKey(r *http.Request) (store.Key, error) {
+	key, err := entity.ParseKey(r.PathValue("key"))
+	if err != nil {
+		return key, fmt.Errorf("%w: %w", service.ErrMalformed, err)
+	}
+	return key, nil
+}
+
+// isRaw tells whether a request is about the payload alone.
+func isRaw(values url.Values) (bool, error) {
+	switch text := values.Get("raw"); text {
+	case "":
+		return false, nil
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
+	default:
+		return false, malformed("raw=%q: want true or false", text)
+	}
+}
+
+// parameters reads the parameters of a request, strictly.
+func parameters(r *http.Request) (url.Values, error) {
+	if r.URL.RawQuery == "" {
+		return nil, nil
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, malformed("parameters: %v", err)
+	}
+	return values, nil
+}
+
+// readPut reads the write that a PUT asks for: a document of JSON, or a payload
+// of any other type.
+func (h *Handler) readPut(w http.ResponseWriter, r *http.Request) (*service.Put, error) {
+	key, err := pathKey(r)
+	if err != nil {
+		return nil, err
+	}
+	values, err := parameters(r)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := isRaw(values)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := mediaType(r)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == "":
+		return nil, fmt.Errorf("%w: no Content-Type: want %s for a document, or that of the payload", service.ErrMediaType, jsonType)
+	}
+	if kind == jsonType && !raw {
+		if len(values) > 0 {
+			return nil, malformed("parameters belong to a raw payload; a document of JSON holds everything")
+		}
+		var body putBody
+		if err := h.readJSON(w, r, &body); err != nil {
+			return nil, err
+		}
+		return body.put(key)
+	}
+	p, err := rawPut(key, r.Header.Get("Content-Type"), values)
+	if err != nil {
+		return nil, err
+	}
+	body, err := h.readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	defer putBuffer(body)
+	p.Payload = append([]byte(nil), body.Bytes()...)
+	return p, nil
+}
+
+func (h *Handler) put(w http.ResponseWriter, r *http.Request) error {
+	p, err := h.readPut(w, r)
+	if err != nil {
+		return err
+	}
+	done, err := h.service.Put(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if done.Created {
+		status = http.StatusCreated
+	}
+	b := getBuffer()
+	defer putBuffer(b)
+	line := append(b.AvailableBuffer(), `{"key":"`...)
+	line = appendHex(line, p.Key[:])
+	line = append(line, `","block":`...)
+	line = strconv.AppendUint(line, done.Block, 10)
+	line = append(line, `,"created":`...)
+	line = strconv.AppendBool(line, done.Created)
+	line = append(line, `,"expiration":`...)
+	line = strconv.AppendUint(line, done.Expiration, 10)
+	return send(w, status, jsonType, append(line, "}\n"...))
+}
+
+func (h *Handler) get(w http.ResponseWriter, r *http.Request) error {
+	key, err := pathKey(r)
+	if err != nil {
+		return err
+	}
+	values, err := parameters(r)
+	if err != nil {
+		return err
+	}
+	raw, err := isRaw(values)
+	if err != nil {
+		return err
+	}
+	e, err := h.service.Get(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	if raw {
+		return sendRaw(w, e)
+	}
+	b := getBuffer()
+	defer putBuffer(b)
+	b.Write(append(appendEntity(b.AvailableBuffer(), e), '\n'))
+	return send(w, http.StatusOK, jsonType, b.Bytes())
+}
+
+// sendRaw answers with the payload alone. What was stored is somebody's data and
+// must not run in a browser as a page of this service.
+func sendRaw(w http.ResponseWriter, e *store.Entity) error {
+	kind := e.ContentType
+	if kind == "" || strings.ContainsAny(kind, "\r\n\x00") {
+		kind = octets
+	}
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	return send(w, http.StatusOK, kind, e.Content)
+}
+
+func (h *Handler) delete(w http.ResponseWriter, r *http.Request) error {
+	key, err := pathKey(r)
+	if err != nil {
+		return err
+	}
+	done, err := h.service.Delete(r.Context(), key)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(struct {
+		Key   string `json:"key"`
+		Block uint64 `json:"block"`
+	}{key.String(), done.Block})
+	if err != nil {
+		return err
+	}
+	return send(w, http.StatusOK, jsonType, append(body, '\n'))
+}

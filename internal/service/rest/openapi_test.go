@@ -1,0 +1,74 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/rest"
+)
+
+// TestOpenAPI: the routes and the description name the same operations, and the
+// references in it lead somewhere.
+func TestOpenAPI(t *testing.T) {
+	var doc map[string]any
+	require.NoError(t, yaml.Unmarshal(api.OpenAPI, &doc))
+	require.Equal(t, "3.1.0", doc["openapi"])
+	var described, served []string
+	ids := map[string]bool{}
+	for path, item := range doc["paths"].(map[string]any) {
+		for method, operation := range item.(map[string]any) {
+			if method == "parameters" {
+				continue
+			}
+			described = append(described, strings.ToUpper(method)+" "+path)
+			id, _ := operation.(map[string]any)["operationId"].(string)
+			require.False(t, id == "" || ids[id], "%s %s: operationId %q", method, path, id)
+			ids[id] = true
+			require.NotEmpty(t, operation.(map[string]any)["responses"])
+		}
+	}
+	for _, r := range rest.Routes() {
+		served = append(served, r.Method+" "+r.Path)
+	}
+	require.ElementsMatch(t, described, served)
+	var follow func(node any)
+	follow = func(node any) {
+		switch node := node.(type) {
+		case map[string]any:
+			if ref, ok := node["$ref"].(string); ok {
+				at := any(doc)
+				for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+					at = at.(map[string]any)[name]
+				}
+				require.NotNil(t, at, ref)
+			}
+			for _, child := range node {
+				follow(child)
+			}
+		case []any:
+			for _, child := range node {
+				follow(child)
+			}
+		}
+	}
+	follow(doc)
+	w := newWorld(t, service.Options{}, rest.Options{})
+	require.Equal(t, string(api.OpenAPI), w.do("GET", "/openapi.yaml", "").Body.String())
+	// A document with every described member is taken, and an answer has the
+	// described members.
+	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
+	require.Equal(t, 201, w.do("PUT", entityPath(1), `{"content_type":"a","payload":"","string_attributes":{},"numeric_attributes":{},"lifetime":1,"owner":"0x00000000000000000000000000000000000000ff"}`, asJSON).Code)
+	require.Len(t, schemas["Put"].(map[string]any)["properties"], 6)
+	var entity map[string]any
+	require.NoError(t, json.Unmarshal(w.do("GET", entityPath(1), "").Body.Bytes(), &entity))
+	for name := range schemas["Entity"].(map[string]any)["properties"].(map[string]any) {
+		require.Contains(t, entity, name)
+	}
+	require.Len(t, schemas["Entity"].(map[string]any)["properties"], len(entity))
+}

@@ -1,0 +1,58 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/query"
+)
+
+const (
+	jsonType    = "application/json"
+	problemType = "application/problem+json"
+)
+
+// problem is an error as RFC 9457 has it. Line and column say where in the body,
+// or in the text of the query, the fault is.
+type problem struct {
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Position uint64 `json:"position,omitempty"` // of the event that an append conflicts with
+}
+
+// slug makes the type of a problem of its name.
+func slug(name string) string { return "urn:varve:problem:" + name }
+
+func problemOf(class service.Class, err error) problem {
+	p := problem{Type: slug(class.Slug), Title: class.Title, Status: class.Status, Detail: class.Detail(err)}
+	var body *bodyError
+	var syntax *query.SyntaxError
+	var conflict *store.ConflictError
+	switch {
+	case errors.As(err, &body):
+		p.Line, p.Column = body.line, body.column
+	case errors.As(err, &syntax):
+		p.Line, p.Column = syntax.Line, syntax.Column
+	case errors.As(err, &conflict):
+		p.Position = conflict.Position
+	}
+	return p
+}
+
+func writeProblem(w http.ResponseWriter, p problem) {
+	body, err := json.Marshal(p)
+	if err != nil {
+		body = nil // texts and numbers can always be marshalled
+	}
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	// A client that does not take it has gone, and is told nothing.
+	_ = send(w, p.Status, problemType, append(body, '\n'))
+}

@@ -1,0 +1,136 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+const linesType = "application/x-ndjson"
+
+// flushBytes is how much of a stream is collected before it is sent.
+const flushBytes = 32 << 10
+
+// queryBody is what a POST to /v1/query holds.
+type queryBody struct {
+	Query  string  `json:"query"`
+	Limit  int     `json:"limit"`
+	Cursor string  `json:"cursor"`
+	Block  *uint64 `json:"block"`
+	Order  *struct {
+		Name       string `json:"name"`
+		Kind       string `json:"kind"`
+		Descending bool   `json:"descending"`
+	} `json:"order"`
+}
+
+func (b *queryBody) query() (*service.Query, error) {
+	q := &service.Query{Text: b.Query, Limit: b.Limit, Cursor: store.Cursor(b.Cursor), Block: b.Block}
+	if b.Order == nil {
+		return q, nil
+	}
+	q.Order = store.Order{Name: b.Order.Name, Desc: b.Order.Descending}
+	switch b.Order.Kind {
+	case "":
+	case "string":
+		q.Order.Kind = entity.String
+	case "numeric":
+		q.Order.Kind = entity.Numeric
+	default:
+		return nil, fmt.Errorf("%w: order of kind %q: want string or numeric", store.ErrInvalid, b.Order.Kind)
+	}
+	return q, nil
+}
+
+// The last line of a stream is an end or an error.
+type (
+	endLine struct {
+		End end `json:"end"`
+	}
+	end struct {
+		Count  int    `json:"count"`
+		Block  uint64 `json:"block"`
+		Cursor string `json:"cursor,omitempty"`
+	}
+	errorLine struct {
+		Error problem `json:"error"`
+	}
+)
+
+// query streams one line of JSON for each entity and one for the end. An error
+// before the first line is an answer of its own; a later one is the last line.
+func (h *Handler) query(w http.ResponseWriter, r *http.Request) error {
+	var body queryBody
+	if err := h.readJSON(w, r, &body); err != nil {
+		return err
+	}
+	q, err := body.query()
+	if err != nil {
+		return err
+	}
+	lines := &lines{to: w, control: http.NewResponseController(w), timeout: h.opts.WriteTimeout}
+	// The body is read. Without this, the time to read it would end the stream.
+	_ = lines.control.SetReadDeadline(time.Time{})
+	page, err := h.service.Query(r.Context(), q, func(e *store.Entity) error {
+		lines.buf = append(lines.buf, `{"entity":`...)
+		lines.buf = append(appendEntity(lines.buf, e), "}\n"...)
+		return lines.flush(flushBytes)
+	})
+	switch {
+	case err == nil:
+		err = lines.add(endLine{end{Count: page.Count, Block: page.Block, Cursor: string(page.Cursor)}})
+	case lines.begun && !errors.Is(err, service.ErrSlow):
+		// The status is sent; the line tells. The error is still counted.
+		err = errors.Join(err, lines.add(errorLine{problemOf(service.Classify(err), err)}))
+	}
+	if err != nil && !lines.begun {
+		return err
+	}
+	return errors.Join(err, lines.flush(0))
+}
+
+// lines collects a stream and sends it in parts, each with a time of its own: a
+// long stream may take long, but a client that takes none of it is cut off.
+type lines struct {
+	to      http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	buf     []byte
+	begun   bool
+}
+
+func (l *lines) add(v any) error {
+	text, err := json.Marshal(v)
+	l.buf = append(append(l.buf, text...), '\n')
+	return err
+}
+
+// flush sends what is collected if it is more than least bytes.
+func (l *lines) flush(least int) error {
+	if len(l.buf) <= least {
+		return nil
+	}
+	if l.timeout > 0 {
+		// Only a writer that is no connection, as in tests, cannot.
+		_ = l.control.SetWriteDeadline(time.Now().Add(l.timeout))
+	}
+	if !l.begun {
+		l.begun = true
+		l.to.Header().Set("Content-Type", linesType)
+	}
+	_, err := l.to.Write(l.buf)
+	l.buf = l.buf[:0]
+	if err == nil {
+		err = l.control.Flush()
+	}
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("%w: %w", service.ErrSlow, err)
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+// Package rest serves a service over HTTP, as api/openapi.yaml describes it.
+package rest
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/internal/service"
+)
+
+// Options of the interface. The zero value is usable.
+type Options struct {
+	// Gate decides which requests come in; nil lets in all.
+	Gate *service.Gate
+
+	// MaxBody bounds the bytes of a request's body; zero means what a payload of
+	// the service's limit needs in base 64, and 1 MiB for the rest.
+	MaxBody int64
+
+	// WriteTimeout is how long a client may take to accept a part of a stream;
+	// zero means the server's own timeout for the whole answer.
+	WriteTimeout time.Duration
+
+	// Log receives errors that clients are not told; nil drops them.
+	Log *slog.Logger
+
+	// Draining tells that the server is going down; nil means never.
+	Draining func() bool
+}
+
+// Handler is the interface of one service.
+type Handler struct {
+	service *service.Service
+	opts    Options
+	mux     *http.ServeMux
+}
+
+// Route is a method and a path of the interface, with the names of what varies
+// in braces.
+type Route struct{ Method, Path string }
+
+// route is a Route and what serves it.
+type route struct {
+	Route
+	name   string // of the operation, in metrics
+	usual  int    // status
+	public bool   // needs no token and no place
+	serve  func(h *Handler, w http.ResponseWriter, r *http.Request) error
+}
+
+func routes() []route {
+	return []route{
+		{Route{"PUT", "/v1/entities/{key}"}, "put", http.StatusOK, false, (*Handler).put},
+		{Route{"GET", "/v1/entities/{key}"}, "get", http.StatusOK, false, (*Handler).get},
+		{Route{"DELETE", "/v1/entities/{key}"}, "delete", http.StatusOK, false, (*Handler).delete},
+		{Route{"POST", "/v1/query"}, "query", http.StatusOK, false, (*Handler).query},
+		{Route{"POST", "/v1/events"}, "append", http.StatusOK, false, (*Handler).append},
+		{Route{"GET", "/metrics"}, "metrics", http.StatusOK, false, (*Handler).metrics},
+		{Route{"GET", "/openapi.yaml"}, "openapi", http.StatusOK, true, (*Handler).openAPI},
+		{Route{"GET", "/healthz"}, "healthz", http.StatusOK, true, (*Handler).healthz},
+		{Route{"GET", "/readyz"}, "readyz", http.StatusOK, true, (*Handler).readyz},
+	}
+}
+
+// Routes returns what the interface serves.
+func Routes() []Route {
+	var list []Route
+	for _, r := range routes() {
+		list = append(list, r.Route)
+	}
+	return list
+}
+
+// New returns the interface of a service.
+func New(s *service.Service, o Options) (*Handler, error) {
+	if o.Gate == nil {
+		var err error
+		if o.Gate, err = service.NewGate(service.GateOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = int64(s.MaxPayload())*4/3 + 1<<20
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Draining == nil {
+		o.Draining = func() bool { return false }
+	}
+	h := &Handler{service: s, opts: o, mux: http.NewServeMux()}
+	methods := map[string]string{}
+	for _, r := range routes() {
+		h.mux.Handle(r.Method+" "+r.Path, h.handle(r))
+		methods[r.Path] += ", " + r.Method
+	}
+	// What the patterns above leave over, so that the answers to a wrong method
+	// and a wrong path are problem details as well.
+	for path, list := range methods {
+		h.mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Allow", list[2:])
+			writeProblem(w, problem{Type: slug("method"), Title: "Method not allowed", Status: http.StatusMethodNotAllowed, Detail: "this path takes " + list[2:]})
+		})
+	}
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		writeProblem(w, problem{Type: slug("no-route"), Title: "No such path", Status: http.StatusNotFound, Detail: "/openapi.yaml describes the interface"})
+	})
+	return h, nil
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// handle puts the gate before a route, and makes problem details of its errors
+// and counts.
+func (h *Handler) handle(r route) http.Handler {
+	counts := h.service.Metrics().Operation("rest", r.name, r.usual)
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		begun := counts.Begin()
+		status := r.usual
+		answer := &answer{ResponseWriter: w}
+		defer func() { counts.End(begun, status) }() // after a panic, too
+		err := h.admitted(r, answer, req)
+		if err != nil {
+			status = h.fail(answer, req, err)
+		} else if answer.status != 0 {
+			status = answer.status
+		}
+	})
+}
+
+func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
+	if !r.public {
+		if err := h.opts.Gate.Authorize(req.Header.Get("Authorization")); err != nil {
+			return err
+		}
+		if err := h.opts.Gate.Enter(); err != nil {
+			return err
+		}
+		defer h.opts.Gate.Leave()
+	}
+	return r.serve(h, w, req)
+}
+
+// fail answers a request with an error, unless the answer has begun, and returns
+// the status.
+func (h *Handler) fail(w *answer, req *http.Request, err error) int {
+	class := service.Classify(err)
+	if class.Hidden || class.Status >= http.StatusInternalServerError {
+		h.opts.Log.Error("request", "method", req.Method, "path", req.URL.Path, "problem", class.Slug, "error", err)
+	}
+	if w.status != 0 {
+		return class.Status
+	}
+	if errors.Is(err, service.ErrUnauthenticated) {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
+	}
+	if class.Retry {
+		w.Header().Set("Retry-After", "1")
+	}
+	if errors.Is(err, service.ErrSlow) || errors.Is(err, service.ErrTooLarge) {
+		w.Header().Set("Connection", "close") // the rest of the body is not read
+	}
+	writeProblem(w, problemOf(class, err))
+	return class.Status
+}
+
+// answer remembers the status of an answer that has begun.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// send writes an answer of known length.
+func send(w http.ResponseWriter, status int, contentType string, body []byte) error {
+	header := w.Header()
+	header["Content-Type"] = []string{contentType}
+	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		return fmt.Errorf("%w: %w", service.ErrSlow, err) // or gone; it is not told
+	}
+	return nil
+}
+
+func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) error {
+	h.service.Metrics().Handler().ServeHTTP(w, r)
+	return nil
+}
+
+func (h *Handler) openAPI(w http.ResponseWriter, _ *http.Request) error {
+	return send(w, http.StatusOK, "application/yaml", api.OpenAPI)
+}
+
+// healthz tells that the process answers.
+func (h *Handler) healthz(w http.ResponseWriter, _ *http.Request) error {
+	return send(w, http.StatusOK, jsonType, []byte("{\"status\":\"ok\"}\n"))
+}
+
+// readyz tells whether requests should be sent here.
+func (h *Handler) readyz(w http.ResponseWriter, r *http.Request) error {
+	if h.opts.Draining() {
+		return service.ErrClosing
+	}
+	if err := h.service.Ready(r.Context()); err != nil {
+		return err
+	}
+	return send(w, http.StatusOK, jsonType, []byte("{\"status\":\"ready\"}\n"))
+}

@@ -1,0 +1,334 @@
+package rest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/rest"
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/store"
+
+	_ "github.com/varvedb/varve/store/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const token = "a token for the tests"
+
+// world is a service over a new store, and its interface.
+type world struct {
+	t       testing.TB
+	db      *store.DB
+	service *service.Service
+	handler *rest.Handler
+}
+
+func newWorld(t testing.TB, so service.Options, ro rest.Options) *world {
+	t.Helper()
+	db, err := store.Open(context.Background(), "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?durability=relaxed", nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	if so.Keys == nil {
+		so.Keys, err = seal.New(bytes.Repeat([]byte{1}, seal.KeySize))
+		require.NoError(t, err)
+	}
+	s, err := service.New(context.Background(), db, so)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	h, err := rest.New(s, ro)
+	require.NoError(t, err)
+	return &world{t, db, s, h}
+}
+
+// in returns the same world in a test of its own.
+func (w *world) in(t testing.TB) *world { return &world{t, w.db, w.service, w.handler} }
+
+// do makes a request; header is "Name: value".
+func (w *world) do(method, path, body string, header ...string) *httptest.ResponseRecorder {
+	w.t.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header.Set(name, value)
+	}
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, r)
+	return rec
+}
+
+func entityPath(n int) string { return fmt.Sprintf("/v1/entities/0x%064x", n) }
+
+const asJSON = "Content-Type: application/json"
+
+type problem struct {
+	Type, Title, Detail  string
+	Status, Line, Column int
+	Position             uint64
+}
+
+// problem checks that an answer is a problem with a status and a name.
+func (w *world) problem(rec *httptest.ResponseRecorder, status int, name string) problem {
+	w.t.Helper()
+	require.Equal(w.t, status, rec.Code, rec.Body)
+	require.Equal(w.t, "application/problem+json", rec.Header().Get("Content-Type"))
+	var p problem
+	require.NoError(w.t, json.Unmarshal(rec.Body.Bytes(), &p))
+	require.Equal(w.t, "urn:varve:problem:"+name, p.Type, p.Detail)
+	require.Equal(w.t, status, p.Status)
+	require.NotEmpty(w.t, p.Title)
+	return p
+}
+
+func TestEntities(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	path := entityPath(1)
+	w.problem(w.do("GET", path, ""), 404, "not-found")
+	payload := base64.StdEncoding.EncodeToString([]byte("pay\x00load"))
+	rec := w.do("PUT", path, `{"content_type":"text/plain; x=\"ü\"","payload":"`+payload+`","lifetime":10,
+		"string_attributes":{"a":"ü\"\u0000\n"},"numeric_attributes":{"n":18446744073709551615},
+		"owner":"0x00000000000000000000000000000000000000ff"}`, asJSON)
+	require.Equal(t, 201, rec.Code, rec.Body)
+	require.JSONEq(t, `{"key":"`+path[len("/v1/entities/"):]+`","block":1,"created":true,"expiration":11}`, rec.Body.String())
+	rec = w.do("GET", path, "")
+	require.Equal(t, 200, rec.Code)
+	require.Equal(t, "application/json", rec.Header().Get("Content-Type"))
+	require.JSONEq(t, `{"key":"`+path[len("/v1/entities/"):]+`","owner":"0x00000000000000000000000000000000000000ff",
+		"creator":"0x00000000000000000000000000000000000000ff","content_type":"text/plain; x=\"ü\"","payload":"`+payload+`",
+		"string_attributes":{"a":"ü\"\u0000\n"},"numeric_attributes":{"n":18446744073709551615},
+		"sequence":4294967296,"created_at_block":1,"last_modified_at_block":1,"expiration":11}`, rec.Body.String())
+	require.Contains(t, rec.Body.String(), "18446744073709551615", "all digits")
+
+	rec = w.do("GET", path+"?raw=true", "")
+	require.Equal(t, "pay\x00load", rec.Body.String())
+	require.Equal(t, `text/plain; x="ü"`, rec.Header().Get("Content-Type"))
+	require.Equal(t, "nosniff", rec.Header().Get("X-Content-Type-Options"))
+	require.Contains(t, rec.Header().Get("Content-Security-Policy"), "sandbox")
+
+	require.Equal(t, 200, w.do("PUT", path, "{}", asJSON).Code)
+	require.Equal(t, 200, w.do("DELETE", path, "").Code)
+	w.problem(w.do("DELETE", path, ""), 404, "not-found")
+	w.problem(w.do("GET", path, ""), 404, "not-found")
+}
+
+func TestRawPut(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	path := entityPath(2)
+	rec := w.do("PUT", path+"?s.type=node&n.cpu=8&lifetime=5&owner=0x00000000000000000000000000000000000000ff", "\x00raw\xff", "Content-Type: image/png")
+	require.Equal(t, 201, rec.Code, rec.Body)
+	var e struct {
+		ContentType string            `json:"content_type"`
+		Payload     []byte            `json:"payload"`
+		Strings     map[string]string `json:"string_attributes"`
+		Numbers     map[string]uint64 `json:"numeric_attributes"`
+		Expiration  uint64            `json:"expiration"`
+	}
+	require.NoError(t, json.Unmarshal(w.do("GET", path, "").Body.Bytes(), &e))
+	require.Equal(t, "image/png", e.ContentType)
+	require.Equal(t, "\x00raw\xff", string(e.Payload))
+	require.Equal(t, map[string]string{"type": "node"}, e.Strings)
+	require.Equal(t, map[string]uint64{"cpu": 8}, e.Numbers)
+	require.Equal(t, uint64(6), e.Expiration)
+
+	require.Equal(t, 200, w.do("PUT", path+"?raw=true", `{"any":"json"}`, asJSON).Code)
+	rec = w.do("GET", path+"?raw=1", "")
+	require.Equal(t, `{"any":"json"}`, rec.Body.String())
+	require.Equal(t, "application/json", rec.Header().Get("Content-Type"))
+}
+
+func TestProblems(t *testing.T) {
+	w := newWorld(t, service.Options{MaxPayload: 100}, rest.Options{MaxBody: 400})
+	path, large := entityPath(1), strings.Repeat("x", 101)
+	huge := strings.Repeat("x", 500)
+	for name, c := range map[string]struct {
+		method, path, body, header string
+		status                     int
+		slug                       string
+		line, column               int
+	}{
+		"bad JSON":              {"PUT", path, "{\n  \"payload\": x}", asJSON, 400, "malformed", 2, 14},
+		"cut JSON":              {"PUT", path, "{\n\"payload\":", asJSON, 400, "malformed", 2, 11},
+		"empty body":            {"PUT", path, "", asJSON, 400, "malformed", 1, 1},
+		"wrong kind":            {"PUT", path, "{\"numeric_attributes\":{\"n\":-1}}", asJSON, 400, "malformed", 1, 29},
+		"number too large":      {"PUT", path, "{\"numeric_attributes\":{\"n\":18446744073709551616}}", asJSON, 400, "malformed", 1, 47},
+		"unknown member":        {"PUT", path, "{\"paylod\":\"\"}", asJSON, 400, "malformed", 1, 0},
+		"two values":            {"PUT", path, "{} {}", asJSON, 400, "malformed", 1, 0},
+		"not UTF-8":             {"PUT", path, "{\"content_type\":\"\xff\"}", asJSON, 400, "malformed", 1, 18},
+		"not base 64":           {"PUT", path, "{\"payload\":\"?\"}", asJSON, 400, "malformed", 1, 0},
+		"not a key":             {"GET", "/v1/entities/0x12", "", "", 400, "malformed", 0, 0},
+		"unknown parameter":     {"PUT", path + "?x=1", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
+		"parameter twice":       {"PUT", path + "?s.a=1&s.a=2", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
+		"parameter and JSON":    {"PUT", path + "?lifetime=1", "{}", asJSON, 400, "malformed", 0, 0},
+		"no number":             {"PUT", path + "?n.a=b", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
+		"bad raw":               {"GET", path + "?raw=perhaps", "", "", 400, "malformed", 0, 0},
+		"no content type":       {"PUT", path, "x", "", 415, "media-type", 0, 0},
+		"bad content type":      {"PUT", path, "x", "Content-Type: /", 415, "media-type", 0, 0},
+		"query not in JSON":     {"POST", "/v1/query", "*", "Content-Type: text/plain", 415, "media-type", 0, 0},
+		"no lifetime":           {"PUT", path, "{\"lifetime\":0}", asJSON, 422, "invalid", 0, 0},
+		"bad owner":             {"PUT", path, "{\"owner\":\"me\"}", asJSON, 422, "invalid", 0, 0},
+		"reserved name":         {"PUT", path, "{\"string_attributes\":{\"$key\":\"\"}}", asJSON, 422, "invalid", 0, 0},
+		"payload too large":     {"PUT", path, large, "Content-Type: text/plain", 413, "too-large", 0, 0},
+		"body too large":        {"PUT", path, huge, "Content-Type: text/plain", 413, "too-large", 0, 0},
+		"JSON too large":        {"POST", "/v1/query", "{\"query\":\"" + huge + "\"}", asJSON, 413, "too-large", 0, 0},
+		"query syntax":          {"POST", "/v1/query", "{\"query\":\"a =\\n= 1\"}", asJSON, 422, "query", 2, 1},
+		"not a cursor":          {"POST", "/v1/query", "{\"query\":\"*\",\"cursor\":\"x\"}", asJSON, 422, "invalid", 0, 0},
+		"cursor and block":      {"POST", "/v1/query", "{\"query\":\"*\",\"cursor\":\"x\",\"block\":0}", asJSON, 422, "invalid", 0, 0},
+		"negative limit":        {"POST", "/v1/query", "{\"query\":\"*\",\"limit\":-1}", asJSON, 422, "invalid", 0, 0},
+		"block above the head":  {"POST", "/v1/query", "{\"query\":\"*\",\"block\":99}", asJSON, 422, "block-range", 0, 0},
+		"order of unknown kind": {"POST", "/v1/query", "{\"query\":\"*\",\"order\":{\"name\":\"a\",\"kind\":\"date\"}}", asJSON, 422, "invalid", 0, 0},
+		"order without kind":    {"POST", "/v1/query", "{\"query\":\"*\",\"order\":{\"name\":\"a\"}}", asJSON, 422, "invalid", 0, 0},
+		"no events":             {"POST", "/v1/events", "{}", asJSON, 422, "invalid", 0, 0},
+		"event without type":    {"POST", "/v1/events", "{\"events\":[{}]}", asJSON, 422, "invalid", 0, 0},
+		"tag of one text":       {"POST", "/v1/events", "{\"events\":[{\"type\":\"A\",\"tags\":[[\"a\"]]}]}", asJSON, 422, "invalid", 0, 0},
+		"bad event ID":          {"POST", "/v1/events", "{\"events\":[{\"type\":\"A\",\"id\":\"1\"}]}", asJSON, 422, "invalid", 0, 0},
+		"data twice":            {"POST", "/v1/events", "{\"events\":[{\"type\":\"A\",\"data\":1,\"data_base64\":\"\"}]}", asJSON, 422, "invalid", 0, 0},
+		"wrong method":          {"PATCH", path, "", "", 405, "method", 0, 0},
+		"wrong path":            {"GET", "/v2", "", "", 404, "no-route", 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			var header []string
+			if c.header != "" {
+				header = append(header, c.header)
+			}
+			p := w.problem(w.do(c.method, c.path, c.body, header...), c.status, c.slug)
+			require.NotEmpty(t, p.Detail)
+			require.Equal(t, c.line, p.Line, p.Detail)
+			if c.column > 0 {
+				require.Equal(t, c.column, p.Column, p.Detail)
+			}
+		})
+	}
+	require.Zero(t, w.service.Head(), "nothing was written")
+}
+
+// lines reads a stream.
+func lines(t testing.TB, rec *httptest.ResponseRecorder) (list []map[string]json.RawMessage) {
+	t.Helper()
+	require.Equal(t, 200, rec.Code, rec.Body)
+	require.Equal(t, "application/x-ndjson", rec.Header().Get("Content-Type"))
+	for line := range strings.Lines(rec.Body.String()) {
+		var m map[string]json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(line), &m))
+		require.Len(t, m, 1)
+		list = append(list, m)
+	}
+	return list
+}
+
+func TestQuery(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	const n = 600 // more than the service reads at a time
+	for i := range n {
+		require.Equal(t, 201, w.do("PUT", fmt.Sprintf("%s?n.i=%d", entityPath(i), i), "payload", "Content-Type: text/plain").Code)
+	}
+	all := lines(t, w.do("POST", "/v1/query", `{"query":"*","order":{"name":"i","kind":"numeric"}}`, asJSON))
+	require.Len(t, all, n+1)
+	for i, line := range all[:n] {
+		require.Contains(t, string(line["entity"]), fmt.Sprintf(`"0x%064x"`, i))
+		require.Contains(t, string(line["entity"]), base64.StdEncoding.EncodeToString([]byte("payload")))
+	}
+	require.JSONEq(t, fmt.Sprintf(`{"count":%d,"block":%d}`, n, n), string(all[n]["end"]))
+	require.JSONEq(t, `{"count":0,"block":600}`, string(lines(t, w.do("POST", "/v1/query", `{"query":"i > 1000"}`, asJSON))[0]["end"]))
+	require.JSONEq(t, `{"count":1,"block":1}`, string(lines(t, w.do("POST", "/v1/query", `{"query":"*","block":1}`, asJSON))[1]["end"]))
+
+	seen, cursor := 0, ""
+	for page := 0; page == 0 || cursor != ""; page++ {
+		list := lines(t, w.do("POST", "/v1/query", fmt.Sprintf(`{"query":"i >= 300","limit":90,"cursor":%q}`, cursor), asJSON))
+		var end struct {
+			Count  int
+			Cursor string
+		}
+		require.NoError(t, json.Unmarshal(list[len(list)-1]["end"], &end))
+		require.Len(t, list, end.Count+1)
+		seen, cursor = seen+end.Count, end.Cursor
+		require.LessOrEqual(t, page, 4)
+	}
+	require.Equal(t, 300, seen)
+}
+
+// An error in the middle of a stream is its last line.
+func TestBrokenStream(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	large := strings.Repeat("x", 64<<10)
+	for i := range 8 {
+		require.Equal(t, 201, w.do("PUT", entityPath(i), large, "Content-Type: text/plain").Code)
+	}
+	tamper(t, w.db, "UPDATE payloads SET payload = substr(payload, 2) WHERE from_block = 1")
+	list := lines(t, w.do("POST", "/v1/query", `{"query":"*"}`, asJSON))
+	require.Len(t, list, 8, "newest first; the last is broken")
+	require.Contains(t, string(list[7]["error"]), "urn:varve:problem:not-sealed")
+	require.NotContains(t, string(list[7]["error"]), "xxx")
+}
+
+func TestAppend(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	body := `{"events":[{"type":"Registered","tags":[["name","ann"]],"data":{"age":3},"id":"01234567-89ab-cdef-0123-456789abcdef"}],
+		"condition":{"fail_if_events_match":{"items":[{"types":["Registered"],"tags":[["name","%s"]]}]},"after":0}}`
+	ann := fmt.Sprintf(body, "ann")
+	rec := w.do("POST", "/v1/events", ann, asJSON)
+	require.Equal(t, 200, rec.Code, rec.Body)
+	require.JSONEq(t, `{"positions":[1]}`, rec.Body.String())
+	require.JSONEq(t, `{"positions":[1]}`, w.do("POST", "/v1/events", ann, asJSON).Body.String(), "repeated with its ID")
+	p := w.problem(w.do("POST", "/v1/events", strings.Replace(ann, "cdef\"", "cdee\"", 1), asJSON), 409, "conflict")
+	require.Equal(t, uint64(1), p.Position)
+	w.problem(w.do("POST", "/v1/events", strings.Replace(fmt.Sprintf(body, "bob"), "age", "old", 1), asJSON), 409, "duplicate")
+}
+
+func TestGate(t *testing.T) {
+	gate, err := service.NewGate(service.GateOptions{Token: token, Concurrent: 1})
+	require.NoError(t, err)
+	w := newWorld(t, service.Options{}, rest.Options{Gate: gate})
+	for _, header := range []string{"X-Nothing: 1", "Authorization: Bearer ", "Authorization: Bearer " + token + "x", "Authorization: Basic " + token, "Authorization: " + token} {
+		rec := w.do("GET", entityPath(1), "", header)
+		p := w.problem(rec, 401, "unauthenticated")
+		require.NotContains(t, p.Detail, token)
+		require.Contains(t, rec.Header().Get("WWW-Authenticate"), "Bearer")
+		w.problem(w.do("GET", "/metrics", "", header), 401, "unauthenticated")
+	}
+	bearer := "Authorization: Bearer " + token
+	w.problem(w.do("GET", entityPath(1), "", bearer), 404, "not-found")
+	for _, path := range []string{"/healthz", "/readyz", "/openapi.yaml"} {
+		require.Equal(t, 200, w.do("GET", path, "").Code, path)
+	}
+	require.NoError(t, gate.Enter())
+	rec := w.do("GET", entityPath(1), "", bearer)
+	w.problem(rec, 503, "busy")
+	require.Equal(t, "1", rec.Header().Get("Retry-After"))
+	gate.Leave()
+	w.problem(w.do("GET", entityPath(1), "", bearer), 404, "not-found")
+	rec = w.do("GET", "/metrics", "", bearer)
+	require.Contains(t, rec.Body.String(), `varve_requests_total{code="401",operation="get",protocol="rest"} 5`)
+	require.Contains(t, rec.Body.String(), "varve_requests_in_flight 1")
+
+	_, err = service.NewGate(service.GateOptions{Token: "short"})
+	require.Error(t, err)
+	gate, err = service.NewGate(service.GateOptions{PerSecond: 0.001})
+	require.NoError(t, err)
+	w = newWorld(t, service.Options{}, rest.Options{Gate: gate})
+	w.problem(w.do("GET", entityPath(1), ""), 404, "not-found")
+	w.problem(w.do("GET", entityPath(1), ""), 429, "rate")
+}
+
+func TestReadiness(t *testing.T) {
+	draining := false
+	w := newWorld(t, service.Options{}, rest.Options{Draining: func() bool { return draining }})
+	require.Equal(t, 200, w.do("GET", "/readyz", "").Code)
+	draining = true
+	w.problem(w.do("GET", "/readyz", ""), 503, "closing")
+	draining = false
+	w.service.Close()
+	w.problem(w.do("GET", "/readyz", ""), 503, "closing")
+	w.problem(w.do("PUT", entityPath(1), "{}", asJSON), 503, "closing")
+	require.Equal(t, 200, w.do("GET", "/healthz", "").Code)
+}

@@ -1,0 +1,83 @@
+package rest_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/rest"
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/store"
+)
+
+// tamper changes the database past the store.
+func tamper(t testing.TB, db *store.DB, statement string) {
+	t.Helper()
+	tx, err := db.Engine().Begin(context.Background())
+	require.NoError(t, err)
+	n, err := tx.Exec(context.Background(), statement)
+	require.NoError(t, err)
+	require.Positive(t, n)
+	require.NoError(t, tx.Commit(context.Background()))
+}
+
+// TestSealing: what is in the store cannot be read, changed or moved.
+func TestSealing(t *testing.T) {
+	w := newWorld(t, service.Options{CacheBytes: -1}, rest.Options{})
+	for i := range 3 {
+		require.Equal(t, 201, w.do("PUT", entityPath(i), "a secret payload", "Content-Type: text/plain").Code)
+	}
+	ents, err := w.db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	snap, err := ents.At(t.Context(), store.Head)
+	require.NoError(t, err)
+	for e, err := range snap.Query(t.Context(), nil, nil) {
+		require.NoError(t, err)
+		require.True(t, seal.IsSealed(e.Content))
+		require.NotContains(t, string(e.Content), "secret")
+	}
+	require.NoError(t, snap.Close())
+	tamper(t, w.db, "UPDATE payloads SET payload = substr(payload, 1, 40) || x'00' || substr(payload, 42) WHERE from_block = 1")
+	tamper(t, w.db, "UPDATE payloads SET payload = (SELECT payload FROM payloads WHERE from_block = 3) WHERE from_block = 2")
+	for i := range 2 {
+		p := w.problem(w.do("GET", entityPath(i), ""), 500, "tampered")
+		require.NotContains(t, p.Detail, "secret")
+	}
+	require.Equal(t, 200, w.do("GET", entityPath(2), "").Code)
+
+	// Another key neither starts a service nor opens anything.
+	other, err := seal.New(bytes.Repeat([]byte{2}, seal.KeySize))
+	require.NoError(t, err)
+	_, err = service.New(t.Context(), w.db, service.Options{Keys: other})
+	require.ErrorIs(t, err, seal.ErrUnknownKey)
+	_, err = service.New(t.Context(), w.db, service.Options{})
+	require.ErrorIs(t, err, seal.ErrUnknownKey, "without a key")
+}
+
+// TestUnknownKey: after a key was taken away, what it sealed does not open and
+// the rest does.
+func TestUnknownKey(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	require.Equal(t, 201, w.do("PUT", entityPath(1), "old", "Content-Type: text/plain").Code)
+	both, err := seal.New(bytes.Repeat([]byte{1}, seal.KeySize), bytes.Repeat([]byte{2}, seal.KeySize))
+	require.NoError(t, err)
+	fresh, err := seal.New(bytes.Repeat([]byte{2}, seal.KeySize))
+	require.NoError(t, err)
+	again := func(keys *seal.Keyring) *world {
+		s, err := service.New(t.Context(), w.db, service.Options{Keys: keys})
+		require.NoError(t, err)
+		t.Cleanup(s.Close)
+		h, err := rest.New(s, rest.Options{})
+		require.NoError(t, err)
+		return &world{t, w.db, s, h}
+	}
+	rotated := again(both)
+	require.Equal(t, "old", rotated.do("GET", entityPath(1)+"?raw=true", "").Body.String())
+	require.Equal(t, 201, rotated.do("PUT", entityPath(2), "new", "Content-Type: text/plain").Code)
+	w = again(fresh)
+	require.Equal(t, "new", w.do("GET", entityPath(2)+"?raw=true", "").Body.String())
+	w.problem(w.do("GET", entityPath(1), ""), 500, "unknown-key")
+}

@@ -1,0 +1,154 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	varvev1 "github.com/varvedb/varve/api/varve/v1"
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// entities implements EntityService.
+type entities struct {
+	varvev1.UnimplementedEntityServiceServer
+	service *service.Service
+	timeout time.Duration // to send one message of a stream
+}
+
+func keyOf(b []byte) (key store.Key, err error) {
+	if len(b) != len(key) {
+		return key, fmt.Errorf("%w: a key of %d bytes, want %d", service.ErrMalformed, len(b), len(key))
+	}
+	return store.Key(b), nil
+}
+
+// Put implements EntityService.
+func (s *entities) Put(ctx context.Context, r *varvev1.PutRequest) (*varvev1.PutResponse, error) {
+	p, err := putOf(r)
+	if err != nil {
+		return nil, err
+	}
+	done, err := s.service.Put(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return &varvev1.PutResponse{Block: done.Block, Created: done.Created, Expiration: done.Expiration}, nil
+}
+
+// putOf makes the write that a request asks for.
+func putOf(r *varvev1.PutRequest) (*service.Put, error) {
+	key, err := keyOf(r.GetKey())
+	if err != nil {
+		return nil, err
+	}
+	p := &service.Put{
+		Key: key, ContentType: r.GetContentType(), Payload: r.GetPayload(),
+		StringAttributes: r.GetStringAttributes(), NumericAttributes: r.GetNumericAttributes(), Lifetime: r.GetLifetime(),
+	}
+	if r.Lifetime != nil && p.Lifetime == 0 {
+		return nil, fmt.Errorf("%w: a lifetime of no blocks; leave it out for an entity that stays", store.ErrInvalid)
+	}
+	if r.Owner == nil {
+		return p, nil
+	}
+	if len(r.GetOwner()) != len(store.Address{}) {
+		return nil, fmt.Errorf("%w: an owner of %d bytes, want %d", store.ErrInvalid, len(r.GetOwner()), len(store.Address{}))
+	}
+	owner := store.Address(r.GetOwner())
+	p.Owner = &owner
+	return p, nil
+}
+
+// Get implements EntityService.
+func (s *entities) Get(ctx context.Context, r *varvev1.GetRequest) (*varvev1.GetResponse, error) {
+	key, err := keyOf(r.GetKey())
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.service.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &varvev1.GetResponse{Entity: messageOf(e)}, nil
+}
+
+// messageOf makes a message that shares the memory of an entity.
+func messageOf(e *store.Entity) *varvev1.Entity {
+	return &varvev1.Entity{
+		Key: e.Key[:], Owner: e.Owner[:], Creator: e.Creator[:], ContentType: e.ContentType, Payload: e.Content,
+		StringAttributes: e.StringAttributes, NumericAttributes: e.NumericAttributes,
+		Sequence: e.Sequence, LastModifiedAtBlock: e.LastModifiedAtBlock, Expiration: e.Expiration,
+	}
+}
+
+// Delete implements EntityService.
+func (s *entities) Delete(ctx context.Context, r *varvev1.DeleteRequest) (*varvev1.DeleteResponse, error) {
+	key, err := keyOf(r.GetKey())
+	if err != nil {
+		return nil, err
+	}
+	done, err := s.service.Delete(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &varvev1.DeleteResponse{Block: done.Block}, nil
+}
+
+// Query implements EntityService.
+func (s *entities) Query(r *varvev1.QueryRequest, stream grpc.ServerStreamingServer[varvev1.QueryResponse]) error {
+	q, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	page, err := s.service.Query(stream.Context(), q, func(e *store.Entity) error {
+		return s.send(stream, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Entity{Entity: messageOf(e)}})
+	})
+	if err != nil {
+		return err
+	}
+	return s.send(stream, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Page{
+		Page: &varvev1.Page{Count: uint64(page.Count), Block: page.Block, Cursor: string(page.Cursor)},
+	}})
+}
+
+// send sends a message, or gives up on a client that does not take it: the end
+// of the call ends the sending.
+func (s *entities) send(stream grpc.ServerStreamingServer[varvev1.QueryResponse], m *varvev1.QueryResponse) error {
+	if s.timeout <= 0 {
+		return stream.Send(m)
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- stream.Send(m) }()
+	timer := time.NewTimer(s.timeout)
+	defer timer.Stop()
+	select {
+	case err := <-sent:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("%w: it took no message for %s", service.ErrSlow, s.timeout)
+	}
+}
+
+func queryOf(r *varvev1.QueryRequest) (*service.Query, error) {
+	q := &service.Query{Text: r.GetQuery(), Limit: int(r.GetLimit()), Cursor: store.Cursor(r.GetCursor()), Block: r.Block}
+	if r.GetOrder() == nil {
+		return q, nil
+	}
+	q.Order = store.Order{Name: r.GetOrder().GetName(), Desc: r.GetOrder().GetDescending()}
+	switch r.GetOrder().GetKind() {
+	case varvev1.Order_KIND_UNSPECIFIED:
+	case varvev1.Order_KIND_STRING:
+		q.Order.Kind = entity.String
+	case varvev1.Order_KIND_NUMERIC:
+		q.Order.Kind = entity.Numeric
+	default:
+		return nil, errors.Join(store.ErrInvalid, fmt.Errorf("order of kind %d", r.GetOrder().GetKind()))
+	}
+	return q, nil
+}

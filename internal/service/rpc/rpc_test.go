@@ -1,0 +1,290 @@
+package rpc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+
+	varvev1 "github.com/varvedb/varve/api/varve/v1"
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/rpc"
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/store"
+
+	_ "github.com/varvedb/varve/store/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a service, and a connection to its interface.
+type world struct {
+	db       *store.DB
+	server   *rpc.Server
+	conn     *grpc.ClientConn
+	entities varvev1.EntityServiceClient
+	events   varvev1.EventServiceClient
+}
+
+func newWorld(t testing.TB, so service.Options, ro rpc.Options) *world {
+	t.Helper()
+	db, err := store.Open(context.Background(), "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?durability=relaxed", nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	so.Keys, err = seal.New(bytes.Repeat([]byte{1}, seal.KeySize))
+	require.NoError(t, err)
+	s, err := service.New(context.Background(), db, so)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	server, err := rpc.New(s, ro)
+	require.NoError(t, err)
+	listener := bufconn.Listen(1 << 16)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		require.NoError(t, <-done)
+	})
+	conn, err := grpc.NewClient("passthrough:///varve", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, conn.Close()) })
+	return &world{db, server, conn, varvev1.NewEntityServiceClient(conn), varvev1.NewEventServiceClient(conn)}
+}
+
+func key(n int) []byte { return bytes.Repeat([]byte{byte(n)}, 32) }
+
+func isCode(t testing.TB, want codes.Code, err error) {
+	t.Helper()
+	require.Error(t, err)
+	require.Equal(t, want, status.Code(err), "%v", err)
+	require.NotEmpty(t, status.Convert(err).Message())
+}
+
+func TestEntities(t *testing.T) {
+	ctx, w := t.Context(), newWorld(t, service.Options{}, rpc.Options{})
+	_, err := w.entities.Get(ctx, &varvev1.GetRequest{Key: key(1)})
+	isCode(t, codes.NotFound, err)
+	owner := bytes.Repeat([]byte{9}, 20)
+	put := &varvev1.PutRequest{
+		Key: key(1), ContentType: "text/plain", Payload: []byte("payload"), Lifetime: proto.Uint64(10), Owner: owner,
+		StringAttributes: map[string]string{"a": "b"}, NumericAttributes: map[string]uint64{"n": 1<<64 - 1},
+	}
+	done, err := w.entities.Put(ctx, put)
+	require.NoError(t, err)
+	require.True(t, proto.Equal(&varvev1.PutResponse{Block: 1, Created: true, Expiration: 11}, done), "%v", done)
+	got, err := w.entities.Get(ctx, &varvev1.GetRequest{Key: key(1)})
+	require.NoError(t, err)
+	require.True(t, proto.Equal(&varvev1.Entity{
+		Key: key(1), Owner: owner, Creator: owner, ContentType: "text/plain", Payload: []byte("payload"),
+		StringAttributes: put.StringAttributes, NumericAttributes: put.NumericAttributes,
+		Sequence: 1 << 32, LastModifiedAtBlock: 1, Expiration: 11,
+	}, got.GetEntity()), "%v", got)
+	gone, err := w.entities.Delete(ctx, &varvev1.DeleteRequest{Key: key(1)})
+	require.NoError(t, err)
+	require.Equal(t, uint64(2), gone.GetBlock())
+	_, err = w.entities.Delete(ctx, &varvev1.DeleteRequest{Key: key(1)})
+	isCode(t, codes.NotFound, err)
+}
+
+func TestStatusCodes(t *testing.T) {
+	ctx, w := t.Context(), newWorld(t, service.Options{MaxPayload: 10}, rpc.Options{MaxMessage: 1000})
+	put := func(change func(r *varvev1.PutRequest)) error {
+		r := &varvev1.PutRequest{Key: key(1)}
+		change(r)
+		_, err := w.entities.Put(ctx, r)
+		return err
+	}
+	isCode(t, codes.InvalidArgument, put(func(r *varvev1.PutRequest) { r.Key = nil }))
+	isCode(t, codes.InvalidArgument, put(func(r *varvev1.PutRequest) { r.Owner = []byte("me") }))
+	isCode(t, codes.InvalidArgument, put(func(r *varvev1.PutRequest) { r.Lifetime = proto.Uint64(0) }))
+	isCode(t, codes.InvalidArgument, put(func(r *varvev1.PutRequest) { r.StringAttributes = map[string]string{"$key": ""} }))
+	isCode(t, codes.ResourceExhausted, put(func(r *varvev1.PutRequest) { r.Payload = make([]byte, 11) }))
+	isCode(t, codes.ResourceExhausted, put(func(r *varvev1.PutRequest) { r.Payload = make([]byte, 2000) }))
+	query := func(r *varvev1.QueryRequest) error {
+		stream, err := w.entities.Query(ctx, r)
+		require.NoError(t, err)
+		_, err = stream.Recv()
+		return err
+	}
+	isCode(t, codes.InvalidArgument, query(&varvev1.QueryRequest{Query: "("}))
+	isCode(t, codes.InvalidArgument, query(&varvev1.QueryRequest{Query: "*", Cursor: "x"}))
+	isCode(t, codes.InvalidArgument, query(&varvev1.QueryRequest{Query: "*", Order: &varvev1.Order{Name: "a", Kind: 7}}))
+	isCode(t, codes.OutOfRange, query(&varvev1.QueryRequest{Query: "*", Block: proto.Uint64(99)}))
+	events := []*varvev1.Event{{Type: "A", Tags: []*varvev1.Tag{{Key: "a", Value: "b"}}, Data: []byte("d"), Id: key(1)[:16]}}
+	done, err := w.events.Append(ctx, &varvev1.AppendRequest{Events: events})
+	require.NoError(t, err)
+	require.Equal(t, []uint64{1}, done.GetPositions())
+	_, err = w.events.Append(ctx, &varvev1.AppendRequest{Events: []*varvev1.Event{{Type: "A", Id: []byte("x")}}})
+	isCode(t, codes.InvalidArgument, err)
+	_, err = w.events.Append(ctx, &varvev1.AppendRequest{Events: []*varvev1.Event{{Type: "B", Id: key(1)[:16]}}})
+	isCode(t, codes.AlreadyExists, err)
+	_, err = w.events.Append(ctx, &varvev1.AppendRequest{Events: []*varvev1.Event{{Type: "B"}}, Condition: &varvev1.Condition{
+		FailIfEventsMatch: &varvev1.EventQuery{Items: []*varvev1.EventItem{{Types: []string{"A"}, Tags: events[0].GetTags()}}},
+	}})
+	isCode(t, codes.Aborted, err)
+}
+
+func TestTampered(t *testing.T) {
+	ctx, w := t.Context(), newWorld(t, service.Options{CacheBytes: -1}, rpc.Options{})
+	_, err := w.entities.Put(ctx, &varvev1.PutRequest{Key: key(1), Payload: []byte("a secret payload")})
+	require.NoError(t, err)
+	tx, err := w.db.Engine().Begin(ctx)
+	require.NoError(t, err)
+	_, err = tx.Exec(ctx, "UPDATE payloads SET payload = substr(payload, 1, 40) || x'00' || substr(payload, 42)")
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(ctx))
+	_, err = w.entities.Get(ctx, &varvev1.GetRequest{Key: key(1)})
+	isCode(t, codes.DataLoss, err)
+	require.NotContains(t, err.Error(), "secret")
+}
+
+func TestQuery(t *testing.T) {
+	ctx, w := t.Context(), newWorld(t, service.Options{}, rpc.Options{Timeout: time.Minute})
+	const n = 300
+	for i := range n {
+		_, err := w.entities.Put(ctx, &varvev1.PutRequest{Key: append(key(1)[:30], byte(i>>8), byte(i)), NumericAttributes: map[string]uint64{"i": uint64(i)}})
+		require.NoError(t, err)
+	}
+	read := func(r *varvev1.QueryRequest) (list []*varvev1.Entity, page *varvev1.Page) {
+		stream, err := w.entities.Query(ctx, r)
+		require.NoError(t, err)
+		for {
+			m, err := stream.Recv()
+			if errors.Is(err, io.EOF) {
+				return list, page
+			}
+			require.NoError(t, err)
+			require.Nil(t, page, "the page is the last message")
+			if page = m.GetPage(); page == nil {
+				list = append(list, m.GetEntity())
+			}
+		}
+	}
+	order := &varvev1.Order{Name: "i", Kind: varvev1.Order_KIND_NUMERIC}
+	list, page := read(&varvev1.QueryRequest{Query: "*", Order: order})
+	require.Len(t, list, n)
+	require.Equal(t, uint64(n), page.GetCount())
+	require.Empty(t, page.GetCursor())
+	for i, e := range list {
+		require.Equal(t, uint64(i), e.GetNumericAttributes()["i"])
+	}
+	list, page = read(&varvev1.QueryRequest{Query: "i < 15", Order: order, Limit: 10})
+	require.Len(t, list, 10)
+	list, page = read(&varvev1.QueryRequest{Query: "i < 15", Order: order, Limit: 10, Cursor: page.GetCursor()})
+	require.Len(t, list, 5)
+	require.Equal(t, uint64(10), list[0].GetNumericAttributes()["i"])
+	require.Empty(t, page.GetCursor())
+}
+
+func TestGate(t *testing.T) {
+	gate, err := service.NewGate(service.GateOptions{Token: "a token for the tests", Concurrent: 1})
+	require.NoError(t, err)
+	ctx, w := t.Context(), newWorld(t, service.Options{}, rpc.Options{Gate: gate})
+	get := func(header ...string) error {
+		_, err := w.entities.Get(metadata.AppendToOutgoingContext(ctx, header...), &varvev1.GetRequest{Key: key(1)})
+		return err
+	}
+	isCode(t, codes.Unauthenticated, get())
+	isCode(t, codes.Unauthenticated, get("authorization", "Bearer another token"))
+	isCode(t, codes.Unauthenticated, get("authorization", "Bearer a token for the tests", "authorization", "x"))
+	isCode(t, codes.NotFound, get("authorization", "Bearer a token for the tests"))
+	stream, err := w.entities.Query(ctx, &varvev1.QueryRequest{Query: "*"})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	isCode(t, codes.Unauthenticated, err)
+	require.NoError(t, gate.Enter())
+	isCode(t, codes.Unavailable, get("authorization", "Bearer a token for the tests"))
+	gate.Leave()
+	health, err := healthpb.NewHealthClient(w.conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	require.NoError(t, err, "health needs no token")
+	require.Equal(t, healthpb.HealthCheckResponse_SERVING, health.GetStatus())
+}
+
+// TestSlowClient: a client that takes nothing of a stream does not hold it for
+// ever.
+func TestSlowClient(t *testing.T) {
+	gate, err := service.NewGate(service.GateOptions{Concurrent: 1})
+	require.NoError(t, err)
+	ctx, w := t.Context(), newWorld(t, service.Options{}, rpc.Options{Gate: gate, Timeout: 300 * time.Millisecond})
+	for i := range 20 {
+		_, err := w.entities.Put(ctx, &varvev1.PutRequest{Key: key(i), Payload: []byte(strings.Repeat("x", 100<<10))})
+		require.NoError(t, err)
+	}
+	stream, err := w.entities.Query(ctx, &varvev1.QueryRequest{Query: "*"})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.NoError(t, err)
+	require.Error(t, gate.Enter(), "the stream holds the only place")
+	require.Eventually(t, func() bool {
+		if err := gate.Enter(); err != nil {
+			return false
+		}
+		gate.Leave()
+		return true
+	}, 20*time.Second, 50*time.Millisecond, "the place is free again")
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	isCode(t, codes.DeadlineExceeded, err)
+}
+
+// TestPanic: a request that panics fails alone, and gives its place back.
+func TestPanic(t *testing.T) {
+	gate, err := service.NewGate(service.GateOptions{Concurrent: 1})
+	require.NoError(t, err)
+	closed := &world{}
+	w := newWorld(t, service.Options{}, rpc.Options{Gate: gate, Server: []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			if _, ok := req.(*varvev1.DeleteRequest); ok {
+				closed.server.Stop() // nil: a fault of the program
+			}
+			return handle(ctx, req)
+		}),
+	}})
+	for range 2 {
+		_, err = w.entities.Delete(t.Context(), &varvev1.DeleteRequest{Key: key(1)})
+		isCode(t, codes.Internal, err)
+		_, err = w.entities.Get(t.Context(), &varvev1.GetRequest{Key: key(1)})
+		isCode(t, codes.NotFound, err)
+	}
+}
+
+// FuzzPut: no message makes the interface answer with anything but a write or a
+// fault of the client's.
+func FuzzPut(f *testing.F) {
+	w := newWorld(f, service.Options{MaxPayload: 1000}, rpc.Options{})
+	for _, r := range []*varvev1.PutRequest{
+		{Key: key(1), Payload: []byte("p"), StringAttributes: map[string]string{"a": "b"}, Lifetime: proto.Uint64(1)},
+		{Key: key(2), Owner: key(1)[:20], NumericAttributes: map[string]uint64{"": 1}},
+	} {
+		b, err := proto.Marshal(r)
+		require.NoError(f, err)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := new(varvev1.PutRequest)
+		if proto.Unmarshal(data, r) != nil {
+			return // gRPC refuses it
+		}
+		_, err := w.entities.Put(context.Background(), r)
+		require.Contains(t, []codes.Code{codes.OK, codes.InvalidArgument, codes.ResourceExhausted}, status.Code(err), fmt.Sprint(err))
+	})
+}

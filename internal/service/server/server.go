@@ -1,0 +1,259 @@
+// Package server binds a service to addresses: listeners, TLS, timeouts, and an
+// orderly end. Off loopback it insists on a token.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/rest"
+	"github.com/varvedb/varve/internal/service/rpc"
+)
+
+// ErrUnsafe: an address that others can reach, and no token.
+var ErrUnsafe = errors.New("refused: an address off loopback needs a token")
+
+// Options of a server. The zero value listens on loopback, on ports that the
+// system chooses, with the defaults of Timeouts and Limits.
+type Options struct {
+	REST string // address; empty means 127.0.0.1:0
+	GRPC string // address; empty means 127.0.0.1:0, "off" means none
+
+	Token string      // that requests show; may be empty on loopback
+	TLS   *tls.Config // nil: plain
+
+	Limits   Limits
+	Timeouts Timeouts
+	Log      *slog.Logger // nil drops what is logged
+}
+
+// Limits bound what clients may ask for. A zero field means its default.
+type Limits struct {
+	Concurrent int     // requests at a time, both protocols together; 1024
+	PerSecond  float64 // requests a second; no limit
+	MaxHeader  int     // bytes of a request's head; 16 KiB
+	MaxBody    int64   // bytes of a body; what the largest payload needs
+}
+
+// Timeouts cut off who is too slow. A zero field means its default.
+type Timeouts struct {
+	Header time.Duration // until the head of a request is there; 5s
+	Read   time.Duration // until the body is there; 30s
+	Write  time.Duration // until the answer is taken, in streams a part of it; 30s
+	Idle   time.Duration // between requests; 2m
+	Drain  time.Duration // for requests under way when the server ends; 15s
+}
+
+func (t Timeouts) withDefaults() Timeouts {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&t.Header, 5*time.Second)
+	set(&t.Read, 30*time.Second)
+	set(&t.Write, 30*time.Second)
+	set(&t.Idle, 2*time.Minute)
+	set(&t.Drain, 15*time.Second)
+	return t
+}
+
+// Server is a service that listens.
+type Server struct {
+	opts     Options
+	service  *service.Service
+	draining atomic.Bool
+
+	restOn net.Listener
+	grpcOn net.Listener // nil: none
+	http   *http.Server
+	grpc   *rpc.Server
+}
+
+// Listen binds a service. It fails with ErrUnsafe before it opens a port. The
+// caller runs the server, which closes what it has opened; or closes it.
+func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error) {
+	o.Timeouts = o.Timeouts.withDefaults()
+	if o.Limits.Concurrent == 0 {
+		o.Limits.Concurrent = 1024
+	}
+	if o.Limits.MaxHeader == 0 {
+		o.Limits.MaxHeader = 16 << 10
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	srv := &Server{opts: o, service: s}
+	var err error
+	if srv.restOn, err = listen(ctx, o.REST, o.Token); err != nil {
+		return nil, fmt.Errorf("listen for REST: %w", err)
+	}
+	if o.GRPC != "off" {
+		if srv.grpcOn, err = listen(ctx, o.GRPC, o.Token); err != nil {
+			return nil, fmt.Errorf("listen for gRPC: %w", errors.Join(err, srv.restOn.Close()))
+		}
+	}
+	if err := srv.bind(); err != nil {
+		return nil, errors.Join(err, srv.Close())
+	}
+	if o.Token != "" && o.TLS == nil && !(loopback(srv.restOn.Addr()) && (srv.grpcOn == nil || loopback(srv.grpcOn.Addr()))) {
+		o.Log.Warn("the token and all data travel in the clear: give a certificate, or put a proxy with TLS in front")
+	}
+	return srv, nil
+}
+
+// listen opens a port, unless others can reach it and there is no token. What a
+// name stands for is looked up once, so that what is checked is what is opened.
+func listen(ctx context.Context, address, token string) (net.Listener, error) {
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	resolved, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if token == "" && !loopback(resolved) {
+		return nil, fmt.Errorf("%w: %s", ErrUnsafe, address)
+	}
+	return new(net.ListenConfig).Listen(ctx, "tcp", resolved.String())
+}
+
+func loopback(a net.Addr) bool {
+	tcp, ok := a.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+// bind makes the two transports.
+func (s *Server) bind() error {
+	o := s.opts
+	gate, err := service.NewGate(service.GateOptions{Token: o.Token, Concurrent: o.Limits.Concurrent, PerSecond: o.Limits.PerSecond})
+	if err != nil {
+		return err
+	}
+	handler, err := rest.New(s.service, rest.Options{
+		Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load,
+	})
+	if err != nil {
+		return err
+	}
+	s.http = &http.Server{
+		Handler: handler, MaxHeaderBytes: o.Limits.MaxHeader,
+		ReadHeaderTimeout: o.Timeouts.Header, ReadTimeout: o.Timeouts.Read,
+		// The time to write begins with the request's head.
+		WriteTimeout: o.Timeouts.Read + o.Timeouts.Write, IdleTimeout: o.Timeouts.Idle,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	if o.TLS != nil {
+		config := o.TLS.Clone()
+		config.NextProtos = []string{"h2", "http/1.1"}
+		s.restOn = tls.NewListener(s.restOn, config)
+	}
+	if s.grpcOn == nil {
+		return nil
+	}
+	var more []grpc.ServerOption
+	if o.TLS != nil {
+		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
+	}
+	s.grpc, err = rpc.New(s.service, rpc.Options{
+		Gate: gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Log: o.Log, Server: more,
+	})
+	return err
+}
+
+// REST returns the address that HTTP is served on.
+func (s *Server) REST() string { return s.restOn.Addr().String() }
+
+// GRPC returns the address that gRPC is served on, "" when it is not.
+func (s *Server) GRPC() string {
+	if s.grpcOn == nil {
+		return ""
+	}
+	return s.grpcOn.Addr().String()
+}
+
+// Run serves until ctx is done. Then it refuses new requests, waits for those
+// under way as long as Timeouts.Drain allows, and cuts off the rest. The service
+// stays open: the caller closes it, which commits what is queued, and then the
+// store.
+func (s *Server) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := s.http.Serve(s.restOn); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve REST: %w", err)
+		}
+		return nil
+	})
+	if s.grpc != nil {
+		group.Go(func() error {
+			if err := s.grpc.Serve(s.grpcOn); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+				return fmt.Errorf("serve gRPC: %w", err)
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		<-ctx.Done()
+		return s.drain()
+	})
+	return group.Wait()
+}
+
+// drain ends both transports at the same time.
+func (s *Server) drain() error {
+	s.draining.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeouts.Drain)
+	defer cancel()
+	var group errgroup.Group
+	group.Go(func() error {
+		if err := s.http.Shutdown(ctx); err != nil {
+			return errors.Join(fmt.Errorf("drain REST: %w", err), s.http.Close())
+		}
+		return nil
+	})
+	if s.grpc != nil {
+		group.Go(func() error { return s.drainGRPC(ctx) })
+	}
+	return group.Wait()
+}
+
+func (s *Server) drainGRPC(ctx context.Context) error {
+	s.grpc.Health.Shutdown()
+	done := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		s.grpc.Stop()
+		<-done
+		return fmt.Errorf("drain gRPC: %w", ctx.Err())
+	}
+}
+
+// Close cuts everything off at once. It is for a server that is not run.
+func (s *Server) Close() error {
+	err := s.restOn.Close()
+	if s.grpcOn != nil {
+		err = errors.Join(err, s.grpcOn.Close())
+	}
+	if s.grpc != nil {
+		s.grpc.Stop()
+	}
+	return err
+}

@@ -1,0 +1,290 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	varvev1 "github.com/varvedb/varve/api/varve/v1"
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/internal/service/server"
+	"github.com/varvedb/varve/store"
+
+	_ "github.com/varvedb/varve/store/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a server that runs.
+type world struct {
+	db      *store.DB
+	service *service.Service
+	server  *server.Server
+	stop    context.CancelFunc
+	done    chan error
+	client  *http.Client
+}
+
+func newService(t testing.TB, url string, so service.Options) (*store.DB, *service.Service) {
+	t.Helper()
+	db, err := store.Open(context.Background(), url, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	so.Keys, err = seal.New(bytes.Repeat([]byte{1}, seal.KeySize))
+	require.NoError(t, err)
+	s, err := service.New(context.Background(), db, so)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return db, s
+}
+
+func newURL(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "varve.db") }
+
+func run(t testing.TB, so service.Options, o server.Options) *world {
+	t.Helper()
+	w := &world{done: make(chan error, 1), client: &http.Client{Transport: &http.Transport{}}}
+	w.db, w.service = newService(t, newURL(t)+"?durability=relaxed", so)
+	var err error
+	w.server, err = server.Listen(t.Context(), w.service, o)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	go func() { w.done <- w.server.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		w.client.CloseIdleConnections()
+		if err := <-w.done; err != nil {
+			t.Log("the server ended with", err) // the tests whose end matters have looked at it
+		}
+	})
+	return w
+}
+
+func (w *world) url(n int) string {
+	return fmt.Sprintf("http://%s/v1/entities/0x%064x", w.server.REST(), n)
+}
+
+func (w *world) put(n int, payload string) (status int, err error) {
+	req, err := http.NewRequest(http.MethodPut, w.url(n), strings.NewReader(payload))
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Content-Type", "text/plain")
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode, err
+}
+
+func TestBothProtocols(t *testing.T) {
+	w := run(t, service.Options{}, server.Options{})
+	status, err := w.put(1, "one")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusCreated, status)
+	conn, err := grpc.NewClient(w.server.GRPC(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	key := make([]byte, 32)
+	key[31] = 1
+	got, err := varvev1.NewEntityServiceClient(conn).Get(t.Context(), &varvev1.GetRequest{Key: key})
+	require.NoError(t, err)
+	require.Equal(t, "one", string(got.GetEntity().GetPayload()))
+	w.stop()
+	require.NoError(t, <-w.done)
+	w.done <- nil
+}
+
+func TestNotOnLoopback(t *testing.T) {
+	_, s := newService(t, newURL(t), service.Options{})
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
+		_, err := server.Listen(t.Context(), s, server.Options{REST: address})
+		require.ErrorIs(t, err, server.ErrUnsafe, address)
+		_, err = server.Listen(t.Context(), s, server.Options{GRPC: address})
+		require.ErrorIs(t, err, server.ErrUnsafe, address)
+	}
+	_, err := server.Listen(t.Context(), s, server.Options{Token: "short"})
+	require.ErrorContains(t, err, "too short")
+	srv, err := server.Listen(t.Context(), s, server.Options{REST: "0.0.0.0:0", GRPC: "off", Token: "a token for the tests"})
+	require.NoError(t, err)
+	require.Empty(t, srv.GRPC())
+	require.NoError(t, srv.Close())
+	srv, err = server.Listen(t.Context(), s, server.Options{REST: "localhost:0", GRPC: "127.0.0.1:0"})
+	require.NoError(t, err, "loopback needs none")
+	require.NoError(t, srv.Close())
+}
+
+func TestToken(t *testing.T) {
+	w := run(t, service.Options{}, server.Options{Token: "a token for the tests"})
+	status, err := w.put(1, "x")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusUnauthorized, status)
+	require.Zero(t, w.service.Head())
+}
+
+func TestTLS(t *testing.T) {
+	known := httptest.NewTLSServer(nil) // for its certificate
+	known.Close()
+	w := run(t, service.Options{}, server.Options{TLS: &tls.Config{Certificates: known.TLS.Certificates, MinVersion: tls.VersionTLS12}})
+	client := known.Client()
+	defer client.CloseIdleConnections()
+	resp, err := client.Get("https://" + w.server.REST() + "/healthz")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	pool := x509.NewCertPool()
+	pool.AddCert(known.Certificate())
+	conn, err := grpc.NewClient(w.server.GRPC(), grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(pool, "")))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = varvev1.NewEntityServiceClient(conn).Get(t.Context(), &varvev1.GetRequest{Key: make([]byte, 32)})
+	require.Equal(t, codes.NotFound, status.Code(err))
+	_, err = varvev1.NewEntityServiceClient(dialPlain(t, w)).Get(t.Context(), &varvev1.GetRequest{Key: make([]byte, 32)})
+	require.Equal(t, codes.Unavailable, status.Code(err), "nothing is answered in the clear")
+}
+
+func dialPlain(t testing.TB, w *world) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(w.server.GRPC(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// dial opens a connection to the REST side, which a test writes by hand.
+func (w *world) dial(t testing.TB) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", w.server.REST())
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	return conn
+}
+
+// TestSlowClients: who dawdles over the head, the body, the answer or the next
+// request is cut off.
+func TestSlowClients(t *testing.T) {
+	const short = 200 * time.Millisecond
+	w := run(t, service.Options{}, server.Options{Timeouts: server.Timeouts{Header: short, Read: short, Write: short, Idle: short}})
+	for i := range 40 {
+		status, err := w.put(i, strings.Repeat("x", 500<<10))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusCreated, status)
+	}
+	t.Run("head", func(t *testing.T) {
+		conn := w.dial(t)
+		_, err := io.WriteString(conn, "GET /healthz HT")
+		require.NoError(t, err)
+		_, err = io.ReadAll(conn)
+		require.NoError(t, err, "closed by the server")
+	})
+	t.Run("body", func(t *testing.T) {
+		conn := w.dial(t)
+		_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusRequestTimeout, resp.StatusCode)
+		require.NoError(t, resp.Body.Close())
+	})
+	t.Run("answer", func(t *testing.T) {
+		conn := w.dial(t)
+		body := `{"query":"*"}`
+		_, err := fmt.Fprintf(conn, "POST /v1/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		require.NoError(t, err)
+		time.Sleep(10 * short)
+		text, _ := io.ReadAll(conn) // it ends with an error or not, but early
+		require.NotContains(t, string(text), `{"end":`)
+	})
+	t.Run("next request", func(t *testing.T) {
+		conn := w.dial(t)
+		_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+		require.NoError(t, err)
+		text, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "200 OK")
+	})
+}
+
+func TestLargeHead(t *testing.T) {
+	w := run(t, service.Options{}, server.Options{})
+	req, err := http.NewRequest(http.MethodGet, w.url(1), nil)
+	require.NoError(t, err)
+	req.Header.Set("X-Large", strings.Repeat("x", 64<<10))
+	resp, err := w.client.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, resp.StatusCode)
+}
+
+// TestDrain: requests under way when the server ends are answered, and their
+// writes are in the store.
+func TestDrain(t *testing.T) {
+	w := run(t, service.Options{Window: 2 * time.Second}, server.Options{})
+	const n = 8
+	var wg sync.WaitGroup
+	statuses := make([]int, n)
+	errs := make([]error, n)
+	for i := range n {
+		wg.Go(func() { statuses[i], errs[i] = w.put(i, "x") })
+	}
+	require.Eventually(t, func() bool {
+		rec, err := w.client.Get("http://" + w.server.REST() + "/metrics")
+		if err != nil {
+			return false
+		}
+		defer rec.Body.Close()
+		text, err := io.ReadAll(rec.Body)
+		return err == nil && strings.Contains(string(text), fmt.Sprintf("varve_requests_in_flight %d", n+1))
+	}, 10*time.Second, 5*time.Millisecond, "all wait for their block")
+	w.stop()
+	require.NoError(t, <-w.done)
+	w.done <- nil
+	wg.Wait()
+	for i := range n {
+		require.NoError(t, errs[i])
+		require.Equal(t, http.StatusCreated, statuses[i])
+	}
+	_, err := w.put(99, "x")
+	require.Error(t, err, "nobody listens any more")
+	w.service.Close()
+	require.Positive(t, w.service.Head())
+}
+
+// TestDrainGivesUp: a request that does not end is cut off in the end.
+func TestDrainGivesUp(t *testing.T) {
+	w := run(t, service.Options{}, server.Options{Timeouts: server.Timeouts{Drain: 100 * time.Millisecond}})
+	conn := w.dial(t)
+	_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
+	require.NoError(t, err)
+	time.Sleep(50 * time.Millisecond) // so that the request has begun; if not, there is nothing to drain
+	w.stop()
+	if err := <-w.done; err != nil {
+		require.True(t, errors.Is(err, context.DeadlineExceeded), "%v", err)
+	}
+	w.done <- nil
+}

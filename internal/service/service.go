@@ -1,0 +1,195 @@
+// Package service serves a store to programs that do not link it: put, get,
+// delete and query of entities, and appends of events. Service is the core; the
+// packages below it are its transports (rest, rpc), the encryption of payloads
+// (seal) and the server that binds them to addresses (server).
+//
+// The service makes the blocks: writes that arrive while a block commits share
+// the next one. It must be the only writer of its store, because it keeps what
+// it has read in a cache.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/store"
+)
+
+// Defaults of Options.
+const (
+	DefaultCacheBytes = 64 << 20
+	DefaultMaxPayload = 4 << 20
+	DefaultMaxGroup   = 1024
+	DefaultQueue      = 4096
+)
+
+// maxGroupBytes bounds the payloads of one block. A single write may exceed it.
+const maxGroupBytes = 32 << 20
+
+// Options of a service. The zero value stores payloads as they are given, with
+// the defaults above.
+type Options struct {
+	// Keys seal the payloads; nil stores them as they are.
+	Keys *seal.Keyring
+
+	// CacheBytes bounds the memory of the cache of entities; zero means
+	// DefaultCacheBytes, below zero there is none.
+	CacheBytes int64
+
+	// MaxPayload bounds the bytes of one payload; zero means DefaultMaxPayload.
+	MaxPayload int
+
+	// Window is how long a block waits for further writes after the first. Zero
+	// waits for nothing but the block before it.
+	Window time.Duration
+
+	// MaxGroup bounds the writes of one block; zero means DefaultMaxGroup.
+	MaxGroup int
+
+	// Owner is that of new entities whose writer names none.
+	Owner store.Address
+
+	// Metrics counts what the service does; nil counts for nobody.
+	Metrics *Metrics
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Window < 0 || o.MaxGroup < 0 || o.MaxGroup > 1<<16 || o.MaxPayload < 0 {
+		return o, fmt.Errorf("%w: window %s, group of %d, payload of %d bytes", store.ErrInvalid, o.Window, o.MaxGroup, o.MaxPayload)
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.MaxPayload == 0 {
+		o.MaxPayload = DefaultMaxPayload
+	}
+	if o.MaxGroup == 0 {
+		o.MaxGroup = DefaultMaxGroup
+	}
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics()
+	}
+	return o, nil
+}
+
+// Service is the core that the transports share. Its methods may be called from
+// several goroutines.
+type Service struct {
+	opts   Options
+	ents   *store.Entities
+	events *store.Events
+	cache  *cache
+	head   atomic.Uint64 // the last block
+
+	queue  chan *write
+	lately int           // writes of a block, the most of late; the committer's own
+	done   chan struct{} // closed when the committer has ended
+
+	mu     sync.RWMutex // held for reading while a write is queued
+	closed bool
+}
+
+// New returns a service over an open database, whose entities and events it
+// makes when there are none. It fails with seal.ErrUnknownKey or
+// seal.ErrNotSealed when the newest payload cannot be opened with the keys. The
+// caller closes the service, and then the database.
+func New(ctx context.Context, db *store.DB, opts Options) (*Service, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	s := &Service{opts: opts, queue: make(chan *write, DefaultQueue), done: make(chan struct{})}
+	if s.ents, err = db.Entities(ctx, store.EntityOptions{}); err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	if s.events, err = db.Events(ctx, store.EventOptions{}); err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	if err := s.readHead(ctx); err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	if err := s.checkKeys(ctx); err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	if s.cache, err = newCache(opts.CacheBytes, opts.Metrics); err != nil {
+		return nil, fmt.Errorf("service: %w", err)
+	}
+	opts.Metrics.observe(s)
+	go s.commitLoop()
+	return s, nil
+}
+
+// checkKeys opens the newest payload, so that a service with the wrong keys does
+// not start. A payload that was tampered with is an error of its own reader.
+func (s *Service) checkKeys(ctx context.Context) (err error) {
+	snap, err := s.ents.At(ctx, store.Head)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	for e, err := range snap.Query(ctx, nil, &store.QueryOptions{Limit: 1}) {
+		if err != nil {
+			return err
+		}
+		if _, err := s.unseal(e.Key, e.Content); err != nil && !errors.Is(err, seal.ErrTampered) {
+			return fmt.Errorf("the newest entity, %s: %w", e.Key, err)
+		}
+	}
+	return nil
+}
+
+// Ready tells whether the service accepts writes: nil, ErrClosing, or why the
+// store cannot be read.
+func (s *Service) Ready(ctx context.Context) error {
+	s.mu.RLock()
+	closed := s.closed
+	s.mu.RUnlock()
+	if closed {
+		return ErrClosing
+	}
+	snap, err := s.ents.At(ctx, store.Head)
+	if err != nil {
+		return err
+	}
+	return snap.Close()
+}
+
+// Head returns the number of the last block.
+func (s *Service) Head() uint64 { return s.head.Load() }
+
+// Sealed tells whether payloads are encrypted.
+func (s *Service) Sealed() bool { return s.opts.Keys != nil }
+
+// MaxPayload returns the bytes that a payload may have.
+func (s *Service) MaxPayload() int { return s.opts.MaxPayload }
+
+// Metrics returns the counters of the service.
+func (s *Service) Metrics() *Metrics { return s.opts.Metrics }
+
+// Close refuses further writes, commits those that are queued, and ends. A
+// second Close does nothing.
+func (s *Service) Close() {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if first {
+		close(s.queue)
+	}
+	<-s.done
+	s.cache.close()
+}
+
+func (s *Service) readHead(ctx context.Context) error {
+	snap, err := s.ents.At(ctx, store.Head)
+	if err != nil {
+		return err
+	}
+	s.head.Store(snap.Block())
+	return snap.Close()
+}
