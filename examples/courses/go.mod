@@ -5,6 +5,7 @@ go 1.26.0
 require github.com/varvedb/varve v0.0.0
 
 require (
+	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/mattn/go-sqlite3 v1.14.52 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )

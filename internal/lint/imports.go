@@ -37,7 +37,7 @@ var (
 // rules is the table of docs/architecture.md. A rule for a package that does
 // not exist holds.
 func rules() []rule {
-	all := slices.Concat(engineRules(), ownerRules(), dataRules())
+	all := slices.Concat(engineRules(), ownerRules(), dataRules(), serviceRules())
 	return append(all,
 		rule{packages: []string{"./..."}, except: slices.Concat(engines, wiring), never: engines,
 			why: "only programs and bench/<engine> choose an engine"},
@@ -119,6 +119,19 @@ func dataRules() []rule {
 		{packages: []string{"./scaler/...", "./dcseed/..."},
 			never: slices.Concat(natives, []string{"./store", "./store/driver", "./schemas/...", "database/sql/..."}),
 			why:   "generators are pure; store/entity is all the vocabulary they need"},
+	}
+}
+
+// serviceRules: the interface of the service stands alone, so that a client does
+// not import a store, and the core knows none of its transports.
+func serviceRules() []rule {
+	return []rule{
+		{packages: []string{"./api/..."}, only: []string{"./api/..."}, never: slices.Concat(natives, []string{"database/sql/..."}),
+			why: "a client imports it and no store"},
+		{packages: []string{"./internal/service/seal"}, only: []string{}, why: "encryption of bytes stands alone"},
+		{packages: []string{"./internal/service"},
+			never: slices.Concat(natives, []string{"./internal/service/rest/...", "./internal/service/rpc/...", "./internal/service/server/...", "./api/..."}),
+			why:   "transports know the core, and not the other way round"},
 	}
 }
 

@@ -60,7 +60,12 @@ func Root() (string, error) {
 func List(ctx context.Context, dir string) ([]Package, error) {
 	const fields = "ImportPath,Dir,Name,ForTest,Standard,Imports,Deps," +
 		"GoFiles,EmbedFiles,TestEmbedFiles,XTestEmbedFiles"
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-json="+fields, "./...")
+	return goList[Package](ctx, dir, "-deps", "-test", "-json="+fields, "./...")
+}
+
+// goList runs go list in a directory and reads the JSON objects that it prints.
+func goList[T any](ctx context.Context, dir string, args ...string) ([]T, error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...)
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -68,15 +73,15 @@ func List(ctx context.Context, dir string) ([]Package, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go list in %s: %w\n%s", dir, err, stderr.Bytes())
 	}
-	var packages []Package
+	var list []T
 	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p Package
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			return packages, nil
+		var v T
+		if err := dec.Decode(&v); errors.Is(err, io.EOF) {
+			return list, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("go list in %s: %w", dir, err)
 		}
-		packages = append(packages, p)
+		list = append(list, v)
 	}
 }
 
