@@ -84,7 +84,7 @@ func install(ctx context.Context, cfg Config) (string, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
-	lock, err := lockWait(ctx, dir+".lock")
+	lock, err := lockWait(ctx, dir+".lock", 0o644)
 	if err != nil {
 		return "", err
 	}

@@ -13,28 +13,24 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// lockDir takes the lock of a server's directory without waiting. The lock goes
-// with the file, and so with the process; the file itself stays, because
-// removing it would let two processes hold two locks.
-func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = fmt.Errorf("another process has this server started: %w", driver.ErrLocked)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+// lockPatience is how long a lock may stay that nobody will keep: a child that a
+// killed process was just starting has it until it runs its own program.
+const lockPatience = time.Second
+
+// lockDir takes the lock of a server's directory. The lock goes with the file, and
+// so with the process; the file itself stays, because removing it would let two
+// processes hold two locks.
+func lockDir(ctx context.Context, dir string) (*os.File, error) {
+	locked := fmt.Errorf("another process has this server started: %w", driver.ErrLocked)
+	ctx, cancel := context.WithTimeoutCause(ctx, lockPatience, locked)
+	defer cancel()
+	return lockWait(ctx, filepath.Join(dir, "lock"), 0o600)
 }
 
 // lockWait takes the lock of a file, making it when it does not exist, and
 // waits for it until ctx is done.
-func lockWait(ctx context.Context, path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+func lockWait(ctx context.Context, path string, mode os.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, mode)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func (s *Server) start(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.cfg.Dir, 0o700); err != nil {
 		return err
 	}
-	if s.lock, err = lockDir(s.cfg.Dir); err != nil {
+	if s.lock, err = lockDir(ctx, s.cfg.Dir); err != nil {
 		return err
 	}
 	if s.owner, err = identify(s.cfg.Dir); err != nil {
@@ -76,13 +76,39 @@ func (s *Server) start(ctx context.Context) (err error) {
 	if s.socket, err = makeSocketDir(s.cfg.Dir, s.owner); err != nil {
 		return err
 	}
-	if err := s.launch(); err != nil {
-		return err
+	return s.launchReady(ctx)
+}
+
+// launches is how often the server is started before it must be ready.
+const launches = 3
+
+// launchReady starts the server and waits until it is ready. A server that a killed
+// process had just started can be overlooked: until it works in the data directory
+// nothing tells it from other programs. Then ours finds its lock file and ends; the
+// other one has lost its parent, is found now, and makes way.
+func (s *Server) launchReady(ctx context.Context) error {
+	for n := 1; ; n++ {
+		if err := s.launch(); err != nil {
+			return err
+		}
+		err := s.waitReady(ctx)
+		if err == nil {
+			return nil
+		}
+		err = errors.Join(err, s.proc.kill())
+		if n == launches || !lostRace(err) {
+			return err
+		}
+		if err := clearLeftovers(ctx, s.cfg.dataDir(), s.cfg.StopTimeout); err != nil {
+			return err
+		}
 	}
-	if err := s.waitReady(ctx); err != nil {
-		return errors.Join(err, s.proc.kill())
-	}
-	return nil
+}
+
+// lostRace tells whether a server ended because another one had the data directory.
+func lostRace(err error) bool {
+	var wrote *logError
+	return errors.As(err, &wrote) && strings.Contains(wrote.text, `lock file "postmaster.pid" already exists`)
 }
 
 // prepareData checks the data directory or makes it, and sees to it that no
