@@ -1,0 +1,124 @@
+package crashtest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// The vocabulary of events: small, so that queries select many.
+var (
+	eventTypes  = []string{"opened", "moved", "closed"}
+	eventGroups = []string{"group:0", "group:1", "group:2", "group:3"}
+)
+
+// The keys of tags. An append that claims a slot is conditional: only one may.
+const (
+	tagGroup  = "group"
+	tagAppend = "append"
+	tagClaim  = "claim"
+)
+
+// An append is what one call of Events.Append adds, drawn from its name and seed.
+type drawnAppend struct {
+	name   string
+	events []store.Event
+	claim  *event.Tag       // the slot that it claims; nil when it has no condition
+	cond   *store.Condition // of the claim
+}
+
+// drawAppend draws an append. The same name and seed give the same events.
+func drawAppend(name string, seed uint64) drawnAppend {
+	rng := newRand(seed)
+	a := drawnAppend{name: name}
+	if rng.IntN(3) == 0 {
+		claim := event.NewTag(tagClaim, fmt.Sprint(rng.IntN(400)))
+		a.claim, a.cond = &claim, event.Unless(event.Tagged(claim))
+	}
+	withIDs := rng.IntN(2) == 0
+	for i := range 1 + rng.IntN(4) {
+		e := store.Event{
+			Type: eventTypes[rng.IntN(len(eventTypes))],
+			Data: fmt.Appendf(nil, "%s %d %0*d", name, i, rng.IntN(300), 0),
+			Tags: []store.Tag{
+				event.NewTag(tagAppend, name), event.NewTag(tagGroup, fmt.Sprint(rng.IntN(len(eventGroups)))),
+			},
+		}
+		if a.claim != nil {
+			e.Tags = append(e.Tags, *a.claim)
+		}
+		if withIDs {
+			e.ID = event.ID{15: byte(i)}
+			for j := range 8 {
+				e.ID[j] = byte(seed >> (8 * j))
+			}
+		}
+		a.events = append(a.events, e)
+	}
+	return a
+}
+
+// ledger is what a journal says of an event store.
+type ledger struct {
+	order   []string // names of the appends announced, those known to be lost left out
+	appends map[string]*entry
+}
+
+// entry is an append and what became of it.
+type entry struct {
+	drawnAppend
+	seed      uint64
+	acked     bool
+	refused   bool // by its condition
+	positions []uint64
+}
+
+// newLedger replays a journal.
+func newLedger(records []record) (*ledger, error) {
+	l := &ledger{appends: map[string]*entry{}}
+	for i, r := range records {
+		switch {
+		case r.Resumed:
+			l.resume(r)
+		case r.Ack:
+			if l.appends[r.Name] == nil {
+				return nil, fmt.Errorf("journal line %d: append %q was not announced", i+1, r.Name)
+			}
+			l.acknowledge(r)
+		default:
+			l.announce(r)
+		}
+	}
+	return l, nil
+}
+
+func (l *ledger) announce(r record) *entry {
+	e := &entry{drawnAppend: drawAppend(r.Name, r.Seed), seed: r.Seed}
+	l.appends[r.Name] = e
+	l.order = append(l.order, r.Name)
+	return e
+}
+
+func (l *ledger) acknowledge(r record) {
+	e := l.appends[r.Name]
+	e.acked, e.refused, e.positions = true, r.Conflict, r.Positions
+}
+
+// resume settles what a crash left open: what was not found never happened.
+func (l *ledger) resume(r record) {
+	gone := map[string]bool{}
+	for _, name := range r.Lost {
+		gone[name] = true
+	}
+	for _, name := range l.order {
+		if e := l.appends[name]; !e.acked && !slices.Contains(r.Found, name) {
+			gone[name] = true
+		}
+	}
+	l.order = slices.DeleteFunc(l.order, func(name string) bool { return gone[name] })
+	for name := range gone {
+		delete(l.appends, name)
+	}
+}

@@ -1,0 +1,114 @@
+package crashtest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/storetest"
+)
+
+// entityKeys is how many entities there are at most: few, so that each changes
+// again and again and what a merge has half done matters.
+const entityKeys = 48
+
+// newRand returns the generator of a seed.
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
+
+// drawBlock draws a valid block to come after the model's head.
+func drawBlock(rng *rand.Rand, m *storetest.Model) (store.Block, error) {
+	head := m.Head()
+	b := store.Block{Number: head.Block + 1 + uint64(rng.IntN(3))}
+	live, err := liveAt(m, b.Number)
+	if err != nil {
+		return b, err
+	}
+	for i := range rng.IntN(10) {
+		op := store.Op{
+			TxIndex: uint32(i / 2), OpIndex: uint32(i % 2),
+			Key:   store.Key{0: byte(rng.IntN(entityKeys)), 31: 0xee},
+			BTL:   drawLifetime(rng),
+			Owner: store.Address{byte(rng.IntN(4))},
+		}
+		op.Kind = drawKind(rng, live[op.Key])
+		switch op.Kind {
+		case store.Create, store.Update:
+			drawContent(rng, &op)
+			live[op.Key] = op.BTL > 0
+		case store.ExtendBTL:
+			live[op.Key] = op.BTL > 0
+		case store.Delete, store.Expire:
+			live[op.Key] = false
+		}
+		b.Ops = append(b.Ops, op)
+	}
+	return b, nil
+}
+
+// liveAt returns the keys that are visible at a block above the head if nothing
+// happens before it.
+func liveAt(m *storetest.Model, block uint64) (map[store.Key]bool, error) {
+	s, err := m.At(store.Head)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.Query(nil, store.Order{}, 0, nil)
+	live := make(map[store.Key]bool, len(list))
+	for _, e := range list {
+		live[e.Key] = block < e.Expiration
+	}
+	return live, err
+}
+
+func drawKind(rng *rand.Rand, live bool) entity.Kind {
+	if !live {
+		return store.Create
+	}
+	switch n := rng.IntN(100); {
+	case n < 45:
+		return store.Update
+	case n < 60:
+		return store.ExtendBTL
+	case n < 72:
+		return store.ChangeOwner
+	case n < 90:
+		return store.Delete
+	}
+	return store.Expire
+}
+
+// drawLifetime draws lifetimes short enough to end while the store is tortured,
+// and a few that never do.
+func drawLifetime(rng *rand.Rand) uint64 {
+	switch rng.IntN(8) {
+	case 0:
+		return math.MaxUint64
+	case 1:
+		return 1000
+	}
+	return uint64(1 + rng.IntN(40))
+}
+
+func drawContent(rng *rand.Rand, op *store.Op) {
+	size := rng.IntN(600)
+	if rng.IntN(12) == 0 {
+		size = rng.IntN(20_000) // several pages
+	}
+	op.Content = make([]byte, size)
+	fill := rng.Uint64()
+	for i := range op.Content {
+		op.Content[i] = byte(fill >> (i % 8 * 8))
+	}
+	op.ContentType = [...]string{"text/plain", "application/octet-stream"}[rng.IntN(2)]
+	op.StringAttributes = map[string]string{
+		"group":  fmt.Sprint("g", rng.IntN(5)),
+		"unique": fmt.Sprint("u", rng.Uint32()),
+	}
+	op.NumericAttributes = map[string]uint64{"n": uint64(rng.IntN(12))}
+	if rng.IntN(3) == 0 {
+		op.StringAttributes["rare"] = [...]string{"", "a", "ab", "日本"}[rng.IntN(4)]
+		op.NumericAttributes["big"] = rng.Uint64()
+	}
+}

@@ -1,0 +1,110 @@
+package crashtest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// diskSize is the size of a disk in bytes. The file that it is has holes.
+const diskSize = 512 << 20
+
+// disk is a file system in a file.
+type disk struct {
+	file    string
+	dir     string // where it is mounted
+	mounted bool
+}
+
+// canMountDisks returns why no disk can be mounted here, or "".
+func canMountDisks() string {
+	if os.Geteuid() != 0 {
+		return "mounting a disk needs root"
+	}
+	if _, err := os.Stat("/dev/loop-control"); err != nil {
+		return "the system has no loop devices"
+	}
+	for _, program := range []string{"mkfs.ext4", "mount", "umount", "cp"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return program + " is not installed"
+		}
+	}
+	return ""
+}
+
+// newDisk makes an empty disk in a directory.
+func newDisk(dir string) (*disk, error) {
+	d := &disk{file: filepath.Join(dir, "disk.img"), dir: filepath.Join(dir, "disk")}
+	if err := os.Mkdir(d.dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(d.file)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.Truncate(diskSize), f.Close()); err != nil {
+		return nil, err
+	}
+	return d, run("mkfs.ext4", "-q", "-F", "-m", "0", d.file)
+}
+
+// mount mounts the disk so that nothing reaches the file unless a sync asks for it,
+// within the time that a worker lives.
+func (d *disk) mount() error {
+	err := run("mount", "-t", "ext4", "-o", "loop,commit=600", d.file, d.dir)
+	d.mounted = err == nil
+	return err
+}
+
+// cutPower replaces the disk by what has reached it. Nothing writes to it any more.
+func (d *disk) cutPower() error {
+	left := d.file + ".left"
+	if err := run("cp", "--sparse=always", d.file, left); err != nil {
+		return err
+	}
+	if err := d.unmount(); err != nil {
+		return err
+	}
+	return os.Rename(left, d.file)
+}
+
+func (d *disk) unmount() (err error) {
+	if !d.mounted {
+		return nil
+	}
+	for end := time.Now().Add(busyFor); ; time.Sleep(10 * time.Millisecond) {
+		err = run("umount", d.dir)
+		if err == nil || time.Now().After(end) {
+			break
+		}
+	}
+	d.mounted = err != nil
+	return err
+}
+
+func (d *disk) remove() error {
+	return errors.Join(d.unmount(), os.RemoveAll(d.file))
+}
+
+// run runs a program of the system.
+func run(name string, args ...string) error {
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// waitForEnd waits until processes have ended that lost their parent.
+func waitForEnd(pids []int) {
+	for _, pid := range pids {
+		for end := time.Now().Add(busyFor); syscall.Kill(pid, 0) == nil && time.Now().Before(end); {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+//go:build !linux
+
+package crashtest
+
+import "errors"
+
+// disk is a file system in a file, which only Linux mounts.
+type disk struct{ dir string }
+
+var errNoDisks = errors.New("disks in files are mounted on Linux alone")
+
+func canMountDisks() string { return errNoDisks.Error() }
+
+func newDisk(string) (*disk, error) { return nil, errNoDisks }
+
+func (*disk) mount() error    { return errNoDisks }
+func (*disk) unmount() error  { return errNoDisks }
+func (*disk) cutPower() error { return errNoDisks }
+func (*disk) remove() error   { return errNoDisks }
+
+func waitForEnd([]int) {}

@@ -1,0 +1,119 @@
+package crashtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// questions are asked of every recovered store. Each goes through another index,
+// or through several.
+var questions = func() []query.Expr {
+	var list []query.Expr
+	for _, text := range []string{
+		`group = "g1"`, `group in ("g0", "g3") && n > 4`, `n >= 3 && n < 7`, `!(group = "g2")`, `group != "g4" || n = 2`,
+		`unique ~ "u1*"`, `rare = "ab" || rare = ""`, `rare !~ "a*"`, `big > 9223372036854775807`, `n not in (1 2 3)`,
+		`$owner = 0x0100000000000000000000000000000000000000`, `$creator != 0x0000000000000000000000000000000000000000`,
+		`$expiration < 60`, `$lastModifiedAtBlock > 20`, `$createdAtBlock <= 30 && group = "g0"`,
+	} {
+		expr, err := query.Parse(text)
+		if err != nil {
+			panic(err) // a constant of this file
+		}
+		list = append(list, expr)
+	}
+	return list
+}()
+
+// pastBlocks is how many past blocks are compared.
+const pastBlocks = 3
+
+// compare lets the store check itself and compares it with a state, at the head
+// and at past blocks.
+func (w *entityWorker) compare(ctx context.Context, want *state) error {
+	if _, err := w.ents.Verify(ctx); errors.Is(err, store.ErrCorrupt) {
+		return violation("%v", err)
+	} else if err != nil {
+		return err
+	}
+	head := want.head()
+	if err := w.compareAt(ctx, want, store.Head); err != nil || head.Empty || !w.ents.Temporal() {
+		return err
+	}
+	for range pastBlocks {
+		at := want.horizon + w.rng.Uint64N(head.Block-want.horizon+1)
+		if err := w.compareAt(ctx, want, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *entityWorker) compareAt(ctx context.Context, want *state, at uint64) (err error) {
+	model, err := want.model.At(at)
+	if err != nil {
+		return fmt.Errorf("model at block %d: %w", at, err)
+	}
+	s, err := w.ents.At(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	orders := []store.Order{{}, {Name: "n", Kind: entity.Numeric}, {Name: entity.AttrExpiration, Desc: true}}
+	for i, q := range append([]query.Expr{nil}, questions...) {
+		order := orders[i%len(orders)]
+		wanted, err := model.Query(q, order, 0, nil)
+		if err != nil {
+			return err
+		}
+		found, err := gather(s.Query(ctx, q, &store.QueryOptions{Order: order}))
+		if err != nil {
+			return err
+		}
+		if err := sameEntities(wanted, found); err != nil {
+			return violation("at block %d, query %v: %v", model.Block(), q, err)
+		}
+		n, err := s.Count(ctx, q)
+		if err != nil {
+			return err
+		}
+		if n != uint64(len(wanted)) {
+			return violation("at block %d, count of %v is %d, should be %d", model.Block(), q, n, len(wanted))
+		}
+	}
+	return nil
+}
+
+func gather(found iter.Seq2[*store.Entity, error]) (all []*store.Entity, err error) {
+	for e, err := range found {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// sameEntities compares by the digest that the store itself chains: it covers all
+// that a version has.
+func sameEntities(want, got []*store.Entity) error {
+	if len(want) != len(got) {
+		return fmt.Errorf("%d entities, should be %d", len(got), len(want))
+	}
+	for i := range want {
+		if want[i].Key != got[i].Key || fingerprint(want[i]) != fingerprint(got[i]) {
+			return fmt.Errorf("place %d has %s of block %d, should have %s of block %d, or its content differs", i,
+				got[i].Key, got[i].LastModifiedAtBlock, want[i].Key, want[i].LastModifiedAtBlock)
+		}
+	}
+	return nil
+}
+
+func fingerprint(e *store.Entity) store.Digest {
+	return store.Digest{}.Next(entity.Changeset{Changes: []entity.Change{{Key: e.Key, New: e}}})
+}

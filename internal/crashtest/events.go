@@ -1,0 +1,109 @@
+package crashtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// eventWorker appends from several goroutines, which share commits.
+type eventWorker struct {
+	*worker
+	layout string
+	evs    *store.Events
+	every  int // EventOptions.IndexEvery
+
+	mu     sync.Mutex // guards ledger
+	ledger *ledger
+	bursts int
+}
+
+// maxAppenders is how many goroutines append at once.
+const maxAppenders = 4
+
+func newEventWorker(w *worker, layout string, records []record) (*eventWorker, error) {
+	l, err := newLedger(records)
+	return &eventWorker{worker: w, layout: layout, ledger: l, every: 1 + w.rng.IntN(60)}, err
+}
+
+func (w *eventWorker) open(ctx context.Context) (err error) {
+	w.evs, err = w.db.Events(ctx, store.EventOptions{Layout: w.layout, IndexEvery: w.every})
+	return err
+}
+
+func (w *eventWorker) phases() []phase {
+	return []phase{{phaseAppend, 85}, {phaseCheckpoint, 8}, {phaseReopen, 3}, {phaseBetween, 4}}
+}
+
+func (w *eventWorker) step(ctx context.Context, phase string) error {
+	switch phase {
+	case phaseCheckpoint:
+		return w.checkpoint(ctx)
+	case phaseBetween:
+		w.pause()
+		return nil
+	}
+	return w.burst(ctx)
+}
+
+// burst appends from several goroutines.
+func (w *eventWorker) burst(ctx context.Context) error {
+	w.bursts++
+	errs := make([]error, 1+w.rng.IntN(maxAppenders))
+	var wg sync.WaitGroup
+	for g := range errs {
+		rng := newRand(w.rng.Uint64())
+		wg.Go(func() {
+			for i := range 1 + rng.IntN(6) {
+				name := fmt.Sprintf("%x-%d-%d-%d", w.Seed, w.bursts, g, i)
+				if errs[g] = w.append(ctx, record{Step: phaseAppend, Name: name, Seed: rng.Uint64()}); errs[g] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (w *eventWorker) append(ctx context.Context, r record) error {
+	if err := w.journal.announce(r); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	e := w.ledger.announce(r)
+	w.mu.Unlock()
+	done := record{Ack: true, Name: r.Name}
+	if w.EarlyAck {
+		if err := w.journal.acknowledge(done); err != nil {
+			return err
+		}
+	}
+	var err error
+	done.Positions, err = w.evs.Append(ctx, e.events, e.cond)
+	if done.Conflict = errors.Is(err, store.ErrConflict); err != nil && (!done.Conflict || e.cond == nil) {
+		return err
+	}
+	if w.EarlyAck && !done.Conflict {
+		return nil
+	}
+	if err := w.journal.acknowledge(done); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger.acknowledge(done)
+	return nil
+}
+
+// commit appends an event that is not part of the ledger.
+func (w *eventWorker) commit(ctx context.Context, i int) error {
+	_, err := w.evs.Append(ctx, []store.Event{{
+		Type: eventTypes[0], Data: []byte("a small event"), Tags: []store.Tag{event.NewTag(tagGroup, fmt.Sprint(i))},
+	}}, nil)
+	return err
+}

@@ -1,0 +1,130 @@
+package crashtest
+
+import (
+	"fmt"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/storetest"
+)
+
+// The steps that change entities.
+const (
+	stepApply  = "apply"
+	stepLoad   = "load"
+	stepRewind = "rewind"
+	stepPrune  = "prune"
+)
+
+// state is the store after a step.
+type state struct {
+	model   storetest.Model
+	horizon uint64 // the oldest block that can be read
+}
+
+func (s state) head() store.BlockHead { return s.model.Head() }
+
+// history is what a journal says of a store of entities: the states that it went
+// through, one after the other.
+type history struct {
+	states []state // the first one is the empty store
+	acked  int     // index of the last state that was acknowledged
+}
+
+// newHistory replays a journal.
+func newHistory(records []record) (*history, error) {
+	h := &history{states: []state{{}}}
+	for i, r := range records {
+		switch {
+		case r.Resumed:
+			if r.State >= len(h.states) {
+				return nil, fmt.Errorf("journal line %d: state %d of %d", i+1, r.State, len(h.states))
+			}
+			h.resume(r.State)
+		case r.Ack:
+			h.acked = len(h.states) - 1
+		default:
+			next, err := h.next(r)
+			if err != nil {
+				return nil, fmt.Errorf("journal line %d: %w", i+1, err)
+			}
+			h.announce(next)
+		}
+	}
+	return h, nil
+}
+
+func (h *history) last() state { return h.states[len(h.states)-1] }
+
+// announce adds the states that a step leads to.
+func (h *history) announce(s *step) { h.states = append(h.states, s.after...) }
+
+// resume says that the store was found in a state.
+func (h *history) resume(i int) { h.states, h.acked = h.states[:i+1], i }
+
+// find returns the newest state that the store may be in and that has a head and a
+// horizon. Without lossy, states before the last acknowledged one do not count.
+func (h *history) find(head store.BlockHead, horizon uint64, lossy bool) (int, bool) {
+	oldest := h.acked
+	if lossy {
+		oldest = 0
+	}
+	for i := len(h.states) - 1; i >= oldest; i-- {
+		if h.states[i].horizon == horizon && h.states[i].head() == head {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// step is one change of the store: what to do, and the states that it leads
+// through, of which a crash may leave any.
+type step struct {
+	record
+	blocks  []store.Block
+	changes int // of a load: entities after which it commits
+	after   []state
+}
+
+// next makes the step of a record after the last state.
+func (h *history) next(r record) (*step, error) {
+	s := &step{record: r}
+	to := h.last() // its model is a copy: the list of blocks is only ever appended to
+	switch r.Step {
+	case stepApply, stepLoad:
+		return s, s.draw(to)
+	case stepRewind:
+		if err := to.model.Rewind(r.To); err != nil {
+			return nil, fmt.Errorf("rewind to %d: %w", r.To, err)
+		}
+	case stepPrune:
+		if err := to.model.Prune(r.To); err != nil {
+			return nil, fmt.Errorf("prune before %d: %w", r.To, err)
+		}
+		to.horizon = max(to.horizon, r.To)
+	default:
+		return nil, fmt.Errorf("unknown step %q", r.Step)
+	}
+	s.after = []state{to}
+	return s, nil
+}
+
+// draw makes the blocks of a step, and the state after each.
+func (s *step) draw(to state) error {
+	rng := newRand(s.Seed)
+	n := 1
+	if s.Step == stepLoad {
+		n, s.changes = 2+rng.IntN(5), 1+rng.IntN(12)
+	}
+	for range n {
+		b, err := drawBlock(rng, &to.model)
+		if err != nil {
+			return err
+		}
+		if err := to.model.Apply(b); err != nil {
+			return fmt.Errorf("block %d: %w", b.Number, err)
+		}
+		s.blocks = append(s.blocks, b)
+		s.after = append(s.after, to)
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package crashtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve/store"
+)
+
+// The phases of a worker's life, as faults are counted by.
+const (
+	phaseOpen       = "open"
+	phaseCheck      = "check"
+	phaseAppend     = "append"
+	phaseCheckpoint = "checkpoint"
+	phaseMerge      = "merge"
+	phaseReopen     = "reopen"
+	phaseBetween    = "between steps"
+)
+
+// Exit codes of a worker that ends by itself.
+const (
+	exitDone      = 0
+	exitViolation = 3 // a promise was broken; the last line on stdout says which
+	exitTrouble   = 4 // an operation failed; so does the store when its server is killed
+)
+
+// WorkerConfig says what a worker does.
+type WorkerConfig struct {
+	URL     string `json:"url"`
+	Layout  string `json:"layout"` // as Cell.Layout
+	Journal string `json:"journal"`
+	Seed    uint64 `json:"seed"` // of the order of steps
+
+	// Target is a phase that the worker comes to after After steps; empty means
+	// none in particular.
+	Target string `json:"target,omitempty"`
+	After  int    `json:"after,omitempty"`
+
+	CheckOnly bool `json:"check_only,omitempty"` // end after the check
+	Lossy     bool `json:"lossy,omitempty"`      // acknowledged steps may be missing, from the end
+	NoPrune   bool `json:"no_prune,omitempty"`   // keep the history, so that the digest can be computed anew
+
+	// EarlyAck breaks the worker: it acknowledges before it commits. Tests see by
+	// it that a store which loses commits is found out.
+	EarlyAck bool `json:"early_ack,omitempty"`
+
+	// Syncs makes the worker commit so often after its check, with a mark before
+	// and behind that a tracer of system calls sees, and end.
+	Syncs int `json:"syncs,omitempty"`
+}
+
+// errViolation wraps what a worker found broken.
+var errViolation = errors.New("violation")
+
+func violation(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", errViolation, fmt.Sprintf(format, args...))
+}
+
+// WorkerMain runs a worker until it is killed or finds something, and returns its
+// exit code. Config is a WorkerConfig as JSON. What the worker does goes to stdout,
+// a line each, for the process that kills it.
+func WorkerMain(ctx context.Context, config string, stdout io.Writer) int {
+	w := &worker{out: stdout}
+	if err := json.Unmarshal([]byte(config), &w.WorkerConfig); err != nil {
+		w.say("trouble", "configuration: %v", err)
+		return exitTrouble
+	}
+	w.rng = newRand(w.Seed)
+	err := w.run(ctx)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errViolation):
+		w.say("violation", "%v", err)
+		return exitViolation
+	}
+	w.say("trouble", "%v", err)
+	return exitTrouble
+}
+
+// worker is what entities and events share.
+type worker struct {
+	WorkerConfig
+	out     io.Writer
+	rng     *rand.Rand
+	journal *journal
+	db      *store.DB
+}
+
+// subject is what a worker writes to.
+type subject interface {
+	open(ctx context.Context) error  // the store in the worker's database
+	check(ctx context.Context) error // compares it with the journal, and says so there
+	step(ctx context.Context, phase string) error
+	phases() []phase
+
+	// commit makes one small commit, outside of the journal.
+	commit(ctx context.Context, i int) error
+}
+
+// phase is a kind of step and how often it is chosen.
+type phase struct {
+	name   string
+	weight int
+}
+
+func (w *worker) run(ctx context.Context) (err error) {
+	var records []record
+	if w.journal, records, err = openJournal(w.Journal); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.journal.close()) }()
+	var s subject
+	if layout, events := (Cell{Layout: w.Layout}).Events(); events {
+		s, err = newEventWorker(w, layout, records)
+	} else {
+		s, err = newEntityWorker(w, records)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.in(phaseOpen, func() error { return w.open(ctx, s) }); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.db.Close()) }()
+	if err := w.sayProcesses(ctx); err != nil {
+		return err
+	}
+	if err := w.in(phaseCheck, func() error { return s.check(ctx) }); err != nil {
+		return err
+	}
+	switch {
+	case w.CheckOnly:
+		return nil
+	case w.Syncs > 0:
+		return w.commitMarked(ctx, s)
+	}
+	return w.steps(ctx, s)
+}
+
+func (w *worker) open(ctx context.Context, s subject) (err error) {
+	if w.db, err = store.Open(ctx, w.URL, nil); err != nil {
+		return err
+	}
+	if err := s.open(ctx); err != nil {
+		return errors.Join(err, w.db.Close())
+	}
+	return nil
+}
+
+// reopen closes the database, orderly, and opens it again.
+func (w *worker) reopen(ctx context.Context, s subject) error {
+	if err := w.db.Close(); err != nil {
+		return err
+	}
+	return w.open(ctx, s)
+}
+
+// steps does steps until the worker is killed.
+func (w *worker) steps(ctx context.Context, s subject) error {
+	w.say("running", "")
+	for n := 0; ctx.Err() == nil; n++ {
+		name := w.choose(s.phases())
+		if w.Target != "" && n == w.After {
+			name = w.Target
+		}
+		err := w.in(name, func() error {
+			if name == phaseReopen {
+				return w.reopen(ctx, s)
+			}
+			return s.step(ctx, name)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return ctx.Err()
+}
+
+func (w *worker) choose(phases []phase) string {
+	total := 0
+	for _, p := range phases {
+		total += p.weight
+	}
+	n := w.rng.IntN(total)
+	for _, p := range phases {
+		if n -= p.weight; n < 0 {
+			return p.name
+		}
+	}
+	return ""
+}
+
+// in tells the parent that a phase begins and ends.
+func (w *worker) in(phase string, f func() error) error {
+	w.say("begin", "%s", phase)
+	if err := f(); err != nil {
+		return err
+	}
+	w.say("end", "%s", phase)
+	return nil
+}
+
+// say writes a line to the parent. That the parent is gone shows elsewhere.
+func (w *worker) say(what, format string, args ...any) {
+	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
+	_, _ = io.WriteString(w.out, what+" "+text+"\n")
+}
+
+// sayProcesses tells the parent which processes the engine has beside the worker.
+func (w *worker) sayProcesses(ctx context.Context) error {
+	stats, err := w.db.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	w.say("processes", "%s", strings.Trim(fmt.Sprint(stats.EnginePIDs), "[]"))
+	return nil
+}
+
+// checkpoint moves the log, or empties it, where the engine lets callers ask.
+func (w *worker) checkpoint(ctx context.Context) error {
+	_, err := w.db.Checkpoint(ctx, w.rng.IntN(2) == 0)
+	if errors.Is(err, store.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// pause lets what runs in the background have its turn.
+func (w *worker) pause() { time.Sleep(time.Duration(w.rng.IntN(30)) * time.Millisecond) }
