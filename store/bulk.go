@@ -22,8 +22,7 @@ func (e *Entities) BuildIndexes(ctx context.Context, progress func(index string,
 		}
 	}
 	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		_, err := tx.Exec(ctx, e.meta.Statements["delete_meta"], metaIndexes)
-		return err
+		return e.meta.remove(ctx, tx, metaIndexes)
 	})
 	if err != nil {
 		return fmt.Errorf("build indexes: %w", err)

@@ -150,6 +150,9 @@ func (e *Entities) check(recorded map[string]string, name string, extendAdds boo
 	if recorded[metaFormat] != formatVersion {
 		return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, recorded[metaFormat], formatVersion)
 	}
+	if err := checkRecorded(recorded); err != nil {
+		return err
+	}
 	if has := recorded[metaLayout]; name != "" && name != has {
 		return layoutMismatch(has, name)
 	}

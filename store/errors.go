@@ -21,6 +21,7 @@ var (
 	ErrReadOnly    = driver.ErrReadOnly
 	ErrNotExist    = driver.ErrNotExist
 	ErrUnsupported = driver.ErrUnsupported
+	ErrMemory      = driver.ErrMemory
 
 	// ErrReaderExpired: a snapshot was ended because it held back a checkpoint.
 	ErrReaderExpired = driver.ErrReaderExpired

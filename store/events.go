@@ -23,8 +23,12 @@ const (
 )
 
 // eventFormat changes when the tables of a layout do. Version 1 wrote the postings
-// of an event together with it.
-const eventFormat = "2"
+// of an event together with it. Version 2 had no checksums: such a store is read
+// and goes on without them.
+const (
+	eventFormat         = "3"
+	eventFormatUnsummed = "2"
+)
 
 // Defaults of EventOptions.
 const (
@@ -174,14 +178,23 @@ func (e *Events) check(recorded map[string]string) error {
 	if recorded[metaFormat] != formatVersion {
 		return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, recorded[metaFormat], formatVersion)
 	}
-	if has := recorded[metaEventFormat]; has != eventFormat {
+	if err := checkRecorded(recorded); err != nil {
+		return err
+	}
+	if has := recorded[metaEventFormat]; has != eventFormat && has != eventFormatUnsummed {
 		return fmt.Errorf("%w: the events have format %q, this program reads %q; copy them with the program that wrote them", ErrLayout, has, eventFormat)
 	}
 	has := recorded[metaEventLayout]
 	if e.opts.Layout != "" && e.opts.Layout != has {
 		return eventLayoutMismatch(has, e.opts.Layout)
 	}
-	return e.use(has)
+	if err := e.use(has); err != nil {
+		return err
+	}
+	if recorded[metaEventFormat] == eventFormatUnsummed {
+		e.log.WithoutSums()
+	}
+	return nil
 }
 
 // use sets the layout.

@@ -2,8 +2,12 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/varvedb/varve/schemas"
@@ -22,6 +26,10 @@ const (
 	metaHorizon = "entities.horizon" // the oldest block that can be read
 	metaIndexes = "entities.indexes" // "deferred" while a bulk load has left some out
 	metaOrigin  = "entities.origin"  // where the blocks come from, for tools
+
+	// metaChecksum covers all other names and values: engines without checksums
+	// of pages would hand out a damaged horizon or rule as if it were right.
+	metaChecksum = "checksum"
 )
 
 // formatVersion changes when a store cannot be read by older code.
@@ -72,7 +80,31 @@ func (m meta) create(ctx context.Context, tx driver.Tx) error {
 	return m.set(ctx, tx, metaFormat, formatVersion)
 }
 
+// set records a value, and the checksum of all that is recorded then.
 func (m meta) set(ctx context.Context, tx driver.Tx, name, value string) error {
+	if err := m.put(ctx, tx, name, value); err != nil {
+		return err
+	}
+	return m.seal(ctx, tx)
+}
+
+// remove drops a value.
+func (m meta) remove(ctx context.Context, tx driver.Tx, name string) error {
+	if _, err := tx.Exec(ctx, m.Statements["delete_meta"], name); err != nil {
+		return fmt.Errorf("forget %s: %w", name, err)
+	}
+	return m.seal(ctx, tx)
+}
+
+func (m meta) seal(ctx context.Context, tx driver.Tx) error {
+	values, err := m.all(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("record the checksum: %w", err)
+	}
+	return m.put(ctx, tx, metaChecksum, recordedSum(values))
+}
+
+func (m meta) put(ctx context.Context, tx driver.Tx, name, value string) error {
 	if _, err := tx.Exec(ctx, m.Statements["delete_meta"], name); err != nil {
 		return fmt.Errorf("record %s: %w", name, err)
 	}
@@ -91,19 +123,44 @@ func (m meta) all(ctx context.Context, q driver.Querier) (map[string]string, err
 	defer rows.Close()
 	values := map[string]string{}
 	for rows.Next() {
-		var name, value string
+		var name, value []byte
 		if err := rows.Scan(&name, &value); err != nil {
 			return nil, err
 		}
-		values[name] = value
+		values[string(name)] = string(value)
 	}
 	return values, rows.Err()
 }
 
 // get returns what is recorded under a name, or "".
-func (m meta) get(ctx context.Context, q driver.Querier, name string) (value string, err error) {
-	err = m.queryRow(ctx, q, "get_meta", []any{name}, &value)
-	return value, err
+func (m meta) get(ctx context.Context, q driver.Querier, name string) (string, error) {
+	var value []byte
+	err := m.queryRow(ctx, q, "get_meta", []any{name}, &value)
+	return string(value), err
+}
+
+// recordedSum is the checksum of what is recorded.
+func recordedSum(values map[string]string) string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if name != metaChecksum {
+			fmt.Fprintf(sum, "%q=%q\n", name, values[name])
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// checkRecorded compares what is recorded with its checksum. Older stores have
+// none.
+func checkRecorded(values map[string]string) error {
+	has, ok := values[metaChecksum]
+	if want := recordedSum(values); ok && has != want {
+		return fmt.Errorf("%w: what the store records of itself has checksum %s, stored is %q", ErrCorrupt, want, has)
+	}
+	if rules := values[metaRules]; rules != "" && rules != rulesName(true) && rules != rulesName(false) {
+		return fmt.Errorf("%w: the store records %q for what ExtendBTL counts from", ErrCorrupt, rules)
+	}
+	return nil
 }
 
 // horizon returns the oldest block that can be read.
@@ -122,9 +179,9 @@ func (m meta) horizon(ctx context.Context, q driver.Querier) (uint64, error) {
 // BlockHead is the last block of a store and the digest of the history up to
 // it.
 type BlockHead struct {
-	Block  uint64 // 0 when Empty
-	Digest Digest // zero when Empty
-	Empty  bool   // no block was applied yet
+	Block  uint64 `json:"block"`           // 0 when Empty
+	Digest Digest `json:"digest"`          // zero when Empty
+	Empty  bool   `json:"empty,omitempty"` // no block was applied yet
 }
 
 // head returns the last block.

@@ -4,24 +4,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // maxProblems bounds what Verify lists.
 const maxProblems = 20
 
-// Verify checks a store against itself: the digest chain is computed anew from
-// the versions and compared with the recorded one, and what the layout keeps
-// more than once must agree. It reads everything once or twice, in memory that
-// does not grow. A damaged store gives an error that wraps ErrCorrupt and names
-// what is wrong. Of a pruned store, and of one whose layout keeps no history,
-// the digest cannot be computed; Verified tells whether it was.
+// Verify checks the entities against themselves: the digest chain is computed
+// anew from the versions and compared with what is recorded of each block, and
+// what the layout keeps more than once must agree. It reads everything once or
+// twice, in memory that does not grow. A damaged store gives an error that wraps
+// ErrCorrupt and names what is wrong. Of a pruned store, and of one whose layout
+// keeps no history, the digest cannot be computed; Verified tells whether it was.
+// DB.Check checks the events and the engine's own structures as well.
 func (e *Entities) Verify(ctx context.Context) (Verified, error) {
 	var v Verified
-	problems, err := e.verifyRows(ctx)
+	problems, err := e.verifyRows(ctx, maxProblems, nil)
 	if err != nil {
 		return v, fmt.Errorf("verify: %w", err)
 	}
-	if v, err = e.verifyDigest(ctx); err != nil {
+	if v, err = e.verifyDigest(ctx, nil); err != nil {
 		return v, fmt.Errorf("verify: %w", errors.Join(append(problems, err)...))
 	}
 	if len(problems) > 0 {
@@ -33,12 +37,16 @@ func (e *Entities) Verify(ctx context.Context) (Verified, error) {
 // Verified tells what Verify has checked.
 type Verified struct {
 	Head    BlockHead
-	Changes uint64 // in the history
+	Changes uint64 // in the history, as far as it was read
 	Digest  bool   // the digest was computed anew
+
+	// Sound is the last block up to which the versions have the recorded digests.
+	Sound BlockHead
 }
 
-// verifyRows collects the contradictions within the layout.
-func (e *Entities) verifyRows(ctx context.Context) (problems []error, err error) {
+// verifyRows collects the contradictions within the layout, at most so many.
+// Progress, if given, is called with the rows read so far.
+func (e *Entities) verifyRows(ctx context.Context, limit int, progress func(rows uint64)) (problems []error, err error) {
 	var views [3]*Snapshot
 	for i := range views {
 		at := uint64(Head)
@@ -54,36 +62,176 @@ func (e *Entities) verifyRows(ctx context.Context) (problems []error, err error)
 	}
 	report := func(problem string) bool {
 		problems = append(problems, fmt.Errorf("%w: %s", ErrCorrupt, problem))
-		return len(problems) < maxProblems && ctx.Err() == nil
+		return len(problems) < limit && ctx.Err() == nil
 	}
-	err = e.layout.Check(ctx, views[0].reader, views[1].reader, views[2].reader, report)
+	count := &rowCount{report: progress}
+	err = e.layout.Check(ctx, count.of(ctx, views[0].reader), count.of(ctx, views[1].reader), count.of(ctx, views[2].reader), report)
 	return problems, errors.Join(err, ctx.Err())
 }
 
-func (e *Entities) verifyDigest(ctx context.Context) (v Verified, err error) {
+// verifyDigest computes the chain of digests anew and compares it block by block.
+func (e *Entities) verifyDigest(ctx context.Context, progress func(changes uint64)) (v Verified, err error) {
 	snap, err := e.At(ctx, Head)
 	if err != nil {
 		return v, err
 	}
+	defer func() { err = errors.Join(err, snap.Close()) }()
 	v.Head = snap.Head()
-	horizon := snap.horizon
-	if err := snap.Close(); err != nil {
-		return v, err
-	}
-	if !e.layout.Temporal() || horizon > 0 {
+	v.Sound.Empty = true
+	if !e.layout.Temporal() || snap.horizon > 0 {
 		return v, nil
 	}
-	var digest Digest
+	rows, err := snap.reader.Query(ctx, e.meta.Statements["list_blocks"])
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	c := &chainCheck{rows: rows, v: &v}
+	if err := c.next(); err != nil {
+		return v, err
+	}
 	for set, err := range e.History(ctx) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = c.set(set)
+		}
 		if err != nil {
 			return v, err
 		}
 		v.Changes += uint64(len(set.Changes))
-		digest = digest.Next(set)
+		if progress != nil {
+			progress(v.Changes)
+		}
 	}
 	v.Digest = true
-	if digest != v.Head.Digest {
-		return v, fmt.Errorf("%w: the versions have digest %s, recorded at block %d is %s", ErrCorrupt, digest, v.Head.Block, v.Head.Digest)
-	}
-	return v, nil
+	return v, c.upTo(entity.MaxBlock + 1)
 }
+
+// chainCheck follows the recorded blocks beside a history.
+type chainCheck struct {
+	rows   driver.Rows
+	v      *Verified
+	digest Digest // of the history so far
+
+	more  bool // block is the next one recorded
+	block BlockHead
+}
+
+func (c *chainCheck) next() error {
+	if c.more = c.rows.Next(); !c.more {
+		return c.rows.Err()
+	}
+	var number int64
+	var digest []byte
+	if err := c.rows.Scan(&number, &digest); err != nil {
+		return err
+	}
+	d, err := entity.DigestFromBytes(digest)
+	if err != nil {
+		return fmt.Errorf("%w: block %d: %w", ErrCorrupt, number, err)
+	}
+	if number < 0 || !c.v.Sound.Empty && uint64(number) <= c.v.Sound.Block {
+		return fmt.Errorf("%w: block %d is recorded after block %d", ErrCorrupt, number, c.v.Sound.Block)
+	}
+	c.block = BlockHead{Block: uint64(number), Digest: d}
+	return nil
+}
+
+// set follows the history by one block.
+func (c *chainCheck) set(set entity.Changeset) error {
+	if len(set.Changes) == 0 {
+		return nil
+	}
+	if err := c.upTo(set.Block); err != nil {
+		return err
+	}
+	if !c.more || c.block.Block != set.Block {
+		return fmt.Errorf("%w: versions begin or end at block %d, which is not recorded; it is sound up to %s", ErrCorrupt, set.Block, c.v.Sound)
+	}
+	c.digest = c.digest.Next(set)
+	return c.compare()
+}
+
+// upTo compares the recorded blocks below a number, which changed nothing.
+func (c *chainCheck) upTo(block uint64) error {
+	for c.more && c.block.Block < block {
+		if err := c.compare(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *chainCheck) compare() error {
+	if c.digest != c.block.Digest {
+		return fmt.Errorf("%w: the versions have digest %s, recorded at block %d is %s; it is sound up to %s",
+			ErrCorrupt, c.digest, c.block.Block, c.block.Digest, c.v.Sound)
+	}
+	c.v.Sound = c.block
+	return c.next()
+}
+
+// String names the block.
+func (h BlockHead) String() string {
+	if h.Empty {
+		return "no block"
+	}
+	return fmt.Sprintf("block %d", h.Block)
+}
+
+// rowCount counts the rows that are read through its queriers.
+type rowCount struct {
+	n      uint64
+	report func(uint64)
+}
+
+// of returns a querier whose rows are counted, and end when ctx is done.
+func (c *rowCount) of(ctx context.Context, q driver.Querier) driver.Querier {
+	return countedQuerier{q, c, ctx.Err}
+}
+
+type countedQuerier struct {
+	driver.Querier
+	count *rowCount
+	ended func() error
+}
+
+// Query implements driver.Querier.
+func (q countedQuerier) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	rows, err := q.Querier.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return &countedRows{Rows: rows, q: q}, nil
+}
+
+type countedRows struct {
+	driver.Rows
+	q   countedQuerier
+	err error
+}
+
+// countEvery is the rows between two reports.
+const countEvery = 1024
+
+// Next implements driver.Rows.
+func (r *countedRows) Next() bool {
+	if !r.Rows.Next() {
+		return false
+	}
+	c := r.q.count
+	if c.n++; c.n%countEvery == 0 {
+		if r.err = r.q.ended(); r.err != nil {
+			return false
+		}
+		if c.report != nil {
+			c.report(c.n)
+		}
+	}
+	return true
+}
+
+// Err implements driver.Rows.
+func (r *countedRows) Err() error { return errors.Join(r.err, r.Rows.Err()) }

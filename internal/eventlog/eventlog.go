@@ -24,6 +24,8 @@ type Log struct {
 	dialect driver.Dialect
 	posted  bool // tags and types have postings, which are written later
 
+	unsummed bool // rows have no checksums
+
 	texts texts // of statements, by shape
 }
 

@@ -45,7 +45,7 @@ type pageEvents struct {
 
 // Read returns a page, and whether it ended because nothing more matches.
 func (l *Log) Read(ctx context.Context, q driver.Querier, p Page) (list []event.Sequenced, end bool, err error) {
-	to := pageEvents{bytes: p.Bytes}
+	to := pageEvents{bytes: p.Bytes, row: row{summed: !l.unsummed}}
 	switch {
 	case p.Items[0].all():
 		err = l.readAll(ctx, q, &p, &to)
@@ -221,18 +221,14 @@ func flag(b bool) byte {
 }
 
 // columns lists what row scans. SQLite's text is read as blobs, so that no driver
-// interprets it, and nothing in place of an empty blob: for one of these the driver
-// of libSQL holds an address that the garbage collector stops the program for.
+// interprets it.
 func (l *Log) columns() string {
-	if l.dialect == driver.SQLite {
-		return l.keyColumns() + ", events.time, nullif(events.data, x''), nullif(events.metadata, x'')"
-	}
 	return l.keyColumns() + ", events.time, events.data, events.metadata"
 }
 
 func (l *Log) keyColumns() string {
 	if l.dialect == driver.SQLite {
-		return "events.position, CAST(events.type AS BLOB), nullif(events.id, x''), nullif(CAST(events.tags AS BLOB), x'')"
+		return "events.position, CAST(events.type AS BLOB), events.id, CAST(events.tags AS BLOB)"
 	}
 	return "events.position, events.type, events.id, events.tags"
 }
@@ -243,6 +239,7 @@ type row struct {
 	position, time int64
 	typ, id, tags  []byte
 	lastType       string // types repeat, and need no copy of their own
+	summed         bool   // rows have checksums
 }
 
 func (r *row) scan(rows driver.Rows) error {
@@ -250,6 +247,11 @@ func (r *row) scan(rows driver.Rows) error {
 	e := &r.event
 	if err := rows.Scan(&r.position, &r.typ, &r.id, &r.tags, &r.time, &e.Data, &e.Metadata); err != nil {
 		return err
+	}
+	if r.summed {
+		if err := r.unseal(); err != nil {
+			return err
+		}
 	}
 	if r.lastType != string(r.typ) {
 		r.lastType = string(r.typ)

@@ -33,7 +33,11 @@ func (l *Log) insert(ctx context.Context, tx driver.Tx, entries []entry, micros 
 		if !e.ID.IsZero() {
 			id = e.ID[:]
 		}
-		rows = append(rows, position(entries[i].position), e.Type, micros, id, r.list(), filled(e.Data), filled(e.Metadata))
+		at, tags, metadata := position(entries[i].position), r.list(), filled(e.Metadata)
+		if !l.unsummed {
+			metadata = sealed(e, at, micros, tags)
+		}
+		rows = append(rows, at, e.Type, micros, id, tags, filled(e.Data), metadata)
 	}
 	return tx.Insert(ctx, eventsTable, rows)
 }

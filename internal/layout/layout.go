@@ -68,6 +68,13 @@ type Layout interface {
 	// Rows returns the number of rows of each table.
 	Rows(ctx context.Context, q driver.Querier) ([]TableRows, error)
 
+	// Tables returns every table with all of its columns, for a copy row by row.
+	Tables() []*driver.Table
+
+	// Rebuild makes what is derived anew in the transaction: everything but the
+	// versions themselves. Q is a view of what was committed before it.
+	Rebuild(ctx context.Context, tx driver.Tx, q driver.Querier) error
+
 	// Analyzed tells whether the layout lives on planner statistics.
 	Analyzed() bool
 

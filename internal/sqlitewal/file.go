@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -27,8 +29,23 @@ func CheckFile(path string, readOnly bool) error {
 		return err
 	case !st.Mode().IsRegular():
 		return fmt.Errorf("open %q: %w: it is not a regular file", path, driver.ErrCorrupt)
+	case OnReadOnly(path) && !readOnly:
+		return fmt.Errorf("open %q: %w: the file system is; open the database for reading only", path, driver.ErrReadOnly)
+	case OnReadOnly(path) && hasLog(path):
+		return fmt.Errorf("open %q: %w: the file system is, and the log beside the database must be written into it first; "+
+			"copy both to where they can be written", path, driver.ErrReadOnly)
 	}
 	return nil
+}
+
+// OnReadOnly tells whether a file is on a read-only file system. There SQLite can
+// make no WAL-index, and reads a database only when it is told that nobody can
+// change it (immutable).
+func OnReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
+
+func hasLog(path string) bool {
+	st, err := os.Stat(path + "-wal")
+	return err == nil && st.Size() > 0
 }
 
 func checkDirectory(dir string) error {

@@ -215,3 +215,11 @@ func (c *Conn) QueryOnce(ctx context.Context, text string) (*sql.Rows, error) {
 	}
 	return rows, nil
 }
+
+// Mapped joins an error of rows that QueryOnce gave with the contract's sentinels.
+func (c *Conn) Mapped(err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.fail(err)
+}

@@ -24,6 +24,9 @@ var (
 	// ErrReaderExpired: the snapshot was ended because it held back a
 	// checkpoint for longer than Options.MaxReaderAge.
 	ErrReaderExpired = errors.New("snapshot expired")
+	// ErrMemory: the engine's memory budget, or the machine's memory, is too small
+	// for what was asked.
+	ErrMemory = errors.New("not enough memory")
 	// ErrUnknownOutcome: the connection broke during a commit; whether it
 	// took effect is found out by reading the head again.
 	ErrUnknownOutcome = errors.New("commit outcome unknown")

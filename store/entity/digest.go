@@ -18,6 +18,19 @@ type Digest [sha256.Size]byte
 // String returns the digest as lower-case hex.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 
+// MarshalText implements encoding.TextMarshaler: lower-case hex.
+func (d Digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (d *Digest) UnmarshalText(text []byte) error {
+	b, err := hex.AppendDecode(nil, text)
+	if err != nil {
+		return fmt.Errorf("digest %q: %w", text, err)
+	}
+	*d, err = DigestFromBytes(b)
+	return err
+}
+
 // Next returns the digest after a changeset. A block without changes leaves it
 // as it was.
 func (d Digest) Next(set Changeset) Digest {

@@ -11,6 +11,7 @@ import (
 
 	golibsql "github.com/tursodatabase/go-libsql"
 
+	"github.com/varvedb/varve/internal/sqlitewal"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
@@ -29,6 +30,9 @@ func newConnector(path string, readOnly bool) (*connector, error) {
 	mode := "rwc"
 	if readOnly {
 		mode = "ro"
+		if sqlitewal.OnReadOnly(path) {
+			mode += "&immutable=1"
+		}
 	}
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
 	// The library exports no constructor for a file, but its driver has one.

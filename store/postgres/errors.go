@@ -29,6 +29,7 @@ var meanings = map[string]meaning{
 	"40":    {sentinel: driver.ErrConflict}, // serialization failure, deadlock
 	"55P03": {sentinel: driver.ErrLocked},   // lock_timeout
 	"53100": {sentinel: driver.ErrDiskFull},
+	"53200": {sentinel: driver.ErrMemory},
 	"25006": {sentinel: driver.ErrReadOnly},
 	"XX001": {driver.ErrCorrupt, "see the server's log"},                 // a page
 	"XX002": {driver.ErrCorrupt, "REINDEX mends an index"},               // an index

@@ -112,3 +112,44 @@ func TestConnConfig(t *testing.T) {
 	require.Equal(t, "localhost", cfg.TLSConfig.ServerName)
 	require.Equal(t, "3s", cfg.ConnectTimeout.String())
 }
+
+// FuzzTarget: a URL names a directory, or a server without its password among the
+// settings, or gives an error that does not show it.
+func FuzzTarget(f *testing.F) {
+	for _, seed := range []string{
+		"postgres:///var/lib/node/pg", "postgres:pg?schema=s", "postgres://u:hunter22@h:5432/db?sslmode=require",
+		"postgres:///db?host=/run/postgresql", "postgres://u:hunter22@/x", "postgres://h,i:1/db?port=2", "postgres://h/?bin_dir=/x",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		u, err := url.Parse(raw)
+		if err != nil || u.Scheme != "postgres" {
+			t.Skip("not a URL of Postgres")
+		}
+		params := map[string]string{}
+		for name, values := range u.Query() {
+			params[name] = values[0]
+		}
+		u.RawQuery = ""
+		got, err := parseTarget(u, params)
+		secret, _ := u.User.Password()
+		once := len(secret) >= 6 && strings.Count(raw, secret) == 1
+		if err != nil {
+			if once {
+				require.NotContains(t, err.Error(), secret)
+			}
+			return
+		}
+		if got.embedded() {
+			require.Empty(t, got.settings)
+			return
+		}
+		require.NotContains(t, got.settings, "password")
+		for _, value := range got.settings {
+			if once {
+				require.NotContains(t, value, secret)
+			}
+		}
+	})
+}

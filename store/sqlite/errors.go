@@ -29,6 +29,8 @@ func sentinel(err sqlite3.Error) error {
 		return driver.ErrLocked
 	case sqlite3.ErrCorrupt, sqlite3.ErrNotADB:
 		return driver.ErrCorrupt
+	case sqlite3.ErrNomem:
+		return driver.ErrMemory
 	case sqlite3.ErrFull:
 		return driver.ErrDiskFull
 	case sqlite3.ErrReadonly, sqlite3.ErrPerm:

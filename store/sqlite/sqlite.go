@@ -109,6 +109,9 @@ func dsn(path string, readOnly bool) string {
 	if readOnly {
 		mode = "ro"
 	}
+	if readOnly && sqlitewal.OnReadOnly(path) {
+		mode += "&immutable=1"
+	}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
 	return u.String()
 }

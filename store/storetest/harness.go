@@ -33,8 +33,9 @@ type Harness struct {
 	Server bool
 
 	// Checks is how many random histories RunDifferential tries on each layout,
-	// for engines on which opening and committing are slow. Zero means as many
-	// as -rapid.checks says; where that flag is given, it wins.
+	// and three times those of RunMetamorphic, for engines on which opening and
+	// committing are slow. Zero means as many as -rapid.checks says; where that
+	// flag is given, it wins.
 	Checks int
 
 	// Layouts are the entity layouts to test; nil means all that matter: every
@@ -100,7 +101,9 @@ func Run(t *testing.T, h Harness) {
 	t.Run("entities", func(t *testing.T) { RunEntities(t, h) })
 	t.Run("query", func(t *testing.T) { RunQuery(t, h) })
 	t.Run("differential", func(t *testing.T) { RunDifferential(t, h) })
+	t.Run("metamorphic", func(t *testing.T) { RunMetamorphic(t, h) })
 	t.Run("events", func(t *testing.T) { RunEvents(t, h) })
+	t.Run("check", func(t *testing.T) { RunCheck(t, h) })
 	t.Run("transcript", func(t *testing.T) { RunTranscript(t, h) })
 	t.Run("arkiv", func(t *testing.T) { RunArkiv(t, h) })
 }

@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -54,6 +55,9 @@ func (c *checker) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.progress(ctx); err != nil {
+		return err
+	}
 	if err := c.postings(ctx, sums); err != nil {
 		return err
 	}
@@ -67,7 +71,10 @@ func (c *checker) run(ctx context.Context) error {
 	if err := c.closed(ctx); err != nil {
 		return err
 	}
-	return c.missing(ctx)
+	if err := c.missing(ctx); err != nil {
+		return err
+	}
+	return c.intervals(ctx)
 }
 
 // entrySum is a number for one entry of a posting. Sums of them tell sets apart.
@@ -208,12 +215,68 @@ func (c *checker) missing(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return eachRow(ctx, c.v.q, c.v.l.sql["missing_keys"], nil, func(rows driver.Rows) error {
+	return eachRow(ctx, c.v.q, c.v.l.sql["key_hashes"], nil, func(rows driver.Rows) error {
 		var key []byte
-		var id int64
-		if err := rows.Scan(&key, &id); err != nil {
+		var id, hash int64
+		var has bool
+		if err := rows.Scan(&key, &id, &has, &hash); err != nil {
 			return err
+		}
+		if has && len(key) == len(entity.Key{}) && hash == hashKey(entity.Key(key)) {
+			return nil
 		}
 		return c.say("entity 0x%x: its key does not lead to number %d", key, id)
 	})
+}
+
+// intervals finds versions that end before they begin, overlap, or leave a gap
+// within one entity.
+func (c *checker) intervals(ctx context.Context) error {
+	var lastKey []byte
+	var lastID, lastFrom, lastTo int64
+	return eachRow(ctx, c.v.q, c.v.l.sql["intervals"], nil, func(rows driver.Rows) error {
+		var key []byte
+		var id, from, to, expires int64
+		if err := rows.Scan(&key, &id, &from, &to, &expires); err != nil {
+			return err
+		}
+		problem := ""
+		same := lastKey != nil && bytes.Equal(key, lastKey)
+		switch {
+		case to < from || to > expires:
+			problem = fmt.Sprintf("it ends at block %d, its expiration is %d", to, expires)
+		case same && lastTo > from:
+			problem = fmt.Sprintf("it begins before that of block %d ends at %d", lastFrom, lastTo)
+		case same && lastID == id && lastTo < from:
+			problem = fmt.Sprintf("between it and that of block %d one is missing", lastFrom)
+		}
+		lastKey, lastID, lastFrom, lastTo = key, id, from, to
+		if problem == "" {
+			return nil
+		}
+		return c.say("entity 0x%x, version of block %d: %s", key, from, problem)
+	})
+}
+
+// progress compares what the one row of counters says with what is there: a
+// number too low would be given twice.
+func (c *checker) progress(ctx context.Context) error {
+	p, backlog := &c.v.p, int64(0)
+	last := p.tip
+	for _, n := range c.v.nodes {
+		backlog += int64(len(n.changes))
+		last = n.tip
+	}
+	if backlog != p.backlog || last != p.tip {
+		return c.say("%d changes are not merged, recorded are %d, or their last block is another", backlog, p.backlog)
+	}
+	var id, content, name int64
+	if err := driver.QueryRow(ctx, c.v.q, c.v.l.sql["highest_numbers"], nil, &id, &content, &name); err != nil {
+		return err
+	}
+	if id >= p.nextID || content >= p.nextContent || p.nextID < 1 || p.nextContent < 1 || name > p.names && name >= firstName {
+		return c.say("entity %d, payload %d and name %d are there, recorded as next are %d and %d, as the highest name %d",
+			id, content, name, p.nextID, p.nextContent, p.names)
+	}
+	return nil
 }

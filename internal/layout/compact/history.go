@@ -2,6 +2,7 @@ package compact
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/varvedb/varve/internal/layout"
@@ -85,6 +86,9 @@ func (l *Layout) Closings(ctx context.Context, q driver.Querier) iter.Seq2[entit
 			if err := rows.Scan(&block, &key, &from); err != nil {
 				return err
 			}
+			if len(key) != len(entity.Key{}) {
+				return fmt.Errorf("%w: entity key of %d bytes", driver.ErrCorrupt, len(key))
+			}
 			if !yield(entity.Closing{Block: uint64(block), Key: entity.Key(key), From: uint64(from)}, nil) {
 				stopped = true
 				return errStopped
@@ -121,7 +125,7 @@ func (l *Layout) Rows(ctx context.Context, q driver.Querier) ([]layout.TableRows
 	}
 	n := int64(0)
 	for _, name := range []string{"count_current", "count_closed"} {
-		rows, err := queryInt(ctx, q, l.sql[name])
+		rows, err := driver.QueryInt(ctx, q, l.sql[name])
 		if err != nil {
 			return nil, err
 		}

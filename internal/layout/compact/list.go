@@ -101,8 +101,3 @@ func eachRow(ctx context.Context, q driver.Querier, text string, args []any, f f
 	}
 	return rows.Err()
 }
-
-// queryInt runs a query whose answer is one integer.
-func queryInt(ctx context.Context, q driver.Querier, text string, args ...any) (n int64, err error) {
-	return n, eachRow(ctx, q, text, args, func(rows driver.Rows) error { return rows.Scan(&n) })
-}

@@ -2,6 +2,7 @@ package compact
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/varvedb/varve/store/driver"
@@ -192,11 +193,17 @@ func (l *Layout) planFor(ctx context.Context, q driver.Querier, p *progress, nod
 		}
 		return pl, nil
 	}
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%w: %d changes are recorded as not merged, the log has none of them", driver.ErrCorrupt, p.backlog)
+	}
 	if p.merging == none {
 		p.merging = l.batch(nodes)
 	}
 	for len(nodes) > 0 && nodes[len(nodes)-1].block > p.merging {
 		nodes = nodes[:len(nodes)-1]
+	}
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("%w: block %d is recorded as being merged, the log begins above it", driver.ErrCorrupt, p.merging)
 	}
 	pl, err := l.newPlan(ctx, q, p, nodes)
 	if err != nil {

@@ -135,7 +135,8 @@ func parse(data []byte) (r record, err error) {
 	r.typeID, r.typeText = c.name()
 	r.strings = c.uint()
 	r.attrs = c.rest
-	if c.torn {
+	// Of a number that damage made large, nobody may make room for as many.
+	if c.torn || r.strings > uint64(len(r.attrs)) {
 		return r, fmt.Errorf("%w: %w", driver.ErrCorrupt, errTorn)
 	}
 	return r, nil

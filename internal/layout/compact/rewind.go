@@ -19,7 +19,7 @@ func (l *Layout) Rewind(ctx context.Context, tx driver.Tx, _, to uint64) error {
 		at := int64(to)
 		// Not the block itself: there may be none of that number, and the next
 		// may have a lower one.
-		highest, err := queryInt(ctx, tx, l.sql["highest_block"], at)
+		highest, err := driver.QueryInt(ctx, tx, l.sql["highest_block"], at)
 		if err != nil {
 			return err
 		}
@@ -263,7 +263,7 @@ func (l *Layout) dropKeys(ctx context.Context, tx driver.Tx, list []*version) er
 // dropContents removes payloads that came after those of every version: numbers
 // are given out in the order of blocks.
 func (l *Layout) dropContents(ctx context.Context, tx driver.Tx) error {
-	highest, err := queryInt(ctx, tx, l.sql["highest_content"])
+	highest, err := driver.QueryInt(ctx, tx, l.sql["highest_content"])
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -14,6 +16,7 @@ type versionRows struct {
 	to      uint64
 	strings map[string]string
 	numbers map[string]uint64
+	twice   bool // two payloads, or two rows of an attribute
 }
 
 // entityRows is the versions of one entity by their first block.
@@ -131,6 +134,8 @@ func (t *tableRows) scanString(v *versionRows) error {
 	if uint64(t.to) != v.to {
 		v.to = badEnd
 	}
+	_, has := v.strings[string(t.a)]
+	v.twice = v.twice || has
 	v.strings[string(t.a)] = string(t.b)
 	return nil
 }
@@ -139,6 +144,8 @@ func (t *tableRows) scanNumber(v *versionRows) error {
 	if uint64(t.to) != v.to {
 		v.to = badEnd
 	}
+	_, has := v.numbers[string(t.a)]
+	v.twice = v.twice || has
 	v.numbers[string(t.a)] = t.n
 	return nil
 }
@@ -147,6 +154,7 @@ func (t *tableRows) scanNumber(v *versionRows) error {
 const badEnd = 1<<64 - 1
 
 func (t *tableRows) scanPayload(v *versionRows) error {
+	v.twice = v.twice || len(v.numbers) > 0
 	err := eachString(t.a, func(name, value string) error {
 		v.strings[name] = value
 		return nil
@@ -166,6 +174,9 @@ func (t *tableRows) scanPayload(v *versionRows) error {
 // compare reports where the rows of an entity differ from what its payloads
 // repeat. It returns false when enough was reported.
 func (l *Layout) compare(key []byte, want, got entityRows, report func(string) bool) bool {
+	if problem := l.lifetimes(want); problem != "" && !report(fmt.Sprintf("entity 0x%x, %s", key, problem)) {
+		return false
+	}
 	for from, w := range want {
 		g := got[from]
 		if g == nil {
@@ -191,6 +202,12 @@ func (l *Layout) compare(key []byte, want, got entityRows, report func(string) b
 // difference names the first thing in which a version's attribute rows differ
 // from its payload row.
 func (l *Layout) difference(want, got *versionRows) string {
+	if want.twice {
+		return "it has two payloads"
+	}
+	if got.twice {
+		return "an attribute has two rows"
+	}
 	if l.schema.Temporal && got.to != want.to {
 		return fmt.Sprintf("its payload ends at block %d, its attributes do not", want.to)
 	}
@@ -213,6 +230,31 @@ func (l *Layout) difference(want, got *versionRows) string {
 	}
 	if end := want.numbers[entity.AttrExpiration]; want.to > end {
 		return fmt.Sprintf("it ends at block %d, above its expiration %d", want.to, end)
+	}
+	return ""
+}
+
+// lifetimes names the first thing that is impossible in the intervals of an
+// entity's versions: one that ends before it begins, two that overlap, or a gap
+// between two versions of the same creation.
+func (l *Layout) lifetimes(versions entityRows) string {
+	if !l.schema.Temporal {
+		return ""
+	}
+	var last *versionRows
+	var began uint64
+	for _, from := range slices.Sorted(maps.Keys(versions)) {
+		v := versions[from]
+		same := last != nil && last.numbers[entity.AttrSequence] == v.numbers[entity.AttrSequence]
+		switch {
+		case v.to < from:
+			return fmt.Sprintf("version of block %d: it ends at block %d", from, v.to)
+		case last != nil && last.to > from:
+			return fmt.Sprintf("the versions of blocks %d and %d overlap", began, from)
+		case same && last.to < from:
+			return fmt.Sprintf("between the versions of blocks %d and %d one is missing", began, from)
+		}
+		last, began = v, from
 	}
 	return ""
 }

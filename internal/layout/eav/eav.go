@@ -107,27 +107,11 @@ func (l *Layout) Analyze(ctx context.Context, tx driver.Tx) error {
 func (l *Layout) Rows(ctx context.Context, q driver.Querier) ([]layout.TableRows, error) {
 	list := []layout.TableRows{{Table: "string_attributes"}, {Table: "numeric_attributes"}, {Table: "payloads"}}
 	for i, name := range []string{"count_strings", "count_numbers", "count_payloads"} {
-		n, err := queryInt(ctx, q, l.sql[name])
+		n, err := driver.QueryInt(ctx, q, l.sql[name])
 		if err != nil {
 			return nil, err
 		}
 		list[i].Rows = uint64(n)
 	}
 	return list, nil
-}
-
-// queryInt runs a query whose answer is one integer.
-func queryInt(ctx context.Context, q driver.Querier, text string, args ...any) (n int64, err error) {
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	if rows.Next() {
-		err = rows.Scan(&n)
-	}
-	if err == nil {
-		err = rows.Err()
-	}
-	return n, err
 }

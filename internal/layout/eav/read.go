@@ -55,7 +55,7 @@ func (l *Layout) Count(ctx context.Context, q driver.Querier, at uint64, e query
 	if err != nil {
 		return 0, err
 	}
-	n, err := queryInt(ctx, q, text, args...)
+	n, err := driver.QueryInt(ctx, q, text, args...)
 	return uint64(n), err
 }
 
@@ -191,10 +191,21 @@ func (l *Layout) Closings(ctx context.Context, q driver.Querier) iter.Seq2[entit
 		defer rows.Close()
 		for rows.Next() {
 			var block, from int64
-			var key []byte
-			if err := rows.Scan(&block, &key, &from); err != nil {
+			var key, numbers []byte
+			err := rows.Scan(&block, &key, &from, &numbers)
+			if err == nil && len(key) != len(entity.Key{}) {
+				err = fmt.Errorf("%w: entity key of %d bytes", driver.ErrCorrupt, len(key))
+			}
+			var expiration uint64
+			if err == nil {
+				expiration, err = decodeExpiration(numbers)
+			}
+			if err != nil {
 				yield(entity.Closing{}, err)
 				return
+			}
+			if uint64(block) >= expiration {
+				continue
 			}
 			if !yield(entity.Closing{Block: uint64(block), Key: entity.Key(key), From: uint64(from)}, nil) {
 				return

@@ -24,3 +24,6 @@ DELETE FROM varve_blocks WHERE block > ?;
 
 -- name: block_range
 SELECT coalesce(min(block), 0), coalesce(max(block), 0), count(*) FROM varve_blocks;
+
+-- name: list_blocks
+SELECT block, digest FROM varve_blocks ORDER BY block;

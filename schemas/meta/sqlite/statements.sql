@@ -3,3 +3,11 @@ SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'varve_meta';
 
 -- name: other_tables
 SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\';
+
+-- Text is read as a blob: the library of libSQL ends the process for text that is
+-- not UTF-8, which damage can make of any.
+-- name: get_meta
+SELECT CAST(value AS BLOB) FROM varve_meta WHERE name = ?;
+
+-- name: list_meta
+SELECT CAST(name AS BLOB), CAST(value AS BLOB) FROM varve_meta ORDER BY name;

@@ -81,11 +81,11 @@ FROM payloads
 ORDER BY from_block, entity_key;
 
 -- name: closings
-SELECT p.to_block, p.entity_key, p.from_block
-FROM payloads AS p
-JOIN numeric_attributes AS n ON n.entity_key = p.entity_key AND n.key = '$expiration' AND n.from_block = p.from_block
-WHERE p.to_block < n.value
-ORDER BY p.to_block, p.entity_key;
+-- Every version with its end and its attributes, which have the expiration: of the
+-- payloads alone, so that damage to attribute rows does not change a history.
+SELECT to_block, entity_key, from_block, numeric_attributes
+FROM payloads
+ORDER BY to_block, entity_key;
 
 -- name: check_payloads
 SELECT entity_key, from_block, to_block, string_attributes, numeric_attributes

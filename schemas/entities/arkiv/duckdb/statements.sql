@@ -21,10 +21,3 @@ SET to_block = CAST(n.value AS BIGINT)
 FROM numeric_attributes AS n
 WHERE t.to_block > ? AND t.to_block <= ?
     AND n.entity_key = t.entity_key AND n.key = '$expiration' AND n.from_block = t.from_block;
-
--- name: closings
-SELECT p.to_block, p.entity_key, p.from_block
-FROM payloads AS p
-JOIN numeric_attributes AS n ON n.entity_key = p.entity_key AND n.key = '$expiration' AND n.from_block = p.from_block
-WHERE p.to_block < CAST(n.value AS BIGINT)
-ORDER BY p.to_block, p.entity_key;

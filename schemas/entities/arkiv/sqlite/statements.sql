@@ -26,6 +26,11 @@ SELECT entity_key, from_block, CAST(content_type AS BLOB), CAST(string_attribute
 FROM payloads
 ORDER BY from_block, entity_key;
 
+-- name: closings
+SELECT to_block, entity_key, from_block, CAST(numeric_attributes AS BLOB)
+FROM payloads
+ORDER BY to_block, entity_key;
+
 -- name: check_payloads
 SELECT entity_key, from_block, to_block, CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
 FROM payloads

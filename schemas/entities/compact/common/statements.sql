@@ -215,14 +215,25 @@ FROM (
 LEFT JOIN contents AS p ON p.no = v.content
 WHERE p.no IS NULL;
 
--- name: missing_keys
-SELECT v.entity_key, v.id
+-- name: key_hashes
+-- Every version's key beside the hash that leads to it, where there is one.
+SELECT v.entity_key, v.id, k.hash IS NOT NULL AS has, COALESCE(k.hash, 0)
 FROM (
     SELECT entity_key, id FROM current_versions
-    UNION ALL
+    UNION
     SELECT entity_key, id FROM closed_versions
 ) AS v
-WHERE v.id NOT IN (SELECT id FROM entity_keys);
+LEFT JOIN entity_keys AS k ON k.id = v.id;
+
+-- name: intervals
+-- Every version by key, as far as the tables have it.
+SELECT entity_key, id, from_block, to_block, expires
+FROM (
+    SELECT entity_key, id, from_block, expires AS to_block, expires FROM current_versions
+    UNION ALL
+    SELECT entity_key, id, from_block, to_block, expires FROM closed_versions
+) AS v
+ORDER BY entity_key, from_block;
 
 -- name: highest_content
 SELECT COALESCE(max(v.content), 0)
@@ -252,3 +263,9 @@ FROM (
     SELECT to_block FROM closed_versions WHERE to_block < expires
 ) AS v
 WHERE v.block <= ?;
+
+-- name: highest_numbers
+SELECT
+    (SELECT COALESCE(max(v.id), 0) FROM (SELECT max(id) AS id FROM current_versions UNION ALL SELECT max(id) FROM closed_versions) AS v),
+    (SELECT COALESCE(max(no), 0) FROM contents),
+    (SELECT COALESCE(max(id), 0) FROM names);

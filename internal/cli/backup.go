@@ -1,0 +1,339 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// A backup is a directory of two files.
+const (
+	backupRows     = "rows.zst"      // internal/rowfile
+	backupManifest = "manifest.json" // manifest
+)
+
+// manifest says what a backup is.
+type manifest struct {
+	Format   int            `json:"backup_format"`
+	Engine   string         `json:"engine"` // that it was made from
+	Version  string         `json:"engine_version"`
+	Made     time.Time      `json:"made"`
+	Contents store.Contents `json:"contents"`
+	Size     int64          `json:"size"` // bytes of rows.zst
+	SHA256   string         `json:"sha256"`
+}
+
+const backupFormat = 1
+
+// backupCmd makes a backup.
+type backupCmd struct {
+	URL      string `arg:"" name:"src" help:"Store to copy. Others may write to it meanwhile where the engine lets several processes in."`
+	Dir      string `arg:"" name:"dst" type:"path" help:"Directory to make. It must not exist."`
+	NoVerify bool   `help:"Leave out the verification: restoring the backup into a store of its own and checking that."`
+	JSON     bool   `help:"Print the manifest as JSON."`
+}
+
+// Run backs up. What is at the destination afterwards is whole, or nothing is.
+func (c *backupCmd) Run(e *env) (err error) {
+	if _, err := os.Lstat(c.Dir); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("backup: %q exists already; name another directory", c.Dir)
+	}
+	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true, MaxReaderAge: 24 * time.Hour})
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	temp, err := os.MkdirTemp(filepath.Dir(c.Dir), "."+filepath.Base(c.Dir)+"-")
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	m, err := writeBackup(e, db, temp)
+	if err != nil {
+		return err
+	}
+	if !c.NoVerify {
+		if err := verifyBackup(e, temp, m); err != nil {
+			return fmt.Errorf("backup: verify: %w", err)
+		}
+	}
+	if err := e.ctx.Err(); err != nil {
+		return err
+	}
+	if err := publish(temp, c.Dir); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if c.JSON {
+		return printJSON(e.stdout, m)
+	}
+	fmt.Fprintf(e.stdout, "%s: %s; %d rows, %d bytes, sha256 %s\n", c.Dir, describe(m.Contents), m.Contents.Rows, m.Size, m.SHA256)
+	return nil
+}
+
+func describe(c store.Contents) string {
+	text := ""
+	if c.Layout != "" {
+		text = fmt.Sprintf("entities (%s) up to block %d, digest %s", c.Layout, c.Head.Block, c.Head.Digest)
+	}
+	if c.EventLayout != "" {
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("events (%s) up to %d", c.EventLayout, c.EventHead)
+	}
+	return text
+}
+
+// writeBackup writes the two files.
+func writeBackup(e *env, db *store.DB, dir string) (m manifest, err error) {
+	info := db.Engine().Info()
+	m = manifest{Format: backupFormat, Engine: info.Name, Version: info.Version, Made: time.Now().UTC()}
+	f, err := os.Create(filepath.Join(dir, backupRows))
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	sum := sha256.New()
+	size := &counter{w: io.MultiWriter(f, sum)}
+	out := bufio.NewWriterSize(size, 1<<20)
+	bar := progress.Start(e.stderr, "backup", "rows", 0)
+	m.Contents, err = db.Backup(e.ctx, out, func(rows uint64) { bar.Set(int64(rows)) })
+	bar.Finish()
+	if err == nil {
+		err = errors.Join(out.Flush(), f.Sync())
+	}
+	if err != nil {
+		return m, err
+	}
+	m.Size, m.SHA256 = size.n, hex.EncodeToString(sum.Sum(nil))
+	return m, writeManifest(filepath.Join(dir, backupManifest), m)
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func writeManifest(path string, m manifest) (err error) {
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(append(text, '\n')); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// publish renames a directory whose files are synced.
+func publish(temp, dir string) error {
+	if err := syncDir(temp); err != nil {
+		return err
+	}
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, dir); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// verifyBackup restores a backup beside itself and lets the store check itself.
+func verifyBackup(e *env, dir string, m manifest) (err error) {
+	engine, err := scratchEngine(m)
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp(filepath.Dir(dir), ".varve-verify-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	target := (&url.URL{Scheme: engine, Path: filepath.Join(scratch, "store")}).String()
+	db, err := store.Open(e.ctx, target, &store.Options{Durability: weakest(engine)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return restoreInto(e, dir, m, db)
+}
+
+// scratchEngine returns the engine to verify a backup with: the one that it was
+// made from where that is linked, or else one with files.
+func scratchEngine(m manifest) (string, error) {
+	for _, name := range []string{m.Engine, "sqlite", "libsql", "duckdb"} {
+		if _, linked := driver.Lookup(name); linked {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("%w: no engine for files is linked; use --no-verify", store.ErrUnsupported)
+}
+
+func weakest(engine string) driver.Durability {
+	d, _ := driver.Lookup(engine)
+	if levels := d.Capabilities.Durabilities; len(levels) > 0 {
+		return levels[len(levels)-1]
+	}
+	return ""
+}
+
+// restoreCmd restores a backup.
+type restoreCmd struct {
+	Dir  string `arg:"" name:"backup" type:"existingdir" help:"Directory that backup made."`
+	URL  string `arg:"" name:"url" help:"Store to make. It must not exist, or be empty."`
+	JSON bool   `help:"Print what the backup holds as JSON."`
+}
+
+// Run restores. When it fails nothing is left of what it made.
+func (c *restoreCmd) Run(e *env) (err error) {
+	m, err := readManifest(c.Dir)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	path, existed := localPath(c.URL)
+	if existed {
+		return fmt.Errorf("restore: %q exists already; name another store", path)
+	}
+	defer func() {
+		if err != nil && path != "" {
+			for _, suffix := range []string{"", "-wal", "-shm", ".wal"} {
+				err = errors.Join(err, os.RemoveAll(path+suffix))
+			}
+		}
+	}()
+	if err := c.restore(e, m); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	if c.JSON {
+		return printJSON(e.stdout, m)
+	}
+	fmt.Fprintf(e.stdout, "%s\n", describe(m.Contents))
+	return nil
+}
+
+func (c *restoreCmd) restore(e *env, m manifest) (err error) {
+	db, err := store.Open(e.ctx, c.URL, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return restoreInto(e, c.Dir, m, db)
+}
+
+// localPath returns the file or directory that a URL names, "" for a server, and
+// whether it exists.
+func localPath(raw string) (path string, exists bool) {
+	u, err := url.Parse(raw)
+	if err != nil || u.Host != "" || u.Query().Get("host") != "" {
+		return "", false
+	}
+	if path, err = driver.FilePath(u); err != nil {
+		return "", false
+	}
+	_, err = os.Lstat(path)
+	return path, err == nil
+}
+
+func readManifest(dir string) (m manifest, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, backupManifest))
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, fmt.Errorf("%w: %s: %w", store.ErrCorrupt, backupManifest, err)
+	}
+	if m.Format != backupFormat {
+		return m, fmt.Errorf("%w: the backup has format %d, this program reads %d", store.ErrUnsupported, m.Format, backupFormat)
+	}
+	return m, nil
+}
+
+// restoreInto fills an empty database and checks it. The file is read twice: first
+// against its checksum, so that a damaged one makes no store at all.
+func restoreInto(e *env, dir string, m manifest, db *store.DB) (err error) {
+	f, err := os.Open(filepath.Join(dir, backupRows))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := checkSum(e.ctx, f, m); err != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	bar := progress.Start(e.stderr, "restore", "rows", int64(m.Contents.Rows))
+	_, err = db.Restore(e.ctx, bufio.NewReaderSize(f, 1<<20), &m.Contents, func(rows uint64) { bar.Set(int64(rows)) })
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	bars := &checkBars{out: e.stderr}
+	report, err := db.Check(e.ctx, store.CheckOptions{Progress: bars.show})
+	bars.finish()
+	if err != nil {
+		return err
+	}
+	return report.Err()
+}
+
+func checkSum(ctx context.Context, r io.Reader, m manifest) error {
+	sum := sha256.New()
+	n, err := io.Copy(sum, contextReader{ctx, r})
+	if err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != m.SHA256 || n != m.Size {
+		return fmt.Errorf("%w: %s has %d bytes and sha256 %s, the manifest says %d and %s", store.ErrCorrupt, backupRows, n, got, m.Size, m.SHA256)
+	}
+	return nil
+}
+
+// contextReader ends with its context.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/store"
+)
+
+// checkCmd looks for damage.
+type checkCmd struct {
+	URL      string `arg:"" help:"Store to check."`
+	Repair   bool   `help:"Make anew what is derived: indexes, attribute rows, sets of ids, postings, counters. Versions, payloads, blocks and events are never changed; when one of them is damaged, nothing is."`
+	Findings int    `help:"Findings of each part to list." default:"20"`
+	JSON     bool   `help:"Print the report as JSON."`
+}
+
+// Run checks. It fails when something was found and not repaired.
+func (c *checkCmd) Run(e *env) (err error) {
+	if c.Findings < 1 {
+		return usageError{errors.New("check: --findings must be positive")}
+	}
+	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: !c.Repair})
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	bars := &checkBars{out: e.stderr}
+	defer bars.finish()
+	opts := store.CheckOptions{Findings: c.Findings, Progress: bars.show}
+	if c.Repair {
+		return c.repair(e, db, opts, bars)
+	}
+	report, err := db.Check(e.ctx, opts)
+	bars.finish()
+	if err != nil {
+		return err
+	}
+	return c.print(e, report, report)
+}
+
+func (c *checkCmd) repair(e *env, db *store.DB, opts store.CheckOptions, bars *checkBars) error {
+	done, err := db.Repair(e.ctx, opts)
+	bars.finish()
+	if err != nil {
+		return err
+	}
+	if !c.JSON {
+		for _, what := range done.Rebuilt {
+			fmt.Fprintf(e.stdout, "rebuilt %s\n", what)
+		}
+	}
+	return c.print(e, done.After, done)
+}
+
+// print prints a report, or as JSON what is given for it, and fails for findings.
+func (c *checkCmd) print(e *env, r store.CheckReport, document any) (err error) {
+	if c.JSON {
+		err = printJSON(e.stdout, document)
+	} else {
+		printCheck(e.stdout, r)
+	}
+	if n := len(r.Findings); n > 0 {
+		err = errors.Join(err, fmt.Errorf("check: %d findings; the store is damaged", n))
+	}
+	return err
+}
+
+func printCheck(w io.Writer, r store.CheckReport) {
+	for _, f := range r.Findings {
+		kind := "derived"
+		if f.Source {
+			kind = "source"
+		}
+		fmt.Fprintf(w, "FAILED %s (%s): %s\n", f.Part, kind, f.Problem)
+	}
+	if r.Layout != "" {
+		digest := "the digest cannot be computed without the whole history"
+		if r.Digest {
+			digest = "digests computed anew"
+		}
+		fmt.Fprintf(w, "entities: layout %s, head %d, %d changes, %s, sound up to %s\n", r.Layout, r.Head.Block, r.Changes, digest, r.Sound)
+	}
+	if r.EventLayout != "" {
+		fmt.Fprintf(w, "events: layout %s, %d events, head %d\n", r.EventLayout, r.Events, r.EventHead)
+	}
+	fmt.Fprintf(w, "engine: %s\n", r.Engine)
+}
+
+// checkBars shows one bar for each part.
+type checkBars struct {
+	out  io.Writer
+	part string
+	bar  *progress.Bar
+}
+
+func (b *checkBars) show(p store.CheckProgress) {
+	if p.Part != b.part {
+		b.finish()
+		b.part = p.Part
+		b.bar = progress.Start(b.out, "check: "+p.Part, p.Unit, int64(p.Total))
+	}
+	b.bar.Set(int64(p.Done))
+}
+
+func (b *checkBars) finish() {
+	if b.bar != nil {
+		b.bar.Finish()
+		b.bar = nil
+		b.part = ""
+	}
+}

@@ -1,0 +1,292 @@
+// Package rowfile is a file of tables, row by row: what a backup holds. It is a
+// zstd stream of records, so it is read and written from front to back.
+//
+//	file    = magic, table*, end
+//	table   = 'T', name, uvarint columns, (name, type byte)*, row*
+//	row     = 'R', value*
+//	value   = Int: varint; Uint: uvarint; Text and Blob: uvarint length, bytes
+//	end     = 'E', uvarint rows of all tables, CRC-32C of everything before it
+package rowfile
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+const (
+	magic    = "varve rows 1\n"
+	tagTable = 'T'
+	tagRow   = 'R'
+	tagEnd   = 'E'
+
+	// maxValue bounds one value: a larger length is damage.
+	maxValue = 1 << 30
+)
+
+// ErrFormat: the file is no row file, or is damaged or cut.
+var ErrFormat = errors.New("not a whole row file")
+
+// Writer writes tables. Close ends the file.
+type Writer struct {
+	z    *zstd.Encoder
+	buf  []byte
+	sum  hash.Hash32
+	cols []driver.Column
+	rows uint64
+	err  error
+}
+
+// NewWriter begins a file.
+func NewWriter(w io.Writer) (*Writer, error) {
+	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	fw := &Writer{z: z, sum: crc32.New(crc32.MakeTable(crc32.Castagnoli))}
+	fw.buf = append(fw.buf, magic...)
+	return fw, fw.flush()
+}
+
+// Table begins a table.
+func (w *Writer) Table(t *driver.Table) error {
+	w.cols = t.Columns
+	w.buf = append(w.buf, tagTable)
+	w.text([]byte(t.Name))
+	w.buf = binary.AppendUvarint(w.buf, uint64(len(t.Columns)))
+	for _, c := range t.Columns {
+		w.text([]byte(c.Name))
+		w.buf = append(w.buf, byte(c.Type))
+	}
+	return w.flush()
+}
+
+// Row writes a row of the table: *int64, *uint64 or *[]byte for each column.
+func (w *Writer) Row(values []any) error {
+	w.rows++
+	w.buf = append(w.buf, tagRow)
+	for _, v := range values {
+		switch v := v.(type) {
+		case *int64:
+			w.buf = binary.AppendVarint(w.buf, *v)
+		case *uint64:
+			w.buf = binary.AppendUvarint(w.buf, *v)
+		case *[]byte:
+			w.text(*v)
+		default:
+			return fmt.Errorf("row file: value of type %T", v)
+		}
+	}
+	return w.flush()
+}
+
+// Rows returns how many rows were written.
+func (w *Writer) Rows() uint64 { return w.rows }
+
+func (w *Writer) text(b []byte) {
+	w.buf = append(binary.AppendUvarint(w.buf, uint64(len(b))), b...)
+}
+
+func (w *Writer) flush() error {
+	if w.err == nil {
+		w.sum.Write(w.buf)
+		_, w.err = w.z.Write(w.buf)
+	}
+	w.buf = w.buf[:0]
+	return w.err
+}
+
+// Close ends the file. It does not close what is written to.
+func (w *Writer) Close() error {
+	w.buf = binary.AppendUvarint(append(w.buf, tagEnd), w.rows)
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if _, err := w.z.Write(binary.LittleEndian.AppendUint32(nil, w.sum.Sum32())); err != nil {
+		return err
+	}
+	return w.z.Close()
+}
+
+// Abort gives the file up.
+func (w *Writer) Abort() { _ = w.z.Close() }
+
+// Reader reads a file.
+type Reader struct {
+	z     *zstd.Decoder
+	r     *bufio.Reader
+	sum   hash.Hash32
+	table *driver.Table
+	rows  uint64
+}
+
+// NewReader begins to read.
+func NewReader(r io.Reader) (*Reader, error) {
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+	if err != nil {
+		return nil, err
+	}
+	fr := &Reader{z: z, r: bufio.NewReaderSize(z, 1<<16), sum: crc32.New(crc32.MakeTable(crc32.Castagnoli))}
+	head := make([]byte, len(magic))
+	if err := fr.full(head); err != nil || string(head) != magic {
+		z.Close()
+		return nil, fmt.Errorf("%w: %w", ErrFormat, errors.Join(err, errors.New("it does not begin as one")))
+	}
+	return fr, nil
+}
+
+// Close frees what the reader holds.
+func (r *Reader) Close() { r.z.Close() }
+
+// Next returns the next row and its table; the values are int64, uint64, string
+// for Text and []byte for Blob, and the caller's own. It returns io.EOF after the
+// last row of a whole file. A table that has no rows is not named.
+func (r *Reader) Next() (*driver.Table, []any, error) {
+	for {
+		tag, err := r.byte()
+		if err != nil {
+			return nil, nil, r.torn(err)
+		}
+		switch {
+		case tag == tagTable:
+			if err := r.begin(); err != nil {
+				return nil, nil, r.torn(err)
+			}
+		case tag == tagRow && r.table != nil:
+			values, err := r.row()
+			if err != nil {
+				return nil, nil, r.torn(err)
+			}
+			return r.table, values, nil
+		case tag == tagEnd:
+			return nil, nil, r.end()
+		default:
+			return nil, nil, fmt.Errorf("%w: record %q", ErrFormat, tag)
+		}
+	}
+}
+
+func (r *Reader) torn(err error) error {
+	return fmt.Errorf("%w: after %d rows: %w", ErrFormat, r.rows, err)
+}
+
+func (r *Reader) end() error {
+	rows, err := r.uvarint()
+	if err != nil {
+		return r.torn(err)
+	}
+	want := r.sum.Sum32()
+	var stored [4]byte
+	if _, err := io.ReadFull(r.r, stored[:]); err != nil {
+		return r.torn(err)
+	}
+	if rows != r.rows || binary.LittleEndian.Uint32(stored[:]) != want {
+		return fmt.Errorf("%w: its checksum or its number of rows is another", ErrFormat)
+	}
+	return io.EOF
+}
+
+func (r *Reader) begin() error {
+	name, err := r.text()
+	if err != nil {
+		return err
+	}
+	n, err := r.uvarint()
+	if err != nil || n > 1000 {
+		return errors.Join(err, fmt.Errorf("%d columns", n))
+	}
+	t := &driver.Table{Name: string(name)}
+	for range n {
+		column, err := r.text()
+		if err != nil {
+			return err
+		}
+		typ, err := r.byte()
+		if err != nil {
+			return err
+		}
+		t.Columns = append(t.Columns, driver.Column{Name: string(column), Type: driver.Type(typ)})
+	}
+	r.table = t
+	return nil
+}
+
+func (r *Reader) row() ([]any, error) {
+	r.rows++
+	values := make([]any, len(r.table.Columns))
+	for i, c := range r.table.Columns {
+		var err error
+		switch c.Type {
+		case driver.Int:
+			var u uint64
+			u, err = r.uvarint()
+			values[i] = int64(u>>1) ^ -int64(u&1)
+		case driver.Uint:
+			values[i], err = r.uvarint()
+		case driver.Text:
+			var b []byte
+			b, err = r.text()
+			values[i] = string(b)
+		case driver.Blob:
+			values[i], err = r.text()
+		default:
+			err = fmt.Errorf("column type %d", c.Type)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+func (r *Reader) uvarint() (v uint64, err error) {
+	for shift := uint(0); shift < 64; shift += 7 {
+		b, err := r.byte()
+		if err != nil {
+			return 0, err
+		}
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return v, nil
+		}
+	}
+	return 0, errors.New("a number is too long")
+}
+
+func (r *Reader) text() ([]byte, error) {
+	n, err := r.uvarint()
+	if err != nil || n > maxValue {
+		return nil, errors.Join(err, fmt.Errorf("a value of %d bytes", n))
+	}
+	b := make([]byte, n)
+	return b, r.full(b)
+}
+
+func (r *Reader) byte() (byte, error) {
+	b, err := r.r.ReadByte()
+	if err == nil {
+		r.sum.Write([]byte{b})
+	}
+	return b, unexpected(err)
+}
+
+func (r *Reader) full(b []byte) error {
+	_, err := io.ReadFull(r.r, b)
+	r.sum.Write(b)
+	return unexpected(err)
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,334 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve/internal/rowfile"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Contents says what a database holds: of a backup, what a store restored from it
+// must hold.
+type Contents struct {
+	Format      string    `json:"format"` // of the store's tables
+	Layout      string    `json:"layout,omitempty"`
+	Head        BlockHead `json:"head"`
+	Blocks      uint64    `json:"blocks"`
+	Horizon     uint64    `json:"horizon,omitempty"`
+	EventLayout string    `json:"event_layout,omitempty"`
+	EventHead   uint64    `json:"event_head,omitempty"`
+	Rows        uint64    `json:"rows"` // of all tables
+}
+
+// Backup writes every row of the database as one view has them, in a form that
+// Restore reads on any engine that has the layouts. Blocks and events may be
+// written meanwhile; they are not in the backup. Progress, if given, is called now
+// and then with the rows written. The view is held until the end, so that a long
+// backup may need a larger Options.MaxReaderAge (ErrReaderExpired).
+func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64)) (c Contents, err error) {
+	q, err := db.engine.Snapshot(ctx)
+	if err != nil {
+		return c, fmt.Errorf("backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, q.Close()) }()
+	tables, c, err := db.contents(ctx, q)
+	if err != nil {
+		return c, fmt.Errorf("backup: %w", err)
+	}
+	out, err := rowfile.NewWriter(w)
+	if err != nil {
+		return c, fmt.Errorf("backup: %w", err)
+	}
+	for _, t := range tables {
+		if err := db.backupTable(ctx, q, out, t, progress); err != nil {
+			out.Abort()
+			return c, fmt.Errorf("backup: table %s: %w", t.Name, err)
+		}
+	}
+	c.Rows = out.Rows()
+	if err := out.Close(); err != nil {
+		return c, fmt.Errorf("backup: %w", err)
+	}
+	return c, nil
+}
+
+var (
+	metaTable   = &driver.Table{Name: "varve_meta", Columns: []driver.Column{{Name: "name", Type: driver.Text}, {Name: "value", Type: driver.Text}}}
+	blocksTable = &driver.Table{Name: "varve_blocks", Columns: []driver.Column{{Name: "block", Type: driver.Int}, {Name: "digest", Type: driver.Blob}}}
+)
+
+// contents lists the tables of a view's database and what they hold.
+func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.Table, c Contents, err error) {
+	m, err := newMeta(db.engine.Info().Dialect)
+	if err != nil {
+		return nil, c, err
+	}
+	recorded, err := m.recorded(ctx, q)
+	if err != nil {
+		return nil, c, err
+	}
+	if recorded == nil {
+		return nil, c, fmt.Errorf("%w: the database holds no Varve store", ErrLayout)
+	}
+	c.Format, c.Layout, c.EventLayout = recorded[metaFormat], recorded[metaLayout], recorded[metaEventLayout]
+	tables = append(tables, metaTable, blocksTable)
+	if c.Head, err = m.head(ctx, q); err != nil {
+		return nil, c, err
+	}
+	if _, c.Blocks, err = m.blocks(ctx, q); err != nil {
+		return nil, c, err
+	}
+	if c.Horizon, err = m.horizon(ctx, q); err != nil {
+		return nil, c, err
+	}
+	if c.Layout != "" {
+		e := &Entities{db: db, meta: m}
+		if err := e.check(recorded, "", false); err != nil {
+			return nil, c, err
+		}
+		tables = append(tables, e.layout.Tables()...)
+	}
+	if c.EventLayout != "" {
+		e := &Events{db: db, meta: m}
+		if err := e.check(recorded); err != nil {
+			return nil, c, err
+		}
+		tables = append(tables, e.log.Tables()...)
+		if c.EventHead, err = e.log.Head(ctx, q); err != nil {
+			return nil, c, err
+		}
+	}
+	return tables, c, nil
+}
+
+func (db *DB) backupTable(ctx context.Context, q driver.Querier, out *rowfile.Writer, t *driver.Table, progress func(uint64)) (err error) {
+	if err := out.Table(t); err != nil {
+		return err
+	}
+	columns, dest := make([]string, len(t.Columns)), make([]any, len(t.Columns))
+	for i, c := range t.Columns {
+		columns[i] = c.Name
+		switch {
+		case c.Type == driver.Int:
+			dest[i] = new(int64)
+		case c.Type == driver.Uint:
+			dest[i] = new(uint64)
+		default:
+			dest[i] = new([]byte)
+			if c.Type == driver.Text && db.engine.Info().Dialect == driver.SQLite {
+				columns[i] = "CAST(" + c.Name + " AS BLOB)"
+			}
+		}
+	}
+	rows, err := q.Query(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+t.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		if err := out.Row(dest); err != nil {
+			return err
+		}
+		if n := out.Rows(); n%countEvery == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if progress != nil {
+				progress(n)
+			}
+		}
+	}
+	return rows.Err()
+}
+
+// restoreRows is how many rows are written together.
+const restoreRows = 2000
+
+// Restore fills an empty database with a backup, in one transaction: all of it or
+// nothing. It fails with ErrLayout when the database holds tables already, when the
+// engine lacks a layout of the backup, or when what was restored is not what want
+// says; want may be nil. DB.Check compares the rows with the digests afterwards.
+func (db *DB) Restore(ctx context.Context, r io.Reader, want *Contents, progress func(rows uint64)) (c Contents, err error) {
+	in, err := rowfile.NewReader(r)
+	if err != nil {
+		return c, fmt.Errorf("restore: %w", err)
+	}
+	defer in.Close()
+	err = db.write(ctx, func(inner context.Context, tx driver.Tx) error {
+		s := &restoring{db: db, tx: tx, done: ctx.Err, progress: progress}
+		if err := s.all(inner, in); err != nil {
+			return err
+		}
+		_, c, err = db.contents(inner, tx)
+		c.Rows = s.rows
+		if err == nil && want != nil && c != *want {
+			err = fmt.Errorf("%w: the backup should hold %+v, it holds %+v", ErrCorrupt, *want, c)
+		}
+		return err
+	})
+	if err != nil {
+		return c, fmt.Errorf("restore: %w", err)
+	}
+	return c, nil
+}
+
+// restoring is a backup on its way into a database.
+type restoring struct {
+	db       *DB
+	tx       driver.Tx
+	done     func() error
+	progress func(uint64)
+
+	recorded map[string]string
+	tables   []*driver.Table // that the store has
+	indexes  []func() error  // to make at the end
+	current  *driver.Table   // of the backup
+	target   *driver.Table   // of the store, with the same columns
+	pending  []any
+	rows     uint64
+}
+
+func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
+	m, err := newMeta(s.db.engine.Info().Dialect)
+	if err != nil {
+		return err
+	}
+	if err := m.create(ctx, s.tx); err != nil {
+		return err
+	}
+	if _, err := s.tx.Exec(ctx, "DELETE FROM varve_meta"); err != nil {
+		return err
+	}
+	s.recorded = map[string]string{}
+	s.tables = []*driver.Table{metaTable, blocksTable}
+	for {
+		t, values, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+		if err := s.row(ctx, t, values); err != nil {
+			return err
+		}
+	}
+	if err := s.flush(ctx); err != nil {
+		return err
+	}
+	for _, build := range s.indexes {
+		if err := build(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row takes a row. The first table is what the store records of itself; when it
+// ends, the layouts are known and their tables are made.
+func (s *restoring) row(ctx context.Context, t *driver.Table, values []any) error {
+	if t != s.current {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+		if s.current != nil && s.current.Name == metaTable.Name {
+			if err := s.create(ctx); err != nil {
+				return err
+			}
+		}
+		if err := s.begin(t); err != nil {
+			return err
+		}
+	}
+	if t.Name == metaTable.Name {
+		s.recorded[values[0].(string)] = values[1].(string)
+	}
+	s.rows++
+	s.pending = append(s.pending, values...)
+	if len(s.pending) < restoreRows*len(t.Columns) {
+		return nil
+	}
+	if s.progress != nil {
+		s.progress(s.rows)
+	}
+	return errors.Join(s.done(), s.flush(ctx))
+}
+
+// begin finds the table of the store for one of the backup.
+func (s *restoring) begin(t *driver.Table) error {
+	if s.current == nil && t.Name != metaTable.Name {
+		return fmt.Errorf("%w: the backup begins with table %q", ErrCorrupt, t.Name)
+	}
+	i := slices.IndexFunc(s.tables, func(has *driver.Table) bool { return has.Name == t.Name })
+	if i < 0 || !slices.Equal(s.tables[i].Columns, t.Columns) {
+		return fmt.Errorf("%w: the backup has a table %q with columns %v, which a store of its layouts has not here", ErrLayout, t.Name, t.Columns)
+	}
+	s.current, s.target = t, s.tables[i]
+	return nil
+}
+
+func (s *restoring) flush(ctx context.Context) error {
+	if len(s.pending) == 0 {
+		return nil
+	}
+	err := s.tx.Insert(ctx, s.target, s.pending)
+	s.pending = s.pending[:0]
+	if err != nil {
+		return fmt.Errorf("table %s: %w", s.target.Name, err)
+	}
+	return nil
+}
+
+// create makes the tables of the layouts that the backup records.
+func (s *restoring) create(ctx context.Context) error {
+	m, err := newMeta(s.db.engine.Info().Dialect)
+	if err != nil {
+		return err
+	}
+	if s.recorded[metaLayout] != "" {
+		e := &Entities{db: s.db, meta: m}
+		if err := e.check(s.recorded, "", false); err != nil {
+			return err
+		}
+		if err := e.layout.Create(ctx, s.tx, true); err != nil {
+			return err
+		}
+		if err := s.empty(ctx, e.layout.Tables()); err != nil {
+			return err
+		}
+		for _, name := range e.layout.DeferredIndexes() {
+			s.indexes = append(s.indexes, func() error { return cmp.Or(s.done(), e.layout.CreateIndex(ctx, s.tx, name)) })
+		}
+	}
+	if s.recorded[metaEventLayout] != "" {
+		e := &Events{db: s.db, meta: m}
+		if err := e.check(s.recorded); err != nil {
+			return err
+		}
+		if err := e.log.Create(ctx, s.tx); err != nil {
+			return err
+		}
+		return s.empty(ctx, e.log.Tables())
+	}
+	return nil
+}
+
+// empty removes the rows that new tables begin with.
+func (s *restoring) empty(ctx context.Context, tables []*driver.Table) error {
+	for _, t := range tables {
+		if _, err := s.tx.Exec(ctx, "DELETE FROM "+t.Name); err != nil {
+			return err
+		}
+	}
+	s.tables = append(s.tables, tables...)
+	return nil
+}

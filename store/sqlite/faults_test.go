@@ -1,0 +1,20 @@
+package sqlite_test
+
+import (
+	"testing"
+
+	"github.com/varvedb/varve/internal/faulttest"
+)
+
+func TestFlips(t *testing.T) {
+	faulttest.RunFlips(t, "sqlite", 12, "arkiv", "compact", "events")
+}
+
+// TestFlipsBite: what the digest and the checksums find is found by nothing else.
+func TestFlipsBite(t *testing.T) {
+	faulttest.RunBite(t, "sqlite", "compact", 40)
+}
+
+func TestResources(t *testing.T) {
+	faulttest.RunResources(t, "sqlite", faulttest.Limits{})
+}

@@ -1,0 +1,214 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// RunCheck checks that damage to rows is found and told from damage to what is
+// derived, that the latter is repaired and the former is refused, and that a backup
+// holds what the store does.
+func RunCheck(t *testing.T, h Harness) {
+	for _, layout := range []string{"arkiv", "compact"} {
+		t.Run(layout, func(t *testing.T) {
+			for i, d := range damages[layout] {
+				if h.Checks > 0 && i%4 != 0 {
+					continue // opening is slow
+				}
+				t.Run(d.name, func(t *testing.T) { runDamage(t, h, layout, d) })
+			}
+		})
+	}
+	t.Run("backup", func(t *testing.T) { runBackup(t, h) })
+}
+
+// damage is a statement that makes a store wrong.
+type damage struct {
+	name, sql string
+	source    bool
+}
+
+// damages are by layout of the entities; those of events are done once.
+var damages = map[string][]damage{
+	"arkiv": {
+		{"attribute value", `UPDATE string_attributes SET value = 'other' WHERE key = 'group'`, false},
+		{"attribute missing", `DELETE FROM numeric_attributes WHERE key = 'n'`, false},
+		{"attribute end", `UPDATE string_attributes SET to_block = to_block - 1 WHERE key = 'group'`, false},
+		{"payload", `UPDATE payloads SET content_type = 'x'`, true},
+		{"version missing", `DELETE FROM payloads WHERE from_block = 3`, true},
+		{"block missing", `DELETE FROM varve_blocks WHERE block = 3`, true},
+		{"block number", `UPDATE varve_blocks SET block = 99 WHERE block = 5`, true},
+		{"event postings", `DELETE FROM event_postings WHERE term = '=A'`, false},
+		{"event missing", `DELETE FROM events WHERE position = 2`, true},
+		{"event type", `UPDATE events SET type = 'C' WHERE position = 2`, true},
+		{"event time", `UPDATE events SET time = time + 1 WHERE position = 2`, true},
+		{"record", `UPDATE varve_meta SET value = 'expiration' WHERE name = 'entities.extend'`, true},
+	},
+	"compact": {
+		{"set", `DELETE FROM current_postings WHERE attr > 3`, false},
+		{"past set", `DELETE FROM past_postings`, false},
+		{"key", `UPDATE entity_keys SET hash = hash + 1`, false},
+		{"count", `UPDATE progress SET live = live + 1`, false},
+		{"current version", `UPDATE current_versions SET expires = expires - 1`, true},
+		{"closed version", `DELETE FROM closed_versions`, true},
+		{"name", `DELETE FROM names`, true},
+	},
+}
+
+func runDamage(t *testing.T, h Harness, layout string, d damage) {
+	url := h.quickURL(t)
+	db := fillForCheck(t, h, url, layout)
+	report, err := db.Check(t.Context(), store.CheckOptions{})
+	require.NoError(t, err)
+	require.NoError(t, report.Err())
+	require.True(t, report.Digest)
+	require.Equal(t, report.Head, report.Sound)
+	require.NoError(t, db.Close())
+
+	db = h.open(t, url, nil)
+	tx, err := db.Engine().Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback()
+	n, err := tx.Exec(t.Context(), d.sql)
+	require.NoError(t, err)
+	require.NotZero(t, n, "the damage changes something")
+	require.NoError(t, tx.Commit(t.Context()))
+	report, err = db.Check(t.Context(), store.CheckOptions{})
+	require.NoError(t, err)
+	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
+
+	repaired, err := db.Repair(t.Context(), store.CheckOptions{})
+	if d.source {
+		require.ErrorIs(t, err, store.ErrCorrupt)
+		return
+	}
+	require.NoError(t, err)
+	require.NotEmpty(t, repaired.Rebuilt)
+	require.NoError(t, repaired.After.Err())
+	require.NoError(t, db.Close())
+
+	// It goes on, and answers as it did.
+	db = h.open(t, url, nil)
+	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	_, err = ents.Apply(t.Context(), checkBlock(9))
+	require.NoError(t, err)
+	require.NoError(t, ents.Settle(t.Context()))
+	evs, err := db.Events(t.Context(), store.EventOptions{})
+	require.NoError(t, err)
+	_, err = evs.Append(t.Context(), []store.Event{checkEvent(99)}, nil)
+	require.NoError(t, err)
+	report, err = db.Check(t.Context(), store.CheckOptions{})
+	require.NoError(t, err)
+	require.NoError(t, report.Err())
+}
+
+func checkBlock(number uint64) store.Block {
+	b := store.Block{Number: number}
+	for i := range uint32(4) {
+		op := store.Op{Kind: store.Update, OpIndex: i, Key: store.Key{byte(i)}, BTL: 1000 + number, Content: []byte(fmt.Sprint("content ", number, i)),
+			StringAttributes: map[string]string{"group": fmt.Sprint(uint64(i) + number%2)}, NumericAttributes: map[string]uint64{"n": number}}
+		if number == 1 {
+			op.Kind = store.Create
+		}
+		b.Ops = append(b.Ops, op)
+	}
+	return b
+}
+
+func checkEvent(n int) store.Event {
+	return store.Event{Type: [...]string{"A", "B"}[n%2], Data: []byte(fmt.Sprint("event ", n)), Tags: []store.Tag{event.NewTag("n", fmt.Sprint(n%3))}, ID: event.ID{1, byte(n)}}
+}
+
+// fillForCheck makes a store with everything merged and indexed.
+func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
+	db := h.open(t, url, nil)
+	ents, err := db.Entities(context.Background(), store.EntityOptions{Layout: layout})
+	require.NoError(t, err)
+	for n := uint64(1); n <= 5; n++ {
+		_, err := ents.Apply(t.Context(), checkBlock(n))
+		require.NoError(t, err)
+	}
+	require.NoError(t, ents.Settle(t.Context()))
+	evs, err := db.Events(t.Context(), store.EventOptions{Layout: "tags", IndexEvery: 4})
+	require.NoError(t, err)
+	for n := range 10 {
+		_, err := evs.Append(t.Context(), []store.Event{checkEvent(n)}, nil)
+		require.NoError(t, err)
+	}
+	return db
+}
+
+// runBackup: a backup made between two blocks holds the first of them, on every
+// layout, and one that was cut makes no store.
+func runBackup(t *testing.T, h Harness) {
+	for _, layout := range []string{"arkiv", "compact", "simple"} {
+		t.Run(layout, func(t *testing.T) {
+			db := fillForCheck(t, h, h.quickURL(t), layout)
+			ents, err := db.Entities(t.Context(), store.EntityOptions{})
+			require.NoError(t, err)
+			if layout == "arkiv" {
+				require.NoError(t, ents.Prune(t.Context(), 3))
+			}
+			head, err := ents.Head(t.Context())
+			require.NoError(t, err)
+			var copied bytes.Buffer
+			contents, err := db.Backup(t.Context(), &copied, nil)
+			require.NoError(t, err)
+			require.Equal(t, head, contents.Head)
+			require.EqualValues(t, 10, contents.EventHead)
+			want := allStored(t, db)
+			_, err = ents.Apply(t.Context(), checkBlock(6))
+			require.NoError(t, err)
+
+			restored := h.open(t, h.quickURL(t), nil)
+			_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()[:copied.Len()-20]), &contents, nil)
+			require.Error(t, err, "a backup that was cut")
+			_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), &contents, nil)
+			require.NoError(t, err)
+			report, err := restored.Check(t.Context(), store.CheckOptions{})
+			require.NoError(t, err)
+			require.NoError(t, report.Err())
+			require.Equal(t, want, allStored(t, restored))
+			_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), &contents, nil)
+			require.ErrorIs(t, err, store.ErrLayout, "a store is not overwritten")
+
+			again, err := restored.Entities(t.Context(), store.EntityOptions{})
+			require.NoError(t, err)
+			_, err = again.Apply(t.Context(), checkBlock(6))
+			require.NoError(t, err)
+			one, err := ents.Head(t.Context())
+			require.NoError(t, err)
+			two, err := again.Head(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, one, two)
+		})
+	}
+}
+
+// allStored is what a database holds.
+func allStored(t *testing.T, db *store.DB) (all []any) {
+	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	s, err := ents.At(t.Context(), store.Head)
+	require.NoError(t, err)
+	defer s.Close()
+	for e, err := range s.Query(t.Context(), nil, nil) {
+		require.NoError(t, err)
+		all = append(all, *e)
+	}
+	evs, err := db.Events(t.Context(), store.EventOptions{})
+	require.NoError(t, err)
+	for e, err := range evs.Read(t.Context(), event.All(), nil) {
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	return all
+}
