@@ -1,0 +1,276 @@
+package faulttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/varvedb/varve/internal/crashtest"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// Limits says what an engine may do otherwise when a resource is gone.
+type Limits struct {
+	Points int   // at which the disk is full; zero means 4
+	Disk   int64 // bytes of the file system; zero means 64 MiB
+
+	// Lost: a full disk may end the server, so that the error is that of a lost
+	// connection.
+	Lost bool
+
+	// NoReadOnly says why a store on a read-only file system cannot be opened at
+	// all; "" when it can, for reading.
+	NoReadOnly string
+}
+
+// pointsEnv sets Limits.Points, for a long run.
+const pointsEnv = "VARVE_DISK_POINTS"
+
+// RunResources takes disk space, file descriptors, memory, the right to write and
+// the order of time away from stores of an engine.
+func RunResources(t *testing.T, engine string, l Limits) {
+	if l.Points == 0 {
+		l.Points = 4
+	}
+	if n, err := strconv.Atoi(os.Getenv(pointsEnv)); err == nil {
+		l.Points = n
+	}
+	if l.Disk == 0 {
+		l.Disk = 64 << 20
+	}
+	t.Run("disk full", func(t *testing.T) { runDiskFull(t, engine, l) })
+	t.Run("read-only file system", func(t *testing.T) { runReadOnly(t, engine, l) })
+	t.Run("file descriptors", func(t *testing.T) { runDescriptors(t, engine) })
+	t.Run("memory", func(t *testing.T) { runMemory(t, engine) })
+	t.Run("clock", func(t *testing.T) { runClock(t, engine) })
+}
+
+// mount mounts a file system in memory of a size, or skips the test.
+func mount(t *testing.T, bytes int64) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("mounting a file system needs root")
+	}
+	dir, err := os.MkdirTemp("", "varve-small-")
+	require.NoError(t, err)
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
+		_ = os.Remove(dir)
+		t.Skipf("mount a tmpfs: %v", err)
+	}
+	t.Cleanup(func() {
+		_ = unix.Unmount(dir, unix.MNT_DETACH)
+		_ = os.Remove(dir)
+	})
+	return dir
+}
+
+// runDiskFull fills the disk at random points. What was acknowledged is there once
+// there is space again, and nothing else is.
+func runDiskFull(t *testing.T, engine string, l Limits) {
+	layouts := []string{"compact", "arkiv", "events"}
+	dir := mount(t, l.Disk)
+	outcomes := map[string]int{}
+	for point := range l.Points {
+		layout := layouts[point%len(layouts)]
+		at := filepath.Join(dir, fmt.Sprint("point", point))
+		require.NoError(t, os.Mkdir(at, 0o755))
+		c := crashtest.Cell{Engine: engine, Layout: layout, Dir: at}
+		outcome, err := fillDisk(t.Context(), c, rand.New(rand.NewPCG(uint64(point), 11)), l)
+		require.NoError(t, err, "point %d, layout %s", point, layout)
+		outcomes[outcome]++
+		require.NoError(t, os.RemoveAll(at))
+	}
+	t.Logf("%s: %d points: %v", engine, l.Points, outcomes)
+}
+
+// fillDisk makes a store, leaves some space, writes until there is none, gives it
+// back and compares.
+func fillDisk(ctx context.Context, c crashtest.Cell, rng *rand.Rand, l Limits) (outcome string, err error) {
+	ballast := filepath.Join(c.Dir, "ballast")
+	s := newSubject(c)
+	url := c.URL("store", "memory", "64MiB")
+	db, err := store.Open(ctx, url, nil)
+	if err != nil {
+		return "", err
+	}
+	if err := s.fill(ctx, db, rng, 0); err != nil {
+		return "", errors.Join(err, db.Close())
+	}
+	if err := occupy(ballast, rng.Int64N(600<<10)); err != nil {
+		return "", errors.Join(err, db.Close())
+	}
+	var full error
+	for range 100 {
+		if full = s.fill(ctx, db, rng, 1); full != nil {
+			break
+		}
+	}
+	closed := db.Close()
+	switch {
+	case full == nil:
+		return "", errors.New("the disk was never full")
+	case errors.Is(full, store.ErrDiskFull):
+		outcome = "ErrDiskFull"
+	case l.Lost:
+		outcome = "connection lost"
+	default:
+		return "", fmt.Errorf("a full disk gave another error: %w", errors.Join(full, closed))
+	}
+	if err := os.Remove(ballast); err != nil {
+		return "", err
+	}
+	if db, err = store.Open(ctx, url, nil); err != nil {
+		return "", fmt.Errorf("open when there is space again: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	report, err := db.Check(ctx, store.CheckOptions{})
+	if err == nil {
+		err = report.Err()
+	}
+	if err == nil {
+		err = s.after(ctx, db, l.Lost)
+	}
+	return outcome, err
+}
+
+// occupy fills the file system but for some bytes.
+func occupy(path string, leave int64) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(filepath.Dir(path), &st); err != nil {
+		return err
+	}
+	size := int64(st.Bavail)*st.Bsize - leave
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	err = unix.Fallocate(int(f.Fd()), 0, 0, max(size, 1))
+	return errors.Join(err, f.Close())
+}
+
+// runReadOnly: on a read-only file system a store cannot be opened for writing, and
+// what can be read is right.
+func runReadOnly(t *testing.T, engine string, l Limits) {
+	dir := mount(t, l.Disk)
+	c := crashtest.Cell{Engine: engine, Layout: "arkiv", Dir: dir}
+	s := newSubject(c)
+	db, err := store.Open(t.Context(), c.URL("store", "memory", "64MiB"), nil)
+	require.NoError(t, err)
+	require.NoError(t, s.fill(t.Context(), db, rand.New(rand.NewPCG(1, 1)), 0))
+	require.NoError(t, db.Close())
+	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	defer func() { require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "")) }()
+	db, err = store.Open(t.Context(), c.URL("store", "memory", "64MiB"), nil)
+	if err == nil {
+		ents, openErr := db.Entities(t.Context(), store.EntityOptions{})
+		if err = openErr; err == nil {
+			_, err = ents.Apply(t.Context(), store.Block{Number: 1 << 40})
+		}
+		require.NoError(t, db.Close())
+	}
+	require.Error(t, err)
+	if l.NoReadOnly == "" {
+		require.ErrorIs(t, err, store.ErrReadOnly)
+	}
+	db, err = store.Open(t.Context(), c.URL("store", "memory", "64MiB"), &store.Options{ReadOnly: true})
+	if l.NoReadOnly != "" {
+		require.Error(t, err, l.NoReadOnly)
+		return
+	}
+	require.NoError(t, err)
+	_, err = s.verify(t.Context(), db)
+	require.NoError(t, errors.Join(err, db.Close()))
+}
+
+// runDescriptors opens and uses a store with few file descriptors left. It fails or
+// works; afterwards it is whole.
+func runDescriptors(t *testing.T, engine string) {
+	c := crashtest.Cell{Engine: engine, Layout: "arkiv", Dir: t.TempDir()}
+	s := newSubject(c)
+	url := c.URL("store", "memory", "64MiB")
+	db, err := store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(2, 2))
+	require.NoError(t, s.fill(t.Context(), db, rng, 0))
+	require.NoError(t, db.Close())
+	var was unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	defer func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was)) }()
+	failed, worked := 0, 0
+	for spare := uint64(1); spare <= 16; spare += 5 {
+		open, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(len(open)) + spare, Max: was.Max}))
+		db, err := store.Open(t.Context(), url, nil)
+		if err == nil {
+			_, err = s.verify(t.Context(), db)
+			err = errors.Join(err, db.Close())
+		}
+		if err == nil {
+			worked++
+		} else {
+			failed++
+			require.NotErrorIs(t, err, errWrong)
+		}
+		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
+	}
+	t.Logf("%s: failed with an error %d times, worked %d times", engine, failed, worked)
+	db, err = store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	_, err = s.verify(t.Context(), db)
+	require.NoError(t, errors.Join(err, db.Close()))
+}
+
+// runMemory uses a store with next to no memory for caching.
+func runMemory(t *testing.T, engine string) {
+	c := crashtest.Cell{Engine: engine, Layout: "compact", Dir: t.TempDir()}
+	s := newSubject(c)
+	db, err := store.Open(t.Context(), c.URL("store"), &store.Options{Memory: 4 << 20})
+	if errors.Is(err, store.ErrUnsupported) {
+		// It says how much it needs.
+		db, err = store.Open(t.Context(), c.URL("store"), &store.Options{Memory: 64 << 20})
+	}
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(3, 3))
+	require.NoError(t, s.fill(t.Context(), db, rng, 0))
+	require.NoError(t, s.fill(t.Context(), db, rng, 1))
+	_, err = s.verify(t.Context(), db)
+	require.NoError(t, errors.Join(err, db.Close()))
+}
+
+// runClock: a clock that goes backwards does not make events earlier than those
+// before them, whoever opens the store.
+func runClock(t *testing.T, engine string) {
+	c := crashtest.Cell{Engine: engine, Dir: t.TempDir()}
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	for range 2 {
+		db, err := store.Open(t.Context(), c.URL("store", "memory", "64MiB"), nil)
+		require.NoError(t, err)
+		evs, err := db.Events(t.Context(), store.EventOptions{Now: func() time.Time {
+			now = now.Add(-time.Hour)
+			return now
+		}})
+		require.NoError(t, err)
+		for range 5 {
+			_, err := evs.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+			require.NoError(t, err)
+		}
+		var last time.Time
+		for e, err := range evs.Read(t.Context(), event.All(), nil) {
+			require.NoError(t, err)
+			require.False(t, e.Time.Before(last), "%s after %s", e.Time, last)
+			last = e.Time
+		}
+		require.NoError(t, db.Close())
+	}
+}
