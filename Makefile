@@ -1,6 +1,6 @@
 # Shortcuts; every line also works when typed by hand.
 
-.PHONY: build test lint rules fmt bench smoke ci
+.PHONY: build test lint rules fmt bench smoke fuzz ci
 
 build:
 	go build ./...
@@ -28,6 +28,17 @@ bench:
 # Each benchmark once, to see that it works.
 smoke:
 	go test -run='^$$' -bench=. -benchtime=1x -short ./bench/...
+
+# Every fuzz target for a while. Go minimises an input for a minute unless told
+# otherwise, and does nothing else where coverage varies by itself (zstd).
+FUZZTIME ?= 1m
+fuzz:
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | sort | while read -r file; do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' "$$file"); do \
+			echo "$$(dirname "$$file") $$name"; \
+			go test -run='^$$' -fuzz="^$$name$$" -fuzztime=$(FUZZTIME) -fuzzminimizetime=10x "$$(dirname "$$file")" || exit 1; \
+		done; \
+	done
 
 # What runs before a change is merged.
 ci:
