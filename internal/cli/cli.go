@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -35,11 +36,21 @@ type commands struct {
 	Scale   scaleCmd   `cmd:"" help:"Multiply a source: the same entities several times over, with fresh keys."`
 	Load    loadCmd    `cmd:"" help:"Apply a stream of blocks, one commit each, as fast as possible or at a rate."`
 	Verify  verifyCmd  `cmd:"" help:"Check a store against itself and against what it was generated from."`
+	Check   checkCmd   `cmd:"" help:"Look for damage in a store, and with --repair make anew what is derived."`
+	Backup  backupCmd  `cmd:"" help:"Copy a store row by row while it is in use, and verify the copy."`
+	Restore restoreCmd `cmd:"" help:"Make a store of a backup, on any engine that has its layouts."`
 	Query   queryCmd   `cmd:"" help:"Print the entities that match a query, at the head or at a past block."`
 	Events  eventsCmd  `cmd:"" help:"Append, read and follow the events of an event store, as lines of JSON."`
 	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
+	Serve   serveCmd   `cmd:"" help:"Serve a store over REST and gRPC, with encrypted payloads."`
+
+	ServiceBench serviceBenchCmd `cmd:"" help:"Put load on a running varve serve, and check every answer."`
+
+	Authz   authzCmd   `cmd:"" help:"Measure permission checks and listings; every answer is compared with the right one."`
+	Torture tortureCmd `cmd:"" help:"Kill processes that write to stores, cut their power, and check that nothing acknowledged is lost."`
 	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
 	Lab     labCmd     `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
+	Victim  victimCmd  `cmd:"" name:"crash-worker" hidden:"" help:"Write to a store until killed, for torture."`
 	Worker  workerCmd  `cmd:"" hidden:"" help:"Measure one engine for compare; prints JSON."`
 }
 
@@ -73,6 +84,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Exit(func(c int) { code = c }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.UsageOnError(),
+		kong.Vars{"trials": strings.Join(trialNames(), ", ")},
 	)
 	if err != nil {
 		fmt.Fprintln(stderr, "varve:", err)
@@ -97,9 +109,12 @@ type usageError struct{ error }
 
 func exitCode(stderr io.Writer, err error) int {
 	var usage usageError
+	var status exitStatus
 	switch {
 	case err == nil:
 		return ExitOK
+	case errors.As(err, &status):
+		return int(status)
 	case errors.As(err, &usage):
 		fmt.Fprintln(stderr, "varve:", err)
 		return ExitUsage
