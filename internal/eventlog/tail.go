@@ -13,7 +13,7 @@ import (
 // written. Each posting changes a page of its own, so one event alone would cost a
 // commit four or five pages where the log itself costs one. A reader looks through
 // what has none, at 0.2 µs an event.
-const DefaultIndexEvery = 256
+const DefaultIndexEvery = 128
 
 // Tail is the end of the log as its writer knows it: the last position, and what
 // conditions and IDs ask of the events that have no postings yet. Every method is
