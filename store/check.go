@@ -232,7 +232,7 @@ func (c *checker) events(ctx context.Context) error {
 	}
 	source, found := false, 0
 	var problems []string
-	err = e.db.read(ctx, func(inner context.Context, q driver.Querier) error {
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		count := &rowCount{}
 		done, err := e.log.Check(ctx, count.of(ctx, q), func(problem string) bool {
 			problems = append(problems, problem)

@@ -37,7 +37,7 @@ func TestOracle(t *testing.T) {
 			if e.Relation == ManagerUser && e.Subject == user || e.Relation == ManagerGroup && has(user, e.Subject, Manager) {
 				manages[at] = true
 			}
-			if byUser && e.Subject == user || byGroup && has(user, e.Subject, int(map[Relation]int{ManagerGroup: Manager, ViewerGroup: Member}[e.Relation])) {
+			if byUser && e.Subject == user || byGroup && has(user, e.Subject, map[Relation]int{ManagerGroup: Manager, ViewerGroup: Member}[e.Relation]) {
 				views[at] = true
 			}
 		}

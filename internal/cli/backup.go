@@ -61,7 +61,7 @@ func (c *backupCmd) Run(e *env) (err error) {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	defer os.RemoveAll(temp)
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	m, err := writeBackup(e, db, temp)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func verifyBackup(e *env, dir string, m manifest) (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	target := (&url.URL{Scheme: engine, Path: filepath.Join(scratch, "store")}).String()
 	db, err := store.Open(e.ctx, target, &store.Options{Durability: weakest(engine)})
 	if err != nil {

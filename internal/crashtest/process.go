@@ -138,7 +138,7 @@ func (l *life) listen(lines *bufio.Scanner) {
 				l.arm()
 			}
 		case "found":
-			fmt.Sscan(rest, &l.end.found, &l.end.lost)
+			_, _ = fmt.Sscan(rest, &l.end.found, &l.end.lost) // the worker printed numbers
 		case "violation", "trouble":
 			l.end.said, l.end.broken = rest, what == "violation"
 		}

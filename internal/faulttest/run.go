@@ -35,7 +35,7 @@ func flip(t *testing.T, f *Flips, engine, layout string, seed uint64, faults int
 	t.Helper()
 	dir, err := os.MkdirTemp("", "varve-flips-")
 	require.NoError(t, err)
-	defer os.RemoveAll(dir)
+	defer func() { require.NoError(t, os.RemoveAll(dir)) }()
 	r := &crashtest.Report{}
 	c := crashtest.Cell{Engine: engine, Layout: layout, Dir: dir, Seed: seed, Faults: faults}
 	require.NoError(t, f.Run(context.Background(), c, rand.New(rand.NewPCG(seed, 7)), r))
