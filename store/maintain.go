@@ -25,8 +25,12 @@ func newLayout(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities
 
 // quiet is how long nobody must have written before work that was put off is
 // done. Before that it is thought about only; above its limit it is done between
-// blocks.
-const quiet = 10 * time.Millisecond
+// blocks. While there is less than a quarter of the limit, it waits for more of it
+// until nobody has written for a lull: the same pages serve more changes then.
+const (
+	quiet = 10 * time.Millisecond
+	lull  = 250 * time.Millisecond
+)
 
 // maintainer does what a layout puts off, between blocks. A nil maintainer does
 // nothing.
@@ -124,6 +128,9 @@ func (m *maintainer) run() {
 func (m *maintainer) idle() bool {
 	for {
 		rest := quiet - time.Duration(time.Now().UnixNano()-m.last.Load())
+		if m.layout.Left() < m.layout.Limit()/4 {
+			rest += lull - quiet
+		}
 		busy := m.writers.Load() > 0 || rest > 0
 		if !busy || m.layout.Left() > m.layout.Limit() {
 			return m.ctx.Err() == nil

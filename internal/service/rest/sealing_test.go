@@ -40,7 +40,7 @@ func TestSealing(t *testing.T) {
 		require.NotContains(t, string(e.Content), "secret")
 	}
 	require.NoError(t, snap.Close())
-	tamper(t, w.db, "UPDATE payloads SET payload = substr(payload, 1, 40) || x'00' || substr(payload, 42) WHERE from_block = 1")
+	tamper(t, w.db, "UPDATE payloads SET payload = substr(payload, 1, 40) || x'0001020304050607' || substr(payload, 49) WHERE from_block = 1")
 	tamper(t, w.db, "UPDATE payloads SET payload = (SELECT payload FROM payloads WHERE from_block = 3) WHERE from_block = 2")
 	for i := range 2 {
 		p := w.problem(w.do("GET", entityPath(i), ""), 500, "tampered")

@@ -148,7 +148,7 @@ func TestTampered(t *testing.T) {
 	require.NoError(t, err)
 	tx, err := w.db.Engine().Begin(ctx)
 	require.NoError(t, err)
-	_, err = tx.Exec(ctx, "UPDATE payloads SET payload = substr(payload, 1, 40) || x'00' || substr(payload, 42)")
+	_, err = tx.Exec(ctx, "UPDATE payloads SET payload = substr(payload, 1, 40) || x'0001020304050607' || substr(payload, 49)")
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(ctx))
 	_, err = w.entities.Get(ctx, &varvev1.GetRequest{Key: key(1)})
