@@ -76,9 +76,21 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error
 	return n, nil
 }
 
-// begin runs a statement that begins a transaction and may wait for a lock. Past
-// database/sql a query costs no goroutine to watch ctx, where a driver's Exec may.
+// begin runs a statement that begins a transaction and may wait for a lock. A driver
+// may say that ctx has ended though the statement was done: after an error the
+// connection is in no transaction, or of no use.
 func (c *Conn) begin(ctx context.Context, text string) error {
+	err := c.start(ctx, text)
+	if err != nil && !c.broken {
+		// Its error is that there is none, which is right, or the next statement's.
+		_, _ = c.conn.ExecContext(context.Background(), "ROLLBACK")
+	}
+	return err
+}
+
+// start runs the statement. Past database/sql a query costs no goroutine to watch
+// ctx, where a driver's Exec may.
+func (c *Conn) start(ctx context.Context, text string) error {
 	if c.native == nil {
 		_, err := c.Exec(ctx, text)
 		return err

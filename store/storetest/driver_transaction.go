@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -20,6 +21,7 @@ func runTransaction(t *testing.T, h Harness) {
 	t.Run("rollback", func(t *testing.T) { testRollback(t, e) })
 	t.Run("after the end", func(t *testing.T) { testAfterEnd(t, e) })
 	t.Run("cancelled commit", func(t *testing.T) { testCancelledCommit(t, e) })
+	t.Run("cancelled begin", func(t *testing.T) { testCancelledBegin(t, e) })
 	t.Run("failed statement", func(t *testing.T) { testFailedStatement(t, e) })
 	t.Run("rows open at the end", func(t *testing.T) { testOpenRows(t, e) })
 	t.Run("another connection", func(t *testing.T) { testOtherWriter(t, h, url) })
@@ -189,4 +191,31 @@ func testOtherWriter(t *testing.T, h Harness, url string) {
 	requireNoBegin(context.Background(), t, there, driver.ErrLocked)
 	require.NoError(t, tx.Rollback())
 	inTx(t, there, func(driver.Tx) {})
+}
+
+// testCancelledBegin: whenever the context of a beginning ends, what comes after is
+// not in that transaction.
+func testCancelledBegin(t *testing.T, e driver.Engine) {
+	for i := range 2048 {
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for range i % 128 {
+				runtime.Gosched()
+			}
+			cancel()
+		}()
+		if tx, err := e.Begin(ctx); err == nil {
+			require.NoError(t, tx.Rollback())
+		}
+		if r, err := e.Snapshot(ctx); err == nil {
+			require.NoError(t, r.Close())
+		}
+		<-done
+		require.NoError(t, begin(t, e).Rollback())
+		r, err := e.Snapshot(context.Background())
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+	}
 }
