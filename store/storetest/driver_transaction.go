@@ -196,7 +196,7 @@ func testOtherWriter(t *testing.T, h Harness, url string) {
 // testCancelledBegin: whenever the context of a beginning ends, what comes after is
 // not in that transaction.
 func testCancelledBegin(t *testing.T, e driver.Engine) {
-	for i := range 2048 {
+	for i := range 512 {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
 		go func() {
