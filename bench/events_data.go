@@ -185,7 +185,7 @@ func (c *Cache) OpenEvents(ctx context.Context, d EventDataset, opts *store.Opti
 		return nil, fmt.Errorf("data set: %w", err)
 	}
 	cp := &EventCopy{copied: copied{engine: d.Engine, opts: opts}, Data: d.Data}
-	cp.attach = func(ctx context.Context) error {
+	cp.attach = func(ctx context.Context) (err error) {
 		cp.Events, err = cp.DB.Events(ctx, store.EventOptions{Layout: d.Layout})
 		return err
 	}
