@@ -105,7 +105,7 @@ type set struct {
 // sets to write in any number of steps, and those to write in the last.
 func (l *Layout) resolve(ctx context.Context, q driver.Querier, g grouped) (sets, final []set, err error) {
 	sets = make([]set, 0, len(g.groups))
-	chunks := make([]chunk, resolvePage)
+	chunks := make([]chunk, min(resolvePage, len(g.groups)))
 	for from := 0; from < len(g.groups); {
 		to := from + 1
 		for to < len(g.groups) && to-from < resolvePage && g.groups[to].past == g.groups[from].past {
