@@ -127,18 +127,22 @@ func (c *compiler) node(n node, at place) {
 	}
 }
 
-// join writes terms as a balanced tree: engines limit how deep an expression
-// may be, and a AND b AND c is as deep as it is long.
 func (c *compiler) join(op string, terms []node, at place) {
+	balanced(c, op, terms, func(n node) { c.node(n, at) })
+}
+
+// balanced writes terms as a balanced tree: engines limit how deep an expression
+// may be, and a AND b AND c is as deep as it is long.
+func balanced[T any](c *compiler, op string, terms []T, write func(T)) {
 	if len(terms) == 1 {
-		c.node(terms[0], at)
+		write(terms[0])
 		return
 	}
 	half := len(terms) / 2
 	c.write("(")
-	c.join(op, terms[:half], at)
+	balanced(c, op, terms[:half], write)
 	c.write(op)
-	c.join(op, terms[half:], at)
+	balanced(c, op, terms[half:], write)
 	c.write(")")
 }
 
@@ -190,19 +194,6 @@ func (c *compiler) lookup(n *attribute, at place) {
 func (c *compiler) values(list []condition, column string) {
 	if len(list) > 0 {
 		c.write(" AND ")
-		c.eachValue(list, column)
+		balanced(c, " AND ", list, func(v condition) { c.write(v.text(column), v.args...) })
 	}
-}
-
-func (c *compiler) eachValue(list []condition, column string) {
-	if len(list) == 1 {
-		c.write(list[0].text(column), list[0].args...)
-		return
-	}
-	half := len(list) / 2
-	c.write("(")
-	c.eachValue(list[:half], column)
-	c.write(" AND ")
-	c.eachValue(list[half:], column)
-	c.write(")")
 }

@@ -201,23 +201,16 @@ func (p *planner) measure(ctx context.Context, list []*attribute, limit int) err
 	if err != nil {
 		return err
 	}
-	rows, err := p.q.Query(ctx, text, args...)
-	if err != nil {
-		return fmt.Errorf("count index entries: %w", err)
-	}
-	defer rows.Close()
 	counts := make([]int64, len(list))
 	dest := make([]any, len(list))
 	for i := range counts {
 		dest[i] = &counts[i]
 	}
-	if rows.Next() {
-		if err := rows.Scan(dest...); err != nil {
-			return err
-		}
+	if err := driver.QueryRow(ctx, p.q, text, args, dest...); err != nil {
+		return fmt.Errorf("count index entries: %w", err)
 	}
 	for i, a := range list {
 		a.entries, a.counted = int(counts[i]), limit
 	}
-	return rows.Err()
+	return nil
 }
