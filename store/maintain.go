@@ -38,13 +38,14 @@ type maintainer struct {
 	db     *DB
 	layout layout.Maintained
 
-	wake  chan struct{}
+	wake  chan struct{} // run
+	more  chan struct{} // ahead
 	stop  context.CancelFunc
-	done  chan struct{}
+	done  sync.WaitGroup
 	start sync.Once
 	ctx   context.Context
 
-	turn    sync.Mutex   // one thinks or works at a time
+	turn    sync.Mutex   // one thinks at a time
 	writers atomic.Int32 // that want to write or are about to
 	last    atomic.Int64 // when one had written, nanoseconds
 }
@@ -56,7 +57,7 @@ func (e *Entities) startMaintainer(ctx context.Context) error {
 	if !ok || e.db.ro {
 		return nil
 	}
-	m := &maintainer{db: e.db, layout: maintained, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	m := &maintainer{db: e.db, layout: maintained, wake: make(chan struct{}, 1), more: make(chan struct{}, 1)}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	e.maintainer = m
 	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -87,9 +88,17 @@ func (m *maintainer) wrote() {
 	if m == nil {
 		return
 	}
-	m.start.Do(func() { go m.run() })
+	m.start.Do(func() {
+		m.done.Go(m.run)
+		m.done.Go(m.ahead)
+	})
+	poke(m.wake)
+	poke(m.more)
+}
+
+func poke(c chan struct{}) {
 	select {
-	case m.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -101,12 +110,28 @@ func (m *maintainer) close() {
 		return
 	}
 	m.stop()
-	m.start.Do(func() { close(m.done) })
-	<-m.done
+	m.start.Do(func() {})
+	m.done.Wait()
+}
+
+// ahead thinks about slices while others are done and blocks are written, as soon
+// as there is a batch of them.
+func (m *maintainer) ahead() {
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-m.more:
+		}
+		if m.layout.Left() > m.layout.Limit()/4 {
+			// An error is the engine's: the next block meets it as well, and
+			// tells its caller.
+			_ = m.prepare(m.ctx, 2)
+		}
+	}
 }
 
 func (m *maintainer) run() {
-	defer close(m.done)
 	for {
 		select {
 		case <-m.ctx.Done():
@@ -114,8 +139,6 @@ func (m *maintainer) run() {
 		case <-m.wake:
 		}
 		for m.idle() {
-			// An error is the engine's: the next block meets it as well, and
-			// tells its caller.
 			if left, err := m.slice(m.ctx); err != nil || left == 0 {
 				break
 			}
@@ -135,9 +158,6 @@ func (m *maintainer) idle() bool {
 		if !busy || m.layout.Left() > m.layout.Limit() {
 			return m.ctx.Err() == nil
 		}
-		if m.layout.Left() > m.layout.Limit()/4 && m.prepareAlone() != nil {
-			return false // the engine's error, which the next block meets as well
-		}
 		select {
 		case <-m.ctx.Done():
 			return false
@@ -146,20 +166,21 @@ func (m *maintainer) idle() bool {
 	}
 }
 
-func (m *maintainer) prepareAlone() error {
-	m.turn.Lock()
-	defer m.turn.Unlock()
-	return m.prepare(m.ctx)
-}
-
 // patience is how long thinking waits for a reader: the caller may hold all of
 // them. Without one the work is done all the same, with the writer waiting longer.
 const patience = 100 * time.Millisecond
 
-func (m *maintainer) prepare(ctx context.Context) error {
+// prepare thinks about the next slices unless so many batches have been thought
+// about.
+func (m *maintainer) prepare(ctx context.Context, batches int) error {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	if m.layout.Prepared(batches) {
+		return nil
+	}
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := m.layout.Prepare(patient, m.db.read)
+	err := m.db.read(patient, m.layout.Prepare)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil
 	}
@@ -168,15 +189,14 @@ func (m *maintainer) prepare(ctx context.Context) error {
 
 // slice does a slice of the work.
 func (m *maintainer) slice(ctx context.Context) (left int, err error) {
-	m.turn.Lock()
-	defer m.turn.Unlock()
-	if err := m.prepare(ctx); err != nil {
+	if err := m.prepare(ctx, 1); err != nil {
 		return 0, err
 	}
 	err = m.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
 		left, err = m.layout.Maintain(ctx, tx, func() bool { return m.writers.Load() > 0 })
 		return err
 	})
+	poke(m.more)
 	return left, err
 }
 

@@ -92,9 +92,13 @@ type Maintained interface {
 	Maintain(ctx context.Context, tx driver.Tx, wanted func() bool) (left int, err error)
 
 	// Prepare thinks about the next slices beforehand, so that they are shorter,
-	// in a view that read opens when there is something to think about. What it
-	// finds out is no longer used when it is outdated.
-	Prepare(ctx context.Context, read func(context.Context, func(context.Context, driver.Querier) error) error) error
+	// in a view of what is committed. What it finds out is no longer used when it
+	// is outdated. It may run beside Maintain, and not beside itself.
+	Prepare(ctx context.Context, q driver.Querier) error
+
+	// Prepared tells whether so many batches of slices have been thought about, or
+	// nothing more is worth it yet.
+	Prepared(batches int) bool
 
 	// Backlog tells how much is left.
 	Backlog(ctx context.Context, q driver.Querier) (left int, err error)

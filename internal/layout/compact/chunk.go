@@ -32,16 +32,16 @@ func (c *chunk) count() (n int) {
 }
 
 // encode returns the stored form, empty for the empty set.
-func (c *chunk) encode() []byte {
-	n := c.count()
-	if 2*n >= chunkBytes {
-		buf := make([]byte, 0, chunkBytes)
+func (c *chunk) encode() []byte { return c.appendTo(nil) }
+
+// appendTo appends the stored form, of at most chunkBytes.
+func (c *chunk) appendTo(buf []byte) []byte {
+	if 2*c.count() >= chunkBytes {
 		for _, w := range c {
 			buf = binary.LittleEndian.AppendUint64(buf, w)
 		}
 		return buf
 	}
-	buf := make([]byte, 0, 2*n)
 	for i, w := range c {
 		for ; w != 0; w &= w - 1 {
 			buf = binary.LittleEndian.AppendUint16(buf, uint16(i<<6+bits.TrailingZeros64(w)))

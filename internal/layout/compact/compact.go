@@ -68,7 +68,7 @@ type Layout struct {
 	mu      sync.Mutex
 	scratch *scratch // of the last block written; valid for its tip
 	chains  []*chain // the last ones, oldest first
-	plan    *plan    // of the batch that is being merged
+	plans   []*plan  // of the batch that is being merged, and of the next
 }
 
 var (

@@ -3,6 +3,8 @@ package compact
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
+	"maps"
 	"slices"
 	"strings"
 
@@ -45,113 +47,109 @@ func (k *setKey) compare(other *setKey) int {
 	return cmp.Or(cmp.Compare(k.attr, other.attr), strings.Compare(k.value, other.value), cmp.Compare(k.chunk, other.chunk))
 }
 
-// editGroup is the edits of one stored set, as positions in a list of edits.
+// editGroup is the edits of one stored set, as a range of a sorted list of edits.
 type editGroup struct {
 	setKey
-	first, last, n int
-	final          bool
+	blob     []byte // the value
+	from, to int
+	final    bool
 }
 
 // grouped is edits by the set that they change, in the order of the tables.
 type grouped struct {
 	edits  []edit
-	next   []int // of each edit: the next one of its group
+	order  []place
 	groups []editGroup
 }
 
-// group puts edits of one set together and sorts the sets: there are fewer of
-// them than of edits.
+// place is where an edit is in the list, with the beginning of its value, so that
+// comparing most of them needs no text.
+type place struct {
+	prefix uint64
+	at     int32
+}
+
+// column is what edits are told apart by first.
+type column struct {
+	past bool
+	attr int64
+}
+
+// group puts edits of one set together and sorts the sets.
 func group(edits []edit) grouped {
-	g := grouped{edits: edits, next: make([]int, len(edits))}
-	index := make(map[setKey]int, len(edits)/2)
+	g := grouped{edits: edits, order: make([]place, 0, len(edits)), groups: make([]editGroup, 0, len(edits)/2)}
+	columns := map[column][]place{}
 	for i := range edits {
-		k := setKey{edits[i].past, edits[i].term, chunkOf(edits[i].id)}
-		n, ok := index[k]
-		if !ok {
-			index[k] = len(g.groups)
-			g.groups = append(g.groups, editGroup{setKey: k, first: i, last: i, n: 1, final: edits[i].last})
+		e := &edits[i]
+		c := column{e.past, e.attr}
+		columns[c] = append(columns[c], place{prefixOf(e.value), int32(i)})
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(columns), func(a, b column) int {
+		return (&setKey{past: a.past, term: term{attr: a.attr}}).compare(&setKey{past: b.past, term: term{attr: b.attr}})
+	}) {
+		slices.SortFunc(columns[c], g.compare)
+		g.order = append(g.order, columns[c]...)
+	}
+	size := 0
+	for i, at := range g.order {
+		e := &edits[at.at]
+		if i > 0 && e.sameSet(&edits[g.order[i-1].at]) {
+			last := &g.groups[len(g.groups)-1]
+			last.to, last.final = i+1, last.final || e.last
 			continue
 		}
-		at := &g.groups[n]
-		at.final = at.final || edits[i].last
-		g.next[at.last] = i
-		at.last = i
-		at.n++
+		size += len(e.value)
+		k := setKey{e.past, e.term, chunkOf(e.id)}
+		g.groups = append(g.groups, editGroup{setKey: k, from: i, to: i + 1, final: e.last})
 	}
-	slices.SortFunc(g.groups, func(a, b editGroup) int { return a.compare(&b.setKey) })
+	values := make([]byte, 0, size)
+	for i := range g.groups {
+		start := len(values)
+		values = append(values, g.groups[i].value...)
+		g.groups[i].blob = values[start:len(values):len(values)]
+	}
 	return g
+}
+
+func prefixOf(value string) uint64 {
+	var b [8]byte
+	copy(b[:], value)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func (e *edit) sameSet(other *edit) bool {
+	return e.attr == other.attr && e.past == other.past && chunkOf(e.id) == chunkOf(other.id) && e.value == other.value
+}
+
+// compare orders edits of a column as setKey.compare orders their sets, and those of
+// one set as they were given.
+func (g *grouped) compare(a, b place) int {
+	if a.prefix != b.prefix {
+		return cmp.Compare(a.prefix, b.prefix)
+	}
+	x, y := &g.edits[a.at], &g.edits[b.at]
+	if c := strings.Compare(x.value, y.value); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(chunkOf(x.id), chunkOf(y.id)), cmp.Compare(a.at, b.at))
 }
 
 // apply does a group's edits on a set.
 func (g *grouped) apply(n int, c *chunk) {
-	at := g.groups[n].first
-	for range g.groups[n].n {
-		if e := &g.edits[at]; e.add {
+	for _, s := range g.order[g.groups[n].from:g.groups[n].to] {
+		if e := &g.edits[s.at]; e.add {
 			c.set(offsetOf(e.id))
 		} else {
 			c.clear(offsetOf(e.id))
 		}
-		at = g.next[at]
 	}
 }
 
 // set is a stored set of ids as it is to become.
 type set struct {
 	setKey
-	ids []byte // encoded; empty: it is deleted
-}
-
-// resolve reads the sets that edits change and works out what becomes of them:
-// sets to write in any number of steps, and those to write in the last.
-func (l *Layout) resolve(ctx context.Context, q driver.Querier, g grouped) (sets, final []set, err error) {
-	sets = make([]set, 0, len(g.groups))
-	chunks := make([]chunk, min(resolvePage, len(g.groups)))
-	for from := 0; from < len(g.groups); {
-		to := from + 1
-		for to < len(g.groups) && to-from < resolvePage && g.groups[to].past == g.groups[from].past {
-			to++
-		}
-		clear(chunks[:to-from])
-		if err := l.readSets(ctx, q, g.groups[from:to], chunks); err != nil {
-			return nil, nil, err
-		}
-		for n := from; n < to; n++ {
-			c := &chunks[n-from]
-			g.apply(n, c)
-			s := set{g.groups[n].setKey, c.encode()}
-			if g.groups[n].final {
-				final = append(final, s)
-			} else {
-				sets = append(sets, s)
-			}
-		}
-		from = to
-	}
-	return sets, final, nil
-}
-
-// resolvePage is how many sets are read at once.
-const resolvePage = 256
-
-// readSets reads the stored sets of groups of one table.
-func (l *Layout) readSets(ctx context.Context, q driver.Querier, groups []editGroup, chunks []chunk) error {
-	args := make([]any, 0, 3*len(groups))
-	for i := range groups {
-		args = append(args, groups[i].attr, []byte(groups[i].value), groups[i].chunk)
-	}
-	return l.eachQuery(ctx, q, groups[0].table()+"_postings_list", 3, args, nil, func(rows driver.Rows) error {
-		key := setKey{past: groups[0].past}
-		var value, ids []byte
-		if err := rows.Scan(&key.attr, &value, &key.chunk, &ids); err != nil {
-			return err
-		}
-		key.value = string(value)
-		n, ok := slices.BinarySearchFunc(groups, &key, func(g editGroup, k *setKey) int { return g.compare(k) })
-		if !ok {
-			return nil
-		}
-		return chunks[n].merge(ids)
-	})
+	blob []byte // the value
+	ids  []byte // encoded; empty: it is deleted
 }
 
 // put writes sets.
@@ -175,9 +173,9 @@ func (l *Layout) putTable(ctx context.Context, tx driver.Tx, table string, sets 
 	for i := range sets {
 		s := &sets[i]
 		if len(s.ids) > 0 {
-			puts = append(puts, s.attr, []byte(s.value), s.chunk, s.ids)
+			puts = append(puts, s.attr, s.blob, s.chunk, s.ids)
 		} else {
-			deletes = append(deletes, s.attr, []byte(s.value), s.chunk)
+			deletes = append(deletes, s.attr, s.blob, s.chunk)
 		}
 	}
 	if err := l.eachExec(ctx, tx, "delete_"+table+"_postings", 3, deletes); err != nil {

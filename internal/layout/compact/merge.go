@@ -2,7 +2,6 @@ package compact
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/varvedb/varve/store/driver"
@@ -23,22 +22,6 @@ func (l *Layout) Maintain(ctx context.Context, tx driver.Tx, wanted func() bool)
 // longSlices is how many times its time a slice may take while nobody waits:
 // each is a commit, which costs as much as many steps.
 const longSlices = 4
-
-// Prepare implements layout.Maintained: it makes the plan of the next batch.
-func (l *Layout) Prepare(ctx context.Context, read func(context.Context, func(context.Context, driver.Querier) error) error) error {
-	if l.currentPlan() != nil {
-		return nil
-	}
-	return read(ctx, func(ctx context.Context, q driver.Querier) error {
-		v, err := l.newView(ctx, q, 0)
-		// Where there is a plan for the view, the transaction that finished it is
-		// not committed yet.
-		if err == nil && v.p.backlog > 0 && l.planned(&v.p, v.nodes) == nil {
-			_, err = l.planFor(ctx, q, &v.p, v.nodes)
-		}
-		return err
-	})
-}
 
 // Limit implements layout.Maintained.
 func (l *Layout) Limit() int { return l.opts.Backlog }
@@ -78,27 +61,12 @@ func (l *Layout) relieve(ctx context.Context, tx driver.Tx, left, changes int) e
 		if pl == nil {
 			pl = l.currentPlan()
 		}
-		if pl == nil || pl != l.currentPlan() || done >= pl.share(due) {
+		if pl == nil || pl != l.currentPlan() || done >= pl.share(due, l.opts.Steps) {
 			return false
 		}
-		return done < pl.share(least) || patience == 0 || time.Since(start) < patience
+		return done < pl.share(least, l.opts.Steps) || patience == 0 || time.Since(start) < patience
 	})
 	return err
-}
-
-// share is how many edits are worth some changes.
-func (pl *plan) share(changes int) int {
-	return changes * (len(pl.sets) + len(pl.keys)/2) / int(max(pl.changes, 1))
-}
-
-// currentPlan returns the plan that is being followed, or nil.
-func (l *Layout) currentPlan() *plan {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.plan == nil || l.plan.finished {
-		return nil
-	}
-	return l.plan
 }
 
 // drain merges everything.
@@ -150,98 +118,39 @@ func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, p *progress, nodes
 		n := min(l.opts.Steps, len(pl.sets)-done)
 		p.step += int64(n)
 		return l.put(ctx, tx, pl.sets[done:done+n])
-	case done < len(pl.sets)+len(pl.keys)/2:
+	case done < pl.steps():
 		done -= len(pl.sets)
 		n := min(l.opts.Steps, len(pl.keys)/2-done)
 		p.step += int64(n)
 		return l.eachExec(ctx, tx, "insert_keys", 2, pl.keys[2*done:2*(done+n)])
 	}
-	if err := l.finish(ctx, tx, pl); err != nil {
+	g := &pl.stages[done-pl.steps()]
+	if err := l.putStage(ctx, tx, g); err != nil {
 		return err
 	}
-	l.mu.Lock()
-	pl.finished = true
-	l.mu.Unlock()
-	p.merged, p.merging, p.step = pl.end, none, 0
-	p.backlog -= pl.changes
-	p.live += pl.live
-	return nil
-}
-
-// planned returns the plan of the batch that is being merged, or one for the
-// next, if there is one.
-func (l *Layout) planned(p *progress, nodes []*node) *plan {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	pl := l.plan
-	if pl == nil || pl.merged != p.merged || p.merging != none && p.merging != pl.end {
+	p.step++
+	p.merged = g.block
+	p.backlog -= g.changes
+	p.live += g.live
+	if g.block < pl.end {
 		return nil
 	}
-	for _, n := range nodes {
-		if n.tip == pl.endTip {
-			return pl
-		}
-	}
-	return nil
+	p.merging, p.step = none, 0
+	l.setFinished(pl, true)
+	return l.put(ctx, tx, pl.final)
 }
 
-// planFor returns the plan of the batch that is being merged, or of the next.
-func (l *Layout) planFor(ctx context.Context, q driver.Querier, p *progress, nodes []*node) (*plan, error) {
-	if pl := l.planned(p, nodes); pl != nil {
-		if p.merging == none {
-			p.merging, p.step = pl.end, 0
-		}
-		return pl, nil
-	}
-	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%w: %d changes are recorded as not merged, the log has none of them", driver.ErrCorrupt, p.backlog)
-	}
-	if p.merging == none {
-		p.merging = l.batch(nodes)
-	}
-	for len(nodes) > 0 && nodes[len(nodes)-1].block > p.merging {
-		nodes = nodes[:len(nodes)-1]
-	}
-	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%w: block %d is recorded as being merged, the log begins above it", driver.ErrCorrupt, p.merging)
-	}
-	pl, err := l.newPlan(ctx, q, p, nodes)
-	if err != nil {
-		return nil, err
-	}
-	p.step = 0 // made anew, it is done anew
-	l.mu.Lock()
-	l.plan = pl
-	l.mu.Unlock()
-	return pl, nil
-}
-
-// batch returns the last block of the next batch.
-func (l *Layout) batch(nodes []*node) int64 {
-	changes, end := 0, nodes[0].block
-	for _, n := range nodes {
-		if changes += len(n.changes); changes > l.opts.Batch {
-			break
-		}
-		end = n.block
-	}
-	return end
-}
-
-// finish is the last step: versions, and the log behind them.
-func (l *Layout) finish(ctx context.Context, tx driver.Tx, pl *plan) error {
-	if err := l.put(ctx, tx, pl.final); err != nil {
+// putStage writes the versions of some blocks, and drops the log of them.
+func (l *Layout) putStage(ctx context.Context, tx driver.Tx, g *stage) error {
+	if err := l.eachExec(ctx, tx, "delete_current", 1, g.drop); err != nil {
 		return err
 	}
-	if err := l.eachExec(ctx, tx, "delete_current", 1, pl.drop); err != nil {
+	if err := tx.Insert(ctx, currentTable, g.current); err != nil {
 		return err
 	}
-	if err := tx.Insert(ctx, currentTable, pl.current); err != nil {
+	if err := tx.Insert(ctx, closedTable, g.closed); err != nil {
 		return err
 	}
-	if err := tx.Insert(ctx, closedTable, pl.closed); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, l.sql["trim_log"], pl.end)
+	_, err := tx.Exec(ctx, l.sql["trim_log"], g.block)
 	return err
 }

@@ -185,7 +185,7 @@ func (l *Layout) editVersions(ctx context.Context, tx driver.Tx, list []*version
 
 // editAll changes postings at once.
 func (l *Layout) editAll(ctx context.Context, tx driver.Tx, edits []edit) error {
-	sets, final, err := l.resolve(ctx, tx, group(edits))
+	sets, final, err := ahead{l: l, q: tx}.resolve(ctx, group(edits))
 	if err == nil {
 		err = l.put(ctx, tx, sets)
 	}

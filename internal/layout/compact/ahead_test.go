@@ -1,0 +1,269 @@
+package compact_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/internal/layout/compact"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+	_ "github.com/varvedb/varve/store/sqlite"
+)
+
+// bench is a database with a layout whose merge the test turns by hand.
+type bench struct {
+	t      testing.TB
+	engine driver.Engine
+	layout *compact.Layout
+	opts   compact.Options
+}
+
+func newBench(t testing.TB, opts compact.Options) *bench {
+	ctx := context.Background()
+	d, ok := driver.Lookup("sqlite")
+	require.True(t, ok)
+	options := driver.Options{Durability: driver.Unsafe}.WithDefaults()
+	engine, err := d.Open(ctx, &url.URL{Scheme: "sqlite", Path: filepath.Join(t.TempDir(), "varve.db")}, options)
+	require.NoError(t, err)
+	b := &bench{t: t, engine: engine, opts: opts}
+	b.forget()
+	b.write(true, func(tx driver.Tx) error { return b.layout.Create(ctx, tx, false) })
+	return b
+}
+
+// forget is what a process forgets that is killed.
+func (b *bench) forget() {
+	schema, err := schemas.Entities("compact", string(driver.SQLite))
+	require.NoError(b.t, err)
+	b.layout = compact.New(schema, driver.SQLite, b.opts)
+}
+
+func (b *bench) write(commit bool, f func(driver.Tx) error) {
+	ctx := context.Background()
+	tx, err := b.engine.Begin(ctx)
+	require.NoError(b.t, err)
+	require.NoError(b.t, f(tx))
+	if commit {
+		require.NoError(b.t, tx.Commit(ctx))
+	} else {
+		require.NoError(b.t, tx.Rollback())
+	}
+}
+
+func (b *bench) apply(commit bool, block entity.Block) {
+	ctx := context.Background()
+	b.write(commit, func(tx driver.Tx) error {
+		prior, err := b.layout.Prior(ctx, tx, block.Number, block.Needs())
+		if err != nil {
+			return err
+		}
+		set, err := entity.Fold(&block, prior, entity.Rules{})
+		if err != nil {
+			return err
+		}
+		set.Block = block.Number
+		return b.layout.Write(ctx, tx, set)
+	})
+}
+
+// prepare plans a batch.
+func (b *bench) prepare() {
+	r, err := b.engine.Snapshot(context.Background())
+	require.NoError(b.t, err)
+	require.NoError(b.t, b.layout.Prepare(context.Background(), r))
+	require.NoError(b.t, r.Close())
+}
+
+// merge does a slice of some steps and tells what is left.
+func (b *bench) merge(commit bool, steps int) (left int) {
+	ctx := context.Background()
+	b.write(commit, func(tx driver.Tx) (err error) {
+		left, err = b.layout.Maintain(ctx, tx, func() bool { steps--; return steps <= 0 })
+		return err
+	})
+	return left
+}
+
+func (b *bench) drain() {
+	for b.merge(true, 1000) > 0 {
+	}
+}
+
+// dump returns the rows of all tables but one: past postings may hold more than they
+// must, depending on where batches end.
+func (b *bench) dump() map[string][]string {
+	ctx := context.Background()
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(b.t, err)
+	defer func() { require.NoError(b.t, r.Close()) }()
+	all := map[string][]string{}
+	for _, table := range b.layout.Tables() {
+		if table.Name == "past_postings" {
+			continue
+		}
+		var columns []string
+		for _, c := range table.Columns {
+			columns = append(columns, c.Name)
+		}
+		rows, err := r.Query(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+table.Name)
+		require.NoError(b.t, err)
+		for rows.Next() {
+			dest := make([]any, len(columns))
+			for i, c := range table.Columns {
+				dest[i] = map[driver.Type]any{driver.Int: new(int64), driver.Uint: new(uint64), driver.Text: new(string), driver.Blob: new([]byte)}[c.Type]
+			}
+			require.NoError(b.t, rows.Scan(dest...))
+			var row strings.Builder
+			for _, d := range dest {
+				switch d := d.(type) {
+				case *int64:
+					fmt.Fprintf(&row, "%d ", *d)
+				case *uint64:
+					fmt.Fprintf(&row, "%d ", *d)
+				case *[]byte:
+					fmt.Fprintf(&row, "%x ", *d)
+				}
+			}
+			all[table.Name] = append(all[table.Name], row.String())
+		}
+		require.NoError(b.t, errors.Join(rows.Err(), rows.Close()))
+		slices.Sort(all[table.Name])
+	}
+	return all
+}
+
+func (b *bench) check() {
+	ctx := context.Background()
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(b.t, err)
+	defer func() { require.NoError(b.t, r.Close()) }()
+	require.NoError(b.t, b.layout.Check(ctx, r, r, r, func(problem string) bool {
+		b.t.Error(problem)
+		return true
+	}))
+}
+
+// drawBlock draws operations on a few keys, of which model says which are live and
+// until when.
+func drawBlock(t *rapid.T, number uint64, model map[int]uint64) entity.Block {
+	block := entity.Block{Number: number}
+	for i := range rapid.IntRange(0, 5).Draw(t, "operations") {
+		n := rapid.IntRange(0, 11).Draw(t, "key")
+		op := entity.Op{Kind: entity.Create, Key: entity.Key{byte(n)}, OpIndex: uint32(i)}
+		if model[n] > number {
+			op.Kind = rapid.SampledFrom([]entity.Kind{entity.Update, entity.ExtendBTL, entity.Delete}).Draw(t, "kind")
+		}
+		switch op.Kind {
+		case entity.Delete:
+			model[n] = 0
+		default:
+			op.BTL = uint64(rapid.IntRange(1, 6).Draw(t, "lifetime"))
+			model[n] = number + op.BTL
+		}
+		if op.Kind == entity.Create || op.Kind == entity.Update {
+			op.Content = []byte{byte(n)}
+			op.StringAttributes = map[string]string{"s": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "text")}
+			op.NumericAttributes = map[string]uint64{"n": rapid.Uint64Range(0, 3).Draw(t, "number")}
+		}
+		block.Ops = append(block.Ops, op)
+	}
+	return block
+}
+
+// TestAhead checks that it makes no difference to the tables when a batch is planned:
+// before the batch before it is merged, in the middle of that, or in its turn; from a
+// view that is old or new; and whether plans were lost or transactions rolled back.
+func TestAhead(t *testing.T) {
+	ctx := context.Background()
+	rapid.Check(t, func(rt *rapid.T) {
+		opts := compact.Options{
+			Backlog: 1 << 20, // blocks merge nothing themselves
+			Batch:   rapid.IntRange(1, 12).Draw(rt, "batch"),
+			Steps:   rapid.IntRange(1, 4).Draw(rt, "steps"),
+			Slice:   1, // a slice is over when somebody waits
+		}
+		b, plain := newBench(t, opts), newBench(t, opts)
+		defer func() { require.NoError(t, errors.Join(b.engine.Close(), plain.engine.Close())) }()
+		var old driver.Reader
+		release := func() {
+			if old != nil {
+				require.NoError(t, old.Close())
+				old = nil
+			}
+		}
+		defer release()
+		model := map[int]uint64{}
+		for number := uint64(1); number < 40; number++ {
+			block := drawBlock(rt, number, model)
+			if rapid.IntRange(0, 9).Draw(rt, "lost block") == 0 {
+				b.apply(false, block)
+			}
+			b.apply(true, block)
+			plain.apply(true, block)
+			switch rapid.IntRange(0, 9).Draw(rt, "between") {
+			case 0:
+				b.forget()
+				b.check()
+			case 1:
+				release()
+				var err error
+				old, err = b.engine.Snapshot(ctx)
+				require.NoError(t, err)
+			case 2:
+				if old != nil {
+					require.NoError(t, b.layout.Prepare(ctx, old))
+				}
+			case 3, 4, 5:
+				b.prepare()
+			case 6:
+				b.merge(false, rapid.IntRange(1, 20).Draw(rt, "lost steps"))
+			default:
+				b.merge(true, rapid.IntRange(1, 20).Draw(rt, "steps done"))
+			}
+		}
+		// What ran out in the batch that made it is taken away by the one after.
+		for number := uint64(1000); number < 1002; number++ {
+			b.drain()
+			plain.drain()
+			last := entity.Block{Number: number, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{byte(number), 1}, BTL: 1e6}}}
+			b.apply(true, last)
+			plain.apply(true, last)
+		}
+		b.check()
+		if diff := cmp.Diff(plain.dump(), b.dump()); diff != "" {
+			rt.Fatalf("the tables differ (- in turn, + ahead): %s", diff)
+		}
+	})
+}
+
+// TestAheadExpired checks that a batch takes along what the batch before it makes and
+// what runs out, though it was planned before that was merged.
+func TestAheadExpired(t *testing.T) {
+	b := newBench(t, compact.Options{Backlog: 1 << 20, Batch: 2, Steps: 1, Slice: 1})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	create := func(n byte, index uint32, life uint64) entity.Op {
+		return entity.Op{Kind: entity.Create, Key: entity.Key{n}, OpIndex: index, BTL: life}
+	}
+	b.apply(true, entity.Block{Number: 1, Ops: []entity.Op{create(1, 0, 2), create(2, 1, 100)}})
+	b.apply(true, entity.Block{Number: 5, Ops: []entity.Op{create(3, 0, 100), create(4, 1, 100)}})
+	b.prepare()
+	require.False(t, b.layout.Prepared(2))
+	b.prepare()
+	require.True(t, b.layout.Prepared(2))
+	b.drain()
+	tables := b.dump()
+	require.Len(t, tables["current_versions"], 3)
+	require.Len(t, tables["closed_versions"], 1)
+	b.check()
+}
