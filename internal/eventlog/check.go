@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/varvedb/varve/internal/packed"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
@@ -176,30 +177,24 @@ func (c *checker) postings(ctx context.Context) error {
 // eachPosting calls f with each posting of a row and the type that it names, nil
 // when the row names none.
 func eachPosting(first uint64, list []byte, f func(at uint64, typ []byte)) error {
-	r := postingReader{rest: list}
+	r := packed.Reader{Rest: list}
 	types := make([][]byte, 0, 4)
-	for n := r.uvarint(); n > 0 && !r.bad; n-- {
-		size := r.uvarint()
-		if size > uint64(len(r.rest)) {
-			r.bad = true
-			break
-		}
-		types = append(types, r.rest[:size])
-		r.rest = r.rest[size:]
+	for range r.Count() {
+		types = append(types, r.Text())
 	}
 	width := typeBits(len(types))
-	for at := first; len(r.rest) > 0 && !r.bad; {
-		word := r.uvarint()
+	for at := first; len(r.Rest) > 0; {
+		word := r.Uint()
 		at += word >> width
 		var typ []byte
 		if n := int(word & (1<<width - 1)); n < len(types) {
 			typ = types[n]
 		} else if len(types) > 0 {
-			r.bad = true
+			r.Tear()
 		}
 		f(at, typ)
 	}
-	if r.bad {
+	if r.Torn {
 		return fmt.Errorf("%w: postings at %d", driver.ErrCorrupt, first)
 	}
 	return nil

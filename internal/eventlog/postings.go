@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/varvedb/varve/internal/packed"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -36,7 +37,7 @@ func appendPostings(to []byte, entries []entry, at []int32, typed bool) []byte {
 	}
 	to = binary.AppendUvarint(to, uint64(len(types)))
 	for _, typ := range types {
-		to = append(binary.AppendUvarint(to, uint64(len(typ))), typ...)
+		to = packed.AppendText(to, typ)
 	}
 	width := typeBits(len(types))
 	last := entries[at[0]].position
@@ -58,60 +59,36 @@ func typeBits(n int) int { return bits.Len(uint(max(n-1, 0))) }
 // readPostings appends the positions in a row, of events of some types if any are
 // given.
 func readPostings(to []uint64, first uint64, row []byte, types []string) ([]uint64, error) {
-	r := postingReader{rest: row}
-	wanted, n := r.types(types)
+	r := packed.Reader{Rest: row}
+	wanted, n := readTypes(&r, types)
 	width := typeBits(n)
-	for at := first; len(r.rest) > 0 && !r.bad; {
-		word := r.uvarint()
+	for at := first; len(r.Rest) > 0; {
+		word := r.Uint()
 		at += word >> width
 		typ := int(word & (1<<width - 1))
 		if n > 0 && typ >= n {
-			r.bad = true
+			r.Tear()
 			break
 		}
 		if wanted == nil || n > 0 && wanted[typ] {
 			to = append(to, at)
 		}
 	}
-	if r.bad {
+	if r.Torn {
 		return to, fmt.Errorf("%w: postings at %d", driver.ErrCorrupt, first)
 	}
 	return to, nil
 }
 
-type postingReader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *postingReader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	if n <= 0 {
-		r.bad, r.rest = true, nil
-		return 0
-	}
-	r.rest = r.rest[n:]
-	return v
-}
-
-// types reads the names of types and tells which of them are wanted, nil when any
+// readTypes reads the names of types and tells which of them are wanted, nil when any
 // is.
-func (r *postingReader) types(wanted []string) (list []bool, n int) {
-	count := r.uvarint()
-	if count > uint64(len(r.rest)) {
-		r.bad, r.rest = true, nil
-		return nil, 0
-	}
+func readTypes(r *packed.Reader, wanted []string) (list []bool, n int) {
+	count := r.Count()
 	for range count {
-		size := r.uvarint()
-		if size > uint64(len(r.rest)) {
-			r.bad, r.rest = true, nil
-			return nil, 0
-		}
+		name := r.Text()
 		if len(wanted) > 0 {
-			list = append(list, containsBytes(wanted, r.rest[:size]))
+			list = append(list, containsBytes(wanted, name))
 		}
-		r.rest = r.rest[size:]
 	}
 	return list, int(count)
 }

@@ -204,7 +204,7 @@ func TestAhead(t *testing.T) {
 		}
 		defer release()
 		model := map[int]uint64{}
-		for number := uint64(1); number < 40; number++ {
+		for number := uint64(1); number < 25; number++ {
 			block := drawBlock(rt, number, model)
 			if rapid.IntRange(0, 9).Draw(rt, "lost block") == 0 {
 				b.apply(false, block)

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"sync"
 
+	"github.com/varvedb/varve/internal/packed"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -99,26 +100,23 @@ func encodeChanges(changes []change) []byte {
 
 // decodeNode is the inverse of encodeChanges. The node keeps the bytes.
 func decodeNode(block int64, t tip, stored []byte) (*node, error) {
-	c := cursor{rest: stored}
-	n := c.uint()
-	if n > uint64(len(stored)) {
-		c.torn = true
-	}
+	c := packed.Reader{Rest: stored}
+	n := c.Count()
 	var changes []change
-	for ; n > 0 && !c.torn; n-- {
+	for ; n > 0 && !c.Torn; n-- {
 		var ch change
-		copy(ch.key[:], c.bytes(uint64(len(ch.key))))
-		if ch.oldID = int64(c.uint()); ch.oldID != 0 {
-			ch.oldFrom = int64(c.uint())
+		copy(ch.key[:], c.Bytes(uint64(len(ch.key))))
+		if ch.oldID = int64(c.Uint()); ch.oldID != 0 {
+			ch.oldFrom = int64(c.Uint())
 		}
-		if ch.newID = int64(c.uint()); ch.newID != 0 {
+		if ch.newID = int64(c.Uint()); ch.newID != 0 {
 			ch.next = version{id: ch.newID, key: ch.key, from: block}
-			ch.next.expires, ch.next.content = int64(c.uint()), int64(c.uint())
-			ch.next.data = c.text()
+			ch.next.expires, ch.next.content = int64(c.Uint()), int64(c.Uint())
+			ch.next.data = c.Text()
 		}
 		changes = append(changes, ch)
 	}
-	if c.torn || len(c.rest) > 0 {
+	if c.Torn || len(c.Rest) > 0 {
 		return nil, fmt.Errorf("%w: log of block %d is torn", driver.ErrCorrupt, block)
 	}
 	return newNode(block, t, changes), nil

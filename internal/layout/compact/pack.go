@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/varvedb/varve/internal/packed"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -50,7 +51,7 @@ func pack(buf []byte, e *entity.Entity, number func(nameKind, string) int64) []b
 	buf = appendName(buf, contentType, e.ContentType, number)
 	buf = binary.AppendUvarint(buf, uint64(len(e.StringAttributes)))
 	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
-		buf = appendText(appendName(buf, stringName, name, number), e.StringAttributes[name])
+		buf = packed.AppendText(appendName(buf, stringName, name, number), e.StringAttributes[name])
 	}
 	buf = binary.AppendUvarint(buf, uint64(len(e.NumericAttributes)))
 	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
@@ -63,51 +64,19 @@ func appendName(buf []byte, kind nameKind, text string, number func(nameKind, st
 	id := number(kind, text)
 	buf = binary.AppendUvarint(buf, uint64(id))
 	if id == 0 {
-		buf = appendText(buf, text)
+		buf = packed.AppendText(buf, text)
 	}
 	return buf
-}
-
-func appendText(buf []byte, s string) []byte {
-	return append(binary.AppendUvarint(buf, uint64(len(s))), s...)
 }
 
 // errTorn: the data of a version ends too early or too late.
 var errTorn = errors.New("its data is torn")
 
-// cursor reads packed data. After an error everything it reads is zero.
-type cursor struct {
-	rest []byte
-	torn bool
-}
-
-func (c *cursor) uint() uint64 {
-	n, size := binary.Uvarint(c.rest)
-	if size <= 0 {
-		c.rest, c.torn = nil, true
-		return 0
-	}
-	c.rest = c.rest[size:]
-	return n
-}
-
-func (c *cursor) bytes(n uint64) []byte {
-	if n > uint64(len(c.rest)) {
-		c.rest, c.torn = nil, true
-		return nil
-	}
-	b := c.rest[:n:n]
-	c.rest = c.rest[n:]
-	return b
-}
-
-func (c *cursor) text() []byte { return c.bytes(c.uint()) }
-
-// name reads a name: its number, or 0 and its spelling.
-func (c *cursor) name() (id int64, spelled []byte) {
-	id = int64(c.uint())
+// readName reads a name: its number, or 0 and its spelling.
+func readName(r *packed.Reader) (id int64, spelled []byte) {
+	id = int64(r.Uint())
 	if id == 0 {
-		spelled = c.text()
+		spelled = r.Text()
 	}
 	return id, spelled
 }
@@ -124,19 +93,19 @@ type record struct {
 
 // parse takes data apart.
 func parse(data []byte) (r record, err error) {
-	c := cursor{rest: data}
-	flags := c.bytes(1)
-	r.creator = c.bytes(uint64(len(entity.Address{})))
+	c := packed.Reader{Rest: data}
+	flags := c.Bytes(1)
+	r.creator = c.Bytes(uint64(len(entity.Address{})))
 	r.owner = r.creator
 	if len(flags) == 1 && flags[0]&sameOwner == 0 {
-		r.owner = c.bytes(uint64(len(entity.Address{})))
+		r.owner = c.Bytes(uint64(len(entity.Address{})))
 	}
-	r.sequence, r.size = c.uint(), c.uint()
-	r.typeID, r.typeText = c.name()
-	r.strings = c.uint()
-	r.attrs = c.rest
+	r.sequence, r.size = c.Uint(), c.Uint()
+	r.typeID, r.typeText = readName(&c)
+	r.strings = c.Uint()
+	r.attrs = c.Rest
 	// Of a number that damage made large, nobody may make room for as many.
-	if c.torn || r.strings > uint64(len(r.attrs)) {
+	if c.Torn || r.strings > uint64(len(r.attrs)) {
 		return r, fmt.Errorf("%w: %w", driver.ErrCorrupt, errTorn)
 	}
 	return r, nil
@@ -154,12 +123,12 @@ type attribute struct {
 // each calls f with each attribute until it returns false. The error says that
 // the data is torn.
 func (r *record) each(f func(a *attribute) bool) error {
-	c := cursor{rest: r.attrs}
+	c := packed.Reader{Rest: r.attrs}
 	a := attribute{kind: stringName}
 	for range r.strings {
-		a.id, a.spelled = c.name()
-		a.text = c.text()
-		if c.torn {
+		a.id, a.spelled = readName(&c)
+		a.text = c.Text()
+		if c.Torn {
 			break
 		}
 		if !f(&a) {
@@ -167,14 +136,14 @@ func (r *record) each(f func(a *attribute) bool) error {
 		}
 	}
 	a = attribute{kind: numberName}
-	for n := c.uint(); n > 0 && !c.torn; n-- {
-		a.id, a.spelled = c.name()
-		a.number = c.uint()
-		if !c.torn && !f(&a) {
+	for n := c.Uint(); n > 0 && !c.Torn; n-- {
+		a.id, a.spelled = readName(&c)
+		a.number = c.Uint()
+		if !c.Torn && !f(&a) {
 			return nil
 		}
 	}
-	if c.torn || len(c.rest) > 0 {
+	if c.Torn || len(c.Rest) > 0 {
 		return fmt.Errorf("%w: %w", driver.ErrCorrupt, errTorn)
 	}
 	return nil

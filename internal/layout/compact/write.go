@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/varvedb/varve/internal/packed"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -192,7 +193,7 @@ func (w *writer) write(ctx context.Context, tx driver.Tx) error {
 func (w *writer) namesText() (text []byte) {
 	for i := 0; i < len(w.newNames); i += 3 {
 		text = binary.AppendVarint(text, w.newNames[i+1].(int64))
-		text = appendText(text, string(w.newNames[i+2].([]byte)))
+		text = packed.AppendText(text, w.newNames[i+2].([]byte))
 	}
 	return text
 }

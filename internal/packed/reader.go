@@ -1,0 +1,57 @@
+// Package packed reads bytes that were written with varints and lengths, as rows of
+// the layout compact and postings of events are. A reader remembers that it met an
+// end too early, so that callers ask once, when they are done.
+package packed
+
+import "encoding/binary"
+
+// Reader reads Rest from its beginning. After an error everything it reads is zero,
+// and Rest is empty.
+type Reader struct {
+	Rest []byte
+	Torn bool // something ended too early
+}
+
+// Uint reads a varint.
+func (r *Reader) Uint() uint64 {
+	n, size := binary.Uvarint(r.Rest)
+	if size <= 0 {
+		r.Tear()
+		return 0
+	}
+	r.Rest = r.Rest[size:]
+	return n
+}
+
+// Bytes reads n bytes, which share memory with Rest.
+func (r *Reader) Bytes(n uint64) []byte {
+	if n > uint64(len(r.Rest)) {
+		r.Tear()
+		return nil
+	}
+	b := r.Rest[:n:n]
+	r.Rest = r.Rest[n:]
+	return b
+}
+
+// Text reads a length and as many bytes.
+func (r *Reader) Text() []byte { return r.Bytes(r.Uint()) }
+
+// Count reads the number of things that follow, of at least a byte each: of a number
+// that damage made large nobody may make room for as many.
+func (r *Reader) Count() uint64 {
+	n := r.Uint()
+	if n > uint64(len(r.Rest)) {
+		r.Tear()
+		return 0
+	}
+	return n
+}
+
+// Tear tells the reader that what it read is wrong.
+func (r *Reader) Tear() { r.Rest, r.Torn = nil, true }
+
+// AppendText appends a length and the bytes of a text.
+func AppendText[T string | []byte](to []byte, s T) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
+}
