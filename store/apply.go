@@ -25,6 +25,7 @@ func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
 	if err := e.admissible(&b); err != nil {
 		return applied, fmt.Errorf("apply: %w", err)
 	}
+	e.maintainer.hold(ctx)
 	e.maintainer.enter()
 	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
 		head, err := e.meta.head(ctx, tx)
@@ -103,12 +104,16 @@ func follows(head BlockHead, block uint64) error {
 	return nil
 }
 
-// writeIn writes a changeset and its block inside a transaction.
+// writeIn writes a changeset and its block inside a transaction. The digest, most of
+// which is hashing payloads, is computed beside.
 func (e *Entities) writeIn(ctx context.Context, tx driver.Tx, head BlockHead, set entity.Changeset) (Applied, error) {
-	if err := e.layout.Write(ctx, tx, set); err != nil {
+	digest := make(chan Digest, 1)
+	go func() { digest <- head.Digest.Next(set) }()
+	err := e.layout.Write(ctx, tx, set)
+	next := BlockHead{Block: set.Block, Digest: <-digest} // from here on the set is the caller's again
+	if err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
-	next := BlockHead{Block: set.Block, Digest: head.Digest.Next(set)}
 	if _, err := tx.Exec(ctx, e.meta.Statements["insert_block"], int64(next.Block), next.Digest[:]); err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}

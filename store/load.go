@@ -222,6 +222,7 @@ func (l *loader) begin(ctx context.Context) (err error) {
 	if l.tx != nil {
 		return nil
 	}
+	l.ents.maintainer.hold(ctx)
 	l.ents.maintainer.enter()
 	defer l.ents.maintainer.leave()
 	if l.tx, err = l.ents.db.engine.Begin(ctx); err != nil {

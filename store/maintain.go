@@ -76,6 +76,25 @@ func (m *maintainer) enter() {
 	}
 }
 
+// hold lets a writer wait a little when more is put off than may be and nobody has
+// thought yet about how to do it: on a busy machine thinking would lag behind for ever,
+// until a block had to do it itself, which takes much longer.
+func (m *maintainer) hold(ctx context.Context) {
+	if m == nil || m.layout.Left() <= m.layout.Limit() {
+		return
+	}
+	poke(m.more)
+	for range holdFor / time.Millisecond {
+		if m.layout.Prepared(1) || ctx.Err() != nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// holdFor is how long a writer waits for thinking.
+const holdFor = 25 * time.Millisecond
+
 func (m *maintainer) leave() {
 	if m != nil {
 		m.last.Store(time.Now().UnixNano())

@@ -21,35 +21,35 @@ import (
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
-// bench is a database with a layout whose merge the test turns by hand.
-type bench struct {
+// rig is a database with a layout whose merge the test turns by hand.
+type rig struct {
 	t      testing.TB
 	engine driver.Engine
 	layout *compact.Layout
 	opts   compact.Options
 }
 
-func newBench(t testing.TB, opts compact.Options) *bench {
+func newRig(t testing.TB, opts compact.Options) *rig {
 	ctx := context.Background()
 	d, ok := driver.Lookup("sqlite")
 	require.True(t, ok)
 	options := driver.Options{Durability: driver.Unsafe}.WithDefaults()
 	engine, err := d.Open(ctx, &url.URL{Scheme: "sqlite", Path: filepath.Join(t.TempDir(), "varve.db")}, options)
 	require.NoError(t, err)
-	b := &bench{t: t, engine: engine, opts: opts}
+	b := &rig{t: t, engine: engine, opts: opts}
 	b.forget()
 	b.write(true, func(tx driver.Tx) error { return b.layout.Create(ctx, tx, false) })
 	return b
 }
 
 // forget is what a process forgets that is killed.
-func (b *bench) forget() {
+func (b *rig) forget() {
 	schema, err := schemas.Entities("compact", string(driver.SQLite))
 	require.NoError(b.t, err)
 	b.layout = compact.New(schema, driver.SQLite, b.opts)
 }
 
-func (b *bench) write(commit bool, f func(driver.Tx) error) {
+func (b *rig) write(commit bool, f func(driver.Tx) error) {
 	ctx := context.Background()
 	tx, err := b.engine.Begin(ctx)
 	require.NoError(b.t, err)
@@ -61,7 +61,7 @@ func (b *bench) write(commit bool, f func(driver.Tx) error) {
 	}
 }
 
-func (b *bench) apply(commit bool, block entity.Block) {
+func (b *rig) apply(commit bool, block entity.Block) {
 	ctx := context.Background()
 	b.write(commit, func(tx driver.Tx) error {
 		prior, err := b.layout.Prior(ctx, tx, block.Number, block.Needs())
@@ -78,7 +78,7 @@ func (b *bench) apply(commit bool, block entity.Block) {
 }
 
 // prepare plans a batch.
-func (b *bench) prepare() {
+func (b *rig) prepare() {
 	r, err := b.engine.Snapshot(context.Background())
 	require.NoError(b.t, err)
 	require.NoError(b.t, b.layout.Prepare(context.Background(), r))
@@ -86,7 +86,7 @@ func (b *bench) prepare() {
 }
 
 // merge does a slice of some steps and tells what is left.
-func (b *bench) merge(commit bool, steps int) (left int) {
+func (b *rig) merge(commit bool, steps int) (left int) {
 	ctx := context.Background()
 	b.write(commit, func(tx driver.Tx) (err error) {
 		left, err = b.layout.Maintain(ctx, tx, func() bool { steps--; return steps <= 0 })
@@ -95,14 +95,14 @@ func (b *bench) merge(commit bool, steps int) (left int) {
 	return left
 }
 
-func (b *bench) drain() {
+func (b *rig) drain() {
 	for b.merge(true, 1000) > 0 {
 	}
 }
 
 // dump returns the rows of all tables but one: past postings may hold more than they
 // must, depending on where batches end.
-func (b *bench) dump() map[string][]string {
+func (b *rig) dump() map[string][]string {
 	ctx := context.Background()
 	r, err := b.engine.Snapshot(ctx)
 	require.NoError(b.t, err)
@@ -143,7 +143,7 @@ func (b *bench) dump() map[string][]string {
 	return all
 }
 
-func (b *bench) check() {
+func (b *rig) check() {
 	ctx := context.Background()
 	r, err := b.engine.Snapshot(ctx)
 	require.NoError(b.t, err)
@@ -193,7 +193,7 @@ func TestAhead(t *testing.T) {
 			Steps:   rapid.IntRange(1, 4).Draw(rt, "steps"),
 			Slice:   1, // a slice is over when somebody waits
 		}
-		b, plain := newBench(t, opts), newBench(t, opts)
+		b, plain := newRig(t, opts), newRig(t, opts)
 		defer func() { require.NoError(t, errors.Join(b.engine.Close(), plain.engine.Close())) }()
 		var old driver.Reader
 		release := func() {
@@ -250,7 +250,7 @@ func TestAhead(t *testing.T) {
 // TestAheadExpired checks that a batch takes along what the batch before it makes and
 // what runs out, though it was planned before that was merged.
 func TestAheadExpired(t *testing.T) {
-	b := newBench(t, compact.Options{Backlog: 1 << 20, Batch: 2, Steps: 1, Slice: 1})
+	b := newRig(t, compact.Options{Backlog: 1 << 20, Batch: 2, Steps: 1, Slice: 1})
 	defer func() { require.NoError(t, b.engine.Close()) }()
 	create := func(n byte, index uint32, life uint64) entity.Op {
 		return entity.Op{Kind: entity.Create, Key: entity.Key{n}, OpIndex: index, BTL: life}
