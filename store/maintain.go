@@ -45,6 +45,7 @@ type maintainer struct {
 	start sync.Once
 	ctx   context.Context
 
+	work    sync.Mutex   // one does slices at a time
 	turn    sync.Mutex   // one thinks at a time
 	writers atomic.Int32 // that want to write or are about to
 	last    atomic.Int64 // when one had written, nanoseconds
@@ -208,6 +209,8 @@ func (m *maintainer) prepare(ctx context.Context, batches int) error {
 
 // slice does a slice of the work.
 func (m *maintainer) slice(ctx context.Context) (left int, err error) {
+	m.work.Lock()
+	defer m.work.Unlock()
 	if err := m.prepare(ctx, 1); err != nil {
 		return 0, err
 	}

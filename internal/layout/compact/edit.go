@@ -38,13 +38,10 @@ func (k *setKey) table() string {
 // compare orders sets as the tables do. Past ones come first: an id is in one
 // before it leaves the other.
 func (k *setKey) compare(other *setKey) int {
-	if k.past != other.past {
-		if k.past {
-			return -1
-		}
-		return 1
+	if c := (column{k.past, k.attr}).compare(column{other.past, other.attr}); c != 0 {
+		return c
 	}
-	return cmp.Or(cmp.Compare(k.attr, other.attr), strings.Compare(k.value, other.value), cmp.Compare(k.chunk, other.chunk))
+	return cmp.Or(strings.Compare(k.value, other.value), cmp.Compare(k.chunk, other.chunk))
 }
 
 // editGroup is the edits of one stored set, as a range of a sorted list of edits.
@@ -77,23 +74,19 @@ type column struct {
 
 // group puts edits of one set together and sorts the sets.
 func group(edits []edit) grouped {
-	g := grouped{edits: edits, order: make([]place, 0, len(edits)), groups: make([]editGroup, 0, len(edits)/2)}
-	columns := map[column][]place{}
-	for i := range edits {
-		e := &edits[i]
-		c := column{e.past, e.attr}
-		columns[c] = append(columns[c], place{prefixOf(e.value), int32(i)})
-	}
-	for _, c := range slices.SortedFunc(maps.Keys(columns), func(a, b column) int {
-		return (&setKey{past: a.past, term: term{attr: a.attr}}).compare(&setKey{past: b.past, term: term{attr: b.attr}})
-	}) {
-		slices.SortFunc(columns[c], g.compare)
-		g.order = append(g.order, columns[c]...)
+	g := grouped{edits: edits, order: byColumn(edits), groups: make([]editGroup, 0, len(edits)/2)}
+	for from := 0; from < len(g.order); {
+		to := from + 1
+		for to < len(g.order) && g.at(to).column() == g.at(from).column() {
+			to++
+		}
+		slices.SortFunc(g.order[from:to], g.compare)
+		from = to
 	}
 	size := 0
-	for i, at := range g.order {
-		e := &edits[at.at]
-		if i > 0 && e.sameSet(&edits[g.order[i-1].at]) {
+	for i := range g.order {
+		e := g.at(i)
+		if i > 0 && e.sameSet(g.at(i-1)) {
 			last := &g.groups[len(g.groups)-1]
 			last.to, last.final = i+1, last.final || e.last
 			continue
@@ -109,6 +102,42 @@ func group(edits []edit) grouped {
 		g.groups[i].blob = values[start:len(values):len(values)]
 	}
 	return g
+}
+
+// at returns the edit at a place in order.
+func (g *grouped) at(i int) *edit { return &g.edits[g.order[i].at] }
+
+// byColumn puts edits in the order of their columns.
+func byColumn(edits []edit) []place {
+	next := map[column]int{}
+	for i := range edits {
+		next[edits[i].column()]++
+	}
+	sum := 0
+	for _, c := range slices.SortedFunc(maps.Keys(next), column.compare) {
+		next[c], sum = sum, sum+next[c]
+	}
+	order := make([]place, len(edits))
+	for i := range edits {
+		e := &edits[i]
+		c := e.column()
+		order[next[c]] = place{prefixOf(e.value), int32(i)}
+		next[c]++
+	}
+	return order
+}
+
+func (e *edit) column() column { return column{e.past, e.attr} }
+
+// compare orders columns as the tables do; see setKey.compare.
+func (c column) compare(other column) int {
+	if c.past != other.past {
+		if c.past {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(c.attr, other.attr)
 }
 
 func prefixOf(value string) uint64 {
@@ -136,8 +165,8 @@ func (g *grouped) compare(a, b place) int {
 
 // apply does a group's edits on a set.
 func (g *grouped) apply(n int, c *chunk) {
-	for _, s := range g.order[g.groups[n].from:g.groups[n].to] {
-		if e := &g.edits[s.at]; e.add {
+	for i := g.groups[n].from; i < g.groups[n].to; i++ {
+		if e := g.at(i); e.add {
 			c.set(offsetOf(e.id))
 		} else {
 			c.clear(offsetOf(e.id))

@@ -58,7 +58,7 @@ func (l *Layout) newPlan(ctx context.Context, q driver.Querier, merged int64, no
 	if order, err = pl.addExpired(ctx, t, order); err != nil {
 		return nil, err
 	}
-	var edits []edit
+	edits := make([]edit, 0, 32*len(order))
 	for _, id := range order {
 		if edits, err = pl.stories[id].edits(edits, id); err != nil {
 			return nil, err
