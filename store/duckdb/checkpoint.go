@@ -28,7 +28,15 @@ func (e *engine) Checkpoint(ctx context.Context, truncate bool) (driver.Checkpoi
 	for {
 		// The writer is given back between attempts: commits go on, and they
 		// too checkpoint when they can.
-		err := e.WithWriter(ctx, func(c *sqlstore.Conn) error { return c.ExecOnce(ctx, "CHECKPOINT") })
+		err := e.WithWriter(ctx, func(c *sqlstore.Conn) error {
+			if err := e.file.protect(ctx, c); err != nil {
+				return err
+			}
+			if err := c.ExecOnce(ctx, "CHECKPOINT"); err != nil {
+				return err
+			}
+			return e.file.protect(ctx, c)
+		})
 		res.Busy, res.Took = isBusy(err), time.Since(start)
 		switch {
 		case err != nil && !res.Busy:

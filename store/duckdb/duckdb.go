@@ -7,6 +7,9 @@
 // always durable; the engine checkpoints by itself, inside the commit that fills
 // its log. A statement that fails ends its transaction, as in Postgres: only
 // Rollback is left.
+//
+// Beside a database x are its log, x.wal, and while it is open and after a crash
+// x.guard, which opening needs when a checkpoint was interrupted; see guard.
 package duckdb
 
 import (
@@ -16,6 +19,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"sync"
 	"time"
 
 	duckdb "github.com/duckdb/duckdb-go/v2"
@@ -61,6 +65,9 @@ type engine struct {
 	*sqlstore.DB
 	cfg  config
 	file *file
+
+	closeOnce sync.Once
+	closeErr  error
 }
 
 func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
@@ -87,13 +94,14 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 		Codec:        codec{},
 		Bulk:         newBulk(),
 		MapError:     mapError,
-		BeforeWrite:  e.limitLog,
+		BeforeWrite:  e.beforeWrite,
+		AfterWrite:   e.afterWrite,
 	})
 	if err != nil {
 		f.release()
 		return nil, err
 	}
-	if err := e.bindIndexes(ctx); err != nil {
+	if err := e.prepare(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -124,37 +132,62 @@ func tryConnect(path string, cfg config) (*file, *duckdb.Connector, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var connector *duckdb.Connector
-	if err = f.check(cfg.Options.ReadOnly); err == nil {
-		connector, err = duckdb.NewConnector(cfg.dsn(f.path), nil)
+	connector, err := f.start(cfg)
+	if errors.Is(err, driver.ErrCorrupt) {
+		// Another process may have been killed since it was looked at.
+		connector, err = f.start(cfg)
 	}
 	if err != nil {
 		f.release()
-		return nil, nil, mapError(err)
+		return nil, nil, err
 	}
 	return f, connector, nil
+}
+
+// start starts the engine on a file that is whole, or can be made so.
+func (f *file) start(cfg config) (*duckdb.Connector, error) {
+	err := f.check(cfg.Options.ReadOnly)
+	if err == nil && !cfg.Options.ReadOnly {
+		err = f.mend()
+	}
+	if err != nil {
+		return nil, err
+	}
+	connector, err := duckdb.NewConnector(cfg.dsn(f.path), nil)
+	if err != nil {
+		return nil, mapError(err)
+	}
+	return connector, nil
+}
+
+// prepare makes a database that was just opened ready for writing.
+func (e *engine) prepare(ctx context.Context) error {
+	if e.cfg.Options.ReadOnly {
+		return nil
+	}
+	return e.WithWriter(ctx, func(c *sqlstore.Conn) error {
+		if err := e.file.protect(ctx, c); err != nil {
+			return err
+		}
+		return bindIndexes(ctx, c)
+	})
 }
 
 // bindIndexes makes the engine load every index. Until something has made it,
 // a DELETE does not see an index made by CREATE UNIQUE INDEX in an earlier run,
 // and an INSERT of the same key in the same transaction is refused as a
 // duplicate (DuckDB 1.5.5).
-func (e *engine) bindIndexes(ctx context.Context) error {
-	if e.cfg.Options.ReadOnly {
-		return nil
+func bindIndexes(ctx context.Context, c *sqlstore.Conn) error {
+	tables, err := indexedTables(ctx, c)
+	for _, table := range tables {
+		if err == nil {
+			err = c.ExecOnce(ctx, "INSERT INTO "+quote(table)+" SELECT * FROM "+quote(table)+" LIMIT 0")
+		}
 	}
-	return e.WithWriter(ctx, func(c *sqlstore.Conn) error {
-		tables, err := indexedTables(ctx, c)
-		for _, table := range tables {
-			if err == nil {
-				err = c.ExecOnce(ctx, "INSERT INTO "+quote(table)+" SELECT * FROM "+quote(table)+" LIMIT 0")
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("load indexes: %w", err)
-		}
-		return nil
-	})
+	if err != nil {
+		return fmt.Errorf("load indexes: %w", err)
+	}
+	return nil
 }
 
 func indexedTables(ctx context.Context, c *sqlstore.Conn) (tables []string, err error) {
@@ -178,14 +211,18 @@ func indexedTables(ctx context.Context, c *sqlstore.Conn) (tables []string, err 
 // and with them every checkpoint away.
 const logCap = 8
 
-// limitLog runs before each write transaction.
-func (e *engine) limitLog(context.Context, *sqlstore.Conn) error {
+// beforeWrite runs before each write transaction.
+func (e *engine) beforeWrite(ctx context.Context, c *sqlstore.Conn) error {
 	st, err := os.Stat(e.file.log())
 	if err == nil && st.Size() > logCap*e.cfg.CheckpointThreshold {
 		e.ExpireReaders(time.Now().Add(-e.cfg.Options.MaxReaderAge))
 	}
-	return nil
+	return e.file.protect(ctx, c)
 }
+
+// afterWrite runs after each commit, which may have checkpointed. When it cannot
+// copy, the next write says why.
+func (e *engine) afterWrite(c *sqlstore.Conn) { _ = e.file.protect(context.Background(), c) }
 
 // Begin implements driver.Engine.
 func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
@@ -198,7 +235,11 @@ func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
 
 // Close implements driver.Engine.
 func (e *engine) Close() error {
-	err := e.DB.Close()
-	e.file.release()
-	return err
+	e.closeOnce.Do(func() {
+		if e.closeErr = e.DB.Close(); e.closeErr == nil {
+			e.closeErr = e.file.guard.close(true)
+		}
+		e.file.release()
+	})
+	return e.closeErr
 }

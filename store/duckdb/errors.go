@@ -23,8 +23,11 @@ func mapError(err error) error {
 	if !telling(native.Type) {
 		return err
 	}
-	for _, c := range causes {
+	for i, c := range causes {
 		if strings.Contains(native.Msg, c.text) {
+			if i == 0 && strings.Contains(native.Msg, noSpace) {
+				err = fmt.Errorf("%w: %w", driver.ErrDiskFull, err) // what it gave up for
+			}
 			return c.join(err)
 		}
 	}
@@ -91,13 +94,16 @@ const (
 	memoryAdvice  = "the memory budget is too small for the indexes or the query; open the database with more"
 )
 
+// noSpace is the system's text for a full disk.
+const noSpace = "No space left on device"
+
 // causes are in the order in which they are looked for: what may be only the
 // consequence of another comes after it.
 var causes = []cause{
 	{text: "database has been invalidated", sentinel: driver.ErrClosed, advice: reopenAdvice},
 	{text: "Current transaction is aborted", advice: abortedAdvice},
 	{text: "Could not set lock on file", sentinel: driver.ErrLocked},
-	{text: "No space left on device", sentinel: driver.ErrDiskFull},
+	{text: noSpace, sentinel: driver.ErrDiskFull},
 	{text: "Disk quota exceeded", sentinel: driver.ErrDiskFull},
 	{text: "max_temp_directory_size", sentinel: driver.ErrDiskFull},
 	{text: "failed to pin block", sentinel: driver.ErrMemory, advice: memoryAdvice},

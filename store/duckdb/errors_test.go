@@ -45,6 +45,9 @@ func TestMapError(t *testing.T) {
 			require.Equal(t, errors.Is(s, c.is), errors.Is(err, s), "%v: %v", c.native.Msg, s)
 		}
 	}
+	gaveUp := mapError(&duckdb.Error{Type: duckdb.ErrorTypeFatal, Msg: `FATAL Error: Failed: database has been invalidated because of a previous fatal error. Original error: "Could not write file "x": No space left on device"`})
+	require.ErrorIs(t, gaveUp, driver.ErrClosed)
+	require.ErrorIs(t, gaveUp, driver.ErrDiskFull, "what the engine gave up for")
 	plain := errors.New("conflict on update")
 	require.Equal(t, plain, mapError(plain), "errors of others are left alone")
 }

@@ -1,6 +1,7 @@
 package duckdb
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -31,8 +33,10 @@ var taken = struct {
 
 // file is a database file that belongs to one Engine.
 type file struct {
-	path string
-	once sync.Once
+	path  string
+	once  sync.Once
+	guard guard
+	db    *os.File // the database beside the engine's own descriptor, open until the engine has closed it: see taken
 }
 
 // takeFile resolves the path and takes the file for this process. It fails with
@@ -48,12 +52,17 @@ func takeFile(path string) (*file, error) {
 		return nil, fmt.Errorf("%w: this process has it open already; share that store or close it", driver.ErrLocked)
 	}
 	taken.paths[path] = struct{}{}
-	return &file{path: path}, nil
+	return &file{path: path, guard: guard{path: path + ".guard"}}, nil
 }
 
-// release gives the file free. It may be called more than once.
+// release gives the file free once the engine has closed it. It may be called more
+// than once.
 func (f *file) release() {
 	f.once.Do(func() {
+		_ = f.guard.close(false)
+		if f.db != nil {
+			_ = f.db.Close()
+		}
 		taken.Lock()
 		defer taken.Unlock()
 		delete(taken.paths, f.path)
@@ -111,8 +120,36 @@ func (f *file) check(readOnly bool) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 	case err != nil:
 		return err
+	case string(head[magicOffset:]) == magic && readOnly:
+		return f.guard.refuse(r)
 	case string(head[magicOffset:]) == magic:
 		return nil
 	}
 	return fmt.Errorf("%w: it does not begin as a DuckDB file does", driver.ErrCorrupt)
+}
+
+// mend makes a database whole that was left in the middle of a checkpoint.
+func (f *file) mend() (err error) {
+	if _, err := os.Stat(f.guard.path); err != nil {
+		return nil // nothing to mend it with
+	}
+	if f.db == nil {
+		if f.db, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
+			f.db = nil
+			return nil // it does not exist yet, or the engine says what is wrong with it
+		}
+	}
+	return f.guard.mend(f.db)
+}
+
+// protect copies what the next checkpoint may write over. The caller holds the
+// writer.
+func (f *file) protect(ctx context.Context, c *sqlstore.Conn) (err error) {
+	if f.db == nil {
+		if f.db, err = os.Open(f.path); err != nil {
+			f.db = nil
+			return err
+		}
+	}
+	return f.guard.refresh(ctx, c, f.db)
 }
