@@ -258,7 +258,7 @@ func (k *Checkpointer) checkpoint(ctx context.Context, c *sqlstore.Conn, mode st
 	if rows.Next() {
 		err = rows.Scan(&busy, &res.LogFrames, &res.DoneFrames)
 	}
-	if err = errors.Join(err, rows.Err(), rows.Close()); err != nil {
+	if err = c.Mapped(errors.Join(err, rows.Err(), rows.Close())); err != nil {
 		return res, fmt.Errorf("checkpoint: %w", err)
 	}
 	res.Busy = busy.Int64 != 0
