@@ -33,6 +33,7 @@ type tortureCmd struct {
 	Turn    int           `help:"Faults on one store before a new one is made." default:"25"`
 	Seed    uint64        `help:"Of everything that is drawn but the moment at which the system does what it is told; drawn and printed when not given." placeholder:"N"`
 	Dir     string        `help:"Directory for the stores; they are removed. The system's for temporary files when not given." type:"path" placeholder:"DIR"`
+	Keep    bool          `help:"Keep the directory of a turn that found a violation and print its path."`
 	Out     string        `help:"File to write the report to as JSON." type:"path" placeholder:"FILE"`
 	JSON    bool          `help:"Print the report as JSON."`
 }
@@ -60,6 +61,7 @@ func trials() []crashtest.Trial {
 		&crashtest.Power{Worker: worker, Level: driver.Relaxed},
 		&crashtest.Power{Worker: worker, Level: driver.Unsafe},
 		&crashtest.Syncs{Worker: worker},
+		&crashtest.Full{Worker: worker},
 		&faulttest.Flips{},
 	}
 }
@@ -157,6 +159,7 @@ func (c *tortureCmd) share(e *env, engines []string, of int, f func(crashtest.Op
 		Turn:    c.Turn,
 		Seed:    c.Seed,
 		Dir:     c.Dir,
+		Keep:    c.Keep,
 		Log:     func(format string, args ...any) { fmt.Fprintf(e.stderr, "torture: "+format+"\n", args...) },
 	})
 }
@@ -171,7 +174,7 @@ func (c *tortureCmd) sibling(e *env, o crashtest.Options, report *crashtest.Repo
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(e.ctx, binary, "torture", "--json",
+	cmd := exec.CommandContext(e.ctx, binary, "torture", "--json", fmt.Sprintf("--keep=%t", o.Keep),
 		"--engines="+strings.Join(o.Engines, ","), "--layouts="+strings.Join(o.Layouts, ","), "--trials="+strings.Join(c.Trials, ","),
 		fmt.Sprintf("--for=%s", o.For), fmt.Sprintf("--kills=%d", o.Kills), fmt.Sprintf("--turn=%d", o.Turn),
 		fmt.Sprintf("--seed=%d", o.Seed), "--dir="+o.Dir)

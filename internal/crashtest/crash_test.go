@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -111,6 +112,28 @@ func TestTorture(t *testing.T) {
 	require.Equal(t, 120, twice.Faults(fake, "sqlite", "arkiv"))
 	require.Len(t, twice.Violations, 4*enough)
 	require.Len(t, twice.Skipped, 2)
+}
+
+// TestKeep: of a turn that found a violation the files stay, where they are asked for.
+func TestKeep(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		dir, r := t.TempDir(), &Report{}
+		require.NoError(t, Torture(t.Context(), Options{
+			Trials: []Trial{&fakeTrial{broken: "compact"}}, Engines: []string{"sqlite"}, Layouts: []string{"arkiv", "compact"},
+			Kills: 2, Dir: dir, Keep: keep,
+		}, r))
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		var text strings.Builder
+		require.NoError(t, r.Print(&text))
+		if !keep {
+			require.Empty(t, left)
+			require.NotContains(t, text.String(), "kept")
+			continue
+		}
+		require.Len(t, left, 1)
+		require.Contains(t, text.String(), "kept: "+filepath.Join(dir, left[0].Name()))
+	}
 }
 
 // fakeTrial counts faults and breaks one layout.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // diskSize is the size of a disk in bytes. The file that it is has holes.
@@ -107,4 +109,52 @@ func waitForEnd(pids []int) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
+}
+
+// canMountMemory returns why no file system in memory can be mounted here, or "".
+func canMountMemory() string {
+	if os.Geteuid() != 0 {
+		return "mounting a file system needs root"
+	}
+	return ""
+}
+
+// mountMemory mounts a file system in memory of a size in bytes at a new directory.
+func mountMemory(dir string, size int64) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0755", size)); err != nil {
+		return fmt.Errorf("mount a tmpfs: %w", err)
+	}
+	return nil
+}
+
+// unmountBusy unmounts a directory that a process which just ended may still hold.
+func unmountBusy(dir string) (err error) {
+	for end := time.Now().Add(busyFor); ; time.Sleep(10 * time.Millisecond) {
+		if err = unix.Unmount(dir, 0); err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// occupy fills the file system that a new file is on but for some bytes.
+func occupy(path string, leave int64) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	for err = unix.ENOSPC; errors.Is(err, unix.ENOSPC); { // the store took some of it meanwhile
+		var st unix.Statfs_t
+		if err = unix.Fstatfs(int(f.Fd()), &st); err != nil {
+			break
+		}
+		size := int64(st.Bavail)*st.Bsize - leave
+		if size <= 0 {
+			break
+		}
+		err = unix.Fallocate(int(f.Fd()), 0, 0, size)
+	}
+	return errors.Join(err, f.Close())
 }

@@ -19,3 +19,9 @@ func (*disk) cutPower() error { return errNoDisks }
 func (*disk) remove() error   { return errNoDisks }
 
 func waitForEnd([]int) {}
+
+func canMountMemory() string { return "file systems in memory are mounted on Linux alone" }
+
+func mountMemory(string, int64) error { return errNoDisks }
+func unmountBusy(string) error        { return errNoDisks }
+func occupy(string, int64) error      { return errNoDisks }

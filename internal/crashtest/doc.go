@@ -1,7 +1,7 @@
 // Package crashtest tries to make a store lose something. A worker process writes
 // to a store, acknowledges what was committed in a journal of its own, and is
-// ended at a moment that nobody chose: killed, or its disk taken away as it is
-// (see Power). The next worker opens what is left, compares it with what the
+// ended at a moment that nobody chose: killed, its disk taken away as it is (see
+// Power), or filled (see Full). The next worker opens what is left, compares it with what the
 // journal says must be there, and goes on.
 //
 // What a worker expects comes from the journal alone: every step is drawn from a

@@ -8,27 +8,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/query"
 )
-
-// questions are asked of every recovered store. Each goes through another index,
-// or through several.
-var questions = func() []query.Expr {
-	var list []query.Expr
-	for _, text := range []string{
-		`group = "g1"`, `group in ("g0", "g3") && n > 4`, `n >= 3 && n < 7`, `!(group = "g2")`, `group != "g4" || n = 2`,
-		`unique ~ "u1*"`, `rare = "ab" || rare = ""`, `rare !~ "a*"`, `big > 9223372036854775807`, `n not in (1 2 3)`,
-		`$owner = 0x0100000000000000000000000000000000000000`, `$creator != 0x0000000000000000000000000000000000000000`,
-		`$expiration < 60`, `$lastModifiedAtBlock > 20`, `$createdAtBlock <= 30 && group = "g0"`,
-	} {
-		expr, err := query.Parse(text)
-		if err != nil {
-			panic(err) // a constant of this file
-		}
-		list = append(list, expr)
-	}
-	return list
-}()
 
 // pastBlocks is how many past blocks are compared.
 const pastBlocks = 3
@@ -65,7 +45,7 @@ func (w *entityWorker) compareAt(ctx context.Context, want *state, at uint64) (e
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	orders := []store.Order{{}, {Name: "n", Kind: entity.Numeric}, {Name: entity.AttrExpiration, Desc: true}}
-	for i, q := range append([]query.Expr{nil}, questions...) {
+	for i, q := range Questions() {
 		order := orders[i%len(orders)]
 		wanted, err := model.Query(q, order, 0, nil)
 		if err != nil {

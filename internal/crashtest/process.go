@@ -28,14 +28,16 @@ const (
 	killBackend               // another of the engine's own processes, then the worker
 )
 
-// plan says when a worker is killed: a time after it has begun a phase. An empty
-// phase is any, once it is at work. A nil plan lets it end by itself.
+// plan says when a worker is killed, or what else is done: a time after it has begun a
+// phase. An empty phase is any, once it is at work. A nil plan lets it end by itself.
 type plan struct {
 	phase  string
 	delay  time.Duration
 	victim victim
 	pick   int           // which of several processes
 	linger time.Duration // between a process of the engine and the worker
+
+	act func() error // what is done instead of killing, if given
 }
 
 // ending is how a worker's life ended.
@@ -64,6 +66,7 @@ type life struct {
 	end    ending
 	timer  *time.Timer
 	killed bool
+	acted  chan error // what plan.act returned
 }
 
 // patience is how long a worker may live. One that lives longer hangs.
@@ -78,7 +81,7 @@ func runWorker(ctx context.Context, command Command, config WorkerConfig, p *pla
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errHangs)
 	defer cancel()
-	l := &life{plan: p, cmd: command(ctx, string(text)), end: ending{phase: phaseOpen, took: map[string]time.Duration{}}}
+	l := &life{plan: p, cmd: command(ctx, string(text)), acted: make(chan error, 1), end: ending{phase: phaseOpen, took: map[string]time.Duration{}}}
 	var stderr bytes.Buffer
 	l.cmd.Stderr = &stderr
 	l.cmd.WaitDelay = time.Second
@@ -93,8 +96,10 @@ func runWorker(ctx context.Context, command Command, config WorkerConfig, p *pla
 	err = l.cmd.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.timer != nil {
-		l.timer.Stop()
+	if l.timer != nil && !l.timer.Stop() && p.act != nil {
+		if err := <-l.acted; err != nil {
+			return l.end, err
+		}
 	}
 	l.end.code, l.end.killed, l.end.stderr = l.cmd.ProcessState.ExitCode(), l.killed, stderr.String()
 	if ctx.Err() != nil && !l.killed {
@@ -156,6 +161,10 @@ func (l *life) arm() {
 // strike kills whom the plan names. Of an engine without processes of its own only
 // the worker can be.
 func (l *life) strike() {
+	if l.plan.act != nil {
+		l.acted <- l.plan.act()
+		return
+	}
 	l.mu.Lock()
 	pids, victim := l.end.pids, killWorker
 	if len(pids) > 0 {

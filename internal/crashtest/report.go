@@ -39,6 +39,8 @@ type Violation struct {
 	Seed   uint64 `json:"seed"`   // of the turn
 	Faults int    `json:"faults"` // that the turn was to try
 	Text   string `json:"text"`
+
+	Kept string `json:"kept,omitempty"` // directory with what is left of the turn
 }
 
 // Skip is a trial that could not be made.
@@ -84,6 +86,15 @@ func (r *Report) Violate(t Trial, c Cell, format string, args ...any) {
 	r.Violations = append(r.Violations, Violation{
 		Trial: t.Name(), Engine: c.Engine, Layout: c.Layout, Seed: c.Seed, Faults: c.Faults, Text: fmt.Sprintf(format, args...),
 	})
+}
+
+// kept says of the violations from the first one on where their files are.
+func (r *Report) kept(first int, dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.Violations[first:] {
+		r.Violations[first+i].Kept = dir
+	}
 }
 
 // skip records once that a trial cannot be made.

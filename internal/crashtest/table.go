@@ -32,6 +32,9 @@ func (r *Report) Print(out io.Writer) error {
 	for _, v := range r.Violations {
 		_, err := fmt.Fprintf(out, "VIOLATION: %s on %s/%s: %s\n  again: varve torture --trials %s --engines %s --layouts %s --seed %d --turn %d --kills %d\n",
 			v.Trial, v.Engine, v.Layout, v.Text, v.Trial, v.Engine, v.Layout, v.Seed, v.Faults, v.Faults)
+		if err == nil && v.Kept != "" {
+			_, err = fmt.Fprintf(out, "  kept: %s\n", v.Kept)
+		}
 		if err != nil {
 			return err
 		}

@@ -18,6 +18,7 @@ type Options struct {
 	Turn    int           // faults on one store, after which a new one is made; zero means DefaultTurn
 	Seed    uint64
 	Dir     string // for stores, removed as they are done with; empty means the system's
+	Keep    bool   // do not remove the directory of a turn that found a violation
 
 	// Log, if given, is called after each turn.
 	Log func(format string, args ...any)
@@ -114,8 +115,14 @@ func (o *Options) turn(ctx context.Context, j *job, r *Report) (err error) {
 	if c.Dir, err = os.MkdirTemp(o.Dir, "varve-torture-"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, removeAll(c.Dir)) }()
 	start, before, broken := time.Now(), r.Faults(j.trial, j.engine, j.layout), r.Broken()
+	defer func() {
+		if o.Keep && r.Broken() > broken {
+			r.kept(broken, c.Dir)
+			return
+		}
+		err = errors.Join(err, removeAll(c.Dir))
+	}()
 	err = j.trial.Run(ctx, c, newRand(c.Seed), r)
 	took := time.Since(start)
 	r.turn(j.trial, c, took.Seconds())

@@ -129,7 +129,11 @@ func (w *worker) run(ctx context.Context) (err error) {
 	if err := w.in(phaseOpen, func() error { return w.open(ctx, s) }); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.db.Close()) }()
+	defer func() {
+		if w.db != nil { // it could be opened again
+			err = errors.Join(err, w.db.Close())
+		}
+	}()
 	if err := w.sayProcesses(ctx); err != nil {
 		return err
 	}

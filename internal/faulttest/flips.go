@@ -165,6 +165,8 @@ func where(path string) string {
 	switch {
 	case strings.Contains(path, "pg_wal"), strings.HasSuffix(path, "wal"):
 		return "log"
+	case strings.HasSuffix(path, ".guard"):
+		return "guard"
 	}
 	return "database"
 }

@@ -1,13 +1,10 @@
 package faulttest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -21,39 +18,20 @@ import (
 
 // Limits says what an engine may do otherwise when a resource is gone.
 type Limits struct {
-	Points int // at which the disk is full; zero means 4
-
-	// DiskLayouts are what is written when the disk is full; nil means all. An engine
-	// may end the process then, which a test in it cannot survive.
-	DiskLayouts []string
-
 	Disk int64 // bytes of the file system; zero means 64 MiB
-
-	// Lost: a full disk may end the server, so that the error is that of a lost
-	// connection.
-	Lost bool
 
 	// NoReadOnly says why a store on a read-only file system cannot be opened at
 	// all; "" when it can, for reading.
 	NoReadOnly string
 }
 
-// pointsEnv sets Limits.Points, for a long run.
-const pointsEnv = "VARVE_DISK_POINTS"
-
-// RunResources takes disk space, file descriptors, memory, the right to write and
-// the order of time away from stores of an engine.
+// RunResources takes file descriptors, memory, the right to write and the order of
+// time away from stores of an engine. Disk space is taken by crashtest.Full, in a
+// process of its own.
 func RunResources(t *testing.T, engine string, l Limits) {
-	if l.Points == 0 {
-		l.Points = 4
-	}
-	if n, err := strconv.Atoi(os.Getenv(pointsEnv)); err == nil {
-		l.Points = n
-	}
 	if l.Disk == 0 {
 		l.Disk = 64 << 20
 	}
-	t.Run("disk full", func(t *testing.T) { runDiskFull(t, engine, l) })
 	t.Run("read-only file system", func(t *testing.T) { runReadOnly(t, engine, l) })
 	t.Run("file descriptors", func(t *testing.T) { runDescriptors(t, engine) })
 	t.Run("memory", func(t *testing.T) { runMemory(t, engine) })
@@ -77,93 +55,6 @@ func mount(t *testing.T, bytes int64) string {
 		_ = os.Remove(dir)
 	})
 	return dir
-}
-
-// runDiskFull fills the disk at random points. What was acknowledged is there once
-// there is space again, and nothing else is.
-func runDiskFull(t *testing.T, engine string, l Limits) {
-	layouts := l.DiskLayouts
-	if layouts == nil {
-		layouts = []string{"compact", "arkiv", "events"}
-	}
-	dir := mount(t, l.Disk)
-	outcomes := map[string]int{}
-	for point := range l.Points {
-		layout := layouts[point%len(layouts)]
-		at := filepath.Join(dir, fmt.Sprint("point", point))
-		require.NoError(t, os.Mkdir(at, 0o755))
-		c := crashtest.Cell{Engine: engine, Layout: layout, Dir: at}
-		outcome, err := fillDisk(t.Context(), c, rand.New(rand.NewPCG(uint64(point), 11)), l)
-		require.NoError(t, err, "point %d, layout %s", point, layout)
-		outcomes[outcome]++
-		require.NoError(t, os.RemoveAll(at))
-	}
-	t.Logf("%s: %d points: %v", engine, l.Points, outcomes)
-}
-
-// fillDisk makes a store, leaves some space, writes until there is none, gives it
-// back and compares.
-func fillDisk(ctx context.Context, c crashtest.Cell, rng *rand.Rand, l Limits) (outcome string, err error) {
-	ballast := filepath.Join(c.Dir, "ballast")
-	s := newSubject(c)
-	url := c.URL("store", "memory", "64MiB")
-	db, err := store.Open(ctx, url, nil)
-	if err != nil {
-		return "", err
-	}
-	if err := s.fill(ctx, db, rng, 0); err != nil {
-		return "", errors.Join(err, db.Close())
-	}
-	if err := occupy(ballast, rng.Int64N(600<<10)); err != nil {
-		return "", errors.Join(err, db.Close())
-	}
-	var full error
-	for range 100 {
-		if full = s.fill(ctx, db, rng, 1); full != nil {
-			break
-		}
-	}
-	closed := db.Close()
-	switch {
-	case full == nil:
-		return "", errors.New("the disk was never full")
-	case errors.Is(full, store.ErrDiskFull):
-		outcome = "ErrDiskFull"
-	case l.Lost:
-		outcome = "connection lost"
-	default:
-		return "", fmt.Errorf("a full disk gave another error: %w", errors.Join(full, closed))
-	}
-	if err := os.Remove(ballast); err != nil {
-		return "", err
-	}
-	if db, err = store.Open(ctx, url, nil); err != nil {
-		return "", fmt.Errorf("open when there is space again: %w", err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	report, err := db.Check(ctx, store.CheckOptions{})
-	if err == nil {
-		err = report.Err()
-	}
-	if err == nil {
-		err = s.after(ctx, db, l.Lost)
-	}
-	return outcome, err
-}
-
-// occupy fills the file system but for some bytes.
-func occupy(path string, leave int64) error {
-	var st unix.Statfs_t
-	if err := unix.Statfs(filepath.Dir(path), &st); err != nil {
-		return err
-	}
-	size := int64(st.Bavail)*st.Bsize - leave
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	err = unix.Fallocate(int(f.Fd()), 0, 0, max(size, 1))
-	return errors.Join(err, f.Close())
 }
 
 // runReadOnly: on a read-only file system a store cannot be opened for writing, and

@@ -7,10 +7,10 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/varvedb/varve/internal/crashtest"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
-	"github.com/varvedb/varve/store/query"
 	"github.com/varvedb/varve/store/storetest"
 )
 
@@ -23,10 +23,6 @@ type subject interface {
 	// returns an error of the store, or one that wraps errWrong, and whether the
 	// store is behind what it was given.
 	verify(ctx context.Context, db *store.DB) (behind bool, err error)
-
-	// after verifies a store whose last fill failed: everything acknowledged is
-	// there. Where the outcome of the last write is unknown, that may be, too.
-	after(ctx context.Context, db *store.DB, unknown bool) error
 }
 
 // errWrong: an answer is not that of the model.
@@ -52,21 +48,7 @@ type answerKey struct {
 }
 
 // questions go through every index.
-var questions = func() []query.Expr {
-	list := []query.Expr{nil}
-	for _, text := range []string{
-		`group = "g1"`, `group in ("g0", "g3") && n > 4`, `n >= 3 && n < 7`, `!(group = "g2")`, `unique ~ "u1*"`,
-		`rare = "ab" || rare = ""`, `big > 9223372036854775807`, `$owner = 0x0100000000000000000000000000000000000000`,
-		`$expiration < 60`, `$lastModifiedAtBlock > 20`, `$createdAtBlock <= 30 && group = "g0"`,
-	} {
-		expr, err := query.Parse(text)
-		if err != nil {
-			panic(err) // a constant of this file
-		}
-		list = append(list, expr)
-	}
-	return list
-}()
+var questions = crashtest.Questions()
 
 func (s *entities) fill(ctx context.Context, db *store.DB, rng *rand.Rand, part int) error {
 	ents, err := db.Entities(ctx, store.EntityOptions{Layout: s.layout, Backlog: 60})
@@ -180,28 +162,6 @@ func (s *entities) answer(at uint64, question int) (store.Digest, error) {
 	return s.answers[key], nil
 }
 
-func (s *entities) after(ctx context.Context, db *store.DB, unknown bool) error {
-	ents, err := db.Entities(ctx, store.EntityOptions{})
-	if err != nil {
-		return err
-	}
-	head, err := ents.Head(ctx)
-	if err != nil {
-		return err
-	}
-	// The block that failed is in the model, and is the only one that is not in
-	// the list of those acknowledged.
-	switch last := s.numbers[len(s.numbers)-1]; {
-	case head.Block == last:
-		_, err = s.verify(ctx, db)
-		return err
-	case unknown && head.Block == s.model.Head().Block:
-		return nil
-	default:
-		return wrong("head %d, acknowledged was %d", head.Block, last)
-	}
-}
-
 // fingerprint covers everything that the entities have, and their order.
 func fingerprint(list []*store.Entity) store.Digest {
 	set := entity.Changeset{Block: 1}
@@ -216,7 +176,6 @@ type events struct {
 	layout  string
 	appends int // of each part
 	log     []store.SequencedEvent
-	acked   uint64
 }
 
 func (s *events) fill(ctx context.Context, db *store.DB, rng *rand.Rand, part int) error {
@@ -229,11 +188,9 @@ func (s *events) fill(ctx context.Context, db *store.DB, rng *rand.Rand, part in
 		for j := range batch {
 			batch[j] = drawEvent(rng)
 		}
-		positions, err := evs.Append(ctx, batch, nil)
-		if err != nil {
+		if _, err := evs.Append(ctx, batch, nil); err != nil {
 			return fmt.Errorf("append %d of part %d: %w", i, part, err)
 		}
-		s.acked = positions[len(positions)-1]
 	}
 	s.log = s.log[:0]
 	for e, err := range evs.Read(ctx, event.All(), nil) {
@@ -281,16 +238,4 @@ func (s *events) verify(ctx context.Context, db *store.DB) (behind bool, err err
 		}
 	}
 	return head != uint64(len(s.log)), nil
-}
-
-func (s *events) after(ctx context.Context, db *store.DB, unknown bool) error {
-	evs, err := db.Events(ctx, store.EventOptions{})
-	if err != nil {
-		return err
-	}
-	head, err := evs.Head(ctx)
-	if err == nil && head != s.acked && !(unknown && head > s.acked) {
-		err = wrong("head %d, acknowledged was %d", head, s.acked)
-	}
-	return err
 }
