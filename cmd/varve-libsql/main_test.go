@@ -1,23 +1,19 @@
 package main
 
 import (
-	"bytes"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/cli/clitest"
 )
 
-// must runs the command in this process and returns what it prints.
-func must(t *testing.T, args ...string) string {
-	t.Helper()
-	var out, errs bytes.Buffer
-	require.Equal(t, cli.ExitOK, cli.Run(t.Context(), args, &out, &errs), "%s", &errs)
-	return out.String()
-}
+var must = clitest.Must
+
+func TestMain(m *testing.M) { os.Exit(clitest.Main(m)) }
 
 func url(t *testing.T) string { return "libsql://" + filepath.Join(t.TempDir(), "varve.db") }
 

@@ -1,24 +1,16 @@
 package main
 
 import (
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/varvedb/varve/internal/cli"
 )
 
-// TestMain makes the test binary the command where torture starts it again.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "crash-worker" {
-		os.Exit(cli.Main())
-	}
-	os.Exit(m.Run())
-}
-
-// TestTorture kills a few workers on libSQL; internal/crashtest does so on the other
-// engines.
+// TestTorture kills a few workers on libSQL and fills its disk; internal/crashtest
+// does so on the other engines.
 func TestTorture(t *testing.T) {
-	require.Contains(t, must(t, "torture", "--trials=crash", "--engines=libsql", "--kills=6", "--seed=1", "--dir="+t.TempDir()), "libsql")
+	for _, trial := range [][]string{{"--trials=crash", "--kills=6"}, {"--trials=full", "--kills=1", "--layouts=compact"}} {
+		args := append([]string{"torture", "--engines=libsql", "--seed=1", "--dir=" + t.TempDir()}, trial...)
+		require.Contains(t, must(t, args...), "libsql")
+	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/cli/clitest"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/testdata"
@@ -20,21 +21,9 @@ import (
 
 const arkiv = "../../testdata/arkiv-small/"
 
-// varve runs the command in this process.
-func varve(t *testing.T, args ...string) (stdout, stderr string, code int) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = cli.Run(t.Context(), args, &out, &errs)
-	return out.String(), errs.String(), code
-}
+var varve, must = clitest.Run, clitest.Must
 
-// must runs a command that succeeds and returns what it prints.
-func must(t *testing.T, args ...string) string {
-	t.Helper()
-	out, errs, code := varve(t, args...)
-	require.Equal(t, cli.ExitOK, code, "%s\n%s", out, errs)
-	return out
-}
+func TestMain(m *testing.M) { os.Exit(clitest.Main(m)) }
 
 func url(t *testing.T, name string) string { return "sqlite:" + filepath.Join(t.TempDir(), name) }
 

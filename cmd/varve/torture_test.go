@@ -12,14 +12,6 @@ import (
 	"github.com/varvedb/varve/internal/crashtest"
 )
 
-// TestMain makes the test binary the command where torture starts it again.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "crash-worker" {
-		os.Exit(cli.Main())
-	}
-	os.Exit(m.Run())
-}
-
 // TestTorture kills two workers on each layout.
 func TestTorture(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "reports", "crash.json")

@@ -231,7 +231,7 @@ func (c *restoreCmd) Run(e *env) (err error) {
 	}
 	defer func() {
 		if err != nil && path != "" {
-			for _, suffix := range []string{"", "-wal", "-shm", ".wal"} {
+			for _, suffix := range []string{"", "-wal", "-shm", ".wal", ".guard"} {
 				err = errors.Join(err, os.RemoveAll(path+suffix))
 			}
 		}

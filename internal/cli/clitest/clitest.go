@@ -1,0 +1,37 @@
+// Package clitest is what the tests of the commands share.
+package clitest
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/cli"
+)
+
+// Main is what the TestMain of a command exits with: it makes the test binary the
+// command where torture starts it again.
+func Main(m *testing.M) (code int) {
+	if len(os.Args) > 1 && os.Args[1] == "crash-worker" {
+		return cli.Main()
+	}
+	return m.Run()
+}
+
+// Run runs the command in this process.
+func Run(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = cli.Run(t.Context(), args, &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+// Must runs a command that succeeds and returns what it prints.
+func Must(t *testing.T, args ...string) string {
+	t.Helper()
+	out, errs, code := Run(t, args...)
+	require.Equal(t, cli.ExitOK, code, "%s\n%s", out, errs)
+	return out
+}
