@@ -77,6 +77,13 @@ func (m *maintainer) enter() {
 	}
 }
 
+func (m *maintainer) leave() {
+	if m != nil {
+		m.last.Store(time.Now().UnixNano())
+		m.writers.Add(-1)
+	}
+}
+
 // hold lets a writer wait a little when more is put off than may be and nobody has
 // thought yet about how to do it: on a busy machine thinking would lag behind for ever,
 // until a block had to do it itself, which takes much longer.
@@ -95,13 +102,6 @@ func (m *maintainer) hold(ctx context.Context) {
 
 // holdFor is how long a writer waits for thinking.
 const holdFor = 25 * time.Millisecond
-
-func (m *maintainer) leave() {
-	if m != nil {
-		m.last.Store(time.Now().UnixNano())
-		m.writers.Add(-1)
-	}
-}
 
 // wrote tells that changes were committed.
 func (m *maintainer) wrote() {

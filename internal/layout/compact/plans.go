@@ -33,7 +33,7 @@ func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.plans = append(line, pl)
+	l.plans = slices.Concat(line, []*plan{pl})
 	return nil
 }
 
