@@ -118,16 +118,20 @@ type attribute struct {
 	spelled []byte // its name when id is 0
 	text    []byte // of a string
 	number  uint64
+
+	count uint64 // of attributes of its kind
+	rest  int    // bytes of the record behind it
 }
 
 // each calls f with each attribute until it returns false. The error says that
 // the data is torn.
 func (r *record) each(f func(a *attribute) bool) error {
 	c := packed.Reader{Rest: r.attrs}
-	a := attribute{kind: stringName}
+	a := attribute{kind: stringName, count: r.strings}
 	for range r.strings {
 		a.id, a.spelled = readName(&c)
 		a.text = c.Text()
+		a.rest = len(c.Rest)
 		if c.Torn {
 			break
 		}
@@ -135,8 +139,8 @@ func (r *record) each(f func(a *attribute) bool) error {
 			return nil
 		}
 	}
-	a = attribute{kind: numberName}
-	for n := c.Uint(); n > 0 && !c.Torn; n-- {
+	a = attribute{kind: numberName, count: c.Count()}
+	for n := a.count; n > 0 && !c.Torn; n-- {
 		a.id, a.spelled = readName(&c)
 		a.number = c.Uint()
 		if !c.Torn && !f(&a) {
@@ -157,9 +161,8 @@ func (v *version) unpack(dictionary []name) (*entity.Entity, error) {
 	}
 	e := &entity.Entity{
 		Key: v.key, Creator: entity.Address(r.creator), Owner: entity.Address(r.owner),
-		StringAttributes:  make(map[string]string, r.strings),
-		NumericAttributes: map[string]uint64{},
-		Sequence:          r.sequence, LastModifiedAtBlock: uint64(v.from), Expiration: uint64(v.expires),
+		StringAttributes: make(map[string]string, r.strings),
+		Sequence:         r.sequence, LastModifiedAtBlock: uint64(v.from), Expiration: uint64(v.expires),
 	}
 	ok := true
 	spell := func(id int64, spelled []byte) string {
@@ -173,14 +176,22 @@ func (v *version) unpack(dictionary []name) (*entity.Entity, error) {
 		return dictionary[id-firstName].text
 	}
 	e.ContentType = spell(r.typeID, r.typeText)
+	all := string(r.attrs) // one allocation for all texts
 	err = r.each(func(a *attribute) bool {
 		if a.kind == stringName {
-			e.StringAttributes[spell(a.id, a.spelled)] = string(a.text)
-		} else {
-			e.NumericAttributes[spell(a.id, a.spelled)] = a.number
+			end := len(all) - a.rest
+			e.StringAttributes[spell(a.id, a.spelled)] = all[end-len(a.text) : end]
+			return ok
 		}
+		if e.NumericAttributes == nil {
+			e.NumericAttributes = make(map[string]uint64, a.count)
+		}
+		e.NumericAttributes[spell(a.id, a.spelled)] = a.number
 		return ok
 	})
+	if e.NumericAttributes == nil {
+		e.NumericAttributes = map[string]uint64{}
+	}
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: a name has no number", driver.ErrCorrupt)
 	}
