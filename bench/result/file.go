@@ -103,12 +103,3 @@ func eachLine(text []byte, see func([]byte) error) (n int, err error) {
 		n += end + 1
 	}
 }
-
-// syncDir makes the names of new files durable.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/varvedb/varve/internal/filesync"
 )
 
 // The files of a result set.
@@ -66,7 +68,7 @@ func (w *Writer) open() (err error) {
 	if w.manifests, err = openLines(filepath.Join(w.dir, ManifestsFile), w.seeManifest); err != nil {
 		return err
 	}
-	return syncDir(w.dir)
+	return filesync.Dir(w.dir)
 }
 
 func (w *Writer) seeRecord(line []byte) error {

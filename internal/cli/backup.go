@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -153,7 +154,7 @@ func writeManifest(path string, m manifest) (err error) {
 
 // publish renames a directory whose files are synced.
 func publish(temp, dir string) error {
-	if err := syncDir(temp); err != nil {
+	if err := filesync.Dir(temp); err != nil {
 		return err
 	}
 	if err := os.Chmod(temp, 0o755); err != nil {
@@ -162,15 +163,7 @@ func publish(temp, dir string) error {
 	if err := os.Rename(temp, dir); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return filesync.Dir(filepath.Dir(dir))
 }
 
 // verifyBackup restores a backup beside itself and lets the store check itself.

@@ -62,7 +62,7 @@ func rules() []rule {
 // bench/<engine> links that engine alone.
 func engineRules() []rule {
 	shared := []string{
-		"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/pgembed/...",
+		"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/pgembed/...", "./internal/filesync",
 		// For the glob function that SQLite lends from Go, and what it needs.
 		"./store/query", "./store/entity",
 	}
@@ -72,7 +72,7 @@ func engineRules() []rule {
 		{packages: []string{"./internal/sqlitewal/..."},
 			only:  []string{"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/..."},
 			never: natives, why: "it serves SQLite and libSQL, which cannot share a program"},
-		{packages: []string{"./internal/pgembed/..."}, only: []string{"./store/driver", "./internal/pgembed/..."},
+		{packages: []string{"./internal/pgembed/..."}, only: []string{"./store/driver", "./internal/pgembed/...", "./internal/filesync"},
 			why: "it runs a server and knows nothing of entities"},
 	}
 	for _, engine := range engines {

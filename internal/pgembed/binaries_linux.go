@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -143,7 +144,7 @@ func publish(part, dir, sum string) error {
 	if err := os.Rename(part, dir); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
+	return filesync.Dir(filepath.Dir(dir))
 }
 
 // markerName is the file that marks a directory of the cache as complete.

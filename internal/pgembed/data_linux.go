@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -75,7 +76,7 @@ func initData(ctx context.Context, bins binaries, owner *identity, dataDir strin
 	if err := syscall.Rename(part, dataDir); err != nil {
 		return &os.LinkError{Op: "rename", Old: part, New: dataDir, Err: err}
 	}
-	return syncDir(filepath.Dir(dataDir))
+	return filesync.Dir(filepath.Dir(dataDir))
 }
 
 // run runs a program to its end and returns what it wrote. When ctx is done
@@ -111,13 +112,4 @@ func killGroup(pid int) error {
 		return fmt.Errorf("kill process group %d: %w", pid, err)
 	}
 	return nil
-}
-
-// syncDir makes the entries of a directory durable.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

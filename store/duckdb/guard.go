@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -56,7 +57,7 @@ func (g *guard) refresh(ctx context.Context, c *sqlstore.Conn, db *os.File) erro
 		return nil
 	}
 	h, err := readHeader(db)
-	if err != nil || h == nil || bytes.Equal(h, g.of) {
+	if err != nil || h == nil {
 		return err
 	}
 	blocks, err := written(ctx, c)
@@ -125,7 +126,7 @@ func (g *guard) write(text []byte) (err error) {
 		if g.out, err = os.OpenFile(g.path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 			return err
 		}
-		if err := syncDir(filepath.Dir(g.path)); err != nil {
+		if err := filesync.Dir(filepath.Dir(g.path)); err != nil {
 			return err
 		}
 	}
@@ -136,14 +137,6 @@ func (g *guard) write(text []byte) (err error) {
 		return err
 	}
 	return g.out.Sync()
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // mapOS joins an error of the system with the contract's sentinel.

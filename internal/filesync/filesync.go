@@ -1,0 +1,17 @@
+// Package filesync makes files durable where package os stops short.
+package filesync
+
+import (
+	"errors"
+	"os"
+)
+
+// Dir makes the entries of a directory durable: the names of new files, and that of
+// one that was renamed.
+func Dir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
