@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -111,16 +112,27 @@ func waitForEnd(pids []int) {
 	}
 }
 
-// canMountMemory returns why no file system in memory can be mounted here, or "".
-func canMountMemory() string {
+// CanMountMemory returns why no file system in memory can be mounted here, or "".
+var CanMountMemory = sync.OnceValue(func() string {
 	if os.Geteuid() != 0 {
 		return "mounting a file system needs root"
 	}
+	parent, err := os.MkdirTemp("", "varve-mount-")
+	if err == nil {
+		dir := filepath.Join(parent, "disk")
+		if err = MountMemory(dir, 1<<20); err == nil {
+			err = UnmountMemory(dir)
+		}
+		err = errors.Join(err, os.RemoveAll(parent))
+	}
+	if err != nil { // root of a container may not
+		return err.Error()
+	}
 	return ""
-}
+})
 
-// mountMemory mounts a file system in memory of a size in bytes at a new directory.
-func mountMemory(dir string, size int64) error {
+// MountMemory mounts a file system in memory of a size in bytes at a new directory.
+func MountMemory(dir string, size int64) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
@@ -130,8 +142,8 @@ func mountMemory(dir string, size int64) error {
 	return nil
 }
 
-// unmountBusy unmounts a directory that a process which just ended may still hold.
-func unmountBusy(dir string) (err error) {
+// UnmountMemory unmounts it, though a process which just ended may still hold it.
+func UnmountMemory(dir string) (err error) {
 	for end := time.Now().Add(busyFor); ; time.Sleep(10 * time.Millisecond) {
 		if err = unix.Unmount(dir, 0); err == nil || time.Now().After(end) {
 			return err

@@ -20,8 +20,13 @@ func (*disk) remove() error   { return errNoDisks }
 
 func waitForEnd([]int) {}
 
-func canMountMemory() string { return "file systems in memory are mounted on Linux alone" }
+// CanMountMemory returns why no file system in memory can be mounted here.
+func CanMountMemory() string { return "file systems in memory are mounted on Linux alone" }
 
-func mountMemory(string, int64) error { return errNoDisks }
-func unmountBusy(string) error        { return errNoDisks }
-func occupy(string, int64) error      { return errNoDisks }
+// MountMemory fails here.
+func MountMemory(string, int64) error { return errNoDisks }
+
+// UnmountMemory fails here.
+func UnmountMemory(string) error { return errNoDisks }
+
+func occupy(string, int64) error { return errNoDisks }

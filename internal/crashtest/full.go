@@ -42,7 +42,7 @@ const fullTurn = 10
 func (*Full) Name() string { return "full" }
 
 // Skip implements Trial.
-func (*Full) Skip(Cell) string { return canMountMemory() }
+func (*Full) Skip(Cell) string { return CanMountMemory() }
 
 // Run implements Trial.
 func (t *Full) Run(ctx context.Context, c Cell, rng *rand.Rand, r *Report) (err error) {
@@ -51,10 +51,10 @@ func (t *Full) Run(ctx context.Context, c Cell, rng *rand.Rand, r *Report) (err 
 		size = fullServerDisk
 	}
 	dir := filepath.Join(c.Dir, "disk")
-	if err := mountMemory(dir, size); err != nil {
+	if err := MountMemory(dir, size); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, unmountBusy(dir)) }()
+	defer func() { err = errors.Join(err, UnmountMemory(dir)) }()
 	for range min(c.Faults, fullTurn) {
 		if ok, err := t.fill(ctx, c, dir, rng, r); !ok || err != nil {
 			return err
