@@ -66,8 +66,7 @@ type engine struct {
 	cfg  config
 	file *file
 
-	closeOnce sync.Once
-	closeErr  error
+	closing sync.Once
 }
 
 func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
@@ -234,12 +233,12 @@ func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
 }
 
 // Close implements driver.Engine.
-func (e *engine) Close() error {
-	e.closeOnce.Do(func() {
-		if e.closeErr = e.DB.Close(); e.closeErr == nil {
-			e.closeErr = e.file.guard.close(true)
+func (e *engine) Close() (err error) {
+	e.closing.Do(func() {
+		if err = e.DB.Close(); err == nil {
+			err = e.file.guard.close(true)
 		}
 		e.file.release()
 	})
-	return e.closeErr
+	return err
 }
