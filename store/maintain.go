@@ -109,8 +109,8 @@ func (m *maintainer) wrote() {
 		return
 	}
 	m.start.Do(func() {
-		m.done.Go(m.run)
-		m.done.Go(m.ahead)
+		m.done.Go(func() { m.on(m.wake, m.run) })
+		m.done.Go(func() { m.on(m.more, m.ahead) })
 	})
 	poke(m.wake)
 	poke(m.more)
@@ -134,34 +134,32 @@ func (m *maintainer) close() {
 	m.done.Wait()
 }
 
-// ahead thinks about slices while others are done and blocks are written, as soon
-// as there is a batch of them.
-func (m *maintainer) ahead() {
+// on calls f whenever c was poked, until the store is closed. An error of what f does
+// is the engine's: the next block meets it as well, and tells its caller.
+func (m *maintainer) on(c <-chan struct{}, f func()) {
 	for {
 		select {
 		case <-m.ctx.Done():
 			return
-		case <-m.more:
-		}
-		if m.layout.Left() > m.layout.Limit()/4 {
-			// An error is the engine's: the next block meets it as well, and
-			// tells its caller.
-			_ = m.prepare(m.ctx, 2)
+		case <-c:
+			f()
 		}
 	}
 }
 
+// ahead thinks about slices while others are done and blocks are written, as soon
+// as there is a batch of them.
+func (m *maintainer) ahead() {
+	if m.layout.Left() > m.layout.Limit()/4 {
+		_ = m.prepare(m.ctx, layout.Ahead)
+	}
+}
+
+// run does slices until nothing is left.
 func (m *maintainer) run() {
-	for {
-		select {
-		case <-m.ctx.Done():
+	for m.idle() {
+		if left, err := m.slice(m.ctx); err != nil || left == 0 {
 			return
-		case <-m.wake:
-		}
-		for m.idle() {
-			if left, err := m.slice(m.ctx); err != nil || left == 0 {
-				break
-			}
 		}
 	}
 }

@@ -82,6 +82,10 @@ type Layout interface {
 	Analyze(ctx context.Context, tx driver.Tx) error
 }
 
+// Ahead is how many batches of slices are thought about beforehand: the one that is
+// being worked on, and the next, meanwhile.
+const Ahead = 2
+
 // Maintained is a layout that puts work off. A block is readable at once and
 // costs little to commit; what readers are helped by is made later.
 type Maintained interface {

@@ -136,7 +136,9 @@ func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, p *progress, nodes
 		return nil
 	}
 	p.merging, p.step = none, 0
-	l.setFinished(pl, true)
+	l.mu.Lock()
+	pl.finished = true
+	l.mu.Unlock()
 	return l.put(ctx, tx, pl.final)
 }
 

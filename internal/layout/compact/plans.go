@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
 )
-
-// maxAhead is how many batches are planned before they are merged: the one that is
-// being merged, and the next, which is worked out meanwhile.
-const maxAhead = 2
 
 // Prepare implements layout.Maintained: it makes the plan of the next batch that has
 // none.
@@ -21,7 +18,7 @@ func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 	}
 	p, nodes := v.p, v.nodes
 	line, unfinished := l.line(&p, &nodes)
-	if p.backlog == 0 || unfinished >= maxAhead || len(line) > 0 && p.backlog < int64(l.opts.Batch) {
+	if p.backlog == 0 || unfinished >= layout.Ahead || len(line) > 0 && p.backlog < int64(l.opts.Batch) {
 		return nil
 	}
 	if nodes, err = l.batch(&p, nodes); err != nil {
@@ -91,12 +88,6 @@ func (l *Layout) currentPlan() *plan {
 		}
 	}
 	return nil
-}
-
-func (l *Layout) setFinished(pl *plan, finished bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	pl.finished = finished
 }
 
 // planned returns the plan of the batch that a transaction is to merge, if there is
