@@ -22,6 +22,7 @@ type meta struct{ schemas.Meta }
 const (
 	metaFormat  = "format"           // version of everything below
 	metaLayout  = "entities.layout"  // name of the layout
+	metaTables  = "entities.format"  // version of its tables; without it 1
 	metaRules   = "entities.extend"  // what ExtendBTL counts from: "block" or "expiration"
 	metaHorizon = "entities.horizon" // the oldest block that can be read
 	metaIndexes = "entities.indexes" // "deferred" while a bulk load has left some out
@@ -34,6 +35,15 @@ const (
 
 // formatVersion changes when a store cannot be read by older code.
 const formatVersion = "1"
+
+// tablesVersion changes when the tables of a layout do. The first compact had a row for
+// each set of ids.
+func tablesVersion(layout string) string {
+	if layout == "compact" {
+		return "2"
+	}
+	return "1"
+}
 
 func newMeta(dialect driver.Dialect) (meta, error) {
 	m, err := schemas.MetaTables(string(dialect))

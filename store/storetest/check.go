@@ -52,7 +52,7 @@ var damages = map[string][]damage{
 		{"record", `UPDATE varve_meta SET value = 'expiration' WHERE name = 'entities.extend'`, true},
 	},
 	"compact": {
-		{"set", `DELETE FROM current_postings WHERE attr > 3`, false},
+		{"set", `DELETE FROM current_postings`, false},
 		{"past set", `DELETE FROM past_postings`, false},
 		{"key", `UPDATE entity_keys SET hash = hash + 1`, false},
 		{"count", `UPDATE progress SET live = live + 1`, false},

@@ -18,6 +18,7 @@ import (
 func RunCompactLog(t *testing.T, h Harness) {
 	t.Run("log", func(t *testing.T) { testCompactLog(t, h) })
 	t.Run("damage", func(t *testing.T) { testCompactDamage(t, h) })
+	t.Run("old tables", func(t *testing.T) { testCompactOldTables(t, h) })
 	t.Run("no reader", func(t *testing.T) { testCompactNoReader(t, h) })
 	t.Run("rolled back", func(t *testing.T) { testCompactRolledBack(t, h) })
 }
@@ -106,7 +107,7 @@ func checkMeaning(t testing.TB, s *store.Snapshot, q query.Expr) {
 // testCompactDamage: what the tables say twice is compared.
 func testCompactDamage(t *testing.T, h Harness) {
 	for name, c := range map[string]struct{ sql, want string }{
-		"a set":         {"DELETE FROM current_postings WHERE attr = 1", "postings are not those"},
+		"a set":         {"DELETE FROM current_postings", "postings are not those"},
 		"a past set":    {"DELETE FROM past_postings", "is in no posting"},
 		"a key":         {"DELETE FROM entity_keys", "its key does not lead"},
 		"a payload":     {"DELETE FROM contents WHERE no = 3", "its payload 3 is missing"},
@@ -135,6 +136,24 @@ func testCompactDamage(t *testing.T, h Harness) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+// testCompactOldTables: a store whose tables are of an older version, which recorded none,
+// is refused by name.
+func testCompactOldTables(t *testing.T, h Harness) {
+	url := withParams(t, h.NewURL(t), "layout", "compact")
+	db := h.open(t, url, nil)
+	_, err := db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	write(t, db, func(tx driver.Tx) error {
+		n, err := tx.Exec(t.Context(), "DELETE FROM varve_meta WHERE name IN ('entities.format', 'checksum')")
+		require.EqualValues(t, 2, n)
+		return err
+	})
+	require.NoError(t, db.Close())
+	_, err = h.open(t, url, nil).Entities(t.Context(), store.EntityOptions{})
+	require.ErrorIs(t, err, store.ErrLayout)
+	require.ErrorContains(t, err, `format "1"`)
 }
 
 func write(t testing.TB, db *store.DB, f func(tx driver.Tx) error) {

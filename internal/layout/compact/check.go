@@ -86,13 +86,13 @@ func entrySum(attr int64, value string, id int64) uint64 {
 
 // versions adds up what the postings of the current versions must be, by
 // attribute. A merge that is half done may have moved those of entities that
-// the log touches or that have expired.
+// the log touches.
 func (c *checker) versions(ctx context.Context) (map[int64]uint64, int64, error) {
 	sums, live := map[int64]uint64{}, int64(0)
 	err := c.v.l.pages(ctx, c.v.q, "scan_current_above", []any{int64(none)}, false, func(list []*version) error {
 		live += int64(len(list))
 		for _, r := range list {
-			if c.moving(r.id, r.expires) {
+			if c.v.overlay.touches(r.id) {
 				continue
 			}
 			terms, err := r.terms()
@@ -108,43 +108,26 @@ func (c *checker) versions(ctx context.Context) (map[int64]uint64, int64, error)
 	return sums, live, err
 }
 
-func (c *checker) moving(id, expires int64) bool {
-	return c.v.overlay.touches(id) || c.v.p.merging != none && expires <= c.v.p.merging
-}
-
 // postings subtracts what the postings are.
 func (c *checker) postings(ctx context.Context, sums map[int64]uint64) error {
-	expired := candidates{ids: idSet{}}
-	if c.v.p.merging != none {
-		args := []any{int64(attrExpiration), []byte(encodeNumber(0)), []byte(encodeNumber(uint64(c.v.p.merging) + 1)), int64(noLimit)}
-		if _, err := c.v.readPostings(ctx, "current_postings_range", args, nil, &expired); err != nil {
-			return err
+	return c.each(ctx, currentTree, func(attr int64, value []byte, id int64) {
+		if !c.v.overlay.touches(id) {
+			sums[attr] -= entrySum(attr, string(value), id)
 		}
-	}
-	return eachRow(ctx, c.v.q, c.v.l.sql["all_postings"], nil, func(rows driver.Rows) error {
-		var attr, number int64
-		var value, stored []byte
-		if err := rows.Scan(&attr, &value, &number, &stored); err != nil {
-			return err
-		}
-		ck := new(chunk)
-		if err := ck.merge(stored); err != nil {
-			return c.say("attribute %d: %v", attr, err)
-		}
-		for _, id := range (idSet{number: ck}).walk(noLimit).next(chunkIDs) {
-			if !c.v.overlay.touches(id) && !expired.ids.has(id) {
-				sums[attr] -= entrySum(attr, string(value), id)
-			}
-		}
-		return nil
 	})
 }
 
-// closed looks every value of a closed version up in the postings.
+// wanted is a value of a closed version that is looked for in the postings.
+type wanted struct{ id, attr int64 }
+
+// maxWanted bounds how many are looked for at once: for each such number all postings
+// are read.
+const maxWanted = 1 << 19
+
+// closed looks for every value of a closed version in the postings.
 func (c *checker) closed(ctx context.Context) error {
-	return c.v.l.pages(ctx, c.v.q, "scan_closed", nil, true, func(list []*version) error {
-		wanted := map[setKey]idSet{}
-		var args []any
+	all := map[uint64]wanted{}
+	err := c.v.l.pages(ctx, c.v.q, "scan_closed", nil, true, func(list []*version) error {
 		for _, r := range list {
 			if r.to > r.expires {
 				if err := c.say("entity %s, version of block %d: it ends at block %d, above its expiration %d", r.key, r.from, r.to, r.expires); err != nil {
@@ -156,50 +139,57 @@ func (c *checker) closed(ctx context.Context) error {
 				return c.say("entity %s, version of block %d: %v", r.key, r.from, err)
 			}
 			for _, t := range terms {
-				key := setKey{term: t, chunk: chunkOf(r.id)}
-				if wanted[key] == nil {
-					wanted[key] = idSet{}
-					args = append(args, t.attr, []byte(t.value), key.chunk)
-				}
-				wanted[key].add(r.id)
+				all[entrySum(t.attr, t.value, r.id)] = wanted{r.id, t.attr}
 			}
 		}
-		if err := c.found(ctx, args, wanted); err != nil {
-			return err
+		if len(all) < maxWanted {
+			return nil
 		}
-		for key, ids := range wanted {
-			for _, id := range ids.walk(noLimit).next(1) {
-				if err := c.say("entity number %d: a value of attribute %d of a closed version is in no posting", id, key.attr); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+		return c.find(ctx, all)
 	})
+	if err != nil {
+		return err
+	}
+	return c.find(ctx, all)
 }
 
-// found takes what the postings have out of what is wanted of them.
-func (c *checker) found(ctx context.Context, args []any, wanted map[setKey]idSet) error {
-	for _, table := range []string{"current", "past"} {
-		err := c.v.l.eachQuery(ctx, c.v.q, table+"_postings_list", 3, args, nil, func(rows driver.Rows) error {
-			var key setKey
-			var value, stored []byte
-			if err := rows.Scan(&key.attr, &value, &key.chunk, &stored); err != nil {
-				return err
-			}
-			key.value = string(value)
-			ck := new(chunk)
-			if err := ck.merge(stored); err != nil {
-				return c.say("attribute %d: %v", key.attr, err)
-			}
-			wanted[key].subtract(idSet{key.chunk: ck})
-			return nil
+// find takes out what the postings have of what is wanted, and reports the rest.
+func (c *checker) find(ctx context.Context, all map[uint64]wanted) error {
+	for tree := range c.v.p.trees {
+		err := c.each(ctx, tree, func(attr int64, value []byte, id int64) {
+			delete(all, entrySum(attr, string(value), id))
 		})
 		if err != nil {
 			return err
 		}
 	}
+	for _, w := range all {
+		if err := c.say("entity number %d: a value of attribute %d of a closed version is in no posting", w.id, w.attr); err != nil {
+			return err
+		}
+	}
+	clear(all)
 	return nil
+}
+
+// each calls f with all that a tree says.
+func (c *checker) each(ctx context.Context, tree int, f func(attr int64, value []byte, id int64)) error {
+	var value []byte
+	var ids []int64
+	err := c.v.l.stream(ctx, c.v.q, tree, &c.v.p.trees[tree], nil, everyKey, func(p *posting) (err error) {
+		var attr int64
+		if attr, value, ids, err = p.decode(value[:0], ids[:0]); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			f(attr, value, id)
+		}
+		return nil
+	})
+	if errors.Is(err, driver.ErrCorrupt) {
+		return c.say("postings: %v", err)
+	}
+	return err
 }
 
 // missing finds versions without their payload or their key.

@@ -63,12 +63,17 @@ type Layout struct {
 	texts   textCache
 
 	committed *names       // as seen by read views: never wrong
-	left      atomic.Int64 // see Left
+	backlog   atomic.Int64 // see Left
+	owed      atomic.Int64 // see Left
+	jobs      atomic.Int64 // compactions
+	credit    int          // of compactions; the writer's
 
 	mu      sync.Mutex
 	scratch *scratch // of the last block written; valid for its tip
 	chains  []*chain // the last ones, oldest first
 	plans   []*plan  // of the batch that is being merged, and of the next
+
+	compactors []*compactor
 }
 
 var (

@@ -12,7 +12,7 @@ func (l *Layout) Maintain(ctx context.Context, tx driver.Tx, wanted func() bool)
 	start := time.Now()
 	return l.mergeWhile(ctx, tx, func(int) bool {
 		took := time.Since(start)
-		if l.opts.Slice > 0 && l.currentPlan() == nil {
+		if l.opts.Slice > 0 && l.backlog.Load() > 0 && l.currentPlan() == nil {
 			return false // the batch is done; the next is prepared first
 		}
 		return took < l.opts.Slice || took < longSlices*l.opts.Slice && !wanted()
@@ -26,14 +26,28 @@ const longSlices = 4
 // Limit implements layout.Maintained.
 func (l *Layout) Limit() int { return l.opts.Backlog }
 
-// Left implements layout.Maintained.
-func (l *Layout) Left() int { return int(l.left.Load()) }
+// Left implements layout.Maintained. Compactions count up to half of the limit: they do
+// not keep anybody waiting.
+func (l *Layout) Left() int {
+	return int(l.backlog.Load() + min(l.owed.Load(), int64(l.opts.Backlog)/2))
+}
 
 // Backlog implements layout.Maintained.
 func (l *Layout) Backlog(ctx context.Context, q driver.Querier) (left int, err error) {
 	p, err := l.readProgress(ctx, q)
-	l.left.Store(p.backlog)
-	return int(p.backlog), err
+	l.remember(&p)
+	return p.left(), err
+}
+
+// remember keeps what Left tells.
+func (l *Layout) remember(p *progress) {
+	l.backlog.Store(p.backlog)
+	l.owed.Store(p.compacting())
+	jobs := 0
+	for i := range p.trees {
+		jobs += len(p.trees[i].jobs)
+	}
+	l.jobs.Store(int64(jobs))
 }
 
 // relieve merges inside a block's own transaction when the backlog is above half
@@ -58,6 +72,9 @@ func (l *Layout) relieve(ctx context.Context, tx driver.Tx, left, changes int) e
 	}
 	start := time.Now()
 	_, err := l.mergeWhile(ctx, tx, func(done int) bool {
+		if done == 0 {
+			return patience == 0 || time.Since(start) < patience
+		}
 		if pl == nil {
 			pl = l.currentPlan()
 		}
@@ -71,17 +88,8 @@ func (l *Layout) relieve(ctx context.Context, tx driver.Tx, left, changes int) e
 
 // drain merges everything.
 func (l *Layout) drain(ctx context.Context, tx driver.Tx) error {
-	for {
-		if left, err := l.mergeFor(ctx, tx, 100*l.opts.Slice); err != nil || left == 0 {
-			return err
-		}
-	}
-}
-
-// mergeFor does steps of the merge until a time has passed or the log is empty.
-func (l *Layout) mergeFor(ctx context.Context, tx driver.Tx, limit time.Duration) (left int, err error) {
-	start := time.Now()
-	return l.mergeWhile(ctx, tx, func(int) bool { return time.Since(start) < limit })
+	_, err := l.mergeWhile(ctx, tx, func(int) bool { return true })
+	return err
 }
 
 // mergeWhile does at least one step, and asks after each, of how many edits were
@@ -92,19 +100,47 @@ func (l *Layout) mergeWhile(ctx context.Context, tx driver.Tx, more func(done in
 		return 0, err
 	}
 	p := v.p
-	if p.backlog == 0 {
+	if p.left() == 0 {
 		return 0, nil
 	}
-	for done := 0; ; done += l.opts.Steps {
-		if err := l.mergeStep(ctx, tx, &p, after(v.chain.nodes, p.merged)); err != nil {
+	credit := l.credit // of a transaction that may be rolled back: it need not be exact
+	for done := 0; ; {
+		n, err := l.work(ctx, tx, &p, v.chain.nodes, &credit)
+		if err != nil {
 			return 0, err
 		}
-		if p.backlog == 0 || !more(done+l.opts.Steps) {
-			l.left.Store(p.backlog)
-			return int(p.backlog), l.writeProgress(ctx, tx, &p)
+		done += n
+		if p.left() == 0 || !more(done) {
+			l.credit = credit
+			l.remember(&p)
+			return p.left(), l.writeProgress(ctx, tx, &p)
 		}
 	}
 }
+
+// work does a step of compaction, if there is one and it is its turn, or of the merge.
+// It returns how many edits were done, of a merge.
+func (l *Layout) work(ctx context.Context, tx driver.Tx, p *progress, nodes []*node, credit *int) (done int, err error) {
+	if *credit > 0 || p.backlog == 0 {
+		did, err := l.compact(ctx, tx, p, p.backlog == 0)
+		if *credit = max(*credit-did, 0); did > 0 || err != nil {
+			return 0, err
+		}
+	}
+	before := p.step
+	if err := l.mergeStep(ctx, tx, p, after(nodes, p.merged)); err != nil {
+		return 0, err
+	}
+	*credit = min(*credit+compactionShare*max(int(p.step-before), 0), maxCredit)
+	return l.opts.Steps, nil
+}
+
+// A step of a merge earns some times as much of compaction, which is more than it will
+// take in the end, so that compactions keep up and yet no large one keeps merges waiting.
+const (
+	compactionShare = 4
+	maxCredit       = 4096
+)
 
 // mergeStep does the next step of the batch that p names, or of a new one.
 func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, p *progress, nodes []*node) error {
@@ -112,20 +148,29 @@ func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, p *progress, nodes
 	if err != nil {
 		return err
 	}
-	done := int(p.step)
-	switch {
-	case done < len(pl.sets):
-		n := min(l.opts.Steps, len(pl.sets)-done)
+	switch done := int(p.step); {
+	case done < pl.written():
+		n, err := l.putPages(ctx, tx, p, pl, done)
 		p.step += int64(n)
-		return l.put(ctx, tx, pl.sets[done:done+n])
-	case done < pl.steps():
-		done -= len(pl.sets)
+		return err
+	case done < pl.steps()-1:
+		done -= pl.written()
 		n := min(l.opts.Steps, len(pl.keys)/2-done)
 		p.step += int64(n)
 		return l.eachExec(ctx, tx, "insert_keys", 2, pl.keys[2*done:2*(done+n)])
+	case done < pl.steps():
+		p.step++
+		for tree := range p.trees {
+			p.trees[tree].publish(len(pl.pages[tree]))
+		}
+		p.live += pl.expired.live
+		return l.putStage(ctx, tx, &pl.expired)
 	}
-	g := &pl.stages[done-pl.steps()]
+	g := &pl.stages[int(p.step)-pl.steps()]
 	if err := l.putStage(ctx, tx, g); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, l.sql["trim_log"], g.block); err != nil {
 		return err
 	}
 	p.step++
@@ -136,13 +181,28 @@ func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, p *progress, nodes
 		return nil
 	}
 	p.merging, p.step = none, 0
+	for tree := range p.trees {
+		p.trees[tree].end()
+	}
 	l.mu.Lock()
 	pl.finished = true
 	l.mu.Unlock()
-	return l.put(ctx, tx, pl.final)
+	return nil
 }
 
-// putStage writes the versions of some blocks, and drops the log of them.
+// putPages writes some pages of a plan, of one tree, and returns how many.
+func (l *Layout) putPages(ctx context.Context, tx driver.Tx, p *progress, pl *plan, done int) (n int, err error) {
+	tree := 0
+	for done >= len(pl.pages[tree]) {
+		done -= len(pl.pages[tree])
+		tree++
+	}
+	pages := pl.pages[tree][done:]
+	pages = pages[:min(l.opts.Steps, len(pages))]
+	return len(pages), l.insertPages(ctx, tx, tree, p.trees[tree].writing, pages)
+}
+
+// putStage writes the versions of some blocks.
 func (l *Layout) putStage(ctx context.Context, tx driver.Tx, g *stage) error {
 	if err := l.eachExec(ctx, tx, "delete_current", 1, g.drop); err != nil {
 		return err
@@ -150,9 +210,5 @@ func (l *Layout) putStage(ctx context.Context, tx driver.Tx, g *stage) error {
 	if err := tx.Insert(ctx, currentTable, g.current); err != nil {
 		return err
 	}
-	if err := tx.Insert(ctx, closedTable, g.closed); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, l.sql["trim_log"], g.block)
-	return err
+	return tx.Insert(ctx, closedTable, g.closed)
 }

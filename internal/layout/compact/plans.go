@@ -9,11 +9,14 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Prepare implements layout.Maintained: it makes the plan of the next batch that has
-// none.
+// Prepare implements layout.Maintained: it works out pieces of compactions, and makes
+// the plan of the next batch that has none.
 func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 	v, err := l.newView(ctx, q, 0)
 	if err != nil {
+		return err
+	}
+	if err := l.prepareCompaction(ctx, q, &v.p); err != nil {
 		return err
 	}
 	p, nodes := v.p, v.nodes
@@ -24,7 +27,7 @@ func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 	if nodes, err = l.batch(&p, nodes); err != nil {
 		return err
 	}
-	pl, err := l.newPlan(ctx, q, p.merged, nodes, line)
+	pl, err := l.newPlan(ctx, q, &p, nodes, line)
 	if err != nil {
 		return err
 	}
@@ -35,18 +38,26 @@ func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 }
 
 // Prepared implements layout.Maintained. A batch over another is planned only when
-// it is a whole one.
+// it is a whole one. Compactions are worth thinking about when there is nothing else to
+// do, and beside.
 func (l *Layout) Prepared(batches int) bool {
+	ready, n := l.compactionReady(), 0
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n, left := 0, l.left.Load()
+	left := l.backlog.Load()
 	for _, pl := range l.plans {
 		if !pl.finished {
 			n++
 			left -= pl.changes
 		}
 	}
-	return n >= batches || n > 0 && left < int64(l.opts.Batch)
+	switch {
+	case l.backlog.Load() == 0 || batches > 1 && !ready:
+		return ready
+	case n >= batches:
+		return true
+	}
+	return n > 0 && left < int64(l.opts.Batch)
 }
 
 // line returns the plans for a view of what is committed, one after another, and
@@ -99,6 +110,7 @@ func (l *Layout) planned(p *progress, nodes []*node) *plan {
 	for _, pl := range l.plans {
 		if pl.isFor(p, nodes) && (pl.over == nil || pl.over.finished) {
 			pl.finished = false // else the transaction that did so was rolled back
+			pl.start(p)
 			return pl
 		}
 	}
@@ -113,18 +125,26 @@ func (l *Layout) planFor(ctx context.Context, tx driver.Tx, p *progress, nodes [
 		if err != nil {
 			return nil, err
 		}
-		if pl, err = l.newPlan(ctx, tx, p.merged, nodes, nil); err != nil {
+		if pl, err = l.newPlan(ctx, tx, p, nodes, nil); err != nil {
 			return nil, err
 		}
-		p.step = 0 // made anew, it is done anew
+		pl.start(p)
 		l.mu.Lock()
 		l.plans = []*plan{pl}
 		l.mu.Unlock()
 	}
-	if p.merging == none {
-		p.merging, p.step = pl.end, 0
-	}
 	return pl, nil
+}
+
+// start makes p follow the plan, from its first step on unless it follows it already.
+func (pl *plan) start(p *progress) {
+	if p.merging != none && pl.run != 0 && pl.run == p.batch() {
+		return
+	}
+	for i := range p.trees {
+		p.trees[i].begin()
+	}
+	p.merging, p.step, pl.run = pl.end, 0, p.batch()
 }
 
 // batch returns the blocks of the batch that is being merged, or of the next.

@@ -3,7 +3,6 @@ package compact
 import (
 	"context"
 
-	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
@@ -70,33 +69,26 @@ func (v *view) searchValues(ctx context.Context, a posted, values []query.Value)
 			continue
 		}
 		c.exact = c.exact && whole
-		for _, table := range v.tables() {
-			args := []any{a.attr, []byte(text), int64(noLimit)}
-			if _, err := v.readPostings(ctx, table+"_postings", args, nil, &c); err != nil {
-				return c, err
-			}
+		if _, err := v.readPostings(ctx, keysOf(a.attr, text), noLimit, nil, &c); err != nil {
+			return c, err
 		}
 	}
 	return c, nil
 }
 
-// tables are the postings that count in the view.
-func (v *view) tables() []string {
-	if v.past {
-		return []string{"current", "past"}
-	}
-	return []string{"current"}
-}
-
-// readPostings adds what a statement gives and returns the number of rows.
-func (v *view) readPostings(ctx context.Context, name string, args []any, test func([]byte) (match, sure bool), c *candidates) (n int, err error) {
-	err = eachRow(ctx, v.q, v.l.sql[name], args, func(rows driver.Rows) error {
-		var value, stored []byte
-		var number int64
-		if err := rows.Scan(&value, &number, &stored); err != nil {
+// readPostings adds what a span of keys has in the trees that count in the view. It
+// returns false when that is on more pages than a limit.
+func (v *view) readPostings(ctx context.Context, s keySpan, limit int64, test func([]byte) (match, sure bool), c *candidates) (whole bool, err error) {
+	var buf []byte
+	add := func(p *posting) error {
+		if len(p.adds) == 0 {
+			return nil
+		}
+		_, value, number, err := decodeKey(p.key, buf[:0])
+		if err != nil {
 			return err
 		}
-		n++
+		buf = value
 		if test != nil {
 			match, sure := test(value)
 			c.exact = c.exact && sure
@@ -104,9 +96,18 @@ func (v *view) readPostings(ctx context.Context, name string, args []any, test f
 				return nil
 			}
 		}
-		return c.ids.chunk(number).merge(stored)
-	})
-	return n, err
+		return c.ids.chunk(number).merge(p.adds)
+	}
+	whole = true
+	for tree := range v.p.trees {
+		if tree == pastTree && !v.past {
+			continue
+		}
+		if whole, err = v.l.narrow(ctx, v.q, tree, &v.p.trees[tree], s, limit, add); err != nil || !whole {
+			break
+		}
+	}
+	return whole, err
 }
 
 // searchOthers finds who has the attribute with another value than some.
@@ -200,20 +201,21 @@ func after24(prefix string) string {
 // noLimit is a limit that no result reaches and every engine takes.
 const noLimit = 1 << 60
 
-// maxRange bounds the rows that are read for a range. A wider one is looked for
+// maxRange bounds the pages that are read for a range. A wider one is looked for
 // by comparing versions. When a few matches are wanted, to compare the newest
 // versions is faster already where a match is among some fewRange of them.
 const (
-	maxRange = 50_000
-	minRange = 2_048
-	fewRange = 64
+	maxRange    = 2048
+	minRange    = 64
+	fewRange    = 64
+	pageEntries = 32 // that a page has, about
 )
 
 func (v *view) rangeLimit() int64 {
 	if !v.few {
 		return maxRange
 	}
-	return min(max(v.p.live/fewRange, minRange), maxRange)
+	return min(max(v.p.live/fewRange/pageEntries, minRange), maxRange)
 }
 
 // searchRange finds who has a value within a span.
@@ -224,22 +226,14 @@ func (v *view) searchRange(ctx context.Context, a posted, s span) (candidates, e
 		return c, nil
 	}
 	hi := s.hi
-	if hi == "" {
-		hi = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff" // no UTF-8 text, no number and no address begins so
-		if a.address {
-			hi = string(append([]byte(hi+hi), 0xff))
-		}
+	if hi == "" && a.prefix != "" {
+		hi = after24(a.prefix)
+	} else if hi != "" {
+		hi = a.prefix + hi
 	}
-	limit := v.rangeLimit()
-	for _, table := range v.tables() {
-		args := []any{a.attr, []byte(a.prefix + s.lo), []byte(a.prefix + hi), limit}
-		n, err := v.readPostings(ctx, table+"_postings_range", args, s.test, &c)
-		if err != nil {
-			return c, err
-		}
-		if int64(n) == limit {
-			return everything(false), nil
-		}
+	whole, err := v.readPostings(ctx, keysWithin(a.attr, a.prefix+s.lo, hi), v.rangeLimit(), s.test, &c)
+	if err != nil || whole {
+		return c, err
 	}
-	return c, nil
+	return everything(false), nil
 }

@@ -42,6 +42,7 @@ type progress struct {
 	unordered    int64  // 1: the order of ids is not that of sequences
 	backlog      int64  // changes in the log
 	live         int64  // rows of current_versions
+	trees        [trees]tree
 }
 
 func newProgress() progress {
@@ -50,7 +51,7 @@ func newProgress() progress {
 
 func (p *progress) values() []any {
 	return []any{p.merged, p.merging, p.step, p.last, p.tip[:], p.nextID, p.nextContent, p.names,
-		p.lastSequence, p.unordered, p.backlog, p.live}
+		p.lastSequence, p.unordered, p.backlog, p.live, p.trees[pastTree].encode(), p.trees[currentTree].encode()}
 }
 
 func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress, err error) {
@@ -63,15 +64,42 @@ func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress
 		return p, errors.Join(fmt.Errorf("%w: no row says how far the log is merged", driver.ErrCorrupt), rows.Err())
 	}
 	var t []byte
+	var runs [trees][]byte
 	if err := rows.Scan(&p.merged, &p.merging, &p.step, &p.last, &t, &p.nextID, &p.nextContent, &p.names,
-		&p.lastSequence, &p.unordered, &p.backlog, &p.live); err != nil {
+		&p.lastSequence, &p.unordered, &p.backlog, &p.live, &runs[pastTree], &runs[currentTree]); err != nil {
 		return p, fmt.Errorf("read progress: %w", err)
 	}
 	if len(t) != len(p.tip) {
 		return p, fmt.Errorf("%w: tip of %d bytes", driver.ErrCorrupt, len(t))
 	}
 	p.tip = tip(t)
+	for i, stored := range runs {
+		if p.trees[i], err = decodeTree(stored); err != nil {
+			return p, err
+		}
+	}
 	return p, nil
+}
+
+// left is how much was put off, in changes: what is not merged, and what is to be
+// compacted, where a posting's worth of pages is as much work as a change.
+func (p *progress) left() int { return int(p.backlog + p.compacting()) }
+
+// compacting is the share of compaction in left.
+func (p *progress) compacting() int64 { return (p.owed() + 3) / 4 }
+
+// batch tells batches that are being merged apart.
+func (p *progress) batch() int64 { return p.trees[currentTree].writing }
+
+// counting returns the batch that is being merged, if its postings count already, or 0.
+func (p *progress) counting() int64 { return p.batch() * p.trees[currentTree].written }
+
+// owed is how many pages of postings are to be written to compact them, about.
+func (p *progress) owed() (n int64) {
+	for i := range p.trees {
+		n += p.trees[i].owed()
+	}
+	return n
 }
 
 func (l *Layout) writeProgress(ctx context.Context, tx driver.Tx, p *progress) error {

@@ -14,7 +14,7 @@ func (l *Layout) Prune(ctx context.Context, tx driver.Tx, before uint64) error {
 			if err := l.dropCurrent(ctx, tx, p, list, none); err != nil {
 				return err
 			}
-			return l.forget(ctx, tx, list, nil)
+			return l.forget(ctx, tx, p, list, nil)
 		})
 		if err != nil {
 			return err
@@ -25,7 +25,7 @@ func (l *Layout) Prune(ctx context.Context, tx driver.Tx, before uint64) error {
 					return err
 				}
 			}
-			return l.forget(ctx, tx, list, list)
+			return l.forget(ctx, tx, p, list, list)
 		})
 	})
 }
@@ -33,7 +33,7 @@ func (l *Layout) Prune(ctx context.Context, tx driver.Tx, before uint64) error {
 // forget removes what versions that are gone have left behind: payloads that no
 // other version of their entities has, keys of entities of which nothing is
 // left, and what closed ones have in past postings.
-func (l *Layout) forget(ctx context.Context, tx driver.Tx, list, closed []*version) error {
+func (l *Layout) forget(ctx context.Context, tx driver.Tx, p *progress, list, closed []*version) error {
 	left, err := l.versionsOf(ctx, tx, list)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (l *Layout) forget(ctx context.Context, tx driver.Tx, list, closed []*versi
 			}
 		}
 	}
-	if err := l.editAll(ctx, tx, edits); err != nil {
+	if err := l.addRun(ctx, tx, p, edits); err != nil {
 		return err
 	}
 	return l.dropKeys(ctx, tx, list)

@@ -136,8 +136,8 @@ func (l *Layout) Count(ctx context.Context, q driver.Querier, at uint64, e query
 // without those that the overlay has.
 func (v *view) countExact(ctx context.Context, c candidates) (uint64, error) {
 	gone := candidates{ids: idSet{}}
-	args := []any{int64(attrExpiration), []byte(encodeNumber(0)), []byte(encodeNumber(uint64(v.at) + 1)), int64(noLimit)}
-	if _, err := v.readPostings(ctx, "current_postings_range", args, nil, &gone); err != nil {
+	span := keysWithin(attrExpiration, encodeNumber(0), encodeNumber(uint64(v.at)+1))
+	if _, err := v.readPostings(ctx, span, noLimit, nil, &gone); err != nil {
 		return 0, err
 	}
 	// Postings may have entities already that a merge has yet to write.

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// page is how many versions Rewind and Prune take at once.
-const page = 512
+// versionPage is how many versions Rewind and Prune take at once.
+const versionPage = 512
 
 // Rewind implements layout.Layout. It merges the log first and then works on
 // the tables alone.
@@ -56,7 +56,7 @@ func (l *Layout) rework(ctx context.Context, tx driver.Tx, what string, block ui
 // holds all versions that the statement gives of its ids.
 func (l *Layout) pages(ctx context.Context, q driver.Querier, name string, more []any, closed bool, f func(list []*version) error) error {
 	above := int64(0)
-	for limit := int64(page); ; {
+	for limit := int64(versionPage); ; {
 		var list []*version
 		args := append(append([]any{above}, more...), limit)
 		err := eachRow(ctx, q, l.sql[name], args, func(rows driver.Rows) error {
@@ -109,7 +109,7 @@ func (l *Layout) dropCurrent(ctx context.Context, tx driver.Tx, p *progress, lis
 	for _, v := range list {
 		ids = append(ids, v.id)
 	}
-	if err := l.editVersions(ctx, tx, list, false); err != nil {
+	if err := l.editVersions(ctx, tx, p, list, false); err != nil {
 		return err
 	}
 	if err := l.eachExec(ctx, tx, "delete_current", 1, ids); err != nil {
@@ -126,7 +126,7 @@ func (l *Layout) dropCurrent(ctx context.Context, tx driver.Tx, p *progress, lis
 		return err
 	})
 	if err == nil {
-		err = l.keepPast(ctx, tx, list, known)
+		err = l.keepPast(ctx, tx, p, list, known)
 	}
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func (l *Layout) dropCurrent(ctx context.Context, tx driver.Tx, p *progress, lis
 // keepPast makes past postings of what closed versions have in common with the
 // current ones that are dropped: as long as those were there, that stood in the
 // current postings alone.
-func (l *Layout) keepPast(ctx context.Context, tx driver.Tx, dropped []*version, closed map[int64][]*version) error {
+func (l *Layout) keepPast(ctx context.Context, tx driver.Tx, p *progress, dropped []*version, closed map[int64][]*version) error {
 	var edits []edit
 	for _, v := range dropped {
 		terms, err := v.terms()
@@ -165,11 +165,11 @@ func (l *Layout) keepPast(ctx context.Context, tx driver.Tx, dropped []*version,
 			}
 		}
 	}
-	return l.editAll(ctx, tx, edits)
+	return l.addRun(ctx, tx, p, edits)
 }
 
 // editVersions adds versions to the current postings or takes them out.
-func (l *Layout) editVersions(ctx context.Context, tx driver.Tx, list []*version, add bool) error {
+func (l *Layout) editVersions(ctx context.Context, tx driver.Tx, p *progress, list []*version, add bool) error {
 	var edits []edit
 	for _, v := range list {
 		terms, err := v.terms()
@@ -180,19 +180,7 @@ func (l *Layout) editVersions(ctx context.Context, tx driver.Tx, list []*version
 			edits = append(edits, edit{term: t, id: v.id, add: add})
 		}
 	}
-	return l.editAll(ctx, tx, edits)
-}
-
-// editAll changes postings at once.
-func (l *Layout) editAll(ctx context.Context, tx driver.Tx, edits []edit) error {
-	sets, final, err := ahead{l: l, q: tx}.resolve(ctx, group(edits))
-	if err == nil {
-		err = l.put(ctx, tx, sets)
-	}
-	if err == nil {
-		err = l.put(ctx, tx, final)
-	}
-	return err
+	return l.addRun(ctx, tx, p, edits)
 }
 
 // reopenAbove removes closed versions that begin above a block and makes those
@@ -218,7 +206,7 @@ func (l *Layout) reopenAbove(ctx context.Context, tx driver.Tx, p *progress, at,
 			return err
 		}
 		p.live += int64(len(again))
-		if err := l.editVersions(ctx, tx, again, true); err != nil {
+		if err := l.editVersions(ctx, tx, p, again, true); err != nil {
 			return err
 		}
 		return l.dropKeys(ctx, tx, gone)

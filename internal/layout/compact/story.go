@@ -13,7 +13,6 @@ type story struct {
 	first  *version // in current_versions before the batch, or nil
 	closed []version
 	now    *version // at the end, or nil
-	ranOut bool     // it is only there because it ran out
 
 	touched bool // since the last stage
 	staged  int  // of closed: those of the stages so far
@@ -135,9 +134,8 @@ func (pl *plan) begin(ctx context.Context, t ahead, nodes []*node) (order []int6
 // maxPurge bounds how many expired entities one batch takes along, about.
 const maxPurge = 4096
 
-// addExpired closes entities that ran out before the batch's end and that it
-// does not touch, in the last stage. Which these are does not depend on steps that
-// are done.
+// addExpired closes entities that ran out before the batch's end and that it does
+// not touch, in a stage of their own.
 func (pl *plan) addExpired(ctx context.Context, t ahead, order []int64) ([]int64, error) {
 	var ids []int64
 	err := t.expiring(ctx, pl.end, func(c *chunk, number int64) bool {
@@ -158,12 +156,12 @@ func (pl *plan) addExpired(ctx context.Context, t ahead, order []int64) ([]int64
 		}
 		was := *v
 		was.to = v.expires
-		pl.stories[v.id] = &story{first: v, closed: []version{was}, ranOut: true, stored: true}
+		pl.stories[v.id] = &story{first: v, closed: []version{was}, stored: true}
 		order = append(order, v.id)
 	})
 	slices.Sort(order[from:])
 	for _, id := range order[from:] {
-		pl.stages[len(pl.stages)-1].add(id, pl.stories[id])
+		pl.expired.add(id, pl.stories[id])
 	}
 	slices.Sort(order)
 	return order, err
@@ -205,7 +203,7 @@ func (s *story) edits(list []edit, id int64) ([]edit, error) {
 		}
 		if i == 0 && s.first != nil { // the first version is the one that ended first
 			for _, t := range gone {
-				list = append(list, edit{term: t, id: id, last: s.ranOut && t.attr == attrExpiration})
+				list = append(list, edit{term: t, id: id})
 			}
 		}
 	}

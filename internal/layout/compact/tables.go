@@ -30,10 +30,27 @@ func blobs(names ...string) (list []driver.Column) {
 var (
 	progressTable = table("progress", ints("merged", "merging", "step", "last"), blobs("tip"),
 		ints("next_id", "next_content", "names"), []driver.Column{{Name: "last_sequence", Type: driver.Uint}},
-		ints("unordered", "backlog", "live"))
+		ints("unordered", "backlog", "live"), blobs("past_runs", "current_runs"))
 	logTable     = table("block_log", ints("block"), blobs("tip", "changes"))
 	namesTable   = table("names", ints("id", "kind"), blobs("name"))
 	contentTable = table("contents", ints("no"), blobs("content"))
 	currentTable = table("current_versions", ints("id", "from_block", "expires"), blobs("entity_key"), ints("content"), blobs("data"))
+	keysTable    = table("entity_keys", ints("hash", "id"))
 	closedTable  = table("closed_versions", ints("id", "from_block", "to_block", "expires"), blobs("entity_key"), ints("content"), blobs("data"))
+)
+
+// The trees of postings: which current versions have a value; and which entities had a
+// value in a closed version and no longer have it.
+const (
+	pastTree = iota
+	currentTree
+	trees
+)
+
+var (
+	treeNames  = [trees]string{"past", "current"}
+	treeTables = [trees]*driver.Table{
+		table("past_postings", ints("run"), blobs("low", "body")),
+		table("current_postings", ints("run"), blobs("low", "body")),
+	}
 )

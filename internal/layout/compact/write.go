@@ -29,7 +29,7 @@ func (l *Layout) Write(ctx context.Context, tx driver.Tx, set entity.Changeset) 
 	if err := w.write(ctx, tx); err != nil {
 		return err
 	}
-	l.left.Store(w.p.backlog)
+	l.remember(&w.p)
 	return l.relieve(ctx, tx, int(w.p.backlog), len(w.list))
 }
 

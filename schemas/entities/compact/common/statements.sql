@@ -1,13 +1,14 @@
 -- What stands in braces is repeated as often as there are values.
 
 -- name: progress
-SELECT merged, merging, step, last, tip, next_id, next_content, names, last_sequence, unordered, backlog, live
+SELECT merged, merging, step, last, tip, next_id, next_content, names, last_sequence, unordered, backlog, live,
+    past_runs, current_runs
 FROM progress;
 
 -- name: set_progress
 UPDATE progress
 SET merged = ?, merging = ?, step = ?, last = ?, tip = ?, next_id = ?, next_content = ?, names = ?,
-    last_sequence = ?, unordered = ?, backlog = ?, live = ?;
+    last_sequence = ?, unordered = ?, backlog = ?, live = ?, past_runs = ?, current_runs = ?;
 
 -- name: log
 SELECT block, tip, changes
@@ -125,59 +126,93 @@ INSERT INTO entity_keys (hash, id)
 VALUES {(?, ?)}
 ON CONFLICT DO NOTHING;
 
--- name: current_postings
-SELECT value, chunk, ids
+-- name: current_pages
+-- Pages of runs on which keys from one on and below another may lie.
+SELECT p.run, p.low, p.body
+FROM (VALUES {(CAST(? AS BIGINT))}) AS w (run)
+JOIN current_postings AS p ON p.run = w.run
+WHERE p.low >= COALESCE((
+        SELECT f.low
+        FROM current_postings AS f
+        WHERE f.run = w.run AND f.low <= ?
+        ORDER BY f.low DESC
+        LIMIT 1
+    ), '')
+    AND p.low < ?
+LIMIT CAST(? AS BIGINT);
+
+-- name: current_run
+SELECT low, body
 FROM current_postings
-WHERE attr = ? AND value = ?
+WHERE run = ? AND low >= ?
+ORDER BY low
 LIMIT CAST(? AS BIGINT);
 
--- name: past_postings
-SELECT value, chunk, ids
-FROM past_postings
-WHERE attr = ? AND value = ?
-LIMIT CAST(? AS BIGINT);
-
--- name: current_postings_range
-SELECT value, chunk, ids
+-- name: current_run_start
+-- The page on which a key may lie.
+SELECT low
 FROM current_postings
-WHERE attr = ? AND value >= ? AND value < ?
-ORDER BY value, chunk
+WHERE run = ? AND low <= ?
+ORDER BY low DESC
+LIMIT 1;
+
+-- name: current_run_bound
+-- The page before which a number of pages lie.
+SELECT low
+FROM current_postings
+WHERE run = ?
+ORDER BY low
+LIMIT 1 OFFSET CAST(? AS BIGINT);
+
+-- name: drop_current_pages
+DELETE FROM current_postings WHERE run = ? AND low < ?;
+
+-- name: drop_current_run
+DELETE FROM current_postings WHERE run = ?;
+
+-- name: past_pages
+-- Pages of runs on which keys from one on and below another may lie.
+SELECT p.run, p.low, p.body
+FROM (VALUES {(CAST(? AS BIGINT))}) AS w (run)
+JOIN past_postings AS p ON p.run = w.run
+WHERE p.low >= COALESCE((
+        SELECT f.low
+        FROM past_postings AS f
+        WHERE f.run = w.run AND f.low <= ?
+        ORDER BY f.low DESC
+        LIMIT 1
+    ), '')
+    AND p.low < ?
 LIMIT CAST(? AS BIGINT);
 
--- name: past_postings_range
-SELECT value, chunk, ids
+-- name: past_run
+SELECT low, body
 FROM past_postings
-WHERE attr = ? AND value >= ? AND value < ?
-ORDER BY value, chunk
+WHERE run = ? AND low >= ?
+ORDER BY low
 LIMIT CAST(? AS BIGINT);
 
--- name: current_postings_list
-SELECT p.attr, p.value, p.chunk, p.ids
-FROM (VALUES {(CAST(? AS BIGINT), CAST(? AS BLOB), CAST(? AS BIGINT))}) AS w (attr, value, chunk)
-JOIN current_postings AS p ON p.attr = w.attr AND p.value = w.value AND p.chunk = w.chunk;
+-- name: past_run_start
+-- The page on which a key may lie.
+SELECT low
+FROM past_postings
+WHERE run = ? AND low <= ?
+ORDER BY low DESC
+LIMIT 1;
 
--- name: past_postings_list
-SELECT p.attr, p.value, p.chunk, p.ids
-FROM (VALUES {(CAST(? AS BIGINT), CAST(? AS BLOB), CAST(? AS BIGINT))}) AS w (attr, value, chunk)
-JOIN past_postings AS p ON p.attr = w.attr AND p.value = w.value AND p.chunk = w.chunk;
+-- name: past_run_bound
+-- The page before which a number of pages lie.
+SELECT low
+FROM past_postings
+WHERE run = ?
+ORDER BY low
+LIMIT 1 OFFSET CAST(? AS BIGINT);
 
--- name: put_current_postings
-INSERT INTO current_postings (attr, value, chunk, ids)
-VALUES {(?, ?, ?, ?)}
-ON CONFLICT (attr, value, chunk) DO UPDATE SET ids = excluded.ids;
+-- name: drop_past_pages
+DELETE FROM past_postings WHERE run = ? AND low < ?;
 
--- name: put_past_postings
-INSERT INTO past_postings (attr, value, chunk, ids)
-VALUES {(?, ?, ?, ?)}
-ON CONFLICT (attr, value, chunk) DO UPDATE SET ids = excluded.ids;
-
--- name: delete_current_postings
-DELETE FROM current_postings
-WHERE (attr, value, chunk) IN (VALUES {(CAST(? AS BIGINT), CAST(? AS BLOB), CAST(? AS BIGINT))});
-
--- name: delete_past_postings
-DELETE FROM past_postings
-WHERE (attr, value, chunk) IN (VALUES {(CAST(? AS BIGINT), CAST(? AS BLOB), CAST(? AS BIGINT))});
+-- name: drop_past_run
+DELETE FROM past_postings WHERE run = ?;
 
 -- name: count_current
 SELECT count(*) FROM current_versions;
@@ -200,10 +235,6 @@ SELECT to_block, entity_key, from_block
 FROM closed_versions
 WHERE to_block < expires
 ORDER BY to_block, entity_key;
-
--- name: all_postings
-SELECT attr, value, chunk, ids
-FROM current_postings;
 
 -- name: missing_contents
 SELECT v.entity_key, v.from_block, v.content

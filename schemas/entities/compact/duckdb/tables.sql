@@ -13,7 +13,9 @@ CREATE TABLE progress (
     last_sequence UBIGINT NOT NULL,
     unordered BIGINT NOT NULL,
     backlog BIGINT NOT NULL,
-    live BIGINT NOT NULL
+    live BIGINT NOT NULL,
+    past_runs BLOB NOT NULL,
+    current_runs BLOB NOT NULL
 );
 
 -- One row for each block with changes that are not merged yet.
@@ -64,20 +66,16 @@ CREATE TABLE closed_versions (
     data BLOB NOT NULL
 );
 
--- Which current versions have a value, as sets of ids.
+-- Which current versions have a value: pages of sorted runs, by their lowest key.
 CREATE TABLE current_postings (
-    attr BIGINT NOT NULL,
-    value BLOB NOT NULL,
-    chunk BIGINT NOT NULL,
-    ids BLOB NOT NULL,
-    PRIMARY KEY (attr, value, chunk)
+    run BIGINT NOT NULL,
+    low BLOB NOT NULL,
+    body BLOB NOT NULL
 );
 
 -- Which entities had a value in a closed version and no longer have it.
 CREATE TABLE past_postings (
-    attr BIGINT NOT NULL,
-    value BLOB NOT NULL,
-    chunk BIGINT NOT NULL,
-    ids BLOB NOT NULL,
-    PRIMARY KEY (attr, value, chunk)
+    run BIGINT NOT NULL,
+    low BLOB NOT NULL,
+    body BLOB NOT NULL
 );

@@ -1,18 +1,32 @@
 -- SQLite, libSQL: a list of VALUES has no column names of its own choosing, and
 -- CROSS JOIN keeps it the outer loop. The rest is the common text.
 
--- name: current_postings_list
-SELECT p.attr, p.value, p.chunk, p.ids
-FROM (VALUES {(?, ?, ?)}) AS w
-CROSS JOIN current_postings AS p ON p.attr = w.column1 AND p.value = w.column2 AND p.chunk = w.column3;
+-- name: current_pages
+-- Pages of runs on which keys from one on and below another may lie.
+SELECT p.run, p.low, p.body
+FROM (VALUES {(?)}) AS w
+CROSS JOIN current_postings AS p ON p.run = w.column1
+    AND p.low >= COALESCE((
+        SELECT f.low
+        FROM current_postings AS f
+        WHERE f.run = w.column1 AND f.low <= ?
+        ORDER BY f.low DESC
+        LIMIT 1
+    ), x'')
+    AND p.low < ?
+LIMIT +?;
 
--- name: past_postings_list
-SELECT p.attr, p.value, p.chunk, p.ids
-FROM (VALUES {(?, ?, ?)}) AS w
-CROSS JOIN past_postings AS p ON p.attr = w.column1 AND p.value = w.column2 AND p.chunk = w.column3;
-
--- name: delete_current_postings
-DELETE FROM current_postings WHERE attr = ? AND value = ? AND chunk = ?;
-
--- name: delete_past_postings
-DELETE FROM past_postings WHERE attr = ? AND value = ? AND chunk = ?;
+-- name: past_pages
+-- Pages of runs on which keys from one on and below another may lie.
+SELECT p.run, p.low, p.body
+FROM (VALUES {(?)}) AS w
+CROSS JOIN past_postings AS p ON p.run = w.column1
+    AND p.low >= COALESCE((
+        SELECT f.low
+        FROM past_postings AS f
+        WHERE f.run = w.column1 AND f.low <= ?
+        ORDER BY f.low DESC
+        LIMIT 1
+    ), x'')
+    AND p.low < ?
+LIMIT +?;

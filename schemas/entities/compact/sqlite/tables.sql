@@ -14,7 +14,9 @@ CREATE TABLE progress (
     last_sequence INTEGER NOT NULL,
     unordered INTEGER NOT NULL,
     backlog INTEGER NOT NULL,
-    live INTEGER NOT NULL
+    live INTEGER NOT NULL,
+    past_runs BLOB NOT NULL,
+    current_runs BLOB NOT NULL
 );
 
 -- One row for each block with changes that are not merged yet.
@@ -65,20 +67,18 @@ CREATE TABLE closed_versions (
     data BLOB NOT NULL
 );
 
--- Which current versions have a value, as sets of ids.
+-- Which current versions have a value: pages of sorted runs, by their lowest key.
 CREATE TABLE current_postings (
-    attr INTEGER NOT NULL,
-    value BLOB NOT NULL,
-    chunk INTEGER NOT NULL,
-    ids BLOB NOT NULL,
-    PRIMARY KEY (attr, value, chunk)
+    run INTEGER NOT NULL,
+    low BLOB NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (run, low)
 ) WITHOUT ROWID;
 
 -- Which entities had a value in a closed version and no longer have it.
 CREATE TABLE past_postings (
-    attr INTEGER NOT NULL,
-    value BLOB NOT NULL,
-    chunk INTEGER NOT NULL,
-    ids BLOB NOT NULL,
-    PRIMARY KEY (attr, value, chunk)
+    run INTEGER NOT NULL,
+    low BLOB NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (run, low)
 ) WITHOUT ROWID;
