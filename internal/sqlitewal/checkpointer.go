@@ -18,14 +18,20 @@ import (
 // does more than copy pages beside the writer.
 const (
 	// restartAt: a PASSIVE checkpoint beside a busy writer never reaches the
-	// end of the log, so the log would grow for ever. From this size on the
-	// writer itself restarts the log between two blocks; nearly all pages are
-	// copied by then, so the pause is short.
+	// end of the log, so the log would grow for ever. From this size on PASSIVE
+	// ones follow each other, and the writer itself restarts the log between two
+	// blocks as soon as nearly all pages are copied, so that the pause is short.
 	restartAt = 4
+	// restartAnyway: the writer does so whatever is left to copy.
+	restartAnyway = 6
 	// capAt: the hard cap. Writers wait until the log could be restarted, and
 	// snapshots older than Options.MaxReaderAge are ended.
 	capAt = 16
 )
+
+// nearly is the part of Options.WALFrames that the writer copies without a pause that
+// anybody would notice.
+const nearly = 32
 
 // retryBusy is the pause between attempts to restart a log at its cap.
 const retryBusy = 10 * time.Millisecond
@@ -75,7 +81,7 @@ func (k *Checkpointer) Start(db *sqlstore.DB, path string) error {
 	}
 	k.index = index
 	k.reserve.path, k.reserve.frame = path+"-wal", int64(k.cfg.PageSize+frameHeader)
-	k.reserve.limit = restartAt * int64(k.cfg.Options.WALFrames)
+	k.reserve.limit = (restartAt + 1) * int64(k.cfg.Options.WALFrames)
 	if k.cfg.Options.Checkpoint != driver.Background {
 		return nil
 	}
@@ -113,7 +119,7 @@ func (k *Checkpointer) run(ctx context.Context) {
 		case <-k.wake:
 			logged, pending := k.index.frames()
 			k.reserve.extend(ctx, logged)
-			if pending < int64(k.cfg.Options.WALFrames) {
+			if !k.due(logged, pending) {
 				continue
 			}
 			// A failed attempt is repeated after the next commit; a log that
@@ -123,6 +129,13 @@ func (k *Checkpointer) run(ctx context.Context) {
 	}
 }
 
+// due tells whether there is enough to copy beside the writer. What runs on the
+// writer's connection is a pause itself.
+func (k *Checkpointer) due(logged, pending int64) bool {
+	unit := int64(k.cfg.Options.WALFrames)
+	return pending >= unit || !k.onWriter && logged >= restartAt*unit && pending > unit/nearly
+}
+
 // AfterWrite wakes the checkpointer when the log has grown enough, or has little
 // room left in its file.
 func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
@@ -130,7 +143,7 @@ func (k *Checkpointer) AfterWrite(*sqlstore.Conn) {
 		return
 	}
 	logged, pending := k.index.frames()
-	if pending < int64(k.cfg.Options.WALFrames) && !k.reserve.wanted(logged) {
+	if !k.due(logged, pending) && !k.reserve.wanted(logged) {
 		return
 	}
 	select {
@@ -144,8 +157,11 @@ func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error 
 	if k.index == nil || k.cfg.Options.Checkpoint != driver.Background {
 		return nil
 	}
-	logged, _ := k.index.frames()
+	logged, pending := k.index.frames()
 	unit := int64(k.cfg.Options.WALFrames)
+	if !k.onWriter && pending > unit/nearly && logged < restartAnyway*unit {
+		return nil
+	}
 	if logged < max(restartAt*unit, k.nextRestart) {
 		if logged < restartAt*unit {
 			k.nextRestart = 0

@@ -114,7 +114,7 @@ func (b *rig) dump() map[string][]string {
 		}
 		var columns []string
 		for _, c := range table.Columns {
-			if strings.HasSuffix(c.Name, "_runs") {
+			if c.Name == "runs" {
 				continue
 			}
 			columns = append(columns, c.Name)

@@ -51,7 +51,7 @@ const (
 	DefaultBacklog = 16384
 	DefaultBatch   = 4096
 	DefaultSteps   = 256
-	DefaultSlice   = 8 * time.Millisecond
+	DefaultSlice   = 4 * time.Millisecond
 )
 
 // Layout implements layout.Layout.
@@ -61,6 +61,7 @@ type Layout struct {
 	opts    Options
 	sql     map[string]string
 	texts   textCache
+	forests forestCache
 
 	committed *names       // as seen by read views: never wrong
 	backlog   atomic.Int64 // see Left

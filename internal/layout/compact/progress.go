@@ -42,7 +42,7 @@ type progress struct {
 	unordered    int64  // 1: the order of ids is not that of sequences
 	backlog      int64  // changes in the log
 	live         int64  // rows of current_versions
-	trees        [trees]tree
+	trees        forest
 }
 
 func newProgress() progress {
@@ -51,7 +51,7 @@ func newProgress() progress {
 
 func (p *progress) values() []any {
 	return []any{p.merged, p.merging, p.step, p.last, p.tip[:], p.nextID, p.nextContent, p.names,
-		p.lastSequence, p.unordered, p.backlog, p.live, p.trees[pastTree].encode(), p.trees[currentTree].encode()}
+		p.lastSequence, p.unordered, p.backlog, p.live, p.trees.encode()}
 }
 
 func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress, err error) {
@@ -64,21 +64,17 @@ func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress
 		return p, errors.Join(fmt.Errorf("%w: no row says how far the log is merged", driver.ErrCorrupt), rows.Err())
 	}
 	var t []byte
-	var runs [trees][]byte
+	var runs []byte
 	if err := rows.Scan(&p.merged, &p.merging, &p.step, &p.last, &t, &p.nextID, &p.nextContent, &p.names,
-		&p.lastSequence, &p.unordered, &p.backlog, &p.live, &runs[pastTree], &runs[currentTree]); err != nil {
+		&p.lastSequence, &p.unordered, &p.backlog, &p.live, &runs); err != nil {
 		return p, fmt.Errorf("read progress: %w", err)
 	}
 	if len(t) != len(p.tip) {
 		return p, fmt.Errorf("%w: tip of %d bytes", driver.ErrCorrupt, len(t))
 	}
 	p.tip = tip(t)
-	for i, stored := range runs {
-		if p.trees[i], err = decodeTree(stored); err != nil {
-			return p, err
-		}
-	}
-	return p, nil
+	p.trees, err = l.forests.decode(runs)
+	return p, err
 }
 
 // left is how much was put off, in changes: what is not merged, and what is to be

@@ -22,9 +22,12 @@ type candidates struct {
 // everything is what is said of an expression that postings know nothing of.
 func everything(exact bool) candidates { return candidates{ids: idSet{}, negated: true, exact: exact} }
 
-// enough is the number of candidates that are rather compared than narrowed
-// down further.
-const enough = 128
+// How many candidates are rather compared than narrowed down further: by a look-up of
+// values, which takes as long as to read so many versions, and by longer ones.
+const (
+	fewEnough = 12
+	enough    = 128
+)
 
 // search finds the candidates of an expression in a view.
 func (v *view) search(ctx context.Context, e query.Expr) (candidates, error) {
@@ -67,12 +70,20 @@ func (v *view) searchAnd(ctx context.Context, terms []query.Expr) (candidates, e
 			return all, err
 		}
 		all = all.and(c)
-		if !all.negated && i < len(terms)-1 && all.ids.count() <= enough {
+		if !all.negated && i < len(terms)-1 && all.ids.count() <= enoughFor(terms[i+1]) {
 			all.exact = len(all.ids) == 0 && all.exact
 			break
 		}
 	}
 	return all, nil
+}
+
+// enoughFor returns how many candidates are enough when a term would be next.
+func enoughFor(next query.Expr) int {
+	if cost(next) <= 2 {
+		return fewEnough
+	}
+	return enough
 }
 
 func isRange(e query.Compare) bool { return e.Op != query.Equal && e.Op != query.NotEqual }

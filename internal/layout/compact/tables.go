@@ -30,7 +30,7 @@ func blobs(names ...string) (list []driver.Column) {
 var (
 	progressTable = table("progress", ints("merged", "merging", "step", "last"), blobs("tip"),
 		ints("next_id", "next_content", "names"), []driver.Column{{Name: "last_sequence", Type: driver.Uint}},
-		ints("unordered", "backlog", "live"), blobs("past_runs", "current_runs"))
+		ints("unordered", "backlog", "live"), blobs("runs"))
 	logTable     = table("block_log", ints("block"), blobs("tip", "changes"))
 	namesTable   = table("names", ints("id", "kind"), blobs("name"))
 	contentTable = table("contents", ints("no"), blobs("content"))

@@ -1,9 +1,11 @@
 package compact
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/varvedb/varve/internal/packed"
 	"github.com/varvedb/varve/store/driver"
@@ -138,7 +140,54 @@ func (t *tree) owed() (n int64) {
 // dropWeight is how many pages are dropped in the time that one is written in.
 const dropWeight = 8
 
-// encode returns the tree as progress stores it.
+// forest is the trees as progress stores them.
+type forest [trees]tree
+
+func (f *forest) encode() (buf []byte) {
+	for i := range f {
+		buf = packed.AppendText(buf, f[i].encode())
+	}
+	return buf
+}
+
+func decodeForest(stored []byte) (f forest, err error) {
+	r := packed.Reader{Rest: stored}
+	for i := range f {
+		if f[i], err = decodeTree(r.Text()); err != nil {
+			return f, err
+		}
+	}
+	if r.Torn || len(r.Rest) > 0 {
+		return f, errTornTree
+	}
+	return f, nil
+}
+
+// forestCache keeps what was decoded last: views between two slices of merging read
+// the same.
+type forestCache struct {
+	last atomic.Pointer[decodedForest]
+}
+
+type decodedForest struct {
+	stored []byte
+	forest forest
+}
+
+func (c *forestCache) decode(stored []byte) (forest, error) {
+	if last := c.last.Load(); last != nil && bytes.Equal(last.stored, stored) {
+		return last.forest, nil
+	}
+	f, err := decodeForest(stored)
+	if err == nil {
+		c.last.Store(&decodedForest{stored, f})
+	}
+	return f, err
+}
+
+var errTornTree = fmt.Errorf("%w: the list of runs is torn", driver.ErrCorrupt)
+
+// encode returns the stored form of a tree.
 func (t *tree) encode() []byte {
 	buf := make([]byte, 0, 256)
 	number := func(n int64) { buf = binary.AppendUvarint(buf, uint64(n)) }
@@ -196,7 +245,7 @@ func decodeTree(stored []byte) (t tree, err error) {
 		t.jobs = append(t.jobs, c)
 	}
 	if r.Torn || len(r.Rest) > 0 {
-		return t, fmt.Errorf("%w: the list of runs is torn", driver.ErrCorrupt)
+		return t, errTornTree
 	}
 	return t, nil
 }

@@ -1,14 +1,13 @@
 -- What stands in braces is repeated as often as there are values.
 
 -- name: progress
-SELECT merged, merging, step, last, tip, next_id, next_content, names, last_sequence, unordered, backlog, live,
-    past_runs, current_runs
+SELECT merged, merging, step, last, tip, next_id, next_content, names, last_sequence, unordered, backlog, live, runs
 FROM progress;
 
 -- name: set_progress
 UPDATE progress
 SET merged = ?, merging = ?, step = ?, last = ?, tip = ?, next_id = ?, next_content = ?, names = ?,
-    last_sequence = ?, unordered = ?, backlog = ?, live = ?, past_runs = ?, current_runs = ?;
+    last_sequence = ?, unordered = ?, backlog = ?, live = ?, runs = ?;
 
 -- name: log
 SELECT block, tip, changes

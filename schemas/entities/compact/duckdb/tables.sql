@@ -14,8 +14,7 @@ CREATE TABLE progress (
     unordered BIGINT NOT NULL,
     backlog BIGINT NOT NULL,
     live BIGINT NOT NULL,
-    past_runs BLOB NOT NULL,
-    current_runs BLOB NOT NULL
+    runs BLOB NOT NULL
 );
 
 -- One row for each block with changes that are not merged yet.

@@ -14,8 +14,7 @@ CREATE TABLE progress (
     unordered BIGINT NOT NULL,
     backlog BIGINT NOT NULL,
     live BIGINT NOT NULL,
-    past_runs BYTEA NOT NULL,
-    current_runs BYTEA NOT NULL
+    runs BYTEA NOT NULL
 );
 
 -- One row for each block with changes that are not merged yet.

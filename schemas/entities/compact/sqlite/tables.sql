@@ -15,8 +15,7 @@ CREATE TABLE progress (
     unordered INTEGER NOT NULL,
     backlog INTEGER NOT NULL,
     live INTEGER NOT NULL,
-    past_runs BLOB NOT NULL,
-    current_runs BLOB NOT NULL
+    runs BLOB NOT NULL
 );
 
 -- One row for each block with changes that are not merged yet.
