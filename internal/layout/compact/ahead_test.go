@@ -189,6 +189,7 @@ func drawBlock(t *rapid.T, number uint64, model map[int]uint64) entity.Block {
 // view that is old or new; and whether plans were lost or transactions rolled back.
 func TestAhead(t *testing.T) {
 	ctx := context.Background()
+	defer compact.SetPageBytes(compact.SetPageBytes(64)) // so that runs have several
 	rapid.Check(t, func(rt *rapid.T) {
 		opts := compact.Options{
 			Backlog: 1 << 20, // blocks merge nothing themselves

@@ -26,8 +26,9 @@ type posting struct {
 }
 
 // pageBytes is how long a page and its lowest key become, unless one posting is
-// longer: what SQLite keeps of a row in a clustered tree without spilling.
-const pageBytes = 960
+// longer: what SQLite keeps of a row in a clustered tree without spilling. Tests make
+// it shorter.
+var pageBytes = 960
 
 // page is a row of a run.
 type page struct {

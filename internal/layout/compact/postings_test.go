@@ -2,6 +2,7 @@ package compact
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"strings"
 	"testing"
@@ -256,4 +257,38 @@ func requireSameTree(t *rapid.T, tr *tree) {
 	require.NoError(t, err)
 	diff := cmp.Diff(tr, &got, cmpopts.EquateEmpty(), cmp.AllowUnexported(tree{}, run{}, compaction{}))
 	require.Empty(t, diff)
+}
+
+// FuzzPostings: whatever a page with a right checksum or a list of runs holds, it is
+// read or refused.
+func FuzzPostings(f *testing.F) {
+	edits := []edit{{term: term{1, "a\x00"}, id: 3, add: true}, {term: term{1, "ab"}, id: 9000}}
+	f.Add(pagesOf(edits)[currentTree][0].body[4:])
+	whole := tree{next: 9, runs: []run{{3, 7}, {4, 1}}, dropped: []run{{2, 1}}, jobs: []compaction{{out: run{no: 9}, first: 3, count: 2}}}
+	f.Add((&forest{whole, whole}).encode())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := page{low: []byte("low"), body: append(make([]byte, 4), data...)}
+		binary.LittleEndian.PutUint32(p.body, p.checksum())
+		m := merger{cursors: []*cursor{{pages: []page{p}}, {pages: []page{p}}}}
+		err := m.each(nil, keySpan{hi: []byte("z")}, func(p *posting) error {
+			_, _, _, err := p.decode(nil, nil)
+			return err
+		})
+		if err != nil {
+			require.ErrorIs(t, err, driver.ErrCorrupt)
+		}
+		trees, err := decodeForest(data)
+		if err != nil {
+			require.ErrorIs(t, err, driver.ErrCorrupt)
+			return
+		}
+		for i := range trees {
+			trees[i].begin()
+			trees[i].publish(1)
+			for len(trees[i].jobs) > 0 && len(data) < 1000 {
+				trees[i].advance(0, 1, nil, true)
+			}
+			trees[i].owed()
+		}
+	})
 }
