@@ -58,6 +58,11 @@ func (c *checker) run(ctx context.Context) error {
 	if err := c.progress(ctx); err != nil {
 		return err
 	}
+	for tree := range c.v.p.trees {
+		if err := c.runs(ctx, tree); err != nil {
+			return err
+		}
+	}
 	if err := c.postings(ctx, sums); err != nil {
 		return err
 	}
@@ -106,6 +111,45 @@ func (c *checker) versions(ctx context.Context) (map[int64]uint64, int64, error)
 		return nil
 	})
 	return sums, live, err
+}
+
+// runs compares how many pages runs have with what is recorded.
+func (c *checker) runs(ctx context.Context, tree int) error {
+	t := &c.v.p.trees[tree]
+	wanted := map[int64]int64{}
+	for _, r := range t.runs {
+		wanted[r.no] = r.pages
+	}
+	for _, job := range t.jobs {
+		wanted[job.out.no] = job.out.pages
+	}
+	unknown := map[int64]bool{t.writing: t.written == 0} // how many pages they have
+	for _, r := range t.dropped {
+		unknown[r.no] = true
+	}
+	err := eachRow(ctx, c.v.q, c.v.l.sql[treeNames[tree]+"_runs"], nil, func(rows driver.Rows) error {
+		var no, pages int64
+		if err := rows.Scan(&no, &pages); err != nil {
+			return err
+		}
+		want, known := wanted[no]
+		delete(wanted, no)
+		if unknown[no] || known && want == pages {
+			return nil
+		}
+		return c.say("%s postings: run %d has %d pages, recorded are %d", treeNames[tree], no, pages, want)
+	})
+	if err != nil {
+		return err
+	}
+	for no, pages := range wanted {
+		if pages != 0 {
+			if err := c.say("%s postings: run %d has no pages, recorded are %d", treeNames[tree], no, pages); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // postings subtracts what the postings are.

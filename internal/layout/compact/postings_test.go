@@ -206,7 +206,7 @@ func TestTree(t *testing.T) {
 				if done {
 					tr.advance(i, int(size-tr.jobs[i].out.pages), []byte("z"), true)
 				} else {
-					tr.advance(i, 0, []byte("k"), false)
+					tr.advance(i, rapid.IntRange(0, 400).Draw(t, "pages"), []byte("k"), false)
 				}
 				require.Equal(t, stored, before.encode(), "a copy is left alone")
 			} else {
@@ -217,6 +217,7 @@ func TestTree(t *testing.T) {
 				tr.end()
 			}
 			requireSameTree(t, &tr)
+			require.Equal(t, len(tr.jobs)+len(tr.dropped) > 0, tr.owed() > 0)
 			places := 0
 			for i := range tr.jobs {
 				from, to := tr.inputs(&tr.jobs[i])

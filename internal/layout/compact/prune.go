@@ -87,26 +87,19 @@ func (l *Layout) forget(ctx context.Context, tx driver.Tx, p *progress, list, cl
 // versionsOf returns every stored version of the entities that versions are of.
 // The end of a current one is none.
 func (l *Layout) versionsOf(ctx context.Context, q driver.Querier, list []*version) (all []*version, err error) {
-	var ids []any
-	for i, v := range list {
-		if i == 0 || list[i-1].id != v.id {
-			ids = append(ids, v.id)
-		}
-	}
 	seen := map[[2]int64]bool{}
-	err = l.eachQuery(ctx, q, "current_by_id", 1, ids, nil, func(rows driver.Rows) error {
-		v, err := scanVersion(rows)
-		if err == nil && !seen[[2]int64{v.id, v.from}] {
+	err = l.eachCurrent(ctx, q, list, func(v *version) error {
+		if !seen[[2]int64{v.id, v.from}] {
 			seen[[2]int64{v.id, v.from}] = true
 			v.to = none
 			all = append(all, v)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return all, l.eachQuery(ctx, q, "closed_by_id", 1, ids, nil, func(rows driver.Rows) error {
+	return all, l.eachQuery(ctx, q, "closed_by_id", 1, idsOf(list), nil, func(rows driver.Rows) error {
 		var to int64
 		v, err := scanVersion(rows, &to)
 		if err == nil && !seen[[2]int64{v.id, v.from}] {

@@ -106,17 +106,21 @@ func (r *rebuilder) flush(ctx context.Context, closed bool) error {
 
 // eachCurrent calls f with the current versions of the entities that versions are of.
 func (l *Layout) eachCurrent(ctx context.Context, q driver.Querier, list []*version, f func(*version) error) error {
-	var ids []any
-	for i, v := range list {
-		if i == 0 || list[i-1].id != v.id {
-			ids = append(ids, v.id)
-		}
-	}
-	return l.eachQuery(ctx, q, "current_by_id", 1, ids, nil, func(rows driver.Rows) error {
+	return l.eachQuery(ctx, q, "current_by_id", 1, idsOf(list), nil, func(rows driver.Rows) error {
 		v, err := scanVersion(rows)
 		if err != nil {
 			return err
 		}
 		return f(v)
 	})
+}
+
+// idsOf returns the entities that versions in the order of ids are of.
+func idsOf(list []*version) (ids []any) {
+	for i, v := range list {
+		if i == 0 || list[i-1].id != v.id {
+			ids = append(ids, v.id)
+		}
+	}
+	return ids
 }

@@ -122,19 +122,21 @@ func (t *tree) advance(i int, pages int, at []byte, done bool) {
 	t.plan()
 }
 
-// owed is how many pages are still to be written or dropped, about.
+// owed is how many pages are still to be written or dropped, about: 0 only when there
+// is nothing to do.
 func (t *tree) owed() (n int64) {
 	for i := range t.jobs {
+		size := int64(0)
 		from, to := t.inputs(&t.jobs[i])
 		for _, r := range t.runs[from:to] {
-			n += r.pages
+			size += r.pages
 		}
-		n += 1 - t.jobs[i].out.pages
+		n += 1 + max(size-t.jobs[i].out.pages, 0) // pieces may end with pages that are not full
 	}
 	for _, r := range t.dropped {
 		n += 1 + r.pages/dropWeight
 	}
-	return max(n, 0)
+	return n
 }
 
 // dropWeight is how many pages are dropped in the time that one is written in.

@@ -163,6 +163,11 @@ WHERE run = ?
 ORDER BY low
 LIMIT 1 OFFSET CAST(? AS BIGINT);
 
+-- name: current_runs
+SELECT run, count(*)
+FROM current_postings
+GROUP BY run;
+
 -- name: drop_current_pages
 DELETE FROM current_postings WHERE run = ? AND low < ?;
 
@@ -206,6 +211,11 @@ FROM past_postings
 WHERE run = ?
 ORDER BY low
 LIMIT 1 OFFSET CAST(? AS BIGINT);
+
+-- name: past_runs
+SELECT run, count(*)
+FROM past_postings
+GROUP BY run;
 
 -- name: drop_past_pages
 DELETE FROM past_postings WHERE run = ? AND low < ?;
