@@ -139,7 +139,7 @@ func (e *Entities) create(ctx context.Context, recorded map[string]string, name 
 				return err
 			}
 		}
-		if err := e.meta.set(ctx, tx, metaTables, tablesVersion(name)); err != nil {
+		if err := e.meta.set(ctx, tx, metaFormat, formatOf(name)); err != nil {
 			return err
 		}
 		if err := e.meta.set(ctx, tx, metaLayout, name); err != nil {
@@ -150,8 +150,8 @@ func (e *Entities) create(ctx context.Context, recorded map[string]string, name 
 }
 
 func (e *Entities) check(recorded map[string]string, name string, extendAdds bool) error {
-	if recorded[metaFormat] != formatVersion {
-		return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, recorded[metaFormat], formatVersion)
+	if err := checkFormat(recorded); err != nil {
+		return err
 	}
 	if err := checkRecorded(recorded); err != nil {
 		return err
@@ -159,14 +159,10 @@ func (e *Entities) check(recorded map[string]string, name string, extendAdds boo
 	if has := recorded[metaLayout]; name != "" && name != has {
 		return layoutMismatch(has, name)
 	}
-	layout := recorded[metaLayout]
-	if has, reads := cmp.Or(recorded[metaTables], "1"), tablesVersion(layout); has != reads {
-		return fmt.Errorf("%w: the tables of layout %s have format %q, this program reads %q; export the store with the program that wrote it", ErrLayout, layout, has, reads)
-	}
 	if has := recorded[metaRules]; extendAdds && has != rulesName(true) {
 		return fmt.Errorf("%w: in this store ExtendBTL counts from the %s", ErrLayout, has)
 	}
-	return e.use(layout, recorded[metaRules] == rulesName(true))
+	return e.use(recorded[metaLayout], recorded[metaRules] == rulesName(true))
 }
 
 func rulesName(extendAdds bool) string {

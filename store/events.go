@@ -175,8 +175,8 @@ func (e *Events) create(ctx context.Context) error {
 }
 
 func (e *Events) check(recorded map[string]string) error {
-	if recorded[metaFormat] != formatVersion {
-		return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, recorded[metaFormat], formatVersion)
+	if err := checkFormat(recorded); err != nil {
+		return err
 	}
 	if err := checkRecorded(recorded); err != nil {
 		return err

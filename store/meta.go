@@ -22,7 +22,6 @@ type meta struct{ schemas.Meta }
 const (
 	metaFormat  = "format"           // version of everything below
 	metaLayout  = "entities.layout"  // name of the layout
-	metaTables  = "entities.format"  // version of its tables; without it 1
 	metaRules   = "entities.extend"  // what ExtendBTL counts from: "block" or "expiration"
 	metaHorizon = "entities.horizon" // the oldest block that can be read
 	metaIndexes = "entities.indexes" // "deferred" while a bulk load has left some out
@@ -33,16 +32,32 @@ const (
 	metaChecksum = "checksum"
 )
 
-// formatVersion changes when a store cannot be read by older code.
-const formatVersion = "1"
+// formatVersion changes when a store cannot be read by older code. Version 2 is that of
+// stores with layout compact: before, it had a row for each set of ids.
+const (
+	formatVersion = "1"
+	formatRuns    = "2"
+)
 
-// tablesVersion changes when the tables of a layout do. The first compact had a row for
-// each set of ids.
-func tablesVersion(layout string) string {
+// formatOf returns the format of a store with a layout of entities, which may be none.
+func formatOf(layout string) string {
 	if layout == "compact" {
-		return "2"
+		return formatRuns
 	}
-	return "1"
+	return formatVersion
+}
+
+// checkFormat tells whether this program reads a store.
+func checkFormat(recorded map[string]string) error {
+	layout := recorded[metaLayout]
+	has, reads := recorded[metaFormat], formatOf(layout)
+	switch {
+	case has == reads:
+		return nil
+	case layout == "compact" && has == formatVersion:
+		return fmt.Errorf("%w: the tables of layout compact have format %q, this program reads %q; export the store with the program that wrote it", ErrLayout, has, reads)
+	}
+	return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, has, reads)
 }
 
 func newMeta(dialect driver.Dialect) (meta, error) {

@@ -81,7 +81,7 @@ func (k *Checkpointer) Start(db *sqlstore.DB, path string) error {
 	}
 	k.index = index
 	k.reserve.path, k.reserve.frame = path+"-wal", int64(k.cfg.PageSize+frameHeader)
-	k.reserve.limit = (restartAt + 1) * int64(k.cfg.Options.WALFrames)
+	k.reserve.limit = restartAnyway * int64(k.cfg.Options.WALFrames)
 	if k.cfg.Options.Checkpoint != driver.Background {
 		return nil
 	}
@@ -159,13 +159,11 @@ func (k *Checkpointer) BeforeWrite(ctx context.Context, c *sqlstore.Conn) error 
 	}
 	logged, pending := k.index.frames()
 	unit := int64(k.cfg.Options.WALFrames)
-	if !k.onWriter && pending > unit/nearly && logged < restartAnyway*unit {
+	if logged < restartAt*unit {
+		k.nextRestart = 0
 		return nil
 	}
-	if logged < max(restartAt*unit, k.nextRestart) {
-		if logged < restartAt*unit {
-			k.nextRestart = 0
-		}
+	if logged < k.nextRestart || !k.onWriter && pending > unit/nearly && logged < restartAnyway*unit {
 		return nil
 	}
 	start := time.Now()

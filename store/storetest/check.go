@@ -54,6 +54,8 @@ var damages = map[string][]damage{
 	"compact": {
 		{"set", `DELETE FROM current_postings`, false},
 		{"past set", `DELETE FROM past_postings`, false},
+		{"page", `UPDATE current_postings SET body = low`, false},
+		{"list of runs", `UPDATE progress SET runs = tip`, true},
 		{"key", `UPDATE entity_keys SET hash = hash + 1`, false},
 		{"count", `UPDATE progress SET live = live + 1`, false},
 		{"current version", `UPDATE current_versions SET expires = expires - 1`, true},

@@ -58,8 +58,9 @@ func (t ahead) expiring(ctx context.Context, end int64, see func(c *chunk, numbe
 	var value []byte
 	span := keysWithin(attrExpiration, encodeNumber(0), encodeNumber(uint64(end+1)))
 	err := t.l.stream(ctx, t.q, currentTree, t.tree, over, span, func(p *posting) error {
-		_, _, number, err := decodeKey(p.key, value[:0])
-		if err != nil || len(p.adds) == 0 {
+		var number int64
+		var err error
+		if _, value, number, err = decodeKey(p.key, value[:0]); err != nil || len(p.adds) == 0 {
 			return err
 		}
 		var c chunk

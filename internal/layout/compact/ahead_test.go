@@ -276,15 +276,8 @@ func TestAheadExpired(t *testing.T) {
 // another for the same blocks has been followed by then up to any step.
 func TestAheadStale(t *testing.T) {
 	ctx := context.Background()
-	create := func(n byte, index uint32, life uint64) entity.Op {
-		return entity.Op{Kind: entity.Create, Key: entity.Key{n}, OpIndex: index, BTL: life}
-	}
 	for steps := range 12 {
-		b := newRig(t, compact.Options{Backlog: 1 << 20, Batch: 4, Steps: 1, Slice: 1})
-		b.apply(true, entity.Block{Number: 1, Ops: []entity.Op{create(1, 0, 2), create(2, 1, 100)}})
-		b.drain()
-		b.apply(true, entity.Block{Number: 5, Ops: []entity.Op{create(3, 0, 100), create(4, 1, 100)}})
-		b.apply(true, entity.Block{Number: 6, Ops: []entity.Op{create(5, 0, 100), create(6, 1, 100)}})
+		b := expiringRig(t)
 		old, err := b.engine.Snapshot(ctx)
 		require.NoError(t, err)
 		for range steps {
@@ -298,4 +291,18 @@ func TestAheadStale(t *testing.T) {
 		b.check()
 		require.NoError(t, b.engine.Close())
 	}
+}
+
+// expiringRig has a batch of blocks to merge, before the end of which an entity of an
+// earlier batch runs out.
+func expiringRig(t testing.TB) *rig {
+	create := func(n byte, index uint32, life uint64) entity.Op {
+		return entity.Op{Kind: entity.Create, Key: entity.Key{n}, OpIndex: index, BTL: life}
+	}
+	b := newRig(t, compact.Options{Backlog: 1 << 20, Batch: 4, Steps: 1, Slice: 1})
+	b.apply(true, entity.Block{Number: 1, Ops: []entity.Op{create(1, 0, 2), create(2, 1, 100)}})
+	b.drain()
+	b.apply(true, entity.Block{Number: 5, Ops: []entity.Op{create(3, 0, 100), create(4, 1, 100)}})
+	b.apply(true, entity.Block{Number: 6, Ops: []entity.Op{create(5, 0, 100), create(6, 1, 100)}})
+	return b
 }

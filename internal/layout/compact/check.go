@@ -123,7 +123,7 @@ func (c *checker) runs(ctx context.Context, tree int) error {
 	for _, job := range t.jobs {
 		wanted[job.out.no] = job.out.pages
 	}
-	unknown := map[int64]bool{t.writing: t.written == 0} // how many pages they have
+	unknown := map[int64]bool{t.writing: t.written != t.writing} // how many pages they have
 	for _, r := range t.dropped {
 		unknown[r.no] = true
 	}

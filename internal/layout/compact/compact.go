@@ -37,8 +37,9 @@ type Options struct {
 	// DefaultBatch, or Backlog when that is less. A block is never cut apart.
 	Batch int
 
-	// Steps is the number of sets of ids that one step of a merge changes; zero
-	// means DefaultSteps, or Backlog when that is less.
+	// Steps is the number of pages of postings, of keys or of changed versions, about,
+	// that one step of a merge writes; zero means DefaultSteps, or Backlog when that is
+	// less.
 	Steps int
 
 	// Slice is how long a transaction that merges takes steps; zero means
@@ -66,7 +67,6 @@ type Layout struct {
 	committed *names       // as seen by read views: never wrong
 	backlog   atomic.Int64 // see Left
 	owed      atomic.Int64 // see Left
-	jobs      atomic.Int64 // compactions
 	credit    int          // of compactions; the writer's
 
 	mu      sync.Mutex
@@ -75,6 +75,7 @@ type Layout struct {
 	plans   []*plan  // of the batch that is being merged, and of the next
 
 	compactors []*compactor
+	jobs       forest // as Left is
 }
 
 var (

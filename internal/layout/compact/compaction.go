@@ -16,6 +16,7 @@ type compactor struct {
 	job    compaction
 	bottom bool // nothing older is in the tree: what is removed is gone
 	merger merger
+	w      pageWriter
 	at     []byte // up to where pieces are made
 
 	// Guarded by Layout.mu:
@@ -37,6 +38,10 @@ const (
 	piecePages   = 128
 	waitingPages = 2048
 )
+
+// piecePostings is how many postings a page is made of at the most, however few it
+// becomes.
+const piecePostings = 256
 
 // loader returns what reads runs of a tree.
 func (l *Layout) loader(ctx context.Context, q driver.Querier, tree int) loader {
@@ -84,31 +89,41 @@ func (l *Layout) newCompactor(ctx context.Context, q driver.Querier, tree int, t
 	return c, c.merger.seek(l.loader(ctx, q, tree), lo)
 }
 
-// piece makes the next piece.
+// piece makes the next piece, of so many pages, or fewer when little is left of many
+// postings.
 func (c *compactor) piece(load loader, pages int) (piece, error) {
-	var w pageWriter
 	out := piece{from: c.at}
-	for len(w.pages) < pages {
+	for n := 0; len(c.w.pages) < pages; n++ {
 		p, ok, err := c.merger.next(load)
 		if err != nil {
 			return out, err
 		}
-		if !ok {
-			out.last = true
+		if ok {
+			c.add(&p)
+			out.to = append(out.to[:0], p.key...)
+		}
+		if !ok || n >= pages*piecePostings {
+			out.last = !ok
+			c.w.flush()
 			break
 		}
-		if c.bottom {
-			p.removes = nil
-		}
-		if len(p.adds)+len(p.removes) > 0 {
-			w.add(p.key, p.adds, p.removes)
-		}
-		out.to = append(out.to[:0], p.key...)
 	}
-	w.flush()
-	out.pages = w.pages
+	if c.w.open.body != nil { // it is the next piece's
+		out.to = append(out.to[:0], c.w.to...)
+	}
+	out.pages, c.w.pages = c.w.pages, nil
 	c.at = out.to
 	return out, nil
+}
+
+// add writes a posting, unless nothing is left of it.
+func (c *compactor) add(p *posting) {
+	if c.bottom {
+		p.removes = nil
+	}
+	if len(p.adds)+len(p.removes) > 0 {
+		c.w.add(p.key, p.adds, p.removes)
+	}
 }
 
 // does tells whether a compactor is one of a job of a tree.
@@ -120,6 +135,11 @@ func (c *compactor) does(tree int, job *compaction) bool {
 // newest first, until enough wait.
 func (l *Layout) prepareCompaction(ctx context.Context, q driver.Querier, p *progress) error {
 	l.forgetCompactors(p)
+	for tree := range p.trees {
+		for i := range p.trees[tree].jobs {
+			l.compactorFor(tree, &p.trees[tree].jobs[i]) // gives back what is written
+		}
+	}
 	for tree := range p.trees {
 		t := &p.trees[tree]
 		for i := len(t.jobs) - 1; i >= 0; i-- {
@@ -180,7 +200,7 @@ func (l *Layout) compactorFor(tree int, job *compaction) *compactor {
 				return nil
 			}
 		}
-		c.waiting = c.waiting[at:]
+		c.waiting = slices.Clone(c.waiting[at:]) // pages of the others are given back
 		return c
 	}
 	return nil
@@ -208,19 +228,33 @@ func (l *Layout) waitingPages() (n int) {
 
 // compactionReady tells whether half of what may wait waits, or all there is.
 func (l *Layout) compactionReady() bool {
-	if l.jobs.Load() == 0 || l.waitingPages() >= waitingPages/2 {
-		return true
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := int64(0)
-	for _, c := range l.compactors {
-		if !c.ended {
-			return false
+	pages, all := 0, true
+	for tree := range l.jobs {
+		for i := range l.jobs[tree].jobs {
+			n, ended := l.waitingFor(tree, &l.jobs[tree].jobs[i])
+			pages += n
+			all = all && ended
 		}
-		n++
 	}
-	return n >= l.jobs.Load()
+	return all || pages >= waitingPages/2
+}
+
+// waitingFor returns how many pages wait for a job, and whether these are its last.
+func (l *Layout) waitingFor(tree int, job *compaction) (pages int, ended bool) {
+	for _, c := range l.compactors {
+		if !c.does(tree, job) {
+			continue
+		}
+		for i := len(c.waiting) - 1; i >= 0; i-- {
+			pages += len(c.waiting[i].pages)
+			if bytes.Equal(c.waiting[i].from, job.at) {
+				return pages, c.ended
+			}
+		}
+	}
+	return 0, false
 }
 
 // prepared returns the piece that a job is to write next, if it was worked out.

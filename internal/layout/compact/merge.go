@@ -26,10 +26,11 @@ const longSlices = 4
 // Limit implements layout.Maintained.
 func (l *Layout) Limit() int { return l.opts.Backlog }
 
-// Left implements layout.Maintained. Compactions count up to half of the limit: they do
-// not keep anybody waiting.
+// Left implements layout.Maintained. Compactions count up to the limit: they do not keep
+// anybody waiting.
 func (l *Layout) Left() int {
-	return int(l.backlog.Load() + min(l.owed.Load(), int64(l.opts.Backlog)/2))
+	backlog := l.backlog.Load()
+	return int(max(backlog, min(backlog+l.owed.Load(), int64(l.opts.Backlog))))
 }
 
 // Backlog implements layout.Maintained.
@@ -43,11 +44,9 @@ func (l *Layout) Backlog(ctx context.Context, q driver.Querier) (left int, err e
 func (l *Layout) remember(p *progress) {
 	l.backlog.Store(p.backlog)
 	l.owed.Store(p.compacting())
-	jobs := 0
-	for i := range p.trees {
-		jobs += len(p.trees[i].jobs)
-	}
-	l.jobs.Store(int64(jobs))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.jobs = p.trees
 }
 
 // relieve merges inside a block's own transaction when the backlog is above half
@@ -86,10 +85,21 @@ func (l *Layout) relieve(ctx context.Context, tx driver.Tx, left, changes int) e
 	return err
 }
 
-// drain merges everything.
+// drain merges everything. Compactions are left for later.
 func (l *Layout) drain(ctx context.Context, tx driver.Tx) error {
-	_, err := l.mergeWhile(ctx, tx, func(int) bool { return true })
-	return err
+	v, err := l.newView(ctx, tx, 0)
+	if err != nil {
+		return err
+	}
+	p := v.p
+	for p.backlog > 0 {
+		if err := l.mergeStep(ctx, tx, &p, after(v.chain.nodes, p.merged)); err != nil {
+			l.forgetPlans()
+			return err
+		}
+	}
+	l.remember(&p)
+	return l.writeProgress(ctx, tx, &p)
 }
 
 // mergeWhile does at least one step, and asks after each, of how many edits were
@@ -107,6 +117,7 @@ func (l *Layout) mergeWhile(ctx context.Context, tx driver.Tx, more func(done in
 	for done := 0; ; {
 		n, err := l.work(ctx, tx, &p, v.chain.nodes, &credit)
 		if err != nil {
+			l.forgetPlans()
 			return 0, err
 		}
 		done += n
@@ -122,7 +133,7 @@ func (l *Layout) mergeWhile(ctx context.Context, tx driver.Tx, more func(done in
 // It returns how many edits were done, of a merge.
 func (l *Layout) work(ctx context.Context, tx driver.Tx, p *progress, nodes []*node, credit *int) (done int, err error) {
 	if *credit > 0 || p.backlog == 0 {
-		did, err := l.compact(ctx, tx, p, p.backlog == 0)
+		did, err := l.compact(ctx, tx, p, p.backlog == 0 || p.crowded())
 		if *credit = max(*credit-did, 0); did > 0 || err != nil {
 			return 0, err
 		}

@@ -47,6 +47,7 @@ type pageWriter struct {
 	pages []page
 	open  page   // its body is nil when there is none
 	last  []byte // key
+	to    []byte // the last key of the last page
 }
 
 func (w *pageWriter) add(key, adds, removes []byte) {
@@ -77,6 +78,7 @@ func (w *pageWriter) flush() {
 	binary.LittleEndian.PutUint32(w.open.body, w.open.checksum())
 	w.pages = append(w.pages, w.open)
 	w.open = page{}
+	w.to = append(w.to[:0], w.last...)
 }
 
 func sharedPrefix(a, b []byte) int {

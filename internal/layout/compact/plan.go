@@ -108,6 +108,9 @@ func (pl *plan) after(p progress) progress {
 		p.backlog -= s.changes
 	}
 	p.merged, p.merging, p.step = pl.end, none, 0
+	for i := range p.trees {
+		p.trees[i].end()
+	}
 	return p
 }
 

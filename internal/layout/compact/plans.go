@@ -2,6 +2,7 @@ package compact
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,22 +10,25 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Prepare implements layout.Maintained: it works out pieces of compactions, and makes
-// the plan of the next batch that has none.
+// Prepare implements layout.Maintained: it makes the plan of the next batch that has
+// none, and works out pieces of compactions.
 func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 	v, err := l.newView(ctx, q, 0)
 	if err != nil {
 		return err
 	}
-	if err := l.prepareCompaction(ctx, q, &v.p); err != nil {
-		return err
-	}
-	p, nodes := v.p, v.nodes
+	return errors.Join(l.prepareMerge(ctx, v), l.prepareCompaction(ctx, q, &v.p))
+}
+
+// prepareMerge makes the plan of the next batch that has none.
+func (l *Layout) prepareMerge(ctx context.Context, v *view) error {
+	p, nodes, q := v.p, v.nodes, v.q
 	line, unfinished := l.line(&p, &nodes)
 	if p.backlog == 0 || unfinished >= layout.Ahead || len(line) > 0 && p.backlog < int64(l.opts.Batch) {
 		return nil
 	}
-	if nodes, err = l.batch(&p, nodes); err != nil {
+	nodes, err := l.batch(&p, nodes)
+	if err != nil {
 		return err
 	}
 	pl, err := l.newPlan(ctx, q, &p, nodes, line)
@@ -134,6 +138,13 @@ func (l *Layout) planFor(ctx context.Context, tx driver.Tx, p *progress, nodes [
 		l.mu.Unlock()
 	}
 	return pl, nil
+}
+
+// forgetPlans is called when one could not be followed.
+func (l *Layout) forgetPlans() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.plans = nil
 }
 
 // start makes p follow the plan, from its first step on unless it follows it already.

@@ -130,5 +130,8 @@ func (l *Layout) addRun(ctx context.Context, tx driver.Tx, p *progress, edits []
 		t.publish(len(pages))
 		t.end()
 	}
+	if !p.crowded() {
+		return nil
+	}
 	return l.compactNow(ctx, tx, p)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -87,8 +88,13 @@ func (p *progress) compacting() int64 { return (p.owed() + 3) / 4 }
 // batch tells batches that are being merged apart.
 func (p *progress) batch() int64 { return p.trees[currentTree].writing }
 
-// counting returns the batch that is being merged, if its postings count already, or 0.
-func (p *progress) counting() int64 { return p.batch() * p.trees[currentTree].written }
+// counting returns the run of the batch that is being merged that counts already, or 0.
+func (p *progress) counting() int64 { return p.trees[currentTree].written }
+
+// crowded tells whether a tree has so many runs that they are compacted at once.
+func (p *progress) crowded() bool {
+	return slices.ContainsFunc(p.trees[:], func(t tree) bool { return len(t.runs) > maxRuns })
+}
 
 // owed is how many pages of postings are to be written to compact them, about.
 func (p *progress) owed() (n int64) {

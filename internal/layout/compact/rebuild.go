@@ -17,31 +17,58 @@ func (l *Layout) Tables() []*driver.Table {
 }
 
 // Rebuild implements layout.Layout. The log is merged first; then the postings, the
-// keys and the count are made from the versions, one range of ids at a time.
+// keys and the count are made from the versions. No posting is read that may be damaged.
 func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) error {
+	if _, err := l.clearPostings(ctx, tx); err != nil {
+		return err
+	}
+	l.forgetPlans() // they know of postings
 	if err := l.drain(ctx, tx); err != nil {
 		return fmt.Errorf("merge what is left: %w", err)
 	}
-	for _, t := range []*driver.Table{keysTable, treeTables[pastTree], treeTables[currentTree]} {
-		if _, err := tx.Exec(ctx, "DELETE FROM "+t.Name); err != nil {
-			return fmt.Errorf("empty %s: %w", t.Name, err)
-		}
-	}
-	p, err := l.readProgress(ctx, tx)
+	p, err := l.clearPostings(ctx, tx)
 	if err != nil {
 		return err
 	}
-	for i := range p.trees {
-		p.trees[i] = tree{next: p.trees[i].next}
+	if _, err := tx.Exec(ctx, "DELETE FROM "+keysTable.Name); err != nil {
+		return fmt.Errorf("empty %s: %w", keysTable.Name, err)
 	}
-	r := rebuilder{l: l, tx: tx, p: &p}
+	r := rebuilder{l: l, tx: tx, p: p}
 	if p.live, err = r.versions(ctx, "scan_current_above", int64(none)); err != nil {
 		return err
 	}
 	if _, err = r.versions(ctx, "scan_closed"); err != nil {
 		return err
 	}
-	return l.writeProgress(ctx, tx, &p)
+	return errors.Join(l.compactNow(ctx, tx, p), l.writeProgress(ctx, tx, p))
+}
+
+// clearPostings empties both trees, whatever is in them, and gives up the batch that is
+// being merged, if there is one: its blocks are merged from their beginning.
+func (l *Layout) clearPostings(ctx context.Context, tx driver.Tx) (*progress, error) {
+	p, err := l.readProgress(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	for tree := range p.trees {
+		t := &p.trees[tree]
+		next := t.next
+		err := eachRow(ctx, tx, l.sql[treeNames[tree]+"_runs"], nil, func(rows driver.Rows) error {
+			var no, pages int64
+			err := rows.Scan(&no, &pages)
+			next = max(next, no)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read runs: %w", err)
+		}
+		if _, err := tx.Exec(ctx, "DELETE FROM "+treeTables[tree].Name); err != nil {
+			return nil, fmt.Errorf("empty %s: %w", treeTables[tree].Name, err)
+		}
+		*t = emptyTree(next)
+	}
+	p.merging, p.step = none, 0
+	return &p, l.writeProgress(ctx, tx, &p)
 }
 
 // rebuilder makes postings of versions, as many together as a batch has.

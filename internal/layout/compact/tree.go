@@ -19,11 +19,14 @@ import (
 type tree struct {
 	next    int64 // number of the next run
 	writing int64 // the run of the batch that is being merged, or 0
-	written int64 // 1: it is in the tree
+	written int64 // that or, of the same batch, an earlier one: it is in the tree
 	runs    []run // oldest first
 	jobs    []compaction
 	dropped []run // of which pages may be left
 }
+
+// emptyTree returns a tree whose runs have numbers above one.
+func emptyTree(next int64) tree { return tree{next: next} }
 
 // run is sorted pages of postings.
 type run struct {
@@ -44,6 +47,10 @@ type compaction struct {
 // each time that the tree has grown to fan times its size.
 const fan = 4
 
+// maxRuns is how many runs a tree may have before compactions are also worked out in write
+// transactions, when nobody did so beforehand.
+const maxRuns = 24
+
 // number returns a new number of a run.
 func (t *tree) number() int64 {
 	t.next++
@@ -55,17 +62,17 @@ func (t *tree) publish(pages int) {
 	if pages > 0 {
 		t.runs = append(slices.Clip(t.runs), run{t.writing, int64(pages)})
 	}
-	t.written = 1
+	t.written = t.writing
 	t.plan()
 }
 
 // begin gives a batch a run to write. What another has written and not published is
 // given up.
 func (t *tree) begin() {
-	if t.writing != 0 && t.written == 0 {
+	if t.writing != t.written {
 		t.dropped = append(slices.Clip(t.dropped), run{no: t.writing})
 	}
-	t.writing, t.written = t.number(), 0
+	t.writing = t.number()
 }
 
 // end is called when the batch is merged.

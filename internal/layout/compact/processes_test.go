@@ -1,0 +1,72 @@
+package compact_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/internal/layout/compact"
+)
+
+// TestProcesses checks that processes may take turns, each with what it remembers, that
+// some of them are killed, and that some of their transactions are rolled back.
+func TestProcesses(t *testing.T) {
+	defer compact.SetPageBytes(compact.SetPageBytes(64))
+	rapid.Check(t, func(rt *rapid.T) {
+		b := newRig(t, compact.Options{
+			Backlog: 1 << 20,
+			Batch:   rapid.IntRange(1, 12).Draw(rt, "batch"),
+			Steps:   rapid.IntRange(1, 4).Draw(rt, "steps"),
+			Slice:   1,
+		})
+		defer func() { require.NoError(t, b.engine.Close()) }()
+		processes := make([]*compact.Layout, 3)
+		for i := range processes {
+			b.forget()
+			processes[i] = b.layout
+		}
+		model := map[int]uint64{}
+		for number := uint64(1); number < 25; number++ {
+			b.layout = rapid.SampledFrom(processes).Draw(rt, "writer")
+			b.apply(true, drawBlock(rt, number, model))
+			for range rapid.IntRange(0, 4).Draw(rt, "slices") {
+				i := rapid.IntRange(0, len(processes)-1).Draw(rt, "process")
+				b.layout = processes[i]
+				switch rapid.IntRange(0, 9).Draw(rt, "what") {
+				case 0:
+					b.forget()
+					processes[i] = b.layout
+				case 1, 2, 3:
+					b.prepare()
+				default:
+					commit := rapid.IntRange(0, 3).Draw(rt, "committed") > 0
+					b.merge(commit, rapid.OneOf(rapid.Just(1), rapid.IntRange(1, 20)).Draw(rt, "steps done"))
+				}
+			}
+		}
+		b.drain()
+		b.check()
+	})
+}
+
+// TestStaleAfterKills checks that a process goes on that has planned a batch, when another
+// was killed after its postings for it began to count, and a third after one more step.
+func TestStaleAfterKills(t *testing.T) {
+	for steps := range 12 {
+		b := expiringRig(t)
+		b.prepare()
+		first := b.layout
+		b.forget()
+		for range steps {
+			b.merge(true, 1)
+		}
+		b.forget()
+		b.merge(true, 1)
+		b.layout = first
+		b.drain()
+		require.Len(t, b.dump()["closed_versions"], 1, "after %d steps", steps)
+		b.check()
+		require.NoError(t, b.engine.Close())
+	}
+}
