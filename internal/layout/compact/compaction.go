@@ -324,19 +324,24 @@ func (l *Layout) drop(ctx context.Context, tx driver.Tx, tree int, t *tree) (did
 	if len(t.dropped) == 0 {
 		return false, nil
 	}
-	name, no := treeNames[tree], t.dropped[0].no
+	name, d := treeNames[tree], t.dropped[0]
+	if d.from == nil {
+		d.from = []byte{}
+	}
 	var bound []byte
-	err = eachRow(ctx, tx, l.sql[name+"_run_bound"], []any{no, int64(2 * l.piecePages())}, func(rows driver.Rows) error {
+	err = eachRow(ctx, tx, l.sql[name+"_run_bound"], []any{d.no, d.from, int64(2 * l.piecePages())}, func(rows driver.Rows) error {
 		return rows.Scan(&bound)
 	})
 	if err != nil {
 		return false, fmt.Errorf("drop a run: %w", err)
 	}
 	if bound != nil {
-		_, err = tx.Exec(ctx, l.sql["drop_"+name+"_pages"], no, bound)
+		_, err = tx.Exec(ctx, l.sql["drop_"+name+"_pages"], d.no, d.from, bound)
+		d.from = bound
+		t.dropped = slices.Concat([]leftover{d}, t.dropped[1:])
 	} else {
+		_, err = tx.Exec(ctx, l.sql["drop_"+name+"_run"], d.no, d.from)
 		t.dropped = t.dropped[1:]
-		_, err = tx.Exec(ctx, l.sql["drop_"+name+"_run"], no)
 	}
 	if err != nil {
 		return false, fmt.Errorf("drop a run: %w", err)

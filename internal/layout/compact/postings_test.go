@@ -256,7 +256,7 @@ func TestTree(t *testing.T) {
 func requireSameTree(t *rapid.T, tr *tree) {
 	got, err := decodeTree(tr.encode())
 	require.NoError(t, err)
-	diff := cmp.Diff(tr, &got, cmpopts.EquateEmpty(), cmp.AllowUnexported(tree{}, run{}, compaction{}))
+	diff := cmp.Diff(tr, &got, cmpopts.EquateEmpty(), cmp.AllowUnexported(tree{}, run{}, leftover{}, compaction{}))
 	require.Empty(t, diff)
 }
 
@@ -265,7 +265,7 @@ func requireSameTree(t *rapid.T, tr *tree) {
 func FuzzPostings(f *testing.F) {
 	edits := []edit{{term: term{1, "a\x00"}, id: 3, add: true}, {term: term{1, "ab"}, id: 9000}}
 	f.Add(pagesOf(edits)[currentTree][0].body[4:])
-	whole := tree{next: 9, runs: []run{{3, 7}, {4, 1}}, dropped: []run{{2, 1}}, jobs: []compaction{{out: run{no: 9}, first: 3, count: 2}}}
+	whole := tree{next: 9, runs: []run{{3, 7}, {4, 1}}, dropped: []leftover{{run{2, 1}, []byte("k")}}, jobs: []compaction{{out: run{no: 9}, first: 3, count: 2}}}
 	f.Add((&forest{whole, whole}).encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := page{low: []byte("low"), body: append(make([]byte, 4), data...)}

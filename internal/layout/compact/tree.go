@@ -22,7 +22,7 @@ type tree struct {
 	written int64 // that or, of the same batch, an earlier one: it is in the tree
 	runs    []run // oldest first
 	jobs    []compaction
-	dropped []run // of which pages may be left
+	dropped []leftover
 }
 
 // emptyTree returns a tree whose runs have numbers above one.
@@ -32,6 +32,13 @@ func emptyTree(next int64) tree { return tree{next: next} }
 type run struct {
 	no    int64
 	pages int64
+}
+
+// leftover is a run that is no longer in the tree, and may have pages from a key on. Where
+// that is is kept: to Postgres deleted rows are in the way until they are vacuumed.
+type leftover struct {
+	run
+	from []byte
 }
 
 // compaction is a run that is being made of others.
@@ -70,7 +77,7 @@ func (t *tree) publish(pages int) {
 // given up.
 func (t *tree) begin() {
 	if t.writing != t.written {
-		t.dropped = append(slices.Clip(t.dropped), run{no: t.writing})
+		t.dropped = append(slices.Clip(t.dropped), leftover{run: run{no: t.writing}})
 	}
 	t.writing = t.number()
 }
@@ -119,7 +126,10 @@ func (t *tree) advance(i int, pages int, at []byte, done bool) {
 		return
 	}
 	from, to := t.inputs(c)
-	t.dropped = slices.Concat(t.dropped, t.runs[from:to])
+	t.dropped = slices.Clip(t.dropped)
+	for _, r := range t.runs[from:to] {
+		t.dropped = append(t.dropped, leftover{run: r})
+	}
 	var out []run
 	if c.out.pages > 0 {
 		out = append(out, c.out)
@@ -199,25 +209,23 @@ var errTornTree = fmt.Errorf("%w: the list of runs is torn", driver.ErrCorrupt)
 // encode returns the stored form of a tree.
 func (t *tree) encode() []byte {
 	buf := make([]byte, 0, 256)
-	number := func(n int64) { buf = binary.AppendUvarint(buf, uint64(n)) }
-	list := func(runs []run) {
-		number(int64(len(runs)))
-		for _, r := range runs {
-			number(r.no)
-			number(r.pages)
+	number := func(list ...int64) {
+		for _, n := range list {
+			buf = binary.AppendUvarint(buf, uint64(n))
 		}
 	}
-	number(t.next)
-	number(t.writing)
-	number(t.written)
-	list(t.runs)
-	list(t.dropped)
+	number(t.next, t.writing, t.written, int64(len(t.runs)))
+	for _, r := range t.runs {
+		number(r.no, r.pages)
+	}
+	number(int64(len(t.dropped)))
+	for _, d := range t.dropped {
+		number(d.no, d.pages)
+		buf = packed.AppendText(buf, d.from)
+	}
 	number(int64(len(t.jobs)))
-	for i := range t.jobs {
-		c := &t.jobs[i]
-		list([]run{c.out})
-		number(c.first)
-		number(c.count)
+	for _, c := range t.jobs {
+		number(c.out.no, c.out.pages, c.first, c.count)
 		buf = packed.AppendText(buf, c.at)
 	}
 	return buf
@@ -227,27 +235,16 @@ func (t *tree) encode() []byte {
 func decodeTree(stored []byte) (t tree, err error) {
 	r := packed.Reader{Rest: stored}
 	number := func() int64 { return int64(r.Uint()) }
-	list := func() (runs []run) {
-		n := r.Count()
-		if n > 0 {
-			runs = make([]run, 0, n)
-		}
-		for ; n > 0 && !r.Torn; n-- {
-			runs = append(runs, run{number(), number()})
-		}
-		return runs
-	}
+	text := func() []byte { return append([]byte(nil), r.Text()...) }
 	t.next, t.writing, t.written = number(), number(), number()
-	t.runs, t.dropped = list(), list()
 	for n := r.Count(); n > 0 && !r.Torn; n-- {
-		var c compaction
-		if out := list(); len(out) == 1 {
-			c.out = out[0]
-		} else {
-			r.Tear()
-		}
-		c.first, c.count = number(), number()
-		c.at = append(c.at, r.Text()...)
+		t.runs = append(t.runs, run{number(), number()})
+	}
+	for n := r.Count(); n > 0 && !r.Torn; n-- {
+		t.dropped = append(t.dropped, leftover{run{number(), number()}, text()})
+	}
+	for n := r.Count(); n > 0 && !r.Torn; n-- {
+		c := compaction{run{number(), number()}, number(), number(), text()}
 		if _, to := t.inputs(&c); to == 0 {
 			r.Tear()
 		}

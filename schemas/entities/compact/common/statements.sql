@@ -156,10 +156,10 @@ ORDER BY low DESC
 LIMIT 1;
 
 -- name: current_run_bound
--- The page before which a number of pages lie.
+-- The page before which a number of pages lie, from one on.
 SELECT low
 FROM current_postings
-WHERE run = ?
+WHERE run = ? AND low >= ?
 ORDER BY low
 LIMIT 1 OFFSET CAST(? AS BIGINT);
 
@@ -169,10 +169,10 @@ FROM current_postings
 GROUP BY run;
 
 -- name: drop_current_pages
-DELETE FROM current_postings WHERE run = ? AND low < ?;
+DELETE FROM current_postings WHERE run = ? AND low >= ? AND low < ?;
 
 -- name: drop_current_run
-DELETE FROM current_postings WHERE run = ?;
+DELETE FROM current_postings WHERE run = ? AND low >= ?;
 
 -- name: past_pages
 -- Pages of runs on which keys from one on and below another may lie.
@@ -205,10 +205,10 @@ ORDER BY low DESC
 LIMIT 1;
 
 -- name: past_run_bound
--- The page before which a number of pages lie.
+-- The page before which a number of pages lie, from one on.
 SELECT low
 FROM past_postings
-WHERE run = ?
+WHERE run = ? AND low >= ?
 ORDER BY low
 LIMIT 1 OFFSET CAST(? AS BIGINT);
 
@@ -218,10 +218,10 @@ FROM past_postings
 GROUP BY run;
 
 -- name: drop_past_pages
-DELETE FROM past_postings WHERE run = ? AND low < ?;
+DELETE FROM past_postings WHERE run = ? AND low >= ? AND low < ?;
 
 -- name: drop_past_run
-DELETE FROM past_postings WHERE run = ?;
+DELETE FROM past_postings WHERE run = ? AND low >= ?;
 
 -- name: count_current
 SELECT count(*) FROM current_versions;
