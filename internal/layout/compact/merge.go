@@ -71,7 +71,7 @@ func (l *Layout) relieve(ctx context.Context, tx driver.Tx, left, changes int) e
 	}
 	start := time.Now()
 	_, err := l.mergeWhile(ctx, tx, func(done int) bool {
-		if done == 0 {
+		if done == 0 { // compactions so far
 			return patience == 0 || time.Since(start) < patience
 		}
 		if pl == nil {
