@@ -48,26 +48,21 @@ func (t ahead) version(id int64) (v *version, ok bool) {
 	return nil, false
 }
 
-// expiring calls see with the current entities that expire at or before a block, those
-// of one block and one chunk at a time, until it returns false.
-func (t ahead) expiring(ctx context.Context, end int64, see func(c *chunk, number int64) bool) error {
+// expiring calls see with current entities that expire at or before a block, some at a
+// time, until it returns false.
+func (t ahead) expiring(ctx context.Context, end int64, see func(ids []int64) bool) error {
 	var over [][]page
 	for _, pl := range t.line {
 		over = append(over, pl.pages[currentTree])
 	}
 	var value []byte
+	var ids []int64
 	span := keysWithin(attrExpiration, encodeNumber(0), encodeNumber(uint64(end+1)))
-	err := t.l.stream(ctx, t.q, currentTree, t.tree, over, span, func(p *posting) error {
-		var number int64
-		var err error
-		if _, value, number, err = decodeKey(p.key, value[:0]); err != nil || len(p.adds) == 0 {
+	err := t.l.stream(ctx, t.q, currentTree, t.tree, over, span, func(p *posting) (err error) {
+		if _, value, ids, err = p.decode(value[:0], ids[:0]); err != nil {
 			return err
 		}
-		var c chunk
-		if err := c.merge(p.adds); err != nil {
-			return err
-		}
-		if !see(&c, number) {
+		if !see(ids) {
 			return errStopped
 		}
 		return nil

@@ -199,6 +199,9 @@ func (c *checker) closed(ctx context.Context) error {
 
 // find takes out what the postings have of what is wanted, and reports the rest.
 func (c *checker) find(ctx context.Context, all map[uint64]wanted) error {
+	if len(all) == 0 {
+		return nil
+	}
 	for tree := range c.v.p.trees {
 		err := c.each(ctx, tree, func(attr int64, value []byte, id int64) {
 			delete(all, entrySum(attr, string(value), id))

@@ -18,7 +18,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/internal/layout"
@@ -64,10 +63,8 @@ type Layout struct {
 	texts   textCache
 	forests forestCache
 
-	committed *names       // as seen by read views: never wrong
-	backlog   atomic.Int64 // see Left
-	owed      atomic.Int64 // see Left
-	credit    int          // of compactions; the writer's
+	committed *names // as seen by read views: never wrong
+	credit    int    // of compactions; the writer's
 
 	mu      sync.Mutex
 	scratch *scratch // of the last block written; valid for its tip
@@ -75,7 +72,7 @@ type Layout struct {
 	plans   []*plan  // of the batch that is being merged, and of the next
 
 	compactors []*compactor
-	jobs       forest // as Left is
+	known      progress // when this process last wrote or looked: a hint
 }
 
 var (

@@ -133,7 +133,8 @@ func (c *compactor) does(tree int, job *compaction) bool {
 
 // prepareCompaction works out pieces for the compactions of a committed state, the
 // newest first, until enough wait.
-func (l *Layout) prepareCompaction(ctx context.Context, q driver.Querier, p *progress) error {
+func (l *Layout) prepareCompaction(ctx context.Context, v *view) error {
+	p := &v.p
 	l.forgetCompactors(p)
 	for tree := range p.trees {
 		for i := range p.trees[tree].jobs {
@@ -146,7 +147,7 @@ func (l *Layout) prepareCompaction(ctx context.Context, q driver.Querier, p *pro
 			if l.waitingPages() >= waitingPages {
 				return nil
 			}
-			if err := l.preparePieces(ctx, q, tree, t, &t.jobs[i]); err != nil {
+			if err := l.preparePieces(ctx, v.q, tree, t, &t.jobs[i]); err != nil {
 				return err
 			}
 		}
@@ -182,28 +183,41 @@ func (l *Layout) preparePieces(ctx context.Context, q driver.Querier, tree int, 
 
 func (l *Layout) piecePages() int { return min(piecePages, max(l.opts.Steps/2, 1)) }
 
+// compactorOf returns the compactor of a job, or nil. The caller holds l.mu.
+func (l *Layout) compactorOf(tree int, job *compaction) *compactor {
+	i := slices.IndexFunc(l.compactors, func(c *compactor) bool { return c.does(tree, job) })
+	if i < 0 {
+		return nil
+	}
+	return l.compactors[i]
+}
+
+// place returns where the piece that begins after a key waits: behind all others when it
+// is the next to be made, and -1 when no piece begins there.
+func (c *compactor) place(from []byte) int {
+	i := slices.IndexFunc(c.waiting, func(p piece) bool { return bytes.Equal(p.from, from) })
+	if i < 0 && !c.ended && bytes.Equal(c.at, from) {
+		return len(c.waiting)
+	}
+	return i
+}
+
 // compactorFor returns the compactor that goes on where a committed job is, or nil.
 // Pieces before that are done with.
 func (l *Layout) compactorFor(tree int, job *compaction) *compactor {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, c := range l.compactors {
-		if !c.does(tree, job) {
-			continue
-		}
-		at := slices.IndexFunc(c.waiting, func(p piece) bool { return bytes.Equal(p.from, job.at) })
-		if at < 0 {
-			if bytes.Equal(c.at, job.at) && !c.ended {
-				at = len(c.waiting)
-			} else {
-				l.compactors = slices.Delete(l.compactors, i, i+1)
-				return nil
-			}
-		}
-		c.waiting = slices.Clone(c.waiting[at:]) // pages of the others are given back
-		return c
+	c := l.compactorOf(tree, job)
+	if c == nil {
+		return nil
 	}
-	return nil
+	i := c.place(job.at)
+	if i < 0 {
+		l.compactors = slices.DeleteFunc(l.compactors, func(other *compactor) bool { return other == c })
+		return nil
+	}
+	c.waiting = slices.Clone(c.waiting[i:]) // pages of the others are given back
+	return c
 }
 
 // forgetCompactors forgets those of jobs that are not there.
@@ -226,14 +240,14 @@ func (l *Layout) waitingPages() (n int) {
 	return n
 }
 
-// compactionReady tells whether half of what may wait waits, or all there is.
+// compactionReady tells whether half of what may wait waits, or all there is. The caller
+// holds l.mu.
 func (l *Layout) compactionReady() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	pages, all := 0, true
-	for tree := range l.jobs {
-		for i := range l.jobs[tree].jobs {
-			n, ended := l.waitingFor(tree, &l.jobs[tree].jobs[i])
+	for tree := range l.known.trees {
+		jobs := l.known.trees[tree].jobs
+		for i := range jobs {
+			n, ended := l.waitingFor(tree, &jobs[i])
 			pages += n
 			all = all && ended
 		}
@@ -241,36 +255,36 @@ func (l *Layout) compactionReady() bool {
 	return all || pages >= waitingPages/2
 }
 
-// waitingFor returns how many pages wait for a job, and whether these are its last.
+// waitingFor returns how many pages wait for a job, and whether these are its last. The
+// caller holds l.mu.
 func (l *Layout) waitingFor(tree int, job *compaction) (pages int, ended bool) {
-	for _, c := range l.compactors {
-		if !c.does(tree, job) {
-			continue
-		}
-		for i := len(c.waiting) - 1; i >= 0; i-- {
-			pages += len(c.waiting[i].pages)
-			if bytes.Equal(c.waiting[i].from, job.at) {
-				return pages, c.ended
-			}
-		}
+	c := l.compactorOf(tree, job)
+	if c == nil {
+		return 0, false
 	}
-	return 0, false
+	i := c.place(job.at)
+	if i < 0 {
+		return 0, false
+	}
+	for _, p := range c.waiting[i:] {
+		pages += len(p.pages)
+	}
+	return pages, c.ended
 }
 
 // prepared returns the piece that a job is to write next, if it was worked out.
 func (l *Layout) prepared(tree int, job *compaction) (piece, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, c := range l.compactors {
-		if c.does(tree, job) {
-			for _, p := range c.waiting {
-				if bytes.Equal(p.from, job.at) {
-					return p, true
-				}
-			}
-		}
+	c := l.compactorOf(tree, job)
+	if c == nil {
+		return piece{}, false
 	}
-	return piece{}, false
+	i := c.place(job.at)
+	if i < 0 || i == len(c.waiting) {
+		return piece{}, false
+	}
+	return c.waiting[i], true
 }
 
 // compact writes the next piece of a compaction and drops some pages of runs that were

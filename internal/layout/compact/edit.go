@@ -50,7 +50,7 @@ func sortEdits(edits []edit) sorted {
 	return s
 }
 
-// pages makes the pages of runs that say what edits do, for each tree.
+// pagesOf makes the pages of runs that say what edits do, for each tree.
 func pagesOf(edits []edit) (pages [trees][]page) {
 	var w [trees]pageWriter
 	var key, sets []byte

@@ -12,7 +12,7 @@ func (l *Layout) Maintain(ctx context.Context, tx driver.Tx, wanted func() bool)
 	start := time.Now()
 	return l.mergeWhile(ctx, tx, func(int) bool {
 		took := time.Since(start)
-		if l.opts.Slice > 0 && l.backlog.Load() > 0 && l.currentPlan() == nil {
+		if l.opts.Slice > 0 && l.unmerged() > 0 && l.currentPlan() == nil {
 			return false // the batch is done; the next is prepared first
 		}
 		return took < l.opts.Slice || took < longSlices*l.opts.Slice && !wanted()
@@ -29,8 +29,17 @@ func (l *Layout) Limit() int { return l.opts.Backlog }
 // Left implements layout.Maintained. Compactions count up to the limit: they do not keep
 // anybody waiting.
 func (l *Layout) Left() int {
-	backlog := l.backlog.Load()
-	return int(max(backlog, min(backlog+l.owed.Load(), int64(l.opts.Backlog))))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	backlog := l.known.backlog
+	return int(max(backlog, min(backlog+l.known.compacting(), int64(l.opts.Backlog))))
+}
+
+// unmerged is the share of blocks in Left.
+func (l *Layout) unmerged() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known.backlog
 }
 
 // Backlog implements layout.Maintained.
@@ -42,11 +51,9 @@ func (l *Layout) Backlog(ctx context.Context, q driver.Querier) (left int, err e
 
 // remember keeps what Left tells.
 func (l *Layout) remember(p *progress) {
-	l.backlog.Store(p.backlog)
-	l.owed.Store(p.compacting())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.jobs = p.trees
+	l.known = *p
 }
 
 // relieve merges inside a block's own transaction when the backlog is above half
@@ -192,9 +199,7 @@ func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, p *progress, nodes
 		return nil
 	}
 	p.merging, p.step = none, 0
-	for tree := range p.trees {
-		p.trees[tree].end()
-	}
+	p.trees.end()
 	l.mu.Lock()
 	pl.finished = true
 	l.mu.Unlock()

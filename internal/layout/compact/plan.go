@@ -108,9 +108,7 @@ func (pl *plan) after(p progress) progress {
 		p.backlog -= s.changes
 	}
 	p.merged, p.merging, p.step = pl.end, none, 0
-	for i := range p.trees {
-		p.trees[i].end()
-	}
+	p.trees.end()
 	return p
 }
 

@@ -17,7 +17,7 @@ func (l *Layout) Prepare(ctx context.Context, q driver.Querier) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.prepareMerge(ctx, v), l.prepareCompaction(ctx, q, &v.p))
+	return errors.Join(l.prepareMerge(ctx, v), l.prepareCompaction(ctx, v))
 }
 
 // prepareMerge makes the plan of the next batch that has none.
@@ -45,10 +45,9 @@ func (l *Layout) prepareMerge(ctx context.Context, v *view) error {
 // it is a whole one. Compactions are worth thinking about when there is nothing else to
 // do, and beside.
 func (l *Layout) Prepared(batches int) bool {
-	ready, n := l.compactionReady(), 0
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	left := l.backlog.Load()
+	ready, n, left := l.compactionReady(), 0, l.known.backlog
 	for _, pl := range l.plans {
 		if !pl.finished {
 			n++
@@ -56,7 +55,7 @@ func (l *Layout) Prepared(batches int) bool {
 		}
 	}
 	switch {
-	case l.backlog.Load() == 0 || batches > 1 && !ready:
+	case l.known.backlog == 0 || batches > 1 && !ready:
 		return ready
 	case n >= batches:
 		return true
@@ -152,9 +151,7 @@ func (pl *plan) start(p *progress) {
 	if p.merging != none && pl.run != 0 && pl.run == p.batch() {
 		return
 	}
-	for i := range p.trees {
-		p.trees[i].begin()
-	}
+	p.trees.begin()
 	p.merging, p.step, pl.run = pl.end, 0, p.batch()
 }
 

@@ -63,7 +63,8 @@ func (l *Layout) readSpan(ctx context.Context, q driver.Querier, tree int, runs 
 	return m, n, nil
 }
 
-// listSize returns how long a list of runs in a statement is made.
+// listSize returns how long a list of runs in a statement is made. The sizes of other
+// lists are too far apart: each place that is filled up costs a look-up.
 func listSize(n int) int {
 	switch {
 	case n <= 8:

@@ -2,7 +2,6 @@ package compact
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -40,7 +39,10 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 	if _, err = r.versions(ctx, "scan_closed"); err != nil {
 		return err
 	}
-	return errors.Join(l.compactNow(ctx, tx, p), l.writeProgress(ctx, tx, p))
+	if err := l.compactNow(ctx, tx, p); err != nil {
+		return err
+	}
+	return l.writeProgress(ctx, tx, p)
 }
 
 // clearPostings empties both trees, whatever is in them, and gives up the batch that is
@@ -50,22 +52,11 @@ func (l *Layout) clearPostings(ctx context.Context, tx driver.Tx) (*progress, er
 	if err != nil {
 		return nil, err
 	}
-	for tree := range p.trees {
-		t := &p.trees[tree]
-		next := t.next
-		err := eachRow(ctx, tx, l.sql[treeNames[tree]+"_runs"], nil, func(rows driver.Rows) error {
-			var no, pages int64
-			err := rows.Scan(&no, &pages)
-			next = max(next, no)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("read runs: %w", err)
+	for i := range p.trees {
+		if _, err := tx.Exec(ctx, "DELETE FROM "+treeTables[i].Name); err != nil {
+			return nil, fmt.Errorf("empty %s: %w", treeTables[i].Name, err)
 		}
-		if _, err := tx.Exec(ctx, "DELETE FROM "+treeTables[tree].Name); err != nil {
-			return nil, fmt.Errorf("empty %s: %w", treeTables[tree].Name, err)
-		}
-		*t = emptyTree(next)
+		p.trees[i] = tree{next: p.trees[i].next}
 	}
 	p.merging, p.step = none, 0
 	return &p, l.writeProgress(ctx, tx, &p)
@@ -89,7 +80,10 @@ func (r *rebuilder) versions(ctx context.Context, scan string, args ...any) (n i
 		}
 		return r.flush(ctx, closed)
 	})
-	return n, errors.Join(err, r.flush(ctx, closed))
+	if err != nil {
+		return 0, err
+	}
+	return n, r.flush(ctx, closed)
 }
 
 // flush writes a run of the versions that wait, and their keys. Of closed ones past

@@ -138,8 +138,8 @@ const maxPurge = 4096
 // not touch, in a stage of their own.
 func (pl *plan) addExpired(ctx context.Context, t ahead, order []int64) ([]int64, error) {
 	var ids []int64
-	err := t.expiring(ctx, pl.end, func(c *chunk, number int64) bool {
-		for _, id := range (idSet{number: c}).walk(noLimit).next(chunkIDs) {
+	err := t.expiring(ctx, pl.end, func(some []int64) bool {
+		for _, id := range some {
 			if pl.stories[id] == nil {
 				ids = append(ids, id)
 			}

@@ -25,9 +25,6 @@ type tree struct {
 	dropped []leftover
 }
 
-// emptyTree returns a tree whose runs have numbers above one.
-func emptyTree(next int64) tree { return tree{next: next} }
-
 // run is sorted pages of postings.
 type run struct {
 	no    int64
@@ -161,6 +158,18 @@ const dropWeight = 8
 
 // forest is the trees as progress stores them.
 type forest [trees]tree
+
+func (f *forest) begin() {
+	for i := range f {
+		f[i].begin()
+	}
+}
+
+func (f *forest) end() {
+	for i := range f {
+		f[i].end()
+	}
+}
 
 func (f *forest) encode() (buf []byte) {
 	for i := range f {
