@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,6 +48,16 @@ var logQueries = []string{
 	`n >= 3 && n < 7`, `unique ~ "u?7"`, `unique !~ "u1*"`, `$owner = 0x0300000000000000000000000000000000000000`,
 	`$lastModifiedAtBlock > 300`, `$lastModifiedAtBlock >= 150 && $lastModifiedAtBlock < 350`, `$expiration < 1200`, `nothing = 1`, `!(nothing = 1) && group = "5"`, `*`,
 	`unique = "u1" && group = "1" && n = 1`, `!(group = "1" && n = 1)`, `!(unique ~ "u*9" || n = 2)`, `group ~ "*"`,
+	`unique in (` + everyOther(300) + `)`, `unique not in (` + everyOther(600) + `) && n in (0 1 5 50 150)`,
+}
+
+// everyOther lists every other of n unique values twice over, the last first.
+func everyOther(n int) string {
+	var list strings.Builder
+	for i := 0; i < 2*n; i += 2 {
+		fmt.Fprintf(&list, `"u%d" `, (2*n-2-i)%n)
+	}
+	return list.String()
 }
 
 // testCompactLog asks the same of a view of the log alone, of views while it is

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -41,6 +42,12 @@ var everyKey = keySpan{hi: binary.BigEndian.AppendUint32(nil, math.MaxUint32)}
 func keysOf(attr int64, value string) keySpan {
 	lo := appendBound(nil, attr, value)
 	return keySpan{append(lo[:len(lo):len(lo)], 0, 1), append(lo[:len(lo):len(lo)], 0, 2)}
+}
+
+// disjoint sorts the spans of values and leaves out what is there twice.
+func disjoint(spans []keySpan) []keySpan {
+	slices.SortFunc(spans, func(a, b keySpan) int { return bytes.Compare(a.lo, b.lo) })
+	return slices.CompactFunc(spans, func(a, b keySpan) bool { return bytes.Equal(a.lo, b.lo) })
 }
 
 // keysWithin returns the keys of values from lo on and below hi; an empty hi is no

@@ -42,6 +42,15 @@ func (p *page) checksum() uint32 {
 	return crc32.Update(crc32.Checksum(p.low, castagnoli), castagnoli, p.body[4:])
 }
 
+// pagesFrom returns the pages on which keys from one on lie.
+func pagesFrom(pages []page, lo []byte) []page {
+	i, found := slices.BinarySearchFunc(pages, lo, func(p page, lo []byte) int { return bytes.Compare(p.low, lo) })
+	if !found {
+		i = max(i-1, 0)
+	}
+	return pages[i:]
+}
+
 // pageWriter makes pages of postings that come in order.
 type pageWriter struct {
 	pages []page
@@ -135,6 +144,19 @@ func (c *cursor) next(load loader) error {
 	return nil
 }
 
+// seek moves to the first posting from a key on, unless it is at that or beyond.
+func (c *cursor) seek(load loader, lo []byte) error {
+	if len(c.pages) > 0 && bytes.Compare(c.pages[0].low, lo) <= 0 {
+		c.pages, c.rest = pagesFrom(c.pages, lo), packed.Reader{}
+	}
+	for !c.ended && (len(c.key) == 0 || bytes.Compare(c.key, lo) < 0) {
+		if err := c.next(load); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *cursor) load(load loader) (err error) {
 	if c.pages, err = load(c.run, c.from); err == nil && len(c.pages) > 0 {
 		c.from = append(slices.Clip(c.pages[len(c.pages)-1].low), 0)
@@ -161,16 +183,12 @@ type merger struct {
 	sets                 []byte
 }
 
-// seek moves to before the first posting from a key on. It is called once, at first.
+// seek moves to before the first posting from a key on. Keys do not fall.
 func (m *merger) seek(load loader, lo []byte) error {
+	m.at = m.at[:0]
 	for _, c := range m.cursors {
-		for {
-			if err := c.next(load); err != nil {
-				return err
-			}
-			if c.ended || bytes.Compare(c.key, lo) >= 0 {
-				break
-			}
+		if err := c.seek(load, lo); err != nil {
+			return err
 		}
 	}
 	return nil

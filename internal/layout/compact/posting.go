@@ -63,22 +63,21 @@ func (v *view) searchValues(ctx context.Context, a posted, values []query.Value)
 	if a.unknown {
 		return c, nil
 	}
+	spans := make([]keySpan, 0, len(values))
 	for _, value := range values {
-		text, ok, whole := a.encode(value)
-		if !ok {
-			continue
-		}
-		c.exact = c.exact && whole
-		if _, err := v.readPostings(ctx, keysOf(a.attr, text), noLimit, nil, &c); err != nil {
-			return c, err
+		if text, ok, whole := a.encode(value); ok {
+			spans = append(spans, keysOf(a.attr, text))
+			c.exact = c.exact && whole
 		}
 	}
-	return c, nil
+	_, err := v.readPostings(ctx, disjoint(spans), noLimit, nil, &c)
+	return c, err
 }
 
-// readPostings adds what a span of keys has in the trees that count in the view. It
-// returns false when that is on more pages than a limit.
-func (v *view) readPostings(ctx context.Context, s keySpan, limit int64, test func([]byte) (match, sure bool), c *candidates) (whole bool, err error) {
+// readPostings adds what spans of keys have in the trees that count in the view. They
+// come in order and do not overlap. It returns false when those of one are on more pages
+// than a limit.
+func (v *view) readPostings(ctx context.Context, spans []keySpan, limit int64, test func([]byte) (match, sure bool), c *candidates) (whole bool, err error) {
 	var buf []byte
 	add := func(p *posting) error {
 		if len(p.adds) == 0 {
@@ -103,7 +102,7 @@ func (v *view) readPostings(ctx context.Context, s keySpan, limit int64, test fu
 		if tree == pastTree && !v.past {
 			continue
 		}
-		if whole, err = v.l.narrow(ctx, v.q, tree, &v.p.trees[tree], s, limit, add); err != nil || !whole {
+		if whole, err = v.l.narrow(ctx, v.q, tree, &v.p.trees[tree], spans, limit, add); err != nil || !whole {
 			break
 		}
 	}
@@ -231,7 +230,7 @@ func (v *view) searchRange(ctx context.Context, a posted, s span) (candidates, e
 	} else if hi != "" {
 		hi = a.prefix + hi
 	}
-	whole, err := v.readPostings(ctx, keysWithin(a.attr, a.prefix+s.lo, hi), v.rangeLimit(), s.test, &c)
+	whole, err := v.readPostings(ctx, []keySpan{keysWithin(a.attr, a.prefix+s.lo, hi)}, v.rangeLimit(), s.test, &c)
 	if err != nil || whole {
 		return c, err
 	}

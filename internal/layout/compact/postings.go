@@ -9,35 +9,45 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// narrow calls f with the postings of a tree that a span has, in order, having read
-// them at once. It returns false when they lie on more pages than a limit; not all were
-// handed out then.
-func (l *Layout) narrow(ctx context.Context, q driver.Querier, tree int, t *tree, s keySpan, limit int64, f func(*posting) error) (whole bool, err error) {
+// narrow calls f with the postings of a tree that spans have, which come in order and do
+// not overlap, having read many at once. It returns false when those of one span lie on
+// more pages than a limit; not all were handed out then.
+func (l *Layout) narrow(ctx context.Context, q driver.Querier, tree int, t *tree, spans []keySpan, limit int64, f func(*posting) error) (whole bool, err error) {
 	if len(t.runs) == 0 {
 		return true, nil
 	}
-	m, n, err := l.readSpan(ctx, q, tree, t.runs, s, limit)
-	if err != nil || n >= limit {
-		return false, err
+	for spans := range slices.Chunk(spans, max(maxPlaces/len(t.runs), 1)) {
+		m, n, err := l.readSpans(ctx, q, tree, t.runs, spans, limit)
+		if err != nil || n >= limit {
+			return false, err
+		}
+		if err := m.each(nil, spans, f); err != nil {
+			return false, err
+		}
 	}
-	return true, m.each(nil, s, f)
+	return true, nil
 }
 
-// readSpan reads the pages of runs that postings of a span may lie on.
-func (l *Layout) readSpan(ctx context.Context, q driver.Querier, tree int, runs []run, s keySpan, limit int64) (m *merger, n int64, err error) {
-	size := listSize(len(runs))
-	args := make([]any, 0, size+3)
+// maxPlaces bounds the look-ups of one statement: each is of a span in a run.
+const maxPlaces = 256
+
+// readSpans reads the pages of runs that postings of spans may lie on.
+func (l *Layout) readSpans(ctx context.Context, q driver.Querier, tree int, runs []run, spans []keySpan, limit int64) (m *merger, n int64, err error) {
+	size := listSize(len(runs) * len(spans))
+	args := make([]any, 0, 3*size+1)
 	cursors := make([]cursor, len(runs))
 	m = &merger{cursors: make([]*cursor, len(runs)), at: make([]*cursor, 0, len(runs))}
 	for i := range runs {
-		args = append(args, runs[i].no)
 		m.cursors[i] = &cursors[i]
+		for _, s := range spans {
+			args = append(args, runs[i].no, s.lo, s.hi)
+		}
 	}
-	for len(args) < size {
-		args = append(args, int64(0)) // no run
+	for len(args) < 3*size {
+		args = append(args, int64(0), spans[0].lo, spans[0].hi) // no run
 	}
 	text := l.text(treeNames[tree]+"_pages", size)
-	err = eachRow(ctx, q, text, append(args, s.lo, s.hi, limit), func(rows driver.Rows) error {
+	err = eachRow(ctx, q, text, append(args, limit), func(rows driver.Rows) error {
 		var no int64
 		var p page
 		if err := rows.Scan(&no, &p.low, &p.body); err != nil {
@@ -54,16 +64,22 @@ func (l *Layout) readSpan(ctx context.Context, q driver.Querier, tree int, runs 
 	if err != nil {
 		return nil, 0, fmt.Errorf("read postings: %w", err)
 	}
-	byLow := func(a, b page) int { return bytes.Compare(a.low, b.low) }
 	for i := range cursors {
-		if !slices.IsSortedFunc(cursors[i].pages, byLow) {
-			slices.SortFunc(cursors[i].pages, byLow)
-		}
+		cursors[i].pages = inOrder(cursors[i].pages)
 	}
 	return m, n, nil
 }
 
-// listSize returns how long a list of runs in a statement is made. The sizes of other
+// inOrder sorts pages; one on which several spans lie comes as often.
+func inOrder(pages []page) []page {
+	byLow := func(a, b page) int { return bytes.Compare(a.low, b.low) }
+	if !slices.IsSortedFunc(pages, byLow) {
+		slices.SortFunc(pages, byLow)
+	}
+	return slices.CompactFunc(pages, func(a, b page) bool { return bytes.Equal(a.low, b.low) })
+}
+
+// listSize returns how long a list of look-ups in a statement is made. The sizes of other
 // lists are too far apart: each place that is filled up costs a look-up.
 func listSize(n int) int {
 	switch {
@@ -75,23 +91,29 @@ func listSize(n int) int {
 	return (n + 31) &^ 31
 }
 
-// each calls f with the postings of a span.
-func (m *merger) each(load loader, s keySpan, f func(*posting) error) error {
-	if err := m.seek(load, s.lo); err != nil {
-		return err
-	}
-	for {
-		p, ok, err := m.next(load)
-		if err != nil || !ok || bytes.Compare(p.key, s.hi) >= 0 {
+// each calls f with the postings of spans, which come in order and do not overlap.
+func (m *merger) each(load loader, spans []keySpan, f func(*posting) error) error {
+	for _, s := range spans {
+		if err := m.seek(load, s.lo); err != nil {
 			return err
 		}
-		if err := f(&p); err != nil {
-			return err
+		for {
+			p, ok, err := m.next(load)
+			if err != nil || !ok {
+				return err
+			}
+			if bytes.Compare(p.key, s.hi) >= 0 {
+				break
+			}
+			if err := f(&p); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
-// stream is narrow for spans of any length: it reads some pages at a time. Over are the
+// stream is narrow for a span of any length: it reads some pages at a time. Over are the
 // pages of runs that are not in the tree yet.
 func (l *Layout) stream(ctx context.Context, q driver.Querier, tree int, t *tree, over [][]page, s keySpan, f func(*posting) error) error {
 	var m merger
@@ -105,16 +127,7 @@ func (l *Layout) stream(ctx context.Context, q driver.Querier, tree int, t *tree
 	for _, pages := range over {
 		m.cursors = append(m.cursors, &cursor{pages: pagesFrom(pages, s.lo)})
 	}
-	return m.each(l.loader(ctx, q, tree), s, f)
-}
-
-// pagesFrom returns the pages on which keys from one on lie.
-func pagesFrom(pages []page, lo []byte) []page {
-	i, found := slices.BinarySearchFunc(pages, lo, func(p page, lo []byte) int { return bytes.Compare(p.low, lo) })
-	if !found {
-		i = max(i-1, 0)
-	}
-	return pages[i:]
+	return m.each(l.loader(ctx, q, tree), []keySpan{s}, f)
 }
 
 // addRun makes a run of edits and puts it into the tree at once.

@@ -42,11 +42,10 @@ func TestKeys(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []any{a.attr, a.value, na}, []any{attr, string(value), number})
 
-		within := func(s keySpan) bool { return bytes.Compare(s.lo, ka) <= 0 && bytes.Compare(ka, s.hi) < 0 }
-		require.Equal(t, a == b, within(keysOf(b.attr, b.value)))
+		require.Equal(t, a == b, keysOf(b.attr, b.value).has(ka))
 		hi := bound.value
-		require.Equal(t, a.attr == b.attr && a.value >= b.value && (hi == "" || a.value < hi), within(keysWithin(b.attr, b.value, hi)))
-		require.True(t, within(everyKey))
+		require.Equal(t, a.attr == b.attr && a.value >= b.value && (hi == "" || a.value < hi), keysWithin(b.attr, b.value, hi).has(ka))
+		require.True(t, everyKey.has(ka))
 	})
 	whole := appendKey(nil, 1, "a\x00b", 5000)
 	for cut := range whole {
@@ -80,10 +79,30 @@ func someEdits(t *rapid.T, model map[edit]bool) (list []edit) {
 	return list
 }
 
+func (s keySpan) has(key []byte) bool {
+	return bytes.Compare(s.lo, key) <= 0 && bytes.Compare(key, s.hi) < 0
+}
+
+// someSpans draws all keys, a range of values, or some values.
+func someSpans(t *rapid.T) []keySpan {
+	switch lo, hi := someTerm(t), someTerm(t); rapid.IntRange(0, 2).Draw(t, "kind of spans") {
+	case 0:
+		return []keySpan{everyKey}
+	case 1:
+		return []keySpan{keysWithin(lo.attr, lo.value, hi.value)}
+	}
+	spans := make([]keySpan, rapid.IntRange(1, 5).Draw(t, "values"))
+	for i := range spans {
+		e := someTerm(t)
+		spans[i] = keysOf(e.attr, e.value)
+	}
+	return disjoint(spans)
+}
+
 // held returns what a merger of a tree says.
-func held(t *rapid.T, m *merger, s keySpan, past bool) map[edit]bool {
+func held(t *rapid.T, m *merger, spans []keySpan, past bool) map[edit]bool {
 	all, last := map[edit]bool{}, []byte(nil)
-	require.NoError(t, m.each(nil, s, func(p *posting) error {
+	require.NoError(t, m.each(nil, spans, func(p *posting) error {
 		require.True(t, last == nil || bytes.Compare(last, p.key) < 0, "keys come in order, each once")
 		last = append(last[:0], p.key...)
 		attr, value, ids, err := p.decode(nil, nil)
@@ -106,8 +125,7 @@ func TestRuns(t *testing.T) {
 				runs[tree] = append(runs[tree], pages)
 			}
 		}
-		lo, hi := someTerm(t), someTerm(t)
-		span := rapid.SampledFrom([]keySpan{everyKey, keysOf(lo.attr, lo.value), keysWithin(lo.attr, lo.value, hi.value)}).Draw(t, "span")
+		spans := someSpans(t)
 		for tree := range runs {
 			list := runs[tree]
 			from := rapid.IntRange(0, len(list)-1).Draw(t, "from")
@@ -116,17 +134,17 @@ func TestRuns(t *testing.T) {
 			list = slices.Concat(list[:from], [][]page{out}, list[to:])
 			var m merger
 			for _, pages := range list {
-				m.cursors = append(m.cursors, &cursor{pages: pagesFrom(pages, span.lo)})
+				m.cursors = append(m.cursors, &cursor{pages: pagesFrom(pages, spans[0].lo)})
 			}
 			past := tree == pastTree
 			want := map[edit]bool{}
 			for e := range model {
 				key := appendKey(nil, e.attr, e.value, chunkOf(e.id))
-				if e.past == past && bytes.Compare(span.lo, key) <= 0 && bytes.Compare(key, span.hi) < 0 {
+				if e.past == past && slices.ContainsFunc(spans, func(s keySpan) bool { return s.has(key) }) {
 					want[e] = true
 				}
 			}
-			require.Equal(t, want, held(t, &m, span, past))
+			require.Equal(t, want, held(t, &m, spans, past))
 		}
 	})
 }
@@ -271,7 +289,7 @@ func FuzzPostings(f *testing.F) {
 		p := page{low: []byte("low"), body: append(make([]byte, 4), data...)}
 		binary.LittleEndian.PutUint32(p.body, p.checksum())
 		m := merger{cursors: []*cursor{{pages: []page{p}}, {pages: []page{p}}}}
-		err := m.each(nil, keySpan{hi: []byte("z")}, func(p *posting) error {
+		err := m.each(nil, []keySpan{{hi: []byte("z")}}, func(p *posting) error {
 			_, _, _, err := p.decode(nil, nil)
 			return err
 		})

@@ -137,7 +137,7 @@ func (l *Layout) Count(ctx context.Context, q driver.Querier, at uint64, e query
 func (v *view) countExact(ctx context.Context, c candidates) (uint64, error) {
 	gone := candidates{ids: idSet{}}
 	span := keysWithin(attrExpiration, encodeNumber(0), encodeNumber(uint64(v.at)+1))
-	if _, err := v.readPostings(ctx, span, noLimit, nil, &gone); err != nil {
+	if _, err := v.readPostings(ctx, []keySpan{span}, noLimit, nil, &gone); err != nil {
 		return 0, err
 	}
 	// Postings may have entities already that a merge has yet to write.

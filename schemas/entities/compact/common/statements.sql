@@ -128,16 +128,16 @@ ON CONFLICT DO NOTHING;
 -- name: current_pages
 -- Pages of runs on which keys from one on and below another may lie.
 SELECT p.run, p.low, p.body
-FROM (VALUES {(CAST(? AS BIGINT))}) AS w (run)
+FROM (VALUES {(CAST(? AS BIGINT), CAST(? AS BYTEA), CAST(? AS BYTEA))}) AS w (run, lo, hi)
 JOIN current_postings AS p ON p.run = w.run
 WHERE p.low >= COALESCE((
         SELECT f.low
         FROM current_postings AS f
-        WHERE f.run = w.run AND f.low <= ?
+        WHERE f.run = w.run AND f.low <= w.lo
         ORDER BY f.low DESC
         LIMIT 1
     ), '')
-    AND p.low < ?
+    AND p.low < w.hi
 LIMIT CAST(? AS BIGINT);
 
 -- name: current_run
@@ -177,16 +177,16 @@ DELETE FROM current_postings WHERE run = ? AND low >= ?;
 -- name: past_pages
 -- Pages of runs on which keys from one on and below another may lie.
 SELECT p.run, p.low, p.body
-FROM (VALUES {(CAST(? AS BIGINT))}) AS w (run)
+FROM (VALUES {(CAST(? AS BIGINT), CAST(? AS BYTEA), CAST(? AS BYTEA))}) AS w (run, lo, hi)
 JOIN past_postings AS p ON p.run = w.run
 WHERE p.low >= COALESCE((
         SELECT f.low
         FROM past_postings AS f
-        WHERE f.run = w.run AND f.low <= ?
+        WHERE f.run = w.run AND f.low <= w.lo
         ORDER BY f.low DESC
         LIMIT 1
     ), '')
-    AND p.low < ?
+    AND p.low < w.hi
 LIMIT CAST(? AS BIGINT);
 
 -- name: past_run
