@@ -82,13 +82,12 @@ func RunQuery(b *testing.B, s Suite) {
 	})
 }
 
-// firstInShort returns the layouts that reads are compared on; with -short only
-// the first.
-func firstInShort(layouts ...string) []string {
+// firstInShort returns the names of what is compared; with -short only the first.
+func firstInShort(names ...string) []string {
 	if testing.Short() {
-		return layouts[:1]
+		return names[:1]
 	}
-	return layouts
+	return names
 }
 
 // RunApplyTar measures the 100 real Arkiv blocks, applied to an empty store,

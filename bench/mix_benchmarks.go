@@ -181,7 +181,7 @@ func followed(reads mix.Reads, blocks iter.Seq2[store.Block, error]) iter.Seq2[s
 func RunInsert(b *testing.B, s Suite) {
 	opts, err := s.Flags.options()
 	must(b, err)
-	for _, indexes := range []string{"0", "2", "6"} {
+	for _, indexes := range firstInShort("6", "2", "0") {
 		for _, mode := range InsertModes {
 			name := "engine=" + s.Engine.Name + "/indexes=" + indexes + "/mode=" + string(mode) + "/durability=" + s.Flags.durability
 			b.Run(name, func(b *testing.B) {
