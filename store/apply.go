@@ -80,7 +80,6 @@ func (e *Entities) applyIn(ctx context.Context, tx driver.Tx, head BlockHead, b 
 	if err != nil {
 		return Applied{}, err
 	}
-	set.Block = b.Number
 	return e.writeIn(ctx, tx, head, set)
 }
 
@@ -115,6 +114,9 @@ func (e *Entities) writeIn(ctx context.Context, tx driver.Tx, head BlockHead, se
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
 	if _, err := tx.Exec(ctx, e.meta.Statements["insert_block"], int64(next.Block), next.Digest[:]); err != nil {
+		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
+	}
+	if err := e.meta.raiseHorizon(ctx, tx, set.Horizon); err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
 	return Applied{Head: next, Changes: len(set.Changes)}, nil

@@ -102,7 +102,9 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 		return nil, err
 	}
 	if recorded[metaLayout] == "" {
-		return e, e.create(ctx, recorded, name, opts)
+		if recorded, err = e.create(ctx, name, opts); err != nil {
+			return nil, err
+		}
 	}
 	if err := e.check(recorded, name, opts.ExtendAdds); err != nil {
 		return nil, err
@@ -115,38 +117,35 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	return e, e.analyzeAtOpen(ctx)
 }
 
-func (e *Entities) create(ctx context.Context, recorded map[string]string, name string, opts EntityOptions) error {
+// create makes the tables unless another handle has made them before it got the
+// writer's lock, and returns what is recorded then.
+func (e *Entities) create(ctx context.Context, name string, opts EntityOptions) (recorded map[string]string, err error) {
 	if e.db.ro {
-		return fmt.Errorf("%w: the database holds no Varve store and is open for reading only; varve import reads Arkiv's own", ErrLayout)
+		return nil, fmt.Errorf("%w: the database holds no Varve store and is open for reading only; varve import reads Arkiv's own", ErrLayout)
 	}
-	if name == "" {
-		name = DefaultLayout
+	if err := e.use(cmp.Or(name, DefaultLayout), opts.ExtendAdds); err != nil {
+		return nil, err
 	}
-	if err := e.use(name, opts.ExtendAdds); err != nil {
-		return err
-	}
-	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		if recorded == nil {
-			if err := e.meta.create(ctx, tx); err != nil {
-				return err
-			}
+	err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if recorded, err = e.meta.createOnce(ctx, tx); err != nil || recorded[metaLayout] != "" {
+			return err
 		}
 		if err := e.layout.Create(ctx, tx, opts.DeferIndexes); err != nil {
 			return err
 		}
+		values := map[string]string{
+			metaFormat: formatOf(e.layout.Name()), metaLayout: e.layout.Name(), metaRules: rulesName(opts.ExtendAdds),
+		}
 		if opts.DeferIndexes {
-			if err := e.meta.set(ctx, tx, metaIndexes, "deferred"); err != nil {
-				return err
-			}
+			values[metaIndexes] = "deferred"
 		}
-		if err := e.meta.set(ctx, tx, metaFormat, formatOf(name)); err != nil {
+		if err := e.meta.setAll(ctx, tx, values); err != nil {
 			return err
 		}
-		if err := e.meta.set(ctx, tx, metaLayout, name); err != nil {
-			return err
-		}
-		return e.meta.set(ctx, tx, metaRules, rulesName(opts.ExtendAdds))
+		recorded, err = e.meta.all(ctx, tx)
+		return err
 	})
+	return recorded, err
 }
 
 func (e *Entities) check(recorded map[string]string, name string, extendAdds bool) error {

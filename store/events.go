@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -118,7 +119,9 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 		return nil, err
 	}
 	if recorded[metaEventLayout] == "" {
-		return e, e.create(ctx)
+		if recorded, err = e.create(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return e, e.check(recorded)
 }
@@ -139,39 +142,30 @@ func (o EventOptions) withDefaults() EventOptions {
 	return o
 }
 
-// create makes the tables. It looks again under the writer's lock, since another
-// process may have made them.
-func (e *Events) create(ctx context.Context) error {
+// create makes the tables unless another handle has made them before it got the
+// writer's lock, and returns what is recorded then.
+func (e *Events) create(ctx context.Context) (recorded map[string]string, err error) {
 	if e.db.ro {
-		return fmt.Errorf("%w: the database holds no events and is open for reading only", ErrLayout)
+		return nil, fmt.Errorf("%w: the database holds no events and is open for reading only", ErrLayout)
 	}
-	if e.opts.Layout == "" {
-		e.opts.Layout = DefaultEventLayout
+	if err := e.use(cmp.Or(e.opts.Layout, DefaultEventLayout)); err != nil {
+		return nil, err
 	}
-	if err := e.use(e.opts.Layout); err != nil {
-		return err
-	}
-	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		recorded, err := e.meta.recorded(ctx, tx)
-		if err != nil {
+	err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if recorded, err = e.meta.createOnce(ctx, tx); err != nil || recorded[metaEventLayout] != "" {
 			return err
-		}
-		if recorded[metaEventLayout] != "" {
-			return e.check(recorded)
-		}
-		if recorded == nil {
-			if err := e.meta.create(ctx, tx); err != nil {
-				return err
-			}
 		}
 		if err := e.log.Create(ctx, tx); err != nil {
 			return err
 		}
-		if err := e.meta.set(ctx, tx, metaEventFormat, eventFormat); err != nil {
+		values := map[string]string{metaEventFormat: eventFormat, metaEventLayout: e.log.Name()}
+		if err := e.meta.setAll(ctx, tx, values); err != nil {
 			return err
 		}
-		return e.meta.set(ctx, tx, metaEventLayout, e.log.Name())
+		recorded, err = e.meta.all(ctx, tx)
+		return err
 	})
+	return recorded, err
 }
 
 func (e *Events) check(recorded map[string]string) error {

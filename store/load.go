@@ -44,13 +44,12 @@ func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[Block, error], opt
 	if err != nil {
 		return Loaded{}, fmt.Errorf("load: %w", err)
 	}
-	defer l.release()
 	for b, err := range blocks {
 		if err != nil {
 			return l.keep(ctx, err)
 		}
-		if err := l.block(ctx, &b); err != nil {
-			return l.refuse(ctx, err)
+		if err := l.block(ctx, b); err != nil {
+			return l.keep(ctx, err)
 		}
 	}
 	return l.finish(ctx)
@@ -65,35 +64,37 @@ func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changese
 	if err != nil {
 		return Loaded{}, fmt.Errorf("import: %w", err)
 	}
-	defer l.release()
 	for set, err := range history {
 		if err != nil {
 			return l.keep(ctx, err)
 		}
 		if err := l.changeset(ctx, set); err != nil {
-			return l.refuse(ctx, err)
+			return l.keep(ctx, err)
 		}
 	}
 	if err := l.checkSkipped(ctx); err != nil {
-		return l.abort(err)
+		return l.stop(err)
 	}
 	return l.finish(ctx)
 }
 
-// loader applies blocks with a transaction for several of them.
+// loader applies blocks with a transaction for several of them. It takes them from
+// the stream before it begins the transaction: whoever makes the stream may need the
+// writer too, and would wait for a transaction that waits for the stream.
 type loader struct {
 	ents    *Entities
 	opts    LoadOptions
-	tx      driver.Tx // nil between transactions
 	start   BlockHead // head when the load began
 	skipped Digest    // digest over the changesets that were skipped
 	last    uint64    // the last of these
-	head    BlockHead // inside tx
-	done    Loaded    // committed
-	next    Loaded    // with what tx holds
-	changes int       // in tx
-	bytes   int       // of payload in tx
+	taken   []step    // from the stream, and not written yet
+	changes int       // in taken, at most
+	bytes   int       // of payload in taken
+	done    Loaded    // committed, with what was skipped
 }
+
+// step applies one block inside a transaction.
+type step func(ctx context.Context, tx driver.Tx, head BlockHead) (Applied, error)
 
 func (e *Entities) newLoader(ctx context.Context, opts LoadOptions) (*loader, error) {
 	if opts.Changes <= 0 {
@@ -103,35 +104,28 @@ func (e *Entities) newLoader(ctx context.Context, opts LoadOptions) (*loader, er
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{ents: e, opts: opts, start: head, head: head}
-	l.done.Head, l.next.Head = head, head
-	return l, nil
+	return &loader{ents: e, opts: opts, start: head, done: Loaded{Head: head}}, nil
 }
 
 func (l *loader) held(block uint64) bool { return !l.start.Empty && block <= l.start.Block }
 
-func (l *loader) block(ctx context.Context, b *Block) error {
+func (l *loader) block(ctx context.Context, b Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if l.held(b.Number) {
-		l.next.Skipped++
+		l.done.Skipped++
 		return nil
 	}
-	if err := l.ents.admissible(b); err != nil {
-		return err
-	}
-	if err := l.begin(ctx); err != nil {
-		return err
-	}
-	applied, err := l.ents.applyIn(context.WithoutCancel(ctx), l.tx, l.head, b)
-	if err != nil {
+	if err := l.ents.admissible(&b); err != nil {
 		return err
 	}
 	for i := range b.Ops {
 		l.bytes += len(b.Ops[i].Content)
 	}
-	return l.applied(ctx, applied)
+	return l.take(ctx, len(b.Ops), func(ctx context.Context, tx driver.Tx, head BlockHead) (Applied, error) {
+		return l.ents.applyIn(ctx, tx, head, &b)
+	})
 }
 
 func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
@@ -139,34 +133,45 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 		return err
 	}
 	if l.held(set.Block) {
-		l.next.Skipped++
+		l.done.Skipped++
 		l.skipped, l.last = l.skipped.Next(set), set.Block
 		return nil
 	}
-	if l.next.Blocks == 0 && l.skipped != l.start.Digest {
+	if l.done.Blocks == 0 && l.skipped != l.start.Digest {
 		return l.otherHistory(l.start)
 	}
-	if err := follows(l.head, set.Block); err != nil {
-		return err
+	for i := range set.Changes {
+		if set.Changes[i].New != nil {
+			l.bytes += len(set.Changes[i].New.Content)
+		}
 	}
-	if err := l.begin(ctx); err != nil {
-		return err
+	return l.take(ctx, len(set.Changes), func(ctx context.Context, tx driver.Tx, head BlockHead) (Applied, error) {
+		if err := follows(head, set.Block); err != nil {
+			return Applied{}, err
+		}
+		if err := l.complete(ctx, tx, set); err != nil {
+			return Applied{}, err
+		}
+		return l.ents.writeIn(ctx, tx, head, set)
+	})
+}
+
+// take keeps a block, and writes what was kept when that is enough for a
+// transaction.
+func (l *loader) take(ctx context.Context, changes int, s step) error {
+	l.taken = append(l.taken, s)
+	l.changes += max(changes, 1)
+	if l.changes < l.opts.Changes && l.bytes < loadBytes {
+		return nil
 	}
-	if err := l.complete(context.WithoutCancel(ctx), set); err != nil {
-		return err
-	}
-	applied, err := l.ents.writeIn(context.WithoutCancel(ctx), l.tx, l.head, set)
-	if err != nil {
-		return err
-	}
-	return l.applied(ctx, applied)
+	return l.flush(ctx)
 }
 
 // checkSkipped compares a source that had nothing new with what the store holds
 // up to the source's last block. Where there was something new, changeset has
 // compared.
 func (l *loader) checkSkipped(ctx context.Context) error {
-	if l.next.Skipped == 0 || l.next.Blocks > 0 {
+	if l.done.Skipped == 0 || l.done.Blocks > 0 || len(l.taken) > 0 {
 		return nil
 	}
 	return l.ents.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -184,20 +189,17 @@ func (l *loader) otherHistory(held BlockHead) error {
 
 // complete puts the stored versions in place of the old ones of a changeset,
 // which has only their keys and first blocks.
-func (l *loader) complete(ctx context.Context, set entity.Changeset) error {
+func (l *loader) complete(ctx context.Context, tx driver.Tx, set entity.Changeset) error {
 	needs := map[Key]entity.Need{}
 	for i := range set.Changes {
 		if set.Changes[i].Old != nil {
 			needs[set.Changes[i].Key] = 0
 		}
-		if set.Changes[i].New != nil {
-			l.bytes += len(set.Changes[i].New.Content)
-		}
 	}
 	if len(needs) == 0 {
 		return nil
 	}
-	prior, err := l.ents.layout.Prior(ctx, l.tx, set.Block, needs)
+	prior, err := l.ents.layout.Prior(ctx, tx, set.Block, needs)
 	if err != nil {
 		return fmt.Errorf("block %d: %w", set.Block, err)
 	}
@@ -215,64 +217,90 @@ func (l *loader) complete(ctx context.Context, set entity.Changeset) error {
 	return nil
 }
 
-// begin starts a transaction unless one is open. Between two of them somebody
-// else may have written: going on would put blocks below the head, or above
-// ones that are gone.
-func (l *loader) begin(ctx context.Context) (err error) {
-	if l.tx != nil {
-		return nil
-	}
+// begin starts a transaction. Between two of them somebody else may have written:
+// going on would put blocks below the head, or above ones that are gone.
+func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
 	l.ents.maintainer.hold(ctx)
 	l.ents.maintainer.enter()
 	defer l.ents.maintainer.leave()
-	if l.tx, err = l.ents.db.engine.Begin(ctx); err != nil {
+	if tx, err = l.ents.db.engine.Begin(ctx); err != nil {
+		return nil, err
+	}
+	head, err := l.ents.meta.head(context.WithoutCancel(ctx), tx)
+	if err == nil && head != l.done.Head {
+		err = fmt.Errorf("%w: another writer moved the head from block %d to %d meanwhile; repeat to go on from there", ErrConflict, l.done.Head.Block, head.Block)
+		l.done.Head = head
+	}
+	if err != nil {
+		return nil, errors.Join(err, tx.Rollback())
+	}
+	return tx, nil
+}
+
+// flush writes what was taken, in one transaction. Where a block does not fit, those
+// before it are kept: what was wrong with it was found before anything of it was
+// written. After any other error the transaction cannot be trusted.
+func (l *loader) flush(ctx context.Context) error {
+	if len(l.taken) == 0 {
+		return nil
+	}
+	list := l.taken
+	l.taken, l.changes, l.bytes = nil, 0, 0
+	tx, err := l.begin(ctx)
+	if err != nil {
 		return err
 	}
-	head, err := l.ents.meta.head(context.WithoutCancel(ctx), l.tx)
-	if err == nil && head != l.head {
-		l.done.Head = head
-		err = fmt.Errorf("%w: another writer moved the head from block %d to %d meanwhile; repeat to go on from there", ErrConflict, l.head.Block, head.Block)
+	defer tx.Rollback()
+	next, refused := l.write(ctx, tx, list)
+	if refused != nil && !refusal(refused) || next.Blocks == l.done.Blocks {
+		return refused
 	}
-	return err
+	return errors.Join(refused, l.commit(ctx, tx, next))
 }
 
-// applied counts a block and commits when the transaction is large enough.
-func (l *loader) applied(ctx context.Context, a Applied) error {
-	l.head = a.Head
-	l.next.Head = a.Head
-	l.next.Blocks++
-	l.next.Changes += a.Changes
-	l.changes += max(a.Changes, 1)
-	if l.changes < l.opts.Changes && l.bytes < loadBytes {
-		return nil
+// write applies blocks until one fails.
+func (l *loader) write(ctx context.Context, tx driver.Tx, list []step) (next Loaded, err error) {
+	next = l.done
+	inner := context.WithoutCancel(ctx)
+	for i := range list {
+		if err := ctx.Err(); err != nil {
+			return next, err
+		}
+		applied, err := list[i](inner, tx, next.Head)
+		if err != nil {
+			return next, err
+		}
+		next.Head = applied.Head
+		next.Blocks++
+		next.Changes += applied.Changes
+		list[i] = nil // with the block that it holds
 	}
-	return l.commit(ctx)
+	return next, nil
 }
 
-func (l *loader) commit(ctx context.Context) error {
-	if l.tx == nil {
-		return nil
-	}
-	tx := l.tx
-	l.tx = nil
+func (l *loader) commit(ctx context.Context, tx driver.Tx, next Loaded) error {
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
 	l.ents.maintainer.wrote()
-	l.ents.grown(ctx, l.changes)
-	l.changes, l.bytes = 0, 0
-	l.done = l.next
+	l.ents.grown(ctx, next.Changes-l.done.Changes)
+	l.done = next
 	if l.opts.Progress != nil {
 		l.opts.Progress(l.done)
 	}
 	return nil
 }
 
+// refusal tells the error of a block that does not fit.
+func refusal(err error) bool {
+	var op *OpError
+	return errors.As(err, &op) || errors.Is(err, ErrBlockOrder) || errors.Is(err, ErrInvalid)
+}
+
 func (l *loader) finish(ctx context.Context) (Loaded, error) {
-	if err := l.commit(ctx); err != nil {
-		return l.abort(err)
+	if err := l.flush(ctx); err != nil {
+		return l.stop(err)
 	}
-	l.done.Skipped = l.next.Skipped
 	if l.done.Changes == 0 {
 		return l.done, nil
 	}
@@ -281,69 +309,19 @@ func (l *loader) finish(ctx context.Context) (Loaded, error) {
 	return l.done, l.ents.Settle(ctx)
 }
 
-// release rolls the open transaction back: after an error, which says more than
-// one of the rollback, or when the stream of blocks panics.
-func (l *loader) release() {
-	if l.tx != nil {
-		_ = l.tx.Rollback()
-		l.tx = nil
-	}
-}
-
-// refuse ends a load at a block that does not fit: what was wrong with it was
-// found before anything of it was written, so the blocks before it are kept.
-// After any other error the transaction cannot be trusted.
-func (l *loader) refuse(ctx context.Context, err error) (Loaded, error) {
-	var op *OpError
-	if errors.As(err, &op) || errors.Is(err, ErrBlockOrder) || errors.Is(err, ErrInvalid) {
-		return l.keep(ctx, err)
-	}
-	return l.abort(err)
-}
-
-// keep ends a load with the blocks so far.
+// keep ends a load with the blocks so far. What is wrong with one of these comes
+// first.
 func (l *loader) keep(ctx context.Context, err error) (Loaded, error) {
 	if ctx.Err() == nil {
-		err = errors.Join(err, l.commit(ctx))
+		err = errors.Join(l.flush(ctx), err)
 	}
-	return l.abort(err)
+	return l.stop(err)
 }
 
-// abort gives up the open transaction and says where the store is.
-func (l *loader) abort(err error) (Loaded, error) {
-	l.release()
+// stop says where the store is.
+func (l *loader) stop(err error) (Loaded, error) {
 	if l.done.Head.Empty {
 		return l.done, fmt.Errorf("load stopped, the store is empty: %w", err)
 	}
 	return l.done, fmt.Errorf("load stopped, the store is at block %d: %w", l.done.Head.Block, err)
-}
-
-// History returns the store's content as changesets, for Import into another
-// store. It reads two snapshots at once. A pruned store gives what is left: its
-// digest is another then.
-func (e *Entities) History(ctx context.Context) iter.Seq2[entity.Changeset, error] {
-	return func(yield func(entity.Changeset, error) bool) {
-		openings, err := e.At(ctx, Head)
-		if err != nil {
-			yield(entity.Changeset{}, err)
-			return
-		}
-		defer openings.Close()
-		closings, err := e.At(ctx, openings.Block())
-		if err != nil {
-			yield(entity.Changeset{}, err)
-			return
-		}
-		defer closings.Close()
-		next := uint64(0) // lowest block that was not given yet
-		for set, err := range entity.History(e.layout.Openings(ctx, openings.reader), e.layout.Closings(ctx, closings.reader)) {
-			next = set.Block + 1
-			if !yield(set, err) || err != nil {
-				return
-			}
-		}
-		if head := openings.head; !head.Empty && next <= head.Block {
-			yield(entity.Changeset{Block: head.Block}, nil)
-		}
-	}
 }

@@ -88,6 +88,19 @@ func (m meta) exists(ctx context.Context, q driver.Querier) (bool, error) {
 	return n > 0, err
 }
 
+// createOnce returns what is recorded, and first makes the tables of a database that
+// is empty. It is called under the writer's lock: of several that open a new database
+// at once one makes it, and the others find it made.
+func (m meta) createOnce(ctx context.Context, tx driver.Tx) (recorded map[string]string, err error) {
+	if recorded, err = m.recorded(ctx, tx); err != nil || recorded != nil {
+		return recorded, err
+	}
+	if err := m.create(ctx, tx); err != nil {
+		return nil, err
+	}
+	return m.all(ctx, tx)
+}
+
 // create makes the tables in a database that must be empty.
 func (m meta) create(ctx context.Context, tx driver.Tx) error {
 	n, err := m.queryInt(ctx, tx, "other_tables")
@@ -95,7 +108,8 @@ func (m meta) create(ctx context.Context, tx driver.Tx) error {
 		return err
 	}
 	if n > 0 {
-		return fmt.Errorf("%w: the database holds %d tables but is not a Varve store; varve import reads Arkiv's own", ErrLayout, n)
+		return fmt.Errorf("%w: the database holds %d tables but is not a Varve store; give the store a database of its own, "+
+			"or on Postgres a schema, as ?schema=name in the URL; varve import reads Arkiv's own", ErrLayout, n)
 	}
 	for _, text := range m.Tables {
 		if _, err := tx.Exec(ctx, text); err != nil {
@@ -107,8 +121,14 @@ func (m meta) create(ctx context.Context, tx driver.Tx) error {
 
 // set records a value, and the checksum of all that is recorded then.
 func (m meta) set(ctx context.Context, tx driver.Tx, name, value string) error {
-	if err := m.put(ctx, tx, name, value); err != nil {
-		return err
+	return m.setAll(ctx, tx, map[string]string{name: value})
+}
+
+func (m meta) setAll(ctx context.Context, tx driver.Tx, values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := m.put(ctx, tx, name, values[name]); err != nil {
+			return err
+		}
 	}
 	return m.seal(ctx, tx)
 }
@@ -199,6 +219,19 @@ func (m meta) horizon(ctx context.Context, q driver.Querier) (uint64, error) {
 		return 0, fmt.Errorf("%w: recorded horizon %q", ErrCorrupt, value)
 	}
 	return n, nil
+}
+
+// raiseHorizon records that blocks below a number cannot be read, unless more blocks
+// cannot be already.
+func (m meta) raiseHorizon(ctx context.Context, tx driver.Tx, to uint64) error {
+	if to == 0 {
+		return nil
+	}
+	has, err := m.horizon(ctx, tx)
+	if err != nil || to <= has {
+		return err
+	}
+	return m.set(ctx, tx, metaHorizon, strconv.FormatUint(to, 10))
 }
 
 // BlockHead is the last block of a store and the digest of the history up to

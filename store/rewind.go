@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -68,7 +67,7 @@ func (e *Entities) Prune(ctx context.Context, before uint64) error {
 		if err := e.layout.Prune(ctx, tx, before); err != nil {
 			return err
 		}
-		return e.meta.set(ctx, tx, metaHorizon, strconv.FormatUint(before, 10))
+		return e.meta.raiseHorizon(ctx, tx, before)
 	})
 	if err != nil {
 		return fmt.Errorf("prune: %w", err)

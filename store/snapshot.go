@@ -42,6 +42,65 @@ func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
 	return s, nil
 }
 
+// views opens several snapshots of the head, all of one block of one history,
+// however busy a writer is. It takes its readers all or none. When the head moves
+// between two views it tries again, in the end while it holds the writer; a store
+// that another process writes and that is open for reading only can keep moving.
+func (e *Entities) views(ctx context.Context, n int) ([]*Snapshot, error) {
+	for try := 1; ; try++ {
+		list, err := e.viewsOnce(ctx, n, try > hurried && !e.db.ro)
+		if err == nil && list == nil && try < hurried*hurried {
+			continue
+		}
+		if err == nil && list == nil {
+			err = fmt.Errorf("%w: another process moved the head each of %d times that %d views of it were opened; try again", ErrConflict, try, n)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("snapshots: %w", err)
+		}
+		return list, nil
+	}
+}
+
+// hurried is how often views are opened beside writers before one is held.
+const hurried = 8
+
+// viewsOnce returns nil when the views show different heads.
+func (e *Entities) viewsOnce(ctx context.Context, n int, holdWriter bool) (list []*Snapshot, err error) {
+	if holdWriter {
+		tx, err := e.db.engine.Begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer tx.Rollback()
+	}
+	readers, err := e.db.engine.Snapshots(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	same := true
+	for _, r := range readers {
+		s := &Snapshot{ents: e, reader: r}
+		if err := s.position(context.WithoutCancel(ctx), Head); err != nil {
+			return nil, errors.Join(err, driver.CloseReaders(readers))
+		}
+		list = append(list, s)
+		same = same && s.head == list[0].head && s.horizon == list[0].horizon
+	}
+	if !same {
+		return nil, driver.CloseReaders(readers)
+	}
+	return list, nil
+}
+
+func closeViews(list []*Snapshot) error {
+	var errs []error
+	for _, s := range list {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
 func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
 	if s.head, err = s.ents.meta.head(ctx, s.reader); err != nil {
 		return err
@@ -79,6 +138,10 @@ func (s *Snapshot) Block() uint64 { return s.at }
 
 // Head returns the head of the store when the snapshot was opened.
 func (s *Snapshot) Head() BlockHead { return s.head }
+
+// Horizon returns the oldest block that can be read, zero unless the store, or the
+// one it was imported from, was pruned.
+func (s *Snapshot) Horizon() uint64 { return s.horizon }
 
 // Close ends the view. A second Close does nothing.
 func (s *Snapshot) Close() error { return s.reader.Close() }

@@ -47,19 +47,11 @@ type Verified struct {
 // verifyRows collects the contradictions within the layout, at most so many.
 // Progress, if given, is called with the rows read so far.
 func (e *Entities) verifyRows(ctx context.Context, limit int, progress func(rows uint64)) (problems []error, err error) {
-	var views [3]*Snapshot
-	for i := range views {
-		at := uint64(Head)
-		if i > 0 {
-			at = views[0].Block()
-		}
-		s, err := e.At(ctx, at)
-		if err != nil {
-			return nil, err
-		}
-		defer s.Close()
-		views[i] = s
+	views, err := e.views(ctx, 3)
+	if err != nil {
+		return nil, err
 	}
+	defer func() { err = errors.Join(err, closeViews(views)) }()
 	report := func(problem string) bool {
 		problems = append(problems, fmt.Errorf("%w: %s", ErrCorrupt, problem))
 		return len(problems) < limit && ctx.Err() == nil
@@ -71,11 +63,12 @@ func (e *Entities) verifyRows(ctx context.Context, limit int, progress func(rows
 
 // verifyDigest computes the chain of digests anew and compares it block by block.
 func (e *Entities) verifyDigest(ctx context.Context, progress func(changes uint64)) (v Verified, err error) {
-	snap, err := e.At(ctx, Head)
+	views, err := e.views(ctx, 3)
 	if err != nil {
 		return v, err
 	}
-	defer func() { err = errors.Join(err, snap.Close()) }()
+	defer func() { err = errors.Join(err, closeViews(views)) }()
+	snap := views[0]
 	v.Head = snap.Head()
 	v.Sound.Empty = true
 	if !e.layout.Temporal() || snap.horizon > 0 {
@@ -90,7 +83,7 @@ func (e *Entities) verifyDigest(ctx context.Context, progress func(changes uint6
 	if err := c.next(); err != nil {
 		return v, err
 	}
-	for set, err := range e.History(ctx) {
+	for set, err := range e.history(ctx, v.Head, views[1:]) {
 		if err == nil {
 			err = ctx.Err()
 		}

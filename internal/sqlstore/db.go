@@ -77,11 +77,8 @@ type Bulk interface {
 // DB is an open database: the part of driver.Engine that engines share.
 type DB struct {
 	cfg    Config
-	writer chan *Conn    // holds the writer's connection while nobody writes; nil inside means "connect again"
-	slots  chan struct{} // one for each reader that may be opened
-
-	idleMu sync.Mutex
-	idle   []*Conn // of readers; the last one used is used next, since its cache is warm
+	writer chan *Conn // holds the writer's connection while nobody writes; nil inside means "connect again"
+	slots  slots      // of readers
 
 	spareMu sync.Mutex
 	spare   *Conn
@@ -101,7 +98,7 @@ func New(ctx context.Context, cfg Config) (*DB, error) {
 	db := &DB{
 		cfg:     cfg,
 		writer:  make(chan *Conn, 1),
-		slots:   make(chan struct{}, cfg.Options.Readers),
+		slots:   newSlots(cfg.Options.Readers),
 		closing: make(chan struct{}),
 		open:    map[*Reader]struct{}{},
 	}
@@ -110,9 +107,6 @@ func New(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, errors.Join(err, cfg.Pool.Close())
 	}
 	db.writer <- first
-	for range cfg.Options.Readers {
-		db.giveSlot(nil)
-	}
 	return db, nil
 }
 
@@ -220,45 +214,35 @@ func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
 	}
 }
 
-// takeSlot waits until a reader may be opened. It returns a connection that is
-// free, nil when there is none.
-func (db *DB) takeSlot(ctx context.Context) (*Conn, error) {
-	if _, err := take(ctx, db, db.slots); err != nil {
-		return nil, err
-	}
-	db.idleMu.Lock()
-	defer db.idleMu.Unlock()
-	if len(db.idle) == 0 {
-		return nil, nil
-	}
-	last := len(db.idle) - 1
-	c := db.idle[last]
-	db.idle = db.idle[:last]
-	return c, nil
-}
-
-// giveSlot gives back what takeSlot has taken, with the connection unless it is
-// nil.
-func (db *DB) giveSlot(c *Conn) {
-	if c != nil {
-		db.idleMu.Lock()
-		db.idle = append(db.idle, c)
-		db.idleMu.Unlock()
-	}
-	db.slots <- struct{}{}
-}
-
 // Snapshot implements driver.Engine.
 func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) {
-	c, err := db.takeSlot(ctx)
-	if err != nil {
+	if err := db.slots.take(ctx, db.closing, 1); err != nil {
 		return nil, fmt.Errorf("wait for one of %d readers: %w", db.cfg.Options.Readers, err)
 	}
-	r, err := db.openReader(ctx, c)
+	r, err := db.openReader(ctx, db.slots.conn())
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// Snapshots implements driver.Engine.
+func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
+	if err := db.slots.take(ctx, db.closing, n); err != nil {
+		return nil, fmt.Errorf("wait for %d of %d readers: %w", n, db.cfg.Options.Readers, err)
+	}
+	list := make([]driver.Reader, 0, n)
+	for i := range n {
+		r, err := db.openReader(ctx, db.slots.conn())
+		if err != nil {
+			for range n - i - 1 {
+				db.slots.give(nil)
+			}
+			return nil, errors.Join(err, driver.CloseReaders(list))
+		}
+		list = append(list, r)
+	}
+	return list, nil
 }
 
 // openReader starts a read transaction on c, or on a new connection when c is
@@ -267,12 +251,12 @@ func (db *DB) openReader(ctx context.Context, c *Conn) (*Reader, error) {
 	if c == nil {
 		var err error
 		if c, err = db.connect(ctx, false); err != nil {
-			db.giveSlot(nil)
+			db.slots.give(nil)
 			return nil, err
 		}
 	}
 	if err := db.beginRead(ctx, c); err != nil {
-		db.giveSlot(dropBroken(c))
+		db.slots.give(dropBroken(c))
 		if db.isClosed() {
 			err = fmt.Errorf("%w: %w", driver.ErrClosed, err)
 		}
@@ -283,7 +267,7 @@ func (db *DB) openReader(ctx context.Context, c *Conn) (*Reader, error) {
 	defer db.mu.Unlock()
 	if db.closed {
 		c.abandon()
-		db.giveSlot(nil)
+		db.slots.give(nil)
 		return nil, driver.ErrClosed
 	}
 	db.open[r] = struct{}{}
@@ -341,10 +325,9 @@ func (db *DB) Close() error {
 	for _, r := range readers {
 		errs = append(errs, r.end(driver.ErrClosed))
 	}
-	for range cap(db.slots) {
-		<-db.slots
-	}
-	for _, c := range db.idle {
+	// Every reader is ended or will be by whoever is opening it.
+	_ = db.slots.take(context.Background(), nil, db.slots.total)
+	for _, c := range db.slots.idle {
 		errs = append(errs, c.close())
 	}
 	db.spareMu.Lock()

@@ -56,6 +56,6 @@ func (r *Reader) end(why error) error {
 	r.db.mu.Lock()
 	delete(r.db.open, r)
 	r.db.mu.Unlock()
-	r.db.giveSlot(dropBroken(c))
+	r.db.slots.give(dropBroken(c))
 	return err
 }

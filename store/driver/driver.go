@@ -24,6 +24,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -47,6 +48,12 @@ type Engine interface {
 	// waits for a free reader until ctx is done. The view is fixed when
 	// Snapshot returns: later commits are not seen.
 	Snapshot(ctx context.Context) (Reader, error)
+
+	// Snapshots opens n read views. It waits until that many readers are free
+	// and takes all of them or none; it fails with ErrUnsupported, and says what
+	// to set, when there are fewer in all. Views may show different commits:
+	// the caller compares.
+	Snapshots(ctx context.Context, n int) ([]Reader, error)
 
 	// Settings reads back, from the running engine, every setting that
 	// affects results or their durability, in a fixed order.
@@ -79,6 +86,15 @@ type Querier interface {
 type Reader interface {
 	Querier
 	Close() error
+}
+
+// CloseReaders closes every view of a list.
+func CloseReaders(list []Reader) error {
+	var errs []error
+	for _, r := range list {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Tx is the write transaction. It is not safe for concurrent use. One of

@@ -63,6 +63,12 @@ type Op struct {
 type Block struct {
 	Number uint64
 	Ops    []Op
+
+	// Horizon, if not zero, tells that the history which the block is of is not
+	// whole: what it says of blocks below Horizon must not be read. A store that
+	// takes the block refuses to read those. A history that was made of a pruned
+	// store has it on its first block.
+	Horizon uint64
 }
 
 // MaxBlockNumber is the highest number that a block may have: creation blocks

@@ -26,6 +26,9 @@ type Change struct {
 type Changeset struct {
 	Block   uint64
 	Changes []Change
+
+	// Horizon is that of Block. The digest is not about it.
+	Horizon uint64
 }
 
 // Prior is what a store holds of a key before a block.
@@ -70,7 +73,7 @@ func Fold(b *Block, prior map[Key]Prior, rules Rules) (Changeset, error) {
 			return Changeset{}, b.OpError(i, err)
 		}
 	}
-	set := Changeset{Block: b.Number, Changes: make([]Change, 0, len(states))}
+	set := Changeset{Block: b.Number, Horizon: b.Horizon, Changes: make([]Change, 0, len(states))}
 	for key, s := range states {
 		if c, changed := s.change(key); changed {
 			set.Changes = append(set.Changes, c)

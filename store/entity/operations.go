@@ -5,7 +5,8 @@ import "iter"
 // Operations turns a history back into blocks whose application makes it: a
 // Create for each first version, an Update for each later one, a Delete where
 // one ended. That one operation did it is all that a history still tells, so
-// the operations of a feed are not restored, but the states they led to are.
+// the operations of a feed are not restored, but the states they led to are. An
+// entity whose creation was pruned is created where what is left of it begins.
 // Transaction and operation indexes are those of the creation for a Create, and
 // count up from the highest of these for the rest.
 func Operations(history iter.Seq2[Changeset, error]) iter.Seq2[Block, error] {
@@ -23,7 +24,7 @@ func Operations(history iter.Seq2[Changeset, error]) iter.Seq2[Block, error] {
 }
 
 func operations(set Changeset) Block {
-	b := Block{Number: set.Block}
+	b := Block{Number: set.Block, Horizon: set.Horizon}
 	var later []Op
 	tx := uint32(0)
 	for i := range set.Changes {
@@ -38,9 +39,12 @@ func operations(set Changeset) Block {
 			b.Ops = append(b.Ops, op)
 			continue
 		}
-		if c.New == nil {
+		switch {
+		case c.New == nil:
 			later = append(later, Op{Kind: Delete, Key: c.Key})
-		} else {
+		case c.Old == nil:
+			later = append(later, c.New.operation(Create, set.Block))
+		default:
 			later = append(later, c.New.operation(Update, set.Block))
 		}
 	}

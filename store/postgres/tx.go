@@ -39,6 +39,21 @@ func (e *engine) Snapshot(ctx context.Context) (driver.Reader, error) {
 	return &reader{r}, nil
 }
 
+// Snapshots implements driver.Engine.
+func (e *engine) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("begin read: %w", err)
+	}
+	list, err := onLiving(e, func() ([]driver.Reader, error) { return e.DB.Snapshots(ctx, n) })
+	if err != nil {
+		return nil, withContext(ctx, err)
+	}
+	for i := range list {
+		list[i] = &reader{list[i]}
+	}
+	return list, nil
+}
+
 // onLiving runs f again when it fails because its connection was lost before,
 // by a restart of the server say, until it got one that lives: at most every
 // reader's and the writer's are lost. A connection that cannot be made is not

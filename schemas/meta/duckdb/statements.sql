@@ -2,4 +2,4 @@
 SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'varve_meta';
 
 -- name: other_tables
-SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema();
+SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_type = 'BASE TABLE';

@@ -1,5 +1,10 @@
 -- name: meta_exists
 SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'varve_meta';
 
+-- Views are nobody's data, and what an extension brings along is not the user's.
 -- name: other_tables
-SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema();
+SELECT count(*)
+FROM pg_class AS c
+WHERE c.relnamespace = current_schema()::regnamespace
+  AND c.relkind IN ('r', 'p')
+  AND NOT EXISTS (SELECT 1 FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e');

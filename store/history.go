@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// History returns the store's content as changesets, for Import into another
+// store. The head is that of the moment at which it is first iterated; iterated
+// again it gives the same blocks, or fails with ErrHistory when they were rewound or
+// pruned since. It needs two readers while it runs. Of a pruned store, and of one
+// whose layout keeps no history, it gives what is left, and says so in the first
+// changeset's Horizon; the digest is another then.
+func (e *Entities) History(ctx context.Context) iter.Seq2[entity.Changeset, error] {
+	var first *Snapshot // closed, for its head and horizon
+	return func(yield func(entity.Changeset, error) bool) {
+		views, err := e.views(ctx, 2)
+		if err != nil {
+			yield(entity.Changeset{}, fmt.Errorf("history: %w", err))
+			return
+		}
+		defer func() { _ = closeViews(views) }() // what was read is read
+		if first == nil {
+			first = views[0]
+		} else if err := first.stillIn(ctx, views[0]); err != nil {
+			yield(entity.Changeset{}, fmt.Errorf("history: %w", err))
+			return
+		}
+		e.history(ctx, first.head, views)(yield)
+	}
+}
+
+// stillIn checks that the history of a former view is a part of a later one's.
+func (s *Snapshot) stillIn(ctx context.Context, later *Snapshot) error {
+	if s.head.Empty {
+		return nil
+	}
+	held, err := s.ents.meta.headAt(context.WithoutCancel(ctx), later.reader, s.head.Block)
+	if err == nil && (held != s.head || later.horizon != s.horizon) {
+		err = fmt.Errorf("%w: the store was rewound below block %d, or pruned, since its history was first read", ErrHistory, s.head.Block)
+	}
+	return err
+}
+
+// history gives the changesets up to a head. The views are of that head or a later
+// one; the first is asked for what began and the second for what ended.
+func (e *Entities) history(ctx context.Context, head BlockHead, views []*Snapshot) iter.Seq2[entity.Changeset, error] {
+	return func(yield func(entity.Changeset, error) bool) {
+		if head.Empty {
+			return
+		}
+		horizon := views[0].horizon
+		if !e.layout.Temporal() {
+			horizon = head.Block
+		}
+		next := uint64(0) // lowest block that was not given yet
+		openings, closings := e.layout.Openings(ctx, views[0].reader), e.layout.Closings(ctx, views[1].reader)
+		for set, err := range entity.History(openings, closings) {
+			if err == nil && set.Block > head.Block {
+				break
+			}
+			if next == 0 {
+				set.Horizon = horizon
+			}
+			next = set.Block + 1
+			if !yield(set, err) || err != nil {
+				return
+			}
+		}
+		if next <= head.Block {
+			set := entity.Changeset{Block: head.Block}
+			if next == 0 {
+				set.Horizon = horizon
+			}
+			yield(set, nil)
+		}
+	}
+}
