@@ -6,10 +6,12 @@ package sqlitewal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
@@ -90,7 +92,7 @@ var synchronous = map[driver.Durability]string{
 // no effect once WAL mode has made the file.
 func (cfg *Config) Setup(ctx context.Context, c *sqlstore.Conn, write bool) error {
 	for _, text := range cfg.pragmas(write) {
-		if err := cfg.Pragma(ctx, c, text); err != nil {
+		if err := cfg.patiently(ctx, func() error { return c.Mapped(cfg.Pragma(ctx, c, text)) }); err != nil {
 			return fmt.Errorf("%s: %w", text, err)
 		}
 	}
@@ -102,6 +104,22 @@ func (cfg *Config) Setup(ctx context.Context, c *sqlstore.Conn, write bool) erro
 		err = fmt.Errorf("%w: journal mode is %q, want wal (is the database on a file system without shared memory?)", driver.ErrUnsupported, mode)
 	}
 	return err
+}
+
+// patiently runs f again while the database is locked. SQLite does not wait by itself
+// where two connections make a new file one with a write-ahead log.
+func (cfg *Config) patiently(ctx context.Context, f func() error) error {
+	for deadline := time.Now().Add(cfg.Options.LockTimeout); ; {
+		err := f()
+		if !errors.Is(err, driver.ErrLocked) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 func (cfg *Config) pragmas(write bool) []string {

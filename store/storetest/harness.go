@@ -104,6 +104,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("metamorphic", func(t *testing.T) { RunMetamorphic(t, h) })
 	t.Run("events", func(t *testing.T) { RunEvents(t, h) })
 	t.Run("check", func(t *testing.T) { RunCheck(t, h) })
+	t.Run("beside", func(t *testing.T) { RunBeside(t, h) })
 	t.Run("transcript", func(t *testing.T) { RunTranscript(t, h) })
 	t.Run("arkiv", func(t *testing.T) { RunArkiv(t, h) })
 }

@@ -1,0 +1,314 @@
+package storetest
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// trials is how often each of the cases beside a free-running writer is tried;
+// verifying and checking half as often, racing creations a fifth as often.
+var trials = flag.Int("varve.trials", 20, "how often the cases beside a free-running writer are tried")
+
+// besideLayouts are those whose tables differ; the others differ in indexes.
+var besideLayouts = []string{"arkiv", "compact"}
+
+// RunBeside checks what is read, copied, verified, opened and made while others
+// write, open and hold readers.
+func RunBeside(t *testing.T, h Harness) {
+	for _, layout := range besideLayouts {
+		t.Run(layout, func(t *testing.T) {
+			t.Run("writer", func(t *testing.T) { testFreeWriter(t, h, layout) })
+			t.Run("torn copy", func(t *testing.T) { testTornCopy(t, h, layout) })
+			t.Run("readers", func(t *testing.T) { testReadersTogether(t, h, layout) })
+			t.Run("history again", func(t *testing.T) { testHistoryAgain(t, h, layout) })
+			t.Run("horizon", func(t *testing.T) { testHorizonCopied(t, h, layout) })
+			t.Run("write within a load", func(t *testing.T) { testWriteWithinLoad(t, h, layout) })
+		})
+	}
+	t.Run("creation", func(t *testing.T) { testCreation(t, h) })
+	t.Run("creation by processes", func(t *testing.T) { testCreationByProcesses(t, h) })
+}
+
+// scribe writes blocks until it is stopped, and now and then rewinds, which keeps
+// the history short. It remembers the digest of each head that it has left behind.
+type scribe struct {
+	l       *ledger
+	random  *rand.Rand
+	stop    chan struct{}
+	done    chan error
+	mu      sync.Mutex
+	digests map[store.Digest]bool
+}
+
+// startScribe begins to write; the returned function ends it.
+func startScribe(t *testing.T, l *ledger) *scribe {
+	s := &scribe{
+		l: l, random: rand.New(rand.NewPCG(1, 2)), stop: make(chan struct{}), done: make(chan error, 1),
+		digests: map[store.Digest]bool{},
+	}
+	for i := range 20 {
+		l.apply(t, on("kept "+strconv.Itoa(i), opCreate(1000, number("n", uint64(i)), text("group", "kept"))))
+	}
+	head, err := l.ents.Head(t.Context())
+	require.NoError(t, err)
+	s.digests[head.Digest] = true
+	go func() { s.done <- s.write(l.head) }()
+	return s
+}
+
+func (s *scribe) write(start uint64) error {
+	ctx := context.Background()
+	for head := start; ; {
+		select {
+		case <-s.stop:
+			return nil
+		default:
+		}
+		if head == start+60 {
+			if err := s.l.ents.Rewind(ctx, start); err != nil {
+				return err
+			}
+			head = start
+		}
+		head++
+		applied, err := s.l.ents.Apply(ctx, s.block(head, head-start))
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.digests[applied.Head.Digest] = true
+		s.mu.Unlock()
+	}
+}
+
+// block updates, creates and deletes: n counts from 1 since the last rewind.
+func (s *scribe) block(number uint64, n uint64) store.Block {
+	ops := []store.Op{
+		on("kept "+strconv.Itoa(s.random.IntN(20)), opUpdate(1000, text("group", strconv.Itoa(s.random.IntN(4))))),
+		on(fmt.Sprint("new ", n), opCreate(1+s.random.Uint64N(40), content("text/plain", strconv.FormatUint(s.random.Uint64(), 36)))),
+	}
+	if n > 60-20 { // what may have run out is left alone
+		ops = append(ops, on(fmt.Sprint("other ", n), opCreate(500)))
+	}
+	return newBlock(number, ops...)
+}
+
+// was tells whether a digest was that of a head.
+func (s *scribe) was(d store.Digest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.digests[d]
+}
+
+func (s *scribe) end(t *testing.T) {
+	close(s.stop)
+	require.NoError(t, <-s.done)
+}
+
+// testFreeWriter: exports are of one head, and a healthy store is found sound.
+func testFreeWriter(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	s := startScribe(t, l)
+	defer s.end(t)
+	for i := range *trials {
+		digest, err := digestOf(l.ents.History(t.Context()))
+		require.NoError(t, err)
+		// The writer may not have noted yet what it has committed.
+		require.Eventually(t, func() bool { return s.was(digest) }, time.Minute, time.Millisecond, "export %d is torn", i)
+	}
+	for range (*trials + 1) / 2 {
+		v, err := l.ents.Verify(t.Context())
+		require.NoError(t, err)
+		require.True(t, v.Digest)
+		report, err := l.db.Check(t.Context(), store.CheckOptions{})
+		require.NoError(t, err)
+		require.NoError(t, report.Err())
+		require.True(t, report.Digest)
+		summary, err := l.ents.Summary(t.Context())
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, summary.Live, uint64(20))
+	}
+	copied := newLedger(t, h, layout)
+	_, err := copied.ents.Import(t.Context(), l.ents.History(t.Context()), store.LoadOptions{})
+	require.NoError(t, err)
+	_, err = copied.ents.Verify(t.Context())
+	require.NoError(t, err)
+}
+
+func digestOf(history func(func(entity.Changeset, error) bool)) (d store.Digest, err error) {
+	for set, err := range history {
+		if err != nil {
+			return d, err
+		}
+		d = d.Next(set)
+	}
+	return d, nil
+}
+
+// testTornCopy: with a block committed while an export waits for its readers, the
+// copy has it whole or not at all.
+func testTornCopy(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	require.NoError(t, l.db.Close())
+	l.url = withParams(t, l.url, "readers", "2")
+	l.open()
+	for i := range 5 {
+		l.apply(t, on(strconv.Itoa(i), opCreate(1000)))
+	}
+	view, err := l.ents.At(t.Context(), store.Head)
+	require.NoError(t, err)
+	copied := newLedger(t, h, layout)
+	imported := make(chan error, 1)
+	go func() {
+		_, err := copied.ents.Import(context.Background(), l.ents.History(context.Background()), store.LoadOptions{})
+		imported <- err
+	}()
+	time.Sleep(20 * time.Millisecond) // for the import to wait; it is right in any case
+	var ops []store.Op
+	for i := range 5 {
+		ops = append(ops, on(strconv.Itoa(i), opUpdate(1000, number("n", 1))))
+	}
+	l.apply(t, ops...)
+	require.NoError(t, view.Close())
+	require.NoError(t, <-imported)
+	copied.view(t, store.Head, func(s *store.Snapshot) { require.Len(t, everything(t, s), 5) })
+	want, err := l.ents.Head(t.Context())
+	require.NoError(t, err)
+	got, err := copied.ents.Head(t.Context())
+	require.NoError(t, err)
+	if got.Block == want.Block {
+		require.Equal(t, want.Digest, got.Digest)
+	}
+}
+
+// testReadersTogether: what needs several readers gets them however many ask, and
+// says what to set where there are too few.
+func testReadersTogether(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	for _, b := range history() {
+		l.applyBlock(t, b)
+	}
+	for readers := 1; readers <= 4; readers++ {
+		require.NoError(t, l.db.Close())
+		l.url = withParams(t, l.url, "readers", strconv.Itoa(readers))
+		l.open()
+		var together sync.WaitGroup
+		for range 4 {
+			together.Go(func() {
+				sets, err := collect(l.ents.History(t.Context()))
+				requireReaders(t, err, readers, 2)
+				if err == nil && len(sets) == 0 {
+					t.Error("an empty history")
+				}
+				_, err = l.ents.Verify(t.Context())
+				requireReaders(t, err, readers, 3)
+			})
+			together.Go(func() {
+				for range 20 {
+					s, err := l.ents.At(t.Context(), store.Head)
+					if err == nil {
+						err = s.Close()
+					}
+					requireReaders(t, err, readers, 1)
+				}
+			})
+		}
+		together.Wait()
+	}
+}
+
+// requireReaders is called by goroutines.
+func requireReaders(t *testing.T, err error, has, needs int) {
+	if has >= needs {
+		if err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	if err == nil || !strings.Contains(err.Error(), "readers="+strconv.Itoa(needs)) {
+		t.Errorf("with %d of %d readers: %v", has, needs, err)
+	}
+}
+
+// testHistoryAgain: a history that is read again is the same although blocks came
+// meanwhile, and refused when its blocks are others now.
+func testHistoryAgain(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	for _, b := range history() {
+		l.applyBlock(t, b)
+	}
+	again := l.ents.History(t.Context())
+	want, err := collect(again)
+	require.NoError(t, err)
+	l.apply(t, on("later", opCreate(5)), on("c", opUpdate(7)))
+	got, err := collect(again)
+	require.NoError(t, err)
+	requireSame(t, want, got)
+	require.NoError(t, l.ents.Rewind(t.Context(), history()[2].Number))
+	l.head = history()[2].Number
+	l.apply(t, on("another", opCreate(5)))
+	_, err = collect(again)
+	require.ErrorIs(t, err, store.ErrHistory)
+}
+
+// testHorizonCopied: what cannot be read in a pruned store cannot be read in a copy
+// of it, however it was made.
+func testHorizonCopied(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	for _, b := range history() {
+		l.applyBlock(t, b)
+	}
+	before := history()[4].Number
+	require.NoError(t, l.ents.Prune(t.Context(), before))
+	want := l.state(t, before)
+	refused := func(c *ledger) {
+		t.Helper()
+		_, err := c.ents.At(t.Context(), before-1)
+		require.ErrorIs(t, err, store.ErrBlockRange)
+		require.ErrorIs(t, c.ents.Rewind(t.Context(), before-1), store.ErrBlockRange)
+	}
+	refused(l)
+	copied := newLedger(t, h, layout)
+	for range 2 {
+		done, err := copied.ents.Import(t.Context(), l.ents.History(t.Context()), store.LoadOptions{Changes: 2})
+		require.NoError(t, err)
+		copied.head = done.Head.Block
+		refused(copied)
+		require.Equal(t, want.Content, copied.state(t, before).Content)
+	}
+	blocks := newLedger(t, h, layout)
+	_, err := blocks.ents.Load(t.Context(), entity.Operations(l.ents.History(t.Context())), store.LoadOptions{})
+	require.NoError(t, err)
+	refused(blocks)
+}
+
+// testWriteWithinLoad: whoever makes the stream of a load may write; the load then
+// says that somebody did.
+func testWriteWithinLoad(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	blocks := func(yield func(store.Block, error) bool) {
+		if !yield(newBlock(200, on("a", opCreate(5))), nil) {
+			return
+		}
+		_, err := l.ents.Apply(t.Context(), newBlock(201, on("b", opCreate(5))))
+		require.NoError(t, err)
+		_, err = l.ents.Verify(t.Context())
+		require.NoError(t, err)
+		yield(newBlock(202, on("c", opCreate(5))), nil)
+	}
+	_, err := l.ents.Load(t.Context(), blocks, store.LoadOptions{})
+	require.ErrorIs(t, err, store.ErrConflict)
+	l.view(t, store.Head, func(s *store.Snapshot) { require.Len(t, everything(t, s), 1) })
+}
