@@ -226,13 +226,13 @@ func (c *checker) events(ctx context.Context) error {
 		return c.failed(PartRecord, true, err)
 	}
 	c.report.EventLayout = e.log.Name()
-	total, err := e.Head(ctx)
-	if err := c.failed(PartEvents, true, err); err != nil {
-		return err
-	}
-	source, found := false, 0
+	source, found, total := false, 0, uint64(0)
 	var problems []string
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) (err error) {
+		if total, err = e.log.Head(ctx, q); err != nil {
+			source = true
+			return err
+		}
 		count := &rowCount{}
 		done, err := e.log.Check(ctx, count.of(ctx, q), func(problem string) bool {
 			problems = append(problems, problem)

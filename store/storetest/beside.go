@@ -42,7 +42,7 @@ func RunBeside(t *testing.T, h Harness) {
 }
 
 // scribe writes blocks until it is stopped, and now and then rewinds, which keeps
-// the history short. It remembers the digest of each head that it has left behind.
+// the history short, and appends an event for each block. It remembers the digest of each head that it has left behind.
 type scribe struct {
 	l       *ledger
 	random  *rand.Rand
@@ -64,11 +64,16 @@ func startScribe(t *testing.T, l *ledger) *scribe {
 	head, err := l.ents.Head(t.Context())
 	require.NoError(t, err)
 	s.digests[head.Digest] = true
-	go func() { s.done <- s.write(l.head) }()
+	events, err := l.db.Events(t.Context(), store.EventOptions{})
+	require.NoError(t, err)
+	go func() { s.done <- s.write(events, l.head) }()
 	return s
 }
 
-func (s *scribe) write(start uint64) error {
+// besideBlocks are written between two rewinds.
+const besideBlocks = 60
+
+func (s *scribe) write(events *store.Events, start uint64) error {
 	ctx := context.Background()
 	for head := start; ; {
 		select {
@@ -76,7 +81,7 @@ func (s *scribe) write(start uint64) error {
 			return nil
 		default:
 		}
-		if head == start+60 {
+		if head == start+besideBlocks {
 			if err := s.l.ents.Rewind(ctx, start); err != nil {
 				return err
 			}
@@ -85,6 +90,10 @@ func (s *scribe) write(start uint64) error {
 		head++
 		applied, err := s.l.ents.Apply(ctx, s.block(head, head-start))
 		if err != nil {
+			return err
+		}
+		event := store.Event{Type: "block", Tags: []store.Tag{{Key: "n", Value: strconv.FormatUint(head-start, 10)}}}
+		if _, err := events.Append(ctx, []store.Event{event}, nil); err != nil {
 			return err
 		}
 		s.mu.Lock()
@@ -99,7 +108,7 @@ func (s *scribe) block(number uint64, n uint64) store.Block {
 		on("kept "+strconv.Itoa(s.random.IntN(20)), opUpdate(1000, text("group", strconv.Itoa(s.random.IntN(4))))),
 		on(fmt.Sprint("new ", n), opCreate(1+s.random.Uint64N(40), content("text/plain", strconv.FormatUint(s.random.Uint64(), 36)))),
 	}
-	if n > 60-20 { // what may have run out is left alone
+	if n > besideBlocks-20 {
 		ops = append(ops, on(fmt.Sprint("other ", n), opCreate(500)))
 	}
 	return newBlock(number, ops...)
