@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -309,11 +310,11 @@ func (l *loader) finish(ctx context.Context) (Loaded, error) {
 	return l.done, l.ents.Settle(ctx)
 }
 
-// keep ends a load with the blocks so far. What is wrong with one of these comes
-// first.
+// keep ends a load with the blocks so far. Where one of these fails, the load ended
+// there, and what came later in the stream was never its business.
 func (l *loader) keep(ctx context.Context, err error) (Loaded, error) {
 	if ctx.Err() == nil {
-		err = errors.Join(l.flush(ctx), err)
+		err = cmp.Or(l.flush(ctx), err)
 	}
 	return l.stop(err)
 }

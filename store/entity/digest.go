@@ -32,15 +32,22 @@ func (d *Digest) UnmarshalText(text []byte) error {
 }
 
 // Next returns the digest after a changeset. A block without changes leaves it
-// as it was.
+// as it was. A Trace is none: a store that was pruned no longer knows when to keep
+// one, and has the digest of those that do.
 func (d Digest) Next(set Changeset) Digest {
 	if len(set.Changes) == 0 {
 		return d
 	}
 	buf := append(make([]byte, 0, 64<<10), d[:]...)
 	buf = binary.BigEndian.AppendUint64(buf, set.Block)
+	before := len(buf)
 	for i := range set.Changes {
-		buf = appendChange(buf, &set.Changes[i])
+		if c := &set.Changes[i]; c.New == nil || !c.New.Trace() {
+			buf = appendChange(buf, c)
+		}
+	}
+	if len(buf) == before {
+		return d
 	}
 	return sha256.Sum256(buf)
 }

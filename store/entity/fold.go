@@ -37,8 +37,9 @@ type Prior struct {
 	// nil. Its content may be absent when no operation of the block keeps it.
 	Live *Entity
 
-	// Expired tells that there is no live version because the last one reached
-	// its expiration by itself, so that an Expire has nothing left to do.
+	// Expired tells that there is no live version because the last one, which is
+	// no Trace, reached its expiration by itself, so that an Expire has nothing
+	// left to do.
 	Expired bool
 }
 
@@ -66,7 +67,7 @@ func Fold(b *Block, prior map[Key]Prior, rules Rules) (Changeset, error) {
 		s := states[op.Key]
 		if s == nil {
 			p := prior[op.Key]
-			s = &state{old: p.Live, now: p.Live, expired: p.Expired, contentKept: true}
+			s = &state{old: p.Live, now: p.Live, expired: p.Expired, ranOut: p.Expired, contentKept: true}
 			states[op.Key] = s
 		}
 		if err := s.apply(b.Number, op, rules); err != nil {
@@ -75,7 +76,7 @@ func Fold(b *Block, prior map[Key]Prior, rules Rules) (Changeset, error) {
 	}
 	set := Changeset{Block: b.Number, Horizon: b.Horizon, Changes: make([]Change, 0, len(states))}
 	for key, s := range states {
-		if c, changed := s.change(key); changed {
+		if c, changed := s.change(key, b.Number); changed {
 			set.Changes = append(set.Changes, c)
 		}
 	}
@@ -92,6 +93,8 @@ type state struct {
 	old         *Entity // before the block
 	now         *Entity // after the operations so far; old itself while untouched
 	expired     bool    // not live because the lifetime ran out
+	ranOut      bool    // expired before the block
+	gone        *Entity // what the last Delete or Expire ended
 	contentKept bool    // now has old's content
 }
 
@@ -127,7 +130,7 @@ func (s *state) apply(block uint64, op *Op, rules Rules) error {
 		s.begin(block)
 		s.now.Owner = op.Owner
 	case Delete, Expire:
-		s.now, s.expired, s.contentKept = nil, false, false
+		s.gone, s.now, s.expired, s.contentKept = s.now, nil, false, false
 	}
 	return nil
 }
@@ -150,14 +153,34 @@ func (s *state) replace(block uint64, op *Op) {
 	s.contentKept = false
 }
 
-func (s *state) change(key Key) (Change, bool) {
-	if s.now == s.old {
+func (s *state) change(key Key, block uint64) (Change, bool) {
+	switch {
+	case s.now == nil && s.ranOut && s.gone != nil:
+		return Change{Key: key, New: s.gone.trace(block)}, true
+	case s.now == s.old:
 		return Change{}, false
 	}
 	c := Change{Key: key, Old: s.old, New: s.now}
 	c.ContentKept = s.contentKept && c.Old != nil && c.New != nil
 	return c, true
 }
+
+// AttrEnded is the attribute of a version that is a Trace. No query can name it.
+const AttrEnded = "$ended"
+
+// trace is what is kept of an entity that began and ended within a block, after
+// another life of its key had run out: a version that is never visible. Without it an
+// Expire in a later block would be taken for that of the former life.
+func (e *Entity) trace(block uint64) *Entity {
+	return &Entity{
+		Key: e.Key, Creator: e.Creator, Owner: e.Owner, Sequence: e.Sequence, LastModifiedAtBlock: block, Expiration: block,
+		NumericAttributes: map[string]uint64{AttrEnded: 1},
+	}
+}
+
+// Trace tells whether a version is one that was never visible, and says that an
+// entity was ended in the block that had made it.
+func (e *Entity) Trace() bool { return e.NumericAttributes[AttrEnded] != 0 }
 
 // AddBlocks returns block + n, or MaxBlock when that would pass it.
 func AddBlocks(block, n uint64) uint64 {
@@ -174,7 +197,7 @@ type Need uint8
 // The needs.
 const (
 	NeedContent Need = 1 << iota // the payload: ExtendBTL and ChangeOwner keep it
-	NeedEnd                      // Prior.Expired: an Expire may find nothing live
+	NeedEnd                      // Prior.Expired: an Expire may find nothing live, a Delete what the block has made
 )
 
 // Needs returns the keys of the block, each with what Fold must be told of it.
@@ -186,7 +209,7 @@ func (b *Block) Needs() map[Key]Need {
 		switch op.Kind {
 		case ExtendBTL, ChangeOwner:
 			need |= NeedContent
-		case Expire:
+		case Delete, Expire:
 			need |= NeedEnd
 		}
 		needs[op.Key] = need

@@ -29,6 +29,10 @@ func operations(set Changeset) Block {
 	tx := uint32(0)
 	for i := range set.Changes {
 		c := &set.Changes[i]
+		if c.New != nil && c.New.Trace() {
+			later = append(later, Op{Kind: Create, Key: c.Key, BTL: 1, Owner: c.New.Owner}, Op{Kind: Delete, Key: c.Key})
+			continue
+		}
 		if created := c.New != nil && c.New.CreatedAtBlock() == set.Block; created {
 			if c.Old != nil {
 				b.Ops = append(b.Ops, Op{Kind: Delete, Key: c.Key})

@@ -159,11 +159,11 @@ func race(t *testing.T, what string) {
 	var entity uint64
 	_, err := fmt.Sscan(what, &layout, &entity, &url)
 	require.NoError(t, err)
-	fmt.Println("racer: ready")
+	fmt.Fprintln(os.Stdout, "racer: ready")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	err = openAndApply(url, layout, entity)
 	if errors.Is(err, store.ErrLayout) {
-		fmt.Println("racer: layout:", err)
+		fmt.Fprintln(os.Stdout, "racer: layout:", err)
 		return
 	}
 	require.NoError(t, err)

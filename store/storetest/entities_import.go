@@ -122,7 +122,9 @@ func testExport(t *testing.T, h Harness, layout string) {
 	for _, b := range history() {
 		l.applyBlock(t, b)
 	}
+	l.apply(t, on("brief", opCreate(1)))
 	l.apply(t)
+	l.apply(t, on("brief", opCreate(9)), on("brief", opDelete))
 	l.apply(t)
 	copied := newLedger(t, h, layout)
 	done, err := copied.ents.Import(t.Context(), l.ents.History(t.Context()), store.LoadOptions{})
@@ -131,6 +133,8 @@ func testExport(t *testing.T, h Harness, layout string) {
 	copied.head = l.head
 	if l.ents.Temporal() {
 		requireSame(t, dropBlocks(l.state(t, around()...)), dropBlocks(copied.state(t, around()...)))
+		_, err = copied.ents.Apply(t.Context(), newBlock(l.head+1, on("brief", opExpire)))
+		require.ErrorIs(t, err, store.ErrNotFound, "that its last life was ended is copied")
 	} else {
 		requireSame(t, l.state(t).Content, copied.state(t).Content)
 	}

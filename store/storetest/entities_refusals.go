@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,6 +29,7 @@ func unfit() []refusal {
 	live := [][]store.Op{{on("x", opCreate(1000))}}
 	gone := [][]store.Op{{on("x", opCreate(1))}, {}}
 	deleted := [][]store.Op{{on("x", opCreate(1000))}, {on("x", opDelete)}}
+	brief := append(slices.Clone(gone), []store.Op{on("x", opCreate(1000)), on("x", opDelete)})
 	list := []refusal{
 		{"create a live key", live, ops{on("x", opCreate(9))}, 0, store.ErrExists},
 		{"create twice", nil, ops{on("x", opCreate(9)), on("x", opCreate(9))}, 1, store.ErrExists},
@@ -36,6 +38,9 @@ func unfit() []refusal {
 		{"delete twice", live, ops{on("x", opDelete), on("x", opDelete)}, 1, store.ErrNotFound},
 		{"expire after delete", live, ops{on("x", opDelete), on("x", opExpire)}, 1, store.ErrNotFound},
 		{"expire of a deleted key", deleted, ops{on("x", opExpire)}, 0, store.ErrNotFound},
+		{"expire of a key made and deleted in one block", brief, ops{on("x", opExpire)}, 0, store.ErrNotFound},
+		{"expire after another block of that kind", append(slices.Clone(brief), brief[2]), ops{on("x", opExpire)}, 0, store.ErrNotFound},
+		{"expire in the block that made and deleted it", gone, ops{on("x", opCreate(9)), on("x", opDelete), on("x", opExpire)}, 2, store.ErrNotFound},
 		{"expire of an unknown key", nil, ops{on("x", opExpire)}, 0, store.ErrNotFound},
 		{"update after create with BTL 0", nil, ops{on("x", opCreate(0)), on("x", opUpdate(9))}, 1, store.ErrNotFound},
 		{"the last of many", live, ops{fine("1"), fine("2"), on("x", opUpdate(9)), fine("3"), on("x", opCreate(9))}, 4, store.ErrExists},

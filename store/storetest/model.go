@@ -62,12 +62,18 @@ func (m *Model) next(b store.Block) (modelBlock, error) {
 	before := m.stateAt(b.Number)
 	after := map[store.Key]*store.Entity{}
 	maps.Copy(after, before.entities)
+	gone := map[store.Key]*store.Entity{} // what an operation ended
 	for i := range b.Ops {
+		key := b.Ops[i].Key
+		last := after[key]
 		if err := m.operate(after, b.Number, &b.Ops[i]); err != nil {
 			return modelBlock{}, b.OpError(i, err)
 		}
+		if _, is := after[key]; !is && last != nil {
+			gone[key] = last
+		}
 	}
-	set := difference(b.Number, before.entities, after)
+	set := difference(b.Number, before.entities, after, gone)
 	return modelBlock{number: b.Number, digest: before.digest.Next(set), entities: after}, nil
 }
 
@@ -122,9 +128,8 @@ func saturatingAdd(block, n uint64) uint64 {
 }
 
 // difference returns what a block changed. An entity that had run out, was made
-// again and ended within the block leaves no version behind: after is given the
-// one that ran out back.
-func difference(block uint64, before, after map[store.Key]*store.Entity) entity.Changeset {
+// again and ended within the block leaves a version that nobody sees.
+func difference(block uint64, before, after, gone map[store.Key]*store.Entity) entity.Changeset {
 	set := entity.Changeset{Block: block}
 	for _, key := range sortedKeys(before, after) {
 		was, is := before[key], after[key]
@@ -132,7 +137,11 @@ func difference(block uint64, before, after map[store.Key]*store.Entity) entity.
 		switch {
 		case was == is:
 		case ranOut && is == nil:
-			after[key] = was
+			last := gone[key]
+			set.Changes = append(set.Changes, entity.Change{Key: key, New: &store.Entity{
+				Key: key, Creator: last.Creator, Owner: last.Owner, Sequence: last.Sequence,
+				LastModifiedAtBlock: block, Expiration: block, NumericAttributes: map[string]uint64{entity.AttrEnded: 1},
+			}})
 		case ranOut:
 			set.Changes = append(set.Changes, entity.Change{Key: key, New: is})
 		default:

@@ -126,12 +126,17 @@ func (v *view) live(ctx context.Context, keys []entity.Key) (map[entity.Key]*ver
 // expiration by itself.
 func (v *view) ranOut(ctx context.Context, key entity.Key) (bool, error) {
 	if c := lookup(v.nodes, v.at, key); c != nil {
-		return c.newID != 0, nil
+		if c.newID == 0 {
+			return false, nil
+		}
+		trace, err := v.trace(&c.next)
+		return !trace, err
 	}
-	last, expired := int64(none), false
+	var last *version
+	expired := false
 	see := func(r *version, to int64) {
-		if r.key == key && r.from > last {
-			last, expired = r.from, to == r.expires
+		if r.key == key && (last == nil || r.from > last.from) {
+			last, expired = r, to == r.expires
 		}
 	}
 	hash := []any{hashKey(key)}
@@ -150,5 +155,15 @@ func (v *view) ranOut(ctx context.Context, key entity.Key) (bool, error) {
 		}
 		return err
 	}))
-	return expired, err
+	if err != nil || !expired {
+		return false, err
+	}
+	trace, err := v.trace(last)
+	return !trace, err
+}
+
+// trace tells whether a version is an entity.Trace.
+func (v *view) trace(r *version) (bool, error) {
+	e, err := r.unpack(v.names.list())
+	return err == nil && e.Trace(), err
 }

@@ -105,12 +105,16 @@ func decodeAttributes(e *entity.Entity, texts, numbers []byte) error {
 	return nil
 }
 
-// decodeExpiration reads the expiration out of the JSON of numeric attributes.
-func decodeExpiration(numbers []byte) (expiration uint64, err error) {
+// decodeEnd reads the expiration out of the JSON of numeric attributes, and whether
+// the version is a trace.
+func decodeEnd(numbers []byte) (expiration uint64, trace bool, err error) {
 	found := false
 	err = eachNumber(numbers, func(name string, value uint64) error {
-		if name == entity.AttrExpiration {
+		switch name {
+		case entity.AttrExpiration:
 			expiration, found = value, true
+		case entity.AttrEnded:
+			trace = true
 		}
 		return nil
 	})
@@ -118,7 +122,7 @@ func decodeExpiration(numbers []byte) (expiration uint64, err error) {
 		err = fmt.Errorf("numeric attributes %q have no expiration", numbers)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", driver.ErrCorrupt, err)
+		return 0, false, fmt.Errorf("%w: %w", driver.ErrCorrupt, err)
 	}
-	return expiration, nil
+	return expiration, trace, nil
 }

@@ -105,8 +105,8 @@ func (l *Layout) readEnds(ctx context.Context, q driver.Querier, keys []entity.K
 			return nil
 		}
 		last[k] = from
-		expiration, err := decodeExpiration(numbers)
-		prior[k] = entity.Prior{Expired: uint64(to) == expiration}
+		expiration, trace, err := decodeEnd(numbers)
+		prior[k] = entity.Prior{Expired: uint64(to) == expiration && !trace}
 		return err
 	})
 }

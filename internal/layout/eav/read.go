@@ -198,7 +198,7 @@ func (l *Layout) Closings(ctx context.Context, q driver.Querier) iter.Seq2[entit
 			}
 			var expiration uint64
 			if err == nil {
-				expiration, err = decodeExpiration(numbers)
+				expiration, _, err = decodeEnd(numbers)
 			}
 			if err != nil {
 				yield(entity.Closing{}, err)
