@@ -160,6 +160,31 @@ func TestRunsLeaveNothing(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// TestSweepCache: a data set that is being built or that is complete stays.
+func TestSweepCache(t *testing.T) {
+	c, built := openCache(t), new(atomic.Int32)
+	t.Setenv(CacheEnv, c.root)
+	copyOut(t, c, sampleBuilder(built))
+	for _, key := range []string{"killed", "building"} {
+		held, err := tryLock(c.path(key) + ".lock")
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Join(c.path(key), dataDir), 0o755))
+		if key == "killed" {
+			require.NoError(t, held.Close())
+		} else {
+			defer held.Close()
+		}
+	}
+	run, err := c.NewRun(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, run.held.Close()) // as if its process had been killed
+	require.NoError(t, SweepCache())
+	require.NoDirExists(t, c.path("killed"))
+	require.DirExists(t, c.path("building"))
+	require.DirExists(t, c.path("key"))
+	require.NoDirExists(t, run.path)
+}
+
 func TestCloneTreeKeepsModesAndLinks(t *testing.T) {
 	src, dst := filepath.Join(t.TempDir(), "src"), filepath.Join(t.TempDir(), "dst")
 	require.NoError(t, os.MkdirAll(filepath.Join(src, "closed"), 0o700))

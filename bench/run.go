@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 const runsDir = "runs"
@@ -60,6 +61,46 @@ func sweep(runs string) error {
 			err = errors.Join(os.RemoveAll(dir), held.Close())
 		}
 		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// SweepCache removes from the cache what killed processes left: the databases of
+// runs, and data sets that are not complete.
+func SweepCache() error {
+	c, err := OpenCache("")
+	if err != nil {
+		return err
+	}
+	held, err := c.lockRuns(context.Background())
+	if err != nil {
+		return fmt.Errorf("sweep the cache: %w", err)
+	}
+	defer held.Close()
+	return errors.Join(sweep(filepath.Join(c.root, runsDir)), c.sweepData())
+}
+
+// sweepData removes the data sets without a marker whose locks nobody holds.
+func (c *Cache) sweepData() error {
+	entries, err := os.ReadDir(c.root)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		key, isLock := strings.CutSuffix(entry.Name(), ".lock")
+		if !isLock || key == runsDir {
+			continue
+		}
+		held, err := tryLock(c.path(key) + ".lock")
+		if held == nil {
+			errs = append(errs, err)
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(c.path(key), markerFile)); errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, os.RemoveAll(c.path(key)))
+		}
+		errs = append(errs, held.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -1,12 +1,7 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 )
@@ -27,28 +22,4 @@ func knownEngines(names []string) error {
 		}
 	}
 	return nil
-}
-
-// runWorkload runs a command in the program that links an engine, in a process of
-// its own, and reads the JSON that it prints. What a command printed before it
-// failed is read as well.
-func runWorkload(e *env, engine string, into any, args ...string) error {
-	binary, err := binaryFor(e.ctx, engine)
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(e.ctx, binary, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = interruptGrace
-	var stdout bytes.Buffer
-	var tail tailWriter
-	cmd.Stdout, cmd.Stderr = &stdout, io.MultiWriter(e.stderr, &tail)
-	err = cmd.Run()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, tail.last())
-	}
-	if parse := json.Unmarshal(stdout.Bytes(), into); parse != nil && err == nil {
-		return fmt.Errorf("read the worker's answer: %w", parse)
-	}
-	return err
 }

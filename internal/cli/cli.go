@@ -64,13 +64,23 @@ type env struct {
 // Main runs the command of this process and returns its exit code. The first
 // Ctrl-C ends work cleanly, a second one at once.
 func Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	defer stop()
 	go func() {
 		<-ctx.Done()
 		stop()
 	}()
 	return Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+// endings are the signals that ask a command to end: a terminal's that goes away is
+// among them, unless nohup had it ignored.
+func endings() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
 }
 
 // Run runs the command and returns its exit code.

@@ -1,14 +1,9 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -40,23 +35,22 @@ func (c *compareCmd) Run(e *env) error {
 	if len(c.Engines) == 0 {
 		c.Engines = allEngines
 	}
-	for _, name := range c.Engines {
-		if !slices.Contains(allEngines, name) {
-			return usageError{fmt.Errorf("unknown engine %q; known are %s", name, strings.Join(allEngines, ", "))}
-		}
+	if err := knownEngines(c.Engines); err != nil {
+		return err
 	}
 	var outcomes []outcome
 	var failed error
 	for i, name := range c.Engines {
 		start := time.Now()
 		fmt.Fprintf(e.stderr, "%s: engine %d of %d\n", name, i+1, len(c.Engines))
-		m, err := c.runWorker(e, name)
+		o := outcome{Name: name, Measurement: new(measurement)}
+		worker := child{engine: name, args: append([]string{"worker", "--engine=" + name}, c.args()...), dir: c.Dir, into: o.Measurement}
+		err := worker.run(e)
 		if err := e.ctx.Err(); err != nil {
 			return err
 		}
-		o := outcome{Name: name, Measurement: m}
 		if err != nil {
-			o.Error = err.Error()
+			o.Measurement, o.Error = nil, err.Error()
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
 		}
 		fmt.Fprintf(e.stderr, "%s: done in %s\n", name, time.Since(start).Round(100*time.Millisecond))
@@ -66,48 +60,6 @@ func (c *compareCmd) Run(e *env) error {
 		return errors.Join(printJSON(e.stdout, outcomes), failed)
 	}
 	return errors.Join(c.print(e.stdout, outcomes), failed)
-}
-
-// interruptGrace is the time that an interrupted worker gets to close its
-// database and remove its files.
-const interruptGrace = 20 * time.Second
-
-// runWorker measures an engine in a process of its own.
-func (c *compareCmd) runWorker(e *env, engine string) (*measurement, error) {
-	binary, err := binaryFor(e.ctx, engine)
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(e.ctx, binary, append([]string{"worker", "--engine=" + engine}, c.args()...)...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = interruptGrace
-	var stdout bytes.Buffer
-	var tail tailWriter
-	cmd.Stdout, cmd.Stderr = &stdout, io.MultiWriter(e.stderr, &tail)
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, tail.last())
-	}
-	m := new(measurement)
-	if err := json.Unmarshal(stdout.Bytes(), m); err != nil {
-		return nil, fmt.Errorf("read the worker's answer: %w", err)
-	}
-	return m, nil
-}
-
-// tailWriter keeps the last lines of a worker's messages.
-type tailWriter struct{ text []byte }
-
-func (t *tailWriter) Write(p []byte) (int, error) {
-	t.text = append(t.text, p...)
-	if len(t.text) > 4096 {
-		t.text = t.text[len(t.text)-2048:]
-	}
-	return len(p), nil
-}
-
-func (t *tailWriter) last() string {
-	text := strings.TrimSpace(string(t.text))
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 func (c *compareCmd) print(out io.Writer, outcomes []outcome) error {

@@ -31,21 +31,17 @@ type rebacFlags struct {
 	Dir        string        `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 }
 
-// args returns the flags as a command line.
+// args returns the flags as a command line, but for the directory: a child is given one.
 func (f *rebacFlags) args() []string {
 	clients := make([]string, len(f.Clients))
 	for i, n := range f.Clients {
 		clients[i] = strconv.Itoa(n)
 	}
-	list := []string{
+	return []string{
 		"--size=" + f.Size, "--clients=" + strings.Join(clients, ","), "--closures=" + strings.Join(f.Closures, ","),
 		"--duration=" + f.Duration.String(), fmt.Sprintf("--seed=%d", f.Seed), fmt.Sprintf("--batch=%d", f.Batch),
 		"--durability=" + f.Durability, "--memory=" + f.Memory,
 	}
-	if f.Dir != "" {
-		list = append(list, "--dir="+f.Dir)
-	}
-	return list
 }
 
 // config checks the flags and returns the run, but for the engine.
@@ -107,7 +103,8 @@ func (c *authzRebacCmd) Run(e *env) error {
 		start := time.Now()
 		fmt.Fprintf(e.stderr, "%s: engine %d of %d\n", name, i+1, len(c.Engines))
 		report := new(rebacReport)
-		err := runWorkload(e, name, report, append([]string{"authz", "rebac-worker", "--engine=" + name}, c.args()...)...)
+		worker := child{engine: name, args: append([]string{"authz", "rebac-worker", "--engine=" + name}, c.args()...), dir: c.Dir, into: report}
+		err := worker.run(e)
 		if err := e.ctx.Err(); err != nil {
 			return err
 		}

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -104,10 +102,8 @@ func listExperiments(out io.Writer, found []experiment.Experiment) error {
 }
 
 func (c *runCmd) options() (o experiment.Options, err error) {
-	for _, name := range c.Engines {
-		if !slices.Contains(allEngines, name) {
-			return o, fmt.Errorf("unknown engine %q; known are %s", name, strings.Join(allEngines, ", "))
-		}
+	if err := knownEngines(c.Engines); err != nil {
+		return o, err
 	}
 	for _, name := range c.Layouts {
 		if !slices.Contains(store.Layouts(), name) {
@@ -156,28 +152,13 @@ func sameOptions(dir string, o experiment.Options) error {
 
 // runWorker runs one experiment on one engine in a process of its own.
 func (c *runCmd) runWorker(e *env, o experiment.Options, id, engine string) error {
-	binary, err := binaryFor(e.ctx, engine)
-	if err != nil {
-		return err
-	}
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(e.ctx, c.Timeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "lab", "--experiment="+id, "--engine="+engine, "--out="+c.Out, "--options="+string(text))
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = interruptGrace
-	var tail tailWriter
-	cmd.Stderr = io.MultiWriter(e.stderr, &tail)
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil && e.ctx.Err() == nil {
-			return fmt.Errorf("ended after %s, see --timeout", c.Timeout)
-		}
-		return fmt.Errorf("%w: %s", err, tail.last())
-	}
-	return nil
+	lab := child{engine: engine, cache: true, timeout: c.Timeout,
+		args: []string{"lab", "--experiment=" + id, "--engine=" + engine, "--out=" + c.Out, "--options=" + string(text)}}
+	return lab.run(e)
 }
 
 // keepEnd makes a record of a process that did not end well, and of one that did

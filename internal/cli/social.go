@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -155,15 +154,8 @@ func (c *authzSocialCmd) matrix(e *env, script *social.Script) error {
 
 // runWorker measures an engine at one size in a process of its own.
 func (c *authzSocialCmd) runWorker(e *env, engine string, relationships int) (report socialReport, err error) {
-	ctx, cancel := context.WithTimeout(e.ctx, c.Timeout)
-	defer cancel()
-	limited := *e
-	limited.ctx = ctx
-	err = runWorkload(&limited, engine, &report, c.args(engine, relationships)...)
-	if err != nil && ctx.Err() != nil && e.ctx.Err() == nil {
-		err = fmt.Errorf("ended after %s, see --timeout", c.Timeout)
-	}
-	return report, err
+	worker := child{engine: engine, args: c.args(engine, relationships), cache: true, timeout: c.Timeout, into: &report}
+	return report, worker.run(e)
 }
 
 // args are those of a worker.

@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -170,29 +169,21 @@ func (c *tortureCmd) chosen() []crashtest.Trial {
 
 // sibling lets the other command torture an engine that this one does not link.
 func (c *tortureCmd) sibling(e *env, o crashtest.Options, report *crashtest.Report) error {
-	binary, err := binaryFor(e.ctx, o.Engines[0])
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(e.ctx, binary, "torture", "--json", fmt.Sprintf("--keep=%t", o.Keep),
-		"--engines="+strings.Join(o.Engines, ","), "--layouts="+strings.Join(o.Layouts, ","), "--trials="+strings.Join(c.Trials, ","),
+	args := []string{"torture", "--json", fmt.Sprintf("--keep=%t", o.Keep),
+		"--engines=" + strings.Join(o.Engines, ","), "--layouts=" + strings.Join(o.Layouts, ","), "--trials=" + strings.Join(c.Trials, ","),
 		fmt.Sprintf("--for=%s", o.For), fmt.Sprintf("--kills=%d", o.Kills), fmt.Sprintf("--turn=%d", o.Turn),
-		fmt.Sprintf("--seed=%d", o.Seed), "--dir="+o.Dir)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = interruptGrace
-	var stdout bytes.Buffer
-	var tail tailWriter
-	cmd.Stdout, cmd.Stderr = &stdout, io.MultiWriter(e.stderr, &tail)
-	runErr := cmd.Run()
+		fmt.Sprintf("--seed=%d", o.Seed)}
+	if o.Keep {
+		args = append(args, "--dir="+cmp.Or(o.Dir, os.TempDir())) // what is kept outlives the child's directory
+	}
 	var theirs crashtest.Report
-	if err := json.Unmarshal(stdout.Bytes(), &theirs); err != nil {
-		return fmt.Errorf("%s: %w: %s", binary, errors.Join(runErr, err), tail.last())
-	}
+	other := child{engine: o.Engines[0], args: args, dir: o.Dir, into: &theirs}
+	err := other.run(e)
 	report.Merge(&theirs)
-	if runErr != nil && theirs.Broken() == 0 && e.ctx.Err() == nil {
-		return fmt.Errorf("%s: %w: %s", binary, runErr, tail.last())
+	if theirs.Broken() > 0 || e.ctx.Err() != nil {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // finish prints the report and says by its error what was broken.

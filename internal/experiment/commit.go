@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -187,7 +188,12 @@ func (l *Lab) withStore(ctx context.Context, parent, layout string, o *store.Opt
 func (l *Lab) withDB(ctx context.Context, parent string, o *store.Options,
 	before func(dir string) error, f func(db *store.DB, dir string) error) (err error) {
 	if parent == "" {
-		parent = l.Cache.Root()
+		var run *bench.RunDir // a later run removes it if this process is killed
+		if run, err = l.Cache.NewRun(ctx); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, run.Remove()) }()
+		parent = filepath.Dir(run.Data())
 	}
 	dir, err := os.MkdirTemp(parent, "varve-run-")
 	if err != nil {

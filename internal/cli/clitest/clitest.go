@@ -11,10 +11,14 @@ import (
 	"github.com/varvedb/varve/internal/cli"
 )
 
+// AsCommand is an environment variable that makes the test binary the command, for
+// tests of a process, and of those that it starts.
+const AsCommand = "VARVE_AS_COMMAND"
+
 // Main is what the TestMain of a command exits with: it makes the test binary the
-// command where torture starts it again.
+// command where torture starts it again, and where AsCommand says so.
 func Main(m *testing.M) (code int) {
-	if len(os.Args) > 1 && os.Args[1] == "crash-worker" {
+	if len(os.Args) > 1 && os.Args[1] == "crash-worker" || os.Getenv(AsCommand) != "" {
 		return cli.Main()
 	}
 	return m.Run()

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/cli/clitest"
+)
+
+// TestInterruptLeavesNothing sends a terminal's signals to commands that measure in
+// processes of their own: the command says that it was interrupted, and neither
+// files nor processes stay.
+func TestInterruptLeavesNothing(t *testing.T) {
+	compare := []string{"compare", "--entities=200000"}
+	lab := []string{"run", "A1", "--scale=1", "--engines"}
+	rebac := []string{"authz", "rebac", "--size=full", "--engines"}
+	social := []string{"authz", "social", "--relationships=10000000", "--engines"}
+	for _, c := range []struct {
+		name, when string // a message after which the signals are sent
+		later      time.Duration
+		args       []string
+		signals    []syscall.Signal
+	}{
+		{"sqlite at its start", "sqlite: real blocks", 0, append(compare, "sqlite"), []syscall.Signal{syscall.SIGINT}},
+		{"sqlite at work", "sqlite: real blocks", 400 * time.Millisecond, append(compare, "sqlite"), []syscall.Signal{syscall.SIGINT}},
+		{"sqlite, impatient", "generated blocks", 100 * time.Millisecond, append(compare, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"duckdb, ended", "duckdb: real blocks", 300 * time.Millisecond, append(compare, "duckdb"), []syscall.Signal{syscall.SIGTERM}},
+		{"postgres at its start", "postgres: real blocks", 50 * time.Millisecond, append(compare, "postgres"), []syscall.Signal{syscall.SIGINT}},
+		{"postgres, ended at work", "postgres: real blocks", 3 * time.Second, append(compare, "postgres"), []syscall.Signal{syscall.SIGTERM}},
+		{"postgres, impatient", "postgres: real blocks", 2 * time.Second, append(compare, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"run", "A1 on sqlite", 500 * time.Millisecond, append(lab, "sqlite"), []syscall.Signal{syscall.SIGINT}},
+		{"run, impatient", "A1 on postgres", time.Second, append(lab, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"rebac", "engine 1 of 1", 500 * time.Millisecond, append(rebac, "sqlite"), []syscall.Signal{syscall.SIGINT}},
+		{"social, impatient", "(1 of 1", 500 * time.Millisecond, append(social, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newGroup(t, c.args...)
+			require.Eventually(t, func() bool { return strings.Contains(p.errs.String(), c.when) }, time.Minute, time.Millisecond, &p.errs)
+			time.Sleep(c.later)
+			for _, s := range c.signals {
+				p.signal(t, s)
+			}
+			require.Equal(t, cli.ExitInterrupted, p.wait(), &p.errs)
+			p.leavesNothing(t)
+		})
+	}
+}
+
+// group is a command in a process group of its own, as a shell starts it, whose
+// temporary files and data sets are its own too.
+type group struct {
+	cmd         *exec.Cmd
+	errs        output
+	temp, cache string
+}
+
+func newGroup(t *testing.T, args ...string) *group {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	p := &group{temp: t.TempDir(), cache: t.TempDir()}
+	p.cmd = exec.Command(self, args...)
+	p.cmd.Dir = t.TempDir()
+	p.cmd.Env = append(os.Environ(), clitest.AsCommand+"=1", "TMPDIR="+p.temp, bench.CacheEnv+"="+p.cache)
+	p.cmd.Stderr = &p.errs
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, p.cmd.Start())
+	t.Cleanup(func() { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }) // where the test failed
+	return p
+}
+
+// signal sends what a terminal sends, to the whole group, and lets it arrive: two
+// signals at once are one.
+func (p *group) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(-p.cmd.Process.Pid, s))
+	time.Sleep(20 * time.Millisecond)
+}
+
+func (p *group) wait() int {
+	_ = p.cmd.Wait() // the exit code is asserted
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// leavesNothing looks for files, for processes that work there, have a path there
+// among their arguments or were told to put their files there, and for data sets
+// and runs that nobody can use.
+func (p *group) leavesNothing(t *testing.T) {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	for _, process := range processes {
+		cwd, _ := os.Readlink(process + "/cwd") // it may have ended
+		args, _ := os.ReadFile(process + "/cmdline")
+		env, _ := os.ReadFile(process + "/environ")
+		for _, dir := range []string{p.temp, p.cache} {
+			found := strings.HasPrefix(cwd, dir) || bytes.Contains(args, []byte(dir)) || bytes.Contains(env, []byte(dir))
+			require.False(t, found, "%s is left: %s", process, args)
+		}
+	}
+	for dir, keep := range map[string]string{p.temp: "", p.cache: ".lock"} {
+		files, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, f := range files {
+			if f.Name() == "runs" {
+				left, err := os.ReadDir(filepath.Join(dir, f.Name()))
+				require.NoError(t, err)
+				require.Empty(t, left)
+				continue
+			}
+			require.True(t, keep != "" && strings.HasSuffix(f.Name(), keep), "%s is left in %s", f.Name(), dir)
+		}
+	}
+}

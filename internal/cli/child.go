@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+)
+
+// child is a command of this program, or of the one that links an engine, in a
+// process of its own. It has a process group of its own too: a terminal's Ctrl-C
+// reaches the parent alone, which asks the child to end, once.
+type child struct {
+	engine  string
+	args    []string
+	dir     string        // in which its temporary files get a directory; the system's when empty
+	cache   bool          // it uses the cache of data sets
+	timeout time.Duration // after which it is ended; 0 is never
+	into    any           // takes the JSON that it prints; nil when it prints none
+}
+
+// interruptGrace is the time that an interrupted child gets to close its database.
+const interruptGrace = 20 * time.Second
+
+// run runs the child. Nothing of it is left, however it ends: its files are in a
+// directory of the parent's. A second signal to the parent ends it at once. What it
+// printed before it failed is read as well.
+func (c *child) run(e *env) (err error) {
+	binary, err := binaryFor(e.ctx, c.engine)
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, endings()...)
+	defer func() { signal.Stop(signals); close(signals) }()
+	temp, err := os.MkdirTemp(c.dir, "varve-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.clean(temp)) }()
+	ctx, cancel := context.WithTimeout(e.ctx, cmp.Or(c.timeout, math.MaxInt64))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, c.args...)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	// The kernel ends it when its parent dies, for which it takes the thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = interruptGrace
+	var stdout bytes.Buffer
+	var tail tailWriter
+	cmd.Stdout, cmd.Stderr = &stdout, io.MultiWriter(e.stderr, &tail)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go killAtSecond(signals, cmd.Process)
+	err = cmd.Wait()
+	switch {
+	case err != nil && ctx.Err() != nil && e.ctx.Err() == nil:
+		err = fmt.Errorf("ended after %s, see --timeout", c.timeout)
+	case err != nil:
+		err = fmt.Errorf("%w: %s", err, tail.last())
+	}
+	if c.into == nil {
+		return err
+	}
+	if parse := json.Unmarshal(stdout.Bytes(), c.into); parse != nil && err == nil {
+		return fmt.Errorf("read the answer of %s: %w", binary, parse)
+	}
+	return err
+}
+
+// killAtSecond leaves the first signal to the context.
+func killAtSecond(signals <-chan os.Signal, p *os.Process) {
+	<-signals
+	if _, second := <-signals; second {
+		_ = p.Kill() // it may have ended
+	}
+}
+
+// clean waits for the end of what a killed child had started, and removes files.
+func (c *child) clean(temp string) error {
+	for end := time.Now().Add(interruptGrace); ; time.Sleep(5 * time.Millisecond) {
+		left := startedWith("TMPDIR=" + temp)
+		if len(left) == 0 {
+			break
+		}
+		for _, process := range left {
+			if time.Now().After(end) {
+				_ = process.Kill() // it may have ended
+			}
+		}
+	}
+	err := os.RemoveAll(temp)
+	if c.cache {
+		err = errors.Join(err, bench.SweepCache())
+	}
+	return err
+}
+
+// startedWith finds processes by their environment. An embedded server has a session
+// of its own, so that no process group finds it; the kernel tells it to end when the
+// child is killed, and it ends after its own processes.
+func startedWith(variable string) (found []*os.Process) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
+	for _, file := range files {
+		var pid int
+		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err != nil {
+			continue
+		}
+		process, err := os.FindProcess(pid) // before the look, so that no other can get its number
+		if err != nil {
+			continue
+		}
+		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte(variable+"\x00")) {
+			found = append(found, process)
+		}
+	}
+	return found
+}
+
+// tailWriter keeps the last lines of a child's messages.
+type tailWriter struct{ text []byte }
+
+func (t *tailWriter) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if len(t.text) > 4096 {
+		t.text = t.text[len(t.text)-2048:]
+	}
+	return len(p), nil
+}
+
+func (t *tailWriter) last() string {
+	text := strings.TrimSpace(string(t.text))
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
