@@ -58,7 +58,7 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 	}
 	engine, err := target.driver.Open(ctx, target.url, target.options)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", target.url.Redacted(), err)
+		return nil, fmt.Errorf("open %s: %w", driver.Redact(rawURL), err)
 	}
 	return &DB{engine: engine, layout: target.layout, backlog: target.backlog, ro: target.options.ReadOnly}, nil
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -31,12 +30,13 @@ var enginePackages = map[string]string{
 }
 
 func parseURL(rawURL string, opts *Options) (target, error) {
-	u, err := url.Parse(rawURL)
+	name := driver.Redact(rawURL) // for errors: none may show a password or token
+	u, err := driver.ParseURL(rawURL)
 	if err != nil {
-		return target{}, fmt.Errorf("open: %w: %w", ErrInvalid, withoutURL(err))
+		return target{}, fmt.Errorf("open %s: %w: %w", name, ErrInvalid, err)
 	}
 	if u.Scheme == "" {
-		return target{}, fmt.Errorf("open %q: %w: no engine named; write for example sqlite:%s", rawURL, ErrInvalid, rawURL)
+		return target{}, fmt.Errorf("open %q: %w: no engine named; write for example sqlite:%s", name, ErrInvalid, name)
 	}
 	d, ok := driver.Lookup(u.Scheme)
 	if !ok {
@@ -44,13 +44,13 @@ func parseURL(rawURL string, opts *Options) (target, error) {
 	}
 	t := target{driver: d, url: u, options: driver.Options{Params: map[string]string{}}}
 	values, err := url.ParseQuery(u.RawQuery)
-	u.RawQuery = "" // it may hold a token, which no error may show
-	if err != nil {
-		return target{}, fmt.Errorf("open %s: %w: %w", u.Redacted(), ErrInvalid, err)
+	u.RawQuery = ""
+	if err != nil { // whose text may have a part of a token
+		return target{}, fmt.Errorf("open %s: %w: its parameters have a wrong escape, or a semicolon", name, ErrInvalid)
 	}
-	for name, list := range values {
-		if err := t.set(name, list); err != nil {
-			return target{}, fmt.Errorf("open %s: parameter %s: %w: %w", u.Redacted(), name, ErrInvalid, err)
+	for param, list := range values {
+		if err := t.set(param, list); err != nil {
+			return target{}, fmt.Errorf("open %s: parameter %s: %w: %w", name, param, ErrInvalid, err)
 		}
 	}
 	if opts != nil {
@@ -58,7 +58,7 @@ func parseURL(rawURL string, opts *Options) (target, error) {
 	}
 	t.options = t.options.WithDefaults()
 	if err := checkOptions(t.options); err != nil {
-		return target{}, fmt.Errorf("open %s: %w", u.Redacted(), err)
+		return target{}, fmt.Errorf("open %s: %w", name, err)
 	}
 	return t, nil
 }
@@ -76,16 +76,6 @@ func notLinked(scheme string) error {
 		return fmt.Errorf("engine %q is not linked into this program (%s); add import _ %q: %w", scheme, linked, path, ErrUnsupported)
 	}
 	return fmt.Errorf("unknown engine %q (%s): %w", scheme, linked, ErrUnsupported)
-}
-
-// withoutURL leaves the text of the URL, which may hold a password, out of an
-// error of package url.
-func withoutURL(err error) error {
-	var detail *url.Error
-	if errors.As(err, &detail) {
-		return detail.Err
-	}
-	return err
 }
 
 // set takes one URL parameter. Names that are not the store's are left to the

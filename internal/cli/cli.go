@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Exit codes of the command.
@@ -108,30 +110,33 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return code // help was asked for
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "varve: %v\nRun varve --help for the commands and their flags.\n", err)
+		fmt.Fprintf(stderr, "varve: %s\nRun varve --help for the commands and their flags.\n", driver.Hide(err.Error(), args...))
 		return ExitUsage
 	}
-	return exitCode(stderr, parsed.Run(&env{ctx: ctx, stdout: stdout, stderr: stderr}))
+	err = parsed.Run(&env{ctx: ctx, stdout: stdout, stderr: stderr})
+	code, message := exitCode(err)
+	if message != "" {
+		fmt.Fprintln(stderr, "varve:", driver.Hide(message, args...))
+	}
+	return code
 }
 
 // usageError is wrong usage that the parser cannot see.
 type usageError struct{ error }
 
-func exitCode(stderr io.Writer, err error) int {
+// exitCode returns the exit code of an error, and what is to be said of it.
+func exitCode(err error) (code int, message string) {
 	var usage usageError
 	var status exitStatus
 	switch {
 	case err == nil:
-		return ExitOK
+		return ExitOK, ""
 	case errors.As(err, &status):
-		return int(status)
+		return int(status), ""
 	case errors.As(err, &usage):
-		fmt.Fprintln(stderr, "varve:", err)
-		return ExitUsage
+		return ExitUsage, err.Error()
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(stderr, "varve: interrupted:", err)
-		return ExitInterrupted
+		return ExitInterrupted, "interrupted: " + err.Error()
 	}
-	fmt.Fprintln(stderr, "varve:", err)
-	return ExitError
+	return ExitError, err.Error()
 }

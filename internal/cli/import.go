@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // importCmd reads a source into a store.
@@ -42,7 +43,7 @@ func (c *importCmd) Run(e *env) (err error) {
 	start := time.Now()
 	loaded, err := c.load(e, src, ents)
 	if err != nil {
-		return fmt.Errorf("import %s: %w", c.Source, err)
+		return fmt.Errorf("import %s: %w", driver.Redact(c.Source), err)
 	}
 	result := imported{
 		Blocks: loaded.Blocks, Changes: loaded.Changes, Skipped: loaded.Skipped,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -53,7 +54,7 @@ func (c *scaleCmd) fill(e *env, blocks iter.Seq2[entity.Block, error]) (err erro
 		return fmt.Errorf("scale: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	origin := fmt.Sprintf("scaled: %s, factor %d, %s, seed %d", c.Source, c.Factor, c.Method, c.Seed)
+	origin := fmt.Sprintf("scaled: %s, factor %d, %s, seed %d", driver.Redact(c.Source), c.Factor, c.Method, c.Seed)
 	if _, err := beginOrigin(e.ctx, ents, origin); err != nil {
 		return fmt.Errorf("scale: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -196,7 +197,7 @@ func (c *verifyCmd) against(e *env, ents *store.Entities, v *verification) (err 
 	if seen == nil {
 		return nil
 	}
-	fmt.Fprintln(e.stderr, "verify: against", c.Against)
+	fmt.Fprintln(e.stderr, "verify: against", driver.Redact(c.Against))
 	src, err := openSource(e.ctx, c.Against)
 	if err != nil {
 		return err

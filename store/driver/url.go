@@ -13,17 +13,17 @@ func FilePath(u *url.URL) (string, error) {
 	if u.Opaque != "" {
 		var err error
 		if path, err = url.PathUnescape(u.Opaque); err != nil {
-			return "", fmt.Errorf("%s: %w", u.Redacted(), err)
+			return "", fmt.Errorf("%s: a wrong escape in the path", Redact(u.String()))
 		}
 	}
 	switch {
 	case u.Host != "":
 		return "", fmt.Errorf("%s: %q is read as a host; write %s:%s%s for a relative path or %s:///… for an absolute one",
-			u.Redacted(), u.Host, u.Scheme, u.Host, u.Path, u.Scheme)
+			Redact(u.String()), u.Host, u.Scheme, u.Host, u.Path, u.Scheme)
 	case path == "" || path == "/":
-		return "", fmt.Errorf("%s: no path; write %s:///var/lib/node/varve.db", u.Redacted(), u.Scheme)
+		return "", fmt.Errorf("%s: no path; write %s:///var/lib/node/varve.db", Redact(u.String()), u.Scheme)
 	case path == ":memory:":
-		return "", fmt.Errorf("%s: %w: a store lives in a file", u.Redacted(), ErrUnsupported)
+		return "", fmt.Errorf("%s: %w: a store lives in a file", Redact(u.String()), ErrUnsupported)
 	}
 	return path, nil
 }

@@ -81,14 +81,14 @@ func parseTarget(u *url.URL, params map[string]string) (target, error) {
 
 func (t *target) parseDirectory(u *url.URL, params map[string]string) (err error) {
 	if u.User != nil {
-		return fmt.Errorf("%s: a user but no host; for a Unix socket add ?host=/path/to/its/directory", u.Redacted())
+		return fmt.Errorf("%s: a user but no host; for a Unix socket add ?host=/path/to/its/directory", driver.Redact(u.String()))
 	}
 	if t.dir, err = driver.FilePath(u); err != nil {
 		return err
 	}
 	for _, name := range sortedKeys(params) {
 		if _, conn := connParams[name]; conn {
-			return fmt.Errorf("%s names a directory, and parameter %q is for a running server", u.Redacted(), name)
+			return fmt.Errorf("%s names a directory, and parameter %q is for a running server", driver.Redact(u.String()), name)
 		}
 		if name != paramSchema && name != paramBinDir {
 			return unknownParam(name)
@@ -102,7 +102,7 @@ func (t *target) parseServer(u *url.URL, params map[string]string) error {
 	for _, name := range sortedKeys(params) {
 		if _, known := connParams[name]; !known && name != paramSchema {
 			if name == paramBinDir {
-				return fmt.Errorf("parameter %q is for an embedded server, and %s names a running one", name, u.Redacted())
+				return fmt.Errorf("parameter %q is for an embedded server, and %s names a running one", name, driver.Redact(u.String()))
 			}
 			return unknownParam(name)
 		}
@@ -111,7 +111,7 @@ func (t *target) parseServer(u *url.URL, params map[string]string) error {
 		}
 	}
 	if u.Opaque != "" {
-		return fmt.Errorf("%s names a directory, and parameter %q is for a running server", u.Redacted(), paramHost)
+		return fmt.Errorf("%s names a directory, and parameter %q is for a running server", driver.Redact(u.String()), paramHost)
 	}
 	t.password, _ = u.User.Password()
 	for name, value := range map[string]string{
@@ -124,7 +124,7 @@ func (t *target) parseServer(u *url.URL, params map[string]string) error {
 			continue
 		}
 		if _, twice := t.settings[name]; twice {
-			return fmt.Errorf("%s: %s is given in the address and as a parameter; keep one", u.Redacted(), name)
+			return fmt.Errorf("%s: %s is given in the address and as a parameter; keep one", driver.Redact(u.String()), name)
 		}
 		t.settings[name] = value
 	}

@@ -36,9 +36,9 @@ func Parse(u *url.URL) (Address, error) {
 	case u.Host != "" || u.User != nil:
 		return server(*u)
 	case slices.Contains(schemes, strings.ToLower(scheme)):
-		inner, err := url.Parse(u.Opaque)
+		inner, err := driver.ParseURL(u.Opaque)
 		if err != nil {
-			return Address{}, fmt.Errorf("address of a libSQL server: %w", withoutURL(err))
+			return Address{}, fmt.Errorf("address of a libSQL server: %w", err)
 		}
 		return server(*inner)
 	}
@@ -56,13 +56,4 @@ func server(u url.URL) (Address, error) {
 		return Address{}, errors.New("address of a libSQL server: want no query and no fragment")
 	}
 	return Address{Server: &u}, nil
-}
-
-// withoutURL takes the URL out of an error of url.Parse.
-func withoutURL(err error) error {
-	var parse *url.Error
-	if errors.As(err, &parse) {
-		return parse.Err
-	}
-	return err
 }
