@@ -1,0 +1,145 @@
+package lint_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/lint"
+)
+
+func TestCommands(t *testing.T) {
+	lines := func(name, text string) (list []string) {
+		for _, c := range lint.Commands(name, []byte(text)) {
+			list = append(list, c.String())
+		}
+		return list
+	}
+	require.Equal(t, []string{
+		"a.md:2: go test -run ^$ ./a", "a.md:3: go tool b", "a.md:4: varve query x a = 1 | b --json", "a.md:7: varve run A1",
+		"a.md:8: varve serve x", "a.md:11: go vet ./...",
+	}, lines("a.md", "```sh\n"+
+		"$ go test -run '^$' ./a | tee \"new.txt\"  # | go comment\n"+
+		"X=1 go tool b 2> y && cat z\n"+
+		"cat x | varve query x 'a = 1 | b' \\\n  --json\n"+
+		"``` \n"+
+		"    varve run A1; ls\n"+
+		"    ExecStart=/usr/local/bin/varve serve x\n"+
+		"go test prose\n"+
+		"```\n"+
+		"go vet ./...\n"+
+		"```\n"+
+		"```go\ngo f()\n```\n"))
+	require.Equal(t, []string{"a.go:2: go run . x"}, lines("a.go", "// go test prose\n//\tgo run . x\n\tgo f()\n"))
+}
+
+// shown are what cannot be checked, and why.
+var shown = map[string]string{
+	"go get -tool example.com/tool@latest": "a placeholder",
+}
+
+// TestDocumentedGoCommands has the go command read every command of its own that a
+// document shows, which runs nothing, and has the test programs read the flags that
+// are theirs.
+func TestDocumentedGoCommands(t *testing.T) {
+	dir := root(t)
+	theirs := map[string][][]string{} // flags of test programs, by package
+	checked := 0
+	for name, text := range read(t, ".md", ".go") {
+		for _, c := range lint.Commands(name, text) {
+			line := strings.Join(c.Words, " ")
+			if c.Words[0] != "go" || shown[line] != "" || strings.HasSuffix(name, "command_test.go") {
+				continue
+			}
+			checked++
+			in := dir
+			if slices.Contains(c.Words, ".") { // of a module of its own
+				in = filepath.Join(dir, filepath.Dir(name))
+			}
+			out, err := dryRun(t, in, c.Words[1:])
+			if err != nil {
+				t.Errorf("%s: %v\n%s\npackages go before flags of the test program: go test -run X ./package -varve.y=z", &c, err, out)
+			}
+			for pkg, flags := range testFlags(out) {
+				theirs[pkg] = append(theirs[pkg], append([]string{c.String()}, flags...))
+			}
+		}
+	}
+	require.NotZero(t, checked)
+	require.NotEmpty(t, theirs)
+	checkFlags(t, theirs)
+}
+
+// dryRun lets the go command say what it would do. A tool only has to be there.
+func dryRun(t *testing.T, dir string, args []string) ([]byte, error) {
+	t.Helper()
+	if args[0] != "tool" {
+		args = slices.Insert(slices.Clone(args), 1, "-n")
+	} else if at := slices.IndexFunc(args[1:], func(s string) bool { return !strings.HasPrefix(s, "-") }) + 1; at > 0 {
+		out, err := command(t, dir, args[:at])
+		if err == nil && !regexp.MustCompile(`(?m)(^|/)`+args[at]+`$`).Match(out) {
+			return []byte("go.mod has no tool " + args[at]), os.ErrNotExist
+		}
+		return nil, err
+	}
+	return command(t, dir, args)
+}
+
+func command(t *testing.T, dir string, args []string) ([]byte, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+		return []byte(strings.Join(lines[max(0, len(lines)-3):], "\n")), err
+	}
+	return append(out, stderr.Bytes()...), nil // go test -n writes to stderr
+}
+
+var testProgram = regexp.MustCompile(`(?m)^cd (\S+)\n(?:.*\n)?\$WORK/\S+\.test (.*)$`)
+
+// testFlags returns the flags that each package's test program would get and that
+// are not go test's.
+func testFlags(out []byte) map[string][]string {
+	found := map[string][]string{}
+	for _, m := range testProgram.FindAllStringSubmatch(string(out), -1) {
+		flags := slices.DeleteFunc(strings.Fields(m[2]), func(s string) bool { return strings.HasPrefix(s, "-test.") })
+		if len(flags) > 0 {
+			found[m[1]] = flags
+		}
+	}
+	return found
+}
+
+// checkFlags builds the test programs and lets them read their flags.
+func checkFlags(t *testing.T, theirs map[string][][]string) {
+	t.Helper()
+	bin := t.TempDir()
+	args := []string{"test", "-vet=off", "-c", "-o", bin + "/"}
+	for pkg := range theirs {
+		args = append(args, pkg)
+	}
+	out, err := command(t, root(t), args)
+	require.NoError(t, err, "%s", out)
+	for pkg, list := range theirs {
+		for _, flags := range list {
+			cmd := exec.CommandContext(t.Context(), filepath.Join(bin, path.Base(pkg)+".test"), append(flags[1:], "-test.list=^$")...)
+			out, err := cmd.CombinedOutput()
+			first, _, _ := strings.Cut(string(out), "\n")
+			if err != nil {
+				t.Errorf("%s: the tests of %s say: %s", flags[0], pkg, first)
+			}
+		}
+	}
+}
