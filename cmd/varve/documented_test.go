@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/lint"
+)
+
+// quick are the documented commands that run to their end here. The others are
+// interrupted before they begin: what they are given has been checked then.
+var quick = []string{"check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "decide"}
+
+// sizes are what flags get here.
+var sizes = map[string]string{"--scale": "0.002", "--load": "3", "--rate": "1000"}
+
+// places are replaced, and the size of a stream.
+var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5",
+	"sqlite:///var/lib/varve/", "sqlite:", "${CREDENTIALS_DIRECTORY}/", "")
+
+// TestDocumentedCommands runs every command of this program that a document shows,
+// one after the other in one directory, as the document's readers would.
+func TestDocumentedCommands(t *testing.T) {
+	root, err := lint.Root()
+	require.NoError(t, err)
+	files, err := lint.Files(root, ".md", ".go")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	t.Setenv(bench.CacheEnv, t.TempDir())
+	prepare(t, root)
+	ran := map[string]bool{}
+	for _, name := range files {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		require.NoError(t, os.RemoveAll("results/latest")) // a document begins anew
+		for _, c := range lint.Commands(name, text) {
+			args, ok := varveArgs(c.Words)
+			if !ok || strings.HasPrefix(name, "internal/lint/") {
+				continue
+			}
+			args = small(args)
+			ran[args[0]] = true
+			var out, errs bytes.Buffer
+			want := []int{cli.ExitOK}
+			ctx, cancel := context.WithCancel(t.Context())
+			if !slices.Contains(quick, args[0]) {
+				want = append(want, cli.ExitInterrupted)
+				cancel()
+			}
+			if code := cli.Run(ctx, args, &out, &errs); !slices.Contains(want, code) {
+				t.Errorf("%s: exit code %d\n%s\nas it was run: varve %s", &c, code, &errs, strings.Join(args, " "))
+			}
+			cancel()
+		}
+	}
+	for _, name := range append(quick, "compare", "run", "torture", "authz", "serve", "service-bench") {
+		require.True(t, ran[name], "no document shows %s; take it off the list", name)
+	}
+}
+
+// varveArgs returns the arguments of a command that is varve itself or go run of it.
+func varveArgs(words []string) ([]string, bool) {
+	if words[0] == "varve" {
+		return words[1:], len(words) > 1
+	}
+	if len(words) > 3 && words[1] == "run" && words[2] == "./cmd/varve" {
+		return words[3:], true
+	}
+	return nil, false
+}
+
+// small returns arguments that name less data, in this directory.
+func small(args []string) []string {
+	args = slices.Clone(args)
+	for i := range args {
+		args[i] = places.Replace(args[i])
+		if _, err := strconv.ParseFloat(args[i], 64); err == nil && i > 0 {
+			args[i] = cmp.Or(sizes[args[i-1]], args[i])
+		}
+	}
+	return args
+}
+
+// prepare makes what the documents take to be there.
+func prepare(t *testing.T, root string) {
+	t.Helper()
+	must(t, "import", filepath.Join(root, "testdata/arkiv-small/blocks.tar"), "sqlite:node.db")
+	require.NoError(t, os.Symlink(filepath.Join(root, "testdata/arkiv-small/blocks.tar"), "blocks.tar"))
+	require.NoError(t, os.WriteFile("keys", []byte(strings.Repeat("ab", 32)), 0o600))
+	newest, err := filepath.Glob(filepath.Join(root, "docs/results/*/records.jsonl"))
+	require.NoError(t, err)
+	results := filepath.Dir(newest[len(newest)-1])
+	require.NoError(t, os.MkdirAll("results/first", 0o755))
+	for _, name := range []string{"records.jsonl", "manifests.jsonl"} {
+		require.NoError(t, os.Symlink(filepath.Join(results, name), filepath.Join("results/first", name)))
+	}
+	for _, name := range []string{"old.txt", "new.txt"} {
+		require.NoError(t, os.Symlink(filepath.Join(results, "bench.txt"), name))
+	}
+}
