@@ -50,7 +50,11 @@ func TestInterruptLeavesNothing(t *testing.T) {
 			for _, s := range c.signals {
 				p.signal(t, s)
 			}
-			require.Equal(t, cli.ExitInterrupted, p.wait(), &p.errs)
+			want := []int{cli.ExitInterrupted}
+			if len(c.signals) > 1 {
+				want = append(want, -1) // the second one may meet a parent that has cleaned up and is about to end
+			}
+			require.Contains(t, want, p.wait(), &p.errs)
 			p.leavesNothing(t)
 		})
 	}

@@ -94,26 +94,29 @@ func killAtSecond(signals <-chan os.Signal, p *os.Process) {
 }
 
 // clean waits for the end of what a killed child had started, and removes files.
-func (c *child) clean(temp string) error {
-	for end := time.Now().Add(interruptGrace); ; time.Sleep(5 * time.Millisecond) {
-		left := startedWith("TMPDIR=" + temp)
-		if len(left) == 0 {
+func (c *child) clean(temp string) (err error) {
+	begun := time.Now()
+	for left := startedWith("TMPDIR=" + temp); len(left) > 0; left = startedWith("TMPDIR=" + temp) {
+		if time.Since(begun) > 2*interruptGrace {
+			err = fmt.Errorf("processes of %s do not end; see ps", c.engine)
 			break
 		}
 		for _, process := range left {
-			if time.Now().After(end) {
+			if time.Since(begun) > interruptGrace {
 				_ = process.Kill() // it may have ended
 			}
+			_ = process.Release()
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
-	err := os.RemoveAll(temp)
+	err = errors.Join(err, os.RemoveAll(temp))
 	if c.cache {
 		err = errors.Join(err, bench.SweepCache())
 	}
 	return err
 }
 
-// startedWith finds processes by their environment. An embedded server has a session
+// startedWith finds processes by their environment; the caller releases them. An embedded server has a session
 // of its own, so that no process group finds it; the kernel tells it to end when the
 // child is killed, and it ends after its own processes.
 func startedWith(variable string) (found []*os.Process) {
@@ -129,6 +132,8 @@ func startedWith(variable string) (found []*os.Process) {
 		}
 		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte(variable+"\x00")) {
 			found = append(found, process)
+		} else {
+			_ = process.Release()
 		}
 	}
 	return found

@@ -155,7 +155,8 @@ func (c *authzSocialCmd) matrix(e *env, script *social.Script) error {
 // runWorker measures an engine at one size in a process of its own.
 func (c *authzSocialCmd) runWorker(e *env, engine string, relationships int) (report socialReport, err error) {
 	worker := child{engine: engine, args: c.args(engine, relationships), cache: true, timeout: c.Timeout, into: &report}
-	return report, worker.run(e)
+	err = worker.run(e)
+	return report, err
 }
 
 // args are those of a worker.
