@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/pgembed"
 )
 
 // child is a command of this program, or of the one that links an engine, in a
@@ -109,7 +110,7 @@ func (c *child) clean(temp string) (err error) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	err = errors.Join(err, os.RemoveAll(temp))
+	err = errors.Join(err, pgembed.RemoveSockets(temp), os.RemoveAll(temp))
 	if c.cache {
 		err = errors.Join(err, bench.SweepCache())
 	}

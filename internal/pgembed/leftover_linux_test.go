@@ -90,6 +90,22 @@ func TestStartRightAfterKill(t *testing.T) {
 	}
 }
 
+// TestRemoveSockets: nothing of a killed server is left elsewhere.
+func TestRemoveSockets(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, strings.Repeat("x", 100))
+	initDir(t, dir)
+	t.Setenv("TMPDIR", t.TempDir())
+	parent, _ := startElsewhere(t, dir)
+	old, err := os.Readlink(filepath.Join(dir, "socket"))
+	require.NoError(t, err)
+	killParent(t, parent, filepath.Join(dir, "data"))
+	require.DirExists(t, old)
+	require.NoError(t, RemoveSockets(root))
+	require.NoDirExists(t, old)
+	require.NoError(t, RemoveSockets(root))
+}
+
 // TestKilledWhileMaking kills a process at several moments while it makes a data
 // directory.
 func TestKilledWhileMaking(t *testing.T) {

@@ -13,6 +13,8 @@ const (
 	// socketPort is part of the socket's name; no port is opened.
 	socketPort = "5432"
 	socketName = ".s.PGSQL." + socketPort
+	// socketLink is the socket's directory in the server's own, or a link to it.
+	socketLink = "socket"
 	// maxSocketPath is the longest path of a Unix socket, in bytes.
 	maxSocketPath = 107
 	// tempPrefix starts the names of socket directories outside of Dir.
@@ -30,7 +32,7 @@ type socketDir struct {
 // or hold what a connection string cannot. What an earlier server left is
 // removed.
 func makeSocketDir(dir string, owner *identity) (*socketDir, error) {
-	path := filepath.Join(dir, "socket")
+	path := filepath.Join(dir, socketLink)
 	if err := clearSocketDir(path); err != nil {
 		return nil, err
 	}
@@ -90,6 +92,16 @@ func clearSocketDir(path string) error {
 		return fmt.Errorf("%q links to %q, which is no directory of ours; remove the link", path, target)
 	}
 	return (&socketDir{path: target, link: path}).remove()
+}
+
+// RemoveSockets removes what killed servers below a directory have left outside of it.
+func RemoveSockets(root string) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Type() != fs.ModeSymlink || entry.Name() != socketLink {
+			return err
+		}
+		return clearSocketDir(path)
+	})
 }
 
 // remove removes the directory with the socket and its lock file, and nothing

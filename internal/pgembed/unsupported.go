@@ -22,6 +22,9 @@ func Start(_ context.Context, cfg Config) (*Server, error) {
 		cfg.Dir, driver.ErrUnsupported)
 }
 
+// RemoveSockets returns nil.
+func RemoveSockets(string) error { return nil }
+
 // SocketDir returns "".
 func (*Server) SocketDir() string { return "" }
 
