@@ -117,9 +117,9 @@ func (c *child) clean(temp string) (err error) {
 	return err
 }
 
-// startedWith finds processes by their environment; the caller releases them. An embedded server has a session
-// of its own, so that no process group finds it; the kernel tells it to end when the
-// child is killed, and it ends after its own processes.
+// startedWith finds processes by their environment; the caller releases them. An
+// embedded server has a session of its own, so that no process group finds it; the
+// kernel tells it to end when the child is killed, and it ends after its own processes.
 func startedWith(variable string) (found []*os.Process) {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
 	for _, file := range files {
