@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -46,8 +48,23 @@ type Finding struct {
 	Source  bool   `json:"source"` // what is damaged cannot be made anew from the rest
 }
 
+// PartReport is what came of one part of a check.
+type PartReport struct {
+	Part    string  `json:"part"`
+	Outcome Outcome `json:"outcome"`
+
+	// Reason is why the part, or the rest of it, was not checked. It is empty for
+	// a part that is sound.
+	Reason string `json:"reason,omitempty"`
+
+	err error // what Reason is the text of, unless it is damage
+}
+
 // CheckReport is what a check has found.
 type CheckReport struct {
+	Outcome Outcome      `json:"outcome"` // of all parts: the worst
+	Parts   []PartReport `json:"parts"`   // that the store has
+
 	Layout  string    `json:"layout,omitempty"` // of the entities
 	Head    BlockHead `json:"head"`
 	Sound   BlockHead `json:"sound"` // last block up to which the digests agree
@@ -58,29 +75,37 @@ type CheckReport struct {
 	EventHead   uint64 `json:"event_head"`
 	Events      uint64 `json:"events"`
 
-	Engine   string    `json:"engine"` // what the engine checked, or that it cannot
+	Engine   string    `json:"engine"` // what the engine's own check did, and no more than that
 	Findings []Finding `json:"findings"`
 }
 
-// Err returns nil when nothing was found, else an error that wraps ErrCorrupt and
-// names what was.
+// Err returns nil when every part is sound or has no check. Of damage it returns an
+// error that wraps ErrCorrupt and names what was found, of parts that were not
+// checked one that wraps what was in the way.
 func (r *CheckReport) Err() error {
-	if len(r.Findings) == 0 {
-		return nil
+	var errs []error
+	for _, f := range r.Findings {
+		errs = append(errs, fmt.Errorf("%s: %s", f.Part, f.Problem))
 	}
-	errs := make([]error, len(r.Findings))
-	for i, f := range r.Findings {
-		errs[i] = fmt.Errorf("%s: %s", f.Part, f.Problem)
+	for _, p := range r.Parts {
+		if p.err != nil {
+			errs = append(errs, fmt.Errorf("%s was not checked: %w", p.Part, p.err))
+		}
 	}
-	return fmt.Errorf("%w: %w", ErrCorrupt, errors.Join(errs...))
+	err := errors.Join(errs...)
+	if len(r.Findings) > 0 {
+		err = fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return err
 }
 
 // Check looks for damage in everything that the database holds: what the store
 // records of itself, the chain of digests, versions, postings and sets, events with
 // their checksums, positions and indexes, and then the engine's own structures. It
 // reads everything a few times and holds little in memory, and goes on after
-// damage where it can. What is wrong is in the report. An error means that the
-// check could not be made.
+// damage, and after parts that cannot be looked at, where it can. What is wrong is in
+// the report, and for each part whether it was checked. An error means that there
+// is nothing to check.
 func (db *DB) Check(ctx context.Context, opts CheckOptions) (CheckReport, error) {
 	c := checker{db: db, opts: opts}
 	c.opts.Findings = cmp.Or(opts.Findings, DefaultFindings)
@@ -102,52 +127,62 @@ func (c *checker) run(ctx context.Context) error {
 		return err
 	}
 	recorded, err := c.db.recorded(ctx, m)
-	if err := c.failed(PartRecord, true, err); err != nil {
-		return err
-	}
 	if err == nil && recorded == nil {
 		return fmt.Errorf("%w: the database holds no Varve store", ErrLayout)
 	}
-	if recorded[metaLayout] != "" {
-		if err := c.entities(ctx); err != nil {
-			return err
+	ents, evs := recorded[metaLayout] != "", recorded[metaEventLayout] != ""
+	if err == nil {
+		err = checkRecorded(recorded)
+	}
+	if err == nil && !ents && !evs {
+		err = fmt.Errorf("%w: the store records no layout, neither of entities nor of events", ErrCorrupt)
+	}
+	c.done(PartRecord, true, err)
+	if err != nil {
+		for _, part := range []string{PartHistory, PartEntities, PartEvents} {
+			c.done(part, true, errNoRecord)
 		}
 	}
-	if recorded[metaEventLayout] != "" {
-		if err := c.events(ctx); err != nil {
-			return err
-		}
+	if err == nil && ents {
+		c.entities(ctx)
 	}
-	if recorded != nil && recorded[metaLayout] == "" && recorded[metaEventLayout] == "" {
-		c.find(PartRecord, true, "the store records no layout, neither of entities nor of events")
+	if err == nil && evs {
+		c.events(ctx)
 	}
-	return c.engine(ctx)
-}
-
-func (c *checker) find(part string, source bool, problem string) {
-	c.report.Findings = append(c.report.Findings, Finding{Part: part, Source: source, Problem: problem})
-}
-
-// failed makes a finding of an error, and returns those that are none: of a check
-// that was interrupted.
-func (c *checker) failed(part string, source bool, err error) error {
-	if err == nil || interrupted(err) {
-		return err
+	c.engine(ctx)
+	for _, p := range c.report.Parts {
+		c.report.Outcome = worse(c.report.Outcome, p.Outcome)
 	}
-	c.find(part, source, err.Error())
 	return nil
 }
 
-// interrupted tells an error that says nothing of the store's state.
-func interrupted(err error) bool {
-	for _, e := range []error{
-		context.Canceled, context.DeadlineExceeded, ErrClosed, ErrLocked, ErrDiskFull, ErrReaderExpired, ErrReadOnly, ErrUnsupported, ErrMemory,
-	} {
-		if errors.Is(err, e) && !errors.Is(err, ErrCorrupt) {
-			return true
-		}
+// errNoRecord is why the parts are not checked that the record tells how to read.
+var errNoRecord = errors.New("what the store records of itself cannot be relied on")
+
+func (c *checker) find(part string, source bool, problem string) {
+	problem = strings.TrimPrefix(problem, ErrCorrupt.Error()+": ")
+	c.report.Findings = append(c.report.Findings, Finding{Part: part, Source: source, Problem: problem})
+}
+
+// done ends a part with what has been found of it, and with the error that ended
+// it, which is one more finding or the reason why it was not checked.
+func (c *checker) done(part string, source bool, err error) {
+	p := PartReport{Part: part, Outcome: OutcomeOf(err)}
+	switch p.Outcome {
+	case Damaged:
+		c.find(part, source, err.Error())
+	case NotChecked:
+		p.Reason, p.err = err.Error(), err
 	}
-	return false
+	if slices.ContainsFunc(c.report.Findings, func(f Finding) bool { return f.Part == part }) {
+		p.Outcome = Damaged
+	}
+	c.report.Parts = append(c.report.Parts, p)
+}
+
+// unavailable ends a part that cannot be checked in this store or by this engine.
+func (c *checker) unavailable(part, reason string) {
+	c.report.Parts = append(c.report.Parts, PartReport{Part: part, Outcome: Unavailable, Reason: reason})
 }
 
 func (c *checker) progress(part, unit string, total uint64) func(done uint64) {
@@ -178,32 +213,53 @@ func (db *DB) openedEvents(ctx context.Context) (*Events, error) {
 	return db.openEvents(ctx, EventOptions{})
 }
 
-func (c *checker) entities(ctx context.Context) error {
+func (c *checker) entities(ctx context.Context) {
 	e, err := c.db.openedEntities(ctx)
 	if err != nil {
-		return c.failed(PartRecord, true, err)
+		c.done(PartHistory, true, err)
+		c.done(PartEntities, false, err)
+		return
 	}
 	c.report.Layout = e.layout.Name()
-	if err := c.history(ctx, e); err != nil {
-		return err
-	}
-	total, err := e.rows(ctx)
-	if err := c.failed(PartEntities, false, err); err != nil {
-		return err
-	}
-	problems, err := e.verifyRows(ctx, c.opts.Findings, c.progress(PartEntities, "rows", total))
-	for _, p := range problems {
-		c.find(PartEntities, false, p.Error())
-	}
-	return c.failed(PartEntities, false, err)
+	v := c.verify(ctx, e)
+	c.report.Head, c.report.Sound, c.report.Digest, c.report.Changes = v.Head, v.Sound, v.Digest, v.Changes
 }
 
-// history checks the chain of digests.
-func (c *checker) history(ctx context.Context, e *Entities) error {
+// verify checks the chain of digests, and the rows of the layout.
+func (c *checker) verify(ctx context.Context, e *Entities) Verified {
 	v, err := e.verifyDigest(ctx, c.progress(PartHistory, "changes", 0))
-	c.report.Head, c.report.Sound, c.report.Digest, c.report.Changes = v.Head, v.Sound, v.Digest, v.Changes
-	return c.failed(PartHistory, true, err)
+	if err == nil && !v.Digest {
+		c.unavailable(PartHistory, noDigest)
+	} else {
+		c.done(PartHistory, true, err)
+	}
+	c.rows(ctx, e)
+	v.Parts = c.report.Parts
+	return v
 }
+
+func (c *checker) rows(ctx context.Context, e *Entities) {
+	if err := e.db.missing(ctx, e.meta, e.layout.Tables()); err != nil {
+		c.done(PartEntities, true, err)
+		return
+	}
+	var total uint64
+	var err error
+	if c.opts.Progress != nil {
+		total, err = e.rows(ctx)
+	}
+	if err == nil {
+		var problems []error
+		problems, err = e.verifyRows(ctx, c.opts.Findings, c.progress(PartEntities, "rows", total))
+		for _, p := range problems {
+			c.find(PartEntities, false, p.Error())
+		}
+	}
+	c.done(PartEntities, false, err)
+}
+
+// noDigest is why a history is not checked.
+const noDigest = "the digest cannot be computed without the whole history: the store is pruned, or its layout keeps none"
 
 // rows returns how many rows a check of the rows reads, zero when it cannot be
 // known.
@@ -220,27 +276,32 @@ func (e *Entities) rows(ctx context.Context) (n uint64, err error) {
 	return n, err
 }
 
-func (c *checker) events(ctx context.Context) error {
+func (c *checker) events(ctx context.Context) {
 	e, err := c.db.openedEvents(ctx)
 	if err != nil {
-		return c.failed(PartRecord, true, err)
+		c.done(PartEvents, true, err)
+		return
 	}
 	c.report.EventLayout = e.log.Name()
+	if err := e.db.missing(ctx, e.meta, e.log.Tables()); err != nil {
+		c.done(PartEvents, true, err)
+		return
+	}
 	source, found, total := false, 0, uint64(0)
 	var problems []string
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) (err error) {
-		if total, err = e.log.Head(ctx, q); err != nil {
+	err = e.db.read(ctx, func(inner context.Context, q driver.Querier) (err error) {
+		if total, err = e.log.Head(inner, q); err != nil {
 			source = true
 			return err
 		}
 		count := &rowCount{}
-		done, err := e.log.Check(ctx, count.of(ctx, q), func(problem string) bool {
+		done, err := e.log.Check(inner, count.of(ctx, q), func(problem string) bool {
 			problems = append(problems, problem)
 			found++
 			return found < c.opts.Findings
 		}, c.progress(PartEvents, "events", total))
 		c.report.EventHead, c.report.Events, source = done.Head, done.Events, done.Source
-		return err
+		return errors.Join(err, ctx.Err())
 	})
 	for _, p := range problems {
 		c.find(PartEvents, source, p)
@@ -248,15 +309,15 @@ func (c *checker) events(ctx context.Context) error {
 	if err == nil && len(problems) == 0 && c.report.EventHead != total {
 		c.find(PartEvents, true, fmt.Sprintf("the last event is %d, the head is %d", c.report.EventHead, total))
 	}
-	return c.failed(PartEvents, source, err)
+	c.done(PartEvents, source, err)
 }
 
 // engine runs the engine's own check.
-func (c *checker) engine(ctx context.Context) error {
+func (c *checker) engine(ctx context.Context) {
 	checks, ok := c.db.engine.(driver.Checker)
 	if !ok {
-		c.report.Engine = "has no check of its own"
-		return nil
+		c.unavailable(PartEngine, noEngineCheck)
+		return
 	}
 	c.progress(PartEngine, "", 0)(0)
 	found := 0
@@ -266,5 +327,28 @@ func (c *checker) engine(ctx context.Context) error {
 		return found < c.opts.Findings && ctx.Err() == nil
 	})
 	c.report.Engine = did
-	return c.failed(PartEngine, false, errors.Join(err, ctx.Err()))
+	if err = errors.Join(err, ctx.Err()); did == "" && err == nil && found == 0 {
+		c.unavailable(PartEngine, noEngineCheck)
+		return
+	}
+	c.done(PartEngine, false, err)
+}
+
+const noEngineCheck = "the engine has no check of its own"
+
+// missing returns an error that wraps ErrCorrupt and names the tables that are not
+// there.
+func (db *DB) missing(ctx context.Context, m meta, tables []*driver.Table) error {
+	has := map[string]bool{}
+	err := db.read(ctx, func(ctx context.Context, q driver.Querier) (err error) {
+		has, err = m.tables(ctx, q)
+		return err
+	})
+	var errs []error
+	for _, t := range tables {
+		if err == nil && !has[t.Name] {
+			errs = append(errs, fmt.Errorf("%w: table %s is missing; restore a backup", ErrCorrupt, t.Name))
+		}
+	}
+	return errors.Join(append(errs, err)...)
 }

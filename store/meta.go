@@ -101,6 +101,24 @@ func (m meta) createOnce(ctx context.Context, tx driver.Tx) (recorded map[string
 	return m.all(ctx, tx)
 }
 
+// tables returns the names of the tables that there are, whoever may read them.
+func (m meta) tables(ctx context.Context, q driver.Querier) (map[string]bool, error) {
+	rows, err := q.Query(ctx, m.Statements["list_tables"])
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	names := map[string]bool{}
+	for rows.Next() {
+		var name []byte
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names[string(name)] = true
+	}
+	return names, rows.Err()
+}
+
 // create makes the tables in a database that must be empty.
 func (m meta) create(ctx context.Context, tx driver.Tx) error {
 	n, err := m.queryInt(ctx, tx, "other_tables")

@@ -78,9 +78,12 @@ func (db *DB) soundEntities(ctx context.Context, opts CheckOptions) (*Entities, 
 	if err != nil {
 		return nil, err
 	}
+	if err := db.missing(ctx, ents.meta, ents.layout.Tables()); err != nil {
+		return nil, err
+	}
 	c := checker{db: db, opts: opts}
 	v, err := ents.verifyDigest(ctx, c.progress(PartHistory, "changes", 0))
-	if err != nil && !interrupted(err) {
+	if OutcomeOf(err) == Damaged {
 		err = fmt.Errorf("%w: the versions themselves are damaged and cannot be made anew; the store is sound up to %s: "+
 			"restore a backup, or import those blocks again: %w", ErrCorrupt, v.Sound, err)
 	}
@@ -91,6 +94,9 @@ func (db *DB) soundEntities(ctx context.Context, opts CheckOptions) (*Entities, 
 func (db *DB) soundEvents(ctx context.Context, opts CheckOptions) (*Events, error) {
 	evs, err := db.openedEvents(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := db.missing(ctx, evs.meta, evs.log.Tables()); err != nil {
 		return nil, err
 	}
 	c := checker{db: db, opts: opts}
@@ -104,7 +110,7 @@ func (db *DB) soundEvents(ctx context.Context, opts CheckOptions) (*Events, erro
 			return fmt.Errorf("%w: the events themselves are damaged and cannot be made anew; they are sound up to event %d: restore a backup: %w",
 				ErrCorrupt, done.Head, errors.Join(append(problems, err)...))
 		}
-		if err != nil && interrupted(err) {
+		if OutcomeOf(err) == NotChecked {
 			return err
 		}
 		return nil

@@ -9,27 +9,19 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// maxProblems bounds what Verify lists.
-const maxProblems = 20
-
 // Verify checks the entities against themselves: the digest chain is computed
 // anew from the versions and compared with what is recorded of each block, and
 // what the layout keeps more than once must agree. It reads everything once or
 // twice, in memory that does not grow. A damaged store gives an error that wraps
-// ErrCorrupt and names what is wrong. Of a pruned store, and of one whose layout
+// ErrCorrupt and names what is wrong; any other error says only that something
+// could not be looked at (OutcomeOf). Of a pruned store, and of one whose layout
 // keeps no history, the digest cannot be computed; Verified tells whether it was.
 // DB.Check checks the events and the engine's own structures as well.
 func (e *Entities) Verify(ctx context.Context) (Verified, error) {
-	var v Verified
-	problems, err := e.verifyRows(ctx, maxProblems, nil)
-	if err != nil {
+	c := checker{db: e.db, opts: CheckOptions{Findings: DefaultFindings}}
+	v := c.verify(ctx, e)
+	if err := c.report.Err(); err != nil {
 		return v, fmt.Errorf("verify: %w", err)
-	}
-	if v, err = e.verifyDigest(ctx, nil); err != nil {
-		return v, fmt.Errorf("verify: %w", errors.Join(append(problems, err)...))
-	}
-	if len(problems) > 0 {
-		return v, fmt.Errorf("verify: %w", errors.Join(problems...))
 	}
 	return v, nil
 }
@@ -42,6 +34,9 @@ type Verified struct {
 
 	// Sound is the last block up to which the versions have the recorded digests.
 	Sound BlockHead
+
+	// Parts are the history and the entities, each with its outcome.
+	Parts []PartReport
 }
 
 // verifyRows collects the contradictions within the layout, at most so many.

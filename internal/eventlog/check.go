@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -111,7 +112,7 @@ func (c *checker) events(ctx context.Context, progress func(uint64)) error {
 			c.add(e)
 		}
 		if err != nil {
-			c.done.Source = true
+			c.done.Source = c.done.Source || errors.Is(err, driver.ErrCorrupt)
 			return err
 		}
 		progress(c.done.Events)

@@ -23,12 +23,16 @@ func Check(ctx context.Context, db *sqlstore.DB, report func(problem string) boo
 				return err
 			}
 			if text := strings.ToValidUTF8(string(message), "?"); text != "ok" && !report(text) {
-				return nil
+				break
 			}
 		}
-		return c.Mapped(rows.Err())
+		if err := c.Mapped(rows.Err()); err != nil {
+			return err
+		}
+		did = "integrity_check"
+		return nil
 	})
-	return "integrity_check", err
+	return did, err
 }
 
 // Reindex makes every index anew.

@@ -1,6 +1,10 @@
 package sqlstore
 
-import "github.com/varvedb/varve/store/driver"
+import (
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+)
 
 // Rows is a result whose values go through the connection's codec.
 type Rows struct {
@@ -54,10 +58,14 @@ func (r *Rows) Scan(dest ...any) error {
 			r.dests[i] = &r.uints[len(r.uints)-1]
 		}
 	}
-	if err := r.rows.Scan(r.dests...); err != nil {
+	err := r.rows.Scan(r.dests...)
+	switch {
+	case err == nil:
+		return nil
+	case r.rows.Err() != nil: // the rows ended under the caller
 		return r.conn.fail(err)
 	}
-	return nil
+	return fmt.Errorf("%w: a value is not of its column's type: %w", driver.ErrCorrupt, err)
 }
 
 // Err implements driver.Rows.

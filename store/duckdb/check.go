@@ -20,7 +20,10 @@ func (e *engine) Check(ctx context.Context, _ func(problem string) bool) (did st
 		}
 		return err
 	})
-	return "block checksums, by reading all of them that tables have", err
+	if err != nil {
+		return "", err
+	}
+	return "block checksums, by reading all of them that tables have", nil
 }
 
 func names(ctx context.Context, c *sqlstore.Conn, text string) (list []string, err error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,8 +14,8 @@ import (
 )
 
 // RunCheck checks that damage to rows is found and told from damage to what is
-// derived, that the latter is repaired and the former is refused, and that a backup
-// holds what the store does.
+// derived, that the latter is repaired and the former is refused, that what cannot be
+// looked at is not called damage, and that a backup holds what the store does.
 func RunCheck(t *testing.T, h Harness) {
 	for _, layout := range []string{"arkiv", "compact"} {
 		t.Run(layout, func(t *testing.T) {
@@ -27,6 +28,7 @@ func RunCheck(t *testing.T, h Harness) {
 		})
 	}
 	t.Run("backup", func(t *testing.T) { runBackup(t, h) })
+	t.Run("outcome", func(t *testing.T) { runOutcomes(t, h) })
 }
 
 // damage is a statement that makes a store wrong.
@@ -50,6 +52,7 @@ var damages = map[string][]damage{
 		{"event type", `UPDATE events SET type = 'C' WHERE position = 2`, true},
 		{"event time", `UPDATE events SET time = time + 1 WHERE position = 2`, true},
 		{"record", `UPDATE varve_meta SET value = 'expiration' WHERE name = 'entities.extend'`, true},
+		{"table missing", `DROP TABLE string_attributes`, true},
 	},
 	"compact": {
 		{"set", `DELETE FROM current_postings`, false},
@@ -80,12 +83,25 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 	defer tx.Rollback()
 	n, err := tx.Exec(t.Context(), d.sql)
 	require.NoError(t, err)
-	require.NotZero(t, n, "the damage changes something")
+	require.True(t, n > 0 || strings.HasPrefix(d.sql, "DROP"), "the damage changes something")
 	require.NoError(t, tx.Commit(t.Context()))
 	report, err = db.Check(t.Context(), store.CheckOptions{})
 	require.NoError(t, err)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
+	require.Equal(t, store.Damaged, report.Outcome)
+	require.NoError(t, db.Close())
 
+	db = h.open(t, url, &store.Options{ReadOnly: true})
+	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	if err == nil {
+		_, err = ents.Verify(t.Context())
+	}
+	if !strings.HasPrefix(d.name, "event") {
+		require.ErrorIs(t, err, store.ErrCorrupt, "Verify finds it as well")
+	}
+	require.NoError(t, db.Close())
+
+	db = h.open(t, url, nil)
 	repaired, err := db.Repair(t.Context(), store.CheckOptions{})
 	if d.source {
 		require.ErrorIs(t, err, store.ErrCorrupt)
@@ -98,7 +114,7 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 
 	// It goes on, and answers as it did.
 	db = h.open(t, url, nil)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	ents, err = db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
 	_, err = ents.Apply(t.Context(), checkBlock(9))
 	require.NoError(t, err)

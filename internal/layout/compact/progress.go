@@ -62,7 +62,10 @@ func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	if !rows.Next() {
-		return p, errors.Join(fmt.Errorf("%w: no row says how far the log is merged", driver.ErrCorrupt), rows.Err())
+		if err := rows.Err(); err != nil {
+			return p, fmt.Errorf("read progress: %w", err)
+		}
+		return p, fmt.Errorf("%w: no row says how far the log is merged", driver.ErrCorrupt)
 	}
 	var t []byte
 	var runs []byte

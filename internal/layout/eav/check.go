@@ -109,7 +109,7 @@ func (t *tableRows) next() error {
 		last = &t.n
 	}
 	if err := t.rows.Scan(&t.key, &t.from, &t.to, &t.a, last); err != nil {
-		return fmt.Errorf("%w: %s: %w", driver.ErrCorrupt, t.name, err)
+		return fmt.Errorf("%s: %w", t.name, err)
 	}
 	if t.key == nil {
 		t.key = []byte{}

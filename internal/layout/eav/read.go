@@ -150,8 +150,8 @@ func (l *Layout) Openings(ctx context.Context, q driver.Querier) iter.Seq2[*enti
 		var last *entity.Entity
 		l.stream(ctx, q, l.openings(), nil, true, func(e *entity.Entity, err error) bool {
 			if err == nil && last != nil && opened(e, last) {
-				yield(nil, fmt.Errorf("versions out of order: %s of block %d after %s of block %d",
-					e.Key, e.LastModifiedAtBlock, last.Key, last.LastModifiedAtBlock))
+				yield(nil, fmt.Errorf("%w: versions out of order: %s of block %d after %s of block %d",
+					driver.ErrCorrupt, e.Key, e.LastModifiedAtBlock, last.Key, last.LastModifiedAtBlock))
 				return false
 			}
 			last = e

@@ -8,3 +8,7 @@ FROM pg_class AS c
 WHERE c.relnamespace = current_schema()::regnamespace
   AND c.relkind IN ('r', 'p')
   AND NOT EXISTS (SELECT 1 FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e');
+
+-- Not information_schema, which leaves out the tables that a role may not read.
+-- name: list_tables
+SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema();

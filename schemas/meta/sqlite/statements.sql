@@ -11,3 +11,6 @@ SELECT CAST(value AS BLOB) FROM varve_meta WHERE name = ?;
 
 -- name: list_meta
 SELECT CAST(name AS BLOB), CAST(value AS BLOB) FROM varve_meta ORDER BY name;
+
+-- name: list_tables
+SELECT CAST(name AS BLOB) FROM sqlite_master WHERE type = 'table';

@@ -1,0 +1,239 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// runOutcomes: a check, a Verify and a Repair that cannot look, at whatever call the
+// server or the time is gone, find nothing and say that they have not checked.
+// Damage that was found stays damage though something else could not be looked at.
+func runOutcomes(t *testing.T, h Harness) {
+	for _, layout := range []string{"arkiv", "compact"} {
+		t.Run(layout, func(t *testing.T) {
+			rawURL := h.quickURL(t)
+			require.NoError(t, fillForCheck(t, h, rawURL, layout).Close())
+			f := &faults{}
+			faulty := f.url(t, rawURL)
+			db := h.open(t, faulty, &store.Options{ReadOnly: true})
+			t.Run("error", func(t *testing.T) {
+				testUnchecked(t, h, db, f, func(context.CancelFunc) error { return errGone })
+			})
+			t.Run("expired", func(t *testing.T) {
+				testUnchecked(t, h, db, f, func(context.CancelFunc) error { return driver.ErrReaderExpired })
+			})
+			t.Run("context", func(t *testing.T) {
+				testUnchecked(t, h, db, f, func(cancel context.CancelFunc) error { cancel(); return nil })
+			})
+			require.NoError(t, db.Close())
+			db = h.open(t, faulty, nil)
+			t.Run("repair", func(t *testing.T) { testUnrepaired(t, h, db, f) })
+			t.Run("damaged", func(t *testing.T) { testDamagedUnchecked(t, db, f) })
+		})
+	}
+}
+
+// errGone is no error that anybody knows.
+var errGone = errors.New("the connection is gone")
+
+// step is how many calls are passed over between two that fail.
+func (h Harness) step() int {
+	if h.Checks > 0 {
+		return 29 // each check is slow
+	}
+	return 5
+}
+
+// testUnchecked lets one call after the other fail, until there are no more.
+func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(context.CancelFunc) error) {
+	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	for name, check := range map[string]func(context.Context) error{
+		"check": func(ctx context.Context) error {
+			report, err := db.Check(ctx, store.CheckOptions{})
+			require.NoError(t, err)
+			require.Equal(t, store.OutcomeOf(report.Err()), report.Outcome)
+			require.Empty(t, report.Findings)
+			return report.Err()
+		},
+		"verify": func(ctx context.Context) error {
+			v, err := ents.Verify(ctx)
+			require.Len(t, v.Parts, 2)
+			return err
+		},
+	} {
+		for at, fired := 1, true; fired; at += h.step() {
+			ctx, cancel := context.WithCancel(t.Context())
+			f.arm(at, func() error { return fault(cancel) })
+			err := check(ctx)
+			fired = f.disarm()
+			cancel()
+			want := store.Sound
+			if fired {
+				want = store.NotChecked
+			}
+			require.Equal(t, want, store.OutcomeOf(err), "%s, call %d: %v", name, at, err)
+		}
+	}
+}
+
+// testUnrepaired: Repair changes nothing of a store that it could not look at.
+func testUnrepaired(t *testing.T, h Harness, db *store.DB, f *faults) {
+	for at, fired := 1, true; fired; at += h.step() {
+		f.arm(at, func() error { return errGone })
+		r, err := db.Repair(t.Context(), store.CheckOptions{})
+		fired = f.disarm()
+		if err == nil {
+			err = r.After.Err() // the call was one of the check afterwards
+		}
+		require.NotErrorIs(t, err, store.ErrCorrupt, "call %d", at)
+		require.Equal(t, fired, err != nil, "call %d", at)
+	}
+}
+
+// testDamagedUnchecked takes a block away, and then the connection under the end of
+// the check.
+func testDamagedUnchecked(t *testing.T, db *store.DB, f *faults) {
+	tx, err := db.Engine().Begin(t.Context())
+	require.NoError(t, err)
+	defer tx.Rollback()
+	_, err = tx.Exec(t.Context(), `DELETE FROM varve_blocks WHERE block = 3`)
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	f.arm(0, nil)
+	report, err := db.Check(t.Context(), store.CheckOptions{})
+	require.NoError(t, err)
+	require.Equal(t, store.Damaged, report.Outcome)
+
+	f.arm(f.calls, func() error { return errGone })
+	report, err = db.Check(t.Context(), store.CheckOptions{})
+	require.NoError(t, err)
+	require.True(t, f.disarm())
+	require.Equal(t, store.Damaged, report.Outcome)
+	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
+	require.ErrorIs(t, report.Err(), errGone)
+}
+
+// faults lets calls to an engine fail.
+type faults struct {
+	calls int
+	at    int // the call that fails, and all after it; 0 for none
+	fault func() error
+	fired bool
+	err   error
+}
+
+// arm makes the call fail that comes after at-1 others.
+func (f *faults) arm(at int, fault func() error) { *f = faults{at: at, fault: fault} }
+
+// disarm ends that and tells whether the call came.
+func (f *faults) disarm() bool {
+	f.at, f.err = 0, nil
+	return f.fired
+}
+
+func (f *faults) call() error {
+	if f.calls++; f.calls == f.at {
+		f.fired, f.err = true, f.fault()
+	}
+	return f.err
+}
+
+// url returns the URL of the same database on an engine with these faults.
+func (f *faults) url(t *testing.T, rawURL string) string {
+	d := linkedDriver(t, rawURL)
+	open, name := d.Open, d.Name
+	d.Name = "faulty+" + name
+	d.Open = func(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
+		own := *u
+		own.Scheme = name
+		e, err := open(ctx, &own, opts)
+		if err != nil {
+			return nil, err
+		}
+		return &faultyEngine{e, armed}, nil
+	}
+	if _, registered := driver.Lookup(d.Name); !registered {
+		driver.Register(d)
+	}
+	armed = f
+	return "faulty+" + rawURL
+}
+
+// armed are the faults of the engines that are opened next.
+var armed *faults
+
+type faultyEngine struct {
+	driver.Engine
+	f *faults
+}
+
+// Snapshot implements driver.Engine.
+func (e *faultyEngine) Snapshot(ctx context.Context) (driver.Reader, error) {
+	if err := e.f.call(); err != nil {
+		return nil, err
+	}
+	r, err := e.Engine.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &faultyReader{r, e.f}, nil
+}
+
+// Check implements driver.Checker.
+func (e *faultyEngine) Check(ctx context.Context, report func(string) bool) (string, error) {
+	if err := e.f.call(); err != nil {
+		return "", err
+	}
+	if c, ok := e.Engine.(driver.Checker); ok {
+		return c.Check(ctx, report)
+	}
+	return "", nil
+}
+
+type faultyReader struct {
+	driver.Reader
+	f *faults
+}
+
+// Query implements driver.Querier.
+func (r *faultyReader) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	if err := r.f.call(); err != nil {
+		return nil, err
+	}
+	rows, err := r.Reader.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	return &faultyRows{Rows: rows, f: r.f}, nil
+}
+
+type faultyRows struct {
+	driver.Rows
+	f   *faults
+	err error
+}
+
+// Next implements driver.Rows.
+func (r *faultyRows) Next() bool {
+	r.err = r.f.call()
+	return r.err == nil && r.Rows.Next()
+}
+
+// Scan implements driver.Rows.
+func (r *faultyRows) Scan(dest ...any) error {
+	if err := r.f.call(); err != nil {
+		return err
+	}
+	return r.Rows.Scan(dest...)
+}
+
+// Err implements driver.Rows.
+func (r *faultyRows) Err() error { return errors.Join(r.err, r.Rows.Err()) }
