@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
@@ -17,8 +18,14 @@ type checkCmd struct {
 	JSON     bool   `help:"Print the report as JSON."`
 }
 
-// Run checks. It fails when something was found and not repaired.
-func (c *checkCmd) Run(e *env) (err error) {
+// Help implements kong.HelpProvider.
+func (c *checkCmd) Help() string { return checkExitCodes }
+
+// Run checks. It fails when something was found and not repaired, or could not be
+// looked at.
+func (c *checkCmd) Run(e *env) error { return judged(c.run(e)) }
+
+func (c *checkCmd) run(e *env) (err error) {
 	if c.Findings < 1 {
 		return usageError{errors.New("check: --findings must be positive")}
 	}
@@ -55,15 +62,19 @@ func (c *checkCmd) repair(e *env, db *store.DB, opts store.CheckOptions, bars *c
 	return c.print(e, done.After, done)
 }
 
-// print prints a report, or as JSON what is given for it, and fails for findings.
+// print prints a report, or as JSON what is given for it, and fails unless the store
+// is sound.
 func (c *checkCmd) print(e *env, r store.CheckReport, document any) (err error) {
 	if c.JSON {
 		err = printJSON(e.stdout, document)
 	} else {
 		printCheck(e.stdout, r)
 	}
-	if n := len(r.Findings); n > 0 {
-		err = errors.Join(err, fmt.Errorf("check: %d findings; the store is damaged", n))
+	switch r.Outcome {
+	case store.Damaged:
+		err = errors.Join(err, foundError{fmt.Errorf("check: %d findings; the store is damaged", len(r.Findings))})
+	case store.NotChecked:
+		err = errors.Join(err, fmt.Errorf("check: %w", r.Err()))
 	}
 	return err
 }
@@ -86,7 +97,14 @@ func printCheck(w io.Writer, r store.CheckReport) {
 	if r.EventLayout != "" {
 		fmt.Fprintf(w, "events: layout %s, %d events, head %d\n", r.EventLayout, r.Events, r.EventHead)
 	}
-	fmt.Fprintf(w, "engine: %s\n", r.Engine)
+	if r.Engine != "" {
+		fmt.Fprintf(w, "engine: %s\n", r.Engine)
+	}
+	for _, p := range r.Parts {
+		if p.Reason != "" {
+			fmt.Fprintf(w, "%s %s: %s\n", strings.ToUpper(string(p.Outcome)), p.Part, p.Reason)
+		}
+	}
 }
 
 // checkBars shows one bar for each part.

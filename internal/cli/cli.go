@@ -22,6 +22,9 @@ const (
 	ExitOK    = 0
 	ExitError = 1
 	ExitUsage = 2
+	// ExitNotChecked is that of check and verify when something could not be looked
+	// at and nothing wrong was found in the rest.
+	ExitNotChecked = 3
 	// ExitInterrupted is what shells give for a command ended by SIGINT.
 	ExitInterrupted = 130
 )
@@ -137,6 +140,8 @@ func exitCode(err error) (code int, message string) {
 		return ExitUsage, err.Error()
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted, "interrupted: " + err.Error()
+	case errors.Is(err, errNotChecked):
+		return ExitNotChecked, err.Error()
 	}
 	return ExitError, err.Error()
 }

@@ -24,21 +24,39 @@ type verifyCmd struct {
 
 // finding is one check and its outcome.
 type finding struct {
-	Check  string `json:"check"`
-	Detail string `json:"detail"`
-	OK     bool   `json:"ok"`
+	Check   string        `json:"check"`
+	Detail  string        `json:"detail"`
+	OK      bool          `json:"ok"`
+	Outcome store.Outcome `json:"outcome"`
 }
 
 // verification collects findings.
 type verification struct {
-	Findings []finding `json:"findings"`
-	Failed   int       `json:"failed"`
+	Outcome  store.Outcome      `json:"outcome"`
+	Parts    []store.PartReport `json:"parts"` // of the store against itself
+	Findings []finding          `json:"findings"`
+	Failed   int                `json:"failed"`
 }
 
 func (v *verification) add(ok bool, check, format string, args ...any) {
-	v.Findings = append(v.Findings, finding{Check: check, Detail: fmt.Sprintf(format, args...), OK: ok})
+	f := finding{Check: check, Detail: fmt.Sprintf(format, args...), OK: ok, Outcome: store.Sound}
 	if !ok {
+		f.Outcome = store.Damaged
 		v.Failed++
+	}
+	v.Findings = append(v.Findings, f)
+}
+
+// end adds the error that ended the checks, and says what has come of all.
+func (v *verification) end(err error) {
+	switch store.OutcomeOf(err) {
+	case store.Damaged:
+		v.add(false, "store", "%v", err)
+	case store.NotChecked:
+		v.Findings = append(v.Findings, finding{Check: "the rest", Detail: err.Error(), Outcome: store.NotChecked})
+	}
+	if v.Outcome = store.OutcomeOf(err); v.Failed > 0 {
+		v.Outcome = store.Damaged
 	}
 }
 
@@ -46,8 +64,13 @@ func (v *verification) equal(check string, got, want uint64) {
 	v.add(got == want, check, "%d, expected %d", got, want)
 }
 
-// Run verifies. It fails when any check does.
-func (c *verifyCmd) Run(e *env) (err error) {
+// Help implements kong.HelpProvider.
+func (c *verifyCmd) Help() string { return checkExitCodes }
+
+// Run verifies. It fails when any check does, or could not be made.
+func (c *verifyCmd) Run(e *env) error { return judged(c.run(e)) }
+
+func (c *verifyCmd) run(e *env) (err error) {
 	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true})
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
@@ -58,22 +81,20 @@ func (c *verifyCmd) Run(e *env) (err error) {
 		return fmt.Errorf("verify: %w", err)
 	}
 	v := &verification{}
-	if err := c.check(e, ents, v); err != nil {
-		return fmt.Errorf("verify: %w", err)
+	if err = c.check(e, ents, v); errors.As(err, new(usageError)) {
+		return err
 	}
+	v.end(err)
 	if c.JSON {
-		err = printJSON(e.stdout, v)
+		err = errors.Join(err, printJSON(e.stdout, v))
 	} else {
+		marks := map[store.Outcome]string{store.Sound: "ok    ", store.Damaged: "FAILED", store.NotChecked: "NOT CHECKED"}
 		for _, f := range v.Findings {
-			mark := "ok    "
-			if !f.OK {
-				mark = "FAILED"
-			}
-			fmt.Fprintf(e.stdout, "%s %s: %s\n", mark, f.Check, f.Detail)
+			fmt.Fprintf(e.stdout, "%s %s: %s\n", marks[f.Outcome], f.Check, f.Detail)
 		}
 	}
 	if v.Failed > 0 {
-		err = errors.Join(err, fmt.Errorf("verify: %d of %d checks failed", v.Failed, len(v.Findings)))
+		return foundError{fmt.Errorf("verify: %d of %d checks failed", v.Failed, len(v.Findings))}
 	}
 	return err
 }
@@ -81,9 +102,8 @@ func (c *verifyCmd) Run(e *env) (err error) {
 func (c *verifyCmd) check(e *env, ents *store.Entities, v *verification) error {
 	fmt.Fprintln(e.stderr, "verify: the store against itself")
 	self, err := ents.Verify(e.ctx)
+	v.Parts = self.Parts
 	switch {
-	case errors.Is(err, store.ErrCorrupt):
-		v.add(false, "store", "%v", err)
 	case err != nil:
 		return err
 	case self.Digest:
@@ -112,15 +132,10 @@ func (c *verifyCmd) check(e *env, ents *store.Entities, v *verification) error {
 }
 
 // collect reads the distributions of a store's history, which takes as long as
-// checking its digest. It returns nil and adds a finding when that fails.
-func collect(e *env, ents *store.Entities, v *verification) *scaler.Distributions {
+// checking its digest.
+func collect(e *env, ents *store.Entities) (*scaler.Distributions, error) {
 	fmt.Fprintln(e.stderr, "verify: distributions")
-	seen, err := scaler.Collect(created(entity.Operations(ents.History(e.ctx))))
-	if err != nil {
-		v.add(false, "history", "%v", err)
-		return nil
-	}
-	return seen
+	return scaler.Collect(created(entity.Operations(ents.History(e.ctx))))
 }
 
 // created leaves only the creations of a stream, which is what distributions
@@ -160,9 +175,9 @@ func (c *verifyCmd) checkDistributions(e *env, g generated, s store.Summary, ent
 	if err != nil {
 		return err
 	}
-	seen := collect(e, ents, v)
-	if seen == nil {
-		return nil
+	seen, err := collect(e, ents)
+	if err != nil {
+		return err
 	}
 	v.equal("entities created", seen.Entities, want.Entities)
 	t, err := scaler.Plan(scaler.Mendoza(), g.options(0))
@@ -193,9 +208,9 @@ func addTests(v *verification, tests []scaler.Test, level float64) {
 
 // against compares with a source.
 func (c *verifyCmd) against(e *env, ents *store.Entities, v *verification) (err error) {
-	seen := collect(e, ents, v)
-	if seen == nil {
-		return nil
+	seen, err := collect(e, ents)
+	if err != nil {
+		return err
 	}
 	fmt.Fprintln(e.stderr, "verify: against", driver.Redact(c.Against))
 	src, err := openSource(e.ctx, c.Against)

@@ -56,6 +56,9 @@ func mapError(err error) error {
 	if stalePlan(native) {
 		return fmt.Errorf("%w: a table was changed under a prepared statement; begin again: %w", driver.ErrConflict, err)
 	}
+	if native.Code == "58P01" && native.File == "dfmgr.c" {
+		return err // the library of an extension is missing, and no file of the database
+	}
 	m, ok := meanings[native.Code]
 	if !ok {
 		m = meanings[native.Code[:2]]
