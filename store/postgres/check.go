@@ -16,12 +16,17 @@ import (
 // indexes with them. Nobody need have made the extension where this user may: it is
 // made in a transaction that is rolled back.
 func (e *engine) Check(ctx context.Context, report func(problem string) bool) (did string, err error) {
+	var on string
+	err = e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {
+		on, err = c.QueryText(ctx, "SHOW data_checksums")
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
 	var done []string
-	err = e.onSpare(ctx, func(c *sqlstore.Conn) error {
-		on, err := c.QueryText(ctx, "SHOW data_checksums")
-		if err != nil {
-			return err
-		}
+	// Not again on another connection, if this one is lost: much may be reported already.
+	err = e.WithSpare(ctx, func(c *sqlstore.Conn) error {
 		unread := readTables(ctx, c, report)
 		switch {
 		case unread == nil:
@@ -41,7 +46,7 @@ func (e *engine) Check(ctx context.Context, report func(problem string) bool) (d
 		}
 		return errors.Join(unread, err)
 	})
-	return strings.Join(done, "; "), err
+	return strings.Join(done, "; "), withContext(ctx, err)
 }
 
 // codeRefused is the code of what a user has no right to.

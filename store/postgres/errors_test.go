@@ -121,3 +121,24 @@ func TestConnectErrors(t *testing.T) {
 	_, err = openContext(cancelled, url, nil)
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// TestNotDamage: what keeps somebody from looking is not damage.
+func TestNotDamage(t *testing.T) {
+	for _, code := range []string{
+		"08006", "08P01", // connection
+		"40001", "40P01", // a standby's recovery conflict
+		"42501",                   // rights
+		"53100", "53200", "53300", // resources
+		"55P03",                            // lock_timeout
+		"57014",                            // statement_timeout, a conflict again
+		"57P01", "57P02", "57P03", "57P04", // terminated, crashed, starting, dropped
+		"25P02", "58030", "XX000",
+	} {
+		err := mapError(&pgconn.PgError{Code: code, Severity: "ERROR"})
+		require.NotErrorIs(t, err, driver.ErrCorrupt, code)
+	}
+	require.NotErrorIs(t, mapError(&pgconn.PgError{Code: "58P01", File: "dfmgr.c"}), driver.ErrCorrupt, "an extension's library")
+	for _, code := range []string{"XX001", "XX002", "58P01"} {
+		require.ErrorIs(t, mapError(&pgconn.PgError{Code: code}), driver.ErrCorrupt, code)
+	}
+}
