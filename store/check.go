@@ -89,7 +89,7 @@ func (r *CheckReport) Err() error {
 	}
 	for _, p := range r.Parts {
 		if p.err != nil {
-			errs = append(errs, fmt.Errorf("%s was not checked: %w", p.Part, p.err))
+			errs = append(errs, fmt.Errorf("%s: not checked: %w", p.Part, p.err))
 		}
 	}
 	err := errors.Join(errs...)

@@ -7,6 +7,7 @@
 //
 //	refused   it does not open
 //	found     a check finds it
+//	unchecked a check could not look at something, and finds nothing
 //	reading   the check finds nothing, but a read fails
 //	tail      the engine takes the end of its log for torn: the store is at an
 //	          earlier block or event, with the right answers of that time

@@ -29,12 +29,13 @@ type Flips struct {
 
 // The outcomes; see the package comment.
 const (
-	Refused  = "refused"
-	Found    = "found"
-	Reading  = "reading"
-	TailLost = "tail"
-	Harmless = "harmless"
-	Silent   = "SILENT"
+	Refused   = "refused"
+	Found     = "found"
+	Unchecked = "unchecked"
+	Reading   = "reading"
+	TailLost  = "tail"
+	Harmless  = "harmless"
+	Silent    = "SILENT"
 )
 
 // patience is how long one damaged store may take.
@@ -224,10 +225,10 @@ func (f *Flips) examine(ctx context.Context, url string, s subject) (outcome, wh
 	}
 	behind, err := s.verify(ctx, db)
 	switch {
-	case checkErr != nil:
-		return Found, checkErr.Error()
-	case len(report.Findings) > 0:
-		return Found, report.Err().Error()
+	case store.OutcomeOf(errors.Join(checkErr, report.Err())) == store.Damaged:
+		return Found, fmt.Sprint(checkErr, report.Err())
+	case checkErr != nil || report.Err() != nil:
+		return Unchecked, fmt.Sprint(checkErr, report.Err())
 	case errors.Is(err, errWrong):
 		return Silent, err.Error()
 	case err != nil:
