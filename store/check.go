@@ -142,11 +142,12 @@ func (c *checker) run(ctx context.Context) error {
 		for _, part := range []string{PartHistory, PartEntities, PartEvents} {
 			c.done(part, true, errNoRecord)
 		}
+		ents, evs = false, false
 	}
-	if err == nil && ents {
+	if ents {
 		c.entities(ctx)
 	}
-	if err == nil && evs {
+	if evs {
 		c.events(ctx)
 	}
 	c.engine(ctx)

@@ -112,7 +112,7 @@ func Exec(t testing.TB, rawURL, sql string) string {
 	u, query := parse(t, rawURL)
 	if schema := query.Get("schema"); schema != "" {
 		query.Del("schema")
-		query.Set("search_path", schema)
+		query.Set("search_path", strconv.Quote(schema))
 	}
 	u.RawQuery = query.Encode()
 	ctx := context.Background() // also for cleaning up, when the test's own is done

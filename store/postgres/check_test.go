@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/internal/pgtest"
 	"github.com/varvedb/varve/internal/sqlstore"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -41,15 +42,6 @@ func requireUnchecked(t *testing.T, e *engine, code string, ran string) {
 	require.Equal(t, code, native.Code, "%v", err)
 	require.Empty(t, problems)
 	require.NotContains(t, did, ran)
-}
-
-// as returns a URL with another user.
-func as(t *testing.T, rawURL, user string) string {
-	t.Helper()
-	u, err := url.Parse(rawURL)
-	require.NoError(t, err)
-	u.User = url.User(user)
-	return u.String()
 }
 
 func TestCheckNotMade(t *testing.T) {
@@ -93,10 +85,8 @@ func TestCheckNotMade(t *testing.T) {
 		requireUnchecked(t, e, "55P03", "reading")
 	})
 	t.Run("not permitted", func(t *testing.T) {
-		schema := schemaOf(t, e)
-		pgtest.Exec(t, rawURL, "DROP ROLE IF EXISTS few; CREATE ROLE few LOGIN; GRANT USAGE ON SCHEMA "+schema+" TO few; GRANT SELECT ON small TO few")
-		defer pgtest.Exec(t, rawURL, "DROP OWNED BY few; DROP ROLE few")
-		e, err := openURL(as(t, rawURL, "few"), func(o *driver.Options) { o.ReadOnly = true })
+		u := withFew(t, rawURL, "GRANT SELECT ON small TO few")
+		e, err := openURL(u, func(o *driver.Options) { o.ReadOnly = true })
 		require.NoError(t, err)
 		defer func() { require.NoError(t, e.Close()) }()
 		requireUnchecked(t, e, codeRefused, "reading")
@@ -111,6 +101,41 @@ func TestCheckNotMade(t *testing.T) {
 	})
 }
 
+// TestCheckWithoutRights: a store that a user may not read is neither damaged nor no
+// store.
+func TestCheckWithoutRights(t *testing.T) {
+	rawURL := pgtest.NewURL(t)
+	db, err := store.Open(t.Context(), rawURL, nil)
+	require.NoError(t, err)
+	_, err = db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	for _, grant := range []string{"SELECT 1", "GRANT SELECT ON varve_meta TO few", "GRANT SELECT ON varve_meta, varve_blocks, payloads TO few"} {
+		db, err := store.Open(t.Context(), withFew(t, rawURL, grant), &store.Options{ReadOnly: true})
+		require.NoError(t, err)
+		report, err := db.Check(t.Context(), store.CheckOptions{})
+		require.NoError(t, err)
+		require.Equal(t, store.NotChecked, report.Outcome)
+		require.Empty(t, report.Findings)
+		require.ErrorContains(t, report.Err(), "permission denied")
+		require.NoError(t, db.Close())
+	}
+}
+
+// withFew returns the URL of a user with few rights in a schema.
+func withFew(t *testing.T, rawURL, grant string) string {
+	t.Helper()
+	drop := "DO $$ BEGIN IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'few') THEN DROP OWNED BY few; DROP ROLE few; END IF; END $$"
+	pgtest.Exec(t, rawURL, drop)
+	t.Cleanup(func() { pgtest.Exec(t, rawURL, drop) })
+	pgtest.Exec(t, rawURL, "CREATE ROLE few LOGIN; DO $$ BEGIN EXECUTE 'GRANT USAGE ON SCHEMA ' || quote_ident(current_schema()) || ' TO few'; END $$")
+	pgtest.Exec(t, rawURL, grant)
+	u, err := url.Parse(rawURL)
+	require.NoError(t, err)
+	u.User = url.User("few")
+	return u.String()
+}
+
 // TestCheckLackingIndex: rows that are not in an index are found by amcheck in whatever
 // schema the extension is, by a user who may call it; to another it is said that they
 // were not looked for.
@@ -119,14 +144,10 @@ func TestCheckLackingIndex(t *testing.T) {
 	if super == "" {
 		t.Skipf("needs a server with amcheck, which the embedded one has not: give the URL of a superuser's database in %s", amcheckURL)
 	}
-	const schema = "Check me"
-	clean := `DROP SCHEMA IF EXISTS "Check me" CASCADE; DROP SCHEMA IF EXISTS "am check" CASCADE; DROP EXTENSION IF EXISTS amcheck`
+	const schema = "Check-me"
+	clean := `DROP SCHEMA IF EXISTS "Check-me" CASCADE; DROP SCHEMA IF EXISTS "am check" CASCADE; DROP EXTENSION IF EXISTS amcheck`
 	pgtest.Exec(t, super, clean)
 	defer pgtest.Exec(t, super, clean)
-	dropRole := "DO $$ BEGIN IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'few') THEN DROP OWNED BY few; DROP ROLE few; END IF; END $$"
-	pgtest.Exec(t, super, dropRole)
-	pgtest.Exec(t, super, "CREATE ROLE few LOGIN")
-	defer pgtest.Exec(t, super, dropRole)
 	u, err := url.Parse(super)
 	require.NoError(t, err)
 	query := u.Query()
@@ -134,9 +155,9 @@ func TestCheckLackingIndex(t *testing.T) {
 	u.RawQuery = query.Encode()
 	own := u.String()
 	e := openTest(t, own, nil)
-	execute(t, e, createAll, `CREATE INDEX "t on n" ON t (n)`, `GRANT USAGE ON SCHEMA "Check me" TO few`, "GRANT SELECT ON t TO few")
+	execute(t, e, createAll, `CREATE INDEX "t on n" ON t (n)`)
 	write(t, e, func(ctx context.Context, tx driver.Tx) { require.NoError(t, tx.Insert(ctx, all, makeRows(100))) })
-	few, err := openURL(as(t, own, "few"), func(o *driver.Options) { o.ReadOnly = true })
+	few, err := openURL(withFew(t, own, "GRANT SELECT ON t TO few"), func(o *driver.Options) { o.ReadOnly = true })
 	require.NoError(t, err)
 	defer func() { require.NoError(t, few.Close()) }()
 	requireSound := func(e *engine) {

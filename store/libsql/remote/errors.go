@@ -15,6 +15,9 @@ import (
 // maxMessage bounds what an error repeats of a server's answer, in bytes.
 const maxMessage = 1000
 
+// tooLarge is a server's refusal to answer with more than it was started for.
+const tooLarge = "Response is too large"
+
 // serverError is an error from a server or on the way to it.
 type serverError struct {
 	server  string
@@ -35,6 +38,9 @@ func (c *connector) explain(err error, text string) error {
 		return nil
 	}
 	message, answered := answer(err, text)
+	if strings.Contains(message, tooLarge) {
+		message += "; start the server with a larger --max-response-size"
+	}
 	e := &serverError{server: c.server, message: c.redact(message), cause: c.causeOf(err)}
 	if !answered {
 		return fmt.Errorf("%w: %w", e, guard.ErrBroken)

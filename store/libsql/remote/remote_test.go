@@ -147,6 +147,24 @@ func TestConflict(t *testing.T) {
 	})
 }
 
+// TestTooLarge: a server that will not answer with so much is no damage.
+func TestTooLarge(t *testing.T) {
+	bothWays(t, func(t *testing.T, s *server, e driver.Engine) {
+		r, err := e.Snapshot(t.Context())
+		require.NoError(t, err)
+		defer r.Close()
+		s.mu.Lock()
+		s.before = func(string) string { return "Response is too large" }
+		s.mu.Unlock()
+		_, err = r.Query(t.Context(), "SELECT 1")
+		s.mu.Lock()
+		s.before = nil
+		s.mu.Unlock()
+		require.ErrorContains(t, err, "--max-response-size")
+		require.NotErrorIs(t, err, driver.ErrCorrupt)
+	})
+}
+
 func TestLocked(t *testing.T) {
 	bothWays(t, func(t *testing.T, s *server, e driver.Engine) {
 		ctx := context.Background()
