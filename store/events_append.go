@@ -39,6 +39,7 @@ const (
 func (e *Events) Append(ctx context.Context, events []Event, cond *Condition) ([]uint64, error) {
 	r, err := newAppendRequest(events, cond)
 	if err == nil {
+		r.cancelled = ctx.Err
 		err = e.append(ctx, r)
 	}
 	if err != nil {
@@ -75,6 +76,8 @@ type appendRequest struct {
 
 	probes []eventlog.Probe
 
+	cancelled func() error // tells why the caller has given up, if it has
+
 	wake    chan struct{} // receives when the request has a verdict or is to lead
 	leading bool          // guarded by the queue
 
@@ -101,6 +104,14 @@ func newAppendRequest(events []Event, cond *Condition) (*appendRequest, error) {
 	}
 	r.records = eventlog.Prepare(events)
 	return r, nil
+}
+
+// givenUp tells whether the caller has given up, which is the verdict then.
+func (r *appendRequest) givenUp() bool {
+	if r.err == nil {
+		r.err = r.cancelled()
+	}
+	return r.err != nil
 }
 
 // appendQueue orders appends. One of the waiting goroutines leads: it commits for

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/store/driver"
@@ -13,8 +15,14 @@ import (
 // group is one commit on its way.
 type group struct {
 	log    *eventlog.Log
-	tail   *eventlog.Tail      // with what is accepted
-	stored map[event.ID]uint64 // positions of the IDs that have postings
+	tail   *eventlog.Tail          // with what is accepted
+	stored map[*event.Event]stored // by the event that has the ID of a stored one
+}
+
+// stored is the event that is stored under an ID.
+type stored struct {
+	at   uint64
+	same bool // as the one that was given
 }
 
 // commitGroup judges requests in order, writes those that are accepted, and
@@ -72,8 +80,12 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	return false, nil
 }
 
-// judge gives each request its verdict as far as it is known before the commit.
+// judge gives each request its verdict as far as it is known before the commit. A
+// request that is given up until then has none and is left out.
 func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
+	for _, r := range requests {
+		r.positions, r.err = nil, nil
+	}
 	if err := g.tail.Sync(ctx, q); err != nil {
 		return err
 	}
@@ -84,12 +96,7 @@ func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendR
 		return err
 	}
 	for _, r := range requests {
-		r.positions, r.err = nil, nil
-		done, err := g.repeated(ctx, q, r)
-		if err != nil {
-			return err
-		}
-		if done {
+		if r.givenUp() || g.repeated(r) {
 			continue
 		}
 		if r.err = g.conflict(r); r.err == nil {
@@ -99,23 +106,92 @@ func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendR
 	return nil
 }
 
-// lookUp finds which of the group's IDs have postings.
-func (g *group) lookUp(ctx context.Context, q driver.Querier, requests []*appendRequest) (err error) {
-	var ids []event.ID
+// given is an event with an ID, of a request.
+type given struct {
+	*event.Event
+	by *appendRequest
+	at uint64 // of the stored event with the ID
+}
+
+// maxGiven bounds the IDs that are looked up before the store asks again who has
+// given up.
+const maxGiven = 512
+
+// lookUp finds which of the group's IDs are stored, and with the same content.
+func (g *group) lookUp(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
+	var all []given
 	for _, r := range requests {
 		if r.ids == 0 {
 			continue
 		}
 		for i := range r.records {
-			if id := r.records[i].Event.ID; !id.IsZero() {
-				ids = append(ids, id)
+			if ev := r.records[i].Event; !ev.ID.IsZero() {
+				all = append(all, given{Event: ev, by: r})
 			}
 		}
 	}
-	if len(ids) > 0 {
-		g.stored, err = g.log.Positions(ctx, q, ids)
+	for part := range slices.Chunk(all, maxGiven) {
+		if err := g.compare(ctx, q, part); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
+}
+
+// compare reads the stored events that have the IDs of some.
+func (g *group) compare(ctx context.Context, q driver.Querier, list []given) error {
+	list = wanted(list)
+	ids := make([]event.ID, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	indexed, err := g.log.Positions(ctx, q, ids)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		var ok bool
+		if list[i].at, _, ok = g.tail.Find(ids[i]); !ok {
+			list[i].at = indexed[ids[i]]
+		}
+	}
+	list = slices.DeleteFunc(list, func(ev given) bool { return ev.at == 0 })
+	slices.SortFunc(list, func(a, b given) int { return cmp.Compare(a.at, b.at) })
+	for len(list) > 0 {
+		if list, err = g.comparePage(ctx, q, list); err != nil {
+			return err
+		}
+		list = wanted(list)
+	}
+	return nil
+}
+
+// wanted leaves out the events of requests that are given up.
+func wanted(list []given) []given {
+	return slices.DeleteFunc(list, func(ev given) bool { return ev.by.givenUp() })
+}
+
+// comparePage reads events that are in order of position, up to the bytes of a page,
+// and returns the rest.
+func (g *group) comparePage(ctx context.Context, q driver.Querier, list []given) ([]given, error) {
+	positions := make([]uint64, len(list))
+	for i := range list {
+		positions[i] = list[i].at
+	}
+	page, err := g.log.ReadAt(ctx, q, slices.Compact(positions), pageBytes)
+	if err != nil {
+		return nil, err
+	}
+	if g.stored == nil {
+		g.stored = map[*event.Event]stored{}
+	}
+	for i := range page {
+		for len(list) > 0 && list[0].at == page[i].Position {
+			g.stored[list[0].Event] = stored{at: list[0].at, same: page[i].Equal(list[0].Event)}
+			list = list[1:]
+		}
+	}
+	return list, nil
 }
 
 // probe asks for an event that matches each item of the conditions, of those that
@@ -151,63 +227,42 @@ func (g *group) conflict(r *appendRequest) error {
 
 // repeated tells whether a request gives IDs that are taken, and then its verdict:
 // the old positions when all events are there with the same content.
-func (g *group) repeated(ctx context.Context, q driver.Querier, r *appendRequest) (bool, error) {
+func (g *group) repeated(r *appendRequest) bool {
 	if r.ids == 0 {
-		return false, nil
+		return false
 	}
 	positions := make([]uint64, 0, len(r.records))
 	var taken *event.Event
 	for i := range r.records {
 		ev := r.records[i].Event
-		at, same, err := g.find(ctx, q, ev)
+		old := g.find(ev)
 		switch {
-		case err != nil:
-			return false, err
-		case at == 0:
+		case old.at == 0:
 			continue
-		case !same:
-			r.err = fmt.Errorf("%w: event %d has the ID %s and other content", ErrDuplicate, at, ev.ID)
-			return true, nil
+		case !old.same:
+			r.err = fmt.Errorf("%w: event %d has the ID %s and other content", ErrDuplicate, old.at, ev.ID)
+			return true
 		}
 		taken = ev
-		positions = append(positions, at)
+		positions = append(positions, old.at)
 	}
 	switch len(positions) {
 	case 0:
-		return false, nil
+		return false
 	case len(r.records):
 		r.positions = positions
 	default:
 		r.err = fmt.Errorf("%w: %d of %d events are stored already, %s among them; repeat an append as it was",
 			ErrDuplicate, len(positions), len(r.records), taken.ID)
 	}
-	return true, nil
+	return true
 }
 
-// find returns the position of an event with the ID of ev, zero when there is
-// none, and whether it has the same content.
-func (g *group) find(ctx context.Context, q driver.Querier, ev *event.Event) (at uint64, same bool, err error) {
-	if ev.ID.IsZero() {
-		return 0, false, nil
+// find returns the event with the ID of ev that is stored, or added by the group
+// before; none is at zero.
+func (g *group) find(ev *event.Event) stored {
+	if at, pending, _ := g.tail.Find(ev.ID); pending != nil {
+		return stored{at: at, same: pending.Equal(ev)}
 	}
-	at, pending, ok := g.tail.Find(ev.ID)
-	if pending != nil {
-		return at, pending.Equal(ev), nil
-	}
-	if !ok {
-		if at, ok = g.stored[ev.ID]; !ok {
-			return 0, false, nil
-		}
-	}
-	list, _, err := g.log.Read(ctx, q, eventlog.Page{Items: everything, After: at - 1, Limit: 1, Bytes: pageBytes})
-	if err != nil {
-		return 0, false, err
-	}
-	if len(list) == 0 || list[0].Position != at {
-		return 0, false, fmt.Errorf("%w: no event %d, which has the ID %s", ErrCorrupt, at, ev.ID)
-	}
-	return at, list[0].Equal(ev), nil
+	return g.stored[ev]
 }
-
-// everything is the compiled query for every event.
-var everything = eventlog.Compile(event.All())

@@ -136,6 +136,14 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 	return nil
 }
 
+// ReadAt returns the events at some positions, which are given in order, as many as
+// have a number of bytes of data, and at least one.
+func (l *Log) ReadAt(ctx context.Context, q driver.Querier, positions []uint64, bytes int) ([]event.Sequenced, error) {
+	to := pageEvents{bytes: bytes, row: row{summed: !l.unsummed}}
+	err := l.fetch(ctx, q, positions[:min(len(positions), maxFetch)], false, &to)
+	return to.list, err
+}
+
 // maxFetch bounds the positions of one statement.
 const maxFetch = 512
 

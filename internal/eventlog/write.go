@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -140,30 +141,30 @@ func idRows(entries []entry) []any {
 	return rows
 }
 
-// idSizes are the IDs of one look-up, largest first.
-var idSizes = []int{256, 16, 1}
+// maxIDs bounds the IDs of one look-up.
+const maxIDs = 256
 
 // Positions returns where events with these IDs are, of those that are stored.
 func (l *Log) Positions(ctx context.Context, q driver.Querier, ids []event.ID) (map[event.ID]uint64, error) {
 	found := map[event.ID]uint64{}
-	for _, size := range idSizes {
-		for len(ids) >= size {
-			if err := l.lookUp(ctx, q, ids[:size], found); err != nil {
-				return nil, err
-			}
-			ids = ids[size:]
+	for part := range slices.Chunk(ids, maxIDs) {
+		if err := l.lookUp(ctx, q, part, found); err != nil {
+			return nil, err
 		}
 	}
 	return found, nil
 }
 
+// lookUp looks up IDs, of which the last one fills the list up to a power of two, so
+// that there are few texts.
 func (l *Log) lookUp(ctx context.Context, q driver.Querier, ids []event.ID, found map[event.ID]uint64) error {
-	text := l.texts.get([]byte{'i', byte(len(ids) >> 8), byte(len(ids))}, func() string {
-		return "SELECT id, position FROM event_ids WHERE id IN (?" + strings.Repeat(", ?", len(ids)-1) + ")"
+	size := 1 << bits.Len(uint(len(ids)-1))
+	text := l.texts.get([]byte{'i', byte(size >> 8), byte(size)}, func() string {
+		return "SELECT id, position FROM event_ids WHERE id IN (?" + strings.Repeat(", ?", size-1) + ")"
 	})
-	args := make([]any, len(ids))
-	for i := range ids {
-		args[i] = ids[i][:]
+	args := make([]any, size)
+	for i := range args {
+		args[i] = ids[min(i, len(ids)-1)][:]
 	}
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {

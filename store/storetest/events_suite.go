@@ -25,6 +25,7 @@ func RunEvents(t *testing.T, h Harness) {
 		{"append", runEventAppend},
 		{"condition", runEventCondition},
 		{"repeat", runEventRepeat},
+		{"repeat many", runEventRepeatPass},
 		{"read", runEventRead},
 		{"project", runEventProject},
 		{"refusals", runEventRefusals},

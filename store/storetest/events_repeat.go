@@ -1,0 +1,139 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// repeatedEvents are events with IDs, and with data that makes several pages of what
+// is looked up at once.
+func repeatedEvents(n int) []store.Event {
+	list := make([]store.Event, n)
+	for i := range list {
+		list[i] = ev("M", fmt.Sprintf("%d %03000d", i, 0), "k:v")
+		list[i].ID = idOf(i)
+	}
+	return list
+}
+
+// runEventRepeatPass checks how repetitions of many events are judged.
+func runEventRepeatPass(t *testing.T, h Harness, layout string) {
+	t.Run("few statements", func(t *testing.T) { repeatInFewStatements(t, h, layout) })
+	t.Run("group", func(t *testing.T) { repeatInGroup(t, h, layout) })
+}
+
+// repeatInFewStatements: judging a repetition does not take a statement for each
+// event, and ends at the next statement when it is given up.
+func repeatInFewStatements(t *testing.T, h Harness, layout string) {
+	db, w := h.openWatched(t, h.quickURL(t))
+	evs, err := db.Events(t.Context(), store.EventOptions{Layout: layout})
+	require.NoError(t, err)
+	s := eventStream{Events: evs, db: db}
+	many := repeatedEvents(2000)
+	first := s.add(t, many...)
+	tail := s.add(t, ev("After", "")) // without postings
+	w.reset(nil)
+	require.Equal(t, first, s.add(t, many...))
+	all := int(w.queries.Load())
+	require.Less(t, all, len(many)/40)
+
+	for n := 1; n <= all; n++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		w.reset(func(at int) {
+			if at == n {
+				cancel()
+			}
+		})
+		_, err := s.Append(ctx, many, nil)
+		require.ErrorIs(t, err, context.Canceled, "given up at query %d of %d", n, all)
+		require.LessOrEqual(t, int(w.queries.Load()), n+2, "queries until a repetition ended that was given up at query %d of %d", n, all)
+	}
+	w.reset(nil)
+	require.Equal(t, first, s.add(t, many...), "as if nobody had tried")
+	require.Equal(t, []uint64{tail[0] + 1}, s.add(t, ev("Next", "")))
+
+	many[len(many)-1].Data = []byte("other")
+	_, err = s.Append(t.Context(), many, nil)
+	require.ErrorIs(t, err, store.ErrDuplicate)
+	require.ErrorContains(t, err, fmt.Sprintf("event %d ", first[len(first)-1]))
+}
+
+// repeatInGroup: appends that are given up while their group is judged, the leader's
+// among them, fail nobody else and leave no trace, whenever that is.
+func repeatInGroup(t *testing.T, h Harness, layout string) {
+	db, w := h.openWatched(t, h.quickURL(t))
+	evs, err := db.Events(t.Context(), store.EventOptions{Layout: layout})
+	require.NoError(t, err)
+	s := eventStream{Events: evs, db: db}
+	many := repeatedEvents(1000)
+	positions := s.add(t, many...)
+	for n, last := 1, false; !last; n++ {
+		last = giveUpInGroup(t, s, w, n, many, positions)
+	}
+	require.Len(t, s.read(t, event.Of("GivenUp"), nil), 1, "of the last group, in which nobody gave up")
+}
+
+// giveUpInGroup gives up the leader of a group and others in it at the n-th query of
+// judging it, and tells whether there were as many.
+func giveUpInGroup(t *testing.T, s eventStream, w *watchedEngine, n int, many []store.Event, positions []uint64) (last bool) {
+	head, err := s.Head(t.Context())
+	require.NoError(t, err)
+	release := held(t, s)
+	defer release()
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	w.reset(func(at int) {
+		if at == n {
+			giveUp()
+		}
+	})
+	again, old := slices.Clone(many[300:]), slices.Clone(positions[300:])
+	slices.Reverse(again) // what is looked up together with the leader's is read after it
+	slices.Reverse(old)
+	var wg sync.WaitGroup
+	call := func(ctx context.Context, events ...store.Event) *appended {
+		a := &appended{}
+		wg.Go(func() { a.positions, a.err = s.Append(ctx, events, nil) })
+		return a
+	}
+	queue := func(ctx context.Context, events ...store.Event) *appended {
+		q := &queuedContext{Context: ctx, waits: make(chan struct{})}
+		a := call(q, events...)
+		<-q.waits
+		return a
+	}
+	begun := w.begun.Load()
+	leader := call(ctx, many...)
+	eventually(t, "the leader waits for the writer", func() bool { return w.begun.Load() > begun })
+	some := queue(ctx, many[:10]...)
+	unique := queue(ctx, ev("GivenUp", ""))
+	repeated := queue(context.Background(), again...)
+	added := queue(context.Background(), ev("Added", ""))
+	release()
+	wg.Wait()
+
+	require.Equal(t, &appended{positions: old}, repeated, "given up at query %d", n)
+	if ctx.Err() == nil {
+		require.NoError(t, leader.err)
+		return true
+	}
+	require.Equal(t, &appended{positions: []uint64{head + 1}}, added, "given up at query %d", n)
+	for _, a := range []*appended{leader, some, unique} {
+		require.ErrorIs(t, a.err, context.Canceled)
+	}
+	return false
+}
+
+// appended is the outcome of an append.
+type appended struct {
+	positions []uint64
+	err       error
+}

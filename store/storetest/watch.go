@@ -1,0 +1,83 @@
+package storetest
+
+import (
+	"context"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// watchedEngine is an engine whose write transactions announce their queries.
+type watchedEngine struct {
+	driver.Engine
+	begun   atomic.Int64 // transactions asked for
+	queries atomic.Int64 // run in transactions
+	before  func(n int)  // a query, the n-th since reset; nil announces nothing
+}
+
+// Begin implements driver.Engine.
+func (w *watchedEngine) Begin(ctx context.Context) (driver.Tx, error) {
+	w.begun.Add(1)
+	tx, err := w.Engine.Begin(ctx)
+	return watchedTx{tx, w}, err
+}
+
+// reset counts anew.
+func (w *watchedEngine) reset(before func(n int)) {
+	w.queries.Store(0)
+	w.before = before
+}
+
+type watchedTx struct {
+	driver.Tx
+	engine *watchedEngine
+}
+
+// Query implements driver.Querier.
+func (tx watchedTx) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
+	if n := tx.engine.queries.Add(1); tx.engine.before != nil {
+		tx.engine.before(int(n))
+	}
+	return tx.Tx.Query(ctx, sql, args...)
+}
+
+// openWatched opens a database on a watched engine, which has none of the optional
+// interfaces of its own.
+func (h Harness) openWatched(t testing.TB, rawURL string) (*store.DB, *watchedEngine) {
+	t.Helper()
+	d := linkedDriver(t, rawURL)
+	watched := d
+	watched.Name = "watched-" + d.Name
+	watched.Open = func(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
+		own := *u
+		own.Scheme = d.Name
+		e, err := d.Open(ctx, &own, opts)
+		return &watchedEngine{Engine: e}, err
+	}
+	if _, known := driver.Lookup(watched.Name); !known {
+		driver.Register(watched)
+	}
+	db := h.open(t, "watched-"+rawURL, nil)
+	w, ok := db.Engine().(*watchedEngine)
+	require.True(t, ok)
+	return db, w
+}
+
+// queuedContext is a context that tells when an append first waits with it.
+type queuedContext struct {
+	context.Context
+	once  sync.Once
+	waits chan struct{}
+}
+
+// Done implements context.Context.
+func (c *queuedContext) Done() <-chan struct{} {
+	c.once.Do(func() { close(c.waits) })
+	return c.Context.Done()
+}
