@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/entity"
@@ -98,6 +99,9 @@ func checkOrder(o Order) (Order, error) {
 			return o, fmt.Errorf("%w: an order without an attribute", ErrInvalid)
 		}
 		return o, nil
+	}
+	if !utf8.ValidString(o.Name) {
+		return o, fmt.Errorf("%w: the attribute to sort by, %q, is not UTF-8", ErrInvalid, o.Name)
 	}
 	kind, synthetic := entity.SyntheticKind(o.Name)
 	switch {

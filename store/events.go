@@ -42,7 +42,8 @@ const (
 // The zero value is usable.
 type EventOptions struct {
 	// Layout names the SQL layout: "tags", or on Postgres also "gin". Empty
-	// means the one that the database has, else DefaultEventLayout.
+	// means the one of the URL, else the one that the database has, else
+	// DefaultEventLayout.
 	Layout string
 
 	// Queue bounds the appends that wait for the writer; further ones wait for
@@ -91,6 +92,7 @@ func (db *DB) Events(ctx context.Context, opts EventOptions) (*Events, error) {
 	if opts.Queue < 0 || opts.PollInterval < 0 || opts.IndexEvery < 0 {
 		return nil, fmt.Errorf("open events: %w: negative option in %+v", ErrInvalid, opts)
 	}
+	opts.Layout = cmp.Or(opts.Layout, db.eventLayout)
 	if db.events == nil {
 		e, err := db.openEvents(ctx, opts)
 		if err != nil {

@@ -27,10 +27,11 @@ type Options = driver.Options
 
 // DB is an open database. Its methods may be called from several goroutines.
 type DB struct {
-	engine  driver.Engine
-	layout  string // of the URL, or ""
-	backlog int    // of the URL, or 0
-	ro      bool
+	engine      driver.Engine
+	layout      string // of the URL, or ""
+	eventLayout string // of the URL, or ""
+	backlog     int    // of the URL, or 0
+	ro          bool
 
 	mu       sync.Mutex
 	entities *Entities
@@ -50,7 +51,11 @@ type DB struct {
 // (EntityOptions.Backlog), memory (bytes, or with a suffix such as 256MiB),
 // checkpoint (background, inline, manual),
 // checkpoint_frames, readers, lock_timeout, max_reader_age, read_only; the rest
-// is the engine's. An unknown parameter is an error.
+// is the engine's. Layout names one of Layouts, which DB.Entities takes, one of
+// EventLayouts, which DB.Events takes, or one of each: layout=compact,gin.
+//
+// An unknown parameter or layout is ErrInvalid, before anything is made. For reading
+// only nothing is made either: Open fails with ErrNotExist when there is no database.
 func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 	target, err := parseURL(rawURL, opts)
 	if err != nil {
@@ -58,9 +63,15 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 	}
 	engine, err := target.driver.Open(ctx, target.url, target.options)
 	if err != nil {
+		if errors.Is(err, ErrNotExist) {
+			err = fmt.Errorf("%w; check the name in the URL", err)
+		}
 		return nil, fmt.Errorf("open %s: %w", driver.Redact(rawURL), err)
 	}
-	return &DB{engine: engine, layout: target.layout, backlog: target.backlog, ro: target.options.ReadOnly}, nil
+	return &DB{
+		engine: engine, layout: target.layout, eventLayout: target.events, backlog: target.backlog,
+		ro: target.options.ReadOnly,
+	}, nil
 }
 
 // Engine returns the engine below, for measurements and tools.

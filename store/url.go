@@ -16,8 +16,9 @@ type target struct {
 	driver  driver.Driver
 	url     *url.URL
 	options driver.Options
-	layout  string
-	backlog int // EntityOptions.Backlog
+	layout  string // of the entities
+	events  string // layout of the events
+	backlog int    // EntityOptions.Backlog
 }
 
 // enginePackages are the engines of this module, for the error of one that is
@@ -103,7 +104,7 @@ func (t *target) set(name string, list []string) (err error) {
 	case "read_only":
 		o.ReadOnly, err = strconv.ParseBool(value)
 	case "layout":
-		t.layout = value
+		err = t.setLayouts(value)
 	case "backlog":
 		t.backlog, err = positive(value)
 	default:
@@ -113,6 +114,29 @@ func (t *target) set(name string, list []string) (err error) {
 		o.Params[name] = value
 	}
 	return err
+}
+
+// setLayouts takes the layouts of a URL. Whose a layout is shows in its name, since
+// entities and events have none in common. They are checked here, so that a mistyped
+// one makes no database.
+func (t *target) setLayouts(value string) error {
+	entities, events := Layouts(), EventLayouts(t.driver.Info.Dialect)
+	for name := range strings.SplitSeq(value, ",") {
+		layout := &t.layout
+		switch {
+		case slices.Contains(entities, name):
+		case slices.Contains(events, name):
+			layout = &t.events
+		default:
+			return fmt.Errorf("unknown layout %q; known are for entities %s, for events on %s %s",
+				name, strings.Join(entities, ", "), t.driver.Name, strings.Join(events, ", "))
+		}
+		if *layout != "" {
+			return fmt.Errorf("%s and %s: give one layout for entities, one for events, or one of each", *layout, name)
+		}
+		*layout = name
+	}
+	return nil
 }
 
 func (t *target) known() []string {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -96,6 +97,7 @@ func testRefusedOptions(t *testing.T, h Harness) {
 		{"no_such_parameter", "1"}, {"durability", "eventual"}, {"durability", ""}, {"memory", "lots"}, {"memory", "-1"}, {"memory", "0"},
 		{"readers", "0"}, {"readers", "-1"}, {"readers", "many"}, {"lock_timeout", "5"}, {"max_reader_age", "old"},
 		{"lock_timeout", "-1s"}, {"max_reader_age", "-1s"},
+		{"layout", "no-such-layout"}, {"layout", ""}, {"layout", "arkiv,"}, {"layout", "arkiv,compact"}, {"layout", "tags,tags"},
 		{"read_only", "maybe"}, {"checkpoint", "sometimes"}, {"checkpoint_frames", "0"}, {"checkpoint_frames", "x"},
 	} {
 		t.Run(params[0]+"="+params[1], func(t *testing.T) {
@@ -120,6 +122,12 @@ func testRefusedOptions(t *testing.T, h Harness) {
 			}
 		})
 	}
+	t.Run("unknown layout", func(t *testing.T) {
+		_, err := store.Open(context.Background(), withParams(t, url, "layout", "no-such-layout"), nil)
+		for _, known := range []string{"arkiv", "compact", "tags"} {
+			require.ErrorContains(t, err, known)
+		}
+	})
 	t.Run("given in Go", func(t *testing.T) {
 		for _, opts := range []store.Options{
 			{Readers: -1}, {Memory: -1}, {WALFrames: -1}, {LockTimeout: -1}, {MaxReaderAge: -1},
@@ -129,4 +137,9 @@ func testRefusedOptions(t *testing.T, h Harness) {
 			require.ErrorIs(t, err, store.ErrInvalid, "%+v", opts)
 		}
 	})
+	if !h.Server {
+		left, err := filepath.Glob(filePath(t, url) + "*")
+		require.NoError(t, err)
+		require.Empty(t, left, "what is refused makes no database")
+	}
 }

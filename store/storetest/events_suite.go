@@ -30,6 +30,7 @@ func RunEvents(t *testing.T, h Harness) {
 		{"project", runEventProject},
 		{"refusals", runEventRefusals},
 		{"open", runEventOpen},
+		{"layout", runEventLayout},
 		{"examples", runEventExamples},
 		{"subscribe", runEventSubscribe},
 		{"group", runEventGroup},

@@ -227,3 +227,36 @@ func runEventOpen(t *testing.T, h Harness, layout string) {
 	_, err = evs.Append(ctx, []store.Event{ev("A", "a")}, nil)
 	require.ErrorIs(t, err, store.ErrReadOnly)
 }
+
+// runEventLayout: of the layouts that a URL names, each kind of store takes its own.
+func runEventLayout(t *testing.T, h Harness, layout string) {
+	ctx := t.Context()
+	open := func(rawURL, layouts string) *store.DB {
+		return h.open(t, withParams(t, rawURL, "layout", layouts), nil)
+	}
+	for named, wanted := range map[string]string{layout: store.DefaultLayout, "simple," + layout: "simple"} {
+		rawURL := h.quickURL(t)
+		db := open(rawURL, named)
+		evs, err := db.Events(ctx, store.EventOptions{})
+		require.NoError(t, err)
+		require.Equal(t, layout, evs.Layout(), named)
+		ents, err := db.Entities(ctx, store.EntityOptions{})
+		require.NoError(t, err)
+		require.Equal(t, wanted, ents.Layout(), named)
+		require.NoError(t, db.Close())
+
+		db = open(rawURL, "bare") // of entities alone
+		_, err = db.Events(ctx, store.EventOptions{})
+		require.NoError(t, err)
+		_, err = db.Entities(ctx, store.EntityOptions{})
+		require.ErrorIs(t, err, store.ErrLayout)
+		require.NoError(t, db.Close())
+	}
+	for _, other := range store.EventLayouts(linkedDriver(t, h.NewURL(t)).Info.Dialect) {
+		db := open(h.quickURL(t), other)
+		evs, err := db.Events(ctx, store.EventOptions{Layout: layout})
+		require.NoError(t, err)
+		require.Equal(t, layout, evs.Layout(), "what is given in Go wins over the URL")
+		require.NoError(t, db.Close())
+	}
+}

@@ -50,6 +50,8 @@ var orders = []struct {
 	{store.Order{Name: "both", Kind: str, Desc: true}, "eaihgfdcb"},
 	{store.Order{Name: "nothing", Kind: num}, "ihgfedcba"},
 	{store.Order{Name: "nothing", Kind: str, Desc: true}, "ihgfedcba"},
+	{store.Order{Name: "no\x00thing", Kind: str}, "ihgfedcba"},
+	{store.Order{Name: "n\x00", Kind: num, Desc: true}, "ihgfedcba"},
 	{store.Order{Name: "$sequence"}, "abcdefghi"},
 	{store.Order{Name: "$sequence", Kind: num, Desc: true}, "ihgfedcba"},
 	{store.Order{Name: "$createdAtBlock"}, "dcbahgfei"},
@@ -139,15 +141,17 @@ func cursorAfter(t testing.TB, s *store.Snapshot, e *store.Entity, opts store.Qu
 func testOrderRefused(t *testing.T, l *ledger) {
 	s := l.at(t, store.Head)
 	for name, opts := range map[string]store.QueryOptions{
-		"no type":             {Order: store.Order{Name: "n"}},
-		"unknown type":        {Order: store.Order{Name: "n", Kind: 9}},
-		"unknown $ name":      {Order: store.Order{Name: "$nothing", Kind: num}},
-		"$all":                {Order: store.Order{Name: "$all", Kind: str}},
-		"$owner as a number":  {Order: store.Order{Name: "$owner", Kind: num}},
-		"$sequence as a text": {Order: store.Order{Name: "$sequence", Kind: str}},
-		"type without name":   {Order: store.Order{Kind: num}},
-		"desc without name":   {Order: store.Order{Desc: true}},
-		"negative limit":      {Limit: -1},
+		"no type":              {Order: store.Order{Name: "n"}},
+		"unknown type":         {Order: store.Order{Name: "n", Kind: 9}},
+		"unknown $ name":       {Order: store.Order{Name: "$nothing", Kind: num}},
+		"$all":                 {Order: store.Order{Name: "$all", Kind: str}},
+		"$owner as a number":   {Order: store.Order{Name: "$owner", Kind: num}},
+		"$sequence as a text":  {Order: store.Order{Name: "$sequence", Kind: str}},
+		"type without name":    {Order: store.Order{Kind: num}},
+		"desc without name":    {Order: store.Order{Desc: true}},
+		"name not UTF-8":       {Order: store.Order{Name: "n\xff", Kind: num}},
+		"name not UTF-8, desc": {Order: store.Order{Name: "\xff", Kind: str, Desc: true}},
+		"negative limit":       {Limit: -1},
 	} {
 		_, err := collect(s.Query(t.Context(), nil, &opts))
 		require.ErrorIs(t, err, store.ErrInvalid, name)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
@@ -75,6 +76,9 @@ func (l *Layout) Query(ctx context.Context, q driver.Querier, at uint64, req lay
 // found and sorted first and the rows fetched after, so that payloads do not
 // travel through the sort.
 func (l *Layout) compileQuery(ctx context.Context, q driver.Querier, at uint64, req layout.Request) (string, []any, error) {
+	if strings.ContainsRune(req.Order.Name, 0) && !l.dialect.textNUL {
+		req.Order = layout.Order{} // no entity has such an attribute
+	}
 	cond, err := l.prepare(ctx, q, req.Expr)
 	if err != nil {
 		return "", nil, err
