@@ -29,7 +29,7 @@ func (c *checkCmd) run(e *env) (err error) {
 	if c.Findings < 1 {
 		return usageError{errors.New("check: --findings must be positive")}
 	}
-	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: !c.Repair})
+	db, err := openExisting(e.ctx, c.URL, &store.Options{ReadOnly: !c.Repair})
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}

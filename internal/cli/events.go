@@ -221,7 +221,7 @@ func (c *eventsReadCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return withEvents(e.ctx, c.URL, &store.Options{ReadOnly: true}, func(_ *store.DB, evs *store.Events) error {
+	return withEvents(e.ctx, c.URL, readOnly, func(_ *store.DB, evs *store.Events) error {
 		return printEvents(e.stdout, evs.Read(e.ctx, q, &store.EventReadOptions{From: c.From, Backwards: c.Backwards, Limit: c.Limit}), true)
 	})
 }
@@ -258,7 +258,7 @@ func (c *eventsTailCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
+	return withEvents(e.ctx, c.URL, readOnly, func(_ *store.DB, evs *store.Events) error {
 		if c.From == 0 {
 			head, err := evs.Head(e.ctx)
 			if err != nil {
@@ -277,7 +277,7 @@ type eventsStatsCmd struct {
 
 // Run counts.
 func (c *eventsStatsCmd) Run(e *env) error {
-	return withEvents(e.ctx, c.URL, &store.Options{ReadOnly: true}, func(db *store.DB, evs *store.Events) error {
+	return withEvents(e.ctx, c.URL, readOnly, func(db *store.DB, evs *store.Events) error {
 		summary, err := evs.Summary(e.ctx)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -214,6 +215,9 @@ func runReadOnly(t *testing.T, h Harness) {
 	require.ErrorIs(t, err, driver.ErrNotExist)
 	_, err = store.Open(ctx, url, readOnly)
 	require.ErrorIs(t, err, driver.ErrNotExist, "the first attempt made the database")
+	left, err := filepath.Glob(filePath(t, url) + "*")
+	require.NoError(t, err)
+	require.Empty(t, left)
 
 	table := numbersTable("numbers")
 	db, err := store.Open(ctx, url, nil)

@@ -1,0 +1,97 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// TestNothingMade: commands that read make no database of a mistyped name, and those
+// that write make none of a mistyped layout or parameter.
+func TestNothingMade(t *testing.T) {
+	feed := filepath.Join("..", "..", "testdata", "arkiv-small", "blocks.tar")
+	require.FileExists(t, feed)
+	const url, missing = "sqlite:DIR/typo.db", "check the name"
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{missing, []string{"events", "read", url}},
+		{missing, []string{"events", "tail", url}},
+		{missing, []string{"events", "stats", url}},
+		{missing, []string{"query", url, "*"}},
+		{missing, []string{"inspect", url}},
+		{missing, []string{"verify", url}},
+		{missing, []string{"check", url}},
+		{missing, []string{"check", "--repair", url}},
+		{missing, []string{"backup", url, "DIR/bk"}},
+		{missing, []string{"import", url, url + "2"}},
+		{missing, []string{"scale", url, url + "2"}},
+		{"unknown layout", []string{"import", feed, url + "?layout=compct"}},
+		{"unknown layout", []string{"events", "append", url + "?layout=gin", os.DevNull}},
+		{"unknown layout", []string{"seed", "mendoza", url + "?layout=compct", "--scale=0.0001"}},
+		{"durability", []string{"import", feed, url + "?durability=durabel"}},
+		{"unknown", []string{"load", feed, url + "?durabilty=durable"}},
+		{"unknown layout", []string{"serve", url, "--layout=compct", "--plaintext"}},
+	} {
+		t.Run(c.args[0]+" "+c.args[1]+" "+c.says, func(t *testing.T) {
+			dir, args := t.TempDir(), slices.Clone(c.args)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "DIR", dir)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // where a store is made, tail waits
+			defer cancel()
+			var out, errs bytes.Buffer
+			require.Equal(t, cli.ExitError, cli.Run(ctx, args, &out, &errs), errs.String())
+			require.Contains(t, errs.String(), c.says)
+			left, err := filepath.Glob(filepath.Join(dir, "*"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// TestTail follows a store for reading only while another handle writes to it.
+func TestTail(t *testing.T) {
+	url := "sqlite:" + filepath.Join(t.TempDir(), "e.db")
+	db, err := store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	evs, err := db.Events(t.Context(), store.EventOptions{})
+	require.NoError(t, err)
+	add := func(typ string) {
+		_, err := evs.Append(t.Context(), []store.Event{{Type: typ, Tags: []store.Tag{event.NewTag("k", "v")}}}, nil)
+		require.NoError(t, err)
+	}
+	add("Before")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	r, w := io.Pipe()
+	var errs bytes.Buffer
+	done := make(chan int, 1)
+	go func() {
+		done <- cli.Run(ctx, []string{"events", "tail", "--from=1", url}, w, &errs)
+		w.Close()
+	}()
+	lines := bufio.NewScanner(r)
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), "Before")
+	add("After")
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), "After")
+	stop()
+	require.Equal(t, cli.ExitInterrupted, <-done, errs.String())
+}
