@@ -39,8 +39,6 @@ func TestEntityLayouts(t *testing.T) {
 	}
 }
 
-// TestCompactLayout: the dialects have the same tables, and each the statements
-// that are written apart for it.
 // TestLayoutNames: a URL names layouts of both kinds in one list, so no name is of
 // both, and none has a comma.
 func TestLayoutNames(t *testing.T) {
@@ -56,6 +54,8 @@ func TestLayoutNames(t *testing.T) {
 	}
 }
 
+// TestCompactLayout: the dialects have the same tables, and each the statements
+// that are written apart for it.
 func TestCompactLayout(t *testing.T) {
 	var tables, statements []string
 	for _, dialect := range dialects {

@@ -81,7 +81,7 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 }
 
 // judge gives each request its verdict as far as it is known before the commit. A
-// request that is given up until then has none and is left out.
+// request that is given up before is left out.
 func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
 	for _, r := range requests {
 		r.positions, r.err = nil, nil

@@ -142,15 +142,20 @@ func TestForgottenTail(t *testing.T) {
 	require.Equal(t, uint64(1), at)
 }
 
-// TestDamage: an event that is lost from under its postings is an error.
+// TestDamage: an event that is lost from under its postings is an error, also where
+// the next one ends the page.
 func TestDamage(t *testing.T) {
 	e, l := open(t)
-	write(t, e, l.NewTail(false, 1), event.Event{Type: "A"}, event.Event{Type: "A"})
+	write(t, e, l.NewTail(false, 1), event.Event{Type: "A"}, event.Event{Type: "A", Data: []byte("data")})
 	commit(t, e, func(tx driver.Tx) {
 		_, err := tx.Exec(context.Background(), "DELETE FROM events WHERE position = 1")
 		require.NoError(t, err)
-		_, _, err = l.Read(context.Background(), tx, eventlog.Page{Items: eventlog.Compile(event.Of("A")), Limit: 10, Bytes: 1 << 20})
-		require.ErrorIs(t, err, driver.ErrCorrupt)
+		for _, bytes := range []int{1 << 20, 1} {
+			_, _, err = l.Read(context.Background(), tx, eventlog.Page{Items: eventlog.Compile(event.Of("A")), Limit: 10, Bytes: bytes})
+			require.ErrorIs(t, err, driver.ErrCorrupt)
+			_, err = l.ReadAt(context.Background(), tx, []uint64{1, 2}, bytes)
+			require.ErrorIs(t, err, driver.ErrCorrupt)
+		}
 	})
 }
 

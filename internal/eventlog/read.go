@@ -154,9 +154,14 @@ func (l *Log) fetch(ctx context.Context, q driver.Querier, positions []uint64, b
 	if err := to.read(ctx, q, text, args); err != nil {
 		return err
 	}
-	if got := len(to.list) - before; got != len(positions) && !to.full {
-		return fmt.Errorf("%w: %d of %d events are missing at positions from %d to %d",
-			driver.ErrCorrupt, len(positions)-got, len(positions), positions[0], positions[len(positions)-1])
+	got := to.list[before:]
+	for i, at := range positions {
+		switch {
+		case i == len(got) && to.full:
+			return nil
+		case i == len(got) || got[i].Position != at:
+			return fmt.Errorf("%w: event %d is missing", driver.ErrCorrupt, at)
+		}
 	}
 	return nil
 }
