@@ -55,6 +55,20 @@ const (
 )
 
 // Layout implements layout.Layout.
+//
+// Three kinds of goroutines meet in it: the writer, who has the engine's one write
+// transaction (Prior, Write, Maintain and what else takes a driver.Tx), the thinker, who
+// prepares beside it (Prepare, never two at once), and readers. Results are handed over,
+// not shared: nodes, chains, trees, pieces, and a plan but for three fields, do not
+// change once a field below leads to them. Of all else,
+//   - schema, dialect, opts and sql, and tree, job and bottom of a compactor, never
+//     change;
+//   - credit and what scratch points to are the writer's, merger and w of a compactor
+//     the thinker's;
+//   - texts, forests, committed, node.once and chain.overlays guard themselves;
+//   - mu guards what stands below it, over, finished and run of a plan, and at, waiting
+//     and ended of a compactor. These three only the thinker changes, who may
+//     therefore read them without it.
 type Layout struct {
 	schema  schemas.Layout
 	dialect driver.Dialect
@@ -64,7 +78,7 @@ type Layout struct {
 	forests forestCache
 
 	committed *names // as seen by read views: never wrong
-	credit    int    // of compactions; the writer's
+	credit    int    // of compactions
 
 	mu      sync.Mutex
 	scratch *scratch // of the last block written; valid for its tip

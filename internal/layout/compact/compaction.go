@@ -10,21 +10,22 @@ import (
 )
 
 // compactor works out what a compaction writes, piece by piece. Its inputs do not
-// change, so it may read them in one view after another.
+// change, so it may read them in one view after another. Layout says whose its fields
+// are.
 type compactor struct {
 	tree   int // 0 or 1
 	job    compaction
 	bottom bool // nothing older is in the tree: what is removed is gone
+
 	merger merger
 	w      pageWriter
-	at     []byte // up to where pieces are made
 
-	// Guarded by Layout.mu:
+	at      []byte  // up to where pieces are made
 	waiting []piece // to be written
 	ended   bool    // the last one was made
 }
 
-// piece is some pages of a compaction.
+// piece is some pages of a compaction. It does not change once it is made.
 type piece struct {
 	from  []byte // the key that it begins after
 	to    []byte // and that it ends with
@@ -90,7 +91,7 @@ func (l *Layout) newCompactor(ctx context.Context, q driver.Querier, tree int, t
 }
 
 // piece makes the next piece, of so many pages, or fewer when little is left of many
-// postings.
+// postings. Whoever wants another one hands it over first: the next begins at at.
 func (c *compactor) piece(load loader, pages int) (piece, error) {
 	out := piece{from: c.at}
 	for n := 0; len(c.w.pages) < pages; n++ {
@@ -112,7 +113,6 @@ func (c *compactor) piece(load loader, pages int) (piece, error) {
 		out.to = append(out.to[:0], c.w.to...)
 	}
 	out.pages, c.w.pages = c.w.pages, nil
-	c.at = out.to
 	return out, nil
 }
 
@@ -174,8 +174,8 @@ func (l *Layout) preparePieces(ctx context.Context, q driver.Querier, tree int, 
 			return err
 		}
 		l.mu.Lock()
+		c.at, c.ended = next.to, next.last
 		c.waiting = append(c.waiting, next)
-		c.ended = next.last
 		l.mu.Unlock()
 	}
 	return nil
@@ -193,7 +193,8 @@ func (l *Layout) compactorOf(tree int, job *compaction) *compactor {
 }
 
 // place returns where the piece that begins after a key waits: behind all others when it
-// is the next to be made, and -1 when no piece begins there.
+// is the next to be made, and -1 when no piece begins there. The caller holds
+// Layout.mu.
 func (c *compactor) place(from []byte) int {
 	i := slices.IndexFunc(c.waiting, func(p piece) bool { return bytes.Equal(p.from, from) })
 	if i < 0 && !c.ended && bytes.Equal(c.at, from) {
