@@ -1,12 +1,17 @@
 # Shortcuts; every line also works when typed by hand.
 
-.PHONY: build test lint rules fmt bench smoke fuzz ci
+.PHONY: build test race lint rules fmt bench smoke fuzz ci
 
 build:
 	go build ./...
 
 test:
 	go test ./...
+
+# The race detector over all that runs goroutines beside each other. .ci/run does it for
+# SQLite.
+race:
+	go test -race -short -timeout=30m ./store/... ./internal/layout/... ./internal/eventlog/... ./internal/service/...
 
 # The linter is a tool of internal/tools, so that importers of Varve do not
 # inherit its dependencies.
