@@ -24,7 +24,8 @@ type Conn struct {
 	mapError func(error) error
 	isBroken func(error) bool
 	broken   bool
-	args     []any // scratch: arguments after the codec
+	settings string // of each transaction; see Share
+	args     []any  // scratch: arguments after the codec
 }
 
 // connect makes a connection and runs the engine's Setup on it.
@@ -63,6 +64,31 @@ func (db *DB) mapError(err error) error {
 // Raw gives access to the driver's own connection, as sql.Conn.Raw does.
 func (c *Conn) Raw(f func(driverConn any) error) error { return c.conn.Raw(f) }
 
+// Share is for a connection behind which each transaction may get another session, with
+// which others go on afterwards: nothing is to be left behind in it. Statements are not
+// kept prepared, what DB runs outside of transactions gets one of its own, and each BEGIN
+// takes the settings along, in one message: one statement or several, which must end
+// with the transaction.
+func (c *Conn) Share(settings string) { c.settings = settings }
+
+// InSession runs f where settings hold: outside a transaction, or on a shared connection
+// in one of its own.
+func (c *Conn) InSession(ctx context.Context, f func(c *Conn) error) error {
+	if c.settings == "" {
+		return f(c)
+	}
+	if err := c.begin(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	if err := f(c); err != nil {
+		return errors.Join(err, c.rollback())
+	}
+	if err := c.ExecOnce(context.WithoutCancel(ctx), "COMMIT"); err != nil {
+		return errors.Join(err, c.rollback())
+	}
+	return nil
+}
+
 // Exec runs one statement and returns the number of rows it changed.
 func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	stmt, err := c.prepare(ctx, text)
@@ -91,6 +117,9 @@ func (c *Conn) begin(ctx context.Context, text string) error {
 // start runs the statement. Past database/sql a query costs no goroutine to watch
 // ctx, where a driver's Exec may.
 func (c *Conn) start(ctx context.Context, text string) error {
+	if c.settings != "" {
+		return c.ExecOnce(ctx, text+"; "+c.settings)
+	}
 	if c.native == nil {
 		_, err := c.Exec(ctx, text)
 		return err
@@ -151,6 +180,9 @@ func (c *Conn) prepare(ctx context.Context, text string) (statement, error) {
 func (c *Conn) prepareOn(ctx context.Context, text string) (statement, error) {
 	if c.native != nil {
 		return prepareDirect(ctx, c.native, text)
+	}
+	if c.settings != "" {
+		return unprepared{c.conn, text}, nil
 	}
 	stmt, err := c.conn.PrepareContext(ctx, text)
 	return pooled{stmt}, err

@@ -145,14 +145,15 @@ func (db *DB) Begin(ctx context.Context) (driver.Tx, error) {
 	return &Tx{db: db, Conn: c}, nil
 }
 
-// WithWriter runs f on the writer's connection, outside a transaction.
+// WithWriter runs f on the writer's connection, outside a transaction; see
+// Conn.InSession.
 func (db *DB) WithWriter(ctx context.Context, f func(c *Conn) error) error {
 	c, err := db.takeWriter(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.giveWriter(c)
-	return f(c)
+	return c.InSession(ctx, f)
 }
 
 // WithSpare runs f on a connection of its own, beside writer and readers. The
@@ -170,7 +171,7 @@ func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 		}
 		db.spare = c
 	}
-	err := f(db.spare)
+	err := db.spare.InSession(ctx, f)
 	db.spare = dropBroken(db.spare)
 	return err
 }

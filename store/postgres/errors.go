@@ -41,8 +41,14 @@ var meanings = map[string]meaning{
 	"28":    {advice: "check the user, the password and the server's pg_hba.conf"},
 	"53300": {advice: "use fewer readers or raise the server's max_connections"},
 	"57P03": {advice: "the server is starting or recovering; try again"},
+	"26000": {advice: poolerAdvice}, // no such prepared statement
+	"42P05": {advice: poolerAdvice}, // another of the same name
 	"25P02": {advice: "an earlier statement failed; roll back, or close the snapshot"},
 }
+
+// poolerAdvice is for what only a pooler causes that passes itself off as the server:
+// see shared.
+const poolerAdvice = "a pooler between gives each transaction another session; set its pool mode to session, or connect to the server itself"
 
 // codeCancelled is the code of a statement that was cancelled on request.
 const codeCancelled = "57014"

@@ -94,7 +94,9 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 	if err != nil {
 		return nil, err
 	}
-	s := newSession(opts, t.schema)
+	// As a parameter of the connection a pooler would let others have it.
+	s := &session{opts: opts, schema: t.schema, application: cfg.RuntimeParams["application_name"]}
+	delete(cfg.RuntimeParams, "application_name")
 	db, err := sqlstore.New(ctx, sqlstore.Config{
 		Info:         info(""),
 		Capabilities: capabilities(server != nil),
@@ -181,7 +183,7 @@ func capabilities(embedded bool) driver.Capabilities {
 	c.Gaps = append(c.Gaps,
 		driver.Gap{Name: "durability-unsafe", Reason: "fsync is a setting of the whole server; on one that is not embedded unsafe is refused"},
 		driver.Gap{Name: "memory", Reason: "a running server's memory is its administrator's; the budget is ignored"},
-		driver.Gap{Name: "transaction-pooler", Reason: "a pooler between must keep a session on one connection: settings and prepared statements belong to it"},
+		driver.Gap{Name: "pooler", Reason: "behind a pooler, whatever its mode, each transaction is set up anew and each statement planned anew, so that nothing is left in a session that others use too; connect to the server itself where you can"},
 	)
 	return c
 }

@@ -16,9 +16,9 @@ import (
 
 // session is what every connection is set to and checked for.
 type session struct {
-	opts     driver.Options
-	schema   string // asked for, or ""
-	settings string // statements that set the session
+	opts        driver.Options
+	schema      string // asked for, or ""
+	application string // name in the server's statistics
 }
 
 // readerPlans is plan_cache_mode of readers. A query's best plan depends on its
@@ -28,39 +28,76 @@ type session struct {
 // same index, and keep their plans.
 const readerPlans = "force_custom_plan"
 
-func newSession(opts driver.Options, schema string) *session {
-	s := &session{opts: opts, schema: schema}
+// settings returns the statements that set a session or, with local, the transaction in
+// which they run.
+func (s *session) settings(write, local bool) string {
+	set, readOnly := "SET ", "SET default_transaction_read_only = on"
+	if local {
+		set, readOnly = "SET LOCAL ", "SET LOCAL transaction_read_only = on"
+	}
+	config := func(name, value, condition string) string {
+		return fmt.Sprintf("SELECT set_config('%s', '%s', %t) WHERE current_setting('%[1]s', true) %[4]s", name, value, local, condition)
+	}
 	list := []string{
-		"SET client_encoding = 'UTF8'",
-		"SET lock_timeout = " + strconv.FormatInt(min(max(opts.LockTimeout.Milliseconds(), 1), math.MaxInt32), 10),
-		// Only where the server knows it; see serverSettings.
-		"SELECT set_config('jit', 'off', false) WHERE current_setting('jit', true) IS NOT NULL",
+		set + "client_encoding = 'UTF8'",
+		set + "lock_timeout = " + strconv.FormatInt(min(max(s.opts.LockTimeout.Milliseconds(), 1), math.MaxInt32), 10),
+		// Only where the server knows it; see readState.
+		config("jit", "off", "IS NOT NULL"),
 	}
-	if opts.Durability == driver.Durable {
+	if s.application != "" {
+		list = append(list, set+"application_name = "+pgx.Identifier{s.application}.Sanitize())
+	}
+	if s.opts.Durability == driver.Durable {
 		// A server may be set to more than on, to wait for a standby.
-		list = append(list, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit', true) = 'off'")
+		list = append(list, config("synchronous_commit", "on", "= 'off'"))
 	} else {
-		list = append(list, "SET synchronous_commit = off")
+		list = append(list, set+"synchronous_commit = off")
 	}
-	if opts.ReadOnly {
-		list = append(list, "SET default_transaction_read_only = on")
+	if s.opts.ReadOnly {
+		list = append(list, readOnly)
 	}
-	if schema != "" {
-		list = append(list, "SET search_path = "+pgx.Identifier{schema}.Sanitize())
+	if s.schema != "" {
+		list = append(list, set+"search_path = "+pgx.Identifier{s.schema}.Sanitize())
 	}
-	s.settings = strings.Join(list, "; ")
-	return s
+	if !write {
+		list = append(list, config("plan_cache_mode", readerPlans, "IS NOT NULL"))
+	}
+	return strings.Join(list, "; ")
 }
 
 // setup implements sqlstore.Config.Setup.
 func (s *session) setup(ctx context.Context, c *sqlstore.Conn, write bool) error {
-	text := s.settings
-	if !write {
-		text += "; SELECT set_config('plan_cache_mode', '" + readerPlans + "', false) WHERE current_setting('plan_cache_mode', true) IS NOT NULL"
+	shared, err := shared(ctx, c)
+	if err != nil {
+		return fmt.Errorf("look for a pooler: %w", err)
 	}
-	if err := c.ExecOnce(ctx, text); err != nil {
+	if shared {
+		c.Share(s.settings(write, true))
+	} else if err := c.ExecOnce(ctx, s.settings(write, false)); err != nil {
 		return fmt.Errorf("set up the session: %w", err)
 	}
+	return c.InSession(ctx, func(c *sqlstore.Conn) error { return s.check(ctx, c) })
+}
+
+// shared tells whether a pooler is between, before anything is set. Whoever connects is
+// told the process that serves him, so as to cancel statements; a pooler must make that
+// up, and the process itself knows better. Whether a pooler keeps a session for one
+// client cannot be found out for sure: one that does not may hold a single connection,
+// or happen to give the same one again. So no pooler is trusted with a session.
+func shared(ctx context.Context, c *sqlstore.Conn) (shared bool, err error) {
+	pid, err := c.QueryText(ctx, "SELECT pg_backend_pid()")
+	if err != nil {
+		return false, err
+	}
+	err = withConn(c, func(conn *pgx.Conn) error {
+		shared = pid != strconv.FormatUint(uint64(conn.PgConn().PID()), 10)
+		return nil
+	})
+	return shared, err
+}
+
+// check reads the session back, and makes the schema if it has to.
+func (s *session) check(ctx context.Context, c *sqlstore.Conn) error {
 	got, err := readState(ctx, c)
 	if err != nil {
 		return err

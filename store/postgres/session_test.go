@@ -154,13 +154,18 @@ func TestStats(t *testing.T) {
 	require.Empty(t, s.EnginePIDs, "the server is not ours")
 }
 
-// TestStatsWithoutRights: a user who may not see the log's directory.
-func TestStatsWithoutRights(t *testing.T) {
-	url := pgtest.NewURL(t)
+// asPoor makes a user who has no rights but to a URL's schema, and returns their URL.
+func asPoor(t testing.TB, url string) string {
+	t.Helper()
 	name := schemaOf(t, openTest(t, url, nil))
 	pgtest.Exec(t, url, "CREATE ROLE poor LOGIN; GRANT ALL ON SCHEMA "+name+" TO poor")
 	t.Cleanup(func() { pgtest.Exec(t, url, "DROP OWNED BY poor CASCADE; DROP ROLE poor") })
-	e := openTest(t, strings.Replace(url, "varve@", "poor@", 1), nil)
+	return strings.Replace(url, "varve@", "poor@", 1)
+}
+
+// TestStatsWithoutRights: a user who may not see the log's directory.
+func TestStatsWithoutRights(t *testing.T) {
+	e := openTest(t, asPoor(t, pgtest.NewURL(t)), nil)
 	execute(t, e, createAll)
 	s, err := e.Stats(t.Context())
 	require.NoError(t, err)

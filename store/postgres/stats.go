@@ -34,14 +34,12 @@ const (
 
 // readCounters reads what the server tells.
 func (e *engine) readCounters(ctx context.Context) (n counters, err error) {
-	err = e.onSpare(ctx, func(c *sqlstore.Conn) error {
-		return errors.Join(
-			readOptional(ctx, c, sizeText, &n.databaseBytes),
-			readOptional(ctx, c, walText, &n.walBytes),
-			readOptional(ctx, c, cacheText, &n.hits, &n.misses),
-			readOptional(ctx, c, checkpointText, &n.checkpoints, &n.checkpointMillis),
-		)
-	})
+	err = errors.Join(
+		e.readOptional(ctx, sizeText, &n.databaseBytes),
+		e.readOptional(ctx, walText, &n.walBytes),
+		e.readOptional(ctx, cacheText, &n.hits, &n.misses),
+		e.readOptional(ctx, checkpointText, &n.checkpoints, &n.checkpointMillis),
+	)
 	if err != nil {
 		return n, fmt.Errorf("read statistics: %w", err)
 	}
@@ -50,20 +48,23 @@ func (e *engine) readCounters(ctx context.Context) (n counters, err error) {
 
 // readOptional scans the one row of a statement. It leaves dest alone when the
 // user has no right to it (42501), or the server has no such view (42P01),
-// column (42703) or function (42883).
-func readOptional(ctx context.Context, c *sqlstore.Conn, text string, dest ...any) error {
-	rows, err := c.QueryOnce(ctx, text)
-	switch code(err) {
-	case "42501", "42P01", "42703", "42883":
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if rows.Next() {
-		err = rows.Scan(dest...)
-	}
-	return errors.Join(err, rows.Err(), rows.Close())
+// column (42703) or function (42883). Behind a pooler it is a transaction of its own,
+// which an error ends.
+func (e *engine) readOptional(ctx context.Context, text string, dest ...any) error {
+	return e.onSpare(ctx, func(c *sqlstore.Conn) error {
+		rows, err := c.QueryOnce(ctx, text)
+		switch code(err) {
+		case "42501", "42P01", "42703", "42883":
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if rows.Next() {
+			err = rows.Scan(dest...)
+		}
+		return errors.Join(err, rows.Err(), rows.Close())
+	})
 }
 
 // Stats implements driver.Engine. Counts are since Open.
