@@ -36,15 +36,19 @@ const loadBytes = 16 << 20
 
 // Load applies a stream of blocks, several in one transaction. Blocks that are
 // not above the head are skipped, so that an interrupted load can be repeated
-// with the same stream. When the stream fails or a block does not fit, the
-// blocks before it are kept; when the engine fails or ctx is done, the store is
-// at the last block that Progress was told of. It fails with ErrConflict when somebody else
-// writes blocks, or rewinds, between two of its transactions.
+// with the same stream; one that the store does not hold as it is in the stream,
+// or that it holds beside those of the stream, fails with ErrHistory. Of versions
+// that the store has forgotten nothing is compared. To compare takes two readers
+// until the first new block comes. When the stream fails or a block does not fit,
+// the blocks before it are kept; when the engine fails or ctx is done, the store is
+// at the last block that Progress was told of. It fails with ErrConflict when
+// somebody else writes blocks, or rewinds, between two of its transactions.
 func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[Block, error], opts LoadOptions) (Loaded, error) {
 	l, err := e.newLoader(ctx, opts)
 	if err != nil {
 		return Loaded{}, fmt.Errorf("load: %w", err)
 	}
+	defer l.release()
 	for b, err := range blocks {
 		if err != nil {
 			return l.keep(ctx, err)
@@ -88,6 +92,7 @@ type loader struct {
 	start   BlockHead // head when the load began
 	skipped Digest    // digest over the changesets that were skipped
 	last    uint64    // the last of these
+	prefix  *prefix   // compares the blocks that are skipped; nil before the first and after the last
 	taken   []step    // from the stream, and not written yet
 	changes int       // in taken, at most
 	bytes   int       // of payload in taken
@@ -114,9 +119,14 @@ func (l *loader) block(ctx context.Context, b Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if l.held(b.Number) {
-		l.done.Skipped++
-		return nil
+	if l.held(b.Number) && l.done.Blocks == 0 && len(l.taken) == 0 {
+		return l.skip(ctx, &b)
+	}
+	if l.prefix != nil {
+		err := l.prefix.end(b.Number)
+		if l.prefix = nil; err != nil {
+			return err
+		}
 	}
 	if err := l.ents.admissible(&b); err != nil {
 		return err
@@ -127,6 +137,27 @@ func (l *loader) block(ctx context.Context, b Block) error {
 	return l.take(ctx, len(b.Ops), func(ctx context.Context, tx driver.Tx, head BlockHead) (Applied, error) {
 		return l.ents.applyIn(ctx, tx, head, &b)
 	})
+}
+
+// release gives back the readers that comparing takes.
+func (l *loader) release() {
+	if l.prefix != nil {
+		l.prefix.stop()
+	}
+}
+
+// skip passes over a block that the store holds.
+func (l *loader) skip(ctx context.Context, b *Block) (err error) {
+	if l.prefix == nil {
+		if l.prefix, err = newPrefix(ctx, l.ents); err != nil {
+			return err
+		}
+	}
+	if err := l.prefix.confirm(b); err != nil {
+		return err
+	}
+	l.done.Skipped++
+	return nil
 }
 
 func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {

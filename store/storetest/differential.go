@@ -55,6 +55,7 @@ type machine struct {
 	model  *Model
 	gen    *generator
 	pruned bool
+	fed    []store.Block // that the store holds, as they were given to it
 }
 
 func rapidChooser(t *rapid.T) chooser {
@@ -143,21 +144,25 @@ func (m *machine) apply(t *rapid.T) {
 	requireSameError(t, wantErr, err)
 	if err != nil {
 		m.checkState(t)
+		return
 	}
+	m.fed = append(m.fed, b)
 }
 
-// load applies several blocks in one go. What of them is kept when one is
-// refused depends on where transactions end, which the store tells.
+// load applies several blocks in one go, by chance behind some that the store
+// holds, which are skipped. What of them is kept when one is refused depends on
+// where transactions end, which the store tells.
 func (m *machine) load(t *rapid.T) {
 	ahead := m.model.clone()
-	var blocks []store.Block
+	blocks := slices.Clone(m.fed[m.gen.pick("repeated from", len(m.fed)+1):])
+	held := len(blocks)
 	var wantErr error
 	for range 1 + m.gen.pick("blocks", 4) {
 		b := m.gen.block(ahead)
-		blocks = append(blocks, b)
-		if head := m.model.Head(); !head.Empty && b.Number <= head.Block {
-			continue // held already: skipped
+		if head := m.model.Head(); !head.Empty && b.Number <= head.Block && len(blocks) == held {
+			continue // another block of this number: another history
 		}
+		blocks = append(blocks, b)
 		if wantErr == nil {
 			wantErr = ahead.Apply(b)
 		}
@@ -175,6 +180,12 @@ func (m *machine) load(t *rapid.T) {
 	}
 	require.GreaterOrEqual(t, len(ahead.blocks), len(m.model.blocks), "a load never takes back blocks")
 	m.model.blocks = ahead.blocks
+	for _, b := range blocks[held:] {
+		if n := len(m.fed); n == 0 || b.Number > m.fed[n-1].Number {
+			m.fed = append(m.fed, b)
+		}
+	}
+	m.forget()
 	m.checkState(t)
 }
 
@@ -183,7 +194,17 @@ func (m *machine) rewind(t *rapid.T) {
 	t.Logf("rewind to %d", to)
 	wantErr := m.model.Rewind(to)
 	requireSameError(t, wantErr, m.ents.Rewind(context.Background(), to))
+	m.forget()
 	m.checkState(t)
+}
+
+// forget drops blocks that the store does not hold, or not any more.
+func (m *machine) forget() {
+	head := m.model.Head()
+	i := slices.IndexFunc(m.fed, func(b store.Block) bool { return head.Empty || b.Number > head.Block })
+	if i >= 0 {
+		m.fed = m.fed[:i]
+	}
 }
 
 func (m *machine) prune(t *rapid.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,6 +39,8 @@ func runLoad(t *testing.T, h Harness, layout string) {
 	t.Run("batches", func(t *testing.T) { testLoadBatches(t, h, layout, want) })
 	t.Run("interrupted", func(t *testing.T) { testLoadInterrupted(t, h, layout, want) })
 	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, layout, want) })
+	t.Run("another history", func(t *testing.T) { testLoadOther(t, h, layout) })
+	t.Run("pruned", func(t *testing.T) { testLoadPruned(t, h, layout) })
 	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, layout) })
 }
 
@@ -144,7 +147,104 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string) {
 	head, err := l.ents.Head(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, uint64(116), head.Block)
-	done, err := l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
+	_, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
+	require.ErrorIs(t, err, store.ErrHistory)
+	require.ErrorContains(t, err, "block 116")
+}
+
+// testLoadOther: blocks that a load skips must be those that the store holds, at
+// whatever block the stream begins.
+func testLoadOther(t *testing.T, h Harness, layout string) {
+	const fork = 120 // the first block that is not the stream's
+	foreign := map[string][]store.Block{
+		"other keys":     {newBlock(fork, on("x", opCreate(1000, v("x"))))},
+		"another value":  {withOp(history()[4], 3, opUpdate(30, v("else")))},
+		"another owner":  {withOp(history()[4], 0, opCreate(1000, v("d2"), owner(carol)))},
+		"another life":   {withOp(history()[4], 3, opUpdate(31, v("f2")))},
+		"one more":       {newBlock(fork, append(history()[4].Ops, on("x", opCreate(1000)))...)},
+		"between":        {newBlock(118, on("x", opCreate(1000))), history()[4]},
+		"several":        {newBlock(119, on("x", opCreate(1000))), newBlock(fork, on("y", opCreate(1000))), newBlock(121, on("x", opUpdate(7)))},
+		"behind the end": {history()[4], newBlock(121, on("x", opCreate(1000))), newBlock(140)},
+	}
+	if temporal(t, h, layout) { // others have forgotten what was live
+		foreign["one less"] = []store.Block{newBlock(fork, history()[4].Ops[1:]...)}
+		foreign["a delete"] = []store.Block{newBlock(fork, on("a", opDelete))}
+		foreign["nothing"] = []store.Block{newBlock(fork)}
+	}
+	for name, blocks := range foreign {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger(t, h, layout)
+			for _, b := range append(history()[:4], blocks...) {
+				l.applyBlock(t, b)
+			}
+			want := l.state(t, around()...)
+			for from := range 5 {
+				_, err := l.ents.Load(t.Context(), stream(history()[from:], nil), store.LoadOptions{})
+				if from == 4 && name == "between" {
+					continue // the stream begins behind it
+				}
+				require.ErrorIs(t, err, store.ErrHistory, "from block %d", history()[from].Number)
+				require.ErrorContains(t, err, "block 1")
+				requireSame(t, want, l.state(t, around()...))
+			}
+			require.NoError(t, l.db.Close())
+		})
+	}
+}
+
+// withOp puts another operation on the same key in the place of one.
+func withOp(b store.Block, i int, op store.Op) store.Block {
+	ops := slices.Clone(b.Ops)
+	op.Key = ops[i].Key
+	ops[i] = op
+	return newBlock(b.Number, ops...)
+}
+
+func temporal(t *testing.T, h Harness, layout string) bool {
+	l := newLedger(t, h, layout)
+	defer l.db.Close()
+	return l.ents.Temporal()
+}
+
+// testLoadPruned: a store that has forgotten versions is fed the same stream
+// again, and a store that adds lifetimes up.
+func testLoadPruned(t *testing.T, h Harness, layout string) {
+	adds := newLedgerAdding(t, h, layout)
+	_, err := adds.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
 	require.NoError(t, err)
-	require.Equal(t, uint64(131), done.Head.Block)
+	done, err := adds.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
+	require.NoError(t, err)
+	require.Equal(t, len(history()), done.Skipped)
+	for _, before := range around()[1:] {
+		l := newLedger(t, h, layout)
+		if !l.ents.Temporal() {
+			return
+		}
+		for _, b := range history() {
+			l.applyBlock(t, b)
+		}
+		require.NoError(t, l.ents.Prune(t.Context(), before))
+		for from := range history() {
+			done, err := l.ents.Load(t.Context(), stream(history()[from:], nil), store.LoadOptions{})
+			require.NoError(t, err, "pruned before %d, from block %d", before, history()[from].Number)
+			require.Equal(t, len(history())-from, done.Skipped)
+		}
+		other := withOp(history()[7], 0, opCreate(5, v("else")))
+		_, err := l.ents.Load(t.Context(), stream([]store.Block{other}, nil), store.LoadOptions{})
+		require.ErrorIs(t, err, store.ErrHistory)
+		require.NoError(t, l.db.Close())
+	}
+}
+
+// newLedgerAdding opens a new store in which ExtendBTL adds to the old
+// expiration.
+func newLedgerAdding(t *testing.T, h Harness, layout string) *ledger {
+	l := newLedger(t, h, layout)
+	require.NoError(t, l.db.Close())
+	l.url = h.quickURL(t)
+	l.db = h.open(t, l.url, nil)
+	var err error
+	l.ents, err = l.db.Entities(t.Context(), store.EntityOptions{Layout: layout, ExtendAdds: true})
+	require.NoError(t, err)
+	return l
 }

@@ -1,0 +1,94 @@
+package entity
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
+
+// Confirm checks that a block makes a changeset that History has rebuilt. What
+// the versions before it held is not needed: operations replace it, or leave what
+// the new version has too. With forgotten, versions that later blocks ended may
+// be missing in the set, and only what is there is compared. The block must be
+// valid. The error says how the two differ.
+func (b *Block) Confirm(set Changeset, rules Rules, forgotten bool) error {
+	made, err := Fold(b, b.prior(set, forgotten), Rules{ExtendAdds: rules.ExtendAdds, Pruned: true})
+	if err != nil {
+		return err
+	}
+	at := func(key Key) (int, bool) {
+		return slices.BinarySearchFunc(made.Changes, key, func(c Change, key Key) int { return bytes.Compare(c.Key[:], key[:]) })
+	}
+	for i := range set.Changes {
+		c := &set.Changes[i]
+		j, found := at(c.Key)
+		if !found {
+			return fmt.Errorf("it does not change %s, which was changed there", c.Key)
+		}
+		m := made.Changes[j]
+		if rules.ExtendAdds && m.New != nil && c.New != nil && b.onlyExtends(c.Key) {
+			m.New.Expiration = c.New.Expiration // it counts from what is not known here
+		}
+		if !sameNew(m.New, c.New) {
+			return fmt.Errorf("it makes another version of %s", c.Key)
+		}
+	}
+	if forgotten || len(made.Changes) == len(set.Changes) {
+		return nil
+	}
+	for i := range made.Changes {
+		if i == len(set.Changes) || set.Changes[i].Key != made.Changes[i].Key {
+			return fmt.Errorf("it changes %s, which was not changed there", made.Changes[i].Key)
+		}
+	}
+	return nil
+}
+
+// prior makes up what was there before the block: of an entity that was live,
+// what it is afterwards.
+func (b *Block) prior(set Changeset, forgotten bool) map[Key]Prior {
+	there := make(map[Key]*Change, len(set.Changes))
+	for i := range set.Changes {
+		there[set.Changes[i].Key] = &set.Changes[i]
+	}
+	prior := make(map[Key]Prior, len(b.Ops))
+	for i := range b.Ops {
+		key := b.Ops[i].Key
+		if _, seen := prior[key]; seen {
+			continue
+		}
+		c := there[key]
+		live := c != nil && c.Old != nil
+		if forgotten {
+			live = b.Ops[i].Kind != Create
+		}
+		prior[key] = Prior{}
+		if !live {
+			continue
+		}
+		before := Entity{Key: key}
+		if c != nil && c.New != nil {
+			before = *c.New
+		}
+		if before.Expiration <= b.Number {
+			before.Expiration = MaxBlock
+		}
+		prior[key] = Prior{Live: &before}
+	}
+	return prior
+}
+
+// onlyExtends tells whether the operations on a key leave its old lifetime in
+// what the new one is counted from.
+func (b *Block) onlyExtends(key Key) bool {
+	return !slices.ContainsFunc(b.Ops, func(op Op) bool {
+		return op.Key == key && (op.Kind == Create || op.Kind == Update)
+	})
+}
+
+func sameNew(a, b *Entity) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return bytes.Equal(appendVersion(nil, a), appendVersion(nil, b))
+}

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// prefix compares the blocks that a load skips with what the store holds of
+// them. It walks the store's history once, beside the blocks.
+type prefix struct {
+	ents      *Entities
+	forgotten uint64 // up to this block, versions may be missing
+	set       entity.Changeset
+	more      bool // set is the next one
+	from      bool // a block was skipped: what the store holds from here on must be in the stream
+	next      func() (entity.Changeset, error, bool)
+	stop      func()
+}
+
+func newPrefix(ctx context.Context, e *Entities) (*prefix, error) {
+	p := &prefix{ents: e}
+	p.next, p.stop = iter.Pull2(e.History(ctx))
+	if err := p.advance(); err != nil {
+		p.stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *prefix) advance() (err error) {
+	p.set, err, p.more = p.next()
+	p.forgotten = max(p.forgotten, p.set.Horizon) // which the first one has
+	return err
+}
+
+// confirm checks a skipped block.
+func (p *prefix) confirm(b *Block) error {
+	if err := p.reach(b.Number); err != nil {
+		return err
+	}
+	set := entity.Changeset{Block: b.Number}
+	if p.more && p.set.Block == b.Number {
+		set = p.set
+	}
+	err := b.Validate()
+	if err == nil {
+		err = b.Confirm(set, p.ents.rules, b.Number <= p.forgotten)
+	}
+	if err != nil {
+		return fmt.Errorf("block %d: %w: the store holds another block of this number: %w", b.Number, ErrHistory, err)
+	}
+	if p.more && p.set.Block == b.Number {
+		return p.advance()
+	}
+	return nil
+}
+
+// reach goes on to a block of the stream. The store may hold earlier blocks than
+// the stream, and empty ones that it does not, but nothing else between.
+func (p *prefix) reach(block uint64) error {
+	for p.more && p.set.Block < block {
+		if p.from && len(p.set.Changes) > 0 {
+			return fmt.Errorf("block %d: %w: the store has it, what is loaded goes on with block %d", p.set.Block, ErrHistory, block)
+		}
+		if err := p.advance(); err != nil {
+			return err
+		}
+	}
+	p.from = true
+	return nil
+}
+
+// end checks, before the first new block, that the store holds nothing more.
+func (p *prefix) end(block uint64) error {
+	defer p.stop()
+	return p.reach(block)
+}
