@@ -62,7 +62,7 @@ func rules() []rule {
 // bench/<engine> links that engine alone.
 func engineRules() []rule {
 	shared := []string{
-		"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/pgembed/...", "./internal/filesync",
+		"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/pgembed/...", "./internal/filesync", "./internal/filelease",
 		// For the glob function that SQLite lends from Go, and what it needs.
 		"./store/query", "./store/entity",
 	}

@@ -25,6 +25,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go/v2"
 	"github.com/duckdb/duckdb-go/v2/mapping"
 
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -231,6 +232,10 @@ func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
 	}
 	return &tx{Tx: inner}, nil
 }
+
+// Lease implements driver.Leaser. Nobody else can have the file open; it keeps
+// apart those of this process that share the engine.
+func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.file.path) }
 
 // Close implements driver.Engine.
 func (e *engine) Close() (err error) {

@@ -39,6 +39,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/sqlitewal"
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
@@ -167,6 +168,9 @@ func (e *engine) Info() driver.Info {
 	i.Version = e.version
 	return i
 }
+
+// Lease implements driver.Leaser.
+func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }
 
 // Close implements driver.Engine.
 func (e *engine) Close() (err error) {

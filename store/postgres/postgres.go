@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/varvedb/varve/internal/pgembed"
@@ -57,6 +58,7 @@ func info(version string) driver.Info {
 type engine struct {
 	*sqlstore.DB
 	session *session
+	conn    *pgx.ConnConfig
 	server  *pgembed.Server // nil when the server is not ours
 	version string
 	since   counters // as they were at Open
@@ -115,7 +117,7 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{DB: db, session: s, server: server}
+	e := &engine{DB: db, session: s, conn: cfg, server: server}
 	if err := e.begin(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -16,6 +16,7 @@ import (
 
 	sqlite3 "github.com/mattn/go-sqlite3"
 
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/sqlitewal"
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
@@ -115,6 +116,9 @@ func dsn(path string, readOnly bool) string {
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
 	return u.String()
 }
+
+// Lease implements driver.Leaser.
+func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }
 
 // Close implements driver.Engine.
 func (e *engine) Close() error {

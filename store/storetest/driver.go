@@ -26,6 +26,7 @@ func RunDriver(t *testing.T, h Harness) {
 	t.Run("options", func(t *testing.T) { runOptions(t, h) })
 	t.Run("read only", func(t *testing.T) { runReadOnly(t, h) })
 	t.Run("close", func(t *testing.T) { runClose(t, h) })
+	t.Run("lease", func(t *testing.T) { runLease(t, h) })
 	t.Run("log", func(t *testing.T) { runLog(t, h) })
 	t.Run("leftovers", func(t *testing.T) { runLeftovers(t, h) })
 }
@@ -45,6 +46,8 @@ func runIdentity(t *testing.T, h Harness) {
 	require.Contains(t, caps.Durabilities, driver.Durable)
 	_, isCheckpointer := e.(driver.Checkpointer)
 	require.True(t, isCheckpointer || !caps.WALCheckpoint, "WALCheckpoint without a Checkpointer")
+	_, isLeaser := e.(driver.Leaser)
+	require.Equal(t, !isLeaser, hasGap(e, "lease"), "an engine that is no Leaser declares the gap")
 	for _, gap := range caps.Gaps {
 		require.NotEmpty(t, gap.Name)
 		require.NotEmpty(t, gap.Reason, gap.Name)

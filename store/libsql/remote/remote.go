@@ -58,6 +58,7 @@ var capabilities = driver.Capabilities{
 		{Name: "deep-sql", Reason: "as in the embedded engine: its parser refuses conditions nested deeper than about 30 levels"},
 		{Name: "server-settings", Reason: "durability, memory and checkpoints are the server's; of its statistics only the size is known"},
 		{Name: "server-limits", Reason: "the server ends long or idle transactions, snapshots among them"},
+		{Name: "lease", Reason: "the server has no lock that ends with a client, so nothing keeps a second server from writing the same store"},
 		{Name: "late-close", Reason: "the client library ends its stream beside Close over Go's shared HTTP client, so a goroutine and an idle connection can outlast Close; " +
 			"a WebSocket server that breaks the protocol in the handshake leaves a socket and a goroutine behind"},
 		{Name: "one-client", Reason: "cannot be linked with store/libsql, so this program opens servers and no files"},

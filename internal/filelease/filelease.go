@@ -1,0 +1,81 @@
+// Package filelease is the lease of databases that are files: a lock on a file
+// beside the database, which the system drops with the process that holds it.
+package filelease
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// suffix of the file, after the path of the database.
+const suffix = "-lease"
+
+// lease is a file that is locked.
+type lease struct{ file *os.File }
+
+// Take implements driver.Leaser for a database file, which exists.
+func Take(path string) (driver.Lease, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, fmt.Errorf("lease: %w", err)
+	}
+	path += suffix
+	for {
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return nil, fmt.Errorf("lease: %w", err)
+		}
+		if err := lock(f); err != nil {
+			owner := make([]byte, 20)
+			n, _ := f.ReadAt(owner, 0) // it helps to find it, no more
+			return nil, errors.Join(fmt.Errorf("%w: process %s has the lease, %s", err, bytes.TrimSpace(owner[:n]), path), f.Close())
+		}
+		if current(f, path) {
+			l := lease{f}
+			return l, l.sign()
+		}
+		if err := f.Close(); err != nil { // the last owner removed it meanwhile
+			return nil, fmt.Errorf("lease: %w", err)
+		}
+	}
+}
+
+// current tells whether a file is still what its path names.
+func current(f *os.File, path string) bool {
+	mine, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(mine, there)
+}
+
+// sign writes who has the lease, for people.
+func (l lease) sign() error {
+	if err := l.file.Truncate(0); err != nil {
+		return errors.Join(fmt.Errorf("lease: %w", err), l.file.Close())
+	}
+	if _, err := l.file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		return errors.Join(fmt.Errorf("lease: %w", err), l.file.Close())
+	}
+	return nil
+}
+
+// Held implements driver.Lease: the lock cannot be lost.
+func (l lease) Held(context.Context) error { return nil }
+
+// Release implements driver.Lease. The file goes while it is locked, so that
+// nobody locks one that is about to go and thinks it has the lease.
+func (l lease) Release() error {
+	if err := errors.Join(os.Remove(l.file.Name()), l.file.Close()); err != nil {
+		return fmt.Errorf("lease: %w", err)
+	}
+	return nil
+}

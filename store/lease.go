@@ -1,0 +1,29 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Lease takes the database's one lease, which servers and imports ask for before
+// they write; see driver.Leaser. It fails with ErrUnsupported on engines that
+// have none. The caller releases it before Close.
+func (db *DB) Lease(ctx context.Context) (driver.Lease, error) {
+	l, ok := db.engine.(driver.Leaser)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("lease on %s: %w", db.engine.Info().Name, ErrUnsupported)
+	case db.ro:
+		return nil, fmt.Errorf("lease: %w", ErrReadOnly)
+	}
+	lease, err := l.Lease(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lease: %w", err)
+	}
+	return lease, nil
+}
+
+// ReadOnly tells whether the database was opened for reading only.
+func (db *DB) ReadOnly() bool { return db.ro }
