@@ -35,11 +35,11 @@ func (c *importCmd) Run(e *env) (err error) {
 		return fmt.Errorf("import: %w", err)
 	}
 	defer func() { err = errors.Join(err, src.close()) }()
-	db, ents, err := openEntities(e.ctx, c.URL, nil, store.EntityOptions{})
+	ents, end, err := openFed(e.ctx, c.URL, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	start := time.Now()
 	loaded, err := c.load(e, src, ents)
 	if err != nil {

@@ -49,11 +49,11 @@ func (c *scaleCmd) Run(e *env) (err error) {
 }
 
 func (c *scaleCmd) fill(e *env, blocks iter.Seq2[entity.Block, error]) (err error) {
-	db, ents, err := openEntities(e.ctx, c.Dst, nil, store.EntityOptions{DeferIndexes: true})
+	ents, end, err := openFed(e.ctx, c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return fmt.Errorf("scale: %w", err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	origin := fmt.Sprintf("scaled: %s, factor %d, %s, seed %d", driver.Redact(c.Source), c.Factor, c.Method, c.Seed)
 	if _, err := beginOrigin(e.ctx, ents, origin); err != nil {
 		return fmt.Errorf("scale: %w", err)

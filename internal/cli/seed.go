@@ -52,11 +52,11 @@ func (c *seedCmd) fill(e *env, g generated, a amount) (err error) {
 	if err := enoughSpace(c.Dst, a.DiskBytes()); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	db, ents, err := openEntities(e.ctx, c.Dst, nil, store.EntityOptions{DeferIndexes: true})
+	ents, end, err := openFed(e.ctx, c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	head, err := beginOrigin(e.ctx, ents, g.origin())
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)

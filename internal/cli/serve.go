@@ -4,8 +4,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/url"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,14 +30,16 @@ const (
 
 // serveCmd serves a store.
 type serveCmd struct {
-	URL    string `arg:"" help:"Store to serve; its only writer. It is made when it does not exist."`
-	Layout string `help:"Layout of a new store; compact takes writes fastest." default:""`
+	URL      string `arg:"" help:"Store to serve; its only writer. It is made when it does not exist."`
+	Layout   string `help:"Layout of a new store; compact takes writes fastest." default:""`
+	ReadOnly bool   `help:"Only read, any store: one that a chain feeds, another process writes, or a standby. So does read_only=true in the URL."`
+	Adopt    bool   `help:"Write a store that something else has fed so far, and which cannot be fed from there any more."`
 
 	Listen string `help:"Address for REST. Others than this machine reach it only when it is not on loopback, which needs a token." default:"127.0.0.1:8080"`
 	GRPC   string `help:"Address for gRPC; off for none." default:"127.0.0.1:8081"`
 
 	KeyFile   string `help:"File of the keys that seal payloads, one a line in hex or base 64, 32 bytes each, the newest last. Else $VARVE_KEYS." type:"existingfile" placeholder:"FILE"`
-	Plaintext bool   `help:"Store payloads as they come, without a key."`
+	Plaintext bool   `help:"Store payloads as they come, without a key. Reading only needs neither."`
 	TokenFile string `help:"File of the token that clients show. Else $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
 	TLSCert   string `name:"tls-cert" help:"File of the certificate, PEM." type:"existingfile" placeholder:"FILE"`
 	TLSKey    string `name:"tls-key" help:"File of the certificate's key, PEM." type:"existingfile" placeholder:"FILE"`
@@ -58,7 +65,8 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return usageError{err}
 	}
 	listen.Log = slog.New(slog.NewTextHandler(e.stderr, nil))
-	db, _, err := openEntities(e.ctx, c.URL, nil, store.EntityOptions{Layout: c.Layout})
+	// Without indexes that are still to be made a store can be read as well.
+	db, _, err := openEntities(e.ctx, c.URL, &store.Options{ReadOnly: c.reads()}, store.EntityOptions{Layout: c.Layout, DeferIndexes: c.reads()})
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -72,7 +80,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	fmt.Fprintf(e.stdout, "REST on %s, gRPC on %s, payloads %s, block %d\n", srv.REST(), orNone(srv.GRPC()), c.sealing(s), s.Head())
+	fmt.Fprintf(e.stdout, "REST on %s, gRPC on %s, payloads %s, block %d%s\n", srv.REST(), orNone(srv.GRPC()), c.sealing(s), s.Head(), c.only(s))
 	return srv.Run(e.ctx)
 }
 
@@ -90,8 +98,31 @@ func (c *serveCmd) sealing(s *service.Service) string {
 	return "in plain text"
 }
 
+func (c *serveCmd) only(s *service.Service) string {
+	if s.ReadOnly() {
+		return ", reading only"
+	}
+	return ""
+}
+
+// reads tells whether the flag or the URL says that nothing is to be written.
+func (c *serveCmd) reads() bool {
+	if c.ReadOnly {
+		return true
+	}
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return false // and an error of opening it
+	}
+	only, err := strconv.ParseBool(u.Query().Get("read_only"))
+	return only && err == nil
+}
+
 // options reads what the flags name.
 func (c *serveCmd) options() (core service.Options, listen server.Options, err error) {
+	if core.Adopt = c.Adopt; c.Adopt && c.reads() {
+		return core, listen, errors.New("--adopt and --read-only: give one of them")
+	}
 	if core.Keys, err = c.keys(); err != nil {
 		return core, listen, err
 	}
@@ -129,7 +160,7 @@ func (c *serveCmd) keys() (*seal.Keyring, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case text == "" && c.Plaintext:
+	case text == "" && (c.Plaintext || c.reads()):
 		return nil, nil
 	case text == "":
 		return nil, fmt.Errorf("no key to seal payloads: give --key-file (make one with: openssl rand -hex 32) or $%s, or say --plaintext", keysVariable)
@@ -144,7 +175,15 @@ func secret(file, variable string) (string, error) {
 	if file == "" {
 		return strings.TrimSpace(os.Getenv(variable)), nil
 	}
-	text, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if err := private(f); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(f)
 	if err != nil {
 		return "", err
 	}
@@ -152,6 +191,24 @@ func secret(file, variable string) (string, error) {
 		return "", fmt.Errorf("%s is empty", file)
 	}
 	return strings.TrimSpace(string(text)), nil
+}
+
+// private refuses a secret that the group or others may read or replace. What is
+// no file, such as a pipe of the shell, is as private as its maker made it; and
+// systemd keeps its credentials private by other means, which show as rights of
+// the group.
+func private(f *os.File) error {
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if dir := os.Getenv("CREDENTIALS_DIRECTORY"); dir != "" && filepath.Dir(f.Name()) == filepath.Clean(dir) {
+		return nil
+	}
+	if open := st.Mode().Perm() & 0o077; open != 0 && st.Mode().IsRegular() && runtime.GOOS != "windows" {
+		return fmt.Errorf("%s: others may use it (mode %04o): chmod 600 %s", f.Name(), st.Mode().Perm(), f.Name())
+	}
+	return nil
 }
 
 func (c *serveCmd) certificate() (*tls.Config, error) {

@@ -3,6 +3,7 @@ package service
 import (
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
@@ -27,6 +28,10 @@ type cache struct {
 	entries *otter.Cache[store.Key, *store.Entity]
 	metrics *Metrics
 	epochs  [stripes]atomic.Uint64
+
+	// forgetting waits for offers under way: one that has looked at the epoch
+	// already would put back what is dropped.
+	forgetting sync.RWMutex
 }
 
 func newCache(bytes int64, m *Metrics) (*cache, error) {
@@ -98,6 +103,8 @@ func (c *cache) offer(e *store.Entity, epoch uint64) {
 	if c == nil {
 		return
 	}
+	c.forgetting.RLock()
+	defer c.forgetting.RUnlock()
 	c.entries.Compute(e.Key, func(_ *store.Entity, found bool) (*store.Entity, otter.ComputeOp) {
 		if found || c.stripe(e.Key).Load() != epoch {
 			return nil, otter.CancelOp
@@ -125,6 +132,8 @@ func (c *cache) forget() {
 	if c == nil {
 		return
 	}
+	c.forgetting.Lock()
+	defer c.forgetting.Unlock()
 	for i := range c.epochs {
 		c.epochs[i].Add(1)
 	}

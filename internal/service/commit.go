@@ -42,6 +42,9 @@ func (s *Service) submit(w *write) (Written, error) {
 }
 
 func (s *Service) enqueue(w *write) error {
+	if s.reads {
+		return ErrReadOnly
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
@@ -55,16 +58,32 @@ func (s *Service) enqueue(w *write) error {
 	}
 }
 
-// commitLoop makes the blocks, one after another, until the queue is closed and
-// empty.
-func (s *Service) commitLoop() {
+// loop makes the blocks, one after another, until the queue is closed and empty.
+// Between them it looks at the store.
+func (s *Service) loop(ctx context.Context) {
 	defer close(s.done)
+	defer s.release()
+	tick := time.NewTicker(s.opts.Poll)
+	defer tick.Stop()
 	group := make([]*write, 0, s.opts.MaxGroup)
-	for first := range s.queue {
-		group = s.collect(append(group[:0], first))
-		s.opts.Metrics.group.Observe(float64(len(group)))
-		s.commit(group)
-		clear(group)
+	for {
+		select {
+		case first, ok := <-s.queue:
+			if !ok {
+				return
+			}
+			group = s.collect(append(group[:0], first))
+			s.opts.Metrics.group.Observe(float64(len(group)))
+			if s.lost != nil {
+				answer(group, s.lost)
+			} else {
+				s.commit(group)
+			}
+			clear(group)
+		case <-tick.C:
+			s.keep(ctx)
+			s.look(ctx)
+		}
 	}
 }
 
@@ -140,10 +159,10 @@ func (s *Service) commit(group []*write) {
 			return
 		}
 		begun := time.Now()
-		_, err = s.ents.Apply(context.Background(), p.block)
+		applied, err := s.ents.Apply(context.Background(), p.block)
 		if err == nil {
 			s.opts.Metrics.commit.Observe(time.Since(begun).Seconds())
-			s.publish(p)
+			s.publish(p, applied.Head)
 			return
 		}
 		var bad *store.OpError
@@ -197,8 +216,8 @@ func everybodys(err error) bool {
 }
 
 // publish tells the cache what a block has changed, and then the writers.
-func (s *Service) publish(p *plan) {
-	s.head.Store(p.block.Number)
+func (s *Service) publish(p *plan, to store.BlockHead) {
+	s.head.move(to, func() {}) // by what is told to the cache now
 	for key, st := range p.states {
 		if st.changed {
 			s.cache.publish(key, st.now)

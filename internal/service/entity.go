@@ -81,7 +81,7 @@ func (s *Service) Delete(ctx context.Context, key store.Key) (Written, error) {
 // store.ErrNotFound, or as seal.Keyring.Open does.
 func (s *Service) Get(ctx context.Context, key store.Key) (*store.Entity, error) {
 	if e, ok := s.cache.get(key); ok {
-		if e.Expiration <= s.head.Load() {
+		if e.Expiration <= s.head.block.Load() {
 			return nil, fmt.Errorf("get %s: %w", key, store.ErrNotFound)
 		}
 		return e, nil
@@ -97,7 +97,7 @@ func (s *Service) Get(ctx context.Context, key store.Key) (*store.Entity, error)
 
 // read gets an entity from the store.
 func (s *Service) read(ctx context.Context, key store.Key) (*store.Entity, error) {
-	snap, err := s.ents.At(ctx, store.Head)
+	snap, err := s.at(ctx, store.Head)
 	if err != nil {
 		return nil, err
 	}

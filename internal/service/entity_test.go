@@ -107,7 +107,8 @@ func TestRefusals(t *testing.T) {
 func TestModel(t *testing.T) {
 	keys := keyring(t, 1)
 	rapid.Check(t, func(rt *rapid.T) {
-		db, err := store.Open(context.Background(), "sqlite:"+t.TempDir()+"/varve.db?durability=unsafe", nil)
+		url := "sqlite:" + t.TempDir() + "/varve.db?durability=unsafe"
+		db, err := store.Open(context.Background(), url, nil)
 		require.NoError(rt, err)
 		defer db.Close()
 		s, err := service.New(context.Background(), db, service.Options{Keys: keys, Owner: store.Address{9}})
@@ -140,13 +141,16 @@ func TestModel(t *testing.T) {
 					require.ErrorIs(rt, err, store.ErrNotFound)
 				}
 			}
-			same(rt, db, s, keys)
+			same(rt, url, s, keys)
 		}
 	})
 }
 
 // same compares what a service answers with what is in the store.
-func same(t require.TestingT, db *store.DB, s *service.Service, keys *seal.Keyring) {
+func same(t require.TestingT, url string, s *service.Service, keys *seal.Keyring) {
+	db, err := store.Open(context.Background(), url, &store.Options{ReadOnly: true})
+	require.NoError(t, err)
+	defer db.Close()
 	plain, err := service.New(context.Background(), db, service.Options{CacheBytes: -1, Keys: keys})
 	require.NoError(t, err)
 	defer plain.Close()

@@ -28,6 +28,10 @@ var (
 	ErrBusy = errors.New("busy")
 	// ErrClosing: the service is shutting down.
 	ErrClosing = errors.New("shutting down")
+	// ErrReadOnly: a write to a service that only reads.
+	ErrReadOnly = errors.New("this service only reads")
+	// ErrNoEvents: the store has none, and the service only reads.
+	ErrNoEvents = errors.New("no events here")
 	// ErrSlow: the client did not send or take the data in time.
 	ErrSlow = errors.New("client is too slow")
 )
@@ -51,6 +55,8 @@ var classes = []struct {
 	{ErrTooLarge, Class{Slug: "too-large", Title: "Too large", Status: http.StatusRequestEntityTooLarge, Code: codes.ResourceExhausted}},
 	{ErrMediaType, Class{Slug: "media-type", Title: "Unsupported media type", Status: http.StatusUnsupportedMediaType, Code: codes.InvalidArgument}},
 	{ErrSlow, Class{Slug: "slow", Title: "Client is too slow", Status: http.StatusRequestTimeout, Code: codes.DeadlineExceeded}},
+	{ErrNoEvents, Class{Slug: "no-events", Title: "The store has no events", Status: http.StatusNotFound, Code: codes.Unimplemented}},
+	{ErrReadOnly, Class{Slug: "read-only", Title: "This service only reads", Status: http.StatusForbidden, Code: codes.FailedPrecondition}},
 	{ErrMalformed, Class{Slug: "malformed", Title: "Malformed request", Status: http.StatusBadRequest, Code: codes.InvalidArgument}},
 	{ErrRate, Class{Slug: "rate", Title: "Too many requests", Status: http.StatusTooManyRequests, Code: codes.ResourceExhausted, Retry: true}},
 	{ErrBusy, Class{Slug: "busy", Title: "Busy", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Retry: true}},

@@ -59,6 +59,8 @@ func (m *Metrics) observe(s *Service) {
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_head_block", Help: "Number of the last block."},
 			func() float64 { return float64(s.Head()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_head_age_seconds", Help: "Time since the service last looked at the head."},
+			func() float64 { return s.head.age().Seconds() }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_cache_bytes", Help: "Bytes of the cached entities, estimated."},
 			func() float64 { return float64(s.cache.bytes()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_queued_writes", Help: "Writes that wait for a block."},

@@ -27,7 +27,7 @@ type state struct {
 // and left out.
 func (s *Service) plan(group []*write) (*plan, error) {
 	p := &plan{writes: group[:0], states: make(map[store.Key]*state, len(group))}
-	p.block = store.Block{Number: s.head.Load() + 1, Ops: make([]store.Op, 0, len(group))}
+	p.block = store.Block{Number: s.head.block.Load() + 1, Ops: make([]store.Op, 0, len(group))}
 	if p.block.Number > entity.MaxBlockNumber {
 		return nil, fmt.Errorf("%w: the last block number is reached; import the store into a new one", store.ErrDiskFull)
 	}

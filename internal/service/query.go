@@ -102,7 +102,7 @@ type part struct {
 
 // part reads results until there are enough of them or of their bytes.
 func (s *Service) part(ctx context.Context, at uint64, expr query.Expr, opts store.QueryOptions) (p part, err error) {
-	snap, err := s.ents.At(ctx, at)
+	snap, err := s.at(ctx, at)
 	if err != nil {
 		return p, err
 	}
@@ -134,6 +134,12 @@ func (s *Service) Append(ctx context.Context, events []store.Event, cond *store.
 	s.mu.RUnlock()
 	if closed {
 		return nil, fmt.Errorf("append: %w", ErrClosing)
+	}
+	switch {
+	case s.events == nil:
+		return nil, fmt.Errorf("append: %w", ErrNoEvents)
+	case s.reads:
+		return nil, fmt.Errorf("append: %w", ErrReadOnly)
 	}
 	return s.events.Append(ctx, events, cond)
 }

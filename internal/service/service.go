@@ -5,7 +5,8 @@
 //
 // The service makes the blocks: writes that arrive while a block commits share
 // the next one. It must be the only writer of its store, because it keeps what
-// it has read in a cache.
+// it has read in a cache. Over a database that is open for reading it follows
+// whoever writes, and drops what it keeps when the head moves.
 package service
 
 import (
@@ -13,11 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Defaults of Options.
@@ -54,12 +55,21 @@ type Options struct {
 	// Owner is that of new entities whose writer names none.
 	Owner store.Address
 
+	// Adopt writes a store that something else has fed so far. What fed it cannot
+	// go on.
+	Adopt bool
+
+	// Poll is how often the service looks whether others have moved the head;
+	// zero means DefaultPoll. A service that only reads may give out what is
+	// older by that.
+	Poll time.Duration
+
 	// Metrics counts what the service does; nil counts for nobody.
 	Metrics *Metrics
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Window < 0 || o.MaxGroup < 0 || o.MaxGroup > 1<<16 || o.MaxPayload < 0 {
+	if o.Window < 0 || o.Poll < 0 || o.MaxGroup < 0 || o.MaxGroup > 1<<16 || o.MaxPayload < 0 {
 		return o, fmt.Errorf("%w: window %s, group of %d, payload of %d bytes", store.ErrInvalid, o.Window, o.MaxGroup, o.MaxPayload)
 	}
 	if o.CacheBytes == 0 {
@@ -71,6 +81,9 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxGroup == 0 {
 		o.MaxGroup = DefaultMaxGroup
 	}
+	if o.Poll == 0 {
+		o.Poll = DefaultPoll
+	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
@@ -81,47 +94,70 @@ func (o Options) withDefaults() (Options, error) {
 // several goroutines.
 type Service struct {
 	opts   Options
+	db     *store.DB
 	ents   *store.Entities
-	events *store.Events
+	events *store.Events // nil when there are none
+	reads  bool          // it only reads: others write
 	cache  *cache
-	head   atomic.Uint64 // the last block
+	head   head
 
 	queue  chan *write
-	lately int           // writes of a block, the most of late; the committer's own
-	done   chan struct{} // closed when the committer has ended
+	lately int                // writes of a block, the most of late; the committer's own
+	lease  driver.Lease       // nil where the engine has none; the committer's own
+	lost   error              // why there is none any more
+	stop   context.CancelFunc // ends a look under way
+	done   chan struct{}      // closed when the committer has ended
 
 	mu     sync.RWMutex // held for reading while a write is queued
 	closed bool
 }
 
 // New returns a service over an open database, whose entities and events it
-// makes when there are none. It fails with seal.ErrUnknownKey or
-// seal.ErrNotSealed when the newest payload cannot be opened with the keys. The
-// caller closes the service, and then the database.
+// makes when there are none. Over one that is open for reading only it makes
+// nothing, refuses writes and follows the head. It fails with store.ErrLocked when
+// another service writes the store, with store.ErrHistory when something else has
+// fed it, and with seal.ErrUnknownKey or seal.ErrNotSealed when the newest payload
+// cannot be opened with the keys. The caller closes the service, and then the
+// database.
 func New(ctx context.Context, db *store.DB, opts Options) (*Service, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	s := &Service{opts: opts, queue: make(chan *write, DefaultQueue), done: make(chan struct{})}
-	if s.ents, err = db.Entities(ctx, store.EntityOptions{}); err != nil {
-		return nil, fmt.Errorf("service: %w", err)
-	}
-	if s.events, err = db.Events(ctx, store.EventOptions{}); err != nil {
-		return nil, fmt.Errorf("service: %w", err)
-	}
-	if err := s.readHead(ctx); err != nil {
-		return nil, fmt.Errorf("service: %w", err)
-	}
-	if err := s.checkKeys(ctx); err != nil {
-		return nil, fmt.Errorf("service: %w", err)
-	}
-	if s.cache, err = newCache(opts.CacheBytes, opts.Metrics); err != nil {
+	s := &Service{opts: opts, db: db, reads: db.ReadOnly(), queue: make(chan *write, DefaultQueue), done: make(chan struct{})}
+	if err := s.open(ctx); err != nil {
+		s.release()
 		return nil, fmt.Errorf("service: %w", err)
 	}
 	opts.Metrics.observe(s)
-	go s.commitLoop()
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go s.loop(ctx)
 	return s, nil
+}
+
+// open prepares what New returns.
+func (s *Service) open(ctx context.Context) (err error) {
+	// Whoever reads makes no indexes, and can do without.
+	if s.ents, err = s.db.Entities(ctx, store.EntityOptions{DeferIndexes: s.reads}); err != nil {
+		return err
+	}
+	if !s.reads {
+		if err := s.claim(ctx); err != nil {
+			return err
+		}
+	}
+	s.events, err = s.db.Events(ctx, store.EventOptions{})
+	if err != nil && !(s.reads && errors.Is(err, store.ErrLayout)) {
+		return err
+	}
+	if err := s.readHead(ctx); err != nil {
+		return err
+	}
+	if err := s.checkKeys(ctx); err != nil {
+		return err
+	}
+	s.cache, err = newCache(s.opts.CacheBytes, s.opts.Metrics)
+	return err
 }
 
 // checkKeys opens the newest payload, so that a service with the wrong keys does
@@ -143,7 +179,7 @@ func (s *Service) checkKeys(ctx context.Context) (err error) {
 	return nil
 }
 
-// Ready tells whether the service accepts writes: nil, ErrClosing, or why the
+// Ready tells whether the service takes requests: nil, ErrClosing, or why the
 // store cannot be read.
 func (s *Service) Ready(ctx context.Context) error {
 	s.mu.RLock()
@@ -152,15 +188,18 @@ func (s *Service) Ready(ctx context.Context) error {
 	if closed {
 		return ErrClosing
 	}
-	snap, err := s.ents.At(ctx, store.Head)
+	snap, err := s.at(ctx, store.Head)
 	if err != nil {
 		return err
 	}
 	return snap.Close()
 }
 
+// ReadOnly tells whether the service only reads.
+func (s *Service) ReadOnly() bool { return s.reads }
+
 // Head returns the number of the last block.
-func (s *Service) Head() uint64 { return s.head.Load() }
+func (s *Service) Head() uint64 { return s.head.block.Load() }
 
 // Sealed tells whether payloads are encrypted.
 func (s *Service) Sealed() bool { return s.opts.Keys != nil }
@@ -179,6 +218,7 @@ func (s *Service) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	if first {
+		s.stop()
 		close(s.queue)
 	}
 	<-s.done
@@ -186,10 +226,9 @@ func (s *Service) Close() {
 }
 
 func (s *Service) readHead(ctx context.Context) error {
-	snap, err := s.ents.At(ctx, store.Head)
-	if err != nil {
-		return err
+	to, err := s.ents.Head(ctx)
+	if err == nil {
+		s.observe(to)
 	}
-	s.head.Store(snap.Block())
-	return snap.Close()
+	return err
 }

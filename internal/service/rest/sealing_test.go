@@ -48,6 +48,7 @@ func TestSealing(t *testing.T) {
 	}
 	require.Equal(t, 200, w.do("GET", entityPath(2), "").Code)
 
+	w.service.Close()
 	// Another key neither starts a service nor opens anything.
 	other, err := seal.New(bytes.Repeat([]byte{2}, seal.KeySize))
 	require.NoError(t, err)
@@ -66,10 +67,13 @@ func TestUnknownKey(t *testing.T) {
 	require.NoError(t, err)
 	fresh, err := seal.New(bytes.Repeat([]byte{2}, seal.KeySize))
 	require.NoError(t, err)
+	last := w.service
 	again := func(keys *seal.Keyring) *world {
+		last.Close()
 		s, err := service.New(t.Context(), w.db, service.Options{Keys: keys})
 		require.NoError(t, err)
 		t.Cleanup(s.Close)
+		last = s
 		h, err := rest.New(s, rest.Options{})
 		require.NoError(t, err)
 		return &world{t, w.db, s, h}

@@ -26,7 +26,8 @@ import (
 const crashEnv = "VARVE_TEST_SERVE_CRASH"
 
 // TestKill kills a server under load. Every write that it has acknowledged is in
-// the store, and the store is whole.
+// the store, the store is whole, and the lease that kept other servers away is
+// gone with it.
 func TestKill(t *testing.T) {
 	if url := os.Getenv(crashEnv); url != "" {
 		serveUntilKilled(t, url)
@@ -64,6 +65,7 @@ func loadAndKill(t *testing.T, url string, round int, acknowledged map[int]int) 
 	address, ok := strings.CutPrefix(lines.Text(), "serving ")
 	require.True(t, ok, lines.Text())
 
+	refuseSecond(t, url)
 	const clients, enough = 8, 150
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -95,6 +97,16 @@ func loadAndKill(t *testing.T, url string, round int, acknowledged map[int]int) 
 	wg.Wait()
 	kill()
 	require.Error(t, child.Wait(), "it was killed")
+}
+
+// refuseSecond checks that no other server writes the store.
+func refuseSecond(t *testing.T, url string) {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	_, err = service.New(t.Context(), db, service.Options{})
+	require.ErrorIs(t, err, store.ErrLocked)
+	require.NoError(t, db.Close())
 }
 
 func putTo(client *http.Client, address string, n, v int) (int, error) {

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/store"
+)
+
+// openFed opens a store to feed blocks to it. It takes the lease, where the
+// engine has one, so that no two feed it, or one beside a service, and refuses a
+// store whose blocks a service makes. The caller ends it.
+func openFed(ctx context.Context, url string, eo store.EntityOptions) (*store.Entities, func() error, error) {
+	db, ents, err := openEntities(ctx, url, nil, eo)
+	if err != nil {
+		return nil, nil, err
+	}
+	end := db.Close
+	lease, err := db.Lease(ctx)
+	if err == nil {
+		end = func() error { return errors.Join(lease.Release(), db.Close()) }
+	}
+	if err == nil || errors.Is(err, store.ErrUnsupported) {
+		err = notServed(ctx, ents)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, end())
+	}
+	return ents, end, nil
+}
+
+func notServed(ctx context.Context, ents *store.Entities) error {
+	origin, err := ents.Origin(ctx)
+	if err == nil && origin == service.Origin {
+		err = fmt.Errorf("%w: varve serve makes the blocks of this store; give a new one", store.ErrHistory)
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/varvedb/varve/store"
+)
+
+// Origin is what a store records of itself when a service makes its blocks.
+const Origin = "service"
+
+// claim makes the service the only writer of its store: it takes the lease, where
+// the engine has one, and refuses blocks that come from elsewhere, which its own
+// would continue as if they were the same chain's.
+func (s *Service) claim(ctx context.Context) (err error) {
+	s.lease, err = s.db.Lease(ctx)
+	switch {
+	case errors.Is(err, store.ErrUnsupported): // the engine's gaps tell
+	case errors.Is(err, store.ErrLocked):
+		return fmt.Errorf("%w; another process writes this store: serve it with read_only", err)
+	case err != nil:
+		return err
+	}
+	head, err := s.ents.Head(ctx)
+	if err != nil {
+		return err
+	}
+	origin, err := s.ents.Origin(ctx)
+	switch {
+	case err != nil:
+		return err
+	case origin == Origin:
+		return nil
+	case s.opts.Adopt, head.Empty && origin == "":
+		return s.ents.SetOrigin(ctx, Origin)
+	case origin == "":
+		origin = "a chain, or by another program"
+	}
+	return fmt.Errorf("%w: the store was fed from %s, up to block %d, and a write would fork that: serve it with --read-only, or give a new store", store.ErrHistory, origin, head.Block)
+}
+
+// release gives the lease back.
+func (s *Service) release() {
+	if s.lease != nil {
+		_ = s.lease.Release() // it ends with the process in any case
+		s.lease = nil
+	}
+}
+
+// keep checks that the lease is still there, and takes another when it was lost.
+// Until it has one, every write is refused.
+func (s *Service) keep(ctx context.Context) {
+	if s.lease == nil && s.lost == nil {
+		return
+	}
+	if s.lease != nil {
+		if s.lease.Held(ctx) == nil || ctx.Err() != nil {
+			return
+		}
+		s.release()
+	}
+	s.lease, s.lost = s.db.Lease(ctx)
+}

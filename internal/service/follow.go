@@ -1,0 +1,72 @@
+package service
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/varvedb/varve/store"
+)
+
+// DefaultPoll is how often a service looks at the head of its store.
+const DefaultPoll = 200 * time.Millisecond
+
+// head is the last block that the service knows of.
+type head struct {
+	block  atomic.Uint64
+	looked atomic.Int64 // when it was last compared with the store's, Unix nanoseconds
+
+	mu    sync.Mutex
+	known store.BlockHead
+}
+
+// move sets the head. When it is another one it calls moved, and whoever comes
+// with the same head waits until that is done. A block's number is not enough to
+// tell: after a rewind other blocks may come to the same.
+func (h *head) move(to store.BlockHead, moved func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.looked.Store(time.Now().UnixNano())
+	if to != h.known {
+		h.known = to
+		h.block.Store(to.Block)
+		moved()
+	}
+}
+
+// age is how long ago the service looked.
+func (h *head) age() time.Duration { return time.Since(time.Unix(0, h.looked.Load())) }
+
+// observe is told of the store's head. When others have moved it, nothing that is
+// cached may be given out any more.
+func (s *Service) observe(to store.BlockHead) { s.head.move(to, s.cache.forget) }
+
+// at opens a snapshot. Where others write, the head that it shows is observed
+// before anything of it is given out: a later read, from the cache too, is never
+// of an older one.
+func (s *Service) at(ctx context.Context, block uint64) (*store.Snapshot, error) {
+	snap, err := s.ents.At(ctx, block)
+	if err == nil && s.reads {
+		s.observe(snap.Head())
+	}
+	return snap, err
+}
+
+// look compares the head with the store's. The committer of a service that writes
+// looks too: others must not write, but if they do, the cache knows soon.
+func (s *Service) look(ctx context.Context) {
+	if !s.reads {
+		// A writer does not wait long for a reader of the store that is free.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.opts.Poll/10)
+		defer cancel()
+	}
+	to, err := s.ents.Head(ctx)
+	switch {
+	case err == nil:
+		s.observe(to)
+	case ctx.Err() == nil:
+		s.cache.forget() // whatever it is, the store tells who asks
+	}
+}
