@@ -71,6 +71,29 @@ func TestQueryPrintsRecordedAnswers(t *testing.T) {
 	var e map[string]any
 	require.NoError(t, json.Unmarshal([]byte(must(t, "query", dst, `type = "node"`, "--limit", "1", "--json")), &e))
 	require.Equal(t, "node", e["string_attributes"].(map[string]any)["type"])
+	require.Contains(t, e, "payload")
+	require.NotContains(t, e, "content")
+}
+
+// TestQueryIntegers: what JavaScript cannot hold is a string of digits, and never
+// is null.
+func TestQueryIntegers(t *testing.T) {
+	dst := url(t, "a.db")
+	db, err := store.Open(t.Context(), dst, nil)
+	require.NoError(t, err)
+	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	_, err = ents.Apply(t.Context(), store.Block{Number: 1 << 31, Ops: []store.Op{{
+		Kind: store.Create, BTL: store.MaxBlock, NumericAttributes: map[string]uint64{"n": 1<<53 + 1, "m": 3},
+	}}})
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	var e map[string]any
+	require.NoError(t, json.Unmarshal([]byte(must(t, "query", dst, "*", "--json")), &e))
+	require.Equal(t, map[string]any{"n": "9007199254740993", "m": 3.0}, e["numeric_attributes"])
+	require.Equal(t, "9223372036854775808", e["sequence"])
+	require.Contains(t, e, "expiration")
+	require.Nil(t, e["expiration"])
 }
 
 func TestInspect(t *testing.T) {

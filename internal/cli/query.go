@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
@@ -109,17 +110,19 @@ func (c *queryCmd) printKeys(e *env, snap *store.Snapshot, expr query.Expr, opts
 
 // entityJSON is an entity as printed.
 type entityJSON struct {
-	Key          string            `json:"key"`
-	Owner        string            `json:"owner"`
-	Creator      string            `json:"creator"`
-	ContentType  string            `json:"content_type"`
-	Content      []byte            `json:"content"` // base64
-	Strings      map[string]string `json:"string_attributes"`
-	Numbers      map[string]uint64 `json:"numeric_attributes"`
-	Sequence     uint64            `json:"sequence"`
-	CreatedAt    uint64            `json:"created_at_block"`
-	LastModified uint64            `json:"last_modified_at_block"`
-	Expiration   uint64            `json:"expiration"`
+	Key         string            `json:"key"`
+	Owner       string            `json:"owner"`
+	Creator     string            `json:"creator"`
+	ContentType string            `json:"content_type"`
+	Payload     []byte            `json:"payload"` // base64
+	Strings     map[string]string `json:"string_attributes"`
+
+	// What a client of JSON may not be able to hold as a number is a string.
+	Numbers      map[string]jsonuint.Uint `json:"numeric_attributes"`
+	Sequence     jsonuint.Uint            `json:"sequence"`
+	CreatedAt    jsonuint.Uint            `json:"created_at_block"`
+	LastModified jsonuint.Uint            `json:"last_modified_at_block"`
+	Expiration   jsonuint.Expiration      `json:"expiration"` // null for never
 }
 
 func (c *queryCmd) printJSON(e *env, snap *store.Snapshot, expr query.Expr, opts *store.QueryOptions) error {
@@ -130,9 +133,10 @@ func (c *queryCmd) printJSON(e *env, snap *store.Snapshot, expr query.Expr, opts
 		}
 		err = enc.Encode(entityJSON{
 			Key: ent.Key.String(), Owner: ent.Owner.String(), Creator: ent.Creator.String(),
-			ContentType: ent.ContentType, Content: ent.Content,
-			Strings: ent.StringAttributes, Numbers: ent.NumericAttributes,
-			Sequence: ent.Sequence, CreatedAt: ent.CreatedAtBlock(), LastModified: ent.LastModifiedAtBlock, Expiration: ent.Expiration,
+			ContentType: ent.ContentType, Payload: ent.Content,
+			Strings: ent.StringAttributes, Numbers: jsonuint.FromMap(ent.NumericAttributes),
+			Sequence: jsonuint.Uint(ent.Sequence), CreatedAt: jsonuint.Uint(ent.CreatedAtBlock()),
+			LastModified: jsonuint.Uint(ent.LastModifiedAtBlock), Expiration: jsonuint.Expiration(ent.Expiration),
 		})
 		if err != nil {
 			return err

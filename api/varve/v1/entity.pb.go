@@ -283,7 +283,7 @@ type PutResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Block         uint64                 `protobuf:"varint,1,opt,name=block,proto3" json:"block,omitempty"`           // that holds the write
 	Created       bool                   `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`       // there was no such entity before
-	Expiration    uint64                 `protobuf:"varint,3,opt,name=expiration,proto3" json:"expiration,omitempty"` // the first block at which it is gone
+	Expiration    uint64                 `protobuf:"varint,3,opt,name=expiration,proto3" json:"expiration,omitempty"` // the first block at which it is gone; 2^63-1 is never
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

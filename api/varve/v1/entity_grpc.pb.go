@@ -35,9 +35,13 @@ const (
 // Status codes: INVALID_ARGUMENT for a malformed request, UNAUTHENTICATED,
 // NOT_FOUND, RESOURCE_EXHAUSTED for a message that is too large, a rate that is
 // too high or a full disk, UNAVAILABLE when the service is busy or going down,
-// DATA_LOSS for a payload that cannot be opened.
+// DATA_LOSS for a payload that cannot be opened, FAILED_PRECONDITION for a write to
+// a service that only reads.
+//
+// Integers are exact here. In the JSON of REST those above 2^53-1 are strings, and
+// an expiration of never is null.
 type EntityServiceClient interface {
-	// Put creates an entity, or replaces its content, attributes and lifetime.
+	// Put creates an entity, or replaces its payload, attributes and lifetime.
 	// It answers once the write is committed.
 	Put(ctx context.Context, in *PutRequest, opts ...grpc.CallOption) (*PutResponse, error)
 	// Get returns an entity as it is at the head.
@@ -115,9 +119,13 @@ type EntityService_QueryClient = grpc.ServerStreamingClient[QueryResponse]
 // Status codes: INVALID_ARGUMENT for a malformed request, UNAUTHENTICATED,
 // NOT_FOUND, RESOURCE_EXHAUSTED for a message that is too large, a rate that is
 // too high or a full disk, UNAVAILABLE when the service is busy or going down,
-// DATA_LOSS for a payload that cannot be opened.
+// DATA_LOSS for a payload that cannot be opened, FAILED_PRECONDITION for a write to
+// a service that only reads.
+//
+// Integers are exact here. In the JSON of REST those above 2^53-1 are strings, and
+// an expiration of never is null.
 type EntityServiceServer interface {
-	// Put creates an entity, or replaces its content, attributes and lifetime.
+	// Put creates an entity, or replaces its payload, attributes and lifetime.
 	// It answers once the write is committed.
 	Put(context.Context, *PutRequest) (*PutResponse, error)
 	// Get returns an entity as it is at the head.

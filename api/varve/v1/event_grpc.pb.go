@@ -30,7 +30,8 @@ const (
 type EventServiceClient interface {
 	// Append adds events at consecutive positions, all or none. It fails with
 	// ABORTED when an event matches the condition, and with ALREADY_EXISTS when
-	// an ID belongs to another event.
+	// an ID belongs to another event. A service that only reads gives
+	// FAILED_PRECONDITION, or UNIMPLEMENTED when its store has no events.
 	Append(ctx context.Context, in *AppendRequest, opts ...grpc.CallOption) (*AppendResponse, error)
 }
 
@@ -60,7 +61,8 @@ func (c *eventServiceClient) Append(ctx context.Context, in *AppendRequest, opts
 type EventServiceServer interface {
 	// Append adds events at consecutive positions, all or none. It fails with
 	// ABORTED when an event matches the condition, and with ALREADY_EXISTS when
-	// an ID belongs to another event.
+	// an ID belongs to another event. A service that only reads gives
+	// FAILED_PRECONDITION, or UNIMPLEMENTED when its store has no events.
 	Append(context.Context, *AppendRequest) (*AppendResponse, error)
 	mustEmbedUnimplementedEventServiceServer()
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
 )
 
@@ -145,6 +146,7 @@ func invalidUTF8(body []byte) int {
 func jsonError(body []byte, dec *json.Decoder, err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
+	var number *jsonuint.Error
 	switch {
 	case errors.Is(err, io.EOF):
 		return bodyAt(body, 0, errors.New("the body is empty"))
@@ -152,8 +154,23 @@ func jsonError(body []byte, dec *json.Decoder, err error) error {
 		return bodyAt(body, int64(len(body)), errors.New("the body ends within a value"))
 	case errors.As(err, &syntax):
 		return bodyAt(body, syntax.Offset-1, err)
+	case errors.As(err, &number):
+		return bodyAt(body, endOf(body, number.Literal)-1, err)
 	case errors.As(err, &kind):
 		return bodyAt(body, kind.Offset-1, fmt.Errorf("%s of JSON where %q wants %s", kind.Value, kind.Field, kind.Type))
 	}
 	return bodyAt(body, dec.InputOffset(), err)
+}
+
+// endOf returns where a value of a body ends, given its text.
+func endOf(body []byte, literal string) int64 {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	for {
+		_, err := dec.Token()
+		end := dec.InputOffset()
+		if err != nil || bytes.HasSuffix(body[:end], []byte(literal)) {
+			return end
+		}
+	}
 }

@@ -4,9 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"strconv"
 	"unicode/utf8"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
 )
 
@@ -33,16 +33,16 @@ func appendEntity(b []byte, e *store.Entity) []byte {
 	comma = false
 	for name, value := range e.NumericAttributes {
 		b = appendName(b, &comma, name)
-		b = strconv.AppendUint(b, value, 10)
+		b = jsonuint.Append(b, value)
 	}
 	b = append(b, `},"sequence":`...)
-	b = strconv.AppendUint(b, e.Sequence, 10)
+	b = jsonuint.Append(b, e.Sequence)
 	b = append(b, `,"created_at_block":`...)
-	b = strconv.AppendUint(b, e.CreatedAtBlock(), 10)
+	b = jsonuint.Append(b, e.CreatedAtBlock())
 	b = append(b, `,"last_modified_at_block":`...)
-	b = strconv.AppendUint(b, e.LastModifiedAtBlock, 10)
+	b = jsonuint.Append(b, e.LastModifiedAtBlock)
 	b = append(b, `,"expiration":`...)
-	b = strconv.AppendUint(b, e.Expiration, 10)
+	b = jsonuint.AppendExpiration(b, e.Expiration)
 	return append(b, '}')
 }
 

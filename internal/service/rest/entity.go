@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -21,18 +22,19 @@ type putBody struct {
 	ContentType string            `json:"content_type"`
 	Payload     []byte            `json:"payload"` // in base 64
 	Strings     map[string]string `json:"string_attributes"`
-	Numbers     map[string]uint64 `json:"numeric_attributes"`
-	Lifetime    *uint64           `json:"lifetime"` // blocks
 	Owner       *string           `json:"owner"`
+
+	Numbers  map[string]jsonuint.Uint `json:"numeric_attributes"`
+	Lifetime *jsonuint.Uint           `json:"lifetime"` // blocks
 }
 
 // put makes the write that a body of JSON asks for.
 func (b *putBody) put(key store.Key) (*service.Put, error) {
 	p := &service.Put{
 		Key: key, ContentType: b.ContentType, Payload: b.Payload,
-		StringAttributes: b.Strings, NumericAttributes: b.Numbers,
+		StringAttributes: b.Strings, NumericAttributes: jsonuint.Map(b.Numbers),
 	}
-	if err := setLifetime(p, b.Lifetime); err != nil {
+	if err := setLifetime(p, (*uint64)(b.Lifetime)); err != nil {
 		return nil, err
 	}
 	if b.Owner == nil {
@@ -206,11 +208,11 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request) error {
 	line := append(b.AvailableBuffer(), `{"key":"`...)
 	line = appendHex(line, p.Key[:])
 	line = append(line, `","block":`...)
-	line = strconv.AppendUint(line, done.Block, 10)
+	line = jsonuint.Append(line, done.Block)
 	line = append(line, `,"created":`...)
 	line = strconv.AppendBool(line, done.Created)
 	line = append(line, `,"expiration":`...)
-	line = strconv.AppendUint(line, done.Expiration, 10)
+	line = jsonuint.AppendExpiration(line, done.Expiration)
 	return send(w, status, jsonType, append(line, "}\n"...))
 }
 
@@ -263,9 +265,9 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	body, err := json.Marshal(struct {
-		Key   string `json:"key"`
-		Block uint64 `json:"block"`
-	}{key.String(), done.Block})
+		Key   string        `json:"key"`
+		Block jsonuint.Uint `json:"block"`
+	}{key.String(), jsonuint.Uint(done.Block)})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
@@ -34,7 +35,7 @@ type conditionBody struct {
 			Tags  [][]string `json:"tags"`
 		} `json:"items"`
 	} `json:"fail_if_events_match"`
-	After uint64 `json:"after"`
+	After jsonuint.Uint `json:"after"`
 }
 
 func (b *eventBody) event() (ev store.Event, err error) {
@@ -74,7 +75,7 @@ func (b *conditionBody) condition() (*store.Condition, error) {
 	if b == nil {
 		return nil, nil
 	}
-	cond := &store.Condition{After: b.After}
+	cond := &store.Condition{After: uint64(b.After)}
 	for i, item := range b.Fail.Items {
 		list, err := tags(item.Tags)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/query"
@@ -18,13 +19,13 @@ const (
 // problem is an error as RFC 9457 has it. Line and column say where in the body,
 // or in the text of the query, the fault is.
 type problem struct {
-	Type     string `json:"type"`
-	Title    string `json:"title"`
-	Status   int    `json:"status"`
-	Detail   string `json:"detail,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Column   int    `json:"column,omitempty"`
-	Position uint64 `json:"position,omitempty"` // of the event that an append conflicts with
+	Type     string        `json:"type"`
+	Title    string        `json:"title"`
+	Status   int           `json:"status"`
+	Detail   string        `json:"detail,omitempty"`
+	Line     int           `json:"line,omitempty"`
+	Column   int           `json:"column,omitempty"`
+	Position jsonuint.Uint `json:"position,omitempty"` // of the event that an append conflicts with
 }
 
 // slug makes the type of a problem of its name.
@@ -41,7 +42,7 @@ func problemOf(class service.Class, err error) problem {
 	case errors.As(err, &syntax):
 		p.Line, p.Column = syntax.Line, syntax.Column
 	case errors.As(err, &conflict):
-		p.Position = conflict.Position
+		p.Position = jsonuint.Uint(conflict.Position)
 	}
 	return p
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -19,10 +20,10 @@ const flushBytes = 32 << 10
 
 // queryBody is what a POST to /v1/query holds.
 type queryBody struct {
-	Query  string  `json:"query"`
-	Limit  int     `json:"limit"`
-	Cursor string  `json:"cursor"`
-	Block  *uint64 `json:"block"`
+	Query  string         `json:"query"`
+	Limit  int            `json:"limit"`
+	Cursor string         `json:"cursor"`
+	Block  *jsonuint.Uint `json:"block"`
 	Order  *struct {
 		Name       string `json:"name"`
 		Kind       string `json:"kind"`
@@ -31,7 +32,7 @@ type queryBody struct {
 }
 
 func (b *queryBody) query() (*service.Query, error) {
-	q := &service.Query{Text: b.Query, Limit: b.Limit, Cursor: store.Cursor(b.Cursor), Block: b.Block}
+	q := &service.Query{Text: b.Query, Limit: b.Limit, Cursor: store.Cursor(b.Cursor), Block: (*uint64)(b.Block)}
 	if b.Order == nil {
 		return q, nil
 	}
@@ -54,9 +55,9 @@ type (
 		End end `json:"end"`
 	}
 	end struct {
-		Count  int    `json:"count"`
-		Block  uint64 `json:"block"`
-		Cursor string `json:"cursor,omitempty"`
+		Count  int           `json:"count"`
+		Block  jsonuint.Uint `json:"block"`
+		Cursor string        `json:"cursor,omitempty"`
 	}
 	errorLine struct {
 		Error problem `json:"error"`
@@ -84,7 +85,7 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request) error {
 	})
 	switch {
 	case err == nil:
-		err = lines.add(endLine{end{Count: page.Count, Block: page.Block, Cursor: string(page.Cursor)}})
+		err = lines.add(endLine{end{Count: page.Count, Block: jsonuint.Uint(page.Block), Cursor: string(page.Cursor)}})
 	case lines.begun && !errors.Is(err, service.ErrSlow):
 		// The status is sent; the line tells. The error is still counted.
 		err = errors.Join(err, lines.add(errorLine{problemOf(service.Classify(err), err)}))

@@ -29,6 +29,7 @@ const token = "a token for the tests"
 // world is a service over a new store, and its interface.
 type world struct {
 	t       testing.TB
+	url     string
 	db      *store.DB
 	service *service.Service
 	handler *rest.Handler
@@ -36,7 +37,18 @@ type world struct {
 
 func newWorld(t testing.TB, so service.Options, ro rest.Options) *world {
 	t.Helper()
-	db, err := store.Open(context.Background(), "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?durability=relaxed", nil)
+	return newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?durability=relaxed", so, ro)
+}
+
+// readOnly is a service that only reads the same store.
+func (w *world) readOnly() *world {
+	w.t.Helper()
+	return newWorldAt(w.t, w.url+"&read_only=true", service.Options{}, rest.Options{})
+}
+
+func newWorldAt(t testing.TB, url string, so service.Options, ro rest.Options) *world {
+	t.Helper()
+	db, err := store.Open(context.Background(), url, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	if so.Keys == nil {
@@ -48,11 +60,11 @@ func newWorld(t testing.TB, so service.Options, ro rest.Options) *world {
 	t.Cleanup(s.Close)
 	h, err := rest.New(s, ro)
 	require.NoError(t, err)
-	return &world{t, db, s, h}
+	return &world{t, url, db, s, h}
 }
 
 // in returns the same world in a test of its own.
-func (w *world) in(t testing.TB) *world { return &world{t, w.db, w.service, w.handler} }
+func (w *world) in(t testing.TB) *world { return &world{t, w.url, w.db, w.service, w.handler} }
 
 // do makes a request; header is "Name: value".
 func (w *world) do(method, path, body string, header ...string) *httptest.ResponseRecorder {
@@ -105,7 +117,7 @@ func TestEntities(t *testing.T) {
 	require.Equal(t, "application/json", rec.Header().Get("Content-Type"))
 	require.JSONEq(t, `{"key":"`+path[len("/v1/entities/"):]+`","owner":"0x00000000000000000000000000000000000000ff",
 		"creator":"0x00000000000000000000000000000000000000ff","content_type":"text/plain; x=\"ü\"","payload":"`+payload+`",
-		"string_attributes":{"a":"ü\"\u0000\n"},"numeric_attributes":{"n":18446744073709551615},
+		"string_attributes":{"a":"ü\"\u0000\n"},"numeric_attributes":{"n":"18446744073709551615"},
 		"sequence":4294967296,"created_at_block":1,"last_modified_at_block":1,"expiration":11}`, rec.Body.String())
 	require.Contains(t, rec.Body.String(), "18446744073709551615", "all digits")
 
@@ -119,6 +131,54 @@ func TestEntities(t *testing.T) {
 	require.Equal(t, 200, w.do("DELETE", path, "").Code)
 	w.problem(w.do("DELETE", path, ""), 404, "not-found")
 	w.problem(w.do("GET", path, ""), 404, "not-found")
+}
+
+// TestIntegers: what JavaScript cannot hold comes back with all digits when it
+// reads an entity and writes it again.
+func TestIntegers(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	path := entityPath(3)
+	rec := w.do("PUT", path, `{"numeric_attributes":{"a":9007199254740991,"b":9007199254740993,"c":"18446744073709551615","d":"7"}}`, asJSON)
+	require.Equal(t, 201, rec.Code, rec.Body)
+	var done map[string]any
+	require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &done))
+	require.Contains(t, done, "expiration")
+	require.Nil(t, done["expiration"], "it stays for ever")
+	for range 2 {
+		var e map[string]any // numbers are floating point, as in JavaScript
+		require.NoError(t, json.Unmarshal(w.do("GET", path, "").Body.Bytes(), &e))
+		require.Equal(t, map[string]any{"a": float64(1<<53 - 1), "b": "9007199254740993", "c": "18446744073709551615", "d": 7.0}, e["numeric_attributes"])
+		require.Contains(t, e, "expiration")
+		require.Nil(t, e["expiration"])
+		again, err := json.Marshal(map[string]any{"numeric_attributes": e["numeric_attributes"]})
+		require.NoError(t, err)
+		require.Equal(t, 200, w.do("PUT", path, string(again), asJSON).Code)
+	}
+	require.Equal(t, 200, w.do("PUT", path, `{"lifetime":"5"}`, asJSON).Code)
+	require.Contains(t, w.do("GET", path, "").Body.String(), `"expiration":9`)
+	require.Equal(t, 200, w.do("POST", "/v1/query", `{"query":"*","block":"4"}`, asJSON).Code)
+	require.Equal(t, 200, w.do("POST", "/v1/events", `{"events":[{"type":"A"}],"condition":{"fail_if_events_match":{"items":[{"types":["B"]}]},"after":"0"}}`, asJSON).Code)
+}
+
+// TestReadOnly: writes are refused for what the service is, with no hint that they
+// could succeed later.
+func TestReadOnly(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	path := entityPath(1)
+	require.Equal(t, 201, w.do("PUT", path, "{}", asJSON).Code)
+	w = w.readOnly()
+	require.Equal(t, 200, w.do("GET", path, "").Code)
+	require.Equal(t, 200, w.do("POST", "/v1/query", `{"query":"*"}`, asJSON).Code)
+	require.Equal(t, 200, w.do("GET", "/readyz", "").Code)
+	for _, rec := range []*httptest.ResponseRecorder{
+		w.do("PUT", path, "{}", asJSON), w.do("DELETE", path, ""), w.do("POST", "/v1/events", `{"events":[{"type":"A"}]}`, asJSON),
+	} {
+		w.problem(rec, 403, "read-only")
+		require.Empty(t, rec.Header().Get("Retry-After"))
+	}
+	metrics := w.do("GET", "/metrics", "").Body.String()
+	require.Contains(t, metrics, "varve_head_block 1\n")
+	require.Contains(t, metrics, "varve_head_age_seconds ")
 }
 
 func TestRawPut(t *testing.T) {

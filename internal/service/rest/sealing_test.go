@@ -76,7 +76,7 @@ func TestUnknownKey(t *testing.T) {
 		last = s
 		h, err := rest.New(s, rest.Options{})
 		require.NoError(t, err)
-		return &world{t, w.db, s, h}
+		return &world{t, w.url, w.db, s, h}
 	}
 	rotated := again(both)
 	require.Equal(t, "old", rotated.do("GET", entityPath(1)+"?raw=true", "").Body.String())

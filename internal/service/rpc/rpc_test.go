@@ -45,7 +45,12 @@ type world struct {
 
 func newWorld(t testing.TB, so service.Options, ro rpc.Options) *world {
 	t.Helper()
-	db, err := store.Open(context.Background(), "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?durability=relaxed", nil)
+	return newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?durability=relaxed", so, ro)
+}
+
+func newWorldAt(t testing.TB, url string, so service.Options, ro rpc.Options) *world {
+	t.Helper()
+	db, err := store.Open(context.Background(), url, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	so.Keys, err = seal.New(bytes.Repeat([]byte{1}, seal.KeySize))
@@ -102,6 +107,27 @@ func TestEntities(t *testing.T) {
 	require.Equal(t, uint64(2), gone.GetBlock())
 	_, err = w.entities.Delete(ctx, &varvev1.DeleteRequest{Key: key(1)})
 	isCode(t, codes.NotFound, err)
+}
+
+// TestReadOnly: of a store that has no events too.
+func TestReadOnly(t *testing.T) {
+	url := "sqlite:" + filepath.Join(t.TempDir(), "varve.db")
+	db, err := store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	_, err = ents.Apply(t.Context(), store.Block{Number: 1})
+	require.NoError(t, err)
+	ctx, w := t.Context(), newWorldAt(t, url+"?read_only=true", service.Options{}, rpc.Options{})
+	_, err = w.entities.Put(ctx, &varvev1.PutRequest{Key: key(1)})
+	isCode(t, codes.FailedPrecondition, err)
+	_, err = w.entities.Delete(ctx, &varvev1.DeleteRequest{Key: key(1)})
+	isCode(t, codes.FailedPrecondition, err)
+	_, err = w.entities.Get(ctx, &varvev1.GetRequest{Key: key(1)})
+	isCode(t, codes.NotFound, err)
+	_, err = w.events.Append(ctx, &varvev1.AppendRequest{Events: []*varvev1.Event{{Type: "A"}}})
+	isCode(t, codes.Unimplemented, err)
+	require.NoError(t, db.Close())
 }
 
 func TestStatusCodes(t *testing.T) {

@@ -1,0 +1,82 @@
+// Package jsonuint writes and reads unsigned integers as JSON that every client
+// can hold. A number of JavaScript, and of what learned from it, is floating
+// point and loses digits above 2^53: such integers are strings of digits.
+package jsonuint
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// maxExact is the largest integer that is written as a number.
+const maxExact = 1<<53 - 1
+
+// Append appends n as JSON.
+func Append(b []byte, n uint64) []byte {
+	if n <= maxExact {
+		return strconv.AppendUint(b, n, 10)
+	}
+	return append(strconv.AppendUint(append(b, '"'), n, 10), '"')
+}
+
+// AppendExpiration appends the block at which an entity ends, null when it never
+// does.
+func AppendExpiration(b []byte, block uint64) []byte {
+	if block == entity.MaxBlock {
+		return append(b, "null"...)
+	}
+	return Append(b, block)
+}
+
+// Uint is an integer in a document of JSON. It is read from a number or a string.
+type Uint uint64
+
+// MarshalJSON implements json.Marshaler.
+func (n Uint) MarshalJSON() ([]byte, error) { return Append(nil, uint64(n)), nil }
+
+// UnmarshalJSON implements json.Unmarshaler. It fails with an *Error.
+func (n *Uint) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	v, err := strconv.ParseUint(string(bytes.Trim(text, `"`)), 10, 64)
+	if err != nil {
+		return &Error{Literal: string(text)}
+	}
+	*n = Uint(v)
+	return nil
+}
+
+// Map returns the integers of a document.
+func Map(m map[string]Uint) map[string]uint64 { return convert[Uint, uint64](m) }
+
+// FromMap returns integers for a document.
+func FromMap(m map[string]uint64) map[string]Uint { return convert[uint64, Uint](m) }
+
+func convert[A, B ~uint64](m map[string]A) map[string]B {
+	if m == nil {
+		return nil
+	}
+	list := make(map[string]B, len(m))
+	for name, n := range m {
+		list[name] = B(n)
+	}
+	return list
+}
+
+// Expiration is the block at which an entity ends, in a document of JSON.
+type Expiration uint64
+
+// MarshalJSON implements json.Marshaler.
+func (e Expiration) MarshalJSON() ([]byte, error) { return AppendExpiration(nil, uint64(e)), nil }
+
+// Error tells of JSON that is no Uint.
+type Error struct{ Literal string }
+
+// Error implements error.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s where an integer from 0 to 2^64-1 is wanted, as a number or as a string of its digits", e.Literal)
+}
