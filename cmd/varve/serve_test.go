@@ -36,7 +36,7 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-var addresses = regexp.MustCompile(`REST on (\S+), gRPC on (\S+), payloads sealed, block (\d+)`)
+var addresses = regexp.MustCompile(`REST on (\S+), gRPC on (\S+), payloads (?:sealed|in plain text), block (\d+)(?:, reading only)?`)
 
 // serve runs varve serve until stop is called, which returns its exit code.
 func serve(t *testing.T, args ...string) (rest, grpc string, stop func() int) {
@@ -82,6 +82,76 @@ func TestServe(t *testing.T) {
 	require.Equal(t, "hello", string(text))
 	require.Equal(t, cli.ExitOK, stop())
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestServeFork: a store has one maker of blocks, a chain or a service; the other
+// is told so and writes nothing.
+func TestServeFork(t *testing.T) {
+	chain := url(t, "chain.db")
+	must(t, "import", arkiv+"blocks.tar", chain)
+	before := must(t, "inspect", chain)
+	listen := []string{"--listen=127.0.0.1:0", "--grpc=127.0.0.1:0"}
+	_, errs, code := varve(t, append([]string{"serve", chain, "--plaintext"}, listen...)...)
+	require.Equal(t, cli.ExitError, code, errs)
+	require.Contains(t, errs, "--read-only")
+	for _, args := range [][]string{{chain, "--read-only"}, {chain + "?read_only=true"}} {
+		rest, _, stop := serve(t, append(args, listen...)...)
+		resp, err := http.Get("http://" + rest + "/readyz")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		must(t, "import", arkiv+"blocks.tar", chain) // beside a service that reads
+		require.Equal(t, cli.ExitOK, stop())
+	}
+	require.Equal(t, before, must(t, "inspect", chain))
+
+	own := url(t, "own.db")
+	_, _, stop := serve(t, append([]string{own, "--plaintext"}, listen...)...)
+	_, errs, code = varve(t, "import", arkiv+"blocks.tar", own)
+	require.Equal(t, cli.ExitError, code)
+	require.Contains(t, errs, "has the lease")
+	_, errs, code = varve(t, append([]string{"serve", own, "--plaintext"}, listen...)...)
+	require.Equal(t, cli.ExitError, code)
+	require.Contains(t, errs, "read_only")
+	require.Equal(t, cli.ExitOK, stop())
+	for _, args := range [][]string{
+		{"import", arkiv + "blocks.tar", own}, {"load", arkiv + "blocks.tar", own}, {"seed", "mendoza", own, "--scale", "0.0001"},
+		{"scale", arkiv + "blocks.tar", own},
+	} {
+		_, errs, code = varve(t, args...)
+		require.Equal(t, cli.ExitError, code, args)
+		require.Contains(t, errs, "another history", args)
+	}
+	_, _, stop = serve(t, append([]string{chain, "--plaintext", "--adopt"}, listen...)...)
+	require.Equal(t, cli.ExitOK, stop())
+	_, _, code = varve(t, "import", arkiv+"blocks.tar", chain)
+	require.Equal(t, cli.ExitError, code, "it is the service's now")
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestSecretFiles: a file that others may read or write is no secret.
+func TestSecretFiles(t *testing.T) {
+	for _, name := range []string{"VARVE_KEYS", "VARVE_TOKEN", "CREDENTIALS_DIRECTORY"} {
+		t.Setenv(name, "")
+	}
+	for _, mode := range []os.FileMode{0o644, 0o640, 0o620, 0o602} {
+		file := filepath.Join(t.TempDir(), "secret")
+		require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("ab", 32)), 0o600))
+		require.NoError(t, os.Chmod(file, mode))
+		for _, args := range [][]string{
+			{"serve", url(t, "s.db"), "--key-file", file},
+			{"serve", url(t, "s.db"), "--plaintext", "--token-file", file},
+			{"service-bench", "--rest=127.0.0.1:1", "--token-file", file},
+		} {
+			_, errs, code := varve(t, args...)
+			require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
+			require.Contains(t, errs, "chmod 600 "+file)
+		}
+		t.Setenv("CREDENTIALS_DIRECTORY", filepath.Dir(file))
+		_, errs, _ := varve(t, "serve", url(t, "s.db"), "--key-file", file, "--owner=me")
+		require.NotContains(t, errs, "chmod", "systemd's own show rights of the group")
+		t.Setenv("CREDENTIALS_DIRECTORY", "")
+	}
 }
 
 func TestServeRefuses(t *testing.T) {
