@@ -112,7 +112,7 @@ func TestServeFork(t *testing.T) {
 	require.Contains(t, errs, "has the lease")
 	_, errs, code = varve(t, append([]string{"serve", own, "--plaintext"}, listen...)...)
 	require.Equal(t, cli.ExitError, code)
-	require.Contains(t, errs, "read_only")
+	require.Contains(t, errs, "--read-only")
 	require.Equal(t, cli.ExitOK, stop())
 	for _, args := range [][]string{
 		{"import", arkiv + "blocks.tar", own}, {"load", arkiv + "blocks.tar", own}, {"seed", "mendoza", own, "--scale", "0.0001"},

@@ -76,6 +76,9 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return fmt.Errorf("serve: %w", err)
 	}
 	defer s.Close() // after the server, which waits for its requests; before the store
+	if !s.Leased() && !s.ReadOnly() {
+		listen.Log.Warn("this engine has no lease: nothing keeps a second writer away from the store, and there must be none")
+	}
 	srv, err := server.Listen(e.ctx, s, listen)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)

@@ -19,8 +19,11 @@ func openFed(ctx context.Context, url string, eo store.EntityOptions) (*store.En
 	}
 	end := db.Close
 	lease, err := db.Lease(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		end = func() error { return errors.Join(lease.Release(), db.Close()) }
+	case errors.Is(err, store.ErrLocked):
+		err = fmt.Errorf("%w; another process feeds or serves this store, end it first", err)
 	}
 	if err == nil || errors.Is(err, store.ErrUnsupported) {
 		err = notServed(ctx, ents)

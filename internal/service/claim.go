@@ -19,10 +19,11 @@ func (s *Service) claim(ctx context.Context) (err error) {
 	switch {
 	case errors.Is(err, store.ErrUnsupported): // the engine's gaps tell
 	case errors.Is(err, store.ErrLocked):
-		return fmt.Errorf("%w; another process writes this store: serve it with read_only", err)
+		return fmt.Errorf("%w; another process writes this store: serve it with --read-only", err)
 	case err != nil:
 		return err
 	}
+	s.leased = s.lease != nil
 	head, err := s.ents.Head(ctx)
 	if err != nil {
 		return err

@@ -105,6 +105,7 @@ type Service struct {
 	lately int                // writes of a block, the most of late; the committer's own
 	lease  driver.Lease       // nil where the engine has none; the committer's own
 	lost   error              // why there is none any more
+	leased bool               // there was one at the start
 	stop   context.CancelFunc // ends a look under way
 	done   chan struct{}      // closed when the committer has ended
 
@@ -197,6 +198,10 @@ func (s *Service) Ready(ctx context.Context) error {
 
 // ReadOnly tells whether the service only reads.
 func (s *Service) ReadOnly() bool { return s.reads }
+
+// Leased tells whether a second service that writes is kept away. If not, the
+// engine has no lease.
+func (s *Service) Leased() bool { return s.leased }
 
 // Head returns the number of the last block.
 func (s *Service) Head() uint64 { return s.head.block.Load() }
