@@ -59,11 +59,14 @@ func (b *Block) prior(set Changeset, forgotten bool) map[Key]Prior {
 		}
 		c := there[key]
 		live := c != nil && c.Old != nil
+		// A version that was never visible is what Fold leaves of a key that ran out
+		// before and was made and ended here.
+		ranOut := c != nil && c.Old == nil && c.New != nil && c.New.Expiration <= b.Number && c.New.CreatedAtBlock() == b.Number
 		if forgotten {
-			live = b.Ops[i].Kind != Create
+			live = b.Ops[i].Kind != Create && (b.Ops[i].Kind != Expire || !ranOut)
 		}
-		prior[key] = Prior{}
 		if !live {
+			prior[key] = Prior{Expired: ranOut}
 			continue
 		}
 		before := Entity{Key: key}
