@@ -43,7 +43,7 @@ func testCreation(t *testing.T, h Harness) {
 					together.Go(func() { errs[i] = openAndApply(url, layout, uint64(i)) })
 				}
 				together.Wait()
-				c.require(t, h, url, errs[:])
+				c.require(t, url, errs[:])
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func openAndApply(url, layout string, entity uint64) (err error) {
 
 // require compares the outcomes with what the store then holds. On an engine that
 // lets one handle have a file, the other may be refused.
-func (c creation) require(t *testing.T, h Harness, url string, errs []error) {
+func (c creation) require(t *testing.T, url string, errs []error) {
 	t.Helper()
 	several := linkedDriver(t, url).Capabilities.MultiProcess
 	opened, refused := 0, 0
@@ -147,7 +147,7 @@ func testCreationByProcesses(t *testing.T, h Harness) {
 				for i, r := range racers {
 					errs[i] = r.verdict()
 				}
-				c.require(t, h, url, errs)
+				c.require(t, url, errs)
 			}
 		})
 	}
