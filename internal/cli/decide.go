@@ -18,7 +18,7 @@ func (c *decideCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	evaluation := verdict.Evaluate(results.Records)
+	evaluation := verdict.Evaluate(results)
 	if c.JSON {
 		return printJSON(e.stdout, evaluation)
 	}

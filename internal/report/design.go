@@ -102,7 +102,7 @@ func coefficients(groups []*runs.Group) []Table {
 		for _, term := range designTerms {
 			row = append(row, text(fixed(100*d.fit.Term(term).Share, 0)))
 		}
-		t.Rows = append(t.Rows, append(row, text(fixed(d.fit.R2, 3)), text(thousands(fmt.Sprint(d.fit.N)))))
+		t.Rows = append(t.Rows, append(row, text(fixed(d.fit.R2, 3)), text(runs.Thousands(fmt.Sprint(d.fit.N)))))
 	}
 	return []Table{t}
 }

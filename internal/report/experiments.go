@@ -45,16 +45,24 @@ func RenderMarkdown(document string, in *Input) (string, error) {
 
 // overviews are the tables that are not of one experiment.
 var overviews = map[string]func(*Input) []Table{
+	"verdict": func(in *Input) []Table {
+		r := verdict.Evaluate(in.Results)
+		t := Table{Caption: r.Sentence}
+		if text := r.Excluded(); text != "" {
+			t.Notes = []string{text + "."}
+		}
+		return []Table{t}
+	},
 	"tree": func(in *Input) []Table {
-		r := verdict.Evaluate(in.Results.Records)
+		r := verdict.Evaluate(in.Results)
 		return []Table{walkTable(&r)}
 	},
 	"v1": func(in *Input) []Table {
-		r := verdict.Evaluate(in.Results.Records)
+		r := verdict.Evaluate(in.Results)
 		return []Table{decisionTable(&r)}
 	},
 	"criteria": func(in *Input) []Table {
-		r := verdict.Evaluate(in.Results.Records)
+		r := verdict.Evaluate(in.Results)
 		var tables []Table
 		for _, w := range r.Walks {
 			tables = append(tables, criteriaTable(&r, w.Layout))
@@ -80,5 +88,5 @@ func tablesOf(in *Input, name string) ([]Table, error) {
 			return Tables(in, id), nil
 		}
 	}
-	return nil, fmt.Errorf("table %s: no such experiment; varve run --list names them, and there are tree, v1, criteria, matrix and settings", name)
+	return nil, fmt.Errorf("table %s: no such experiment; varve run --list names them, and there are verdict, tree, v1, criteria, matrix and settings", name)
 }

@@ -93,7 +93,7 @@ func newPage(in *Input) (*page, error) {
 		Title: in.Title, Summary: summarize(in), Warnings: in.Results.Warnings, Engines: in.engines(),
 		Style: template.HTML("<style>\n" + pageStyle + "\n</style>"), Script: script(pageScript),
 	}
-	evaluation := verdict.Evaluate(in.Results.Records)
+	evaluation := verdict.Evaluate(in.Results)
 	overview, err := overviewSection(in)
 	if err != nil {
 		return nil, err
@@ -134,14 +134,17 @@ func (p *page) collectCharts() error {
 
 func verdictSection(r *verdict.Report) section {
 	s := section{ID: "verdict", Title: "Verdict", Walks: r.Walks}
-	s.Intro = "The decision tree asks each engine in turn whether its commits stay below 500 ms (p99) at five times the base profile, with 6,000 rows a second sustained. " +
-		"Figures marked as extrapolated were not measured at that size."
+	s.Intro = r.Sentence
 	if len(r.Assessments) == 0 {
-		s.Intro = "Nothing was measured that a verdict could rest on."
-		s.Commands = []string{verdict.Command("D", "", "", 0)}
 		return s
 	}
-	s.Blocks = append(s.Blocks, block{ID: "v1", Title: "Go or no-go for V1", Tables: []Table{decisionTable(r)}})
+	tree := "The decision tree asks each engine in turn whether its commits stay below 500 ms (p99) at five times the base profile, with 6,000 rows a second sustained. " +
+		"Figures marked as extrapolated were not measured at that size."
+	v1 := block{ID: "v1", Title: "Go or no-go for V1", Tables: []Table{decisionTable(r)}, Notes: []string{tree}}
+	if text := r.Excluded(); text != "" {
+		v1.Notes = append(v1.Notes, text)
+	}
+	s.Blocks = append(s.Blocks, v1)
 	criteria := block{ID: "criteria", Title: "Every criterion"}
 	for _, w := range r.Walks {
 		criteria.Tables = append(criteria.Tables, criteriaTable(r, w.Layout))
@@ -353,7 +356,7 @@ func summarize(in *Input) string {
 			layouts = appendNew(layouts, l)
 		}
 	}
-	text := fmt.Sprintf("%s runs on %s with %d layouts", thousands(fmt.Sprint(len(records))), strings.Join(in.engines(), ", "), len(layouts))
+	text := fmt.Sprintf("%s runs on %s with %d layouts", runs.Thousands(fmt.Sprint(len(records))), strings.Join(in.engines(), ", "), len(layouts))
 	if failed > 0 {
 		text += fmt.Sprintf(", %d of which failed", failed)
 	}

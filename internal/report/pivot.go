@@ -151,7 +151,7 @@ func (p *pivot) settings() string {
 // readable puts commas into whole numbers.
 func readable(value string) string {
 	if len(value) > 4 && strings.Trim(value, "0123456789") == "" {
-		return thousands(value)
+		return runs.Thousands(value)
 	}
 	return value
 }
@@ -213,6 +213,11 @@ func repeats(r *result.Record, all *result.Distribution) bool {
 // fill makes a table of rows; kinds, if any, is a further column.
 func (p *pivot) fill(unit string, rows []pivotRow, kinds []string, measure func(pivotRow) runs.Measure) (Table, bool) {
 	t := Table{Columns: heads(p.keys...)}
+	for i, key := range p.keys {
+		if key == "rate" || key == "qps" { // what was delivered is a figure
+			t.Columns[i].Head = key + " asked"
+		}
+	}
 	if kinds != nil {
 		t.Columns = append(t.Columns, Column{Head: "operation"})
 	}
@@ -241,7 +246,7 @@ func (p *pivot) fill(unit string, rows []pivotRow, kinds []string, measure func(
 		for _, e := range p.engines {
 			cell, v := figure(r.byEngine[e], baseline, m)
 			cells, figures = append(cells, cell), append(figures, v)
-			found = found || v != nil
+			found = found || v != nil || strings.HasPrefix(cell.Text, maximum)
 		}
 		t.Rows, values = append(t.Rows, cells), append(values, figures)
 	}
@@ -252,6 +257,9 @@ func (p *pivot) fill(unit string, rows []pivotRow, kinds []string, measure func(
 	return t, true
 }
 
+// maximum marks what stands where a quantile has too few operations.
+const maximum = "max "
+
 // figure is the median of a group, with what is known of its accuracy and how
 // it compares with the baseline.
 func figure(g, baseline *runs.Group, m runs.Measure) (Cell, *float64) {
@@ -261,11 +269,19 @@ func figure(g, baseline *runs.Group, m runs.Measure) (Cell, *float64) {
 	if g.Failed() {
 		return Cell{Text: "failed", Detail: g.Records[0].Error, Class: "fail"}, nil
 	}
-	v, ok := g.Median(m)
-	if !ok {
-		return Cell{}, nil
+	n, of := g.Count(m), ""
+	if n > 0 {
+		of = fmt.Sprintf(" (n %s)", runs.Thousands(fmt.Sprint(n)))
 	}
-	return Cell{Text: Number(v), Detail: accuracy(g, baseline, m)}, &v
+	v, ok := g.Median(m)
+	if ok {
+		return Cell{Text: Number(v) + of, Detail: accuracy(g, baseline, m)}, &v
+	}
+	// A high quantile of few operations is their maximum, and called that.
+	if longest, ok := g.Longest(m); ok && n > 0 {
+		return Cell{Text: maximum + Number(longest) + of}, nil
+	}
+	return Cell{}, nil
 }
 
 // repeats writes how many runs the medians are of.

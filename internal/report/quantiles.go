@@ -17,7 +17,8 @@ func (p *pivot) quantiles(id, name string, rows []pivotRow) (Chart, bool, error)
 		Alt: "Quantile curves by engine with both axes logarithmic, the slowest operations to the right; the quantiles are in the table",
 	}
 	table := Table{Columns: append(heads(p.keys...), heads("operation", "engine")...)}
-	for _, unit := range quantileHeads {
+	table.Columns = append(table.Columns, Column{Head: "operations", Numeric: true})
+	for _, unit := range quantileUnits {
 		table.Columns = append(table.Columns, Column{Head: unit, Numeric: true})
 	}
 	for _, r := range rows {
@@ -37,7 +38,7 @@ func (p *pivot) quantiles(id, name string, rows []pivotRow) (Chart, bool, error)
 	return c, len(c.Variants) > 0, nil
 }
 
-var quantileHeads = []string{"operations", "mean ms", "p50 ms", "p95 ms", "p99 ms", "p99.9 ms", "max ms"}
+var quantileUnits = []string{"mean-ms", "p50-ms", "p95-ms", "p99-ms", "p999-ms", "max-ms"}
 
 func (p *pivot) quantileDrawing(r pivotRow, kind string, table *Table) drawing {
 	d := drawing{
@@ -53,12 +54,13 @@ func (p *pivot) quantileDrawing(r pivotRow, kind string, table *Table) drawing {
 		if s := curve(e, dist); len(s.points) > 0 {
 			d.lines = append(d.lines, s)
 		}
-		row := append(names(r.values...), text(kind), text(e), text(thousands(fmt.Sprint(dist.Count))))
-		for _, v := range []float64{
-			runs.Milliseconds(dist.Mean), runs.Milliseconds(dist.P50), runs.Milliseconds(dist.P95),
-			runs.Milliseconds(dist.P99), runs.Milliseconds(dist.P999), runs.Milliseconds(dist.Max),
-		} {
-			row = append(row, text(Number(v)))
+		row := append(names(r.values...), text(kind), text(e), text(runs.Thousands(fmt.Sprint(dist.Count))))
+		for _, unit := range quantileUnits {
+			cell := Cell{}
+			if v, ok := runs.Quantile(dist, unit); ok {
+				cell.Text = Number(v)
+			}
+			row = append(row, cell)
 		}
 		table.Rows = append(table.Rows, row)
 	}

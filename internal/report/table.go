@@ -1,11 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/report/runs"
 )
 
 // Table is figures in rows and columns, for any kind of output.
@@ -54,31 +53,8 @@ func heads(words ...string) []Column {
 	return columns
 }
 
-// Number writes a figure with three significant digits, thousands apart: what a
-// single machine's measurement is good for.
-func Number(v float64) string {
-	switch {
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return "–"
-	case v == 0:
-		return "0"
-	case math.Abs(v) >= 100:
-		return thousands(fmt.Sprintf("%.0f", v))
-	}
-	return fmt.Sprintf("%.3g", v)
-}
-
-// thousands puts commas into a whole number.
-func thousands(digits string) string {
-	sign := ""
-	if strings.HasPrefix(digits, "-") {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
+// Number writes a figure with three significant digits, thousands apart.
+func Number(v float64) string { return runs.Number(v) }
 
 // shade marks the cells of a table by their figures, on a logarithmic scale, and
 // the best of each row. Figures that are neither good nor bad stay as they are.

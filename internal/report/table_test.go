@@ -139,17 +139,31 @@ Not measured. To measure it: `+"`varve run A7`"+`
 	}
 }
 
+// A percentile stands with its operations; of too few there is none, and the
+// maximum is called that.
+func TestFewOperations(t *testing.T) {
+	of := func(layout string, n int64) result.Record {
+		r := record("D3", "engine=sqlite layout="+layout, 0, result.Metric{Value: 80, Unit: "p99-ms"})
+		r.Latencies = []result.Distribution{{Kind: "commit", Count: n, P50: 5e6, P99: 80e6, P999: 85e6, Max: 90e6}}
+		return r
+	}
+	in := input(of("arkiv", 48), of("compact", 1272))
+	text := report.Markdown(report.Tables(in, "D3"))
+	require.Contains(t, text, "| arkiv | max 90 (n 48) |\n")
+	require.Contains(t, text, "| compact | 80 (n 1,272) |\n")
+}
+
 // Overviews of any result set can be rendered, also of an empty one.
 func TestRenderOverviews(t *testing.T) {
 	var text strings.Builder
-	for _, name := range []string{"tree", "v1", "criteria", "matrix", "settings"} {
+	for _, name := range []string{"verdict", "tree", "v1", "criteria", "matrix", "settings"} {
 		fmt.Fprintf(&text, "<!-- table:%s -->\n<!-- /table:%s -->\n", name, name)
 	}
 	_, err := report.RenderMarkdown(text.String(), input())
 	require.NoError(t, err)
 	rendered, err := report.RenderMarkdown(text.String(), full(t, reporttest.Options{Engines: []string{"sqlite"}, Layouts: []string{"arkiv"}, Seconds: 3}))
 	require.NoError(t, err)
-	for _, want := range []string{"stay with SQLite", "undecided", "checklist: largest WAL", "Most rows a second", "journal_mode"} {
+	for _, want := range []string{"Not known: of the 2 engines", "not known: measure sqlite first", "undecided", "checklist: largest WAL", "Most rows a second", "journal_mode"} {
 		require.Contains(t, rendered, want)
 	}
 }

@@ -110,11 +110,7 @@ func walkTable(r *verdict.Report) Table {
 			}
 			row := names(w.Layout, s.Engine)
 			for _, c := range s.Criteria {
-				measured := c.Measured()
-				if c.Extrapolated {
-					measured += " (extrapolated)"
-				}
-				row = append(row, Cell{Text: measured, Detail: c.Note})
+				row = append(row, Cell{Text: c.Measured() + ", " + c.Answer(), Detail: c.Note})
 			}
 			t.Rows = append(t.Rows, append(row, Cell{Text: string(s.Answer), Class: string(s.Answer)}, text(so)))
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/varvedb/varve/bench/stat"
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
@@ -26,64 +27,89 @@ func (c Criterion) failing(at float64) Criterion {
 	return c
 }
 
-// judge completes a criterion with a measured value.
-func (c Criterion) judge(got float64, from *runs.Group) Criterion {
-	c.Got = &got
-	c = c.from(from)
-	if n := commits(from); strings.Contains(c.Name, "p99") && n > 0 && n < enough {
-		c = c.note("p99 of %d commits, so of the slowest one", n)
+// at says at which scale the figure is wanted.
+func (c Criterion) at(scale float64) Criterion {
+	c.At = scale
+	return c
+}
+
+// judge completes a criterion with evidence. It answers only where the whole
+// interval does, and a good figure of a size below the one that is asked for, or
+// a bad one under more than the load, is no answer.
+func (c Criterion) judge(e evidence) Criterion {
+	c = c.from(e)
+	if e.doubt != "" {
+		return c.unknown("%s", e.doubt)
 	}
-	c.Verdict = Fail
-	if better(c.Op, got, c.Want) {
-		c.Verdict = Pass
+	c = c.side(e.Estimate)
+	switch {
+	case c.Verdict == Unknown:
+		return c.again()
+	case c.Verdict == Pass && e.weak != "":
+		return c.unknown("%s", e.weak)
+	case c.Verdict == Fail && e.hard != "":
+		return c.unknown("%s", e.hard)
+	case e.scale >= c.At:
+		return c
+	case c.Verdict == Pass:
+		return c.unknown("measured at scale %s only", scaleText(e))
 	}
-	if got > 0 && c.Want > 0 {
-		margin := c.Want / got
+	c.Extrapolated = true
+	return c.note("measured at scale %s, and larger data make it no better", scaleText(e))
+}
+
+// side says on which side of what is wanted an interval is.
+func (c Criterion) side(e stat.Estimate) Criterion {
+	c.Got, c.Low, c.High = &e.Value, &e.Low, &e.High
+	if e.Value > 0 && c.Want > 0 {
+		margin := c.Want / e.Value
 		if c.Op != "<" {
-			margin = got / c.Want
+			margin = e.Value / c.Want
 		}
 		c.Margin = &margin
 	}
-	if c.Verdict == Fail && c.Failure != nil && !better(c.Op, *c.Failure, got) {
-		c = c.note("misses the target, but is on the good side of %s %s, where failure begins", number(*c.Failure), c.Unit)
+	low, high := better(c.Op, e.Low, c.Want), better(c.Op, e.High, c.Want)
+	switch {
+	case low != high:
+		return c.unknown("%s includes the limit", interval(e, c.Unit))
+	case low:
+		c.Verdict = Pass
+		return c
+	}
+	c.Verdict = Fail
+	if c.Failure != nil && !better(c.Op, *c.Failure, e.Value) {
+		c = c.note("misses the target, but is on the good side of %s %s, where failure begins", runs.Number(*c.Failure), c.Unit)
 	}
 	return c
 }
 
-// enough is how many commits a p99 needs to be something else than the longest.
-const enough = 100
-
-// commits is how many commits the first run of a group has, if it tells.
-func commits(g *runs.Group) int64 {
-	good := g.Good()
-	if len(good) == 0 {
-		return 0
+// again asks for the repetitions that give a median an interval of its own.
+func (c Criterion) again() Criterion {
+	if c.Command != "" && c.Repetitions < enoughRuns {
+		c.Command += fmt.Sprintf(" --repeat %d", enoughRuns)
 	}
-	if d := good[0].Latency("commit"); d != nil {
-		return d.Count
-	}
-	return 0
+	return c
 }
 
 // crashed completes a criterion whose run ended in an error: the engine did not
 // hold what was asked of it.
 func (c Criterion) crashed(g *runs.Group) Criterion {
+	first, _, _ := strings.Cut(g.Records[0].Error, "\n")
+	c = c.from(evidence{group: g}).note("the run ended in an error: %s", first)
 	c.Verdict = Fail
-	return c.from(g).note("the run ended in an error: %s", g.Records[0].Error)
+	return c
 }
 
-// unknown completes a criterion that no record answers.
-func (c Criterion) unknown(command, format string, args ...any) Criterion {
+// unknown completes a criterion that records do not answer.
+func (c Criterion) unknown(format string, args ...any) Criterion {
 	c.Verdict = Unknown
-	c.Command = command
 	return c.note(format, args...)
 }
 
-func (c Criterion) from(g *runs.Group) Criterion {
-	c.Source = g.Key()
-	c.Scale = g.Get("scale")
-	if !isDurable(g) {
-		c = c.note("durability %s: no durable run", g.Get("durability"))
+func (c Criterion) from(e evidence) Criterion {
+	c.Source, c.Scale, c.Repetitions = e.group.Key(), e.group.Get("scale"), e.N
+	if !isDurable(e.group) {
+		c = c.note("durability %s: no durable run", e.group.Get("durability"))
 	}
 	return c
 }
@@ -111,21 +137,20 @@ func all(criteria []Criterion) Outcome {
 	return outcome
 }
 
-// number writes a figure with three digits, thousands apart.
-func number(v float64) string {
-	text := fmt.Sprintf("%.3g", v)
-	if v >= 100 || v <= -100 {
-		text = fmt.Sprintf("%.0f", v)
+func better(op string, a, b float64) bool {
+	switch op {
+	case "<":
+		return a < b
+	case "≥":
+		return a >= b
 	}
-	if strings.ContainsAny(text, ".e") {
-		return text
+	return a > b
+}
+
+// interval writes an interval, unless it is so wide that its ends mean nothing.
+func interval(e stat.Estimate, unit string) string {
+	if e.High > 1e4*e.Low {
+		return "an interval wider than a factor of 10,000"
 	}
-	digits := strings.TrimPrefix(text, "-")
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	if v < 0 {
-		return "-" + digits
-	}
-	return digits
+	return fmt.Sprintf("the interval %s–%s %s", runs.Number(e.Low), runs.Number(e.High), unit)
 }

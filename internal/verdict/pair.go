@@ -1,7 +1,9 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,7 +22,7 @@ type pair struct {
 func newPair(groups []*runs.Group, engine, layout string) *pair {
 	p := &pair{engine: engine, layout: layout}
 	p.ended = runs.Where(groups, func(g *runs.Group) bool {
-		return g.Get("engine") == engine && len(g.Config) == 1 && g.Failed()
+		return g.Get("engine") == engine && isEnd(g.Records[0])
 	})
 	own := runs.Where(groups, func(g *runs.Group) bool {
 		return g.Get("engine") == engine && g.Get("layout") == layout && slices.Contains(judged, g.Experiment)
@@ -43,37 +45,51 @@ func isDurable(g *runs.Group) bool {
 
 func (p *pair) assess() Assessment {
 	a := Assessment{Engine: p.engine, Layout: p.layout}
-	v1 := p.v1()
-	a.Criteria = slices.Concat(p.tree(), p.writes(), p.checklist(), p.reorg(), p.combined(), v1)
+	tree, v1 := p.tree(), p.v1()
+	a.Criteria = slices.Concat(tree, p.writes(), p.checklist(), p.reorg(), p.combined(), v1)
 	a.V1 = decide(v1)
+	a.Meets = all(slices.Concat(tree, required(v1)))
 	return a
 }
 
-// answer judges evidence; without any the criterion stays unknown, with what is
-// known of why, and the command that would measure it.
-func (p *pair) answer(c Criterion, e evidence, ok bool, experiment string, scale float64) Criterion {
-	switch {
-	case ok && e.failed:
+// measure gives a criterion the command that measures it on this pair.
+func (p *pair) measure(c Criterion, experiments string) Criterion {
+	c.Command = Command(experiments, p.engine, p.layout, math.Ceil(10*c.At)/10)
+	return c
+}
+
+// answer judges a criterion by the evidence at the largest scale that can be
+// judged; without any it stays unknown, with what is known of why.
+func (p *pair) answer(c Criterion, experiment string, points []evidence) Criterion {
+	if len(points) == 0 {
+		if ended := runs.Of(p.ended, experiment); len(ended) > 0 {
+			c = c.note("the experiment ended early: %s", ended[0].Records[0].Error)
+		}
+		return c.unknown("not measured")
+	}
+	e := points[len(points)-1]
+	if e.failed {
 		return c.crashed(e.group)
-	case ok:
-		return c.judge(e.value, e.group)
 	}
-	if ended := runs.Of(p.ended, experiment); len(ended) > 0 {
-		c = c.note("the experiment ended early: %s", ended[0].Records[0].Error)
+	for _, o := range slices.Backward(points) {
+		if e.doubt != "" && o.doubt == "" {
+			e = o
+		}
 	}
-	return c.unknown(p.command(experiment, scale), "not measured")
+	for _, o := range points {
+		if o.doubt == "" && o.scale < e.scale && e.scale < c.At && better(c.Op, e.Value, o.Value) {
+			e.hard = "it got no worse with size"
+		}
+	}
+	return c.judge(e)
 }
 
-// command is what measures an experiment of this pair.
-func (p *pair) command(experiment string, scale float64) string {
-	return Command(experiment, p.engine, p.layout, scale)
-}
-
-// Command returns the command line that measures an experiment on an engine and
-// a layout; both may be empty for all, and scale 0 for the default.
-func Command(experiment, engine, layout string, scale float64) string {
+// Command returns the command line that measures experiments on an engine and a
+// layout for long enough to be judged; both may be empty for all, and scale 0
+// for the default.
+func Command(experiments, engine, layout string, scale float64) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "varve run %s", experiment)
+	fmt.Fprintf(&b, "varve run %s", experiments)
 	if engine != "" {
 		fmt.Fprintf(&b, " --engines %s", engine)
 	}
@@ -81,82 +97,45 @@ func Command(experiment, engine, layout string, scale float64) string {
 		fmt.Fprintf(&b, " --layouts %s", layout)
 	}
 	if scale > 0 {
-		// A result set is of one scale.
-		fmt.Fprintf(&b, " --scale %g --out results/scale-%g", scale, scale)
+		// Two minutes are 1,000 commits at the pace of the documents. All go into
+		// one result set, or they would not be judged together.
+		fmt.Fprintf(&b, " --scale %g --phase 2m --timeout 3h --out results/decide", scale)
 	}
 	return b.String()
 }
 
-// evidence is the group that speaks for a pair in an experiment, with its value.
-// Failed: it ended in an error and has no value.
-type evidence struct {
-	group  *runs.Group
-	scale  float64 // 0: not stated
-	value  float64
-	failed bool
-}
-
-// curve returns the best value of an experiment at each scale, smallest first.
-// Of several configurations the best counts, because a node can choose it.
-func (p *pair) curve(experiment string, m runs.Measure, op string) []evidence {
+// curve returns a figure at each scale, smallest first, of the groups that keep
+// says. Of several at one size the larger one counts: a rate is what an engine
+// can do, a latency what it may take.
+func curve(groups []*runs.Group, m runs.Measure, keep func(*runs.Group) bool) []evidence {
 	var points []evidence
-	for _, g := range runs.Of(p.groups, experiment) {
-		e, ok := look(g, m)
-		if !ok {
-			continue
-		}
+	for _, g := range runs.Where(groups, keep) {
+		e := look(g, m)
 		i := slices.IndexFunc(points, func(o evidence) bool { return o.scale == e.scale })
 		switch {
 		case i < 0:
 			points = append(points, e)
-		case points[i].failed || !e.failed && better(op, e.value, points[i].value):
+		case cmp.Or(cmp.Compare(e.rank(), points[i].rank()), cmp.Compare(e.Value, points[i].Value)) > 0:
 			points[i] = e
 		}
 	}
-	slices.SortFunc(points, func(a, b evidence) int {
-		if a.scale < b.scale {
-			return -1
-		}
-		return 1
-	})
+	return bySize(points)
+}
+
+func bySize(points []evidence) []evidence {
+	slices.SortStableFunc(points, func(a, b evidence) int { return cmp.Compare(a.scale, b.scale) })
 	return points
 }
 
-// paced is the curve of a latency, of the runs whose commits came at a pace: as
-// fast as they go there is no waiting to see.
-func (p *pair) paced(experiment string, m runs.Measure) []evidence {
-	q := *p
-	q.groups = runs.Where(p.groups, func(g *runs.Group) bool { return g.Get("rate") != "max" })
-	return q.curve(experiment, m, "<")
+// of keeps the groups of experiments.
+func of(ids ...string) func(*runs.Group) bool {
+	return func(g *runs.Group) bool { return slices.Contains(ids, g.Experiment) }
 }
 
-func look(g *runs.Group, m runs.Measure) (evidence, bool) {
-	scale, _ := g.Scale()
-	e := evidence{group: g, scale: scale}
-	if g.Failed() {
-		e.failed = true
-		return e, true
+// paced keeps the groups of experiments whose commits came at the pace of the
+// documents: as fast as they go there is no waiting to see.
+func paced(ids ...string) func(*runs.Group) bool {
+	return func(g *runs.Group) bool {
+		return slices.Contains(ids, g.Experiment) && asked(g).writes == treeRate
 	}
-	var ok bool
-	e.value, ok = g.Median(m)
-	return e, ok
-}
-
-func better(op string, a, b float64) bool {
-	switch op {
-	case "<":
-		return a < b
-	case "≥":
-		return a >= b
-	}
-	return a > b
-}
-
-// largest returns the evidence of an experiment at the largest scale.
-func (p *pair) largest(experiment string, m runs.Measure, op string) (evidence, bool) {
-	points := p.curve(experiment, m, op)
-	if len(points) == 0 {
-		return evidence{}, false
-	}
-	return points[len(points)-1], true
 }

@@ -1,63 +1,61 @@
 package verdict
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
+
+	"github.com/varvedb/varve/internal/report/runs"
 )
 
-// WriteText writes the evaluation for readers: the walks through the tree, the
-// decisions, every criterion, and what to run for those that are not known.
+// WriteText writes the evaluation for readers: the sentence, what was left out, the
+// walks through the tree, the decisions, every criterion, and what to run for
+// those that are not known.
 func (r *Report) WriteText(w io.Writer) error {
-	if len(r.Assessments) == 0 {
-		_, err := fmt.Fprintf(w, "nothing to decide from: no record of %s with an engine and a layout\n  %s\n",
-			strings.Join(judged, ", "), Command("D", "", "", 0))
-		return err
+	var b bytes.Buffer
+	for _, line := range []string{r.Sentence, r.Excluded()} {
+		if line != "" {
+			fmt.Fprintln(&b, line)
+		}
 	}
-	p := &printer{w: w}
-	p.printf("Decision tree: commit p99 < %s ms at %gx with %s rows/s sustained\n", number(treeP99), treeScale, number(treeRate))
-	for _, walk := range r.Walks {
-		p.walk(&walk)
+	if len(r.Assessments) > 0 {
+		fmt.Fprintf(&b, "\nDecision tree: commit p99 < %s ms at %gx with %s rows/s sustained\n", runs.Number(treeP99), treeScale, runs.Number(treeRate))
+		for i := range r.Walks {
+			r.Walks[i].text(&b)
+		}
+		fmt.Fprintf(&b, "\nV1: 621,000 entities, 10–50K rows/s with 1–10K reads/s\n")
+		for _, a := range r.Assessments {
+			fmt.Fprintf(&b, "  %-10s %s %s\n", a.V1, a.Engine, a.Layout)
+		}
+		for i := range r.Assessments {
+			r.Assessments[i].text(&b)
+		}
+		for i, c := range r.Commands() {
+			if i == 0 {
+				fmt.Fprintf(&b, "\nNot known; to measure it:\n")
+			}
+			fmt.Fprintf(&b, "  %s\n", c)
+		}
 	}
-	p.printf("\nV1: 621,000 entities, 10–50K rows/s with 1–10K reads/s\n")
-	for i := range r.Assessments {
-		a := &r.Assessments[i]
-		p.printf("  %-10s %s %s\n", a.V1, a.Engine, a.Layout)
-	}
-	for i := range r.Assessments {
-		p.assessment(&r.Assessments[i])
-	}
-	p.commands(r)
-	return p.err
+	_, err := b.WriteTo(w)
+	return err
 }
 
-// printer keeps the first error of writing.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) printf(format string, args ...any) {
-	_, err := fmt.Fprintf(p.w, format, args...)
-	p.err = errors.Join(p.err, err)
-}
-
-func (p *printer) walk(w *Walk) {
-	p.printf("\nlayout %s: %s\n", w.Layout, w.Leaf)
+func (w *Walk) text(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\nlayout %s: %s\n", w.Layout, w.Leaf)
 	for _, s := range w.Steps {
-		p.printf("  %-8s %s\n", s.Engine, s.Answer)
+		fmt.Fprintf(b, "  %-8s %s\n", s.Engine, s.Answer)
 		for _, c := range s.Criteria {
-			p.printf("    %s\n", c.Sentence())
+			fmt.Fprintf(b, "    %s\n", c.Sentence())
 		}
 	}
 }
 
-func (p *printer) assessment(a *Assessment) {
-	p.printf("\n%s %s\n", a.Engine, a.Layout)
-	w := tabwriter.NewWriter(p.w, 0, 4, 2, ' ', 0)
+func (a *Assessment) text(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\n%s %s\n", a.Engine, a.Layout)
+	w := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
 	part := ""
 	for _, c := range a.Criteria {
 		if c.Part != part {
@@ -66,26 +64,14 @@ func (p *printer) assessment(a *Assessment) {
 		}
 		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.Wanted(), c.Measured(), c.Times(), c.Answer(), c.Note)
 	}
-	p.err = errors.Join(p.err, w.Flush())
-}
-
-// commands lists what to run for everything unknown.
-func (p *printer) commands(r *Report) {
-	commands := r.Commands()
-	if len(commands) == 0 {
-		return
-	}
-	p.printf("\nNot known; to measure it:\n")
-	for _, c := range commands {
-		p.printf("  %s\n", c)
-	}
+	w.Flush()
 }
 
 // Commands returns what to run for everything that is unknown, each once.
 func (r *Report) Commands() []string {
 	var commands []string
 	add := func(c Criterion) {
-		if c.Command != "" && !slices.Contains(commands, c.Command) {
+		if c.Verdict == Unknown && c.Command != "" && !slices.Contains(commands, c.Command) {
 			commands = append(commands, c.Command)
 		}
 	}
@@ -107,9 +93,9 @@ func (r *Report) Commands() []string {
 // Wanted writes what is wanted: "< 500 ms".
 func (c *Criterion) Wanted() string {
 	if c.Unit == "of the load" {
-		return "all of it"
+		return "95 % of it"
 	}
-	return c.Op + " " + number(c.Want) + " " + c.Unit
+	return c.Op + " " + runs.Number(c.Want) + " " + c.Unit
 }
 
 // Measured writes what was measured, or "-".
@@ -117,10 +103,14 @@ func (c *Criterion) Measured() string {
 	if c.Got == nil {
 		return "-"
 	}
+	text := runs.Number(*c.Got) + " " + c.Unit
 	if c.Unit == "of the load" {
-		return number(100**c.Got) + " %"
+		text = runs.Number(100**c.Got) + " %"
 	}
-	return number(*c.Got) + " " + c.Unit
+	if c.Repetitions > 0 {
+		text += fmt.Sprintf(" (n=%d)", c.Repetitions)
+	}
+	return text
 }
 
 // Times writes the margin: "2.4×", or "-".
@@ -128,14 +118,11 @@ func (c *Criterion) Times() string {
 	if c.Margin == nil {
 		return "-"
 	}
-	return number(*c.Margin) + "×"
+	return runs.Number(*c.Margin) + "×"
 }
 
 // Answer writes the verdict, and whether it is one by extrapolation.
 func (c *Criterion) Answer() string {
-	if c.Uncertain {
-		return string(c.Verdict) + " (extrapolated, uncertain)"
-	}
 	if c.Extrapolated {
 		return string(c.Verdict) + " (extrapolated)"
 	}

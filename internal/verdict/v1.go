@@ -1,113 +1,128 @@
 package verdict
 
 import (
+	"slices"
+
+	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
-// Entities at scale 1, of the base profile and of the data centres.
+// Limits of V1, and entities at scale 1 of the base profile and of the data
+// centres.
 const (
-	baseEntities   = 800_000
-	centreEntities = 1_200_000
+	v1Entities     = 621_000.0 // of the data centre
+	baseEntities   = 800_000.0
+	centreEntities = 1_200_000.0
+
+	v1MinWrites = 10_000.0
+	v1MaxWrites = 50_000.0 // rows/s
+	v1MinReads  = 1_000.0
+	v1MaxReads  = 10_000.0 // reads/s
 )
 
-// v1 is the go/no-go for the data centre.
+// v1Runs are what V1 is judged from.
+const v1Runs = "C1 D1 D4"
+
+// v1 is the go/no-go for the data centre, the upper end of its range last.
 func (p *pair) v1() []Criterion {
-	return []Criterion{
-		p.v1Entities(),
-		p.v1Load("10K rows/s with 1K reads/s", v1MinWrites, v1MinReads),
-		p.v1Load("50K rows/s with 10K reads/s", v1MaxWrites, v1MaxReads),
+	criteria := []Criterion{p.v1Load("10K rows/s with 1K reads/s", load{v1MinWrites, v1MinReads})}
+	for _, mix := range []string{"A", "B", "C"} {
+		criteria = append(criteria, p.v1Reads(mix))
 	}
+	return append(criteria, p.v1Load("50K rows/s with 10K reads/s", load{v1MaxWrites, v1MaxReads}))
 }
 
-// decide asks only for the lower end of V1's range.
+// required are the criteria of the lower end of V1's range.
+func required(v1 []Criterion) []Criterion { return v1[:len(v1)-1] }
+
 func decide(v1 []Criterion) Decision {
-	switch all(v1[:2]) {
-	case Pass:
-		return Go
-	case Fail:
-		return NoGo
-	}
-	return Undecided
+	return map[Outcome]Decision{Pass: Go, Fail: NoGo, Unknown: Undecided}[all(required(v1))]
 }
 
-// v1Entities is whether the loads were measured on enough entities. A smaller
-// size says nothing against an engine, so it leaves the question open.
-func (p *pair) v1Entities() Criterion {
-	c := atLeast(PartV1, "entities held while measured", v1Entities, "entities")
-	var most float64
-	var from *runs.Group
-	for _, l := range p.loads() {
-		if n, ok := entities(l.group); ok && n > most {
-			most, from = n, l.group
+// v1Reads is how many reads of a mix one client gets.
+func (p *pair) v1Reads(mix string) Criterion {
+	c := atLeast(PartV1, "reads/s of mix "+mix+" with one client", v1MinReads, "reads/s").at(v1Entities / baseEntities)
+	alone := curve(p.groups, readsPerSecond, func(g *runs.Group) bool {
+		return g.Experiment == "C1" && g.Get("mix") == mix && g.Get("clients") == "1"
+	})
+	grown := curve(p.groups, runs.Measure{Unit: "qps-" + mix}, of("D5"))
+	return p.answer(p.measure(c, v1Runs), "C1", bySize(slices.Concat(alone, grown)))
+}
+
+// v1Load asks whether an engine carries a load. A run that delivered all of it
+// with commits in time does; one that was asked for it and did not, or writes
+// alone that are slower, tell that it does not.
+func (p *pair) v1Load(name string, want load) Criterion {
+	c := p.measure(atLeast(PartV1, name, nearly, "of the load").at(v1Entities/baseEntities), v1Runs)
+	var answers []Criterion
+	for _, g := range runs.Where(p.groups, of("D4", "E3")) {
+		if answer, ok := c.carried(g, want); ok {
+			answers = append(answers, answer)
 		}
-	}
-	command := p.command("D1 D4", 1)
-	if from == nil {
-		return c.unknown(command, "no run with reads beside writes kept its limit, or none states its size")
-	}
-	c = c.judge(most, from)
-	if c.Verdict == Fail {
-		c = c.unknown(command, "measured on fewer entities")
-	}
-	return c
-}
-
-func entities(g *runs.Group) (float64, bool) {
-	scale, ok := g.Scale()
-	if g.Experiment == "E3" {
-		return scale * centreEntities, ok
-	}
-	return scale * baseEntities, ok
-}
-
-// loads returns the runs of reads beside writes whose commits kept their limit.
-func (p *pair) loads() []load {
-	var list []load
-	for _, id := range []string{"D4", "E3"} {
-		for _, g := range largestOf(runs.Of(p.groups, id)) {
-			if latency, ok := g.Median(p99); ok && latency < blockTime {
-				list = append(list, loadOf(g))
-			}
-		}
-	}
-	return list
-}
-
-// v1Load asks how much of a load an engine carries. A run that carried all of it
-// answers; else the line between two limits that were measured does: writes
-// alone as fast as they go, and the most reads beside paced writes.
-func (p *pair) v1Load(name string, writes, reads float64) Criterion {
-	c := atLeast(PartV1, name, 1, "of the load")
-	for _, l := range p.loads() {
-		if share := min(l.writes/writes, l.reads/reads); share >= 1 {
-			return c.judge(share, l.group).note("%s", l)
-		}
-	}
-	alone, okAlone := p.largest("D1", rowsPerSecond, ">")
-	if okAlone && alone.failed {
-		return c.crashed(alone.group)
 	}
 	// More than it writes without reads it will not write with them.
-	if okAlone && alone.value < writes {
-		return c.judge(alone.value/writes, alone.group).note("%s rows/s with no reads at all", number(alone.value))
+	alone := curve(p.groups, rowsPerSecond, func(g *runs.Group) bool {
+		return g.Experiment == "D1" && asked(g).writes == 0
+	})
+	if n := len(alone); n > 0 && !alone[n-1].failed {
+		answer := c.judge(share(alone[n-1].group, load{writes: want.writes}))
+		if answer.Verdict == Fail {
+			answers = append(answers, answer.note("%s rows/s with no reads at all", runs.Number(alone[n-1].Value)))
+		}
 	}
-	g := ceilingOf(largestOf(runs.Of(p.groups, "D4")))
-	if !okAlone || g == nil || g.Failed() {
-		return c.unknown(p.command("D1 D4", 1), "needs writes alone and the ceiling of reads")
+	for _, v := range []Outcome{Pass, Fail, Unknown} {
+		if i := slices.IndexFunc(answers, func(c Criterion) bool { return c.Verdict == v }); i >= 0 {
+			return answers[i]
+		}
 	}
-	top := loadOf(g)
-	c = c.judge(shareOf(alone.value, top, writes, reads), g)
-	c.Extrapolated = true
-	return c.note("on the line between %s rows/s alone and %s", number(alone.value), top)
+	return c.unknown("no run was asked for this load")
 }
 
-// shareOf returns the factor by which the wanted load has to be multiplied to lie
-// on the line between writes alone and the ceiling, or beside the ceiling. Work
-// that does not wait for each other shares the machine along that line at worst.
-func shareOf(alone float64, top load, writes, reads float64) float64 {
-	if top.reads <= 0 {
-		return 0
+// carried judges a load by one run; false when the run tells nothing of it.
+func (c Criterion) carried(g *runs.Group, want load) (Criterion, bool) {
+	e, was := share(g, want), asked(g)
+	switch {
+	case e.failed:
+		return c.crashed(g), was.writes <= want.writes && was.reads <= want.reads
+	case was.reads != want.reads && e.Value < nearly:
+		return c, false
 	}
-	share := alone / (writes + max(alone-top.writes, 0)*reads/top.reads)
-	return min(share, top.reads/reads)
+	c = c.judge(e).did(g)
+	slow := below("", "", blockTime, "ms").judge(look(g, p99))
+	if c.Verdict == Pass && slow.Verdict != Pass {
+		c = c.unknown("its commits: p99 %s %s", slow.Measured(), slow.Note)
+		if slow.Verdict == Fail && was == want {
+			c.Verdict = Fail
+		}
+	}
+	return c, true
+}
+
+// share is the part of a load that a run delivered. Where it was asked for fewer
+// writes, only the reads that it missed say something.
+func share(g *runs.Group, want load) evidence {
+	was, got := asked(g), delivered(g)
+	fewer := want.reads > 0 && was.writes > 0 && was.writes < want.writes
+	floor := 1.0
+	if was == (load{}) {
+		floor = noise
+	}
+	e := take(g, floor, func(r *result.Record) (float64, bool) {
+		writes, ok := rowsPerSecond.Of(r)
+		part := writes / want.writes
+		if want.reads > 0 {
+			reads, _ := readsPerSecond.Of(r)
+			if part = min(part, reads/want.reads); fewer {
+				part = reads / want.reads
+			}
+		}
+		return part, ok
+	})
+	if fewer {
+		e.weak = "asked for fewer rows/s"
+	}
+	if was.writes > 0 && got.writes > was.writes/nearly {
+		e.hard = "more rows/s than asked for"
+	}
+	return e
 }

@@ -1,7 +1,8 @@
 // Package verdict answers the questions that the measurements were made for: it
 // walks the decision tree between engines, checks the targets for writes, reads
-// and both together, and says go or no-go, each from the records of a result
-// set. What no record tells is unknown, with the command that would measure it.
+// and both together, says go or no-go, and ends in one sentence, all from the
+// records of one revision in a result set. What these do not tell is unknown,
+// with the command that would measure it.
 package verdict
 
 import (
@@ -43,16 +44,19 @@ type Criterion struct {
 	// the target ends.
 	Failure *float64 `json:"failure,omitempty"`
 
-	Got     *float64 `json:"got,omitempty"`    // nil: not measured
-	Margin  *float64 `json:"margin,omitempty"` // above 1 is on the good side: Want/Got or Got/Want
-	Verdict Outcome  `json:"verdict"`
+	// At is the scale at which the figure is wanted; 0: any.
+	At float64 `json:"at,omitempty"`
+
+	Got         *float64 `json:"got,omitempty"` // nil: not measured
+	Low         *float64 `json:"low,omitempty"` // of the interval of Got
+	High        *float64 `json:"high,omitempty"`
+	Repetitions int      `json:"repetitions,omitempty"` // that Got is the median of
+	Margin      *float64 `json:"margin,omitempty"`      // above 1 is on the good side: Want/Got or Got/Want
+	Verdict     Outcome  `json:"verdict"`
 
 	// Extrapolated: Got is what a trend over smaller sizes gives, or was measured
 	// at a smaller size than asked for.
 	Extrapolated bool `json:"extrapolated,omitempty"`
-
-	// Uncertain: the interval of the extrapolation includes the limit.
-	Uncertain bool `json:"uncertain,omitempty"`
 
 	Scale   string `json:"scale,omitempty"`   // of the measurement
 	Source  string `json:"source,omitempty"`  // key of its record
@@ -66,6 +70,7 @@ type Assessment struct {
 	Layout   string      `json:"layout"`
 	Criteria []Criterion `json:"criteria"`
 	V1       Decision    `json:"v1"`
+	Meets    Outcome     `json:"meets"` // the tree's criteria and the lower end of V1
 }
 
 // Decision is the answer to a go/no-go question.
@@ -95,6 +100,9 @@ type Walk struct {
 
 // Report is the evaluation of a result set.
 type Report struct {
+	Sentence    string       `json:"sentence"`           // what to choose, or what to measure to know
+	Revision    string       `json:"revision,omitempty"` // of the records judged
+	LeftOut     []LeftOut    `json:"left_out,omitempty"`
 	Walks       []Walk       `json:"walks"`       // one for each layout
 	Assessments []Assessment `json:"assessments"` // by layout, then in the tree's order of engines
 }
@@ -102,10 +110,12 @@ type Report struct {
 // Order is the order in which the decision tree tries engines.
 var Order = []string{"sqlite", "libsql", "postgres", "duckdb"}
 
-// Evaluate evaluates a result set.
-func Evaluate(records []result.Record) Report {
-	groups := runs.Gather(records)
+// Evaluate evaluates the records of a result set that are of one revision.
+func Evaluate(results *result.Results) Report {
 	report := Report{Walks: []Walk{}, Assessments: []Assessment{}}
+	var records []result.Record
+	records, report.Revision, report.LeftOut = oneRevision(results)
+	groups := runs.Gather(records)
 	for _, layout := range layouts(groups) {
 		for _, engine := range engines(groups) {
 			p := newPair(groups, engine, layout)
@@ -116,6 +126,7 @@ func Evaluate(records []result.Record) Report {
 		}
 		report.Walks = append(report.Walks, walk(groups, layout))
 	}
+	report.Sentence = report.sentence()
 	return report
 }
 
@@ -130,7 +141,7 @@ func (r *Report) Find(engine, layout string) *Assessment {
 }
 
 // judged are the experiments that criteria look at.
-var judged = []string{"D1", "D3", "D4", "D5", "E2", "E3"}
+var judged = []string{"C1", "D1", "D3", "D4", "D5", "E3"}
 
 func layouts(groups []*runs.Group) []string {
 	found := runs.Distinct(runs.Where(groups, func(g *runs.Group) bool {

@@ -1,32 +1,25 @@
 package verdict
 
 import (
-	"math"
-
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
-// sustained judges a criterion by a figure of D1 at the largest scale measured.
-func (p *pair) sustained(c Criterion, m runs.Measure) Criterion {
-	points := p.curve("D1", m, c.Op)
-	if c.Op == "<" {
-		points = p.paced("D1", m)
+// writes are the targets for commits under sustained load, at the documents' size.
+func (p *pair) writes() []Criterion {
+	p50 := below(PartWrites, "commit p50", 500, "ms").failing(2000).at(1)
+	slow := below(PartWrites, "commit p99", 1500, "ms").failing(2000).at(1)
+	most := below(PartWrites, "commit max", 2000, "ms").failing(3000).at(1)
+	rate := above(PartWrites, "rows a second", 5000, "rows/s").failing(2000).at(1)
+	return []Criterion{
+		p.sustained(p50, runs.Measure{Unit: "p50-ms"}), p.sustained(slow, p99), p.sustained(most, longest),
+		p.answer(p.measure(rate, "D1"), "D1", curve(p.groups, rowsPerSecond, of("D1"))),
 	}
-	if len(points) == 0 {
-		return p.answer(c, evidence{}, false, "D1", 0)
-	}
-	return p.answer(c, points[len(points)-1], true, "D1", 0)
 }
 
-// writes are the targets for commits under sustained load.
-func (p *pair) writes() []Criterion {
-	return []Criterion{
-		p.sustained(below(PartWrites, "commit p50", 500, "ms").failing(2000), runs.Measure{Unit: "p50-ms"}),
-		p.sustained(below(PartWrites, "commit p99", 1500, "ms").failing(2000), p99),
-		p.sustained(below(PartWrites, "commit max", 2000, "ms").failing(3000), runs.Measure{Unit: "max-ms"}),
-		p.sustained(above(PartWrites, "rows a second", 5000, "rows/s").failing(2000), runs.Measure{Unit: "rows/s"}),
-	}
+// sustained judges a latency of commits at the pace of the documents.
+func (p *pair) sustained(c Criterion, m runs.Measure) Criterion {
+	return p.answer(p.measure(c, "D1"), "D1", curve(p.groups, m, paced("D1")))
 }
 
 // checklist are the checks that a measurement was of what it should be of, and
@@ -35,7 +28,7 @@ func (p *pair) checklist() []Criterion {
 	return []Criterion{
 		p.residency(),
 		p.diskReads(),
-		p.sustained(below(PartChecklist, "longest commit", 500, "ms"), runs.Measure{Unit: "max-ms"}),
+		p.sustained(below(PartChecklist, "longest commit", 500, "ms").at(1), longest),
 		p.walSize(),
 	}
 }
@@ -97,44 +90,33 @@ func (p *pair) diskReads() Criterion {
 	}
 	c = c.note("at most, from the bytes read in pages of 4 KiB")
 	if c.Verdict == Fail && *c.Got*smallestRead/largestRead < c.Want {
-		c.Verdict = Unknown
-		c = c.note("with reads of 128 KiB it would be %s", number(*c.Got*smallestRead/largestRead))
+		c = c.unknown("with reads of 128 KiB it would be %s", runs.Number(*c.Got*smallestRead/largestRead))
 	}
 	return c
 }
 
 // observed judges a criterion by what f finds in the records of D1 at the
-// largest scale: the median over repetitions.
+// largest scale.
 func (p *pair) observed(c Criterion, f func(*result.Record) (float64, bool)) Criterion {
-	points := p.paced("D1", p99)
-	if len(points) == 0 {
-		return p.answer(c, evidence{}, false, "D1", 0)
+	points := curve(p.groups, rowsPerSecond, paced("D1"))
+	for i := range points {
+		points[i] = take(points[i].group, 1, f)
 	}
-	e := points[len(points)-1]
-	if e.failed {
-		return c.crashed(e.group)
+	c = p.measure(c, "D1")
+	if n := len(points); n > 0 && points[n-1].doubt != "" {
+		c.Command = "" // would not tell it either
 	}
-	var values []float64
-	for _, r := range e.group.Good() {
-		if v, ok := f(r); ok && !math.IsNaN(v) {
-			values = append(values, v)
-		}
-	}
-	median, ok := runs.Median(values)
-	if !ok {
-		return c.from(e.group).unknown("", "the run does not tell it")
-	}
-	return c.judge(median, e.group)
+	return p.answer(c, "D1", points)
 }
 
 // reorg is the validation test: the same keys deleted and inserted.
 func (p *pair) reorg() []Criterion {
-	c := below(PartReorg, "commit p99 while the same keys are deleted and inserted", 500, "ms")
-	e, ok := p.largest("D3", p99, "<")
-	c = p.answer(c, e, ok, "D3", 0)
-	if ok && !e.failed {
-		if growth, has := e.group.Median(runs.Measure{Unit: "growth-MB"}); has {
-			c = c.note("the database grew by %s MB", number(growth))
+	c := below(PartReorg, "commit p99 while the same keys are deleted and inserted", 500, "ms").at(1)
+	points := curve(p.groups, p99, of("D3"))
+	c = p.answer(p.measure(c, "D3"), "D3", points)
+	if n := len(points); n > 0 {
+		if growth, ok := points[n-1].group.Median(runs.Measure{Unit: "growth-MB"}); ok {
+			c = c.note("the database grew by %s MB", runs.Number(growth))
 		}
 	}
 	return []Criterion{c}

@@ -6,6 +6,7 @@ package runs
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/varvedb/varve/bench/result"
@@ -85,31 +86,89 @@ type Measure struct {
 }
 
 // Of returns the figure in a record. Where the metric is not there but the
-// record has latencies of commits, or of one kind only, these answer.
+// record has latencies of commits, or of one kind only, these answer. A high
+// quantile of too few operations is no figure: it would be their maximum.
 func (m Measure) Of(r *result.Record) (float64, bool) {
-	if m.Kind != "" {
-		return quantile(r.Latency(m.Kind), m.Unit)
-	}
-	if v, ok := r.Metric(m.Unit); ok {
-		return v, true
-	}
-	if d := r.Latency("commit"); d != nil {
-		return quantile(d, m.Unit)
-	}
-	if len(r.Latencies) == 1 {
-		return quantile(&r.Latencies[0], m.Unit)
-	}
-	return 0, false
-}
-
-func quantile(d *result.Distribution, unit string) (float64, bool) {
-	if d == nil || d.Count == 0 {
+	d, unit := m.distribution(r)
+	if least[unit] > 0 && (d == nil || d.Count < least[unit]) {
 		return 0, false
 	}
-	v, ok := map[string]time.Duration{
-		"p50-ms": d.P50, "p95-ms": d.P95, "p99-ms": d.P99, "p999-ms": d.P999, "max-ms": d.Max, "mean-ms": d.Mean,
-	}[unit]
-	return Milliseconds(v), ok
+	if v, ok := r.Metric(m.Unit); ok && m.Kind == "" {
+		return v, true
+	}
+	return Quantile(d, unit)
+}
+
+// least is how many operations a quantile needs to be told from the maximum.
+var least = map[string]int64{"p99-ms": 100, "p999-ms": 1000}
+
+// distribution returns the latencies that a figure is a quantile of, or nil, and
+// the unit that it has there. Metrics name other kinds than commits in their
+// unit: p99-ms-A is of mix-A, and read-p99-ms of all reads.
+func (m Measure) distribution(r *result.Record) (*result.Distribution, string) {
+	if m.Kind != "" {
+		return r.Latency(m.Kind), m.Unit
+	}
+	if unit, mix, ok := strings.Cut(m.Unit, "-ms-"); ok {
+		return r.Latency("mix-" + mix), unit + "-ms"
+	}
+	if unit, ok := strings.CutPrefix(m.Unit, "read-"); ok {
+		return r.Latency("all"), unit
+	}
+	if d := r.Latency("commit"); d != nil {
+		return d, m.Unit
+	}
+	if d := r.Latency("all"); d != nil || len(r.Latencies) != 1 {
+		return d, m.Unit
+	}
+	return &r.Latencies[0], m.Unit
+}
+
+// Count returns the operations that a figure of latencies is of in each of the
+// group's repetitions, at least; 0 when a figure is none of latencies.
+func (g *Group) Count(m Measure) int64 {
+	var fewest int64
+	for i, r := range g.Good() {
+		d, unit := m.distribution(r)
+		if d == nil || quantiles[unit] == nil {
+			return 0
+		}
+		if i == 0 || d.Count < fewest {
+			fewest = d.Count
+		}
+	}
+	return fewest
+}
+
+// Longest returns the median over the repetitions of the longest operation that a
+// figure of latencies is of.
+func (g *Group) Longest(m Measure) (float64, bool) {
+	var values []float64
+	for _, r := range g.Good() {
+		if d, _ := m.distribution(r); d != nil {
+			values = append(values, Milliseconds(d.Max))
+		}
+	}
+	return Median(values)
+}
+
+var quantiles = map[string]func(*result.Distribution) time.Duration{
+	"p50-ms":  func(d *result.Distribution) time.Duration { return d.P50 },
+	"p95-ms":  func(d *result.Distribution) time.Duration { return d.P95 },
+	"p99-ms":  func(d *result.Distribution) time.Duration { return d.P99 },
+	"p999-ms": func(d *result.Distribution) time.Duration { return d.P999 },
+	"max-ms":  func(d *result.Distribution) time.Duration { return d.Max },
+	"mean-ms": func(d *result.Distribution) time.Duration { return d.Mean },
+}
+
+// Quantile returns a figure of latencies by its unit; false when they have none,
+// or are too few for it.
+func Quantile(d *result.Distribution, unit string) (float64, bool) {
+	of := quantiles[unit]
+	if d == nil || of == nil || d.Count == 0 || d.Count < least[unit] {
+		return 0, false
+	}
+	return Milliseconds(of(d)), true
 }
 
 // Milliseconds converts a duration.
