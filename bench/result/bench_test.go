@@ -180,23 +180,6 @@ func TestBenchRoundTrip(t *testing.T) {
 	})
 }
 
-func TestGroups(t *testing.T) {
-	r := result.Results{Records: samples()}
-	found := r.Select("A5", result.Pair{Key: "layout", Value: "arkiv"}, result.Pair{Key: "mix"})
-	require.Len(t, found, 13)
-	groups := result.GroupByKey(found)
-	require.Len(t, groups, 2)
-	require.Equal(t, "A5 Commit/engine=sqlite/layout=arkiv", groups[0].Key)
-	require.Equal(t, []float64{10, 10.5, 11, 10.2, 10.1, 10.6}, groups[0].Values("p50-ms"))
-	median, ok := groups[0].Median("p50-ms")
-	require.True(t, ok)
-	require.Equal(t, 10.35, median)
-	require.Len(t, groups[1].Values("p50-ms"), 6) // the failed one has none
-	_, ok = groups[1].Median("qps")
-	require.False(t, ok)
-	require.Empty(t, r.Select("A5", result.Pair{Key: "engine", Value: "libsql"}))
-}
-
 func TestBetter(t *testing.T) {
 	for unit, want := range map[string]result.Direction{
 		"p99-ms": result.Lower, "B/ent": result.Lower, "ns/op": result.Lower, "late": result.Lower,

@@ -1,7 +1,6 @@
 package result
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -57,7 +56,7 @@ func WriteBench(w io.Writer, records []Record) error {
 			continue
 		}
 		for _, l := range r.Lines() {
-			if err := out.Write(l.benchfmt()); err != nil {
+			if err := out.Write(l.Benchfmt()); err != nil {
 				return err
 			}
 		}
@@ -88,10 +87,12 @@ func writeUnits(out *benchfmt.Writer, records []Record) error {
 	return nil
 }
 
-func (l *Line) benchfmt() *benchfmt.Result {
-	res := &benchfmt.Result{Name: []byte(l.benchName()), Iters: int(l.Count)}
-	res.Config = []benchfmt.Config{{Key: experimentKey, Value: []byte(l.Experiment), File: true}}
-	for _, m := range l.Metrics {
+// Benchfmt returns a record, which should be one of Record.Lines, as
+// golang.org/x/perf reads it, with the experiment in the file configuration.
+func (r *Record) Benchfmt() *benchfmt.Result {
+	res := &benchfmt.Result{Name: []byte(r.benchName()), Iters: int(r.count())}
+	res.Config = []benchfmt.Config{{Key: experimentKey, Value: []byte(r.Experiment), File: true}}
+	for _, m := range r.Metrics {
 		res.Values = append(res.Values, benchfmt.Value{Value: m.Value, Unit: m.Unit})
 	}
 	return res
@@ -100,13 +101,11 @@ func (l *Line) benchfmt() *benchfmt.Result {
 // benchName returns the name after "Benchmark". A value that ends like
 // "arkiv-13" would be read as arkiv with a GOMAXPROCS of 13; one of 1 is what
 // the testing package leaves out, so it says nothing new behind it.
-func (l *Line) benchName() string {
-	var b bytes.Buffer
-	b.WriteString(l.Name)
-	for _, p := range l.Config {
-		fmt.Fprintf(&b, "/%s=%s", p.Key, p.Value)
+func (r *Record) benchName() string {
+	name := r.Name
+	if len(r.Config) > 0 {
+		name += "/" + r.Config.String()
 	}
-	name := b.String()
 	if base, _ := cutProcs(name); base != name {
 		return name + "-1"
 	}

@@ -5,35 +5,22 @@ import (
 	"time"
 )
 
-// Line is what a record says in a line of the Go benchmark format.
-type Line struct {
-	Experiment string
-	Name       string
-	Config     Config
-	Count      int64 // operations that the figures are taken from; 1 when the record does not say
-	Metrics    []Metric
-}
-
-// Key tells lines apart as Record.Key does records.
-func (l *Line) Key() string {
-	r := Record{Experiment: l.Experiment, Name: l.Name, Config: l.Config}
-	return r.Key()
-}
-
 // kindKey is the key that the kind of an operation gets in names of benchmarks.
 const kindKey = "kind"
 
-// Lines returns the figures of a record: its metrics, and where it has several
-// kinds of operations a line for each, with p50-ms, p95-ms, p99-ms and max-ms.
-// With one kind the metrics say that already. A run that failed has no figures
-// to compare, nor has one without metrics.
-func (r *Record) Lines() []Line {
+// Lines returns what a record says in lines of the Go benchmark format, each a
+// record: its metrics, and where it has several kinds of operations one for each,
+// with p50-ms, p95-ms, p99-ms and max-ms. With one kind the metrics say that
+// already. A run that failed has no figures to compare, nor has one without
+// metrics.
+func (r *Record) Lines() []Record {
 	if r.Error != "" {
 		return nil
 	}
-	var lines []Line
+	var lines []Record
+	line := Record{Experiment: r.Experiment, Name: r.Name, Config: r.Config, Repeat: r.Repeat, Metrics: firsts(r.Metrics), Latencies: r.Latencies}
 	if len(r.Metrics) > 0 {
-		lines = append(lines, Line{r.Experiment, r.Name, r.Config, r.count(), firsts(r.Metrics)})
+		lines = append(lines, line)
 	}
 	if len(r.Latencies) < 2 {
 		return lines
@@ -41,7 +28,8 @@ func (r *Record) Lines() []Line {
 	for i := range r.Latencies {
 		d := &r.Latencies[i]
 		if d.Count > 0 {
-			lines = append(lines, Line{r.Experiment, r.Name, r.Config.With(kindKey, kindValue(d.Kind)), d.Count, d.metrics()})
+			line.Config, line.Metrics, line.Latencies = r.Config.With(kindKey, kindValue(d.Kind)), d.metrics(), r.Latencies[i:i+1]
+			lines = append(lines, line)
 		}
 	}
 	return lines

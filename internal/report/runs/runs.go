@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/stat"
 )
 
 // Group is a configuration with its repetitions.
@@ -23,13 +24,19 @@ type Group struct {
 // Gather groups records by their key, in the order in which keys first appear.
 func Gather(records []result.Record) []*Group {
 	var groups []*Group
-	for _, g := range result.GroupByKey(records) {
-		first := &g.Records[0]
-		group := &Group{Experiment: first.Experiment, Name: first.Name, Config: first.Config}
-		for i := range g.Records {
-			group.Records = append(group.Records, &g.Records[i])
+	byKey := make(map[string]*Group)
+	for i := range records {
+		r := &records[i]
+		g := byKey[r.Key()]
+		if g == nil {
+			g = &Group{Experiment: r.Experiment, Name: r.Name, Config: r.Config}
+			byKey[r.Key()] = g
+			groups = append(groups, g)
 		}
-		groups = append(groups, group)
+		g.Records = append(g.Records, r)
+	}
+	for _, g := range groups {
+		slices.SortStableFunc(g.Records, func(a, b *result.Record) int { return a.Repeat - b.Repeat })
 	}
 	return groups
 }
@@ -198,12 +205,7 @@ func Median(values []float64) (float64, bool) {
 	if len(values) == 0 {
 		return 0, false
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	mid := len(sorted) / 2
-	if len(sorted)%2 == 0 {
-		return (sorted[mid-1] + sorted[mid]) / 2, true
-	}
-	return sorted[mid], true
+	return stat.Median(values), true
 }
 
 // Distinct returns the values of a key over groups, in the order in which they
