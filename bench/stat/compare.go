@@ -1,7 +1,6 @@
 package stat
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -21,7 +20,7 @@ type Summary struct {
 func (s Summary) Bounded() bool { return !math.IsInf(s.Low, 0) && !math.IsInf(s.High, 0) }
 
 // Spread returns the larger distance of the interval's ends from the median, as
-// a part of the median; infinite when it is unbounded, NaN around 0.
+// a part of the median; infinite when it is unbounded or the median is 0.
 func (s Summary) Spread() float64 {
 	if s.Low == s.High {
 		return 0
@@ -31,8 +30,10 @@ func (s Summary) Spread() float64 {
 
 // Summarize returns the median of a sample with its interval, as benchstat
 // prints it. The sample must not be empty.
-func Summarize(values []float64) Summary {
-	return summarize(benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds))
+func Summarize(values []float64) Summary { return summarize(newSample(values)) }
+
+func newSample(values []float64) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
 }
 
 func summarize(s *benchmath.Sample) Summary {
@@ -43,89 +44,60 @@ func summarize(s *benchmath.Sample) Summary {
 // Comparison is what can be said of two samples.
 type Comparison struct {
 	Old, New Summary
-	Delta    float64 // of the medians: (new - old) / |old|; NaN when only the old one is 0
 	P        float64 // of both being from one distribution: Mann-Whitney U, two-sided
-	Alpha    float64
-
-	// Need is how many observations a side would be enough to tell any
-	// difference; 0 when there are enough.
-	Need int
-}
-
-// Significant tells whether the samples differ, whatever by how much.
-func (c Comparison) Significant() bool { return c.P < c.Alpha }
-
-// Warning says what keeps the comparison from telling anything; "" for nothing.
-func (c Comparison) Warning() string {
-	if c.Need == 0 {
-		return ""
-	}
-	return fmt.Sprintf("need ≥ %d samples to detect a difference at alpha level %v", c.Need, c.Alpha)
+	LeastP   float64 // the smallest P that samples of these sizes can have
 }
 
 // Compare tests whether two samples, which must not be empty, come from one
 // distribution, as benchstat does: by the Mann-Whitney U test, which assumes
-// nothing of the distribution. Alpha is the p-value below which they differ; 0
-// means Alpha.
-func Compare(before, after []float64, alpha float64) Comparison {
-	if alpha == 0 {
-		alpha = Alpha
-	}
-	thresholds := benchmath.DefaultThresholds
-	thresholds.CompareAlpha = alpha
-	a := benchmath.NewSample(slices.Clone(before), &thresholds)
-	b := benchmath.NewSample(slices.Clone(after), &thresholds)
-	c := Comparison{Old: summarize(a), New: summarize(b), Alpha: alpha}
-	c.Delta = delta(c.Old.Median, c.New.Median)
-	if higher(before, after) {
-		a, b = b, a
-	}
-	c.P = min(benchmath.AssumeNothing.Compare(a, b).P, 1) // 1 when all values are equal
-	if smallestP(len(before), len(after)) >= alpha {
-		c.Need = NeedSamples(alpha)
-	}
-	return c
+// nothing of the distribution.
+func Compare(before, after []float64) Comparison {
+	a, b := newSample(before), newSample(after)
+	return Comparison{Old: summarize(a), New: summarize(b), P: pValue(a, b), LeastP: leastP(len(before), len(after))}
 }
 
-// higher tells whether the first sample has the higher ranks. benchmath takes
-// the tail of the test from the distribution of its first argument, which with
-// equal values in samples of different size is not that of the second: the one
-// with the lower ranks has to come first.
-func higher(a, b []float64) bool {
-	ranks := Ranks(slices.Concat(a, b))
-	var sum float64
-	for _, r := range ranks[:len(a)] {
-		sum += r
-	}
-	return sum/float64(len(a)) > float64(len(ranks)+1)/2
-}
-
-// delta returns the relative change from one median to another.
-func delta(from, to float64) float64 {
-	switch {
-	case from == to:
-		return 0
-	case from == 0:
-		return math.NaN()
-	}
-	return (to - from) / math.Abs(from)
-}
-
-// NeedSamples returns how many observations a side the test needs before it can
-// give a p-value below alpha: 4 for 0.05.
-func NeedSamples(alpha float64) int {
-	for n := 2; ; n++ {
-		if smallestP(n, n) < alpha || n > 1000 {
-			return n
-		}
-	}
-}
-
-// smallestP returns the p-value of samples that do not overlap at all: 2 of all
-// the ways to choose one sample from both.
-func smallestP(n1, n2 int) float64 {
+// leastP returns the p-value of samples that do not overlap at all: 2 of all the
+// ways to choose one sample from both.
+func leastP(n1, n2 int) float64 {
 	total, _ := math.Lgamma(float64(n1 + n2 + 1))
 	first, _ := math.Lgamma(float64(n1 + 1))
 	second, _ := math.Lgamma(float64(n2 + 1))
 	return 2 * math.Exp(first+second-total)
+}
+
+// pValue orders the samples before the test. benchmath takes the tail from the
+// distribution of its first argument, which with equal values in samples of
+// different size is not that of the second: the one with the lower ranks has to
+// come first.
+func pValue(a, b *benchmath.Sample) float64 {
+	if above(a.Values, b.Values) < len(a.Values)*len(b.Values) {
+		a, b = b, a
+	}
+	return min(benchmath.AssumeNothing.Compare(a, b).P, 1) // 1 when all values are equal
+}
+
+// Change returns by what part of the smaller one two figures differ: 1 for a
+// doubling and for a halving, infinite from 0 and across it.
+func Change(a, b float64) float64 {
+	switch {
+	case a == b:
+		return 0
+	case a*b <= 0:
+		return math.Inf(1)
+	}
+	return math.Abs(a-b) / min(math.Abs(a), math.Abs(b))
+}
+
+// FalseDiscovery returns the level of many tests: of those with a p-value not
+// above it, no more than the given part is expected to be no difference at all
+// (Benjamini and Hochberg). It is also the level that one more test would have
+// had to reach, so that where nothing differs it is rate / len(p).
+func FalseDiscovery(p []float64, rate float64) float64 {
+	sorted := slices.Sorted(slices.Values(p))
+	part := rate / float64(len(sorted))
+	found := len(sorted)
+	for found > 0 && sorted[found-1] > part*float64(found) {
+		found--
+	}
+	return part * float64(min(found+1, len(sorted)))
 }

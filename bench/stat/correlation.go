@@ -1,7 +1,6 @@
 package stat
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,19 +25,6 @@ const minPairs = 4
 // transformation and the p-value of the t test. It returns ErrTooFew for fewer
 // than 4 pairs and ErrConstant when one side does not vary.
 func Pearson(x, y []float64) (Correlation, error) {
-	return correlate(x, y, func(float64) float64 { return 1 })
-}
-
-// Spearman returns the correlation of ranks, which asks only whether one grows
-// with the other and lets no outlier decide; equal values share their mean rank.
-// Its interval has the wider standard error of Bonett and Wright (2000). Errors
-// are those of Pearson.
-func Spearman(x, y []float64) (Correlation, error) {
-	return correlate(Ranks(x), Ranks(y), func(r float64) float64 { return 1 + r*r/2 })
-}
-
-// correlate takes the variance of Fisher's z times n-3.
-func correlate(x, y []float64, variance func(r float64) float64) (Correlation, error) {
 	if len(x) != len(y) {
 		return Correlation{}, fmt.Errorf("correlation: %d values against %d", len(x), len(y))
 	}
@@ -55,32 +41,10 @@ func correlate(x, y []float64, variance func(r float64) float64) (Correlation, e
 	if math.Abs(r) == 1 {
 		return c, nil
 	}
-	half := normalQuantile(1-Alpha/2) * math.Sqrt(variance(r)/(n-3))
+	half := normalQuantile(1-Alpha/2) * math.Sqrt(1/(n-3))
 	c.Low, c.High = math.Tanh(math.Atanh(r)-half), math.Tanh(math.Atanh(r)+half)
 	c.P = twoSidedT(r*math.Sqrt((n-2)/(1-r*r)), n-2)
 	return c, nil
-}
-
-// Ranks returns the rank of each value, from 1; equal values share the mean of
-// their ranks.
-func Ranks(values []float64) []float64 {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
-	ranks := make([]float64, len(values))
-	for from := 0; from < len(order); {
-		to := from + 1
-		for to < len(order) && values[order[to]] == values[order[from]] {
-			to++
-		}
-		for _, i := range order[from:to] {
-			ranks[i] = float64(from+1+to) / 2
-		}
-		from = to
-	}
-	return ranks
 }
 
 func constant(values []float64) bool {

@@ -1,11 +1,11 @@
 // Package stat says how sure one can be of what was measured: correlations and
-// regressions with intervals, intervals of medians by bootstrap, the comparison
-// of two samples as benchstat makes it, power laws over growing sizes, and run
-// orders of designed experiments.
+// regressions with intervals, the comparison of two samples as benchstat makes
+// it, what remains of many such comparisons and what they could have seen, power
+// laws over growing sizes, and run orders of designed experiments.
 //
 // Intervals are of 95 % (Confidence) and two-sided. Nothing here assumes that
 // times are normally distributed, but for regressions, where large samples and
-// robust standard errors stand in for it. Whatever is random takes a seed.
+// robust standard errors stand in for it. The same values give the same answer.
 // Doubts are data: results have Warnings for readers.
 package stat
 

@@ -43,6 +43,14 @@ func FitPowerLaw(x, y []float64) (PowerLaw, error) {
 	return p, nil
 }
 
+// Estimate is a figure with its interval.
+type Estimate struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`  // of the 95 % interval
+	High  float64 `json:"high"` // of the 95 % interval
+	N     int     `json:"n"`    // observations
+}
+
 // At returns the value at x, with the 95 % interval of one more observation
 // there. Far from what was measured it holds only if the law does.
 func (p PowerLaw) At(x float64) Estimate {

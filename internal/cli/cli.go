@@ -23,7 +23,8 @@ const (
 	ExitError = 1
 	ExitUsage = 2
 	// ExitNotChecked is that of check and verify when something could not be looked
-	// at and nothing wrong was found in the rest.
+	// at and nothing wrong was found in the rest, and of bench diff when too few
+	// repetitions could tell.
 	ExitNotChecked = 3
 	// ExitInterrupted is what shells give for a command ended by SIGINT.
 	ExitInterrupted = 130

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -28,12 +27,27 @@ func (d *difference) print(out io.Writer) error {
 	for _, name := range d.OnlyNew {
 		fmt.Fprintf(out, "only in new: %s\n", name)
 	}
-	_, err := fmt.Fprintf(out, "%d compared, %d worse by more than %g%% (p < %g), %d failing now\n",
-		d.Compared, d.Regressions-len(d.Failed), d.Threshold, d.Alpha, len(d.Failed))
+	if d.Unknown > 0 {
+		fmt.Fprintf(out, "? %s\n", d.tooFew())
+	}
+	_, err := fmt.Fprintf(out, "%d compared, %d worse by more than %g%% and the noise (false discovery rate %g, p ≤ %.2g), %d failing now\n",
+		d.Compared, d.Regressions-len(d.Failed), d.Threshold, d.Alpha, d.Level, len(d.Failed))
 	return err
 }
 
-// print writes the table of a metric with its warnings below.
+// tooFew says what would help the rows that are unknown.
+func (d *difference) tooFew() string {
+	text := fmt.Sprintf("%d of %d have too few repetitions to tell a doubling", d.Unknown, d.Compared)
+	if d.Need > 0 {
+		text += fmt.Sprintf(", repeat both sides at least %d times", d.Need)
+	}
+	if d.TooNoisy > 0 {
+		text += fmt.Sprintf("; %d are too noisy even for 100: find out why", d.TooNoisy)
+	}
+	return text
+}
+
+// print writes the table of a metric.
 func (t *unitTable) print(out io.Writer) error {
 	heading := t.Better + " is better"
 	if t.Better == result.Neutral.String() {
@@ -43,12 +57,8 @@ func (t *unitTable) print(out io.Writer) error {
 	var table bytes.Buffer
 	w := tabwriter.NewWriter(&table, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "\told\tnew\tdelta\t\n")
-	var warnings []string
 	for _, r := range t.Rows {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Old.text(), r.New.text(), r.delta(), r.mark())
-		if r.Warning != "" && !slices.Contains(warnings, r.Warning) {
-			warnings = append(warnings, r.Warning)
-		}
 	}
 	if t.Geomean != nil && len(t.Rows) > 1 {
 		fmt.Fprintf(w, "geomean\t\t\t%+.2f%%\t\n", 100*(*t.Geomean-1))
@@ -59,18 +69,16 @@ func (t *unitTable) print(out io.Writer) error {
 	for line := range strings.Lines(table.String()) {
 		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
 	}
-	for _, text := range warnings {
-		fmt.Fprintf(out, "? %s\n", text)
-	}
 	_, err := fmt.Fprintln(out)
 	return err
 }
 
-// text is the median with the larger side of its interval in percent.
+// text is the median with the larger side of its interval, where there is one, in
+// percent.
 func (s diffSide) text() string {
 	median := figure(s.Median)
 	if s.Low == nil {
-		return median + " ± ∞"
+		return median
 	}
 	spread := stat.Summary{Median: s.Median, Low: *s.Low, High: *s.High}.Spread()
 	if math.IsNaN(spread) || math.IsInf(spread, 0) {
@@ -106,11 +114,13 @@ func (r *diffRow) delta() string {
 
 // mark is what the eye looks for.
 func (r *diffRow) mark() string {
-	switch r.Verdict {
-	case verdictSame:
-		return ""
-	case verdictUnknown:
+	switch {
+	case r.Verdict == verdictUnknown:
 		return "?"
+	case r.Verdict != verdictSame:
+		return r.Verdict
+	case r.Within && r.Old.Median != r.New.Median:
+		return fmt.Sprintf("within noise (±%.0f%%)", r.Noise)
 	}
-	return r.Verdict
+	return ""
 }

@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,7 +73,7 @@ geomean                                                       -22.54%
 rows/s, higher is better
                                       old         new         delta
 A5 Commit/engine=sqlite/layout=arkiv  4010 ± 2%   3008 ± 2%   -25.00% (p=0.002 n=6)  worse
-A5 Commit/engine=duckdb/layout=arkiv  100.2 ± 2%  102.8 ± 2%  +2.50% (p=0.026 n=6)
+A5 Commit/engine=duckdb/layout=arkiv  100.2 ± 2%  102.8 ± 2%  +2.50% (p=0.026 n=6)   within noise (±5%)
 geomean                                                       -12.32%
 
 r-payload, neither is better
@@ -83,14 +84,14 @@ A5 Commit/engine=duckdb/layout=arkiv  -0.06 ± 0%  -0.06 ± 0%  ~ (p=1.000 n=6)
 fails now: A6 Commit/engine=sqlite/layout=arkiv: out of memory
 only in old: A6 Commit/engine=libsql/layout=arkiv
 only in new: A7 Commit/engine=sqlite/layout=arkiv
-7 compared, 2 worse by more than 5% (p < 0.05), 1 failing now
+7 compared, 2 worse by more than 5% and the noise (false discovery rate 0.05, p ≤ 0.042), 1 failing now
 `, out)
 
 	code, out, errs = varve("bench", "diff", old, old)
 	require.Equal(t, cli.ExitOK, code, errs)
-	require.Contains(t, out, "12 compared, 0 worse by more than 5% (p < 0.05), 0 failing now")
+	require.Contains(t, out, "12 compared, 0 worse by more than 5% and the noise (false discovery rate 0.05, p ≤ 0.0042), 0 failing now")
 
-	code, out, errs = varve("bench", "diff", "--threshold=25", "--units=p99-ms,rows/s", old, writeSet(t,
+	code, out, errs = varve("bench", "diff", "--threshold=35", "--units=p99-ms,rows/s", old, writeSet(t,
 		figures{experiment: "A5", engine: "sqlite", p99: around(12), rate: around(3000)}))
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.NotContains(t, out, "r-payload")
@@ -137,19 +138,64 @@ func TestBenchDiffJSON(t *testing.T) {
 	require.Equal(t, "neutral", d.Units[2].Better)
 }
 
-// Few samples cannot tell anything, however far they are apart.
+// Few samples cannot tell a doubling, however far they are apart, and nobody
+// should take that for nothing worse.
 func TestBenchDiffFewSamples(t *testing.T) {
-	old := writeSet(t, figures{experiment: "A5", engine: "sqlite", p99: []float64{1, 2, 3}, rate: []float64{1, 1, 1}})
-	changed := writeSet(t, figures{experiment: "A5", engine: "sqlite", p99: []float64{100, 200, 300}, rate: []float64{1, 1, 1}})
+	old := writeSet(t, figures{experiment: "A5", engine: "sqlite", p99: []float64{10, 10.1, 9.9}, rate: []float64{1, 1, 1}})
+	changed := writeSet(t, figures{experiment: "A5", engine: "sqlite", p99: []float64{100, 101, 99}, rate: []float64{1, 1, 1}})
 	code, out, errs := varve("bench", "diff", "--units=p99-ms", old, changed)
-	require.Equal(t, cli.ExitOK, code, errs)
+	require.Equal(t, cli.ExitNotChecked, code)
+	require.Equal(t, "varve: bench diff: 1 of 1 have too few repetitions to tell a doubling, repeat both sides at least 4 times\n", errs)
 	require.Equal(t, `p99-ms, lower is better
-                                      old    new      delta
-A5 Commit/engine=sqlite/layout=arkiv  2 ± ∞  200 ± ∞  ~ (p=0.100 n=3)  ?
-? need ≥ 4 samples to detect a difference at alpha level 0.05
+                                      old  new  delta
+A5 Commit/engine=sqlite/layout=arkiv  10   100  ~ (p=0.100 n=3)  ?
 
-1 compared, 0 worse by more than 5% (p < 0.05), 0 failing now
+? 1 of 1 have too few repetitions to tell a doubling, repeat both sides at least 4 times
+1 compared, 0 worse by more than 5% and the noise (false discovery rate 0.05, p ≤ 0.05), 0 failing now
 `, out)
+
+	// Worse is worse, also beside rows that cannot tell.
+	beside := func(p99 []float64) string {
+		return writeSet(t, figures{experiment: "A5", engine: "sqlite", p99: []float64{10, 10.1, 9.9}, rate: []float64{1, 1, 1}},
+			figures{experiment: "A5", engine: "duckdb", p99: p99, rate: p99})
+	}
+	code, out, _ = varve("bench", "diff", "--units=p99-ms", beside(around(10)), beside(around(20)))
+	require.Equal(t, cli.ExitError, code)
+	require.Contains(t, out, "? 1 of 2 have too few repetitions to tell a doubling, repeat both sides at least 4 times\n2 compared, 1 worse")
+
+	noisy := writeSet(t, figures{experiment: "A5", engine: "sqlite", p99: []float64{1, 10, 100, 1e3, 1e4, 1e5}, rate: around(1)})
+	code, out, _ = varve("bench", "diff", "--units=p99-ms", noisy, noisy)
+	require.Equal(t, cli.ExitNotChecked, code)
+	require.Contains(t, out, "? 1 of 1 have too few repetitions to tell a doubling; 1 are too noisy even for 100: find out why\n")
+}
+
+// What two measurements of the same are apart is noise, in every row of the unit.
+func TestBenchDiffNoiseFloor(t *testing.T) {
+	set := func(name, first, again string, other float64) string {
+		var text strings.Builder
+		for range 8 {
+			fmt.Fprintf(&text, "BenchmarkGet/layout=arkiv-1/aa=1 1 %s ms\nBenchmarkGet/layout=arkiv-1/aa=2 1 %s ms\n", first, again)
+		}
+		for _, v := range append(around(other), around(other)...) {
+			fmt.Fprintf(&text, "BenchmarkPut 1 %v ms\n", v)
+		}
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
+		return path
+	}
+	old := set("old", "100", "130", 10)
+	code, out, errs := varve("bench", "diff", old, set("new", "100", "110", 12))
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Contains(t, out, " Get/layout=arkiv-1  100 ± 0%    100 ± 0%    ~ (p=1.000 n=8)\n")
+	require.Contains(t, out, " Put/                10.02 ± 1%  12.03 ± 1%  +20.00% (p=0.000 n=12)  within noise (±30%)\n")
+
+	code, _, errs = varve("bench", "diff", "--filter=.name:Put", old, set("new", "100", "110", 12))
+	require.Equal(t, cli.ExitError, code)
+	require.Contains(t, errs, "1 of 1 became worse")
+
+	code, _, errs = varve("bench", "diff", old, set("new", "100", "110", 14))
+	require.Equal(t, cli.ExitError, code)
+	require.Contains(t, errs, "1 of 2 became worse")
 }
 
 // Output of go test -bench is compared too, and its units may say what is better.
@@ -170,7 +216,7 @@ func TestBenchDiffFiles(t *testing.T) {
 	require.Contains(t, errs, "1 of 2 became worse")
 	require.Contains(t, out, "ns/op, lower is better")
 	require.Contains(t, out, "hits, higher is better")
-	require.Contains(t, out, "example.com/x Get/layout=arkiv-13/gomaxprocs=2  100 ± ∞  150 ± ∞  +50.00% (p=0.008 n=5)  worse\n")
+	require.Contains(t, out, "example.com/x Get/layout=arkiv-13/gomaxprocs=2  100  150  +50.00% (p=0.008 n=5)  worse\n")
 	require.Contains(t, out, "+50.00% (p=0.008 n=5)  better\n")
 }
 
@@ -188,6 +234,8 @@ func TestBenchDiffUsage(t *testing.T) {
 		{"nothing in common", []string{set, other}, "nothing in common"},
 		{"no such unit", []string{"--units=p98-ms", set, set}, "nothing in common"},
 		{"alpha", []string{"--alpha=1", set, set}, "--alpha must be between"},
+		{"filter", []string{"--filter=/engine:", set, set}, "--filter"},
+		{"filter of units", []string{"--filter=.unit:ms", set, set}, "--units"},
 		{"threshold", []string{"--threshold=-1", set, set}, "--threshold must not"},
 	}
 	for _, tt := range tests {

@@ -44,15 +44,15 @@ func compare(values []float64, baseline, g *runs.Group, m runs.Measure) string {
 	if len(old) == 0 {
 		return ""
 	}
-	c := stat.Compare(old, values, 0)
+	c := stat.Compare(old, values)
 	if c.Old.Median == 0 {
 		return ""
 	}
 	text := fmt.Sprintf("%s× %s", Number(c.New.Median/c.Old.Median), baseline.Get("engine"))
 	switch {
-	case c.Need > 0:
+	case c.LeastP >= stat.Alpha:
 		return text
-	case c.Significant():
+	case c.P < stat.Alpha:
 		return fmt.Sprintf("%s (p=%.2g)", text, c.P)
 	}
 	return fmt.Sprintf("%s (p=%.2g, not significant)", text, c.P)
