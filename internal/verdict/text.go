@@ -64,7 +64,7 @@ func (a *Assessment) text(b *bytes.Buffer) {
 		}
 		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.Wanted(), c.Measured(), c.Times(), c.Answer(), c.Note)
 	}
-	w.Flush()
+	_ = w.Flush() // into a buffer
 }
 
 // Commands returns what to run for everything that is unknown, each once.
