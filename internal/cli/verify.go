@@ -47,13 +47,14 @@ func (v *verification) add(ok bool, check, format string, args ...any) {
 	v.Findings = append(v.Findings, f)
 }
 
-// end adds the error that ended the checks, and says what has come of all.
-func (v *verification) end(err error) {
+// end adds the error that ended the checks, without the secrets of its URLs, and says
+// what has come of all.
+func (v *verification) end(err error, urls ...string) {
 	switch store.OutcomeOf(err) {
 	case store.Damaged:
-		v.add(false, "store", "%v", err)
+		v.add(false, "store", "%s", driver.Hide(err.Error(), urls...))
 	case store.NotChecked:
-		v.Findings = append(v.Findings, finding{Check: "the rest", Detail: err.Error(), Outcome: store.NotChecked})
+		v.Findings = append(v.Findings, finding{Check: "the rest", Detail: driver.Hide(err.Error(), urls...), Outcome: store.NotChecked})
 	}
 	if v.Outcome = store.OutcomeOf(err); v.Failed > 0 {
 		v.Outcome = store.Damaged
@@ -84,7 +85,7 @@ func (c *verifyCmd) run(e *env) (err error) {
 	if err = c.check(e, ents, v); errors.As(err, new(usageError)) {
 		return err
 	}
-	v.end(err)
+	v.end(err, c.URL, c.Against)
 	if c.JSON {
 		err = errors.Join(err, printJSON(e.stdout, v))
 	} else {
