@@ -8,9 +8,8 @@
 //   - data sets that are built once and copied for each run (Cache, OpenCopy), of
 //     generated blocks or of a longer history (Source), of which the rest is there
 //     to be written;
-//   - what results are told with: Recorder, Result.Metrics, Manifest;
-//   - the benchmarks of go test (RunCommit and others), which bench/<engine>
-//     runs on one engine.
+//   - what results are told with: Recorder, Result.Metrics, Manifest.
 //
-// It imports no engine: a program links those that it measures.
+// It imports no engine: a program links those that it measures. Package gobench makes
+// benchmarks of go test of it.
 package bench

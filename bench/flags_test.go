@@ -1,62 +1,11 @@
-package bench
+package bench_test
 
 import (
 	"flag"
-	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/bench/gobench"
 )
 
-func parseFlags(t *testing.T, args ...string) *Flags {
-	t.Helper()
-	set := flag.NewFlagSet("test", flag.ContinueOnError)
-	f := RegisterFlags(set)
-	require.NoError(t, set.Parse(args))
-	return f
-}
-
-func TestFlagDefaults(t *testing.T) {
-	f := parseFlags(t)
-	profiles, err := f.chooseProfiles()
-	require.NoError(t, err)
-	require.Equal(t, []Profile{Typical}, profiles)
-	layouts, err := f.chooseLayouts("arkiv", "simple")
-	require.NoError(t, err)
-	require.Equal(t, []string{"arkiv", "simple"}, layouts)
-	opts, err := f.options()
-	require.NoError(t, err)
-	require.Equal(t, driver.Durable, opts.Durability)
-	s := Suite{Engine: Engine{Name: "sqlite", File: "varve.db"}, Flags: f}
-	require.Equal(t, "engine=sqlite/layout=arkiv/profile=typical/durability=durable", s.Name(s.Dataset("arkiv", Typical)))
-}
-
-func TestFlags(t *testing.T) {
-	f := parseFlags(t, "-varve.entities=5", "-varve.durability=relaxed", "-varve.layouts=bare,arkiv-3", "-varve.profiles=large,minimal-9B")
-	require.Equal(t, 5, f.size())
-	layouts, err := f.chooseLayouts("arkiv")
-	require.NoError(t, err)
-	require.Equal(t, []string{"bare", "arkiv-3"}, layouts)
-	profiles, err := f.chooseProfiles()
-	require.NoError(t, err)
-	require.Equal(t, []Profile{Large, Minimal.WithPayload(9)}, profiles)
-}
-
-func TestWrongFlags(t *testing.T) {
-	f := parseFlags(t, "-varve.durability=x", "-varve.layouts=x", "-varve.profiles=x")
-	_, err := f.options()
-	require.ErrorContains(t, err, "-varve.durability")
-	_, err = f.chooseLayouts()
-	require.ErrorContains(t, err, "-varve.layouts")
-	_, err = f.chooseProfiles()
-	require.ErrorContains(t, err, "-varve.profiles")
-}
-
-func TestEngineURL(t *testing.T) {
-	require.Equal(t, "sqlite:///data/a%20b/varve.db", Engine{Name: "sqlite", File: "varve.db"}.URL("/data/a b"))
-	e := Engine{Name: "postgres", File: "server", Params: map[string]string{"page_size": "8192"}}
-	require.Equal(t, "postgres:///data/server?page_size=8192", e.URL("/data"))
-	_, err := Dataset{Engine: Engine{Name: "unlinked"}}.Key()
-	require.ErrorContains(t, err, "not linked")
-}
+// The tests accept the flags of the benchmarks, so that both can be run by one
+// command for ./bench/....
+var _ = gobench.RegisterFlags(flag.CommandLine)

@@ -3,7 +3,6 @@ package bench
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"flag"
 	"iter"
 	"testing"
 
@@ -14,10 +13,6 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
-
-// The tests accept the flags of the benchmarks, so that both can be run by one
-// command for ./bench/....
-var _ = RegisterFlags(flag.CommandLine)
 
 func collect(t testing.TB, blocks iter.Seq2[store.Block, error]) []store.Block {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/storetest"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 func gather(t require.TestingT, blocks iter.Seq2[store.Block, error]) (all []store.Block) {
@@ -44,7 +44,7 @@ type shown struct {
 	Expiration     uint64
 }
 
-func show(t require.TestingT, m *storetest.Model, block uint64) []shown {
+func show(t require.TestingT, m *model.Model, block uint64) []shown {
 	snap, err := m.At(block)
 	require.NoError(t, err)
 	found, err := snap.Query(nil, store.Order{}, 0, nil)
@@ -56,8 +56,8 @@ func show(t require.TestingT, m *storetest.Model, block uint64) []shown {
 	return list
 }
 
-func fold(t require.TestingT, blocks []store.Block) *storetest.Model {
-	m := &storetest.Model{}
+func fold(t require.TestingT, blocks []store.Block) *model.Model {
+	m := &model.Model{}
 	for _, b := range blocks {
 		require.NoError(t, m.Apply(b))
 	}
@@ -104,7 +104,7 @@ func history(t *rapid.T) []store.Block {
 
 // fits tells whether a block may follow others.
 func fits(blocks []store.Block, b store.Block) bool {
-	m := &storetest.Model{}
+	m := &model.Model{}
 	for _, before := range blocks {
 		if m.Apply(before) != nil {
 			return false

@@ -4,11 +4,11 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/varvedb/varve/bench/rebac"
+	"github.com/varvedb/varve/bench/gobench"
 )
 
-var rebacFlags = rebac.RegisterFlags(flag.CommandLine)
+var rebacFlags = gobench.RegisterRebacFlags(flag.CommandLine)
 
-func BenchmarkRebac(b *testing.B) { rebac.Bench(b, suite.Engine, rebacFlags) }
+func BenchmarkRebac(b *testing.B) { gobench.RunRebac(b, suite.Engine, rebacFlags) }
 
-func TestRebac(t *testing.T) { rebac.Test(t, suite.Engine, 100) }
+func TestRebac(t *testing.T) { gobench.CheckRebac(t, suite.Engine, 100) }

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/storetest"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // benchScale is 16,000 entities.
@@ -38,13 +38,13 @@ func BenchmarkDraw(b *testing.B) {
 
 // BenchmarkCheck compares a right answer with what the oracle knows.
 func BenchmarkCheck(b *testing.B) {
-	held := &storetest.Model{}
+	held := &model.Model{}
 	for blk, err := range large() {
 		require.NoError(b, err)
 		require.NoError(b, held.Apply(blk))
 	}
 	dc, nodes := centre(b, 20)
-	models := map[string]*storetest.Model{mix.A: held, mix.B: held, mix.C: held, mix.DataCentre: nodes}
+	models := map[string]*model.Model{mix.A: held, mix.B: held, mix.C: held, mix.DataCentre: nodes}
 	for _, r := range append(benchReads(b)[:3], mix.NewDataCentre(dc, mix.DataCentreOptions{Head: nodes.Head().Block})) {
 		b.Run("mix="+r.Name(), func(b *testing.B) {
 			s := r.Stream(mix.StreamOptions{})

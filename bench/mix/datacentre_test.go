@@ -8,13 +8,13 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/storetest"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
-func centre(t testing.TB, load uint64) (*dcseed.Model, *storetest.Model) {
+func centre(t testing.TB, load uint64) (*dcseed.Model, *model.Model) {
 	m, err := dcseed.New(dcseed.Config{DCs: 2, NodesPerDC: 40, Payload: 50, NodeUpdates: 3, WorkloadUpdates: 9, PerBlock: 50})
 	require.NoError(t, err)
-	held := &storetest.Model{}
+	held := &model.Model{}
 	for b, err := range m.Blocks(1, m.FirstLoadBlock()+load-1) {
 		require.NoError(t, err)
 		require.NoError(t, held.Apply(b))

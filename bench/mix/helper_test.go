@@ -12,12 +12,12 @@ import (
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/storetest"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // ask carries out an operation on the model, which tries the query on every
 // entity.
-func ask(t require.TestingT, m *storetest.Model, op mix.Op) mix.Answer {
+func ask(t require.TestingT, m *model.Model, op mix.Op) mix.Answer {
 	snap, err := m.At(op.Block)
 	require.NoError(t, err)
 	a := mix.Answer{Block: snap.Block()}
@@ -122,7 +122,7 @@ func spoilEntity(op mix.Op, a mix.Answer, yield func(string, mix.Answer) bool) {
 }
 
 // requireChecked asks the model and checks the answer, and wrong ones.
-func requireChecked(t require.TestingT, reads mix.Reads, m *storetest.Model, op mix.Op) mix.Answer {
+func requireChecked(t require.TestingT, reads mix.Reads, m *model.Model, op mix.Op) mix.Answer {
 	a := ask(t, m, op)
 	require.NoError(t, reads.Check(op, a), "%+v", op)
 	for name, wrong := range spoil(op, a) {
@@ -133,8 +133,8 @@ func requireChecked(t require.TestingT, reads mix.Reads, m *storetest.Model, op 
 
 // history draws a valid history of few keys with the attributes that the mixes
 // ask for.
-func history(t *rapid.T) ([]store.Block, *storetest.Model) {
-	m := &storetest.Model{}
+func history(t *rapid.T) ([]store.Block, *model.Model) {
+	m := &model.Model{}
 	var blocks []store.Block
 	number := uint64(0)
 	for range rapid.IntRange(1, 30).Draw(t, "blocks") {
@@ -180,7 +180,7 @@ func operation(t *rapid.T, i int) store.Op {
 }
 
 func follows(blocks []store.Block, b store.Block) bool {
-	m := &storetest.Model{}
+	m := &model.Model{}
 	for _, before := range blocks {
 		if m.Apply(before) != nil {
 			return false

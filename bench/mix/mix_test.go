@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/query"
-	"github.com/varvedb/varve/store/storetest"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // The oracle answers every question at every block as the model does, which
@@ -48,7 +48,7 @@ func TestOracleFollowsTheHead(t *testing.T) {
 	half := len(blocks) / 2
 	for _, name := range mix.Names {
 		r := reads(t, name, blocks[:half])
-		m := &storetest.Model{}
+		m := &model.Model{}
 		for _, b := range blocks[:half] {
 			require.NoError(t, m.Apply(b))
 		}
@@ -128,7 +128,7 @@ func TestMixesAreTheSeeds(t *testing.T) {
 // not empty.
 func TestDrawsFindSomething(t *testing.T) {
 	blocks := mendoza(t, 0.002)
-	m := &storetest.Model{}
+	m := &model.Model{}
 	for _, b := range blocks {
 		require.NoError(t, m.Apply(b))
 	}

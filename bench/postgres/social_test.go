@@ -4,10 +4,10 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/varvedb/varve/bench/social"
+	"github.com/varvedb/varve/bench/gobench"
 )
 
-var socialFlags = social.RegisterFlags(flag.CommandLine)
+var socialFlags = gobench.RegisterSocialFlags(flag.CommandLine)
 
-func TestSocial(t *testing.T)      { social.RunTest(t, suite.Engine) }
-func BenchmarkSocial(b *testing.B) { social.RunBenchmarks(b, suite.Engine, socialFlags) }
+func TestSocial(t *testing.T)      { gobench.CheckSocial(t, suite.Engine) }
+func BenchmarkSocial(b *testing.B) { gobench.RunSocial(b, suite.Engine, socialFlags) }

@@ -11,7 +11,7 @@ import (
 
 func generate(t *testing.T, s Size) *Data {
 	t.Helper()
-	d, err := Generate(s, benchSeed)
+	d, err := Generate(s, 1)
 	require.NoError(t, err)
 	return d
 }
@@ -33,7 +33,7 @@ func TestGolden(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, digest(generate(t, s)), name)
 	}
-	other, err := Generate(Tiny, benchSeed+1)
+	other, err := Generate(Tiny, 1+1)
 	require.NoError(t, err)
 	require.NotEqual(t, digest(generate(t, Tiny)), digest(other))
 }
@@ -178,7 +178,7 @@ func TestImpossible(t *testing.T) {
 	} {
 		s := Tiny
 		change(&s)
-		_, err := Generate(s, benchSeed)
+		_, err := Generate(s, 1)
 		require.Error(t, err)
 	}
 }

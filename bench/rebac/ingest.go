@@ -88,6 +88,11 @@ func (s *Store) Ingest(ctx context.Context, d *Data, batch int) (r IngestResult,
 	return r, s.expect(ctx, "count_acl", r.Entries)
 }
 
+// CheckClosure compares the size of the closure with the oracle's: ErrMismatch.
+func (s *Store) CheckClosure(ctx context.Context, o *Oracle) error {
+	return s.expect(ctx, "count_closure", o.Closure())
+}
+
 // expect compares a count of rows.
 func (s *Store) expect(ctx context.Context, name string, want int) error {
 	snap, err := s.db.Engine().Snapshot(ctx)

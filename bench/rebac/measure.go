@@ -115,6 +115,30 @@ func coresUsed(s *probe.Samples) float64 {
 	return (*last.CPU - *first.CPU).Seconds() / last.At.Sub(first.At).Seconds()
 }
 
+// Ask asks the questions of a scenario one after the other, an operation of the loop
+// each, and fails with bench.ErrMismatch on a wrong answer.
+func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop bench.Loop) (l Latency, err error) {
+	ctx = context.WithoutCancel(ctx) // some engines pay for one that can be cancelled
+	client, err := s.Client(ctx, c)
+	if err != nil {
+		return l, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	a := client.asker(scenario)
+	if err := a.ask(ctx, 0); err != nil {
+		return l, err
+	}
+	var samples []time.Duration
+	for i := 0; loop.Loop(); i++ {
+		start := time.Now()
+		if err := a.ask(ctx, i%len(a.args)); err != nil {
+			return l, err
+		}
+		samples = append(samples, time.Since(start))
+	}
+	return summarise(samples, nil), nil
+}
+
 // each runs f on all workers at once.
 func each(workers []*worker, f func(w *worker) error) error {
 	errs := make([]error, len(workers))

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
 )
 
 // Tally counts the answers of a sample by the kind of object.
@@ -45,6 +49,30 @@ func Sample(ctx context.Context, s *Store, o *Oracle, n int, seed uint64) (t Tal
 		}
 	}
 	return t, nil
+}
+
+// Checks asks one check after the other about objects at random, an operation of the
+// loop each and on a view of its own, whose opening and closing are in the latency.
+func Checks(ctx context.Context, s *Store, o *Oracle, k Kind, loop bench.Loop) (*latency.Recorder, error) {
+	rec, r, all := latency.NewRecorder(), rand.New(rand.NewPCG(1, uint64(k))), newActive(o.g, 1)
+	for loop.Loop() {
+		viewer, object := all.pick(r, User), all.pick(r, k)
+		start := time.Now()
+		v, err := s.View(ctx, o)
+		if err != nil {
+			return rec, err
+		}
+		may, err := v.Check(ctx, viewer, object)
+		err = errors.Join(err, v.Close())
+		rec.Record(time.Since(start))
+		if err == nil {
+			err = o.JudgeCheck(v.Span, viewer, object, may)
+		}
+		if err != nil {
+			return rec, err
+		}
+	}
+	return rec, nil
 }
 
 // anyFollower returns one of the first followers of a user, or another user when

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/gobench"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -35,7 +36,7 @@ func BenchmarkBaselineCommit(b *testing.B) {
 	b.Run(suite.Name(d)+"/via=plain", func(b *testing.B) { plainCommit(b, suite.Open(b, d)) })
 }
 
-func varveCommit(b *testing.B, r *bench.Run) {
+func varveCommit(b *testing.B, r *gobench.Run) {
 	x, err := r.Dataset.Expectation(r.Ready)
 	require.NoError(b, err)
 	blocks := bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless))
@@ -44,7 +45,7 @@ func varveCommit(b *testing.B, r *bench.Run) {
 	})
 }
 
-func plainCommit(b *testing.B, r *bench.Run) {
+func plainCommit(b *testing.B, r *gobench.Run) {
 	x, err := r.Dataset.Expectation(r.Ready)
 	require.NoError(b, err)
 	p := openPlain(b, r)
@@ -76,7 +77,7 @@ func plainCommit(b *testing.B, r *bench.Run) {
 
 // checkPlain reads what the plain loop wrote through the store: if the rows
 // were not those that the store writes, it would read something else.
-func checkPlain(b *testing.B, r *bench.Run, x *bench.Expectation, last *store.Block) {
+func checkPlain(b *testing.B, r *gobench.Run, x *bench.Expectation, last *store.Block) {
 	ctx := b.Context()
 	s, err := r.Entities.Summary(ctx)
 	require.NoError(b, err)
@@ -141,7 +142,7 @@ func BenchmarkBaselineGet(b *testing.B) {
 	b.Run(suite.Name(d)+"/via=raw", func(b *testing.B) { plainGet(b, suite.Open(b, d), false) })
 }
 
-func plainGet(b *testing.B, r *bench.Run, decode bool) {
+func plainGet(b *testing.B, r *gobench.Run, decode bool) {
 	var keys []store.Key
 	for blk, err := range bench.Blocks(r.Dataset.Profile.WithPayload(0), r.Dataset.Gen) {
 		require.NoError(b, err)

@@ -5,23 +5,24 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/gobench"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
-var suite = bench.Suite{
+var suite = gobench.Suite{
 	Engine: bench.Engine{Name: "sqlite", File: "varve.db"},
-	Flags:  bench.RegisterFlags(flag.CommandLine),
+	Flags:  gobench.RegisterFlags(flag.CommandLine),
 }
 
-func BenchmarkCommit(b *testing.B)   { bench.RunCommit(b, suite) }
-func BenchmarkUpdate(b *testing.B)   { bench.RunUpdate(b, suite) }
-func BenchmarkGet(b *testing.B)      { bench.RunGet(b, suite) }
-func BenchmarkQuery(b *testing.B)    { bench.RunQuery(b, suite) }
-func BenchmarkApplyTar(b *testing.B) { bench.RunApplyTar(b, suite) }
+func BenchmarkCommit(b *testing.B)   { gobench.RunCommit(b, suite) }
+func BenchmarkUpdate(b *testing.B)   { gobench.RunUpdate(b, suite) }
+func BenchmarkGet(b *testing.B)      { gobench.RunGet(b, suite) }
+func BenchmarkQuery(b *testing.B)    { gobench.RunQuery(b, suite) }
+func BenchmarkApplyTar(b *testing.B) { gobench.RunApplyTar(b, suite) }
 
-func BenchmarkInsert(b *testing.B)     { bench.RunInsert(b, suite) }
-func BenchmarkReadMix(b *testing.B)    { bench.RunReadMix(b, suite) }
-func BenchmarkCheckpoint(b *testing.B) { bench.RunCheckpoint(b, suite) }
-func BenchmarkReorg(b *testing.B)      { bench.RunReorg(b, suite) }
-func BenchmarkCombined(b *testing.B)   { bench.RunCombined(b, suite) }
-func BenchmarkDataCentre(b *testing.B) { bench.RunDataCentre(b, suite) }
+func BenchmarkInsert(b *testing.B)     { gobench.RunInsert(b, suite) }
+func BenchmarkReadMix(b *testing.B)    { gobench.RunReadMix(b, suite) }
+func BenchmarkCheckpoint(b *testing.B) { gobench.RunCheckpoint(b, suite) }
+func BenchmarkReorg(b *testing.B)      { gobench.RunReorg(b, suite) }
+func BenchmarkCombined(b *testing.B)   { gobench.RunCombined(b, suite) }
+func BenchmarkDataCentre(b *testing.B) { gobench.RunDataCentre(b, suite) }

@@ -16,7 +16,7 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/gobench"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -36,7 +36,7 @@ type plain struct {
 // openPlain opens the database file of a run with the pragmas that the store's
 // writer has, beside the idle store. It refuses other tables and indexes than
 // those of the schema.
-func openPlain(b *testing.B, r *bench.Run) *plain {
+func openPlain(b *testing.B, r *gobench.Run) *plain {
 	b.Helper()
 	path := filepath.Join(r.Dir, suite.Engine.File)
 	pool, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Opaque: path}).String())
@@ -68,7 +68,7 @@ func openPlain(b *testing.B, r *bench.Run) *plain {
 
 // plainPragmas are the settings that the store's writer reads back, but for
 // the checkpoint, which SQLite does by itself.
-func plainPragmas(b *testing.B, r *bench.Run) []string {
+func plainPragmas(b *testing.B, r *gobench.Run) []string {
 	settings, err := r.DB.Settings(b.Context())
 	require.NoError(b, err)
 	var list []string

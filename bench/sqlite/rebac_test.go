@@ -8,16 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/bench/gobench"
 	"github.com/varvedb/varve/bench/rebac"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 )
 
-var rebacFlags = rebac.RegisterFlags(flag.CommandLine)
+var rebacFlags = gobench.RegisterRebacFlags(flag.CommandLine)
 
-func BenchmarkRebac(b *testing.B) { rebac.Bench(b, suite.Engine, rebacFlags) }
+func BenchmarkRebac(b *testing.B) { gobench.RunRebac(b, suite.Engine, rebacFlags) }
 
-func TestRebac(t *testing.T) { rebac.Test(t, suite.Engine, 0) }
+func TestRebac(t *testing.T) { gobench.CheckRebac(t, suite.Engine, 0) }
 
 // scanned matches a step of a plan that reads all of something: harmless for the
 // few groups of a recursive query, and for nothing else.

@@ -7,14 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/bench/gobench"
 	"github.com/varvedb/varve/bench/social"
 	"github.com/varvedb/varve/schemas"
 )
 
-var socialFlags = social.RegisterFlags(flag.CommandLine)
+var socialFlags = gobench.RegisterSocialFlags(flag.CommandLine)
 
-func TestSocial(t *testing.T)      { social.RunTest(t, suite.Engine) }
-func BenchmarkSocial(b *testing.B) { social.RunBenchmarks(b, suite.Engine, socialFlags) }
+func TestSocial(t *testing.T)      { gobench.CheckSocial(t, suite.Engine) }
+func BenchmarkSocial(b *testing.B) { gobench.RunSocial(b, suite.Engine, socialFlags) }
 
 // TestSocialPlans: no check and no look-up reads the table from end to end.
 func TestSocialPlans(t *testing.T) {

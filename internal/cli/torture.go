@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/crashtest"
-	"github.com/varvedb/varve/internal/faulttest"
+	"github.com/varvedb/varve/internal/fault"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -61,7 +61,7 @@ func trials() []crashtest.Trial {
 		&crashtest.Power{Worker: worker, Level: driver.Unsafe},
 		&crashtest.Syncs{Worker: worker},
 		&crashtest.Full{Worker: worker},
-		&faulttest.Flips{},
+		&fault.Flips{},
 	}
 }
 

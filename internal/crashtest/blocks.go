@@ -7,7 +7,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/storetest"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // entityKeys is how many entities there are at most: few, so that each changes
@@ -18,7 +18,7 @@ const entityKeys = 48
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
 
 // drawBlock draws a valid block to come after the model's head.
-func drawBlock(rng *rand.Rand, m *storetest.Model) (store.Block, error) {
+func drawBlock(rng *rand.Rand, m *model.Model) (store.Block, error) {
 	head := m.Head()
 	b := store.Block{Number: head.Block + 1 + uint64(rng.IntN(3))}
 	live, err := liveAt(m, b.Number)
@@ -49,7 +49,7 @@ func drawBlock(rng *rand.Rand, m *storetest.Model) (store.Block, error) {
 
 // liveAt returns the keys that are visible at a block above the head if nothing
 // happens before it.
-func liveAt(m *storetest.Model, block uint64) (map[store.Key]bool, error) {
+func liveAt(m *model.Model, block uint64) (map[store.Key]bool, error) {
 	s, err := m.At(store.Head)
 	if err != nil {
 		return nil, err

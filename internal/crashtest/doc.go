@@ -5,7 +5,7 @@
 // journal says must be there, and goes on.
 //
 // What a worker expects comes from the journal alone: every step is drawn from a
-// seed that the journal has, so the model of the store (storetest.Model for
+// seed that the journal has, so the model of the store (model.Model for
 // entities, the list of appends for events) is made anew in each process. A store
 // in which an acknowledged step is missing, an unknown one is present, a part of
 // one is there, or an index answers otherwise than the model, is a violation.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/storetest"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // The steps that change entities.
@@ -17,7 +17,7 @@ const (
 
 // state is the store after a step.
 type state struct {
-	model   storetest.Model
+	model   model.Model
 	horizon uint64 // the oldest block that can be read
 }
 

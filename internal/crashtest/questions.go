@@ -8,7 +8,7 @@ import (
 
 // Questions returns what is asked of a store of entities that a fault has met: all of
 // them (nil), then queries of which each goes through another index, or through
-// several. The attributes are those of the histories of this package and of faulttest.
+// several. The attributes are those of the histories of this package and of fault.
 func Questions() []query.Expr { return slices.Clone(questions) }
 
 var questions = func() []query.Expr {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/varvedb/varve/internal/crashtest"
+	"github.com/varvedb/varve/internal/fault"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
@@ -61,10 +62,10 @@ func mount(t *testing.T, bytes int64) string {
 func runReadOnly(t *testing.T, engine string, l Limits) {
 	dir := mount(t, l.Disk)
 	c := crashtest.Cell{Engine: engine, Layout: "arkiv", Dir: dir}
-	s := newSubject(c)
+	s := fault.NewSubject(c)
 	db, err := store.Open(t.Context(), c.URL("store", "memory", "64MiB"), nil)
 	require.NoError(t, err)
-	require.NoError(t, s.fill(t.Context(), db, rand.New(rand.NewPCG(1, 1)), 0))
+	require.NoError(t, s.Fill(t.Context(), db, rand.New(rand.NewPCG(1, 1)), 0))
 	require.NoError(t, db.Close())
 	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	defer func() { require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "")) }()
@@ -86,7 +87,7 @@ func runReadOnly(t *testing.T, engine string, l Limits) {
 		return
 	}
 	require.NoError(t, err)
-	_, err = s.verify(t.Context(), db)
+	_, err = s.Verify(t.Context(), db)
 	require.NoError(t, errors.Join(err, db.Close()))
 }
 
@@ -94,12 +95,12 @@ func runReadOnly(t *testing.T, engine string, l Limits) {
 // works; afterwards it is whole.
 func runDescriptors(t *testing.T, engine string) {
 	c := crashtest.Cell{Engine: engine, Layout: "arkiv", Dir: t.TempDir()}
-	s := newSubject(c)
+	s := fault.NewSubject(c)
 	url := c.URL("store", "memory", "64MiB")
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(2, 2))
-	require.NoError(t, s.fill(t.Context(), db, rng, 0))
+	require.NoError(t, s.Fill(t.Context(), db, rng, 0))
 	require.NoError(t, db.Close())
 	var was unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
@@ -111,28 +112,28 @@ func runDescriptors(t *testing.T, engine string) {
 		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(len(open)) + spare, Max: was.Max}))
 		db, err := store.Open(t.Context(), url, nil)
 		if err == nil {
-			_, err = s.verify(t.Context(), db)
+			_, err = s.Verify(t.Context(), db)
 			err = errors.Join(err, db.Close())
 		}
 		if err == nil {
 			worked++
 		} else {
 			failed++
-			require.NotErrorIs(t, err, errWrong)
+			require.NotErrorIs(t, err, fault.ErrWrong)
 		}
 		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
 	}
 	t.Logf("%s: failed with an error %d times, worked %d times", engine, failed, worked)
 	db, err = store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
-	_, err = s.verify(t.Context(), db)
+	_, err = s.Verify(t.Context(), db)
 	require.NoError(t, errors.Join(err, db.Close()))
 }
 
 // runMemory uses a store with next to no memory for caching.
 func runMemory(t *testing.T, engine string) {
 	c := crashtest.Cell{Engine: engine, Layout: "compact", Dir: t.TempDir()}
-	s := newSubject(c)
+	s := fault.NewSubject(c)
 	db, err := store.Open(t.Context(), c.URL("store"), &store.Options{Memory: 4 << 20})
 	if errors.Is(err, store.ErrUnsupported) {
 		// It says how much it needs.
@@ -140,9 +141,9 @@ func runMemory(t *testing.T, engine string) {
 	}
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(3, 3))
-	require.NoError(t, s.fill(t.Context(), db, rng, 0))
-	require.NoError(t, s.fill(t.Context(), db, rng, 1))
-	_, err = s.verify(t.Context(), db)
+	require.NoError(t, s.Fill(t.Context(), db, rng, 0))
+	require.NoError(t, s.Fill(t.Context(), db, rng, 1))
+	_, err = s.Verify(t.Context(), db)
 	require.NoError(t, errors.Join(err, db.Close()))
 }
 

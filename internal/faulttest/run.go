@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/crashtest"
+	"github.com/varvedb/varve/internal/fault"
 )
 
 // RunFlips tries some faults on each layout of an engine, and proves that a wrong
@@ -17,7 +18,7 @@ func RunFlips(t *testing.T, engine string, faults int, layouts ...string) {
 	for _, layout := range layouts {
 		t.Run(layout, func(t *testing.T) {
 			for seed := range uint64(2) {
-				r := flip(t, &Flips{}, engine, layout, seed+1, faults)
+				r := flip(t, &fault.Flips{}, engine, layout, seed+1, faults)
 				require.Empty(t, r.Violations)
 			}
 		})
@@ -27,11 +28,11 @@ func RunFlips(t *testing.T, engine string, faults int, layouts ...string) {
 // RunBite proves that the trial bites: with the check switched off, damage to the
 // files of an engine without checksums of pages is a wrong answer.
 func RunBite(t *testing.T, engine, layout string, faults int) {
-	r := flip(t, &Flips{Blind: true}, engine, layout, 1, faults)
+	r := flip(t, &fault.Flips{Blind: true}, engine, layout, 1, faults)
 	require.NotEmpty(t, r.Violations, "%d faults", faults)
 }
 
-func flip(t *testing.T, f *Flips, engine, layout string, seed uint64, faults int) *crashtest.Report {
+func flip(t *testing.T, f *fault.Flips, engine, layout string, seed uint64, faults int) *crashtest.Report {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "varve-flips-")
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ type rule struct {
 
 	only   []string // of this repository, they may import nothing else (nil: no limit)
 	never  []string // they must not import these
+	others []string // of other modules, they may import nothing else (nil: no limit)
 	direct bool     // only what they import themselves counts
 	tests  bool     // what their tests import counts as well
 
@@ -26,6 +27,11 @@ var (
 	natives = []string{
 		"github.com/mattn/go-sqlite3/...", "github.com/tursodatabase/...", "github.com/duckdb/...",
 		"github.com/jackc/pgx/...", "github.com/lib/pq/...", "github.com/fergusstrange/embedded-postgres/...",
+	}
+	// testOnly are what tests need and programs do not.
+	testOnly = []string{
+		"testing/...", "github.com/stretchr/testify/...", "pgregory.net/rapid/...", "go.uber.org/goleak/...",
+		"github.com/anishathalye/porcupine/...",
 	}
 	// wiring is where an engine meets a workload or a program.
 	wiring = []string{
@@ -41,6 +47,11 @@ func rules() []rule {
 	return append(all,
 		rule{packages: []string{"./..."}, except: slices.Concat(engines, wiring), never: engines,
 			why: "only programs and bench/<engine> choose an engine"},
+		rule{packages: []string{"./cmd/..."}, never: testOnly,
+			why: "programs link nothing that only tests need: what runs suites is in storetest, faulttest and gobench"},
+		rule{packages: []string{"./store", "./store/sqlite"},
+			others: []string{"github.com/klauspost/compress/...", "github.com/mattn/go-sqlite3/...", "golang.org/x/sys/..."},
+			why:    "a program that keeps entities in SQLite links zstd, the driver and x/sys"},
 		rule{packages: []string{"./store"}, never: slices.Concat(natives, []string{"./bench/...", "./cmd/..."}),
 			why: "importing store must not link a native library"},
 		rule{packages: []string{"./store/driver"}, only: []string{}, never: natives,
@@ -187,7 +198,11 @@ func (r *rule) forbids(path string) bool {
 	if matchAny(r.never, path) {
 		return true
 	}
-	return r.only != nil && match("./...", path) && !matchAny(r.only, path)
+	if match("./...", path) {
+		return r.only != nil && !matchAny(r.only, path)
+	}
+	module, _, _ := strings.Cut(path, "/")
+	return r.others != nil && strings.Contains(module, ".") && !matchAny(r.others, path)
 }
 
 // chain returns a shortest way from one package to one that it imports.

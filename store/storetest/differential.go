@@ -18,6 +18,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // RunDifferential applies random blocks, rewinds, prunes, loads and reopens to
@@ -52,7 +53,7 @@ type machine struct {
 	layout string
 	db     *store.DB
 	ents   *store.Entities
-	model  *Model
+	model  *model.Model
 	gen    *generator
 	pruned bool
 	fed    []store.Block // that the store holds, as they were given to it
@@ -64,7 +65,7 @@ func rapidChooser(t *rapid.T) chooser {
 
 func differential(t *testing.T, rt *rapid.T, h Harness, layout string) {
 	gen := &generator{pick: rapidChooser(rt)}
-	m := &machine{url: h.quickURL(t), layout: layout, model: &Model{ExtendAdds: gen.chance("extend adds", 3)}, gen: gen}
+	m := &machine{url: h.quickURL(t), layout: layout, model: &model.Model{ExtendAdds: gen.chance("extend adds", 3)}, gen: gen}
 	m.open(rt)
 	defer func() { require.NoError(rt, m.db.Close()) }()
 	gen.nul, gen.nulPattern = 12, true
@@ -116,15 +117,17 @@ func (m *machine) check(t *rapid.T) {
 // checkState compares everything that is visible at the head.
 func (m *machine) checkState(t *rapid.T) {
 	m.check(t)
-	m.compareAt(t, store.Head, func(s *store.Snapshot, want *ModelSnapshot) {
+	m.compareAt(t, store.Head, func(s *store.Snapshot, want *model.Snapshot) {
 		found, err := gather(s.Query(context.Background(), nil, nil))
 		require.NoError(t, err)
-		requireEntities(t, want.visible, found)
+		all, err := want.Query(nil, store.Order{}, 0, nil)
+		require.NoError(t, err)
+		requireEntities(t, all, found)
 	})
 }
 
 // compareAt opens both at a block and calls f when that succeeds.
-func (m *machine) compareAt(t *rapid.T, block uint64, f func(s *store.Snapshot, want *ModelSnapshot)) {
+func (m *machine) compareAt(t *rapid.T, block uint64, f func(s *store.Snapshot, want *model.Snapshot)) {
 	want, wantErr := m.model.At(block)
 	s, err := m.ents.At(context.Background(), block)
 	requireSameError(t, wantErr, err)
@@ -153,9 +156,10 @@ func (m *machine) apply(t *rapid.T) {
 // holds, which are skipped. What of them is kept when one is refused depends on
 // where transactions end, which the store tells.
 func (m *machine) load(t *rapid.T) {
-	ahead := m.model.clone()
+	ahead := m.model.Clone()
 	blocks := slices.Clone(m.fed[m.gen.pick("repeated from", len(m.fed)+1):])
 	held := len(blocks)
+	var valid []store.Block // that the store may keep
 	var wantErr error
 	for range 1 + m.gen.pick("blocks", 4) {
 		b := m.gen.block(ahead)
@@ -164,7 +168,9 @@ func (m *machine) load(t *rapid.T) {
 		}
 		blocks = append(blocks, b)
 		if wantErr == nil {
-			wantErr = ahead.Apply(b)
+			if wantErr = ahead.Apply(b); wantErr == nil {
+				valid = append(valid, b)
+			}
 		}
 	}
 	opts := store.LoadOptions{Changes: 1 + m.gen.pick("changes", 8)}
@@ -174,12 +180,14 @@ func (m *machine) load(t *rapid.T) {
 	if err == nil {
 		require.Equal(t, ahead.Head(), loaded.Head)
 	}
-	ahead.cut(loaded.Head.Block)
-	if loaded.Head.Empty {
-		ahead.blocks = nil
+	before := m.model.Head()
+	require.True(t, !loaded.Head.Empty || before.Empty, "a load never takes back blocks")
+	require.GreaterOrEqual(t, loaded.Head.Block, before.Block, "a load never takes back blocks")
+	for _, b := range valid {
+		if !loaded.Head.Empty && b.Number <= loaded.Head.Block {
+			require.NoError(t, m.model.Apply(b))
+		}
 	}
-	require.GreaterOrEqual(t, len(ahead.blocks), len(m.model.blocks), "a load never takes back blocks")
-	m.model.blocks = ahead.blocks
 	for _, b := range blocks[held:] {
 		if n := len(m.fed); n == 0 || b.Number > m.fed[n-1].Number {
 			m.fed = append(m.fed, b)
@@ -228,7 +236,7 @@ func (m *machine) settle(t *rapid.T) {
 }
 
 func (m *machine) get(t *rapid.T) {
-	m.compareAt(t, m.gen.at(m.model), func(s *store.Snapshot, want *ModelSnapshot) {
+	m.compareAt(t, m.gen.at(m.model), func(s *store.Snapshot, want *model.Snapshot) {
 		for range 3 {
 			key := one(m.gen, "key", someKeys[:])
 			wantEntity, wantErr := want.Get(key)
@@ -242,7 +250,7 @@ func (m *machine) get(t *rapid.T) {
 }
 
 func (m *machine) query(t *rapid.T) {
-	m.compareAt(t, m.gen.at(m.model), func(s *store.Snapshot, want *ModelSnapshot) {
+	m.compareAt(t, m.gen.at(m.model), func(s *store.Snapshot, want *model.Snapshot) {
 		for range 2 {
 			expr := m.gen.expr(3, m.model.Head().Block)
 			t.Logf("query at %d: %s", s.Block(), expr)
@@ -306,7 +314,7 @@ func (m *machine) export(t *testing.T, rt *rapid.T, h Harness) {
 	}
 	other := &machine{
 		url: h.quickURL(t), layout: one(m.gen, "layout", h.layouts()),
-		model: m.model.clone(), gen: m.gen,
+		model: m.model.Clone(), gen: m.gen,
 	}
 	other.open(rt)
 	defer func() { require.NoError(rt, other.db.Close()) }()

@@ -9,6 +9,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // foundCases are histories on which RunDifferential once found a store wrong.
@@ -19,14 +20,14 @@ var foundCases = map[string]func(t *testing.T, h Harness, layout string){
 }
 
 // openFound opens a new store beside a model that matches it.
-func openFound(t *testing.T, h Harness, layout string) (*store.Entities, *Model) {
+func openFound(t *testing.T, h Harness, layout string) (*store.Entities, *model.Model) {
 	t.Helper()
 	ents, err := h.open(t, h.quickURL(t), nil).Entities(context.Background(), store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
-	return ents, &Model{HeadOnly: !ents.Temporal()}
+	return ents, &model.Model{HeadOnly: !ents.Temporal()}
 }
 
-func applyBoth(t *testing.T, ents *store.Entities, m *Model, b store.Block) {
+func applyBoth(t *testing.T, ents *store.Entities, m *model.Model, b store.Block) {
 	t.Helper()
 	require.NoError(t, m.Apply(b))
 	_, err := ents.Apply(context.Background(), b)

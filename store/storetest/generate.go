@@ -1,12 +1,12 @@
 package storetest
 
 import (
-	"maps"
 	"math"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // chooser draws one of n alternatives, from 0, the plainest, to n−1. Random
@@ -73,22 +73,19 @@ func (g *generator) name() string {
 }
 
 // block draws a block to come after the model's head; most are valid.
-func (g *generator) block(m *Model) store.Block {
+func (g *generator) block(m *model.Model) store.Block {
 	b := store.Block{Number: g.blockNumber(m)}
-	state := maps.Clone(m.stateAt(b.Number).entities)
-	if state == nil {
-		state = map[store.Key]*store.Entity{}
-	}
+	draft := m.Draft(b.Number)
 	for range g.pick("ops", 10) {
 		op := g.op(len(b.Ops))
-		if m.operate(state, b.Number, &op) == nil || g.chance("keep invalid", 30) {
+		if draft.Add(&op) == nil || g.chance("keep invalid", 30) {
 			b.Ops = append(b.Ops, op)
 		}
 	}
 	return b
 }
 
-func (g *generator) blockNumber(m *Model) uint64 {
+func (g *generator) blockNumber(m *model.Model) uint64 {
 	head := m.Head()
 	switch g.pick("number", 24) {
 	case 20:
@@ -267,7 +264,7 @@ func (g *generator) order() store.Order {
 }
 
 // at draws a block to read at: most often the head, or one that is kept.
-func (g *generator) at(m *Model) uint64 {
+func (g *generator) at(m *model.Model) uint64 {
 	head := m.Head().Block
 	switch g.pick("at", 8) {
 	case 0, 1:
@@ -277,8 +274,8 @@ func (g *generator) at(m *Model) uint64 {
 	case 3:
 		return head + 1 // above the head
 	case 4:
-		return m.horizon
+		return m.Horizon()
 	}
-	low := max(m.horizon, head-min(head, 40))
+	low := max(m.Horizon(), head-min(head, 40))
 	return low + uint64(g.pick("block", int(head-low)+1))
 }

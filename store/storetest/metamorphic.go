@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // metamorphicChecks is how many histories RunMetamorphic tries, each in several
@@ -36,29 +37,29 @@ func RunMetamorphic(t *testing.T, h Harness) {
 func metamorphic(t *testing.T, rt *rapid.T, h Harness) {
 	g := &generator{pick: rapidChooser(rt)}
 	linked := linkedDriver(t, h.NewURL(t))
-	model := &Model{ExtendAdds: g.chance("extend adds", 3), NoNUL: !linked.Capabilities.TextNUL}
-	if !model.NoNUL {
+	m := &model.Model{ExtendAdds: g.chance("extend adds", 3), NoNUL: !linked.Capabilities.TextNUL}
+	if !m.NoNUL {
 		g.nul, g.nulPattern = 12, true
 	}
-	blocks := validBlocks(g, model, 3+g.pick("blocks", 12))
+	blocks := validBlocks(g, m, 3+g.pick("blocks", 12))
 	scanned := &variant{h: h, driver: linked, layout: "arkiv-0", plain: true}
 	variants := []*variant{scanned}
 	for range 2 {
 		variants = append(variants, &variant{h: h, driver: linked, layout: one(g, "layout", h.layouts())})
 	}
 	for _, v := range variants {
-		v.play(t, rt, g, model.ExtendAdds, blocks)
+		v.play(t, rt, g, m.ExtendAdds, blocks)
 		defer func() { require.NoError(rt, v.db.Close()) }()
 		head, err := v.ents.Head(context.Background())
 		require.NoError(rt, err)
-		require.Equal(rt, model.Head(), head, "%s", v)
+		require.Equal(rt, m.Head(), head, "%s", v)
 	}
 	for range 4 {
 		at := uint64(store.Head)
 		if g.chance("past", 2) {
-			at = g.at(model)
+			at = g.at(m)
 		}
-		expr, other := g.expr(3, model.Head().Block), g.expr(2, model.Head().Block)
+		expr, other := g.expr(3, m.Head().Block), g.expr(2, m.Head().Block)
 		opts := store.QueryOptions{Order: g.order(), Limit: g.pick("limit", 4)}
 		for _, v := range variants {
 			v.compare(rt, scanned, at, expr, other, opts)
@@ -67,7 +68,7 @@ func metamorphic(t *testing.T, rt *rapid.T, h Harness) {
 }
 
 // validBlocks draws blocks, the model following, without those that it refuses.
-func validBlocks(g *generator, m *Model, n int) (blocks []store.Block) {
+func validBlocks(g *generator, m *model.Model, n int) (blocks []store.Block) {
 	for range n {
 		if b := g.block(m); m.Apply(b) == nil {
 			blocks = append(blocks, b)
@@ -98,7 +99,7 @@ func (v *variant) play(t *testing.T, rt *rapid.T, g *generator, extendAdds bool,
 		v.url = withParams(t, v.url, "page_size", one(g, "page size", []string{"4096", "512", "1024", "65536"}))
 	}
 	v.open(t, rt, g, extendAdds)
-	m := &Model{ExtendAdds: extendAdds, NoNUL: !v.driver.Capabilities.TextNUL} // for forks
+	m := &model.Model{ExtendAdds: extendAdds, NoNUL: !v.driver.Capabilities.TextNUL} // for forks
 	for len(blocks) > 0 {
 		n := 1
 		if !v.plain {
@@ -161,7 +162,7 @@ func (v *variant) take(rt *rapid.T, g *generator, blocks []store.Block) {
 }
 
 // between does something that leaves the store's content as it is.
-func (v *variant) between(t *testing.T, rt *rapid.T, g *generator, m *Model) {
+func (v *variant) between(t *testing.T, rt *rapid.T, g *generator, m *model.Model) {
 	ctx := context.Background()
 	switch g.pick("between", 6) {
 	case 2:
@@ -179,7 +180,7 @@ func (v *variant) between(t *testing.T, rt *rapid.T, g *generator, m *Model) {
 		if head.Empty || !v.ents.Temporal() {
 			return
 		}
-		fork := m.clone()
+		fork := m.Clone()
 		for _, b := range validBlocks(g, fork, 1+g.pick("fork", 3)) {
 			_, err := v.ents.Apply(ctx, b)
 			require.NoError(rt, err, "%s: fork %+v", v, b)
@@ -242,7 +243,7 @@ func checkPartition(rt *rapid.T, s *store.Snapshot, p, q query.Expr) {
 // inOrder returns both lists as one, in the order of results.
 func inOrder(a, b []*store.Entity) []*store.Entity {
 	list := slices.Concat(a, b)
-	slices.SortStableFunc(list, func(a, b *store.Entity) int { return compareEntities(store.Order{}, a, b) })
+	slices.SortStableFunc(list, func(a, b *store.Entity) int { return model.Compare(store.Order{}, a, b) })
 	return list
 }
 

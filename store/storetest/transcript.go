@@ -15,6 +15,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // golden is what the Model answers to the script, once as a store with history
@@ -87,7 +88,7 @@ func playScript(s subject, headOnly bool) string {
 	// A hand-made draw: those of math/rand may change with the Go version, a
 	// PCG's raw numbers do not.
 	source := rand.NewPCG(20240101, 7)
-	p := script{subject: s, model: &Model{HeadOnly: headOnly}}
+	p := script{subject: s, model: &model.Model{HeadOnly: headOnly}}
 	p.gen = &generator{pick: func(_ string, n int) int { return int(source.Uint64() % uint64(n)) }}
 	for i := range scriptBlocks {
 		p.block()
@@ -108,7 +109,7 @@ func playScript(s subject, headOnly bool) string {
 // script plays steps to a subject and, to choose sensible ones, to a model.
 type script struct {
 	subject subject
-	model   *Model
+	model   *model.Model
 	gen     *generator
 	out     strings.Builder
 }
@@ -147,8 +148,8 @@ func (p *script) rewind() {
 
 func (p *script) prune() {
 	before := p.gen.at(p.model)
-	if before == store.Head || before > p.model.horizon+20 {
-		before = p.model.horizon + 5 // leave some history to ask about
+	if before == store.Head || before > p.model.Horizon()+20 {
+		before = p.model.Horizon() + 5 // leave some history to ask about
 	}
 	_ = p.model.Prune(before)
 	p.outcome(fmt.Sprint("prune ", before), p.subject.prune(before))
@@ -259,7 +260,7 @@ func (s storeSubject) pages(at uint64, expr query.Expr, order store.Order, limit
 }
 
 // modelSubject is a Model as a subject.
-type modelSubject struct{ model *Model }
+type modelSubject struct{ model *model.Model }
 
 func (s modelSubject) apply(b store.Block) error { return s.model.Apply(b) }
 func (s modelSubject) rewind(to uint64) error    { return s.model.Rewind(to) }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/transcript.txt from the model")
@@ -14,11 +16,11 @@ var update = flag.Bool("update", false, "rewrite testdata/transcript.txt from th
 // TestTranscript holds the golden transcript to the model, from which it comes.
 func TestTranscript(t *testing.T) {
 	var text strings.Builder
-	text.WriteString("The answers of storetest.Model to the script of storetest.RunTranscript.\n" +
+	text.WriteString("The answers of model.Model to the script of storetest.RunTranscript.\n" +
 		"Rewrite with: go test ./store/storetest -run Transcript -update\n")
 	for _, headOnly := range []bool{false, true} {
 		text.WriteString("\n" + sectionTitle(headOnly))
-		text.WriteString(playScript(modelSubject{&Model{HeadOnly: headOnly}}, headOnly))
+		text.WriteString(playScript(modelSubject{&model.Model{HeadOnly: headOnly}}, headOnly))
 	}
 	if *update {
 		require.NoError(t, os.WriteFile("testdata/transcript.txt", []byte(text.String()), 0o644))

@@ -1,4 +1,4 @@
-package faulttest
+package fault
 
 import (
 	"context"
@@ -11,32 +11,32 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
-	"github.com/varvedb/varve/store/storetest"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// subject is what a store holds and must answer.
-type subject interface {
-	// fill writes the next part of the history, of two.
-	fill(ctx context.Context, db *store.DB, rng *rand.Rand, part int) error
+// Subject is what a store holds and must answer.
+type Subject interface {
+	// Fill writes the next part of the history, of two.
+	Fill(ctx context.Context, db *store.DB, rng *rand.Rand, part int) error
 
-	// verify opens the store's part of a database and compares every answer. It
-	// returns an error of the store, or one that wraps errWrong, and whether the
+	// Verify opens the store's part of a database and compares every answer. It
+	// returns an error of the store, or one that wraps ErrWrong, and whether the
 	// store is behind what it was given.
-	verify(ctx context.Context, db *store.DB) (behind bool, err error)
+	Verify(ctx context.Context, db *store.DB) (behind bool, err error)
 }
 
-// errWrong: an answer is not that of the model.
-var errWrong = errors.New("wrong answer")
+// ErrWrong: an answer is not that of the model.
+var ErrWrong = errors.New("wrong answer")
 
 func wrong(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", errWrong, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", ErrWrong, fmt.Sprintf(format, args...))
 }
 
 // entities is a subject: a history of blocks.
 type entities struct {
 	layout  string
 	blocks  int // of each part
-	model   storetest.Model
+	model   model.Model
 	digests map[uint64]store.Digest
 	numbers []uint64
 	answers map[answerKey]store.Digest
@@ -50,7 +50,7 @@ type answerKey struct {
 // questions go through every index.
 var questions = crashtest.Questions()
 
-func (s *entities) fill(ctx context.Context, db *store.DB, rng *rand.Rand, part int) error {
+func (s *entities) Fill(ctx context.Context, db *store.DB, rng *rand.Rand, part int) error {
 	ents, err := db.Entities(ctx, store.EntityOptions{Layout: s.layout, Backlog: 60})
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *entities) fill(ctx context.Context, db *store.DB, rng *rand.Rand, part 
 	return nil
 }
 
-func (s *entities) verify(ctx context.Context, db *store.DB) (behind bool, err error) {
+func (s *entities) Verify(ctx context.Context, db *store.DB) (behind bool, err error) {
 	ents, err := db.Entities(ctx, store.EntityOptions{})
 	if err != nil {
 		return false, err
@@ -178,7 +178,7 @@ type events struct {
 	log     []store.SequencedEvent
 }
 
-func (s *events) fill(ctx context.Context, db *store.DB, rng *rand.Rand, part int) error {
+func (s *events) Fill(ctx context.Context, db *store.DB, rng *rand.Rand, part int) error {
 	evs, err := db.Events(ctx, store.EventOptions{Layout: s.layout, IndexEvery: 50})
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (s *events) fill(ctx context.Context, db *store.DB, rng *rand.Rand, part in
 	return nil
 }
 
-func (s *events) verify(ctx context.Context, db *store.DB) (behind bool, err error) {
+func (s *events) Verify(ctx context.Context, db *store.DB) (behind bool, err error) {
 	evs, err := db.Events(ctx, store.EventOptions{})
 	if err != nil {
 		return false, err

@@ -1,4 +1,7 @@
-package storetest
+// Package model is what stores are held to: a store of entities in memory that is
+// written to be read. The suites of storetest and the trials of internal/crashtest
+// compare engines with it.
+package model
 
 import (
 	"bytes"
@@ -76,6 +79,23 @@ func (m *Model) next(b store.Block) (modelBlock, error) {
 	set := difference(b.Number, before.entities, after, gone)
 	return modelBlock{number: b.Number, digest: before.digest.Next(set), entities: after}, nil
 }
+
+// Draft is a block that is being made after a model's head.
+type Draft struct {
+	model *Model
+	block uint64
+	state map[store.Key]*store.Entity
+}
+
+// Draft begins a block.
+func (m *Model) Draft(block uint64) *Draft {
+	d := &Draft{m, block, map[store.Key]*store.Entity{}}
+	maps.Copy(d.state, m.stateAt(block).entities)
+	return d
+}
+
+// Add adds an operation or returns the error for which the block would be refused.
+func (d *Draft) Add(op *store.Op) error { return d.model.operate(d.state, d.block, op) }
 
 // operate applies one operation to a state.
 func (m *Model) operate(state map[store.Key]*store.Entity, block uint64, op *store.Op) error {
@@ -168,6 +188,10 @@ func (m *Model) stateAt(block uint64) modelBlock {
 	return modelBlock{}
 }
 
+// Horizon returns the first block of which the model can still tell: 0, or what
+// Prune was last told.
+func (m *Model) Horizon() uint64 { return m.horizon }
+
 // Head returns the last block.
 func (m *Model) Head() store.BlockHead {
 	if len(m.blocks) == 0 {
@@ -216,8 +240,8 @@ func (m *Model) Prune(before uint64) error {
 	return nil
 }
 
-// clone returns a model that can go another way.
-func (m *Model) clone() *Model {
+// Clone returns a model that can go another way.
+func (m *Model) Clone() *Model {
 	other := *m
 	other.blocks = slices.Clone(m.blocks)
 	return &other

@@ -1,4 +1,4 @@
-package bench
+package gobench
 
 import (
 	"context"
@@ -6,22 +6,25 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Dataset returns the data set that benchmarks of a layout and a profile begin
 // with.
-func (s Suite) Dataset(layout string, p Profile) Dataset {
-	return Dataset{
+func (s Suite) Dataset(layout string, p bench.Profile) bench.Dataset {
+	return bench.Dataset{
 		Engine: s.Engine, Layout: layout, Profile: p,
-		Gen: GenOptions{Entities: s.Flags.size(), PerBlock: perBlock, Seed: seed},
+		Gen: bench.GenOptions{Entities: s.Flags.size(), PerBlock: perBlock, Seed: seed},
 	}
 }
 
 // Name is the part of a benchmark's name that says on what it runs. The order
 // of keys is part of the format of results; a new key comes behind them.
-func (s Suite) Name(d Dataset) string {
+func (s Suite) Name(d bench.Dataset) string {
 	return "engine=" + s.Engine.Name + "/layout=" + d.Layout + "/profile=" + d.Profile.Name + "/durability=" + s.Flags.durability
 }
 
@@ -43,19 +46,15 @@ func (s Suite) Each(b *testing.B, layouts []string, f func(b *testing.B, r *Run)
 // Open opens a copy of a data set that is closed when the benchmark ends. The
 // options are those of the flags; tune changes them. A benchmark of a
 // durability that the engine does not have is skipped.
-func (s Suite) Open(b *testing.B, d Dataset, tune ...func(*store.Options)) *Run {
+func (s Suite) Open(b *testing.B, d bench.Dataset, tune ...func(*store.Options)) *Run {
 	b.Helper()
 	opts, err := s.Flags.options()
 	must(b, err)
-	linked, err := s.Engine.driver()
-	must(b, err)
-	if !slices.Contains(linked.Capabilities.Durabilities, opts.Durability) {
-		b.Skipf("engine %s has no durability %s", s.Engine.Name, opts.Durability)
-	}
+	needs(b, s.Engine, opts.Durability)
 	for _, f := range tune {
 		f(opts)
 	}
-	cache, err := OpenCache("")
+	cache, err := bench.OpenCache("")
 	must(b, err)
 	ctx := context.Background() // the benchmark's ends before its clean-up
 	cp, err := cache.OpenCopy(ctx, d, opts)
@@ -67,12 +66,12 @@ func (s Suite) Open(b *testing.B, d Dataset, tune ...func(*store.Options)) *Run 
 
 // Run is an open copy of a data set in a benchmark.
 type Run struct {
-	*Copy
-	Dataset Dataset
+	*bench.Copy
+	Dataset bench.Dataset
 }
 
 // Read runs a workload that changes nothing and reports its metrics.
-func (r *Run) Read(b *testing.B, workload func(ctx context.Context) (Result, error)) {
+func (r *Run) Read(b *testing.B, workload func(ctx context.Context) (bench.Result, error)) {
 	b.Helper()
 	b.ReportAllocs()
 	res, err := workload(b.Context())
@@ -81,31 +80,35 @@ func (r *Run) Read(b *testing.B, workload func(ctx context.Context) (Result, err
 }
 
 // Write runs a workload and reports its metrics and the engine's sizes.
-func (r *Run) Write(b *testing.B, workload func(ctx context.Context) (Result, error)) {
+func (r *Run) Write(b *testing.B, workload func(ctx context.Context) (bench.Result, error)) {
 	b.Helper()
 	b.ReportAllocs()
 	before, err := r.DB.Stats(b.Context())
 	must(b, err)
 	res, err := workload(b.Context())
 	must(b, err)
-	sizes, err := ReadSizes(b.Context(), r.DB, r.Entities, before, res)
+	sizes, err := bench.ReadSizes(b.Context(), r.DB, r.Entities, before, res)
 	must(b, err)
 	report(b, res.Metrics(), sizes.Metrics())
 }
 
-func report(b *testing.B, lists ...[]Metric) {
+func report(b *testing.B, lists ...[]bench.Metric) {
 	b.Helper()
 	for _, m := range slices.Concat(lists...) {
 		b.ReportMetric(m.Value, m.Unit)
 	}
 }
 
+func milliseconds(d time.Duration, unit string) bench.Metric {
+	return bench.Metric{Value: float64(d) / float64(time.Millisecond), Unit: unit}
+}
+
 // writeManifest appends the manifest of a run to the file of -varve.manifest.
-func (f *Flags) writeManifest(ctx context.Context, name string, cp *Copy, opts *store.Options) error {
+func (f *Flags) writeManifest(ctx context.Context, name string, cp *bench.Copy, opts *store.Options) error {
 	if f.manifest == "" {
 		return nil
 	}
-	m, err := NewManifest(ctx, cp, opts)
+	m, err := bench.NewManifest(ctx, cp, opts)
 	if err != nil {
 		return err
 	}
@@ -117,9 +120,27 @@ func (f *Flags) writeManifest(ctx context.Context, name string, cp *Copy, opts *
 	return errors.Join(m.Write(file), file.Close())
 }
 
-func must(b *testing.B, err error) {
+// linked returns what the linked engine says of itself.
+func linked(b *testing.B, e bench.Engine) driver.Driver {
 	b.Helper()
+	d, ok := driver.Lookup(e.Name)
+	if !ok {
+		b.Fatalf("engine %q is not linked into this program: import its package", e.Name)
+	}
+	return d
+}
+
+// needs skips a benchmark of a durability that the engine does not have.
+func needs(b *testing.B, e bench.Engine, d driver.Durability) {
+	b.Helper()
+	if !slices.Contains(linked(b, e).Capabilities.Durabilities, d) {
+		b.Skipf("engine %s has no durability %s", e.Name, d)
+	}
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 }

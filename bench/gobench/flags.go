@@ -1,4 +1,4 @@
-package bench
+package gobench
 
 import (
 	"flag"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -66,10 +67,10 @@ func (f *Flags) chooseLayouts(standard ...string) ([]string, error) {
 	return chosen, nil
 }
 
-func (f *Flags) chooseProfiles() ([]Profile, error) {
-	var list []Profile
+func (f *Flags) chooseProfiles() ([]bench.Profile, error) {
+	var list []bench.Profile
 	for name := range strings.SplitSeq(f.profiles, ",") {
-		p, err := ParseProfile(name)
+		p, err := bench.ParseProfile(name)
 		if err != nil {
 			return nil, fmt.Errorf("-varve.profiles: %w", err)
 		}

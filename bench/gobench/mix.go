@@ -1,4 +1,4 @@
-package bench
+package gobench
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/store"
@@ -25,15 +26,15 @@ const (
 
 // mendoza returns a data set of the base profile with about as many entities as
 // the flags say.
-func (s Suite) mendoza(b *testing.B, layout string) (Dataset, *Source) {
+func (s Suite) mendoza(b *testing.B, layout string) (bench.Dataset, *bench.Source) {
 	b.Helper()
-	source, err := MendozaSource(float64(s.Flags.size())/mendozaEntities/mendozaShare, seed, mendozaPerBlock, mendozaShare)
+	source, err := bench.MendozaSource(float64(s.Flags.size())/mendozaEntities/mendozaShare, seed, mendozaPerBlock, mendozaShare)
 	must(b, err)
-	return Dataset{Engine: s.Engine, Layout: layout, Profile: Profile{Name: "mendoza"}, Source: source}, source
+	return bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: "mendoza"}, Source: source}, source
 }
 
 // oracle knows the answers on a data set.
-func oracle(b *testing.B, s *Source) *mix.Oracle {
+func oracle(b *testing.B, s *bench.Source) *mix.Oracle {
 	b.Helper()
 	o := mix.NewOracle()
 	must(b, o.Follow(s.Blocks()))
@@ -60,13 +61,13 @@ func RunReadMix(b *testing.B, s Suite) {
 	}
 }
 
-func (s Suite) readMix(b *testing.B, d Dataset, reads mix.Reads, clients int) {
+func (s Suite) readMix(b *testing.B, d bench.Dataset, reads mix.Reads, clients int) {
 	r := s.Open(b, d, func(o *store.Options) { o.Readers = clients })
 	b.ReportAllocs()
-	out, err := ReadMix(b.Context(), r.Entities, ReadMixConfig{Mix: reads, Clients: clients, Seed: seed, Loop: b})
+	out, err := bench.ReadMix(b.Context(), r.Entities, bench.ReadMixConfig{Mix: reads, Clients: clients, Seed: seed, Loop: b})
 	must(b, err)
-	res := Result{Latency: out.All()}
-	report(b, res.Metrics(), []Metric{metric(out.Capacity(), "qps")})
+	res := bench.Result{Latency: out.All()}
+	report(b, res.Metrics(), []bench.Metric{{Value: out.Capacity(), Unit: "qps"}})
 }
 
 // RunDataCentre measures one question of a data centre's scheduler an operation.
@@ -74,12 +75,12 @@ func RunDataCentre(b *testing.B, s Suite) {
 	layouts, err := s.Flags.chooseLayouts("arkiv")
 	must(b, err)
 	cfg := dcseed.Config{DCs: 1, NodesPerDC: max(s.Flags.size()/6, 100), WorkloadsPerDC: max(s.Flags.size()/6, 100) * 5, Payload: 1 << 10, Seed: seed}
-	source, err := DataCentreSource(cfg, 0)
+	source, err := bench.DataCentreSource(cfg, 0)
 	must(b, err)
 	model, err := dcseed.New(cfg)
 	must(b, err)
 	for _, layout := range layouts {
-		d := Dataset{Engine: s.Engine, Layout: layout, Profile: Profile{Name: "dc"}, Source: source}
+		d := bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: "dc"}, Source: source}
 		reads := mix.NewDataCentre(model, mix.DataCentreOptions{Limit: 100, Head: model.FirstLoadBlock() - 1})
 		b.Run(s.Name(d), func(b *testing.B) { s.readMix(b, d, reads, 1) })
 	}
@@ -88,9 +89,7 @@ func RunDataCentre(b *testing.B, s Suite) {
 // RunCheckpoint measures one commit of the base profile an operation, by who runs
 // checkpoints and at which size of the log.
 func RunCheckpoint(b *testing.B, s Suite) {
-	linked, err := s.Engine.driver()
-	must(b, err)
-	if !linked.Capabilities.WALCheckpoint {
+	if !linked(b, s.Engine).Capabilities.WALCheckpoint {
 		b.Skip("the engine's checkpoints cannot be chosen")
 	}
 	d, source := s.mendoza(b, "arkiv")
@@ -106,8 +105,8 @@ func RunCheckpoint(b *testing.B, s Suite) {
 			r := s.Open(b, d, func(o *store.Options) { o.Checkpoint, o.WALFrames = p.policy, p.frames })
 			x, err := d.Expectation(r.Ready)
 			must(b, err)
-			r.Write(b, func(ctx context.Context) (Result, error) {
-				return Commit(ctx, r.Entities, CommitConfig{Blocks: source.Rest(), Expect: x, Loop: b})
+			r.Write(b, func(ctx context.Context) (bench.Result, error) {
+				return bench.Commit(ctx, r.Entities, bench.CommitConfig{Blocks: source.Rest(), Expect: x, Loop: b})
 			})
 		})
 	}
@@ -117,8 +116,8 @@ func RunCheckpoint(b *testing.B, s Suite) {
 // another with the same keys in its place.
 func RunReorg(b *testing.B, s Suite) {
 	s.Each(b, firstInShort("arkiv", "arkiv-pruned"), func(b *testing.B, r *Run) {
-		r.Write(b, func(ctx context.Context) (Result, error) {
-			res, err := Reorg(ctx, r.Entities, ReorgConfig{Profile: r.Dataset.Profile, After: r.Dataset.Gen, Loop: b})
+		r.Write(b, func(ctx context.Context) (bench.Result, error) {
+			res, err := bench.Reorg(ctx, r.Entities, bench.ReorgConfig{Profile: r.Dataset.Profile, After: r.Dataset.Gen, Loop: b})
 			return res.Both, err
 		})
 	})
@@ -138,17 +137,17 @@ func RunCombined(b *testing.B, s Suite) {
 		head.Store(reads.Head())
 		ctx, stop := context.WithCancel(b.Context())
 		var beside sync.WaitGroup
-		var read ReadMixConfig
+		var read bench.ReadMixConfig
 		read.Mix, read.Seed, read.Head, read.For = reads, seed, head.Load, time.Hour
 		var readErr error
 		count := int64(0)
 		start := time.Now()
 		beside.Go(func() {
-			out, err := ReadMix(ctx, r.Entities, read)
+			out, err := bench.ReadMix(ctx, r.Entities, read)
 			count, readErr = out.Count, err
 		})
-		r.Write(b, func(ctx context.Context) (Result, error) {
-			return Commit(ctx, r.Entities, CommitConfig{
+		r.Write(b, func(ctx context.Context) (bench.Result, error) {
+			return bench.Commit(ctx, r.Entities, bench.CommitConfig{
 				Blocks: followed(reads, source.Rest()), Expect: x, Loop: b,
 				Observe: func(b *store.Block, _ time.Duration) { head.Store(b.Number) },
 			})
@@ -182,15 +181,15 @@ func RunInsert(b *testing.B, s Suite) {
 	opts, err := s.Flags.options()
 	must(b, err)
 	for _, indexes := range firstInShort("6", "2", "0") {
-		for _, mode := range InsertModes {
+		for _, mode := range bench.InsertModes {
 			name := "engine=" + s.Engine.Name + "/indexes=" + indexes + "/mode=" + string(mode) + "/durability=" + s.Flags.durability
 			b.Run(name, func(b *testing.B) {
-				cfg := InsertConfig{Indexes: map[string]int{"0": 0, "2": 2, "6": 6}[indexes], PerCommit: insertPerBlock, Mode: mode, Seed: seed, Loop: b}
+				cfg := bench.InsertConfig{Indexes: map[string]int{"0": 0, "2": 2, "6": 6}[indexes], PerCommit: 500, Mode: mode, Seed: seed, Loop: b}
 				db, err := store.Open(context.Background(), s.Engine.URL(b.TempDir()), opts)
 				must(b, err)
 				b.Cleanup(func() { must(b, db.Close()) })
 				b.ReportAllocs()
-				res, err := Insert(b.Context(), db.Engine(), cfg)
+				res, err := bench.Insert(b.Context(), db.Engine(), cfg)
 				must(b, err)
 				report(b, res.Metrics())
 			})

@@ -1,17 +1,16 @@
-package serve
+package gobench
 
 import (
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/serve"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
@@ -19,45 +18,37 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Suite is the benchmarks of the service on one engine.
-type Suite struct {
-	Engine bench.Engine
-
-	// Durability and Layouts of the store; the latter separated by commas.
-	Durability, Layouts func() string
-}
-
-// entities are loaded before a benchmark begins, a multiple of the clients; with
-// the cache of coldCache, hardly a get finds its own there.
+// serviceEntities are loaded before a benchmark begins, a multiple of the clients; with
+// the cache of serviceColdCache, hardly a get finds its own there.
 const (
-	entities  = 156 * clients
-	coldCache = 64 << 10
-	clients   = 32
+	serviceEntities  = 156 * serviceClients
+	serviceColdCache = 64 << 10
+	serviceClients   = 32
 )
 
-// workload is a benchmark of one protocol.
-type workload struct {
+// serviceLoad is a benchmark of one protocol.
+type serviceLoad struct {
 	name        string
 	cache       int64 // bytes; 0 is the default
 	clients     int
 	each        int // requests of a client in one round
 	perRequest  int // puts and gets in a request
-	chooseStart func(r *Requests) func(ctx context.Context, i int) error
+	chooseStart func(r *serve.Requests) func(ctx context.Context, i int) error
 }
 
-func workloads() []workload {
-	get := func(r *Requests) func(context.Context, int) error { return r.Get }
-	update := func(r *Requests) func(context.Context, int) error { return r.Update }
-	create := func(r *Requests) func(context.Context, int) error { return r.Create }
-	putGet := func(r *Requests) func(context.Context, int) error { return r.PutGet }
-	return []workload{
+func serviceLoads() []serviceLoad {
+	get := func(r *serve.Requests) func(context.Context, int) error { return r.Get }
+	update := func(r *serve.Requests) func(context.Context, int) error { return r.Update }
+	create := func(r *serve.Requests) func(context.Context, int) error { return r.Create }
+	putGet := func(r *serve.Requests) func(context.Context, int) error { return r.PutGet }
+	return []serviceLoad{
 		{"put", 0, 1, 100, 1, update},
 		{"get-warm", 0, 1, 100, 1, get},
-		{"get-cold", coldCache, 1, 100, 1, get},
+		{"get-cold", serviceColdCache, 1, 100, 1, get},
 		{"put-get", 0, 1, 100, 1, putGet},
-		{"put", 0, clients, 100, 1, update},
-		{"get-warm", 0, clients, 100, 1, get},
-		{"get-cold", coldCache, clients, 100, 1, get},
+		{"put", 0, serviceClients, 100, 1, update},
+		{"get-warm", 0, serviceClients, 100, 1, get},
+		{"get-cold", serviceColdCache, serviceClients, 100, 1, get},
 		{"bulk-1000", 0, 1, 1000, 1, create},
 	}
 }
@@ -65,10 +56,10 @@ func workloads() []workload {
 // protocols in the order in which they are measured.
 var protocols = []string{"local", "rest", "grpc"}
 
-// Run measures every workload over every protocol. Payloads are sealed. An
+// RunService measures every workload over every protocol. Payloads are sealed. An
 // operation of the benchmark is a round: the requests of all clients.
-func Run(b *testing.B, s Suite) {
-	layouts := s.Layouts()
+func RunService(b *testing.B, s Suite) {
+	layouts := s.Flags.layouts
 	switch {
 	case layouts != "":
 	case testing.Short():
@@ -76,17 +67,14 @@ func Run(b *testing.B, s Suite) {
 	default:
 		layouts = "compact,arkiv"
 	}
-	durability, err := driver.ParseDurability(s.Durability())
+	durability, err := driver.ParseDurability(s.Flags.durability)
 	must(b, err)
 	for layout := range strings.SplitSeq(layouts, ",") {
-		name := fmt.Sprintf("engine=%s/layout=%s/profile=%dB/durability=%s", s.Engine.Name, layout, PayloadBytes, durability)
+		name := fmt.Sprintf("engine=%s/layout=%s/profile=%dB/durability=%s", s.Engine.Name, layout, serve.PayloadBytes, durability)
 		b.Run(name, func(b *testing.B) {
-			linked, ok := driver.Lookup(s.Engine.Name)
-			if ok && !slices.Contains(linked.Capabilities.Durabilities, durability) {
-				b.Skipf("engine %s has no durability %s", s.Engine.Name, durability)
-			}
+			needs(b, s.Engine, durability)
 			for _, protocol := range protocols {
-				for _, w := range workloads() {
+				for _, w := range serviceLoads() {
 					b.Run(fmt.Sprintf("protocol=%s/op=%s/clients=%d", protocol, w.name, w.clients), func(b *testing.B) {
 						w.run(b, s.Engine.URL(b.TempDir()), layout, durability, protocol)
 					})
@@ -96,19 +84,19 @@ func Run(b *testing.B, s Suite) {
 	}
 }
 
-func (w workload) run(b *testing.B, url, layout string, durability driver.Durability, protocol string) {
-	h, err := open(url, layout, durability, w.cache, protocol)
+func (w serviceLoad) run(b *testing.B, url, layout string, durability driver.Durability, protocol string) {
+	h, err := openService(url, layout, durability, w.cache, protocol)
 	must(b, err)
 	b.Cleanup(func() { must(b, h.close()) })
-	n := entities
+	n := serviceEntities
 	if testing.Short() {
-		n = 20 * clients
+		n = 20 * serviceClients
 	}
 	ctx := context.Background() // the benchmark's ends before its clean-up
-	must(b, Load(ctx, Local(h.service), n))
-	requests := NewRequests(h.client, n)
+	must(b, serve.Load(ctx, serve.Local(h.service), n))
+	requests := serve.NewRequests(h.client, n)
 	request := w.chooseStart(requests)
-	_, err = Clients(ctx, w.clients, 20, request) // connections, and the cache
+	_, err = serve.Clients(ctx, w.clients, 20, request) // connections, and the cache
 	must(b, err)
 	b.ReportAllocs()
 	total, rounds := latency.NewRecorder(), 0
@@ -116,7 +104,7 @@ func (w workload) run(b *testing.B, url, layout string, durability driver.Durabi
 	for b.Loop() {
 		begun := time.Now()
 		from := rounds * w.clients * w.each
-		r, err := Clients(ctx, w.clients, w.each, func(ctx context.Context, i int) error { return request(ctx, from+i) })
+		r, err := serve.Clients(ctx, w.clients, w.each, func(ctx context.Context, i int) error { return request(ctx, from+i) })
 		must(b, err)
 		elapsed += time.Since(begun)
 		total.Merge(r)
@@ -133,13 +121,13 @@ func (w workload) run(b *testing.B, url, layout string, durability driver.Durabi
 type harness struct {
 	db      *store.DB
 	service *service.Service
-	client  Client
+	client  serve.Client
 	stop    context.CancelFunc
 	done    chan error
 }
 
-// open makes a store and serves it.
-func open(url, layout string, durability driver.Durability, cache int64, protocol string) (h *harness, err error) {
+// openService makes a store and serves it.
+func openService(url, layout string, durability driver.Durability, cache int64, protocol string) (h *harness, err error) {
 	ctx := context.Background()
 	keys, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
 	if err != nil {
@@ -161,7 +149,7 @@ func open(url, layout string, durability driver.Durability, cache int64, protoco
 		return h, err
 	}
 	if protocol == "local" {
-		h.client = Local(h.service)
+		h.client = serve.Local(h.service)
 		h.done <- nil
 		return h, nil
 	}
@@ -173,10 +161,10 @@ func open(url, layout string, durability driver.Durability, cache int64, protoco
 	h.stop = stop
 	go func() { h.done <- srv.Run(running) }()
 	if protocol == "rest" {
-		h.client = REST(srv.REST(), "", clients)
+		h.client = serve.REST(srv.REST(), "", serviceClients)
 		return h, nil
 	}
-	h.client, err = GRPC(srv.GRPC(), "")
+	h.client, err = serve.GRPC(srv.GRPC(), "")
 	return h, err
 }
 
@@ -195,11 +183,4 @@ func (h *harness) close() (err error) {
 		err = errors.Join(err, h.db.Close())
 	}
 	return err
-}
-
-func must(b *testing.B, err error) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
 }

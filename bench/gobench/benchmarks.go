@@ -1,9 +1,10 @@
-package bench
+package gobench
 
 import (
 	"context"
 	"testing"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -11,16 +12,16 @@ import (
 // Suite is the benchmarks of one engine. A package bench/<engine> makes it and
 // runs them:
 //
-//	var suite = bench.Suite{
+//	var suite = gobench.Suite{
 //		Engine: bench.Engine{Name: "sqlite", File: "varve.db"},
-//		Flags:  bench.RegisterFlags(flag.CommandLine),
+//		Flags:  gobench.RegisterFlags(flag.CommandLine),
 //	}
 //
-//	func BenchmarkCommit(b *testing.B) { bench.RunCommit(b, suite) }
+//	func BenchmarkCommit(b *testing.B) { gobench.RunCommit(b, suite) }
 //
 // Every benchmark verifies what it measures and fails when the store is wrong.
 type Suite struct {
-	Engine Engine
+	Engine bench.Engine
 	Flags  *Flags
 }
 
@@ -36,9 +37,9 @@ func RunCommit(b *testing.B, s Suite) {
 	s.Each(b, []string{"arkiv", "arkiv-pruned", "simple"}, func(b *testing.B, r *Run) {
 		x, err := r.Dataset.Expectation(r.Ready)
 		must(b, err)
-		blocks := Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(Endless))
-		r.Write(b, func(ctx context.Context) (Result, error) {
-			return Commit(ctx, r.Entities, CommitConfig{Blocks: blocks, Expect: x, Loop: b})
+		blocks := bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless))
+		r.Write(b, func(ctx context.Context) (bench.Result, error) {
+			return bench.Commit(ctx, r.Entities, bench.CommitConfig{Blocks: blocks, Expect: x, Loop: b})
 		})
 	})
 }
@@ -49,9 +50,9 @@ func RunUpdate(b *testing.B, s Suite) {
 	s.Each(b, firstInShort("arkiv", "compact"), func(b *testing.B, r *Run) {
 		x, err := r.Dataset.Expectation(r.Ready)
 		must(b, err)
-		blocks := Updates(r.Dataset.Profile, UpdateOptions{Of: r.Dataset.Gen, Blocks: Endless, Seed: seed})
-		r.Write(b, func(ctx context.Context) (Result, error) {
-			return Commit(ctx, r.Entities, CommitConfig{Blocks: blocks, Expect: x, Settle: true, Loop: b})
+		blocks := bench.Updates(r.Dataset.Profile, bench.UpdateOptions{Of: r.Dataset.Gen, Blocks: bench.Endless, Seed: seed})
+		r.Write(b, func(ctx context.Context) (bench.Result, error) {
+			return bench.Commit(ctx, r.Entities, bench.CommitConfig{Blocks: blocks, Expect: x, Settle: true, Loop: b})
 		})
 	})
 }
@@ -59,8 +60,8 @@ func RunUpdate(b *testing.B, s Suite) {
 // RunGet measures one entity read by its key an operation.
 func RunGet(b *testing.B, s Suite) {
 	s.Each(b, firstInShort("arkiv", "simple"), func(b *testing.B, r *Run) {
-		r.Read(b, func(ctx context.Context) (Result, error) {
-			return Get(ctx, r.Entities, GetConfig{Profile: r.Dataset.Profile, Of: r.Dataset.Gen, Seed: seed, Loop: b})
+		r.Read(b, func(ctx context.Context) (bench.Result, error) {
+			return bench.Get(ctx, r.Entities, bench.GetConfig{Profile: r.Dataset.Profile, Of: r.Dataset.Gen, Seed: seed, Loop: b})
 		})
 	})
 }
@@ -68,14 +69,14 @@ func RunGet(b *testing.B, s Suite) {
 // RunQuery measures each query of the fixed set, read to its end with
 // everything of each entity.
 func RunQuery(b *testing.B, s Suite) {
-	queries := Queries()
+	queries := bench.Queries()
 	s.Each(b, firstInShort("arkiv", "arkiv-pruned"), func(b *testing.B, r *Run) {
-		answers, err := Answers(r.Dataset.Profile, r.Dataset.Gen, queries)
+		answers, err := bench.Answers(r.Dataset.Profile, r.Dataset.Gen, queries)
 		must(b, err)
 		for i, q := range queries {
 			b.Run("query="+q.Name, func(b *testing.B) {
-				r.Read(b, func(ctx context.Context) (Result, error) {
-					return Query(ctx, r.Entities, QueryConfig{Query: q, Answer: answers[i], Loop: b})
+				r.Read(b, func(ctx context.Context) (bench.Result, error) {
+					return bench.Query(ctx, r.Entities, bench.QueryConfig{Query: q, Answer: answers[i], Loop: b})
 				})
 			})
 		}
@@ -93,20 +94,20 @@ func firstInShort(names ...string) []string {
 // RunApplyTar measures the 100 real Arkiv blocks, applied to an empty store,
 // an operation.
 func RunApplyTar(b *testing.B, s Suite) {
-	blocks, err := Tar()
+	blocks, err := bench.Tar()
 	must(b, err)
 	layouts, err := s.Flags.chooseLayouts("arkiv")
 	must(b, err)
 	for _, layout := range layouts {
 		// No profile is generated, so its place in the name says what is applied.
-		d := Dataset{Engine: s.Engine, Layout: layout, Profile: Profile{Name: "arkiv-small"}}
+		d := bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: "arkiv-small"}}
 		b.Run(s.Name(d), func(b *testing.B) { applyTar(b, s, d, blocks) })
 	}
 }
 
-func applyTar(b *testing.B, s Suite, d Dataset, blocks []store.Block) {
+func applyTar(b *testing.B, s Suite, d bench.Dataset, blocks []store.Block) {
 	b.ReportAllocs()
-	total := newResult()
+	total := bench.Result{Latency: bench.NewRecorder()}
 	var r *Run
 	for b.Loop() {
 		b.StopTimer()
@@ -115,12 +116,12 @@ func applyTar(b *testing.B, s Suite, d Dataset, blocks []store.Block) {
 		}
 		r = s.Open(b, d)
 		b.StartTimer()
-		res, err := ApplyTar(b.Context(), r.Entities, TarConfig{Blocks: blocks, Timer: b})
+		res, err := bench.ApplyTar(b.Context(), r.Entities, bench.TarConfig{Blocks: blocks, Timer: b})
 		must(b, err)
 		total.Merge(res)
 		b.StartTimer() // ApplyTar checks with the timer stopped
 	}
-	sizes, err := ReadSizes(b.Context(), r.DB, r.Entities, driver.Stats{}, total)
+	sizes, err := bench.ReadSizes(b.Context(), r.DB, r.Entities, driver.Stats{}, total)
 	must(b, err)
 	report(b, total.Metrics(), sizes.Metrics())
 }

@@ -1,4 +1,4 @@
-package faulttest
+package fault
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
-	"github.com/varvedb/varve/store/storetest"
+	"github.com/varvedb/varve/store/storetest/model"
 )
 
 // keys is how many entities there are at most, so that each has several versions.
 const keys = 40
 
 // drawBlock draws a valid block to come after the model's head.
-func drawBlock(rng *rand.Rand, m *storetest.Model) store.Block {
+func drawBlock(rng *rand.Rand, m *model.Model) store.Block {
 	b := store.Block{Number: m.Head().Block + 1 + uint64(rng.IntN(2))}
 	live := map[store.Key]bool{}
 	if s, err := m.At(store.Head); err == nil {

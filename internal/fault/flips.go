@@ -1,4 +1,4 @@
-package faulttest
+package fault
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func (f *Flips) Skip(c crashtest.Cell) string {
 
 // Run implements crashtest.Trial.
 func (f *Flips) Run(ctx context.Context, c crashtest.Cell, rng *rand.Rand, r *crashtest.Report) error {
-	s := newSubject(c)
+	s := NewSubject(c)
 	im, err := f.prepare(ctx, c, s, rng)
 	if err != nil {
 		return fmt.Errorf("make a store: %w", err)
@@ -88,8 +88,8 @@ func (f *Flips) Run(ctx context.Context, c crashtest.Cell, rng *rand.Rand, r *cr
 	return nil
 }
 
-// newSubject returns what a cell's store holds.
-func newSubject(c crashtest.Cell) subject {
+// NewSubject returns what a cell's store holds.
+func NewSubject(c crashtest.Cell) Subject {
 	if layout, ok := c.Events(); ok {
 		return &events{layout: layout, appends: 60}
 	}
@@ -98,7 +98,7 @@ func newSubject(c crashtest.Cell) subject {
 
 // prepare makes a store and returns its files: of two out of three seeds
 // those of a closed one, else those that a killed process leaves, with a log.
-func (f *Flips) prepare(ctx context.Context, c crashtest.Cell, s subject, rng *rand.Rand) (im *image, err error) {
+func (f *Flips) prepare(ctx context.Context, c crashtest.Cell, s Subject, rng *rand.Rand) (im *image, err error) {
 	params := []string{"memory", "64MiB"}
 	d, ok := driver.Lookup(c.Engine)
 	if ok && d.Capabilities.WALCheckpoint {
@@ -109,14 +109,14 @@ func (f *Flips) prepare(ctx context.Context, c crashtest.Cell, s subject, rng *r
 		return nil, err
 	}
 	killed := rng.IntN(3) == 0
-	err = s.fill(ctx, db, rng, 0)
+	err = s.Fill(ctx, db, rng, 0)
 	if err == nil && killed {
 		if _, err = db.Checkpoint(ctx, true); errors.Is(err, store.ErrUnsupported) {
 			err = nil
 		}
 	}
 	if err == nil {
-		err = s.fill(ctx, db, rng, 1)
+		err = s.Fill(ctx, db, rng, 1)
 	}
 	aim, aimErr := aimAt(ctx, db)
 	err = errors.Join(err, aimErr)
@@ -185,7 +185,7 @@ func (f *Flips) workDir(c crashtest.Cell) (dir string, done func(), err error) {
 }
 
 // judge makes a copy with a fault and says what came of it.
-func (f *Flips) judge(ctx context.Context, c crashtest.Cell, s subject, im *image, fault fault, work string) (outcome, why string, err error) {
+func (f *Flips) judge(ctx context.Context, c crashtest.Cell, s Subject, im *image, fault fault, work string) (outcome, why string, err error) {
 	dir := filepath.Join(work, "copy")
 	if err := os.RemoveAll(dir); err != nil {
 		return "", "", err
@@ -208,7 +208,7 @@ func (f *Flips) judge(ctx context.Context, c crashtest.Cell, s subject, im *imag
 }
 
 // examine opens a damaged store. A panic is a wrong answer of the worst kind.
-func (f *Flips) examine(ctx context.Context, url string, s subject) (outcome, why string) {
+func (f *Flips) examine(ctx context.Context, url string, s Subject) (outcome, why string) {
 	defer func() {
 		if p := recover(); p != nil {
 			outcome, why = Silent, fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
@@ -223,13 +223,13 @@ func (f *Flips) examine(ctx context.Context, url string, s subject) (outcome, wh
 	if f.Blind {
 		report, checkErr = store.CheckReport{}, nil
 	}
-	behind, err := s.verify(ctx, db)
+	behind, err := s.Verify(ctx, db)
 	switch {
 	case store.OutcomeOf(errors.Join(checkErr, report.Err())) == store.Damaged:
 		return Found, fmt.Sprint(checkErr, report.Err())
 	case checkErr != nil || report.Err() != nil:
 		return Unchecked, fmt.Sprint(checkErr, report.Err())
-	case errors.Is(err, errWrong):
+	case errors.Is(err, ErrWrong):
 		return Silent, err.Error()
 	case err != nil:
 		return Reading, err.Error()

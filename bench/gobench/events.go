@@ -1,14 +1,14 @@
-package bench
+package gobench
 
 import (
 	"context"
 	"flag"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
@@ -33,7 +33,7 @@ func RegisterEventFlags(set *flag.FlagSet) *EventFlags {
 	return f
 }
 
-func (f *EventFlags) datasets() (list []EventData, err error) {
+func (f *EventFlags) datasets() (list []bench.EventData, err error) {
 	names := f.data
 	switch {
 	case names == "" && testing.Short():
@@ -44,27 +44,25 @@ func (f *EventFlags) datasets() (list []EventData, err error) {
 	for name := range strings.SplitSeq(names, ",") {
 		switch name {
 		case "tiny":
-			list = append(list, TinyEvents)
+			list = append(list, bench.TinyEvents)
 		case "small":
-			list = append(list, SmallEvents)
+			list = append(list, bench.SmallEvents)
 		default:
 			n, err := strconv.Atoi(name)
 			if err != nil || n < 100 {
 				return nil, fmt.Errorf("-varve.events: want tiny, small or a number from 100, got %q", name)
 			}
-			list = append(list, EventsOf(n))
+			list = append(list, bench.EventsOf(n))
 		}
 	}
 	return list, nil
 }
 
 // each runs a benchmark on an open copy of each data set in each layout.
-func (s EventSuite) each(b *testing.B, f func(b *testing.B, cp *EventCopy)) {
+func (s EventSuite) each(b *testing.B, f func(b *testing.B, cp *bench.EventCopy)) {
 	datasets, err := s.Flags.datasets()
 	must(b, err)
-	linked, err := s.Engine.driver()
-	must(b, err)
-	layouts := store.EventLayouts(linked.Info.Dialect)
+	layouts := store.EventLayouts(linked(b, s.Engine).Info.Dialect)
 	if s.Flags.layouts != "" {
 		layouts = strings.Split(s.Flags.layouts, ",")
 	}
@@ -74,13 +72,11 @@ func (s EventSuite) each(b *testing.B, f func(b *testing.B, cp *EventCopy)) {
 		for _, data := range datasets {
 			name := "engine=" + s.Engine.Name + "/layout=" + layout + "/profile=" + data.Name + "/durability=" + string(opts.Durability)
 			b.Run(name, func(b *testing.B) {
-				if !slices.Contains(linked.Capabilities.Durabilities, opts.Durability) {
-					b.Skipf("engine %s has no durability %s", s.Engine.Name, opts.Durability)
-				}
-				cache, err := OpenCache("")
+				needs(b, s.Engine, opts.Durability)
+				cache, err := bench.OpenCache("")
 				must(b, err)
 				ctx := context.Background() // the benchmark's ends before its clean-up
-				cp, err := cache.OpenEvents(ctx, EventDataset{Engine: s.Engine, Layout: layout, Data: data}, opts)
+				cp, err := cache.OpenEvents(ctx, bench.EventDataset{Engine: s.Engine, Layout: layout, Data: data}, opts)
 				must(b, err)
 				b.Cleanup(func() { must(b, cp.Close()) })
 				f(b, cp)
@@ -90,7 +86,7 @@ func (s EventSuite) each(b *testing.B, f func(b *testing.B, cp *EventCopy)) {
 }
 
 // sub runs one workload and reports its metrics.
-func sub(b *testing.B, name string, workload func(b *testing.B) (EventResult, error)) {
+func sub(b *testing.B, name string, workload func(b *testing.B) (bench.EventResult, error)) {
 	b.Run(name, func(b *testing.B) {
 		b.ReportAllocs()
 		res, err := workload(b)
@@ -101,10 +97,10 @@ func sub(b *testing.B, name string, workload func(b *testing.B) (EventResult, er
 
 // RunEventAppend measures appends of 1 to 1,000 events, an append an operation.
 func RunEventAppend(b *testing.B, s EventSuite) {
-	s.each(b, func(b *testing.B, cp *EventCopy) {
+	s.each(b, func(b *testing.B, cp *bench.EventCopy) {
 		for _, batch := range []int{1, 10, 100, 1000} {
-			sub(b, fmt.Sprintf("batch=%d", batch), func(b *testing.B) (EventResult, error) {
-				return AppendEvents(b.Context(), cp.Events, AppendEventsConfig{Batch: batch, Loop: b})
+			sub(b, fmt.Sprintf("batch=%d", batch), func(b *testing.B) (bench.EventResult, error) {
+				return bench.AppendEvents(b.Context(), cp.Events, bench.AppendEventsConfig{Batch: batch, Loop: b})
 			})
 		}
 	})
@@ -124,24 +120,27 @@ func RunEventAppendConditional(b *testing.B, s EventSuite) {
 
 // RunEventDecide measures decisions: a projection and the append that it guards.
 func RunEventDecide(b *testing.B, s EventSuite) {
-	s.each(b, func(b *testing.B, cp *EventCopy) {
+	s.each(b, func(b *testing.B, cp *bench.EventCopy) {
 		for _, n := range []int{1, 16} {
-			sub(b, fmt.Sprintf("clients=%d", n), func(b *testing.B) (EventResult, error) {
-				return DecideEvents(b.Context(), cp.Events, DecideEventsConfig{Clients: n, Each: 50, Loop: b})
+			sub(b, fmt.Sprintf("clients=%d", n), func(b *testing.B) (bench.EventResult, error) {
+				return bench.DecideEvents(b.Context(), cp.Events, bench.DecideEventsConfig{Clients: n, Each: 50, Loop: b})
 			})
 		}
 	})
 }
 
 func runClients(b *testing.B, s EventSuite, clients []int, conditional bool) {
-	s.each(b, func(b *testing.B, cp *EventCopy) {
+	s.each(b, func(b *testing.B, cp *bench.EventCopy) {
 		for _, n := range clients {
-			sub(b, fmt.Sprintf("clients=%d", n), func(b *testing.B) (EventResult, error) {
-				return AppendEvents(b.Context(), cp.Events, AppendEventsConfig{Clients: n, Each: 50, Conditional: conditional, Loop: b})
+			sub(b, fmt.Sprintf("clients=%d", n), func(b *testing.B) (bench.EventResult, error) {
+				return bench.AppendEvents(b.Context(), cp.Events, bench.AppendEventsConfig{Clients: n, Each: 50, Conditional: conditional, Loop: b})
 			})
 		}
 	})
 }
+
+// The tags of the first of the generated courses and students.
+var course, student = event.NewTag("course_id", "course-1"), event.NewTag("student_id", "student-1")
 
 // eventQueries are those of go-crablet's report.
 func eventQueries() []struct {
@@ -152,10 +151,10 @@ func eventQueries() []struct {
 		name string
 		q    store.EventQuery
 	}{
-		{"course-by-id", event.Typed("CourseDefined", courseTag(1))},
-		{"courses-by-category", event.Typed("CourseDefined", event.NewTag("category", eventSubjects[0]))},
-		{"student", event.Tagged(studentTag(1))},
-		{"or", event.Typed("CourseDefined", courseTag(1)).Or(event.Typed("StudentRegistered", studentTag(1)))},
+		{"course-by-id", event.Typed("CourseDefined", course)},
+		{"courses-by-category", event.Typed("CourseDefined", event.NewTag("category", "Computer Science"))},
+		{"student", event.Tagged(student)},
+		{"or", event.Typed("CourseDefined", course).Or(event.Typed("StudentRegistered", student))},
 		{"enrolments-by-grade", event.Typed("StudentEnrolledInCourse", event.NewTag("grade", "A"))},
 		{"everything", event.All()},
 	}
@@ -163,11 +162,11 @@ func eventQueries() []struct {
 
 // RunEventRead measures each query, read to its end.
 func RunEventRead(b *testing.B, s EventSuite) {
-	s.each(b, func(b *testing.B, cp *EventCopy) {
+	s.each(b, func(b *testing.B, cp *bench.EventCopy) {
 		for _, q := range eventQueries() {
 			want := cp.Data.Count(q.q)
-			sub(b, "query="+q.name, func(b *testing.B) (EventResult, error) {
-				return ReadEvents(b.Context(), cp.Events, ReadEventsConfig{Query: q.q, Events: want, Loop: b})
+			sub(b, "query="+q.name, func(b *testing.B) (bench.EventResult, error) {
+				return bench.ReadEvents(b.Context(), cp.Events, bench.ReadEventsConfig{Query: q.q, Events: want, Loop: b})
 			})
 		}
 	})
@@ -175,11 +174,11 @@ func RunEventRead(b *testing.B, s EventSuite) {
 
 // RunEventStream measures a subscription that replays the events of one student.
 func RunEventStream(b *testing.B, s EventSuite) {
-	s.each(b, func(b *testing.B, cp *EventCopy) {
-		q := event.Tagged(studentTag(1))
+	s.each(b, func(b *testing.B, cp *bench.EventCopy) {
+		q := event.Tagged(student)
 		want := cp.Data.Count(q)
-		sub(b, "query=student", func(b *testing.B) (EventResult, error) {
-			return StreamEvents(b.Context(), cp.Events, ReadEventsConfig{Query: q, Events: want, Loop: b})
+		sub(b, "query=student", func(b *testing.B) (bench.EventResult, error) {
+			return bench.StreamEvents(b.Context(), cp.Events, bench.ReadEventsConfig{Query: q, Events: want, Loop: b})
 		})
 	})
 }
@@ -188,34 +187,34 @@ func RunEventStream(b *testing.B, s EventSuite) {
 // once: that of the process and its engine's processes, the engine's caches
 // included (rss-MB), and the heap of this process (heap-MB).
 func RunEventReadMemory(b *testing.B, s EventSuite) {
-	s.each(b, func(b *testing.B, cp *EventCopy) {
+	s.each(b, func(b *testing.B, cp *bench.EventCopy) {
 		b.Run("query=everything", func(b *testing.B) {
-			var grown Growth
+			var grown bench.Growth
 			for b.Loop() {
 				var err error
-				grown, err = ReadEventsMemory(b.Context(), cp)
+				grown, err = bench.ReadEventsMemory(b.Context(), cp)
 				must(b, err)
 			}
-			report(b, []Metric{metric(float64(grown.RSS)/mega, "rss-MB"), metric(float64(grown.Heap)/mega, "heap-MB")})
+			report(b, []bench.Metric{{Value: float64(grown.RSS) / 1e6, Unit: "rss-MB"}, {Value: float64(grown.Heap) / 1e6, Unit: "heap-MB"}})
 		})
 	})
 }
 
 // RunEventProject measures one and five projections in a pass: of one thing each.
 func RunEventProject(b *testing.B, s EventSuite) {
-	s.each(b, func(b *testing.B, cp *EventCopy) {
+	s.each(b, func(b *testing.B, cp *bench.EventCopy) {
 		all := []store.EventQuery{
-			event.Typed("CourseDefined", courseTag(1)), event.Typed("StudentRegistered", studentTag(1)),
-			event.Typed("StudentEnrolledInCourse", studentTag(1)), event.Typed("StudentEnrolledInCourse", courseTag(1)),
-			event.Typed("StudentEnrolledInCourse", studentTag(1), courseTag(1)),
+			event.Typed("CourseDefined", course), event.Typed("StudentRegistered", student),
+			event.Typed("StudentEnrolledInCourse", student), event.Typed("StudentEnrolledInCourse", course),
+			event.Typed("StudentEnrolledInCourse", student, course),
 		}
 		for _, n := range []int{1, 5} {
 			want := 0
 			for _, q := range all[:n] {
 				want += cp.Data.Count(q)
 			}
-			sub(b, fmt.Sprintf("projectors=%d", n), func(b *testing.B) (EventResult, error) {
-				return ProjectEvents(b.Context(), cp.Events, ProjectEventsConfig{Queries: all[:n], Events: want, Loop: b})
+			sub(b, fmt.Sprintf("projectors=%d", n), func(b *testing.B) (bench.EventResult, error) {
+				return bench.ProjectEvents(b.Context(), cp.Events, bench.ProjectEventsConfig{Queries: all[:n], Events: want, Loop: b})
 			})
 		}
 	})

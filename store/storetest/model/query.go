@@ -1,4 +1,4 @@
-package storetest
+package model
 
 import (
 	"bytes"
@@ -10,14 +10,14 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// ModelSnapshot is a Model at one block.
-type ModelSnapshot struct {
+// Snapshot is a Model at one block.
+type Snapshot struct {
 	block   uint64
 	visible []*store.Entity // newest creation first, then by key
 }
 
 // At returns the model at a block, or the error that a store must return.
-func (m *Model) At(block uint64) (*ModelSnapshot, error) {
+func (m *Model) At(block uint64) (*Snapshot, error) {
 	head := m.Head()
 	if block == store.Head {
 		block = head.Block
@@ -30,21 +30,21 @@ func (m *Model) At(block uint64) (*ModelSnapshot, error) {
 	case block < m.horizon:
 		return nil, store.ErrBlockRange
 	}
-	s := &ModelSnapshot{block: block}
+	s := &Snapshot{block: block}
 	for _, e := range m.stateAt(block).entities {
 		if block < e.Expiration {
 			s.visible = append(s.visible, e)
 		}
 	}
-	slices.SortFunc(s.visible, func(a, b *store.Entity) int { return compareEntities(store.Order{}, a, b) })
+	slices.SortFunc(s.visible, func(a, b *store.Entity) int { return Compare(store.Order{}, a, b) })
 	return s, nil
 }
 
 // Block returns the block that the snapshot shows.
-func (s *ModelSnapshot) Block() uint64 { return s.block }
+func (s *Snapshot) Block() uint64 { return s.block }
 
 // Get returns an entity or store.ErrNotFound.
-func (s *ModelSnapshot) Get(key store.Key) (*store.Entity, error) {
+func (s *Snapshot) Get(key store.Key) (*store.Entity, error) {
 	for _, e := range s.visible {
 		if e.Key == key {
 			return e, nil
@@ -56,16 +56,16 @@ func (s *ModelSnapshot) Get(key store.Key) (*store.Entity, error) {
 // Query returns the entities that match, in an order, only those that come
 // after the entity after if it is given, and at most limit of them if it is
 // above zero. A nil expression matches all.
-func (s *ModelSnapshot) Query(expr query.Expr, order store.Order, limit int, after *store.Entity) ([]*store.Entity, error) {
+func (s *Snapshot) Query(expr query.Expr, order store.Order, limit int, after *store.Entity) ([]*store.Entity, error) {
 	if err := checkExpr(expr); err != nil {
 		return nil, err
 	}
 	found := slices.DeleteFunc(slices.Clone(s.visible), func(e *store.Entity) bool {
 		return expr != nil && !query.Match(expr, e)
 	})
-	slices.SortFunc(found, func(a, b *store.Entity) int { return compareEntities(order, a, b) })
+	slices.SortFunc(found, func(a, b *store.Entity) int { return Compare(order, a, b) })
 	if after != nil {
-		found = slices.DeleteFunc(found, func(e *store.Entity) bool { return compareEntities(order, e, after) <= 0 })
+		found = slices.DeleteFunc(found, func(e *store.Entity) bool { return Compare(order, e, after) <= 0 })
 	}
 	if limit > 0 && limit < len(found) {
 		found = found[:limit]
@@ -74,7 +74,7 @@ func (s *ModelSnapshot) Query(expr query.Expr, order store.Order, limit int, aft
 }
 
 // Count returns how many entities match.
-func (s *ModelSnapshot) Count(expr query.Expr) (uint64, error) {
+func (s *Snapshot) Count(expr query.Expr) (uint64, error) {
 	found, err := s.Query(expr, store.Order{}, 0, nil)
 	return uint64(len(found)), err
 }
@@ -86,9 +86,9 @@ func checkExpr(expr query.Expr) error {
 	return nil
 }
 
-// compareEntities tells which of two entities comes first in an order: by the
+// Compare tells which of two entities comes first in an order: by the
 // attribute, those without it last; then newest creation first; then by key.
-func compareEntities(order store.Order, a, b *store.Entity) int {
+func Compare(order store.Order, a, b *store.Entity) int {
 	if order.Name != "" {
 		if c := compareAttribute(order, a, b); c != 0 {
 			return c
