@@ -2,16 +2,16 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
+	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
 
 // ErrMismatch: a store does not hold, or did not answer, what it should. A
 // measurement that ends with it says nothing.
-var ErrMismatch = errors.New("wrong result")
+var ErrMismatch = mix.ErrMismatch
 
 func mismatch(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrMismatch, fmt.Sprintf(format, args...))

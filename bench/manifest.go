@@ -53,7 +53,7 @@ type DatasetID struct {
 // NewManifest describes a run on an open copy of a data set. It probes the
 // disk, for which it takes some time.
 func NewManifest(ctx context.Context, cp *Copy, opts *store.Options) (Manifest, error) {
-	m, err := DescribeStore(ctx, cp.DB, cp.Entities, opts, cp.run.path)
+	m, err := DescribeStore(ctx, cp.DB, cp.Entities.Layout(), opts, cp.run.path)
 	if r := cp.Ready; err == nil && r.Counts.Versions > 0 {
 		m.Dataset = &DatasetID{Key: r.Key, Digest: r.Digest, Head: r.Head, Rows: r.Counts.Rows()}
 	}
@@ -62,7 +62,7 @@ func NewManifest(ctx context.Context, cp *Copy, opts *store.Options) (Manifest, 
 
 // DescribeStore describes an open store, and the machine with the disk of a
 // directory, which it probes.
-func DescribeStore(ctx context.Context, db *store.DB, ents *store.Entities, opts *store.Options, dir string) (Manifest, error) {
+func DescribeStore(ctx context.Context, db *store.DB, layout string, opts *store.Options, dir string) (Manifest, error) {
 	settings, err := db.Settings(ctx)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
@@ -76,7 +76,7 @@ func DescribeStore(ctx context.Context, db *store.DB, ents *store.Entities, opts
 		Varve:    ReadRevision(ctx),
 		Engine:   EngineVersion{Name: info.Name, Version: info.Version, Library: info.Library},
 		Settings: settings,
-		Layout:   ents.Layout(),
+		Layout:   layout,
 		Host:     host,
 	}
 	if opts != nil {

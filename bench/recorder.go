@@ -9,5 +9,5 @@ type Recorder = latency.Recorder
 // Summary is the distribution of latencies, in nanoseconds.
 type Summary = latency.Summary
 
-// NewRecorder returns an empty recorder, which takes about 200 KB.
+// NewRecorder returns an empty recorder, which takes about 250 KB.
 func NewRecorder() *Recorder { return latency.NewRecorder() }

@@ -75,16 +75,16 @@ func requireSeen(t *testing.T, s socialStore) {
 	must(t, err)
 	require.EqualValues(t, 1, n)
 	must(t, tx.Commit(ctx))
-	require.ErrorIs(t, s.Verify(ctx, s.oracle), social.ErrMismatch)
+	require.ErrorIs(t, s.Verify(ctx, s.oracle), bench.ErrMismatch)
 	v, err := s.View(ctx, s.oracle)
 	must(t, err)
 	defer v.Close()
 	may, err := v.Check(ctx, owner, content)
 	must(t, err)
-	require.ErrorIs(t, s.oracle.JudgeCheck(v.Span, owner, content, may), social.ErrMismatch)
+	require.ErrorIs(t, s.oracle.JudgeCheck(v.Span, owner, content, may), bench.ErrMismatch)
 	list, err := v.LookupContent(ctx, owner, content, 1)
 	must(t, err)
-	require.ErrorIs(t, s.oracle.JudgeContent(v.Span, owner, content, 1, list), social.ErrMismatch)
+	require.ErrorIs(t, s.oracle.JudgeContent(v.Span, owner, content, 1, list), bench.ErrMismatch)
 }
 
 // socialStore is a store that holds a graph.

@@ -1,7 +1,6 @@
 package mix
 
 import (
-	"errors"
 	"math/rand/v2"
 
 	"github.com/varvedb/varve/dcseed"
@@ -11,8 +10,8 @@ import (
 )
 
 // ErrMismatch: a store gave a wrong answer. A measurement that ends with it says
-// nothing.
-var ErrMismatch = errors.New("wrong answer")
+// nothing. All workloads have this one error.
+var ErrMismatch = dcseed.ErrMismatch
 
 // Reads is a mix of reads with known answers. Its methods may be called from
 // several goroutines; each reader has a Stream of its own.

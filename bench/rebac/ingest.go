@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -37,11 +39,11 @@ func ids(name string, columns ...string) *driver.Table {
 
 // IngestResult is what Ingest did.
 type IngestResult struct {
-	Objects int           `json:"objects"`  // rows of all relations
-	Entries int           `json:"entries"`  // of these, of access lists
-	Took    time.Duration `json:"took_ns"`  // all of it: rows, indexes and statistics
-	Indexes time.Duration `json:"index_ns"` // of that, for indexes and statistics
-	Batches Latency       `json:"batches"`  // transactions of entries of access lists
+	Objects int                 // rows of all relations
+	Entries int                 // of these, of access lists
+	Took    time.Duration       // all of it: rows, indexes and statistics
+	Indexes time.Duration       // of that, for indexes and statistics
+	Batches result.Distribution // transactions of entries of access lists
 }
 
 // Rate returns objects a second.
@@ -64,11 +66,11 @@ func (s *Store) Ingest(ctx context.Context, d *Data, batch int) (r IngestResult,
 	if err := s.CreateTables(ctx); err != nil {
 		return r, err
 	}
-	l := &loader{store: s, batch: batch, boxed: box(max(d.Size.Users, d.Size.Resources, d.Size.Groups))}
+	l := &loader{store: s, batch: batch, took: latency.NewRecorder(), boxed: box(max(d.Size.Users, d.Size.Resources, d.Size.Groups))}
 	if err := l.small(ctx, d); err != nil {
 		return r, err
 	}
-	l.took = nil
+	l.took = latency.NewRecorder()
 	l.begin(acl)
 	for e := range d.Entries() {
 		if err := l.add(ctx, l.boxed[e.Resource], l.boxed[e.Relation], l.boxed[e.Subject]); err != nil {
@@ -78,7 +80,7 @@ func (s *Store) Ingest(ctx context.Context, d *Data, batch int) (r IngestResult,
 	if err := l.flush(ctx); err != nil {
 		return r, err
 	}
-	r.Batches = summarise(l.took, nil)
+	r.Batches = l.took.Distribution("batch")
 	indexes := time.Now()
 	if err := s.CreateIndexes(ctx); err != nil {
 		return r, err
@@ -115,7 +117,7 @@ type loader struct {
 
 	table *driver.Table
 	rows  []any
-	took  []time.Duration // of transactions
+	took  *latency.Recorder // of transactions
 }
 
 // box returns the numbers from 0 to n.
@@ -145,7 +147,7 @@ func (l *loader) flush(ctx context.Context) error {
 	}
 	start := time.Now()
 	err := l.store.write(ctx, func(ctx context.Context, tx driver.Tx) error { return tx.Insert(ctx, l.table, l.rows) })
-	l.took = append(l.took, time.Since(start))
+	l.took.Record(time.Since(start))
 	l.rows = l.rows[:0]
 	return err
 }

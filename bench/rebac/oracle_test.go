@@ -2,7 +2,6 @@ package rebac
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -106,19 +105,4 @@ func TestAnswer(t *testing.T) {
 	for _, other := range []Answer{sum(1, 2), sum(1, 2, 4), sum(1, 2, 2), sum(1, 2, 3, 3), sum(0, 2, 4), {}} {
 		require.NotEqual(t, sum(1, 2, 3), other)
 	}
-}
-
-// TestLatency: quantiles are samples, and the spreads those of the textbook.
-func TestLatency(t *testing.T) {
-	var samples []time.Duration
-	for i := 100; i >= 1; i-- {
-		samples = append(samples, time.Duration(i))
-	}
-	l := summarise(samples, []float64{1, 3})
-	require.Equal(t, Latency{Count: 100, Mean: 50, P50: 50, P95: 95, P99: 99, P999: 100, Max: 100, CV: l.CV, RunsCV: l.RunsCV}, l)
-	require.InDelta(t, 29.011/50.5, l.CV, 1e-3)
-	require.InDelta(t, 1.4142/2, l.RunsCV, 1e-3)
-	require.Zero(t, summarise(nil, nil))
-	one := summarise([]time.Duration{7}, nil)
-	require.Equal(t, Latency{Count: 1, Mean: 7, P50: 7, P95: 7, P99: 7, P999: 7, Max: 7}, one)
 }

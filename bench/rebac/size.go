@@ -92,6 +92,17 @@ func (s Size) Times(n int) Size {
 	return s
 }
 
+// Scaled returns the data set for a part of the document's, which is Full.
+func Scaled(scale float64) Size {
+	switch {
+	case scale < 0.02:
+		return Tiny
+	case scale < 0.5:
+		return Small
+	}
+	return Full.Times(max(int(scale), 1))
+}
+
 // ParseSize reads tiny, small or full, or one of them with a factor, as fullx4.
 func ParseSize(name string) (Size, error) {
 	base, factor, scaled := strings.Cut(name, "x")

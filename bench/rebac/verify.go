@@ -21,7 +21,7 @@ type VerifyConfig struct {
 // with bench.ErrMismatch at the first difference.
 func (s *Store) Verify(ctx context.Context, d *Data, o *Oracle, c Closure, cfg VerifyConfig) (err error) {
 	if c == Materialised {
-		if err := s.expect(ctx, "count_closure", o.Closure()); err != nil {
+		if err := s.CheckClosure(ctx, o); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/bench"
 )
 
 // tuples is the schema taken at its word: relationships in a set, and
@@ -137,7 +139,7 @@ func TestJudge(t *testing.T) {
 	o := NewOracle(g)
 	viewer, content := NewObject(User, 1), publicContent1(t, o)
 	require.NoError(t, o.JudgeCheck(Span{}, viewer, content, true))
-	require.ErrorIs(t, o.JudgeCheck(Span{}, viewer, content, false), ErrMismatch)
+	require.ErrorIs(t, o.JudgeCheck(Span{}, viewer, content, false), bench.ErrMismatch)
 
 	before := Span{o.acked.Load(), o.begun.Load()}
 	write, _ := o.begin(ToggleBlocked, o.ownerOf(content), viewer)
@@ -146,17 +148,17 @@ func TestJudge(t *testing.T) {
 	after := Span{o.acked.Load(), o.begun.Load()}
 
 	require.NoError(t, o.JudgeCheck(before, viewer, content, true))
-	require.ErrorIs(t, o.JudgeCheck(before, viewer, content, false), ErrMismatch)
+	require.ErrorIs(t, o.JudgeCheck(before, viewer, content, false), bench.ErrMismatch)
 	require.NoError(t, o.JudgeCheck(beside, viewer, content, true))
 	require.NoError(t, o.JudgeCheck(beside, viewer, content, false))
-	require.ErrorIs(t, o.JudgeCheck(after, viewer, content, true), ErrMismatch)
+	require.ErrorIs(t, o.JudgeCheck(after, viewer, content, true), bench.ErrMismatch)
 	require.NoError(t, o.JudgeCheck(after, viewer, content, false))
 	require.ErrorContains(t, o.JudgeCheck(after, viewer, content, true), "after write 1")
 
 	require.NoError(t, o.JudgeContent(after, viewer, content, 3, o.Visible(viewer, content, 3, 1)))
-	require.ErrorIs(t, o.JudgeContent(after, viewer, content, 3, o.Visible(viewer, content, 3, 0)), ErrMismatch)
+	require.ErrorIs(t, o.JudgeContent(after, viewer, content, 3, o.Visible(viewer, content, 3, 0)), bench.ErrMismatch)
 	require.NoError(t, o.JudgeSubjects(after, content, o.Viewers(content, 1)))
-	require.ErrorIs(t, o.JudgeSubjects(after, content, nil), ErrMismatch)
+	require.ErrorIs(t, o.JudgeSubjects(after, content, nil), bench.ErrMismatch)
 }
 
 // publicContent1 returns public content of another user than the first.

@@ -8,10 +8,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store/driver"
 )
+
+// Hopeless is the success below which phases of a higher rate are not worth running:
+// the machine ends there.
+const Hopeless = 0.9
 
 // RunConfig says what Run does.
 type RunConfig struct {
@@ -73,6 +79,29 @@ func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*Outcome, err
 	return &Outcome{Outcome: out, FirstError: r.first}, errors.Join(err, r.close())
 }
 
+// Describe adds the figures of a phase to a record.
+func (o *Outcome) Describe(r *result.Record) {
+	r.Metrics = append(r.Metrics, o.Metrics()...)
+	r.Metrics = append(r.Metrics, result.Metric{Value: o.Success(), Unit: successUnit})
+	r.Latencies = append(r.Latencies, o.Distributions()...)
+	for _, word := range []string{"check", "lookup", "write"} {
+		rec := o.Merged(word)
+		if rec == nil {
+			continue
+		}
+		d := rec.Distribution(word)
+		r.Latencies = append(r.Latencies, d)
+		r.Metrics = append(r.Metrics,
+			result.Metric{Value: milliseconds(d.P50), Unit: word + "-p50-ms"},
+			result.Metric{Value: milliseconds(d.P95), Unit: word + "-p95-ms"})
+	}
+	if o.FirstError != nil {
+		r.Notes = append(r.Notes, "the first failed request: "+o.FirstError.Error())
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
 type runner struct {
 	s      *Store
 	o      *Oracle
@@ -110,7 +139,7 @@ func newRunner(s *Store, o *Oracle, cfg RunConfig) *runner {
 // tolerate implements pace.OpenConfig.OnError. After an unknown outcome the
 // oracle does not know what is right.
 func (r *runner) tolerate(err error) bool {
-	if errors.Is(err, ErrMismatch) || errors.Is(err, driver.ErrUnknownOutcome) {
+	if errors.Is(err, bench.ErrMismatch) || errors.Is(err, driver.ErrUnknownOutcome) {
 		return false
 	}
 	r.mu.Lock()

@@ -2,7 +2,6 @@ package social
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/varvedb/varve/bench/result"
@@ -22,56 +21,24 @@ const (
 	RunName    = "Social"     // a phase of a script
 )
 
-// Verdict is a phase held against the service levels.
-type Verdict struct {
-	Engine        string        `json:"engine"`
-	Relationships int           `json:"relationships"`
-	Target        float64       `json:"target_qps"`
-	Rate          float64       `json:"qps"` // that ended well
-	CheckP50      time.Duration `json:"check_p50_ns"`
-	CheckP95      time.Duration `json:"check_p95_ns"`
-	WriteP50      time.Duration `json:"write_p50_ns"`
-	WriteP95      time.Duration `json:"write_p95_ns"`
-	LookupP50     time.Duration `json:"lookup_p50_ns,omitempty"` // AuthZed's test has none, so no level is set
-	LookupP95     time.Duration `json:"lookup_p95_ns,omitempty"`
-	Success       float64       `json:"success"` // 0…1
-	Missed        []string      `json:"missed,omitempty"`
-	Error         string        `json:"error,omitempty"` // the run did not end well
-}
-
-// Met tells whether all levels were met.
-func (v *Verdict) Met() bool { return v.Error == "" && len(v.Missed) == 0 }
-
-// Judge holds the record of a phase against the service levels. False when it is
-// no such record.
-func Judge(r *result.Record) (Verdict, bool) {
-	if r.Name != RunName {
-		return Verdict{}, false
+// Missed returns the service levels that the record of a phase does not meet; none
+// for other records.
+func Missed(r *result.Record) (missed []string) {
+	if r.Name != RunName || r.Error != "" {
+		return nil
 	}
-	v := Verdict{Engine: r.Config.Get("engine"), Error: r.Error}
-	v.Relationships, _ = strconv.Atoi(r.Config.Get("relationships")) // 0 in a foreign record
-	v.Target, _ = strconv.ParseFloat(r.Config.Get("qps"), 64)
-	v.Rate, _ = r.Metric("qps")
-	v.Success, _ = r.Metric(successUnit)
-	if d := r.Latency("check"); d != nil {
-		v.CheckP50, v.CheckP95 = d.P50, d.P95
+	for _, level := range []struct {
+		kind  string
+		limit time.Duration
+	}{{"check", CheckLimit}, {"write", WriteLimit}} {
+		if d := r.Latency(level.kind); d != nil && d.P95 >= level.limit {
+			missed = append(missed, fmt.Sprintf("%s p95 %s", level.kind, d.P95.Round(time.Millisecond)))
+		}
 	}
-	if d := r.Latency("write"); d != nil {
-		v.WriteP50, v.WriteP95 = d.P50, d.P95
+	if success, _ := r.Metric(successUnit); success < SuccessLimit {
+		missed = append(missed, fmt.Sprintf("success %.2f%%", 100*success))
 	}
-	if d := r.Latency("lookup"); d != nil {
-		v.LookupP50, v.LookupP95 = d.P50, d.P95
-	}
-	if v.CheckP95 >= CheckLimit {
-		v.Missed = append(v.Missed, fmt.Sprintf("check p95 %s", v.CheckP95.Round(time.Millisecond)))
-	}
-	if v.WriteP95 >= WriteLimit {
-		v.Missed = append(v.Missed, fmt.Sprintf("write p95 %s", v.WriteP95.Round(time.Millisecond)))
-	}
-	if v.Success < SuccessLimit {
-		v.Missed = append(v.Missed, fmt.Sprintf("success %.2f%%", 100*v.Success))
-	}
-	return v, true
+	return missed
 }
 
 // successUnit is the part of requests that ended well, 0…1.

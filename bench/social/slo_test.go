@@ -8,12 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store/driver"
 )
 
-func TestJudgeRecord(t *testing.T) {
+func TestMissed(t *testing.T) {
 	record := func(check, write time.Duration, success float64) *result.Record {
 		return &result.Record{
 			Experiment: Experiment, Name: RunName,
@@ -24,25 +25,9 @@ func TestJudgeRecord(t *testing.T) {
 			},
 		}
 	}
-	v, ok := Judge(record(CheckLimit-1, WriteLimit-1, SuccessLimit))
-	require.True(t, ok)
-	require.True(t, v.Met())
-	require.Equal(t, Verdict{
-		Engine: "x", Relationships: 1000, Target: 2500, Rate: 2490, CheckP50: 1, CheckP95: CheckLimit - 1,
-		WriteP50: 2, WriteP95: WriteLimit - 1, LookupP50: 3, LookupP95: time.Hour, Success: SuccessLimit,
-	}, v)
-
-	v, _ = Judge(record(CheckLimit, WriteLimit, 0.99))
-	require.False(t, v.Met())
-	require.Equal(t, []string{"check p95 25ms", "write p95 100ms", "success 99.00%"}, v.Missed)
-
-	failed := record(1, 1, 1)
-	failed.Error = "wrong answer"
-	v, _ = Judge(failed)
-	require.False(t, v.Met())
-
-	_, ok = Judge(&result.Record{Name: LoadName})
-	require.False(t, ok)
+	require.Empty(t, Missed(record(CheckLimit-1, WriteLimit-1, SuccessLimit)))
+	require.Equal(t, []string{"check p95 25ms", "write p95 100ms", "success 99.00%"}, Missed(record(CheckLimit, WriteLimit, 0.99)))
+	require.Empty(t, Missed(&result.Record{Name: LoadName}))
 }
 
 // Steps are chosen by their weights.
@@ -60,7 +45,7 @@ func TestChoose(t *testing.T) {
 // A wrong answer ends a run; a request that the engine refuses counts as failed.
 func TestTolerate(t *testing.T) {
 	r := new(runner)
-	require.False(t, r.tolerate(errors.Join(errors.New("check"), ErrMismatch)))
+	require.False(t, r.tolerate(errors.Join(errors.New("check"), bench.ErrMismatch)))
 	require.False(t, r.tolerate(driver.ErrUnknownOutcome))
 	require.NoError(t, r.first)
 	require.True(t, r.tolerate(driver.ErrLocked))

@@ -3,6 +3,8 @@ package social
 import (
 	"fmt"
 	"slices"
+
+	"github.com/varvedb/varve/bench"
 )
 
 // Span is the states that a read view may hold: after the writes that were
@@ -34,7 +36,7 @@ func (o *Oracle) JudgeCheck(s Span, viewer, object Object, got bool) error {
 	if s.explained(func(point int64) bool { return o.May(viewer, object, point) == got }) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s may view %s: %v, want %v after %s", ErrMismatch, viewer, object, got, !got, s)
+	return fmt.Errorf("%w: %s may view %s: %v, want %v after %s", bench.ErrMismatch, viewer, object, got, !got, s)
 }
 
 // JudgeContent is JudgeCheck for LookupContent.
@@ -43,7 +45,7 @@ func (o *Oracle) JudgeContent(s Span, viewer, from Object, limit int, got []Obje
 		return nil
 	}
 	return fmt.Errorf("%w: content that %s may view from %s on: %v, want %v after %s",
-		ErrMismatch, viewer, from, got, o.Visible(viewer, from, limit, s.From), s)
+		bench.ErrMismatch, viewer, from, got, o.Visible(viewer, from, limit, s.From), s)
 }
 
 // JudgeSubjects is JudgeCheck for LookupSubjects.
@@ -51,5 +53,5 @@ func (o *Oracle) JudgeSubjects(s Span, content Object, got []Object) error {
 	if s.explained(func(point int64) bool { return slices.Equal(o.Viewers(content, point), got) }) {
 		return nil
 	}
-	return fmt.Errorf("%w: who may view %s: %v, want %v after %s", ErrMismatch, content, got, o.Viewers(content, s.From), s)
+	return fmt.Errorf("%w: who may view %s: %v, want %v after %s", bench.ErrMismatch, content, got, o.Viewers(content, s.From), s)
 }

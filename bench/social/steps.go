@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/varvedb/varve/bench"
 )
 
 // facts is what a store says of an object in a check by a viewer.
@@ -25,7 +27,7 @@ func (v *View) facts(ctx context.Context, object, viewer Object) (f facts, err e
 			return f, err
 		}
 		if relation < 1 || relation >= int64(relationsEnd) {
-			return f, fmt.Errorf("%w: relation %d of %s", ErrMismatch, relation, object)
+			return f, fmt.Errorf("%w: relation %d of %s", bench.ErrMismatch, relation, object)
 		}
 		f.related[relation], f.present[relation] = Object(subject), true
 	}

@@ -12,9 +12,6 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// ErrMismatch: an answer is not the right one.
-var ErrMismatch = errors.New("wrong answer")
-
 // Store holds a graph in an engine. Its methods may be called from several
 // goroutines.
 type Store struct {
@@ -228,7 +225,7 @@ func (v *View) verify(ctx context.Context, o *Oracle) error {
 		return err
 	}
 	if want := o.Rows(); int(n) != want {
-		return fmt.Errorf("%w: %d relationships, want %d", ErrMismatch, n, want)
+		return fmt.Errorf("%w: %d relationships, want %d", bench.ErrMismatch, n, want)
 	}
 	changed := o.Changed()
 	slices.SortFunc(changed, func(a, b Change) int { return int(a.Object - b.Object) })
@@ -238,7 +235,7 @@ func (v *View) verify(ctx context.Context, o *Oracle) error {
 			return err
 		}
 		if got := n == 1; got != c.Add || n > 1 {
-			return fmt.Errorf("%w: %s is there %d times after all writes, want %v", ErrMismatch, c.Relationship, n, c.Add)
+			return fmt.Errorf("%w: %s is there %d times after all writes, want %v", bench.ErrMismatch, c.Relationship, n, c.Add)
 		}
 	}
 	return nil

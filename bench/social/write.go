@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -140,7 +141,7 @@ func (s *Store) apply(ctx context.Context, tx driver.Tx, changes []Change) error
 			return err
 		}
 		if n != 1 {
-			return fmt.Errorf("%w: %s: %d rows changed, want 1", ErrMismatch, c.Relationship, n)
+			return fmt.Errorf("%w: %s: %d rows changed, want 1", bench.ErrMismatch, c.Relationship, n)
 		}
 	}
 	return nil

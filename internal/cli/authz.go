@@ -1,17 +1,23 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/varvedb/varve/bench/rebac"
+	"github.com/varvedb/varve/bench/social"
+	"github.com/varvedb/varve/internal/experiment"
 )
 
 // authzCmd is the permission workloads: who may do what with which resource.
 type authzCmd struct {
-	Rebac  authzRebacCmd  `cmd:"" help:"Check and list permissions through organizations, groups and their hierarchy, on each engine in its own process."`
-	Social authzSocialCmd `cmd:"" help:"Run a load script over a social graph at target rates, and hold it against service levels."`
-
-	RebacWorker authzRebacWorkerCmd `cmd:"" hidden:"" help:"Measure one engine for rebac; prints JSON."`
+	Rebac  authzRebacCmd  `cmd:"" help:"Check and list permissions through organizations, groups and their hierarchy, on each engine in its own process: experiment G1."`
+	Social authzSocialCmd `cmd:"" help:"Run a load script over a social graph at target rates, and hold it against service levels: experiment G2."`
 }
 
 // knownEngines refuses names that are no engine's.
@@ -22,4 +28,130 @@ func knownEngines(names []string) error {
 		}
 	}
 	return nil
+}
+
+// authzRebacCmd runs the permission benchmark on engines, one after the other.
+type authzRebacCmd struct {
+	labFlags
+	Size     string          `help:"How much data: tiny, small or full (that of the user's document), or several times one as in fullx4." default:"small"`
+	Clients  []int           `help:"Numbers of clients that ask at once." default:"1,8,32"`
+	Closures []rebac.Closure `help:"How groups in groups are found: by a table, by a recursive query." default:"materialised,on-the-fly" enum:"materialised,on-the-fly"`
+	Duration time.Duration   `help:"Length of each measurement." default:"5s"`
+	Seed     uint64          `help:"Of data and questions." default:"1"`
+	Batch    int             `help:"Rows in a transaction of ingest." default:"10000"`
+	Dir      string          `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
+	Engines  []string        `help:"Engines to measure." default:"sqlite,libsql,duckdb,postgres"`
+	Out      string          `help:"Directory of a result set that keeps the measurements, for report, decide and benchstat; a run goes on from what it has." type:"path"`
+}
+
+// Run measures.
+func (c *authzRebacCmd) Run(e *env) error {
+	o, err := c.options(c.Seed)
+	if err != nil {
+		return err
+	}
+	if _, err := rebac.ParseSize(c.Size); err != nil {
+		return usageError{fmt.Errorf("--size: %w", err)}
+	}
+	if len(c.Clients) == 0 || slices.Min(c.Clients) < 1 || c.Duration <= 0 || c.Batch < 1 {
+		return usageError{errors.New("--clients, --duration and --batch must be positive")}
+	}
+	o.Phase = c.Duration
+	o.Permissions = &experiment.PermissionOptions{Size: c.Size, Clients: c.Clients, Closures: c.Closures, Batch: c.Batch}
+	x := entry{labFlags: c.labFlags, id: "G1", engines: c.Engines, options: o, out: c.Out, own: true, dir: c.Dir}
+	_, err = x.run(e)
+	return err
+}
+
+// authzSocialCmd runs a load script over social graphs.
+type authzSocialCmd struct {
+	labFlags
+	Engines       []string      `help:"Engines to measure." default:"sqlite,libsql,duckdb,postgres"`
+	Relationships []int         `help:"Sizes of the graph." default:"100000"`
+	QPS           []float64     `name:"qps" help:"Requests a second, one phase each, from low to high, instead of the script's phases."`
+	Script        string        `help:"Load script: a file, or the name of one that comes with the program: authzed, lookups, ramp." default:"authzed"`
+	Duration      time.Duration `help:"Length of each phase instead of the script's."`
+	Seed          uint64        `help:"Of the graph, of arrivals and of what is asked." default:"1"`
+	Timeout       time.Duration `help:"Time after which an engine is ended; its records so far are kept." default:"30m"`
+	Out           string        `help:"Directory of a result set that keeps the records, and from which a run goes on; none are kept when not given." type:"path"`
+}
+
+// Run measures. Missing the service levels is a result and no error.
+func (c *authzSocialCmd) Run(e *env) error {
+	o, err := c.options(c.Seed)
+	if err != nil {
+		return err
+	}
+	script, err := c.script()
+	if err != nil {
+		return usageError{err}
+	}
+	for _, n := range c.Relationships {
+		if n < social.MinRelationships || n > social.MaxRelationships {
+			return usageError{fmt.Errorf("--relationships: %d: give numbers from %d to %d", n, social.MinRelationships, social.MaxRelationships)}
+		}
+	}
+	o.Social = &experiment.SocialOptions{Relationships: c.Relationships, Script: script}
+	fmt.Fprintf(e.stderr, "social: script %s, %d phases: %s and the loading for each of %d stores\n",
+		script.Name, len(script.Phases), script.Length().Round(time.Second), len(c.Engines)*len(c.Relationships))
+	x := entry{labFlags: c.labFlags, id: social.Experiment, engines: c.Engines, options: o, timeout: c.Timeout, out: c.Out}
+	results, err := x.run(e)
+	if results == nil || c.JSON {
+		return err
+	}
+	fmt.Fprintf(e.stdout, "\nService levels: p95 of checks below %s, of writes below %s, success at least %.1f%%. Every answer was compared with the right one.\n",
+		social.CheckLimit, social.WriteLimit, 100*social.SuccessLimit)
+	for i := range results.Records {
+		if r := &results.Records[i]; r.Name == social.RunName && r.Error == "" {
+			levels := cmp.Or(strings.Join(social.Missed(r), ", "), "met")
+			fmt.Fprintf(e.stdout, "%s, %s relationships, %s/s: %s\n", r.Config.Get("engine"), r.Config.Get("relationships"), r.Config.Get("qps"), levels)
+		}
+	}
+	return err
+}
+
+// script reads the script and replaces what the flags say otherwise.
+func (c *authzSocialCmd) script() (*social.Script, error) {
+	s, err := c.readScript()
+	if err != nil {
+		return nil, err
+	}
+	if len(c.QPS) > 0 {
+		length := s.Phases[0].Duration
+		s.Phases = nil
+		for _, rate := range c.QPS {
+			if !(rate > 0) || rate > 1e7 {
+				return nil, fmt.Errorf("--qps: %v: give numbers above 0, at most 10,000,000", rate)
+			}
+			s.Phases = append(s.Phases, social.Phase{Rate: rate, Duration: length})
+		}
+	}
+	if c.Duration < 0 {
+		return nil, fmt.Errorf("--duration: %s: give one above 0", c.Duration)
+	}
+	for i := range s.Phases {
+		if c.Duration > 0 {
+			s.Phases[i].Duration = c.Duration
+		}
+	}
+	return s, nil
+}
+
+// readScript takes the name of a script before a file of that name.
+func (c *authzSocialCmd) readScript() (*social.Script, error) {
+	if slices.Contains(social.Scripts(), c.Script) {
+		return social.LoadScript(c.Script)
+	}
+	text, err := os.ReadFile(c.Script)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("--script: %w; scripts of the program are %s", err, strings.Join(social.Scripts(), ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--script: %w", err)
+	}
+	s, err := social.ParseScript(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Script, err)
+	}
+	return s, nil
 }

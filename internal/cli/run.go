@@ -73,11 +73,11 @@ func (c *runCmd) Run(e *env) error {
 			done := i*len(c.Engines) + j
 			fmt.Fprintf(e.stderr, "run: %s on %s (%d of %d, %s so far%s)\n", x.ID, engine, done+1, total,
 				time.Since(start).Round(time.Second), eta(start, done, total))
-			err := c.runWorker(e, o, x.ID, engine)
+			err := runLab(e, x.ID, engine, c.Out, o, child{cache: true, timeout: c.Timeout})
 			if err := e.ctx.Err(); err != nil {
 				return fmt.Errorf("%w; run the same command again to go on", err)
 			}
-			if err := c.keepEnd(x.ID, engine, err); err != nil {
+			if err := keepEnd(c.Out, x.ID, engine, err); err != nil {
 				return err
 			}
 		}
@@ -129,7 +129,10 @@ func (c *runCmd) options() (o experiment.Options, err error) {
 // sameOptions records the options of a new result set and compares those of an
 // old one. More repetitions, layouts, sizes and rates are welcome: their records say so.
 func sameOptions(dir string, o experiment.Options) error {
-	o.Scale, o.Repeat, o.Retry, o.Layouts, o.Sizes, o.Rates = 0, 0, false, nil, nil, nil
+	o.Scale, o.Repeat, o.Retry, o.Layouts, o.Sizes, o.Rates, o.Social = 0, 0, false, nil, nil, nil, nil
+	if o.Permissions != nil {
+		o.Permissions = &experiment.PermissionOptions{Batch: o.Permissions.Batch}
+	}
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err
@@ -150,21 +153,25 @@ func sameOptions(dir string, o experiment.Options) error {
 	return nil
 }
 
-// runWorker runs one experiment on one engine in a process of its own.
-func (c *runCmd) runWorker(e *env, o experiment.Options, id, engine string) error {
+// runLab runs one experiment on one engine in a process of its own, which is given
+// but for engine and arguments.
+func runLab(e *env, id, engine, out string, o experiment.Options, lab child) error {
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
-	lab := child{engine: engine, cache: true, timeout: c.Timeout,
-		args: []string{"lab", "--experiment=" + id, "--engine=" + engine, "--out=" + c.Out, "--options=" + string(text)}}
+	lab.engine = engine
+	lab.args = []string{"lab", "--experiment=" + id, "--engine=" + engine, "--out=" + out, "--options=" + string(text)}
+	if !lab.cache {
+		lab.args = append(lab.args, "--own")
+	}
 	return lab.run(e)
 }
 
 // keepEnd makes a record of a process that did not end well, and of one that did
 // where an earlier one had not.
-func (c *runCmd) keepEnd(id, engine string, cause error) (err error) {
-	set, err := result.Open(c.Out)
+func keepEnd(dir, id, engine string, cause error) (err error) {
+	set, err := result.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -217,6 +224,7 @@ type labCmd struct {
 	Engine     string `required:""`
 	Out        string `required:""`
 	Options    string `required:""`
+	Own        bool   // data sets and databases are temporary files, which the parent removes
 }
 
 // databaseFiles are what the engines' databases are called.
@@ -235,7 +243,11 @@ func (c *labCmd) Run(e *env) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	if l.Cache, err = bench.OpenCache(""); err != nil {
+	cache := ""
+	if c.Own {
+		cache = filepath.Join(os.TempDir(), "cache")
+	}
+	if l.Cache, err = bench.OpenCache(cache); err != nil {
 		return err
 	}
 	if l.Set, err = result.Open(c.Out); err != nil {

@@ -176,7 +176,7 @@ func (l *Lab) withStore(ctx context.Context, parent, layout string, o *store.Opt
 		if err != nil {
 			return fmt.Errorf("layout %s: %w", layout, err)
 		}
-		if err := l.describe(ctx, db, ents, o, dir, r); err != nil {
+		if err := l.describe(ctx, db, ents.Layout(), o, dir, r); err != nil {
 			return err
 		}
 		return f(ctx, db, ents)
@@ -212,8 +212,8 @@ func (l *Lab) withDB(ctx context.Context, parent string, o *store.Options,
 }
 
 // describe stores the manifest of an open store and names it in the record.
-func (l *Lab) describe(ctx context.Context, db *store.DB, ents *store.Entities, o *store.Options, dir string, r *result.Record) error {
-	m, err := bench.DescribeStore(ctx, db, ents, o, dir)
+func (l *Lab) describe(ctx context.Context, db *store.DB, layout string, o *store.Options, dir string, r *result.Record) error {
+	m, err := bench.DescribeStore(ctx, db, layout, o, dir)
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,9 @@ type Options struct {
 	Bare       bool              `json:"bare,omitempty"`  // the base profile with the smallest payloads
 	Loaded     float64           `json:"loaded"`          // part of the base profile that a store holds before commits begin
 	Retry      bool              `json:"retry,omitempty"` // do again what is in Lab.Failed
+
+	Permissions *PermissionOptions `json:"permissions,omitempty"`
+	Social      *SocialOptions     `json:"social,omitempty"`
 }
 
 // Lab is where an experiment runs: one engine, in a process of its own.

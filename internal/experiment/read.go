@@ -115,7 +115,9 @@ func addOutcome(r *result.Record, out *pace.Outcome) {
 	}
 	r.Metrics = append(r.Metrics, out.Metrics()...)
 	all := out.All().Distribution("all")
-	r.Metrics = append(r.Metrics, quantiles(all)...)
+	if all.Count > 0 {
+		r.Metrics = append(r.Metrics, quantiles(all)...)
+	}
 	r.Metrics = append(r.Metrics, result.Metric{Value: out.Capacity(), Unit: "capacity-qps"})
 	r.Latencies = append(r.Latencies, all)
 	r.Latencies = append(r.Latencies, out.Distributions()...)

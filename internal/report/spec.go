@@ -16,6 +16,7 @@ type spec struct {
 	kinds   []string // units of latencies, a table by kind of operation each
 	byKind  bool     // these are the answer, also in a document
 	brief   []string // of metrics, those in a document; nil means all
+	apart   bool     // its workloads vary different things: tables of their own for each
 
 	// tables, if not nil, makes further tables.
 	tables func(groups []*runs.Group) []Table
@@ -45,6 +46,9 @@ var specs = []spec{
 	{id: "D5", metrics: []string{"p99-ms", "rows/s", "qps-A", "qps-B", "qps-C", "p99-ms-A", "p99-ms-B", "p99-ms-C"}, brief: []string{"p99-ms", "qps-A", "qps-B", "qps-C"}},
 	{id: "E1", metrics: []string{"qps"}, kinds: []string{"p50-ms", "p99-ms"}, byKind: true},
 	{id: "E2", metrics: []string{"rows/s", "p99-ms"}},
+	{id: "G1", apart: true, metrics: []string{"ingest-s", "rows/s", "index-s", "closure-s", "data-MB", "qps", "p50-ms", "p95-ms", "p99-ms", "max-ms", "errors", "cpu-ms/1k"},
+		brief: []string{"ingest-s", "rows/s", "closure-s", "data-MB", "qps", "p50-ms", "p95-ms", "p99-ms", "cpu-ms/1k"}},
+	{id: "G2", apart: true, metrics: []string{"load-s", "rel/s", "data-MB", "B/rel", "qps", "share-success", "check-p50-ms", "check-p95-ms", "lookup-p50-ms", "lookup-p95-ms", "write-p50-ms", "write-p95-ms"}},
 	{id: "E3", metrics: []string{"rows/s", "qps", "p99-ms"}, kinds: []string{"p99-ms"}},
 }
 
@@ -79,30 +83,50 @@ type experiment struct {
 // the page has all.
 func newExperiment(in *Input, id string, document bool) experiment {
 	groups := in.groups(id)
-	p := newPivot(groups)
 	s := specOf(id, groups)
 	x := experiment{ends: endings(groups)}
 	if document && s.brief != nil {
 		s.metrics = s.brief
 	}
-	for _, unit := range s.metrics {
-		if t, ok := p.table(runs.Measure{Unit: unit}); ok {
-			x.tables = append(x.tables, t)
-		}
+	if document && !s.byKind {
+		s.kinds = nil
 	}
-	for _, unit := range s.kinds {
-		if document && !s.byKind {
-			break
+	for _, part := range s.parts(groups) {
+		p, first := newPivot(part), len(x.tables)
+		for _, unit := range s.metrics {
+			if t, ok := p.table(runs.Measure{Unit: unit}); ok {
+				x.tables = append(x.tables, t)
+			}
 		}
-		if t, ok := p.kinds(unit); ok {
-			x.tables = append(x.tables, t)
+		for _, unit := range s.kinds {
+			if t, ok := p.kinds(unit); ok {
+				x.tables = append(x.tables, t)
+			}
+		}
+		x.settings = capital(join(p.repeats(), p.settings())) + "."
+		if s.apart && len(x.tables) > first {
+			x.tables[first].Caption, x.settings = x.settings, ""
 		}
 	}
 	if s.tables != nil {
 		x.tables = append(x.tables, s.tables(groups)...)
 	}
-	x.settings = capital(join(p.repeats(), p.settings())) + "."
 	return x
+}
+
+// parts are the groups that have tables together.
+func (s *spec) parts(groups []*runs.Group) (parts [][]*runs.Group) {
+	if !s.apart {
+		return [][]*runs.Group{groups}
+	}
+	var seen []string
+	for _, g := range groups {
+		if !slices.Contains(seen, g.Name) && !isEnd(g) {
+			seen = append(seen, g.Name)
+			parts = append(parts, runs.Where(groups, func(o *runs.Group) bool { return o.Name == g.Name }))
+		}
+	}
+	return parts
 }
 
 // Tables returns the tables of an experiment for Markdown, at least one: when

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/internal/report"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// labFlags are what commands that run one experiment of the catalogue have in common.
+type labFlags struct {
+	Durability string `help:"What a commit promises: durable, relaxed or unsafe." default:"durable"`
+	Memory     string `help:"Memory that an engine may use for caching." default:"256MiB"`
+	JSON       bool   `help:"Print the records as JSON."`
+}
+
+// options begins the experiment's.
+func (f *labFlags) options(seed uint64) (o experiment.Options, err error) {
+	o = experiment.Options{Scale: 1, Repeat: 1, Loaded: 0.6, Seed: seed}
+	if o.Durability, err = driver.ParseDurability(f.Durability); err != nil {
+		return o, usageError{err}
+	}
+	if o.Memory, err = store.ParseBytes(f.Memory); err != nil {
+		return o, usageError{fmt.Errorf("--memory: %w", err)}
+	}
+	return o, nil
+}
+
+// entry is a command's run of one experiment of the catalogue, on each engine in a
+// process of its own, which is shown as a table of its records.
+type entry struct {
+	labFlags
+	id      string
+	engines []string
+	options experiment.Options
+	timeout time.Duration // of an engine; 0 is none
+
+	out string // result set that keeps the records, and from which a run goes on; one of its own when empty
+	own bool   // data sets and databases are in a directory of the run's own, not in the cache
+	dir string // in which that is; the system's for temporary files when empty
+}
+
+// run measures and prints. It prints what it has when an engine fails, and fails then.
+func (x *entry) run(e *env) (results *result.Results, err error) {
+	if err := knownEngines(x.engines); err != nil {
+		return nil, err
+	}
+	if x.out == "" {
+		if x.out, err = os.MkdirTemp("", "varve-"+x.id+"-"); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(x.out)) }()
+	} else if err := sameOptions(x.out, x.options); err != nil {
+		return nil, err
+	}
+	for i, engine := range x.engines {
+		start := time.Now()
+		fmt.Fprintf(e.stderr, "%s: engine %d of %d\n", engine, i+1, len(x.engines))
+		err := runLab(e, x.id, engine, x.out, x.options, child{cache: !x.own, dir: x.dir, timeout: x.timeout})
+		if err := e.ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := keepEnd(x.out, x.id, engine, err); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(e.stderr, "%s: done in %s\n", engine, time.Since(start).Round(100*time.Millisecond))
+	}
+	return x.print(e)
+}
+
+// print prints the records of the experiment.
+func (x *entry) print(e *env) (*result.Results, error) {
+	results, err := result.Read(x.out)
+	if err != nil {
+		return nil, err
+	}
+	if err := result.WriteBenchFile(x.out, results); err != nil {
+		return nil, err
+	}
+	var failed error
+	for i := range results.Records {
+		r := &results.Records[i]
+		if r.Error != "" && r.Experiment == x.id {
+			failed = errors.Join(failed, fmt.Errorf("%s: %s", r.Config, r.Error))
+		}
+		if x.JSON {
+			failed = errors.Join(failed, json.NewEncoder(e.stdout).Encode(r))
+		}
+	}
+	if x.JSON {
+		return results, failed
+	}
+	err = report.WriteText(e.stdout, &report.Input{Results: results}, x.id)
+	return results, errors.Join(err, failed)
+}

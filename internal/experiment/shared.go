@@ -1,0 +1,96 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store"
+)
+
+// shared is a new database that several measurements of an experiment use. The first
+// of them that the set does not have yet fills it; filling may be measured too.
+type shared struct {
+	lab     *Lab
+	layout  string // of the manifest
+	options *store.Options
+	fill    func(ctx context.Context, db *store.DB, r *result.Record) error
+
+	db       *store.DB
+	run      *bench.RunDir
+	manifest string
+	failed   error // of filling: there is nothing to measure
+}
+
+// filling measures the filling, each time of an empty database.
+func (s *shared) filling(ctx context.Context, name string, config result.Config) error {
+	err := s.lab.measure(ctx, name, config, func(ctx context.Context, r *result.Record) error {
+		if s.failed = s.close(); s.failed == nil {
+			s.failed = s.open(ctx, r)
+		}
+		return s.failed
+	})
+	return errors.Join(err, s.failed)
+}
+
+// measure measures on the database.
+func (s *shared) measure(ctx context.Context, name string, config result.Config, f func(ctx context.Context, r *result.Record) error) error {
+	err := s.lab.measure(ctx, name, config, func(ctx context.Context, r *result.Record) error {
+		if s.db == nil {
+			if s.failed = s.open(ctx, new(result.Record)); s.failed != nil {
+				return s.failed
+			}
+			r.Started = time.Now().UTC()
+		}
+		r.Manifest = s.manifest
+		return f(ctx, r)
+	})
+	return errors.Join(err, s.failed)
+}
+
+func (s *shared) open(ctx context.Context, r *result.Record) (err error) {
+	if s.run, err = s.lab.Cache.NewRun(ctx); err != nil {
+		return err
+	}
+	dir := s.run.Data()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if s.db, err = store.Open(ctx, s.lab.Engine.URL(dir), s.options); err != nil {
+		return err
+	}
+	if err := s.lab.describe(ctx, s.db, s.layout, s.options, dir, r); err != nil {
+		return err
+	}
+	s.manifest, r.Started = r.Manifest, time.Now().UTC()
+	return s.fill(ctx, s.db, r)
+}
+
+// close closes and removes the database, if there is one.
+func (s *shared) close() (err error) {
+	if s.db != nil {
+		err = s.db.Close()
+	}
+	if s.run != nil {
+		err = errors.Join(err, s.run.Remove())
+	}
+	s.db, s.run = nil, nil
+	return err
+}
+
+// sizes adds the size of the database without its log, all told and for each of n
+// rows.
+func sizes(ctx context.Context, db *store.DB, n int, each string, r *result.Record) error {
+	if err := bench.FoldLog(ctx, db); err != nil {
+		return err
+	}
+	stats, err := db.Stats(ctx)
+	if size := stats.DatabaseBytes; size != nil {
+		r.Metrics = append(r.Metrics,
+			result.Metric{Value: float64(*size) / 1e6, Unit: "data-MB"}, result.Metric{Value: float64(*size) / float64(n), Unit: each})
+	}
+	return err
+}
