@@ -52,7 +52,6 @@ func TestCheckImports(t *testing.T) {
 		{"transport, service", pkg(ours+"/internal/service/rpc", ours+"/internal/service", ours+"/api/varve/v1"), ""},
 		{"bench, engine's test", pkg(ours+"/bench/sqlite", ours+"/bench", ours+"/store/sqlite"), ""},
 		{"program", pkg(ours+"/cmd/varve", ours+"/store/sqlite", ours+"/store/duckdb"), ""},
-		{"program, testing", pkg(ours+"/cmd/varve", "testing"), "only tests need"},
 		{"program, testify", pkg(ours+"/cmd/varve-libsql", "github.com/stretchr/testify/assert/yaml"), "only tests need"},
 		{"store, zstd", pkg(ours+"/store", "github.com/klauspost/compress/zstd", "vendor/golang.org/x/text", "crypto/sha256"), ""},
 		{"store, another library", pkg(ours+"/store", "github.com/google/uuid"), "links zstd, the driver and x/sys"},

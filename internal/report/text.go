@@ -52,7 +52,7 @@ func (p *pivot) wide(units []string) Table {
 			return Cell{}
 		})
 	}
-	p.column(&t, "n", func(g *runs.Group) Cell { return text(thousands(fmt.Sprint(operations(g)))) })
+	p.column(&t, "n", func(g *runs.Group) Cell { return text(runs.Thousands(fmt.Sprint(operations(g)))) })
 	return t
 }
 
