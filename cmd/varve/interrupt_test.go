@@ -41,7 +41,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 		{"run", "A1 on sqlite", 500 * time.Millisecond, append(lab, "sqlite"), []syscall.Signal{syscall.SIGINT}},
 		{"run, impatient", "A1 on postgres", time.Second, append(lab, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 		{"rebac", "engine 1 of 1", 500 * time.Millisecond, append(rebac, "sqlite"), []syscall.Signal{syscall.SIGINT}},
-		{"social, impatient", "(1 of 1", 500 * time.Millisecond, append(social, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"social, impatient", "engine 1 of 1", 500 * time.Millisecond, append(social, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newGroup(t, c.args...)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
@@ -33,8 +32,7 @@ func WriteText(out io.Writer, in *Input, id string) error {
 	return nil
 }
 
-// wide puts the figures that there are beside each other, in the order of units, and
-// behind them of how many operations the quantiles are.
+// wide puts the figures that there are beside each other, in the order of units.
 func (p *pivot) wide(units []string) Table {
 	t := Table{Caption: capital(join(p.repeats(), p.settings())) + ".", Columns: heads(append(slices.Clone(p.keys), "engine")...)}
 	for _, r := range p.rows {
@@ -46,13 +44,10 @@ func (p *pivot) wide(units []string) Table {
 	}
 	for _, unit := range units {
 		p.column(&t, unit, func(g *runs.Group) Cell {
-			if c, _ := figure(g, nil, runs.Measure{Unit: unit}); unit != "p99-ms" || operations(g) >= enoughForP99 || g.Failed() {
-				return c
-			}
-			return Cell{}
+			c, _ := figure(g, nil, runs.Measure{Unit: unit})
+			return c
 		})
 	}
-	p.column(&t, "n", func(g *runs.Group) Cell { return text(runs.Thousands(fmt.Sprint(operations(g)))) })
 	return t
 }
 
@@ -73,21 +68,6 @@ func (p *pivot) column(t *Table, head string, cell func(g *runs.Group) Cell) {
 	for i, c := range cells {
 		t.Rows[i] = append(t.Rows[i], c)
 	}
-}
-
-// enoughForP99 is how many operations have a 99th percentile that is not their
-// maximum.
-const enoughForP99 = 100
-
-// operations is of how many latencies a group's quantiles are, in one repetition.
-func operations(g *runs.Group) (n int64) {
-	for _, r := range g.Good() {
-		most := slices.MaxFunc(append(r.Latencies, result.Distribution{}), func(a, b result.Distribution) int { return int(a.Count - b.Count) })
-		if n == 0 || most.Count < n {
-			n = most.Count
-		}
-	}
-	return n
 }
 
 // text writes columns side by side, figures to the right.
