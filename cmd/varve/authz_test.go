@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ var rebacRun = []string{"authz", "rebac", "--engines=sqlite", "--size=tiny", "--
 func TestRebac(t *testing.T) {
 	t.Setenv(clitest.AsCommand, "1")
 	out := t.TempDir()
-	run := append(rebacRun, "--out="+out, "--dir="+t.TempDir())
+	run := slices.Concat(rebacRun, []string{"--out=" + out, "--dir=" + t.TempDir()})
 	must(t, run...)
 	list := records(t, out)
 	require.Len(t, list["RebacIngest"], 1)
