@@ -1,21 +1,20 @@
 package bench
 
 import (
-	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 )
 
 // Host is the machine and the disk of a measurement. What cannot be found out
 // is empty or zero.
 type Host struct {
+	Machine     string `json:"machine"` // tells this machine from others
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
 	Kernel      string `json:"kernel"`
@@ -41,9 +40,22 @@ func ReadHost(dir string) (Host, error) {
 		Cores: runtime.NumCPU(), MaxProcs: runtime.GOMAXPROCS(0),
 	}
 	readSystem(&h, dir)
+	h.Machine = h.machine()
 	var err error
 	h.Fsync, err = ProbeFsync(dir, 64)
 	return h, err
+}
+
+// machine is a hash of what another machine does not have, or what makes another
+// one of this: its name, and what it measures with.
+func (h *Host) machine() string {
+	id, err := os.ReadFile("/etc/machine-id")
+	name, _ := os.Hostname()
+	if err == nil && len(id) > 0 {
+		name = string(id)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", name, h.CPU, h.Cores))
+	return hex.EncodeToString(sum[:6])
 }
 
 const probeBytes = 4 << 10
@@ -72,70 +84,4 @@ func ProbeFsync(dir string, n int) (f Fsync, err error) {
 		f = Fsync{Samples: n, Median: took[n/2], Max: took[n-1]}
 	}
 	return f, nil
-}
-
-// Revision is the source that was measured.
-type Revision struct {
-	Go       string `json:"go"`
-	Commit   string `json:"commit"`   // of Varve, or its version when it is a dependency
-	Modified bool   `json:"modified"` // there were changes on top of it
-}
-
-// ReadRevision asks the build, and git when the build does not know, as in
-// tests.
-func ReadRevision(ctx context.Context) Revision {
-	r := Revision{Go: runtime.Version()}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		r.fromBuild(info)
-	}
-	if r.Commit == "" {
-		r.fromGit(ctx)
-	}
-	return r
-}
-
-const modulePath = "github.com/varvedb/varve"
-
-func (r *Revision) fromBuild(info *debug.BuildInfo) {
-	for _, dep := range info.Deps {
-		if dep.Path == modulePath && dep.Replace == nil {
-			r.Commit = dep.Version
-		}
-	}
-	if info.Main.Path != modulePath {
-		return
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			r.Commit = s.Value
-		case "vcs.modified":
-			r.Modified = s.Value == "true"
-		}
-	}
-}
-
-// fromGit looks at the work tree of the working directory, if it is Varve's.
-func (r *Revision) fromGit(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	top, err := git(ctx, "rev-parse", "--show-toplevel")
-	if err != nil {
-		return
-	}
-	mod, err := os.ReadFile(filepath.Join(top, "go.mod"))
-	if err != nil || !strings.HasPrefix(string(mod), "module "+modulePath+"\n") {
-		return
-	}
-	commit, err := git(ctx, "rev-parse", "HEAD")
-	if err != nil {
-		return
-	}
-	status, err := git(ctx, "status", "--porcelain")
-	r.Commit, r.Modified = commit, err != nil || status != ""
-}
-
-func git(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "git", args...).Output()
-	return strings.TrimSpace(string(out)), err
 }

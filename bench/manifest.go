@@ -63,26 +63,38 @@ func NewManifest(ctx context.Context, cp *Copy, opts *store.Options) (Manifest, 
 // DescribeStore describes an open store, and the machine with the disk of a
 // directory, which it probes.
 func DescribeStore(ctx context.Context, db *store.DB, layout string, opts *store.Options, dir string) (Manifest, error) {
-	settings, err := db.Settings(ctx)
+	m, err := DescribeEngine(ctx, db.Engine().Info().Name, opts, dir)
 	if err != nil {
-		return Manifest{}, fmt.Errorf("manifest: %w", err)
+		return m, err
 	}
+	m.Engine = engineVersion(db.Engine().Info())
+	if m.Settings, err = db.Settings(ctx); err != nil {
+		return m, fmt.Errorf("manifest: %w", err)
+	}
+	m.Layout = layout
+	return m, nil
+}
+
+// DescribeEngine describes what is known before a store is open, for runs that end
+// there: the engine, whose version is known when it is linked, and the machine with
+// the disk of a directory, which it probes.
+func DescribeEngine(ctx context.Context, engine string, opts *store.Options, dir string) (Manifest, error) {
 	host, err := ReadHost(dir)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
-	info := db.Engine().Info()
-	m := Manifest{
-		Varve:    ReadRevision(ctx),
-		Engine:   EngineVersion{Name: info.Name, Version: info.Version, Library: info.Library},
-		Settings: settings,
-		Layout:   layout,
-		Host:     host,
+	m := Manifest{Varve: ReadRevision(ctx), Engine: EngineVersion{Name: engine}, Host: host}
+	if linked, ok := driver.Lookup(engine); ok {
+		m.Engine = engineVersion(linked.Info)
 	}
 	if opts != nil {
 		m.Options = describeOptions(opts)
 	}
 	return m, nil
+}
+
+func engineVersion(info driver.Info) EngineVersion {
+	return EngineVersion{Name: info.Name, Version: info.Version, Library: info.Library}
 }
 
 func describeOptions(o *store.Options) StoreOptions {

@@ -45,7 +45,7 @@ func samples() []result.Record {
 	ablation.Experiment = "A11"
 	ablation.Config = result.Config{{Key: "engine", Value: "sqlite"}, {Key: "layout", Value: "arkiv-13"}}
 	mix := result.Record{
-		Experiment: "C1", Name: "ReadMix", Started: begun, Config: result.Config{{Key: "engine", Value: "sqlite"}, {Key: "mix", Value: "A"}},
+		Experiment: "C1", Name: "ReadMix", Manifest: described, Started: begun, Config: result.Config{{Key: "engine", Value: "sqlite"}, {Key: "mix", Value: "A"}},
 		Metrics: []result.Metric{{Value: 5000, Unit: "qps"}, {Value: 0.2, Unit: "p50-ms"}, {Value: 99, Unit: "p50-ms"}, {Value: 0.9, Unit: "r-entities"}},
 		Latencies: []result.Distribution{
 			{Kind: "get", Count: 4000, P50: 200 * time.Microsecond, P95: 300 * time.Microsecond, P99: time.Millisecond, Max: 2 * time.Millisecond},
@@ -166,7 +166,7 @@ func TestBenchRoundTrip(t *testing.T) {
 		var want []result.Record
 		repeats := map[string]int{}
 		for _, r := range rapid.SliceOfN(drawRecord(), 1, 6).Draw(t, "records") {
-			r.Error, r.Started = "", time.Time{}
+			r.Error, r.Started, r.Manifest = "", time.Time{}, ""
 			r.Repeat = repeats[r.Key()]
 			repeats[r.Key()]++
 			want = append(want, r)

@@ -12,7 +12,7 @@ type Record struct {
 	Experiment string `json:"experiment"` // id in the catalogue, such as "A5"
 	Name       string `json:"name"`       // of the workload, such as "Commit"; Go benchmark style, no slash
 	Config     Config `json:"config"`
-	Repeat     int    `json:"repeat"` // from 0
+	Repeat     int    `json:"repeat"` // from 0: the block of the run, in which all that is compared is measured once, in random order
 
 	Started time.Time     `json:"started"`
 	Took    time.Duration `json:"took_ns"`
@@ -24,7 +24,8 @@ type Record struct {
 	Table     *Table         `json:"table,omitempty"` // raw observations, such as one row a block
 	Notes     []string       `json:"notes,omitempty"` // for readers: what was left out, and why
 
-	// Manifest is the key of the manifest in the same result set.
+	// Manifest is the key of the manifest in the same result set. None is added
+	// without; results of earlier versions have some.
 	Manifest string `json:"manifest,omitempty"`
 
 	// Error says why the run did not end well; what was measured before is in
@@ -75,6 +76,14 @@ func (c Config) String() string {
 
 // Key tells configurations apart: records of one key are repetitions.
 func (r *Record) Key() string { return r.Experiment + " " + r.Name + "/" + r.Config.String() }
+
+// AAKey is the key of a second measurement of what a record without it says, with
+// the value 2. Both are of one block, so how far they are apart is noise.
+const AAKey = "aa"
+
+// Again tells whether a record is such a second measurement, which tables of
+// figures leave out.
+func (r *Record) Again() bool { return r.Config.Get(AAKey) == "2" }
 
 // Metric is one figure with its unit in benchfmt's way: "p99-ms", "rows/s".
 type Metric struct {

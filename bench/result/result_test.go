@@ -25,7 +25,7 @@ var begun = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func commit(repeat int, engine string, p50 float64) result.Record {
 	return result.Record{
-		Experiment: "A5", Name: "Commit", Repeat: repeat, Started: begun, Took: time.Minute,
+		Experiment: "A5", Name: "Commit", Repeat: repeat, Started: begun, Took: time.Minute, Manifest: described,
 		Config: result.Config{{Key: "engine", Value: engine}, {Key: "layout", Value: "arkiv"}},
 		Metrics: []result.Metric{
 			{Value: p50, Unit: "p50-ms"}, {Value: 1000 / p50, Unit: "rows/s"}, {Value: 12.5, Unit: "wal-MB"},
@@ -38,15 +38,26 @@ func appendAll(t *testing.T, dir string, records ...result.Record) {
 	t.Helper()
 	w, err := result.Open(dir)
 	require.NoError(t, err)
+	describe(t, w)
 	for i := range records {
 		require.NoError(t, w.Append(&records[i]))
 	}
 	require.NoError(t, w.Close())
 }
 
+// described is the key of the manifest that the records of these tests have.
+const described = "44136fa355b3678a"
+
+func describe(t require.TestingT, w *result.Writer) {
+	key, err := w.Manifest(struct{}{})
+	require.NoError(t, err)
+	require.Equal(t, described, key)
+}
+
 func TestSet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "results", "new")
 	first, second := commit(0, "sqlite", 10), commit(1, "sqlite", 12)
+	second.Error = "crashed"
 	w, err := result.Create(dir)
 	require.NoError(t, err)
 	require.Equal(t, dir, w.Dir())
@@ -55,6 +66,7 @@ func TestSet(t *testing.T) {
 	again, err := w.Manifest(map[string]any{"cores": 2, "engine": "sqlite"})
 	require.NoError(t, err)
 	require.Equal(t, first.Manifest, again)
+	second.Manifest = again
 	require.NoError(t, w.Append(&first))
 	require.True(t, w.Has(first.Key(), 0))
 	require.False(t, w.Has(first.Key(), 1))
@@ -68,6 +80,8 @@ func TestSet(t *testing.T) {
 	require.True(t, w.Has(first.Key(), 0))
 	require.NoError(t, w.Append(&second))
 	require.Equal(t, 2, w.Len())
+	require.True(t, w.Failed(second.Key(), 1))
+	require.False(t, w.Failed(first.Key(), 0))
 	require.NoError(t, w.Close())
 
 	r, err := result.Read(dir)
@@ -217,6 +231,7 @@ func TestAppendChecks(t *testing.T) {
 	w, err := result.Open(t.TempDir())
 	require.NoError(t, err)
 	defer w.Close()
+	describe(t, w)
 	tests := []struct {
 		name   string
 		change func(*result.Record)
@@ -230,6 +245,8 @@ func TestAppendChecks(t *testing.T) {
 		{"equals", func(r *result.Record) { r.Config = r.Config.With("a=b", "c") }, `key "a=b"`},
 		{"twice", func(r *result.Record) { r.Config = append(r.Config, r.Config[0]) }, `"engine" is there twice`},
 		{"repeat", func(r *result.Record) { r.Repeat = -1 }, "count from 0"},
+		{"no manifest", func(r *result.Record) { r.Manifest = "" }, "store it first"},
+		{"unknown manifest", func(r *result.Record) { r.Manifest = "1234" }, `manifest "1234" is not in the set`},
 		{"unit", func(r *result.Record) { r.Metrics[0].Unit = "p50 ms" }, `unit "p50 ms"`},
 		{"NaN", func(r *result.Record) { r.Metrics[0].Value = math.NaN() }, "p50-ms is NaN"},
 		{"kind", func(r *result.Record) { r.Latencies[0].Kind = "" }, "name the kind"},
@@ -263,6 +280,7 @@ func TestSetRoundTrip(t *testing.T) {
 		set := filepath.Join(dir, fmt.Sprint(n))
 		w, err := result.Open(set)
 		require.NoError(t, err)
+		describe(t, w)
 		want := rapid.SliceOfNDistinct(drawRecord(), 1, 4, func(r result.Record) string { return fmt.Sprint(r.Key(), r.Repeat) }).Draw(t, "records")
 		for i := range want {
 			require.NoError(t, w.Append(&want[i]))
@@ -283,6 +301,7 @@ func drawRecord() *rapid.Generator[result.Record] {
 			Name:       rapid.StringMatching(`[A-Z][A-Za-z]{0,8}`).Draw(t, "name"),
 			Repeat:     rapid.IntRange(0, 9).Draw(t, "repeat"),
 			Started:    begun,
+			Manifest:   described,
 			Error:      rapid.SampledFrom([]string{"", "", "", "crashed:\n\"x\""}).Draw(t, "error"),
 		}
 		for _, key := range rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,6}`), 0, 4, rapid.ID[string]).Draw(t, "keys") {

@@ -26,7 +26,7 @@ type Writer struct {
 	dir       string
 	records   *lineFile
 	manifests *lineFile
-	has       map[runID]bool
+	has       map[runID]bool // whether it failed
 	keys      map[string]bool
 }
 
@@ -78,12 +78,13 @@ func (w *Writer) seeRecord(line []byte) error {
 		Name       string `json:"name"`
 		Config     Config `json:"config"`
 		Repeat     int    `json:"repeat"`
+		Error      string `json:"error"`
 	}
 	if err := json.Unmarshal(line, &r); err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
 	id := Record{Experiment: r.Experiment, Name: r.Name, Config: r.Config}
-	w.has[runID{id.Key(), r.Repeat}] = true
+	w.has[runID{id.Key(), r.Repeat}] = r.Error != ""
 	return nil
 }
 
@@ -104,16 +105,25 @@ func (w *Writer) Dir() string { return w.dir }
 // Has tells whether the set has a record with a key, as Record.Key returns it,
 // and a repetition: whether an interrupted run has done it. A record of a run
 // that failed counts. What other processes add shows after the next Append.
-func (w *Writer) Has(key string, repeat int) bool { return w.has[runID{key, repeat}] }
+func (w *Writer) Has(key string, repeat int) bool {
+	_, ok := w.has[runID{key, repeat}]
+	return ok
+}
+
+// Failed tells whether the set's record of a run has an error.
+func (w *Writer) Failed(key string, repeat int) bool { return w.has[runID{key, repeat}] }
 
 // Len returns how many runs the set has.
 func (w *Writer) Len() int { return len(w.has) }
 
-// Append adds a record; when it returns, the record is on the disk. A record of
-// the same key and repetition replaces the earlier one for readers, as when a
+// Append adds a record, whose manifest the set must have; when it returns, the
+// record is on the disk. A record of the same key and repetition replaces the earlier one for readers, as when a
 // run that failed is done again.
 func (w *Writer) Append(r *Record) error {
 	err := r.Check()
+	if err == nil && !w.keys[r.Manifest] {
+		err = fmt.Errorf("manifest %q is not in the set: store it first, so that the record says what was measured", r.Manifest)
+	}
 	if err == nil {
 		err = w.records.add(func() ([]byte, error) { return json.Marshal(r) })
 	}

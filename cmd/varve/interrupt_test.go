@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -70,9 +71,14 @@ type group struct {
 
 func newGroup(t *testing.T, args ...string) *group {
 	t.Helper()
+	return newGroupIn(t, t.TempDir(), t.TempDir(), args...)
+}
+
+func newGroupIn(t *testing.T, temp, cache string, args ...string) *group {
+	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	p := &group{temp: t.TempDir(), cache: t.TempDir()}
+	p := &group{temp: temp, cache: cache}
 	p.cmd = exec.Command(self, args...)
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Env = append(os.Environ(), clitest.AsCommand+"=1", "TMPDIR="+p.temp, bench.CacheEnv+"="+p.cache)
@@ -94,6 +100,19 @@ func (p *group) signal(t *testing.T, s syscall.Signal) {
 func (p *group) wait() int {
 	_ = p.cmd.Wait() // the exit code is asserted
 	return p.cmd.ProcessState.ExitCode()
+}
+
+// lastChild waits for the end of the process that a killed command had started, which
+// the kernel tells to end.
+func (p *group) lastChild(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		processes, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
+		return !slices.ContainsFunc(processes, func(path string) bool {
+			env, _ := os.ReadFile(path) // it may have ended
+			return bytes.Contains(env, []byte(p.temp))
+		})
+	}, time.Minute, 5*time.Millisecond)
 }
 
 // leavesNothing looks for files, for processes that work there, have a path there

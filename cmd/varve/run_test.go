@@ -1,9 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,6 +19,7 @@ import (
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/social"
 	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/cli/clitest"
 	"github.com/varvedb/varve/internal/experiment"
 )
 
@@ -20,7 +27,7 @@ import (
 func tiny(t *testing.T) string {
 	t.Helper()
 	text, err := json.Marshal(experiment.Options{
-		Scale: 0.0005, Phase: 100 * time.Millisecond, Repeat: 1, Seed: 1, Durability: "durable", Memory: 64 << 20, Loaded: 0.6,
+		Scale: 0.0005, Phase: 100 * time.Millisecond, Seed: 1, Durability: "durable", Memory: 64 << 20, Loaded: 0.6,
 	})
 	require.NoError(t, err)
 	return string(text)
@@ -59,6 +66,111 @@ func TestLabResumes(t *testing.T) {
 	after, err := os.ReadFile(filepath.Join(out, result.RecordsFile))
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after))
+}
+
+// blockRun is a run of two experiments on two engines in three blocks.
+var blockRun = []string{"run", "A3", "A4", "--engines=sqlite,duckdb", "--blocks=3", "--scale=0.0005", "--phase=50ms"}
+
+// TestRunBlocks kills a run several times, and goes on with it: nothing is missing,
+// nothing is measured twice, orders differ from block to block, and of each
+// experiment one configuration of each block is measured again.
+func TestRunBlocks(t *testing.T) {
+	out, cache := t.TempDir(), t.TempDir()
+	args := append(slices.Clone(blockRun), "--out="+out)
+	for _, when := range []string{"(1 of 18", "(3 of", "(4 of"} {
+		p := newGroupIn(t, t.TempDir(), cache, args...)
+		require.Eventually(t, func() bool { return strings.Contains(p.errs.String(), when) }, time.Minute, time.Millisecond, &p.errs)
+		time.Sleep(700 * time.Millisecond)
+		require.NoError(t, syscall.Kill(p.cmd.Process.Pid, syscall.SIGKILL))
+		require.Equal(t, -1, p.wait(), "it ended before it was killed")
+		p.lastChild(t)
+	}
+	t.Setenv(bench.CacheEnv, cache)
+	t.Setenv(clitest.AsCommand, "1") // for the processes that it starts
+	must(t, args...)
+
+	results, err := result.Read(out)
+	require.NoError(t, err)
+	require.Empty(t, results.Warnings)
+	text, err := os.ReadFile(filepath.Join(out, result.RecordsFile))
+	require.NoError(t, err)
+	require.Equal(t, len(results.Records), bytes.Count(text, []byte("\n")), "a record is there twice")
+	orders, again := map[string][]string{}, map[string]int{}
+	for _, r := range results.Records {
+		require.Empty(t, r.Error, r.Key())
+		require.Contains(t, results.Manifests, r.Manifest)
+		if r.Again() {
+			again[fmt.Sprint(r.Experiment, " in block ", r.Repeat+1)]++
+			continue
+		}
+		of := fmt.Sprint(r.Experiment, " ", r.Repeat+1)
+		orders[of] = append(orders[of], r.Config.String())
+	}
+	require.Len(t, again, 6)
+	for where, n := range again {
+		require.Equal(t, 1, n, where)
+	}
+	require.Len(t, orders, 6)
+	for _, id := range []string{"A3 ", "A4 "} {
+		first := orders[id+"1"]
+		for _, block := range []string{"2", "3"} {
+			require.ElementsMatch(t, first, orders[id+block])
+			require.NotEqual(t, first, orders[id+block])
+		}
+	}
+
+	before := string(text)
+	must(t, args...)
+	text, err = os.ReadFile(filepath.Join(out, result.RecordsFile))
+	require.NoError(t, err)
+	require.Equal(t, before, string(text), "a complete run was measured again")
+}
+
+// TestRunElsewhere: a run goes on on another machine, which leaves the blocks that
+// are there as they are and adds to none of them, and with another source it does not.
+func TestRunElsewhere(t *testing.T) {
+	t.Setenv(bench.CacheEnv, t.TempDir())
+	t.Setenv(clitest.AsCommand, "1")
+	out := t.TempDir()
+	args := []string{"run", "A4", "--engines=sqlite", "--scale=0.0005", "--phase=50ms", "--out=" + out}
+	must(t, append(args, "--blocks=2")...)
+	records := replaceIn(t, filepath.Join(out, result.RecordsFile), func(text string) string {
+		lines := strings.SplitAfter(text, "\n")
+		return strings.Join(lines[:len(lines)-2], "") // of the second block one record is missing
+	})
+	replaceIn(t, filepath.Join(out, result.ManifestsFile), func(text string) string {
+		return regexp.MustCompile(`"machine":"[0-9a-f]+"`).ReplaceAllString(text, `"machine":"another"`)
+	})
+
+	must(t, append(args, "--blocks=3")...)
+	results, err := result.Read(out)
+	require.NoError(t, err)
+	require.Empty(t, results.Warnings)
+	found := map[int]int{}
+	for _, r := range results.Records {
+		found[r.Repeat]++
+	}
+	require.Len(t, found, 3)
+	require.Equal(t, strings.Count(records, "\n"), found[0]+found[1])
+	require.Equal(t, found[0], found[2])
+
+	replaceIn(t, filepath.Join(out, "options.json"), func(text string) string {
+		return regexp.MustCompile(`"revision":"[^"]*"`).ReplaceAllString(text, `"revision":"another"`)
+	})
+	_, errs, code := varve(t, append(args, "--blocks=4")...)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "results of another source or of other options")
+}
+
+// replaceIn changes the text of a file, and returns what it is now.
+func replaceIn(t *testing.T, path string, change func(string) string) string {
+	t.Helper()
+	old, err := os.ReadFile(path)
+	require.NoError(t, err)
+	text := change(string(old))
+	require.NotEqual(t, string(old), text)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return text
 }
 
 func TestRunUsage(t *testing.T) {

@@ -37,6 +37,8 @@ func writeSet(t *testing.T, runs ...figures) string {
 			if f.err == "" {
 				r.Metrics = []result.Metric{{Value: f.p99[i], Unit: "p99-ms"}, {Value: f.rate[i], Unit: "rows/s"}, {Value: -0.06, Unit: "r-payload"}}
 			}
+			r.Manifest, err = w.Manifest(struct{}{})
+			require.NoError(t, err)
 			require.NoError(t, w.Append(&r))
 		}
 	}

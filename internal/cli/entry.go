@@ -23,7 +23,7 @@ type labFlags struct {
 
 // options begins the experiment's.
 func (f *labFlags) options(seed uint64) (o experiment.Options, err error) {
-	o = experiment.Options{Scale: 1, Repeat: 1, Loaded: 0.6, Seed: seed}
+	o = experiment.Options{Scale: 1, Loaded: 0.6, Seed: seed}
 	if o.Durability, err = driver.ParseDurability(f.Durability); err != nil {
 		return o, usageError{err}
 	}
@@ -52,25 +52,19 @@ func (x *entry) run(e *env) (results *result.Results, err error) {
 	if err := knownEngines(x.engines); err != nil {
 		return nil, err
 	}
+	found, err := experiment.Find([]string{x.id})
+	if err != nil {
+		return nil, err
+	}
 	if x.out == "" {
 		if x.out, err = os.MkdirTemp("", "varve-"+x.id+"-"); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(x.out)) }()
-	} else if err := sameOptions(x.out, x.options); err != nil {
-		return nil, err
 	}
-	for i, engine := range x.engines {
-		start := time.Now()
-		fmt.Fprintf(e.stderr, "%s: engine %d of %d\n", engine, i+1, len(x.engines))
-		err := runLab(e, x.id, engine, x.out, x.options, child{cache: !x.own, dir: x.dir, timeout: x.timeout})
-		if err := e.ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := keepEnd(x.out, x.id, engine, err); err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(e.stderr, "%s: done in %s\n", engine, time.Since(start).Round(100*time.Millisecond))
+	r := runner{found: found, engines: x.engines, options: x.options, blocks: 1, out: x.out, child: child{cache: !x.own, dir: x.dir, timeout: x.timeout}}
+	if err := r.run(e); err != nil {
+		return nil, err
 	}
 	return x.print(e)
 }

@@ -29,7 +29,8 @@ type runCmd struct {
 	Out        string        `help:"Directory of the results." default:"results/latest" type:"path"`
 	Scale      float64       `help:"Part of the sizes of the user's documents; 1 is theirs." default:"0.05"`
 	Phase      time.Duration `help:"Length of a timed phase." default:"10s"`
-	Repeat     int           `help:"Runs of each configuration." default:"1"`
+	Blocks     int           `help:"Blocks of the run: in each, everything is measured once, in random order." default:"1"`
+	AA         bool          `name:"aa" help:"Measure one configuration of each experiment twice in each block, to see the noise." default:"true" negatable:""`
 	Seed       uint64        `help:"Of data and of the order of operations." default:"1"`
 	Durability string        `help:"What a commit promises: durable, relaxed or unsafe." default:"durable"`
 	Memory     string        `help:"Memory that an engine may use for caching." default:"256MiB"`
@@ -42,10 +43,6 @@ type runCmd struct {
 	Timeout    time.Duration `help:"Time after which an experiment on one engine is ended; its records so far are kept." default:"15m"`
 	JSON       bool          `help:"Print the list, or the records when done, as JSON."`
 }
-
-// optionsFile keeps what a result set was measured with, so that a resumed run
-// cannot mix what its records do not say.
-const optionsFile = "options.json"
 
 // Run runs the experiments.
 func (c *runCmd) Run(e *env) error {
@@ -63,34 +60,11 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if err := sameOptions(c.Out, o); err != nil {
+	r := runner{found: found, engines: c.Engines, options: o, blocks: c.Blocks, aa: c.AA, out: c.Out, child: child{cache: true, timeout: c.Timeout}}
+	if err := r.run(e); err != nil {
 		return err
 	}
-	start := time.Now()
-	total := len(found) * len(c.Engines)
-	for i, x := range found {
-		for j, engine := range c.Engines {
-			done := i*len(c.Engines) + j
-			fmt.Fprintf(e.stderr, "run: %s on %s (%d of %d, %s so far%s)\n", x.ID, engine, done+1, total,
-				time.Since(start).Round(time.Second), eta(start, done, total))
-			err := runLab(e, x.ID, engine, c.Out, o, child{cache: true, timeout: c.Timeout})
-			if err := e.ctx.Err(); err != nil {
-				return fmt.Errorf("%w; run the same command again to go on", err)
-			}
-			if err := keepEnd(c.Out, x.ID, engine, err); err != nil {
-				return err
-			}
-		}
-	}
 	return c.finish(e)
-}
-
-func eta(start time.Time, done, total int) string {
-	if done == 0 {
-		return ""
-	}
-	left := time.Since(start) / time.Duration(done) * time.Duration(total-done)
-	return ", about " + left.Round(time.Second).String() + " left"
 }
 
 func listExperiments(out io.Writer, found []experiment.Experiment) error {
@@ -110,13 +84,13 @@ func (c *runCmd) options() (o experiment.Options, err error) {
 			return o, fmt.Errorf("unknown layout %q; known are %s", name, strings.Join(store.Layouts(), ", "))
 		}
 	}
-	if c.Scale <= 0 || c.Phase <= 0 || c.Repeat < 1 {
-		return o, errors.New("--scale, --phase and --repeat must be positive")
+	if c.Scale <= 0 || c.Phase <= 0 || c.Blocks < 1 {
+		return o, errors.New("--scale, --phase and --blocks must be positive")
 	}
 	if c.Loaded <= 0 || c.Loaded >= 1 || slices.ContainsFunc(c.Rates, func(rate float64) bool { return rate < 0 }) {
 		return o, errors.New("--loaded must be between 0 and 1, and --rates not below 0")
 	}
-	o = experiment.Options{Scale: c.Scale, Phase: c.Phase, Repeat: c.Repeat, Seed: c.Seed, Layouts: c.Layouts, Sizes: c.Sizes, Rates: c.Rates, Loaded: c.Loaded, Bare: c.Bare, Retry: c.Retry}
+	o = experiment.Options{Scale: c.Scale, Phase: c.Phase, Seed: c.Seed, Layouts: c.Layouts, Sizes: c.Sizes, Rates: c.Rates, Loaded: c.Loaded, Bare: c.Bare, Retry: c.Retry}
 	if o.Durability, err = driver.ParseDurability(c.Durability); err != nil {
 		return o, err
 	}
@@ -124,66 +98,6 @@ func (c *runCmd) options() (o experiment.Options, err error) {
 		return o, fmt.Errorf("--memory: %w", err)
 	}
 	return o, nil
-}
-
-// sameOptions records the options of a new result set and compares those of an
-// old one. More repetitions, layouts, sizes and rates are welcome: their records say so.
-func sameOptions(dir string, o experiment.Options) error {
-	o.Scale, o.Repeat, o.Retry, o.Layouts, o.Sizes, o.Rates, o.Social = 0, 0, false, nil, nil, nil, nil
-	if o.Permissions != nil {
-		o.Permissions = &experiment.PermissionOptions{Batch: o.Permissions.Batch}
-	}
-	text, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(dir, optionsFile)
-	old, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-		return os.WriteFile(path, text, 0o644)
-	case err != nil:
-		return err
-	case string(old) != string(text):
-		return usageError{fmt.Errorf("%s holds results of other options, %s; give another --out, or the same options to go on", dir, old)}
-	}
-	return nil
-}
-
-// runLab runs one experiment on one engine in a process of its own, which is given
-// but for engine and arguments.
-func runLab(e *env, id, engine, out string, o experiment.Options, lab child) error {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	lab.engine = engine
-	lab.args = []string{"lab", "--experiment=" + id, "--engine=" + engine, "--out=" + out, "--options=" + string(text)}
-	if !lab.cache {
-		lab.args = append(lab.args, "--own")
-	}
-	return lab.run(e)
-}
-
-// keepEnd makes a record of a process that did not end well, and of one that did
-// where an earlier one had not.
-func keepEnd(dir, id, engine string, cause error) (err error) {
-	set, err := result.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, set.Close()) }()
-	r := &result.Record{Experiment: id, Name: "Run", Config: result.Config{{Key: "engine", Value: engine}}, Started: time.Now().UTC()}
-	switch {
-	case cause != nil:
-		r.Error = cause.Error()
-	case !set.Has(r.Key(), 0):
-		return nil
-	}
-	return set.Append(r)
 }
 
 // finish derives the benchmark format and says what to do next.
@@ -254,30 +168,10 @@ func (c *labCmd) Run(e *env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Set.Close()) }()
-	if l.Retry {
-		if l.Failed, err = failedRuns(c.Out); err != nil {
-			return err
-		}
-	}
 	for _, x := range found {
 		if err := l.Run(e.ctx, x); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// failedRuns returns the keys of records with an error.
-func failedRuns(dir string) (map[string]bool, error) {
-	results, err := result.Read(dir)
-	if err != nil {
-		return nil, err
-	}
-	failed := map[string]bool{}
-	for i := range results.Records {
-		if r := &results.Records[i]; r.Error != "" {
-			failed[r.Key()] = true
-		}
-	}
-	return failed, nil
 }

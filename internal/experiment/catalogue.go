@@ -15,6 +15,7 @@ type Experiment struct {
 	Question string   `json:"question"`
 	Earlier  string   `json:"earlier"` // what the user's documents report, with its machine's figures
 	Layouts  []string `json:"layouts,omitempty"`
+	Ordered  bool     `json:"ordered,omitempty"` // its variants are steps of one course, and keep their order
 
 	// Run measures on the lab's engine. It measures what it can: an error ends
 	// only the experiment.

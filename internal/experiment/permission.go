@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -71,7 +70,6 @@ func measurePermissions(ctx context.Context, l *Lab) (err error) {
 	options := l.storeOptions()
 	options.Readers = slices.Max(o.Clients)
 	s := &shared{lab: l, layout: "rebac", options: options, fill: p.fill}
-	defer func() { err = errors.Join(err, s.close()) }()
 	c := l.config("layout", "rebac", "profile", size.Name, "durability", string(l.Durability))
 	if err := s.filling(ctx, "RebacIngest", c); err != nil {
 		return err

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -11,47 +12,71 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// shared is a new database that several measurements of an experiment use. The first
-// of them that the set does not have yet fills it; filling may be measured too.
+// shared is a new database that several variants of an experiment use. The first of
+// them that the set does not have yet fills it; filling may be a variant too.
 type shared struct {
 	lab     *Lab
 	layout  string // of the manifest
 	options *store.Options
 	fill    func(ctx context.Context, db *store.DB, r *result.Record) error
 
+	first    *variant // filling, if that is measured
 	db       *store.DB
 	run      *bench.RunDir
 	manifest string
 	failed   error // of filling: there is nothing to measure
 }
 
-// filling measures the filling, each time of an empty database.
-func (s *shared) filling(ctx context.Context, name string, config result.Config) error {
-	err := s.lab.measure(ctx, name, config, func(ctx context.Context, r *result.Record) error {
+// filling adds the filling of the empty database as a variant.
+func (s *shared) filling(_ context.Context, name string, config result.Config) error {
+	s.first = &variant{name, config, func(ctx context.Context, r *result.Record) error {
 		if s.failed = s.close(); s.failed == nil {
 			s.failed = s.open(ctx, r)
 		}
 		return s.failed
-	})
-	return errors.Join(err, s.failed)
+	}}
+	s.lab.variants = append(s.lab.variants, *s.first)
+	s.lab.atEnd(s.close)
+	return nil
 }
 
-// measure measures on the database.
+// measure adds a variant on the database.
 func (s *shared) measure(ctx context.Context, name string, config result.Config, f func(ctx context.Context, r *result.Record) error) error {
-	err := s.lab.measure(ctx, name, config, func(ctx context.Context, r *result.Record) error {
-		if s.db == nil {
-			if s.failed = s.open(ctx, new(result.Record)); s.failed != nil {
-				return s.failed
-			}
-			r.Started = time.Now().UTC()
+	return s.lab.measure(ctx, name, config, func(ctx context.Context, r *result.Record) error {
+		if err := s.ready(ctx); err != nil {
+			return err
 		}
-		r.Manifest = s.manifest
+		r.Started, r.Manifest = time.Now().UTC(), s.manifest
 		return f(ctx, r)
 	})
-	return errors.Join(err, s.failed)
+}
+
+// ready fills the database, unless that was done or has failed, of which there is a
+// record. What is measured of it anyway is kept.
+func (s *shared) ready(ctx context.Context) error {
+	if s.failed != nil {
+		return fmt.Errorf("%w: the database is not as it should be", errSkip)
+	}
+	if s.db != nil {
+		return nil
+	}
+	if _, err := s.lab.run(ctx, s.first); err != nil {
+		return err
+	}
+	if s.failed != nil || s.db != nil {
+		return s.ready(ctx)
+	}
+	s.failed = s.open(ctx, new(result.Record))
+	return s.failed
 }
 
 func (s *shared) open(ctx context.Context, r *result.Record) (err error) {
+	if other := s.lab.shared; other != nil && other != s { // one at a time is large enough
+		if err := other.close(); err != nil {
+			return err
+		}
+	}
+	s.lab.shared = s
 	if s.run, err = s.lab.Cache.NewRun(ctx); err != nil {
 		return err
 	}

@@ -2,7 +2,8 @@ package experiment
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/varvedb/varve/bench/probe"
@@ -19,7 +20,7 @@ type SocialOptions struct {
 
 func socialGraph() []Experiment {
 	return []Experiment{{
-		ID: social.Experiment, Title: "Social graph", Layouts: []string{"social"},
+		ID: social.Experiment, Title: "Social graph", Layouts: []string{"social"}, Ordered: true,
 		Question: "Which rates of permission checks with 1 % writes are carried within AuthZed's service levels?",
 		Earlier:  "AuthZed at 10M relationships: 1,000 a second with check p95 19.7 ms on 48 vCPU, 10,000 with 16.3 ms on 84",
 		Run: func(ctx context.Context, l *Lab) error {
@@ -77,27 +78,27 @@ func (l *Lab) measureSocial(ctx context.Context, relationships int, script *soci
 	options := l.storeOptions()
 	options.Readers = script.Connections
 	s := &shared{lab: l, layout: "social", options: options, fill: c.fill}
-	defer func() { err = errors.Join(err, s.close()) }()
 	config := l.config("durability", string(l.Durability), "relationships", itoa(relationships))
 	if err := s.filling(ctx, social.LoadName, config); err != nil {
 		return err
 	}
-	hopeless := 0.0
+	hopeless := math.Inf(1)
 	for i, phase := range script.Phases {
-		if hopeless > 0 && phase.Rate >= hopeless {
-			l.Log("%v requests a second are left out: %v were too many", phase.Rate, hopeless)
-			continue
-		}
 		cfg := social.RunConfig{Script: script, Phase: phase, Seed: l.Seed + uint64(i)}
-		var failed error
 		err := s.measure(ctx, social.RunName, config.With("script", script.Name).With("qps", ftoa(phase.Rate)).With("phase", phase.Duration.String()), func(ctx context.Context, r *result.Record) error {
-			var out *social.Outcome
-			if out, failed = c.phase(ctx, cfg, r); out.Success() < social.Hopeless {
+			if phase.Rate >= hopeless {
+				return fmt.Errorf("%w: %v requests a second were too many", errSkip, hopeless)
+			}
+			out, err := c.phase(ctx, cfg, r)
+			if err != nil || out.Success() < social.Hopeless {
 				hopeless = phase.Rate
 			}
-			return failed
+			if err != nil {
+				s.failed = err
+			}
+			return err
 		})
-		if err != nil || failed != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,182 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Revision is the source that was measured.
+type Revision struct {
+	Go string `json:"go"`
+
+	// Source is a hash of all that the measurement is built from, whatever the commit
+	// is called; empty when the source is not there or newer than the program.
+	Source string `json:"source,omitempty"`
+
+	Commit   string `json:"commit"`   // of Varve, or its version when it is a dependency
+	Modified bool   `json:"modified"` // there were changes on top of it
+}
+
+// Name returns what tells one source from another: the hash, else the commit; false
+// when changes on top of a commit make it no name of what was measured.
+func (r Revision) Name() (name string, known bool) {
+	if r.Source != "" {
+		return r.Source, true
+	}
+	return r.Commit, r.Commit != "" && !r.Modified
+}
+
+// ReadRevision asks the build, and git when the build does not know, as in
+// tests.
+func ReadRevision(ctx context.Context) Revision {
+	r := Revision{Go: runtime.Version(), Source: ownSource()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		r.fromBuild(info)
+	}
+	if r.Commit == "" {
+		r.fromGit(ctx)
+	}
+	return r
+}
+
+const modulePath = "github.com/varvedb/varve"
+
+func (r *Revision) fromBuild(info *debug.BuildInfo) {
+	for _, dep := range info.Deps {
+		if dep.Path == modulePath && dep.Replace == nil {
+			r.Commit = dep.Version
+		}
+	}
+	if info.Main.Path != modulePath {
+		return
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			r.Commit = s.Value
+		case "vcs.modified":
+			r.Modified = s.Value == "true"
+		}
+	}
+}
+
+// fromGit looks at the work tree of the working directory, if it is Varve's.
+func (r *Revision) fromGit(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	top, err := git(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return
+	}
+	mod, err := os.ReadFile(filepath.Join(top, "go.mod"))
+	if err != nil || !strings.HasPrefix(string(mod), "module "+modulePath+"\n") {
+		return
+	}
+	commit, err := git(ctx, "rev-parse", "HEAD")
+	if err != nil {
+		return
+	}
+	status, err := git(ctx, "status", "--porcelain")
+	r.Commit, r.Modified = commit, err != nil || status != ""
+}
+
+func git(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", args...).Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// ownSource hashes the tree that this program was built in, which the compiler tells,
+// so that the working directory does not matter; one built with -trimpath does not
+// know. What was changed since may not be what was built.
+var ownSource = sync.OnceValue(func() string {
+	_, file, _, ok := runtime.Caller(0)
+	program, err := os.Executable()
+	if !ok || err != nil {
+		return ""
+	}
+	built, err := os.Stat(program)
+	if err != nil {
+		return ""
+	}
+	hash, newest, err := hashSource(filepath.Dir(filepath.Dir(file)))
+	if err != nil || newest.After(built.ModTime()) {
+		return ""
+	}
+	return hash
+})
+
+// unmeasured are the directories that nothing measured is built from. To name those
+// that do not count is the safe way round: a package that nobody thought of voids
+// results, and never keeps those that it should void. A test looks at what is linked.
+var unmeasured = []string{
+	"cmd", "docs", "examples", "internal/cli", "internal/crashtest", "internal/faulttest", "internal/lint",
+	"internal/pgtest", "internal/progress", "internal/report", "internal/tools", "internal/verdict", "store/storetest",
+}
+
+var errNoSource = errors.New("not the source of " + modulePath)
+
+// hashSource hashes the module in a directory and tells when it was last changed:
+// go.mod and go.sum, which say what else is linked, and every file that is built or
+// embedded. Tests and texts are not.
+func hashSource(root string) (hash string, newest time.Time, err error) {
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil || !strings.HasPrefix(string(mod), "module "+modulePath+"\n") {
+		return "", newest, fmt.Errorf("%s: %w", root, errNoSource)
+	}
+	sum := sha256.New()
+	fmt.Fprintln(sum, runtime.Version())
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if d.IsDir() {
+			if skipDir(rel, d.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil || !isSource(rel) {
+			return err
+		}
+		if info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(sum, "%q %x\n", rel, sha256.Sum256(text))
+		return err
+	})
+	return hex.EncodeToString(sum.Sum(nil)[:16]), newest, err
+}
+
+// skipDir leaves out what is not built into a measurement. The module's own testdata
+// is a package.
+func skipDir(rel, name string) bool {
+	return rel != "." && strings.HasPrefix(name, ".") || name == "testdata" && rel != name || slices.Contains(unmeasured, rel)
+}
+
+// isSource tells files that are built or embedded; at the top, only the module's.
+func isSource(rel string) bool {
+	if !strings.Contains(rel, "/") {
+		return rel == "go.mod" || rel == "go.sum"
+	}
+	return !strings.HasSuffix(rel, "_test.go") && !strings.HasSuffix(rel, ".md")
+}
