@@ -121,3 +121,15 @@ func (r *Results) readFile(dir, name string, see func([]byte) error) error {
 func (r *Results) warn(format string, args ...any) {
 	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
+
+// Manifest reads the manifest of a record into a struct.
+func (r *Results) Manifest(of *Record, into any) error {
+	text, ok := r.Manifests[of.Manifest]
+	if !ok {
+		return fmt.Errorf("manifest %q of %s is not in the set", of.Manifest, of.Key())
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("manifest %q of %s: %w", of.Manifest, of.Key(), err)
+	}
+	return nil
+}

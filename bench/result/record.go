@@ -116,6 +116,28 @@ type Distribution struct {
 	Curve []Quantile `json:"curve,omitempty"`
 }
 
+// What a percentile needs of operations to be told from their maximum.
+const (
+	P99Needs  = 100
+	P999Needs = 1000
+)
+
+// Metrics returns the figures in milliseconds, their units with a prefix: the median,
+// percentiles that there are enough operations for, and the longest.
+func (d *Distribution) Metrics(prefix string) []Metric {
+	if d.Count == 0 {
+		return nil
+	}
+	metric := func(t time.Duration, unit string) Metric {
+		return Metric{Value: float64(t) / float64(time.Millisecond), Unit: prefix + unit}
+	}
+	list := []Metric{metric(d.P50, "p50-ms"), metric(d.P95, "p95-ms")}
+	if d.Count >= P99Needs {
+		list = append(list, metric(d.P99, "p99-ms"))
+	}
+	return append(list, metric(d.Max, "max-ms"))
+}
+
 // Quantile is a point of a distribution.
 type Quantile struct {
 	Percent float64       `json:"p"`

@@ -32,17 +32,17 @@ func TestInterruptLeavesNothing(t *testing.T) {
 		args       []string
 		signals    []syscall.Signal
 	}{
-		{"sqlite at its start", "sqlite: real blocks", 0, append(compare, "sqlite"), []syscall.Signal{syscall.SIGINT}},
-		{"sqlite at work", "sqlite: real blocks", 400 * time.Millisecond, append(compare, "sqlite"), []syscall.Signal{syscall.SIGINT}},
-		{"sqlite, impatient", "generated blocks", 100 * time.Millisecond, append(compare, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
-		{"duckdb, ended", "duckdb: real blocks", 300 * time.Millisecond, append(compare, "duckdb"), []syscall.Signal{syscall.SIGTERM}},
-		{"postgres at its start", "postgres: real blocks", 50 * time.Millisecond, append(compare, "postgres"), []syscall.Signal{syscall.SIGINT}},
-		{"postgres, ended at work", "postgres: real blocks", 3 * time.Second, append(compare, "postgres"), []syscall.Signal{syscall.SIGTERM}},
-		{"postgres, impatient", "postgres: real blocks", 2 * time.Second, append(compare, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"sqlite at its start", "Blocks/engine=sqlite", 0, append(compare, "sqlite"), []syscall.Signal{syscall.SIGINT}},
+		{"sqlite at work", "Blocks/engine=sqlite", 400 * time.Millisecond, append(compare, "sqlite"), []syscall.Signal{syscall.SIGINT}},
+		{"sqlite, impatient", "Blocks/engine=sqlite", 100 * time.Millisecond, append(compare, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"duckdb, ended", "Blocks/engine=duckdb", 300 * time.Millisecond, append(compare, "duckdb"), []syscall.Signal{syscall.SIGTERM}},
+		{"postgres at its start", "Blocks/engine=postgres", 50 * time.Millisecond, append(compare, "postgres"), []syscall.Signal{syscall.SIGINT}},
+		{"postgres, ended at work", "Blocks/engine=postgres", 3 * time.Second, append(compare, "postgres"), []syscall.Signal{syscall.SIGTERM}},
+		{"postgres, impatient", "Blocks/engine=postgres", 2 * time.Second, append(compare, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 		{"run", "A1 on sqlite", 500 * time.Millisecond, append(lab, "sqlite"), []syscall.Signal{syscall.SIGINT}},
 		{"run, impatient", "A1 on postgres", time.Second, append(lab, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
-		{"rebac", "engine 1 of 1", 500 * time.Millisecond, append(rebac, "sqlite"), []syscall.Signal{syscall.SIGINT}},
-		{"social, impatient", "engine 1 of 1", 500 * time.Millisecond, append(social, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"rebac", "(1 of 1", 500 * time.Millisecond, append(rebac, "sqlite"), []syscall.Signal{syscall.SIGINT}},
+		{"social, impatient", "(1 of 1", 500 * time.Millisecond, append(social, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newGroup(t, c.args...)

@@ -57,7 +57,6 @@ type commands struct {
 	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
 	Lab     labCmd     `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
 	Victim  victimCmd  `cmd:"" name:"crash-worker" hidden:"" help:"Write to a store until killed, for torture."`
-	Worker  workerCmd  `cmd:"" hidden:"" help:"Measure one engine for compare; prints JSON."`
 }
 
 // env is what commands get beside their flags.

@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"text/tabwriter"
-	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/store"
 )
 
 // allEngines are the engines that compare measures when none is named.
@@ -15,125 +19,85 @@ var allEngines = []string{"sqlite", "libsql", "duckdb", "postgres"}
 // compareCmd measures engines one after the other, each in a process of its
 // own, so that memory, page cache and a crash are its own.
 type compareCmd struct {
-	measureFlags
-	Engines []string `arg:"" optional:"" help:"Engines to measure: sqlite, libsql, duckdb, postgres; all when none is given."`
-	JSON    bool     `help:"Print the measurements as JSON."`
-}
-
-// outcome is an engine's measurement, or why there is none.
-type outcome struct {
-	Name        string       `json:"name"`
-	Error       string       `json:"error,omitempty"`
-	Measurement *measurement `json:"measurement,omitempty"`
+	labFlags
+	Engines  []string `arg:"" optional:"" help:"Engines to measure: sqlite, libsql, duckdb, postgres; all when none is given."`
+	Layout   string   `help:"Entity layout." default:"arkiv"`
+	Profile  string   `help:"Shape of the generated entities: minimal, typical, large, or with a payload such as typical-256B." default:"typical"`
+	Entities int      `help:"Generated entities that the store holds before commits are measured." default:"5000"`
+	Commits  int      `help:"Commits to measure, of 100 generated entities each." default:"100"`
+	Dir      string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
+	Out      string   `help:"Directory of a result set that keeps the measurements, for report and benchstat; a run goes on from what it has." type:"path"`
 }
 
 // Run compares. It prints what it has when an engine fails, and fails then.
 func (c *compareCmd) Run(e *env) error {
-	if err := c.check(); err != nil {
+	o, err := c.options(1)
+	if err != nil {
 		return err
+	}
+	if _, err := bench.ParseProfile(c.Profile); err != nil {
+		return usageError{err}
+	}
+	if !slices.Contains(store.Layouts(), c.Layout) {
+		return usageError{fmt.Errorf("unknown layout %q; known are %s", c.Layout, strings.Join(store.Layouts(), ", "))}
+	}
+	if c.Entities < 100 || c.Commits < 1 {
+		return usageError{errors.New("--entities must be 100 or more and --commits 1 or more")}
 	}
 	if len(c.Engines) == 0 {
 		c.Engines = allEngines
 	}
-	if err := knownEngines(c.Engines); err != nil {
-		return err
+	o.Layouts = []string{c.Layout}
+	o.First = &experiment.FirstOptions{Profile: c.Profile, Entities: c.Entities, Commits: c.Commits}
+	x := entry{labFlags: c.labFlags, id: "Q1", engines: c.Engines, options: o, out: c.Out, own: true, dir: c.Dir}
+	results, err := x.run(e)
+	if results != nil && !c.JSON {
+		err = errors.Join(err, printManifests(e.stdout, results), sameDigests(results))
 	}
-	var outcomes []outcome
-	var failed error
-	for i, name := range c.Engines {
-		start := time.Now()
-		fmt.Fprintf(e.stderr, "%s: engine %d of %d\n", name, i+1, len(c.Engines))
-		o := outcome{Name: name, Measurement: new(measurement)}
-		worker := child{engine: name, args: append([]string{"worker", "--engine=" + name}, c.args()...), dir: c.Dir, into: o.Measurement}
-		err := worker.run(e)
-		if err := e.ctx.Err(); err != nil {
+	return err
+}
+
+// printManifests says what the figures are of: the machine, and each engine's settings.
+func printManifests(out io.Writer, results *result.Results) error {
+	fmt.Fprintln(out, "\nEvery answer was compared with the right one, and so was the digest of each store. Settings as read back:")
+	var host string
+	said := map[string]bool{}
+	for i := range results.Records {
+		r := &results.Records[i]
+		var m bench.Manifest
+		if err := results.Manifest(r, &m); err != nil {
 			return err
 		}
-		if err != nil {
-			o.Measurement, o.Error = nil, err.Error()
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
-		}
-		fmt.Fprintf(e.stderr, "%s: done in %s\n", name, time.Since(start).Round(100*time.Millisecond))
-		outcomes = append(outcomes, o)
-	}
-	if c.JSON {
-		return errors.Join(printJSON(e.stdout, outcomes), failed)
-	}
-	return errors.Join(c.print(e.stdout, outcomes), failed)
-}
-
-func (c *compareCmd) print(out io.Writer, outcomes []outcome) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight)
-	c.printHead(out, outcomes)
-	fmt.Fprintf(out, "\nReal Arkiv blocks: 100 commits, 52 recorded queries, every visible entity by key\n")
-	printParts(w, outcomes, func(m *measurement) *part { return &m.Real })
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "\nGenerated blocks, profile %s: %d commits of 100 entities on a store of %d\n", c.Profile, c.Commits, c.Entities)
-	printParts(w, outcomes, func(m *measurement) *part { return &m.Made })
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "\nEvery answer was compared with the right one; same = the digest of the history.")
-	printSettings(out, outcomes)
-	return nil
-}
-
-func (c *compareCmd) printHead(out io.Writer, outcomes []outcome) {
-	fmt.Fprintf(out, "layout %s, durability %s, memory %s for each engine\n", c.Layout, c.Durability, c.Memory)
-	for _, o := range outcomes {
-		if o.Measurement != nil {
-			h := o.Measurement.Host
-			fmt.Fprintf(out, "%d cores, %.0f GiB, %s on %s, fsync %s\n", h.Cores, float64(h.MemoryBytes)/(1<<30), h.Kernel, h.Filesystem, h.Fsync.Median)
-			return
-		}
-	}
-}
-
-func printParts(w io.Writer, outcomes []outcome, choose func(*measurement) *part) {
-	fmt.Fprintln(w, "engine\tversion\tcommit p50\tp99\tmax ms\trows/s\tget p50\tp99 ms\tquery p50\tp99 ms\tMB\tB/entity\tdigest\t")
-	for _, o := range outcomes {
-		if o.Measurement == nil {
-			fmt.Fprintf(w, "%s\tfailed\t\t\t\t\t\t\t\t\t\t\t\t\n", o.Name)
+		if said[m.Engine.Name] || len(m.Settings) == 0 {
 			continue
 		}
-		p := choose(o.Measurement)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.0f\t%s\t%s\t%s\t%s\t%s\t%.0f\t%.8s\t\n", o.Name, o.Measurement.Engine.Version,
-			ms(p.Commit.P50), ms(p.Commit.P99), ms(p.Commit.Max), p.RowsRate,
-			ms(p.Get.P50), ms(p.Get.P99), ms(p.Query.P50), ms(p.Query.P99), megabytes(p), p.Bytes, p.Digest)
-	}
-}
-
-func ms(d time.Duration) string {
-	v := float64(d) / float64(time.Millisecond)
-	switch {
-	case v >= 10:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 0.1:
-		return fmt.Sprintf("%.2f", v)
-	}
-	return fmt.Sprintf("%.3f", v)
-}
-
-func megabytes(p *part) string {
-	if p.Stats.DatabaseBytes == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f", float64(*p.Stats.DatabaseBytes)/1e6)
-}
-
-func printSettings(out io.Writer, outcomes []outcome) {
-	fmt.Fprintln(out, "\nSettings as read back:")
-	for _, o := range outcomes {
-		if o.Measurement == nil {
-			fmt.Fprintf(out, "  %s: %s\n", o.Name, o.Error)
-			continue
-		}
-		list := make([]string, len(o.Measurement.Settings))
-		for i, s := range o.Measurement.Settings {
+		said[m.Engine.Name] = true
+		list := make([]string, len(m.Settings))
+		for i, s := range m.Settings {
 			list[i] = s.Name + "=" + s.Value
 		}
-		fmt.Fprintf(out, "  %s: %s\n", o.Name, strings.Join(list, ", "))
+		fmt.Fprintf(out, "  %s %s: %s\n", m.Engine.Name, m.Engine.Version, strings.Join(list, ", "))
+		h := m.Host
+		host = fmt.Sprintf("%d cores, %.0f GiB, %s on %s, fsync %s", h.Cores, float64(h.MemoryBytes)/(1<<30), h.Kernel, h.Filesystem, h.Fsync.Median)
 	}
+	_, err := fmt.Fprintln(out, host)
+	return err
+}
+
+// sameDigests fails when engines that were given the same hold something else.
+func sameDigests(results *result.Results) error {
+	of := map[string]string{}
+	for i := range results.Records {
+		r := &results.Records[i]
+		if r.Error != "" || len(r.Notes) == 0 {
+			continue
+		}
+		engine := r.Config.Get("engine")
+		given := r.Name + strings.Replace(r.Config.String(), "engine="+engine, "", 1)
+		if first, ok := of[given]; ok && first != r.Notes[0] {
+			return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.Name, r.Notes[0], engine, first)
+		}
+		of[given] = r.Notes[0]
+	}
+	return nil
 }

@@ -146,3 +146,14 @@ func (c *loadCmd) await(ctx context.Context, start time.Time, n int) (due time.T
 		return due, false, ctx.Err()
 	}
 }
+
+func ms(d time.Duration) string {
+	v := float64(d) / float64(time.Millisecond)
+	switch {
+	case v >= 10:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 0.1:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return fmt.Sprintf("%.3f", v)
+}

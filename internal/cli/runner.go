@@ -53,7 +53,7 @@ func (r *runner) run(e *env) error {
 	start, done, total := time.Now(), 0, len(r.tasks(0))*r.blocks
 	for block := range r.blocks {
 		tasks := r.tasks(block)
-		if other, begun := r.machines[block]; begun && other != r.here {
+		if other := r.machines[block]; other != "" && other != r.here {
 			fmt.Fprintf(e.stderr, "run: block %d is of another machine, and stays as it is; --blocks %d measures one more here\n", block+1, r.blocks+1)
 			total -= len(tasks)
 			continue
@@ -195,12 +195,12 @@ func (r *runner) readMachines() error {
 	}
 	for i := range results.Records {
 		rec := &results.Records[i]
-		if _, known := r.machines[rec.Repeat]; known {
-			continue
+		if _, known := r.machines[rec.Repeat]; known || rec.Manifest == "" {
+			continue // results of earlier versions have some without
 		}
 		var m bench.Manifest
-		if err := json.Unmarshal(results.Manifests[rec.Manifest], &m); err != nil {
-			return fmt.Errorf("manifest of %s: %w", rec.Key(), err)
+		if err := results.Manifest(rec, &m); err != nil {
+			return err
 		}
 		r.machines[rec.Repeat] = m.Host.Machine
 	}

@@ -29,11 +29,12 @@ var Sections = map[byte]string{
 	'D': "Sustained writes, checkpoints, and reads beside writes",
 	'E': "The data centre, every answer known",
 	'G': "Permissions",
+	'Q': "A first look",
 }
 
 // All returns the catalogue in order.
 func All() []Experiment {
-	all := slices.Concat(inserts(), commits(), ablation(), drivers(), reads(), sustained(), combined(), dataCentre(), permissions(), socialGraph())
+	all := slices.Concat(first(), inserts(), commits(), ablation(), drivers(), reads(), sustained(), combined(), dataCentre(), permissions(), socialGraph())
 	slices.SortFunc(all, func(a, b Experiment) int {
 		return cmp.Or(cmp.Compare(a.ID[0], b.ID[0]), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})

@@ -118,7 +118,7 @@ func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.PacedCo
 	}
 	commit, all := wrote.All().Distribution("commit"), read.All().Distribution("all")
 	r.Latencies = append(append(r.Latencies, commit, all), read.Distributions()...)
-	r.Metrics = append(append(r.Metrics, quantiles(commit)...), read.Metrics()...)
+	r.Metrics = append(append(r.Metrics, commit.Metrics("")...), read.Metrics()...)
 	r.Metrics = append(r.Metrics, result.Metric{Value: wrote.RowRate(), Unit: "rows/s"})
 	addSamples(r, samples, wrote.Started, wrote.Seconds())
 	return read, err

@@ -35,6 +35,7 @@ type Options struct {
 
 	Permissions *PermissionOptions `json:"permissions,omitempty"`
 	Social      *SocialOptions     `json:"social,omitempty"`
+	First       *FirstOptions      `json:"first,omitempty"`
 }
 
 // Lab is where an experiment runs: one engine, in a process of its own.

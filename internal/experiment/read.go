@@ -116,19 +116,11 @@ func addOutcome(r *result.Record, out *pace.Outcome) {
 	r.Metrics = append(r.Metrics, out.Metrics()...)
 	all := out.All().Distribution("all")
 	if all.Count > 0 {
-		r.Metrics = append(r.Metrics, quantiles(all)...)
+		r.Metrics = append(r.Metrics, all.Metrics("")...)
 	}
 	r.Metrics = append(r.Metrics, result.Metric{Value: out.Capacity(), Unit: "capacity-qps"})
 	r.Latencies = append(r.Latencies, all)
 	r.Latencies = append(r.Latencies, out.Distributions()...)
-}
-
-func quantiles(d result.Distribution) []result.Metric {
-	in := func(t time.Duration) float64 { return float64(t) / float64(time.Millisecond) }
-	return []result.Metric{
-		{Value: in(d.P50), Unit: "p50-ms"}, {Value: in(d.P95), Unit: "p95-ms"},
-		{Value: in(d.P99), Unit: "p99-ms"}, {Value: in(d.Max), Unit: "max-ms"},
-	}
 }
 
 // The temperatures: cold is a new engine on files that the page cache does not

@@ -49,6 +49,7 @@ var specs = []spec{
 	{id: "G1", apart: true, metrics: []string{"ingest-s", "rows/s", "index-s", "closure-s", "data-MB", "qps", "p50-ms", "p95-ms", "p99-ms", "max-ms", "errors", "cpu-ms/1k"},
 		brief: []string{"ingest-s", "rows/s", "closure-s", "data-MB", "qps", "p50-ms", "p95-ms", "p99-ms", "cpu-ms/1k"}},
 	{id: "G2", apart: true, metrics: []string{"load-s", "rel/s", "data-MB", "B/rel", "qps", "share-success", "check-p50-ms", "check-p95-ms", "lookup-p50-ms", "lookup-p95-ms", "write-p50-ms", "write-p95-ms"}},
+	{id: "Q1", apart: true, metrics: []string{"commit-p50-ms", "commit-p99-ms", "commit-max-ms", "rows/s", "get-p50-ms", "get-p99-ms", "query-p50-ms", "query-max-ms", "data-MB", "B/ent"}},
 	{id: "E3", metrics: []string{"rows/s", "qps", "p99-ms"}, kinds: []string{"p99-ms"}},
 }
 

@@ -107,7 +107,7 @@ func (m Measure) Of(r *result.Record) (float64, bool) {
 }
 
 // least is how many operations a quantile needs to be told from the maximum.
-var least = map[string]int64{"p99-ms": 100, "p999-ms": 1000}
+var least = map[string]int64{"p99-ms": result.P99Needs, "p999-ms": result.P999Needs}
 
 // distribution returns the latencies that a figure is a quantile of, or nil, and
 // the unit that it has there. Metrics name other kinds than commits in their

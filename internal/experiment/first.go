@@ -1,0 +1,241 @@
+package experiment
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/feed"
+	"github.com/varvedb/varve/store/query"
+	"github.com/varvedb/varve/testdata"
+)
+
+// FirstOptions are those of Q1 alone. What is zero has a default.
+type FirstOptions struct {
+	Profile  string `json:"profile,omitempty"`  // as in bench.ParseProfile
+	Entities int    `json:"entities,omitempty"` // generated, that a store holds before commits are measured
+	Commits  int    `json:"commits,omitempty"`  // of 100 generated entities each
+}
+
+func first() []Experiment {
+	return []Experiment{{
+		ID: "Q1", Title: "First look", Layouts: []string{"arkiv"},
+		Question: "In a minute: how do the engines do on real blocks of the network and on generated ones?",
+		Run: func(ctx context.Context, l *Lab) error {
+			for _, layout := range l.layouts("arkiv") {
+				if err := l.firstLook(ctx, layout); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}}
+}
+
+func (l *Lab) firstLook(ctx context.Context, layout string) error {
+	var o FirstOptions
+	if l.First != nil {
+		o = *l.First
+	}
+	o.Profile, o.Entities, o.Commits = cmp.Or(o.Profile, "typical"), cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
+	profile, err := bench.ParseProfile(o.Profile)
+	if err != nil {
+		return err
+	}
+	c := l.config("layout", layout, "durability", string(l.Durability))
+	made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
+	return cmp.Or(
+		l.onNewStore(ctx, layout, "RealBlocks", c, realBlocks),
+		l.onNewStore(ctx, layout, "GeneratedBlocks", made, func(ctx context.Context, ents *store.Entities, r *result.Record) error {
+			return l.generatedBlocks(ctx, ents, profile, o, r)
+		}))
+}
+
+// onNewStore measures f on a new store, and what that holds then.
+func (l *Lab) onNewStore(ctx context.Context, layout, name string, c result.Config, f func(context.Context, *store.Entities, *result.Record) error) error {
+	return l.measure(ctx, name, c, func(ctx context.Context, r *result.Record) error {
+		o := l.storeOptions()
+		return l.withDB(ctx, "", o, func(string) error { return nil }, func(db *store.DB, dir string) error {
+			ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+			if err != nil {
+				return err
+			}
+			if err := l.describe(ctx, db, layout, o, dir, r); err != nil {
+				return err
+			}
+			if err := f(ctx, ents, r); err != nil {
+				return err
+			}
+			summary, err := ents.Summary(ctx)
+			if err != nil {
+				return err
+			}
+			r.Notes = append(r.Notes, fmt.Sprintf("block %d, digest %s", summary.Head, summary.Digest))
+			return sizes(ctx, db, int(summary.Live), "B/ent", r)
+		})
+	})
+}
+
+// keep adds latencies and their figures, each with the kind of operation before it.
+func keep(r *result.Record, kind string, rec *latency.Recorder) {
+	d := rec.Distribution(kind)
+	r.Latencies = append(r.Latencies, d)
+	r.Metrics = append(r.Metrics, d.Metrics(kind+"-")...)
+}
+
+// keepCommits adds those of a write workload.
+func keepCommits(r *result.Record, res bench.Result) {
+	keep(r, "commit", res.Latency)
+	if total := res.Latency.Total().Seconds(); total > 0 {
+		r.Metrics = append(r.Metrics, result.Metric{Value: float64(res.Rows) / total, Unit: "rows/s"})
+	}
+}
+
+// realBlocks applies the embedded Arkiv blocks and asks the recorded queries, and for
+// every visible entity by its key.
+func realBlocks(ctx context.Context, ents *store.Entities, r *result.Record) error {
+	blocks, err := bench.Tar()
+	if err != nil {
+		return err
+	}
+	res, err := bench.ApplyTar(ctx, ents, bench.TarConfig{Blocks: blocks})
+	if err != nil {
+		return err
+	}
+	keepCommits(r, res)
+	list, err := feed.ParseRecordedQueries(testdata.ArkivQueries)
+	if err != nil {
+		return err
+	}
+	rec := bench.NewRecorder()
+	for _, q := range list {
+		if !ents.Temporal() && q.AtBlock != bench.TarHead {
+			continue
+		}
+		if err := askRecorded(ctx, ents, q, rec); err != nil {
+			return fmt.Errorf("%s at block %d: %w", q.Query, q.AtBlock, err)
+		}
+	}
+	keep(r, "query", rec)
+	return getAll(ctx, ents, r)
+}
+
+// askRecorded reads the answer of a query at its block to the end, and compares the
+// keys.
+func askRecorded(ctx context.Context, ents *store.Entities, q feed.RecordedQuery, rec *latency.Recorder) error {
+	expr, err := query.Parse(q.Query)
+	if err != nil {
+		return err
+	}
+	snap, err := ents.At(ctx, q.AtBlock)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	start := time.Now()
+	var keys []store.Key
+	for e, err := range snap.Query(ctx, expr, nil) {
+		if err != nil {
+			return err
+		}
+		keys = append(keys, e.Key)
+	}
+	rec.Record(time.Since(start))
+	want := slices.Clone(q.Keys)
+	for _, list := range [][]store.Key{keys, want} {
+		slices.SortFunc(list, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	}
+	if !slices.Equal(keys, want) {
+		return fmt.Errorf("%w: %d entities match, want %d", bench.ErrMismatch, len(keys), len(want))
+	}
+	return nil
+}
+
+// getAll reads every visible entity by its key and compares it with what a query for
+// all has found.
+func getAll(ctx context.Context, ents *store.Entities, r *result.Record) error {
+	snap, err := ents.At(ctx, store.Head)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	rec := bench.NewRecorder()
+	var all []*store.Entity
+	for e, err := range snap.Query(ctx, nil, nil) {
+		if err != nil {
+			return err
+		}
+		all = append(all, e)
+	}
+	for _, want := range all {
+		start := time.Now()
+		e, err := snap.Get(ctx, want.Key)
+		rec.Record(time.Since(start))
+		if err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(e, want) {
+			return fmt.Errorf("%w: entity %s by its key is not what a query finds", bench.ErrMismatch, want.Key)
+		}
+	}
+	keep(r, "get", rec)
+	return nil
+}
+
+// generatedBlocks loads generated entities, measures reads of them, and then commits
+// of further ones.
+func (l *Lab) generatedBlocks(ctx context.Context, ents *store.Entities, profile bench.Profile, o FirstOptions, r *result.Record) error {
+	gen := bench.GenOptions{Entities: o.Entities, Seed: l.Seed}
+	expect := bench.NewExpectation(false)
+	for b, err := range bench.Blocks(profile, gen) {
+		if err == nil {
+			err = expect.Apply(&b)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := ents.Load(ctx, bench.Blocks(profile, gen), store.LoadOptions{}); err != nil {
+		return err
+	}
+	got, err := bench.Get(ctx, ents, bench.GetConfig{Profile: profile, Of: gen, Seed: l.Seed, Loop: bench.Times(2000)})
+	if err != nil {
+		return err
+	}
+	keep(r, "get", got.Latency)
+	if err := fixedQueries(ctx, ents, profile, gen, r); err != nil {
+		return err
+	}
+	res, err := bench.Commit(ctx, ents, bench.CommitConfig{
+		Blocks: bench.Blocks(profile, gen.Next(o.Commits*100)), Expect: expect, Loop: bench.Times(o.Commits),
+	})
+	keepCommits(r, res)
+	return err
+}
+
+// fixedQueries asks the fixed set several times over.
+func fixedQueries(ctx context.Context, ents *store.Entities, profile bench.Profile, gen bench.GenOptions, r *result.Record) error {
+	list := bench.Queries()
+	answers, err := bench.Answers(profile, gen, list)
+	if err != nil {
+		return err
+	}
+	rec := bench.NewRecorder()
+	for i := range list {
+		res, err := bench.Query(ctx, ents, bench.QueryConfig{Query: list[i], Answer: answers[i], Loop: bench.Times(5)})
+		if err != nil {
+			return err
+		}
+		rec.Merge(res.Latency)
+	}
+	keep(r, "query", rec)
+	return nil
+}
