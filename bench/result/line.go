@@ -2,7 +2,6 @@ package result
 
 import (
 	"strings"
-	"time"
 )
 
 // kindKey is the key that the kind of an operation gets in names of benchmarks.
@@ -10,7 +9,7 @@ const kindKey = "kind"
 
 // Lines returns what a record says in lines of the Go benchmark format, each a
 // record: its metrics, and where it has several kinds of operations one for each,
-// with p50-ms, p95-ms, p99-ms and max-ms. With one kind the metrics say that
+// as Distribution.Metrics has them. With one kind the metrics say that
 // already. A run that failed has no figures to compare, nor has one without
 // metrics.
 func (r *Record) Lines() []Record {
@@ -28,7 +27,7 @@ func (r *Record) Lines() []Record {
 	for i := range r.Latencies {
 		d := &r.Latencies[i]
 		if d.Count > 0 {
-			line.Config, line.Metrics, line.Latencies = r.Config.With(kindKey, kindValue(d.Kind)), d.metrics(), r.Latencies[i:i+1]
+			line.Config, line.Metrics, line.Latencies = r.Config.With(kindKey, kindValue(d.Kind)), d.Metrics(""), r.Latencies[i:i+1]
 			lines = append(lines, line)
 		}
 	}
@@ -57,15 +56,6 @@ func (r *Record) count() int64 {
 	}
 	return max(n, 1)
 }
-
-func (d *Distribution) metrics() []Metric {
-	return []Metric{
-		{milliseconds(d.P50), "p50-ms"}, {milliseconds(d.P95), "p95-ms"},
-		{milliseconds(d.P99), "p99-ms"}, {milliseconds(d.Max), "max-ms"},
-	}
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // kindValue makes a kind, such as "status=pending", a value of a config.
 func kindValue(kind string) string {

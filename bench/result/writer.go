@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/filesync"
 )
 
@@ -20,12 +22,12 @@ const (
 	BenchFile     = "bench.txt"       // the records in the Go benchmark format, derived
 )
 
-// Writer adds to a result set. Several processes may add to one set; within a
-// process a Writer is for one goroutine at a time.
+// Writer adds to a result set, whose only writer it is until it is closed. It is for
+// one goroutine at a time.
 type Writer struct {
 	dir       string
-	records   *lineFile
-	manifests *lineFile
+	records   *os.File
+	manifests *os.File
 	has       map[runID]bool // whether it failed
 	keys      map[string]bool
 }
@@ -36,24 +38,13 @@ type runID struct {
 	repeat int
 }
 
-// Create makes a new result set. It fails when the directory has records
-// already, which Open would add to.
-func Create(dir string) (*Writer, error) {
-	w, err := Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	if n := len(w.has); n > 0 {
-		return nil, errors.Join(fmt.Errorf("result set %q has %d records already: choose another directory", dir, n), w.Close())
-	}
-	return w, nil
-}
-
-// Open opens a result set to add to it, and makes it when it does not exist.
+// Open opens a result set to add to it, and makes it when it does not exist. A line
+// that a process left torn when it ended is cut off. It fails while another process
+// adds to the set: what two measure at a time is of neither.
 func Open(dir string) (*Writer, error) {
 	w := &Writer{dir: dir, has: make(map[runID]bool), keys: make(map[string]bool)}
 	if err := w.open(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open result set: %w", err), w.Close())
+		return nil, errors.Join(fmt.Errorf("open result set %q: %w", dir, err), w.Close())
 	}
 	return w, nil
 }
@@ -69,6 +60,50 @@ func (w *Writer) open() (err error) {
 		return err
 	}
 	return filesync.Dir(w.dir)
+}
+
+// openLines opens or makes a file of lines, which is locked until it is closed, and
+// sees the lines that it has.
+func openLines(path string, see func([]byte) error) (f *os.File, err error) {
+	f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	if err := filelease.Lock(f); err != nil {
+		return f, fmt.Errorf("another process adds to it, wait for its end: %w", err)
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return f, err
+	}
+	n, err := eachLine(text, see)
+	if err != nil {
+		return f, fmt.Errorf("%q, at byte %d: %w", path, n, err)
+	}
+	if n < len(text) {
+		err = f.Truncate(int64(n))
+	}
+	return f, err
+}
+
+// eachLine calls see with every whole line of text and returns how many bytes
+// these are, newlines included, up to the line that see refuses.
+func eachLine(text []byte, see func([]byte) error) (n int, err error) {
+	for {
+		end := bytes.IndexByte(text[n:], '\n')
+		if end < 0 {
+			return n, nil
+		}
+		if err := see(text[n : n+end]); err != nil {
+			return n, err
+		}
+		n += end + 1
+	}
 }
 
 func (w *Writer) seeRecord(line []byte) error {
@@ -103,8 +138,8 @@ func (w *Writer) seeManifest(line []byte) error {
 func (w *Writer) Dir() string { return w.dir }
 
 // Has tells whether the set has a record with a key, as Record.Key returns it,
-// and a repetition: whether an interrupted run has done it. A record of a run
-// that failed counts. What other processes add shows after the next Append.
+// and a repetition: whether an interrupted run has done it. A record of a run that
+// failed counts.
 func (w *Writer) Has(key string, repeat int) bool {
 	_, ok := w.has[runID{key, repeat}]
 	return ok
@@ -116,21 +151,38 @@ func (w *Writer) Failed(key string, repeat int) bool { return w.has[runID{key, r
 // Len returns how many runs the set has.
 func (w *Writer) Len() int { return len(w.has) }
 
-// Append adds a record, whose manifest the set must have; when it returns, the
-// record is on the disk. A record of the same key and repetition replaces the earlier one for readers, as when a
-// run that failed is done again.
+// Append adds a record, whose manifest the set must have; when it returns, the record
+// is on the disk. A record of the same key and repetition replaces the earlier one for
+// readers, as when a run that failed is done again.
 func (w *Writer) Append(r *Record) error {
 	err := r.Check()
 	if err == nil && !w.keys[r.Manifest] {
 		err = fmt.Errorf("manifest %q is not in the set: store it first, so that the record says what was measured", r.Manifest)
 	}
+	var line []byte
 	if err == nil {
-		err = w.records.add(func() ([]byte, error) { return json.Marshal(r) })
+		line, err = json.Marshal(r)
+	}
+	if err == nil {
+		err = addLine(w.records, line)
 	}
 	if err != nil {
 		return fmt.Errorf("append record %q: %w", r.Key(), err)
 	}
+	w.has[runID{r.Key(), r.Repeat}] = r.Error != ""
 	return nil
+}
+
+// addLine adds all of a line, or nothing where the disk is full.
+func addLine(f *os.File, line []byte) error {
+	before, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		return errors.Join(err, f.Truncate(before.Size()))
+	}
+	return f.Sync()
 }
 
 // Manifest stores what describes a run and returns its key for Record.Manifest.
@@ -145,15 +197,13 @@ func (w *Writer) Manifest(manifest any) (key string, err error) {
 	}
 	sum := sha256.Sum256(text)
 	key = hex.EncodeToString(sum[:8])
-	err = w.manifests.add(func() ([]byte, error) {
-		if w.keys[key] {
-			return nil, nil
-		}
-		return withKey(key, text), nil
-	})
-	if err != nil {
+	if w.keys[key] {
+		return key, nil
+	}
+	if err := addLine(w.manifests, withKey(key, text)); err != nil {
 		return "", fmt.Errorf("manifest: %w", err)
 	}
+	w.keys[key] = true
 	return key, nil
 }
 
@@ -169,9 +219,9 @@ func withKey(key string, object []byte) []byte {
 // Close closes the set's files.
 func (w *Writer) Close() error {
 	var err error
-	for _, f := range []*lineFile{w.records, w.manifests} {
+	for _, f := range []*os.File{w.records, w.manifests} {
 		if f != nil {
-			err = errors.Join(err, f.close())
+			err = errors.Join(err, f.Close())
 		}
 	}
 	return err

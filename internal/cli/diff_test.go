@@ -26,7 +26,7 @@ type figures struct {
 func writeSet(t *testing.T, runs ...figures) string {
 	t.Helper()
 	dir := t.TempDir()
-	w, err := result.Create(dir)
+	w, err := result.Open(dir)
 	require.NoError(t, err)
 	for _, f := range runs {
 		for i := range max(len(f.p99), 1) {

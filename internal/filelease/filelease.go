@@ -32,7 +32,7 @@ func Take(path string) (driver.Lease, error) {
 		if err != nil {
 			return nil, fmt.Errorf("lease: %w", err)
 		}
-		if err := lock(f); err != nil {
+		if err := Lock(f); err != nil {
 			owner := make([]byte, 20)
 			n, _ := f.ReadAt(owner, 0) // it helps to find it, no more
 			return nil, errors.Join(fmt.Errorf("%w: process %s has the lease, %s", err, bytes.TrimSpace(owner[:n]), path), f.Close())

@@ -12,9 +12,9 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// lock takes a lock that belongs to the open file and not, as fcntl's do, to the
+// Lock takes a lock that belongs to the open file and not, as fcntl's do, to the
 // process: two engines of one process are kept apart as well.
-func lock(f *os.File) error {
+func Lock(f *os.File) error {
 	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	switch {
 	case err == nil:

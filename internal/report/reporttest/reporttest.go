@@ -175,7 +175,7 @@ func ms(v float64) time.Duration { return time.Duration(v * float64(time.Millise
 
 // Write writes a set as `varve run` leaves it, with a manifest for each engine.
 func Write(dir string, records []result.Record) (err error) {
-	w, err := result.Create(dir)
+	w, err := result.Open(dir)
 	if err != nil {
 		return err
 	}
