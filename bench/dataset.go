@@ -37,6 +37,15 @@ func (d Dataset) blocks() iter.Seq2[store.Block, error] {
 	return Blocks(d.Profile, d.Gen)
 }
 
+// lean streams the blocks with the smallest payloads.
+func (d Dataset) lean() iter.Seq2[store.Block, error] {
+	if d.Source != nil && d.Source.lean != nil {
+		return d.Source.lean()
+	}
+	d.Profile = d.Profile.WithPayload(0)
+	return d.blocks()
+}
+
 // Key returns the name of the data set in a cache: a hash of everything that it
 // depends on, the engine's version, the SQL and the generator's first block
 // included.
@@ -119,12 +128,7 @@ func (d Dataset) Expectation(r Ready) (*Expectation, error) {
 			return nil, err
 		}
 	}
-	digest, err := hex.DecodeString(r.Digest)
-	if err != nil || len(digest) != len(x.head.Digest) {
-		return nil, mismatch("recorded digest %q", r.Digest)
-	}
-	x.head.Digest = store.Digest(digest)
-	return x, nil
+	return x, x.setHead(r)
 }
 
 // build makes the store in a directory and checks it.

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/varvedb/varve/bench/mix"
@@ -54,6 +55,20 @@ func NewExpectation(whole bool) *Expectation {
 
 // Head returns the head that the store must have.
 func (x *Expectation) Head() store.BlockHead { return x.head }
+
+// setHead takes a head that was recorded, of a history of which only a part was
+// followed.
+func (x *Expectation) setHead(r Ready) error {
+	digest, err := hex.DecodeString(r.Digest)
+	if err == nil {
+		x.head.Block, x.head.Empty = r.Head, r.Counts.Versions == 0
+		x.head.Digest, err = entity.DigestFromBytes(digest)
+	}
+	if err != nil {
+		return mismatch("recorded digest %q: %v", r.Digest, err)
+	}
+	return nil
+}
 
 // Counts returns the rows of the history.
 func (x *Expectation) Counts() Counts { return x.counts }

@@ -18,6 +18,7 @@ const (
 	payloadStream
 	updateStream
 	sampleStream
+	reorgStream
 )
 
 // random is a source of numbers that can be set to any place: to entity i in

@@ -1,115 +1,219 @@
 package bench
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
 
-// ReorgConfig is a chain that reorganises again and again: the last block is
-// taken back and another comes in its place, which creates entities of the same
-// keys with other values. In a layout with a row for each attribute that deletes
-// rows and inserts rows of the same primary keys, the worst case of a B-tree
-// that the user's documents ask for.
+// ReorgConfig is the worst case of a B-tree that the user's documents ask for: rows
+// are deleted and rows of the same primary keys inserted, again and again, anywhere
+// in the store. In a layout with history that is a chain that reorganises: a block
+// that updates entities arrives, is taken back, and another comes in its place, with
+// the same entities and attributes and other values. Without history an update alone
+// deletes and inserts the rows.
 type ReorgConfig struct {
-	Profile  Profile
-	After    GenOptions // what the store holds already; its Entities are not touched
-	Entities int        // of the block that is replaced; zero means 20
-	Loop     Loop       // how many reorgs; nil means one
+	Seed    uint64
+	Payload int  // bytes of the new payloads
+	Loop    Loop // how many reorgs; nil means one
 
-	// Observe, if not nil, is told how long each took, after it.
-	Observe func(rewind, commit time.Duration)
+	// Observe, if not nil, is told of the block that stayed and of how long it took
+	// to take back the one before it and to apply it.
+	Observe func(b *store.Block, took time.Duration)
 }
 
-// ReorgResult is what reorgs did: taking the block back, applying the other, and
-// both together.
+// ReorgResult is what reorgs did. Without history there are commits alone.
 type ReorgResult struct {
-	Rewind Result
-	Commit Result
-	Both   Result
+	Arrival Result // the blocks that are taken back, whose rows no cache holds yet
+	Rewind  Result // taking them back
+	Commit  Result // the blocks in their place
+	Both    Result // Rewind and Commit together
 }
 
-// reorgEntities make about 500 rows with 24 attributes, as the user's documents
-// have them.
-const reorgEntities = 20
+// A reorg is of reorgEntities, which is about 500 rows, as the user's documents have
+// them. They are drawn from about reorgPool that lie anywhere in the store, more than
+// a cache holds the pages of, and that live for reorgLife blocks more.
+const (
+	reorgEntities = 20
+	reorgPool     = 4_000
+	reorgLife     = 1 << 20
+)
 
-// Reorg applies a block, and then takes it back and applies another in its place,
-// over and over. It fails with ErrMismatch when head, digest or the entities are
-// not those of the last block, and with
-// store.ErrUnsupported on layouts without history.
-func Reorg(ctx context.Context, ents *store.Entities, cfg ReorgConfig) (ReorgResult, error) {
-	res := ReorgResult{Rewind: newResult(), Commit: newResult(), Both: newResult()}
-	if cfg.Entities == 0 {
-		cfg.Entities = reorgEntities
+// Reorg does reorgs on a data set and leaves the last block in place. It fails with
+// ErrMismatch when a head, its digest, or entities of the last block are not what
+// they should be.
+func Reorg(ctx context.Context, cp *Copy, cfg ReorgConfig) (ReorgResult, error) {
+	res := ReorgResult{Arrival: newResult(), Rewind: newResult(), Commit: newResult(), Both: newResult()}
+	r, err := newReorganiser(cp, cfg)
+	if err == nil {
+		err = r.run(ctx, &res)
 	}
-	if err := reorg(ctx, ents, cfg, &res); err != nil {
+	if err != nil {
 		return res, fmt.Errorf("reorg: %w", err)
 	}
 	return res, nil
 }
 
-func reorg(ctx context.Context, ents *store.Entities, cfg ReorgConfig, res *ReorgResult) error {
-	before, err := ents.Head(ctx)
+// reorganiser knows what some entities of a store are.
+type reorganiser struct {
+	cfg    ReorgConfig
+	ents   *store.Entities
+	base   store.BlockHead // before the block that is replaced
+	live   map[store.Key]*store.Entity
+	keys   []store.Key
+	random *random
+}
+
+func newReorganiser(cp *Copy, cfg ReorgConfig) (*reorganiser, error) {
+	x, err := cp.data.part(cp.Ready, reorgPool)
+	if err != nil {
+		return nil, err
+	}
+	r := &reorganiser{cfg: cfg, ents: cp.Entities, base: x.head, live: x.live, random: newRandom(cfg.Seed)}
+	for key, e := range r.live {
+		if e.Expiration > r.base.Block+reorgLife {
+			r.keys = append(r.keys, key)
+		}
+	}
+	if len(r.keys) < reorgEntities {
+		return nil, fmt.Errorf("%w: only %d entities live long enough; choose a larger scale", store.ErrInvalid, len(r.keys))
+	}
+	slices.SortFunc(r.keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	return r, nil
+}
+
+// part returns an expectation of about n entities, drawn evenly from all that a data
+// set holds.
+func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
+	share := n / float64(ready.Counts.Versions)
+	left := func(op store.Op) bool { // by the end of the key: neighbours in an index begin alike
+		return float64(binary.BigEndian.Uint64(op.Key[len(op.Key)-8:]))/(1<<64) > share
+	}
+	x := NewExpectation(true)
+	for b, err := range d.lean() {
+		if err == nil {
+			b.Ops = slices.DeleteFunc(b.Ops, left)
+			err = x.Apply(&b)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return x, x.setHead(ready)
+}
+
+func (r *reorganiser) run(ctx context.Context, res *ReorgResult) error {
+	loop := orOnce(r.cfg.Loop)
+	var b store.Block
+	for round := uint64(0); loop.Loop(); round++ {
+		loop.StopTimer()
+		r.random.at(updateStream, round, 0)
+		keys := r.random.distinct(reorgEntities, len(r.keys))
+		if r.ents.Temporal() {
+			if err := r.arrive(ctx, r.block(keys, round, 0), res); err != nil {
+				return err
+			}
+		}
+		b = r.block(keys, round, 1)
+		loop.StartTimer()
+		if err := r.replace(ctx, &b, res); err != nil {
+			return err
+		}
+	}
+	return checkCreated(ctx, r.ents, b)
+}
+
+// arrive applies the block that will be replaced, instead of what the round before
+// has left.
+func (r *reorganiser) arrive(ctx context.Context, b store.Block, res *ReorgResult) error {
+	if err := r.ents.Rewind(ctx, r.base.Block); err != nil {
+		return err
+	}
+	start := time.Now()
+	applied, err := r.ents.Apply(ctx, b)
+	res.Arrival.Latency.Record(time.Since(start))
 	if err != nil {
 		return err
 	}
-	g := newGenerator(cfg.Profile, cfg.After.Next(cfg.Entities))
-	g.o.Start = before.Block + 1
-	b := g.replacement(0)
-	if _, err := ents.Apply(ctx, b); err != nil {
-		return err
-	}
-	loop := orOnce(cfg.Loop)
-	for revision := uint64(1); loop.Loop(); revision++ {
-		loop.StopTimer()
-		b = g.replacement(revision)
-		loop.StartTimer()
-		start := time.Now()
-		if err := ents.Rewind(ctx, before.Block); err != nil {
-			return err
-		}
-		middle := time.Now()
-		applied, err := ents.Apply(ctx, b)
-		end := time.Now()
-		if err == nil {
-			err = follows(before, &b, applied.Head)
-		}
-		if err != nil {
-			return err
-		}
-		res.Rewind.Latency.Record(middle.Sub(start))
-		res.Commit.Latency.Record(end.Sub(middle))
-		res.Both.Latency.Record(end.Sub(start))
-		if cfg.Observe != nil {
-			cfg.Observe(middle.Sub(start), end.Sub(middle))
-		}
-		res.Both.Entities += uint64(len(b.Ops))
-		res.Both.Rows += uint64(2 * len(b.Ops) * cfg.Profile.Rows()) // deleted and inserted
-	}
-	return checkCreated(ctx, ents, b)
+	return r.follow(&b, applied.Head)
 }
 
-// replacement is the block of a revision: the same keys, other values.
-func (g *generator) replacement(revision uint64) store.Block {
-	b := store.Block{Number: g.o.Start, Ops: make([]store.Op, g.o.Entities)}
-	for i := range b.Ops {
-		b.Ops[i] = g.op(store.Create, i, uint64(g.o.Skip+i), revision)
+// replace takes back what is after the base, and applies a block.
+func (r *reorganiser) replace(ctx context.Context, b *store.Block, res *ReorgResult) error {
+	start := time.Now()
+	if r.ents.Temporal() {
+		if err := r.ents.Rewind(ctx, r.base.Block); err != nil {
+			return err
+		}
+		res.Rewind.Latency.Record(time.Since(start))
+	}
+	middle := time.Now()
+	applied, err := r.ents.Apply(ctx, *b)
+	end := time.Now()
+	if err != nil {
+		return err
+	}
+	res.Commit.Latency.Record(end.Sub(middle))
+	res.Both.Latency.Record(end.Sub(start))
+	res.Both.Entities += uint64(len(b.Ops))
+	res.Both.Rows += 2 * uint64(RowsOf(b)) // deleted and inserted
+	if r.cfg.Observe != nil {
+		r.cfg.Observe(b, end.Sub(start))
+	}
+	return r.follow(b, applied.Head)
+}
+
+// block updates entities after the base. In each revision their attributes have the
+// same names and other values.
+func (r *reorganiser) block(keys []int, round, revision uint64) store.Block {
+	b := store.Block{Number: r.base.Block + 1, Ops: make([]store.Op, len(keys))}
+	r.random.at(reorgStream, round, revision)
+	for i, n := range keys {
+		e := r.live[r.keys[n]]
+		op := store.Op{
+			Kind: store.Update, OpIndex: uint32(i), Key: e.Key, BTL: entity.MaxBlock, Owner: e.Owner, ContentType: e.ContentType,
+			Content: make([]byte, r.cfg.Payload), StringAttributes: maps.Clone(e.StringAttributes), NumericAttributes: maps.Clone(e.NumericAttributes),
+		}
+		r.random.bytes(op.Content)
+		for _, name := range slices.Sorted(maps.Keys(op.StringAttributes)) {
+			op.StringAttributes[name] = values[2*r.random.IntN(valuePool/2)+int(revision)]
+		}
+		for _, name := range slices.Sorted(maps.Keys(op.NumericAttributes)) {
+			op.NumericAttributes[name] = 2*r.random.Uint64N(numberLimit/2) + revision
+		}
+		b.Ops[i] = op
 	}
 	return b
 }
 
-// follows checks the head after a block of creations by its digest.
-func follows(before store.BlockHead, b *store.Block, after store.BlockHead) error {
-	set, err := entity.Fold(b, nil, entity.Rules{})
+// follow compares the head after a block with the digest that follows from the base.
+// Without history there is no way back: the block is the next base.
+func (r *reorganiser) follow(b *store.Block, head store.BlockHead) error {
+	prior := make(map[store.Key]entity.Prior, len(b.Ops))
+	for i := range b.Ops {
+		prior[b.Ops[i].Key] = entity.Prior{Live: r.live[b.Ops[i].Key]}
+	}
+	set, err := entity.Fold(b, prior, entity.Rules{})
 	if err != nil {
 		return err
 	}
-	set.Block = b.Number
-	if want := before.Digest.Next(set); after.Digest != want {
-		return mismatch("block %d has digest %s, want %s", b.Number, after.Digest, want)
+	if want := (store.BlockHead{Block: b.Number, Digest: r.base.Digest.Next(set)}); head != want {
+		return mismatch("head is block %d with digest %s, want block %d with %s", head.Block, head.Digest, want.Block, want.Digest)
+	}
+	if r.ents.Temporal() {
+		return nil
+	}
+	r.base = head
+	for _, c := range set.Changes {
+		c.New.Content = nil
+		r.live[c.Key] = c.New
 	}
 	return nil
 }

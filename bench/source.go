@@ -26,6 +26,9 @@ type Source struct {
 	// keepers streams blocks with the same ExtendBTL and ChangeOwner operations
 	// as Blocks and Rest, if there is a quicker way than those two.
 	keepers func() iter.Seq2[store.Block, error]
+
+	// lean streams Blocks with the smallest payloads, if that is quicker.
+	lean func() iter.Seq2[store.Block, error]
 }
 
 // keeps returns the entities whose content some operation keeps: of these an
@@ -81,9 +84,11 @@ func newMendoza(name string, profile scaler.Profile, scale float64, seed uint64,
 		return nil, fmt.Errorf("mendoza source: %w: %w", store.ErrInvalid, err)
 	}
 	m := mendoza{profile: profile, opts: opts, perBlock: perBlock, cut: plan.FirstBlock - 1 + uint64(share*float64(plan.Blocks))}
+	lean := m
+	lean.profile = bare(scaler.Mendoza())
 	s := &Source{
 		Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
-		Blocks: m.first,
+		Blocks: m.first, lean: lean.first,
 		// Payloads take most of the time.
 		keepers: func() iter.Seq2[store.Block, error] { return scaler.Stream(bare(scaler.Mendoza()), opts) },
 	}

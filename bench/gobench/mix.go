@@ -112,12 +112,12 @@ func RunCheckpoint(b *testing.B, s Suite) {
 	}
 }
 
-// RunReorg measures one reorg an operation: a block of 20 entities taken back and
-// another with the same keys in its place.
+// RunReorg measures one reorg an operation: a block that updates 20 entities anywhere
+// in the store taken back, and another with the same keys in its place.
 func RunReorg(b *testing.B, s Suite) {
 	s.Each(b, firstInShort("arkiv", "arkiv-pruned"), func(b *testing.B, r *Run) {
 		r.Write(b, func(ctx context.Context) (bench.Result, error) {
-			res, err := bench.Reorg(ctx, r.Entities, bench.ReorgConfig{Profile: r.Dataset.Profile, After: r.Dataset.Gen, Loop: b})
+			res, err := bench.Reorg(ctx, r.Copy, bench.ReorgConfig{Seed: seed, Payload: r.Dataset.Profile.Payload, Loop: b})
 			return res.Both, err
 		})
 	})

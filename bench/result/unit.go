@@ -24,7 +24,7 @@ func (d Direction) String() string {
 }
 
 // neutral begin the units of figures that describe and are neither good nor bad.
-var neutral = []string{"r-", "rho-", "beta-", "share-", "slope-", "resident"}
+var neutral = []string{"r-", "partial-", "vif-", "rho-", "beta-", "share-", "slope-", "resident"}
 
 // Better returns the direction of a unit by its name: rates (…/s, qps) are better
 // when higher, correlations and shares are neither, everything else is a time, a
