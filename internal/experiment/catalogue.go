@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Experiment is a question with the way to answer it.
@@ -17,9 +18,16 @@ type Experiment struct {
 	Layouts  []string `json:"layouts,omitempty"`
 	Ordered  bool     `json:"ordered,omitempty"` // its variants are steps of one course, and keep their order
 
-	// Run measures on the lab's engine. It measures what it can: an error ends
-	// only the experiment.
+	// Changes tells that it changes the data sets that it works on. Where they are
+	// used in place, those that only read come before it.
+	Changes bool `json:"-"`
+
+	// Run measures on the lab's engine, by Lab.measure alone: what is measured opens
+	// what it needs itself, and may begin when Run has returned. An error ends only
+	// the experiment.
 	Run func(ctx context.Context, l *Lab) error `json:"-"`
+
+	phases int // timed phases of a layout; 0 means manyPhases
 }
 
 // Sections of the catalogue, by the first letter of an ID.
@@ -34,7 +42,7 @@ var Sections = map[byte]string{
 
 // All returns the catalogue in order.
 func All() []Experiment {
-	all := slices.Concat(first(), inserts(), commits(), ablation(), drivers(), reads(), sustained(), combined(), dataCentre(), permissions(), socialGraph())
+	all := slices.Concat(first(), inserts(), commits(), drivers(), reads(), sustained(), combined(), dataCentre(), permissions(), socialGraph())
 	slices.SortFunc(all, func(a, b Experiment) int {
 		return cmp.Or(cmp.Compare(a.ID[0], b.ID[0]), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
@@ -52,16 +60,45 @@ func Find(ids []string) ([]Experiment, error) {
 	for _, id := range ids {
 		wanted[strings.ToUpper(id)] = true
 	}
-	var found []Experiment
-	for _, e := range all {
-		if wanted[e.ID] || wanted[e.ID[:1]] {
-			found = append(found, e)
-		}
-	}
+	found := slices.DeleteFunc(slices.Clone(all), func(e Experiment) bool { return !wanted[e.ID] && !wanted[e.ID[:1]] })
 	for id := range wanted {
 		if !slices.ContainsFunc(found, func(e Experiment) bool { return e.ID == id || e.ID[:1] == id }) {
 			return nil, fmt.Errorf("unknown experiment %q; varve run --list names them", id)
 		}
 	}
 	return found, nil
+}
+
+// ReadersFirst puts the experiments that change data sets behind those that only
+// read, and keeps the order otherwise: used in place, a data set is built once for
+// all readers, and again after each change.
+func ReadersFirst(list []Experiment) {
+	slices.SortStableFunc(list, func(a, b Experiment) int {
+		switch {
+		case a.Changes == b.Changes:
+			return 0
+		case b.Changes:
+			return -1
+		}
+		return 1
+	})
+}
+
+// What an experiment may take: besides its phases, which count twice for what is
+// around them, workMinutes for each workScale of the largest size, since data sets are
+// built and commits counted in proportion.
+const (
+	manyPhases  = 60
+	workMinutes = 15 * time.Minute
+	workScale   = 0.05
+)
+
+// Timeout returns the time after which a block of the experiment on one engine hangs
+// and does not merely take long.
+func (e Experiment) Timeout(o Options) time.Duration {
+	layouts := cmp.Or(len(o.Layouts), len(e.Layouts), 1)
+	phases := cmp.Or(e.phases, manyPhases) * max(len(o.Rates), len(o.Sizes), 1)
+	size := slices.Max(append([]float64{workScale, o.Scale}, o.Sizes...)) / workScale
+	work := time.Duration(size * float64(workMinutes))
+	return time.Duration(layouts) * (work + time.Duration(2*phases)*o.Phase)
 }

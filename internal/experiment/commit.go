@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -23,127 +24,120 @@ var (
 	memoryProfile = bench.Profile{Name: "memory", Strings: 10, Numbers: 7, Payload: 50 << 10}
 )
 
-// commits are the seed's Experiments 5 to 7 and its question about storage:
-// whole entities, 100 a block, from an empty store on.
+// commits are the seed's Experiments 5 to 7, its question about storage, and index
+// by index, which it asks for and did not do: whole entities, 100 a block, from an
+// empty store on.
 func commits() []Experiment {
 	return []Experiment{
 		{
 			ID: "A5", Title: "Full schema, realistic payloads", Layouts: []string{"arkiv"},
 			Question: "How many entities a second does the 13-index schema take, and what do payloads cost?",
 			Earlier:  "714 typical, 85 large, 3,141 minimal entities/s; with payloads of 256 B 3,241, 1,842 and 6,849",
-			Run:      profiles("arkiv"),
+			Run:      committing(seedCommits, "arkiv"),
 		},
 		{
 			ID: "A6", Title: "Without history", Layouts: []string{"simple"},
 			Question: "What is saved by six indexes and no history?",
 			Earlier:  "735 typical, 82 large, 3,137 minimal entities/s: 1.03, 0.96 and 1.00 times the full schema",
-			Run:      profiles("simple"),
+			Run:      committing(seedCommits, "simple"),
 		},
-		{ID: "A7", Title: "Memory", Layouts: []string{"arkiv"},
+		{
+			ID: "A7", Title: "Memory", Layouts: []string{"arkiv"},
 			Question: "How much memory for caching pays with large payloads?",
 			Earlier:  "50,000 entities of 10+7 attributes and 50 KB, cache 3 to 7.5 GB: 69 to 75 entities/s, no effect",
-			Run:      memory,
+			Run:      committing(memoryCommits, "arkiv"),
 		},
-		{ID: "A13", Title: "Storage", Layouts: []string{"arkiv"},
+		{
+			ID: "A11", Title: "Index by index, writes",
+			Question: "What does each of the thirteen indexes add to a commit, in the seed's order?",
+			Earlier:  "asked, not measured; whole sets: 2.1x in memory, 5x on file, nothing with payloads",
+			Run:      committing(typicalCommits, schemas.AblationLayouts()...),
+		},
+		{
+			ID: "A13", Title: "Storage", Layouts: []string{"arkiv"},
 			Question: "What does the disk, and what does the promise of durability cost?",
 			Earlier:  "asked, not measured",
-			Run:      storage,
+			Run:      committing(storageCommits, "arkiv"),
 		},
 	}
 }
 
-// run of commits of generated entities.
+// commitPlan is commits of generated entities into an empty store.
 type commitPlan struct {
-	layout   string
 	profile  bench.Profile
 	entities int
-	dir      string // of the database; empty means on the cache's disk
 	options  *store.Options
+	dir      string   // of the database; empty means on the cache's disk
+	more     []string // of the configuration
 }
 
-// minEntities are at least committed, a hundred a block.
-const minEntities = 4_000
+// minEntities are at least committed, perBlock a block.
+const (
+	minEntities = 4_000
+	perBlock    = 100
+)
 
-func profiles(layouts ...string) func(context.Context, *Lab) error {
-	return func(ctx context.Context, l *Lab) error {
-		for _, layout := range l.layouts(layouts...) {
-			for _, p := range seedProfiles {
-				entities := l.scaled(100_000, minEntities)
-				if p.Payload > 10<<10 {
-					entities /= 4 // the same bytes as the others, roughly
-				}
-				c := l.config("layout", layout, "profile", p.Name, "durability", string(l.Durability), "entities", itoa(entities))
-				err := l.measure(ctx, "Commit", c, func(ctx context.Context, r *result.Record) error {
-					return l.commit(ctx, commitPlan{layout: layout, profile: p, entities: entities, options: l.storeOptions()}, r)
-				})
-				if err != nil {
-					return err
-				}
-			}
+func (l *Lab) typicalPlan() commitPlan {
+	return commitPlan{profile: bench.Typical, entities: l.scaled(100_000, minEntities), options: l.storeOptions()}
+}
+
+func typicalCommits(l *Lab) []commitPlan { return []commitPlan{l.typicalPlan()} }
+
+func seedCommits(l *Lab) (plans []commitPlan) {
+	for _, profile := range seedProfiles {
+		p := l.typicalPlan()
+		if p.profile = profile; profile.Payload > 10<<10 {
+			p.entities /= 4 // the same bytes as the others, roughly
 		}
-		return nil
+		plans = append(plans, p)
 	}
+	return plans
 }
 
 // leastMemory is what every engine can work with.
 const leastMemory = 64 << 20
 
-// memory gives the engine a part of what the data take, up to more than all.
-func memory(ctx context.Context, l *Lab) error {
+// memoryCommits give the engine a part of what the data take, up to more than all.
+func memoryCommits(l *Lab) (plans []commitPlan) {
 	entities := l.scaled(50_000, 2_000)
 	data := float64(entities * (memoryProfile.Payload + 8<<10))
-	for _, layout := range l.layouts("arkiv") {
-		for _, part := range []float64{0.1, 0.5, 1.5} {
-			o := l.storeOptions()
-			o.Memory = max(int64(part*data), leastMemory)
-			c := l.config("layout", layout, "profile", memoryProfile.Name, "durability", string(l.Durability),
-				"entities", itoa(entities), "memory", ftoa(part))
-			err := l.measure(ctx, "Commit", c, func(ctx context.Context, r *result.Record) error {
-				return l.commit(ctx, commitPlan{layout: layout, profile: memoryProfile, entities: entities, options: o}, r)
-			})
-			if err != nil {
-				return err
-			}
-		}
+	for _, part := range []float64{0.1, 0.5, 1.5} {
+		o := l.storeOptions()
+		o.Memory = max(int64(part*data), leastMemory)
+		plans = append(plans, commitPlan{profile: memoryProfile, entities: entities, options: o, more: []string{"memory", ftoa(part)}})
 	}
-	return nil
+	return plans
 }
 
-// storage compares the disk with memory at every durability.
-func storage(ctx context.Context, l *Lab) error {
-	entities := l.scaled(100_000, minEntities)
-	for _, layout := range l.layouts("arkiv") {
-		for _, d := range []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe} {
-			for _, dir := range []string{"", memoryDir} {
-				o := l.storeOptions()
-				o.Durability = d
-				c := l.config("layout", layout, "profile", bench.Typical.Name, "durability", string(d),
-					"entities", itoa(entities), "store", map[string]string{"": "disk", memoryDir: "tmpfs"}[dir])
-				err := l.measure(ctx, "Commit", c, func(ctx context.Context, r *result.Record) error {
-					err := l.commit(ctx, commitPlan{layout: layout, profile: bench.Typical, entities: entities, dir: dir, options: o}, r)
-					if errors.Is(err, store.ErrUnsupported) {
-						// Which levels an engine has is certain only of an open one: an
-						// embedded server has more than one that others run.
-						return fmt.Errorf("%w: %w", errSkip, err)
-					}
-					return err
-				})
-				if err != nil {
-					return err
-				}
-			}
+// storageCommits compare the disk with memory at every durability.
+func storageCommits(l *Lab) (plans []commitPlan) {
+	for _, d := range []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe} {
+		for _, on := range [][2]string{{"", "disk"}, {memoryDir, "tmpfs"}} {
+			p := l.typicalPlan()
+			p.options.Durability, p.dir, p.more = d, on[0], []string{"store", on[1]}
+			plans = append(plans, p)
 		}
 	}
-	return nil
+	return plans
 }
 
-// perBlock is how many entities a block of these experiments has.
-const perBlock = 100
+// committing measures the plans with each of the layouts.
+func committing(plans func(*Lab) []commitPlan, layouts ...string) func(context.Context, *Lab) error {
+	return func(ctx context.Context, l *Lab) error {
+		return variants[commitPlan]{
+			name: "Commit", layouts: l.layouts(layouts...), values: plans(l),
+			config: func(layout string, p commitPlan) result.Config {
+				return l.on(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
+			},
+			run: l.commit,
+		}.measure(ctx, l)
+	}
+}
 
 // commit fills an empty store with blocks of entities and records each commit,
 // the sizes and a probe of the disk.
-func (l *Lab) commit(ctx context.Context, p commitPlan, r *result.Record) error {
-	return l.withStore(ctx, p.dir, p.layout, p.options, r, func(ctx context.Context, db *store.DB, ents *store.Entities) error {
+func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *result.Record) error {
+	err := l.withStore(ctx, p.dir, layout, p.options, r, func(ctx context.Context, db *store.DB, ents *store.Entities) error {
 		before, err := db.Stats(ctx)
 		if err != nil {
 			return err
@@ -160,6 +154,12 @@ func (l *Lab) commit(ctx context.Context, p commitPlan, r *result.Record) error 
 		r.Metrics = append(r.Metrics, sizes.Metrics()...)
 		return err
 	})
+	if p.options.Durability != l.Durability && errors.Is(err, store.ErrUnsupported) {
+		// Which levels an engine has is certain only of an open one: an embedded
+		// server has more than one that others run.
+		return fmt.Errorf("%w: %w", errSkip, err)
+	}
+	return err
 }
 
 // withStore runs f on a new empty store, in a directory that is removed
@@ -168,7 +168,7 @@ func (l *Lab) withStore(ctx context.Context, parent, layout string, o *store.Opt
 	f func(ctx context.Context, db *store.DB, ents *store.Entities) error) error {
 	probe := func(dir string) error {
 		fsync, err := bench.ProbeFsync(dir, 32)
-		r.Metrics = append(r.Metrics, result.Metric{Value: float64(fsync.Median) / float64(time.Microsecond), Unit: "fsync-us"})
+		put(r, float64(fsync.Median)/float64(time.Microsecond), "fsync-us")
 		return err
 	}
 	return l.withDB(ctx, parent, o, probe, func(db *store.DB, dir string) error {

@@ -3,7 +3,6 @@ package experiment
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -24,10 +23,7 @@ type mendozaOptions struct {
 const productionBlock = 20
 
 // mendoza is a data set of the base profile with what comes after it.
-type mendoza struct {
-	bench.Dataset
-	blockRows float64 // of a block to come; zero: not known yet
-}
+type mendoza struct{ bench.Dataset }
 
 func (l *Lab) mendoza(layout string, o mendozaOptions) (*mendoza, error) {
 	if o.scale == 0 {
@@ -41,7 +37,7 @@ func (l *Lab) mendoza(layout string, o mendozaOptions) (*mendoza, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mendoza{Dataset: bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}}, nil
+	return &mendoza{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}}, nil
 }
 
 // profile is the name of the base profile in records.
@@ -68,79 +64,29 @@ func (m *mendoza) Rest() iter.Seq2[store.Block, error] {
 const scanned = 100
 
 // every returns the interval of blocks at which their rows come to a rate; zero
-// for a rate of zero, which is as fast as possible.
+// for a rate of zero, which is as fast as possible. It streams the loaded part too,
+// which Rest does each time.
 func (m *mendoza) every(rate float64) (time.Duration, error) {
 	if rate == 0 {
 		return 0, nil
 	}
-	if m.blockRows == 0 {
-		if err := m.countRows(); err != nil {
-			return 0, err
-		}
-	}
-	return time.Duration(m.blockRows / rate * float64(time.Second)), nil
-}
-
-// countRows makes blockRows known. It streams the loaded part too, which Rest
-// does each time.
-func (m *mendoza) countRows() error {
 	rows, blocks := 0, 0
 	for b, err := range m.Rest() {
 		if err != nil {
-			return err
+			return 0, err
 		}
 		rows += bench.RowsOf(&b)
 		if blocks++; blocks == scanned {
 			break
 		}
 	}
-	m.blockRows = float64(rows) / float64(max(blocks, 1))
-	return nil
+	return time.Duration(float64(rows) / float64(max(blocks, 1)) / rate * float64(time.Second)), nil
 }
 
-// mixes returns the mixes of that name, or all three, over the loaded part.
-func (m *mendoza) mixes(names ...string) ([]mix.Reads, error) {
-	if len(names) == 0 {
-		names = []string{mix.A, mix.B, mix.C}
-	}
-	oracle := mix.NewOracle()
-	if err := oracle.Follow(m.Source.Blocks()); err != nil {
-		return nil, err
-	}
-	list := make([]mix.Reads, len(names))
-	for i, name := range names {
-		var err error
-		if list[i], err = mix.New(name, oracle); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-// eachMix calls f with each of the mixes and a data set of each layout. The mixes
-// are the same for all: they are over the same source.
-func (l *Lab) eachMix(layouts []string, f func(d *mendoza, m mix.Reads) error) error {
-	var mixes []mix.Reads
-	for _, layout := range layouts {
-		d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
-		if err == nil && mixes == nil {
-			mixes, err = d.mixes()
-		}
-		if err != nil {
-			return err
-		}
-		for _, m := range mixes {
-			if err := f(d, m); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// mixConfig begins the configuration of reads of a mix.
-func (l *Lab) mixConfig(d *mendoza, m mix.Reads) result.Config {
-	return l.config("layout", d.Layout, "profile", l.profile(), "durability", string(l.Durability), "scale", ftoa(l.Scale), "mix", m.Name())
+// oracle knows the answers on the loaded part.
+func (m *mendoza) oracle() (*mix.Oracle, error) {
+	o := mix.NewOracle()
+	return o, o.Follow(m.Source.Blocks())
 }
 
 // withDataset runs f on an open copy of a data set, which is built first if
@@ -159,10 +105,7 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 		return err
 	}
 	if stats, err := cp.DB.Stats(ctx); err == nil && stats.DatabaseBytes != nil {
-		r.Metrics = append(r.Metrics, result.Metric{Value: float64(*stats.DatabaseBytes) / 1e6, Unit: "data-MB"})
+		put(r, float64(*stats.DatabaseBytes)/1e6, "data-MB")
 	}
 	return f(ctx, cp)
 }
-
-// errNoHistory: an experiment is about what a layout without history lacks.
-var errNoHistory = fmt.Errorf("%w: the layout keeps no history", errSkip)

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"time"
 
@@ -22,19 +21,19 @@ func dataCentre() []Experiment {
 			ID: "E1", Title: "Data-centre reads", Layouts: layouts,
 			Question: "How fast are the scheduler's questions, every answer checked?",
 			Earlier:  "planned: 25/20/20/20/15 over 2 to 21 data centres; not measured",
-			Run:      dataCentreReads,
+			Run:      dataCentreReads, phases: 2,
 		},
 		{
 			ID: "E2", Title: "Data-centre writes", Layouts: layouts,
 			Question: "What do the updates of a data centre cost, alone and mixed with the base profile?",
 			Earlier:  "planned: base only, data centre only, 30/70, 70/30; not measured",
-			Run:      dataCentreWrites,
+			Run:      dataCentreWrites, Changes: true, phases: 4,
 		},
 		{
 			ID: "E3", Title: "Data-centre reads beside writes", Layouts: layouts,
 			Question: "Are answers still right, and how fast, while nodes and workloads change?",
 			Earlier:  "planned; not measured",
-			Run:      dataCentreCombined,
+			Run:      dataCentreCombined, Changes: true, phases: 2,
 		},
 	}
 }
@@ -69,26 +68,25 @@ func (c *centre) reads() mix.Reads {
 	return mix.NewDataCentre(c.model, mix.DataCentreOptions{Limit: 100, Head: c.model.FirstLoadBlock() - 1})
 }
 
-// eachCentre measures the data set of each layout under each value of a parameter.
-func eachCentre[T any](ctx context.Context, l *Lab, name, key string, values []T, f func(ctx context.Context, d centre, value T, r *result.Record) error) error {
-	for _, layout := range l.layouts("arkiv") {
-		d, err := l.centre(layout)
-		if err != nil {
-			return err
-		}
-		for _, value := range values {
-			c := l.config("layout", layout, "profile", "dc", "durability", string(l.Durability), "scale", ftoa(l.Scale), key, fmt.Sprint(value))
-			err := l.measure(ctx, name, c, func(ctx context.Context, r *result.Record) error { return f(ctx, d, value, r) })
+// centres measure the data set of each layout under each value of a parameter.
+func (l *Lab) centres(ctx context.Context, name, key string, values []int, f func(ctx context.Context, d centre, value int, r *result.Record) error) error {
+	return variants[int]{
+		name: name, layouts: l.layouts("arkiv"), values: values,
+		config: func(layout string, value int) result.Config {
+			return l.on(layout, "dc", "scale", ftoa(l.Scale), key, itoa(value))
+		},
+		run: func(ctx context.Context, layout string, value int, r *result.Record) error {
+			d, err := l.centre(layout)
 			if err != nil {
 				return err
 			}
-		}
-	}
-	return nil
+			return f(ctx, d, value, r)
+		},
+	}.measure(ctx, l)
 }
 
 func dataCentreReads(ctx context.Context, l *Lab) error {
-	return eachCentre(ctx, l, "DataCentreRead", "clients", []int{1, 10}, func(ctx context.Context, d centre, clients int, r *result.Record) error {
+	return l.centres(ctx, "DataCentreRead", "clients", []int{1, 10}, func(ctx context.Context, d centre, clients int, r *result.Record) error {
 		o := l.storeOptions()
 		o.Readers = clients
 		return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
@@ -102,7 +100,7 @@ func dataCentreReads(ctx context.Context, l *Lab) error {
 }
 
 func dataCentreWrites(ctx context.Context, l *Lab) error {
-	return eachCentre(ctx, l, "DataCentreWrite", "dc", []int{0, 30, 70, 100}, func(ctx context.Context, d centre, percent int, r *result.Record) error {
+	return l.centres(ctx, "DataCentreWrite", "dc", []int{0, 30, 70, 100}, func(ctx context.Context, d centre, percent int, r *result.Record) error {
 		return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
 			return l.paced(ctx, cp, bench.PacedConfig{Blocks: l.mixed(d, percent), For: l.Phase, WarmUp: l.warmUp()}, r)
 		})
@@ -134,7 +132,7 @@ func numbered(blocks iter.Seq2[store.Block, error], first uint64) iter.Seq2[stor
 }
 
 func dataCentreCombined(ctx context.Context, l *Lab) error {
-	return eachCentre(ctx, l, "DataCentreCombined", "qps", []int{100, 500}, l.centreBeside)
+	return l.centres(ctx, "DataCentreCombined", "qps", []int{100, 500}, l.centreBeside)
 }
 
 // centreBlock is the interval of blocks of updates beside readers.

@@ -2,8 +2,11 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,15 +18,15 @@ import (
 
 // drivers ask what drives the time of a commit. The seed contradicts itself:
 // its Experiments 5 to 7 say payload, 8 to 10 say attributes. A correlation on
-// production blocks, in which payload hardly varies, cannot settle it; a designed
-// experiment can.
+// production blocks, in which entities, strings and numbers come and go together and
+// payload hardly varies, cannot settle it; blocks that vary them independently can.
 func drivers() []Experiment {
 	return []Experiment{
 		{
-			ID: "A8", Title: "Blocks as in production", Layouts: []string{"arkiv", "simple"},
-			Question: "What is the time of a commit correlated with, over blocks whose number of entities is heavy-tailed?",
+			ID: "A8", Title: "Blocks as in production, and blocks that vary independently", Layouts: []string{"arkiv", "simple"},
+			Question: "What is the time of a commit correlated with, and what does each of entities, strings, numbers and payload add when the others stay?",
 			Earlier:  "50,000 production blocks: attributes 0.96, entities 0.90, payload -0.06; strings 0.97, numbers 0.94; median 4 ms, max 1,523 ms; simple: strings 0.96, numbers 0.91, median 3 ms",
-			Run:      sampledBlocks,
+			Run:      sampledBlocks, Changes: true,
 		},
 		{
 			ID: "A14", Title: "Attributes, payload or entities", Layouts: []string{"arkiv", "simple"},
@@ -34,7 +37,7 @@ func drivers() []Experiment {
 	}
 }
 
-// The levels of the designed experiment, on both sides of what the seed has.
+// The levels of A14, of each entity, on both sides of what the seed has.
 var (
 	attributeLevels = []float64{2, 8, 24}
 	payloadLevels   = []float64{256, 5 << 10, 50 << 10}
@@ -51,58 +54,53 @@ const (
 // designColumns are those of the observations of a designed experiment.
 var designColumns = []string{"attributes", "payload_bytes", "entities", "ms"}
 
-// designBase is how many entities a store holds before.
-func (l *Lab) designBase() int { return l.scaled(10*minDesignBase, minDesignBase) }
-
 func designed(ctx context.Context, l *Lab) error {
-	for _, layout := range l.layouts("arkiv", "simple") {
-		c := l.config("layout", layout, "durability", string(l.Durability), "entities", itoa(l.designBase()))
-		err := l.measure(ctx, "Designed", c, func(ctx context.Context, r *result.Record) error {
+	return variants[int]{
+		name: "Designed", layouts: l.layouts("arkiv", "simple"), values: []int{l.scaled(10*minDesignBase, minDesignBase)},
+		config: func(layout string, base int) result.Config {
+			return l.config("layout", layout, "durability", string(l.Durability), "entities", itoa(base))
+		},
+		run: func(ctx context.Context, layout string, base int, r *result.Record) error {
 			return l.withStore(ctx, "", layout, l.storeOptions(), r, func(ctx context.Context, _ *store.DB, ents *store.Entities) error {
-				return l.design(ctx, ents, r)
+				return l.design(ctx, ents, base, r)
 			})
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		},
+	}.measure(ctx, l)
 }
 
-func (l *Lab) design(ctx context.Context, ents *store.Entities, r *result.Record) error {
+func (l *Lab) design(ctx context.Context, ents *store.Entities, base int, r *result.Record) error {
 	expect := bench.NewExpectation(false)
-	base := bench.GenOptions{Entities: l.designBase(), PerBlock: perBlock, Seed: l.Seed}
+	gen := bench.GenOptions{Entities: base, PerBlock: perBlock, Seed: l.Seed}
 	if _, err := bench.Commit(ctx, ents, bench.CommitConfig{
-		Blocks: bench.Blocks(bench.Typical, base), Expect: expect, Loop: bench.Times(base.Entities / perBlock),
+		Blocks: bench.Blocks(bench.Typical, gen), Expect: expect, Loop: bench.Times(base / perBlock),
 	}); err != nil {
 		return err
 	}
 	points := stat.Factorial(l.Seed, designRepeats, attributeLevels, payloadLevels, entityLevels)
 	r.Table = &result.Table{Columns: designColumns}
+	blocks := designBlocks(gen, points, func(p []float64) (strings, numbers, payload, entities float64) {
+		return math.Ceil(p[0] / 2), math.Floor(p[0] / 2), p[1], p[2]
+	})
 	res, err := bench.Commit(ctx, ents, bench.CommitConfig{
-		Blocks: designBlocks(base, points), Expect: expect, Loop: bench.Times(len(points)),
+		Blocks: blocks, Expect: expect, Loop: bench.Times(len(points)),
 		Observe: func(_ *store.Block, took time.Duration) {
-			p := points[len(r.Table.Rows)]
-			r.Table.Rows = append(r.Table.Rows, []float64{p[0], p[1], p[2], float64(took) / float64(time.Millisecond)})
+			r.Table.Rows = append(r.Table.Rows, append(slices.Clone(points[len(r.Table.Rows)]), milliseconds(took)))
 		},
 	})
 	add(r, "commit", res)
 	return err
 }
 
-// designBlocks yields a block for each point: attributes, payload, entities.
-func designBlocks(base bench.GenOptions, points [][]float64) iter.Seq2[store.Block, error] {
+// designBlocks yields a block for each point, after others: so many entities, each
+// with so many strings, numbers and bytes of payload.
+func designBlocks(after bench.GenOptions, points [][]float64, each func(p []float64) (strings, numbers, payload, entities float64)) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
-		gen := base
 		for _, p := range points {
-			attributes, payload, entities := int(p[0]), int(p[1]), int(p[2])
-			profile := bench.Profile{
-				Name:    "design-" + strconv.Itoa(attributes),
-				Strings: attributes - attributes/2, Numbers: attributes / 2, Payload: payload,
-			}
-			gen = gen.Next(entities)
-			gen.PerBlock = entities
-			for b, err := range bench.Blocks(profile, gen) {
+			strings, numbers, payload, entities := each(p)
+			profile := bench.Profile{Name: "design-" + strconv.Itoa(int(strings+numbers)), Strings: int(strings), Numbers: int(numbers), Payload: int(payload)}
+			after = after.Next(int(entities))
+			after.PerBlock = int(entities)
+			for b, err := range bench.Blocks(profile, after) {
 				if !yield(b, err) || err != nil {
 					return
 				}
@@ -111,29 +109,59 @@ func designBlocks(base bench.GenOptions, points [][]float64) iter.Seq2[store.Blo
 	}
 }
 
+// independentLevels are those of A8's own blocks: entities, and strings, numbers and
+// bytes of payload of the whole block. They are the smallest of which all others are
+// multiples, so that every entity of a block has the same, and each factor is balanced
+// over all levels of the others.
+var independentLevels = [][]float64{{5, 10, 40}, {40, 160, 640}, {40, 160, 640}, {40 << 10, 160 << 10, 640 << 10}}
+
+// independent yields blocks after a head, with the factors varied independently.
+func independent(head, seed uint64, repeats int) iter.Seq2[store.Block, error] {
+	points := stat.Factorial(seed, repeats, independentLevels...)
+	after := bench.GenOptions{Seed: seed, Start: head + 1}
+	return designBlocks(after, points, func(p []float64) (strings, numbers, payload, entities float64) {
+		return p[1] / p[0], p[2] / p[0], p[3] / p[0], p[0]
+	})
+}
+
+// minSampled is how many blocks are sampled at least, and sampledRepeats how often
+// A8's own blocks repeat each combination at scale 1.
+const (
+	minSampled     = 2_000
+	sampledRepeats = 80
+)
+
+// sampling is blocks whose commits are timed.
+type sampling struct {
+	profile string
+	n       int
+	blocks  func(d *mendoza, head uint64) iter.Seq2[store.Block, error]
+}
+
+func sampledBlocks(ctx context.Context, l *Lab) error {
+	repeats, combinations := l.scaled(sampledRepeats, 1), 1
+	for _, levels := range independentLevels {
+		combinations *= len(levels)
+	}
+	return variants[sampling]{
+		name: "SampledBlocks", layouts: l.layouts("arkiv", "simple"),
+		values: []sampling{
+			{l.profile(), l.scaled(50_000, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }},
+			{"independent", repeats * combinations, func(_ *mendoza, head uint64) iter.Seq2[store.Block, error] {
+				return independent(head, l.Seed, repeats)
+			}},
+		},
+		config: func(layout string, s sampling) result.Config { return l.on(layout, s.profile, "blocks", itoa(s.n)) },
+		run:    l.sample,
+	}.measure(ctx, l)
+}
+
 // sampledColumns are those of the observations of sampled blocks.
 var sampledColumns = []string{"block", "entities", "strings", "numbers", "payload_bytes", "ms"}
 
-// minSampled is how many blocks are sampled at least.
-const minSampled = 2_000
-
-func sampledBlocks(ctx context.Context, l *Lab) error {
-	blocks := l.scaled(50_000, minSampled)
-	for _, layout := range l.layouts("arkiv", "simple") {
-		c := l.config("layout", layout, "profile", l.profile(), "durability", string(l.Durability), "blocks", itoa(blocks))
-		err := l.measure(ctx, "SampledBlocks", c, func(ctx context.Context, r *result.Record) error {
-			return l.sample(ctx, layout, blocks, r)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sample applies blocks of the base profile as they are, empty ones left out, and
-// correlates the time of each commit with what is in it.
-func (l *Lab) sample(ctx context.Context, layout string, blocks int, r *result.Record) error {
+// sample applies blocks to a store of the base profile, whose own are as they are but
+// for empty ones, and relates the time of each commit to what is in it.
+func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *result.Record) error {
 	d, err := l.mendoza(layout, mendozaOptions{})
 	if err != nil {
 		return err
@@ -145,7 +173,7 @@ func (l *Lab) sample(ctx context.Context, layout string, blocks int, r *result.R
 		}
 		r.Table = &result.Table{Columns: sampledColumns}
 		res, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{
-			Blocks: d.Rest(), Expect: expect, Loop: bench.Times(blocks),
+			Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Loop: bench.Times(s.n),
 			Observe: func(b *store.Block, took time.Duration) {
 				r.Table.Rows = append(r.Table.Rows, observe(b, took))
 			},
@@ -154,7 +182,10 @@ func (l *Lab) sample(ctx context.Context, layout string, blocks int, r *result.R
 		if err != nil {
 			return err
 		}
-		return correlate(r)
+		if err := correlate(r); err != nil {
+			return err
+		}
+		return explain(r)
 	})
 }
 
@@ -167,10 +198,7 @@ func observe(b *store.Block, took time.Duration) []float64 {
 		numbers += len(b.Ops[i].NumericAttributes)
 		payload += len(b.Ops[i].Content)
 	}
-	return []float64{
-		float64(b.Number), float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload),
-		float64(took) / float64(time.Millisecond),
-	}
+	return []float64{float64(b.Number), float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload), milliseconds(took)}
 }
 
 // correlate adds the correlations that the seed reports.
@@ -184,19 +212,66 @@ func correlate(r *result.Record) error {
 		attributes[i] = strings[i] + numbers[i]
 		perEntity[i] = payload[i] / max(entities[i], 1)
 	}
-	for _, v := range []struct {
-		name   string
-		values []float64
-	}{
-		{"entities", entities}, {"attributes", attributes}, {"strings", strings}, {"numbers", numbers},
-		{"payload", payload}, {"payload-each", perEntity},
+	for _, v := range []stat.Predictor{
+		{Name: "entities", Values: entities}, {Name: "attributes", Values: attributes}, {Name: "strings", Values: strings},
+		{Name: "numbers", Values: numbers}, {Name: "payload", Values: payload}, {Name: "payload-each", Values: perEntity},
 	} {
-		c, err := stat.Pearson(v.values, ms)
+		c, err := stat.Pearson(v.Values, ms)
 		if err != nil {
 			return err
 		}
-		r.Metrics = append(r.Metrics, result.Metric{Value: c.R, Unit: "r-" + v.name})
-		r.Notes = append(r.Notes, fmt.Sprintf("correlation of %s with the time: %.3f, 95 %% interval %.3f to %.3f", v.name, c.R, c.Low, c.High))
+		put(r, c.R, "r-"+v.Name)
+		r.Notes = append(r.Notes, fmt.Sprintf("correlation of %s with the time: %.3f, 95 %% interval %.3f to %.3f", v.Name, c.R, c.Low, c.High))
 	}
 	return nil
+}
+
+// inflated is the variance inflation above which the effect of a factor is that of
+// others as well.
+const inflated = 2
+
+// explain adds what each factor of the blocks does to the time while the others stay:
+// its partial correlation, its coefficient in standard deviations, and by how much the
+// variance of that is inflated because the factors vary together.
+func explain(r *result.Record) error {
+	var factors []stat.Predictor
+	for _, column := range []string{"entities", "strings", "numbers", "payload_bytes"} {
+		factors = append(factors, stat.Predictor{Name: column, Values: r.Table.Column(column)})
+	}
+	fit, err := stat.Regress(r.Table.Column("ms"), factors, stat.RegressOptions{})
+	if errors.Is(err, stat.ErrDependent) {
+		r.Notes = append(r.Notes, "the factors of these blocks depend on each other: their effects cannot be told apart")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i, f := range factors {
+		t := fit.Term(f.Name)
+		partial := t.T / math.Sqrt(t.T*t.T+float64(fit.Freedom))
+		vif, err := inflation(factors, i)
+		if err != nil {
+			return err
+		}
+		put(r, partial, "partial-"+f.Name)
+		put(r, t.Beta, "beta-"+f.Name)
+		put(r, vif, "vif-"+f.Name)
+		told := "told apart from the others"
+		if vif >= inflated {
+			told = "not told apart from the others, with which it varies"
+		}
+		r.Notes = append(r.Notes, fmt.Sprintf("%s, the others held: partial correlation %.3f, standardised coefficient %.3f; variance inflation %.3g: %s",
+			f.Name, partial, t.Beta, vif, told))
+	}
+	return nil
+}
+
+// inflation returns the variance inflation factor of a predictor: 1 when it is
+// independent of the others.
+func inflation(all []stat.Predictor, i int) (float64, error) {
+	fit, err := stat.Regress(all[i].Values, slices.Delete(slices.Clone(all), i, i+1), stat.RegressOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return 1 / max(1-fit.R2, 1e-9), nil
 }

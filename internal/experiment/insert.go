@@ -17,33 +17,25 @@ func inserts() []Experiment {
 			ID: "A1", Title: "Index cost in memory",
 			Question: "What do no, 2 and 6 indexes cost when the disk costs nothing?",
 			Earlier:  "1M rows, Python: 2.96x (single) and 3.59x (batch) with 2 indexes, 6.23x and 7.88x with 6; bi-temporal 2.1 times simple",
-			Run: func(ctx context.Context, l *Lab) error {
-				return l.inserts(ctx, insertPlan{size: 1_000_000, memory: true, indexes: []int{0, 2, 6}, modes: []bench.InsertMode{bench.Single, bench.Bulk}})
-			},
+			Run:      insertPlan{size: 1_000_000, memory: true, indexes: []int{0, 2, 6}, modes: []bench.InsertMode{bench.Single, bench.Bulk}}.measure, phases: 12,
 		},
 		{
 			ID: "A2", Title: "Index cost on file, 10,000 rows a commit",
 			Question: "What do the indexes cost with large commits?",
 			Earlier:  "10M rows: 11.8x over none with 2 indexes, 58.6x with 6",
-			Run: func(ctx context.Context, l *Lab) error {
-				return l.inserts(ctx, insertPlan{size: 10_000_000, perCommit: 10_000, indexes: []int{0, 2, 6}, modes: []bench.InsertMode{bench.Bulk}})
-			},
+			Run:      insertPlan{size: 10_000_000, perCommit: 10_000, indexes: []int{0, 2, 6}, modes: []bench.InsertMode{bench.Bulk}}.measure, phases: 6,
 		},
 		{
 			ID: "A3", Title: "Index cost on file, 500 rows a commit",
 			Question: "What do the indexes cost with commits of a block's size, in bulk and row by row?",
 			Earlier:  "10M rows: 41x over none with 2 indexes, 109x with 6; row by row (3b) 36x and 93x, so no difference between the two",
-			Run: func(ctx context.Context, l *Lab) error {
-				return l.inserts(ctx, insertPlan{size: 10_000_000, perCommit: 500, indexes: []int{0, 2, 6}, modes: []bench.InsertMode{bench.Bulk, bench.Single}})
-			},
+			Run:      insertPlan{size: 10_000_000, perCommit: 500, indexes: []int{0, 2, 6}, modes: []bench.InsertMode{bench.Bulk, bench.Single}}.measure, phases: 12,
 		},
 		{
 			ID: "A4", Title: "Insert mode",
 			Question: "Does it matter how 500 rows reach the engine, with the commits the same?",
 			Earlier:  "1M rows, 6 indexes: at most 3 % between executemany and single inserts, in Python",
-			Run: func(ctx context.Context, l *Lab) error {
-				return l.inserts(ctx, insertPlan{size: 1_000_000, perCommit: 500, indexes: []int{6}, modes: bench.InsertModes})
-			},
+			Run:      insertPlan{size: 1_000_000, perCommit: 500, indexes: []int{6}, modes: bench.InsertModes}.measure, phases: 8,
 		},
 	}
 }
@@ -63,7 +55,7 @@ const (
 	insertPhases = 2
 )
 
-func (l *Lab) inserts(ctx context.Context, p insertPlan) error {
+func (p insertPlan) measure(ctx context.Context, l *Lab) error {
 	rows := l.scaled(p.size, minRows)
 	for _, indexes := range p.indexes {
 		for _, mode := range p.modes {

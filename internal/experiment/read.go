@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -9,94 +10,121 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/schemas"
 )
 
 // readLayouts are those that readers choose between.
 var readLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-pruned", "simple"}
 
 // reads are section C: the read mixes of the user's documents on the base
-// profile, every answer compared with the generator's.
+// profile, every answer compared with the generator's; and A12, which asks them with
+// each of the indexes more.
 func reads() []Experiment {
 	return []Experiment{
+		{
+			ID: "A12", Title: "Index by index, reads",
+			Question: "Which of the thirteen indexes do the read mixes need?",
+			Earlier:  "asked, not measured",
+			Run:      reading([]readLoad{{clients: 1, reads: shortReads}}, schemas.AblationLayouts()...), phases: 3 * len(schemas.AblationLayouts()),
+		},
 		{
 			ID: "C1", Title: "Read mixes, capacity", Layouts: readLayouts,
 			Question: "How many reads a second does each mix reach with 1 and with 10 clients, and how long does each kind of read take?",
 			Earlier:  "planned: 1,000 queries of warm-up, 10,000 measured, 1 and 10 connections; not measured",
-			Run: func(ctx context.Context, l *Lab) error {
-				return l.readMixes(ctx, readPlan{layouts: l.layouts(readLayouts...), clients: []int{1, 10}})
-			},
+			Run:      reading([]readLoad{{clients: 1, reads: protocolReads}, {clients: 10, reads: protocolReads}}, readLayouts...), phases: 6,
 		},
 		{
 			ID: "C2", Title: "Read mixes at a rate", Layouts: []string{"arkiv"},
 			Question: "What are the latencies at 100 to 10,000 reads a second, from the moment a read was due?",
 			Earlier:  "planned: target rates 100 to 10,000; not measured",
-			Run: func(ctx context.Context, l *Lab) error {
-				return l.readMixes(ctx, readPlan{layouts: l.layouts("arkiv"), clients: []int{10}, rates: []float64{100, 1_000, 5_000, 10_000}})
-			},
+			Run:      reading([]readLoad{{clients: 10, rate: 100}, {clients: 10, rate: 1_000}, {clients: 10, rate: 5_000}, {clients: 10, rate: 10_000}}, "arkiv"), phases: 12,
 		},
 		{
 			ID: "C3", Title: "Cold and warm", Layouts: []string{"arkiv"},
 			Question: "What do reads cost when nothing is cached, when only the page cache is warm, and when all is?",
 			Earlier:  "asked for: index in memory, over 95 % resident",
-			Run:      temperatures,
+			Run:      reading([]readLoad{{temperature: cold}, {temperature: lukewarm}, {temperature: warm}}, "arkiv"), phases: 12,
 		},
 	}
 }
 
-type readPlan struct {
-	layouts []string
-	clients []int
-	rates   []float64 // none: closed loop
-	short   bool      // the least that still tells
+// readLoad is how a mix is read: at a temperature, or warmed up by clients, in a
+// closed loop where there is no rate.
+type readLoad struct {
+	mix         string
+	clients     int
+	rate        float64
+	reads       int64 // after which a closed loop ends; a slow engine gets no more than the phase
+	temperature string
 }
 
-// The seed's protocol: 1,000 queries of warm-up, 10,000 measured.
+// The seed's protocol: 1,000 queries of warm-up, 10,000 measured. Short is the least
+// that still tells.
 const (
 	protocolReads = 10_000
 	shortReads    = 1_000
 )
 
-func (l *Lab) readMixes(ctx context.Context, p readPlan) error {
-	rates := p.rates
-	if len(rates) == 0 {
-		rates = []float64{0}
-	}
-	return l.eachMix(p.layouts, func(d *mendoza, m mix.Reads) error {
-		for _, clients := range p.clients {
-			for _, rate := range rates {
-				c := l.mixConfig(d, m).With("clients", itoa(clients)).With("loop", loopName(rate))
-				err := l.measure(ctx, "ReadMix", c, func(ctx context.Context, r *result.Record) error {
-					return l.readMix(ctx, d, m, clients, rate, p.short, r)
-				})
+// reading measures each of the mixes under each load. The mixes are the same for all
+// layouts: they are over the same source.
+func reading(loads []readLoad, layouts ...string) func(context.Context, *Lab) error {
+	return func(ctx context.Context, l *Lab) error {
+		var values []readLoad
+		for _, name := range mix.Names {
+			for _, v := range loads {
+				v.mix = name
+				values = append(values, v)
+			}
+		}
+		oracle := sync.OnceValues(func() (*mix.Oracle, error) {
+			d, err := l.mendoza(l.layouts(layouts...)[0], mendozaOptions{merge: productionBlock})
+			if err != nil {
+				return nil, err
+			}
+			return d.oracle()
+		})
+		return variants[readLoad]{
+			name: "ReadMix", layouts: l.layouts(layouts...), values: values,
+			config: func(layout string, v readLoad) result.Config { return l.onBase(layout, v.config()...) },
+			run: func(ctx context.Context, layout string, v readLoad, r *result.Record) error {
+				known, err := oracle()
 				if err != nil {
 					return err
 				}
-			}
-		}
-		return nil
-	})
-}
-
-func loopName(rate float64) string {
-	if rate == 0 {
-		return "closed"
+				m, err := mix.New(v.mix, known)
+				if err != nil {
+					return err
+				}
+				d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
+				if err != nil {
+					return err
+				}
+				if v.temperature != "" {
+					return l.readAt(ctx, d, m, v.temperature, r)
+				}
+				return l.readMix(ctx, d, m, v, r)
+			},
+		}.measure(ctx, l)
 	}
-	return "open-" + ftoa(rate)
 }
 
-func (l *Lab) readMix(ctx context.Context, d *mendoza, m mix.Reads, clients int, rate float64, short bool, r *result.Record) error {
+func (v readLoad) config() []string {
+	switch {
+	case v.temperature != "":
+		return []string{"mix", v.mix, "temperature", v.temperature}
+	case v.rate > 0:
+		return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "open-" + ftoa(v.rate)}
+	}
+	return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "closed"}
+}
+
+func (l *Lab) readMix(ctx context.Context, d *mendoza, m mix.Reads, v readLoad, r *result.Record) error {
 	o := l.storeOptions()
-	o.Readers = clients
+	o.Readers = v.clients
 	return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
-		cfg := bench.ReadMixConfig{Mix: m, Clients: clients, Rate: rate, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed}
-		if rate == 0 {
-			// The seed counts queries; a slow engine gets no more than the phase.
-			cfg.Reads = protocolReads
-		}
-		if short {
-			cfg.Reads = shortReads
-		}
-		out, err := bench.ReadMix(ctx, cp.Entities, cfg)
+		out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
+			Mix: m, Clients: v.clients, Rate: v.rate, Reads: v.reads, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed,
+		})
 		addOutcome(r, out)
 		if !cp.Entities.Temporal() {
 			r.Notes = append(r.Notes, mix.HeadOnlyNote)
@@ -118,29 +146,20 @@ func addOutcome(r *result.Record, out *pace.Outcome) {
 	if all.Count > 0 {
 		r.Metrics = append(r.Metrics, all.Metrics("")...)
 	}
-	r.Metrics = append(r.Metrics, result.Metric{Value: out.Capacity(), Unit: "capacity-qps"})
-	r.Latencies = append(r.Latencies, all)
-	r.Latencies = append(r.Latencies, out.Distributions()...)
+	put(r, out.Capacity(), "capacity-qps")
+	r.Latencies = append(append(r.Latencies, all), out.Distributions()...)
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // The temperatures: cold is a new engine on files that the page cache does not
 // hold, lukewarm a new engine on files that it does, warm an engine that has
 // answered before.
-var temperatureNames = []string{"cold", "lukewarm", "warm"}
-
-func temperatures(ctx context.Context, l *Lab) error {
-	return l.eachMix(l.layouts("arkiv"), func(d *mendoza, m mix.Reads) error {
-		for _, temperature := range temperatureNames {
-			err := l.measure(ctx, "ReadMix", l.mixConfig(d, m).With("temperature", temperature), func(ctx context.Context, r *result.Record) error {
-				return l.readAt(ctx, d, m, temperature, r)
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
+const (
+	cold     = "cold"
+	lukewarm = "lukewarm"
+	warm     = "warm"
+)
 
 // coldReads are few: each makes those after it warmer.
 const coldReads = 200
@@ -148,12 +167,12 @@ const coldReads = 200
 func (l *Lab) readAt(ctx context.Context, d *mendoza, m mix.Reads, temperature string, r *result.Record) error {
 	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
 		cfg := bench.ReadMixConfig{Mix: m, Reads: coldReads, For: l.Phase, Seed: l.Seed}
-		if temperature == "warm" {
+		if temperature == warm {
 			if _, err := bench.ReadMix(ctx, cp.Entities, cfg); err != nil {
 				return err
 			}
 			cfg.Seed++
-		} else if err := cp.Reopen(ctx, func(dir string) error { return setCache(dir, temperature == "cold") }); err != nil {
+		} else if err := cp.Reopen(ctx, func(dir string) error { return setCache(dir, temperature == cold) }); err != nil {
 			return err
 		}
 		if err := addResidency(r, cp.Dir, "resident-before"); err != nil {
@@ -169,8 +188,8 @@ func (l *Lab) readAt(ctx context.Context, d *mendoza, m mix.Reads, temperature s
 }
 
 // setCache empties the page cache of the files of a directory, or fills it.
-func setCache(dir string, cold bool) error {
-	if cold {
+func setCache(dir string, empty bool) error {
+	if empty {
 		_, err := probe.Evict(dir)
 		return err
 	}
@@ -181,7 +200,7 @@ func setCache(dir string, cold bool) error {
 func addResidency(r *result.Record, dir, unit string) error {
 	res, err := probe.Residency(dir)
 	if err == nil {
-		r.Metrics = append(r.Metrics, result.Metric{Value: res.Share(), Unit: unit})
+		put(r, res.Share(), unit)
 	}
 	return err
 }

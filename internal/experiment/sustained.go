@@ -2,13 +2,14 @@ package experiment
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/stat"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -27,64 +28,89 @@ func sustained() []Experiment {
 			ID: "D1", Title: "Sustained writes", Layouts: writeLayouts,
 			Question: "What are the latencies of commits at 6,000 rows a second, and how many rows a second can be kept up?",
 			Earlier:  "targets: p50 < 500, p99 < 1,500, max < 2,000 ms, over 5,000 rows/s; to stay on SQLite: p99 < 500 ms at 5x",
-			Run:      sustain,
+			Run:      sustain, Changes: true, phases: 4,
 		},
 		{
 			ID: "D2", Title: "Checkpoint stalls", Layouts: []string{"arkiv"},
 			Question: "How long are commits that carry a checkpoint, who should run it, and at which size of the log?",
 			Earlier:  "asked: wal_autocheckpoint 1,000, 10,000, off; PASSIVE between blocks; background",
-			Run:      checkpoints,
+			Run:      checkpoints, Changes: true, phases: 10,
 		},
 		{
-			ID: "D3", Title: "Reorgs", Layouts: []string{"arkiv", "arkiv-pruned"},
-			Question: "What does it cost to delete 500 rows and insert 500 with the same keys, over and over, and does the file grow?",
+			ID: "D3", Title: "Reorgs", Layouts: writeLayouts,
+			Question: "What does it cost to delete 500 rows and insert 500 with the same keys, anywhere in the store, over and over, and does the file grow?",
 			Earlier:  "asked: for an hour, p99 < 500 ms",
-			Run:      reorgs,
+			Run:      reorgs, Changes: true, phases: 1,
 		},
 	}
+}
+
+// load is commits of the base profile.
+type load struct {
+	rate    float64 // rows a second; 0 is as fast as possible
+	options *store.Options
+	more    []string // of the configuration
 }
 
 func sustain(ctx context.Context, l *Lab) error {
-	for _, layout := range l.layouts(writeLayouts...) {
-		for _, rate := range l.rates() {
-			c := l.config("layout", layout, "profile", l.profile(), "durability", string(l.Durability), "scale", ftoa(l.Scale), "rate", rateName(rate))
-			err := l.measure(ctx, "Sustained", c, func(ctx context.Context, r *result.Record) error {
-				return l.sustain(ctx, layout, rate, l.storeOptions(), r)
-			})
-			if err != nil {
-				return err
-			}
+	rates := l.Rates
+	if len(rates) == 0 {
+		rates = []float64{seedRowRate, 0}
+	}
+	var loads []load
+	for _, rate := range rates {
+		name := "max"
+		if rate > 0 {
+			name = ftoa(rate)
+		}
+		loads = append(loads, load{rate: rate, options: l.storeOptions(), more: []string{"rate", name}})
+	}
+	return l.loads(ctx, "Sustained", l.layouts(writeLayouts...), loads)
+}
+
+// The policies that are compared, and the sizes of the log at which each acts.
+var policies = []struct {
+	policy driver.CheckpointPolicy
+	frames int
+}{
+	{driver.Inline, 1_000}, {driver.Inline, 10_000},
+	{driver.Background, 1_000}, {driver.Background, 4_000},
+	{driver.Manual, 0},
+}
+
+func checkpoints(ctx context.Context, l *Lab) error {
+	var loads []load
+	if linked, _ := driver.Lookup(l.Engine.Name); !linked.Capabilities.WALCheckpoint { // its own checkpoints cannot be chosen
+		loads = []load{{rate: 4 * seedRowRate, options: l.storeOptions(), more: []string{"policy", "engine"}}}
+	} else {
+		for _, p := range policies {
+			o := l.storeOptions()
+			o.Checkpoint, o.WALFrames = p.policy, p.frames
+			loads = append(loads, load{rate: 4 * seedRowRate, options: o, more: []string{"policy", string(p.policy), "frames", itoa(p.frames)}})
 		}
 	}
-	return nil
+	return l.loads(ctx, "Checkpoint", l.layouts("arkiv"), loads)
 }
 
-func (l *Lab) rates() []float64 {
-	if len(l.Rates) > 0 {
-		return l.Rates
-	}
-	return []float64{seedRowRate, 0}
+func (l *Lab) loads(ctx context.Context, name string, layouts []string, loads []load) error {
+	return variants[load]{
+		name: name, layouts: layouts, values: loads,
+		config: func(layout string, v load) result.Config { return l.onBase(layout, v.more...) },
+		run:    l.sustain,
+	}.measure(ctx, l)
 }
 
-func rateName(rate float64) string {
-	if rate == 0 {
-		return "max"
-	}
-	return ftoa(rate)
-}
-
-// sustain applies what comes after the loaded part of the base profile, at so
-// many rows a second, or as fast as possible for 0.
-func (l *Lab) sustain(ctx context.Context, layout string, rate float64, o *store.Options, r *result.Record) error {
+// sustain applies what comes after the loaded part of the base profile.
+func (l *Lab) sustain(ctx context.Context, layout string, v load, r *result.Record) error {
 	d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
 	if err != nil {
 		return err
 	}
-	every, err := d.every(rate)
+	every, err := d.every(v.rate)
 	if err != nil {
 		return err
 	}
-	return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
+	return l.withDataset(ctx, d.Dataset, v.options, r, func(ctx context.Context, cp *bench.Copy) error {
 		return l.paced(ctx, cp, bench.PacedConfig{Blocks: d.Rest(), Every: every, For: 2 * l.Phase, WarmUp: l.warmUp()}, r)
 	})
 }
@@ -101,9 +127,8 @@ func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.PacedConfig, 
 	}
 	samples := sampler.Stop()
 	addOutcome(r, done.Outcome)
-	r.Metrics = append(r.Metrics,
-		result.Metric{Value: done.RowRate(), Unit: "rows/s"},
-		result.Metric{Value: float64(done.Entities) / max(done.Elapsed.Seconds(), 1e-9), Unit: "ent/s"})
+	put(r, done.RowRate(), "rows/s")
+	put(r, float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
 	split.add(r)
 	addSamples(r, samples, done.Started, done.Seconds())
 	return err
@@ -115,9 +140,8 @@ func settle(ctx context.Context, ents *store.Entities, done *bench.Paced, r *res
 	start := time.Now()
 	err := ents.Settle(ctx)
 	took := time.Since(start).Seconds()
-	r.Metrics = append(r.Metrics,
-		result.Metric{Value: float64(done.Rows) / max(done.Elapsed.Seconds()+took, 1e-9), Unit: "settled-rows/s"},
-		result.Metric{Value: took, Unit: "settle-s"})
+	put(r, float64(done.Rows)/max(done.Elapsed.Seconds()+took, 1e-9), "settled-rows/s")
+	put(r, took, "settle-s")
 	return err
 }
 
@@ -159,106 +183,102 @@ func (s *split) add(r *result.Record) {
 		r.Notes = append(r.Notes, "the engine does not tell of its checkpoints, so commits with and without one are not told apart")
 		return
 	}
-	for _, part := range []struct {
-		kind string
-		rec  *latency.Recorder
-	}{{"with-checkpoint", s.with}, {"without-checkpoint", s.without}} {
-		if part.rec.Count() > 0 {
-			r.Latencies = append(r.Latencies, part.rec.Distribution(part.kind))
-		}
-	}
+	addLatency(r, "with-checkpoint", s.with)
+	addLatency(r, "without-checkpoint", s.without)
 }
 
-// The policies that are compared, and the sizes of the log at which each acts.
-var policies = []struct {
-	policy driver.CheckpointPolicy
-	frames int
-}{
-	{driver.Inline, 1_000}, {driver.Inline, 10_000},
-	{driver.Background, 1_000}, {driver.Background, 4_000},
-	{driver.Manual, 0},
-}
-
-func checkpoints(ctx context.Context, l *Lab) error {
-	linked, _ := driver.Lookup(l.Engine.Name)
-	for _, layout := range l.layouts("arkiv") {
-		for _, p := range policies {
-			if !linked.Capabilities.WALCheckpoint && p.policy != driver.Background {
-				continue // its own checkpoints cannot be chosen
-			}
-			c := l.config("layout", layout, "profile", l.profile(), "durability", string(l.Durability), "scale", ftoa(l.Scale))
-			o := l.storeOptions()
-			if linked.Capabilities.WALCheckpoint {
-				c = c.With("policy", string(p.policy)).With("frames", itoa(p.frames))
-				o.Checkpoint, o.WALFrames = p.policy, p.frames
-			} else {
-				c = c.With("policy", "engine")
-			}
-			err := l.measure(ctx, "Checkpoint", c, func(ctx context.Context, r *result.Record) error {
-				return l.sustain(ctx, layout, 4*seedRowRate, o, r)
-			})
-			if err != nil {
-				return err
-			}
-		}
+// addLatency adds a kind of operations, if there were any.
+func addLatency(r *result.Record, kind string, rec *latency.Recorder) {
+	if rec.Count() > 0 {
+		r.Latencies = append(r.Latencies, rec.Distribution(kind))
 	}
-	return nil
 }
 
 func reorgs(ctx context.Context, l *Lab) error {
-	for _, layout := range l.layouts("arkiv", "arkiv-pruned") {
-		c := l.config("layout", layout, "profile", "mendoza-like", "durability", string(l.Durability), "scale", ftoa(l.Scale))
-		err := l.measure(ctx, "Reorg", c, func(ctx context.Context, r *result.Record) error {
-			return l.reorg(ctx, layout, r)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return variants[struct{}]{
+		name: "Reorg", layouts: l.layouts(writeLayouts...), values: []struct{}{{}},
+		config: func(layout string, _ struct{}) result.Config { return l.onBase(layout, "for", l.Phase.String()) },
+		run:    l.reorg,
+	}.measure(ctx, l)
 }
 
-// reorgProfile has the attributes and the payload of the base profile.
-var reorgProfile = bench.Profile{Name: "mendoza-like", Strings: 12, Numbers: 4, Payload: 5 << 10}
+// reorgPayload is the size of payloads in the base profile.
+const reorgPayload = 5 << 10
 
-func (l *Lab) reorg(ctx context.Context, layout string, r *result.Record) error {
-	d := bench.Dataset{
-		Engine: l.Engine, Layout: layout, Profile: reorgProfile,
-		Gen: bench.GenOptions{Entities: l.scaled(100_000, minEntities), PerBlock: perBlock, Seed: l.Seed},
+func (l *Lab) reorg(ctx context.Context, layout string, _ struct{}, r *result.Record) error {
+	d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
+	if err != nil {
+		return err
 	}
-	return l.withDataset(ctx, d, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
-		if !cp.Entities.Temporal() {
-			return errNoHistory
-		}
+	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
 		before, err := cp.DB.Stats(ctx)
 		if err != nil {
 			return err
 		}
 		started := time.Now()
 		var line latency.Timeline
-		sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats})
-		res, err := bench.Reorg(ctx, cp.Entities, bench.ReorgConfig{
-			Profile: reorgProfile, After: d.Gen, Loop: bench.For(2 * l.Phase),
-			Observe: func(rewind, commit time.Duration) { line.Record(time.Since(started), rewind+commit) },
+		sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
+		res, err := bench.Reorg(ctx, cp, bench.ReorgConfig{
+			Seed: l.Seed, Payload: reorgPayload, Loop: bench.For(l.Phase),
+			Observe: func(_ *store.Block, took time.Duration) { line.Record(time.Since(started), took) },
 		})
 		elapsed, samples := time.Since(started), sampler.Stop()
 		add(r, "reorg", res.Both)
-		r.Latencies = append(r.Latencies, res.Rewind.Latency.Distribution("rewind"), res.Commit.Latency.Distribution("commit"))
+		addLatency(r, "arrival", res.Arrival.Latency)
+		addLatency(r, "rewind", res.Rewind.Latency)
+		addLatency(r, "commit", res.Commit.Latency)
 		addSamples(r, samples, started, line.Seconds(elapsed))
-		if err != nil {
-			return err
-		}
-		after, err := cp.DB.Stats(ctx)
+		addTrend(r)
 		if err == nil {
-			err = bench.FoldLog(ctx, cp.DB)
+			err = addGrowth(ctx, cp.DB, before, r)
 		}
-		folded, statErr := cp.DB.Stats(ctx)
-		if before.DatabaseBytes != nil && folded.DatabaseBytes != nil {
-			r.Metrics = append(r.Metrics, result.Metric{Value: float64(*folded.DatabaseBytes-*before.DatabaseBytes) / 1e6, Unit: "growth-MB"})
-		}
-		if after.WALBytes != nil {
-			r.Metrics = append(r.Metrics, result.Metric{Value: float64(*after.WALBytes) / 1e6, Unit: "wal-MB"})
-		}
-		return errors.Join(err, statErr)
+		return err
 	})
+}
+
+// addGrowth adds by how much the database grew, its log folded into it.
+func addGrowth(ctx context.Context, db *store.DB, before driver.Stats, r *result.Record) error {
+	if err := bench.FoldLog(ctx, db); err != nil {
+		return err
+	}
+	after, err := db.Stats(ctx)
+	if before.DatabaseBytes != nil && after.DatabaseBytes != nil {
+		put(r, float64(*after.DatabaseBytes-*before.DatabaseBytes)/1e6, "growth-MB")
+	}
+	return err
+}
+
+// addTrend compares the last third of a timeline with the first: what goes on for an
+// hour may get slower, and the log or the file grow.
+func addTrend(r *result.Record) {
+	third := len(r.Timeline) / 3
+	for _, v := range []struct {
+		name, unit string
+		in         float64
+		of         func(*result.Second) *float64
+	}{
+		{"p50", "ms", float64(time.Millisecond), func(s *result.Second) *float64 { return latencyOf(s, s.P50) }},
+		{"slowest", "ms", float64(time.Millisecond), func(s *result.Second) *float64 { return latencyOf(s, s.Max) }},
+		{"log", "MB", 1e6, func(s *result.Second) *float64 { return float(s.WALBytes) }},
+		{"database", "MB", 1e6, func(s *result.Second) *float64 { return float(s.DatabaseBytes) }},
+	} {
+		first, last := known(r.Timeline[:third], v.of), known(r.Timeline[len(r.Timeline)-third:], v.of)
+		if len(first) == 0 || len(last) == 0 {
+			continue
+		}
+		from, to := stat.Summarize(first).Median, stat.Summarize(last).Median
+		r.Notes = append(r.Notes, fmt.Sprintf("%s, median of the seconds: %.3g %s in the first third, %.3g in the last", v.name, from/v.in, v.unit, to/v.in))
+		if from > 0 {
+			put(r, to/from, "trend-"+v.name)
+		}
+	}
+}
+
+// latencyOf returns a latency of a second in which there were operations.
+func latencyOf(s *result.Second, d time.Duration) *float64 {
+	if s.Count == 0 {
+		return nil
+	}
+	f := float64(d)
+	return &f
 }
