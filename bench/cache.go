@@ -166,6 +166,3 @@ func writeMarker(path string, r Ready) (err error) {
 	}
 	return os.Rename(f.Name(), path)
 }
-
-// keyLength is how much of the hash of all parameters names a data set.
-const keyLength = 32

@@ -39,7 +39,7 @@ const readBack = 8
 // head with its digest, and at the end the visible entities, the rows and some
 // whole entities; it fails with ErrMismatch when anything differs.
 func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result, error) {
-	res := newResult()
+	res := NewResult()
 	last, err := commit(ctx, ents, cfg, &res)
 	if err != nil {
 		return res, fmt.Errorf("commit: %w", err)

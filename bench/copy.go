@@ -9,25 +9,22 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// copied is an open copy of a data set that a run may change.
-type copied struct {
-	DB    *store.DB
-	Dir   string // of the database
-	Ready Ready
-
-	run    *RunDir
-	engine Engine
-	opts   *store.Options
-	attach func(ctx context.Context) error // opens what the database holds and checks it
-}
-
-// Copy is an open copy of a data set that a run may change.
+// Copy is an open copy of a data set that a run may change. It has Entities or
+// Events.
 type Copy struct {
-	copied
+	DB       *store.DB
+	Dir      string // of the database
+	Ready    Ready
 	Entities *store.Entities
+	Events   *store.Events
 
 	data Dataset
+	run  *RunDir
+	opts *store.Options
 }
+
+// errDamaged: the copy of a data set is not the store that it was built as.
+var errDamaged = errors.New("damaged data set")
 
 // OpenCopy copies a data set and opens the copy. A data set that turns out to
 // be damaged is built again, once.
@@ -36,51 +33,36 @@ func (c *Cache) OpenCopy(ctx context.Context, d Dataset, opts *store.Options) (*
 	if err != nil {
 		return nil, fmt.Errorf("data set: %w", err)
 	}
-	cp := &Copy{copied: copied{engine: d.Engine, opts: opts}, data: d}
-	cp.attach = cp.check
-	if err := c.open(ctx, &cp.copied, key, d.build); err != nil {
-		return nil, err
+	cp, err := c.openOnce(ctx, d, key, opts)
+	if errors.Is(err, errDamaged) {
+		if err = c.drop(ctx, key); err == nil {
+			cp, err = c.openOnce(ctx, d, key, opts)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("data set %s: %w", key, err)
 	}
 	return cp, nil
 }
 
-// open copies a data set and opens the copy, and builds it again, once, when it
-// turns out to be damaged.
-func (c *Cache) open(ctx context.Context, cp *copied, key string, build builder) error {
-	err := c.openOnce(ctx, cp, key, build)
-	if errors.Is(err, errDamaged) {
-		if err := c.drop(ctx, key); err != nil {
-			return fmt.Errorf("data set %s: %w", key, err)
-		}
-		err = c.openOnce(ctx, cp, key, build)
-	}
-	if err != nil {
-		return fmt.Errorf("data set %s: %w", key, err)
-	}
-	return nil
-}
-
-// errDamaged: the copy of a data set is not the store that it was built as.
-var errDamaged = errors.New("damaged data set")
-
-func (c *Cache) openOnce(ctx context.Context, cp *copied, key string, build builder) error {
+func (c *Cache) openOnce(ctx context.Context, d Dataset, key string, opts *store.Options) (*Copy, error) {
 	run, err := c.NewRun(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cp.run, cp.Dir, cp.DB = run, run.Data(), nil
-	if cp.Ready, err = c.copyTo(ctx, cp.Dir, key, build); err == nil {
+	cp := &Copy{Dir: run.Data(), data: d, run: run, opts: opts}
+	if cp.Ready, err = c.copyTo(ctx, cp.Dir, key, d.build); err == nil {
 		err = cp.open(ctx)
 	}
 	if err != nil {
-		return errors.Join(err, cp.Close())
+		return nil, errors.Join(err, cp.Close())
 	}
-	return nil
+	return cp, nil
 }
 
 // Reopen closes the database, lets a function have its files, and opens it
 // again: with a new engine, whose caches are empty.
-func (cp *copied) Reopen(ctx context.Context, between func(dir string) error) error {
+func (cp *Copy) Reopen(ctx context.Context, between func(dir string) error) error {
 	if err := cp.DB.Close(); err != nil {
 		return err
 	}
@@ -90,46 +72,44 @@ func (cp *copied) Reopen(ctx context.Context, between func(dir string) error) er
 	return cp.open(ctx)
 }
 
-func (cp *copied) open(ctx context.Context) (err error) {
-	if cp.DB, err = store.Open(ctx, cp.engine.URL(cp.Dir), cp.opts); err != nil {
-		return blame(err)
+func (cp *Copy) open(ctx context.Context) (err error) {
+	if cp.DB, err = store.Open(ctx, cp.data.Engine.URL(cp.Dir), cp.opts); err == nil {
+		err = cp.check(ctx)
 	}
-	return blame(cp.attach(ctx))
-}
-
-// check compares the head with that of the data set.
-func (cp *Copy) check(ctx context.Context) (err error) {
-	if cp.Entities, err = cp.DB.Entities(ctx, store.EntityOptions{Layout: cp.data.Layout}); err != nil {
-		return err
-	}
-	head, err := cp.Entities.Head(ctx)
-	if err != nil {
-		return err
-	}
-	if head.Block != cp.Ready.Head || head.Digest.String() != cp.Ready.Digest {
-		return fmt.Errorf("%w: head is block %d with digest %s, want %d with %s", errDamaged, head.Block, head.Digest, cp.Ready.Head, cp.Ready.Digest)
-	}
-	return nil
-}
-
-// blame marks errors that a damaged file may cause.
-func blame(err error) error {
 	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrLayout) || errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%w: %w", errDamaged, err)
+		err = fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return err
+}
+
+// check opens what the database holds and compares the head with that of the data
+// set.
+func (cp *Copy) check(ctx context.Context) (err error) {
+	head := store.BlockHead{}
+	digest := cp.Ready.Digest
+	if cp.data.events() {
+		if cp.Events, err = cp.DB.Events(ctx, store.EventOptions{Layout: cp.data.Layout}); err == nil {
+			head.Block, err = cp.Events.Head(ctx)
+		}
+	} else if cp.Entities, err = cp.DB.Entities(ctx, store.EntityOptions{Layout: cp.data.Layout}); err == nil {
+		head, err = cp.Entities.Head(ctx)
+		digest = head.Digest.String()
+	}
+	if err == nil && (head.Block != cp.Ready.Head || digest != cp.Ready.Digest) {
+		err = fmt.Errorf("%w: head is %d with digest %s, want %d with %s", errDamaged, head.Block, digest, cp.Ready.Head, cp.Ready.Digest)
 	}
 	return err
 }
 
 // Close closes the database and removes the copy. A second Close does nothing.
-func (cp *copied) Close() error {
+func (cp *Copy) Close() (err error) {
 	if cp.run == nil {
 		return nil
 	}
-	run := cp.run
-	cp.run = nil
-	var err error
 	if cp.DB != nil {
 		err = cp.DB.Close()
 	}
-	return errors.Join(err, run.Remove())
+	err = errors.Join(err, cp.run.Remove())
+	cp.run = nil
+	return err
 }

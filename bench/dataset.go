@@ -17,7 +17,7 @@ import (
 // from the same parameters, as by another layout of rows under the same SQL.
 const formatVersion = 1
 
-// Dataset is a store of generated entities, built by Load.
+// Dataset is a store of generated entities, or of events.
 type Dataset struct {
 	Engine  Engine     `json:"engine"`
 	Layout  string     `json:"layout"`
@@ -29,7 +29,10 @@ type Dataset struct {
 	Source *Source `json:"source,omitempty"`
 }
 
-// blocks streams what the store holds.
+// events tells whether it is a store of events.
+func (d Dataset) events() bool { return d.Source != nil && d.Source.Events != nil }
+
+// blocks streams the entities that the store holds.
 func (d Dataset) blocks() iter.Seq2[store.Block, error] {
 	if d.Source != nil {
 		return d.Source.Blocks()
@@ -54,12 +57,7 @@ func (d Dataset) Key() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dialect := string(linked.Info.Dialect)
-	schema, err := schemas.Entities(d.Layout, dialect)
-	if err != nil {
-		return "", err
-	}
-	meta, err := schemas.MetaTables(dialect)
+	ddl, err := d.schema(string(linked.Info.Dialect))
 	if err != nil {
 		return "", err
 	}
@@ -67,19 +65,9 @@ func (d Dataset) Key() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	parts := []any{
-		formatVersion, d.Engine, linked.Info, d.Layout, d.Profile, d.Gen.withDefaults(),
-		schema.Tables, schema.Indexes, meta.Tables, sample.String(),
-	}
-	if d.Source != nil {
-		parts = append(parts, d.Source)
-	}
-	return hashParts(parts...)
-}
-
-// hashParts returns the name of what depends on all the parts and nothing else.
-func hashParts(parts ...any) (string, error) {
-	text, err := json.Marshal(parts)
+	text, err := json.Marshal([]any{
+		formatVersion, d.Engine, linked.Info, d.Layout, d.Profile, d.Gen.withDefaults(), ddl, sample, d.Source,
+	})
 	if err != nil {
 		return "", err
 	}
@@ -87,8 +75,32 @@ func hashParts(parts ...any) (string, error) {
 	return hex.EncodeToString(sum[:])[:keyLength], nil
 }
 
-// sample returns the digest of the first block that changes anything.
-func (d Dataset) sample() (store.Digest, error) {
+// keyLength is how much of the hash of all parameters names a data set.
+const keyLength = 32
+
+// schema returns the SQL that makes the store.
+func (d Dataset) schema(dialect string) (ddl []any, err error) {
+	if d.events() {
+		schema, err := schemas.EventTables(d.Layout, dialect)
+		return []any{schema.Tables, schema.Indexes}, err
+	}
+	schema, err := schemas.Entities(d.Layout, dialect)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := schemas.MetaTables(dialect)
+	return []any{schema.Tables, schema.Indexes, meta.Tables}, err
+}
+
+// sample returns the first event, or the digest of the first block that changes
+// anything.
+func (d Dataset) sample() (any, error) {
+	if d.events() {
+		for e := range d.Source.Events() {
+			return e, nil
+		}
+		return nil, nil
+	}
 	x := NewExpectation(d.Source != nil)
 	for b, err := range d.blocks() {
 		if err == nil {
@@ -103,32 +115,42 @@ func (d Dataset) sample() (store.Digest, error) {
 
 // empty returns the expectation of the store before its first block.
 func (d Dataset) empty() (*Expectation, error) {
-	if d.Source == nil {
-		return NewExpectation(false), nil
-	}
-	x := NewExpectation(true)
+	x := NewExpectation(d.Source != nil)
 	var err error
-	x.only, err = d.Source.keeps()
+	if d.Source != nil {
+		x.only, err = d.Source.keeps()
+	}
 	return x, err
 }
 
 // Expectation returns what the store holds, to be continued. It generates every
 // entity, without payload where there is no Source.
 func (d Dataset) Expectation(r Ready) (*Expectation, error) {
+	d.Profile = d.Profile.WithPayload(0)
 	x, err := d.empty()
 	if err != nil {
 		return nil, err
 	}
-	d.Profile = d.Profile.WithPayload(0)
-	for b, err := range d.blocks() {
-		if err == nil {
-			err = x.Apply(&b)
-		}
+	for _, err := range d.followed(x) {
 		if err != nil {
 			return nil, err
 		}
 	}
 	return x, x.setHead(r)
+}
+
+// followed streams the blocks, each after an expectation has followed it.
+func (d Dataset) followed(x *Expectation) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for b, err := range d.blocks() {
+			if err == nil {
+				err = x.Apply(&b)
+			}
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
 }
 
 // build makes the store in a directory and checks it.
@@ -139,6 +161,23 @@ func (d Dataset) build(ctx context.Context, dir string) (r Ready, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	fill := d.fillEntities
+	if d.events() {
+		fill = d.fillEvents
+	}
+	if r, err = fill(ctx, db); err != nil {
+		return r, err
+	}
+	// A log that nobody needs is not worth keeping and copying.
+	if err := FoldLog(ctx, db); err != nil {
+		return r, err
+	}
+	info := db.Engine().Info()
+	r.Spec, r.Engine, r.Seconds = d, info.Name+" "+info.Version, time.Since(start).Seconds()
+	return r, nil
+}
+
+func (d Dataset) fillEntities(ctx context.Context, db *store.DB) (r Ready, err error) {
 	ents, err := db.Entities(ctx, store.EntityOptions{Layout: d.Layout})
 	if err != nil {
 		return r, err
@@ -147,30 +186,44 @@ func (d Dataset) build(ctx context.Context, dir string) (r Ready, err error) {
 	if err != nil {
 		return r, err
 	}
-	follow := func(yield func(store.Block, error) bool) {
-		for b, err := range d.blocks() {
-			if err == nil {
-				err = x.Apply(&b)
-			}
-			if !yield(b, err) {
-				return
-			}
+	if _, err := ents.Load(ctx, d.followed(x), store.LoadOptions{}); err != nil {
+		return r, err
+	}
+	return Ready{Head: x.head.Block, Digest: x.head.Digest.String(), Counts: x.counts}, x.Check(ctx, ents)
+}
+
+// eventBatch is how many events are appended at once.
+const eventBatch = 5000
+
+func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err error) {
+	evs, err := db.Events(ctx, store.EventOptions{Layout: d.Layout})
+	if err != nil {
+		return r, err
+	}
+	n := uint64(0)
+	batch := make([]store.Event, 0, eventBatch)
+	flush := func() error {
+		n += uint64(len(batch))
+		_, err := evs.Append(ctx, batch, nil)
+		batch = batch[:0]
+		return err
+	}
+	for e := range d.Source.Events() {
+		if batch = append(batch, e); len(batch) < eventBatch {
+			continue
+		}
+		if err := flush(); err != nil {
+			return r, err
 		}
 	}
-	if _, err := ents.Load(ctx, follow, store.LoadOptions{}); err != nil {
+	if len(batch) > 0 {
+		err = flush()
+	}
+	if err != nil {
 		return r, err
 	}
-	if err := x.Check(ctx, ents); err != nil {
-		return r, err
+	if r.Head, err = evs.Head(ctx); err == nil && r.Head != n {
+		err = mismatch("head %d after %d events", r.Head, n)
 	}
-	// A log that nobody needs is not worth keeping and copying.
-	if err := FoldLog(ctx, db); err != nil {
-		return r, err
-	}
-	info := db.Engine().Info()
-	return Ready{
-		Spec: d, Engine: info.Name + " " + info.Version,
-		Head: x.head.Block, Digest: x.head.Digest.String(), Counts: x.counts,
-		Seconds: time.Since(start).Seconds(),
-	}, nil
+	return r, err
 }

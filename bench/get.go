@@ -24,7 +24,7 @@ const defaultSample = 4096
 // without the comparison with what it must be, which follows. It fails with
 // ErrMismatch when an entity differs.
 func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (Result, error) {
-	res := newResult()
+	res := NewResult()
 	wants, err := cfg.wants()
 	if err != nil {
 		return res, fmt.Errorf("get: %w", err)

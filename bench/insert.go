@@ -55,7 +55,7 @@ const (
 // latency of each commit, Begin to Commit. It counts the rows and reads the last
 // one back, and fails with ErrMismatch when they differ.
 func Insert(ctx context.Context, engine driver.Engine, cfg InsertConfig) (Result, error) {
-	res := newResult()
+	res := NewResult()
 	t, err := newInsertTable(engine, cfg)
 	if err == nil {
 		err = t.create(ctx, engine)

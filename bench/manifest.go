@@ -53,7 +53,7 @@ type DatasetID struct {
 // NewManifest describes a run on an open copy of a data set. It probes the
 // disk, for which it takes some time.
 func NewManifest(ctx context.Context, cp *Copy, opts *store.Options) (Manifest, error) {
-	m, err := DescribeStore(ctx, cp.DB, cp.Entities.Layout(), opts, cp.run.path)
+	m, err := DescribeStore(ctx, cp.DB, cp.data.Layout, opts, cp.run.path)
 	if r := cp.Ready; err == nil && r.Counts.Versions > 0 {
 		m.Dataset = &DatasetID{Key: r.Key, Digest: r.Digest, Head: r.Head, Rows: r.Counts.Rows()}
 	}

@@ -22,7 +22,7 @@ type QueryConfig struct {
 // each run. It compares the keys and their order with the answer and fails with
 // ErrMismatch.
 func Query(ctx context.Context, ents *store.Entities, cfg QueryConfig) (Result, error) {
-	res := newResult()
+	res := NewResult()
 	expr, err := query.Parse(cfg.Query.Text)
 	if err != nil {
 		return res, fmt.Errorf("query %s: %w", cfg.Query.Name, err)

@@ -50,7 +50,7 @@ const (
 // ErrMismatch when a head, its digest, or entities of the last block are not what
 // they should be.
 func Reorg(ctx context.Context, cp *Copy, cfg ReorgConfig) (ReorgResult, error) {
-	res := ReorgResult{Arrival: newResult(), Rewind: newResult(), Commit: newResult(), Both: newResult()}
+	res := ReorgResult{Arrival: NewResult(), Rewind: NewResult(), Commit: NewResult(), Both: NewResult()}
 	r, err := newReorganiser(cp, cfg)
 	if err == nil {
 		err = r.run(ctx, &res)

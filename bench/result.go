@@ -3,7 +3,10 @@ package bench
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store"
@@ -15,18 +18,64 @@ type Result struct {
 	Latency  *Recorder // of each operation
 	Entities uint64    // written or read
 	Rows     uint64    // of these entities, as Profile.Rows counts them; 0 for reads of unknown entities
+	Events   uint64    // appended or read
+
+	// Elapsed is how long the operations of several clients took, which overlap.
+	Elapsed time.Duration
 
 	// Settle is how long it took afterwards to do what the layout had put off.
 	Settle time.Duration
+
+	// More are figures of the workload's own.
+	More []Metric
 }
 
-func newResult() Result { return Result{Latency: NewRecorder()} }
+// NewResult returns the result of a workload that begins.
+func NewResult() Result { return Result{Latency: NewRecorder()} }
+
+// Time runs an operation and records how long it took, also when it fails.
+func (r *Result) Time(op func() error) error {
+	start := time.Now()
+	err := op()
+	r.Latency.Record(time.Since(start))
+	return err
+}
+
+// Clients runs each client's operations one after another, beside those of the
+// others, and records their latencies and the time of all. Client c has the numbers
+// c, c+clients, c+2*clients and so on. The first error ends all.
+func (r *Result) Clients(ctx context.Context, clients, each int, op func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	var recording sync.Mutex
+	start := time.Now()
+	for c := range clients {
+		group.Go(func() error {
+			for i := range each {
+				begun := time.Now()
+				err := op(ctx, i*clients+c)
+				took := time.Since(begun)
+				recording.Lock()
+				r.Latency.Record(took)
+				recording.Unlock()
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	r.Elapsed += time.Since(start)
+	return err
+}
 
 // Merge adds the result of the same workload in another goroutine or run.
 func (r *Result) Merge(o Result) {
 	r.Latency.Merge(o.Latency)
 	r.Entities += o.Entities
 	r.Rows += o.Rows
+	r.Events += o.Events
+	r.Elapsed += o.Elapsed
 	r.Settle += o.Settle
 }
 
@@ -35,32 +84,45 @@ type Metric = result.Metric
 
 const mega = 1e6
 
-// Metrics returns the figures in a fixed order: p50-ms, p95-ms, p99-ms, max-ms,
-// and rows/s and ent/s over the time that operations took, so without pauses. Where
-// the layout put something off, settled-ent/s counts the time for that as well.
+// Metrics returns the figures in a fixed order: p50-ms, p95-ms, p99-ms (of 100
+// operations at least: of fewer it would be the maximum), max-ms, then op/s and ev/s
+// over the time that the operations of all clients took, and rows/s and ent/s over
+// that of each operation, so without pauses. Where the layout put something off,
+// settled-ent/s counts the time for that as well.
 func (r *Result) Metrics() []Metric {
+	var list []Metric
+	add := func(value float64, unit string) { list = append(list, Metric{Value: value, Unit: unit}) }
 	s := r.Latency.Summary()
-	list := []Metric{
-		metric(milliseconds(s.P50), "p50-ms"), metric(milliseconds(s.P95), "p95-ms"),
-		metric(milliseconds(s.P99), "p99-ms"), metric(milliseconds(s.Max), "max-ms"),
+	if s.Count > 0 {
+		add(milliseconds(s.P50), "p50-ms")
+		add(milliseconds(s.P95), "p95-ms")
+		if s.Count >= tailOperations {
+			add(milliseconds(s.P99), "p99-ms")
+		}
+		add(milliseconds(s.Max), "max-ms")
 	}
-	seconds := r.Latency.Total().Seconds()
-	if seconds == 0 {
-		return list
+	if seconds := r.Elapsed.Seconds(); seconds > 0 {
+		add(float64(s.Count)/seconds, "op/s")
+		if r.Events > 0 {
+			add(float64(r.Events)/seconds, "ev/s")
+		}
 	}
-	if r.Rows > 0 {
-		list = append(list, metric(float64(r.Rows)/seconds, "rows/s"))
+	if seconds := r.Latency.Total().Seconds(); seconds > 0 {
+		if r.Rows > 0 {
+			add(float64(r.Rows)/seconds, "rows/s")
+		}
+		if r.Entities > 0 {
+			add(float64(r.Entities)/seconds, "ent/s")
+		}
+		if r.Settle > 0 {
+			add(float64(r.Entities)/(seconds+r.Settle.Seconds()), "settled-ent/s")
+		}
 	}
-	if r.Entities > 0 {
-		list = append(list, metric(float64(r.Entities)/seconds, "ent/s"))
-	}
-	if r.Settle > 0 {
-		list = append(list, metric(float64(r.Entities)/(seconds+r.Settle.Seconds()), "settled-ent/s"))
-	}
-	return list
+	return append(list, r.More...)
 }
 
-func metric(value float64, unit string) Metric { return Metric{Value: value, Unit: unit} }
+// tailOperations is how many operations a 99th percentile needs.
+const tailOperations = 100
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
@@ -110,16 +172,17 @@ func FoldLog(ctx context.Context, db *store.DB) error {
 // engine tells.
 func (s *Sizes) Metrics() []Metric {
 	var list []Metric
+	add := func(value float64, unit string) { list = append(list, Metric{Value: value, Unit: unit}) }
 	if wal := s.After.WALBytes; wal != nil {
-		list = append(list, metric(float64(*wal)/mega, "wal-MB"))
+		add(float64(*wal)/mega, "wal-MB")
 	}
 	if from, to := s.Before.CheckpointStall, s.After.CheckpointStall; from != nil && to != nil && s.Operations > 0 {
-		list = append(list, metric(milliseconds(*to-*from)/float64(s.Operations), "stall-ms"))
+		add(milliseconds(*to-*from)/float64(s.Operations), "stall-ms")
 	}
 	if size := s.Folded.DatabaseBytes; size != nil {
-		list = append(list, metric(float64(*size)/mega, "db-MB"))
+		add(float64(*size)/mega, "db-MB")
 		if s.Live > 0 {
-			list = append(list, metric(float64(*size)/float64(s.Live), "B/ent"))
+			add(float64(*size)/float64(s.Live), "B/ent")
 		}
 	}
 	return list

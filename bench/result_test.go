@@ -1,6 +1,9 @@
 package bench
 
 import (
+	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,7 +13,7 @@ import (
 )
 
 func TestResultMetrics(t *testing.T) {
-	r, other := newResult(), newResult()
+	r, other := NewResult(), NewResult()
 	for range 2 {
 		r.Latency.Record(50 * time.Millisecond)
 		other.Latency.Record(150 * time.Millisecond)
@@ -24,11 +27,41 @@ func TestResultMetrics(t *testing.T) {
 		got[m.Unit] = m.Value
 		units = append(units, m.Unit)
 	}
-	require.Equal(t, []string{"p50-ms", "p95-ms", "p99-ms", "max-ms", "rows/s", "ent/s"}, units)
+	require.Equal(t, []string{"p50-ms", "p95-ms", "max-ms", "rows/s", "ent/s"}, units, "the 99th percentile of four would be the maximum")
 	require.InEpsilon(t, 50, got["p50-ms"], 0.001)
 	require.InEpsilon(t, 150, got["max-ms"], 0.001)
 	require.InEpsilon(t, 3400/0.4, got["rows/s"], 1e-9, "over the time of operations")
 	require.InEpsilon(t, 200/0.4, got["ent/s"], 1e-9)
+}
+
+func TestResultClients(t *testing.T) {
+	r := NewResult()
+	var done [12]atomic.Int32
+	require.NoError(t, r.Clients(t.Context(), 4, 3, func(_ context.Context, i int) error {
+		done[i].Add(1)
+		return nil
+	}))
+	for i := range done {
+		require.Equal(t, int32(1), done[i].Load(), i)
+	}
+	require.Equal(t, int64(12), r.Latency.Count())
+	require.Positive(t, r.Elapsed)
+	broken := errors.New("broken")
+	require.ErrorIs(t, r.Clients(t.Context(), 2, 3, func(_ context.Context, i int) error {
+		if i == 1 {
+			return broken
+		}
+		return nil
+	}), broken)
+	for range 100 {
+		require.NoError(t, r.Time(func() error { return nil }))
+	}
+	var units []string
+	for _, m := range r.Metrics() {
+		units = append(units, m.Unit)
+	}
+	require.Contains(t, units, "p99-ms")
+	require.Contains(t, units, "op/s")
 }
 
 func TestSizesMetrics(t *testing.T) {
@@ -40,7 +73,7 @@ func TestSizesMetrics(t *testing.T) {
 		Folded:     driver.Stats{DatabaseBytes: bytes(40e6)},
 		Operations: 1000, Live: 8000,
 	}
-	require.Equal(t, []Metric{metric(5, "wal-MB"), metric(2, "stall-ms"), metric(40, "db-MB"), metric(5000, "B/ent")}, s.Metrics())
+	require.Equal(t, []Metric{{Value: 5, Unit: "wal-MB"}, {Value: 2, Unit: "stall-ms"}, {Value: 40, Unit: "db-MB"}, {Value: 5000, Unit: "B/ent"}}, s.Metrics())
 	require.Empty(t, (&Sizes{}).Metrics(), "what the engine does not tell is left out")
 }
 

@@ -23,6 +23,9 @@ type Source struct {
 	Blocks func() iter.Seq2[store.Block, error] `json:"-"`
 	Rest   func() iter.Seq2[store.Block, error] `json:"-"`
 
+	// Events, if given, streams what a store of events holds, in place of Blocks.
+	Events func() iter.Seq[store.Event] `json:"-"`
+
 	// keepers streams blocks with the same ExtendBTL and ChangeOwner operations
 	// as Blocks and Rest, if there is a quicker way than those two.
 	keepers func() iter.Seq2[store.Block, error]

@@ -46,7 +46,7 @@ func ApplyTar(ctx context.Context, ents *store.Entities, cfg TarConfig) (Result,
 	}
 	x := NewExpectation(true)
 	if err := x.CheckHead(ctx, ents); err != nil {
-		return newResult(), fmt.Errorf("apply tar: the store is not empty: %w", err)
+		return NewResult(), fmt.Errorf("apply tar: the store is not empty: %w", err)
 	}
 	res, err := Commit(ctx, ents, CommitConfig{Blocks: each(cfg.Blocks), Expect: x, Loop: toTheEnd{timer: timer}})
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/enrolment"
+	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -19,6 +21,9 @@ type Flags struct {
 	layouts    string
 	profiles   string
 	manifest   string
+
+	events       string
+	eventLayouts string
 }
 
 // RegisterFlags adds the flags, which begin with "varve.", to a set. A test
@@ -30,6 +35,8 @@ func RegisterFlags(set *flag.FlagSet) *Flags {
 	set.StringVar(&f.layouts, "varve.layouts", "", "entity layouts, separated by commas (default: those that the benchmark compares)")
 	set.StringVar(&f.profiles, "varve.profiles", "typical", "profiles of entities, separated by commas: minimal, typical, large, or with a payload as typical-256B")
 	set.StringVar(&f.manifest, "varve.manifest", "", "append a manifest of each run to this file, one line of JSON each")
+	set.StringVar(&f.events, "varve.events", "", "events in the store before a benchmark begins: tiny, small or a number; several separated by commas (default small, with -short tiny, by name both)")
+	set.StringVar(&f.eventLayouts, "varve.eventlayouts", "", "event layouts, separated by commas (default: all that the engine has)")
 	return f
 }
 
@@ -75,6 +82,27 @@ func (f *Flags) chooseProfiles() ([]bench.Profile, error) {
 			return nil, fmt.Errorf("-varve.profiles: %w", err)
 		}
 		list = append(list, p)
+	}
+	return list, nil
+}
+
+func (f *Flags) eventData() (list []enrolment.Data, err error) {
+	names := f.events
+	switch {
+	case names != "":
+	case testing.Short():
+		names = "tiny"
+	case coreset.Only():
+		names = "small"
+	default:
+		names = "tiny,small"
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		d, err := enrolment.Parse(name)
+		if err != nil {
+			return nil, fmt.Errorf("-varve.events: %w", err)
+		}
+		list = append(list, d)
 	}
 	return list, nil
 }

@@ -1,19 +1,56 @@
 package sqlite_test
 
 import (
-	"flag"
+	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/enrolment"
 	"github.com/varvedb/varve/bench/gobench"
 )
 
-var events = gobench.EventSuite{Suite: suite, Flags: gobench.RegisterEventFlags(flag.CommandLine)}
+func BenchmarkEventAppend(b *testing.B)            { gobench.RunEvents(b, suite, "Append") }
+func BenchmarkEventAppendConcurrent(b *testing.B)  { gobench.RunEvents(b, suite, "AppendConcurrent") }
+func BenchmarkEventAppendConditional(b *testing.B) { gobench.RunEvents(b, suite, "AppendConditional") }
+func BenchmarkEventDecide(b *testing.B)            { gobench.RunEvents(b, suite, "Decide") }
+func BenchmarkEventRead(b *testing.B)              { gobench.RunEvents(b, suite, "Read") }
+func BenchmarkEventReadMemory(b *testing.B)        { gobench.RunEvents(b, suite, "ReadMemory") }
+func BenchmarkEventStream(b *testing.B)            { gobench.RunEvents(b, suite, "Stream") }
+func BenchmarkEventProject(b *testing.B)           { gobench.RunEvents(b, suite, "Project") }
 
-func BenchmarkEventAppend(b *testing.B)            { gobench.RunEventAppend(b, events) }
-func BenchmarkEventAppendConcurrent(b *testing.B)  { gobench.RunEventAppendConcurrent(b, events) }
-func BenchmarkEventAppendConditional(b *testing.B) { gobench.RunEventAppendConditional(b, events) }
-func BenchmarkEventDecide(b *testing.B)            { gobench.RunEventDecide(b, events) }
-func BenchmarkEventRead(b *testing.B)              { gobench.RunEventRead(b, events) }
-func BenchmarkEventReadMemory(b *testing.B)        { gobench.RunEventReadMemory(b, events) }
-func BenchmarkEventStream(b *testing.B)            { gobench.RunEventStream(b, events) }
-func BenchmarkEventProject(b *testing.B)           { gobench.RunEventProject(b, events) }
+func TestEventWorkloads(t *testing.T) {
+	cache, err := bench.OpenCache(t.TempDir())
+	require.NoError(t, err)
+	cp, err := cache.OpenCopy(t.Context(), enrolment.Tiny.Dataset(suite.Engine, "tags"), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cp.Close()) })
+	more := enrolment.Tiny
+	more.Enrolments++
+	missed := map[string]int{}
+	var writes []enrolment.Workload
+	for i, w := range enrolment.Workloads(enrolment.Tiny) {
+		if w.Key != "query" && w.Key != "projectors" {
+			writes = append(writes, w)
+			continue
+		}
+		_, err = enrolment.Workloads(more)[i].Run(t.Context(), cp, bench.Times(1))
+		if errors.Is(err, bench.ErrMismatch) {
+			missed[w.Group]++
+		}
+		res, err := w.Run(t.Context(), cp, bench.Times(2))
+		require.NoError(t, err, w)
+		require.Equal(t, int64(2), res.Latency.Count(), w)
+	}
+	require.Equal(t, map[string]int{"Read": 1, "ReadMemory": 1}, missed, "an event is missing that only what reads everything sees")
+	for _, w := range writes {
+		before, err := cp.Events.Head(t.Context())
+		require.NoError(t, err)
+		res, err := w.Run(t.Context(), cp, bench.Times(1))
+		require.NoError(t, err, w)
+		after, err := cp.Events.Head(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, after-before, res.Events, w)
+	}
+}

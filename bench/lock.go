@@ -1,5 +1,3 @@
-//go:build unix
-
 package bench
 
 import (
@@ -9,7 +7,8 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/varvedb/varve/internal/filelease"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // lockPoll is how often a lock that another process holds is tried.
@@ -38,11 +37,11 @@ func tryLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = filelease.Lock(f)
 	switch {
 	case err == nil:
 		return f, nil
-	case errors.Is(err, unix.EWOULDBLOCK):
+	case errors.Is(err, driver.ErrLocked):
 		return nil, f.Close()
 	}
 	return nil, errors.Join(fmt.Errorf("lock %q: %w", path, err), f.Close())

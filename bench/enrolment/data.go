@@ -1,0 +1,120 @@
+package enrolment
+
+import (
+	"fmt"
+	"iter"
+	"strconv"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// Data is a log of generated events: courses, students, and enrolments of
+// students in courses, in this order. The zero value is an empty store.
+type Data struct {
+	Name       string `json:"name"` // in names of benchmarks
+	Courses    int    `json:"courses"`
+	Students   int    `json:"students"`
+	Enrolments int    `json:"enrolments"`
+}
+
+// The data sets of go-crablet's benchmarks.
+var (
+	Tiny  = Data{Name: "tiny", Courses: 5, Students: 10, Enrolments: 17}
+	Small = Data{Name: "small", Courses: 1_000, Students: 10_000, Enrolments: 50_000}
+)
+
+// Parse returns the data set of a name: tiny, small, or a number of events from 100
+// on, in the proportions of Small.
+func Parse(name string) (Data, error) {
+	switch name {
+	case Tiny.Name:
+		return Tiny, nil
+	case Small.Name:
+		return Small, nil
+	}
+	n, err := strconv.Atoi(name)
+	if err != nil || n < 100 {
+		return Data{}, fmt.Errorf("events: want tiny, small or a number from 100, got %q", name)
+	}
+	d := Data{Name: name, Courses: n / 61, Students: n * 10 / 61}
+	d.Enrolments = n - d.Courses - d.Students
+	return d, nil
+}
+
+// Len returns the number of events.
+func (d Data) Len() int { return d.Courses + d.Students + d.Enrolments }
+
+// enrolled is the type of enrolments.
+const enrolled = "StudentEnrolledInCourse"
+
+var (
+	subjects = []string{"Computer Science", "Mathematics", "Physics", "Biology", "History"}
+	grades   = []string{"A", "B", "C", "D"}
+)
+
+// The tags and events of the nth thing of a kind, from 0.
+
+func courseTag(n int) store.Tag  { return event.NewTag("course_id", fmt.Sprintf("course-%d", n)) }
+func studentTag(n int) store.Tag { return event.NewTag("student_id", fmt.Sprintf("student-%d", n)) }
+
+func courseEvent(n int) store.Event {
+	subject := subjects[n%len(subjects)]
+	return store.Event{Type: "CourseDefined", Tags: []store.Tag{courseTag(n), event.NewTag("category", subject)},
+		Data: fmt.Appendf(nil, `{"courseId":"course-%d","category":%q,"capacity":%d}`, n, subject, 50+n%50)}
+}
+
+func studentEvent(n int) store.Event {
+	subject := subjects[n*7%len(subjects)]
+	return store.Event{Type: "StudentRegistered", Tags: []store.Tag{studentTag(n), event.NewTag("major", subject)},
+		Data: fmt.Appendf(nil, `{"studentId":"student-%d","major":%q,"name":"Student %d"}`, n, subject, n)}
+}
+
+// enrolmentEvent takes each student to courses in turn, another one each time.
+func (d Data) enrolmentEvent(n int) store.Event {
+	student := n % d.Students
+	course := (student*13 + n/d.Students*7) % d.Courses
+	grade := grades[n%len(grades)]
+	return store.Event{Type: enrolled,
+		Tags: []store.Tag{studentTag(student), courseTag(course), event.NewTag("grade", grade)},
+		Data: fmt.Appendf(nil, `{"studentId":"student-%d","courseId":"course-%d","grade":%q}`, student, course, grade)}
+}
+
+// Events yields the events.
+func (d Data) Events() iter.Seq[store.Event] {
+	return func(yield func(store.Event) bool) {
+		for n := range d.Courses {
+			if !yield(courseEvent(n)) {
+				return
+			}
+		}
+		for n := range d.Students {
+			if !yield(studentEvent(n)) {
+				return
+			}
+		}
+		for n := range d.Enrolments {
+			if !yield(d.enrolmentEvent(n)) {
+				return
+			}
+		}
+	}
+}
+
+// Dataset returns a store of the events.
+func (d Data) Dataset(e bench.Engine, layout string) bench.Dataset {
+	return bench.Dataset{Engine: e, Layout: layout, Source: &bench.Source{
+		Name: fmt.Sprintf("events courses=%d students=%d enrolments=%d", d.Courses, d.Students, d.Enrolments), Events: d.Events,
+	}}
+}
+
+// Count returns how many events a query selects.
+func (d Data) Count(q store.EventQuery) (n int) {
+	for e := range d.Events() {
+		if q.Matches(&e) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,74 @@
+package enrolment
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// Workload is a measurement on a store that holds a Data.
+type Workload struct {
+	Group      string // what is measured, as in the names of benchmarks: "Append" of BenchmarkEventAppend
+	Key, Value string // what tells it from others of its group
+	Run        Run
+}
+
+// Run measures until a loop ends. It fails with bench.ErrMismatch when the store does
+// not hold or answer what it should.
+type Run func(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.Result, error)
+
+// Workloads returns all, in a fixed order.
+func Workloads(d Data) (list []Workload) {
+	add := func(group, key, value string, run Run) {
+		list = append(list, Workload{Group: group, Key: key, Value: value, Run: run})
+	}
+	for _, n := range []int{1, 10, 100, 1000} {
+		add("Append", "batch", strconv.Itoa(n), writes{clients: 1, each: 1, batch: n, do: appendAlways}.run)
+	}
+	for _, n := range []int{1, 5, 10, 20} {
+		add("AppendConcurrent", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, do: appendAlways}.run)
+	}
+	for _, n := range []int{1, 16, 128} {
+		add("AppendConditional", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, do: appendIfNew}.run)
+	}
+	for _, n := range []int{1, 16} {
+		add("Decide", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, do: decide}.run)
+	}
+	for _, q := range queries {
+		add("Read", "query", q.name, reads{data: d, of: []store.EventQuery{q.of}, do: readAll}.run)
+	}
+	add("ReadMemory", "query", "everything", reads{data: d, of: []store.EventQuery{event.All()}, do: readAll}.memory)
+	add("Stream", "query", "student", reads{data: d, of: []store.EventQuery{event.Tagged(student)}, do: stream}.run)
+	for _, n := range []int{1, 5} {
+		add("Project", "projectors", strconv.Itoa(n), reads{data: d, of: projected[:n], do: project}.run)
+	}
+	return list
+}
+
+// perRound is how often a client appends in a round, where several do at once.
+const perRound = 50
+
+// The tags of the second of the generated courses and students.
+var course, student = courseTag(1), studentTag(1)
+
+// queries are those of go-crablet's report.
+var queries = []struct {
+	name string
+	of   store.EventQuery
+}{
+	{"course-by-id", event.Typed("CourseDefined", course)},
+	{"courses-by-category", event.Typed("CourseDefined", event.NewTag("category", "Computer Science"))},
+	{"student", event.Tagged(student)},
+	{"or", event.Typed("CourseDefined", course).Or(event.Typed("StudentRegistered", student))},
+	{"enrolments-by-grade", event.Typed(enrolled, event.NewTag("grade", "A"))},
+	{"everything", event.All()},
+}
+
+// projected are of one thing each.
+var projected = []store.EventQuery{
+	event.Typed("CourseDefined", course), event.Typed("StudentRegistered", student),
+	event.Typed(enrolled, student), event.Typed(enrolled, course), event.Typed(enrolled, student, course),
+}
