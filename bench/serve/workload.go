@@ -3,146 +3,116 @@ package serve
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
+	"errors"
 	"fmt"
-	"maps"
-	"strconv"
-	"sync/atomic"
-	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/store"
 )
 
-// PayloadBytes is the size of a payload.
-const PayloadBytes = 256
+// Clients is how many there are at once at most. Entities are loaded before a workload
+// begins, a multiple of them; with a cache of coldCache hardly a get finds its own.
+const (
+	Clients  = 32
+	Entities = 156 * Clients
 
-const contentType = "application/octet-stream"
+	coldCache = 64 << 10 // bytes
+)
 
-// Key returns the key of entity n.
-func Key(n int) store.Key {
-	return store.Key(sha256.Sum256(binary.BigEndian.AppendUint64([]byte("serve"), uint64(n))))
+// Protocols are the ways to a service: within its process, and over loopback.
+var Protocols = []string{"local", "rest", "grpc"}
+
+// Workload is requests of one kind.
+type Workload struct {
+	Name    string
+	Clients int
+
+	each    int   // requests of a client in a round
+	cache   int64 // bytes; 0 is the default
+	request func(r *Requests, ctx context.Context, i int) error
 }
 
-// Put returns version v of entity n, which a get must find again: 256 bytes that
-// differ from version to version, three string attributes and two numeric ones.
-func Put(n, v int) *service.Put {
-	block := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(n)), uint64(v)))
-	return &service.Put{
-		Key: Key(n), ContentType: contentType, Payload: bytes.Repeat(block[:], PayloadBytes/len(block)),
-		StringAttributes: map[string]string{
-			"type": "record", "name": "entity " + strconv.Itoa(n), "state": []string{"new", "open", "done"}[v%3],
-		},
-		NumericAttributes: map[string]uint64{"number": uint64(n), "version": uint64(v)},
-	}
+// Workloads are all.
+var Workloads = []Workload{
+	{"put", 1, 100, 0, (*Requests).Update},
+	{"get-warm", 1, 100, 0, (*Requests).Get},
+	{"get-cold", 1, 100, coldCache, (*Requests).Get},
+	{"put-get", 1, 100, 0, (*Requests).PutGet},
+	{"put", Clients, 100, 0, (*Requests).Update},
+	{"get-warm", Clients, 100, 0, (*Requests).Get},
+	{"get-cold", Clients, 100, coldCache, (*Requests).Get},
+	{"bulk-1000", 1, 1000, 0, (*Requests).Create},
 }
 
-// check compares what was found with what was put.
-func check(found Found, p *service.Put) error {
-	if found.ContentType == p.ContentType && bytes.Equal(found.Payload, p.Payload) &&
-		maps.Equal(found.Strings, p.StringAttributes) && maps.Equal(found.Numbers, p.NumericAttributes) {
-		return nil
-	}
-	return fmt.Errorf("entity %s: found %+v, want %+v", p.Key, found, p)
-}
+// warmUp is requests of each client that are not measured: for connections, and for
+// the cache.
+const warmUp = 20
 
-// Load puts version 0 of the entities from 0 to n-1, from 32 goroutines.
-func Load(ctx context.Context, c Client, n int) error {
-	_, err := Clients(ctx, 32, (n+31)/32, func(ctx context.Context, i int) error {
-		if i >= n {
-			return nil
-		}
-		_, err := c.Put(ctx, Put(i, 0))
-		return err
-	})
-	return err
-}
-
-// Clients runs each goroutine's requests one after another and returns their
-// latencies. Goroutine g has the requests g, g+goroutines, g+2*goroutines and so
-// on, so that none shares an entity with another when goroutines divides the
-// number of entities.
-func Clients(ctx context.Context, goroutines, each int, request func(ctx context.Context, i int) error) (*latency.Recorder, error) {
-	group, ctx := errgroup.WithContext(ctx)
-	recorders := make([]*latency.Recorder, goroutines)
-	for g := range goroutines {
-		recorders[g] = latency.NewRecorder()
-		group.Go(func() error {
-			for i := range each {
-				begun := time.Now()
-				if err := request(ctx, i*goroutines+g); err != nil {
-					return err
-				}
-				recorders[g].Record(time.Since(begun))
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	for _, r := range recorders[1:] {
-		recorders[0].Merge(r)
-	}
-	return recorders[0], nil
-}
-
-// Requests makes the requests of the workloads. It remembers the version of each
-// entity, so that every answer is known.
-type Requests struct {
-	Client   Client
-	Entities int // that are loaded
-
-	versions []atomic.Int64
-	next     atomic.Int64 // entity that does not exist
-}
-
-// NewRequests returns the requests to a service with n loaded entities.
-func NewRequests(c Client, n int) *Requests {
-	r := &Requests{Client: c, Entities: n, versions: make([]atomic.Int64, n)}
-	r.next.Store(int64(n))
-	return r
-}
-
-// Update puts the next version of a loaded entity and checks that it was not new.
-// No two goroutines may update the same one at a time.
-func (r *Requests) Update(ctx context.Context, i int) error {
-	n := i % r.Entities
-	created, err := r.Client.Put(ctx, Put(n, int(r.versions[n].Add(1))))
-	if err == nil && created {
-		err = fmt.Errorf("entity %d was created again", n)
-	}
-	return err
-}
-
-// Create puts an entity that does not exist and checks that it was new.
-func (r *Requests) Create(ctx context.Context, _ int) error {
-	n := int(r.next.Add(1))
-	created, err := r.Client.Put(ctx, Put(n, 0))
-	if err == nil && !created {
-		err = fmt.Errorf("entity %d existed before it was created", n)
-	}
-	return err
-}
-
-// Get gets a loaded entity and checks all of it.
-func (r *Requests) Get(ctx context.Context, i int) error {
-	n := i % r.Entities
-	found, err := r.Client.Get(ctx, Key(n))
+// Run loads n entities into an empty store of which the caller has made the layout,
+// serves it, and measures rounds of requests until the loop ends. Payloads are sealed.
+func (w Workload) Run(ctx context.Context, db *store.DB, protocol string, n int, loop bench.Loop) (res bench.Result, err error) {
+	res = bench.NewResult()
+	keys, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
 	if err != nil {
-		return err
+		return res, err
 	}
-	return check(found, Put(n, int(r.versions[n].Load())))
+	svc, err := service.New(ctx, db, service.Options{Keys: keys, CacheBytes: w.cache})
+	if err != nil {
+		return res, err
+	}
+	defer svc.Close()
+	if err := Load(ctx, Local(svc), n); err != nil {
+		return res, err
+	}
+	client, stop, err := connect(ctx, svc, protocol)
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, client.Close(), stop()) }()
+	r := NewRequests(client, n)
+	request := func(ctx context.Context, i int) error { return w.request(r, ctx, i) }
+	warm := bench.NewResult()
+	if err := warm.Clients(ctx, w.Clients, warmUp, request); err != nil {
+		return res, err
+	}
+	for loop.Loop() {
+		from := int(res.Latency.Count())
+		err := res.Clients(ctx, w.Clients, w.each, func(ctx context.Context, i int) error { return request(ctx, from+i) })
+		if err != nil {
+			return res, err
+		}
+	}
+	return res, nil
 }
 
-// PutGet puts the next version of an entity and gets it.
-func (r *Requests) PutGet(ctx context.Context, i int) error {
-	if err := r.Update(ctx, i); err != nil {
-		return err
+// connect returns a client of a service, which listens until stop.
+func connect(ctx context.Context, svc *service.Service, protocol string) (client Client, stop func() error, err error) {
+	if protocol == "local" {
+		return Local(svc), func() error { return nil }, nil
 	}
-	return r.Get(ctx, i)
+	srv, err := server.Listen(ctx, svc, server.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	running, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- srv.Run(running) }()
+	stop = func() error {
+		cancel()
+		return <-done
+	}
+	switch protocol {
+	case "rest":
+		return REST(srv.REST(), "", Clients), stop, nil
+	case "grpc":
+		if client, err = GRPC(srv.GRPC(), ""); err == nil {
+			return client, stop, nil
+		}
+	default:
+		err = fmt.Errorf("unknown protocol %q", protocol)
+	}
+	return nil, nil, errors.Join(err, stop())
 }

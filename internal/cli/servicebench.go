@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/serve"
 )
 
@@ -69,12 +70,12 @@ func (c *serviceBenchCmd) measure(ctx context.Context, w *tabwriter.Writer, prot
 		request func(ctx context.Context, i int) error
 	}{{"put", r.Update}, {"get", r.Get}, {"put-get", r.PutGet}} {
 		for _, clients := range []int{1, c.Clients} {
-			begun := time.Now()
-			latencies, err := serve.Clients(ctx, clients, c.Each, kind.request)
-			if err != nil {
+			res := bench.NewResult()
+			if err := res.Clients(ctx, clients, c.Each, kind.request); err != nil {
 				return fmt.Errorf("%s %s: %w", protocol, kind.name, err)
 			}
-			rate := float64(latencies.Count()) / time.Since(begun).Seconds()
+			latencies := res.Latency
+			rate := float64(latencies.Count()) / res.Elapsed.Seconds()
 			ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
 			fmt.Fprintf(w, "%s\t%s\t%d\t%.0f\t%.3f\t%.3f\t%.3f\t%.3f\n", protocol, kind.name, clients, rate,
 				ms(latencies.Quantile(50)), ms(latencies.Quantile(95)), ms(latencies.Quantile(99)), ms(latencies.Max()))

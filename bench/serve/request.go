@@ -1,0 +1,116 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/store"
+)
+
+// PayloadBytes is the size of a payload.
+const PayloadBytes = 256
+
+const contentType = "application/octet-stream"
+
+// Key returns the key of entity n.
+func Key(n int) store.Key {
+	return store.Key(sha256.Sum256(binary.BigEndian.AppendUint64([]byte("serve"), uint64(n))))
+}
+
+// Put returns version v of entity n, which a get must find again: 256 bytes that
+// differ from version to version, three string attributes and two numeric ones.
+func Put(n, v int) *service.Put {
+	block := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(n)), uint64(v)))
+	return &service.Put{
+		Key: Key(n), ContentType: contentType, Payload: bytes.Repeat(block[:], PayloadBytes/len(block)),
+		StringAttributes: map[string]string{
+			"type": "record", "name": "entity " + strconv.Itoa(n), "state": []string{"new", "open", "done"}[v%3],
+		},
+		NumericAttributes: map[string]uint64{"number": uint64(n), "version": uint64(v)},
+	}
+}
+
+// check compares what was found with what was put.
+func check(found Found, p *service.Put) error {
+	if found.ContentType == p.ContentType && bytes.Equal(found.Payload, p.Payload) &&
+		maps.Equal(found.Strings, p.StringAttributes) && maps.Equal(found.Numbers, p.NumericAttributes) {
+		return nil
+	}
+	return fmt.Errorf("%w: entity %s: found %+v, want %+v", bench.ErrMismatch, p.Key, found, p)
+}
+
+// Load puts version 0 of the entities from 0 to n-1, from several goroutines.
+func Load(ctx context.Context, c Client, n int) error {
+	res := bench.NewResult()
+	return res.Clients(ctx, Clients, (n+Clients-1)/Clients, func(ctx context.Context, i int) error {
+		if i >= n {
+			return nil
+		}
+		_, err := c.Put(ctx, Put(i, 0))
+		return err
+	})
+}
+
+// Requests makes the requests of the workloads. It remembers the version of each
+// entity, so that every answer is known.
+type Requests struct {
+	Client   Client
+	Entities int // that are loaded
+
+	versions []atomic.Int64
+	next     atomic.Int64 // entity that does not exist
+}
+
+// NewRequests returns the requests to a service with n loaded entities.
+func NewRequests(c Client, n int) *Requests {
+	r := &Requests{Client: c, Entities: n, versions: make([]atomic.Int64, n)}
+	r.next.Store(int64(n))
+	return r
+}
+
+// Update puts the next version of a loaded entity and checks that it was not new.
+// No two goroutines may update the same one at a time.
+func (r *Requests) Update(ctx context.Context, i int) error {
+	n := i % r.Entities
+	created, err := r.Client.Put(ctx, Put(n, int(r.versions[n].Add(1))))
+	if err == nil && created {
+		err = fmt.Errorf("%w: entity %d was created again", bench.ErrMismatch, n)
+	}
+	return err
+}
+
+// Create puts an entity that does not exist and checks that it was new.
+func (r *Requests) Create(ctx context.Context, _ int) error {
+	n := int(r.next.Add(1))
+	created, err := r.Client.Put(ctx, Put(n, 0))
+	if err == nil && !created {
+		err = fmt.Errorf("%w: entity %d existed before it was created", bench.ErrMismatch, n)
+	}
+	return err
+}
+
+// Get gets a loaded entity and checks all of it.
+func (r *Requests) Get(ctx context.Context, i int) error {
+	n := i % r.Entities
+	found, err := r.Client.Get(ctx, Key(n))
+	if err != nil {
+		return err
+	}
+	return check(found, Put(n, int(r.versions[n].Load())))
+}
+
+// PutGet puts the next version of an entity and gets it.
+func (r *Requests) PutGet(ctx context.Context, i int) error {
+	if err := r.Update(ctx, i); err != nil {
+		return err
+	}
+	return r.Get(ctx, i)
+}
