@@ -36,13 +36,15 @@ var Sections = map[byte]string{
 	'C': "Reads",
 	'D': "Sustained writes, checkpoints, and reads beside writes",
 	'E': "The data centre, every answer known",
+	'F': "Event store",
 	'G': "Permissions",
+	'H': "Entity service",
 	'Q': "A first look",
 }
 
 // All returns the catalogue in order.
 func All() []Experiment {
-	all := slices.Concat(first(), inserts(), commits(), drivers(), reads(), sustained(), combined(), dataCentre(), permissions(), socialGraph())
+	all := slices.Concat(first(), inserts(), commits(), drivers(), reads(), sustained(), combined(), dataCentre(), events(), permissions(), socialGraph(), services())
 	slices.SortFunc(all, func(a, b Experiment) int {
 		return cmp.Or(cmp.Compare(a.ID[0], b.ID[0]), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
