@@ -18,13 +18,19 @@ const CacheEnv = "VARVE_CACHE"
 //
 //	<root>/<key>/data        the closed database
 //	<root>/<key>/ready.json  written last: the data set is complete
-//	<root>/<key>.lock        held while it is built or copied
-//	<root>/runs/<n>          copies in use, on the same disk
+//	<root>/<key>.lock        held while it is built or copied, or used in place
+//	<root>/runs/<n>          what is in use, on the same disk
 //
 // Several processes may share it. Anything in it may be deleted while no
 // benchmark runs.
 type Cache struct {
+	// InPlace lends the data sets themselves instead of copies. What has changed is
+	// built again when it is needed next, so what only reads should come first. One
+	// user at a time has a data set; others wait.
+	InPlace bool
+
 	root string
+	free func(dir string) (uint64, error) // bytes on the disk of a directory
 }
 
 // OpenCache returns the cache in a directory and makes it if need be. Empty
@@ -47,7 +53,7 @@ func OpenCache(root string) (*Cache, error) {
 	if err := os.MkdirAll(filepath.Join(root, runsDir), 0o755); err != nil {
 		return nil, fmt.Errorf("data-set cache: %w; set %s to a directory that can be written", err, CacheEnv)
 	}
-	return &Cache{root: root}, nil
+	return &Cache{root: root, free: freeSpace}, nil
 }
 
 // Root returns the cache's directory.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
 )
 
 // A builder that writes two files, one in a directory.
@@ -203,4 +205,40 @@ func TestCloneTreeKeepsModesAndLinks(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "text", string(text))
 	require.Error(t, cloneTree(dst, src), "it overwrites nothing")
+}
+
+// TestRoom: what is to be written is estimated before, and its copy with it.
+func TestRoom(t *testing.T) {
+	const mb = 1 << 20
+	c, built := openCache(t), new(atomic.Int32)
+	if clones(c.root) {
+		t.Skip("copies take no space on this file system")
+	}
+	for _, step := range []struct {
+		name            string
+		inPlace         bool
+		free, estimate  uint64
+		enough, builtIt bool
+	}{
+		{name: "to build and to copy", free: spareSpace + 10*mb, estimate: 5 * mb, enough: true},
+		{name: "only to build", free: spareSpace + 10*mb - 1, estimate: 5 * mb},
+		{name: "to build in place", inPlace: true, free: spareSpace + 5*mb, estimate: 5 * mb, enough: true},
+		{name: "not even in place", inPlace: true, free: spareSpace + 5*mb - 1, estimate: 5 * mb},
+		{name: "built, to copy", builtIt: true, free: spareSpace + 6, estimate: 5 * mb, enough: true},
+		{name: "built, no copy", builtIt: true, free: spareSpace + 5, estimate: 5 * mb},
+		{name: "built, in place", builtIt: true, inPlace: true, estimate: 5 * mb, enough: true},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			if step.builtIt {
+				copyOut(t, c, sampleBuilder(built)) // of 6 bytes
+			}
+			c.InPlace, c.free = step.inPlace, func(string) (uint64, error) { return step.free, nil }
+			err := c.room("key", step.estimate)
+			if step.enough {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, store.ErrDiskFull)
+			}
+		})
+	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Copy is an open copy of a data set that a run may change. It has Entities or
-// Events.
+// Copy is an open copy of a data set that a run may change, or the data set itself
+// where the cache lends it in place. It has Entities or Events.
 type Copy struct {
 	DB       *store.DB
 	Dir      string // of the database
@@ -18,9 +18,11 @@ type Copy struct {
 	Entities *store.Entities
 	Events   *store.Events
 
-	data Dataset
-	run  *RunDir
-	opts *store.Options
+	data  Dataset
+	cache *Cache
+	run   *RunDir
+	lent  *os.File // the lock of a data set that is used in place
+	opts  *store.Options
 }
 
 // errDamaged: the copy of a data set is not the store that it was built as.
@@ -50,14 +52,31 @@ func (c *Cache) openOnce(ctx context.Context, d Dataset, key string, opts *store
 	if err != nil {
 		return nil, err
 	}
-	cp := &Copy{Dir: run.Data(), data: d, run: run, opts: opts}
-	if cp.Ready, err = c.copyTo(ctx, cp.Dir, key, d.build); err == nil {
+	cp := &Copy{Dir: run.Data(), data: d, cache: c, run: run, opts: opts}
+	if err = cp.provide(ctx, key); err == nil {
 		err = cp.open(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, cp.Close())
 	}
 	return cp, nil
+}
+
+// provide puts the data set into the run's directory.
+func (cp *Copy) provide(ctx context.Context, key string) error {
+	size, err := cp.data.Size()
+	if err == nil {
+		err = cp.cache.room(key, size)
+	}
+	if err != nil {
+		return err
+	}
+	if cp.cache.InPlace {
+		cp.Ready, cp.lent, err = cp.cache.lend(ctx, cp.Dir, key, cp.data.build)
+	} else {
+		cp.Ready, err = cp.cache.copyTo(ctx, cp.Dir, key, cp.data.build)
+	}
+	return err
 }
 
 // Reopen closes the database, lets a function have its files, and opens it
@@ -101,15 +120,24 @@ func (cp *Copy) check(ctx context.Context) (err error) {
 	return err
 }
 
-// Close closes the database and removes the copy. A second Close does nothing.
+// Close closes the database and removes the copy. A data set that was used in place
+// goes back when its head is still what it was, and is removed otherwise. A second
+// Close does nothing.
 func (cp *Copy) Close() (err error) {
 	if cp.run == nil {
 		return nil
 	}
+	whole := cp.lent != nil && cp.DB != nil && cp.check(context.Background()) == nil
 	if cp.DB != nil {
 		err = cp.DB.Close()
 	}
+	if whole && err == nil {
+		err = cp.cache.takeBack(cp.Dir, cp.Ready)
+	}
 	err = errors.Join(err, cp.run.Remove())
+	if cp.lent != nil {
+		err = errors.Join(err, cp.lent.Close())
+	}
 	cp.run = nil
 	return err
 }

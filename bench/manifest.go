@@ -48,6 +48,9 @@ type DatasetID struct {
 	Digest string `json:"digest"` // of its history
 	Head   uint64 `json:"head"`
 	Rows   uint64 `json:"rows"`
+
+	// InPlace tells that the data set itself was used and no fresh copy.
+	InPlace bool `json:"in_place,omitempty"`
 }
 
 // NewManifest describes a run on an open copy of a data set. It probes the
@@ -55,7 +58,7 @@ type DatasetID struct {
 func NewManifest(ctx context.Context, cp *Copy, opts *store.Options) (Manifest, error) {
 	m, err := DescribeStore(ctx, cp.DB, cp.data.Layout, opts, cp.run.path)
 	if r := cp.Ready; err == nil && r.Counts.Versions > 0 {
-		m.Dataset = &DatasetID{Key: r.Key, Digest: r.Digest, Head: r.Head, Rows: r.Counts.Rows()}
+		m.Dataset = &DatasetID{Key: r.Key, Digest: r.Digest, Head: r.Head, Rows: r.Counts.Rows(), InPlace: cp.lent != nil}
 	}
 	return m, err
 }

@@ -30,6 +30,8 @@ type Source struct {
 	// as Blocks and Rest, if there is a quicker way than those two.
 	keepers func() iter.Seq2[store.Block, error]
 
+	rows, payload uint64 // about, of Blocks: the rows of all versions, and bytes
+
 	// lean streams Blocks with the smallest payloads, if that is quicker.
 	lean func() iter.Seq2[store.Block, error]
 }
@@ -87,11 +89,12 @@ func newMendoza(name string, profile scaler.Profile, scale float64, seed uint64,
 		return nil, fmt.Errorf("mendoza source: %w: %w", store.ErrInvalid, err)
 	}
 	m := mendoza{profile: profile, opts: opts, perBlock: perBlock, cut: plan.FirstBlock - 1 + uint64(share*float64(plan.Blocks))}
+	part := func(n uint64) uint64 { return uint64(share * float64(n)) }
 	lean := m
 	lean.profile = bare(scaler.Mendoza())
 	s := &Source{
 		Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
-		Blocks: m.first, lean: lean.first,
+		Blocks: m.first, lean: lean.first, rows: part(plan.Rows()), payload: part(plan.PayloadRowBytes),
 		// Payloads take most of the time.
 		keepers: func() iter.Seq2[store.Block, error] { return scaler.Stream(bare(scaler.Mendoza()), opts) },
 	}
@@ -159,6 +162,9 @@ func until(blocks iter.Seq2[store.Block, error], last uint64) iter.Seq2[store.Bl
 	}
 }
 
+// centreRows are about those of a node or a workload.
+const centreRows = 20
+
 // DataCentreSource returns the data centres of a configuration: the initial
 // state with some blocks of load already applied to it. The rest is load without
 // end, up to the highest block number. It fails with store.ErrInvalid when the
@@ -174,6 +180,7 @@ func DataCentreSource(cfg dcseed.Config, load uint64) (*Source, error) {
 	}
 	next := m.FirstLoadBlock() + load
 	return &Source{
+		rows: m.Entities() * centreRows, payload: m.Entities() * uint64(m.Config().Payload),
 		Name:    fmt.Sprintf("dc %s load=%d", text, load),
 		Blocks:  func() iter.Seq2[store.Block, error] { return m.Blocks(m.Config().FirstBlock, next-1) },
 		Rest:    func() iter.Seq2[store.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },

@@ -1,0 +1,113 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store"
+)
+
+// lend builds a data set if need be and moves it into the directory of a run. Its
+// marker is gone before the move: if this process is killed, in whatever moment,
+// nothing takes for whole what an engine may have changed, and it is built again. The
+// lock that it returns keeps others waiting until the run has ended.
+func (c *Cache) lend(ctx context.Context, dir, key string, build builder) (r Ready, held *os.File, err error) {
+	if held, err = lock(ctx, c.path(key)+".lock"); err != nil {
+		return r, nil, err
+	}
+	if r, err = c.ready(key); err != nil {
+		r, err = c.build(ctx, key, build)
+	}
+	if err == nil {
+		err = os.Remove(filepath.Join(c.path(key), markerFile))
+	}
+	if err == nil {
+		err = filesync.Dir(c.path(key))
+	}
+	if err == nil {
+		err = os.Rename(filepath.Join(c.path(key), dataDir), dir)
+	}
+	return r, held, err
+}
+
+// takeBack moves a data set that was lent back and marks it as complete. Its files
+// may be others: engines change them for readers too.
+func (c *Cache) takeBack(dir string, r Ready) (err error) {
+	if err = flush(dir); err != nil {
+		return err
+	}
+	if r.Files, err = listFiles(dir); err != nil {
+		return err
+	}
+	if err := os.Rename(dir, filepath.Join(c.path(r.Key), dataDir)); err != nil {
+		return err
+	}
+	return writeMarker(filepath.Join(c.path(r.Key), markerFile), r)
+}
+
+// spareSpace is kept free beside what is to be written, for logs and sorting.
+const spareSpace = 256 << 20
+
+// room checks, before anything is written, that the disk has room for a data set,
+// which takes about so many bytes if it must be built, and for the copy that is used.
+func (c *Cache) room(key string, estimate uint64) error {
+	copies := uint64(2)
+	if r, err := c.ready(key); err == nil {
+		copies, estimate = 1, 0
+		for _, f := range r.Files {
+			estimate += uint64(f.Bytes)
+		}
+	}
+	if c.InPlace || clones(c.root) {
+		copies--
+	}
+	free, err := c.free(c.root)
+	if err != nil {
+		return err
+	}
+	if need := copies*estimate + spareSpace; copies > 0 && need > free {
+		const gb = 1e9
+		return fmt.Errorf("%w: about %.1f GB are needed in %s and %.1f are free; use data sets in place, remove others there, choose a smaller scale, or set %s to a directory on another disk",
+			store.ErrDiskFull, float64(need)/gb, c.root, float64(free)/gb, CacheEnv)
+	}
+	return nil
+}
+
+func freeSpace(dir string) (uint64, error) {
+	var fs unix.Statfs_t
+	err := unix.Statfs(dir, &fs)
+	return fs.Bavail * uint64(fs.Bsize), err
+}
+
+// A row takes about rowBytes, and indexBytes in each of the layout's indexes, which
+// all are of one of three tables.
+const (
+	rowBytes   = 80
+	indexBytes = 30
+)
+
+// Size returns about how many bytes the data set will take; 0 is not known.
+func (d Dataset) Size() (uint64, error) {
+	if d.events() {
+		return 0, nil
+	}
+	linked, err := d.Engine.driver()
+	if err != nil {
+		return 0, err
+	}
+	schema, err := schemas.Entities(d.Layout, string(linked.Info.Dialect))
+	if err != nil {
+		return 0, err
+	}
+	rows, payload := uint64(d.Gen.Entities)*uint64(d.Profile.Rows()), uint64(d.Gen.Entities)*uint64(d.Profile.Payload)
+	if d.Source != nil {
+		rows, payload = d.Source.rows, d.Source.payload
+	}
+	return payload + rows*uint64(rowBytes+indexBytes*len(schema.Indexes)), nil
+}

@@ -1,0 +1,208 @@
+package sqlite_test
+
+import (
+	"context"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/store"
+)
+
+// inPlace is a cache that lends a small data set itself.
+type inPlace struct {
+	*bench.Cache
+	d      bench.Dataset
+	data   string // directory of the data set
+	marker string
+}
+
+func openInPlace(t *testing.T) *inPlace {
+	t.Helper()
+	p := &inPlace{Cache: newCache(t), d: small("arkiv")}
+	p.InPlace = true
+	key, err := p.d.Key()
+	require.NoError(t, err)
+	p.data, p.marker = filepath.Join(p.Root(), key, "data"), filepath.Join(p.Root(), key, "ready.json")
+	return p
+}
+
+func (p *inPlace) open(t *testing.T) *bench.Copy {
+	t.Helper()
+	cp, err := p.OpenCopy(t.Context(), p.d, nil)
+	require.NoError(t, err)
+	return cp
+}
+
+// file tells which file a database is: the same one, wherever it lies. A link keeps
+// its number from being given to another.
+func file(t *testing.T, dir string) os.FileInfo {
+	t.Helper()
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Link(filepath.Join(dir, suite.Engine.File), link))
+	info, err := os.Stat(link)
+	require.NoError(t, err)
+	return info
+}
+
+// whole requires that what is lent now is the whole data set, and nothing else is left.
+func (p *inPlace) whole(t *testing.T) os.FileInfo {
+	t.Helper()
+	cp := p.open(t)
+	require.NoError(t, ask(t, cp, p.d))
+	_, err := get(t, cp, p.d, 3_000)
+	require.NoError(t, err)
+	info := file(t, cp.Dir)
+	require.NoError(t, cp.Close())
+	left, err := os.ReadDir(filepath.Join(p.Root(), "runs"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	return info
+}
+
+// TestInPlaceReaders: the data set itself moves to its reader and back, and is not
+// built again.
+func TestInPlaceReaders(t *testing.T) {
+	p := openInPlace(t)
+	cp := p.open(t)
+	lent := file(t, cp.Dir)
+	require.NoDirExists(t, p.data, "there is no second copy")
+	require.NoFileExists(t, p.marker)
+	require.NoError(t, ask(t, cp, p.d))
+	m, err := bench.NewManifest(t.Context(), cp, nil)
+	require.NoError(t, err)
+	require.True(t, m.Dataset.InPlace)
+	require.NoError(t, cp.Reopen(t.Context(), func(string) error { return nil }))
+	require.NoError(t, cp.Close())
+	require.NoError(t, cp.Close(), "a second Close does nothing")
+	require.True(t, os.SameFile(lent, file(t, p.data)))
+	require.FileExists(t, p.marker)
+	require.True(t, os.SameFile(lent, p.whole(t)))
+
+	p.InPlace = false
+	require.False(t, os.SameFile(lent, p.whole(t)), "a copy again")
+	require.True(t, os.SameFile(lent, file(t, p.data)))
+}
+
+// TestInPlaceChanged: what a workload has changed is used up.
+func TestInPlaceChanged(t *testing.T) {
+	p := openInPlace(t)
+	cp := p.open(t)
+	_, err := commit(t, cp, p.d, 1)
+	require.NoError(t, err)
+	require.NoError(t, cp.Close())
+	require.NoDirExists(t, cp.Dir)
+	require.NoFileExists(t, p.marker)
+	p.whole(t)
+}
+
+// TestInPlaceOneAtATime: another user waits, and can give up.
+func TestInPlaceOneAtATime(t *testing.T) {
+	p := openInPlace(t)
+	cp := p.open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := p.OpenCopy(ctx, p.d, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, cp.Close())
+	p.whole(t)
+}
+
+// TestInPlaceAfterAKill: a process that ends between any two steps of lending and
+// taking back leaves what is not taken for whole.
+func TestInPlaceAfterAKill(t *testing.T) {
+	abandoned := func(p *inPlace) string { return filepath.Join(p.Root(), "runs", "abandoned", "data") }
+	for name, leave := range map[string]func(t *testing.T, p *inPlace){
+		"marker removed": func(t *testing.T, p *inPlace) {},
+		"moved to the run": func(t *testing.T, p *inPlace) {
+			require.NoError(t, os.MkdirAll(filepath.Dir(abandoned(p)), 0o755))
+			require.NoError(t, os.Rename(p.data, abandoned(p)))
+		},
+		"moved back, marker half written": func(t *testing.T, p *inPlace) {
+			require.NoError(t, os.WriteFile(p.marker+".tmp", []byte(`{"key":`), 0o644))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := openInPlace(t)
+			before := p.whole(t)
+			require.NoError(t, os.Remove(p.marker))
+			leave(t, p)
+			require.False(t, os.SameFile(before, p.whole(t)), "it was built again")
+		})
+	}
+}
+
+const killedEnv = "VARVE_TEST_KILLED_IN"
+
+// TestKilledInPlace is the process that TestInPlaceKilled starts.
+func TestKilledInPlace(t *testing.T) {
+	root := os.Getenv(killedEnv)
+	if root == "" {
+		t.Skip("it ends its process")
+	}
+	cache, err := bench.OpenCache(root)
+	require.NoError(t, err)
+	p := &inPlace{Cache: cache, d: small("arkiv")}
+	p.InPlace = true
+	exec(t, p.open(t), "UPDATE payloads SET payload = zeroblob(1024)")
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGKILL))
+	select {}
+}
+
+// TestInPlaceKilled: a process is killed when it has changed a data set in place, of
+// which neither head nor size tell. The next one finds the rest and builds it again.
+func TestInPlaceKilled(t *testing.T) {
+	p := openInPlace(t)
+	before := p.whole(t)
+	cmd := osexec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledInPlace$")
+	cmd.Env = append(os.Environ(), killedEnv+"="+p.Root())
+	out, err := cmd.CombinedOutput()
+	var ended *osexec.ExitError
+	require.ErrorAs(t, err, &ended, "%s", out)
+	require.Equal(t, syscall.SIGKILL, ended.Sys().(syscall.WaitStatus).Signal(), "%s", out)
+	require.NoFileExists(t, p.marker)
+	require.False(t, os.SameFile(before, p.whole(t)))
+}
+
+// TestNoRoom: a data set that cannot fit is refused before it is built.
+func TestNoRoom(t *testing.T) {
+	p := openInPlace(t)
+	p.d.Gen.Entities = 1 << 40
+	_, err := p.OpenCopy(t.Context(), p.d, nil)
+	require.ErrorIs(t, err, store.ErrDiskFull)
+	require.ErrorContains(t, err, "GB are needed in "+p.Root())
+	require.ErrorContains(t, err, bench.CacheEnv)
+	require.NoDirExists(t, p.data)
+	left, err := os.ReadDir(filepath.Join(p.Root(), "runs"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// TestSizeIsEstimated: the estimate that is made before a data set is built is within
+// a factor of two and a half of what it takes.
+func TestSizeIsEstimated(t *testing.T) {
+	source, err := bench.MendozaSource(0.01, 1, 20, 0.6)
+	require.NoError(t, err)
+	for _, layout := range []string{"arkiv", "simple", "compact"} {
+		for name, d := range map[string]bench.Dataset{
+			"mendoza": {Engine: suite.Engine, Layout: layout, Source: source},
+			"typical": {Engine: suite.Engine, Layout: layout, Profile: bench.Typical, Gen: bench.GenOptions{Entities: 2_000, Seed: 1}},
+		} {
+			cp := openSmall(t, d)
+			took := int64(0)
+			for _, f := range cp.Ready.Files {
+				took += f.Bytes
+			}
+			about, err := d.Size()
+			require.NoError(t, err)
+			t.Logf("%s of %s: about %d, took %d", layout, name, about, took)
+			require.Less(t, float64(took), 1.5*float64(about))
+			require.Greater(t, float64(took), float64(about)/2.5)
+		}
+	}
+}
