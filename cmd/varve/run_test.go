@@ -54,6 +54,28 @@ func TestLab(t *testing.T) {
 	}
 }
 
+// TestLabInPlace: readers give a data set back, so that one serves them all; what
+// writes uses it up, and nothing of it is left.
+func TestLabInPlace(t *testing.T) {
+	cache := t.TempDir()
+	t.Setenv(bench.CacheEnv, cache)
+	options := strings.Replace(tiny(t), "{", `{"in_place":true,`, 1)
+	for id, left := range map[string]int{"C3": 1, "D4": 0} {
+		out := t.TempDir()
+		must(t, "lab", "--experiment="+id, "--engine=sqlite", "--out="+out, "--options="+options)
+		results, err := result.Read(out)
+		require.NoError(t, err)
+		require.Greater(t, len(results.Records), 1)
+		for _, r := range results.Records {
+			require.Empty(t, r.Error, r.Key())
+			require.Contains(t, string(results.Manifests[r.Manifest]), `"in_place":true`)
+		}
+		whole, err := filepath.Glob(filepath.Join(cache, "*", "ready.json"))
+		require.NoError(t, err)
+		require.Len(t, whole, left, id)
+	}
+}
+
 // TestLabResumes: what a set has is not measured again, unless it failed.
 func TestLabResumes(t *testing.T) {
 	t.Setenv(bench.CacheEnv, t.TempDir())

@@ -33,6 +33,8 @@ type Options struct {
 	Loaded     float64           `json:"loaded"`          // part of the base profile that a store holds before commits begin
 	Retry      bool              `json:"retry,omitempty"` // do again what has failed
 
+	InPlace bool `json:"in_place,omitempty"` // data sets themselves are used instead of copies
+
 	Permissions *PermissionOptions `json:"permissions,omitempty"`
 	Social      *SocialOptions     `json:"social,omitempty"`
 	First       *FirstOptions      `json:"first,omitempty"`
@@ -68,6 +70,7 @@ type variant struct {
 // the experiment and the engine give.
 func (l *Lab) Run(ctx context.Context, e Experiment) (err error) {
 	l.experiment, l.variants, l.closing = e.ID, nil, nil
+	l.Cache.InPlace = l.InPlace
 	defer func() {
 		for _, f := range slices.Backward(l.closing) {
 			err = errors.Join(err, f())
