@@ -242,3 +242,16 @@ func TestRoom(t *testing.T) {
 		})
 	}
 }
+
+// TestCacheMoves: on another machine, or in another directory, data sets are what
+// they were.
+func TestCacheMoves(t *testing.T) {
+	c, built := openCache(t), new(atomic.Int32)
+	copyOut(t, c, sampleBuilder(built))
+	elsewhere := filepath.Join(t.TempDir(), "cache")
+	require.NoError(t, os.CopyFS(elsewhere, os.DirFS(c.root)))
+	moved, err := OpenCache(elsewhere)
+	require.NoError(t, err)
+	copyOut(t, moved, sampleBuilder(built))
+	require.Equal(t, int32(1), built.Load())
+}

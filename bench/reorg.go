@@ -21,8 +21,7 @@ import (
 // deletes and inserts the rows.
 type ReorgConfig struct {
 	Seed    uint64
-	Payload int  // bytes of the new payloads
-	Loop    Loop // how many reorgs; nil means one
+	Payload int // bytes of the new payloads
 
 	// Observe, if not nil, is told of the block that stayed and of how long it took
 	// to take back the one before it and to apply it.
@@ -46,23 +45,8 @@ const (
 	reorgLife     = 1 << 20
 )
 
-// Reorg does reorgs on a data set and leaves the last block in place. It fails with
-// ErrMismatch when a head, its digest, or entities of the last block are not what
-// they should be.
-func Reorg(ctx context.Context, cp *Copy, cfg ReorgConfig) (ReorgResult, error) {
-	res := ReorgResult{Arrival: NewResult(), Rewind: NewResult(), Commit: NewResult(), Both: NewResult()}
-	r, err := newReorganiser(cp, cfg)
-	if err == nil {
-		err = r.run(ctx, &res)
-	}
-	if err != nil {
-		return res, fmt.Errorf("reorg: %w", err)
-	}
-	return res, nil
-}
-
-// reorganiser knows what some entities of a store are.
-type reorganiser struct {
+// Reorg does reorgs on a data set. It knows what some of its entities are.
+type Reorg struct {
 	cfg    ReorgConfig
 	ents   *store.Entities
 	base   store.BlockHead // before the block that is replaced
@@ -71,19 +55,20 @@ type reorganiser struct {
 	random *random
 }
 
-func newReorganiser(cp *Copy, cfg ReorgConfig) (*reorganiser, error) {
+// NewReorg draws the entities, for which it generates the data set again.
+func NewReorg(cp *Copy, cfg ReorgConfig) (*Reorg, error) {
 	x, err := cp.data.part(cp.Ready, reorgPool)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reorg: %w", err)
 	}
-	r := &reorganiser{cfg: cfg, ents: cp.Entities, base: x.head, live: x.live, random: newRandom(cfg.Seed)}
+	r := &Reorg{cfg: cfg, ents: cp.Entities, base: x.head, live: x.live, random: newRandom(cfg.Seed)}
 	for key, e := range r.live {
 		if e.Expiration > r.base.Block+reorgLife {
 			r.keys = append(r.keys, key)
 		}
 	}
 	if len(r.keys) < reorgEntities {
-		return nil, fmt.Errorf("%w: only %d entities live long enough; choose a larger scale", store.ErrInvalid, len(r.keys))
+		return nil, fmt.Errorf("reorg: %w: only %d entities live long enough; choose a larger scale", store.ErrInvalid, len(r.keys))
 	}
 	slices.SortFunc(r.keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
 	return r, nil
@@ -109,8 +94,18 @@ func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 	return x, x.setHead(ready)
 }
 
-func (r *reorganiser) run(ctx context.Context, res *ReorgResult) error {
-	loop := orOnce(r.cfg.Loop)
+// Run does as many reorgs as the loop says, one where it is nil, and leaves the last
+// block in place. It fails with ErrMismatch when a head, its digest, or entities of
+// the last block are not what they should be.
+func (r *Reorg) Run(ctx context.Context, loop Loop) (ReorgResult, error) {
+	res := ReorgResult{Arrival: NewResult(), Rewind: NewResult(), Commit: NewResult(), Both: NewResult()}
+	if err := r.run(ctx, orOnce(loop), &res); err != nil {
+		return res, fmt.Errorf("reorg: %w", err)
+	}
+	return res, nil
+}
+
+func (r *Reorg) run(ctx context.Context, loop Loop, res *ReorgResult) error {
 	var b store.Block
 	for round := uint64(0); loop.Loop(); round++ {
 		loop.StopTimer()
@@ -132,7 +127,7 @@ func (r *reorganiser) run(ctx context.Context, res *ReorgResult) error {
 
 // arrive applies the block that will be replaced, instead of what the round before
 // has left.
-func (r *reorganiser) arrive(ctx context.Context, b store.Block, res *ReorgResult) error {
+func (r *Reorg) arrive(ctx context.Context, b store.Block, res *ReorgResult) error {
 	if err := r.ents.Rewind(ctx, r.base.Block); err != nil {
 		return err
 	}
@@ -146,7 +141,7 @@ func (r *reorganiser) arrive(ctx context.Context, b store.Block, res *ReorgResul
 }
 
 // replace takes back what is after the base, and applies a block.
-func (r *reorganiser) replace(ctx context.Context, b *store.Block, res *ReorgResult) error {
+func (r *Reorg) replace(ctx context.Context, b *store.Block, res *ReorgResult) error {
 	start := time.Now()
 	if r.ents.Temporal() {
 		if err := r.ents.Rewind(ctx, r.base.Block); err != nil {
@@ -172,7 +167,7 @@ func (r *reorganiser) replace(ctx context.Context, b *store.Block, res *ReorgRes
 
 // block updates entities after the base. In each revision their attributes have the
 // same names and other values.
-func (r *reorganiser) block(keys []int, round, revision uint64) store.Block {
+func (r *Reorg) block(keys []int, round, revision uint64) store.Block {
 	b := store.Block{Number: r.base.Block + 1, Ops: make([]store.Op, len(keys))}
 	r.random.at(reorgStream, round, revision)
 	for i, n := range keys {
@@ -195,7 +190,7 @@ func (r *reorganiser) block(keys []int, round, revision uint64) store.Block {
 
 // follow compares the head after a block with the digest that follows from the base.
 // Without history there is no way back: the block is the next base.
-func (r *reorganiser) follow(b *store.Block, head store.BlockHead) error {
+func (r *Reorg) follow(b *store.Block, head store.BlockHead) error {
 	prior := make(map[store.Key]entity.Prior, len(b.Ops))
 	for i := range b.Ops {
 		prior[b.Ops[i].Key] = entity.Prior{Live: r.live[b.Ops[i].Key]}

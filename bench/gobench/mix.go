@@ -117,7 +117,9 @@ func RunCheckpoint(b *testing.B, s Suite) {
 func RunReorg(b *testing.B, s Suite) {
 	s.Each(b, firstInShort("arkiv", "arkiv-pruned"), func(b *testing.B, r *Run) {
 		r.Write(b, func(ctx context.Context) (bench.Result, error) {
-			res, err := bench.Reorg(ctx, r.Copy, bench.ReorgConfig{Seed: seed, Payload: r.Dataset.Profile.Payload, Loop: b})
+			reorg, err := bench.NewReorg(r.Copy, bench.ReorgConfig{Seed: seed, Payload: r.Dataset.Profile.Payload})
+			must(b, err)
+			res, err := reorg.Run(ctx, b)
 			return res.Both, err
 		})
 	})

@@ -29,8 +29,8 @@ func TestReorg(t *testing.T) {
 			const rounds = 30
 			var touched []store.Key
 			var last *store.Block
-			res, err := bench.Reorg(t.Context(), cp, bench.ReorgConfig{
-				Seed: 1, Payload: 100, Loop: bench.Times(rounds),
+			reorg, err := bench.NewReorg(cp, bench.ReorgConfig{
+				Seed: 1, Payload: 100,
 				Observe: func(b *store.Block, _ time.Duration) {
 					require.Len(t, b.Ops, 20)
 					for i := range b.Ops {
@@ -39,6 +39,8 @@ func TestReorg(t *testing.T) {
 					last = b
 				},
 			})
+			require.NoError(t, err)
+			res, err := reorg.Run(t.Context(), bench.Times(rounds))
 			require.NoError(t, err)
 			require.Equal(t, int64(rounds), res.Both.Latency.Summary().Count)
 			require.InDelta(t, 2*500, float64(res.Both.Rows)/rounds, 150, "rows that a reorg deletes and inserts")
@@ -102,6 +104,8 @@ func sameRows(t *testing.T, cp *bench.Copy, b *store.Block) {
 func TestReorgFindsWhatIsWrong(t *testing.T) {
 	cp := openSmall(t, reorgSource(t, "arkiv"))
 	exec(t, cp, "UPDATE varve_blocks SET digest = zeroblob(32)")
-	_, err := bench.Reorg(t.Context(), cp, bench.ReorgConfig{})
+	reorg, err := bench.NewReorg(cp, bench.ReorgConfig{})
+	require.NoError(t, err)
+	_, err = reorg.Run(t.Context(), nil)
 	require.ErrorIs(t, err, bench.ErrMismatch)
 }

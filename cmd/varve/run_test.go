@@ -60,7 +60,7 @@ func TestLabInPlace(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv(bench.CacheEnv, cache)
 	options := strings.Replace(tiny(t), "{", `{"in_place":true,`, 1)
-	for id, left := range map[string]int{"C3": 1, "D4": 0} {
+	for id, left := range map[string]int{"E1": 1, "E2": 0} {
 		out := t.TempDir()
 		must(t, "lab", "--experiment="+id, "--engine=sqlite", "--out="+out, "--options="+options)
 		results, err := result.Read(out)

@@ -215,13 +215,18 @@ func (l *Lab) reorg(ctx context.Context, layout string, _ struct{}, r *result.Re
 		if err != nil {
 			return err
 		}
-		started := time.Now()
+		var started time.Time
 		var line latency.Timeline
-		sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
-		res, err := bench.Reorg(ctx, cp, bench.ReorgConfig{
-			Seed: l.Seed, Payload: reorgPayload, Loop: bench.For(l.Phase),
+		reorg, err := bench.NewReorg(cp, bench.ReorgConfig{
+			Seed: l.Seed, Payload: reorgPayload,
 			Observe: func(_ *store.Block, took time.Duration) { line.Record(time.Since(started), took) },
 		})
+		if err != nil {
+			return err
+		}
+		sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
+		started = time.Now()
+		res, err := reorg.Run(ctx, bench.For(l.Phase))
 		elapsed, samples := time.Since(started), sampler.Stop()
 		add(r, "reorg", res.Both)
 		addLatency(r, "arrival", res.Arrival.Latency)
