@@ -56,14 +56,10 @@ func besides(ctx context.Context, l *Lab) error {
 			return l.onBase(layout, "mix", mix.A, "rate", ftoa(b.rows), "qps", qps)
 		},
 		run: func(ctx context.Context, layout string, b beside, r *result.Record) error {
-			d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
-			if err != nil {
-				return err
-			}
 			if b.reads == ceiling {
-				return l.ceiling(ctx, d, r)
+				return l.ceiling(ctx, layout, r)
 			}
-			_, err = l.beside(ctx, d, b, r)
+			_, err := l.beside(ctx, layout, b, r)
 			return err
 		},
 	}.measure(ctx, l)
@@ -71,18 +67,17 @@ func besides(ctx context.Context, l *Lab) error {
 
 // beside runs commits of so many rows a second with so many reads of mix A, and
 // tells whether both kept up: commits under their limit, reads not skipped.
-func (l *Lab) beside(ctx context.Context, d *mendoza, b beside, r *result.Record) (kept bool, err error) {
+func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Record) (kept bool, err error) {
 	o := l.storeOptions()
 	o.Readers = readers
-	every, err := d.every(b.rows)
-	if err != nil {
-		return false, err
-	}
-	err = l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
-		writes := bench.PacedConfig{Blocks: d.Rest(), Every: every, For: l.Phase, WarmUp: l.warmUp()}
+	err = l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(ctx context.Context, d *mendoza, cp *bench.Copy) error {
 		if b.reads == 0 {
 			kept = true
-			return l.paced(ctx, cp, writes, r)
+			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
+		}
+		every, err := d.every(b.rows)
+		if err != nil {
+			return err
 		}
 		oracle, err := d.oracle() // of its own: it follows the blocks
 		if err != nil {
@@ -92,7 +87,7 @@ func (l *Lab) beside(ctx context.Context, d *mendoza, b beside, r *result.Record
 		if err != nil {
 			return err
 		}
-		read, err := l.together(ctx, cp, writes, m, b.reads, r)
+		read, err := l.together(ctx, cp, bench.PacedConfig{Blocks: d.Rest(), Every: every}, m, b.reads, r)
 		commit, all := r.Latency("commit"), r.Latency("all")
 		if read == nil || commit == nil || all == nil {
 			return err
@@ -107,6 +102,7 @@ func (l *Lab) beside(ctx context.Context, d *mendoza, b beside, r *result.Record
 // together runs commits with so many reads a second beside them, and records both
 // and samples.
 func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.PacedConfig, m mix.Reads, qps float64, r *result.Record) (*pace.Outcome, error) {
+	writes.For, writes.WarmUp = l.Phase, l.warmUp()
 	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
 	wrote, read, err := bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{
 		Mix: m, Clients: readers, Rate: qps, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed,
@@ -133,13 +129,13 @@ const (
 
 // ceiling searches for the highest rate of reads at which commits and reads keep
 // up. The record is that of the highest that did; the notes have the others.
-func (l *Lab) ceiling(ctx context.Context, d *mendoza, r *result.Record) error {
+func (l *Lab) ceiling(ctx context.Context, layout string, r *result.Record) error {
 	low, high := 0.0, float64(ceilingHigh)
 	next := math.Sqrt(ceilingLow * ceilingHigh)
 	for range ceilingSteps {
 		qps := math.Round(next)
 		try := &result.Record{Experiment: r.Experiment, Name: r.Name, Config: r.Config.With("qps", ftoa(qps))}
-		kept, err := l.beside(ctx, d, beside{seedRowRate, qps}, try)
+		kept, err := l.beside(ctx, layout, beside{seedRowRate, qps}, try)
 		if err != nil {
 			return err
 		}
@@ -185,19 +181,11 @@ func growth(ctx context.Context, l *Lab) error {
 
 // grown measures reads of all mixes and then commits, on one size.
 func (l *Lab) grown(ctx context.Context, layout string, scale float64, r *result.Record) error {
-	d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock, scale: scale})
-	if err != nil {
-		return err
-	}
-	oracle, err := d.oracle()
-	if err != nil {
-		return err
-	}
-	every, err := d.every(seedRowRate)
-	if err != nil {
-		return err
-	}
-	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
+	return l.withMendoza(ctx, layout, mendozaOptions{scale: scale}, l.storeOptions(), r, func(ctx context.Context, d *mendoza, cp *bench.Copy) error {
+		oracle, err := d.oracle()
+		if err != nil {
+			return err
+		}
 		for _, name := range mix.Names {
 			m, err := mix.New(name, oracle)
 			if err != nil {
@@ -214,6 +202,6 @@ func (l *Lab) grown(ctx context.Context, layout string, scale float64, r *result
 			put(r, out.Capacity(), "qps-"+name)
 			put(r, milliseconds(all.P99), "p99-ms-"+name)
 		}
-		return l.paced(ctx, cp, bench.PacedConfig{Blocks: d.Rest(), Every: every, For: l.Phase, WarmUp: l.warmUp()}, r)
+		return l.onRest(ctx, d, cp, seedRowRate, l.Phase, r)
 	})
 }

@@ -15,7 +15,7 @@ import (
 // mendozaOptions choose a part of the base profile.
 type mendozaOptions struct {
 	scale float64 // of the part that is loaded; zero means the lab's
-	merge int     // operations of a block; zero leaves the blocks as they are
+	asIs  bool    // blocks stay as they are, and do not become productionBlocks
 }
 
 // productionBlock is the entities of a block that has about the 500 rows of the
@@ -29,11 +29,14 @@ func (l *Lab) mendoza(layout string, o mendozaOptions) (*mendoza, error) {
 	if o.scale == 0 {
 		o.scale = l.Scale
 	}
-	of := bench.MendozaSource
+	of, merge := bench.MendozaSource, productionBlock
 	if l.Bare {
 		of = bench.BareMendozaSource
 	}
-	source, err := of(o.scale/l.Loaded, l.Seed, o.merge, l.Loaded)
+	if o.asIs {
+		merge = 0
+	}
+	source, err := of(o.scale/l.Loaded, l.Seed, merge, l.Loaded)
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +90,16 @@ func (m *mendoza) every(rate float64) (time.Duration, error) {
 func (m *mendoza) oracle() (*mix.Oracle, error) {
 	o := mix.NewOracle()
 	return o, o.Follow(m.Source.Blocks())
+}
+
+// withMendoza runs f on a data set of the base profile.
+func (l *Lab) withMendoza(ctx context.Context, layout string, m mendozaOptions, o *store.Options, r *result.Record,
+	f func(ctx context.Context, d *mendoza, cp *bench.Copy) error) error {
+	d, err := l.mendoza(layout, m)
+	if err != nil {
+		return err
+	}
+	return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error { return f(ctx, d, cp) })
 }
 
 // withDataset runs f on an open copy of a data set, which is built first if

@@ -102,7 +102,7 @@ func dataCentreReads(ctx context.Context, l *Lab) error {
 func dataCentreWrites(ctx context.Context, l *Lab) error {
 	return l.centres(ctx, "DataCentreWrite", "dc", []int{0, 30, 70, 100}, func(ctx context.Context, d centre, percent int, r *result.Record) error {
 		return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
-			return l.paced(ctx, cp, bench.PacedConfig{Blocks: l.mixed(d, percent), For: l.Phase, WarmUp: l.warmUp()}, r)
+			return l.paced(ctx, cp, bench.PacedConfig{Blocks: l.mixed(d, percent), For: l.Phase}, r)
 		})
 	})
 }
@@ -142,8 +142,7 @@ func (l *Lab) centreBeside(ctx context.Context, d centre, qps int, r *result.Rec
 	o := l.storeOptions()
 	o.Readers = readers
 	return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
-		writes := bench.PacedConfig{Blocks: d.Source.Rest(), Every: centreBlock, For: l.Phase, WarmUp: l.warmUp()}
-		_, err := l.together(ctx, cp, writes, d.reads(), float64(qps), r)
+		_, err := l.together(ctx, cp, bench.PacedConfig{Blocks: d.Source.Rest(), Every: centreBlock}, d.reads(), float64(qps), r)
 		return err
 	})
 }

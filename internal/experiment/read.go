@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -76,33 +75,25 @@ func reading(loads []readLoad, layouts ...string) func(context.Context, *Lab) er
 				values = append(values, v)
 			}
 		}
-		oracle := sync.OnceValues(func() (*mix.Oracle, error) {
-			d, err := l.mendoza(l.layouts(layouts...)[0], mendozaOptions{merge: productionBlock})
-			if err != nil {
-				return nil, err
-			}
-			return d.oracle()
-		})
+		var oracle *mix.Oracle
 		return variants[readLoad]{
 			name: "ReadMix", layouts: l.layouts(layouts...), values: values,
 			config: func(layout string, v readLoad) result.Config { return l.onBase(layout, v.config()...) },
 			run: func(ctx context.Context, layout string, v readLoad, r *result.Record) error {
-				known, err := oracle()
-				if err != nil {
-					return err
-				}
-				m, err := mix.New(v.mix, known)
-				if err != nil {
-					return err
-				}
-				d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
-				if err != nil {
-					return err
-				}
-				if v.temperature != "" {
-					return l.readAt(ctx, d, m, v.temperature, r)
-				}
-				return l.readMix(ctx, d, m, v, r)
+				o := l.storeOptions()
+				o.Readers = v.clients
+				return l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(ctx context.Context, d *mendoza, cp *bench.Copy) (err error) {
+					if oracle == nil {
+						if oracle, err = d.oracle(); err != nil {
+							return err
+						}
+					}
+					m, err := mix.New(v.mix, oracle)
+					if err != nil {
+						return err
+					}
+					return v.read(ctx, l, m, cp, r)
+				})
 			},
 		}.measure(ctx, l)
 	}
@@ -118,19 +109,18 @@ func (v readLoad) config() []string {
 	return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "closed"}
 }
 
-func (l *Lab) readMix(ctx context.Context, d *mendoza, m mix.Reads, v readLoad, r *result.Record) error {
-	o := l.storeOptions()
-	o.Readers = v.clients
-	return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
-		out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
-			Mix: m, Clients: v.clients, Rate: v.rate, Reads: v.reads, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed,
-		})
-		addOutcome(r, out)
-		if !cp.Entities.Temporal() {
-			r.Notes = append(r.Notes, mix.HeadOnlyNote)
-		}
-		return err
+func (v readLoad) read(ctx context.Context, l *Lab, m mix.Reads, cp *bench.Copy, r *result.Record) error {
+	if v.temperature != "" {
+		return l.readAt(ctx, cp, m, v.temperature, r)
+	}
+	out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
+		Mix: m, Clients: v.clients, Rate: v.rate, Reads: v.reads, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed,
 	})
+	addOutcome(r, out)
+	if !cp.Entities.Temporal() {
+		r.Notes = append(r.Notes, mix.HeadOnlyNote)
+	}
+	return err
 }
 
 // warmUp is how long operations are not recorded at first.
@@ -164,27 +154,25 @@ const (
 // coldReads are few: each makes those after it warmer.
 const coldReads = 200
 
-func (l *Lab) readAt(ctx context.Context, d *mendoza, m mix.Reads, temperature string, r *result.Record) error {
-	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
-		cfg := bench.ReadMixConfig{Mix: m, Reads: coldReads, For: l.Phase, Seed: l.Seed}
-		if temperature == warm {
-			if _, err := bench.ReadMix(ctx, cp.Entities, cfg); err != nil {
-				return err
-			}
-			cfg.Seed++
-		} else if err := cp.Reopen(ctx, func(dir string) error { return setCache(dir, temperature == cold) }); err != nil {
+func (l *Lab) readAt(ctx context.Context, cp *bench.Copy, m mix.Reads, temperature string, r *result.Record) error {
+	cfg := bench.ReadMixConfig{Mix: m, Reads: coldReads, For: l.Phase, Seed: l.Seed}
+	if temperature == warm {
+		if _, err := bench.ReadMix(ctx, cp.Entities, cfg); err != nil {
 			return err
 		}
-		if err := addResidency(r, cp.Dir, "resident-before"); err != nil {
-			return err
-		}
-		out, err := bench.ReadMix(ctx, cp.Entities, cfg)
-		addOutcome(r, out)
-		if err != nil {
-			return err
-		}
-		return addResidency(r, cp.Dir, "resident-after")
-	})
+		cfg.Seed++
+	} else if err := cp.Reopen(ctx, func(dir string) error { return setCache(dir, temperature == cold) }); err != nil {
+		return err
+	}
+	if err := addResidency(r, cp.Dir, "resident-before"); err != nil {
+		return err
+	}
+	out, err := bench.ReadMix(ctx, cp.Entities, cfg)
+	addOutcome(r, out)
+	if err != nil {
+		return err
+	}
+	return addResidency(r, cp.Dir, "resident-after")
 }
 
 // setCache empties the page cache of the files of a directory, or fills it.

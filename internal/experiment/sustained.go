@@ -102,24 +102,25 @@ func (l *Lab) loads(ctx context.Context, name string, layouts []string, loads []
 
 // sustain applies what comes after the loaded part of the base profile.
 func (l *Lab) sustain(ctx context.Context, layout string, v load, r *result.Record) error {
-	d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
-	if err != nil {
-		return err
-	}
-	every, err := d.every(v.rate)
-	if err != nil {
-		return err
-	}
-	return l.withDataset(ctx, d.Dataset, v.options, r, func(ctx context.Context, cp *bench.Copy) error {
-		return l.paced(ctx, cp, bench.PacedConfig{Blocks: d.Rest(), Every: every, For: 2 * l.Phase, WarmUp: l.warmUp()}, r)
+	return l.withMendoza(ctx, layout, mendozaOptions{}, v.options, r, func(ctx context.Context, d *mendoza, cp *bench.Copy) error {
+		return l.onRest(ctx, d, cp, v.rate, 2*l.Phase, r)
 	})
+}
+
+// onRest runs commits of so many rows a second of what comes after the loaded part.
+func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float64, length time.Duration, r *result.Record) error {
+	every, err := d.every(rate)
+	if err != nil {
+		return err
+	}
+	return l.paced(ctx, cp, bench.PacedConfig{Blocks: d.Rest(), Every: every, For: length}, r)
 }
 
 // paced runs commits with samples beside them. Commits that were in a
 // checkpoint, by the engine's counters, are a kind of their own.
 func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.PacedConfig, r *result.Record) error {
 	split := newSplit(ctx, cp.DB)
-	cfg.Observe = split.observe
+	cfg.Observe, cfg.WarmUp = split.observe, l.warmUp()
 	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
 	done, err := bench.Commits(ctx, cp.Entities, cfg)
 	if err == nil && cfg.Every == 0 {
@@ -206,11 +207,7 @@ func reorgs(ctx context.Context, l *Lab) error {
 const reorgPayload = 5 << 10
 
 func (l *Lab) reorg(ctx context.Context, layout string, _ struct{}, r *result.Record) error {
-	d, err := l.mendoza(layout, mendozaOptions{merge: productionBlock})
-	if err != nil {
-		return err
-	}
-	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
+	return l.withMendoza(ctx, layout, mendozaOptions{}, l.storeOptions(), r, func(ctx context.Context, _ *mendoza, cp *bench.Copy) error {
 		before, err := cp.DB.Stats(ctx)
 		if err != nil {
 			return err
