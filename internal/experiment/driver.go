@@ -139,7 +139,7 @@ type sampling struct {
 }
 
 func sampledBlocks(ctx context.Context, l *Lab) error {
-	repeats, combinations := l.scaled(sampledRepeats, 2), 1
+	repeats, combinations := l.scaled(sampledRepeats, 1), 1
 	for _, levels := range independentLevels {
 		combinations *= len(levels)
 	}
