@@ -16,8 +16,10 @@ func clones(dir string) bool {
 		if err != nil {
 			return false
 		}
-		defer os.Remove(f.Name())
 		defer f.Close()
+		if err := os.Remove(f.Name()); err != nil {
+			return false
+		}
 		pair[i] = f
 	}
 	return unix.IoctlFileClone(int(pair[1].Fd()), int(pair[0].Fd())) == nil
