@@ -136,6 +136,7 @@ type sampling struct {
 	profile string
 	n       int
 	blocks  func(d *mendoza, head uint64) iter.Seq2[store.Block, error]
+	relate  func(*result.Record) error // the times to what is in the blocks
 }
 
 func sampledBlocks(ctx context.Context, l *Lab) error {
@@ -146,10 +147,10 @@ func sampledBlocks(ctx context.Context, l *Lab) error {
 	return variants[sampling]{
 		name: "SampledBlocks", layouts: l.layouts("arkiv", "simple"),
 		values: []sampling{
-			{l.profile(), l.scaled(50_000, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }},
+			{l.profile(), l.scaled(50_000, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }, correlate},
 			{"independent", repeats * combinations, func(_ *mendoza, head uint64) iter.Seq2[store.Block, error] {
 				return independent(head, l.Seed, repeats)
-			}},
+			}, explain},
 		},
 		config: func(layout string, s sampling) result.Config { return l.on(layout, s.profile, "blocks", itoa(s.n)) },
 		run:    l.sample,
@@ -178,10 +179,7 @@ func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *result.R
 		if err != nil {
 			return err
 		}
-		if err := correlate(r); err != nil {
-			return err
-		}
-		return explain(r)
+		return s.relate(r)
 	})
 }
 
@@ -197,7 +195,8 @@ func observe(b *store.Block, took time.Duration) []float64 {
 	return []float64{float64(b.Number), float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload), milliseconds(took)}
 }
 
-// correlate adds the correlations that the seed reports.
+// correlate adds the correlations that the seed reports, and how far they are those of
+// other factors as well.
 func correlate(r *result.Record) error {
 	ms := r.Table.Column("ms")
 	attributes := make([]float64, len(ms))
@@ -219,16 +218,17 @@ func correlate(r *result.Record) error {
 		put(r, c.R, "r-"+v.Name)
 		r.Notes = append(r.Notes, fmt.Sprintf("correlation of %s with the time: %.3f, 95 %% interval %.3f to %.3f", v.Name, c.R, c.Low, c.High))
 	}
-	return nil
+	return explain(r)
 }
 
 // inflated is the variance inflation above which the effect of a factor is that of
 // others as well.
 const inflated = 2
 
-// explain adds what each factor of the blocks does to the time while the others stay:
-// its partial correlation, its coefficient in standard deviations, and by how much the
-// variance of that is inflated because the factors vary together.
+// explain adds what each factor of the blocks does to the time while the others stay,
+// as its partial correlation and its coefficient in standard deviations. By how much
+// the variance of these is inflated, because the factors vary together, is added too,
+// and alone where it is too much.
 func explain(r *result.Record) error {
 	var factors []stat.Predictor
 	for _, column := range []string{"entities", "strings", "numbers", "payload_bytes"} {
@@ -243,21 +243,21 @@ func explain(r *result.Record) error {
 		return err
 	}
 	for i, f := range factors {
-		t := fit.Term(f.Name)
-		partial := t.T / math.Sqrt(t.T*t.T+float64(fit.Freedom))
 		vif, err := inflation(factors, i)
 		if err != nil {
 			return err
 		}
+		put(r, vif, "vif-"+f.Name)
+		if vif >= inflated {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s cannot be told apart from the others, with which it varies: variance inflation %.3g", f.Name, vif))
+			continue
+		}
+		t := fit.Term(f.Name)
+		partial := t.T / math.Sqrt(t.T*t.T+float64(fit.Freedom))
 		put(r, partial, "partial-"+f.Name)
 		put(r, t.Beta, "beta-"+f.Name)
-		put(r, vif, "vif-"+f.Name)
-		told := "told apart from the others"
-		if vif >= inflated {
-			told = "not told apart from the others, with which it varies"
-		}
-		r.Notes = append(r.Notes, fmt.Sprintf("%s, the others held: partial correlation %.3f, standardised coefficient %.3f; variance inflation %.3g: %s",
-			f.Name, partial, t.Beta, vif, told))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s, the others held: partial correlation %.3f, coefficient in standard deviations %.3f; variance inflation %.3g",
+			f.Name, partial, t.Beta, vif))
 	}
 	return nil
 }
