@@ -35,7 +35,8 @@ type PacedConfig struct {
 	// Observe, if not nil, is told of each commit, when the time no longer counts.
 	Observe func(b *store.Block, took time.Duration)
 
-	head *atomic.Uint64 // if not nil, set to each block that is committed
+	// Loop, if not nil, says how many blocks there are, beside For.
+	Loop Loop
 }
 
 // Paced is what paced commits did.
@@ -59,86 +60,60 @@ const kindCommit = "commit"
 // Commits applies blocks as they arrive and records latencies from the scheduled
 // starts. It ends early, without an error, when Blocks does.
 func Commits(ctx context.Context, ents *store.Entities, cfg PacedConfig) (*Paced, error) {
-	w := &blockWriter{cfg: cfg, ents: ents, done: &Paced{}}
-	var stop func()
-	w.next, stop = iter.Pull2(cfg.Blocks)
+	if cfg.Loop == nil {
+		cfg.Loop = while(func() bool { return true })
+	}
+	w, stop := newBlockWriter(ents, cfg.Blocks, cfg.Loop)
 	defer stop()
+	done := &Paced{Outcome: new(pace.Outcome)}
+	w.expect, w.mix = cfg.Expect, cfg.Mix
+	w.observe = func(b *store.Block, took time.Duration) {
+		done.count(b)
+		if cfg.Observe != nil {
+			cfg.Observe(b, took)
+		}
+	}
 	err := w.draw()
 	if err == nil {
-		w.done.Outcome, err = w.loop(ctx)
+		done.Outcome, err = cfg.loop(ctx, func(ctx context.Context, s *pace.Step) error {
+			s.Kind = kindCommit
+			if !w.more() {
+				return pace.ErrDone
+			}
+			return w.apply(ctx, func(time.Duration) { s.Stop() })
+		})
 	}
-	if w.done.Outcome == nil {
-		w.done.Outcome = new(pace.Outcome)
-	}
-	if err != nil {
-		return w.done, fmt.Errorf("commits: %w", err)
-	}
-	if cfg.Expect != nil {
+	if err == nil && cfg.Expect != nil {
 		err = cfg.Expect.Check(ctx, ents)
 	}
-	return w.done, err
+	if err != nil {
+		err = fmt.Errorf("commits: %w", err)
+	}
+	return done, err
 }
 
-// blockWriter applies one block after the other. The next one is made when the
-// last is committed, so that it is there when its time comes.
-type blockWriter struct {
-	cfg  PacedConfig
-	ents *store.Entities
-	next func() (store.Block, error, bool)
-	done *Paced
-
-	block store.Block
-	ended bool
-}
-
-func (w *blockWriter) loop(ctx context.Context) (*pace.Outcome, error) {
-	if w.cfg.Every == 0 {
-		return pace.ClosedLoop(ctx, pace.ClosedConfig{Duration: w.cfg.For, WarmUp: w.cfg.WarmUp, Start: w.cfg.Start}, w.apply)
+func (cfg *PacedConfig) loop(ctx context.Context, apply pace.Op) (*pace.Outcome, error) {
+	if cfg.Every == 0 {
+		return pace.ClosedLoop(ctx, pace.ClosedConfig{Duration: cfg.For, WarmUp: cfg.WarmUp, Start: cfg.Start}, apply)
 	}
 	return pace.OpenLoop(ctx, pace.OpenConfig{
-		Arrivals: pace.Fixed(float64(time.Second) / float64(w.cfg.Every)),
-		Duration: w.cfg.For, WarmUp: w.cfg.WarmUp, Start: w.cfg.Start, Drain: drain,
-	}, w.apply)
+		Arrivals: pace.Fixed(float64(time.Second) / float64(cfg.Every)),
+		Duration: cfg.For, WarmUp: cfg.WarmUp, Start: cfg.Start, Drain: drain,
+	}, apply)
 }
 
 // drain is how long what is due may still start when the time is over: what an
 // engine is behind by then counts as skipped.
 const drain = time.Second
 
-func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
-	s.Kind = kindCommit
-	if w.ended {
-		return pace.ErrDone
-	}
-	start := time.Now()
-	applied, err := w.ents.Apply(ctx, w.block)
-	s.Stop()
-	if err != nil {
-		return err
-	}
-	if w.cfg.head != nil {
-		w.cfg.head.Store(w.block.Number)
-	}
-	if w.cfg.Observe != nil {
-		w.cfg.Observe(&w.block, time.Since(start))
-	}
-	w.count()
-	if x := w.cfg.Expect; x != nil {
-		if err := follow(x, &w.block, applied.Head); err != nil {
-			return err
-		}
-	}
-	return w.draw()
-}
-
 // count adds the rows of whole versions.
-func (w *blockWriter) count() {
-	for i := range w.block.Ops {
-		if whole(&w.block.Ops[i]) {
-			w.done.Entities++
+func (p *Paced) count(b *store.Block) {
+	for i := range b.Ops {
+		if whole(&b.Ops[i]) {
+			p.Entities++
 		}
 	}
-	w.done.Rows += uint64(RowsOf(&w.block))
+	p.Rows += uint64(RowsOf(b))
 }
 
 func whole(op *store.Op) bool { return op.Kind == store.Create || op.Kind == store.Update }
@@ -155,30 +130,28 @@ func RowsOf(b *store.Block) int {
 	return rows
 }
 
-// draw takes the next block and tells the mix of it.
-func (w *blockWriter) draw() error {
-	b, err, more := w.next()
-	if !more {
-		w.ended = true
-		return nil
-	}
-	w.block = b
-	if err == nil && w.cfg.Mix != nil {
-		err = w.cfg.Mix.Advance(&b)
-	}
-	return err
-}
-
-// Combined runs commits and readers at the same time, from a common beginning.
-// When one ends with an error, so does the other.
+// Combined runs commits and readers at the same time, from a common beginning. When
+// one ends with an error, so does the other. Readers that are told no end of their own
+// end with the commits.
 func Combined(ctx context.Context, ents *store.Entities, writes PacedConfig, reads ReadMixConfig) (*Paced, *pace.Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	start := time.Now().Add(50 * time.Millisecond)
-	writes.Start, reads.Start = start, start
-	writes.Mix, writes.head = reads.Mix, new(atomic.Uint64)
-	writes.head.Store(reads.Mix.Head())
-	reads.Head = writes.head.Load
+	var head atomic.Uint64
+	var ended atomic.Bool
+	head.Store(reads.Mix.Head())
+	observe := writes.Observe
+	writes.Start, writes.Mix = start, reads.Mix
+	writes.Observe = func(b *store.Block, took time.Duration) {
+		head.Store(b.Number)
+		if observe != nil {
+			observe(b, took)
+		}
+	}
+	reads.Start, reads.Head = start, head.Load
+	if reads.For == 0 && reads.Reads == 0 {
+		reads.Loop = while(func() bool { return !ended.Load() })
+	}
 	var read *pace.Outcome
 	var readErr error
 	var beside sync.WaitGroup
@@ -188,6 +161,7 @@ func Combined(ctx context.Context, ents *store.Entities, writes PacedConfig, rea
 		}
 	})
 	wrote, err := Commits(ctx, ents, writes)
+	ended.Store(true)
 	if err != nil {
 		cancel()
 	}

@@ -2,11 +2,12 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
+	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/store"
 )
 
@@ -55,39 +56,83 @@ func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result
 
 // commit is the loop. It returns the last block that was applied.
 func commit(ctx context.Context, ents *store.Entities, cfg CommitConfig, res *Result) (last store.Block, err error) {
-	next, stop := iter.Pull2(cfg.Blocks)
+	w, stop := newBlockWriter(ents, cfg.Blocks, orOnce(cfg.Loop))
 	defer stop()
-	loop := orOnce(cfg.Loop)
+	w.expect, w.observe = cfg.Expect, cfg.Observe
 	rows := cfg.Expect.Counts().Rows()
-	b, err, more := next()
-	for more && err == nil && loop.Loop() {
-		start := time.Now()
-		applied, applyErr := ents.Apply(ctx, b)
-		took := time.Since(start)
-		res.Latency.Record(took)
-		if applyErr != nil {
-			return b, applyErr
-		}
-		loop.StopTimer()
-		res.Entities += uint64(applied.Changes)
-		if cfg.Observe != nil {
-			cfg.Observe(&b, took)
-		}
-		if err := follow(cfg.Expect, &b, applied.Head); err != nil {
-			return b, err
-		}
-		last = b
-		if b, err, more = next(); more {
-			loop.StartTimer()
-		}
+	for err = w.draw(); err == nil && w.more(); {
+		last = w.block
+		err = w.apply(ctx, res.Latency.Record)
 	}
-	res.Rows = cfg.Expect.Counts().Rows() - rows
+	res.Entities, res.Rows = w.changes, cfg.Expect.Counts().Rows()-rows
 	if cfg.Settle && err == nil {
 		start := time.Now()
 		err = ents.Settle(ctx)
 		res.Settle = time.Since(start)
 	}
 	return last, err
+}
+
+// blockWriter applies one block after the other. The next one is made when the
+// last is committed, so that it is there when its time comes.
+type blockWriter struct {
+	ents *store.Entities
+	next func() (store.Block, error, bool)
+	loop Loop
+
+	expect  *Expectation // these may be nil
+	mix     mix.Reads
+	observe func(b *store.Block, took time.Duration)
+
+	block   store.Block
+	ended   bool
+	changes uint64 // of all blocks
+}
+
+func newBlockWriter(ents *store.Entities, blocks iter.Seq2[store.Block, error], loop Loop) (w *blockWriter, stop func()) {
+	w = &blockWriter{ents: ents, loop: loop}
+	w.next, stop = iter.Pull2(blocks)
+	return w, stop
+}
+
+// more tells whether there is a block to apply.
+func (w *blockWriter) more() bool { return !w.ended && w.loop.Loop() }
+
+// draw takes the next block and tells the mix of it.
+func (w *blockWriter) draw() (err error) {
+	var more bool
+	w.block, err, more = w.next()
+	w.ended = !more
+	if more && err == nil && w.mix != nil {
+		err = w.mix.Advance(&w.block)
+	}
+	return err
+}
+
+// apply applies the block that was drawn, tells how long that took, checks the head
+// and draws the next, with the timer stopped after the first.
+func (w *blockWriter) apply(ctx context.Context, took func(time.Duration)) error {
+	start := time.Now()
+	applied, err := w.ents.Apply(ctx, w.block)
+	elapsed := time.Since(start)
+	took(elapsed)
+	if err != nil {
+		return err
+	}
+	w.loop.StopTimer()
+	w.changes += uint64(applied.Changes)
+	if w.observe != nil {
+		w.observe(&w.block, elapsed)
+	}
+	if w.expect != nil {
+		if err := follow(w.expect, &w.block, applied.Head); err != nil {
+			return err
+		}
+	}
+	if err = w.draw(); !w.ended {
+		w.loop.StartTimer()
+	}
+	return err
 }
 
 func follow(x *Expectation, b *store.Block, head store.BlockHead) error {
@@ -108,29 +153,14 @@ func checkCreated(ctx context.Context, ents *store.Entities, b store.Block) erro
 	left := readBack
 	for i := range b.Ops {
 		op := &b.Ops[i]
-		if left == 0 || op.Kind != store.Create && op.Kind != store.Update || changedLater(b.Ops[i+1:], op.Key) {
+		later := func(o store.Op) bool { return o.Key == op.Key }
+		if left == 0 || !whole(op) || slices.ContainsFunc(b.Ops[i+1:], later) {
 			continue
 		}
 		left--
-		e, err := snap.Get(ctx, op.Key)
-		if errors.Is(err, store.ErrNotFound) {
-			err = fmt.Errorf("%w: %w", ErrMismatch, err)
-		}
-		if err != nil {
-			return err
-		}
-		if err := newWant(op, b.Number).check(e); err != nil {
+		if err := newWant(op, b.Number).check(snap.Get(ctx, op.Key)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func changedLater(ops []store.Op, key store.Key) bool {
-	for i := range ops {
-		if ops[i].Key == key {
-			return true
-		}
-	}
-	return false
 }

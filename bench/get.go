@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -38,15 +37,9 @@ func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (Result, erro
 	for loop := orOnce(cfg.Loop); loop.Loop(); {
 		w := wants[choice.IntN(len(wants))]
 		start := time.Now()
-		e, err := snap.Get(ctx, w.key)
+		e, err := snap.Get(ctx, w.Key)
 		res.Latency.Record(time.Since(start))
-		switch {
-		case err == nil:
-			err = w.check(e)
-		case errors.Is(err, store.ErrNotFound):
-			err = fmt.Errorf("%w: %w", ErrMismatch, err)
-		}
-		if err != nil {
+		if err := w.check(e, err); err != nil {
 			return res, fmt.Errorf("get: %w", err)
 		}
 		res.Entities++

@@ -82,7 +82,8 @@ func (t *insertTable) run(ctx context.Context, engine driver.Engine, cfg InsertC
 	if loop == nil {
 		loop = Times((cfg.Rows + cfg.PerCommit - 1) / cfg.PerCommit)
 		if cfg.Limit > 0 {
-			loop = &limited{loop: loop, res: res, limit: cfg.Limit}
+			rows := loop
+			loop = while(func() bool { return res.Latency.Total() < cfg.Limit && rows.Loop() })
 		}
 	}
 	rows := make([]any, 0, cfg.PerCommit*len(t.table.Columns))
@@ -104,16 +105,6 @@ func (t *insertTable) run(ctx context.Context, engine driver.Engine, cfg InsertC
 	}
 	return nil
 }
-
-// limited ends a loop when its operations have taken a time.
-type limited struct {
-	untimed
-	loop  Loop
-	res   *Result
-	limit time.Duration
-}
-
-func (l *limited) Loop() bool { return l.res.Latency.Total() < l.limit && l.loop.Loop() }
 
 // insertTable is the table of string attributes of a layout.
 type insertTable struct {

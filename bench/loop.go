@@ -11,42 +11,39 @@ type Loop interface {
 }
 
 // Times is a loop of n operations.
-func Times(n int) Loop { return &times{left: n} }
-
-type times struct {
-	untimed
-	left int
-}
-
-func (t *times) Loop() bool {
-	t.left--
-	return t.left >= 0
+func Times(n int) Loop {
+	return while(func() bool { n--; return n >= 0 })
 }
 
 // For is a loop of a time, pauses included: the last operation begins before
 // it has passed.
-func For(d time.Duration) Loop { return &during{end: time.Now().Add(d)} }
-
-type during struct {
-	untimed
-	end time.Time
+func For(d time.Duration) Loop {
+	end := time.Now().Add(d)
+	return while(func() bool { return time.Now().Before(end) })
 }
 
-func (d *during) Loop() bool { return time.Now().Before(d.end) }
+// while is a loop without a timer.
+type while func() bool
 
-// untimed has no timer to stop.
-type untimed struct{}
+// Loop implements Loop.
+func (w while) Loop() bool { return w() }
 
-func (untimed) StopTimer()  {}
-func (untimed) StartTimer() {}
+// StopTimer implements Loop.
+func (while) StopTimer() {}
 
-// toTheEnd goes on until the workload's input ends, with the timer of another
-// loop.
-type toTheEnd struct{ timer Loop }
+// StartTimer implements Loop.
+func (while) StartTimer() {}
 
-func (toTheEnd) Loop() bool    { return true }
-func (l toTheEnd) StopTimer()  { l.timer.StopTimer() }
-func (l toTheEnd) StartTimer() { l.timer.StartTimer() }
+// toTheEnd goes on until the workload's input ends, with the timer of another loop.
+type toTheEnd struct{ timer }
+
+type timer interface {
+	StopTimer()
+	StartTimer()
+}
+
+// Loop implements Loop.
+func (toTheEnd) Loop() bool { return true }
 
 // orOnce returns the loop, or one operation when it is nil.
 func orOnce(l Loop) Loop {

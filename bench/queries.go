@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -71,7 +70,7 @@ func Answers(p Profile, o GenOptions, queries []NamedQuery) ([]Answer, error) {
 			return nil, err
 		}
 		for i := range b.Ops {
-			e := created(&b.Ops[i], b.Number)
+			e := made(&b.Ops[i], b.Number)
 			for n, expr := range exprs {
 				if e.Expiration > last && query.Match(expr, e) {
 					found[n] = append(found[n], e.Key)
@@ -93,14 +92,4 @@ func Answers(p Profile, o GenOptions, queries []NamedQuery) ([]Answer, error) {
 		answers[i] = Answer{Count: len(keys), keys: h.Sum64()}
 	}
 	return answers, nil
-}
-
-// created returns the entity that a Create makes.
-func created(op *store.Op, block uint64) *store.Entity {
-	return &store.Entity{
-		Key: op.Key, Creator: op.Owner, Owner: op.Owner, ContentType: op.ContentType,
-		StringAttributes: op.StringAttributes, NumericAttributes: op.NumericAttributes,
-		Sequence:            entity.MakeSequence(block, op.TxIndex, op.OpIndex),
-		LastModifiedAtBlock: block, Expiration: entity.AddBlocks(block, op.BTL),
-	}
 }

@@ -40,15 +40,11 @@ type TarConfig struct {
 // ApplyTar applies the blocks as Commit does. It also checks the recorded
 // digest, so that a mistake shared by store and Expectation is found.
 func ApplyTar(ctx context.Context, ents *store.Entities, cfg TarConfig) (Result, error) {
-	var timer Loop = &times{}
-	if cfg.Timer != nil {
-		timer = cfg.Timer
-	}
 	x := NewExpectation(true)
 	if err := x.CheckHead(ctx, ents); err != nil {
 		return NewResult(), fmt.Errorf("apply tar: the store is not empty: %w", err)
 	}
-	res, err := Commit(ctx, ents, CommitConfig{Blocks: each(cfg.Blocks), Expect: x, Loop: toTheEnd{timer: timer}})
+	res, err := Commit(ctx, ents, CommitConfig{Blocks: each(cfg.Blocks), Expect: x, Loop: toTheEnd{orOnce(cfg.Timer)}})
 	if err != nil {
 		return res, fmt.Errorf("apply tar: %w", err)
 	}
