@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -31,35 +32,53 @@ const (
 	seed     = 1
 )
 
+// compared returns the layouts that a benchmark compares: arkiv and compact, and with
+// them, when it is asked for by name, others.
+func compared(others ...string) []string {
+	layouts := []string{"arkiv", "compact"}
+	if testing.Short() || coreset.Only() {
+		return layouts
+	}
+	return append(layouts, others...)
+}
+
+// firstInShort returns the names of what is compared; with -short only the first.
+func firstInShort(names ...string) []string {
+	if testing.Short() {
+		return names[:1]
+	}
+	return names
+}
+
 // RunCommit measures one block of 100 new entities an operation, on a store
 // that holds entities already.
 func RunCommit(b *testing.B, s Suite) {
-	s.Each(b, []string{"arkiv", "arkiv-pruned", "simple"}, func(b *testing.B, r *Run) {
-		x, err := r.Dataset.Expectation(r.Ready)
-		must(b, err)
-		blocks := bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless))
-		r.Write(b, func(ctx context.Context) (bench.Result, error) {
-			return bench.Commit(ctx, r.Entities, bench.CommitConfig{Blocks: blocks, Expect: x, Loop: b})
-		})
+	s.Each(b, compared("arkiv-pruned", "simple"), func(b *testing.B, r *Run) {
+		r.commit(b, bench.CommitConfig{Blocks: bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless))})
 	})
 }
 
 // RunUpdate measures one block that gives 100 entities new attributes and payloads
 // an operation, and what their layouts put off.
 func RunUpdate(b *testing.B, s Suite) {
-	s.Each(b, firstInShort("arkiv", "compact"), func(b *testing.B, r *Run) {
-		x, err := r.Dataset.Expectation(r.Ready)
-		must(b, err)
+	s.Each(b, compared(), func(b *testing.B, r *Run) {
 		blocks := bench.Updates(r.Dataset.Profile, bench.UpdateOptions{Of: r.Dataset.Gen, Blocks: bench.Endless, Seed: seed})
-		r.Write(b, func(ctx context.Context) (bench.Result, error) {
-			return bench.Commit(ctx, r.Entities, bench.CommitConfig{Blocks: blocks, Expect: x, Settle: true, Loop: b})
-		})
+		r.commit(b, bench.CommitConfig{Blocks: blocks, Settle: true})
 	})
+}
+
+// commit measures commits of blocks, one an operation.
+func (r *Run) commit(b *testing.B, cfg bench.CommitConfig) {
+	var err error
+	cfg.Expect, err = r.Dataset.Expectation(r.Ready)
+	must(b, err)
+	cfg.Loop = b
+	r.Write(b, func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, r.Entities, cfg) })
 }
 
 // RunGet measures one entity read by its key an operation.
 func RunGet(b *testing.B, s Suite) {
-	s.Each(b, firstInShort("arkiv", "simple"), func(b *testing.B, r *Run) {
+	s.Each(b, compared("simple"), func(b *testing.B, r *Run) {
 		r.Read(b, func(ctx context.Context) (bench.Result, error) {
 			return bench.Get(ctx, r.Entities, bench.GetConfig{Profile: r.Dataset.Profile, Of: r.Dataset.Gen, Seed: seed, Loop: b})
 		})
@@ -69,8 +88,9 @@ func RunGet(b *testing.B, s Suite) {
 // RunQuery measures each query of the fixed set, read to its end with
 // everything of each entity.
 func RunQuery(b *testing.B, s Suite) {
+	coreset.Skip(b)
 	queries := bench.Queries()
-	s.Each(b, firstInShort("arkiv", "arkiv-pruned"), func(b *testing.B, r *Run) {
+	s.Each(b, firstInShort("arkiv", "arkiv-pruned", "compact"), func(b *testing.B, r *Run) {
 		answers, err := bench.Answers(r.Dataset.Profile, r.Dataset.Gen, queries)
 		must(b, err)
 		for i, q := range queries {
@@ -83,17 +103,10 @@ func RunQuery(b *testing.B, s Suite) {
 	})
 }
 
-// firstInShort returns the names of what is compared; with -short only the first.
-func firstInShort(names ...string) []string {
-	if testing.Short() {
-		return names[:1]
-	}
-	return names
-}
-
 // RunApplyTar measures the 100 real Arkiv blocks, applied to an empty store,
 // an operation.
 func RunApplyTar(b *testing.B, s Suite) {
+	coreset.Skip(b)
 	blocks, err := bench.Tar()
 	must(b, err)
 	layouts, err := s.Flags.chooseLayouts("arkiv")
@@ -107,7 +120,7 @@ func RunApplyTar(b *testing.B, s Suite) {
 
 func applyTar(b *testing.B, s Suite, d bench.Dataset, blocks []store.Block) {
 	b.ReportAllocs()
-	total := bench.Result{Latency: bench.NewRecorder()}
+	total := bench.NewResult()
 	var r *Run
 	for b.Loop() {
 		b.StopTimer()

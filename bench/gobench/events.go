@@ -12,7 +12,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// coreEvents are the workloads over events of the core set.
+// coreEvents are the workloads over events of the core set, in the layout that every
+// engine has.
 var coreEvents = map[string][]string{"AppendConditional": {"1", "16"}}
 
 // RunEvents measures the workloads of a group of enrolment.Workloads, on each data set
@@ -24,8 +25,11 @@ func RunEvents(b *testing.B, s Suite, group string) {
 	datasets, err := s.Flags.eventData()
 	must(b, err)
 	layouts := store.EventLayouts(linked(b, s.Engine).Info.Dialect)
-	if s.Flags.eventLayouts != "" {
+	switch {
+	case s.Flags.eventLayouts != "":
 		layouts = strings.Split(s.Flags.eventLayouts, ",")
+	case coreset.Only():
+		layouts = []string{"tags"}
 	}
 	for _, layout := range layouts {
 		for _, data := range datasets {

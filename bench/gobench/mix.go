@@ -2,16 +2,13 @@ package gobench
 
 import (
 	"context"
-	"errors"
-	"iter"
-	"sync"
-	"sync/atomic"
+	"fmt"
 	"testing"
-	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -26,64 +23,81 @@ const (
 
 // mendoza returns a data set of the base profile with about as many entities as
 // the flags say.
-func (s Suite) mendoza(b *testing.B, layout string) (bench.Dataset, *bench.Source) {
+func (s Suite) mendoza(b *testing.B, layout string) bench.Dataset {
 	b.Helper()
 	source, err := bench.MendozaSource(float64(s.Flags.size())/mendozaEntities/mendozaShare, seed, mendozaPerBlock, mendozaShare)
 	must(b, err)
-	return bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: "mendoza"}, Source: source}, source
+	return bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: "mendoza"}, Source: source}
 }
 
 // oracle knows the answers on a data set.
-func oracle(b *testing.B, s *bench.Source) *mix.Oracle {
+func oracle(b *testing.B, d bench.Dataset) *mix.Oracle {
 	b.Helper()
 	o := mix.NewOracle()
-	must(b, o.Follow(s.Blocks()))
+	must(b, o.Follow(d.Source.Blocks()))
 	return o
 }
 
 // RunReadMix measures one read of the mixes of the user's documents an
-// operation, with 1 client and with 10.
+// operation, with 1 client and with 10, which the core set leaves out.
 func RunReadMix(b *testing.B, s Suite) {
-	layouts, err := s.Flags.chooseLayouts(firstInShort("arkiv", "simple")...)
+	layouts, err := s.Flags.chooseLayouts(compared("simple")...)
 	must(b, err)
+	clients := []int{1, 10}
+	if coreset.Only() {
+		clients = clients[:1]
+	}
+	known := oracle(b, s.mendoza(b, layouts[0]))
 	for _, layout := range layouts {
-		d, source := s.mendoza(b, layout)
-		known := oracle(b, source)
-		for _, name := range []string{mix.A, mix.B, mix.C} {
-			reads, err := mix.New(name, known)
-			must(b, err)
-			for _, clients := range []string{"1", "10"} {
-				b.Run(s.Name(d)+"/mix="+name+"/clients="+clients, func(b *testing.B) {
-					s.readMix(b, d, reads, map[string]int{"1": 1, "10": 10}[clients])
-				})
+		d := s.mendoza(b, layout)
+		b.Run(s.Name(d), func(b *testing.B) {
+			for _, n := range clients {
+				r := s.Open(b, d, func(o *store.Options) { o.Readers = n })
+				for _, name := range []string{mix.A, mix.B, mix.C} {
+					reads, err := mix.New(name, known)
+					must(b, err)
+					b.Run(fmt.Sprintf("mix=%s/clients=%d", name, n), func(b *testing.B) { r.mix(b, reads, n) })
+				}
+				must(b, r.Close())
 			}
-		}
+		})
 	}
 }
 
-func (s Suite) readMix(b *testing.B, d bench.Dataset, reads mix.Reads, clients int) {
-	r := s.Open(b, d, func(o *store.Options) { o.Readers = clients })
-	b.ReportAllocs()
-	out, err := bench.ReadMix(b.Context(), r.Entities, bench.ReadMixConfig{Mix: reads, Clients: clients, Seed: seed, Loop: b})
-	must(b, err)
-	res := bench.Result{Latency: out.All()}
-	report(b, res.Metrics(), []bench.Metric{{Value: out.Capacity(), Unit: "qps"}})
+func (r *Run) mix(b *testing.B, reads mix.Reads, clients int) {
+	r.Read(b, func(ctx context.Context) (bench.Result, error) {
+		out, err := bench.ReadMix(ctx, r.Entities, bench.ReadMixConfig{Mix: reads, Clients: clients, Seed: seed, Loop: b})
+		return bench.Result{Latency: out.All(), More: []bench.Metric{{Value: out.Capacity(), Unit: "qps"}}}, err
+	})
 }
 
 // RunDataCentre measures one question of a data centre's scheduler an operation.
 func RunDataCentre(b *testing.B, s Suite) {
-	layouts, err := s.Flags.chooseLayouts("arkiv")
+	coreset.Skip(b)
+	layouts, err := s.Flags.chooseLayouts(firstInShort("arkiv", "compact")...)
 	must(b, err)
-	cfg := dcseed.Config{DCs: 1, NodesPerDC: max(s.Flags.size()/6, 100), WorkloadsPerDC: max(s.Flags.size()/6, 100) * 5, Payload: 1 << 10, Seed: seed}
+	nodes := max(s.Flags.size()/6, 100)
+	cfg := dcseed.Config{DCs: 1, NodesPerDC: nodes, WorkloadsPerDC: nodes * 5, Payload: 1 << 10, Seed: seed}
 	source, err := bench.DataCentreSource(cfg, 0)
 	must(b, err)
 	model, err := dcseed.New(cfg)
 	must(b, err)
+	reads := mix.NewDataCentre(model, mix.DataCentreOptions{Limit: 100, Head: model.FirstLoadBlock() - 1})
 	for _, layout := range layouts {
 		d := bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: "dc"}, Source: source}
-		reads := mix.NewDataCentre(model, mix.DataCentreOptions{Limit: 100, Head: model.FirstLoadBlock() - 1})
-		b.Run(s.Name(d), func(b *testing.B) { s.readMix(b, d, reads, 1) })
+		b.Run(s.Name(d), func(b *testing.B) { s.Open(b, d).mix(b, reads, 1) })
 	}
+}
+
+// policies say who runs checkpoints, and at which size of the log. The first two are of
+// the core set.
+var policies = []struct {
+	name   string
+	policy driver.CheckpointPolicy
+	frames int
+}{
+	{"inline-1000", driver.Inline, 1000}, {"background-4000", driver.Background, 4000},
+	{"inline-10000", driver.Inline, 10_000}, {"manual", driver.Manual, 0},
 }
 
 // RunCheckpoint measures one commit of the base profile an operation, by who runs
@@ -92,22 +106,15 @@ func RunCheckpoint(b *testing.B, s Suite) {
 	if !linked(b, s.Engine).Capabilities.WALCheckpoint {
 		b.Skip("the engine's checkpoints cannot be chosen")
 	}
-	d, source := s.mendoza(b, "arkiv")
-	for _, p := range []struct {
-		name   string
-		policy driver.CheckpointPolicy
-		frames int
-	}{
-		{"inline-1000", driver.Inline, 1000}, {"inline-10000", driver.Inline, 10_000},
-		{"background-4000", driver.Background, 4000}, {"manual", driver.Manual, 0},
-	} {
+	chosen := policies
+	if coreset.Only() {
+		chosen = policies[:2]
+	}
+	d := s.mendoza(b, "arkiv")
+	for _, p := range chosen {
 		b.Run(s.Name(d)+"/policy="+p.name, func(b *testing.B) {
 			r := s.Open(b, d, func(o *store.Options) { o.Checkpoint, o.WALFrames = p.policy, p.frames })
-			x, err := d.Expectation(r.Ready)
-			must(b, err)
-			r.Write(b, func(ctx context.Context) (bench.Result, error) {
-				return bench.Commit(ctx, r.Entities, bench.CommitConfig{Blocks: source.Rest(), Expect: x, Loop: b})
-			})
+			r.commit(b, bench.CommitConfig{Blocks: d.Source.Rest()})
 		})
 	}
 }
@@ -115,6 +122,7 @@ func RunCheckpoint(b *testing.B, s Suite) {
 // RunReorg measures one reorg an operation: a block that updates 20 entities anywhere
 // in the store taken back, and another with the same keys in its place.
 func RunReorg(b *testing.B, s Suite) {
+	coreset.Skip(b)
 	s.Each(b, firstInShort("arkiv", "arkiv-pruned"), func(b *testing.B, r *Run) {
 		r.Write(b, func(ctx context.Context) (bench.Result, error) {
 			reorg, err := bench.NewReorg(r.Copy, bench.ReorgConfig{Seed: seed, Payload: r.Dataset.Profile.Payload})
@@ -128,70 +136,42 @@ func RunReorg(b *testing.B, s Suite) {
 // RunCombined measures one commit of the base profile an operation, beside a
 // client that reads by mix A as fast as it can.
 func RunCombined(b *testing.B, s Suite) {
-	d, source := s.mendoza(b, "arkiv")
+	coreset.Skip(b)
+	d := s.mendoza(b, "arkiv")
 	b.Run(s.Name(d)+"/mix=A", func(b *testing.B) {
 		r := s.Open(b, d)
 		x, err := d.Expectation(r.Ready)
 		must(b, err)
-		reads, err := mix.New(mix.A, oracle(b, source)) // of its own: it follows the blocks
+		reads, err := mix.New(mix.A, oracle(b, d)) // of its own: it follows the blocks
 		must(b, err)
-		var head atomic.Uint64
-		head.Store(reads.Head())
-		ctx, stop := context.WithCancel(b.Context())
-		var beside sync.WaitGroup
-		var read bench.ReadMixConfig
-		read.Mix, read.Seed, read.Head, read.For = reads, seed, head.Load, time.Hour
-		var readErr error
-		count := int64(0)
-		start := time.Now()
-		beside.Go(func() {
-			out, err := bench.ReadMix(ctx, r.Entities, read)
-			count, readErr = out.Count, err
-		})
 		r.Write(b, func(ctx context.Context) (bench.Result, error) {
-			return bench.Commit(ctx, r.Entities, bench.CommitConfig{
-				Blocks: followed(reads, source.Rest()), Expect: x, Loop: b,
-				Observe: func(b *store.Block, _ time.Duration) { head.Store(b.Number) },
-			})
+			wrote, read, err := bench.Combined(ctx, r.Entities,
+				bench.PacedConfig{Blocks: d.Source.Rest(), Expect: x, Loop: b}, bench.ReadMixConfig{Mix: reads, Seed: seed})
+			return bench.Result{
+				Latency: wrote.All(), Entities: wrote.Entities, Rows: wrote.Rows,
+				More: []bench.Metric{{Value: read.Rate(), Unit: "qps"}},
+			}, err
 		})
-		stop()
-		beside.Wait()
-		if !errors.Is(readErr, context.Canceled) {
-			must(b, readErr)
-		}
-		b.ReportMetric(float64(count)/time.Since(start).Seconds(), "qps")
 	})
-}
-
-// followed tells a mix of each block before it is applied.
-func followed(reads mix.Reads, blocks iter.Seq2[store.Block, error]) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
-		for b, err := range blocks {
-			if err == nil {
-				err = reads.Advance(&b)
-			}
-			if !yield(b, err) {
-				return
-			}
-		}
-	}
 }
 
 // RunInsert measures one commit of 500 rows an operation, into a table of string
 // attributes alone, by its indexes and the way that rows reach the engine.
 func RunInsert(b *testing.B, s Suite) {
+	coreset.Skip(b)
 	opts, err := s.Flags.options()
 	must(b, err)
-	for _, indexes := range firstInShort("6", "2", "0") {
+	for _, indexes := range []int{6, 2, 0} {
+		if testing.Short() && indexes != 6 {
+			continue
+		}
 		for _, mode := range bench.InsertModes {
-			name := "engine=" + s.Engine.Name + "/indexes=" + indexes + "/mode=" + string(mode) + "/durability=" + s.Flags.durability
-			b.Run(name, func(b *testing.B) {
-				cfg := bench.InsertConfig{Indexes: map[string]int{"0": 0, "2": 2, "6": 6}[indexes], PerCommit: 500, Mode: mode, Seed: seed, Loop: b}
+			b.Run(fmt.Sprintf("engine=%s/indexes=%d/mode=%s/durability=%s", s.Engine.Name, indexes, mode, s.Flags.durability), func(b *testing.B) {
 				db, err := store.Open(context.Background(), s.Engine.URL(b.TempDir()), opts)
 				must(b, err)
 				b.Cleanup(func() { must(b, db.Close()) })
 				b.ReportAllocs()
-				res, err := bench.Insert(b.Context(), db.Engine(), cfg)
+				res, err := bench.Insert(b.Context(), db.Engine(), bench.InsertConfig{Indexes: indexes, PerCommit: 500, Mode: mode, Seed: seed, Loop: b})
 				must(b, err)
 				report(b, res.Metrics())
 			})

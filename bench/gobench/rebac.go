@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/rebac"
+	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -53,6 +54,7 @@ func (f *RebacFlags) parse() (rebac.Size, driver.Durability, error) {
 // client, an answer an operation; before them ingest and closure, once in each
 // operation.
 func RunRebac(b *testing.B, e bench.Engine, f *RebacFlags) {
+	coreset.Skip(b)
 	size, durability, err := f.parse()
 	must(b, err)
 	needs(b, e, durability)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/social"
+	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -150,6 +151,7 @@ func RegisterSocialFlags(set *flag.FlagSet) *SocialFlags {
 // RunSocial measures the default script, an operation being a run of the
 // flags' length at their rate, and single checks of each kind on the same store.
 func RunSocial(b *testing.B, engine bench.Engine, f *SocialFlags) {
+	coreset.Skip(b)
 	script, err := social.LoadScript(social.DefaultScript)
 	must(b, err)
 	script.WarmUp = min(script.WarmUp, f.duration/4)

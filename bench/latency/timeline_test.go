@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/coreset"
 )
 
 func TestTimeline(t *testing.T) {
@@ -89,6 +90,7 @@ func TestTimelineMergeOfOtherLengths(t *testing.T) {
 }
 
 func BenchmarkRecorder(b *testing.B) {
+	coreset.Skip(b)
 	r, d := NewRecorder(), time.Duration(0)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -98,6 +100,7 @@ func BenchmarkRecorder(b *testing.B) {
 }
 
 func BenchmarkTimeline(b *testing.B) {
+	coreset.Skip(b)
 	var line Timeline
 	d := time.Duration(0)
 	b.ReportAllocs()

@@ -10,6 +10,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/storetest/model"
@@ -25,6 +26,7 @@ func large() iter.Seq2[store.Block, error] {
 
 // BenchmarkDraw draws an operation.
 func BenchmarkDraw(b *testing.B) {
+	coreset.Skip(b)
 	for _, r := range benchReads(b) {
 		b.Run("mix="+r.Name(), func(b *testing.B) {
 			s := r.Stream(mix.StreamOptions{})
@@ -38,6 +40,7 @@ func BenchmarkDraw(b *testing.B) {
 
 // BenchmarkCheck compares a right answer with what the oracle knows.
 func BenchmarkCheck(b *testing.B) {
+	coreset.Skip(b)
 	held := &model.Model{}
 	for blk, err := range large() {
 		require.NoError(b, err)
@@ -79,6 +82,7 @@ func benchReads(b *testing.B) []mix.Reads {
 
 // BenchmarkFollow follows 16,000 entities, generated with their payloads.
 func BenchmarkFollow(b *testing.B) {
+	coreset.Skip(b)
 	var blocks []store.Block
 	for blk, err := range large() {
 		require.NoError(b, err)

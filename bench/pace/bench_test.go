@@ -2,6 +2,7 @@ package pace
 
 import (
 	"context"
+	"github.com/varvedb/varve/internal/coreset"
 	"testing"
 	"time"
 )
@@ -9,6 +10,7 @@ import (
 // BenchmarkRecord is the price of an operation's sample: two latencies, a lag
 // and the timeline.
 func BenchmarkRecord(b *testing.B) {
+	coreset.Skip(b)
 	out := newOutcome(time.Now())
 	out.late = time.Millisecond
 	s := sample{kind: "commit", scheduled: 1, started: 20}
@@ -23,12 +25,14 @@ func BenchmarkRecord(b *testing.B) {
 func noop(context.Context, *Step) error { return nil }
 
 func BenchmarkClosedLoopNoop(b *testing.B) {
+	coreset.Skip(b)
 	b.ReportAllocs()
 	out, err := ClosedLoop(b.Context(), ClosedConfig{N: int64(b.N)}, noop)
 	report(b, out, err)
 }
 
 func BenchmarkClosedLoopNoopClients(b *testing.B) {
+	coreset.Skip(b)
 	b.ReportAllocs()
 	out, err := ClosedLoop(b.Context(), ClosedConfig{N: int64(b.N), Clients: 8}, noop)
 	report(b, out, err)
@@ -36,6 +40,7 @@ func BenchmarkClosedLoopNoopClients(b *testing.B) {
 
 // BenchmarkOpenLoopNoop has everything arrive at once.
 func BenchmarkOpenLoopNoop(b *testing.B) {
+	coreset.Skip(b)
 	b.ReportAllocs()
 	out, err := OpenLoop(b.Context(), OpenConfig{Arrivals: Fixed(1e9), N: int64(b.N)}, noop)
 	report(b, out, err)
@@ -44,6 +49,7 @@ func BenchmarkOpenLoopNoop(b *testing.B) {
 // BenchmarkOpenLoopWait tells what starts are late by at a rate that a worker
 // has no trouble with, in µs.
 func BenchmarkOpenLoopWait(b *testing.B) {
+	coreset.Skip(b)
 	out, err := OpenLoop(b.Context(), OpenConfig{Arrivals: Poisson(1000, 1), N: int64(b.N), Workers: 4}, noop)
 	report(b, out, err)
 	b.ReportMetric(float64(out.Lag.Quantile(50).Microseconds()), "lag-p50-µs")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/gobench"
+	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -29,6 +30,7 @@ const plainCheckpoint = 1000
 // via=plain and via=varve-inline checkpoint in the commit that fills the log,
 // after the same number of pages; via=varve has the store's own checkpointer.
 func BenchmarkBaselineCommit(b *testing.B) {
+	coreset.Skip(b)
 	d := suite.Dataset("arkiv", bench.Typical)
 	inline := func(o *store.Options) { o.Checkpoint, o.WALFrames = driver.Inline, plainCheckpoint }
 	b.Run(suite.Name(d)+"/via=varve", func(b *testing.B) { varveCommit(b, suite.Open(b, d)) })
@@ -131,6 +133,7 @@ func everyAttribute(e *store.Entity) query.Expr {
 // via=plain decodes the two JSON columns as via=varve does, via=raw only scans
 // the row.
 func BenchmarkBaselineGet(b *testing.B) {
+	coreset.Skip(b)
 	d := suite.Dataset("arkiv", bench.Typical)
 	b.Run(suite.Name(d)+"/via=varve", func(b *testing.B) {
 		r := suite.Open(b, d)
