@@ -1,14 +1,17 @@
-// Package bench measures stores of entities. It has
+// Package bench is what a workload over a store needs; the Example is one. It has
 //
 //   - generated blocks (Profile, Blocks, Updates) and what a store must hold
 //     after them (Expectation, Answers);
-//   - workloads over a store: Commit, Get, Query, ApplyTar. Each is a
-//     configuration and a function, verifies what the store did, and returns a
-//     Result;
 //   - data sets that are built once and copied for each run (Cache, OpenCopy), of
-//     generated blocks or of a longer history (Source), of which the rest is there
-//     to be written;
-//   - what results are told with: Recorder, Result.Metrics, Manifest.
+//     generated blocks, of a longer history (Source), of which the rest is there
+//     to be written, or of events;
+//   - how long to go on (Loop), and what to tell (Result, Sizes, Manifest);
+//   - commits and reads that others measure beside or between: Commit, Commits,
+//     Get, Query, ReadMix, Combined, Reorg. Each is a configuration and a function,
+//     and verifies what the store did.
+//
+// What is about one thing lies below: real Arkiv blocks (arkiv), rows of one table
+// (row), events (enrolment), permissions (rebac, social), the entity service (serve).
 //
 // It imports no engine: a program links those that it measures. Package gobench makes
 // benchmarks of go test of it.

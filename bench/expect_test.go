@@ -1,12 +1,15 @@
 package bench
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/feed"
+	"github.com/varvedb/varve/testdata"
 )
 
 func TestExpectationFollowsEveryOperation(t *testing.T) {
@@ -41,14 +44,15 @@ func TestExpectationWithoutWholeEntities(t *testing.T) {
 }
 
 func TestTarDigest(t *testing.T) {
-	blocks, err := Tar()
-	require.NoError(t, err)
-	require.Len(t, blocks, TarBlocks)
 	x := NewExpectation(true)
-	for _, b := range blocks {
+	n := 0
+	for b, err := range feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)) {
+		require.NoError(t, err)
 		require.NoError(t, x.Apply(&b))
+		n++
 	}
-	require.Equal(t, uint64(TarHead), x.Head().Block)
-	require.Equal(t, TarDigest, x.Head().Digest.String())
+	require.Equal(t, testdata.ArkivCount, n)
+	require.Equal(t, uint64(testdata.ArkivHead), x.Head().Block)
+	require.Equal(t, testdata.ArkivDigest, x.Head().Digest.String())
 	require.Equal(t, Counts{Versions: 1219, Strings: 10015, Numbers: 9180}, x.Counts(), "as the README beside the tar says")
 }

@@ -34,17 +34,6 @@ func (while) StopTimer() {}
 // StartTimer implements Loop.
 func (while) StartTimer() {}
 
-// toTheEnd goes on until the workload's input ends, with the timer of another loop.
-type toTheEnd struct{ timer }
-
-type timer interface {
-	StopTimer()
-	StartTimer()
-}
-
-// Loop implements Loop.
-func (toTheEnd) Loop() bool { return true }
-
 // orOnce returns the loop, or one operation when it is nil.
 func orOnce(l Loop) Loop {
 	if l == nil {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -15,10 +16,10 @@ import (
 
 // Result is what a workload did, every operation of it verified.
 type Result struct {
-	Latency  *Recorder // of each operation
-	Entities uint64    // written or read
-	Rows     uint64    // of these entities, as Profile.Rows counts them; 0 for reads of unknown entities
-	Events   uint64    // appended or read
+	Latency  *latency.Recorder // of each operation
+	Entities uint64            // written or read
+	Rows     uint64            // of these entities, as Profile.Rows counts them; 0 for reads of unknown entities
+	Events   uint64            // appended or read
 
 	// Elapsed is how long the operations of several clients took, which overlap.
 	Elapsed time.Duration
@@ -31,7 +32,7 @@ type Result struct {
 }
 
 // NewResult returns the result of a workload that begins.
-func NewResult() Result { return Result{Latency: NewRecorder()} }
+func NewResult() Result { return Result{Latency: latency.NewRecorder()} }
 
 // Time runs an operation and records how long it took, also when it fails.
 func (r *Result) Time(op func() error) error {

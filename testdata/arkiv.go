@@ -9,6 +9,14 @@ import _ "embed"
 //go:embed arkiv-small/blocks.tar
 var ArkivBlocks []byte
 
+// What a store holds after them: how many there were, the last one's number, and its
+// digest.
+const (
+	ArkivCount  = 100
+	ArkivHead   = 1263
+	ArkivDigest = "693ace66b897f11e30f34e9bec4324394f8ab10813f9cb26a6fe899300259287"
+)
+
 // ArkivQueries is queries with their right answers, one JSON object a line.
 //
 //go:embed arkiv-small/queries.jsonl

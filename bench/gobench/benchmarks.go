@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/arkiv"
 	"github.com/varvedb/varve/internal/coreset"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -107,18 +107,16 @@ func RunQuery(b *testing.B, s Suite) {
 // an operation.
 func RunApplyTar(b *testing.B, s Suite) {
 	coreset.Skip(b)
-	blocks, err := bench.Tar()
-	must(b, err)
 	layouts, err := s.Flags.chooseLayouts("arkiv")
 	must(b, err)
 	for _, layout := range layouts {
 		// No profile is generated, so its place in the name says what is applied.
 		d := bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: "arkiv-small"}}
-		b.Run(s.Name(d), func(b *testing.B) { applyTar(b, s, d, blocks) })
+		b.Run(s.Name(d), func(b *testing.B) { applyTar(b, s, d) })
 	}
 }
 
-func applyTar(b *testing.B, s Suite, d bench.Dataset, blocks []store.Block) {
+func applyTar(b *testing.B, s Suite, d bench.Dataset) {
 	b.ReportAllocs()
 	total := bench.NewResult()
 	var r *Run
@@ -129,10 +127,10 @@ func applyTar(b *testing.B, s Suite, d bench.Dataset, blocks []store.Block) {
 		}
 		r = s.Open(b, d)
 		b.StartTimer()
-		res, err := bench.ApplyTar(b.Context(), r.Entities, bench.TarConfig{Blocks: blocks, Timer: b})
+		res, err := arkiv.Apply(b.Context(), r.Entities, arkiv.Blocks(), b)
 		must(b, err)
 		total.Merge(res)
-		b.StartTimer() // ApplyTar checks with the timer stopped
+		b.StartTimer() // it checks with the timer stopped
 	}
 	sizes, err := bench.ReadSizes(b.Context(), r.DB, r.Entities, driver.Stats{}, total)
 	must(b, err)

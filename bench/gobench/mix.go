@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/row"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/store"
@@ -165,13 +166,13 @@ func RunInsert(b *testing.B, s Suite) {
 		if testing.Short() && indexes != 6 {
 			continue
 		}
-		for _, mode := range bench.InsertModes {
+		for _, mode := range row.Modes {
 			b.Run(fmt.Sprintf("engine=%s/indexes=%d/mode=%s/durability=%s", s.Engine.Name, indexes, mode, s.Flags.durability), func(b *testing.B) {
 				db, err := store.Open(context.Background(), s.Engine.URL(b.TempDir()), opts)
 				must(b, err)
 				b.Cleanup(func() { must(b, db.Close()) })
 				b.ReportAllocs()
-				res, err := bench.Insert(b.Context(), db.Engine(), bench.InsertConfig{Indexes: indexes, PerCommit: 500, Mode: mode, Seed: seed, Loop: b})
+				res, err := row.Insert(b.Context(), db.Engine(), row.Config{Indexes: indexes, PerCommit: 500, Mode: mode, Seed: seed, Loop: b})
 				must(b, err)
 				report(b, res.Metrics())
 			})

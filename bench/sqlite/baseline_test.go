@@ -51,7 +51,7 @@ func plainCommit(b *testing.B, r *gobench.Run) {
 	x, err := r.Dataset.Expectation(r.Ready)
 	require.NoError(b, err)
 	p := openPlain(b, r)
-	res := bench.Result{Latency: bench.NewRecorder()}
+	res := bench.NewResult()
 	rows := x.Counts().Rows()
 	b.ReportAllocs()
 	var last store.Block
@@ -157,7 +157,7 @@ func plainGet(b *testing.B, r *gobench.Run, decode bool) {
 	defer p.close(b)
 	get := p.beginGet(b, r.Ready.Head)
 	choice := rand.New(rand.NewPCG(1, 1))
-	res := bench.Result{Latency: bench.NewRecorder()}
+	res := bench.NewResult()
 	b.ReportAllocs()
 	for b.Loop() {
 		key := keys[choice.IntN(len(keys))]

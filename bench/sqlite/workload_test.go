@@ -11,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/arkiv"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/testdata"
 )
 
 // small is a data set that is built in no time.
@@ -107,17 +109,23 @@ func TestCommitUpdates(t *testing.T) {
 }
 
 func TestApplyTar(t *testing.T) {
-	blocks, err := bench.Tar()
-	require.NoError(t, err)
 	d := bench.Dataset{Engine: suite.Engine, Layout: "arkiv"}
 	cp := openSmall(t, d)
-	res, err := bench.ApplyTar(t.Context(), cp.Entities, bench.TarConfig{Blocks: blocks})
+	res, err := arkiv.Apply(t.Context(), cp.Entities, arkiv.Blocks(), bench.Times(0))
 	require.NoError(t, err)
-	require.Equal(t, int64(bench.TarBlocks), res.Latency.Summary().Count)
+	require.Equal(t, int64(testdata.ArkivCount), res.Latency.Summary().Count)
 	require.Equal(t, uint64(1219+10015+9180), res.Rows)
-	_, err = bench.ApplyTar(t.Context(), cp.Entities, bench.TarConfig{Blocks: blocks})
+	_, err = arkiv.Apply(t.Context(), cp.Entities, arkiv.Blocks(), bench.Times(0))
 	require.ErrorIs(t, err, bench.ErrMismatch, "the store is not empty any more")
-	_, err = bench.ApplyTar(t.Context(), openSmall(t, d).Entities, bench.TarConfig{Blocks: blocks[:99]})
+	cut := func(yield func(store.Block, error) bool) {
+		n := 0
+		for b, err := range arkiv.Blocks() {
+			if n++; n == testdata.ArkivCount || !yield(b, err) {
+				return
+			}
+		}
+	}
+	_, err = arkiv.Apply(t.Context(), openSmall(t, d).Entities, cut, bench.Times(0))
 	require.ErrorIs(t, err, bench.ErrMismatch, "a block is missing")
 }
 

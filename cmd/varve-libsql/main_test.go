@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/cli/clitest"
+	"github.com/varvedb/varve/testdata"
 )
 
 var must = clitest.Must
@@ -20,7 +20,7 @@ func url(t *testing.T) string { return "libsql://" + filepath.Join(t.TempDir(), 
 func TestImport(t *testing.T) {
 	dst := url(t)
 	for _, src := range []string{"blocks.tar", "sqlite-store.db"} {
-		require.Contains(t, must(t, "import", "../../testdata/arkiv-small/"+src, dst), "digest "+bench.TarDigest)
+		require.Contains(t, must(t, "import", "../../testdata/arkiv-small/"+src, dst), "digest "+testdata.ArkivDigest)
 	}
 	require.Equal(t, "605\n", must(t, "query", dst, "*", "--count"))
 }

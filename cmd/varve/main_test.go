@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/internal/cli/clitest"
 	"github.com/varvedb/varve/store"
@@ -39,7 +38,7 @@ func TestImportForms(t *testing.T) {
 		{arkiv + "blocks.tar", first},
 	} {
 		out := must(t, "import", c.src, c.dst)
-		require.Contains(t, out, "head 1263, digest "+bench.TarDigest, c.src)
+		require.Contains(t, out, "head 1263, digest "+testdata.ArkivDigest, c.src)
 	}
 }
 
@@ -48,7 +47,7 @@ func TestImportForms(t *testing.T) {
 func TestImportIntoOtherEngines(t *testing.T) {
 	for _, engine := range []string{"duckdb", "postgres"} {
 		dst := engine + "://" + filepath.Join(t.TempDir(), "store")
-		require.Contains(t, must(t, "import", arkiv+"sqlite-store.db", dst), bench.TarDigest, engine)
+		require.Contains(t, must(t, "import", arkiv+"sqlite-store.db", dst), testdata.ArkivDigest, engine)
 		require.Equal(t, "605\n", must(t, "query", dst, "*", "--count"), engine)
 	}
 }
@@ -104,7 +103,7 @@ func TestInspect(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(must(t, "inspect", dst, "--json")), &in))
 	require.Equal(t, uint64(605), in.Store.Live)
-	require.Equal(t, bench.TarDigest, in.Store.Digest)
+	require.Equal(t, testdata.ArkivDigest, in.Store.Digest)
 	require.Contains(t, must(t, "inspect", dst), "rows in payloads")
 }
 
@@ -257,7 +256,7 @@ func TestBadInput(t *testing.T) {
 		require.Equal(t, c.code, code, "%s: %s%s", c.name, out, errs)
 		require.Contains(t, errs, c.want, c.name)
 	}
-	require.Contains(t, must(t, "inspect", dst), bench.TarDigest)
+	require.Contains(t, must(t, "inspect", dst), testdata.ArkivDigest)
 }
 
 // TestReadOnlyDirectory needs a user whom permissions bind.

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -24,14 +24,14 @@ type loadCmd struct {
 
 // appliedJSON is the result as printed.
 type appliedJSON struct {
-	Blocks  int           `json:"blocks"`
-	Changes int           `json:"changes"`
-	Skipped int           `json:"blocks_skipped"`
-	Late    int           `json:"blocks_late"` // begun after their scheduled time
-	Commit  bench.Summary `json:"commit"`
-	Seconds float64       `json:"seconds"`
-	Head    uint64        `json:"head"`
-	Digest  string        `json:"digest"`
+	Blocks  int             `json:"blocks"`
+	Changes int             `json:"changes"`
+	Skipped int             `json:"blocks_skipped"`
+	Late    int             `json:"blocks_late"` // begun after their scheduled time
+	Commit  latency.Summary `json:"commit"`
+	Seconds float64         `json:"seconds"`
+	Head    uint64          `json:"head"`
+	Digest  string          `json:"digest"`
 }
 
 // Run applies.
@@ -66,7 +66,7 @@ func (c *loadCmd) apply(e *env, src *source, ents *store.Entities) (res appliedJ
 	if err != nil {
 		return res, err
 	}
-	rec := bench.NewRecorder()
+	rec := latency.NewRecorder()
 	bar := progress.Start(e.stderr, "load", "blocks", int64(c.Blocks))
 	defer bar.Finish()
 	// What is held already is compared and not measured.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/arkiv"
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store"
@@ -102,11 +103,7 @@ func keepCommits(r *result.Record, res bench.Result) {
 // realBlocks applies the embedded Arkiv blocks and asks the recorded queries, and for
 // every visible entity by its key.
 func realBlocks(ctx context.Context, ents *store.Entities, r *result.Record) error {
-	blocks, err := bench.Tar()
-	if err != nil {
-		return err
-	}
-	res, err := bench.ApplyTar(ctx, ents, bench.TarConfig{Blocks: blocks})
+	res, err := arkiv.Apply(ctx, ents, arkiv.Blocks(), bench.Times(0))
 	if err != nil {
 		return err
 	}
@@ -115,9 +112,9 @@ func realBlocks(ctx context.Context, ents *store.Entities, r *result.Record) err
 	if err != nil {
 		return err
 	}
-	rec := bench.NewRecorder()
+	rec := latency.NewRecorder()
 	for _, q := range list {
-		if !ents.Temporal() && q.AtBlock != bench.TarHead {
+		if !ents.Temporal() && q.AtBlock != testdata.ArkivHead {
 			continue
 		}
 		if err := askRecorded(ctx, ents, q, rec); err != nil {
@@ -167,7 +164,7 @@ func getAll(ctx context.Context, ents *store.Entities, r *result.Record) error {
 		return err
 	}
 	defer snap.Close()
-	rec := bench.NewRecorder()
+	rec := latency.NewRecorder()
 	var all []*store.Entity
 	for e, err := range snap.Query(ctx, nil, nil) {
 		if err != nil {
@@ -228,7 +225,7 @@ func fixedQueries(ctx context.Context, ents *store.Entities, profile bench.Profi
 	if err != nil {
 		return err
 	}
-	rec := bench.NewRecorder()
+	rec := latency.NewRecorder()
 	for i := range list {
 		res, err := bench.Query(ctx, ents, bench.QueryConfig{Query: list[i], Answer: answers[i], Loop: bench.Times(5)})
 		if err != nil {

@@ -65,8 +65,10 @@ func rules() []rule {
 		rule{packages: []string{"./internal/layout/..."},
 			never: slices.Concat(natives, []string{"database/sql/...", "./internal/sqlstore/..."}),
 			why:   "layouts know store/driver and no driver"},
-		rule{packages: []string{"./bench/..."}, except: wiring, never: slices.Concat(engines, natives), tests: true,
+		rule{packages: []string{"./bench/..."}, except: append([]string{"./bench"}, wiring...), never: slices.Concat(engines, natives), tests: true,
 			why: "workloads know no engine; wire it in bench/<engine>"},
+		rule{packages: []string{"./bench"}, never: slices.Concat(engines, natives),
+			why: "workloads know no engine; the Example of bench links one"},
 	)
 }
 

@@ -1,0 +1,244 @@
+// Package row measures the raw insertion of the seed's Experiments 1 to 4: rows of one
+// table of string attributes, with some of its indexes and nothing else of a store.
+package row
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/splitmix"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Mode is how rows reach the engine.
+type Mode string
+
+// The modes.
+const (
+	Single Mode = "single" // a prepared INSERT of one row, again and again
+	Batch  Mode = "batch"  // a prepared INSERT of batchRows rows
+	Bulk   Mode = "bulk"   // the engine's fastest way, driver.Tx.Insert
+)
+
+// Modes are all.
+var Modes = []Mode{Single, Batch, Bulk}
+
+// batchRows is the number of rows in a statement of mode Batch.
+const batchRows = 100
+
+// Rows of an entity, and entities of a block, in the seed's Experiment 3.
+const (
+	attributes = 5
+	perBlock   = 100 * attributes
+)
+
+// Config says what to insert, how, and for how long.
+type Config struct {
+	Indexes   int // 0: none; 2: those of layout simple; 6: those of layout arkiv
+	Rows      int // to insert, where Loop does not say how many commits
+	PerCommit int // rows of a commit; zero means all
+	Mode      Mode
+	Seed      uint64
+
+	// Limit, if not zero, ends the insertion early, after the commit in which it
+	// passes.
+	Limit time.Duration
+
+	Loop bench.Loop // how many commits; nil means as many as Rows need
+}
+
+// Insert makes the table in an empty database, inserts rows and records the
+// latency of each commit, Begin to Commit. It counts the rows and reads the last
+// one back, and fails with bench.ErrMismatch when they differ.
+func Insert(ctx context.Context, engine driver.Engine, cfg Config) (bench.Result, error) {
+	res := bench.NewResult()
+	t, err := newTable(engine, cfg)
+	if err == nil {
+		err = inTx(ctx, engine, func(tx driver.Tx) error { return t.create(ctx, tx) })
+	}
+	if err == nil {
+		err = t.run(ctx, engine, cfg, &res)
+	}
+	res.Entities = res.Rows / attributes
+	if err == nil {
+		err = t.check(ctx, engine, int(res.Rows))
+	}
+	if err != nil {
+		err = fmt.Errorf("insert: %w", err)
+	}
+	return res, err
+}
+
+// run inserts until the rows, the time or the loop end.
+func (t *table) run(ctx context.Context, engine driver.Engine, cfg Config, res *bench.Result) error {
+	if cfg.PerCommit == 0 {
+		cfg.PerCommit = cfg.Rows
+	}
+	loop := cfg.Loop
+	if loop == nil {
+		loop = bench.Times((cfg.Rows + cfg.PerCommit - 1) / cfg.PerCommit)
+	}
+	rows := make([]any, 0, cfg.PerCommit*len(t.Columns))
+	for (cfg.Limit == 0 || res.Latency.Total() < cfg.Limit) && loop.Loop() {
+		n := cfg.PerCommit
+		if cfg.Loop == nil {
+			n = min(n, cfg.Rows-int(res.Rows))
+		}
+		loop.StopTimer()
+		rows = t.rows(rows[:0], int(res.Rows), n)
+		loop.StartTimer()
+		err := res.Time(func() error {
+			return inTx(ctx, engine, func(tx driver.Tx) error { return t.insert(ctx, tx, cfg.Mode, rows) })
+		})
+		if err != nil {
+			return err
+		}
+		res.Rows += uint64(n)
+	}
+	return nil
+}
+
+// inTx commits what a function does.
+func inTx(ctx context.Context, engine driver.Engine, f func(tx driver.Tx) error) error {
+	tx, err := engine.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// table is the table of string attributes of a layout.
+type table struct {
+	driver.Table
+	ddl     []string
+	one     string // INSERT of a row
+	many    string // INSERT of batchRows rows
+	history bool   // it has a to_block
+
+	seed   uint64
+	source *rand.PCG
+	random *rand.Rand
+}
+
+func newTable(engine driver.Engine, cfg Config) (*table, error) {
+	layout := map[int]string{0: "bare", 2: "simple", 6: "arkiv"}[cfg.Indexes]
+	if layout == "" || cfg.Rows < 1 && cfg.Loop == nil || cfg.PerCommit < 0 {
+		return nil, fmt.Errorf("%d rows with %d indexes: want rows, and 0, 2 or 6 indexes", cfg.Rows, cfg.Indexes)
+	}
+	schema, err := schemas.Entities(layout, string(engine.Info().Dialect))
+	if err != nil {
+		return nil, err
+	}
+	t := &table{history: layout != "simple", seed: splitmix.Scramble(cfg.Seed), source: new(rand.PCG)}
+	t.random = rand.New(t.source)
+	t.ddl = slices.DeleteFunc(slices.Clone(schema.Tables), func(ddl string) bool { return !strings.Contains(ddl, "TABLE string_attributes") })
+	for _, index := range schema.Indexes {
+		if strings.HasPrefix(index.Name, "string_attributes") {
+			t.ddl = append(t.ddl, index.SQL)
+		}
+	}
+	names := []string{"entity_key", "block", "key", "value"}
+	types := []driver.Type{driver.Blob, driver.Int, driver.Text, driver.Text}
+	if t.history {
+		names = []string{"entity_key", "from_block", "to_block", "key", "value"}
+		types = slices.Insert(types, 1, driver.Int)
+	}
+	t.Name = "string_attributes"
+	for i, name := range names {
+		t.Columns = append(t.Columns, driver.Column{Name: name, Type: types[i]})
+	}
+	values := "(?" + strings.Repeat(", ?", len(names)-1) + ")"
+	t.one = "INSERT INTO string_attributes (" + strings.Join(names, ", ") + ") VALUES " + values
+	t.many = t.one + strings.Repeat(", "+values, batchRows-1)
+	return t, nil
+}
+
+func (t *table) create(ctx context.Context, tx driver.Tx) error {
+	for _, ddl := range t.ddl {
+		if _, err := tx.Exec(ctx, ddl); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows appends the values of n rows from number first on. Entities have random keys,
+// which begin alike no more often than hashes do, and names and values that repeat.
+func (t *table) rows(values []any, first, n int) []any {
+	var key []byte
+	for i := first; i < first+n; i++ {
+		nth := i % attributes
+		if nth == 0 || key == nil {
+			t.source.Seed(t.seed, uint64(i/attributes))
+			key = make([]byte, 0, len(entity.Key{}))
+			for len(key) < cap(key) {
+				key = binary.LittleEndian.AppendUint64(key, t.random.Uint64())
+			}
+		}
+		t.source.Seed(^t.seed, uint64(i))
+		values = append(values, key, int64(i/perBlock))
+		if t.history {
+			values = append(values, int64(entity.MaxBlock))
+		}
+		name := t.random.IntN(100)*attributes + nth // different within an entity
+		values = append(values, "attr_"+strconv.Itoa(name), "value_"+strconv.Itoa(t.random.IntN(10_000)))
+	}
+	return values
+}
+
+func (t *table) insert(ctx context.Context, tx driver.Tx, mode Mode, values []any) error {
+	width := len(t.Columns)
+	switch mode {
+	case Bulk:
+		return tx.Insert(ctx, &t.Table, values)
+	case Batch:
+		for ; len(values) >= batchRows*width; values = values[batchRows*width:] {
+			if _, err := tx.Exec(ctx, t.many, values[:batchRows*width]...); err != nil {
+				return err
+			}
+		}
+	case Single:
+	default:
+		return fmt.Errorf("unknown mode %q", mode)
+	}
+	for row := range slices.Chunk(values, width) {
+		if _, err := tx.Exec(ctx, t.one, row...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check counts the rows and looks for the last one.
+func (t *table) check(ctx context.Context, engine driver.Engine, rows int) error {
+	r, err := engine.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	var count, found int64
+	if err := driver.QueryRow(ctx, r, "SELECT COUNT(*) FROM string_attributes", nil, &count); err != nil {
+		return err
+	}
+	last := t.rows(nil, rows-1, 1)
+	width := len(last)
+	err = driver.QueryRow(ctx, r, "SELECT COUNT(*) FROM string_attributes WHERE entity_key = ? AND key = ? AND value = ?",
+		[]any{last[0], last[width-2], last[width-1]}, &found)
+	if err == nil && (count != int64(rows) || found != 1) {
+		err = fmt.Errorf("%w: %d rows, want %d; the last row is there %d times", bench.ErrMismatch, count, rows, found)
+	}
+	return err
+}
