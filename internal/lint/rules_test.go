@@ -71,7 +71,7 @@ func TestCheckImports(t *testing.T) {
 }
 
 func TestCheckImportsOfTests(t *testing.T) {
-	test := pkg(ours+"/bench.test", ours+"/bench ["+ours+"/bench.test]", ours+"/store/sqlite")
+	test := pkg(ours+"/bench/mix.test", ours+"/bench/mix ["+ours+"/bench/mix.test]", ours+"/store/sqlite")
 	require.Contains(t, join(lint.CheckImports([]lint.Package{test})), "workloads know no engine")
 
 	test = pkg(ours+"/bench/sqlite.test", ours+"/store/sqlite", ours+"/store/duckdb")
