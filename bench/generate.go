@@ -98,42 +98,20 @@ func Blocks(p Profile, o GenOptions) iter.Seq2[store.Block, error] {
 	}
 }
 
-// UpdateOptions say which updates to generate.
-type UpdateOptions struct {
-	Of       GenOptions // the stream that created the entities
-	Blocks   int        // how many
-	PerBlock int        // entities of one block; zero means 100, or all if there are fewer
-	Start    uint64     // number of the first block; zero means the one after Of
-	Seed     uint64     // chooses the entities
-}
-
-func (o UpdateOptions) withDefaults() UpdateOptions {
-	o.Of = o.Of.withDefaults()
-	if o.PerBlock == 0 {
-		o.PerBlock = min(100, o.Of.Entities)
-	}
-	if o.Start == 0 {
-		o.Start = o.Of.Start + o.Of.blocks()
-	}
-	return o
-}
-
-// Updates streams blocks that give random existing entities new attributes and
-// payloads; within a block each entity comes once. Owners stay. Otherwise it is
-// as Blocks.
-func Updates(p Profile, o UpdateOptions) iter.Seq2[store.Block, error] {
+// Updates streams blocks without end that follow those of a stream and give random
+// entities of it new attributes and payloads, in each block as many as are created in
+// one; within a block each entity comes once. Owners stay. Otherwise it is as Blocks.
+func Updates(p Profile, of GenOptions, seed uint64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
-		o = o.withDefaults()
-		if err := o.Of.check(); err != nil || o.PerBlock < 0 || o.PerBlock > o.Of.Entities {
-			yield(store.Block{}, fmt.Errorf("generate updates: %w: %d a block of %d entities", store.ErrInvalid, o.PerBlock, o.Of.Entities))
+		if err := of.check(); err != nil || of.Entities == 0 {
+			yield(store.Block{}, fmt.Errorf("generate updates: %w: of %d entities", store.ErrInvalid, of.Entities))
 			return
 		}
-		g := newGenerator(p, o.Of)
-		choice := newRandom(o.Seed)
-		for i := range o.Blocks {
-			number := o.Start + uint64(i)
+		g := newGenerator(p, of)
+		choice := newRandom(seed)
+		for number := g.o.Start + g.o.blocks(); number <= entity.MaxBlockNumber; number++ {
 			choice.at(updateStream, number, 0)
-			if !yield(g.updates(number, choice.distinct(o.PerBlock, o.Of.Entities)), nil) {
+			if !yield(g.updates(number, choice.distinct(min(g.o.PerBlock, g.o.Entities), g.o.Entities)), nil) {
 				return
 			}
 		}

@@ -48,8 +48,8 @@ func TestGoldenDigests(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, digest(t, Blocks(p, gen)), name)
 	}
-	updates := Updates(Typical, UpdateOptions{Of: gen, Blocks: 3, PerBlock: 40, Seed: 2})
-	require.Equal(t, "45811f96ea278ecd", digest(t, Blocks(Typical, gen), updates))
+	updates := until(Updates(Typical, gen, 2), 3+3)
+	require.Equal(t, "a2d59bdf75d0ea2c", digest(t, Blocks(Typical, gen), updates))
 }
 
 func TestBlocksAreShapedByTheProfile(t *testing.T) {
@@ -115,21 +115,21 @@ func TestStreamsContinue(t *testing.T) {
 
 func TestUpdatesFitTheirStream(t *testing.T) {
 	gen := GenOptions{Entities: 30, PerBlock: 10, Seed: 1, Skip: 5}
-	blocks := collect(t, Updates(Minimal, UpdateOptions{Of: gen, Blocks: 20, PerBlock: 30, Seed: 9}))
+	blocks := collect(t, until(Updates(Minimal, gen, 9), 3+20))
 	x := NewExpectation(false)
 	created := collect(t, Blocks(Minimal, gen))
 	for _, b := range append(created, blocks...) {
 		require.NoError(t, x.Apply(&b))
 	}
 	require.Equal(t, uint64(30), x.Live())
-	require.Equal(t, uint64(30+20*30), x.Counts().Versions)
+	require.Equal(t, uint64(30+20*10), x.Counts().Versions)
 	require.NotEqual(t, blocks[0].Ops[0].Key, blocks[1].Ops[0].Key, "the order is random")
 }
 
 func TestWrongOptions(t *testing.T) {
 	for name, blocks := range map[string]iter.Seq2[store.Block, error]{
-		"negative":         Blocks(Minimal, GenOptions{Entities: -1}),
-		"too many updates": Updates(Minimal, UpdateOptions{Of: GenOptions{Entities: 3}, Blocks: 1, PerBlock: 4}),
+		"negative":        Blocks(Minimal, GenOptions{Entities: -1}),
+		"updates of none": Updates(Minimal, GenOptions{}, 1),
 	} {
 		for _, err := range blocks {
 			require.ErrorIs(t, err, store.ErrInvalid, name)

@@ -62,8 +62,7 @@ func RunCommit(b *testing.B, s Suite) {
 // an operation, and what their layouts put off.
 func RunUpdate(b *testing.B, s Suite) {
 	s.Each(b, compared(), func(b *testing.B, r *Run) {
-		blocks := bench.Updates(r.Dataset.Profile, bench.UpdateOptions{Of: r.Dataset.Gen, Blocks: bench.Endless, Seed: seed})
-		r.commit(b, bench.CommitConfig{Blocks: blocks, Settle: true})
+		r.commit(b, bench.CommitConfig{Blocks: bench.Updates(r.Dataset.Profile, r.Dataset.Gen, seed), Settle: true})
 	})
 }
 

@@ -65,28 +65,19 @@ func (f *Flags) chooseLayouts(standard ...string) ([]string, error) {
 	if f.layouts == "" {
 		return standard, nil
 	}
-	chosen := strings.Split(f.layouts, ",")
-	for _, name := range chosen {
+	return parseList("layouts", f.layouts, func(name string) (string, error) {
 		if !slices.Contains(store.Layouts(), name) {
-			return nil, fmt.Errorf("-varve.layouts: unknown layout %q; known are %s", name, strings.Join(store.Layouts(), ", "))
+			return "", fmt.Errorf("unknown layout %q; known are %s", name, strings.Join(store.Layouts(), ", "))
 		}
-	}
-	return chosen, nil
+		return name, nil
+	})
 }
 
 func (f *Flags) chooseProfiles() ([]bench.Profile, error) {
-	var list []bench.Profile
-	for name := range strings.SplitSeq(f.profiles, ",") {
-		p, err := bench.ParseProfile(name)
-		if err != nil {
-			return nil, fmt.Errorf("-varve.profiles: %w", err)
-		}
-		list = append(list, p)
-	}
-	return list, nil
+	return parseList("profiles", f.profiles, bench.ParseProfile)
 }
 
-func (f *Flags) eventData() (list []enrolment.Data, err error) {
+func (f *Flags) eventData() ([]enrolment.Data, error) {
 	names := f.events
 	switch {
 	case names != "":
@@ -97,12 +88,17 @@ func (f *Flags) eventData() (list []enrolment.Data, err error) {
 	default:
 		names = "tiny,small"
 	}
-	for name := range strings.SplitSeq(names, ",") {
-		d, err := enrolment.Parse(name)
+	return parseList("events", names, enrolment.Parse)
+}
+
+// parseList parses what a flag separates by commas.
+func parseList[T any](flag, text string, parse func(string) (T, error)) (list []T, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		value, err := parse(part)
 		if err != nil {
-			return nil, fmt.Errorf("-varve.events: %w", err)
+			return nil, fmt.Errorf("-varve.%s: %w", flag, err)
 		}
-		list = append(list, d)
+		list = append(list, value)
 	}
 	return list, nil
 }

@@ -17,12 +17,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Found is what a client sees of an entity.
+// Found is what a client sees of an entity, and what it puts over REST.
 type Found struct {
 	ContentType string            `json:"content_type"`
 	Payload     []byte            `json:"payload"`
-	Strings     map[string]string `json:"string_attributes"`
-	Numbers     map[string]uint64 `json:"numeric_attributes"`
+	Strings     map[string]string `json:"string_attributes,omitempty"`
+	Numbers     map[string]uint64 `json:"numeric_attributes,omitempty"`
 }
 
 // Client puts and gets entities by one protocol. It may be used from several
@@ -71,17 +71,9 @@ func REST(address, token string, goroutines int) Client {
 	return &rest{http: &http.Client{Transport: transport}, base: "http://" + address + "/v1/entities/", token: token}
 }
 
-// document is the body of a PUT.
-type document struct {
-	ContentType string            `json:"content_type"`
-	Payload     []byte            `json:"payload"`
-	Strings     map[string]string `json:"string_attributes,omitempty"`
-	Numbers     map[string]uint64 `json:"numeric_attributes,omitempty"`
-}
-
 // Put implements Client.
 func (c *rest) Put(ctx context.Context, p *service.Put) (bool, error) {
-	body, err := json.Marshal(document{p.ContentType, p.Payload, p.StringAttributes, p.NumericAttributes})
+	body, err := json.Marshal(Found{p.ContentType, p.Payload, p.StringAttributes, p.NumericAttributes})
 	if err != nil {
 		return false, err
 	}
@@ -99,17 +91,11 @@ func (c *rest) Get(ctx context.Context, key store.Key) (found Found, err error) 
 }
 
 func (c *rest) do(ctx context.Context, method string, key store.Key, body []byte, answer any) (err error) {
-	var from io.Reader
-	if body != nil {
-		from = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base+key.String(), from)
+	req, err := http.NewRequestWithContext(ctx, method, c.base+key.String(), bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
+	req.Header.Set("Content-Type", "application/json")
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
