@@ -53,7 +53,7 @@ func TestGoldenDigests(t *testing.T) {
 }
 
 func TestBlocksAreShapedByTheProfile(t *testing.T) {
-	for _, p := range append(Profiles, Minimal.WithPayload(256), Typical.WithPayload(3)) {
+	for _, p := range append(profiles, Minimal.WithPayload(256), Typical.WithPayload(3)) {
 		blocks := collect(t, Blocks(p, GenOptions{Entities: 25, PerBlock: 10, Start: 7, BTL: 5}))
 		require.Len(t, blocks, 3)
 		rows := NewExpectation(false)

@@ -13,11 +13,11 @@ type GetConfig struct {
 	Profile Profile
 	Of      GenOptions // the stream that created the entities, none changed since
 	Seed    uint64     // chooses the entities
-	Sample  int        // different entities read, in random order again and again; zero means 4,096, or all if there are fewer
 	Loop    Loop       // how many reads; nil means one
 }
 
-const defaultSample = 4096
+// sample is how many different entities are read, in random order again and again.
+const sample = 4096
 
 // Get reads existing entities whole and records the latency of each Get,
 // without the comparison with what it must be, which follows. It fails with
@@ -54,12 +54,8 @@ func (cfg *GetConfig) wants() ([]*want, error) {
 	if err := cfg.Of.check(); err != nil {
 		return nil, err
 	}
-	n := cfg.Sample
+	n := min(sample, g.o.Entities)
 	if n == 0 {
-		n = defaultSample
-	}
-	n = min(n, g.o.Entities)
-	if n <= 0 {
 		return nil, fmt.Errorf("%w: no entities to read", store.ErrInvalid)
 	}
 	choice := newRandom(cfg.Seed)

@@ -21,8 +21,8 @@ var (
 	Large   = Profile{Name: "large", Strings: 10, Numbers: 5, Payload: 50 << 10}
 )
 
-// Profiles are all that have a name.
-var Profiles = []Profile{Minimal, Typical, Large}
+// profiles are all that have a name.
+var profiles = []Profile{Minimal, Typical, Large}
 
 // WithPayload returns the profile with payloads of n bytes; its name says so:
 // Typical.WithPayload(256) is "typical-256B". Keys and attributes stay those of
@@ -38,7 +38,7 @@ func (p Profile) WithPayload(n int) Profile {
 // "typical-256B".
 func ParseProfile(name string) (Profile, error) {
 	base, payload, sized := strings.Cut(name, "-")
-	for _, p := range Profiles {
+	for _, p := range profiles {
 		if p.Name != base {
 			continue
 		}

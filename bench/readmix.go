@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -23,7 +22,6 @@ type ReadMixConfig struct {
 	Reads   int64         // after the warm-up
 	WarmUp  time.Duration // reads in it are done and not recorded
 	Seed    uint64
-	Zipf    float64   // exponent of the choice of entities, newest first; zero is uniform
 	Start   time.Time // common beginning with another loop; zero is now
 
 	// Loop, if not nil, says how many reads there are instead of For and Reads.
@@ -44,7 +42,7 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 	readers, streams := make([]*mix.Reader, clients), make([]*mix.Stream, clients)
 	for i := range readers {
 		readers[i] = mix.NewReader(ents, mix.ReaderOptions{})
-		streams[i] = cfg.Mix.Stream(cfg.stream(ents, i))
+		streams[i] = cfg.Mix.Stream(mix.StreamOptions{Seed: cfg.Seed, Worker: i, HeadOnly: !ents.Temporal(), Head: cfg.Head})
 	}
 	turns := &turns{loop: cfg.Loop}
 	read := func(ctx context.Context, s *pace.Step) error {
@@ -85,33 +83,6 @@ func (t *turns) next() bool {
 	defer t.mu.Unlock()
 	t.ended = t.ended || !t.loop.Loop()
 	return !t.ended
-}
-
-func (cfg *ReadMixConfig) stream(ents *store.Entities, worker int) mix.StreamOptions {
-	o := mix.StreamOptions{Seed: cfg.Seed, Worker: worker, HeadOnly: !ents.Temporal(), Head: cfg.Head}
-	if cfg.Zipf > 0 {
-		o.Choose = zipfian(cfg.Zipf)
-	}
-	return o
-}
-
-// zipfian chooses numbers below n by rank. To make a distribution takes time that
-// grows with n, so it is made for more than have been asked for, and what it draws
-// beyond n is drawn again, which is the distribution below n.
-func zipfian(theta float64) func(r *rand.Rand, n int) int {
-	var choice pace.Choice
-	size := 0
-	return func(r *rand.Rand, n int) int {
-		if n > size {
-			size = n + n/2
-			choice = pace.Zipf(uint64(size), theta)
-		}
-		for {
-			if i := int(choice.Pick(r)); i < n {
-				return i
-			}
-		}
-	}
 }
 
 func (cfg *ReadMixConfig) loop(ctx context.Context, clients int, read pace.Op) (*pace.Outcome, error) {
