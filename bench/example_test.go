@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -63,17 +64,20 @@ func (w handOver) check(ctx context.Context, ents *store.Entities, key store.Key
 // A workload of one's own on a data set that is generated, built once, and copied for
 // each run. In a benchmark of go test the loop is the *testing.B.
 func Example_workload() {
-	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "varve-example-")
-	if err != nil {
-		fmt.Println(err)
-		return
+	if err == nil {
+		err = example(context.Background(), dir)
 	}
-	defer os.RemoveAll(dir)
+	fmt.Println("errors:", errors.Join(err, os.RemoveAll(dir)))
+	// Output:
+	// 200 entities, 50 changed hands, rate measured: true
+	// errors: <nil>
+}
+
+func example(ctx context.Context, dir string) (err error) {
 	cache, err := bench.OpenCache(dir) // "" is the user's
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
 	data := bench.Dataset{
 		Engine: bench.Engine{Name: "sqlite", File: "varve.db"}, Layout: "compact",
@@ -81,22 +85,20 @@ func Example_workload() {
 	}
 	cp, err := cache.OpenCopy(ctx, data, nil)
 	if err != nil {
-		fmt.Println(err)
-		return
+		return err
 	}
-	defer cp.Close()
+	defer func() { err = errors.Join(err, cp.Close()) }()
 	work := handOver{To: store.Address{1}, Loop: bench.Times(50)}
-	for b := range bench.Blocks(data.Profile, data.Gen) {
+	for b, err := range bench.Blocks(data.Profile, data.Gen) {
+		if err != nil {
+			return err
+		}
 		for i := range b.Ops {
 			work.Keys = append(work.Keys, b.Ops[i].Key)
 		}
 	}
 	res, err := work.run(ctx, cp.Entities)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	measured := slices.ContainsFunc(res.Metrics(), func(m bench.Metric) bool { return m.Unit == "ent/s" && m.Value > 0 })
 	fmt.Println(len(work.Keys), "entities,", res.Entities, "changed hands, rate measured:", measured)
-	// Output: 200 entities, 50 changed hands, rate measured: true
+	return err
 }
