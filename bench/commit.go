@@ -110,7 +110,7 @@ func (w *blockWriter) draw() (err error) {
 }
 
 // apply applies the block that was drawn, tells how long that took, checks the head
-// and draws the next, with the timer stopped after the first.
+// and draws the next, both with the timer stopped.
 func (w *blockWriter) apply(ctx context.Context, took func(time.Duration)) error {
 	start := time.Now()
 	applied, err := w.ents.Apply(ctx, w.block)
