@@ -62,7 +62,7 @@ func Find(ids []string) ([]Experiment, error) {
 	for _, id := range ids {
 		wanted[strings.ToUpper(id)] = true
 	}
-	found := slices.DeleteFunc(slices.Clone(all), func(e Experiment) bool { return !wanted[e.ID] && !wanted[e.ID[:1]] })
+	found := slices.DeleteFunc(all, func(e Experiment) bool { return !wanted[e.ID] && !wanted[e.ID[:1]] })
 	for id := range wanted {
 		if !slices.ContainsFunc(found, func(e Experiment) bool { return e.ID == id || e.ID[:1] == id }) {
 			return nil, fmt.Errorf("unknown experiment %q; varve run --list names them", id)
@@ -87,12 +87,12 @@ func ReadersFirst(list []Experiment) {
 }
 
 // What an experiment may take: besides its phases, which count twice for what is
-// around them, workMinutes for each workScale of the largest size, since data sets are
+// around them, workTime for each workScale of the largest size, since data sets are
 // built and commits counted in proportion.
 const (
-	manyPhases  = 60
-	workMinutes = 15 * time.Minute
-	workScale   = 0.05
+	manyPhases = 60
+	workTime   = 15 * time.Minute
+	workScale  = 0.05
 )
 
 // Timeout returns the time after which a block of the experiment on one engine hangs
@@ -101,6 +101,6 @@ func (e Experiment) Timeout(o Options) time.Duration {
 	layouts := cmp.Or(len(o.Layouts), len(e.Layouts), 1)
 	phases := cmp.Or(e.phases, manyPhases) * max(len(o.Rates), len(o.Sizes), 1)
 	size := slices.Max(append([]float64{workScale, o.Scale}, o.Sizes...)) / workScale
-	work := time.Duration(size * float64(workMinutes))
+	work := time.Duration(size * float64(workTime))
 	return time.Duration(layouts) * (work + time.Duration(2*phases)*o.Phase)
 }
