@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"path/filepath"
 
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -13,13 +14,12 @@ import (
 // imported for its side effect.
 type Engine struct {
 	Name   string            // the URL scheme, and the value in names of benchmarks
-	File   string            // what the database is called in a directory of its own, a file or a directory
 	Params map[string]string // engine parameters for every database, such as page_size
 }
 
 // URL returns the URL of the database in a directory.
 func (e Engine) URL(dir string) string {
-	u := url.URL{Scheme: e.Name, Path: filepath.ToSlash(filepath.Join(dir, e.File))}
+	u := url.URL{Scheme: e.Name, Path: filepath.ToSlash(filepath.Join(dir, engine.Find(e.Name).File))}
 	if len(e.Params) > 0 {
 		values := url.Values{}
 		for name, value := range e.Params {

@@ -24,6 +24,7 @@ var files embed.FS
 // Layout describes one SQL shape of the entity store in one dialect.
 type Layout struct {
 	Name       string
+	Runs       bool              // entities are found by sorted runs that are merged later (HasRuns)
 	Temporal   bool              // keeps history: rows valid in [from_block, to_block)
 	Analyze    bool              // the planner's statistics are gathered (ANALYZE)
 	Tables     []string          // CREATE TABLE statements
@@ -43,6 +44,7 @@ type Index struct {
 var entityLayouts = map[string]struct {
 	folder  string
 	analyze bool
+	runs    bool
 	indexes func([]Index) []Index
 }{
 	"arkiv":          {folder: "arkiv", indexes: first(13)},
@@ -50,7 +52,7 @@ var entityLayouts = map[string]struct {
 	"arkiv-pruned":   {folder: "arkiv", indexes: only(prunedIndexes...)},
 	"bare":           {folder: "arkiv", indexes: first(0)},
 	"simple":         {folder: "simple", indexes: first(6)},
-	"compact":        {folder: "compact", indexes: first(1)},
+	"compact":        {folder: "compact", indexes: first(1), runs: true},
 }
 
 // prunedIndexes are what is left of the thirteen when every index goes that is
@@ -83,6 +85,10 @@ func EntityLayouts() []string {
 	slices.Sort(names)
 	return append(names, AblationLayouts()...)
 }
+
+// HasRuns tells whether a layout of entities finds them by sorted runs that are merged
+// later, of which the tables are of another shape than rows of versions.
+func HasRuns(name string) bool { return entityLayouts[name].runs }
 
 // AblationLayouts returns arkiv-0 … arkiv-13: the layout arkiv with its first N
 // indexes.
@@ -119,6 +125,7 @@ func Entities(name, dialect string) (Layout, error) {
 	}
 	return Layout{
 		Name:       name,
+		Runs:       def.runs,
 		Temporal:   def.folder != "simple",
 		Analyze:    def.analyze,
 		Tables:     tables,

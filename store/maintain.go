@@ -17,7 +17,7 @@ import (
 
 // newLayout returns the layout of a schema.
 func newLayout(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities, backlog int) layout.Layout {
-	if schema.Name == "compact" {
+	if schema.Runs {
 		return compact.New(schema, d, compact.Options{Backlog: backlog})
 	}
 	return eav.New(schema, d, caps)

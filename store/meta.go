@@ -41,7 +41,7 @@ const (
 
 // formatOf returns the format of a store with a layout of entities, which may be none.
 func formatOf(layout string) string {
-	if layout == "compact" {
+	if schemas.HasRuns(layout) {
 		return formatRuns
 	}
 	return formatVersion
@@ -54,8 +54,8 @@ func checkFormat(recorded map[string]string) error {
 	switch {
 	case has == reads:
 		return nil
-	case layout == "compact" && has == formatVersion:
-		return fmt.Errorf("%w: the tables of layout compact have format %q, this program reads %q; export the store with the program that wrote it", ErrLayout, has, reads)
+	case schemas.HasRuns(layout) && has == formatVersion:
+		return fmt.Errorf("%w: the tables of layout %s have format %q, this program reads %q; export the store with the program that wrote it", ErrLayout, layout, has, reads)
 	}
 	return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, has, reads)
 }

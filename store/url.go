@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -19,15 +20,6 @@ type target struct {
 	layout  string // of the entities
 	events  string // layout of the events
 	backlog int    // EntityOptions.Backlog
-}
-
-// enginePackages are the engines of this module, for the error of one that is
-// not linked.
-var enginePackages = map[string]string{
-	"sqlite":   "github.com/varvedb/varve/store/sqlite",
-	"libsql":   "github.com/varvedb/varve/store/libsql",
-	"duckdb":   "github.com/varvedb/varve/store/duckdb",
-	"postgres": "github.com/varvedb/varve/store/postgres",
 }
 
 func parseURL(rawURL string, opts *Options) (target, error) {
@@ -73,8 +65,8 @@ func notLinked(scheme string) error {
 	if len(names) == 0 {
 		linked = "none is linked"
 	}
-	if path, known := enginePackages[scheme]; known {
-		return fmt.Errorf("engine %q is not linked into this program (%s); add import _ %q: %w", scheme, linked, path, ErrUnsupported)
+	if slices.Contains(engine.Names(), scheme) {
+		return fmt.Errorf("engine %q is not linked into this program (%s); add import _ %q: %w", scheme, linked, engine.Find(scheme).Package(), ErrUnsupported)
 	}
 	return fmt.Errorf("unknown engine %q (%s): %w", scheme, linked, ErrUnsupported)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 var suite = gobench.Suite{
-	Engine: bench.Engine{Name: "duckdb", File: "varve.duckdb"},
+	Engine: bench.Engine{Name: "duckdb"},
 	Flags:  gobench.RegisterFlags(flag.CommandLine),
 }
 

@@ -14,7 +14,7 @@ import (
 // runs them:
 //
 //	var suite = gobench.Suite{
-//		Engine: bench.Engine{Name: "sqlite", File: "varve.db"},
+//		Engine: bench.Engine{Name: "sqlite"},
 //		Flags:  gobench.RegisterFlags(flag.CommandLine),
 //	}
 //

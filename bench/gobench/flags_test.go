@@ -29,7 +29,7 @@ func TestFlagDefaults(t *testing.T) {
 	opts, err := f.options()
 	require.NoError(t, err)
 	require.Equal(t, driver.Durable, opts.Durability)
-	s := Suite{Engine: bench.Engine{Name: "sqlite", File: "varve.db"}, Flags: f}
+	s := Suite{Engine: bench.Engine{Name: "sqlite"}, Flags: f}
 	require.Equal(t, "engine=sqlite/layout=arkiv/profile=typical/durability=durable", s.Name(s.Dataset("arkiv", bench.Typical)))
 }
 

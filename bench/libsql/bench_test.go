@@ -10,7 +10,7 @@ import (
 )
 
 var suite = gobench.Suite{
-	Engine: bench.Engine{Name: "libsql", File: "varve.db"},
+	Engine: bench.Engine{Name: "libsql"},
 	Flags:  gobench.RegisterFlags(flag.CommandLine),
 }
 

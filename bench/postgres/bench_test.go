@@ -10,7 +10,7 @@ import (
 )
 
 var suite = gobench.Suite{
-	Engine: bench.Engine{Name: "postgres", File: "server"},
+	Engine: bench.Engine{Name: "postgres"},
 	Flags:  gobench.RegisterFlags(flag.CommandLine),
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 var suite = gobench.Suite{
-	Engine: bench.Engine{Name: "sqlite", File: "varve.db"},
+	Engine: bench.Engine{Name: "sqlite"},
 	Flags:  gobench.RegisterFlags(flag.CommandLine),
 }
 

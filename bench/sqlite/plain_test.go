@@ -38,7 +38,7 @@ type plain struct {
 // those of the schema.
 func openPlain(b *testing.B, r *gobench.Run) *plain {
 	b.Helper()
-	path := filepath.Join(r.Dir, suite.Engine.File)
+	path := filepath.Join(r.Dir, "varve.db")
 	pool, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Opaque: path}).String())
 	require.NoError(b, err)
 	ctx := context.Background()

@@ -178,7 +178,7 @@ func TestDatasetIsBuiltOnce(t *testing.T) {
 	d := small("arkiv")
 	key, err := d.Key()
 	require.NoError(t, err)
-	file := filepath.Join(cache.Root(), key, "data", suite.Engine.File)
+	file := filepath.Join(cache.Root(), key, "data", "varve.db")
 	lend := func() bench.Ready {
 		cp, err := cache.OpenCopy(t.Context(), d, nil)
 		require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve/bench/rebac"
 	"github.com/varvedb/varve/bench/social"
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/experiment"
 )
 
@@ -23,8 +24,8 @@ type authzCmd struct {
 // knownEngines refuses names that are no engine's.
 func knownEngines(names []string) error {
 	for _, name := range names {
-		if !slices.Contains(allEngines, name) {
-			return usageError{fmt.Errorf("unknown engine %q; known are %s", name, strings.Join(allEngines, ", "))}
+		if !slices.Contains(engine.Names(), name) {
+			return usageError{fmt.Errorf("unknown engine %q; known are %s", name, strings.Join(engine.Names(), ", "))}
 		}
 	}
 	return nil
@@ -40,7 +41,7 @@ type authzRebacCmd struct {
 	Seed     uint64          `help:"Of data and questions." default:"1"`
 	Batch    int             `help:"Rows in a transaction of ingest." default:"10000"`
 	Dir      string          `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
-	Engines  []string        `help:"Engines to measure." default:"sqlite,libsql,duckdb,postgres"`
+	Engines  []string        `help:"Engines to measure." default:"${engines}"`
 	Out      string          `help:"Directory of a result set that keeps the measurements, for report, decide and benchstat; a run goes on from what it has." type:"path"`
 }
 
@@ -66,7 +67,7 @@ func (c *authzRebacCmd) Run(e *env) error {
 // authzSocialCmd runs a load script over social graphs.
 type authzSocialCmd struct {
 	labFlags
-	Engines       []string      `help:"Engines to measure." default:"sqlite,libsql,duckdb,postgres"`
+	Engines       []string      `help:"Engines to measure." default:"${engines}"`
 	Relationships []int         `help:"Sizes of the graph." default:"100000"`
 	QPS           []float64     `name:"qps" help:"Requests a second, one phase each, from low to high, instead of the script's phases."`
 	Script        string        `help:"Load script: a file, or the name of one that comes with the program: authzed, lookups, ramp." default:"authzed"`

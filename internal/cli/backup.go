@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
@@ -189,9 +190,12 @@ func verifyBackup(e *env, dir string, m manifest) (err error) {
 // scratchEngine returns the engine to verify a backup with: the one that it was
 // made from where that is linked, or else one with files.
 func scratchEngine(m manifest) (string, error) {
-	for _, name := range []string{m.Engine, "sqlite", "libsql", "duckdb"} {
-		if _, linked := driver.Lookup(name); linked {
-			return name, nil
+	if _, linked := driver.Lookup(m.Engine); linked {
+		return m.Engine, nil
+	}
+	for _, other := range engine.All {
+		if _, linked := driver.Lookup(other.Name); linked && !other.Server {
+			return other.Name, nil
 		}
 	}
 	return "", fmt.Errorf("%w: no engine for files is linked; use --no-verify", store.ErrUnsupported)

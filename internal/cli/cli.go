@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -99,7 +100,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.Exit(func(c int) { code = c }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.UsageOnError(),
-		kong.Vars{"trials": strings.Join(trialNames(), ", ")},
+		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ",")},
 	)
 	if err != nil {
 		fmt.Fprintln(stderr, "varve:", err)

@@ -9,18 +9,16 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/experiment"
 	"github.com/varvedb/varve/store"
 )
-
-// allEngines are the engines that compare measures when none is named.
-var allEngines = []string{"sqlite", "libsql", "duckdb", "postgres"}
 
 // compareCmd measures engines one after the other, each in a process of its
 // own, so that memory, page cache and a crash are its own.
 type compareCmd struct {
 	labFlags
-	Engines  []string `arg:"" optional:"" help:"Engines to measure: sqlite, libsql, duckdb, postgres; all when none is given."`
+	Engines  []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given."`
 	Layout   string   `help:"Entity layout." default:"arkiv"`
 	Profile  string   `help:"Shape of the generated entities: minimal, typical, large, or with a payload such as typical-256B." default:"typical"`
 	Entities int      `help:"Generated entities that the store holds before commits are measured." default:"5000"`
@@ -45,7 +43,7 @@ func (c *compareCmd) Run(e *env) error {
 		return usageError{errors.New("--entities must be 100 or more and --commits 1 or more")}
 	}
 	if len(c.Engines) == 0 {
-		c.Engines = allEngines
+		c.Engines = engine.Names()
 	}
 	o.Layouts = []string{c.Layout}
 	o.First = &experiment.FirstOptions{Profile: c.Profile, Entities: c.Entities, Commits: c.Commits}
@@ -92,10 +90,10 @@ func sameDigests(results *result.Results) error {
 		if r.Error != "" || len(r.Notes) == 0 {
 			continue
 		}
-		engine := r.Config.Get("engine")
-		given := r.Name + strings.Replace(r.Config.String(), "engine="+engine, "", 1)
+		name := r.Config.Get("engine")
+		given := r.Name + strings.Replace(r.Config.String(), "engine="+name, "", 1)
 		if first, ok := of[given]; ok && first != r.Notes[0] {
-			return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.Name, r.Notes[0], engine, first)
+			return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.Name, r.Notes[0], name, first)
 		}
 		of[given] = r.Notes[0]
 	}

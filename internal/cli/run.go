@@ -25,7 +25,7 @@ import (
 type runCmd struct {
 	IDs        []string      `arg:"" optional:"" name:"experiment" help:"Experiments (A5) or sections (A) of the catalogue; all when none is given."`
 	List       bool          `help:"List the experiments and stop."`
-	Engines    []string      `help:"Engines to measure." default:"sqlite,libsql,duckdb,postgres"`
+	Engines    []string      `help:"Engines to measure." default:"${engines}"`
 	Out        string        `help:"Directory of the results." default:"results/latest" type:"path"`
 	Scale      float64       `help:"Part of the sizes of the user's documents; 1 is theirs." default:"0.05"`
 	Phase      time.Duration `help:"Length of a timed phase." default:"10s"`
@@ -141,13 +141,10 @@ type labCmd struct {
 	Own        bool   // data sets and databases are temporary files, which the parent removes
 }
 
-// databaseFiles are what the engines' databases are called.
-var databaseFiles = map[string]string{"sqlite": "varve.db", "libsql": "varve.db", "duckdb": "varve.duckdb", "postgres": "varve"}
-
 // Run runs it and appends its records.
 func (c *labCmd) Run(e *env) (err error) {
 	l := &experiment.Lab{
-		Engine: bench.Engine{Name: c.Engine, File: databaseFiles[c.Engine]},
+		Engine: bench.Engine{Name: c.Engine},
 		Log:    func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
 	}
 	if err := json.Unmarshal([]byte(c.Options), &l.Options); err != nil {

@@ -11,62 +11,61 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The two commands of the module and the engine that only one of them links.
-var siblings = map[string]string{"sqlite": "varve", "libsql": "varve-libsql"}
-
-const modulePath = "github.com/varvedb/varve"
-
-// missingEngine returns the engine of the pair that this binary does not link,
-// or "".
+// missingEngine returns an engine that only another command of the module links, or
+// "" when this binary is none of the commands.
 func missingEngine() string {
-	_, hasSQLite := driver.Lookup("sqlite")
-	_, hasLibSQL := driver.Lookup("libsql")
-	switch {
-	case hasSQLite && !hasLibSQL:
-		return "libsql"
-	case hasLibSQL && !hasSQLite:
-		return "sqlite"
+	missing, command := "", false
+	for _, e := range engine.All {
+		if _, linked := driver.Lookup(e.Name); e.Command != "" && linked {
+			command = true
+		} else if e.Command != "" {
+			missing = e.Name
+		}
 	}
-	return ""
+	if !command {
+		return ""
+	}
+	return missing
 }
 
 // binaryFor returns a command that links an engine: this one, the other beside
 // it or on the PATH, or one built now when the module's source is at hand.
-func binaryFor(ctx context.Context, engine string) (string, error) {
+func binaryFor(ctx context.Context, name string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
 	}
-	if _, linked := driver.Lookup(engine); linked {
+	if _, linked := driver.Lookup(name); linked {
 		return self, nil
 	}
-	name := siblings[engine]
-	if name == "" {
-		return "", fmt.Errorf("no command of this module links engine %q", engine)
+	command := engine.Find(name).Command
+	if command == "" {
+		return "", fmt.Errorf("no command of this module links engine %q", name)
 	}
-	beside := filepath.Join(filepath.Dir(self), name)
+	beside := filepath.Join(filepath.Dir(self), command)
 	if st, err := os.Stat(beside); err == nil && st.Mode().IsRegular() {
 		return beside, nil
 	}
-	if path, err := exec.LookPath(name); err == nil {
+	if path, err := exec.LookPath(command); err == nil {
 		return path, nil
 	}
-	return buildSibling(ctx, name)
+	return buildSibling(ctx, command)
 }
 
 // buildSibling builds the other command into the user's cache. The go command
 // does nothing when it is up to date.
 func buildSibling(ctx context.Context, name string) (string, error) {
-	hint := fmt.Errorf("put %s beside this binary or on the PATH: go install %s/cmd/%s@latest", name, modulePath, name)
+	hint := fmt.Errorf("put %s beside this binary or on the PATH: go install %s/cmd/%s@latest", name, engine.Module, name)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", errors.Join(hint, err)
 	}
 	path := filepath.Join(cache, "varve", "bin", name)
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, modulePath+"/cmd/"+name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, engine.Module+"/cmd/"+name)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
@@ -76,11 +75,11 @@ func buildSibling(ctx context.Context, name string) (string, error) {
 }
 
 // siblingEngines asks the other command for an engine's description.
-func siblingEngines(e *env, engine string) ([]engineInfo, error) {
+func siblingEngines(e *env, name string) ([]engineInfo, error) {
 	if os.Getenv(siblingGuard) != "" {
 		return nil, nil // asked by the other: only our own
 	}
-	path, err := binaryFor(e.ctx, engine)
+	path, err := binaryFor(e.ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +94,7 @@ func siblingEngines(e *env, engine string) ([]engineInfo, error) {
 		return nil, fmt.Errorf("read the answer of %s: %w", path, err)
 	}
 	for _, info := range list {
-		if info.Name == engine {
+		if info.Name == name {
 			found = append(found, info)
 		}
 	}

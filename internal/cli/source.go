@@ -53,7 +53,7 @@ func openSource(ctx context.Context, src string) (*source, error) {
 			return nil, err
 		}
 		return &source{blocks: t.Blocks(), progress: t.Progress, close: t.Close}, nil
-	case "sqlite":
+	case "database":
 		return openArkivSource(ctx, src)
 	}
 	return nil, fmt.Errorf("%s is neither a block tar nor a SQLite database; SRC is one of these, a store's URL, or a generated stream such as mendoza:scale=0.01,seed=1", src)
@@ -95,7 +95,7 @@ func sniff(path string) (kind string, err error) {
 	head = head[:n]
 	switch {
 	case strings.HasPrefix(string(head), "SQLite format 3\x00"):
-		return "sqlite", nil
+		return "database", nil
 	case n == 512 && string(head[257:262]) == "ustar", strings.HasSuffix(path, ".tar"):
 		return "tar", nil
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/crashtest"
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/fault"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -27,7 +28,7 @@ type tortureCmd struct {
 	Trials  []string      `help:"Trials to make; all when not given: ${trials}." placeholder:"NAME"`
 	Power   bool          `help:"Only the trials of power cuts, which need root and a loop device."`
 	Flips   int           `help:"Only the trial that damages files: so many faults on each engine and layout, on stores in memory." placeholder:"N"`
-	Engines []string      `help:"Engines to torture." default:"sqlite,libsql,duckdb,postgres"`
+	Engines []string      `help:"Engines to torture." default:"${engines}"`
 	Layouts []string      `help:"Layouts of entities, events, and events-gin where the engine has it." default:"arkiv,compact,events,events-gin"`
 	Turn    int           `help:"Faults on one store before a new one is made." default:"25"`
 	Seed    uint64        `help:"Of everything that is drawn but the moment at which the system does what it is told; drawn and printed when not given." placeholder:"N"`
@@ -108,8 +109,8 @@ func (c *tortureCmd) Run(e *env) error {
 // check fills in what depends on other flags.
 func (c *tortureCmd) check() error {
 	for _, name := range c.Engines {
-		if !slices.Contains(allEngines, name) {
-			return fmt.Errorf("unknown engine %q; known are %s", name, strings.Join(allEngines, ", "))
+		if !slices.Contains(engine.Names(), name) {
+			return fmt.Errorf("unknown engine %q; known are %s", name, strings.Join(engine.Names(), ", "))
 		}
 	}
 	for _, name := range c.Layouts {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -69,7 +70,7 @@ func (t *Crash) Run(ctx context.Context, c Cell, rng *rand.Rand, r *Report) erro
 
 func (t *Crash) config(c Cell, rng *rand.Rand, config WorkerConfig) WorkerConfig {
 	config.URL = c.URL("store", append(drawParams(rng, c.Engine), "durability", string(t.level()))...)
-	config.Lossy = t.level() != driver.Durable && ownLog[c.Engine]
+	config.Lossy = t.level() != driver.Durable && ownLog(c.Engine)
 	config.Layout, config.Journal = c.Layout, filepath.Join(c.Dir, "journal")
 	config.Seed, config.EarlyAck, config.NoPrune = rng.Uint64(), t.EarlyAck, c.Seed%2 == 0
 	return config
@@ -144,7 +145,7 @@ func (t *Crash) targets(c Cell) []string {
 		return []string{phaseAppend, phaseAppend, phaseCheckpoint, phaseReopen}
 	}
 	list := []string{stepApply, stepLoad, stepRewind, stepPrune, phaseCheckpoint, phaseReopen}
-	if c.Layout == "compact" { // the others put nothing off
+	if schemas.HasRuns(c.Layout) { // the others put nothing off
 		list = append(list, phaseMerge, phaseMerge)
 	}
 	return list

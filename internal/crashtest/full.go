@@ -47,7 +47,7 @@ func (*Full) Skip(Cell) string { return CanMountMemory() }
 // Run implements Trial.
 func (t *Full) Run(ctx context.Context, c Cell, rng *rand.Rand, r *Report) (err error) {
 	size := int64(fullDisk)
-	if ownLog[c.Engine] {
+	if ownLog(c.Engine) {
 		size = fullServerDisk
 	}
 	dir := filepath.Join(c.Dir, "disk")
@@ -91,7 +91,7 @@ func (t *Full) fill(ctx context.Context, c Cell, dir string, rng *rand.Rand, r *
 		r.Count(t, c, "process ended: "+firstLine(end.stderr), 1)
 	case strings.Contains(end.said, driver.ErrDiskFull.Error()):
 		r.Count(t, c, "disk full", 1)
-	case ownLog[c.Engine]:
+	case ownLog(c.Engine):
 		r.Count(t, c, "server ended", 1)
 	case strings.Contains(end.said, bareIOError):
 		r.Count(t, c, "I/O error", 1)

@@ -3,25 +3,19 @@ package crashtest
 import (
 	"math/rand/v2"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// suffixes are the endings of the databases of engines that do not have the usual
-// one. What Postgres has is a directory.
-var suffixes = map[string]string{"duckdb": ".duckdb", "postgres": ""}
-
 // storeURL returns the URL of an engine's database at a path without its suffix.
-func storeURL(engine, path string, params ...string) string {
-	suffix, special := suffixes[engine]
-	if !special {
-		suffix = ".db"
-	}
-	u := url.URL{Path: path + suffix}
-	text := engine + "://" + u.EscapedPath()
+func storeURL(name, path string, params ...string) string {
+	u := url.URL{Path: path + filepath.Ext(engine.Find(name).File)}
+	text := name + "://" + u.EscapedPath()
 	values := url.Values{}
 	for i := 0; i+1 < len(params); i += 2 {
 		values.Set(params[i], params[i+1])
@@ -32,18 +26,19 @@ func storeURL(engine, path string, params ...string) string {
 	return text
 }
 
-// moreLevels are the levels of durability that a database in a directory of its own
-// has beyond those that the driver tells: a server that we start syncs as we say.
-var moreLevels = map[string][]driver.Durability{"postgres": {driver.Unsafe}}
+// ownLog tells whether the log of an engine is in the memory of a server until it is
+// written: what is acknowledged before that dies with the server.
+func ownLog(name string) bool { return engine.Find(name).Server }
 
-// ownLog has the engines whose log is in the memory of a server until it is written:
-// what is acknowledged before that dies with the server.
-var ownLog = map[string]bool{"postgres": true}
-
-// levels returns the levels of durability that an engine offers in a cell.
-func levels(engine string) []driver.Durability {
-	d, _ := driver.Lookup(engine)
-	return append(slices.Clone(d.Capabilities.Durabilities), moreLevels[engine]...)
+// levels returns the levels of durability that an engine offers in a cell: beyond those
+// that the driver tells, a server that we start syncs as we say.
+func levels(name string) []driver.Durability {
+	d, _ := driver.Lookup(name)
+	list := slices.Clone(d.Capabilities.Durabilities)
+	if engine.Find(name).Server && !slices.Contains(list, driver.Unsafe) {
+		list = append(list, driver.Unsafe)
+	}
+	return list
 }
 
 // smallMemory is the budget for caches: less than fits, and quick to set up.

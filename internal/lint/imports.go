@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/varvedb/varve/internal/engine"
 )
 
 // rule limits what a set of packages may import, directly or through others.
@@ -23,11 +25,8 @@ type rule struct {
 }
 
 var (
-	engines = []string{"./store/sqlite/...", "./store/libsql/...", "./store/duckdb/...", "./store/postgres/..."}
-	natives = []string{
-		"github.com/mattn/go-sqlite3/...", "github.com/tursodatabase/...", "github.com/duckdb/...",
-		"github.com/jackc/pgx/...", "github.com/lib/pq/...", "github.com/fergusstrange/embedded-postgres/...",
-	}
+	engines = each(func(e engine.Engine) []string { return []string{"./store/" + e.Name + "/..."} })
+	natives = append(each(func(e engine.Engine) []string { return e.Libraries }), "github.com/lib/pq/...")
 	// testOnly are what tests need and programs do not. Package testing would be one,
 	// but embedded-postgres has a file test_config.go, which is no test and imports it.
 	testOnly = []string{
@@ -35,11 +34,16 @@ var (
 		"github.com/anishathalye/porcupine/...",
 	}
 	// wiring is where an engine meets a workload or a program.
-	wiring = []string{
-		"./cmd/...", "./examples/...",
-		"./bench/sqlite/...", "./bench/libsql/...", "./bench/duckdb/...", "./bench/postgres/...",
-	}
+	wiring = append(each(func(e engine.Engine) []string { return []string{"./bench/" + e.Name + "/..."} }), "./cmd/...", "./examples/...")
 )
+
+// each lists patterns for each engine.
+func each(patterns func(engine.Engine) []string) (list []string) {
+	for _, e := range engine.All {
+		list = append(list, patterns(e)...)
+	}
+	return list
+}
 
 // rules is the table of docs/architecture.md. A rule for a package that does
 // not exist holds.
@@ -55,6 +59,7 @@ func rules() []rule {
 			why:    "a program that keeps entities in SQLite links zstd, the driver and x/sys"},
 		rule{packages: []string{"./store"}, never: slices.Concat(natives, []string{"./bench/...", "./cmd/..."}),
 			why: "importing store must not link a native library"},
+		rule{packages: []string{"./internal/engine"}, only: []string{}, never: natives, why: "the list stands alone"},
 		rule{packages: []string{"./store/driver"}, only: []string{}, never: natives,
 			why: "the contract stands alone"},
 		rule{packages: []string{"./store/query"}, only: []string{"./store/entity"},
@@ -89,15 +94,14 @@ func engineRules() []rule {
 		{packages: []string{"./internal/pgembed/..."}, only: []string{"./store/driver", "./internal/pgembed/...", "./internal/filesync"},
 			why: "it runs a server and knows nothing of entities"},
 	}
-	for _, engine := range engines {
-		name := strings.TrimSuffix(strings.TrimPrefix(engine, "./store/"), "/...")
-		others := slices.DeleteFunc(slices.Clone(engines), func(e string) bool { return e == engine })
+	for i, engine := range engines {
+		others := slices.Delete(slices.Clone(engines), i, i+1)
 		set = append(set,
 			rule{packages: []string{engine}, only: append(slices.Clone(shared), engine),
 				why: "an engine knows the driver contract, its mechanics, and nothing of entities"},
 			rule{packages: []string{engine}, never: []string{"./store/entity"}, direct: true,
 				why: "an engine knows nothing of entities"},
-			rule{packages: []string{"./bench/" + name + "/..."}, never: others, tests: true,
+			rule{packages: []string{strings.Replace(engine, "store", "bench", 1)}, never: others, tests: true,
 				why: "each engine is measured in a process of its own"})
 	}
 	return set
@@ -106,17 +110,10 @@ func engineRules() []rule {
 // ownerRules: one package imports a native library; everybody else uses that
 // package. Tests may compare with the bare library.
 func ownerRules() []rule {
-	owners := map[string][]string{
-		"github.com/mattn/go-sqlite3/...":                {"./store/sqlite/..."},
-		"github.com/tursodatabase/...":                   {"./store/libsql/..."},
-		"github.com/duckdb/...":                          {"./store/duckdb/..."},
-		"github.com/jackc/pgx/...":                       {"./store/postgres/...", "./internal/pgembed/...", "./internal/pgtest/..."},
-		"github.com/fergusstrange/embedded-postgres/...": {"./store/postgres/...", "./internal/pgembed/..."},
-	}
 	var set []rule
-	for library, owner := range owners {
-		set = append(set, rule{packages: []string{"./..."}, except: owner, never: []string{library}, direct: true,
-			why: "it belongs to " + strings.Join(owner, " and ")})
+	for _, e := range engine.All {
+		set = append(set, rule{packages: []string{"./..."}, except: owners(e), never: e.Libraries, direct: true,
+			why: "it belongs to " + strings.Join(owners(e), " and ")})
 	}
 	return set
 }

@@ -13,10 +13,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/varvedb/varve/internal/engine"
 )
 
 // Module is the import path of the repository's main module.
-const Module = "github.com/varvedb/varve"
+const Module = engine.Module
 
 // Package is what the rules need of go list's description of a package. In a
 // list with tests, the package "p.test" is p's test program.

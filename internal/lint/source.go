@@ -61,6 +61,7 @@ func CheckSource(path string, text []byte) ([]Problem, error) {
 	problems = append(problems, f.checkSkips()...)
 	if !f.isTest() {
 		problems = append(problems, f.checkDocs()...)
+		problems = append(problems, f.checkEngines()...)
 	}
 	if !f.isTest() && !f.isProgram() {
 		problems = append(problems, f.checkPrinting()...)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/varvedb/varve/internal/engine"
 )
 
 // CheckEmbedded finds SQL files that no package embeds. Files are absolute
@@ -39,7 +41,7 @@ var listing = regexp.MustCompile(`\b(ReadDir|WalkDir|Glob)\(`)
 var embedding = regexp.MustCompile(`(?m)^\s*//go:embed (.*)$`)
 
 // dialects are directories that are chosen by the engine and named by no code.
-var dialects = []string{"common", "sqlite", "duckdb", "postgres"}
+var dialects = append(engine.Names(), "common")
 
 // CheckReachable finds, among the SQL files that a package embeds, those that
 // its source does not take: it must embed the file by its own name, or name the

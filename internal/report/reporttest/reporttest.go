@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/engine"
 )
 
 // The engines and layouts of a full set.
 var (
-	Engines = []string{"sqlite", "libsql", "duckdb", "postgres"}
+	Engines = engine.Names()
 	Layouts = []string{"arkiv", "arkiv-pruned", "simple", "compact"}
 )
 

@@ -1,0 +1,58 @@
+// Package engine lists the engines of this module, in one place: whoever needs their
+// names, files or order reads it here, and none is named elsewhere outside its own
+// packages. What an engine can do is not in the list; the engine tells it when it is
+// linked (driver.Capabilities).
+package engine
+
+import "slices"
+
+// Module is the import path of this module.
+const Module = "github.com/varvedb/varve"
+
+// Engine is one engine.
+type Engine struct {
+	Name      string   // the URL's scheme, and the last element of its packages in store and bench
+	Internal  []string // what else of this module is for it alone, below internal
+	Libraries []string // patterns of the packages of others that only its own import
+	File      string   // what a database is called in a directory of its own
+	Command   string   // the only command that links it; "" when all do
+	Server    bool     // a path is the directory of a server that is started for it
+}
+
+// Package returns the import path of the engine.
+func (e Engine) Package() string { return Module + "/store/" + e.Name }
+
+// All are the engines in the order in which they stand side by side.
+var All = []Engine{
+	{Name: "sqlite", Libraries: []string{"github.com/mattn/go-sqlite3/..."}, File: "varve.db", Command: "varve"},
+	{Name: "libsql", Libraries: []string{"github.com/tursodatabase/..."}, File: "varve.db", Command: "varve-libsql"},
+	{Name: "duckdb", Libraries: []string{"github.com/duckdb/..."}, File: "varve.duckdb"},
+	{Name: "postgres", Libraries: []string{"github.com/jackc/pgx/...", "github.com/fergusstrange/embedded-postgres/..."},
+		Internal: []string{"pgembed", "pgtest"}, File: "varve", Server: true},
+}
+
+// Names returns the names in this order.
+func Names() []string {
+	names := make([]string, len(All))
+	for i, e := range All {
+		names[i] = e.Name
+	}
+	return names
+}
+
+// Rank returns the place of an engine in this order; those that are not listed come
+// after all.
+func Rank(name string) int {
+	if i := slices.Index(Names(), name); i >= 0 {
+		return i
+	}
+	return len(All)
+}
+
+// Find returns the engine of a name, or of one that is not listed no more than that.
+func Find(name string) Engine {
+	if i := Rank(name); i < len(All) {
+		return All[i]
+	}
+	return Engine{Name: name, File: "varve.db"}
+}

@@ -1,0 +1,56 @@
+package lint
+
+import (
+	"go/ast"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/varvedb/varve/internal/engine"
+)
+
+// namers may name engines besides an engine's own packages and tests.
+var namers = []string{
+	"./internal/engine",           // it is the list
+	"./internal/verdict",          // the tree of the user's document tells what to do with each
+	"./schemas", "./store/driver", // dialects of SQL are called after engines
+	"./examples/...",
+}
+
+// engineName matches a text that is an engine's name, a list with one, or a URL.
+var engineName = regexp.MustCompile(`(?:^|[",])(` + strings.Join(engine.Names(), "|") + `)(?:$|[",:])`)
+
+// checkEngines finds engines that are named where a new one would have to be added.
+func (f *file) checkEngines() []Problem {
+	dir := path.Join(Module, path.Dir(f.path))
+	if matchAny(namers, dir) || strings.HasSuffix(dir, "test") {
+		return nil
+	}
+	var problems []Problem
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok {
+			_, isImport := n.(*ast.ImportSpec)
+			return !isImport
+		}
+		text, err := strconv.Unquote(lit.Value)
+		if err != nil {
+			return true // a number
+		}
+		if m := engineName.FindStringSubmatch(text); m != nil && !matchAny(owners(engine.Find(m[1])), dir) {
+			problems = append(problems, f.at(lit.Pos(), "names engine "+m[1]+": ask internal/engine or the driver's capabilities"))
+		}
+		return true
+	})
+	return problems
+}
+
+// owners are the packages of an engine.
+func owners(e engine.Engine) []string {
+	list := []string{"./store/" + e.Name + "/...", "./bench/" + e.Name + "/..."}
+	for _, name := range e.Internal {
+		list = append(list, "./internal/"+name+"/...")
+	}
+	return list
+}
