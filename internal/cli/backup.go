@@ -190,12 +190,9 @@ func verifyBackup(e *env, dir string, m manifest) (err error) {
 // scratchEngine returns the engine to verify a backup with: the one that it was
 // made from where that is linked, or else one with files.
 func scratchEngine(m manifest) (string, error) {
-	if _, linked := driver.Lookup(m.Engine); linked {
-		return m.Engine, nil
-	}
-	for _, other := range engine.All {
-		if _, linked := driver.Lookup(other.Name); linked && !other.Server {
-			return other.Name, nil
+	for _, name := range append([]string{m.Engine}, engine.Names()...) {
+		if _, linked := driver.Lookup(name); linked && (name == m.Engine || !engine.Find(name).Server) {
+			return name, nil
 		}
 	}
 	return "", fmt.Errorf("%w: no engine for files is linked; use --no-verify", store.ErrUnsupported)

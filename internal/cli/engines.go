@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -37,17 +38,19 @@ func linkedEngines() []engineInfo {
 	return list
 }
 
-// Run prints the engines of this binary and, if it can be found, of the one
-// that links libSQL.
+// Run prints the engines of this binary and, if it can be found, of the one that links
+// what cannot be in this one as well.
 func (c *enginesCmd) Run(e *env) error {
 	list := linkedEngines()
-	missing := missingEngine()
-	if missing != "" {
-		if others, err := siblingEngines(e, missing); err != nil {
-			fmt.Fprintf(e.stderr, "varve: %s is not linked here, and its own binary could not be run: %v\n", missing, err)
-		} else {
-			list = append(list, others...)
+	for _, listed := range engine.All {
+		if _, linked := driver.Lookup(listed.Name); linked || listed.Command == "" {
+			continue
 		}
+		others, err := siblingEngines(e, listed.Name)
+		if err != nil {
+			fmt.Fprintf(e.stderr, "varve: %s is not linked here, and its own binary could not be run: %v\n", listed.Name, err)
+		}
+		list = append(list, others...)
 	}
 	if c.JSON {
 		return printJSON(e.stdout, list)

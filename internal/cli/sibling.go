@@ -15,23 +15,6 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// missingEngine returns an engine that only another command of the module links, or
-// "" when this binary is none of the commands.
-func missingEngine() string {
-	missing, command := "", false
-	for _, e := range engine.All {
-		if _, linked := driver.Lookup(e.Name); e.Command != "" && linked {
-			command = true
-		} else if e.Command != "" {
-			missing = e.Name
-		}
-	}
-	if !command {
-		return ""
-	}
-	return missing
-}
-
 // binaryFor returns a command that links an engine: this one, the other beside
 // it or on the PATH, or one built now when the module's source is at hand.
 func binaryFor(ctx context.Context, name string) (string, error) {
