@@ -12,7 +12,7 @@ import (
 
 // slots bounds the readers that are open at once. Who wants several gets all of
 // them together or none: two that each hold a part and wait for the rest would wait
-// for ever. Waiting is first come, first served, with one exception: see patience.
+// for ever. Waiting is first come, first served, with one exception: see slotsWait.
 type slots struct {
 	mu      sync.Mutex
 	total   int
@@ -27,11 +27,11 @@ type waiter struct {
 	granted chan struct{} // closed once they are its own
 }
 
-// patience is how long somebody who wants several slots keeps those behind from a
+// slotsWait is how long somebody who wants several slots keeps those behind from a
 // free one, before they are let past. Without a wait like this it would not be
 // served beside many that want one each; without an end to it, a caller that holds a
 // reader of which it waits, and asks for another, would wait for ever.
-const patience = 100 * time.Millisecond
+const slotsWait = 100 * time.Millisecond
 
 func newSlots(n int) slots { return slots{total: n, free: n} }
 
@@ -69,7 +69,7 @@ func ended(ctx context.Context, closing <-chan struct{}) error {
 func (s *slots) await(ctx context.Context, closing <-chan struct{}, w *waiter) error {
 	var step <-chan time.Time
 	if w.n > 1 {
-		ticker := time.NewTicker(patience)
+		ticker := time.NewTicker(slotsWait)
 		defer ticker.Stop()
 		step = ticker.C
 	}
