@@ -28,7 +28,7 @@ func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
 	e.maintainer.hold(ctx)
 	e.maintainer.enter()
 	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		head, err := e.meta.head(ctx, tx)
+		head, err := e.db.meta.head(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (e *Entities) rulesFor(ctx context.Context, tx driver.Tx, b *Block) (entity
 	if !slices.ContainsFunc(b.Ops, func(op Op) bool { return op.Kind == Expire }) {
 		return rules, nil
 	}
-	horizon, err := e.meta.horizon(ctx, tx)
+	horizon, err := e.db.meta.horizon(ctx, tx)
 	rules.Pruned = horizon > 0
 	return rules, err
 }
@@ -113,10 +113,10 @@ func (e *Entities) writeIn(ctx context.Context, tx driver.Tx, head BlockHead, se
 	if err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
-	if _, err := tx.Exec(ctx, e.meta.Statements["insert_block"], int64(next.Block), next.Digest[:]); err != nil {
+	if _, err := tx.Exec(ctx, e.db.meta.Statements["insert_block"], int64(next.Block), next.Digest[:]); err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
-	if err := e.meta.raiseHorizon(ctx, tx, set.Horizon); err != nil {
+	if err := e.db.meta.raiseHorizon(ctx, tx, set.Horizon); err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
 	return Applied{Head: next, Changes: len(set.Changes)}, nil

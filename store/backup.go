@@ -65,11 +65,7 @@ var (
 
 // contents lists the tables of a view's database and what they hold.
 func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.Table, c Contents, err error) {
-	m, err := newMeta(db.engine.Info().Dialect)
-	if err != nil {
-		return nil, c, err
-	}
-	recorded, err := m.recorded(ctx, q)
+	recorded, err := db.meta.recorded(ctx, q)
 	if err != nil {
 		return nil, c, err
 	}
@@ -78,24 +74,24 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 	}
 	c.Format, c.Layout, c.EventLayout = recorded[metaFormat], recorded[metaLayout], recorded[metaEventLayout]
 	tables = append(tables, metaTable, blocksTable)
-	if c.Head, err = m.head(ctx, q); err != nil {
+	if c.Head, err = db.meta.head(ctx, q); err != nil {
 		return nil, c, err
 	}
-	if _, c.Blocks, err = m.blocks(ctx, q); err != nil {
+	if _, c.Blocks, err = db.meta.blocks(ctx, q); err != nil {
 		return nil, c, err
 	}
-	if c.Horizon, err = m.horizon(ctx, q); err != nil {
+	if c.Horizon, err = db.meta.horizon(ctx, q); err != nil {
 		return nil, c, err
 	}
 	if c.Layout != "" {
-		e := &Entities{db: db, meta: m}
+		e := &Entities{db: db}
 		if err := e.check(recorded, "", false); err != nil {
 			return nil, c, err
 		}
 		tables = append(tables, e.layout.Tables()...)
 	}
 	if c.EventLayout != "" {
-		e := &Events{db: db, meta: m}
+		e := &Events{db: db}
 		if err := e.check(recorded); err != nil {
 			return nil, c, err
 		}
@@ -198,11 +194,7 @@ type restoring struct {
 }
 
 func (s *restoring) all(ctx context.Context, in *rowfile.Reader) error {
-	m, err := newMeta(s.db.engine.Info().Dialect)
-	if err != nil {
-		return err
-	}
-	if err := m.create(ctx, s.tx); err != nil {
+	if err := s.db.meta.create(ctx, s.tx); err != nil {
 		return err
 	}
 	if _, err := s.tx.Exec(ctx, "DELETE FROM varve_meta"); err != nil {
@@ -290,12 +282,8 @@ func (s *restoring) flush(ctx context.Context) error {
 
 // create makes the tables of the layouts that the backup records.
 func (s *restoring) create(ctx context.Context) error {
-	m, err := newMeta(s.db.engine.Info().Dialect)
-	if err != nil {
-		return err
-	}
 	if s.recorded[metaLayout] != "" {
-		e := &Entities{db: s.db, meta: m}
+		e := &Entities{db: s.db}
 		if err := e.check(s.recorded, "", false); err != nil {
 			return err
 		}
@@ -310,7 +298,7 @@ func (s *restoring) create(ctx context.Context) error {
 		}
 	}
 	if s.recorded[metaEventLayout] != "" {
-		e := &Events{db: s.db, meta: m}
+		e := &Events{db: s.db}
 		if err := e.check(s.recorded); err != nil {
 			return err
 		}

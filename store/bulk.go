@@ -22,7 +22,7 @@ func (e *Entities) BuildIndexes(ctx context.Context, progress func(index string,
 		}
 	}
 	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		return e.meta.remove(ctx, tx, metaIndexes)
+		return e.db.meta.remove(ctx, tx, metaIndexes)
 	})
 	if err != nil {
 		return fmt.Errorf("build indexes: %w", err)
@@ -33,7 +33,7 @@ func (e *Entities) BuildIndexes(ctx context.Context, progress func(index string,
 // SetOrigin records in the store where its blocks come from: text of the
 // caller's own, which Summary gives back.
 func (e *Entities) SetOrigin(ctx context.Context, origin string) error {
-	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.meta.set(ctx, tx, metaOrigin, origin) })
+	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.db.meta.set(ctx, tx, metaOrigin, origin) })
 	if err != nil {
 		return fmt.Errorf("set origin: %w", err)
 	}
@@ -43,7 +43,7 @@ func (e *Entities) SetOrigin(ctx context.Context, origin string) error {
 // Origin returns what SetOrigin recorded, or "".
 func (e *Entities) Origin(ctx context.Context) (origin string, err error) {
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		origin, err = e.meta.get(ctx, q, metaOrigin)
+		origin, err = e.db.meta.get(ctx, q, metaOrigin)
 		return err
 	})
 	return origin, err

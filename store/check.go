@@ -11,13 +11,13 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// DefaultFindings is how many findings a check lists when nobody says.
-const DefaultFindings = 20
+// defaultFindings is how many findings a check lists when nobody says.
+const defaultFindings = 20
 
 // CheckOptions say how a check is reported. The zero value is usable.
 type CheckOptions struct {
-	// Findings bounds the findings of each part that are listed; zero means
-	// DefaultFindings. A part ends with its last listed finding.
+	// Findings bounds the findings of each part that are listed; zero means 20.
+	// A part ends with its last listed finding.
 	Findings int
 
 	// Progress, if given, is called now and then.
@@ -108,7 +108,7 @@ func (r *CheckReport) Err() error {
 // is nothing to check.
 func (db *DB) Check(ctx context.Context, opts CheckOptions) (CheckReport, error) {
 	c := checker{db: db, opts: opts}
-	c.opts.Findings = cmp.Or(opts.Findings, DefaultFindings)
+	c.opts.Findings = cmp.Or(opts.Findings, defaultFindings)
 	if err := c.run(ctx); err != nil {
 		return c.report, fmt.Errorf("check: %w", err)
 	}
@@ -122,11 +122,7 @@ type checker struct {
 }
 
 func (c *checker) run(ctx context.Context) error {
-	m, err := newMeta(c.db.engine.Info().Dialect)
-	if err != nil {
-		return err
-	}
-	recorded, err := c.db.recorded(ctx, m)
+	recorded, err := c.db.recorded(ctx)
 	if err == nil && recorded == nil {
 		return fmt.Errorf("%w: the database holds no Varve store", ErrLayout)
 	}
@@ -240,7 +236,7 @@ func (c *checker) verify(ctx context.Context, e *Entities) Verified {
 }
 
 func (c *checker) rows(ctx context.Context, e *Entities) {
-	if err := e.db.missing(ctx, e.meta, e.layout.Tables()); err != nil {
+	if err := e.db.missing(ctx, e.layout.Tables()); err != nil {
 		c.done(PartEntities, true, err)
 		return
 	}
@@ -284,7 +280,7 @@ func (c *checker) events(ctx context.Context) {
 		return
 	}
 	c.report.EventLayout = e.log.Name()
-	if err := e.db.missing(ctx, e.meta, e.log.Tables()); err != nil {
+	if err := e.db.missing(ctx, e.log.Tables()); err != nil {
 		c.done(PartEvents, true, err)
 		return
 	}
@@ -339,10 +335,10 @@ const noEngineCheck = "the engine has no check of its own"
 
 // missing returns an error that wraps ErrCorrupt and names the tables that are not
 // there.
-func (db *DB) missing(ctx context.Context, m meta, tables []*driver.Table) error {
+func (db *DB) missing(ctx context.Context, tables []*driver.Table) error {
 	has := map[string]bool{}
 	err := db.read(ctx, func(ctx context.Context, q driver.Querier) (err error) {
-		has, err = m.tables(ctx, q)
+		has, err = db.meta.tables(ctx, q)
 		return err
 	})
 	var errs []error

@@ -43,7 +43,7 @@ func (s *Snapshot) Cursor(e *Entity, opts *QueryOptions) (Cursor, error) {
 	if err != nil {
 		return "", err
 	}
-	if opts.Parts != 0 && opts.Parts&(Metadata|Attributes) != Metadata|Attributes {
+	if !opts.Parts.has(Metadata) || !opts.Parts.has(Attributes) {
 		return "", fmt.Errorf("cursor: %w: the page was read without metadata or attributes", ErrInvalid)
 	}
 	page := cursorState{Block: s.at, Digest: s.digest[:digestPrefix]}

@@ -45,7 +45,6 @@ func Layouts() []string { return schemas.EntityLayouts() }
 // several goroutines: writes queue, reads run beside them.
 type Entities struct {
 	db     *DB
-	meta   meta
 	layout layout.Layout
 	rules  entity.Rules
 
@@ -93,11 +92,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 		return nil, fmt.Errorf("%w: backlog %d", ErrInvalid, opts.Backlog)
 	}
 	e := &Entities{db: db, backlog: cmp.Or(opts.Backlog, db.backlog)}
-	var err error
-	if e.meta, err = newMeta(db.engine.Info().Dialect); err != nil {
-		return nil, err
-	}
-	recorded, err := db.recorded(ctx, e.meta)
+	recorded, err := db.recorded(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +122,7 @@ func (e *Entities) create(ctx context.Context, name string, opts EntityOptions) 
 		return nil, err
 	}
 	err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		if recorded, err = e.meta.createOnce(ctx, tx); err != nil || recorded[metaLayout] != "" {
+		if recorded, err = e.db.meta.createOnce(ctx, tx); err != nil || recorded[metaLayout] != "" {
 			return err
 		}
 		if err := e.layout.Create(ctx, tx, opts.DeferIndexes); err != nil {
@@ -139,10 +134,10 @@ func (e *Entities) create(ctx context.Context, name string, opts EntityOptions) 
 		if opts.DeferIndexes {
 			values[metaIndexes] = "deferred"
 		}
-		if err := e.meta.setAll(ctx, tx, values); err != nil {
+		if err := e.db.meta.setAll(ctx, tx, values); err != nil {
 			return err
 		}
-		recorded, err = e.meta.all(ctx, tx)
+		recorded, err = e.db.meta.all(ctx, tx)
 		return err
 	})
 	return recorded, err
@@ -191,7 +186,7 @@ func (e *Entities) Temporal() bool { return e.layout.Temporal() }
 // Head returns the last block.
 func (e *Entities) Head(ctx context.Context) (h BlockHead, err error) {
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		h, err = e.meta.head(ctx, q)
+		h, err = e.db.meta.head(ctx, q)
 		return err
 	})
 	return h, err
@@ -199,39 +194,48 @@ func (e *Entities) Head(ctx context.Context) (h BlockHead, err error) {
 
 // Summary is what a store holds.
 type Summary struct {
-	Layout  string             `json:"layout"`
-	Origin  string             `json:"origin,omitempty"` // see Entities.SetOrigin
-	Head    uint64             `json:"head"`
-	Digest  string             `json:"digest"`
-	First   uint64             `json:"first_block"`
-	Blocks  uint64             `json:"blocks"`
-	Horizon uint64             `json:"horizon"`  // oldest block that can be read
-	Live    uint64             `json:"entities"` // visible at the head
-	Tables  []layout.TableRows `json:"tables"`
+	Layout  string      `json:"layout"`
+	Origin  string      `json:"origin,omitempty"` // see Entities.SetOrigin
+	Head    uint64      `json:"head"`
+	Digest  string      `json:"digest"`
+	First   uint64      `json:"first_block"`
+	Blocks  uint64      `json:"blocks"`
+	Horizon uint64      `json:"horizon"`  // oldest block that can be read
+	Live    uint64      `json:"entities"` // visible at the head
+	Tables  []TableRows `json:"tables"`
+}
+
+// TableRows is the size of a table.
+type TableRows struct {
+	Table string
+	Rows  uint64
 }
 
 // Summary counts what the store holds. It reads every table.
 func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
 	s.Layout = e.layout.Name()
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		head, err := e.meta.head(ctx, q)
+		head, err := e.db.meta.head(ctx, q)
 		if err != nil {
 			return err
 		}
 		s.Head, s.Digest = head.Block, head.Digest.String()
-		if s.Origin, err = e.meta.get(ctx, q, metaOrigin); err != nil {
+		if s.Origin, err = e.db.meta.get(ctx, q, metaOrigin); err != nil {
 			return err
 		}
-		if s.Horizon, err = e.meta.horizon(ctx, q); err != nil {
+		if s.Horizon, err = e.db.meta.horizon(ctx, q); err != nil {
 			return err
 		}
-		if s.First, s.Blocks, err = e.meta.blocks(ctx, q); err != nil {
+		if s.First, s.Blocks, err = e.db.meta.blocks(ctx, q); err != nil {
 			return err
 		}
 		if s.Live, err = e.layout.Count(ctx, q, head.Block, nil); err != nil {
 			return err
 		}
-		s.Tables, err = e.layout.Rows(ctx, q)
+		tables, err := e.layout.Rows(ctx, q)
+		for _, t := range tables {
+			s.Tables = append(s.Tables, TableRows(t))
+		}
 		return err
 	})
 	return s, err

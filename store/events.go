@@ -14,9 +14,6 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// DefaultEventLayout is the layout of a new event store that names none.
-const DefaultEventLayout = "tags"
-
 // What is recorded of the event store.
 const (
 	metaEventLayout = "events.layout" // name of the layout
@@ -31,34 +28,25 @@ const (
 	eventFormatUnsummed = "2"
 )
 
-// Defaults of EventOptions.
-const (
-	DefaultQueue        = 1024
-	DefaultPollInterval = 200 * time.Millisecond
-	DefaultIndexEvery   = eventlog.DefaultIndexEvery
-)
-
 // EventOptions say how the events of a database lie and how appends are queued.
 // The zero value is usable.
 type EventOptions struct {
 	// Layout names the SQL layout: "tags", or on Postgres also "gin". Empty
-	// means the one of the URL, else the one that the database has, else
-	// DefaultEventLayout.
+	// means the one of the URL, else the one that the database has, else "tags".
 	Layout string
 
 	// Queue bounds the appends that wait for the writer; further ones wait for
-	// a place before that. Zero means DefaultQueue.
+	// a place before that. Zero means 1,024.
 	Queue int
 
 	// PollInterval is how often a subscription looks for events that another
-	// process has appended, where the engine allows several. Zero means
-	// DefaultPollInterval.
+	// process has appended, where the engine allows several. Zero means 200 ms.
 	PollInterval time.Duration
 
 	// IndexEvery is the number of new events that are found by reading them one
 	// by one, in the layout "tags", before what finds them is written for all of
 	// them together: the larger, the cheaper are appends and the dearer are reads.
-	// Zero means DefaultIndexEvery.
+	// Zero means 128.
 	IndexEvery int
 
 	// Now is the clock that stamps events; nil means time.Now.
@@ -73,7 +61,6 @@ func EventLayouts(d driver.Dialect) []string { return schemas.EventLayouts(strin
 // goroutines. Appends that come while another one commits share the next commit.
 type Events struct {
 	db   *DB
-	meta meta
 	log  *eventlog.Log
 	opts EventOptions
 
@@ -111,12 +98,9 @@ func eventLayoutMismatch(has, asked string) error {
 }
 
 func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error) {
-	e := &Events{db: db, opts: opts.withDefaults(), queue: newAppendQueue(opts.withDefaults().Queue)}
-	var err error
-	if e.meta, err = newMeta(db.engine.Info().Dialect); err != nil {
-		return nil, err
-	}
-	recorded, err := db.recorded(ctx, e.meta)
+	opts = opts.withDefaults()
+	e := &Events{db: db, opts: opts, queue: newAppendQueue(opts.Queue)}
+	recorded, err := db.recorded(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -129,15 +113,9 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 }
 
 func (o EventOptions) withDefaults() EventOptions {
-	if o.Queue == 0 {
-		o.Queue = DefaultQueue
-	}
-	if o.PollInterval == 0 {
-		o.PollInterval = DefaultPollInterval
-	}
-	if o.IndexEvery == 0 {
-		o.IndexEvery = DefaultIndexEvery
-	}
+	o.Queue = cmp.Or(o.Queue, 1024)
+	o.PollInterval = cmp.Or(o.PollInterval, 200*time.Millisecond)
+	o.IndexEvery = cmp.Or(o.IndexEvery, eventlog.DefaultIndexEvery)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -150,21 +128,21 @@ func (e *Events) create(ctx context.Context) (recorded map[string]string, err er
 	if e.db.ro {
 		return nil, fmt.Errorf("%w: the database holds no events and is open for reading only", ErrLayout)
 	}
-	if err := e.use(cmp.Or(e.opts.Layout, DefaultEventLayout)); err != nil {
+	if err := e.use(cmp.Or(e.opts.Layout, "tags")); err != nil {
 		return nil, err
 	}
 	err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		if recorded, err = e.meta.createOnce(ctx, tx); err != nil || recorded[metaEventLayout] != "" {
+		if recorded, err = e.db.meta.createOnce(ctx, tx); err != nil || recorded[metaEventLayout] != "" {
 			return err
 		}
 		if err := e.log.Create(ctx, tx); err != nil {
 			return err
 		}
 		values := map[string]string{metaEventFormat: eventFormat, metaEventLayout: e.log.Name()}
-		if err := e.meta.setAll(ctx, tx, values); err != nil {
+		if err := e.db.meta.setAll(ctx, tx, values); err != nil {
 			return err
 		}
-		recorded, err = e.meta.all(ctx, tx)
+		recorded, err = e.db.meta.all(ctx, tx)
 		return err
 	})
 	return recorded, err
@@ -225,10 +203,16 @@ func (e *Events) Head(ctx context.Context) (head uint64, err error) {
 
 // EventSummary is what an event store holds.
 type EventSummary struct {
-	Layout string               `json:"layout"`
-	Head   uint64               `json:"head"`
-	Events uint64               `json:"events"`
-	Types  []eventlog.TypeCount `json:"types"`
+	Layout string      `json:"layout"`
+	Head   uint64      `json:"head"`
+	Events uint64      `json:"events"`
+	Types  []TypeCount `json:"types"`
+}
+
+// TypeCount is how many events have a type.
+type TypeCount struct {
+	Type   string `json:"type"`
+	Events uint64 `json:"events"`
 }
 
 // Summary counts what the store holds. It reads every event's type.
@@ -241,7 +225,10 @@ func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 		if s.Events, err = e.log.Count(ctx, q); err != nil {
 			return err
 		}
-		s.Types, err = e.log.Types(ctx, q)
+		types, err := e.log.Types(ctx, q)
+		for _, t := range types {
+			s.Types = append(s.Types, TypeCount(t))
+		}
 		return err
 	})
 	return s, err

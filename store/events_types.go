@@ -6,7 +6,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// The vocabulary of package event, so that a program imports one package.
+// The vocabulary of package [event], which documents it, so that a program imports one
+// package.
 type (
 	Event          = event.Event
 	Tag            = event.Tag

@@ -38,7 +38,7 @@ func (s *Snapshot) stillIn(ctx context.Context, later *Snapshot) error {
 	if s.head.Empty {
 		return nil
 	}
-	held, err := s.ents.meta.headAt(context.WithoutCancel(ctx), later.reader, s.head.Block)
+	held, err := s.ents.db.meta.headAt(context.WithoutCancel(ctx), later.reader, s.head.Block)
 	if err == nil && (held != s.head || later.horizon != s.horizon) {
 		err = fmt.Errorf("%w: the store was rewound below block %d, or pruned, since its history was first read", ErrHistory, s.head.Block)
 	}
@@ -57,25 +57,24 @@ func (e *Entities) history(ctx context.Context, head BlockHead, views []*Snapsho
 			horizon = head.Block
 		}
 		next := uint64(0) // lowest block that was not given yet
+		give := func(set entity.Changeset, err error) bool {
+			if next == 0 {
+				set.Horizon = horizon
+			}
+			next = set.Block + 1
+			return yield(set, err)
+		}
 		openings, closings := e.layout.Openings(ctx, views[0].reader), e.layout.Closings(ctx, views[1].reader)
 		for set, err := range entity.History(openings, closings) {
 			if err == nil && set.Block > head.Block {
 				break
 			}
-			if next == 0 {
-				set.Horizon = horizon
-			}
-			next = set.Block + 1
-			if !yield(set, err) || err != nil {
+			if !give(set, err) || err != nil {
 				return
 			}
 		}
 		if next <= head.Block {
-			set := entity.Changeset{Block: head.Block}
-			if next == 0 {
-				set.Horizon = horizon
-			}
-			yield(set, nil)
+			give(entity.Changeset{Block: head.Block}, nil)
 		}
 	}
 }

@@ -207,7 +207,7 @@ func (l *loader) checkSkipped(ctx context.Context) error {
 		return nil
 	}
 	return l.ents.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		held, err := l.ents.meta.headAt(ctx, q, l.last)
+		held, err := l.ents.db.meta.headAt(ctx, q, l.last)
 		if err == nil && held.Digest != l.skipped {
 			err = l.otherHistory(held)
 		}
@@ -258,7 +258,7 @@ func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
 	if tx, err = l.ents.db.engine.Begin(ctx); err != nil {
 		return nil, err
 	}
-	head, err := l.ents.meta.head(context.WithoutCancel(ctx), tx)
+	head, err := l.ents.db.meta.head(context.WithoutCancel(ctx), tx)
 	if err == nil && head != l.done.Head {
 		err = fmt.Errorf("%w: another writer moved the head from block %d to %d meanwhile; repeat to go on from there", ErrConflict, l.done.Head.Block, head.Block)
 		l.done.Head = head

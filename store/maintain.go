@@ -184,9 +184,9 @@ func (m *maintainer) idle() bool {
 	}
 }
 
-// patience is how long thinking waits for a reader: the caller may hold all of
+// readerWait is how long thinking waits for a reader: the caller may hold all of
 // them. Without one the work is done all the same, with the writer waiting longer.
-const patience = 100 * time.Millisecond
+const readerWait = 100 * time.Millisecond
 
 // prepare thinks about the next slices unless so many batches have been thought
 // about.
@@ -196,7 +196,7 @@ func (m *maintainer) prepare(ctx context.Context, batches int) error {
 	if m.layout.Prepared(batches) {
 		return nil
 	}
-	patient, cancel := context.WithTimeout(ctx, patience)
+	patient, cancel := context.WithTimeout(ctx, readerWait)
 	defer cancel()
 	err := m.db.read(patient, m.layout.Prepare)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {

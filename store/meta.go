@@ -60,15 +60,10 @@ func checkFormat(recorded map[string]string) error {
 	return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, has, reads)
 }
 
-func newMeta(dialect driver.Dialect) (meta, error) {
-	m, err := schemas.MetaTables(string(dialect))
-	return meta{m}, err
-}
-
 // recorded returns what the database says of itself, nil when it is no store.
-func (db *DB) recorded(ctx context.Context, m meta) (values map[string]string, err error) {
+func (db *DB) recorded(ctx context.Context) (values map[string]string, err error) {
 	err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		values, err = m.recorded(ctx, q)
+		values, err = db.meta.recorded(ctx, q)
 		return err
 	})
 	return values, err

@@ -42,10 +42,6 @@ func (db *DB) Repair(ctx context.Context, opts CheckOptions) (r Repaired, err er
 }
 
 func (db *DB) repair(ctx context.Context, opts CheckOptions, r *Repaired) error {
-	m, err := newMeta(db.engine.Info().Dialect)
-	if err != nil {
-		return err
-	}
 	if indexer, ok := db.engine.(driver.Reindexer); ok {
 		// First: the sources are read through indexes.
 		if err := indexer.Reindex(ctx); err != nil {
@@ -53,7 +49,7 @@ func (db *DB) repair(ctx context.Context, opts CheckOptions, r *Repaired) error 
 		}
 		r.Rebuilt = append(r.Rebuilt, "indexes")
 	}
-	recorded, err := db.recorded(ctx, m)
+	recorded, err := db.recorded(ctx)
 	if err != nil {
 		return err
 	}
@@ -78,7 +74,7 @@ func (db *DB) soundEntities(ctx context.Context, opts CheckOptions) (*Entities, 
 	if err != nil {
 		return nil, err
 	}
-	if err := db.missing(ctx, ents.meta, ents.layout.Tables()); err != nil {
+	if err := db.missing(ctx, ents.layout.Tables()); err != nil {
 		return nil, err
 	}
 	c := checker{db: db, opts: opts}
@@ -96,7 +92,7 @@ func (db *DB) soundEvents(ctx context.Context, opts CheckOptions) (*Events, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := db.missing(ctx, evs.meta, evs.log.Tables()); err != nil {
+	if err := db.missing(ctx, evs.log.Tables()); err != nil {
 		return nil, err
 	}
 	c := checker{db: db, opts: opts}

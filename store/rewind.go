@@ -16,15 +16,15 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 		return fmt.Errorf("rewind: layout %s keeps no history: %w", e.layout.Name(), ErrUnsupported)
 	}
 	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		head, err := e.meta.head(ctx, tx)
+		head, err := e.db.meta.head(ctx, tx)
 		if err != nil {
 			return err
 		}
-		horizon, err := e.meta.horizon(ctx, tx)
+		horizon, err := e.db.meta.horizon(ctx, tx)
 		if err != nil {
 			return err
 		}
-		next, err := e.meta.headAt(ctx, tx, to)
+		next, err := e.db.meta.headAt(ctx, tx, to)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 		if err := e.layout.Rewind(ctx, tx, head.Block, to); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, e.meta.Statements["delete_blocks_above"], int64(to))
+		_, err = tx.Exec(ctx, e.db.meta.Statements["delete_blocks_above"], int64(to))
 		return err
 	})
 	if err != nil {
@@ -53,21 +53,21 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 // ErrBlockRange when the block is above the head.
 func (e *Entities) Prune(ctx context.Context, before uint64) error {
 	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		head, err := e.meta.head(ctx, tx)
+		head, err := e.db.meta.head(ctx, tx)
 		if err != nil {
 			return err
 		}
 		if before > head.Block {
 			return fmt.Errorf("block %d: %w: the head is %d", before, ErrBlockRange, head.Block)
 		}
-		horizon, err := e.meta.horizon(ctx, tx)
+		horizon, err := e.db.meta.horizon(ctx, tx)
 		if err != nil || before <= horizon {
 			return err
 		}
 		if err := e.layout.Prune(ctx, tx, before); err != nil {
 			return err
 		}
-		return e.meta.raiseHorizon(ctx, tx, before)
+		return e.db.meta.raiseHorizon(ctx, tx, before)
 	})
 	if err != nil {
 		return fmt.Errorf("prune: %w", err)

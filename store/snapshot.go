@@ -102,10 +102,10 @@ func closeViews(list []*Snapshot) error {
 }
 
 func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
-	if s.head, err = s.ents.meta.head(ctx, s.reader); err != nil {
+	if s.head, err = s.ents.db.meta.head(ctx, s.reader); err != nil {
 		return err
 	}
-	if s.horizon, err = s.ents.meta.horizon(ctx, s.reader); err != nil {
+	if s.horizon, err = s.ents.db.meta.horizon(ctx, s.reader); err != nil {
 		return err
 	}
 	if block == Head {
@@ -115,7 +115,7 @@ func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
 	if err := s.readable(block); err != nil || block == s.head.Block {
 		return err
 	}
-	at, err := s.ents.meta.headAt(ctx, s.reader, block)
+	at, err := s.ents.db.meta.headAt(ctx, s.reader, block)
 	s.digest = at.Digest
 	return err
 }
@@ -204,7 +204,7 @@ func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) 
 				fail(err)
 				return
 			}
-			trim(e, req.Parts)
+			trim(e, opts.Parts)
 			if !yield(e, nil) {
 				return
 			}
@@ -222,10 +222,7 @@ func (s *Snapshot) request(ctx context.Context, q query.Expr, opts *QueryOptions
 	if err != nil {
 		return 0, req, err
 	}
-	req = layout.Request{Expr: q, Order: order, Limit: opts.Limit, Parts: opts.Parts}
-	if req.Parts == 0 {
-		req.Parts = layout.Everything
-	}
+	req = layout.Request{Expr: q, Order: layout.Order(order), Limit: opts.Limit, Content: opts.Parts.has(Content)}
 	if opts.After == "" {
 		return s.at, req, nil
 	}
@@ -246,7 +243,7 @@ func (s *Snapshot) continues(ctx context.Context, page cursorState) error {
 	if err := s.readable(page.Block); err != nil {
 		return err
 	}
-	head, err := s.ents.meta.headAt(ctx, s.reader, page.Block)
+	head, err := s.ents.db.meta.headAt(ctx, s.reader, page.Block)
 	if err == nil && !bytes.Equal(head.Digest[:digestPrefix], page.Digest) {
 		err = fmt.Errorf("%w: the store was rewound below block %d since the cursor was given", ErrBlockRange, page.Block)
 	}
@@ -276,13 +273,13 @@ func (s *Snapshot) idle(ctx context.Context) error {
 
 // trim removes what was not asked for.
 func trim(e *Entity, parts Parts) {
-	if parts&Attributes == 0 {
+	if !parts.has(Attributes) {
 		e.StringAttributes, e.NumericAttributes = nil, nil
 	}
-	if parts&Content == 0 {
+	if !parts.has(Content) {
 		e.Content = nil
 	}
-	if parts&Metadata == 0 {
+	if !parts.has(Metadata) {
 		*e = Entity{
 			Key: e.Key, Content: e.Content,
 			StringAttributes: e.StringAttributes, NumericAttributes: e.NumericAttributes,

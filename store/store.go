@@ -18,16 +18,18 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Options are the settings common to all engines; see driver.Options. A field
+// Options are the settings common to all engines; see [driver.Options]. A field
 // that is not zero wins over the URL.
 type Options = driver.Options
 
 // DB is an open database. Its methods may be called from several goroutines.
 type DB struct {
 	engine      driver.Engine
+	meta        meta
 	layout      string // of the URL, or ""
 	eventLayout string // of the URL, or ""
 	backlog     int    // of the URL, or 0
@@ -68,10 +70,14 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 		}
 		return nil, fmt.Errorf("open %s: %w", driver.Redact(rawURL), err)
 	}
-	return &DB{
+	db := &DB{
 		engine: engine, layout: target.layout, eventLayout: target.events, backlog: target.backlog,
 		ro: target.options.ReadOnly,
-	}, nil
+	}
+	if db.meta.Meta, err = schemas.MetaTables(string(engine.Info().Dialect)); err != nil {
+		return nil, fmt.Errorf("open %s: %w", driver.Redact(rawURL), errors.Join(err, engine.Close()))
+	}
+	return db, nil
 }
 
 // Engine returns the engine below, for measurements and tools.

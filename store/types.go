@@ -3,11 +3,11 @@ package store
 import (
 	"math"
 
-	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/entity"
 )
 
-// The vocabulary of package entity, so that a node imports one package.
+// The vocabulary of package [entity], which documents it, so that a node imports one
+// package.
 type (
 	Key     = entity.Key
 	Address = entity.Address
@@ -34,15 +34,23 @@ const MaxBlock = entity.MaxBlock
 // Head, given to Entities.At, means the last block.
 const Head = math.MaxUint64
 
-// Order sorts the results of a query by one attribute; see layout.Order.
-type Order = layout.Order
+// Order sorts the results of a query by one attribute, entities without it last. Ties
+// and the zero Order are by sequence, newest first, and then by key.
+type Order struct {
+	Name string               // empty: by sequence
+	Kind entity.AttributeKind // may be zero for attributes that begin with $
+	Desc bool
+}
 
-// Parts says what to fetch of the entities that a query finds.
-type Parts = layout.Parts
+// Parts says what to fetch of the entities that a query finds, beside their keys.
+// Zero is everything.
+type Parts uint8
 
-// The parts. Keys are always there.
+// The parts.
 const (
-	Metadata   = layout.Metadata
-	Attributes = layout.Attributes
-	Content    = layout.Content
+	Metadata   Parts = 1 << iota // owner, creator, blocks, sequence, content type
+	Attributes                   // the user's attributes
+	Content                      // the payload
 )
+
+func (p Parts) has(part Parts) bool { return p == 0 || p&part != 0 }

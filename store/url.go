@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -196,31 +198,14 @@ func ParseBytes(s string) (int64, error) {
 
 // override returns base with the fields that over sets.
 func override(base, over driver.Options) driver.Options {
-	pick := func(dst *int, v int) {
-		if v != 0 {
-			*dst = v
-		}
-	}
-	if over.Durability != "" {
-		base.Durability = over.Durability
-	}
-	if over.Checkpoint != "" {
-		base.Checkpoint = over.Checkpoint
-	}
-	if over.Memory != 0 {
-		base.Memory = over.Memory
-	}
-	if over.LockTimeout != 0 {
-		base.LockTimeout = over.LockTimeout
-	}
-	if over.MaxReaderAge != 0 {
-		base.MaxReaderAge = over.MaxReaderAge
-	}
-	pick(&base.WALFrames, over.WALFrames)
-	pick(&base.Readers, over.Readers)
+	base.Durability = cmp.Or(over.Durability, base.Durability)
+	base.Checkpoint = cmp.Or(over.Checkpoint, base.Checkpoint)
+	base.WALFrames = cmp.Or(over.WALFrames, base.WALFrames)
+	base.Readers = cmp.Or(over.Readers, base.Readers)
+	base.Memory = cmp.Or(over.Memory, base.Memory)
+	base.LockTimeout = cmp.Or(over.LockTimeout, base.LockTimeout)
+	base.MaxReaderAge = cmp.Or(over.MaxReaderAge, base.MaxReaderAge)
 	base.ReadOnly = base.ReadOnly || over.ReadOnly
-	for name, value := range over.Params {
-		base.Params[name] = value
-	}
+	maps.Copy(base.Params, over.Params)
 	return base
 }

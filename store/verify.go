@@ -18,7 +18,7 @@ import (
 // keeps no history, the digest cannot be computed; Verified tells whether it was.
 // DB.Check checks the events and the engine's own structures as well.
 func (e *Entities) Verify(ctx context.Context) (Verified, error) {
-	c := checker{db: e.db, opts: CheckOptions{Findings: DefaultFindings}}
+	c := checker{db: e.db, opts: CheckOptions{Findings: defaultFindings}}
 	v := c.verify(ctx, e)
 	if err := c.report.Err(); err != nil {
 		return v, fmt.Errorf("verify: %w", err)
@@ -69,7 +69,7 @@ func (e *Entities) verifyDigest(ctx context.Context, progress func(changes uint6
 	if !e.layout.Temporal() || snap.horizon > 0 {
 		return v, nil
 	}
-	rows, err := snap.reader.Query(ctx, e.meta.Statements["list_blocks"])
+	rows, err := snap.reader.Query(ctx, e.db.meta.Statements["list_blocks"])
 	if err != nil {
 		return v, err
 	}

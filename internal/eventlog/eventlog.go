@@ -74,8 +74,8 @@ func (l *Log) number(ctx context.Context, q driver.Querier, name string) (uint64
 
 // TypeCount is how many events have a type.
 type TypeCount struct {
-	Type   string `json:"type"`
-	Events uint64 `json:"events"`
+	Type   string
+	Events uint64
 }
 
 // Types counts events by type. It reads them all.

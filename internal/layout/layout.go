@@ -117,11 +117,11 @@ type Maintained interface {
 
 // Request is a compiled-to-be query with its order and limits.
 type Request struct {
-	Expr  query.Expr
-	Order Order
-	Limit int // 0: no limit
-	After *Position
-	Parts Parts
+	Expr    query.Expr
+	Order   Order
+	Limit   int // 0: no limit
+	After   *Position
+	Content bool // fetch the payloads as well
 }
 
 // Order sorts by one attribute, entities without it last; ties and the zero
@@ -140,18 +140,6 @@ type Position struct {
 	Sequence uint64
 	Key      entity.Key
 }
-
-// Parts says what of an entity to fetch beyond its key. Zero is everything.
-type Parts uint8
-
-// The parts.
-const (
-	Metadata   Parts = 1 << iota // owner, creator, blocks, sequence, content type
-	Attributes                   // the user's attributes
-	Content                      // the payload
-
-	Everything = Metadata | Attributes | Content
-)
 
 // TableRows is the size of a table.
 type TableRows struct {

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -58,21 +59,11 @@ const (
 // WithDefaults returns o with every zero field but Checkpoint and WALFrames
 // (whose defaults are the engine's) set to its default.
 func (o Options) WithDefaults() Options {
-	if o.Durability == "" {
-		o.Durability = Durable
-	}
-	if o.Memory == 0 {
-		o.Memory = DefaultMemory
-	}
-	if o.Readers == 0 {
-		o.Readers = DefaultReaders
-	}
-	if o.LockTimeout == 0 {
-		o.LockTimeout = DefaultLockTimeout
-	}
-	if o.MaxReaderAge == 0 {
-		o.MaxReaderAge = DefaultMaxReaderAge
-	}
+	o.Durability = cmp.Or(o.Durability, Durable)
+	o.Memory = cmp.Or(o.Memory, DefaultMemory)
+	o.Readers = cmp.Or(o.Readers, DefaultReaders)
+	o.LockTimeout = cmp.Or(o.LockTimeout, DefaultLockTimeout)
+	o.MaxReaderAge = cmp.Or(o.MaxReaderAge, DefaultMaxReaderAge)
 	return o
 }
 

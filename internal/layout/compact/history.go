@@ -49,7 +49,7 @@ func (l *Layout) Openings(ctx context.Context, q driver.Querier) iter.Seq2[*enti
 
 // logged hands out the versions of the log in the order of blocks and keys.
 func (v *view) logged(ctx context.Context, yield func(*entity.Entity, error) bool, stopped *bool) error {
-	out := &output{v: v, parts: layout.Everything, yield: yield}
+	out := &output{v: v, content: true, yield: yield}
 	for _, n := range v.nodes {
 		for i := range n.changes {
 			c := &n.changes[i]

@@ -27,7 +27,7 @@ func (l *Layout) Query(ctx context.Context, q driver.Querier, at uint64, req lay
 			yield(nil, err)
 			return
 		}
-		out := &output{v: v, parts: req.Parts, yield: yield}
+		out := &output{v: v, content: req.Content, yield: yield}
 		if req.Order.Name == "" && v.p.unordered == 0 {
 			err = v.newest(ctx, c, req, out)
 		} else {
@@ -178,7 +178,7 @@ func (v *view) addTouched(ctx context.Context, ids idSet) error {
 // if they are asked for, several at a time.
 type output struct {
 	v       *view
-	parts   layout.Parts
+	content bool // payloads are asked for
 	yield   func(*entity.Entity, error) bool
 	waiting []*version
 	bytes   uint64 // of payloads that are waited for
@@ -195,7 +195,7 @@ const (
 // wants more.
 func (o *output) add(ctx context.Context, r *version, rec *record) (bool, error) {
 	o.waiting = append(o.waiting, r)
-	if o.parts&layout.Content != 0 {
+	if o.content {
 		if o.bytes += rec.size; o.bytes < outputBytes && len(o.waiting) < outputCount {
 			return true, nil
 		}
@@ -212,7 +212,7 @@ func (o *output) flush(ctx context.Context) error {
 		return nil
 	}
 	var contents map[int64][]byte
-	if o.parts&layout.Content != 0 {
+	if o.content {
 		var err error
 		if contents, err = o.v.l.readContents(ctx, o.v.q, list); err != nil {
 			return err

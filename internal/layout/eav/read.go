@@ -68,7 +68,7 @@ func (l *Layout) Query(ctx context.Context, q driver.Querier, at uint64, req lay
 			yield(nil, err)
 			return
 		}
-		l.stream(ctx, q, text, args, req.Parts&layout.Content != 0, yield)
+		l.stream(ctx, q, text, args, req.Content, yield)
 	}
 }
 
@@ -90,12 +90,12 @@ func (l *Layout) compileQuery(ctx context.Context, q driver.Querier, at uint64, 
 	c := compiler{l: l, at: int64(at)}
 	from, inner := l.shape.from, c.inner(req.Order)
 	if req.Limit > 0 {
-		c.write(l.selectColumns("q", req.Parts) + " FROM (SELECT p.entity_key AS k, p." + from + " AS f, s.value AS s")
+		c.write(l.selectColumns("q", req.Content) + " FROM (SELECT p.entity_key AS k, p." + from + " AS f, s.value AS s")
 		if inner.value != "" {
 			c.write(", " + inner.value + " AS v")
 		}
 	} else {
-		c.write(l.selectColumns("p", req.Parts))
+		c.write(l.selectColumns("p", req.Content))
 	}
 	c.writeFrom(req.Order, first)
 	c.where(cond)
@@ -109,11 +109,11 @@ func (l *Layout) compileQuery(ctx context.Context, q driver.Querier, at uint64, 
 }
 
 // selectColumns returns SELECT with the columns that scanEntity reads.
-func (l *Layout) selectColumns(table string, parts layout.Parts) string {
+func (l *Layout) selectColumns(table string, content bool) string {
 	d := l.dialect
 	text := "SELECT " + table + ".entity_key, " + table + "." + l.shape.from + ", " +
 		d.text(table+".content_type") + ", " + d.text(table+".string_attributes") + ", " + d.text(table+".numeric_attributes")
-	if parts&layout.Content != 0 {
+	if content {
 		text += ", " + table + ".payload"
 	}
 	return text
@@ -177,7 +177,7 @@ func (l *Layout) openings() string {
 	if !l.dialect.rowid {
 		return l.sql["openings"]
 	}
-	return l.selectColumns("q", layout.Everything) + " FROM (SELECT rowid AS id FROM payloads ORDER BY " + l.shape.from + ", entity_key LIMIT -1) AS x" +
+	return l.selectColumns("q", true) + " FROM (SELECT rowid AS id FROM payloads ORDER BY " + l.shape.from + ", entity_key LIMIT -1) AS x" +
 		" CROSS JOIN payloads AS q ON q.rowid = x.id"
 }
 
