@@ -112,35 +112,23 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	return e, e.analyzeAtOpen(ctx)
 }
 
-// create makes the tables unless another handle has made them before it got the
-// writer's lock, and returns what is recorded then.
-func (e *Entities) create(ctx context.Context, name string, opts EntityOptions) (recorded map[string]string, err error) {
+// create makes the tables, and returns what is recorded then.
+func (e *Entities) create(ctx context.Context, name string, opts EntityOptions) (map[string]string, error) {
 	if e.db.ro {
 		return nil, fmt.Errorf("%w: the database holds no Varve store and is open for reading only; varve import reads Arkiv's own", ErrLayout)
 	}
 	if err := e.use(cmp.Or(name, DefaultLayout), opts.ExtendAdds); err != nil {
 		return nil, err
 	}
-	err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		if recorded, err = e.db.meta.createOnce(ctx, tx); err != nil || recorded[metaLayout] != "" {
-			return err
-		}
-		if err := e.layout.Create(ctx, tx, opts.DeferIndexes); err != nil {
-			return err
-		}
-		values := map[string]string{
-			metaFormat: formatOf(e.layout.Name()), metaLayout: e.layout.Name(), metaRules: rulesName(opts.ExtendAdds),
-		}
-		if opts.DeferIndexes {
-			values[metaIndexes] = "deferred"
-		}
-		if err := e.db.meta.setAll(ctx, tx, values); err != nil {
-			return err
-		}
-		recorded, err = e.db.meta.all(ctx, tx)
-		return err
+	values := map[string]string{
+		metaFormat: formatOf(e.layout.Name()), metaLayout: e.layout.Name(), metaRules: rulesName(opts.ExtendAdds),
+	}
+	if opts.DeferIndexes {
+		values[metaIndexes] = "deferred"
+	}
+	return e.db.create(ctx, metaLayout, values, func(ctx context.Context, tx driver.Tx) error {
+		return e.layout.Create(ctx, tx, opts.DeferIndexes)
 	})
-	return recorded, err
 }
 
 func (e *Entities) check(recorded map[string]string, name string, extendAdds bool) error {

@@ -122,30 +122,16 @@ func (o EventOptions) withDefaults() EventOptions {
 	return o
 }
 
-// create makes the tables unless another handle has made them before it got the
-// writer's lock, and returns what is recorded then.
-func (e *Events) create(ctx context.Context) (recorded map[string]string, err error) {
+// create makes the tables, and returns what is recorded then.
+func (e *Events) create(ctx context.Context) (map[string]string, error) {
 	if e.db.ro {
 		return nil, fmt.Errorf("%w: the database holds no events and is open for reading only", ErrLayout)
 	}
 	if err := e.use(cmp.Or(e.opts.Layout, "tags")); err != nil {
 		return nil, err
 	}
-	err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		if recorded, err = e.db.meta.createOnce(ctx, tx); err != nil || recorded[metaEventLayout] != "" {
-			return err
-		}
-		if err := e.log.Create(ctx, tx); err != nil {
-			return err
-		}
-		values := map[string]string{metaEventFormat: eventFormat, metaEventLayout: e.log.Name()}
-		if err := e.db.meta.setAll(ctx, tx, values); err != nil {
-			return err
-		}
-		recorded, err = e.db.meta.all(ctx, tx)
-		return err
-	})
-	return recorded, err
+	values := map[string]string{metaEventFormat: eventFormat, metaEventLayout: e.log.Name()}
+	return e.db.create(ctx, metaEventLayout, values, e.log.Create)
 }
 
 func (e *Events) check(recorded map[string]string) error {

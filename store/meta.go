@@ -83,17 +83,29 @@ func (m meta) exists(ctx context.Context, q driver.Querier) (bool, error) {
 	return n > 0, err
 }
 
-// createOnce returns what is recorded, and first makes the tables of a database that
-// is empty. It is called under the writer's lock: of several that open a new database
-// at once one makes it, and the others find it made.
-func (m meta) createOnce(ctx context.Context, tx driver.Tx) (recorded map[string]string, err error) {
-	if recorded, err = m.recorded(ctx, tx); err != nil || recorded != nil {
-		return recorded, err
-	}
-	if err := m.create(ctx, tx); err != nil {
-		return nil, err
-	}
-	return m.all(ctx, tx)
+// create makes the tables of entities or events, records the values, one of which has the
+// name, and returns all that is recorded. Of several that open a new database at once one
+// makes it under the writer's lock, and the others find it made.
+func (db *DB) create(ctx context.Context, name string, values map[string]string, tables func(context.Context, driver.Tx) error) (recorded map[string]string, err error) {
+	err = db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if recorded, err = db.meta.recorded(ctx, tx); err != nil || recorded[name] != "" {
+			return err
+		}
+		if recorded == nil {
+			if err := db.meta.create(ctx, tx); err != nil {
+				return err
+			}
+		}
+		if err := tables(ctx, tx); err != nil {
+			return err
+		}
+		if err := db.meta.setAll(ctx, tx, values); err != nil {
+			return err
+		}
+		recorded, err = db.meta.all(ctx, tx)
+		return err
+	})
+	return recorded, err
 }
 
 // tables returns the names of the tables that there are, whoever may read them.

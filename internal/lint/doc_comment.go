@@ -3,6 +3,8 @@ package lint
 import (
 	"go/ast"
 	"go/token"
+	"path"
+	"strings"
 )
 
 // selfEvident are methods that well-known interfaces define; their type's
@@ -60,6 +62,32 @@ func (f *file) checkSpec(decl *ast.GenDecl, spec ast.Spec) []Problem {
 
 func (f *file) undocumented(name *ast.Ident) Problem {
 	return f.at(name.Pos(), "exported "+name.Name+" has no comment")
+}
+
+// checkFace finds exported names of packages for others that are made of what an
+// internal package documents: its readers see no fields and no values. It leaves of the
+// tree what is exported, so it comes last. The service is internal, and bench/serve with it.
+func (f *file) checkFace() []Problem {
+	dir := "/" + path.Dir(f.path) + "/"
+	if f.isTest() || f.isProgram() || strings.Contains(dir, "/internal/") || dir == "/bench/serve/" {
+		return nil
+	}
+	ast.FileExports(f.tree)
+	imported := f.imports()
+	var problems []Problem
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		if d, ok := n.(*ast.FuncDecl); ok {
+			d.Body = nil
+			return !exempt(d)
+		}
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if name, sel := selector(s); strings.Contains(imported[name], "/internal/") {
+				problems = append(problems, f.at(s.Pos(), "its documentation hides "+name+"."+sel+", which is internal: define it here"))
+			}
+		}
+		return true
+	})
+	return problems
 }
 
 // exempt tells whether a function is a method of an unexported type or one

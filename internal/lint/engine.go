@@ -1,10 +1,9 @@
 package lint
 
 import (
-	"go/ast"
+	"go/token"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/varvedb/varve/internal/engine"
@@ -28,20 +27,10 @@ func (f *file) checkEngines() []Problem {
 		return nil
 	}
 	var problems []Problem
-	ast.Inspect(f.tree, func(n ast.Node) bool {
-		lit, ok := n.(*ast.BasicLit)
-		if !ok {
-			_, isImport := n.(*ast.ImportSpec)
-			return !isImport
-		}
-		text, err := strconv.Unquote(lit.Value)
-		if err != nil {
-			return true // a number
-		}
+	f.literals(func(pos token.Pos, text string) {
 		if m := engineName.FindStringSubmatch(text); m != nil && !matchAny(owners(engine.Find(m[1])), dir) {
-			problems = append(problems, f.at(lit.Pos(), "names engine "+m[1]+": ask internal/engine or the driver's capabilities"))
+			problems = append(problems, f.at(pos, "names engine "+m[1]+": ask internal/engine or the driver's capabilities"))
 		}
-		return true
 	})
 	return problems
 }

@@ -66,7 +66,7 @@ func CheckSource(path string, text []byte) ([]Problem, error) {
 	if !f.isTest() && !f.isProgram() {
 		problems = append(problems, f.checkPrinting()...)
 	}
-	return sorted(problems), nil
+	return sorted(append(problems, f.checkFace()...)), nil
 }
 
 func (f *file) checkFormat() ([]Problem, error) {

@@ -59,15 +59,15 @@ func CheckReachable(files []string, source map[string][]byte) ([]Problem, error)
 				named[file] = true
 			}
 		}
-		literals, err := stringLiterals(name, text)
+		f, err := parse(name, text)
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range literals {
+		f.literals(func(_ token.Pos, s string) {
 			for element := range strings.SplitSeq(strings.TrimSuffix(s, ".sql"), "/") {
 				named[element] = true
 			}
-		}
+		})
 	}
 	var problems []Problem
 	for _, name := range files {
@@ -108,24 +108,16 @@ func CheckSQL(name string, text []byte) []Problem {
 	return problems
 }
 
-// stringLiterals returns every string literal of a Go file.
-func stringLiterals(name string, text []byte) ([]string, error) {
-	f, err := parse(name, text)
-	if err != nil {
-		return nil, err
-	}
-	var literals []string
+// literals visits every string literal of the file.
+func (f *file) literals(visit func(pos token.Pos, text string)) {
 	ast.Inspect(f.tree, func(n ast.Node) bool {
-		lit, ok := n.(*ast.BasicLit)
-		if !ok || lit.Kind != token.STRING {
-			return true
-		}
-		if s, err := strconv.Unquote(lit.Value); err == nil {
-			literals = append(literals, s)
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil {
+				visit(lit.Pos(), text)
+			}
 		}
 		return true
 	})
-	return literals, nil
 }
 
 func dirOf(name string) string { return path.Dir(filepath.ToSlash(name)) }
