@@ -80,7 +80,7 @@ func (r *Result) Merge(o Result) {
 	r.Settle += o.Settle
 }
 
-// Metric is one figure with its unit in benchfmt's way.
+// Metric is one figure with its unit in benchfmt's way; see [result.Metric].
 type Metric = result.Metric
 
 const mega = 1e6
