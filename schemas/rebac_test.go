@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRebacTables: the dialects have the same tables with the same columns, and
+// TestRebac: the dialects have the same tables with the same columns, and
 // the same statements.
-func TestRebacTables(t *testing.T) {
+func TestRebac(t *testing.T) {
 	var tables []string
 	for _, dialect := range dialects {
-		r, err := RebacTables(dialect)
+		r, err := GraphTables("rebac", dialect)
 		require.NoError(t, err)
 		var heads []string
 		for _, text := range r.Tables {
@@ -33,6 +33,6 @@ func TestRebacTables(t *testing.T) {
 			require.NotEmpty(t, index.Serves, index.Name)
 		}
 	}
-	_, err := RebacTables("oracle")
+	_, err := GraphTables("rebac", "oracle")
 	require.Error(t, err)
 }

@@ -10,9 +10,10 @@ import (
 // one for each object.
 func TestSocialGraph(t *testing.T) {
 	for _, dialect := range dialects {
-		s, err := SocialGraph(dialect)
+		s, err := GraphTables("social", dialect)
 		require.NoError(t, err)
 		require.Len(t, s.Tables, 1)
+		require.Empty(t, s.Indexes)
 		for _, name := range []string{
 			"check_user", "check_content", "check_interaction", "lookup_content", "lookup_subjects",
 			"has", "insert", "delete", "count", "analyze",
@@ -21,6 +22,6 @@ func TestSocialGraph(t *testing.T) {
 		}
 		require.Equal(t, dialect == "duckdb", s.Statements["facts"] != "")
 	}
-	_, err := SocialGraph("oracle")
+	_, err := GraphTables("social", "oracle")
 	require.Error(t, err)
 }

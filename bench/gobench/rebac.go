@@ -1,10 +1,8 @@
 package gobench
 
 import (
-	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -12,42 +10,26 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/rebac"
 	"github.com/varvedb/varve/internal/coreset"
-	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
 )
 
 // RebacFlags are what the benchmarks of permissions can be told beside Flags.
-type RebacFlags struct {
-	size string
-	set  *flag.FlagSet
-}
+type RebacFlags struct{ size string }
 
 // RegisterRebacFlags adds the flags to a set.
 func RegisterRebacFlags(set *flag.FlagSet) *RebacFlags {
-	f := &RebacFlags{set: set}
+	f := new(RebacFlags)
 	set.StringVar(&f.size, "varve.rebac", "", "size of the permission data: tiny, small or full, or several times one as in fullx2 (default small, with -short tiny)")
 	return f
 }
 
-func (f *RebacFlags) parse() (rebac.Size, driver.Durability, error) {
-	name := f.size
+func (f *RebacFlags) parse() (rebac.Size, error) {
 	switch {
-	case name == "" && testing.Short():
-		name = "tiny"
-	case name == "":
-		name = "small"
+	case f.size != "":
+		return rebac.ParseSize(f.size)
+	case testing.Short():
+		return rebac.Tiny, nil
 	}
-	size, err := rebac.ParseSize(name)
-	if err != nil {
-		return size, "", fmt.Errorf("-varve.rebac: %w", err)
-	}
-	durability := driver.Durable
-	if other := f.set.Lookup("varve.durability"); other != nil {
-		if durability, err = driver.ParseDurability(other.Value.String()); err != nil {
-			return size, "", fmt.Errorf("-varve.durability: %w", err)
-		}
-	}
-	return size, durability, nil
+	return rebac.Small, nil
 }
 
 // RunRebac measures the scenarios on one engine, each with both closures and one
@@ -55,43 +37,47 @@ func (f *RebacFlags) parse() (rebac.Size, driver.Durability, error) {
 // operation.
 func RunRebac(b *testing.B, e bench.Engine, f *RebacFlags) {
 	coreset.Skip(b)
-	size, durability, err := f.parse()
+	size, err := f.parse()
 	must(b, err)
-	needs(b, e, durability)
+	needs(b, e, durability(b))
 	d, err := rebac.Generate(size, seed)
 	must(b, err)
 	o := rebac.NewOracle(d)
 	scenarios, err := rebac.Scenarios(d, o)
 	must(b, err)
-	name := "engine=" + e.Name + "/layout=rebac/profile=" + size.Name + "/durability=" + string(durability)
-	b.Run(name, func(b *testing.B) {
-		opts := store.Options{Durability: durability, Readers: 1}
-		b.Run("op=ingest", func(b *testing.B) { benchIngest(b, e, d, opts) })
-		s := fillRebac(b, e, d, opts)
-		b.Run("op=closure", func(b *testing.B) { benchClosure(b, s, o) })
+	b.Run("engine="+e.Name+"/layout=rebac/profile="+size.Name+"/durability="+string(durability(b)), func(b *testing.B) {
+		b.Run("op=ingest", func(b *testing.B) { benchIngest(b, e, d) })
+		s := fillRebac(b, e, d)
+		b.Run("op=closure", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := s.BuildClosure(b.Context())
+				must(b, err)
+			}
+			must(b, s.CheckClosure(b.Context(), o))
+		})
 		for _, c := range rebac.Closures {
 			for i := range scenarios {
-				b.Run("op="+scenarios[i].Name+"/closure="+string(c), func(b *testing.B) { benchScenario(b, s, &scenarios[i], c) })
+				b.Run("op="+scenarios[i].Name+"/closure="+string(c), func(b *testing.B) {
+					b.ReportAllocs()
+					l, err := s.Ask(b.Context(), &scenarios[i], c, b)
+					must(b, err)
+					report(b, []bench.Metric{
+						milliseconds(l.P50, "p50-ms"), milliseconds(l.P95, "p95-ms"), milliseconds(l.P99, "p99-ms"), milliseconds(l.Max, "max-ms"),
+					})
+				})
 			}
 		}
 	})
 }
 
-// openRebac opens a new database that is closed when the test ends.
-func openRebac(tb testing.TB, e bench.Engine, opts store.Options) (*rebac.Store, *store.DB) {
+// fillRebac returns a store of a data set that is closed when the test ends.
+func fillRebac(tb testing.TB, e bench.Engine, d *rebac.Data) *rebac.Store {
 	tb.Helper()
-	db, err := store.Open(context.Background(), e.URL(tb.TempDir()), &opts)
-	must(tb, err)
-	tb.Cleanup(func() { must(tb, db.Close()) })
+	db := openAt(tb, e, tb.TempDir(), 1)
 	s, err := rebac.New(db)
 	must(tb, err)
-	return s, db
-}
-
-func fillRebac(tb testing.TB, e bench.Engine, d *rebac.Data, opts store.Options) *rebac.Store {
-	tb.Helper()
-	s, db := openRebac(tb, e, opts)
-	_, err := s.Ingest(tb.Context(), d, 0)
+	_, err = s.Ingest(tb.Context(), d, 0)
 	must(tb, err)
 	_, err = s.BuildClosure(tb.Context())
 	must(tb, err)
@@ -99,36 +85,19 @@ func fillRebac(tb testing.TB, e bench.Engine, d *rebac.Data, opts store.Options)
 	return s
 }
 
-func benchIngest(b *testing.B, e bench.Engine, d *rebac.Data, opts store.Options) {
+func benchIngest(b *testing.B, e bench.Engine, d *rebac.Data) {
 	b.ReportAllocs()
 	var last rebac.IngestResult
 	for b.Loop() {
 		b.StopTimer()
-		s, _ := openRebac(b, e, opts)
+		s, err := rebac.New(openAt(b, e, b.TempDir(), 1))
+		must(b, err)
 		b.StartTimer()
-		var err error
 		last, err = s.Ingest(b.Context(), d, 0)
 		must(b, err)
 	}
-	b.ReportMetric(last.Rate(), "rows/s")
-	report(b, []bench.Metric{milliseconds(last.Batches.P95, "batch-p95-ms"), milliseconds(last.Indexes, "index-ms")})
-}
-
-func benchClosure(b *testing.B, s *rebac.Store, o *rebac.Oracle) {
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := s.BuildClosure(b.Context())
-		must(b, err)
-	}
-	must(b, s.CheckClosure(b.Context(), o))
-}
-
-func benchScenario(b *testing.B, s *rebac.Store, scenario *rebac.Scenario, c rebac.Closure) {
-	b.ReportAllocs()
-	l, err := s.Ask(b.Context(), scenario, c, b)
-	must(b, err)
 	report(b, []bench.Metric{
-		milliseconds(l.P50, "p50-ms"), milliseconds(l.P95, "p95-ms"), milliseconds(l.P99, "p99-ms"), milliseconds(l.Max, "max-ms"),
+		{Value: last.Rate(), Unit: "rows/s"}, milliseconds(last.Batches.P95, "batch-p95-ms"), milliseconds(last.Indexes, "index-ms"),
 	})
 }
 
@@ -143,7 +112,7 @@ func CheckRebac(t *testing.T, e bench.Engine, checks int) {
 	d, err := rebac.Generate(rebac.Tiny, seed)
 	must(t, err)
 	o := rebac.NewOracle(d)
-	s := fillRebac(t, e, d, store.Options{Durability: driver.Durable, Readers: 1})
+	s := fillRebac(t, e, d)
 	for _, c := range rebac.Closures {
 		t.Run("closure="+string(c), func(t *testing.T) {
 			must(t, s.Verify(t.Context(), d, o, c, rebac.VerifyConfig{Checks: checks}))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -12,125 +13,9 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/social"
 	"github.com/varvedb/varve/internal/coreset"
-	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
-
-// CheckSocial holds an engine against the oracle: every kind of question on a small
-// graph in which people have blocked each other, then questions beside writes to
-// the same few objects. It ends by taking a relationship away behind the oracle's
-// back, which must be seen.
-func CheckSocial(t *testing.T, engine bench.Engine) {
-	s := fillSocial(t, engine, t.TempDir(), social.Config{Relationships: social.MinRelationships, Seed: 1, Blocks: 3}, 4)
-	tally, err := social.Sample(t.Context(), s.Store, s.oracle, 300, 1)
-	must(t, err)
-	for k := range tally.Yes {
-		if tally.Yes[k] == 0 || tally.No[k] == 0 {
-			t.Errorf("of %s %d were seen and %d not", social.Kind(k), tally.Yes[k], tally.No[k])
-		}
-	}
-	for _, staleness := range []time.Duration{0, 20 * time.Millisecond} {
-		script := socialScript(staleness)
-		out, err := social.Run(t.Context(), s.Store, s.oracle, social.RunConfig{Script: script, Phase: script.Phases[0], Seed: 1})
-		must(t, err)
-		must(t, out.FirstError)
-		require.Equal(t, out.Scheduled, out.Count)
-		require.NotNil(t, out.Merged("write"))
-		require.NotNil(t, out.Merged("check"))
-	}
-	require.Positive(t, s.oracle.Point())
-	must(t, s.Verify(t.Context(), s.oracle))
-	requireSeen(t, s)
-}
-
-// socialScript has few objects and many writes.
-func socialScript(staleness time.Duration) *social.Script {
-	s := &social.Script{
-		Name: "test", Phases: []social.Phase{{Rate: 500, Duration: 700 * time.Millisecond}},
-		Connections: 4, Poisson: true, Active: 0.25, Staleness: staleness, GiveUp: time.Minute,
-	}
-	for k := range social.Interaction + 1 {
-		s.Steps = append(s.Steps, social.Step{Weight: 1, Check: k.String()})
-	}
-	for _, t := range social.Toggles {
-		s.Steps = append(s.Steps, social.Step{Weight: 0.5, Write: t})
-	}
-	s.Steps = append(s.Steps, social.Step{Weight: 0.3, Lookup: "content", Limit: 20}, social.Step{Weight: 0.3, Lookup: "subjects"})
-	return s
-}
-
-// requireSeen takes the ownership of a piece of content away.
-func requireSeen(t *testing.T, s socialStore) {
-	ctx, content, owner := t.Context(), social.NewObject(social.Content, 7), social.Object(0)
-	for r := range s.graph.Relationships() {
-		if r.Object == content && r.Relation == social.Owner {
-			owner = r.Subject
-		}
-	}
-	text, err := schemas.SocialGraph(string(s.db.Engine().Info().Dialect))
-	must(t, err)
-	tx, err := s.db.Engine().Begin(ctx)
-	must(t, err)
-	n, err := tx.Exec(ctx, text.Statements["delete"], int64(content), int64(social.Owner), int64(owner))
-	must(t, err)
-	require.EqualValues(t, 1, n)
-	must(t, tx.Commit(ctx))
-	require.ErrorIs(t, s.Verify(ctx, s.oracle), bench.ErrMismatch)
-	v, err := s.View(ctx, s.oracle)
-	must(t, err)
-	defer v.Close()
-	may, err := v.Check(ctx, owner, content)
-	must(t, err)
-	require.ErrorIs(t, s.oracle.JudgeCheck(v.Span, owner, content, may), bench.ErrMismatch)
-	list, err := v.LookupContent(ctx, owner, content, 1)
-	must(t, err)
-	require.ErrorIs(t, s.oracle.JudgeContent(v.Span, owner, content, 1, list), bench.ErrMismatch)
-}
-
-// socialStore is a store that holds a graph.
-type socialStore struct {
-	*social.Store
-	db     *store.DB
-	graph  *social.Graph
-	oracle *social.Oracle
-}
-
-// fillSocial returns a store of a graph that is closed when the test ends.
-func fillSocial(tb testing.TB, engine bench.Engine, dir string, cfg social.Config, readers int) (s socialStore) {
-	tb.Helper()
-	var err error
-	s.graph, err = social.New(cfg)
-	must(tb, err)
-	s.oracle = social.NewOracle(s.graph)
-	ctx := context.Background() // the test's ends before its clean-up
-	s.db, err = social.Open(ctx, engine, dir, &store.Options{Durability: durability(), Readers: readers})
-	must(tb, err)
-	tb.Cleanup(func() { must(tb, s.db.Close()) })
-	s.Store, err = social.NewStore(s.db)
-	must(tb, err)
-	must(tb, s.Load(ctx, s.graph))
-	return s
-}
-
-// socialDir returns a directory on the disk of the data sets until the benchmark
-// ends. The temporary directory may be in memory.
-func socialDir(b *testing.B) string {
-	cache, err := bench.OpenCache("")
-	must(b, err)
-	run, err := cache.NewRun(context.Background())
-	must(b, err)
-	b.Cleanup(func() { must(b, run.Remove()) })
-	return run.Data()
-}
-
-// durability is that of the benchmarks' own flag.
-func durability() driver.Durability {
-	if f := flag.Lookup("varve.durability"); f != nil {
-		return driver.Durability(f.Value.String())
-	}
-	return driver.Durable
-}
 
 // SocialFlags are what the benchmarks of the social graph can be told.
 type SocialFlags struct {
@@ -156,20 +41,30 @@ func RunSocial(b *testing.B, engine bench.Engine, f *SocialFlags) {
 	must(b, err)
 	script.WarmUp = min(script.WarmUp, f.duration/4)
 	script.Phases = []social.Phase{{Rate: f.rate, Duration: f.duration}}
-	s := fillSocial(b, engine, socialDir(b), social.Config{Relationships: f.relationships, Seed: 1}, script.Connections)
-	name := fmt.Sprintf("engine=%s/relationships=%d/durability=%s", engine.Name, f.relationships, durability())
-	b.Run(fmt.Sprintf("%s/qps=%v", name, f.rate), func(b *testing.B) { runSocialLoad(b, s, script) })
-	for _, k := range []social.Kind{social.User, social.Content, social.Interaction} {
-		b.Run(fmt.Sprintf("%s/check=%s", name, k), func(b *testing.B) { runSocialChecks(b, s, k) })
+	cache, err := bench.OpenCache("")
+	must(b, err)
+	run, err := cache.NewRun(context.Background()) // on the disk of the data sets: the temporary directory may be in memory
+	must(b, err)
+	b.Cleanup(func() { must(b, run.Remove()) })
+	s, o := fillSocial(b, engine, run.Data(), social.Config{Relationships: f.relationships, Seed: seed}, script.Connections)
+	name := fmt.Sprintf("engine=%s/relationships=%d/durability=%s", engine.Name, f.relationships, durability(b))
+	b.Run(fmt.Sprintf("%s/qps=%v", name, f.rate), func(b *testing.B) { runSocialLoad(b, s, o, script) })
+	for _, k := range social.Kinds {
+		b.Run(fmt.Sprintf("%s/check=%s", name, k), func(b *testing.B) {
+			b.ReportAllocs()
+			rec, err := social.Checks(b.Context(), s, o, k, b)
+			must(b, err)
+			report(b, []bench.Metric{
+				milliseconds(rec.Quantile(50), "p50-ms"), milliseconds(rec.Quantile(95), "p95-ms"), milliseconds(rec.Quantile(99), "p99-ms"),
+			})
+		})
 	}
 }
 
-func runSocialLoad(b *testing.B, s socialStore, script *social.Script) {
+func runSocialLoad(b *testing.B, s *social.Store, o *social.Oracle, script *social.Script) {
 	var all *social.Outcome
-	seed := uint64(0)
-	for b.Loop() {
-		seed++
-		out, err := social.Run(b.Context(), s.Store, s.oracle, social.RunConfig{Script: script, Phase: script.Phases[0], Seed: seed})
+	for n := uint64(1); b.Loop(); n++ {
+		out, err := social.Run(b.Context(), s, o, social.RunConfig{Script: script, Phase: script.Phases[0], Seed: n})
 		must(b, err)
 		must(b, out.FirstError)
 		if all == nil {
@@ -178,21 +73,101 @@ func runSocialLoad(b *testing.B, s socialStore, script *social.Script) {
 			all.Merge(out.Outcome)
 		}
 	}
-	must(b, s.Verify(b.Context(), s.oracle))
-	b.ReportMetric(all.Rate(), "qps")
-	b.ReportMetric(all.Success(), "share-success")
-	for _, word := range []string{"check", "write"} {
-		if rec := all.Merged(word); rec != nil {
-			report(b, []bench.Metric{milliseconds(rec.Quantile(50), word+"-p50-ms"), milliseconds(rec.Quantile(95), word+"-p95-ms")})
-		}
-	}
+	must(b, s.Verify(b.Context(), o))
+	figures, _ := all.Figures()
+	report(b, []bench.Metric{{Value: all.Rate(), Unit: "qps"}}, figures)
 }
 
-func runSocialChecks(b *testing.B, s socialStore, k social.Kind) {
-	b.ReportAllocs()
-	rec, err := social.Checks(b.Context(), s.Store, s.oracle, k, b)
-	must(b, err)
-	report(b, []bench.Metric{
-		milliseconds(rec.Quantile(50), "p50-ms"), milliseconds(rec.Quantile(95), "p95-ms"), milliseconds(rec.Quantile(99), "p99-ms"),
-	})
+// fillSocial returns a store of a graph that is closed when the test ends.
+func fillSocial(tb testing.TB, engine bench.Engine, dir string, cfg social.Config, readers int) (*social.Store, *social.Oracle) {
+	tb.Helper()
+	g, err := social.New(cfg)
+	must(tb, err)
+	must(tb, os.MkdirAll(dir, 0o755))
+	s, err := social.NewStore(openAt(tb, engine, dir, readers))
+	must(tb, err)
+	must(tb, s.Load(context.Background(), g))
+	return s, social.NewOracle(g)
+}
+
+// openAt opens a new database that is closed when the test ends, of the durability of
+// the benchmarks' own flag.
+func openAt(tb testing.TB, e bench.Engine, dir string, readers int) *store.DB {
+	tb.Helper()
+	ctx := context.Background() // the test's ends before its clean-up
+	db, err := store.Open(ctx, e.URL(dir), &store.Options{Durability: durability(tb), Readers: readers})
+	must(tb, err)
+	tb.Cleanup(func() { must(tb, db.Close()) })
+	return db
+}
+
+// durability is that of the benchmarks' own flag.
+func durability(tb testing.TB) driver.Durability {
+	tb.Helper()
+	f := flag.Lookup("varve.durability")
+	if f == nil {
+		return driver.Durable
+	}
+	d, err := driver.ParseDurability(f.Value.String())
+	must(tb, err)
+	return d
+}
+
+// CheckSocial holds an engine against the oracle: every kind of question on a small
+// graph in which people have blocked each other, then questions beside writes to
+// the same few objects. It ends by taking a relationship away behind the oracle's
+// back, which must be seen.
+func CheckSocial(t *testing.T, engine bench.Engine) {
+	s, o := fillSocial(t, engine, t.TempDir(), social.Config{Relationships: social.MinRelationships, Seed: seed, Blocks: 3}, 4)
+	script := &social.Script{
+		Name: "test", Phases: []social.Phase{{Rate: 500, Duration: 700 * time.Millisecond}},
+		Connections: 4, Poisson: true, Active: 0.25, GiveUp: time.Minute,
+		Steps: []social.Step{{Weight: 0.3, Lookup: "content", Limit: 20}, {Weight: 0.3, Lookup: "subjects"}},
+	}
+	for _, k := range social.Kinds {
+		script.Steps = append(script.Steps, social.Step{Weight: 1, Check: k.String()})
+	}
+	const asked = 300
+	none, err := social.Sample(t.Context(), s, o, script.Steps, asked, seed)
+	must(t, err)
+	for i, n := range none[2:] {
+		if n == 0 || n == asked {
+			t.Errorf("of %d checks of %s %d said no", asked, social.Kinds[i], n)
+		}
+	}
+	for _, toggle := range social.Toggles {
+		script.Steps = append(script.Steps, social.Step{Weight: 0.5, Write: toggle})
+	}
+	for _, script.Staleness = range []time.Duration{0, 20 * time.Millisecond} {
+		out, err := social.Run(t.Context(), s, o, social.RunConfig{Script: script, Phase: script.Phases[0], Seed: seed})
+		must(t, err)
+		must(t, out.FirstError)
+		require.Equal(t, out.Scheduled, out.Count)
+		require.NotNil(t, out.Merged("write"))
+		require.NotNil(t, out.Merged("check"))
+	}
+	require.Positive(t, o.Point())
+	must(t, s.Verify(t.Context(), o))
+	requireSeen(t, s, o)
+}
+
+// requireSeen takes the ownership of a piece of content away.
+func requireSeen(t *testing.T, s *social.Store, o *social.Oracle) {
+	ctx, content := t.Context(), social.NewObject(social.Content, 7)
+	owner := o.Owner(content)
+	must(t, s.Store.Write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		n, err := tx.Exec(ctx, s.Statements["delete"], int64(content), int64(social.Owner), int64(owner))
+		require.EqualValues(t, 1, n)
+		return err
+	}))
+	require.ErrorIs(t, s.Verify(ctx, o), bench.ErrMismatch)
+	v, err := s.View(ctx, o)
+	must(t, err)
+	defer v.Close()
+	for _, step := range []social.Step{{Check: "content"}, {Lookup: "content", Limit: 1}, {Lookup: "subjects"}} {
+		q := social.Question{Step: &step, Viewer: owner, Object: content}
+		got, err := v.Ask(ctx, q)
+		must(t, err)
+		require.ErrorIs(t, o.Judge(v.Span, q, got), bench.ErrMismatch)
+	}
 }

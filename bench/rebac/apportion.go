@@ -61,9 +61,3 @@ func share(total int, weights []float64, counts []int, high func(i int) int) (gi
 	}
 	return given
 }
-
-// spread tells whether place k of n is one of the chosen places, which lie evenly
-// and are as many as asked for.
-func spread(k, n, chosen int) bool {
-	return (k+1)*chosen/n > k*chosen/n
-}

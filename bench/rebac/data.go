@@ -1,6 +1,11 @@
 package rebac
 
-import "iter"
+import (
+	"iter"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
 
 // The roles of users in organizations and groups.
 const (
@@ -50,26 +55,84 @@ type Data struct {
 	// Heavy manages exactly HeavyDirect + HeavyOrg resources.
 	Heavy int
 
-	orgs   []orgData
-	counts [5][]uint8 // entries of each resource, by relation
+	pools  []pool
+	counts [5][]int     // entries of each resource, by relation
+	heavy  map[int]bool // the resources whose list the heavy manager is on
 }
 
-// orgData is what the access lists of an organization are made of.
-type orgData struct {
+// pool is what the access lists of an organization are made of.
+type pool struct {
 	users  []int // those that get onto lists; the first ones more often
 	groups []int
 }
 
+// How far lists lean to the first users and groups of an organization: 1 is
+// evenly. With these a few users are on several times as many lists as the rest.
+const (
+	userSkew  = 1.04
+	groupSkew = 1.2
+)
+
 // Entries streams the access lists by resource, relation and subject.
 func (d *Data) Entries() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		w := newWriter(d)
-		for resource := 1; resource <= d.Size.Resources; resource++ {
-			for _, e := range w.list(resource) {
+		r := rand.New(rand.NewPCG(d.Seed, streamEntries))
+		var list []Entry
+		for i := range d.ResourceOrg {
+			list = d.list(r, i+1, list[:0])
+			for _, e := range list {
 				if !yield(e) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// list appends the access list of a resource. A user manages or views it, and is on
+// the list once; a group may do both.
+func (d *Data) list(r *rand.Rand, resource int, list []Entry) []Entry {
+	from := 0
+	add := func(relation Relation, pool []int, skew float64) {
+		for range d.counts[relation][resource-1] {
+			subject := draw(r, pool, skew, func(id int) bool {
+				return slices.ContainsFunc(list[from:], func(e Entry) bool { return e.Subject == id })
+			})
+			list = append(list, Entry{resource, relation, subject})
+		}
+	}
+	if d.heavy[resource] {
+		list = append(list, Entry{resource, ManagerUser, d.Heavy})
+	}
+	p := &d.pools[d.ResourceOrg[resource-1]-1]
+	add(ManagerUser, p.users, userSkew)
+	add(ViewerUser, p.users, userSkew)
+	from = len(list)
+	add(ManagerGroup, p.groups, groupSkew)
+	from = len(list)
+	add(ViewerGroup, p.groups, groupSkew)
+	slices.SortFunc(list, func(a, b Entry) int {
+		if a.Relation != b.Relation {
+			return int(a.Relation) - int(b.Relation)
+		}
+		return a.Subject - b.Subject
+	})
+	return list
+}
+
+// draw returns one of a pool, with a skew above 1 one of the first more often; the
+// next one that is free when it is taken.
+func draw(r *rand.Rand, pool []int, skew float64, taken func(id int) bool) int {
+	at := int(math.Pow(r.Float64(), skew) * float64(len(pool)))
+	for taken(pool[at]) {
+		at = (at + 1) % len(pool)
+	}
+	return pool[at]
+}
+
+// span returns the places of a value in a list in order, from first up to last.
+func span(list []int, value int) (first, last int) {
+	first, _ = slices.BinarySearch(list, value)
+	last, _ = slices.BinarySearch(list, value+1)
+	return first, last
 }

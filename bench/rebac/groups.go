@@ -9,20 +9,10 @@ import (
 
 // makeGroups gives organizations groups by the number of their users.
 func (g *generator) makeGroups() error {
-	weights := make([]float64, g.Size.Orgs)
-	for i, users := range g.orgUsers {
-		weights[i] = float64(len(users))
-	}
-	counts, err := apportion(g.Size.Groups, weights, 1, unlimited)
-	if err != nil {
-		return err
-	}
-	for org, n := range counts {
-		for range n {
-			g.GroupOrg = append(g.GroupOrg, org+1)
-		}
-	}
-	return nil
+	byUsers := weigh(g.Size.Orgs, func(org int) float64 { return float64(len(g.orgUsers[org])) })
+	counts, err := apportion(g.Size.Groups, byUsers, 1, upTo(g.Size.Groups))
+	g.GroupOrg = repeat(counts)
+	return err
 }
 
 // makeGroupMembers decides the sizes of groups, a few of them large, and deals
@@ -30,15 +20,11 @@ func (g *generator) makeGroups() error {
 func (g *generator) makeGroupMembers() error {
 	s := g.Size
 	r := rand.New(rand.NewPCG(g.Seed, streamGroups))
-	weights := make([]float64, s.Groups)
-	for i := range weights {
-		weights[i] = (0.1 + math.Pow(r.Float64(), 4)) * float64(len(g.orgUsers[g.GroupOrg[i]-1]))
-	}
+	usersOf := func(i int) []int { return g.orgUsers[g.GroupOrg[i]-1] }
+	weights := weigh(s.Groups, func(i int) float64 { return (0.1 + math.Pow(r.Float64(), 4)) * float64(len(usersOf(i))) })
 	largest := s.GroupMembers * 388 / 100 / s.Groups // 306 where the mean is 79
 	low := min(18, s.GroupMembers/s.Groups/2)
-	sizes, err := apportion(s.GroupMembers, weights, low, func(i int) int {
-		return min(len(g.orgUsers[g.GroupOrg[i]-1]), largest)
-	})
+	sizes, err := apportion(s.GroupMembers, weights, low, func(i int) int { return min(len(usersOf(i)), largest) })
 	if err != nil {
 		return err
 	}
@@ -48,13 +34,8 @@ func (g *generator) makeGroupMembers() error {
 	}
 	g.dealGroups(sizes, in)
 	for i, members := range in {
-		users := g.orgUsers[g.GroupOrg[i]-1]
 		for len(members) < sizes[i] {
-			at := skewed(r, len(users), memberSkew)
-			for members[users[at]] {
-				at = (at + 1) % len(users)
-			}
-			members[users[at]] = true
+			members[draw(r, usersOf(i), memberSkew, func(user int) bool { return members[user] })] = true
 		}
 		for user := range members {
 			g.GroupMembers = append(g.GroupMembers, Role{User: user, In: i + 1, Role: Member})
@@ -70,17 +51,14 @@ func (g *generator) makeGroupMembers() error {
 // dealGroups puts each user into a group of the first organization.
 func (g *generator) dealGroups(sizes []int, in []map[int]bool) {
 	for org, users := range g.homes {
-		first, _ := slices.BinarySearch(g.GroupOrg, org+1)
-		last, _ := slices.BinarySearch(g.GroupOrg, org+2)
-		group := first
+		first, last := span(g.GroupOrg, org+1)
+		next := 0
 		for _, user := range users {
-			for tried := 0; tried < last-first; tried++ {
-				at := group
-				if group++; group == last {
-					group = first
-				}
-				if len(in[at]) < sizes[at] {
-					in[at][user] = true
+			for range last - first {
+				group := first + next%(last-first)
+				next++
+				if len(in[group]) < sizes[group] {
+					in[group][user] = true
 					break
 				}
 			}
@@ -93,11 +71,7 @@ func (g *generator) dealGroups(sizes []int, in []map[int]bool) {
 func (g *generator) addManagers(r *rand.Rand) error {
 	s := g.Size
 	managed := min(max(s.GroupManagers*7/10, 1), s.Groups)
-	weights := make([]float64, managed)
-	for i := range weights {
-		weights[i] = r.Float64()
-	}
-	counts, err := apportion(s.GroupManagers, weights, 1, func(int) int { return 3 })
+	counts, err := apportion(s.GroupManagers, weigh(managed, func(int) float64 { return r.Float64() }), 1, upTo(3))
 	if err != nil {
 		return fmt.Errorf("managers of groups: %w", err)
 	}
@@ -124,8 +98,7 @@ func (g *generator) makeHierarchy() error {
 	second := g.Size.Edges / 7
 	third := g.Size.Edges - pairs - second
 	for org := g.Size.Orgs; org >= 1 && len(g.Hierarchy) < g.Size.Edges; org-- {
-		first, _ := slices.BinarySearch(g.GroupOrg, org)
-		last, _ := slices.BinarySearch(g.GroupOrg, org+1)
+		first, last := span(g.GroupOrg, org)
 		n := last - first
 		if n >= 2 && pairs > 0 {
 			g.Hierarchy = append(g.Hierarchy, Edge{Child: first + 2, Parent: first + 1})

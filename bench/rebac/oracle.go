@@ -14,8 +14,7 @@ const (
 // Oracle knows every answer. It holds sets of users, and comes by its closure
 // otherwise than the stores do: it joins sets until nothing changes.
 type Oracle struct {
-	data  *Data
-	words int // of a set
+	data *Data
 
 	admins   []set // by organization
 	members  []set // by group, managers and those of groups below included
@@ -41,9 +40,18 @@ func (s set) union(o set) bool {
 	return changed
 }
 
+// each calls f for each user, in order.
+func (s set) each(f func(user int)) {
+	for i, w := range s {
+		for ; w != 0; w &= w - 1 {
+			f(i<<6 + bits.TrailingZeros64(w))
+		}
+	}
+}
+
 // NewOracle reads a data set.
 func NewOracle(d *Data) *Oracle {
-	o := &Oracle{data: d, words: d.Size.Users/64 + 1}
+	o := &Oracle{data: d, lists: make([][]Entry, d.Size.Resources)}
 	o.admins, o.members, o.managers = o.sets(d.Size.Orgs), o.sets(d.Size.Groups), o.sets(d.Size.Groups)
 	for _, m := range d.Members {
 		if m.Role == Manager {
@@ -64,7 +72,6 @@ func NewOracle(d *Data) *Oracle {
 			changed = changed || m || g
 		}
 	}
-	o.lists = make([][]Entry, d.Size.Resources)
 	all := make([]Entry, 0, d.Size.Entries())
 	for e := range d.Entries() {
 		all = append(all, e)
@@ -77,7 +84,7 @@ func NewOracle(d *Data) *Oracle {
 func (o *Oracle) sets(n int) []set {
 	list := make([]set, n)
 	for i := range list {
-		list[i] = make(set, o.words)
+		list[i] = make(set, o.data.Size.Users/64+1)
 	}
 	return list
 }
@@ -93,47 +100,9 @@ func (o *Oracle) Closure() (n int) {
 	return n
 }
 
-// May tells whether a user may.
-func (o *Oracle) May(p Permission, user, resource int) bool {
-	if o.admins[o.data.ResourceOrg[resource-1]-1].has(user) {
-		return true
-	}
-	for _, e := range o.lists[resource-1] {
-		if o.grants(e, p, user) {
-			return true
-		}
-	}
-	return false
-}
-
-// grants tells whether one entry of a list is enough.
-func (o *Oracle) grants(e Entry, p Permission, user int) bool {
-	switch e.Relation {
-	case ManagerUser:
-		return e.Subject == user
-	case ManagerGroup:
-		return o.managers[e.Subject-1].has(user)
-	case ViewerUser:
-		return p == View && e.Subject == user
-	case ViewerGroup:
-		return p == View && o.members[e.Subject-1].has(user)
-	}
-	return false
-}
-
-// Resources calls f for each resource for which a user may, in order.
-func (o *Oracle) Resources(p Permission, user int, f func(resource int)) {
-	for resource := 1; resource <= o.data.Size.Resources; resource++ {
-		if o.May(p, user, resource) {
-			f(resource)
-		}
-	}
-}
-
-// Users calls f for each user who may, in order.
-func (o *Oracle) Users(p Permission, resource int, f func(user int)) {
-	may := make(set, o.words)
-	may.union(o.admins[o.data.ResourceOrg[resource-1]-1])
+// listed returns the users who may by an entry of the resource's list.
+func (o *Oracle) listed(p Permission, resource int) set {
+	may := o.sets(1)[0]
 	for _, e := range o.lists[resource-1] {
 		switch {
 		case e.Relation == ManagerUser, e.Relation == ViewerUser && p == View:
@@ -144,18 +113,24 @@ func (o *Oracle) Users(p Permission, resource int, f func(user int)) {
 			may.union(o.members[e.Subject-1])
 		}
 	}
-	for i, w := range may {
-		for ; w != 0; w &= w - 1 {
-			f(i<<6 + bits.TrailingZeros64(w))
-		}
-	}
+	return may
 }
+
+// users returns the users who may.
+func (o *Oracle) users(p Permission, resource int) set {
+	may := o.listed(p, resource)
+	may.union(o.admins[o.data.ResourceOrg[resource-1]-1])
+	return may
+}
+
+// May tells whether a user may.
+func (o *Oracle) May(p Permission, user, resource int) bool { return o.users(p, resource).has(user) }
 
 // views returns for each user how many resources the user may view.
 func (o *Oracle) views() []int {
 	counts := make([]int, o.data.Size.Users+1)
-	for resource := 1; resource <= o.data.Size.Resources; resource++ {
-		o.Users(View, resource, func(user int) { counts[user]++ })
+	for resource := range o.lists {
+		o.users(View, resource+1).each(func(user int) { counts[user]++ })
 	}
 	return counts
 }

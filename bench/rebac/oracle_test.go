@@ -57,7 +57,7 @@ func TestOracle(t *testing.T) {
 	}
 	users := 0
 	for resource := 1; resource <= d.Size.Resources; resource++ {
-		o.Users(View, resource, func(user int) {
+		o.users(View, resource).each(func(user int) {
 			require.True(t, views[[2]int{user, resource}])
 			users++
 		})

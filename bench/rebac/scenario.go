@@ -4,16 +4,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/varvedb/varve/internal/splitmix"
 )
 
-// Kind is a kind of question.
-type Kind int
+// Kind is a kind of question, as its statements are called.
+type Kind string
 
 // The kinds of questions.
 const (
-	Check         Kind = iota // may this user, with this resource?
-	ListResources             // with which resources may this user?
-	ListUsers                 // who may, with this resource?
+	Check         Kind = "check" // may this user, with this resource?
+	ListResources Kind = "list"  // with which resources may this user?
+	ListUsers     Kind = "users" // who may, with this resource?
 )
 
 // Question is one question with its right answer. A check has one id, 1, when the
@@ -21,6 +23,28 @@ const (
 type Question struct {
 	User, Resource int // of a listing, the one that is given
 	Want           Answer
+}
+
+// Answer is what a question has for an answer: how many ids, and a sum of what
+// each is scrambled to. Two sets of ids of one sum and number are the same but for
+// a chance of one in 2⁶⁴; an id that comes twice, or another one, shows.
+type Answer struct {
+	Count int
+	Sum   uint64
+}
+
+// add takes one more id.
+func (a *Answer) add(id int64) {
+	a.Count++
+	a.Sum += splitmix.Scramble(uint64(id))
+}
+
+// answer is that of a check.
+func answer(may bool) (a Answer) {
+	if may {
+		a.add(1)
+	}
+	return a
 }
 
 // Scenario is questions of one kind that are asked again and again.
@@ -53,15 +77,20 @@ const (
 // below one of the resource's.
 func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	p := picker{data: d, oracle: o, rand: rand.New(rand.NewPCG(d.Seed, streamQuestions))}
+	flat := *d
+	flat.Hierarchy = nil
+	p.flat = NewOracle(&flat)
 	list := []Scenario{
 		{CheckDirect, Check, Manage, p.direct()},
 		{CheckOrgAdmin, Check, Manage, p.orgAdmin()},
-		{CheckGroup, Check, View, p.group()},
-		{CheckHierarchy, Check, View, p.hierarchy()},
+		{CheckGroup, Check, View, p.viaGroups(func(user, group, _ int) bool { return p.flat.members[group-1].has(user) })},
+		{CheckHierarchy, Check, View, p.viaGroups(func(user, group, resource int) bool {
+			return !p.flat.members[group-1].has(user) && !p.flat.May(View, user, resource)
+		})},
 		{CheckDenied, Check, View, p.denied()},
-		{ListHeavy, ListResources, Manage, []Question{p.resources(Manage, d.Heavy)}},
-		{ListRegular, ListResources, View, []Question{p.resources(View, p.regular())}},
-		{ListViewers, ListUsers, View, p.users()},
+		{ListHeavy, ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
+		{ListRegular, ListResources, View, resourcesOf(o, View, []int{p.regular()})},
+		{ListViewers, ListUsers, View, p.draw(usersOf(o, View, evenly(d.Size.Resources, questionsEach)))},
 	}
 	for _, s := range list {
 		if len(s.Questions) == 0 {
@@ -71,17 +100,66 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	return list, nil
 }
 
-// picker picks questions.
-type picker struct {
-	data   *Data
-	oracle *Oracle
-	rand   *rand.Rand
+// everything asks all there is to ask of a permission, evenly cut.
+func everything(o *Oracle, p Permission, cfg VerifyConfig) []Scenario {
+	users, resources := o.data.Size.Users, o.data.Size.Resources
+	var checks []Question
+	for _, pair := range evenly(users*resources, cfg.Checks) {
+		q := Question{User: (pair-1)%users + 1, Resource: (pair-1)/users + 1}
+		q.Want = answer(o.May(p, q.User, q.Resource))
+		checks = append(checks, q)
+	}
+	return []Scenario{
+		{"checks", Check, p, checks},
+		{"resources", ListResources, p, resourcesOf(o, p, evenly(users, cfg.Lists))},
+		{"users", ListUsers, p, usersOf(o, p, evenly(resources, cfg.Lists))},
+	}
 }
 
-// yes is the answer of a check that is granted.
-func yes() (a Answer) {
-	a.add(1)
-	return a
+// evenly returns at most so many of the numbers from 1 to n; all for 0.
+func evenly(n, most int) []int {
+	if most == 0 || most > n {
+		most = n
+	}
+	list := make([]int, most)
+	for k := range list {
+		list[k] = k*n/most + 1
+	}
+	return list
+}
+
+// resourcesOf asks for the resources of each of the users.
+func resourcesOf(o *Oracle, p Permission, users []int) []Question {
+	list := make([]Question, len(users))
+	for i, user := range users {
+		list[i].User = user
+	}
+	for resource := 1; resource <= o.data.Size.Resources; resource++ {
+		may := o.users(p, resource)
+		for i := range list {
+			if may.has(list[i].User) {
+				list[i].Want.add(int64(resource))
+			}
+		}
+	}
+	return list
+}
+
+// usersOf asks for everybody who may, with each of the resources.
+func usersOf(o *Oracle, p Permission, resources []int) []Question {
+	list := make([]Question, len(resources))
+	for i, resource := range resources {
+		list[i].Resource = resource
+		o.users(p, resource).each(func(user int) { list[i].Want.add(int64(user)) })
+	}
+	return list
+}
+
+// picker picks questions.
+type picker struct {
+	data         *Data
+	oracle, flat *Oracle // flat knows of no groups in groups
+	rand         *rand.Rand
 }
 
 // draw returns as many of the candidates as a scenario takes, in random order.
@@ -93,90 +171,51 @@ func (p *picker) draw(candidates []Question) []Question {
 // direct are managing users with their resources.
 func (p *picker) direct() []Question {
 	var found []Question
-	for _, list := range p.oracle.lists {
-		for _, e := range list {
-			if e.Relation == ManagerUser {
-				found = append(found, Question{User: e.Subject, Resource: e.Resource, Want: yes()})
-			}
+	for e := range p.data.Entries() {
+		if e.Relation == ManagerUser {
+			found = append(found, Question{User: e.Subject, Resource: e.Resource, Want: answer(true)})
 		}
 	}
 	return p.draw(found)
+}
+
+// resource draws one of an organization.
+func (p *picker) resource(org int) int {
+	first, last := span(p.data.ResourceOrg, org)
+	return first + p.rand.IntN(last-first) + 1
 }
 
 // orgAdmin are admins with resources that nothing else lets them manage.
 func (p *picker) orgAdmin() []Question {
 	var found []Question
 	for _, m := range p.data.Members {
-		if m.Role != Manager {
-			continue
-		}
-		first, _ := slices.BinarySearch(p.data.ResourceOrg, m.In)
-		last, _ := slices.BinarySearch(p.data.ResourceOrg, m.In+1)
-		for range min(questionsEach/10, last-first) {
-			resource := first + p.rand.IntN(last-first) + 1
-			if !p.listed(Manage, m.User, resource) {
-				found = append(found, Question{User: m.User, Resource: resource, Want: yes()})
+		for range questionsEach / 10 {
+			if m.Role != Manager {
+				break
+			}
+			if resource := p.resource(m.In); !p.oracle.listed(Manage, resource).has(m.User) {
+				found = append(found, Question{User: m.User, Resource: resource, Want: answer(true)})
 			}
 		}
 	}
 	return p.draw(found)
 }
 
-// listed tells whether an entry of the resource's list is enough.
-func (p *picker) listed(perm Permission, user, resource int) bool {
-	return slices.ContainsFunc(p.oracle.lists[resource-1], func(e Entry) bool { return p.oracle.grants(e, perm, user) })
-}
-
-// group are members of viewing groups by themselves.
-func (p *picker) group() []Question {
-	members := p.byGroup()
-	return p.viaGroups(func(group int) []int { return members[group] })
-}
-
-// byGroup returns the users of each group by themselves.
-func (p *picker) byGroup() map[int][]int {
-	members := map[int][]int{}
-	for _, m := range p.data.GroupMembers {
-		members[m.In] = append(members[m.In], m.User)
-	}
-	return members
-}
-
-// hierarchy are users of groups below viewing ones whom nothing else lets view.
-func (p *picker) hierarchy() []Question {
-	members := p.byGroup()
-	below := make([][]int, p.data.Size.Groups)
-	for group := range below {
-		for user := 1; user <= p.data.Size.Users; user++ {
-			if p.oracle.members[group].has(user) && !slices.Contains(members[group+1], user) {
-				below[group] = append(below[group], user)
-			}
-		}
-	}
-	found := p.viaGroups(func(group int) []int { return below[group-1] })
-	return slices.DeleteFunc(found, func(q Question) bool {
-		for _, e := range p.oracle.lists[q.Resource-1] {
-			byItself := e.Relation == ManagerUser || e.Relation == ViewerUser
-			if byItself && e.Subject == q.User || !byItself && slices.Contains(members[e.Subject], q.User) {
-				return true
-			}
-		}
-		return p.oracle.admins[p.data.ResourceOrg[q.Resource-1]-1].has(q.User)
-	})
-}
-
-// viaGroups draws a user for each viewing group of each resource.
-func (p *picker) viaGroups(of func(group int) []int) []Question {
+// viaGroups draws a user for each viewing group of each resource, of those that fit.
+func (p *picker) viaGroups(fits func(user, group, resource int) bool) []Question {
 	var found []Question
-	for _, list := range p.oracle.lists {
-		for _, e := range list {
-			if e.Relation != ViewerGroup {
-				continue
+	for e := range p.data.Entries() {
+		if e.Relation != ViewerGroup {
+			continue
+		}
+		var users []int
+		p.oracle.members[e.Subject-1].each(func(user int) {
+			if fits(user, e.Subject, e.Resource) {
+				users = append(users, user)
 			}
-			if users := of(e.Subject); len(users) > 0 {
-				user := users[p.rand.IntN(len(users))]
-				found = append(found, Question{User: user, Resource: e.Resource, Want: yes()})
-			}
+		})
+		if len(users) > 0 {
+			found = append(found, Question{User: users[p.rand.IntN(len(users))], Resource: e.Resource, Want: answer(true)})
 		}
 	}
 	return p.draw(found)
@@ -188,46 +227,25 @@ func (p *picker) denied() []Question {
 	var found []Question
 	for range questionsEach * 4 {
 		m := p.data.Members[p.rand.IntN(len(p.data.Members))]
-		first, _ := slices.BinarySearch(p.data.ResourceOrg, m.In)
-		last, _ := slices.BinarySearch(p.data.ResourceOrg, m.In+1)
-		resource := first + p.rand.IntN(last-first) + 1
-		if !p.oracle.May(View, m.User, resource) {
+		if resource := p.resource(m.In); !p.oracle.May(View, m.User, resource) {
 			found = append(found, Question{User: m.User, Resource: resource})
 		}
 	}
 	return p.draw(found)
 }
 
-func (p *picker) resources(perm Permission, user int) Question {
-	q := Question{User: user}
-	p.oracle.Resources(perm, user, func(resource int) { q.Want.add(int64(resource)) })
-	return q
-}
-
 // regular is the user, not an admin, whose view is nearest to what the size says.
 func (p *picker) regular() int {
-	admin := map[int]bool{}
-	for _, m := range p.data.Members {
-		admin[m.User] = admin[m.User] || m.Role == Manager
+	admins := p.oracle.sets(1)[0]
+	for _, s := range p.oracle.admins {
+		admins.union(s)
 	}
 	best, distance := 0, 0
 	for user, n := range p.oracle.views() {
 		d := max(n-p.data.Size.RegularView, p.data.Size.RegularView-n)
-		if user > 0 && !admin[user] && (best == 0 || d < distance) {
+		if user > 0 && !admins.has(user) && (best == 0 || d < distance) {
 			best, distance = user, d
 		}
 	}
 	return best
-}
-
-// users are resources from all over, with everybody who may view them.
-func (p *picker) users() []Question {
-	var found []Question
-	n := min(questionsEach, p.data.Size.Resources)
-	for i := range n {
-		q := Question{Resource: i*p.data.Size.Resources/n + 1}
-		p.oracle.Users(View, q.Resource, func(user int) { q.Want.add(int64(user)) })
-		found = append(found, q)
-	}
-	return p.draw(found)
 }

@@ -9,30 +9,30 @@ import (
 // Size says how much of everything there is. Counts are totals over all
 // organizations and are met exactly.
 type Size struct {
-	Name          string `json:"name"` // in names of benchmarks
-	Orgs          int    `json:"orgs"`
-	Users         int    `json:"users"`
-	Idle          int    `json:"idle"`        // users on no access list
-	Memberships   int    `json:"memberships"` // of users in organizations
-	Admins        int    `json:"admins"`      // in each organization
-	Groups        int    `json:"groups"`
-	GroupMembers  int    `json:"group_members"`
-	GroupManagers int    `json:"group_managers"`
-	Edges         int    `json:"edges"` // of the group hierarchy
-	Resources     int    `json:"resources"`
+	Name          string // in names of benchmarks
+	Orgs          int
+	Users         int
+	Idle          int // users on no access list
+	Memberships   int // of users in organizations
+	Admins        int // in each organization
+	Groups        int
+	GroupMembers  int
+	GroupManagers int
+	Edges         int // of the group hierarchy
+	Resources     int
 
 	// Entries of the access lists, by relation.
-	ManagerUsers  int `json:"manager_users"`
-	ManagerGroups int `json:"manager_groups"`
-	ViewerUsers   int `json:"viewer_users"`
-	ViewerGroups  int `json:"viewer_groups"`
+	ManagerUsers  int
+	ManagerGroups int
+	ViewerUsers   int
+	ViewerGroups  int
 
 	// The heavy manager is the managing user of so many resources, and admin of
 	// the smallest organization, which has HeavyOrg resources. The regular viewer
 	// is the user whose view is nearest to RegularView resources.
-	HeavyDirect int `json:"heavy_direct"`
-	HeavyOrg    int `json:"heavy_org"`
-	RegularView int `json:"regular_view"`
+	HeavyDirect int
+	HeavyOrg    int
+	RegularView int
 }
 
 // Full is the data set of the user's document. The document configures 16

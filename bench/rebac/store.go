@@ -2,12 +2,12 @@ package rebac
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
+	"iter"
 	"time"
 
-	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/bench/graph"
+	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -29,112 +29,119 @@ var Closures = []Closure{Materialised, OnTheFly}
 const DefaultBatch = 10_000
 
 // Store is a data set in an open database.
-type Store struct {
-	db     *store.DB
-	schema schemas.Rebac
-	calls  map[call]*statement
-}
-
-// call says what a statement answers.
-type call struct {
-	kind       Kind
-	permission Permission
-	closure    Closure
-}
-
-// statement is SQL with the number of its arguments.
-type statement struct {
-	text string
-	args int
-}
-
-// The names of statements by kind of question; those of the closure on the fly
-// have an ending.
-var prefixes = map[Kind]string{Check: "check_", ListResources: "list_", ListUsers: "users_"}
-
-var endings = map[Closure]string{Materialised: "", OnTheFly: "_fly"}
+type Store struct{ tables *graph.Store }
 
 // New returns a store over a database, which is empty or holds what Ingest has
 // put there. The caller closes the database.
 func New(db *store.DB) (*Store, error) {
-	schema, err := schemas.RebacTables(string(db.Engine().Info().Dialect))
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{db: db, schema: schema, calls: map[call]*statement{}}
-	for kind, prefix := range prefixes {
-		for _, p := range []Permission{Manage, View} {
-			for closure, ending := range endings {
-				text, ok := schema.Statements[prefix+string(p)+ending]
-				if !ok {
-					return nil, fmt.Errorf("schema rebac has no statement %s%s%s", prefix, p, ending)
-				}
-				s.calls[call{kind, p, closure}] = &statement{text: text, args: strings.Count(text, "?")}
-			}
-		}
-	}
-	return s, nil
-}
-
-// write runs f in a transaction.
-func (s *Store) write(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {
-	tx, err := s.db.Engine().Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // for a panic in f
-	if err := f(context.WithoutCancel(ctx), tx); err != nil {
-		return errors.Join(err, tx.Rollback())
-	}
-	return tx.Commit(ctx)
-}
-
-// CreateTables makes the tables, without indexes.
-func (s *Store) CreateTables(ctx context.Context) error {
-	return s.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		for _, text := range s.schema.Tables {
-			if _, err := tx.Exec(ctx, text); err != nil {
-				return fmt.Errorf("create tables: %w", err)
-			}
-		}
-		return nil
-	})
-}
-
-// CreateIndexes makes the indexes, and gathers the planner's statistics on engines
-// that keep them.
-func (s *Store) CreateIndexes(ctx context.Context) error {
-	return s.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		for _, index := range s.schema.Indexes {
-			if _, err := tx.Exec(ctx, index.SQL); err != nil {
-				return fmt.Errorf("index %s: %w", index.Name, err)
-			}
-		}
-		return s.analyze(ctx, tx)
-	})
-}
-
-func (s *Store) analyze(ctx context.Context, tx driver.Tx) error {
-	if !s.db.Engine().Capabilities().Analyze {
-		return nil
-	}
-	if _, err := tx.Exec(ctx, s.schema.Statements["analyze"]); err != nil {
-		return fmt.Errorf("analyze: %w", err)
-	}
-	return nil
+	tables, err := graph.Open(db, "rebac")
+	return &Store{tables}, err
 }
 
 // BuildClosure fills the table of the closure anew by one statement, and returns
 // how long that took, its commit and the statistics included.
 func (s *Store) BuildClosure(ctx context.Context) (time.Duration, error) {
 	start := time.Now()
-	err := s.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		for _, name := range []string{"clear_closure", "build_closure"} {
-			if _, err := tx.Exec(ctx, s.schema.Statements[name]); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+	texts := []string{s.tables.Statements["clear_closure"], s.tables.Statements["build_closure"]}
+	err := s.tables.Exec(ctx, append(texts, s.tables.Analyze()...)...)
+	return time.Since(start), err
+}
+
+// CheckClosure compares the size of the closure with the oracle's: ErrMismatch.
+func (s *Store) CheckClosure(ctx context.Context, o *Oracle) error {
+	return s.tables.Expect(ctx, "count_closure", o.Closure())
+}
+
+// IngestResult is what Ingest did.
+type IngestResult struct {
+	Objects int                 // rows of all relations
+	Took    time.Duration       // all of it: rows, indexes and statistics
+	Indexes time.Duration       // of that, for indexes and statistics
+	Batches result.Distribution // transactions of entries of access lists
+}
+
+// Rate returns objects a second.
+func (r *IngestResult) Rate() float64 { return float64(r.Objects) / r.Took.Seconds() }
+
+// Ingest makes the tables and puts a data set into them by the engine's bulk path,
+// batch rows in a transaction (zero means DefaultBatch); then it makes the indexes.
+// It fails with bench.ErrMismatch when the rows in the store are not as many as
+// those given.
+func (s *Store) Ingest(ctx context.Context, d *Data, batch int) (r IngestResult, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("ingest: %w", err)
+		}
+	}()
+	if batch <= 0 {
+		batch = DefaultBatch
+	}
+	start := time.Now()
+	if err := s.tables.Create(ctx); err != nil {
+		return r, err
+	}
+	for _, t := range d.tables() {
+		took, err := s.tables.Load(ctx, t.table, batch, t.rows)
+		if err != nil {
+			return r, err
+		}
+		r.Batches = took.Distribution("batch") // the access lists are last
+	}
+	indexes := time.Now()
+	if err := s.tables.Index(ctx); err != nil {
+		return r, err
+	}
+	r.Took, r.Indexes, r.Objects = time.Since(start), time.Since(indexes), d.Size.Objects()
+	return r, s.tables.Expect(ctx, "count_acl", d.Size.Entries())
+}
+
+// rows are those of one table.
+type rows struct {
+	table *driver.Table
+	rows  iter.Seq[[]any]
+}
+
+// tables returns the tables in the order in which they are filled, the access
+// lists last.
+func (d *Data) tables() []rows {
+	name := func(kind string) func(i int) []any {
+		return func(i int) []any { return []any{int64(i + 1), fmt.Sprintf("%s-%d", kind, i+1)} }
+	}
+	role := func(list []Role) func(i int) []any {
+		return func(i int) []any { return []any{int64(list[i].User), int64(list[i].In), int64(list[i].Role)} }
+	}
+	org := func(list []int) func(i int) []any {
+		return func(i int) []any { return []any{int64(i + 1), int64(list[i])} }
+	}
+	return []rows{
+		{graph.Table("rebac_users", "id", "name"), count(d.Size.Users, name("user"))},
+		{graph.Table("rebac_orgs", "id", "name"), count(d.Size.Orgs, name("org"))},
+		{graph.Table("rebac_members", "user_id", "org", "role"), count(len(d.Members), role(d.Members))},
+		{graph.Table("rebac_groups", "id", "org"), count(len(d.GroupOrg), org(d.GroupOrg))},
+		{graph.Table("rebac_group_members", "user_id", "grp", "role"), count(len(d.GroupMembers), role(d.GroupMembers))},
+		{graph.Table("rebac_hierarchy", "child", "parent"), count(len(d.Hierarchy), func(i int) []any {
+			return []any{int64(d.Hierarchy[i].Child), int64(d.Hierarchy[i].Parent)}
+		})},
+		{graph.Table("rebac_resources", "id", "org"), count(len(d.ResourceOrg), org(d.ResourceOrg))},
+		{graph.Table("rebac_acl", "resource", "relation", "subject"), func(yield func([]any) bool) {
+			row := make([]any, 3)
+			for e := range d.Entries() {
+				row[0], row[1], row[2] = int64(e.Resource), int64(e.Relation), int64(e.Subject)
+				if !yield(row) {
+					return
+				}
+			}
+		}},
+	}
+}
+
+// count yields the rows from 0 to n-1.
+func count(n int, row func(i int) []any) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for i := range n {
+			if !yield(row(i)) {
+				return
 			}
 		}
-		return s.analyze(ctx, tx)
-	})
-	return time.Since(start), err
+	}
 }

@@ -22,7 +22,8 @@ steps:
 	fmt.Println(err)
 	// Output:
 	// [{2000 1m0s}] write-follower <nil>
-	// load script: line 2: rate: "fast": want a number above 0, at most 1e+07
+	// load script: yaml: unmarshal errors:
+	//   line 2: cannot unmarshal !!str `fast` into float64
 }
 
 // The answer to a question is known at every point of the writes.

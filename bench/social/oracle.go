@@ -12,15 +12,15 @@ import (
 // the engine runs them; point n is the state after n of them. Its methods may be
 // called from several goroutines.
 //
-// It takes about 15 bytes for a piece of content or an interaction, which is 9 a
-// relationship.
+// It takes about 7 bytes a relationship.
 type Oracle struct {
 	g *Graph
 
-	// The first state, by the number of the object.
-	userPublic, contentPublic []bool
-	owner, creator, parent    []uint32
-	followers, blocked        edges
+	// The first state. Those of the nth object of a kind are at from[kind][n-1] up
+	// to from[kind][n]: relations in order, and the numbers of their subjects.
+	from      [kinds][]uint32
+	relations []Relation
+	subjects  []uint32
 
 	begun, acked atomic.Int64 // writes
 
@@ -35,89 +35,47 @@ type change struct {
 	present bool
 }
 
-// edges are users by user, compactly: those of user n are list[from[n]:from[n+1]].
-type edges struct {
-	from []uint32
-	list []uint32
-}
-
-func (e *edges) has(object, subject Object) bool {
-	_, found := slices.BinarySearch(e.of(object), uint32(subject))
-	return found
-}
-
-func (e *edges) of(object Object) []uint32 {
-	n := object.Number()
-	return e.list[e.from[n]:e.from[n+1]]
-}
-
 // NewOracle reads a graph.
 func NewOracle(g *Graph) *Oracle {
-	users, content, interactions := g.Count(User)+1, g.Count(Content)+1, g.Count(Interaction)+1
 	o := &Oracle{
-		g: g, userPublic: make([]bool, users), contentPublic: make([]bool, content),
-		owner: make([]uint32, content), creator: make([]uint32, interactions), parent: make([]uint32, interactions),
-		followers: edges{from: make([]uint32, users+1)}, blocked: edges{from: make([]uint32, users+1)},
-		changes: map[Relationship][]change{},
+		g: g, rows: g.Len(), changes: map[Relationship][]change{},
+		relations: make([]Relation, 0, g.Len()), subjects: make([]uint32, 0, g.Len()),
+	}
+	for k := range o.from {
+		o.from[k] = make([]uint32, g.Count(Kind(k))+1)
 	}
 	for r := range g.Relationships() {
-		o.learn(r)
-		o.rows++
+		ends, n := o.from[r.Object.Kind()], r.Object.Number()
+		if ends[n] == 0 { // the object's first
+			ends[n-1] = uint32(len(o.subjects))
+		}
+		o.relations, o.subjects = append(o.relations, r.Relation), append(o.subjects, uint32(r.Subject.Number()))
+		ends[n] = uint32(len(o.subjects))
 	}
 	return o
 }
 
-func (o *Oracle) learn(r Relationship) {
-	n := r.Object.Number()
-	switch r.Relation {
-	case UserPublic:
-		o.userPublic[n] = true
-	case ContentPublic:
-		o.contentPublic[n] = true
-	case Owner:
-		o.owner[n] = uint32(r.Subject)
-	case Creator:
-		o.creator[n] = uint32(r.Subject)
-	case Parent:
-		o.parent[n] = uint32(r.Subject.Number())
-	case Follower:
-		o.followers.list = append(o.followers.list, uint32(r.Subject))
-	case Blocked:
-		o.blocked.list = append(o.blocked.list, uint32(r.Subject))
-	case Self: // the relations of a user end with those above or this one
-	}
-	if r.Object.Kind() == User {
-		o.followers.from[n+1] = uint32(len(o.followers.list))
-		o.blocked.from[n+1] = uint32(len(o.blocked.list))
-	}
+// of returns the numbers of the subjects of a relation in the first state, in order.
+func (o *Oracle) of(object Object, relation Relation) []uint32 {
+	ends, n := o.from[object.Kind()], object.Number()
+	relations, subjects := o.relations[ends[n-1]:ends[n]], o.subjects[ends[n-1]:ends[n]]
+	first, _ := slices.BinarySearch(relations, relation)
+	last, _ := slices.BinarySearch(relations, relation+1)
+	return subjects[first:last]
 }
+
+// user returns the user of a relation that has one subject and never changes.
+func (o *Oracle) user(object Object, relation Relation) Object {
+	return Object(o.of(object, relation)[0])
+}
+
+// Owner returns who owns a piece of content.
+func (o *Oracle) Owner(content Object) Object { return o.user(content, Owner) }
 
 // first tells whether a relationship is in the first state.
 func (o *Oracle) first(r Relationship) bool {
-	n := r.Object.Number()
-	switch r.Relation {
-	case UserPublic:
-		return o.userPublic[n] && r.Subject == Everybody
-	case UserFollowers:
-		return !o.userPublic[n] && r.Subject == r.Object
-	case Self:
-		return r.Subject == r.Object
-	case Follower:
-		return o.followers.has(r.Object, r.Subject)
-	case Blocked:
-		return o.blocked.has(r.Object, r.Subject)
-	case Owner:
-		return r.Subject == Object(o.owner[n])
-	case ContentPublic:
-		return o.contentPublic[n] && r.Subject == Everybody
-	case ContentFollowers:
-		return !o.contentPublic[n] && r.Subject == Object(o.owner[n])
-	case Creator:
-		return r.Subject == Object(o.creator[n])
-	case Parent:
-		return r.Subject == NewObject(Content, int(o.parent[n]))
-	}
-	return false
+	_, found := slices.BinarySearch(o.of(r.Object, r.Relation), uint32(r.Subject.Number()))
+	return found
 }
 
 // has tells whether a relationship is there at a point. The caller holds the
@@ -147,21 +105,17 @@ func (o *Oracle) may(viewer, object Object, point int64) bool {
 		return viewer == object || !has(object, Blocked, viewer) &&
 			(has(object, UserPublic, Everybody) || has(object, UserFollowers, object) && has(object, Follower, viewer))
 	case Content:
-		owner := o.ownerOf(object)
+		owner := o.user(object, Owner)
 		return viewer == owner || !has(owner, Blocked, viewer) &&
 			(has(object, ContentPublic, Everybody) || has(object, ContentFollowers, owner) && has(owner, Follower, viewer))
-	case Interaction:
-		parent := NewObject(Content, int(o.parent[object.Number()]))
-		return !has(Object(o.creator[object.Number()]), Blocked, viewer) && o.may(viewer, parent, point)
 	}
-	return false
+	parent := NewObject(Content, int(o.of(object, Parent)[0]))
+	return !has(o.user(object, Creator), Blocked, viewer) && o.may(viewer, parent, point)
 }
 
-func (o *Oracle) ownerOf(content Object) Object { return Object(o.owner[content.Number()]) }
-
-// Visible returns the content that a viewer may see at a point, from one on,
+// visible returns the content that a viewer may see at a point, from one on,
 // at most so many.
-func (o *Oracle) Visible(viewer, from Object, limit int, point int64) []Object {
+func (o *Oracle) visible(viewer, from Object, limit int, point int64) []Object {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	var list []Object
@@ -173,18 +127,18 @@ func (o *Oracle) Visible(viewer, from Object, limit int, point int64) []Object {
 	return list
 }
 
-// Viewers returns who may see a piece of content at a point, in order: the
+// viewers returns who may see a piece of content at a point, in order: the
 // owner, and either Everybody or the followers who are not blocked.
-func (o *Oracle) Viewers(content Object, point int64) []Object {
+func (o *Oracle) viewers(content Object, point int64) []Object {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	owner := o.ownerOf(content)
+	owner := o.user(content, Owner)
 	list := []Object{owner}
 	if o.has(Relationship{content, ContentPublic, Everybody}, point) {
 		list = append(list, Everybody)
 	}
 	if o.has(Relationship{content, ContentFollowers, owner}, point) {
-		for _, f := range o.followersOf(owner, point) {
+		for _, f := range o.followers(owner, point) {
 			if !o.has(Relationship{owner, Blocked, f}, point) {
 				list = append(list, f)
 			}
@@ -194,10 +148,10 @@ func (o *Oracle) Viewers(content Object, point int64) []Object {
 	return slices.Compact(list)
 }
 
-// followersOf goes through every change, of which there are few.
-func (o *Oracle) followersOf(user Object, point int64) []Object {
+// followers goes through every change, of which there are few.
+func (o *Oracle) followers(user Object, point int64) []Object {
 	var list []Object
-	for _, n := range o.followers.of(user) {
+	for _, n := range o.of(user, Follower) {
 		if f := Object(n); o.has(Relationship{user, Follower, f}, point) {
 			list = append(list, f)
 		}

@@ -110,7 +110,7 @@ func TestOracle(t *testing.T) {
 					t.Fatalf("%s may view %s at %d: %v, want %v", viewer, asked, point, got, want)
 				}
 			}
-			if got, want := o.Viewers(content, int64(point)), m.viewers(g, content); !slices.Equal(got, want) {
+			if got, want := o.viewers(content, int64(point)), m.viewers(g, content); !slices.Equal(got, want) {
 				t.Fatalf("who may view %s at %d: %v, want %v", content, point, got, want)
 			}
 		}
@@ -127,9 +127,9 @@ func TestVisible(t *testing.T) {
 			all = append(all, c)
 		}
 	}
-	require.Equal(t, all[:10], o.Visible(viewer, NewObject(Content, 1), 10, 0))
-	require.Equal(t, all[5:], o.Visible(viewer, all[5], len(all), 0))
-	require.Empty(t, o.Visible(viewer, NewObject(Content, g.Count(Content)+1), 10, 0))
+	require.Equal(t, all[:10], o.visible(viewer, NewObject(Content, 1), 10, 0))
+	require.Equal(t, all[5:], o.visible(viewer, all[5], len(all), 0))
+	require.Empty(t, o.visible(viewer, NewObject(Content, g.Count(Content)+1), 10, 0))
 }
 
 // While a write is on its way a check may have either answer, and afterwards one.
@@ -138,34 +138,44 @@ func TestJudge(t *testing.T) {
 	require.NoError(t, err)
 	o := NewOracle(g)
 	viewer, content := NewObject(User, 1), publicContent1(t, o)
-	require.NoError(t, o.JudgeCheck(Span{}, viewer, content, true))
-	require.ErrorIs(t, o.JudgeCheck(Span{}, viewer, content, false), bench.ErrMismatch)
+	judge := func(s Span, may bool) error {
+		q, got := Question{Step: &Step{Check: "content"}, Viewer: viewer, Object: content}, []Object{}
+		if may {
+			got = append(got, content)
+		}
+		return o.Judge(s, q, got)
+	}
+	require.NoError(t, judge(Span{}, true))
+	require.ErrorIs(t, judge(Span{}, false), bench.ErrMismatch)
 
 	before := Span{o.acked.Load(), o.begun.Load()}
-	write, _ := o.begin(ToggleBlocked, o.ownerOf(content), viewer)
+	write, _ := o.begin(ToggleBlocked, o.user(content, Owner), viewer)
 	beside := Span{o.acked.Load(), o.begun.Load()}
 	o.acknowledge(write)
 	after := Span{o.acked.Load(), o.begun.Load()}
 
-	require.NoError(t, o.JudgeCheck(before, viewer, content, true))
-	require.ErrorIs(t, o.JudgeCheck(before, viewer, content, false), bench.ErrMismatch)
-	require.NoError(t, o.JudgeCheck(beside, viewer, content, true))
-	require.NoError(t, o.JudgeCheck(beside, viewer, content, false))
-	require.ErrorIs(t, o.JudgeCheck(after, viewer, content, true), bench.ErrMismatch)
-	require.NoError(t, o.JudgeCheck(after, viewer, content, false))
-	require.ErrorContains(t, o.JudgeCheck(after, viewer, content, true), "after write 1")
+	require.NoError(t, judge(before, true))
+	require.ErrorIs(t, judge(before, false), bench.ErrMismatch)
+	require.NoError(t, judge(beside, true))
+	require.NoError(t, judge(beside, false))
+	require.ErrorIs(t, judge(after, true), bench.ErrMismatch)
+	require.NoError(t, judge(after, false))
+	require.ErrorContains(t, judge(after, true), "after write 1")
 
-	require.NoError(t, o.JudgeContent(after, viewer, content, 3, o.Visible(viewer, content, 3, 1)))
-	require.ErrorIs(t, o.JudgeContent(after, viewer, content, 3, o.Visible(viewer, content, 3, 0)), bench.ErrMismatch)
-	require.NoError(t, o.JudgeSubjects(after, content, o.Viewers(content, 1)))
-	require.ErrorIs(t, o.JudgeSubjects(after, content, nil), bench.ErrMismatch)
+	list := Question{Step: &Step{Lookup: lookupContent, Limit: 3}, Viewer: viewer, Object: content}
+	require.NoError(t, o.Judge(after, list, o.visible(viewer, content, 3, 1)))
+	require.ErrorIs(t, o.Judge(after, list, o.visible(viewer, content, 3, 0)), bench.ErrMismatch)
+	subjects := Question{Step: &Step{Lookup: lookupSubjects}, Viewer: viewer, Object: content}
+	require.NoError(t, o.Judge(after, subjects, o.viewers(content, 1)))
+	require.ErrorIs(t, o.Judge(after, subjects, nil), bench.ErrMismatch)
 }
 
 // publicContent1 returns public content of another user than the first.
 func publicContent1(t *testing.T, o *Oracle) Object {
-	for n, public := range o.contentPublic {
-		if public && o.owner[n] != 1 {
-			return NewObject(Content, n)
+	for n := range o.g.Count(Content) {
+		c := NewObject(Content, n+1)
+		if o.first(Relationship{c, ContentPublic, Everybody}) && o.user(c, Owner) != 1 {
+			return c
 		}
 	}
 	require.Fail(t, "no public content")
@@ -182,7 +192,7 @@ func TestAcknowledge(t *testing.T) {
 	o.acknowledge(second)
 	o.acknowledge(first)
 	require.Equal(t, second, o.Point())
-	changed := o.Changed()
+	changed := o.changed()
 	require.Len(t, changed, 1)
 	require.Equal(t, o.first(changed[0].Relationship), changed[0].Add, "twice is as before")
 }

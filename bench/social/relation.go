@@ -18,6 +18,9 @@ const (
 	kinds
 )
 
+// Kinds are all of them.
+var Kinds = []Kind{User, Content, Interaction}
+
 const kindShift = 40
 
 // Everybody is the subject "user:*" of a public object.
@@ -43,16 +46,11 @@ func (o Object) String() string {
 var kindNames = [kinds]string{"user", "content", "interaction"}
 
 // String returns the kind's name in the schema.
-func (k Kind) String() string {
-	if k >= kinds {
-		return fmt.Sprintf("kind%d", uint8(k))
-	}
-	return kindNames[k]
-}
+func (k Kind) String() string { return kindNames[k] }
 
 // Relation is what a subject is to an object. The numbers are those in the
 // database.
-type Relation int64
+type Relation uint8
 
 // The relations, with the kind of their objects and subjects.
 const (
@@ -75,22 +73,8 @@ var relationNames = [relationsEnd]string{"",
 	"interaction#creator@user", "interaction#parent@content",
 }
 
-// Relations returns all of them in order.
-func Relations() []Relation {
-	list := make([]Relation, 0, relationsEnd-1)
-	for r := UserPublic; r < relationsEnd; r++ {
-		list = append(list, r)
-	}
-	return list
-}
-
 // String returns the relation as the document writes it.
-func (r Relation) String() string {
-	if r < 1 || r >= relationsEnd {
-		return fmt.Sprintf("relation%d", int64(r))
-	}
-	return relationNames[r]
-}
+func (r Relation) String() string { return relationNames[r] }
 
 // Relationship is one row: subject has the relation to the object. For
 // visibility to followers the subject is the user whose followers are meant.

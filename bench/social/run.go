@@ -47,16 +47,41 @@ func (o *Outcome) Success() float64 {
 // Merged returns the latencies of all kinds of requests whose names begin with a
 // word: "check", "lookup" or "write". Nil when there are none.
 func (o *Outcome) Merged(word string) *latency.Recorder {
-	var all *latency.Recorder
+	all := latency.NewRecorder()
 	for _, k := range o.Kinds {
-		if strings.HasPrefix(k.Name, word+"-") && k.Latency.Count() > 0 {
-			if all == nil {
-				all = latency.NewRecorder()
-			}
+		if strings.HasPrefix(k.Name, word+"-") {
 			all.Merge(k.Latency)
 		}
 	}
+	if all.Count() == 0 {
+		return nil
+	}
 	return all
+}
+
+// Figures returns what is held against the service levels: the success, and the
+// latencies of checks, look-ups and writes.
+func (o *Outcome) Figures() (metrics []result.Metric, latencies []result.Distribution) {
+	metrics = []result.Metric{{Value: o.Success(), Unit: successUnit}}
+	in := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	for _, word := range []string{"check", "lookup", "write"} {
+		if rec := o.Merged(word); rec != nil {
+			d := rec.Distribution(word)
+			latencies = append(latencies, d)
+			metrics = append(metrics, result.Metric{Value: in(d.P50), Unit: word + "-p50-ms"}, result.Metric{Value: in(d.P95), Unit: word + "-p95-ms"})
+		}
+	}
+	return metrics, latencies
+}
+
+// Describe adds the figures of a phase to a record.
+func (o *Outcome) Describe(r *result.Record) {
+	metrics, latencies := o.Figures()
+	r.Metrics = append(append(r.Metrics, o.Metrics()...), metrics...)
+	r.Latencies = append(append(r.Latencies, o.Distributions()...), latencies...)
+	if o.FirstError != nil {
+		r.Notes = append(r.Notes, "the first failed request: "+o.FirstError.Error())
+	}
 }
 
 // Run sends the requests of a phase to a store that the oracle knows, and
@@ -66,7 +91,10 @@ func (o *Outcome) Merged(word string) *latency.Recorder {
 // The database must have been opened with as many readers as the script has
 // connections.
 func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*Outcome, error) {
-	r := newRunner(s, o, cfg)
+	r := &runner{
+		store: s, oracle: o, script: cfg.Script, active: newActive(o.g, float64(cfg.Script.Active)),
+		views: make([]held, cfg.Script.Connections),
+	}
 	arrivals := pace.Fixed(cfg.Phase.Rate)
 	if cfg.Script.Poisson {
 		arrivals = pace.Poisson(cfg.Phase.Rate, cfg.Seed)
@@ -76,64 +104,21 @@ func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*Outcome, err
 		Duration: cfg.Phase.Duration, WarmUp: cfg.Script.WarmUp, MaxLag: cfg.Script.GiveUp, Drain: cfg.Script.GiveUp,
 		Seed: cfg.Seed, OnError: r.tolerate, Wait: pace.Frugal,
 	}, r.do)
-	return &Outcome{Outcome: out, FirstError: r.first}, errors.Join(err, r.close())
-}
-
-// Describe adds the figures of a phase to a record.
-func (o *Outcome) Describe(r *result.Record) {
-	r.Metrics = append(r.Metrics, o.Metrics()...)
-	r.Metrics = append(r.Metrics, result.Metric{Value: o.Success(), Unit: successUnit})
-	r.Latencies = append(r.Latencies, o.Distributions()...)
-	for _, word := range []string{"check", "lookup", "write"} {
-		rec := o.Merged(word)
-		if rec == nil {
-			continue
-		}
-		d := rec.Distribution(word)
-		r.Latencies = append(r.Latencies, d)
-		r.Metrics = append(r.Metrics,
-			result.Metric{Value: milliseconds(d.P50), Unit: word + "-p50-ms"},
-			result.Metric{Value: milliseconds(d.P95), Unit: word + "-p95-ms"})
+	for i := range r.views {
+		err = errors.Join(err, r.views[i].drop())
 	}
-	if o.FirstError != nil {
-		r.Notes = append(r.Notes, "the first failed request: "+o.FirstError.Error())
-	}
+	return &Outcome{Outcome: out, FirstError: r.first}, err
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 type runner struct {
-	s      *Store
-	o      *Oracle
+	store  *Store
+	oracle *Oracle
 	script *Script
 	active active
 	views  []held // by connection
 
-	names []string
-	until []float64 // the weights of the steps up to each, summed up
-
 	mu    sync.Mutex
 	first error
-}
-
-// held is a view that a connection keeps for a while.
-type held struct {
-	*View
-	since time.Time
-}
-
-func newRunner(s *Store, o *Oracle, cfg RunConfig) *runner {
-	r := &runner{
-		s: s, o: o, script: cfg.Script, active: newActive(o.g, cfg.Script.Active),
-		views: make([]held, cfg.Script.Connections),
-	}
-	sum := 0.0
-	for _, step := range cfg.Script.Steps {
-		sum += step.Weight
-		r.until = append(r.until, sum)
-		r.names = append(r.names, step.Name())
-	}
-	return r
 }
 
 // tolerate implements pace.OpenConfig.OnError. After an unknown outcome the
@@ -150,131 +135,81 @@ func (r *runner) tolerate(err error) bool {
 	return true
 }
 
-func (r *runner) close() error {
-	var err error
-	for _, v := range r.views {
-		if v.View != nil {
-			err = errors.Join(err, v.Close())
+// choose returns a step by weight.
+func (s *Script) choose(r *rand.Rand) *Step {
+	sum := 0.0
+	for i := range s.Steps {
+		sum += s.Steps[i].Weight
+	}
+	at := r.Float64() * sum
+	for i := range s.Steps {
+		if at -= s.Steps[i].Weight; at < 0 {
+			return &s.Steps[i]
 		}
 	}
-	return err
-}
-
-// choose returns the index of a step by weight.
-func (r *runner) choose(rand *rand.Rand) int {
-	at := rand.Float64() * r.until[len(r.until)-1]
-	for i, until := range r.until {
-		if at < until {
-			return i
-		}
-	}
-	return len(r.until) - 1
+	return &s.Steps[len(s.Steps)-1]
 }
 
 // do is one request.
 func (r *runner) do(ctx context.Context, s *pace.Step) error {
-	i := r.choose(s.Rand)
-	s.Kind = r.names[i]
-	step := &r.script.Steps[i]
-	switch {
-	case step.Write != "":
-		return r.write(ctx, s, step.Write)
-	case step.Lookup == lookupSubjects:
-		return r.lookupSubjects(ctx, s)
-	case step.Lookup != "":
-		return r.lookupContent(ctx, s, step.Limit)
-	}
-	return r.check(ctx, s, step.Check)
-}
-
-func (r *runner) write(ctx context.Context, s *pace.Step, t Toggle) error {
-	if t == ToggleVisibility {
-		return r.s.Write(ctx, r.o, t, r.active.pick(s.Rand, Content), Everybody)
+	step := r.script.choose(s.Rand)
+	s.Kind = step.Name()
+	switch step.Write {
+	case "":
+		return r.ask(ctx, s, r.active.question(s.Rand, step))
+	case ToggleVisibility:
+		return r.store.Write(ctx, r.oracle, step.Write, r.active.pick(s.Rand, Content), Everybody)
 	}
 	object := r.active.pick(s.Rand, User)
-	return r.s.Write(ctx, r.o, t, object, r.active.other(s.Rand, object))
+	return r.store.Write(ctx, r.oracle, step.Write, object, r.active.other(s.Rand, object))
 }
 
-func (r *runner) check(ctx context.Context, s *pace.Step, kind string) error {
-	viewer, object := r.active.pick(s.Rand, User), r.active.pick(s.Rand, kindOf(kind))
-	var may bool
-	span, err := r.read(ctx, s, func(v *View) (err error) {
-		may, err = v.Check(ctx, viewer, object)
-		return err
-	})
-	if err != nil {
+// ask asks on a view that is new, or as old as the script allows, and stops the
+// step's clock before it judges the answer.
+func (r *runner) ask(ctx context.Context, s *pace.Step, q Question) error {
+	h := &r.views[s.Worker]
+	if err := h.renew(ctx, r); err != nil {
 		return err
 	}
-	return r.o.JudgeCheck(span, viewer, object, may)
-}
-
-func (r *runner) lookupContent(ctx context.Context, s *pace.Step, limit int) error {
-	viewer, from := r.active.pick(s.Rand, User), r.active.pick(s.Rand, Content)
-	var got []Object
-	span, err := r.read(ctx, s, func(v *View) (err error) {
-		got, err = v.LookupContent(ctx, viewer, from, limit)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return r.o.JudgeContent(span, viewer, from, limit, got)
-}
-
-func (r *runner) lookupSubjects(ctx context.Context, s *pace.Step) error {
-	content := r.active.pick(s.Rand, Content)
-	var got []Object
-	span, err := r.read(ctx, s, func(v *View) (err error) {
-		got, err = v.LookupSubjects(ctx, content)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return r.o.JudgeSubjects(span, content, got)
-}
-
-// read runs f on a view that is new, or as old as the script allows, and stops
-// the step's clock.
-func (r *runner) read(ctx context.Context, s *pace.Step, f func(*View) error) (Span, error) {
-	v, err := r.view(ctx, s.Worker)
-	if err != nil {
-		return Span{}, err
-	}
-	err = f(v)
+	span := h.Span
+	got, err := h.Ask(ctx, q)
 	if r.script.Staleness == 0 || err != nil {
-		r.views[s.Worker].View = nil
-		err = errors.Join(err, v.Close())
+		err = errors.Join(err, h.drop())
 	}
 	s.Stop()
-	return v.Span, err
-}
-
-func (r *runner) view(ctx context.Context, worker int) (*View, error) {
-	h := &r.views[worker]
-	if h.View != nil && time.Since(h.since) < r.script.Staleness {
-		return h.View, nil
-	}
-	if h.View != nil {
-		old := h.View
-		h.View = nil
-		if err := old.Close(); err != nil {
-			return nil, err
-		}
-	}
-	v, err := r.s.View(ctx, r.o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	*h = held{v, time.Now()}
-	return v, nil
+	return r.oracle.Judge(span, q, got)
 }
 
-func kindOf(name string) Kind {
-	for k, n := range kindNames {
-		if n == name {
-			return Kind(k)
-		}
+// held is a view that a connection keeps for a while.
+type held struct {
+	*View
+	since time.Time
+}
+
+// renew opens a view if there is none or it is too old.
+func (h *held) renew(ctx context.Context, r *runner) error {
+	if h.View != nil && time.Since(h.since) < r.script.Staleness {
+		return nil
 	}
-	return Content
+	if err := h.drop(); err != nil {
+		return err
+	}
+	v, err := r.store.View(ctx, r.oracle)
+	if err == nil {
+		*h = held{v, time.Now()}
+	}
+	return err
+}
+
+// drop closes the view, if there is one.
+func (h *held) drop() error {
+	if h.View == nil {
+		return nil
+	}
+	old := h.View
+	h.View = nil
+	return old.Close()
 }

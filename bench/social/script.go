@@ -1,13 +1,21 @@
 package social
 
 import (
+	"bytes"
+	"cmp"
 	"embed"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 //go:embed scripts/*.yaml
@@ -16,11 +24,16 @@ var scriptFiles embed.FS
 // DefaultScript is the script that is run when none is named: AuthZed's mix.
 const DefaultScript = "authzed"
 
+// ErrScript: a load script is not understood. The message names the line, or the
+// key and the number of the phase or step.
+var ErrScript = errors.New("load script")
+
 // Script says what is asked of a store, how often and for how long.
 type Script struct {
-	Name string
+	Name string // in results: lower-case letters, digits and dashes
 
-	// Phases follow each other on the same store.
+	// Phases follow each other on the same store. A script with one may have its
+	// rate and duration instead.
 	Phases []Phase
 
 	// Steps are chosen at random by their weights.
@@ -28,12 +41,12 @@ type Script struct {
 
 	WarmUp      time.Duration // before each phase, not recorded
 	Connections int           // requests at a time
-	Poisson     bool          // arrivals do not know of each other; else at equal distances
+	Poisson     bool          `yaml:"-"` // arrivals do not know of each other; else at equal distances
 
 	// Active is AuthZed's sampling factor: which part of the users, content and
 	// interactions takes part (above 0, at most 1). Of 1,000 users and 0.01,
 	// these are numbers 1, 101, 201, …
-	Active float64
+	Active Share
 
 	// Staleness is how long a connection answers from the same read view; 0 is
 	// a view for each request. Zanzibar's and SpiceDB's default is 5 s.
@@ -41,7 +54,7 @@ type Script struct {
 
 	// GiveUp is how long a request waits for a connection before it is
 	// skipped, which counts as a failure.
-	GiveUp time.Duration
+	GiveUp time.Duration `yaml:"give-up"`
 }
 
 // Phase is a part of a run with a rate of its own.
@@ -56,17 +69,28 @@ type Step struct {
 	Check  string // "user", "content" or "interaction": may somebody see one
 	Lookup string // "content": what may somebody see; "subjects": who may see a piece of content
 	Limit  int    // of results of the look-up of content
-	Write  Toggle
+	Write  string // one of Toggles
 }
 
-// What a script has when it does not say.
-const (
-	defaultConnections = 8
-	defaultActive      = 0.1
-	defaultGiveUp      = time.Second
-	defaultLimit       = 100
-	defaultWarmUp      = time.Second
-)
+// Share is a part of something, 0…1. Scripts may also give it as "1%".
+type Share float64
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (s *Share) UnmarshalYAML(n *yaml.Node) error {
+	number, percent := strings.CutSuffix(n.Value, "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return fmt.Errorf("line %d: %q: want a part such as 1%% or 0.01", n.Line, n.Value)
+	}
+	if percent {
+		v /= 100
+	}
+	*s = Share(v)
+	return nil
+}
+
+// defaultLimit is that of a look-up of content.
+const defaultLimit = 100
 
 // The names of look-ups in scripts.
 const (
@@ -82,7 +106,7 @@ func (s Step) Name() string {
 	case s.Lookup != "":
 		return "lookup-" + s.Lookup
 	}
-	return "write-" + string(s.Write)
+	return "write-" + s.Write
 }
 
 // Scripts returns the names of the scripts that come with the package.
@@ -102,6 +126,147 @@ func LoadScript(name string) (*Script, error) {
 		return nil, fmt.Errorf("no script %q; known are %s", name, strings.Join(Scripts(), ", "))
 	}
 	return ParseScript(text)
+}
+
+// ParseScript reads a load script, one document of YAML. It is strict: what it
+// does not know is an error, and so is a value out of range. The keys:
+//
+//	name         in results: lower-case letters, digits and dashes
+//	rate         requests a second
+//	duration     such as 10s, without the warm-up
+//	phases       a list of {rate, duration}, in place of the two
+//	warmup       before each phase; 1s
+//	connections  requests at a time; 8
+//	arrivals     poisson or fixed; poisson
+//	active       which part of all objects takes part, such as 1% or 0.01; 10%
+//	staleness    how long a connection keeps a read view; 0s
+//	give-up      how long a request waits for a connection; 1s
+//	steps        a list of kinds of requests, each with a weight and one of
+//	               check: user, content or interaction
+//	               lookup: content (with a limit; 100) or subjects
+//	               write: follower, blocked or visibility
+func ParseScript(text []byte) (*Script, error) {
+	var file struct {
+		Script   `yaml:",inline"`
+		Phase    `yaml:",inline"`
+		Arrivals string
+	}
+	file.Script = Script{WarmUp: time.Second, Connections: 8, Active: 0.1, GiveUp: time.Second}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&file); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrScript, err)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: a second document: one is read", ErrScript)
+	}
+	s := &file.Script
+	switch file.Arrivals {
+	case "", "poisson":
+		s.Poisson = true
+	case "fixed":
+	default:
+		return nil, fmt.Errorf("%w: arrivals: %q: want poisson or fixed", ErrScript, file.Arrivals)
+	}
+	if file.Phase != (Phase{}) {
+		if len(s.Phases) > 0 {
+			return nil, fmt.Errorf("%w: phases have their own rate and duration: leave out the script's", ErrScript)
+		}
+		s.Phases = []Phase{file.Phase}
+	}
+	for i := range s.Steps {
+		if s.Steps[i].Lookup == lookupContent {
+			s.Steps[i].Limit = cmp.Or(s.Steps[i].Limit, defaultLimit)
+		}
+	}
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// scriptName is what names of benchmarks take.
+var scriptName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+// Limits of a script.
+const (
+	maxRate        = 1e7
+	maxConnections = 1024
+	maxLimit       = 100_000
+	maxDuration    = 24 * time.Hour
+)
+
+// Check fails with ErrScript when something is missing or out of range.
+func (s *Script) Check() error {
+	if err := s.check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrScript, err)
+	}
+	return nil
+}
+
+func (s *Script) check() error {
+	within := func(d, least time.Duration) bool { return d >= least && d <= maxDuration }
+	switch {
+	case !scriptName.MatchString(s.Name):
+		return fmt.Errorf("name: %q: want lower-case letters, digits and dashes", s.Name)
+	case len(s.Phases) == 0:
+		return errors.New("give rate and duration, or phases")
+	case len(s.Steps) == 0:
+		return errors.New("steps: want a list of at least one")
+	case s.Connections < 1 || s.Connections > maxConnections:
+		return fmt.Errorf("connections: %d: want 1 to %d", s.Connections, maxConnections)
+	case !(s.Active > 0 && s.Active <= 1):
+		return fmt.Errorf("active: %v: want a part above 0, at most 1", s.Active)
+	case !within(s.WarmUp, 0) || !within(s.Staleness, 0) || !within(s.GiveUp, time.Millisecond):
+		return fmt.Errorf("warmup, staleness and give-up: want 0s (give-up 1ms) to %s", maxDuration)
+	}
+	for i, p := range s.Phases {
+		if !(p.Rate > 0 && p.Rate <= maxRate) || !within(p.Duration, time.Millisecond) {
+			return fmt.Errorf("phase %d: rate %v for %s: want a rate above 0, at most %v, and a duration from 1ms to %s",
+				i+1, p.Rate, p.Duration, maxRate, maxDuration)
+		}
+	}
+	names := map[string]bool{}
+	for i, step := range s.Steps {
+		if err := step.check(); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+		if names[step.Name()] {
+			return fmt.Errorf("step %d: %s is there already: add the weights", i+1, step.Name())
+		}
+		names[step.Name()] = true
+	}
+	return nil
+}
+
+func (s *Step) check() error {
+	given := 0
+	for _, c := range []struct {
+		key, value string
+		known      []string
+	}{
+		{"check", s.Check, kindNames[:]},
+		{"lookup", s.Lookup, []string{lookupContent, lookupSubjects}},
+		{"write", s.Write, Toggles},
+	} {
+		if c.value == "" {
+			continue
+		}
+		if given++; !slices.Contains(c.known, c.value) {
+			return fmt.Errorf("%s: %q: want %s", c.key, c.value, strings.Join(c.known, ", "))
+		}
+	}
+	switch {
+	case given != 1:
+		return errors.New("give one of check, lookup and write")
+	case !(s.Weight > 0 && s.Weight <= 1e9):
+		return fmt.Errorf("weight: %v: want a number above 0", s.Weight)
+	case s.Lookup == lookupContent && (s.Limit < 1 || s.Limit > maxLimit):
+		return fmt.Errorf("limit: %d: want 1 to %d", s.Limit, maxLimit)
+	case s.Lookup != lookupContent && s.Limit != 0:
+		return errors.New("limit is for a look-up of content")
+	}
+	return nil
 }
 
 // Length returns how long a script takes without loading.

@@ -1,7 +1,6 @@
 package social
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -47,50 +46,51 @@ func TestParseScriptDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(&Script{
 		Name: "x", Phases: []Phase{{1, time.Second}}, Steps: []Step{{Weight: 1, Check: "user"}},
-		WarmUp: defaultWarmUp, Connections: defaultConnections, Poisson: true, Active: defaultActive, GiveUp: defaultGiveUp,
+		WarmUp: time.Second, Connections: 8, Poisson: true, Active: 0.1, GiveUp: time.Second,
 	}, got))
 }
 
-// What is wrong is named with its line.
+// What is wrong is named with its line, or with its key and the number of its step.
 func TestParseScriptErrors(t *testing.T) {
 	const head, steps = "name: x\nrate: 1\nduration: 1s\n", "steps:\n  - check: user\n    weight: 1\n"
 	for name, tt := range map[string]struct{ text, want string }{
-		"empty":            {"", "empty"},
-		"comment":          {"# nothing\n", "empty"},
+		"empty":            {"", "EOF"},
+		"comment":          {"# nothing\n", "EOF"},
 		"no YAML":          {"name: [", "line 1"},
 		"tab":              {"name:\tx\n\tsteps: 1", "yaml"},
-		"a list":           {"- name: x\n", "line 1: script: want keys"},
+		"a list":           {"- name: x\n", "line 1"},
 		"two documents":    {head + steps + "---\nname: y\n", "second document"},
-		"unknown key":      {head + "speed: 1\n" + steps, `line 4: script: unknown key "speed"; known are active, arrivals`},
-		"key twice":        {head + "name: y\n" + steps, `line 4: script: key "name" twice`},
-		"alias":            {"name: &a x\nrate: *a\n", "line 2: rate: aliases"},
-		"merge":            {head + "<<: {active: 1}\n" + steps, `line 4: script: unknown key "<<"`},
-		"no name":          {"rate: 1\nduration: 1s\n" + steps, "no name"},
-		"bad name":         {"name: A b\nrate: 1\nduration: 1s\n" + steps, `line 1: name: "A b": want lower-case`},
-		"no steps":         {head, "no steps"},
-		"empty steps":      {head + "steps: []\n", "line 4: steps: want a list"},
-		"steps no list":    {head + "steps: 7\n", "line 4: steps: want a list"},
-		"no rate":          {"name: x\nduration: 1s\n" + steps, "give rate and duration, or phases"},
+		"unknown key":      {head + "speed: 1\n" + steps, "line 4: field speed not found"},
+		"key twice":        {head + "name: y\n" + steps, `line 4: mapping key "name" already defined at line 1`},
+		"no name":          {"rate: 1\nduration: 1s\n" + steps, `name: ""`},
+		"bad name":         {"name: A b\nrate: 1\nduration: 1s\n" + steps, `name: "A b": want lower-case`},
+		"no steps":         {head, "steps: want a list"},
+		"empty steps":      {head + "steps: []\n", "steps: want a list"},
+		"steps no list":    {head + "steps: 7\n", "line 4"},
+		"no phase":         {"name: x\n" + steps, "give rate and duration, or phases"},
+		"no rate":          {"name: x\nduration: 1s\n" + steps, "phase 1: rate 0"},
 		"rate and phases":  {head + "phases: [{rate: 1, duration: 1s}]\n" + steps, "leave out the script's"},
-		"phase, no rate":   {"name: x\nphases:\n  - duration: 1s\n" + steps, "line 3: phase: give rate and duration"},
-		"phase, unknown":   {"name: x\nphases:\n  - rat: 1\n" + steps, `line 3: phase: unknown key "rat"; known are duration, rate`},
-		"rate 0":           {"name: x\nrate: 0\nduration: 1s\n" + steps, `line 2: rate: "0": want a number above 0`},
-		"rate NaN":         {"name: x\nrate: NaN\nduration: 1s\n" + steps, "line 2: rate"},
+		"phase, no rate":   {"name: x\nphases:\n  - {rate: 1, duration: 1s}\n  - duration: 1s\n" + steps, "phase 2: rate 0"},
+		"phase, unknown":   {"name: x\nphases:\n  - rat: 1\n" + steps, "line 3: field rat not found"},
+		"rate NaN":         {"name: x\nrate: .nan\nduration: 1s\n" + steps, "phase 1: rate NaN"},
 		"rate too high":    {"name: x\nrate: 1e9\nduration: 1s\n" + steps, "at most 1e+07"},
-		"rate, a list":     {"name: x\nrate: [1]\nduration: 1s\n" + steps, "line 2: rate: want a value"},
-		"duration":         {"name: x\nrate: 1\nduration: 10\n" + steps, `line 3: duration: "10": want a duration such as 10s`},
-		"duration below 0": {"name: x\nrate: 1\nduration: -1s\n" + steps, "line 3: duration"},
-		"active":           {head + "active: 101%\n" + steps, "line 4: active"},
-		"arrivals":         {head + "arrivals: uniform\n" + steps, `line 4: arrivals: "uniform": want poisson or fixed`},
-		"connections":      {head + "connections: 1.5\n" + steps, "line 4: connections"},
-		"no weight":        {head + "steps:\n  - check: user\n", "line 5: step: no weight"},
-		"two things":       {head + "steps:\n  - {check: user, write: blocked, weight: 1}\n", "line 5: step: give one of"},
-		"nothing":          {head + "steps:\n  - {weight: 1}\n", "line 5: step: give one of"},
-		"check what":       {head + "steps:\n  - {check: page, weight: 1}\n", `line 5: check: "page": want user, content, interaction`},
+		"rate, a list":     {"name: x\nrate: [1]\nduration: 1s\n" + steps, "line 2"},
+		"duration":         {"name: x\nrate: 1\nduration: 10\n" + steps, "line 3: cannot unmarshal !!int `10` into time.Duration"},
+		"duration below 0": {"name: x\nrate: 1\nduration: -1s\n" + steps, "phase 1: rate 1 for -1s"},
+		"active":           {head + "active: 101%\n" + steps, "active: 1.01"},
+		"active, a word":   {head + "active: some\n" + steps, `line 4: "some": want a part`},
+		"arrivals":         {head + "arrivals: uniform\n" + steps, `arrivals: "uniform": want poisson or fixed`},
+		"connections":      {head + "connections: many\n" + steps, "line 4"},
+		"no connections":   {head + "connections: 0\n" + steps, "connections: 0"},
+		"give-up":          {head + "give-up: 0s\n" + steps, "give-up"},
+		"no weight":        {head + "steps:\n  - check: user\n", "step 1: weight: 0"},
+		"two things":       {head + "steps:\n  - {check: user, write: blocked, weight: 1}\n", "step 1: give one of"},
+		"nothing":          {head + "steps:\n  - {weight: 1}\n", "step 1: give one of"},
+		"check what":       {head + "steps:\n  - {check: page, weight: 1}\n", `step 1: check: "page": want user, content, interaction`},
 		"write what":       {head + "steps:\n  - {write: page, weight: 1}\n", "want follower, blocked, visibility"},
-		"limit of a check": {head + "steps:\n  - {check: user, weight: 1, limit: 5}\n", "line 5: step: limit is for"},
-		"same step":        {head + steps + "  - {check: user, weight: 1}\n", "line 7: step: check-user is there on line 5"},
-		"too long":         {strings.Repeat("#\n", maxScriptBytes), "at most"},
+		"limit of a check": {head + "steps:\n  - {check: user, weight: 1, limit: 5}\n", "step 1: limit is for"},
+		"limit":            {head + "steps:\n  - {lookup: content, weight: 1, limit: -5}\n", "step 1: limit: -5"},
+		"same step":        {head + steps + "  - {check: user, weight: 1}\n", "step 2: check-user is there already"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ParseScript([]byte(tt.text))

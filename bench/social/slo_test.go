@@ -32,10 +32,10 @@ func TestMissed(t *testing.T) {
 
 // Steps are chosen by their weights.
 func TestChoose(t *testing.T) {
-	r := &runner{until: []float64{594, 891, 990, 1000}}
+	s := &Script{Steps: []Step{{Weight: 594, Limit: 0}, {Weight: 297, Limit: 1}, {Weight: 99, Limit: 2}, {Weight: 10, Limit: 3}}}
 	rand, n := rand.New(rand.NewPCG(1, 1)), [4]int{}
 	for range 100_000 {
-		n[r.choose(rand)]++
+		n[s.choose(rand).Limit]++
 	}
 	for i, want := range []int{59_400, 29_700, 9_900, 1_000} {
 		require.InEpsilon(t, want, n[i], 0.1)

@@ -37,7 +37,7 @@ func TestRebacPlans(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.BuildClosure(t.Context())
 	require.NoError(t, err)
-	schema, err := schemas.RebacTables("sqlite")
+	schema, err := schemas.GraphTables("rebac", "sqlite")
 	require.NoError(t, err)
 	snap, err := db.Engine().Snapshot(t.Context())
 	require.NoError(t, err)

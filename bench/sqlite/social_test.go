@@ -10,6 +10,7 @@ import (
 	"github.com/varvedb/varve/bench/gobench"
 	"github.com/varvedb/varve/bench/social"
 	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store"
 )
 
 var socialFlags = gobench.RegisterSocialFlags(flag.CommandLine)
@@ -19,7 +20,7 @@ func BenchmarkSocial(b *testing.B) { gobench.RunSocial(b, suite.Engine, socialFl
 
 // TestSocialPlans: no check and no look-up reads the table from end to end.
 func TestSocialPlans(t *testing.T) {
-	db, err := social.Open(t.Context(), suite.Engine, t.TempDir(), nil)
+	db, err := store.Open(t.Context(), suite.Engine.URL(t.TempDir()), nil)
 	require.NoError(t, err)
 	defer db.Close()
 	g, err := social.New(social.Config{Relationships: social.MinRelationships, Seed: 1})
@@ -27,7 +28,7 @@ func TestSocialPlans(t *testing.T) {
 	s, err := social.NewStore(db)
 	require.NoError(t, err)
 	require.NoError(t, s.Load(t.Context(), g))
-	sql, err := schemas.SocialGraph("sqlite")
+	sql, err := schemas.GraphTables("social", "sqlite")
 	require.NoError(t, err)
 	r, err := db.Engine().Snapshot(t.Context())
 	require.NoError(t, err)

@@ -121,7 +121,7 @@ func (c *circle) fill(ctx context.Context, db *store.DB, r *result.Record) (err 
 
 // phase runs one phase and compares the store with the oracle afterwards.
 func (c *circle) phase(ctx context.Context, cfg social.RunConfig, r *result.Record) (*social.Outcome, error) {
-	sampler := probe.Start(ctx, probe.Config{Stats: c.store.DB().Stats})
+	sampler := probe.Start(ctx, probe.Config{Stats: c.store.DB.Stats})
 	out, err := social.Run(ctx, c.store, c.oracle, cfg)
 	samples := sampler.Stop()
 	out.Describe(r)

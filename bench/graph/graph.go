@@ -1,0 +1,177 @@
+// Package graph holds the relationships of a workload in tables of their own, beside
+// no entities: what the permission workloads do to a store.
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Store is the tables of a schema in an open database. Its methods may be called
+// from several goroutines.
+type Store struct {
+	DB *store.DB
+	schemas.Graph
+}
+
+// Open returns the tables of a schema (see schemas.GraphTables) over a database,
+// which is empty or holds them. The caller closes the database.
+func Open(db *store.DB, schema string) (*Store, error) {
+	sql, err := schemas.GraphTables(schema, string(db.Engine().Info().Dialect))
+	return &Store{DB: db, Graph: sql}, err
+}
+
+// Write runs f in a transaction. Cancelling ctx ends the wait for it, and not what
+// has begun.
+func (s *Store) Write(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {
+	tx, err := s.DB.Engine().Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // for a panic in f
+	ctx = context.WithoutCancel(ctx)
+	if err := f(ctx, tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit(ctx)
+}
+
+// Exec runs statements in one transaction. The last one may be Analyze.
+func (s *Store) Exec(ctx context.Context, texts ...string) error {
+	return s.Write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		for _, text := range texts {
+			if _, err := tx.Exec(ctx, text); err != nil {
+				return fmt.Errorf("%.40q: %w", text, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Create makes the tables, without indexes.
+func (s *Store) Create(ctx context.Context) error { return s.Exec(ctx, s.Tables...) }
+
+// Index makes the indexes, and gathers the planner's statistics.
+func (s *Store) Index(ctx context.Context) error {
+	var texts []string
+	for _, index := range s.Indexes {
+		texts = append(texts, index.SQL)
+	}
+	return s.Exec(ctx, append(texts, s.Analyze()...)...)
+}
+
+// Analyze is the statement that gathers the planner's statistics, on engines that
+// keep them.
+func (s *Store) Analyze() []string {
+	if !s.DB.Engine().Capabilities().Analyze {
+		return nil
+	}
+	return []string{s.Statements["analyze"]}
+}
+
+// Table describes a table whose columns are numbers, but for one called name.
+func Table(name string, columns ...string) *driver.Table {
+	t := &driver.Table{Name: name}
+	for _, c := range columns {
+		kind := driver.Int
+		if c == "name" {
+			kind = driver.Text
+		}
+		t.Columns = append(t.Columns, driver.Column{Name: c, Type: kind})
+	}
+	return t
+}
+
+// Load puts rows into a table by the engine's bulk path, batch of them in a
+// transaction, and returns the latencies of these. A row is used before the next
+// one is asked for.
+func (s *Store) Load(ctx context.Context, table *driver.Table, batch int, rows iter.Seq[[]any]) (*latency.Recorder, error) {
+	took := latency.NewRecorder()
+	values := make([]any, 0, batch*len(table.Columns))
+	flush := func() error {
+		start := time.Now()
+		err := s.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return tx.Insert(ctx, table, values) })
+		took.Record(time.Since(start))
+		values = values[:0]
+		return err
+	}
+	for row := range rows {
+		if values = append(values, row...); len(values) == cap(values) {
+			if err := flush(); err != nil {
+				return took, fmt.Errorf("load %s: %w", table.Name, err)
+			}
+		}
+	}
+	if len(values) > 0 {
+		if err := flush(); err != nil {
+			return took, fmt.Errorf("load %s: %w", table.Name, err)
+		}
+	}
+	return took, nil
+}
+
+// Expect compares the number that a statement answers with: bench.ErrMismatch.
+func (s *Store) Expect(ctx context.Context, statement string, want int) error {
+	v, err := s.View(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := driver.QueryInt(ctx, v, s.Statements[statement])
+	if err == nil && n != int64(want) {
+		err = fmt.Errorf("%w: %s is %d, want %d", bench.ErrMismatch, statement, n, want)
+	}
+	return errors.Join(err, v.Close())
+}
+
+// View is a stable read view. It is for one goroutine at a time.
+type View struct {
+	driver.Reader
+	id   int64
+	dest []any // &id
+}
+
+// View opens a view, with what the dialect wants done in a new one. The caller
+// closes it.
+func (s *Store) View(ctx context.Context) (*View, error) {
+	r, err := s.DB.Engine().Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{Reader: r}
+	v.dest = []any{&v.id}
+	if text, ok := s.Statements["begin_read"]; ok {
+		rows, err := r.Query(ctx, text)
+		if err == nil {
+			rows.Next()
+			err = errors.Join(rows.Err(), rows.Close())
+		}
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return v, nil
+}
+
+// IDs calls f for each number that a query answers with.
+func (v *View) IDs(ctx context.Context, text string, args []any, f func(id int64)) error {
+	rows, err := v.Query(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err = rows.Scan(v.dest...); err != nil {
+			break
+		}
+		f(v.id)
+	}
+	return errors.Join(err, rows.Err(), rows.Close())
+}

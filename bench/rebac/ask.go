@@ -1,0 +1,183 @@
+package rebac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/graph"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/pace"
+)
+
+// asker asks the questions of a scenario in one read view, which it keeps open. It
+// is for one goroutine at a time.
+type asker struct {
+	*graph.View
+	scenario *Scenario
+	closure  Closure
+	text     string
+	args     [][]any // of each question, so that asking does not make them
+	got      Answer
+	take     func(id int64)
+}
+
+// asker opens a view. The caller closes it.
+func (s *Store) asker(ctx context.Context, scenario *Scenario, c Closure) (*asker, error) {
+	name := fmt.Sprintf("%s_%s", scenario.Kind, scenario.Permission)
+	if c == OnTheFly {
+		name += "_fly"
+	}
+	a := &asker{scenario: scenario, closure: c, text: s.tables.Statements[name]}
+	if a.text == "" {
+		return nil, fmt.Errorf("schema rebac has no statement %s", name)
+	}
+	a.take = func(id int64) { a.got.add(id) }
+	n := strings.Count(a.text, "?")
+	for _, q := range scenario.Questions {
+		args := make([]any, n)
+		for i := range args {
+			args[i] = int64(q.User)
+			if scenario.Kind == ListUsers || scenario.Kind == Check && i%2 == 0 {
+				args[i] = int64(q.Resource)
+			}
+		}
+		a.args = append(a.args, args)
+	}
+	var err error
+	a.View, err = s.tables.View(ctx)
+	return a, err
+}
+
+// ask asks question i and compares the answer: ErrMismatch when it is another.
+func (a *asker) ask(ctx context.Context, i int) error {
+	a.got = Answer{}
+	err := a.IDs(ctx, a.text, a.args[i], a.take)
+	if q := &a.scenario.Questions[i]; err == nil && a.got != q.Want {
+		err = fmt.Errorf("%w: %s with closure %s, user %d, resource %d: %d found, want %d (or others)",
+			bench.ErrMismatch, a.scenario.Name, a.closure, q.User, q.Resource, a.got.Count, q.Want.Count)
+	}
+	return err
+}
+
+// MeasureConfig is a closed loop of clients that ask the questions of a scenario
+// again and again.
+type MeasureConfig struct {
+	Scenario *Scenario
+	Closure  Closure
+	Clients  int           // zero means one; the store must have as many readers
+	Duration time.Duration // zero means one second
+}
+
+const (
+	warmUp    = 300 * time.Millisecond // at most, before a measurement
+	maxErrors = 100                    // of an engine that fails for good
+)
+
+// Measure asks for a time. Errors are counted; a wrong answer ends it with
+// bench.ErrMismatch. The outcome is nil when it could not begin.
+func (s *Store) Measure(ctx context.Context, cfg MeasureConfig) (out *pace.Outcome, err error) {
+	cfg.Clients = max(cfg.Clients, 1)
+	if cfg.Duration <= 0 {
+		cfg.Duration = time.Second
+	}
+	askers := make([]*asker, cfg.Clients)
+	for i := range askers {
+		if askers[i], err = s.asker(ctx, cfg.Scenario, cfg.Closure); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, askers[i].Close()) }()
+		if err := askers[i].ask(ctx, 0); err != nil {
+			return nil, err
+		}
+	}
+	failed := 0
+	loop := pace.ClosedConfig{
+		Clients: cfg.Clients, Duration: cfg.Duration, WarmUp: min(warmUp, cfg.Duration),
+		OnError: func(err error) bool {
+			failed++
+			return !errors.Is(err, bench.ErrMismatch) && failed < maxErrors
+		},
+	}
+	calm := context.WithoutCancel(ctx) // some engines start a goroutine for each question that can be cancelled
+	return pace.ClosedLoop(ctx, loop, func(_ context.Context, step *pace.Step) error {
+		step.Kind = cfg.Scenario.Name
+		return askers[step.Worker].ask(calm, int(step.N%int64(len(cfg.Scenario.Questions))))
+	})
+}
+
+// Ask asks the questions of a scenario one after the other, an operation of the loop
+// each, and fails with bench.ErrMismatch on a wrong answer.
+func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop bench.Loop) (l latency.Summary, err error) {
+	ctx = context.WithoutCancel(ctx)
+	a, err := s.asker(ctx, scenario, c)
+	if err != nil {
+		return l, err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	if err := a.ask(ctx, 0); err != nil {
+		return l, err
+	}
+	rec := latency.NewRecorder()
+	for i := 0; loop.Loop(); i++ {
+		start := time.Now()
+		if err := a.ask(ctx, i%len(a.args)); err != nil {
+			return l, err
+		}
+		rec.Record(time.Since(start))
+	}
+	return rec.Summary(), nil
+}
+
+// VerifyConfig says how much is asked. Zero asks for everything.
+type VerifyConfig struct {
+	Checks int // at most so many checks of each permission, evenly over all pairs of a user and a resource
+	Lists  int // at most so many listings of each kind and permission
+}
+
+// Verify asks everything there is to ask: each user with each resource, the
+// resources of each user, the users of each resource, and all questions of the
+// scenarios, and compares each answer with the oracle's. It fails with
+// bench.ErrMismatch at the first difference.
+func (s *Store) Verify(ctx context.Context, d *Data, o *Oracle, c Closure, cfg VerifyConfig) error {
+	if c == Materialised {
+		if err := s.CheckClosure(ctx, o); err != nil {
+			return err
+		}
+	}
+	scenarios, err := Scenarios(d, o)
+	if err != nil {
+		return err
+	}
+	for i, sc := range scenarios {
+		if cfg.Checks > 0 {
+			scenarios[i].Questions = sc.Questions[:min(len(sc.Questions), cfg.Checks)]
+		}
+	}
+	for _, p := range []Permission{Manage, View} {
+		scenarios = append(scenarios, everything(o, p, cfg)...)
+	}
+	for i := range scenarios {
+		if err := s.askAll(ctx, &scenarios[i], c); err != nil {
+			return fmt.Errorf("verify: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) askAll(ctx context.Context, scenario *Scenario, c Closure) (err error) {
+	a, err := s.asker(ctx, scenario, c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	for i := range a.args {
+		if err := a.ask(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,1 @@
+-- None: the primary key serves every query.
