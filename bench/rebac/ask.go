@@ -161,22 +161,8 @@ func (s *Store) Verify(ctx context.Context, d *Data, o *Oracle, c Closure, cfg V
 		scenarios = append(scenarios, everything(o, p, cfg)...)
 	}
 	for i := range scenarios {
-		if err := s.askAll(ctx, &scenarios[i], c); err != nil {
+		if _, err := s.Ask(ctx, &scenarios[i], c, bench.Times(len(scenarios[i].Questions))); err != nil {
 			return fmt.Errorf("verify: %w", err)
-		}
-	}
-	return nil
-}
-
-func (s *Store) askAll(ctx context.Context, scenario *Scenario, c Closure) (err error) {
-	a, err := s.asker(ctx, scenario, c)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.Close()) }()
-	for i := range a.args {
-		if err := a.ask(ctx, i); err != nil {
-			return err
 		}
 	}
 	return nil

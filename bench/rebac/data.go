@@ -2,15 +2,8 @@ package rebac
 
 import (
 	"iter"
-	"math"
 	"math/rand/v2"
 	"slices"
-)
-
-// The roles of users in organizations and groups.
-const (
-	Member  = 0 // of an organization or a group
-	Manager = 1 // an admin of the organization, or a manager of the group
 )
 
 // Relation is what an entry of an access list says of its subject.
@@ -23,12 +16,6 @@ const (
 	ViewerUser   Relation = 3
 	ViewerGroup  Relation = 4
 )
-
-// Role is a user with a role in an organization or a group.
-type Role struct {
-	User, In int
-	Role     int
-}
 
 // Edge is a group that lies in another.
 type Edge struct{ Child, Parent int }
@@ -46,11 +33,13 @@ type Data struct {
 	Size Size
 	Seed uint64
 
-	Members      []Role // of organizations, by user and organization
-	GroupOrg     []int  // the organization of group i+1
-	GroupMembers []Role // by themselves, not through other groups; by user, group and role
-	Hierarchy    []Edge
-	ResourceOrg  []int // the organization of resource i+1
+	Members       [][]int // users of organization i+1 who are no admins, in order
+	Admins        [][]int
+	GroupOrg      []int   // the organization of group i+1
+	GroupMembers  [][]int // users of group i+1 by themselves, not through other groups
+	GroupManagers [][]int // some may be members too
+	Hierarchy     []Edge
+	ResourceOrg   []int // the organization of resource i+1
 
 	// Heavy manages exactly HeavyDirect + HeavyOrg resources.
 	Heavy int
@@ -73,10 +62,13 @@ const (
 	groupSkew = 1.2
 )
 
+// stream returns the random numbers of a purpose.
+func (d *Data) stream(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(d.Seed, purpose)) }
+
 // Entries streams the access lists by resource, relation and subject.
 func (d *Data) Entries() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		r := rand.New(rand.NewPCG(d.Seed, streamEntries))
+		r := d.stream(streamEntries)
 		var list []Entry
 		for i := range d.ResourceOrg {
 			list = d.list(r, i+1, list[:0])
@@ -118,21 +110,4 @@ func (d *Data) list(r *rand.Rand, resource int, list []Entry) []Entry {
 		return a.Subject - b.Subject
 	})
 	return list
-}
-
-// draw returns one of a pool, with a skew above 1 one of the first more often; the
-// next one that is free when it is taken.
-func draw(r *rand.Rand, pool []int, skew float64, taken func(id int) bool) int {
-	at := int(math.Pow(r.Float64(), skew) * float64(len(pool)))
-	for taken(pool[at]) {
-		at = (at + 1) % len(pool)
-	}
-	return pool[at]
-}
-
-// span returns the places of a value in a list in order, from first up to last.
-func span(list []int, value int) (first, last int) {
-	first, _ = slices.BinarySearch(list, value)
-	last, _ = slices.BinarySearch(list, value+1)
-	return first, last
 }

@@ -1,7 +1,7 @@
 package rebac
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -31,15 +31,15 @@ const maxOrgs = 8
 // generator makes the relations that are kept in memory.
 type generator struct {
 	*Data
+	homes    []int   // the organization of user i+1 that came first
 	orgUsers [][]int // by organization, in order
-	homes    [][]int // of these, those whose first organization it is
 }
 
 // Generate makes a data set. It fails when a size cannot be met, such as more
 // entries than an organization has users.
 func Generate(size Size, seed uint64) (*Data, error) {
 	g := &generator{Data: &Data{Size: size, Seed: seed, Heavy: 1}}
-	for _, step := range []func() error{g.makeMembers, g.makeGroups, g.makeGroupMembers, g.makeHierarchy, g.makeResources, g.makeLists} {
+	for _, step := range []func() error{g.makeMembers, g.makeGroups, g.makeHierarchy, g.makeResources, g.makeLists} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("generate permissions of size %s: %w", size.Name, err)
 		}
@@ -47,140 +47,237 @@ func Generate(size Size, seed uint64) (*Data, error) {
 	return g.Data, nil
 }
 
+// divide divides a total by weights into n counts that add up to it, each at least
+// low and at most its own high. Everybody gets low, and the rest goes by weight;
+// what does not fit below a high goes to the others. Running sums are rounded, not
+// each share, so that nothing is left over.
+func divide(total, n, low int, weight func(i int) float64, high func(i int) int) ([]int, error) {
+	counts, weights := make([]int, n), make([]float64, n)
+	for i := range counts {
+		counts[i], weights[i] = min(low, high(i)), weight(i)
+		total -= counts[i]
+	}
+	for total != 0 {
+		sum := 0.0
+		for i, w := range weights {
+			if counts[i] < high(i) {
+				sum += w
+			}
+		}
+		if total < 0 || sum == 0 {
+			return nil, fmt.Errorf("cannot divide %d more among %d places", total, n)
+		}
+		running, before, all := 0.0, 0, total
+		for i, w := range weights {
+			if room := high(i) - counts[i]; room > 0 {
+				running += w
+				upto := int(running / sum * float64(all) * (1 + 1e-12))
+				given := min(upto-before, room)
+				before, counts[i], total = upto, counts[i]+given, total-given
+			}
+		}
+	}
+	return counts, nil
+}
+
 func upTo(most int) func(int) int { return func(int) int { return most } }
+
+func sizeOf(lists [][]int) func(i int) float64 {
+	return func(i int) float64 { return float64(len(lists[i])) }
+}
 
 // curve returns n weights that grow from low to high; an exponent above 1 keeps
 // more of them low.
-func curve(n int, low, high, exponent float64) []float64 {
-	weights := make([]float64, n)
-	for i := range weights {
-		weights[i] = low + (high-low)*math.Pow(float64(i)/float64(max(n-1, 1)), exponent)
-	}
-	return weights
-}
-
-// weigh returns n weights.
-func weigh(n int, weight func(i int) float64) []float64 {
-	weights := make([]float64, n)
-	for i := range weights {
-		weights[i] = weight(i)
-	}
-	return weights
+func curve(n int, low, high, exponent float64) func(i int) float64 {
+	return func(i int) float64 { return low + (high-low)*math.Pow(float64(i)/float64(max(n-1, 1)), exponent) }
 }
 
 // repeat returns the numbers from 1 on, each as often as its count says.
 func repeat(counts []int) (list []int) {
 	for i, n := range counts {
-		for range n {
-			list = append(list, i+1)
-		}
+		list = append(list, slices.Repeat([]int{i + 1}, n)...)
 	}
 	return list
 }
 
-// makeMembers deals users to their first organizations and draws further ones. The
-// heavy manager is an admin of the smallest organization and member of the largest
-// ones.
+// draw returns one of a pool, with a skew above 1 one of the first more often; the
+// next one that is free when it is taken.
+func draw(r *rand.Rand, pool []int, skew float64, taken func(id int) bool) int {
+	at := int(math.Pow(r.Float64(), skew) * float64(len(pool)))
+	for taken(pool[at]) {
+		at = (at + 1) % len(pool)
+	}
+	return pool[at]
+}
+
+// fill draws more for a list until it has its size.
+func fill(r *rand.Rand, list []int, size int, pool []int, skew float64, taken func(id int) bool) []int {
+	in := make(map[int]bool, size)
+	for _, id := range list {
+		in[id] = true
+	}
+	for len(list) < size {
+		id := draw(r, pool, skew, func(id int) bool { return in[id] || taken(id) })
+		in[id] = true
+		list = append(list, id)
+	}
+	return list
+}
+
+// span returns the places of a value in a list in order, from first up to last.
+func span(list []int, value int) (first, last int) {
+	first, _ = slices.BinarySearch(list, value)
+	last, _ = slices.BinarySearch(list, value+1)
+	return first, last
+}
+
+// makeMembers deals users to their first organizations and draws further ones, the
+// largest organization first. The heavy manager is an admin of the smallest
+// organization alone and a member of the largest ones.
 func (g *generator) makeMembers() error {
-	s := g.Size
+	s, r := g.Size, g.stream(streamMembers)
 	// Smallest and largest as in the document, less what everybody gets.
 	low := s.Admins + 1
-	sizes, err := apportion(s.Memberships, curve(s.Orgs, 31-float64(low), 535-float64(low), orgCurve), low, upTo(s.Users))
+	sizes, err := divide(s.Memberships, s.Orgs, low, curve(s.Orgs, 31-float64(low), 535-float64(low), orgCurve), upTo(s.Users))
 	if err != nil {
 		return err
 	}
-	homes, err := apportion(s.Users, weigh(s.Orgs, func(i int) float64 { return float64(sizes[i]) }), 1, func(i int) int { return sizes[i] })
+	counts, err := divide(s.Users, s.Orgs, 1, func(i int) float64 { return float64(sizes[i]) }, func(i int) int { return sizes[i] })
 	if err != nil {
 		return err
 	}
-	g.dealHomes(homes)
-	r := rand.New(rand.NewPCG(g.Seed, streamMembers))
-	all := make([]int, s.Users)
-	joined := make([]int, s.Users+1) // organizations of a user
-	for i := range all {
+	g.homes = repeat(counts)
+	others := g.homes[g.Heavy:] // the heavy manager's is the smallest
+	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	all, joined := make([]int, s.Users), make([]int, s.Users+1)
+	g.orgUsers, g.Members, g.Admins = make([][]int, s.Orgs), make([][]int, s.Orgs), make([][]int, s.Orgs)
+	for i, org := range g.homes {
 		all[i], joined[i+1] = i+1, 1
+		g.orgUsers[org-1] = append(g.orgUsers[org-1], i+1)
 	}
-	g.orgUsers = make([][]int, s.Orgs)
 	for org := s.Orgs - 1; org >= 0; org-- {
-		users, in := slices.Clone(g.homes[org]), make(map[int]bool, sizes[org])
-		for _, user := range users {
-			in[user] = true
-		}
-		if org > 0 && org >= s.Orgs-3 && len(users) < sizes[org] {
+		users := g.orgUsers[org]
+		if org > 0 && org >= s.Orgs-3 {
 			users = append(users, g.Heavy)
 		}
-		for len(users) < sizes[org] {
-			user := draw(r, all, orgSkew, func(user int) bool { return in[user] || user == g.Heavy || joined[user] >= maxOrgs })
-			in[user] = true
+		users = fill(r, users, sizes[org], all, orgSkew, func(user int) bool { return user == g.Heavy || joined[user] == maxOrgs })
+		for _, user := range users[len(g.orgUsers[org]):] {
 			joined[user]++
-			users = append(users, user)
 		}
 		slices.Sort(users)
 		g.orgUsers[org] = users
-		g.addMembers(org)
+		for _, user := range users {
+			if len(g.Admins[org]) < s.Admins && (user != g.Heavy || org == 0) {
+				g.Admins[org] = append(g.Admins[org], user)
+			} else {
+				g.Members[org] = append(g.Members[org], user)
+			}
+		}
 	}
-	slices.SortFunc(g.Members, compareRoles)
 	return nil
 }
 
-// dealHomes gives each user a first organization, in proportion all along the
-// ids, so that each has some of the users that join many others.
-func (g *generator) dealHomes(homes []int) {
-	g.homes = make([][]int, len(homes))
-	for user := 1; user <= g.Size.Users; user++ {
-		org := 0
-		if user != g.Heavy { // whose is the smallest
-			for i := range homes {
-				given, best := len(g.homes[i]), len(g.homes[org])
-				if given < homes[i] && (best >= homes[org] || given*homes[org] < best*homes[i]) {
-					org = i
-				}
-			}
-		}
-		g.homes[org] = append(g.homes[org], user)
+// makeGroups gives organizations groups by the number of their users, a few of them
+// large. Each user is dealt to a group of the first organization; the other members
+// are drawn. There are about two managers for every third of as many groups as there
+// are managers: 30 make 21 groups with 1 to 3.
+func (g *generator) makeGroups() error {
+	s, r := g.Size, g.stream(streamGroups)
+	counts, err := divide(s.Groups, s.Orgs, 1, sizeOf(g.orgUsers), upTo(s.Groups))
+	if err != nil {
+		return err
 	}
+	g.GroupOrg = repeat(counts)
+	usersOf := func(group int) []int { return g.orgUsers[g.GroupOrg[group]-1] }
+	largest := s.GroupMembers * 388 / 100 / s.Groups // 306 where the mean is 79
+	sizes, err := divide(s.GroupMembers, s.Groups, min(18, s.GroupMembers/s.Groups/2),
+		func(i int) float64 { return (0.1 + math.Pow(r.Float64(), 4)) * float64(len(usersOf(i))) },
+		func(i int) int { return min(len(usersOf(i)), largest) })
+	if err != nil {
+		return err
+	}
+	managed := min(max(s.GroupManagers*7/10, 1), s.Groups)
+	managers, err := divide(s.GroupManagers, managed, 1, func(int) float64 { return r.Float64() }, upTo(3))
+	if err != nil {
+		return fmt.Errorf("managers of groups: %w", err)
+	}
+	g.GroupMembers, g.GroupManagers = make([][]int, s.Groups), make([][]int, s.Groups)
+	dealt := make([]int, s.Orgs)
+	for i, org := range g.homes {
+		first, last := span(g.GroupOrg, org)
+		group := first + dealt[org-1]%(last-first)
+		dealt[org-1]++
+		g.GroupMembers[group] = append(g.GroupMembers[group], i+1)
+	}
+	for group, members := range g.GroupMembers {
+		if len(members) > sizes[group] {
+			return errors.New("groups are too small for each user to be in one")
+		}
+		g.GroupMembers[group] = fill(r, members, sizes[group], usersOf(group), memberSkew, func(int) bool { return false })
+	}
+	for i, n := range managers {
+		group := i * s.Groups / managed
+		g.GroupManagers[group] = fill(r, nil, n, usersOf(group), 1, func(user int) bool { return user == g.Heavy })
+	}
+	return nil
 }
 
-// addMembers makes the roles of an organization: its first users but the heavy
-// manager, who is admin of the smallest alone, are its admins.
-func (g *generator) addMembers(org int) {
-	admins := 0
-	for _, user := range g.orgUsers[org] {
-		role := Member
-		if admins < g.Size.Admins && (user != g.Heavy || org == 0) {
-			role = Manager
-			admins++
-		}
-		g.Members = append(g.Members, Role{User: user, In: org + 1, Role: role})
+// makeHierarchy puts groups of one organization into others: five in seven edges
+// make pairs, one in seven a second child, one in seven a third level. 14 edges
+// have 12 parents.
+func (g *generator) makeHierarchy() error {
+	pairs, second := (g.Size.Edges*5+6)/7, g.Size.Edges/7
+	third := g.Size.Edges - pairs - second
+	add := func(left *int, child, parent int) {
+		g.Hierarchy = append(g.Hierarchy, Edge{child, parent})
+		*left--
 	}
-}
-
-func compareRoles(a, b Role) int {
-	return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.In, b.In), cmp.Compare(a.Role, b.Role))
+	for org := g.Size.Orgs; org >= 1; org-- {
+		first, last := span(g.GroupOrg, org)
+		if last-first >= 2 && pairs > 0 {
+			add(&pairs, first+2, first+1)
+		}
+		switch {
+		case last-first >= 3 && third > 0:
+			add(&third, first+3, first+2)
+		case last-first >= 3 && second > 0:
+			add(&second, first+3, first+1)
+		}
+	}
+	if len(g.Hierarchy) < g.Size.Edges {
+		return fmt.Errorf("room for %d of %d edges of the hierarchy", len(g.Hierarchy), g.Size.Edges)
+	}
+	return nil
 }
 
 // makeResources gives organizations resources by their rank: the smallest has as
 // many as the heavy manager needs.
 func (g *generator) makeResources() error {
-	s := g.Size
-	rest := s.Orgs - 1
-	mean := float64(s.Resources-s.HeavyOrg) / float64(rest)
-	counts, err := apportion(s.Resources-s.HeavyOrg, curve(rest, mean/2, mean*3/2, 1), 1, upTo(s.Resources))
-	g.ResourceOrg = repeat(append([]int{s.HeavyOrg}, counts...))
+	rest, orgs := g.Size.Resources-g.Size.HeavyOrg, g.Size.Orgs-1
+	counts, err := divide(rest, orgs, 1, curve(orgs, 1, 3, 1), upTo(rest))
+	g.ResourceOrg = repeat(append([]int{g.Size.HeavyOrg}, counts...))
 	return err
 }
 
 // makeLists decides who can be on access lists, and how many entries of each
-// relation a resource has. The heavy manager is on lists of the organizations of
-// which that user is a member and no admin, evenly.
+// relation a resource has: of users all but the last ones. The heavy manager is put
+// onto lists apart, evenly over the resources of organizations with that member.
 func (g *generator) makeLists() error {
-	s := g.Size
-	g.setPools()
-	r := rand.New(rand.NewPCG(g.Seed, streamCounts))
-	poolOf := func(i int) *pool { return &g.pools[g.ResourceOrg[i]-1] }
-	groups := func(most int) func(i int) int {
-		return func(i int) int { return min(most, len(poolOf(i).groups)) }
+	s, r := g.Size, g.stream(streamCounts)
+	g.pools = make([]pool, s.Orgs)
+	var heavy []int
+	for org, users := range g.orgUsers {
+		g.pools[org].users = slices.DeleteFunc(slices.Clone(users), func(user int) bool { return user == g.Heavy || user > s.Users-s.Idle })
+		first, last := span(g.GroupOrg, org+1)
+		for group := first; group < last; group++ {
+			g.pools[org].groups = append(g.pools[org].groups, group+1)
+		}
+		first, last = span(g.ResourceOrg, org+1)
+		for i := first; i < last && slices.Contains(g.Members[org], g.Heavy); i++ {
+			heavy = append(heavy, i)
+		}
 	}
+	poolOf := func(i int) *pool { return &g.pools[g.ResourceOrg[i]-1] }
 	for _, c := range []struct {
 		relation   Relation
 		total, low int
@@ -188,46 +285,20 @@ func (g *generator) makeLists() error {
 	}{
 		{ManagerUser, s.ManagerUsers, 1, func(i int) int { return min(4, len(poolOf(i).users)/2) }},
 		{ViewerUser, s.ViewerUsers, 1, func(i int) int { return min(21, (len(poolOf(i).users)+1)/2) }},
-		{ManagerGroup, s.ManagerGroups, 0, groups(1)},
-		{ViewerGroup, s.ViewerGroups, 0, groups(6)},
+		{ManagerGroup, s.ManagerGroups, 0, func(i int) int { return min(1, len(poolOf(i).groups)) }},
+		{ViewerGroup, s.ViewerGroups, 0, func(i int) int { return min(6, len(poolOf(i).groups)) }},
 	} {
-		counts, err := apportion(c.total, weigh(s.Resources, func(int) float64 { return 0.02 + r.Float64() }), c.low, c.high)
+		counts, err := divide(c.total, s.Resources, c.low, func(int) float64 { return 0.02 + r.Float64() }, c.high)
 		if err != nil {
 			return fmt.Errorf("entries of relation %d: %w", c.relation, err)
 		}
 		g.counts[c.relation] = counts
 	}
-	var lists []int
-	for _, m := range g.Members {
-		if m.User == g.Heavy && m.Role == Member {
-			first, last := span(g.ResourceOrg, m.In)
-			for i := first; i < last; i++ {
-				lists = append(lists, i)
-			}
-		}
-	}
 	g.heavy = make(map[int]bool, s.HeavyDirect)
-	for k, i := range lists {
-		if (k+1)*s.HeavyDirect/len(lists) > k*s.HeavyDirect/len(lists) {
-			g.heavy[i+1] = true
-			g.counts[ManagerUser][i]--
-		}
+	for k := range s.HeavyDirect {
+		i := heavy[k*len(heavy)/s.HeavyDirect]
+		g.heavy[i+1] = true
+		g.counts[ManagerUser][i]--
 	}
 	return nil
-}
-
-// setPools says who gets onto lists: of the users all but the heavy manager, who
-// is put there apart, and the last ones, who are on none.
-func (g *generator) setPools() {
-	g.pools = make([]pool, g.Size.Orgs)
-	for org, users := range g.orgUsers {
-		for _, user := range users {
-			if user != g.Heavy && user <= g.Size.Users-g.Size.Idle {
-				g.pools[org].users = append(g.pools[org].users, user)
-			}
-		}
-	}
-	for group, org := range g.GroupOrg {
-		g.pools[org-1].groups = append(g.pools[org-1].groups, group+1)
-	}
 }

@@ -52,17 +52,10 @@ func (s set) each(f func(user int)) {
 // NewOracle reads a data set.
 func NewOracle(d *Data) *Oracle {
 	o := &Oracle{data: d, lists: make([][]Entry, d.Size.Resources)}
-	o.admins, o.members, o.managers = o.sets(d.Size.Orgs), o.sets(d.Size.Groups), o.sets(d.Size.Groups)
-	for _, m := range d.Members {
-		if m.Role == Manager {
-			o.admins[m.In-1].add(m.User)
-		}
-	}
-	for _, m := range d.GroupMembers {
-		o.members[m.In-1].add(m.User)
-		if m.Role == Manager {
-			o.managers[m.In-1].add(m.User)
-		}
+	o.admins, o.managers = o.sets(d.Admins), o.sets(d.GroupManagers)
+	o.members = o.sets(d.GroupMembers)
+	for i := range o.members {
+		o.members[i].union(o.managers[i])
 	}
 	for changed := true; changed; {
 		changed = false
@@ -81,12 +74,17 @@ func NewOracle(d *Data) *Oracle {
 	return o
 }
 
-func (o *Oracle) sets(n int) []set {
-	list := make([]set, n)
-	for i := range list {
-		list[i] = make(set, o.data.Size.Users/64+1)
+func (o *Oracle) newSet() set { return make(set, o.data.Size.Users/64+1) }
+
+func (o *Oracle) sets(lists [][]int) []set {
+	sets := make([]set, len(lists))
+	for i, users := range lists {
+		sets[i] = o.newSet()
+		for _, user := range users {
+			sets[i].add(user)
+		}
 	}
-	return list
+	return sets
 }
 
 // Closure returns the number of pairs of a user and a group that the user has a
@@ -102,7 +100,7 @@ func (o *Oracle) Closure() (n int) {
 
 // listed returns the users who may by an entry of the resource's list.
 func (o *Oracle) listed(p Permission, resource int) set {
-	may := o.sets(1)[0]
+	may := o.newSet()
 	for _, e := range o.lists[resource-1] {
 		switch {
 		case e.Relation == ManagerUser, e.Relation == ViewerUser && p == View:
@@ -125,12 +123,3 @@ func (o *Oracle) users(p Permission, resource int) set {
 
 // May tells whether a user may.
 func (o *Oracle) May(p Permission, user, resource int) bool { return o.users(p, resource).has(user) }
-
-// views returns for each user how many resources the user may view.
-func (o *Oracle) views() []int {
-	counts := make([]int, o.data.Size.Users+1)
-	for resource := range o.lists {
-		o.users(View, resource+1).each(func(user int) { counts[user]++ })
-	}
-	return counts
-}

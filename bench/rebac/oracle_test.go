@@ -1,6 +1,7 @@
 package rebac
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,17 +12,13 @@ import (
 func TestOracle(t *testing.T) {
 	d := generate(t, Tiny)
 	o := NewOracle(d)
-	roles := map[Role]bool{}
-	for _, m := range d.GroupMembers {
-		roles[m] = true
-	}
-	var has func(user, group, role int) bool
-	has = func(user, group, role int) bool {
-		if roles[Role{user, group, Manager}] || role == Member && roles[Role{user, group, Member}] {
+	var has func(user, group int, manager bool) bool
+	has = func(user, group int, manager bool) bool {
+		if slices.Contains(d.GroupManagers[group-1], user) || !manager && slices.Contains(d.GroupMembers[group-1], user) {
 			return true
 		}
 		for _, e := range d.Hierarchy {
-			if e.Parent == group && has(user, e.Child, role) {
+			if e.Parent == group && has(user, e.Child, manager) {
 				return true
 			}
 		}
@@ -33,20 +30,18 @@ func TestOracle(t *testing.T) {
 		for user := 1; user <= d.Size.Users; user++ {
 			at := [2]int{user, e.Resource}
 			byUser, byGroup := e.Relation == ManagerUser || e.Relation == ViewerUser, e.Relation == ManagerGroup || e.Relation == ViewerGroup
-			if e.Relation == ManagerUser && e.Subject == user || e.Relation == ManagerGroup && has(user, e.Subject, Manager) {
+			if e.Relation == ManagerUser && e.Subject == user || e.Relation == ManagerGroup && has(user, e.Subject, true) {
 				manages[at] = true
 			}
-			if byUser && e.Subject == user || byGroup && has(user, e.Subject, map[Relation]int{ManagerGroup: Manager, ViewerGroup: Member}[e.Relation]) {
+			if byUser && e.Subject == user || byGroup && has(user, e.Subject, e.Relation == ManagerGroup) {
 				views[at] = true
 			}
 		}
 	}
-	for _, m := range d.Members {
-		for i, org := range d.ResourceOrg {
-			if m.Role == Manager && m.In == org {
-				manages[[2]int{m.User, i + 1}] = true
-				views[[2]int{m.User, i + 1}] = true
-			}
+	for i, org := range d.ResourceOrg {
+		for _, user := range d.Admins[org-1] {
+			manages[[2]int{user, i + 1}] = true
+			views[[2]int{user, i + 1}] = true
 		}
 	}
 	for user := 1; user <= d.Size.Users; user++ {

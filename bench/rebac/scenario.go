@@ -76,17 +76,15 @@ const (
 // asked for: a question of check-view-hierarchy is granted by nothing but a group
 // below one of the resource's.
 func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
-	p := picker{data: d, oracle: o, rand: rand.New(rand.NewPCG(d.Seed, streamQuestions))}
+	p := picker{data: d, oracle: o, rand: d.stream(streamQuestions)}
 	flat := *d
 	flat.Hierarchy = nil
 	p.flat = NewOracle(&flat)
 	list := []Scenario{
 		{CheckDirect, Check, Manage, p.direct()},
 		{CheckOrgAdmin, Check, Manage, p.orgAdmin()},
-		{CheckGroup, Check, View, p.viaGroups(func(user, group, _ int) bool { return p.flat.members[group-1].has(user) })},
-		{CheckHierarchy, Check, View, p.viaGroups(func(user, group, resource int) bool {
-			return !p.flat.members[group-1].has(user) && !p.flat.May(View, user, resource)
-		})},
+		{CheckGroup, Check, View, p.viaGroups(func(user, group int) bool { return p.flat.members[group].has(user) })},
+		{CheckHierarchy, Check, View, p.hierarchy()},
 		{CheckDenied, Check, View, p.denied()},
 		{ListHeavy, ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
 		{ListRegular, ListResources, View, resourcesOf(o, View, []int{p.regular()})},
@@ -188,13 +186,12 @@ func (p *picker) resource(org int) int {
 // orgAdmin are admins with resources that nothing else lets them manage.
 func (p *picker) orgAdmin() []Question {
 	var found []Question
-	for _, m := range p.data.Members {
-		for range questionsEach / 10 {
-			if m.Role != Manager {
-				break
-			}
-			if resource := p.resource(m.In); !p.oracle.listed(Manage, resource).has(m.User) {
-				found = append(found, Question{User: m.User, Resource: resource, Want: answer(true)})
+	for org, admins := range p.data.Admins {
+		for _, user := range admins {
+			for range questionsEach / 10 {
+				if resource := p.resource(org + 1); !p.oracle.listed(Manage, resource).has(user) {
+					found = append(found, Question{User: user, Resource: resource, Want: answer(true)})
+				}
 			}
 		}
 	}
@@ -202,23 +199,30 @@ func (p *picker) orgAdmin() []Question {
 }
 
 // viaGroups draws a user for each viewing group of each resource, of those that fit.
-func (p *picker) viaGroups(fits func(user, group, resource int) bool) []Question {
-	var found []Question
-	for e := range p.data.Entries() {
-		if e.Relation != ViewerGroup {
-			continue
-		}
-		var users []int
-		p.oracle.members[e.Subject-1].each(func(user int) {
-			if fits(user, e.Subject, e.Resource) {
-				users = append(users, user)
+func (p *picker) viaGroups(fits func(user, group int) bool) []Question {
+	users := make([][]int, p.data.Size.Groups)
+	for group, members := range p.oracle.members {
+		members.each(func(user int) {
+			if fits(user, group) {
+				users[group] = append(users[group], user)
 			}
 		})
-		if len(users) > 0 {
-			found = append(found, Question{User: users[p.rand.IntN(len(users))], Resource: e.Resource, Want: answer(true)})
+	}
+	var found []Question
+	for e := range p.data.Entries() {
+		if e.Relation != ViewerGroup || len(users[e.Subject-1]) == 0 {
+			continue
 		}
+		of := users[e.Subject-1]
+		found = append(found, Question{User: of[p.rand.IntN(len(of))], Resource: e.Resource, Want: answer(true)})
 	}
 	return p.draw(found)
+}
+
+// hierarchy are users of groups below viewing ones whom nothing else lets view.
+func (p *picker) hierarchy() []Question {
+	below := p.viaGroups(func(user, group int) bool { return !p.flat.members[group].has(user) })
+	return slices.DeleteFunc(below, func(q Question) bool { return p.flat.May(View, q.User, q.Resource) })
 }
 
 // denied are users with resources of their organizations that they may not view,
@@ -226,9 +230,10 @@ func (p *picker) viaGroups(fits func(user, group, resource int) bool) []Question
 func (p *picker) denied() []Question {
 	var found []Question
 	for range questionsEach * 4 {
-		m := p.data.Members[p.rand.IntN(len(p.data.Members))]
-		if resource := p.resource(m.In); !p.oracle.May(View, m.User, resource) {
-			found = append(found, Question{User: m.User, Resource: resource})
+		org := p.rand.IntN(p.data.Size.Orgs)
+		user, resource := p.data.Members[org][p.rand.IntN(len(p.data.Members[org]))], p.resource(org+1)
+		if !p.oracle.May(View, user, resource) {
+			found = append(found, Question{User: user, Resource: resource})
 		}
 	}
 	return p.draw(found)
@@ -236,12 +241,15 @@ func (p *picker) denied() []Question {
 
 // regular is the user, not an admin, whose view is nearest to what the size says.
 func (p *picker) regular() int {
-	admins := p.oracle.sets(1)[0]
+	admins, views := p.oracle.newSet(), make([]int, p.data.Size.Users+1)
 	for _, s := range p.oracle.admins {
 		admins.union(s)
 	}
+	for i := range p.data.ResourceOrg {
+		p.oracle.users(View, i+1).each(func(user int) { views[user]++ })
+	}
 	best, distance := 0, 0
-	for user, n := range p.oracle.views() {
+	for user, n := range views {
 		d := max(n-p.data.Size.RegularView, p.data.Size.RegularView-n)
 		if user > 0 && !admins.has(user) && (best == 0 || d < distance) {
 			best, distance = user, d

@@ -107,16 +107,14 @@ func Scaled(scale float64) Size {
 func ParseSize(name string) (Size, error) {
 	base, factor, scaled := strings.Cut(name, "x")
 	n := 1
+	var err error
 	if scaled {
-		var err error
-		if n, err = strconv.Atoi(factor); err != nil || n < 1 || n > 1000 {
-			return Size{}, fmt.Errorf("size %q: the factor must be a number from 1 to 1000", name)
-		}
+		n, err = strconv.Atoi(factor)
 	}
 	for _, s := range []Size{Tiny, Small, Full} {
-		if s.Name == base {
+		if s.Name == base && err == nil && n >= 1 && n <= 1000 {
 			return s.Times(n), nil
 		}
 	}
-	return Size{}, fmt.Errorf("unknown size %q (want tiny, small or full, or several times one as in fullx4)", name)
+	return Size{}, fmt.Errorf("unknown size %q (want tiny, small or full, or up to 1000 times one as in fullx4)", name)
 }

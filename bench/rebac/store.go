@@ -107,18 +107,15 @@ func (d *Data) tables() []rows {
 	name := func(kind string) func(i int) []any {
 		return func(i int) []any { return []any{int64(i + 1), fmt.Sprintf("%s-%d", kind, i+1)} }
 	}
-	role := func(list []Role) func(i int) []any {
-		return func(i int) []any { return []any{int64(list[i].User), int64(list[i].In), int64(list[i].Role)} }
-	}
 	org := func(list []int) func(i int) []any {
 		return func(i int) []any { return []any{int64(i + 1), int64(list[i])} }
 	}
 	return []rows{
 		{graph.Table("rebac_users", "id", "name"), count(d.Size.Users, name("user"))},
 		{graph.Table("rebac_orgs", "id", "name"), count(d.Size.Orgs, name("org"))},
-		{graph.Table("rebac_members", "user_id", "org", "role"), count(len(d.Members), role(d.Members))},
+		{graph.Table("rebac_members", "user_id", "org", "role"), roles(d.Members, d.Admins)},
 		{graph.Table("rebac_groups", "id", "org"), count(len(d.GroupOrg), org(d.GroupOrg))},
-		{graph.Table("rebac_group_members", "user_id", "grp", "role"), count(len(d.GroupMembers), role(d.GroupMembers))},
+		{graph.Table("rebac_group_members", "user_id", "grp", "role"), roles(d.GroupMembers, d.GroupManagers)},
 		{graph.Table("rebac_hierarchy", "child", "parent"), count(len(d.Hierarchy), func(i int) []any {
 			return []any{int64(d.Hierarchy[i].Child), int64(d.Hierarchy[i].Parent)}
 		})},
@@ -141,6 +138,21 @@ func count(n int, row func(i int) []any) iter.Seq[[]any] {
 		for i := range n {
 			if !yield(row(i)) {
 				return
+			}
+		}
+	}
+}
+
+// roles yields users with their place and role: 0 is a member, 1 a manager or admin.
+func roles(byRole ...[][]int) iter.Seq[[]any] {
+	return func(yield func([]any) bool) {
+		for role, places := range byRole {
+			for i, users := range places {
+				for _, user := range users {
+					if !yield([]any{int64(user), int64(i + 1), int64(role)}) {
+						return
+					}
+				}
 			}
 		}
 	}
