@@ -83,7 +83,7 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	list := []Scenario{
 		{CheckDirect, Check, Manage, p.direct()},
 		{CheckOrgAdmin, Check, Manage, p.orgAdmin()},
-		{CheckGroup, Check, View, p.viaGroups(func(user, group int) bool { return p.flat.members[group].has(user) })},
+		{CheckGroup, Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].has(user) }))},
 		{CheckHierarchy, Check, View, p.hierarchy()},
 		{CheckDenied, Check, View, p.denied()},
 		{ListHeavy, ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
@@ -216,13 +216,13 @@ func (p *picker) viaGroups(fits func(user, group int) bool) []Question {
 		of := users[e.Subject-1]
 		found = append(found, Question{User: of[p.rand.IntN(len(of))], Resource: e.Resource, Want: answer(true)})
 	}
-	return p.draw(found)
+	return found
 }
 
 // hierarchy are users of groups below viewing ones whom nothing else lets view.
 func (p *picker) hierarchy() []Question {
 	below := p.viaGroups(func(user, group int) bool { return !p.flat.members[group].has(user) })
-	return slices.DeleteFunc(below, func(q Question) bool { return p.flat.May(View, q.User, q.Resource) })
+	return p.draw(slices.DeleteFunc(below, func(q Question) bool { return p.flat.May(View, q.User, q.Resource) }))
 }
 
 // denied are users with resources of their organizations that they may not view,

@@ -44,15 +44,12 @@ type Graph struct {
 	cfg   Config
 	count [kinds]int
 
-	followers []int       // of users by rank
-	published []int       // content of the users up to a rank, summed up
-	reacted   []int       // interactions of the users up to a rank, summed up
-	rank      permutation // of users by number
-	user      []uint32    // numbers of users by rank
-
-	popular pareto // content by its interactions
-	content, visible, open,
-	creator, parent permutation
+	followers []int    // of users by rank
+	published []int    // content of the users up to a rank, summed up
+	reacted   []int    // interactions of the users up to a rank, summed up
+	user      []uint32 // numbers of users by rank
+	popular   pareto   // content by its interactions
+	orders    [purposes]permutation
 }
 
 // What random numbers are for.
@@ -66,7 +63,13 @@ const (
 	forPopularity
 	forFollowers
 	forBlocked
+	purposes
 )
+
+// ordered are the kinds of objects that have a random order for a purpose.
+var ordered = map[int]Kind{
+	forRank: User, forVisible: User, forContent: Content, forOpen: Content, forParent: Content, forCreator: Interaction,
+}
 
 // New prepares a graph. It takes memory for each user, one in 192
 // relationships.
@@ -86,21 +89,18 @@ func New(cfg Config) (*Graph, error) {
 	g.published = sums(activity.counts(users, content, content))
 	g.reacted = sums(activity.counts(users, interactions, interactions))
 	g.popular = newPareto(content)
-	g.permute()
+	for purpose, k := range ordered {
+		g.orders[purpose] = newPermutation(g.count[k], cfg.Seed, uint64(purpose))
+	}
+	g.user = make([]uint32, users)
+	for i := range g.user {
+		g.user[g.at(forRank, i)] = uint32(i + 1)
+	}
 	return g, nil
 }
 
-func (g *Graph) permute() {
-	order := func(k Kind, purpose uint64) permutation { return newPermutation(g.count[k], g.cfg.Seed, purpose) }
-	g.rank = order(User, forRank)
-	g.visible = order(User, forVisible)
-	g.content, g.open, g.parent = order(Content, forContent), order(Content, forOpen), order(Content, forParent)
-	g.creator = order(Interaction, forCreator)
-	g.user = make([]uint32, g.count[User])
-	for i := range g.user {
-		g.user[g.rank.at(i)] = uint32(i + 1)
-	}
-}
+// at returns where i is in the order of a purpose.
+func (g *Graph) at(purpose, i int) int { return g.orders[purpose].at(i) }
 
 // sums replaces numbers by what they and those before come to.
 func sums(list []int) []int {
@@ -122,33 +122,52 @@ func (g *Graph) Len() int { return g.cfg.Relationships + g.cfg.Blocks*g.count[Us
 // Relationships yields them in the order of object, relation and subject.
 func (g *Graph) Relationships() iter.Seq[Relationship] {
 	return func(yield func(Relationship) bool) {
-		_ = g.eachUser(yield) && g.eachContent(yield) && g.eachInteraction(yield)
+		var list []Relationship
+		for k, of := range []func(list []Relationship, i int) []Relationship{g.ofUser, g.ofContent, g.ofInteraction} {
+			for i := range g.count[k] {
+				list = of(list[:0], i)
+				for _, r := range list {
+					if !yield(r) {
+						return
+					}
+				}
+			}
+		}
 	}
 }
 
-func (g *Graph) eachUser(yield func(Relationship) bool) bool {
-	public := int(publicUsers * float64(g.count[User]))
-	for i := range g.count[User] {
-		u := NewObject(User, i+1)
-		visibility := Relationship{u, UserFollowers, u}
-		if g.visible.at(i) < public {
-			visibility = Relationship{u, UserPublic, Everybody}
-		}
-		if !yield(visibility) || !yield(Relationship{u, Self, u}) {
-			return false
-		}
-		for _, s := range g.some(i, g.followers[g.rank.at(i)], forFollowers) {
-			if !yield(Relationship{u, Follower, s}) {
-				return false
-			}
-		}
-		for _, s := range g.some(i, g.cfg.Blocks, forBlocked) {
-			if !yield(Relationship{u, Blocked, s}) {
-				return false
-			}
-		}
+// ofUser appends the relationships of user i (from 0), as ofContent and
+// ofInteraction do theirs.
+func (g *Graph) ofUser(list []Relationship, i int) []Relationship {
+	u := NewObject(User, i+1)
+	visibility := Relationship{u, UserFollowers, u}
+	if g.at(forVisible, i) < int(publicUsers*float64(g.count[User])) {
+		visibility = Relationship{u, UserPublic, Everybody}
 	}
-	return true
+	list = append(list, visibility, Relationship{u, Self, u})
+	for _, s := range g.some(i, g.followers[g.at(forRank, i)], forFollowers) {
+		list = append(list, Relationship{u, Follower, s})
+	}
+	for _, s := range g.some(i, g.cfg.Blocks, forBlocked) {
+		list = append(list, Relationship{u, Blocked, s})
+	}
+	return list
+}
+
+func (g *Graph) ofContent(list []Relationship, i int) []Relationship {
+	c, owner := NewObject(Content, i+1), g.byActivity(g.published, g.at(forContent, i))
+	visibility := Relationship{c, ContentFollowers, owner}
+	if g.at(forOpen, i) < int(publicContent*float64(g.count[Content])+0.5) {
+		visibility = Relationship{c, ContentPublic, Everybody}
+	}
+	return append(list, Relationship{c, Owner, owner}, visibility)
+}
+
+func (g *Graph) ofInteraction(list []Relationship, i int) []Relationship {
+	o := NewObject(Interaction, i+1)
+	popular := int(g.popular.part(unit(g.cfg.Seed, forPopularity, i)) * float64(g.count[Content]))
+	parent := NewObject(Content, g.at(forParent, min(popular, g.count[Content]-1))+1)
+	return append(list, Relationship{o, Creator, g.byActivity(g.reacted, g.at(forCreator, i))}, Relationship{o, Parent, parent})
 }
 
 // some returns n users other than user i (from 0), in order.
@@ -164,33 +183,6 @@ func (g *Graph) some(i, n int, purpose uint64) []Object {
 	}
 	slices.Sort(list)
 	return list
-}
-
-func (g *Graph) eachContent(yield func(Relationship) bool) bool {
-	public := int(publicContent*float64(g.count[Content]) + 0.5)
-	for i := range g.count[Content] {
-		c, owner := NewObject(Content, i+1), g.byActivity(g.published, g.content.at(i))
-		visibility := Relationship{c, ContentFollowers, owner}
-		if g.open.at(i) < public {
-			visibility = Relationship{c, ContentPublic, Everybody}
-		}
-		if !yield(Relationship{c, Owner, owner}) || !yield(visibility) {
-			return false
-		}
-	}
-	return true
-}
-
-func (g *Graph) eachInteraction(yield func(Relationship) bool) bool {
-	for i := range g.count[Interaction] {
-		o := NewObject(Interaction, i+1)
-		popular := int(g.popular.part(unit(g.cfg.Seed, forPopularity, i)) * float64(g.count[Content]))
-		parent := NewObject(Content, g.parent.at(min(popular, g.count[Content]-1))+1)
-		if !yield(Relationship{o, Creator, g.byActivity(g.reacted, g.creator.at(i))}) || !yield(Relationship{o, Parent, parent}) {
-			return false
-		}
-	}
-	return true
 }
 
 // byActivity returns the user whose share of the sums a position falls into.

@@ -122,7 +122,7 @@ func TestPareto(t *testing.T) {
 	}
 	popular := 0
 	for rank := range g.Count(Content) / 5 {
-		popular += reactions[g.parent.at(rank)+1]
+		popular += reactions[g.at(forParent, rank)+1]
 	}
 	require.InDelta(t, 0.8, float64(popular)/float64(sum(reactions)), 0.01)
 }
