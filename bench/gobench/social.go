@@ -121,7 +121,7 @@ func CheckSocial(t *testing.T, engine bench.Engine) {
 	s, o := fillSocial(t, engine, t.TempDir(), social.Config{Relationships: social.MinRelationships, Seed: seed, Blocks: 3}, 4)
 	script := &social.Script{
 		Name: "test", Phases: []social.Phase{{Rate: 500, Duration: 700 * time.Millisecond}},
-		Connections: 4, Poisson: true, Active: 0.25, GiveUp: time.Minute,
+		Connections: 4, Arrivals: "poisson", Active: 0.25, GiveUp: time.Minute,
 		Steps: []social.Step{{Weight: 0.3, Lookup: "content", Limit: 20}, {Weight: 0.3, Lookup: "subjects"}},
 	}
 	for _, k := range social.Kinds {

@@ -35,7 +35,8 @@ func ExampleOracle() {
 	}
 	oracle := social.NewOracle(graph)
 	owner, content := social.NewObject(social.User, 7), social.NewObject(social.Content, 2)
-	fmt.Println(graph.Count(social.User), "users;", owner, "may view", content, oracle.May(owner, content, 0))
+	question := social.Question{Step: &social.Step{Check: "content"}, Viewer: owner, Object: content}
+	fmt.Println(graph.Count(social.User), "users;", question, "finds", oracle.Answer(question, 0))
 	// Output:
-	// 52 users; user:7 may view content:2 true
+	// 52 users; check-content of content:2 by user:7 finds [content:2]
 }

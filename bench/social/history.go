@@ -47,17 +47,9 @@ func (o *Oracle) begin(toggle string, object, subject Object) (write int64, chan
 	write = o.begun.Load() + 1
 	for _, c := range changes {
 		o.changes[c.Relationship] = append(o.changes[c.Relationship], change{write, c.Add})
-		o.rows += c.delta()
 	}
 	o.begun.Store(write)
 	return write, changes
-}
-
-func (c Change) delta() int {
-	if c.Add {
-		return 1
-	}
-	return -1
 }
 
 // acknowledge tells that a write is committed, and so are those before it.
@@ -76,7 +68,6 @@ func (o *Oracle) void(write int64, changes []Change) {
 	defer o.mu.Unlock()
 	for _, c := range changes {
 		o.changes[c.Relationship] = slices.DeleteFunc(o.changes[c.Relationship], func(c change) bool { return c.write == write })
-		o.rows -= c.delta()
 	}
 }
 

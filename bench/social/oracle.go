@@ -26,7 +26,6 @@ type Oracle struct {
 
 	mu      sync.RWMutex
 	changes map[Relationship][]change // in the order of writes
-	rows    int                       // at the last point
 }
 
 // change is what a write has made of a relationship.
@@ -38,7 +37,7 @@ type change struct {
 // NewOracle reads a graph.
 func NewOracle(g *Graph) *Oracle {
 	o := &Oracle{
-		g: g, rows: g.Len(), changes: map[Relationship][]change{},
+		g: g, changes: map[Relationship][]change{},
 		relations: make([]Relation, 0, g.Len()), subjects: make([]uint32, 0, g.Len()),
 	}
 	for k := range o.from {
@@ -89,13 +88,7 @@ func (o *Oracle) has(r Relationship, point int64) bool {
 	return list[after-1].present
 }
 
-// May tells whether a viewer may see an object at a point.
-func (o *Oracle) May(viewer, object Object, point int64) bool {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	return o.may(viewer, object, point)
-}
-
+// may tells whether a viewer may see an object at a point. The caller holds the lock.
 func (o *Oracle) may(viewer, object Object, point int64) bool {
 	has := func(object Object, r Relation, subject Object) bool {
 		return o.has(Relationship{object, r, subject}, point)
@@ -114,10 +107,8 @@ func (o *Oracle) may(viewer, object Object, point int64) bool {
 }
 
 // visible returns the content that a viewer may see at a point, from one on,
-// at most so many.
+// at most so many. The caller holds the lock.
 func (o *Oracle) visible(viewer, from Object, limit int, point int64) []Object {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
 	var list []Object
 	for n := from.Number(); n <= o.g.Count(Content) && len(list) < limit; n++ {
 		if c := NewObject(Content, n); o.may(viewer, c, point) {
@@ -128,10 +119,9 @@ func (o *Oracle) visible(viewer, from Object, limit int, point int64) []Object {
 }
 
 // viewers returns who may see a piece of content at a point, in order: the
-// owner, and either Everybody or the followers who are not blocked.
+// owner, and either Everybody or the followers who are not blocked. The caller holds
+// the lock.
 func (o *Oracle) viewers(content Object, point int64) []Object {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
 	owner := o.user(content, Owner)
 	list := []Object{owner}
 	if o.has(Relationship{content, ContentPublic, Everybody}, point) {
@@ -164,11 +154,18 @@ func (o *Oracle) followers(user Object, point int64) []Object {
 	return list
 }
 
-// Rows returns the number of relationships at the last point.
-func (o *Oracle) Rows() int {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	return o.rows
+// rows returns the number of relationships at the last point.
+func (o *Oracle) rows() int {
+	n := o.g.Len()
+	for _, c := range o.changed() {
+		switch was := o.first(c.Relationship); {
+		case c.Add && !was:
+			n++
+		case was && !c.Add:
+			n--
+		}
+	}
+	return n
 }
 
 // Point returns the last point that has been acknowledged.

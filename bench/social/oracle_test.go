@@ -100,13 +100,13 @@ func TestOracle(t *testing.T) {
 			o.acknowledge(write)
 			states = append(states, next)
 		}
-		if o.Rows() != len(states[len(states)-1]) || o.Point() != int64(len(states)-1) {
-			t.Fatalf("%d rows at %d, want %d at %d", o.Rows(), o.Point(), len(states[len(states)-1]), len(states)-1)
+		if o.rows() != len(states[len(states)-1]) || o.Point() != int64(len(states)-1) {
+			t.Fatalf("%d rows at %d, want %d at %d", o.rows(), o.Point(), len(states[len(states)-1]), len(states)-1)
 		}
 		for point, m := range states {
 			viewer, content := object(User), object(Content)
 			for _, asked := range []Object{object(User), content, object(Interaction)} {
-				if got, want := o.May(viewer, asked, int64(point)), m.view(viewer, asked); got != want {
+				if got, want := o.may(viewer, asked, int64(point)), m.view(viewer, asked); got != want {
 					t.Fatalf("%s may view %s at %d: %v, want %v", viewer, asked, point, got, want)
 				}
 			}
@@ -123,7 +123,7 @@ func TestVisible(t *testing.T) {
 	o, viewer := NewOracle(g), NewObject(User, 2)
 	var all []Object
 	for n := range g.Count(Content) {
-		if c := NewObject(Content, n+1); o.May(viewer, c, 0) {
+		if c := NewObject(Content, n+1); o.may(viewer, c, 0) {
 			all = append(all, c)
 		}
 	}

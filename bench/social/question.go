@@ -34,12 +34,14 @@ func (a active) question(r *rand.Rand, step *Step) Question {
 // Answer returns what is right at a point, in order: of a check, the object when
 // the viewer may see it.
 func (o *Oracle) Answer(q Question, point int64) []Object {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
 	switch {
 	case q.Step.Lookup == lookupContent:
 		return o.visible(q.Viewer, q.Object, q.Step.Limit, point)
 	case q.Step.Lookup == lookupSubjects:
 		return o.viewers(q.Object, point)
-	case o.May(q.Viewer, q.Object, point):
+	case o.may(q.Viewer, q.Object, point):
 		return []Object{q.Object}
 	}
 	return nil

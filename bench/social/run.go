@@ -95,9 +95,9 @@ func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*Outcome, err
 		store: s, oracle: o, script: cfg.Script, active: newActive(o.g, float64(cfg.Script.Active)),
 		views: make([]held, cfg.Script.Connections),
 	}
-	arrivals := pace.Fixed(cfg.Phase.Rate)
-	if cfg.Script.Poisson {
-		arrivals = pace.Poisson(cfg.Phase.Rate, cfg.Seed)
+	arrivals := pace.Poisson(cfg.Phase.Rate, cfg.Seed)
+	if cfg.Script.Arrivals == "fixed" {
+		arrivals = pace.Fixed(cfg.Phase.Rate)
 	}
 	out, err := pace.OpenLoop(ctx, pace.OpenConfig{
 		Arrivals: arrivals, Workers: cfg.Script.Connections,

@@ -2,7 +2,6 @@ package social
 
 import (
 	"bytes"
-	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -28,20 +27,15 @@ const DefaultScript = "authzed"
 // key and the number of the phase or step.
 var ErrScript = errors.New("load script")
 
-// Script says what is asked of a store, how often and for how long.
+// Script says what is asked of a store, how often and for how long. ParseScript
+// says what is left out of a file.
 type Script struct {
-	Name string // in results: lower-case letters, digits and dashes
-
-	// Phases follow each other on the same store. A script with one may have its
-	// rate and duration instead.
-	Phases []Phase
-
-	// Steps are chosen at random by their weights.
-	Steps []Step
-
+	Name        string        // in results: lower-case letters, digits and dashes
+	Phases      []Phase       // follow each other on the same store
+	Steps       []Step        // chosen at random by their weights
 	WarmUp      time.Duration // before each phase, not recorded
 	Connections int           // requests at a time
-	Poisson     bool          `yaml:"-"` // arrivals do not know of each other; else at equal distances
+	Arrivals    string        // "poisson": they do not know of each other; "fixed": at equal distances
 
 	// Active is AuthZed's sampling factor: which part of the users, content and
 	// interactions takes part (above 0, at most 1). Of 1,000 users and 0.01,
@@ -79,18 +73,12 @@ type Share float64
 func (s *Share) UnmarshalYAML(n *yaml.Node) error {
 	number, percent := strings.CutSuffix(n.Value, "%")
 	v, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return fmt.Errorf("line %d: %q: want a part such as 1%% or 0.01", n.Line, n.Value)
-	}
 	if percent {
 		v /= 100
 	}
 	*s = Share(v)
-	return nil
+	return err
 }
-
-// defaultLimit is that of a look-up of content.
-const defaultLimit = 100
 
 // The names of look-ups in scripts.
 const (
@@ -98,15 +86,21 @@ const (
 	lookupSubjects = "subjects"
 )
 
+// stepNames are the names of all that can be asked.
+var stepNames = []string{
+	"check-user", "check-content", "check-interaction", "lookup-content", "lookup-subjects",
+	"write-follower", "write-blocked", "write-visibility",
+}
+
 // Name returns the step's name in results: "check-content", "write-follower".
 func (s Step) Name() string {
-	switch {
-	case s.Check != "":
-		return "check-" + s.Check
-	case s.Lookup != "":
-		return "lookup-" + s.Lookup
+	name := ""
+	for _, part := range [...][2]string{{"check-", s.Check}, {"lookup-", s.Lookup}, {"write-", s.Write}} {
+		if part[1] != "" {
+			name += part[0] + part[1]
+		}
 	}
-	return "write-" + s.Write
+	return name
 }
 
 // Scripts returns the names of the scripts that come with the package.
@@ -147,11 +141,10 @@ func LoadScript(name string) (*Script, error) {
 //	               write: follower, blocked or visibility
 func ParseScript(text []byte) (*Script, error) {
 	var file struct {
-		Script   `yaml:",inline"`
-		Phase    `yaml:",inline"`
-		Arrivals string
+		Script `yaml:",inline"`
+		Phase  `yaml:",inline"`
 	}
-	file.Script = Script{WarmUp: time.Second, Connections: 8, Active: 0.1, GiveUp: time.Second}
+	file.Script = Script{WarmUp: time.Second, Connections: 8, Arrivals: "poisson", Active: 0.1, GiveUp: time.Second}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
 	if err := dec.Decode(&file); err != nil {
@@ -161,22 +154,15 @@ func ParseScript(text []byte) (*Script, error) {
 		return nil, fmt.Errorf("%w: a second document: one is read", ErrScript)
 	}
 	s := &file.Script
-	switch file.Arrivals {
-	case "", "poisson":
-		s.Poisson = true
-	case "fixed":
-	default:
-		return nil, fmt.Errorf("%w: arrivals: %q: want poisson or fixed", ErrScript, file.Arrivals)
-	}
 	if file.Phase != (Phase{}) {
 		if len(s.Phases) > 0 {
 			return nil, fmt.Errorf("%w: phases have their own rate and duration: leave out the script's", ErrScript)
 		}
 		s.Phases = []Phase{file.Phase}
 	}
-	for i := range s.Steps {
-		if s.Steps[i].Lookup == lookupContent {
-			s.Steps[i].Limit = cmp.Or(s.Steps[i].Limit, defaultLimit)
+	for i, step := range s.Steps {
+		if step.Lookup == lookupContent && step.Limit == 0 {
+			s.Steps[i].Limit = 100
 		}
 	}
 	if err := s.Check(); err != nil {
@@ -188,83 +174,46 @@ func ParseScript(text []byte) (*Script, error) {
 // scriptName is what names of benchmarks take.
 var scriptName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// Limits of a script.
-const (
-	maxRate        = 1e7
-	maxConnections = 1024
-	maxLimit       = 100_000
-	maxDuration    = 24 * time.Hour
-)
-
 // Check fails with ErrScript when something is missing or out of range.
 func (s *Script) Check() error {
-	if err := s.check(); err != nil {
-		return fmt.Errorf("%w: %w", ErrScript, err)
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %w", ErrScript, fmt.Errorf(format, args...))
 	}
-	return nil
-}
-
-func (s *Script) check() error {
-	within := func(d, least time.Duration) bool { return d >= least && d <= maxDuration }
+	within := func(d, least time.Duration) bool { return d >= least && d <= 24*time.Hour }
 	switch {
 	case !scriptName.MatchString(s.Name):
-		return fmt.Errorf("name: %q: want lower-case letters, digits and dashes", s.Name)
+		return bad("name: %q: want lower-case letters, digits and dashes", s.Name)
 	case len(s.Phases) == 0:
-		return errors.New("give rate and duration, or phases")
+		return bad("give rate and duration, or phases")
 	case len(s.Steps) == 0:
-		return errors.New("steps: want a list of at least one")
-	case s.Connections < 1 || s.Connections > maxConnections:
-		return fmt.Errorf("connections: %d: want 1 to %d", s.Connections, maxConnections)
+		return bad("steps: want a list of at least one")
+	case s.Connections < 1 || s.Connections > 1024:
+		return bad("connections: %d: want 1 to 1024", s.Connections)
+	case s.Arrivals != "poisson" && s.Arrivals != "fixed":
+		return bad("arrivals: %q: want poisson or fixed", s.Arrivals)
 	case !(s.Active > 0 && s.Active <= 1):
-		return fmt.Errorf("active: %v: want a part above 0, at most 1", s.Active)
+		return bad("active: %v: want a part above 0, at most 1", s.Active)
 	case !within(s.WarmUp, 0) || !within(s.Staleness, 0) || !within(s.GiveUp, time.Millisecond):
-		return fmt.Errorf("warmup, staleness and give-up: want 0s (give-up 1ms) to %s", maxDuration)
+		return bad("warmup, staleness and give-up: want 0s (give-up 1ms) to 24h")
 	}
 	for i, p := range s.Phases {
-		if !(p.Rate > 0 && p.Rate <= maxRate) || !within(p.Duration, time.Millisecond) {
-			return fmt.Errorf("phase %d: rate %v for %s: want a rate above 0, at most %v, and a duration from 1ms to %s",
-				i+1, p.Rate, p.Duration, maxRate, maxDuration)
+		if !(p.Rate > 0 && p.Rate <= 1e7) || !within(p.Duration, time.Millisecond) {
+			return bad("phase %d: rate %v for %s: want a rate above 0, at most 1e+07, and a duration from 1ms to 24h", i+1, p.Rate, p.Duration)
 		}
 	}
 	names := map[string]bool{}
 	for i, step := range s.Steps {
-		if err := step.check(); err != nil {
-			return fmt.Errorf("step %d: %w", i+1, err)
-		}
-		if names[step.Name()] {
-			return fmt.Errorf("step %d: %s is there already: add the weights", i+1, step.Name())
+		switch isContent := step.Lookup == lookupContent; {
+		case !slices.Contains(stepNames, step.Name()):
+			return bad("step %d: %q: want one of %s", i+1, step.Name(), strings.Join(stepNames, ", "))
+		case names[step.Name()]:
+			return bad("step %d: %s is there already: add the weights", i+1, step.Name())
+		case !(step.Weight > 0 && step.Weight <= 1e9):
+			return bad("step %d: weight: %v: want a number above 0", i+1, step.Weight)
+		case isContent != (step.Limit != 0) || step.Limit < 0 || step.Limit > 100_000:
+			return bad("step %d: limit: %d: want 1 to 100000, of a look-up of content", i+1, step.Limit)
 		}
 		names[step.Name()] = true
-	}
-	return nil
-}
-
-func (s *Step) check() error {
-	given := 0
-	for _, c := range []struct {
-		key, value string
-		known      []string
-	}{
-		{"check", s.Check, kindNames[:]},
-		{"lookup", s.Lookup, []string{lookupContent, lookupSubjects}},
-		{"write", s.Write, Toggles},
-	} {
-		if c.value == "" {
-			continue
-		}
-		if given++; !slices.Contains(c.known, c.value) {
-			return fmt.Errorf("%s: %q: want %s", c.key, c.value, strings.Join(c.known, ", "))
-		}
-	}
-	switch {
-	case given != 1:
-		return errors.New("give one of check, lookup and write")
-	case !(s.Weight > 0 && s.Weight <= 1e9):
-		return fmt.Errorf("weight: %v: want a number above 0", s.Weight)
-	case s.Lookup == lookupContent && (s.Limit < 1 || s.Limit > maxLimit):
-		return fmt.Errorf("limit: %d: want 1 to %d", s.Limit, maxLimit)
-	case s.Lookup != lookupContent && s.Limit != 0:
-		return errors.New("limit is for a look-up of content")
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func (s *Store) View(ctx context.Context, o *Oracle) (*View, error) {
 // Verify compares what a store holds with the oracle: the number of rows, and
 // each relationship that was written. No write may run.
 func (s *Store) Verify(ctx context.Context, o *Oracle) (err error) {
-	if err := s.Expect(ctx, "count", o.Rows()); err != nil {
+	if err := s.Expect(ctx, "count", o.rows()); err != nil {
 		return err
 	}
 	v, err := s.View(ctx, o)
