@@ -152,7 +152,7 @@ func TestSocialUsage(t *testing.T) {
 		{"--duration", []string{"--duration=-1s"}},
 		{"unknown durability", []string{"--durability=never"}},
 		{"scripts of the program are authzed, lookups, ramp", []string{"--script=nowhere.yaml"}},
-		{"bad.yaml: load script: line 2: steps", []string{"--script=" + bad}},
+		{"line 2: cannot unmarshal", []string{"--script=" + bad}},
 		{"memory", []string{"--memory=lots"}},
 	} {
 		_, errs, code := varve(t, append([]string{"authz", "social"}, c.args...)...)

@@ -111,48 +111,31 @@ func (c *authzSocialCmd) Run(e *env) error {
 	return err
 }
 
-// script reads the script and replaces what the flags say otherwise.
-func (c *authzSocialCmd) script() (*social.Script, error) {
-	s, err := c.readScript()
+// script reads the script, the name of one before a file of that name, and replaces
+// what the flags say otherwise.
+func (c *authzSocialCmd) script() (s *social.Script, err error) {
+	if slices.Contains(social.Scripts(), c.Script) {
+		s, err = social.LoadScript(c.Script)
+	} else if text, fault := os.ReadFile(c.Script); fault != nil {
+		return nil, fmt.Errorf("--script: %w; scripts of the program are %s", fault, strings.Join(social.Scripts(), ", "))
+	} else {
+		s, err = social.ParseScript(text)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", c.Script, err)
 	}
 	if len(c.QPS) > 0 {
 		length := s.Phases[0].Duration
 		s.Phases = nil
 		for _, rate := range c.QPS {
-			if !(rate > 0) || rate > 1e7 {
-				return nil, fmt.Errorf("--qps: %v: give numbers above 0, at most 10,000,000", rate)
-			}
 			s.Phases = append(s.Phases, social.Phase{Rate: rate, Duration: length})
 		}
 	}
-	if c.Duration < 0 {
-		return nil, fmt.Errorf("--duration: %s: give one above 0", c.Duration)
-	}
 	for i := range s.Phases {
-		if c.Duration > 0 {
-			s.Phases[i].Duration = c.Duration
-		}
+		s.Phases[i].Duration = cmp.Or(c.Duration, s.Phases[i].Duration)
 	}
-	return s, nil
-}
-
-// readScript takes the name of a script before a file of that name.
-func (c *authzSocialCmd) readScript() (*social.Script, error) {
-	if slices.Contains(social.Scripts(), c.Script) {
-		return social.LoadScript(c.Script)
-	}
-	text, err := os.ReadFile(c.Script)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("--script: %w; scripts of the program are %s", err, strings.Join(social.Scripts(), ", "))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--script: %w", err)
-	}
-	s, err := social.ParseScript(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Script, err)
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("--qps, --duration: %w", err)
 	}
 	return s, nil
 }

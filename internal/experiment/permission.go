@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -30,35 +31,26 @@ func permissions() []Experiment {
 
 // permission is the data of G1 in a store.
 type permission struct {
-	o      PermissionOptions
+	PermissionOptions
 	data   *rebac.Data
 	oracle *rebac.Oracle
 	store  *rebac.Store
 }
 
-func (l *Lab) permissionOptions() (o PermissionOptions, size rebac.Size, err error) {
-	if l.Permissions != nil {
-		o = *l.Permissions
-	}
-	if len(o.Clients) == 0 {
-		o.Clients = []int{1, 8}
-	}
-	if len(o.Closures) == 0 {
-		o.Closures = rebac.Closures
-	}
-	if o.Size == "" {
-		return o, rebac.Scaled(l.Scale), nil
-	}
-	size, err = rebac.ParseSize(o.Size)
-	return o, size, err
-}
-
 func measurePermissions(ctx context.Context, l *Lab) (err error) {
-	o, size, err := l.permissionOptions()
-	if err != nil {
-		return err
+	p := permission{PermissionOptions: *cmp.Or(l.Permissions, &PermissionOptions{})}
+	size := rebac.Scaled(l.Scale)
+	if p.Size != "" {
+		if size, err = rebac.ParseSize(p.Size); err != nil {
+			return err
+		}
 	}
-	p := permission{o: o}
+	if len(p.Clients) == 0 {
+		p.Clients = []int{1, 8}
+	}
+	if len(p.Closures) == 0 {
+		p.Closures = rebac.Closures
+	}
 	if p.data, err = rebac.Generate(size, l.Seed); err != nil {
 		return err
 	}
@@ -68,14 +60,14 @@ func measurePermissions(ctx context.Context, l *Lab) (err error) {
 		return err
 	}
 	options := l.storeOptions()
-	options.Readers = slices.Max(o.Clients)
+	options.Readers = slices.Max(p.Clients)
 	s := &shared{lab: l, layout: "rebac", options: options, fill: p.fill}
 	c := l.config("layout", "rebac", "profile", size.Name, "durability", string(l.Durability))
 	if err := s.filling(ctx, "RebacIngest", c); err != nil {
 		return err
 	}
-	for _, clients := range o.Clients {
-		for _, closure := range o.Closures {
+	for _, clients := range p.Clients {
+		for _, closure := range p.Closures {
 			for i := range scenarios {
 				cfg := rebac.MeasureConfig{Scenario: &scenarios[i], Closure: closure, Clients: clients, Duration: l.Phase}
 				c := c.With("op", cfg.Scenario.Name).With("closure", string(closure)).With("clients", itoa(clients))
@@ -96,7 +88,7 @@ func (p *permission) fill(ctx context.Context, db *store.DB, r *result.Record) (
 	if p.store, err = rebac.New(db); err != nil {
 		return err
 	}
-	in, err := p.store.Ingest(ctx, p.data, p.o.Batch)
+	in, err := p.store.Ingest(ctx, p.data, p.Batch)
 	if err != nil {
 		return err
 	}
@@ -111,7 +103,7 @@ func (p *permission) fill(ctx context.Context, db *store.DB, r *result.Record) (
 	if err := sizes(ctx, db, in.Objects, "B/row", r); err != nil {
 		return err
 	}
-	for _, c := range p.o.Closures {
+	for _, c := range p.Closures {
 		if err := p.store.Verify(ctx, p.data, p.oracle, c, verified); err != nil {
 			return err
 		}
