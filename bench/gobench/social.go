@@ -52,7 +52,7 @@ func RunSocial(b *testing.B, engine bench.Engine, f *SocialFlags) {
 	for _, k := range social.Kinds {
 		b.Run(fmt.Sprintf("%s/check=%s", name, k), func(b *testing.B) {
 			b.ReportAllocs()
-			rec, err := social.Checks(b.Context(), s, o, k, b)
+			rec, _, err := social.Ask(b.Context(), s, o, &social.Step{Check: k.String()}, seed, b)
 			must(b, err)
 			report(b, []bench.Metric{
 				milliseconds(rec.Quantile(50), "p50-ms"), milliseconds(rec.Quantile(95), "p95-ms"), milliseconds(rec.Quantile(99), "p99-ms"),
@@ -128,11 +128,11 @@ func CheckSocial(t *testing.T, engine bench.Engine) {
 		script.Steps = append(script.Steps, social.Step{Weight: 1, Check: k.String()})
 	}
 	const asked = 300
-	none, err := social.Sample(t.Context(), s, o, script.Steps, asked, seed)
-	must(t, err)
-	for i, n := range none[2:] {
-		if n == 0 || n == asked {
-			t.Errorf("of %d checks of %s %d said no", asked, social.Kinds[i], n)
+	for i := range script.Steps {
+		_, none, err := social.Ask(t.Context(), s, o, &script.Steps[i], seed, bench.Times(asked))
+		must(t, err)
+		if script.Steps[i].Check != "" && (none == 0 || none == asked) {
+			t.Errorf("of %d answers of %s %d said no", asked, script.Steps[i].Name(), none)
 		}
 	}
 	for _, toggle := range social.Toggles {

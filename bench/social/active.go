@@ -23,13 +23,10 @@ func (a active) pick(r *rand.Rand, k Kind) Object {
 	return NewObject(k, r.IntN(a.size(k))*a.stride+1)
 }
 
-// other returns a user that takes part and is not the given one; a neighbour of
-// it when no other takes part.
+// other returns a user that takes part; a neighbour when it is the given one.
 func (a active) other(r *rand.Rand, than Object) Object {
-	for range 8 {
-		if u := a.pick(r, User); u != than {
-			return u
-		}
+	if u := a.pick(r, User); u != than {
+		return u
 	}
 	return NewObject(User, than.Number()%a.count[User]+1)
 }

@@ -48,7 +48,6 @@ type Graph struct {
 	published []int    // content of the users up to a rank, summed up
 	reacted   []int    // interactions of the users up to a rank, summed up
 	user      []uint32 // numbers of users by rank
-	popular   pareto   // content by its interactions
 	orders    [purposes]permutation
 }
 
@@ -84,11 +83,9 @@ func New(cfg Config) (*Graph, error) {
 	rest := cfg.Relationships % perUser
 	content, interactions := contentPerUser*users+rest/2, interactionsPerUser*users
 	g := &Graph{cfg: cfg, count: [kinds]int{User: users, Content: content, Interaction: interactions}}
-	activity := newPareto(users)
-	g.followers = activity.counts(users, followersPerUser*users+rest%2, (users-1)/2)
-	g.published = sums(activity.counts(users, content, content))
-	g.reacted = sums(activity.counts(users, interactions, interactions))
-	g.popular = newPareto(content)
+	g.followers = counts(users, followersPerUser*users+rest%2, (users-1)/2)
+	g.published = sums(counts(users, content, content))
+	g.reacted = sums(counts(users, interactions, interactions))
 	for purpose, k := range ordered {
 		g.orders[purpose] = newPermutation(g.count[k], cfg.Seed, uint64(purpose))
 	}
@@ -165,7 +162,7 @@ func (g *Graph) ofContent(list []Relationship, i int) []Relationship {
 
 func (g *Graph) ofInteraction(list []Relationship, i int) []Relationship {
 	o := NewObject(Interaction, i+1)
-	popular := int(g.popular.part(unit(g.cfg.Seed, forPopularity, i)) * float64(g.count[Content]))
+	popular := int(part(unit(g.cfg.Seed, forPopularity, i)) * float64(g.count[Content]))
 	parent := NewObject(Content, g.at(forParent, min(popular, g.count[Content]-1))+1)
 	return append(list, Relationship{o, Creator, g.byActivity(g.reacted, g.at(forCreator, i))}, Relationship{o, Parent, parent})
 }

@@ -1,11 +1,11 @@
 package social
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -37,12 +37,7 @@ type Outcome struct {
 
 // Success returns the part (0…1) of the requests that were due that ended well
 // and with a right answer.
-func (o *Outcome) Success() float64 {
-	if o.Scheduled == 0 {
-		return 0
-	}
-	return float64(o.Count) / float64(o.Scheduled)
-}
+func (o *Outcome) Success() float64 { return float64(o.Count) / float64(max(o.Scheduled, 1)) }
 
 // Merged returns the latencies of all kinds of requests whose names begin with a
 // word: "check", "lookup" or "write". Nil when there are none.
@@ -93,7 +88,7 @@ func (o *Outcome) Describe(r *result.Record) {
 func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*Outcome, error) {
 	r := &runner{
 		store: s, oracle: o, script: cfg.Script, active: newActive(o.g, float64(cfg.Script.Active)),
-		views: make([]held, cfg.Script.Connections),
+		views: make([]*View, cfg.Script.Connections),
 	}
 	arrivals := pace.Poisson(cfg.Phase.Rate, cfg.Seed)
 	if cfg.Script.Arrivals == "fixed" {
@@ -105,7 +100,7 @@ func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*Outcome, err
 		Seed: cfg.Seed, OnError: r.tolerate, Wait: pace.Frugal,
 	}, r.do)
 	for i := range r.views {
-		err = errors.Join(err, r.views[i].drop())
+		err = errors.Join(err, r.drop(i))
 	}
 	return &Outcome{Outcome: out, FirstError: r.first}, err
 }
@@ -115,10 +110,8 @@ type runner struct {
 	oracle *Oracle
 	script *Script
 	active active
-	views  []held // by connection
-
-	mu    sync.Mutex
-	first error
+	views  []*View // by connection
+	first  error
 }
 
 // tolerate implements pace.OpenConfig.OnError. After an unknown outcome the
@@ -127,11 +120,7 @@ func (r *runner) tolerate(err error) bool {
 	if errors.Is(err, bench.ErrMismatch) || errors.Is(err, driver.ErrUnknownOutcome) {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.first == nil {
-		r.first = err
-	}
+	r.first = cmp.Or(r.first, err)
 	return true
 }
 
@@ -167,49 +156,42 @@ func (r *runner) do(ctx context.Context, s *pace.Step) error {
 // ask asks on a view that is new, or as old as the script allows, and stops the
 // step's clock before it judges the answer.
 func (r *runner) ask(ctx context.Context, s *pace.Step, q Question) error {
-	h := &r.views[s.Worker]
-	if err := h.renew(ctx, r); err != nil {
+	v, err := r.view(ctx, s.Worker)
+	if err != nil {
 		return err
 	}
-	span := h.Span
-	got, err := h.Ask(ctx, q)
+	got, err := v.Ask(ctx, q)
 	if r.script.Staleness == 0 || err != nil {
-		err = errors.Join(err, h.drop())
+		err = errors.Join(err, r.drop(s.Worker))
 	}
 	s.Stop()
 	if err != nil {
 		return err
 	}
-	return r.oracle.Judge(span, q, got)
+	return r.oracle.Judge(v.Span, q, got)
 }
 
-// held is a view that a connection keeps for a while.
-type held struct {
-	*View
-	since time.Time
-}
-
-// renew opens a view if there is none or it is too old.
-func (h *held) renew(ctx context.Context, r *runner) error {
-	if h.View != nil && time.Since(h.since) < r.script.Staleness {
-		return nil
+// view returns a connection's view, which it keeps for a while.
+func (r *runner) view(ctx context.Context, connection int) (*View, error) {
+	if v := r.views[connection]; v != nil && time.Since(v.opened) < r.script.Staleness {
+		return v, nil
 	}
-	if err := h.drop(); err != nil {
-		return err
+	if err := r.drop(connection); err != nil {
+		return nil, err
 	}
 	v, err := r.store.View(ctx, r.oracle)
 	if err == nil {
-		*h = held{v, time.Now()}
+		r.views[connection] = v
 	}
-	return err
+	return v, err
 }
 
-// drop closes the view, if there is one.
-func (h *held) drop() error {
-	if h.View == nil {
+// drop closes a connection's view, if there is one.
+func (r *runner) drop(connection int) error {
+	v := r.views[connection]
+	if v == nil {
 		return nil
 	}
-	old := h.View
-	h.View = nil
-	return old.Close()
+	r.views[connection] = nil
+	return v.Close()
 }
