@@ -102,21 +102,22 @@ func (s *Store) Load(ctx context.Context, table *driver.Table, batch int, rows i
 		err := s.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return tx.Insert(ctx, table, values) })
 		took.Record(time.Since(start))
 		values = values[:0]
-		return err
+		if err != nil {
+			return fmt.Errorf("load %s: %w", table.Name, err)
+		}
+		return nil
 	}
 	for row := range rows {
 		if values = append(values, row...); len(values) == cap(values) {
 			if err := flush(); err != nil {
-				return took, fmt.Errorf("load %s: %w", table.Name, err)
+				return took, err
 			}
 		}
 	}
-	if len(values) > 0 {
-		if err := flush(); err != nil {
-			return took, fmt.Errorf("load %s: %w", table.Name, err)
-		}
+	if len(values) == 0 {
+		return took, nil
 	}
-	return took, nil
+	return took, flush()
 }
 
 // Expect compares the number that a statement answers with: bench.ErrMismatch.

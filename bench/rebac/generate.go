@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/varvedb/varve/bench/graph"
 )
 
 // Streams of random numbers, one for each purpose, so that one does not depend on
@@ -46,41 +48,6 @@ func Generate(size Size, seed uint64) (*Data, error) {
 	}
 	return g.Data, nil
 }
-
-// divide divides a total by weights into n counts that add up to it, each at least
-// low and at most its own high. Everybody gets low, and the rest goes by weight;
-// what does not fit below a high goes to the others. Running sums are rounded, not
-// each share, so that nothing is left over.
-func divide(total, n, low int, weight func(i int) float64, high func(i int) int) ([]int, error) {
-	counts, weights := make([]int, n), make([]float64, n)
-	for i := range counts {
-		counts[i], weights[i] = min(low, high(i)), weight(i)
-		total -= counts[i]
-	}
-	for total != 0 {
-		sum := 0.0
-		for i, w := range weights {
-			if counts[i] < high(i) {
-				sum += w
-			}
-		}
-		if total < 0 || sum == 0 {
-			return nil, fmt.Errorf("cannot divide %d more among %d places", total, n)
-		}
-		running, before, all := 0.0, 0, total
-		for i, w := range weights {
-			if room := high(i) - counts[i]; room > 0 {
-				running += w
-				upto := int(running / sum * float64(all) * (1 + 1e-12))
-				given := min(upto-before, room)
-				before, counts[i], total = upto, counts[i]+given, total-given
-			}
-		}
-	}
-	return counts, nil
-}
-
-func upTo(most int) func(int) int { return func(int) int { return most } }
 
 func sizeOf(lists [][]int) func(i int) float64 {
 	return func(i int) float64 { return float64(len(lists[i])) }
@@ -138,11 +105,11 @@ func (g *generator) makeMembers() error {
 	s, r := g.Size, g.stream(streamMembers)
 	// Smallest and largest as in the document, less what everybody gets.
 	low := s.Admins + 1
-	sizes, err := divide(s.Memberships, s.Orgs, low, curve(s.Orgs, 31-float64(low), 535-float64(low), orgCurve), upTo(s.Users))
+	sizes, err := graph.Divide(s.Memberships, s.Orgs, low, curve(s.Orgs, 31-float64(low), 535-float64(low), orgCurve), graph.UpTo(s.Users))
 	if err != nil {
 		return err
 	}
-	counts, err := divide(s.Users, s.Orgs, 1, func(i int) float64 { return float64(sizes[i]) }, func(i int) int { return sizes[i] })
+	counts, err := graph.Divide(s.Users, s.Orgs, 1, func(i int) float64 { return float64(sizes[i]) }, func(i int) int { return sizes[i] })
 	if err != nil {
 		return err
 	}
@@ -183,21 +150,21 @@ func (g *generator) makeMembers() error {
 // are managers: 30 make 21 groups with 1 to 3.
 func (g *generator) makeGroups() error {
 	s, r := g.Size, g.stream(streamGroups)
-	counts, err := divide(s.Groups, s.Orgs, 1, sizeOf(g.orgUsers), upTo(s.Groups))
+	counts, err := graph.Divide(s.Groups, s.Orgs, 1, sizeOf(g.orgUsers), graph.UpTo(s.Groups))
 	if err != nil {
 		return err
 	}
 	g.GroupOrg = repeat(counts)
 	usersOf := func(group int) []int { return g.orgUsers[g.GroupOrg[group]-1] }
 	largest := s.GroupMembers * 388 / 100 / s.Groups // 306 where the mean is 79
-	sizes, err := divide(s.GroupMembers, s.Groups, min(18, s.GroupMembers/s.Groups/2),
+	sizes, err := graph.Divide(s.GroupMembers, s.Groups, min(18, s.GroupMembers/s.Groups/2),
 		func(i int) float64 { return (0.1 + math.Pow(r.Float64(), 4)) * float64(len(usersOf(i))) },
 		func(i int) int { return min(len(usersOf(i)), largest) })
 	if err != nil {
 		return err
 	}
 	managed := min(max(s.GroupManagers*7/10, 1), s.Groups)
-	managers, err := divide(s.GroupManagers, managed, 1, func(int) float64 { return r.Float64() }, upTo(3))
+	managers, err := graph.Divide(s.GroupManagers, managed, 1, func(int) float64 { return r.Float64() }, graph.UpTo(3))
 	if err != nil {
 		return fmt.Errorf("managers of groups: %w", err)
 	}
@@ -254,7 +221,7 @@ func (g *generator) makeHierarchy() error {
 // many as the heavy manager needs.
 func (g *generator) makeResources() error {
 	rest, orgs := g.Size.Resources-g.Size.HeavyOrg, g.Size.Orgs-1
-	counts, err := divide(rest, orgs, 1, curve(orgs, 1, 3, 1), upTo(rest))
+	counts, err := graph.Divide(rest, orgs, 1, curve(orgs, 1, 3, 1), graph.UpTo(rest))
 	g.ResourceOrg = repeat(append([]int{g.Size.HeavyOrg}, counts...))
 	return err
 }
@@ -288,7 +255,7 @@ func (g *generator) makeLists() error {
 		{ManagerGroup, s.ManagerGroups, 0, func(i int) int { return min(1, len(poolOf(i).groups)) }},
 		{ViewerGroup, s.ViewerGroups, 0, func(i int) int { return min(6, len(poolOf(i).groups)) }},
 	} {
-		counts, err := divide(c.total, s.Resources, c.low, func(int) float64 { return 0.02 + r.Float64() }, c.high)
+		counts, err := graph.Divide(c.total, s.Resources, c.low, func(int) float64 { return 0.02 + r.Float64() }, c.high)
 		if err != nil {
 			return fmt.Errorf("entries of relation %d: %w", c.relation, err)
 		}

@@ -81,14 +81,14 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	flat.Hierarchy = nil
 	p.flat = NewOracle(&flat)
 	list := []Scenario{
-		{CheckDirect, Check, Manage, p.direct()},
+		{CheckDirect, Check, Manage, p.draw(p.entries(ManagerUser, func(e Entry) int { return e.Subject }))},
 		{CheckOrgAdmin, Check, Manage, p.orgAdmin()},
 		{CheckGroup, Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].has(user) }))},
 		{CheckHierarchy, Check, View, p.hierarchy()},
 		{CheckDenied, Check, View, p.denied()},
 		{ListHeavy, ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
-		{ListRegular, ListResources, View, resourcesOf(o, View, []int{p.regular()})},
-		{ListViewers, ListUsers, View, p.draw(usersOf(o, View, evenly(d.Size.Resources, questionsEach)))},
+		{ListRegular, ListResources, View, p.regular()},
+		{ListViewers, ListUsers, View, usersOf(o, View, evenly(d.Size.Resources, questionsEach))},
 	}
 	for _, s := range list {
 		if len(s.Questions) == 0 {
@@ -128,17 +128,13 @@ func evenly(n, most int) []int {
 
 // resourcesOf asks for the resources of each of the users.
 func resourcesOf(o *Oracle, p Permission, users []int) []Question {
+	want := make([]Answer, o.data.Size.Users+1)
+	for i := range o.lists {
+		o.users(p, i+1).each(func(user int) { want[user].add(int64(i + 1)) })
+	}
 	list := make([]Question, len(users))
 	for i, user := range users {
-		list[i].User = user
-	}
-	for resource := 1; resource <= o.data.Size.Resources; resource++ {
-		may := o.users(p, resource)
-		for i := range list {
-			if may.has(list[i].User) {
-				list[i].Want.add(int64(resource))
-			}
-		}
+		list[i] = Question{User: user, Want: want[user]}
 	}
 	return list
 }
@@ -166,15 +162,18 @@ func (p *picker) draw(candidates []Question) []Question {
 	return slices.Clip(candidates[:min(len(candidates), questionsEach)])
 }
 
-// direct are managing users with their resources.
-func (p *picker) direct() []Question {
+// entries asks a user for each entry of a relation: none when user returns 0.
+func (p *picker) entries(relation Relation, user func(e Entry) int) []Question {
 	var found []Question
 	for e := range p.data.Entries() {
-		if e.Relation == ManagerUser {
-			found = append(found, Question{User: e.Subject, Resource: e.Resource, Want: answer(true)})
+		if e.Relation != relation {
+			continue
+		}
+		if user := user(e); user != 0 {
+			found = append(found, Question{User: user, Resource: e.Resource, Want: answer(true)})
 		}
 	}
-	return p.draw(found)
+	return found
 }
 
 // resource draws one of an organization.
@@ -208,15 +207,12 @@ func (p *picker) viaGroups(fits func(user, group int) bool) []Question {
 			}
 		})
 	}
-	var found []Question
-	for e := range p.data.Entries() {
-		if e.Relation != ViewerGroup || len(users[e.Subject-1]) == 0 {
-			continue
+	return p.entries(ViewerGroup, func(e Entry) int {
+		if of := users[e.Subject-1]; len(of) > 0 {
+			return of[p.rand.IntN(len(of))]
 		}
-		of := users[e.Subject-1]
-		found = append(found, Question{User: of[p.rand.IntN(len(of))], Resource: e.Resource, Want: answer(true)})
-	}
-	return found
+		return 0
+	})
 }
 
 // hierarchy are users of groups below viewing ones whom nothing else lets view.
@@ -240,20 +236,11 @@ func (p *picker) denied() []Question {
 }
 
 // regular is the user, not an admin, whose view is nearest to what the size says.
-func (p *picker) regular() int {
-	admins, views := p.oracle.newSet(), make([]int, p.data.Size.Users+1)
-	for _, s := range p.oracle.admins {
-		admins.union(s)
+func (p *picker) regular() []Question {
+	admins := slices.Concat(p.data.Admins...)
+	list := slices.DeleteFunc(resourcesOf(p.oracle, View, evenly(p.data.Size.Users, 0)), func(q Question) bool { return slices.Contains(admins, q.User) })
+	distance := func(q Question) int {
+		return max(q.Want.Count-p.data.Size.RegularView, p.data.Size.RegularView-q.Want.Count)
 	}
-	for i := range p.data.ResourceOrg {
-		p.oracle.users(View, i+1).each(func(user int) { views[user]++ })
-	}
-	best, distance := 0, 0
-	for user, n := range views {
-		d := max(n-p.data.Size.RegularView, p.data.Size.RegularView-n)
-		if user > 0 && !admins.has(user) && (best == 0 || d < distance) {
-			best, distance = user, d
-		}
-	}
-	return best
+	return []Question{slices.MinFunc(list, func(a, b Question) int { return distance(a) - distance(b) })}
 }

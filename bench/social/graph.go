@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/varvedb/varve/bench/graph"
 	"github.com/varvedb/varve/internal/splitmix"
 )
 
@@ -14,10 +15,6 @@ import (
 type Config struct {
 	Relationships int    `json:"relationships"` // MinRelationships or more
 	Seed          uint64 `json:"seed"`
-
-	// Blocks is how many users each user has blocked at first, in addition to
-	// Relationships. AuthZed's table has none, so only writes block.
-	Blocks int `json:"blocks,omitempty"`
 }
 
 // Limits of Config.
@@ -61,7 +58,6 @@ const (
 	forParent
 	forPopularity
 	forFollowers
-	forBlocked
 	purposes
 )
 
@@ -77,15 +73,21 @@ func New(cfg Config) (*Graph, error) {
 		return nil, fmt.Errorf("social graph of %d relationships: give a number from %d to %d", cfg.Relationships, MinRelationships, MaxRelationships)
 	}
 	users := cfg.Relationships / perUser
-	if cfg.Blocks < 0 || cfg.Blocks > users/4 {
-		return nil, fmt.Errorf("social graph: %d blocked users of %d: give 0 to a quarter of them", cfg.Blocks, users)
-	}
 	rest := cfg.Relationships % perUser
 	content, interactions := contentPerUser*users+rest/2, interactionsPerUser*users
 	g := &Graph{cfg: cfg, count: [kinds]int{User: users, Content: content, Interaction: interactions}}
-	g.followers = counts(users, followersPerUser*users+rest%2, (users-1)/2)
-	g.published = sums(counts(users, content, content))
-	g.reacted = sums(counts(users, interactions, interactions))
+	for _, c := range []struct {
+		counts       *[]int
+		total, limit int
+	}{
+		{&g.followers, followersPerUser*users + rest%2, (users - 1) / 2}, {&g.published, content, content}, {&g.reacted, interactions, interactions},
+	} {
+		var err error
+		if *c.counts, err = graph.Divide(c.total, users, 0, activity(users), graph.UpTo(c.limit)); err != nil {
+			return nil, fmt.Errorf("social graph: %w", err)
+		}
+	}
+	g.published, g.reacted = sums(g.published), sums(g.reacted)
 	for purpose, k := range ordered {
 		g.orders[purpose] = newPermutation(g.count[k], cfg.Seed, uint64(purpose))
 	}
@@ -107,14 +109,11 @@ func sums(list []int) []int {
 	return list
 }
 
-// Config returns what the graph was made from.
-func (g *Graph) Config() Config { return g.cfg }
-
 // Count returns how many objects of a kind there are.
 func (g *Graph) Count(k Kind) int { return g.count[k] }
 
 // Len returns the number of relationships.
-func (g *Graph) Len() int { return g.cfg.Relationships + g.cfg.Blocks*g.count[User] }
+func (g *Graph) Len() int { return g.cfg.Relationships }
 
 // Relationships yields them in the order of object, relation and subject.
 func (g *Graph) Relationships() iter.Seq[Relationship] {
@@ -142,11 +141,8 @@ func (g *Graph) ofUser(list []Relationship, i int) []Relationship {
 		visibility = Relationship{u, UserPublic, Everybody}
 	}
 	list = append(list, visibility, Relationship{u, Self, u})
-	for _, s := range g.some(i, g.followers[g.at(forRank, i)], forFollowers) {
+	for _, s := range g.followersOf(i, g.followers[g.at(forRank, i)]) {
 		list = append(list, Relationship{u, Follower, s})
-	}
-	for _, s := range g.some(i, g.cfg.Blocks, forBlocked) {
-		list = append(list, Relationship{u, Blocked, s})
 	}
 	return list
 }
@@ -167,9 +163,9 @@ func (g *Graph) ofInteraction(list []Relationship, i int) []Relationship {
 	return append(list, Relationship{o, Creator, g.byActivity(g.reacted, g.at(forCreator, i))}, Relationship{o, Parent, parent})
 }
 
-// some returns n users other than user i (from 0), in order.
-func (g *Graph) some(i, n int, purpose uint64) []Object {
-	r := rand.New(rand.NewPCG(g.cfg.Seed, splitmix.Scramble(purpose^splitmix.Scramble(uint64(i)))))
+// followersOf returns n users other than user i (from 0), in order.
+func (g *Graph) followersOf(i, n int) []Object {
+	r := rand.New(rand.NewPCG(g.cfg.Seed, splitmix.Scramble(forFollowers^splitmix.Scramble(uint64(i)))))
 	seen := make(map[int]bool, n)
 	list := make([]Object, 0, n)
 	for len(list) < n {

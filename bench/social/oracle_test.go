@@ -76,7 +76,7 @@ func (m tuples) viewers(g *Graph, content Object) []Object {
 // The oracle agrees with the definitions after each of a number of writes, at
 // the last point and at all before.
 func TestOracle(t *testing.T) {
-	g, err := New(Config{Relationships: MinRelationships, Seed: 3, Blocks: 2})
+	g, err := New(Config{Relationships: MinRelationships, Seed: 3})
 	require.NoError(t, err)
 	base := tuples{}
 	for r := range g.Relationships() {
@@ -118,7 +118,7 @@ func TestOracle(t *testing.T) {
 }
 
 func TestVisible(t *testing.T) {
-	g, err := New(Config{Relationships: MinRelationships, Seed: 1, Blocks: 1})
+	g, err := New(Config{Relationships: MinRelationships, Seed: 1})
 	require.NoError(t, err)
 	o, viewer := NewOracle(g), NewObject(User, 2)
 	var all []Object

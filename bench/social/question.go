@@ -2,11 +2,15 @@ package social
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
 )
 
 // Question is what a store is asked, by a step of a script.
@@ -18,6 +22,32 @@ type Question struct {
 // String returns the question in words.
 func (q Question) String() string {
 	return fmt.Sprintf("%s of %s by %s", q.Step.Name(), q.Object, q.Viewer)
+}
+
+// active draws the objects that take part in a load: one in stride of each kind.
+type active struct {
+	count  [kinds]int
+	stride int
+}
+
+// newActive samples a part (above 0, at most 1) of the objects of a graph.
+func newActive(g *Graph, part float64) active {
+	return active{count: g.count, stride: max(int(math.Round(1/part)), 1)}
+}
+
+// size returns how many objects of a kind take part.
+func (a active) size(k Kind) int { return (a.count[k] + a.stride - 1) / a.stride }
+
+func (a active) pick(r *rand.Rand, k Kind) Object {
+	return NewObject(k, r.IntN(a.size(k))*a.stride+1)
+}
+
+// other returns a user that takes part; a neighbour when it is the given one.
+func (a active) other(r *rand.Rand, than Object) Object {
+	if u := a.pick(r, User); u != than {
+		return u
+	}
+	return NewObject(User, than.Number()%a.count[User]+1)
 }
 
 // question makes one about objects at random.
@@ -90,4 +120,34 @@ func (v *View) Ask(ctx context.Context, q Question) (list []Object, err error) {
 
 func (v *View) ids(ctx context.Context, statement string, args ...any) error {
 	return v.IDs(ctx, v.store.Statements[statement], args, func(id int64) { v.list = append(v.list, Object(id)) })
+}
+
+// Ask asks one question of a step after the other about objects at random, an
+// operation of the loop each and on a view of its own, whose opening and closing are
+// in the latency, and compares the answers. None is how many were answered with
+// nothing.
+func Ask(ctx context.Context, s *Store, o *Oracle, step *Step, seed uint64, loop bench.Loop) (took *latency.Recorder, none int, err error) {
+	took = latency.NewRecorder()
+	r, all := rand.New(rand.NewPCG(seed, 0)), newActive(o.g, 1)
+	for loop.Loop() {
+		q := all.question(r, step)
+		start := time.Now()
+		v, err := s.View(ctx, o)
+		if err != nil {
+			return took, none, err
+		}
+		got, err := v.Ask(ctx, q)
+		err = errors.Join(err, v.Close())
+		took.Record(time.Since(start))
+		if err == nil {
+			err = o.Judge(v.Span, q, got)
+		}
+		if err != nil {
+			return took, none, err
+		}
+		if len(got) == 0 {
+			none++
+		}
+	}
+	return took, none, nil
 }
