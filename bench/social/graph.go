@@ -1,6 +1,7 @@
 package social
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -76,16 +77,12 @@ func New(cfg Config) (*Graph, error) {
 	rest := cfg.Relationships % perUser
 	content, interactions := contentPerUser*users+rest/2, interactionsPerUser*users
 	g := &Graph{cfg: cfg, count: [kinds]int{User: users, Content: content, Interaction: interactions}}
-	for _, c := range []struct {
-		counts       *[]int
-		total, limit int
-	}{
-		{&g.followers, followersPerUser*users + rest%2, (users - 1) / 2}, {&g.published, content, content}, {&g.reacted, interactions, interactions},
-	} {
-		var err error
-		if *c.counts, err = graph.Divide(c.total, users, 0, activity(users), graph.UpTo(c.limit)); err != nil {
-			return nil, fmt.Errorf("social graph: %w", err)
-		}
+	var errs [3]error
+	g.followers, errs[0] = graph.Divide(followersPerUser*users+rest%2, users, 0, activity(users), graph.UpTo((users-1)/2))
+	g.published, errs[1] = graph.Divide(content, users, 0, activity(users), graph.UpTo(content))
+	g.reacted, errs[2] = graph.Divide(interactions, users, 0, activity(users), graph.UpTo(interactions))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("social graph: %w", err)
 	}
 	g.published, g.reacted = sums(g.published), sums(g.reacted)
 	for purpose, k := range ordered {
