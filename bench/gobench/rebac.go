@@ -1,6 +1,7 @@
 package gobench
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"slices"
@@ -22,22 +23,16 @@ func RegisterRebacFlags(set *flag.FlagSet) *RebacFlags {
 	return f
 }
 
-func (f *RebacFlags) parse() (rebac.Size, error) {
-	switch {
-	case f.size != "":
-		return rebac.ParseSize(f.size)
-	case testing.Short():
-		return rebac.Tiny, nil
-	}
-	return rebac.Small, nil
-}
-
 // RunRebac measures the scenarios on one engine, each with both closures and one
 // client, an answer an operation; before them ingest and closure, once in each
 // operation.
 func RunRebac(b *testing.B, e bench.Engine, f *RebacFlags) {
 	coreset.Skip(b)
-	size, err := f.parse()
+	standard := rebac.Small
+	if testing.Short() {
+		standard = rebac.Tiny
+	}
+	size, err := rebac.ParseSize(cmp.Or(f.size, standard.Name))
 	must(b, err)
 	needs(b, e, durability(b))
 	d, err := rebac.Generate(size, seed)

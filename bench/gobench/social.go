@@ -46,7 +46,7 @@ func RunSocial(b *testing.B, engine bench.Engine, f *SocialFlags) {
 	run, err := cache.NewRun(context.Background()) // on the disk of the data sets: the temporary directory may be in memory
 	must(b, err)
 	b.Cleanup(func() { must(b, run.Remove()) })
-	s, o := fillSocial(b, engine, run.Data(), social.Config{Relationships: f.relationships, Seed: seed}, script.Connections)
+	s, o := fillSocial(b, engine, run.Data(), f.relationships, script.Connections)
 	name := fmt.Sprintf("engine=%s/relationships=%d/durability=%s", engine.Name, f.relationships, durability(b))
 	b.Run(fmt.Sprintf("%s/qps=%v", name, f.rate), func(b *testing.B) { runSocialLoad(b, s, o, script) })
 	for _, k := range social.Kinds {
@@ -79,9 +79,9 @@ func runSocialLoad(b *testing.B, s *social.Store, o *social.Oracle, script *soci
 }
 
 // fillSocial returns a store of a graph that is closed when the test ends.
-func fillSocial(tb testing.TB, engine bench.Engine, dir string, cfg social.Config, readers int) (*social.Store, *social.Oracle) {
+func fillSocial(tb testing.TB, engine bench.Engine, dir string, relationships, readers int) (*social.Store, *social.Oracle) {
 	tb.Helper()
-	g, err := social.New(cfg)
+	g, err := social.New(relationships, seed)
 	must(tb, err)
 	must(tb, os.MkdirAll(dir, 0o755))
 	s, err := social.NewStore(openAt(tb, engine, dir, readers))
@@ -118,7 +118,7 @@ func durability(tb testing.TB) driver.Durability {
 // people have blocked each other by then. It ends by taking a relationship away behind the oracle's
 // back, which must be seen.
 func CheckSocial(t *testing.T, engine bench.Engine) {
-	s, o := fillSocial(t, engine, t.TempDir(), social.Config{Relationships: social.MinRelationships, Seed: seed}, 4)
+	s, o := fillSocial(t, engine, t.TempDir(), social.MinRelationships, 4)
 	script := &social.Script{
 		Name: "test", Phases: []social.Phase{{Rate: 500, Duration: 700 * time.Millisecond}},
 		Connections: 4, Arrivals: "poisson", Active: 0.25, GiveUp: time.Minute,

@@ -195,20 +195,19 @@ func (g *generator) makeGroups() error {
 func (g *generator) makeHierarchy() error {
 	pairs, second := (g.Size.Edges*5+6)/7, g.Size.Edges/7
 	third := g.Size.Edges - pairs - second
-	add := func(left *int, child, parent int) {
+	add := func(left *int, child, parent, last int) bool {
+		if *left == 0 || child > last {
+			return false
+		}
 		g.Hierarchy = append(g.Hierarchy, Edge{child, parent})
 		*left--
+		return true
 	}
 	for org := g.Size.Orgs; org >= 1; org-- {
-		first, last := span(g.GroupOrg, org)
-		if last-first >= 2 && pairs > 0 {
-			add(&pairs, first+2, first+1)
-		}
-		switch {
-		case last-first >= 3 && third > 0:
-			add(&third, first+3, first+2)
-		case last-first >= 3 && second > 0:
-			add(&second, first+3, first+1)
+		first, last := span(g.GroupOrg, org) // group first+1 is the first of the organization
+		add(&pairs, first+2, first+1, last)
+		if !add(&third, first+3, first+2, last) {
+			add(&second, first+3, first+1, last)
 		}
 	}
 	if len(g.Hierarchy) < g.Size.Edges {

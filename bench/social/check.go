@@ -10,24 +10,13 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// check puts the object onto the list when a viewer may see it.
-func (v *View) check(ctx context.Context, viewer, object Object) error {
-	var may bool
-	var err error
+// check asks whether a viewer may see an object, by one statement, or by one for each
+// object where the dialect has facts. The one takes the object, and then the viewer as
+// often as it asks for it.
+func (v *View) check(ctx context.Context, viewer, object Object) (bool, error) {
 	if v.store.Statements["facts"] != "" {
-		may, err = v.steps(ctx, viewer, object)
-	} else {
-		may, err = v.checkAtOnce(ctx, viewer, object)
+		return v.steps(ctx, viewer, object)
 	}
-	if may {
-		v.list = append(v.list, object)
-	}
-	return err
-}
-
-// checkAtOnce is a check by one statement. It takes the object, and then the viewer
-// as often as it asks for it.
-func (v *View) checkAtOnce(ctx context.Context, viewer, object Object) (bool, error) {
 	text := v.store.Statements["check_"+object.Kind().String()]
 	args := make([]any, strings.Count(text, "?"))
 	for i := range args {

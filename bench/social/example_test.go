@@ -28,7 +28,7 @@ steps:
 
 // The answer to a question is known at every point of the writes.
 func ExampleOracle() {
-	graph, err := social.New(social.Config{Relationships: 10_000, Seed: 1})
+	graph, err := social.New(10_000, 1)
 	if err != nil {
 		fmt.Println(err)
 		return

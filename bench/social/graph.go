@@ -12,13 +12,7 @@ import (
 	"github.com/varvedb/varve/internal/splitmix"
 )
 
-// Config says which graph to make.
-type Config struct {
-	Relationships int    `json:"relationships"` // MinRelationships or more
-	Seed          uint64 `json:"seed"`
-}
-
-// Limits of Config.
+// How many relationships a graph can have.
 const (
 	MinRelationships = 5_000
 	MaxRelationships = 2_000_000_000
@@ -37,10 +31,11 @@ const (
 	publicContent = 180_988_918.0 / (180_988_918 + 183_594_125)
 )
 
-// Graph is the relationships of a configuration: the same ones each time.
+// Graph is relationships: of the same number and seed the same ones each time.
 type Graph struct {
-	cfg   Config
-	count [kinds]int
+	relationships int
+	seed          uint64
+	count         [kinds]int
 
 	followers []int    // of users by rank
 	published []int    // content of the users up to a rank, summed up
@@ -69,14 +64,14 @@ var ordered = map[int]Kind{
 
 // New prepares a graph. It takes memory for each user, one in 192
 // relationships.
-func New(cfg Config) (*Graph, error) {
-	if cfg.Relationships < MinRelationships || cfg.Relationships > MaxRelationships {
-		return nil, fmt.Errorf("social graph of %d relationships: give a number from %d to %d", cfg.Relationships, MinRelationships, MaxRelationships)
+func New(relationships int, seed uint64) (*Graph, error) {
+	if relationships < MinRelationships || relationships > MaxRelationships {
+		return nil, fmt.Errorf("social graph of %d relationships: give a number from %d to %d", relationships, MinRelationships, MaxRelationships)
 	}
-	users := cfg.Relationships / perUser
-	rest := cfg.Relationships % perUser
+	users := relationships / perUser
+	rest := relationships % perUser
 	content, interactions := contentPerUser*users+rest/2, interactionsPerUser*users
-	g := &Graph{cfg: cfg, count: [kinds]int{User: users, Content: content, Interaction: interactions}}
+	g := &Graph{relationships: relationships, seed: seed, count: [kinds]int{User: users, Content: content, Interaction: interactions}}
 	var errs [3]error
 	g.followers, errs[0] = graph.Divide(followersPerUser*users+rest%2, users, 0, activity(users), graph.UpTo((users-1)/2))
 	g.published, errs[1] = graph.Divide(content, users, 0, activity(users), graph.UpTo(content))
@@ -86,7 +81,7 @@ func New(cfg Config) (*Graph, error) {
 	}
 	g.published, g.reacted = sums(g.published), sums(g.reacted)
 	for purpose, k := range ordered {
-		g.orders[purpose] = newPermutation(g.count[k], cfg.Seed, uint64(purpose))
+		g.orders[purpose] = newPermutation(g.count[k], seed, uint64(purpose))
 	}
 	g.user = make([]uint32, users)
 	for i := range g.user {
@@ -110,7 +105,7 @@ func sums(list []int) []int {
 func (g *Graph) Count(k Kind) int { return g.count[k] }
 
 // Len returns the number of relationships.
-func (g *Graph) Len() int { return g.cfg.Relationships }
+func (g *Graph) Len() int { return g.relationships }
 
 // Relationships yields them in the order of object, relation and subject.
 func (g *Graph) Relationships() iter.Seq[Relationship] {
@@ -155,14 +150,14 @@ func (g *Graph) ofContent(list []Relationship, i int) []Relationship {
 
 func (g *Graph) ofInteraction(list []Relationship, i int) []Relationship {
 	o := NewObject(Interaction, i+1)
-	popular := int(part(unit(g.cfg.Seed, forPopularity, i)) * float64(g.count[Content]))
+	popular := int(part(unit(g.seed, forPopularity, i)) * float64(g.count[Content]))
 	parent := NewObject(Content, g.at(forParent, min(popular, g.count[Content]-1))+1)
 	return append(list, Relationship{o, Creator, g.byActivity(g.reacted, g.at(forCreator, i))}, Relationship{o, Parent, parent})
 }
 
 // followersOf returns n users other than user i (from 0), in order.
 func (g *Graph) followersOf(i, n int) []Object {
-	r := rand.New(rand.NewPCG(g.cfg.Seed, splitmix.Scramble(forFollowers^splitmix.Scramble(uint64(i)))))
+	r := rand.New(rand.NewPCG(g.seed, splitmix.Scramble(forFollowers^splitmix.Scramble(uint64(i)))))
 	seen := make(map[int]bool, n)
 	list := make([]Object, 0, n)
 	for len(list) < n {

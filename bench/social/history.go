@@ -54,12 +54,9 @@ func (o *Oracle) begin(toggle string, object, subject Object) (write int64, chan
 
 // acknowledge tells that a write is committed, and so are those before it.
 func (o *Oracle) acknowledge(write int64) {
-	for {
-		old := o.acked.Load()
-		if old >= write || o.acked.CompareAndSwap(old, write) {
-			return
-		}
-	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.acked.Store(max(o.acked.Load(), write))
 }
 
 // void tells that a write was rolled back.

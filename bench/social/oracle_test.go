@@ -76,7 +76,7 @@ func (m tuples) viewers(g *Graph, content Object) []Object {
 // The oracle agrees with the definitions after each of a number of writes, at
 // the last point and at all before.
 func TestOracle(t *testing.T) {
-	g, err := New(Config{Relationships: MinRelationships, Seed: 3})
+	g, err := New(MinRelationships, 3)
 	require.NoError(t, err)
 	base := tuples{}
 	for r := range g.Relationships() {
@@ -118,7 +118,7 @@ func TestOracle(t *testing.T) {
 }
 
 func TestVisible(t *testing.T) {
-	g, err := New(Config{Relationships: MinRelationships, Seed: 1})
+	g, err := New(MinRelationships, 1)
 	require.NoError(t, err)
 	o, viewer := NewOracle(g), NewObject(User, 2)
 	var all []Object
@@ -134,7 +134,7 @@ func TestVisible(t *testing.T) {
 
 // While a write is on its way a check may have either answer, and afterwards one.
 func TestJudge(t *testing.T) {
-	g, err := New(Config{Relationships: MinRelationships, Seed: 1})
+	g, err := New(MinRelationships, 1)
 	require.NoError(t, err)
 	o := NewOracle(g)
 	viewer, content := NewObject(User, 1), publicContent1(t, o)
@@ -184,7 +184,7 @@ func publicContent1(t *testing.T, o *Oracle) Object {
 
 // A write is acknowledged once those before it are, whoever says so first.
 func TestAcknowledge(t *testing.T) {
-	g, err := New(Config{Relationships: MinRelationships, Seed: 1})
+	g, err := New(MinRelationships, 1)
 	require.NoError(t, err)
 	o := NewOracle(g)
 	first, _ := o.begin(ToggleFollower, 1, 2)

@@ -110,7 +110,10 @@ func (v *View) Ask(ctx context.Context, q Question) (list []Object, err error) {
 	case q.Step.Lookup == lookupSubjects:
 		err = v.ids(ctx, "lookup_subjects", object, object, object)
 	default:
-		err = v.check(ctx, q.Viewer, q.Object)
+		var may bool
+		if may, err = v.check(ctx, q.Viewer, q.Object); may {
+			v.list = append(v.list, q.Object)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", q, err)

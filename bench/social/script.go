@@ -103,13 +103,12 @@ func (s Step) Name() string {
 	return name
 }
 
-// Scripts returns the names of the scripts that come with the package.
+// Scripts returns the names of the scripts that come with the package, in order.
 func Scripts() []string {
 	found, _ := fs.Glob(scriptFiles, "scripts/*.yaml") // the pattern is good
 	for i, name := range found {
 		found[i] = strings.TrimSuffix(path.Base(name), ".yaml")
 	}
-	slices.Sort(found)
 	return found
 }
 

@@ -23,7 +23,7 @@ func TestSocialPlans(t *testing.T) {
 	db, err := store.Open(t.Context(), suite.Engine.URL(t.TempDir()), nil)
 	require.NoError(t, err)
 	defer db.Close()
-	g, err := social.New(social.Config{Relationships: social.MinRelationships, Seed: 1})
+	g, err := social.New(social.MinRelationships, 1)
 	require.NoError(t, err)
 	s, err := social.NewStore(db)
 	require.NoError(t, err)

@@ -56,7 +56,7 @@ func measureSocial(ctx context.Context, l *Lab) (err error) {
 // runScript runs a script over a graph.
 func (l *Lab) runScript(ctx context.Context, relationships int, script *social.Script) (err error) {
 	var c circle
-	if c.graph, err = social.New(social.Config{Relationships: relationships, Seed: l.Seed}); err != nil {
+	if c.graph, err = social.New(relationships, l.Seed); err != nil {
 		return err
 	}
 	options := l.storeOptions()
