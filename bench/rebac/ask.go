@@ -161,7 +161,8 @@ func (s *Store) Verify(ctx context.Context, d *Data, o *Oracle, c Closure, cfg V
 		scenarios = append(scenarios, everything(o, p, cfg)...)
 	}
 	for i := range scenarios {
-		if _, err := s.Ask(ctx, &scenarios[i], c, bench.Times(len(scenarios[i].Questions))); err != nil {
+		_, err := s.Ask(ctx, &scenarios[i], c, bench.Times(len(scenarios[i].Questions)))
+		if err = errors.Join(err, ctx.Err()); err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
 	}

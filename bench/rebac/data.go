@@ -1,6 +1,7 @@
 package rebac
 
 import (
+	"cmp"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -104,10 +105,7 @@ func (d *Data) list(r *rand.Rand, resource int, list []Entry) []Entry {
 	from = len(list)
 	add(ViewerGroup, p.groups, groupSkew)
 	slices.SortFunc(list, func(a, b Entry) int {
-		if a.Relation != b.Relation {
-			return int(a.Relation) - int(b.Relation)
-		}
-		return a.Subject - b.Subject
+		return cmp.Or(cmp.Compare(a.Relation, b.Relation), cmp.Compare(a.Subject, b.Subject))
 	})
 	return list
 }

@@ -98,6 +98,15 @@ func span(list []int, value int) (first, last int) {
 	return first, last
 }
 
+// ids returns the numbers, from 1 on, of the places of a value in a list in order.
+func ids(list []int, value int) (ids []int) {
+	first, last := span(list, value)
+	for i := first; i < last; i++ {
+		ids = append(ids, i+1)
+	}
+	return ids
+}
+
 // makeMembers deals users to their first organizations and draws further ones, the
 // largest organization first. The heavy manager is an admin of the smallest
 // organization alone and a member of the largest ones.
@@ -234,13 +243,9 @@ func (g *generator) makeLists() error {
 	var heavy []int
 	for org, users := range g.orgUsers {
 		g.pools[org].users = slices.DeleteFunc(slices.Clone(users), func(user int) bool { return user == g.Heavy || user > s.Users-s.Idle })
-		first, last := span(g.GroupOrg, org+1)
-		for group := first; group < last; group++ {
-			g.pools[org].groups = append(g.pools[org].groups, group+1)
-		}
-		first, last = span(g.ResourceOrg, org+1)
-		for i := first; i < last && slices.Contains(g.Members[org], g.Heavy); i++ {
-			heavy = append(heavy, i)
+		g.pools[org].groups = ids(g.GroupOrg, org+1)
+		if slices.Contains(g.Members[org], g.Heavy) {
+			heavy = append(heavy, ids(g.ResourceOrg, org+1)...)
 		}
 	}
 	poolOf := func(i int) *pool { return &g.pools[g.ResourceOrg[i]-1] }
@@ -262,9 +267,9 @@ func (g *generator) makeLists() error {
 	}
 	g.heavy = make(map[int]bool, s.HeavyDirect)
 	for k := range s.HeavyDirect {
-		i := heavy[k*len(heavy)/s.HeavyDirect]
-		g.heavy[i+1] = true
-		g.counts[ManagerUser][i]--
+		resource := heavy[k*len(heavy)/s.HeavyDirect]
+		g.heavy[resource] = true
+		g.counts[ManagerUser][resource-1]--
 	}
 	return nil
 }
