@@ -96,7 +96,7 @@ func Table(name string, columns ...string) *driver.Table {
 // one is asked for.
 func (s *Store) Load(ctx context.Context, table *driver.Table, batch int, rows iter.Seq[[]any]) (*latency.Recorder, error) {
 	took := latency.NewRecorder()
-	values := make([]any, 0, batch*len(table.Columns))
+	var values []any
 	flush := func() error {
 		start := time.Now()
 		err := s.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return tx.Insert(ctx, table, values) })
@@ -108,7 +108,7 @@ func (s *Store) Load(ctx context.Context, table *driver.Table, batch int, rows i
 		return nil
 	}
 	for row := range rows {
-		if values = append(values, row...); len(values) == cap(values) {
+		if values = append(values, row...); len(values) == batch*len(table.Columns) {
 			if err := flush(); err != nil {
 				return took, err
 			}
