@@ -5,18 +5,19 @@ import (
 	"slices"
 
 	"golang.org/x/perf/benchmath"
+	"gonum.org/v1/gonum/stat/combin"
 )
 
-// Summary is the median of a sample with the interval of its order statistics,
-// which needs 6 observations: with fewer it is unbounded, and Low and High are
-// infinite.
+// Summary is a median with its interval. That of a sample is of its order
+// statistics, which needs 6 observations: with fewer it is unbounded, and Low and
+// High are infinite.
 type Summary struct {
 	Median    float64
 	Low, High float64
 	N         int
 }
 
-// Bounded tells whether the sample is large enough for an interval.
+// Bounded tells whether there are enough observations for an interval.
 func (s Summary) Bounded() bool { return !math.IsInf(s.Low, 0) && !math.IsInf(s.High, 0) }
 
 // Spread returns the larger distance of the interval's ends from the median, as
@@ -26,6 +27,17 @@ func (s Summary) Spread() float64 {
 		return 0
 	}
 	return max(s.High-s.Median, s.Median-s.Low) / math.Abs(s.Median)
+}
+
+// Median returns the middle of values, NaN for none. It does not change them.
+func Median(values []float64) float64 { return median(slices.Sorted(slices.Values(values))) }
+
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	if n == 0 {
+		return math.NaN()
+	}
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // Summarize returns the median of a sample with its interval, as benchstat
@@ -53,16 +65,9 @@ type Comparison struct {
 // nothing of the distribution.
 func Compare(before, after []float64) Comparison {
 	a, b := newSample(before), newSample(after)
-	return Comparison{Old: summarize(a), New: summarize(b), P: pValue(a, b), LeastP: leastP(len(before), len(after))}
-}
-
-// leastP returns the p-value of samples that do not overlap at all: 2 of all the
-// ways to choose one sample from both.
-func leastP(n1, n2 int) float64 {
-	total, _ := math.Lgamma(float64(n1 + n2 + 1))
-	first, _ := math.Lgamma(float64(n1 + 1))
-	second, _ := math.Lgamma(float64(n2 + 1))
-	return 2 * math.Exp(first+second-total)
+	// Samples that do not overlap at all are 2 of all the ways to choose one from both.
+	ways := combin.LogGeneralizedBinomial(float64(len(before)+len(after)), float64(len(before)))
+	return Comparison{Old: summarize(a), New: summarize(b), P: pValue(a, b), LeastP: 2 * math.Exp(-ways)}
 }
 
 // pValue orders the samples before the test. benchmath takes the tail from the

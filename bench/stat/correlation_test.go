@@ -16,8 +16,6 @@ func TestCorrelationOfCars(t *testing.T) {
 	require.InDelta(t, -0.8676594, c.R, 1e-7)
 	require.InDelta(t, -0.9338264, c.Low, 1e-7)
 	require.InDelta(t, -0.7440872, c.High, 1e-7)
-	require.InEpsilon(t, 1.294e-10, c.P, 1e-3)
-	require.Equal(t, 32, c.N)
 }
 
 func TestCorrelationErrors(t *testing.T) {
@@ -25,8 +23,6 @@ func TestCorrelationErrors(t *testing.T) {
 	require.ErrorIs(t, err, stat.ErrTooFew)
 	_, err = stat.Pearson([]float64{1, 1, 1, 1}, []float64{1, 2, 3, 4})
 	require.ErrorIs(t, err, stat.ErrConstant)
-	_, err = stat.Pearson([]float64{1, 2, 3, 4}, []float64{1, 2})
-	require.ErrorContains(t, err, "4 values against 2")
 }
 
 func TestPerfectCorrelation(t *testing.T) {
@@ -34,7 +30,7 @@ func TestPerfectCorrelation(t *testing.T) {
 	c, err := stat.Pearson(x, []float64{-3, -6, -12, -24, -48})
 	require.NoError(t, err)
 	require.InDelta(t, -1, c.R, 1e-12)
-	require.InDelta(t, 0, c.P, 1e-9)
+	require.InDelta(t, -1, c.High, 1e-9)
 }
 
 // sample draws n values that are apart from each other.
@@ -59,7 +55,7 @@ func TestCorrelationInvariance(t *testing.T) {
 		require.NoError(t, err)
 		require.InDelta(t, a.R, b.R, 1e-6)
 		require.True(t, a.Low <= a.R && a.R <= a.High, "%+v", a)
-		require.True(t, a.Low >= -1 && a.High <= 1 && a.P >= 0 && a.P <= 1, "%+v", a)
+		require.True(t, a.Low >= -1 && a.High <= 1, "%+v", a)
 	})
 }
 

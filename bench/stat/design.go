@@ -2,7 +2,8 @@ package stat
 
 import (
 	"math/rand/v2"
-	"slices"
+
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Factorial returns the points of a full factorial experiment: every combination
@@ -11,21 +12,20 @@ import (
 // next begins, so that what drifts while the experiment runs, such as a growing
 // store, falls on all combinations alike.
 func Factorial(seed uint64, repeats int, levels ...[]float64) [][]float64 {
-	combinations := [][]float64{nil}
-	for _, factor := range levels {
-		var longer [][]float64
-		for _, point := range combinations {
-			for _, level := range factor {
-				longer = append(longer, append(point[:len(point):len(point)], level))
-			}
-		}
-		combinations = longer
+	sizes := make([]int, len(levels))
+	for i, factor := range levels {
+		sizes[i] = len(factor)
 	}
+	combinations := combin.Cartesian(sizes)
 	random := rand.New(rand.NewPCG(seed, uint64(len(combinations))))
 	var points [][]float64
 	for range repeats {
 		for _, i := range random.Perm(len(combinations)) {
-			points = append(points, slices.Clone(combinations[i]))
+			point := make([]float64, len(levels))
+			for factor, level := range combinations[i] {
+				point[factor] = levels[factor][level]
+			}
+			points = append(points, point)
 		}
 	}
 	return points

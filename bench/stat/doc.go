@@ -1,15 +1,16 @@
-// Package stat says how sure one can be of what was measured: correlations and
-// regressions with intervals, the comparison of two samples as benchstat makes
-// it, what remains of many such comparisons and what they could have seen, power
-// laws over growing sizes, and run orders of designed experiments.
+// Package stat says how sure one can be of what was measured: what x/perf and gonum
+// have for it put together, and what they do not have. That is the noise between two
+// measurements of the same, what remains of many comparisons and what they could
+// have seen, and what growing sizes say of larger ones.
 //
-// Intervals are of 95 % (Confidence) and two-sided. Nothing here assumes that
-// times are normally distributed, but for regressions, where large samples and
-// robust standard errors stand in for it. The same values give the same answer.
-// Doubts are data: results have Warnings for readers.
+// Intervals are of 95 % (Confidence) and two-sided. The same values give the same
+// answer.
 package stat
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // Confidence is the level of all intervals.
 const Confidence = 0.95
@@ -22,3 +23,7 @@ var ErrTooFew = errors.New("too few observations")
 
 // ErrConstant is returned where something has to vary and does not.
 var ErrConstant = errors.New("all observations are equal")
+
+func constant(values []float64) bool {
+	return len(values) == 0 || slices.Min(values) == slices.Max(values)
+}

@@ -38,7 +38,7 @@ func (d *Doubling) Seen(values []float64, noise float64, n1, n2 int) float64 {
 	switch {
 	case least > 2*n1*n2:
 		return 0
-	case quantile(sorted, 0.5) <= 0, 2*sorted[0] > (1+noise)*sorted[len(sorted)-1]: // all of them are apart
+	case median(sorted) <= 0, 2*sorted[0] > (1+noise)*sorted[len(sorted)-1]: // all of them are apart
 		return 1
 	}
 	random := rand.New(rand.NewPCG(uint64(n1), uint64(n2)))
@@ -51,7 +51,7 @@ func (d *Doubling) Seen(values []float64, noise float64, n1, n2 int) float64 {
 		}
 		draw(a, random, sorted, counts, 1)
 		draw(b, random, sorted, counts, 2)
-		if above(a, b) >= least && Change(quantile(a, 0.5), quantile(b, 0.5)) > noise {
+		if above(a, b) >= least && Change(median(a), median(b)) > noise {
 			seen++
 		}
 	}

@@ -4,9 +4,37 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 )
+
+// Correlation is a coefficient of correlation with its interval.
+type Correlation struct {
+	R, Low, High float64 // -1…1
+}
+
+// minPairs are the fewest from which a correlation has an interval.
+const minPairs = 4
+
+// Pearson returns the linear correlation of pairs, with the interval of Fisher's
+// transformation. It returns ErrTooFew for fewer than 4 pairs and ErrConstant when
+// one side does not vary.
+func Pearson(x, y []float64) (Correlation, error) {
+	if len(x) < minPairs {
+		return Correlation{}, fmt.Errorf("correlation: %d pairs, want at least %d: %w", len(x), minPairs, ErrTooFew)
+	}
+	if constant(x) || constant(y) {
+		return Correlation{}, fmt.Errorf("correlation: %w", ErrConstant)
+	}
+	r := min(max(stat.Correlation(x, y, nil), -1), 1) // rounding may give a little more than 1
+	half := distuv.UnitNormal.Quantile(1-Alpha/2) / math.Sqrt(float64(len(x)-3))
+	return Correlation{R: r, Low: math.Tanh(math.Atanh(r) - half), High: math.Tanh(math.Atanh(r) + half)}, nil
+}
 
 // ErrDependent is returned when a predictor is a linear combination of others,
 // so that no data can tell their effects apart.
@@ -19,166 +47,135 @@ type Predictor struct {
 	Values []float64
 }
 
-// RegressOptions change the model of Regress; the zero value is a plain linear
-// one.
-type RegressOptions struct {
-	// Log fits log y over the logarithms of the predictors, all of which must be
-	// positive: coefficients are exponents, and effects multiply.
-	Log bool
-
-	// Interactions adds products of predictors, by their names. A time a block of
-	// so many entities with so many attributes each is a case for one.
-	Interactions [][]string
-
-	// Robust takes standard errors that hold when the residuals spread more in
-	// some places than in others (HC3), as times do. With hundreds of observations
-	// it costs nothing where they do not.
-	Robust bool
-}
-
 // Regression is a line, or a plane of more dimensions, through observations.
 type Regression struct {
-	N       int `json:"n"`       // observations
-	Freedom int `json:"freedom"` // N less the number of terms
-
-	R2         float64 `json:"r2"` // part of the response's variance that is explained
-	AdjustedR2 float64 `json:"adjusted_r2"`
-	Sigma      float64 `json:"sigma"` // standard error of the residuals, in the response's unit
-	F          float64 `json:"f"`     // of the model against the mean alone
-	P          float64 `json:"p"`     // of F
-
-	Terms []Term `json:"terms"` // the intercept, the predictors, the interactions
-
-	// Condition is how many times errors of the data grow in the coefficients, at
-	// worst (columns scaled to length 1). Above 30 predictors are hard to tell
-	// apart.
-	Condition float64 `json:"condition"`
-
-	// SpreadP is the p-value of the residuals spreading evenly (Breusch and
-	// Pagan, as Koenker has it): a low one asks for Robust.
-	SpreadP float64 `json:"spread_p"`
-
-	Warnings []string `json:"warnings,omitempty"` // for readers
+	N     int     // observations
+	R2    float64 // part of the response's variance that is explained
+	Terms []Term  // the intercept, then the predictors
 }
 
 // Intercept is the name of the first term.
 const Intercept = "(intercept)"
 
-// Term is a coefficient of a regression.
+// Term is a coefficient of a regression with its interval.
 type Term struct {
-	Name        string  `json:"name"` // of the predictor, or names with × between them
-	Coefficient float64 `json:"coefficient"`
-	StdError    float64 `json:"std_error"`
-	T           float64 `json:"t"`
-	P           float64 `json:"p"`    // of the coefficient being 0
-	Low         float64 `json:"low"`  // of the 95 % interval
-	High        float64 `json:"high"` // of the 95 % interval
-
-	// Beta is the coefficient in standard deviations, of the response for one of
-	// the predictor; it compares predictors of different units. 0 for the intercept.
-	Beta float64 `json:"beta"`
+	Name                   string // of the predictor
+	Coefficient, Low, High float64
 
 	// Share is the term's part of the variance, averaged over all orders in which
-	// terms can be added (Lindeman, Merenda and Gold). Shares add up to R2. 0 for
-	// the intercept.
-	Share float64 `json:"share"`
+	// terms can be added (Lindeman, Merenda and Gold): unlike the square of a
+	// correlation it neither counts twice what two predictors explain together nor
+	// gives it to the one that came first. Shares add up to R2. 0 for the intercept.
+	Share float64
 }
 
 // Term returns the term of a name, or nil.
 func (r *Regression) Term(name string) *Term {
-	for i := range r.Terms {
-		if r.Terms[i].Name == name {
-			return &r.Terms[i]
-		}
+	i := slices.IndexFunc(r.Terms, func(t Term) bool { return t.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &r.Terms[i]
 }
 
-// Regress fits the response to the predictors by ordinary least squares with an
-// intercept. It returns ErrTooFew when there are not more observations than
-// terms, ErrConstant when the response or a predictor does not vary, and
-// ErrDependent.
-func Regress(y []float64, predictors []Predictor, o RegressOptions) (*Regression, error) {
-	columns, y, err := model(y, predictors, o)
-	if err != nil {
-		return nil, fmt.Errorf("regression: %w", err)
+// Regress fits the response to a few predictors by ordinary least squares with an
+// intercept. Its intervals hold although residuals spread more in some places than
+// in others, as times do (the standard errors HC3 of MacKinnon and White). It returns
+// ErrTooFew when there are not more observations than terms, ErrConstant when the
+// response or a predictor does not vary, and ErrDependent.
+func Regress(y []float64, predictors []Predictor) (*Regression, error) {
+	n, k := len(y), len(predictors)+1
+	if n <= k {
+		return nil, fmt.Errorf("regression: %d observations for %d terms: %w", n, k, ErrTooFew)
 	}
-	f, err := fitColumns(columns, y)
-	if err != nil {
-		return nil, fmt.Errorf("regression: %w", err)
-	}
-	n, freedom := float64(f.n), float64(f.n-f.k)
-	total := squares(y)
-	r := &Regression{N: f.n, Freedom: f.n - f.k, Condition: f.condition}
-	r.R2 = min(max(1-f.rss/total, 0), 1)
-	r.AdjustedR2 = 1 - (1-r.R2)*(n-1)/freedom
-	r.Sigma = math.Sqrt(f.rss / freedom)
-	slopes := float64(f.k - 1)
-	r.F = over(r.R2/slopes, (1-r.R2)/freedom)
-	r.P = distuv.F{D1: slopes, D2: freedom}.Survival(r.F)
-	r.SpreadP = f.spread()
-	errs := f.errors()
-	if o.Robust {
-		errs = f.robustErrors()
-	}
-	shares := shares(columns[1:], y)
-	for j, c := range columns {
-		t := newTerm(c.Name, f.coefficients[j], errs[j], freedom)
-		if j > 0 {
-			t.Beta = t.Coefficient * math.Sqrt(squares(c.Values)/total)
-			t.Share = shares[j-1]
+	columns := []Predictor{{Intercept, slices.Repeat([]float64{1}, n)}}
+	for _, p := range append(slices.Clone(predictors), Predictor{"the response", y}) {
+		if len(p.Values) != n {
+			return nil, fmt.Errorf("regression: %s has %d values for %d observations", p.Name, len(p.Values), n)
 		}
-		r.Terms = append(r.Terms, t)
+		if constant(p.Values) {
+			return nil, fmt.Errorf("regression: %s: %w", p.Name, ErrConstant)
+		}
+		columns = append(columns, p)
 	}
-	r.warn(o)
+	coefficients, stdErrors, err := leastSquares(columns[:k], y)
+	if err != nil {
+		return nil, fmt.Errorf("regression: %w", err)
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - k)}.Quantile(1 - Alpha/2)
+	r := &Regression{N: n}
+	for j, share := range append([]float64{0}, shares(columns[1:])...) {
+		b, half := coefficients[j], t*stdErrors[j]
+		r.Terms = append(r.Terms, Term{Name: columns[j].Name, Coefficient: b, Low: b - half, High: b + half, Share: share})
+		r.R2 += share
+	}
 	return r, nil
 }
 
-func newTerm(name string, coefficient, stdError, freedom float64) Term {
-	t := Term{Name: name, Coefficient: coefficient, StdError: stdError, T: over(coefficient, stdError)}
-	t.P = twoSidedT(t.T, freedom)
-	half := tQuantile(1-Alpha/2, freedom) * stdError
-	t.Low, t.High = coefficient-half, coefficient+half
-	return t
+// illConditioned is how many times errors of the data may grow in the coefficients.
+const illConditioned = 1e10
+
+// leastSquares returns the coefficients of columns and their standard errors HC3,
+// for which each observation brings its own variance, larger where it has much
+// leverage.
+func leastSquares(columns []Predictor, y []float64) (coefficients, stdErrors []float64, err error) {
+	n, k := len(y), len(columns)
+	x, lengths := mat.NewDense(n, k, nil), make([]float64, k)
+	for j, c := range columns {
+		lengths[j] = floats.Norm(c.Values, 2) // bytes beside counts would cost digits
+		for i, v := range c.Values {
+			x.Set(i, j, v/lengths[j])
+		}
+	}
+	var svd mat.SVD
+	if !svd.Factorize(x, mat.SVDThin) || !(svd.Cond() < illConditioned) {
+		return nil, nil, ErrDependent
+	}
+	var u, v, inverse mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	scales := svd.Values(nil)
+	v.Apply(func(_, j int, v float64) float64 { return v / scales[j] }, &v)
+	inverse.Mul(&u, v.T()) // transposed: a column gives a coefficient
+	var b, residuals mat.VecDense
+	b.MulVec(inverse.T(), mat.NewVecDense(n, y))
+	residuals.MulVec(x, &b)
+	residuals.SubVec(mat.NewVecDense(n, y), &residuals)
+	for i := range n {
+		leverage := floats.Dot(u.RawRowView(i), u.RawRowView(i))
+		floats.Scale(residuals.AtVec(i)/max(1-leverage, 1e-12), inverse.RawRowView(i))
+	}
+	for j, length := range lengths {
+		coefficients = append(coefficients, b.AtVec(j)/length)
+		stdErrors = append(stdErrors, mat.Norm(inverse.ColView(j), 2)/length)
+	}
+	return coefficients, stdErrors, nil
 }
 
-// over divides. A fit without residuals divides by 0; what comes of it stays a
-// number, which JSON can write.
-func over(a, b float64) float64 {
-	switch {
-	case a == 0:
-		return 0
-	case b == 0:
-		return math.Copysign(math.MaxFloat64, a)
+// shares returns what each column but the last, the response, adds to R² of the
+// last, averaged over all orders in which columns can be added.
+func shares(columns []Predictor) []float64 {
+	k := len(columns) - 1
+	data := mat.NewDense(len(columns[0].Values), k+1, nil)
+	for j, c := range columns {
+		data.SetCol(j, c.Values)
 	}
-	return min(max(a/b, -math.MaxFloat64), math.MaxFloat64)
-}
-
-// conditionLimit is Belsley's rule of thumb.
-const conditionLimit = 30
-
-func (r *Regression) warn(o RegressOptions) {
-	if r.Condition > conditionLimit {
-		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"condition number %.0f: predictors vary together, so that single coefficients say little", r.Condition))
+	var correlations mat.SymDense
+	stat.CorrelationMatrix(&correlations, data, nil)
+	explained := func(set []int) float64 {
+		var of, with mat.SymDense
+		of.SubsetSym(&correlations, set)
+		with.SubsetSym(&correlations, append(slices.Clone(set), k))
+		return min(max(1-mat.Det(&with)/mat.Det(&of), 0), 1)
 	}
-	if r.SpreadP < Alpha && !o.Robust {
-		r.Warnings = append(r.Warnings, fmt.Sprintf(
-			"residuals spread unevenly (p=%.2g): intervals need robust standard errors", r.SpreadP))
+	list, orders := make([]float64, k), combin.Permutations(k, k)
+	for _, order := range orders {
+		before := 0.0
+		for i, j := range order {
+			after := explained(order[:i+1])
+			list[j] += (after - before) / float64(len(orders))
+			before = after
+		}
 	}
-	if len(r.Terms)-1 > maxShared {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("no shares for more than %d terms", maxShared))
-	}
-}
-
-// squares returns the sum of squared distances from the mean.
-func squares(values []float64) float64 {
-	var mean, sum float64
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	for _, v := range values {
-		sum += (v - mean) * (v - mean)
-	}
-	return sum
+	return list
 }

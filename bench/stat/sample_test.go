@@ -11,20 +11,12 @@ import (
 	"github.com/varvedb/varve/bench/stat"
 )
 
-func TestQuantile(t *testing.T) {
+func TestMedian(t *testing.T) {
 	values := []float64{4, 1, 3, 2}
 	require.Equal(t, 2.5, stat.Median(values))
-	require.Equal(t, 1.75, stat.Quantile(values, 0.25)) // R: quantile(1:4, .25)
-	require.Equal(t, 1.0, stat.Quantile(values, 0))
-	require.Equal(t, 4.0, stat.Quantile(values, 1))
+	require.Equal(t, 3.0, stat.Median([]float64{5, 3, 1}))
 	require.Equal(t, []float64{4, 1, 3, 2}, values)
 	require.True(t, math.IsNaN(stat.Median(nil)))
-}
-
-func TestGeoMean(t *testing.T) {
-	require.InDelta(t, 4, stat.GeoMean([]float64{2, 8}), 1e-12)
-	require.True(t, math.IsNaN(stat.GeoMean([]float64{2, 0})))
-	require.True(t, math.IsNaN(stat.GeoMean(nil)))
 }
 
 // R: wilcox.test of samples that do not overlap has the smallest p-value there
@@ -170,20 +162,25 @@ func TestPowerLaw(t *testing.T) {
 	p, err := stat.FitPowerLaw([]float64{1, 2, 4, 8}, []float64{3, 6.3, 11.4, 24.6})
 	require.NoError(t, err)
 	require.InDelta(t, 1, p.Exponent, 0.05)
-	require.True(t, p.Low < 1 && 1 < p.High, "%+v", p)
-	require.InDelta(t, 3, p.Factor, 0.1)
 	at := p.At(16)
-	require.InDelta(t, 48, at.Value, 2)
-	require.True(t, at.Low < at.Value && at.Value < at.High)
+	require.InDelta(t, 48, at.Median, 2)
+	require.True(t, at.Low < at.Median && at.Median < at.High)
 	require.Greater(t, p.At(1000).High/p.At(1000).Low, at.High/at.Low) // less is known farther out
+	// By the textbook's formula, with t = 4.3026527 of 2 degrees of freedom.
+	require.InEpsilon(t, 33.60415105, at.Low, 1e-9)
+	require.InEpsilon(t, 68.43225995, at.High, 1e-9)
 
 	exact, err := stat.FitPowerLaw([]float64{1, 10, 100}, []float64{2, 2 * math.Sqrt(10), 20})
 	require.NoError(t, err)
 	require.InDelta(t, 0.5, exact.Exponent, 1e-9)
-	require.InDelta(t, 1, exact.R2, 1e-9)
+	require.InEpsilon(t, 2000.0, exact.At(1e6).Median, 1e-9)
 
 	_, err = stat.FitPowerLaw([]float64{1, 2}, []float64{1, 2})
 	require.ErrorIs(t, err, stat.ErrTooFew)
+	_, err = stat.FitPowerLaw([]float64{2, 2, 2}, []float64{1, 2, 3})
+	require.ErrorIs(t, err, stat.ErrConstant)
+	_, err = stat.FitPowerLaw([]float64{1, 2, 3}, []float64{1, 0, 3})
+	require.ErrorContains(t, err, "positive")
 }
 
 func TestFactorial(t *testing.T) {

@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"golang.org/x/perf/benchproc"
+	gonum "gonum.org/v1/gonum/stat"
 
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/stat"
+	"github.com/varvedb/varve/internal/report/runs"
 )
 
 // benchCmd is what is done with results besides making them.
@@ -138,9 +140,8 @@ type diffRow struct {
 	Within      bool `json:"within_noise"`
 	Need        int  `json:"need,omitempty"` // repetitions a side of an unknown row; 0 when 100 are too few
 
-	compared stat.Comparison
-	old      []float64
-	both     []float64 // old, and new brought to its median: what is known of the noise
+	spread float64   // of the old figures
+	both   []float64 // old, and new brought to its median: what is known of the noise
 }
 
 // diffSide is a sample.
@@ -168,14 +169,51 @@ const (
 	verdictUnknown = "unknown"
 )
 
+// samples are the figures of a result set by unit and name, both in order. Second
+// measurements of the same are not among them, and tell the noise.
+type samples struct {
+	units, names []string
+	values       map[unitName][]float64
+	noise        map[string]float64
+}
+
+type unitName struct{ unit, name string }
+
+func gather(set *result.Results) *samples {
+	s := &samples{values: make(map[unitName][]float64)}
+	var lines []result.Record
+	for i := range set.Records {
+		lines = append(lines, set.Records[i].Lines()...)
+	}
+	s.noise = stat.Noise(lines)
+	for i := range lines {
+		name := lines[i].Once().Key()
+		s.names = appendNew(s.names, name)
+		for _, m := range lines[i].Metrics {
+			s.units = appendNew(s.units, m.Unit)
+			if at := (unitName{m.Unit, name}); !lines[i].Again() {
+				s.values[at] = append(s.values[at], m.Value)
+			}
+		}
+	}
+	return s
+}
+
+func appendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
 func (c *diffCmd) compare(before, after *result.Results) *difference {
 	d := &difference{
 		Threshold: c.Threshold, Alpha: c.Alpha,
 		Units: []unitTable{}, Failed: []failure{}, OnlyOld: []string{}, OnlyNew: []string{},
 	}
-	samples := gather(before, after)
+	was, is := gather(before), gather(after)
 	var ps []float64
-	for _, unit := range samples.units {
+	for _, unit := range was.units {
 		if len(c.Units) > 0 && !slices.Contains(c.Units, unit) {
 			continue
 		}
@@ -184,9 +222,10 @@ func (c *diffCmd) compare(before, after *result.Results) *difference {
 			direction = stated
 		}
 		t := unitTable{Unit: unit, Better: direction.String()}
-		for _, name := range samples.names[0] {
-			if p := samples.values[unitName{unit, name}]; p != nil && len(p[0][0]) > 0 && len(p[1][0]) > 0 {
-				r := newRow(name, p[0][0], p[1][0])
+		for _, name := range was.names {
+			at := unitName{unit, name}
+			if len(was.values[at]) > 0 && len(is.values[at]) > 0 {
+				r := newRow(name, was.values[at], is.values[at])
 				t.Rows, ps = append(t.Rows, r), append(ps, r.P)
 			}
 		}
@@ -198,17 +237,15 @@ func (c *diffCmd) compare(before, after *result.Results) *difference {
 	if len(ps) > 0 {
 		d.Level = stat.FalseDiscovery(ps, c.Alpha)
 	}
-	d.judge(samples)
-	d.addMissing(samples, before, after)
+	d.judge(was, is)
+	d.addFailed(before, after)
+	d.addMissing(was, is, after)
 	return d
 }
 
 func newRow(name string, before, after []float64) diffRow {
-	compared := stat.Compare(before, after)
-	r := diffRow{
-		Name: name, Old: side(compared.Old), New: side(compared.New), P: compared.P,
-		compared: compared, old: before, both: slices.Clone(before),
-	}
+	c := stat.Compare(before, after)
+	r := diffRow{Name: name, Old: side(c.Old), New: side(c.New), P: c.P, spread: spread(before, c.Old), both: slices.Clone(before)}
 	for _, v := range after {
 		if r.New.Median != 0 {
 			r.both = append(r.both, v*r.Old.Median/r.New.Median)
@@ -232,21 +269,33 @@ func side(s stat.Summary) diffSide {
 	return d
 }
 
+// spread is the noise of a sample: the interval of its median, or the range of
+// one that is too small for it, as a part of the median; 0 around 0.
+func spread(values []float64, s stat.Summary) float64 {
+	if !s.Bounded() {
+		s.Low, s.High = slices.Min(values), slices.Max(values)
+	}
+	if s.Median == 0 {
+		return 0
+	}
+	return s.Spread()
+}
+
 // judge gives all rows their verdicts.
-func (d *difference) judge(samples *samples) {
+func (d *difference) judge(was, is *samples) {
 	doubling := stat.NewDoubling(d.Level)
 	for i := range d.Units {
 		t := &d.Units[i]
-		again, twice := samples.again(t.Unit)
+		a, before := was.noise[t.Unit]
+		b, after := is.noise[t.Unit]
 		for j := range t.Rows {
 			r := &t.Rows[j]
-			noise := again
-			if !twice {
-				noise = spread(r.old)
+			noise := max(a, b)
+			if !before && !after {
+				noise = r.spread
 			}
 			r.Noise = max(d.Threshold, 100*noise)
-			change := 100 * stat.Change(r.compared.Old.Median, r.compared.New.Median)
-			r.Significant, r.Within = r.P <= d.Level, change <= r.Noise
+			r.Significant, r.Within = r.P <= d.Level, 100*stat.Change(r.Old.Median, r.New.Median) <= r.Noise
 			r.Verdict = r.verdict(t.Better)
 			if r.Verdict == verdictSame && t.Better != result.Neutral.String() && doubling.Seen(r.both, noise, r.Old.N, r.New.N) < stat.Likely {
 				r.Verdict, r.Need = verdictUnknown, doubling.Need(r.both, noise)
@@ -260,7 +309,7 @@ func (d *difference) judge(samples *samples) {
 }
 
 func (r *diffRow) verdict(better string) string {
-	switch up := r.compared.New.Median > r.compared.Old.Median; {
+	switch up := r.New.Median > r.Old.Median; {
 	case !r.Significant || r.Within:
 		return verdictSame
 	case better == result.Neutral.String():
@@ -284,19 +333,6 @@ func (d *difference) count(r *diffRow) {
 	}
 }
 
-// spread is the noise of a sample: the interval of its median, or the range of
-// one that is too small for it, as a part of the median; 0 around 0.
-func spread(values []float64) float64 {
-	s := stat.Summarize(values)
-	if !s.Bounded() {
-		s.Low, s.High = slices.Min(values), slices.Max(values)
-	}
-	if s.Median == 0 {
-		return 0
-	}
-	return s.Spread()
-}
-
 // geomean returns the geometric mean of the ratios of medians, nil when one has
 // none.
 func geomean(rows []diffRow) *float64 {
@@ -304,9 +340,45 @@ func geomean(rows []diffRow) *float64 {
 	for i, r := range rows {
 		ratios[i] = r.New.Median / r.Old.Median
 	}
-	mean := stat.GeoMean(ratios)
-	if math.IsNaN(mean) || math.IsInf(mean, 0) {
+	mean := gonum.GeometricMean(ratios, nil)
+	if !(mean > 0) || math.IsInf(mean, 0) {
 		return nil
 	}
 	return &mean
+}
+
+// addFailed lists what fails now, which is a regression where the same ended well, or
+// where that is new another configuration of its experiment and engine did.
+func (d *difference) addFailed(before, after *result.Results) {
+	was := runs.Gather(before.Records)
+	for _, g := range runs.Gather(after.Records) {
+		alike := runs.Where(was, func(w *runs.Group) bool { return w.Key() == g.Key() })
+		if len(alike) == 0 {
+			alike = runs.Where(was, func(w *runs.Group) bool {
+				return w.Experiment == g.Experiment && w.Get("engine") == g.Get("engine")
+			})
+		}
+		if g.Failed() && slices.ContainsFunc(alike, func(w *runs.Group) bool { return !w.Failed() }) {
+			last := g.Records[len(g.Records)-1]
+			d.Failed = append(d.Failed, failure{g.Key(), strings.Join(strings.Fields(last.Error), " ")})
+			d.Compared++
+			d.Regressions++
+		}
+	}
+}
+
+// addMissing lists what one side does not have: no regression, but nobody should
+// overlook it. What failed is no longer there for another reason.
+func (d *difference) addMissing(was, is *samples, after *result.Results) {
+	for _, name := range was.names {
+		failed := func(r result.Record) bool { return r.Error != "" && strings.HasPrefix(name+"/", r.Once().Key()+"/") }
+		if !slices.Contains(is.names, name) && !slices.ContainsFunc(after.Records, failed) {
+			d.OnlyOld = append(d.OnlyOld, name)
+		}
+	}
+	for _, name := range is.names {
+		if !slices.Contains(was.names, name) {
+			d.OnlyNew = append(d.OnlyNew, name)
+		}
+	}
 }

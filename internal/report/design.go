@@ -35,7 +35,7 @@ func fitDesign(t *result.Table) (*stat.Regression, error) {
 	}
 	return stat.Regress(ms, []stat.Predictor{
 		{Name: perEntity, Values: entities}, {Name: perAttribute, Values: written}, {Name: perKilobyte, Values: kilobytes},
-	}, stat.RegressOptions{Robust: true})
+	})
 }
 
 // design is the regression of one engine and layout.

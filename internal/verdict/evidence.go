@@ -1,112 +1,157 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/stat"
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
-const (
-	// enoughCommits are those that a p99 is judged from: ten were slower.
-	enoughCommits = 1000
+// pair is an engine with a layout and what was measured of them.
+type pair struct {
+	engine, layout string
+	groups         []*runs.Group
+	ended          []*runs.Group                 // experiments whose process ended before it had measured all
+	noise          map[string]map[string]float64 // of experiments, by unit
+}
 
-	// enoughReads are those that a rate of reads is taken from.
-	enoughReads = 100
+// newPair takes the durable runs. Where an experiment has none it takes the
+// others, and the criteria say which.
+func newPair(groups []*runs.Group, engine, layout string, noise map[string]map[string]float64) *pair {
+	p := &pair{engine: engine, layout: layout, noise: noise}
+	own := runs.Where(groups, func(g *runs.Group) bool { return g.Get("engine") == engine })
+	p.ended = runs.Where(own, func(g *runs.Group) bool { return isEnd(g.Records[0]) })
+	own = runs.Where(own, func(g *runs.Group) bool { return g.Get("layout") == layout })
+	for _, id := range judged {
+		of := runs.Of(own, id)
+		if durable := runs.Where(of, isDurable); len(durable) > 0 {
+			of = durable
+		}
+		p.groups = append(p.groups, of...)
+	}
+	return p
+}
 
-	// enoughRuns are the repetitions whose median has a 95 % interval.
-	enoughRuns = 6
-
-	// noise is the floor for fewer repetitions: three runs of one configuration
-	// on one machine were up to that factor apart.
-	noise = 2.2
-
-	// nearly is how much of a rate counts as having been delivered: a run that
-	// ends between two commits has a little less.
-	nearly = 0.95
-)
+func isDurable(g *runs.Group) bool {
+	d := g.Get("durability")
+	return d == "" || d == "durable"
+}
 
 // evidence is what a group of records says about a figure: the median over its
 // repetitions with an interval.
 type evidence struct {
 	group *runs.Group
 	scale float64 // of the base profile; 0: not stated
-	stat.Estimate
+	stat.Summary
+	note string
 
 	failed bool   // the run ended in an error: there is no value
+	missed string // what of the load was not delivered, so that the value does not matter
 	doubt  string // why the value cannot be judged
 	weak   string // why a good value proves nothing
 	hard   string // why a bad value proves nothing
 }
 
-// look takes a figure from a group, with the doubts about it.
-func look(g *runs.Group, m runs.Measure) evidence {
-	floor := noise
-	if m == rowsPerSecond && asked(g).writes > 0 {
-		floor = 1 // is what was asked for, or it was not delivered
-	}
-	e := take(g, floor, m.Of)
-	kind, isMix := strings.CutPrefix(m.Unit, "qps-")
-	switch n := g.Count(m); {
-	case e.failed:
-	case m == p99 && n < enoughCommits:
-		e.doubt = fmt.Sprintf("%s commits, a p99 needs %s", runs.Number(float64(n)), runs.Number(enoughCommits))
-	case m == longest && n < enoughCommits:
-		e.weak = fmt.Sprintf("the longest of %s commits, of %s it may be longer", runs.Number(float64(n)), runs.Number(enoughCommits))
-	case m == readsPerSecond:
-		e.ofReads("all")
-	case isMix:
-		e.ofReads("mix-" + kind)
-	}
-	if strings.HasSuffix(m.Unit, "-ms") {
-		e.underLoad()
-	}
-	return e
-}
-
-// rank is higher for evidence that tells more.
+// rank is higher for evidence that tells more; 2 is an answer.
 func (e *evidence) rank() int {
 	switch {
 	case e.failed:
 		return 0
-	case e.doubt != "":
+	case e.doubt != "" && e.missed == "":
 		return 1
 	}
 	return 2
 }
 
-// ofReads doubts a rate of too few reads.
-func (e *evidence) ofReads(kind string) {
-	if n := e.group.Count(runs.Measure{Unit: "p50-ms", Kind: kind}); n < enoughReads {
-		e.doubt = fmt.Sprintf("a rate of %d reads, it needs %d", n, enoughReads)
-	}
-}
+func (e *evidence) judgeable() bool { return e.rank() == 2 }
 
-// take takes from a group what f finds in its records. With too few repetitions
-// for an interval the floor is the factor that chance may make of it.
-func take(g *runs.Group, floor float64, f func(*result.Record) (float64, bool)) evidence {
-	e := evidence{group: g, scale: scaleOf(g), failed: g.Failed()}
+// untold is the doubt that measuring again would not take away.
+const untold = "the run does not tell it"
+
+// look takes a figure from a group, with the doubts about it.
+func (p *pair) look(g *runs.Group, f figure) evidence {
+	e := evidence{group: g, scale: scaleOf(g), failed: g.Failed(), weak: f.weak, hard: f.hard}
+	if e.failed {
+		return e
+	}
+	if f.note != nil {
+		e.note = f.note(g)
+	}
+	if n := g.Count(runs.Measure{Unit: "p50-ms", Kind: f.kind}); n < f.needs {
+		of := fmt.Sprintf("%s of %s operations (%s)", runs.Number(float64(n)), runs.Number(float64(f.needs)), f.kind)
+		if !f.most {
+			e.doubt = "it needs more: " + of
+			return e
+		}
+		e.weak = "it may be longer with more: " + of
+	}
 	var values []float64
 	for _, r := range g.Good() {
-		if v, ok := f(r); ok {
+		if v, ok := f.value(r); ok {
 			values = append(values, v)
 		}
 	}
 	if len(values) == 0 {
-		e.doubt = "the run does not tell it"
+		e.doubt = untold
 		return e
 	}
-	s := stat.Summarize(values)
-	e.Estimate = stat.Estimate{Value: s.Median, Low: s.Low, High: s.High, N: s.N}
-	if !s.Bounded() {
-		e.Low = min(s.Median/floor, slices.Min(values))
-		e.High = max(s.Median*floor, slices.Max(values))
+	e.Summary = stat.Summarize(values)
+	noise, known := p.chance(g, f.unit)
+	if !known {
+		e.doubt = "noise not measured: nothing of " + g.Experiment + " was measured twice in a block"
+	}
+	if !e.Bounded() {
+		e.Low = min(e.Median/(1+noise), slices.Min(values))
+		e.High = max(e.Median*(1+noise), slices.Max(values))
+	}
+	if f.least > 0 {
+		e.Low *= f.least
+	}
+	if f.under {
+		p.underLoad(&e, &f)
 	}
 	return e
+}
+
+// chance returns how far apart two measurements of a figure are on their own; false
+// when it is not known. What was asked for is delivered or not, and has none.
+func (p *pair) chance(g *runs.Group, unit string) (noise float64, known bool) {
+	if unit == "" || unit == rowsUnit && asked(g) != (load{}) {
+		return 0, true
+	}
+	noise, known = p.noise[g.Experiment][unit]
+	return noise, known
+}
+
+// underLoad doubts a figure of a run that did not get the load it was asked for: under
+// less a latency is too good, and under more it is too bad. Where the load is what is
+// asked about, less of it has failed, and so have commits that come too late.
+func (p *pair) underLoad(e *evidence, f *figure) {
+	want, got := asked(e.group), delivered(e.group)
+	short := ""
+	if got.writes < nearly*want.writes || got.reads < nearly*want.reads {
+		short = fmt.Sprintf("delivered %s of %s", got, want)
+	}
+	if want.writes > 0 && got.writes > want.writes/nearly {
+		e.hard = fmt.Sprintf("delivered %s, more than the %s asked for", got, want)
+	}
+	if f.inTime {
+		slow := p.judge(question{op: "<", want: blockTime, unit: "ms"}, p.look(e.group, p99))
+		why := "its commits: p99 " + slow.Measured() + " " + slow.Note
+		switch slow.Verdict {
+		case Fail:
+			short = cmp.Or(short, why)
+		case Unknown:
+			e.weak = cmp.Or(e.weak, why)
+		}
+	}
+	if f.load && e.hard == "" {
+		e.missed = short
+	} else {
+		e.doubt = cmp.Or(e.doubt, short)
+	}
 }
 
 // scaleOf is the size as a multiple of the base profile's entities.
@@ -118,50 +163,18 @@ func scaleOf(g *runs.Group) float64 {
 	return scale
 }
 
-// load is what was asked of a run at once, or what it did.
-type load struct{ writes, reads float64 } // rows/s, reads/s; 0: none, or as many as go
-
-// String is the load as the documents write it.
-func (l load) String() string {
-	return fmt.Sprintf("%s rows/s + %s reads/s", runs.Number(l.writes), runs.Number(l.reads))
-}
-
-func asked(g *runs.Group) (l load) {
-	l.writes, _ = strconv.ParseFloat(g.Get("rate"), 64)
-	l.reads, _ = strconv.ParseFloat(g.Get("qps"), 64)
-	if g.Experiment == "D5" {
-		l.writes = treeRate
+// curve returns a figure at each scale, smallest first, from all sources. Of several
+// at one size the one counts that tells more, and then the larger one: a rate is what
+// an engine can do, a latency what it may take.
+func (p *pair) curve(sources []source) []evidence {
+	var points []evidence
+	for _, s := range sources {
+		for _, g := range runs.Where(p.groups, s.keep) {
+			points = append(points, p.look(g, s.figure))
+		}
 	}
-	return l
-}
-
-func delivered(g *runs.Group) (l load) {
-	l.writes, _ = g.Median(rowsPerSecond)
-	if g.Get("qps") != "" { // else that of commits
-		l.reads, _ = g.Median(readsPerSecond)
-	}
-	if highest, ok := g.Median(ceiling); ok {
-		l.reads = min(l.reads, highest)
-	}
-	return l
-}
-
-// underLoad doubts a latency of a run that did not get the load it was asked: under
-// less it is too good, and under more too bad.
-func (e *evidence) underLoad() {
-	want, got := asked(e.group), delivered(e.group)
-	switch {
-	case e.failed || e.doubt != "":
-	case got.writes < nearly*want.writes || got.reads < nearly*want.reads:
-		e.doubt = fmt.Sprintf("delivered %s of %s", got, want)
-	case want.writes > 0 && got.writes > want.writes/nearly:
-		e.hard = fmt.Sprintf("delivered %s, more than the %s asked for", got, want)
-	}
-}
-
-func scaleText(e evidence) string {
-	if e.scale == 0 {
-		return "unknown"
-	}
-	return fmt.Sprintf("%g", e.scale)
+	slices.SortStableFunc(points, func(a, b evidence) int {
+		return cmp.Or(cmp.Compare(a.scale, b.scale), cmp.Compare(b.rank(), a.rank()), cmp.Compare(b.Median, a.Median))
+	})
+	return slices.CompactFunc(points, func(a, b evidence) bool { return a.scale == b.scale })
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ type LeftOut struct {
 func revisionOf(r *result.Record, manifests map[string]json.RawMessage) (revision, fault string) {
 	var m struct {
 		Varve struct {
+			Source   string `json:"source"` // a hash of what was measured, whatever the commit is
 			Commit   string `json:"commit"`
 			Modified bool   `json:"modified"`
 		} `json:"varve"`
@@ -29,6 +31,8 @@ func revisionOf(r *result.Record, manifests map[string]json.RawMessage) (revisio
 		return "", "no manifest"
 	}
 	switch {
+	case m.Varve.Source != "":
+		return m.Varve.Source, ""
 	case m.Varve.Commit == "":
 		return "", "no revision in the manifest"
 	case m.Varve.Modified:
@@ -43,26 +47,25 @@ func short(revision string) string { return revision[:min(7, len(revision))] }
 // criteria look at, the ones of the clean revision that carries the most
 // experiments, of several the newest.
 func oneRevision(in *result.Results) (kept []result.Record, revision string, out []LeftOut) {
-	experiments, last := map[string][]string{}, map[string]time.Time{}
+	experiments, last := map[string]int{"": 0}, map[string]time.Time{}
+	seen := map[[2]string]bool{}
 	for i := range in.Records {
 		r := &in.Records[i]
 		name, fault := revisionOf(r, in.Manifests)
 		if fault != "" || !slices.Contains(judged, r.Experiment) {
 			continue
 		}
-		if !slices.Contains(experiments[name], r.Experiment) {
-			experiments[name] = append(experiments[name], r.Experiment)
+		if at := [2]string{name, r.Experiment}; !seen[at] {
+			seen[at] = true
+			experiments[name]++
 		}
 		if r.Started.After(last[name]) {
 			last[name] = r.Started
 		}
 	}
-	for name, list := range experiments {
-		c := cmp.Or(cmp.Compare(len(list), len(experiments[revision])), last[name].Compare(last[revision]), cmp.Compare(name, revision))
-		if c > 0 {
-			revision = name
-		}
-	}
+	revision = slices.MaxFunc(slices.Sorted(maps.Keys(experiments)), func(a, b string) int {
+		return cmp.Or(cmp.Compare(experiments[a], experiments[b]), last[a].Compare(last[b]))
+	})
 	for i := range in.Records {
 		r := &in.Records[i]
 		name, why := revisionOf(r, in.Manifests)

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
+	"github.com/varvedb/varve/bench/stat"
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
@@ -15,15 +17,20 @@ import (
 // those that are not known.
 func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
-	for _, line := range []string{r.Sentence, r.Excluded()} {
-		if line != "" {
-			fmt.Fprintln(&b, line)
-		}
+	fmt.Fprintln(&b, r.Sentence)
+	if text := r.Excluded(); text != "" {
+		fmt.Fprintln(&b, text)
 	}
 	if len(r.Assessments) > 0 {
 		fmt.Fprintf(&b, "\nDecision tree: commit p99 < %s ms at %gx with %s rows/s sustained\n", runs.Number(treeP99), treeScale, runs.Number(treeRate))
-		for i := range r.Walks {
-			r.Walks[i].text(&b)
+		for _, walk := range r.Walks {
+			fmt.Fprintf(&b, "  layout %s: %s\n", walk.Layout, walk.Leaf)
+			for _, s := range walk.Steps {
+				fmt.Fprintf(&b, "    %-8s %s\n", s.Engine, s.Answer)
+				for _, c := range s.Criteria {
+					fmt.Fprintf(&b, "      %s\n", c.Sentence())
+				}
+			}
 		}
 		fmt.Fprintf(&b, "\nV1: 621,000 entities, 10–50K rows/s with 1–10K reads/s\n")
 		for _, a := range r.Assessments {
@@ -32,25 +39,15 @@ func (r *Report) WriteText(w io.Writer) error {
 		for i := range r.Assessments {
 			r.Assessments[i].text(&b)
 		}
-		for i, c := range r.Commands() {
-			if i == 0 {
-				fmt.Fprintf(&b, "\nNot known; to measure it:\n")
-			}
-			fmt.Fprintf(&b, "  %s\n", c)
+	}
+	for i, c := range r.Commands() {
+		if i == 0 {
+			fmt.Fprintf(&b, "\nNot known; to measure it:\n")
 		}
+		fmt.Fprintf(&b, "  %s\n", c)
 	}
 	_, err := b.WriteTo(w)
 	return err
-}
-
-func (w *Walk) text(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\nlayout %s: %s\n", w.Layout, w.Leaf)
-	for _, s := range w.Steps {
-		fmt.Fprintf(b, "  %-8s %s\n", s.Engine, s.Answer)
-		for _, c := range s.Criteria {
-			fmt.Fprintf(b, "    %s\n", c.Sentence())
-		}
-	}
 }
 
 func (a *Assessment) text(b *bytes.Buffer) {
@@ -67,36 +64,8 @@ func (a *Assessment) text(b *bytes.Buffer) {
 	_ = w.Flush() // into a buffer
 }
 
-// Commands returns what to run for everything that is unknown, each once.
-func (r *Report) Commands() []string {
-	var commands []string
-	add := func(c Criterion) {
-		if c.Verdict == Unknown && c.Command != "" && !slices.Contains(commands, c.Command) {
-			commands = append(commands, c.Command)
-		}
-	}
-	for _, w := range r.Walks {
-		for _, s := range w.Steps {
-			for _, c := range s.Criteria {
-				add(c)
-			}
-		}
-	}
-	for _, a := range r.Assessments {
-		for _, c := range a.Criteria {
-			add(c)
-		}
-	}
-	return commands
-}
-
 // Wanted writes what is wanted: "< 500 ms".
-func (c *Criterion) Wanted() string {
-	if c.Unit == "of the load" {
-		return "95 % of it"
-	}
-	return c.Op + " " + runs.Number(c.Want) + " " + c.Unit
-}
+func (c *Criterion) Wanted() string { return c.Op + " " + runs.Number(c.Want) + " " + c.Unit }
 
 // Measured writes what was measured, or "-".
 func (c *Criterion) Measured() string {
@@ -104,9 +73,6 @@ func (c *Criterion) Measured() string {
 		return "-"
 	}
 	text := runs.Number(*c.Got) + " " + c.Unit
-	if c.Unit == "of the load" {
-		text = runs.Number(100**c.Got) + " %"
-	}
 	if c.Repetitions > 0 {
 		text += fmt.Sprintf(" (n=%d)", c.Repetitions)
 	}
@@ -140,4 +106,117 @@ func (c *Criterion) Sentence() string {
 		text += " (" + c.Note + ")"
 	}
 	return text
+}
+
+// interval writes an interval, unless it is so wide that its ends mean nothing.
+func interval(s stat.Summary, unit string) string {
+	if s.High > 1e4*s.Low {
+		return "an interval wider than a factor of 10,000"
+	}
+	return fmt.Sprintf("the interval %s–%s %s", runs.Number(s.Low), runs.Number(s.High), unit)
+}
+
+// Command returns the command line that measures experiments on an engine and a
+// layout for long enough to be judged; both may be empty for all, and scale 0
+// for the default.
+func Command(experiments, engine, layout string, scale float64) string {
+	text := "varve run " + experiments
+	if engine != "" {
+		text += " --engines " + engine
+	}
+	if layout != "" {
+		text += " --layouts " + layout
+	}
+	if scale > 0 {
+		// Two minutes are 1,000 commits at the pace of the documents. All go into
+		// one result set, or they would not be judged together.
+		text += fmt.Sprintf(" --scale %g --phase 2m %s --timeout 3h --out results/decide", scale, blocks(enoughBlocks))
+	}
+	return text
+}
+
+func blocks(n int) string { return fmt.Sprintf("--blocks %d", n) }
+
+// Commands returns what to run for everything that is unknown, each once.
+func (r *Report) Commands() []string {
+	var commands []string
+	add := func(criteria []Criterion) {
+		for _, c := range criteria {
+			if c.Verdict == Unknown && c.Command != "" && !slices.Contains(commands, c.Command) {
+				commands = append(commands, c.Command)
+			}
+		}
+	}
+	for _, w := range r.Walks {
+		for _, s := range w.Steps {
+			add(s.Criteria)
+		}
+	}
+	for _, a := range r.Assessments {
+		add(a.Criteria)
+	}
+	return commands
+}
+
+// sentence says what to choose and under which conditions, or what to measure.
+// The tree's order decides between engines that both meet what is asked, and an
+// engine before them that may as well keeps it open.
+func (r *Report) sentence() string {
+	if len(r.Assessments) == 0 {
+		return "Not known: there is no record to decide from of " + strings.Join(judged, ", ") +
+			" from a clean revision; measure next: " + Command("C1 D", "", "", 1)
+	}
+	failed, open := 0, ""
+	for i := range r.Assessments {
+		a := &r.Assessments[i]
+		switch {
+		case a.Meets == Unknown:
+			open = a.Layout
+		case a.Meets == Fail:
+			failed++
+		case a.Layout != open:
+			return fmt.Sprintf("Choose %s with layout %s, by what was measured at revision %s: %s.", a.Engine, a.Layout, short(r.Revision), a.conditions())
+		}
+	}
+	if failed == len(r.Assessments) {
+		return fmt.Sprintf("Choose none of the %d engines with a layout that were measured at revision %s, since each misses a target: %s.",
+			failed, short(r.Revision), noLeaf)
+	}
+	return fmt.Sprintf("Not known: of the %d engines with a layout that were measured at revision %s, %d miss a target and the others are open; measure next: %s",
+		len(r.Assessments), short(r.Revision), failed, r.next())
+}
+
+// conditions are the figures that a choice rests on.
+func (a *Assessment) conditions() string {
+	var parts []string
+	for _, c := range a.decisive() {
+		parts = append(parts, fmt.Sprintf("%s %s at scale %s", c.Name, c.Measured(), c.Scale))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// next is the command that would decide most about the engine and layout of which
+// most is known to be good.
+func (r *Report) next() string {
+	command, good := "", -1
+	for i := range r.Assessments {
+		a := &r.Assessments[i]
+		if a.Meets != Unknown {
+			continue
+		}
+		passed, wanted, most := 0, map[string]int{}, ""
+		for _, c := range a.decisive() {
+			if c.Verdict == Pass {
+				passed++
+				continue
+			}
+			if wanted[c.Command]++; wanted[c.Command] > wanted[most] {
+				most = c.Command
+			}
+		}
+		if passed > good {
+			command, good = most, passed
+		}
+	}
+	return command
 }

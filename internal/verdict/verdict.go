@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/stat"
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
@@ -32,6 +33,8 @@ const (
 	PartV1        = "V1"
 )
 
+var parts = []string{PartTree, PartWrites, PartChecklist, PartReorg, PartCombined, PartV1}
+
 // Criterion is a figure that is wanted and what was measured of it.
 type Criterion struct {
 	Part string  `json:"part"`
@@ -40,12 +43,14 @@ type Criterion struct {
 	Want float64 `json:"want"`
 	Unit string  `json:"unit"` // of Want, Failure and Got
 
-	// Failure is where the documents speak of failure, when that is not where
-	// the target ends.
-	Failure *float64 `json:"failure,omitempty"`
+	// Failure is where the documents speak of failure; 0: where the target ends.
+	Failure float64 `json:"failure,omitempty"`
 
 	// At is the scale at which the figure is wanted; 0: any.
 	At float64 `json:"at,omitempty"`
+
+	// Decides: an engine is not chosen without it.
+	Decides bool `json:"decides,omitempty"`
 
 	Got         *float64 `json:"got,omitempty"` // nil: not measured
 	Low         *float64 `json:"low,omitempty"` // of the interval of Got
@@ -70,7 +75,7 @@ type Assessment struct {
 	Layout   string      `json:"layout"`
 	Criteria []Criterion `json:"criteria"`
 	V1       Decision    `json:"v1"`
-	Meets    Outcome     `json:"meets"` // the tree's criteria and the lower end of V1
+	Meets    Outcome     `json:"meets"` // the criteria that decide
 }
 
 // Decision is the answer to a go/no-go question.
@@ -110,24 +115,63 @@ type Report struct {
 // Order is the order in which the decision tree tries engines.
 var Order = []string{"sqlite", "libsql", "postgres", "duckdb"}
 
+// leaves are what to do when an engine of the tree meets its criteria.
+var leaves = map[string]string{
+	"sqlite":   "stay with SQLite",
+	"libsql":   "libSQL: the least migration",
+	"postgres": "embedded Postgres: accept the operational overhead",
+	"duckdb":   "DuckDB: an unexpected win",
+}
+
+const noLeaf = "revisit the architecture: sharding, asynchronous writes"
+
 // Evaluate evaluates the records of a result set that are of one revision.
 func Evaluate(results *result.Results) Report {
 	report := Report{Walks: []Walk{}, Assessments: []Assessment{}}
 	var records []result.Record
 	records, report.Revision, report.LeftOut = oneRevision(results)
-	groups := runs.Gather(records)
+	noise := make(map[string]map[string]float64)
+	for _, id := range judged {
+		noise[id] = stat.Noise(slices.DeleteFunc(slices.Clone(records), func(r result.Record) bool { return r.Experiment != id }))
+	}
+	groups := runs.Gather(slices.DeleteFunc(records, func(r result.Record) bool { return r.Again() }))
 	for _, layout := range layouts(groups) {
+		w := Walk{Layout: layout, Steps: []Step{}}
 		for _, engine := range engines(groups) {
-			p := newPair(groups, engine, layout)
-			if len(p.groups) == 0 {
-				continue
+			p := newPair(groups, engine, layout, noise)
+			a := p.assess()
+			w.ask(&a)
+			if len(p.groups) > 0 {
+				report.Assessments = append(report.Assessments, a)
 			}
-			report.Assessments = append(report.Assessments, p.assess())
 		}
-		report.Walks = append(report.Walks, walk(groups, layout))
+		if w.Leaf == "" {
+			w.Leaf = noLeaf
+		}
+		report.Walks = append(report.Walks, w)
 	}
 	report.Sentence = report.sentence()
 	return report
+}
+
+// ask asks the next engine, unless it is not of the tree or an earlier one has
+// answered.
+func (w *Walk) ask(a *Assessment) {
+	if w.Leaf != "" || !slices.Contains(Order, a.Engine) {
+		return
+	}
+	s := Step{Engine: a.Engine, Criteria: a.where(func(c *Criterion) bool { return c.Part == PartTree })}
+	s.Answer = all(s.Criteria)
+	w.Steps = append(w.Steps, s)
+	switch s.Answer {
+	case Pass:
+		w.Leaf, w.Engine = leaves[a.Engine], a.Engine
+		if slices.ContainsFunc(s.Criteria, func(c Criterion) bool { return c.Extrapolated }) {
+			w.Leaf += " (by extrapolation)"
+		}
+	case Unknown:
+		w.Leaf = "not known: measure " + a.Engine + " first"
+	}
 }
 
 // Find returns the assessment of an engine with a layout, or nil.
@@ -140,23 +184,37 @@ func (r *Report) Find(engine, layout string) *Assessment {
 	return nil
 }
 
-// judged are the experiments that criteria look at.
-var judged = []string{"C1", "D1", "D3", "D4", "D5", "E3"}
-
-func layouts(groups []*runs.Group) []string {
-	found := runs.Distinct(runs.Where(groups, func(g *runs.Group) bool {
-		return slices.Contains(judged, g.Experiment) && g.Get("layout") != ""
-	}), "layout")
-	// The seed's question is about its own layout, so that comes first.
-	slices.SortStableFunc(found, func(a, b string) int { return rank(a) - rank(b) })
-	return found
+func (a *Assessment) where(keep func(*Criterion) bool) []Criterion {
+	return slices.DeleteFunc(slices.Clone(a.Criteria), func(c Criterion) bool { return !keep(&c) })
 }
 
-func rank(layout string) int {
-	if layout == "arkiv" {
-		return 0
+// decisive are the criteria that a choice rests on.
+func (a *Assessment) decisive() []Criterion {
+	return a.where(func(c *Criterion) bool { return c.Decides })
+}
+
+// all joins the answers to criteria that must all hold.
+func all(criteria []Criterion) Outcome {
+	outcome := Pass
+	for _, c := range criteria {
+		switch c.Verdict {
+		case Fail:
+			return Fail
+		case Unknown:
+			outcome = Unknown
+		}
 	}
-	return 1
+	return outcome
+}
+
+// layouts returns those of the records. The seed's question is about its own layout,
+// so that comes first.
+func layouts(groups []*runs.Group) []string {
+	list := runs.Distinct(runs.Where(groups, func(g *runs.Group) bool { return g.Get("layout") != "" }), "layout")
+	if i := slices.Index(list, "arkiv"); i > 0 {
+		list = slices.Insert(slices.Delete(list, i, i+1), 0, "arkiv")
+	}
+	return list
 }
 
 // engines returns those of the tree, and after them others that were measured.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,11 +72,31 @@ var manifests = map[string]json.RawMessage{
 	"clean":  json.RawMessage(`{"key":"clean","varve":{"commit":"aaaaaaaaaa"}}`),
 	"other":  json.RawMessage(`{"key":"other","varve":{"commit":"bbbbbbbbbb"}}`),
 	"dirty":  json.RawMessage(`{"key":"dirty","varve":{"commit":"cccccccccc","modified":true}}`),
+	"hash":   json.RawMessage(`{"key":"hash","varve":{"source":"dddddddddd","commit":"cccccccccc","modified":true}}`),
 	"nobody": json.RawMessage(`{"key":"nobody","varve":{}}`),
 }
 
-func evaluate(records ...result.Record) verdict.Report {
-	return verdict.Evaluate(&result.Results{Records: records, Manifests: manifests})
+// evaluate judges records beside a pair of each that says that measurements of the
+// same are up to 2.2 times apart.
+func evaluate(records ...result.Record) verdict.Report { return evaluateWith(2.2, records...) }
+
+// evaluateWith judges records beside a second measurement of each whose figures are
+// larger by a factor; 0: none.
+func evaluateWith(factor float64, records ...result.Record) verdict.Report {
+	all := slices.Clone(records)
+	for _, r := range records {
+		if factor == 0 || len(r.Config) <= 1 {
+			continue
+		}
+		again := r
+		again.Config, again.Metrics = r.Config.With(result.AAKey, "2"), nil
+		for _, m := range r.Metrics {
+			m.Value *= factor
+			again.Metrics = append(again.Metrics, m)
+		}
+		all = append(all, again)
+	}
+	return verdict.Evaluate(&result.Results{Records: all, Manifests: manifests})
 }
 
 func sustained(engine, scale string, p99 float64) result.Record {
@@ -164,11 +185,12 @@ func TestOneRevision(t *testing.T) {
 		out      string
 	}{
 		{"clean", []result.Record{good}, verdict.Pass, "aaaaaaaaaa", ""},
-		{"dirty", []result.Record{of("dirty", bad), good}, verdict.Pass, "aaaaaaaaaa", "1 records left out: dirty revision ccccccc (1)"},
-		{"without a manifest", []result.Record{of("", bad), of("none", bad), good}, verdict.Pass, "aaaaaaaaaa", "2 records left out: no manifest (2)"},
-		{"without a revision", []result.Record{of("nobody", bad), good}, verdict.Pass, "aaaaaaaaaa", "1 records left out: no revision in the manifest (1)"},
-		{"the newest", []result.Record{at(1, bad), at(2, of("other", good))}, verdict.Pass, "bbbbbbbbbb", "1 records left out: another revision, aaaaaaa (1)"},
-		{"that carries what is needed", []result.Record{at(1, good), at(1, reorg), at(2, of("other", bad))}, verdict.Pass, "aaaaaaaaaa", "1 records left out: another revision, bbbbbbb (1)"},
+		{"dirty", []result.Record{of("dirty", bad), good}, verdict.Pass, "aaaaaaaaaa", "2 records left out: dirty revision ccccccc (2)"},
+		{"without a manifest", []result.Record{of("", bad), of("none", bad), good}, verdict.Pass, "aaaaaaaaaa", "4 records left out: no manifest (4)"},
+		{"without a revision", []result.Record{of("nobody", bad), good}, verdict.Pass, "aaaaaaaaaa", "2 records left out: no revision in the manifest (2)"},
+		{"the newest", []result.Record{at(1, bad), at(2, of("other", good))}, verdict.Pass, "bbbbbbbbbb", "2 records left out: another revision, aaaaaaa (2)"},
+		{"whose source is known by its hash", []result.Record{at(1, bad), at(2, of("hash", good))}, verdict.Pass, "dddddddddd", "2 records left out: another revision, aaaaaaa (2)"},
+		{"that carries what is needed", []result.Record{at(1, good), at(1, reorg), at(2, of("other", bad))}, verdict.Pass, "aaaaaaaaaa", "2 records left out: another revision, bbbbbbb (2)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -239,7 +261,7 @@ func TestCommits(t *testing.T) {
 		c := find(t, report, treeLatency)
 		require.Equal(t, want, c.Verdict, "%d commits", n)
 		if want == verdict.Unknown {
-			require.Contains(t, c.Note, "a p99 needs 1,000")
+			require.Contains(t, c.Note, "of 1,000 operations (commit)")
 			require.Contains(t, c.Command, "--phase")
 		}
 		require.Equal(t, want == verdict.Unknown, c.Got == nil, "a p99 of %d", n)
@@ -283,7 +305,7 @@ func TestCombined(t *testing.T) {
 	require.Contains(t, c.Note, "delivered 6,000 rows/s + 0 reads/s")
 	require.Equal(t, verdict.Fail, find(t, report, "commit p99 where 6,000 rows/s + 100 reads/s were asked").Verdict)
 	c = find(t, report, "commit p99 where 6,000 rows/s + 5,000 reads/s were asked")
-	require.Equal(t, verdict.Unknown, c.Verdict, "beside reads that were not delivered")
+	require.Equal(t, verdict.Fail, c.Verdict, "reads that were not delivered")
 	require.Contains(t, c.Note, "delivered 6,000 rows/s + 360 reads/s")
 	c = find(t, report, "reads/s with commits below 2 s")
 	require.Equal(t, verdict.Pass, c.Verdict)
@@ -363,7 +385,7 @@ func TestReads(t *testing.T) {
 		{"enough of a small size", []result.Record{alone("0.02", 5000)}, verdict.Unknown, "measured at scale 0.02 only"},
 		{"too few of a small size", []result.Record{alone("0.02", 300)}, verdict.Fail, "measured at scale 0.02"},
 		{"no slower with size", []result.Record{beside("0.02", 200), beside("0.2", 300)}, verdict.Unknown, "no worse with size"},
-		{"two reads", []result.Record{counted(alone("1", 0.86), 2)}, verdict.Unknown, "a rate of 2 reads"},
+		{"two reads", []result.Record{counted(alone("1", 0.86), 2)}, verdict.Unknown, "2 of 100 operations (all)"},
 		{"two reads, and enough of a smaller size", []result.Record{counted(beside("0.8", 0.86), 2), beside("0.2", 60)}, verdict.Fail, "measured at scale 0.2"},
 		{"near the limit", []result.Record{alone("1", 1100)}, verdict.Unknown, "includes the limit"},
 		{"none", []result.Record{many}, verdict.Unknown, "not measured"},
@@ -382,22 +404,83 @@ func TestRepetitions(t *testing.T) {
 	tests := []struct {
 		values []float64
 		want   verdict.Outcome
+		blocks string // to measure next
 	}{
-		{[]float64{499}, verdict.Unknown},
-		{[]float64{200}, verdict.Pass},
-		{[]float64{1200}, verdict.Fail},
-		{[]float64{400, 410, 420}, verdict.Unknown},
-		{[]float64{400, 410, 420, 405, 415, 402}, verdict.Pass},
-		{[]float64{400, 410, 600, 405, 415, 402}, verdict.Unknown},
-		{[]float64{600, 610, 620, 605, 615, 602}, verdict.Fail},
+		{[]float64{499}, verdict.Unknown, "--blocks 6 "},
+		{[]float64{200}, verdict.Pass, ""},
+		{[]float64{1200}, verdict.Fail, ""},
+		{[]float64{400, 410, 420}, verdict.Unknown, "--blocks 6 "},
+		{[]float64{400, 410, 420, 405, 415, 402}, verdict.Pass, ""},
+		{[]float64{400, 410, 600, 405, 415, 402}, verdict.Unknown, "--blocks 12 "},
+		{[]float64{600, 610, 620, 605, 615, 602}, verdict.Fail, ""},
 	}
 	for _, tt := range tests {
 		c := find(t, evaluate(repeated(sustained("sqlite", "5", 1), "p99-ms", tt.values...)...), treeLatency)
 		require.Equal(t, tt.want, c.Verdict, "%v: %s", tt.values, c.Note)
 		require.Equal(t, len(tt.values), c.Repetitions)
 		require.Contains(t, c.Measured(), fmt.Sprintf("(n=%d)", len(tt.values)))
-		again := tt.want == verdict.Unknown && len(tt.values) < 6
-		require.Equal(t, again, strings.HasSuffix(c.Command, " --repeat 6"), c.Command)
+		require.Contains(t, c.Command, tt.blocks)
+	}
+}
+
+// How far apart measurements of the same are is measured, in each experiment; without
+// a figure is no answer, and neither is what is left over between engines.
+func TestNoise(t *testing.T) {
+	other := record("D4", "sqlite", "scale=1 rate=6000 qps=0", figures{"p99-ms": 450})
+	otherAgain := other
+	otherAgain.Config = other.Config.With(result.AAKey, "2")
+	var many []result.Record
+	many = append(many, repeated(sustained("sqlite", "5", 1), "p99-ms", 600, 610, 620, 605, 615, 602)...)
+	many = append(many, repeated(sustained("libsql", "5", 1), "p99-ms", 400, 410, 420, 405, 415, 402)...)
+	tests := []struct {
+		name    string
+		factor  float64
+		records []result.Record
+		want    verdict.Outcome
+		note    string
+	}{
+		{"none", 0, []result.Record{sustained("sqlite", "5", 450)}, verdict.Unknown, "noise not measured"},
+		{"none, far off", 0, []result.Record{sustained("sqlite", "5", 9000)}, verdict.Unknown, "noise not measured"},
+		{"none, between engines", 0, many, verdict.Unknown, "noise not measured"},
+		{"of another experiment", 0, []result.Record{sustained("sqlite", "5", 450), other, otherAgain}, verdict.Unknown, "noise not measured"},
+		{"less than there is to the limit", 1.1, []result.Record{sustained("sqlite", "5", 450)}, verdict.Pass, ""},
+		{"more", 1.2, []result.Record{sustained("sqlite", "5", 450)}, verdict.Unknown, "the interval 375–540 ms includes the limit"},
+		{"less than there is from the limit", 1.1, []result.Record{sustained("sqlite", "5", 560)}, verdict.Fail, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			report := evaluateWith(tt.factor, tt.records...)
+			c := find(t, report, treeLatency)
+			require.Equal(t, tt.want, c.Verdict, c.Note)
+			require.Contains(t, c.Note, tt.note)
+			require.NotNil(t, c.Got, "is shown all the same")
+			if tt.want == verdict.Unknown {
+				require.Contains(t, c.Command, "varve run D1 --engines sqlite --layouts arkiv --scale 5 ")
+				require.Contains(t, report.Sentence, "Not known: ")
+			}
+			require.Equal(t, verdict.Pass, find(t, report, "rows/s sustained at 5x").Verdict, "what was asked for needs none")
+		})
+	}
+}
+
+// What was delivered is said, and below 95 % of what was asked for it has failed.
+func TestDelivered(t *testing.T) {
+	for _, tt := range []struct {
+		rows, reads float64
+		want        verdict.Outcome
+		note        string
+	}{
+		{10_000, 1000, verdict.Pass, "delivered 10,000 rows/s + 1,000 reads/s"},
+		{9510, 951, verdict.Pass, "delivered 9,510 rows/s + 951 reads/s"},
+		{9490, 1000, verdict.Fail, "delivered 9,490 rows/s + 1,000 reads/s of 10,000 rows/s + 1,000 reads/s"},
+		{10_000, 949, verdict.Fail, "delivered 10,000 rows/s + 949 reads/s of 10,000 rows/s + 1,000 reads/s"},
+	} {
+		report := evaluate(record("D4", "sqlite", "scale=1 rate=10000 qps=1000", figures{"p99-ms": 10, "rows/s": tt.rows, "qps": tt.reads}))
+		for _, name := range []string{"commit p99 where 10,000 rows/s + 1,000 reads/s were asked", "10K rows/s with 1K reads/s"} {
+			c := find(t, report, name)
+			require.Equal(t, tt.want, c.Verdict, "%s: %s", name, c.Note)
+			require.Contains(t, c.Note, tt.note)
+		}
 	}
 }
 
