@@ -1,6 +1,7 @@
 package result
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -32,6 +33,14 @@ func (r *Record) Lines() []Record {
 		}
 	}
 	return lines
+}
+
+// Once returns a record without saying which of two measurements of the same it is:
+// both have its key then.
+func (r *Record) Once() *Record {
+	once := *r
+	once.Config = slices.DeleteFunc(slices.Clone(r.Config), func(p Pair) bool { return p.Key == AAKey })
+	return &once
 }
 
 // firsts leaves out what Record.Metric does not see: figures of a unit that an

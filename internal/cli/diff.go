@@ -39,7 +39,7 @@ func (c *diffCmd) Help() string {
 		`Compare fewer rows (--units, --filter) or repeat more often: for 200 rows 10 times a side with 10 % noise, 24 times with 30 %.
 
 A row is worse when its change is significant at the false discovery rate, beyond --threshold and beyond the noise: the largest difference of two ` +
-		`measurements of the same (aa=1 and aa=2 in names) in that unit, else the 95 % interval of the old median.`
+		`measurements of the same in a block (the second one with aa=2 in its name) in that unit, else the 95 % interval of the old median.`
 }
 
 // errWorse makes exit code 1 of regressions.
@@ -246,17 +246,16 @@ func (c *diffCmd) compare(before, after *result.Results) *difference {
 func newRow(name string, before, after []float64) diffRow {
 	c := stat.Compare(before, after)
 	r := diffRow{Name: name, Old: side(c.Old), New: side(c.New), P: c.P, spread: spread(before, c.Old), both: slices.Clone(before)}
+	was, is := c.Old.Median, c.New.Median
 	for _, v := range after {
-		if r.New.Median != 0 {
-			r.both = append(r.both, v*r.Old.Median/r.New.Median)
+		if is != 0 {
+			r.both = append(r.both, v*was/is)
 		}
 	}
-	if was, is := r.Old.Median, r.New.Median; was != 0 || is == 0 {
-		percent := 0.0
-		if is != was {
-			percent = 100 * (is - was) / math.Abs(was)
-		}
+	if percent := 100 * (is - was) / math.Abs(was); was != 0 {
 		r.Delta = &percent
+	} else if is == 0 {
+		r.Delta = &is
 	}
 	return r
 }
@@ -297,10 +296,17 @@ func (d *difference) judge(was, is *samples) {
 			r.Noise = max(d.Threshold, 100*noise)
 			r.Significant, r.Within = r.P <= d.Level, 100*stat.Change(r.Old.Median, r.New.Median) <= r.Noise
 			r.Verdict = r.verdict(t.Better)
-			if r.Verdict == verdictSame && t.Better != result.Neutral.String() && doubling.Seen(r.both, noise, r.Old.N, r.New.N) < stat.Likely {
+			switch {
+			case r.Verdict == verdictWorse:
+				d.Regressions++
+			case r.Verdict == verdictSame && t.Better != result.Neutral.String() && doubling.Seen(r.both, noise, r.Old.N, r.New.N) < stat.Likely:
 				r.Verdict, r.Need = verdictUnknown, doubling.Need(r.both, noise)
+				d.Unknown++
+				d.Need = max(d.Need, r.Need)
+				if r.Need == 0 {
+					d.TooNoisy++
+				}
 			}
-			d.count(r)
 		}
 		if t.Better != result.Neutral.String() {
 			t.Geomean = geomean(t.Rows)
@@ -318,19 +324,6 @@ func (r *diffRow) verdict(better string) string {
 		return verdictBetter
 	}
 	return verdictWorse
-}
-
-func (d *difference) count(r *diffRow) {
-	switch r.Verdict {
-	case verdictWorse:
-		d.Regressions++
-	case verdictUnknown:
-		d.Unknown++
-		d.Need = max(d.Need, r.Need)
-		if r.Need == 0 {
-			d.TooNoisy++
-		}
-	}
 }
 
 // geomean returns the geometric mean of the ratios of medians, nil when one has
@@ -370,9 +363,13 @@ func (d *difference) addFailed(before, after *result.Results) {
 // addMissing lists what one side does not have: no regression, but nobody should
 // overlook it. What failed is no longer there for another reason.
 func (d *difference) addMissing(was, is *samples, after *result.Results) {
+	failed := func(name string) bool {
+		return slices.ContainsFunc(after.Records, func(r result.Record) bool {
+			return r.Error != "" && strings.HasPrefix(name+"/", r.Once().Key()+"/")
+		})
+	}
 	for _, name := range was.names {
-		failed := func(r result.Record) bool { return r.Error != "" && strings.HasPrefix(name+"/", r.Once().Key()+"/") }
-		if !slices.Contains(is.names, name) && !slices.ContainsFunc(after.Records, failed) {
+		if !slices.Contains(is.names, name) && !failed(name) {
 			d.OnlyOld = append(d.OnlyOld, name)
 		}
 	}

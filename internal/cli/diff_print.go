@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"golang.org/x/perf/benchmath"
+
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/stat"
 )
@@ -21,11 +23,10 @@ func (d *difference) print(out io.Writer) error {
 	for _, f := range d.Failed {
 		fmt.Fprintf(out, "fails now: %s: %s\n", f.Name, f.Error)
 	}
-	for _, name := range d.OnlyOld {
-		fmt.Fprintf(out, "only in old: %s\n", name)
-	}
-	for _, name := range d.OnlyNew {
-		fmt.Fprintf(out, "only in new: %s\n", name)
+	for side, names := range [][]string{d.OnlyOld, d.OnlyNew} {
+		for _, name := range names {
+			fmt.Fprintf(out, "only in %s: %s\n", []string{"old", "new"}[side], name)
+		}
 	}
 	if d.Unknown > 0 {
 		fmt.Fprintf(out, "? %s\n", d.tooFew())
@@ -76,15 +77,14 @@ func (t *unitTable) print(out io.Writer) error {
 // text is the median with the larger side of its interval, where there is one, in
 // percent.
 func (s diffSide) text() string {
-	median := figure(s.Median)
 	if s.Low == nil {
-		return median
+		return figure(s.Median)
 	}
 	spread := stat.Summary{Median: s.Median, Low: *s.Low, High: *s.High}.Spread()
 	if math.IsNaN(spread) || math.IsInf(spread, 0) {
-		return median + " ± ?"
+		return figure(s.Median) + " ± ?"
 	}
-	return fmt.Sprintf("%s ± %.0f%%", median, 100*spread)
+	return fmt.Sprintf("%s ± %.0f%%", figure(s.Median), 100*spread)
 }
 
 // figure writes four significant digits, and all of those before the point.
@@ -97,10 +97,6 @@ func figure(v float64) string {
 
 // delta is the change, "~" when it is not significant, with what says so.
 func (r *diffRow) delta() string {
-	n := fmt.Sprintf("n=%d", r.Old.N)
-	if r.Old.N != r.New.N {
-		n = fmt.Sprintf("n=%d+%d", r.Old.N, r.New.N)
-	}
 	change := "~"
 	switch {
 	case !r.Significant:
@@ -109,7 +105,7 @@ func (r *diffRow) delta() string {
 	default:
 		change = fmt.Sprintf("%+.2f%%", *r.Delta)
 	}
-	return fmt.Sprintf("%s (p=%.3f %s)", change, r.P, n)
+	return fmt.Sprintf("%s (%s)", change, benchmath.Comparison{P: r.P, N1: r.Old.N, N2: r.New.N})
 }
 
 // mark is what the eye looks for.

@@ -100,7 +100,7 @@ func (p *pair) extrapolate(q question, points []evidence) Criterion {
 // criterion is a question without an answer.
 func (p *pair) criterion(q question) Criterion {
 	return Criterion{
-		Part: q.part, Name: q.name, Op: q.op, Want: q.want, Failure: q.failure, Unit: q.unit, At: q.at, Decides: q.is&decides != 0,
+		Part: q.part, Name: q.name, Op: q.op, Want: q.want, Unit: q.unit, At: q.at, Decides: q.is&decides != 0,
 		Verdict: Unknown, Command: Command(q.run, p.engine, p.layout, math.Ceil(10*q.at)/10),
 	}
 }
@@ -127,7 +127,10 @@ func (p *pair) judge(q question, e evidence) Criterion {
 	default:
 		c = c.side(e.Summary).note(e.note)
 	}
-	small := fmt.Sprintf("measured at scale %g", e.scale)
+	small := "measured at scale unknown"
+	if e.scale > 0 {
+		small = fmt.Sprintf("measured at scale %g", e.scale)
+	}
 	switch {
 	case c.Verdict == Pass && e.weak != "":
 		return c.say(Unknown, e.weak)
@@ -179,8 +182,6 @@ func (c Criterion) side(s stat.Summary) Criterion {
 		return c.say(Unknown, interval(s, c.Unit)+" includes the limit")
 	case low:
 		return c.say(Pass, "")
-	case c.Failure > 0 && better(c.Op, s.Median, c.Failure):
-		return c.say(Fail, fmt.Sprintf("misses the target, but is on the good side of %s %s, where failure begins", runs.Number(c.Failure), c.Unit))
 	}
 	return c.say(Fail, "")
 }

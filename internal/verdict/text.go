@@ -148,9 +148,7 @@ func (r *Report) Commands() []string {
 		}
 	}
 	for _, w := range r.Walks {
-		for _, s := range w.Steps {
-			add(s.Criteria)
-		}
+		add(w.Steps[len(w.Steps)-1].Criteria) // the others are assessed
 	}
 	for _, a := range r.Assessments {
 		add(a.Criteria)
@@ -178,12 +176,11 @@ func (r *Report) sentence() string {
 			return fmt.Sprintf("Choose %s with layout %s, by what was measured at revision %s: %s.", a.Engine, a.Layout, short(r.Revision), a.conditions())
 		}
 	}
+	of := fmt.Sprintf("of the %d engines with a layout that were measured at revision %s", len(r.Assessments), short(r.Revision))
 	if failed == len(r.Assessments) {
-		return fmt.Sprintf("Choose none of the %d engines with a layout that were measured at revision %s, since each misses a target: %s.",
-			failed, short(r.Revision), noLeaf)
+		return "Choose none " + of + ", since each misses a target: " + noLeaf + "."
 	}
-	return fmt.Sprintf("Not known: of the %d engines with a layout that were measured at revision %s, %d miss a target and the others are open; measure next: %s",
-		len(r.Assessments), short(r.Revision), failed, r.next())
+	return fmt.Sprintf("Not known: %s, %d miss a target and the others are open; measure next: %s", of, failed, r.next())
 }
 
 // conditions are the figures that a choice rests on.
@@ -201,20 +198,15 @@ func (r *Report) next() string {
 	command, good := "", -1
 	for i := range r.Assessments {
 		a := &r.Assessments[i]
-		if a.Meets != Unknown {
-			continue
-		}
 		passed, wanted, most := 0, map[string]int{}, ""
 		for _, c := range a.decisive() {
 			if c.Verdict == Pass {
 				passed++
-				continue
-			}
-			if wanted[c.Command]++; wanted[c.Command] > wanted[most] {
+			} else if wanted[c.Command]++; wanted[c.Command] > wanted[most] {
 				most = c.Command
 			}
 		}
-		if passed > good {
+		if a.Meets == Unknown && passed > good {
 			command, good = most, passed
 		}
 	}

@@ -6,6 +6,7 @@
 package verdict
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/varvedb/varve/bench/result"
@@ -41,16 +42,10 @@ type Criterion struct {
 	Name string  `json:"name"`
 	Op   string  `json:"op"` // "<", ">" or "≥": how the figure has to be to what is wanted
 	Want float64 `json:"want"`
-	Unit string  `json:"unit"` // of Want, Failure and Got
+	Unit string  `json:"unit"` // of Want and Got
 
-	// Failure is where the documents speak of failure; 0: where the target ends.
-	Failure float64 `json:"failure,omitempty"`
-
-	// At is the scale at which the figure is wanted; 0: any.
-	At float64 `json:"at,omitempty"`
-
-	// Decides: an engine is not chosen without it.
-	Decides bool `json:"decides,omitempty"`
+	At      float64 `json:"at,omitempty"`      // scale at which the figure is wanted; 0: any
+	Decides bool    `json:"decides,omitempty"` // an engine is not chosen without it
 
 	Got         *float64 `json:"got,omitempty"` // nil: not measured
 	Low         *float64 `json:"low,omitempty"` // of the interval of Got
@@ -112,15 +107,13 @@ type Report struct {
 	Assessments []Assessment `json:"assessments"` // by layout, then in the tree's order of engines
 }
 
-// Order is the order in which the decision tree tries engines.
-var Order = []string{"sqlite", "libsql", "postgres", "duckdb"}
-
-// leaves are what to do when an engine of the tree meets its criteria.
-var leaves = map[string]string{
-	"sqlite":   "stay with SQLite",
-	"libsql":   "libSQL: the least migration",
-	"postgres": "embedded Postgres: accept the operational overhead",
-	"duckdb":   "DuckDB: an unexpected win",
+// tree is the engines that the decision tree tries, in its order, with what to do
+// when one meets its criteria.
+var tree = []struct{ engine, leaf string }{
+	{"sqlite", "stay with SQLite"},
+	{"libsql", "libSQL: the least migration"},
+	{"postgres", "embedded Postgres: accept the operational overhead"},
+	{"duckdb", "DuckDB: an unexpected win"},
 }
 
 const noLeaf = "revisit the architecture: sharding, asynchronous writes"
@@ -145,19 +138,42 @@ func Evaluate(results *result.Results) Report {
 				report.Assessments = append(report.Assessments, a)
 			}
 		}
-		if w.Leaf == "" {
-			w.Leaf = noLeaf
-		}
+		w.Leaf = cmp.Or(w.Leaf, noLeaf)
 		report.Walks = append(report.Walks, w)
 	}
 	report.Sentence = report.sentence()
 	return report
 }
 
+// layouts returns those of the records. The seed's question is about its own layout,
+// so that comes first.
+func layouts(groups []*runs.Group) []string {
+	list := runs.Distinct(runs.Where(groups, func(g *runs.Group) bool { return g.Get("layout") != "" }), "layout")
+	if i := slices.Index(list, "arkiv"); i > 0 {
+		list = slices.Insert(slices.Delete(list, i, i+1), 0, "arkiv")
+	}
+	return list
+}
+
+// engines returns those of the tree, and after them others that were measured.
+func engines(groups []*runs.Group) []string {
+	var list []string
+	for _, t := range tree {
+		list = append(list, t.engine)
+	}
+	for _, engine := range runs.Distinct(groups, "engine") {
+		if engine != "" && !slices.Contains(list, engine) {
+			list = append(list, engine)
+		}
+	}
+	return list
+}
+
 // ask asks the next engine, unless it is not of the tree or an earlier one has
 // answered.
 func (w *Walk) ask(a *Assessment) {
-	if w.Leaf != "" || !slices.Contains(Order, a.Engine) {
+	i := len(w.Steps)
+	if w.Leaf != "" || i == len(tree) {
 		return
 	}
 	s := Step{Engine: a.Engine, Criteria: a.where(func(c *Criterion) bool { return c.Part == PartTree })}
@@ -165,7 +181,7 @@ func (w *Walk) ask(a *Assessment) {
 	w.Steps = append(w.Steps, s)
 	switch s.Answer {
 	case Pass:
-		w.Leaf, w.Engine = leaves[a.Engine], a.Engine
+		w.Leaf, w.Engine = tree[i].leaf, a.Engine
 		if slices.ContainsFunc(s.Criteria, func(c Criterion) bool { return c.Extrapolated }) {
 			w.Leaf += " (by extrapolation)"
 		}
@@ -205,25 +221,4 @@ func all(criteria []Criterion) Outcome {
 		}
 	}
 	return outcome
-}
-
-// layouts returns those of the records. The seed's question is about its own layout,
-// so that comes first.
-func layouts(groups []*runs.Group) []string {
-	list := runs.Distinct(runs.Where(groups, func(g *runs.Group) bool { return g.Get("layout") != "" }), "layout")
-	if i := slices.Index(list, "arkiv"); i > 0 {
-		list = slices.Insert(slices.Delete(list, i, i+1), 0, "arkiv")
-	}
-	return list
-}
-
-// engines returns those of the tree, and after them others that were measured.
-func engines(groups []*runs.Group) []string {
-	list := slices.Clone(Order)
-	for _, engine := range runs.Distinct(groups, "engine") {
-		if engine != "" && !slices.Contains(list, engine) {
-			list = append(list, engine)
-		}
-	}
-	return list
 }
