@@ -234,7 +234,7 @@ func explain(r *result.Record) error {
 	for _, column := range []string{"entities", "strings", "numbers", "payload_bytes"} {
 		factors = append(factors, stat.Predictor{Name: column, Values: r.Table.Column(column)})
 	}
-	fit, err := stat.Regress(r.Table.Column("ms"), factors, stat.RegressOptions{})
+	effects, err := stat.Effects(r.Table.Column("ms"), factors)
 	if errors.Is(err, stat.ErrDependent) {
 		r.Notes = append(r.Notes, "the factors of these blocks depend on each other: their effects cannot be told apart")
 		return nil
@@ -242,32 +242,16 @@ func explain(r *result.Record) error {
 	if err != nil {
 		return err
 	}
-	for i, f := range factors {
-		vif, err := inflation(factors, i)
-		if err != nil {
-			return err
-		}
-		put(r, vif, "vif-"+f.Name)
-		if vif >= inflated {
-			r.Notes = append(r.Notes, fmt.Sprintf("%s cannot be told apart from the others, with which it varies: variance inflation %.3g", f.Name, vif))
+	for _, e := range effects {
+		put(r, e.Inflation, "vif-"+e.Name)
+		if e.Inflation >= inflated {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s cannot be told apart from the others, with which it varies: variance inflation %.3g", e.Name, e.Inflation))
 			continue
 		}
-		t := fit.Term(f.Name)
-		partial := t.T / math.Sqrt(t.T*t.T+float64(fit.Freedom))
-		put(r, partial, "partial-"+f.Name)
-		put(r, t.Beta, "beta-"+f.Name)
+		put(r, e.Partial, "partial-"+e.Name)
+		put(r, e.Beta, "beta-"+e.Name)
 		r.Notes = append(r.Notes, fmt.Sprintf("%s, the others held: partial correlation %.3f, coefficient in standard deviations %.3f; variance inflation %.3g",
-			f.Name, partial, t.Beta, vif))
+			e.Name, e.Partial, e.Beta, e.Inflation))
 	}
 	return nil
-}
-
-// inflation returns the variance inflation factor of a predictor: 1 when it is
-// independent of the others.
-func inflation(all []stat.Predictor, i int) (float64, error) {
-	fit, err := stat.Regress(all[i].Values, slices.Delete(slices.Clone(all), i, i+1), stat.RegressOptions{})
-	if err != nil {
-		return 0, err
-	}
-	return 1 / max(1-fit.R2, 1e-9), nil
 }
