@@ -68,7 +68,7 @@ func TestServe(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusCreated, resp.StatusCode)
-	require.Contains(t, must(t, "service-bench", "--rest", rest, "--grpc", grpc, "--clients=4", "--each=20", "--entities=50"), "req/s")
+	require.Contains(t, must(t, "service-bench", "--rest", rest, "--grpc", grpc, "--clients=4", "--each=20", "--entities=50"), "every answer was checked")
 	require.Equal(t, cli.ExitOK, stop())
 
 	require.NotContains(t, must(t, "query", store, `type = "note"`, "--json"), "aGVsbG8", "the payload is sealed")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/experiment"
 	"github.com/varvedb/varve/internal/report"
@@ -56,14 +57,35 @@ func (x *entry) run(e *env) (results *result.Results, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return x.into(e, func() error {
+		r := runner{found: found, engines: x.engines, options: x.options, blocks: 1, out: x.out, child: child{cache: !x.own, dir: x.dir, timeout: x.timeout}}
+		return r.run(e)
+	})
+}
+
+// runHere measures in this process, what needs no engine, and prints.
+func (x *entry) runHere(e *env, found experiment.Experiment) (*result.Results, error) {
+	return x.into(e, func() (err error) {
+		l := &experiment.Lab{Engine: bench.Engine{Name: "service"}, Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, format+"\n", args...) }}
+		if l.Cache, err = bench.OpenCache(""); err != nil {
+			return err
+		}
+		if l.Set, err = result.Open(x.out); err != nil {
+			return err
+		}
+		return errors.Join(l.Run(e.ctx, found), l.Set.Close())
+	})
+}
+
+// into prints what measure puts into the result set, or into one for this time only.
+func (x *entry) into(e *env, measure func() error) (results *result.Results, err error) {
 	if x.out == "" {
 		if x.out, err = os.MkdirTemp("", "varve-"+x.id+"-"); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(x.out)) }()
 	}
-	r := runner{found: found, engines: x.engines, options: x.options, blocks: 1, out: x.out, child: child{cache: !x.own, dir: x.dir, timeout: x.timeout}}
-	if err := r.run(e); err != nil {
+	if err := measure(); err != nil {
 		return nil, err
 	}
 	return x.print(e)

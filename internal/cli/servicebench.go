@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
-	"time"
 
-	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/serve"
+	"github.com/varvedb/varve/internal/experiment"
 )
 
 // serviceBenchCmd puts load on a service that runs.
@@ -19,6 +16,8 @@ type serviceBenchCmd struct {
 	Clients   int    `help:"Clients that make their requests one after another." default:"32"`
 	Each      int    `help:"Requests of each client, of each kind." default:"500"`
 	Entities  int    `help:"Entities to work on. They are written first and stay." default:"5000"`
+	JSON      bool   `help:"Print the records as JSON."`
+	Out       string `help:"Directory of a result set that keeps the measurements." type:"path"`
 }
 
 // Run measures.
@@ -33,53 +32,16 @@ func (c *serviceBenchCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	w := tabwriter.NewWriter(e.stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "PROTOCOL\tREQUEST\tCLIENTS\tREQ/S\tP50 MS\tP95 MS\tP99 MS\tMAX MS")
+	load := experiment.Running{Connect: map[string]func() (serve.Client, error){}, Clients: c.Clients, Each: c.Each, Entities: c.Entities}
 	if c.REST != "" {
-		err = c.measure(e.ctx, w, "rest", serve.REST(c.REST, token, c.Clients))
+		load.Connect["rest"] = func() (serve.Client, error) { return serve.REST(c.REST, token, c.Clients), nil }
 	}
-	if err == nil && c.GRPC != "" {
-		client, dialErr := serve.GRPC(c.GRPC, token)
-		if err = dialErr; err == nil {
-			err = c.measure(e.ctx, w, "grpc", client)
-		}
+	if c.GRPC != "" {
+		load.Connect["grpc"] = func() (serve.Client, error) { return serve.GRPC(c.GRPC, token) }
 	}
-	return errors.Join(err, w.Flush(), note(e, err))
-}
-
-// note says what the figures are.
-func note(e *env, err error) error {
-	if err != nil {
-		return nil
+	x := entry{labFlags: labFlags{JSON: c.JSON}, id: "H2", out: c.Out}
+	if _, err = x.runHere(e, experiment.RunningService(load)); err == nil && !c.JSON {
+		_, err = fmt.Fprintln(e.stdout, "as seen by the clients; every answer was checked")
 	}
-	_, err = fmt.Fprintln(e.stdout, "req/s as seen by the clients; every answer was checked")
 	return err
-}
-
-// measure runs each kind of request by one client and by all, and closes the
-// client.
-func (c *serviceBenchCmd) measure(ctx context.Context, w *tabwriter.Writer, protocol string, client serve.Client) (err error) {
-	defer func() { err = errors.Join(err, client.Close()) }()
-	entities := c.Entities / c.Clients * c.Clients // so that no two clients share one
-	if err := serve.Load(ctx, client, entities); err != nil {
-		return err
-	}
-	r := serve.NewRequests(client, entities)
-	for _, kind := range []struct {
-		name    string
-		request func(ctx context.Context, i int) error
-	}{{"put", r.Update}, {"get", r.Get}, {"put-get", r.PutGet}} {
-		for _, clients := range []int{1, c.Clients} {
-			res := bench.NewResult()
-			if err := res.Clients(ctx, clients, c.Each, kind.request); err != nil {
-				return fmt.Errorf("%s %s: %w", protocol, kind.name, err)
-			}
-			latencies := res.Latency
-			rate := float64(latencies.Count()) / res.Elapsed.Seconds()
-			ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
-			fmt.Fprintf(w, "%s\t%s\t%d\t%.0f\t%.3f\t%.3f\t%.3f\t%.3f\n", protocol, kind.name, clients, rate,
-				ms(latencies.Quantile(50)), ms(latencies.Quantile(95)), ms(latencies.Quantile(99)), ms(latencies.Max()))
-		}
-	}
-	return nil
 }

@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
@@ -49,4 +51,58 @@ func measureService(ctx context.Context, l *Lab) error {
 			})
 		},
 	}.measure(ctx, l)
+}
+
+// Running is a service that runs elsewhere, and the load that is put on it.
+type Running struct {
+	Connect  map[string]func() (serve.Client, error) // by protocol
+	Clients  int
+	Each     int // requests of a client, of each kind
+	Entities int // that are written first and stay
+}
+
+// RunningService is not in the catalogue, since it needs a service.
+func RunningService(s Running) Experiment {
+	return Experiment{
+		ID: "H2", Title: "Running service", Ordered: true,
+		Question: "What do clients of this service get?",
+		Run: func(ctx context.Context, l *Lab) error {
+			for _, protocol := range slices.Sorted(maps.Keys(s.Connect)) {
+				if err := s.measure(ctx, l, protocol); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// measure measures each kind of request by one client and by all of them.
+func (s Running) measure(ctx context.Context, l *Lab, protocol string) error {
+	client, err := s.Connect[protocol]()
+	if err != nil {
+		return err
+	}
+	l.atEnd(client.Close)
+	entities := s.Entities / s.Clients * s.Clients // so that no two clients share one
+	if err := serve.Load(ctx, client, entities); err != nil {
+		return err
+	}
+	requests := serve.NewRequests(client, entities)
+	kinds := []string{"put", "get", "put-get"}
+	for i, request := range []func(context.Context, int) error{requests.Update, requests.Get, requests.PutGet} {
+		for _, clients := range []int{1, s.Clients} {
+			c := l.config("protocol", protocol, "op", kinds[i], "clients", itoa(clients))
+			err := l.measure(ctx, "RunningService", c, func(ctx context.Context, r *result.Record) error {
+				res := bench.NewResult()
+				err := res.Clients(ctx, clients, s.Each, request)
+				add(r, kinds[i], res)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
