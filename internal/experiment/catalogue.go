@@ -33,6 +33,7 @@ type Experiment struct {
 // Sections of the catalogue, by the first letter of an ID.
 var Sections = map[byte]string{
 	'A': "What a commit costs",
+	'B': "Loading",
 	'C': "Reads",
 	'D': "Sustained writes, checkpoints, and reads beside writes",
 	'E': "The data centre, every answer known",
@@ -44,7 +45,7 @@ var Sections = map[byte]string{
 
 // All returns the catalogue in order.
 func All() []Experiment {
-	all := slices.Concat(first(), inserts(), commits(), drivers(), reads(), sustained(), combined(), dataCentre(), events(), permissions(), socialGraph(), services())
+	all := slices.Concat(first(), loading(), inserts(), commits(), drivers(), reads(), sustained(), combined(), dataCentre(), events(), permissions(), socialGraph(), services())
 	slices.SortFunc(all, func(a, b Experiment) int {
 		return cmp.Or(cmp.Compare(a.ID[0], b.ID[0]), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})

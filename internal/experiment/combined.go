@@ -165,15 +165,21 @@ func note(qps float64, kept bool, r *result.Record) string {
 // growthSizes are parts of the lab's scale.
 var growthSizes = []float64{0.25, 1, 4}
 
-func growth(ctx context.Context, l *Lab) error {
-	scales := l.Sizes
-	if len(scales) == 0 {
-		for _, part := range growthSizes {
-			scales = append(scales, part*l.Scale)
-		}
+// growthScales are those that were asked for, or parts of the lab's.
+func (l *Lab) growthScales() []float64 {
+	if len(l.Sizes) > 0 {
+		return l.Sizes
 	}
+	var scales []float64
+	for _, part := range growthSizes {
+		scales = append(scales, part*l.Scale)
+	}
+	return scales
+}
+
+func growth(ctx context.Context, l *Lab) error {
 	return variants[float64]{
-		name: "Degradation", layouts: l.layouts("arkiv"), values: scales,
+		name: "Degradation", layouts: l.layouts("arkiv"), values: l.growthScales(),
 		config: func(layout string, scale float64) result.Config { return l.onBase(layout).With("scale", ftoa(scale)) },
 		run:    l.grown,
 	}.measure(ctx, l)
