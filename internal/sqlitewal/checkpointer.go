@@ -305,7 +305,10 @@ func (k *Checkpointer) Stats(context.Context) (driver.Stats, error) {
 	if k.index == nil {
 		return s, nil
 	}
-	logged, _ := k.index.frames()
+	logged, pending := k.index.frames()
+	if pending == 0 {
+		logged = 0 // what all is copied the next commit overwrites
+	}
 	wal := logged * int64(k.cfg.PageSize+frameHeader)
 	count, took, stall := k.count.Load(), time.Duration(k.nanos.Load()), time.Duration(k.stall.Load())
 	s.WALBytes = &wal

@@ -253,7 +253,7 @@ type Setting struct {
 // Stats are sizes and counters of an open database. Nil means unknown.
 type Stats struct {
 	DatabaseBytes   *int64         `json:"database_bytes,omitempty"`   // without the log
-	WALBytes        *int64         `json:"wal_bytes,omitempty"`        // live bytes or file size of the log
+	WALBytes        *int64         `json:"wal_bytes,omitempty"`        // of the log that recovery would read, whatever the size of its files
 	Checkpoints     *int64         `json:"checkpoints,omitempty"`      // that moved at least one page since Open
 	CheckpointTime  *time.Duration `json:"checkpoint_time,omitempty"`  // time spent in them, nanoseconds
 	CheckpointStall *time.Duration `json:"checkpoint_stall,omitempty"` // time that commits waited for them, nanoseconds

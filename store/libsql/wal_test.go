@@ -2,6 +2,7 @@ package libsql
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -52,7 +53,8 @@ func TestInlineCheckpoints(t *testing.T) {
 
 func TestManualCheckpoints(t *testing.T) {
 	ctx := context.Background()
-	e := mustOpen(t, newPath(t), driver.Options{Checkpoint: driver.Manual, LockTimeout: 10 * time.Millisecond})
+	path := newPath(t)
+	e := mustOpen(t, path, driver.Options{Checkpoint: driver.Manual, LockTimeout: 10 * time.Millisecond})
 	fill(t, e, 100)
 	before := stats(t, e)
 	require.Greater(t, *before.WALBytes, int64(4<<20))
@@ -64,6 +66,10 @@ func TestManualCheckpoints(t *testing.T) {
 	require.False(t, res.Busy)
 	require.Equal(t, res.LogFrames, res.DoneFrames)
 	require.EqualValues(t, 1, *stats(t, e).Checkpoints)
+	require.Zero(t, *stats(t, e).WALBytes, "the next commit begins the log anew")
+	file, err := os.Stat(path + "-wal")
+	require.NoError(t, err)
+	require.Greater(t, file.Size(), int64(4<<20), "in a file as long as before")
 
 	reader := snapshot(t, e)
 	fill(t, e, 10)

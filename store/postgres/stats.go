@@ -24,8 +24,10 @@ type counters struct {
 // have is left unknown, so each is a statement of its own.
 const (
 	sizeText = "SELECT pg_database_size(current_database())"
-	// The directory's files, those kept for reuse included.
-	walText   = "SELECT sum(size)::bigint FROM pg_ls_waldir()"
+	// What recovery would read: from where the last checkpoint began. The files are
+	// longer and mostly kept for reuse.
+	walText = "SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()" +
+		" ELSE pg_current_wal_lsn() END, redo_lsn)::bigint FROM pg_control_checkpoint()"
 	cacheText = "SELECT blks_hit, blks_read FROM pg_stat_database WHERE datname = current_database()"
 	// Writing is spread over most of the time between two checkpoints, so this
 	// is how long they took, not how busy the disk was.

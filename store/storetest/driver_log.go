@@ -119,6 +119,7 @@ func testManual(t *testing.T, h Harness) {
 	require.Equal(t, res.LogFrames, res.DoneFrames)
 	require.Positive(t, res.Took)
 	require.EqualValues(t, 1, *l.stats(t).Checkpoints)
+	require.Zero(t, *l.stats(t).WALBytes, "nothing is left that recovery would need")
 	require.Greater(t, *l.stats(t).DatabaseBytes, int64(logBound))
 
 	l.checkpoint(t, true)
