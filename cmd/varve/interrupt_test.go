@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +19,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/internal/cli/clitest"
+	"github.com/varvedb/varve/internal/memlimit"
 )
 
 // TestInterruptLeavesNothing sends a terminal's signals to commands that measure in
@@ -59,6 +63,19 @@ func TestInterruptLeavesNothing(t *testing.T) {
 			p.leavesNothing(t)
 		})
 	}
+}
+
+// TestMemoryBudget: what takes more memory than its budget is killed, which is said.
+func TestMemoryBudget(t *testing.T) {
+	probe, err := memlimit.New(1 << 30)
+	if err != nil {
+		t.Skip("no limit can be set here: ", err)
+	}
+	require.NoError(t, probe.Close())
+	p := newGroup(t, "compare", "sqlite", "--memory=12MiB")
+	require.Equal(t, cli.ExitError, p.wait())
+	require.Contains(t, p.errs.String(), "killed: out of its memory budget of 12 MiB, see --memory")
+	p.leavesNothing(t)
 }
 
 // group is a command in a process group of its own, as a shell starts it, whose
@@ -131,6 +148,13 @@ func (p *group) leavesNothing(t *testing.T) {
 			require.False(t, found, "%s is left: %s", process, args)
 		}
 	}
+	require.NoError(t, filepath.WalkDir("/sys/fs/cgroup", func(path string, _ fs.DirEntry, err error) error {
+		require.NotContains(t, path, fmt.Sprintf("varve-%d-", p.cmd.Process.Pid), "a control group is left")
+		if errors.Is(err, fs.ErrNotExist) { // of others
+			return nil
+		}
+		return err
+	}))
 	for dir, keep := range map[string]string{p.temp: "", p.cache: ".lock"} {
 		files, err := os.ReadDir(dir)
 		require.NoError(t, err)

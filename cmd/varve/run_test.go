@@ -27,7 +27,7 @@ import (
 func tiny(t *testing.T) string {
 	t.Helper()
 	text, err := json.Marshal(experiment.Options{
-		Scale: 0.0005, Phase: 100 * time.Millisecond, Seed: 1, Durability: "durable", Memory: 64 << 20, Loaded: 0.6,
+		Scale: 0.0005, Phase: 100 * time.Millisecond, Seed: 1, Durability: "durable", Memory: 128 << 20, Loaded: 0.6,
 	})
 	require.NoError(t, err)
 	return string(text)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/internal/pgembed"
 )
 
@@ -30,6 +31,7 @@ type child struct {
 	args    []string
 	dir     string        // in which its temporary files get a directory; the system's when empty
 	cache   bool          // it uses the cache of data sets
+	memory  int64         // budget of it with all that it starts, in bytes; 0 is none
 	timeout time.Duration // after which it is ended; 0 is never
 	into    any           // takes the JSON that it prints; nil when it prints none
 }
@@ -48,6 +50,13 @@ func (c *child) run(e *env) (err error) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, endings()...)
 	defer func() { signal.Stop(signals); close(signals) }()
+	var budget *memlimit.Group
+	var unlimited error
+	if c.memory > 0 {
+		if budget, unlimited = memlimit.New(c.memory); unlimited == nil {
+			defer func() { err = errors.Join(err, budget.Close()) }()
+		}
+	}
 	temp, err := os.MkdirTemp(c.dir, "varve-")
 	if err != nil {
 		return err
@@ -66,7 +75,14 @@ func (c *child) run(e *env) (err error) {
 	var stdout bytes.Buffer
 	var tail tailWriter
 	cmd.Stdout, cmd.Stderr = &stdout, io.MultiWriter(e.stderr, &tail)
-	if err := cmd.Start(); err != nil {
+	start := cmd.Start
+	switch {
+	case budget != nil:
+		start = func() error { return budget.Start(cmd) }
+	case unlimited != nil:
+		cmd.Env = append(cmd.Env, memlimit.Variable+"="+unlimited.Error())
+	}
+	if err := start(); err != nil {
 		return err
 	}
 	go killAtSecond(signals, cmd.Process)
@@ -76,6 +92,9 @@ func (c *child) run(e *env) (err error) {
 		err = fmt.Errorf("ended after %s, see --timeout", c.timeout)
 	case err != nil:
 		err = fmt.Errorf("%w: %s", err, tail.last())
+	}
+	if err != nil && budget != nil && budget.Killed() > 0 {
+		err = fmt.Errorf("killed: out of its memory budget of %d MiB, see --memory: %w", c.memory>>20, err)
 	}
 	if c.into == nil {
 		return err

@@ -18,7 +18,7 @@ import (
 // labFlags are what commands that run one experiment of the catalogue have in common.
 type labFlags struct {
 	Durability string `help:"What a commit promises: durable, relaxed or unsafe." default:"durable"`
-	Memory     string `help:"Memory that an engine may use for caching." default:"256MiB"`
+	Memory     string `help:"Memory of an engine's process and all that it starts, with the page cache; half is for its own caches." default:"1GiB"`
 	JSON       bool   `help:"Print the records as JSON."`
 }
 

@@ -33,7 +33,7 @@ type runCmd struct {
 	AA         bool          `name:"aa" help:"Measure one configuration of each experiment twice in each block, to see the noise." default:"true" negatable:""`
 	Seed       uint64        `help:"Of data and of the order of operations." default:"1"`
 	Durability string        `help:"What a commit promises: durable, relaxed or unsafe." default:"durable"`
-	Memory     string        `help:"Memory that an engine may use for caching." default:"256MiB"`
+	Memory     string        `help:"Memory of an engine's process and all that it starts, with the page cache; half is for its own caches." default:"1GiB"`
 	Layouts    []string      `help:"Layouts to measure instead of each experiment's own."`
 	Sizes      []float64     `help:"Scales of the growth experiment D5; a quarter, once and four times --scale when not given."`
 	Rates      []float64     `help:"Rows a second of the sustained writes D1, 0 for as fast as possible; 6000 and 0 when not given."`

@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 )
 
@@ -99,7 +100,7 @@ func (r *runner) measure(e *env, block int, t task) error {
 		return err
 	}
 	lab := r.child
-	lab.engine = t.engine
+	lab.engine, lab.memory = t.engine, o.Memory
 	lab.args = []string{"lab", "--experiment=" + t.experiment, "--engine=" + t.engine, "--out=" + r.out, "--options=" + string(text)}
 	if !lab.cache {
 		lab.args = append(lab.args, "--own")
@@ -129,7 +130,7 @@ func (r *runner) keepEnd(e *env, block int, t task, cause error) (err error) {
 	case !set.Has(rec.Key(), block):
 		return nil
 	}
-	m, err := bench.DescribeEngine(e.ctx, t.engine, &store.Options{Durability: r.options.Durability, Memory: r.options.Memory}, r.out)
+	m, err := bench.DescribeEngine(e.ctx, t.engine, &store.Options{Durability: r.options.Durability, Memory: memlimit.Cache(r.options.Memory)}, r.out)
 	if err != nil {
 		return err
 	}

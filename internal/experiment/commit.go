@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -129,7 +130,14 @@ func committing(plans func(*Lab) []commitPlan, layouts ...string) func(context.C
 			config: func(layout string, p commitPlan) result.Config {
 				return l.on(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
 			},
-			run: l.commit,
+			run: func(ctx context.Context, layout string, p commitPlan, r *result.Record) error {
+				// Beside its cache each has the same memory.
+				err := memlimit.Resize(l.Memory - memlimit.Cache(l.Memory) + p.options.Memory)
+				if err == nil {
+					err = l.commit(ctx, layout, p, r)
+				}
+				return errors.Join(err, memlimit.Resize(l.Memory))
+			},
 		}.measure(ctx, l)
 	}
 }

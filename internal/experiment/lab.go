@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -25,7 +26,7 @@ type Options struct {
 	Again      bool              `json:"again,omitempty"` // one configuration only, as the second of a pair of the same
 	Seed       uint64            `json:"seed"`
 	Durability driver.Durability `json:"durability"`
-	Memory     int64             `json:"memory"`          // bytes that an engine may use for caching
+	Memory     int64             `json:"memory"`          // bytes of the engine's process, with the page cache
 	Layouts    []string          `json:"layouts"`         // instead of an experiment's own
 	Sizes      []float64         `json:"sizes,omitempty"` // scales of the growth experiment, instead of parts of Scale
 	Rates      []float64         `json:"rates,omitempty"` // rows a second of sustained writes, 0 for as fast as possible, instead of D1's own
@@ -132,7 +133,7 @@ func (l *Lab) scaled(size, minimum int) int {
 
 // storeOptions are those of every store that the lab opens.
 func (l *Lab) storeOptions() *store.Options {
-	return &store.Options{Durability: l.Durability, Memory: l.Memory}
+	return &store.Options{Durability: l.Durability, Memory: memlimit.Cache(l.Memory)}
 }
 
 // config begins the configuration of a record.
@@ -168,8 +169,14 @@ func (l *Lab) run(ctx context.Context, v *variant) (measured bool, err error) {
 	}
 	l.Log("%s, block %d", r.Key(), l.Block+1)
 	r.Started = time.Now().UTC()
+	watched := memlimit.Watch()
 	err = v.run(ctx, r)
 	r.Took = time.Since(r.Started)
+	if used := watched(); used.Killed > 0 {
+		err = errors.Join(err, fmt.Errorf("out of the memory budget, for which the kernel killed %d processes; see --memory", used.Killed))
+	} else if used.Peak > 0 {
+		r.Metrics = append(r.Metrics, result.Metric{Value: float64(used.Peak) / 1e6, Unit: "memory-peak-MB"})
+	}
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}

@@ -1,0 +1,216 @@
+// Package memlimit gives a process, and all that it starts, a budget of memory that the
+// kernel keeps: a control group with a limit, in which the page cache counts. It is Linux's;
+// elsewhere, and where no group may be made, it says why there is none.
+package memlimit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// Limit is the budget that a process has. Bytes of 0 is none, for a reason.
+type Limit struct {
+	Bytes  int64  `json:"bytes,omitempty"`  // of the process and all that it starts, with the page cache; as read back
+	How    string `json:"how,omitempty"`    // cgroup v1 or v2
+	Reason string `json:"reason,omitempty"` // why there is none
+}
+
+// Cache returns the part of a budget that an engine is given for its own caches: a half.
+// The other half is for everything else: the program and what it measures with, what the
+// engine allocates beside its caches, and the page cache.
+func Cache(budget int64) int64 { return budget / 2 }
+
+// Usage is what happened in a group since a time.
+type Usage struct {
+	Peak   int64 // highest use, bytes; 0 where the kernel does not tell
+	Killed int64 // processes that were killed because there was no more
+}
+
+// Group is a control group. It is for processes that Start starts.
+type Group struct {
+	*version
+	dir  string
+	home string // the group of this process
+}
+
+// version has the files of a group.
+type version struct{ name, limit, swap, peak, events string }
+
+var (
+	v1 = &version{"cgroup v1", "memory.limit_in_bytes", "memory.swappiness", "memory.max_usage_in_bytes", "memory.oom_control"}
+	v2 = &version{"cgroup v2", "memory.max", "memory.swap.max", "memory.peak", "memory.events"}
+)
+
+// Variable of the environment tells a process why it was started without a limit.
+const Variable = "VARVE_MEMORY_UNLIMITED"
+
+const (
+	unlimited = math.MaxInt64 >> 1 // above any limit: version 1 has no other word for none
+	prefix    = "varve-"           // of groups' names; after it comes the process that made one
+	patience  = 5 * time.Second    // with processes that have ended and are still in a group
+)
+
+// own returns the group that this process is in, and where its hierarchy is mounted.
+func own() (*Group, string, error) {
+	self, err := procfs.Self()
+	if err != nil {
+		return nil, "", err
+	}
+	groups, err := self.Cgroups()
+	if err != nil {
+		return nil, "", err
+	}
+	mounts, err := procfs.GetMounts()
+	if err != nil {
+		return nil, "", err
+	}
+	for _, m := range mounts {
+		for _, at := range groups {
+			dir := filepath.Join(m.MountPoint, strings.TrimPrefix(at.Path, m.Root))
+			_, v1Mount := m.SuperOptions["memory"]
+			switch {
+			case m.FSType == "cgroup" && v1Mount && slices.Contains(at.Controllers, "memory"):
+				return &Group{v1, dir, dir}, m.MountPoint, nil
+			case m.FSType == "cgroup2" && at.HierarchyID == 0 && handsDown(dir, "cgroup.controllers"):
+				return &Group{v2, dir, dir}, m.MountPoint, nil
+			}
+		}
+	}
+	return nil, "", errNoController
+}
+
+var errNoController = errors.New("the kernel's memory controller is not mounted")
+
+func handsDown(dir, file string) bool {
+	text, _ := os.ReadFile(filepath.Join(dir, file)) // none has none
+	return slices.Contains(strings.Fields(string(text)), "memory")
+}
+
+// New makes a group with a limit in bytes, which must be closed. It fails where that may not
+// be. In version 1 it is below the group of this process. In version 2 one with processes
+// has none below it, so it is the nearest above that this process may write to.
+func New(limit int64) (*Group, error) {
+	g, mount, err := own()
+	if err != nil {
+		return nil, err
+	}
+	parent := g.dir
+	for g.version == v2 && parent != mount && !handsDown(parent, "cgroup.subtree_control") {
+		parent = filepath.Dir(parent)
+	}
+	sweep(parent)
+	if g.dir, err = os.MkdirTemp(parent, fmt.Sprintf("%s%d-", prefix, os.Getpid())); err != nil {
+		return nil, fmt.Errorf("%w; try systemd-run --user --scope", err)
+	}
+	if err = g.write(g.swap, 0); errors.Is(err, os.ErrNotExist) { // there is no swap
+		err = nil
+	}
+	if err = errors.Join(err, g.write(g.limit, limit)); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+// sweep removes the groups of processes that were killed.
+func sweep(parent string) {
+	left, _ := filepath.Glob(filepath.Join(parent, prefix+"*")) // the pattern is good
+	for _, dir := range left {
+		pid, _, _ := strings.Cut(filepath.Base(dir)[len(prefix):], "-")
+		if _, err := os.Stat("/proc/" + pid); errors.Is(err, os.ErrNotExist) {
+			_ = os.Remove(dir) // one with processes stays
+		}
+	}
+}
+
+func (g *Group) write(file string, value int64) error {
+	return os.WriteFile(filepath.Join(g.dir, file), []byte(strconv.FormatInt(value, 10)), 0)
+}
+
+// Killed returns how many processes of the group were killed because it had no more memory.
+func (g *Group) Killed() (n int64) {
+	text, _ := os.ReadFile(filepath.Join(g.dir, g.events))
+	_, rest, _ := strings.Cut(string(text), "oom_kill ")
+	_, _ = fmt.Sscan(rest, &n) // 0 where the kernel does not tell
+	return n
+}
+
+// Close removes the group, whose processes have ended.
+func (g *Group) Close() error {
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		err := os.Remove(g.dir)
+		if !errors.Is(err, syscall.EBUSY) || time.Since(begun) > patience {
+			return err
+		}
+	}
+}
+
+// Own returns the limit of this process, the least of those that hold for it.
+func Own() Limit {
+	g, mount, err := own()
+	if err != nil {
+		return Limit{Reason: err.Error()}
+	}
+	l := Limit{Bytes: unlimited, How: g.name}
+	for dir := g.dir; strings.HasPrefix(dir, mount); dir = filepath.Dir(dir) {
+		text, _ := os.ReadFile(filepath.Join(dir, g.limit))
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
+			l.Bytes = min(l.Bytes, n)
+		}
+	}
+	if l.Bytes == unlimited {
+		return Limit{Reason: cmp.Or(os.Getenv(Variable), "it was started without one")}
+	}
+	return l
+}
+
+// given returns the group of a process that was started in one of New's; nil in others,
+// whose group is not ours.
+func given() *Group {
+	if g, _, err := own(); err == nil && strings.HasPrefix(filepath.Base(g.dir), prefix) {
+		return g
+	}
+	return nil
+}
+
+// Resize changes the limit of this process, if it was started with one.
+func Resize(limit int64) error {
+	if g := given(); g != nil {
+		return g.write(g.limit, limit)
+	}
+	return nil
+}
+
+// Watch begins to watch this process, with all that it starts. The function that it returns
+// ends that and tells; nothing of a process that was started without a limit.
+func Watch() func() Usage {
+	g := given()
+	if g == nil {
+		return func() Usage { return Usage{} }
+	}
+	before := g.Killed()
+	// Writing begins a new peak: in version 2 for this descriptor alone, since Linux 6.12.
+	peak, err := os.OpenFile(filepath.Join(g.dir, g.peak), os.O_RDWR, 0)
+	if err == nil {
+		_, err = peak.WriteString("0")
+	}
+	return func() Usage {
+		u := Usage{Killed: g.Killed() - before}
+		if err == nil {
+			_, _ = peak.Seek(0, 0)
+			_, _ = fmt.Fscan(peak, &u.Peak)
+		}
+		_ = peak.Close() // nil says so
+		return u
+	}
+}
