@@ -25,35 +25,17 @@ func (p Pages) Share() float64 {
 
 func (p Pages) plus(o Pages) Pages { return Pages{p.Resident + o.Resident, p.Total + o.Total} }
 
-// File is a file with its pages.
-type File struct {
-	Path string
-	Pages
-}
-
 // Residency counts how much of some files is in the page cache, as vmtouch
 // does: with mincore, which does not change it. A directory stands for the
 // regular files below it. The process must own the files or be allowed to write
 // them: of others, the kernel says that everything is resident.
-func Residency(paths ...string) (Pages, error) {
-	list, err := Files(paths...)
-	var sum Pages
-	for _, f := range list {
-		sum = sum.plus(f.Pages)
-	}
-	return sum, err
-}
-
-// Files is Residency file by file, in the order of paths and by name below
-// directories.
-func Files(paths ...string) ([]File, error) {
-	var list []File
-	err := each(paths, func(f *os.File, size int64) error {
+func Residency(paths ...string) (sum Pages, err error) {
+	err = each(paths, func(f *os.File, size int64) error {
 		pages, err := mincore(f, size)
-		list = append(list, File{f.Name(), pages})
+		sum = sum.plus(pages)
 		return err
 	})
-	return list, err
+	return sum, err
 }
 
 // Touch reads files into the page cache and returns what is resident then,
@@ -73,55 +55,25 @@ func Touch(paths ...string) (Pages, error) {
 	return Residency(paths...)
 }
 
-// Eviction is what became of pages that were to leave the page cache.
-type Eviction struct {
-	Before Pages
-	After  Pages
-	Stayed []File // those with resident pages afterwards
-}
-
-// Evict writes files to the disk and drops them from the page cache, and looks
-// whether they have gone. What somebody has mapped or locked stays, and so does
-// all of a file system in memory; that is no error, see Eviction.Stayed. A
-// directory stands for the regular files below it.
-func Evict(paths ...string) (Eviction, error) {
-	var e Eviction
-	var err error
-	if e.Before, err = Residency(paths...); err != nil {
-		return e, err
-	}
-	list, err := evict(paths)
-	for _, f := range list {
-		e.After = e.After.plus(f.Pages)
-		if f.Resident > 0 {
-			e.Stayed = append(e.Stayed, f)
-		}
-	}
-	return e, err
-}
-
 // tries is how often pages are dropped before they count as staying. The
 // kernel skips pages that it is busy with, such as those on their way between
 // lists of one core.
 const tries = 3
 
-func evict(paths []string) (list []File, err error) {
+// Evict writes files to the disk and drops them from the page cache, and returns what
+// is resident then. What somebody has mapped or locked stays, and so does all of a
+// file system in memory; that is no error. A directory stands for the regular files
+// below it.
+func Evict(paths ...string) (left Pages, err error) {
 	for range tries {
-		if err = each(paths, drop); err != nil {
-			return nil, err
+		if err = each(paths, drop); err == nil {
+			left, err = Residency(paths...)
 		}
-		if list, err = Files(paths...); err != nil {
-			return nil, err
-		}
-		resident := int64(0)
-		for _, f := range list {
-			resident += f.Resident
-		}
-		if resident == 0 {
+		if err != nil || left.Resident == 0 {
 			break
 		}
 	}
-	return list, nil
+	return left, err
 }
 
 // drop syncs first: dirty pages cannot be dropped.
@@ -136,25 +88,18 @@ func drop(f *os.File, _ int64) error {
 // a directory meanwhile is passed over, as a log does at a checkpoint.
 func each(paths []string, do func(f *os.File, size int64) error) error {
 	for _, path := range paths {
-		info, err := os.Stat(path)
-		if err != nil {
-			return fmt.Errorf("probe: %w", err)
+		root, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+				if err == nil && entry.Type().IsRegular() {
+					err = with(file, do)
+				}
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil
+				}
+				return err
+			})
 		}
-		if !info.IsDir() {
-			if err := with(path, do); err != nil {
-				return fmt.Errorf("probe: %s: %w", path, err)
-			}
-			continue
-		}
-		err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.Type().IsRegular() {
-				err = with(file, do)
-			}
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return err
-		})
 		if err != nil {
 			return fmt.Errorf("probe: %s: %w", path, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -49,11 +50,12 @@ func TestTracker(t *testing.T) {
 	require.Equal(t, *fifth.CPU, *sixth.CPU, "one that left takes nothing away")
 
 	// Both descend from this process.
-	found, err := processes([]int{os.Getpid()})
+	found, all, err := tr.find([]int{os.Getpid()})
 	require.NoError(t, err)
 	require.Contains(t, found, s.pid)
 	require.Contains(t, found, other.pid)
-	found, err = processes(nil)
+	require.Contains(t, all, 1, "which descends from nobody here")
+	found, _, err = tr.find(nil)
 	require.NoError(t, err)
 	require.Len(t, found, 1, "this process without others")
 }
@@ -75,12 +77,12 @@ func TestTrackerDisk(t *testing.T) {
 // What an ended process had used is in the counters of an ancestor that waited
 // for it, or lost.
 func TestTrackerCount(t *testing.T) {
-	cpu := func(parent int, started, used time.Duration) process {
-		return process{parent: parent, started: started, used: usage{cpu: used}}
+	cpu := func(parent int, started uint64, used time.Duration) process {
+		return process{procfs.ProcStat{PPID: parent, Starttime: started}, usage{cpu: used}}
 	}
 	tr := tracker{last: map[int]process{
 		1: cpu(0, 1, 10), 2: cpu(1, 2, 20), 3: cpu(2, 3, 30), 9: cpu(0, 1, 500),
-	}, when: 5}
+	}, all: map[int]uint64{1: 1, 2: 2, 3: 3, 5: 2, 9: 1}}
 	tr.count(map[int]process{
 		1: cpu(0, 1, 10+20+30+7), // has waited for 2, which had waited for 3; 7 are new
 		4: cpu(1, 6, 4),          // was born since
@@ -88,17 +90,4 @@ func TestTrackerCount(t *testing.T) {
 		// 9 has ended, and nobody that is looked at knows of it.
 	})
 	require.Equal(t, time.Duration(7+4), tr.total.cpu)
-}
-
-func TestParseStat(t *testing.T) {
-	p, ok := parseStat([]byte("42 (a) R (b) S 7 1 1 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 600 1 1\n"), true)
-	require.True(t, ok)
-	require.Equal(t, process{parent: 7, started: 6 * time.Second, used: usage{cpu: time.Second}}, p)
-	p, ok = parseStat([]byte("42 (a) R (b) S 7 1 1 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 600 1 1\n"), false)
-	require.True(t, ok)
-	require.Equal(t, 300*time.Millisecond, p.used.cpu)
-	for _, bad := range []string{"", "42 (a) S 7", "42 (a) S x 1 1 0 -1 1 1 2 3 4 10 20 30 40 20 0 1 0 600 1 1"} {
-		_, ok := parseStat([]byte(bad), true)
-		require.False(t, ok, "%q", bad)
-	}
 }

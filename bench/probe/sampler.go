@@ -11,23 +11,20 @@ import (
 // Config says what a sampler looks at. The zero value looks at this process
 // alone.
 type Config struct {
-	// Stats tells the engine's sizes and counters, and which processes it has
-	// (driver.Stats.EnginePIDs); a closure over store.DB.Stats as a rule. Nil
-	// tells nothing.
+	// Stats tells the engine's sizes and counters, and which processes it has beside
+	// this one (driver.Stats.EnginePIDs), which are looked at with all that descend
+	// from them: store.DB.Stats as a rule. Nil tells nothing.
 	Stats func(context.Context) (driver.Stats, error)
-
-	// PIDs are the processes to look at, with all that descend from them. Nil
-	// takes those of Stats, or this process when Stats names none, as an engine
-	// that is in it does. Empty and not nil is none: set it when the engine is on
-	// a server elsewhere.
-	PIDs []int
 
 	// Files are files and directories whose residency is sampled; nil is none.
 	Files []string
 
-	Interval       time.Duration // between samples; 0 is 500 ms, so that no second lacks one
-	ResidencyEvery time.Duration // between looks at Files; 0 is 5 s; longer when a look takes more than 1 % of it
+	Interval time.Duration // between samples; 0 is 500 ms, so that no second lacks one
 }
+
+// residencyEvery is the time between looks at files; it is longer when a look takes
+// more than 1 % of it.
+const residencyEvery = 5 * time.Second
 
 // Sampler takes samples in a goroutine of its own until it is stopped.
 type Sampler struct {
@@ -41,9 +38,6 @@ type Sampler struct {
 func Start(ctx context.Context, cfg Config) *Sampler {
 	if cfg.Interval <= 0 {
 		cfg.Interval = 500 * time.Millisecond
-	}
-	if cfg.ResidencyEvery <= 0 {
-		cfg.ResidencyEvery = 5 * time.Second
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Sampler{cancel: cancel, done: make(chan struct{})}
@@ -82,6 +76,7 @@ func (s *Sampler) Stop() *Samples {
 type taker struct {
 	cfg      Config
 	tracker  tracker
+	pids     []int     // of the engine, as it said last
 	resident time.Time // when residency is looked at next
 }
 
@@ -89,22 +84,16 @@ type taker struct {
 func (t *taker) take(ctx context.Context) (Sample, error) {
 	sample := Sample{At: time.Now()}
 	var errs []error
-	pids := t.cfg.PIDs
 	if t.cfg.Stats != nil {
 		stats, err := t.cfg.Stats(ctx)
 		if err != nil {
 			errs = append(errs, err)
 		} else {
-			sample.Stats = stats
-		}
-		if pids == nil {
-			pids = stats.EnginePIDs
+			sample.Stats, t.pids = stats, stats.EnginePIDs
 		}
 	}
-	if t.cfg.PIDs == nil || len(pids) > 0 {
-		if err := t.tracker.look(pids, &sample); err != nil && !errors.Is(err, ErrUnsupported) {
-			errs = append(errs, err)
-		}
+	if err := t.tracker.look(t.pids, &sample); err != nil && !errors.Is(err, ErrUnsupported) {
+		errs = append(errs, err)
 	}
 	if pages, err := t.pages(sample.At); err == nil {
 		sample.Pages = pages
@@ -121,6 +110,6 @@ func (t *taker) pages(now time.Time) (*Pages, error) {
 	}
 	begin := time.Now()
 	pages, err := Residency(t.cfg.Files...)
-	t.resident = now.Add(max(t.cfg.ResidencyEvery, 100*time.Since(begin)))
+	t.resident = now.Add(max(residencyEvery, 100*time.Since(begin)))
 	return &pages, err
 }

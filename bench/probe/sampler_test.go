@@ -98,12 +98,3 @@ func TestSamplerCancelled(t *testing.T) {
 	<-s.done
 	require.Len(t, s.Stop().List, 1)
 }
-
-// The processes of an engine elsewhere cannot be looked at, and ours are not
-// taken for them.
-func TestSamplerOfNoProcesses(t *testing.T) {
-	got := Start(t.Context(), Config{PIDs: []int{}}).Stop()
-	require.NoError(t, got.Err)
-	require.Nil(t, got.List[0].RSS)
-	require.Nil(t, got.List[0].CPU)
-}
