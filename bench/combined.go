@@ -93,13 +93,11 @@ func Commits(ctx context.Context, ents *store.Entities, cfg PacedConfig) (*Paced
 }
 
 func (cfg *PacedConfig) loop(ctx context.Context, apply pace.Op) (*pace.Outcome, error) {
-	if cfg.Every == 0 {
-		return pace.ClosedLoop(ctx, pace.ClosedConfig{Duration: cfg.For, WarmUp: cfg.WarmUp, Start: cfg.Start}, apply)
+	loop := pace.Config{Duration: cfg.For, WarmUp: cfg.WarmUp, Start: cfg.Start, Drain: drain}
+	if cfg.Every > 0 {
+		loop.Arrivals = pace.Fixed(float64(time.Second) / float64(cfg.Every))
 	}
-	return pace.OpenLoop(ctx, pace.OpenConfig{
-		Arrivals: pace.Fixed(float64(time.Second) / float64(cfg.Every)),
-		Duration: cfg.For, WarmUp: cfg.WarmUp, Start: cfg.Start, Drain: drain,
-	}, apply)
+	return pace.Loop(ctx, loop, apply)
 }
 
 // drain is how long what is due may still start when the time is over: what an

@@ -86,16 +86,14 @@ func (t *turns) next() bool {
 }
 
 func (cfg *ReadMixConfig) loop(ctx context.Context, clients int, read pace.Op) (*pace.Outcome, error) {
-	if cfg.Rate == 0 {
-		return pace.ClosedLoop(ctx, pace.ClosedConfig{
-			Clients: clients, Duration: cfg.For, N: cfg.Reads, WarmUp: cfg.WarmUp, Seed: cfg.Seed, Start: cfg.Start,
-		}, read)
-	}
-	return pace.OpenLoop(ctx, pace.OpenConfig{
-		Arrivals: pace.Poisson(cfg.Rate, cfg.Seed), Workers: clients,
-		Duration: cfg.For, N: cfg.Reads, WarmUp: cfg.WarmUp, Seed: cfg.Seed, Start: cfg.Start,
+	loop := pace.Config{
+		Workers: clients, Duration: cfg.For, N: cfg.Reads, WarmUp: cfg.WarmUp, Seed: cfg.Seed, Start: cfg.Start,
 		MaxLag: maxLag, Drain: drain, Wait: cfg.wait(),
-	}, read)
+	}
+	if cfg.Rate > 0 {
+		loop.Arrivals = pace.Poisson(cfg.Rate, cfg.Seed)
+	}
+	return pace.Loop(ctx, loop, read)
 }
 
 // wait spins for the last moments before an arrival only where that leaves the

@@ -2,17 +2,17 @@ package pace
 
 import (
 	"context"
-	"github.com/varvedb/varve/internal/coreset"
 	"testing"
 	"time"
+
+	"github.com/varvedb/varve/internal/coreset"
 )
 
-// BenchmarkRecord is the price of an operation's sample: two latencies, a lag
+// BenchmarkRecord is the price of an operation's sample: a latency, a lag
 // and the timeline.
 func BenchmarkRecord(b *testing.B) {
 	coreset.Skip(b)
-	out := newOutcome(time.Now())
-	out.late = time.Millisecond
+	out := newOutcome(time.Now(), true)
 	s := sample{kind: "commit", scheduled: 1, started: 20}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -27,14 +27,14 @@ func noop(context.Context, *Step) error { return nil }
 func BenchmarkClosedLoopNoop(b *testing.B) {
 	coreset.Skip(b)
 	b.ReportAllocs()
-	out, err := ClosedLoop(b.Context(), ClosedConfig{N: int64(b.N)}, noop)
+	out, err := Loop(b.Context(), Config{N: int64(b.N)}, noop)
 	report(b, out, err)
 }
 
 func BenchmarkClosedLoopNoopClients(b *testing.B) {
 	coreset.Skip(b)
 	b.ReportAllocs()
-	out, err := ClosedLoop(b.Context(), ClosedConfig{N: int64(b.N), Clients: 8}, noop)
+	out, err := Loop(b.Context(), Config{N: int64(b.N), Workers: 8}, noop)
 	report(b, out, err)
 }
 
@@ -42,7 +42,7 @@ func BenchmarkClosedLoopNoopClients(b *testing.B) {
 func BenchmarkOpenLoopNoop(b *testing.B) {
 	coreset.Skip(b)
 	b.ReportAllocs()
-	out, err := OpenLoop(b.Context(), OpenConfig{Arrivals: Fixed(1e9), N: int64(b.N)}, noop)
+	out, err := Loop(b.Context(), Config{Arrivals: Fixed(1e9), N: int64(b.N)}, noop)
 	report(b, out, err)
 }
 
@@ -50,7 +50,7 @@ func BenchmarkOpenLoopNoop(b *testing.B) {
 // has no trouble with, in µs.
 func BenchmarkOpenLoopWait(b *testing.B) {
 	coreset.Skip(b)
-	out, err := OpenLoop(b.Context(), OpenConfig{Arrivals: Poisson(1000, 1), N: int64(b.N), Workers: 4}, noop)
+	out, err := Loop(b.Context(), Config{Arrivals: Poisson(1000, 1), N: int64(b.N), Workers: 4}, noop)
 	report(b, out, err)
 	b.ReportMetric(float64(out.Lag.Quantile(50).Microseconds()), "lag-p50-µs")
 	b.ReportMetric(float64(out.Lag.Quantile(99).Microseconds()), "lag-p99-µs")

@@ -10,12 +10,12 @@ import (
 
 // Reads arrive at random, popular keys more often, on four connections. The
 // answer is checked outside the measurement.
-func ExampleOpenLoop() {
+func ExampleLoop() {
 	const keys = 1000
 	read := func(key uint64) string { return strconv.FormatUint(key, 10) } // of a store
 
-	choice := pace.Scattered(pace.Zipf(keys, pace.Theta), keys)
-	out, err := pace.OpenLoop(context.Background(), pace.OpenConfig{
+	choice := pace.NewZipf(keys, pace.Theta)
+	out, err := pace.Loop(context.Background(), pace.Config{
 		Arrivals: pace.Poisson(10_000, 1), Workers: 4, N: 500, Seed: 1,
 	}, func(_ context.Context, s *pace.Step) error {
 		s.Kind = "get"
@@ -32,9 +32,9 @@ func ExampleOpenLoop() {
 }
 
 // One client commits to the end of its input.
-func ExampleClosedLoop() {
+func ExampleLoop_closed() {
 	blocks := []string{"a", "b", "c"}
-	out, err := pace.ClosedLoop(context.Background(), pace.ClosedConfig{},
+	out, err := pace.Loop(context.Background(), pace.Config{},
 		func(_ context.Context, s *pace.Step) error {
 			if s.N == int64(len(blocks)) {
 				return pace.ErrDone

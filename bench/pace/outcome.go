@@ -18,7 +18,7 @@ type Outcome struct {
 	Count     int64 // that ended well
 	Errors    int64 // that failed; they have no latency
 	Skipped   int64 // that were never started
-	Late      int64 // that started later than OpenConfig.LateAfter
+	Late      int64 // that started more than a millisecond late
 
 	Kinds    []Kind           // sorted by name
 	Lag      latency.Recorder // actual start less scheduled start, of all that started; empty in a closed loop
@@ -30,14 +30,16 @@ type Outcome struct {
 	Untimed time.Duration
 	Workers int
 
-	late time.Duration // of a start; 0 in a closed loop
+	open bool
 }
+
+// late is when a start is.
+const late = time.Millisecond
 
 // Kind is the operations of one name.
 type Kind struct {
 	Name    string
 	Latency *latency.Recorder // from the scheduled start; in a closed loop, from the start
-	Service *latency.Recorder // from the actual start; nil in a closed loop, where it is the same
 	Errors  int64
 }
 
@@ -54,24 +56,23 @@ type sample struct {
 // out of the way of operations.
 const batch = 512
 
-func newOutcome(started time.Time) *Outcome {
-	return &Outcome{Started: started, Lag: *latency.NewRecorder()}
+func newOutcome(started time.Time, open bool) *Outcome {
+	return &Outcome{Started: started, Lag: *latency.NewRecorder(), open: open}
 }
 
-func (o *Outcome) open() bool { return o.late > 0 }
-
 func (o *Outcome) add(s *sample, origin time.Duration) {
-	ended := s.ended - origin
+	ended, took := s.ended-origin, s.ended-s.started
 	o.Elapsed = max(o.Elapsed, ended)
 	o.Untimed += s.untimed
-	if o.open() {
+	if o.open {
+		took = s.ended - s.scheduled
 		lag := max(s.started-s.scheduled, 0)
 		o.Lag.Record(lag)
-		if lag > o.late {
+		if lag > late {
 			o.Late++
 		}
 	}
-	k := o.kind(s.kind)
+	k := o.made(s.kind)
 	if s.failed {
 		o.Errors++
 		k.Errors++
@@ -79,28 +80,16 @@ func (o *Outcome) add(s *sample, origin time.Duration) {
 		return
 	}
 	o.Count++
-	took := s.ended - s.scheduled
-	if k.Service != nil {
-		k.Service.Record(s.ended - s.started)
-	} else {
-		took = s.ended - s.started
-	}
 	k.Latency.Record(took)
 	o.Timeline.Record(ended, took)
 }
 
-// kind returns the kind of a name, new if need be. There are few.
-func (o *Outcome) kind(name string) *Kind {
-	for i := range o.Kinds {
-		if o.Kinds[i].Name == name {
-			return &o.Kinds[i]
-		}
+// made returns the kind of a name, new if need be.
+func (o *Outcome) made(name string) *Kind {
+	if k := o.Kind(name); k != nil {
+		return k
 	}
-	k := Kind{Name: name, Latency: latency.NewRecorder()}
-	if o.open() {
-		k.Service = latency.NewRecorder()
-	}
-	o.Kinds = append(o.Kinds, k)
+	o.Kinds = append(o.Kinds, Kind{Name: name, Latency: latency.NewRecorder()})
 	return &o.Kinds[len(o.Kinds)-1]
 }
 
@@ -108,7 +97,7 @@ func (o *Outcome) sort() {
 	slices.SortFunc(o.Kinds, func(a, b Kind) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Kind returns the operations of a name, or nil.
+// Kind returns the operations of a name, or nil. There are few.
 func (o *Outcome) Kind(name string) *Kind {
 	for i := range o.Kinds {
 		if o.Kinds[i].Name == name {
@@ -146,18 +135,6 @@ func (o *Outcome) Distributions() []result.Distribution {
 	return list
 }
 
-// Services returns the service times of each kind of an open loop: what a
-// closed-loop client would have seen of the same operations.
-func (o *Outcome) Services() []result.Distribution {
-	var list []result.Distribution
-	for _, k := range o.Kinds {
-		if k.Service != nil {
-			list = append(list, k.Service.Distribution(k.Name))
-		}
-	}
-	return list
-}
-
 // All returns the latencies of all kinds together.
 func (o *Outcome) All() *latency.Recorder {
 	all := latency.NewRecorder()
@@ -174,7 +151,7 @@ func (o *Outcome) Seconds() []result.Second { return o.Timeline.Seconds(o.Elapse
 // (the 99th percentile of what starts were late by).
 func (o *Outcome) Metrics() []result.Metric {
 	list := []result.Metric{{Value: o.Rate(), Unit: "qps"}, {Value: float64(o.Errors), Unit: "errors"}}
-	if !o.open() {
+	if !o.open {
 		return list
 	}
 	return append(list,
@@ -184,7 +161,7 @@ func (o *Outcome) Metrics() []result.Metric {
 }
 
 // Merge adds the outcome of another loop of the same form that ran at the same
-// time, see OpenConfig.Start.
+// time, see Config.Start.
 func (o *Outcome) Merge(other *Outcome) {
 	o.Elapsed = max(o.Elapsed, other.Elapsed)
 	o.Scheduled += other.Scheduled
@@ -197,12 +174,9 @@ func (o *Outcome) Merge(other *Outcome) {
 	o.Lag.Merge(&other.Lag)
 	o.Timeline.Merge(&other.Timeline)
 	for _, from := range other.Kinds {
-		to := o.kind(from.Name)
+		to := o.made(from.Name)
 		to.Errors += from.Errors
 		to.Latency.Merge(from.Latency)
-		if to.Service != nil && from.Service != nil {
-			to.Service.Merge(from.Service)
-		}
 	}
 	o.sort()
 }

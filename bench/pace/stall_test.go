@@ -29,7 +29,7 @@ func stalling(ctx context.Context, s *Step) error {
 // after it waited for those.
 func TestOpenLoopShowsStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out, err := OpenLoop(t.Context(), OpenConfig{Arrivals: Fixed(500), N: commits, Wait: Sleep}, stalling)
+		out, err := Loop(t.Context(), Config{Arrivals: Fixed(500), N: commits, Wait: Sleep}, stalling)
 		require.NoError(t, err)
 		d := out.Kind("commit").Latency.Distribution("commit")
 		require.Equal(t, int64(commits), d.Count)
@@ -55,7 +55,7 @@ func TestOpenLoopShowsStall(t *testing.T) {
 // beyond the 99.9th percentile, though a fifth of the run stood still.
 func TestClosedLoopHidesStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out, err := ClosedLoop(t.Context(), ClosedConfig{N: commits}, stalling)
+		out, err := Loop(t.Context(), Config{N: commits}, stalling)
 		require.NoError(t, err)
 		d := out.Kind("commit").Latency.Distribution("commit")
 		require.Equal(t, int64(commits), d.Count)
@@ -63,16 +63,5 @@ func TestClosedLoopHidesStall(t *testing.T) {
 		require.InEpsilon(t, float64(usual), float64(d.P99), 0.01)
 		require.InEpsilon(t, float64(usual), float64(d.P999), 0.01)
 		require.Equal(t, (commits-1)*usual+stall, out.Elapsed)
-	})
-}
-
-// The service times of the open loop are what the closed loop saw.
-func TestServiceTimesHideStall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		open, err := OpenLoop(t.Context(), OpenConfig{Arrivals: Fixed(500), N: commits, Wait: Sleep}, stalling)
-		require.NoError(t, err)
-		closed, err := ClosedLoop(t.Context(), ClosedConfig{N: commits}, stalling)
-		require.NoError(t, err)
-		require.Equal(t, closed.Distributions(), open.Services())
 	})
 }

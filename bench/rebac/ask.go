@@ -95,15 +95,15 @@ func (s *Store) Measure(ctx context.Context, cfg MeasureConfig) (out *pace.Outco
 		}
 	}
 	failed := 0
-	loop := pace.ClosedConfig{
-		Clients: cfg.Clients, Duration: cfg.Duration, WarmUp: min(warmUp, cfg.Duration),
+	loop := pace.Config{
+		Workers: cfg.Clients, Duration: cfg.Duration, WarmUp: min(warmUp, cfg.Duration),
 		OnError: func(err error) bool {
 			failed++
 			return !errors.Is(err, bench.ErrMismatch) && failed < maxErrors
 		},
 	}
 	calm := context.WithoutCancel(ctx) // some engines start a goroutine for each question that can be cancelled
-	return pace.ClosedLoop(ctx, loop, func(_ context.Context, step *pace.Step) error {
+	return pace.Loop(ctx, loop, func(_ context.Context, step *pace.Step) error {
 		step.Kind = cfg.Scenario.Name
 		return askers[step.Worker].ask(calm, int(step.N%int64(len(cfg.Scenario.Questions))))
 	})

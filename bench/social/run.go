@@ -94,7 +94,7 @@ func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*Outcome, err
 	if cfg.Script.Arrivals == "fixed" {
 		arrivals = pace.Fixed(cfg.Phase.Rate)
 	}
-	out, err := pace.OpenLoop(ctx, pace.OpenConfig{
+	out, err := pace.Loop(ctx, pace.Config{
 		Arrivals: arrivals, Workers: cfg.Script.Connections,
 		Duration: cfg.Phase.Duration, WarmUp: cfg.Script.WarmUp, MaxLag: cfg.Script.GiveUp, Drain: cfg.Script.GiveUp,
 		Seed: cfg.Seed, OnError: r.tolerate, Wait: pace.Frugal,
@@ -114,7 +114,7 @@ type runner struct {
 	first  error
 }
 
-// tolerate implements pace.OpenConfig.OnError. After an unknown outcome the
+// tolerate implements pace.Config.OnError. After an unknown outcome the
 // oracle does not know what is right.
 func (r *runner) tolerate(err error) bool {
 	if errors.Is(err, bench.ErrMismatch) || errors.Is(err, driver.ErrUnknownOutcome) {

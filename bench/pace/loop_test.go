@@ -20,7 +20,7 @@ func lasting(d time.Duration) Op {
 func TestOpenLoopOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		out, err := OpenLoop(t.Context(), OpenConfig{
+		out, err := Loop(t.Context(), Config{
 			Arrivals: Fixed(100), Workers: 3, Duration: 10 * time.Second, WarmUp: time.Second, Wait: Sleep,
 		}, lasting(5*time.Millisecond))
 		require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestOpenLoopOnTime(t *testing.T) {
 func TestOpenLoopWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for workers, longest := range map[int]time.Duration{1: 55 * time.Millisecond, 2: 10 * time.Millisecond} {
-			out, err := OpenLoop(t.Context(), OpenConfig{
+			out, err := Loop(t.Context(), Config{
 				Arrivals: Fixed(200), Workers: workers, N: 10, Wait: Sleep,
 			}, lasting(10*time.Millisecond))
 			require.NoError(t, err)
@@ -56,15 +56,15 @@ func TestOpenLoopWorkers(t *testing.T) {
 // Arrivals that wait for too long are skipped, and so are those that are left
 // when the time to drain is over.
 func TestOpenLoopSkips(t *testing.T) {
-	for name, cfg := range map[string]OpenConfig{
+	for name, cfg := range map[string]Config{
 		"max lag": {MaxLag: 100 * time.Millisecond},
 		"drain":   {Drain: 500 * time.Millisecond},
-		"none":    {Drain: -1},
+		"none":    {Drain: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cfg.Arrivals, cfg.Duration, cfg.Wait = Fixed(200), 5*time.Second, Sleep
-				out, err := OpenLoop(t.Context(), cfg, lasting(10*time.Millisecond))
+				out, err := Loop(t.Context(), cfg, lasting(10*time.Millisecond))
 				require.NoError(t, err)
 				require.Equal(t, int64(1000), out.Scheduled)
 				require.Equal(t, out.Scheduled, out.Count+out.Skipped)
@@ -72,7 +72,7 @@ func TestOpenLoopSkips(t *testing.T) {
 				case cfg.MaxLag > 0:
 					require.LessOrEqual(t, out.All().Max(), 110*time.Millisecond)
 					require.InDelta(t, 500, out.Skipped, 20)
-				case cfg.Drain > 0:
+				case cfg.Drain > 1:
 					require.Equal(t, int64(551), out.Count)
 				default:
 					require.Equal(t, int64(501), out.Count)
@@ -87,7 +87,7 @@ func TestOpenLoopSkips(t *testing.T) {
 func TestOpenLoopNumbers(t *testing.T) {
 	draw := func(workers int) map[int64]uint64 {
 		got := make(chan [2]uint64, 1000)
-		_, err := OpenLoop(t.Context(), OpenConfig{Arrivals: Fixed(1e6), N: 1000, Workers: workers, Seed: 7},
+		_, err := Loop(t.Context(), Config{Arrivals: Fixed(1e6), N: 1000, Workers: workers, Seed: 7},
 			func(_ context.Context, s *Step) error {
 				got <- [2]uint64{uint64(s.N), s.Rand.Uint64()}
 				return nil
@@ -110,7 +110,7 @@ func TestOpenLoopNumbers(t *testing.T) {
 // The check of an answer is not part of its latency, but keeps the worker.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out, err := OpenLoop(t.Context(), OpenConfig{Arrivals: Fixed(100), N: 2, Wait: Sleep},
+		out, err := Loop(t.Context(), Config{Arrivals: Fixed(100), N: 2, Wait: Sleep},
 			func(ctx context.Context, s *Step) error {
 				time.Sleep(3 * time.Millisecond)
 				s.Stop()
@@ -120,7 +120,6 @@ func TestStop(t *testing.T) {
 			})
 		require.NoError(t, err)
 		require.Equal(t, 34*time.Millisecond, out.Untimed)
-		require.Equal(t, 3*time.Millisecond, out.Kind("").Service.Max())
 		require.Equal(t, 13*time.Millisecond, out.Kind("").Latency.Max())
 		require.Equal(t, int64(1), out.Late)
 	})
@@ -130,7 +129,7 @@ func TestErrorEndsLoop(t *testing.T) {
 	broken := errors.New("broken")
 	synctest.Test(t, func(t *testing.T) {
 		var finished atomic.Int64
-		out, err := OpenLoop(t.Context(), OpenConfig{Arrivals: Fixed(10), Duration: time.Hour, Workers: 3, Wait: Sleep},
+		out, err := Loop(t.Context(), Config{Arrivals: Fixed(10), Duration: time.Hour, Workers: 3, Wait: Sleep},
 			func(_ context.Context, s *Step) error {
 				if s.N == 20 {
 					return broken
@@ -147,8 +146,8 @@ func TestErrorEndsLoop(t *testing.T) {
 
 func TestToleratedErrors(t *testing.T) {
 	broken := errors.New("broken")
-	out, err := ClosedLoop(t.Context(), ClosedConfig{
-		N: 100, Clients: 2, OnError: func(err error) bool { return errors.Is(err, broken) },
+	out, err := Loop(t.Context(), Config{
+		N: 100, Workers: 2, OnError: func(err error) bool { return errors.Is(err, broken) },
 	}, func(_ context.Context, s *Step) error {
 		s.Kind = "odd"
 		if s.N%10 == 0 {
@@ -171,10 +170,10 @@ func TestDoneEndsLoop(t *testing.T) {
 		}
 		return nil
 	}
-	out, err := ClosedLoop(t.Context(), ClosedConfig{Clients: 3}, op)
+	out, err := Loop(t.Context(), Config{Workers: 3}, op)
 	require.NoError(t, err)
 	require.Equal(t, int64(700), out.Count)
-	out, err = OpenLoop(t.Context(), OpenConfig{Arrivals: Poisson(1e6, 1), Workers: 3}, op)
+	out, err = Loop(t.Context(), Config{Arrivals: Poisson(1e6, 1), Workers: 3}, op)
 	require.NoError(t, err)
 	require.Equal(t, int64(700), out.Count)
 }
@@ -185,10 +184,10 @@ func TestCancel(t *testing.T) {
 	enough := errors.New("enough")
 	loops := map[string]func(context.Context, Op) (*Outcome, error){
 		"open": func(ctx context.Context, op Op) (*Outcome, error) {
-			return OpenLoop(ctx, OpenConfig{Arrivals: Fixed(20), Workers: 2, Duration: time.Hour, Wait: Sleep}, op)
+			return Loop(ctx, Config{Arrivals: Fixed(20), Workers: 2, Duration: time.Hour, Wait: Sleep}, op)
 		},
 		"closed": func(ctx context.Context, op Op) (*Outcome, error) {
-			return ClosedLoop(ctx, ClosedConfig{Clients: 2, Duration: time.Hour}, op)
+			return Loop(ctx, Config{Workers: 2, Duration: time.Hour}, op)
 		},
 	}
 	for name, loop := range loops {
@@ -210,10 +209,10 @@ func TestCancel(t *testing.T) {
 func TestCancelAtTheEnd(t *testing.T) {
 	for name, loop := range map[string]func(context.Context, Op) (*Outcome, error){
 		"open": func(ctx context.Context, op Op) (*Outcome, error) {
-			return OpenLoop(ctx, OpenConfig{Arrivals: Fixed(1000), N: 5}, op)
+			return Loop(ctx, Config{Arrivals: Fixed(1000), N: 5}, op)
 		},
 		"closed": func(ctx context.Context, op Op) (*Outcome, error) {
-			return ClosedLoop(ctx, ClosedConfig{N: 5}, op)
+			return Loop(ctx, Config{N: 5}, op)
 		},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -234,7 +233,7 @@ func TestMerge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().Add(time.Second)
 		run := func(kind string, rate float64) *Outcome {
-			out, err := OpenLoop(t.Context(), OpenConfig{
+			out, err := Loop(t.Context(), Config{
 				Arrivals: Fixed(rate), Duration: 3 * time.Second, Start: start, Wait: Sleep,
 			}, func(_ context.Context, s *Step) error {
 				s.Kind = kind
@@ -251,7 +250,7 @@ func TestMerge(t *testing.T) {
 		require.Equal(t, int64(303), out.Count)
 		require.Equal(t, start, out.Started)
 		require.Equal(t, []string{"commit", "read"}, []string{out.Kinds[0].Name, out.Kinds[1].Name})
-		require.Equal(t, int64(300), out.Kind("read").Service.Count())
+		require.Equal(t, int64(300), out.Kind("read").Latency.Count())
 		for _, s := range out.Seconds() {
 			require.Equal(t, int64(101), s.Count)
 		}
@@ -261,15 +260,14 @@ func TestMerge(t *testing.T) {
 func TestClosedLoopWarmUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		out, err := ClosedLoop(t.Context(), ClosedConfig{
-			Clients: 4, Duration: 2 * time.Second, WarmUp: time.Second, Start: begin.Add(time.Second),
+		out, err := Loop(t.Context(), Config{
+			Workers: 4, Duration: 2 * time.Second, WarmUp: time.Second, Start: begin.Add(time.Second), Wait: Sleep,
 		}, lasting(10*time.Millisecond))
 		require.NoError(t, err)
 		require.Equal(t, 4*time.Second, time.Since(begin))
 		require.Equal(t, int64(800), out.Count)
 		require.InDelta(t, 400, out.Rate(), 0)
 		require.InDelta(t, 400, out.Capacity(), 0)
-		require.Nil(t, out.Services())
 		units := []string{}
 		for _, m := range out.Metrics() {
 			units = append(units, m.Unit)
@@ -281,7 +279,7 @@ func TestClosedLoopWarmUp(t *testing.T) {
 // What is outside the timed part does not count against the capacity.
 func TestCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out, err := ClosedLoop(t.Context(), ClosedConfig{Clients: 2, N: 100}, func(_ context.Context, s *Step) error {
+		out, err := Loop(t.Context(), Config{Workers: 2, N: 100}, func(_ context.Context, s *Step) error {
 			time.Sleep(time.Millisecond)
 			s.Stop()
 			time.Sleep(time.Millisecond)

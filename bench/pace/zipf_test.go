@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func counts(c Choice, n uint64, picks int) []float64 {
+func counts(c *Zipf, n uint64, picks int) []float64 {
 	r, got := rand.New(rand.NewPCG(1, 2)), make([]float64, n)
 	for range picks {
 		got[c.Pick(r)]++ // out of range panics
@@ -25,7 +25,7 @@ func counts(c Choice, n uint64, picks int) []float64 {
 func TestZipf(t *testing.T) {
 	const n = 1000
 	for _, theta := range []float64{0.5, 0.8, Theta} {
-		got, sum := counts(Zipf(n, theta), n, 1_000_000), zeta(n, theta)
+		got, sum := counts(NewZipf(n, theta), n, 1_000_000), zeta(n, theta)
 		for k, within := range map[int]float64{0: 0.02, 1: 0.02, 2: 0.35, 9: 0.15, 99: 0.15} {
 			want := math.Pow(float64(k+1), -theta) / sum
 			require.InEpsilon(t, want, got[k], within, "theta %v, key %d", theta, k)
@@ -46,7 +46,7 @@ func TestThetaAsDocumented(t *testing.T) {
 
 func TestZipfSmall(t *testing.T) {
 	for n := range uint64(6) {
-		got := counts(Zipf(n+1, Theta), n+1, 10_000)
+		got := counts(NewZipf(n+1, Theta), n+1, 10_000)
 		for k, share := range got {
 			require.Positive(t, share, "key %d of %d", k, n+1)
 		}
@@ -60,35 +60,6 @@ func TestZeta(t *testing.T) {
 		exact += math.Pow(float64(k), -Theta)
 	}
 	require.InEpsilon(t, exact, zeta(n, Theta), 1e-10)
-}
-
-func TestUniform(t *testing.T) {
-	for k, share := range counts(Uniform(10), 10, 1_000_000) {
-		require.InEpsilon(t, 0.1, share, 0.02, "key %d", k)
-	}
-}
-
-func TestHotspot(t *testing.T) {
-	got := counts(Hotspot(100, 20, 0.8), 100, 1_000_000)
-	require.InEpsilon(t, 0.04, got[0], 0.05)
-	require.InEpsilon(t, 0.04, got[19], 0.05)
-	require.InEpsilon(t, 0.0025, got[20], 0.1)
-	require.InEpsilon(t, 0.0025, got[99], 0.1)
-}
-
-// Popular keys are as popular as before, and no longer side by side.
-func TestScattered(t *testing.T) {
-	const n = 1000
-	got := counts(Scattered(Zipf(n, Theta), n), n, 100_000)
-	largest, at := 0.0, 0
-	for k, share := range got {
-		if share > largest {
-			largest, at = share, k
-		}
-	}
-	require.InEpsilon(t, 1/zeta(n, Theta), largest, 0.1)
-	require.NotZero(t, at)
-	require.Less(t, got[0]+got[1]+got[2], 0.05)
 }
 
 // The random numbers of neighbouring steps have nothing to do with each other,
@@ -115,7 +86,7 @@ func TestStepsAreIndependent(t *testing.T) {
 }
 
 func ExampleZipf() {
-	keys := Zipf(1_000_000, Theta)
+	keys := NewZipf(1_000_000, Theta)
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 5 {
 		fmt.Println(keys.Pick(r))

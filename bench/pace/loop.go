@@ -1,0 +1,223 @@
+package pace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config says when a loop starts operations and how long it goes on. One of Duration
+// and N is set, or the Op ends the loop with ErrDone.
+type Config struct {
+	// Arrivals make the loop open: operations start when they are due, each on the
+	// next free worker in the order of arrival. Without, the loop is closed: each
+	// worker starts an operation when its last one has ended.
+	Arrivals Arrivals
+	Workers  int // operations at a time, such as connections; 0 is 1
+
+	Duration time.Duration // of the measurement, after the warm-up: what starts, or is due, in it is done; 0 is no limit
+	N        int64         // operations in the measurement; 0 is no limit
+	WarmUp   time.Duration // what starts, or is due, in it is done and not recorded
+
+	// MaxLag is how long an arrival waits for a worker before it is skipped,
+	// like a user who gives up; 0 is for ever. What is skipped has no latency, so
+	// the distribution then lacks the worst: look at Outcome.Skipped.
+	MaxLag time.Duration
+
+	// Drain is how long after the end of Duration arrivals that were due in it
+	// may still start; the others are skipped. 0 is 5 s.
+	Drain time.Duration
+
+	Seed  uint64    // of the steps' Rand
+	Start time.Time // common beginning of several loops; zero is now
+
+	// OnError is asked about each failed operation, by one goroutine at a time:
+	// true counts it and goes on. Nil ends the loop at the first one.
+	OnError func(error) bool
+
+	Wait Wait // how to wait for arrivals; nil is Precise
+}
+
+// Loop does operations. Latency is from the scheduled start to the end of the timed
+// part; in a closed loop, from the start.
+//
+// The outcome is never nil and tells what was done before an error: that of the
+// operation that ended the loop, or the context's cause.
+func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
+	cfg.Workers = max(cfg.Workers, 1)
+	cfg.Drain = cmp.Or(cfg.Drain, 5*time.Second)
+	if cfg.Start.IsZero() {
+		cfg.Start = time.Now()
+	}
+	if cfg.Wait == nil {
+		cfg.Wait = Precise
+	}
+	l := &loop{cfg: cfg, turn: make(chan struct{}, 1)}
+	l.out = newOutcome(cfg.Start.Add(cfg.WarmUp), cfg.Arrivals != nil)
+	l.out.Workers = cfg.Workers
+	l.turn <- struct{}{}
+	err := l.work(ctx, op)
+	out := l.out
+	if !out.open {
+		out.Scheduled = out.Count + out.Errors
+	} else if err == nil && l.ended && cfg.Duration > 0 && (cfg.N == 0 || out.Scheduled < cfg.N) {
+		// That nobody came after the last one is a part of the schedule.
+		out.Elapsed = max(out.Elapsed, cfg.Duration)
+	}
+	return out, err
+}
+
+// loop hands out operations to its workers and takes what they recorded.
+type loop struct {
+	cfg Config
+
+	// Whoever has the turn waits for the next start; the other idle workers queue
+	// for it, so that at most one of them spins. What follows is theirs.
+	turn  chan struct{}
+	n     int64
+	ended bool
+
+	complete atomic.Bool // the configured end was reached
+
+	mu  sync.Mutex
+	out *Outcome
+	err error
+	cut bool // an operation failed with the context
+}
+
+// now returns the time since the loop began; before it, below 0.
+func (l *loop) now() time.Duration { return time.Since(l.cfg.Start) }
+
+// work runs the workers to their end. Operations get ctx; halt is derived from it and
+// ends earlier, so that operations in flight are finished.
+func (l *loop) work(ctx context.Context, op Op) error {
+	halt, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	for i := range l.cfg.Workers {
+		group.Go(func() {
+			w := worker{loop: l, step: newStep(i, l.now), samples: make([]sample, 0, batch)}
+			defer w.record()
+			for {
+				n, start, ok := l.next(halt)
+				if !ok {
+					return
+				}
+				w.step.reset(l.cfg.Seed, n)
+				if !w.do(ctx, start, op) {
+					cancel()
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	l.out.sort()
+	if l.err == nil && ctx.Err() != nil && (l.cut || !l.complete.Load()) {
+		return context.Cause(ctx)
+	}
+	return l.err
+}
+
+// next waits for the turn and then for a start, and returns the operation's number and
+// when it was due; false at the end.
+func (l *loop) next(halt context.Context) (n int64, due time.Duration, ok bool) {
+	<-l.turn // soon free after a halt, which ends the wait of who has it
+	defer func() { l.turn <- struct{}{} }()
+	for !l.ended {
+		now := l.now()
+		if n, due = l.n, max(now, 0); l.out.open {
+			due = l.cfg.Arrivals.Next()
+		}
+		measured := due >= l.cfg.WarmUp
+		if l.over(due, measured) {
+			l.ended = true
+			l.complete.Store(true)
+			break
+		}
+		if halt.Err() != nil || now < due && l.cfg.Wait(halt, l.cfg.Start.Add(due)) != nil {
+			break
+		}
+		l.n++
+		skip := l.skip(now, due)
+		if measured {
+			l.out.Scheduled++
+		}
+		if !skip {
+			return n, due, true
+		}
+		if measured {
+			l.out.Skipped++
+		}
+	}
+	return 0, 0, false
+}
+
+func (l *loop) over(due time.Duration, measured bool) bool {
+	return l.cfg.Duration > 0 && due >= l.cfg.WarmUp+l.cfg.Duration ||
+		l.cfg.N > 0 && measured && l.out.Scheduled >= l.cfg.N
+}
+
+func (l *loop) skip(now, due time.Duration) bool {
+	end := l.cfg.WarmUp + l.cfg.Duration
+	return l.cfg.MaxLag > 0 && now-due > l.cfg.MaxLag || l.cfg.Duration > 0 && now > end+l.cfg.Drain
+}
+
+type worker struct {
+	*loop
+	step    *Step
+	samples []sample // not yet recorded
+}
+
+// do runs one operation; false ends the loop.
+func (w *worker) do(ctx context.Context, due time.Duration, op Op) bool {
+	s := sample{scheduled: due, started: w.now()}
+	err := op(ctx, w.step)
+	s.ended = w.now()
+	if err != nil && !w.tolerate(ctx, err) {
+		return false
+	}
+	if due < w.cfg.WarmUp {
+		return true
+	}
+	s.kind, s.failed = w.step.Kind, err != nil
+	if w.step.stopped {
+		s.ended, s.untimed = w.step.ended, s.ended-w.step.ended
+	}
+	if w.samples = append(w.samples, s); len(w.samples) == batch {
+		w.record()
+	}
+	return true
+}
+
+// tolerate tells whether the loop goes on after an error, and keeps the error
+// if not.
+func (l *loop) tolerate(ctx context.Context, err error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case errors.Is(err, ErrDone):
+		l.complete.Store(true)
+	case ctx.Err() != nil:
+		// What fails after the context has ended fails because of it.
+		l.cut = true
+	case l.cfg.OnError != nil && l.cfg.OnError(err):
+		return true
+	case l.err == nil:
+		l.err = err
+	}
+	return false
+}
+
+// record adds samples to the outcome.
+func (w *worker) record() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.samples {
+		w.out.add(&w.samples[i], w.cfg.WarmUp)
+	}
+	w.samples = w.samples[:0]
+}
