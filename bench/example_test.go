@@ -80,7 +80,7 @@ func example(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	data := bench.Dataset{
-		Engine: bench.Engine{Name: "sqlite", File: "varve.db"}, Layout: "compact",
+		Engine: bench.Engine{Name: "sqlite"}, Layout: "compact",
 		Profile: bench.Minimal, Gen: bench.GenOptions{Entities: 200, Seed: 1},
 	}
 	cp, err := cache.OpenCopy(ctx, data, nil)

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -39,17 +38,17 @@ type ReadMixConfig struct {
 // mix.ErrMismatch at the first wrong answer.
 func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pace.Outcome, error) {
 	clients := max(cfg.Clients, 1)
-	readers, streams := make([]*mix.Reader, clients), make([]*mix.Stream, clients)
+	readers, streams := make([]*mix.Reader, clients), make([]mix.Stream, clients)
 	for i := range readers {
-		readers[i] = mix.NewReader(ents, mix.ReaderOptions{})
-		streams[i] = cfg.Mix.Stream(mix.StreamOptions{Seed: cfg.Seed, Worker: i, HeadOnly: !ents.Temporal(), Head: cfg.Head})
+		readers[i] = mix.NewReader(ents)
+		streams[i] = cfg.Mix.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal(), Head: cfg.Head})
 	}
 	turns := &turns{loop: cfg.Loop}
 	read := func(ctx context.Context, s *pace.Step) error {
 		if !turns.next() {
 			return pace.ErrDone
 		}
-		op := streams[s.Worker].Draw(s.Rand)
+		op := streams[s.Worker](s.Rand)
 		s.Kind = op.Kind
 		answer, err := readers[s.Worker].Do(ctx, op)
 		s.Stop()
@@ -59,9 +58,6 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 		return cfg.Mix.Check(op, answer)
 	}
 	out, err := cfg.loop(ctx, clients, read)
-	for _, r := range readers {
-		err = errors.Join(err, r.Close())
-	}
 	if err != nil {
 		return out, fmt.Errorf("read mix %s: %w", cfg.Mix.Name(), err)
 	}

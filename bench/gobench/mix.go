@@ -83,7 +83,7 @@ func RunDataCentre(b *testing.B, s Suite) {
 	must(b, err)
 	model, err := dcseed.New(cfg)
 	must(b, err)
-	reads := mix.NewDataCentre(model, mix.DataCentreOptions{Limit: 100, Head: model.FirstLoadBlock() - 1})
+	reads := mix.NewDataCentre(model, model.FirstLoadBlock()-1, 100)
 	for _, layout := range layouts {
 		d := bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: "dc"}, Source: source}
 		b.Run(s.Name(d), func(b *testing.B) { s.Open(b, d).mix(b, reads, 1) })

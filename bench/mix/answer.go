@@ -10,22 +10,24 @@ import (
 type topic uint8
 
 const (
-	byKey      topic = iota // one entity
-	byStatus                // with a status
+	byStatus   topic = iota // with a status
 	byType                  // of a type
 	byProposal              // for a proposal
 	byChunk                 // with a successor
+	byKey                   // one entity
 	byCreator               // of a creator, and of a type unless that is 0
 	byGPU                   // with more GPUs than a number
 	byWindow                // last modified in [from, to)
 )
 
+// asked are the attributes of the topics that are about one.
+var asked = [...]string{byStatus: "status", byType: "type", byProposal: "proposalKey", byChunk: "nextBlockId"}
+
 // question is what an Op asks, in the oracle's own terms.
 type question struct {
 	topic    topic
-	number   uint32 // of the value, in the index
+	number   uint32 // of the value, in the index; of GPUs
 	typ      uint32 // byCreator
-	gpus     uint32 // byGPU
 	from, to uint64 // byWindow
 }
 
@@ -33,41 +35,25 @@ type question struct {
 // right one the list has told.
 func (q *question) matches(v *version) bool {
 	switch q.topic {
-	case byStatus:
-		return v.status == q.number
-	case byType:
-		return v.typ == q.number
-	case byProposal:
-		return v.proposal == q.number
-	case byChunk:
-		return v.chunk == q.number
 	case byCreator:
-		return q.typ == 0 || v.typ == q.typ
+		return q.typ == 0 || v.values[byType] == q.typ
 	case byGPU:
-		return v.gpu > q.gpus+1
+		return v.gpu > q.number+1
 	case byWindow:
 		return q.from <= uint64(v.from) && uint64(v.from) < q.to
 	}
-	return false
+	return v.values[q.topic] == q.number
 }
 
 // list returns the lives among which the answers are, oldest first.
 func (o *Oracle) list(q *question) []int32 {
 	switch q.topic {
-	case byStatus:
-		return o.statuses.lists[q.number]
-	case byType:
-		return o.types.lists[q.number]
-	case byProposal:
-		return o.proposals.lists[q.number]
-	case byChunk:
-		return o.chunks.lists[q.number]
 	case byCreator:
 		return o.creators.lists[q.number]
 	case byGPU:
 		return o.gpus
 	}
-	return nil
+	return o.texts[q.topic].lists[q.number]
 }
 
 // answer appends the lives that answer a question at a block, newest first, up

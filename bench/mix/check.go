@@ -37,29 +37,15 @@ func (op *Op) describe() string {
 // compareKeys tells how keys differ from the right ones, or "".
 func (o *Oracle) compareKeys(op Op, a Answer) string {
 	want := o.answer(&op.ask, a.Block, op.Limit, make([]int32, 0, op.Limit))
-	for i, l := range want {
-		if i == len(a.Keys) {
-			break
-		}
-		if got := a.Keys[i]; got != o.lives[l].key {
-			return fmt.Sprintf("%d entities, want %d; at position %d is %s, want %s", len(a.Keys), len(want), i, o.name(got, a.Block), o.lives[l].key)
+	for i := range min(len(want), len(a.Keys)) {
+		if got, right := a.Keys[i], o.lives[want[i]].key; got != right {
+			return fmt.Sprintf("%d entities, want %d; at position %d is %s, want %s", len(a.Keys), len(want), i, got, right)
 		}
 	}
 	if len(want) != len(a.Keys) {
 		return fmt.Sprintf("%d entities, want %d, in the right order as far as they go", len(a.Keys), len(want))
 	}
 	return ""
-}
-
-// name describes a key of a wrong answer.
-func (o *Oracle) name(key entity.Key, block uint64) string {
-	if _, v := o.lookup(key, block); v != none {
-		return key.String()
-	}
-	if o.find(key) != none {
-		return key.String() + ", which is not visible,"
-	}
-	return key.String() + ", which nobody has written,"
 }
 
 // compareEntity tells how an entity differs from the right one, or "".
@@ -102,8 +88,8 @@ func (o *Oracle) compareMetadata(l, n int32, e *entity.Entity) string {
 		return fmt.Sprintf("created by %s and owned by %s, want %s and %s", e.Creator, e.Owner, creator, owner)
 	case e.Sequence != at.sequence:
 		return fmt.Sprintf("sequence %d, want %d", e.Sequence, at.sequence)
-	case e.LastModifiedAtBlock != uint64(v.from) || e.Expiration != o.expiration(n):
-		return fmt.Sprintf("it lives from block %d to %d, want %d to %d", e.LastModifiedAtBlock, e.Expiration, v.from, o.expiration(n))
+	case e.LastModifiedAtBlock != uint64(v.from) || e.Expiration != v.expires:
+		return fmt.Sprintf("it lives from block %d to %d, want %d to %d", e.LastModifiedAtBlock, e.Expiration, v.from, v.expires)
 	}
 	return ""
 }

@@ -23,17 +23,14 @@ func centre(t testing.TB, load uint64) (*dcseed.Model, *model.Model) {
 }
 
 func TestDataCentre(t *testing.T) {
-	for name, o := range map[string]mix.DataCentreOptions{
-		"all": {}, "limited": {Limit: 7}, "counted": {Count: true},
-		"pending": {Weights: dcseed.Weights{dcseed.PendingWorkloads: 1, dcseed.NodesInDC: 2}},
-	} {
+	percent := map[string]int{"nodes-in-dc": 25, "available-gpu-nodes": 20, "workloads-on-node": 20, "node-match": 20, "node-state": 15}
+	for name, limit := range map[string]int{"all": 0, "limited": 7} {
 		t.Run(name, func(t *testing.T) {
 			m, held := centre(t, 30)
-			o.Head = held.Head().Block
-			r := mix.NewDataCentre(m, o)
+			r := mix.NewDataCentre(m, held.Head().Block, limit)
 			require.Equal(t, mix.DataCentre, r.Name())
 			head := func() uint64 { return held.Head().Block }
-			s := r.Stream(mix.StreamOptions{Seed: 3, Head: head})
+			s, from := r.Stream(mix.StreamOptions{Head: head}), random(3)
 			drawn := map[string]int{}
 			const n = 1500
 			for i := range n {
@@ -43,14 +40,14 @@ func TestDataCentre(t *testing.T) {
 					require.NoError(t, r.Advance(&b))
 					require.NoError(t, held.Apply(b))
 				}
-				op := s.Next()
+				op := s(from)
 				drawn[op.Kind]++
 				require.Equal(t, op.Kind == "node-state", op.Block != store.Head)
 				requireChecked(t, r, held, op)
 			}
-			require.Len(t, drawn, len(r.Kinds()))
-			for _, share := range r.Kinds() {
-				require.InDelta(t, n*share.Percent/100, drawn[share.Kind], 0.05*n, share.Kind)
+			require.Len(t, drawn, len(percent))
+			for kind, share := range percent {
+				require.InDelta(t, n*share/100, drawn[kind], 0.05*n, kind)
 			}
 		})
 	}
@@ -59,11 +56,11 @@ func TestDataCentre(t *testing.T) {
 func TestDataCentreWithoutHistory(t *testing.T) {
 	m, held := centre(t, 5)
 	held.HeadOnly = true
-	r := mix.NewDataCentre(m, mix.DataCentreOptions{Head: held.Head().Block})
-	s := r.Stream(mix.StreamOptions{HeadOnly: true})
+	r := mix.NewDataCentre(m, held.Head().Block, 0)
+	s, from := r.Stream(mix.StreamOptions{HeadOnly: true}), random(0)
 	current := 0
 	for range 300 {
-		op := s.Next()
+		op := s(from)
 		require.Equal(t, uint64(store.Head), op.Block)
 		requireChecked(t, r, held, op)
 		if op.Kind == "node-current" {

@@ -5,11 +5,10 @@
 //	oracle := mix.NewOracle()
 //	err := oracle.Follow(blocks)               // what the store was loaded with
 //	reads, err := mix.New(mix.A, oracle)
-//	stream := reads.Stream(mix.StreamOptions{Seed: 1, Worker: 3, HeadOnly: !ents.Temporal()})
-//	reader := mix.NewReader(ents, mix.ReaderOptions{})
-//	defer reader.Close()
+//	draw := reads.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal()})
+//	reader := mix.NewReader(ents)
 //	for range 10_000 {
-//		op := stream.Next()
+//		op := draw(random)
 //		answer, err := reader.Do(ctx, op)       // what is timed
 //		err = reads.Check(op, answer)           // what is not
 //	}
@@ -40,8 +39,7 @@
 // Where it does not say an order, the newest creations come first, which is the
 // order of the store. Its scans by attribute ask for keys alone: they fetch the
 // metadata and no attributes. Its reads by key take string attributes alone:
-// they fetch all attributes without the payload, unless StreamOptions.Whole asks
-// for everything.
+// they fetch all attributes without the payload.
 //
 // What is drawn is there: entities, values of attributes and creators are those
 // that something visible has when it is drawn, entities at a past block those

@@ -1,26 +1,10 @@
 package mix
 
-import (
-	"hash/fnv"
-	"math/rand/v2"
-
-	"github.com/varvedb/varve/internal/splitmix"
-	"github.com/varvedb/varve/store/entity"
-)
+import "github.com/varvedb/varve/store/entity"
 
 // tries returns how often something visible is looked for at random among n. Of
 // the chunks of streams one in some hundred is left after a while.
 func tries(n int) int { return min(64*n, 20_000) }
-
-// newStream returns a stream of draws with random numbers of its own.
-func newStream(name string, o StreamOptions, draw func(*rand.Rand) Op) *Stream {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name)) // a hash never fails
-	return &Stream{
-		own:  rand.New(rand.NewPCG(o.Seed, splitmix.Scramble(h.Sum64()+uint64(o.Worker)))),
-		draw: draw,
-	}
-}
 
 // pick returns the key of an entity that is visible at a block, or of the last
 // one looked at when none seems to be.

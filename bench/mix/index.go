@@ -6,14 +6,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// The attributes that the mixes ask for.
-const (
-	attrType     = "type"
-	attrStatus   = "status"
-	attrProposal = "proposalKey"
-	attrNext     = "nextBlockId"
-	attrGPU      = "allocatable_gpu"
+// attrGPU is the number that is asked for; the strings are in asked.
+const attrGPU = "allocatable_gpu"
 
+const (
 	typeVote      = "vote"
 	typeProposal  = "proposal"
 	statusPending = "pending"

@@ -19,11 +19,8 @@ type Reads interface {
 	// Name returns the mix's name in results: "A", "B", "C", "dc".
 	Name() string
 
-	// Kinds returns the kinds of operations with their shares, in a fixed order.
-	Kinds() []Share
-
-	// Stream returns a new stream of operations, without end.
-	Stream(o StreamOptions) *Stream
+	// Stream returns a new stream of operations.
+	Stream(o StreamOptions) Stream
 
 	// Check compares an answer with the right one at the block of the answer. It
 	// fails with ErrMismatch. It keeps nothing of the answer.
@@ -37,20 +34,8 @@ type Reads interface {
 	Head() uint64
 }
 
-// Share is a kind of operation and how often it comes.
-type Share struct {
-	Kind    string
-	Percent int
-}
-
-// StreamOptions say what a stream draws. The zero value is the first stream of
-// seed 0, at the head of when it is made.
+// StreamOptions say what a stream draws. The zero value is the head of when it is made.
 type StreamOptions struct {
-	// Seed and Worker, with the name of the mix, decide what is drawn: readers
-	// of one run have the same seed, and their numbers as workers.
-	Seed   uint64
-	Worker int
-
 	// Head, if given, is called for each operation and returns the block whose
 	// entities are drawn from: where blocks are applied meanwhile, the last one.
 	// Nil means the head when the stream was made, whatever comes after.
@@ -61,15 +46,6 @@ type StreamOptions struct {
 	// what it chose is not visible. Nil means uniform.
 	Choose func(r *rand.Rand, n int) int
 
-	// Window is the length in blocks of mix C's time windows; 0 means any, as
-	// the seed draws them.
-	Window uint64
-
-	// Whole makes reads by key take everything of an entity, with Snapshot.Get,
-	// which a store answers faster than a query for a part of it. Without it they
-	// fetch what the kind asks for, as the seed's SQL does.
-	Whole bool
-
 	// HeadOnly replaces reads at a past block by reads at the head, for layouts
 	// that keep no history; see HeadOnlyNote.
 	HeadOnly bool
@@ -78,20 +54,10 @@ type StreamOptions struct {
 // HeadOnlyNote tells the readers of a record what StreamOptions.HeadOnly did.
 const HeadOnlyNote = "the layout keeps no history: the share of reads at a past block went to reads at the head"
 
-// Stream draws operations. It is not safe for concurrent use.
-type Stream struct {
-	own  *rand.Rand
-	draw func(r *rand.Rand) Op
-}
-
-// Next returns the next operation: the n-th is the same for the same options,
-// as long as Head gives the same.
-func (s *Stream) Next() Op { return s.draw(s.own) }
-
-// Draw returns an operation that follows from the state of r alone, and from
-// the head: for loops that give each operation random numbers of its own, so
-// that it does not matter which worker does it.
-func (s *Stream) Draw(r *rand.Rand) Op { return s.draw(r) }
+// Stream draws the next operation, from the state of r alone, and from the head: with
+// random numbers that belong to an operation, it does not matter which worker does it.
+// It is not safe for concurrent use.
+type Stream func(r *rand.Rand) Op
 
 // Op is one read. Reader.Do carries it out, and Reads.Check knows the answer.
 type Op struct {
@@ -108,7 +74,6 @@ type Op struct {
 	Order store.Order
 	Limit int // 0: no limit
 	Parts store.Parts
-	Count bool // only their number is asked for
 
 	ask question     // of the mixes over the base profile
 	dc  dcseed.Query // of the data centre

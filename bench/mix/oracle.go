@@ -15,23 +15,22 @@ import (
 // Oracle follows the blocks of a store and knows what it must answer to the
 // questions of the mixes A, B and C at every block: it keeps the interval of
 // each version, and of its content what the questions ask for and a hash of the
-// rest. That takes some 230 bytes an entity of the base profile.
+// rest. That takes some 240 bytes an entity of the base profile.
 //
 // It may be read by several goroutines while one advances it.
 type Oracle struct {
 	mu   sync.RWMutex
 	head uint64
 
-	lives    []life    // by sequence, oldest first
-	versions []version // by first block
-	far      map[int32]uint64
+	lives    []life           // by sequence, oldest first
+	versions []version        // by first block
 	known    map[uint64]int32 // the newest life of a hash of keys
 
-	types, statuses, proposals, chunks index[string]
-	creators                           index[entity.Address]
-	owners                             index[entity.Address]
-	gpus                               []int32 // lives that have had allocatable_gpu, oldest first
-	chained                            []int32 // lives that have had a successor, oldest first
+	texts    [len(asked)]index[string]
+	creators index[entity.Address]
+	owners   index[entity.Address]
+	gpus     []int32 // lives that have had allocatable_gpu, oldest first
+	chained  []int32 // lives that have had a successor, oldest first
 
 	writer sync.Mutex // held by the one goroutine that advances
 }
@@ -48,34 +47,30 @@ type life struct {
 
 // version is one state of an entity. It is visible in [from, end).
 type version struct {
-	rest    uint64 // hash of attributes and content type
-	content uint64 // hash
-	size    uint32 // of the content
-	from    uint32
-	end     uint32
-	expires uint32 // or farAway
-	life    int32
-	next    int32 // version of the same life, or none
-	owner   uint32
+	rest         uint64 // hash of attributes and content type
+	content      uint64 // hash
+	end, expires uint64
+	from         uint32
+	size         uint32 // of the content
+	life         int32
+	next         int32 // version of the same life, or none
+	owner        uint32
 
-	// What is asked for: numbers of the indexes, 0 for none. Of a GPU count the
-	// number is one more.
-	typ, status, proposal, chunk, gpu uint32
+	values [len(asked)]uint32 // numbers in Oracle.texts, 0 for none
+	gpu    uint32             // one more than their number, 0 for none
 }
 
-const (
-	none    = -1
-	never   = math.MaxUint32     // the expiration is entity.MaxBlock
-	farAway = math.MaxUint32 - 1 // the expiration is in Oracle.far
-)
+const none = -1
 
 // NewOracle returns the oracle of an empty store.
 func NewOracle() *Oracle {
-	return &Oracle{
-		far: map[int32]uint64{}, known: map[uint64]int32{},
-		types: newIndex(absent, typeVote, typeProposal), statuses: newIndex(absent, statusPending, statusActive),
-		proposals: newIndex(absent), chunks: newIndex(absent), creators: newIndex(nobody), owners: newIndex(nobody),
+	o := &Oracle{known: map[uint64]int32{}, creators: newIndex(nobody), owners: newIndex(nobody)}
+	// What questions name they may ask for before anybody has it.
+	named := [len(asked)][]string{byStatus: {statusPending, statusActive}, byType: {typeVote, typeProposal}}
+	for t := range o.texts {
+		o.texts[t] = newIndex(absent, named[t]...)
 	}
+	return o
 }
 
 // Follow advances over a stream to its end. It stops at the first error, of the
@@ -99,43 +94,14 @@ func (o *Oracle) Head() uint64 {
 	return o.head
 }
 
-// Entities returns how many creations were followed.
-func (o *Oracle) Entities() int {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	return len(o.lives)
-}
-
-// Versions returns how many states of entities were followed.
-func (o *Oracle) Versions() int {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	return len(o.versions)
-}
-
-// Visible counts the entities that are visible at a block. It looks at each.
-func (o *Oracle) Visible(block uint64) (n uint64) {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	for i := range o.lives {
-		if o.at(int32(i), block) != none {
-			n++
-		}
-	}
-	return n
-}
-
 // Advance follows a block, before a store applies it. It keeps nothing of the
 // block but short strings. It fails, and changes nothing, when the block is not
 // above the head or does not fit the state before it.
 func (o *Oracle) Advance(b *entity.Block) error {
 	o.writer.Lock()
 	defer o.writer.Unlock()
-	switch {
-	case len(o.versions) > 0 && b.Number <= o.head:
+	if len(o.versions) > 0 && b.Number <= o.head {
 		return fmt.Errorf("oracle: block %d is not above the last, %d", b.Number, o.head)
-	case b.Number >= farAway:
-		return fmt.Errorf("oracle: block %d is above the highest that it knows, %d", b.Number, uint64(farAway)-1)
 	}
 	set, err := entity.Fold(b, o.prior(b), entity.Rules{})
 	if err != nil {
@@ -183,7 +149,7 @@ func (o *Oracle) stub(l int32) *entity.Entity {
 	v := &o.versions[at.last]
 	return &entity.Entity{
 		Key: at.key, Sequence: at.sequence, Creator: o.creators.values[at.creator], Owner: o.owners.values[v.owner],
-		LastModifiedAtBlock: uint64(v.from), Expiration: o.expiration(at.last),
+		LastModifiedAtBlock: uint64(v.from), Expiration: v.expires,
 	}
 }
 
@@ -218,26 +184,20 @@ func (o *Oracle) apply(block uint64, c *change) {
 	if c.Old != nil {
 		l = o.find(c.Key)
 		old := &o.versions[o.lives[l].last]
-		old.end = min(old.end, uint32(block))
+		old.end = min(old.end, block)
 	}
 	if c.New == nil {
 		return
 	}
 	v := c.version
 	v.from, v.next, v.owner = uint32(block), none, o.owners.number(c.New.Owner)
+	v.end, v.expires = c.New.Expiration, c.New.Expiration
 	if c.ContentKept {
 		old := &o.versions[o.lives[l].last]
 		v.rest, v.content, v.size = old.rest, old.content, old.size
-		v.typ, v.status, v.proposal, v.chunk, v.gpu = old.typ, old.status, old.proposal, old.chunk, old.gpu
+		v.values, v.gpu = old.values, old.gpu
 	} else {
 		o.number(&v, c.New)
-	}
-	if v.expires = uint32(min(c.New.Expiration, farAway)); c.New.Expiration == entity.MaxBlock {
-		v.expires = never
-	}
-	v.end = v.expires
-	if v.expires == farAway {
-		o.far[int32(len(o.versions))] = c.New.Expiration
 	}
 	if c.born {
 		l = o.begin(c.New)
@@ -252,15 +212,11 @@ func (o *Oracle) apply(block uint64, c *change) {
 
 // number fills in the values that are asked for.
 func (o *Oracle) number(v *version, e *entity.Entity) {
-	text := func(x *index[string], name string) uint32 {
-		value, ok := e.StringAttributes[name]
-		if !ok {
-			return 0
+	for t, name := range asked {
+		if value, ok := e.StringAttributes[name]; ok {
+			v.values[t] = o.texts[t].number(value)
 		}
-		return x.number(value)
 	}
-	v.typ, v.status = text(&o.types, attrType), text(&o.statuses, attrStatus)
-	v.proposal, v.chunk = text(&o.proposals, attrProposal), text(&o.chunks, attrNext)
 	if n, ok := e.NumericAttributes[attrGPU]; ok {
 		v.gpu = uint32(min(n, math.MaxUint32-1)) + 1
 	}
@@ -283,14 +239,13 @@ func (o *Oracle) begin(e *entity.Entity) int32 {
 
 // post enters a life into the lists of a new version's values.
 func (o *Oracle) post(l int32, v *version) {
-	o.types.post(v.typ, l)
-	o.statuses.post(v.status, l)
-	o.proposals.post(v.proposal, l)
-	o.chunks.post(v.chunk, l)
+	for t := range o.texts {
+		o.texts[t].post(v.values[t], l)
+	}
 	if v.gpu > 0 {
 		o.gpus = insert(o.gpus, l)
 	}
-	if v.chunk > 0 && o.chunks.values[v.chunk] != "" {
+	if n := v.values[byChunk]; n > 0 && o.texts[byChunk].values[n] != "" {
 		o.chained = insert(o.chained, l)
 	}
 }
@@ -307,9 +262,7 @@ func (o *Oracle) find(key entity.Key) int32 {
 	return l
 }
 
-func (v *version) visible(block uint64) bool {
-	return uint64(v.from) <= block && (block < uint64(v.end) || v.end == never)
-}
+func (v *version) visible(block uint64) bool { return uint64(v.from) <= block && block < v.end }
 
 // at returns the version of a life that is visible at a block, or none.
 func (o *Oracle) at(l int32, block uint64) int32 {
@@ -341,17 +294,6 @@ func (o *Oracle) lookup(key entity.Key, block uint64) (l, v int32) {
 		}
 	}
 	return none, none
-}
-
-func (o *Oracle) expiration(version int32) uint64 {
-	switch e := o.versions[version].expires; e {
-	case never:
-		return entity.MaxBlock
-	case farAway:
-		return o.far[version]
-	default:
-		return uint64(e)
-	}
 }
 
 // born returns how many lives began at or before a block.

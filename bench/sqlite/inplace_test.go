@@ -44,7 +44,7 @@ func (p *inPlace) open(t *testing.T) *bench.Copy {
 func file(t *testing.T, dir string) os.FileInfo {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), "link")
-	require.NoError(t, os.Link(filepath.Join(dir, suite.Engine.File), link))
+	require.NoError(t, os.Link(filepath.Join(dir, "varve.db"), link))
 	info, err := os.Stat(link)
 	require.NoError(t, err)
 	return info

@@ -65,7 +65,7 @@ func (l *Lab) centre(layout string) (centre, error) {
 // reads returns the mix at the end of the loaded part. Lists of whole data
 // centres are asked for as numbers and first hundreds, as a scheduler would.
 func (c *centre) reads() mix.Reads {
-	return mix.NewDataCentre(c.model, mix.DataCentreOptions{Limit: 100, Head: c.model.FirstLoadBlock() - 1})
+	return mix.NewDataCentre(c.model, c.model.FirstLoadBlock()-1, 100)
 }
 
 // centres measure the data set of each layout under each value of a parameter.
