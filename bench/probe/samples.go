@@ -40,15 +40,13 @@ func (s *Samples) add(sample Sample, err error) {
 }
 
 // Fill puts samples into the timeline of a run that began at a time, whose
-// entry i is second i, as pace.Outcome.Seconds returns it, and returns it. A nil
-// timeline is made, as long as the samples go.
+// entry i is second i, as pace.Outcome.Seconds returns it, and returns it.
 //
 // Of a second, the last sample in it tells the sizes. What is of an interval,
 // such as CPU, is from the last sample before to that one, so it is off by up to
 // Config.Interval at both ends. Nothing is lost: what a second without a sample
 // used is in the next one.
 func (s *Samples) Fill(timeline []result.Second, started time.Time) []result.Second {
-	grow := timeline == nil
 	var before *Sample
 	for i := range s.List {
 		sample := &s.List[i]
@@ -56,9 +54,6 @@ func (s *Samples) Fill(timeline []result.Second, started time.Time) []result.Sec
 		if at < 0 {
 			before = sample
 			continue
-		}
-		for grow && at >= len(timeline) {
-			timeline = append(timeline, result.Second{At: float64(len(timeline) + 1)})
 		}
 		if at >= len(timeline) {
 			break

@@ -51,13 +51,10 @@ func TestFill(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got, cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })))
 }
 
-// Without a timeline there is one as long as the samples, and without a sample
-// before the run the first one counts as its beginning.
-func TestFillMakesTimeline(t *testing.T) {
+// Without a sample before the run the first one counts as its beginning.
+func TestFillFromFirst(t *testing.T) {
 	samples := Samples{List: []Sample{at(200), at(700), at(2200)}}
-	got := samples.Fill(nil, began)
-	require.Len(t, got, 3)
-	require.Equal(t, []float64{1, 2, 3}, []float64{got[0].At, got[1].At, got[2].At})
+	got := samples.Fill(make([]result.Second, 3), began)
 	require.Equal(t, int64(50), *got[0].ReadBytes)
 	require.Nil(t, got[1].ReadBytes)
 	require.Equal(t, int64(150), *got[2].ReadBytes)
@@ -69,7 +66,7 @@ func TestFillMakesTimeline(t *testing.T) {
 func TestFillUnknown(t *testing.T) {
 	samples := Samples{List: []Sample{at(0), at(900), at(1900)}}
 	samples.List[1].Stats, samples.List[1].CPU = driver.Stats{}, nil
-	got := samples.Fill(nil, began)
+	got := samples.Fill(make([]result.Second, 2), began)
 	require.Nil(t, got[0].WALBytes)
 	require.Nil(t, got[0].Checkpoints)
 	require.Nil(t, got[0].CPU)
@@ -77,7 +74,7 @@ func TestFillUnknown(t *testing.T) {
 
 	samples = Samples{List: []Sample{at(0), at(5000), at(6000)}}
 	samples.List[2].Stats = at(1000).Stats
-	got = samples.Fill(nil, began)
+	got = samples.Fill(make([]result.Second, 6), began)
 	require.Equal(t, int64(1), *got[5].Checkpoints)
 }
 

@@ -67,12 +67,9 @@ func own() (*Group, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	groups, err := self.Cgroups()
-	if err != nil {
-		return nil, "", err
-	}
-	mounts, err := procfs.GetMounts()
-	if err != nil {
+	groups, noGroups := self.Cgroups()
+	mounts, noMounts := procfs.GetMounts()
+	if err := errors.Join(noGroups, noMounts); err != nil {
 		return nil, "", err
 	}
 	for _, m := range mounts {
