@@ -132,11 +132,10 @@ func committing(plans func(*Lab) []commitPlan, layouts ...string) func(context.C
 			},
 			run: func(ctx context.Context, layout string, p commitPlan, r *result.Record) error {
 				// Beside its cache each has the same memory.
-				err := memlimit.Resize(l.Memory - memlimit.Cache(l.Memory) + p.options.Memory)
-				if err == nil {
-					err = l.commit(ctx, layout, p, r)
+				if err := memlimit.Resize(l.Memory - memlimit.Cache(l.Memory) + p.options.Memory); err != nil {
+					return err
 				}
-				return errors.Join(err, memlimit.Resize(l.Memory))
+				return l.commit(ctx, layout, p, r)
 			},
 		}.measure(ctx, l)
 	}
