@@ -15,13 +15,7 @@ func (d *draws) pick(block uint64) entity.Key {
 	}
 	l := int32(0)
 	for range tries(n) {
-		at := 0
-		if d.opts.Choose != nil {
-			at = min(max(d.opts.Choose(d.r, n), 0), n-1)
-		} else {
-			at = d.r.IntN(n)
-		}
-		if l = int32(n - 1 - at); d.o.at(l, block) != none {
+		if l = int32(n - 1 - d.r.IntN(n)); d.o.at(l, block) != none {
 			break
 		}
 	}
