@@ -11,7 +11,6 @@ require (
 	github.com/coder/websocket v1.8.12
 	github.com/duckdb/duckdb-go/v2 v2.10505.0
 	github.com/fergusstrange/embedded-postgres v1.34.0
-	github.com/go-echarts/go-echarts/v2 v2.6.7
 	github.com/google/go-cmp v0.7.0
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/klauspost/compress v1.20.3

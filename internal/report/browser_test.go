@@ -140,20 +140,68 @@ const (
 
 func TestBrowser(t *testing.T) {
 	b := openBrowser(t)
-	path := writePage(t, reporttest.Options{Layouts: []string{"arkiv", "simple"}, Repeats: 2, Seconds: 20})
+	path := writePage(t, reporttest.Options{Layouts: []string{"arkiv", "simple"}, Repeats: 2, Seconds: 20, Pairs: true})
 	for _, width := range []int64{1280, 390} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			b.open(t, path, width)
 			require.Greater(t, eval[int](t, b, `document.querySelectorAll(".chart").length`), 40)
 			require.Empty(t, eval[[]string](t, b, emptyCharts), "nothing drawn")
 			require.Empty(t, eval[[]string](t, b, overflow), "wider than the window")
+			b.opening(t)
 			b.followLinks(t)
+			b.scrollSideways(t, width)
 			b.useFilters(t)
 			b.choose(t)
 			require.Empty(t, eval[[]string](t, b, emptyCharts), "nothing drawn after clicking around")
 			require.Empty(t, eval[[]string](t, b, overflow), "wider than the window after clicking around")
 			b.requireQuiet(t)
 		})
+	}
+	t.Run("print", func(t *testing.T) {
+		b.open(t, path, 800)
+		b.print(t)
+	})
+}
+
+// opening looks for what has to be known first, in its order and within the first
+// two windows.
+func (b *browser) opening(t *testing.T) {
+	t.Helper()
+	const order = `["h1", "#sentence", ".facts", ".ranked", "#verdict"].map(s => document.querySelector(s).getBoundingClientRect().top + window.scrollY)`
+	tops := eval[[]float64](t, b, order)
+	require.IsIncreasing(t, tops)
+	require.Less(t, tops[3], float64(height), "the ranking begins below the first window")
+	require.Contains(t, eval[string](t, b, `document.querySelector("#sentence").textContent`), "at revision 0123456")
+	require.Contains(t, eval[string](t, b, `document.querySelector(".facts").textContent`), "Example CPU, 2 cores")
+	require.Contains(t, eval[string](t, b, `document.querySelector(".facts").textContent`), "scale 0.05 (40,000 entities)")
+	rows := eval[[]string](t, b, `[...document.querySelectorAll(".ranked tbody tr")].map(r => r.children[1].textContent + " " + r.children[0].textContent)`)
+	require.Len(t, rows, 8, "an engine and a layout each")
+	require.Equal(t, "1 sqlite simple", rows[0])
+	require.Contains(t, eval[string](t, b, `document.querySelector("#ranking").textContent`), "Noise floor, from measuring the same twice")
+	require.Empty(t, eval[[]string](t, b, `[...document.querySelectorAll("dl.terms dt")].map(e => e.textContent).filter((w, i, all) => all.indexOf(w) !== i)`),
+		"explained twice")
+	require.True(t, eval[bool](t, b, `[...document.querySelectorAll("td a")].every(a => document.querySelector(a.getAttribute("href")))`), "a link leads nowhere")
+	link := eval[string](t, b, `document.querySelector("article:not(#v1) td.fail a").getAttribute("href")`)
+	require.Contains(t, eval[string](t, b, fmt.Sprintf(`document.querySelector(%q).parentElement.textContent`, link)), reporttest.Crash)
+	require.Equal(t, "failed", eval[string](t, b, `document.querySelector("article#d5 td.fail a").parentElement.textContent`))
+}
+
+// scrollSideways scrolls every table that is wider than its place to its end: the
+// first column stays where it is.
+func (b *browser) scrollSideways(t *testing.T, width int64) {
+	t.Helper()
+	const stays = `[...document.querySelectorAll(".scroll")].filter(s => s.clientWidth && s.scrollWidth > s.clientWidth + 1).map(s => {
+		const first = s.querySelector("tbody th"), before = first.getBoundingClientRect().left;
+		s.scrollLeft = s.scrollWidth;
+		const moved = s.querySelector("tbody tr").lastElementChild.getBoundingClientRect().right - s.getBoundingClientRect().right;
+		const after = first.getBoundingClientRect().left;
+		s.scrollLeft = 0;
+		return Math.abs(after - before) <= 1 && Math.abs(moved) <= 1;
+	})`
+	tables := eval[[]bool](t, b, stays)
+	require.NotContains(t, tables, false)
+	if width < 400 {
+		require.Greater(t, len(tables), 20, "tables that scroll")
 	}
 }
 
@@ -206,6 +254,20 @@ func (b *browser) until(t *testing.T, expression string) {
 	require.NoError(t, err, expression)
 }
 
+// print looks at the paper: the sentence, the machine, the ranking and the verdict,
+// unless all was asked for.
+func (b *browser) print(t *testing.T) {
+	t.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	require.NoError(t, err)
+	const shown = `[...document.querySelectorAll("section, .bar")].filter(e => e.getClientRects().length).map(e => e.id)`
+	require.Equal(t, []string{"ranking", "verdict"}, eval[[]string](t, b, shown))
+	require.True(t, eval[bool](t, b, `[...document.querySelectorAll("#sentence, .facts, .ranked, #v1 table")].every(e => e.getClientRects().length)`))
+	require.Empty(t, eval[[]string](t, b, overflow))
+	eval[bool](t, b, `document.documentElement.classList.add("all") || true`)
+	require.Greater(t, len(eval[[]string](t, b, shown)), 6)
+}
+
 // choose takes the last variant of every chart that has several.
 func (b *browser) choose(t *testing.T) {
 	t.Helper()
@@ -229,7 +291,7 @@ func TestPictures(t *testing.T) {
 	b := openBrowser(t)
 	path := os.Getenv("VARVE_PAGE")
 	if path == "" {
-		path = writePage(t, reporttest.Options{Repeats: 4})
+		path = writePage(t, reporttest.Options{Repeats: 4, Pairs: true})
 	}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1280, 390} {

@@ -1,15 +1,16 @@
 package report
 
 import (
-	"encoding/json"
-	"math"
-	"regexp"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/go-echarts/go-echarts/v2/charts"
-	"github.com/go-echarts/go-echarts/v2/opts"
+	"github.com/varvedb/varve/internal/report/runs"
 )
 
-// Chart is a figure of the page. With several variants the reader chooses one.
+// Chart is a figure of the page. With several variants the reader chooses one; one
+// without is not shown.
 type Chart struct {
 	ID       string // anchor, unique in the page
 	Caption  string
@@ -22,237 +23,229 @@ type Chart struct {
 	Open   bool
 }
 
-// Variant is one drawing of a chart.
+// Variant is one drawing of a chart, which the page's script makes an option of the
+// chart library of.
 type Variant struct {
-	Label  string          `json:"label"`
-	Option json.RawMessage `json:"option"` // of the chart library
-	Series []Tag           `json:"series"` // what each series of the option is of
-
-	// Formats of axes: "percentile" or "number".
-	X string `json:"x,omitempty"`
-	Y string `json:"y,omitempty"`
-}
-
-// Tag says whose a series is, so that the page can hide it with its engine and
-// colour it.
-type Tag struct {
-	Engine string `json:"engine,omitempty"`
-	Role   string `json:"role,omitempty"` // "" is a main series, "second" is drawn fainter, "limit" is not in the legend
+	Label  string   `json:"label"`
+	X      axis     `json:"x"`
+	Y      axis     `json:"y"`
+	Below  *axis    `json:"below,omitempty"` // y axis of a second, smaller diagram below
+	Series []series `json:"series"`
+	Limits []mark   `json:"limits,omitempty"` // that stay whichever engine is hidden
 }
 
 // axis is how one dimension of a chart is drawn.
 type axis struct {
-	name   string
-	log    bool
-	labels []string // of categories; nil for figures
-	format string   // name of a format of the page
-	low    any      // smallest and largest figure; nil: of the data
-	high   any
+	Name   string   `json:"name,omitempty"`
+	Log    bool     `json:"log,omitempty"`
+	Labels []string `json:"labels,omitempty"` // of categories; none for figures
+	Share  bool     `json:"share,omitempty"`  // 10 is written as the 90th percentile
+	Low    *num     `json:"min,omitempty"`    // smallest figure; nil: of the data
 }
 
-func (a axis) kind() string {
-	switch {
-	case a.labels != nil:
-		return "category"
-	case a.log:
-		return "log"
-	}
-	return "value"
-}
-
-func (a axis) x() opts.XAxis {
-	return opts.XAxis{
-		Name: a.name, Type: a.kind(), NameLocation: "middle", NameGap: 30, Min: a.low, Max: a.high,
-		AxisLabel: &opts.AxisLabel{HideOverlap: opts.Bool(true)},
-	}
-}
-
-func (a axis) y() opts.YAxis {
-	y := opts.YAxis{Name: a.name, Type: a.kind(), NameLocation: "end", Min: a.low, Max: a.high, AxisLabel: &opts.AxisLabel{}}
-	if a.labels != nil {
-		y.Data = a.labels
-	}
-	return y
-}
-
-// drawing gathers what a variant is made of.
-type drawing struct {
-	label string
-	x, y  axis
-	below *axis // y axis of a second, smaller diagram below, if any
-	lines []series
-	bars  []series
-	dots  []series
-}
-
-// series is a row of points or of bars.
+// series is a row of points, which are a line, or a row of bars.
 type series struct {
-	name   string
-	tag    Tag
-	points [][2]float64 // of lines and dots
-	values []*float64   // of bars, one for each category
-	stack  string       // bars of one stack stand on each other
-	dash   string       // solid, dashed, dotted
-	symbol string       // "none" for a bare line
-	below  bool         // belongs to the diagram below
-	marks  []mark       // across the chart
+	Name   string   `json:"name"`
+	Engine string   `json:"engine,omitempty"` // with which it is hidden, and whose colour it has
+	Faint  bool     `json:"faint,omitempty"`
+	Points [][2]num `json:"points,omitempty"`
+	Values []*num   `json:"values,omitempty"` // of bars, one for each category
+	Stack  string   `json:"stack,omitempty"`  // bars of one stack stand on each other
+	Symbol string   `json:"symbol,omitempty"` // of the points; "" for a bare line
+	Below  bool     `json:"below,omitempty"`  // belongs to the diagram below
+	Marks  []mark   `json:"marks,omitempty"`  // across the chart
 }
 
-// mark is a line across a chart: vertical at x, or horizontal at y.
+// mark is a line across a chart: vertical at X, or horizontal at Y.
 type mark struct {
-	name string
-	x, y *float64
-	bare bool // without its name written
+	Name string `json:"name,omitempty"`
+	X    *num   `json:"xAxis,omitempty"`
+	Y    *num   `json:"yAxis,omitempty"`
 }
 
-// variant builds the options with go-echarts, which knows their names.
-func (d *drawing) variant() (Variant, error) {
-	v := Variant{Label: d.label, X: d.x.format, Y: d.y.format}
-	global := []charts.GlobalOpts{
-		charts.WithXAxisOpts(d.x.x()), charts.WithYAxisOpts(d.y.y()),
-		charts.WithAnimation(false),
-		charts.WithLegendOpts(opts.Legend{Show: opts.Bool(true), Type: "scroll", Top: "0"}),
-		charts.WithTooltipOpts(opts.Tooltip{Show: opts.Bool(true), Trigger: d.trigger()}),
-		charts.WithGridOpts(d.grids()...),
-	}
-	line := charts.NewLine()
-	line.SetGlobalOptions(global...)
-	if d.below != nil {
-		x, y := d.x.x(), d.below.y()
-		x.GridIndex, y.GridIndex = 1, 1
-		y.SplitNumber = 2
-		line.XAxisList[0].Name = "" // that of the diagram below says it
-		line.XAxisList[0].AxisLabel = &opts.AxisLabel{Color: "transparent"}
-		line.ExtendXAxis(x)
-		line.ExtendYAxis(y)
-	}
-	if d.x.labels != nil {
-		line.SetXAxis(d.x.labels)
-	}
-	for _, s := range d.lines {
-		line.AddSeries(s.name, s.lineData(), s.lineOptions()...)
-		v.Series = append(v.Series, s.tag)
-	}
-	bar := charts.NewBar()
-	for _, s := range d.bars {
-		bar.AddSeries(s.name, s.barData(), charts.WithBarChartOpts(opts.BarChart{Stack: s.stack}))
-		v.Series = append(v.Series, s.tag)
-	}
-	scatter := charts.NewScatter()
-	for _, s := range d.dots {
-		scatter.AddSeries(s.name, s.dotData(), charts.WithScatterChartOpts(opts.ScatterChart{SymbolSize: 4}))
-		v.Series = append(v.Series, s.tag)
-	}
-	line.Overlap(bar, scatter)
-	line.Validate()
-	option, err := json.Marshal(line.JSON())
-	// A bare pair means the same to the library, and there are many.
-	v.Option = wrapped.ReplaceAll(option, []byte("$1"))
-	return v, err
+// num is a figure of a chart. It has four significant digits: more cannot be seen
+// and makes the page larger.
+type num float64
+
+// MarshalJSON writes the digits.
+func (n num) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(n), 'g', 4, 64), nil
 }
 
-// wrapped is a point as go-echarts writes it.
-var wrapped = regexp.MustCompile(`\{"value":(\[[^\[\]]*\])\}`)
+func ref(v float64) *num { return (*num)(&v) }
 
-// grids are the places of the diagrams.
-func (d *drawing) grids() []opts.Grid {
-	grid := opts.Grid{Left: "8", Right: "24", Top: "56", Bottom: "36", ContainLabel: opts.Bool(true)}
-	if d.x.name == "" {
-		grid.Bottom = "8"
+func point(x, y float64) [2]num { return [2]num{num(x), num(y)} }
+
+// shown returns the charts of an experiment that have something to show.
+func (x *experiment) shown() []Chart {
+	if len(x.pivots) == 0 {
+		return nil
 	}
-	if d.below == nil {
-		return []opts.Grid{grid}
+	p := x.pivots[0]
+	var charts []Chart
+	for _, unit := range strings.Fields(x.bars) {
+		charts = append(charts, p.bars("chart-"+slug(x.id+" "+unit), x.id, unit))
 	}
-	second := grid
-	grid.Bottom, second.Top = "40%", "70%"
-	// Labels of different lengths would shift one diagram against the other.
-	grid.Left, second.Left = "56", "56"
-	grid.ContainLabel, second.ContainLabel = nil, nil
-	second.Bottom = "48"
-	return []opts.Grid{grid, second}
+	for _, draw := range x.charts {
+		charts = append(charts, draw(p))
+	}
+	if x.quantiles {
+		charts = append(charts, p.distributions("chart-"+slug(x.id)+"-quantiles", x.id))
+	}
+	if x.timeline {
+		charts = append(charts, p.timelines("chart-"+slug(x.id)+"-timeline", x.id)...)
+	}
+	return slices.DeleteFunc(charts, func(c Chart) bool { return len(c.Variants) == 0 })
 }
 
-// trigger: a tooltip for all series at once needs common x values.
-func (d *drawing) trigger() string {
-	if d.x.labels != nil {
-		return "axis"
-	}
-	return "item"
-}
+// maxCategories is how many groups of bars fit beside each other on a page.
+const maxCategories = 14
 
-func (s *series) lineData() []opts.LineData {
-	data := make([]opts.LineData, 0, len(s.points))
-	for _, p := range s.points {
-		data = append(data, opts.LineData{Value: [2]float64{round(p[0]), round(p[1])}})
+// bars shows a figure as a bar for each engine and setting. Where there are too
+// many settings the reader chooses the value of one of them.
+func (p *pivot) bars(id, name, unit string) Chart {
+	c := Chart{
+		ID: id, Caption: name + ": " + unit, Open: true,
+		Alt: "Bars for each engine and setting; the same figures are in the table",
 	}
-	return data
-}
-
-func (s *series) lineOptions() []charts.SeriesOpts {
-	options := []charts.SeriesOpts{
-		charts.WithLineChartOpts(s.place()),
-		charts.WithLineStyleOpts(opts.LineStyle{Type: s.dash, Width: 2}),
+	if t, ok := p.table(unit, false); ok {
+		c.Tables = []Table{t}
 	}
-	if len(s.marks) > 0 {
-		options = append(options, s.markOptions()...)
+	all := p.keys
+	p = newPivot(runs.Where(p.groups, func(g *runs.Group) bool { return value(g, runs.Measure{Unit: unit}) != nil }), p.floor)
+	by, parts := p.split()
+	word := " by "
+	for i, key := range p.keys {
+		if i != by {
+			c.Caption += word + key
+			word = ", "
+		}
 	}
-	return options
-}
-
-func (s *series) place() opts.LineChart {
-	c := opts.LineChart{Symbol: s.symbol, SymbolSize: 6, ShowSymbol: opts.Bool(s.symbol != "none")}
-	if s.below {
-		c.XAxisIndex, c.YAxisIndex = 1, 1
+	for _, pair := range p.common {
+		if slices.Contains(all, pair.Key) {
+			c.Caption += "; " + pair.Key + " " + pair.Value
+		}
+	}
+	m := runs.Measure{Unit: unit}
+	log := p.farApart(m)
+	if log {
+		c.Caption += "; logarithmic"
+	}
+	for _, rows := range parts {
+		v := Variant{X: axis{Labels: []string{}}, Y: axis{Name: unit, Log: log}}
+		if by >= 0 {
+			v.Label = p.keys[by] + " " + readable(rows[0].values[by])
+		}
+		for _, r := range rows {
+			v.X.Labels = append(v.X.Labels, r.without(by))
+		}
+		for _, e := range p.engines {
+			v.addBars(series{Name: e, Engine: e}, rows, func(r *pivotRow) *num { return value(r.byEngine[e], m) })
+		}
+		if len(v.Series) > 0 {
+			c.Variants = append(c.Variants, v)
+		}
 	}
 	return c
 }
 
-func (s *series) markOptions() []charts.SeriesOpts {
-	var options []charts.SeriesOpts
-	for _, m := range s.marks {
-		if m.x != nil {
-			options = append(options, charts.WithMarkLineNameXAxisItemOpts(opts.MarkLineNameXAxisItem{Name: m.name, XAxis: round(*m.x)}))
-		} else {
-			options = append(options, charts.WithMarkLineNameYAxisItemOpts(opts.MarkLineNameYAxisItem{Name: m.name, YAxis: round(*m.y)}))
+// addBars adds bars unless none has a figure.
+func (v *Variant) addBars(s series, rows []pivotRow, of func(*pivotRow) *num) {
+	found := false
+	for i := range rows {
+		n := of(&rows[i])
+		found = found || n != nil
+		s.Values = append(s.Values, n)
+	}
+	if found {
+		v.Series = append(v.Series, s)
+	}
+}
+
+// without labels a row without the value of one key.
+func (r *pivotRow) without(key int) string {
+	rest := *r
+	if key >= 0 {
+		rest.values = slices.Delete(slices.Clone(r.values), key, key+1)
+	}
+	return cmp.Or(rest.label(), "all")
+}
+
+// split parts the rows by one of the keys when there are too many for one chart:
+// by that which leaves the most together. It returns the key's index, or -1.
+func (p *pivot) split() (by int, parts [][]pivotRow) {
+	fits := func(parts [][]pivotRow) bool {
+		return !slices.ContainsFunc(parts, func(rows []pivotRow) bool { return len(rows) > maxCategories })
+	}
+	by, parts = -1, [][]pivotRow{p.rows}
+	if fits(parts) {
+		return by, parts
+	}
+	for i := range p.keys {
+		var candidate [][]pivotRow
+		at := map[string]int{}
+		for _, r := range p.rows {
+			n, ok := at[r.values[i]]
+			if !ok {
+				n, candidate = len(candidate), append(candidate, nil)
+				at[r.values[i]] = n
+			}
+			candidate[n] = append(candidate[n], r)
+		}
+		if by < 0 || fits(candidate) && (!fits(parts) || len(candidate) < len(parts)) {
+			by, parts = i, candidate
 		}
 	}
-	return append(options, charts.WithMarkLineStyleOpts(opts.MarkLineStyle{
-		Symbol:    []string{"none", "none"},
-		Label:     &opts.Label{Show: opts.Bool(!s.marks[0].bare), Formatter: "{b}", Position: "insideEndTop", FontSize: 10},
-		LineStyle: &opts.LineStyle{Type: "dotted", Width: 1},
-	}))
+	return by, parts
 }
 
-func (s *series) barData() []opts.BarData {
-	data := make([]opts.BarData, len(s.values))
-	for i, v := range s.values {
-		if v == nil {
-			data[i].Value = "-" // the library's word for nothing
-		} else {
-			data[i].Value = round(*v)
+// value is the median of a group, if it has one.
+func value(g *runs.Group, m runs.Measure) *num {
+	if g == nil {
+		return nil
+	}
+	v, ok := g.Median(m)
+	if !ok {
+		return nil
+	}
+	return ref(v)
+}
+
+// farApart tells whether figures are so far apart that on a linear axis the small
+// ones could not be seen.
+func (p *pivot) farApart(m runs.Measure) bool {
+	var values []num
+	for _, g := range p.groups {
+		if v := value(g, m); v != nil {
+			values = append(values, *v)
 		}
 	}
-	return data
+	return len(values) > 1 && slices.Min(values) > 0 && slices.Max(values) > 50*slices.Min(values)
 }
 
-func (s *series) dotData() []opts.ScatterData {
-	data := make([]opts.ScatterData, 0, len(s.points))
-	for _, p := range s.points {
-		data = append(data, opts.ScatterData{Value: [2]float64{round(p[0]), round(p[1])}})
+// sizes shows what each engine and layout takes on the disk: the database and,
+// on top of it, the largest log of the run.
+func sizes(p *pivot) Chart {
+	p = newPivot(runs.Where(p.groups, func(g *runs.Group) bool { return g.Get("rate") != "max" }), p.floor)
+	c := Chart{
+		ID: "chart-sizes", Caption: "D1: size on disk at the end of the load: database, and the largest log on top",
+		Alt: "Stacked bars of database and log size by engine and setting; the same figures are in the tables",
 	}
-	return data
-}
-
-// round keeps four significant digits: more cannot be seen and makes the page
-// larger.
-func round(v float64) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
+	v := Variant{X: axis{Labels: []string{}}, Y: axis{Name: "MB"}}
+	for i := range p.rows {
+		v.X.Labels = append(v.X.Labels, p.rows[i].without(-1))
 	}
-	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-3)
-	if unit < 1 {
-		inverse := math.Round(1 / unit)
-		return math.Round(v*inverse) / inverse
+	for _, unit := range []string{"db-MB", "wal-MB"} {
+		for _, e := range p.engines {
+			s := series{Name: e, Engine: e, Stack: e, Faint: unit == "wal-MB"}
+			v.addBars(s, p.rows, func(r *pivotRow) *num { return value(r.byEngine[e], runs.Measure{Unit: unit}) })
+		}
+		if t, ok := p.table(unit, false); ok {
+			c.Tables = append(c.Tables, t)
+		}
 	}
-	return math.Round(v/unit) * unit
+	if len(v.Series) > 0 {
+		c.Variants = []Variant{v}
+	}
+	return c
 }

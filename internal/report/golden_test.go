@@ -2,10 +2,12 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"html/template"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,9 +68,12 @@ func TestLibraryFitsIntoThePage(t *testing.T) {
 	require.NotContains(t, pageStyle, "</style")
 }
 
-func TestRound(t *testing.T) {
-	for v, want := range map[float64]float64{0: 0, 1.23456: 1.235, 0.000123456: 0.0001235, 123456: 123500, -9.87654: -9.877} {
-		require.InDelta(t, want, round(v), 1e-12)
+// Figures of charts have the digits that can be seen.
+func TestNum(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 1.23456: "1.235", 0.000123456: "0.0001235", 123456: "1.235e+05", -9.87654: "-9.877"} {
+		text, err := json.Marshal(num(v))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
 	}
 }
 
@@ -108,7 +113,8 @@ func TestFitDesign(t *testing.T) {
 	}
 	fit, err := fitDesign(table)
 	require.NoError(t, err)
-	for term, want := range map[string]float64{perEntity: 0.05, perAttribute: 0.01, perKilobyte: 0.004} {
+	for i, want := range []float64{0.05, 0.01, 0.004} {
+		term := designTerms[i]
 		c := fit.Term(term)
 		require.InEpsilon(t, want, c.Coefficient, 0.02, term)
 		require.Less(t, c.Low, want)
@@ -119,35 +125,39 @@ func TestFitDesign(t *testing.T) {
 }
 
 func TestBestIn(t *testing.T) {
-	v := func(values ...float64) []*float64 {
-		var row []*float64
+	v := func(values ...float64) []Cell {
+		row := make([]Cell, len(values))
 		for i := range values {
-			if values[i] < 0 {
-				row = append(row, nil)
-			} else {
-				row = append(row, &values[i])
+			if values[i] >= 0 {
+				row[i].Value = &values[i]
 			}
 		}
 		return row
 	}
 	for _, tt := range []struct {
-		row   []*float64
-		lower bool
-		want  int
+		row  []Cell
+		good result.Direction
+		want int
 	}{
-		{v(3, 2, 5), true, 1}, {v(3, 2, 5), false, 2}, {v(0, 0, 7), true, -1}, {v(0, 4, 7), true, 0},
-		{v(5), true, -1}, {v(-1, 5), true, -1}, {v(-1, 5, 4), true, 2}, {v(), true, -1}, {v(2, 2, 1), true, 2},
+		{v(3, 2, 5), result.Lower, 1}, {v(3, 2, 5), result.Higher, 2}, {v(0, 0, 7), result.Lower, -1}, {v(0, 4, 7), result.Lower, 0},
+		{v(5), result.Lower, -1}, {v(-1, 5), result.Lower, -1}, {v(-1, 5, 4), result.Lower, 2}, {v(), result.Lower, -1}, {v(2, 2, 1), result.Lower, 2},
 	} {
-		require.Equal(t, tt.want, bestIn(tt.row, tt.lower))
+		require.Equal(t, tt.want, bestIn(tt.row, tt.good))
 	}
 }
 
 // Settings are parted by the key that leaves the most together.
 func TestSplit(t *testing.T) {
-	in := &Input{Results: &result.Results{Records: reporttest.Full(reporttest.Options{Seconds: 1, Only: []string{"A12", "C1"}})}}
-	by, parts := newPivot(in.groups("A12")).split()
+	in := &Input{loose: true, Results: &result.Results{Records: reporttest.Full(reporttest.Options{Seconds: 1, Only: []string{"A12", "C1"}})}}
+	by, parts := in.experiment("A12").pivots[0].split()
 	require.Equal(t, 1, by)
-	require.Equal(t, "mix A", parts[0].label)
 	require.Len(t, parts, 3)
-	require.Len(t, parts[0].rows, 14)
+	require.Len(t, parts[0], 14)
+}
+
+// What stands first in blocks in random order stands first in no table.
+func TestRowsInNaturalOrder(t *testing.T) {
+	values := []string{"arkiv-10", "max", "6000", "arkiv-2", "arkiv", "100", "typical-256B", "typical", "0.05"}
+	slices.SortFunc(values, natural)
+	require.Equal(t, []string{"0.05", "100", "6000", "arkiv", "arkiv-2", "arkiv-10", "max", "typical", "typical-256B"}, values)
 }

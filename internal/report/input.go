@@ -1,7 +1,10 @@
 package report
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/varvedb/varve/bench/result"
@@ -13,6 +16,10 @@ type Input struct {
 	Title     string // of the page
 	Results   *result.Results
 	Catalogue []Entry // the experiments, in order; those without records are said to be missing
+
+	// loose lets records into tables whose revision has no name, for the eyes of who
+	// has just measured them.
+	loose bool
 }
 
 // Entry is an experiment of the catalogue.
@@ -23,9 +30,17 @@ type Entry struct {
 	Earlier  string // what an earlier measurement found
 }
 
-// groups returns the records of an experiment by configuration.
-func (in *Input) groups(id string) []*runs.Group {
-	return runs.Of(runs.Gather(in.Results.Records), id)
+// of returns the records of experiments that may stand in one table, by configuration,
+// and which were left out.
+func (in *Input) of(ids ...string) (groups []*runs.Group, leftOut string) {
+	var records []result.Record
+	for i := range in.Results.Records {
+		if slices.Contains(ids, in.Results.Records[i].Experiment) {
+			records = append(records, in.Results.Records[i])
+		}
+	}
+	kept, _, out := runs.OneRevision(records, in.Results.Manifests, in.loose)
+	return runs.Gather(kept), runs.Excluded(out)
 }
 
 // engines returns all engines of the result set.
@@ -45,31 +60,35 @@ func (in *Input) entry(id string) Entry {
 // the catalogue and of the records besides.
 func (in *Input) ids() []string {
 	var ids []string
-	add := func(id string) {
-		if id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
 	for _, s := range specs {
-		add(s.id)
+		ids = appendNew(ids, s.id)
 	}
 	for _, e := range in.Catalogue {
-		add(e.ID)
+		ids = appendNew(ids, e.ID)
 	}
 	for i := range in.Results.Records {
-		add(in.Results.Records[i].Experiment)
+		ids = appendNew(ids, in.Results.Records[i].Experiment)
 	}
-	slices.SortStableFunc(ids, compareIDs)
-	return ids
+	slices.SortStableFunc(ids, natural)
+	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 }
 
-// compareIDs sorts by section and then by number, A2 before A10.
-func compareIDs(a, b string) int {
-	if c := strings.Compare(a[:1], b[:1]); c != 0 {
-		return c
+func appendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
 	}
-	if c := len(a) - len(b); c != 0 {
-		return c
+	return append(list, s)
+}
+
+var digits = regexp.MustCompile(`\d+(\.\d+)?`)
+
+// natural compares words, and the numbers in them as numbers: A2 before A10.
+func natural(a, b string) int {
+	long := func(s string) string {
+		return digits.ReplaceAllStringFunc(s, func(d string) string {
+			v, _ := strconv.ParseFloat(d, 64) // of digits
+			return fmt.Sprintf("%024.6f", v)
+		})
 	}
-	return strings.Compare(a, b)
+	return strings.Compare(long(a), long(b))
 }

@@ -1,74 +1,144 @@
 package report
 
-import "strings"
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve/internal/report/runs"
+	"github.com/varvedb/varve/internal/verdict"
+)
 
 // Markdown writes tables one after the other, in the dialect of GitHub.
 func Markdown(tables []Table) string {
-	var b strings.Builder
+	parts := make([]string, len(tables))
 	for i, t := range tables {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		t.markdown(&b)
+		parts[i] = t.markdown()
 	}
-	return b.String()
+	return strings.Join(parts, "\n")
 }
 
-func (t *Table) markdown(b *strings.Builder) {
+func (t *Table) markdown() string {
+	var parts []string
 	if t.Caption != "" {
-		b.WriteString(t.Caption + "\n\n")
+		parts = append(parts, t.Caption+"\n")
 	}
 	if len(t.Columns) > 0 {
-		t.grid(b)
+		parts = append(parts, t.lines())
 	}
-	for i, note := range t.Notes {
-		if i == 0 && len(t.Columns) > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(note + "\n")
+	if len(t.Notes) > 0 {
+		parts = append(parts, strings.Join(t.Notes, "\n")+"\n")
 	}
+	return strings.Join(parts, "\n")
 }
 
-func (t *Table) grid(b *strings.Builder) {
-	lines := make([][]string, 0, len(t.Rows)+1)
-	head := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		head[i] = escape(c.Head)
-	}
-	lines = append(lines, head)
-	for _, row := range t.Rows {
-		line := make([]string, len(row))
-		for i, c := range row {
-			line[i] = escape(c.Text)
-			if line[i] == "" {
-				line[i] = "–"
-			}
-		}
-		lines = append(lines, line)
-	}
-	for i, line := range lines {
-		b.WriteString("| " + strings.Join(line, " | ") + " |\n")
-		if i == 0 {
-			b.WriteString(t.rule())
-		}
-	}
-}
+var escape = strings.NewReplacer("|", `\|`, "\n", " ")
 
-// rule is the line below the head; figures are aligned to the right.
-func (t *Table) rule() string {
-	var b strings.Builder
-	b.WriteByte('|')
+// lines are the head, the rule below it, which puts figures to the right, and the
+// rows.
+func (t *Table) lines() string {
+	head, rule := "|", "|"
 	for _, c := range t.Columns {
+		head += " " + escape.Replace(c.Head) + " |"
 		if c.Numeric {
-			b.WriteString("---:|")
+			rule += "---:|"
 		} else {
-			b.WriteString("---|")
+			rule += "---|"
 		}
 	}
-	b.WriteByte('\n')
+	var b strings.Builder
+	b.WriteString(head + "\n" + rule + "\n")
+	for _, row := range t.Rows {
+		b.WriteByte('|')
+		for _, c := range row {
+			b.WriteString(" " + escape.Replace(c.line()) + " |")
+		}
+		b.WriteByte('\n')
+	}
 	return b.String()
 }
 
-func escape(s string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s)
+// line is a cell where there is one line for it.
+func (c *Cell) line() string {
+	switch {
+	case c.Text == "":
+		return "–"
+	case c.Spread == "":
+		return c.Text
+	}
+	return c.Text + " (" + c.Spread + ")"
+}
+
+// A place for tables begins with <!-- table:NAME --> and ends with
+// <!-- /table:NAME -->, each on a line of its own. Names are the ids of
+// experiments, and those of overviews.
+var (
+	begin = regexp.MustCompile(`(?m)^<!-- table:[^ ]+ -->\n`)
+	place = regexp.MustCompile(`(?ms)^<!-- table:([^ ]+) -->\n(.*?)^<!-- /table:([^ ]+) -->`)
+)
+
+// RenderMarkdown puts the tables into their places in a document and leaves the
+// rest as it is. It fails for a place that does not end, and for a name that
+// stands for nothing.
+func RenderMarkdown(document string, in *Input) (string, error) {
+	var failed error
+	text := place.ReplaceAllStringFunc(document, func(old string) string {
+		at := place.FindStringSubmatch(old)
+		tables, err := tablesOf(in, at[1])
+		if at[1] != at[3] {
+			err = fmt.Errorf("table %s: no <!-- /table:%s --> after it", at[1], at[1])
+		}
+		failed = errors.Join(failed, err)
+		return fmt.Sprintf("<!-- table:%s -->\n\n%s\n<!-- /table:%s -->", at[1], Markdown(tables), at[1])
+	})
+	if failed == nil && len(begin.FindAllString(document, -1)) != len(place.FindAllString(document, -1)) {
+		failed = errors.New("a <!-- table:NAME --> has no <!-- /table:NAME --> after it")
+	}
+	return text, failed
+}
+
+// tablesOf returns what a name in a document stands for.
+func tablesOf(in *Input, name string) ([]Table, error) {
+	if slices.Contains(in.ids(), name) {
+		return Tables(in, name), nil
+	}
+	r := verdict.Evaluate(in.Results)
+	switch name {
+	case "verdict":
+		t := Table{Caption: r.Sentence}
+		if text := runs.Excluded(r.LeftOut); text != "" {
+			t.Notes = []string{text + "."}
+		}
+		return []Table{t}, nil
+	case "v1":
+		return []Table{decisionTable(&r)}, nil
+	case "criteria":
+		return criteriaTables(&r), nil
+	case "ranking":
+		return []Table{newRanking(in).Table}, nil
+	case "settings":
+		list, err := in.manifests()
+		return settings(list, in.engines()), err
+	}
+	return nil, fmt.Errorf("table %s: no such experiment; varve run --list names them, and there are verdict, v1, criteria, ranking and settings", name)
+}
+
+// Diff returns the lines of a text that another does not have, or not as often,
+// after "-", and those that only the other has after "+".
+func Diff(before, after string) string { return only("-", before, after) + only("+", after, before) }
+
+func only(sign, text, other string) string {
+	have := map[string]int{}
+	for line := range strings.SplitSeq(other, "\n") {
+		have[line]++
+	}
+	var out strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		if have[line]--; have[line] < 0 {
+			out.WriteString(sign + line + "\n")
+		}
+	}
+	return out.String()
 }

@@ -11,6 +11,7 @@ import (
 
 	_ "embed" // the page's parts
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/internal/verdict"
 )
@@ -31,7 +32,10 @@ var (
 // page is what the template shows.
 type page struct {
 	Title    string
-	Summary  string
+	Sentence string // what the page says, in one
+	Facts    [][2]string
+	Ranking  Table
+	Terms    []term // of the opening
 	Warnings []string
 	Engines  []string
 	Sections []section
@@ -44,7 +48,7 @@ type page struct {
 type section struct {
 	ID, Title string
 	Link      string // in the navigation; empty is the title
-	Intro     string
+	Short     bool   // is in the short version for paper
 	Walks     []verdict.Walk
 	Commands  []string
 	Blocks    []block
@@ -54,33 +58,35 @@ type section struct {
 type block struct {
 	ID, Title         string
 	Question, Earlier string
-	Settings          string // what its runs have in common
+	Terms             []term // that stand here first
+	Settings          string // that all its figures are of
 	Charts            []Chart
 	Tables            []Table
 	Notes             []string
 	Remarks           []string // of single runs
 	Missing           bool
+	Long              bool // is not in the short version
 }
 
 // WriteHTML writes the page. It needs no network and no other file.
 func WriteHTML(w io.Writer, in *Input) error {
 	p, err := newPage(in)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
+	if err == nil {
+		p.Library = script(chartLibrary)
+		err = p.write(w)
 	}
-	p.Library = script(chartLibrary)
-	return p.write(w)
-}
-
-func (p *page) write(w io.Writer) error {
-	t, err := template.New("page").Funcs(template.FuncMap{"shade": shadeStyle, "lines": detailLines}).Parse(pageTemplate)
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
+}
+
+func (p *page) write(w io.Writer) error {
+	t, err := template.New("page").Parse(pageTemplate)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, p)
 }
 
 // script is an element with code of ours or of the library.
@@ -89,164 +95,104 @@ func script(code string) template.HTML {
 }
 
 func newPage(in *Input) (*page, error) {
+	evaluation, rank := verdict.Evaluate(in.Results), newRanking(in)
 	p := &page{
-		Title: in.Title, Summary: summarize(in), Warnings: in.Results.Warnings, Engines: in.engines(),
+		Title: in.Title, Sentence: evaluation.Sentence, Ranking: rank.Table, Warnings: in.Results.Warnings, Engines: in.engines(),
 		Style: template.HTML("<style>\n" + pageStyle + "\n</style>"), Script: script(pageScript),
 	}
-	evaluation := verdict.Evaluate(in.Results)
-	overview, err := overviewSection(in)
+	manifests, err := in.manifests()
 	if err != nil {
 		return nil, err
 	}
-	p.Sections = append(p.Sections, verdictSection(&evaluation), overview)
-	for _, letter := range letters(in.ids()) {
-		s, err := experimentSection(in, letter)
-		if err != nil {
-			return nil, err
-		}
-		p.Sections = append(p.Sections, s)
+	p.Facts = facts(in, manifests, rank)
+	p.Sections = append(p.Sections, verdictSection(&evaluation))
+	for _, id := range in.ids() {
+		p.add(in, id)
 	}
-	settings, err := settingsSection(in)
-	if err != nil {
-		return nil, err
-	}
-	p.Sections = append(p.Sections, settings, errorSection(in), readingSection())
-	return p, p.collectCharts()
-}
-
-// collectCharts puts the drawings of all charts into one object by their ids.
-func (p *page) collectCharts() error {
+	p.Sections = append(p.Sections,
+		section{ID: "settings", Title: "Machine and settings", Link: "Settings", Blocks: []block{{ID: "manifests", Title: "As read back", Tables: settings(manifests, p.Engines)}}},
+		errorSection(in))
+	p.explain()
 	charts := map[string][]Variant{}
 	for _, s := range p.Sections {
 		for _, b := range s.Blocks {
 			for _, c := range b.Charts {
-				if charts[c.ID] != nil {
-					return fmt.Errorf("two charts %s", c.ID)
-				}
 				charts[c.ID] = c.Variants
 			}
 		}
 	}
 	text, err := json.Marshal(charts)
 	p.Charts = template.JS(text) // json.Marshal escapes what could end the element
-	return err
+	return p, err
+}
+
+// baseEntities are those of scale 1.
+const baseEntities = 800_000
+
+// facts are what has to be known before any figure: where, how much, when.
+func facts(in *Input, manifests []bench.Manifest, rank *ranking) [][2]string {
+	var where, sizes []string
+	for _, s := range machine {
+		where = append(where, distinct(manifests, s.of))
+	}
+	slices.Sort(rank.scales)
+	for _, scale := range rank.scales {
+		sizes = append(sizes, fmt.Sprintf("scale %g (%s entities) in the ranking", scale, Number(scale*baseEntities)))
+	}
+	list := [][2]string{
+		{"Machine", joinWords("; ", append(where, fsync(manifests))...)}, {"Size", strings.Join(sizes, ", ")},
+		{"Runs", summarize(in)}, {"Figures", repeats(runs.Gather(in.Results.Records))},
+	}
+	return slices.DeleteFunc(list, func(fact [2]string) bool { return fact[1] == "" })
 }
 
 func verdictSection(r *verdict.Report) section {
-	s := section{ID: "verdict", Title: "Verdict", Walks: r.Walks}
-	s.Intro = r.Sentence
+	s := section{ID: "verdict", Title: "Verdict", Short: true, Walks: r.Walks, Commands: r.Commands()}
 	if len(r.Assessments) == 0 {
+		s.Commands = nil
 		return s
 	}
-	tree := "The decision tree asks each engine in turn whether its commits stay below 500 ms (p99) at five times the base profile, with 6,000 rows a second sustained. " +
-		"Figures marked as extrapolated were not measured at that size."
-	v1 := block{ID: "v1", Title: "Go or no-go for V1", Tables: []Table{decisionTable(r)}, Notes: []string{tree}}
-	if text := r.Excluded(); text != "" {
-		v1.Notes = append(v1.Notes, text)
+	v1 := block{ID: "v1", Title: "Go or no-go for V1", Tables: []Table{decisionTable(r)}}
+	if text := runs.Excluded(r.LeftOut); text != "" {
+		v1.Notes = append(v1.Notes, sentence(text))
 	}
-	s.Blocks = append(s.Blocks, v1)
-	criteria := block{ID: "criteria", Title: "Every criterion"}
-	for _, w := range r.Walks {
-		criteria.Tables = append(criteria.Tables, criteriaTable(r, w.Layout))
-	}
-	s.Blocks = append(s.Blocks, criteria)
-	s.Commands = r.Commands()
+	s.Blocks = []block{v1, {ID: "criteria", Title: "Every criterion", Long: true, Tables: criteriaTables(r)}}
 	return s
 }
 
-// headlines are the figures of the matrix.
-var headlines = []struct{ id, unit, caption string }{
-	{"D1", "p99-ms", "Commit p99 under sustained load (D1), ms."},
-	{"D1", "rows/s", "Most rows a second written (D1)."},
-	{"D3", "p99-ms", "p99 of deleting and inserting the same keys (D3), ms."},
-	{"D4", "ceiling-qps", "Ceiling of reads beside writes (D4), reads a second."},
-	{"C1", "qps", "Most reads a second of any mix, reads alone (C1)."},
-	{"A11", "B/ent", "Bytes an entity by number of indexes (A11)."},
+// titles of sections of the catalogue, and what they are called in the navigation.
+var titles = map[string][2]string{
+	"A": {"What a commit costs", "Commits"}, "C": {"Reads", "Reads"},
+	"D": {"Sustained writes, checkpoints, and reads beside writes", "Sustained load"}, "E": {"The data centre", "Data centre"},
+	"F": {"Events", "Events"}, "G": {"Permissions", "Permissions"}, "Q": {"A first look", "First look"},
 }
 
-// matrices are the headline figures by layout and engine.
-func matrices(in *Input) []Table {
-	var tables []Table
-	for _, h := range headlines {
-		groups := in.groups(h.id)
-		if h.id == "D1" && h.unit == "p99-ms" {
-			groups = runs.Where(groups, func(g *runs.Group) bool { return g.Get("rate") != "max" })
+// add adds an experiment to the section of its letter.
+func (p *page) add(in *Input, id string) {
+	s := &p.Sections[len(p.Sections)-1]
+	if anchor := "section-" + strings.ToLower(id[:1]); s.ID != anchor {
+		title, ok := titles[id[:1]]
+		if !ok {
+			title[0] = "Experiments " + id[:1]
 		}
-		if t, ok := matrix(groups, runs.Measure{Unit: h.unit}, h.caption); ok {
-			tables = append(tables, t)
-		}
+		p.Sections = append(p.Sections, section{ID: anchor, Title: title[0], Link: title[1]})
+		s = &p.Sections[len(p.Sections)-1]
 	}
-	if len(tables) == 0 {
-		return []Table{{Notes: []string{"Nothing was measured over engines and layouts."}}}
+	e, x := in.entry(id), in.experiment(id)
+	b := block{
+		ID: strings.ToLower(id), Title: joinWords(" · ", id, e.Title), Question: e.Question, Earlier: e.Earlier,
+		Charts: x.shown(), Notes: x.endings(true), Remarks: remarks(x.groups),
 	}
-	return tables
-}
-
-func overviewSection(in *Input) (section, error) {
-	s := section{ID: "matrix", Title: "Engines and layouts", Link: "Matrix",
-		Intro: "The shade goes from the best (green) to the worst (red) of each table on a logarithmic scale. Of several settings the best is shown, and which it is."}
-	b := block{ID: "matrix-tables", Title: "Headline figures", Tables: matrices(in)}
-	s.Blocks = append(s.Blocks, b)
-	onDisk := runs.Where(in.groups("D1"), func(g *runs.Group) bool { return g.Get("rate") != "max" && !isEnd(g) })
-	if len(onDisk) == 0 {
-		return s, nil
+	tables := x.figures(false)
+	if b.Missing = len(tables) == 0; b.Missing {
+		tables = []Table{x.missing("")}
+	} else if !x.apart {
+		b.Settings = x.pivots[0].settings()
 	}
-	c, ok, err := sizes(onDisk)
-	if ok {
-		s.Blocks = append(s.Blocks, block{ID: "sizes", Title: "Size on disk", Charts: []Chart{c}})
+	if x.leftOut != "" {
+		b.Notes = append(b.Notes, sentence(x.leftOut))
 	}
-	return s, err
-}
-
-// titles of sections of the catalogue.
-var titles = map[string]string{
-	"A": "What a commit costs", "C": "Reads", "D": "Sustained writes, checkpoints, and reads beside writes", "E": "The data centre",
-}
-
-// links are the same in the navigation.
-var links = map[string]string{"A": "Commits", "C": "Reads", "D": "Sustained load", "E": "Data centre"}
-
-func letters(ids []string) []string {
-	var list []string
-	for _, id := range ids {
-		list = appendNew(list, id[:1])
-	}
-	return list
-}
-
-func experimentSection(in *Input, letter string) (section, error) {
-	s := section{ID: "section-" + strings.ToLower(letter), Title: titles[letter], Link: links[letter]}
-	if s.Title == "" {
-		s.Title = "Experiments " + letter
-	}
-	for _, id := range in.ids() {
-		if id[:1] != letter {
-			continue
-		}
-		b, err := experimentBlock(in, id)
-		if err != nil {
-			return s, fmt.Errorf("%s: %w", id, err)
-		}
-		s.Blocks = append(s.Blocks, b)
-	}
-	return s, nil
-}
-
-func experimentBlock(in *Input, id string) (block, error) {
-	e := in.entry(id)
-	b := block{ID: strings.ToLower(id), Title: joinWords(id, e.Title), Question: e.Question, Earlier: e.Earlier}
-	var err error
-	if b.Charts, err = figures(in, id); err != nil {
-		return b, err
-	}
-	x := newExperiment(in, id, false)
-	b.Settings = x.settings
-	if len(x.tables) == 0 {
-		b.Missing, b.Settings = true, ""
-		b.Tables = []Table{missing(id, nil)}
-		b.Tables[0].Notes[0] = strings.ReplaceAll(b.Tables[0].Notes[0], "`", "") // marks of Markdown
-	}
-	for _, t := range x.tables {
+	for _, t := range tables {
 		if t.Caption == "" {
 			t.Caption = t.Of
 		}
@@ -254,64 +200,50 @@ func experimentBlock(in *Input, id string) (block, error) {
 			b.Tables = append(b.Tables, t)
 		}
 	}
-	b.Notes = x.ends
-	b.Remarks = remarks(in.groups(id))
-	return b, nil
-}
-
-// remarks are the notes of records, with the configuration where a note is not
-// of all of them.
-func remarks(groups []*runs.Group) []string {
-	of := map[string][]*runs.Group{}
-	var order []string
-	for _, g := range groups {
-		for _, r := range g.Records {
-			for _, note := range r.Notes {
-				if !slices.Contains(of[note], g) {
-					of[note] = append(of[note], g)
-				}
-				order = appendNew(order, note)
-			}
-		}
-	}
-	var list []string
-	for _, note := range order {
-		if own := of[note]; len(own) < len(groups) {
-			which := own[0].Config.String()
-			if len(own) > 1 {
-				which += fmt.Sprintf(" and %d more", len(own)-1)
-			}
-			note = which + ": " + note
-		}
-		list = append(list, note)
-	}
-	return list
+	s.Blocks = append(s.Blocks, b)
 }
 
 // has tells whether a table is beside one of the charts.
 func (b *block) has(of string) bool {
-	return slices.ContainsFunc(b.Charts, func(c Chart) bool {
+	return of != "" && slices.ContainsFunc(b.Charts, func(c Chart) bool {
 		return slices.ContainsFunc(c.Tables, func(t Table) bool { return t.Of == of })
 	})
 }
 
-func settingsSection(in *Input) (section, error) {
-	list, err := in.manifests()
-	if err != nil {
-		return section{}, err
+// remarks are the notes of records, with the first configuration where a note is not
+// of all of them.
+func remarks(groups []*runs.Group) []string {
+	var notes []string
+	of := map[string][]string{}
+	for _, g := range groups {
+		for _, r := range g.Records {
+			for _, note := range r.Notes {
+				notes, of[note] = appendNew(notes, note), appendNew(of[note], r.Config.String())
+			}
+		}
 	}
-	return section{ID: "settings", Title: "Machine and settings", Link: "Settings", Blocks: []block{
-		{ID: "manifests", Title: "As read back", Tables: settingsTables(list, in.engines())},
-	}}, nil
+	for i, note := range notes {
+		if own := of[note]; len(own) < len(groups) {
+			notes[i] = fmt.Sprintf("%s (%d of %d configurations): %s", own[0], len(own), len(groups), note)
+		}
+	}
+	return notes
 }
+
+// failureID is where the page tells why the runs of a key failed.
+func failureID(key string) string { return "failed-" + slug(key) }
 
 // errorSection has the runs that did not end well: a crash is a result.
 func errorSection(in *Input) section {
 	t := Table{Caption: "Runs that did not end well.", Columns: heads("experiment", "configuration", "run", "error")}
-	for i := range in.Results.Records {
-		r := &in.Results.Records[i]
-		if r.Error != "" {
-			t.Rows = append(t.Rows, names(r.Experiment, r.Config.String(), fmt.Sprint(r.Repeat+1), oneLine(r.Error)))
+	for _, g := range runs.Gather(in.Results.Records) {
+		id := failureID(g.Key())
+		for _, r := range g.Records {
+			if r.Error != "" {
+				row := names(r.Experiment, r.Config.String(), fmt.Sprint(r.Repeat+1), strings.Join(strings.Fields(r.Error), " "))
+				row[0].ID, row[0].Engine, id = id, g.Get("engine"), ""
+				t.Rows = append(t.Rows, row)
+			}
 		}
 	}
 	b := block{ID: "failed", Title: "Failed runs", Tables: []Table{t}}
@@ -321,58 +253,34 @@ func errorSection(in *Input) section {
 	return section{ID: "errors", Title: "Errors", Blocks: []block{b}}
 }
 
-func readingSection() section {
-	return section{ID: "reading", Title: "How to read this", Blocks: []block{{ID: "words", Title: "Words and figures", Notes: []string{
-		"Figures are medians over the repetitions of a configuration; intervals are of 95 % from order statistics, and with fewer than six runs the range is given instead. Small screens and paper leave them out.",
-		"p-values are of the Mann–Whitney U test against the first engine; they need at least four runs a side.",
-		"Latencies of open loops count from the moment an operation was due, so that waiting behind a stall is in them.",
-		"Quantile curves and timelines are of the first repetition.",
-		"Charts are drawn with Apache ECharts (Apache License 2.0, © The Apache Software Foundation), which is part of this file.",
-	}}}}
-}
-
-// summarize says what the page is about.
+// summarize says what was run.
 func summarize(in *Input) string {
 	records := in.Results.Records
 	if len(records) == 0 {
 		return "The result set is empty."
 	}
-	var first, last time.Time
-	failed := 0
-	var layouts []string
+	first, last, failed := records[0].Started, records[0].Started, 0
 	for i := range records {
-		r := &records[i]
-		end := r.Started.Add(r.Took)
-		if i == 0 || r.Started.Before(first) {
-			first = r.Started
-		}
-		if end.After(last) {
-			last = end
-		}
-		if r.Error != "" {
+		first = slices.MinFunc([]time.Time{first, records[i].Started}, time.Time.Compare)
+		last = slices.MaxFunc([]time.Time{last, records[i].Started.Add(records[i].Took)}, time.Time.Compare)
+		if records[i].Error != "" {
 			failed++
 		}
-		if l := r.Config.Get("layout"); l != "" {
-			layouts = appendNew(layouts, l)
-		}
 	}
-	text := fmt.Sprintf("%s runs on %s with %d layouts", runs.Thousands(fmt.Sprint(len(records))), strings.Join(in.engines(), ", "), len(layouts))
-	if failed > 0 {
-		text += fmt.Sprintf(", %d of which failed", failed)
-	}
-	if !first.IsZero() {
-		text += fmt.Sprintf("; measured from %s to %s UTC", first.UTC().Format("2006-01-02 15:04"), last.UTC().Format("2006-01-02 15:04"))
-	}
-	return text + "."
+	const minute = "2006-01-02 15:04"
+	return fmt.Sprintf("%s on %s; %d failed; from %s to %s UTC.", Number(float64(len(records))), strings.Join(in.engines(), ", "),
+		failed, first.UTC().Format(minute), last.UTC().Format(minute))
 }
 
-// shadeStyle colours a cell: the page mixes good and bad by this share.
-func shadeStyle(c Cell) template.CSS {
+// Style colours a cell: the page mixes good and bad by this share.
+func (c Cell) Style() template.CSS {
 	if c.Shade == nil {
 		return ""
 	}
 	return template.CSS(fmt.Sprintf("--at:%.0f%%", 100**c.Shade))
 }
 
-// detailLines are the parts of a cell's detail.
-func detailLines(detail string) []string { return strings.Split(detail, "; ") }
+// Lines are those below a cell's figure.
+func (c Cell) Lines() []string {
+	return slices.DeleteFunc(append([]string{c.Spread}, strings.Split(c.Detail, "; ")...), func(s string) bool { return s == "" })
+}

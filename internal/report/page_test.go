@@ -34,6 +34,7 @@ func TestPageIsDeterministic(t *testing.T) {
 	first := page(t, in)
 	require.True(t, first == page(t, in), "the same results give another page") // not Equal: it would print megabytes
 	require.Contains(t, first, `id="chart-d1-timeline-postgres"`)
+	require.Contains(t, first, `<p class="note">Medians of 2 runs (the range); profile mendoza, durability durable, scale 0.05.</p>`)
 }
 
 func TestPageOfNothing(t *testing.T) {
@@ -59,6 +60,6 @@ func TestPageEscapes(t *testing.T) {
 func TestBrokenManifest(t *testing.T) {
 	in := input(record("A5", "engine=sqlite", 0, rate(1)))
 	in.Results.Records[0].Manifest = "m"
-	in.Results.Manifests = map[string]json.RawMessage{"m": json.RawMessage(`{"host":1}`)}
+	in.Results.Manifests["m"] = json.RawMessage(`{"host":1}`)
 	require.ErrorContains(t, report.WriteHTML(&bytes.Buffer{}, in), "manifest m")
 }

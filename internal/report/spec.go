@@ -2,180 +2,240 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/internal/verdict"
 )
 
-// spec is how an experiment is shown.
+// spec is how an experiment is shown. Units are words in a string.
 type spec struct {
 	id      string
-	metrics []string // units, a table each
-	kinds   []string // units of latencies, a table by kind of operation each
-	byKind  bool     // these are the answer, also in a document
-	brief   []string // of metrics, those in a document; nil means all
-	apart   bool     // its workloads vary different things: tables of their own for each
+	metrics string // units, a table each
+	more    string // the same, on the page only
+	kinds   string // units of latencies, a table by kind of operation each, on the page only
+	byKind  bool   // these are the answer, also in a document
+	apart   bool   // its workloads vary different things: tables of their own for each
 
-	// tables, if not nil, makes further tables.
-	tables func(groups []*runs.Group) []Table
+	tables func(*pivot) []Table // further ones, if not nil
+
+	bars      string // units that have a chart, with their tables
+	charts    []func(*pivot) Chart
+	quantiles bool // distributions are drawn
+	timeline  bool
 }
 
 // specs are the experiments that have a renderer, by id.
 var specs = []spec{
-	{id: "A1", metrics: []string{"rows/s"}},
-	{id: "A2", metrics: []string{"rows/s", "p99-ms"}},
-	{id: "A3", metrics: []string{"rows/s", "p99-ms"}},
-	{id: "A4", metrics: []string{"rows/s"}},
-	{id: "A5", metrics: []string{"ent/s", "rows/s", "p50-ms", "p99-ms"}, brief: []string{"ent/s", "p99-ms"}},
-	{id: "A6", metrics: []string{"ent/s", "rows/s", "p50-ms", "p99-ms"}, brief: []string{"ent/s", "p99-ms"}},
-	{id: "A7", metrics: []string{"ent/s"}},
-	{id: "A8", metrics: []string{"p50-ms", "p99-ms", "max-ms"}, tables: correlations, brief: []string{"p50-ms", "max-ms"}},
-	{id: "A11", metrics: []string{"ent/s", "rows/s", "p50-ms", "p99-ms", "B/ent"}, brief: []string{"ent/s", "B/ent"}},
-	{id: "A12", metrics: []string{"qps"}, kinds: []string{"p50-ms"}},
-	{id: "A13", metrics: []string{"ent/s", "p99-ms", "fsync-us"}, brief: []string{"ent/s", "p99-ms"}},
+	{id: "A1", metrics: "rows/s", bars: "rows/s"},
+	{id: "A2", metrics: "rows/s p99-ms", bars: "rows/s"},
+	{id: "A3", metrics: "rows/s p99-ms", bars: "rows/s"},
+	{id: "A4", metrics: "rows/s", bars: "rows/s"},
+	{id: "A5", metrics: "ent/s p99-ms", more: "rows/s p50-ms", bars: "ent/s", quantiles: true},
+	{id: "A6", metrics: "ent/s p99-ms", more: "rows/s p50-ms", bars: "ent/s", quantiles: true},
+	{id: "A7", metrics: "ent/s", bars: "ent/s"},
+	{id: "A8", metrics: "p50-ms max-ms", more: "p99-ms", tables: correlations, quantiles: true},
+	{id: "A11", metrics: "ent/s B/ent", more: "rows/s p50-ms p99-ms", bars: "ent/s B/ent"},
+	{id: "A12", metrics: "qps", kinds: "p50-ms", bars: "qps"},
+	{id: "A13", metrics: "ent/s p99-ms", more: "fsync-us", bars: "ent/s p99-ms"},
 	{id: "A14", tables: coefficients},
-	{id: "C1", metrics: []string{"qps"}, kinds: []string{"p50-ms", "p99-ms"}},
-	{id: "C2", metrics: []string{"qps", "late", "skipped", "lag-ms"}, kinds: []string{"p99-ms"}, brief: []string{"qps", "skipped"}},
-	{id: "C3", metrics: []string{"qps", "resident-before", "resident-after"}, kinds: []string{"p50-ms"}, brief: []string{"qps"}},
-	{id: "D1", metrics: []string{"rows/s", "settled-rows/s", "p50-ms", "p99-ms", "max-ms", "wal-MB", "resident"}, brief: []string{"rows/s", "settled-rows/s", "p50-ms", "p99-ms", "wal-MB"}},
-	{id: "D2", metrics: []string{"p99-ms", "max-ms", "wal-MB"}, kinds: []string{"p99-ms"}, byKind: true, brief: []string{"p99-ms", "wal-MB"}},
-	{id: "D3", metrics: []string{"p50-ms", "p99-ms", "max-ms", "growth-MB", "wal-MB"}, brief: []string{"p99-ms", "growth-MB"}},
-	{id: "D4", metrics: []string{"p99-ms", "rows/s", "qps", "ceiling-qps", "read-p99-ms"}, brief: []string{"p99-ms", "qps", "ceiling-qps"}},
-	{id: "D5", metrics: []string{"p99-ms", "rows/s", "qps-A", "qps-B", "qps-C", "p99-ms-A", "p99-ms-B", "p99-ms-C"}, brief: []string{"p99-ms", "qps-A", "qps-B", "qps-C"}},
-	{id: "E1", metrics: []string{"qps"}, kinds: []string{"p50-ms", "p99-ms"}, byKind: true},
-	{id: "E2", metrics: []string{"rows/s", "p99-ms"}},
-	{id: "G1", apart: true, metrics: []string{"ingest-s", "rows/s", "index-s", "closure-s", "data-MB", "qps", "p50-ms", "p95-ms", "p99-ms", "max-ms", "errors", "cpu-ms/1k"},
-		brief: []string{"ingest-s", "rows/s", "closure-s", "data-MB", "qps", "p50-ms", "p95-ms", "p99-ms", "cpu-ms/1k"}},
-	{id: "G2", apart: true, metrics: []string{"load-s", "rel/s", "data-MB", "B/rel", "qps", "share-success", "check-p50-ms", "check-p95-ms", "lookup-p50-ms", "lookup-p95-ms", "write-p50-ms", "write-p95-ms"}},
-	{id: "Q1", apart: true, metrics: []string{"commit-p50-ms", "commit-p99-ms", "commit-max-ms", "rows/s", "get-p50-ms", "get-p99-ms", "query-p50-ms", "query-max-ms", "data-MB", "B/ent"}},
-	{id: "E3", metrics: []string{"rows/s", "qps", "p99-ms"}, kinds: []string{"p99-ms"}},
+	{id: "C1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true},
+	{id: "C2", metrics: "qps skipped", more: "late lag-ms", kinds: "p99-ms", bars: "qps", quantiles: true},
+	{id: "C3", metrics: "qps", more: "resident-before resident-after", kinds: "p50-ms", bars: "qps"},
+	{
+		id: "D1", metrics: "rows/s settled-rows/s p50-ms p99-ms wal-MB", more: "max-ms resident", bars: "p99-ms",
+		charts: []func(*pivot) Chart{sizes}, quantiles: true, timeline: true,
+	},
+	{id: "D2", metrics: "p99-ms wal-MB", more: "max-ms", kinds: "p99-ms", byKind: true, bars: "p99-ms", quantiles: true, timeline: true},
+	{id: "D3", metrics: "p99-ms growth-MB", more: "p50-ms max-ms wal-MB", bars: "p99-ms", quantiles: true},
+	{id: "D4", metrics: "p99-ms qps ceiling-qps", more: "rows/s read-p99-ms", bars: "p99-ms ceiling-qps", quantiles: true, timeline: true},
+	{
+		id: "D5", metrics: "p99-ms qps-A qps-B qps-C", more: "rows/s p99-ms-A p99-ms-B p99-ms-C",
+		charts: []func(*pivot) Chart{growthOfCommits, growthOfReads},
+	},
+	{id: "E1", metrics: "qps", kinds: "p50-ms p99-ms", byKind: true, bars: "qps", quantiles: true},
+	{id: "E2", metrics: "rows/s p99-ms", bars: "rows/s"},
+	{id: "E3", metrics: "rows/s qps p99-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true},
+	{id: "G1", metrics: "ingest-s rows/s closure-s data-MB qps p50-ms p95-ms p99-ms cpu-ms/1k", more: "index-s max-ms errors", apart: true},
+	{
+		id: "G2", apart: true,
+		metrics: "load-s rel/s data-MB B/rel qps share-success check-p50-ms check-p95-ms lookup-p50-ms lookup-p95-ms write-p50-ms write-p95-ms",
+	},
+	{
+		id: "Q1", apart: true,
+		metrics: "commit-p50-ms commit-p99-ms commit-max-ms rows/s get-p50-ms get-p99-ms query-p50-ms query-max-ms data-MB B/ent",
+	},
 }
 
-// specOf returns the renderer of an experiment; one without shows its figures as
-// they come.
-func specOf(id string, groups []*runs.Group) spec {
-	i := slices.IndexFunc(specs, func(s spec) bool { return s.id == id })
-	if i >= 0 {
-		return specs[i]
-	}
-	s := spec{id: id}
-	for _, g := range groups {
-		for _, r := range g.Records {
-			for _, m := range r.Metrics {
-				if !slices.Contains(s.metrics, m.Unit) {
-					s.metrics = append(s.metrics, m.Unit)
+// experiment is what is known of one experiment.
+type experiment struct {
+	spec
+	groups  []*runs.Group
+	pivots  []*pivot // more than one when its workloads stand apart
+	leftOut string
+}
+
+// experiment reads the records of an experiment. One that has no spec shows its
+// figures as they come.
+func (in *Input) experiment(id string) experiment {
+	x := experiment{spec: spec{id: id}}
+	x.groups, x.leftOut = in.of(id)
+	if i := slices.IndexFunc(specs, func(s spec) bool { return s.id == id }); i >= 0 {
+		x.spec = specs[i]
+	} else {
+		var units []string
+		for _, g := range x.groups {
+			for _, r := range g.Records {
+				for _, m := range r.Metrics {
+					units = appendNew(units, m.Unit)
 				}
 			}
 		}
+		x.metrics = strings.Join(units, " ")
 	}
-	return s
-}
-
-// experiment is what is known of one experiment, in words and tables.
-type experiment struct {
-	settings string  // what all its runs have in common
-	tables   []Table // none: not measured
-	ends     []string
-}
-
-// newExperiment makes the tables of an experiment. Those of a document are fewer:
-// the page has all.
-func newExperiment(in *Input, id string, document bool) experiment {
-	groups := in.groups(id)
-	s := specOf(id, groups)
-	x := experiment{ends: endings(groups)}
-	if document && s.brief != nil {
-		s.metrics = s.brief
-	}
-	if document && !s.byKind {
-		s.kinds = nil
-	}
-	for _, part := range s.parts(groups) {
-		p, first := newPivot(part), len(x.tables)
-		for _, unit := range s.metrics {
-			if t, ok := p.table(runs.Measure{Unit: unit}); ok {
-				x.tables = append(x.tables, t)
-			}
-		}
-		for _, unit := range s.kinds {
-			if t, ok := p.kinds(unit); ok {
-				x.tables = append(x.tables, t)
-			}
-		}
-		x.settings = capital(join(p.repeats(), p.settings())) + "."
-		if s.apart && len(x.tables) > first {
-			x.tables[first].Caption, x.settings = x.settings, ""
-		}
-	}
-	if s.tables != nil {
-		x.tables = append(x.tables, s.tables(groups)...)
-	}
+	x.split(runs.Noise(in.Results.Records))
 	return x
 }
 
-// parts are the groups that have tables together.
-func (s *spec) parts(groups []*runs.Group) (parts [][]*runs.Group) {
-	if !s.apart {
-		return [][]*runs.Group{groups}
-	}
-	var seen []string
-	for _, g := range groups {
-		if !slices.Contains(seen, g.Name) && !isEnd(g) {
-			seen = append(seen, g.Name)
-			parts = append(parts, runs.Where(groups, func(o *runs.Group) bool { return o.Name == g.Name }))
+// split puts groups together that have tables together.
+func (x *experiment) split(floor runs.Floor) {
+	var workloads []string
+	for _, g := range x.groups {
+		if !runs.End(g.Records[0]) {
+			workloads = appendNew(workloads, g.Name)
 		}
 	}
-	return parts
+	if !x.apart {
+		workloads = workloads[:min(1, len(workloads))]
+	}
+	x.pivots = nil
+	for _, name := range workloads {
+		x.pivots = append(x.pivots, newPivot(runs.Where(x.groups, func(g *runs.Group) bool { return !x.apart || g.Name == name }), floor))
+	}
+}
+
+// figures makes the tables of figures. Those of a document are fewer: the page has
+// all.
+func (x *experiment) figures(document bool) []Table {
+	units, kinds := strings.Fields(x.metrics), strings.Fields(x.kinds)
+	switch {
+	case !document:
+		units = append(units, strings.Fields(x.more)...)
+	case !x.byKind:
+		kinds = nil
+	}
+	var tables []Table
+	for _, p := range x.pivots {
+		first := len(tables)
+		add := func(t Table, ok bool) {
+			if ok {
+				tables = append(tables, t)
+			}
+		}
+		for _, unit := range units {
+			add(p.table(unit, false))
+		}
+		for _, unit := range kinds {
+			add(p.table(unit, true))
+		}
+		if x.spec.tables != nil {
+			tables = append(tables, x.spec.tables(p)...)
+		}
+		if len(tables) > first && (document || x.apart) {
+			tables[first].Caption = strings.TrimSpace(p.settings() + " " + tables[first].Caption)
+		}
+	}
+	return tables
 }
 
 // Tables returns the tables of an experiment for Markdown, at least one: when
 // nothing was measured it says so, and what to run.
 func Tables(in *Input, id string) []Table {
-	x := newExperiment(in, id, true)
-	if len(x.tables) == 0 {
-		return []Table{missing(id, x.ends)}
+	x := in.experiment(id)
+	tables := x.figures(true)
+	if len(tables) == 0 {
+		tables = []Table{x.missing("`")}
 	}
-	first, last := &x.tables[0], &x.tables[len(x.tables)-1]
-	first.Caption = strings.TrimSpace(x.settings + " " + first.Caption)
-	last.Notes = append(last.Notes, x.ends...)
-	return x.tables
+	last := &tables[len(tables)-1]
+	last.Notes = append(last.Notes, x.endings(false)...)
+	if x.leftOut != "" {
+		last.Notes = append(last.Notes, sentence(x.leftOut))
+	}
+	return tables
 }
 
-// missing says that an experiment was not measured.
-func missing(id string, ends []string) Table {
-	notes := []string{fmt.Sprintf("Not measured. To measure it: `%s`", verdict.Command(id, "", "", 0))}
-	return Table{Notes: append(notes, ends...)}
+// missing says that there is nothing to show of an experiment.
+func (x *experiment) missing(quote string) Table {
+	why := "Not measured."
+	if x.leftOut != "" {
+		why = "No records of a known revision."
+	}
+	return Table{Notes: []string{why + " To measure it: " + quote + verdict.Command(x.id, "", "", 0) + quote}}
 }
 
-// endings are the errors of runs, each once.
-func endings(groups []*runs.Group) []string {
+// endings are the errors of runs, each once, or only those that are in no table.
+func (x *experiment) endings(hidden bool) []string {
 	var notes []string
-	for _, g := range groups {
+	for _, g := range x.groups {
 		for _, r := range g.Records {
-			if r.Error == "" {
-				continue
-			}
-			note := fmt.Sprintf("Failed: %s: %s", r.Config, oneLine(r.Error))
-			if !slices.Contains(notes, note) {
-				notes = append(notes, note)
+			if r.Error != "" && (!hidden || runs.End(r)) {
+				notes = appendNew(notes, fmt.Sprintf("Failed: %s: %s", r.Config, oneLine(r.Error)))
 			}
 		}
 	}
 	return notes
 }
 
-func join(parts ...string) string {
-	var text string
-	for _, p := range parts {
-		switch {
-		case p == "":
-		case text == "":
-			text = p
-		default:
-			text += "; " + p
+// WriteText writes what was measured of an experiment for a terminal: a table for each
+// workload, with its settings and engines below each other and the figures side by
+// side, and what failed.
+func WriteText(out io.Writer, in *Input, id string) error {
+	loose := *in
+	loose.loose = true
+	x := loose.experiment(id)
+	x.apart = true
+	x.split(nil)
+	for i, p := range x.pivots {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintln(out, p.settings())
+		if err := p.text(out, strings.Fields(x.metrics+" "+x.more)); err != nil {
+			return err
 		}
 	}
-	return text
+	for _, note := range append(x.endings(false), x.leftOut) {
+		if note != "" {
+			fmt.Fprintln(out, note)
+		}
+	}
+	return nil
+}
+
+// text writes the units that there are side by side, figures to the right.
+func (p *pivot) text(out io.Writer, units []string) error {
+	units = slices.DeleteFunc(units, func(unit string) bool {
+		_, ok := p.table(unit, false)
+		return !ok
+	})
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, strings.Join(slices.Concat(p.keys, []string{"engine"}, units), "\t")+"\t")
+	for _, r := range p.rows {
+		for _, e := range p.engines {
+			g := r.byEngine[e]
+			if g == nil {
+				continue
+			}
+			line := append(slices.Clone(r.values), e)
+			for _, unit := range units {
+				c := p.figure(g, nil, runs.Measure{Unit: unit})
+				line = append(line, c.Text)
+			}
+			fmt.Fprintln(w, strings.Join(line, "\t")+"\t")
+		}
+	}
+	return w.Flush()
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/report/runs"
@@ -14,6 +15,7 @@ type Table struct {
 	Columns []Column
 	Rows    [][]Cell // each as long as Columns
 	Notes   []string
+	Ranked  bool // the columns have units of their own, and what they measure stands in the cells
 }
 
 // Column is a column's head.
@@ -26,12 +28,16 @@ type Column struct {
 // Cell is a figure or the name of a row.
 type Cell struct {
 	Text   string // "" when there is nothing
-	Detail string // interval, number of runs, comparison: where there is room for it
+	Spread string // of the figure: its interval, or the range of few runs
+	Detail string // comparison: where there is room for it
 	Class  string // of an answer: pass, fail or unknown; best for the best of a row
+	Link   string // id of the cell that says more
+	ID     string // for such links
+	Engine string // of the first cell of a row: whose figures the row has
 
-	// Shade is where the figure is between the best (0) and the worst (1) of its
-	// table; nil for no shade.
-	Shade *float64
+	// Value is the figure, nil when there is none; Shade is where it is between the
+	// best (0) and the worst (1) of its table, nil for no shade.
+	Value, Shade *float64
 }
 
 func text(s string) Cell { return Cell{Text: s} }
@@ -53,66 +59,102 @@ func heads(words ...string) []Column {
 	return columns
 }
 
+// figureHeads are heads of columns of figures.
+func figureHeads(words ...string) []Column {
+	columns := heads(words...)
+	for i := range columns {
+		columns[i].Numeric = true
+	}
+	return columns
+}
+
+// engineHeads are columns of figures in a unit, or without one of answers, one for
+// each engine.
+func engineHeads(engines []string, unit string) []Column {
+	columns := heads(engines...)
+	for i, e := range engines {
+		columns[i] = Column{Head: e + unit, Engine: e, Numeric: unit != ""}
+	}
+	return columns
+}
+
+// grid fills a table cell by cell; rows stand in the order in which they are first
+// named.
+type grid struct {
+	Table
+	named int
+}
+
+// newGrid begins a table whose first columns name its rows.
+func newGrid(named []Column, columns []Column) *grid {
+	return &grid{Table: Table{Columns: slices.Concat(named, columns)}, named: len(named)}
+}
+
+// put sets a cell of the row with the names, in one of the columns after them.
+func (g *grid) put(row []string, column int, c Cell) {
+	i := slices.IndexFunc(g.Rows, func(cells []Cell) bool {
+		return slices.EqualFunc(cells[:g.named], row, func(c Cell, s string) bool { return c.Text == s })
+	})
+	if i < 0 {
+		i = len(g.Rows)
+		g.Rows = append(g.Rows, append(names(row...), make([]Cell, len(g.Columns)-g.named)...))
+	}
+	g.Rows[i][g.named+column] = c
+}
+
 // Number writes a figure with three significant digits, thousands apart.
 func Number(v float64) string { return runs.Number(v) }
 
 // shade marks the cells of a table by their figures, on a logarithmic scale, and
 // the best of each row. Figures that are neither good nor bad stay as they are.
-func shade(t *Table, values [][]*float64, good result.Direction) {
+func (t *Table) shade(good result.Direction) {
 	if good == result.Neutral {
 		return
 	}
-	lowerIsBetter := good == result.Lower
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, row := range values {
-		for _, v := range row {
-			if v != nil && *v > 0 {
-				low, high = min(low, math.Log(*v)), max(high, math.Log(*v))
+	for _, row := range t.Rows {
+		for _, c := range row {
+			if c.Value != nil && *c.Value > 0 {
+				low, high = min(low, math.Log(*c.Value)), max(high, math.Log(*c.Value))
 			}
 		}
 	}
-	for i, row := range values {
-		for j, v := range row {
-			if v == nil || *v <= 0 || high <= low {
+	for _, row := range t.Rows {
+		for j := range row {
+			c := &row[j]
+			if c.Value == nil || *c.Value <= 0 || high <= low {
 				continue
 			}
-			at := (math.Log(*v) - low) / (high - low)
-			if !lowerIsBetter {
+			at := (math.Log(*c.Value) - low) / (high - low)
+			if good == result.Higher {
 				at = 1 - at
 			}
-			t.Rows[i][j].Shade = &at
+			c.Shade = &at
 		}
-		if best := bestIn(row, lowerIsBetter); best >= 0 {
-			t.Rows[i][best].Class = "best"
+		if best := bestIn(row, good); best >= 0 {
+			row[best].Class = "best"
 		}
 	}
 }
 
 // bestIn returns the index of the best figure of a row; -1 when it is alone, or
 // as good as another.
-func bestIn(row []*float64, lowerIsBetter bool) int {
-	best, equal := -1, 0
-	for i, v := range row {
+func bestIn(row []Cell, good result.Direction) int {
+	best, figures, equal := -1, 0, 0
+	for i, c := range row {
+		if c.Value == nil {
+			continue
+		}
+		figures++
 		switch {
-		case v == nil:
-		case best < 0 || *v != *row[best] && (*v < *row[best]) == lowerIsBetter:
+		case best < 0 || *c.Value != *row[best].Value && (*c.Value < *row[best].Value) == (good == result.Lower):
 			best, equal = i, 1
-		case *v == *row[best]:
+		case *c.Value == *row[best].Value:
 			equal++
 		}
 	}
-	if equal != 1 || count(row) < 2 {
+	if equal != 1 || figures < 2 {
 		return -1
 	}
 	return best
-}
-
-func count(row []*float64) int {
-	n := 0
-	for _, v := range row {
-		if v != nil {
-			n++
-		}
-	}
-	return n
 }

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -31,8 +32,18 @@ func record(experiment, config string, repeat int, metrics ...result.Metric) res
 
 func rate(v float64) result.Metric { return result.Metric{Value: v, Unit: "ent/s"} }
 
+// input has all records of one revision.
 func input(records ...result.Record) *report.Input {
-	return &report.Input{Title: "Test", Results: &result.Results{Records: records}}
+	results := &result.Results{Records: records, Manifests: map[string]json.RawMessage{}}
+	for i := range records {
+		if records[i].Manifest == "" {
+			records[i].Manifest = "one"
+		}
+	}
+	for _, name := range []string{"one", "two", "dirty"} {
+		results.Manifests[name] = json.RawMessage(fmt.Sprintf(`{"varve":{"commit":"%s-revision","modified":%t}}`, name, name == "dirty"))
+	}
+	return &report.Input{Title: "Test", Results: results}
 }
 
 // Engines stand in their order, rows in that of their numbers, medians are over
@@ -49,12 +60,12 @@ func TestTablesOfAnExperiment(t *testing.T) {
 		failed,
 	)
 	require.Equal(t, strings.TrimPrefix(`
-Medians of 1 to 3 runs; layout arkiv.
+Medians of 1 to 3 runs (the range); layout arkiv.
 
 | profile | sqlite ent/s | duckdb ent/s | postgres ent/s |
 |---|---:|---:|---:|
 | p2 | 0.5 | – | – |
-| p10 | 3,000 | failed | 5,000 |
+| p10 | 3,000 (1,000–9,000) | failed | 5,000 |
 
 Failed: engine=duckdb/layout=arkiv/profile=p10: out of memory
 `, "\n"), report.Markdown(report.Tables(in, "A5")))
@@ -139,6 +150,14 @@ Not measured. To measure it: `+"`varve run A7`"+`
 	}
 }
 
+// A setting of which no engine has a figure has no row in its table.
+func TestNoEmptyRows(t *testing.T) {
+	in := input(record("A5", "engine=sqlite layout=arkiv", 0, rate(1)), record("A5", "engine=sqlite layout=simple", 0, result.Metric{Value: 2, Unit: "p50-ms"}))
+	text := report.Markdown(report.Tables(in, "A5"))
+	require.Contains(t, text, "| arkiv | 1 |")
+	require.NotContains(t, text, "simple")
+}
+
 // A percentile stands with its operations; of too few there is none, and the
 // maximum is called that.
 func TestFewOperations(t *testing.T) {
@@ -156,19 +175,109 @@ func TestFewOperations(t *testing.T) {
 // Overviews of any result set can be rendered, also of an empty one.
 func TestRenderOverviews(t *testing.T) {
 	var text strings.Builder
-	for _, name := range []string{"verdict", "tree", "v1", "criteria", "matrix", "settings"} {
+	for _, name := range []string{"verdict", "v1", "criteria", "ranking", "settings"} {
 		fmt.Fprintf(&text, "<!-- table:%s -->\n<!-- /table:%s -->\n", name, name)
 	}
 	_, err := report.RenderMarkdown(text.String(), input())
 	require.NoError(t, err)
 	rendered, err := report.RenderMarkdown(text.String(), full(t, reporttest.Options{Engines: []string{"sqlite"}, Layouts: []string{"arkiv"}, Seconds: 3}))
 	require.NoError(t, err)
-	for _, want := range []string{"Not known: of the 2 engines", "not known: measure sqlite first", "undecided", "checklist: largest WAL", "Most rows a second", "journal_mode"} {
+	for _, want := range []string{"Not known: of the 2 engines", "undecided", "checklist: largest WAL", "| sqlite arkiv | 1 |", "journal_mode"} {
 		require.Contains(t, rendered, want)
 	}
 }
 
+// Lines that only one text has, as often as it has more of them.
 func TestDiff(t *testing.T) {
 	require.Empty(t, report.Diff("a\nb", "a\nb"))
-	require.Equal(t, "-b\n+x\n c\n+e\n", report.Diff("a\nb\nc\nd", "a\nx\nc\nd\ne"))
+	require.Equal(t, "-b\n-d\n+x\n+e\n", report.Diff("a\nb\nc\nd\nd", "a\nx\nc\nd\ne"))
+}
+
+// Records of another revision, of one that has no name and without a manifest are in
+// no table, and it says so. Who has just measured them sees them.
+func TestTablesAreOfOneRevision(t *testing.T) {
+	of := func(manifest string, layout string, v float64) result.Record {
+		r := record("A5", "engine=sqlite layout="+layout, 0, rate(v))
+		r.Manifest = manifest
+		return r
+	}
+	in := input(of("two", "arkiv", 1), of("one", "compact", 2), of("one", "simple", 3), of("dirty", "bare", 4), of("none", "arkiv-0", 5))
+	text := report.Markdown(report.Tables(in, "A5"))
+	require.Equal(t, `Single runs.
+
+| layout | sqlite ent/s |
+|---|---:|
+| compact | 2 |
+| simple | 3 |
+
+3 records left out: another revision, two-rev (1), dirty revision dirty-r (1), no manifest (1).
+`, text)
+	dirty := input(of("dirty", "bare", 4))
+	require.Contains(t, report.Markdown(report.Tables(dirty, "A5")), "No records of a known revision. To measure it: `varve run A5`\n1 records left out: dirty revision dirty-r (1).")
+	var out strings.Builder
+	require.NoError(t, report.WriteText(&out, dirty, "A5"))
+	require.Contains(t, out.String(), "sqlite      4")
+}
+
+// The median of six runs stands with its interval, and a second measurement of the
+// same in no table.
+func TestIntervals(t *testing.T) {
+	var records []result.Record
+	for i, v := range []float64{1, 2, 3, 4, 5, 6} {
+		records = append(records, record("A5", "engine=sqlite", i, rate(v)), record("A5", "engine=sqlite aa=2", i, rate(100*v)))
+	}
+	text := report.Markdown(report.Tables(input(records...), "A5"))
+	require.Contains(t, text, "Medians of 6 runs (the 95 % interval).")
+	require.Contains(t, text, "| all | 3.5 (1–6) |\n")
+	require.NotContains(t, text, "00")
+}
+
+// ranked are records of the columns of the ranking, for each layout with a factor
+// that all its figures are worse by.
+func ranked(factors map[string]float64) []result.Record {
+	var records []result.Record
+	for layout, f := range factors {
+		base := "engine=sqlite layout=" + layout
+		rate := func(unit string, v float64) result.Metric { return result.Metric{Value: v / f, Unit: unit} }
+		paced := record("D1", base+" rate=6000", 0, result.Metric{Value: 10 * f, Unit: "p50-ms"}, result.Metric{Value: 100 * f, Unit: "data-MB"})
+		records = append(records, paced, record("D1", base+" rate=max", 0, rate("settled-rows/s", 1000)))
+		for _, mix := range []string{"A", "B", "C"} {
+			records = append(records, record("C1", base+" clients=1 mix="+mix, 0, rate("qps", 500)))
+		}
+	}
+	return records
+}
+
+// Rows are ranked by the geometric mean of what they are to the best, those inside the
+// noise together, and what is missing is said in words.
+func TestRanking(t *testing.T) {
+	records := ranked(map[string]float64{"arkiv": 1, "simple": 1.05, "compact": 3})
+	for _, unit := range []string{"p50-ms", "settled-rows/s", "data-MB", "qps"} {
+		first := record("X1", "engine=sqlite", 0, result.Metric{Value: 100, Unit: unit})
+		again := record("X1", "engine=sqlite aa=2", 0, result.Metric{Value: 110, Unit: unit})
+		first.Name, again.Name = strings.ToUpper(unit), strings.ToUpper(unit)
+		records = append(records, first, again)
+	}
+	records = append(records, record("C1", "engine=duckdb layout=arkiv clients=1 mix=A", 0, result.Metric{Value: 50, Unit: "qps"}))
+	text, err := report.RenderMarkdown("<!-- table:ranking -->\n<!-- /table:ranking -->\n", input(records...))
+	require.NoError(t, err)
+	require.Contains(t, text, "| sqlite arkiv | 1 | 1× | 1× (10) | 1× (1,000) |")
+	require.Contains(t, text, "| sqlite simple | 1 | 1.05× | ≈ 1.05× (10.5) | ≈ 1.05× (952) |")
+	require.Contains(t, text, "| sqlite compact | 3 | 3× | 3× (30) | 3× (333) |")
+	require.Contains(t, text, "| duckdb arkiv | – | – | – | – | 10× (50) |")
+	require.Contains(t, text, "Noise floor, from measuring the same twice: 1.1× for p50-ms")
+	require.Contains(t, text, "Not measured, or of too few operations: commit p99, ms (D1); reorg p99, ms (D3); reads/s beside writes (D4).")
+	require.Contains(t, text, "Without a place: duckdb arkiv (not measured, or failed: commit p50, ms;")
+}
+
+// Without a pair of the same no small difference counts, and only what was measured
+// with the same settings is compared.
+func TestRankingWithoutPairs(t *testing.T) {
+	records := ranked(map[string]float64{"arkiv": 1, "simple": 2})
+	records = append(records, record("D1", "engine=duckdb layout=arkiv scale=7 rate=max", 0, result.Metric{Value: 9e9, Unit: "settled-rows/s"}))
+	text, err := report.RenderMarkdown("<!-- table:ranking -->\n<!-- /table:ranking -->\n", input(records...))
+	require.NoError(t, err)
+	require.Contains(t, text, "| sqlite simple | 1 | 2× | ≈ 2× (20) |")
+	require.Contains(t, text, "Noise floor: not measured")
+	require.NotContains(t, text, "duckdb")
 }

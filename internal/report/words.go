@@ -1,25 +1,17 @@
 package report
 
-import (
-	"cmp"
-	"slices"
-	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
-)
+import "strings"
 
-// capital begins a sentence.
-func capital(s string) string {
-	r, size := utf8.DecodeRuneInString(s)
-	if size == 0 {
-		return s
+// sentence ends words, if there are any.
+func sentence(s string) string {
+	if s == "" {
+		return ""
 	}
-	return string(unicode.ToUpper(r)) + s[size:]
+	return s + "."
 }
 
-// maxError is how much of an error is shown; what follows is mostly the rest of
-// a statement.
+// maxError is how much of an error is shown in a line; what follows is mostly the
+// rest of a statement.
 const maxError = 300
 
 // oneLine makes an error fit into a line.
@@ -31,19 +23,23 @@ func oneLine(s string) string {
 	return s
 }
 
-// fixed writes a figure with a fixed number of decimals.
-func fixed(v float64, decimals int) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
-
-func sortPoints(points [][2]float64) {
-	slices.SortFunc(points, func(a, b [2]float64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+// joinWords joins those words that are not empty.
+func joinWords(separator string, words ...string) string {
+	var kept []string
+	for _, w := range words {
+		if w != "" {
+			kept = append(kept, w)
+		}
+	}
+	return strings.Join(kept, separator)
 }
 
-// slug makes an anchor of a unit.
+// slug makes an anchor of words.
 func slug(s string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return unicode.ToLower(r)
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
 		}
 		return '-'
-	}, s), "-")
+	}, strings.ToLower(s)), "-")
 }

@@ -22,7 +22,7 @@ type pair struct {
 func newPair(groups []*runs.Group, engine, layout string, noise map[string]map[string]float64) *pair {
 	p := &pair{engine: engine, layout: layout, noise: noise}
 	own := runs.Where(groups, func(g *runs.Group) bool { return g.Get("engine") == engine })
-	p.ended = runs.Where(own, func(g *runs.Group) bool { return isEnd(g.Records[0]) })
+	p.ended = runs.Where(own, func(g *runs.Group) bool { return runs.End(g.Records[0]) })
 	own = runs.Where(own, func(g *runs.Group) bool { return g.Get("layout") == layout })
 	for _, id := range judged {
 		of := runs.Of(own, id)

@@ -18,7 +18,7 @@ import (
 func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, r.Sentence)
-	if text := r.Excluded(); text != "" {
+	if text := runs.Excluded(r.LeftOut); text != "" {
 		fmt.Fprintln(&b, text)
 	}
 	if len(r.Assessments) > 0 {
@@ -173,10 +173,10 @@ func (r *Report) sentence() string {
 		case a.Meets == Fail:
 			failed++
 		case a.Layout != open:
-			return fmt.Sprintf("Choose %s with layout %s, by what was measured at revision %s: %s.", a.Engine, a.Layout, short(r.Revision), a.conditions())
+			return fmt.Sprintf("Choose %s with layout %s, by what was measured at revision %s: %s.", a.Engine, a.Layout, runs.Short(r.Revision), a.conditions())
 		}
 	}
-	of := fmt.Sprintf("of the %d engines with a layout that were measured at revision %s", len(r.Assessments), short(r.Revision))
+	of := fmt.Sprintf("of the %d engines with a layout that were measured at revision %s", len(r.Assessments), runs.Short(r.Revision))
 	if failed == len(r.Assessments) {
 		return "Choose none " + of + ", since each misses a target: " + noLeaf + "."
 	}

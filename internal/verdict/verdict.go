@@ -100,11 +100,11 @@ type Walk struct {
 
 // Report is the evaluation of a result set.
 type Report struct {
-	Sentence    string       `json:"sentence"`           // what to choose, or what to measure to know
-	Revision    string       `json:"revision,omitempty"` // of the records judged
-	LeftOut     []LeftOut    `json:"left_out,omitempty"`
-	Walks       []Walk       `json:"walks"`       // one for each layout
-	Assessments []Assessment `json:"assessments"` // by layout, then in the tree's order of engines
+	Sentence    string         `json:"sentence"`           // what to choose, or what to measure to know
+	Revision    string         `json:"revision,omitempty"` // of the records judged
+	LeftOut     []runs.LeftOut `json:"left_out,omitempty"`
+	Walks       []Walk         `json:"walks"`       // one for each layout
+	Assessments []Assessment   `json:"assessments"` // by layout, then in the tree's order of engines
 }
 
 // tree is the engines that the decision tree tries, in its order, with what to do
@@ -122,7 +122,8 @@ const noLeaf = "revisit the architecture: sharding, asynchronous writes"
 func Evaluate(results *result.Results) Report {
 	report := Report{Walks: []Walk{}, Assessments: []Assessment{}}
 	var records []result.Record
-	records, report.Revision, report.LeftOut = oneRevision(results)
+	judgeable := slices.DeleteFunc(slices.Clone(results.Records), func(r result.Record) bool { return !slices.Contains(judged, r.Experiment) })
+	records, report.Revision, report.LeftOut = runs.OneRevision(judgeable, results.Manifests, false)
 	noise := make(map[string]map[string]float64)
 	for _, id := range judged {
 		noise[id] = stat.Noise(slices.DeleteFunc(slices.Clone(records), func(r result.Record) bool { return r.Experiment != id }))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/report/reporttest"
+	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/internal/verdict"
 )
 
@@ -197,7 +198,7 @@ func TestOneRevision(t *testing.T) {
 			report := evaluate(tt.records...)
 			require.Equal(t, tt.want, find(t, report, treeLatency).Verdict)
 			require.Equal(t, tt.revision, report.Revision)
-			require.Equal(t, tt.out, report.Excluded())
+			require.Equal(t, tt.out, runs.Excluded(report.LeftOut))
 			var text bytes.Buffer
 			require.NoError(t, report.WriteText(&text))
 			require.Contains(t, text.String(), tt.out)
@@ -576,7 +577,7 @@ func TestMixedRecords(t *testing.T) {
 	report := verdict.Evaluate(results)
 	require.Contains(t, report.Sentence, "Not known: ")
 	require.Contains(t, report.Sentence, "varve run ")
-	require.Equal(t, "8 records left out: dirty revision d6d4ae9 (7), no manifest (1)", report.Excluded())
+	require.Equal(t, "8 records left out: dirty revision d6d4ae9 (7), no manifest (1)", runs.Excluded(report.LeftOut))
 	for _, w := range report.Walks {
 		require.Empty(t, w.Engine, "layout %s", w.Layout)
 		for _, c := range w.Steps[0].Criteria {

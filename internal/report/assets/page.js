@@ -21,60 +21,75 @@
   function percentile(v) {
     return v <= 1 ? "0 %" : +(100 * (1 - 1 / v)).toPrecision(Math.max(2, Math.ceil(Math.log10(v)) + 2)) + " %";
   }
-  const formats = { number, percentile };
+  const format = (a) => (a.share ? percentile : number);
 
-  function axis(a, format, width) {
+  function axis(a, place, width) {
     const line = property("--line"), muted = property("--muted");
-    Object.assign(a, {
-      nameTextStyle: { color: muted, align: a.nameLocation === "end" ? "left" : "center" },
+    const category = Boolean(a.labels), x = place === "x";
+    const o = {
+      name: a.name, nameLocation: x ? "middle" : "end", nameGap: x ? 30 : 15, min: a.min,
+      type: category ? "category" : a.log ? "log" : "value", data: a.labels,
+      nameTextStyle: { color: muted, align: x ? "center" : "left" },
       axisLine: { lineStyle: { color: line } },
-      splitLine: { show: a.type !== "category", lineStyle: { color: line, opacity: 0.6 } },
-      minorSplitLine: { show: false },
-    });
-    a.axisLabel = { color: muted, ...a.axisLabel, show: true, formatter: formats[format] };
-    if (a.type === "category") {
-      a.axisLabel.formatter = undefined;
-      const letters = (a.data || []).reduce((n, s) => Math.max(n, s.length), 0);
-      if (a.nameLocation === "middle") {
-        const crowded = letters * 7 * a.data.length > width;
-        Object.assign(a.axisLabel, { interval: 0, rotate: crowded ? 45 : 0, hideOverlap: false, width: 130, overflow: "truncate" });
-      }
+      splitLine: { show: !category, lineStyle: { color: line, opacity: 0.6 } },
+      axisLabel: { color: muted, show: true, hideOverlap: true, formatter: category ? undefined : format(a) },
+    };
+    if (category && x) {
+      const letters = a.labels.reduce((n, s) => Math.max(n, s.length), 0);
+      const crowded = letters * 7 * a.labels.length > width;
+      Object.assign(o.axisLabel, { interval: 0, rotate: crowded ? 45 : 0, hideOverlap: false, width: 130, overflow: "truncate" });
     }
+    return o;
   }
 
   // Each series gets its engine's colour, and is left out when the engine is.
-  function series(variant) {
-    const muted = property("--muted");
-    return variant.option.series.map((s, i) => ({ s: structuredClone(s), tag: variant.series[i] || {} }))
-      .filter(({ tag }) => !hidden.has(tag.engine))
-      .map(({ s, tag }) => {
-        const c = tag.engine ? colour(tag.engine) : muted;
-        s.itemStyle = { ...s.itemStyle, color: c, opacity: tag.role === "second" ? 0.45 : 1 };
-        if (s.type === "line") s.lineStyle = { ...s.lineStyle, color: c, opacity: tag.role === "second" ? 0.6 : 1 };
-        if (s.markLine) {
-          s.markLine.silent = true;
-          s.markLine.lineStyle = { ...s.markLine.lineStyle, color: muted };
-          s.markLine.label = { ...s.markLine.label, color: muted };
-        }
-        return s;
-      });
+  function series(s) {
+    const c = s.engine ? colour(s.engine) : property("--muted"), faint = s.faint;
+    const o = { name: s.name, type: s.values ? "bar" : "line", itemStyle: { color: c, opacity: faint ? 0.45 : 1 } };
+    if (s.values) return { ...o, stack: s.stack, data: s.values.map((v) => v ?? "-") };
+    o.data = s.points;
+    Object.assign(o, { symbol: s.symbol || "none", symbolSize: 6, showSymbol: Boolean(s.symbol), lineStyle: { type: faint ? "dotted" : "solid", width: 2, color: c, opacity: faint ? 0.6 : 1 } });
+    if (s.below) Object.assign(o, { xAxisIndex: 1, yAxisIndex: 1 });
+    if (s.marks) {
+      o.markLine = {
+        silent: true, symbol: ["none", "none"], data: s.marks, lineStyle: { type: "dotted", width: 1, color: property("--muted") },
+        label: { show: Boolean(s.marks[0].name), formatter: "{b}", position: "insideEndTop", fontSize: 10, color: property("--muted") },
+      };
+    }
+    return o;
+  }
+
+  // Labels of different lengths would shift one diagram against the other.
+  function grids(v) {
+    const one = { left: 8, right: 24, top: 56, bottom: v.x.name ? 36 : 8, containLabel: true };
+    if (!v.below) return [one];
+    return [{ left: 56, right: 24, top: 56, bottom: "40%" }, { left: 56, right: 24, top: "70%", bottom: 48 }];
   }
 
   function option(id, width) {
-    const variant = all[id][chosen[id] || 0];
-    const o = structuredClone(variant.option);
-    o.series = series(variant);
-    const limits = variant.option.series.filter((s, i) => (variant.series[i] || {}).role === "limit").map((s) => s.name);
-    o.xAxis.forEach((a) => axis(a, variant.x, width));
-    o.yAxis.forEach((a) => axis(a, variant.y, width));
+    const v = all[id][chosen[id] || 0];
+    const shown = v.series.filter((s) => !hidden.has(s.engine));
     const fg = property("--fg"), muted = property("--muted");
+    const o = { animation: false, grid: grids(v), xAxis: [axis(v.x, "x", width)], yAxis: [axis(v.y, "y", width)], series: shown.map(series) };
+    // A limit has a point that cannot be seen, so that the axes reach it.
+    if (shown.length) (v.limits || []).forEach((m) => {
+      const [x, y] = shown[0].points[0];
+      o.series.push(series({ name: m.name, points: [[m.xAxis ?? x, m.yAxis ?? y]], marks: [m] }));
+    });
+    if (v.below) {
+      o.xAxis.push({ ...axis(v.x, "x", width), gridIndex: 1 });
+      o.yAxis.push({ ...axis(v.below, "y", width), gridIndex: 1, splitNumber: 2 });
+      o.xAxis[0].name = ""; // that of the diagram below says it
+      o.xAxis[0].axisLabel.color = "transparent";
+    }
     o.textStyle = { fontFamily: "system-ui, sans-serif" };
-    o.legend = { ...o.legend, textStyle: { color: fg }, pageTextStyle: { color: muted }, pageIconColor: fg, pageIconInactiveColor: muted,
-      data: [...new Set(o.series.map((s) => s.name).filter((name) => !limits.includes(name)))] };
-    o.tooltip = { ...o.tooltip, confine: true, backgroundColor: property("--bg"), borderColor: property("--line"), textStyle: { color: fg, fontSize: 12 } };
-    if (o.tooltip.trigger === "axis") o.tooltip.valueFormatter = (v) => (typeof v === "number" ? number(v) : "–");
-    else o.tooltip.formatter = (p) => `${p.marker}${echarts.format.encodeHTML(p.seriesName)}<br>` + [p.value].flat().map((v, i) =>
-      typeof v === "number" ? (formats[i ? variant.y : variant.x] || number)(v) : v).join(" → ");
+    o.legend = { show: true, type: "scroll", top: 0, textStyle: { color: fg }, pageTextStyle: { color: muted }, pageIconColor: fg, pageIconInactiveColor: muted,
+      data: [...new Set(shown.map((s) => s.name))] };
+    o.tooltip = { show: true, confine: true, trigger: v.x.labels ? "axis" : "item", // all series at once need common x values
+      backgroundColor: property("--bg"), borderColor: property("--line"), textStyle: { color: fg, fontSize: 12 } };
+    if (v.x.labels) o.tooltip.valueFormatter = (n) => (typeof n === "number" ? number(n) : "–");
+    else o.tooltip.formatter = (p) => `${p.marker}${echarts.format.encodeHTML(p.seriesName)}<br>` + [p.value].flat().map((n, i) =>
+      typeof n === "number" ? format(i ? v.y : v.x)(n) : n).join(" → ");
     return o;
   }
 
@@ -145,14 +160,19 @@
     });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   }
-  // On paper: dark on light, and no wider than it.
+  // On paper: dark on light, and no wider than it; all of it only when asked for.
+  document.getElementById("print").addEventListener("click", () => {
+    root.classList.add("all");
+    window.print();
+  });
   window.addEventListener("beforeprint", () => {
     root.classList.add("print");
-    redrawAll({ width: 660, height: 330 });
+    if (root.classList.contains("all")) redrawAll({ width: 660, height: 330 });
   });
   window.addEventListener("afterprint", () => {
-    root.classList.remove("print");
-    redrawAll({ width: "auto", height: "auto" });
+    const all = root.classList.contains("all");
+    root.classList.remove("print", "all");
+    if (all) redrawAll({ width: "auto", height: "auto" });
   });
   some();
 })();

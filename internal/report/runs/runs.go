@@ -22,11 +22,15 @@ type Group struct {
 }
 
 // Gather groups records by their key, in the order in which keys first appear.
+// Second measurements of the same are left out: they are no repetitions.
 func Gather(records []result.Record) []*Group {
 	var groups []*Group
 	byKey := make(map[string]*Group)
 	for i := range records {
 		r := &records[i]
+		if r.Again() {
+			continue
+		}
 		g := byKey[r.Key()]
 		if g == nil {
 			g = &Group{Experiment: r.Experiment, Name: r.Name, Config: r.Config}
@@ -81,6 +85,10 @@ func (g *Group) Good() []*result.Record {
 	}
 	return good
 }
+
+// End tells what a process left that ended before it had measured all: no figures,
+// but why they are missing.
+func End(r *result.Record) bool { return len(r.Config) <= 1 && r.Error != "" }
 
 // Failed tells whether no repetition ended well.
 func (g *Group) Failed() bool { return len(g.Good()) == 0 }

@@ -1,7 +1,9 @@
 package runs_test
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,4 +38,81 @@ func TestQuantilesOfFew(t *testing.T) {
 	longest, ok := g.Longest(runs.Measure{Unit: "p99-ms-A"})
 	require.True(t, ok)
 	require.InEpsilon(t, 7, longest, 1e-9)
+}
+
+// pairs are measurements of the same, each with the second one by a factor from it.
+func pairs(factors ...float64) []result.Record {
+	var records []result.Record
+	for i, f := range factors {
+		r := result.Record{Experiment: "A5", Name: "Commit", Repeat: i, Metrics: []result.Metric{{Value: 100, Unit: "ent/s"}}}
+		again := r
+		again.Config, again.Metrics = result.Config{{Key: result.AAKey, Value: "2"}}, []result.Metric{{Value: 100 * f, Unit: "ent/s"}}
+		records = append(records, again, r)
+	}
+	return records
+}
+
+func TestNoise(t *testing.T) {
+	require.InEpsilon(t, 1.25, runs.Noise(pairs(0.8)).Of("ent/s"), 1e-9, "whichever is the larger one")
+	require.InEpsilon(t, 1.1, runs.Noise(pairs(1.1, 50, 1/1.3)).Of("ent/s"), 1e-9, "of the medians over the blocks")
+	require.Empty(t, runs.Noise(pairs()[:0]))
+
+	other := pairs(3)
+	other[0].Repeat = 1 // of another block
+	require.Empty(t, runs.Noise(other))
+	failed := pairs(3)
+	failed[1].Error = "killed"
+	require.Empty(t, runs.Noise(failed))
+
+	f := runs.Floor{"ms": 1.5}
+	require.InEpsilon(t, runs.Unmeasured, f.Of("qps"), 1e-9)
+	require.True(t, f.Inside("ms", 3, 2))
+	require.True(t, f.Inside("ms", 0, 0))
+	require.False(t, f.Inside("ms", 2, 3.1))
+	require.False(t, f.Inside("ms", 0, 1))
+}
+
+// A second measurement of the same is no repetition.
+func TestGatherLeavesOutSecondMeasurements(t *testing.T) {
+	groups := runs.Gather(pairs(2, 3))
+	require.Len(t, groups, 1)
+	require.Equal(t, []float64{100, 100}, groups[0].Values(runs.Measure{Unit: "ent/s"}))
+}
+
+func TestOneRevision(t *testing.T) {
+	manifests := map[string]json.RawMessage{
+		"a": json.RawMessage(`{"varve":{"commit":"aaaaaaaaa"}}`), "b": json.RawMessage(`{"varve":{"commit":"bbbbbbbbb"}}`),
+		"dirty": json.RawMessage(`{"varve":{"commit":"aaaaaaaaa","modified":true}}`), "empty": json.RawMessage(`{}`),
+		"hash": json.RawMessage(`{"varve":{"commit":"ccccccccc","modified":true,"source":"5eed5eed5eed"}}`),
+	}
+	of := func(manifest, experiment, layout string, second int) result.Record {
+		return result.Record{
+			Experiment: experiment, Config: result.Config{{Key: "engine", Value: "e"}, {Key: "layout", Value: layout}},
+			Manifest: manifest, Started: time.Unix(int64(second), 0),
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		records []result.Record
+		loose   bool
+		want    string
+		kept    int
+		out     string
+	}{
+		{"most configurations, of experiments", []result.Record{of("a", "A", "x", 1), of("a", "B", "x", 2), of("b", "A", "x", 3)}, false, "aaaaaaaaa", 2, "1 records left out: another revision, bbbbbbb (1)"},
+		{"most configurations", []result.Record{of("a", "A", "x", 1), of("a", "A", "y", 2), of("b", "A", "x", 3)}, false, "aaaaaaaaa", 2, "1 records left out: another revision, bbbbbbb (1)"},
+		{"the newest", []result.Record{of("b", "A", "x", 1), of("a", "A", "x", 2)}, false, "aaaaaaaaa", 1, "1 records left out: another revision, bbbbbbb (1)"},
+		{"a hash names what was changed", []result.Record{of("hash", "A", "x", 1)}, false, "5eed5eed5eed", 1, ""},
+		{"none has a name", []result.Record{of("dirty", "A", "x", 1), of("", "A", "y", 2), of("empty", "A", "z", 2)}, false, "", 0,
+			"3 records left out: dirty revision aaaaaaa (1), no manifest (1), no revision in the manifest (1)"},
+		{"none has a name, loose", []result.Record{of("dirty", "A", "x", 1), of("", "A", "y", 2)}, true, "no manifest", 1, "1 records left out: another revision, dirty r (1)"},
+		{"ends are kept", []result.Record{{Experiment: "A", Config: result.Config{{Key: "engine", Value: "e"}}, Error: "killed"}}, false, "", 1, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			kept, name, out := runs.OneRevision(tt.records, manifests, tt.loose)
+			require.Equal(t, tt.want, name)
+			require.Len(t, kept, tt.kept)
+			require.Equal(t, tt.out, runs.Excluded(out))
+		})
+	}
 }

@@ -1,0 +1,218 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/report/runs"
+)
+
+// growth draws a figure over the size of the data: a line for each engine, and a
+// variant for each layout.
+func growth(p *pivot, id, caption, unit string, limits ...mark) Chart {
+	c := Chart{
+		ID: id, Caption: caption, Open: true,
+		Alt: "Lines by engine over the size of the data, both axes logarithmic; the figures are in the table",
+	}
+	for _, layout := range runs.Distinct(p.groups, "layout") {
+		v := Variant{Label: layout, X: axis{Name: "scale (1 is 800,000 entities)", Log: true}, Y: axis{Name: unit, Log: true}, Limits: limits}
+		for _, e := range p.engines {
+			s := series{Name: e, Engine: e, Symbol: "circle"}
+			for _, g := range p.groups {
+				x, ok := g.Scale()
+				y := value(g, runs.Measure{Unit: unit})
+				if g.Get("engine") == e && g.Get("layout") == layout && ok && y != nil && *y > 0 {
+					s.Points = append(s.Points, point(x, float64(*y)))
+				}
+			}
+			if len(s.Points) > 0 {
+				v.Series = append(v.Series, s)
+			}
+		}
+		if len(v.Series) > 0 {
+			c.Variants = append(c.Variants, v)
+		}
+	}
+	if t, ok := p.table(unit, false); ok {
+		c.Tables = []Table{t}
+	}
+	return c
+}
+
+func growthOfCommits(p *pivot) Chart {
+	return growth(p, "chart-d5-commits", "D5: commit p99 over the size of the data; the decision tree wants less than 500 ms at 5x", "p99-ms",
+		mark{Name: "500 ms", Y: ref(500)}, mark{Name: "5x", X: ref(5)})
+}
+
+func growthOfReads(p *pivot) Chart {
+	return growth(p, "chart-d5-reads", "D5: reads a second of mix A over the size of the data", "qps-A")
+}
+
+var quantileUnits = []string{"mean-ms", "p50-ms", "p95-ms", "p99-ms", "p999-ms", "max-ms"}
+
+// distributions shows latencies: the share of operations that took at most so long,
+// with room for the slowest ones. Each setting and kind of operation is a variant,
+// with a line for each engine; of too many to choose from those of the first layout.
+func (p *pivot) distributions(id, name string) Chart {
+	rows := p.rows
+	if i := slices.Index(p.keys, "layout"); i >= 0 && len(rows) > maxCategories {
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r pivotRow) bool { return r.values[i] != rows[0].values[i] })
+	}
+	c := Chart{
+		ID: id, Caption: name + ": latency by share of operations that were no slower",
+		Alt: "Quantile curves by engine with both axes logarithmic, the slowest operations to the right; the quantiles are in the table",
+	}
+	table := newGrid(heads(append(slices.Clone(p.keys), "operation", "engine")...), figureHeads(append([]string{"operations"}, quantileUnits...)...))
+	for i := range rows {
+		r := &rows[i]
+		for _, kind := range p.kinds(r) {
+			v := Variant{
+				Label: joinWords(" · ", r.label(), kind),
+				X:     axis{Name: "share of operations", Log: true, Share: true}, Y: axis{Name: "ms", Log: true},
+			}
+			for _, e := range p.engines {
+				d := distribution(r.byEngine[e], kind)
+				if d == nil {
+					continue
+				}
+				if points := curve(d); len(points) > 0 {
+					v.Series = append(v.Series, series{Name: e, Engine: e, Points: points})
+				}
+				named := append(slices.Clone(r.values), kind, e)
+				table.put(named, 0, text(runs.Thousands(fmt.Sprint(d.Count))))
+				for i, unit := range quantileUnits {
+					if q, ok := runs.Quantile(d, unit); ok {
+						table.put(named, 1+i, text(Number(q)))
+					}
+				}
+			}
+			if len(v.Series) > 0 {
+				c.Variants = append(c.Variants, v)
+			}
+		}
+	}
+	c.Tables = []Table{table.Table}
+	return c
+}
+
+// distribution is that of the first repetition that ended well: distributions of
+// several have no median.
+func distribution(g *runs.Group, kind string) *result.Distribution {
+	if g == nil || g.Failed() {
+		return nil
+	}
+	if d := g.Good()[0].Latency(kind); d != nil && d.Count > 0 {
+		return d
+	}
+	return nil
+}
+
+// curve has the share of slower operations on its x axis, upside down: 1 is the
+// median's twofold, every further decade a nine more.
+func curve(d *result.Distribution) (points [][2]num) {
+	for _, q := range d.Curve {
+		slower := 1 - q.Percent/100
+		if slower <= 0 {
+			slower = 1 / float64(d.Count+1)
+		}
+		at := point(1/slower, runs.Milliseconds(q.Value))
+		if n := len(points); n > 0 && points[n-1][0] == at[0] {
+			points = points[:n-1]
+		}
+		if at[1] > 0 {
+			points = append(points, at)
+		}
+	}
+	return points
+}
+
+const (
+	// maxSeconds is how many points a timeline has at most; longer runs are put
+	// together in intervals, of which the worst counts.
+	maxSeconds = 200
+
+	// maxMarks is how many marks a chart has at most; with more there would be
+	// nothing else to see.
+	maxMarks = 100
+)
+
+// timelines shows what happened second by second, one chart for each engine.
+// The settings are variants.
+func (p *pivot) timelines(id, name string) []Chart {
+	var list []Chart
+	for _, e := range p.engines {
+		c := Chart{
+			ID: id + "-" + e, Engine: e,
+			Caption: fmt.Sprintf("%s on %s: commits second by second, checkpoints marked, size of the log below", name, e),
+			Alt:     "Lines of the slowest commits of each second and of the log's size, with vertical lines at checkpoints; the tables have the slowest of all and the largest log",
+		}
+		for _, r := range p.rows {
+			if record := withTimeline(r.byEngine[e]); record != nil {
+				v := timeline(record)
+				v.Label = r.label()
+				c.Variants = append(c.Variants, v)
+			}
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// withTimeline returns the first record with a timeline. One that failed will
+// do: what led to a crash is worth seeing.
+func withTimeline(g *runs.Group) *result.Record {
+	if g == nil {
+		return nil
+	}
+	for _, r := range append(g.Good(), g.Records...) {
+		if len(r.Timeline) > 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+func timeline(r *result.Record) Variant {
+	engine := r.Config.Get("engine")
+	slow := series{Name: "p99", Engine: engine}
+	worst := series{Name: "max", Engine: engine, Faint: true}
+	wal := series{Name: "log MB", Engine: engine, Below: true}
+	for _, s := range thin(r.Timeline) {
+		if s.P99 > 0 {
+			slow.Points = append(slow.Points, point(s.At, runs.Milliseconds(s.P99)))
+		}
+		if s.Max > 0 {
+			worst.Points = append(worst.Points, point(s.At, runs.Milliseconds(s.Max)))
+		}
+		if s.WALBytes != nil {
+			wal.Points = append(wal.Points, point(s.At, float64(*s.WALBytes)/1e6))
+		}
+	}
+	for _, m := range r.Marks[:min(len(r.Marks), maxMarks)] {
+		slow.Marks = append(slow.Marks, mark{X: ref(m.At)})
+	}
+	v := Variant{X: axis{Name: "seconds", Low: ref(0)}, Y: axis{Name: "ms", Log: true}, Series: []series{slow, worst}}
+	if len(wal.Points) > 0 {
+		v.Series, v.Below = append(v.Series, wal), &axis{Name: "log MB", Low: ref(0)}
+	}
+	return v
+}
+
+// thin puts seconds together until they are few enough to draw: their worst, and
+// the sum of what they counted.
+func thin(seconds []result.Second) []result.Second {
+	var list []result.Second
+	for some := range slices.Chunk(seconds, max(1, (len(seconds)+maxSeconds-1)/maxSeconds)) {
+		s := some[0]
+		for _, o := range some[1:] {
+			s.At, s.Count = o.At, s.Count+o.Count
+			s.P99, s.Max = max(s.P99, o.P99), max(s.Max, o.Max)
+			if o.WALBytes != nil && (s.WALBytes == nil || *o.WALBytes > *s.WALBytes) {
+				s.WALBytes = o.WALBytes
+			}
+		}
+		list = append(list, s)
+	}
+	return list
+}

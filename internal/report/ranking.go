@@ -1,0 +1,273 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/report/runs"
+)
+
+// measure is a column of the ranking: a figure of the runs of an experiment whose
+// configurations have certain values.
+type measure struct {
+	head       string
+	experiment string
+	with       string // "rate=6000", or nothing
+	unit       string
+}
+
+var measures = []measure{
+	{"commit p50, ms", "D1", "rate=6000", "p50-ms"},
+	{"commit p99, ms", "D1", "rate=6000", "p99-ms"},
+	{"sustained rows/s", "D1", "rate=max", "settled-rows/s"},
+	{"reorg p99, ms", "D3", "", "p99-ms"},
+	{"reads/s, mix A", "C1", "mix=A clients=1", "qps"},
+	{"reads/s, mix B", "C1", "mix=B clients=1", "qps"},
+	{"reads/s, mix C", "C1", "mix=C clients=1", "qps"},
+	{"reads/s beside writes", "D4", "rate=6000 qps=ceiling", "ceiling-qps"},
+	{"MB on disk", "D1", "rate=6000", "data-MB"},
+}
+
+func (m measure) has(g *runs.Group) bool {
+	return g.Experiment == m.experiment && g.Get("engine") != "" && g.Get("layout") != "" &&
+		!slices.ContainsFunc(strings.Fields(m.with), func(pair string) bool {
+			key, value, _ := strings.Cut(pair, "=")
+			return g.Get(key) != value
+		})
+}
+
+// setting is what else than engine, layout and what the measure says a group is of.
+func (m measure) setting(g *runs.Group) string {
+	var parts []string
+	for _, p := range g.Config {
+		if p.Key != "engine" && p.Key != "layout" && !strings.Contains(m.with, p.Key+"=") {
+			parts = append(parts, p.Key+" "+p.Value)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// comparable returns the groups of a measure that differ in engine and layout alone:
+// those of the setting that was measured most often, of several the largest.
+func (m measure) comparable(groups []*runs.Group) (best []*runs.Group) {
+	of := map[string][]*runs.Group{}
+	for _, g := range runs.Where(groups, m.has) {
+		of[m.setting(g)] = append(of[m.setting(g)], g)
+	}
+	var scale float64
+	for _, setting := range slices.Sorted(maps.Keys(of)) {
+		at, _ := of[setting][0].Scale()
+		if c := cmp.Compare(len(of[setting]), len(best)); c > 0 || c == 0 && at > scale {
+			best, scale = of[setting], at
+		}
+	}
+	return best
+}
+
+// ranking compares engines with layouts by all measures together. A measure counts
+// when half of the rows have it.
+type ranking struct {
+	Table
+	floor    runs.Floor
+	rows     []*ranked
+	counted  int
+	noise    float64   // logarithm of the factor that all measures that count are off by when each is by its noise
+	settings []string  // that columns are of
+	scales   []float64 // of the data
+	never    []string  // measures of which there is no figure
+	partly   []string  // measures that do not count
+}
+
+// ranked is an engine with a layout.
+type ranked struct {
+	engine, layout string
+	cells          []Cell  // of measures; their figures are the ratios to the best, at least 1
+	logs           float64 // sum of the logarithms of those that count
+	missing        []string
+	place          int
+}
+
+func newRanking(in *Input) *ranking {
+	var ids []string
+	for _, m := range measures {
+		ids = appendNew(ids, m.experiment)
+	}
+	groups, leftOut := in.of(ids...)
+	r := &ranking{floor: runs.Noise(in.Results.Records)}
+	p := &pivot{floor: r.floor}
+	for i, m := range measures {
+		for _, g := range m.comparable(groups) {
+			r.row(g).cells[i] = p.figure(g, nil, runs.Measure{Unit: m.unit})
+			r.settings = appendNew(r.settings, joinWords(" ", m.experiment, m.setting(g)))
+			if scale, ok := g.Scale(); ok && !slices.Contains(r.scales, scale) {
+				r.scales = append(r.scales, scale)
+			}
+		}
+	}
+	for i := range measures {
+		r.relate(i)
+	}
+	r.order()
+	r.fill()
+	r.Notes = slices.DeleteFunc([]string{
+		r.noiseText(), list("Not measured, or of too few operations: ", r.never), list("Not in the mean, since fewer than half of the rows have it: ", r.partly),
+		r.unplaced(), list("Each column is of one setting: ", r.settings), sentence(leftOut),
+	}, func(note string) bool { return note == "" })
+	return r
+}
+
+// list is a sentence with a list, if there is anything in it.
+func list(begin string, words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return begin + strings.Join(words, "; ") + "."
+}
+
+func (r *ranking) row(g *runs.Group) *ranked {
+	engine, layout := g.Get("engine"), g.Get("layout")
+	i := slices.IndexFunc(r.rows, func(row *ranked) bool { return row.engine == engine && row.layout == layout })
+	if i < 0 {
+		i = len(r.rows)
+		r.rows = append(r.rows, &ranked{engine: engine, layout: layout, cells: make([]Cell, len(measures))})
+	}
+	return r.rows[i]
+}
+
+// relate sets the figures of a measure in relation to the best.
+func (r *ranking) relate(i int) {
+	m := measures[i]
+	var values []float64
+	for _, row := range r.rows {
+		if v := row.cells[i].Value; v != nil && *v > 0 {
+			values = append(values, *v)
+		}
+	}
+	if len(values) == 0 {
+		r.never = append(r.never, fmt.Sprintf("%s (%s)", m.head, m.experiment))
+		return
+	}
+	best, worst := slices.Min(values), slices.Max(values)
+	if result.Better(m.unit) == result.Higher {
+		best, worst = worst, best
+	}
+	counts := 2*len(values) >= len(r.rows)
+	if counts {
+		r.counted++
+		r.noise += math.Log(r.floor.Of(m.unit))
+	} else {
+		r.partly = append(r.partly, m.head)
+	}
+	for _, row := range r.rows {
+		c := &row.cells[i]
+		if c.Value == nil || *c.Value <= 0 {
+			if c.Value = nil; counts {
+				row.missing = append(row.missing, m.head)
+			}
+			continue
+		}
+		ratio := max(*c.Value/best, best / *c.Value)
+		c.Spread, c.Detail, c.Text = strings.NewReplacer(" (", ", ", ")", "").Replace(c.Text), c.Spread, Number(ratio)+"×"
+		if ratio == 1 {
+			c.Class = "best"
+		} else if r.floor.Inside(m.unit, *c.Value, best) {
+			c.Text = "≈ " + c.Text
+		}
+		c.Value = &ratio
+		if worst != best {
+			at := math.Log(ratio) / math.Abs(math.Log(worst/best))
+			c.Shade = &at
+		}
+		if counts {
+			row.logs += math.Log(ratio)
+		}
+	}
+}
+
+// mean is the geometric mean of the ratios that count; false when one is missing.
+func (r *ranking) mean(row *ranked) (float64, bool) {
+	return math.Exp(row.logs / float64(r.counted)), len(row.missing) == 0 && r.counted > 0
+}
+
+// order gives places by the mean, the same one to rows that are no further apart than
+// the noise, and none to those that have no mean.
+func (r *ranking) order() {
+	slices.SortFunc(r.rows, func(a, b *ranked) int {
+		return cmp.Or(cmp.Compare(len(a.missing), len(b.missing)), cmp.Compare(a.logs, b.logs),
+			cmp.Compare(engineRank(a.engine), engineRank(b.engine)), cmp.Compare(a.layout, b.layout))
+	})
+	leader := 0
+	for i, row := range r.rows {
+		if _, ok := r.mean(row); !ok {
+			break
+		}
+		if row.logs-r.rows[leader].logs > r.noise {
+			leader = i
+		}
+		row.place = leader + 1
+	}
+}
+
+// unplaced says which rows have no place, and why.
+func (r *ranking) unplaced() string {
+	var sets []string
+	of := map[string][]string{}
+	for _, row := range r.rows {
+		if set := strings.Join(row.missing, "; "); set != "" {
+			sets = appendNew(sets, set)
+			of[set] = append(of[set], row.engine+" "+row.layout)
+		}
+	}
+	for i, set := range sets {
+		sets[i] = strings.Join(of[set], ", ") + " (not measured, or failed: " + set + ")"
+	}
+	return list("Without a place: ", sets)
+}
+
+// noiseText says what the noise floor is and where it comes from.
+func (r *ranking) noiseText() string {
+	const use = "Rows that are no further apart share a place, and ≈ marks what is that near to the best."
+	if len(r.floor) == 0 {
+		return fmt.Sprintf("Noise floor: not measured, since no configuration was run twice in a block; %s× stands in for it, which is how far three runs of one configuration were apart. "+use,
+			Number(runs.Unmeasured))
+	}
+	var units []string
+	for _, m := range measures {
+		units = appendNew(units, fmt.Sprintf("%s× for %s", Number(r.floor.Of(m.unit)), m.unit))
+	}
+	return fmt.Sprintf("Noise floor, from measuring the same twice: %s; %s× for the mean. "+use,
+		strings.Join(units, ", "), Number(math.Exp(r.noise/float64(max(1, r.counted)))))
+}
+
+// fill makes the table, the best row first. Columns in which nothing stands are left
+// out.
+func (r *ranking) fill() {
+	if len(r.rows) == 0 {
+		r.Caption = "Nothing was measured over engines and layouts."
+		return
+	}
+	r.Caption = "Engines and layouts, each figure as a multiple of the best in its column; the geometric mean over the columns gives the place."
+	r.Ranked, r.Columns = true, append(heads("engine and layout"), figureHeads("place", "mean")...)
+	for _, row := range r.rows {
+		cells := []Cell{{Text: row.engine + " " + row.layout, Engine: row.engine}, {}, {}}
+		if mean, ok := r.mean(row); ok {
+			cells[1].Text, cells[2].Text = strconv.Itoa(row.place), Number(mean)+"×"
+		}
+		r.Rows = append(r.Rows, cells)
+	}
+	for i, m := range measures {
+		if !slices.ContainsFunc(r.rows, func(row *ranked) bool { return row.cells[i].Text != "" }) {
+			continue
+		}
+		r.Columns = append(r.Columns, Column{Head: m.head, Numeric: true})
+		for n, row := range r.rows {
+			r.Rows[n] = append(r.Rows[n], row.cells[i])
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package runs
+
+import (
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/stat"
+)
+
+// Unmeasured is the noise floor where no pair tells one: three runs of one
+// configuration on one machine were up to that factor apart.
+const Unmeasured = 2.2
+
+// Floor is the noise by unit: the factor that two measurements of the same are
+// apart. Figures that differ by no more are not known to differ.
+type Floor map[string]float64
+
+// Noise takes the floor from the pairs of a run, as stat.Noise does.
+func Noise(records []result.Record) Floor {
+	floor := make(Floor)
+	for unit, change := range stat.Noise(records) {
+		floor[unit] = 1 + change
+	}
+	return floor
+}
+
+// Of returns the floor of a unit, Unmeasured where no pair has it.
+func (f Floor) Of(unit string) float64 {
+	if factor, ok := f[unit]; ok {
+		return factor
+	}
+	return Unmeasured
+}
+
+// Inside tells whether two figures of a unit are no further apart than the floor.
+func (f Floor) Inside(unit string, a, b float64) bool {
+	return a == b || a > 0 && b > 0 && max(a/b, b/a) <= f.Of(unit)
+}
