@@ -19,7 +19,7 @@ var coreEvents = map[string][]string{"AppendConditional": {"1", "16"}}
 // RunEvents measures the workloads of a group of enrolment.Workloads, on each data set
 // in each event layout of the engine.
 func RunEvents(b *testing.B, s Suite, group string) {
-	if coreset.Only() && coreEvents[group] == nil {
+	if coreEvents[group] == nil {
 		coreset.Skip(b)
 	}
 	datasets, err := s.Flags.eventData()
