@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -20,6 +21,15 @@ type Manifest struct {
 	Layout   string           `json:"layout"`
 	Dataset  *DatasetID       `json:"dataset,omitempty"` // nil: the store was empty
 	Host     Host             `json:"host"`
+	Memory   MemoryLimit      `json:"memory"`
+}
+
+// MemoryLimit is what the process that measured could use of memory, with all that it
+// started and with the page cache, as it was read back.
+type MemoryLimit struct {
+	Bytes  int64  `json:"bytes,omitempty"`  // 0: as much as there is
+	How    string `json:"how,omitempty"`    // what keeps it
+	Reason string `json:"reason,omitempty"` // that there is none
 }
 
 // EngineVersion is an engine with its library.
@@ -86,7 +96,7 @@ func DescribeEngine(ctx context.Context, engine string, opts *store.Options, dir
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
-	m := Manifest{Varve: ReadRevision(ctx), Engine: EngineVersion{Name: engine}, Host: host}
+	m := Manifest{Varve: ReadRevision(ctx), Engine: EngineVersion{Name: engine}, Host: host, Memory: MemoryLimit(memlimit.Own())}
 	if linked, ok := driver.Lookup(engine); ok {
 		m.Engine = engineVersion(linked.Info)
 	}

@@ -97,7 +97,7 @@ func (r *Result) Metrics() []Metric {
 	if s.Count > 0 {
 		add(milliseconds(s.P50), "p50-ms")
 		add(milliseconds(s.P95), "p95-ms")
-		if s.Count >= tailOperations {
+		if s.Count >= result.P99Needs {
 			add(milliseconds(s.P99), "p99-ms")
 		}
 		add(milliseconds(s.Max), "max-ms")
@@ -121,9 +121,6 @@ func (r *Result) Metrics() []Metric {
 	}
 	return append(list, r.More...)
 }
-
-// tailOperations is how many operations a 99th percentile needs.
-const tailOperations = 100
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 

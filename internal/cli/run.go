@@ -40,7 +40,8 @@ type runCmd struct {
 	Loaded     float64       `help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
 	Bare       bool          `help:"Give the base profile the smallest payloads, for sizes that would not fit."`
 	Retry      bool          `help:"Do again what an earlier run of the same command has failed at."`
-	Timeout    time.Duration `help:"Time after which an experiment on one engine is ended; its records so far are kept." default:"15m"`
+	Timeout    time.Duration `help:"Time after which an experiment on one engine is ended; its records so far are kept. When not given it follows from the phase and the size."`
+	InPlace    bool          `help:"Use data sets themselves and no copies, which takes half of the disk: those that were changed are built again."`
 	JSON       bool          `help:"Print the list, or the records when done, as JSON."`
 }
 
@@ -90,7 +91,7 @@ func (c *runCmd) options() (o experiment.Options, err error) {
 	if c.Loaded <= 0 || c.Loaded >= 1 || slices.ContainsFunc(c.Rates, func(rate float64) bool { return rate < 0 }) {
 		return o, errors.New("--loaded must be between 0 and 1, and --rates not below 0")
 	}
-	o = experiment.Options{Scale: c.Scale, Phase: c.Phase, Seed: c.Seed, Layouts: c.Layouts, Sizes: c.Sizes, Rates: c.Rates, Loaded: c.Loaded, Bare: c.Bare, Retry: c.Retry}
+	o = experiment.Options{Scale: c.Scale, Phase: c.Phase, Seed: c.Seed, Layouts: c.Layouts, Sizes: c.Sizes, Rates: c.Rates, Loaded: c.Loaded, Bare: c.Bare, Retry: c.Retry, InPlace: c.InPlace}
 	if o.Durability, err = driver.ParseDurability(c.Durability); err != nil {
 		return o, err
 	}

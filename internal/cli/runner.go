@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,16 +36,16 @@ type runner struct {
 // task is what one process measures: an experiment on an engine, or one
 // configuration of it again.
 type task struct {
-	experiment string
-	engine     string
-	again      bool
+	of     experiment.Experiment
+	engine string
+	again  bool
 }
 
 func (t task) String() string {
 	if t.again {
-		return t.experiment + " on " + t.engine + " again"
+		return t.of.ID + " on " + t.engine + " again"
 	}
-	return t.experiment + " on " + t.engine
+	return t.of.ID + " on " + t.engine
 }
 
 func (r *runner) run(e *env) error {
@@ -76,15 +77,18 @@ func (r *runner) run(e *env) error {
 func (r *runner) tasks(block int) (list []task) {
 	found := slices.Clone(r.found)
 	experiment.Shuffle(found, r.options.Seed, block)
+	if r.options.InPlace {
+		experiment.ReadersFirst(found)
+	}
 	for _, x := range found {
 		engines := slices.Clone(r.engines)
 		experiment.Shuffle(engines, r.options.Seed, block, x.ID)
 		first := len(list)
 		for _, engine := range engines {
-			list = append(list, task{x.ID, engine, false})
+			list = append(list, task{x, engine, false})
 		}
 		if r.aa {
-			list = append(list, task{x.ID, engines[0], true})
+			list = append(list, task{x, engines[0], true})
 		}
 		experiment.Shuffle(list[first:], r.options.Seed, block, x.ID, result.AAKey)
 	}
@@ -100,8 +104,8 @@ func (r *runner) measure(e *env, block int, t task) error {
 		return err
 	}
 	lab := r.child
-	lab.engine, lab.memory = t.engine, o.Memory
-	lab.args = []string{"lab", "--experiment=" + t.experiment, "--engine=" + t.engine, "--out=" + r.out, "--options=" + string(text)}
+	lab.engine, lab.memory, lab.timeout = t.engine, o.Memory, cmp.Or(lab.timeout, t.of.Timeout(o))
+	lab.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine, "--out=" + r.out, "--options=" + string(text)}
 	if !lab.cache {
 		lab.args = append(lab.args, "--own")
 	}
@@ -120,7 +124,7 @@ func (r *runner) keepEnd(e *env, block int, t task, cause error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	rec := &result.Record{Experiment: t.experiment, Name: "Run", Config: result.Config{{Key: "engine", Value: t.engine}}, Repeat: block, Started: time.Now().UTC()}
+	rec := &result.Record{Experiment: t.of.ID, Name: "Run", Config: result.Config{{Key: "engine", Value: t.engine}}, Repeat: block, Started: time.Now().UTC()}
 	if t.again {
 		rec.Config = rec.Config.With(result.AAKey, "2")
 	}
@@ -158,7 +162,7 @@ func (r *runner) claim(e *env) error {
 	s := setOptions{Options: r.options}
 	s.Revision, _ = bench.ReadRevision(e.ctx).Name()
 	o := &s.Options
-	o.Scale, o.Retry, o.Layouts, o.Sizes, o.Rates, o.Social = 0, false, nil, nil, nil, nil
+	o.Scale, o.Retry, o.InPlace, o.Layouts, o.Sizes, o.Rates, o.Social = 0, false, false, nil, nil, nil, nil
 	if o.Permissions != nil {
 		o.Permissions = &experiment.PermissionOptions{Batch: o.Permissions.Batch}
 	}

@@ -73,7 +73,8 @@ func (c *Cell) line() string {
 
 // A place for tables begins with <!-- table:NAME --> and ends with
 // <!-- /table:NAME -->, each on a line of its own. Names are the ids of
-// experiments, and those of overviews.
+// experiments, these after answer: for what they come to in words, and those of
+// overviews.
 var (
 	begin = regexp.MustCompile(`(?m)^<!-- table:[^ ]+ -->\n`)
 	place = regexp.MustCompile(`(?ms)^<!-- table:([^ ]+) -->\n(.*?)^<!-- /table:([^ ]+) -->`)
@@ -103,6 +104,9 @@ func RenderMarkdown(document string, in *Input) (string, error) {
 func tablesOf(in *Input, name string) ([]Table, error) {
 	if slices.Contains(in.ids(), name) {
 		return Tables(in, name), nil
+	}
+	if id, ok := strings.CutPrefix(name, "answer:"); ok && slices.Contains(in.ids(), id) {
+		return []Table{answer(in, id)}, nil
 	}
 	r := verdict.Evaluate(in.Results)
 	switch name {

@@ -9,27 +9,18 @@ import (
 
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/stat"
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/report/runs"
 )
-
-// engineOrder is how engines stand side by side; others follow.
-var engineOrder = []string{"sqlite", "libsql", "duckdb", "postgres"}
 
 // enginesOf returns the engines of groups in order.
 func enginesOf(groups []*runs.Group) []string {
 	found := runs.Distinct(groups, "engine")
 	found = slices.DeleteFunc(found, func(e string) bool { return e == "" })
 	slices.SortFunc(found, func(a, b string) int {
-		return cmp.Or(cmp.Compare(engineRank(a), engineRank(b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(engine.Rank(a), engine.Rank(b)), cmp.Compare(a, b))
 	})
 	return found
-}
-
-func engineRank(name string) int {
-	if i := slices.Index(engineOrder, name); i >= 0 {
-		return i
-	}
-	return len(engineOrder)
 }
 
 // pivot is an experiment's groups with the engines side by side: a row for each

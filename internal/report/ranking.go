@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
@@ -200,7 +201,7 @@ func (r *ranking) mean(row *ranked) (float64, bool) {
 func (r *ranking) order() {
 	slices.SortFunc(r.rows, func(a, b *ranked) int {
 		return cmp.Or(cmp.Compare(len(a.missing), len(b.missing)), cmp.Compare(a.logs, b.logs),
-			cmp.Compare(engineRank(a.engine), engineRank(b.engine)), cmp.Compare(a.layout, b.layout))
+			cmp.Compare(engine.Rank(a.engine), engine.Rank(b.engine)), cmp.Compare(a.layout, b.layout))
 	})
 	leader := 0
 	for i, row := range r.rows {

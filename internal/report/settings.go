@@ -54,7 +54,7 @@ var source = []said{
 	}},
 }
 
-var engine = []said{
+var setup = []said{
 	{"version", func(m *bench.Manifest) string { return m.Engine.Version }},
 	{"library", func(m *bench.Manifest) string { return m.Engine.Library }},
 	{"durability, asked for", func(m *bench.Manifest) string { return string(m.Options.Durability) }},
@@ -80,7 +80,7 @@ func settings(list []bench.Manifest, engines []string) []Table {
 	of.put([]string{"disk"}, 0, text(fsync(list)))
 	back := newGrid(heads("setting"), engineHeads(engines, ""))
 	back.Caption = "Engines, with their settings as read back. Several values: runs differed in it."
-	asked := slices.Clone(engine)
+	asked := slices.Clone(setup)
 	for i := range list {
 		for _, s := range list[i].Settings {
 			if !slices.ContainsFunc(asked, func(have said) bool { return have.name == s.Name }) {
@@ -88,7 +88,7 @@ func settings(list []bench.Manifest, engines []string) []Table {
 			}
 		}
 	}
-	slices.SortFunc(asked[len(engine):], func(a, b said) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(asked[len(setup):], func(a, b said) int { return strings.Compare(a.name, b.name) })
 	for i, e := range engines {
 		own := slices.DeleteFunc(slices.Clone(list), func(m bench.Manifest) bool { return m.Engine.Name != e })
 		for _, s := range asked {

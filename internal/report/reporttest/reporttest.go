@@ -13,12 +13,13 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store/driver"
 )
 
 // The engines and layouts of a full set.
 var (
-	Engines = []string{"sqlite", "libsql", "duckdb", "postgres"}
+	Engines = engine.Names()
 	Layouts = []string{"arkiv", "arkiv-pruned", "simple", "compact"}
 )
 
