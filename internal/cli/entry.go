@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,7 +74,8 @@ func (x *entry) runHere(e *env, found experiment.Experiment) (*result.Results, e
 		if l.Set, err = result.Open(x.out); err != nil {
 			return err
 		}
-		return errors.Join(l.Run(e.ctx, found), l.Set.Close())
+		err = errors.Join(l.Run(e.ctx, found), l.Set.Close())
+		return cmp.Or(e.ctx.Err(), err)
 	})
 }
 
