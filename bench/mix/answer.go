@@ -1,9 +1,12 @@
 package mix
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
-	"sort"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
 )
 
 // topic is what a question is about.
@@ -14,92 +17,174 @@ const (
 	byType                  // of a type
 	byProposal              // for a proposal
 	byChunk                 // with a successor
-	byKey                   // one entity
-	byCreator               // of a creator, and of a type unless that is 0
-	byGPU                   // with more GPUs than a number
-	byWindow                // last modified in [from, to)
+	byCreator
+	byKey    // one entity
+	byGPU    // with more GPUs than a number
+	byWindow // last modified in [from, to)
 )
 
-// asked are the attributes of the topics that are about one.
-var asked = [...]string{byStatus: "status", byType: "type", byProposal: "proposalKey", byChunk: "nextBlockId"}
+// attrGPU is the number that is asked for.
+const attrGPU = "allocatable_gpu"
+
+const (
+	typeVote      = "vote"
+	typeProposal  = "proposal"
+	statusPending = "pending"
+	statusActive  = "active"
+)
+
+// absent is asked for where nothing that could be asked for is there.
+const absent = "no such value"
+
+// asked are the attributes of the topics that are about one. The first of the values
+// nobody has; the others questions name before anybody may have them.
+var asked = [...]struct {
+	name   string
+	values []string
+}{
+	byStatus:   {"status", []string{absent, statusPending, statusActive}},
+	byType:     {"type", []string{absent, typeVote, typeProposal}},
+	byProposal: {"proposalKey", []string{absent}},
+	byChunk:    {"nextBlockId", []string{absent}},
+	byCreator:  {entity.AttrCreator, []string{entity.Address{0xff, 0xff, 0xff, 0xff}.String()}},
+}
 
 // question is what an Op asks, in the oracle's own terms.
 type question struct {
 	topic    topic
 	number   uint32 // of the value, in the index; of GPUs
-	typ      uint32 // byCreator
+	typ      uint32 // with a value, the type that is wanted too; 0 is any
 	from, to uint64 // byWindow
 }
 
-// matches tells whether a visible version is an answer. That the creator is the
-// right one the list has told.
+// expr returns the question as a query.
+func (o *Oracle) expr(q question) query.Expr {
+	switch q.topic {
+	case byGPU:
+		return query.Compare{Name: attrGPU, Op: query.Greater, Value: query.Number(uint64(q.number))}
+	case byWindow:
+		block := func(op query.CompareOp, n uint64) query.Expr {
+			return query.Compare{Name: entity.AttrLastModifiedAtBlock, Op: op, Value: query.Number(n)}
+		}
+		return query.And{Terms: []query.Expr{block(query.GreaterOrEqual, q.from), block(query.Less, q.to)}}
+	}
+	expr := equal(asked[q.topic].name, o.texts[q.topic].values[q.number])
+	if q.typ == 0 {
+		return expr
+	}
+	return query.And{Terms: []query.Expr{expr, equal(asked[byType].name, o.texts[byType].values[q.typ])}}
+}
+
+func equal(name, value string) query.Expr {
+	return query.Compare{Name: name, Op: query.Equal, Value: query.Text(value)}
+}
+
+// matches tells whether a visible version is an answer.
 func (q *question) matches(v *version) bool {
 	switch q.topic {
-	case byCreator:
-		return q.typ == 0 || v.values[byType] == q.typ
 	case byGPU:
 		return v.gpu > q.number+1
 	case byWindow:
 		return q.from <= uint64(v.from) && uint64(v.from) < q.to
 	}
-	return v.values[q.topic] == q.number
+	return v.values[q.topic] == q.number && (q.typ == 0 || v.values[byType] == q.typ)
 }
 
-// list returns the lives among which the answers are, oldest first.
-func (o *Oracle) list(q *question) []int32 {
+// answer returns what answers a question at a block, newest first, up to a limit; 0 is
+// no limit.
+func (o *Oracle) answer(q question, block uint64, limit int) (found []entity.Key) {
+	var among []int32 // lives, oldest first
+	n := 0
 	switch q.topic {
-	case byCreator:
-		return o.creators.lists[q.number]
+	case byWindow: // all that were there; those of the window come first, and mostly are enough
+		n = o.born(q.to - 1)
 	case byGPU:
-		return o.gpus
+		among, n = o.gpus, len(o.gpus)
+	default:
+		among = o.texts[q.topic].lists[q.number]
+		n = len(among)
 	}
-	return o.texts[q.topic].lists[q.number]
-}
-
-// answer appends the lives that answer a question at a block, newest first, up
-// to a limit; 0 is no limit.
-func (o *Oracle) answer(q *question, block uint64, limit int, found []int32) []int32 {
-	if q.topic == byWindow {
-		return o.window(q, block, limit, found)
-	}
-	list := o.list(q)
-	for i := len(list) - 1; i >= 0 && (limit == 0 || len(found) < limit); i-- {
-		if v := o.at(list[i], block); v != none && q.matches(&o.versions[v]) {
-			found = append(found, list[i])
+	for i := n - 1; i >= 0 && (limit == 0 || len(found) < limit); i-- {
+		l := int32(i)
+		if among != nil {
+			l = among[i]
+		}
+		if v := o.at(l, block); v != nil && q.matches(v) {
+			found = append(found, o.lives[l].key)
 		}
 	}
 	return found
 }
 
-// window answers for a window of blocks: those that were created in it come
-// first, then those older ones that were changed in it.
-func (o *Oracle) window(q *question, block uint64, limit int, found []int32) []int32 {
-	first := 0
-	if q.from > 0 {
-		first = o.born(q.from - 1)
+// Check implements Reads.
+func (m *base) Check(op Op, a Answer) error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if a.Block > m.head {
+		return fmt.Errorf("check %s at block %d: the oracle is at block %d: advance it before the store applies a block", op.Kind, a.Block, m.head)
 	}
-	for l := o.born(q.to-1) - 1; l >= first && (limit == 0 || len(found) < limit); l-- {
-		if v := o.at(int32(l), block); v != none && q.matches(&o.versions[v]) {
-			found = append(found, int32(l))
-		}
+	wrong, what := "", fmt.Sprintf("of %s", op.Key)
+	if op.ask.topic == byKey {
+		wrong = m.compareEntity(op, a)
+	} else {
+		wrong, what = m.compareKeys(op, a), fmt.Sprintf("(%s, limit %d)", op.Expr, op.Limit)
 	}
-	if limit > 0 && len(found) >= limit {
-		return found
+	if wrong != "" {
+		return fmt.Errorf("%w: %s %s at block %d: %s", ErrMismatch, op.Kind, what, a.Block, wrong)
 	}
-	begin := len(found)
-	for v, end := o.begun(q.from), o.begun(q.to); v < end; v++ {
-		if l := o.versions[v].life; int(l) < first && o.at(l, block) == int32(v) {
-			found = append(found, l)
-		}
-	}
-	slices.SortFunc(found[begin:], func(a, b int32) int { return cmp.Compare(b, a) })
-	if limit > 0 && len(found) > limit {
-		found = found[:limit]
-	}
-	return found
+	return nil
 }
 
-// begun returns how many versions began before a block.
-func (o *Oracle) begun(block uint64) int {
-	return sort.Search(len(o.versions), func(i int) bool { return uint64(o.versions[i].from) >= block })
+// compareKeys tells how keys differ from the right ones, or "".
+func (o *Oracle) compareKeys(op Op, a Answer) string {
+	want := o.answer(op.ask, a.Block, op.Limit)
+	if slices.Equal(a.Keys, want) {
+		return ""
+	}
+	at := 0
+	for at < min(len(want), len(a.Keys)) && a.Keys[at] == want[at] {
+		at++
+	}
+	return fmt.Sprintf("%d entities, want %d; right up to position %d, then %v, want %v",
+		len(a.Keys), len(want), at, a.Keys[at:min(at+1, len(a.Keys))], want[at:min(at+1, len(want))])
+}
+
+// metadata is what an entity has beside content and attributes.
+type metadata struct {
+	Key                           entity.Key
+	Creator, Owner                entity.Address
+	Sequence, Modified, ExpiresAt uint64
+}
+
+func metadataOf(e *entity.Entity) metadata {
+	return metadata{e.Key, e.Creator, e.Owner, e.Sequence, e.LastModifiedAtBlock, e.Expiration}
+}
+
+// compareEntity tells how an entity differs from the right one, or "".
+func (o *Oracle) compareEntity(op Op, a Answer) string {
+	l, v := o.lookup(op.Key, a.Block)
+	switch e := a.Entity; {
+	case v == nil && e == nil && a.Count == 0:
+		return ""
+	case v == nil:
+		return fmt.Sprintf("%d entities, want none", a.Count)
+	case e == nil || a.Count != 1:
+		return fmt.Sprintf("%d entities, want one", a.Count)
+	case e.Key != op.Key:
+		return fmt.Sprintf("the key is %s", e.Key)
+	}
+	parts := op.Parts
+	if op.Get {
+		parts = store.Metadata | store.Attributes | store.Content
+	}
+	e, h := a.Entity, newHashes(a.Entity)
+	switch got, want := metadataOf(e), metadataOf(o.stub(l, v)); {
+	case parts&store.Metadata != 0 && got != want:
+		return fmt.Sprintf("%+v, want %+v", got, want)
+	case parts&store.Attributes != 0 && h.attributes != v.attributes:
+		return fmt.Sprintf("other attributes or content type: %q, %q, %v", e.ContentType, e.StringAttributes, e.NumericAttributes)
+	case parts&store.Content != 0 && (h.content != v.content || h.size != v.size):
+		return fmt.Sprintf("other content, of %d bytes, want %d", h.size, v.size)
+	}
+	return ""
 }

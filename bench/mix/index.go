@@ -1,47 +1,34 @@
 package mix
 
 import (
+	"hash/maphash"
 	"slices"
 
+	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/store/entity"
 )
-
-// attrGPU is the number that is asked for; the strings are in asked.
-const attrGPU = "allocatable_gpu"
-
-const (
-	typeVote      = "vote"
-	typeProposal  = "proposal"
-	statusPending = "pending"
-	statusActive  = "active"
-)
-
-// What is asked for where nothing that could be asked for is there.
-const absent = "no such value"
-
-var nobody = entity.Address{0xff, 0xff, 0xff, 0xff}
 
 // index numbers the values of an attribute, from 1 in the order they came, and
 // has for each the lives that ever had it, oldest first. Whether one has it at
 // a block its version tells.
-type index[T comparable] struct {
-	numbers map[T]uint32
-	values  []T
+type index struct {
+	numbers map[string]uint32
+	values  []string
 	lists   [][]int32
 }
 
 // newIndex returns an index with a value that nobody has as number 0, and the
 // values that questions name before anybody may have them.
-func newIndex[T comparable](nobodys T, named ...T) index[T] {
-	x := index[T]{numbers: map[T]uint32{}, values: []T{nobodys}, lists: make([][]int32, 1)}
-	for _, value := range named {
+func newIndex(values []string) index {
+	x := index{numbers: map[string]uint32{}}
+	for _, value := range values {
 		x.number(value)
 	}
 	return x
 }
 
 // number returns the number of a value, a new one if need be.
-func (x *index[T]) number(value T) uint32 {
+func (x *index) number(value string) uint32 {
 	n, ok := x.numbers[value]
 	if !ok {
 		n = uint32(len(x.values))
@@ -53,7 +40,7 @@ func (x *index[T]) number(value T) uint32 {
 }
 
 // post enters a life into the list of a value, if it is one.
-func (x *index[T]) post(number uint32, l int32) {
+func (x *index) post(number uint32, l int32) {
 	if number > 0 {
 		x.lists[number] = insert(x.lists[number], l)
 	}
@@ -69,4 +56,26 @@ func insert(list []int32, l int32) []int32 {
 		return slices.Insert(list, i, l)
 	}
 	return list
+}
+
+// hashes stand for what is not kept of an entity. They never leave the process.
+type hashes struct {
+	attributes uint64 // with the content type
+	content    uint64
+	size       uint32 // of the content
+}
+
+var seed = maphash.MakeSeed()
+
+// newHashes takes attributes in whatever order: sums need no sorting, and what one
+// wrong attribute adds is as good as random.
+func newHashes(e *entity.Entity) hashes {
+	sum := splitmix.Scramble(maphash.String(seed, e.ContentType))
+	for name, value := range e.StringAttributes {
+		sum += splitmix.Scramble(maphash.String(seed, name) ^ splitmix.Scramble(maphash.String(seed, value)))
+	}
+	for name, value := range e.NumericAttributes {
+		sum += splitmix.Scramble(maphash.String(seed, name) ^ splitmix.Scramble(value+1)<<1)
+	}
+	return hashes{sum, maphash.Bytes(seed, e.Content), uint32(len(e.Content))}
 }

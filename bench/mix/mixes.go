@@ -6,7 +6,6 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
-	"github.com/varvedb/varve/store/query"
 )
 
 // The mixes over the base profile.
@@ -48,26 +47,26 @@ var mixes = map[string][]kind{
 		{kindEntity, 30, (*draws).entity},
 		{"status-pending", 25, func(d *draws) Op { return d.with(byStatus, statusPending, 100) }},
 		{"gpu-above", 20, func(d *draws) Op { return d.gpu(50) }},
-		{"creator", 10, func(d *draws) Op { return d.creator(0, 100) }},
+		{"creator", 10, func(d *draws) Op { return d.some(byCreator, "", 100) }},
 		{kindPast, 10, (*draws).past},
 		{kindPayload, 5, (*draws).payload},
 	},
 	B: {
 		{kindEntity, 20, (*draws).entity},
-		{"votes-of-proposal", 25, func(d *draws) Op { return d.some(byProposal, 500) }},
-		{"votes-of-creator", 15, func(d *draws) Op { return d.votes(100) }},
+		{"votes-of-proposal", 25, func(d *draws) Op { return d.some(byProposal, "", 500) }},
+		{"votes-of-creator", 15, func(d *draws) Op { return d.some(byCreator, typeVote, 100) }},
 		{"status-active", 15, func(d *draws) Op { return d.with(byStatus, statusActive, 100) }},
 		{"type-proposal", 10, func(d *draws) Op { return d.with(byType, typeProposal, 100) }},
 		{kindPast, 10, (*draws).past},
 		{"whole-entity", 5, (*draws).whole},
 	},
 	C: {
-		{"latest-of-type", 30, func(d *draws) Op { return d.some(byType, 50) }},
+		{"latest-of-type", 30, func(d *draws) Op { return d.some(byType, "", 50) }},
 		{kindEntity, 20, (*draws).entity},
-		{"next-chunk", 15, (*draws).chunk},
+		{"next-chunk", 15, func(d *draws) Op { return d.some(byChunk, "", 0) }},
 		{"block-window", 15, func(d *draws) Op { return d.window(100) }},
 		{kindPayload, 15, (*draws).payload},
-		{"creator-latest", 5, func(d *draws) Op { return d.creator(0, 20) }},
+		{"creator-latest", 5, func(d *draws) Op { return d.some(byCreator, "", 20) }},
 	},
 }
 
@@ -119,13 +118,34 @@ func (d *draws) draw(kinds []kind) Op {
 	panic("mix: shares of less than 100 percent")
 }
 
-// Reads by key.
+// nobodys is the key of no entity.
+var nobodys = entity.Key{1}
 
-func (d *draws) entity() Op {
-	return d.one(d.pick(d.head), store.Metadata|store.Attributes)
+// search draws numbers below n until one fits, or none when that takes too long: of
+// the chunks of streams one in some hundred is left after a while.
+func (d *draws) search(n int, fits func(i int) bool) int {
+	for range min(64*n, 20_000) {
+		if i := d.r.IntN(n); fits(i) {
+			return i
+		}
+	}
+	return none
 }
 
-func (d *draws) payload() Op { return d.one(d.pick(d.head), store.Content) }
+// Reads by key.
+
+// pick returns the key of an entity that is visible at a block.
+func (d *draws) pick(block uint64) entity.Key {
+	l := d.search(d.o.born(block), func(i int) bool { return d.o.at(int32(i), block) != nil })
+	if l == none {
+		return nobodys
+	}
+	return d.o.lives[l].key
+}
+
+func (d *draws) entity() Op { return d.one(d.head, store.Metadata|store.Attributes) }
+
+func (d *draws) payload() Op { return d.one(d.head, store.Content) }
 
 func (d *draws) whole() Op {
 	return Op{Block: store.Head, Get: true, Key: d.pick(d.head), ask: question{topic: byKey}}
@@ -139,77 +159,51 @@ func (d *draws) past() Op {
 		first = d.o.lives[0].sequence >> 32
 	}
 	block := first + d.r.Uint64N(d.head-min(first, d.head)+1)
-	op := d.one(d.pick(block), store.Metadata|store.Attributes)
+	op := d.one(block, store.Metadata|store.Attributes)
 	op.Block = block
 	return op
 }
 
-// one asks for parts of the entity of a key. Snapshot.Get reads all of them, so
-// this is a query.
-func (d *draws) one(key entity.Key, parts store.Parts) Op {
+// one asks for parts of one of the entities that are visible at a block. Snapshot.Get
+// reads all of them, so this is a query.
+func (d *draws) one(block uint64, parts store.Parts) Op {
+	key := d.pick(block)
 	return Op{Block: store.Head, Key: key, Parts: parts, Expr: equal(entity.AttrKey, key.String()), ask: question{topic: byKey}}
 }
 
 // Scans.
 
-// with asks for what has a value of an attribute.
-func (d *draws) with(t topic, value string, limit int) Op {
-	return scan(equal(asked[t], value), limit, question{topic: t, number: d.o.texts[t].numbers[value]})
+func (d *draws) scan(q question, limit int) Op {
+	return Op{Block: store.Head, Expr: d.o.expr(q), Limit: limit, Parts: store.Metadata, ask: q}
 }
 
-// some asks for what has one of the values of an attribute.
-func (d *draws) some(t topic, limit int) Op {
-	n := d.present(len(d.o.texts[t].values), func(n uint32) question { return question{topic: t, number: n} })
-	return d.with(t, d.o.texts[t].values[n], limit)
+// with asks for what has a value of an attribute.
+func (d *draws) with(t topic, value string, limit int) Op {
+	return d.scan(question{topic: t, number: d.o.texts[t].numbers[value]}, limit)
+}
+
+// some asks for what has one of the values of an attribute, and the type if one is
+// given, of which something is there.
+func (d *draws) some(t topic, typ string, limit int) Op {
+	with := func(i int) question {
+		return question{topic: t, number: uint32(i + 1), typ: d.o.texts[byType].numbers[typ]}
+	}
+	i := d.search(len(d.o.texts[t].values)-1, func(i int) bool { return len(d.o.answer(with(i), d.head, 1)) > 0 })
+	return d.scan(with(i), limit)
 }
 
 func (d *draws) gpu(limit int) Op {
-	n := d.r.Uint64N(5)
-	expr := query.Compare{Name: attrGPU, Op: query.Greater, Value: query.Number(n)}
-	return scan(expr, limit, question{topic: byGPU, number: uint32(n)})
+	return d.scan(question{topic: byGPU, number: d.r.Uint32N(5)}, limit)
 }
 
-func (d *draws) creator(typ uint32, limit int) Op {
-	of := func(n uint32) question { return question{topic: byCreator, number: n, typ: typ} }
-	n := d.present(len(d.o.creators.values), of)
-	return scan(equal(entity.AttrCreator, d.o.creators.values[n].String()), limit, of(n))
-}
-
-// votes asks for the votes of one who has voted.
-func (d *draws) votes(limit int) Op {
-	op := d.creator(d.o.texts[byType].numbers[typeVote], limit)
-	op.Expr = query.And{Terms: []query.Expr{op.Expr, equal(asked[byType], typeVote)}}
-	return op
-}
-
-// chunk asks for what comes before a chunk: that which names it as the next.
-func (d *draws) chunk() Op {
-	n := uint32(0)
-	if l := d.visible(d.o.chained, d.head); l != none {
-		n = d.o.versions[d.o.at(l, d.head)].values[byChunk]
-	}
-	return d.with(byChunk, d.o.texts[byChunk].values[n], 0)
-}
-
-// window asks for what was last modified in a window of blocks. Its bounds are as far from the ends of the history as the seed's, the lower
-// below nine tenths of it and the upper above one tenth.
+// window asks for what was last modified in a window of blocks. Its bounds are as far
+// from the ends of the history as the seed's, the lower below nine tenths of it and the
+// upper above one tenth.
 func (d *draws) window(limit int) Op {
 	span := max(d.head, 10)
-	from, to := uint64(0), uint64(0)
-	for from >= to {
-		from, to = d.r.Uint64N(span*9/10+1), span/10+d.r.Uint64N(span-span/10+1)
+	q := question{topic: byWindow}
+	for q.from >= q.to {
+		q.from, q.to = d.r.Uint64N(span*9/10+1), span/10+d.r.Uint64N(span-span/10+1)
 	}
-	block := func(op query.CompareOp, n uint64) query.Expr {
-		return query.Compare{Name: entity.AttrLastModifiedAtBlock, Op: op, Value: query.Number(n)}
-	}
-	expr := query.And{Terms: []query.Expr{block(query.GreaterOrEqual, from), block(query.Less, to)}}
-	return scan(expr, limit, question{topic: byWindow, from: from, to: to})
-}
-
-func scan(expr query.Expr, limit int, ask question) Op {
-	return Op{Block: store.Head, Expr: expr, Limit: limit, Parts: store.Metadata, ask: ask}
-}
-
-func equal(name, value string) query.Expr {
-	return query.Compare{Name: name, Op: query.Equal, Value: query.Text(value)}
+	return d.scan(q, limit)
 }

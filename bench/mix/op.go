@@ -27,7 +27,8 @@ type Reads interface {
 	Check(op Op, a Answer) error
 
 	// Advance follows a block before a store applies it. It keeps nothing of
-	// the block. It fails when the block does not fit those before.
+	// the block. It fails when the block does not fit those before. It is for one
+	// goroutine at a time.
 	Advance(b *entity.Block) error
 
 	// Head returns the last block that was followed.
@@ -40,11 +41,6 @@ type StreamOptions struct {
 	// entities are drawn from: where blocks are applied meanwhile, the last one.
 	// Nil means the head when the stream was made, whatever comes after.
 	Head func() uint64
-
-	// Choose, if given, chooses the entities that are read by key, in mixes A,
-	// B and C: a number below n, where 0 is the newest. It is asked again when
-	// what it chose is not visible. Nil means uniform.
-	Choose func(r *rand.Rand, n int) int
 
 	// HeadOnly replaces reads at a past block by reads at the head, for layouts
 	// that keep no history; see HeadOnlyNote.
