@@ -37,10 +37,10 @@ type Graph struct {
 	seed          uint64
 	count         [kinds]int
 
-	followers []int    // of users by rank
-	published []int    // content of the users up to a rank, summed up
-	reacted   []int    // interactions of the users up to a rank, summed up
-	user      []uint32 // numbers of users by rank
+	followers [][]Object // of each user, in order
+	published []int      // content of the users up to a rank, summed up
+	reacted   []int      // interactions of the users up to a rank, summed up
+	user      []uint32   // numbers of users by rank
 	orders    [purposes]permutation
 }
 
@@ -62,8 +62,8 @@ var ordered = map[int]Kind{
 	forRank: User, forVisible: User, forContent: Content, forOpen: Content, forParent: Content, forCreator: Interaction,
 }
 
-// New prepares a graph. It takes memory for each user, one in 192
-// relationships.
+// New prepares a graph. It takes memory for users and their followers, a sixteenth of
+// the relationships.
 func New(relationships int, seed uint64) (*Graph, error) {
 	if relationships < MinRelationships || relationships > MaxRelationships {
 		return nil, fmt.Errorf("social graph of %d relationships: give a number from %d to %d", relationships, MinRelationships, MaxRelationships)
@@ -72,20 +72,20 @@ func New(relationships int, seed uint64) (*Graph, error) {
 	rest := relationships % perUser
 	content, interactions := contentPerUser*users+rest/2, interactionsPerUser*users
 	g := &Graph{relationships: relationships, seed: seed, count: [kinds]int{User: users, Content: content, Interaction: interactions}}
-	var errs [3]error
-	g.followers, errs[0] = graph.Divide(followersPerUser*users+rest%2, users, 0, activity(users), graph.UpTo((users-1)/2))
-	g.published, errs[1] = graph.Divide(content, users, 0, activity(users), graph.UpTo(content))
-	g.reacted, errs[2] = graph.Divide(interactions, users, 0, activity(users), graph.UpTo(interactions))
-	if err := errors.Join(errs[:]...); err != nil {
+	followers, err := graph.Divide(followersPerUser*users+rest%2, users, 0, activity(users), graph.UpTo((users-1)/2))
+	published, err2 := graph.Divide(content, users, 0, activity(users), graph.UpTo(content))
+	reacted, err3 := graph.Divide(interactions, users, 0, activity(users), graph.UpTo(interactions))
+	if err := errors.Join(err, err2, err3); err != nil {
 		return nil, fmt.Errorf("social graph: %w", err)
 	}
-	g.published, g.reacted = sums(g.published), sums(g.reacted)
+	g.published, g.reacted = sums(published), sums(reacted)
 	for purpose, k := range ordered {
 		g.orders[purpose] = newPermutation(g.count[k], seed, uint64(purpose))
 	}
-	g.user = make([]uint32, users)
-	for i := range g.user {
-		g.user[g.at(forRank, i)] = uint32(i + 1)
+	g.user, g.followers = make([]uint32, users), make([][]Object, users)
+	for i := range users {
+		rank := g.at(forRank, i)
+		g.user[rank], g.followers[i] = uint32(i+1), g.follow(i, followers[rank])
 	}
 	return g, nil
 }
@@ -110,12 +110,17 @@ func (g *Graph) Len() int { return g.relationships }
 // Relationships yields them in the order of object, relation and subject.
 func (g *Graph) Relationships() iter.Seq[Relationship] {
 	return func(yield func(Relationship) bool) {
-		var list []Relationship
-		for k, of := range []func(list []Relationship, i int) []Relationship{g.ofUser, g.ofContent, g.ofInteraction} {
-			for i := range g.count[k] {
-				list = of(list[:0], i)
-				for _, r := range list {
-					if !yield(r) {
+		for k, count := range g.count {
+			for i := range count {
+				o := NewObject(Kind(k), i+1)
+				if two := g.two(o); !yield(two[0]) || !yield(two[1]) {
+					return
+				}
+				if o.Kind() != User {
+					continue
+				}
+				for _, s := range g.followers[i] {
+					if !yield(Relationship{o, Follower, s}) {
 						return
 					}
 				}
@@ -124,39 +129,31 @@ func (g *Graph) Relationships() iter.Seq[Relationship] {
 	}
 }
 
-// ofUser appends the relationships of user i (from 0), as ofContent and
-// ofInteraction do theirs.
-func (g *Graph) ofUser(list []Relationship, i int) []Relationship {
-	u := NewObject(User, i+1)
-	visibility := Relationship{u, UserFollowers, u}
-	if g.at(forVisible, i) < int(publicUsers*float64(g.count[User])) {
-		visibility = Relationship{u, UserPublic, Everybody}
+// two returns the two relationships that an object has beside followers.
+func (g *Graph) two(o Object) [2]Relationship {
+	i := o.Number() - 1
+	switch o.Kind() {
+	case User:
+		visibility := Relationship{o, UserFollowers, o}
+		if g.at(forVisible, i) < int(publicUsers*float64(g.count[User])) {
+			visibility = Relationship{o, UserPublic, Everybody}
+		}
+		return [2]Relationship{visibility, {o, Self, o}}
+	case Content:
+		owner := g.byActivity(g.published, g.at(forContent, i))
+		visibility := Relationship{o, ContentFollowers, owner}
+		if g.at(forOpen, i) < int(publicContent*float64(g.count[Content])+0.5) {
+			visibility = Relationship{o, ContentPublic, Everybody}
+		}
+		return [2]Relationship{{o, Owner, owner}, visibility}
 	}
-	list = append(list, visibility, Relationship{u, Self, u})
-	for _, s := range g.followersOf(i, g.followers[g.at(forRank, i)]) {
-		list = append(list, Relationship{u, Follower, s})
-	}
-	return list
-}
-
-func (g *Graph) ofContent(list []Relationship, i int) []Relationship {
-	c, owner := NewObject(Content, i+1), g.byActivity(g.published, g.at(forContent, i))
-	visibility := Relationship{c, ContentFollowers, owner}
-	if g.at(forOpen, i) < int(publicContent*float64(g.count[Content])+0.5) {
-		visibility = Relationship{c, ContentPublic, Everybody}
-	}
-	return append(list, Relationship{c, Owner, owner}, visibility)
-}
-
-func (g *Graph) ofInteraction(list []Relationship, i int) []Relationship {
-	o := NewObject(Interaction, i+1)
 	popular := int(part(unit(g.seed, forPopularity, i)) * float64(g.count[Content]))
 	parent := NewObject(Content, g.at(forParent, min(popular, g.count[Content]-1))+1)
-	return append(list, Relationship{o, Creator, g.byActivity(g.reacted, g.at(forCreator, i))}, Relationship{o, Parent, parent})
+	return [2]Relationship{{o, Creator, g.byActivity(g.reacted, g.at(forCreator, i))}, {o, Parent, parent}}
 }
 
-// followersOf returns n users other than user i (from 0), in order.
-func (g *Graph) followersOf(i, n int) []Object {
+// follow returns n users other than user i (from 0), in order.
+func (g *Graph) follow(i, n int) []Object {
 	r := rand.New(rand.NewPCG(g.seed, splitmix.Scramble(forFollowers^splitmix.Scramble(uint64(i)))))
 	seen := make(map[int]bool, n)
 	list := make([]Object, 0, n)

@@ -31,7 +31,7 @@ func (o *Oracle) plan(toggle string, object, subject Object) []Change {
 		return []Change{flip(Blocked, subject)}
 	}
 	// What goes comes first, so that there is always one visibility at most.
-	list := []Change{flip(ContentPublic, Everybody), flip(ContentFollowers, o.user(object, Owner))}
+	list := []Change{flip(ContentPublic, Everybody), flip(ContentFollowers, o.Owner(object))}
 	if list[0].Add {
 		slices.Reverse(list)
 	}

@@ -11,17 +11,8 @@ import (
 // the answer to every question. Writes are numbered from 1 in the order in which
 // the engine runs them; point n is the state after n of them. Its methods may be
 // called from several goroutines.
-//
-// It takes about 7 bytes a relationship.
 type Oracle struct {
-	g *Graph
-
-	// The first state. Those of the nth object of a kind are at from[kind][n-1] up
-	// to from[kind][n]: relations in order, and the numbers of their subjects.
-	from      [kinds][]uint32
-	relations []Relation
-	subjects  []uint32
-
+	g            *Graph       // the first state
 	begun, acked atomic.Int64 // writes
 
 	mu      sync.RWMutex
@@ -34,47 +25,20 @@ type change struct {
 	present bool
 }
 
-// NewOracle reads a graph.
-func NewOracle(g *Graph) *Oracle {
-	o := &Oracle{
-		g: g, changes: map[Relationship][]change{},
-		relations: make([]Relation, 0, g.Len()), subjects: make([]uint32, 0, g.Len()),
-	}
-	for k := range o.from {
-		o.from[k] = make([]uint32, g.Count(Kind(k))+1)
-	}
-	for r := range g.Relationships() {
-		ends, n := o.from[r.Object.Kind()], r.Object.Number()
-		if ends[n] == 0 { // the object's first
-			ends[n-1] = uint32(len(o.subjects))
-		}
-		o.relations, o.subjects = append(o.relations, r.Relation), append(o.subjects, uint32(r.Subject.Number()))
-		ends[n] = uint32(len(o.subjects))
-	}
-	return o
-}
-
-// of returns the numbers of the subjects of a relation in the first state, in order.
-func (o *Oracle) of(object Object, relation Relation) []uint32 {
-	ends, n := o.from[object.Kind()], object.Number()
-	relations, subjects := o.relations[ends[n-1]:ends[n]], o.subjects[ends[n-1]:ends[n]]
-	first, _ := slices.BinarySearch(relations, relation)
-	last, _ := slices.BinarySearch(relations, relation+1)
-	return subjects[first:last]
-}
-
-// user returns the user of a relation that has one subject and never changes.
-func (o *Oracle) user(object Object, relation Relation) Object {
-	return Object(o.of(object, relation)[0])
-}
+// NewOracle returns the oracle of a graph before any write.
+func NewOracle(g *Graph) *Oracle { return &Oracle{g: g, changes: map[Relationship][]change{}} }
 
 // Owner returns who owns a piece of content.
-func (o *Oracle) Owner(content Object) Object { return o.user(content, Owner) }
+func (o *Oracle) Owner(content Object) Object { return o.g.two(content)[0].Subject }
 
 // first tells whether a relationship is in the first state.
 func (o *Oracle) first(r Relationship) bool {
-	_, found := slices.BinarySearch(o.of(r.Object, r.Relation), uint32(r.Subject.Number()))
-	return found
+	if r.Relation == Follower {
+		_, found := slices.BinarySearch(o.g.followers[r.Object.Number()-1], r.Subject)
+		return found
+	}
+	two := o.g.two(r.Object)
+	return two[0] == r || two[1] == r
 }
 
 // has tells whether a relationship is there at a point. The caller holds the
@@ -98,12 +62,12 @@ func (o *Oracle) may(viewer, object Object, point int64) bool {
 		return viewer == object || !has(object, Blocked, viewer) &&
 			(has(object, UserPublic, Everybody) || has(object, UserFollowers, object) && has(object, Follower, viewer))
 	case Content:
-		owner := o.user(object, Owner)
+		owner := o.Owner(object)
 		return viewer == owner || !has(owner, Blocked, viewer) &&
 			(has(object, ContentPublic, Everybody) || has(object, ContentFollowers, owner) && has(owner, Follower, viewer))
 	}
-	parent := NewObject(Content, int(o.of(object, Parent)[0]))
-	return !has(o.user(object, Creator), Blocked, viewer) && o.may(viewer, parent, point)
+	two := o.g.two(object) // its creator and parent
+	return !has(two[0].Subject, Blocked, viewer) && o.may(viewer, two[1].Subject, point)
 }
 
 // visible returns the content that a viewer may see at a point, from one on,
@@ -122,7 +86,7 @@ func (o *Oracle) visible(viewer, from Object, limit int, point int64) []Object {
 // owner, and either Everybody or the followers who are not blocked. The caller holds
 // the lock.
 func (o *Oracle) viewers(content Object, point int64) []Object {
-	owner := o.user(content, Owner)
+	owner := o.Owner(content)
 	list := []Object{owner}
 	if o.has(Relationship{content, ContentPublic, Everybody}, point) {
 		list = append(list, Everybody)
@@ -141,8 +105,8 @@ func (o *Oracle) viewers(content Object, point int64) []Object {
 // followers goes through every change, of which there are few.
 func (o *Oracle) followers(user Object, point int64) []Object {
 	var list []Object
-	for _, n := range o.of(user, Follower) {
-		if f := Object(n); o.has(Relationship{user, Follower, f}, point) {
+	for _, f := range o.g.followers[user.Number()-1] {
+		if o.has(Relationship{user, Follower, f}, point) {
 			list = append(list, f)
 		}
 	}
@@ -158,10 +122,9 @@ func (o *Oracle) followers(user Object, point int64) []Object {
 func (o *Oracle) rows() int {
 	n := o.g.Len()
 	for _, c := range o.changed() {
-		switch was := o.first(c.Relationship); {
-		case c.Add && !was:
+		if was := o.first(c.Relationship); c.Add && !was {
 			n++
-		case was && !c.Add:
+		} else if was && !c.Add {
 			n--
 		}
 	}

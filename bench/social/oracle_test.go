@@ -149,7 +149,7 @@ func TestJudge(t *testing.T) {
 	require.ErrorIs(t, judge(Span{}, false), bench.ErrMismatch)
 
 	before := Span{o.acked.Load(), o.begun.Load()}
-	write, _ := o.begin(ToggleBlocked, o.user(content, Owner), viewer)
+	write, _ := o.begin(ToggleBlocked, o.Owner(content), viewer)
 	beside := Span{o.acked.Load(), o.begun.Load()}
 	o.acknowledge(write)
 	after := Span{o.acked.Load(), o.begun.Load()}
@@ -174,7 +174,7 @@ func TestJudge(t *testing.T) {
 func publicContent1(t *testing.T, o *Oracle) Object {
 	for n := range o.g.Count(Content) {
 		c := NewObject(Content, n+1)
-		if o.first(Relationship{c, ContentPublic, Everybody}) && o.user(c, Owner) != 1 {
+		if o.first(Relationship{c, ContentPublic, Everybody}) && o.Owner(c) != 1 {
 			return c
 		}
 	}
