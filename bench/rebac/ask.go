@@ -25,7 +25,8 @@ type asker struct {
 	take     func(id int64)
 }
 
-// asker opens a view. The caller closes it.
+// asker opens a view and asks a first question, which prepares the statement. The
+// caller closes it.
 func (s *Store) asker(ctx context.Context, scenario *Scenario, c Closure) (*asker, error) {
 	name := fmt.Sprintf("%s_%s", scenario.Kind, scenario.Permission)
 	if c == OnTheFly {
@@ -48,8 +49,13 @@ func (s *Store) asker(ctx context.Context, scenario *Scenario, c Closure) (*aske
 		a.args = append(a.args, args)
 	}
 	var err error
-	a.View, err = s.tables.View(ctx)
-	return a, err
+	if a.View, err = s.tables.View(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.ask(ctx, 0); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
 }
 
 // ask asks question i and compares the answer: ErrMismatch when it is another.
@@ -90,9 +96,6 @@ func (s *Store) Measure(ctx context.Context, cfg MeasureConfig) (out *pace.Outco
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, askers[i].Close()) }()
-		if err := askers[i].ask(ctx, 0); err != nil {
-			return nil, err
-		}
 	}
 	failed := 0
 	loop := pace.Config{
@@ -118,9 +121,6 @@ func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop ben
 		return l, err
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	if err := a.ask(ctx, 0); err != nil {
-		return l, err
-	}
 	rec := latency.NewRecorder()
 	for i := 0; loop.Loop(); i++ {
 		start := time.Now()

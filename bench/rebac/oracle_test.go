@@ -52,10 +52,10 @@ func TestOracle(t *testing.T) {
 	}
 	users := 0
 	for resource := 1; resource <= d.Size.Resources; resource++ {
-		o.users(View, resource).each(func(user int) {
+		for _, user := range o.users(View, resource).AppendTo(nil) {
 			require.True(t, views[[2]int{user, resource}])
 			users++
-		})
+		}
 	}
 	require.Equal(t, len(views), users)
 }

@@ -83,7 +83,7 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	list := []Scenario{
 		{CheckDirect, Check, Manage, p.draw(p.entries(ManagerUser, func(e Entry) int { return e.Subject }))},
 		{CheckOrgAdmin, Check, Manage, p.orgAdmin()},
-		{CheckGroup, Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].has(user) }))},
+		{CheckGroup, Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].Has(user) }))},
 		{CheckHierarchy, Check, View, p.hierarchy()},
 		{CheckDenied, Check, View, p.denied()},
 		{ListHeavy, ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
@@ -130,7 +130,9 @@ func evenly(n, most int) []int {
 func resourcesOf(o *Oracle, p Permission, users []int) []Question {
 	want := make([]Answer, o.data.Size.Users+1)
 	for i := range o.lists {
-		o.users(p, i+1).each(func(user int) { want[user].add(int64(i + 1)) })
+		for _, user := range o.users(p, i+1).AppendTo(nil) {
+			want[user].add(int64(i + 1))
+		}
 	}
 	list := make([]Question, len(users))
 	for i, user := range users {
@@ -144,7 +146,9 @@ func usersOf(o *Oracle, p Permission, resources []int) []Question {
 	list := make([]Question, len(resources))
 	for i, resource := range resources {
 		list[i].Resource = resource
-		o.users(p, resource).each(func(user int) { list[i].Want.add(int64(user)) })
+		for _, user := range o.users(p, resource).AppendTo(nil) {
+			list[i].Want.add(int64(user))
+		}
 	}
 	return list
 }
@@ -188,7 +192,7 @@ func (p *picker) orgAdmin() []Question {
 	for org, admins := range p.data.Admins {
 		for _, user := range admins {
 			for range questionsEach / 10 {
-				if resource := p.resource(org + 1); !p.oracle.listed(Manage, resource).has(user) {
+				if resource := p.resource(org + 1); !p.oracle.listed(Manage, resource).Has(user) {
 					found = append(found, Question{User: user, Resource: resource, Want: answer(true)})
 				}
 			}
@@ -200,12 +204,8 @@ func (p *picker) orgAdmin() []Question {
 // viaGroups draws a user for each viewing group of each resource, of those that fit.
 func (p *picker) viaGroups(fits func(user, group int) bool) []Question {
 	users := make([][]int, p.data.Size.Groups)
-	for group, members := range p.oracle.members {
-		members.each(func(user int) {
-			if fits(user, group) {
-				users[group] = append(users[group], user)
-			}
-		})
+	for group := range users {
+		users[group] = slices.DeleteFunc(p.oracle.members[group].AppendTo(nil), func(user int) bool { return !fits(user, group) })
 	}
 	return p.entries(ViewerGroup, func(e Entry) int {
 		if of := users[e.Subject-1]; len(of) > 0 {
@@ -217,7 +217,7 @@ func (p *picker) viaGroups(fits func(user, group int) bool) []Question {
 
 // hierarchy are users of groups below viewing ones whom nothing else lets view.
 func (p *picker) hierarchy() []Question {
-	below := p.viaGroups(func(user, group int) bool { return !p.flat.members[group].has(user) })
+	below := p.viaGroups(func(user, group int) bool { return !p.flat.members[group].Has(user) })
 	return p.draw(slices.DeleteFunc(below, func(q Question) bool { return p.flat.May(View, q.User, q.Resource) }))
 }
 

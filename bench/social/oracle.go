@@ -2,7 +2,6 @@ package social
 
 import (
 	"slices"
-	"sort"
 	"sync"
 	"sync/atomic"
 )
@@ -15,18 +14,12 @@ type Oracle struct {
 	g            *Graph       // the first state
 	begun, acked atomic.Int64 // writes
 
-	mu      sync.RWMutex
-	changes map[Relationship][]change // in the order of writes
-}
-
-// change is what a write has made of a relationship.
-type change struct {
-	write   int64
-	present bool
+	mu    sync.RWMutex
+	flips map[Relationship][]int64 // the writes that added or deleted one, in order
 }
 
 // NewOracle returns the oracle of a graph before any write.
-func NewOracle(g *Graph) *Oracle { return &Oracle{g: g, changes: map[Relationship][]change{}} }
+func NewOracle(g *Graph) *Oracle { return &Oracle{g: g, flips: map[Relationship][]int64{}} }
 
 // Owner returns who owns a piece of content.
 func (o *Oracle) Owner(content Object) Object { return o.g.two(content)[0].Subject }
@@ -44,12 +37,8 @@ func (o *Oracle) first(r Relationship) bool {
 // has tells whether a relationship is there at a point. The caller holds the
 // lock.
 func (o *Oracle) has(r Relationship, point int64) bool {
-	list := o.changes[r]
-	after := sort.Search(len(list), func(i int) bool { return list[i].write > point })
-	if after == 0 {
-		return o.first(r)
-	}
-	return list[after-1].present
+	flips, _ := slices.BinarySearch(o.flips[r], point+1)
+	return o.first(r) != (flips%2 == 1)
 }
 
 // may tells whether a viewer may see an object at a point. The caller holds the lock.
@@ -110,7 +99,7 @@ func (o *Oracle) followers(user Object, point int64) []Object {
 			list = append(list, f)
 		}
 	}
-	for r := range o.changes {
+	for r := range o.flips {
 		if r.Object == user && r.Relation == Follower && !o.first(r) && o.has(r, point) {
 			list = append(list, r.Subject)
 		}
@@ -133,3 +122,82 @@ func (o *Oracle) rows() int {
 
 // Point returns the last point that has been acknowledged.
 func (o *Oracle) Point() int64 { return o.acked.Load() }
+
+// Change adds or deletes a relationship.
+type Change struct {
+	Relationship
+	Add bool
+}
+
+// The kinds of writes: what one changes was there and goes, or the other way round.
+const (
+	ToggleFollower   = "follower"   // a user follows another or stops
+	ToggleBlocked    = "blocked"    // a user blocks another or stops
+	ToggleVisibility = "visibility" // content becomes public or is for followers
+)
+
+// Toggles are all kinds of writes.
+var Toggles = []string{ToggleFollower, ToggleBlocked, ToggleVisibility}
+
+// plan returns the changes that a write makes now. The caller holds the lock.
+func (o *Oracle) plan(toggle string, object, subject Object) []Change {
+	flip := func(relation Relation, subject Object) Change {
+		r := Relationship{object, relation, subject}
+		return Change{r, !o.has(r, o.begun.Load())}
+	}
+	switch toggle {
+	case ToggleFollower:
+		return []Change{flip(Follower, subject)}
+	case ToggleBlocked:
+		return []Change{flip(Blocked, subject)}
+	}
+	// What goes comes first, so that there is always one visibility at most.
+	list := []Change{flip(ContentPublic, Everybody), flip(ContentFollowers, o.Owner(object))}
+	if list[0].Add {
+		slices.Reverse(list)
+	}
+	return list
+}
+
+// begin numbers a write and remembers its changes. It is called while the write
+// has the engine's transaction, so that numbers are in the order of commits.
+func (o *Oracle) begin(toggle string, object, subject Object) (write int64, changes []Change) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	changes = o.plan(toggle, object, subject)
+	write = o.begun.Load() + 1
+	for _, c := range changes {
+		o.flips[c.Relationship] = append(o.flips[c.Relationship], write)
+	}
+	o.begun.Store(write)
+	return write, changes
+}
+
+// acknowledge tells that a write is committed, and so are those before it.
+func (o *Oracle) acknowledge(write int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.acked.Store(max(o.acked.Load(), write))
+}
+
+// void tells that a write was rolled back.
+func (o *Oracle) void(write int64, changes []Change) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range changes {
+		o.flips[c.Relationship] = slices.DeleteFunc(o.flips[c.Relationship], func(w int64) bool { return w == write })
+	}
+}
+
+// changed returns every relationship that a write has touched, and whether it is
+// there at the last point, in order.
+func (o *Oracle) changed() []Change {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	list := make([]Change, 0, len(o.flips))
+	for r := range o.flips {
+		list = append(list, Change{r, o.has(r, o.begun.Load())})
+	}
+	slices.SortFunc(list, func(a, b Change) int { return int(a.Object - b.Object) })
+	return list
+}
