@@ -164,57 +164,42 @@ func ParseScript(text []byte) (*Script, error) {
 			s.Steps[i].Limit = 100
 		}
 	}
-	if err := s.Check(); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, s.Check()
 }
 
 // scriptName is what names of benchmarks take.
 var scriptName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 // Check fails with ErrScript when something is missing or out of range.
-func (s *Script) Check() error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %w", ErrScript, fmt.Errorf(format, args...))
+func (s *Script) Check() (err error) {
+	want := func(ok bool, format string, args ...any) {
+		if !ok && err == nil {
+			err = fmt.Errorf("%w: "+format, append([]any{ErrScript}, args...)...)
+		}
 	}
 	within := func(d, least time.Duration) bool { return d >= least && d <= 24*time.Hour }
-	switch {
-	case !scriptName.MatchString(s.Name):
-		return bad("name: %q: want lower-case letters, digits and dashes", s.Name)
-	case len(s.Phases) == 0:
-		return bad("give rate and duration, or phases")
-	case len(s.Steps) == 0:
-		return bad("steps: want a list of at least one")
-	case s.Connections < 1 || s.Connections > 1024:
-		return bad("connections: %d: want 1 to 1024", s.Connections)
-	case s.Arrivals != "poisson" && s.Arrivals != "fixed":
-		return bad("arrivals: %q: want poisson or fixed", s.Arrivals)
-	case !(s.Active > 0 && s.Active <= 1):
-		return bad("active: %v: want a part above 0, at most 1", s.Active)
-	case !within(s.WarmUp, 0) || !within(s.Staleness, 0) || !within(s.GiveUp, time.Millisecond):
-		return bad("warmup, staleness and give-up: want 0s (give-up 1ms) to 24h")
-	}
+	want(scriptName.MatchString(s.Name), "name: %q: want lower-case letters, digits and dashes", s.Name)
+	want(len(s.Phases) > 0, "give rate and duration, or phases")
+	want(len(s.Steps) > 0, "steps: want a list of at least one")
+	want(s.Connections >= 1 && s.Connections <= 1024, "connections: %d: want 1 to 1024", s.Connections)
+	want(s.Arrivals == "poisson" || s.Arrivals == "fixed", "arrivals: %q: want poisson or fixed", s.Arrivals)
+	want(s.Active > 0 && s.Active <= 1, "active: %v: want a part above 0, at most 1", s.Active)
+	want(within(s.WarmUp, 0) && within(s.Staleness, 0) && within(s.GiveUp, time.Millisecond), "warmup, staleness and give-up: want 0s (give-up 1ms) to 24h")
 	for i, p := range s.Phases {
-		if !(p.Rate > 0 && p.Rate <= 1e7) || !within(p.Duration, time.Millisecond) {
-			return bad("phase %d: rate %v for %s: want a rate above 0, at most 1e+07, and a duration from 1ms to 24h", i+1, p.Rate, p.Duration)
-		}
+		want(p.Rate > 0 && p.Rate <= 1e7 && within(p.Duration, time.Millisecond),
+			"phase %d: rate %v for %s: want a rate above 0, at most 1e+07, and a duration from 1ms to 24h", i+1, p.Rate, p.Duration)
 	}
 	names := map[string]bool{}
 	for i, step := range s.Steps {
-		switch isContent := step.Lookup == lookupContent; {
-		case !slices.Contains(stepNames, step.Name()):
-			return bad("step %d: %q: want one of %s", i+1, step.Name(), strings.Join(stepNames, ", "))
-		case names[step.Name()]:
-			return bad("step %d: %s is there already: add the weights", i+1, step.Name())
-		case !(step.Weight > 0 && step.Weight <= 1e9):
-			return bad("step %d: weight: %v: want a number above 0", i+1, step.Weight)
-		case isContent != (step.Limit != 0) || step.Limit < 0 || step.Limit > 100_000:
-			return bad("step %d: limit: %d: want 1 to 100000, of a look-up of content", i+1, step.Limit)
-		}
-		names[step.Name()] = true
+		name, limited := step.Name(), step.Lookup == lookupContent
+		want(slices.Contains(stepNames, name), "step %d: %q: want one of %s", i+1, name, strings.Join(stepNames, ", "))
+		want(!names[name], "step %d: %s is there already: add the weights", i+1, name)
+		want(step.Weight > 0 && step.Weight <= 1e9, "step %d: weight: %v: want a number above 0", i+1, step.Weight)
+		want(limited == (step.Limit != 0) && step.Limit >= 0 && step.Limit <= 100_000,
+			"step %d: limit: %d: want 1 to 100000, of a look-up of content", i+1, step.Limit)
+		names[name] = true
 	}
-	return nil
+	return err
 }
 
 // Length returns how long a script takes without loading.
