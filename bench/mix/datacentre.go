@@ -34,12 +34,7 @@ type dataCentre struct {
 	oracle *dcseed.Oracle
 	limit  int
 	head   atomic.Uint64
-	lists  sync.Map // of listKey: the last answers that take long to find
-}
-
-type listKey struct {
-	kind dcseed.Kind
-	dc   int
+	lists  sync.Map // of a Query's kind and data centre: the last answers that take long to find
 }
 
 type list struct {
@@ -109,7 +104,7 @@ func (d *dataCentre) Check(op Op, a Answer) error {
 // list returns the answer to a question for a whole list, which is remembered
 // until the block changes.
 func (d *dataCentre) list(q dcseed.Query) []entity.Key {
-	key := listKey{q.Kind, q.DC}
+	key := dcseed.Query{Kind: q.Kind, DC: q.DC}
 	if known, ok := d.lists.Load(key); ok && known.(list).block == q.Block {
 		return known.(list).keys
 	}

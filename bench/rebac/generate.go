@@ -49,10 +49,6 @@ func Generate(size Size, seed uint64) (*Data, error) {
 	return g.Data, nil
 }
 
-func sizeOf(lists [][]int) func(i int) float64 {
-	return func(i int) float64 { return float64(len(lists[i])) }
-}
-
 // curve returns n weights that grow from low to high; an exponent above 1 keeps
 // more of them low.
 func curve(n int, low, high, exponent float64) func(i int) float64 {
@@ -159,7 +155,7 @@ func (g *generator) makeMembers() error {
 // are managers: 30 make 21 groups with 1 to 3.
 func (g *generator) makeGroups() error {
 	s, r := g.Size, g.stream(streamGroups)
-	counts, err := graph.Divide(s.Groups, s.Orgs, 1, sizeOf(g.orgUsers), graph.UpTo(s.Groups))
+	counts, err := graph.Divide(s.Groups, s.Orgs, 1, func(i int) float64 { return float64(len(g.orgUsers[i])) }, graph.UpTo(s.Groups))
 	if err != nil {
 		return err
 	}

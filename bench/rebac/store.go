@@ -1,6 +1,7 @@
 package rebac
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -68,15 +69,7 @@ func (r *IngestResult) Rate() float64 { return float64(r.Objects) / r.Took.Secon
 // It fails with bench.ErrMismatch when the rows in the store are not as many as
 // those given.
 func (s *Store) Ingest(ctx context.Context, d *Data, batch int) (r IngestResult, err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("ingest: %w", err)
-		}
-	}()
-	if batch <= 0 {
-		batch = DefaultBatch
-	}
-	start := time.Now()
+	batch, start := cmp.Or(batch, DefaultBatch), time.Now()
 	if err := s.tables.Create(ctx); err != nil {
 		return r, err
 	}

@@ -28,19 +28,20 @@ const loadBatch = 50_000
 // Load makes the table and fills it with a graph, gathers the planner's
 // statistics where it has some, and moves the log into the database.
 func (s *Store) Load(ctx context.Context, g *Graph) error {
-	if err := s.Create(ctx); err != nil {
-		return fmt.Errorf("social graph: make tables: %w", err)
-	}
 	table := graph.Table("relationships", "object", "relation", "subject")
 	row := make([]any, len(table.Columns))
-	_, err := s.Store.Load(ctx, table, loadBatch, func(yield func([]any) bool) {
+	rows := func(yield func([]any) bool) {
 		for r := range g.Relationships() {
 			row[0], row[1], row[2] = int64(r.Object), int64(r.Relation), int64(r.Subject)
 			if !yield(row) {
 				return
 			}
 		}
-	})
+	}
+	err := s.Create(ctx)
+	if err == nil {
+		_, err = s.Store.Load(ctx, table, loadBatch, rows)
+	}
 	if err == nil {
 		err = s.Index(ctx)
 	}
