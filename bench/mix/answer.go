@@ -124,14 +124,12 @@ func (m *base) Check(op Op, a Answer) error {
 	if a.Block > m.head {
 		return fmt.Errorf("check %s at block %d: the oracle is at block %d: advance it before the store applies a block", op.Kind, a.Block, m.head)
 	}
-	wrong, what := "", fmt.Sprintf("of %s", op.Key)
+	compare := m.compareKeys
 	if op.ask.topic == byKey {
-		wrong = m.compareEntity(op, a)
-	} else {
-		wrong, what = m.compareKeys(op, a), fmt.Sprintf("(%s, limit %d)", op.Expr, op.Limit)
+		compare = m.compareEntity
 	}
-	if wrong != "" {
-		return fmt.Errorf("%w: %s %s at block %d: %s", ErrMismatch, op.Kind, what, a.Block, wrong)
+	if wrong := compare(op, a); wrong != "" {
+		return fmt.Errorf("%w: %s (%s, limit %d) at block %d: %s", ErrMismatch, op.Kind, op.Expr, op.Limit, a.Block, wrong)
 	}
 	return nil
 }
@@ -163,19 +161,15 @@ func (o *Oracle) compareEntity(op Op, a Answer) string {
 	case e.Key != op.Key:
 		return fmt.Sprintf("the key is %s", e.Key)
 	}
-	parts := op.Parts
-	if op.Get {
-		parts = store.Metadata | store.Attributes | store.Content
-	}
 	e, h := a.Entity, newHashes(a.Entity)
 	got, want := *e, *o.stub(l, v)
 	got.ContentType, got.Content, got.StringAttributes, got.NumericAttributes = "", nil, nil, nil
 	switch {
-	case parts&store.Metadata != 0 && !reflect.DeepEqual(got, want):
+	case op.Parts&store.Metadata != 0 && !reflect.DeepEqual(got, want):
 		return fmt.Sprintf("%+v, want %+v", got, want)
-	case parts&store.Attributes != 0 && h.attributes != v.attributes:
+	case op.Parts&store.Attributes != 0 && h.attributes != v.attributes:
 		return fmt.Sprintf("other attributes or content type: %q, %q, %v", e.ContentType, e.StringAttributes, e.NumericAttributes)
-	case parts&store.Content != 0 && (h.content != v.content || h.size != v.size):
+	case op.Parts&store.Content != 0 && (h.content != v.content || h.size != v.size):
 		return fmt.Sprintf("other content, of %d bytes, want %d", h.size, v.size)
 	}
 	return ""

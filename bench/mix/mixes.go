@@ -148,7 +148,9 @@ func (d *draws) entity() Op { return d.one(d.head, store.Metadata|store.Attribut
 func (d *draws) payload() Op { return d.one(d.head, store.Content) }
 
 func (d *draws) whole() Op {
-	return Op{Block: store.Head, Get: true, Key: d.pick(d.head), ask: question{topic: byKey}}
+	op := d.one(d.head, store.Metadata|store.Attributes|store.Content)
+	op.Get = true
+	return op
 }
 
 // past asks for an entity as it was at a block, any from the first to the head,

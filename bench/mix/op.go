@@ -60,8 +60,8 @@ type Op struct {
 	Kind  string // what it is called in results
 	Block uint64 // at which to read; store.Head for the current one
 
-	// Get reads the entity of Key whole. Otherwise it is a query, which asks for
-	// one entity too where there is a Key.
+	// Get reads the entity of Key whole, without the query. Otherwise it is a query,
+	// which asks for one entity too where there is a Key.
 	Get bool
 	Key entity.Key
 
