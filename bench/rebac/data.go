@@ -52,8 +52,9 @@ type Data struct {
 
 // pool is what the access lists of an organization are made of.
 type pool struct {
-	users  []int // those that get onto lists; the first ones more often
-	groups []int
+	users     []int // those that get onto lists; the first ones more often
+	groups    []int
+	resources []int
 }
 
 // How far lists lean to the first users and groups of an organization: 1 is

@@ -87,17 +87,10 @@ func fill(r *rand.Rand, list []int, size int, pool []int, skew float64, taken fu
 	return list
 }
 
-// span returns the places of a value in a list in order, from first up to last.
-func span(list []int, value int) (first, last int) {
-	first, _ = slices.BinarySearch(list, value)
-	last, _ = slices.BinarySearch(list, value+1)
-	return first, last
-}
-
 // ids returns the numbers, from 1 on, of the places of a value in a list in order.
 func ids(list []int, value int) (ids []int) {
-	first, last := span(list, value)
-	for i := first; i < last; i++ {
+	first, _ := slices.BinarySearch(list, value)
+	for i := first; i < len(list) && list[i] == value; i++ {
 		ids = append(ids, i+1)
 	}
 	return ids
@@ -176,8 +169,8 @@ func (g *generator) makeGroups() error {
 	g.GroupMembers, g.GroupManagers = make([][]int, s.Groups), make([][]int, s.Groups)
 	dealt := make([]int, s.Orgs)
 	for i, org := range g.homes {
-		first, last := span(g.GroupOrg, org)
-		group := first + dealt[org-1]%(last-first)
+		groups := ids(g.GroupOrg, org)
+		group := groups[dealt[org-1]%len(groups)] - 1
 		dealt[org-1]++
 		g.GroupMembers[group] = append(g.GroupMembers[group], i+1)
 	}
@@ -200,19 +193,19 @@ func (g *generator) makeGroups() error {
 func (g *generator) makeHierarchy() error {
 	pairs, second := (g.Size.Edges*5+6)/7, g.Size.Edges/7
 	third := g.Size.Edges - pairs - second
-	add := func(left *int, child, parent, last int) bool {
-		if *left == 0 || child > last {
-			return false
-		}
-		g.Hierarchy = append(g.Hierarchy, Edge{child, parent})
-		*left--
-		return true
-	}
 	for org := g.Size.Orgs; org >= 1; org-- {
-		first, last := span(g.GroupOrg, org) // group first+1 is the first of the organization
-		add(&pairs, first+2, first+1, last)
-		if !add(&third, first+3, first+2, last) {
-			add(&second, first+3, first+1, last)
+		groups := ids(g.GroupOrg, org)
+		add := func(left *int, child, parent int) bool {
+			if *left == 0 || child >= len(groups) {
+				return false
+			}
+			g.Hierarchy = append(g.Hierarchy, Edge{groups[child], groups[parent]})
+			*left--
+			return true
+		}
+		add(&pairs, 1, 0)
+		if !add(&third, 2, 1) {
+			add(&second, 2, 0)
 		}
 	}
 	if len(g.Hierarchy) < g.Size.Edges {
@@ -239,9 +232,9 @@ func (g *generator) makeLists() error {
 	var heavy []int
 	for org, users := range g.orgUsers {
 		g.pools[org].users = slices.DeleteFunc(slices.Clone(users), func(user int) bool { return user == g.Heavy || user > s.Users-s.Idle })
-		g.pools[org].groups = ids(g.GroupOrg, org+1)
+		g.pools[org].groups, g.pools[org].resources = ids(g.GroupOrg, org+1), ids(g.ResourceOrg, org+1)
 		if slices.Contains(g.Members[org], g.Heavy) {
-			heavy = append(heavy, ids(g.ResourceOrg, org+1)...)
+			heavy = append(heavy, g.pools[org].resources...)
 		}
 	}
 	poolOf := func(i int) *pool { return &g.pools[g.ResourceOrg[i]-1] }

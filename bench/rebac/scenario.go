@@ -182,8 +182,8 @@ func (p *picker) entries(relation Relation, user func(e Entry) int) []Question {
 
 // resource draws one of an organization.
 func (p *picker) resource(org int) int {
-	first, last := span(p.data.ResourceOrg, org)
-	return first + p.rand.IntN(last-first) + 1
+	all := p.data.pools[org-1].resources
+	return all[p.rand.IntN(len(all))]
 }
 
 // orgAdmin are admins with resources that nothing else lets them manage.
