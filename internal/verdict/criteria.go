@@ -73,7 +73,10 @@ var questions = []question{
 	{PartReorg, "commit p99 while the same keys are deleted and inserted", "<", 500, "ms", 1, "D3", from(reorg, of("D3")), 0},
 
 	{PartCombined, "reads/s with commits below 2 s", ">", v1Reads, "reads/s", 1, "D4", from(ceiling, isCeiling), 0},
+}
 
+// v1Reading are the questions about reads alone.
+var v1Reading = []question{
 	{PartV1, "reads/s of mix A with one client", "≥", v1Reads, "reads/s", v1Scale, v1Runs, mixReads("A"), decides},
 	{PartV1, "reads/s of mix B with one client", "≥", v1Reads, "reads/s", v1Scale, v1Runs, mixReads("B"), decides},
 	{PartV1, "reads/s of mix C with one client", "≥", v1Reads, "reads/s", v1Scale, v1Runs, mixReads("C"), decides},

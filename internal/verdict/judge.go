@@ -21,13 +21,12 @@ const (
 
 func (p *pair) assess() Assessment {
 	a := Assessment{Engine: p.engine, Layout: p.layout}
-	for _, q := range slices.Concat(questions, p.beside()) {
+	for _, q := range slices.Concat(questions, p.beside(), v1Reading) {
 		a.Criteria = append(a.Criteria, p.answer(q))
 	}
 	for _, l := range v1Loads {
 		a.Criteria = append(a.Criteria, p.carried(l.name, l.load, l.is))
 	}
-	slices.SortStableFunc(a.Criteria, func(x, y Criterion) int { return slices.Index(parts, x.Part) - slices.Index(parts, y.Part) })
 	v1 := a.where(func(c *Criterion) bool { return c.Part == PartV1 && c.Decides })
 	a.V1 = map[Outcome]Decision{Pass: Go, Fail: NoGo, Unknown: Undecided}[all(v1)]
 	a.Meets = all(a.decisive())

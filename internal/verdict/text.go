@@ -1,67 +1,30 @@
 package verdict
 
 import (
-	"bytes"
+	_ "embed" // text.tmpl
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"text/template"
 
 	"github.com/varvedb/varve/bench/stat"
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
+//go:embed text.tmpl
+var textTemplate string
+
+var text = template.Must(template.New("text").Funcs(template.FuncMap{"excluded": runs.Excluded}).Parse(textTemplate))
+
 // WriteText writes the evaluation for readers: the sentence, what was left out, the
 // walks through the tree, the decisions, every criterion, and what to run for
 // those that are not known.
 func (r *Report) WriteText(w io.Writer) error {
-	var b bytes.Buffer
-	fmt.Fprintln(&b, r.Sentence)
-	if text := runs.Excluded(r.LeftOut); text != "" {
-		fmt.Fprintln(&b, text)
-	}
-	if len(r.Assessments) > 0 {
-		fmt.Fprintf(&b, "\nDecision tree: commit p99 < %s ms at %gx with %s rows/s sustained\n", runs.Number(treeP99), treeScale, runs.Number(treeRate))
-		for _, walk := range r.Walks {
-			fmt.Fprintf(&b, "  layout %s: %s\n", walk.Layout, walk.Leaf)
-			for _, s := range walk.Steps {
-				fmt.Fprintf(&b, "    %-8s %s\n", s.Engine, s.Answer)
-				for _, c := range s.Criteria {
-					fmt.Fprintf(&b, "      %s\n", c.Sentence())
-				}
-			}
-		}
-		fmt.Fprintf(&b, "\nV1: 621,000 entities, 10–50K rows/s with 1–10K reads/s\n")
-		for _, a := range r.Assessments {
-			fmt.Fprintf(&b, "  %-10s %s %s\n", a.V1, a.Engine, a.Layout)
-		}
-		for i := range r.Assessments {
-			r.Assessments[i].text(&b)
-		}
-	}
-	for i, c := range r.Commands() {
-		if i == 0 {
-			fmt.Fprintf(&b, "\nNot known; to measure it:\n")
-		}
-		fmt.Fprintf(&b, "  %s\n", c)
-	}
-	_, err := b.WriteTo(w)
-	return err
-}
-
-func (a *Assessment) text(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\n%s %s\n", a.Engine, a.Layout)
-	w := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
-	part := ""
-	for _, c := range a.Criteria {
-		if c.Part != part {
-			part = c.Part
-			fmt.Fprintf(w, "  %s\t\t\t\t\t\n", part)
-		}
-		fmt.Fprintf(w, "    %s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.Wanted(), c.Measured(), c.Times(), c.Answer(), c.Note)
-	}
-	_ = w.Flush() // into a buffer
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	return errors.Join(text.Execute(table, r), table.Flush())
 }
 
 // Wanted writes what is wanted: "< 500 ms".
@@ -139,19 +102,18 @@ func blocks(n int) string { return fmt.Sprintf("--blocks %d", n) }
 
 // Commands returns what to run for everything that is unknown, each once.
 func (r *Report) Commands() []string {
-	var commands []string
-	add := func(criteria []Criterion) {
-		for _, c := range criteria {
-			if c.Verdict == Unknown && c.Command != "" && !slices.Contains(commands, c.Command) {
-				commands = append(commands, c.Command)
-			}
-		}
-	}
+	var criteria []Criterion
 	for _, w := range r.Walks {
-		add(w.Steps[len(w.Steps)-1].Criteria) // the others are assessed
+		criteria = append(criteria, w.Steps[len(w.Steps)-1].Criteria...) // the others are assessed
 	}
 	for _, a := range r.Assessments {
-		add(a.Criteria)
+		criteria = append(criteria, a.Criteria...)
+	}
+	var commands []string
+	for _, c := range criteria {
+		if c.Verdict == Unknown && c.Command != "" && !slices.Contains(commands, c.Command) {
+			commands = append(commands, c.Command)
+		}
 	}
 	return commands
 }

@@ -34,8 +34,6 @@ const (
 	PartV1        = "V1"
 )
 
-var parts = []string{PartTree, PartWrites, PartChecklist, PartReorg, PartCombined, PartV1}
-
 // Criterion is a figure that is wanted and what was measured of it.
 type Criterion struct {
 	Part string  `json:"part"`
