@@ -1,5 +1,6 @@
-// Package progress reports on long work: a bar with rate and time left on a
-// terminal, a plain line every few seconds elsewhere.
+// Package progress reports on long work in a line with its rate and the time left:
+// on a terminal in one that changes in place, elsewhere in a new one every few
+// seconds.
 package progress
 
 import (
@@ -9,44 +10,30 @@ import (
 	"sync"
 	"time"
 
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 )
-
-// lineEvery is the pause between plain lines.
-const lineEvery = 5 * time.Second
 
 // Bar follows one piece of work. Its methods may be called from several
 // goroutines.
 type Bar struct {
-	mu           sync.Mutex
-	out          io.Writer
-	name         string
-	unit         string
-	total        int64
-	start        time.Time
-	last         time.Time
-	before, done int64
-
-	bars *mpb.Progress // nil when out is no terminal
-	bar  *mpb.Bar
+	mu                   sync.Mutex
+	out                  io.Writer
+	name, unit           string
+	total, before        int64
+	start, last          time.Time
+	every                time.Duration // pause between lines
+	lineFormat, atFinish string
 }
 
 // Start begins to report on out about work of total units; a total of zero
 // means unknown.
 func Start(out io.Writer, name, unit string, total int64) *Bar {
-	b := &Bar{out: out, name: name, unit: unit, total: total, start: time.Now(), last: time.Now()}
-	f, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return b
+	now := time.Now()
+	b := &Bar{out: out, name: name, unit: unit, total: total, start: now, last: now, every: 5 * time.Second, lineFormat: "%s\n"}
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		const erase = "\r\x1b[K"
+		b.every, b.lineFormat, b.atFinish = 200*time.Millisecond, erase+"%s", erase
 	}
-	b.bars = mpb.New(mpb.WithOutput(out), mpb.WithWidth(50), mpb.WithRefreshRate(200*time.Millisecond))
-	b.bar = b.bars.AddBar(total,
-		mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Name(name+" "), decor.CountersNoUnit("%d/%d "+unit)),
-		mpb.AppendDecorators(decor.AverageSpeed(0, " %.0f "+unit+"/s"), decor.Name(" ETA "), decor.AverageETA(decor.ET_STYLE_GO)),
-	)
 	return b
 }
 
@@ -55,43 +42,28 @@ func Start(out io.Writer, name, unit string, total int64) *Bar {
 func (b *Bar) Begin(done int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.before, b.done = done, done
-	if b.bar != nil {
-		b.bar.SetCurrent(done)
-		b.bar.DecoratorAverageAdjust(time.Now())
-	}
+	b.before = done
 }
 
 // Set tells how many units are done.
 func (b *Bar) Set(done int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.done = done
-	if b.bar != nil {
-		b.bar.SetCurrent(done)
-		return
-	}
-	if now := time.Now(); now.Sub(b.last) >= lineEvery {
+	if now := time.Now(); now.Sub(b.last) >= b.every {
 		b.last = now
-		fmt.Fprintln(b.out, b.line(now))
+		fmt.Fprintf(b.out, b.lineFormat, b.line(done, now))
 	}
 }
 
-func (b *Bar) line(now time.Time) string {
-	rate := float64(b.done-b.before) / now.Sub(b.start).Seconds()
-	text := fmt.Sprintf("%s: %d %s, %.0f/s", b.name, b.done, b.unit, rate)
-	if b.total > 0 && rate > 0 && b.done <= b.total {
-		left := time.Duration(float64(b.total-b.done) / rate * float64(time.Second))
-		text += fmt.Sprintf(", %d%%, %s left", 100*b.done/b.total, left.Round(time.Second))
+func (b *Bar) line(done int64, now time.Time) string {
+	rate := float64(done-b.before) / now.Sub(b.start).Seconds()
+	text := fmt.Sprintf("%s: %d %s, %.0f/s", b.name, done, b.unit, rate)
+	if b.total > 0 && rate > 0 && done <= b.total {
+		left := time.Duration(float64(b.total-done) / rate * float64(time.Second))
+		text += fmt.Sprintf(", %d%%, %s left", 100*done/b.total, left.Round(time.Second))
 	}
 	return text
 }
 
-// Finish removes the bar. Nothing may be reported after it.
-func (b *Bar) Finish() {
-	if b.bar == nil {
-		return
-	}
-	b.bar.Abort(true)
-	b.bars.Wait()
-}
+// Finish removes the line from a terminal. Nothing may be reported after it.
+func (b *Bar) Finish() { fmt.Fprint(b.out, b.atFinish) }
