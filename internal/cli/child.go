@@ -12,11 +12,13 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/memlimit"
@@ -91,7 +93,7 @@ func (c *child) run(e *env) (err error) {
 	case err != nil && ctx.Err() != nil && e.ctx.Err() == nil:
 		err = fmt.Errorf("ended after %s, see --timeout", c.timeout)
 	case err != nil:
-		err = fmt.Errorf("%w: %s", err, tail.last())
+		err = fmt.Errorf("%w: %s", err, tail.lastLine())
 	}
 	if err != nil && budget != nil && budget.Killed() > 0 {
 		err = fmt.Errorf("killed: out of its memory budget of %d MiB, see --memory: %w", c.memory>>20, err)
@@ -115,19 +117,10 @@ func killAtSecond(signals <-chan os.Signal, p *os.Process) {
 
 // clean waits for the end of what a killed child had started, and removes files.
 func (c *child) clean(temp string) (err error) {
-	begun := time.Now()
-	for left := startedWith("TMPDIR=" + temp); len(left) > 0; left = startedWith("TMPDIR=" + temp) {
+	for begun := time.Now(); err == nil && running("TMPDIR="+temp, time.Since(begun) > interruptGrace); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > 2*interruptGrace {
 			err = fmt.Errorf("processes of %s do not end; see ps", c.engine)
-			break
 		}
-		for _, process := range left {
-			if time.Since(begun) > interruptGrace {
-				_ = process.Kill() // it may have ended
-			}
-			_ = process.Release()
-		}
-		time.Sleep(5 * time.Millisecond)
 	}
 	err = errors.Join(err, pgembed.RemoveSockets(temp), os.RemoveAll(temp))
 	if c.cache {
@@ -136,41 +129,38 @@ func (c *child) clean(temp string) (err error) {
 	return err
 }
 
-// startedWith finds processes by their environment; the caller releases them. An
-// embedded server has a session of its own, so that no process group finds it; the
-// kernel tells it to end when the child is killed, and it ends after its own processes.
-func startedWith(variable string) (found []*os.Process) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
-	for _, file := range files {
-		var pid int
-		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err != nil {
-			continue
-		}
-		process, err := os.FindProcess(pid) // before the look, so that no other can get its number
+// running tells whether there are processes with a variable in their environment, and
+// kills them if asked to. An embedded server has a session of its own, so that no
+// process group finds it; the kernel tells it to end when the child is killed, and it
+// ends after its own processes.
+func running(variable string, kill bool) (found bool) {
+	all, _ := procfs.AllProcs() // without /proc none is found
+	for _, p := range all {
+		process, err := os.FindProcess(p.PID) // before the look, so that no other can get its number
 		if err != nil {
 			continue
 		}
-		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte(variable+"\x00")) {
-			found = append(found, process)
-		} else {
-			_ = process.Release()
+		if env, _ := p.Environ(); slices.Contains(env, variable) {
+			found = true
+			if kill {
+				_ = process.Kill() // it may have ended
+			}
 		}
+		_ = process.Release()
 	}
 	return found
 }
 
-// tailWriter keeps the last lines of a child's messages.
-type tailWriter struct{ text []byte }
+// tailWriter keeps the end of a child's messages.
+type tailWriter []byte
 
 func (t *tailWriter) Write(p []byte) (int, error) {
-	t.text = append(t.text, p...)
-	if len(t.text) > 4096 {
-		t.text = t.text[len(t.text)-2048:]
-	}
+	*t = append(*t, p...)
+	*t = (*t)[max(0, len(*t)-4096):]
 	return len(p), nil
 }
 
-func (t *tailWriter) last() string {
-	text := strings.TrimSpace(string(t.text))
+func (t tailWriter) lastLine() string {
+	text := strings.TrimSpace(string(t))
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
