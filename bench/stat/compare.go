@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -19,6 +20,20 @@ type Summary struct {
 
 // Bounded tells whether there are enough observations for an interval.
 func (s Summary) Bounded() bool { return !math.IsInf(s.Low, 0) && !math.IsInf(s.High, 0) }
+
+// MarshalJSON writes null for the ends of an unbounded interval: JSON has no infinity.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	var low, high *float64
+	if s.Bounded() {
+		low, high = &s.Low, &s.High
+	}
+	return json.Marshal(struct {
+		Median float64  `json:"median"`
+		Low    *float64 `json:"low"`
+		High   *float64 `json:"high"`
+		N      int      `json:"n"`
+	}{s.Median, low, high, s.N})
+}
 
 // Spread returns the larger distance of the interval's ends from the median, as
 // a part of the median; infinite when it is unbounded or the median is 0.
@@ -55,9 +70,10 @@ func summarize(s *benchmath.Sample) Summary {
 
 // Comparison is what can be said of two samples.
 type Comparison struct {
-	Old, New Summary
-	P        float64 // of both being from one distribution: Mann-Whitney U, two-sided
-	LeastP   float64 // the smallest P that samples of these sizes can have
+	Old    Summary `json:"old"`
+	New    Summary `json:"new"`
+	P      float64 `json:"p"` // of both being from one distribution: Mann-Whitney U, two-sided
+	LeastP float64 `json:"-"` // the smallest P that samples of these sizes can have
 }
 
 // Compare tests whether two samples, which must not be empty, come from one

@@ -128,11 +128,9 @@ type unitTable struct {
 
 // diffRow compares one configuration.
 type diffRow struct {
-	Name    string   `json:"name"`
-	Old     diffSide `json:"old"`
-	New     diffSide `json:"new"`
+	Name string `json:"name"`
+	stat.Comparison
 	Delta   *float64 `json:"delta_percent"` // of the medians; null when old is 0 and new is not
-	P       float64  `json:"p"`
 	Noise   float64  `json:"noise_percent"` // change that is within it says nothing; at least the threshold
 	Verdict string   `json:"verdict"`       // worse, better, changed, same or unknown
 
@@ -142,14 +140,6 @@ type diffRow struct {
 
 	spread float64   // of the old figures
 	both   []float64 // old, and new brought to its median: what is known of the noise
-}
-
-// diffSide is a sample.
-type diffSide struct {
-	Median float64  `json:"median"`
-	Low    *float64 `json:"low"` // of the 95 % interval; null when there are too few samples for one
-	High   *float64 `json:"high"`
-	N      int      `json:"n"`
 }
 
 // failure is a run that does not end well any more.
@@ -244,9 +234,9 @@ func (c *diffCmd) compare(before, after *result.Results) *difference {
 }
 
 func newRow(name string, before, after []float64) diffRow {
-	c := stat.Compare(before, after)
-	r := diffRow{Name: name, Old: side(c.Old), New: side(c.New), P: c.P, spread: spread(before, c.Old), both: slices.Clone(before)}
-	was, is := c.Old.Median, c.New.Median
+	r := diffRow{Name: name, Comparison: stat.Compare(before, after), both: slices.Clone(before)}
+	was, is := r.Old.Median, r.New.Median
+	r.spread = spread(before, r.Old)
 	for _, v := range after {
 		if is != 0 {
 			r.both = append(r.both, v*was/is)
@@ -258,14 +248,6 @@ func newRow(name string, before, after []float64) diffRow {
 		r.Delta = &is
 	}
 	return r
-}
-
-func side(s stat.Summary) diffSide {
-	d := diffSide{Median: s.Median, N: s.N}
-	if s.Bounded() {
-		d.Low, d.High = &s.Low, &s.High
-	}
-	return d
 }
 
 // spread is the noise of a sample: the interval of its median, or the range of

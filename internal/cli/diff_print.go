@@ -2,38 +2,43 @@ package cli
 
 import (
 	"bytes"
+	_ "embed" // diff.tmpl
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"strings"
+	"regexp"
 	"text/tabwriter"
+	"text/template"
 
 	"golang.org/x/perf/benchmath"
 
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/stat"
 )
 
+//go:embed diff.tmpl
+var diffTemplate string
+
+var diffText = template.Must(template.New("diff").Funcs(template.FuncMap{
+	"side": sideText, "delta": (*diffRow).delta, "mark": (*diffRow).mark, "percent": percent,
+	"tooFew": (*difference).tooFew, "summary": (*difference).summary,
+}).Parse(diffTemplate))
+
+var blanksAtEnd = regexp.MustCompile(" +\n")
+
 func (d *difference) print(out io.Writer) error {
-	for _, t := range d.Units {
-		if err := t.print(out); err != nil {
-			return err
-		}
+	var text bytes.Buffer
+	tables := tabwriter.NewWriter(&text, 0, 4, 2, ' ', 0)
+	if err := errors.Join(diffText.Execute(tables, d), tables.Flush()); err != nil {
+		return err
 	}
-	for _, f := range d.Failed {
-		fmt.Fprintf(out, "fails now: %s: %s\n", f.Name, f.Error)
-	}
-	for side, names := range [][]string{d.OnlyOld, d.OnlyNew} {
-		for _, name := range names {
-			fmt.Fprintf(out, "only in %s: %s\n", []string{"old", "new"}[side], name)
-		}
-	}
-	if d.Unknown > 0 {
-		fmt.Fprintf(out, "? %s\n", d.tooFew())
-	}
-	_, err := fmt.Fprintf(out, "%d compared, %d worse by more than %g%% and the noise (false discovery rate %g, p ≤ %.2g), %d failing now\n",
-		d.Compared, d.Regressions-len(d.Failed), d.Threshold, d.Alpha, d.Level, len(d.Failed))
+	_, err := out.Write(blanksAtEnd.ReplaceAll(text.Bytes(), []byte("\n")))
 	return err
+}
+
+func (d *difference) summary() string {
+	return fmt.Sprintf("%d compared, %d worse by more than %g%% and the noise (false discovery rate %g, p ≤ %.2g), %d failing now",
+		d.Compared, d.Regressions-len(d.Failed), d.Threshold, d.Alpha, d.Level, len(d.Failed))
 }
 
 // tooFew says what would help the rows that are unknown.
@@ -48,52 +53,24 @@ func (d *difference) tooFew() string {
 	return text
 }
 
-// print writes the table of a metric.
-func (t *unitTable) print(out io.Writer) error {
-	heading := t.Better + " is better"
-	if t.Better == result.Neutral.String() {
-		heading = "neither is better"
-	}
-	fmt.Fprintf(out, "%s, %s\n", t.Unit, heading)
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(w, "\told\tnew\tdelta\t\n")
-	for _, r := range t.Rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Name, r.Old.text(), r.New.text(), r.delta(), r.mark())
-	}
-	if t.Geomean != nil && len(t.Rows) > 1 {
-		fmt.Fprintf(w, "geomean\t\t\t%+.2f%%\t\n", 100*(*t.Geomean-1))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	for line := range strings.Lines(table.String()) {
-		fmt.Fprintln(out, strings.TrimRight(line, " \n"))
-	}
-	_, err := fmt.Fprintln(out)
-	return err
-}
-
-// text is the median with the larger side of its interval, where there is one, in
+// sideText is the median with the larger side of its interval, where there is one, in
 // percent.
-func (s diffSide) text() string {
-	if s.Low == nil {
-		return figure(s.Median)
+func sideText(s stat.Summary) string {
+	median := fmt.Sprintf("%.4g", s.Median)
+	if math.Abs(s.Median) >= 1000 { // all digits before the point
+		median = fmt.Sprintf("%.0f", s.Median)
 	}
-	spread := stat.Summary{Median: s.Median, Low: *s.Low, High: *s.High}.Spread()
-	if math.IsNaN(spread) || math.IsInf(spread, 0) {
-		return figure(s.Median) + " ± ?"
+	spread := s.Spread()
+	switch {
+	case !s.Bounded():
+		return median
+	case math.IsNaN(spread) || math.IsInf(spread, 0):
+		return median + " ± ?"
 	}
-	return fmt.Sprintf("%s ± %.0f%%", figure(s.Median), 100*spread)
+	return fmt.Sprintf("%s ± %.0f%%", median, 100*spread)
 }
 
-// figure writes four significant digits, and all of those before the point.
-func figure(v float64) string {
-	if math.Abs(v) >= 1000 {
-		return fmt.Sprintf("%.0f", v)
-	}
-	return fmt.Sprintf("%.4g", v)
-}
+func percent(ratio *float64) string { return fmt.Sprintf("%+.2f%%", 100*(*ratio-1)) }
 
 // delta is the change, "~" when it is not significant, with what says so.
 func (r *diffRow) delta() string {
