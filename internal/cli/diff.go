@@ -138,8 +138,7 @@ type diffRow struct {
 	Within      bool `json:"within_noise"`
 	Need        int  `json:"need,omitempty"` // repetitions a side of an unknown row; 0 when 100 are too few
 
-	spread float64   // of the old figures
-	both   []float64 // old, and new brought to its median: what is known of the noise
+	both []float64 // old, and new brought to its median: what is known of the noise
 }
 
 // failure is a run that does not end well any more.
@@ -236,7 +235,6 @@ func (c *diffCmd) compare(before, after *result.Results) *difference {
 func newRow(name string, before, after []float64) diffRow {
 	r := diffRow{Name: name, Comparison: stat.Compare(before, after), both: slices.Clone(before)}
 	was, is := r.Old.Median, r.New.Median
-	r.spread = spread(before, r.Old)
 	for _, v := range after {
 		if is != 0 {
 			r.both = append(r.both, v*was/is)
@@ -250,9 +248,10 @@ func newRow(name string, before, after []float64) diffRow {
 	return r
 }
 
-// spread is the noise of a sample: the interval of its median, or the range of
+// spread is the noise of the old sample: the interval of its median, or the range of
 // one that is too small for it, as a part of the median; 0 around 0.
-func spread(values []float64, s stat.Summary) float64 {
+func (r *diffRow) spread() float64 {
+	s, values := r.Old, r.both[:r.Old.N]
 	if !s.Bounded() {
 		s.Low, s.High = slices.Min(values), slices.Max(values)
 	}
@@ -269,11 +268,12 @@ func (d *difference) judge(was, is *samples) {
 		t := &d.Units[i]
 		a, before := was.noise[t.Unit]
 		b, after := is.noise[t.Unit]
+		neutral := t.Better == result.Neutral.String()
 		for j := range t.Rows {
 			r := &t.Rows[j]
 			noise := max(a, b)
 			if !before && !after {
-				noise = r.spread
+				noise = r.spread()
 			}
 			r.Noise = max(d.Threshold, 100*noise)
 			r.Significant, r.Within = r.P <= d.Level, 100*stat.Change(r.Old.Median, r.New.Median) <= r.Noise
@@ -281,7 +281,7 @@ func (d *difference) judge(was, is *samples) {
 			switch {
 			case r.Verdict == verdictWorse:
 				d.Regressions++
-			case r.Verdict == verdictSame && t.Better != result.Neutral.String() && doubling.Seen(r.both, noise, r.Old.N, r.New.N) < stat.Likely:
+			case r.Verdict == verdictSame && !neutral && doubling.Seen(r.both, noise, r.Old.N, r.New.N) < stat.Likely:
 				r.Verdict, r.Need = verdictUnknown, doubling.Need(r.both, noise)
 				d.Unknown++
 				d.Need = max(d.Need, r.Need)
@@ -290,7 +290,7 @@ func (d *difference) judge(was, is *samples) {
 				}
 			}
 		}
-		if t.Better != result.Neutral.String() {
+		if !neutral {
 			t.Geomean = geomean(t.Rows)
 		}
 	}

@@ -24,12 +24,16 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Check && c.Experiments == "" {
 		return usageError{fmt.Errorf("--check needs --experiments")}
 	}
-	in, err := c.read()
+	results, err := result.Read(c.Results)
 	if err != nil {
 		return err
 	}
-	for _, w := range in.Results.Warnings {
+	for _, w := range results.Warnings {
 		fmt.Fprintln(e.stderr, "report:", w)
+	}
+	in := &report.Input{Title: c.Title, Results: results}
+	for _, x := range experiment.All() {
+		in.Catalogue = append(in.Catalogue, report.Entry{ID: x.ID, Title: x.Title, Question: x.Question, Earlier: x.Earlier})
 	}
 	if c.Experiments != "" {
 		return c.tables(e, in)
@@ -41,20 +45,8 @@ func (c *reportCmd) Run(e *env) error {
 	if err := os.WriteFile(c.Out, page.Bytes(), 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "%s: %d records, %.1f MB; open it in a browser\n", c.Out, len(in.Results.Records), float64(page.Len())/1e6)
+	fmt.Fprintf(e.stdout, "%s: %d records, %.1f MB; open it in a browser\n", c.Out, len(results.Records), float64(page.Len())/1e6)
 	return nil
-}
-
-func (c *reportCmd) read() (*report.Input, error) {
-	results, err := result.Read(c.Results)
-	if err != nil {
-		return nil, err
-	}
-	in := &report.Input{Title: c.Title, Results: results}
-	for _, x := range experiment.All() {
-		in.Catalogue = append(in.Catalogue, report.Entry{ID: x.ID, Title: x.Title, Question: x.Question, Earlier: x.Earlier})
-	}
-	return in, nil
 }
 
 // tables renders the tables of a document in place, or compares.
@@ -67,20 +59,15 @@ func (c *reportCmd) tables(e *env, in *report.Input) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Experiments, err)
 	}
-	diff := report.Diff(string(old), text)
 	switch {
 	case text == string(old):
 		fmt.Fprintf(e.stdout, "%s is what %s says\n", c.Experiments, c.Results)
 		return nil
 	case c.Check:
-		fmt.Fprint(e.stdout, diff)
+		fmt.Fprint(e.stdout, report.Diff(string(old), text))
 		return fmt.Errorf("%s differs from the results; render it again with varve report %s --experiments %s", c.Experiments, c.Results, c.Experiments)
 	}
-	info, err := os.Stat(c.Experiments)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(c.Experiments, []byte(text), info.Mode().Perm()); err != nil {
+	if err := os.WriteFile(c.Experiments, []byte(text), 0o644); err != nil { // it exists and keeps its mode
 		return err
 	}
 	fmt.Fprintf(e.stdout, "%s rendered\n", c.Experiments)
