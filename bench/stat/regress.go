@@ -155,17 +155,11 @@ func leastSquares(columns []Predictor, y []float64) (coefficients, stdErrors []f
 // shares returns what each column but the last, the response, adds to R² of the
 // last, averaged over all orders in which columns can be added.
 func shares(columns []Predictor) []float64 {
-	k := len(columns) - 1
-	data := mat.NewDense(len(columns[0].Values), k+1, nil)
-	for j, c := range columns {
-		data.SetCol(j, c.Values)
-	}
-	var correlations mat.SymDense
-	stat.CorrelationMatrix(&correlations, data, nil)
+	k, all := len(columns)-1, correlations(columns)
 	explained := func(set []int) float64 {
 		var of, with mat.SymDense
-		of.SubsetSym(&correlations, set)
-		with.SubsetSym(&correlations, append(slices.Clone(set), k))
+		of.SubsetSym(all, set)
+		with.SubsetSym(all, append(slices.Clone(set), k))
 		return min(max(1-mat.Det(&with)/mat.Det(&of), 0), 1)
 	}
 	list, orders := make([]float64, k), combin.Permutations(k, k)
@@ -178,4 +172,53 @@ func shares(columns []Predictor) []float64 {
 		}
 	}
 	return list
+}
+
+// correlations returns that of each column with each.
+func correlations(columns []Predictor) *mat.SymDense {
+	data := mat.NewDense(len(columns[0].Values), len(columns), nil)
+	for j, c := range columns {
+		data.SetCol(j, c.Values)
+	}
+	var all mat.SymDense
+	stat.CorrelationMatrix(&all, data, nil)
+	return &all
+}
+
+// Effect is what a predictor does to a response while the others stay as they are.
+type Effect struct {
+	Name      string
+	Partial   float64 // correlation, of what the others do not explain of either
+	Beta      float64 // coefficient in standard deviations, of the response for one of the predictor
+	Inflation float64 // of the coefficient's variance: 1 when the predictor is independent of the others
+}
+
+// Effects returns the effect of each predictor. It returns ErrTooFew when there are not
+// more observations than predictors and two, ErrConstant when something does not vary,
+// and ErrDependent.
+func Effects(y []float64, predictors []Predictor) ([]Effect, error) {
+	n, k := len(y), len(predictors)
+	if n <= k+2 {
+		return nil, fmt.Errorf("effects: %d observations for %d predictors: %w", n, k, ErrTooFew)
+	}
+	for _, p := range predictors {
+		if constant(p.Values) || constant(y) {
+			return nil, fmt.Errorf("effects: %s, or the response: %w", p.Name, ErrConstant)
+		}
+	}
+	all := correlations(append(slices.Clone(predictors), Predictor{Values: y}))
+	var of, with mat.Dense // the inverses without and with the response
+	if of.Inverse(all.SliceSym(0, k)) != nil || with.Inverse(all) != nil {
+		return nil, fmt.Errorf("effects: %w", ErrDependent)
+	}
+	var betas mat.VecDense
+	betas.MulVec(&of, mat.NewVecDense(k, mat.Col(nil, k, all)[:k]))
+	list := make([]Effect, k)
+	for j, p := range predictors {
+		list[j] = Effect{
+			Name: p.Name, Beta: betas.AtVec(j), Inflation: of.At(j, j),
+			Partial: -with.At(j, k) / math.Sqrt(with.At(j, j)*with.At(k, k)),
+		}
+	}
+	return list, nil
 }

@@ -196,10 +196,7 @@ func appendNew(list []string, s string) []string {
 }
 
 func (c *diffCmd) compare(before, after *result.Results) *difference {
-	d := &difference{
-		Threshold: c.Threshold, Alpha: c.Alpha,
-		Units: []unitTable{}, Failed: []failure{}, OnlyOld: []string{}, OnlyNew: []string{},
-	}
+	d := &difference{Threshold: c.Threshold, Alpha: c.Alpha, Units: []unitTable{}, Failed: []failure{}}
 	was, is := gather(before), gather(after)
 	var ps []float64
 	for _, unit := range was.units {
@@ -350,14 +347,9 @@ func (d *difference) addMissing(was, is *samples, after *result.Results) {
 			return r.Error != "" && strings.HasPrefix(name+"/", r.Once().Key()+"/")
 		})
 	}
-	for _, name := range was.names {
-		if !slices.Contains(is.names, name) && !failed(name) {
-			d.OnlyOld = append(d.OnlyOld, name)
-		}
+	without := func(names, others []string) []string {
+		return slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return slices.Contains(others, name) })
 	}
-	for _, name := range is.names {
-		if !slices.Contains(was.names, name) {
-			d.OnlyNew = append(d.OnlyNew, name)
-		}
-	}
+	d.OnlyOld = slices.DeleteFunc(without(was.names, is.names), failed)
+	d.OnlyNew = without(is.names, was.names)
 }

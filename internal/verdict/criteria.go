@@ -95,6 +95,9 @@ var v1Loads = []struct {
 // v1Runs are what V1 is judged from.
 const v1Runs = "C1 D1 D4"
 
+// v1Loaded are the experiments that tell whether a load is carried.
+var v1Loaded = []string{"D1", "D4", "E3"}
+
 // of keeps the groups of experiments.
 func of(ids ...string) func(*runs.Group) bool {
 	return func(g *runs.Group) bool { return slices.Contains(ids, g.Experiment) }

@@ -47,20 +47,18 @@ func delivered(g *runs.Group) (l load) {
 
 func didDeliver(g *runs.Group) string { return "delivered " + delivered(g).String() }
 
-// offer is a load with the runs that were asked for it. Those that searched for a
-// ceiling were not.
-type offer struct {
-	load
-	keep func(*runs.Group) bool
+// under keeps the runs of experiments that were asked for the load. Those that
+// searched for a ceiling were not.
+func (l load) under(experiments ...string) func(*runs.Group) bool {
+	return func(g *runs.Group) bool { return of(experiments...)(g) && !isCeiling(g) && asked(g) == l }
 }
 
-func offers(groups []*runs.Group, experiments ...string) []offer {
-	var list []offer
+// offers are the loads that runs of experiments were asked for.
+func offers(groups []*runs.Group, experiments ...string) []load {
+	var list []load
 	for _, g := range groups {
-		l := asked(g)
-		keep := func(o *runs.Group) bool { return of(experiments...)(o) && !isCeiling(o) && asked(o) == l }
-		if keep(g) && !slices.ContainsFunc(list, func(o offer) bool { return o.load == l }) {
-			list = append(list, offer{l, keep})
+		if l := asked(g); l.under(experiments...)(g) && !slices.Contains(list, l) {
+			list = append(list, l)
 		}
 	}
 	return list
@@ -71,7 +69,7 @@ func (p *pair) beside() []question {
 	var list []question
 	for _, o := range offers(p.groups, "D4") {
 		name := "commit p99 where " + o.String() + " were asked"
-		list = append(list, question{PartCombined, name, "<", blockTime, "ms", 1, "D4", from(besides, o.keep), 0})
+		list = append(list, question{PartCombined, name, "<", blockTime, "ms", 1, "D4", from(besides, o.under("D4")), 0})
 	}
 	return list
 }
@@ -82,8 +80,8 @@ func (p *pair) beside() []question {
 func (p *pair) carried(name string, want load, is property) Criterion {
 	q := question{PartV1, name, "≥", 100 * nearly, "% of the load", v1Scale, v1Runs, nil, is}
 	answers := []Criterion{p.criterion(q).say(Unknown, "no run was asked for this load")}
-	for _, o := range offers(p.groups, "D1", "D4", "E3") {
-		q.from = from(part(want, o.load), o.keep)
+	for _, o := range offers(p.groups, v1Loaded...) {
+		q.from = from(part(want, o), o.under(v1Loaded...))
 		answers = append(answers, p.answer(q))
 	}
 	for _, v := range []Outcome{Pass, Fail} {
