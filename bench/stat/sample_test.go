@@ -1,6 +1,7 @@
 package stat_test
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"testing"
@@ -17,6 +18,18 @@ func TestMedian(t *testing.T) {
 	require.Equal(t, 3.0, stat.Median([]float64{5, 3, 1}))
 	require.Equal(t, []float64{4, 1, 3, 2}, values)
 	require.True(t, math.IsNaN(stat.Median(nil)))
+}
+
+// JSON has no infinity: without an interval there is none.
+func TestSummaryJSON(t *testing.T) {
+	for want, values := range map[string][]float64{
+		`{"median":2,"low":null,"high":null,"n":3}`: {1, 2, 3},
+		`{"median":2,"low":2,"high":2,"n":6}`:       {2, 2, 2, 2, 2, 2},
+	} {
+		text, err := json.Marshal(stat.Summarize(values))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
 }
 
 // R: wilcox.test of samples that do not overlap has the smallest p-value there

@@ -55,15 +55,13 @@ func (c *diffCmd) Run(e *env) error {
 	if err != nil || strings.Contains(c.Filter, ".unit") {
 		return usageError{errors.Join(errors.New("bench diff: --filter is of configurations, units are chosen by --units"), err)}
 	}
-	before, err := readSide(e, c.Old, filter)
-	if err != nil {
-		return err
+	var sides [2]*result.Results
+	for i, path := range []string{c.Old, c.New} {
+		if sides[i], err = readSide(e, path, filter); err != nil {
+			return err
+		}
 	}
-	after, err := readSide(e, c.New, filter)
-	if err != nil {
-		return err
-	}
-	d := c.compare(before, after)
+	d := c.compare(sides[0], sides[1])
 	if d.Compared == 0 {
 		return usageError{fmt.Errorf("bench diff: %s and %s have nothing in common to compare; names are made of experiment, workload and configuration", c.Old, c.New)}
 	}
@@ -169,12 +167,11 @@ type samples struct {
 type unitName struct{ unit, name string }
 
 func gather(set *result.Results) *samples {
-	s := &samples{values: make(map[unitName][]float64)}
 	var lines []result.Record
 	for i := range set.Records {
 		lines = append(lines, set.Records[i].Lines()...)
 	}
-	s.noise = stat.Noise(lines)
+	s := &samples{values: make(map[unitName][]float64), noise: stat.Noise(lines)}
 	for i := range lines {
 		name := lines[i].Once().Key()
 		s.names = appendNew(s.names, name)

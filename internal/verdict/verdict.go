@@ -160,12 +160,8 @@ func engines(groups []*runs.Group) []string {
 	for _, t := range tree {
 		list = append(list, t.engine)
 	}
-	for _, engine := range runs.Distinct(groups, "engine") {
-		if engine != "" && !slices.Contains(list, engine) {
-			list = append(list, engine)
-		}
-	}
-	return list
+	others := runs.Where(groups, func(g *runs.Group) bool { return !slices.Contains(append(list, ""), g.Get("engine")) })
+	return append(list, runs.Distinct(others, "engine")...)
 }
 
 // ask asks the next engine, unless it is not of the tree or an earlier one has
