@@ -1,8 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/varvedb/varve/bench/result"
@@ -14,15 +16,14 @@ import (
 // What is inside the noise is not called a difference.
 func answer(in *Input, id string) Table {
 	x := in.experiment(id)
-	floor := runs.Noise(in.Results.Records)
 	var notes []string
-	for _, unit := range strings.Fields(x.metrics) {
-		a := comparison{unit: unit, floor: floor, values: make(map[[3]string]float64)}
+	for unit := range strings.FieldsSeq(x.metrics) {
+		a := comparison{unit: unit, floor: runs.Noise(in.Results.Records), values: map[who]map[string]float64{}}
 		for _, g := range x.groups {
 			a.add(g)
 		}
-		if text := a.text(); text != "" {
-			notes = append(notes, "- "+text)
+		if parts := a.parts(); len(parts) > 0 {
+			notes = append(notes, fmt.Sprintf("- %s, %d settings: %s.", unit, len(a.settings), strings.Join(parts, "; ")))
 		}
 	}
 	if len(notes) == 0 {
@@ -31,14 +32,15 @@ func answer(in *Input, id string) Table {
 	return Table{Notes: notes}
 }
 
-// comparison is a figure by engine and layout in each setting of the rest.
+// who is an engine with a layout.
+type who struct{ engine, layout string }
+
+// comparison is a figure of engines and layouts in each setting of the rest.
 type comparison struct {
-	unit     string
-	floor    runs.Floor
-	engines  []string
-	layouts  []string
-	settings []string
-	values   map[[3]string]float64
+	unit                       string
+	floor                      runs.Floor
+	engines, layouts, settings []string
+	values                     map[who]map[string]float64 // by setting
 }
 
 func (a *comparison) add(g *runs.Group) {
@@ -46,85 +48,79 @@ func (a *comparison) add(g *runs.Group) {
 	if !ok || v <= 0 || result.Better(a.unit) == result.Neutral {
 		return
 	}
-	setting := g.Name
-	for _, p := range g.Config {
-		if p.Key != "engine" && p.Key != "layout" {
-			setting += " " + p.Key + "=" + p.Value
-		}
+	of, setting := who{g.Get("engine"), g.Get("layout")}, g.Name+settingOf(g, nil)
+	if a.values[of] == nil {
+		a.values[of] = map[string]float64{}
 	}
-	at := [3]string{g.Get("engine"), g.Get("layout"), setting}
-	a.values[at] = v
-	a.engines, a.layouts, a.settings = appendNew(a.engines, at[0]), appendNew(a.layouts, at[1]), appendNew(a.settings, at[2])
+	a.values[of][setting] = v
+	a.engines, a.layouts, a.settings = appendNew(a.engines, of.engine), appendNew(a.layouts, of.layout), appendNew(a.settings, setting)
 }
 
-// ratio is the geometric mean of what one engine and layout has of another's, over the
-// n settings that both have.
-func (a *comparison) ratio(engine, layout, toEngine, toLayout string) (ratio float64, n int) {
+// settingOf is what else than engine, layout and what is given a group is of.
+func settingOf(g *runs.Group, given result.Config) string {
+	var parts []string
+	for _, p := range g.Config {
+		if p.Key != "engine" && p.Key != "layout" && given.Get(p.Key) == "" {
+			parts = append(parts, p.Key+" "+p.Value)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ratio is the geometric mean of what one has of another's, over the n settings that
+// both have.
+func (a *comparison) ratio(of, to who) (ratio float64, n int) {
 	sum := 0.0
 	for _, setting := range a.settings {
-		v, ok := a.values[[3]string{engine, layout, setting}]
-		to, both := a.values[[3]string{toEngine, toLayout, setting}]
-		if ok && both {
-			sum += math.Log(v / to)
-			n++
+		v, ok := a.values[of][setting]
+		if base, both := a.values[to][setting]; ok && both {
+			sum, n = sum+math.Log(v/base), n+1
 		}
 	}
 	return math.Exp(sum / float64(n)), n
 }
 
-func (a *comparison) text() string {
+// parts compares the engines with each layout, and the layouts on each engine.
+func (a *comparison) parts() []string {
 	var parts []string
 	for _, layout := range a.layouts {
-		if text := a.enginesOf(layout); text != "" {
-			parts = append(parts, text)
-		}
-	}
-	for _, layout := range a.layouts[min(1, len(a.layouts)):] {
-		var list []string
-		for _, engine := range a.engines {
-			if r, n := a.ratio(engine, layout, engine, a.layouts[0]); n > 0 {
-				list = append(list, engine+" "+a.times(r))
+		of := func(engine string) who { return who{engine, layout} }
+		best := slices.MinFunc(a.engines, func(e, best string) int {
+			if r, n := a.ratio(of(e), of(best)); n > 0 {
+				return cmp.Compare(1, r) * int(result.Better(a.unit))
 			}
+			return len(a.values[of(best)]) - len(a.values[of(e)])
+		})
+		label := best + " first, "
+		if layout != "" {
+			label = "`" + layout + "`: " + label
 		}
-		if len(list) > 0 {
-			parts = append(parts, fmt.Sprintf("`%s` to `%s`: %s", layout, a.layouts[0], strings.Join(list, ", ")))
-		}
+		parts = append(parts, a.times(label, layout, func(string) who { return of(best) }))
 	}
-	if len(parts) == 0 {
-		return ""
+	for _, layout := range a.layouts {
+		first := a.layouts[0]
+		parts = append(parts, a.times(fmt.Sprintf("`%s` to `%s`: ", layout, first), layout, func(engine string) who { return who{engine, first} }))
 	}
-	return fmt.Sprintf("%s, %d settings: %s.", a.unit, len(a.settings), strings.Join(parts, "; "))
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 }
 
-// enginesOf names the best engine with a layout, and what the others have of its.
-func (a *comparison) enginesOf(layout string) string {
-	best := ""
-	for _, engine := range a.engines {
-		if r, n := a.ratio(engine, layout, best, layout); best == "" || n > 0 && (r-1)*float64(result.Better(a.unit)) > 0 {
-			if _, has := a.ratio(engine, layout, engine, layout); has > 0 {
-				best = engine
-			}
-		}
-	}
+// times writes what engines with a layout have of others' figures; "" for nothing.
+func (a *comparison) times(label, layout string, to func(engine string) who) string {
 	var list []string
 	for _, engine := range a.engines {
-		if r, n := a.ratio(engine, layout, best, layout); n > 0 && engine != best {
-			list = append(list, engine+" "+a.times(r))
+		of := who{engine, layout}
+		r, n := a.ratio(of, to(engine))
+		if n == 0 || of == to(engine) {
+			continue
 		}
+		text := engine + " " + runs.Number(r) + "x"
+		if a.floor.Inside(a.unit, r, 1) {
+			text += " (inside the noise)"
+		}
+		list = append(list, text)
 	}
 	if len(list) == 0 {
 		return ""
 	}
-	if layout != "" {
-		layout = "`" + layout + "`: "
-	}
-	return layout + best + " first, " + strings.Join(list, ", ")
-}
-
-// times writes a ratio, or that it is none.
-func (a *comparison) times(ratio float64) string {
-	if a.floor.Inside(a.unit, ratio, 1) {
-		return Number(ratio) + "x (inside the noise)"
-	}
-	return Number(ratio) + "x"
+	return label + strings.Join(list, ", ")
 }

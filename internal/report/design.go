@@ -85,7 +85,7 @@ func coefficients(p *pivot) []Table {
 		row := names(d.layout, d.engine)
 		for _, term := range designTerms {
 			c := d.fit.Term(term)
-			row = append(row, text(fmt.Sprintf("%s (%s to %s)", Number(1000*c.Coefficient), Number(1000*c.Low), Number(1000*c.High))))
+			row = append(row, text(fmt.Sprintf("%s (%s to %s)", runs.Number(1000*c.Coefficient), runs.Number(1000*c.Low), runs.Number(1000*c.High))))
 		}
 		for _, term := range designTerms {
 			row = append(row, text(fixed(100*d.fit.Term(term).Share, 0)))

@@ -83,7 +83,7 @@ func (p *pivot) distributions(id, name string) Chart {
 				table.put(named, 0, text(runs.Thousands(fmt.Sprint(d.Count))))
 				for i, unit := range quantileUnits {
 					if q, ok := runs.Quantile(d, unit); ok {
-						table.put(named, 1+i, text(Number(q)))
+						table.put(named, 1+i, text(runs.Number(q)))
 					}
 				}
 			}

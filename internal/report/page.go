@@ -137,7 +137,7 @@ func facts(in *Input, manifests []bench.Manifest, rank *ranking) [][2]string {
 	}
 	slices.Sort(rank.scales)
 	for _, scale := range rank.scales {
-		sizes = append(sizes, fmt.Sprintf("scale %g (%s entities) in the ranking", scale, Number(scale*baseEntities)))
+		sizes = append(sizes, fmt.Sprintf("scale %g (%s entities) in the ranking", scale, runs.Number(scale*baseEntities)))
 	}
 	list := [][2]string{
 		{"Machine", joinWords("; ", append(where, fsync(manifests))...)}, {"Size", strings.Join(sizes, ", ")},
@@ -268,7 +268,7 @@ func summarize(in *Input) string {
 		}
 	}
 	const minute = "2006-01-02 15:04"
-	return fmt.Sprintf("%s on %s; %d failed; from %s to %s UTC.", Number(float64(len(records))), strings.Join(in.engines(), ", "),
+	return fmt.Sprintf("%s on %s; %d failed; from %s to %s UTC.", runs.Number(float64(len(records))), strings.Join(in.engines(), ", "),
 		failed, first.UTC().Format(minute), last.UTC().Format(minute))
 }
 

@@ -228,11 +228,11 @@ func (p *pivot) figure(g, baseline *runs.Group, m runs.Measure) Cell {
 	}
 	if v, ok := g.Median(m); ok {
 		values := g.Values(m)
-		return Cell{Text: Number(v) + of, Value: &v, Spread: spread(values), Detail: p.compare(values, baseline, g, m)}
+		return Cell{Text: runs.Number(v) + of, Value: &v, Spread: spread(values), Detail: p.compare(values, baseline, g, m)}
 	}
 	// A high quantile of few operations is their maximum, and called that.
 	if longest, ok := g.Longest(m); ok && n > 0 {
-		return Cell{Text: maximum + Number(longest) + of}
+		return Cell{Text: maximum + runs.Number(longest) + of}
 	}
 	return Cell{}
 }
@@ -243,9 +243,9 @@ func spread(values []float64) string {
 	if len(values) < 2 {
 		return ""
 	}
-	low, high := Number(slices.Min(values)), Number(slices.Max(values))
+	low, high := runs.Number(slices.Min(values)), runs.Number(slices.Max(values))
 	if s := stat.Summarize(values); s.Bounded() {
-		low, high = Number(s.Low), Number(s.High)
+		low, high = runs.Number(s.Low), runs.Number(s.High)
 	}
 	if low == high {
 		return ""
@@ -268,7 +268,7 @@ func (p *pivot) compare(values []float64, baseline, g *runs.Group, m runs.Measur
 	if c.Old.Median == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s× %s", Number(c.New.Median/c.Old.Median), baseline.Get("engine"))
+	text := fmt.Sprintf("%s× %s", runs.Number(c.New.Median/c.Old.Median), baseline.Get("engine"))
 	switch {
 	case p.floor.Inside(m.Unit, c.New.Median, c.Old.Median):
 		return text + ", inside the noise"

@@ -19,39 +19,32 @@ import (
 type measure struct {
 	head       string
 	experiment string
-	with       string // "rate=6000", or nothing
+	with       result.Config
 	unit       string
 }
 
-var measures = []measure{
-	{"commit p50, ms", "D1", "rate=6000", "p50-ms"},
-	{"commit p99, ms", "D1", "rate=6000", "p99-ms"},
-	{"sustained rows/s", "D1", "rate=max", "settled-rows/s"},
-	{"reorg p99, ms", "D3", "", "p99-ms"},
-	{"reads/s, mix A", "C1", "mix=A clients=1", "qps"},
-	{"reads/s, mix B", "C1", "mix=B clients=1", "qps"},
-	{"reads/s, mix C", "C1", "mix=C clients=1", "qps"},
-	{"reads/s beside writes", "D4", "rate=6000 qps=ceiling", "ceiling-qps"},
-	{"MB on disk", "D1", "rate=6000", "data-MB"},
+var (
+	paced, flat = result.Config{{Key: "rate", Value: "6000"}}, result.Config{{Key: "rate", Value: "max"}}
+	measures    = []measure{
+		{"commit p50, ms", "D1", paced, "p50-ms"},
+		{"commit p99, ms", "D1", paced, "p99-ms"},
+		{"sustained rows/s", "D1", flat, "settled-rows/s"},
+		{"reorg p99, ms", "D3", nil, "p99-ms"},
+		{"reads/s, mix A", "C1", mix("A"), "qps"},
+		{"reads/s, mix B", "C1", mix("B"), "qps"},
+		{"reads/s, mix C", "C1", mix("C"), "qps"},
+		{"reads/s beside writes", "D4", paced.With("qps", "ceiling"), "ceiling-qps"},
+		{"MB on disk", "D1", paced, "data-MB"},
+	}
+)
+
+func mix(name string) result.Config {
+	return result.Config{{Key: "mix", Value: name}, {Key: "clients", Value: "1"}}
 }
 
 func (m measure) has(g *runs.Group) bool {
 	return g.Experiment == m.experiment && g.Get("engine") != "" && g.Get("layout") != "" &&
-		!slices.ContainsFunc(strings.Fields(m.with), func(pair string) bool {
-			key, value, _ := strings.Cut(pair, "=")
-			return g.Get(key) != value
-		})
-}
-
-// setting is what else than engine, layout and what the measure says a group is of.
-func (m measure) setting(g *runs.Group) string {
-	var parts []string
-	for _, p := range g.Config {
-		if p.Key != "engine" && p.Key != "layout" && !strings.Contains(m.with, p.Key+"=") {
-			parts = append(parts, p.Key+" "+p.Value)
-		}
-	}
-	return strings.Join(parts, ", ")
+		!slices.ContainsFunc(m.with, func(p result.Pair) bool { return g.Get(p.Key) != p.Value })
 }
 
 // comparable returns the groups of a measure that differ in engine and layout alone:
@@ -59,7 +52,8 @@ func (m measure) setting(g *runs.Group) string {
 func (m measure) comparable(groups []*runs.Group) (best []*runs.Group) {
 	of := map[string][]*runs.Group{}
 	for _, g := range runs.Where(groups, m.has) {
-		of[m.setting(g)] = append(of[m.setting(g)], g)
+		setting := settingOf(g, m.with)
+		of[setting] = append(of[setting], g)
 	}
 	var scale float64
 	for _, setting := range slices.Sorted(maps.Keys(of)) {
@@ -75,14 +69,13 @@ func (m measure) comparable(groups []*runs.Group) (best []*runs.Group) {
 // when half of the rows have it.
 type ranking struct {
 	Table
-	floor    runs.Floor
-	rows     []*ranked
-	counted  int
-	noise    float64   // logarithm of the factor that all measures that count are off by when each is by its noise
-	settings []string  // that columns are of
-	scales   []float64 // of the data
-	never    []string  // measures of which there is no figure
-	partly   []string  // measures that do not count
+	floor   runs.Floor
+	rows    []*ranked
+	counted int
+	noise   float64   // logarithm of the factor that all measures that count are off by when each is by its noise
+	scales  []float64 // of the data
+	never   []string  // measures of which there is no figure
+	partly  []string  // measures that do not count
 }
 
 // ranked is an engine with a layout.
@@ -101,24 +94,24 @@ func newRanking(in *Input) *ranking {
 	}
 	groups, leftOut := in.of(ids...)
 	r := &ranking{floor: runs.Noise(in.Results.Records)}
-	p := &pivot{floor: r.floor}
+	p, settings := &pivot{floor: r.floor}, []string(nil)
 	for i, m := range measures {
 		for _, g := range m.comparable(groups) {
 			r.row(g).cells[i] = p.figure(g, nil, runs.Measure{Unit: m.unit})
-			r.settings = appendNew(r.settings, joinWords(" ", m.experiment, m.setting(g)))
+			settings = appendNew(settings, joinWords(" ", m.experiment, settingOf(g, m.with)))
 			if scale, ok := g.Scale(); ok && !slices.Contains(r.scales, scale) {
 				r.scales = append(r.scales, scale)
 			}
 		}
 	}
-	for i := range measures {
-		r.relate(i)
+	for i, m := range measures {
+		r.relate(i, m)
 	}
 	r.order()
 	r.fill()
 	r.Notes = slices.DeleteFunc([]string{
 		r.noiseText(), list("Not measured, or of too few operations: ", r.never), list("Not in the mean, since fewer than half of the rows have it: ", r.partly),
-		r.unplaced(), list("Each column is of one setting: ", r.settings), sentence(leftOut),
+		r.unplaced(), list("Each column is of one setting: ", settings), sentence(leftOut),
 	}, func(note string) bool { return note == "" })
 	return r
 }
@@ -142,8 +135,7 @@ func (r *ranking) row(g *runs.Group) *ranked {
 }
 
 // relate sets the figures of a measure in relation to the best.
-func (r *ranking) relate(i int) {
-	m := measures[i]
+func (r *ranking) relate(i int, m measure) {
 	var values []float64
 	for _, row := range r.rows {
 		if v := row.cells[i].Value; v != nil && *v > 0 {
@@ -154,9 +146,10 @@ func (r *ranking) relate(i int) {
 		r.never = append(r.never, fmt.Sprintf("%s (%s)", m.head, m.experiment))
 		return
 	}
-	best, worst := slices.Min(values), slices.Max(values)
+	low, high := slices.Min(values), slices.Max(values)
+	best := low
 	if result.Better(m.unit) == result.Higher {
-		best, worst = worst, best
+		best = high
 	}
 	counts := 2*len(values) >= len(r.rows)
 	if counts {
@@ -174,16 +167,15 @@ func (r *ranking) relate(i int) {
 			continue
 		}
 		ratio := max(*c.Value/best, best / *c.Value)
-		c.Spread, c.Detail, c.Text = strings.NewReplacer(" (", ", ", ")", "").Replace(c.Text), c.Spread, Number(ratio)+"×"
+		c.Spread, c.Detail, c.Text = strings.NewReplacer(" (", ", ", ")", "").Replace(c.Text), c.Spread, runs.Number(ratio)+"×"
 		if ratio == 1 {
 			c.Class = "best"
 		} else if r.floor.Inside(m.unit, *c.Value, best) {
 			c.Text = "≈ " + c.Text
 		}
 		c.Value = &ratio
-		if worst != best {
-			at := math.Log(ratio) / math.Abs(math.Log(worst/best))
-			c.Shade = &at
+		if high > low {
+			c.Shade = new(math.Log(ratio) / math.Log(high/low))
 		}
 		if counts {
 			row.logs += math.Log(ratio)
@@ -236,14 +228,14 @@ func (r *ranking) noiseText() string {
 	const use = "Rows that are no further apart share a place, and ≈ marks what is that near to the best."
 	if len(r.floor) == 0 {
 		return fmt.Sprintf("Noise floor: not measured, since no configuration was run twice in a block; %s× stands in for it, which is how far three runs of one configuration were apart. "+use,
-			Number(runs.Unmeasured))
+			runs.Number(runs.Unmeasured))
 	}
 	var units []string
 	for _, m := range measures {
-		units = appendNew(units, fmt.Sprintf("%s× for %s", Number(r.floor.Of(m.unit)), m.unit))
+		units = appendNew(units, fmt.Sprintf("%s× for %s", runs.Number(r.floor.Of(m.unit)), m.unit))
 	}
 	return fmt.Sprintf("Noise floor, from measuring the same twice: %s; %s× for the mean. "+use,
-		strings.Join(units, ", "), Number(math.Exp(r.noise/float64(max(1, r.counted)))))
+		strings.Join(units, ", "), runs.Number(math.Exp(r.noise/float64(max(1, r.counted)))))
 }
 
 // fill makes the table, the best row first. Columns in which nothing stands are left
@@ -258,7 +250,7 @@ func (r *ranking) fill() {
 	for _, row := range r.rows {
 		cells := []Cell{{Text: row.engine + " " + row.layout, Engine: row.engine}, {}, {}}
 		if mean, ok := r.mean(row); ok {
-			cells[1].Text, cells[2].Text = strconv.Itoa(row.place), Number(mean)+"×"
+			cells[1].Text, cells[2].Text = strconv.Itoa(row.place), runs.Number(mean)+"×"
 		}
 		r.Rows = append(r.Rows, cells)
 	}

@@ -1,11 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/internal/report/runs"
 )
 
 // Table is figures in rows and columns, for any kind of output.
@@ -102,9 +102,6 @@ func (g *grid) put(row []string, column int, c Cell) {
 	g.Rows[i][g.named+column] = c
 }
 
-// Number writes a figure with three significant digits, thousands apart.
-func Number(v float64) string { return runs.Number(v) }
-
 // shade marks the cells of a table by their figures, on a logarithmic scale, and
 // the best of each row. Figures that are neither good nor bad stay as they are.
 func (t *Table) shade(good result.Direction) {
@@ -125,11 +122,10 @@ func (t *Table) shade(good result.Direction) {
 			if c.Value == nil || *c.Value <= 0 || high <= low {
 				continue
 			}
-			at := (math.Log(*c.Value) - low) / (high - low)
+			c.Shade = new((math.Log(*c.Value) - low) / (high - low))
 			if good == result.Higher {
-				at = 1 - at
+				*c.Shade = 1 - *c.Shade
 			}
-			c.Shade = &at
 		}
 		if best := bestIn(row, good); best >= 0 {
 			row[best].Class = "best"
@@ -140,21 +136,11 @@ func (t *Table) shade(good result.Direction) {
 // bestIn returns the index of the best figure of a row; -1 when it is alone, or
 // as good as another.
 func bestIn(row []Cell, good result.Direction) int {
-	best, figures, equal := -1, 0, 0
-	for i, c := range row {
-		if c.Value == nil {
-			continue
-		}
-		figures++
-		switch {
-		case best < 0 || *c.Value != *row[best].Value && (*c.Value < *row[best].Value) == (good == result.Lower):
-			best, equal = i, 1
-		case *c.Value == *row[best].Value:
-			equal++
-		}
-	}
-	if equal != 1 || figures < 2 {
+	bad := func(c Cell) float64 { return -float64(good) * *c.Value }
+	figures := slices.DeleteFunc(slices.Clone(row), func(c Cell) bool { return c.Value == nil })
+	slices.SortFunc(figures, func(a, b Cell) int { return cmp.Compare(bad(a), bad(b)) })
+	if len(figures) < 2 || *figures[0].Value == *figures[1].Value {
 		return -1
 	}
-	return best
+	return slices.IndexFunc(row, func(c Cell) bool { return c.Value == figures[0].Value })
 }

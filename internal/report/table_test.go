@@ -13,14 +13,6 @@ import (
 	"github.com/varvedb/varve/internal/report/reporttest"
 )
 
-func TestNumber(t *testing.T) {
-	for v, want := range map[float64]string{
-		0: "0", 0.012345: "0.0123", 1.5: "1.5", 12.34: "12.3", 99.96: "100", 100.4: "100", 1234567: "1,234,567", -4321: "-4,321", 1e-7: "1e-07",
-	} {
-		require.Equal(t, want, report.Number(v))
-	}
-}
-
 func record(experiment, config string, repeat int, metrics ...result.Metric) result.Record {
 	r := result.Record{Experiment: experiment, Name: "Test", Repeat: repeat, Metrics: metrics}
 	for _, pair := range strings.Fields(config) {

@@ -40,6 +40,14 @@ func TestQuantilesOfFew(t *testing.T) {
 	require.InEpsilon(t, 7, longest, 1e-9)
 }
 
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.012345: "0.0123", 1.5: "1.5", 12.34: "12.3", 99.96: "100", 100.4: "100", 1234567: "1,234,567", -4321: "-4,321", 1e-7: "1e-07",
+	} {
+		require.Equal(t, want, runs.Number(v))
+	}
+}
+
 // pairs are measurements of the same, each with the second one by a factor from it.
 func pairs(factors ...float64) []result.Record {
 	var records []result.Record
