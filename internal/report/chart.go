@@ -72,8 +72,6 @@ func (n num) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(n), 'g', 4, 64), nil
 }
 
-func ref(v float64) *num { return (*num)(&v) }
-
 func point(x, y float64) [2]num { return [2]num{num(x), num(y)} }
 
 // shown returns the charts of an experiment that have something to show.
@@ -95,7 +93,21 @@ func (x *experiment) shown() []Chart {
 	if x.timeline {
 		charts = append(charts, p.timelines("chart-"+slug(x.id)+"-timeline", x.id)...)
 	}
+	for i := range charts {
+		charts[i].prune()
+	}
 	return slices.DeleteFunc(charts, func(c Chart) bool { return len(c.Variants) == 0 })
+}
+
+// prune leaves out what has no figure.
+func (c *Chart) prune() {
+	for i := range c.Variants {
+		v := &c.Variants[i]
+		v.Series = slices.DeleteFunc(v.Series, func(s series) bool {
+			return len(s.Points) == 0 && !slices.ContainsFunc(s.Values, func(n *num) bool { return n != nil })
+		})
+	}
+	c.Variants = slices.DeleteFunc(c.Variants, func(v Variant) bool { return len(v.Series) == 0 })
 }
 
 // maxCategories is how many groups of bars fit beside each other on a page.
@@ -105,14 +117,11 @@ const maxCategories = 14
 // many settings the reader chooses the value of one of them.
 func (p *pivot) bars(id, name, unit string) Chart {
 	c := Chart{
-		ID: id, Caption: name + ": " + unit, Open: true,
+		ID: id, Caption: name + ": " + unit, Open: true, Tables: p.table(unit, false),
 		Alt: "Bars for each engine and setting; the same figures are in the table",
 	}
-	if t, ok := p.table(unit, false); ok {
-		c.Tables = []Table{t}
-	}
 	all := p.keys
-	p = newPivot(runs.Where(p.groups, func(g *runs.Group) bool { return value(g, runs.Measure{Unit: unit}) != nil }), p.floor)
+	p = newPivot(runs.Where(p.groups, func(g *runs.Group) bool { return value(g, unit) != nil }), p.floor)
 	by, parts := p.split()
 	word := " by "
 	for i, key := range p.keys {
@@ -126,49 +135,42 @@ func (p *pivot) bars(id, name, unit string) Chart {
 			c.Caption += "; " + pair.Key + " " + pair.Value
 		}
 	}
-	m := runs.Measure{Unit: unit}
-	log := p.farApart(m)
+	log := p.farApart(unit)
 	if log {
 		c.Caption += "; logarithmic"
 	}
 	for _, rows := range parts {
-		v := Variant{X: axis{Labels: []string{}}, Y: axis{Name: unit, Log: log}}
+		v := Variant{X: categories(rows, by), Y: axis{Name: unit, Log: log}}
 		if by >= 0 {
 			v.Label = p.keys[by] + " " + readable(rows[0].values[by])
 		}
-		for _, r := range rows {
-			v.X.Labels = append(v.X.Labels, r.without(by))
-		}
 		for _, e := range p.engines {
-			v.addBars(series{Name: e, Engine: e}, rows, func(r *pivotRow) *num { return value(r.byEngine[e], m) })
+			v.Series = append(v.Series, series{Name: e, Engine: e, Values: values(rows, e, unit)})
 		}
-		if len(v.Series) > 0 {
-			c.Variants = append(c.Variants, v)
-		}
+		c.Variants = append(c.Variants, v)
 	}
 	return c
 }
 
-// addBars adds bars unless none has a figure.
-func (v *Variant) addBars(s series, rows []pivotRow, of func(*pivotRow) *num) {
-	found := false
-	for i := range rows {
-		n := of(&rows[i])
-		found = found || n != nil
-		s.Values = append(s.Values, n)
+// categories are labels of rows without the value of one key, if that is not -1.
+func categories(rows []pivotRow, without int) axis {
+	a := axis{Labels: []string{}}
+	for _, r := range rows {
+		if without >= 0 {
+			r.values = slices.Delete(slices.Clone(r.values), without, without+1)
+		}
+		a.Labels = append(a.Labels, cmp.Or(r.label(), "all"))
 	}
-	if found {
-		v.Series = append(v.Series, s)
-	}
+	return a
 }
 
-// without labels a row without the value of one key.
-func (r *pivotRow) without(key int) string {
-	rest := *r
-	if key >= 0 {
-		rest.values = slices.Delete(slices.Clone(r.values), key, key+1)
+// values are an engine's in rows.
+func values(rows []pivotRow, engine, unit string) []*num {
+	list := make([]*num, len(rows))
+	for i, r := range rows {
+		list[i] = value(r.byEngine[engine], unit)
 	}
-	return cmp.Or(rest.label(), "all")
+	return list
 }
 
 // split parts the rows by one of the keys when there are too many for one chart:
@@ -200,25 +202,23 @@ func (p *pivot) split() (by int, parts [][]pivotRow) {
 }
 
 // value is the median of a group, if it has one.
-func value(g *runs.Group, m runs.Measure) *num {
+func value(g *runs.Group, unit string) *num {
 	if g == nil {
 		return nil
 	}
-	v, ok := g.Median(m)
+	v, ok := g.Median(runs.Measure{Unit: unit})
 	if !ok {
 		return nil
 	}
-	return ref(v)
+	return new(num(v))
 }
 
 // farApart tells whether figures are so far apart that on a linear axis the small
 // ones could not be seen.
-func (p *pivot) farApart(m runs.Measure) bool {
+func (p *pivot) farApart(unit string) bool {
 	var values []num
 	for _, g := range p.groups {
-		if v := value(g, m); v != nil {
-			values = append(values, *v)
-		}
+		values = append(values, *value(g, unit))
 	}
 	return len(values) > 1 && slices.Min(values) > 0 && slices.Max(values) > 50*slices.Min(values)
 }
@@ -231,21 +231,13 @@ func sizes(p *pivot) Chart {
 		ID: "chart-sizes", Caption: "D1: size on disk at the end of the load: database, and the largest log on top",
 		Alt: "Stacked bars of database and log size by engine and setting; the same figures are in the tables",
 	}
-	v := Variant{X: axis{Labels: []string{}}, Y: axis{Name: "MB"}}
-	for i := range p.rows {
-		v.X.Labels = append(v.X.Labels, p.rows[i].without(-1))
-	}
+	v := Variant{X: categories(p.rows, -1), Y: axis{Name: "MB"}}
 	for _, unit := range []string{"db-MB", "wal-MB"} {
 		for _, e := range p.engines {
-			s := series{Name: e, Engine: e, Stack: e, Faint: unit == "wal-MB"}
-			v.addBars(s, p.rows, func(r *pivotRow) *num { return value(r.byEngine[e], runs.Measure{Unit: unit}) })
+			v.Series = append(v.Series, series{Name: e, Engine: e, Stack: e, Faint: unit == "wal-MB", Values: values(p.rows, e, unit)})
 		}
-		if t, ok := p.table(unit, false); ok {
-			c.Tables = append(c.Tables, t)
-		}
+		c.Tables = append(c.Tables, p.table(unit, false)...)
 	}
-	if len(v.Series) > 0 {
-		c.Variants = []Variant{v}
-	}
+	c.Variants = []Variant{v}
 	return c
 }

@@ -34,46 +34,27 @@ func fitDesign(t *result.Table) (*stat.Regression, error) {
 	})
 }
 
-// design is the regression of one engine and layout.
-type design struct {
-	engine, layout string
-	fit            *stat.Regression
-}
-
-// designs fits those groups that have observations, those of all repetitions
-// together; what cannot be fitted is said in the notes.
-func designs(groups []*runs.Group) (list []design, notes []string) {
-	for _, g := range groups {
-		var pooled result.Table
-		for _, r := range g.Good() {
-			if r.Table != nil {
-				pooled.Columns, pooled.Rows = r.Table.Columns, append(pooled.Rows, r.Table.Rows...)
-			}
+// observations are those of all repetitions together, nil when there are none.
+func observations(g *runs.Group) *result.Table {
+	var pooled *result.Table
+	for _, r := range g.Good() {
+		if r.Table != nil && pooled == nil {
+			pooled = &result.Table{Columns: r.Table.Columns}
 		}
-		if pooled.Rows == nil {
-			continue
+		if r.Table != nil {
+			pooled.Rows = append(pooled.Rows, r.Table.Rows...)
 		}
-		fit, err := fitDesign(&pooled)
-		if err != nil {
-			notes = append(notes, fmt.Sprintf("%s: %v", g.Config, err))
-			continue
-		}
-		list = append(list, design{engine: g.Get("engine"), layout: g.Get("layout"), fit: fit})
 	}
-	return list, notes
+	return pooled
 }
 
 // coefficients is what each entity, attribute and kilobyte adds to a commit, in
 // microseconds with 95 % intervals, and which part of the variance each explains.
 func coefficients(p *pivot) []Table {
-	list, notes := designs(p.groups)
-	if len(list) == 0 {
-		return nil
-	}
 	t := Table{
 		Of:      "coefficients",
 		Caption: "What each adds to a commit, in µs with the 95 % interval (linear regression, robust errors), and how many percent of the variance it explains.",
-		Columns: heads("layout", "engine"), Notes: notes,
+		Columns: heads("layout", "engine"),
 	}
 	for _, prefix := range []string{"µs ", "% by "} {
 		for _, term := range designTerms {
@@ -81,22 +62,29 @@ func coefficients(p *pivot) []Table {
 		}
 	}
 	t.Columns = append(t.Columns, figureHeads("R²", "commits")...)
-	for _, d := range list {
-		row := names(d.layout, d.engine)
-		for _, term := range designTerms {
-			c := d.fit.Term(term)
-			row = append(row, text(fmt.Sprintf("%s (%s to %s)", runs.Number(1000*c.Coefficient), runs.Number(1000*c.Low), runs.Number(1000*c.High))))
+	for _, g := range p.groups {
+		table := observations(g)
+		if table == nil {
+			continue
 		}
-		for _, term := range designTerms {
-			row = append(row, text(fixed(100*d.fit.Term(term).Share, 0)))
+		fit, err := fitDesign(table)
+		if err != nil {
+			t.Notes = append(t.Notes, fmt.Sprintf("%s: %v", g.Config, err))
+			continue
 		}
-		t.Rows = append(t.Rows, append(row, names(fixed(d.fit.R2, 3), runs.Thousands(fmt.Sprint(d.fit.N)))...))
+		row, shares := []string{g.Get("layout"), g.Get("engine")}, []string(nil)
+		for _, term := range designTerms {
+			c := fit.Term(term)
+			row = append(row, fmt.Sprintf("%s (%s to %s)", runs.Number(1000*c.Coefficient), runs.Number(1000*c.Low), runs.Number(1000*c.High)))
+			shares = append(shares, fmt.Sprintf("%.0f", 100*c.Share))
+		}
+		t.Rows = append(t.Rows, names(append(append(row, shares...), fmt.Sprintf("%.3f", fit.R2), runs.Thousands(strconv.Itoa(fit.N)))...))
+	}
+	if len(t.Rows) == 0 {
+		return nil
 	}
 	return []Table{t}
 }
-
-// fixed writes a figure with a fixed number of decimals.
-func fixed(v float64, decimals int) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
 
 // earlierCorrelations are those that the user's documents report of 50,000
 // production blocks, by layout (Experiments 8 to 10).
@@ -108,15 +96,14 @@ var earlierCorrelations = map[string]map[string]string{
 // correlations turns the metrics r-<variable> into rows.
 func correlations(p *pivot) []Table {
 	t := newGrid(append(heads("layout", "with"), figureHeads("earlier")...), engineHeads(p.engines, " r"))
-	for _, layout := range runs.Distinct(p.groups, "layout") {
-		for _, g := range runs.Where(p.groups, func(g *runs.Group) bool { return g.Get("layout") == layout }) {
-			for _, m := range g.Records[0].Metrics {
-				variable, ok := strings.CutPrefix(m.Unit, "r-")
-				v, has := g.Median(runs.Measure{Unit: m.Unit})
-				if ok && has {
-					t.put([]string{layout, variable, earlierCorrelations[layout][variable]}, slices.Index(p.engines, g.Get("engine")),
-						Cell{Text: fixed(v, 2), Spread: spread(g.Values(runs.Measure{Unit: m.Unit}))})
-				}
+	for _, g := range p.groups {
+		layout := g.Get("layout")
+		for _, m := range g.Records[0].Metrics {
+			figure := runs.Measure{Unit: m.Unit}
+			variable, ok := strings.CutPrefix(m.Unit, "r-")
+			if v, has := g.Median(figure); ok && has {
+				*t.at([]string{layout, variable, earlierCorrelations[layout][variable]}, slices.Index(p.engines, g.Get("engine"))) =
+					Cell{Text: fmt.Sprintf("%.2f", v), Spread: spread(g.Values(figure))}
 			}
 		}
 	}

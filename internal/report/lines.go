@@ -12,7 +12,7 @@ import (
 // variant for each layout.
 func growth(p *pivot, id, caption, unit string, limits ...mark) Chart {
 	c := Chart{
-		ID: id, Caption: caption, Open: true,
+		ID: id, Caption: caption, Open: true, Tables: p.table(unit, false),
 		Alt: "Lines by engine over the size of the data, both axes logarithmic; the figures are in the table",
 	}
 	for _, layout := range runs.Distinct(p.groups, "layout") {
@@ -21,28 +21,21 @@ func growth(p *pivot, id, caption, unit string, limits ...mark) Chart {
 			s := series{Name: e, Engine: e, Symbol: "circle"}
 			for _, g := range p.groups {
 				x, ok := g.Scale()
-				y := value(g, runs.Measure{Unit: unit})
+				y := value(g, unit)
 				if g.Get("engine") == e && g.Get("layout") == layout && ok && y != nil && *y > 0 {
-					s.Points = append(s.Points, point(x, float64(*y)))
+					s.Points = append(s.Points, [2]num{num(x), *y})
 				}
 			}
-			if len(s.Points) > 0 {
-				v.Series = append(v.Series, s)
-			}
+			v.Series = append(v.Series, s)
 		}
-		if len(v.Series) > 0 {
-			c.Variants = append(c.Variants, v)
-		}
-	}
-	if t, ok := p.table(unit, false); ok {
-		c.Tables = []Table{t}
+		c.Variants = append(c.Variants, v)
 	}
 	return c
 }
 
 func growthOfCommits(p *pivot) Chart {
 	return growth(p, "chart-d5-commits", "D5: commit p99 over the size of the data; the decision tree wants less than 500 ms at 5x", "p99-ms",
-		mark{Name: "500 ms", Y: ref(500)}, mark{Name: "5x", X: ref(5)})
+		mark{Name: "500 ms", Y: new(num(500))}, mark{Name: "5x", X: new(num(5))})
 }
 
 func growthOfReads(p *pivot) Chart {
@@ -76,20 +69,16 @@ func (p *pivot) distributions(id, name string) Chart {
 				if d == nil {
 					continue
 				}
-				if points := curve(d); len(points) > 0 {
-					v.Series = append(v.Series, series{Name: e, Engine: e, Points: points})
-				}
+				v.Series = append(v.Series, series{Name: e, Engine: e, Points: curve(d)})
 				named := append(slices.Clone(r.values), kind, e)
-				table.put(named, 0, text(runs.Thousands(fmt.Sprint(d.Count))))
+				*table.at(named, 0) = text(runs.Thousands(fmt.Sprint(d.Count)))
 				for i, unit := range quantileUnits {
 					if q, ok := runs.Quantile(d, unit); ok {
-						table.put(named, 1+i, text(runs.Number(q)))
+						*table.at(named, 1+i) = text(runs.Number(q))
 					}
 				}
 			}
-			if len(v.Series) > 0 {
-				c.Variants = append(c.Variants, v)
-			}
+			c.Variants = append(c.Variants, v)
 		}
 	}
 	c.Tables = []Table{table.Table}
@@ -190,11 +179,11 @@ func timeline(r *result.Record) Variant {
 		}
 	}
 	for _, m := range r.Marks[:min(len(r.Marks), maxMarks)] {
-		slow.Marks = append(slow.Marks, mark{X: ref(m.At)})
+		slow.Marks = append(slow.Marks, mark{X: new(num(m.At))})
 	}
-	v := Variant{X: axis{Name: "seconds", Low: ref(0)}, Y: axis{Name: "ms", Log: true}, Series: []series{slow, worst}}
+	v := Variant{X: axis{Name: "seconds", Low: new(num(0))}, Y: axis{Name: "ms", Log: true}, Series: []series{slow, worst}}
 	if len(wal.Points) > 0 {
-		v.Series, v.Below = append(v.Series, wal), &axis{Name: "log MB", Low: ref(0)}
+		v.Series, v.Below = append(v.Series, wal), &axis{Name: "log MB", Low: new(num(0))}
 	}
 	return v
 }

@@ -132,15 +132,15 @@ const baseEntities = 800_000
 // facts are what has to be known before any figure: where, how much, when.
 func facts(in *Input, manifests []bench.Manifest, rank *ranking) [][2]string {
 	var where, sizes []string
-	for _, s := range machine {
-		where = append(where, distinct(manifests, s.of))
+	for _, row := range host(manifests).Rows {
+		where = append(where, row[1].Text)
 	}
 	slices.Sort(rank.scales)
 	for _, scale := range rank.scales {
 		sizes = append(sizes, fmt.Sprintf("scale %g (%s entities) in the ranking", scale, runs.Number(scale*baseEntities)))
 	}
 	list := [][2]string{
-		{"Machine", joinWords("; ", append(where, fsync(manifests))...)}, {"Size", strings.Join(sizes, ", ")},
+		{"Machine", joinWords("; ", where...)}, {"Size", strings.Join(sizes, ", ")},
 		{"Runs", summarize(in)}, {"Figures", repeats(runs.Gather(in.Results.Records))},
 	}
 	return slices.DeleteFunc(list, func(fact [2]string) bool { return fact[1] == "" })

@@ -133,8 +133,8 @@ func readable(value string) string {
 }
 
 // table puts a figure into a row for each setting, or each kind of operation in it,
-// and a column for each engine; false when no record has it.
-func (p *pivot) table(unit string, byKind bool) (Table, bool) {
+// and a column for each engine; it is none when no record has the figure.
+func (p *pivot) table(unit string, byKind bool) []Table {
 	named := heads(p.keys...)
 	for i, key := range p.keys {
 		if key == "rate" || key == "qps" { // what was delivered is a figure
@@ -159,16 +159,19 @@ func (p *pivot) table(unit string, byKind bool) (Table, bool) {
 			for i, e := range p.engines {
 				c := p.figure(r.byEngine[e], r.byEngine[p.engines[0]], runs.Measure{Unit: unit, Kind: kind})
 				found = found || c.Value != nil || strings.HasPrefix(c.Text, maximum)
-				g.put(p.names(&r, kind, byKind), i, c)
+				*g.at(p.names(&r, kind, byKind), i) = c
 			}
 		}
+	}
+	if !found {
+		return nil
 	}
 	g.Of = of
 	g.Rows = slices.DeleteFunc(g.Rows, func(row []Cell) bool {
 		return !slices.ContainsFunc(row[g.named:], func(c Cell) bool { return c.Text != "" })
 	})
 	g.shade(result.Better(unit))
-	return g.Table, found
+	return []Table{g.Table}
 }
 
 // names are the first cells of a row.

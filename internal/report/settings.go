@@ -30,40 +30,45 @@ func (in *Input) manifests() ([]bench.Manifest, error) {
 	return list, nil
 }
 
-// said is something that a manifest says.
-type said struct {
-	name string
-	of   func(m *bench.Manifest) string
+// host has a row for each that manifests say of where was measured.
+func host(list []bench.Manifest) *grid {
+	g := newGrid(heads(""), heads("value"))
+	for i := range list {
+		h := &list[i].Host
+		g.say(0, [][2]string{
+			{"processor", fmt.Sprintf("%s, %d cores", h.CPU, h.Cores)},
+			{"memory", fmt.Sprintf("%.0f GiB", float64(h.MemoryBytes)/(1<<30))},
+			{"system", joinWords("; ", h.OS+" "+h.Arch, h.Kernel)},
+			{"file system", h.Filesystem},
+		})
+	}
+	g.say(0, [][2]string{{"disk", fsync(list)}})
+	return g
 }
 
-var machine = []said{
-	{"processor", func(m *bench.Manifest) string { return fmt.Sprintf("%s, %d cores", m.Host.CPU, m.Host.Cores) }},
-	{"memory", func(m *bench.Manifest) string { return fmt.Sprintf("%.0f GiB", float64(m.Host.MemoryBytes)/(1<<30)) }},
-	{"system", func(m *bench.Manifest) string { return joinWords("; ", m.Host.OS+" "+m.Host.Arch, m.Host.Kernel) }},
-	{"file system", func(m *bench.Manifest) string { return m.Host.Filesystem }},
+// source is what was measured.
+func source(m *bench.Manifest) [][2]string {
+	name, known := m.Varve.Name()
+	if !known {
+		name += " with changes"
+	}
+	return [][2]string{{"Go", m.Varve.Go}, {"revision", name}}
 }
 
-var source = []said{
-	{"Go", func(m *bench.Manifest) string { return m.Varve.Go }},
-	{"revision", func(m *bench.Manifest) string {
-		name, known := m.Varve.Name()
-		if !known {
-			name += " with changes"
-		}
-		return name
-	}},
-}
-
-var setup = []said{
-	{"version", func(m *bench.Manifest) string { return m.Engine.Version }},
-	{"library", func(m *bench.Manifest) string { return m.Engine.Library }},
-	{"durability, asked for", func(m *bench.Manifest) string { return string(m.Options.Durability) }},
-	{"memory, asked for", func(m *bench.Manifest) string {
-		if m.Options.MemoryBytes == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%.4g MiB", float64(m.Options.MemoryBytes)/(1<<20))
-	}},
+// setup is how an engine was, first what was asked for and then what it said, by name.
+func setup(m *bench.Manifest) [][2]string {
+	memory := ""
+	if m.Options.MemoryBytes > 0 {
+		memory = fmt.Sprintf("%.4g MiB", float64(m.Options.MemoryBytes)/(1<<20))
+	}
+	said := [][2]string{
+		{"version", m.Engine.Version}, {"library", m.Engine.Library},
+		{"durability, asked for", string(m.Options.Durability)}, {"memory, asked for", memory},
+	}
+	for _, s := range m.Settings {
+		said = append(said, [2]string{s.Name, s.Value})
+	}
+	return said
 }
 
 // settings are tables of what was measured, where, and with which settings. What
@@ -72,41 +77,28 @@ func settings(list []bench.Manifest, engines []string) []Table {
 	if len(list) == 0 {
 		return []Table{{Notes: []string{"The result set has no manifests."}}}
 	}
-	of := newGrid(heads(""), heads("value"))
+	of := host(list)
 	of.Caption = "Machine and source."
-	for _, s := range slices.Concat(machine, source) {
-		of.put([]string{s.name}, 0, text(distinct(list, s.of)))
-	}
-	of.put([]string{"disk"}, 0, text(fsync(list)))
 	back := newGrid(heads("setting"), engineHeads(engines, ""))
 	back.Caption = "Engines, with their settings as read back. Several values: runs differed in it."
-	asked := slices.Clone(setup)
 	for i := range list {
-		for _, s := range list[i].Settings {
-			if !slices.ContainsFunc(asked, func(have said) bool { return have.name == s.Name }) {
-				asked = append(asked, said{s.Name, readBack(s.Name)})
-			}
+		of.say(0, source(&list[i]))
+		if e := slices.Index(engines, list[i].Engine.Name); e >= 0 {
+			back.say(e, setup(&list[i]))
 		}
 	}
-	slices.SortFunc(asked[len(setup):], func(a, b said) int { return strings.Compare(a.name, b.name) })
-	for i, e := range engines {
-		own := slices.DeleteFunc(slices.Clone(list), func(m bench.Manifest) bool { return m.Engine.Name != e })
-		for _, s := range asked {
-			back.put([]string{s.name}, i, text(distinct(own, s.of)))
-		}
-	}
+	asked := len(setup(&bench.Manifest{}))
+	slices.SortFunc(back.Rows[min(asked, len(back.Rows)):], func(a, b []Cell) int { return strings.Compare(a[0].Text, b[0].Text) })
 	return []Table{of.Table, back.Table}
 }
 
-// readBack returns the value of a setting.
-func readBack(name string) func(m *bench.Manifest) string {
-	return func(m *bench.Manifest) string {
-		for _, s := range m.Settings {
-			if s.Name == name {
-				return s.Value
-			}
+// say adds values to what a column says of their names.
+func (g *grid) say(column int, said [][2]string) {
+	for _, s := range said {
+		c := g.at([]string{s[0]}, column)
+		if !strings.Contains("; "+c.Text+";", "; "+s[1]+";") {
+			c.Text = joinWords("; ", c.Text, s[1])
 		}
-		return ""
 	}
 }
 
@@ -120,15 +112,4 @@ func fsync(list []bench.Manifest) string {
 		return ""
 	}
 	return fmt.Sprintf("fsync of 4 KiB in %s (%s to %s)", times[len(times)/2], times[0], times[len(times)-1])
-}
-
-// distinct joins the different values of manifests.
-func distinct(list []bench.Manifest, of func(*bench.Manifest) string) string {
-	var values []string
-	for i := range list {
-		if v := of(&list[i]); v != "" {
-			values = appendNew(values, v)
-		}
-	}
-	return strings.Join(values, "; ")
 }

@@ -140,16 +140,11 @@ func (x *experiment) figures(document bool) []Table {
 	var tables []Table
 	for _, p := range x.pivots {
 		first := len(tables)
-		add := func(t Table, ok bool) {
-			if ok {
-				tables = append(tables, t)
-			}
-		}
 		for _, unit := range units {
-			add(p.table(unit, false))
+			tables = append(tables, p.table(unit, false)...)
 		}
 		for _, unit := range kinds {
-			add(p.table(unit, true))
+			tables = append(tables, p.table(unit, true)...)
 		}
 		if x.spec.tables != nil {
 			tables = append(tables, x.spec.tables(p)...)
@@ -227,10 +222,7 @@ func WriteText(out io.Writer, in *Input, id string) error {
 
 // text writes the units that there are side by side, figures to the right.
 func (p *pivot) text(out io.Writer, units []string) error {
-	units = slices.DeleteFunc(units, func(unit string) bool {
-		_, ok := p.table(unit, false)
-		return !ok
-	})
+	units = slices.DeleteFunc(units, func(unit string) bool { return len(p.table(unit, false)) == 0 })
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, strings.Join(slices.Concat(p.keys, []string{"engine"}, units), "\t")+"\t")
 	for _, r := range p.rows {

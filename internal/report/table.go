@@ -90,8 +90,8 @@ func newGrid(named []Column, columns []Column) *grid {
 	return &grid{Table: Table{Columns: slices.Concat(named, columns)}, named: len(named)}
 }
 
-// put sets a cell of the row with the names, in one of the columns after them.
-func (g *grid) put(row []string, column int, c Cell) {
+// at is a cell of the row with the names, in one of the columns after them.
+func (g *grid) at(row []string, column int) *Cell {
 	i := slices.IndexFunc(g.Rows, func(cells []Cell) bool {
 		return slices.EqualFunc(cells[:g.named], row, func(c Cell, s string) bool { return c.Text == s })
 	})
@@ -99,7 +99,7 @@ func (g *grid) put(row []string, column int, c Cell) {
 		i = len(g.Rows)
 		g.Rows = append(g.Rows, append(names(row...), make([]Cell, len(g.Columns)-g.named)...))
 	}
-	g.Rows[i][g.named+column] = c
+	return &g.Rows[i][g.named+column]
 }
 
 // shade marks the cells of a table by their figures, on a logarithmic scale, and

@@ -2,26 +2,30 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/varvedb/varve/internal/verdict"
 )
+
+// assessed are the engines of assessments.
+func assessed(list []verdict.Assessment) (engines []string) {
+	for _, a := range list {
+		engines = appendNew(engines, a.Engine)
+	}
+	return engines
+}
 
 // criteriaTables have a row for each criterion and a column for each engine; each
 // is of one layout.
 func criteriaTables(r *verdict.Report) []Table {
 	var tables []Table
 	for _, w := range r.Walks {
-		var engines []string
-		for _, a := range r.Assessments {
-			if a.Layout == w.Layout {
-				engines = append(engines, a.Engine)
-			}
-		}
-		g := newGrid(heads("criterion", "wanted"), engineHeads(engines, ""))
+		own := slices.DeleteFunc(slices.Clone(r.Assessments), func(a verdict.Assessment) bool { return a.Layout != w.Layout })
+		g := newGrid(heads("criterion", "wanted"), engineHeads(assessed(own), ""))
 		g.Caption = "Criteria, layout " + w.Layout + ": measured, with the margin (above 1× is on the good side)."
-		for i, e := range engines {
-			for _, c := range r.Find(e, w.Layout).Criteria {
-				g.put([]string{c.Part + ": " + c.Name, c.Wanted()}, i, criterionCell(&c))
+		for i, a := range own {
+			for _, c := range a.Criteria {
+				*g.at([]string{c.Part + ": " + c.Name, c.Wanted()}, i) = criterionCell(&c)
 			}
 		}
 		tables = append(tables, g.Table)
@@ -48,18 +52,11 @@ var decisionClass = map[verdict.Decision]string{verdict.Go: "pass", verdict.NoGo
 
 // decisionTable is the go/no-go of each engine and layout.
 func decisionTable(r *verdict.Report) Table {
-	var engines []string
-	for _, a := range r.Assessments {
-		engines = appendNew(engines, a.Engine)
-	}
+	engines := assessed(r.Assessments)
 	g := newGrid(heads("layout"), engineHeads(engines, ""))
 	g.Caption = "V1: 621,000 entities, 10–50K rows/s with 1–10K reads/s."
-	for i, e := range engines {
-		for _, w := range r.Walks {
-			if a := r.Find(e, w.Layout); a != nil {
-				g.put([]string{w.Layout}, i, Cell{Text: string(a.V1), Class: decisionClass[a.V1], Link: "criteria"})
-			}
-		}
+	for _, a := range r.Assessments {
+		*g.at([]string{a.Layout}, slices.Index(engines, a.Engine)) = Cell{Text: string(a.V1), Class: decisionClass[a.V1], Link: "criteria"}
 	}
 	return g.Table
 }
