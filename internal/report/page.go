@@ -1,17 +1,18 @@
 package report
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	_ "embed" // the page's parts
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/internal/verdict"
 )
@@ -22,11 +23,11 @@ var (
 	//go:embed assets/page.html.tmpl
 	pageTemplate string
 	//go:embed assets/page.css
-	pageStyle string
+	pageStyle template.CSS
 	//go:embed assets/page.js
-	pageScript string
+	pageScript template.JS
 	//go:embed assets/echarts.min.js
-	chartLibrary string
+	chartLibrary template.JS
 )
 
 // page is what the template shows.
@@ -35,13 +36,12 @@ type page struct {
 	Sentence string // what the page says, in one
 	Facts    [][2]string
 	Ranking  Table
-	Terms    []term // of the opening
 	Warnings []string
 	Engines  []string
 	Sections []section
 
-	Style, Script, Library template.HTML
-	Charts                 template.JS
+	Style           template.CSS
+	Script, Library template.JS
 }
 
 // section is a part of the page that the navigation leads to.
@@ -58,7 +58,6 @@ type section struct {
 type block struct {
 	ID, Title         string
 	Question, Earlier string
-	Terms             []term // that stand here first
 	Settings          string // that all its figures are of
 	Charts            []Chart
 	Tables            []Table
@@ -72,7 +71,6 @@ type block struct {
 func WriteHTML(w io.Writer, in *Input) error {
 	p, err := newPage(in)
 	if err == nil {
-		p.Library = script(chartLibrary)
 		err = p.write(w)
 	}
 	if err != nil {
@@ -82,23 +80,18 @@ func WriteHTML(w io.Writer, in *Input) error {
 }
 
 func (p *page) write(w io.Writer) error {
-	t, err := template.New("page").Parse(pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{"terms": explainer()}).Parse(pageTemplate)
 	if err != nil {
 		return err
 	}
 	return t.Execute(w, p)
 }
 
-// script is an element with code of ours or of the library.
-func script(code string) template.HTML {
-	return template.HTML("<script>\n" + code + "\n</script>")
-}
-
 func newPage(in *Input) (*page, error) {
 	evaluation, rank := verdict.Evaluate(in.Results), newRanking(in)
 	p := &page{
 		Title: in.Title, Sentence: evaluation.Sentence, Ranking: rank.Table, Warnings: in.Results.Warnings, Engines: in.engines(),
-		Style: template.HTML("<style>\n" + pageStyle + "\n</style>"), Script: script(pageScript),
+		Style: pageStyle, Script: pageScript, Library: chartLibrary,
 	}
 	manifests, err := in.manifests()
 	if err != nil {
@@ -112,7 +105,11 @@ func newPage(in *Input) (*page, error) {
 	p.Sections = append(p.Sections,
 		section{ID: "settings", Title: "Machine and settings", Link: "Settings", Blocks: []block{{ID: "manifests", Title: "As read back", Tables: settings(manifests, p.Engines)}}},
 		errorSection(in))
-	p.explain()
+	return p, nil
+}
+
+// Charts are the drawings of all charts by their id, for the page's script.
+func (p *page) Charts() map[string][]Variant {
 	charts := map[string][]Variant{}
 	for _, s := range p.Sections {
 		for _, b := range s.Blocks {
@@ -121,9 +118,7 @@ func newPage(in *Input) (*page, error) {
 			}
 		}
 	}
-	text, err := json.Marshal(charts)
-	p.Charts = template.JS(text) // json.Marshal escapes what could end the element
-	return p, err
+	return charts
 }
 
 // baseEntities are those of scale 1.
@@ -192,22 +187,19 @@ func (p *page) add(in *Input, id string) {
 	if x.leftOut != "" {
 		b.Notes = append(b.Notes, sentence(x.leftOut))
 	}
-	for _, t := range tables {
-		if t.Caption == "" {
-			t.Caption = t.Of
+	var beside []string // what tables beside charts show
+	for _, c := range b.Charts {
+		for _, t := range c.Tables {
+			beside = append(beside, t.Of)
 		}
-		if !b.has(t.Of) {
+	}
+	for _, t := range tables {
+		t.Caption = cmp.Or(t.Caption, t.Of)
+		if t.Of == "" || !slices.Contains(beside, t.Of) {
 			b.Tables = append(b.Tables, t)
 		}
 	}
 	s.Blocks = append(s.Blocks, b)
-}
-
-// has tells whether a table is beside one of the charts.
-func (b *block) has(of string) bool {
-	return of != "" && slices.ContainsFunc(b.Charts, func(c Chart) bool {
-		return slices.ContainsFunc(c.Tables, func(t Table) bool { return t.Of == of })
-	})
 }
 
 // remarks are the notes of records, with the first configuration where a note is not
@@ -240,7 +232,7 @@ func errorSection(in *Input) section {
 		id := failureID(g.Key())
 		for _, r := range g.Records {
 			if r.Error != "" {
-				row := names(r.Experiment, r.Config.String(), fmt.Sprint(r.Repeat+1), strings.Join(strings.Fields(r.Error), " "))
+				row := names(r.Experiment, r.Config.String(), strconv.Itoa(r.Repeat+1), strings.Join(strings.Fields(r.Error), " "))
 				row[0].ID, row[0].Engine, id = id, g.Get("engine"), ""
 				t.Rows = append(t.Rows, row)
 			}
@@ -259,11 +251,13 @@ func summarize(in *Input) string {
 	if len(records) == 0 {
 		return "The result set is empty."
 	}
-	first, last, failed := records[0].Started, records[0].Started, 0
-	for i := range records {
-		first = slices.MinFunc([]time.Time{first, records[i].Started}, time.Time.Compare)
-		last = slices.MaxFunc([]time.Time{last, records[i].Started.Add(records[i].Took)}, time.Time.Compare)
-		if records[i].Error != "" {
+	first := slices.MinFunc(records, func(a, b result.Record) int { return a.Started.Compare(b.Started) }).Started
+	last, failed := first, 0
+	for _, r := range records {
+		if end := r.Started.Add(r.Took); end.After(last) {
+			last = end
+		}
+		if r.Error != "" {
 			failed++
 		}
 	}

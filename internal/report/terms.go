@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,33 +29,18 @@ var terms = sync.OnceValue(func() (list []term) {
 //go:embed assets/terms.txt
 var termLines string
 
-// explain puts the terms to the blocks in which they first stand, those of what is
-// above all blocks there.
-func (p *page) explain() {
-	seen := map[string]bool{}
-	first := func(text string) (found []term) {
-		for _, t := range terms() {
-			if !seen[t.Word] && t.stands.MatchString(text) {
-				seen[t.Word] = true
-				found = append(found, t)
-			}
-		}
+// explainer returns a function for the template that explains those terms in a text
+// that stand in none before.
+func explainer() func(of ...any) []term {
+	left := slices.Clone(terms())
+	return func(of ...any) []term {
+		words := fmt.Sprintln(of...)
+		stand := func(t term) bool { return t.stands.MatchString(words) }
+		found := slices.DeleteFunc(slices.Clone(left), func(t term) bool { return !stand(t) })
+		left = slices.DeleteFunc(left, stand)
 		return found
-	}
-	p.Terms = first(fmt.Sprintln(p.Sentence, p.Facts, p.Ranking))
-	for i := range p.Sections {
-		for j := range p.Sections[i].Blocks {
-			b := &p.Sections[i].Blocks[j]
-			b.Terms = first(b.words())
-		}
 	}
 }
 
-// words are what a block says.
-func (b *block) words() string {
-	text := fmt.Sprintln(b.Title, b.Question, b.Notes, b.Tables)
-	for _, c := range b.Charts {
-		text += fmt.Sprintln(c.Caption, c.Tables)
-	}
-	return text
-}
+// String is what a chart says.
+func (c Chart) String() string { return fmt.Sprintln(c.Caption, c.Tables) }

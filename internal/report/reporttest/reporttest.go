@@ -3,6 +3,7 @@
 package reporttest
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -91,12 +92,10 @@ var costs = map[string]float64{
 	"large": 8, "minimal": 0.5, "relaxed": 0.8, "unsafe": 0.7, "cold": 4, "lukewarm": 2, "single": 3,
 }
 
-// maker adds records one after the other.
+// maker makes figures, with noise.
 type maker struct {
 	Options
-	random  *rand.Rand
-	clock   time.Time
-	records []result.Record
+	random *rand.Rand
 }
 
 // Full makes a set with records of every experiment.
@@ -107,23 +106,36 @@ func Full(o Options) []result.Record {
 	if o.Layouts == nil {
 		o.Layouts = Layouts
 	}
-	if o.Seconds == 0 {
-		o.Seconds = 60
-	}
-	m := &maker{Options: o, random: rand.New(rand.NewPCG(1, 2)), clock: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}
+	o.Seconds, o.Repeats = cmp.Or(o.Seconds, 60), max(o.Repeats, 1)
+	m := &maker{Options: o, random: rand.New(rand.NewPCG(1, 2))}
+	clock := time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+	var records []result.Record
 	for _, s := range shapes {
-		if o.Only == nil || slices.Contains(o.Only, s.id) {
-			m.add(s)
+		if o.Only != nil && !slices.Contains(o.Only, s.id) {
+			continue
+		}
+		configs := m.configs(s.keys)
+		for _, c := range configs {
+			for repeat := range o.Repeats {
+				r := result.Record{Experiment: s.id, Name: s.name, Config: c, Repeat: repeat, Started: clock, Took: time.Duration(o.Seconds) * time.Second}
+				m.fill(&r, s)
+				clock = clock.Add(r.Took)
+				records = append(records, r)
+			}
+		}
+		if s.id == "D5" {
+			c := configs[0].With("engine", "duckdb").With("layout", "arkiv").With("scale", "1")
+			records = append(records, result.Record{Experiment: s.id, Name: s.name, Config: c, Started: clock, Error: Crash})
 		}
 	}
-	return m.records
+	return records
 }
 
-// add adds the repetitions of all configurations, and of the first one again.
-func (m *maker) add(s shape) {
-	keys := strings.ReplaceAll(s.keys, "layout=all", "layout="+strings.Join(m.Layouts, ","))
+// configs are all combinations of values of keys, and with pairs the first one again.
+func (m *maker) configs(keys string) []result.Config {
+	keys = "engine=" + strings.Join(m.Engines, ",") + " " + strings.ReplaceAll(keys, "layout=all", "layout="+strings.Join(m.Layouts, ","))
 	configs := []result.Config{nil}
-	for _, key := range append([]string{"engine=" + strings.Join(m.Engines, ",")}, strings.Fields(keys)...) {
+	for key := range strings.FieldsSeq(keys) {
 		name, values, _ := strings.Cut(key, "=")
 		var longer []result.Config
 		for _, c := range configs {
@@ -136,18 +148,7 @@ func (m *maker) add(s shape) {
 	if m.Pairs {
 		configs = append(configs, configs[0].With(result.AAKey, "2"))
 	}
-	for _, c := range configs {
-		for repeat := range max(m.Repeats, 1) {
-			r := result.Record{Experiment: s.id, Name: s.name, Config: c, Repeat: repeat, Started: m.clock, Took: time.Duration(m.Seconds) * time.Second}
-			m.fill(&r, s)
-			m.clock = m.clock.Add(r.Took)
-			m.records = append(m.records, r)
-		}
-	}
-	if s.id == "D5" {
-		c := configs[0].With("engine", "duckdb").With("layout", "arkiv").With("scale", "1")
-		m.records = append(m.records, result.Record{Experiment: s.id, Name: s.name, Config: c, Started: m.clock, Error: Crash})
-	}
+	return configs
 }
 
 // noise is a factor around one.
@@ -157,9 +158,7 @@ func (m *maker) noise() float64 { return math.Exp(m.random.NormFloat64() * 0.04)
 func (m *maker) fill(r *result.Record, s shape) {
 	cost := m.noise()
 	for _, p := range r.Config {
-		if c, ok := costs[p.Value]; ok {
-			cost *= c
-		}
+		cost *= cmp.Or(costs[p.Value], 1)
 	}
 	if scale, err := strconv.ParseFloat(r.Config.Get("scale"), 64); err == nil {
 		cost *= math.Pow(scale, 0.3)
@@ -167,13 +166,7 @@ func (m *maker) fill(r *result.Record, s shape) {
 	for i, kind := range strings.Fields(s.kinds) {
 		r.Latencies = append(r.Latencies, m.distribution(strings.Replace(kind, ":", "=", 1), cost*float64(12/(i+1))))
 	}
-	d := r.Latencies[0]
-	for _, q := range []struct {
-		unit string
-		took time.Duration
-	}{{"p50-ms", d.P50}, {"p95-ms", d.P95}, {"p99-ms", d.P99}, {"max-ms", d.Max}} {
-		r.Metrics = append(r.Metrics, result.Metric{Value: float64(q.took) / float64(time.Millisecond), Unit: q.unit})
-	}
+	r.Metrics = r.Latencies[0].Metrics("")
 	for unit := range strings.FieldsSeq(s.units) {
 		switch unit {
 		case "timeline":
@@ -229,17 +222,14 @@ func ms(v float64) time.Duration { return time.Duration(v * float64(time.Millise
 
 // timeline adds seconds of commits with a checkpoint every so often.
 func (m *maker) timeline(r *result.Record, cost float64) {
-	var wal int64
 	for s := 1; s <= m.Seconds; s++ {
-		p99, done, db := 20*cost*m.noise(), int64(0), int64(1e8+s*5e6)
-		wal += 4e6
+		p99 := 20 * cost * m.noise()
 		if s%15 == 0 {
 			r.Marks = append(r.Marks, result.Mark{At: float64(s) - 0.4, Took: 300 * time.Millisecond, Label: "checkpoint"})
-			p99, done, wal = 4*p99, 1, 0
+			p99 *= 4
 		}
-		now := wal
 		r.Timeline = append(r.Timeline, result.Second{
-			At: float64(s), Count: 60, P50: ms(10 * cost), P99: ms(p99), Max: ms(p99 * 1.4), WALBytes: &now, DatabaseBytes: &db, Checkpoints: &done,
+			At: float64(s), Count: 60, P50: ms(10 * cost), P99: ms(p99), Max: ms(p99 * 1.4), WALBytes: new(int64(s % 15 * 4e6)),
 		})
 	}
 }
@@ -260,8 +250,7 @@ func Write(dir string, records []result.Record) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	for i := range records {
-		r := records[i]
+	for _, r := range records {
 		if r.Manifest, err = w.Manifest(manifest(r.Config.Get("engine"))); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 )
 
@@ -16,32 +17,23 @@ type LeftOut struct {
 	Records int    `json:"records"`
 }
 
-// source is what a manifest says of the source that was measured.
-type source struct {
-	Source   string `json:"source"` // a hash of it, which is a name whatever was changed
-	Commit   string `json:"commit"`
-	Modified bool   `json:"modified"`
-}
-
 // revision names the source that a record was measured from, or says why there is
 // none to compare with that of others.
 func revision(r *result.Record, manifests map[string]json.RawMessage) (name, fault string) {
 	var m struct {
-		Varve source `json:"varve"`
+		Varve bench.Revision `json:"varve"`
 	}
 	if err := json.Unmarshal(manifests[r.Manifest], &m); err != nil {
 		return "", "no manifest"
 	}
-	switch s := m.Varve; {
-	case s.Source != "":
-		return s.Source, ""
-	case s.Commit == "":
+	name, known := m.Varve.Name()
+	switch {
+	case known:
+		return name, ""
+	case name == "":
 		return "", "no revision in the manifest"
-	case s.Modified:
-		return "", "dirty revision " + Short(s.Commit)
-	default:
-		return s.Commit, ""
 	}
+	return "", "dirty revision " + Short(name)
 }
 
 // Short is a revision as it is written.
@@ -55,13 +47,12 @@ func Short(revision string) string { return revision[:min(7, len(revision))] }
 func OneRevision(records []result.Record, manifests map[string]json.RawMessage, loose bool) (kept []result.Record, name string, out []LeftOut) {
 	names, faults := make([]string, len(records)), make([]string, len(records))
 	keys, last := map[string]map[string]bool{}, map[string]time.Time{}
-	for i := range records {
-		r := &records[i]
-		of, fault := revision(r, manifests)
-		if loose && fault != "" {
-			of, fault = fault, ""
+	for i, r := range records {
+		of, fault := revision(&r, manifests)
+		if loose {
+			of, fault = cmp.Or(of, fault), ""
 		}
-		if names[i], faults[i] = of, fault; fault != "" || End(r) {
+		if names[i], faults[i] = of, fault; fault != "" || End(&r) {
 			continue
 		}
 		if keys[of] == nil {
@@ -77,37 +68,30 @@ func OneRevision(records []result.Record, manifests map[string]json.RawMessage, 
 			name = of
 		}
 	}
-	for i := range records {
-		switch {
-		case End(&records[i]) || faults[i] == "" && names[i] == name:
-			kept = append(kept, records[i])
-		case faults[i] == "":
-			out = leave(out, "another revision, "+Short(names[i]))
-		default:
-			out = leave(out, faults[i])
+	for i, r := range records {
+		if End(&r) || faults[i] == "" && names[i] == name {
+			kept = append(kept, r)
+			continue
 		}
+		why := cmp.Or(faults[i], "another revision, "+Short(names[i]))
+		at := slices.IndexFunc(out, func(l LeftOut) bool { return l.Why == why })
+		if at < 0 {
+			at, out = len(out), append(out, LeftOut{Why: why})
+		}
+		out[at].Records++
 	}
 	return kept, name, out
 }
 
-func leave(out []LeftOut, why string) []LeftOut {
-	i := slices.IndexFunc(out, func(l LeftOut) bool { return l.Why == why })
-	if i < 0 {
-		i, out = len(out), append(out, LeftOut{Why: why})
-	}
-	out[i].Records++
-	return out
-}
-
 // Excluded writes what was left out, on one line; "" for nothing.
 func Excluded(out []LeftOut) string {
+	if len(out) == 0 {
+		return ""
+	}
 	total, text := 0, ""
 	for _, l := range out {
 		total += l.Records
 		text += fmt.Sprintf(", %s (%d)", l.Why, l.Records)
-	}
-	if total == 0 {
-		return ""
 	}
 	return fmt.Sprintf("%d records left out: %s", total, text[2:])
 }

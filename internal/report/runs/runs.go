@@ -17,8 +17,8 @@ import (
 type Group struct {
 	Experiment string
 	Name       string
-	Config     result.Config
-	Records    []*result.Record // in the order of their repetition
+	result.Config
+	Records []*result.Record // in the order of their repetition
 }
 
 // Gather groups records by their key, in the order in which keys first appear.
@@ -52,20 +52,11 @@ func Of(groups []*Group, experiment string) []*Group {
 
 // Where returns the groups for which keep is true.
 func Where(groups []*Group, keep func(*Group) bool) []*Group {
-	var kept []*Group
-	for _, g := range groups {
-		if keep(g) {
-			kept = append(kept, g)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(groups), func(g *Group) bool { return !keep(g) })
 }
 
 // Key is the key of the group's records.
 func (g *Group) Key() string { return g.Records[0].Key() }
-
-// Get returns the value of a key of the configuration, or "".
-func (g *Group) Get(key string) string { return g.Config.Get(key) }
 
 // Scale returns the size of the data as a multiple of the base profile; false
 // when the configuration does not say.
@@ -77,13 +68,7 @@ func (g *Group) Scale() (float64, bool) {
 // Good returns the repetitions that ended well. What a failed one measured
 // before it failed is not comparable with them.
 func (g *Group) Good() []*result.Record {
-	var good []*result.Record
-	for _, r := range g.Records {
-		if r.Error == "" {
-			good = append(good, r)
-		}
-	}
-	return good
+	return slices.DeleteFunc(slices.Clone(g.Records), func(r *result.Record) bool { return r.Error != "" })
 }
 
 // End tells what a process left that ended before it had measured all: no figures,
