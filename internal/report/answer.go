@@ -101,7 +101,7 @@ func (a *comparison) parts() []string {
 		first := a.layouts[0]
 		parts = append(parts, a.times(fmt.Sprintf("`%s` to `%s`: ", layout, first), layout, func(engine string) who { return who{engine, first} }))
 	}
-	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	return nonempty(parts...)
 }
 
 // times writes what engines with a layout have of others' figures; "" for nothing.

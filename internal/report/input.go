@@ -70,7 +70,7 @@ func (in *Input) ids() []string {
 		ids = appendNew(ids, in.Results.Records[i].Experiment)
 	}
 	slices.SortStableFunc(ids, natural)
-	return slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+	return nonempty(ids...)
 }
 
 func appendNew(list []string, s string) []string {

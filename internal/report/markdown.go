@@ -42,22 +42,20 @@ func (t *Table) lines() string {
 	head, rule := "|", "|"
 	for _, c := range t.Columns {
 		head += " " + escape.Replace(c.Head) + " |"
-		if c.Numeric {
-			rule += "---:|"
-		} else {
-			rule += "---|"
+		if rule += "---"; c.Numeric {
+			rule += ":"
 		}
+		rule += "|"
 	}
-	var b strings.Builder
-	b.WriteString(head + "\n" + rule + "\n")
+	text := head + "\n" + rule + "\n"
 	for _, row := range t.Rows {
-		b.WriteByte('|')
+		text += "|"
 		for _, c := range row {
-			b.WriteString(" " + escape.Replace(c.line()) + " |")
+			text += " " + escape.Replace(c.line()) + " |"
 		}
-		b.WriteByte('\n')
+		text += "\n"
 	}
-	return b.String()
+	return text
 }
 
 // line is a cell where there is one line for it.
@@ -111,11 +109,7 @@ func tablesOf(in *Input, name string) ([]Table, error) {
 	r := verdict.Evaluate(in.Results)
 	switch name {
 	case "verdict":
-		t := Table{Caption: r.Sentence}
-		if text := runs.Excluded(r.LeftOut); text != "" {
-			t.Notes = []string{text + "."}
-		}
-		return []Table{t}, nil
+		return []Table{{Caption: r.Sentence, Notes: nonempty(sentence(runs.Excluded(r.LeftOut)))}}, nil
 	case "v1":
 		return []Table{decisionTable(&r)}, nil
 	case "criteria":

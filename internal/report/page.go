@@ -142,16 +142,14 @@ func facts(in *Input, manifests []bench.Manifest, rank *ranking) [][2]string {
 }
 
 func verdictSection(r *verdict.Report) section {
-	s := section{ID: "verdict", Title: "Verdict", Short: true, Walks: r.Walks, Commands: r.Commands()}
-	if len(r.Assessments) == 0 {
-		s.Commands = nil
-		return s
+	s := section{ID: "verdict", Title: "Verdict", Short: true, Walks: r.Walks}
+	if len(r.Assessments) > 0 {
+		s.Commands = r.Commands()
+		s.Blocks = []block{
+			{ID: "v1", Title: "Go or no-go for V1", Tables: []Table{decisionTable(r)}, Notes: nonempty(sentence(runs.Excluded(r.LeftOut)))},
+			{ID: "criteria", Title: "Every criterion", Long: true, Tables: criteriaTables(r)},
+		}
 	}
-	v1 := block{ID: "v1", Title: "Go or no-go for V1", Tables: []Table{decisionTable(r)}}
-	if text := runs.Excluded(r.LeftOut); text != "" {
-		v1.Notes = append(v1.Notes, sentence(text))
-	}
-	s.Blocks = []block{v1, {ID: "criteria", Title: "Every criterion", Long: true, Tables: criteriaTables(r)}}
 	return s
 }
 
@@ -176,16 +174,13 @@ func (p *page) add(in *Input, id string) {
 	e, x := in.entry(id), in.experiment(id)
 	b := block{
 		ID: strings.ToLower(id), Title: joinWords(" · ", id, e.Title), Question: e.Question, Earlier: e.Earlier,
-		Charts: x.shown(), Notes: x.endings(true), Remarks: remarks(x.groups),
+		Charts: x.shown(), Notes: nonempty(append(x.endings(true), sentence(x.leftOut))...), Remarks: remarks(x.groups),
 	}
 	tables := x.figures(false)
 	if b.Missing = len(tables) == 0; b.Missing {
 		tables = []Table{x.missing("")}
 	} else if !x.apart {
 		b.Settings = x.pivots[0].settings()
-	}
-	if x.leftOut != "" {
-		b.Notes = append(b.Notes, sentence(x.leftOut))
 	}
 	var beside []string // what tables beside charts show
 	for _, c := range b.Charts {
@@ -276,5 +271,5 @@ func (c Cell) Style() template.CSS {
 
 // Lines are those below a cell's figure.
 func (c Cell) Lines() []string {
-	return slices.DeleteFunc(append([]string{c.Spread}, strings.Split(c.Detail, "; ")...), func(s string) bool { return s == "" })
+	return nonempty(append([]string{c.Spread}, strings.Split(c.Detail, "; ")...)...)
 }

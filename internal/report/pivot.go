@@ -15,8 +15,7 @@ import (
 
 // enginesOf returns the engines of groups in order.
 func enginesOf(groups []*runs.Group) []string {
-	found := runs.Distinct(groups, "engine")
-	found = slices.DeleteFunc(found, func(e string) bool { return e == "" })
+	found := nonempty(runs.Distinct(groups, "engine")...)
 	slices.SortFunc(found, func(a, b string) int {
 		return cmp.Or(cmp.Compare(engine.Rank(a), engine.Rank(b)), cmp.Compare(a, b))
 	})
@@ -67,13 +66,19 @@ func newPivot(groups []*runs.Group, floor runs.Floor) *pivot {
 		}
 	}
 	for _, r := range p.rows {
-		for _, e := range p.engines {
-			if g := r.byEngine[e]; g != nil {
-				p.groups = append(p.groups, g)
-			}
-		}
+		p.groups = append(p.groups, p.of(&r)...)
 	}
 	return p
+}
+
+// of are the groups of a row, in the order of engines.
+func (p *pivot) of(r *pivotRow) (groups []*runs.Group) {
+	for _, e := range p.engines {
+		if g := r.byEngine[e]; g != nil {
+			groups = append(groups, g)
+		}
+	}
+	return groups
 }
 
 // keysOf returns the keys of all configurations but the engine.
@@ -193,11 +198,8 @@ func (p *pivot) names(r *pivotRow, kind string, byKind bool) []string {
 // operations that are those of one kind are none of their own.
 func (p *pivot) kinds(r *pivotRow) []string {
 	var kinds []string
-	for _, e := range p.engines {
-		if r.byEngine[e] == nil {
-			continue
-		}
-		for _, record := range r.byEngine[e].Records {
+	for _, g := range p.of(r) {
+		for _, record := range g.Records {
 			for _, d := range record.Latencies {
 				if d.Kind != "all" || !slices.ContainsFunc(record.Latencies, func(o result.Distribution) bool {
 					return o.Kind != d.Kind && o.Count == d.Count

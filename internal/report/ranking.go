@@ -109,10 +109,10 @@ func newRanking(in *Input) *ranking {
 	}
 	r.order()
 	r.fill()
-	r.Notes = slices.DeleteFunc([]string{
+	r.Notes = nonempty(
 		r.noiseText(), list("Not measured, or of too few operations: ", r.never), list("Not in the mean, since fewer than half of the rows have it: ", r.partly),
 		r.unplaced(), list("Each column is of one setting: ", settings), sentence(leftOut),
-	}, func(note string) bool { return note == "" })
+	)
 	return r
 }
 

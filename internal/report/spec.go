@@ -112,18 +112,21 @@ func (in *Input) experiment(id string) experiment {
 
 // split puts groups together that have tables together.
 func (x *experiment) split(floor runs.Floor) {
-	var workloads []string
+	parts := map[string][]*runs.Group{}
+	var names []string
 	for _, g := range x.groups {
-		if !runs.End(g.Records[0]) {
-			workloads = appendNew(workloads, g.Name)
+		if runs.End(g.Records[0]) {
+			continue
 		}
-	}
-	if !x.apart {
-		workloads = workloads[:min(1, len(workloads))]
+		name := ""
+		if x.apart {
+			name = g.Name
+		}
+		names, parts[name] = appendNew(names, name), append(parts[name], g)
 	}
 	x.pivots = nil
-	for _, name := range workloads {
-		x.pivots = append(x.pivots, newPivot(runs.Where(x.groups, func(g *runs.Group) bool { return !x.apart || g.Name == name }), floor))
+	for _, name := range names {
+		x.pivots = append(x.pivots, newPivot(parts[name], floor))
 	}
 }
 
@@ -165,10 +168,7 @@ func Tables(in *Input, id string) []Table {
 		tables = []Table{x.missing("`")}
 	}
 	last := &tables[len(tables)-1]
-	last.Notes = append(last.Notes, x.endings(false)...)
-	if x.leftOut != "" {
-		last.Notes = append(last.Notes, sentence(x.leftOut))
-	}
+	last.Notes = nonempty(slices.Concat(last.Notes, x.endings(false), []string{sentence(x.leftOut)})...)
 	return tables
 }
 
@@ -212,10 +212,8 @@ func WriteText(out io.Writer, in *Input, id string) error {
 			return err
 		}
 	}
-	for _, note := range append(x.endings(false), x.leftOut) {
-		if note != "" {
-			fmt.Fprintln(out, note)
-		}
+	for _, note := range nonempty(append(x.endings(false), x.leftOut)...) {
+		fmt.Fprintln(out, note)
 	}
 	return nil
 }
@@ -226,15 +224,10 @@ func (p *pivot) text(out io.Writer, units []string) error {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, strings.Join(slices.Concat(p.keys, []string{"engine"}, units), "\t")+"\t")
 	for _, r := range p.rows {
-		for _, e := range p.engines {
-			g := r.byEngine[e]
-			if g == nil {
-				continue
-			}
-			line := append(slices.Clone(r.values), e)
+		for _, g := range p.of(&r) {
+			line := append(slices.Clone(r.values), g.Get("engine"))
 			for _, unit := range units {
-				c := p.figure(g, nil, runs.Measure{Unit: unit})
-				line = append(line, c.Text)
+				line = append(line, p.figure(g, nil, runs.Measure{Unit: unit}).Text)
 			}
 			fmt.Fprintln(w, strings.Join(line, "\t")+"\t")
 		}

@@ -1,6 +1,9 @@
 package report
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // sentence ends words, if there are any.
 func sentence(s string) string {
@@ -23,15 +26,14 @@ func oneLine(s string) string {
 	return s
 }
 
+// nonempty are those words that are not empty.
+func nonempty(words ...string) []string {
+	return slices.DeleteFunc(words, func(s string) bool { return s == "" })
+}
+
 // joinWords joins those words that are not empty.
 func joinWords(separator string, words ...string) string {
-	var kept []string
-	for _, w := range words {
-		if w != "" {
-			kept = append(kept, w)
-		}
-	}
-	return strings.Join(kept, separator)
+	return strings.Join(nonempty(words...), separator)
 }
 
 // slug makes an anchor of words.
