@@ -180,10 +180,7 @@ func (p *pivot) split() (by int, parts [][]pivotRow) {
 		return !slices.ContainsFunc(parts, func(rows []pivotRow) bool { return len(rows) > maxCategories })
 	}
 	by, parts = -1, [][]pivotRow{p.rows}
-	if fits(parts) {
-		return by, parts
-	}
-	for i := range p.keys {
+	for i := 0; i < len(p.keys) && len(p.rows) > maxCategories; i++ {
 		var candidate [][]pivotRow
 		at := map[string]int{}
 		for _, r := range p.rows {

@@ -34,20 +34,6 @@ func fitDesign(t *result.Table) (*stat.Regression, error) {
 	})
 }
 
-// observations are those of all repetitions together, nil when there are none.
-func observations(g *runs.Group) *result.Table {
-	var pooled *result.Table
-	for _, r := range g.Good() {
-		if r.Table != nil && pooled == nil {
-			pooled = &result.Table{Columns: r.Table.Columns}
-		}
-		if r.Table != nil {
-			pooled.Rows = append(pooled.Rows, r.Table.Rows...)
-		}
-	}
-	return pooled
-}
-
 // coefficients is what each entity, attribute and kilobyte adds to a commit, in
 // microseconds with 95 % intervals, and which part of the variance each explains.
 func coefficients(p *pivot) []Table {
@@ -63,11 +49,16 @@ func coefficients(p *pivot) []Table {
 	}
 	t.Columns = append(t.Columns, figureHeads("R²", "commits")...)
 	for _, g := range p.groups {
-		table := observations(g)
-		if table == nil {
+		var pooled result.Table // of all repetitions
+		for _, r := range g.Good() {
+			if r.Table != nil {
+				pooled.Columns, pooled.Rows = r.Table.Columns, append(pooled.Rows, r.Table.Rows...)
+			}
+		}
+		if pooled.Rows == nil {
 			continue
 		}
-		fit, err := fitDesign(table)
+		fit, err := fitDesign(&pooled)
 		if err != nil {
 			t.Notes = append(t.Notes, fmt.Sprintf("%s: %v", g.Config, err))
 			continue

@@ -33,28 +33,13 @@ type Entry struct {
 // of returns the records of experiments that may stand in one table, by configuration,
 // and which were left out.
 func (in *Input) of(ids ...string) (groups []*runs.Group, leftOut string) {
-	var records []result.Record
-	for i := range in.Results.Records {
-		if slices.Contains(ids, in.Results.Records[i].Experiment) {
-			records = append(records, in.Results.Records[i])
-		}
-	}
+	records := slices.DeleteFunc(slices.Clone(in.Results.Records), func(r result.Record) bool { return !slices.Contains(ids, r.Experiment) })
 	kept, _, out := runs.OneRevision(records, in.Results.Manifests, in.loose)
 	return runs.Gather(kept), runs.Excluded(out)
 }
 
 // engines returns all engines of the result set.
 func (in *Input) engines() []string { return enginesOf(runs.Gather(in.Results.Records)) }
-
-// entry returns the catalogue's entry of an experiment, or one with no more than
-// its id.
-func (in *Input) entry(id string) Entry {
-	i := slices.IndexFunc(in.Catalogue, func(e Entry) bool { return e.ID == id })
-	if i < 0 {
-		return Entry{ID: id}
-	}
-	return in.Catalogue[i]
-}
 
 // ids returns the experiments to show: those that can be rendered, and those of
 // the catalogue and of the records besides.
@@ -66,8 +51,8 @@ func (in *Input) ids() []string {
 	for _, e := range in.Catalogue {
 		ids = appendNew(ids, e.ID)
 	}
-	for i := range in.Results.Records {
-		ids = appendNew(ids, in.Results.Records[i].Experiment)
+	for _, r := range in.Results.Records {
+		ids = appendNew(ids, r.Experiment)
 	}
 	slices.SortStableFunc(ids, natural)
 	return nonempty(ids...)

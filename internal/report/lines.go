@@ -57,24 +57,23 @@ func (p *pivot) distributions(id, name string) Chart {
 		Alt: "Quantile curves by engine with both axes logarithmic, the slowest operations to the right; the quantiles are in the table",
 	}
 	table := newGrid(heads(append(slices.Clone(p.keys), "operation", "engine")...), figureHeads(append([]string{"operations"}, quantileUnits...)...))
-	for i := range rows {
-		r := &rows[i]
-		for _, kind := range p.kinds(r) {
+	for _, r := range rows {
+		for _, kind := range p.kinds(&r) {
 			v := Variant{
 				Label: joinWords(" · ", r.label(), kind),
 				X:     axis{Name: "share of operations", Log: true, Share: true}, Y: axis{Name: "ms", Log: true},
 			}
-			for _, e := range p.engines {
-				d := distribution(r.byEngine[e], kind)
+			for _, g := range p.of(&r) {
+				e, d := g.Get("engine"), distribution(g, kind)
 				if d == nil {
 					continue
 				}
 				v.Series = append(v.Series, series{Name: e, Engine: e, Points: curve(d)})
 				named := append(slices.Clone(r.values), kind, e)
-				*table.at(named, 0) = text(runs.Thousands(fmt.Sprint(d.Count)))
+				*table.at(named, 0) = Cell{Text: runs.Thousands(fmt.Sprint(d.Count))}
 				for i, unit := range quantileUnits {
 					if q, ok := runs.Quantile(d, unit); ok {
-						*table.at(named, 1+i) = text(runs.Number(q))
+						*table.at(named, 1+i) = Cell{Text: runs.Number(q)}
 					}
 				}
 			}
@@ -88,11 +87,10 @@ func (p *pivot) distributions(id, name string) Chart {
 // distribution is that of the first repetition that ended well: distributions of
 // several have no median.
 func distribution(g *runs.Group, kind string) *result.Distribution {
-	if g == nil || g.Failed() {
-		return nil
-	}
-	if d := g.Good()[0].Latency(kind); d != nil && d.Count > 0 {
-		return d
+	for _, r := range g.Good() {
+		if d := r.Latency(kind); d != nil && d.Count > 0 {
+			return d
+		}
 	}
 	return nil
 }
@@ -137,10 +135,12 @@ func (p *pivot) timelines(id, name string) []Chart {
 			Alt:     "Lines of the slowest commits of each second and of the log's size, with vertical lines at checkpoints; the tables have the slowest of all and the largest log",
 		}
 		for _, r := range p.rows {
-			if record := withTimeline(r.byEngine[e]); record != nil {
-				v := timeline(record)
-				v.Label = r.label()
-				c.Variants = append(c.Variants, v)
+			if g := r.byEngine[e]; g != nil {
+				// One that failed will do: what led to a crash is worth seeing.
+				all := append(g.Good(), g.Records...)
+				if i := slices.IndexFunc(all, func(r *result.Record) bool { return len(r.Timeline) > 0 }); i >= 0 {
+					c.Variants = append(c.Variants, timeline(all[i], r.label()))
+				}
 			}
 		}
 		list = append(list, c)
@@ -148,21 +148,7 @@ func (p *pivot) timelines(id, name string) []Chart {
 	return list
 }
 
-// withTimeline returns the first record with a timeline. One that failed will
-// do: what led to a crash is worth seeing.
-func withTimeline(g *runs.Group) *result.Record {
-	if g == nil {
-		return nil
-	}
-	for _, r := range append(g.Good(), g.Records...) {
-		if len(r.Timeline) > 0 {
-			return r
-		}
-	}
-	return nil
-}
-
-func timeline(r *result.Record) Variant {
+func timeline(r *result.Record, label string) Variant {
 	engine := r.Config.Get("engine")
 	slow := series{Name: "p99", Engine: engine}
 	worst := series{Name: "max", Engine: engine, Faint: true}
@@ -181,7 +167,7 @@ func timeline(r *result.Record) Variant {
 	for _, m := range r.Marks[:min(len(r.Marks), maxMarks)] {
 		slow.Marks = append(slow.Marks, mark{X: new(num(m.At))})
 	}
-	v := Variant{X: axis{Name: "seconds", Low: new(num(0))}, Y: axis{Name: "ms", Log: true}, Series: []series{slow, worst}}
+	v := Variant{Label: label, X: axis{Name: "seconds", Low: new(num(0))}, Y: axis{Name: "ms", Log: true}, Series: []series{slow, worst}}
 	if len(wal.Points) > 0 {
 		v.Series, v.Below = append(v.Series, wal), &axis{Name: "log MB", Low: new(num(0))}
 	}

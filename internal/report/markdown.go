@@ -21,17 +21,7 @@ func Markdown(tables []Table) string {
 }
 
 func (t *Table) markdown() string {
-	var parts []string
-	if t.Caption != "" {
-		parts = append(parts, t.Caption+"\n")
-	}
-	if len(t.Columns) > 0 {
-		parts = append(parts, t.lines())
-	}
-	if len(t.Notes) > 0 {
-		parts = append(parts, strings.Join(t.Notes, "\n")+"\n")
-	}
-	return strings.Join(parts, "\n")
+	return joinWords("\n\n", t.Caption, t.lines(), strings.Join(t.Notes, "\n")) + "\n"
 }
 
 var escape = strings.NewReplacer("|", `\|`, "\n", " ")
@@ -39,6 +29,9 @@ var escape = strings.NewReplacer("|", `\|`, "\n", " ")
 // lines are the head, the rule below it, which puts figures to the right, and the
 // rows.
 func (t *Table) lines() string {
+	if len(t.Columns) == 0 {
+		return ""
+	}
 	head, rule := "|", "|"
 	for _, c := range t.Columns {
 		head += " " + escape.Replace(c.Head) + " |"
@@ -47,15 +40,15 @@ func (t *Table) lines() string {
 		}
 		rule += "|"
 	}
-	text := head + "\n" + rule + "\n"
+	lines := []string{head, rule}
 	for _, row := range t.Rows {
-		text += "|"
+		line := "|"
 		for _, c := range row {
-			text += " " + escape.Replace(c.line()) + " |"
+			line += " " + escape.Replace(c.line()) + " |"
 		}
-		text += "\n"
+		lines = append(lines, line)
 	}
-	return text
+	return strings.Join(lines, "\n")
 }
 
 // line is a cell where there is one line for it.
@@ -73,10 +66,7 @@ func (c *Cell) line() string {
 // <!-- /table:NAME -->, each on a line of its own. Names are the ids of
 // experiments, these after answer: for what they come to in words, and those of
 // overviews.
-var (
-	begin = regexp.MustCompile(`(?m)^<!-- table:[^ ]+ -->\n`)
-	place = regexp.MustCompile(`(?ms)^<!-- table:([^ ]+) -->\n(.*?)^<!-- /table:([^ ]+) -->`)
-)
+var place = regexp.MustCompile(`(?ms)^<!-- table:([^ ]+) -->\n(?:.*?^<!-- /table:([^ ]+) -->)?`)
 
 // RenderMarkdown puts the tables into their places in a document and leaves the
 // rest as it is. It fails for a place that does not end, and for a name that
@@ -86,15 +76,12 @@ func RenderMarkdown(document string, in *Input) (string, error) {
 	text := place.ReplaceAllStringFunc(document, func(old string) string {
 		at := place.FindStringSubmatch(old)
 		tables, err := tablesOf(in, at[1])
-		if at[1] != at[3] {
+		if at[1] != at[2] {
 			err = fmt.Errorf("table %s: no <!-- /table:%s --> after it", at[1], at[1])
 		}
 		failed = errors.Join(failed, err)
 		return fmt.Sprintf("<!-- table:%s -->\n\n%s\n<!-- /table:%s -->", at[1], Markdown(tables), at[1])
 	})
-	if failed == nil && len(begin.FindAllString(document, -1)) != len(place.FindAllString(document, -1)) {
-		failed = errors.New("a <!-- table:NAME --> has no <!-- /table:NAME --> after it")
-	}
 	return text, failed
 }
 

@@ -171,7 +171,10 @@ func (p *page) add(in *Input, id string) {
 		p.Sections = append(p.Sections, section{ID: anchor, Title: title[0], Link: title[1]})
 		s = &p.Sections[len(p.Sections)-1]
 	}
-	e, x := in.entry(id), in.experiment(id)
+	e, x := Entry{ID: id}, in.experiment(id)
+	if i := slices.IndexFunc(in.Catalogue, func(e Entry) bool { return e.ID == id }); i >= 0 {
+		e = in.Catalogue[i]
+	}
 	b := block{
 		ID: strings.ToLower(id), Title: joinWords(" · ", id, e.Title), Question: e.Question, Earlier: e.Earlier,
 		Charts: x.shown(), Notes: nonempty(append(x.endings(true), sentence(x.leftOut))...), Remarks: remarks(x.groups),

@@ -231,8 +231,8 @@ func (p *pivot) figure(g, baseline *runs.Group, m runs.Measure) Cell {
 	if n > 0 {
 		of = fmt.Sprintf(" (n %s)", runs.Thousands(fmt.Sprint(n)))
 	}
-	if v, ok := g.Median(m); ok {
-		values := g.Values(m)
+	values := g.Values(m)
+	if v, ok := runs.Median(values); ok {
 		return Cell{Text: runs.Number(v) + of, Value: &v, Spread: spread(values), Detail: p.compare(values, baseline, g, m)}
 	}
 	// A high quantile of few operations is their maximum, and called that.

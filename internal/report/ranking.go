@@ -80,11 +80,11 @@ type ranking struct {
 
 // ranked is an engine with a layout.
 type ranked struct {
-	engine, layout string
-	cells          []Cell  // of measures; their figures are the ratios to the best, at least 1
-	logs           float64 // sum of the logarithms of those that count
-	missing        []string
-	place          int
+	who
+	cells   []Cell  // of measures; their figures are the ratios to the best, at least 1
+	logs    float64 // sum of the logarithms of those that count
+	missing []string
+	place   int
 }
 
 func newRanking(in *Input) *ranking {
@@ -125,11 +125,11 @@ func list(begin string, words []string) string {
 }
 
 func (r *ranking) row(g *runs.Group) *ranked {
-	engine, layout := g.Get("engine"), g.Get("layout")
-	i := slices.IndexFunc(r.rows, func(row *ranked) bool { return row.engine == engine && row.layout == layout })
+	of := who{g.Get("engine"), g.Get("layout")}
+	i := slices.IndexFunc(r.rows, func(row *ranked) bool { return row.who == of })
 	if i < 0 {
 		i = len(r.rows)
-		r.rows = append(r.rows, &ranked{engine: engine, layout: layout, cells: make([]Cell, len(measures))})
+		r.rows = append(r.rows, &ranked{who: of, cells: make([]Cell, len(measures))})
 	}
 	return r.rows[i]
 }

@@ -40,13 +40,11 @@ type Cell struct {
 	Value, Shade *float64
 }
 
-func text(s string) Cell { return Cell{Text: s} }
-
 // names is the row of a table that has only words.
 func names(words ...string) []Cell {
 	row := make([]Cell, len(words))
 	for i, w := range words {
-		row[i] = text(w)
+		row[i].Text = w
 	}
 	return row
 }
@@ -54,7 +52,7 @@ func names(words ...string) []Cell {
 func heads(words ...string) []Column {
 	columns := make([]Column, len(words))
 	for i, w := range words {
-		columns[i] = Column{Head: w}
+		columns[i].Head = w
 	}
 	return columns
 }

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"cmp"
+
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/stat"
 )
@@ -23,12 +25,7 @@ func Noise(records []result.Record) Floor {
 }
 
 // Of returns the floor of a unit, Unmeasured where no pair has it.
-func (f Floor) Of(unit string) float64 {
-	if factor, ok := f[unit]; ok {
-		return factor
-	}
-	return Unmeasured
-}
+func (f Floor) Of(unit string) float64 { return cmp.Or(f[unit], Unmeasured) }
 
 // Inside tells whether two figures of a unit are no further apart than the floor.
 func (f Floor) Inside(unit string, a, b float64) bool {
