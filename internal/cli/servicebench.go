@@ -40,7 +40,7 @@ func (c *serviceBenchCmd) Run(e *env) error {
 		load.Connect["grpc"] = func() (serve.Client, error) { return serve.GRPC(c.GRPC, token) }
 	}
 	x := entry{labFlags: labFlags{JSON: c.JSON}, id: "H2", out: c.Out}
-	if _, err = x.runHere(e, experiment.RunningService(load)); err == nil && !c.JSON {
+	if _, err = x.runHere(e, experiment.RunningService(e.ctx, load)); err == nil && !c.JSON {
 		_, err = fmt.Fprintln(e.stdout, "as seen by the clients; every answer was checked")
 	}
 	return err

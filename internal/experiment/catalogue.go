@@ -2,11 +2,14 @@ package experiment
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/varvedb/varve/bench/row"
+	"github.com/varvedb/varve/bench/social"
+	"github.com/varvedb/varve/schemas"
 )
 
 // Experiment is a question with the way to answer it.
@@ -22,12 +25,8 @@ type Experiment struct {
 	// used in place, those that only read come before it.
 	Changes bool `json:"-"`
 
-	// Run measures on the lab's engine, by Lab.measure alone: what is measured opens
-	// what it needs itself, and may begin when Run has returned. An error ends only
-	// the experiment.
-	Run func(ctx context.Context, l *Lab) error `json:"-"`
-
-	phases int // timed phases of a layout; 0 means manyPhases
+	plan   func(l *Lab) ([]variant, error) // fails when the options do not fit
+	phases int                             // timed phases of a layout; 0 means manyPhases
 }
 
 // Sections of the catalogue, by the first letter of an ID.
@@ -45,11 +44,151 @@ var Sections = map[byte]string{
 
 // All returns the catalogue in order.
 func All() []Experiment {
-	all := slices.Concat(first(), loading(), inserts(), commits(), drivers(), reads(), sustained(), combined(), dataCentre(), events(), permissions(), socialGraph(), services())
-	slices.SortFunc(all, func(a, b Experiment) int {
-		return cmp.Or(cmp.Compare(a.ID[0], b.ID[0]), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
-	})
-	return all
+	return []Experiment{
+		{ID: "A1", Title: "Index cost in memory", phases: 12,
+			Question: "What do no, 2 and 6 indexes cost when the disk costs nothing?",
+			Earlier:  "1M rows, Python: 2.96x (single) and 3.59x (batch) with 2 indexes, 6.23x and 7.88x with 6; bi-temporal 2.1 times simple",
+			plan:     insertPlan{size: 1_000_000, memory: true, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Single, row.Bulk}}.variants},
+		{ID: "A2", Title: "Index cost on file, 10,000 rows a commit", phases: 6,
+			Question: "What do the indexes cost with large commits?",
+			Earlier:  "10M rows: 11.8x over none with 2 indexes, 58.6x with 6",
+			plan:     insertPlan{size: 10_000_000, perCommit: 10_000, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Bulk}}.variants},
+		{ID: "A3", Title: "Index cost on file, 500 rows a commit", phases: 12,
+			Question: "What do the indexes cost with commits of a block's size, in bulk and row by row?",
+			Earlier:  "10M rows: 41x over none with 2 indexes, 109x with 6; row by row (3b) 36x and 93x, so no difference between the two",
+			plan:     insertPlan{size: 10_000_000, perCommit: 500, indexes: []int{0, 2, 6}, modes: []row.Mode{row.Bulk, row.Single}}.variants},
+		{ID: "A4", Title: "Insert mode", phases: 8,
+			Question: "Does it matter how 500 rows reach the engine, with the commits the same?",
+			Earlier:  "1M rows, 6 indexes: at most 3 % between executemany and single inserts, in Python",
+			plan:     insertPlan{size: 1_000_000, perCommit: 500, indexes: []int{6}, modes: row.Modes}.variants},
+		{ID: "A5", Title: "Full schema, realistic payloads", Layouts: []string{"arkiv"},
+			Question: "How many entities a second does the 13-index schema take, and what do payloads cost?",
+			Earlier:  "714 typical, 85 large, 3,141 minimal entities/s; with payloads of 256 B 3,241, 1,842 and 6,849",
+			plan:     committing(seedCommits)},
+		{ID: "A6", Title: "Without history", Layouts: []string{"simple"},
+			Question: "What is saved by six indexes and no history?",
+			Earlier:  "735 typical, 82 large, 3,137 minimal entities/s: 1.03, 0.96 and 1.00 times the full schema",
+			plan:     committing(seedCommits)},
+		{ID: "A7", Title: "Memory", Layouts: []string{"arkiv"},
+			Question: "How much memory for caching pays with large payloads?",
+			Earlier:  "50,000 entities of 10+7 attributes and 50 KB, cache 3 to 7.5 GB: 69 to 75 entities/s, no effect",
+			plan:     committing(memoryCommits)},
+		{ID: "A8", Title: "Blocks as in production", Layouts: []string{"arkiv", "simple"}, Changes: true,
+			Question: "What is the time of a commit correlated with, over blocks whose number of entities is heavy-tailed, and over blocks of which entities, strings, numbers and payload vary independently?",
+			Earlier:  "50,000 production blocks: attributes 0.96, entities 0.90, payload -0.06; strings 0.97, numbers 0.94; median 4 ms, max 1,523 ms; simple: strings 0.96, numbers 0.91, median 3 ms",
+			plan:     sampledBlocks},
+		{ID: "A11", Title: "Index by index, writes",
+			Question: "What does each of the thirteen indexes add to a commit, in the seed's order?",
+			Earlier:  "asked, not measured; whole sets: 2.1x in memory, 5x on file, nothing with payloads",
+			plan:     committing(typicalCommits, schemas.AblationLayouts()...)},
+		{ID: "A12", Title: "Index by index, reads", phases: 3 * len(schemas.AblationLayouts()),
+			Question: "Which of the thirteen indexes do the read mixes need?",
+			Earlier:  "asked, not measured",
+			plan:     reading([]readLoad{{clients: 1, reads: shortReads}}, schemas.AblationLayouts()...)},
+		{ID: "A13", Title: "Storage", Layouts: []string{"arkiv"},
+			Question: "What does the disk, and what does the promise of durability cost?",
+			Earlier:  "asked, not measured",
+			plan:     committing(storageCommits)},
+		{ID: "A14", Title: "Attributes, payload or entities", Layouts: []string{"arkiv", "simple"},
+			Question: "How much does each attribute, each kilobyte of payload and each entity add to a commit?",
+			Earlier:  "contradictory: payload dominates (22x, Experiment 5), payload does not matter (-0.06, Experiment 8)",
+			plan:     designed},
+		{ID: "B1", Title: "Loading the base profile", Layouts: []string{"arkiv", "compact"},
+			Question: "How long does it take to load the base profile, its indexes made afterwards, and how large is it then?",
+			Earlier:  "Planned: 13 GB at 1x, 27, 67 and 133 GB at 2x, 5x and 10x",
+			plan:     loads},
+		{ID: "C1", Title: "Read mixes, capacity", Layouts: readLayouts, phases: 6,
+			Question: "How many reads a second does each mix reach with 1 and with 10 clients, and how long does each kind of read take?",
+			Earlier:  "planned: 1,000 queries of warm-up, 10,000 measured, 1 and 10 connections; not measured",
+			plan:     reading([]readLoad{{clients: 1, reads: protocolReads}, {clients: 10, reads: protocolReads}})},
+		{ID: "C2", Title: "Read mixes at a rate", Layouts: []string{"arkiv"}, phases: 12,
+			Question: "What are the latencies at 100 to 10,000 reads a second, from the moment a read was due?",
+			Earlier:  "planned: target rates 100 to 10,000; not measured",
+			plan:     reading([]readLoad{{clients: 10, rate: 100}, {clients: 10, rate: 1_000}, {clients: 10, rate: 5_000}, {clients: 10, rate: 10_000}})},
+		{ID: "C3", Title: "Cold and warm", Layouts: []string{"arkiv"}, phases: 12,
+			Question: "What do reads cost when nothing is cached, when only the page cache is warm, and when all is?",
+			Earlier:  "asked for: index in memory, over 95 % resident",
+			plan:     reading([]readLoad{{temperature: cold}, {temperature: lukewarm}, {temperature: warm}})},
+		{ID: "D1", Title: "Sustained writes", Layouts: writeLayouts, Changes: true, phases: 4,
+			Question: "What are the latencies of commits at 6,000 rows a second, and how many rows a second can be kept up?",
+			Earlier:  "targets: p50 < 500, p99 < 1,500, max < 2,000 ms, over 5,000 rows/s; to stay on SQLite: p99 < 500 ms at 5x",
+			plan:     sustain},
+		{ID: "D2", Title: "Checkpoint stalls", Layouts: []string{"arkiv"}, Changes: true, phases: 10,
+			Question: "How long are commits that carry a checkpoint, who should run it, and at which size of the log?",
+			Earlier:  "asked: wal_autocheckpoint 1,000, 10,000, off; PASSIVE between blocks; background",
+			plan:     checkpoints},
+		{ID: "D3", Title: "Reorgs", Layouts: writeLayouts, Changes: true, phases: 1,
+			Question: "What does it cost to delete 500 rows and insert 500 with the same keys, anywhere in the store, over and over, and does the file grow?",
+			Earlier:  "asked: for an hour, p99 < 500 ms",
+			plan:     reorgs},
+		{ID: "D4", Title: "Reads beside writes", Layouts: []string{"arkiv"}, Changes: true, phases: 5 + ceilingSteps,
+			Question: "How many reads a second fit beside 6,000 rows a second of writes, with commits under 2 s?",
+			Earlier:  "planned: writes alone, with 100, 1,000 and 5,000 reads a second, and the ceiling by binary search; not measured",
+			plan:     besides},
+		{ID: "D5", Title: "Growth", Layouts: []string{"arkiv"}, Changes: true, phases: 12,
+			Question: "How do commits and reads slow down as the database grows?",
+			Earlier:  "planned: 2x, 5x, 10x of 800,000 entities; not measured",
+			plan:     growth},
+		{ID: "E1", Title: "Data-centre reads", Layouts: []string{"arkiv"}, phases: 2,
+			Question: "How fast are the scheduler's questions, every answer checked?",
+			Earlier:  "planned: 25/20/20/20/15 over 2 to 21 data centres; not measured",
+			plan:     dataCentreReads},
+		{ID: "E2", Title: "Data-centre writes", Layouts: []string{"arkiv"}, Changes: true, phases: 4,
+			Question: "What do the updates of a data centre cost, alone and mixed with the base profile?",
+			Earlier:  "planned: base only, data centre only, 30/70, 70/30; not measured",
+			plan:     dataCentreWrites},
+		{ID: "E3", Title: "Data-centre reads beside writes", Layouts: []string{"arkiv"}, Changes: true, phases: 2,
+			Question: "Are answers still right, and how fast, while nodes and workloads change?",
+			Earlier:  "planned; not measured",
+			plan:     dataCentreCombined},
+		{ID: "F1", Title: "Appends", Changes: true,
+			Question: "What do appends of 1 to 1,000 events cost?",
+			Earlier:  "go-crablet on Postgres: 1.12, 1.47, 3.54 and 24.44 ms of 1, 10, 100 and 1,000 events with 35 in the store; with 61,000 550.41 of 1,000 appends, 5.78, 42.84 and 389.78",
+			plan:     events("Append")},
+		{ID: "F2", Title: "Appends of several clients", Changes: true,
+			Question: "How many appends a second do clients make together?",
+			Earlier:  "go-crablet with 61,000 events: 2,485, 3,535, 11,631 and 16,606 events a second of 1, 5, 10 and 20 clients",
+			plan:     events("AppendConcurrent")},
+		{ID: "F3", Title: "Conditional appends", Changes: true,
+			Question: "How many appends a second does a store judge and take, each on the condition that a tag is new?",
+			Earlier:  "go-crablet has AppendIf and did not measure it",
+			plan:     events("AppendConditional")},
+		{ID: "F4", Title: "Decisions", Changes: true,
+			Question: "What does a decision cost: a projection, and the append that it guards?",
+			Earlier:  "asked, not measured",
+			plan:     events("Decide")},
+		{ID: "F5", Title: "Queries for events",
+			Question: "How long do queries take, read to their ends?",
+			Earlier:  "go-crablet with 61,000 events: course by id 1.84 ms, courses by category 2.06, course or student 4.59, enrolments by grade 1.41",
+			plan:     events("Read")},
+		{ID: "F6", Title: "Memory of a read",
+			Question: "By how much does memory grow while everything is read?",
+			Earlier:  "asked, not measured",
+			plan:     events("ReadMemory")},
+		{ID: "F7", Title: "Subscription",
+			Question: "How long does it take to replay the events of one student?",
+			Earlier:  "go-crablet: 0.51 ms with 35 events, 2.17 with 61,000",
+			plan:     events("Stream")},
+		{ID: "F8", Title: "Projections",
+			Question: "How long does a pass of one and of five projections take?",
+			Earlier:  "go-crablet: 0.42 and 0.51 ms with 35 events, 1.18 and 2.34 with 61,000",
+			plan:     events("Project")},
+		{ID: "G1", Title: "Permissions", Layouts: []string{"rebac"},
+			Question: "How fast are permission checks and listings through organizations, groups in groups and access lists?",
+			Earlier:  "one client, p95: SpiceDB on Postgres 2.4 to 4.9 ms a check and 19 to 76 ms a listing, Postgres 17 1.0 to 7.9 and 1.0 to 3.0; ingest 3.6 to 54 s",
+			plan:     measurePermissions},
+		{ID: social.Experiment, Title: "Social graph", Layouts: []string{"social"}, Ordered: true,
+			Question: "Which rates of permission checks with 1 % writes are carried within AuthZed's service levels?",
+			Earlier:  "AuthZed at 10M relationships: 1,000 a second with check p95 19.7 ms on 48 vCPU, 10,000 with 16.3 ms on 84",
+			plan:     measureSocial},
+		{ID: "H1", Title: "Entity service", Layouts: []string{"compact"},
+			Question: "What does a client of the service get over REST and over gRPC, payloads sealed, and how much of that is the protocol?",
+			Earlier:  "REST put ~1 ms, get ~1 ms warm and 3 to 5 cold, put and get ~2; gRPC put ~0.6, get ~0.3; 32 clients ~910 puts and ~970 gets a second; 1,000 new entities ~1 s",
+			plan:     measureService},
+		{ID: "Q1", Title: "First look", Layouts: []string{"arkiv"},
+			Question: "In a minute: how do the engines do on real blocks of the network and on generated ones?",
+			plan:     firstLook},
+	}
 }
 
 // Find returns the experiments with the given IDs or sections, in the order of
@@ -59,32 +198,26 @@ func Find(ids []string) ([]Experiment, error) {
 	if len(ids) == 0 {
 		return all, nil
 	}
-	wanted := make(map[string]bool, len(ids))
-	for _, id := range ids {
-		wanted[strings.ToUpper(id)] = true
+	named := func(e Experiment, id string) bool {
+		return strings.EqualFold(e.ID, id) || strings.EqualFold(e.ID[:1], id)
 	}
-	found := slices.DeleteFunc(all, func(e Experiment) bool { return !wanted[e.ID] && !wanted[e.ID[:1]] })
-	for id := range wanted {
-		if !slices.ContainsFunc(found, func(e Experiment) bool { return e.ID == id || e.ID[:1] == id }) {
-			return nil, fmt.Errorf("unknown experiment %q; varve run --list names them", id)
+	for _, id := range ids {
+		if !slices.ContainsFunc(all, func(e Experiment) bool { return named(e, id) }) {
+			return nil, fmt.Errorf("unknown experiment %q; varve run --list names them", strings.ToUpper(id))
 		}
 	}
-	return found, nil
+	return slices.DeleteFunc(all, func(e Experiment) bool {
+		return !slices.ContainsFunc(ids, func(id string) bool { return named(e, id) })
+	}), nil
 }
 
 // ReadersFirst puts the experiments that change data sets behind those that only
 // read, and keeps the order otherwise: used in place, a data set is built once for
 // all readers, and again after each change.
 func ReadersFirst(list []Experiment) {
-	slices.SortStableFunc(list, func(a, b Experiment) int {
-		switch {
-		case a.Changes == b.Changes:
-			return 0
-		case b.Changes:
-			return -1
-		}
-		return 1
-	})
+	readers := slices.DeleteFunc(slices.Clone(list), func(e Experiment) bool { return e.Changes })
+	writers := slices.DeleteFunc(slices.Clone(list), func(e Experiment) bool { return !e.Changes })
+	copy(list, append(readers, writers...))
 }
 
 // What an experiment may take: besides its phases, which count twice for what is

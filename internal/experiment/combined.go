@@ -13,24 +13,6 @@ import (
 	"github.com/varvedb/varve/bench/result"
 )
 
-// combined are reads beside writes, and how everything grows with size.
-func combined() []Experiment {
-	return []Experiment{
-		{
-			ID: "D4", Title: "Reads beside writes", Layouts: []string{"arkiv"},
-			Question: "How many reads a second fit beside 6,000 rows a second of writes, with commits under 2 s?",
-			Earlier:  "planned: writes alone, with 100, 1,000 and 5,000 reads a second, and the ceiling by binary search; not measured",
-			Run:      besides, Changes: true, phases: 5 + ceilingSteps,
-		},
-		{
-			ID: "D5", Title: "Growth", Layouts: []string{"arkiv"},
-			Question: "How do commits and reads slow down as the database grows?",
-			Earlier:  "planned: 2x, 5x, 10x of 800,000 entities; not measured",
-			Run:      growth, Changes: true, phases: 12,
-		},
-	}
-}
-
 // commitLimit is what the 99th percentile of commits must stay under.
 const commitLimit = 2 * time.Second
 
@@ -43,9 +25,9 @@ type beside struct{ rows, reads float64 }
 
 const ceiling = -1
 
-func besides(ctx context.Context, l *Lab) error {
+func besides(l *Lab) ([]variant, error) {
 	return variants[beside]{
-		name: "Combined", layouts: l.layouts("arkiv"),
+		name: "Combined",
 		// The user's documents' steps, and the lower end of what a first version must carry.
 		values: []beside{{seedRowRate, 0}, {seedRowRate, 100}, {seedRowRate, 1_000}, {seedRowRate, 5_000}, {10_000, 1_000}, {seedRowRate, ceiling}},
 		config: func(layout string, b beside) result.Config {
@@ -62,7 +44,7 @@ func besides(ctx context.Context, l *Lab) error {
 			_, err := l.beside(ctx, layout, b, r)
 			return err
 		},
-	}.measure(ctx, l)
+	}.of(l), nil
 }
 
 // beside runs commits of so many rows a second with so many reads of mix A, and
@@ -70,7 +52,7 @@ func besides(ctx context.Context, l *Lab) error {
 func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Record) (kept bool, err error) {
 	o := l.storeOptions()
 	o.Readers = readers
-	err = l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(ctx context.Context, d *mendoza, cp *bench.Copy) error {
+	err = l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(d *mendoza, cp *bench.Copy) error {
 		if b.reads == 0 {
 			kept = true
 			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
@@ -89,7 +71,7 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Rec
 		}
 		read, err := l.together(ctx, cp, bench.PacedConfig{Blocks: d.Rest(), Every: every}, m, b.reads, r)
 		commit, all := r.Latency("commit"), r.Latency("all")
-		if read == nil || commit == nil || all == nil {
+		if commit == nil || all == nil {
 			return err
 		}
 		put(r, milliseconds(all.P99), "read-p99-ms")
@@ -108,11 +90,9 @@ func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.PacedCo
 		Mix: m, Clients: readers, Rate: qps, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed,
 	})
 	samples := sampler.Stop()
-	if wrote.Outcome == nil || read == nil {
-		return nil, err
-	}
-	commit, all := wrote.All().Distribution("commit"), read.All().Distribution("all")
-	r.Latencies = append(append(r.Latencies, commit, all), read.Distributions()...)
+	commit := addLatency(r, "commit", wrote.All())
+	addLatency(r, "all", read.All())
+	r.Latencies = append(r.Latencies, read.Distributions()...)
 	r.Metrics = append(append(r.Metrics, commit.Metrics("")...), read.Metrics()...)
 	put(r, wrote.RowRate(), "rows/s")
 	addSamples(r, samples, wrote.Started, wrote.Seconds())
@@ -162,32 +142,28 @@ func note(qps float64, kept bool, r *result.Record) string {
 	return fmt.Sprintf("%.0f reads/s %s: %.0f were answered, commits p99 %.0f ms", qps, word, got, p99)
 }
 
-// growthSizes are parts of the lab's scale.
+// growthSizes are parts of the lab's scale, where no scales were asked for.
 var growthSizes = []float64{0.25, 1, 4}
 
-// growthScales are those that were asked for, or parts of the lab's.
-func (l *Lab) growthScales() []float64 {
-	if len(l.Sizes) > 0 {
-		return l.Sizes
+// grown measures f at each scale of the base profile.
+func (l *Lab) grown(name string, f func(ctx context.Context, layout string, scale float64, r *result.Record) error) []variant {
+	scales := l.Sizes
+	if len(scales) == 0 {
+		for _, part := range growthSizes {
+			scales = append(scales, part*l.Scale)
+		}
 	}
-	var scales []float64
-	for _, part := range growthSizes {
-		scales = append(scales, part*l.Scale)
-	}
-	return scales
-}
-
-func growth(ctx context.Context, l *Lab) error {
 	return variants[float64]{
-		name: "Degradation", layouts: l.layouts("arkiv"), values: l.growthScales(),
+		name: name, values: scales, run: f,
 		config: func(layout string, scale float64) result.Config { return l.onBase(layout).With("scale", ftoa(scale)) },
-		run:    l.grown,
-	}.measure(ctx, l)
+	}.of(l)
 }
 
-// grown measures reads of all mixes and then commits, on one size.
-func (l *Lab) grown(ctx context.Context, layout string, scale float64, r *result.Record) error {
-	return l.withMendoza(ctx, layout, mendozaOptions{scale: scale}, l.storeOptions(), r, func(ctx context.Context, d *mendoza, cp *bench.Copy) error {
+func growth(l *Lab) ([]variant, error) { return l.grown("Degradation", l.degradation), nil }
+
+// degradation measures reads of all mixes and then commits, on one size.
+func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *result.Record) error {
+	return l.withMendoza(ctx, layout, mendozaOptions{scale: scale}, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
 		oracle, err := d.oracle()
 		if err != nil {
 			return err
@@ -203,8 +179,7 @@ func (l *Lab) grown(ctx context.Context, layout string, scale float64, r *result
 			if err != nil {
 				return err
 			}
-			all := out.All().Distribution("mix-" + name)
-			r.Latencies = append(r.Latencies, all)
+			all := addLatency(r, "mix-"+name, out.All())
 			put(r, out.Capacity(), "qps-"+name)
 			put(r, milliseconds(all.P99), "p99-ms-"+name)
 		}

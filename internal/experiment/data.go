@@ -1,14 +1,11 @@
 package experiment
 
 import (
-	"context"
-	"errors"
 	"iter"
 	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store"
 )
 
@@ -90,35 +87,4 @@ func (m *mendoza) every(rate float64) (time.Duration, error) {
 func (m *mendoza) oracle() (*mix.Oracle, error) {
 	o := mix.NewOracle()
 	return o, o.Follow(m.Source.Blocks())
-}
-
-// withMendoza runs f on a data set of the base profile.
-func (l *Lab) withMendoza(ctx context.Context, layout string, m mendozaOptions, o *store.Options, r *result.Record,
-	f func(ctx context.Context, d *mendoza, cp *bench.Copy) error) error {
-	d, err := l.mendoza(layout, m)
-	if err != nil {
-		return err
-	}
-	return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error { return f(ctx, d, cp) })
-}
-
-// withDataset runs f on an open copy of a data set, which is built first if
-// need be, and adds the manifest and a probe of the disk.
-func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options, r *result.Record, f func(ctx context.Context, cp *bench.Copy) error) (err error) {
-	cp, err := l.Cache.OpenCopy(ctx, d, o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cp.Close()) }()
-	m, err := bench.NewManifest(ctx, cp, o)
-	if err != nil {
-		return err
-	}
-	if r.Manifest, err = l.Set.Manifest(m); err != nil {
-		return err
-	}
-	if stats, err := cp.DB.Stats(ctx); err == nil && stats.DatabaseBytes != nil {
-		put(r, float64(*stats.DatabaseBytes)/1e6, "data-MB")
-	}
-	return f(ctx, cp)
 }

@@ -13,31 +13,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// dataCentre are section E: a database of which every answer is known.
-func dataCentre() []Experiment {
-	layouts := []string{"arkiv"}
-	return []Experiment{
-		{
-			ID: "E1", Title: "Data-centre reads", Layouts: layouts,
-			Question: "How fast are the scheduler's questions, every answer checked?",
-			Earlier:  "planned: 25/20/20/20/15 over 2 to 21 data centres; not measured",
-			Run:      dataCentreReads, phases: 2,
-		},
-		{
-			ID: "E2", Title: "Data-centre writes", Layouts: layouts,
-			Question: "What do the updates of a data centre cost, alone and mixed with the base profile?",
-			Earlier:  "planned: base only, data centre only, 30/70, 70/30; not measured",
-			Run:      dataCentreWrites, Changes: true, phases: 4,
-		},
-		{
-			ID: "E3", Title: "Data-centre reads beside writes", Layouts: layouts,
-			Question: "Are answers still right, and how fast, while nodes and workloads change?",
-			Earlier:  "planned; not measured",
-			Run:      dataCentreCombined, Changes: true, phases: 2,
-		},
-	}
-}
-
 // centre is the data set of a lab's scale: at scale 1 two data centres of
 // 100,000 nodes and 500,000 workloads.
 type centre struct {
@@ -69,9 +44,9 @@ func (c *centre) reads() mix.Reads {
 }
 
 // centres measure the data set of each layout under each value of a parameter.
-func (l *Lab) centres(ctx context.Context, name, key string, values []int, f func(ctx context.Context, d centre, value int, r *result.Record) error) error {
+func (l *Lab) centres(name, key string, values []int, f func(ctx context.Context, d centre, value int, r *result.Record) error) []variant {
 	return variants[int]{
-		name: name, layouts: l.layouts("arkiv"), values: values,
+		name: name, values: values,
 		config: func(layout string, value int) result.Config {
 			return l.on(layout, "dc", "scale", ftoa(l.Scale), key, itoa(value))
 		},
@@ -82,29 +57,29 @@ func (l *Lab) centres(ctx context.Context, name, key string, values []int, f fun
 			}
 			return f(ctx, d, value, r)
 		},
-	}.measure(ctx, l)
+	}.of(l)
 }
 
-func dataCentreReads(ctx context.Context, l *Lab) error {
-	return l.centres(ctx, "DataCentreRead", "clients", []int{1, 10}, func(ctx context.Context, d centre, clients int, r *result.Record) error {
+func dataCentreReads(l *Lab) ([]variant, error) {
+	return l.centres("DataCentreRead", "clients", []int{1, 10}, func(ctx context.Context, d centre, clients int, r *result.Record) error {
 		o := l.storeOptions()
 		o.Readers = clients
-		return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
+		return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
 			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
 				Mix: d.reads(), Clients: clients, For: l.Phase, Reads: protocolReads, WarmUp: l.warmUp(), Seed: l.Seed,
 			})
 			addOutcome(r, out)
 			return err
 		})
-	})
+	}), nil
 }
 
-func dataCentreWrites(ctx context.Context, l *Lab) error {
-	return l.centres(ctx, "DataCentreWrite", "dc", []int{0, 30, 70, 100}, func(ctx context.Context, d centre, percent int, r *result.Record) error {
-		return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(ctx context.Context, cp *bench.Copy) error {
+func dataCentreWrites(l *Lab) ([]variant, error) {
+	return l.centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, func(ctx context.Context, d centre, percent int, r *result.Record) error {
+		return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
 			return l.paced(ctx, cp, bench.PacedConfig{Blocks: l.mixed(d, percent), For: l.Phase}, r)
 		})
-	})
+	}), nil
 }
 
 // mixed yields blocks of which so many percent of the operations are of the data
@@ -131,8 +106,8 @@ func numbered(blocks iter.Seq2[store.Block, error], first uint64) iter.Seq2[stor
 	}
 }
 
-func dataCentreCombined(ctx context.Context, l *Lab) error {
-	return l.centres(ctx, "DataCentreCombined", "qps", []int{100, 500}, l.centreBeside)
+func dataCentreCombined(l *Lab) ([]variant, error) {
+	return l.centres("DataCentreCombined", "qps", []int{100, 500}, l.centreBeside), nil
 }
 
 // centreBlock is the interval of blocks of updates beside readers.
@@ -141,7 +116,7 @@ const centreBlock = 200 * time.Millisecond
 func (l *Lab) centreBeside(ctx context.Context, d centre, qps int, r *result.Record) error {
 	o := l.storeOptions()
 	o.Readers = readers
-	return l.withDataset(ctx, d.Dataset, o, r, func(ctx context.Context, cp *bench.Copy) error {
+	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
 		_, err := l.together(ctx, cp, bench.PacedConfig{Blocks: d.Source.Rest(), Every: centreBlock}, d.reads(), float64(qps), r)
 		return err
 	})

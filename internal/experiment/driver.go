@@ -16,26 +16,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// drivers ask what drives the time of a commit. The seed contradicts itself:
+// A8 and A14 ask what drives the time of a commit. The seed contradicts itself:
 // its Experiments 5 to 7 say payload, 8 to 10 say attributes. A correlation on
 // production blocks, in which entities, strings and numbers come and go together and
 // payload hardly varies, cannot settle it; blocks that vary them independently can.
-func drivers() []Experiment {
-	return []Experiment{
-		{
-			ID: "A8", Title: "Blocks as in production", Layouts: []string{"arkiv", "simple"},
-			Question: "What is the time of a commit correlated with, over blocks whose number of entities is heavy-tailed, and over blocks of which entities, strings, numbers and payload vary independently?",
-			Earlier:  "50,000 production blocks: attributes 0.96, entities 0.90, payload -0.06; strings 0.97, numbers 0.94; median 4 ms, max 1,523 ms; simple: strings 0.96, numbers 0.91, median 3 ms",
-			Run:      sampledBlocks, Changes: true,
-		},
-		{
-			ID: "A14", Title: "Attributes, payload or entities", Layouts: []string{"arkiv", "simple"},
-			Question: "How much does each attribute, each kilobyte of payload and each entity add to a commit?",
-			Earlier:  "contradictory: payload dominates (22x, Experiment 5), payload does not matter (-0.06, Experiment 8)",
-			Run:      designed,
-		},
-	}
-}
 
 // The levels of A14, of each entity, on both sides of what the seed has.
 var (
@@ -54,18 +38,21 @@ const (
 // designColumns are those of the observations of a designed experiment.
 var designColumns = []string{"attributes", "payload_bytes", "entities", "ms"}
 
-func designed(ctx context.Context, l *Lab) error {
+func designed(l *Lab) ([]variant, error) {
 	return variants[int]{
-		name: "Designed", layouts: l.layouts("arkiv", "simple"), values: []int{l.scaled(10*minDesignBase, minDesignBase)},
+		name: "Designed", values: []int{l.scaled(10*minDesignBase, minDesignBase)},
 		config: func(layout string, base int) result.Config {
 			return l.config("layout", layout, "durability", string(l.Durability), "entities", itoa(base))
 		},
 		run: func(ctx context.Context, layout string, base int, r *result.Record) error {
-			return l.withStore(ctx, "", layout, l.storeOptions(), r, func(ctx context.Context, _ *store.DB, ents *store.Entities) error {
+			return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *database, ents *store.Entities) error {
+				if err := db.probe(r); err != nil {
+					return err
+				}
 				return l.design(ctx, ents, base, r)
 			})
 		},
-	}.measure(ctx, l)
+	}.of(l), nil
 }
 
 func (l *Lab) design(ctx context.Context, ents *store.Entities, base int, r *result.Record) error {
@@ -139,13 +126,13 @@ type sampling struct {
 	relate  func(*result.Record) error // the times to what is in the blocks
 }
 
-func sampledBlocks(ctx context.Context, l *Lab) error {
+func sampledBlocks(l *Lab) ([]variant, error) {
 	repeats, combinations := l.scaled(sampledRepeats, 1), 1
 	for _, levels := range independentLevels {
 		combinations *= len(levels)
 	}
 	return variants[sampling]{
-		name: "SampledBlocks", layouts: l.layouts("arkiv", "simple"),
+		name: "SampledBlocks", run: l.sample,
 		values: []sampling{
 			{l.profile(), l.scaled(50_000, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }, correlate},
 			{"independent", repeats * combinations, func(_ *mendoza, head uint64) iter.Seq2[store.Block, error] {
@@ -153,8 +140,7 @@ func sampledBlocks(ctx context.Context, l *Lab) error {
 			}, explain},
 		},
 		config: func(layout string, s sampling) result.Config { return l.on(layout, s.profile, "blocks", itoa(s.n)) },
-		run:    l.sample,
-	}.measure(ctx, l)
+	}.of(l), nil
 }
 
 // sampledColumns are those of the observations of sampled blocks.
@@ -163,7 +149,7 @@ var sampledColumns = []string{"block", "entities", "strings", "numbers", "payloa
 // sample applies blocks to a store of the base profile, whose own are as they are but
 // for empty ones, and relates the time of each commit to what is in it.
 func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *result.Record) error {
-	return l.withMendoza(ctx, layout, mendozaOptions{asIs: true}, l.storeOptions(), r, func(ctx context.Context, d *mendoza, cp *bench.Copy) error {
+	return l.withMendoza(ctx, layout, mendozaOptions{asIs: true}, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
 		expect, err := d.Expectation(cp.Ready)
 		if err != nil {
 			return err

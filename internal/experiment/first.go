@@ -26,52 +26,29 @@ type FirstOptions struct {
 	Commits  int    `json:"commits,omitempty"`  // of 100 generated entities each
 }
 
-func first() []Experiment {
-	return []Experiment{{
-		ID: "Q1", Title: "First look", Layouts: []string{"arkiv"},
-		Question: "In a minute: how do the engines do on real blocks of the network and on generated ones?",
-		Run: func(ctx context.Context, l *Lab) error {
-			for _, layout := range l.layouts("arkiv") {
-				if err := l.firstLook(ctx, layout); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}}
-}
-
-func (l *Lab) firstLook(ctx context.Context, layout string) error {
+func firstLook(l *Lab) (list []variant, err error) {
 	var o FirstOptions
 	if l.First != nil {
 		o = *l.First
 	}
 	o.Profile, o.Entities, o.Commits = cmp.Or(o.Profile, "typical"), cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
 	profile, err := bench.ParseProfile(o.Profile)
-	if err != nil {
-		return err
+	for _, layout := range l.layouts(l.of.Layouts...) {
+		c := l.config("layout", layout, "durability", string(l.Durability))
+		made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
+		list = append(list,
+			l.onNewStore(layout, "RealBlocks", c, realBlocks),
+			l.onNewStore(layout, "GeneratedBlocks", made, func(ctx context.Context, ents *store.Entities, r *result.Record) error {
+				return l.generatedBlocks(ctx, ents, profile, o, r)
+			}))
 	}
-	c := l.config("layout", layout, "durability", string(l.Durability))
-	made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
-	return cmp.Or(
-		l.onNewStore(ctx, layout, "RealBlocks", c, realBlocks),
-		l.onNewStore(ctx, layout, "GeneratedBlocks", made, func(ctx context.Context, ents *store.Entities, r *result.Record) error {
-			return l.generatedBlocks(ctx, ents, profile, o, r)
-		}))
+	return list, err
 }
 
 // onNewStore measures f on a new store, and what that holds then.
-func (l *Lab) onNewStore(ctx context.Context, layout, name string, c result.Config, f func(context.Context, *store.Entities, *result.Record) error) error {
-	return l.measure(ctx, name, c, func(ctx context.Context, r *result.Record) error {
-		o := l.storeOptions()
-		return l.withDB(ctx, "", o, func(string) error { return nil }, func(db *store.DB, dir string) error {
-			ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
-			if err != nil {
-				return err
-			}
-			if err := l.describe(ctx, db, layout, o, dir, r); err != nil {
-				return err
-			}
+func (l *Lab) onNewStore(layout, name string, c result.Config, f func(context.Context, *store.Entities, *result.Record) error) variant {
+	return variant{name, c, func(ctx context.Context, r *result.Record) error {
+		return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *database, ents *store.Entities) error {
 			if err := f(ctx, ents, r); err != nil {
 				return err
 			}
@@ -80,15 +57,14 @@ func (l *Lab) onNewStore(ctx context.Context, layout, name string, c result.Conf
 				return err
 			}
 			r.Notes = append(r.Notes, fmt.Sprintf("block %d, digest %s", summary.Head, summary.Digest))
-			return sizes(ctx, db, int(summary.Live), "B/ent", r)
+			return db.sizes(ctx, int(summary.Live), "B/ent", r)
 		})
-	})
+	}}
 }
 
 // keep adds latencies and their figures, each with the kind of operation before it.
 func keep(r *result.Record, kind string, rec *latency.Recorder) {
-	d := rec.Distribution(kind)
-	r.Latencies = append(r.Latencies, d)
+	d := addLatency(r, kind, rec)
 	r.Metrics = append(r.Metrics, d.Metrics(kind+"-")...)
 }
 
@@ -96,7 +72,7 @@ func keep(r *result.Record, kind string, rec *latency.Recorder) {
 func keepCommits(r *result.Record, res bench.Result) {
 	keep(r, "commit", res.Latency)
 	if total := res.Latency.Total().Seconds(); total > 0 {
-		r.Metrics = append(r.Metrics, result.Metric{Value: float64(res.Rows) / total, Unit: "rows/s"})
+		put(r, float64(res.Rows)/total, "rows/s")
 	}
 }
 

@@ -53,44 +53,33 @@ type Lab struct {
 	// Log is called with what is being measured.
 	Log func(format string, args ...any)
 
-	experiment string
-	variants   []variant
-	closing    []func() error
-	shared     *shared // that is open
-	manifest   string  // of records whose store was not open
-}
-
-// variant is a configuration with the way to measure it.
-type variant struct {
-	name   string
-	config result.Config
-	run    func(ctx context.Context, r *result.Record) error
+	of       *Experiment
+	closing  []func() error
+	manifest string // of records whose store was not open
 }
 
 // Run runs an experiment: its variants in the random order that the seed, the block,
 // the experiment and the engine give.
 func (l *Lab) Run(ctx context.Context, e Experiment) (err error) {
-	l.experiment, l.variants, l.closing = e.ID, nil, nil
+	l.of = &e
 	l.Cache.InPlace = l.InPlace
 	defer func() {
-		for _, f := range slices.Backward(l.closing) {
-			err = errors.Join(err, f())
-		}
-		if err != nil {
+		if err = errors.Join(err, l.close()); err != nil {
 			err = fmt.Errorf("%s: %w", e.ID, err)
 		}
 	}()
-	if err := e.Run(ctx, l); err != nil {
+	list, err := e.plan(l)
+	if err != nil {
 		return err
 	}
 	if err := l.describeEngine(ctx); err != nil {
 		return err
 	}
 	if !e.Ordered {
-		Shuffle(l.variants, l.Seed, l.Block, e.ID, l.Engine.Name)
+		Shuffle(list, l.Seed, l.Block, e.ID, l.Engine.Name)
 	}
-	for i := range l.variants {
-		measured, err := l.run(ctx, &l.variants[i])
+	for i := range list {
+		measured, err := l.run(ctx, &list[i])
 		if err != nil {
 			return err
 		}
@@ -117,14 +106,6 @@ func (l *Lab) describeEngine(ctx context.Context) error {
 	return err
 }
 
-// layouts returns those that were asked for, or an experiment's own.
-func (l *Lab) layouts(own ...string) []string {
-	if len(l.Layouts) > 0 {
-		return l.Layouts
-	}
-	return own
-}
-
 // scaled returns a size of the user's documents at the lab's scale, at least a
 // minimum below which nothing can be seen.
 func (l *Lab) scaled(size, minimum int) int {
@@ -145,22 +126,19 @@ func (l *Lab) config(pairs ...string) result.Config {
 	return c
 }
 
-// measure adds a variant, which f measures when the experiment's own function has
-// returned: so f makes what it needs and leaves nothing to it. What f fails with is
-// in the record, and so is what it had measured before; only an end of ctx or of the
-// set's file ends the experiment.
-func (l *Lab) measure(_ context.Context, name string, config result.Config, f func(ctx context.Context, r *result.Record) error) error {
-	l.variants = append(l.variants, variant{name, config, f})
-	return nil
+// close closes what stays open from one variant to the next.
+func (l *Lab) close() (err error) {
+	for _, f := range slices.Backward(l.closing) {
+		err = errors.Join(err, f())
+	}
+	l.closing = nil
+	return err
 }
-
-// atEnd adds what is closed when the experiment's variants have run.
-func (l *Lab) atEnd(f func() error) { l.closing = append(l.closing, f) }
 
 // run measures a variant that the set does not have yet in this block, and stores a
 // record of it. It tells whether the set has one.
 func (l *Lab) run(ctx context.Context, v *variant) (measured bool, err error) {
-	r := &result.Record{Experiment: l.experiment, Name: v.name, Config: v.config, Repeat: l.Block, Manifest: l.manifest}
+	r := &result.Record{Experiment: l.of.ID, Name: v.name, Config: v.config, Repeat: l.Block, Manifest: l.manifest}
 	if l.Again {
 		r.Config = r.Config.With(result.AAKey, "2")
 	}
@@ -175,7 +153,7 @@ func (l *Lab) run(ctx context.Context, v *variant) (measured bool, err error) {
 	if used := watched(); used.Killed > 0 {
 		err = errors.Join(err, fmt.Errorf("out of the memory budget, for which the kernel killed %d processes; see --memory", used.Killed))
 	} else if used.Peak > 0 {
-		r.Metrics = append(r.Metrics, result.Metric{Value: float64(used.Peak) / 1e6, Unit: "memory-peak-MB"})
+		put(r, float64(used.Peak)/1e6, "memory-peak-MB")
 	}
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -202,12 +180,6 @@ func (l *Lab) supports(d driver.Durability) error {
 		return fmt.Errorf("%w: engine %s has no durability %s", errSkip, l.Engine.Name, d)
 	}
 	return nil
-}
-
-// add adds a workload's latencies and figures to a record.
-func add(r *result.Record, kind string, res bench.Result) {
-	r.Metrics = append(r.Metrics, res.Metrics()...)
-	r.Latencies = append(r.Latencies, res.Latency.Distribution(kind))
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

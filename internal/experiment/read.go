@@ -6,46 +6,12 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
-	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/schemas"
 )
 
 // readLayouts are those that readers choose between.
 var readLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-pruned", "simple"}
-
-// reads are section C: the read mixes of the user's documents on the base
-// profile, every answer compared with the generator's; and A12, which asks them with
-// each of the indexes more.
-func reads() []Experiment {
-	return []Experiment{
-		{
-			ID: "A12", Title: "Index by index, reads",
-			Question: "Which of the thirteen indexes do the read mixes need?",
-			Earlier:  "asked, not measured",
-			Run:      reading([]readLoad{{clients: 1, reads: shortReads}}, schemas.AblationLayouts()...), phases: 3 * len(schemas.AblationLayouts()),
-		},
-		{
-			ID: "C1", Title: "Read mixes, capacity", Layouts: readLayouts,
-			Question: "How many reads a second does each mix reach with 1 and with 10 clients, and how long does each kind of read take?",
-			Earlier:  "planned: 1,000 queries of warm-up, 10,000 measured, 1 and 10 connections; not measured",
-			Run:      reading([]readLoad{{clients: 1, reads: protocolReads}, {clients: 10, reads: protocolReads}}, readLayouts...), phases: 6,
-		},
-		{
-			ID: "C2", Title: "Read mixes at a rate", Layouts: []string{"arkiv"},
-			Question: "What are the latencies at 100 to 10,000 reads a second, from the moment a read was due?",
-			Earlier:  "planned: target rates 100 to 10,000; not measured",
-			Run:      reading([]readLoad{{clients: 10, rate: 100}, {clients: 10, rate: 1_000}, {clients: 10, rate: 5_000}, {clients: 10, rate: 10_000}}, "arkiv"), phases: 12,
-		},
-		{
-			ID: "C3", Title: "Cold and warm", Layouts: []string{"arkiv"},
-			Question: "What do reads cost when nothing is cached, when only the page cache is warm, and when all is?",
-			Earlier:  "asked for: index in memory, over 95 % resident",
-			Run:      reading([]readLoad{{temperature: cold}, {temperature: lukewarm}, {temperature: warm}}, "arkiv"), phases: 12,
-		},
-	}
-}
 
 // readLoad is how a mix is read: at a temperature, or warmed up by clients, in a
 // closed loop where there is no rate.
@@ -64,10 +30,11 @@ const (
 	shortReads    = 1_000
 )
 
-// reading measures each of the mixes under each load. The mixes are the same for all
+// reading measures each of the read mixes of the user's documents under each load on
+// the base profile, every answer compared with the generator's. The mixes are the same for all
 // layouts: they are over the same source.
-func reading(loads []readLoad, layouts ...string) func(context.Context, *Lab) error {
-	return func(ctx context.Context, l *Lab) error {
+func reading(loads []readLoad, layouts ...string) func(*Lab) ([]variant, error) {
+	return func(l *Lab) ([]variant, error) {
 		var values []readLoad
 		for _, name := range mix.Names {
 			for _, v := range loads {
@@ -82,7 +49,7 @@ func reading(loads []readLoad, layouts ...string) func(context.Context, *Lab) er
 			run: func(ctx context.Context, layout string, v readLoad, r *result.Record) error {
 				o := l.storeOptions()
 				o.Readers = v.clients
-				return l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(ctx context.Context, d *mendoza, cp *bench.Copy) (err error) {
+				return l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
 					if oracle == nil {
 						if oracle, err = d.oracle(); err != nil {
 							return err
@@ -95,7 +62,7 @@ func reading(loads []readLoad, layouts ...string) func(context.Context, *Lab) er
 					return v.read(ctx, l, m, cp, r)
 				})
 			},
-		}.measure(ctx, l)
+		}.of(l), nil
 	}
 }
 
@@ -125,20 +92,6 @@ func (v readLoad) read(ctx context.Context, l *Lab, m mix.Reads, cp *bench.Copy,
 
 // warmUp is how long operations are not recorded at first.
 func (l *Lab) warmUp() time.Duration { return min(l.Phase/5, 2*time.Second) }
-
-// addOutcome adds what a loop of reads did.
-func addOutcome(r *result.Record, out *pace.Outcome) {
-	if out == nil {
-		return
-	}
-	r.Metrics = append(r.Metrics, out.Metrics()...)
-	all := out.All().Distribution("all")
-	if all.Count > 0 {
-		r.Metrics = append(r.Metrics, all.Metrics("")...)
-	}
-	put(r, out.Capacity(), "capacity-qps")
-	r.Latencies = append(append(r.Latencies, all), out.Distributions()...)
-}
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 

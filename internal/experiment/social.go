@@ -10,7 +10,6 @@ import (
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/social"
-	"github.com/varvedb/varve/store"
 )
 
 // SocialOptions are those of G2 alone. What is zero follows from the lab's.
@@ -22,23 +21,14 @@ type SocialOptions struct {
 // socialRates are those of AuthZed's first tests, and a tenth of them.
 var socialRates = []float64{100, 1000, 10_000}
 
-func socialGraph() []Experiment {
-	return []Experiment{{
-		ID: social.Experiment, Title: "Social graph", Layouts: []string{"social"}, Ordered: true,
-		Question: "Which rates of permission checks with 1 % writes are carried within AuthZed's service levels?",
-		Earlier:  "AuthZed at 10M relationships: 1,000 a second with check p95 19.7 ms on 48 vCPU, 10,000 with 16.3 ms on 84",
-		Run:      measureSocial,
-	}}
-}
-
-func measureSocial(ctx context.Context, l *Lab) (err error) {
+func measureSocial(l *Lab) (list []variant, err error) {
 	o := *cmp.Or(l.Social, &SocialOptions{})
 	if len(o.Relationships) == 0 {
 		o.Relationships = []int{l.scaled(10_000_000, social.MinRelationships)}
 	}
 	if o.Script == nil {
 		if o.Script, err = social.LoadScript(social.DefaultScript); err != nil {
-			return err
+			return nil, err
 		}
 		o.Script.WarmUp, o.Script.Phases = l.warmUp(), nil
 		for _, rate := range socialRates {
@@ -46,35 +36,28 @@ func measureSocial(ctx context.Context, l *Lab) (err error) {
 		}
 	}
 	for _, n := range o.Relationships {
-		if err := l.runScript(ctx, n, o.Script); err != nil {
-			return err
+		var c circle
+		if c.graph, err = social.New(n, l.Seed); err != nil {
+			return nil, err
 		}
+		list = append(list, c.variants(l, n, o.Script)...)
 	}
-	return nil
+	return list, nil
 }
 
-// runScript runs a script over a graph.
-func (l *Lab) runScript(ctx context.Context, relationships int, script *social.Script) (err error) {
-	var c circle
-	if c.graph, err = social.New(relationships, l.Seed); err != nil {
-		return err
-	}
+// variants are the phases of a script over the graph.
+func (c *circle) variants(l *Lab, relationships int, script *social.Script) []variant {
 	options := l.storeOptions()
 	options.Readers = script.Connections
 	s := &shared{lab: l, layout: "social", options: options, fill: c.fill}
 	config := l.config("durability", string(l.Durability), "relationships", itoa(relationships))
-	if err := s.filling(ctx, social.LoadName, config); err != nil {
-		return err
-	}
+	list := []variant{s.filling(social.LoadName, config)}
 	for i, phase := range script.Phases {
 		cfg := social.RunConfig{Script: script, Phase: phase, Seed: l.Seed + uint64(i)}
 		config := config.With("script", script.Name).With("qps", ftoa(phase.Rate)).With("phase", phase.Duration.String())
-		err := s.measure(ctx, social.RunName, config, func(ctx context.Context, r *result.Record) error { return c.phase(ctx, cfg, r) })
-		if err != nil {
-			return err
-		}
+		list = append(list, s.variant(social.RunName, config, func(ctx context.Context, r *result.Record) error { return c.phase(ctx, cfg, r) }))
 	}
-	return nil
+	return list
 }
 
 // circle is the graph of G2 in a store.
@@ -86,8 +69,8 @@ type circle struct {
 	broken   bool    // a phase went wrong: the oracle may not know the store any more
 }
 
-func (c *circle) fill(ctx context.Context, db *store.DB, r *result.Record) (err error) {
-	if c.store, err = social.NewStore(db); err != nil {
+func (c *circle) fill(ctx context.Context, db *database, r *result.Record) (err error) {
+	if c.store, err = social.NewStore(db.DB); err != nil {
 		return err
 	}
 	c.oracle, c.hopeless, c.broken = social.NewOracle(c.graph), math.Inf(1), false
@@ -96,9 +79,9 @@ func (c *circle) fill(ctx context.Context, db *store.DB, r *result.Record) (err 
 		return err
 	}
 	took := time.Since(start).Seconds()
-	r.Metrics = append(r.Metrics,
-		result.Metric{Value: took, Unit: "load-s"}, result.Metric{Value: float64(c.graph.Len()) / took, Unit: "rel/s"})
-	return sizes(ctx, db, c.graph.Len(), "B/rel", r)
+	put(r, took, "load-s")
+	put(r, float64(c.graph.Len())/took, "rel/s")
+	return db.sizes(ctx, c.graph.Len(), "B/rel", r)
 }
 
 // phase runs one phase and compares the store with the oracle afterwards. What goes

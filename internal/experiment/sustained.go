@@ -20,52 +20,27 @@ const seedRowRate = 6_000
 // writeLayouts are those that commits choose between.
 var writeLayouts = []string{"arkiv", "arkiv-pruned", "simple"}
 
-// sustained are commits under a load that goes on, and what checkpoints and
-// reorgs do to them.
-func sustained() []Experiment {
-	return []Experiment{
-		{
-			ID: "D1", Title: "Sustained writes", Layouts: writeLayouts,
-			Question: "What are the latencies of commits at 6,000 rows a second, and how many rows a second can be kept up?",
-			Earlier:  "targets: p50 < 500, p99 < 1,500, max < 2,000 ms, over 5,000 rows/s; to stay on SQLite: p99 < 500 ms at 5x",
-			Run:      sustain, Changes: true, phases: 4,
-		},
-		{
-			ID: "D2", Title: "Checkpoint stalls", Layouts: []string{"arkiv"},
-			Question: "How long are commits that carry a checkpoint, who should run it, and at which size of the log?",
-			Earlier:  "asked: wal_autocheckpoint 1,000, 10,000, off; PASSIVE between blocks; background",
-			Run:      checkpoints, Changes: true, phases: 10,
-		},
-		{
-			ID: "D3", Title: "Reorgs", Layouts: writeLayouts,
-			Question: "What does it cost to delete 500 rows and insert 500 with the same keys, anywhere in the store, over and over, and does the file grow?",
-			Earlier:  "asked: for an hour, p99 < 500 ms",
-			Run:      reorgs, Changes: true, phases: 1,
-		},
-	}
-}
-
-// load is commits of the base profile.
-type load struct {
+// sustainedLoad is commits of what comes after the loaded part of the base profile.
+type sustainedLoad struct {
 	rate    float64 // rows a second; 0 is as fast as possible
 	options *store.Options
 	more    []string // of the configuration
 }
 
-func sustain(ctx context.Context, l *Lab) error {
+func sustain(l *Lab) ([]variant, error) {
 	rates := l.Rates
 	if len(rates) == 0 {
 		rates = []float64{seedRowRate, 0}
 	}
-	var loads []load
+	var loads []sustainedLoad
 	for _, rate := range rates {
 		name := "max"
 		if rate > 0 {
 			name = ftoa(rate)
 		}
-		loads = append(loads, load{rate: rate, options: l.storeOptions(), more: []string{"rate", name}})
+		loads = append(loads, sustainedLoad{rate, l.storeOptions(), []string{"rate", name}})
 	}
-	return l.loads(ctx, "Sustained", l.layouts(writeLayouts...), loads)
+	return l.sustained("Sustained", loads), nil
 }
 
 // The policies that are compared, and the sizes of the log at which each acts.
@@ -78,33 +53,30 @@ var policies = []struct {
 	{driver.Manual, 0},
 }
 
-func checkpoints(ctx context.Context, l *Lab) error {
-	var loads []load
+func checkpoints(l *Lab) ([]variant, error) {
+	const rate = 4 * seedRowRate
 	if linked, _ := driver.Lookup(l.Engine.Name); !linked.Capabilities.WALCheckpoint { // its own checkpoints cannot be chosen
-		loads = []load{{rate: 4 * seedRowRate, options: l.storeOptions(), more: []string{"policy", "engine"}}}
-	} else {
-		for _, p := range policies {
-			o := l.storeOptions()
-			o.Checkpoint, o.WALFrames = p.policy, p.frames
-			loads = append(loads, load{rate: 4 * seedRowRate, options: o, more: []string{"policy", string(p.policy), "frames", itoa(p.frames)}})
-		}
+		return l.sustained("Checkpoint", []sustainedLoad{{rate, l.storeOptions(), []string{"policy", "engine"}}}), nil
 	}
-	return l.loads(ctx, "Checkpoint", l.layouts("arkiv"), loads)
+	var loads []sustainedLoad
+	for _, p := range policies {
+		o := l.storeOptions()
+		o.Checkpoint, o.WALFrames = p.policy, p.frames
+		loads = append(loads, sustainedLoad{rate, o, []string{"policy", string(p.policy), "frames", itoa(p.frames)}})
+	}
+	return l.sustained("Checkpoint", loads), nil
 }
 
-func (l *Lab) loads(ctx context.Context, name string, layouts []string, loads []load) error {
-	return variants[load]{
-		name: name, layouts: layouts, values: loads,
-		config: func(layout string, v load) result.Config { return l.onBase(layout, v.more...) },
-		run:    l.sustain,
-	}.measure(ctx, l)
-}
-
-// sustain applies what comes after the loaded part of the base profile.
-func (l *Lab) sustain(ctx context.Context, layout string, v load, r *result.Record) error {
-	return l.withMendoza(ctx, layout, mendozaOptions{}, v.options, r, func(ctx context.Context, d *mendoza, cp *bench.Copy) error {
-		return l.onRest(ctx, d, cp, v.rate, 2*l.Phase, r)
-	})
+func (l *Lab) sustained(name string, loads []sustainedLoad) []variant {
+	return variants[sustainedLoad]{
+		name: name, values: loads,
+		config: func(layout string, v sustainedLoad) result.Config { return l.onBase(layout, v.more...) },
+		run: func(ctx context.Context, layout string, v sustainedLoad, r *result.Record) error {
+			return l.withMendoza(ctx, layout, mendozaOptions{}, v.options, r, func(d *mendoza, cp *bench.Copy) error {
+				return l.onRest(ctx, d, cp, v.rate, 2*l.Phase, r)
+			})
+		},
+	}.of(l)
 }
 
 // onRest runs commits of so many rows a second of what comes after the loaded part.
@@ -146,33 +118,39 @@ func settle(ctx context.Context, ents *store.Entities, done *bench.Paced, r *res
 	return err
 }
 
-// split tells commits that were in a checkpoint from the others.
+// split tells commits that were in a checkpoint from the others. An engine that does
+// not tell of its checkpoints has neither.
 type split struct {
 	ctx           context.Context
 	db            *store.DB
-	last          driver.Stats
+	last          *int64 // checkpoints so far
 	with, without *latency.Recorder
-	known         bool
 }
 
 func newSplit(ctx context.Context, db *store.DB) *split {
 	s := &split{ctx: ctx, db: db, with: latency.NewRecorder(), without: latency.NewRecorder()}
-	var err error
-	s.last, err = db.Stats(ctx)
-	s.known = err == nil && s.last.Checkpoints != nil
+	s.last = s.checkpoints()
 	return s
 }
 
+func (s *split) checkpoints() *int64 {
+	stats, err := s.db.Stats(s.ctx)
+	if err != nil {
+		return nil
+	}
+	return stats.Checkpoints
+}
+
 func (s *split) observe(_ *store.Block, took time.Duration) {
-	if !s.known {
+	if s.last == nil {
 		return
 	}
-	now, err := s.db.Stats(s.ctx)
-	if err != nil || now.Checkpoints == nil {
+	now := s.checkpoints()
+	if now == nil {
 		return
 	}
 	rec := s.without
-	if *now.Checkpoints > *s.last.Checkpoints {
+	if *now > *s.last {
 		rec = s.with
 	}
 	rec.Record(took)
@@ -180,34 +158,27 @@ func (s *split) observe(_ *store.Block, took time.Duration) {
 }
 
 func (s *split) add(r *result.Record) {
-	if !s.known {
+	if s.last == nil {
 		r.Notes = append(r.Notes, "the engine does not tell of its checkpoints, so commits with and without one are not told apart")
-		return
 	}
 	addLatency(r, "with-checkpoint", s.with)
 	addLatency(r, "without-checkpoint", s.without)
 }
 
-// addLatency adds a kind of operations, if there were any.
-func addLatency(r *result.Record, kind string, rec *latency.Recorder) {
-	if rec.Count() > 0 {
-		r.Latencies = append(r.Latencies, rec.Distribution(kind))
-	}
-}
-
-func reorgs(ctx context.Context, l *Lab) error {
-	return variants[struct{}]{
-		name: "Reorg", layouts: l.layouts(writeLayouts...), values: []struct{}{{}},
-		config: func(layout string, _ struct{}) result.Config { return l.onBase(layout, "for", l.Phase.String()) },
-		run:    l.reorg,
-	}.measure(ctx, l)
+func reorgs(l *Lab) ([]variant, error) {
+	return variants[time.Duration]{
+		name: "Reorg", values: []time.Duration{l.Phase}, run: l.reorg,
+		config: func(layout string, length time.Duration) result.Config {
+			return l.onBase(layout, "for", length.String())
+		},
+	}.of(l), nil
 }
 
 // reorgPayload is the size of payloads in the base profile.
 const reorgPayload = 5 << 10
 
-func (l *Lab) reorg(ctx context.Context, layout string, _ struct{}, r *result.Record) error {
-	return l.withMendoza(ctx, layout, mendozaOptions{}, l.storeOptions(), r, func(ctx context.Context, _ *mendoza, cp *bench.Copy) error {
+func (l *Lab) reorg(ctx context.Context, layout string, length time.Duration, r *result.Record) error {
+	return l.withMendoza(ctx, layout, mendozaOptions{}, l.storeOptions(), r, func(_ *mendoza, cp *bench.Copy) error {
 		before, err := cp.DB.Stats(ctx)
 		if err != nil {
 			return err
@@ -223,7 +194,7 @@ func (l *Lab) reorg(ctx context.Context, layout string, _ struct{}, r *result.Re
 		}
 		sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
 		started = time.Now()
-		res, err := reorg.Run(ctx, bench.For(l.Phase))
+		res, err := reorg.Run(ctx, bench.For(length))
 		elapsed, samples := time.Since(started), sampler.Stop()
 		add(r, "reorg", res.Both)
 		addLatency(r, "arrival", res.Arrival.Latency)

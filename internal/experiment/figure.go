@@ -6,9 +6,41 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
 )
+
+// put adds a figure to a record.
+func put(r *result.Record, value float64, unit string) {
+	r.Metrics = append(r.Metrics, result.Metric{Value: value, Unit: unit})
+}
+
+// add adds a workload's latencies and figures.
+func add(r *result.Record, kind string, res bench.Result) {
+	r.Metrics = append(r.Metrics, res.Metrics()...)
+	addLatency(r, kind, res.Latency)
+}
+
+// addLatency adds the latencies of a kind of operation, if there were any.
+func addLatency(r *result.Record, kind string, rec *latency.Recorder) result.Distribution {
+	d := rec.Distribution(kind)
+	if d.Count > 0 {
+		r.Latencies = append(r.Latencies, d)
+	}
+	return d
+}
+
+// addOutcome adds what a loop did.
+func addOutcome(r *result.Record, out *pace.Outcome) {
+	r.Metrics = append(r.Metrics, out.Metrics()...)
+	all := addLatency(r, "all", out.All())
+	r.Metrics = append(r.Metrics, all.Metrics("")...)
+	put(r, out.Capacity(), "capacity-qps")
+	r.Latencies = append(r.Latencies, out.Distributions()...)
+}
 
 // addSamples joins samples and latencies to the record's timeline, and sums
 // them up.
