@@ -119,27 +119,20 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *result.Record) erro
 		if err != nil {
 			return err
 		}
-		r.Notes = append(r.Notes, note(qps, kept, try))
+		word := "did not keep up"
 		if kept {
-			low = qps
+			low, word = qps, "kept up"
 			r.Metrics, r.Latencies, r.Timeline, r.Marks, r.Manifest = try.Metrics, try.Latencies, try.Timeline, try.Marks, try.Manifest
 		} else {
 			high = qps
 		}
+		got, _ := try.Metric("qps")
+		p99, _ := try.Metric("p99-ms")
+		r.Notes = append(r.Notes, fmt.Sprintf("%.0f reads/s %s: %.0f were answered, commits p99 %.0f ms", qps, word, got, p99))
 		next = math.Sqrt(max(low, ceilingLow/2) * high)
 	}
 	put(r, low, "ceiling-qps")
 	return nil
-}
-
-func note(qps float64, kept bool, r *result.Record) string {
-	p99, _ := r.Metric("p99-ms")
-	got, _ := r.Metric("qps")
-	word := "kept up"
-	if !kept {
-		word = "did not keep up"
-	}
-	return fmt.Sprintf("%.0f reads/s %s: %.0f were answered, commits p99 %.0f ms", qps, word, got, p99)
 }
 
 // growthSizes are parts of the lab's scale, where no scales were asked for.

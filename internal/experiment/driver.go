@@ -64,16 +64,20 @@ func (l *Lab) design(ctx context.Context, ents *store.Entities, base int, r *res
 		return err
 	}
 	points := stat.Factorial(l.Seed, designRepeats, attributeLevels, payloadLevels, entityLevels)
-	r.Table = &result.Table{Columns: designColumns}
 	blocks := designBlocks(gen, points, func(p []float64) (strings, numbers, payload, entities float64) {
 		return math.Ceil(p[0] / 2), math.Floor(p[0] / 2), p[1], p[2]
 	})
-	res, err := bench.Commit(ctx, ents, bench.CommitConfig{
-		Blocks: blocks, Expect: expect, Loop: bench.Times(len(points)),
-		Observe: func(_ *store.Block, took time.Duration) {
-			r.Table.Rows = append(r.Table.Rows, append(slices.Clone(points[len(r.Table.Rows)]), milliseconds(took)))
-		},
-	})
+	return observed(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: expect, Loop: bench.Times(len(points))}, r, designColumns,
+		func(_ *store.Block, took time.Duration) []float64 {
+			return append(slices.Clone(points[len(r.Table.Rows)]), milliseconds(took))
+		})
+}
+
+// observed makes commits with a row of the record's table for each.
+func observed(ctx context.Context, ents *store.Entities, cfg bench.CommitConfig, r *result.Record, columns []string, row func(*store.Block, time.Duration) []float64) error {
+	r.Table = &result.Table{Columns: columns}
+	cfg.Observe = func(b *store.Block, took time.Duration) { r.Table.Rows = append(r.Table.Rows, row(b, took)) }
+	res, err := bench.Commit(ctx, ents, cfg)
 	add(r, "commit", res)
 	return err
 }
@@ -127,15 +131,12 @@ type sampling struct {
 }
 
 func sampledBlocks(l *Lab) ([]variant, error) {
-	repeats, combinations := l.scaled(sampledRepeats, 1), 1
-	for _, levels := range independentLevels {
-		combinations *= len(levels)
-	}
+	repeats := l.scaled(sampledRepeats, 1)
 	return variants[sampling]{
 		name: "SampledBlocks", run: l.sample,
 		values: []sampling{
 			{l.profile(), l.scaled(50_000, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }, correlate},
-			{"independent", repeats * combinations, func(_ *mendoza, head uint64) iter.Seq2[store.Block, error] {
+			{"independent", len(stat.Factorial(l.Seed, repeats, independentLevels...)), func(_ *mendoza, head uint64) iter.Seq2[store.Block, error] {
 				return independent(head, l.Seed, repeats)
 			}, explain},
 		},
@@ -154,15 +155,8 @@ func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *result.R
 		if err != nil {
 			return err
 		}
-		r.Table = &result.Table{Columns: sampledColumns}
-		res, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{
-			Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Loop: bench.Times(s.n),
-			Observe: func(b *store.Block, took time.Duration) {
-				r.Table.Rows = append(r.Table.Rows, observe(b, took))
-			},
-		})
-		add(r, "commit", res)
-		if err != nil {
+		cfg := bench.CommitConfig{Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Loop: bench.Times(s.n)}
+		if err := observed(ctx, cp.Entities, cfg, r, sampledColumns, observe); err != nil {
 			return err
 		}
 		return s.relate(r)

@@ -24,12 +24,10 @@ func add(r *result.Record, kind string, res bench.Result) {
 	addLatency(r, kind, res.Latency)
 }
 
-// addLatency adds the latencies of a kind of operation, if there were any.
+// addLatency adds the latencies of a kind of operation.
 func addLatency(r *result.Record, kind string, rec *latency.Recorder) result.Distribution {
 	d := rec.Distribution(kind)
-	if d.Count > 0 {
-		r.Latencies = append(r.Latencies, d)
-	}
+	r.Latencies = append(r.Latencies, d)
 	return d
 }
 
@@ -85,7 +83,7 @@ func known(line []result.Second, of func(*result.Second) *float64) (values []flo
 	return values
 }
 
-func float(v *int64) *float64 {
+func float[T ~int64](v *T) *float64 {
 	if v == nil {
 		return nil
 	}

@@ -27,10 +27,7 @@ type FirstOptions struct {
 }
 
 func firstLook(l *Lab) (list []variant, err error) {
-	var o FirstOptions
-	if l.First != nil {
-		o = *l.First
-	}
+	o := *cmp.Or(l.First, &FirstOptions{})
 	o.Profile, o.Entities, o.Commits = cmp.Or(o.Profile, "typical"), cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
 	profile, err := bench.ParseProfile(o.Profile)
 	for _, layout := range l.layouts(l.of.Layouts...) {

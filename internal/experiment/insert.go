@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/row"
@@ -29,7 +30,7 @@ func (p insertPlan) variants(l *Lab) (list []variant, _ error) {
 	o, parent, in := l.storeOptions(), "", "file"
 	if p.memory {
 		parent, in = memoryDir, "memory"
-		if l.supports(driver.Unsafe) == nil {
+		if linked, _ := driver.Lookup(l.Engine.Name); slices.Contains(linked.Capabilities.Durabilities, driver.Unsafe) {
 			o.Durability = driver.Unsafe // nothing can be durable: nothing is synced where the engine can leave it
 		}
 	}

@@ -173,15 +173,6 @@ func (l *Lab) run(ctx context.Context, v *variant) (measured bool, err error) {
 // errSkip: the engine does not have what a configuration asks for.
 var errSkip = errors.New("skipped")
 
-// supports skips a configuration whose durability the engine does not have.
-func (l *Lab) supports(d driver.Durability) error {
-	linked, ok := driver.Lookup(l.Engine.Name)
-	if ok && !slices.Contains(linked.Capabilities.Durabilities, d) {
-		return fmt.Errorf("%w: engine %s has no durability %s", errSkip, l.Engine.Name, d)
-	}
-	return nil
-}
-
 func itoa(n int) string { return strconv.Itoa(n) }
 
 func ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

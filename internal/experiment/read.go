@@ -109,15 +109,20 @@ const coldReads = 200
 
 func (l *Lab) readAt(ctx context.Context, cp *bench.Copy, m mix.Reads, temperature string, r *result.Record) error {
 	cfg := bench.ReadMixConfig{Mix: m, Reads: coldReads, For: l.Phase, Seed: l.Seed}
-	if temperature == warm {
-		if _, err := bench.ReadMix(ctx, cp.Entities, cfg); err != nil {
-			return err
-		}
+	var err error
+	switch temperature {
+	case warm:
+		_, err = bench.ReadMix(ctx, cp.Entities, cfg)
 		cfg.Seed++
-	} else if err := cp.Reopen(ctx, func(dir string) error { return setCache(dir, temperature == cold) }); err != nil {
-		return err
+	case lukewarm:
+		err = cp.Reopen(ctx, func(dir string) error { _, err := probe.Touch(dir); return err })
+	case cold:
+		err = cp.Reopen(ctx, func(dir string) error { _, err := probe.Evict(dir); return err })
 	}
-	if err := addResidency(r, cp.Dir, "resident-before"); err != nil {
+	if err == nil {
+		err = addResidency(r, cp.Dir, "resident-before")
+	}
+	if err != nil {
 		return err
 	}
 	out, err := bench.ReadMix(ctx, cp.Entities, cfg)
@@ -126,16 +131,6 @@ func (l *Lab) readAt(ctx context.Context, cp *bench.Copy, m mix.Reads, temperatu
 		return err
 	}
 	return addResidency(r, cp.Dir, "resident-after")
-}
-
-// setCache empties the page cache of the files of a directory, or fills it.
-func setCache(dir string, empty bool) error {
-	if empty {
-		_, err := probe.Evict(dir)
-		return err
-	}
-	_, err := probe.Touch(dir)
-	return err
 }
 
 func addResidency(r *result.Record, dir, unit string) error {

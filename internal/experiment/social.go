@@ -89,7 +89,7 @@ func (c *circle) fill(ctx context.Context, db *database, r *result.Record) (err 
 // higher rate than one that cannot be had.
 func (c *circle) phase(ctx context.Context, cfg social.RunConfig, r *result.Record) error {
 	if c.broken || cfg.Phase.Rate > c.hopeless {
-		return fmt.Errorf("%w: %v requests a second are left out: %v were too many, or a phase failed", errSkip, cfg.Phase.Rate, c.hopeless)
+		return fmt.Errorf("%w: %v requests a second are left out: %v requests a second were too many, or a phase failed", errSkip, cfg.Phase.Rate, c.hopeless)
 	}
 	sampler := probe.Start(ctx, probe.Config{Stats: c.store.DB.Stats})
 	out, err := social.Run(ctx, c.store, c.oracle, cfg)

@@ -91,8 +91,8 @@ func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float
 // paced runs commits with samples beside them. Commits that were in a
 // checkpoint, by the engine's counters, are a kind of their own.
 func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.PacedConfig, r *result.Record) error {
-	split := newSplit(ctx, cp.DB)
-	cfg.Observe, cfg.WarmUp = split.observe, l.warmUp()
+	observe, addSplit := split(ctx, cp.DB)
+	cfg.Observe, cfg.WarmUp = observe, l.warmUp()
 	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
 	done, err := bench.Commits(ctx, cp.Entities, cfg)
 	if err == nil && cfg.Every == 0 {
@@ -102,7 +102,7 @@ func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.PacedConfig, 
 	addOutcome(r, done.Outcome)
 	put(r, done.RowRate(), "rows/s")
 	put(r, float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
-	split.add(r)
+	addSplit(r)
 	addSamples(r, samples, done.Started, done.Seconds())
 	return err
 }
@@ -118,51 +118,39 @@ func settle(ctx context.Context, ents *store.Entities, done *bench.Paced, r *res
 	return err
 }
 
-// split tells commits that were in a checkpoint from the others. An engine that does
-// not tell of its checkpoints has neither.
-type split struct {
-	ctx           context.Context
-	db            *store.DB
-	last          *int64 // checkpoints so far
-	with, without *latency.Recorder
+// split tells commits that were in a checkpoint from the others, by the engine's
+// counter of them.
+func split(ctx context.Context, db *store.DB) (observe func(*store.Block, time.Duration), add func(*result.Record)) {
+	stats, _ := db.Stats(ctx)
+	last, with, without := stats.Checkpoints, latency.NewRecorder(), latency.NewRecorder()
+	if last == nil {
+		return nil, func(r *result.Record) {
+			r.Notes = append(r.Notes, "the engine does not tell of its checkpoints, so commits with and without one are not told apart")
+		}
+	}
+	observe = func(_ *store.Block, took time.Duration) {
+		now, err := db.Stats(ctx)
+		if err != nil || now.Checkpoints == nil {
+			return
+		}
+		rec := without
+		if *now.Checkpoints > *last {
+			rec = with
+		}
+		rec.Record(took)
+		last = now.Checkpoints
+	}
+	return observe, func(r *result.Record) {
+		addSome(r, "with-checkpoint", with)
+		addSome(r, "without-checkpoint", without)
+	}
 }
 
-func newSplit(ctx context.Context, db *store.DB) *split {
-	s := &split{ctx: ctx, db: db, with: latency.NewRecorder(), without: latency.NewRecorder()}
-	s.last = s.checkpoints()
-	return s
-}
-
-func (s *split) checkpoints() *int64 {
-	stats, err := s.db.Stats(s.ctx)
-	if err != nil {
-		return nil
+// addSome adds a kind of operations, if there were any.
+func addSome(r *result.Record, kind string, rec *latency.Recorder) {
+	if rec.Count() > 0 {
+		addLatency(r, kind, rec)
 	}
-	return stats.Checkpoints
-}
-
-func (s *split) observe(_ *store.Block, took time.Duration) {
-	if s.last == nil {
-		return
-	}
-	now := s.checkpoints()
-	if now == nil {
-		return
-	}
-	rec := s.without
-	if *now > *s.last {
-		rec = s.with
-	}
-	rec.Record(took)
-	s.last = now
-}
-
-func (s *split) add(r *result.Record) {
-	if s.last == nil {
-		r.Notes = append(r.Notes, "the engine does not tell of its checkpoints, so commits with and without one are not told apart")
-	}
-	addLatency(r, "with-checkpoint", s.with)
-	addLatency(r, "without-checkpoint", s.without)
 }
 
 func reorgs(l *Lab) ([]variant, error) {
@@ -197,28 +185,23 @@ func (l *Lab) reorg(ctx context.Context, layout string, length time.Duration, r 
 		res, err := reorg.Run(ctx, bench.For(length))
 		elapsed, samples := time.Since(started), sampler.Stop()
 		add(r, "reorg", res.Both)
-		addLatency(r, "arrival", res.Arrival.Latency)
-		addLatency(r, "rewind", res.Rewind.Latency)
-		addLatency(r, "commit", res.Commit.Latency)
+		addSome(r, "arrival", res.Arrival.Latency)
+		addSome(r, "rewind", res.Rewind.Latency)
+		addSome(r, "commit", res.Commit.Latency)
 		addSamples(r, samples, started, line.Seconds(elapsed))
 		addTrend(r)
 		if err == nil {
-			err = addGrowth(ctx, cp.DB, before, r)
+			err = bench.FoldLog(ctx, cp.DB) // into what is compared
+		}
+		if err != nil {
+			return err
+		}
+		after, err := cp.DB.Stats(ctx)
+		if before.DatabaseBytes != nil && after.DatabaseBytes != nil {
+			put(r, float64(*after.DatabaseBytes-*before.DatabaseBytes)/1e6, "growth-MB")
 		}
 		return err
 	})
-}
-
-// addGrowth adds by how much the database grew, its log folded into it.
-func addGrowth(ctx context.Context, db *store.DB, before driver.Stats, r *result.Record) error {
-	if err := bench.FoldLog(ctx, db); err != nil {
-		return err
-	}
-	after, err := db.Stats(ctx)
-	if before.DatabaseBytes != nil && after.DatabaseBytes != nil {
-		put(r, float64(*after.DatabaseBytes-*before.DatabaseBytes)/1e6, "growth-MB")
-	}
-	return err
 }
 
 // addTrend compares the last third of a timeline with the first: what goes on for an
@@ -252,6 +235,5 @@ func latencyOf(s *result.Second, d time.Duration) *float64 {
 	if s.Count == 0 {
 		return nil
 	}
-	f := float64(d)
-	return &f
+	return float(&d)
 }
