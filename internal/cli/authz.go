@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/bench/social"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/store"
 )
 
 // authzCmd is the permission workloads: who may do what with which resource.
@@ -26,6 +27,16 @@ func knownEngines(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(engine.Names(), name) {
 			return usageError{fmt.Errorf("unknown engine %q; known are %s", name, strings.Join(engine.Names(), ", "))}
+		}
+	}
+	return nil
+}
+
+// knownLayouts refuses names that are no layout's.
+func knownLayouts(names ...string) error {
+	for _, name := range names {
+		if !slices.Contains(store.Layouts(), name) {
+			return usageError{fmt.Errorf("unknown layout %q; known are %s", name, strings.Join(store.Layouts(), ", "))}
 		}
 	}
 	return nil

@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/experiment"
-	"github.com/varvedb/varve/store"
 )
 
 // compareCmd measures engines one after the other, each in a process of its
@@ -36,8 +34,8 @@ func (c *compareCmd) Run(e *env) error {
 	if _, err := bench.ParseProfile(c.Profile); err != nil {
 		return usageError{err}
 	}
-	if !slices.Contains(store.Layouts(), c.Layout) {
-		return usageError{fmt.Errorf("unknown layout %q; known are %s", c.Layout, strings.Join(store.Layouts(), ", "))}
+	if err := knownLayouts(c.Layout); err != nil {
+		return err
 	}
 	if c.Entities < 100 || c.Commits < 1 {
 		return usageError{errors.New("--entities must be 100 or more and --commits 1 or more")}

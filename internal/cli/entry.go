@@ -66,17 +66,23 @@ func (x *entry) run(e *env) (results *result.Results, err error) {
 
 // runHere measures in this process, what needs no engine, and prints.
 func (x *entry) runHere(e *env, found experiment.Experiment) (*result.Results, error) {
-	return x.into(e, func() (err error) {
-		l := &experiment.Lab{Engine: bench.Engine{Name: "service"}, Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, format+"\n", args...) }}
-		if l.Cache, err = bench.OpenCache(""); err != nil {
-			return err
-		}
-		if l.Set, err = result.Open(x.out); err != nil {
-			return err
-		}
-		err = errors.Join(l.Run(e.ctx, found), l.Set.Close())
-		return cmp.Or(e.ctx.Err(), err)
-	})
+	return x.into(e, func() error { return measureHere(e, "service", "", x.out, x.options, found) })
+}
+
+// measureHere runs an experiment in this process, its data sets in a cache.
+func measureHere(e *env, engine, cache, out string, o experiment.Options, found experiment.Experiment) (err error) {
+	l := &experiment.Lab{
+		Options: o, Engine: bench.Engine{Name: engine},
+		Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
+	}
+	if l.Cache, err = bench.OpenCache(cache); err != nil {
+		return err
+	}
+	if l.Set, err = result.Open(out); err != nil {
+		return err
+	}
+	err = errors.Join(l.Run(e.ctx, found), l.Set.Close())
+	return cmp.Or(e.ctx.Err(), err) // a server may put what was cancelled in words of its own
 }
 
 // into prints what measure puts into the result set, or into one for this time only.
@@ -95,11 +101,8 @@ func (x *entry) into(e *env, measure func() error) (results *result.Results, err
 
 // print prints the records of the experiment.
 func (x *entry) print(e *env) (*result.Results, error) {
-	results, err := result.Read(x.out)
+	results, err := finished(x.out)
 	if err != nil {
-		return nil, err
-	}
-	if err := result.WriteBenchFile(x.out, results); err != nil {
 		return nil, err
 	}
 	var failed error
@@ -117,4 +120,13 @@ func (x *entry) print(e *env) (*result.Results, error) {
 	}
 	err = report.WriteText(e.stdout, &report.Input{Results: results}, x.id)
 	return results, errors.Join(err, failed)
+}
+
+// finished reads a result set and derives the benchmark format of it.
+func finished(dir string) (*result.Results, error) {
+	results, err := result.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	return results, result.WriteBenchFile(dir, results)
 }

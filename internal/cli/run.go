@@ -8,15 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/experiment"
-	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
 )
 
 // runCmd runs experiments on engines, each pair in a process of its own, and
@@ -80,10 +76,8 @@ func (c *runCmd) options() (o experiment.Options, err error) {
 	if err := knownEngines(c.Engines); err != nil {
 		return o, err
 	}
-	for _, name := range c.Layouts {
-		if !slices.Contains(store.Layouts(), name) {
-			return o, fmt.Errorf("unknown layout %q; known are %s", name, strings.Join(store.Layouts(), ", "))
-		}
+	if err := knownLayouts(c.Layouts...); err != nil {
+		return o, err
 	}
 	if c.Scale <= 0 || c.Phase <= 0 || c.Blocks < 1 {
 		return o, errors.New("--scale, --phase and --blocks must be positive")
@@ -91,23 +85,17 @@ func (c *runCmd) options() (o experiment.Options, err error) {
 	if c.Loaded <= 0 || c.Loaded >= 1 || slices.ContainsFunc(c.Rates, func(rate float64) bool { return rate < 0 }) {
 		return o, errors.New("--loaded must be between 0 and 1, and --rates not below 0")
 	}
-	o = experiment.Options{Scale: c.Scale, Phase: c.Phase, Seed: c.Seed, Layouts: c.Layouts, Sizes: c.Sizes, Rates: c.Rates, Loaded: c.Loaded, Bare: c.Bare, Retry: c.Retry, InPlace: c.InPlace}
-	if o.Durability, err = driver.ParseDurability(c.Durability); err != nil {
-		return o, err
-	}
-	if o.Memory, err = store.ParseBytes(c.Memory); err != nil {
-		return o, fmt.Errorf("--memory: %w", err)
-	}
-	return o, nil
+	common := labFlags{Durability: c.Durability, Memory: c.Memory}
+	o, err = common.options(c.Seed)
+	o.Scale, o.Phase, o.Layouts, o.Sizes, o.Rates, o.Loaded = c.Scale, c.Phase, c.Layouts, c.Sizes, c.Rates, c.Loaded
+	o.Bare, o.Retry, o.InPlace = c.Bare, c.Retry, c.InPlace
+	return o, err
 }
 
 // finish derives the benchmark format and says what to do next.
 func (c *runCmd) finish(e *env) error {
-	results, err := result.Read(c.Out)
+	results, err := finished(c.Out)
 	if err != nil {
-		return err
-	}
-	if err := result.WriteBenchFile(c.Out, results); err != nil {
 		return err
 	}
 	if c.JSON {
@@ -143,12 +131,9 @@ type labCmd struct {
 }
 
 // Run runs it and appends its records.
-func (c *labCmd) Run(e *env) (err error) {
-	l := &experiment.Lab{
-		Engine: bench.Engine{Name: c.Engine},
-		Log:    func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
-	}
-	if err := json.Unmarshal([]byte(c.Options), &l.Options); err != nil {
+func (c *labCmd) Run(e *env) error {
+	var o experiment.Options
+	if err := json.Unmarshal([]byte(c.Options), &o); err != nil {
 		return usageError{err}
 	}
 	found, err := experiment.Find([]string{c.Experiment})
@@ -159,15 +144,8 @@ func (c *labCmd) Run(e *env) (err error) {
 	if c.Own {
 		cache = filepath.Join(os.TempDir(), "cache")
 	}
-	if l.Cache, err = bench.OpenCache(cache); err != nil {
-		return err
-	}
-	if l.Set, err = result.Open(c.Out); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.Set.Close()) }()
 	for _, x := range found {
-		if err := l.Run(e.ctx, x); err != nil {
+		if err := measureHere(e, c.Engine, cache, c.Out, o, x); err != nil {
 			return err
 		}
 	}
