@@ -31,8 +31,8 @@ const (
 )
 
 // reading measures each of the read mixes of the user's documents under each load on
-// the base profile, every answer compared with the generator's. The mixes are the same for all
-// layouts: they are over the same source.
+// the base profile, every answer compared with the generator's. The mixes are the same
+// for all layouts: they are over the same source.
 func reading(loads []readLoad, layouts ...string) func(*Lab) ([]variant, error) {
 	return func(l *Lab) ([]variant, error) {
 		var values []readLoad

@@ -59,14 +59,11 @@ func (s *shared) ready(ctx context.Context) error {
 
 // open fills a new database. One at a time is large enough, so it closes the one
 // before it.
-func (s *shared) open(ctx context.Context, r *result.Record) error {
-	if s.failed = s.lab.close(); s.failed == nil {
-		s.failed = s.create(ctx, r)
+func (s *shared) open(ctx context.Context, r *result.Record) (err error) {
+	defer func() { s.failed = err }()
+	if err := s.lab.close(); err != nil {
+		return err
 	}
-	return s.failed
-}
-
-func (s *shared) create(ctx context.Context, r *result.Record) (err error) {
 	if s.db, err = s.lab.create(ctx, "", s.options); err != nil {
 		return err
 	}
