@@ -2,6 +2,7 @@ package gobench
 
 import (
 	"context"
+	"flag"
 	"testing"
 
 	"github.com/varvedb/varve/bench"
@@ -13,10 +14,7 @@ import (
 // Suite is the benchmarks of one engine. A package bench/<engine> makes it and
 // runs them:
 //
-//	var suite = gobench.Suite{
-//		Engine: bench.Engine{Name: "sqlite"},
-//		Flags:  gobench.RegisterFlags(flag.CommandLine),
-//	}
+//	var suite = gobench.NewSuite("sqlite")
 //
 //	func BenchmarkCommit(b *testing.B) { gobench.RunCommit(b, suite) }
 //
@@ -24,6 +22,12 @@ import (
 type Suite struct {
 	Engine bench.Engine
 	Flags  *Flags
+}
+
+// NewSuite returns the benchmarks of an engine, told by the command line of go test. A
+// test package calls it when it is initialised.
+func NewSuite(engine string) Suite {
+	return Suite{Engine: bench.Engine{Name: engine}, Flags: RegisterFlags(flag.CommandLine)}
 }
 
 // perBlock and seed are those of all benchmarks, fixed so that results compare.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/enrolment"
@@ -24,10 +25,14 @@ type Flags struct {
 
 	events       string
 	eventLayouts string
+
+	rebac         string
+	relationships int
+	rate          float64
+	duration      time.Duration
 }
 
-// RegisterFlags adds the flags, which begin with "varve.", to a set. A test
-// package calls it with flag.CommandLine when it is initialised.
+// RegisterFlags adds the flags, which begin with "varve.", to a set.
 func RegisterFlags(set *flag.FlagSet) *Flags {
 	f := new(Flags)
 	set.IntVar(&f.entities, "varve.entities", 0, "entities in the store before a benchmark begins (default 10000, with -short 2000)")
@@ -37,6 +42,10 @@ func RegisterFlags(set *flag.FlagSet) *Flags {
 	set.StringVar(&f.manifest, "varve.manifest", "", "append a manifest of each run to this file, one line of JSON each")
 	set.StringVar(&f.events, "varve.events", "", "events in the store before a benchmark begins: tiny, small or a number; several separated by commas (default small, with -short tiny, by name both)")
 	set.StringVar(&f.eventLayouts, "varve.eventlayouts", "", "event layouts, separated by commas (default: all that the engine has)")
+	set.StringVar(&f.rebac, "varve.rebac", "", "size of the permission data: tiny, small or full, or several times one as in fullx2 (default small, with -short tiny)")
+	set.IntVar(&f.relationships, "varve.social-relationships", 20_000, "relationships of the social graph")
+	set.Float64Var(&f.rate, "varve.social-qps", 500, "requests a second of the social load")
+	set.DurationVar(&f.duration, "varve.social-duration", time.Second, "length of the social load")
 	return f
 }
 

@@ -3,7 +3,6 @@ package gobench
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"slices"
 	"testing"
 	"time"
@@ -13,49 +12,41 @@ import (
 	"github.com/varvedb/varve/internal/coreset"
 )
 
-// RebacFlags are what the benchmarks of permissions can be told beside Flags.
-type RebacFlags struct{ size string }
-
-// RegisterRebacFlags adds the flags to a set.
-func RegisterRebacFlags(set *flag.FlagSet) *RebacFlags {
-	f := new(RebacFlags)
-	set.StringVar(&f.size, "varve.rebac", "", "size of the permission data: tiny, small or full, or several times one as in fullx2 (default small, with -short tiny)")
-	return f
-}
-
 // RunRebac measures the scenarios on one engine, each with both closures and one
 // client, an answer an operation; before them ingest and closure, once in each
 // operation.
-func RunRebac(b *testing.B, e bench.Engine, f *RebacFlags) {
+func RunRebac(b *testing.B, s Suite) {
 	coreset.Skip(b)
 	standard := rebac.Small
 	if testing.Short() {
 		standard = rebac.Tiny
 	}
-	size, err := rebac.ParseSize(cmp.Or(f.size, standard.Name))
+	size, err := rebac.ParseSize(cmp.Or(s.Flags.rebac, standard.Name))
 	must(b, err)
-	needs(b, e, durability(b))
+	opts, err := s.Flags.options()
+	must(b, err)
+	needs(b, s.Engine, opts.Durability)
 	d, err := rebac.Generate(size, seed)
 	must(b, err)
 	o := rebac.NewOracle(d)
 	scenarios, err := rebac.Scenarios(d, o)
 	must(b, err)
-	b.Run("engine="+e.Name+"/layout=rebac/profile="+size.Name+"/durability="+string(durability(b)), func(b *testing.B) {
-		b.Run("op=ingest", func(b *testing.B) { benchIngest(b, e, d) })
-		s := fillRebac(b, e, d)
+	b.Run(s.Name(bench.Dataset{Layout: "rebac", Profile: bench.Profile{Name: size.Name}}), func(b *testing.B) {
+		b.Run("op=ingest", func(b *testing.B) { benchIngest(b, s, d) })
+		filled := fillRebac(b, s, d)
 		b.Run("op=closure", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				_, err := s.BuildClosure(b.Context())
+				_, err := filled.BuildClosure(b.Context())
 				must(b, err)
 			}
-			must(b, s.CheckClosure(b.Context(), o))
+			must(b, filled.CheckClosure(b.Context(), o))
 		})
 		for _, c := range rebac.Closures {
 			for i := range scenarios {
 				b.Run("op="+scenarios[i].Name+"/closure="+string(c), func(b *testing.B) {
 					b.ReportAllocs()
-					l, err := s.Ask(b.Context(), &scenarios[i], c, b)
+					l, err := filled.Ask(b.Context(), &scenarios[i], c, b)
 					must(b, err)
 					report(b, []bench.Metric{
 						milliseconds(l.P50, "p50-ms"), milliseconds(l.P95, "p95-ms"), milliseconds(l.P99, "p99-ms"), milliseconds(l.Max, "max-ms"),
@@ -67,9 +58,9 @@ func RunRebac(b *testing.B, e bench.Engine, f *RebacFlags) {
 }
 
 // fillRebac returns a store of a data set that is closed when the test ends.
-func fillRebac(tb testing.TB, e bench.Engine, d *rebac.Data) *rebac.Store {
+func fillRebac(tb testing.TB, suite Suite, d *rebac.Data) *rebac.Store {
 	tb.Helper()
-	db := openAt(tb, e, tb.TempDir(), 1)
+	db := suite.openAt(tb, tb.TempDir(), 1)
 	s, err := rebac.New(db)
 	must(tb, err)
 	_, err = s.Ingest(tb.Context(), d, 0)
@@ -80,12 +71,12 @@ func fillRebac(tb testing.TB, e bench.Engine, d *rebac.Data) *rebac.Store {
 	return s
 }
 
-func benchIngest(b *testing.B, e bench.Engine, d *rebac.Data) {
+func benchIngest(b *testing.B, suite Suite, d *rebac.Data) {
 	b.ReportAllocs()
 	var last rebac.IngestResult
 	for b.Loop() {
 		b.StopTimer()
-		s, err := rebac.New(openAt(b, e, b.TempDir(), 1))
+		s, err := rebac.New(suite.openAt(b, b.TempDir(), 1))
 		must(b, err)
 		b.StartTimer()
 		last, err = s.Ingest(b.Context(), d, 0)
@@ -100,14 +91,14 @@ func benchIngest(b *testing.B, e bench.Engine, d *rebac.Data) {
 // data set, with both closures. Checks bounds those of single pairs on engines
 // that take a millisecond for one; 0 is all. A listing of each user and each
 // resource covers all pairs in any case.
-func CheckRebac(t *testing.T, e bench.Engine, checks int) {
+func CheckRebac(t *testing.T, suite Suite, checks int) {
 	if testing.Short() {
 		checks = 100
 	}
 	d, err := rebac.Generate(rebac.Tiny, seed)
 	must(t, err)
 	o := rebac.NewOracle(d)
-	s := fillRebac(t, e, d)
+	s := fillRebac(t, suite, d)
 	for _, c := range rebac.Closures {
 		t.Run("closure="+string(c), func(t *testing.T) {
 			must(t, s.Verify(t.Context(), d, o, c, rebac.VerifyConfig{Checks: checks}))

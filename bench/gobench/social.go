@@ -2,7 +2,6 @@ package gobench
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -17,26 +16,11 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// SocialFlags are what the benchmarks of the social graph can be told.
-type SocialFlags struct {
-	relationships int
-	rate          float64
-	duration      time.Duration
-}
-
-// RegisterSocialFlags adds the flags, which begin with "varve.social-", to a set.
-func RegisterSocialFlags(set *flag.FlagSet) *SocialFlags {
-	f := new(SocialFlags)
-	set.IntVar(&f.relationships, "varve.social-relationships", 20_000, "relationships of the social graph")
-	set.Float64Var(&f.rate, "varve.social-qps", 500, "requests a second of the social load")
-	set.DurationVar(&f.duration, "varve.social-duration", time.Second, "length of the social load")
-	return f
-}
-
 // RunSocial measures the default script, an operation being a run of the
 // flags' length at their rate, and single checks of each kind on the same store.
-func RunSocial(b *testing.B, engine bench.Engine, f *SocialFlags) {
+func RunSocial(b *testing.B, suite Suite) {
 	coreset.Skip(b)
+	f := suite.Flags
 	script, err := social.LoadScript(social.DefaultScript)
 	must(b, err)
 	script.WarmUp = min(script.WarmUp, f.duration/4)
@@ -46,8 +30,8 @@ func RunSocial(b *testing.B, engine bench.Engine, f *SocialFlags) {
 	run, err := cache.NewRun(context.Background()) // on the disk of the data sets: the temporary directory may be in memory
 	must(b, err)
 	b.Cleanup(func() { must(b, run.Remove()) })
-	s, o := fillSocial(b, engine, run.Data(), f.relationships, script.Connections)
-	name := fmt.Sprintf("engine=%s/relationships=%d/durability=%s", engine.Name, f.relationships, durability(b))
+	s, o := fillSocial(b, suite, run.Data(), f.relationships, script.Connections)
+	name := fmt.Sprintf("engine=%s/relationships=%d/durability=%s", suite.Engine.Name, f.relationships, f.durability)
 	b.Run(fmt.Sprintf("%s/qps=%v", name, f.rate), func(b *testing.B) { runSocialLoad(b, s, o, script) })
 	for _, k := range social.Kinds {
 		b.Run(fmt.Sprintf("%s/check=%s", name, k), func(b *testing.B) {
@@ -79,46 +63,36 @@ func runSocialLoad(b *testing.B, s *social.Store, o *social.Oracle, script *soci
 }
 
 // fillSocial returns a store of a graph that is closed when the test ends.
-func fillSocial(tb testing.TB, engine bench.Engine, dir string, relationships, readers int) (*social.Store, *social.Oracle) {
+func fillSocial(tb testing.TB, suite Suite, dir string, relationships, readers int) (*social.Store, *social.Oracle) {
 	tb.Helper()
 	g, err := social.New(relationships, seed)
 	must(tb, err)
 	must(tb, os.MkdirAll(dir, 0o755))
-	s, err := social.NewStore(openAt(tb, engine, dir, readers))
+	s, err := social.NewStore(suite.openAt(tb, dir, readers))
 	must(tb, err)
 	must(tb, s.Load(context.Background(), g))
 	return s, social.NewOracle(g)
 }
 
-// openAt opens a new database that is closed when the test ends, of the durability of
-// the benchmarks' own flag.
-func openAt(tb testing.TB, e bench.Engine, dir string, readers int) *store.DB {
+// openAt opens a new database that is closed when the test ends, as the flags say.
+func (s Suite) openAt(tb testing.TB, dir string, readers int) *store.DB {
 	tb.Helper()
 	ctx := context.Background() // the test's ends before its clean-up
-	db, err := store.Open(ctx, e.URL(dir), &store.Options{Durability: durability(tb), Readers: readers})
+	opts, err := s.Flags.options()
+	must(tb, err)
+	opts.Readers = readers
+	db, err := store.Open(ctx, s.Engine.URL(dir), opts)
 	must(tb, err)
 	tb.Cleanup(func() { must(tb, db.Close()) })
 	return db
-}
-
-// durability is that of the benchmarks' own flag.
-func durability(tb testing.TB) driver.Durability {
-	tb.Helper()
-	f := flag.Lookup("varve.durability")
-	if f == nil {
-		return driver.Durable
-	}
-	d, err := driver.ParseDurability(f.Value.String())
-	must(tb, err)
-	return d
 }
 
 // CheckSocial holds an engine against the oracle: questions beside writes to the same
 // few objects of a small graph, then every kind of question about all of it, in which
 // people have blocked each other by then. It ends by taking a relationship away behind the oracle's
 // back, which must be seen.
-func CheckSocial(t *testing.T, engine bench.Engine) {
-	s, o := fillSocial(t, engine, t.TempDir(), social.MinRelationships, 4)
+func CheckSocial(t *testing.T, suite Suite) {
+	s, o := fillSocial(t, suite, t.TempDir(), social.MinRelationships, 4)
 	script := &social.Script{
 		Name: "test", Phases: []social.Phase{{Rate: 500, Duration: 700 * time.Millisecond}},
 		Connections: 4, Arrivals: "poisson", Active: 0.25, GiveUp: time.Minute,

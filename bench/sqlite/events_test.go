@@ -8,17 +8,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/enrolment"
-	"github.com/varvedb/varve/bench/gobench"
 )
-
-func BenchmarkEventAppend(b *testing.B)            { gobench.RunEvents(b, suite, "Append") }
-func BenchmarkEventAppendConcurrent(b *testing.B)  { gobench.RunEvents(b, suite, "AppendConcurrent") }
-func BenchmarkEventAppendConditional(b *testing.B) { gobench.RunEvents(b, suite, "AppendConditional") }
-func BenchmarkEventDecide(b *testing.B)            { gobench.RunEvents(b, suite, "Decide") }
-func BenchmarkEventRead(b *testing.B)              { gobench.RunEvents(b, suite, "Read") }
-func BenchmarkEventReadMemory(b *testing.B)        { gobench.RunEvents(b, suite, "ReadMemory") }
-func BenchmarkEventStream(b *testing.B)            { gobench.RunEvents(b, suite, "Stream") }
-func BenchmarkEventProject(b *testing.B)           { gobench.RunEvents(b, suite, "Project") }
 
 func TestEventWorkloads(t *testing.T) {
 	cache, err := bench.OpenCache(t.TempDir())
