@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -31,8 +32,6 @@ func ReadBench(r io.Reader, name string) (*Results, error) {
 		switch line := in.Result().(type) {
 		case *benchfmt.SyntaxError:
 			results.warn("%v", line)
-		case *benchfmt.UnitMetadata:
-			results.addUnit(line)
 		case *benchfmt.Result:
 			rec := record(line)
 			rec.Repeat = repeats[rec.Key()]
@@ -43,37 +42,31 @@ func ReadBench(r io.Reader, name string) (*Results, error) {
 	if err := in.Err(); err != nil {
 		return nil, fmt.Errorf("read benchmarks: %w", err)
 	}
+	for key, u := range in.Units() {
+		if key.Key == betterKey {
+			results.Units[u.OrigUnit] = Direction(in.Units().GetBetter(key.Unit))
+		}
+	}
 	return results, nil
 }
 
-func (r *Results) addUnit(u *benchfmt.UnitMetadata) {
-	if u.Key != betterKey {
-		return
-	}
-	switch u.Value {
-	case Higher.String():
-		r.Units[u.OrigUnit] = Higher
-	case Lower.String():
-		r.Units[u.OrigUnit] = Lower
-	}
-}
-
 func record(line *benchfmt.Result) Record {
-	rec := Record{Experiment: line.GetConfig(experimentKey)}
-	if rec.Experiment == "" {
-		rec.Experiment = line.GetConfig(pkgKey)
-	}
 	base, parts := line.Name.Parts()
-	rec.Name = string(base)
+	rec := Record{Experiment: cmp.Or(line.GetConfig(experimentKey), line.GetConfig(pkgKey)), Name: string(base)}
 	subs := 0
 	for _, part := range parts {
-		p := pair(string(part))
-		if p.Key == subKey {
+		key, value, keyed := strings.Cut(string(part[1:]), "=")
+		switch {
+		case part[0] == '-':
+			key, value = procsKey, key
+		case !keyed:
 			if subs++; subs > 1 {
-				p.Key += strconv.Itoa(subs)
+				key, value = subKey+strconv.Itoa(subs), key
+			} else {
+				key, value = subKey, key
 			}
 		}
-		if p != (Pair{Key: procsKey, Value: "1"}) {
+		if p := (Pair{key, value}); p != (Pair{procsKey, "1"}) {
 			rec.Config = append(rec.Config, p)
 		}
 	}
@@ -85,16 +78,4 @@ func record(line *benchfmt.Result) Record {
 		rec.Metrics = append(rec.Metrics, m)
 	}
 	return rec
-}
-
-// pair reads a part of a name: "/key=value", "/value" or "-GOMAXPROCS".
-func pair(part string) Pair {
-	if procs, ok := strings.CutPrefix(part, "-"); ok {
-		return Pair{Key: procsKey, Value: procs}
-	}
-	part = strings.TrimPrefix(part, "/")
-	if key, value, ok := strings.Cut(part, "="); ok {
-		return Pair{Key: key, Value: value}
-	}
-	return Pair{Key: subKey, Value: part}
 }

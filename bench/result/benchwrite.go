@@ -1,7 +1,7 @@
 package result
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -19,20 +19,20 @@ const experimentKey = "experiment"
 
 // WriteBenchFile writes the records of a result set into its BenchFile, whole
 // or not at all.
-func WriteBenchFile(dir string, r *Results) (err error) {
-	f, err := os.CreateTemp(dir, BenchFile+".*")
+func WriteBenchFile(dir string, r *Results) error {
+	path := filepath.Join(dir, BenchFile)
+	var text bytes.Buffer
+	err := WriteBench(&text, r.Records)
+	if err == nil {
+		err = os.WriteFile(path+".new", text.Bytes(), 0o644)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", BenchFile, err)
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("write %s: %w", BenchFile, errors.Join(err, os.Remove(f.Name())))
-		}
-	}()
-	if err := errors.Join(WriteBench(f, r.Records), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, BenchFile))
+	return nil
 }
 
 // WriteBench writes records in the Go benchmark format, for benchstat: the units
@@ -45,7 +45,7 @@ func WriteBench(w io.Writer, records []Record) error {
 	}
 	for i := range records {
 		r := &records[i]
-		if err := r.Check(); err != nil {
+		if err := r.check(); err != nil {
 			return fmt.Errorf("record %q: %w", r.Key(), err)
 		}
 		if r.Error != "" {
@@ -53,7 +53,6 @@ func WriteBench(w io.Writer, records []Record) error {
 			if _, err := fmt.Fprintf(w, "# %s failed: %s\n", r.Key(), why); err != nil {
 				return err
 			}
-			continue
 		}
 		for _, l := range r.Lines() {
 			if err := out.Write(l.Benchfmt()); err != nil {
@@ -75,10 +74,8 @@ func writeUnits(out *benchfmt.Writer, records []Record) error {
 					continue
 				}
 				seen[m.Unit] = true
-				u := &benchfmt.UnitMetadata{
-					UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: m.Unit, Key: betterKey}, OrigUnit: m.Unit, Value: d.String(),
-				}
-				if err := out.Write(u); err != nil {
+				key := benchfmt.UnitMetadataKey{Unit: m.Unit, Key: betterKey}
+				if err := out.Write(&benchfmt.UnitMetadata{UnitMetadataKey: key, OrigUnit: m.Unit, Value: d.String()}); err != nil {
 					return err
 				}
 			}
@@ -90,8 +87,10 @@ func writeUnits(out *benchfmt.Writer, records []Record) error {
 // Benchfmt returns a record, which should be one of Record.Lines, as
 // golang.org/x/perf reads it, with the experiment in the file configuration.
 func (r *Record) Benchfmt() *benchfmt.Result {
-	res := &benchfmt.Result{Name: []byte(r.benchName()), Iters: int(r.count())}
-	res.Config = []benchfmt.Config{{Key: experimentKey, Value: []byte(r.Experiment), File: true}}
+	res := &benchfmt.Result{
+		Name: r.benchName(), Iters: int(r.count()),
+		Config: []benchfmt.Config{{Key: experimentKey, Value: []byte(r.Experiment), File: true}},
+	}
 	for _, m := range r.Metrics {
 		res.Values = append(res.Values, benchfmt.Value{Value: m.Value, Unit: m.Unit})
 	}
@@ -101,23 +100,19 @@ func (r *Record) Benchfmt() *benchfmt.Result {
 // benchName returns the name after "Benchmark". A value that ends like
 // "arkiv-13" would be read as arkiv with a GOMAXPROCS of 13; one of 1 is what
 // the testing package leaves out, so it says nothing new behind it.
-func (r *Record) benchName() string {
+func (r *Record) benchName() benchfmt.Name {
 	name := r.Name
 	if len(r.Config) > 0 {
 		name += "/" + r.Config.String()
 	}
-	if base, _ := cutProcs(name); base != name {
-		return name + "-1"
+	if endsInProcs(name) {
+		name += "-1"
 	}
-	return name
+	return benchfmt.Name(name)
 }
 
-// cutProcs cuts the GOMAXPROCS that the testing package puts behind a name, and
-// returns it without the dash; "" when there is none.
-func cutProcs(name string) (base, procs string) {
-	i := strings.LastIndexByte(name, '-')
-	if i < 0 || i == len(name)-1 || strings.Trim(name[i+1:], "0123456789") != "" {
-		return name, ""
-	}
-	return name[:i], name[i+1:]
+// endsInProcs tells whether the end of a name is read as a GOMAXPROCS.
+func endsInProcs(name string) bool {
+	_, parts := benchfmt.Name(name).Parts()
+	return len(parts) > 0 && parts[len(parts)-1][0] == '-'
 }

@@ -22,12 +22,8 @@ func (r *Record) Lines() []Record {
 	if len(r.Metrics) > 0 {
 		lines = append(lines, line)
 	}
-	if len(r.Latencies) < 2 {
-		return lines
-	}
 	for i := range r.Latencies {
-		d := &r.Latencies[i]
-		if d.Count > 0 {
+		if d := &r.Latencies[i]; len(r.Latencies) > 1 && d.Count > 0 {
 			line.Config, line.Metrics, line.Latencies = r.Config.With(kindKey, kindValue(d.Kind)), d.Metrics(""), r.Latencies[i:i+1]
 			lines = append(lines, line)
 		}
@@ -47,14 +43,11 @@ func (r *Record) Once() *Record {
 // earlier one has. They would be taken for repetitions.
 func firsts(metrics []Metric) []Metric {
 	seen := make(map[string]bool, len(metrics))
-	var kept []Metric
-	for _, m := range metrics {
-		if !seen[m.Unit] {
-			kept = append(kept, m)
-		}
+	return slices.DeleteFunc(slices.Clone(metrics), func(m Metric) bool {
+		before := seen[m.Unit]
 		seen[m.Unit] = true
-	}
-	return kept
+		return before
+	})
 }
 
 // count returns the operations of all kinds, at least 1.

@@ -34,88 +34,88 @@ func (r *Results) Direction(unit string) Direction {
 	return Better(unit)
 }
 
-// Read reads a result set. A last line that a crash left torn is passed over
-// with a warning; a broken line before it is an error.
-func Read(dir string) (*Results, error) {
-	r := &Results{Manifests: make(map[string]json.RawMessage)}
-	if err := r.readRecords(dir); err != nil {
-		return nil, fmt.Errorf("read result set %q: %w", dir, err)
-	}
-	err := r.readFile(dir, ManifestsFile, r.addManifest)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("read result set %q: %w", dir, err)
-	}
-	return r, nil
-}
-
 // Load reads a result set, or a file in the benchmark format when the path is
 // that of a file.
 func Load(path string) (*Results, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return Read(path)
-	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.IsDir() {
+		return Read(path)
+	}
 	return ReadBench(f, path)
 }
 
-func (r *Results) readRecords(dir string) error {
+// Read reads a result set. A last line that a crash left torn is passed over
+// with a warning; a broken line before it is an error.
+func Read(dir string) (*Results, error) {
+	r := &Results{Manifests: make(map[string]json.RawMessage)}
 	at := make(map[runID]int)
-	return r.readFile(dir, RecordsFile, func(line []byte) error {
+	err := r.readFile(dir, RecordsFile, func(line []byte) error {
 		var rec Record
 		if err := json.Unmarshal(line, &rec); err != nil {
 			return err
 		}
 		id := runID{rec.Key(), rec.Repeat}
-		if i, ok := at[id]; ok {
-			if r.Records[i].Error == "" { // else it was done again because it had failed
-				r.warn("%s: %s, repetition %d, is there more than once; the last one counts", RecordsFile, id.key, id.repeat)
-			}
-			r.Records[i] = rec
+		i, again := at[id]
+		if !again {
+			at[id] = len(r.Records)
+			r.Records = append(r.Records, rec)
 			return nil
 		}
-		at[id] = len(r.Records)
-		r.Records = append(r.Records, rec)
+		if r.Records[i].Error == "" { // else it was done again because it had failed
+			r.warn("%s: %s, repetition %d, is there more than once; the last one counts", RecordsFile, id.key, id.repeat)
+		}
+		r.Records[i] = rec
 		return nil
 	})
+	if err == nil {
+		err = r.readFile(dir, ManifestsFile, func(line []byte) error {
+			key, err := manifestKey(line)
+			r.Manifests[key] = bytes.Clone(line)
+			return err
+		})
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read result set %q: %w", dir, err)
+	}
+	return r, nil
 }
 
-func (r *Results) addManifest(line []byte) error {
+func (r *Results) readFile(dir, name string, see func([]byte) error) error {
+	_, torn, err := eachLine(filepath.Join(dir, name), see)
+	if torn > 0 {
+		r.warn("%s: the last line is torn, %d bytes are passed over: a process ended while it wrote them", name, torn)
+	}
+	return err
+}
+
+// eachLine calls see with every whole line of a file, and returns how many bytes
+// these are and how many a torn one after them has.
+func eachLine(path string, see func([]byte) error) (whole, torn int, err error) {
+	text, err := os.ReadFile(path)
+	whole = bytes.LastIndexByte(text, '\n') + 1
+	number := 0
+	for line := range bytes.Lines(text[:whole]) {
+		number++
+		if err := see(line[:len(line)-1]); err != nil {
+			return 0, 0, fmt.Errorf("%s:%d: %w; remove the line to go on without it", filepath.Base(path), number, err)
+		}
+	}
+	return whole, len(text) - whole, err
+}
+
+func manifestKey(line []byte) (string, error) {
 	var m struct {
 		Key string `json:"key"`
 	}
-	if err := json.Unmarshal(line, &m); err != nil {
-		return err
-	}
-	r.Manifests[m.Key] = bytes.Clone(line)
-	return nil
-}
-
-// readFile calls see with the lines of a file.
-func (r *Results) readFile(dir, name string, see func([]byte) error) error {
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		return err
-	}
-	number := 0
-	n, err := eachLine(text, func(line []byte) error {
-		number++
-		return see(line)
-	})
-	if err != nil {
-		return fmt.Errorf("%s:%d: %w; remove the line to go on without it", name, number, err)
-	}
-	if torn := len(text) - n; torn > 0 {
-		r.warn("%s: the last line is torn, %d bytes are passed over: a process ended while it wrote them", name, torn)
-	}
-	return nil
+	err := json.Unmarshal(line, &m)
+	return m.Key, err
 }
 
 func (r *Results) warn(format string, args ...any) {

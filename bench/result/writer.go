@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -44,7 +43,8 @@ type runID struct {
 func Open(dir string) (*Writer, error) {
 	w := &Writer{dir: dir, has: make(map[runID]bool), keys: make(map[string]bool)}
 	if err := w.open(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open result set %q: %w", dir, err), w.Close())
+		_ = w.Close() // what was not opened says so
+		return nil, fmt.Errorf("open result set %q: %w", dir, err)
 	}
 	return w, nil
 }
@@ -56,7 +56,12 @@ func (w *Writer) open() (err error) {
 	if w.records, err = openLines(filepath.Join(w.dir, RecordsFile), w.seeRecord); err != nil {
 		return err
 	}
-	if w.manifests, err = openLines(filepath.Join(w.dir, ManifestsFile), w.seeManifest); err != nil {
+	w.manifests, err = openLines(filepath.Join(w.dir, ManifestsFile), func(line []byte) error {
+		key, err := manifestKey(line)
+		w.keys[key] = true
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	return filesync.Dir(w.dir)
@@ -64,46 +69,19 @@ func (w *Writer) open() (err error) {
 
 // openLines opens or makes a file of lines, which is locked until it is closed, and
 // sees the lines that it has.
-func openLines(path string, see func([]byte) error) (f *os.File, err error) {
-	f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
+func openLines(path string, see func([]byte) error) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}()
 	if err := filelease.Lock(f); err != nil {
 		return f, fmt.Errorf("another process adds to it, wait for its end: %w", err)
 	}
-	text, err := io.ReadAll(f)
-	if err != nil {
-		return f, err
-	}
-	n, err := eachLine(text, see)
-	if err != nil {
-		return f, fmt.Errorf("%q, at byte %d: %w", path, n, err)
-	}
-	if n < len(text) {
-		err = f.Truncate(int64(n))
+	whole, torn, err := eachLine(path, see)
+	if torn > 0 {
+		err = f.Truncate(int64(whole))
 	}
 	return f, err
-}
-
-// eachLine calls see with every whole line of text and returns how many bytes
-// these are, newlines included, up to the line that see refuses.
-func eachLine(text []byte, see func([]byte) error) (n int, err error) {
-	for {
-		end := bytes.IndexByte(text[n:], '\n')
-		if end < 0 {
-			return n, nil
-		}
-		if err := see(text[n : n+end]); err != nil {
-			return n, err
-		}
-		n += end + 1
-	}
 }
 
 func (w *Writer) seeRecord(line []byte) error {
@@ -115,23 +93,10 @@ func (w *Writer) seeRecord(line []byte) error {
 		Repeat     int    `json:"repeat"`
 		Error      string `json:"error"`
 	}
-	if err := json.Unmarshal(line, &r); err != nil {
-		return fmt.Errorf("record: %w", err)
-	}
+	err := json.Unmarshal(line, &r)
 	id := Record{Experiment: r.Experiment, Name: r.Name, Config: r.Config}
 	w.has[runID{id.Key(), r.Repeat}] = r.Error != ""
-	return nil
-}
-
-func (w *Writer) seeManifest(line []byte) error {
-	var m struct {
-		Key string `json:"key"`
-	}
-	if err := json.Unmarshal(line, &m); err != nil {
-		return fmt.Errorf("manifest: %w", err)
-	}
-	w.keys[m.Key] = true
-	return nil
+	return err
 }
 
 // Dir returns the directory of the set.
@@ -155,22 +120,25 @@ func (w *Writer) Len() int { return len(w.has) }
 // is on the disk. A record of the same key and repetition replaces the earlier one for
 // readers, as when a run that failed is done again.
 func (w *Writer) Append(r *Record) error {
-	err := r.Check()
-	if err == nil && !w.keys[r.Manifest] {
-		err = fmt.Errorf("manifest %q is not in the set: store it first, so that the record says what was measured", r.Manifest)
-	}
-	var line []byte
-	if err == nil {
-		line, err = json.Marshal(r)
-	}
-	if err == nil {
-		err = addLine(w.records, line)
-	}
-	if err != nil {
+	if err := w.add(r); err != nil {
 		return fmt.Errorf("append record %q: %w", r.Key(), err)
 	}
 	w.has[runID{r.Key(), r.Repeat}] = r.Error != ""
 	return nil
+}
+
+func (w *Writer) add(r *Record) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if !w.keys[r.Manifest] {
+		return fmt.Errorf("manifest %q is not in the set: store it first, so that the record says what was measured", r.Manifest)
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return addLine(w.records, line)
 }
 
 // addLine adds all of a line, or nothing where the disk is full.
@@ -200,29 +168,16 @@ func (w *Writer) Manifest(manifest any) (key string, err error) {
 	if w.keys[key] {
 		return key, nil
 	}
-	if err := addLine(w.manifests, withKey(key, text)); err != nil {
+	line := fmt.Appendf(nil, `{"key":%q`, key)
+	if string(text) != "{}" {
+		line = append(line, ',')
+	}
+	if err := addLine(w.manifests, append(line, text[1:]...)); err != nil {
 		return "", fmt.Errorf("manifest: %w", err)
 	}
 	w.keys[key] = true
 	return key, nil
 }
 
-// withKey puts a key before the members of an object.
-func withKey(key string, object []byte) []byte {
-	line := fmt.Appendf(nil, `{"key":%q`, key)
-	if string(object) != "{}" {
-		line = append(line, ',')
-	}
-	return append(line, object[1:]...)
-}
-
 // Close closes the set's files.
-func (w *Writer) Close() error {
-	var err error
-	for _, f := range []*os.File{w.records, w.manifests} {
-		if f != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}
-	return err
-}
+func (w *Writer) Close() error { return errors.Join(w.records.Close(), w.manifests.Close()) }
