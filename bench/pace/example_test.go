@@ -8,18 +8,17 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 )
 
-// Reads arrive at random, popular keys more often, on four connections. The
+// Reads arrive at random on four connections. The
 // answer is checked outside the measurement.
 func ExampleLoop() {
 	const keys = 1000
 	read := func(key uint64) string { return strconv.FormatUint(key, 10) } // of a store
 
-	choice := pace.NewZipf(keys, pace.Theta)
 	out, err := pace.Loop(context.Background(), pace.Config{
 		Arrivals: pace.Poisson(10_000, 1), Workers: 4, N: 500, Seed: 1,
 	}, func(_ context.Context, s *pace.Step) error {
 		s.Kind = "get"
-		key := choice.Pick(s.Rand)
+		key := s.Rand.Uint64N(keys)
 		got := read(key)
 		s.Stop()
 		if want := strconv.FormatUint(key, 10); got != want {

@@ -130,7 +130,7 @@ func (l *loop) next(halt context.Context) (n int64, due time.Duration, ok bool) 
 	for !l.ended {
 		now := l.now()
 		if n, due = l.n, max(now, 0); l.out.open {
-			due = l.cfg.Arrivals.Next()
+			due = l.cfg.Arrivals()
 		}
 		measured := due >= l.cfg.WarmUp
 		if l.over(due, measured) {

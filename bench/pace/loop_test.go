@@ -307,7 +307,7 @@ func TestWaits(t *testing.T) {
 func TestArrivals(t *testing.T) {
 	take := func(a Arrivals, n int) (list []time.Duration) {
 		for range n {
-			list = append(list, a.Next())
+			list = append(list, a())
 		}
 		return list
 	}
