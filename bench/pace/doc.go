@@ -12,6 +12,6 @@
 // and that wrk2 (https://github.com/giltene/wrk2) corrects in the same way.
 //
 // An operation is any function; see Op for how it names its kind and keeps the
-// check of its answer out of the measurement. With the same seed, the n-th operation gets the same
-// random numbers, whichever connection does it.
+// check of its answer out of the measurement. With the same seed, the n-th
+// operation gets the same random numbers, whichever connection does it.
 package pace

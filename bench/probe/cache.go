@@ -23,8 +23,6 @@ func (p Pages) Share() float64 {
 	return float64(p.Resident) / float64(p.Total)
 }
 
-func (p Pages) plus(o Pages) Pages { return Pages{p.Resident + o.Resident, p.Total + o.Total} }
-
 // Residency counts how much of some files is in the page cache, as vmtouch
 // does: with mincore, which does not change it. A directory stands for the
 // regular files below it. The process must own the files or be allowed to write
@@ -32,7 +30,8 @@ func (p Pages) plus(o Pages) Pages { return Pages{p.Resident + o.Resident, p.Tot
 func Residency(paths ...string) (sum Pages, err error) {
 	err = each(paths, func(f *os.File, size int64) error {
 		pages, err := mincore(f, size)
-		sum = sum.plus(pages)
+		sum.Resident += pages.Resident
+		sum.Total += pages.Total
 		return err
 	})
 	return sum, err
@@ -42,11 +41,8 @@ func Residency(paths ...string) (sum Pages, err error) {
 // which is less than all when memory is short. A directory stands for the
 // regular files below it.
 func Touch(paths ...string) (Pages, error) {
-	buffer := make([]byte, 1<<20)
 	err := each(paths, func(f *os.File, _ int64) error {
-		// Hide the file's WriteTo and the writer's ReadFrom, which would not use
-		// the buffer.
-		_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{f}, buffer)
+		_, err := io.Copy(io.Discard, f)
 		return err
 	})
 	if err != nil {
@@ -66,7 +62,13 @@ const tries = 3
 // below it.
 func Evict(paths ...string) (left Pages, err error) {
 	for range tries {
-		if err = each(paths, drop); err == nil {
+		err = each(paths, func(f *os.File, _ int64) error {
+			if err := f.Sync(); err != nil { // dirty pages cannot be dropped
+				return err
+			}
+			return dontNeed(f)
+		})
+		if err == nil {
 			left, err = Residency(paths...)
 		}
 		if err != nil || left.Resident == 0 {
@@ -74,14 +76,6 @@ func Evict(paths ...string) (left Pages, err error) {
 		}
 	}
 	return left, err
-}
-
-// drop syncs first: dirty pages cannot be dropped.
-func drop(f *os.File, _ int64) error {
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return dontNeed(f)
 }
 
 // each opens files, and the regular ones below directories. What vanishes from

@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve/store/driver"
@@ -28,9 +29,13 @@ const residencyEvery = 5 * time.Second
 
 // Sampler takes samples in a goroutine of its own until it is stopped.
 type Sampler struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-	got    Samples
+	cfg      Config
+	cancel   context.CancelFunc
+	done     chan struct{}
+	tracker  tracker
+	pids     []int     // of the engine, as it said last
+	resident time.Time // when residency is looked at next
+	got      Samples
 }
 
 // Start takes a first sample, which later ones count from, and begins. It ends
@@ -39,24 +44,23 @@ func Start(ctx context.Context, cfg Config) *Sampler {
 	if cfg.Interval <= 0 {
 		cfg.Interval = 500 * time.Millisecond
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	s := &Sampler{cancel: cancel, done: make(chan struct{})}
-	t := &taker{cfg: cfg}
-	s.got.add(t.take(ctx))
-	go s.run(ctx, t)
+	s := &Sampler{cfg: cfg, done: make(chan struct{})}
+	ctx, s.cancel = context.WithCancel(ctx)
+	s.got.add(s.take(ctx))
+	go s.run(ctx)
 	return s
 }
 
-func (s *Sampler) run(ctx context.Context, t *taker) {
+func (s *Sampler) run(ctx context.Context) {
 	defer close(s.done)
-	ticker := time.NewTicker(t.cfg.Interval)
+	ticker := time.NewTicker(s.cfg.Interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			sample, err := t.take(ctx)
+			sample, err := s.take(ctx)
 			if ctx.Err() == nil {
 				s.got.add(sample, err)
 			}
@@ -72,44 +76,27 @@ func (s *Sampler) Stop() *Samples {
 	return &s.got
 }
 
-// taker takes one sample after another.
-type taker struct {
-	cfg      Config
-	tracker  tracker
-	pids     []int     // of the engine, as it said last
-	resident time.Time // when residency is looked at next
-}
-
 // take returns what could be found out, with the errors of the rest.
-func (t *taker) take(ctx context.Context) (Sample, error) {
+func (s *Sampler) take(ctx context.Context) (Sample, error) {
 	sample := Sample{At: time.Now()}
 	var errs []error
-	if t.cfg.Stats != nil {
-		stats, err := t.cfg.Stats(ctx)
-		if err != nil {
-			errs = append(errs, err)
-		} else {
-			sample.Stats, t.pids = stats, stats.EnginePIDs
+	if s.cfg.Stats != nil {
+		stats, err := s.cfg.Stats(ctx)
+		if err == nil {
+			sample.Stats, s.pids = stats, stats.EnginePIDs
 		}
-	}
-	if err := t.tracker.look(t.pids, &sample); err != nil && !errors.Is(err, ErrUnsupported) {
 		errs = append(errs, err)
 	}
-	if pages, err := t.pages(sample.At); err == nil {
-		sample.Pages = pages
-	} else if !errors.Is(err, ErrUnsupported) {
+	errs = append(errs, s.tracker.look(s.pids, &sample))
+	if len(s.cfg.Files) > 0 && !sample.At.Before(s.resident) {
+		begin := time.Now()
+		pages, err := Residency(s.cfg.Files...)
+		if err == nil {
+			sample.Pages = &pages
+		}
+		s.resident = begin.Add(max(residencyEvery, 100*time.Since(begin)))
 		errs = append(errs, err)
 	}
+	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, ErrUnsupported) })
 	return sample, errors.Join(errs...)
-}
-
-// pages returns nil when it is not yet time.
-func (t *taker) pages(now time.Time) (*Pages, error) {
-	if len(t.cfg.Files) == 0 || now.Before(t.resident) {
-		return nil, nil
-	}
-	begin := time.Now()
-	pages, err := Residency(t.cfg.Files...)
-	t.resident = now.Add(max(residencyEvery, 100*time.Since(begin)))
-	return &pages, err
 }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -51,20 +52,17 @@ func (s *Samples) Fill(timeline []result.Second, started time.Time) []result.Sec
 	for i := range s.List {
 		sample := &s.List[i]
 		at := second(sample.At.Sub(started))
-		if at < 0 {
-			before = sample
-			continue
-		}
 		if at >= len(timeline) {
 			break
 		}
-		sizes(&timeline[at], sample)
-		if last := i+1 == len(s.List) || second(s.List[i+1].At.Sub(started)) > at; last {
-			if before != nil {
+		last := i+1 == len(s.List) || second(s.List[i+1].At.Sub(started)) > at
+		if at >= 0 {
+			sizes(&timeline[at], sample)
+			if last && before != nil {
 				changes(&timeline[at], before, sample)
 			}
-			before = sample
-		} else if before == nil {
+		}
+		if last || before == nil {
 			before = sample
 		}
 	}
@@ -77,18 +75,11 @@ func second(since time.Duration) int { return int(math.Ceil(since.Seconds())) - 
 
 // sizes sets what is known at a sample.
 func sizes(to *result.Second, s *Sample) {
-	set(&to.WALBytes, s.Stats.WALBytes)
-	set(&to.DatabaseBytes, s.Stats.DatabaseBytes)
-	set(&to.RSSBytes, s.RSS)
+	to.WALBytes = cmp.Or(s.Stats.WALBytes, to.WALBytes)
+	to.DatabaseBytes = cmp.Or(s.Stats.DatabaseBytes, to.DatabaseBytes)
+	to.RSSBytes = cmp.Or(s.RSS, to.RSSBytes)
 	if s.Pages != nil {
-		share := s.Pages.Share()
-		to.Resident = &share
-	}
-}
-
-func set(to **int64, value *int64) {
-	if value != nil {
-		*to = value
+		to.Resident = new(s.Pages.Share())
 	}
 }
 
@@ -98,12 +89,10 @@ func changes(to *result.Second, a, b *Sample) {
 	to.WriteBytes = grown(a.Written, b.Written)
 	to.Checkpoints = grown(a.Stats.Checkpoints, b.Stats.Checkpoints)
 	if stall := grown(a.Stats.CheckpointStall, b.Stats.CheckpointStall); stall != nil {
-		ns := int64(*stall)
-		to.StallNS = &ns
+		to.StallNS = new(int64(*stall))
 	}
 	if used := grown(a.CPU, b.CPU); used != nil && b.At.After(a.At) {
-		cores := used.Seconds() / b.At.Sub(a.At).Seconds()
-		to.CPU = &cores
+		to.CPU = new(used.Seconds() / b.At.Sub(a.At).Seconds())
 	}
 }
 
