@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,30 +50,27 @@ func plainCommit(b *testing.B, r *gobench.Run) {
 	x, err := r.Dataset.Expectation(r.Ready)
 	require.NoError(b, err)
 	p := openPlain(b, r)
-	res := bench.NewResult()
 	rows := x.Counts().Rows()
-	b.ReportAllocs()
 	var last store.Block
-	for blk, err := range bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless)) {
-		require.NoError(b, err)
-		if !b.Loop() {
-			break
+	r.Read(b, func(context.Context) (bench.Result, error) {
+		res := bench.NewResult()
+		for blk, err := range bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless)) {
+			require.NoError(b, err)
+			if !b.Loop() {
+				break
+			}
+			require.NoError(b, res.Time(func() error { return p.apply(&blk) }))
+			b.StopTimer()
+			res.Entities += uint64(len(blk.Ops))
+			require.NoError(b, x.Apply(&blk))
+			last = blk
+			b.StartTimer()
 		}
-		start := time.Now()
-		require.NoError(b, p.apply(&blk))
-		res.Latency.Record(time.Since(start))
-		b.StopTimer()
-		res.Entities += uint64(len(blk.Ops))
-		require.NoError(b, x.Apply(&blk))
-		last = blk
-		b.StartTimer()
-	}
-	res.Rows = x.Counts().Rows() - rows
+		res.Rows = x.Counts().Rows() - rows
+		return res, nil
+	})
 	p.close(b)
 	checkPlain(b, r, x, &last)
-	for _, m := range res.Metrics() {
-		b.ReportMetric(m.Value, m.Unit)
-	}
 }
 
 // checkPlain reads what the plain loop wrote through the store: if the rows
@@ -155,24 +151,26 @@ func plainGet(b *testing.B, r *gobench.Run, decode bool) {
 	}
 	p := openPlain(b, r)
 	defer p.close(b)
-	get := p.beginGet(b, r.Ready.Head)
+	_, err := p.conn.ExecContext(b.Context(), "BEGIN")
+	require.NoError(b, err)
 	choice := rand.New(rand.NewPCG(1, 1))
-	res := bench.NewResult()
-	b.ReportAllocs()
-	for b.Loop() {
-		key := keys[choice.IntN(len(keys))]
-		start := time.Now()
-		row, err := get(key, decode)
-		res.Latency.Record(time.Since(start))
-		if err != nil || len(row.payload) != r.Dataset.Profile.Payload {
-			b.Fatalf("%d bytes, %v", len(row.payload), err)
+	r.Read(b, func(context.Context) (bench.Result, error) {
+		res := bench.NewResult()
+		for b.Loop() {
+			key := keys[choice.IntN(len(keys))]
+			var row plainRow
+			err := res.Time(func() (err error) {
+				row, err = p.read(key, int64(r.Ready.Head), decode)
+				return err
+			})
+			if err != nil || len(row.payload) != r.Dataset.Profile.Payload {
+				b.Fatalf("%d bytes, %v", len(row.payload), err)
+			}
+			if decode && row.strings[entity.AttrKey] != key.String() {
+				b.Fatalf("another entity, %q", row.strings[entity.AttrKey])
+			}
+			res.Entities++
 		}
-		if decode && row.strings[entity.AttrKey] != key.String() {
-			b.Fatalf("another entity, %q", row.strings[entity.AttrKey])
-		}
-		res.Entities++
-	}
-	for _, m := range res.Metrics() {
-		b.ReportMetric(m.Value, m.Unit)
-	}
+		return res, nil
+	})
 }

@@ -9,17 +9,13 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench/gobench"
-	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -34,8 +30,7 @@ type plain struct {
 }
 
 // openPlain opens the database file of a run with the pragmas that the store's
-// writer has, beside the idle store. It refuses other tables and indexes than
-// those of the schema.
+// writer has, beside the idle store.
 func openPlain(b *testing.B, r *gobench.Run) *plain {
 	b.Helper()
 	path := filepath.Join(r.Dir, "varve.db")
@@ -48,7 +43,6 @@ func openPlain(b *testing.B, r *gobench.Run) *plain {
 		_, err := conn.ExecContext(ctx, pragma)
 		require.NoError(b, err, pragma)
 	}
-	requireSchema(b, conn)
 	p := &plain{pool: pool, conn: conn}
 	for dst, text := range map[**sql.Stmt]string{
 		&p.begin:   "BEGIN IMMEDIATE",
@@ -80,32 +74,6 @@ func plainPragmas(b *testing.B, r *gobench.Run) []string {
 	}
 	require.Len(b, list, 6)
 	return append(list, fmt.Sprintf("PRAGMA wal_autocheckpoint = %d", plainCheckpoint))
-}
-
-// requireSchema checks that the database has just the tables and indexes of
-// the layout, and the store's own tables.
-func requireSchema(b *testing.B, conn *sql.Conn) {
-	layout, err := schemas.Entities("arkiv", string(driver.SQLite))
-	require.NoError(b, err)
-	meta, err := schemas.MetaTables(string(driver.SQLite))
-	require.NoError(b, err)
-	var want, got []string
-	for _, text := range slices.Concat(layout.Tables, meta.Tables) {
-		want = append(want, strings.Fields(text)[2])
-	}
-	for _, index := range layout.Indexes {
-		want = append(want, index.Name)
-	}
-	rows, err := conn.QueryContext(b.Context(), "SELECT name FROM sqlite_master WHERE sql IS NOT NULL")
-	require.NoError(b, err)
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		require.NoError(b, rows.Scan(&name))
-		got = append(got, name)
-	}
-	require.NoError(b, rows.Err())
-	require.ElementsMatch(b, want, got)
 }
 
 func (p *plain) close(b *testing.B) {
@@ -152,15 +120,12 @@ func (p *plain) create(blk *store.Block, op *store.Op) error {
 			return err
 		}
 	}
-	textJSON, err := json.Marshal(texts)
-	if err != nil {
+	textJSON, badTexts := json.Marshal(texts)
+	numberJSON, badNumbers := json.Marshal(numbers)
+	if err := errors.Join(badTexts, badNumbers); err != nil {
 		return err
 	}
-	numberJSON, err := json.Marshal(numbers)
-	if err != nil {
-		return err
-	}
-	_, err = p.payload.Exec(key, from, to, op.Content, op.ContentType, string(textJSON), string(numberJSON))
+	_, err := p.payload.Exec(key, from, to, op.Content, op.ContentType, string(textJSON), string(numberJSON))
 	return err
 }
 
@@ -173,17 +138,12 @@ type plainRow struct {
 	numbers     map[string]uint64
 }
 
-// beginGet starts a read transaction and returns a function that reads rows at
-// a block.
-func (p *plain) beginGet(b *testing.B, at uint64) func(key store.Key, decode bool) (plainRow, error) {
-	_, err := p.conn.ExecContext(b.Context(), "BEGIN")
-	require.NoError(b, err)
-	block := int64(at)
-	return func(key store.Key, decode bool) (r plainRow, err error) {
-		var texts, numbers []byte
-		if err := p.get.QueryRow(key[:], block, block).Scan(&r.from, &r.payload, &r.contentType, &texts, &numbers); err != nil || !decode {
-			return r, err
-		}
-		return r, errors.Join(json.Unmarshal(texts, &r.strings), json.Unmarshal(numbers, &r.numbers))
+// read reads a row at a block, in the transaction that is open.
+func (p *plain) read(key store.Key, block int64, decode bool) (r plainRow, err error) {
+	var texts, numbers []byte
+	err = p.get.QueryRow(key[:], block, block).Scan(&r.from, &r.payload, &r.contentType, &texts, &numbers)
+	if err != nil || !decode {
+		return r, err
 	}
+	return r, errors.Join(json.Unmarshal(texts, &r.strings), json.Unmarshal(numbers, &r.numbers))
 }
