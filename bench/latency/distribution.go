@@ -1,8 +1,6 @@
 package latency
 
 import (
-	"time"
-
 	"github.com/varvedb/varve/bench/result"
 )
 
@@ -22,24 +20,17 @@ func (r *Recorder) Distribution(kind string) result.Distribution {
 	s := r.Summary()
 	d := result.Distribution{
 		Kind: kind, Count: s.Count, Mean: s.Mean,
-		P50: s.P50, P95: s.P95, P99: s.P99, Max: s.Max,
+		P50: s.P50, P95: s.P95, P99: s.P99, P999: r.Quantile(99.9), Max: s.Max,
 	}
 	if s.Count == 0 {
 		return d
 	}
-	d.P999 = r.Quantile(99.9)
-	d.Curve = r.curve()
-	return d
-}
-
-func (r *Recorder) curve() []result.Quantile {
-	values := r.hist.ValueAtPercentilesSlice(percentiles)
-	var curve []result.Quantile
-	for i, p := range percentiles {
-		if above := (100 - p) / 100 * float64(r.Count()); above < 1 {
+	for _, p := range percentiles {
+		if above := (100 - p) / 100 * float64(s.Count); above < 1 {
 			break
 		}
-		curve = append(curve, result.Quantile{Percent: p, Value: min(time.Duration(values[i]), r.max)})
+		d.Curve = append(d.Curve, result.Quantile{Percent: p, Value: r.Quantile(p)})
 	}
-	return append(curve, result.Quantile{Percent: 100, Value: r.max})
+	d.Curve = append(d.Curve, result.Quantile{Percent: 100, Value: s.Max})
+	return d
 }

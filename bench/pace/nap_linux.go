@@ -1,7 +1,6 @@
 package pace
 
 import (
-	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -9,11 +8,9 @@ import (
 
 // nap sleeps in the kernel, which is precise to about 100 µs, where the
 // runtime's timers are to a millisecond. It blocks a thread and cannot be
-// interrupted: keep it short. It tells whether it slept at all.
-func nap(d time.Duration) bool {
+// interrupted: keep it short. A signal ends it early, such as the runtime's for
+// preemption, so look at the clock.
+func nap(d time.Duration) {
 	ts := unix.NsecToTimespec(int64(d))
-	// A signal ends it early, such as the runtime's for preemption; the caller
-	// looks at the clock anyhow.
-	err := unix.Nanosleep(&ts, nil)
-	return err == nil || errors.Is(err, unix.EINTR)
+	_ = unix.Nanosleep(&ts, nil)
 }

@@ -11,11 +11,7 @@ import (
 )
 
 func TestEventWorkloads(t *testing.T) {
-	cache, err := bench.OpenCache(t.TempDir())
-	require.NoError(t, err)
-	cp, err := cache.OpenCopy(t.Context(), enrolment.Tiny.Dataset(suite.Engine, "tags"), nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, cp.Close()) })
+	cp := openSmall(t, enrolment.Tiny.Dataset(suite.Engine, "tags"))
 	more := enrolment.Tiny
 	more.Enrolments++
 	missed := map[string]int{}
@@ -25,7 +21,7 @@ func TestEventWorkloads(t *testing.T) {
 			writes = append(writes, w)
 			continue
 		}
-		_, err = enrolment.Workloads(more)[i].Run(t.Context(), cp, bench.Times(1))
+		_, err := enrolment.Workloads(more)[i].Run(t.Context(), cp, bench.Times(1))
 		if errors.Is(err, bench.ErrMismatch) {
 			missed[w.Group]++
 		}

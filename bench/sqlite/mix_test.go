@@ -24,12 +24,6 @@ type mixStore struct {
 
 func openMendoza(t *testing.T, layout string) mixStore { return openMendozaIn(t, newCache(t), layout) }
 
-func newCache(t *testing.T) *bench.Cache {
-	cache, err := bench.OpenCache(t.TempDir())
-	require.NoError(t, err)
-	return cache
-}
-
 func openMendozaIn(t *testing.T, cache *bench.Cache, layout string) mixStore {
 	source, err := bench.MendozaSource(0.004, 1, 6, 0.5)
 	require.NoError(t, err)
@@ -59,12 +53,9 @@ func openCentre(t *testing.T, layout string) mixStore {
 func openSource(t *testing.T, cache *bench.Cache, layout string, source *bench.Source) mixStore {
 	t.Helper()
 	d := bench.Dataset{Engine: suite.Engine, Layout: layout, Source: source}
-	cp, err := cache.OpenCopy(t.Context(), d, nil)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, cp.Close()) })
 	next, stop := iter.Pull2(source.Rest())
 	t.Cleanup(stop)
-	return mixStore{Copy: cp, dataset: d, rest: func() (store.Block, bool) {
+	return mixStore{Copy: openCopy(t, cache, d), dataset: d, rest: func() (store.Block, bool) {
 		b, err, ok := next()
 		require.NoError(t, err)
 		return b, ok
@@ -82,19 +73,27 @@ func (s *mixStore) write(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Every kind of operation is answered right, at the head and in the past, while
-// blocks are applied.
-func TestMixes(t *testing.T) {
+// eachSource runs a test on a store of each source in a layout with a history and in
+// one without.
+func eachSource(t *testing.T, test func(*testing.T, *mixStore)) {
 	for _, layout := range []string{"arkiv", "simple"} {
 		for source, open := range map[string]func(*testing.T, string) mixStore{"mendoza": openMendoza, "dc": openCentre} {
 			t.Run(fmt.Sprintf("layout=%s/source=%s", layout, source), func(t *testing.T) {
 				s := open(t, layout)
-				for _, r := range s.reads {
-					requireMix(t, &s, r)
-				}
+				test(t, &s)
 			})
 		}
 	}
+}
+
+// Every kind of operation is answered right, at the head and in the past, while
+// blocks are applied.
+func TestMixes(t *testing.T) {
+	eachSource(t, func(t *testing.T, s *mixStore) {
+		for _, r := range s.reads {
+			requireMix(t, s, r)
+		}
+	})
 }
 
 func requireMix(t *testing.T, s *mixStore, r mix.Reads) {
@@ -192,43 +191,13 @@ func askMix(t *testing.T, s *mixStore, r mix.Reads, times int) error {
 // What a data set of a source holds can be continued with the rest of it, each
 // digest checked.
 func TestCommitRestOfSource(t *testing.T) {
-	for _, layout := range []string{"arkiv", "simple"} {
-		for source, open := range map[string]func(*testing.T, string) mixStore{"mendoza": openMendoza, "dc": openCentre} {
-			t.Run(fmt.Sprintf("layout=%s/source=%s", layout, source), func(t *testing.T) {
-				s := open(t, layout)
-				x, err := s.dataset.Expectation(s.Ready)
-				require.NoError(t, err)
-				res, err := bench.Commit(t.Context(), s.Entities, bench.CommitConfig{
-					Blocks: s.dataset.Source.Rest(), Expect: x, Loop: bench.Times(20),
-				})
-				require.NoError(t, err)
-				require.Positive(t, res.Entities)
-			})
-		}
-	}
-}
-
-func TestEverySourceParameterIsInTheKey(t *testing.T) {
-	seen := map[string]bool{}
-	for _, p := range []struct {
-		scale    float64
-		seed     uint64
-		perBlock int
-		share    float64
-	}{{0.001, 1, 40, 0.6}, {0.002, 1, 40, 0.6}, {0.001, 2, 40, 0.6}, {0.001, 1, 41, 0.6}, {0.001, 1, 40, 0.7}} {
-		source, err := bench.MendozaSource(p.scale, p.seed, p.perBlock, p.share)
+	eachSource(t, func(t *testing.T, s *mixStore) {
+		x, err := s.dataset.Expectation(s.Ready)
 		require.NoError(t, err)
-		key, err := bench.Dataset{Engine: suite.Engine, Layout: "arkiv", Source: source}.Key()
+		res, err := bench.Commit(t.Context(), s.Entities, bench.CommitConfig{
+			Blocks: s.dataset.Source.Rest(), Expect: x, Loop: bench.Times(20),
+		})
 		require.NoError(t, err)
-		require.False(t, seen[key])
-		seen[key] = true
-	}
-	for _, load := range []uint64{0, 1} {
-		source, err := bench.DataCentreSource(dcseed.Config{NodesPerDC: 3}, load)
-		require.NoError(t, err)
-		key, err := bench.Dataset{Engine: suite.Engine, Layout: "arkiv", Source: source}.Key()
-		require.NoError(t, err)
-		require.False(t, seen[key])
-		seen[key] = true
-	}
+		require.Positive(t, res.Entities)
+	})
 }

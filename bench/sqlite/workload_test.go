@@ -13,6 +13,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/arkiv"
+	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/testdata"
@@ -26,10 +27,17 @@ func small(layout string) bench.Dataset {
 	}
 }
 
-func openSmall(t *testing.T, d bench.Dataset) *bench.Copy {
+func newCache(t *testing.T) *bench.Cache {
 	t.Helper()
 	cache, err := bench.OpenCache(t.TempDir())
 	require.NoError(t, err)
+	return cache
+}
+
+func openSmall(t *testing.T, d bench.Dataset) *bench.Copy { return openCopy(t, newCache(t), d) }
+
+func openCopy(t *testing.T, cache *bench.Cache, d bench.Dataset) *bench.Copy {
+	t.Helper()
 	cp, err := cache.OpenCopy(t.Context(), d, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, cp.Close()) })
@@ -173,9 +181,7 @@ func TestTamperedStoresAreFound(t *testing.T) {
 }
 
 func TestDatasetIsBuiltOnce(t *testing.T) {
-	cache, err := bench.OpenCache(t.TempDir())
-	require.NoError(t, err)
-	d := small("arkiv")
+	cache, d := newCache(t), small("arkiv")
 	key, err := d.Key()
 	require.NoError(t, err)
 	file := filepath.Join(cache.Root(), key, "data", "varve.db")
@@ -201,6 +207,20 @@ func TestDatasetIsBuiltOnce(t *testing.T) {
 }
 
 func TestEveryParameterIsInTheKey(t *testing.T) {
+	mendoza := func(scale float64, seed uint64, perBlock int, share float64) func(*bench.Dataset) {
+		return func(d *bench.Dataset) {
+			var err error
+			d.Source, err = bench.MendozaSource(scale, seed, perBlock, share)
+			require.NoError(t, err)
+		}
+	}
+	centre := func(load uint64) func(*bench.Dataset) {
+		return func(d *bench.Dataset) {
+			var err error
+			d.Source, err = bench.DataCentreSource(dcseed.Config{NodesPerDC: 3}, load)
+			require.NoError(t, err)
+		}
+	}
 	seen := map[string]bool{}
 	for _, change := range []func(*bench.Dataset){
 		func(*bench.Dataset) {},
@@ -213,6 +233,8 @@ func TestEveryParameterIsInTheKey(t *testing.T) {
 		func(d *bench.Dataset) { d.Gen.Start = 5 },
 		func(d *bench.Dataset) { d.Gen.BTL = 1 << 40 },
 		func(d *bench.Dataset) { d.Engine.Params = map[string]string{"page_size": "8192"} },
+		mendoza(0.001, 1, 40, 0.6), mendoza(0.002, 1, 40, 0.6), mendoza(0.001, 2, 40, 0.6), mendoza(0.001, 1, 41, 0.6), mendoza(0.001, 1, 40, 0.7),
+		centre(0), centre(1),
 	} {
 		d := small("arkiv")
 		change(&d)
