@@ -46,12 +46,12 @@ func compared(others ...string) []string {
 	return append(layouts, others...)
 }
 
-// firstInShort returns the names of what is compared; with -short only the first.
-func firstInShort(names ...string) []string {
+// firstInShort returns what is compared; with -short only the first.
+func firstInShort[T any](list ...T) []T {
 	if testing.Short() {
-		return names[:1]
+		return list[:1]
 	}
-	return names
+	return list
 }
 
 // RunCommit measures one block of 100 new entities an operation, on a store

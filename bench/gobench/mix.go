@@ -160,17 +160,10 @@ func RunCombined(b *testing.B, s Suite) {
 // attributes alone, by its indexes and the way that rows reach the engine.
 func RunInsert(b *testing.B, s Suite) {
 	coreset.Skip(b)
-	opts, err := s.Flags.options()
-	must(b, err)
-	for _, indexes := range []int{6, 2, 0} {
-		if testing.Short() && indexes != 6 {
-			continue
-		}
+	for _, indexes := range firstInShort(6, 2, 0) {
 		for _, mode := range row.Modes {
 			b.Run(fmt.Sprintf("engine=%s/indexes=%d/mode=%s/durability=%s", s.Engine.Name, indexes, mode, s.Flags.durability), func(b *testing.B) {
-				db, err := store.Open(context.Background(), s.Engine.URL(b.TempDir()), opts)
-				must(b, err)
-				b.Cleanup(func() { must(b, db.Close()) })
+				db := s.openAt(b, b.TempDir(), 0)
 				b.ReportAllocs()
 				res, err := row.Insert(b.Context(), db.Engine(), row.Config{Indexes: indexes, PerCommit: 500, Mode: mode, Seed: seed, Loop: b})
 				must(b, err)

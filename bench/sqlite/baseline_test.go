@@ -95,7 +95,7 @@ func checkPlain(b *testing.B, r *gobench.Run, x *bench.Expectation, last *store.
 		require.Equal(b, op.StringAttributes, e.StringAttributes)
 		require.Equal(b, op.NumericAttributes, e.NumericAttributes)
 		require.Equal(b, op.Content, e.Content)
-		n, err := snap.Count(ctx, everyAttribute(e))
+		n, err := snap.Count(ctx, everyAttribute(last, op))
 		require.NoError(b, err)
 		require.Equal(b, uint64(1), n)
 	}
@@ -103,24 +103,14 @@ func checkPlain(b *testing.B, r *gobench.Run, x *bench.Expectation, last *store.
 
 // everyAttribute is a query for the entities that have all attributes of one,
 // which reads the rows of attributes and not their copy beside the payload.
-func everyAttribute(e *store.Entity) query.Expr {
-	equal := func(name string, v query.Value) query.Expr {
-		return query.Compare{Name: name, Op: query.Equal, Value: v}
+func everyAttribute(blk *store.Block, op *store.Op) query.Expr {
+	var all query.And
+	texts, numbers := attributes(blk, op)
+	for name, value := range texts {
+		all.Terms = append(all.Terms, query.Compare{Name: name, Op: query.Equal, Value: query.Text(value)})
 	}
-	all := query.And{Terms: []query.Expr{
-		equal(entity.AttrCreator, query.Text(e.Creator.String())),
-		equal(entity.AttrOwner, query.Text(e.Owner.String())),
-		equal(entity.AttrSequence, query.Number(e.Sequence)),
-		equal(entity.AttrExpiration, query.Number(e.Expiration)),
-		equal(entity.AttrCreatedAtBlock, query.Number(e.CreatedAtBlock())),
-		equal(entity.AttrTxIndex, query.Number(e.TxIndex())),
-		equal(entity.AttrOpIndex, query.Number(e.OpIndex())),
-	}}
-	for name, value := range e.StringAttributes {
-		all.Terms = append(all.Terms, equal(name, query.Text(value)))
-	}
-	for name, value := range e.NumericAttributes {
-		all.Terms = append(all.Terms, equal(name, query.Number(value)))
+	for name, value := range numbers {
+		all.Terms = append(all.Terms, query.Compare{Name: name, Op: query.Equal, Value: query.Number(value)})
 	}
 	return all
 }

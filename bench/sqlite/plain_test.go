@@ -99,17 +99,23 @@ func (p *plain) apply(blk *store.Block) error {
 	return err
 }
 
-func (p *plain) create(blk *store.Block, op *store.Op) error {
-	key, from, to := op.Key[:], int64(blk.Number), int64(entity.AddBlocks(blk.Number, op.BTL))
+// attributes are those of a new entity, with what the store knows of it.
+func attributes(blk *store.Block, op *store.Op) (texts map[string]string, numbers map[string]uint64) {
 	owner := op.Owner.String()
-	texts := map[string]string{entity.AttrKey: op.Key.String(), entity.AttrOwner: owner, entity.AttrCreator: owner}
+	texts = map[string]string{entity.AttrKey: op.Key.String(), entity.AttrOwner: owner, entity.AttrCreator: owner}
 	maps.Copy(texts, op.StringAttributes)
-	numbers := map[string]uint64{
-		entity.AttrCreatedAtBlock: blk.Number, entity.AttrExpiration: uint64(to),
+	numbers = map[string]uint64{
+		entity.AttrCreatedAtBlock: blk.Number, entity.AttrExpiration: entity.AddBlocks(blk.Number, op.BTL),
 		entity.AttrSequence: entity.MakeSequence(blk.Number, op.TxIndex, op.OpIndex),
 		entity.AttrTxIndex:  uint64(op.TxIndex), entity.AttrOpIndex: uint64(op.OpIndex),
 	}
 	maps.Copy(numbers, op.NumericAttributes)
+	return texts, numbers
+}
+
+func (p *plain) create(blk *store.Block, op *store.Op) error {
+	key, from, to := op.Key[:], int64(blk.Number), int64(entity.AddBlocks(blk.Number, op.BTL))
+	texts, numbers := attributes(blk, op)
 	for name, value := range texts {
 		if _, err := p.strings.Exec(key, from, to, name, value); err != nil {
 			return err
