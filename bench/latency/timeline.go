@@ -38,9 +38,7 @@ func (t *Timeline) Record(end, took time.Duration) {
 }
 
 func (s *second) reach(buckets int) {
-	if more := buckets - len(s.buckets); more > 0 {
-		s.buckets = append(s.buckets, make([]uint32, more)...)
-	}
+	s.buckets = append(s.buckets, make([]uint32, max(buckets-len(s.buckets), 0))...)
 }
 
 // Fail adds an operation that ended with an error at a time since the run

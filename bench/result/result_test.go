@@ -56,7 +56,6 @@ func TestSet(t *testing.T) {
 	second.Error = "crashed"
 	w, err := result.Open(dir)
 	require.NoError(t, err)
-	require.Equal(t, dir, w.Dir())
 	first.Manifest, err = w.Manifest(map[string]any{"engine": "sqlite", "cores": 2})
 	require.NoError(t, err)
 	again, err := w.Manifest(map[string]any{"cores": 2, "engine": "sqlite"})
@@ -72,7 +71,7 @@ func TestSet(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, w.Has(first.Key(), 0))
 	require.NoError(t, w.Append(&second))
-	require.Equal(t, 2, w.Len())
+	require.True(t, w.Has(second.Key(), 1))
 	require.True(t, w.Failed(second.Key(), 1))
 	require.False(t, w.Failed(first.Key(), 0))
 	require.NoError(t, w.Close())
@@ -161,7 +160,8 @@ func TestOneWriter(t *testing.T) {
 }
 
 func TestAppendChecks(t *testing.T) {
-	w, err := result.Open(t.TempDir())
+	dir := t.TempDir()
+	w, err := result.Open(dir)
 	require.NoError(t, err)
 	defer w.Close()
 	describe(t, w)
@@ -197,7 +197,7 @@ func TestAppendChecks(t *testing.T) {
 			require.ErrorContains(t, w.Append(&r), tt.want)
 		})
 	}
-	require.Zero(t, w.Len())
+	require.Empty(t, read(t, dir, result.RecordsFile))
 	_, err = w.Manifest([]int{1})
 	require.ErrorContains(t, err, "no object")
 	_, err = w.Manifest(json.RawMessage("{}"))

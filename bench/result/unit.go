@@ -14,13 +14,7 @@ const (
 
 // String returns "lower", "higher" or "neutral".
 func (d Direction) String() string {
-	switch d {
-	case Lower:
-		return "lower"
-	case Higher:
-		return "higher"
-	}
-	return "neutral"
+	return [...]string{"lower", "neutral", "higher"}[d-Lower]
 }
 
 // neutral begin the units of figures that describe and are neither good nor bad.

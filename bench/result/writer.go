@@ -24,7 +24,6 @@ const (
 // Writer adds to a result set, whose only writer it is until it is closed. It is for
 // one goroutine at a time.
 type Writer struct {
-	dir       string
 	records   *os.File
 	manifests *os.File
 	has       map[runID]bool // whether it failed
@@ -41,22 +40,22 @@ type runID struct {
 // that a process left torn when it ended is cut off. It fails while another process
 // adds to the set: what two measure at a time is of neither.
 func Open(dir string) (*Writer, error) {
-	w := &Writer{dir: dir, has: make(map[runID]bool), keys: make(map[string]bool)}
-	if err := w.open(); err != nil {
+	w := &Writer{has: make(map[runID]bool), keys: make(map[string]bool)}
+	if err := w.open(dir); err != nil {
 		_ = w.Close() // what was not opened says so
 		return nil, fmt.Errorf("open result set %q: %w", dir, err)
 	}
 	return w, nil
 }
 
-func (w *Writer) open() (err error) {
-	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+func (w *Writer) open(dir string) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if w.records, err = openLines(filepath.Join(w.dir, RecordsFile), w.seeRecord); err != nil {
+	if w.records, err = openLines(filepath.Join(dir, RecordsFile), w.seeRecord); err != nil {
 		return err
 	}
-	w.manifests, err = openLines(filepath.Join(w.dir, ManifestsFile), func(line []byte) error {
+	w.manifests, err = openLines(filepath.Join(dir, ManifestsFile), func(line []byte) error {
 		key, err := manifestKey(line)
 		w.keys[key] = true
 		return err
@@ -64,7 +63,7 @@ func (w *Writer) open() (err error) {
 	if err != nil {
 		return err
 	}
-	return filesync.Dir(w.dir)
+	return filesync.Dir(dir)
 }
 
 // openLines opens or makes a file of lines, which is locked until it is closed, and
@@ -99,9 +98,6 @@ func (w *Writer) seeRecord(line []byte) error {
 	return err
 }
 
-// Dir returns the directory of the set.
-func (w *Writer) Dir() string { return w.dir }
-
 // Has tells whether the set has a record with a key, as Record.Key returns it,
 // and a repetition: whether an interrupted run has done it. A record of a run that
 // failed counts.
@@ -112,9 +108,6 @@ func (w *Writer) Has(key string, repeat int) bool {
 
 // Failed tells whether the set's record of a run has an error.
 func (w *Writer) Failed(key string, repeat int) bool { return w.has[runID{key, repeat}] }
-
-// Len returns how many runs the set has.
-func (w *Writer) Len() int { return len(w.has) }
 
 // Append adds a record, whose manifest the set must have; when it returns, the record
 // is on the disk. A record of the same key and repetition replaces the earlier one for
