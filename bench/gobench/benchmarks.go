@@ -110,13 +110,9 @@ func RunQuery(b *testing.B, s Suite) {
 // an operation.
 func RunApplyTar(b *testing.B, s Suite) {
 	coreset.Skip(b)
-	layouts, err := s.Flags.chooseLayouts("arkiv")
-	must(b, err)
-	for _, layout := range layouts {
-		// No profile is generated, so its place in the name says what is applied.
-		d := bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: "arkiv-small"}}
-		b.Run(s.Name(d), func(b *testing.B) { applyTar(b, s, d) })
-	}
+	// No profile is generated, so its place in the name says what is applied.
+	d := bench.Dataset{Profile: bench.Profile{Name: "arkiv-small"}}
+	s.eachLayout(b, d, []string{"arkiv"}, func(b *testing.B, d bench.Dataset) { applyTar(b, s, d) })
 }
 
 func applyTar(b *testing.B, s Suite, d bench.Dataset) {

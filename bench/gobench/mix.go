@@ -42,27 +42,23 @@ func oracle(b *testing.B, d bench.Dataset) *mix.Oracle {
 // RunReadMix measures one read of the mixes of the user's documents an
 // operation, with 1 client and with 10, which the core set leaves out.
 func RunReadMix(b *testing.B, s Suite) {
-	layouts, err := s.Flags.chooseLayouts(compared("simple")...)
-	must(b, err)
 	clients := []int{1, 10}
 	if coreset.Only() {
 		clients = clients[:1]
 	}
-	known := oracle(b, s.mendoza(b, layouts[0]))
-	for _, layout := range layouts {
-		d := s.mendoza(b, layout)
-		b.Run(s.Name(d), func(b *testing.B) {
-			for _, n := range clients {
-				r := s.Open(b, d, func(o *store.Options) { o.Readers = n })
-				for _, name := range []string{mix.A, mix.B, mix.C} {
-					reads, err := mix.New(name, known)
-					must(b, err)
-					b.Run(fmt.Sprintf("mix=%s/clients=%d", name, n), func(b *testing.B) { r.mix(b, reads, n) })
-				}
-				must(b, r.Close())
+	d := s.mendoza(b, "")
+	known := oracle(b, d)
+	s.eachLayout(b, d, compared("simple"), func(b *testing.B, d bench.Dataset) {
+		for _, n := range clients {
+			r := s.Open(b, d, func(o *store.Options) { o.Readers = n })
+			for _, name := range []string{mix.A, mix.B, mix.C} {
+				reads, err := mix.New(name, known)
+				must(b, err)
+				b.Run(fmt.Sprintf("mix=%s/clients=%d", name, n), func(b *testing.B) { r.mix(b, reads, n) })
 			}
-		})
-	}
+			must(b, r.Close())
+		}
+	})
 }
 
 func (r *Run) mix(b *testing.B, reads mix.Reads, clients int) {
@@ -75,8 +71,6 @@ func (r *Run) mix(b *testing.B, reads mix.Reads, clients int) {
 // RunDataCentre measures one question of a data centre's scheduler an operation.
 func RunDataCentre(b *testing.B, s Suite) {
 	coreset.Skip(b)
-	layouts, err := s.Flags.chooseLayouts(firstInShort("arkiv", "compact")...)
-	must(b, err)
 	nodes := max(s.Flags.size()/6, 100)
 	cfg := dcseed.Config{DCs: 1, NodesPerDC: nodes, WorkloadsPerDC: nodes * 5, Payload: 1 << 10, Seed: seed}
 	source, err := bench.DataCentreSource(cfg, 0)
@@ -84,10 +78,8 @@ func RunDataCentre(b *testing.B, s Suite) {
 	model, err := dcseed.New(cfg)
 	must(b, err)
 	reads := mix.NewDataCentre(model, model.FirstLoadBlock()-1, 100)
-	for _, layout := range layouts {
-		d := bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: "dc"}, Source: source}
-		b.Run(s.Name(d), func(b *testing.B) { s.Open(b, d).mix(b, reads, 1) })
-	}
+	d := bench.Dataset{Profile: bench.Profile{Name: "dc"}, Source: source}
+	s.eachLayout(b, d, firstInShort("arkiv", "compact"), func(b *testing.B, d bench.Dataset) { s.Open(b, d).mix(b, reads, 1) })
 }
 
 // policies say who runs checkpoints, and at which size of the log. The first two are of

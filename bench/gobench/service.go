@@ -14,23 +14,19 @@ import (
 // operation of the benchmark is a round: the requests of all clients.
 func RunService(b *testing.B, s Suite) {
 	coreset.Skip(b)
-	layouts, err := s.Flags.chooseLayouts(firstInShort("compact", "arkiv")...)
-	must(b, err)
 	n := serve.Entities
 	if testing.Short() {
 		n = 20 * serve.Clients
 	}
-	for _, layout := range layouts {
-		d := bench.Dataset{Engine: s.Engine, Layout: layout, Profile: bench.Profile{Name: fmt.Sprintf("%dB", serve.PayloadBytes)}}
-		b.Run(s.Name(d), func(b *testing.B) {
-			for _, protocol := range serve.Protocols {
-				for _, w := range serve.Workloads {
-					b.Run(fmt.Sprintf("protocol=%s/op=%s/clients=%d", protocol, w.Name, w.Clients), func(b *testing.B) {
-						r := s.Open(b, d)
-						r.Read(b, func(ctx context.Context) (bench.Result, error) { return w.Run(ctx, r.DB, protocol, n, b) })
-					})
-				}
+	d := bench.Dataset{Profile: bench.Profile{Name: fmt.Sprintf("%dB", serve.PayloadBytes)}}
+	s.eachLayout(b, d, firstInShort("compact", "arkiv"), func(b *testing.B, d bench.Dataset) {
+		for _, protocol := range serve.Protocols {
+			for _, w := range serve.Workloads {
+				b.Run(fmt.Sprintf("protocol=%s/op=%s/clients=%d", protocol, w.Name, w.Clients), func(b *testing.B) {
+					r := s.Open(b, d)
+					r.Read(b, func(ctx context.Context) (bench.Result, error) { return w.Run(ctx, r.DB, protocol, n, b) })
+				})
 			}
-		})
-	}
+		}
+	})
 }

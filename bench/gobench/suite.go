@@ -43,6 +43,17 @@ func (s Suite) Each(b *testing.B, layouts []string, f func(b *testing.B, r *Run)
 	}
 }
 
+// eachLayout runs a benchmark on a data set in each layout of the flags, else of those
+// given.
+func (s Suite) eachLayout(b *testing.B, d bench.Dataset, layouts []string, f func(b *testing.B, d bench.Dataset)) {
+	layouts, err := s.Flags.chooseLayouts(layouts...)
+	must(b, err)
+	d.Engine = s.Engine
+	for _, d.Layout = range layouts {
+		b.Run(s.Name(d), func(b *testing.B) { f(b, d) })
+	}
+}
+
 // Open opens a copy of a data set that is closed when the benchmark ends. The
 // options are those of the flags; tune changes them. A benchmark of a
 // durability that the engine does not have is skipped.
