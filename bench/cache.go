@@ -80,30 +80,9 @@ type Ready struct {
 // Key and Files are filled in for it.
 type builder func(ctx context.Context, dir string) (Ready, error)
 
-// copyTo copies a data set into an empty directory and builds it first when it
-// is missing, incomplete or damaged.
-func (c *Cache) copyTo(ctx context.Context, dir, key string, build builder) (Ready, error) {
-	held, err := lock(ctx, c.path(key)+".lock")
-	if err != nil {
-		return Ready{}, fmt.Errorf("data set %s: %w", key, err)
-	}
-	defer held.Close()
-	ready, err := c.ready(key)
-	if err != nil {
-		ready, err = c.build(ctx, key, build)
-	}
-	if err == nil {
-		err = cloneTree(dir, filepath.Join(c.path(key), dataDir))
-	}
-	if err != nil {
-		return ready, fmt.Errorf("data set %s: %w", key, err)
-	}
-	return ready, nil
-}
-
 // drop forgets a data set, so that it is built again.
 func (c *Cache) drop(ctx context.Context, key string) error {
-	held, err := lock(ctx, c.path(key)+".lock")
+	held, err := c.lock(ctx, key)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func openCache(t *testing.T) *Cache {
 func copyOut(t *testing.T, c *Cache, build builder) Ready {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
-	r, err := c.copyTo(t.Context(), dir, "key", build)
+	r, _, err := c.lend(t.Context(), dir, "key", build)
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(dir, "sub", "b"))
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestCacheBuildsOnce(t *testing.T) {
 func TestCacheCopiesAreTheirOwn(t *testing.T) {
 	c, built := openCache(t), new(atomic.Int32)
 	dir := filepath.Join(t.TempDir(), "copy")
-	_, err := c.copyTo(t.Context(), dir, "key", sampleBuilder(built))
+	_, _, err := c.lend(t.Context(), dir, "key", sampleBuilder(built))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "sub", "b"), []byte("bad"), 0o600))
 	copyOut(t, c, sampleBuilder(built))
@@ -94,7 +94,7 @@ func TestCacheKeepsNothingOfAFailedBuild(t *testing.T) {
 		r, err := sampleBuilder(built)(ctx, dir)
 		return r, errors.Join(err, broken)
 	}
-	_, err := c.copyTo(t.Context(), filepath.Join(t.TempDir(), "copy"), "key", fail)
+	_, _, err := c.lend(t.Context(), filepath.Join(t.TempDir(), "copy"), "key", fail)
 	require.ErrorIs(t, err, broken)
 	require.NoDirExists(t, c.path("key"))
 	copyOut(t, c, sampleBuilder(built))
@@ -107,7 +107,7 @@ func TestCacheConcurrentBuilders(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
-			_, errs[i] = c.copyTo(t.Context(), filepath.Join(dir, string(rune('a'+i))), "key", sampleBuilder(built))
+			_, _, errs[i] = c.lend(t.Context(), filepath.Join(dir, string(rune('a'+i))), "key", sampleBuilder(built))
 		})
 	}
 	all.Wait()
@@ -122,7 +122,7 @@ func TestCacheWaitsWithItsContext(t *testing.T) {
 	defer held.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = c.copyTo(ctx, t.TempDir(), "key", sampleBuilder(new(atomic.Int32)))
+	_, _, err = c.lend(ctx, t.TempDir(), "key", sampleBuilder(new(atomic.Int32)))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -229,7 +229,7 @@ func TestRoom(t *testing.T) {
 		{name: "built, in place", builtIt: true, inPlace: true, estimate: 5 * mb, enough: true},
 	} {
 		t.Run(step.name, func(t *testing.T) {
-			if step.builtIt {
+			if c.InPlace = false; step.builtIt {
 				copyOut(t, c, sampleBuilder(built)) // of 6 bytes
 			}
 			c.InPlace, c.free = step.inPlace, func(string) (uint64, error) { return step.free, nil }

@@ -2,8 +2,6 @@ package bench
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,58 +12,21 @@ import (
 // where the system and its file system can, which io.Copy asks for. All is on the
 // disk when it returns, so that a measurement that follows does not pay for it.
 func cloneTree(dst, src string) error {
-	err := filepath.WalkDir(src, func(path string, d fs.DirEntry, err error) error {
+	from := os.DirFS(src)
+	if err := os.CopyFS(dst, from); err != nil {
+		return err
+	}
+	err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type() == fs.ModeSymlink {
+			return err
+		}
+		info, err := d.Info()
 		if err != nil {
 			return err
 		}
-		rel, err := filepath.Rel(src, path)
-		if err != nil {
-			return err
-		}
-		return cloneEntry(filepath.Join(dst, rel), path, d)
+		return os.Chmod(filepath.Join(dst, path), info.Mode().Perm()) // not what the umask leaves
 	})
 	return errors.Join(err, flush(dst))
-}
-
-func cloneEntry(dst, src string, d fs.DirEntry) error {
-	info, err := d.Info()
-	if err != nil {
-		return err
-	}
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		if err = os.Mkdir(dst, 0o700); errors.Is(err, fs.ErrExist) {
-			err = nil
-		}
-	case mode.Type() == fs.ModeSymlink:
-		target, err := os.Readlink(src)
-		if err != nil {
-			return err
-		}
-		return os.Symlink(target, dst)
-	case mode.IsRegular():
-		err = cloneFile(dst, src)
-	default:
-		err = fmt.Errorf("copy %q: neither file, directory nor link; is the database still open?", src)
-	}
-	if err != nil {
-		return err
-	}
-	return os.Chmod(dst, info.Mode().Perm()) // not what the umask leaves
-}
-
-func cloneFile(dst, src string) (err error) {
-	from, err := os.Open(src)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := os.OpenFile(dst, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Close())
 }
 
 // fileSize is a file of a data set with its size in bytes.

@@ -53,30 +53,20 @@ func (c *Cache) openOnce(ctx context.Context, d Dataset, key string, opts *store
 		return nil, err
 	}
 	cp := &Copy{Dir: run.Data(), data: d, cache: c, run: run, opts: opts}
-	if err = cp.provide(ctx, key); err == nil {
+	size, err := d.Size()
+	if err == nil {
+		err = c.room(key, size)
+	}
+	if err == nil {
+		cp.Ready, cp.lent, err = c.lend(ctx, cp.Dir, key, d.build)
+	}
+	if err == nil {
 		err = cp.open(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, cp.Close())
 	}
 	return cp, nil
-}
-
-// provide puts the data set into the run's directory.
-func (cp *Copy) provide(ctx context.Context, key string) error {
-	size, err := cp.data.Size()
-	if err == nil {
-		err = cp.cache.room(key, size)
-	}
-	if err != nil {
-		return err
-	}
-	if cp.cache.InPlace {
-		cp.Ready, cp.lent, err = cp.cache.lend(ctx, cp.Dir, key, cp.data.build)
-	} else {
-		cp.Ready, err = cp.cache.copyTo(ctx, cp.Dir, key, cp.data.build)
-	}
-	return err
 }
 
 // Reopen closes the database, lets a function have its files, and opens it

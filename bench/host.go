@@ -35,14 +35,10 @@ type Fsync struct {
 
 // ReadHost describes this machine with the disk of a directory.
 func ReadHost(dir string) (Host, error) {
-	h := Host{
-		OS: runtime.GOOS, Arch: runtime.GOARCH,
-		Cores: runtime.NumCPU(), MaxProcs: runtime.GOMAXPROCS(0),
-	}
+	probe, err := ProbeFsync(dir, 64)
+	h := Host{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), MaxProcs: runtime.GOMAXPROCS(0), Fsync: probe}
 	readSystem(&h, dir)
 	h.Machine = h.machine()
-	var err error
-	h.Fsync, err = ProbeFsync(dir, 64)
 	return h, err
 }
 
@@ -58,8 +54,6 @@ func (h *Host) machine() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-const probeBytes = 4 << 10
-
 // ProbeFsync measures a disk by n appends to a temporary file in a directory.
 func ProbeFsync(dir string, n int) (f Fsync, err error) {
 	file, err := os.CreateTemp(dir, "fsync-*")
@@ -67,7 +61,7 @@ func ProbeFsync(dir string, n int) (f Fsync, err error) {
 		return f, err
 	}
 	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
-	page := make([]byte, probeBytes)
+	page := make([]byte, 4<<10)
 	took := make([]time.Duration, 0, n)
 	for range n {
 		if _, err := file.Write(page); err != nil {

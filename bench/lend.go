@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,16 +14,24 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// lend builds a data set if need be and moves it into the directory of a run. Its
-// marker is gone before the move: if this process is killed, in whatever moment,
-// nothing takes for whole what an engine may have changed, and it is built again. The
-// lock that it returns keeps others waiting until the run has ended.
+// lend puts a data set into the directory of a run, and builds it first when it is
+// missing, incomplete or damaged. In place it moves what there is, whose marker is gone
+// before: if this process is killed, in whatever moment, nothing takes for whole what an
+// engine may have changed, and it is built again. The lock that it returns then keeps
+// others waiting until the run has ended.
 func (c *Cache) lend(ctx context.Context, dir, key string, build builder) (r Ready, held *os.File, err error) {
-	if held, err = lock(ctx, c.path(key)+".lock"); err != nil {
+	if held, err = c.lock(ctx, key); err != nil {
 		return r, nil, err
 	}
 	if r, err = c.ready(key); err != nil {
 		r, err = c.build(ctx, key, build)
+	}
+	data := filepath.Join(c.path(key), dataDir)
+	if !c.InPlace {
+		if err == nil {
+			err = cloneTree(dir, data)
+		}
+		return r, nil, errors.Join(err, held.Close())
 	}
 	if err == nil {
 		err = os.Remove(filepath.Join(c.path(key), markerFile))
@@ -31,7 +40,7 @@ func (c *Cache) lend(ctx context.Context, dir, key string, build builder) (r Rea
 		err = filesync.Dir(c.path(key))
 	}
 	if err == nil {
-		err = os.Rename(filepath.Join(c.path(key), dataDir), dir)
+		err = os.Rename(data, dir)
 	}
 	return r, held, err
 }

@@ -2,6 +2,9 @@
 
 package bench
 
+// readSystem leaves empty what it would take another system's calls to know.
+func readSystem(*Host, string) {}
+
 // clones is not asked here.
 func clones(string) bool { return false }
 

@@ -1,0 +1,77 @@
+package bench
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+func readSystem(h *Host, dir string) {
+	var name unix.Utsname
+	if unix.Uname(&name) == nil {
+		h.Kernel = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
+	}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		h.MemoryBytes = uint64(info.Totalram) * uint64(info.Unit) //nolint:unconvert // 32 bits on some architectures
+	}
+	if proc, err := procfs.NewDefaultFS(); err == nil {
+		if cpus, err := proc.CPUInfo(); err == nil && len(cpus) > 0 {
+			h.CPU = cpus[0].ModelName
+		}
+	}
+	h.Filesystem = filesystem(dir)
+}
+
+// filesystem returns the type of the file system that a directory is on: of
+// the longest mount point above it.
+func filesystem(dir string) (kind string) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return ""
+	}
+	mounts, _ := procfs.GetMounts()
+	best := ""
+	for _, m := range mounts {
+		point := escapes.Replace(m.MountPoint)
+		if len(point) >= len(best) && strings.HasPrefix(dir+"/", strings.TrimSuffix(point, "/")+"/") {
+			best, kind = point, m.FSType
+		}
+	}
+	return kind
+}
+
+// escapes are those of proc_pid_mountinfo(5).
+var escapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+// clones tells whether files on the disk of a directory can share their blocks until
+// they change, so that copies take no space of their own.
+func clones(dir string) bool {
+	var pair [2]*os.File
+	for i := range pair {
+		f, err := os.CreateTemp(dir, ".clone-")
+		if err != nil {
+			return false
+		}
+		defer f.Close()
+		if err := os.Remove(f.Name()); err != nil {
+			return false
+		}
+		pair[i] = f
+	}
+	return unix.IoctlFileClone(int(pair[1].Fd()), int(pair[0].Fd())) == nil
+}
+
+// flush writes the file system of a directory to the disk. One call beats an fsync
+// for each of the thousand files of a Postgres cluster.
+func flush(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Syncfs(int(d.Fd())), d.Close())
+}
