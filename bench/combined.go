@@ -54,29 +54,26 @@ func (p *Paced) RowRate() float64 {
 	return float64(p.Rows) / p.Elapsed.Seconds()
 }
 
-// kindCommit is what commits are called in results.
-const kindCommit = "commit"
-
 // Commits applies blocks as they arrive and records latencies from the scheduled
 // starts. It ends early, without an error, when Blocks does.
 func Commits(ctx context.Context, ents *store.Entities, cfg PacedConfig) (*Paced, error) {
 	if cfg.Loop == nil {
 		cfg.Loop = while(func() bool { return true })
 	}
-	w, stop := newBlockWriter(ents, cfg.Blocks, cfg.Loop)
-	defer stop()
 	done := &Paced{Outcome: new(pace.Outcome)}
-	w.expect, w.mix = cfg.Expect, cfg.Mix
-	w.observe = func(b *store.Block, took time.Duration) {
+	observe := cfg.Observe
+	cfg.Observe = func(b *store.Block, took time.Duration) {
 		done.count(b)
-		if cfg.Observe != nil {
-			cfg.Observe(b, took)
+		if observe != nil {
+			observe(b, took)
 		}
 	}
+	w, stop := newBlockWriter(ents, cfg)
+	defer stop()
 	err := w.draw()
 	if err == nil {
 		done.Outcome, err = cfg.loop(ctx, func(ctx context.Context, s *pace.Step) error {
-			s.Kind = kindCommit
+			s.Kind = "commit"
 			if !w.more() {
 				return pace.ErrDone
 			}
@@ -104,7 +101,7 @@ func (cfg *PacedConfig) loop(ctx context.Context, apply pace.Op) (*pace.Outcome,
 // engine is behind by then counts as skipped.
 const drain = time.Second
 
-// count adds the rows of whole versions.
+// count adds whole versions.
 func (p *Paced) count(b *store.Block) {
 	for i := range b.Ops {
 		if whole(&b.Ops[i]) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/store"
 )
 
@@ -42,23 +41,22 @@ const readBack = 8
 func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result, error) {
 	res := NewResult()
 	last, err := commit(ctx, ents, cfg, &res)
+	if err == nil {
+		err = cfg.Expect.Check(ctx, ents)
+	}
+	if err == nil {
+		err = checkCreated(ctx, ents, last)
+	}
 	if err != nil {
-		return res, fmt.Errorf("commit: %w", err)
+		err = fmt.Errorf("commit: %w", err)
 	}
-	if err := cfg.Expect.Check(ctx, ents); err != nil {
-		return res, fmt.Errorf("commit: %w", err)
-	}
-	if err := checkCreated(ctx, ents, last); err != nil {
-		return res, fmt.Errorf("commit: %w", err)
-	}
-	return res, nil
+	return res, err
 }
 
 // commit is the loop. It returns the last block that was applied.
 func commit(ctx context.Context, ents *store.Entities, cfg CommitConfig, res *Result) (last store.Block, err error) {
-	w, stop := newBlockWriter(ents, cfg.Blocks, orOnce(cfg.Loop))
+	w, stop := newBlockWriter(ents, PacedConfig{Blocks: cfg.Blocks, Expect: cfg.Expect, Loop: orOnce(cfg.Loop), Observe: cfg.Observe})
 	defer stop()
-	w.expect, w.observe = cfg.Expect, cfg.Observe
 	rows := cfg.Expect.Counts().Rows()
 	for err = w.draw(); err == nil && w.more(); {
 		last = w.block
@@ -76,35 +74,31 @@ func commit(ctx context.Context, ents *store.Entities, cfg CommitConfig, res *Re
 // blockWriter applies one block after the other. The next one is made when the
 // last is committed, so that it is there when its time comes.
 type blockWriter struct {
-	ents *store.Entities
-	next func() (store.Block, error, bool)
-	loop Loop
-
-	expect  *Expectation // these may be nil
-	mix     mix.Reads
-	observe func(b *store.Block, took time.Duration)
+	PacedConfig // of which it needs what is to be done, and how often
+	ents        *store.Entities
+	next        func() (store.Block, error, bool)
 
 	block   store.Block
 	ended   bool
 	changes uint64 // of all blocks
 }
 
-func newBlockWriter(ents *store.Entities, blocks iter.Seq2[store.Block, error], loop Loop) (w *blockWriter, stop func()) {
-	w = &blockWriter{ents: ents, loop: loop}
-	w.next, stop = iter.Pull2(blocks)
+func newBlockWriter(ents *store.Entities, cfg PacedConfig) (w *blockWriter, stop func()) {
+	w = &blockWriter{PacedConfig: cfg, ents: ents}
+	w.next, stop = iter.Pull2(cfg.Blocks)
 	return w, stop
 }
 
 // more tells whether there is a block to apply.
-func (w *blockWriter) more() bool { return !w.ended && w.loop.Loop() }
+func (w *blockWriter) more() bool { return !w.ended && w.Loop.Loop() }
 
 // draw takes the next block and tells the mix of it.
 func (w *blockWriter) draw() (err error) {
 	var more bool
 	w.block, err, more = w.next()
 	w.ended = !more
-	if more && err == nil && w.mix != nil {
-		err = w.mix.Advance(&w.block)
+	if more && err == nil && w.Mix != nil {
+		err = w.Mix.Advance(&w.block)
 	}
 	return err
 }
@@ -119,27 +113,23 @@ func (w *blockWriter) apply(ctx context.Context, took func(time.Duration)) error
 	if err != nil {
 		return err
 	}
-	w.loop.StopTimer()
+	w.Loop.StopTimer()
 	w.changes += uint64(applied.Changes)
-	if w.observe != nil {
-		w.observe(&w.block, elapsed)
+	if w.Observe != nil {
+		w.Observe(&w.block, elapsed)
 	}
-	if w.expect != nil {
-		if err := follow(w.expect, &w.block, applied.Head); err != nil {
+	if w.Expect != nil {
+		if err := w.Expect.Apply(&w.block); err != nil {
+			return err
+		}
+		if err := sameHead(applied.Head, w.Expect.head); err != nil {
 			return err
 		}
 	}
 	if err = w.draw(); !w.ended {
-		w.loop.StartTimer()
+		w.Loop.StartTimer()
 	}
 	return err
-}
-
-func follow(x *Expectation, b *store.Block, head store.BlockHead) error {
-	if err := x.Apply(b); err != nil {
-		return err
-	}
-	return x.sameHead(head)
 }
 
 // checkCreated reads entities of a block again and compares them with the

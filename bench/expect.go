@@ -86,36 +86,36 @@ func (x *Expectation) Live() uint64 {
 
 // Apply follows a block. It fails when the block does not fit what came before.
 func (x *Expectation) Apply(b *store.Block) error {
+	set, head, err := x.fold(b)
+	if err == nil {
+		x.take(set, head)
+	}
+	return err
+}
+
+// fold returns what a block changes, and the head after it.
+func (x *Expectation) fold(b *store.Block) (set entity.Changeset, head store.BlockHead, err error) {
 	prior := make(map[store.Key]entity.Prior, len(b.Ops))
 	for i := range b.Ops {
-		if err := x.prior(b, &b.Ops[i], prior); err != nil {
-			return b.OpError(i, err)
+		op := &b.Ops[i]
+		if !x.keeps(op.Key) && (op.Kind == store.ExtendBTL || op.Kind == store.ChangeOwner) {
+			return set, head, b.OpError(i, fmt.Errorf("%w: an expectation without whole entities cannot follow %s", store.ErrUnsupported, op.Kind))
+		}
+		if e := x.live[op.Key]; e != nil && e.Expiration > b.Number {
+			prior[op.Key] = entity.Prior{Live: e}
+		} else if e != nil {
+			prior[op.Key] = entity.Prior{Expired: true}
 		}
 	}
-	set, err := entity.Fold(b, prior, entity.Rules{})
-	if err != nil {
-		return err
-	}
-	set.Block = b.Number
+	set, err = entity.Fold(b, prior, entity.Rules{})
+	return set, store.BlockHead{Block: b.Number, Digest: x.head.Digest.Next(set)}, err
+}
+
+func (x *Expectation) take(set entity.Changeset, head store.BlockHead) {
 	for i := range set.Changes {
 		x.change(&set.Changes[i])
 	}
-	x.head = store.BlockHead{Block: b.Number, Digest: x.head.Digest.Next(set)}
-	return nil
-}
-
-func (x *Expectation) prior(b *store.Block, op *store.Op, prior map[store.Key]entity.Prior) error {
-	if !x.keeps(op.Key) && (op.Kind == store.ExtendBTL || op.Kind == store.ChangeOwner) {
-		return fmt.Errorf("%w: an expectation without whole entities cannot follow %s", store.ErrUnsupported, op.Kind)
-	}
-	switch e := x.live[op.Key]; {
-	case e == nil:
-	case e.Expiration > b.Number:
-		prior[op.Key] = entity.Prior{Live: e}
-	default:
-		prior[op.Key] = entity.Prior{Expired: true}
-	}
-	return nil
+	x.head = head
 }
 
 func (x *Expectation) change(c *entity.Change) {
@@ -171,12 +171,12 @@ func (x *Expectation) CheckHead(ctx context.Context, ents *store.Entities) error
 	if err != nil {
 		return err
 	}
-	return x.sameHead(head)
+	return sameHead(head, x.head)
 }
 
-func (x *Expectation) sameHead(head store.BlockHead) error {
-	if head != x.head {
-		return mismatch("head is block %d with digest %s, want block %d with %s", head.Block, head.Digest, x.head.Block, x.head.Digest)
+func sameHead(head, want store.BlockHead) error {
+	if head != want {
+		return mismatch("head is block %d with digest %s, want block %d with %s", head.Block, head.Digest, want.Block, want.Digest)
 	}
 	return nil
 }

@@ -26,11 +26,7 @@ type Manifest struct {
 
 // MemoryLimit is what the process that measured could use of memory, with all that it
 // started and with the page cache, as it was read back.
-type MemoryLimit struct {
-	Bytes  int64  `json:"bytes,omitempty"`  // 0: as much as there is
-	How    string `json:"how,omitempty"`    // what keeps it
-	Reason string `json:"reason,omitempty"` // that there is none
-}
+type MemoryLimit = memlimit.Limit
 
 // EngineVersion is an engine with its library.
 type EngineVersion struct {
@@ -39,17 +35,15 @@ type EngineVersion struct {
 	Library string `json:"library"` // Go module of the driver
 }
 
-// StoreOptions are the options that a store was opened with, as in
-// driver.Options.
+// StoreOptions are the options that a store was opened with and that results depend
+// on, as in driver.Options.
 type StoreOptions struct {
-	Durability   driver.Durability       `json:"durability,omitempty"`
-	Checkpoint   driver.CheckpointPolicy `json:"checkpoint,omitempty"`
-	WALFrames    int                     `json:"wal_frames,omitempty"`
-	MemoryBytes  int64                   `json:"memory_bytes,omitempty"`
-	Readers      int                     `json:"readers,omitempty"`
-	LockTimeout  string                  `json:"lock_timeout,omitempty"`
-	MaxReaderAge string                  `json:"max_reader_age,omitempty"`
-	Params       map[string]string       `json:"params,omitempty"`
+	Durability  driver.Durability       `json:"durability,omitempty"`
+	Checkpoint  driver.CheckpointPolicy `json:"checkpoint,omitempty"`
+	WALFrames   int                     `json:"wal_frames,omitempty"`
+	MemoryBytes int64                   `json:"memory_bytes,omitempty"`
+	Readers     int                     `json:"readers,omitempty"`
+	Params      map[string]string       `json:"params,omitempty"`
 }
 
 // DatasetID tells one data set from another.
@@ -96,32 +90,21 @@ func DescribeEngine(ctx context.Context, engine string, opts *store.Options, dir
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
-	m := Manifest{Varve: ReadRevision(ctx), Engine: EngineVersion{Name: engine}, Host: host, Memory: MemoryLimit(memlimit.Own())}
+	m := Manifest{Varve: ReadRevision(ctx), Engine: EngineVersion{Name: engine}, Host: host, Memory: memlimit.Own()}
 	if linked, ok := driver.Lookup(engine); ok {
 		m.Engine = engineVersion(linked.Info)
 	}
 	if opts != nil {
-		m.Options = describeOptions(opts)
+		m.Options = StoreOptions{
+			Durability: opts.Durability, Checkpoint: opts.Checkpoint, WALFrames: opts.WALFrames,
+			MemoryBytes: opts.Memory, Readers: opts.Readers, Params: opts.Params,
+		}
 	}
 	return m, nil
 }
 
 func engineVersion(info driver.Info) EngineVersion {
 	return EngineVersion{Name: info.Name, Version: info.Version, Library: info.Library}
-}
-
-func describeOptions(o *store.Options) StoreOptions {
-	s := StoreOptions{
-		Durability: o.Durability, Checkpoint: o.Checkpoint, WALFrames: o.WALFrames,
-		MemoryBytes: o.Memory, Readers: o.Readers, Params: o.Params,
-	}
-	if o.LockTimeout != 0 {
-		s.LockTimeout = o.LockTimeout.String()
-	}
-	if o.MaxReaderAge != 0 {
-		s.MaxReaderAge = o.MaxReaderAge.String()
-	}
-	return s
 }
 
 // Write writes the manifest as one line of JSON.

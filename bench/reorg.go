@@ -49,8 +49,7 @@ const (
 type Reorg struct {
 	cfg    ReorgConfig
 	ents   *store.Entities
-	base   store.BlockHead // before the block that is replaced
-	live   map[store.Key]*store.Entity
+	x      *Expectation // before the block that is replaced
 	keys   []store.Key
 	random *random
 }
@@ -61,9 +60,9 @@ func NewReorg(cp *Copy, cfg ReorgConfig) (*Reorg, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reorg: %w", err)
 	}
-	r := &Reorg{cfg: cfg, ents: cp.Entities, base: x.head, live: x.live, random: newRandom(cfg.Seed)}
-	for key, e := range r.live {
-		if e.Expiration > r.base.Block+reorgLife {
+	r := &Reorg{cfg: cfg, ents: cp.Entities, x: x, random: newRandom(cfg.Seed)}
+	for key, e := range x.live {
+		if e.Expiration > x.head.Block+reorgLife {
 			r.keys = append(r.keys, key)
 		}
 	}
@@ -99,10 +98,11 @@ func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 // the last block are not what they should be.
 func (r *Reorg) Run(ctx context.Context, loop Loop) (ReorgResult, error) {
 	res := ReorgResult{Arrival: NewResult(), Rewind: NewResult(), Commit: NewResult(), Both: NewResult()}
-	if err := r.run(ctx, orOnce(loop), &res); err != nil {
-		return res, fmt.Errorf("reorg: %w", err)
+	err := r.run(ctx, orOnce(loop), &res)
+	if err != nil {
+		err = fmt.Errorf("reorg: %w", err)
 	}
-	return res, nil
+	return res, err
 }
 
 func (r *Reorg) run(ctx context.Context, loop Loop, res *ReorgResult) error {
@@ -128,7 +128,7 @@ func (r *Reorg) run(ctx context.Context, loop Loop, res *ReorgResult) error {
 // arrive applies the block that will be replaced, instead of what the round before
 // has left.
 func (r *Reorg) arrive(ctx context.Context, b store.Block, res *ReorgResult) error {
-	if err := r.ents.Rewind(ctx, r.base.Block); err != nil {
+	if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -144,7 +144,7 @@ func (r *Reorg) arrive(ctx context.Context, b store.Block, res *ReorgResult) err
 func (r *Reorg) replace(ctx context.Context, b *store.Block, res *ReorgResult) error {
 	start := time.Now()
 	if r.ents.Temporal() {
-		if err := r.ents.Rewind(ctx, r.base.Block); err != nil {
+		if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
 			return err
 		}
 		res.Rewind.Latency.Record(time.Since(start))
@@ -168,10 +168,10 @@ func (r *Reorg) replace(ctx context.Context, b *store.Block, res *ReorgResult) e
 // block updates entities after the base. In each revision their attributes have the
 // same names and other values.
 func (r *Reorg) block(keys []int, round, revision uint64) store.Block {
-	b := store.Block{Number: r.base.Block + 1, Ops: make([]store.Op, len(keys))}
+	b := store.Block{Number: r.x.head.Block + 1, Ops: make([]store.Op, len(keys))}
 	r.random.at(reorgStream, round, revision)
 	for i, n := range keys {
-		e := r.live[r.keys[n]]
+		e := r.x.live[r.keys[n]]
 		op := store.Op{
 			Kind: store.Update, OpIndex: uint32(i), Key: e.Key, BTL: entity.MaxBlock, Owner: e.Owner, ContentType: e.ContentType,
 			Content: make([]byte, r.cfg.Payload), StringAttributes: maps.Clone(e.StringAttributes), NumericAttributes: maps.Clone(e.NumericAttributes),
@@ -191,24 +191,16 @@ func (r *Reorg) block(keys []int, round, revision uint64) store.Block {
 // follow compares the head after a block with the digest that follows from the base.
 // Without history there is no way back: the block is the next base.
 func (r *Reorg) follow(b *store.Block, head store.BlockHead) error {
-	prior := make(map[store.Key]entity.Prior, len(b.Ops))
-	for i := range b.Ops {
-		prior[b.Ops[i].Key] = entity.Prior{Live: r.live[b.Ops[i].Key]}
+	set, want, err := r.x.fold(b)
+	if err == nil {
+		err = sameHead(head, want)
 	}
-	set, err := entity.Fold(b, prior, entity.Rules{})
-	if err != nil {
+	if err != nil || r.ents.Temporal() {
 		return err
 	}
-	if want := (store.BlockHead{Block: b.Number, Digest: r.base.Digest.Next(set)}); head != want {
-		return mismatch("head is block %d with digest %s, want block %d with %s", head.Block, head.Digest, want.Block, want.Digest)
+	for i := range set.Changes {
+		set.Changes[i].New.Content = nil // nothing keeps it
 	}
-	if r.ents.Temporal() {
-		return nil
-	}
-	r.base = head
-	for _, c := range set.Changes {
-		c.New.Content = nil
-		r.live[c.Key] = c.New
-	}
+	r.x.take(set, want)
 	return nil
 }

@@ -81,8 +81,7 @@ func (r *Revision) fromGit(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	mod, err := os.ReadFile(filepath.Join(top, "go.mod"))
-	if err != nil || !strings.HasPrefix(string(mod), "module "+modulePath+"\n") {
+	if !isModule(top) {
 		return
 	}
 	commit, err := git(ctx, "rev-parse", "HEAD")
@@ -91,6 +90,12 @@ func (r *Revision) fromGit(ctx context.Context) {
 	}
 	status, err := git(ctx, "status", "--porcelain")
 	r.Commit, r.Modified = commit, err != nil || status != ""
+}
+
+// isModule tells whether a directory has this module.
+func isModule(dir string) bool {
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	return err == nil && strings.HasPrefix(string(mod), "module "+modulePath+"\n")
 }
 
 func git(ctx context.Context, args ...string) (string, error) {
@@ -102,15 +107,15 @@ func git(ctx context.Context, args ...string) (string, error) {
 // so that the working directory does not matter; one built with -trimpath does not
 // know. What was changed since may not be what was built.
 var ownSource = sync.OnceValue(func() string {
-	_, file, _, ok := runtime.Caller(0)
 	program, err := os.Executable()
-	if !ok || err != nil {
+	if err != nil {
 		return ""
 	}
 	built, err := os.Stat(program)
 	if err != nil {
 		return ""
 	}
+	_, file, _, _ := runtime.Caller(0)
 	hash, newest, err := hashSource(filepath.Dir(filepath.Dir(file)))
 	if err != nil || newest.After(built.ModTime()) {
 		return ""
@@ -132,36 +137,30 @@ var errNoSource = errors.New("not the source of " + modulePath)
 // go.mod and go.sum, which say what else is linked, and every file that is built or
 // embedded. Tests and texts are not.
 func hashSource(root string) (hash string, newest time.Time, err error) {
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	if err != nil || !strings.HasPrefix(string(mod), "module "+modulePath+"\n") {
+	if !isModule(root) {
 		return "", newest, fmt.Errorf("%s: %w", root, errNoSource)
 	}
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version())
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+	tree := os.DirFS(root)
+	err = fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		}
-		rel, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		if d.IsDir() {
-			if skipDir(rel, d.Name()) {
-				return fs.SkipDir
-			}
+		case d.IsDir() && skipDir(path, d.Name()):
+			return fs.SkipDir
+		case d.IsDir() || !isSource(path):
 			return nil
 		}
 		info, err := d.Info()
-		if err != nil || !isSource(rel) {
+		if err != nil {
 			return err
 		}
 		if info.ModTime().After(newest) {
 			newest = info.ModTime()
 		}
-		text, err := os.ReadFile(path)
-		fmt.Fprintf(sum, "%q %x\n", rel, sha256.Sum256(text))
+		text, err := fs.ReadFile(tree, path)
+		fmt.Fprintf(sum, "%q %x\n", path, sha256.Sum256(text))
 		return err
 	})
 	return hex.EncodeToString(sum.Sum(nil)[:16]), newest, err

@@ -45,22 +45,15 @@ func (w *want) check(e *store.Entity, err error) error {
 		return fmt.Errorf("%w: %w", ErrMismatch, err)
 	case err != nil:
 		return err
-	case e.Key != w.Key:
-		return mismatch("entity %s, want %s", e.Key, w.Key)
-	case e.Owner != w.Owner:
-		return mismatch("entity %s has owner %s, want %s", w.Key, e.Owner, w.Owner)
-	case e.LastModifiedAtBlock != w.LastModifiedAtBlock || e.Expiration != w.Expiration:
-		return mismatch("entity %s lives from block %d to %d, want %d to %d", w.Key, e.LastModifiedAtBlock, e.Expiration, w.LastModifiedAtBlock, w.Expiration)
-	case w.created && (e.Sequence != w.Sequence || e.Creator != w.Creator):
-		return mismatch("entity %s was created by %s as %d, want %s and %d", w.Key, e.Creator, e.Sequence, w.Creator, w.Sequence)
-	case !maps.Equal(e.StringAttributes, w.StringAttributes):
-		return mismatch("entity %s has string attributes %q, want %q", w.Key, e.StringAttributes, w.StringAttributes)
-	case !maps.Equal(e.NumericAttributes, w.NumericAttributes):
-		return mismatch("entity %s has numeric attributes %v, want %v", w.Key, e.NumericAttributes, w.NumericAttributes)
-	case e.ContentType != w.ContentType:
-		return mismatch("entity %s has content type %q, want %q", w.Key, e.ContentType, w.ContentType)
-	case len(e.Content) != w.size || maphash.Bytes(hashSeed, e.Content) != w.content:
-		return mismatch("entity %s has another payload, of %d bytes, want %d", w.Key, len(e.Content), w.size)
+	}
+	same := e.Key == w.Key && e.Owner == w.Owner && e.LastModifiedAtBlock == w.LastModifiedAtBlock && e.Expiration == w.Expiration &&
+		(!w.created || e.Sequence == w.Sequence && e.Creator == w.Creator) &&
+		maps.Equal(e.StringAttributes, w.StringAttributes) && maps.Equal(e.NumericAttributes, w.NumericAttributes) &&
+		e.ContentType == w.ContentType && maphash.Bytes(hashSeed, e.Content) == w.content
+	if !same {
+		got := *e
+		got.Content = nil
+		return mismatch("entity %s is %+v with a payload of %d bytes, want %+v with another of %d bytes", w.Key, got, len(e.Content), *w.Entity, w.size)
 	}
 	return nil
 }
