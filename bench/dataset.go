@@ -53,7 +53,7 @@ func (d Dataset) lean() iter.Seq2[store.Block, error] {
 // depends on, the engine's version, the SQL and the generator's first block
 // included.
 func (d Dataset) Key() (string, error) {
-	linked, err := d.Engine.driver()
+	linked, err := d.Engine.Driver()
 	if err != nil {
 		return "", err
 	}

@@ -30,8 +30,8 @@ func (e Engine) URL(dir string) string {
 	return u.String()
 }
 
-// driver returns what the linked engine says of itself.
-func (e Engine) driver() (driver.Driver, error) {
+// Driver returns what the linked engine says of itself.
+func (e Engine) Driver() (driver.Driver, error) {
 	d, ok := driver.Lookup(e.Name)
 	if !ok {
 		return d, fmt.Errorf("engine %q is not linked into this program: import its package: %w", e.Name, store.ErrUnsupported)

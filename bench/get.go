@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/varvedb/varve/store"
 )
@@ -23,29 +22,37 @@ const sample = 4096
 // without the comparison with what it must be, which follows. It fails with
 // ErrMismatch when an entity differs.
 func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (Result, error) {
-	res := NewResult()
 	wants, err := cfg.wants()
 	if err != nil {
-		return res, fmt.Errorf("get: %w", err)
+		return NewResult(), fmt.Errorf("get: %w", err)
 	}
+	choice := newRandom(cfg.Seed)
+	res, err := atHead(ctx, ents, cfg.Loop, func(snap *store.Snapshot, res *Result) (err error) {
+		w := wants[choice.IntN(len(wants))]
+		var e *store.Entity
+		err = res.Time(func() error { e, err = snap.Get(ctx, w.Key); return err })
+		res.Entities++
+		return w.check(e, err)
+	})
+	res.Rows = res.Entities * uint64(cfg.Profile.Rows())
+	if err != nil {
+		err = fmt.Errorf("get: %w", err)
+	}
+	return res, err
+}
+
+// atHead reads as often as a loop says on one open snapshot at the head.
+func atHead(ctx context.Context, ents *store.Entities, l Loop, read func(snap *store.Snapshot, res *Result) error) (Result, error) {
+	res := NewResult()
 	snap, err := ents.At(ctx, store.Head)
 	if err != nil {
-		return res, fmt.Errorf("get: %w", err)
+		return res, err
 	}
 	defer snap.Close()
-	choice := newRandom(cfg.Seed)
-	for loop := orOnce(cfg.Loop); loop.Loop(); {
-		w := wants[choice.IntN(len(wants))]
-		start := time.Now()
-		e, err := snap.Get(ctx, w.Key)
-		res.Latency.Record(time.Since(start))
-		if err := w.check(e, err); err != nil {
-			return res, fmt.Errorf("get: %w", err)
-		}
-		res.Entities++
+	for l = orOnce(l); err == nil && l.Loop(); {
+		err = read(snap, &res)
 	}
-	res.Rows = res.Entities * uint64(cfg.Profile.Rows())
-	return res, nil
+	return res, err
 }
 
 // wants returns what the sampled entities must be.

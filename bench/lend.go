@@ -106,7 +106,7 @@ func (d Dataset) Size() (uint64, error) {
 	if d.events() {
 		return 0, nil
 	}
-	linked, err := d.Engine.driver()
+	linked, err := d.Engine.Driver()
 	if err != nil {
 		return 0, err
 	}

@@ -81,21 +81,22 @@ func (d Data) enrolmentEvent(n int) store.Event {
 		Data: fmt.Appendf(nil, `{"studentId":"student-%d","courseId":"course-%d","grade":%q}`, student, course, grade)}
 }
 
+// event returns the nth event of all.
+func (d Data) event(n int) store.Event {
+	if n < d.Courses {
+		return courseEvent(n)
+	}
+	if n -= d.Courses; n < d.Students {
+		return studentEvent(n)
+	}
+	return d.enrolmentEvent(n - d.Students)
+}
+
 // Events yields the events.
 func (d Data) Events() iter.Seq[store.Event] {
 	return func(yield func(store.Event) bool) {
-		for n := range d.Courses {
-			if !yield(courseEvent(n)) {
-				return
-			}
-		}
-		for n := range d.Students {
-			if !yield(studentEvent(n)) {
-				return
-			}
-		}
-		for n := range d.Enrolments {
-			if !yield(d.enrolmentEvent(n)) {
+		for n := range d.Len() {
+			if !yield(d.event(n)) {
 				return
 			}
 		}

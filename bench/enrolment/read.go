@@ -1,6 +1,7 @@
 package enrolment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -105,14 +106,11 @@ func (r reads) memory(ctx context.Context, cp *bench.Copy, loop bench.Loop) (ben
 	if err == nil {
 		err = samples.Err
 	}
-	first, rss := int64(-1), int64(0)
+	var first *int64
+	rss := int64(0)
 	for _, s := range samples.List {
-		switch {
-		case s.RSS == nil:
-		case first < 0:
-			first = *s.RSS
-		default:
-			rss = max(rss, *s.RSS-first)
+		if first = cmp.Or(first, s.RSS); s.RSS != nil {
+			rss = max(rss, *s.RSS-*first)
 		}
 	}
 	res.More = append(res.More, bench.Metric{Value: float64(rss) / 1e6, Unit: "rss-MB"}, bench.Metric{Value: float64(heap) / 1e6, Unit: "heap-MB"})

@@ -28,39 +28,33 @@ type Found struct {
 
 // Client puts and gets entities by one protocol. It may be used from several
 // goroutines.
-type Client interface {
-	Put(ctx context.Context, p *service.Put) (created bool, err error)
-	Get(ctx context.Context, key store.Key) (Found, error)
-	Close() error
+type Client struct {
+	Put   func(ctx context.Context, p *service.Put) (created bool, err error)
+	Get   func(ctx context.Context, key store.Key) (Found, error)
+	Close func() error
 }
-
-// local calls the service without a protocol.
-type local struct{ service *service.Service }
 
 // Local returns a client in the service's own process.
-func Local(s *service.Service) Client { return local{s} }
-
-// Put implements Client.
-func (c local) Put(ctx context.Context, p *service.Put) (bool, error) {
-	done, err := c.service.Put(ctx, p)
-	return done.Created, err
-}
-
-// Get implements Client.
-func (c local) Get(ctx context.Context, key store.Key) (Found, error) {
-	e, err := c.service.Get(ctx, key)
-	if err != nil {
-		return Found{}, err
+func Local(s *service.Service) Client {
+	return Client{
+		Put: func(ctx context.Context, p *service.Put) (bool, error) {
+			done, err := s.Put(ctx, p)
+			return done.Created, err
+		},
+		Get: func(ctx context.Context, key store.Key) (Found, error) {
+			e, err := s.Get(ctx, key)
+			if err != nil {
+				return Found{}, err
+			}
+			return Found{e.ContentType, e.Content, e.StringAttributes, e.NumericAttributes}, nil
+		},
+		Close: func() error { return nil },
 	}
-	return Found{e.ContentType, e.Content, e.StringAttributes, e.NumericAttributes}, nil
 }
 
-// Close implements Client.
-func (local) Close() error { return nil }
-
-// rest is a client of HTTP, with connections that are kept.
+// rest is connections of HTTP that are kept.
 type rest struct {
-	http  *http.Client
+	http.Client
 	base  string
 	token string
 }
@@ -69,26 +63,28 @@ type rest struct {
 // connections as there are goroutines. An empty token is none.
 func REST(address, token string, goroutines int) Client {
 	transport := &http.Transport{MaxIdleConns: goroutines, MaxIdleConnsPerHost: goroutines, DisableCompression: true}
-	return &rest{http: &http.Client{Transport: transport}, base: "http://" + address + "/v1/entities/", token: token}
-}
-
-// Put implements Client.
-func (c *rest) Put(ctx context.Context, p *service.Put) (bool, error) {
-	body, err := json.Marshal(Found{p.ContentType, p.Payload, p.StringAttributes, p.NumericAttributes})
-	if err != nil {
-		return false, err
+	c := &rest{http.Client{Transport: transport}, "http://" + address + "/v1/entities/", token}
+	return Client{
+		Put: func(ctx context.Context, p *service.Put) (bool, error) {
+			body, err := json.Marshal(Found{p.ContentType, p.Payload, p.StringAttributes, p.NumericAttributes})
+			if err != nil {
+				return false, err
+			}
+			var done struct {
+				Created bool `json:"created"`
+			}
+			err = c.do(ctx, http.MethodPut, p.Key, body, &done)
+			return done.Created, err
+		},
+		Get: func(ctx context.Context, key store.Key) (found Found, err error) {
+			err = c.do(ctx, http.MethodGet, key, nil, &found)
+			return found, err
+		},
+		Close: func() error {
+			c.CloseIdleConnections()
+			return nil
+		},
 	}
-	var done struct {
-		Created bool `json:"created"`
-	}
-	err = c.do(ctx, http.MethodPut, p.Key, body, &done)
-	return done.Created, err
-}
-
-// Get implements Client.
-func (c *rest) Get(ctx context.Context, key store.Key) (found Found, err error) {
-	err = c.do(ctx, http.MethodGet, key, nil, &found)
-	return found, err
 }
 
 func (c *rest) do(ctx context.Context, method string, key store.Key, body []byte, answer any) (err error) {
@@ -100,7 +96,7 @@ func (c *rest) do(ctx context.Context, method string, key store.Key, body []byte
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.Do(req)
 	if err != nil {
 		return err
 	}
@@ -115,18 +111,6 @@ func (c *rest) do(ctx context.Context, method string, key store.Key, body []byte
 	return json.Unmarshal(text, answer)
 }
 
-// Close implements Client.
-func (c *rest) Close() error {
-	c.http.CloseIdleConnections()
-	return nil
-}
-
-// rpc is a client of gRPC.
-type rpc struct {
-	conn     *grpc.ClientConn
-	entities varvev1.EntityServiceClient
-}
-
 // GRPC returns a client of the service at an address, on one connection. An empty
 // token is none.
 func GRPC(address, token string) (Client, error) {
@@ -139,29 +123,22 @@ func GRPC(address, token string) (Client, error) {
 	}
 	conn, err := grpc.NewClient(address, options...)
 	if err != nil {
-		return nil, err
+		return Client{}, err
 	}
-	return &rpc{conn, varvev1.NewEntityServiceClient(conn)}, nil
+	entities := varvev1.NewEntityServiceClient(conn)
+	return Client{
+		Put: func(ctx context.Context, p *service.Put) (bool, error) {
+			done, err := entities.Put(ctx, &varvev1.PutRequest{
+				Key: p.Key[:], ContentType: p.ContentType, Payload: p.Payload,
+				StringAttributes: p.StringAttributes, NumericAttributes: p.NumericAttributes,
+			})
+			return done.GetCreated(), err
+		},
+		Get: func(ctx context.Context, key store.Key) (Found, error) {
+			resp, err := entities.Get(ctx, &varvev1.GetRequest{Key: key[:]})
+			e := resp.GetEntity()
+			return Found{e.GetContentType(), e.GetPayload(), e.GetStringAttributes(), e.GetNumericAttributes()}, err
+		},
+		Close: conn.Close,
+	}, nil
 }
-
-// Put implements Client.
-func (c *rpc) Put(ctx context.Context, p *service.Put) (bool, error) {
-	done, err := c.entities.Put(ctx, &varvev1.PutRequest{
-		Key: p.Key[:], ContentType: p.ContentType, Payload: p.Payload,
-		StringAttributes: p.StringAttributes, NumericAttributes: p.NumericAttributes,
-	})
-	return done.GetCreated(), err
-}
-
-// Get implements Client.
-func (c *rpc) Get(ctx context.Context, key store.Key) (Found, error) {
-	resp, err := c.entities.Get(ctx, &varvev1.GetRequest{Key: key[:]})
-	if err != nil {
-		return Found{}, err
-	}
-	e := resp.GetEntity()
-	return Found{e.GetContentType(), e.GetPayload(), e.GetStringAttributes(), e.GetNumericAttributes()}, nil
-}
-
-// Close implements Client.
-func (c *rpc) Close() error { return c.conn.Close() }

@@ -95,7 +95,7 @@ func connect(ctx context.Context, svc *service.Service, protocol string) (client
 	}
 	srv, err := server.Listen(ctx, svc, server.Options{})
 	if err != nil {
-		return nil, nil, err
+		return client, nil, err
 	}
 	running, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -114,5 +114,5 @@ func connect(ctx context.Context, svc *service.Service, protocol string) (client
 	default:
 		err = fmt.Errorf("unknown protocol %q", protocol)
 	}
-	return nil, nil, errors.Join(err, stop())
+	return client, nil, errors.Join(err, stop())
 }
