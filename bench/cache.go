@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,10 +37,7 @@ type Cache struct {
 // OpenCache returns the cache in a directory and makes it if need be. Empty
 // means that of CacheEnv, else "varve/datasets" in the user's cache directory.
 func OpenCache(root string) (*Cache, error) {
-	if root == "" {
-		root = os.Getenv(CacheEnv)
-	}
-	if root == "" {
+	if root = cmp.Or(root, os.Getenv(CacheEnv)); root == "" {
 		user, err := os.UserCacheDir()
 		if err != nil {
 			return nil, fmt.Errorf("data-set cache: %w; set %s to a directory", err, CacheEnv)
@@ -47,10 +45,10 @@ func OpenCache(root string) (*Cache, error) {
 		root = filepath.Join(user, "varve", "datasets")
 	}
 	root, err := filepath.Abs(root)
-	if err != nil {
-		return nil, fmt.Errorf("data-set cache: %w", err)
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(root, runsDir), 0o755)
 	}
-	if err := os.MkdirAll(filepath.Join(root, runsDir), 0o755); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("data-set cache: %w; set %s to a directory that can be written", err, CacheEnv)
 	}
 	return &Cache{root: root, free: freeSpace}, nil

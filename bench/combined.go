@@ -2,12 +2,12 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
@@ -129,8 +129,7 @@ func RowsOf(b *store.Block) int {
 // one ends with an error, so does the other. Readers that are told no end of their own
 // end with the commits.
 func Combined(ctx context.Context, ents *store.Entities, writes PacedConfig, reads ReadMixConfig) (*Paced, *pace.Outcome, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
 	start := time.Now().Add(50 * time.Millisecond)
 	var head atomic.Uint64
 	var ended atomic.Bool
@@ -148,21 +147,13 @@ func Combined(ctx context.Context, ents *store.Entities, writes PacedConfig, rea
 		reads.Loop = while(func() bool { return !ended.Load() })
 	}
 	var read *pace.Outcome
-	var readErr error
-	var beside sync.WaitGroup
-	beside.Go(func() {
-		if read, readErr = ReadMix(ctx, ents, reads); readErr != nil {
-			cancel()
-		}
+	group.Go(func() (err error) {
+		read, err = ReadMix(ctx, ents, reads)
+		return err
 	})
 	wrote, err := Commits(ctx, ents, writes)
 	ended.Store(true)
-	if err != nil {
-		cancel()
-	}
-	beside.Wait()
-	if readErr != nil && errors.Is(err, context.Canceled) {
-		err = nil // of the readers' making
-	}
-	return wrote, read, errors.Join(err, readErr)
+	group.Go(func() error { return err })
+	err = group.Wait()
+	return wrote, read, err
 }

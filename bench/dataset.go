@@ -210,22 +210,17 @@ func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err err
 	}
 	n := uint64(0)
 	batch := make([]store.Event, 0, eventBatch)
-	flush := func() error {
-		n += uint64(len(batch))
-		_, err := evs.Append(ctx, batch, nil)
-		batch = batch[:0]
-		return err
-	}
 	for e := range d.Source.Events() {
 		if batch = append(batch, e); len(batch) < eventBatch {
 			continue
 		}
-		if err := flush(); err != nil {
+		if _, err := evs.Append(ctx, batch, nil); err != nil {
 			return r, err
 		}
+		n, batch = n+eventBatch, batch[:0]
 	}
-	if len(batch) > 0 {
-		err = flush()
+	if n += uint64(len(batch)); len(batch) > 0 {
+		_, err = evs.Append(ctx, batch, nil)
 	}
 	if err != nil {
 		return r, err

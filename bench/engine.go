@@ -20,13 +20,11 @@ type Engine struct {
 // URL returns the URL of the database in a directory.
 func (e Engine) URL(dir string) string {
 	u := url.URL{Scheme: e.Name, Path: filepath.ToSlash(filepath.Join(dir, engine.Find(e.Name).File))}
-	if len(e.Params) > 0 {
-		values := url.Values{}
-		for name, value := range e.Params {
-			values.Set(name, value)
-		}
-		u.RawQuery = values.Encode()
+	values := url.Values{}
+	for name, value := range e.Params {
+		values.Set(name, value)
 	}
+	u.RawQuery = values.Encode()
 	return u.String()
 }
 

@@ -43,9 +43,9 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 		readers[i] = mix.NewReader(ents)
 		streams[i] = cfg.Mix.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal(), Head: cfg.Head})
 	}
-	turns := &turns{loop: cfg.Loop}
+	next := turns(cfg.Loop)
 	read := func(ctx context.Context, s *pace.Step) error {
-		if !turns.next() {
+		if !next() {
 			return pace.ErrDone
 		}
 		op := streams[s.Worker](s.Rand)
@@ -64,21 +64,20 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 	return out, nil
 }
 
-// turns asks a loop for several clients, and not again when it has ended.
-type turns struct {
-	loop  Loop // nil goes on for ever
-	mu    sync.Mutex
-	ended bool
-}
-
-func (t *turns) next() bool {
-	if t.loop == nil {
-		return true
+// turns asks a loop for several clients, and not again when it has ended; nil goes on
+// for ever.
+func turns(loop Loop) func() bool {
+	var mu sync.Mutex
+	ended := false
+	return func() bool {
+		if loop == nil {
+			return true
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		ended = ended || !loop.Loop()
+		return !ended
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.ended = t.ended || !t.loop.Loop()
-	return !t.ended
 }
 
 func (cfg *ReadMixConfig) loop(ctx context.Context, clients int, read pace.Op) (*pace.Outcome, error) {

@@ -153,7 +153,7 @@ func newTable(engine driver.Engine, cfg Config) (*table, error) {
 	names := []string{"entity_key", "block", "key", "value"}
 	types := []driver.Type{driver.Blob, driver.Int, driver.Text, driver.Text}
 	if t.history {
-		names = []string{"entity_key", "from_block", "to_block", "key", "value"}
+		names = slices.Replace(names, 1, 2, "from_block", "to_block")
 		types = slices.Insert(types, 1, driver.Int)
 	}
 	t.Name = "string_attributes"
