@@ -26,7 +26,11 @@ type Manifest struct {
 
 // MemoryLimit is what the process that measured could use of memory, with all that it
 // started and with the page cache, as it was read back.
-type MemoryLimit = memlimit.Limit
+type MemoryLimit struct {
+	Bytes  int64  `json:"bytes,omitempty"`  // 0: as much as there is
+	How    string `json:"how,omitempty"`    // what keeps it
+	Reason string `json:"reason,omitempty"` // that there is none
+}
 
 // EngineVersion is an engine with its library.
 type EngineVersion struct {
@@ -90,7 +94,7 @@ func DescribeEngine(ctx context.Context, engine string, opts *store.Options, dir
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
-	m := Manifest{Varve: ReadRevision(ctx), Engine: EngineVersion{Name: engine}, Host: host, Memory: memlimit.Own()}
+	m := Manifest{Varve: ReadRevision(ctx), Engine: EngineVersion{Name: engine}, Host: host, Memory: MemoryLimit(memlimit.Own())}
 	if linked, ok := driver.Lookup(engine); ok {
 		m.Engine = engineVersion(linked.Info)
 	}

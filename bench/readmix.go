@@ -83,23 +83,19 @@ func turns(loop Loop) func() bool {
 func (cfg *ReadMixConfig) loop(ctx context.Context, clients int, read pace.Op) (*pace.Outcome, error) {
 	loop := pace.Config{
 		Workers: clients, Duration: cfg.For, N: cfg.Reads, WarmUp: cfg.WarmUp, Seed: cfg.Seed, Start: cfg.Start,
-		MaxLag: maxLag, Drain: drain, Wait: cfg.wait(),
+		MaxLag: maxLag, Drain: drain,
 	}
 	if cfg.Rate > 0 {
 		loop.Arrivals = pace.Poisson(cfg.Rate, cfg.Seed)
 	}
+	if cfg.Rate > frugalFrom {
+		loop.Wait = pace.Frugal
+	}
 	return pace.Loop(ctx, loop, read)
 }
 
-// wait spins for the last moments before an arrival only where that leaves the
-// cores to the engine.
-func (cfg *ReadMixConfig) wait() pace.Wait {
-	if cfg.Rate > frugalFrom {
-		return pace.Frugal
-	}
-	return pace.Precise
-}
-
+// frugalFrom is from when on to spin for the last moments before an arrival would not
+// leave the cores to the engine.
 const frugalFrom = 2_000 // arrivals a second
 
 // maxLag is when a reader that cannot be served gives up, so that a rate beyond

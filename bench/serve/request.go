@@ -80,19 +80,18 @@ func NewRequests(c Client, n int) *Requests {
 // No two goroutines may update the same one at a time.
 func (r *Requests) Update(ctx context.Context, i int) error {
 	n := i % r.Entities
-	created, err := r.Client.Put(ctx, Put(n, int(r.versions[n].Add(1))))
-	if err == nil && created {
-		err = fmt.Errorf("%w: entity %d was created again", bench.ErrMismatch, n)
-	}
-	return err
+	return r.put(ctx, Put(n, int(r.versions[n].Add(1))), false)
 }
 
 // Create puts an entity that does not exist and checks that it was new.
 func (r *Requests) Create(ctx context.Context, _ int) error {
-	n := int(r.next.Add(1))
-	created, err := r.Client.Put(ctx, Put(n, 0))
-	if err == nil && !created {
-		err = fmt.Errorf("%w: entity %d existed before it was created", bench.ErrMismatch, n)
+	return r.put(ctx, Put(int(r.next.Add(1)), 0), true)
+}
+
+func (r *Requests) put(ctx context.Context, p *service.Put, isNew bool) error {
+	created, err := r.Client.Put(ctx, p)
+	if err == nil && created != isNew {
+		err = fmt.Errorf("%w: entity %s was created by a put: %t, want %t", bench.ErrMismatch, p.Key, created, isNew)
 	}
 	return err
 }
