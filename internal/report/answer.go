@@ -15,10 +15,10 @@ import (
 // the best and layouts to the first, as geometric means over what else was varied.
 // What is inside the noise is not called a difference.
 func answer(in *Input, id string) Table {
-	x := in.experiment(id)
+	x, floor := in.experiment(id), runs.Noise(in.Results.Records)
 	var notes []string
 	for unit := range strings.FieldsSeq(x.metrics) {
-		a := comparison{unit: unit, floor: runs.Noise(in.Results.Records), values: map[who]map[string]float64{}}
+		a := comparison{unit: unit, floor: floor, values: map[who]map[string]float64{}}
 		for _, g := range x.groups {
 			a.add(g)
 		}

@@ -39,13 +39,17 @@ type pivotRow struct {
 	byEngine map[string]*runs.Group
 }
 
-// newPivot leaves out groups that are of no configuration: what a process that
-// ended before its first measurement leaves behind. Rows are in natural order: blocks
-// are measured in random order, so that in which records came says nothing.
+// newPivot puts rows in natural order: blocks are measured in random order, so that
+// in which records came says nothing.
 func newPivot(groups []*runs.Group, floor runs.Floor) *pivot {
-	groups = runs.Where(groups, func(g *runs.Group) bool { return !runs.End(g.Records[0]) })
 	p := &pivot{engines: enginesOf(groups), floor: floor}
-	for _, key := range keysOf(groups) {
+	var keys []string
+	for _, g := range groups {
+		for _, pair := range g.Config {
+			keys = appendNew(keys, pair.Key)
+		}
+	}
+	for _, key := range slices.DeleteFunc(keys, func(key string) bool { return key == "engine" }) {
 		if values := runs.Distinct(groups, key); len(values) > 1 {
 			p.keys = append(p.keys, key)
 		} else {
@@ -79,19 +83,6 @@ func (p *pivot) of(r *pivotRow) (groups []*runs.Group) {
 		}
 	}
 	return groups
-}
-
-// keysOf returns the keys of all configurations but the engine.
-func keysOf(groups []*runs.Group) []string {
-	var keys []string
-	for _, g := range groups {
-		for _, pair := range g.Config {
-			if pair.Key != "engine" {
-				keys = appendNew(keys, pair.Key)
-			}
-		}
-	}
-	return keys
 }
 
 // label names a row in charts.

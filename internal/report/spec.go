@@ -110,7 +110,8 @@ func (in *Input) experiment(id string) experiment {
 	return x
 }
 
-// split puts groups together that have tables together.
+// split puts groups together that have tables together. It leaves out those of no
+// configuration: what a process that ended before its first measurement leaves behind.
 func (x *experiment) split(floor runs.Floor) {
 	parts := map[string][]*runs.Group{}
 	var names []string
