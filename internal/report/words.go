@@ -26,7 +26,7 @@ func oneLine(s string) string {
 	return s
 }
 
-// nonempty are those words that are not empty.
+// nonempty are those words that are not empty, in the same array.
 func nonempty(words ...string) []string {
 	return slices.DeleteFunc(words, func(s string) bool { return s == "" })
 }
