@@ -134,7 +134,7 @@ func TestSocial(t *testing.T) {
 // higher ones are left out.
 func TestSocialHopeless(t *testing.T) {
 	out, errs := socialRun(t, "--qps=3000000,5000000", "--duration=100ms")
-	require.Contains(t, errs, "3e+06 were too many")
+	require.Contains(t, errs, "3e+06 requests a second were too many")
 	require.Regexp(t, `3e\+06/s: .*success`, out)
 	require.NotContains(t, out, "5e+06")
 }

@@ -155,9 +155,9 @@ func verdictSection(r *verdict.Report) section {
 
 // titles of sections of the catalogue, and what they are called in the navigation.
 var titles = map[string][2]string{
-	"A": {"What a commit costs", "Commits"}, "C": {"Reads", "Reads"},
+	"A": {"What a commit costs", "Commits"}, "B": {"Loading", "Loading"}, "C": {"Reads", "Reads"},
 	"D": {"Sustained writes, checkpoints, and reads beside writes", "Sustained load"}, "E": {"The data centre", "Data centre"},
-	"F": {"Events", "Events"}, "G": {"Permissions", "Permissions"}, "Q": {"A first look", "First look"},
+	"F": {"Events", "Events"}, "G": {"Permissions", "Permissions"}, "H": {"Entity service", "Service"}, "Q": {"A first look", "First look"},
 }
 
 // add adds an experiment to the section of its letter.

@@ -142,7 +142,11 @@ func (r *Report) sentence() string {
 	if failed == len(r.Assessments) {
 		return "Choose none " + of + ", since each misses a target: " + noLeaf + "."
 	}
-	return fmt.Sprintf("Not known: %s, %d miss a target and the others are open; measure next: %s", of, failed, r.next())
+	missed := fmt.Sprintf("%d miss a target and the others are open", failed)
+	if failed == 0 {
+		missed = "none is known to meet or to miss every target"
+	}
+	return fmt.Sprintf("Not known: %s, %s; measure next: %s", of, missed, r.next())
 }
 
 // conditions are the figures that a choice rests on.

@@ -552,7 +552,7 @@ func TestSentence(t *testing.T) {
 		{"the first that fits", append(ideal("sqlite", 100), ideal("postgres", 50)...), "Choose sqlite "},
 		{"the next", append(ideal("sqlite", 9000), ideal("postgres", 50)...), "Choose postgres "},
 		{"none", append(ideal("sqlite", 9000), ideal("postgres", 9000)...), "Choose none of the 2 engines"},
-		{"one before it is open", append(ideal("sqlite", 400), ideal("postgres", 50)...), "Not known: of the 2 engines with a layout that were measured at revision aaaaaaa, 0 miss a target and the others are open; measure next: varve run D1 --engines sqlite --layouts arkiv --scale 5 "},
+		{"one before it is open", append(ideal("sqlite", 400), ideal("postgres", 50)...), "Not known: of the 2 engines with a layout that were measured at revision aaaaaaa, none is known to meet or to miss every target; measure next: varve run D1 --engines sqlite --layouts arkiv --scale 5 "},
 		{"most missing", []result.Record{sustained("sqlite", "0.1", 10)}, "measure next: varve run C1 D1 D4 --engines sqlite --layouts arkiv --scale 0.8 "},
 		{"nothing", nil, "Not known: there is no record to decide from"},
 	}
