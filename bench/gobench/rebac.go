@@ -48,9 +48,7 @@ func RunRebac(b *testing.B, s Suite) {
 					b.ReportAllocs()
 					l, err := filled.Ask(b.Context(), &scenarios[i], c, b)
 					must(b, err)
-					report(b, []bench.Metric{
-						milliseconds(l.P50, "p50-ms"), milliseconds(l.P95, "p95-ms"), milliseconds(l.P99, "p99-ms"), milliseconds(l.Max, "max-ms"),
-					})
+					report(b, l.Metrics(""))
 				})
 			}
 		}

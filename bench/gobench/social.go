@@ -38,9 +38,8 @@ func RunSocial(b *testing.B, suite Suite) {
 			b.ReportAllocs()
 			rec, _, err := social.Ask(b.Context(), s, o, &social.Step{Check: k.String()}, seed, b)
 			must(b, err)
-			report(b, []bench.Metric{
-				milliseconds(rec.Quantile(50), "p50-ms"), milliseconds(rec.Quantile(95), "p95-ms"), milliseconds(rec.Quantile(99), "p99-ms"),
-			})
+			d := rec.Distribution(k.String())
+			report(b, d.Metrics(""))
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/bench/graph"
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/bench/result"
 )
 
 // asker asks the questions of a scenario in one read view, which it keeps open. It
@@ -114,7 +115,7 @@ func (s *Store) Measure(ctx context.Context, cfg MeasureConfig) (out *pace.Outco
 
 // Ask asks the questions of a scenario one after the other, an operation of the loop
 // each, and fails with bench.ErrMismatch on a wrong answer.
-func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop bench.Loop) (l latency.Summary, err error) {
+func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop bench.Loop) (l result.Distribution, err error) {
 	ctx = context.WithoutCancel(ctx)
 	a, err := s.asker(ctx, scenario, c)
 	if err != nil {
@@ -129,7 +130,7 @@ func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop ben
 		}
 		rec.Record(time.Since(start))
 	}
-	return rec.Summary(), nil
+	return rec.Distribution(scenario.Name), nil
 }
 
 // VerifyConfig says how much is asked. Zero asks for everything.

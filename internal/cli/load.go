@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -56,8 +57,12 @@ func (c *loadCmd) Run(e *env) (err error) {
 	if c.JSON {
 		return printJSON(e.stdout, res)
 	}
-	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s; commit p50 %s, p99 %s, max %s ms; %d late; head %d, digest %s\n",
-		res.Blocks, res.Changes, res.Seconds, ms(res.Commit.P50), ms(res.Commit.P99), ms(res.Commit.Max), res.Late, res.Head, res.Digest)
+	p99 := "" // of few commits it would be the longest
+	if res.Commit.Count >= result.P99Needs {
+		p99 = ", p99 " + ms(res.Commit.P99)
+	}
+	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s; commit p50 %s%s, max %s ms (n %d); %d late; head %d, digest %s\n",
+		res.Blocks, res.Changes, res.Seconds, ms(res.Commit.P50), p99, ms(res.Commit.Max), res.Commit.Count, res.Late, res.Head, res.Digest)
 	return nil
 }
 

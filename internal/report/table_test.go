@@ -262,6 +262,27 @@ func TestRanking(t *testing.T) {
 	require.Contains(t, text, "Without a place: duckdb arkiv (not measured, or failed: commit p50, ms;")
 }
 
+// TestAnswer: what an experiment comes to is of the settings that both sides have, and
+// what is inside the noise is not called a difference.
+func TestAnswer(t *testing.T) {
+	rows := func(engine, layout, profile string, v float64) result.Record {
+		return record("A5", "engine="+engine+" layout="+layout+" profile="+profile, 0, rate(v))
+	}
+	again := record("A5", "engine=sqlite layout=arkiv profile=p2 aa=2", 0, rate(105))
+	in := input(
+		rows("sqlite", "arkiv", "p2", 100), again, rows("sqlite", "arkiv", "p10", 400),
+		rows("libsql", "arkiv", "p2", 50), rows("libsql", "arkiv", "p10", 100),
+		rows("duckdb", "arkiv", "p2", 98), // of p10 there is nothing
+		rows("sqlite", "compact", "p2", 900), rows("libsql", "compact", "p2", 100),
+	)
+	text, err := report.RenderMarkdown("<!-- table:answer:A5 -->\n<!-- /table:answer:A5 -->", in)
+	require.NoError(t, err)
+	require.Contains(t, text, "- ent/s, 2 settings: `arkiv`: sqlite first, libsql 0.354x, duckdb 0.98x (inside the noise); "+
+		"`compact`: sqlite first, libsql 0.111x; `compact` to `arkiv`: sqlite 9x, libsql 2x.\n")
+	_, err = report.RenderMarkdown("<!-- table:answer:Z9 -->\n<!-- /table:answer:Z9 -->", in)
+	require.Error(t, err)
+}
+
 // Without a pair of the same no small difference counts, and only what was measured
 // with the same settings is compared.
 func TestRankingWithoutPairs(t *testing.T) {
