@@ -74,7 +74,7 @@ func NewManifest(ctx context.Context, cp *Copy, opts *store.Options) (Manifest, 
 // DescribeStore describes an open store, and the machine with the disk of a
 // directory, which it probes.
 func DescribeStore(ctx context.Context, db *store.DB, layout string, opts *store.Options, dir string) (Manifest, error) {
-	m, err := DescribeEngine(ctx, db.Engine().Info().Name, opts, dir)
+	m, err := DescribeEngine(db.Engine().Info().Name, opts, dir)
 	if err != nil {
 		return m, err
 	}
@@ -89,12 +89,12 @@ func DescribeStore(ctx context.Context, db *store.DB, layout string, opts *store
 // DescribeEngine describes what is known before a store is open, for runs that end
 // there: the engine, whose version is known when it is linked, and the machine with
 // the disk of a directory, which it probes.
-func DescribeEngine(ctx context.Context, engine string, opts *store.Options, dir string) (Manifest, error) {
+func DescribeEngine(engine string, opts *store.Options, dir string) (Manifest, error) {
 	host, err := ReadHost(dir)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
-	m := Manifest{Varve: ReadRevision(ctx), Engine: EngineVersion{Name: engine}, Host: host, Memory: MemoryLimit(memlimit.Own())}
+	m := Manifest{Varve: ReadRevision(), Engine: EngineVersion{Name: engine}, Host: host, Memory: MemoryLimit(memlimit.Own())}
 	if linked, ok := driver.Lookup(engine); ok {
 		m.Engine = engineVersion(linked.Info)
 	}

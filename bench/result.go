@@ -91,19 +91,11 @@ const mega = 1e6
 // that of each operation, so without pauses. Where the layout put something off,
 // settled-ent/s counts the time for that as well.
 func (r *Result) Metrics() []Metric {
-	var list []Metric
+	d := r.Latency.Distribution("")
+	list := d.Metrics("")
 	add := func(value float64, unit string) { list = append(list, Metric{Value: value, Unit: unit}) }
-	s := r.Latency.Summary()
-	if s.Count > 0 {
-		add(milliseconds(s.P50), "p50-ms")
-		add(milliseconds(s.P95), "p95-ms")
-		if s.Count >= result.P99Needs {
-			add(milliseconds(s.P99), "p99-ms")
-		}
-		add(milliseconds(s.Max), "max-ms")
-	}
 	if seconds := r.Elapsed.Seconds(); seconds > 0 {
-		add(float64(s.Count)/seconds, "op/s")
+		add(float64(d.Count)/seconds, "op/s")
 		if r.Events > 0 {
 			add(float64(r.Events)/seconds, "ev/s")
 		}

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/varvedb/varve/internal/engine"
 )
 
 // Revision is the source that was measured.
@@ -40,19 +42,21 @@ func (r Revision) Name() (name string, known bool) {
 }
 
 // ReadRevision asks the build, and git when the build does not know, as in
-// tests.
-func ReadRevision(ctx context.Context) Revision {
+// tests. It does so once: every record has a manifest with the answer.
+func ReadRevision() Revision { return ownRevision() }
+
+var ownRevision = sync.OnceValue(func() Revision {
 	r := Revision{Go: runtime.Version(), Source: ownSource()}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		r.fromBuild(info)
 	}
 	if r.Commit == "" {
-		r.fromGit(ctx)
+		r.fromGit()
 	}
 	return r
-}
+})
 
-const modulePath = "github.com/varvedb/varve"
+const modulePath = engine.Module
 
 func (r *Revision) fromBuild(info *debug.BuildInfo) {
 	for _, dep := range info.Deps {
@@ -74,8 +78,8 @@ func (r *Revision) fromBuild(info *debug.BuildInfo) {
 }
 
 // fromGit looks at the work tree of the working directory, if it is Varve's.
-func (r *Revision) fromGit(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+func (r *Revision) fromGit() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	top, err := git(ctx, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -106,7 +110,7 @@ func git(ctx context.Context, args ...string) (string, error) {
 // ownSource hashes the tree that this program was built in, which the compiler tells,
 // so that the working directory does not matter; one built with -trimpath does not
 // know. What was changed since may not be what was built.
-var ownSource = sync.OnceValue(func() string {
+func ownSource() string {
 	program, err := os.Executable()
 	if err != nil {
 		return ""
@@ -121,7 +125,7 @@ var ownSource = sync.OnceValue(func() string {
 		return ""
 	}
 	return hash
-})
+}
 
 // unmeasured are the directories that nothing measured is built from. To name those
 // that do not count is the safe way round: a package that nobody thought of voids

@@ -35,7 +35,7 @@ func (r *Record) Lines() []Record {
 // both have its key then.
 func (r *Record) Once() *Record {
 	once := *r
-	once.Config = slices.DeleteFunc(slices.Clone(r.Config), func(p Pair) bool { return p.Key == AAKey })
+	once.Config = r.Config.Without(AAKey)
 	return &once
 }
 

@@ -65,6 +65,11 @@ func (c Config) With(key, value string) Config {
 	return append(c, Pair{Key: key, Value: value})
 }
 
+// Without returns the config without a key.
+func (c Config) Without(key string) Config {
+	return slices.DeleteFunc(slices.Clone(c), func(p Pair) bool { return p.Key == key })
+}
+
 // String writes "engine=sqlite/layout=arkiv".
 func (c Config) String() string {
 	parts := make([]string, len(c))

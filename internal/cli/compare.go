@@ -88,10 +88,9 @@ func sameDigests(results *result.Results) error {
 		if r.Error != "" || len(r.Notes) == 0 {
 			continue
 		}
-		name := r.Config.Get("engine")
-		given := r.Name + strings.Replace(r.Config.String(), "engine="+name, "", 1)
+		given := r.Name + "/" + r.Config.Without("engine").String()
 		if first, ok := of[given]; ok && first != r.Notes[0] {
-			return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.Name, r.Notes[0], name, first)
+			return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.Name, r.Notes[0], r.Config.Get("engine"), first)
 		}
 		of[given] = r.Notes[0]
 	}

@@ -16,15 +16,20 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// labFlags are what commands that run one experiment of the catalogue have in common.
-type labFlags struct {
+// engineFlags are what all that is measured has in common.
+type engineFlags struct {
 	Durability string `help:"What a commit promises: durable, relaxed or unsafe." default:"durable"`
 	Memory     string `help:"Memory of an engine's process and all that it starts, with the page cache; half is for its own caches." default:"1GiB"`
-	JSON       bool   `help:"Print the records as JSON."`
+}
+
+// labFlags are what commands that run one experiment of the catalogue have in common.
+type labFlags struct {
+	engineFlags
+	JSON bool `help:"Print the records as JSON."`
 }
 
 // options begins the experiment's.
-func (f *labFlags) options(seed uint64) (o experiment.Options, err error) {
+func (f *engineFlags) options(seed uint64) (o experiment.Options, err error) {
 	o = experiment.Options{Scale: 1, Loaded: 0.6, Seed: seed}
 	if o.Durability, err = driver.ParseDurability(f.Durability); err != nil {
 		return o, usageError{err}

@@ -19,26 +19,25 @@ import (
 // keeps every record as it is made. A run that was interrupted goes on when the
 // same command is given again.
 type runCmd struct {
-	IDs        []string      `arg:"" optional:"" name:"experiment" help:"Experiments (A5) or sections (A) of the catalogue; all when none is given."`
-	List       bool          `help:"List the experiments and stop."`
-	Engines    []string      `help:"Engines to measure." default:"${engines}"`
-	Out        string        `help:"Directory of the results." default:"results/latest" type:"path"`
-	Scale      float64       `help:"Part of the sizes of the user's documents; 1 is theirs." default:"0.05"`
-	Phase      time.Duration `help:"Length of a timed phase." default:"10s"`
-	Blocks     int           `help:"Blocks of the run: in each, everything is measured once, in random order." default:"1"`
-	AA         bool          `name:"aa" help:"Measure one configuration of each experiment twice in each block, to see the noise." default:"true" negatable:""`
-	Seed       uint64        `help:"Of data and of the order of operations." default:"1"`
-	Durability string        `help:"What a commit promises: durable, relaxed or unsafe." default:"durable"`
-	Memory     string        `help:"Memory of an engine's process and all that it starts, with the page cache; half is for its own caches." default:"1GiB"`
-	Layouts    []string      `help:"Layouts to measure instead of each experiment's own."`
-	Sizes      []float64     `help:"Scales of the growth experiment D5; a quarter, once and four times --scale when not given."`
-	Rates      []float64     `help:"Rows a second of the sustained writes D1, 0 for as fast as possible; 6000 and 0 when not given."`
-	Loaded     float64       `help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
-	Bare       bool          `help:"Give the base profile the smallest payloads, for sizes that would not fit."`
-	Retry      bool          `help:"Do again what an earlier run of the same command has failed at."`
-	Timeout    time.Duration `help:"Time after which an experiment on one engine is ended; its records so far are kept. When not given it follows from the phase and the size."`
-	InPlace    bool          `help:"Use data sets themselves and no copies, which takes half of the disk: those that were changed are built again."`
-	JSON       bool          `help:"Print the list, or the records when done, as JSON."`
+	engineFlags
+	IDs     []string      `arg:"" optional:"" name:"experiment" help:"Experiments (A5) or sections (A) of the catalogue; all when none is given."`
+	List    bool          `help:"List the experiments and stop."`
+	Engines []string      `help:"Engines to measure." default:"${engines}"`
+	Out     string        `help:"Directory of the results." default:"results/latest" type:"path"`
+	Scale   float64       `help:"Part of the sizes of the user's documents; 1 is theirs." default:"0.05"`
+	Phase   time.Duration `help:"Length of a timed phase." default:"10s"`
+	Blocks  int           `help:"Blocks of the run: in each, everything is measured once, in random order." default:"1"`
+	AA      bool          `name:"aa" help:"Measure one configuration of each experiment twice in each block, to see the noise." default:"true" negatable:""`
+	Seed    uint64        `help:"Of data and of the order of operations." default:"1"`
+	Layouts []string      `help:"Layouts to measure instead of each experiment's own."`
+	Sizes   []float64     `help:"Scales of the growth experiment D5; a quarter, once and four times --scale when not given."`
+	Rates   []float64     `help:"Rows a second of the sustained writes D1, 0 for as fast as possible; 6000 and 0 when not given."`
+	Loaded  float64       `help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
+	Bare    bool          `help:"Give the base profile the smallest payloads, for sizes that would not fit."`
+	Retry   bool          `help:"Do again what an earlier run of the same command has failed at."`
+	Timeout time.Duration `help:"Time after which an experiment on one engine is ended; its records so far are kept. When not given it follows from the phase and the size."`
+	InPlace bool          `help:"Use data sets themselves and no copies, which takes half of the disk: those that were changed are built again."`
+	JSON    bool          `help:"Print the list, or the records when done, as JSON."`
 }
 
 // Run runs the experiments.
@@ -85,8 +84,7 @@ func (c *runCmd) options() (o experiment.Options, err error) {
 	if c.Loaded <= 0 || c.Loaded >= 1 || slices.ContainsFunc(c.Rates, func(rate float64) bool { return rate < 0 }) {
 		return o, errors.New("--loaded must be between 0 and 1, and --rates not below 0")
 	}
-	common := labFlags{Durability: c.Durability, Memory: c.Memory}
-	o, err = common.options(c.Seed)
+	o, err = c.engineFlags.options(c.Seed)
 	o.Scale, o.Phase, o.Layouts, o.Sizes, o.Rates, o.Loaded = c.Scale, c.Phase, c.Layouts, c.Sizes, c.Rates, c.Loaded
 	o.Bare, o.Retry, o.InPlace = c.Bare, c.Retry, c.InPlace
 	return o, err

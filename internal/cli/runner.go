@@ -49,7 +49,7 @@ func (t task) String() string {
 }
 
 func (r *runner) run(e *env) error {
-	if err := r.claim(e); err != nil {
+	if err := r.claim(); err != nil {
 		return err
 	}
 	start, done, total := time.Now(), 0, len(r.tasks(0))*r.blocks
@@ -113,12 +113,12 @@ func (r *runner) measure(e *env, block int, t task) error {
 	if err := e.ctx.Err(); err != nil {
 		return fmt.Errorf("%w; run the same command again to go on", err)
 	}
-	return r.keepEnd(e, block, t, err)
+	return r.keepEnd(block, t, err)
 }
 
 // keepEnd makes a record of a process that did not end well, and of one that did
 // where an earlier one had not.
-func (r *runner) keepEnd(e *env, block int, t task, cause error) (err error) {
+func (r *runner) keepEnd(block int, t task, cause error) (err error) {
 	set, err := result.Open(r.out)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (r *runner) keepEnd(e *env, block int, t task, cause error) (err error) {
 	case !set.Has(rec.Key(), block):
 		return nil
 	}
-	m, err := bench.DescribeEngine(e.ctx, t.engine, &store.Options{Durability: r.options.Durability, Memory: memlimit.Cache(r.options.Memory)}, r.out)
+	m, err := bench.DescribeEngine(t.engine, &store.Options{Durability: r.options.Durability, Memory: memlimit.Cache(r.options.Memory)}, r.out)
 	if err != nil {
 		return err
 	}
@@ -155,12 +155,12 @@ const optionsFile = "options.json"
 
 // claim records what a new result set is of and compares that of an old one. More
 // blocks, layouts, sizes and rates are welcome: their records say so.
-func (r *runner) claim(e *env) error {
+func (r *runner) claim() error {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
 	s := setOptions{Options: r.options}
-	s.Revision, _ = bench.ReadRevision(e.ctx).Name()
+	s.Revision, _ = bench.ReadRevision().Name()
 	o := &s.Options
 	o.Scale, o.Retry, o.InPlace, o.Layouts, o.Sizes, o.Rates, o.Social = 0, false, false, nil, nil, nil, nil
 	if o.Permissions != nil {

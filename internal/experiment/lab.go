@@ -72,7 +72,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := l.describeEngine(ctx); err != nil {
+	if err := l.describeEngine(); err != nil {
 		return err
 	}
 	if !e.Ordered {
@@ -98,8 +98,8 @@ func Shuffle[T any](list []T, seed uint64, of ...any) {
 }
 
 // describeEngine stores the manifest of runs that fail before their store is open.
-func (l *Lab) describeEngine(ctx context.Context) error {
-	m, err := bench.DescribeEngine(ctx, l.Engine.Name, l.storeOptions(), l.Cache.Root())
+func (l *Lab) describeEngine() error {
+	m, err := bench.DescribeEngine(l.Engine.Name, l.storeOptions(), l.Cache.Root())
 	if err == nil {
 		l.manifest, err = l.Set.Manifest(m)
 	}
