@@ -15,7 +15,7 @@ import (
 // the best and layouts to the first, as geometric means over what else was varied.
 // What is inside the noise is not called a difference.
 func answer(in *Input, id string) Table {
-	x, floor := in.experiment(id), runs.Noise(in.Results.Records)
+	x, floor := in.experiment(id), in.floor()
 	var notes []string
 	for unit := range strings.FieldsSeq(x.metrics) {
 		a := comparison{unit: unit, floor: floor, values: map[who]map[string]float64{}}

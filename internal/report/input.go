@@ -20,6 +20,16 @@ type Input struct {
 	// loose lets records into tables whose revision has no name, for the eyes of who
 	// has just measured them.
 	loose bool
+
+	noise runs.Floor // of all records, when it was asked for
+}
+
+// floor returns the noise of all records, which is worked out once.
+func (in *Input) floor() runs.Floor {
+	if in.noise == nil {
+		in.noise = runs.Noise(in.Results.Records)
+	}
+	return in.noise
 }
 
 // Entry is an experiment of the catalogue.

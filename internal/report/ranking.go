@@ -93,7 +93,7 @@ func newRanking(in *Input) *ranking {
 		ids = appendNew(ids, m.experiment)
 	}
 	groups, leftOut := in.of(ids...)
-	r := &ranking{floor: runs.Noise(in.Results.Records)}
+	r := &ranking{floor: in.floor()}
 	p, settings := &pivot{floor: r.floor}, []string(nil)
 	for i, m := range measures {
 		for _, g := range m.comparable(groups) {

@@ -106,7 +106,7 @@ func (in *Input) experiment(id string) experiment {
 		}
 		x.metrics = strings.Join(units, " ")
 	}
-	x.split(runs.Noise(in.Results.Records))
+	x.split(in.floor())
 	return x
 }
 
