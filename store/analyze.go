@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -15,7 +16,7 @@ const analyzeFloor = 1000
 // they have doubled, on layouts that use them. Statistics are a hint: the block
 // is committed, and when they cannot be gathered now they will be later.
 func (e *Entities) grown(ctx context.Context, versions int) {
-	if !e.layout.Analyzed() {
+	if e.analyzable() == nil {
 		return
 	}
 	e.mu.Lock()
@@ -31,17 +32,25 @@ func (e *Entities) grown(ctx context.Context, versions int) {
 	e.mu.Unlock()
 }
 
+// analyzable returns the layout when it lives on statistics, or nil.
+func (e *Entities) analyzable() layout.Analyzed {
+	if a, ok := e.layout.(layout.Analyzed); ok && a.Analyzed() {
+		return a
+	}
+	return nil
+}
+
 func (e *Entities) analyze(ctx context.Context) error {
-	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.layout.Analyze(ctx, tx) })
+	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.analyzable().Analyze(ctx, tx) })
 }
 
 // analyzeAtOpen gathers statistics for the versions that a store holds already.
 func (e *Entities) analyzeAtOpen(ctx context.Context) error {
-	if !e.layout.Analyzed() || e.db.ro {
+	if e.analyzable() == nil || e.db.ro {
 		return nil
 	}
 	err := e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		tables, err := e.layout.Rows(ctx, q)
+		tables, err := e.tableRows(ctx, q)
 		if err == nil {
 			e.analyzed = tables[len(tables)-1].Rows
 		}

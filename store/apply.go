@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -32,7 +33,7 @@ func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
 		if err != nil {
 			return err
 		}
-		applied, err = e.applyIn(ctx, tx, head, &b)
+		applied, err = e.applyIn(ctx, &entityTx{Tx: tx, ents: e}, head, &b)
 		return err
 	})
 	e.maintainer.leave()
@@ -60,17 +61,55 @@ func (e *Entities) admissible(b *Block) error {
 	return nil
 }
 
+// entityTx is a transaction that writes blocks.
+type entityTx struct {
+	driver.Tx
+	ents   *Entities
+	layout layout.Writer // nil until it is needed
+}
+
+func (tx *entityTx) writer(ctx context.Context) (w layout.Writer, err error) {
+	if tx.layout == nil {
+		tx.layout, err = tx.ents.layout.Writer(ctx, tx.Tx)
+	}
+	return tx.layout, err
+}
+
+// prior returns what is stored before a block.
+func (tx *entityTx) prior(ctx context.Context, block uint64, needs map[Key]entity.Need) (map[Key]entity.Prior, error) {
+	if len(needs) == 0 {
+		return nil, nil
+	}
+	w, err := tx.writer(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("block %d: %w", block, err)
+	}
+	prior, err := w.Prior(ctx, block, needs)
+	if err != nil {
+		return nil, fmt.Errorf("block %d: %w", block, err)
+	}
+	return prior, nil
+}
+
+func (tx *entityTx) write(ctx context.Context, set entity.Changeset) error {
+	if len(set.Changes) == 0 {
+		return nil
+	}
+	w, err := tx.writer(ctx)
+	if err != nil {
+		return err
+	}
+	return w.Write(ctx, set)
+}
+
 // applyIn applies a block inside a transaction.
-func (e *Entities) applyIn(ctx context.Context, tx driver.Tx, head BlockHead, b *Block) (Applied, error) {
+func (e *Entities) applyIn(ctx context.Context, tx *entityTx, head BlockHead, b *Block) (Applied, error) {
 	if err := follows(head, b.Number); err != nil {
 		return Applied{}, err
 	}
-	var prior map[entity.Key]entity.Prior
-	if len(b.Ops) > 0 {
-		var err error
-		if prior, err = e.layout.Prior(ctx, tx, b.Number, b.Needs()); err != nil {
-			return Applied{}, fmt.Errorf("block %d: %w", b.Number, err)
-		}
+	prior, err := tx.prior(ctx, b.Number, b.Needs())
+	if err != nil {
+		return Applied{}, err
 	}
 	rules, err := e.rulesFor(ctx, tx, b)
 	if err != nil {
@@ -105,10 +144,10 @@ func follows(head BlockHead, block uint64) error {
 
 // writeIn writes a changeset and its block inside a transaction. The digest, most of
 // which is hashing payloads, is computed beside.
-func (e *Entities) writeIn(ctx context.Context, tx driver.Tx, head BlockHead, set entity.Changeset) (Applied, error) {
+func (e *Entities) writeIn(ctx context.Context, tx *entityTx, head BlockHead, set entity.Changeset) (Applied, error) {
 	digest := make(chan Digest, 1)
 	go func() { digest <- head.Digest.Next(set) }()
-	err := e.layout.Write(ctx, tx, set)
+	err := tx.write(ctx, set)
 	next := BlockHead{Block: set.Block, Digest: <-digest} // from here on the set is the caller's again
 	if err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)

@@ -293,8 +293,9 @@ func (s *restoring) create(ctx context.Context) error {
 		if err := s.empty(ctx, e.layout.Tables()); err != nil {
 			return err
 		}
-		for _, name := range e.layout.DeferredIndexes() {
-			s.indexes = append(s.indexes, func() error { return cmp.Or(s.done(), e.layout.CreateIndex(ctx, s.tx, name)) })
+		indexed, names := e.deferredIndexes()
+		for _, name := range names {
+			s.indexes = append(s.indexes, func() error { return cmp.Or(s.done(), indexed.CreateIndex(ctx, s.tx, name)) })
 		}
 	}
 	if s.recorded[metaEventLayout] != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -11,12 +12,12 @@ import (
 // in a transaction of its own, and calls progress, if given, before each. A
 // store that has all of them is left as it is.
 func (e *Entities) BuildIndexes(ctx context.Context, progress func(index string, nth, of int)) error {
-	names := e.layout.DeferredIndexes()
+	indexed, names := e.deferredIndexes()
 	for i, name := range names {
 		if progress != nil {
 			progress(name, i+1, len(names))
 		}
-		err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.layout.CreateIndex(ctx, tx, name) })
+		err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return indexed.CreateIndex(ctx, tx, name) })
 		if err != nil {
 			return fmt.Errorf("build indexes: %w", err)
 		}
@@ -28,6 +29,15 @@ func (e *Entities) BuildIndexes(ctx context.Context, progress func(index string,
 		return fmt.Errorf("build indexes: %w", err)
 	}
 	return e.analyzeAtOpen(ctx)
+}
+
+// deferredIndexes returns the layout's, and what makes them.
+func (e *Entities) deferredIndexes() (layout.Indexed, []string) {
+	indexed, ok := e.layout.(layout.Indexed)
+	if !ok {
+		return nil, nil
+	}
+	return indexed, indexed.DeferredIndexes()
 }
 
 // SetOrigin records in the store where its blocks come from: text of the

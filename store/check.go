@@ -262,7 +262,7 @@ const noDigest = "the digest cannot be computed without the whole history: the s
 // known.
 func (e *Entities) rows(ctx context.Context) (n uint64, err error) {
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		tables, err := e.layout.Rows(ctx, q)
+		tables, err := e.tableRows(ctx, q)
 		if len(tables) > 1 {
 			for _, t := range tables {
 				n += t.Rows

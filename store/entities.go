@@ -217,14 +217,27 @@ func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
 		if s.First, s.Blocks, err = e.db.meta.blocks(ctx, q); err != nil {
 			return err
 		}
-		if s.Live, err = e.layout.Count(ctx, q, head.Block, nil); err != nil {
+		view, err := e.layout.View(ctx, q, head.Block)
+		if err != nil {
 			return err
 		}
-		tables, err := e.layout.Rows(ctx, q)
+		if s.Live, err = view.Count(ctx, nil); err != nil {
+			return err
+		}
+		tables, err := view.Rows(ctx)
 		for _, t := range tables {
 			s.Tables = append(s.Tables, TableRows(t))
 		}
 		return err
 	})
 	return s, err
+}
+
+// tableRows returns the number of rows of each table.
+func (e *Entities) tableRows(ctx context.Context, q driver.Querier) ([]layout.TableRows, error) {
+	view, err := e.layout.View(ctx, q, 0)
+	if err != nil {
+		return nil, err
+	}
+	return view.Rows(ctx)
 }

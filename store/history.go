@@ -64,8 +64,17 @@ func (e *Entities) history(ctx context.Context, head BlockHead, views []*Snapsho
 			next = set.Block + 1
 			return yield(set, err)
 		}
-		openings, closings := e.layout.Openings(ctx, views[0].reader), e.layout.Closings(ctx, views[1].reader)
-		for set, err := range entity.History(openings, closings) {
+		began, err := views[0].view(ctx, views[0].at)
+		if err != nil {
+			yield(entity.Changeset{}, err)
+			return
+		}
+		ended, err := views[1].view(ctx, views[1].at)
+		if err != nil {
+			yield(entity.Changeset{}, err)
+			return
+		}
+		for set, err := range entity.History(began.Openings(ctx), ended.Closings(ctx)) {
 			if err == nil && set.Block > head.Block {
 				break
 			}

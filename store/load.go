@@ -100,7 +100,7 @@ type loader struct {
 }
 
 // step applies one block inside a transaction.
-type step func(ctx context.Context, tx driver.Tx, head BlockHead) (Applied, error)
+type step func(ctx context.Context, tx *entityTx, head BlockHead) (Applied, error)
 
 func (e *Entities) newLoader(ctx context.Context, opts LoadOptions) (*loader, error) {
 	if opts.Changes <= 0 {
@@ -134,7 +134,7 @@ func (l *loader) block(ctx context.Context, b Block) error {
 	for i := range b.Ops {
 		l.bytes += len(b.Ops[i].Content)
 	}
-	return l.take(ctx, len(b.Ops), func(ctx context.Context, tx driver.Tx, head BlockHead) (Applied, error) {
+	return l.take(ctx, len(b.Ops), func(ctx context.Context, tx *entityTx, head BlockHead) (Applied, error) {
 		return l.ents.applyIn(ctx, tx, head, &b)
 	})
 }
@@ -177,7 +177,7 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 			l.bytes += len(set.Changes[i].New.Content)
 		}
 	}
-	return l.take(ctx, len(set.Changes), func(ctx context.Context, tx driver.Tx, head BlockHead) (Applied, error) {
+	return l.take(ctx, len(set.Changes), func(ctx context.Context, tx *entityTx, head BlockHead) (Applied, error) {
 		if err := follows(head, set.Block); err != nil {
 			return Applied{}, err
 		}
@@ -221,19 +221,16 @@ func (l *loader) otherHistory(held BlockHead) error {
 
 // complete puts the stored versions in place of the old ones of a changeset,
 // which has only their keys and first blocks.
-func (l *loader) complete(ctx context.Context, tx driver.Tx, set entity.Changeset) error {
+func (l *loader) complete(ctx context.Context, tx *entityTx, set entity.Changeset) error {
 	needs := map[Key]entity.Need{}
 	for i := range set.Changes {
 		if set.Changes[i].Old != nil {
 			needs[set.Changes[i].Key] = 0
 		}
 	}
-	if len(needs) == 0 {
-		return nil
-	}
-	prior, err := l.ents.layout.Prior(ctx, tx, set.Block, needs)
+	prior, err := tx.prior(ctx, set.Block, needs)
 	if err != nil {
-		return fmt.Errorf("block %d: %w", set.Block, err)
+		return err
 	}
 	for i := range set.Changes {
 		c := &set.Changes[i]
@@ -293,12 +290,12 @@ func (l *loader) flush(ctx context.Context) error {
 // write applies blocks until one fails.
 func (l *loader) write(ctx context.Context, tx driver.Tx, list []step) (next Loaded, err error) {
 	next = l.done
-	inner := context.WithoutCancel(ctx)
+	inner, blocks := context.WithoutCancel(ctx), &entityTx{Tx: tx, ents: l.ents}
 	for i := range list {
 		if err := ctx.Err(); err != nil {
 			return next, err
 		}
-		applied, err := list[i](inner, tx, next.Head)
+		applied, err := list[i](inner, blocks, next.Head)
 		if err != nil {
 			return next, err
 		}

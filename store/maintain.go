@@ -18,22 +18,13 @@ import (
 // newLayout returns the layout of a schema.
 func newLayout(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities, backlog int) layout.Layout {
 	if schema.Runs {
-		return compact.New(schema, d, compact.Options{Backlog: backlog})
+		return compact.New(schema, compact.Options{Backlog: backlog})
 	}
 	return eav.New(schema, d, caps)
 }
 
-// quiet is how long nobody must have written before work that was put off is
-// done. Before that it is thought about only; above its limit it is done between
-// blocks. While there is less than a quarter of the limit, it waits for more of it
-// until nobody has written for a lull: the same pages serve more changes then.
-const (
-	quiet = 10 * time.Millisecond
-	lull  = 250 * time.Millisecond
-)
-
-// maintainer does what a layout puts off, between blocks. A nil maintainer does
-// nothing.
+// maintainer does what a layout puts off, between blocks, when the layout says that it is
+// time. A nil maintainer does nothing.
 type maintainer struct {
 	db     *DB
 	layout layout.Maintained
@@ -46,7 +37,7 @@ type maintainer struct {
 	ctx   context.Context
 
 	work    sync.Mutex   // one does slices at a time
-	turn    sync.Mutex   // one thinks at a time
+	turn    sync.Mutex   // one prepares at a time
 	writers atomic.Int32 // that want to write or are about to
 	last    atomic.Int64 // when one had written, nanoseconds
 }
@@ -62,8 +53,8 @@ func (e *Entities) startMaintainer(ctx context.Context) error {
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	e.maintainer = m
 	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		left, err := maintained.Backlog(ctx, q)
-		if left > 0 {
+		owed, err := maintained.Owed(ctx, q)
+		if owed > 0 {
 			m.wrote()
 		}
 		return err
@@ -84,24 +75,22 @@ func (m *maintainer) leave() {
 	}
 }
 
-// hold lets a writer wait a little when more is put off than may be and nobody has
-// thought yet about how to do it: on a busy machine thinking would lag behind for ever,
-// until a block had to do it itself, which takes much longer.
+// hold lets a writer wait a little when so much is owed that preparing must catch up.
 func (m *maintainer) hold(ctx context.Context) {
-	if m == nil || m.layout.Left() <= m.layout.Limit() {
+	if m == nil {
 		return
 	}
-	poke(m.more)
-	for range holdFor / time.Millisecond {
-		if m.layout.Prepared(1) || ctx.Err() != nil {
-			return
-		}
-		time.Sleep(time.Millisecond)
+	rest := m.layout.Hold()
+	if rest > 0 {
+		poke(m.more)
+	}
+	for ; rest > 0 && !m.layout.Prepared(false) && ctx.Err() == nil; rest -= poll {
+		time.Sleep(poll)
 	}
 }
 
-// holdFor is how long a writer waits for thinking.
-const holdFor = 25 * time.Millisecond
+// poll is how often the maintainer looks whether it is time, at the least.
+const poll = time.Millisecond
 
 // wrote tells that changes were committed.
 func (m *maintainer) wrote() {
@@ -147,18 +136,13 @@ func (m *maintainer) on(c <-chan struct{}, f func()) {
 	}
 }
 
-// ahead thinks about slices while others are done and blocks are written, as soon
-// as there is a batch of them.
-func (m *maintainer) ahead() {
-	if m.layout.Left() > m.layout.Limit()/4 {
-		_ = m.prepare(m.ctx, layout.Ahead)
-	}
-}
+// ahead prepares further slices while others are done and blocks are written.
+func (m *maintainer) ahead() { _ = m.prepare(m.ctx, true) }
 
-// run does slices until nothing is left.
+// run does slices until nothing is owed.
 func (m *maintainer) run() {
 	for m.idle() {
-		if left, err := m.slice(m.ctx); err != nil || left == 0 {
+		if owed, err := m.slice(m.ctx); err != nil || owed == 0 {
 			return
 		}
 	}
@@ -168,35 +152,30 @@ func (m *maintainer) run() {
 // closed.
 func (m *maintainer) idle() bool {
 	for {
-		rest := quiet - time.Duration(time.Now().UnixNano()-m.last.Load())
-		if m.layout.Left() < m.layout.Limit()/4 {
-			rest += lull - quiet
+		idle := time.Duration(0)
+		if m.writers.Load() == 0 {
+			idle = time.Duration(time.Now().UnixNano() - m.last.Load())
 		}
-		busy := m.writers.Load() > 0 || rest > 0
-		if !busy || m.layout.Left() > m.layout.Limit() {
+		rest := m.layout.Rest(idle)
+		if rest == 0 {
 			return m.ctx.Err() == nil
 		}
 		select {
 		case <-m.ctx.Done():
 			return false
-		case <-time.After(min(max(rest, time.Millisecond), quiet)):
+		case <-time.After(min(max(rest, poll), 10*poll)):
 		}
 	}
 }
 
-// readerWait is how long thinking waits for a reader: the caller may hold all of
-// them. Without one the work is done all the same, with the writer waiting longer.
-const readerWait = 100 * time.Millisecond
-
-// prepare thinks about the next slices unless so many batches have been thought
-// about.
-func (m *maintainer) prepare(ctx context.Context, batches int) error {
+// prepare prepares slices, further ones too, unless that is done.
+func (m *maintainer) prepare(ctx context.Context, further bool) error {
 	m.turn.Lock()
 	defer m.turn.Unlock()
-	if m.layout.Prepared(batches) {
+	if m.layout.Prepared(further) {
 		return nil
 	}
-	patient, cancel := context.WithTimeout(ctx, readerWait)
+	patient, cancel := context.WithTimeout(ctx, m.layout.Patience())
 	defer cancel()
 	err := m.db.read(patient, m.layout.Prepare)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -206,18 +185,18 @@ func (m *maintainer) prepare(ctx context.Context, batches int) error {
 }
 
 // slice does a slice of the work.
-func (m *maintainer) slice(ctx context.Context) (left int, err error) {
+func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 	m.work.Lock()
 	defer m.work.Unlock()
-	if err := m.prepare(ctx, 1); err != nil {
+	if err := m.prepare(ctx, false); err != nil {
 		return 0, err
 	}
 	err = m.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		left, err = m.layout.Maintain(ctx, tx, func() bool { return m.writers.Load() > 0 })
+		owed, err = m.layout.Maintain(ctx, tx, func() bool { return m.writers.Load() > 0 })
 		return err
 	})
 	poke(m.more)
-	return left, err
+	return owed, err
 }
 
 // Settle does now what the layout puts off, block writers waiting between the
@@ -228,11 +207,11 @@ func (e *Entities) Settle(ctx context.Context) error {
 		return nil
 	}
 	for {
-		left, err := e.maintainer.slice(ctx)
+		owed, err := e.maintainer.slice(ctx)
 		if err != nil {
 			return fmt.Errorf("settle: %w", err)
 		}
-		if left == 0 {
+		if owed == 0 {
 			return nil
 		}
 	}

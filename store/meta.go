@@ -32,17 +32,18 @@ const (
 	metaChecksum = "checksum"
 )
 
-// formatVersion changes when a store cannot be read by older code. Version 2 is that of
-// stores with layout compact: before, it had a row for each set of ids.
+// formatVersion changes when a store cannot be read by older code. Stores with layout
+// compact have one of their own: in 1 it had a row for each set of ids, in 2 two trees of
+// postings.
 const (
 	formatVersion = "1"
-	formatRuns    = "2"
+	formatCompact = "3"
 )
 
 // formatOf returns the format of a store with a layout of entities, which may be none.
 func formatOf(layout string) string {
 	if schemas.HasRuns(layout) {
-		return formatRuns
+		return formatCompact
 	}
 	return formatVersion
 }
@@ -54,7 +55,7 @@ func checkFormat(recorded map[string]string) error {
 	switch {
 	case has == reads:
 		return nil
-	case schemas.HasRuns(layout) && has == formatVersion:
+	case schemas.HasRuns(layout) && has < formatCompact:
 		return fmt.Errorf("%w: the tables of layout %s have format %q, this program reads %q; export the store with the program that wrote it", ErrLayout, layout, has, reads)
 	}
 	return fmt.Errorf("%w: the store has format %q, this program reads %q", ErrLayout, has, reads)

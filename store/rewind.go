@@ -36,7 +36,11 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 			// the block is not: no block has the numbers between.
 			return fmt.Errorf("block %d: %w: the last block up to it is %d, and versions before block %d were pruned", to, ErrBlockRange, next.Block, horizon)
 		}
-		if err := e.layout.Rewind(ctx, tx, head.Block, to); err != nil {
+		w, err := e.layout.Writer(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := w.Rewind(ctx, head.Block, to); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, e.db.meta.Statements["delete_blocks_above"], int64(to))
@@ -64,7 +68,11 @@ func (e *Entities) Prune(ctx context.Context, before uint64) error {
 		if err != nil || before <= horizon {
 			return err
 		}
-		if err := e.layout.Prune(ctx, tx, before); err != nil {
+		w, err := e.layout.Writer(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := w.Prune(ctx, before); err != nil {
 			return err
 		}
 		return e.db.meta.raiseHorizon(ctx, tx, before)

@@ -24,6 +24,9 @@ type Snapshot struct {
 	at      uint64
 	digest  Digest // of the history up to at
 	busy    bool   // rows of a query are open
+
+	layoutView layout.View // see view
+	viewAt     uint64
 }
 
 // At opens a snapshot at a block, or at the last one with Head. It fails with
@@ -143,6 +146,18 @@ func (s *Snapshot) Head() BlockHead { return s.head }
 // one it was imported from, was pruned.
 func (s *Snapshot) Horizon() uint64 { return s.horizon }
 
+// view returns what the layout shows at a block.
+func (s *Snapshot) view(ctx context.Context, at uint64) (layout.View, error) {
+	if s.layoutView != nil && s.viewAt == at {
+		return s.layoutView, nil
+	}
+	v, err := s.ents.layout.View(ctx, s.reader, at)
+	if err == nil {
+		s.layoutView, s.viewAt = v, at
+	}
+	return v, err
+}
+
 // Close ends the view. A second Close does nothing.
 func (s *Snapshot) Close() error { return s.reader.Close() }
 
@@ -151,7 +166,12 @@ func (s *Snapshot) Get(ctx context.Context, key Key) (*Entity, error) {
 	if err := s.idle(ctx); err != nil {
 		return nil, fmt.Errorf("get %s: %w", key, err)
 	}
-	e, err := s.ents.layout.Get(context.WithoutCancel(ctx), s.reader, s.at, key)
+	ctx = context.WithoutCancel(ctx)
+	view, err := s.view(ctx, s.at)
+	if err != nil {
+		return nil, fmt.Errorf("get %s at block %d: %w", key, s.at, err)
+	}
+	e, err := view.Get(ctx, key)
 	if err != nil {
 		return nil, fmt.Errorf("get %s at block %d: %w", key, s.at, err)
 	}
@@ -163,7 +183,11 @@ func (s *Snapshot) Count(ctx context.Context, q query.Expr) (uint64, error) {
 	if err := s.check(ctx, q); err != nil {
 		return 0, fmt.Errorf("count: %w", err)
 	}
-	n, err := s.ents.layout.Count(ctx, s.reader, s.at, q)
+	view, err := s.view(ctx, s.at)
+	if err != nil {
+		return 0, fmt.Errorf("count: %w", err)
+	}
+	n, err := view.Count(ctx, q)
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", err)
 	}
@@ -197,9 +221,14 @@ func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) 
 			fail(err)
 			return
 		}
+		view, err := s.view(ctx, at)
+		if err != nil {
+			fail(err)
+			return
+		}
 		s.busy = true
 		defer func() { s.busy = false }()
-		for e, err := range s.ents.layout.Query(ctx, s.reader, at, req) {
+		for e, err := range view.Query(ctx, req) {
 			if err != nil {
 				fail(err)
 				return

@@ -16,7 +16,7 @@ func TestCheckBites(t *testing.T) {
 		{"attribute", "arkiv", "DELETE FROM string_attributes WHERE rowid = (SELECT max(rowid) FROM string_attributes)", "string attribute"},
 		{"payload", "arkiv", "DELETE FROM payloads WHERE rowid = (SELECT max(rowid) FROM payloads)", "without a payload"},
 		{"block", "arkiv", "DELETE FROM varve_blocks WHERE block = (SELECT max(block) FROM varve_blocks)", "lost"},
-		{"posting", "compact", "DELETE FROM current_postings", "posting"},
+		{"posting", "compact", "DELETE FROM postings", "posting"},
 		{"event", EventsLayout, "DELETE FROM events WHERE position = (SELECT max(position) FROM events WHERE position < (SELECT max(position) FROM events))", "append"},
 		{"term", EventsLayout, "DELETE FROM event_postings", "selects"},
 	} {

@@ -55,9 +55,8 @@ var damages = map[string][]damage{
 		{"table missing", `DROP TABLE string_attributes`, true},
 	},
 	"compact": {
-		{"set", `DELETE FROM current_postings`, false},
-		{"past set", `DELETE FROM past_postings`, false},
-		{"page", `UPDATE current_postings SET body = low`, false},
+		{"postings", `DELETE FROM postings`, false},
+		{"page", `UPDATE postings SET body = low`, false},
 		{"list of runs", `UPDATE progress SET runs = tip`, true},
 		{"key", `UPDATE entity_keys SET hash = hash + 1`, false},
 		{"count", `UPDATE progress SET live = live + 1`, false},

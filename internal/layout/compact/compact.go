@@ -1,5 +1,5 @@
 // Package compact is Varve's own layout: the answers of the thirteen-index
-// layout at a fraction of its writes.
+// layout at a fraction of its writes. docs/compact.md has a picture.
 //
 // A block is written once, as one row of a log, beside its payloads. The log is
 // merged into tables in batches: the last version of each entity clustered by
@@ -17,76 +17,34 @@ package compact
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
 	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/internal/lsm"
+	"github.com/varvedb/varve/internal/statement"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Options bound the work that is put off. The zero value is usable.
-type Options struct {
-	// Backlog is the number of unmerged versions that memory is meant for; from
-	// half of it on a block merges some of them itself. Zero means
-	// DefaultBacklog. Unmerged versions are held without their payloads.
-	Backlog int
-
-	// Batch is the number of versions that are merged together; zero means
-	// DefaultBatch, or Backlog when that is less. A block is never cut apart.
-	Batch int
-
-	// Steps is the number of pages of postings, of keys or of changed versions, about,
-	// that one step of a merge writes; zero means DefaultSteps, or Backlog when that is
-	// less.
-	Steps int
-
-	// Slice is how long a transaction that merges takes steps; zero means
-	// DefaultSlice, or with a Backlog below DefaultSteps one step.
-	Slice time.Duration
-}
-
-// The defaults of Options.
-const (
-	DefaultBacklog = 16384
-	DefaultBatch   = 4096
-	DefaultSteps   = 256
-	DefaultSlice   = 4 * time.Millisecond
-)
-
-// Layout implements layout.Layout.
+// Layout implements layout.Layout and layout.Maintained.
 //
 // Three kinds of goroutines meet in it: the writer, who has the engine's one write
-// transaction (Prior, Write, Maintain and what else takes a driver.Tx), the thinker, who
-// prepares beside it (Prepare, never two at once), and readers. Results are handed over,
-// not shared: nodes, chains, trees, pieces, and a plan but for three fields, do not
-// change once a field below leads to them. Of all else,
-//   - schema, dialect, opts and sql, and tree, job and bottom of a compactor, never
-//     change;
-//   - credit and what scratch points to are the writer's, merger and w of a compactor
-//     the thinker's;
-//   - texts, forests, committed, node.once and chain.overlays guard themselves;
-//   - mu guards what stands below it, over, finished and run of a plan, and at, waiting
-//     and ended of a compactor. These three only the thinker changes, who may
-//     therefore read them without it.
+// transaction, the thinker, who prepares beside it (Prepare, never two at once), and
+// readers. Results are handed over, not shared: nodes, trees, and a plan but for three
+// fields, do not change once somebody else can find them. Each field guards itself, but
+// credit, which is the writer's.
 type Layout struct {
-	schema  schemas.Layout
-	dialect driver.Dialect
-	opts    Options
-	sql     map[string]string
-	texts   textCache
-	forests forestCache
+	schema    schemas.Layout
+	opts      Options
+	sql       *statement.Set
+	postings  *lsm.Store
+	compactor *lsm.Compactor
 
 	committed *names // as seen by read views: never wrong
-	credit    int    // of compactions
-
-	mu      sync.Mutex
-	scratch *scratch // of the last block written; valid for its tip
-	chains  []*chain // the last ones, oldest first
-	plans   []*plan  // of the batch that is being merged, and of the next
-
-	compactors []*compactor
-	known      progress // when this process last wrote or looked: a hint
+	trees     treeCache
+	chains    chains
+	plans     plans
+	owed      owed
+	credit    credit
 }
 
 var (
@@ -94,21 +52,13 @@ var (
 	_ layout.Maintained = (*Layout)(nil)
 )
 
-// New returns the layout of a schema for an engine's dialect.
-func New(schema schemas.Layout, d driver.Dialect, opts Options) *Layout {
-	if opts.Backlog == 0 {
-		opts.Backlog = DefaultBacklog
-	}
-	if opts.Batch == 0 {
-		opts.Batch = min(DefaultBatch, opts.Backlog)
-	}
-	if opts.Steps == 0 {
-		opts.Steps = min(DefaultSteps, opts.Backlog)
-	}
-	if opts.Slice == 0 && opts.Backlog >= DefaultSteps {
-		opts.Slice = DefaultSlice
-	}
-	return &Layout{schema: schema, dialect: d, opts: opts, sql: schema.Statements, committed: newNames()}
+// New returns the layout of a schema.
+func New(schema schemas.Layout, opts Options) *Layout {
+	opts = opts.withDefaults()
+	l := &Layout{schema: schema, opts: opts, sql: statement.New(schema.Statements), committed: newNames()}
+	l.postings = lsm.NewStore("postings", l.sql, opts.tree())
+	l.compactor = lsm.NewCompactor(l.postings)
+	return l
 }
 
 // Name implements layout.Layout.
@@ -117,8 +67,7 @@ func (l *Layout) Name() string { return l.schema.Name }
 // Temporal implements layout.Layout.
 func (l *Layout) Temporal() bool { return true }
 
-// Create implements layout.Layout. No index can be deferred: the sets of ids
-// are kept by the merge.
+// Create implements layout.Layout.
 func (l *Layout) Create(ctx context.Context, tx driver.Tx, _ bool) error {
 	for _, text := range l.schema.Tables {
 		if _, err := tx.Exec(ctx, text); err != nil {
@@ -130,20 +79,49 @@ func (l *Layout) Create(ctx context.Context, tx driver.Tx, _ bool) error {
 			return fmt.Errorf("create index %s: %w", index.Name, err)
 		}
 	}
-	p := newProgress()
+	p := progress{merged: none, merging: none, last: none, nextID: 1, nextContent: 1, names: firstName - 1}
 	return tx.Insert(ctx, progressTable, p.values())
 }
 
-// DeferredIndexes implements layout.Layout.
-func (l *Layout) DeferredIndexes() []string { return nil }
+// The tables that are written in bulk, with that of the postings.
+var (
+	progressTable = table("progress", "merged", "merging", "step", "last", "tip*", "next_id", "next_content", "names",
+		"last_sequence+", "unordered", "backlog", "live", "runs*")
+	logTable     = table("block_log", "block", "tip*", "changes*")
+	namesTable   = table("names", "id", "kind", "name*")
+	contentTable = table("contents", "no", "content*")
+	currentTable = table("current_versions", "id", "from_block", "expires", "entity_key*", "content", "data*")
+	closedTable  = table("closed_versions", "id", "from_block", "to_block", "expires", "entity_key*", "content", "data*")
+	keysTable    = table("entity_keys", "hash", "id")
+)
 
-// CreateIndex implements layout.Layout.
-func (l *Layout) CreateIndex(_ context.Context, _ driver.Tx, name string) error {
-	return fmt.Errorf("layout %s has no index %s", l.schema.Name, name)
+// table describes a table of integers; a star marks a blob, and a plus an unsigned integer.
+func table(name string, columns ...string) *driver.Table {
+	t := &driver.Table{Name: name}
+	for _, c := range columns {
+		column := driver.Column{Name: c, Type: driver.Int}
+		switch last := len(c) - 1; c[last] {
+		case '*':
+			column = driver.Column{Name: c[:last], Type: driver.Blob}
+		case '+':
+			column = driver.Column{Name: c[:last], Type: driver.Uint}
+		}
+		t.Columns = append(t.Columns, column)
+	}
+	return t
 }
 
-// Analyzed implements layout.Layout.
-func (l *Layout) Analyzed() bool { return false }
+// Tables implements layout.Layout.
+func (l *Layout) Tables() []*driver.Table {
+	return []*driver.Table{
+		progressTable, logTable, namesTable, contentTable, currentTable, closedTable, keysTable, l.postings.Table(),
+	}
+}
 
-// Analyze implements layout.Layout.
-func (l *Layout) Analyze(context.Context, driver.Tx) error { return nil }
+func currentRow(rows []any, v *version) []any {
+	return append(rows, v.id, v.from, v.expires, v.key[:], v.content, v.data)
+}
+
+func closedRow(rows []any, v *version) []any {
+	return append(rows, v.id, v.from, v.to, v.expires, v.key[:], v.content, v.data)
+}

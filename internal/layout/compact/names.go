@@ -3,8 +3,8 @@ package compact
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/varvedb/varve/store/driver"
@@ -19,15 +19,8 @@ const (
 	contentType
 )
 
-// Attribute numbers below firstName are our own.
-const (
-	attrOwner      = 1
-	attrCreator    = 2
-	attrExpiration = 3
-	attrModified   = 4
-	attrUnnamed    = 5 // of attributes whose name has no number
-	firstName      = 16
-)
+// firstName is the lowest number of a name: attributes below are our own.
+const firstName = 16
 
 // maxNames bounds the dictionary, which is held in memory: names beyond it are
 // spelled out in each version.
@@ -38,15 +31,23 @@ type name struct {
 	text string
 }
 
-// names is the dictionary of attribute names and content types. Numbers are
-// given out in order from firstName.
+// names is the dictionary of attribute names and content types. Numbers are given out in
+// order from firstName. What is committed is shared by all views; a write transaction adds
+// to a fork.
 type names struct {
+	base *names // of a fork
+
 	mu    sync.RWMutex
-	byID  []name // from firstName on; only ever appended to
+	byID  []name // from firstName on, those of base too; only ever appended to
 	index map[name]int64
 }
 
 func newNames() *names { return &names{index: map[name]int64{}} }
+
+// fork returns names that may be added to, without anybody else's knowing.
+func (n *names) fork() *names {
+	return &names{base: n, byID: slices.Clip(n.list()), index: map[name]int64{}}
+}
 
 // list returns the names so far, which do not change.
 func (n *names) list() []name {
@@ -57,6 +58,11 @@ func (n *names) list() []name {
 
 // id returns a name's number, or 0.
 func (n *names) id(kind nameKind, text string) int64 {
+	if n.base != nil {
+		if id := n.base.id(kind, text); id != 0 {
+			return id
+		}
+	}
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	return n.index[name{kind, text}]
@@ -64,53 +70,37 @@ func (n *names) id(kind nameKind, text string) int64 {
 
 // add gives a name a number, or 0 when the dictionary is full.
 func (n *names) add(kind nameKind, text string) (id int64, added bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	key := name{kind, text}
-	if id := n.index[key]; id > 0 || int64(len(n.byID)) >= maxNames {
+	if id := n.id(kind, text); id > 0 || int64(len(n.byID)) >= maxNames {
 		return id, false
 	}
-	n.byID = append(n.byID, key)
-	id = firstName + int64(len(n.byID)) - 1
-	n.index[key] = id
+	id = n.highest() + 1
+	n.put(id, name{kind, text})
 	return id, true
 }
 
-func (n *names) highest() int64 {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return firstName + int64(len(n.byID)) - 1
-}
+func (n *names) highest() int64 { return firstName + int64(len(n.list())) - 1 }
 
 // load reads the names above those it has, up to a number.
-func (n *names) load(ctx context.Context, q driver.Querier, text string, upTo int64) (err error) {
+func (l *Layout) loadNames(ctx context.Context, q driver.Querier, n *names, upTo int64) error {
 	if n.highest() >= upTo {
 		return nil
 	}
-	rows, err := q.Query(ctx, text, n.highest())
-	if err != nil {
-		return fmt.Errorf("read names: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	err := l.sql.Each(ctx, q, "names", []any{n.highest()}, func(rows driver.Rows) error {
 		var id, kind int64
 		var spelled []byte
 		if err := rows.Scan(&id, &kind, &spelled); err != nil {
-			return fmt.Errorf("read names: %w", err)
+			return err
 		}
 		n.put(id, name{nameKind(kind), string(spelled)})
+		return nil
+	})
+	if err == nil && n.highest() < upTo {
+		err = fmt.Errorf("%w: name %d is missing", driver.ErrCorrupt, n.highest()+1)
 	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read names: %w", err)
-	}
-	if n.highest() < upTo {
-		return fmt.Errorf("%w: name %d is missing", driver.ErrCorrupt, n.highest()+1)
-	}
-	return nil
+	return err
 }
 
-// put adds a name that was read, if it is the next: another reader may have
-// been faster.
+// put adds a name, if it is the next: another reader may have been faster.
 func (n *names) put(id int64, key name) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

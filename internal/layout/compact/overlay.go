@@ -1,21 +1,25 @@
 package compact
 
 import (
+	"cmp"
 	"slices"
-	"sync"
+
+	"github.com/varvedb/varve/internal/lsm"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
 )
 
 // overlay is what the log says about entities at a block: of those it touches,
 // it alone counts.
 type overlay struct {
-	merged, at int64
-	versions   map[int64]*version // by id; nil when the entity has ended
-	live       []*version         // those that have not, highest id first
+	merged   int64
+	versions map[int64]*version // by id; nil when the entity has ended
+	live     []*version         // those that have not, highest id first
 }
 
 // newOverlay folds the nodes above merged and up to at.
 func newOverlay(nodes []*node, merged, at int64) *overlay {
-	o := &overlay{merged: merged, at: at, versions: map[int64]*version{}}
+	o := &overlay{merged: merged, versions: map[int64]*version{}}
 	for _, n := range nodes {
 		if n.block <= merged || n.block > at {
 			continue
@@ -35,12 +39,7 @@ func newOverlay(nodes []*node, merged, at int64) *overlay {
 			o.live = append(o.live, v)
 		}
 	}
-	slices.SortFunc(o.live, func(a, b *version) int {
-		if a.id > b.id {
-			return -1
-		}
-		return 1
-	})
+	sortDescending(o.live)
 	return o
 }
 
@@ -50,23 +49,99 @@ func (o *overlay) touches(id int64) bool {
 	return ok
 }
 
-// overlayCache keeps the last overlay of a chain at its head.
-type overlayCache struct {
-	mu   sync.Mutex
-	last *overlay
-}
-
 // overlay returns what the chain says at a block, over the tables of a view.
 func (c *chain) overlay(p *progress, at int64) *overlay {
-	at = min(at, p.last)
 	if at < p.last {
 		return newOverlay(c.nodes, p.merged, at)
 	}
-	c.overlays.mu.Lock()
-	defer c.overlays.mu.Unlock()
-	if o := c.overlays.last; o != nil && o.merged == p.merged {
-		return o
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || c.last.merged != p.merged {
+		c.last = newOverlay(c.nodes, p.merged, p.last)
 	}
-	c.overlays.last = newOverlay(c.nodes, p.merged, at)
-	return c.overlays.last
+	return c.last
+}
+
+func sortDescending(list []*version) {
+	slices.SortFunc(list, func(a, b *version) int { return cmp.Compare(b.id, a.id) })
+}
+
+// unmerged returns the overlay's versions that may match an expression, highest id
+// first: all of them, or those that equalities narrow it down to.
+func (v *view) unmerged(e query.Expr) []*version {
+	o := v.overlay()
+	if len(o.live) <= enough {
+		return o.live
+	}
+	terms, ok := v.equalities(e)
+	if !ok {
+		return o.live
+	}
+	var found []*version
+	for _, n := range v.nodes {
+		if n.block > v.at {
+			break
+		}
+		index := n.terms()
+		for _, t := range terms {
+			for _, i := range index[t] {
+				// A version counts when it is still its entity's last.
+				if c := &n.changes[i]; o.versions[c.newID] == &c.next {
+					found = append(found, &c.next)
+				}
+			}
+		}
+	}
+	sortDescending(found)
+	return slices.Compact(found)
+}
+
+// equalities returns terms of which every match of an expression has one, or
+// false when there are none to be had.
+func (v *view) equalities(e query.Expr) ([]lsm.Term, bool) {
+	switch e := e.(type) {
+	case query.Compare:
+		if e.Op == query.Equal {
+			return v.valueTerms(e.Name, []query.Value{e.Value})
+		}
+	case query.In:
+		if !e.Negated {
+			return v.valueTerms(e.Name, e.Values)
+		}
+	case query.And:
+		var best []lsm.Term
+		found := false
+		for _, t := range e.Terms {
+			if terms, ok := v.equalities(t); ok && (!found || len(terms) < len(best)) {
+				best, found = terms, true
+			}
+		}
+		return best, found
+	case query.Or:
+		var all []lsm.Term
+		for _, t := range e.Terms {
+			terms, ok := v.equalities(t)
+			if !ok {
+				return nil, false
+			}
+			all = append(all, terms...)
+		}
+		return all, true
+	}
+	return nil, false
+}
+
+// maxTerms bounds how many values are looked up in each node.
+const maxTerms = 64
+
+func (v *view) valueTerms(name string, values []query.Value) ([]lsm.Term, bool) {
+	if len(values) == 0 || len(values) > maxTerms || name == entity.AttrKey {
+		return nil, false
+	}
+	a, ok := v.attribute(name, values[0].Kind)
+	if !ok {
+		return nil, false
+	}
+	terms, _ := a.terms(values)
+	return terms, true
 }

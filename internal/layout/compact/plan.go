@@ -2,7 +2,12 @@ package compact
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
 
+	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -20,99 +25,351 @@ type plan struct {
 
 	over     *plan // of the batch before, when this was made before that was merged
 	finished bool  // by a transaction that may not be committed, nor ever be
+	run      int64 // that postings are written to, when it was begun: lsm.Tree.Batch
+	seen     int64 // of the batch, if another had begun to count when this was made
 
-	run  int64 // that current postings are written to; see progress.batch
-	seen int64 // of the batch, if another had begun to count when this was made
-
-	pages   [trees][]page
+	pages   []lsm.Page
 	keys    []any // rows: hash, id
-	expired stage // entities that ran out; when the runs begin to count
+	expired stage // entities that ran out; when the run begins to count
 	stages  []stage
 
 	stories map[int64]*story
 }
 
-// newPlan makes the plan for a batch of blocks above the merged ones. It is for the
-// tables as the plans in line leave them, whether they were followed or not.
+// story is what a batch does to one entity.
+type story struct {
+	before, after state // of closed versions, after has those that the batch adds
+
+	touched bool // since the last stage
+	staged  int  // of closed: those of the stages so far
+	stored  bool // in current_versions after the stages so far
+}
+
+func (s *story) end(at int64) {
+	was := *s.after.current
+	was.to = at
+	s.after.closed, s.after.current = append(s.after.closed, &was), nil
+}
+
+// stage is the versions of some blocks: what a merge writes last. After it, the
+// tables are as these blocks left them.
+type stage struct {
+	block   int64 // the last one
+	changes int64
+	live    int64 // by how much the rows of current_versions grow
+
+	drop    []any // ids of current versions that change or end
+	current []any // rows
+	closed  []any // rows
+}
+
+// add appends an entity's rows.
+func (g *stage) add(id int64, s *story) {
+	if s.stored {
+		g.drop = append(g.drop, id)
+		g.live--
+	}
+	if s.after.current != nil {
+		g.current = currentRow(g.current, s.after.current)
+		g.live++
+	}
+	for _, v := range s.after.closed[s.staged:] {
+		g.closed = closedRow(g.closed, v)
+	}
+	s.stored, s.staged, s.touched = s.after.current != nil, len(s.after.closed), false
+}
+
+// planner makes a plan. It reads the tables as the plans in line leave them, whether they
+// are followed or not, wholly or in part: what a plan changes is taken from the plan, and
+// the rest from a view in which nothing else has changed it.
+type planner struct {
+	*plan
+	l     *Layout
+	q     driver.Querier
+	tree  *lsm.Tree
+	line  []*plan // one after another
+	order []int64 // entities
+}
+
+// newPlan makes the plan for a batch of blocks above the merged ones.
 func (l *Layout) newPlan(ctx context.Context, q driver.Querier, p *progress, nodes []*node, line []*plan) (*plan, error) {
 	last := nodes[len(nodes)-1]
-	pl := &plan{merged: p.merged, end: last.block, endTip: last.tip, seen: p.counting()}
+	b := planner{l: l, q: q, tree: &p.tree, line: line, plan: &plan{merged: p.merged, end: last.block, endTip: last.tip, seen: p.tree.Published()}}
 	if len(line) > 0 {
-		pl.over = line[len(line)-1]
+		b.over = line[len(line)-1]
 	}
-	for _, n := range nodes {
-		pl.changes += int64(len(n.changes))
-		for i := range n.changes {
-			if c := &n.changes[i]; c.newID != 0 && !c.nextUpdates {
-				pl.keys = append(pl.keys, hashKey(c.key), c.newID)
-			}
-		}
-	}
-	t := ahead{l: l, q: q, tree: &p.trees[currentTree], line: line}
-	order, err := pl.follow(ctx, t, nodes, l.opts.Steps)
-	if err != nil {
+	if err := b.begin(ctx, nodes); err != nil {
 		return nil, err
 	}
-	if order, err = pl.addExpired(ctx, t, order); err != nil {
+	b.follow(nodes, l.opts.Steps)
+	if err := b.expire(ctx); err != nil {
 		return nil, err
 	}
-	edits := make([]edit, 0, 32*len(order))
-	for _, id := range order {
-		if edits, err = pl.stories[id].edits(edits, id); err != nil {
+	edits := make([]lsm.Edit, 0, 32*len(b.order))
+	for _, id := range b.order {
+		s := b.stories[id]
+		var err error
+		if edits, err = appendEdits(edits, id, &s.before, &s.after); err != nil {
 			return nil, err
 		}
 	}
-	pl.pages = pagesOf(edits)
-	return pl, nil
+	b.pages = l.postings.Pages(edits)
+	return b.plan, nil
 }
 
-// steps returns how many there are before the stages. The last of them makes the runs
-// count.
-func (pl *plan) steps() int { return pl.written() + len(pl.keys)/2 + 1 }
-
-// written is how many pages of postings are written.
-func (pl *plan) written() (n int) {
-	for _, pages := range pl.pages {
-		n += len(pages)
+// begin starts the stories of the entities that blocks touch.
+func (b *planner) begin(ctx context.Context, nodes []*node) error {
+	b.stories = map[int64]*story{}
+	var stored []int64
+	for _, n := range nodes {
+		b.changes += int64(len(n.changes))
+		for i := range n.changes {
+			c := &n.changes[i]
+			if c.oldID != 0 && b.at(c.oldID) {
+				stored = append(stored, c.oldID)
+			}
+			if c.creates() {
+				b.at(c.newID)
+				b.keys = append(b.keys, hashKey(c.key), c.newID)
+			}
+		}
 	}
-	return n
+	err := b.versions(ctx, stored, func(v *version) {
+		s := b.stories[v.id]
+		s.before.current, s.after.current, s.stored = v, v, true
+	})
+	for _, id := range stored {
+		if err == nil && !b.stories[id].stored {
+			err = fmt.Errorf("%w: the log changes entity %d, which is not there", driver.ErrCorrupt, id)
+		}
+	}
+	slices.Sort(b.order)
+	return err
 }
+
+// at begins a story unless it has begun.
+func (b *planner) at(id int64) bool {
+	if b.stories[id] != nil {
+		return false
+	}
+	b.stories[id] = &story{}
+	b.order = append(b.order, id)
+	return true
+}
+
+// follow follows each entity through the blocks and makes the stages, each of a
+// number of changes.
+func (b *planner) follow(nodes []*node, changes int) {
+	var touched []int64
+	touch := func(id int64) *story {
+		s := b.stories[id]
+		if !s.touched {
+			s.touched = true
+			touched = append(touched, id)
+		}
+		return s
+	}
+	var g stage
+	for at, n := range nodes {
+		for i := range n.changes {
+			c := &n.changes[i]
+			if c.oldID != 0 {
+				touch(c.oldID).end(n.block)
+			}
+			if c.newID != 0 {
+				touch(c.newID).after.current = &c.next
+			}
+		}
+		if g.changes += int64(len(n.changes)); g.changes < int64(changes) && at < len(nodes)-1 {
+			continue
+		}
+		g.block = n.block
+		slices.Sort(touched)
+		for _, id := range touched {
+			g.add(id, b.stories[id])
+		}
+		b.stages = append(b.stages, g)
+		g, touched = stage{}, touched[:0]
+	}
+}
+
+// expire closes entities that ran out before the batch's end and that it does
+// not touch, in a stage of their own.
+func (b *planner) expire(ctx context.Context) error {
+	var over [][]lsm.Page
+	for _, pl := range b.line {
+		over = append(over, pl.pages)
+	}
+	var ids, some []int64
+	span := lsm.Within(attrExpiration, encodeNumber(0), encodeNumber(uint64(b.end+1)))
+	err := b.l.postings.Scan(ctx, b.q, b.tree, over, span, func(p *lsm.Posting) (err error) {
+		some, err = p.AppendIDs(some[:0])
+		for _, id := range some {
+			if b.stories[id] == nil {
+				ids = append(ids, id)
+			}
+		}
+		return errors.Join(err, stoppedIf(len(ids) >= maxExpired))
+	})
+	if err != nil && !errors.Is(err, errStopped) {
+		return err
+	}
+	from := len(b.order)
+	err = b.versions(ctx, ids, func(v *version) {
+		if v.expires <= b.end && b.at(v.id) {
+			s := b.stories[v.id]
+			s.before.current, s.after.current, s.stored = v, v, true
+			s.end(v.expires)
+		}
+	})
+	slices.Sort(b.order[from:])
+	for _, id := range b.order[from:] {
+		b.expired.add(id, b.stories[id])
+	}
+	slices.Sort(b.order)
+	return err
+}
+
+// versions reads rows of current_versions.
+func (b *planner) versions(ctx context.Context, ids []int64, see func(*version)) error {
+	var stored []any
+next:
+	for _, id := range ids {
+		for _, pl := range slices.Backward(b.line) {
+			if s := pl.stories[id]; s != nil {
+				if v := s.after.current; v != nil {
+					see(v)
+				}
+				continue next
+			}
+		}
+		stored = append(stored, id)
+	}
+	return b.l.versionsIn(ctx, b.q, "current_by_id", stored, nil, func(v *version) error {
+		see(v)
+		return nil
+	})
+}
+
+// items returns how many a merge writes before the stages: pages, keys, and the one that
+// makes the run count.
+func (pl *plan) items() int { return len(pl.pages) + len(pl.keys)/2 + 1 }
 
 // staged returns how many stages are done.
 func (pl *plan) staged(p *progress) int {
-	if pl.run == 0 || pl.run != p.batch() {
+	if pl.run == 0 || pl.run != p.tree.Batch() {
 		return 0 // it is another plan that was followed so far
 	}
-	return max(int(p.step)-pl.steps(), 0)
+	return max(int(p.step)-pl.items(), 0)
 }
 
 // fits tells whether the tables are somewhere between the plan's first step and
-// its last.
-func (pl *plan) fits(p *progress) bool {
+// its last, and the log has its blocks.
+func (pl *plan) fits(p *progress, nodes []*node) bool {
 	if p.merging != none && p.merging != pl.end {
 		return false
 	}
-	if other := p.counting(); other != 0 && other != pl.run && other != pl.seen {
+	if other := p.tree.Published(); other != 0 && other != pl.run && other != pl.seen {
 		return false // entities that ran out are gone already
 	}
-	staged := pl.staged(p)
-	if staged == 0 {
-		return p.merged == pl.merged
+	merged, staged := pl.merged, pl.staged(p)
+	if staged >= len(pl.stages) {
+		return false
 	}
-	return staged < len(pl.stages) && p.merged == pl.stages[staged-1].block
+	if staged > 0 {
+		merged = pl.stages[staged-1].block
+	}
+	return p.merged == merged && slices.ContainsFunc(nodes, func(n *node) bool { return n.tip == pl.endTip })
 }
 
-// after returns what the plan leaves of progress.
-func (pl *plan) after(p progress) progress {
-	for _, s := range pl.stages[pl.staged(&p):] {
+// leave makes of progress what the plan leaves of it.
+func (pl *plan) leave(p *progress) {
+	for _, s := range pl.stages[pl.staged(p):] {
 		p.backlog -= s.changes
 	}
 	p.merged, p.merging, p.step = pl.end, none, 0
-	p.trees.end()
-	return p
+	p.tree.End()
 }
 
-// share is how many edits are worth some changes, where a stage counts as some.
-func (pl *plan) share(changes, stage int) int {
-	return changes * (pl.steps() + stage*len(pl.stages)) / int(max(pl.changes, 1))
+// start makes p follow the plan, from its first step on unless it follows it already.
+func (pl *plan) start(p *progress) {
+	if p.merging != none && pl.run != 0 && pl.run == p.tree.Batch() {
+		return
+	}
+	p.tree.Begin()
+	p.merging, p.step, pl.run = pl.end, 0, p.tree.Batch()
+}
+
+// plans are those of the batch that is being merged and of the next, in this order. Over,
+// finished and run of each are theirs to guard.
+type plans struct {
+	mu   sync.Mutex
+	list []*plan
+}
+
+func (s *plans) set(list ...*plan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = list
+}
+
+// current returns the plan that is being followed, or nil.
+func (s *plans) current() *plan {
+	if list := s.unfinished(); len(list) > 0 {
+		return list[0]
+	}
+	return nil
+}
+
+func (s *plans) unfinished() []*plan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.list), func(pl *plan) bool { return pl.finished })
+}
+
+func (s *plans) finish(pl *plan) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pl.finished = true
+}
+
+// follow returns the plan of the batch that a transaction is to merge, if there is
+// one. One over another counts only when it was this process that followed the
+// other: another process may have cut the log into other batches.
+func (s *plans) follow(p *progress, nodes []*node) *plan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, pl := range s.list {
+		if pl.fits(p, nodes) && (pl.over == nil || pl.over.finished) {
+			pl.finished = false // else the transaction that did so was rolled back
+			pl.start(p)
+			return pl
+		}
+	}
+	return nil
+}
+
+// line returns the plans for a view of what is committed, one after another, and
+// makes of progress and nodes what they leave of them.
+func (s *plans) line(p *progress, nodes *[]*node) (list []*plan, unfinished int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		i := slices.IndexFunc(s.list, func(pl *plan) bool {
+			return pl.fits(p, *nodes) && (len(list) > 0 || pl.over == nil || pl.over.finished)
+		})
+		if i < 0 {
+			return list, unfinished
+		}
+		pl := s.list[i]
+		if len(list) == 0 {
+			pl.over = nil // what it was made over is committed
+		}
+		if !pl.finished {
+			unfinished++
+		}
+		list = append(list, pl)
+		pl.leave(p)
+		*nodes = after(*nodes, pl.end)
+	}
 }

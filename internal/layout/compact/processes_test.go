@@ -12,13 +12,13 @@ import (
 // TestProcesses checks that processes may take turns, each with what it remembers, that
 // some of them are killed, and that some of their transactions are rolled back.
 func TestProcesses(t *testing.T) {
-	defer compact.SetPageBytes(compact.SetPageBytes(64))
 	rapid.Check(t, func(rt *rapid.T) {
 		b := newRig(t, compact.Options{
 			Backlog: 1 << 20,
 			Batch:   rapid.IntRange(1, 12).Draw(rt, "batch"),
 			Steps:   rapid.IntRange(1, 4).Draw(rt, "steps"),
 			Slice:   1,
+			Page:    64,
 		})
 		defer func() { require.NoError(t, b.engine.Close()) }()
 		processes := make([]*compact.Layout, 3)

@@ -1,12 +1,13 @@
 package compact
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"slices"
+	"sync/atomic"
 
+	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -26,14 +27,21 @@ func (t tip) next(what string, parts ...[]byte) (n tip) {
 	return n
 }
 
+func tipOf(stored []byte) (tip, error) {
+	if len(stored) != len(tip{}) {
+		return tip{}, fmt.Errorf("%w: tip of %d bytes", driver.ErrCorrupt, len(stored))
+	}
+	return tip(stored), nil
+}
+
 // none is a block number that is no block's.
 const none = -1
 
-// progress is the row that a view reads first.
+// progress is the row that a view reads first, and once.
 type progress struct {
 	merged       int64 // the blocks up to it lie in the tables
 	merging      int64 // the last block of the batch that is being merged, or none
-	step         int64 // of this batch: what is done already
+	step         int64 // of this batch: items that are written already
 	last         int64 // the last block that changed something, or none
 	tip          tip
 	nextID       int64
@@ -43,73 +51,56 @@ type progress struct {
 	unordered    int64  // 1: the order of ids is not that of sequences
 	backlog      int64  // changes in the log
 	live         int64  // rows of current_versions
-	trees        forest
-}
-
-func newProgress() progress {
-	return progress{merged: none, merging: none, last: none, nextID: 1, nextContent: 1, names: firstName - 1}
+	tree         lsm.Tree
 }
 
 func (p *progress) values() []any {
 	return []any{p.merged, p.merging, p.step, p.last, p.tip[:], p.nextID, p.nextContent, p.names,
-		p.lastSequence, p.unordered, p.backlog, p.live, p.trees.encode()}
+		p.lastSequence, p.unordered, p.backlog, p.live, p.tree.Encode()}
 }
 
 func (l *Layout) readProgress(ctx context.Context, q driver.Querier) (p progress, err error) {
-	rows, err := q.Query(ctx, l.sql["progress"])
+	found := false
+	var tip, runs []byte
+	err = l.sql.Each(ctx, q, "progress", nil, func(rows driver.Rows) error {
+		found = true
+		return rows.Scan(&p.merged, &p.merging, &p.step, &p.last, &tip, &p.nextID, &p.nextContent, &p.names,
+			&p.lastSequence, &p.unordered, &p.backlog, &p.live, &runs)
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: no row says how far the log is merged", driver.ErrCorrupt)
+	}
 	if err != nil {
-		return p, fmt.Errorf("read progress: %w", err)
+		return p, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return p, fmt.Errorf("read progress: %w", err)
-		}
-		return p, fmt.Errorf("%w: no row says how far the log is merged", driver.ErrCorrupt)
+	if p.tip, err = tipOf(tip); err != nil {
+		return p, err
 	}
-	var t []byte
-	var runs []byte
-	if err := rows.Scan(&p.merged, &p.merging, &p.step, &p.last, &t, &p.nextID, &p.nextContent, &p.names,
-		&p.lastSequence, &p.unordered, &p.backlog, &p.live, &runs); err != nil {
-		return p, fmt.Errorf("read progress: %w", err)
-	}
-	if len(t) != len(p.tip) {
-		return p, fmt.Errorf("%w: tip of %d bytes", driver.ErrCorrupt, len(t))
-	}
-	p.tip = tip(t)
-	p.trees, err = l.forests.decode(runs)
+	p.tree, err = l.trees.decode(runs)
 	return p, err
 }
 
-// left is how much was put off, in changes: what is not merged, and what is to be
-// compacted, where a posting's worth of pages is as much work as a change.
-func (p *progress) left() int { return int(p.backlog + p.compacting()) }
-
-// compacting is the share of compaction in left.
-func (p *progress) compacting() int64 { return (p.owed() + 3) / 4 }
-
-// batch tells batches that are being merged apart.
-func (p *progress) batch() int64 { return p.trees[currentTree].writing }
-
-// counting returns the run of the batch that is being merged that counts already, or 0.
-func (p *progress) counting() int64 { return p.trees[currentTree].written }
-
-// crowded tells whether a tree has so many runs that they are compacted at once.
-func (p *progress) crowded() bool {
-	return slices.ContainsFunc(p.trees[:], func(t tree) bool { return len(t.runs) > maxRuns })
-}
-
-// owed is how many pages of postings are to be written to compact them, about.
-func (p *progress) owed() (n int64) {
-	for i := range p.trees {
-		n += p.trees[i].owed()
-	}
-	return n
-}
-
 func (l *Layout) writeProgress(ctx context.Context, tx driver.Tx, p *progress) error {
-	if _, err := tx.Exec(ctx, l.sql["set_progress"], p.values()...); err != nil {
-		return fmt.Errorf("record progress: %w", err)
+	l.owed.set(p)
+	return l.sql.Exec(ctx, tx, "set_progress", p.values()...)
+}
+
+// treeCache keeps the tree that was decoded last: views between two slices of merging read
+// the same.
+type treeCache struct{ last atomic.Pointer[decodedTree] }
+
+type decodedTree struct {
+	stored []byte
+	tree   lsm.Tree
+}
+
+func (c *treeCache) decode(stored []byte) (lsm.Tree, error) {
+	if last := c.last.Load(); last != nil && bytes.Equal(last.stored, stored) {
+		return last.tree, nil
 	}
-	return nil
+	t, err := lsm.Decode(stored)
+	if err == nil {
+		c.last.Store(&decodedTree{stored, t})
+	}
+	return t, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
@@ -14,13 +15,39 @@ import (
 // many, never too few; exact says that they are the matches. Exact is not said
 // of past blocks.
 type candidates struct {
-	ids     idSet
+	ids     bitmap.Set
 	negated bool
 	exact   bool
 }
 
 // everything is what is said of an expression that postings know nothing of.
-func everything(exact bool) candidates { return candidates{ids: idSet{}, negated: true, exact: exact} }
+func everything(exact bool) candidates {
+	return candidates{ids: bitmap.Set{}, negated: true, exact: exact}
+}
+
+// not returns all but these.
+func (c candidates) not() candidates {
+	c.negated = !c.negated
+	return c
+}
+
+// and returns what is in both, which must not be used after.
+func (c candidates) and(other candidates) candidates {
+	exact := c.exact && other.exact
+	switch {
+	case c.negated && other.negated:
+		c.ids.Union(other.ids) // what either leaves out
+	case c.negated:
+		other.ids.Subtract(c.ids)
+		c = other
+	case other.negated:
+		c.ids.Subtract(other.ids)
+	default:
+		c.ids.Intersect(other.ids)
+	}
+	c.exact = exact
+	return c
+}
 
 // How many candidates are rather compared than narrowed down further: by a look-up of
 // values, which takes as long as to read so many versions, and by longer ones.
@@ -28,6 +55,14 @@ const (
 	fewEnough = 12
 	enough    = 128
 )
+
+// enoughFor returns how many candidates are enough when a term would be next.
+func enoughFor(term query.Expr) int {
+	if cost(term) <= 2 {
+		return fewEnough
+	}
+	return enough
+}
 
 // search finds the candidates of an expression in a view.
 func (v *view) search(ctx context.Context, e query.Expr) (candidates, error) {
@@ -43,10 +78,9 @@ func (v *view) search(ctx context.Context, e query.Expr) (candidates, error) {
 		if err != nil || !c.exact || v.past {
 			return everything(false), err
 		}
-		c.negated = !c.negated
-		return c, nil
+		return c.not(), nil
 	case query.Compare:
-		return v.searchCompare(ctx, e)
+		return v.searchCompare(ctx, e, nil)
 	case query.In:
 		return v.searchIn(ctx, e)
 	case query.Glob:
@@ -56,34 +90,32 @@ func (v *view) search(ctx context.Context, e query.Expr) (candidates, error) {
 }
 
 // searchAnd begins with the terms that are cheapest to look up and stops when
-// few candidates are left.
+// few candidates are left. An inequality is looked up together with those that bound the
+// same attribute.
 func (v *view) searchAnd(ctx context.Context, terms []query.Expr) (candidates, error) {
 	terms = slices.Clone(terms)
 	slices.SortStableFunc(terms, func(a, b query.Expr) int { return cost(a) - cost(b) })
 	all := everything(true)
 	for i, term := range terms {
-		if e, ok := term.(query.Compare); ok && isRange(e) && slices.ContainsFunc(terms[:i], sameRange(e)) {
-			continue // looked up together with that one
+		var c candidates
+		var err error
+		if e, ok := term.(query.Compare); !ok || !isRange(e) {
+			c, err = v.search(ctx, term)
+		} else if slices.ContainsFunc(terms[:i], sameRange(e)) {
+			continue
+		} else {
+			c, err = v.searchCompare(ctx, e, terms[i+1:])
 		}
-		c, err := v.searchTerm(ctx, term, terms[i+1:])
 		if err != nil {
 			return all, err
 		}
 		all = all.and(c)
-		if !all.negated && i < len(terms)-1 && all.ids.count() <= enoughFor(terms[i+1]) {
+		if !all.negated && i < len(terms)-1 && all.ids.Len() <= enoughFor(terms[i+1]) {
 			all.exact = len(all.ids) == 0 && all.exact
 			break
 		}
 	}
 	return all, nil
-}
-
-// enoughFor returns how many candidates are enough when a term would be next.
-func enoughFor(next query.Expr) int {
-	if cost(next) <= 2 {
-		return fewEnough
-	}
-	return enough
 }
 
 func isRange(e query.Compare) bool { return e.Op != query.Equal && e.Op != query.NotEqual }
@@ -94,44 +126,6 @@ func sameRange(e query.Compare) func(query.Expr) bool {
 		other, ok := term.(query.Compare)
 		return ok && isRange(other) && other.Name == e.Name && other.Value.Kind == e.Value.Kind
 	}
-}
-
-// searchTerm looks up a term of an And: an inequality together with those among
-// the rest that bound the same attribute.
-func (v *view) searchTerm(ctx context.Context, term query.Expr, rest []query.Expr) (candidates, error) {
-	e, ok := term.(query.Compare)
-	if !ok || !isRange(e) {
-		return v.search(ctx, term)
-	}
-	attr, ok := v.attribute(e.Name, e.Value.Kind)
-	if !ok || attr.address {
-		return everything(false), nil
-	}
-	s, same := bounds(e), sameRange(e)
-	for _, other := range rest {
-		if same(other) {
-			s = s.intersect(bounds(other.(query.Compare)))
-		}
-	}
-	return v.searchRange(ctx, attr, s)
-}
-
-func (a candidates) and(b candidates) candidates {
-	exact := a.exact && b.exact
-	switch {
-	case a.negated && b.negated:
-		// All but what either leaves out.
-		a.ids.union(b.ids)
-	case a.negated:
-		b.ids.subtract(a.ids)
-		a.ids, a.negated = b.ids, false
-	case b.negated:
-		a.ids.subtract(b.ids)
-	default:
-		a.ids.intersect(b.ids)
-	}
-	a.exact = exact
-	return a
 }
 
 // cost orders terms by how much is read to look them up.
@@ -168,73 +162,63 @@ func cost(e query.Expr) int {
 	return 7
 }
 
+// searchOr finds all but what is in none of the terms.
 func (v *view) searchOr(ctx context.Context, terms []query.Expr) (candidates, error) {
-	all := candidates{ids: idSet{}, exact: true}
+	rest := everything(true)
 	for _, term := range terms {
 		c, err := v.search(ctx, term)
 		if err != nil {
-			return all, err
+			return c, err
 		}
-		exact := all.exact && c.exact
-		switch {
-		case all.negated && c.negated:
-			all.ids.intersect(c.ids)
-		case all.negated:
-			all.ids.subtract(c.ids)
-		case c.negated:
-			c.ids.subtract(all.ids)
-			all.ids, all.negated = c.ids, true
-		default:
-			all.ids.union(c.ids)
-		}
-		all.exact = exact
-		if all.negated && len(all.ids) == 0 && !all.exact {
-			return all, nil
+		rest = rest.and(c.not())
+		if !rest.negated && len(rest.ids) == 0 && !rest.exact {
+			break
 		}
 	}
-	return all, nil
+	return rest.not(), nil
 }
 
-// searchCompare looks up a comparison.
-func (v *view) searchCompare(ctx context.Context, e query.Compare) (candidates, error) {
+// searchCompare looks up a comparison. Of an inequality, more are terms that match as
+// well: those that bound the same attribute bound what is looked up.
+func (v *view) searchCompare(ctx context.Context, e query.Compare, more []query.Expr) (candidates, error) {
+	values := []query.Value{e.Value}
 	if e.Name == entity.AttrKey {
 		if e.Op != query.Equal {
 			return everything(false), nil
 		}
-		return v.searchKeys(ctx, []query.Value{e.Value})
+		return v.searchKeys(ctx, values)
 	}
 	attr, ok := v.attribute(e.Name, e.Value.Kind)
-	if !ok {
+	switch {
+	case !ok || isRange(e) && attr.address:
 		return everything(false), nil
+	case e.Op == query.Equal:
+		return v.searchValues(ctx, attr, values)
+	case e.Op == query.NotEqual:
+		return v.searchOthers(ctx, attr, values)
 	}
-	switch e.Op {
-	case query.Equal:
-		return v.searchValues(ctx, attr, []query.Value{e.Value})
-	case query.NotEqual:
-		return v.searchOthers(ctx, attr, []query.Value{e.Value})
+	r, same := bounds(e), sameRange(e)
+	for _, other := range more {
+		if same(other) {
+			r = r.intersect(bounds(other.(query.Compare)))
+		}
 	}
-	if attr.address {
-		return everything(false), nil
-	}
-	return v.searchRange(ctx, attr, bounds(e))
+	return v.searchRange(ctx, attr, r)
 }
 
 // searchIn looks up a list.
 func (v *view) searchIn(ctx context.Context, e query.In) (candidates, error) {
 	if len(e.Values) == 0 {
-		return candidates{ids: idSet{}, exact: true}, nil
+		return candidates{ids: bitmap.Set{}, exact: true}, nil
 	}
-	if e.Name == entity.AttrKey {
-		if e.Negated {
-			return everything(false), nil
-		}
+	if e.Name == entity.AttrKey && !e.Negated {
 		return v.searchKeys(ctx, e.Values)
 	}
 	attr, ok := v.attribute(e.Name, e.Values[0].Kind)
-	if !ok {
+	switch {
+	case !ok:
 		return everything(false), nil
-	}
-	if e.Negated {
+	case e.Negated:
 		return v.searchOthers(ctx, attr, e.Values)
 	}
 	return v.searchValues(ctx, attr, e.Values)
@@ -248,14 +232,14 @@ func (v *view) searchGlob(ctx context.Context, e query.Glob) (candidates, error)
 		return everything(false), nil
 	}
 	p := query.CompileGlob(e.Pattern)
-	r := span{exact: true}
+	r := valueRange{exact: true}
 	if !e.Negated {
 		if text, ok := p.Literal(); ok {
 			return v.searchValues(ctx, attr, []query.Value{query.Text(text)})
 		}
 		prefix, onlyStar := p.Prefix()
 		if prefix != "" {
-			r = textSpan(query.PrefixRange(prefix))
+			r = textRange(query.PrefixRange(prefix))
 		}
 		if onlyStar {
 			return v.searchRange(ctx, attr, r)
@@ -272,18 +256,18 @@ func (v *view) searchGlob(ctx context.Context, e query.Glob) (candidates, error)
 
 // searchKeys finds entities by key.
 func (v *view) searchKeys(ctx context.Context, values []query.Value) (candidates, error) {
-	c := candidates{ids: idSet{}}
+	c := candidates{ids: bitmap.Set{}}
 	var hashes []any
 	for _, value := range values {
 		if key, err := entity.ParseKey(value.Text); err == nil {
 			hashes = append(hashes, hashKey(key))
 		}
 	}
-	return c, v.l.eachQuery(ctx, v.q, "ids_by_key", 1, hashes, nil, func(rows driver.Rows) error {
+	return c, v.l.sql.EachIn(ctx, v.q, "ids_by_key", hashes, nil, func(rows driver.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		if err == nil {
-			c.ids.add(id)
+			c.ids.Add(id)
 		}
 		return err
 	})

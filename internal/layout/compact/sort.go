@@ -24,35 +24,35 @@ type sortable struct {
 // sorted hands out matches in the order of an attribute. It holds all of them,
 // or with a limit a little more than that many.
 func (v *view) sorted(ctx context.Context, c candidates, req layout.Request, out *output) error {
-	less := comparison(req.Order)
+	compare := comparison(req.Order)
 	after := positionOf(req.After)
 	read := reader(req.Order, v.names)
 	var list []sortable
 	cut := func() {
-		slices.SortFunc(list, less)
+		slices.SortFunc(list, compare)
 		if req.Limit > 0 && len(list) > req.Limit {
 			clear(list[req.Limit:])
 			list = list[:req.Limit]
 		}
 	}
-	err := v.matches(ctx, c, req.Expr, math.MaxInt64, 0, func(r *version, rec *record) (bool, error) {
+	err := v.matches(ctx, c, req.Expr, math.MaxInt64, 0, func(r *version, rec *record) error {
 		s := sortable{v: r, sequence: rec.sequence, size: rec.size}
 		read(&s, rec)
-		if after != nil && less(s, *after) <= 0 {
-			return true, nil
+		if after != nil && compare(s, *after) <= 0 {
+			return nil
 		}
 		list = append(list, s)
 		if req.Limit > 0 && len(list) >= 2*req.Limit+1024 {
 			cut()
 		}
-		return true, nil
+		return nil
 	})
 	if err != nil {
 		return err
 	}
 	cut()
 	for i := range list {
-		if more, err := out.add(ctx, list[i].v, &record{size: list[i].size}); err != nil || !more {
+		if err := out.add(ctx, list[i].v, &record{size: list[i].size}); err != nil {
 			return err
 		}
 	}

@@ -3,15 +3,26 @@ package compact
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
+	"github.com/varvedb/varve/internal/lsm"
+	"github.com/varvedb/varve/internal/packed"
 	"github.com/varvedb/varve/store/entity"
 )
 
-// term is an attribute value in postings.
-type term struct {
-	attr  int64
-	value string // its encoding: encodings sort as the values do
-}
+// An entity is found by terms: an attribute and a value, so encoded that terms sort as
+// values do. The space of a term is its attribute's number. In spaces with the bit past
+// are the terms that an entity had in a closed version and no longer has.
+const past = 1 << 31
+
+// Attribute numbers below firstName are our own.
+const (
+	attrOwner      = 1
+	attrCreator    = 2
+	attrExpiration = 3
+	attrModified   = 4
+	attrUnnamed    = 5 // of attributes whose name has no number
+)
 
 // wholeText is the length up to which a string stands in postings as it is. Of
 // a longer one stand its first prefixText bytes and a hash, and what is found by
@@ -31,52 +42,110 @@ func encodeText(text []byte) string {
 	return string(append(append(buf, text[:prefixText]...), sum[:hashedText-prefixText]...))
 }
 
-// encodeNumber keeps the order of numbers: the count of bytes, then the bytes.
 func encodeNumber(n uint64) string {
-	var b [9]byte
-	binary.BigEndian.PutUint64(b[1:], n)
-	i := 1
-	for i < len(b) && b[i] == 0 {
-		i++
-	}
-	b[i-1] = byte(len(b) - i)
-	return string(b[i-1:])
-}
-
-// decodeNumber is the inverse of encodeNumber.
-func decodeNumber(value []byte) (n uint64) {
-	for _, b := range value[min(1, len(value)):] {
-		n = n<<8 | uint64(b)
-	}
-	return n
+	var buf [9]byte
+	return string(packed.AppendOrdered(buf[:0], n))
 }
 
 // terms returns everything that a version is found by.
-func (v *version) terms() ([]term, error) {
+func (v *version) terms() ([]lsm.Term, error) {
 	r, err := parse(v.data)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]term, 0, 24)
+	list := make([]lsm.Term, 0, 24)
 	list = append(list,
-		term{attrOwner, string(r.owner)},
-		term{attrCreator, string(r.creator)},
-		term{attrExpiration, encodeNumber(uint64(v.expires))},
-		term{attrModified, encodeNumber(uint64(v.from))})
+		lsm.Term{Space: attrOwner, Value: string(r.owner)},
+		lsm.Term{Space: attrCreator, Value: string(r.creator)},
+		lsm.Term{Space: attrExpiration, Value: encodeNumber(uint64(v.expires))},
+		lsm.Term{Space: attrModified, Value: encodeNumber(uint64(v.from))})
 	err = r.each(func(a *attribute) bool {
-		t := term{attr: a.id}
+		t := lsm.Term{Space: uint32(a.id)}
 		if a.kind == stringName {
-			t.value = encodeText(a.text)
+			t.Value = encodeText(a.text)
 		} else {
-			t.value = encodeNumber(a.number)
+			t.Value = encodeNumber(a.number)
 		}
 		if a.id == 0 {
-			t.attr, t.value = attrUnnamed, string(spelledName(a.kind, string(a.spelled)))+t.value
+			t.Space, t.Value = attrUnnamed, string(spelledName(a.kind, string(a.spelled)))+t.Value
 		}
 		list = append(list, t)
 		return true
 	})
 	return list, err
+}
+
+// state is what is known of the stored versions of an entity.
+type state struct {
+	current *version // nil: it has none
+	closed  []*version
+}
+
+// all returns the versions, the current one last.
+func (s *state) all() []*version {
+	if s.current == nil {
+		return s.closed
+	}
+	return append(slices.Clip(s.closed), s.current)
+}
+
+// terms returns those of the current version and those of closed ones, which may be there
+// twice. Known are those of a version that need not be taken apart again.
+func (s *state) terms(known *version, its []lsm.Term) (current, closed []lsm.Term, err error) {
+	if s.current != nil {
+		if current, err = s.current.terms(); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, v := range s.closed {
+		terms := its
+		if known == nil || v.from != known.from {
+			if terms, err = v.terms(); err != nil {
+				return nil, nil, err
+			}
+		}
+		closed = append(closed, terms...)
+	}
+	return current, closed, nil
+}
+
+// appendEdits appends what becomes of the postings of an entity that was in one state and
+// is in another. The lists are short: to search them is faster than to make maps.
+func appendEdits(edits []lsm.Edit, id int64, before, after *state) ([]lsm.Edit, error) {
+	was, closed, err := before.terms(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	now, ended, err := after.terms(before.current, was)
+	if err != nil {
+		return nil, err
+	}
+	edit := func(t lsm.Term, space uint32, add bool) {
+		t.Space |= space
+		edits = append(edits, lsm.Edit{Term: t, ID: id, Add: add})
+	}
+	for _, t := range now {
+		if !slices.Contains(was, t) {
+			edit(t, 0, true)
+		}
+	}
+	for _, t := range was {
+		if !slices.Contains(now, t) {
+			edit(t, 0, false)
+		}
+	}
+	for i, t := range ended {
+		had := slices.Contains(closed, t) && !slices.Contains(was, t)
+		if !had && !slices.Contains(now, t) && !slices.Contains(ended[:i], t) {
+			edit(t, past, true)
+		}
+	}
+	for _, t := range closed {
+		if !slices.Contains(ended, t) {
+			edit(t, past, false)
+		}
+	}
+	return edits, nil
 }
 
 // hashKey is the number that a key is found by. Keys may be chosen to share it:

@@ -2,52 +2,75 @@ package compact
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"iter"
 
+	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
-// view is what a querier sees at a block.
+// view is what a querier sees at a block: the tables, and over them the blocks of the log
+// that are not merged in it. What it reads when it is opened does not change.
 type view struct {
-	l       *Layout
-	q       driver.Querier
-	p       progress
-	at      int64
-	past    bool // at is below the last change, so closed versions count
-	chain   *chain
-	nodes   []*node // of the chain, not merged in this view
-	names   *names
-	overlay *overlay // set by whoever needs it
-	few     bool     // only the newest matches are wanted
+	l     *Layout
+	q     driver.Querier
+	p     progress
+	at    int64
+	past  bool // at is below the last change, so closed versions count
+	chain *chain
+	nodes []*node // of the chain, not merged in this view
+	names *names
+	few   bool     // only the newest matches are wanted
+	over  *overlay // see overlay
 }
 
-// readView opens a view over what is committed.
-func (l *Layout) readView(ctx context.Context, q driver.Querier, at uint64) (*view, error) {
+// View implements layout.Layout.
+func (l *Layout) View(ctx context.Context, q driver.Querier, at uint64) (layout.View, error) {
 	v, err := l.newView(ctx, q, at)
 	if err != nil {
-		return nil, err
+		return nil, err // not a nil view
 	}
-	v.names = l.committed
-	return v, v.names.load(ctx, q, l.sql["names"], v.p.names)
+	return v, l.loadNames(ctx, q, v.names, v.p.names)
 }
 
-func (l *Layout) newView(ctx context.Context, q driver.Querier, at uint64) (*view, error) {
-	v := &view{l: l, q: q, at: int64(min(at, entity.MaxBlock))}
-	var err error
+// newView returns a view that may lack names.
+func (l *Layout) newView(ctx context.Context, q driver.Querier, at uint64) (v *view, err error) {
+	v = &view{l: l, q: q, names: l.committed}
 	if v.p, err = l.readProgress(ctx, q); err != nil {
 		return nil, err
 	}
 	if v.chain, err = l.chainAt(ctx, q, &v.p); err != nil {
 		return nil, err
 	}
-	v.past = v.at < v.p.last
-	v.nodes = after(v.chain.nodes, v.p.merged)
+	v.move(at)
 	return v, nil
 }
 
+// move makes it a view at a block.
+func (v *view) move(at uint64) {
+	v.at = int64(min(at, entity.MaxBlock))
+	v.past = v.at < v.p.last
+	v.nodes = after(v.chain.nodes, v.p.merged)
+	v.over = nil
+}
+
+func (v *view) overlay() *overlay {
+	if v.over == nil {
+		v.over = v.chain.overlay(&v.p, v.at)
+	}
+	return v.over
+}
+
+// Statements give versions in the tables: current ones, and then closed ones.
+var (
+	versionsByKey   = []string{"current_by_key", "closed_by_key"}
+	versionsByID    = []string{"current_by_id", "closed_by_id"}
+	versionsBetween = []string{"current_between", "closed_between"}
+)
+
 // find returns the version of a key that is visible in the view, or nil.
-func (v *view) find(ctx context.Context, key entity.Key) (*version, error) {
+func (v *view) find(ctx context.Context, key entity.Key) (found *version, err error) {
 	if c := lookup(v.nodes, v.at, key); c != nil {
 		if c.newID != 0 && c.next.visible(v.at) {
 			return &c.next, nil
@@ -55,34 +78,41 @@ func (v *view) find(ctx context.Context, key entity.Key) (*version, error) {
 		return nil, nil
 	}
 	hash := []any{hashKey(key)}
-	var found *version
-	err := v.l.eachQuery(ctx, v.q, "current_by_key", 1, hash, nil, func(rows driver.Rows) error {
-		r, err := scanVersion(rows)
-		if err == nil && r.key == key && r.visible(v.at) {
-			found = r
+	for i, name := range versionsByKey {
+		if found != nil || i > 0 && !v.past {
+			break
 		}
-		return err
-	})
-	if err != nil || found != nil || !v.past {
-		return found, err
+		err := v.l.versionsIn(ctx, v.q, name, hash, nil, func(r *version) error {
+			if r.key == key && r.visible(v.at) {
+				found = r
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	err = v.l.eachQuery(ctx, v.q, "closed_by_key", 1, hash, nil, func(rows driver.Rows) error {
-		var to int64
-		r, err := scanVersion(rows, &to)
-		if err == nil && r.key == key && r.from <= v.at && v.at < to {
-			found = r
-		}
-		return err
-	})
-	return found, err
+	return found, nil
 }
 
-// Get implements layout.Layout.
-func (l *Layout) Get(ctx context.Context, q driver.Querier, at uint64, key entity.Key) (*entity.Entity, error) {
-	v, err := l.readView(ctx, q, at)
-	if err != nil {
-		return nil, err
+// stored calls f with all versions of a key in the tables.
+func (v *view) stored(ctx context.Context, key entity.Key, f func(*version) error) error {
+	for _, name := range versionsByKey {
+		err := v.l.versionsIn(ctx, v.q, name, []any{hashKey(key)}, nil, func(r *version) error {
+			if r.key != key {
+				return nil
+			}
+			return f(r)
+		})
+		if err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// Get implements layout.View.
+func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
 	found, err := v.find(ctx, key)
 	if err != nil {
 		return nil, err
@@ -94,7 +124,7 @@ func (l *Layout) Get(ctx context.Context, q driver.Querier, at uint64, key entit
 	if err != nil {
 		return nil, err
 	}
-	contents, err := l.readContents(ctx, q, []*version{found})
+	contents, err := v.contents(ctx, []*version{found})
 	if err != nil {
 		return nil, err
 	}
@@ -102,20 +132,17 @@ func (l *Layout) Get(ctx context.Context, q driver.Querier, at uint64, key entit
 	return e, nil
 }
 
-// errNoContent: a version's payload is gone.
-var errNoContent = errors.New("a payload is missing")
-
-// readContents returns the payloads of versions by number; number 0 is none.
-func (l *Layout) readContents(ctx context.Context, q driver.Querier, list []*version) (map[int64][]byte, error) {
+// contents returns the payloads of versions by number; number 0 is none.
+func (v *view) contents(ctx context.Context, list []*version) (map[int64][]byte, error) {
 	var args []any
 	wanted := map[int64][]byte{}
-	for _, v := range list {
-		if _, ok := wanted[v.content]; !ok && v.content != 0 {
-			wanted[v.content] = nil
-			args = append(args, v.content)
+	for _, r := range list {
+		if _, ok := wanted[r.content]; !ok && r.content != 0 {
+			wanted[r.content] = nil
+			args = append(args, r.content)
 		}
 	}
-	err := l.eachQuery(ctx, q, "contents", 1, args, nil, func(rows driver.Rows) error {
+	err := v.l.sql.EachIn(ctx, v.q, "contents", args, nil, func(rows driver.Rows) error {
 		var no int64
 		var content []byte
 		err := rows.Scan(&no, &content)
@@ -127,8 +154,87 @@ func (l *Layout) readContents(ctx context.Context, q driver.Querier, list []*ver
 	}
 	for no, content := range wanted {
 		if content == nil {
-			return nil, errors.Join(driver.ErrCorrupt, errNoContent, errors.New("its number is "+itoa(no)))
+			return nil, fmt.Errorf("%w: payload %d is missing", driver.ErrCorrupt, no)
 		}
 	}
 	return wanted, nil
+}
+
+// Rows implements layout.View. It counts versions, wherever they are: how many of them
+// are in which table depends on the merge.
+func (v *view) Rows(ctx context.Context) ([]layout.TableRows, error) {
+	n, err := v.l.sql.Int(ctx, v.q, "count_versions")
+	for _, node := range v.nodes {
+		for i := range node.changes {
+			if node.changes[i].newID != 0 {
+				n++
+			}
+		}
+	}
+	return []layout.TableRows{{Table: "versions", Rows: uint64(n)}}, err
+}
+
+// Openings implements layout.View: the tables in the order of the database, then the log,
+// all of whose blocks are above what the tables hold.
+func (v *view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
+	return func(yield func(*entity.Entity, error) bool) {
+		out := &output{v: v, content: true, yield: yield}
+		dictionary := v.names.list()
+		err := v.l.sql.Each(ctx, v.q, "openings", nil, func(rows driver.Rows) error {
+			var content []byte
+			r, err := scanVersion(rows, &content)
+			if err != nil {
+				return err
+			}
+			e, err := r.unpack(dictionary)
+			if err != nil {
+				return err
+			}
+			e.Content = content
+			return out.hand(e)
+		})
+		for _, n := range v.nodes {
+			for i := 0; i < len(n.changes) && err == nil; i++ {
+				if c := &n.changes[i]; c.newID != 0 {
+					var rec record
+					if rec, err = parse(c.next.data); err == nil {
+						err = out.add(ctx, &c.next, &rec)
+					}
+				}
+			}
+		}
+		out.end(ctx, err)
+	}
+}
+
+// Closings implements layout.View.
+func (v *view) Closings(ctx context.Context) iter.Seq2[entity.Closing, error] {
+	return func(yield func(entity.Closing, error) bool) {
+		stopped := false
+		hand := func(block int64, key entity.Key, from int64) error {
+			stopped = !yield(entity.Closing{Block: uint64(block), Key: key, From: uint64(from)}, nil)
+			return stoppedIf(stopped)
+		}
+		err := v.l.sql.Each(ctx, v.q, "closings", nil, func(rows driver.Rows) error {
+			var block, from int64
+			var key []byte
+			if err := rows.Scan(&block, &key, &from); err != nil {
+				return err
+			}
+			if len(key) != len(entity.Key{}) {
+				return fmt.Errorf("%w: entity key of %d bytes", driver.ErrCorrupt, len(key))
+			}
+			return hand(block, entity.Key(key), from)
+		})
+		for _, n := range v.nodes {
+			for i := 0; i < len(n.changes) && err == nil; i++ {
+				if c := &n.changes[i]; c.oldID != 0 {
+					err = hand(n.block, c.key, c.oldFrom)
+				}
+			}
+		}
+		if err != nil && !stopped {
+			yield(entity.Closing{}, err)
+		}
+	}
 }

@@ -24,7 +24,11 @@ type Layout struct {
 	sql     map[string]string
 }
 
-var _ layout.Layout = (*Layout)(nil)
+var (
+	_ layout.Layout   = (*Layout)(nil)
+	_ layout.Indexed  = (*Layout)(nil)
+	_ layout.Analyzed = (*Layout)(nil)
+)
 
 // New returns the layout of a schema for an engine's dialect and capabilities.
 func New(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities) *Layout {
@@ -63,7 +67,30 @@ func (l *Layout) Create(ctx context.Context, tx driver.Tx, deferred bool) error 
 	return nil
 }
 
-// DeferredIndexes implements layout.Layout: all that are not unique. The unique
+// view implements layout.View.
+type view struct {
+	*Layout
+	q  driver.Querier
+	at uint64
+}
+
+// View implements layout.Layout.
+func (l *Layout) View(_ context.Context, q driver.Querier, at uint64) (layout.View, error) {
+	return view{l, q, at}, nil
+}
+
+// writer implements layout.Writer.
+type writer struct {
+	*Layout
+	tx driver.Tx
+}
+
+// Writer implements layout.Layout.
+func (l *Layout) Writer(_ context.Context, tx driver.Tx) (layout.Writer, error) {
+	return writer{l, tx}, nil
+}
+
+// DeferredIndexes implements layout.Indexed: all that are not unique. The unique
 // ones find the versions that a block changes.
 func (l *Layout) DeferredIndexes() (names []string) {
 	for _, index := range l.schema.Indexes {
@@ -74,7 +101,7 @@ func (l *Layout) DeferredIndexes() (names []string) {
 	return names
 }
 
-// CreateIndex implements layout.Layout.
+// CreateIndex implements layout.Indexed.
 func (l *Layout) CreateIndex(ctx context.Context, tx driver.Tx, name string) error {
 	for _, index := range l.schema.Indexes {
 		if index.Name != name {
@@ -89,10 +116,10 @@ func (l *Layout) CreateIndex(ctx context.Context, tx driver.Tx, name string) err
 	return fmt.Errorf("layout %s has no index %s", l.schema.Name, name)
 }
 
-// Analyzed implements layout.Layout.
+// Analyzed implements layout.Analyzed.
 func (l *Layout) Analyzed() bool { return l.schema.Analyze && l.dialect.analyze }
 
-// Analyze implements layout.Layout.
+// Analyze implements layout.Analyzed.
 func (l *Layout) Analyze(ctx context.Context, tx driver.Tx) error {
 	// By table: a server's database may hold other tables than ours.
 	for _, t := range []*driver.Table{l.shape.strings, l.shape.numbers, l.shape.payloads} {
@@ -103,11 +130,11 @@ func (l *Layout) Analyze(ctx context.Context, tx driver.Tx) error {
 	return nil
 }
 
-// Rows implements layout.Layout.
-func (l *Layout) Rows(ctx context.Context, q driver.Querier) ([]layout.TableRows, error) {
+// Rows implements layout.View.
+func (v view) Rows(ctx context.Context) ([]layout.TableRows, error) {
 	list := []layout.TableRows{{Table: "string_attributes"}, {Table: "numeric_attributes"}, {Table: "payloads"}}
 	for i, name := range []string{"count_strings", "count_numbers", "count_payloads"} {
-		n, err := driver.QueryInt(ctx, q, l.sql[name])
+		n, err := driver.QueryInt(ctx, v.q, v.sql[name])
 		if err != nil {
 			return nil, err
 		}

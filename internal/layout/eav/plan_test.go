@@ -221,7 +221,7 @@ func plan(t *testing.T, db *store.DB, name string, q query.Expr) (lines []string
 	r, err := db.Engine().Snapshot(t.Context())
 	require.NoError(t, err)
 	defer r.Close()
-	text, args, err := eav.CompileQuery(l, t.Context(), r, 3, layout.Request{Expr: q})
+	text, args, err := eav.CompileQuery(t.Context(), l, r, 3, layout.Request{Expr: q})
 	require.NoError(t, err)
 	rows, err := r.Query(t.Context(), "EXPLAIN QUERY PLAN "+text, args...)
 	require.NoError(t, err)

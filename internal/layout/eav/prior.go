@@ -39,8 +39,9 @@ func eachList(text string, keys []entity.Key, f func(text string, args []any) er
 	return nil
 }
 
-// Prior implements layout.Layout.
-func (l *Layout) Prior(ctx context.Context, q driver.Querier, at uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error) {
+// Prior implements layout.Writer.
+func (w writer) Prior(ctx context.Context, at uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error) {
+	l, q := w.Layout, w.tx
 	all := make([]entity.Key, 0, len(needs))
 	for key := range needs {
 		all = append(all, key)

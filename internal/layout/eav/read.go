@@ -14,13 +14,13 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// Get implements layout.Layout.
-func (l *Layout) Get(ctx context.Context, q driver.Querier, at uint64, key entity.Key) (*entity.Entity, error) {
-	args := []any{key[:], int64(at)}
-	if l.schema.Temporal {
-		args = append(args, int64(at))
+// Get implements layout.View.
+func (v view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
+	args := []any{key[:], int64(v.at)}
+	if v.schema.Temporal {
+		args = append(args, int64(v.at))
 	}
-	rows, err := q.Query(ctx, l.sql["get"], args...)
+	rows, err := v.q.Query(ctx, v.sql["get"], args...)
 	if err != nil {
 		return nil, err
 	}
@@ -43,51 +43,52 @@ func (l *Layout) Get(ctx context.Context, q driver.Querier, at uint64, key entit
 	return e, nil
 }
 
-// Count implements layout.Layout.
-func (l *Layout) Count(ctx context.Context, q driver.Querier, at uint64, e query.Expr) (uint64, error) {
-	cond, err := l.prepare(ctx, q, e)
+// Count implements layout.View.
+func (v view) Count(ctx context.Context, e query.Expr) (uint64, error) {
+	cond, err := v.prepare(ctx, v.q, e)
 	if err != nil {
 		return 0, err
 	}
-	c := compiler{l: l, at: int64(at)}
+	c := compiler{l: v.Layout, at: int64(v.at)}
 	c.write("SELECT count(*) FROM payloads AS p")
 	c.where(cond)
 	text, args, err := c.finish()
 	if err != nil {
 		return 0, err
 	}
-	n, err := driver.QueryInt(ctx, q, text, args...)
+	n, err := driver.QueryInt(ctx, v.q, text, args...)
 	return uint64(n), err
 }
 
-// Query implements layout.Layout.
-func (l *Layout) Query(ctx context.Context, q driver.Querier, at uint64, req layout.Request) iter.Seq2[*entity.Entity, error] {
+// Query implements layout.View.
+func (v view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
-		text, args, err := l.compileQuery(ctx, q, at, req)
+		text, args, err := v.compileQuery(ctx, req)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		l.stream(ctx, q, text, args, req.Content, yield)
+		v.stream(ctx, text, args, req.Content, yield)
 	}
 }
 
 // compileQuery returns the statement for a request. With a limit, the keys are
 // found and sorted first and the rows fetched after, so that payloads do not
 // travel through the sort.
-func (l *Layout) compileQuery(ctx context.Context, q driver.Querier, at uint64, req layout.Request) (string, []any, error) {
+func (v view) compileQuery(ctx context.Context, req layout.Request) (string, []any, error) {
+	l := v.Layout
 	if strings.ContainsRune(req.Order.Name, 0) && !l.dialect.textNUL {
 		req.Order = layout.Order{} // no entity has such an attribute
 	}
-	cond, err := l.prepare(ctx, q, req.Expr)
+	cond, err := l.prepare(ctx, v.q, req.Expr)
 	if err != nil {
 		return "", nil, err
 	}
-	first, err := l.first(ctx, q, cond, req)
+	first, err := l.first(ctx, v.q, cond, req)
 	if err != nil {
 		return "", nil, err
 	}
-	c := compiler{l: l, at: int64(at)}
+	c := compiler{l: l, at: int64(v.at)}
 	from, inner := l.shape.from, c.inner(req.Order)
 	if req.Limit > 0 {
 		c.write(l.selectColumns("q", req.Content) + " FROM (SELECT p.entity_key AS k, p." + from + " AS f, s.value AS s")
@@ -120,8 +121,8 @@ func (l *Layout) selectColumns(table string, content bool) string {
 }
 
 // stream yields the entities of a statement.
-func (l *Layout) stream(ctx context.Context, q driver.Querier, text string, args []any, content bool, yield func(*entity.Entity, error) bool) {
-	rows, err := q.Query(ctx, text, args...)
+func (v view) stream(ctx context.Context, text string, args []any, content bool, yield func(*entity.Entity, error) bool) {
+	rows, err := v.q.Query(ctx, text, args...)
 	if err != nil {
 		yield(nil, err)
 		return
@@ -148,11 +149,11 @@ func (l *Layout) stream(ctx context.Context, q driver.Querier, text string, args
 	}
 }
 
-// Openings implements layout.Layout.
-func (l *Layout) Openings(ctx context.Context, q driver.Querier) iter.Seq2[*entity.Entity, error] {
+// Openings implements layout.View.
+func (v view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		var last *entity.Entity
-		l.stream(ctx, q, l.openings(), nil, true, func(e *entity.Entity, err error) bool {
+		v.stream(ctx, v.openings(), nil, true, func(e *entity.Entity, err error) bool {
 			if err == nil && last != nil && opened(e, last) {
 				yield(nil, fmt.Errorf("%w: versions out of order: %s of block %d after %s of block %d",
 					driver.ErrCorrupt, e.Key, e.LastModifiedAtBlock, last.Key, last.LastModifiedAtBlock))
@@ -181,13 +182,13 @@ func (l *Layout) openings() string {
 		" CROSS JOIN payloads AS q ON q.rowid = x.id"
 }
 
-// Closings implements layout.Layout.
-func (l *Layout) Closings(ctx context.Context, q driver.Querier) iter.Seq2[entity.Closing, error] {
+// Closings implements layout.View.
+func (v view) Closings(ctx context.Context) iter.Seq2[entity.Closing, error] {
 	return func(yield func(entity.Closing, error) bool) {
-		if !l.schema.Temporal {
+		if !v.schema.Temporal {
 			return
 		}
-		rows, err := q.Query(ctx, l.sql["closings"])
+		rows, err := v.q.Query(ctx, v.sql["closings"])
 		if err != nil {
 			yield(entity.Closing{}, err)
 			return

@@ -15,8 +15,9 @@ type batch struct {
 	closeStrings, closeNumbers, closePayloads []any
 }
 
-// Write implements layout.Layout.
-func (l *Layout) Write(ctx context.Context, tx driver.Tx, set entity.Changeset) error {
+// Write implements layout.Writer.
+func (w writer) Write(ctx context.Context, set entity.Changeset) error {
+	l, tx := w.Layout, w.tx
 	var b batch
 	for i := range set.Changes {
 		c := &set.Changes[i]
@@ -130,25 +131,25 @@ func (b *batch) open(temporal bool, e *entity.Entity) {
 	b.payloads = append(b.payloads, key, from, to, content, e.ContentType, texts, numbers)
 }
 
-// Rewind implements layout.Layout.
-func (l *Layout) Rewind(ctx context.Context, tx driver.Tx, head, to uint64) error {
+// Rewind implements layout.Writer.
+func (w writer) Rewind(ctx context.Context, head, to uint64) error {
 	for _, name := range []string{"rewind_delete_strings", "rewind_delete_numbers", "rewind_delete_payloads"} {
-		if _, err := tx.Exec(ctx, l.sql[name], int64(to)); err != nil {
+		if _, err := w.tx.Exec(ctx, w.sql[name], int64(to)); err != nil {
 			return err
 		}
 	}
 	for _, name := range []string{"rewind_reopen_strings", "rewind_reopen_payloads", "rewind_reopen_numbers"} {
-		if _, err := tx.Exec(ctx, l.sql[name], int64(to), int64(head)); err != nil {
+		if _, err := w.tx.Exec(ctx, w.sql[name], int64(to), int64(head)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Prune implements layout.Layout.
-func (l *Layout) Prune(ctx context.Context, tx driver.Tx, before uint64) error {
+// Prune implements layout.Writer.
+func (w writer) Prune(ctx context.Context, before uint64) error {
 	for _, name := range []string{"prune_strings", "prune_numbers", "prune_payloads"} {
-		if _, err := tx.Exec(ctx, l.sql[name], int64(before)); err != nil {
+		if _, err := w.tx.Exec(ctx, w.sql[name], int64(before)); err != nil {
 			return err
 		}
 	}

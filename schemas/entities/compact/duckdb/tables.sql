@@ -65,15 +65,8 @@ CREATE TABLE closed_versions (
     data BLOB NOT NULL
 );
 
--- Which current versions have a value: pages of sorted runs, by their lowest key.
-CREATE TABLE current_postings (
-    run BIGINT NOT NULL,
-    low BLOB NOT NULL,
-    body BLOB NOT NULL
-);
-
--- Which entities had a value in a closed version and no longer have it.
-CREATE TABLE past_postings (
+-- Who has a value, now or in the past: pages of sorted runs, by their lowest key.
+CREATE TABLE postings (
     run BIGINT NOT NULL,
     low BLOB NOT NULL,
     body BLOB NOT NULL

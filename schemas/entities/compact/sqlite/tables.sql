@@ -66,16 +66,8 @@ CREATE TABLE closed_versions (
     data BLOB NOT NULL
 );
 
--- Which current versions have a value: pages of sorted runs, by their lowest key.
-CREATE TABLE current_postings (
-    run INTEGER NOT NULL,
-    low BLOB NOT NULL,
-    body BLOB NOT NULL,
-    PRIMARY KEY (run, low)
-) WITHOUT ROWID;
-
--- Which entities had a value in a closed version and no longer have it.
-CREATE TABLE past_postings (
+-- Who has a value, now or in the past: pages of sorted runs, by their lowest key.
+CREATE TABLE postings (
     run INTEGER NOT NULL,
     low BLOB NOT NULL,
     body BLOB NOT NULL,

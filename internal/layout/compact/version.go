@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,14 +18,14 @@ type version struct {
 	id      int64
 	key     entity.Key
 	from    int64
+	to      int64 // what it is not visible at: expires, or where it was ended before
 	expires int64
-	to      int64 // of closed versions
 	content int64 // number of its payload, 0 without one
 	data    []byte
 }
 
-// visible tells whether a current version can be seen at a block.
-func (v *version) visible(at int64) bool { return v.from <= at && at < v.expires }
+// visible tells whether a version can be seen at a block.
+func (v *version) visible(at int64) bool { return v.from <= at && at < v.to }
 
 // The data of a version:
 //
@@ -201,17 +202,39 @@ func (v *version) unpack(dictionary []name) (*entity.Entity, error) {
 	return e, nil
 }
 
-// scanVersion reads the columns of a version, and what dest is given for after
-// them.
+// versions calls f with the versions that a statement gives.
+func (l *Layout) versions(ctx context.Context, q driver.Querier, statement string, args []any, f func(*version) error) error {
+	return l.sql.Each(ctx, q, statement, args, scanning(f))
+}
+
+// versionsIn is versions of a statement over a list.
+func (l *Layout) versionsIn(ctx context.Context, q driver.Querier, statement string, list, more []any, f func(*version) error) error {
+	return l.sql.EachIn(ctx, q, statement, list, more, scanning(f))
+}
+
+func scanning(f func(*version) error) func(driver.Rows) error {
+	return func(rows driver.Rows) error {
+		v, err := scanVersion(rows)
+		if err != nil {
+			return err
+		}
+		return f(v)
+	}
+}
+
+// scanVersion reads the columns of a version, and what dest is given for after them.
 func scanVersion(rows driver.Rows, dest ...any) (*version, error) {
 	v := &version{}
 	var key []byte
-	if err := rows.Scan(append([]any{&v.id, &v.from, &v.expires, &key, &v.content, &v.data}, dest...)...); err != nil {
+	if err := rows.Scan(append([]any{&v.id, &v.from, &v.to, &v.expires, &key, &v.content, &v.data}, dest...)...); err != nil {
 		return nil, err
 	}
 	if len(key) != len(v.key) {
 		return nil, fmt.Errorf("%w: entity key of %d bytes", driver.ErrCorrupt, len(key))
 	}
 	v.key = entity.Key(key)
+	if v.to == 0 { // no version ends at the first block there can be
+		v.to = v.expires
+	}
 	return v, nil
 }

@@ -1,0 +1,225 @@
+// Package bitmap is sets of ids in chunks of 4,096 neighbouring ones: a bit for each in
+// memory, and stored as the list of the members or, when that is shorter, as the bits.
+package bitmap
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+const shift = 12
+
+// How many ids a chunk is of, and how long its stored form is at most, in bytes.
+const (
+	ChunkIDs   = 1 << shift
+	ChunkBytes = ChunkIDs / 8
+)
+
+// ChunkOf returns the number of the chunk that an id is in, and Offset its place there.
+func ChunkOf(id int64) int64 { return id >> shift }
+
+// Offset returns the place of an id in its chunk.
+func Offset(id int64) uint16 { return uint16(id & (ChunkIDs - 1)) }
+
+// Chunk is a set of numbers below ChunkIDs.
+type Chunk [ChunkIDs / 64]uint64
+
+// Add adds a number.
+func (c *Chunk) Add(n uint16) { c[n>>6] |= 1 << (n & 63) }
+
+// Remove takes a number out.
+func (c *Chunk) Remove(n uint16) { c[n>>6] &^= 1 << (n & 63) }
+
+// Has tells whether a number is in the set.
+func (c *Chunk) Has(n uint16) bool { return c[n>>6]&(1<<(n&63)) != 0 }
+
+// Len returns how many there are.
+func (c *Chunk) Len() (n int) {
+	for _, w := range c {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+// Union adds another set.
+func (c *Chunk) Union(other *Chunk) {
+	for i, w := range other {
+		c[i] |= w
+	}
+}
+
+// Intersect keeps what is in both sets, and tells whether that is anything.
+func (c *Chunk) Intersect(other *Chunk) bool {
+	all := uint64(0)
+	for i, w := range other {
+		c[i] &= w
+		all |= c[i]
+	}
+	return all != 0
+}
+
+// Subtract removes another set, and tells whether anything is left.
+func (c *Chunk) Subtract(other *Chunk) bool {
+	all := uint64(0)
+	for i, w := range other {
+		c[i] &^= w
+		all |= c[i]
+	}
+	return all != 0
+}
+
+// AppendTo appends the stored form, which is empty for the empty set.
+func (c *Chunk) AppendTo(buf []byte) []byte {
+	if 2*c.Len() >= ChunkBytes {
+		for _, w := range c {
+			buf = binary.LittleEndian.AppendUint64(buf, w)
+		}
+		return buf
+	}
+	for i, w := range c {
+		for ; w != 0; w &= w - 1 {
+			buf = binary.LittleEndian.AppendUint16(buf, uint16(i<<6+bits.TrailingZeros64(w)))
+		}
+	}
+	return buf
+}
+
+// Merge adds a stored set. The error is driver.ErrCorrupt.
+func (c *Chunk) Merge(stored []byte) error {
+	switch {
+	case len(stored) == ChunkBytes:
+		for i := range c {
+			c[i] |= binary.LittleEndian.Uint64(stored[8*i:])
+		}
+		return nil
+	case len(stored) > ChunkBytes || len(stored)%2 != 0:
+		return fmt.Errorf("%w: set of ids of %d bytes", driver.ErrCorrupt, len(stored))
+	}
+	for i := 0; i < len(stored); i += 2 {
+		n := binary.LittleEndian.Uint16(stored[i:])
+		if n >= ChunkIDs {
+			return fmt.Errorf("%w: id %d in a set of %d", driver.ErrCorrupt, n, ChunkIDs)
+		}
+		c.Add(n)
+	}
+	return nil
+}
+
+// Set is a set of ids by chunk. Chunks are not empty.
+type Set map[int64]*Chunk
+
+// Add adds an id.
+func (s Set) Add(id int64) { s.Chunk(ChunkOf(id)).Add(Offset(id)) }
+
+// Chunk returns a chunk of the set, made if it is not there.
+func (s Set) Chunk(n int64) *Chunk {
+	c := s[n]
+	if c == nil {
+		c = new(Chunk)
+		s[n] = c
+	}
+	return c
+}
+
+// Has tells whether an id is in the set.
+func (s Set) Has(id int64) bool {
+	c := s[ChunkOf(id)]
+	return c != nil && c.Has(Offset(id))
+}
+
+// Len returns how many ids there are.
+func (s Set) Len() (n int) {
+	for _, c := range s {
+		n += c.Len()
+	}
+	return n
+}
+
+// Union adds another set, which must not be used after.
+func (s Set) Union(other Set) {
+	for n, c := range other {
+		if has := s[n]; has == nil {
+			s[n] = c
+		} else {
+			has.Union(c)
+		}
+	}
+}
+
+// Intersect keeps what is in both.
+func (s Set) Intersect(other Set) {
+	for n, c := range s {
+		if o := other[n]; o == nil || !c.Intersect(o) {
+			delete(s, n)
+		}
+	}
+}
+
+// Subtract removes another set.
+func (s Set) Subtract(other Set) {
+	for n, c := range s {
+		if o := other[n]; o != nil && !c.Subtract(o) {
+			delete(s, n)
+		}
+	}
+}
+
+// Walk hands out a set's ids, highest first.
+type Walk struct {
+	set    Set
+	chunks []int64 // still to do, the highest last
+	below  int64   // only ids below it
+}
+
+// Walk begins with the highest id below one.
+func (s Set) Walk(below int64) *Walk {
+	return &Walk{set: s, chunks: slices.Sorted(maps.Keys(s)), below: below}
+}
+
+// Next returns up to n ids, fewer only at the end.
+func (w *Walk) Next(n int) (ids []int64) {
+	for len(w.chunks) > 0 && len(ids) < n {
+		last := w.chunks[len(w.chunks)-1]
+		if ids = w.set[last].appendBelow(ids, last<<shift, w.below, n); len(ids) < n {
+			w.chunks = w.chunks[:len(w.chunks)-1]
+		} else {
+			w.below = ids[len(ids)-1]
+		}
+	}
+	return ids
+}
+
+// appendBelow appends the ids below one, highest first, until there are n. Numbers count
+// from base.
+func (c *Chunk) appendBelow(ids []int64, base, below int64, n int) []int64 {
+	for high := min(max(below-base, 0), ChunkIDs); high > 0 && len(ids) < n; {
+		word := c[(high-1)>>6]
+		if rest := high & 63; rest != 0 {
+			word &= 1<<rest - 1
+		}
+		if high = (high - 1) &^ 63; word != 0 {
+			high |= int64(63 - bits.LeadingZeros64(word))
+			ids = append(ids, base|high)
+		}
+	}
+	return ids
+}
+
+// AppendIDs appends the ids of a stored chunk in order.
+func AppendIDs(ids []int64, chunk int64, stored []byte) ([]int64, error) {
+	var c Chunk
+	if err := c.Merge(stored); err != nil {
+		return ids, err
+	}
+	for i, w := range c {
+		for ; w != 0; w &= w - 1 {
+			ids = append(ids, chunk<<shift|int64(i<<6+bits.TrailingZeros64(w)))
+		}
+	}
+	return ids, nil
+}

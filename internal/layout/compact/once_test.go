@@ -1,0 +1,99 @@
+package compact_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/internal/layout/compact"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// readings counts how often the row of progress is read, and written.
+type readings struct{ read, written int }
+
+func (r *readings) see(text string) {
+	if strings.Contains(text, "FROM progress") {
+		r.read++
+	}
+	if strings.HasPrefix(text, "UPDATE progress") {
+		r.written++
+	}
+}
+
+type countedView struct {
+	driver.Querier
+	*readings
+}
+
+func (q countedView) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	q.see(text)
+	return q.Querier.Query(ctx, text, args...)
+}
+
+type countedTx struct {
+	driver.Tx
+	*readings
+}
+
+func (tx countedTx) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	tx.see(text)
+	return tx.Tx.Query(ctx, text, args...)
+}
+
+func (tx countedTx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	tx.see(text)
+	return tx.Tx.Exec(ctx, text, args...)
+}
+
+// TestProgressIsReadOnce: a block reads and writes the row of progress once, also when it
+// merges a share, and a view reads it once however much it is asked.
+func TestProgressIsReadOnce(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{Backlog: 4, Steps: 1})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	for number := uint64(1); number < 8; number++ {
+		block := entity.Block{Number: number, Ops: []entity.Op{
+			{Kind: entity.Create, Key: entity.Key{byte(number)}, BTL: 1000},
+			{Kind: entity.Create, Key: entity.Key{byte(number), 1}, OpIndex: 1, BTL: 1000},
+		}}
+		b.write(true, func(tx driver.Tx) error {
+			n := &readings{}
+			w, err := b.layout.Writer(ctx, countedTx{tx, n})
+			require.NoError(t, err)
+			prior, err := w.Prior(ctx, number, block.Needs())
+			require.NoError(t, err)
+			set, err := entity.Fold(&block, prior, entity.Rules{})
+			require.NoError(t, err)
+			set.Block = number
+			require.NoError(t, w.Write(ctx, set))
+			require.Equal(t, readings{1, 1}, *n, "block %d", number)
+			return nil
+		})
+	}
+	require.NotEmpty(t, b.dump()["current_versions"], "blocks have merged")
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	n := &readings{}
+	v, err := b.layout.View(ctx, countedView{r, n}, 7)
+	require.NoError(t, err)
+	for range 3 {
+		_, err := v.Get(ctx, entity.Key{1})
+		require.NoError(t, err)
+		count, err := v.Count(ctx, nil)
+		require.NoError(t, err)
+		require.EqualValues(t, 14, count)
+		found := 0
+		for _, err := range v.Query(ctx, layout.Request{Limit: 20, Content: true}) {
+			require.NoError(t, err)
+			found++
+		}
+		require.Equal(t, 14, found)
+	}
+	require.Equal(t, readings{read: 1}, *n)
+}

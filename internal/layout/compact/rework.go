@@ -1,0 +1,279 @@
+package compact
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve/internal/lsm"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Rewind implements layout.Writer.
+func (w *writer) Rewind(ctx context.Context, _, to uint64) error {
+	return w.rework(ctx, "rewind", to, func(r *rework) error {
+		at := int64(to)
+		// Not the block itself: there may be none of that number, and the next
+		// may have a lower one.
+		highest, err := w.l.sql.Int(ctx, w.tx, "highest_block", at)
+		if err != nil {
+			return err
+		}
+		w.p.last, w.p.merged = highest, highest
+		w.p.lastSequence = min(w.p.lastSequence, entity.MakeSequence(to+1, 0, 0)-1)
+		// What ended above the block is current again, and so is what runs out above the
+		// highest block that is left: at it they can be seen.
+		return r.each(ctx, "ids_above", []any{at}, []any{at, highest}, func(s state) (next state) {
+			for _, v := range s.all() {
+				switch {
+				case v.from > at:
+				case v == s.current || v.to > highest:
+					next.current = v
+				default:
+					next.closed = append(next.closed, v)
+				}
+			}
+			return next
+		})
+	})
+}
+
+// Prune implements layout.Writer.
+func (w *writer) Prune(ctx context.Context, before uint64) error {
+	return w.rework(ctx, "prune", before, func(r *rework) error {
+		at := int64(before)
+		return r.each(ctx, "ids_below", []any{at}, []any{at}, func(s state) (next state) {
+			for _, v := range s.all() {
+				switch {
+				case v.to <= at:
+				case v == s.current:
+					next.current = v
+				default:
+					next.closed = append(next.closed, v)
+				}
+			}
+			return next
+		})
+	})
+}
+
+// rework merges the log, runs f on the tables alone and gives the store a new tip.
+func (w *writer) rework(ctx context.Context, what string, block uint64, f func(*rework) error) error {
+	if err := w.l.drain(ctx, w.tx, w.view); err != nil {
+		return err
+	}
+	r := &rework{l: w.l, tx: w.tx, p: &w.p}
+	if err := f(r); err != nil {
+		return err
+	}
+	if err := r.flushFrom(ctx, 0); err != nil {
+		return err
+	}
+	w.p.tip = w.p.tip.next(what, binary.BigEndian.AppendUint64(nil, block))
+	w.chain = &chain{tip: w.p.tip, floor: w.p.merged}
+	w.nodes, w.over, w.found = nil, nil, map[entity.Key]*version{}
+	return w.l.writeProgress(ctx, w.tx, &w.p)
+}
+
+// rework changes what is stored of entities, when everything is merged.
+type rework struct {
+	l     *Layout
+	tx    driver.Tx
+	p     *progress
+	edits []lsm.Edit
+	keys  []any // rows of Rebuild
+}
+
+const (
+	reworkIDs   = 512     // entities that are taken together
+	reworkEdits = 1 << 17 // edits that are written together
+)
+
+// each makes of the entities that a statement gives what f makes of them. Its arguments
+// are an id and those given, for each of its tables.
+func (r *rework) each(ctx context.Context, ids string, current, closed []any, f func(state) state) error {
+	for above := int64(0); ; {
+		args := slices.Concat([]any{above}, current, []any{above}, closed, []any{int64(reworkIDs)})
+		var list []any
+		err := r.l.sql.Each(ctx, r.tx, ids, args, func(rows driver.Rows) error {
+			err := rows.Scan(&above)
+			list = append(list, above)
+			return err
+		})
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		states := map[int64]*state{}
+		for _, name := range versionsByID {
+			if err := r.l.versionsIn(ctx, r.tx, name, list, nil, gather(states, name == versionsByID[0])); err != nil {
+				return err
+			}
+		}
+		if err := r.change(ctx, list, states, f); err != nil {
+			return err
+		}
+	}
+}
+
+// gather puts versions into the states of their entities, each once.
+func gather(states map[int64]*state, current bool) func(*version) error {
+	return func(v *version) error {
+		s := states[v.id]
+		if s == nil {
+			s = &state{}
+			states[v.id] = s
+		}
+		if current {
+			s.current = v
+		} else if !slices.ContainsFunc(s.closed, func(other *version) bool { return other.from == v.from }) {
+			s.closed = append(s.closed, v)
+		}
+		return nil
+	}
+}
+
+// change writes what differs between states and what f makes of them: versions, payloads,
+// keys of entities of which nothing is left, and postings.
+func (r *rework) change(ctx context.Context, ids []any, states map[int64]*state, f func(state) state) (err error) {
+	var dropped, contents, current []any
+	for _, id := range ids {
+		id := id.(int64)
+		s := states[id]
+		if s == nil {
+			continue
+		}
+		next := f(*s)
+		if next.current != s.current {
+			if s.current != nil {
+				dropped = append(dropped, id)
+				r.p.live--
+			}
+			if next.current != nil {
+				current = currentRow(current, next.current)
+				r.p.live++
+			}
+		}
+		kept := map[int64]bool{0: true}
+		for _, v := range next.all() {
+			kept[v.content] = true
+		}
+		for _, v := range s.all() {
+			if !kept[v.content] {
+				kept[v.content] = true
+				contents = append(contents, v.content)
+			}
+			if v != s.current && !slices.Contains(next.closed, v) {
+				if err := r.l.sql.Exec(ctx, r.tx, "delete_closed", id, v.from); err != nil {
+					return err
+				}
+			}
+		}
+		if len(next.all()) == 0 {
+			if err := r.l.sql.Exec(ctx, r.tx, "delete_key", hashKey(s.all()[0].key), id); err != nil {
+				return err
+			}
+		}
+		if r.edits, err = appendEdits(r.edits, id, s, &next); err != nil {
+			return err
+		}
+	}
+	if err := r.l.putVersions(ctx, r.tx, dropped, current, nil); err != nil {
+		return err
+	}
+	if err := r.l.sql.ExecIn(ctx, r.tx, "delete_contents", 1, contents); err != nil {
+		return err
+	}
+	return r.flushFrom(ctx, reworkEdits)
+}
+
+// flushFrom writes a run of the edits so far, when these are so many, and the keys.
+func (r *rework) flushFrom(ctx context.Context, n int) error {
+	if len(r.edits) < n {
+		return nil
+	}
+	edits, keys := r.edits, r.keys
+	r.edits, r.keys = nil, nil
+	if err := r.l.sql.ExecIn(ctx, r.tx, "insert_keys", 2, keys); err != nil {
+		return err
+	}
+	if err := r.l.postings.Write(ctx, r.tx, &r.p.tree, edits); err != nil {
+		return fmt.Errorf("write postings: %w", err)
+	}
+	if r.p.tree.Runs() <= maxRuns {
+		return nil
+	}
+	return r.l.compactor.Finish(ctx, r.tx, &r.p.tree)
+}
+
+// Rebuild implements layout.Layout. The log is merged first; then the postings, the
+// keys and the count are made from the versions. No posting is read that may be damaged.
+func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) error {
+	v, err := l.newView(ctx, tx, 0)
+	if err != nil {
+		return err
+	}
+	// What is being merged is given up: its blocks are merged from their beginning.
+	empty := func() error {
+		v.p.tree.Clear()
+		v.p.merging, v.p.step = none, 0
+		l.plans.set() // they know of postings
+		return l.sql.Exec(ctx, tx, "drop_runs")
+	}
+	if err := empty(); err != nil {
+		return err
+	}
+	if err := l.drain(ctx, tx, v); err != nil {
+		return fmt.Errorf("merge what is left: %w", err)
+	}
+	if err := empty(); err != nil {
+		return err
+	}
+	if err := l.sql.Exec(ctx, tx, "delete_keys"); err != nil {
+		return err
+	}
+	r := &rework{l: l, tx: tx, p: &v.p}
+	v.p.live = 0
+	err = l.eachState(ctx, tx, v.p.nextID, func(id int64, s *state) (err error) {
+		if s.current != nil {
+			v.p.live++
+		}
+		key := s.all()[0].key
+		r.keys = append(r.keys, hashKey(key), id)
+		if r.edits, err = appendEdits(r.edits, id, &state{}, s); err != nil {
+			return fmt.Errorf("entity %s: %w", key, err)
+		}
+		return r.flushFrom(ctx, reworkEdits)
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.flushFrom(ctx, 0); err != nil {
+		return err
+	}
+	if err := l.compactor.Finish(ctx, tx, &v.p.tree); err != nil {
+		return err
+	}
+	return l.writeProgress(ctx, tx, &v.p)
+}
+
+// eachState calls f with each entity that is in the tables, whose numbers are below one.
+func (l *Layout) eachState(ctx context.Context, q driver.Querier, below int64, f func(id int64, s *state) error) error {
+	for from := int64(1); from < below; from += reworkIDs {
+		states := map[int64]*state{}
+		for _, name := range versionsBetween {
+			if err := l.versions(ctx, q, name, []any{from, from + reworkIDs}, gather(states, name == versionsBetween[0])); err != nil {
+				return err
+			}
+		}
+		for id := from; id < from+reworkIDs; id++ {
+			if s := states[id]; s != nil {
+				if err := f(id, s); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package lsm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/varvedb/varve/internal/bitmap"
+	"github.com/varvedb/varve/internal/packed"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Term is what ids are found by. Terms sort by space and then by value.
+type Term struct {
+	Space uint32
+	Value string
+}
+
+// The key of a posting is its term and chunk, so written that keys sort as these do: four
+// bytes of space; the value with 0xff after each zero, closed by 0 and 1; and the chunk
+// as packed.AppendOrdered writes numbers.
+
+// appendKey appends the key of a posting.
+func appendKey(buf []byte, t Term, chunk int64) []byte {
+	return packed.AppendOrdered(append(appendBound(buf, t), 0, 1), uint64(chunk))
+}
+
+// appendBound appends what all keys of a term or a greater one are above, and those of
+// smaller ones below.
+func appendBound(buf []byte, t Term) []byte {
+	buf = binary.BigEndian.AppendUint32(buf, t.Space)
+	for i := range len(t.Value) {
+		if buf = append(buf, t.Value[i]); t.Value[i] == 0 {
+			buf = append(buf, 0xff)
+		}
+	}
+	return buf
+}
+
+// Span is the keys from one on and below another.
+type Span struct{ lo, hi []byte }
+
+// All is every key below the highest space, which has none.
+var All = Span{hi: binary.BigEndian.AppendUint32(nil, math.MaxUint32)}
+
+// Of returns the span of one term.
+func Of(t Term) Span {
+	lo := appendBound(nil, t)
+	return Span{append(lo[:len(lo):len(lo)], 0, 1), append(lo[:len(lo):len(lo)], 0, 2)}
+}
+
+// Within returns the span of a space's values from lo on and below hi; an empty hi is no
+// bound.
+func Within(space uint32, lo, hi string) Span {
+	s := Span{lo: appendBound(nil, Term{space, lo}), hi: appendBound(nil, Term{space, hi})}
+	if hi == "" {
+		s.hi = appendBound(nil, Term{Space: space + 1})
+	}
+	return s
+}
+
+// Disjoint sorts the spans of terms and leaves out what is there twice.
+func Disjoint(spans []Span) []Span {
+	slices.SortFunc(spans, func(a, b Span) int { return bytes.Compare(a.lo, b.lo) })
+	return slices.CompactFunc(spans, func(a, b Span) bool { return bytes.Equal(a.lo, b.lo) })
+}
+
+// Posting says which ids of a chunk have a term.
+type Posting struct {
+	Space uint32
+	Value []byte // valid until the next posting
+	Chunk int64
+	IDs   []byte // as bitmap.Chunk stores them; not empty
+}
+
+// AppendIDs appends the ids.
+func (p *Posting) AppendIDs(ids []int64) ([]int64, error) {
+	return bitmap.AppendIDs(ids, p.Chunk, p.IDs)
+}
+
+// decode takes a key apart. The value replaces the one before.
+func (p *Posting) decode(key []byte) error {
+	rest := key
+	if len(rest) < 4 {
+		return tornKey(key)
+	}
+	p.Space, p.Value, rest = binary.BigEndian.Uint32(rest), p.Value[:0], rest[4:]
+	for closed := false; !closed; {
+		zero := bytes.IndexByte(rest, 0)
+		if zero < 0 || zero+1 == len(rest) {
+			return tornKey(key)
+		}
+		p.Value = append(p.Value, rest[:zero]...)
+		if closed = rest[zero+1] == 1; !closed {
+			p.Value = append(p.Value, 0)
+		}
+		rest = rest[zero+2:]
+	}
+	if len(rest) == 0 || len(rest) != int(rest[0])+1 {
+		return tornKey(key)
+	}
+	p.Chunk = int64(packed.Ordered(rest))
+	return nil
+}
+
+func tornKey(key []byte) error {
+	return fmt.Errorf("%w: key of a posting %x", driver.ErrCorrupt, key)
+}

@@ -1,0 +1,275 @@
+package lsm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"github.com/varvedb/varve/internal/bitmap"
+	"github.com/varvedb/varve/internal/packed"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// An entry is stored as what has changed since older entries with the same key: which ids
+// of the chunk have the term now, and which no longer have it. Entries lie in pages, in
+// the order of keys:
+//
+//	checksum  4 bytes, CRC-32C of the lowest key and of what follows
+//	entries   each: how many bytes its key shares with the one before (the first with
+//	          the lowest key), the others with their length, and how many numbers its
+//	          two sets are long, then the sets
+type entry struct {
+	key     []byte
+	adds    []byte // a stored chunk
+	removes []byte // a stored chunk; nothing is in both
+}
+
+// Page is a row of a run.
+type Page struct {
+	Low  []byte // the key of its first entry
+	Body []byte
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (p *Page) checksum() uint32 {
+	return crc32.Update(crc32.Checksum(p.Low, castagnoli), castagnoli, p.Body[4:])
+}
+
+func byLow(a, b Page) int { return bytes.Compare(a.Low, b.Low) }
+
+// pagesFrom returns the pages on which keys from one on lie.
+func pagesFrom(pages []Page, lo []byte) []Page {
+	i, found := slices.BinarySearchFunc(pages, Page{Low: lo}, byLow)
+	if !found {
+		i = max(i-1, 0)
+	}
+	return pages[i:]
+}
+
+// pageWriter makes pages of entries that come in order.
+type pageWriter struct {
+	size  int // see Options.Page
+	pages []Page
+	open  Page   // its body is nil when there is none
+	last  []byte // key
+	to    []byte // the last key of the last page
+}
+
+func (w *pageWriter) add(e entry) {
+	n, size := len(e.key), len(e.key)+len(e.adds)+len(e.removes)+8
+	if w.open.Body != nil && len(w.open.Low)+len(w.open.Body)+size > w.size {
+		w.flush()
+	}
+	if w.open.Body == nil {
+		buf := append(make([]byte, 0, max(w.size, n+size+8)), e.key...)
+		w.open = Page{Low: buf[:n:n], Body: append(buf[n:], 0, 0, 0, 0)}
+		w.last = append(w.last[:0], e.key...)
+	}
+	shared := sharedPrefix(w.last, e.key)
+	b := binary.AppendUvarint(w.open.Body, uint64(shared))
+	b = packed.AppendText(b, e.key[shared:])
+	b = binary.AppendUvarint(b, uint64(len(e.adds)/2))
+	b = binary.AppendUvarint(b, uint64(len(e.removes)/2))
+	w.open.Body = append(append(b, e.adds...), e.removes...)
+	w.last = append(w.last[:shared], e.key[shared:]...)
+}
+
+// flush ends the open page.
+func (w *pageWriter) flush() {
+	if w.open.Body == nil {
+		return
+	}
+	binary.LittleEndian.PutUint32(w.open.Body, w.open.checksum())
+	w.pages = append(w.pages, w.open)
+	w.open = Page{}
+	w.to = append(w.to[:0], w.last...)
+}
+
+func sharedPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// loader reads some pages of a run, in order, from a lowest key on; none at the end.
+type loader func(run int64, from []byte) ([]Page, error)
+
+// cursor goes through the entries of one run.
+type cursor struct {
+	run   int64  // 0: there are no pages but those it has
+	from  []byte // of the run, where pages are read next
+	pages []Page
+	rest  packed.Reader
+	entry
+	ended bool
+}
+
+// next moves to the next entry, or sets ended.
+func (c *cursor) next(load loader) (err error) {
+	for len(c.rest.Rest) == 0 {
+		if len(c.pages) == 0 && c.run != 0 {
+			if c.pages, err = load(c.run, c.from); err != nil {
+				return err
+			}
+			if n := len(c.pages); n > 0 {
+				c.from = append(slices.Clip(c.pages[n-1].Low), 0)
+			}
+		}
+		if len(c.pages) == 0 {
+			c.ended = true
+			return nil
+		}
+		p := c.pages[0]
+		if len(p.Body) <= 4 || binary.LittleEndian.Uint32(p.Body) != p.checksum() {
+			return fmt.Errorf("%w: a page of postings does not have its checksum", driver.ErrCorrupt)
+		}
+		c.key, c.rest = append(c.key[:0], p.Low...), packed.Reader{Rest: p.Body[4:]}
+		c.pages = c.pages[1:]
+	}
+	shared := c.rest.Uint()
+	suffix := c.rest.Text()
+	adds, removes := c.rest.Uint(), c.rest.Uint()
+	if max(adds, removes) > bitmap.ChunkBytes/2 || shared > uint64(len(c.key)) {
+		c.rest.Tear()
+	}
+	c.adds, c.removes = c.rest.Bytes(2*adds), c.rest.Bytes(2*removes)
+	if c.rest.Torn {
+		return fmt.Errorf("%w: a page of postings is torn", driver.ErrCorrupt)
+	}
+	c.key = append(c.key[:shared], suffix...)
+	return nil
+}
+
+// seek moves to the first entry from a key on, unless it is at that or beyond.
+func (c *cursor) seek(load loader, lo []byte) error {
+	if len(c.pages) > 0 && bytes.Compare(c.pages[0].Low, lo) <= 0 {
+		c.pages, c.rest = pagesFrom(c.pages, lo), packed.Reader{}
+	}
+	for !c.ended && (len(c.key) == 0 || bytes.Compare(c.key, lo) < 0) {
+		if err := c.next(load); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merger goes through the entries of several runs as if they were one.
+type merger struct {
+	cursors []*cursor // oldest first
+	at      []*cursor // those that have the last key
+
+	adds, removes, other bitmap.Chunk
+	sets                 []byte
+}
+
+// seek moves to before the first entry from a key on. Keys do not fall.
+func (m *merger) seek(load loader, lo []byte) error {
+	m.at = m.at[:0]
+	for _, c := range m.cursors {
+		if err := c.seek(load, lo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next returns the next entry, valid until the next call, or false at the end.
+func (m *merger) next(load loader) (e entry, ok bool, err error) {
+	for _, c := range m.at {
+		if err := c.next(load); err != nil {
+			return e, false, err
+		}
+	}
+	m.at = m.at[:0]
+	for _, c := range m.cursors {
+		if c.ended {
+			continue
+		}
+		if len(m.at) > 0 {
+			switch d := bytes.Compare(c.key, m.at[0].key); {
+			case d > 0:
+				continue
+			case d < 0:
+				m.at = m.at[:0]
+			}
+		}
+		m.at = append(m.at, c)
+	}
+	switch len(m.at) {
+	case 0:
+		return e, false, nil
+	case 1:
+		return m.at[0].entry, true, nil
+	}
+	e, err = m.combine()
+	return e, err == nil, err
+}
+
+// combine lets newer entries overrule older ones.
+func (m *merger) combine() (e entry, err error) {
+	clear(m.adds[:])
+	clear(m.removes[:])
+	for _, c := range m.at {
+		if err := m.overrule(c.removes, &m.removes, &m.adds); err != nil {
+			return e, err
+		}
+		if err := m.overrule(c.adds, &m.adds, &m.removes); err != nil {
+			return e, err
+		}
+	}
+	m.sets = m.adds.AppendTo(m.sets[:0])
+	n := len(m.sets)
+	m.sets = m.removes.AppendTo(m.sets)
+	return entry{m.at[0].key, m.sets[:n], m.sets[n:]}, nil
+}
+
+// overrule moves a stored set from one chunk to another.
+func (m *merger) overrule(stored []byte, to, from *bitmap.Chunk) error {
+	if len(stored) == 0 {
+		return nil
+	}
+	clear(m.other[:])
+	if err := m.other.Merge(stored); err != nil {
+		return err
+	}
+	to.Union(&m.other)
+	from.Subtract(&m.other)
+	return nil
+}
+
+// each calls f with the postings of spans, which come in order and do not overlap.
+func (m *merger) each(load loader, spans []Span, f func(*Posting) error) error {
+	var p Posting
+	for _, s := range spans {
+		if err := m.seek(load, s.lo); err != nil {
+			return err
+		}
+		for {
+			e, ok, err := m.next(load)
+			if err != nil || !ok {
+				return err
+			}
+			if bytes.Compare(e.key, s.hi) >= 0 {
+				break
+			}
+			if len(e.adds) == 0 {
+				continue
+			}
+			if err := p.decode(e.key); err != nil {
+				return err
+			}
+			p.IDs = e.adds
+			if err := f(&p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package lsm
+
+import (
+	"context"
+	"slices"
+
+	"github.com/varvedb/varve/internal/statement"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Options are how large things are made, and how much is compacted when.
+type Options struct {
+	// Page is how long a page with its lowest key becomes, in bytes, unless one entry is
+	// longer.
+	Page int
+
+	// Fan is how much work compactions save up for: a run is merged with the newer ones
+	// when these are together Fan-1 times as large.
+	Fan int64
+
+	// Piece is how many pages of a compaction are worked out and written together, and
+	// Waiting how many may wait to be written.
+	Piece, Waiting int
+}
+
+// Store is where the pages of a tree lie: a table with the columns run, low and body.
+type Store struct {
+	opts  Options
+	table *driver.Table
+	sql   *statement.Set
+}
+
+// NewStore returns the store of a table. Its statements are find_pages, run_pages,
+// run_start, run_bound, run_sizes, drop_pages and drop_run.
+func NewStore(table string, sql *statement.Set, o Options) *Store {
+	return &Store{opts: o, sql: sql, table: &driver.Table{Name: table, Columns: []driver.Column{
+		{Name: "run", Type: driver.Int}, {Name: "low", Type: driver.Blob}, {Name: "body", Type: driver.Blob},
+	}}}
+}
+
+// Table returns the table.
+func (s *Store) Table() *driver.Table { return s.table }
+
+// Publish puts the run of the batch into the tree, all of whose pages are written.
+func (s *Store) Publish(t *Tree, pages int) { t.publish(pages, s.opts.Fan) }
+
+// Write makes a run of edits and puts it into the tree at once.
+func (s *Store) Write(ctx context.Context, tx driver.Tx, t *Tree, edits []Edit) error {
+	pages := s.Pages(edits)
+	if len(pages) == 0 {
+		return nil
+	}
+	t.Begin()
+	if err := s.Insert(ctx, tx, t, pages); err != nil {
+		return err
+	}
+	s.Publish(t, len(pages))
+	t.End()
+	return nil
+}
+
+// Insert writes pages of the batch's run.
+func (s *Store) Insert(ctx context.Context, tx driver.Tx, t *Tree, pages []Page) error {
+	return s.insert(ctx, tx, t.writing, pages)
+}
+
+func (s *Store) insert(ctx context.Context, tx driver.Tx, run int64, pages []Page) error {
+	rows := make([]any, 0, 3*len(pages))
+	for _, p := range pages {
+		rows = append(rows, run, p.Low, p.Body)
+	}
+	return tx.Insert(ctx, s.table, rows)
+}
+
+// Find calls f with the postings of spans, which come in order and do not overlap, having
+// read many at once. It returns false when those of one span lie on more pages than a
+// limit; not all were handed out then.
+func (s *Store) Find(ctx context.Context, q driver.Querier, t *Tree, spans []Span, limit int64, f func(*Posting) error) (whole bool, err error) {
+	if len(t.runs) == 0 {
+		return true, nil
+	}
+	for spans := range slices.Chunk(spans, max(maxPlaces/len(t.runs), 1)) {
+		m, n, err := s.read(ctx, q, t.runs, spans, limit)
+		if err != nil || n >= limit {
+			return false, err
+		}
+		if err := m.each(nil, spans, f); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// maxPlaces bounds the look-ups of one statement: each is of a span in a run.
+const maxPlaces = 256
+
+// read reads the pages of runs that entries of spans may lie on.
+func (s *Store) read(ctx context.Context, q driver.Querier, runs []run, spans []Span, limit int64) (m *merger, n int64, err error) {
+	size := listSize(len(runs) * len(spans))
+	args := make([]any, 0, 3*size+1)
+	cursors := make([]cursor, len(runs))
+	m = &merger{cursors: make([]*cursor, len(runs)), at: make([]*cursor, 0, len(runs))}
+	for i := range runs {
+		m.cursors[i] = &cursors[i]
+		for _, span := range spans {
+			args = append(args, runs[i].no, span.lo, span.hi)
+		}
+	}
+	for len(args) < 3*size {
+		args = append(args, int64(0), spans[0].lo, spans[0].hi) // no run
+	}
+	err = s.sql.EachOf(ctx, q, "find_pages", size, append(args, limit), func(rows driver.Rows) error {
+		var no int64
+		var p Page
+		if err := rows.Scan(&no, &p.Low, &p.Body); err != nil {
+			return err
+		}
+		n++
+		if i := slices.IndexFunc(runs, func(r run) bool { return r.no == no }); i >= 0 {
+			cursors[i].pages = append(cursors[i].pages, p)
+		}
+		return nil
+	})
+	for i := range cursors {
+		cursors[i].pages = sorted(cursors[i].pages)
+	}
+	return m, n, err
+}
+
+// sorted sorts pages; one on which several spans lie comes as often.
+func sorted(pages []Page) []Page {
+	if !slices.IsSortedFunc(pages, byLow) {
+		slices.SortFunc(pages, byLow)
+	}
+	return slices.CompactFunc(pages, func(a, b Page) bool { return byLow(a, b) == 0 })
+}
+
+// listSize returns how long a list of look-ups in a statement is made. The sizes of other
+// lists are too far apart: each place that is filled up costs a look-up.
+func listSize(n int) int {
+	switch {
+	case n <= 8:
+		return n
+	case n <= 32:
+		return (n + 3) &^ 3
+	}
+	return (n + 31) &^ 31
+}
+
+// Scan is Find for one span of any length: it reads some pages at a time. Over are the
+// pages of runs that are not in the tree yet.
+func (s *Store) Scan(ctx context.Context, q driver.Querier, t *Tree, over [][]Page, span Span, f func(*Posting) error) error {
+	m, err := s.merger(ctx, q, t.runs, span.lo)
+	if err != nil {
+		return err
+	}
+	for _, pages := range over {
+		m.cursors = append(m.cursors, &cursor{pages: pagesFrom(pages, span.lo)})
+	}
+	return m.each(s.loader(ctx, q), []Span{span}, f)
+}
+
+// merger returns what goes through runs from a key on.
+func (s *Store) merger(ctx context.Context, q driver.Querier, runs []run, lo []byte) (*merger, error) {
+	m := &merger{}
+	for _, r := range runs {
+		c := &cursor{run: r.no, from: []byte{}}
+		if len(lo) > 0 {
+			err := s.sql.Each(ctx, q, "run_start", []any{r.no, lo}, func(rows driver.Rows) error { return rows.Scan(&c.from) })
+			if err != nil {
+				return nil, err
+			}
+		}
+		m.cursors = append(m.cursors, c)
+	}
+	return m, nil
+}
+
+// readPages is how many pages of a run are read at once.
+const readPages = 64
+
+// loader returns what reads runs.
+func (s *Store) loader(ctx context.Context, q driver.Querier) loader {
+	return func(run int64, from []byte) (pages []Page, err error) {
+		err = s.sql.Each(ctx, q, "run_pages", []any{run, from, int64(readPages)}, func(rows driver.Rows) error {
+			var p Page
+			err := rows.Scan(&p.Low, &p.Body)
+			pages = append(pages, p)
+			return err
+		})
+		return pages, err
+	}
+}
+
+// drop deletes so many pages of a run that is no longer in the tree.
+func (s *Store) drop(ctx context.Context, tx driver.Tx, t *Tree, pages int) (err error) {
+	d := t.dropped[0]
+	if d.from == nil {
+		d.from = []byte{}
+	}
+	var bound []byte
+	err = s.sql.Each(ctx, tx, "run_bound", []any{d.no, d.from, int64(pages)}, func(rows driver.Rows) error { return rows.Scan(&bound) })
+	switch {
+	case err != nil:
+		return err
+	case bound == nil:
+		t.dropped = t.dropped[1:]
+		return s.sql.Exec(ctx, tx, "drop_run", d.no, d.from)
+	}
+	t.dropped = slices.Concat([]leftover{{d.run, bound}}, t.dropped[1:])
+	return s.sql.Exec(ctx, tx, "drop_pages", d.no, d.from, bound)
+}
+
+// Check calls report with each run that does not have the recorded number of pages, until
+// that returns an error.
+func (s *Store) Check(ctx context.Context, q driver.Querier, t *Tree, report func(format string, args ...any) error) error {
+	wanted := map[int64]int64{}
+	for _, r := range t.runs {
+		wanted[r.no] = r.pages
+	}
+	for _, job := range t.jobs {
+		wanted[job.out.no] = job.out.pages
+	}
+	unknown := map[int64]bool{t.writing: t.published != t.writing} // how many pages they have
+	for _, r := range t.dropped {
+		unknown[r.no] = true
+	}
+	err := s.sql.Each(ctx, q, "run_sizes", nil, func(rows driver.Rows) error {
+		var no, pages int64
+		if err := rows.Scan(&no, &pages); err != nil {
+			return err
+		}
+		want, known := wanted[no]
+		delete(wanted, no)
+		if unknown[no] || known && want == pages {
+			return nil
+		}
+		return report("postings: run %d has %d pages, recorded are %d", no, pages, want)
+	})
+	if err != nil {
+		return err
+	}
+	for no, pages := range wanted {
+		if pages != 0 {
+			if err := report("postings: run %d has no pages, recorded are %d", no, pages); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+// Package statement runs statements by name, also such that are over a list:
+// what stands in braces in them is repeated as often as the list is long.
+package statement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Set is statements by name. Its errors begin with the name.
+type Set struct {
+	text map[string]string
+
+	mu    sync.Mutex
+	lists map[listKey]string
+}
+
+type listKey struct {
+	name string
+	size int
+}
+
+// New returns a set of statements.
+func New(text map[string]string) *Set { return &Set{text: text, lists: map[listKey]string{}} }
+
+// List returns a statement over a list of a size.
+func (s *Set) List(name string, size int) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := listKey{name, size}
+	text, ok := s.lists[key]
+	if !ok {
+		before, rest, _ := strings.Cut(s.text[name], "{")
+		item, after, _ := strings.Cut(rest, "}")
+		text = before + strings.Repeat(item+", ", size-1) + item + after
+		s.lists[key] = text
+	}
+	return text
+}
+
+// Exec runs a statement.
+func (s *Set) Exec(ctx context.Context, tx driver.Tx, name string, args ...any) error {
+	if _, err := tx.Exec(ctx, s.text[name], args...); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// Int returns the one number that a statement gives.
+func (s *Set) Int(ctx context.Context, q driver.Querier, name string, args ...any) (int64, error) {
+	n, err := driver.QueryInt(ctx, q, s.text[name], args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return n, nil
+}
+
+// Each calls f with each row of a statement.
+func (s *Set) Each(ctx context.Context, q driver.Querier, name string, args []any, f func(driver.Rows) error) error {
+	return each(ctx, q, name, s.text[name], args, f)
+}
+
+// EachOf is Each of a statement over a list of a size.
+func (s *Set) EachOf(ctx context.Context, q driver.Querier, name string, size int, args []any, f func(driver.Rows) error) error {
+	return each(ctx, q, name, s.List(name, size), args, f)
+}
+
+func each(ctx context.Context, q driver.Querier, name, text string, args []any, f func(driver.Rows) error) (err error) {
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// sizes are the lengths of lists: few, so that few statements are prepared.
+var sizes = [...]int{1, 4, 16, 64, 256}
+
+// EachIn is Each over a list of any length, followed by more arguments. The list is
+// filled up by repeating its last item, so f may see a row more than once when the list
+// stands in a join.
+func (s *Set) EachIn(ctx context.Context, q driver.Querier, name string, list, more []any, f func(driver.Rows) error) error {
+	for len(list) > 0 {
+		size := sizes[len(sizes)-1]
+		for _, n := range sizes {
+			if n >= len(list) {
+				size = n
+				break
+			}
+		}
+		n := min(size, len(list))
+		args := append(make([]any, 0, size+len(more)), list[:n]...)
+		for len(args) < size {
+			args = append(args, list[n-1])
+		}
+		list = list[n:]
+		if err := s.EachOf(ctx, q, name, size, append(args, more...), f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ExecIn runs a statement over a list of any length, width arguments an item, each item
+// once.
+func (s *Set) ExecIn(ctx context.Context, tx driver.Tx, name string, width int, list []any) error {
+	for i := len(sizes) - 1; i >= 0; i-- {
+		for n := sizes[i] * width; len(list) >= n; list = list[n:] {
+			if _, err := tx.Exec(ctx, s.List(name, sizes[i]), list[:n]...); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
