@@ -47,7 +47,7 @@ type shown struct {
 func show(t require.TestingT, m *model.Model, block uint64) []shown {
 	snap, err := m.At(block)
 	require.NoError(t, err)
-	found, err := snap.Query(nil, store.Order{}, 0, nil)
+	found, err := snap.Query(nil, nil, 0, nil)
 	require.NoError(t, err)
 	list := make([]shown, len(found))
 	for i, e := range found {

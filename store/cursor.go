@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/varvedb/varve/internal/layout"
@@ -14,21 +15,40 @@ import (
 // Cursor is where a page of query results ended. It is opaque text that may be
 // stored and sent. It stays valid while the head moves: the next page is read
 // at the block of the first, or, on a layout without history, at the new head.
-// It ends with a rewind below that block or a prune above it.
+// It ends with a rewind below that block or a prune above it. It belongs to the order
+// of its query; versions that sorted by one attribute gave others, which are refused.
 type Cursor string
 
 // cursorState is what a cursor holds.
 type cursorState struct {
-	Block    uint64               `json:"b"`
-	Digest   []byte               `json:"h"` // of the history up to Block, its first bytes
-	Order    string               `json:"o,omitempty"`
-	Kind     entity.AttributeKind `json:"k,omitempty"`
-	Desc     bool                 `json:"d,omitempty"`
-	Missing  bool                 `json:"m,omitempty"`
-	Text     string               `json:"t,omitempty"`
-	Number   uint64               `json:"n,omitempty"`
-	Sequence uint64               `json:"s"`
-	Key      []byte               `json:"e"`
+	Block    uint64         `json:"b"`
+	Digest   []byte         `json:"h"` // of the history up to Block, its first bytes
+	Order    []cursorColumn `json:"o,omitempty"`
+	Sequence uint64         `json:"s"`
+	Key      []byte         `json:"e"`
+}
+
+// cursorColumn is an attribute that results are sorted by, and its value.
+type cursorColumn struct {
+	Name    string               `json:"o"`
+	Kind    entity.AttributeKind `json:"k"`
+	Desc    bool                 `json:"d,omitempty"`
+	Missing bool                 `json:"m,omitempty"`
+	Text    string               `json:"t,omitempty"`
+	Number  uint64               `json:"n,omitempty"`
+}
+
+// column returns what an entity has of an attribute.
+func column(o Order, e *Entity) cursorColumn {
+	c := cursorColumn{Name: o.Name, Kind: o.Kind, Desc: o.Desc}
+	var ok bool
+	if o.Kind == entity.Numeric {
+		c.Number, ok = e.NumericAttribute(o.Name)
+	} else {
+		c.Text, ok = e.StringAttribute(o.Name)
+	}
+	c.Missing = !ok
+	return c
 }
 
 // Cursor returns the cursor of the page that ends with e, an entity that a
@@ -52,16 +72,10 @@ func (s *Snapshot) Cursor(e *Entity, opts *QueryOptions) (Cursor, error) {
 			return "", err
 		}
 	}
-	state := cursorState{Block: page.Block, Digest: page.Digest, Order: order.Name, Kind: order.Kind, Desc: order.Desc, Sequence: e.Sequence, Key: e.Key[:]}
-	ok := true
-	switch {
-	case order.Name == "":
-	case order.Kind == entity.Numeric:
-		state.Number, ok = e.NumericAttribute(order.Name)
-	default:
-		state.Text, ok = e.StringAttribute(order.Name)
+	state := cursorState{Block: page.Block, Digest: page.Digest, Sequence: e.Sequence, Key: e.Key[:]}
+	for _, o := range order {
+		state.Order = append(state.Order, column(o, e))
 	}
-	state.Missing = !ok
 	text, err := json.Marshal(state)
 	return Cursor(base64.RawURLEncoding.EncodeToString(text)), err
 }
@@ -70,49 +84,67 @@ func (s *Snapshot) Cursor(e *Entity, opts *QueryOptions) (Cursor, error) {
 const digestPrefix = 8
 
 // decode reads a cursor for a query with the same order.
-func (c Cursor) decode(order Order) (state cursorState, err error) {
+func (c Cursor) decode(order []Order) (state cursorState, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(string(c))
 	if err == nil {
 		err = json.Unmarshal(text, &state)
 	}
 	if err != nil || len(state.Key) != len(Key{}) || len(state.Digest) != digestPrefix {
-		return state, fmt.Errorf("%w: not a cursor: %q", ErrInvalid, string(c))
+		return state, fmt.Errorf("%w: not a cursor, or one of another version: %q; begin with the first page", ErrInvalid, string(c))
 	}
-	if state.Order != order.Name || state.Kind != order.Kind || state.Desc != order.Desc {
+	same := func(c cursorColumn, o Order) bool { return Order{c.Name, c.Kind, c.Desc} == o }
+	if !slices.EqualFunc(state.Order, order, same) {
 		return state, fmt.Errorf("%w: the cursor belongs to a query in another order", ErrInvalid)
 	}
 	return state, nil
 }
 
 // position returns where the page ended.
-func (c *cursorState) position(order Order) *layout.Position {
-	return &layout.Position{
-		Missing: c.Missing, Sequence: c.Sequence, Key: Key(c.Key),
-		Value: query.Value{Kind: order.Kind, Text: c.Text, Number: c.Number},
+func (c *cursorState) position() *layout.Position {
+	pos := &layout.Position{Sequence: c.Sequence, Key: Key(c.Key)}
+	for _, col := range c.Order {
+		value := query.Value{Kind: col.Kind, Text: col.Text, Number: col.Number}
+		pos.Values = append(pos.Values, layout.SortValue{Missing: col.Missing, Value: value})
 	}
+	return pos
 }
 
 // checkOrder completes an order and refuses a malformed one.
-func checkOrder(o Order) (Order, error) {
-	if o.Name == "" {
-		if o.Kind != 0 || o.Desc {
-			return o, fmt.Errorf("%w: an order without an attribute", ErrInvalid)
+func checkOrder(order []Order) ([]Order, error) {
+	if len(order) > MaxOrder {
+		return nil, fmt.Errorf("%w: sorted by %d attributes, the limit is %d", ErrInvalid, len(order), MaxOrder)
+	}
+	list := make([]Order, 0, len(order))
+	for _, o := range order {
+		kind, err := sortKind(o)
+		if err != nil {
+			return nil, err
 		}
-		return o, nil
+		o.Kind = kind
+		if slices.ContainsFunc(list, func(other Order) bool { return other.Name == o.Name && other.Kind == kind }) {
+			return nil, fmt.Errorf("%w: sorted by %q twice", ErrInvalid, o.Name)
+		}
+		list = append(list, o)
 	}
-	if !utf8.ValidString(o.Name) {
-		return o, fmt.Errorf("%w: the attribute to sort by, %q, is not UTF-8", ErrInvalid, o.Name)
-	}
+	return list, nil
+}
+
+// sortKind returns the kind of the attribute that an order sorts by.
+func sortKind(o Order) (entity.AttributeKind, error) {
 	kind, synthetic := entity.SyntheticKind(o.Name)
 	switch {
+	case o.Name == "":
+		return 0, fmt.Errorf("%w: an order without an attribute", ErrInvalid)
+	case !utf8.ValidString(o.Name):
+		return 0, fmt.Errorf("%w: the attribute to sort by, %q, is not UTF-8", ErrInvalid, o.Name)
 	case synthetic && o.Kind == 0:
-		o.Kind = kind
+		return kind, nil
 	case synthetic && o.Kind != kind:
-		return o, fmt.Errorf("%w: %s is not of the kind asked to sort by", ErrInvalid, o.Name)
+		return 0, fmt.Errorf("%w: %s is not of the kind asked to sort by", ErrInvalid, o.Name)
 	case !synthetic && o.Name[0] == '$':
-		return o, fmt.Errorf("%w: unknown attribute %s", ErrInvalid, o.Name)
+		return 0, fmt.Errorf("%w: unknown attribute %s", ErrInvalid, o.Name)
 	case o.Kind != entity.String && o.Kind != entity.Numeric:
-		return o, fmt.Errorf("%w: say whether to sort %q as a string or a number", ErrInvalid, o.Name)
+		return 0, fmt.Errorf("%w: say whether to sort %q as a string or a number", ErrInvalid, o.Name)
 	}
-	return o, nil
+	return o.Kind, nil
 }

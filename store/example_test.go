@@ -156,7 +156,7 @@ func ExampleSnapshot_Query() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	opts := &store.QueryOptions{Limit: 3, Order: store.Order{Name: "cpu", Kind: entity.Numeric}}
+	opts := &store.QueryOptions{Limit: 3, Order: []store.Order{{Name: "cpu", Kind: entity.Numeric}}}
 	for page := 1; ; page++ {
 		last, n := printPage(ctx, ents, q, opts, page)
 		if n < opts.Limit {

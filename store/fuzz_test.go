@@ -73,11 +73,17 @@ func FuzzCursor(f *testing.F) {
 				require.ErrorIs(t, err, ErrInvalid)
 				continue
 			}
-			at := state.position(order)
-			require.Equal(t, order.Kind, at.Value.Kind)
+			at := state.position()
+			require.Len(t, at.Values, len(order))
+			for i, o := range order {
+				require.Equal(t, o.Kind, at.Values[i].Value.Kind)
+			}
 			require.Len(t, state.Digest, digestPrefix)
 		}
 	})
 }
 
-var cursorOrders = []Order{{}, {Name: "a", Kind: entity.String}, {Name: "a", Kind: entity.Numeric, Desc: true}, {Name: entity.AttrExpiration}}
+var cursorOrders = [][]Order{
+	nil, {{Name: "a", Kind: entity.String}}, {{Name: "a", Kind: entity.Numeric, Desc: true}}, {{Name: entity.AttrExpiration}},
+	{{Name: "a", Kind: entity.String, Desc: true}, {Name: "a", Kind: entity.Numeric}, {Name: entity.AttrKey}},
+}

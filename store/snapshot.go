@@ -197,7 +197,10 @@ func (s *Snapshot) Count(ctx context.Context, q query.Expr) (uint64, error) {
 // QueryOptions say in which order, how many and what of the matches to return.
 // The zero value is everything, newest creation first.
 type QueryOptions struct {
-	Order Order  // zero: by sequence, descending
+	// Order sorts by the first attribute, where that is equal or missing by the second,
+	// and so on; in the end, and when it is empty, newest creation first and then by
+	// key. It has at most MaxOrder attributes, none of them twice with one kind.
+	Order []Order
 	Limit int    // 0: no limit
 	After Cursor // continue where the page that gave this cursor ended
 	Parts Parts  // zero: everything
@@ -251,7 +254,10 @@ func (s *Snapshot) request(ctx context.Context, q query.Expr, opts *QueryOptions
 	if err != nil {
 		return 0, req, err
 	}
-	req = layout.Request{Expr: q, Order: layout.Order(order), Limit: opts.Limit, Content: opts.Parts.has(Content)}
+	req = layout.Request{Expr: q, Limit: opts.Limit, Content: opts.Parts.has(Content)}
+	for _, o := range order {
+		req.Order = append(req.Order, layout.Order(o))
+	}
 	if opts.After == "" {
 		return s.at, req, nil
 	}
@@ -259,7 +265,7 @@ func (s *Snapshot) request(ctx context.Context, q query.Expr, opts *QueryOptions
 	if err != nil {
 		return 0, req, err
 	}
-	req.After = page.position(order)
+	req.After = page.position()
 	if !s.ents.layout.Temporal() {
 		return s.at, req, nil
 	}

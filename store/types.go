@@ -34,13 +34,16 @@ const MaxBlock = entity.MaxBlock
 // Head, given to Entities.At, means the last block.
 const Head = math.MaxUint64
 
-// Order sorts the results of a query by one attribute, entities without it last. Ties
-// and the zero Order are by sequence, newest first, and then by key.
+// Order sorts the results of a query by one attribute. Entities without it are last,
+// also where it descends.
 type Order struct {
-	Name string               // empty: by sequence
+	Name string
 	Kind entity.AttributeKind // may be zero for attributes that begin with $
 	Desc bool
 }
+
+// MaxOrder is by how many attributes a query may sort.
+const MaxOrder = 8
 
 // Parts says what to fetch of the entities that a query finds, beside their keys.
 // Zero is everything.

@@ -84,7 +84,7 @@ func (d *dataCentre) op(q dcseed.Query, headOnly bool) Op {
 	}
 	op.dc, op.Expr, op.Limit, op.Parts = q, q.Expr, q.Limit, store.Metadata
 	if q.OrderBy != "" {
-		op.Order = store.Order{Name: q.OrderBy, Kind: entity.Numeric}
+		op.Order = []store.Order{{Name: q.OrderBy, Kind: entity.Numeric}}
 	}
 	return op
 }

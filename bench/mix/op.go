@@ -67,7 +67,7 @@ type Op struct {
 
 	// A query, its order and limit, and what it fetches of each match.
 	Expr  query.Expr
-	Order store.Order
+	Order []store.Order
 	Limit int // 0: no limit
 	Parts store.Parts
 

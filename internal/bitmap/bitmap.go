@@ -169,16 +169,45 @@ func (s Set) Subtract(other Set) {
 	}
 }
 
+// Slice returns a copy of the chunks that ids from low on and below high are in.
+func (s Set) Slice(low, high int64) Set {
+	if low >= high {
+		return Set{}
+	}
+	first, last := ChunkOf(low), ChunkOf(high-1)
+	part := make(Set, min(int64(len(s)), last-first+1))
+	if last-first < int64(len(s)) {
+		for n := first; n <= last; n++ {
+			if c := s[n]; c != nil {
+				part[n] = c.clone()
+			}
+		}
+		return part
+	}
+	for n, c := range s {
+		if n >= first && n <= last {
+			part[n] = c.clone()
+		}
+	}
+	return part
+}
+
+func (c *Chunk) clone() *Chunk {
+	other := *c
+	return &other
+}
+
 // Walk hands out a set's ids, highest first.
 type Walk struct {
 	set    Set
 	chunks []int64 // still to do, the highest last
-	below  int64   // only ids below it
+	low    int64   // only ids from it on
+	below  int64   // and below this one
 }
 
-// Walk begins with the highest id below one.
-func (s Set) Walk(below int64) *Walk {
-	return &Walk{set: s, chunks: slices.Sorted(maps.Keys(s)), below: below}
+// Walk begins with the highest id below one and ends with the lowest from another on.
+func (s Set) Walk(low, below int64) *Walk {
+	return &Walk{set: s, chunks: slices.Sorted(maps.Keys(s)), low: low, below: below}
 }
 
 // Next returns up to n ids, fewer only at the end.
@@ -190,6 +219,9 @@ func (w *Walk) Next(n int) (ids []int64) {
 		} else {
 			w.below = ids[len(ids)-1]
 		}
+	}
+	for len(ids) > 0 && ids[len(ids)-1] < w.low {
+		ids, w.chunks = ids[:len(ids)-1], nil
 	}
 	return ids
 }

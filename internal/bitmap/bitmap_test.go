@@ -30,21 +30,22 @@ func TestChunks(t *testing.T) {
 	require.ErrorIs(t, c.Merge([]byte{0xff, 0xff}), driver.ErrCorrupt)
 }
 
-// TestWalk: a walk in batches of any size gives each id below a bound once,
+// TestWalk: a walk in batches of any size gives each id between bounds once,
 // highest first.
 func TestWalk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfNDistinct(rapid.Int64Range(1, 3*bitmap.ChunkIDs), 0, 300, rapid.ID[int64]).Draw(t, "ids")
+		low := rapid.Int64Range(0, 4*bitmap.ChunkIDs).Draw(t, "low")
 		below := rapid.Int64Range(0, 4*bitmap.ChunkIDs).Draw(t, "below")
 		s := bitmap.Set{}
 		for _, id := range ids {
 			s.Add(id)
 		}
-		want := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return id >= below })
+		want := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return id >= below || id < low })
 		slices.Sort(want)
 		slices.Reverse(want)
 		var got []int64
-		for w, n := s.Walk(below), rapid.IntRange(1, 100).Draw(t, "batch"); ; {
+		for w, n := s.Walk(low, below), rapid.IntRange(1, 100).Draw(t, "batch"); ; {
 			batch := w.Next(n)
 			got = append(got, batch...)
 			if len(batch) < n {
@@ -52,6 +53,35 @@ func TestWalk(t *testing.T) {
 			}
 		}
 		require.True(t, slices.Equal(want, got), "want %v, got %v", want, got)
+	})
+}
+
+// TestSlice: a part of a set has all of the chunks that its bounds touch, and changes alone.
+func TestSlice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := bitmap.Set{}
+		for _, id := range rapid.SliceOfN(rapid.Int64Range(1, 9*bitmap.ChunkIDs), 0, 60).Draw(t, "ids") {
+			s.Add(id)
+		}
+		low := rapid.Int64Range(0, 10*bitmap.ChunkIDs).Draw(t, "low")
+		high := rapid.Int64Range(0, 10*bitmap.ChunkIDs).Draw(t, "high")
+		want, whole := map[int64]bitmap.Chunk{}, map[int64]bitmap.Chunk{}
+		for n, c := range s {
+			whole[n] = *c
+			if low < high && n >= bitmap.ChunkOf(low) && n <= bitmap.ChunkOf(high-1) {
+				want[n] = *c
+			}
+		}
+		part, got, after := s.Slice(low, high), map[int64]bitmap.Chunk{}, map[int64]bitmap.Chunk{}
+		for n, c := range part {
+			got[n] = *c
+			*c = bitmap.Chunk{}
+		}
+		for n, c := range s {
+			after[n] = *c
+		}
+		require.Equal(t, want, got)
+		require.Equal(t, whole, after)
 	})
 }
 

@@ -18,15 +18,15 @@ import (
 
 // queryCmd prints matching entities.
 type queryCmd struct {
-	URL     string  `arg:"" help:"Store to read."`
-	Expr    string  `arg:"" help:"Query, such as 'type = \"node\" && cpu >= 8'; '*' matches everything."`
-	At      *uint64 `help:"Block to read at; the head when not given."`
-	OrderBy string  `help:"Attribute to sort by: NAME, NAME:number or NAME:string; newest creation first when not given." placeholder:"NAME"`
-	Desc    bool    `help:"Sort descending."`
-	Limit   int     `help:"Most entities to print; 0 for all." default:"0"`
-	Count   bool    `help:"Print only how many match." xor:"form"`
-	Keys    bool    `help:"Print only the keys, lower-case 0x hex, one a line." xor:"form"`
-	JSON    bool    `help:"Print one JSON object a line." xor:"form"`
+	URL     string   `arg:"" help:"Store to read."`
+	Expr    string   `arg:"" help:"Query, such as 'type = \"node\" && cpu >= 8'; '*' matches everything."`
+	At      *uint64  `help:"Block to read at; the head when not given."`
+	OrderBy []string `help:"Attribute to sort by: NAME, NAME:number or NAME:string, with :desc or :asc after it. Given again, it sorts what is equal. Newest creation first when not given." placeholder:"NAME" sep:"none"`
+	Desc    bool     `help:"Sort descending by attributes without :asc."`
+	Limit   int      `help:"Most entities to print; 0 for all." default:"0"`
+	Count   bool     `help:"Print only how many match." xor:"form"`
+	Keys    bool     `help:"Print only the keys, lower-case 0x hex, one a line." xor:"form"`
+	JSON    bool     `help:"Print one JSON object a line." xor:"form"`
 }
 
 // Run queries.
@@ -73,26 +73,36 @@ func (c *queryCmd) options() (*store.QueryOptions, error) {
 	if c.Limit < 0 {
 		return nil, fmt.Errorf("--limit %d is negative", c.Limit)
 	}
-	if c.OrderBy == "" {
-		if c.Desc {
-			return nil, errors.New("--desc needs --order-by")
-		}
-		return opts, nil
+	if c.Desc && len(c.OrderBy) == 0 {
+		return nil, errors.New("--desc needs --order-by")
 	}
-	name, kind, typed := strings.Cut(c.OrderBy, ":")
-	opts.Order = store.Order{Name: name, Desc: c.Desc}
-	synthetic, known := entity.SyntheticKind(name)
-	switch {
-	case !typed && known:
-		opts.Order.Kind = synthetic
-	case kind == "string":
-		opts.Order.Kind = entity.String
-	case kind == "number":
-		opts.Order.Kind = entity.Numeric
-	default:
-		return nil, fmt.Errorf("--order-by %s: say whether it is a number or a string: %s:number or %s:string", c.OrderBy, name, name)
+	for _, text := range c.OrderBy {
+		order, err := parseOrder(text, c.Desc)
+		if err != nil {
+			return nil, err
+		}
+		opts.Order = append(opts.Order, order)
 	}
 	return opts, nil
+}
+
+// parseOrder reads an attribute to sort by. What it says of kind and direction stands at
+// its end, so that names may have colons.
+func parseOrder(text string, desc bool) (store.Order, error) {
+	o := store.Order{Name: text, Desc: desc}
+	if name, ok := strings.CutSuffix(text, ":desc"); ok {
+		o.Name, o.Desc = name, true
+	} else if name, ok := strings.CutSuffix(text, ":asc"); ok {
+		o.Name, o.Desc = name, false
+	}
+	if name, ok := strings.CutSuffix(o.Name, ":string"); ok {
+		o.Name, o.Kind = name, entity.String
+	} else if name, ok := strings.CutSuffix(o.Name, ":number"); ok {
+		o.Name, o.Kind = name, entity.Numeric
+	} else if _, synthetic := entity.SyntheticKind(o.Name); !synthetic {
+		return o, fmt.Errorf("--order-by %s: say whether it is a number or a string: %s:number or %s:string", text, o.Name, o.Name)
+	}
+	return o, nil
 }
 
 func (c *queryCmd) printKeys(e *env, snap *store.Snapshot, expr query.Expr, opts *store.QueryOptions) error {

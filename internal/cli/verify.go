@@ -311,7 +311,7 @@ func askOne(e *env, snap *store.Snapshot, q dcseed.Query, oracle *dcseed.Oracle)
 	}
 	opts := &store.QueryOptions{Limit: q.Limit, Parts: store.Metadata}
 	if q.OrderBy != "" {
-		opts.Order = store.Order{Name: q.OrderBy, Kind: entity.Numeric}
+		opts.Order = []store.Order{{Name: q.OrderBy, Kind: entity.Numeric}}
 	}
 	for ent, err := range snap.Query(e.ctx, q.Expr, opts) {
 		if err != nil {

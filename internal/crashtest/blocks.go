@@ -54,7 +54,7 @@ func liveAt(m *model.Model, block uint64) (map[store.Key]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.Query(nil, store.Order{}, 0, nil)
+	list, err := s.Query(nil, nil, 0, nil)
 	live := make(map[store.Key]bool, len(list))
 	for _, e := range list {
 		live[e.Key] = block < e.Expiration

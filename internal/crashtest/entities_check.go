@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
 )
 
 // pastBlocks is how many past blocks are compared.
@@ -44,14 +45,17 @@ func (w *entityWorker) compareAt(ctx context.Context, want *state, at uint64) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	orders := []store.Order{{}, {Name: "n", Kind: entity.Numeric}, {Name: entity.AttrExpiration, Desc: true}}
+	orders := [][]store.Order{
+		nil, {{Name: "n", Kind: entity.Numeric}}, {{Name: entity.AttrExpiration, Desc: true}},
+		{{Name: "rare", Kind: entity.String, Desc: true}, {Name: "n", Kind: entity.Numeric}},
+	}
 	for i, q := range Questions() {
 		order := orders[i%len(orders)]
 		wanted, err := model.Query(q, order, 0, nil)
 		if err != nil {
 			return err
 		}
-		found, err := gather(s.Query(ctx, q, &store.QueryOptions{Order: order}))
+		found, err := pages(ctx, s, q, store.QueryOptions{Order: order, Limit: i % 3 * 7})
 		if err != nil {
 			return err
 		}
@@ -67,6 +71,20 @@ func (w *entityWorker) compareAt(ctx context.Context, want *state, at uint64) (e
 		}
 	}
 	return nil
+}
+
+// pages reads a result, page by page where there is a limit.
+func pages(ctx context.Context, s *store.Snapshot, q query.Expr, opts store.QueryOptions) (all []*store.Entity, err error) {
+	for {
+		page, err := gather(s.Query(ctx, q, &opts))
+		all = append(all, page...)
+		if err != nil || opts.Limit == 0 || len(page) < opts.Limit {
+			return all, err
+		}
+		if opts.After, err = s.Cursor(page[len(page)-1], &opts); err != nil {
+			return all, err
+		}
+	}
 }
 
 func gather(found iter.Seq2[*store.Entity, error]) (all []*store.Entity, err error) {

@@ -18,6 +18,8 @@ var questions = func() []query.Expr {
 		`unique ~ "u1*"`, `rare = "ab" || rare = ""`, `rare !~ "a*"`, `big > 9223372036854775807`, `n not in (1 2 3)`,
 		`$owner = 0x0100000000000000000000000000000000000000`, `$creator != 0x0000000000000000000000000000000000000000`,
 		`$expiration < 60`, `$lastModifiedAtBlock > 20`, `$createdAtBlock <= 30 && group = "g0"`,
+		`group in ("g0", "g1", "g2") && n < 9 && !(rare = "a" || n in (0 2)) && unique ~ "u*" && $expiration > 40`,
+		`(group = "g1" && n >= 2) || (rare ~ "*" && big > 5 && !(group = "g3")) || (unique !~ "u1*" && n = 7)`,
 	} {
 		expr, err := query.Parse(text)
 		if err != nil {

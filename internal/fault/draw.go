@@ -19,7 +19,7 @@ func drawBlock(rng *rand.Rand, m *model.Model) store.Block {
 	b := store.Block{Number: m.Head().Block + 1 + uint64(rng.IntN(2))}
 	live := map[store.Key]bool{}
 	if s, err := m.At(store.Head); err == nil {
-		list, _ := s.Query(nil, store.Order{}, 0, nil)
+		list, _ := s.Query(nil, nil, 0, nil)
 		for _, e := range list {
 			live[e.Key] = b.Number < e.Expiration
 		}

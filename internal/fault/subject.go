@@ -154,7 +154,7 @@ func (s *entities) answer(at uint64, question int) (store.Digest, error) {
 	if err != nil {
 		return store.Digest{}, err
 	}
-	list, err := view.Query(questions[question], store.Order{}, 0, nil)
+	list, err := view.Query(questions[question], nil, 0, nil)
 	if err != nil {
 		return store.Digest{}, err
 	}

@@ -139,27 +139,30 @@ type Maintained interface {
 // Request is a compiled-to-be query with its order and limits.
 type Request struct {
 	Expr    query.Expr
-	Order   Order
-	Limit   int // 0: no limit
+	Order   []Order // none: by sequence, newest first, and then by key, as ties are
+	Limit   int     // 0: no limit
 	After   *Position
 	Content bool // fetch the payloads as well
 }
 
-// Order sorts by one attribute, entities without it last; ties and the zero
-// Order are by sequence, newest first, and then by key.
+// Order sorts by one attribute, entities without it last whatever the direction.
 type Order struct {
-	Name string // empty: by sequence
+	Name string
 	Kind entity.AttributeKind
 	Desc bool
 }
 
-// Position is where a page of results ended: the sort values of its last
-// entity.
+// Position is where a page of results ended: what its last entity is sorted by.
 type Position struct {
-	Missing  bool        // it has no attribute Order.Name
-	Value    query.Value // of that attribute
+	Values   []SortValue // one for each of Request.Order
 	Sequence uint64
 	Key      entity.Key
+}
+
+// SortValue is an entity's value of an attribute that results are sorted by.
+type SortValue struct {
+	Missing bool // it has none
+	Value   query.Value
 }
 
 // TableRows is the size of a table.

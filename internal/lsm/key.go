@@ -51,6 +51,11 @@ func Of(t Term) Span {
 	return Span{append(lo[:len(lo):len(lo)], 0, 1), append(lo[:len(lo):len(lo)], 0, 2)}
 }
 
+// Part returns the span of one term in the chunks from one on and up to another.
+func Part(t Term, first, last int64) Span {
+	return Span{appendKey(nil, t, first), appendKey(nil, t, last+1)}
+}
+
 // Within returns the span of a space's values from lo on and below hi; an empty hi is no
 // bound.
 func Within(space uint32, lo, hi string) Span {

@@ -44,6 +44,7 @@ func TestKeys(t *testing.T) {
 		require.Equal(t, []any{a.Space, a.Value, na}, []any{p.Space, string(p.Value), p.Chunk})
 
 		require.Equal(t, a == b, Of(b).has(ka))
+		require.Equal(t, a == b && nb <= na && na <= nb+2, Part(b, nb, nb+2).has(ka))
 		hi := bound.Value
 		require.Equal(t, a.Space == b.Space && a.Value >= b.Value && (hi == "" || a.Value < hi), Within(b.Space, b.Value, hi).has(ka))
 		require.True(t, All.has(ka))
@@ -145,6 +146,42 @@ func TestRuns(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, held(t, &m, spans))
+	})
+}
+
+// TestDown: what goes through runs from the last entry to the first says the same as what
+// goes forward, in the reverse order, however many pages it reads at once.
+func TestDown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var up, down merger
+		down.down = true
+		runs := map[int64][]Page{}
+		span := someSpans(t)[0]
+		for i := range rapid.Int64Range(1, 5).Draw(t, "runs") {
+			runs[i+1] = testStore.Pages(someEdits(t, map[Edit]bool{}))
+			up.cursors = append(up.cursors, &cursor{pages: pagesFrom(runs[i+1], span.lo)})
+			down.cursors = append(down.cursors, &cursor{run: i + 1, from: span.hi, down: true})
+		}
+		load := func(run int64, from []byte) (pages []Page, err error) {
+			for _, p := range slices.Backward(runs[run]) {
+				if bytes.Compare(p.Low, from) < 0 && len(pages) < 3 {
+					pages = append(pages, p)
+				}
+			}
+			return pages, nil
+		}
+		type posting struct{ term, ids string }
+		see := func(list *[]posting) func(*Posting) error {
+			return func(p *Posting) error {
+				*list = append(*list, posting{string(appendKey(nil, Term{p.Space, string(p.Value)}, p.Chunk)), string(p.IDs)})
+				return nil
+			}
+		}
+		var want, got []posting
+		require.NoError(t, up.each(nil, []Span{span}, see(&want)))
+		require.NoError(t, down.eachDown(load, span, see(&got)))
+		slices.Reverse(want)
+		require.Equal(t, want, got)
 	})
 }
 

@@ -109,10 +109,16 @@ type cursor struct {
 	rest  packed.Reader
 	entry
 	ended bool
+
+	down   bool    // entries come in the reverse order
+	before []entry // then those of a page that are still to come
 }
 
 // next moves to the next entry, or sets ended.
 func (c *cursor) next(load loader) (err error) {
+	if c.down {
+		return c.nextDown(load)
+	}
 	for len(c.rest.Rest) == 0 {
 		if len(c.pages) == 0 && c.run != 0 {
 			if c.pages, err = load(c.run, c.from); err != nil {
@@ -163,6 +169,7 @@ func (c *cursor) seek(load loader, lo []byte) error {
 // merger goes through the entries of several runs as if they were one.
 type merger struct {
 	cursors []*cursor // oldest first
+	down    bool      // they go from the last entry to the first
 	at      []*cursor // those that have the last key
 
 	adds, removes, other bitmap.Chunk
@@ -194,9 +201,9 @@ func (m *merger) next(load loader) (e entry, ok bool, err error) {
 		}
 		if len(m.at) > 0 {
 			switch d := bytes.Compare(c.key, m.at[0].key); {
-			case d > 0:
+			case d != 0 && (d > 0) != m.down:
 				continue
-			case d < 0:
+			case d != 0:
 				m.at = m.at[:0]
 			}
 		}

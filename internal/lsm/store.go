@@ -31,7 +31,7 @@ type Store struct {
 }
 
 // NewStore returns the store of a table. Its statements are find_pages, run_pages,
-// run_start, run_bound, run_sizes, drop_pages and drop_run.
+// run_pages_down, run_start, run_bound, run_sizes, drop_pages and drop_run.
 func NewStore(table string, sql *statement.Set, o Options) *Store {
 	return &Store{opts: o, sql: sql, table: &driver.Table{Name: table, Columns: []driver.Column{
 		{Name: "run", Type: driver.Int}, {Name: "low", Type: driver.Blob}, {Name: "body", Type: driver.Blob},
@@ -181,15 +181,20 @@ const readPages = 64
 
 // loader returns what reads runs.
 func (s *Store) loader(ctx context.Context, q driver.Querier) loader {
-	return func(run int64, from []byte) (pages []Page, err error) {
-		err = s.sql.Each(ctx, q, "run_pages", []any{run, from, int64(readPages)}, func(rows driver.Rows) error {
-			var p Page
-			err := rows.Scan(&p.Low, &p.Body)
-			pages = append(pages, p)
-			return err
-		})
-		return pages, err
+	return func(run int64, from []byte) ([]Page, error) {
+		return s.pages(ctx, q, "run_pages", run, from, readPages)
 	}
+}
+
+// pages reads up to n pages of a run, from a key on.
+func (s *Store) pages(ctx context.Context, q driver.Querier, statement string, run int64, from []byte, n int64) (pages []Page, err error) {
+	err = s.sql.Each(ctx, q, statement, []any{run, from, n}, func(rows driver.Rows) error {
+		var p Page
+		err := rows.Scan(&p.Low, &p.Body)
+		pages = append(pages, p)
+		return err
+	})
+	return pages, err
 }
 
 // drop deletes so many pages of a run that is no longer in the tree.

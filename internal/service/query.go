@@ -18,9 +18,9 @@ const (
 
 // Query asks for entities.
 type Query struct {
-	Text   string      // in the query language
-	Order  store.Order // zero: newest creation first
-	Limit  int         // zero: all that match
+	Text   string        // in the query language
+	Order  []store.Order // none: newest creation first
+	Limit  int           // zero: all that match
 	Cursor store.Cursor
 	Block  *uint64 // nil: the head; not with a cursor, which knows its block
 }

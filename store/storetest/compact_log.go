@@ -108,7 +108,7 @@ func checkMeaning(t testing.TB, s *store.Snapshot, q query.Expr) {
 	n, err := s.Count(t.Context(), q)
 	require.NoError(t, err)
 	require.EqualValues(t, len(want), n, "count of %s at %d", q, s.Block())
-	order := store.Order{Name: "n", Kind: entity.Numeric}
+	order := []store.Order{{Name: "n", Kind: entity.Numeric}}
 	first := results(t, s, q, &store.QueryOptions{Limit: 5})
 	requireSame(t, want[:min(5, len(want))], first, "%s with a limit", q)
 	sorted := results(t, s, q, &store.QueryOptions{Order: order, Limit: 7})

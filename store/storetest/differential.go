@@ -120,7 +120,7 @@ func (m *machine) checkState(t *rapid.T) {
 	m.compareAt(t, store.Head, func(s *store.Snapshot, want *model.Snapshot) {
 		found, err := gather(s.Query(context.Background(), nil, nil))
 		require.NoError(t, err)
-		all, err := want.Query(nil, store.Order{}, 0, nil)
+		all, err := want.Query(nil, nil, 0, nil)
 		require.NoError(t, err)
 		requireEntities(t, all, found)
 	})

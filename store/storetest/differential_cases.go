@@ -88,7 +88,7 @@ func foundNULPattern(t *testing.T, h Harness, layout string) {
 				require.ErrorIs(t, err, store.ErrUnsupported, "an engine without NUL may refuse the pattern")
 				continue
 			}
-			wantFound, err := want.Query(expr, store.Order{}, 0, nil)
+			wantFound, err := want.Query(expr, nil, 0, nil)
 			require.NoError(t, err)
 			requireEntities(t, wantFound, found)
 		}

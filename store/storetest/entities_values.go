@@ -58,7 +58,7 @@ func testOddTexts(t *testing.T, l *ledger) {
 	check := func() {
 		t.Helper()
 		want := sortedBy(create, func(op store.Op) string { return op.Key.String() })
-		list := l.find(t, query.Glob{Name: "odd", Pattern: "*"}, &store.QueryOptions{Order: store.Order{Name: "$key"}})
+		list := l.find(t, query.Glob{Name: "odd", Pattern: "*"}, &store.QueryOptions{Order: []store.Order{{Name: "$key"}}})
 		require.Len(t, list, len(want))
 		for i, e := range list {
 			op := want[i]
@@ -94,7 +94,7 @@ func testOddNumbers(t *testing.T, l *ledger) {
 	slices.Reverse(create)
 	l.apply(t, create...)
 	list := l.find(t, query.Compare{Name: "odd", Op: query.GreaterOrEqual, Value: query.Number(0)},
-		&store.QueryOptions{Order: store.Order{Name: "odd", Kind: query.Number(0).Kind}})
+		&store.QueryOptions{Order: []store.Order{{Name: "odd", Kind: query.Number(0).Kind}}})
 	got := make([]uint64, len(list))
 	for i, e := range list {
 		got[i] = e.NumericAttributes["odd"]

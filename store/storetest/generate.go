@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"math"
+	"slices"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -244,21 +245,29 @@ func (g *generator) number(head uint64) uint64 {
 	return one(g, "number", someNumbers)
 }
 
-// order draws how to sort.
-func (g *generator) order() store.Order {
+// order draws how to sort: by up to four attributes.
+func (g *generator) order() (order []store.Order) {
+	for range one(g, "columns", []int{0, 1, 2, 1, 0, 3, 2, 4}) {
+		o := g.column()
+		if !slices.ContainsFunc(order, func(other store.Order) bool { return other.Name == o.Name && other.Kind == o.Kind }) {
+			order = append(order, o)
+		}
+	}
+	return order
+}
+
+func (g *generator) column() store.Order {
 	o := store.Order{Desc: g.chance("descending", 2)}
-	switch g.pick("order", 4) {
-	case 1:
+	switch g.pick("column", 3) {
+	case 0:
 		o.Name, o.Kind = one(g, "name", someNames), entity.String
-	case 2:
+	case 1:
 		o.Name, o.Kind = one(g, "name", someNames), entity.Numeric
-	case 3:
+	default:
 		o.Name = one(g, "name", []string{
 			entity.AttrKey, entity.AttrOwner, entity.AttrCreator, entity.AttrExpiration, entity.AttrCreatedAtBlock,
 			entity.AttrLastModifiedAtBlock, entity.AttrSequence, entity.AttrTxIndex, entity.AttrOpIndex,
 		})
-	default:
-		return store.Order{}
 	}
 	return o
 }

@@ -212,7 +212,24 @@ func (v *variant) compare(rt *rapid.T, other *variant, at uint64, expr, second q
 	got, err := gather(mine.Query(ctx, expr, &opts))
 	require.NoError(rt, err)
 	requireEntities(rt, want, got)
+	if len(got) > 0 {
+		checkRest(rt, mine, expr, opts, got)
+	}
 	checkPartition(rt, mine, expr, second)
+}
+
+// checkRest checks that a page and what comes after its cursor are what there is without
+// a limit.
+func checkRest(rt *rapid.T, s *store.Snapshot, expr query.Expr, opts store.QueryOptions, page []*store.Entity) {
+	ctx := context.Background()
+	rest := store.QueryOptions{Order: opts.Order}
+	all, err := gather(s.Query(ctx, expr, &rest))
+	require.NoError(rt, err)
+	rest.After, err = s.Cursor(page[len(page)-1], &opts)
+	require.NoError(rt, err)
+	others, err := gather(s.Query(ctx, expr, &rest))
+	require.NoError(rt, err)
+	requireEntities(rt, all, slices.Concat(page, others))
 }
 
 // checkPartition checks relations between queries that hold whatever the store
@@ -243,7 +260,7 @@ func checkPartition(rt *rapid.T, s *store.Snapshot, p, q query.Expr) {
 // inOrder returns both lists as one, in the order of results.
 func inOrder(a, b []*store.Entity) []*store.Entity {
 	list := slices.Concat(a, b)
-	slices.SortStableFunc(list, func(a, b *store.Entity) int { return model.Compare(store.Order{}, a, b) })
+	slices.SortStableFunc(list, func(a, b *store.Entity) int { return model.Compare(nil, a, b) })
 	return list
 }
 

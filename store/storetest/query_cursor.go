@@ -50,10 +50,10 @@ func testCursorHeadMoves(t *testing.T, h Harness, layout string) {
 			}
 		}
 		if l.ents.Temporal() {
-			require.Equal(t, c.want, sequenceOf(all), c.order.Name)
+			require.Equal(t, c.want, sequenceOf(all), "%v", c.order)
 		} else {
-			require.Subset(t, strings.Split(sequenceOf(all), ""), strings.Split(c.want, ""), c.order.Name)
-			require.Len(t, unique(names(all)), len(all), "%s: nothing comes twice", c.order.Name)
+			require.Subset(t, strings.Split(sequenceOf(all), ""), strings.Split(c.want, ""), "%v", c.order)
+			require.Len(t, unique(names(all)), len(all), "%v: nothing comes twice", c.order)
 		}
 		if l.ents.Temporal() {
 			require.NoError(t, l.ents.Rewind(t.Context(), start))
@@ -97,9 +97,14 @@ func testCursorRefused(t *testing.T, h Harness, layout string) {
 		require.ErrorIs(t, err, store.ErrInvalid, name)
 	}
 	testCursorOtherOrder(t, s, list)
+	single := encoded(`{"b":1003,"h":"AAAAAAAAAAA=","o":"n","k":2,"n":5,"s":1,"e":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}`)
+	for _, order := range [][]store.Order{nil, {{Name: "n", Kind: num}}} {
+		_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{After: single, Order: order}))
+		require.ErrorIs(t, err, store.ErrInvalid, "a cursor of a version that sorted by one attribute")
+	}
 	_, err := s.Cursor(list[0], &store.QueryOptions{Parts: store.Content})
 	require.ErrorIs(t, err, store.ErrInvalid, "without metadata there is no place to go on from")
-	_, err = s.Cursor(list[0], &store.QueryOptions{Order: store.Order{Name: "n"}})
+	_, err = s.Cursor(list[0], &store.QueryOptions{Order: []store.Order{{Name: "n"}}})
 	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = s.Cursor(list[0], &store.QueryOptions{After: "garbage!"})
 	require.ErrorIs(t, err, store.ErrInvalid)
@@ -112,9 +117,10 @@ func testCursorRefused(t *testing.T, h Harness, layout string) {
 // testCursorOtherOrder gives the cursor of each order to each other one.
 func testCursorOtherOrder(t testing.TB, s *store.Snapshot, list []*store.Entity) {
 	t.Helper()
-	cases := []store.Order{
-		{}, {Name: "n", Kind: num}, {Name: "n", Kind: num, Desc: true}, {Name: "n", Kind: str}, {Name: "s", Kind: str},
-		{Name: "$sequence", Desc: true}, {Name: "$key"},
+	n, s1 := store.Order{Name: "n", Kind: num}, store.Order{Name: "s", Kind: str}
+	cases := [][]store.Order{
+		nil, {n}, {{Name: "n", Kind: num, Desc: true}}, {{Name: "n", Kind: str}}, {s1},
+		{{Name: "$sequence", Desc: true}}, {{Name: "$key"}}, {n, s1}, {s1, n}, {n, {Name: "s", Kind: str, Desc: true}}, {n, s1, {Name: "$key"}},
 	}
 	for i, from := range cases {
 		c := cursorAfter(t, s, list[0], store.QueryOptions{Order: from})
@@ -169,7 +175,7 @@ func testCursorEnds(t *testing.T, h Harness, layout string) {
 func testCursorPast(t *testing.T, h Harness, layout string) {
 	l := ordered(t, h, layout)
 	past := l.head - 2
-	opts := store.QueryOptions{Order: store.Order{Name: "n", Kind: num}, Limit: 3}
+	opts := store.QueryOptions{Order: []store.Order{{Name: "n", Kind: num}}, Limit: 3}
 	l.view(t, past, func(s *store.Snapshot) {
 		require.Equal(t, "cheafgbd", sequenceOf(pages(t, s, nil, opts)))
 		page := results(t, s, nil, &opts)

@@ -56,7 +56,7 @@ func checkLarge(t testing.TB, s *store.Snapshot, c largeQuery, caps driver.Capab
 	}
 	require.NoError(t, err)
 	require.EqualValues(t, len(c.want), n)
-	for _, opts := range []*store.QueryOptions{nil, {Limit: 2, Order: store.Order{Name: "n", Kind: num}}} {
+	for _, opts := range []*store.QueryOptions{nil, {Limit: 2, Order: []store.Order{{Name: "n", Kind: num}}}} {
 		if c.mayRefuse {
 			break // once is slow enough
 		}

@@ -36,37 +36,50 @@ const str, num = entity.String, entity.Numeric
 
 // orders are orders with the names of the store of ordered as they sort.
 var orders = []struct {
-	order store.Order
+	order []store.Order
 	want  string
 }{
-	{store.Order{}, "ihgfedcba"},
-	{store.Order{Name: "n", Kind: num}, "cheafgbid"},
-	{store.Order{Name: "n", Kind: num, Desc: true}, "bgfheacid"},
-	{store.Order{Name: "s", Kind: str}, "cbfadehgi"},
-	{store.Order{Name: "s", Kind: str, Desc: true}, "ghedfabci"},
-	{store.Order{Name: "both", Kind: num}, "ebihgfdca"},
-	{store.Order{Name: "both", Kind: num, Desc: true}, "beihgfdca"},
-	{store.Order{Name: "both", Kind: str}, "aeihgfdcb"},
-	{store.Order{Name: "both", Kind: str, Desc: true}, "eaihgfdcb"},
-	{store.Order{Name: "nothing", Kind: num}, "ihgfedcba"},
-	{store.Order{Name: "nothing", Kind: str, Desc: true}, "ihgfedcba"},
-	{store.Order{Name: "no\x00thing", Kind: str}, "ihgfedcba"},
-	{store.Order{Name: "n\x00", Kind: num, Desc: true}, "ihgfedcba"},
-	{store.Order{Name: "$sequence"}, "abcdefghi"},
-	{store.Order{Name: "$sequence", Kind: num, Desc: true}, "ihgfedcba"},
-	{store.Order{Name: "$createdAtBlock"}, "dcbahgfei"},
-	{store.Order{Name: "$createdAtBlock", Desc: true}, "ihgfedcba"},
-	{store.Order{Name: "$lastModifiedAtBlock"}, "ahgfeibdc"},
-	{store.Order{Name: "$lastModifiedAtBlock", Desc: true}, "dcibhgfea"},
-	{store.Order{Name: "$expiration"}, "cahgfeidb"},
-	{store.Order{Name: "$expiration", Desc: true}, "bdihgfeac"},
-	{store.Order{Name: "$owner"}, "iedhgfacb"},
-	{store.Order{Name: "$owner", Desc: true}, "cbhgfaied"},
-	{store.Order{Name: "$creator", Kind: str}, "iebhgfdac"},
-	{store.Order{Name: "$key"}, "abcdefghi"},
-	{store.Order{Name: "$key", Desc: true}, "ihgfedcba"},
-	{store.Order{Name: "$txIndex"}, "igfecbahd"},
-	{store.Order{Name: "$opIndex", Desc: true}, "gcifbheda"},
+	{nil, "ihgfedcba"},
+	{[]store.Order{{Name: "n", Kind: num}}, "cheafgbid"},
+	{[]store.Order{{Name: "n", Kind: num, Desc: true}}, "bgfheacid"},
+	{[]store.Order{{Name: "s", Kind: str}}, "cbfadehgi"},
+	{[]store.Order{{Name: "s", Kind: str, Desc: true}}, "ghedfabci"},
+	{[]store.Order{{Name: "both", Kind: num}}, "ebihgfdca"},
+	{[]store.Order{{Name: "both", Kind: num, Desc: true}}, "beihgfdca"},
+	{[]store.Order{{Name: "both", Kind: str}}, "aeihgfdcb"},
+	{[]store.Order{{Name: "both", Kind: str, Desc: true}}, "eaihgfdcb"},
+	{[]store.Order{{Name: "nothing", Kind: num}}, "ihgfedcba"},
+	{[]store.Order{{Name: "nothing", Kind: str, Desc: true}}, "ihgfedcba"},
+	{[]store.Order{{Name: "no\x00thing", Kind: str}}, "ihgfedcba"},
+	{[]store.Order{{Name: "n\x00", Kind: num, Desc: true}}, "ihgfedcba"},
+	{[]store.Order{{Name: "$sequence"}}, "abcdefghi"},
+	{[]store.Order{{Name: "$sequence", Kind: num, Desc: true}}, "ihgfedcba"},
+	{[]store.Order{{Name: "$createdAtBlock"}}, "dcbahgfei"},
+	{[]store.Order{{Name: "$createdAtBlock", Desc: true}}, "ihgfedcba"},
+	{[]store.Order{{Name: "$lastModifiedAtBlock"}}, "ahgfeibdc"},
+	{[]store.Order{{Name: "$lastModifiedAtBlock", Desc: true}}, "dcibhgfea"},
+	{[]store.Order{{Name: "$expiration"}}, "cahgfeidb"},
+	{[]store.Order{{Name: "$expiration", Desc: true}}, "bdihgfeac"},
+	{[]store.Order{{Name: "$owner"}}, "iedhgfacb"},
+	{[]store.Order{{Name: "$owner", Desc: true}}, "cbhgfaied"},
+	{[]store.Order{{Name: "$creator", Kind: str}}, "iebhgfdac"},
+	{[]store.Order{{Name: "$key"}}, "abcdefghi"},
+	{[]store.Order{{Name: "$key", Desc: true}}, "ihgfedcba"},
+	{[]store.Order{{Name: "$txIndex"}}, "igfecbahd"},
+	{[]store.Order{{Name: "$opIndex", Desc: true}}, "gcifbheda"},
+	{[]store.Order{{Name: "n", Kind: num}, {Name: "s", Kind: str}}, "caehfgbdi"},
+	{[]store.Order{{Name: "n", Kind: num, Desc: true}, {Name: "s", Kind: str, Desc: true}}, "bgfheacdi"},
+	{[]store.Order{{Name: "s", Kind: str}, {Name: "n", Kind: num}}, "cbafdehgi"},
+	{[]store.Order{{Name: "$owner"}, {Name: "n", Kind: num, Desc: true}}, "eidgfhabc"},
+	{[]store.Order{{Name: "$owner", Desc: true}, {Name: "n", Kind: num}, {Name: "$key"}}, "cbahfgedi"},
+	{[]store.Order{{Name: "both", Kind: num}, {Name: "both", Kind: str, Desc: true}}, "ebaihgfdc"},
+	{[]store.Order{{Name: "$createdAtBlock", Desc: true}, {Name: "$owner"}, {Name: "s", Kind: str, Desc: true}, {Name: "n", Kind: num}}, "ieghfdabc"},
+	{[]store.Order{{Name: "$lastModifiedAtBlock"}, {Name: "$sequence"}}, "aefghbicd"},
+	{[]store.Order{{Name: "n\x00", Kind: num, Desc: true}, {Name: "n", Kind: num}, {Name: "nothing", Kind: str}}, "cheafgbid"},
+	{[]store.Order{
+		{Name: "nothing", Kind: num}, {Name: "nothing", Kind: str}, {Name: "both", Kind: num}, {Name: "both", Kind: str},
+		{Name: "$creator"}, {Name: "s", Kind: str}, {Name: "n", Kind: num}, {Name: "$key"},
+	}, "ebaifdhgc"},
 }
 
 // sequenceOf joins names in the order given.
@@ -80,7 +93,7 @@ func sequenceOf(list []*store.Entity) (joined string) {
 func runOrder(t *testing.T, h Harness, layout string) {
 	l := ordered(t, h, layout)
 	for _, c := range orders {
-		t.Run(fmt.Sprintf("%s,kind=%d,desc=%t", c.order.Name, c.order.Kind, c.order.Desc), func(t *testing.T) {
+		t.Run(fmt.Sprint(c.order), func(t *testing.T) {
 			l.view(t, store.Head, func(s *store.Snapshot) { checkOrdered(t, s, c.order, c.want) })
 		})
 	}
@@ -94,7 +107,7 @@ func runOrder(t *testing.T, h Harness, layout string) {
 				}
 			}
 			list := l.find(t, some, &store.QueryOptions{Order: c.order, Limit: 4})
-			require.Equal(t, want[:4], sequenceOf(list), c.order.Name)
+			require.Equal(t, want[:4], sequenceOf(list), "%v", c.order)
 		}
 	})
 	t.Run("refused", func(t *testing.T) { testOrderRefused(t, l) })
@@ -103,7 +116,7 @@ func runOrder(t *testing.T, h Harness, layout string) {
 
 // checkOrdered checks an order whole, cut at several lengths, and in pages of
 // as many sizes.
-func checkOrdered(t testing.TB, s *store.Snapshot, order store.Order, want string) {
+func checkOrdered(t testing.TB, s *store.Snapshot, order []store.Order, want string) {
 	t.Helper()
 	require.Equal(t, want, sequenceOf(results(t, s, nil, &store.QueryOptions{Order: order})))
 	for _, size := range []int{1, 2, 5, len(want), len(want) + 1} {
@@ -140,22 +153,34 @@ func cursorAfter(t testing.TB, s *store.Snapshot, e *store.Entity, opts store.Qu
 
 func testOrderRefused(t *testing.T, l *ledger) {
 	s := l.at(t, store.Head)
-	for name, opts := range map[string]store.QueryOptions{
-		"no type":              {Order: store.Order{Name: "n"}},
-		"unknown type":         {Order: store.Order{Name: "n", Kind: 9}},
-		"unknown $ name":       {Order: store.Order{Name: "$nothing", Kind: num}},
-		"$all":                 {Order: store.Order{Name: "$all", Kind: str}},
-		"$owner as a number":   {Order: store.Order{Name: "$owner", Kind: num}},
-		"$sequence as a text":  {Order: store.Order{Name: "$sequence", Kind: str}},
-		"type without name":    {Order: store.Order{Kind: num}},
-		"desc without name":    {Order: store.Order{Desc: true}},
-		"name not UTF-8":       {Order: store.Order{Name: "n\xff", Kind: num}},
-		"name not UTF-8, desc": {Order: store.Order{Name: "\xff", Kind: str, Desc: true}},
-		"negative limit":       {Limit: -1},
+	numbers := []store.Order{}
+	for i := range store.MaxOrder + 1 {
+		numbers = append(numbers, store.Order{Name: fmt.Sprint("n", i), Kind: num})
+	}
+	for name, order := range map[string][]store.Order{
+		"no name":              {{}},
+		"no type":              {{Name: "n"}},
+		"unknown type":         {{Name: "n", Kind: 9}},
+		"unknown $ name":       {{Name: "$nothing", Kind: num}},
+		"$all":                 {{Name: "$all", Kind: str}},
+		"$owner as a number":   {{Name: "$owner", Kind: num}},
+		"$sequence as a text":  {{Name: "$sequence", Kind: str}},
+		"type without name":    {{Kind: num}},
+		"desc without name":    {{Desc: true}},
+		"name not UTF-8":       {{Name: "n\xff", Kind: num}},
+		"name not UTF-8, desc": {{Name: "\xff", Kind: str, Desc: true}},
+		"the second":           {{Name: "n", Kind: num}, {Name: "s"}},
+		"twice":                {{Name: "n", Kind: num}, {Name: "s", Kind: str}, {Name: "n", Kind: num}},
+		"up and down":          {{Name: "s", Kind: str}, {Name: "s", Kind: str, Desc: true}},
+		"$owner twice":         {{Name: "$owner"}, {Name: "$owner", Kind: str}},
+		"too many":             numbers,
 	} {
-		_, err := collect(s.Query(t.Context(), nil, &opts))
+		_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{Order: order}))
 		require.ErrorIs(t, err, store.ErrInvalid, name)
 	}
+	_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{Limit: -1}))
+	require.ErrorIs(t, err, store.ErrInvalid)
+	require.Len(t, results(t, s, nil, &store.QueryOptions{Order: numbers[:store.MaxOrder]}), 9)
 	require.Len(t, results(t, s, nil, nil), 9, "the snapshot is usable")
 }
 
@@ -168,7 +193,7 @@ func testSameSequence(t *testing.T, l *ledger) {
 	l.applyBlock(t, store.Block{Number: l.head + 1, Ops: create})
 	same := compared("same", query.Equal, query.Number(1))
 	l.view(t, store.Head, func(s *store.Snapshot) {
-		for _, order := range []store.Order{{}, {Name: "same", Kind: num}, {Name: "$sequence", Desc: true}} {
+		for _, order := range [][]store.Order{nil, {{Name: "same", Kind: num}}, {{Name: "$sequence", Desc: true}}, {{Name: "same", Kind: num}, {Name: "$createdAtBlock"}}} {
 			require.Equal(t, "xyz", sequenceOf(results(t, s, same, &store.QueryOptions{Order: order})))
 			require.Equal(t, "xyz", sequenceOf(pages(t, s, same, store.QueryOptions{Order: order, Limit: 1})))
 		}

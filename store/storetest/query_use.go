@@ -40,7 +40,7 @@ func testParts(t *testing.T, l *ledger) {
 				StringAttributes: want.StringAttributes, NumericAttributes: want.NumericAttributes}
 		}
 		for _, limit := range []int{0, 1, 5} {
-			for _, order := range []store.Order{{}, {Name: "n", Kind: num}} {
+			for _, order := range [][]store.Order{nil, {{Name: "n", Kind: num}}} {
 				list := l.find(t, q, &store.QueryOptions{Parts: parts, Limit: limit, Order: order})
 				requireSame(t, []*store.Entity{&want}, list, "parts %b, limit %d", parts, limit)
 			}
@@ -179,10 +179,11 @@ func testInjection(t *testing.T, h Harness, layout string) {
 			require.Equal(t, []string{want}, names(results(t, s, q, nil)), "%s", q)
 			require.Equal(t, q, parse(t, q.String()))
 		}
-		list := results(t, s, nil, &store.QueryOptions{Order: store.Order{Name: name, Kind: str}, Limit: 1})
+		order := []store.Order{{Name: name, Kind: str}}
+		list := results(t, s, nil, &store.QueryOptions{Order: order, Limit: 1})
 		require.Equal(t, []string{want}, names(list), "%q", attack)
-		after := cursorAfter(t, s, list[0], store.QueryOptions{Order: store.Order{Name: name, Kind: str}})
-		rest := results(t, s, nil, &store.QueryOptions{Order: store.Order{Name: name, Kind: str}, After: after})
+		after := cursorAfter(t, s, list[0], store.QueryOptions{Order: order})
+		rest := results(t, s, nil, &store.QueryOptions{Order: order, After: after})
 		require.Len(t, rest, len(attacks)-1, "%q", attack)
 	}
 	n, err := s.Count(t.Context(), nil)

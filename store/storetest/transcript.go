@@ -78,7 +78,7 @@ type subject interface {
 	get(at uint64, key store.Key) (*store.Entity, error)
 	count(at uint64, expr query.Expr) (uint64, error)
 	// pages reads a whole result in pages of at most limit entities.
-	pages(at uint64, expr query.Expr, order store.Order, limit int) ([][]*store.Entity, error)
+	pages(at uint64, expr query.Expr, order []store.Order, limit int) ([][]*store.Entity, error)
 }
 
 const scriptBlocks = 60
@@ -168,7 +168,11 @@ func (p *script) get() {
 func (p *script) query() {
 	at, order := p.gen.at(p.model), p.gen.order()
 	expr, limit := p.gen.expr(1+p.gen.pick("height", 3), p.model.Head().Block), 1+p.gen.pick("limit", 4)
-	p.write("query at %s by %q kind %d descending %t, %d a page: %s", blockName(at), order.Name, order.Kind, order.Desc, limit, expr)
+	var by strings.Builder
+	for _, o := range order {
+		fmt.Fprintf(&by, ", by %q kind %d descending %t", o.Name, o.Kind, o.Desc)
+	}
+	p.write("query at %s%s, %d a page: %s", blockName(at), by.String(), limit, expr)
 	n, err := p.subject.count(at, expr)
 	if err != nil {
 		p.write("  count: %s", sentinelName(err))
@@ -240,7 +244,7 @@ func (s storeSubject) count(at uint64, expr query.Expr) (uint64, error) {
 	return snap.Count(context.Background(), expr)
 }
 
-func (s storeSubject) pages(at uint64, expr query.Expr, order store.Order, limit int) (pages [][]*store.Entity, err error) {
+func (s storeSubject) pages(at uint64, expr query.Expr, order []store.Order, limit int) (pages [][]*store.Entity, err error) {
 	snap, err := s.ents.At(context.Background(), at)
 	if err != nil {
 		return nil, err
@@ -284,7 +288,7 @@ func (s modelSubject) count(at uint64, expr query.Expr) (uint64, error) {
 	return snap.Count(expr)
 }
 
-func (s modelSubject) pages(at uint64, expr query.Expr, order store.Order, limit int) (pages [][]*store.Entity, err error) {
+func (s modelSubject) pages(at uint64, expr query.Expr, order []store.Order, limit int) (pages [][]*store.Entity, err error) {
 	snap, err := s.model.At(at)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func TestTranscriptCovers(t *testing.T) {
 	for part, least := range map[string]int{
 		"\napply ": 50, "\nquery ": 200, "\nget ": 50, "\nrewind ": 6, "\nprune ": 4, "page: ": 200,
 		": ok; head": 50, "block order": 1, "block range": 3, "not found; head": 1, "not found": 5,
-		" not in (": 3, " in (": 5, " ~ ": 5, " !~ ": 3, " && ": 20, " || ": 10, "!(": 10, "descending true": 20,
+		" not in (": 3, " in (": 5, " ~ ": 5, " !~ ": 3, " && ": 20, " || ": 10, "!(": 10, "descending true": 20, ", by ": 50,
 		"$owner": 3, "$key": 3, "$creator": 3, "$expiration": 3, "$createdAtBlock": 3, "$lastModifiedAtBlock": 3, "$sequence": 3,
 		"9223372036854775808": 1, "18446744073709551615": 1, "9223372036854775807": 1,
 	} {

@@ -520,7 +520,7 @@ type QueryRequest struct {
 	Query         string                 `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`        // in the query language; "*" is everything
 	Limit         uint32                 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`       // most entities to return; 0: all that match
 	Cursor        string                 `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"`      // of the page before
-	Order         *Order                 `protobuf:"bytes,4,opt,name=order,proto3" json:"order,omitempty"`        // not given: newest creation first
+	Order         []*Order               `protobuf:"bytes,4,rep,name=order,proto3" json:"order,omitempty"`        // by the first, where that is equal by the second, and so on; none: newest creation first
 	Block         *uint64                `protobuf:"varint,5,opt,name=block,proto3,oneof" json:"block,omitempty"` // a past block; not given: the head
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -577,7 +577,7 @@ func (x *QueryRequest) GetCursor() string {
 	return ""
 }
 
-func (x *QueryRequest) GetOrder() *Order {
+func (x *QueryRequest) GetOrder() []*Order {
 	if x != nil {
 		return x.Order
 	}
@@ -591,7 +591,7 @@ func (x *QueryRequest) GetBlock() uint64 {
 	return 0
 }
 
-// Order sorts by one attribute.
+// Order sorts by one attribute, entities without it last.
 type Order struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -856,7 +856,7 @@ const file_varve_v1_entity_proto_rawDesc = "" +
 	"\x05query\x18\x01 \x01(\tR\x05query\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x16\n" +
 	"\x06cursor\x18\x03 \x01(\tR\x06cursor\x12%\n" +
-	"\x05order\x18\x04 \x01(\v2\x0f.varve.v1.OrderR\x05order\x12\x19\n" +
+	"\x05order\x18\x04 \x03(\v2\x0f.varve.v1.OrderR\x05order\x12\x19\n" +
 	"\x05block\x18\x05 \x01(\x04H\x00R\x05block\x88\x01\x01B\b\n" +
 	"\x06_block\"\xa6\x01\n" +
 	"\x05Order\x12\x12\n" +

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/internal/lsm"
 )
 
@@ -46,6 +47,10 @@ type Options struct {
 
 	// Page is how long a page of postings becomes, in bytes; zero means DefaultPage.
 	Page int
+
+	// Window is how many ids a query looks at first; zero means DefaultWindow, or Backlog
+	// when that is less.
+	Window int64
 }
 
 // The defaults of Options. A page is what SQLite keeps of a row in a clustered tree without
@@ -56,6 +61,7 @@ const (
 	DefaultSteps   = 256
 	DefaultSlice   = 4 * time.Millisecond
 	DefaultPage    = 960
+	DefaultWindow  = 2 * bitmap.ChunkIDs
 )
 
 func (o Options) withDefaults() Options {
@@ -67,6 +73,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Steps == 0 {
 		o.Steps = min(DefaultSteps, o.Backlog)
+	}
+	if o.Window == 0 {
+		o.Window = min(DefaultWindow, int64(o.Backlog))
 	}
 	if o.Slice == 0 && o.Backlog >= DefaultSteps {
 		o.Slice = DefaultSlice

@@ -1,9 +1,6 @@
 package compact
 
 import (
-	"context"
-
-	"github.com/varvedb/varve/internal/bitmap"
 	"github.com/varvedb/varve/internal/lsm"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
@@ -75,48 +72,17 @@ func (a *posted) terms(values []query.Value) (terms []lsm.Term, exact bool) {
 	return terms, exact
 }
 
-// searchValues finds who has one of some values.
-func (v *view) searchValues(ctx context.Context, a posted, values []query.Value) (candidates, error) {
-	terms, exact := a.terms(values)
-	c := candidates{ids: bitmap.Set{}, exact: exact}
-	spans := make([]lsm.Span, 0, 2*len(terms))
-	for _, t := range terms {
-		spans = append(spans, lsm.Of(t))
-		if v.past {
-			spans = append(spans, lsm.Of(lsm.Term{Space: t.Space | past, Value: t.Value}))
-		}
+// spans returns where the values of a range lie, those of the past too if they are wanted.
+func (a *posted) spans(r valueRange, withPast bool) []lsm.Span {
+	hi := a.prefix + r.hi
+	if r.hi == "" {
+		hi = afterPrefix(a.prefix)
 	}
-	_, err := v.readPostings(ctx, lsm.Disjoint(spans), noLimit, nil, &c)
-	return c, err
-}
-
-// readPostings adds what spans of keys have. They come in order and do not overlap. It
-// returns false when those of one are on more pages than a limit.
-func (v *view) readPostings(ctx context.Context, spans []lsm.Span, limit int64, test func([]byte) (match, sure bool), c *candidates) (whole bool, err error) {
-	return v.l.postings.Find(ctx, v.q, &v.p.tree, spans, limit, func(p *lsm.Posting) error {
-		if test != nil {
-			match, sure := test(p.Value)
-			c.exact = c.exact && sure
-			if !match {
-				return nil
-			}
-		}
-		return c.ids.Chunk(p.Chunk).Merge(p.IDs)
-	})
-}
-
-// searchOthers finds who has the attribute with another value than some.
-func (v *view) searchOthers(ctx context.Context, a posted, values []query.Value) (candidates, error) {
-	all, err := v.searchRange(ctx, a, valueRange{exact: true})
-	if err != nil || !all.exact || v.past {
-		return all, err
+	spans := []lsm.Span{lsm.Within(a.attr, a.prefix+r.lo, hi)}
+	if withPast {
+		spans = append(spans, lsm.Within(a.attr|past, a.prefix+r.lo, hi))
 	}
-	these, err := v.searchValues(ctx, a, values)
-	if err != nil || !these.exact {
-		all.exact = false
-		return all, err
-	}
-	return all.and(these.not()), nil
+	return spans
 }
 
 // valueRange is a range of encoded values.
@@ -186,42 +152,3 @@ func afterPrefix(prefix string) string {
 
 // noLimit is a limit that no result reaches and every engine takes.
 const noLimit = 1 << 60
-
-// maxRange bounds the pages that are read for a range. A wider one is looked for
-// by comparing versions. When a few matches are wanted, to compare the newest
-// versions is faster already where a match is among some fewRange of them.
-const (
-	maxRange    = 2048
-	minRange    = 64
-	fewRange    = 64
-	pageEntries = 32 // that a page has, about
-)
-
-func (v *view) rangeLimit() int64 {
-	if !v.few {
-		return maxRange
-	}
-	return min(max(v.p.live/fewRange/pageEntries, minRange), maxRange)
-}
-
-// searchRange finds who has a value within a range.
-func (v *view) searchRange(ctx context.Context, a posted, r valueRange) (candidates, error) {
-	c := candidates{ids: bitmap.Set{}, exact: r.exact && a.prefix == ""}
-	if a.unknown || r.none {
-		c.exact = true
-		return c, nil
-	}
-	hi := a.prefix + r.hi
-	if r.hi == "" {
-		hi = afterPrefix(a.prefix)
-	}
-	spans := []lsm.Span{lsm.Within(a.attr, a.prefix+r.lo, hi)}
-	if v.past {
-		spans = append(spans, lsm.Within(a.attr|past, a.prefix+r.lo, hi))
-	}
-	whole, err := v.readPostings(ctx, spans, v.rangeLimit(), r.test, &c)
-	if err != nil || whole {
-		return c, err
-	}
-	return everything(false), nil
-}

@@ -15,35 +15,20 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// errStopped ends what calls a function again and again.
-var errStopped = errors.New("stopped")
-
-func stoppedIf(stopped bool) error {
-	if stopped {
-		return errStopped
-	}
-	return nil
-}
-
 // Query implements layout.View.
 func (v *view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		out := &output{v: v, content: req.Content, yield: yield}
-		v.few = req.Limit > 0 && req.Order.Name == ""
-		c, err := v.search(ctx, req.Expr)
-		if err == nil {
-			if req.Order.Name == "" && v.p.unordered == 0 {
-				err = v.newest(ctx, c, req, out)
-			} else {
-				err = v.sorted(ctx, c, req, out)
-			}
+		if len(req.Order) == 0 && v.p.unordered == 0 {
+			out.end(ctx, v.newest(ctx, req, out))
+		} else {
+			out.end(ctx, v.sorted(ctx, req, out))
 		}
-		out.end(ctx, err)
 	}
 }
 
 // newest hands out matches in the order of ids, which is that of sequences.
-func (v *view) newest(ctx context.Context, c candidates, req layout.Request, out *output) (err error) {
+func (v *view) newest(ctx context.Context, req layout.Request, out *output) (err error) {
 	below := int64(math.MaxInt64)
 	if req.After != nil {
 		if below, err = v.idAt(ctx, req.After); err != nil {
@@ -51,7 +36,7 @@ func (v *view) newest(ctx context.Context, c candidates, req layout.Request, out
 		}
 	}
 	left := req.Limit
-	return v.matches(ctx, c, req.Expr, below, req.Limit, func(r *version, rec *record) error {
+	return v.matches(ctx, v.filter(req.Expr), req.Expr, below, req.Limit, func(r *version, rec *record) error {
 		if req.After != nil && !follows(rec.sequence, &r.key, req.After) {
 			return nil
 		}
@@ -90,20 +75,25 @@ func (v *view) idAt(ctx context.Context, pos *layout.Position) (int64, error) {
 	return below, v.stored(ctx, pos.Key, see)
 }
 
-// Count implements layout.View.
+// Count implements layout.View. What postings know exactly is counted without versions.
 func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
-	v.few = false
-	c, err := v.search(ctx, e)
-	if err != nil {
-		return 0, err
+	f := v.filter(e)
+	c := everything(false)
+	if !v.past {
+		if _, err := f.learn(ctx, noLimit); err != nil {
+			return 0, err
+		}
+		if c, err = f.within(ctx, window{high: v.p.nextID}); err != nil {
+			return 0, err
+		}
 	}
-	if c.exact && !v.past {
+	if c.exact {
 		if n, err = v.countExact(ctx, c); err != nil {
 			return 0, err
 		}
-		c = candidates{ids: bitmap.Set{}} // what is left is the overlay's
+		f = &holders{v: v, whole: bitmap.Set{}} // what is left is the overlay's
 	}
-	return n, v.matches(ctx, c, e, math.MaxInt64, 0, func(*version, *record) error {
+	return n, v.matches(ctx, f, e, math.MaxInt64, 0, func(*version, *record) error {
 		n++
 		return nil
 	})
@@ -112,11 +102,11 @@ func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
 // countExact counts the visible versions in the tables among exact candidates,
 // without those that the overlay has.
 func (v *view) countExact(ctx context.Context, c candidates) (uint64, error) {
-	gone := candidates{ids: bitmap.Set{}}
-	span := lsm.Within(attrExpiration, encodeNumber(0), encodeNumber(uint64(v.at)+1))
-	if _, err := v.readPostings(ctx, []lsm.Span{span}, noLimit, nil, &gone); err != nil {
+	ended := &holders{v: v, spans: []lsm.Span{lsm.Within(attrExpiration, encodeNumber(0), encodeNumber(uint64(v.at)+1))}}
+	if err := ended.try(ctx, noLimit); err != nil {
 		return 0, err
 	}
+	gone := ended.whole
 	// Postings may have entities already that a merge has yet to write.
 	touched, args := bitmap.Set{}, []any(nil)
 	for id := range v.overlay().versions {
@@ -124,12 +114,12 @@ func (v *view) countExact(ctx context.Context, c candidates) (uint64, error) {
 		args = append(args, id)
 	}
 	c.ids.Subtract(touched)
-	gone.ids.Subtract(touched)
+	gone.Subtract(touched)
 	if !c.negated {
-		c.ids.Subtract(gone.ids)
+		c.ids.Subtract(gone)
 		return uint64(c.ids.Len()), nil
 	}
-	c.ids.Union(gone.ids)
+	c.ids.Union(gone)
 	err := v.l.sql.EachIn(ctx, v.q, "existing", args, nil, func(rows driver.Rows) error {
 		var id int64
 		err := rows.Scan(&id)

@@ -8,21 +8,21 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// source hands out the visible versions in the tables that may match, highest
-// id first, some at a time. Those of entities that the overlay has are not among
-// them.
+// source hands out the visible versions in the tables that may match, in a window of ids,
+// highest first, some at a time. Those of entities that the overlay has are not among them.
 type source struct {
 	v     *view
 	c     candidates
+	w     window                                    // what is still to come
 	next  func(context.Context) ([]*version, error) // one of fetch, scan and scanPast
 	walk  func(n int) []int64                       // of fetch: the next candidates
-	below int64                                     // of scan: ids still to come are below it
 	past  struct {                                  // of scanPast: closed versions that are read ahead
 		list  []*version
 		below int64
 		ended bool
 	}
 	size  int // how many are read next
+	read  int // how many were read last, or looked for
 	ended bool
 }
 
@@ -32,16 +32,13 @@ const (
 	largestRead = 512
 )
 
-func (v *view) source(c candidates, below int64, hint int) *source {
-	s := &source{v: v, c: c, below: below, size: firstRead}
-	if hint > 0 {
-		s.size = min(max(hint, 4), largestRead)
-	}
+func (v *view) source(c candidates, w window, size int) *source {
+	s := &source{v: v, c: c, w: w, size: size}
 	switch {
 	case !c.negated:
-		s.next, s.walk = s.fetch, c.ids.Walk(below).Next
+		s.next, s.walk = s.fetch, c.ids.Walk(w.low, w.high).Next
 	case v.past:
-		s.next, s.past.below = s.scanPast, below
+		s.next, s.past.below = s.scanPast, w.high
 	default:
 		s.next = s.scan
 	}
@@ -52,13 +49,19 @@ func (v *view) source(c candidates, below int64, hint int) *source {
 func (s *source) fetch(ctx context.Context) (list []*version, err error) {
 	v, o := s.v, s.v.overlay()
 	ids := s.walk(s.size)
-	s.ended = len(ids) < s.size
+	s.read, s.ended = len(ids), len(ids) < s.size
 	args := make([]any, 0, len(ids))
 	for _, id := range ids {
+		s.w.high = id
 		if !o.touches(id) {
 			args = append(args, id)
 		}
 	}
+	return v.versionsOf(ctx, args)
+}
+
+// versionsOf returns the visible versions of ids, highest first.
+func (v *view) versionsOf(ctx context.Context, ids []any) (list []*version, err error) {
 	found := map[int64]bool{}
 	add := func(r *version) error {
 		if r.visible(v.at) && !found[r.id] {
@@ -67,9 +70,9 @@ func (s *source) fetch(ctx context.Context) (list []*version, err error) {
 		}
 		return nil
 	}
-	err = v.l.versionsIn(ctx, v.q, "current_by_id", args, nil, add)
+	err = v.l.versionsIn(ctx, v.q, "current_by_id", ids, nil, add)
 	if err == nil && v.past {
-		err = v.l.versionsIn(ctx, v.q, "closed_by_id_at", args, []any{v.at, v.at}, add)
+		err = v.l.versionsIn(ctx, v.q, "closed_by_id_at", ids, []any{v.at, v.at}, add)
 	}
 	sortDescending(list)
 	return list, err
@@ -83,15 +86,15 @@ func (s *source) wanted(r *version) bool {
 // scan reads the next current versions.
 func (s *source) scan(ctx context.Context) (list []*version, err error) {
 	n := 0
-	err = s.v.l.versions(ctx, s.v.q, "scan_current", []any{s.below, int64(s.size)}, func(r *version) error {
+	err = s.v.l.versions(ctx, s.v.q, "scan_current", []any{s.w.high, s.w.low, int64(s.size)}, func(r *version) error {
 		n++
-		s.below = r.id
+		s.w.high = r.id
 		if s.wanted(r) {
 			list = append(list, r)
 		}
 		return nil
 	})
-	s.ended = n < s.size
+	s.read, s.ended = n, n < s.size
 	return list, err
 }
 
@@ -101,13 +104,13 @@ func (s *source) scanPast(ctx context.Context) ([]*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	low, p := s.below, &s.past
 	if s.ended {
-		low = math.MinInt64
+		s.w.high = s.w.low
 	}
+	low, p := s.w.high, &s.past
 	for !p.ended && (len(p.list) == 0 || p.list[len(p.list)-1].id >= low) {
 		n := 0
-		err := s.v.l.versions(ctx, s.v.q, "scan_closed", []any{p.below, s.v.at, s.v.at, int64(largestRead)}, func(r *version) error {
+		err := s.v.l.versions(ctx, s.v.q, "scan_closed", []any{p.below, s.w.low, s.v.at, s.v.at, int64(largestRead)}, func(r *version) error {
 			n++
 			p.below = r.id
 			if s.wanted(r) {
@@ -130,11 +133,73 @@ func (s *source) scanPast(ctx context.Context) ([]*version, error) {
 	return list, nil
 }
 
-// matches calls f with each version that matches in a view, highest id first,
-// until it returns an error; errStopped is none. Hint is how many the caller may need, 0
-// for all.
-func (v *view) matches(ctx context.Context, c candidates, e query.Expr, below int64, hint int, f func(*version, *record) error) error {
-	s := v.source(c, below, hint)
+// The first window has so many ids unless Options say otherwise, and each is some times as
+// large as the one before, up to a size that bounds what is held in memory.
+const (
+	windowGrowth  = 4
+	largestWindow = 1 << 22
+)
+
+// A page of postings is as much work as some versions. After so many versions a filter may
+// learn for the first time what takes as much as they did, and then after each doubling.
+const (
+	pageVersions = 2
+	firstReview  = 64
+)
+
+// walk calls f with the visible versions in the tables that may match a filter and lie
+// below an id, highest id first. Hint is how many the caller may need, 0 for all.
+func (v *view) walk(ctx context.Context, f filter, w window, hint int, each func(*version) error) error {
+	w.high = min(w.high, v.p.nextID)
+	bottom, spent, review := w.low, 0, firstReview
+	read := firstRead
+	if hint > 0 {
+		read = min(max(hint, 4), largestRead)
+	}
+	for size := v.l.opts.Window; w.high > bottom; size = min(size*windowGrowth, largestWindow) {
+		if w.low = max(w.high-size, bottom); f.known() {
+			w.low = bottom
+		}
+		c, err := f.within(ctx, w)
+		if err == nil && w.low > bottom && f.known() {
+			w.low = bottom
+			c, err = f.within(ctx, w)
+		}
+		if err != nil {
+			return err
+		}
+		learned := false
+		for s := v.source(c, w, read); !s.ended && !learned; {
+			s.size = read
+			list, err := s.next(ctx)
+			if err != nil {
+				return err
+			}
+			for _, r := range list {
+				if err := each(r); err != nil {
+					return err
+				}
+			}
+			if w.high = s.w.high; s.ended {
+				w.high = w.low
+			}
+			spent += s.read
+			read = min(4*read, largestRead)
+			if spent >= review {
+				review = 2 * spent
+				if learned, err = f.learn(ctx, int64(spent/pageVersions)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// matches calls f with each version that matches in a view and lies below an id, highest
+// id first, until it returns an error; errStopped is none. Hint is how many the caller may
+// need, 0 for all.
+func (v *view) matches(ctx context.Context, c filter, e query.Expr, below int64, hint int, f func(*version, *record) error) error {
 	m, over := newMatcher(e, v.names), v.unmerged(e)
 	see := func(r *version) error {
 		rec, err := parse(r.data)
@@ -154,24 +219,18 @@ func (v *view) matches(ctx context.Context, c candidates, e query.Expr, below in
 		}
 		return nil
 	}
-	err := func() error {
-		for !s.ended {
-			list, err := s.next(ctx)
-			if err != nil {
+	w, err := v.bound(ctx, e, window{high: below})
+	if err == nil {
+		err = v.walk(ctx, c, w, hint, func(r *version) error {
+			if err := upTo(r.id); err != nil {
 				return err
 			}
-			s.size = min(4*s.size, largestRead)
-			for _, r := range list {
-				if err := upTo(r.id); err != nil {
-					return err
-				}
-				if err := see(r); err != nil {
-					return err
-				}
-			}
-		}
-		return upTo(math.MinInt64)
-	}()
+			return see(r)
+		})
+	}
+	if err == nil {
+		err = upTo(math.MinInt64)
+	}
 	if errors.Is(err, errStopped) {
 		return nil
 	}

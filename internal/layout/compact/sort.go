@@ -2,47 +2,127 @@ package compact
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 
 	"github.com/varvedb/varve/internal/layout"
-	"github.com/varvedb/varve/store/entity"
 )
 
-// sortable is a match with what it is sorted by.
-type sortable struct {
-	v        *version
-	missing  bool
-	text     string
-	number   uint64
-	sequence uint64
-	size     uint64
+// sorter hands out matches in the order of attributes. It goes through the values of the
+// first attribute in their order, as postings have them, and reads who has them, as far as
+// the limit asks; who has the same value it sorts or, when they are many, goes through the
+// values of the next attribute. Where few candidates are left it reads them all.
+type sorter struct {
+	v     *view
+	req   layout.Request
+	w     window
+	match matcher
+	ranks *ranks
+	after []byte   // rank where the page before ended
+	log   []ranked // what the overlay has, still to come
+	last  []byte   // rank of the last match that came from the tables
+	left  int      // of the limit
+	out   *output
+
+	spent, review int // versions, as in walk
 }
 
-// sorted hands out matches in the order of an attribute. It holds all of them,
-// or with a limit a little more than that many.
-func (v *view) sorted(ctx context.Context, c candidates, req layout.Request, out *output) error {
-	compare := comparison(req.Order)
-	after := positionOf(req.After)
-	read := reader(req.Order, v.names)
-	var list []sortable
-	cut := func() {
-		slices.SortFunc(list, compare)
-		if req.Limit > 0 && len(list) > req.Limit {
-			clear(list[req.Limit:])
-			list = list[:req.Limit]
+// ranked is a match with its rank.
+type ranked struct {
+	v    *version
+	rank []byte
+	size uint64
+}
+
+func byRank(a, b ranked) int { return bytes.Compare(a.rank, b.rank) }
+
+// sorted hands out matches in the order of attributes.
+func (v *view) sorted(ctx context.Context, req layout.Request, out *output) error {
+	x := &sorter{
+		v: v, req: req, match: newMatcher(req.Expr, v.names), ranks: newRanks(req.Order, v.names),
+		after: rankOf(req.Order, req.After), left: req.Limit, out: out, review: firstReview,
+	}
+	for _, r := range v.unmerged(req.Expr) {
+		if !r.visible(v.at) {
+			continue
+		}
+		if m, ok, err := x.rank(r, nil); err != nil {
+			return err
+		} else if ok {
+			x.log = append(x.log, m)
 		}
 	}
-	err := v.matches(ctx, c, req.Expr, math.MaxInt64, 0, func(r *version, rec *record) error {
-		s := sortable{v: r, sequence: rec.sequence, size: rec.size}
-		read(&s, rec)
-		if after != nil && compare(s, *after) <= 0 {
-			return nil
+	slices.SortFunc(x.log, byRank)
+	w, err := v.bound(ctx, req.Expr, window{high: math.MaxInt64})
+	if err == nil {
+		x.w = w
+		err = x.column(ctx, v.filter(req.Expr), nil, 0)
+	}
+	for ; err == nil && len(x.log) > 0; x.log = x.log[1:] {
+		err = x.hand(ctx, x.log[0])
+	}
+	if errors.Is(err, errStopped) {
+		return nil
+	}
+	return err
+}
+
+// rank returns a version with its rank, or false when it does not match, was handed out or
+// does not begin with some attributes.
+func (x *sorter) rank(r *version, begin []byte) (m ranked, ok bool, err error) {
+	rec, err := parse(r.data)
+	if err != nil || !x.match(r, &rec) {
+		return m, false, err
+	}
+	rank := x.ranks.of(r, &rec)
+	if bytes.Compare(rank, x.after) <= 0 || bytes.Compare(rank, x.last) <= 0 || !bytes.HasPrefix(rank, begin) {
+		return m, false, nil
+	}
+	return ranked{r, slices.Clone(rank), rec.size}, true, nil
+}
+
+// emit hands out a match of the tables, and before it what the overlay has.
+func (x *sorter) emit(ctx context.Context, m ranked) error {
+	for len(x.log) > 0 && byRank(x.log[0], m) < 0 {
+		next := x.log[0]
+		x.log = x.log[1:]
+		if err := x.hand(ctx, next); err != nil {
+			return err
 		}
-		list = append(list, s)
-		if req.Limit > 0 && len(list) >= 2*req.Limit+1024 {
+	}
+	x.last = m.rank
+	return x.hand(ctx, m)
+}
+
+func (x *sorter) hand(ctx context.Context, m ranked) error {
+	if err := x.out.add(ctx, m.v, &record{size: m.size}); err != nil {
+		return err
+	}
+	x.left--
+	return stoppedIf(x.left == 0)
+}
+
+// collect hands out the matches whose rank has a beginning, sorted. It holds all of them, or
+// with a limit a little more than that many.
+func (x *sorter) collect(ctx context.Context, f filter, begin []byte) error {
+	var list []ranked
+	var worst []byte // when there are enough, the rank that others must be before
+	cut := func() {
+		slices.SortFunc(list, byRank)
+		if x.left > 0 && len(list) >= x.left {
+			clear(list[x.left:])
+			list = list[:x.left]
+			worst = list[x.left-1].rank
+		}
+	}
+	err := x.v.walk(ctx, f, x.w, 0, func(r *version) error {
+		m, ok, err := x.rank(r, begin)
+		if err != nil || !ok || worst != nil && bytes.Compare(m.rank, worst) >= 0 {
+			return err
+		}
+		if list = append(list, m); x.left > 0 && len(list) >= 2*x.left+1024 {
 			cut()
 		}
 		return nil
@@ -51,68 +131,49 @@ func (v *view) sorted(ctx context.Context, c candidates, req layout.Request, out
 		return err
 	}
 	cut()
-	for i := range list {
-		if err := out.add(ctx, list[i].v, &record{size: list[i].size}); err != nil {
+	return x.emitAll(ctx, list)
+}
+
+func (x *sorter) emitAll(ctx context.Context, list []ranked) error {
+	for _, m := range list {
+		if err := x.emit(ctx, m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reader returns how to read what a version is sorted by.
-func reader(order layout.Order, n *names) func(s *sortable, rec *record) {
-	if order.Name == "" {
-		return func(*sortable, *record) {}
+// newest hands out the matches whose rank has a beginning, of all attributes.
+func (x *sorter) newest(ctx context.Context, f filter, begin []byte) error {
+	if x.v.p.unordered != 0 {
+		return x.collect(ctx, f, begin)
 	}
-	var now *sortable
-	var m matcher
-	if order.Kind == entity.Numeric {
-		m = numberMatcher(order.Name, n, func(number uint64) bool { now.number = number; return true })
-	} else {
-		m = textMatcher(order.Name, n, func(text []byte) bool { now.text = string(text); return true })
-	}
-	return func(s *sortable, rec *record) {
-		now = s
-		s.missing = !m(s.v, rec)
-	}
+	return x.v.walk(ctx, f, x.w, x.left, func(r *version) error {
+		m, ok, err := x.rank(r, begin)
+		if err != nil || !ok {
+			return err
+		}
+		return x.emit(ctx, m)
+	})
 }
 
-// positionOf returns what stands where a page ended, or nil.
-func positionOf(pos *layout.Position) *sortable {
-	if pos == nil {
-		return nil
+// column hands out the matches whose rank has a beginning, of so many attributes.
+func (x *sorter) column(ctx context.Context, f filter, begin []byte, n int) error {
+	if n == len(x.req.Order) {
+		return x.newest(ctx, f, begin)
 	}
-	return &sortable{
-		v: &version{key: pos.Key}, missing: pos.Missing, sequence: pos.Sequence,
-		text: pos.Value.Text, number: pos.Value.Number,
+	o := x.req.Order[n]
+	attr, ok := x.v.attribute(o.Name, o.Kind)
+	if !ok || attr.prefix != "" {
+		return x.collect(ctx, f, begin)
 	}
+	if !attr.unknown {
+		s := &series{sorter: x, f: f, begin: begin, n: n, desc: o.Desc, attr: attr, values: valueRange{exact: true}, size: firstRead}
+		if done, err := s.run(ctx); err != nil || done {
+			return err
+		}
+		f = and{v: x.v, terms: []filter{s.f, not{x.v, x.v.havingRange(attr, valueRange{exact: true})}}}
+	}
+	return x.column(ctx, f, append(slices.Clip(begin), rankMissing), n+1)
 }
 
-// comparison returns the order of results: by the attribute, without it last,
-// then newest first, then by key.
-func comparison(order layout.Order) func(a, b sortable) int {
-	return func(a, b sortable) int {
-		if a.missing != b.missing {
-			if b.missing {
-				return -1
-			}
-			return 1
-		}
-		if !a.missing && order.Name != "" {
-			n := cmp.Compare(a.text, b.text)
-			if order.Kind == entity.Numeric {
-				n = cmp.Compare(a.number, b.number)
-			}
-			if order.Desc {
-				n = -n
-			}
-			if n != 0 {
-				return n
-			}
-		}
-		if n := cmp.Compare(b.sequence, a.sequence); n != 0 {
-			return n
-		}
-		return bytes.Compare(a.v.key[:], b.v.key[:])
-	}
-}

@@ -21,7 +21,6 @@ type view struct {
 	chain *chain
 	nodes []*node // of the chain, not merged in this view
 	names *names
-	few   bool     // only the newest matches are wanted
 	over  *overlay // see overlay
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
@@ -11,22 +13,25 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// The sort columns: s is the row of $sequence, o the row of the attribute that
-// the request sorts by, if any.
+// The sort columns: s is the row of $sequence; o0, o1 and so on are those of the
+// attributes that the request sorts by.
 
 // writeFrom writes the tables of a sorted query.
 //
 // With first, the condition is evaluated before anything is joined, whatever the
 // planner thinks.
-func (c *compiler) writeFrom(order layout.Order, first bool) {
+func (c *compiler) writeFrom(order []layout.Order, first bool) {
 	from := c.l.shape.from
 	join := " JOIN"
 	if first {
 		join = c.l.dialect.orderedJoin
 	}
 	c.write(" FROM payloads AS p" + join + " numeric_attributes AS s ON s.entity_key = p.entity_key AND s.key = '$sequence' AND s." + from + " = p." + from)
-	if table := orderTable(order); table != "" {
-		c.write(" LEFT JOIN "+table+" AS o ON o.entity_key = p.entity_key AND o.key = ? AND o."+from+" = p."+from, order.Name)
+	for i, o := range order {
+		if table := orderTable(o); table != "" {
+			row := orderRow(i)
+			c.write(" LEFT JOIN "+table+" AS "+row+" ON "+row+".entity_key = p.entity_key AND "+row+".key = ? AND "+row+"."+from+" = p."+from, c.l.dialect.sortName(o.Name))
+		}
 	}
 }
 
@@ -40,7 +45,7 @@ func (l *Layout) first(ctx context.Context, q driver.Querier, cond node, req lay
 		return true, nil
 	case !l.dialect.correlates || !l.access["payloads"].byEntity || !l.access["numeric_attributes"].byEntity || !l.finds(cond):
 		return false, nil
-	case req.Order.Name != "":
+	case len(req.Order) > 0:
 		return true, nil // sequences are of no use
 	}
 	limit := firstLimit
@@ -110,93 +115,101 @@ func selective(e query.Expr) bool {
 	return false
 }
 
-// orderTable returns the table that is joined for the order, or "".
-func orderTable(order layout.Order) string {
+// orderTable returns the table that is joined for an attribute to sort by, or "".
+func orderTable(o layout.Order) string {
 	switch {
-	case order.Name == "" || order.Name == entity.AttrLastModifiedAtBlock:
+	case o.Name == entity.AttrLastModifiedAtBlock:
 		return ""
-	case order.Kind == entity.Numeric:
+	case o.Kind == entity.Numeric:
 		return "numeric_attributes"
 	}
 	return "string_attributes"
 }
 
-// orderColumn returns the column of the order, or "".
-func (c *compiler) orderColumn(order layout.Order) string {
-	switch {
-	case order.Name == "":
-		return ""
-	case order.Name == entity.AttrLastModifiedAtBlock:
-		return "p." + c.l.shape.from
-	}
-	return "o.value"
-}
+// orderRow returns the alias of the row of the i-th attribute to sort by.
+func orderRow(i int) string { return "o" + strconv.Itoa(i) }
 
 // sortColumns names the columns that a result is sorted by.
 type sortColumns struct {
-	value    string // of the order's attribute, or "" without one
+	values   []string // of the order's attributes
 	sequence string
 	key      string
 }
 
-// inner are the sort columns within the query that finds entities, outer those
-// that it hands to the query around it.
-func (c *compiler) inner(order layout.Order) sortColumns {
-	return sortColumns{value: c.orderColumn(order), sequence: "s.value", key: "p.entity_key"}
+// inner returns the sort columns within the query that finds entities.
+func (c *compiler) inner(order []layout.Order) sortColumns {
+	columns := sortColumns{sequence: "s.value", key: "p.entity_key"}
+	for i, o := range order {
+		column := orderRow(i) + ".value"
+		if orderTable(o) == "" {
+			column = "p." + c.l.shape.from
+		}
+		columns.values = append(columns.values, column)
+	}
+	return columns
 }
 
-var outer = sortColumns{value: "x.v", sequence: "x.s", key: "x.k"}
+// outer returns those that it hands to the query around it.
+func outer(order []layout.Order) sortColumns {
+	columns := sortColumns{sequence: "x.s", key: "x.k"}
+	for i := range order {
+		columns.values = append(columns.values, "x.v"+strconv.Itoa(i))
+	}
+	return columns
+}
 
 // writeOrder writes ORDER BY over the sort columns.
-func (c *compiler) writeOrder(order layout.Order, columns sortColumns) {
+func (c *compiler) writeOrder(order []layout.Order, columns sortColumns) {
 	c.write(" ORDER BY ")
-	if order.Name != "" {
+	for i, column := range columns.values {
 		direction := ""
-		if order.Desc {
+		if order[i].Desc {
 			direction = " DESC"
 		}
-		c.write("CASE WHEN " + columns.value + " IS NULL THEN 1 ELSE 0 END, " + columns.value + direction + ", ")
+		c.write("CASE WHEN " + column + " IS NULL THEN 1 ELSE 0 END, " + column + direction + ", ")
 	}
 	c.write(columns.sequence + " DESC, " + columns.key)
 }
 
-// writeAfter writes the condition that a row comes after a position.
-func (c *compiler) writeAfter(order layout.Order, pos *layout.Position) {
+// writeAfter writes the condition that a row comes after a position, if there is one.
+func (c *compiler) writeAfter(order []layout.Order, columns sortColumns, pos *layout.Position) {
 	if pos == nil {
 		return
 	}
-	column := c.orderColumn(order)
 	c.write(" AND ")
-	switch {
-	case column == "":
-		c.writeAfterSequence(pos)
-	case pos.Missing:
-		c.write("(" + column + " IS NULL AND ")
-		c.writeAfterSequence(pos)
-		c.write(")")
-	default:
+	end := ""
+	for i, column := range columns.values {
+		if pos.Values[i].Missing {
+			c.write("(" + column + " IS NULL AND ")
+			end += ")"
+			continue
+		}
 		op := " > ?"
-		if order.Desc {
+		if order[i].Desc {
 			op = " < ?"
 		}
-		value := orderValue(order, pos.Value)
-		c.write("("+column+" IS NULL OR "+column+op, value)
-		c.write(" OR ("+column+" = ? AND ", value)
-		c.writeAfterSequence(pos)
-		c.write("))")
+		value := orderValue(order[i], pos.Values[i].Value)
+		c.write("("+column+" IS NULL OR "+column+op+" OR ("+column+" = ? AND ", value, value)
+		end += "))"
 	}
+	c.write("(s.value < ? OR (s.value = ? AND p.entity_key > ?))"+end, pos.Sequence, pos.Sequence, pos.Key[:])
 }
 
-func (c *compiler) writeAfterSequence(pos *layout.Position) {
-	c.write("(s.value < ? OR (s.value = ? AND p.entity_key > ?))", pos.Sequence, pos.Sequence, pos.Key[:])
-}
-
-func orderValue(order layout.Order, v query.Value) any {
+func orderValue(o layout.Order, v query.Value) any {
 	switch {
-	case order.Name == entity.AttrLastModifiedAtBlock:
+	case o.Name == entity.AttrLastModifiedAtBlock:
 		return int64(v.Number)
-	case order.Kind == entity.Numeric:
+	case o.Kind == entity.Numeric:
 		return v.Number
 	}
 	return v.Text
+}
+
+// sortName returns the name of an attribute to sort by as rows may have it. Text without
+// U+0000 cannot say a name with one, which nobody has; nor has anybody the empty name.
+func (d dialect) sortName(name string) string {
+	if strings.IndexByte(name, 0) >= 0 && !d.textNUL {
+		return ""
+	}
+	return name
 }

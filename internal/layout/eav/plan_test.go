@@ -160,7 +160,7 @@ func checkAnswer(t *rapid.T, snap *store.Snapshot, q query.Expr, all []*store.En
 	first := list(t, snap, q, &store.QueryOptions{Limit: 10})
 	require.Equal(t, want[:min(10, len(want))], keys(first), "%s", q)
 
-	order := store.Order{Name: "ram", Kind: entity.Numeric}
+	order := []store.Order{{Name: "ram", Kind: entity.Numeric}}
 	sorted := list(t, snap, q, &store.QueryOptions{Order: order, Parts: store.Attributes})
 	require.Len(t, sorted, len(want), "%s", q)
 	require.True(t, slices.IsSortedFunc(sorted, func(a, b *store.Entity) int {

@@ -6,7 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"strings"
+	"strconv"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
@@ -77,9 +77,6 @@ func (v view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.E
 // travel through the sort.
 func (v view) compileQuery(ctx context.Context, req layout.Request) (string, []any, error) {
 	l := v.Layout
-	if strings.ContainsRune(req.Order.Name, 0) && !l.dialect.textNUL {
-		req.Order = layout.Order{} // no entity has such an attribute
-	}
 	cond, err := l.prepare(ctx, v.q, req.Expr)
 	if err != nil {
 		return "", nil, err
@@ -92,19 +89,19 @@ func (v view) compileQuery(ctx context.Context, req layout.Request) (string, []a
 	from, inner := l.shape.from, c.inner(req.Order)
 	if req.Limit > 0 {
 		c.write(l.selectColumns("q", req.Content) + " FROM (SELECT p.entity_key AS k, p." + from + " AS f, s.value AS s")
-		if inner.value != "" {
-			c.write(", " + inner.value + " AS v")
+		for i, column := range inner.values {
+			c.write(", " + column + " AS v" + strconv.Itoa(i))
 		}
 	} else {
 		c.write(l.selectColumns("p", req.Content))
 	}
 	c.writeFrom(req.Order, first)
 	c.where(cond)
-	c.writeAfter(req.Order, req.After)
+	c.writeAfter(req.Order, inner, req.After)
 	c.writeOrder(req.Order, inner)
 	if req.Limit > 0 {
 		c.write(" LIMIT ?) AS x JOIN payloads AS q ON q.entity_key = x.k AND q."+from+" = x.f", int64(req.Limit))
-		c.writeOrder(req.Order, outer)
+		c.writeOrder(req.Order, outer(req.Order))
 	}
 	return c.finish()
 }

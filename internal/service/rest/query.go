@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,27 +25,52 @@ type queryBody struct {
 	Limit  int            `json:"limit"`
 	Cursor string         `json:"cursor"`
 	Block  *jsonuint.Uint `json:"block"`
-	Order  *struct {
-		Name       string `json:"name"`
-		Kind       string `json:"kind"`
-		Descending bool   `json:"descending"`
-	} `json:"order"`
+	Order  orderBody      `json:"order"`
+}
+
+// orderBody is what to sort by: an attribute, or a list of them.
+type orderBody []columnBody
+
+type columnBody struct {
+	Name       string `json:"name"`
+	Kind       string `json:"kind"`
+	Descending bool   `json:"descending"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (b *orderBody) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		return nil
+	}
+	var list []columnBody
+	var into any = &list
+	if text[0] != '[' {
+		list = make([]columnBody, 1)
+		into = &list[0]
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return errors.New("order: " + err.Error()) // its offset is not one of the body
+	}
+	*b = list
+	return nil
 }
 
 func (b *queryBody) query() (*service.Query, error) {
 	q := &service.Query{Text: b.Query, Limit: b.Limit, Cursor: store.Cursor(b.Cursor), Block: (*uint64)(b.Block)}
-	if b.Order == nil {
-		return q, nil
-	}
-	q.Order = store.Order{Name: b.Order.Name, Desc: b.Order.Descending}
-	switch b.Order.Kind {
-	case "":
-	case "string":
-		q.Order.Kind = entity.String
-	case "numeric":
-		q.Order.Kind = entity.Numeric
-	default:
-		return nil, fmt.Errorf("%w: order of kind %q: want string or numeric", store.ErrInvalid, b.Order.Kind)
+	for _, c := range b.Order {
+		o := store.Order{Name: c.Name, Desc: c.Descending}
+		switch c.Kind {
+		case "":
+		case "string":
+			o.Kind = entity.String
+		case "numeric":
+			o.Kind = entity.Numeric
+		default:
+			return nil, fmt.Errorf("%w: order of kind %q: want string or numeric", store.ErrInvalid, c.Kind)
+		}
+		q.Order = append(q.Order, o)
 	}
 	return q, nil
 }

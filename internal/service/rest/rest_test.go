@@ -246,6 +246,9 @@ func TestProblems(t *testing.T) {
 		"negative limit":        {"POST", "/v1/query", "{\"query\":\"*\",\"limit\":-1}", asJSON, 422, "invalid", 0, 0},
 		"block above the head":  {"POST", "/v1/query", "{\"query\":\"*\",\"block\":99}", asJSON, 422, "block-range", 0, 0},
 		"order of unknown kind": {"POST", "/v1/query", "{\"query\":\"*\",\"order\":{\"name\":\"a\",\"kind\":\"date\"}}", asJSON, 422, "invalid", 0, 0},
+		"order of a list":       {"POST", "/v1/query", "{\"query\":\"*\",\"order\":[{\"name\":\"$key\"},{\"name\":\"a\"}]}", asJSON, 422, "invalid", 0, 0},
+		"order of a text":       {"POST", "/v1/query", "{\"query\":\"*\",\"order\":\"a\"}", asJSON, 400, "malformed", 1, 0},
+		"order, other field":    {"POST", "/v1/query", "{\"query\":\"*\",\"order\":[{\"name\":\"$key\",\"desc\":true}]}", asJSON, 400, "malformed", 1, 0},
 		"order without kind":    {"POST", "/v1/query", "{\"query\":\"*\",\"order\":{\"name\":\"a\"}}", asJSON, 422, "invalid", 0, 0},
 		"no events":             {"POST", "/v1/events", "{}", asJSON, 422, "invalid", 0, 0},
 		"event without type":    {"POST", "/v1/events", "{\"events\":[{}]}", asJSON, 422, "invalid", 0, 0},
@@ -299,6 +302,8 @@ func TestQuery(t *testing.T) {
 		require.Contains(t, string(line["entity"]), base64.StdEncoding.EncodeToString([]byte("payload")))
 	}
 	require.JSONEq(t, fmt.Sprintf(`{"count":%d,"block":%d}`, n, n), string(all[n]["end"]))
+	list := lines(t, w.do("POST", "/v1/query", `{"query":"*","order":[{"name":"$owner"},{"name":"i","kind":"numeric"}]}`, asJSON))
+	require.Equal(t, all, list)
 	require.JSONEq(t, `{"count":0,"block":600}`, string(lines(t, w.do("POST", "/v1/query", `{"query":"i > 1000"}`, asJSON))[0]["end"]))
 	require.JSONEq(t, `{"count":1,"block":1}`, string(lines(t, w.do("POST", "/v1/query", `{"query":"*","block":1}`, asJSON))[1]["end"]))
 

@@ -137,18 +137,18 @@ func (s *entities) send(stream grpc.ServerStreamingServer[varvev1.QueryResponse]
 
 func queryOf(r *varvev1.QueryRequest) (*service.Query, error) {
 	q := &service.Query{Text: r.GetQuery(), Limit: int(r.GetLimit()), Cursor: store.Cursor(r.GetCursor()), Block: r.Block}
-	if r.GetOrder() == nil {
-		return q, nil
-	}
-	q.Order = store.Order{Name: r.GetOrder().GetName(), Desc: r.GetOrder().GetDescending()}
-	switch r.GetOrder().GetKind() {
-	case varvev1.Order_KIND_UNSPECIFIED:
-	case varvev1.Order_KIND_STRING:
-		q.Order.Kind = entity.String
-	case varvev1.Order_KIND_NUMERIC:
-		q.Order.Kind = entity.Numeric
-	default:
-		return nil, errors.Join(store.ErrInvalid, fmt.Errorf("order of kind %d", r.GetOrder().GetKind()))
+	for _, column := range r.GetOrder() {
+		o := store.Order{Name: column.GetName(), Desc: column.GetDescending()}
+		switch column.GetKind() {
+		case varvev1.Order_KIND_UNSPECIFIED:
+		case varvev1.Order_KIND_STRING:
+			o.Kind = entity.String
+		case varvev1.Order_KIND_NUMERIC:
+			o.Kind = entity.Numeric
+		default:
+			return nil, errors.Join(store.ErrInvalid, fmt.Errorf("order of kind %d", column.GetKind()))
+		}
+		q.Order = append(q.Order, o)
 	}
 	return q, nil
 }

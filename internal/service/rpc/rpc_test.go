@@ -152,7 +152,7 @@ func TestStatusCodes(t *testing.T) {
 	}
 	isCode(t, codes.InvalidArgument, query(&varvev1.QueryRequest{Query: "("}))
 	isCode(t, codes.InvalidArgument, query(&varvev1.QueryRequest{Query: "*", Cursor: "x"}))
-	isCode(t, codes.InvalidArgument, query(&varvev1.QueryRequest{Query: "*", Order: &varvev1.Order{Name: "a", Kind: 7}}))
+	isCode(t, codes.InvalidArgument, query(&varvev1.QueryRequest{Query: "*", Order: []*varvev1.Order{{Name: "a", Kind: 7}}}))
 	isCode(t, codes.OutOfRange, query(&varvev1.QueryRequest{Query: "*", Block: proto.Uint64(99)}))
 	events := []*varvev1.Event{{Type: "A", Tags: []*varvev1.Tag{{Key: "a", Value: "b"}}, Data: []byte("d"), Id: key(1)[:16]}}
 	done, err := w.events.Append(ctx, &varvev1.AppendRequest{Events: events})
@@ -204,7 +204,7 @@ func TestQuery(t *testing.T) {
 			}
 		}
 	}
-	order := &varvev1.Order{Name: "i", Kind: varvev1.Order_KIND_NUMERIC}
+	order := []*varvev1.Order{{Name: "$owner"}, {Name: "i", Kind: varvev1.Order_KIND_NUMERIC}}
 	list, page := read(&varvev1.QueryRequest{Query: "*", Order: order})
 	require.Len(t, list, n)
 	require.Equal(t, uint64(n), page.GetCount())

@@ -241,20 +241,22 @@ func TestModelQuery(t *testing.T) {
 	require.NoError(t, m.Apply(b))
 	s, err := m.At(store.Head)
 	require.NoError(t, err)
-	byN := store.Order{Name: "n", Kind: entity.Numeric}
+	byN := []store.Order{{Name: "n", Kind: entity.Numeric}}
 	for _, tt := range []struct {
 		name  string
 		expr  query.Expr
-		order store.Order
+		order []store.Order
 		limit int
 		after *store.Entity
 		want  []int // indexes of keys
 	}{
-		{"newest first, then by key", nil, store.Order{}, 0, nil, []int{4, 0, 1, 2, 3}},
+		{"newest first, then by key", nil, nil, 0, nil, []int{4, 0, 1, 2, 3}},
 		{"by number, missing last", query.All{}, byN, 0, nil, []int{4, 0, 3, 1, 2}},
-		{"descending, missing last", nil, store.Order{Name: "n", Kind: entity.Numeric, Desc: true}, 0, nil, []int{1, 0, 3, 4, 2}},
-		{"by a name that nobody has", nil, store.Order{Name: "n", Kind: entity.String}, 2, nil, []int{4, 0}},
-		{"synthetic", nil, store.Order{Name: entity.AttrKey, Desc: true}, 2, nil, []int{4, 3}},
+		{"descending, missing last", nil, []store.Order{{Name: "n", Kind: entity.Numeric, Desc: true}}, 0, nil, []int{1, 0, 3, 4, 2}},
+		{"by a name that nobody has", nil, []store.Order{{Name: "n", Kind: entity.String}}, 2, nil, []int{4, 0}},
+		{"synthetic", nil, []store.Order{{Name: entity.AttrKey, Desc: true}}, 2, nil, []int{4, 3}},
+		{"ties by key", nil, []store.Order{byN[0], {Name: entity.AttrKey, Desc: true}}, 0, nil, []int{4, 3, 0, 1, 2}},
+		{"first by who has it not", nil, []store.Order{{Name: "n", Kind: entity.String}, {Name: entity.AttrOpIndex}, {Name: "n", Kind: entity.Numeric, Desc: true}}, 3, nil, []int{1, 0, 3}},
 		{"page", nil, byN, 2, s.visible[4], []int{1, 2}},
 		{"filter", query.Compare{Name: "n", Op: query.Greater, Value: query.Number(0)}, byN, 0, nil, []int{0, 3, 1}},
 	} {

@@ -36,7 +36,7 @@ func (m *Model) At(block uint64) (*Snapshot, error) {
 			s.visible = append(s.visible, e)
 		}
 	}
-	slices.SortFunc(s.visible, func(a, b *store.Entity) int { return Compare(store.Order{}, a, b) })
+	slices.SortFunc(s.visible, func(a, b *store.Entity) int { return Compare(nil, a, b) })
 	return s, nil
 }
 
@@ -56,7 +56,7 @@ func (s *Snapshot) Get(key store.Key) (*store.Entity, error) {
 // Query returns the entities that match, in an order, only those that come
 // after the entity after if it is given, and at most limit of them if it is
 // above zero. A nil expression matches all.
-func (s *Snapshot) Query(expr query.Expr, order store.Order, limit int, after *store.Entity) ([]*store.Entity, error) {
+func (s *Snapshot) Query(expr query.Expr, order []store.Order, limit int, after *store.Entity) ([]*store.Entity, error) {
 	if err := checkExpr(expr); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *Snapshot) Query(expr query.Expr, order store.Order, limit int, after *s
 
 // Count returns how many entities match.
 func (s *Snapshot) Count(expr query.Expr) (uint64, error) {
-	found, err := s.Query(expr, store.Order{}, 0, nil)
+	found, err := s.Query(expr, nil, 0, nil)
 	return uint64(len(found)), err
 }
 
@@ -86,11 +86,11 @@ func checkExpr(expr query.Expr) error {
 	return nil
 }
 
-// Compare tells which of two entities comes first in an order: by the
-// attribute, those without it last; then newest creation first; then by key.
-func Compare(order store.Order, a, b *store.Entity) int {
-	if order.Name != "" {
-		if c := compareAttribute(order, a, b); c != 0 {
+// Compare tells which of two entities comes first in an order: by one attribute after
+// another, those without it last; then newest creation first; then by key.
+func Compare(order []store.Order, a, b *store.Entity) int {
+	for _, o := range order {
+		if c := compareAttribute(o, a, b); c != 0 {
 			return c
 		}
 	}

@@ -61,14 +61,14 @@ SELECT id FROM current_versions WHERE id IN ({?});
 -- name: scan_current
 SELECT id, from_block, 0, expires, entity_key, content, data
 FROM current_versions
-WHERE id < ?
+WHERE id < ? AND id >= ?
 ORDER BY id DESC
 LIMIT CAST(? AS BIGINT);
 
 -- name: scan_closed
 SELECT id, from_block, to_block, expires, entity_key, content, data
 FROM closed_versions
-WHERE id < ? AND from_block <= ? AND to_block > ?
+WHERE id < ? AND id >= ? AND from_block <= ? AND to_block > ?
 ORDER BY id DESC
 LIMIT CAST(? AS BIGINT);
 
@@ -149,6 +149,13 @@ SELECT low, body
 FROM postings
 WHERE run = ? AND low >= ?
 ORDER BY low
+LIMIT CAST(? AS BIGINT);
+
+-- name: run_pages_down
+SELECT low, body
+FROM postings
+WHERE run = ? AND low < ?
+ORDER BY low DESC
 LIMIT CAST(? AS BIGINT);
 
 -- name: run_start

@@ -1,0 +1,76 @@
+package cli_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/store"
+)
+
+// TestQueryOrder sorts by attributes as the command line spells them.
+func TestQueryOrder(t *testing.T) {
+	url := "sqlite:" + filepath.Join(t.TempDir(), "q.db")
+	db, err := store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	b := store.Block{Number: 1}
+	for i, values := range []struct {
+		dc    string
+		price uint64
+	}{{"x", 1}, {"y", 2}, {"x", 3}} {
+		b.Ops = append(b.Ops, store.Op{
+			Kind: store.Create, Key: store.Key{31: byte(i + 1)}, OpIndex: uint32(i), BTL: 9,
+			StringAttributes:  map[string]string{"dc": values.dc, "a,b:c": values.dc},
+			NumericAttributes: map[string]uint64{"price": values.price},
+		})
+	}
+	_, err = ents.Apply(t.Context(), b)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+
+	for args, want := range map[string]string{
+		"":                             "321",
+		"--order-by=$key":              "123",
+		"--order-by=$key --desc":       "321",
+		"--order-by=$key:string":       "123",
+		"--order-by=price:number":      "123",
+		"--order-by=price:number:desc": "321",
+		"--order-by=dc:string --order-by=price:number":            "132",
+		"--order-by=dc:string:desc --order-by=price:number":       "213",
+		"--order-by=dc:string:asc --order-by=price:number --desc": "312",
+		"--order-by=a,b:c:string:desc --order-by=$createdAtBlock": "231",
+	} {
+		code, out, errs := varve(append([]string{"query", url, "*", "--keys"}, strings.Fields(args)...)...)
+		require.Equal(t, cli.ExitOK, code, errs)
+		got := ""
+		for line := range strings.Lines(out) {
+			got += strings.TrimSpace(line)[65:]
+		}
+		require.Equal(t, want, got, args)
+	}
+	for args, says := range map[string]string{
+		"--desc":                     "--desc needs --order-by",
+		"--order-by=price":           "price:number or price:string",
+		"--order-by=price:desc":      "price:number or price:string",
+		"--order-by=price:numeric":   "price:numeric:number",
+		"--order-by=:number":         "without an attribute",
+		"--order-by=$key:number":     "not of the kind",
+		"--order-by=$key,$owner":     "$key,$owner:number",
+		"--order-by=$a:string":       "unknown attribute $a",
+		"--order-by=$key,price:asc":  "say whether",
+		"--order-by=$key:desc:asc":   "say whether",
+		"--order-by=$key --limit=-1": "negative",
+	} {
+		code, _, errs := varve(append([]string{"query", url, "*"}, strings.Fields(args)...)...)
+		require.NotEqual(t, cli.ExitOK, code, args)
+		require.Contains(t, errs, says, args)
+	}
+	code, _, errs := varve("query", url, "*", "--order-by=$key", "--order-by=$key:desc")
+	require.Equal(t, cli.ExitError, code)
+	require.Contains(t, errs, `sorted by "$key" twice`)
+}
