@@ -102,6 +102,7 @@ func Run(t *testing.T, h Harness) {
 	t.Run("query", func(t *testing.T) { RunQuery(t, h) })
 	t.Run("differential", func(t *testing.T) { RunDifferential(t, h) })
 	t.Run("metamorphic", func(t *testing.T) { RunMetamorphic(t, h) })
+	t.Run("questions", func(t *testing.T) { RunQuestions(t, h) })
 	t.Run("events", func(t *testing.T) { RunEvents(t, h) })
 	t.Run("check", func(t *testing.T) { RunCheck(t, h) })
 	t.Run("beside", func(t *testing.T) { RunBeside(t, h) })
