@@ -254,7 +254,7 @@ func (s *Snapshot) request(ctx context.Context, q query.Expr, opts *QueryOptions
 	if err != nil {
 		return 0, req, err
 	}
-	req = layout.Request{Expr: q, Limit: opts.Limit, Content: opts.Parts.has(Content)}
+	req = layout.Request{Expr: q, Limit: opts.Limit, Attributes: opts.Parts.has(Attributes), Content: opts.Parts.has(Content)}
 	for _, o := range order {
 		req.Order = append(req.Order, layout.Order(o))
 	}

@@ -138,11 +138,13 @@ type Maintained interface {
 
 // Request is a compiled-to-be query with its order and limits.
 type Request struct {
-	Expr    query.Expr
-	Order   []Order // none: by sequence, newest first, and then by key, as ties are
-	Limit   int     // 0: no limit
-	After   *Position
-	Content bool // fetch the payloads as well
+	Expr  query.Expr
+	Order []Order // none: by sequence, newest first, and then by key, as ties are
+	Limit int     // 0: no limit
+	After *Position
+
+	// What of the matches is asked for beside their metadata. More does no harm.
+	Attributes, Content bool
 }
 
 // Order sorts by one attribute, entities without it last whatever the direction.

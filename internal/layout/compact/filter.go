@@ -224,10 +224,12 @@ func (v *view) filterGlob(e query.Glob) filter {
 // anything is a filter that postings know nothing of.
 type anything struct{ exact bool }
 
-func (f anything) within(context.Context, window) (candidates, error) { return everything(f.exact), nil }
-func (f anything) learn(context.Context, int64) (bool, error)         { return false, nil }
-func (f anything) known() bool                                        { return true }
-func (f anything) cost() int                                          { return costRest }
+func (f anything) within(context.Context, window) (candidates, error) {
+	return everything(f.exact), nil
+}
+func (f anything) learn(context.Context, int64) (bool, error) { return false, nil }
+func (f anything) known() bool                                { return true }
+func (f anything) cost() int                                  { return costRest }
 
 // and is a filter of what all terms have.
 type and struct {
@@ -465,15 +467,11 @@ func (f *holders) within(ctx context.Context, w window) (candidates, error) {
 	return c, err
 }
 
-// firstPages is how many pages beside one of each run are read to find out whether a term
-// is short.
-const firstPages = 16
-
 // try looks up whole what takes so many pages, if that is more than were tried; and at
-// least firstPages.
+// least what is short.
 func (f *holders) try(ctx context.Context, pages int64) error {
 	v := f.v
-	pages = max(pages, int64(v.p.tree.Runs()*len(f.spans)+firstPages))
+	pages = max(pages, int64(v.p.tree.Runs()*len(f.spans)+v.l.opts.Short))
 	if f.whole != nil || f.tried >= pages {
 		return nil
 	}

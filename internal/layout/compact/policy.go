@@ -51,6 +51,10 @@ type Options struct {
 	// Window is how many ids a query looks at first; zero means DefaultWindow, or Backlog
 	// when that is less.
 	Window int64
+
+	// Short is how many pages beside one of each run are read to find out whether a
+	// term is short; zero means DefaultShort, or fewer with a small Backlog.
+	Short int
 }
 
 // The defaults of Options. A page is what SQLite keeps of a row in a clustered tree without
@@ -62,6 +66,7 @@ const (
 	DefaultSlice   = 4 * time.Millisecond
 	DefaultPage    = 960
 	DefaultWindow  = 2 * bitmap.ChunkIDs
+	DefaultShort   = 16
 )
 
 func (o Options) withDefaults() Options {
@@ -76,6 +81,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Window == 0 {
 		o.Window = min(DefaultWindow, int64(o.Backlog))
+	}
+	if o.Short == 0 {
+		o.Short = min(DefaultShort, o.Backlog/DefaultShort)
 	}
 	if o.Slice == 0 && o.Backlog >= DefaultSteps {
 		o.Slice = DefaultSlice

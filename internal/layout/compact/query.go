@@ -18,7 +18,7 @@ import (
 // Query implements layout.View.
 func (v *view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
-		out := &output{v: v, content: req.Content, yield: yield}
+		out := &output{v: v, attributes: req.Attributes, content: req.Content, yield: yield}
 		if len(req.Order) == 0 && v.p.unordered == 0 {
 			out.end(ctx, v.newest(ctx, req, out))
 		} else {
@@ -134,12 +134,13 @@ func (v *view) countExact(ctx context.Context, c candidates) (uint64, error) {
 // output turns versions into entities and hands them out, with their payloads
 // if they are asked for, several at a time.
 type output struct {
-	v       *view
-	content bool // payloads are asked for
-	yield   func(*entity.Entity, error) bool
-	waiting []*version
-	bytes   uint64 // of payloads that are waited for
-	stopped bool
+	v          *view
+	attributes bool // attributes are asked for
+	content    bool // payloads are
+	yield      func(*entity.Entity, error) bool
+	waiting    []*version
+	bytes      uint64 // of payloads that are waited for
+	stopped    bool
 }
 
 // outputBytes bounds the payloads that are read at once.
@@ -175,7 +176,7 @@ func (o *output) flush(ctx context.Context) (err error) {
 	}
 	dictionary := o.v.names.list()
 	for _, r := range list {
-		e, err := r.unpack(dictionary)
+		e, err := r.entity(dictionary, o.attributes)
 		if err != nil {
 			return err
 		}

@@ -11,12 +11,12 @@ import (
 // source hands out the visible versions in the tables that may match, in a window of ids,
 // highest first, some at a time. Those of entities that the overlay has are not among them.
 type source struct {
-	v     *view
-	c     candidates
-	w     window                                    // what is still to come
-	next  func(context.Context) ([]*version, error) // one of fetch, scan and scanPast
-	walk  func(n int) []int64                       // of fetch: the next candidates
-	past  struct {                                  // of scanPast: closed versions that are read ahead
+	v    *view
+	c    candidates
+	w    window                                    // what is still to come
+	next func(context.Context) ([]*version, error) // one of fetch, scan and scanPast
+	walk func(n int) []int64                       // of fetch: the next candidates
+	past struct {                                  // of scanPast: closed versions that are read ahead
 		list  []*version
 		below int64
 		ended bool

@@ -176,4 +176,3 @@ func (x *sorter) column(ctx context.Context, f filter, begin []byte, n int) erro
 	}
 	return x.column(ctx, f, append(slices.Clip(begin), rankMissing), n+1)
 }
-

@@ -156,14 +156,18 @@ func (r *record) each(f func(a *attribute) bool) error {
 
 // unpack makes the entity of a version, without payload.
 func (v *version) unpack(dictionary []name) (*entity.Entity, error) {
+	return v.entity(dictionary, true)
+}
+
+// entity is unpack, if wanted without attributes.
+func (v *version) entity(dictionary []name, attributes bool) (*entity.Entity, error) {
 	r, err := parse(v.data)
 	if err != nil {
 		return nil, fmt.Errorf("entity %s, version of block %d: %w", v.key, v.from, err)
 	}
 	e := &entity.Entity{
 		Key: v.key, Creator: entity.Address(r.creator), Owner: entity.Address(r.owner),
-		StringAttributes: make(map[string]string, r.strings),
-		Sequence:         r.sequence, LastModifiedAtBlock: uint64(v.from), Expiration: uint64(v.expires),
+		Sequence: r.sequence, LastModifiedAtBlock: uint64(v.from), Expiration: uint64(v.expires),
 	}
 	ok := true
 	spell := func(id int64, spelled []byte) string {
@@ -177,21 +181,8 @@ func (v *version) unpack(dictionary []name) (*entity.Entity, error) {
 		return dictionary[id-firstName].text
 	}
 	e.ContentType = spell(r.typeID, r.typeText)
-	all := string(r.attrs) // one allocation for all texts
-	err = r.each(func(a *attribute) bool {
-		if a.kind == stringName {
-			end := len(all) - a.rest
-			e.StringAttributes[spell(a.id, a.spelled)] = all[end-len(a.text) : end]
-			return ok
-		}
-		if e.NumericAttributes == nil {
-			e.NumericAttributes = make(map[string]uint64, a.count)
-		}
-		e.NumericAttributes[spell(a.id, a.spelled)] = a.number
-		return ok
-	})
-	if e.NumericAttributes == nil {
-		e.NumericAttributes = map[string]uint64{}
+	if attributes {
+		err = r.unpack(e, func(a *attribute) (string, bool) { return spell(a.id, a.spelled), ok })
 	}
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: a name has no number", driver.ErrCorrupt)
@@ -200,6 +191,24 @@ func (v *version) unpack(dictionary []name) (*entity.Entity, error) {
 		return nil, fmt.Errorf("entity %s, version of block %d: %w", v.key, v.from, err)
 	}
 	return e, nil
+}
+
+// unpack puts the attributes into an entity, up to one whose name is not known.
+func (r *record) unpack(e *entity.Entity, name func(*attribute) (text string, ok bool)) error {
+	e.StringAttributes, e.NumericAttributes = make(map[string]string, r.strings), map[string]uint64{}
+	all := string(r.attrs) // one allocation for all texts
+	return r.each(func(a *attribute) bool {
+		text, ok := name(a)
+		switch {
+		case !ok:
+		case a.kind == stringName:
+			end := len(all) - a.rest
+			e.StringAttributes[text] = all[end-len(a.text) : end]
+		default:
+			e.NumericAttributes[text] = a.number
+		}
+		return ok
+	})
 }
 
 // versions calls f with the versions that a statement gives.

@@ -177,7 +177,7 @@ func (v *view) Rows(ctx context.Context) ([]layout.TableRows, error) {
 // all of whose blocks are above what the tables hold.
 func (v *view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
-		out := &output{v: v, content: true, yield: yield}
+		out := &output{v: v, attributes: true, content: true, yield: yield}
 		dictionary := v.names.list()
 		err := v.l.sql.Each(ctx, v.q, "openings", nil, func(rows driver.Rows) error {
 			var content []byte
