@@ -153,7 +153,10 @@ var worldColumns = func() (list []store.Order) {
 
 // question draws what to ask.
 func (w *world) question(r *rand.Rand) question {
-	q := question{at: choose(r, w.ats), limit: choose(r, []int{0, 1, 2, 3, 10, 30, 100, 300})}
+	q := question{at: choose(r, w.ats), limit: choose(r, []int{1, 2, 3, 5, 10, 30, 100}), pages: often(r, []int{1, 1, 2, 3}), count: r.IntN(4) == 0}
+	if r.IntN(20) == 0 {
+		q.limit = 0
+	}
 	d := drawer{r, w.seen[q.at]}
 	q.expr = d.expr(1+often(r, []int{0, 1, 2, 3, 4, 6, 8, 11}), d.someone())
 	for range choose(r, []int{0, 0, 1, 1, 2, 3, 4}) {
