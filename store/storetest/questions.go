@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
@@ -202,7 +201,7 @@ func (s *asked) check(ctx context.Context, q question, matches []*store.Entity) 
 		}
 		found, err := gather(view.Query(ctx, q.expr, &opts))
 		if err == nil && !slices.EqualFunc(want, found, sameEntity) {
-			err = fmt.Errorf("page %d, -want +got: %s", page, difference(want, found))
+			err = fmt.Errorf("page %d: %s", page, difference(want, found))
 		}
 		if err != nil || q.limit == 0 || len(found) < q.limit {
 			return err
@@ -216,18 +215,19 @@ func (s *asked) check(ctx context.Context, q question, matches []*store.Entity) 
 	return nil
 }
 
-// difference tells how lists differ: by the keys, or if these are the same by the rest.
+// difference tells where two lists that are not the same begin to differ.
 func difference(want, found []*store.Entity) string {
-	keys := func(list []*store.Entity) (keys []string) {
-		for _, e := range list {
-			keys = append(keys, fmt.Sprintf("%s of block %d", e.Key, e.LastModifiedAtBlock))
+	i := 0
+	for i < min(len(want), len(found)) && sameEntity(want[i], found[i]) {
+		i++
+	}
+	at := func(list []*store.Entity) string {
+		if i == len(list) {
+			return "nothing"
 		}
-		return keys
+		return describe(list[i])
 	}
-	if text := cmp.Diff(keys(want), keys(found)); text != "" {
-		return text
-	}
-	return cmp.Diff(want, found)
+	return fmt.Sprintf("%d entities, want %d; number %d is\n%s\nwant\n%s", len(found), len(want), i, at(found), at(want))
 }
 
 // smallest makes a question on which a store fails as small as it can.
