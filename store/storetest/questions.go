@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -131,7 +132,7 @@ func (s *asked) String() string {
 // others nothing is put off.
 func (w *world) open(t *testing.T, h Harness, layout string, params ...string) *asked {
 	t.Helper()
-	db := h.open(t, withParams(t, h.quickURL(t), append(slices.Clone(params), "readers", fmt.Sprint(len(w.states)))...), nil)
+	db := h.open(t, withParams(t, h.quickURL(t), append(slices.Clone(params), "readers", fmt.Sprint(len(w.states)), "memory", "512MiB")...), nil)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	loaded := len(w.blocks)
@@ -167,6 +168,10 @@ func (w *world) matches(t *testing.T, q question) []*store.Entity {
 	return list
 }
 
+// errWrong is an answer that is not the Model's. After other errors a view may say nothing
+// more.
+var errWrong = errors.New("wrong answer")
+
 // check asks a question and returns how the answer differs from the matches.
 func (s *asked) check(ctx context.Context, q question, matches []*store.Entity) error {
 	view := s.views[q.at]
@@ -179,7 +184,7 @@ func (s *asked) check(ctx context.Context, q question, matches []*store.Entity) 
 			return err
 		}
 		if n != uint64(len(matches)) {
-			return fmt.Errorf("count is %d, want %d", n, len(matches))
+			return fmt.Errorf("%w: count is %d, want %d", errWrong, n, len(matches))
 		}
 	}
 	opts := store.QueryOptions{Order: q.order, Limit: q.limit}
@@ -201,7 +206,7 @@ func (s *asked) check(ctx context.Context, q question, matches []*store.Entity) 
 		}
 		found, err := gather(view.Query(ctx, q.expr, &opts))
 		if err == nil && !slices.EqualFunc(want, found, sameEntity) {
-			err = fmt.Errorf("page %d: %s", page, difference(want, found))
+			err = fmt.Errorf("%w: page %d: %s", errWrong, page, difference(want, found))
 		}
 		if err != nil || q.limit == 0 || len(found) < q.limit {
 			return err
@@ -233,10 +238,10 @@ func difference(want, found []*store.Entity) string {
 // smallest makes a question on which a store fails as small as it can.
 func (s *asked) smallest(t *testing.T, w *world, q question, err error) (question, error) {
 	t.Helper()
-	for again := true; again; {
+	for again := errors.Is(err, errWrong); again; {
 		again = false
 		for _, less := range q.smaller() {
-			if lessErr := s.check(t.Context(), less, w.matches(t, less)); lessErr != nil {
+			if lessErr := s.check(t.Context(), less, w.matches(t, less)); errors.Is(lessErr, errWrong) {
 				q, err, again = less, lessErr, true
 				break
 			}
