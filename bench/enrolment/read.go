@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -20,17 +21,12 @@ type reads struct {
 	data Data
 	of   []store.EventQuery
 
-	// do makes a pass and returns the number of events, which is wanted; see is
-	// called for each.
-	do func(ctx context.Context, evs *store.Events, of []store.EventQuery, want int, see func()) (int, error)
+	// do makes a pass and returns the number of events, which is wanted.
+	do func(ctx context.Context, evs *store.Events, of []store.EventQuery, want int) (int, error)
 }
 
 // run records the latency of each pass. The number of events must be that of the data.
 func (r reads) run(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.Result, error) {
-	return r.passes(ctx, cp, loop, func() {})
-}
-
-func (r reads) passes(ctx context.Context, cp *bench.Copy, loop bench.Loop, see func()) (bench.Result, error) {
 	res := bench.NewResult()
 	want := 0
 	for _, q := range r.of {
@@ -38,7 +34,7 @@ func (r reads) passes(ctx context.Context, cp *bench.Copy, loop bench.Loop, see 
 	}
 	for loop.Loop() {
 		err := res.Clients(ctx, 1, 1, func(ctx context.Context, _ int) error {
-			n, err := r.do(ctx, cp.Events, r.of, want, see)
+			n, err := r.do(ctx, cp.Events, r.of, want)
 			if err == nil && n != want {
 				err = fmt.Errorf("%w: %d events, want %d", bench.ErrMismatch, n, want)
 			}
@@ -52,21 +48,20 @@ func (r reads) passes(ctx context.Context, cp *bench.Copy, loop bench.Loop, see 
 	return res, nil
 }
 
-func readAll(ctx context.Context, evs *store.Events, of []store.EventQuery, _ int, see func()) (int, error) {
-	return count(evs.Read(ctx, of[0], nil), -1, see)
+func readAll(ctx context.Context, evs *store.Events, of []store.EventQuery, _ int) (int, error) {
+	return count(evs.Read(ctx, of[0], nil), -1)
 }
 
 // stream subscribes from the beginning, until as many events have come as are wanted.
-func stream(ctx context.Context, evs *store.Events, of []store.EventQuery, want int, see func()) (int, error) {
-	return count(evs.Subscribe(ctx, of[0], 0), want, see)
+func stream(ctx context.Context, evs *store.Events, of []store.EventQuery, want int) (int, error) {
+	return count(evs.Subscribe(ctx, of[0], 0), want)
 }
 
-func count(events iter.Seq2[store.SequencedEvent, error], limit int, see func()) (n int, err error) {
+func count(events iter.Seq2[store.SequencedEvent, error], limit int) (n int, err error) {
 	for _, err := range events {
 		if err != nil {
 			return n, err
 		}
-		see()
 		if n++; n == limit {
 			break
 		}
@@ -75,7 +70,7 @@ func count(events iter.Seq2[store.SequencedEvent, error], limit int, see func())
 }
 
 // project counts what the queries select, an event once for each that does.
-func project(ctx context.Context, evs *store.Events, of []store.EventQuery, _ int, _ func()) (total int, err error) {
+func project(ctx context.Context, evs *store.Events, of []store.EventQuery, _ int) (total int, err error) {
 	projectors := make([]store.Projector, len(of))
 	for i, q := range of {
 		projectors[i] = event.NewProjection(q, 0, func(n int, _ *store.SequencedEvent) int {
@@ -87,21 +82,18 @@ func project(ctx context.Context, evs *store.Events, of []store.EventQuery, _ in
 	return total, err
 }
 
-// heapEvery is the number of events between two looks at the heap.
-const heapEvery = 5000
-
 // memory tells by how much memory grows while everything is read: rss-MB is that of
 // the engine's processes, or of this one, which it is in, and heap-MB live and dead
 // objects of this process.
 func (r reads) memory(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.Result, error) {
 	debug.FreeOSMemory()
-	before, heap, n := heapBytes(), int64(0), 0
-	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Interval: 10 * time.Millisecond})
-	res, err := r.passes(ctx, cp, loop, func() {
-		if n++; n%heapEvery == 0 {
-			heap = max(heap, heapBytes()-before)
-		}
-	})
+	before, heap := heapBytes(), int64(0)
+	look := func(ctx context.Context) (driver.Stats, error) {
+		heap = max(heap, heapBytes()-before)
+		return cp.DB.Stats(ctx)
+	}
+	sampler := probe.Start(ctx, probe.Config{Stats: look, Interval: 10 * time.Millisecond})
+	res, err := r.run(ctx, cp, loop)
 	samples := sampler.Stop()
 	if err == nil {
 		err = samples.Err
