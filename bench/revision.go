@@ -77,39 +77,28 @@ func (r *Revision) fromBuild(info *debug.BuildInfo) {
 	}
 }
 
-// fromGit looks at the work tree of the working directory, if it is Varve's.
+// sourceRoot is the tree that this program was built in, which the compiler tells, so
+// that the working directory does not matter; one built with -trimpath does not know.
+func sourceRoot() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(file))
+}
+
+// fromGit looks at the work tree of the source.
 func (r *Revision) fromGit() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	top, err := git(ctx, "rev-parse", "--show-toplevel")
-	if err != nil {
-		return
+	status, _ := exec.CommandContext(ctx, "git", "-C", sourceRoot(), "status", "--porcelain=v2", "--branch").Output()
+	for line := range strings.Lines(string(status)) {
+		if commit, found := strings.CutPrefix(line, "# branch.oid "); found {
+			r.Commit = strings.TrimSpace(commit)
+		} else if line[0] != '#' {
+			r.Modified = true
+		}
 	}
-	if !isModule(top) {
-		return
-	}
-	commit, err := git(ctx, "rev-parse", "HEAD")
-	if err != nil {
-		return
-	}
-	status, err := git(ctx, "status", "--porcelain")
-	r.Commit, r.Modified = commit, err != nil || status != ""
 }
 
-// isModule tells whether a directory has this module.
-func isModule(dir string) bool {
-	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	return err == nil && strings.HasPrefix(string(mod), "module "+modulePath+"\n")
-}
-
-func git(ctx context.Context, args ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "git", args...).Output()
-	return strings.TrimSpace(string(out)), err
-}
-
-// ownSource hashes the tree that this program was built in, which the compiler tells,
-// so that the working directory does not matter; one built with -trimpath does not
-// know. What was changed since may not be what was built.
+// ownSource hashes the source. What was changed since may not be what was built.
 func ownSource() string {
 	program, err := os.Executable()
 	if err != nil {
@@ -119,8 +108,7 @@ func ownSource() string {
 	if err != nil {
 		return ""
 	}
-	_, file, _, _ := runtime.Caller(0)
-	hash, newest, err := hashSource(filepath.Dir(filepath.Dir(file)))
+	hash, newest, err := hashSource(sourceRoot())
 	if err != nil || newest.After(built.ModTime()) {
 		return ""
 	}
@@ -141,7 +129,8 @@ var errNoSource = errors.New("not the source of " + modulePath)
 // go.mod and go.sum, which say what else is linked, and every file that is built or
 // embedded. Tests and texts are not.
 func hashSource(root string) (hash string, newest time.Time, err error) {
-	if !isModule(root) {
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil || !strings.HasPrefix(string(mod), "module "+modulePath+"\n") {
 		return "", newest, fmt.Errorf("%s: %w", root, errNoSource)
 	}
 	sum := sha256.New()
