@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
+
+	"github.com/varvedb/varve/internal/filesync"
 )
 
 // experimentKey is the file configuration that tells experiments apart. It is
@@ -24,10 +26,7 @@ func WriteBenchFile(dir string, r *Results) error {
 	var text bytes.Buffer
 	err := WriteBench(&text, r.Records)
 	if err == nil {
-		err = os.WriteFile(path+".new", text.Bytes(), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = filesync.Replace(path, text.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -115,4 +114,71 @@ func (r *Record) benchName() benchfmt.Name {
 func endsInProcs(name string) bool {
 	_, parts := benchfmt.Name(name).Parts()
 	return len(parts) > 0 && parts[len(parts)-1][0] == '-'
+}
+
+// kindKey is the key that the kind of an operation gets in names of benchmarks.
+const kindKey = "kind"
+
+// Lines returns what a record says in lines of the Go benchmark format, each a
+// record: its metrics, and where it has several kinds of operations one for each,
+// as Distribution.Metrics has them. With one kind the metrics say that
+// already. A run that failed has no figures to compare, nor has one without
+// metrics.
+func (r *Record) Lines() []Record {
+	if r.Error != "" {
+		return nil
+	}
+	var lines []Record
+	line := Record{Experiment: r.Experiment, Name: r.Name, Config: r.Config, Repeat: r.Repeat, Metrics: firsts(r.Metrics), Latencies: r.Latencies}
+	if len(r.Metrics) > 0 {
+		lines = append(lines, line)
+	}
+	for i := range r.Latencies {
+		if d := &r.Latencies[i]; len(r.Latencies) > 1 && d.Count > 0 {
+			line.Config, line.Metrics, line.Latencies = r.Config.With(kindKey, kindValue(d.Kind)), d.Metrics(""), r.Latencies[i:i+1]
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// Once returns a record without saying which of two measurements of the same it is:
+// both have its key then.
+func (r *Record) Once() *Record {
+	once := *r
+	once.Config = r.Config.Without(AAKey)
+	return &once
+}
+
+// firsts leaves out what Record.Metric does not see: figures of a unit that an
+// earlier one has. They would be taken for repetitions.
+func firsts(metrics []Metric) []Metric {
+	seen := make(map[string]bool, len(metrics))
+	return slices.DeleteFunc(slices.Clone(metrics), func(m Metric) bool {
+		before := seen[m.Unit]
+		seen[m.Unit] = true
+		return before
+	})
+}
+
+// count returns the operations of all kinds, at least 1.
+func (r *Record) count() int64 {
+	var n int64
+	for i := range r.Latencies {
+		n += r.Latencies[i].Count
+	}
+	return max(n, 1)
+}
+
+// kindValue makes a kind, such as "status=pending", a value of a config.
+func kindValue(kind string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '=':
+			return ':'
+		case special(r):
+			return '_'
+		}
+		return r
+	}, kind)
 }

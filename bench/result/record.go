@@ -96,6 +96,11 @@ type Metric struct {
 	Unit  string  `json:"unit"`
 }
 
+// Milliseconds returns a time as a figure.
+func Milliseconds(d time.Duration, unit string) Metric {
+	return Metric{Value: float64(d) / float64(time.Millisecond), Unit: unit}
+}
+
 // Metric returns the figure of a unit; false when the record has none.
 func (r *Record) Metric(unit string) (float64, bool) {
 	for _, m := range r.Metrics {
@@ -133,14 +138,11 @@ func (d *Distribution) Metrics(prefix string) []Metric {
 	if d.Count == 0 {
 		return nil
 	}
-	metric := func(t time.Duration, unit string) Metric {
-		return Metric{Value: float64(t) / float64(time.Millisecond), Unit: prefix + unit}
-	}
-	list := []Metric{metric(d.P50, "p50-ms"), metric(d.P95, "p95-ms")}
+	list := []Metric{Milliseconds(d.P50, prefix+"p50-ms"), Milliseconds(d.P95, prefix+"p95-ms")}
 	if d.Count >= P99Needs {
-		list = append(list, metric(d.P99, "p99-ms"))
+		list = append(list, Milliseconds(d.P99, prefix+"p99-ms"))
 	}
-	return append(list, metric(d.Max, "max-ms"))
+	return append(list, Milliseconds(d.Max, prefix+"max-ms"))
 }
 
 // Quantile is a point of a distribution.

@@ -15,3 +15,16 @@ func Dir(path string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
+
+// Replace writes a file anew, whole or not at all.
+func Replace(path string, text []byte) error {
+	f, err := os.Create(path + ".tmp")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
