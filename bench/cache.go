@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/varvedb/varve/internal/filesync"
 )
 
 // CacheEnv is the environment variable that names the cache's directory. It
@@ -20,7 +22,7 @@ const CacheEnv = "VARVE_CACHE"
 //	<root>/<key>/data        the closed database
 //	<root>/<key>/ready.json  written last: the data set is complete
 //	<root>/<key>.lock        held while it is built or copied, or used in place
-//	<root>/runs/<n>          what is in use, on the same disk
+//	<root>/run-<n>/data      what is in use, on the same disk, with its lock
 //
 // Several processes may share it. Anything in it may be deleted while no
 // benchmark runs.
@@ -31,7 +33,6 @@ type Cache struct {
 	InPlace bool
 
 	root string
-	free func(dir string) (uint64, error) // bytes on the disk of a directory
 }
 
 // OpenCache returns the cache in a directory and makes it if need be. Empty
@@ -46,12 +47,12 @@ func OpenCache(root string) (*Cache, error) {
 	}
 	root, err := filepath.Abs(root)
 	if err == nil {
-		err = os.MkdirAll(filepath.Join(root, runsDir), 0o755)
+		err = os.MkdirAll(root, 0o755)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data-set cache: %w; set %s to a directory that can be written", err, CacheEnv)
 	}
-	return &Cache{root: root, free: freeSpace}, nil
+	return &Cache{root: root}, nil
 }
 
 // Root returns the cache's directory.
@@ -134,18 +135,10 @@ func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, 
 	return r, writeMarker(filepath.Join(dir, markerFile), r)
 }
 
-func writeMarker(path string, r Ready) (err error) {
+func writeMarker(path string, r Ready) error {
 	text, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
 		return err
 	}
-	f, err := os.Create(path + ".tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return filesync.Replace(path, append(text, '\n'))
 }

@@ -146,18 +146,18 @@ func TestCacheRoot(t *testing.T) {
 
 func TestRunsLeaveNothing(t *testing.T) {
 	c := openCache(t)
-	first, err := c.NewRun(t.Context())
+	first, err := c.NewRun()
 	require.NoError(t, err)
-	second, err := c.NewRun(t.Context())
+	second, err := c.NewRun()
 	require.NoError(t, err)
 	require.DirExists(t, first.path, "it is in use")
 	require.NoError(t, second.held.Close()) // as if its process had been killed
 	require.NoError(t, os.MkdirAll(second.Data(), 0o755))
-	third, err := c.NewRun(t.Context())
+	third, err := c.NewRun()
 	require.NoError(t, err)
 	require.NoDirExists(t, second.path)
 	require.NoError(t, errors.Join(first.Remove(), third.Remove()))
-	left, err := os.ReadDir(filepath.Join(c.root, runsDir))
+	left, err := os.ReadDir(c.root)
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
@@ -177,7 +177,7 @@ func TestSweepCache(t *testing.T) {
 			defer held.Close()
 		}
 	}
-	run, err := c.NewRun(t.Context())
+	run, err := c.NewRun()
 	require.NoError(t, err)
 	require.NoError(t, run.held.Close()) // as if its process had been killed
 	require.NoError(t, SweepCache())
@@ -232,8 +232,8 @@ func TestRoom(t *testing.T) {
 			if c.InPlace = false; step.builtIt {
 				copyOut(t, c, sampleBuilder(built)) // of 6 bytes
 			}
-			c.InPlace, c.free = step.inPlace, func(string) (uint64, error) { return step.free, nil }
-			err := c.room("key", step.estimate)
+			c.InPlace = step.inPlace
+			err := c.room("key", step.estimate, step.free)
 			if step.enough {
 				require.NoError(t, err)
 			} else {

@@ -48,14 +48,15 @@ func (c *Cache) OpenCopy(ctx context.Context, d Dataset, opts *store.Options) (*
 }
 
 func (c *Cache) openOnce(ctx context.Context, d Dataset, key string, opts *store.Options) (*Copy, error) {
-	run, err := c.NewRun(ctx)
+	run, err := c.NewRun()
 	if err != nil {
 		return nil, err
 	}
 	cp := &Copy{Dir: run.Data(), data: d, cache: c, run: run, opts: opts}
 	size, err := d.Size()
-	if err == nil {
-		err = c.room(key, size)
+	free, noFree := freeSpace(c.root)
+	if err = errors.Join(err, noFree); err == nil {
+		err = c.room(key, size, free)
 	}
 	if err == nil {
 		cp.Ready, cp.lent, err = c.lend(ctx, cp.Dir, key, d.build)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -63,9 +64,10 @@ func (c *Cache) takeBack(dir string, r Ready) (err error) {
 // spareSpace is kept free beside what is to be written, for logs and sorting.
 const spareSpace = 256 << 20
 
-// room checks, before anything is written, that the disk has room for a data set,
-// which takes about so many bytes if it must be built, and for the copy that is used.
-func (c *Cache) room(key string, estimate uint64) error {
+// room checks, before anything is written, that a disk with so many free bytes has room
+// for a data set, which takes about so many if it must be built, and for the copy that is
+// used.
+func (c *Cache) room(key string, estimate, free uint64) error {
 	copies := uint64(2)
 	if r, err := c.ready(key); err == nil {
 		copies, estimate = 1, 0
@@ -76,10 +78,6 @@ func (c *Cache) room(key string, estimate uint64) error {
 	if c.InPlace || clones(c.root) {
 		copies--
 	}
-	free, err := c.free(c.root)
-	if err != nil {
-		return err
-	}
 	if need := copies*estimate + spareSpace; copies > 0 && need > free {
 		const gb = 1e9
 		return fmt.Errorf("%w: about %.1f GB are needed in %s and %.1f are free; use data sets in place, remove others there, choose a smaller scale, or set %s to a directory on another disk",
@@ -89,9 +87,9 @@ func (c *Cache) room(key string, estimate uint64) error {
 }
 
 func freeSpace(dir string) (uint64, error) {
-	var fs unix.Statfs_t
-	err := unix.Statfs(dir, &fs)
-	return fs.Bavail * uint64(fs.Bsize), err
+	var disk unix.Statfs_t
+	err := unix.Statfs(dir, &disk)
+	return disk.Bavail * uint64(disk.Bsize), err
 }
 
 // A row takes about rowBytes, and indexBytes in each of the layout's indexes, which
@@ -119,4 +117,48 @@ func (d Dataset) Size() (uint64, error) {
 		rows, payload = d.Source.rows, d.Source.payload
 	}
 	return payload + rows*uint64(rowBytes+indexBytes*len(schema.Indexes)), nil
+}
+
+// cloneTree copies a closed database: files, directories with their
+// permissions, and symbolic links. Files share their blocks with the original
+// where the system and its file system can, which io.Copy asks for. All is on the
+// disk when it returns, so that a measurement that follows does not pay for it.
+func cloneTree(dst, src string) error {
+	from := os.DirFS(src)
+	if err := os.CopyFS(dst, from); err != nil {
+		return err
+	}
+	err := fs.WalkDir(from, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type() == fs.ModeSymlink {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return os.Chmod(filepath.Join(dst, path), info.Mode().Perm()) // not what the umask leaves
+	})
+	return errors.Join(err, flush(dst))
+}
+
+// fileSize is a file of a data set with its size in bytes.
+type fileSize struct {
+	Path  string `json:"path"` // relative, with slashes
+	Bytes int64  `json:"bytes"`
+}
+
+// listFiles returns the files below a directory in a fixed order.
+func listFiles(dir string) ([]fileSize, error) {
+	var list []fileSize
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			list = append(list, fileSize{Path: path, Bytes: info.Size()})
+		}
+		return err
+	})
+	return list, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,16 +15,14 @@ import (
 )
 
 const (
-	runsDir    = "runs"
-	runLock    = "lock" // in the directory of a run
+	runPrefix  = "run-"
 	lockSuffix = ".lock"
 )
 
 // lockPoll is how often a lock that another process holds is tried.
 const lockPoll = 50 * time.Millisecond
 
-// lock takes the lock of a data set or of runsDir, and waits for it until ctx is
-// done. Closing the file gives the lock back, and so does the end of the process.
+// lock takes the lock of a data set, and waits for it until ctx is done. Closing the file gives the lock back, and so does the end of the process.
 func (c *Cache) lock(ctx context.Context, key string) (*os.File, error) {
 	path := c.path(key) + lockSuffix
 	for {
@@ -59,28 +58,25 @@ func tryLock(path string) (*os.File, error) {
 // RunDir is a directory for one run's database, on the cache's disk. Remove
 // takes it away; what a killed process has left is taken away by the next run.
 type RunDir struct {
-	cache *Cache
-	path  string
-	held  *os.File // locked while the run lives
+	path string
+	held *os.File // locked while the run lives
 }
 
 // NewRun makes the directory of a run, after removing those of runs that ended
 // without doing so.
-func (c *Cache) NewRun(ctx context.Context) (*RunDir, error) {
-	held, err := c.lock(ctx, runsDir) // nobody sweeps while the directory has no lock
+func (c *Cache) NewRun() (*RunDir, error) {
+	if err := c.sweep(runPrefix); err != nil {
+		return nil, err
+	}
+	held, err := os.CreateTemp(c.root, runPrefix+"*"+lockSuffix)
 	if err != nil {
 		return nil, err
 	}
-	defer held.Close()
-	if err := c.sweepRuns(); err != nil {
-		return nil, err
+	r := &RunDir{path: strings.TrimSuffix(held.Name(), lockSuffix), held: held}
+	if err = filelease.Lock(held); err == nil { // before there is something to sweep
+		err = os.Mkdir(r.path, 0o755)
 	}
-	dir, err := os.MkdirTemp(c.path(runsDir), "")
-	if err != nil {
-		return nil, err
-	}
-	own, err := tryLock(filepath.Join(dir, runLock))
-	return &RunDir{cache: c, path: dir, held: own}, err
+	return r, err
 }
 
 // Data returns the directory for the database, which does not exist yet.
@@ -88,11 +84,7 @@ func (r *RunDir) Data() string { return filepath.Join(r.path, dataDir) }
 
 // Remove takes the directory away. The database must be closed.
 func (r *RunDir) Remove() error {
-	held, err := r.cache.lock(context.Background(), runsDir)
-	if err != nil {
-		return fmt.Errorf("remove run: %w", err)
-	}
-	return errors.Join(os.RemoveAll(r.path), r.held.Close(), held.Close())
+	return errors.Join(os.RemoveAll(r.path), os.Remove(r.held.Name()), r.held.Close())
 }
 
 // SweepCache removes from the cache what killed processes left: the databases of
@@ -102,40 +94,33 @@ func SweepCache() error {
 	if err != nil {
 		return err
 	}
-	held, err := c.lock(context.Background(), runsDir)
-	if err != nil {
-		return fmt.Errorf("sweep the cache: %w", err)
-	}
-	defer held.Close()
-	entries, err := os.ReadDir(c.root)
-	errs := []error{err, c.sweepRuns()}
-	for _, entry := range entries {
-		if key, isLock := strings.CutSuffix(entry.Name(), lockSuffix); isLock && key != runsDir {
-			errs = append(errs, sweep(c.path(key), c.path(entry.Name())))
-		}
-	}
-	return errors.Join(errs...)
+	return c.sweep("")
 }
 
-// sweepRuns removes the directories of runs that have ended.
-func (c *Cache) sweepRuns() error {
-	entries, err := os.ReadDir(c.path(runsDir))
+// sweep removes the directories whose names begin so and whose locks nobody holds, but
+// no complete data sets.
+func (c *Cache) sweep(prefix string) error {
+	locks, err := fs.Glob(os.DirFS(c.root), prefix+"*"+lockSuffix)
 	errs := []error{err}
-	for _, entry := range entries {
-		dir := filepath.Join(c.path(runsDir), entry.Name())
-		errs = append(errs, sweep(dir, filepath.Join(dir, runLock)))
+	for _, lock := range locks {
+		errs = append(errs, sweep(c.path(strings.TrimSuffix(lock, lockSuffix))))
 	}
 	return errors.Join(errs...)
 }
 
-// sweep removes a directory when nobody holds its lock, but no complete data set.
-func sweep(dir, lockFile string) error {
-	held, err := tryLock(lockFile)
+func sweep(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return nil // it is about to be made, or somebody has removed it
+	}
+	held, err := tryLock(dir + lockSuffix)
 	if held == nil {
 		return err
 	}
 	if _, err = os.Stat(filepath.Join(dir, markerFile)); errors.Is(err, os.ErrNotExist) {
 		err = os.RemoveAll(dir)
+	}
+	if strings.HasPrefix(filepath.Base(dir), runPrefix) {
+		err = errors.Join(err, os.RemoveAll(held.Name())) // a data set keeps its lock
 	}
 	return errors.Join(err, held.Close())
 }

@@ -27,7 +27,7 @@ func RunSocial(b *testing.B, suite Suite) {
 	script.Phases = []social.Phase{{Rate: f.rate, Duration: f.duration}}
 	cache, err := bench.OpenCache("")
 	must(b, err)
-	run, err := cache.NewRun(context.Background()) // on the disk of the data sets: the temporary directory may be in memory
+	run, err := cache.NewRun() // on the disk of the data sets: the temporary directory may be in memory
 	must(b, err)
 	b.Cleanup(func() { must(b, run.Remove()) })
 	s, o := fillSocial(b, suite, run.Data(), f.relationships, script.Connections)

@@ -76,7 +76,7 @@ type database struct {
 // create makes a database in a directory in parent, or on the cache's disk.
 func (l *Lab) create(ctx context.Context, parent string, o *store.Options) (*database, error) {
 	d := &database{remove: func() error { return nil }}
-	err := d.place(ctx, l.Cache, parent)
+	err := d.place(l.Cache, parent)
 	if err == nil {
 		d.DB, err = store.Open(ctx, l.Engine.URL(d.dir), o)
 	}
@@ -86,13 +86,13 @@ func (l *Lab) create(ctx context.Context, parent string, o *store.Options) (*dat
 	return d, nil
 }
 
-func (d *database) place(ctx context.Context, cache *bench.Cache, parent string) (err error) {
+func (d *database) place(cache *bench.Cache, parent string) (err error) {
 	if parent != "" {
 		d.dir, err = os.MkdirTemp(parent, "varve-run-")
 		d.remove = func() error { return os.RemoveAll(d.dir) }
 		return err
 	}
-	run, err := cache.NewRun(ctx) // a later run removes it if this process is killed
+	run, err := cache.NewRun() // a later run removes it if this process is killed
 	if err != nil {
 		return err
 	}
