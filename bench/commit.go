@@ -7,28 +7,40 @@ import (
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 )
 
-// CommitConfig is a closed loop of commits: the next block is applied when the
-// one before is durable.
+// CommitConfig is blocks that are applied in order: in a closed loop, where the next
+// one comes when the one before is durable, or at fixed intervals, as those of a chain
+// do, whether the one before is committed or not.
 type CommitConfig struct {
-	// Blocks are applied in order. They are drawn while the timer is stopped.
+	// Blocks are drawn while the timer is stopped. Their end is that of the workload,
+	// which then leaves the timer stopped.
 	Blocks iter.Seq2[store.Block, error]
 
-	// Expect is what the store holds before the first block. It follows the
-	// blocks, and the store is checked against it.
+	// Expect is what the store holds before the first block. It follows the blocks,
+	// each head is checked against it, and the store at the end. Commits does without
+	// where it is nil.
 	Expect *Expectation
 
-	// Loop says how many blocks to apply; nil means one. The workload also
-	// ends when Blocks does, and leaves the timer stopped then.
-	Loop Loop
+	Loop Loop // how many blocks there are at most; nil means one for Commit, and no limit for Commits
 
-	// Settle says that what the layout has put off is done, and timed, at the end.
+	// Settle says that what the layout has put off is done, and timed, at the end of
+	// Commit.
 	Settle bool
 
-	// Observe, if not nil, is told how long each block took. The block is valid
-	// until it returns.
+	Every  time.Duration // between arrivals; zero is a closed loop
+	For    time.Duration // zero means to the end of Blocks or Loop
+	WarmUp time.Duration
+	Start  time.Time // common beginning with readers; zero is now
+
+	// Mix, if not nil, follows each block before it is applied, for readers beside.
+	Mix mix.Reads
+
+	// Observe, if not nil, is told of each commit, when the time no longer counts. The
+	// block is valid until it returns.
 	Observe func(b *store.Block, took time.Duration)
 }
 
@@ -39,13 +51,20 @@ const readBack = 8
 // head with its digest, and at the end the visible entities, the rows and some
 // whole entities; it fails with ErrMismatch when anything differs.
 func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result, error) {
-	res := NewResult()
-	last, err := commit(ctx, ents, cfg, &res)
+	cfg.Loop = orOnce(cfg.Loop)
+	w, rows := blockWriter{CommitConfig: cfg, ents: ents}, cfg.Expect.Counts().Rows()
+	out, err := w.run(ctx)
+	res := Result{Latency: out.All(), Entities: w.changes, Rows: cfg.Expect.Counts().Rows() - rows}
+	if cfg.Settle && err == nil {
+		start := time.Now()
+		err = ents.Settle(ctx)
+		res.Settle = time.Since(start)
+	}
 	if err == nil {
 		err = cfg.Expect.Check(ctx, ents)
 	}
 	if err == nil {
-		err = checkCreated(ctx, ents, last)
+		err = checkCreated(ctx, ents, w.last)
 	}
 	if err != nil {
 		err = fmt.Errorf("commit: %w", err)
@@ -53,44 +72,72 @@ func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result
 	return res, err
 }
 
-// commit is the loop. It returns the last block that was applied.
-func commit(ctx context.Context, ents *store.Entities, cfg CommitConfig, res *Result) (last store.Block, err error) {
-	w, stop := newBlockWriter(ents, PacedConfig{Blocks: cfg.Blocks, Expect: cfg.Expect, Loop: orOnce(cfg.Loop), Observe: cfg.Observe})
-	defer stop()
-	rows := cfg.Expect.Counts().Rows()
-	for err = w.draw(); err == nil && w.more(); {
-		last = w.block
-		err = w.apply(ctx, res.Latency.Record)
-	}
-	res.Entities, res.Rows = w.changes, cfg.Expect.Counts().Rows()-rows
-	if cfg.Settle && err == nil {
-		start := time.Now()
-		err = ents.Settle(ctx)
-		res.Settle = time.Since(start)
-	}
-	return last, err
+// Paced is what Commits did.
+type Paced struct {
+	*pace.Outcome
+	Rows     uint64 // of the versions that blocks created or replaced whole
+	Entities uint64
 }
+
+// RowRate returns the rows a second over the whole run.
+func (p *Paced) RowRate() float64 {
+	if p.Elapsed <= 0 {
+		return 0
+	}
+	return float64(p.Rows) / p.Elapsed.Seconds()
+}
+
+// Commits applies blocks as they arrive and records latencies from the scheduled
+// starts.
+func Commits(ctx context.Context, ents *store.Entities, cfg CommitConfig) (*Paced, error) {
+	if cfg.Loop == nil {
+		cfg.Loop = while(func() bool { return true })
+	}
+	w := blockWriter{CommitConfig: cfg, ents: ents}
+	out, err := w.run(ctx)
+	if err == nil && cfg.Expect != nil {
+		err = cfg.Expect.Check(ctx, ents)
+	}
+	if err != nil {
+		err = fmt.Errorf("commits: %w", err)
+	}
+	return &Paced{Outcome: out, Rows: w.rows, Entities: w.entities}, err
+}
+
+// drain is how long what is due may still start when the time is over: what an
+// engine is behind by then counts as skipped.
+const drain = time.Second
 
 // blockWriter applies one block after the other. The next one is made when the
 // last is committed, so that it is there when its time comes.
 type blockWriter struct {
-	PacedConfig // of which it needs what is to be done, and how often
-	ents        *store.Entities
-	next        func() (store.Block, error, bool)
+	CommitConfig
+	ents *store.Entities
+	next func() (store.Block, error, bool)
 
-	block   store.Block
-	ended   bool
-	changes uint64 // of all blocks
+	block, last store.Block // the next one, and the one before it
+	ended       bool
+
+	changes, entities, rows uint64 // of all blocks, the latter as Written counts them
 }
 
-func newBlockWriter(ents *store.Entities, cfg PacedConfig) (w *blockWriter, stop func()) {
-	w = &blockWriter{PacedConfig: cfg, ents: ents}
-	w.next, stop = iter.Pull2(cfg.Blocks)
-	return w, stop
+// run applies blocks to the end.
+func (w *blockWriter) run(ctx context.Context) (*pace.Outcome, error) {
+	next, stop := iter.Pull2(w.Blocks)
+	defer stop()
+	w.next = next
+	if err := w.draw(); err != nil {
+		return new(pace.Outcome), err
+	}
+	loop := pace.Config{
+		Duration: w.For, WarmUp: w.WarmUp, Start: w.Start, Drain: drain,
+		More: func() bool { return !w.ended && w.Loop.Loop() },
+	}
+	if w.Every > 0 {
+		loop.Arrivals = pace.Fixed(float64(time.Second) / float64(w.Every))
+	}
+	return pace.Loop(ctx, loop, w.apply)
 }
-
-// more tells whether there is a block to apply.
-func (w *blockWriter) more() bool { return !w.ended && w.Loop.Loop() }
 
 // draw takes the next block and tells the mix of it.
 func (w *blockWriter) draw() (err error) {
@@ -103,20 +150,24 @@ func (w *blockWriter) draw() (err error) {
 	return err
 }
 
-// apply applies the block that was drawn, tells how long that took, checks the head
-// and draws the next, both with the timer stopped.
-func (w *blockWriter) apply(ctx context.Context, took func(time.Duration)) error {
+// apply applies the block that was drawn, checks the head and draws the next, both with
+// the timer stopped.
+func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
+	s.Kind = "commit"
 	start := time.Now()
 	applied, err := w.ents.Apply(ctx, w.block)
-	elapsed := time.Since(start)
-	took(elapsed)
+	s.Stop()
+	took := time.Since(start)
 	if err != nil {
 		return err
 	}
 	w.Loop.StopTimer()
+	w.last = w.block
 	w.changes += uint64(applied.Changes)
+	entities, rows := Written(&w.block)
+	w.entities, w.rows = w.entities+uint64(entities), w.rows+uint64(rows)
 	if w.Observe != nil {
-		w.Observe(&w.block, elapsed)
+		w.Observe(&w.block, took)
 	}
 	if w.Expect != nil {
 		if err := w.Expect.Apply(&w.block); err != nil {
@@ -130,6 +181,20 @@ func (w *blockWriter) apply(ctx context.Context, took func(time.Duration)) error
 		w.Loop.StartTimer()
 	}
 	return err
+}
+
+func whole(op *store.Op) bool { return op.Kind == store.Create || op.Kind == store.Update }
+
+// Written returns the entities that a block creates or replaces whole, and their rows in
+// a layout with a row for each attribute.
+func Written(b *store.Block) (entities, rows int) {
+	for i := range b.Ops {
+		if op := &b.Ops[i]; whole(op) {
+			entities++
+			rows += len(op.StringAttributes) + syntheticStrings + len(op.NumericAttributes) + syntheticNumbers + 1
+		}
+	}
+	return entities, rows
 }
 
 // checkCreated reads entities of a block again and compares them with the

@@ -42,8 +42,8 @@ func (d Dataset) blocks() iter.Seq2[store.Block, error] {
 
 // lean streams the blocks with the smallest payloads.
 func (d Dataset) lean() iter.Seq2[store.Block, error] {
-	if d.Source != nil && d.Source.lean != nil {
-		return d.Source.lean()
+	if d.Source != nil {
+		return d.Source.lean().Blocks()
 	}
 	d.Profile = d.Profile.WithPayload(0)
 	return d.blocks()

@@ -5,7 +5,7 @@
 //   - data sets that are built once and copied for each run (Cache, OpenCopy), of
 //     generated blocks, of a longer history (Source), of which the rest is there
 //     to be written, or of events;
-//   - how long to go on (Loop), and what to tell (Result, Sizes, Manifest);
+//   - how long to go on (Loop), and what to tell (Result, Manifest);
 //   - commits and reads that others measure beside or between: Commit, Commits,
 //     Get, Query, ReadMix, Combined, Reorg. Each is a configuration and a function,
 //     and verifies what the store did.

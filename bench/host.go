@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 )
 
@@ -61,21 +60,14 @@ func ProbeFsync(dir string, n int) (f Fsync, err error) {
 		return f, err
 	}
 	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
-	page := make([]byte, 4<<10)
-	took := make([]time.Duration, 0, n)
+	page, res := make([]byte, 4<<10), NewResult()
 	for range n {
 		if _, err := file.Write(page); err != nil {
 			return f, err
 		}
-		start := time.Now()
-		if err := file.Sync(); err != nil {
+		if err := res.Time(file.Sync); err != nil {
 			return f, err
 		}
-		took = append(took, time.Since(start))
 	}
-	slices.Sort(took)
-	if n > 0 {
-		f = Fsync{Samples: n, Median: took[n/2], Max: took[n-1]}
-	}
-	return f, nil
+	return Fsync{Samples: n, Median: res.Latency.Quantile(50), Max: res.Latency.Max()}, nil
 }

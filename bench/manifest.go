@@ -2,9 +2,7 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
@@ -110,6 +108,3 @@ func DescribeEngine(engine string, opts *store.Options, dir string) (Manifest, e
 func engineVersion(info driver.Info) EngineVersion {
 	return EngineVersion{Name: info.Name, Version: info.Version, Library: info.Library}
 }
-
-// Write writes the manifest as one line of JSON.
-func (m *Manifest) Write(w io.Writer) error { return json.NewEncoder(w).Encode(m) }

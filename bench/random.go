@@ -51,3 +51,15 @@ func (r *random) bytes(p []byte) {
 		copy(p, last[:])
 	}
 }
+
+// distinct draws k different numbers below n.
+func (r *random) distinct(k, n int) []int {
+	drawn, list := make(map[int]bool, k), make([]int, 0, k)
+	for len(list) < k {
+		if i := r.IntN(n); !drawn[i] {
+			drawn[i] = true
+			list = append(list, i)
+		}
+	}
+	return list
+}

@@ -3,8 +3,10 @@ package bench
 import (
 	"context"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
@@ -43,11 +45,7 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 		readers[i] = mix.NewReader(ents)
 		streams[i] = cfg.Mix.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal(), Head: cfg.Head})
 	}
-	next := turns(cfg.Loop)
 	read := func(ctx context.Context, s *pace.Step) error {
-		if !next() {
-			return pace.ErrDone
-		}
 		op := streams[s.Worker](s.Rand)
 		s.Kind = op.Kind
 		answer, err := readers[s.Worker].Do(ctx, op)
@@ -64,32 +62,16 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 	return out, nil
 }
 
-// turns asks a loop for several clients, and not again when it has ended; nil goes on
-// for ever.
-func turns(loop Loop) func() bool {
-	var mu sync.Mutex
-	ended := false
-	return func() bool {
-		if loop == nil {
-			return true
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		ended = ended || !loop.Loop()
-		return !ended
-	}
-}
-
 func (cfg *ReadMixConfig) loop(ctx context.Context, clients int, read pace.Op) (*pace.Outcome, error) {
 	loop := pace.Config{
 		Workers: clients, Duration: cfg.For, N: cfg.Reads, WarmUp: cfg.WarmUp, Seed: cfg.Seed, Start: cfg.Start,
-		MaxLag: maxLag, Drain: drain,
+		MaxLag: maxLag, Drain: drain, Frugal: cfg.Rate > frugalFrom,
+	}
+	if cfg.Loop != nil {
+		loop.More = cfg.Loop.Loop
 	}
 	if cfg.Rate > 0 {
 		loop.Arrivals = pace.Poisson(cfg.Rate, cfg.Seed)
-	}
-	if cfg.Rate > frugalFrom {
-		loop.Wait = pace.Frugal
 	}
 	return pace.Loop(ctx, loop, read)
 }
@@ -101,3 +83,36 @@ const frugalFrom = 2_000 // arrivals a second
 // maxLag is when a reader that cannot be served gives up, so that a rate beyond
 // the engine's ends in time; it shows as skipped.
 const maxLag = 2 * time.Second
+
+// Combined runs commits and readers at the same time, from a common beginning. When
+// one ends with an error, so does the other. Readers that are told no end of their own
+// end with the commits.
+func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, reads ReadMixConfig) (*Paced, *pace.Outcome, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	start := time.Now().Add(50 * time.Millisecond)
+	var head atomic.Uint64
+	var ended atomic.Bool
+	head.Store(reads.Mix.Head())
+	observe := writes.Observe
+	writes.Start, writes.Mix = start, reads.Mix
+	writes.Observe = func(b *store.Block, took time.Duration) {
+		head.Store(b.Number)
+		if observe != nil {
+			observe(b, took)
+		}
+	}
+	reads.Start, reads.Head = start, head.Load
+	if reads.For == 0 && reads.Reads == 0 {
+		reads.Loop = while(func() bool { return !ended.Load() })
+	}
+	var read *pace.Outcome
+	group.Go(func() (err error) {
+		read, err = ReadMix(ctx, ents, reads)
+		return err
+	})
+	wrote, err := Commits(ctx, ents, writes)
+	ended.Store(true)
+	group.Go(func() error { return err })
+	err = group.Wait()
+	return wrote, read, err
+}

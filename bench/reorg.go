@@ -158,7 +158,8 @@ func (r *Reorg) replace(ctx context.Context, b *store.Block, res *ReorgResult) e
 	res.Commit.Latency.Record(end.Sub(middle))
 	res.Both.Latency.Record(end.Sub(start))
 	res.Both.Entities += uint64(len(b.Ops))
-	res.Both.Rows += 2 * uint64(RowsOf(b)) // deleted and inserted
+	_, rows := Written(b)
+	res.Both.Rows += 2 * uint64(rows) // deleted and inserted
 	if r.cfg.Observe != nil {
 		r.cfg.Observe(b, end.Sub(start))
 	}

@@ -70,16 +70,6 @@ func (r *Result) Clients(ctx context.Context, clients, each int, op func(ctx con
 	return err
 }
 
-// Merge adds the result of the same workload in another goroutine or run.
-func (r *Result) Merge(o Result) {
-	r.Latency.Merge(o.Latency)
-	r.Entities += o.Entities
-	r.Rows += o.Rows
-	r.Events += o.Events
-	r.Elapsed += o.Elapsed
-	r.Settle += o.Settle
-}
-
 // Metric is one figure with its unit in benchfmt's way; see [result.Metric].
 type Metric = result.Metric
 
@@ -114,37 +104,48 @@ func (r *Result) Metrics() []Metric {
 	return append(list, r.More...)
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// Sizes are an engine's statistics around a run.
-type Sizes struct {
-	Before, After driver.Stats // at its beginning and end
-	Folded        driver.Stats // after the log was moved into the database
-	Operations    int64        // commits of the run
-	Live          uint64       // entities visible at the end
-}
-
-// ReadSizes completes the statistics of a run that began with those given. It
-// moves the log into the database, so that the database's size is that of all
-// it holds.
-func ReadSizes(ctx context.Context, db *store.DB, ents *store.Entities, before driver.Stats, res Result) (Sizes, error) {
-	s := Sizes{Before: before, Operations: res.Latency.Count()}
-	var err error
-	if s.After, err = db.Stats(ctx); err != nil {
-		return s, err
+// AddSizes adds figures of what the engine told before a run and tells after it: those of
+// wal-MB (the log at the end, in 10⁶ bytes), stall-ms (time that commits waited for
+// checkpoints, a commit), db-MB (the database without a log, in 10⁶ bytes) and B/ent (its
+// bytes a visible entity) that it knows. It moves the log into the database, so that the
+// database's size is that of all it holds.
+func (r *Result) AddSizes(ctx context.Context, db *store.DB, ents *store.Entities, before driver.Stats) error {
+	after, err := db.Stats(ctx)
+	if err != nil {
+		return err
 	}
 	if err := FoldLog(ctx, db); err != nil {
-		return s, err
+		return err
 	}
-	if s.Folded, err = db.Stats(ctx); err != nil {
-		return s, err
+	folded, err := db.Stats(ctx)
+	if err != nil {
+		return err
 	}
 	snap, err := ents.At(ctx, store.Head)
 	if err != nil {
-		return s, err
+		return err
 	}
-	s.Live, err = snap.Count(ctx, nil)
-	return s, errors.Join(err, snap.Close())
+	live, err := snap.Count(ctx, nil)
+	r.More = append(r.More, sizes(before, after, folded, r.Latency.Count(), live)...)
+	return errors.Join(err, snap.Close())
+}
+
+// sizes leaves out what the engine does not tell.
+func sizes(before, after, folded driver.Stats, commits int64, live uint64) (list []Metric) {
+	add := func(value float64, unit string) { list = append(list, Metric{Value: value, Unit: unit}) }
+	if wal := after.WALBytes; wal != nil {
+		add(float64(*wal)/mega, "wal-MB")
+	}
+	if from, to := before.CheckpointStall, after.CheckpointStall; from != nil && to != nil && commits > 0 {
+		list = append(list, result.Milliseconds((*to-*from)/time.Duration(commits), "stall-ms"))
+	}
+	if size := folded.DatabaseBytes; size != nil {
+		add(float64(*size)/mega, "db-MB")
+		if live > 0 {
+			add(float64(*size)/float64(live), "B/ent")
+		}
+	}
+	return list
 }
 
 // FoldLog moves the write-ahead log into the database and empties it, where the
@@ -155,26 +156,4 @@ func FoldLog(ctx context.Context, db *store.DB) error {
 		err = nil
 	}
 	return err
-}
-
-// Metrics returns those of wal-MB (the log at the end, in 10⁶ bytes), stall-ms
-// (time that commits waited for checkpoints, a commit), db-MB (the database
-// without a log, in 10⁶ bytes) and B/ent (its bytes a visible entity) that the
-// engine tells.
-func (s *Sizes) Metrics() []Metric {
-	var list []Metric
-	add := func(value float64, unit string) { list = append(list, Metric{Value: value, Unit: unit}) }
-	if wal := s.After.WALBytes; wal != nil {
-		add(float64(*wal)/mega, "wal-MB")
-	}
-	if from, to := s.Before.CheckpointStall, s.After.CheckpointStall; from != nil && to != nil && s.Operations > 0 {
-		add(milliseconds(*to-*from)/float64(s.Operations), "stall-ms")
-	}
-	if size := s.Folded.DatabaseBytes; size != nil {
-		add(float64(*size)/mega, "db-MB")
-		if s.Live > 0 {
-			add(float64(*size)/float64(s.Live), "B/ent")
-		}
-	}
-	return list
 }

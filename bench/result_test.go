@@ -13,14 +13,12 @@ import (
 )
 
 func TestResultMetrics(t *testing.T) {
-	r, other := NewResult(), NewResult()
+	r := NewResult()
 	for range 2 {
 		r.Latency.Record(50 * time.Millisecond)
-		other.Latency.Record(150 * time.Millisecond)
+		r.Latency.Record(150 * time.Millisecond)
 	}
-	r.Entities, r.Rows = 100, 1700
-	other.Entities, other.Rows = 100, 1700
-	r.Merge(other)
+	r.Entities, r.Rows = 200, 3400
 	got := map[string]float64{}
 	var units []string
 	for _, m := range r.Metrics() {
@@ -64,17 +62,15 @@ func TestResultClients(t *testing.T) {
 	require.Contains(t, units, "op/s")
 }
 
-func TestSizesMetrics(t *testing.T) {
+func TestSizes(t *testing.T) {
 	bytes := func(n int64) *int64 { return &n }
 	stall := func(d time.Duration) *time.Duration { return &d }
-	s := Sizes{
-		Before:     driver.Stats{CheckpointStall: stall(time.Second)},
-		After:      driver.Stats{CheckpointStall: stall(3 * time.Second), WALBytes: bytes(5e6)},
-		Folded:     driver.Stats{DatabaseBytes: bytes(40e6)},
-		Operations: 1000, Live: 8000,
-	}
-	require.Equal(t, []Metric{{Value: 5, Unit: "wal-MB"}, {Value: 2, Unit: "stall-ms"}, {Value: 40, Unit: "db-MB"}, {Value: 5000, Unit: "B/ent"}}, s.Metrics())
-	require.Empty(t, (&Sizes{}).Metrics(), "what the engine does not tell is left out")
+	list := sizes(
+		driver.Stats{CheckpointStall: stall(time.Second)},
+		driver.Stats{CheckpointStall: stall(3 * time.Second), WALBytes: bytes(5e6)},
+		driver.Stats{DatabaseBytes: bytes(40e6)}, 1000, 8000)
+	require.Equal(t, []Metric{{Value: 5, Unit: "wal-MB"}, {Value: 2, Unit: "stall-ms"}, {Value: 40, Unit: "db-MB"}, {Value: 5000, Unit: "B/ent"}}, list)
+	require.Empty(t, sizes(driver.Stats{}, driver.Stats{}, driver.Stats{}, 0, 0), "what the engine does not tell is left out")
 }
 
 func TestLoops(t *testing.T) {

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -26,26 +27,25 @@ type Source struct {
 	// Events, if given, streams what a store of events holds, in place of Blocks.
 	Events func() iter.Seq[store.Event] `json:"-"`
 
-	// keepers streams blocks with the same ExtendBTL and ChangeOwner operations
-	// as Blocks and Rest, if there is a quicker way than those two.
-	keepers func() iter.Seq2[store.Block, error]
+	// Bare, if given, is the same history with the smallest payloads, for sizes of which
+	// the payloads would not fit, and to go through quickly.
+	Bare *Source `json:"-"`
+
+	keepsNone bool // no operation keeps what an entity holds: none is an ExtendBTL or ChangeOwner
 
 	rows, payload uint64 // about, of Blocks: the rows of all versions, and bytes
-
-	// lean streams Blocks with the smallest payloads, if that is quicker.
-	lean func() iter.Seq2[store.Block, error]
 }
+
+// lean returns the source itself, or what it is quicker to go through: payloads take
+// most of the time.
+func (s *Source) lean() *Source { return cmp.Or(s.Bare, s) }
 
 // keeps returns the entities whose content some operation keeps: of these an
 // expectation must remember all.
 func (s *Source) keeps() (map[store.Key]bool, error) {
-	streams := []func() iter.Seq2[store.Block, error]{s.keepers}
-	if s.keepers == nil {
-		streams = []func() iter.Seq2[store.Block, error]{s.Blocks, s.Rest}
-	}
 	keys := map[store.Key]bool{}
-	for _, stream := range streams {
-		if stream == nil {
+	for _, stream := range []func() iter.Seq2[store.Block, error]{s.lean().Blocks, s.lean().Rest} {
+		if stream == nil || s.keepsNone {
 			continue
 		}
 		for b, err := range stream() {
@@ -69,38 +69,29 @@ func (s *Source) keeps() (map[store.Key]bool, error) {
 // perBlock operations, as Merged does; 0 leaves them as they are. It fails with
 // store.ErrInvalid when a parameter is out of range.
 func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
-	return newMendoza("mendoza", scaler.Mendoza(), scale, seed, perBlock, share)
-}
-
-// BareMendozaSource is MendozaSource with the smallest payloads: the same entities
-// otherwise, for sizes of which the payloads would not fit.
-func BareMendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
-	return newMendoza("mendoza-bare", bare(scaler.Mendoza()), scale, seed, perBlock, share)
-}
-
-func newMendoza(name string, profile scaler.Profile, scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
 	if !(share > 0 && share <= 1) || perBlock < 0 {
 		return nil, fmt.Errorf("mendoza source: %w: share %v, want above 0 and up to 1; %d operations a block, want none or more",
 			store.ErrInvalid, share, perBlock)
 	}
 	opts := scaler.Options{Scale: scale, Seed: seed}
-	plan, err := scaler.Plan(profile, opts)
+	plan, err := scaler.Plan(scaler.Mendoza(), opts)
 	if err != nil {
 		return nil, fmt.Errorf("mendoza source: %w: %w", store.ErrInvalid, err)
 	}
-	m := mendoza{profile: profile, opts: opts, perBlock: perBlock, cut: plan.FirstBlock - 1 + uint64(share*float64(plan.Blocks))}
 	part := func(n uint64) uint64 { return uint64(share * float64(n)) }
-	lean := m
-	lean.profile = bare(scaler.Mendoza())
-	s := &Source{
-		Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
-		Blocks: m.first, lean: lean.first, rows: part(plan.Rows()), payload: part(plan.PayloadRowBytes),
-		// Payloads take most of the time.
-		keepers: func() iter.Seq2[store.Block, error] { return scaler.Stream(bare(scaler.Mendoza()), opts) },
+	source := func(name string, profile scaler.Profile, payload uint64) *Source {
+		m := mendoza{profile: profile, opts: opts, perBlock: perBlock, cut: plan.FirstBlock - 1 + part(plan.Blocks)}
+		s := &Source{
+			Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
+			Blocks: m.first, rows: part(plan.Rows()), payload: part(payload),
+		}
+		if m.cut < plan.LastBlock {
+			s.Rest = m.rest
+		}
+		return s
 	}
-	if m.cut < plan.LastBlock {
-		s.Rest = m.rest
-	}
+	s := source("mendoza", scaler.Mendoza(), plan.PayloadRowBytes)
+	s.Bare = source("mendoza-bare", bare(scaler.Mendoza()), plan.PayloadRows*scaler.MinPayload)
 	return s, nil
 }
 
@@ -180,10 +171,9 @@ func DataCentreSource(cfg dcseed.Config, load uint64) (*Source, error) {
 	}
 	next := m.FirstLoadBlock() + load
 	return &Source{
-		rows: m.Entities() * centreRows, payload: m.Entities() * uint64(m.Config().Payload),
-		Name:    fmt.Sprintf("dc %s load=%d", text, load),
-		Blocks:  func() iter.Seq2[store.Block, error] { return m.Blocks(m.Config().FirstBlock, next-1) },
-		Rest:    func() iter.Seq2[store.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },
-		keepers: func() iter.Seq2[store.Block, error] { return func(func(store.Block, error) bool) {} },
+		Name:      fmt.Sprintf("dc %s load=%d", text, load),
+		Blocks:    func() iter.Seq2[store.Block, error] { return m.Blocks(m.Config().FirstBlock, next-1) },
+		Rest:      func() iter.Seq2[store.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },
+		keepsNone: true, rows: m.Entities() * centreRows, payload: m.Entities() * uint64(m.Config().Payload),
 	}, nil
 }

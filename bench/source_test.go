@@ -225,7 +225,7 @@ func TestSourceKeeps(t *testing.T) {
 	quick, err := s.keeps()
 	require.NoError(t, err)
 	require.NotEmpty(t, quick)
-	s.keepers = nil
+	s.Bare = nil
 	slow, err := s.keeps()
 	require.NoError(t, err)
 	require.Equal(t, slow, quick)

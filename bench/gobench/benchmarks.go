@@ -58,7 +58,7 @@ func firstInShort[T any](list ...T) []T {
 // that holds entities already.
 func RunCommit(b *testing.B, s Suite) {
 	s.Each(b, compared("arkiv-pruned", "simple"), func(b *testing.B, r *Run) {
-		r.commit(b, bench.CommitConfig{Blocks: bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless))})
+		r.Commit(b, bench.CommitConfig{Blocks: bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless))})
 	})
 }
 
@@ -66,12 +66,12 @@ func RunCommit(b *testing.B, s Suite) {
 // an operation, and what their layouts put off.
 func RunUpdate(b *testing.B, s Suite) {
 	s.Each(b, compared(), func(b *testing.B, r *Run) {
-		r.commit(b, bench.CommitConfig{Blocks: bench.Updates(r.Dataset.Profile, r.Dataset.Gen, seed), Settle: true})
+		r.Commit(b, bench.CommitConfig{Blocks: bench.Updates(r.Dataset.Profile, r.Dataset.Gen, seed), Settle: true})
 	})
 }
 
-// commit measures commits of blocks, one an operation.
-func (r *Run) commit(b *testing.B, cfg bench.CommitConfig) {
+// Commit measures commits of blocks, one an operation, after what the data set holds.
+func (r *Run) Commit(b *testing.B, cfg bench.CommitConfig) {
 	var err error
 	cfg.Expect, err = r.Dataset.Expectation(r.Ready)
 	must(b, err)
@@ -128,10 +128,10 @@ func applyTar(b *testing.B, s Suite, d bench.Dataset) {
 		b.StartTimer()
 		res, err := arkiv.Apply(b.Context(), r.Entities, arkiv.Blocks(), b)
 		must(b, err)
-		total.Merge(res)
+		total.Latency.Merge(res.Latency)
+		total.Entities, total.Rows = total.Entities+res.Entities, total.Rows+res.Rows
 		b.StartTimer() // it checks with the timer stopped
 	}
-	sizes, err := bench.ReadSizes(b.Context(), r.DB, r.Entities, driver.Stats{}, total)
-	must(b, err)
-	report(b, total.Metrics(), sizes.Metrics())
+	must(b, total.AddSizes(b.Context(), r.DB, r.Entities, driver.Stats{}))
+	report(b, total.Metrics())
 }

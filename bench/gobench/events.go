@@ -24,7 +24,7 @@ func RunEvents(b *testing.B, s Suite, group string) {
 	}
 	datasets, err := s.Flags.eventData()
 	must(b, err)
-	layouts := store.EventLayouts(linked(b, s.Engine).Info.Dialect)
+	layouts := store.EventLayouts(s.driver(b).Info.Dialect)
 	switch {
 	case s.Flags.eventLayouts != "":
 		layouts = strings.Split(s.Flags.eventLayouts, ",")

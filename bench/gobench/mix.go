@@ -96,7 +96,7 @@ var policies = []struct {
 // RunCheckpoint measures one commit of the base profile an operation, by who runs
 // checkpoints and at which size of the log.
 func RunCheckpoint(b *testing.B, s Suite) {
-	if !linked(b, s.Engine).Capabilities.WALCheckpoint {
+	if !s.driver(b).Capabilities.WALCheckpoint {
 		b.Skip("the engine's checkpoints cannot be chosen")
 	}
 	chosen := policies
@@ -107,7 +107,7 @@ func RunCheckpoint(b *testing.B, s Suite) {
 	for _, p := range chosen {
 		b.Run(s.Name(d)+"/policy="+p.name, func(b *testing.B) {
 			r := s.Open(b, d, func(o *store.Options) { o.Checkpoint, o.WALFrames = p.policy, p.frames })
-			r.commit(b, bench.CommitConfig{Blocks: d.Source.Rest()})
+			r.Commit(b, bench.CommitConfig{Blocks: d.Source.Rest()})
 		})
 	}
 }
@@ -139,7 +139,7 @@ func RunCombined(b *testing.B, s Suite) {
 		must(b, err)
 		r.Write(b, func(ctx context.Context) (bench.Result, error) {
 			wrote, read, err := bench.Combined(ctx, r.Entities,
-				bench.PacedConfig{Blocks: d.Source.Rest(), Expect: x, Loop: b}, bench.ReadMixConfig{Mix: reads, Seed: seed})
+				bench.CommitConfig{Blocks: d.Source.Rest(), Expect: x, Loop: b}, bench.ReadMixConfig{Mix: reads, Seed: seed})
 			return bench.Result{
 				Latency: wrote.All(), Entities: wrote.Entities, Rows: wrote.Rows,
 				More: []bench.Metric{{Value: read.Rate(), Unit: "qps"}},
@@ -157,7 +157,7 @@ func RunInsert(b *testing.B, s Suite) {
 			b.Run(fmt.Sprintf("engine=%s/indexes=%d/mode=%s/durability=%s", s.Engine.Name, indexes, mode, s.Flags.durability), func(b *testing.B) {
 				db := s.openAt(b, b.TempDir(), 0)
 				b.ReportAllocs()
-				res, err := row.Insert(b.Context(), db.Engine(), row.Config{Indexes: indexes, PerCommit: 500, Mode: mode, Seed: seed, Loop: b})
+				res, err := row.Insert(b.Context(), db, row.Config{Indexes: indexes, PerCommit: 500, Mode: mode, Seed: seed, Loop: b})
 				must(b, err)
 				report(b, res.Metrics())
 			})

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/rebac"
+	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/coreset"
 )
 
@@ -23,9 +24,7 @@ func RunRebac(b *testing.B, s Suite) {
 	}
 	size, err := rebac.ParseSize(cmp.Or(s.Flags.rebac, standard.Name))
 	must(b, err)
-	opts, err := s.Flags.options()
-	must(b, err)
-	needs(b, s.Engine, opts.Durability)
+	s.options(b) // or it is skipped
 	d, err := rebac.Generate(size, seed)
 	must(b, err)
 	o := rebac.NewOracle(d)
@@ -46,9 +45,10 @@ func RunRebac(b *testing.B, s Suite) {
 			for i := range scenarios {
 				b.Run("op="+scenarios[i].Name+"/closure="+string(c), func(b *testing.B) {
 					b.ReportAllocs()
-					l, err := filled.Ask(b.Context(), &scenarios[i], c, b)
+					out, err := filled.Ask(b.Context(), &scenarios[i], c, pace.Config{More: b.Loop})
 					must(b, err)
-					report(b, l.Metrics(""))
+					must(b, out.First)
+					report(b, out.Distributions()[0].Metrics(""))
 				})
 			}
 		}
@@ -81,7 +81,7 @@ func benchIngest(b *testing.B, suite Suite, d *rebac.Data) {
 		must(b, err)
 	}
 	report(b, []bench.Metric{
-		{Value: last.Rate(), Unit: "rows/s"}, milliseconds(last.Batches.P95, "batch-p95-ms"), milliseconds(last.Indexes, "index-ms"),
+		{Value: last.Rate(), Unit: "rows/s"}, result.Milliseconds(last.Batches.P95, "batch-p95-ms"), result.Milliseconds(last.Indexes, "index-ms"),
 	})
 }
 
@@ -106,7 +106,7 @@ func CheckRebac(t *testing.T, suite Suite, checks int) {
 }
 
 // checkRebacNotices: an answer that is not the oracle's is found, for each closure, by
-// Verify and by Measure.
+// Verify and by Ask.
 func checkRebacNotices(t *testing.T, s *rebac.Store, d *rebac.Data, o *rebac.Oracle) {
 	other, err := rebac.Generate(rebac.Tiny, seed+1)
 	must(t, err)
@@ -123,7 +123,7 @@ func checkRebacNotices(t *testing.T, s *rebac.Store, d *rebac.Data, o *rebac.Ora
 			for q := range wrong.Questions {
 				wrong.Questions[q].Want.Sum++
 			}
-			_, err := s.Measure(t.Context(), rebac.MeasureConfig{Scenario: &wrong, Closure: c, Duration: time.Millisecond})
+			_, err := s.Ask(t.Context(), &wrong, c, pace.Config{N: 1})
 			if !errors.Is(err, bench.ErrMismatch) {
 				t.Errorf("closure %s, %s: a wrong answer passes: %v", c, wrong.Name, err)
 			}

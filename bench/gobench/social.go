@@ -2,6 +2,7 @@ package gobench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/social"
+	"github.com/varvedb/varve/bench/stat"
 	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -36,29 +38,29 @@ func RunSocial(b *testing.B, suite Suite) {
 	for _, k := range social.Kinds {
 		b.Run(fmt.Sprintf("%s/check=%s", name, k), func(b *testing.B) {
 			b.ReportAllocs()
-			rec, _, err := social.Ask(b.Context(), s, o, &social.Step{Check: k.String()}, seed, b)
-			must(b, err)
-			d := rec.Distribution(k.String())
-			report(b, d.Metrics(""))
+			checks := &social.Script{Steps: []social.Step{{Weight: 1, Check: k.String()}}, Connections: 1, Active: 1}
+			out, err := social.Run(b.Context(), s, o, social.RunConfig{Script: checks, Seed: seed, Loop: b})
+			must(b, errors.Join(err, out.First))
+			report(b, out.Distributions()[0].Metrics(""))
 		})
 	}
 }
 
+// runSocialLoad reports the medians of its runs.
 func runSocialLoad(b *testing.B, s *social.Store, o *social.Oracle, script *social.Script) {
-	var all *social.Outcome
+	runs := map[string][]float64{}
 	for n := uint64(1); b.Loop(); n++ {
 		out, err := social.Run(b.Context(), s, o, social.RunConfig{Script: script, Phase: script.Phases[0], Seed: n})
-		must(b, err)
-		must(b, out.FirstError)
-		if all == nil {
-			all = out
-		} else {
-			all.Merge(out.Outcome)
+		must(b, errors.Join(err, out.First))
+		figures, _ := social.Figures(out)
+		for _, m := range append(figures, bench.Metric{Value: out.Rate(), Unit: "qps"}) {
+			runs[m.Unit] = append(runs[m.Unit], m.Value)
 		}
 	}
 	must(b, s.Verify(b.Context(), o))
-	figures, _ := all.Figures()
-	report(b, []bench.Metric{{Value: all.Rate(), Unit: "qps"}}, figures)
+	for unit, values := range runs {
+		b.ReportMetric(stat.Median(values), unit)
+	}
 }
 
 // fillSocial returns a store of a graph that is closed when the test ends.
@@ -106,19 +108,23 @@ func CheckSocial(t *testing.T, suite Suite) {
 	}
 	for _, script.Staleness = range []time.Duration{0, 20 * time.Millisecond} {
 		out, err := social.Run(t.Context(), s, o, social.RunConfig{Script: script, Phase: script.Phases[0], Seed: seed})
-		must(t, err)
-		must(t, out.FirstError)
+		must(t, errors.Join(err, out.First))
 		require.Equal(t, out.Scheduled, out.Count)
-		require.NotNil(t, out.Merged("write"))
-		require.NotNil(t, out.Merged("check"))
+		_, latencies := social.Figures(out)
+		require.Len(t, latencies, 3, "of checks, look-ups and writes")
 	}
-	const asked = 300
-	for i := range steps {
-		_, none, err := social.Ask(t.Context(), s, o, &steps[i], seed, bench.Times(asked))
-		must(t, err)
-		if steps[i].Check != "" && (none == 0 || none == asked) {
-			t.Errorf("of %d answers of %s %d said no", asked, steps[i].Name(), none)
+	const asked = 1500
+	script.Steps, script.Active = steps, 1
+	out, err := social.Run(t.Context(), s, o, social.RunConfig{Script: script, Seed: seed, Loop: bench.Times(asked)})
+	must(t, errors.Join(err, out.First))
+	require.Len(t, out.Kinds, len(steps))
+	for i, k := range social.Kinds {
+		says := map[int]bool{} // yes is one object
+		for n := range asked {
+			q := social.Question{Step: &steps[2+i], Viewer: social.NewObject(social.User, 1+n%20), Object: social.NewObject(k, 1+n/100)}
+			says[len(o.Answer(q, o.Point()))] = true
 		}
+		require.Len(t, says, 2, "some may see %s, and some not", k)
 	}
 	require.Positive(t, o.Point())
 	must(t, s.Verify(t.Context(), o))

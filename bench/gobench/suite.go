@@ -2,11 +2,11 @@ package gobench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store"
@@ -59,9 +59,7 @@ func (s Suite) eachLayout(b *testing.B, d bench.Dataset, layouts []string, f fun
 // durability that the engine does not have is skipped.
 func (s Suite) Open(b *testing.B, d bench.Dataset, tune ...func(*store.Options)) *Run {
 	b.Helper()
-	opts, err := s.Flags.options()
-	must(b, err)
-	needs(b, s.Engine, opts.Durability)
+	opts := s.options(b)
 	for _, f := range tune {
 		f(opts)
 	}
@@ -98,20 +96,15 @@ func (r *Run) Write(b *testing.B, workload func(ctx context.Context) (bench.Resu
 	must(b, err)
 	res, err := workload(b.Context())
 	must(b, err)
-	sizes, err := bench.ReadSizes(b.Context(), r.DB, r.Entities, before, res)
-	must(b, err)
-	report(b, res.Metrics(), sizes.Metrics())
+	must(b, res.AddSizes(b.Context(), r.DB, r.Entities, before))
+	report(b, res.Metrics())
 }
 
-func report(b *testing.B, lists ...[]bench.Metric) {
+func report(b *testing.B, list []bench.Metric) {
 	b.Helper()
-	for _, m := range slices.Concat(lists...) {
+	for _, m := range list {
 		b.ReportMetric(m.Value, m.Unit)
 	}
-}
-
-func milliseconds(d time.Duration, unit string) bench.Metric {
-	return bench.Metric{Value: float64(d) / float64(time.Millisecond), Unit: unit}
 }
 
 // writeManifest appends the manifest of a run to the file of -varve.manifest.
@@ -128,25 +121,27 @@ func (f *Flags) writeManifest(ctx context.Context, name string, cp *bench.Copy, 
 	if err != nil {
 		return err
 	}
-	return errors.Join(m.Write(file), file.Close())
+	return errors.Join(json.NewEncoder(file).Encode(m), file.Close())
 }
 
-// linked returns what the linked engine says of itself.
-func linked(b *testing.B, e bench.Engine) driver.Driver {
+// driver returns what the linked engine says of itself.
+func (s Suite) driver(b *testing.B) driver.Driver {
 	b.Helper()
-	d, ok := driver.Lookup(e.Name)
-	if !ok {
-		b.Fatalf("engine %q is not linked into this program: import its package", e.Name)
-	}
+	d, err := s.Engine.Driver()
+	must(b, err)
 	return d
 }
 
-// needs skips a benchmark of a durability that the engine does not have.
-func needs(b *testing.B, e bench.Engine, d driver.Durability) {
+// options returns how the flags say that stores are opened. A benchmark of a durability
+// that the engine does not have is skipped.
+func (s Suite) options(b *testing.B) *store.Options {
 	b.Helper()
-	if !slices.Contains(linked(b, e).Capabilities.Durabilities, d) {
-		b.Skipf("engine %s has no durability %s", e.Name, d)
+	opts, err := s.Flags.options()
+	must(b, err)
+	if !slices.Contains(s.driver(b).Capabilities.Durabilities, opts.Durability) {
+		b.Skipf("engine %s has no durability %s", s.Engine.Name, opts.Durability)
 	}
+	return opts
 }
 
 func must(tb testing.TB, err error) {

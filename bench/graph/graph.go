@@ -1,5 +1,5 @@
-// Package graph holds the relationships of a workload in tables of their own, beside
-// no entities: what the permission workloads do to a store.
+// Package graph holds what a workload has in tables of its own, beside no entities: what
+// the permission workloads, and rows of one table, do to a database.
 package graph
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -57,18 +58,6 @@ func (s *Store) Exec(ctx context.Context, texts ...string) error {
 	})
 }
 
-// Create makes the tables, without indexes.
-func (s *Store) Create(ctx context.Context) error { return s.Exec(ctx, s.Tables...) }
-
-// Index makes the indexes, and gathers the planner's statistics.
-func (s *Store) Index(ctx context.Context) error {
-	var texts []string
-	for _, index := range s.Indexes {
-		texts = append(texts, index.SQL)
-	}
-	return s.Exec(ctx, append(texts, s.Analyze()...)...)
-}
-
 // Analyze is the statement that gathers the planner's statistics, on engines that
 // keep them.
 func (s *Store) Analyze() []string {
@@ -78,8 +67,15 @@ func (s *Store) Analyze() []string {
 	return []string{s.Statements["analyze"]}
 }
 
-// Table describes a table whose columns are numbers, but for one called name.
-func Table(name string, columns ...string) *driver.Table {
+// Rows are those of a table.
+type Rows struct {
+	*driver.Table
+	rows iter.Seq[[]any]
+}
+
+// Table returns rows of a table whose columns are numbers, but for one called name. A
+// row is used before the next one is asked for.
+func Table(name string, rows iter.Seq[[]any], columns ...string) Rows {
 	t := &driver.Table{Name: name}
 	for _, c := range columns {
 		kind := driver.Int
@@ -88,36 +84,60 @@ func Table(name string, columns ...string) *driver.Table {
 		}
 		t.Columns = append(t.Columns, driver.Column{Name: c, Type: kind})
 	}
-	return t
+	return Rows{t, rows}
 }
 
-// Load puts rows into a table by the engine's bulk path, batch of them in a
-// transaction, and returns the latencies of these. A row is used before the next
-// one is asked for.
-func (s *Store) Load(ctx context.Context, table *driver.Table, batch int, rows iter.Seq[[]any]) (*latency.Recorder, error) {
+// Filled is what Fill did.
+type Filled struct {
+	Took    time.Duration       // all of it: rows, indexes and statistics
+	Indexes time.Duration       // of that, for indexes and statistics
+	Batches result.Distribution // transactions of the last table
+}
+
+// Fill makes the tables and puts rows into them by the engine's bulk path, batch of
+// them in a transaction; then it makes the indexes, and gathers the planner's statistics.
+func (s *Store) Fill(ctx context.Context, batch int, tables ...Rows) (f Filled, err error) {
+	start := time.Now()
+	if err := s.Exec(ctx, s.Tables...); err != nil {
+		return f, err
+	}
+	for _, t := range tables {
+		if f.Batches, err = s.load(ctx, t, batch); err != nil {
+			return f, fmt.Errorf("load %s: %w", t.Name, err)
+		}
+	}
+	indexes := time.Now()
+	var texts []string
+	for _, index := range s.Indexes {
+		texts = append(texts, index.SQL)
+	}
+	err = s.Exec(ctx, append(texts, s.Analyze()...)...)
+	f.Took, f.Indexes = time.Since(start), time.Since(indexes)
+	return f, err
+}
+
+// load returns the latencies of the transactions.
+func (s *Store) load(ctx context.Context, t Rows, batch int) (d result.Distribution, err error) {
 	took := latency.NewRecorder()
 	var values []any
 	flush := func() error {
 		start := time.Now()
-		err := s.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return tx.Insert(ctx, table, values) })
+		err := s.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return tx.Insert(ctx, t.Table, values) })
 		took.Record(time.Since(start))
 		values = values[:0]
-		if err != nil {
-			return fmt.Errorf("load %s: %w", table.Name, err)
-		}
-		return nil
+		return err
 	}
-	for row := range rows {
-		if values = append(values, row...); len(values) == batch*len(table.Columns) {
+	for row := range t.rows {
+		if values = append(values, row...); len(values) == batch*len(t.Columns) {
 			if err := flush(); err != nil {
-				return took, err
+				return d, err
 			}
 		}
 	}
-	if len(values) == 0 {
-		return took, nil
+	if len(values) > 0 {
+		err = flush()
 	}
-	return took, flush()
+	return took.Distribution("batch"), err
 }
 
 // Expect compares the number that a statement answers with: bench.ErrMismatch.

@@ -33,12 +33,8 @@ func (t *Timeline) Record(end, took time.Duration) {
 	s.count++
 	s.max = max(s.max, took)
 	b := bucket(took)
-	s.reach(b + 1)
+	s.buckets = append(s.buckets, make([]uint32, max(b+1-len(s.buckets), 0))...)
 	s.buckets[b]++
-}
-
-func (s *second) reach(buckets int) {
-	s.buckets = append(s.buckets, make([]uint32, max(buckets-len(s.buckets), 0))...)
 }
 
 // Fail adds an operation that ended with an error at a time since the run
@@ -63,20 +59,6 @@ func bucket(took time.Duration) int {
 func middle(bucket int) time.Duration {
 	width := time.Duration(1) << (bucket/parts + smallest - 6)
 	return time.Duration(parts+bucket%parts)*width + width/2
-}
-
-// Merge adds another timeline of the same run.
-func (t *Timeline) Merge(o *Timeline) {
-	for i := range o.seconds {
-		to, from := t.at(time.Duration(i)*time.Second), &o.seconds[i]
-		to.count += from.count
-		to.errors += from.errors
-		to.max = max(to.max, from.max)
-		to.reach(len(from.buckets))
-		for b, n := range from.buckets {
-			to.buckets[b] += n
-		}
-	}
 }
 
 // Seconds returns one entry for each second from the beginning of the run to

@@ -45,15 +45,10 @@ func rounded(list []result.Second) []result.Second {
 func TestTimelineQuantiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfN(rapid.Int64Range(1, int64(time.Hour)), 1, 300).Draw(t, "latencies")
-		var line, other Timeline
-		for i, d := range all {
-			to := &line
-			if i%2 > 0 {
-				to = &other
-			}
-			to.Record(0, time.Duration(d))
+		var line Timeline
+		for _, d := range all {
+			line.Record(0, time.Duration(d))
 		}
-		line.Merge(&other)
 		slices.Sort(all)
 		s := line.Seconds(0)[0]
 		require.Equal(t, int64(len(all)), s.Count)
@@ -75,18 +70,6 @@ func TestTimelineExtremes(t *testing.T) {
 	require.Equal(t, int64(2), s[0].Count)
 	require.Equal(t, 100*time.Hour, s[0].Max)
 	require.LessOrEqual(t, s[0].P50, 2*time.Microsecond)
-}
-
-func TestTimelineMergeOfOtherLengths(t *testing.T) {
-	var short, long Timeline
-	short.Record(0, time.Millisecond)
-	long.Record(5*time.Second, time.Millisecond)
-	long.Fail(0)
-	short.Merge(&long)
-	s := short.Seconds(0)
-	require.Len(t, s, 6)
-	require.Equal(t, []int64{1, 1}, []int64{s[0].Count, s[0].Errors})
-	require.Equal(t, int64(1), s[5].Count)
 }
 
 func BenchmarkRecorder(b *testing.B) {

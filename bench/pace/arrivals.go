@@ -1,7 +1,9 @@
 package pace
 
 import (
+	"context"
 	"math/rand/v2"
+	"runtime"
 	"time"
 )
 
@@ -37,4 +39,55 @@ func mustRate(rate float64) {
 	if !(rate > 0) {
 		panic("pace: arrivals need a rate above 0")
 	}
+}
+
+// sleep waits until a time with a plain timer, or returns earlier with the context's
+// error. It starts up to a millisecond late: the runtime's poller counts in milliseconds
+// when nothing else runs.
+func sleep(ctx context.Context, until time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// What the ways to wait can be late by, measured on Linux with room to spare:
+// a timer after a long sleep, and a nap.
+const (
+	timerSlack = 1500 * time.Microsecond
+	napSlack   = 150 * time.Microsecond
+)
+
+// precise is late by a few microseconds on an idle core of Linux. It sleeps through most
+// of a gap, has the kernel wake it shortly before the end, and spins for the rest, in
+// which other goroutines go first. On a small machine that took a tenth of a core at 1,000
+// arrivals a second and half a core at 5,000.
+func precise(ctx context.Context, until time.Time) error { return wait(ctx, until, napSlack) }
+
+// frugal never spins: it took a fifth of a core at 5,000 arrivals a second. It is late by
+// about 0.1 ms, and one time in a hundred by 1 ms.
+func frugal(ctx context.Context, until time.Time) error { return wait(ctx, until, 0) }
+
+// wait naps until some time before the end, and then spins.
+func wait(ctx context.Context, until time.Time, spin time.Duration) error {
+	if time.Until(until) > 2*timerSlack {
+		if err := sleep(ctx, until.Add(-timerSlack)); err != nil {
+			return err
+		}
+	}
+	for left := time.Until(until); left > 0; left = time.Until(until) {
+		if left > 2*spin {
+			nap(left - spin)
+		} else {
+			runtime.Gosched()
+		}
+	}
+	return ctx.Err()
 }

@@ -26,19 +26,17 @@ func ExampleLoop() {
 		}
 		return nil
 	})
-	fmt.Println(out.Kind("get").Latency.Count(), out.Errors, err)
-	// Output: 500 0 <nil>
+	fmt.Println(out.Kinds[0].Name, out.Count, out.Errors, err)
+	// Output: get 500 0 <nil>
 }
 
 // One client commits to the end of its input.
 func ExampleLoop_closed() {
 	blocks := []string{"a", "b", "c"}
-	out, err := pace.Loop(context.Background(), pace.Config{},
+	more := func() bool { return len(blocks) > 0 }
+	out, err := pace.Loop(context.Background(), pace.Config{More: more},
 		func(_ context.Context, s *pace.Step) error {
-			if s.N == int64(len(blocks)) {
-				return pace.ErrDone
-			}
-			s.Kind = "commit"
+			s.Kind, blocks = "commit", blocks[1:]
 			return nil
 		})
 	fmt.Println(out.Count, err)

@@ -14,14 +14,14 @@ import (
 
 // lasting is an operation of a fixed length.
 func lasting(d time.Duration) Op {
-	return func(ctx context.Context, _ *Step) error { return Sleep(ctx, time.Now().Add(d)) }
+	return func(ctx context.Context, _ *Step) error { return sleep(ctx, time.Now().Add(d)) }
 }
 
 func TestOpenLoopOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		out, err := Loop(t.Context(), Config{
-			Arrivals: Fixed(100), Workers: 3, Duration: 10 * time.Second, WarmUp: time.Second, Wait: Sleep,
+			Arrivals: Fixed(100), Workers: 3, Duration: 10 * time.Second, WarmUp: time.Second, wait: sleep,
 		}, lasting(5*time.Millisecond))
 		require.NoError(t, err)
 		require.Equal(t, 11*time.Second, time.Since(begin).Round(10*time.Millisecond))
@@ -45,7 +45,7 @@ func TestOpenLoopWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for workers, longest := range map[int]time.Duration{1: 55 * time.Millisecond, 2: 10 * time.Millisecond} {
 			out, err := Loop(t.Context(), Config{
-				Arrivals: Fixed(200), Workers: workers, N: 10, Wait: Sleep,
+				Arrivals: Fixed(200), Workers: workers, N: 10, wait: sleep,
 			}, lasting(10*time.Millisecond))
 			require.NoError(t, err)
 			require.Equal(t, longest, out.All().Max(), "%d workers", workers)
@@ -63,7 +63,7 @@ func TestOpenLoopSkips(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				cfg.Arrivals, cfg.Duration, cfg.Wait = Fixed(200), 5*time.Second, Sleep
+				cfg.Arrivals, cfg.Duration, cfg.wait = Fixed(200), 5*time.Second, sleep
 				out, err := Loop(t.Context(), cfg, lasting(10*time.Millisecond))
 				require.NoError(t, err)
 				require.Equal(t, int64(1000), out.Scheduled)
@@ -110,7 +110,7 @@ func TestOpenLoopNumbers(t *testing.T) {
 // The check of an answer is not part of its latency, but keeps the worker.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out, err := Loop(t.Context(), Config{Arrivals: Fixed(100), N: 2, Wait: Sleep},
+		out, err := Loop(t.Context(), Config{Arrivals: Fixed(100), N: 2, wait: sleep},
 			func(ctx context.Context, s *Step) error {
 				time.Sleep(3 * time.Millisecond)
 				s.Stop()
@@ -120,7 +120,7 @@ func TestStop(t *testing.T) {
 			})
 		require.NoError(t, err)
 		require.Equal(t, 34*time.Millisecond, out.Untimed)
-		require.Equal(t, 13*time.Millisecond, out.Kind("").Latency.Max())
+		require.Equal(t, 13*time.Millisecond, out.Kinds[0].Latency.Max())
 		require.Equal(t, int64(1), out.Late)
 	})
 }
@@ -129,7 +129,7 @@ func TestErrorEndsLoop(t *testing.T) {
 	broken := errors.New("broken")
 	synctest.Test(t, func(t *testing.T) {
 		var finished atomic.Int64
-		out, err := Loop(t.Context(), Config{Arrivals: Fixed(10), Duration: time.Hour, Workers: 3, Wait: Sleep},
+		out, err := Loop(t.Context(), Config{Arrivals: Fixed(10), Duration: time.Hour, Workers: 3, wait: sleep},
 			func(_ context.Context, s *Step) error {
 				if s.N == 20 {
 					return broken
@@ -149,8 +149,8 @@ func TestToleratedErrors(t *testing.T) {
 	out, err := Loop(t.Context(), Config{
 		N: 100, Workers: 2, OnError: func(err error) bool { return errors.Is(err, broken) },
 	}, func(_ context.Context, s *Step) error {
-		s.Kind = "odd"
-		if s.N%10 == 0 {
+		if s.Kind = "odd"; s.N%10 == 0 {
+			s.Kind = "even"
 			return broken
 		}
 		return nil
@@ -158,24 +158,27 @@ func TestToleratedErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(90), out.Count)
 	require.Equal(t, int64(10), out.Errors)
-	require.Equal(t, int64(10), out.Kind("odd").Errors)
-	require.Equal(t, int64(90), out.Distributions()[0].Count)
+	require.Equal(t, broken, out.First)
+	require.Equal(t, []string{"even", "odd"}, []string{out.Kinds[0].Name, out.Kinds[1].Name})
+	require.Equal(t, int64(10), out.Kinds[0].Errors)
+	require.Equal(t, int64(90), out.Distributions()[1].Count)
 	require.Equal(t, int64(10), out.Seconds()[0].Errors)
 }
 
-func TestDoneEndsLoop(t *testing.T) {
-	op := func(_ context.Context, s *Step) error {
-		if s.N >= 700 {
-			return ErrDone
-		}
-		return nil
+// What the loop asks for more is asked by one worker at a time, and ends it.
+func TestMore(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"closed": {Workers: 3}, "open": {Workers: 3, Arrivals: Poisson(1e6, 1)}, "before the time is up": {Arrivals: Fixed(1e6), Duration: time.Hour},
+	} {
+		left := 700
+		cfg.More = func() bool { left--; return left >= 0 }
+		out, err := Loop(t.Context(), cfg, noop)
+		require.NoError(t, err, name)
+		require.Equal(t, int64(700), out.Count, name)
+		require.Equal(t, int64(700), out.Scheduled, name)
+		require.Equal(t, -1, left, "%s: it was asked once too often", name)
+		require.Less(t, out.Elapsed, time.Hour, name)
 	}
-	out, err := Loop(t.Context(), Config{Workers: 3}, op)
-	require.NoError(t, err)
-	require.Equal(t, int64(700), out.Count)
-	out, err = Loop(t.Context(), Config{Arrivals: Poisson(1e6, 1), Workers: 3}, op)
-	require.NoError(t, err)
-	require.Equal(t, int64(700), out.Count)
 }
 
 // A cancelled context ends both loops in the middle of an operation, with its
@@ -184,7 +187,7 @@ func TestCancel(t *testing.T) {
 	enough := errors.New("enough")
 	loops := map[string]func(context.Context, Op) (*Outcome, error){
 		"open": func(ctx context.Context, op Op) (*Outcome, error) {
-			return Loop(ctx, Config{Arrivals: Fixed(20), Workers: 2, Duration: time.Hour, Wait: Sleep}, op)
+			return Loop(ctx, Config{Arrivals: Fixed(20), Workers: 2, Duration: time.Hour, wait: sleep}, op)
 		},
 		"closed": func(ctx context.Context, op Op) (*Outcome, error) {
 			return Loop(ctx, Config{Workers: 2, Duration: time.Hour}, op)
@@ -228,40 +231,11 @@ func TestCancelAtTheEnd(t *testing.T) {
 	}
 }
 
-// Two loops with a common start share a timeline.
-func TestMerge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now().Add(time.Second)
-		run := func(kind string, rate float64) *Outcome {
-			out, err := Loop(t.Context(), Config{
-				Arrivals: Fixed(rate), Duration: 3 * time.Second, Start: start, Wait: Sleep,
-			}, func(_ context.Context, s *Step) error {
-				s.Kind = kind
-				time.Sleep(time.Millisecond)
-				return nil
-			})
-			require.NoError(t, err)
-			return out
-		}
-		other := make(chan *Outcome)
-		go func() { other <- run("read", 100) }()
-		out := run("commit", 1)
-		out.Merge(<-other)
-		require.Equal(t, int64(303), out.Count)
-		require.Equal(t, start, out.Started)
-		require.Equal(t, []string{"commit", "read"}, []string{out.Kinds[0].Name, out.Kinds[1].Name})
-		require.Equal(t, int64(300), out.Kind("read").Latency.Count())
-		for _, s := range out.Seconds() {
-			require.Equal(t, int64(101), s.Count)
-		}
-	})
-}
-
 func TestClosedLoopWarmUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		out, err := Loop(t.Context(), Config{
-			Workers: 4, Duration: 2 * time.Second, WarmUp: time.Second, Start: begin.Add(time.Second), Wait: Sleep,
+			Workers: 4, Duration: 2 * time.Second, WarmUp: time.Second, Start: begin.Add(time.Second), wait: sleep,
 		}, lasting(10*time.Millisecond))
 		require.NoError(t, err)
 		require.Equal(t, 4*time.Second, time.Since(begin))
@@ -294,7 +268,7 @@ func TestCapacity(t *testing.T) {
 func TestWaits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	for name, wait := range map[string]Wait{"precise": Precise, "frugal": Frugal, "sleep": Sleep} {
+	for name, wait := range map[string]func(context.Context, time.Time) error{"precise": precise, "frugal": frugal, "sleep": sleep} {
 		for _, gap := range []time.Duration{-time.Second, 0, 50 * time.Microsecond, 700 * time.Microsecond, 5 * time.Millisecond} {
 			until := time.Now().Add(gap)
 			require.NoError(t, wait(t.Context(), until))

@@ -17,6 +17,7 @@ type Outcome struct {
 	Scheduled int64 // operations that were due
 	Count     int64 // that ended well
 	Errors    int64 // that failed; they have no latency
+	First     error // of these; nil when there is none
 	Skipped   int64 // that were never started
 	Late      int64 // that started more than a millisecond late
 
@@ -48,7 +49,7 @@ type sample struct {
 	kind                      string
 	scheduled, started, ended time.Duration
 	untimed                   time.Duration
-	failed                    bool
+	err                       error
 }
 
 // batch is how many samples a worker collects before it takes the lock of the
@@ -73,7 +74,8 @@ func (o *Outcome) add(s *sample, origin time.Duration) {
 		}
 	}
 	k := o.made(s.kind)
-	if s.failed {
+	if s.err != nil {
+		o.First = cmp.Or(o.First, s.err)
 		o.Errors++
 		k.Errors++
 		o.Timeline.Fail(ended)
@@ -86,26 +88,15 @@ func (o *Outcome) add(s *sample, origin time.Duration) {
 
 // made returns the kind of a name, new if need be.
 func (o *Outcome) made(name string) *Kind {
-	if k := o.Kind(name); k != nil {
-		return k
+	i, found := slices.BinarySearchFunc(o.Kinds, name, func(k Kind, name string) int { return cmp.Compare(k.Name, name) })
+	if !found {
+		o.Kinds = slices.Insert(o.Kinds, i, Kind{Name: name, Latency: latency.NewRecorder()})
 	}
-	o.Kinds = append(o.Kinds, Kind{Name: name, Latency: latency.NewRecorder()})
-	return &o.Kinds[len(o.Kinds)-1]
+	return &o.Kinds[i]
 }
 
-func (o *Outcome) sort() {
-	slices.SortFunc(o.Kinds, func(a, b Kind) int { return cmp.Compare(a.Name, b.Name) })
-}
-
-// Kind returns the operations of a name, or nil. There are few.
-func (o *Outcome) Kind(name string) *Kind {
-	for i := range o.Kinds {
-		if o.Kinds[i].Name == name {
-			return &o.Kinds[i]
-		}
-	}
-	return nil
-}
+// Success returns the part (0…1) of what was due that ended well.
+func (o *Outcome) Success() float64 { return float64(o.Count) / float64(max(o.Scheduled, 1)) }
 
 // Rate returns the operations a second that ended well, over the elapsed time
 // and so with everything untimed.
@@ -157,26 +148,5 @@ func (o *Outcome) Metrics() []result.Metric {
 	return append(list,
 		result.Metric{Value: float64(o.Late), Unit: "late"},
 		result.Metric{Value: float64(o.Skipped), Unit: "skipped"},
-		result.Metric{Value: float64(o.Lag.Quantile(99)) / float64(time.Millisecond), Unit: "lag-ms"})
-}
-
-// Merge adds the outcome of another loop of the same form that ran at the same
-// time, see Config.Start.
-func (o *Outcome) Merge(other *Outcome) {
-	o.Elapsed = max(o.Elapsed, other.Elapsed)
-	o.Scheduled += other.Scheduled
-	o.Count += other.Count
-	o.Errors += other.Errors
-	o.Skipped += other.Skipped
-	o.Late += other.Late
-	o.Untimed += other.Untimed
-	o.Workers += other.Workers
-	o.Lag.Merge(&other.Lag)
-	o.Timeline.Merge(&other.Timeline)
-	for _, from := range other.Kinds {
-		to := o.made(from.Name)
-		to.Errors += from.Errors
-		to.Latency.Merge(from.Latency)
-	}
-	o.sort()
+		result.Milliseconds(o.Lag.Quantile(99), "lag-ms"))
 }

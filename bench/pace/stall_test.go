@@ -22,16 +22,16 @@ func stalling(ctx context.Context, s *Step) error {
 	if s.N == commits/2 {
 		took = stall
 	}
-	return Sleep(ctx, time.Now().Add(took))
+	return sleep(ctx, time.Now().Add(took))
 }
 
 // The open loop shows a stall: all that arrived in it waited, and what came
 // after it waited for those.
 func TestOpenLoopShowsStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out, err := Loop(t.Context(), Config{Arrivals: Fixed(500), N: commits, Wait: Sleep}, stalling)
+		out, err := Loop(t.Context(), Config{Arrivals: Fixed(500), N: commits, wait: sleep}, stalling)
 		require.NoError(t, err)
-		d := out.Kind("commit").Latency.Distribution("commit")
+		d := out.Kinds[0].Latency.Distribution("commit")
 		require.Equal(t, int64(commits), d.Count)
 		require.Equal(t, stall, d.Max)
 		require.InEpsilon(t, float64(stall), float64(d.P999), 0.01)
@@ -57,7 +57,7 @@ func TestClosedLoopHidesStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out, err := Loop(t.Context(), Config{N: commits}, stalling)
 		require.NoError(t, err)
-		d := out.Kind("commit").Latency.Distribution("commit")
+		d := out.Kinds[0].Latency.Distribution("commit")
 		require.Equal(t, int64(commits), d.Count)
 		require.Equal(t, stall, d.Max, "the only trace of it")
 		require.InEpsilon(t, float64(usual), float64(d.P99), 0.01)

@@ -2,7 +2,6 @@ package pace
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -13,11 +12,6 @@ import (
 // answer is wrong. It is called by several goroutines at a time, each with its
 // own step, which is valid until it returns.
 type Op func(ctx context.Context, s *Step) error
-
-// ErrDone is what an Op returns when there is nothing left to do, such as at
-// the end of its input: the loop ends without an error, and the operation does
-// not count. Operations in flight are finished.
-var ErrDone = errors.New("pace: no more operations")
 
 // Step is one turn of an Op.
 type Step struct {

@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/graph"
-	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/bench/result"
 )
 
 // asker asks the questions of a scenario in one read view, which it keeps open. It
@@ -70,67 +67,31 @@ func (a *asker) ask(ctx context.Context, i int) error {
 	return err
 }
 
-// MeasureConfig is a closed loop of clients that ask the questions of a scenario
-// again and again.
-type MeasureConfig struct {
-	Scenario *Scenario
-	Closure  Closure
-	Clients  int           // zero means one; the store must have as many readers
-	Duration time.Duration // zero means one second
-}
+// maxErrors are of an engine that fails for good.
+const maxErrors = 100
 
-const (
-	warmUp    = 300 * time.Millisecond // at most, before a measurement
-	maxErrors = 100                    // of an engine that fails for good
-)
-
-// Measure asks for a time. Errors are counted; a wrong answer ends it with
-// bench.ErrMismatch. The outcome is nil when it could not begin.
-func (s *Store) Measure(ctx context.Context, cfg MeasureConfig) (out *pace.Outcome, err error) {
-	cfg.Clients = max(cfg.Clients, 1)
-	if cfg.Duration <= 0 {
-		cfg.Duration = time.Second
+// Ask asks the questions of a scenario in turn, an operation of a loop each, of which the
+// workers have views of their own; the store must have as many readers. Errors of the
+// engine are counted; a wrong answer ends it with bench.ErrMismatch. The outcome is nil
+// when it could not begin.
+func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop pace.Config) (out *pace.Outcome, err error) {
+	failed := 0
+	loop.OnError = func(err error) bool {
+		failed++
+		return !errors.Is(err, bench.ErrMismatch) && failed < maxErrors
 	}
-	askers := make([]*asker, cfg.Clients)
+	askers := make([]*asker, max(loop.Workers, 1))
 	for i := range askers {
-		if askers[i], err = s.asker(ctx, cfg.Scenario, cfg.Closure); err != nil {
+		if askers[i], err = s.asker(ctx, scenario, c); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, askers[i].Close()) }()
 	}
-	failed := 0
-	loop := pace.Config{
-		Workers: cfg.Clients, Duration: cfg.Duration, WarmUp: min(warmUp, cfg.Duration),
-		OnError: func(err error) bool {
-			failed++
-			return !errors.Is(err, bench.ErrMismatch) && failed < maxErrors
-		},
-	}
 	calm := context.WithoutCancel(ctx) // some engines start a goroutine for each question that can be cancelled
 	return pace.Loop(ctx, loop, func(_ context.Context, step *pace.Step) error {
-		step.Kind = cfg.Scenario.Name
-		return askers[step.Worker].ask(calm, int(step.N%int64(len(cfg.Scenario.Questions))))
+		step.Kind = scenario.Name
+		return askers[step.Worker].ask(calm, int(step.N%int64(len(scenario.Questions))))
 	})
-}
-
-// Ask asks the questions of a scenario one after the other, an operation of the loop
-// each, and fails with bench.ErrMismatch on a wrong answer.
-func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop bench.Loop) (l result.Distribution, err error) {
-	ctx = context.WithoutCancel(ctx)
-	a, err := s.asker(ctx, scenario, c)
-	if err != nil {
-		return l, err
-	}
-	defer func() { err = errors.Join(err, a.Close()) }()
-	rec := latency.NewRecorder()
-	for i := 0; loop.Loop(); i++ {
-		start := time.Now()
-		if err := a.ask(ctx, i%len(a.args)); err != nil {
-			return l, err
-		}
-		rec.Record(time.Since(start))
-	}
-	return rec.Distribution(scenario.Name), nil
 }
 
 // VerifyConfig says how much is asked. Zero asks for everything.
@@ -162,8 +123,11 @@ func (s *Store) Verify(ctx context.Context, d *Data, o *Oracle, c Closure, cfg V
 		scenarios = append(scenarios, everything(o, p, cfg)...)
 	}
 	for i := range scenarios {
-		_, err := s.Ask(ctx, &scenarios[i], c, bench.Times(len(scenarios[i].Questions)))
-		if err = errors.Join(err, ctx.Err()); err != nil {
+		out, err := s.Ask(ctx, &scenarios[i], c, pace.Config{N: int64(len(scenarios[i].Questions))})
+		if err == nil {
+			err = out.First
+		}
+		if err != nil {
 			return fmt.Errorf("verify: %w", err)
 		}
 	}

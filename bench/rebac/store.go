@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench/graph"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
 )
 
 // Closure says how the groups that a user is in through others are found.
@@ -55,65 +53,44 @@ func (s *Store) CheckClosure(ctx context.Context, o *Oracle) error {
 
 // IngestResult is what Ingest did.
 type IngestResult struct {
-	Objects int                 // rows of all relations
-	Took    time.Duration       // all of it: rows, indexes and statistics
-	Indexes time.Duration       // of that, for indexes and statistics
-	Batches result.Distribution // transactions of entries of access lists
+	graph.Filled
+	Objects int // rows of all relations
 }
 
 // Rate returns objects a second.
 func (r *IngestResult) Rate() float64 { return float64(r.Objects) / r.Took.Seconds() }
 
-// Ingest makes the tables and puts a data set into them by the engine's bulk path,
-// batch rows in a transaction (zero means DefaultBatch); then it makes the indexes.
-// It fails with bench.ErrMismatch when the rows in the store are not as many as
-// those given.
+// Ingest makes the tables and puts a data set into them, batch rows in a transaction
+// (zero means DefaultBatch). It fails with bench.ErrMismatch when the rows in the store
+// are not as many as those given.
 func (s *Store) Ingest(ctx context.Context, d *Data, batch int) (r IngestResult, err error) {
-	batch, start := cmp.Or(batch, DefaultBatch), time.Now()
-	if err := s.tables.Create(ctx); err != nil {
+	r.Objects = d.Size.Objects()
+	if r.Filled, err = s.tables.Fill(ctx, cmp.Or(batch, DefaultBatch), d.tables()...); err != nil {
 		return r, err
 	}
-	for _, t := range d.tables() {
-		took, err := s.tables.Load(ctx, t.table, batch, t.rows)
-		if err != nil {
-			return r, err
-		}
-		r.Batches = took.Distribution("batch") // the access lists are last
-	}
-	indexes := time.Now()
-	if err := s.tables.Index(ctx); err != nil {
-		return r, err
-	}
-	r.Took, r.Indexes, r.Objects = time.Since(start), time.Since(indexes), d.Size.Objects()
 	return r, s.tables.Expect(ctx, "count_acl", d.Size.Entries())
 }
 
-// rows are those of one table.
-type rows struct {
-	table *driver.Table
-	rows  iter.Seq[[]any]
-}
-
-// tables returns the tables in the order in which they are filled, the access
-// lists last.
-func (d *Data) tables() []rows {
+// tables returns the rows in the order in which tables are filled, the access lists
+// last.
+func (d *Data) tables() []graph.Rows {
 	name := func(kind string) func(i int) []any {
 		return func(i int) []any { return []any{int64(i + 1), fmt.Sprintf("%s-%d", kind, i+1)} }
 	}
-	org := func(list []int) func(i int) []any {
-		return func(i int) []any { return []any{int64(i + 1), int64(list[i])} }
+	org := func(list []int) iter.Seq[[]any] {
+		return count(len(list), func(i int) []any { return []any{int64(i + 1), int64(list[i])} })
 	}
-	return []rows{
-		{graph.Table("rebac_users", "id", "name"), count(d.Size.Users, name("user"))},
-		{graph.Table("rebac_orgs", "id", "name"), count(d.Size.Orgs, name("org"))},
-		{graph.Table("rebac_members", "user_id", "org", "role"), roles(d.Members, d.Admins)},
-		{graph.Table("rebac_groups", "id", "org"), count(len(d.GroupOrg), org(d.GroupOrg))},
-		{graph.Table("rebac_group_members", "user_id", "grp", "role"), roles(d.GroupMembers, d.GroupManagers)},
-		{graph.Table("rebac_hierarchy", "child", "parent"), count(len(d.Hierarchy), func(i int) []any {
+	return []graph.Rows{
+		graph.Table("rebac_users", count(d.Size.Users, name("user")), "id", "name"),
+		graph.Table("rebac_orgs", count(d.Size.Orgs, name("org")), "id", "name"),
+		graph.Table("rebac_members", roles(d.Members, d.Admins), "user_id", "org", "role"),
+		graph.Table("rebac_groups", org(d.GroupOrg), "id", "org"),
+		graph.Table("rebac_group_members", roles(d.GroupMembers, d.GroupManagers), "user_id", "grp", "role"),
+		graph.Table("rebac_hierarchy", count(len(d.Hierarchy), func(i int) []any {
 			return []any{int64(d.Hierarchy[i].Child), int64(d.Hierarchy[i].Parent)}
-		})},
-		{graph.Table("rebac_resources", "id", "org"), count(len(d.ResourceOrg), org(d.ResourceOrg))},
-		{graph.Table("rebac_acl", "resource", "relation", "subject"), func(yield func([]any) bool) {
+		}), "child", "parent"),
+		graph.Table("rebac_resources", org(d.ResourceOrg), "id", "org"),
+		graph.Table("rebac_acl", func(yield func([]any) bool) {
 			row := make([]any, 3)
 			for e := range d.Entries() {
 				row[0], row[1], row[2] = int64(e.Resource), int64(e.Relation), int64(e.Subject)
@@ -121,7 +98,7 @@ func (d *Data) tables() []rows {
 					return
 				}
 			}
-		}},
+		}, "resource", "relation", "subject"),
 	}
 }
 

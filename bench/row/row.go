@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/graph"
 	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -59,18 +61,18 @@ type Config struct {
 // Insert makes the table in an empty database, inserts rows and records the
 // latency of each commit, Begin to Commit. It counts the rows and reads the last
 // one back, and fails with bench.ErrMismatch when they differ.
-func Insert(ctx context.Context, engine driver.Engine, cfg Config) (bench.Result, error) {
+func Insert(ctx context.Context, db *store.DB, cfg Config) (bench.Result, error) {
 	res := bench.NewResult()
-	t, err := newTable(engine, cfg)
+	t, err := newTable(db, cfg)
 	if err == nil {
-		err = inTx(ctx, engine, func(tx driver.Tx) error { return t.create(ctx, tx) })
+		err = t.db.Exec(ctx, t.ddl...)
 	}
 	if err == nil {
-		err = t.run(ctx, engine, cfg, &res)
+		err = t.run(ctx, cfg, &res)
 	}
 	res.Entities = res.Rows / attributes
 	if err == nil {
-		err = t.check(ctx, engine, int(res.Rows))
+		err = t.check(ctx, int(res.Rows))
 	}
 	if err != nil {
 		err = fmt.Errorf("insert: %w", err)
@@ -79,7 +81,7 @@ func Insert(ctx context.Context, engine driver.Engine, cfg Config) (bench.Result
 }
 
 // run inserts until the rows, the time or the loop end.
-func (t *table) run(ctx context.Context, engine driver.Engine, cfg Config, res *bench.Result) error {
+func (t *table) run(ctx context.Context, cfg Config, res *bench.Result) error {
 	if cfg.PerCommit == 0 {
 		cfg.PerCommit = cfg.Rows
 	}
@@ -97,7 +99,7 @@ func (t *table) run(ctx context.Context, engine driver.Engine, cfg Config, res *
 		rows = t.rows(rows[:0], int(res.Rows), n)
 		loop.StartTimer()
 		err := res.Time(func() error {
-			return inTx(ctx, engine, func(tx driver.Tx) error { return t.insert(ctx, tx, cfg.Mode, rows) })
+			return t.db.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return t.insert(ctx, tx, cfg.Mode, rows) })
 		})
 		if err != nil {
 			return err
@@ -107,22 +109,10 @@ func (t *table) run(ctx context.Context, engine driver.Engine, cfg Config, res *
 	return nil
 }
 
-// inTx commits what a function does.
-func inTx(ctx context.Context, engine driver.Engine, f func(tx driver.Tx) error) error {
-	tx, err := engine.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := f(tx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
-}
-
 // table is the table of string attributes of a layout.
 type table struct {
 	driver.Table
+	db      graph.Store
 	ddl     []string
 	one     string // INSERT of a row
 	many    string // INSERT of batchRows rows
@@ -133,16 +123,16 @@ type table struct {
 	random *rand.Rand
 }
 
-func newTable(engine driver.Engine, cfg Config) (*table, error) {
+func newTable(db *store.DB, cfg Config) (*table, error) {
 	layout := map[int]string{0: "bare", 2: "simple", 6: "arkiv"}[cfg.Indexes]
 	if layout == "" || cfg.Rows < 1 && cfg.Loop == nil || cfg.PerCommit < 0 {
 		return nil, fmt.Errorf("%d rows with %d indexes: want rows, and 0, 2 or 6 indexes", cfg.Rows, cfg.Indexes)
 	}
-	schema, err := schemas.Entities(layout, string(engine.Info().Dialect))
+	schema, err := schemas.Entities(layout, string(db.Engine().Info().Dialect))
 	if err != nil {
 		return nil, err
 	}
-	t := &table{history: layout != "simple", seed: splitmix.Scramble(cfg.Seed), source: new(rand.PCG)}
+	t := &table{db: graph.Store{DB: db}, history: layout != "simple", seed: splitmix.Scramble(cfg.Seed), source: new(rand.PCG)}
 	t.random = rand.New(t.source)
 	t.ddl = slices.DeleteFunc(slices.Clone(schema.Tables), func(ddl string) bool { return !strings.Contains(ddl, "TABLE string_attributes") })
 	for _, index := range schema.Indexes {
@@ -164,15 +154,6 @@ func newTable(engine driver.Engine, cfg Config) (*table, error) {
 	t.one = "INSERT INTO string_attributes (" + strings.Join(names, ", ") + ") VALUES " + values
 	t.many = t.one + strings.Repeat(", "+values, batchRows-1)
 	return t, nil
-}
-
-func (t *table) create(ctx context.Context, tx driver.Tx) error {
-	for _, ddl := range t.ddl {
-		if _, err := tx.Exec(ctx, ddl); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // rows appends the values of n rows from number first on. Entities have random keys,
@@ -223,20 +204,20 @@ func (t *table) insert(ctx context.Context, tx driver.Tx, mode Mode, values []an
 }
 
 // check counts the rows and looks for the last one.
-func (t *table) check(ctx context.Context, engine driver.Engine, rows int) error {
-	r, err := engine.Snapshot(ctx)
+func (t *table) check(ctx context.Context, rows int) error {
+	r, err := t.db.DB.Engine().Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	var count, found int64
-	if err := driver.QueryRow(ctx, r, "SELECT COUNT(*) FROM string_attributes", nil, &count); err != nil {
+	count, err := driver.QueryInt(ctx, r, "SELECT COUNT(*) FROM string_attributes")
+	if err != nil {
 		return err
 	}
 	last := t.rows(nil, rows-1, 1)
 	width := len(last)
-	err = driver.QueryRow(ctx, r, "SELECT COUNT(*) FROM string_attributes WHERE entity_key = ? AND key = ? AND value = ?",
-		[]any{last[0], last[width-2], last[width-1]}, &found)
+	found, err := driver.QueryInt(ctx, r, "SELECT COUNT(*) FROM string_attributes WHERE entity_key = ? AND key = ? AND value = ?",
+		last[0], last[width-2], last[width-1])
 	if err == nil && (count != int64(rows) || found != 1) {
 		err = fmt.Errorf("%w: %d rows, want %d; the last row is there %d times", bench.ErrMismatch, count, rows, found)
 	}

@@ -1,9 +1,9 @@
 package social
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -15,68 +15,33 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
+// The service levels that AuthZed's test had to meet.
+const (
+	CheckLimit   = 25 * time.Millisecond  // 95th percentile of checks
+	WriteLimit   = 100 * time.Millisecond // 95th percentile of writes
+	SuccessLimit = 0.999                  // part of the requests
+)
+
+// Names of the records.
+const (
+	Experiment = "G2"         // in the catalogue of experiments
+	LoadName   = "SocialLoad" // filling the store
+	RunName    = "Social"     // a phase of a script
+)
+
 // Hopeless is the success below which phases of a higher rate are not worth running:
 // the machine ends there.
 const Hopeless = 0.9
 
+// successUnit is the part of requests that ended well, 0…1.
+const successUnit = "share-success"
+
 // RunConfig says what Run does.
 type RunConfig struct {
 	Script *Script
-	Phase  Phase  // of the script or another
-	Seed   uint64 // of arrivals and of what is asked
-}
-
-// Outcome is what a phase did.
-type Outcome struct {
-	*pace.Outcome
-
-	// FirstError is the first error of a request that was counted; nil when there
-	// was none.
-	FirstError error
-}
-
-// Success returns the part (0…1) of the requests that were due that ended well
-// and with a right answer.
-func (o *Outcome) Success() float64 { return float64(o.Count) / float64(max(o.Scheduled, 1)) }
-
-// Merged returns the latencies of all kinds of requests whose names begin with a
-// word: "check", "lookup" or "write". Nil when there are none.
-func (o *Outcome) Merged(word string) *latency.Recorder {
-	all := latency.NewRecorder()
-	for _, k := range o.Kinds {
-		if strings.HasPrefix(k.Name, word+"-") {
-			all.Merge(k.Latency)
-		}
-	}
-	if all.Count() == 0 {
-		return nil
-	}
-	return all
-}
-
-// Figures returns what is held against the service levels: the success, and the
-// latencies of checks, look-ups and writes.
-func (o *Outcome) Figures() (metrics []result.Metric, latencies []result.Distribution) {
-	metrics = []result.Metric{{Value: o.Success(), Unit: successUnit}}
-	in := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	for _, word := range []string{"check", "lookup", "write"} {
-		if rec := o.Merged(word); rec != nil {
-			d := rec.Distribution(word)
-			latencies = append(latencies, d)
-			metrics = append(metrics, result.Metric{Value: in(d.P50), Unit: word + "-p50-ms"}, result.Metric{Value: in(d.P95), Unit: word + "-p95-ms"})
-		}
-	}
-	return metrics, latencies
-}
-
-// Describe adds the figures of a phase to a record.
-func (o *Outcome) Describe(r *result.Record) {
-	metrics, latencies := o.Figures()
-	r.Metrics = append(append(r.Metrics, o.Metrics()...), metrics...)
-	r.Latencies = append(append(r.Latencies, o.Distributions()...), latencies...)
-	if o.FirstError != nil {
-		r.Notes = append(r.Notes, "the first failed request: "+o.FirstError.Error())
-	}
+	Phase  Phase      // of the script or another; without a rate each connection asks when it has its answer
+	Loop   bench.Loop // if not nil, how many requests there are at most
+	Seed   uint64     // of arrivals and of what is asked
 }
 
 // Run sends the requests of a phase to a store that the oracle knows, and
@@ -85,43 +50,94 @@ func (o *Outcome) Describe(r *result.Record) {
 //
 // The database must have been opened with as many readers as the script has
 // connections.
-func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*Outcome, error) {
+func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*pace.Outcome, error) {
 	r := &runner{
 		store: s, oracle: o, script: cfg.Script, active: newActive(o.g, float64(cfg.Script.Active)),
 		views: make([]*View, cfg.Script.Connections),
 	}
-	arrivals := pace.Poisson(cfg.Phase.Rate, cfg.Seed)
-	if cfg.Script.Arrivals == "fixed" {
-		arrivals = pace.Fixed(cfg.Phase.Rate)
+	loop := pace.Config{
+		Workers: cfg.Script.Connections, Duration: cfg.Phase.Duration, WarmUp: cfg.Script.WarmUp,
+		MaxLag: cfg.Script.GiveUp, Drain: cfg.Script.GiveUp, Seed: cfg.Seed, OnError: tolerate, Frugal: true,
 	}
-	out, err := pace.Loop(ctx, pace.Config{
-		Arrivals: arrivals, Workers: cfg.Script.Connections,
-		Duration: cfg.Phase.Duration, WarmUp: cfg.Script.WarmUp, MaxLag: cfg.Script.GiveUp, Drain: cfg.Script.GiveUp,
-		Seed: cfg.Seed, OnError: r.tolerate, Wait: pace.Frugal,
-	}, r.do)
+	if cfg.Loop != nil {
+		loop.More = cfg.Loop.Loop
+	}
+	switch {
+	case cfg.Phase.Rate == 0:
+	case cfg.Script.Arrivals == "fixed":
+		loop.Arrivals = pace.Fixed(cfg.Phase.Rate)
+	default:
+		loop.Arrivals = pace.Poisson(cfg.Phase.Rate, cfg.Seed)
+	}
+	out, err := pace.Loop(ctx, loop, r.do)
 	for i := range r.views {
 		err = errors.Join(err, r.drop(i))
 	}
-	return &Outcome{Outcome: out, FirstError: r.first}, err
+	return out, err
 }
 
+// tolerate implements pace.Config.OnError. After an unknown outcome the
+// oracle does not know what is right.
+func tolerate(err error) bool {
+	return !errors.Is(err, bench.ErrMismatch) && !errors.Is(err, driver.ErrUnknownOutcome)
+}
+
+// Figures returns what is held against the service levels: the success, and the
+// latencies of all checks, look-ups and writes.
+func Figures(o *pace.Outcome) (metrics []result.Metric, latencies []result.Distribution) {
+	metrics = []result.Metric{{Value: o.Success(), Unit: successUnit}}
+	for _, word := range []string{"check", "lookup", "write"} {
+		all := latency.NewRecorder()
+		for _, k := range o.Kinds {
+			if strings.HasPrefix(k.Name, word+"-") {
+				all.Merge(k.Latency)
+			}
+		}
+		if d := all.Distribution(word); d.Count > 0 {
+			latencies = append(latencies, d)
+			metrics = append(metrics, result.Milliseconds(d.P50, word+"-p50-ms"), result.Milliseconds(d.P95, word+"-p95-ms"))
+		}
+	}
+	return metrics, latencies
+}
+
+// Describe adds the figures of a phase to a record.
+func Describe(o *pace.Outcome, r *result.Record) {
+	metrics, latencies := Figures(o)
+	r.Metrics = append(append(r.Metrics, o.Metrics()...), metrics...)
+	r.Latencies = append(append(r.Latencies, o.Distributions()...), latencies...)
+	if o.First != nil {
+		r.Notes = append(r.Notes, "the first failed request: "+o.First.Error())
+	}
+}
+
+// Missed returns the service levels that the record of a phase does not meet; none
+// for other records.
+func Missed(r *result.Record) (missed []string) {
+	if r.Name != RunName || r.Error != "" {
+		return nil
+	}
+	for _, level := range []struct {
+		kind  string
+		limit time.Duration
+	}{{"check", CheckLimit}, {"write", WriteLimit}} {
+		if d := r.Latency(level.kind); d != nil && d.P95 >= level.limit {
+			missed = append(missed, fmt.Sprintf("%s p95 %s", level.kind, d.P95.Round(time.Millisecond)))
+		}
+	}
+	if success, _ := r.Metric(successUnit); success < SuccessLimit {
+		missed = append(missed, fmt.Sprintf("success %.2f%%", 100*success))
+	}
+	return missed
+}
+
+// runner sends requests.
 type runner struct {
 	store  *Store
 	oracle *Oracle
 	script *Script
 	active active
 	views  []*View // by connection
-	first  error
-}
-
-// tolerate implements pace.Config.OnError. After an unknown outcome the
-// oracle does not know what is right.
-func (r *runner) tolerate(err error) bool {
-	if errors.Is(err, bench.ErrMismatch) || errors.Is(err, driver.ErrUnknownOutcome) {
-		return false
-	}
-	r.first = cmp.Or(r.first, err)
-	return true
 }
 
 // choose returns a step by weight.

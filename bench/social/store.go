@@ -28,9 +28,8 @@ const loadBatch = 50_000
 // Load makes the table and fills it with a graph, gathers the planner's
 // statistics where it has some, and moves the log into the database.
 func (s *Store) Load(ctx context.Context, g *Graph) error {
-	table := graph.Table("relationships", "object", "relation", "subject")
-	row := make([]any, len(table.Columns))
 	rows := func(yield func([]any) bool) {
+		row := make([]any, 3)
 		for r := range g.Relationships() {
 			row[0], row[1], row[2] = int64(r.Object), int64(r.Relation), int64(r.Subject)
 			if !yield(row) {
@@ -38,14 +37,7 @@ func (s *Store) Load(ctx context.Context, g *Graph) error {
 			}
 		}
 	}
-	err := s.Create(ctx)
-	if err == nil {
-		_, err = s.Store.Load(ctx, table, loadBatch, rows)
-	}
-	if err == nil {
-		err = s.Index(ctx)
-	}
-	if err != nil {
+	if _, err := s.Fill(ctx, loadBatch, graph.Table("relationships", rows, "object", "relation", "subject")); err != nil {
 		return fmt.Errorf("social graph: %w", err)
 	}
 	return bench.FoldLog(ctx, s.DB)

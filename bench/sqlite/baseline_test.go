@@ -32,18 +32,10 @@ func BenchmarkBaselineCommit(b *testing.B) {
 	coreset.Skip(b)
 	d := suite.Dataset("arkiv", bench.Typical)
 	inline := func(o *store.Options) { o.Checkpoint, o.WALFrames = driver.Inline, plainCheckpoint }
-	b.Run(suite.Name(d)+"/via=varve", func(b *testing.B) { varveCommit(b, suite.Open(b, d)) })
-	b.Run(suite.Name(d)+"/via=varve-inline", func(b *testing.B) { varveCommit(b, suite.Open(b, d, inline)) })
+	cfg := bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))}
+	b.Run(suite.Name(d)+"/via=varve", func(b *testing.B) { suite.Open(b, d).Commit(b, cfg) })
+	b.Run(suite.Name(d)+"/via=varve-inline", func(b *testing.B) { suite.Open(b, d, inline).Commit(b, cfg) })
 	b.Run(suite.Name(d)+"/via=plain", func(b *testing.B) { plainCommit(b, suite.Open(b, d)) })
-}
-
-func varveCommit(b *testing.B, r *gobench.Run) {
-	x, err := r.Dataset.Expectation(r.Ready)
-	require.NoError(b, err)
-	blocks := bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless))
-	r.Write(b, func(ctx context.Context) (bench.Result, error) {
-		return bench.Commit(ctx, r.Entities, bench.CommitConfig{Blocks: blocks, Expect: x, Loop: b})
-	})
 }
 
 func plainCommit(b *testing.B, r *gobench.Run) {

@@ -42,14 +42,14 @@ func TestReorg(t *testing.T) {
 			require.NoError(t, err)
 			res, err := reorg.Run(t.Context(), bench.Times(rounds))
 			require.NoError(t, err)
-			require.Equal(t, int64(rounds), res.Both.Latency.Summary().Count)
+			require.Equal(t, int64(rounds), res.Both.Latency.Count())
 			require.InDelta(t, 2*500, float64(res.Both.Rows)/rounds, 150, "rows that a reorg deletes and inserts")
 			spread(t, d, touched)
 
 			head, err := cp.Entities.Head(t.Context())
 			require.NoError(t, err)
 			if cp.Entities.Temporal() {
-				require.Equal(t, int64(rounds), res.Arrival.Latency.Summary().Count)
+				require.Equal(t, int64(rounds), res.Arrival.Latency.Count())
 				require.Equal(t, cp.Ready.Head+1, head.Block, "all but the last block were taken back")
 				sameRows(t, cp, last)
 			} else {

@@ -25,14 +25,14 @@ type loadCmd struct {
 
 // appliedJSON is the result as printed.
 type appliedJSON struct {
-	Blocks  int             `json:"blocks"`
-	Changes int             `json:"changes"`
-	Skipped int             `json:"blocks_skipped"`
-	Late    int             `json:"blocks_late"` // begun after their scheduled time
-	Commit  latency.Summary `json:"commit"`
-	Seconds float64         `json:"seconds"`
-	Head    uint64          `json:"head"`
-	Digest  string          `json:"digest"`
+	Blocks  int                 `json:"blocks"`
+	Changes int                 `json:"changes"`
+	Skipped int                 `json:"blocks_skipped"`
+	Late    int                 `json:"blocks_late"` // begun after their scheduled time
+	Commit  result.Distribution `json:"commit"`
+	Seconds float64             `json:"seconds"`
+	Head    uint64              `json:"head"`
+	Digest  string              `json:"digest"`
 }
 
 // Run applies.
@@ -82,7 +82,8 @@ func (c *loadCmd) apply(e *env, src *source, ents *store.Entities) (res appliedJ
 	res.Skipped = held.Skipped
 	start := time.Now()
 	defer func() {
-		res.Commit, res.Seconds = rec.Summary(), time.Since(start).Seconds()
+		res.Commit, res.Seconds = rec.Distribution("commit"), time.Since(start).Seconds()
+		res.Commit.Curve = nil // for charts
 		res.Head, res.Digest = head.Block, head.Digest.String()
 	}()
 	for b, err := range src.reopen() {

@@ -69,7 +69,7 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Rec
 		if err != nil {
 			return err
 		}
-		read, err := l.together(ctx, cp, bench.PacedConfig{Blocks: d.Rest(), Every: every}, m, b.reads, r)
+		read, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every}, m, b.reads, r)
 		put(r, milliseconds(r.Latency("all").P99), "read-p99-ms")
 		kept = r.Latency("commit").P99 < commitLimit && read.Rate() > 0.95*b.reads
 		return err
@@ -79,7 +79,7 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Rec
 
 // together runs commits with so many reads a second beside them, and records both
 // and samples.
-func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.PacedConfig, m mix.Reads, qps float64, r *result.Record) (*pace.Outcome, error) {
+func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *result.Record) (*pace.Outcome, error) {
 	writes.For, writes.WarmUp = l.Phase, l.warmUp()
 	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
 	wrote, read, err := bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{

@@ -112,12 +112,10 @@ func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *result
 		res, err := bench.Commit(ctx, ents, bench.CommitConfig{
 			Blocks: bench.Blocks(p.profile, gen), Expect: bench.NewExpectation(false), Loop: bench.Times(p.entities / perBlock),
 		})
-		add(r, "commit", res)
-		if err != nil {
-			return err
+		if err == nil {
+			err = res.AddSizes(ctx, db.DB, ents, before)
 		}
-		sizes, err := bench.ReadSizes(ctx, db.DB, ents, before, res)
-		r.Metrics = append(r.Metrics, sizes.Metrics()...)
+		add(r, "commit", res)
 		return err
 	})
 	if p.options.Durability != l.Durability && errors.Is(err, store.ErrUnsupported) {

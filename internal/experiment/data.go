@@ -26,16 +26,16 @@ func (l *Lab) mendoza(layout string, o mendozaOptions) (*mendoza, error) {
 	if o.scale == 0 {
 		o.scale = l.Scale
 	}
-	of, merge := bench.MendozaSource, productionBlock
-	if l.Bare {
-		of = bench.BareMendozaSource
-	}
+	merge := productionBlock
 	if o.asIs {
 		merge = 0
 	}
-	source, err := of(o.scale/l.Loaded, l.Seed, merge, l.Loaded)
+	source, err := bench.MendozaSource(o.scale/l.Loaded, l.Seed, merge, l.Loaded)
 	if err != nil {
 		return nil, err
+	}
+	if l.Bare {
+		source = source.Bare
 	}
 	return &mendoza{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}}, nil
 }
@@ -75,7 +75,8 @@ func (m *mendoza) every(rate float64) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		rows += bench.RowsOf(&b)
+		_, n := bench.Written(&b)
+		rows += n
 		if blocks++; blocks == scanned {
 			break
 		}

@@ -77,7 +77,7 @@ func dataCentreReads(l *Lab) ([]variant, error) {
 func dataCentreWrites(l *Lab) ([]variant, error) {
 	return l.centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, func(ctx context.Context, d centre, percent int, r *result.Record) error {
 		return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
-			return l.paced(ctx, cp, bench.PacedConfig{Blocks: l.mixed(d, percent), For: l.Phase}, r)
+			return l.paced(ctx, cp, bench.CommitConfig{Blocks: l.mixed(d, percent), For: l.Phase}, r)
 		})
 	}), nil
 }
@@ -117,7 +117,7 @@ func (l *Lab) centreBeside(ctx context.Context, d centre, qps int, r *result.Rec
 	o := l.storeOptions()
 	o.Readers = readers
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
-		_, err := l.together(ctx, cp, bench.PacedConfig{Blocks: d.Source.Rest(), Every: centreBlock}, d.reads(), float64(qps), r)
+		_, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Source.Rest(), Every: centreBlock}, d.reads(), float64(qps), r)
 		return err
 	})
 }

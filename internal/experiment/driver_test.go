@@ -44,9 +44,9 @@ func figure(t *testing.T, r *result.Record, unit string) float64 {
 // entities, strings and numbers vary together, so that numbers, which cost nothing
 // here, correlate with the time as strings do.
 func TestProductionBlocksCannotTellFactorsApart(t *testing.T) {
-	source, err := bench.BareMendozaSource(0.01, 1, 0, 0.5)
+	source, err := bench.MendozaSource(0.01, 1, 0, 0.5)
 	require.NoError(t, err)
-	m := mendoza{bench.Dataset{Source: source}}
+	m := mendoza{bench.Dataset{Source: source.Bare}}
 	r := timed(t, m.Rest(), 1_000)
 	require.NoError(t, correlate(r))
 	require.Greater(t, figure(t, r, "r-numbers"), 0.9)

@@ -51,7 +51,7 @@ func (p insertPlan) variants(l *Lab) (list []variant, _ error) {
 const memoryDir = "/dev/shm"
 
 func insert(ctx context.Context, db *database, cfg row.Config, r *result.Record) error {
-	res, err := row.Insert(ctx, db.Engine(), cfg)
+	res, err := row.Insert(ctx, db.DB, cfg)
 	add(r, "commit", res)
 	if err == nil && res.Rows < uint64(cfg.Rows) {
 		r.Notes = append(r.Notes, fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/rebac"
 	"github.com/varvedb/varve/bench/result"
@@ -57,9 +58,11 @@ func measurePermissions(l *Lab) (list []variant, err error) {
 	for _, clients := range p.Clients {
 		for _, closure := range p.Closures {
 			for i := range scenarios {
-				cfg := rebac.MeasureConfig{Scenario: &scenarios[i], Closure: closure, Clients: clients, Duration: l.Phase}
-				c := c.With("op", cfg.Scenario.Name).With("closure", string(closure)).With("clients", itoa(clients))
-				list = append(list, s.variant("Rebac", c, func(ctx context.Context, r *result.Record) error { return p.ask(ctx, s.db, cfg, r) }))
+				loop := pace.Config{Workers: clients, Duration: l.Phase, WarmUp: l.warmUp()}
+				c := c.With("op", scenarios[i].Name).With("closure", string(closure)).With("clients", itoa(clients))
+				list = append(list, s.variant("Rebac", c, func(ctx context.Context, r *result.Record) error {
+					return p.ask(ctx, s.db, &scenarios[i], closure, loop, r)
+				}))
 			}
 		}
 	}
@@ -100,9 +103,9 @@ func (p *permission) fill(ctx context.Context, db *database, r *result.Record) (
 // processorEvery is how often the processor's use is read: measurements may be short.
 const processorEvery = 100 * time.Millisecond
 
-func (p *permission) ask(ctx context.Context, db *database, cfg rebac.MeasureConfig, r *result.Record) error {
+func (p *permission) ask(ctx context.Context, db *database, scenario *rebac.Scenario, c rebac.Closure, loop pace.Config, r *result.Record) error {
 	sampler := probe.Start(ctx, probe.Config{Stats: db.Stats, Interval: processorEvery})
-	out, err := p.store.Measure(ctx, cfg)
+	out, err := p.store.Ask(ctx, scenario, c, loop)
 	samples := sampler.Stop()
 	if out == nil {
 		return err

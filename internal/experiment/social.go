@@ -94,7 +94,7 @@ func (c *circle) phase(ctx context.Context, cfg social.RunConfig, r *result.Reco
 	sampler := probe.Start(ctx, probe.Config{Stats: c.store.DB.Stats})
 	out, err := social.Run(ctx, c.store, c.oracle, cfg)
 	samples := sampler.Stop()
-	out.Describe(r)
+	social.Describe(out, r)
 	addSamples(r, samples, out.Started, out.Seconds())
 	if out.Success() < social.Hopeless {
 		c.hopeless = min(c.hopeless, cfg.Phase.Rate)

@@ -85,12 +85,12 @@ func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float
 	if err != nil {
 		return err
 	}
-	return l.paced(ctx, cp, bench.PacedConfig{Blocks: d.Rest(), Every: every, For: length}, r)
+	return l.paced(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every, For: length}, r)
 }
 
 // paced runs commits with samples beside them. Commits that were in a
 // checkpoint, by the engine's counters, are a kind of their own.
-func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.PacedConfig, r *result.Record) error {
+func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig, r *result.Record) error {
 	observe, addSplit := split(ctx, cp.DB)
 	cfg.Observe, cfg.WarmUp = observe, l.warmUp()
 	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})

@@ -1,0 +1,188 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/query"
+)
+
+// NamedQuery is a query of the fixed set.
+type NamedQuery struct {
+	Name  string // as in the names of benchmarks
+	Text  string
+	Limit int // newest first; 0: no limit
+}
+
+// Queries are the fixed set, over the attributes that Blocks generates. Of n
+// typical entities about n/100 have a given string attribute, n/170 a given
+// numeric one, and n/50 a given owner.
+func Queries() []NamedQuery {
+	common, rare, number := names[7], names[13], names[42]
+	owners := pool(9, func(i int) string { return ownerAddress(i).String() })
+	q := func(name, format string, args ...any) NamedQuery {
+		return NamedQuery{Name: name, Text: fmt.Sprintf(format, args...)}
+	}
+	list := []NamedQuery{
+		q("equal", `%s = "%s"`, common, values[0]),
+		q("equal-number", `%s = 8`, number),
+		q("range", `%s >= 2500 && %s < 5000`, number, number),
+		q("and", `%s ~ "*" && $owner in (%s)`, common, strings.Join(owners[:8], ", ")),
+		q("or", `%s = "%s" || %s = "%s" || %s > 9000`, common, values[0], rare, values[1], number),
+		q("not", `%s ~ "v*" && !(%s = "%s")`, common, common, values[0]),
+		q("in", `%s in ("%s", "%s", "%s")`, common, values[1], values[2], values[3]),
+		q("glob-prefix", `%s ~ "v0*"`, common),
+		q("glob-inner", `%s ~ "v?[0-4]-*a*"`, common),
+		q("owner-100", `$owner = %s`, owners[8]),
+		q("newest-100", `*`),
+	}
+	for i := len(list) - 2; i < len(list); i++ {
+		list[i].Limit = 100
+	}
+	return list
+}
+
+// Answers finds the answers to queries, keys in their order, on a store that holds the
+// entities of a stream, none changed, at its last block. It generates every entity,
+// without payload, and tries the queries on each.
+func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]store.Key, error) {
+	exprs := make([]query.Expr, len(queries))
+	for i, q := range queries {
+		var err error
+		if exprs[i], err = query.Parse(q.Text); err != nil {
+			return nil, fmt.Errorf("query %s: %w", q.Name, err)
+		}
+	}
+	found := make([][]store.Key, len(queries))
+	o = o.withDefaults()
+	last := o.Start + o.blocks() - 1
+	for b, err := range Blocks(p.WithPayload(0), o) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range b.Ops {
+			e := made(&b.Ops[i], b.Number)
+			for n, expr := range exprs {
+				if e.Expiration > last && query.Match(expr, e) {
+					found[n] = append(found[n], e.Key)
+				}
+			}
+		}
+	}
+	for i, keys := range found {
+		slices.Reverse(keys) // newest first
+		if limit := queries[i].Limit; limit > 0 {
+			found[i] = keys[:min(limit, len(keys))]
+		}
+	}
+	return found, nil
+}
+
+// QueryConfig is a closed loop of one query on one open snapshot at the head.
+type QueryConfig struct {
+	Query  NamedQuery
+	Answer []store.Key // as Answers gives it
+	Loop   Loop        // how many times; nil means once
+}
+
+// Query runs a query to its end again and again and records the latency of
+// each run. It compares the keys and their order with the answer and fails with
+// ErrMismatch.
+func Query(ctx context.Context, ents *store.Entities, cfg QueryConfig) (res Result, err error) {
+	expr, err := query.Parse(cfg.Query.Text)
+	if err == nil {
+		keys := make([]store.Key, 0, len(cfg.Answer))
+		res, err = atHead(ctx, ents, cfg.Loop, func(snap *store.Snapshot, res *Result) error {
+			keys = keys[:0]
+			err := res.Time(func() error {
+				for e, err := range snap.Query(ctx, expr, &store.QueryOptions{Limit: cfg.Query.Limit}) {
+					if err != nil {
+						return err
+					}
+					keys = append(keys, e.Key)
+				}
+				return nil
+			})
+			res.Entities += uint64(len(keys))
+			if err == nil && !slices.Equal(keys, cfg.Answer) {
+				err = mismatch("%d entities, want %d, or these in another order", len(keys), len(cfg.Answer))
+			}
+			return err
+		})
+	}
+	if err != nil {
+		err = fmt.Errorf("query %s: %w", cfg.Query.Name, err)
+	}
+	return res, err
+}
+
+// GetConfig is a closed loop of reads by key on one open snapshot at the head.
+type GetConfig struct {
+	Profile Profile
+	Of      GenOptions // the stream that created the entities, none changed since
+	Seed    uint64     // chooses the entities
+	Loop    Loop       // how many reads; nil means one
+}
+
+// sample is how many different entities are read, in random order again and again.
+const sample = 4096
+
+// Get reads existing entities whole and records the latency of each Get,
+// without the comparison with what it must be, which follows. It fails with
+// ErrMismatch when an entity differs.
+func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (Result, error) {
+	wants, err := cfg.wants()
+	if err != nil {
+		return NewResult(), fmt.Errorf("get: %w", err)
+	}
+	choice := newRandom(cfg.Seed)
+	res, err := atHead(ctx, ents, cfg.Loop, func(snap *store.Snapshot, res *Result) (err error) {
+		w := wants[choice.IntN(len(wants))]
+		var e *store.Entity
+		err = res.Time(func() error { e, err = snap.Get(ctx, w.Key); return err })
+		res.Entities++
+		return w.check(e, err)
+	})
+	res.Rows = res.Entities * uint64(cfg.Profile.Rows())
+	if err != nil {
+		err = fmt.Errorf("get: %w", err)
+	}
+	return res, err
+}
+
+// atHead reads as often as a loop says on one open snapshot at the head.
+func atHead(ctx context.Context, ents *store.Entities, l Loop, read func(snap *store.Snapshot, res *Result) error) (Result, error) {
+	res := NewResult()
+	snap, err := ents.At(ctx, store.Head)
+	if err != nil {
+		return res, err
+	}
+	defer snap.Close()
+	for l = orOnce(l); err == nil && l.Loop(); {
+		err = read(snap, &res)
+	}
+	return res, err
+}
+
+// wants returns what the sampled entities must be.
+func (cfg *GetConfig) wants() ([]*want, error) {
+	g := newGenerator(cfg.Profile, cfg.Of)
+	if err := cfg.Of.check(); err != nil {
+		return nil, err
+	}
+	n := min(sample, g.o.Entities)
+	if n == 0 {
+		return nil, fmt.Errorf("%w: no entities to read", store.ErrInvalid)
+	}
+	choice := newRandom(cfg.Seed)
+	choice.at(sampleStream, 0, 0)
+	wants := make([]*want, n)
+	for i, nth := range choice.distinct(n, g.o.Entities) {
+		op := g.op(store.Create, nth%g.o.PerBlock, uint64(g.o.Skip+nth), 0)
+		wants[i] = newWant(&op, g.o.Start+uint64(nth/g.o.PerBlock))
+	}
+	return wants, nil
+}
