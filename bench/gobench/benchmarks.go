@@ -1,7 +1,6 @@
 package gobench
 
 import (
-	"context"
 	"flag"
 	"testing"
 
@@ -76,15 +75,13 @@ func (r *Run) Commit(b *testing.B, cfg bench.CommitConfig) {
 	cfg.Expect, err = r.Dataset.Expectation(r.Ready)
 	must(b, err)
 	cfg.Loop = b
-	r.Write(b, func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, r.Entities, cfg) })
+	r.Write(b)(bench.Commit(b.Context(), r.Entities, cfg))
 }
 
 // RunGet measures one entity read by its key an operation.
 func RunGet(b *testing.B, s Suite) {
 	s.Each(b, compared("simple"), func(b *testing.B, r *Run) {
-		r.Read(b, func(ctx context.Context) (bench.Result, error) {
-			return bench.Get(ctx, r.Entities, bench.GetConfig{Profile: r.Dataset.Profile, Of: r.Dataset.Gen, Seed: seed, Loop: b})
-		})
+		Report(b)(bench.Get(b.Context(), r.Entities, bench.GetConfig{Profile: r.Dataset.Profile, Of: r.Dataset.Gen, Seed: seed, Loop: b}))
 	})
 }
 
@@ -98,9 +95,7 @@ func RunQuery(b *testing.B, s Suite) {
 		must(b, err)
 		for i, q := range queries {
 			b.Run("query="+q.Name, func(b *testing.B) {
-				r.Read(b, func(ctx context.Context) (bench.Result, error) {
-					return bench.Query(ctx, r.Entities, bench.QueryConfig{Query: q, Answer: answers[i], Loop: b})
-				})
+				Report(b)(bench.Query(b.Context(), r.Entities, bench.QueryConfig{Query: q, Answer: answers[i], Loop: b}))
 			})
 		}
 	})

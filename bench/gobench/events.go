@@ -1,12 +1,10 @@
 package gobench
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/enrolment"
 	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/store"
@@ -41,9 +39,7 @@ func RunEvents(b *testing.B, s Suite, group string) {
 					if w.Group != group || coreset.Only() && !slices.Contains(coreEvents[group], w.Value) {
 						continue
 					}
-					b.Run(w.Key+"="+w.Value, func(b *testing.B) {
-						r.Read(b, func(ctx context.Context) (bench.Result, error) { return w.Run(ctx, r.Copy, b) })
-					})
+					b.Run(w.Key+"="+w.Value, func(b *testing.B) { Report(b)(w.Run(b.Context(), r.Copy, b)) })
 				}
 			})
 		}

@@ -1,7 +1,6 @@
 package gobench
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -62,10 +61,8 @@ func RunReadMix(b *testing.B, s Suite) {
 }
 
 func (r *Run) mix(b *testing.B, reads mix.Reads, clients int) {
-	r.Read(b, func(ctx context.Context) (bench.Result, error) {
-		out, err := bench.ReadMix(ctx, r.Entities, bench.ReadMixConfig{Mix: reads, Clients: clients, Seed: seed, Loop: b})
-		return bench.Result{Latency: out.All(), More: []bench.Metric{{Value: out.Capacity(), Unit: "qps"}}}, err
-	})
+	out, err := bench.ReadMix(b.Context(), r.Entities, bench.ReadMixConfig{Mix: reads, Clients: clients, Seed: seed, Loop: b})
+	Report(b)(bench.Result{Latency: out.All(), More: []bench.Metric{{Value: out.Capacity(), Unit: "qps"}}}, err)
 }
 
 // RunDataCentre measures one question of a data centre's scheduler an operation.
@@ -117,12 +114,11 @@ func RunCheckpoint(b *testing.B, s Suite) {
 func RunReorg(b *testing.B, s Suite) {
 	coreset.Skip(b)
 	s.Each(b, firstInShort("arkiv", "arkiv-pruned"), func(b *testing.B, r *Run) {
-		r.Write(b, func(ctx context.Context) (bench.Result, error) {
-			reorg, err := bench.NewReorg(r.Copy, bench.ReorgConfig{Seed: seed, Payload: r.Dataset.Profile.Payload})
-			must(b, err)
-			res, err := reorg.Run(ctx, b)
-			return res.Both, err
-		})
+		reorg, err := bench.NewReorg(r.Copy, bench.ReorgConfig{Seed: seed, Payload: r.Dataset.Profile.Payload})
+		must(b, err)
+		done := r.Write(b)
+		res, err := reorg.Run(b.Context(), b)
+		done(res.Both, err)
 	})
 }
 
@@ -137,14 +133,13 @@ func RunCombined(b *testing.B, s Suite) {
 		must(b, err)
 		reads, err := mix.New(mix.A, oracle(b, d)) // of its own: it follows the blocks
 		must(b, err)
-		r.Write(b, func(ctx context.Context) (bench.Result, error) {
-			wrote, read, err := bench.Combined(ctx, r.Entities,
-				bench.CommitConfig{Blocks: d.Source.Rest(), Expect: x, Loop: b}, bench.ReadMixConfig{Mix: reads, Seed: seed})
-			return bench.Result{
-				Latency: wrote.All(), Entities: wrote.Entities, Rows: wrote.Rows,
-				More: []bench.Metric{{Value: read.Rate(), Unit: "qps"}},
-			}, err
-		})
+		done := r.Write(b)
+		wrote, read, err := bench.Combined(b.Context(), r.Entities,
+			bench.CommitConfig{Blocks: d.Source.Rest(), Expect: x, Loop: b}, bench.ReadMixConfig{Mix: reads, Seed: seed})
+		done(bench.Result{
+			Latency: wrote.All(), Entities: wrote.Entities, Rows: wrote.Rows,
+			More: []bench.Metric{{Value: read.Rate(), Unit: "qps"}},
+		}, err)
 	})
 }
 
@@ -156,10 +151,7 @@ func RunInsert(b *testing.B, s Suite) {
 		for _, mode := range row.Modes {
 			b.Run(fmt.Sprintf("engine=%s/indexes=%d/mode=%s/durability=%s", s.Engine.Name, indexes, mode, s.Flags.durability), func(b *testing.B) {
 				db := s.openAt(b, b.TempDir(), 0)
-				b.ReportAllocs()
-				res, err := row.Insert(b.Context(), db, row.Config{Indexes: indexes, PerCommit: 500, Mode: mode, Seed: seed, Loop: b})
-				must(b, err)
-				report(b, res.Metrics())
+				Report(b)(row.Insert(b.Context(), db, row.Config{Indexes: indexes, PerCommit: 500, Mode: mode, Seed: seed, Loop: b}))
 			})
 		}
 	}

@@ -44,11 +44,9 @@ func RunRebac(b *testing.B, s Suite) {
 		for _, c := range rebac.Closures {
 			for i := range scenarios {
 				b.Run("op="+scenarios[i].Name+"/closure="+string(c), func(b *testing.B) {
-					b.ReportAllocs()
 					out, err := filled.Ask(b.Context(), &scenarios[i], c, pace.Config{More: b.Loop})
 					must(b, err)
-					must(b, out.First)
-					report(b, out.Distributions()[0].Metrics(""))
+					Report(b)(bench.Result{Latency: out.All()}, out.First)
 				})
 			}
 		}

@@ -1,7 +1,6 @@
 package gobench
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -24,7 +23,7 @@ func RunService(b *testing.B, s Suite) {
 			for _, w := range serve.Workloads {
 				b.Run(fmt.Sprintf("protocol=%s/op=%s/clients=%d", protocol, w.Name, w.Clients), func(b *testing.B) {
 					r := s.Open(b, d)
-					r.Read(b, func(ctx context.Context) (bench.Result, error) { return w.Run(ctx, r.DB, protocol, n, b) })
+					Report(b)(w.Run(b.Context(), r.DB, protocol, n, b))
 				})
 			}
 		}

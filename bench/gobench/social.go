@@ -37,11 +37,9 @@ func RunSocial(b *testing.B, suite Suite) {
 	b.Run(fmt.Sprintf("%s/qps=%v", name, f.rate), func(b *testing.B) { runSocialLoad(b, s, o, script) })
 	for _, k := range social.Kinds {
 		b.Run(fmt.Sprintf("%s/check=%s", name, k), func(b *testing.B) {
-			b.ReportAllocs()
 			checks := &social.Script{Steps: []social.Step{{Weight: 1, Check: k.String()}}, Connections: 1, Active: 1}
 			out, err := social.Run(b.Context(), s, o, social.RunConfig{Script: checks, Seed: seed, Loop: b})
-			must(b, errors.Join(err, out.First))
-			report(b, out.Distributions()[0].Metrics(""))
+			Report(b)(bench.Result{Latency: out.All()}, errors.Join(err, out.First))
 		})
 	}
 }

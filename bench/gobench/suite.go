@@ -79,31 +79,34 @@ type Run struct {
 	Dataset bench.Dataset
 }
 
-// Read runs a workload that changes nothing and reports its metrics.
-func (r *Run) Read(b *testing.B, workload func(ctx context.Context) (bench.Result, error)) {
-	b.Helper()
+// Report takes what a workload has done: Report(b)(bench.Get(…)).
+func Report(b *testing.B) func(bench.Result, error) {
 	b.ReportAllocs()
-	res, err := workload(b.Context())
-	must(b, err)
-	report(b, res.Metrics())
-}
-
-// Write runs a workload and reports its metrics and the engine's sizes.
-func (r *Run) Write(b *testing.B, workload func(ctx context.Context) (bench.Result, error)) {
-	b.Helper()
-	b.ReportAllocs()
-	before, err := r.DB.Stats(b.Context())
-	must(b, err)
-	res, err := workload(b.Context())
-	must(b, err)
-	must(b, res.AddSizes(b.Context(), r.DB, r.Entities, before))
-	report(b, res.Metrics())
+	return func(res bench.Result, err error) {
+		b.Helper()
+		must(b, err)
+		report(b, res.Metrics())
+	}
 }
 
 func report(b *testing.B, list []bench.Metric) {
 	b.Helper()
 	for _, m := range list {
 		b.ReportMetric(m.Value, m.Unit)
+	}
+}
+
+// Write is Report for a workload that changes the store, with the engine's sizes.
+func (r *Run) Write(b *testing.B) func(bench.Result, error) {
+	b.Helper()
+	before, err := r.DB.Stats(b.Context())
+	must(b, err)
+	b.ReportAllocs()
+	return func(res bench.Result, err error) {
+		b.Helper()
+		must(b, err)
+		must(b, res.AddSizes(b.Context(), r.DB, r.Entities, before))
+		report(b, res.Metrics())
 	}
 }
 

@@ -1,7 +1,6 @@
 package sqlite_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 
@@ -44,23 +43,21 @@ func plainCommit(b *testing.B, r *gobench.Run) {
 	p := openPlain(b, r)
 	rows := x.Counts().Rows()
 	var last store.Block
-	r.Read(b, func(context.Context) (bench.Result, error) {
-		res := bench.NewResult()
-		for blk, err := range bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless)) {
-			require.NoError(b, err)
-			if !b.Loop() {
-				break
-			}
-			require.NoError(b, res.Time(func() error { return p.apply(&blk) }))
-			b.StopTimer()
-			res.Entities += uint64(len(blk.Ops))
-			require.NoError(b, x.Apply(&blk))
-			last = blk
-			b.StartTimer()
+	res := bench.NewResult()
+	for blk, err := range bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless)) {
+		require.NoError(b, err)
+		if !b.Loop() {
+			break
 		}
-		res.Rows = x.Counts().Rows() - rows
-		return res, nil
-	})
+		require.NoError(b, res.Time(func() error { return p.apply(&blk) }))
+		b.StopTimer()
+		res.Entities += uint64(len(blk.Ops))
+		require.NoError(b, x.Apply(&blk))
+		last = blk
+		b.StartTimer()
+	}
+	res.Rows = x.Counts().Rows() - rows
+	gobench.Report(b)(res, nil)
 	p.close(b)
 	checkPlain(b, r, x, &last)
 }
@@ -114,10 +111,8 @@ func BenchmarkBaselineGet(b *testing.B) {
 	coreset.Skip(b)
 	d := suite.Dataset("arkiv", bench.Typical)
 	b.Run(suite.Name(d)+"/via=varve", func(b *testing.B) {
-		r := suite.Open(b, d)
-		r.Read(b, func(ctx context.Context) (bench.Result, error) {
-			return bench.Get(ctx, r.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen, Seed: 1, Loop: b})
-		})
+		cfg := bench.GetConfig{Profile: d.Profile, Of: d.Gen, Seed: 1, Loop: b}
+		gobench.Report(b)(bench.Get(b.Context(), suite.Open(b, d).Entities, cfg))
 	})
 	b.Run(suite.Name(d)+"/via=plain", func(b *testing.B) { plainGet(b, suite.Open(b, d), true) })
 	b.Run(suite.Name(d)+"/via=raw", func(b *testing.B) { plainGet(b, suite.Open(b, d), false) })
@@ -136,23 +131,21 @@ func plainGet(b *testing.B, r *gobench.Run, decode bool) {
 	_, err := p.conn.ExecContext(b.Context(), "BEGIN")
 	require.NoError(b, err)
 	choice := rand.New(rand.NewPCG(1, 1))
-	r.Read(b, func(context.Context) (bench.Result, error) {
-		res := bench.NewResult()
-		for b.Loop() {
-			key := keys[choice.IntN(len(keys))]
-			var row plainRow
-			err := res.Time(func() (err error) {
-				row, err = p.read(key, int64(r.Ready.Head), decode)
-				return err
-			})
-			if err != nil || len(row.payload) != r.Dataset.Profile.Payload {
-				b.Fatalf("%d bytes, %v", len(row.payload), err)
-			}
-			if decode && row.strings[entity.AttrKey] != key.String() {
-				b.Fatalf("another entity, %q", row.strings[entity.AttrKey])
-			}
-			res.Entities++
+	res := bench.NewResult()
+	for b.Loop() {
+		key := keys[choice.IntN(len(keys))]
+		var row plainRow
+		err := res.Time(func() (err error) {
+			row, err = p.read(key, int64(r.Ready.Head), decode)
+			return err
+		})
+		if err != nil || len(row.payload) != r.Dataset.Profile.Payload {
+			b.Fatalf("%d bytes, %v", len(row.payload), err)
 		}
-		return res, nil
-	})
+		if decode && row.strings[entity.AttrKey] != key.String() {
+			b.Fatalf("another entity, %q", row.strings[entity.AttrKey])
+		}
+		res.Entities++
+	}
+	gobench.Report(b)(res, nil)
 }
