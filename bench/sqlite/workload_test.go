@@ -232,6 +232,7 @@ func TestEveryParameterIsInTheKey(t *testing.T) {
 		func(d *bench.Dataset) { d.Gen.Seed++ },
 		func(d *bench.Dataset) { d.Gen.Start = 5 },
 		func(d *bench.Dataset) { d.Gen.BTL = 1 << 40 },
+		func(d *bench.Dataset) { d.Engine.Params = map[string]string{"page_size": "8192"} },
 		mendoza(0.001, 1, 40, 0.6), mendoza(0.002, 1, 40, 0.6), mendoza(0.001, 2, 40, 0.6), mendoza(0.001, 1, 41, 0.6), mendoza(0.001, 1, 40, 0.7),
 		centre(0), centre(1),
 	} {
