@@ -23,9 +23,7 @@ func TestFlagDefaults(t *testing.T) {
 	profiles, err := f.chooseProfiles()
 	require.NoError(t, err)
 	require.Equal(t, []bench.Profile{bench.Typical}, profiles)
-	layouts, err := f.chooseLayouts("arkiv", "simple")
-	require.NoError(t, err)
-	require.Equal(t, []string{"arkiv", "simple"}, layouts)
+	require.Equal(t, []string{"arkiv", "simple"}, f.chooseLayouts("arkiv", "simple"))
 	opts, err := f.options()
 	require.NoError(t, err)
 	require.Equal(t, driver.Durable, opts.Durability)
@@ -36,20 +34,16 @@ func TestFlagDefaults(t *testing.T) {
 func TestFlags(t *testing.T) {
 	f := parseFlags(t, "-varve.entities=5", "-varve.durability=relaxed", "-varve.layouts=bare,arkiv-3", "-varve.profiles=large,minimal-9B")
 	require.Equal(t, 5, f.size())
-	layouts, err := f.chooseLayouts("arkiv")
-	require.NoError(t, err)
-	require.Equal(t, []string{"bare", "arkiv-3"}, layouts)
+	require.Equal(t, []string{"bare", "arkiv-3"}, f.chooseLayouts("arkiv"))
 	profiles, err := f.chooseProfiles()
 	require.NoError(t, err)
 	require.Equal(t, []bench.Profile{bench.Large, bench.Minimal.WithPayload(9)}, profiles)
 }
 
 func TestWrongFlags(t *testing.T) {
-	f := parseFlags(t, "-varve.durability=x", "-varve.layouts=x", "-varve.profiles=x")
+	f := parseFlags(t, "-varve.durability=x", "-varve.profiles=x")
 	_, err := f.options()
 	require.ErrorContains(t, err, "-varve.durability")
-	_, err = f.chooseLayouts()
-	require.ErrorContains(t, err, "-varve.layouts")
 	_, err = f.chooseProfiles()
 	require.ErrorContains(t, err, "-varve.profiles")
 }

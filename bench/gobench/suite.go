@@ -31,11 +31,9 @@ func (s Suite) Name(d bench.Dataset) string {
 // Each runs a benchmark on an open copy of the data set of each layout and
 // profile: those of the flags, else the given layouts.
 func (s Suite) Each(b *testing.B, layouts []string, f func(b *testing.B, r *Run)) {
-	layouts, err := s.Flags.chooseLayouts(layouts...)
-	must(b, err)
 	profiles, err := s.Flags.chooseProfiles()
 	must(b, err)
-	for _, layout := range layouts {
+	for _, layout := range s.Flags.chooseLayouts(layouts...) {
 		for _, p := range profiles {
 			d := s.Dataset(layout, p)
 			b.Run(s.Name(d), func(b *testing.B) { f(b, s.Open(b, d)) })
@@ -46,10 +44,8 @@ func (s Suite) Each(b *testing.B, layouts []string, f func(b *testing.B, r *Run)
 // eachLayout runs a benchmark on a data set in each layout of the flags, else of those
 // given.
 func (s Suite) eachLayout(b *testing.B, d bench.Dataset, layouts []string, f func(b *testing.B, d bench.Dataset)) {
-	layouts, err := s.Flags.chooseLayouts(layouts...)
-	must(b, err)
 	d.Engine = s.Engine
-	for _, d.Layout = range layouts {
+	for _, d.Layout = range s.Flags.chooseLayouts(layouts...) {
 		b.Run(s.Name(d), func(b *testing.B) { f(b, d) })
 	}
 }

@@ -243,6 +243,8 @@ func TestEveryParameterIsInTheKey(t *testing.T) {
 		require.False(t, seen[key])
 		seen[key] = true
 	}
+	_, err := small("arkive").Key()
+	require.ErrorContains(t, err, `unknown entity layout "arkive"; known are`)
 }
 
 func TestManifest(t *testing.T) {
