@@ -37,18 +37,13 @@ func Residency(paths ...string) (sum Pages, err error) {
 	return sum, err
 }
 
-// Touch reads files into the page cache and returns what is resident then,
-// which is less than all when memory is short. A directory stands for the
-// regular files below it.
-func Touch(paths ...string) (Pages, error) {
-	err := each(paths, func(f *os.File, _ int64) error {
+// Touch reads a file, or the regular files below a directory, into the page cache. It
+// does not stay there when memory is short.
+func Touch(path string) error {
+	return each([]string{path}, func(f *os.File, _ int64) error {
 		_, err := io.Copy(io.Discard, f)
 		return err
 	})
-	if err != nil {
-		return Pages{}, err
-	}
-	return Residency(paths...)
 }
 
 // tries is how often pages are dropped before they count as staying. The
@@ -56,26 +51,25 @@ func Touch(paths ...string) (Pages, error) {
 // lists of one core.
 const tries = 3
 
-// Evict writes files to the disk and drops them from the page cache, and returns what
-// is resident then. What somebody has mapped or locked stays, and so does all of a
-// file system in memory; that is no error. A directory stands for the regular files
-// below it.
-func Evict(paths ...string) (left Pages, err error) {
+// Evict writes a file, or the regular files below a directory, to the disk and drops
+// them from the page cache. What somebody has mapped or locked stays, and so does all of
+// a file system in memory; that is no error.
+func Evict(path string) error {
 	for range tries {
-		err = each(paths, func(f *os.File, _ int64) error {
+		err := each([]string{path}, func(f *os.File, _ int64) error {
 			if err := f.Sync(); err != nil { // dirty pages cannot be dropped
 				return err
 			}
 			return dontNeed(f)
 		})
-		if err == nil {
-			left, err = Residency(paths...)
+		if err != nil {
+			return err
 		}
-		if err != nil || left.Resident == 0 {
-			break
+		if left, err := Residency(path); err != nil || left.Resident == 0 {
+			return err
 		}
 	}
-	return left, err
+	return nil
 }
 
 // each opens files, and the regular ones below directories. What vanishes from

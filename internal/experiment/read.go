@@ -115,9 +115,9 @@ func (l *Lab) readAt(ctx context.Context, cp *bench.Copy, m mix.Reads, temperatu
 		_, err = bench.ReadMix(ctx, cp.Entities, cfg)
 		cfg.Seed++
 	case lukewarm:
-		err = cp.Reopen(ctx, func(dir string) error { _, err := probe.Touch(dir); return err })
+		err = cp.Reopen(ctx, probe.Touch)
 	case cold:
-		err = cp.Reopen(ctx, func(dir string) error { _, err := probe.Evict(dir); return err })
+		err = cp.Reopen(ctx, probe.Evict)
 	}
 	if err == nil {
 		err = addResidency(r, cp.Dir, "resident-before")
