@@ -14,20 +14,11 @@ import (
 )
 
 // ReadMixConfig is clients that read by a mix, in a closed loop or at a rate.
-// One of Duration and Reads is set.
 type ReadMixConfig struct {
-	Mix     mix.Reads
-	Clients int           // each with snapshots of its own; zero means one
-	Rate    float64       // arrivals a second by a Poisson process, for all clients together; zero is a closed loop
-	For     time.Duration // after the warm-up
-	Reads   int64         // after the warm-up
-	WarmUp  time.Duration // reads in it are done and not recorded
-	Seed    uint64
-	Start   time.Time // common beginning with another loop; zero is now
+	pace.Config // Workers are the clients, each with snapshots of its own
 
-	// Loop, if not nil, says how many reads there are instead of For and Reads.
-	// It is asked by one client at a time.
-	Loop Loop
+	Mix  mix.Reads
+	Rate float64 // arrivals a second by a Poisson process, for all clients together; zero is a closed loop
 
 	// Head, where blocks are applied meanwhile, returns the last one that is
 	// committed; what is read by key is drawn from the entities of it.
@@ -39,13 +30,17 @@ type ReadMixConfig struct {
 // follows. In an open loop latency is from the scheduled start. It fails with
 // mix.ErrMismatch at the first wrong answer.
 func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pace.Outcome, error) {
-	clients := max(cfg.Clients, 1)
+	clients := max(cfg.Workers, 1)
 	readers, streams := make([]*mix.Reader, clients), make([]mix.Stream, clients)
 	for i := range readers {
 		readers[i] = mix.NewReader(ents)
 		streams[i] = cfg.Mix.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal(), Head: cfg.Head})
 	}
-	read := func(ctx context.Context, s *pace.Step) error {
+	cfg.MaxLag, cfg.Drain, cfg.Frugal = maxLag, drain, cfg.Rate > frugalFrom
+	if cfg.Rate > 0 {
+		cfg.Arrivals = pace.Poisson(cfg.Rate, cfg.Seed)
+	}
+	out, err := pace.Loop(ctx, cfg.Config, func(ctx context.Context, s *pace.Step) error {
 		op := streams[s.Worker](s.Rand)
 		s.Kind = op.Kind
 		answer, err := readers[s.Worker].Do(ctx, op)
@@ -54,26 +49,11 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 			return fmt.Errorf("%s: %w", op.Kind, err)
 		}
 		return cfg.Mix.Check(op, answer)
-	}
-	out, err := cfg.loop(ctx, clients, read)
+	})
 	if err != nil {
 		return out, fmt.Errorf("read mix %s: %w", cfg.Mix.Name(), err)
 	}
 	return out, nil
-}
-
-func (cfg *ReadMixConfig) loop(ctx context.Context, clients int, read pace.Op) (*pace.Outcome, error) {
-	loop := pace.Config{
-		Workers: clients, Duration: cfg.For, N: cfg.Reads, WarmUp: cfg.WarmUp, Seed: cfg.Seed, Start: cfg.Start,
-		MaxLag: maxLag, Drain: drain, Frugal: cfg.Rate > frugalFrom,
-	}
-	if cfg.Loop != nil {
-		loop.More = cfg.Loop.Loop
-	}
-	if cfg.Rate > 0 {
-		loop.Arrivals = pace.Poisson(cfg.Rate, cfg.Seed)
-	}
-	return pace.Loop(ctx, loop, read)
 }
 
 // frugalFrom is from when on to spin for the last moments before an arrival would not
@@ -102,8 +82,8 @@ func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, re
 		}
 	}
 	reads.Start, reads.Head = start, head.Load
-	if reads.For == 0 && reads.Reads == 0 {
-		reads.Loop = while(func() bool { return !ended.Load() })
+	if reads.Duration == 0 && reads.N == 0 {
+		reads.More = func() bool { return !ended.Load() }
 	}
 	var read *pace.Outcome
 	group.Go(func() (err error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/row"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/internal/coreset"
@@ -61,7 +62,7 @@ func RunReadMix(b *testing.B, s Suite) {
 }
 
 func (r *Run) mix(b *testing.B, reads mix.Reads, clients int) {
-	out, err := bench.ReadMix(b.Context(), r.Entities, bench.ReadMixConfig{Mix: reads, Clients: clients, Seed: seed, Loop: b})
+	out, err := bench.ReadMix(b.Context(), r.Entities, bench.ReadMixConfig{Mix: reads, Config: pace.Config{Workers: clients, Seed: seed, More: b.Loop}})
 	Report(b)(bench.Result{Latency: out.All(), More: []bench.Metric{{Value: out.Capacity(), Unit: "qps"}}}, err)
 }
 
@@ -135,7 +136,7 @@ func RunCombined(b *testing.B, s Suite) {
 		must(b, err)
 		done := r.Write(b)
 		wrote, read, err := bench.Combined(b.Context(), r.Entities,
-			bench.CommitConfig{Blocks: d.Source.Rest(), Expect: x, Loop: b}, bench.ReadMixConfig{Mix: reads, Seed: seed})
+			bench.CommitConfig{Blocks: d.Source.Rest(), Expect: x, Loop: b}, bench.ReadMixConfig{Mix: reads, Config: pace.Config{Seed: seed}})
 		done(bench.Result{
 			Latency: wrote.All(), Entities: wrote.Entities, Rows: wrote.Rows,
 			More: []bench.Metric{{Value: read.Rate(), Unit: "qps"}},

@@ -82,9 +82,7 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Rec
 func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *result.Record) (*pace.Outcome, error) {
 	writes.For, writes.WarmUp = l.Phase, l.warmUp()
 	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
-	wrote, read, err := bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{
-		Mix: m, Clients: readers, Rate: qps, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed,
-	})
+	wrote, read, err := bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)})
 	samples := sampler.Stop()
 	commit := addLatency(r, "commit", wrote.All())
 	addLatency(r, "all", read.All())
@@ -162,9 +160,7 @@ func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *
 			if err != nil {
 				return err
 			}
-			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
-				Mix: m, Reads: shortReads, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed,
-			})
+			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, shortReads)})
 			if err != nil {
 				return err
 			}

@@ -58,7 +58,7 @@ func measurePermissions(l *Lab) (list []variant, err error) {
 	for _, clients := range p.Clients {
 		for _, closure := range p.Closures {
 			for i := range scenarios {
-				loop := pace.Config{Workers: clients, Duration: l.Phase, WarmUp: l.warmUp()}
+				loop := l.loop(clients, 0)
 				c := c.With("op", scenarios[i].Name).With("closure", string(closure)).With("clients", itoa(clients))
 				list = append(list, s.variant("Rebac", c, func(ctx context.Context, r *result.Record) error {
 					return p.ask(ctx, s.db, &scenarios[i], closure, loop, r)

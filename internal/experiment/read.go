@@ -6,6 +6,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
 )
@@ -80,14 +81,17 @@ func (v readLoad) read(ctx context.Context, l *Lab, m mix.Reads, cp *bench.Copy,
 	if v.temperature != "" {
 		return l.readAt(ctx, cp, m, v.temperature, r)
 	}
-	out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
-		Mix: m, Clients: v.clients, Rate: v.rate, Reads: v.reads, For: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed,
-	})
+	out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Rate: v.rate, Config: l.loop(v.clients, v.reads)})
 	addOutcome(r, out)
 	if !cp.Entities.Temporal() {
 		r.Notes = append(r.Notes, mix.HeadOnlyNote)
 	}
 	return err
+}
+
+// loop is a phase of operations of clients; n, if not 0, are enough.
+func (l *Lab) loop(clients int, n int64) pace.Config {
+	return pace.Config{Workers: clients, N: n, Duration: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed}
 }
 
 // warmUp is how long operations are not recorded at first.
@@ -108,7 +112,7 @@ const (
 const coldReads = 200
 
 func (l *Lab) readAt(ctx context.Context, cp *bench.Copy, m mix.Reads, temperature string, r *result.Record) error {
-	cfg := bench.ReadMixConfig{Mix: m, Reads: coldReads, For: l.Phase, Seed: l.Seed}
+	cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{N: coldReads, Duration: l.Phase, Seed: l.Seed}}
 	var err error
 	switch temperature {
 	case warm:
