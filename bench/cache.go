@@ -129,16 +129,17 @@ func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, 
 		return r, err
 	}
 	r.Key = key
-	if r.Files, err = listFiles(data); err != nil {
-		return r, err
-	}
-	return r, writeMarker(filepath.Join(dir, markerFile), r)
+	return c.seal(r)
 }
 
-func writeMarker(path string, r Ready) error {
+// seal marks a data set as complete, with the files that it has now.
+func (c *Cache) seal(r Ready) (_ Ready, err error) {
+	if r.Files, err = listFiles(filepath.Join(c.path(r.Key), dataDir)); err != nil {
+		return r, err
+	}
 	text, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
-		return err
+		return r, err
 	}
-	return filesync.Replace(path, append(text, '\n'))
+	return r, filesync.Replace(filepath.Join(c.path(r.Key), markerFile), append(text, '\n'))
 }

@@ -48,17 +48,15 @@ func (c *Cache) lend(ctx context.Context, dir, key string, build builder) (r Rea
 
 // takeBack moves a data set that was lent back and marks it as complete. Its files
 // may be others: engines change them for readers too.
-func (c *Cache) takeBack(dir string, r Ready) (err error) {
-	if err = flush(dir); err != nil {
-		return err
+func (c *Cache) takeBack(dir string, r Ready) error {
+	err := flush(dir)
+	if err == nil {
+		err = os.Rename(dir, filepath.Join(c.path(r.Key), dataDir))
 	}
-	if r.Files, err = listFiles(dir); err != nil {
-		return err
+	if err == nil {
+		_, err = c.seal(r)
 	}
-	if err := os.Rename(dir, filepath.Join(c.path(r.Key), dataDir)); err != nil {
-		return err
-	}
-	return writeMarker(filepath.Join(c.path(r.Key), markerFile), r)
+	return err
 }
 
 // spareSpace is kept free beside what is to be written, for logs and sorting.

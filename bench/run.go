@@ -22,7 +22,8 @@ const (
 // lockPoll is how often a lock that another process holds is tried.
 const lockPoll = 50 * time.Millisecond
 
-// lock takes the lock of a data set, and waits for it until ctx is done. Closing the file gives the lock back, and so does the end of the process.
+// lock takes the lock of a data set, and waits for it until ctx is done. Closing the
+// file gives the lock back, and so does the end of the process.
 func (c *Cache) lock(ctx context.Context, key string) (*os.File, error) {
 	path := c.path(key) + lockSuffix
 	for {

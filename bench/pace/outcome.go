@@ -41,7 +41,6 @@ const late = time.Millisecond
 type Kind struct {
 	Name    string
 	Latency *latency.Recorder // from the scheduled start; in a closed loop, from the start
-	Errors  int64
 }
 
 // sample is one operation as a worker saw it, in times since the loop began.
@@ -77,7 +76,6 @@ func (o *Outcome) add(s *sample, origin time.Duration) {
 	if s.err != nil {
 		o.First = cmp.Or(o.First, s.err)
 		o.Errors++
-		k.Errors++
 		o.Timeline.Fail(ended)
 		return
 	}
