@@ -58,37 +58,24 @@ type Scenario struct {
 // questionsEach bounds the questions of a scenario of checks.
 const questionsEach = 1000
 
-// The names of scenarios. The first three and the listings of resources are the
-// document's.
-const (
-	CheckDirect    = "check-manage-direct"
-	CheckOrgAdmin  = "check-manage-org-admin"
-	CheckGroup     = "check-view-group"
-	CheckHierarchy = "check-view-hierarchy"
-	CheckDenied    = "check-denied"
-	ListHeavy      = "list-manage-heavy"
-	ListRegular    = "list-view-regular"
-	ListViewers    = "list-users-view"
-)
-
-// Scenarios returns the questions of a data set, the same ones for the same data.
-// Users and resources of checks are drawn from all of which a path grants what is
-// asked for: a question of check-view-hierarchy is granted by nothing but a group
-// below one of the resource's.
+// Scenarios returns the questions of a data set, the same ones for the same data. The
+// first three and the listings of resources are the document's. Users and resources of
+// checks are drawn from all of which a path grants what is asked for: a question of
+// check-view-hierarchy is granted by nothing but a group below one of the resource's.
 func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	p := picker{data: d, oracle: o, rand: d.stream(streamQuestions)}
 	flat := *d
 	flat.Hierarchy = nil
 	p.flat = NewOracle(&flat)
 	list := []Scenario{
-		{CheckDirect, Check, Manage, p.draw(p.entries(ManagerUser, func(e Entry) int { return e.Subject }))},
-		{CheckOrgAdmin, Check, Manage, p.orgAdmin()},
-		{CheckGroup, Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].Has(user) }))},
-		{CheckHierarchy, Check, View, p.hierarchy()},
-		{CheckDenied, Check, View, p.denied()},
-		{ListHeavy, ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
-		{ListRegular, ListResources, View, p.regular()},
-		{ListViewers, ListUsers, View, usersOf(o, View, evenly(d.Size.Resources, questionsEach))},
+		{"check-manage-direct", Check, Manage, p.draw(p.entries(ManagerUser, func(e Entry) int { return e.Subject }))},
+		{"check-manage-org-admin", Check, Manage, p.orgAdmin()},
+		{"check-view-group", Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].Has(user) }))},
+		{"check-view-hierarchy", Check, View, p.hierarchy()},
+		{"check-denied", Check, View, p.denied()},
+		{"list-manage-heavy", ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
+		{"list-view-regular", ListResources, View, p.regular()},
+		{"list-users-view", ListUsers, View, usersOf(o, View, evenly(d.Size.Resources, questionsEach))},
 	}
 	for _, s := range list {
 		if len(s.Questions) == 0 {
