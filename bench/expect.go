@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -62,13 +61,9 @@ func (x *Expectation) Head() store.BlockHead { return x.head }
 // setHead takes a head that was recorded, of a history of which only a part was
 // followed.
 func (x *Expectation) setHead(r Ready) error {
-	digest, err := hex.DecodeString(r.Digest)
-	if err == nil {
-		x.head.Block, x.head.Empty = r.Head, r.Counts.Versions == 0
-		x.head.Digest, err = entity.DigestFromBytes(digest)
-	}
-	if err != nil {
-		return mismatch("recorded digest %q: %v", r.Digest, err)
+	x.head.Block, x.head.Empty = r.Head, r.Counts.Versions == 0
+	if err := x.head.Digest.UnmarshalText([]byte(r.Digest)); err != nil {
+		return mismatch("recorded: %v", err)
 	}
 	return nil
 }
