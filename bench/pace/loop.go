@@ -60,9 +60,9 @@ func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 	}
 	if cfg.wait == nil {
 		cfg.wait = precise
-	}
-	if cfg.Frugal {
-		cfg.wait = frugal
+		if cfg.Frugal {
+			cfg.wait = frugal
+		}
 	}
 	l := &loop{cfg: cfg, turn: make(chan struct{}, 1)}
 	l.out = newOutcome(cfg.Start.Add(cfg.WarmUp), cfg.Arrivals != nil)
