@@ -49,6 +49,7 @@ var entityLayouts = map[string]struct {
 }{
 	"arkiv":          {folder: "arkiv", indexes: first(13)},
 	"arkiv-analyzed": {folder: "arkiv", indexes: first(13), analyze: true},
+	"arkiv-ordered":  {folder: "arkiv", indexes: without(disorderedIndexes...)},
 	"arkiv-pruned":   {folder: "arkiv", indexes: only(prunedIndexes...)},
 	"bare":           {folder: "arkiv", indexes: first(0)},
 	"simple":         {folder: "simple", indexes: first(6)},
@@ -63,6 +64,13 @@ var prunedIndexes = []string{
 	"payloads_pk", "payloads_delete_index",
 }
 
+// disorderedIndexes are what arkiv-ordered has not: those that begin with the block, of
+// which it has others that begin with the name, and the twin of a primary key.
+var disorderedIndexes = []string{
+	"string_attributes_entity_key_value_index", "numeric_attributes_entity_key_value_index",
+	"string_attributes_entity_kv_idx",
+}
+
 // ablationSteps is the highest N of the layouts arkiv-0 … arkiv-N.
 const ablationSteps = 13
 
@@ -73,6 +81,12 @@ func first(n int) func([]Index) []Index {
 func only(names ...string) func([]Index) []Index {
 	return func(all []Index) []Index {
 		return slices.DeleteFunc(slices.Clone(all), func(i Index) bool { return !slices.Contains(names, i.Name) })
+	}
+}
+
+func without(names ...string) func([]Index) []Index {
+	return func(all []Index) []Index {
+		return slices.DeleteFunc(slices.Clone(all), func(i Index) bool { return slices.Contains(names, i.Name) })
 	}
 }
 
