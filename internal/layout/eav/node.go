@@ -1,5 +1,7 @@
 package eav
 
+import "slices"
+
 // node is a condition on the version of an entity, between the query tree and
 // SQL: literal, version, *attribute, conjunction, disjunction, negation, or what
 // a planner puts in place of a conjunction, driven.
@@ -32,6 +34,46 @@ type attribute struct {
 	lookup  bool // look up the attribute of the version at hand, instead of making a list of all entities
 }
 
+// equals returns the values of which one must be the attribute's, or nil when it may be
+// others.
+func (a *attribute) equals() []any {
+	if i := a.equality(); i >= 0 {
+		return a.values[i].equals
+	}
+	return nil
+}
+
+// equality returns which condition names values, or -1.
+func (a *attribute) equality() int {
+	return slices.IndexFunc(a.values, func(c condition) bool { return len(c.equals) > 0 })
+}
+
+// indexed returns the conditions that an index on (key, value) serves.
+func (a *attribute) indexed() []condition {
+	return slices.DeleteFunc(slices.Clone(a.values), func(c condition) bool { return !c.indexed })
+}
+
+// legs returns a leg for each of some values.
+func (a *attribute) legs(values []any) []leg {
+	legs := make([]leg, len(values))
+	for i, value := range values {
+		conditions := []condition{compared("=", value, true)}
+		for j, c := range a.values {
+			if j != a.equality() {
+				c.text = hidden(c.text)
+				conditions = append(conditions, c)
+			}
+		}
+		legs[i] = leg{name: a.name, key: "a.key", value: "a.value", values: conditions}
+	}
+	return legs
+}
+
+// hidden keeps SQLite from searching by a condition.
+func hidden(text func(string) string) func(string) string {
+	return func(column string) string { return text("+" + column) }
+}
+
 // few tells whether an index is known to have fewer entries for the attribute
 // than a number.
 func (a *attribute) few(n int) bool { return a.entries < min(n, a.counted) }
@@ -47,15 +89,21 @@ type condition struct {
 	text    func(column string) string
 	args    []any
 	indexed bool // rows that meet it are neighbours in an index on (key, value)
+
+	equals []any // the values that meet it, if these are all
 }
 
 // compared is the condition that a value stands in a relation to another.
 func compared(operator string, value any, indexed bool) condition {
-	return condition{
+	c := condition{
 		text:    func(column string) string { return column + " " + operator + " ?" },
 		args:    []any{value},
 		indexed: indexed,
 	}
+	if operator == "=" {
+		c.equals = c.args
+	}
+	return c
 }
 
 // listed is the condition that a value is in a list, or not in it.
@@ -64,11 +112,15 @@ func listed(values []any, negated bool) condition {
 	if negated {
 		operator = " NOT IN "
 	}
-	return condition{
+	c := condition{
 		text:    func(column string) string { return column + operator + placeholders(len(values)) },
 		args:    values,
 		indexed: !negated,
 	}
+	if !negated {
+		c.equals = values
+	}
+	return c
 }
 
 // conjoin makes a conjunction of terms, those of conjunctions among them

@@ -194,7 +194,7 @@ func (p *planner) measure(ctx context.Context, list []*attribute, limit int) err
 			c.write(", ")
 		}
 		c.write("(SELECT count(*) FROM (SELECT 1 FROM "+a.table+" AS a WHERE a.key = ?", a.name)
-		c.values(slices.DeleteFunc(slices.Clone(a.values), func(v condition) bool { return !v.indexed }), "a.value")
+		c.values(a.indexed(), "a.value")
 		c.write(" LIMIT ?))", int64(limit))
 	}
 	text, args, err := c.finish()

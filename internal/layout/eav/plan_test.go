@@ -121,7 +121,7 @@ func exprs(height int) *rapid.Generator[query.Expr] {
 // TestPlannedQueries: whichever term finds the entities, the answer is that of
 // query.Match, in the order asked for.
 func TestPlannedQueries(t *testing.T) {
-	for _, name := range []string{"arkiv", "arkiv-pruned", "arkiv-3", "arkiv-7", "simple"} {
+	for _, name := range []string{"arkiv", "arkiv-ordered", "arkiv-pruned", "arkiv-3", "arkiv-7", "simple"} {
 		t.Run(name, func(t *testing.T) {
 			_, ents := fleet(t, name)
 			first := uint64(3)
@@ -157,8 +157,17 @@ func checkAnswer(t *rapid.T, snap *store.Snapshot, q query.Expr, all []*store.En
 	require.NoError(t, err)
 	require.EqualValues(t, len(want), n, "%s", q)
 	require.Equal(t, want, keys(list(t, snap, q, &store.QueryOptions{Parts: store.Metadata})), "%s", q)
-	first := list(t, snap, q, &store.QueryOptions{Limit: 10})
-	require.Equal(t, want[:min(10, len(want))], keys(first), "%s", q)
+	opts := store.QueryOptions{Limit: 10}
+	for page := range 2 {
+		got := list(t, snap, q, &opts)
+		require.Equal(t, want[min(page*10, len(want)):min(page*10+10, len(want))], keys(got), "%s", q)
+		if len(got) < opts.Limit {
+			break
+		}
+		var err error
+		opts.After, err = snap.Cursor(got[len(got)-1], &opts)
+		require.NoError(t, err)
+	}
 
 	order := []store.Order{{Name: "ram", Kind: entity.Numeric}}
 	sorted := list(t, snap, q, &store.QueryOptions{Order: order, Parts: store.Attributes})
@@ -202,7 +211,7 @@ func TestPlans(t *testing.T) {
 		`cpu >= 2 && cpu < 3`:                               {byKey, "SEARCH a USING INDEX numeric_attributes_kv_temporal_idx (key=? AND value>? AND value<?)"},
 		`all = "same" && $key = ` + keyOf(5).String():       {byKey, "SEARCH a USING INDEX string_attributes_pk (entity_key=? AND key=? AND from_block=?)"},
 	}
-	for _, name := range []string{"arkiv", "arkiv-analyzed", "arkiv-pruned"} {
+	for _, name := range []string{"arkiv", "arkiv-analyzed", "arkiv-ordered", "arkiv-pruned"} {
 		db, _ := fleet(t, name)
 		for text, want := range cases {
 			t.Run(name+"/"+text, func(t *testing.T) {

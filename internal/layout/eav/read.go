@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/varvedb/varve/internal/layout"
@@ -63,7 +64,16 @@ func (v view) Count(ctx context.Context, e query.Expr) (uint64, error) {
 // Query implements layout.View.
 func (v view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
-		text, args, err := v.compileQuery(ctx, req)
+		list, walked, err := v.newest(ctx, req)
+		if err == nil && walked {
+			v.fetch(ctx, list, req.Content, yield)
+			return
+		}
+		var text string
+		var args []any
+		if err == nil {
+			text, args, err = v.compileQuery(ctx, req)
+		}
 		if err != nil {
 			yield(nil, err)
 			return
@@ -81,11 +91,16 @@ func (v view) compileQuery(ctx context.Context, req layout.Request) (string, []a
 	if err != nil {
 		return "", nil, err
 	}
+	c := compiler{l: l, at: int64(v.at)}
+	if one(cond) && req.After == nil { // there is nothing to sort
+		c.write(l.selectColumns("p", req.Content) + " FROM payloads AS p")
+		c.where(cond)
+		return c.finish()
+	}
 	first, err := l.first(ctx, v.q, cond, req)
 	if err != nil {
 		return "", nil, err
 	}
-	c := compiler{l: l, at: int64(v.at)}
 	from, inner := l.shape.from, c.inner(req.Order)
 	if req.Limit > 0 {
 		c.write(l.selectColumns("q", req.Content) + " FROM (SELECT p.entity_key AS k, p." + from + " AS f, s.value AS s")
@@ -104,6 +119,19 @@ func (v view) compileQuery(ctx context.Context, req layout.Request) (string, []a
 		c.writeOrder(req.Order, outer(req.Order))
 	}
 	return c.finish()
+}
+
+// one tells whether no more than one entity can meet a condition.
+func one(n node) bool {
+	switch n := n.(type) {
+	case version:
+		return n.byKey && len(n.args) == 1
+	case conjunction:
+		return slices.ContainsFunc(n, one)
+	case driven:
+		return one(n.driver)
+	}
+	return false
 }
 
 // selectColumns returns SELECT with the columns that scanEntity reads.

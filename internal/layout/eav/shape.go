@@ -59,6 +59,9 @@ func newClosings(tables map[string]access) closings {
 type access struct {
 	byEntity bool // the version, or an attribute, of one entity
 	byValue  bool // the entities with name = value
+	newest   bool // those in the order of their versions' first blocks
+	byName   bool // the entities with a name, in that order
+	byBlock  bool // all versions, in that order
 }
 
 // newAccess describes the indexes that a schema has, by table.
@@ -72,6 +75,9 @@ func newAccess(schema schemas.Layout) map[string]access {
 		tables[table] = access{
 			byEntity: has[table+"_pk"],
 			byValue:  has[table+"_kv_temporal_idx"] || has[table+"_kv_idx"],
+			newest:   has[table+"_kv_temporal_idx"],
+			byName:   has[table+"_k_temporal_idx"],
+			byBlock:  has[table+"_entity_key_value_index"] || has[table+"_entity_key_index"],
 		}
 	}
 	return tables

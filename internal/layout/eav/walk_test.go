@@ -1,0 +1,259 @@
+package eav_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/internal/layout/eav"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// perBlock is how many entities a block of history creates.
+const perBlock = 50
+
+// creator is one of twenty.
+func creator(i int) (a store.Address) {
+	a[0] = byte(1 + i%20)
+	return a
+}
+
+// history writes blocks that are all alike: each creates entities, changes some that are
+// twenty blocks old, and deletes some that are ten. It returns the file.
+func history(t testing.TB, layout string, blocks int) (*store.DB, string) {
+	ctx := context.Background()
+	file := t.TempDir() + "/varve.db"
+	db, err := store.Open(ctx, "sqlite://"+file+"?durability=unsafe", nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+	require.NoError(t, err)
+	for n := range blocks {
+		b := store.Block{Number: uint64(n + 1)}
+		for i := range perBlock {
+			b.Ops = append(b.Ops, thing(store.Create, n*perBlock+i, 0))
+			if i%10 == 3 && n >= 20 {
+				b.Ops = append(b.Ops, thing(store.Update, (n-20)*perBlock+i, 1))
+			}
+			if i%20 == 4 && n >= 10 {
+				b.Ops = append(b.Ops, store.Op{Kind: store.Delete, Key: keyOf((n-10)*perBlock + i)})
+			}
+		}
+		for i := range b.Ops {
+			b.Ops[i].OpIndex = uint32(i)
+		}
+		_, err := ents.Apply(ctx, b)
+		require.NoError(t, err)
+	}
+	return db, file
+}
+
+func thing(kind entity.Kind, i, version int) store.Op {
+	return store.Op{
+		Kind: kind, Key: keyOf(i), BTL: 100_000, Owner: creator(i),
+		StringAttributes:  map[string]string{"type": []string{"node", "vm", "disk", "net"}[i/20%4], "status": []string{"up", "down"}[version]},
+		NumericAttributes: map[string]uint64{"gpu": uint64(max(0, i%10-6)), "price": uint64(i * 7919 % 100_003)},
+	}
+}
+
+// recorder is a querier that keeps the statements, and how many rows were read of each.
+type recorder struct {
+	driver.Querier
+	statements []*statement
+}
+
+type statement struct {
+	driver.Rows
+	text string
+	args []any
+	read int
+}
+
+func (r *recorder) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	rows, err := r.Querier.Query(ctx, text, args...)
+	s := &statement{Rows: rows, text: text, args: args}
+	r.statements = append(r.statements, s)
+	return s, err
+}
+
+func (s *statement) Next() bool {
+	s.read++
+	return s.Rows.Next()
+}
+
+// anyNumber of entities.
+const anyNumber = -1
+
+// ask returns the statements that answer a request at a block, with so many entities.
+func ask(t *testing.T, db *store.DB, name string, at uint64, req layout.Request, want int) *recorder {
+	schema, err := schemas.Entities(name, string(driver.SQLite))
+	require.NoError(t, err)
+	r, err := db.Engine().Snapshot(t.Context())
+	require.NoError(t, err)
+	defer r.Close()
+	rec := &recorder{Querier: r}
+	view, err := eav.New(schema, driver.SQLite, db.Engine().Capabilities()).View(t.Context(), rec, at)
+	require.NoError(t, err)
+	found := 0
+	for _, err := range view.Query(t.Context(), req) {
+		require.NoError(t, err)
+		found++
+	}
+	if want != anyNumber {
+		require.Equal(t, want, found, "%s", req.Expr)
+	}
+	return rec
+}
+
+// pages returns how many pages SQLite reads for the statements, with a cache that holds
+// little but the tops of trees, which are a page higher where there is more below.
+func pages(t *testing.T, file string, rec *recorder) int64 {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	ctx := context.Background()
+	db, err := sql.Open("varve-sqlite", "file:"+file+"?mode=ro")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	conn, err := db.Conn(ctx)
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.ExecContext(ctx, "PRAGMA cache_size = 64")
+	require.NoError(t, err)
+	before := bytesRead(t)
+	for _, s := range rec.statements {
+		rows, err := conn.QueryContext(ctx, s.text, s.args...)
+		require.NoError(t, err)
+		for range s.read {
+			rows.Next()
+		}
+		require.NoError(t, rows.Err())
+		require.NoError(t, rows.Close())
+	}
+	return (bytesRead(t) - before) / 4096
+}
+
+// bytesRead returns how much this thread has read from files.
+func bytesRead(t *testing.T) (n int64) {
+	text, err := os.ReadFile("/proc/thread-self/io")
+	if err != nil {
+		t.Skip("what a thread reads is not told here:", err)
+	}
+	_, err = fmt.Sscanf(string(text), "rchar: %d", &n)
+	require.NoError(t, err)
+	return n
+}
+
+// newest are questions for the newest few of many, by how many blocks there are.
+var newest = []struct {
+	question string
+	only     string // the layout that has an index for it, if not all have
+}{
+	{question: `type = "node"`},
+	{question: `status = "up"`},
+	{question: `status in ("up", "down", "up") && type != "vm"`},
+	{question: `$creator = 0x0300000000000000000000000000000000000000 && type = "node"`},
+	{question: `type = "node" && price > 50000 && !(gpu = 1 || status = "down")`},
+	{question: `gpu > 1`},
+	{question: `*`},
+	{question: `$lastModifiedAtBlock >= 20 && $lastModifiedAtBlock < 60`},
+	{question: `price > 50000`, only: "arkiv-ordered"},
+	{question: `type ~ "n*" && price != 7`},
+	{question: `status != "gone"`},
+}
+
+// TestNewestDoNotGrow: the newest few take as many pages of a store as of one four times
+// as large, at the head and in the past, and all take more.
+func TestNewestDoNotGrow(t *testing.T) {
+	const (
+		limit  = 20
+		deeper = 16 // the searches of a question, each a page longer
+	)
+	sizes := []int{80, 320}
+	for _, name := range []string{"arkiv", "arkiv-ordered"} {
+		var dbs []*store.DB
+		var files []string
+		for _, n := range sizes {
+			db, file := history(t, name, n)
+			dbs, files = append(dbs, db), append(files, file)
+		}
+		t.Run(name, func(t *testing.T) {
+			count := func(text string, limit int, past uint64, found int) (n [2]int64) {
+				for i, size := range sizes {
+					req := layout.Request{Expr: parse(text), Limit: limit}
+					n[i] = pages(t, files[i], ask(t, dbs[i], name, uint64(size)-past, req, found))
+				}
+				return n
+			}
+			for _, q := range newest {
+				if q.only != "" && q.only != name {
+					continue
+				}
+				for _, past := range []uint64{0, 20} {
+					n := count(q.question, limit, past, limit)
+					t.Logf("%s, %d blocks ago: %v pages", q.question, past, n)
+					require.LessOrEqual(t, n[1], n[0]*3/2+deeper, "%s: %v pages", q.question, n)
+				}
+			}
+			n := count(`$key = `+keyOf(120).String(), 0, 0, 1)
+			require.LessOrEqual(t, n[1], n[0]+4, "one entity: %v pages", n)
+			n = count(`type = "node"`, 0, 0, anyNumber)
+			require.Greater(t, n[1], 3*n[0], "all: %v pages", n)
+		})
+	}
+}
+
+// TestNewestPlans: what finds the newest few sorts nothing and reads no table.
+func TestNewestPlans(t *testing.T) {
+	for _, name := range []string{"arkiv", "arkiv-ordered"} {
+		db, _ := history(t, name, 60)
+		for _, q := range newest {
+			if q.only != "" && q.only != name {
+				continue
+			}
+			t.Run(name+"/"+q.question, func(t *testing.T) {
+				steps := plans(t, db, ask(t, db, name, 60, layout.Request{Expr: parse(q.question), Limit: 20}, 20))
+				searches := 0
+				for _, step := range steps {
+					require.NotContains(t, step, "TEMP B-TREE", strings.Join(steps, "\n"))
+					for _, alias := range []string{"a", "b", "p", "q", "s"} {
+						require.False(t, step == "SCAN "+alias || strings.HasPrefix(step, "SCAN "+alias+" "), strings.Join(steps, "\n"))
+					}
+					if strings.HasPrefix(step, "SEARCH ") {
+						searches++
+					}
+				}
+				require.Greater(t, searches, 1)
+			})
+		}
+	}
+}
+
+// plans returns the steps of statements.
+func plans(t *testing.T, db *store.DB, rec *recorder) (steps []string) {
+	r, err := db.Engine().Snapshot(t.Context())
+	require.NoError(t, err)
+	defer r.Close()
+	for _, s := range rec.statements {
+		rows, err := r.Query(t.Context(), "EXPLAIN QUERY PLAN "+s.text, s.args...)
+		require.NoError(t, err)
+		for rows.Next() {
+			var id, parent, unused int64
+			var step string
+			require.NoError(t, rows.Scan(&id, &parent, &unused, &step))
+			steps = append(steps, step)
+		}
+		require.NoError(t, rows.Err())
+		require.NoError(t, rows.Close())
+	}
+	return steps
+}
