@@ -56,7 +56,7 @@ func firstInShort[T any](list ...T) []T {
 // RunCommit measures one block of 100 new entities an operation, on a store
 // that holds entities already.
 func RunCommit(b *testing.B, s Suite) {
-	s.Each(b, compared("arkiv-pruned", "simple"), func(b *testing.B, r *Run) {
+	s.Each(b, compared("arkiv-ordered", "arkiv-pruned", "simple"), func(b *testing.B, r *Run) {
 		r.Commit(b, bench.CommitConfig{Blocks: bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless))})
 	})
 }

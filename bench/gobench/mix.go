@@ -48,7 +48,7 @@ func RunReadMix(b *testing.B, s Suite) {
 	}
 	d := s.mendoza(b, "")
 	known := oracle(b, d)
-	s.eachLayout(b, d, compared("simple"), func(b *testing.B, d bench.Dataset) {
+	s.eachLayout(b, d, compared("arkiv-ordered", "simple"), func(b *testing.B, d bench.Dataset) {
 		for _, n := range clients {
 			r := s.Open(b, d, func(o *store.Options) { o.Readers = n })
 			for _, name := range []string{mix.A, mix.B, mix.C} {

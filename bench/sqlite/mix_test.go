@@ -73,10 +73,10 @@ func (s *mixStore) write(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// eachSource runs a test on a store of each source in a layout with a history and in
+// eachSource runs a test on a store of each source in layouts with a history and in
 // one without.
 func eachSource(t *testing.T, test func(*testing.T, *mixStore)) {
-	for _, layout := range []string{"arkiv", "simple"} {
+	for _, layout := range []string{"arkiv", "arkiv-ordered", "simple"} {
 		for source, open := range map[string]func(*testing.T, string) mixStore{"mendoza": openMendoza, "dc": openCentre} {
 			t.Run(fmt.Sprintf("layout=%s/source=%s", layout, source), func(t *testing.T) {
 				s := open(t, layout)

@@ -12,7 +12,7 @@ import (
 )
 
 // readLayouts are those that readers choose between.
-var readLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-pruned", "simple"}
+var readLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-ordered", "arkiv-pruned", "simple"}
 
 // readLoad is how a mix is read: at a temperature, or warmed up by clients, in a
 // closed loop where there is no rate.
