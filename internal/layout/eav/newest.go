@@ -23,20 +23,13 @@ const (
 	walkGrowth = 8
 )
 
-// found is a version that matches.
-type found struct {
-	key      entity.Key
-	from     int64
-	sequence uint64
-}
-
 // newestFirst is the order of results.
-func newestFirst(a, b found) int {
-	return cmp.Or(cmp.Compare(b.sequence, a.sequence), bytes.Compare(a.key[:], b.key[:]))
+func newestFirst(a, b *entity.Entity) int {
+	return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), bytes.Compare(a.Key[:], b.Key[:]))
 }
 
-// newest returns the answer to a request in order, if a walk finds it.
-func (v view) newest(ctx context.Context, req layout.Request) (list []found, walked bool, err error) {
+// newest returns the answer to a request in order, without contents, if a walk finds it.
+func (v view) newest(ctx context.Context, req layout.Request) (list []*entity.Entity, walked bool, err error) {
 	w, err := v.walk(ctx, req)
 	if err != nil || w == nil || len(w.legs) == 0 {
 		return nil, w != nil, err
@@ -52,28 +45,28 @@ func (v view) newest(ctx context.Context, req layout.Request) (list []found, wal
 }
 
 // walkOnce reads a number of rows at most. It returns false when these do not tell.
-func (v view) walkOnce(ctx context.Context, w *walk, after *layout.Position, most int, limit int64) (list []found, done bool, err error) {
+func (v view) walkOnce(ctx context.Context, w *walk, after *layout.Position, most int, limit int64) (list []*entity.Entity, done bool, err error) {
 	rows, err := v.q.Query(ctx, w.text, append(slices.Clip(w.args), limit)...)
 	if err != nil {
 		return nil, false, err
 	}
 	defer rows.Close()
 	var read int64
+	last := uint64(math.MaxUint64)
 	for rows.Next() {
-		var key []byte
-		var f found
-		if err := rows.Scan(&key, &f.from, &f.sequence); err != nil {
+		e, err := scanEntity(rows)
+		if err != nil {
 			return nil, false, err
 		}
-		if len(key) != len(f.key) {
-			return nil, false, fmt.Errorf("%w: entity key of %d bytes", driver.ErrCorrupt, len(key))
+		if e.LastModifiedAtBlock > last {
+			return nil, false, fmt.Errorf("%w: versions out of order: %s of block %d after one of block %d", driver.ErrCorrupt, e.Key, e.LastModifiedAtBlock, last)
 		}
-		f.key = entity.Key(key)
+		last = e.LastModifiedAtBlock
 		read++
-		if after == nil || newestFirst(f, found{key: after.Key, sequence: after.Sequence}) > 0 {
-			list = insert(list, f, most)
+		if after == nil || newestFirst(e, &entity.Entity{Key: after.Key, Sequence: after.Sequence}) > 0 {
+			list = insert(list, e, most)
 		}
-		if len(list) == most && list[most-1].sequence>>32 > uint64(f.from) {
+		if len(list) == most && list[most-1].CreatedAtBlock() > last {
 			return list, true, nil
 		}
 	}
@@ -82,54 +75,55 @@ func (v view) walkOnce(ctx context.Context, w *walk, after *layout.Position, mos
 
 // insert puts a version into its place of a sorted list with a greatest length. Legs of
 // a value that is asked for twice find it twice.
-func insert(list []found, f found, most int) []found {
-	at, has := slices.BinarySearchFunc(list, f, newestFirst)
+func insert(list []*entity.Entity, e *entity.Entity, most int) []*entity.Entity {
+	at, has := slices.BinarySearchFunc(list, e, newestFirst)
 	if has || at == most {
 		return list
 	}
-	list = slices.Insert(list, at, f)
+	list = slices.Insert(list, at, e)
 	return list[:min(len(list), most)]
 }
 
-// fetchSizes are how many versions one statement fetches: few sizes, so that few
-// statements are prepared.
+// fetchSizes are of how many versions one statement fetches the contents: few sizes, so
+// that few statements are prepared.
 var fetchSizes = [...]int{64, 16, 4, 1}
 
-// fetch yields versions in the order of a list.
-func (v view) fetch(ctx context.Context, list []found, content bool, yield func(*entity.Entity, error) bool) {
+// fetch yields the versions of a list with their contents.
+func (v view) fetch(ctx context.Context, list []*entity.Entity, yield func(*entity.Entity, error) bool) {
 	for len(list) > 0 {
 		size := fetchSizes[slices.IndexFunc(fetchSizes[:], func(n int) bool { return n <= len(list) })]
-		some, more := list[:size], true
-		list = list[size:]
-		v.stream(ctx, v.fetchSQL(size, content), fetchArgs(some), content, func(e *entity.Entity, err error) bool {
-			if err == nil {
-				at := slices.IndexFunc(some, func(f found) bool { return f.key == e.Key })
-				if at < 0 {
-					err = fmt.Errorf("%w: versions out of order at %s", driver.ErrCorrupt, e.Key)
-				} else {
-					some = some[at+1:]
-				}
-			}
-			more = yield(e, err) && err == nil
-			return more
-		})
-		if !more {
+		if err := v.contents(ctx, list[:size]); err != nil {
+			yield(nil, err)
 			return
 		}
+		for _, e := range list[:size] {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		list = list[size:]
 	}
 }
 
-// fetchSQL returns the statement that fetches a number of versions in the order in
-// which they are given, that of the first table of the join, which fetch checks.
-func (l *Layout) fetchSQL(n int, content bool) string {
-	return l.selectColumns("q", content) + " FROM (VALUES (?, ?)" + strings.Repeat(", (?, ?)", n-1) + ") AS x" +
-		" CROSS JOIN payloads AS q ON q.entity_key = x.column1 AND q.from_block = x.column2"
-}
-
-func fetchArgs(list []found) []any {
-	args := make([]any, 0, 2*len(list))
-	for i := range list {
-		args = append(args, list[i].key[:], list[i].from)
+// contents reads the contents of some versions.
+func (v view) contents(ctx context.Context, list []*entity.Entity) error {
+	args, versions := []any{}, map[entity.Key]*entity.Entity{}
+	for _, e := range list {
+		args = append(args, e.Key[:], int64(e.LastModifiedAtBlock))
+		versions[e.Key] = e
 	}
-	return args
+	rows, err := v.q.Query(ctx, "SELECT q.entity_key, q.payload FROM (VALUES (?, ?)"+strings.Repeat(", (?, ?)", len(list)-1)+") AS x"+
+		" CROSS JOIN payloads AS q ON q.entity_key = x.column1 AND q.from_block = x.column2", args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var key, content []byte
+		if err := rows.Scan(&key, &content); err != nil {
+			return err
+		}
+		versions[entity.Key(key)].Content = content
+	}
+	return rows.Err()
 }

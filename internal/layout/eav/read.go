@@ -65,8 +65,16 @@ func (v view) Count(ctx context.Context, e query.Expr) (uint64, error) {
 func (v view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.Entity, error] {
 	return func(yield func(*entity.Entity, error) bool) {
 		list, walked, err := v.newest(ctx, req)
+		if err == nil && walked && req.Content {
+			v.fetch(ctx, list, yield)
+			return
+		}
 		if err == nil && walked {
-			v.fetch(ctx, list, req.Content, yield)
+			for _, e := range list {
+				if !yield(e, nil) {
+					return
+				}
+			}
 			return
 		}
 		var text string

@@ -30,7 +30,7 @@ type walk struct {
 	rest         conjunction // of the versions
 	lower, upper int64       // first and last block in which they begin
 
-	text string // the statement, of which the last argument is how many rows at most
+	text string // the statement, whose last argument is how many rows at most
 	args []any
 }
 
@@ -335,19 +335,18 @@ func (w *walker) take(a *attribute, legs []leg) {
 	}
 }
 
-// walk writes the statement of a walk but for its last argument.
+// walk writes the statement of a walk but for its last argument. The versions come in
+// the order of the first table of the join, which the caller checks.
 func (c *compiler) walk(w *walk) {
-	sequence := "(SELECT s.value FROM numeric_attributes AS s WHERE s.entity_key = a.entity_key AND s.key = '$sequence' AND s.from_block = a.from_block)"
-	if w.legs[0].name == entity.AttrSequence {
-		sequence = "a.value"
-	}
-	c.legs(w, "a.entity_key AS k, a.from_block AS f, "+sequence, func() {
+	c.write(c.l.selectColumns("q", false) + " FROM (")
+	c.legs(w, "a.entity_key AS k, a.from_block AS f", func() {
 		c.write(" AND a.to_block > ?", c.at)
 		if len(w.rest) > 0 {
 			c.write(" AND ")
 			c.join(" AND ", w.rest, place{row: "a", inner: "b", driven: true})
 		}
 	})
+	c.write(") AS x LEFT JOIN payloads AS q ON q.entity_key = x.k AND q.from_block = x.f")
 }
 
 // legs writes that some columns of the legs are wanted, from the newest version on, and
