@@ -64,8 +64,8 @@ var prunedIndexes = []string{
 	"payloads_pk", "payloads_delete_index",
 }
 
-// disorderedIndexes are what arkiv-ordered has not: those that begin with the block, of
-// which it has others that begin with the name, and the twin of a primary key.
+// disorderedIndexes are what arkiv-ordered has not: those that begin with the block and
+// have the value, of which no question needs the strings', and the twin of a primary key.
 var disorderedIndexes = []string{
 	"string_attributes_entity_key_value_index", "numeric_attributes_entity_key_value_index",
 	"string_attributes_entity_kv_idx",

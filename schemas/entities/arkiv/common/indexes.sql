@@ -41,11 +41,7 @@ CREATE UNIQUE INDEX payloads_pk ON payloads (entity_key, from_block);
 -- Serves: pruning and rewinding.
 CREATE INDEX payloads_delete_index ON payloads (to_block);
 
--- Those below are of the layout arkiv-ordered, in place of the two indexes on
--- (from_block, to_block, key, value).
+-- Of the layout arkiv-ordered, in place of numeric_attributes_entity_key_value_index.
 
--- Serves: every value of a name, newest versions first.
-CREATE INDEX string_attributes_k_temporal_idx ON string_attributes (key, from_block DESC, to_block DESC, value);
-
--- Serves: every value of a name, newest versions first; all versions, by $sequence.
+-- Serves: the numbers of a name in a range, newest versions first; all versions, by $sequence.
 CREATE INDEX numeric_attributes_k_temporal_idx ON numeric_attributes (key, from_block DESC, to_block DESC, value);
