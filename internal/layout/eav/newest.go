@@ -14,12 +14,11 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// How many rows a walk asks for: at first so many times the limit and some, and when
-// they were not enough so many times more. Engines in the process stop when the walk
-// does; this bounds what a server sends.
+// How many rows a walk asks for at first: the limit, a part of it and some. Engines in
+// the process stop when the walk does; this bounds what a server sends.
 const (
-	walkRows   = 4
-	walkSpare  = 64
+	walkPart   = 4
+	walkSpare  = 16
 	walkGrowth = 8
 )
 
@@ -34,47 +33,79 @@ func (v view) newest(ctx context.Context, req layout.Request) (list []*entity.En
 	if err != nil || w == nil || len(w.legs) == 0 {
 		return nil, w != nil, err
 	}
-	most, rows := req.Limit, int64(req.Limit)*walkRows+walkSpare
+	r := &walkReader{view: v, walk: w, after: req.After, most: req.Limit}
+	p := part{lower: w.lower, upper: w.upper, newest: math.MaxUint64, rows: int64(req.Limit + req.Limit/walkPart + walkSpare)}
 	if req.Limit == 0 {
-		most, rows = math.MaxInt, firstLimit // of which there are fewer, see walker.choose
+		r.most, p.rows = math.MaxInt, firstLimit // of which there are fewer, see walker.choose
 	}
-	for ; err == nil && !walked; rows *= walkGrowth {
-		list, walked, err = v.walkOnce(ctx, w, req.After, most, rows)
+	if req.After != nil {
+		p.newest = req.After.Sequence
 	}
-	return list, walked, err
+	for {
+		if done, err := r.read(ctx, p); err != nil || done {
+			return r.list, true, err
+		}
+		p = r.next(p)
+	}
 }
 
-// walkOnce reads a number of rows at most. It returns false when these do not tell.
-func (v view) walkOnce(ctx context.Context, w *walk, after *layout.Position, most int, limit int64) (list []*entity.Entity, done bool, err error) {
-	rows, err := v.q.Query(ctx, w.text, append(slices.Clip(w.args), limit)...)
+// walkReader reads a walk, part by part.
+type walkReader struct {
+	view
+	walk  *walk
+	after *layout.Position
+	most  int              // wanted
+	list  []*entity.Entity // found, in order
+	last  uint64           // first block of the version read last
+}
+
+// next returns what to read after a part that did not tell. Once as many are found as
+// are wanted, others must have been created no earlier than the last of these: they are
+// looked for by their sequence, before anything else is read of them.
+func (r *walkReader) next(p part) part {
+	if len(r.list) < r.most {
+		p.rows *= walkGrowth
+		return p
+	}
+	worst := r.list[r.most-1]
+	p.lower, p.upper = max(p.lower, int64(worst.CreatedAtBlock())), int64(r.last)
+	p.oldest, p.rows = worst.Sequence, -1
+	return p
+}
+
+// read reads a part. It returns false when that does not tell.
+func (r *walkReader) read(ctx context.Context, p part) (done bool, err error) {
+	text, args, err := r.walkSQL(r.walk, p)
 	if err != nil {
-		return nil, false, err
+		return false, err
+	}
+	rows, err := r.q.Query(ctx, text, args...)
+	if err != nil {
+		return false, err
 	}
 	defer rows.Close()
-	var read int64
-	last := uint64(math.MaxUint64)
-	for rows.Next() {
+	var n int64
+	for r.last = math.MaxUint64; rows.Next(); n++ {
 		e, err := scanEntity(rows)
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
-		if e.LastModifiedAtBlock > last {
-			return nil, false, fmt.Errorf("%w: versions out of order: %s of block %d after one of block %d", driver.ErrCorrupt, e.Key, e.LastModifiedAtBlock, last)
+		if e.LastModifiedAtBlock > r.last {
+			return false, fmt.Errorf("%w: versions out of order: %s of block %d after one of block %d", driver.ErrCorrupt, e.Key, e.LastModifiedAtBlock, r.last)
 		}
-		last = e.LastModifiedAtBlock
-		read++
-		if after == nil || newestFirst(e, &entity.Entity{Key: after.Key, Sequence: after.Sequence}) > 0 {
-			list = insert(list, e, most)
+		r.last = e.LastModifiedAtBlock
+		if r.after == nil || newestFirst(e, &entity.Entity{Key: r.after.Key, Sequence: r.after.Sequence}) > 0 {
+			r.list = insert(r.list, e, r.most)
 		}
-		if len(list) == most && list[most-1].CreatedAtBlock() > last {
-			return list, true, nil
+		if len(r.list) == r.most && r.list[r.most-1].CreatedAtBlock() > r.last {
+			return true, nil
 		}
 	}
-	return list, read < limit, rows.Err()
+	return p.rows < 0 || n < p.rows, rows.Err()
 }
 
-// insert puts a version into its place of a sorted list with a greatest length. Legs of
-// a value that is asked for twice find it twice.
+// insert puts a version into its place of a sorted list with a greatest length, unless it
+// is there: legs of a value that is asked for twice find it twice, as parts that meet do.
 func insert(list []*entity.Entity, e *entity.Entity, most int) []*entity.Entity {
 	at, has := slices.BinarySearchFunc(list, e, newestFirst)
 	if has || at == most {

@@ -29,9 +29,13 @@ type walk struct {
 	legs         []leg
 	rest         conjunction // of the versions
 	lower, upper int64       // first and last block in which they begin
+}
 
-	text string // the statement, whose last argument is how many rows at most
-	args []any
+// part is which of a walk's versions a statement reads.
+type part struct {
+	lower, upper   int64  // first and last block in which they begin
+	oldest, newest uint64 // sequences of their entities
+	rows           int64  // at most; -1 for all
 }
 
 // leg is versions with one attribute, neighbours in an index that has them in the order
@@ -68,9 +72,7 @@ func (v view) walk(ctx context.Context, req layout.Request) (*walk, error) {
 		return &w.walk, nil // a term is true of no value
 	}
 	attributes(w.rest, func(a *attribute) { a.lookup = true })
-	c := compiler{l: v.Layout, at: int64(v.at)}
-	c.walk(&w.walk)
-	if w.text, w.args, err = c.finish(); err != nil {
+	if _, _, err := v.walkSQL(&w.walk, part{lower: 1, oldest: 1}); err != nil {
 		return nil, nil // without legs there are fewer values
 	}
 	return &w.walk, nil
@@ -237,8 +239,9 @@ func (w *walker) chooseEqual(ctx context.Context, limit int) (bool, error) {
 func (w *walker) reach(ctx context.Context, a *attribute) (entries, first int64, err error) {
 	c := compiler{l: w.Layout}
 	c.write("SELECT count(*), ifnull(min(f), 0) FROM (")
-	c.legs(&walk{table: a.table, legs: a.legs(a.equals()), lower: w.lower, upper: w.upper}, "a.from_block AS f", func() {})
-	c.write(")", int64(firstLimit))
+	p := part{lower: w.lower, upper: w.upper, rows: firstLimit}
+	c.legs(&walk{table: a.table, legs: a.legs(a.equals())}, p, "a.from_block AS f", func() {})
+	c.write(")")
 	text, args, err := c.finish()
 	if err == nil {
 		err = driver.QueryRow(ctx, w.q, text, args, &entries, &first)
@@ -335,34 +338,43 @@ func (w *walker) take(a *attribute, legs []leg) {
 	}
 }
 
-// walk writes the statement of a walk but for its last argument. The versions come in
-// the order of the first table of the join, which the caller checks.
-func (c *compiler) walk(w *walk) {
-	c.write(c.l.selectColumns("q", false) + " FROM (")
-	c.legs(w, "a.entity_key AS k, a.from_block AS f", func() {
+// walkSQL returns the statement that reads a part of a walk. The versions come in the
+// order of the first table of the join, which the caller checks.
+func (v view) walkSQL(w *walk, p part) (string, []any, error) {
+	c := compiler{l: v.Layout, at: int64(v.at)}
+	sequence := "(SELECT s.value FROM numeric_attributes AS s WHERE s.entity_key = a.entity_key AND s.key = '$sequence' AND s.from_block = a.from_block)"
+	if w.legs[0].name == entity.AttrSequence {
+		sequence = "+a.value"
+	}
+	c.write(v.selectColumns("q", false) + " FROM (")
+	c.legs(w, p, "a.entity_key AS k, a.from_block AS f", func() {
 		c.write(" AND a.to_block > ?", c.at)
 		if len(w.rest) > 0 {
 			c.write(" AND ")
 			c.join(" AND ", w.rest, place{row: "a", inner: "b", driven: true})
 		}
+		if p.oldest > 0 || p.newest < math.MaxUint64 {
+			c.write(" AND "+sequence+" BETWEEN ? AND ?", p.oldest, p.newest)
+		}
 	})
 	c.write(") AS x LEFT JOIN payloads AS q ON q.entity_key = x.k AND q.from_block = x.f")
+	return c.finish()
 }
 
-// legs writes that some columns of the legs are wanted, from the newest version on, and
-// what further is to be true of it. It leaves out how many.
-func (c *compiler) legs(w *walk, columns string, further func()) {
+// legs writes that some columns of a part of the legs are wanted, from the newest version
+// on, and what further is to be true of it.
+func (c *compiler) legs(w *walk, p part, columns string, further func()) {
 	for i, g := range w.legs {
 		if i > 0 {
 			c.write(" UNION ALL ")
 		}
 		c.write("SELECT "+columns+" FROM "+w.table+" AS a WHERE "+g.key+" = ?", g.name)
 		c.values(g.values, g.value)
-		c.write(" AND a.from_block <= ?", w.upper)
-		if w.lower > 0 {
-			c.write(" AND a.from_block >= ?", w.lower)
+		c.write(" AND a.from_block <= ?", p.upper)
+		if p.lower > 0 {
+			c.write(" AND a.from_block >= ?", p.lower)
 		}
 		further()
 	}
-	c.write(" ORDER BY f DESC LIMIT ?")
+	c.write(" ORDER BY f DESC LIMIT ?", p.rows)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/internal/layout/eav"
+	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -130,7 +131,11 @@ func pages(t *testing.T, file string, rec *recorder) int64 {
 	require.NoError(t, err)
 	before := bytesRead(t)
 	for _, s := range rec.statements {
-		rows, err := conn.QueryContext(ctx, s.text, s.args...)
+		var args []any
+		for _, a := range s.args {
+			args = append(args, sqlstore.OrderedBlob{}.Encode(a))
+		}
+		rows, err := conn.QueryContext(ctx, s.text, args...)
 		require.NoError(t, err)
 		for range s.read {
 			rows.Next()
