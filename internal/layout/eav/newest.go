@@ -14,10 +14,11 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// How many rows a walk asks for at first: the limit, a part of it and some. Engines in
-// the process stop when the walk does; this bounds what a server sends.
+// How many rows a walk asks for at first: so many times the limit and some; and how many
+// times more when too few matched. Engines in the process stop when the walk does; this
+// bounds what a server sends.
 const (
-	walkPart   = 4
+	walkRows   = 2
 	walkSpare  = 16
 	walkGrowth = 8
 )
@@ -34,7 +35,7 @@ func (v view) newest(ctx context.Context, req layout.Request) (list []*entity.En
 		return nil, w != nil, err
 	}
 	r := &walkReader{view: v, walk: w, after: req.After, most: req.Limit}
-	p := part{lower: w.lower, upper: w.upper, newest: math.MaxUint64, rows: int64(req.Limit + req.Limit/walkPart + walkSpare)}
+	p := part{lower: w.lower, upper: w.upper, newest: math.MaxUint64, rows: int64(req.Limit)*walkRows + walkSpare}
 	if req.Limit == 0 {
 		r.most, p.rows = math.MaxInt, firstLimit // of which there are fewer, see walker.choose
 	}
