@@ -92,7 +92,10 @@ func DescribeEngine(engine string, opts *store.Options, dir string) (Manifest, e
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
-	m := Manifest{Varve: ReadRevision(), Engine: EngineVersion{Name: engine}, Host: host, Memory: MemoryLimit(memlimit.Own())}
+	m := Manifest{Varve: ReadRevision(), Engine: EngineVersion{Name: engine}, Host: host}
+	if m.Memory.Bytes, m.Memory.How, err = memlimit.Own(); err != nil {
+		m.Memory.Reason = err.Error()
+	}
 	if linked, ok := driver.Lookup(engine); ok {
 		m.Engine = engineVersion(linked.Info)
 	}

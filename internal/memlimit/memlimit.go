@@ -19,13 +19,6 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Limit is the budget that a process has. Bytes of 0 is none, for a reason.
-type Limit struct {
-	Bytes  int64  `json:"bytes,omitempty"`  // of the process and all that it starts, with the page cache; as read back
-	How    string `json:"how,omitempty"`    // cgroup v1 or v2
-	Reason string `json:"reason,omitempty"` // why there is none
-}
-
 // Cache returns the part of a budget that an engine is given for its own caches: a half.
 // The other half is for everything else: the program and what it measures with, what the
 // engine allocates beside its caches, and the page cache.
@@ -152,23 +145,24 @@ func (g *Group) Close() error {
 	}
 }
 
-// Own returns the limit of this process, the least of those that hold for it.
-func Own() Limit {
+// Own returns the limit of this process, the least of those that hold for it, in bytes as
+// they were read back, and what keeps it: cgroup v1 or v2. Where there is none it says why.
+func Own() (limit int64, how string, err error) {
 	g, mount, err := own()
 	if err != nil {
-		return Limit{Reason: err.Error()}
+		return 0, "", err
 	}
-	l := Limit{Bytes: unlimited, How: g.name}
+	limit = unlimited
 	for dir := g.dir; strings.HasPrefix(dir, mount); dir = filepath.Dir(dir) {
 		text, _ := os.ReadFile(filepath.Join(dir, g.limit))
 		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
-			l.Bytes = min(l.Bytes, n)
+			limit = min(limit, n)
 		}
 	}
-	if l.Bytes == unlimited {
-		return Limit{Reason: cmp.Or(os.Getenv(Variable), "it was started without one")}
+	if limit == unlimited {
+		return 0, "", errors.New(cmp.Or(os.Getenv(Variable), "it was started without one"))
 	}
-	return l
+	return limit, g.name, nil
 }
 
 // given returns the group of a process that was started in one of New's; nil in others,
