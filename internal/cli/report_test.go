@@ -72,7 +72,8 @@ func TestDecide(t *testing.T) {
 	var r verdict.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.True(t, strings.HasPrefix(text, r.Sentence+"\n"), "the text begins with the sentence")
-	require.Equal(t, verdict.Undecided, r.Find("sqlite", "arkiv").V1)
+	require.Equal(t, "sqlite", r.Assessments[0].Engine)
+	require.Equal(t, verdict.Undecided, r.Assessments[0].V1)
 
 	code, _, _ = varve("decide", filepath.Join(set, "nowhere"))
 	require.Equal(t, cli.ExitUsage, code)

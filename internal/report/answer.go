@@ -53,7 +53,7 @@ func (a *comparison) add(g *runs.Group) {
 		a.values[of] = map[string]float64{}
 	}
 	a.values[of][setting] = v
-	a.engines, a.layouts, a.settings = appendNew(a.engines, of.engine), appendNew(a.layouts, of.layout), appendNew(a.settings, setting)
+	a.engines, a.layouts, a.settings = runs.AppendNew(a.engines, of.engine), runs.AppendNew(a.layouts, of.layout), runs.AppendNew(a.settings, setting)
 }
 
 // settingOf is what else than engine, layout and what is given a group is of.

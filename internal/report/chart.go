@@ -79,19 +79,19 @@ func (x *experiment) shown() []Chart {
 	if len(x.pivots) == 0 {
 		return nil
 	}
-	p := x.pivots[0]
+	p, id := x.pivots[0], "chart-"+slug(x.id)
 	var charts []Chart
-	for _, unit := range strings.Fields(x.bars) {
-		charts = append(charts, p.bars("chart-"+slug(x.id+" "+unit), x.id, unit))
+	for units := range strings.FieldsSeq(x.bars) {
+		charts = append(charts, p.bars(id+"-"+slug(units), x.id, strings.Split(units, "+")))
 	}
-	for _, draw := range x.charts {
-		charts = append(charts, draw(p))
+	for unit := range strings.FieldsSeq(x.growth) {
+		charts = append(charts, p.growth(id+"-"+slug(unit), x.id, unit))
 	}
 	if x.quantiles {
-		charts = append(charts, p.distributions("chart-"+slug(x.id)+"-quantiles", x.id))
+		charts = append(charts, p.distributions(id+"-quantiles", x.id))
 	}
 	if x.timeline {
-		charts = append(charts, p.timelines("chart-"+slug(x.id)+"-timeline", x.id)...)
+		charts = append(charts, p.timelines(id+"-timeline", x.id)...)
 	}
 	for i := range charts {
 		charts[i].prune()
@@ -113,15 +113,19 @@ func (c *Chart) prune() {
 // maxCategories is how many groups of bars fit beside each other on a page.
 const maxCategories = 14
 
-// bars shows a figure as a bar for each engine and setting. Where there are too
-// many settings the reader chooses the value of one of them.
-func (p *pivot) bars(id, name, unit string) Chart {
+// bars shows figures as a bar for each engine and setting, several of them on top of each
+// other. Where there are too many settings the reader chooses the value of one of them.
+func (p *pivot) bars(id, name string, units []string) Chart {
+	shown := strings.Join(units, " + ")
 	c := Chart{
-		ID: id, Caption: name + ": " + unit, Open: true, Tables: p.table(unit, false),
+		ID: id, Caption: name + ": " + shown, Open: true,
 		Alt: "Bars for each engine and setting; the same figures are in the table",
 	}
+	for _, unit := range units {
+		c.Tables = append(c.Tables, p.table(unit, false)...)
+	}
 	all := p.keys
-	p = newPivot(runs.Where(p.groups, func(g *runs.Group) bool { return value(g, unit) != nil }), p.floor)
+	p = newPivot(runs.Where(p.groups, func(g *runs.Group) bool { return value(g, units[0]) != nil }), p.floor)
 	by, parts := p.split()
 	word := " by "
 	for i, key := range p.keys {
@@ -135,17 +139,23 @@ func (p *pivot) bars(id, name, unit string) Chart {
 			c.Caption += "; " + pair.Key + " " + pair.Value
 		}
 	}
-	log := p.farApart(unit)
+	log := len(units) == 1 && p.farApart(units[0])
 	if log {
 		c.Caption += "; logarithmic"
 	}
 	for _, rows := range parts {
-		v := Variant{X: categories(rows, by), Y: axis{Name: unit, Log: log}}
+		v := Variant{X: categories(rows, by), Y: axis{Name: shown, Log: log}}
 		if by >= 0 {
 			v.Label = p.keys[by] + " " + readable(rows[0].values[by])
 		}
-		for _, e := range p.engines {
-			v.Series = append(v.Series, series{Name: e, Engine: e, Values: values(rows, e, unit)})
+		for i, unit := range units {
+			for _, e := range p.engines {
+				s := series{Name: e, Engine: e, Faint: i > 0, Values: values(rows, e, unit)}
+				if len(units) > 1 {
+					s.Stack = e
+				}
+				v.Series = append(v.Series, s)
+			}
 		}
 		c.Variants = append(c.Variants, v)
 	}
@@ -176,22 +186,12 @@ func values(rows []pivotRow, engine, unit string) []*num {
 // split parts the rows by one of the keys when there are too many for one chart:
 // by that which leaves the most together. It returns the key's index, or -1.
 func (p *pivot) split() (by int, parts [][]pivotRow) {
-	fits := func(parts [][]pivotRow) bool {
-		return !slices.ContainsFunc(parts, func(rows []pivotRow) bool { return len(rows) > maxCategories })
-	}
 	by, parts = -1, [][]pivotRow{p.rows}
-	for i := 0; i < len(p.keys) && len(p.rows) > maxCategories; i++ {
-		var candidate [][]pivotRow
-		at := map[string]int{}
-		for _, r := range p.rows {
-			n, ok := at[r.values[i]]
-			if !ok {
-				n, candidate = len(candidate), append(candidate, nil)
-				at[r.values[i]] = n
-			}
-			candidate[n] = append(candidate[n], r)
-		}
-		if by < 0 || fits(candidate) && (!fits(parts) || len(candidate) < len(parts)) {
+	large := func(rows []pivotRow) bool { return len(rows) > maxCategories }
+	for i := 0; i < len(p.keys) && large(p.rows); i++ {
+		candidate := runs.By(p.rows, func(r pivotRow) string { return r.values[i] })
+		fits := !slices.ContainsFunc(candidate, large)
+		if by < 0 || fits && (slices.ContainsFunc(parts, large) || len(candidate) < len(parts)) {
 			by, parts = i, candidate
 		}
 	}
@@ -218,23 +218,4 @@ func (p *pivot) farApart(unit string) bool {
 		values = append(values, *value(g, unit))
 	}
 	return len(values) > 1 && slices.Min(values) > 0 && slices.Max(values) > 50*slices.Min(values)
-}
-
-// sizes shows what each engine and layout takes on the disk: the database and,
-// on top of it, the largest log of the run.
-func sizes(p *pivot) Chart {
-	p = newPivot(runs.Where(p.groups, func(g *runs.Group) bool { return g.Get("rate") != "max" }), p.floor)
-	c := Chart{
-		ID: "chart-sizes", Caption: "D1: size on disk at the end of the load: database, and the largest log on top",
-		Alt: "Stacked bars of database and log size by engine and setting; the same figures are in the tables",
-	}
-	v := Variant{X: categories(p.rows, -1), Y: axis{Name: "MB"}}
-	for _, unit := range []string{"db-MB", "wal-MB"} {
-		for _, e := range p.engines {
-			v.Series = append(v.Series, series{Name: e, Engine: e, Stack: e, Faint: unit == "wal-MB", Values: values(p.rows, e, unit)})
-		}
-		c.Tables = append(c.Tables, p.table(unit, false)...)
-	}
-	c.Variants = []Variant{v}
-	return c
 }

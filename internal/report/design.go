@@ -40,14 +40,9 @@ func coefficients(p *pivot) []Table {
 	t := Table{
 		Of:      "coefficients",
 		Caption: "What each adds to a commit, in µs with the 95 % interval (linear regression, robust errors), and how many percent of the variance it explains.",
-		Columns: heads("layout", "engine"),
+		Columns: append(heads("layout", "engine"), figureHeads("µs an entity", "µs an attribute", "µs a KB of payload",
+			"% by an entity", "% by an attribute", "% by a KB of payload", "R²", "commits")...),
 	}
-	for _, prefix := range []string{"µs ", "% by "} {
-		for _, term := range designTerms {
-			t.Columns = append(t.Columns, figureHeads(prefix+term)...)
-		}
-	}
-	t.Columns = append(t.Columns, figureHeads("R²", "commits")...)
 	for _, g := range p.groups {
 		var pooled result.Table // of all repetitions
 		for _, r := range g.Good() {
@@ -71,10 +66,7 @@ func coefficients(p *pivot) []Table {
 		}
 		t.Rows = append(t.Rows, names(append(append(row, shares...), fmt.Sprintf("%.3f", fit.R2), runs.Thousands(strconv.Itoa(fit.N)))...))
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	return []Table{t}
+	return t.unlessEmpty()
 }
 
 // earlierCorrelations are those that the user's documents report of 50,000
@@ -98,9 +90,6 @@ func correlations(p *pivot) []Table {
 			}
 		}
 	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
 	t.Of, t.Caption = "correlations", "Correlation of the time of a commit with what is in its block."
-	return []Table{t.Table}
+	return t.unlessEmpty()
 }

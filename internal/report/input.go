@@ -1,3 +1,7 @@
+// Package report shows a result set: as one HTML page that needs no network, and
+// as the Markdown tables of EXPERIMENTS.md. Both are rendered from the same
+// tables, so that they cannot disagree, and depend on nothing but the records:
+// the same result set gives the same bytes.
 package report
 
 import (
@@ -56,23 +60,16 @@ func (in *Input) engines() []string { return enginesOf(runs.Gather(in.Results.Re
 func (in *Input) ids() []string {
 	var ids []string
 	for _, s := range specs {
-		ids = appendNew(ids, s.id)
+		ids = append(ids, strings.Fields(s.ids)...)
 	}
 	for _, e := range in.Catalogue {
-		ids = appendNew(ids, e.ID)
+		ids = runs.AppendNew(ids, e.ID)
 	}
 	for _, r := range in.Results.Records {
-		ids = appendNew(ids, r.Experiment)
+		ids = runs.AppendNew(ids, r.Experiment)
 	}
 	slices.SortStableFunc(ids, natural)
 	return nonempty(ids...)
-}
-
-func appendNew(list []string, s string) []string {
-	if slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
 }
 
 var digits = regexp.MustCompile(`\d+(\.\d+)?`)

@@ -8,21 +8,29 @@ import (
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
+// limits are what is wanted of a figure, and at which size.
+var limits = map[string]struct {
+	text  string
+	marks []mark
+}{"p99-ms": {"; the decision tree wants less than 500 ms at 5x", []mark{{Name: "500 ms", Y: new(num(500))}, {Name: "5x", X: new(num(5))}}}}
+
 // growth draws a figure over the size of the data: a line for each engine, and a
 // variant for each layout.
-func growth(p *pivot, id, caption, unit string, limits ...mark) Chart {
+func (p *pivot) growth(id, name, unit string) Chart {
 	c := Chart{
-		ID: id, Caption: caption, Open: true, Tables: p.table(unit, false),
+		ID: id, Caption: name + ": " + unit + " over the size of the data" + limits[unit].text, Open: true, Tables: p.table(unit, false),
 		Alt: "Lines by engine over the size of the data, both axes logarithmic; the figures are in the table",
 	}
-	for _, layout := range runs.Distinct(p.groups, "layout") {
-		v := Variant{Label: layout, X: axis{Name: "scale (1 is 800,000 entities)", Log: true}, Y: axis{Name: unit, Log: true}, Limits: limits}
+	for _, layout := range runs.By(p.groups, func(g *runs.Group) string { return g.Get("layout") }) {
+		v := Variant{
+			Label: layout[0].Get("layout"), Limits: limits[unit].marks,
+			X: axis{Name: "scale (1 is 800,000 entities)", Log: true}, Y: axis{Name: unit, Log: true},
+		}
 		for _, e := range p.engines {
 			s := series{Name: e, Engine: e, Symbol: "circle"}
-			for _, g := range p.groups {
+			for _, g := range layout {
 				x, ok := g.Scale()
-				y := value(g, unit)
-				if g.Get("engine") == e && g.Get("layout") == layout && ok && y != nil && *y > 0 {
+				if y := value(g, unit); g.Get("engine") == e && ok && y != nil && *y > 0 {
 					s.Points = append(s.Points, [2]num{num(x), *y})
 				}
 			}
@@ -31,15 +39,6 @@ func growth(p *pivot, id, caption, unit string, limits ...mark) Chart {
 		c.Variants = append(c.Variants, v)
 	}
 	return c
-}
-
-func growthOfCommits(p *pivot) Chart {
-	return growth(p, "chart-d5-commits", "D5: commit p99 over the size of the data; the decision tree wants less than 500 ms at 5x", "p99-ms",
-		mark{Name: "500 ms", Y: new(num(500))}, mark{Name: "5x", X: new(num(5))})
-}
-
-func growthOfReads(p *pivot) Chart {
-	return growth(p, "chart-d5-reads", "D5: reads a second of mix A over the size of the data", "qps-A")
 }
 
 var quantileUnits = []string{"mean-ms", "p50-ms", "p95-ms", "p99-ms", "p999-ms", "max-ms"}
@@ -80,7 +79,7 @@ func (p *pivot) distributions(id, name string) Chart {
 			c.Variants = append(c.Variants, v)
 		}
 	}
-	c.Tables = []Table{table.Table}
+	c.Tables = []Table{*table}
 	return c
 }
 

@@ -208,7 +208,7 @@ func remarks(groups []*runs.Group) []string {
 	for _, g := range groups {
 		for _, r := range g.Records {
 			for _, note := range r.Notes {
-				notes, of[note] = appendNew(notes, note), appendNew(of[note], r.Config.String())
+				notes, of[note] = runs.AppendNew(notes, note), runs.AppendNew(of[note], r.Config.String())
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func newPivot(groups []*runs.Group, floor runs.Floor) *pivot {
 	var keys []string
 	for _, g := range groups {
 		for _, pair := range g.Config {
-			keys = appendNew(keys, pair.Key)
+			keys = runs.AppendNew(keys, pair.Key)
 		}
 	}
 	for _, key := range slices.DeleteFunc(keys, func(key string) bool { return key == "engine" }) {
@@ -131,20 +131,19 @@ func readable(value string) string {
 // table puts a figure into a row for each setting, or each kind of operation in it,
 // and a column for each engine; it is none when no record has the figure.
 func (p *pivot) table(unit string, byKind bool) []Table {
-	named := heads(p.keys...)
+	named, of := heads(p.keys...), unit
 	for i, key := range p.keys {
 		if key == "rate" || key == "qps" { // what was delivered is a figure
 			named[i].Head = key + " asked"
 		}
 	}
-	of := unit
 	if byKind {
-		named = append(named, Column{Head: "operation"})
-		of += " by kind of operation"
+		named, of = append(named, Column{Head: "operation"}), unit+" by kind of operation"
 	} else if len(named) == 0 {
 		named = heads("")
 	}
 	g := newGrid(named, engineHeads(p.engines, " "+unit))
+	g.Of = of
 	found := false
 	for _, r := range p.rows {
 		kinds := []string{""}
@@ -155,32 +154,30 @@ func (p *pivot) table(unit string, byKind bool) []Table {
 			for i, e := range p.engines {
 				c := p.figure(r.byEngine[e], r.byEngine[p.engines[0]], runs.Measure{Unit: unit, Kind: kind})
 				found = found || c.Value != nil || strings.HasPrefix(c.Text, maximum)
-				*g.at(p.names(&r, kind, byKind), i) = c
+				*g.at(r.names(kind), i) = c
 			}
 		}
 	}
 	if !found {
 		return nil
 	}
-	g.Of = of
 	g.Rows = slices.DeleteFunc(g.Rows, func(row []Cell) bool {
 		return !slices.ContainsFunc(row[g.named:], func(c Cell) bool { return c.Text != "" })
 	})
 	g.shade(result.Better(unit))
-	return []Table{g.Table}
+	return []Table{*g}
 }
 
-// names are the first cells of a row.
-func (p *pivot) names(r *pivotRow, kind string, byKind bool) []string {
-	var words []string
+// names are the first cells of a row, or of a kind of operation in it.
+func (r *pivotRow) names(kind string) (words []string) {
 	for _, v := range r.values {
 		words = append(words, readable(v))
 	}
-	if byKind {
-		return append(words, kind)
+	if kind != "" {
+		words = append(words, kind)
 	}
 	if len(words) == 0 {
-		return []string{"all"}
+		words = []string{"all"}
 	}
 	return words
 }
@@ -195,7 +192,7 @@ func (p *pivot) kinds(r *pivotRow) []string {
 				if d.Kind != "all" || !slices.ContainsFunc(record.Latencies, func(o result.Distribution) bool {
 					return o.Kind != d.Kind && o.Count == d.Count
 				}) {
-					kinds = appendNew(kinds, d.Kind)
+					kinds = runs.AppendNew(kinds, d.Kind)
 				}
 			}
 		}

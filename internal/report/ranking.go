@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -49,20 +48,17 @@ func (m measure) has(g *runs.Group) bool {
 
 // comparable returns the groups of a measure that differ in engine and layout alone:
 // those of the setting that was measured most often, of several the largest.
-func (m measure) comparable(groups []*runs.Group) (best []*runs.Group) {
-	of := map[string][]*runs.Group{}
-	for _, g := range runs.Where(groups, m.has) {
-		setting := settingOf(g, m.with)
-		of[setting] = append(of[setting], g)
+func (m measure) comparable(groups []*runs.Group) []*runs.Group {
+	setting := func(g *runs.Group) string { return settingOf(g, m.with) }
+	settings := runs.By(runs.Where(groups, m.has), setting)
+	if len(settings) == 0 {
+		return nil
 	}
-	var scale float64
-	for _, setting := range slices.Sorted(maps.Keys(of)) {
-		at, _ := of[setting][0].Scale()
-		if c := cmp.Compare(len(of[setting]), len(best)); c > 0 || c == 0 && at > scale {
-			best, scale = of[setting], at
-		}
-	}
-	return best
+	return slices.MaxFunc(settings, func(a, b []*runs.Group) int {
+		x, _ := a[0].Scale()
+		y, _ := b[0].Scale()
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(x, y), strings.Compare(setting(b[0]), setting(a[0])))
+	})
 }
 
 // ranking compares engines with layouts by all measures together. A measure counts
@@ -81,24 +77,26 @@ type ranking struct {
 // ranked is an engine with a layout.
 type ranked struct {
 	who
-	cells   []Cell  // of measures; their figures are the ratios to the best, at least 1
+	cells   []Cell  // its name, place and mean, then measures: their figures are the ratios to the best, at least 1
 	logs    float64 // sum of the logarithms of those that count
 	missing []string
-	place   int
 }
+
+// begun is how many cells stand before those of measures.
+const begun = 3
 
 func newRanking(in *Input) *ranking {
 	var ids []string
 	for _, m := range measures {
-		ids = appendNew(ids, m.experiment)
+		ids = runs.AppendNew(ids, m.experiment)
 	}
 	groups, leftOut := in.of(ids...)
 	r := &ranking{floor: in.floor()}
 	p, settings := &pivot{floor: r.floor}, []string(nil)
 	for i, m := range measures {
 		for _, g := range m.comparable(groups) {
-			r.row(g).cells[i] = p.figure(g, nil, runs.Measure{Unit: m.unit})
-			settings = appendNew(settings, joinWords(" ", m.experiment, settingOf(g, m.with)))
+			r.row(g).cells[begun+i] = p.figure(g, nil, runs.Measure{Unit: m.unit})
+			settings = runs.AppendNew(settings, joinWords(" ", m.experiment, settingOf(g, m.with)))
 			if scale, ok := g.Scale(); ok && !slices.Contains(r.scales, scale) {
 				r.scales = append(r.scales, scale)
 			}
@@ -108,7 +106,7 @@ func newRanking(in *Input) *ranking {
 		r.relate(i, m)
 	}
 	r.order()
-	r.fill()
+	r.head()
 	r.Notes = nonempty(
 		r.noiseText(), list("Not measured, or of too few operations: ", r.never), list("Not in the mean, since fewer than half of the rows have it: ", r.partly),
 		r.unplaced(), list("Each column is of one setting: ", settings), sentence(leftOut),
@@ -129,7 +127,8 @@ func (r *ranking) row(g *runs.Group) *ranked {
 	i := slices.IndexFunc(r.rows, func(row *ranked) bool { return row.who == of })
 	if i < 0 {
 		i = len(r.rows)
-		r.rows = append(r.rows, &ranked{who: of, cells: make([]Cell, len(measures))})
+		cells := append([]Cell{{Text: of.engine + " " + of.layout, Engine: of.engine}}, make([]Cell, begun-1+len(measures))...)
+		r.rows = append(r.rows, &ranked{who: of, cells: cells})
 	}
 	return r.rows[i]
 }
@@ -138,7 +137,7 @@ func (r *ranking) row(g *runs.Group) *ranked {
 func (r *ranking) relate(i int, m measure) {
 	var values []float64
 	for _, row := range r.rows {
-		if v := row.cells[i].Value; v != nil && *v > 0 {
+		if v := row.cells[begun+i].Value; v != nil && *v > 0 {
 			values = append(values, *v)
 		}
 	}
@@ -159,7 +158,7 @@ func (r *ranking) relate(i int, m measure) {
 		r.partly = append(r.partly, m.head)
 	}
 	for _, row := range r.rows {
-		c := &row.cells[i]
+		c := &row.cells[begun+i]
 		if c.Value == nil || *c.Value <= 0 {
 			if c.Value = nil; counts {
 				row.missing = append(row.missing, m.head)
@@ -183,13 +182,8 @@ func (r *ranking) relate(i int, m measure) {
 	}
 }
 
-// mean is the geometric mean of the ratios that count; false when one is missing.
-func (r *ranking) mean(row *ranked) (float64, bool) {
-	return math.Exp(row.logs / float64(r.counted)), len(row.missing) == 0 && r.counted > 0
-}
-
-// order gives places by the mean, the same one to rows that are no further apart than
-// the noise, and none to those that have no mean.
+// order gives places by the geometric mean of the ratios that count, the same one to rows
+// that are no further apart than the noise, and none to those of which one is missing.
 func (r *ranking) order() {
 	slices.SortFunc(r.rows, func(a, b *ranked) int {
 		return cmp.Or(cmp.Compare(len(a.missing), len(b.missing)), cmp.Compare(a.logs, b.logs),
@@ -197,28 +191,28 @@ func (r *ranking) order() {
 	})
 	leader := 0
 	for i, row := range r.rows {
-		if _, ok := r.mean(row); !ok {
-			break
+		if r.Rows = append(r.Rows, row.cells); len(row.missing) > 0 || r.counted == 0 {
+			continue
 		}
 		if row.logs-r.rows[leader].logs > r.noise {
 			leader = i
 		}
-		row.place = leader + 1
+		row.cells[1].Text = strconv.Itoa(leader + 1)
+		row.cells[2].Text = runs.Number(math.Exp(row.logs/float64(r.counted))) + "×"
 	}
 }
 
 // unplaced says which rows have no place, and why.
 func (r *ranking) unplaced() string {
 	var sets []string
-	of := map[string][]string{}
-	for _, row := range r.rows {
-		if set := strings.Join(row.missing, "; "); set != "" {
-			sets = appendNew(sets, set)
-			of[set] = append(of[set], row.engine+" "+row.layout)
+	for _, rows := range runs.By(r.rows, func(row *ranked) string { return strings.Join(row.missing, "; ") }) {
+		var names []string
+		for _, row := range rows {
+			names = append(names, row.cells[0].Text)
 		}
-	}
-	for i, set := range sets {
-		sets[i] = strings.Join(of[set], ", ") + " (not measured, or failed: " + set + ")"
+		if missing := rows[0].missing; len(missing) > 0 {
+			sets = append(sets, strings.Join(names, ", ")+" (not measured, or failed: "+strings.Join(missing, "; ")+")")
+		}
 	}
 	return list("Without a place: ", sets)
 }
@@ -232,35 +226,28 @@ func (r *ranking) noiseText() string {
 	}
 	var units []string
 	for _, m := range measures {
-		units = appendNew(units, fmt.Sprintf("%s× for %s", runs.Number(r.floor.Of(m.unit)), m.unit))
+		units = runs.AppendNew(units, fmt.Sprintf("%s× for %s", runs.Number(r.floor.Of(m.unit)), m.unit))
 	}
 	return fmt.Sprintf("Noise floor, from measuring the same twice: %s; %s× for the mean. "+use,
 		strings.Join(units, ", "), runs.Number(math.Exp(r.noise/float64(max(1, r.counted)))))
 }
 
-// fill makes the table, the best row first. Columns in which nothing stands are left
-// out.
-func (r *ranking) fill() {
+// head names the columns. Those in which nothing stands are left out.
+func (r *ranking) head() {
 	if len(r.rows) == 0 {
 		r.Caption = "Nothing was measured over engines and layouts."
 		return
 	}
 	r.Caption = "Engines and layouts, each figure as a multiple of the best in its column; the geometric mean over the columns gives the place."
 	r.Ranked, r.Columns = true, append(heads("engine and layout"), figureHeads("place", "mean")...)
-	for _, row := range r.rows {
-		cells := []Cell{{Text: row.engine + " " + row.layout, Engine: row.engine}, {}, {}}
-		if mean, ok := r.mean(row); ok {
-			cells[1].Text, cells[2].Text = strconv.Itoa(row.place), runs.Number(mean)+"×"
-		}
-		r.Rows = append(r.Rows, cells)
-	}
-	for i, m := range measures {
-		if !slices.ContainsFunc(r.rows, func(row *ranked) bool { return row.cells[i].Text != "" }) {
+	for _, m := range measures {
+		at := len(r.Columns)
+		if slices.ContainsFunc(r.Rows, func(row []Cell) bool { return row[at].Text != "" }) {
+			r.Columns = append(r.Columns, Column{Head: m.head, Numeric: true})
 			continue
 		}
-		r.Columns = append(r.Columns, Column{Head: m.head, Numeric: true})
-		for n, row := range r.rows {
-			r.Rows[n] = append(r.Rows[n], row.cells[i])
+		for n := range r.Rows {
+			r.Rows[n] = slices.Delete(r.Rows[n], at, at+1)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (in *Input) manifests() ([]bench.Manifest, error) {
 }
 
 // host has a row for each that manifests say of where was measured.
-func host(list []bench.Manifest) *grid {
+func host(list []bench.Manifest) *Table {
 	g := newGrid(heads(""), heads("value"))
 	for i := range list {
 		h := &list[i].Host
@@ -44,15 +44,6 @@ func host(list []bench.Manifest) *grid {
 	}
 	g.say(0, [][2]string{{"disk", fsync(list)}})
 	return g
-}
-
-// source is what was measured.
-func source(m *bench.Manifest) [][2]string {
-	name, known := m.Varve.Name()
-	if !known {
-		name += " with changes"
-	}
-	return [][2]string{{"Go", m.Varve.Go}, {"revision", name}}
 }
 
 // setup is how an engine was, first what was asked for and then what it said, by name.
@@ -82,20 +73,24 @@ func settings(list []bench.Manifest, engines []string) []Table {
 	back := newGrid(heads("setting"), engineHeads(engines, ""))
 	back.Caption = "Engines, with their settings as read back. Several values: runs differed in it."
 	for i := range list {
-		of.say(0, source(&list[i]))
+		revision, known := list[i].Varve.Name()
+		if !known {
+			revision += " with changes"
+		}
+		of.say(0, [][2]string{{"Go", list[i].Varve.Go}, {"revision", revision}})
 		if e := slices.Index(engines, list[i].Engine.Name); e >= 0 {
 			back.say(e, setup(&list[i]))
 		}
 	}
 	asked := len(setup(&bench.Manifest{}))
 	slices.SortFunc(back.Rows[min(asked, len(back.Rows)):], func(a, b []Cell) int { return strings.Compare(a[0].Text, b[0].Text) })
-	return []Table{of.Table, back.Table}
+	return []Table{*of, *back}
 }
 
 // say adds values to what a column says of their names.
-func (g *grid) say(column int, said [][2]string) {
+func (t *Table) say(column int, said [][2]string) {
 	for _, s := range said {
-		c := g.at([]string{s[0]}, column)
+		c := t.at([]string{s[0]}, column)
 		if !strings.Contains("; "+c.Text+";", "; "+s[1]+";") {
 			c.Text = joinWords("; ", c.Text, s[1])
 		}

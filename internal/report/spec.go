@@ -13,7 +13,7 @@ import (
 
 // spec is how an experiment is shown. Units are words in a string.
 type spec struct {
-	id      string
+	ids     string // of experiments
 	metrics string // units, a table each
 	more    string // the same, on the page only
 	kinds   string // units of latencies, a table by kind of operation each, on the page only
@@ -22,60 +22,55 @@ type spec struct {
 
 	tables func(*pivot) []Table // further ones, if not nil
 
-	bars      string // units that have a chart, with their tables
-	charts    []func(*pivot) Chart
-	quantiles bool // distributions are drawn
+	bars      string // units that have a chart, with their tables; those joined by + stand on each other
+	growth    string // units that have a chart over the size of the data
+	quantiles bool   // distributions are drawn
 	timeline  bool
 }
 
-// specs are the experiments that have a renderer, by id.
+// specs are the experiments that have a renderer.
 var specs = []spec{
-	{id: "A1", metrics: "rows/s", bars: "rows/s"},
-	{id: "A2", metrics: "rows/s p99-ms", bars: "rows/s"},
-	{id: "A3", metrics: "rows/s p99-ms", bars: "rows/s"},
-	{id: "A4", metrics: "rows/s", bars: "rows/s"},
-	{id: "A5", metrics: "ent/s p99-ms", more: "rows/s p50-ms", bars: "ent/s", quantiles: true},
-	{id: "A6", metrics: "ent/s p99-ms", more: "rows/s p50-ms", bars: "ent/s", quantiles: true},
-	{id: "A7", metrics: "ent/s", bars: "ent/s"},
-	{id: "A8", metrics: "p50-ms max-ms", more: "p99-ms", tables: correlations, quantiles: true},
-	{id: "A11", metrics: "ent/s B/ent", more: "rows/s p50-ms p99-ms", bars: "ent/s B/ent"},
-	{id: "A12", metrics: "qps", kinds: "p50-ms", bars: "qps"},
-	{id: "A13", metrics: "ent/s p99-ms", more: "fsync-us", bars: "ent/s p99-ms"},
-	{id: "A14", tables: coefficients},
-	{id: "B1", metrics: "load-s rows/s data-MB", more: "B/row", bars: "rows/s"},
-	{id: "C1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true},
-	{id: "C2", metrics: "qps skipped", more: "late lag-ms", kinds: "p99-ms", bars: "qps", quantiles: true},
-	{id: "C3", metrics: "qps", more: "resident-before resident-after", kinds: "p50-ms", bars: "qps"},
+	{ids: "A1 A4", metrics: "rows/s", bars: "rows/s"},
+	{ids: "A2 A3", metrics: "rows/s p99-ms", bars: "rows/s"},
+	{ids: "A5 A6", metrics: "ent/s p99-ms", more: "rows/s p50-ms", bars: "ent/s", quantiles: true},
+	{ids: "A7", metrics: "ent/s", bars: "ent/s"},
+	{ids: "A8", metrics: "p50-ms max-ms", more: "p99-ms", tables: correlations, quantiles: true},
+	{ids: "A11", metrics: "ent/s B/ent", more: "rows/s p50-ms p99-ms", bars: "ent/s B/ent"},
+	{ids: "A12", metrics: "qps", kinds: "p50-ms", bars: "qps"},
+	{ids: "A13", metrics: "ent/s p99-ms", more: "fsync-us", bars: "ent/s p99-ms"},
+	{ids: "A14", tables: coefficients},
+	{ids: "B1", metrics: "load-s rows/s data-MB", more: "B/row", bars: "rows/s"},
+	{ids: "C1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true},
+	{ids: "C2", metrics: "qps skipped", more: "late lag-ms", kinds: "p99-ms", bars: "qps", quantiles: true},
+	{ids: "C3", metrics: "qps", more: "resident-before resident-after", kinds: "p50-ms", bars: "qps"},
 	{
-		id: "D1", metrics: "rows/s settled-rows/s p50-ms p99-ms wal-MB", more: "max-ms resident", bars: "p99-ms",
-		charts: []func(*pivot) Chart{sizes}, quantiles: true, timeline: true,
+		ids: "D1", metrics: "rows/s settled-rows/s p50-ms p99-ms wal-MB", more: "max-ms resident", bars: "p99-ms db-MB+wal-MB",
+		quantiles: true, timeline: true,
 	},
-	{id: "D2", metrics: "p99-ms wal-MB", more: "max-ms", kinds: "p99-ms", byKind: true, bars: "p99-ms", quantiles: true, timeline: true},
-	{id: "D3", metrics: "p99-ms growth-MB", more: "p50-ms max-ms wal-MB", bars: "p99-ms", quantiles: true},
-	{id: "D4", metrics: "p99-ms qps ceiling-qps", more: "rows/s read-p99-ms", bars: "p99-ms ceiling-qps", quantiles: true, timeline: true},
+	{ids: "D2", metrics: "p99-ms wal-MB", more: "max-ms", kinds: "p99-ms", byKind: true, bars: "p99-ms", quantiles: true, timeline: true},
+	{ids: "D3", metrics: "p99-ms growth-MB", more: "p50-ms max-ms wal-MB", bars: "p99-ms", quantiles: true},
+	{ids: "D4", metrics: "p99-ms qps ceiling-qps", more: "rows/s read-p99-ms", bars: "p99-ms ceiling-qps", quantiles: true, timeline: true},
 	{
-		id: "D5", metrics: "p99-ms qps-A qps-B qps-C", more: "rows/s p99-ms-A p99-ms-B p99-ms-C",
-		charts: []func(*pivot) Chart{growthOfCommits, growthOfReads},
+		ids: "D5", metrics: "p99-ms qps-A qps-B qps-C", more: "rows/s p99-ms-A p99-ms-B p99-ms-C",
+		growth: "p99-ms qps-A",
 	},
-	{id: "E1", metrics: "qps", kinds: "p50-ms p99-ms", byKind: true, bars: "qps", quantiles: true},
-	{id: "E2", metrics: "rows/s p99-ms", bars: "rows/s"},
-	{id: "E3", metrics: "rows/s qps p99-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true},
-	{id: "F1", metrics: "p50-ms ev/s", more: "p99-ms max-ms", bars: "ev/s"},
-	{id: "F2", metrics: "op/s", more: "p50-ms p99-ms max-ms", bars: "op/s"},
-	{id: "F3", metrics: "op/s p99-ms", more: "p50-ms max-ms", bars: "op/s"},
-	{id: "F4", metrics: "p50-ms op/s", more: "p99-ms max-ms"},
-	{id: "F5", metrics: "p50-ms", more: "p99-ms max-ms ev/s"},
-	{id: "F6", metrics: "rss-MB heap-MB"},
-	{id: "F7", metrics: "p50-ms", more: "p99-ms max-ms ev/s"},
-	{id: "F8", metrics: "p50-ms", more: "p99-ms max-ms ev/s"},
-	{id: "G1", metrics: "ingest-s rows/s closure-s data-MB qps p50-ms p95-ms p99-ms cpu-ms/1k", more: "index-s max-ms errors", apart: true},
+	{ids: "E1", metrics: "qps", kinds: "p50-ms p99-ms", byKind: true, bars: "qps", quantiles: true},
+	{ids: "E2", metrics: "rows/s p99-ms", bars: "rows/s"},
+	{ids: "E3", metrics: "rows/s qps p99-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true},
+	{ids: "F1", metrics: "p50-ms ev/s", more: "p99-ms max-ms", bars: "ev/s"},
+	{ids: "F2", metrics: "op/s", more: "p50-ms p99-ms max-ms", bars: "op/s"},
+	{ids: "F3", metrics: "op/s p99-ms", more: "p50-ms max-ms", bars: "op/s"},
+	{ids: "F4", metrics: "p50-ms op/s", more: "p99-ms max-ms"},
+	{ids: "F5 F7 F8", metrics: "p50-ms", more: "p99-ms max-ms ev/s"},
+	{ids: "F6", metrics: "rss-MB heap-MB"},
+	{ids: "G1", metrics: "ingest-s rows/s closure-s data-MB qps p50-ms p95-ms p99-ms cpu-ms/1k", more: "index-s max-ms errors", apart: true},
 	{
-		id: "G2", apart: true,
+		ids: "G2", apart: true,
 		metrics: "load-s rel/s data-MB B/rel qps share-success check-p50-ms check-p95-ms lookup-p50-ms lookup-p95-ms write-p50-ms write-p95-ms",
 	},
-	{id: "H1", metrics: "p50-ms op/s", more: "p99-ms max-ms", bars: "op/s"},
+	{ids: "H1", metrics: "p50-ms op/s", more: "p99-ms max-ms", bars: "op/s"},
 	{
-		id: "Q1", apart: true,
+		ids: "Q1", apart: true,
 		metrics: "commit-p50-ms commit-p99-ms commit-max-ms rows/s get-p50-ms get-p99-ms query-p50-ms query-max-ms data-MB B/ent",
 	},
 }
@@ -83,6 +78,7 @@ var specs = []spec{
 // experiment is what is known of one experiment.
 type experiment struct {
 	spec
+	id      string
 	groups  []*runs.Group
 	pivots  []*pivot // more than one when its workloads stand apart
 	leftOut string
@@ -91,16 +87,16 @@ type experiment struct {
 // experiment reads the records of an experiment. One that has no spec shows its
 // figures as they come.
 func (in *Input) experiment(id string) experiment {
-	x := experiment{spec: spec{id: id}}
+	x := experiment{id: id}
 	x.groups, x.leftOut = in.of(id)
-	if i := slices.IndexFunc(specs, func(s spec) bool { return s.id == id }); i >= 0 {
+	if i := slices.IndexFunc(specs, func(s spec) bool { return slices.Contains(strings.Fields(s.ids), id) }); i >= 0 {
 		x.spec = specs[i]
 	} else {
 		var units []string
 		for _, g := range x.groups {
 			for _, r := range g.Records {
 				for _, m := range r.Metrics {
-					units = appendNew(units, m.Unit)
+					units = runs.AppendNew(units, m.Unit)
 				}
 			}
 		}
@@ -113,21 +109,14 @@ func (in *Input) experiment(id string) experiment {
 // split puts groups together that have tables together. It leaves out those of no
 // configuration: what a process that ended before its first measurement leaves behind.
 func (x *experiment) split(floor runs.Floor) {
-	parts := map[string][]*runs.Group{}
-	var names []string
-	for _, g := range x.groups {
-		if runs.End(g.Records[0]) {
-			continue
-		}
-		name := ""
-		if x.apart {
-			name = g.Name
-		}
-		names, parts[name] = appendNew(names, name), append(parts[name], g)
+	measured := runs.Where(x.groups, func(g *runs.Group) bool { return !runs.End(g.Records[0]) })
+	parts := runs.By(measured, func(*runs.Group) bool { return true })
+	if x.apart {
+		parts = runs.By(measured, func(g *runs.Group) string { return g.Name })
 	}
 	x.pivots = nil
-	for _, name := range names {
-		x.pivots = append(x.pivots, newPivot(parts[name], floor))
+	for _, part := range parts {
+		x.pivots = append(x.pivots, newPivot(part, floor))
 	}
 }
 
@@ -188,7 +177,7 @@ func (x *experiment) endings(hidden bool) []string {
 	for _, g := range x.groups {
 		for _, r := range g.Records {
 			if r.Error != "" && (!hidden || runs.End(r)) {
-				notes = appendNew(notes, fmt.Sprintf("Failed: %s: %s", r.Config, oneLine(r.Error)))
+				notes = runs.AppendNew(notes, fmt.Sprintf("Failed: %s: %s", r.Config, oneLine(r.Error)))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/varvedb/varve/bench/result"
 )
@@ -16,6 +17,8 @@ type Table struct {
 	Rows    [][]Cell // each as long as Columns
 	Notes   []string
 	Ranked  bool // the columns have units of their own, and what they measure stands in the cells
+
+	named int // columns that name rows, where it is filled cell by cell
 }
 
 // Column is a column's head.
@@ -76,28 +79,30 @@ func engineHeads(engines []string, unit string) []Column {
 	return columns
 }
 
-// grid fills a table cell by cell; rows stand in the order in which they are first
-// named.
-type grid struct {
-	Table
-	named int
+// newGrid begins a table that is filled cell by cell, whose first columns name its rows.
+func newGrid(named []Column, columns []Column) *Table {
+	return &Table{Columns: slices.Concat(named, columns), named: len(named)}
 }
 
-// newGrid begins a table whose first columns name its rows.
-func newGrid(named []Column, columns []Column) *grid {
-	return &grid{Table: Table{Columns: slices.Concat(named, columns)}, named: len(named)}
-}
-
-// at is a cell of the row with the names, in one of the columns after them.
-func (g *grid) at(row []string, column int) *Cell {
-	i := slices.IndexFunc(g.Rows, func(cells []Cell) bool {
-		return slices.EqualFunc(cells[:g.named], row, func(c Cell, s string) bool { return c.Text == s })
+// at is a cell of the row with the names, in one of the columns after them. Rows stand in
+// the order in which they are first named.
+func (t *Table) at(row []string, column int) *Cell {
+	i := slices.IndexFunc(t.Rows, func(cells []Cell) bool {
+		return slices.EqualFunc(cells[:t.named], row, func(c Cell, s string) bool { return c.Text == s })
 	})
 	if i < 0 {
-		i = len(g.Rows)
-		g.Rows = append(g.Rows, append(names(row...), make([]Cell, len(g.Columns)-g.named)...))
+		i = len(t.Rows)
+		t.Rows = append(t.Rows, append(names(row...), make([]Cell, len(t.Columns)-t.named)...))
 	}
-	return &g.Rows[i][g.named+column]
+	return &t.Rows[i][t.named+column]
+}
+
+// unlessEmpty is the table, or none when it has no rows.
+func (t *Table) unlessEmpty() []Table {
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return []Table{*t}
 }
 
 // shade marks the cells of a table by their figures, on a logarithmic scale, and
@@ -141,4 +146,45 @@ func bestIn(row []Cell, good result.Direction) int {
 		return -1
 	}
 	return slices.IndexFunc(row, func(c Cell) bool { return c.Value == figures[0].Value })
+}
+
+// sentence ends words, if there are any.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return s + "."
+}
+
+// maxError is how much of an error is shown in a line; what follows is mostly the
+// rest of a statement.
+const maxError = 300
+
+// oneLine makes an error fit into a line.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if runes := []rune(s); len(runes) > maxError {
+		return string(runes[:maxError]) + " …"
+	}
+	return s
+}
+
+// nonempty are those words that are not empty, in the same array.
+func nonempty(words ...string) []string {
+	return slices.DeleteFunc(words, func(s string) bool { return s == "" })
+}
+
+// joinWords joins those words that are not empty.
+func joinWords(separator string, words ...string) string {
+	return strings.Join(nonempty(words...), separator)
+}
+
+// slug makes an anchor of words.
+func slug(s string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(s)), "-")
 }

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/internal/verdict"
 )
 
 // assessed are the engines of assessments.
 func assessed(list []verdict.Assessment) (engines []string) {
 	for _, a := range list {
-		engines = appendNew(engines, a.Engine)
+		engines = runs.AppendNew(engines, a.Engine)
 	}
 	return engines
 }
@@ -28,7 +29,7 @@ func criteriaTables(r *verdict.Report) []Table {
 				*g.at([]string{c.Part + ": " + c.Name, c.Wanted()}, i) = criterionCell(&c)
 			}
 		}
-		tables = append(tables, g.Table)
+		tables = append(tables, *g)
 	}
 	return tables
 }
@@ -58,5 +59,5 @@ func decisionTable(r *verdict.Report) Table {
 	for _, a := range r.Assessments {
 		*g.at([]string{a.Layout}, slices.Index(engines, a.Engine)) = Cell{Text: string(a.V1), Class: decisionClass[a.V1], Link: "criteria"}
 	}
-	return g.Table
+	return *g
 }

@@ -1,8 +1,6 @@
 package verdict
 
 import (
-	"slices"
-
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/report/runs"
 )
@@ -57,10 +55,21 @@ var (
 	besides = figure{unit: "p99-ms", under: true, load: true, kind: "commit", needs: enoughCommits, note: didDeliver}
 	ceiling = figure{unit: ceilingUnit, under: true, load: true, kind: "commit", needs: enoughCommits, note: didDeliver, of: reached}
 
-	resident  = figure{of: atEnd}
-	walSize   = figure{of: largestWAL}
-	diskReads = figure{of: pagesRead, note: pages, least: 1.0 / 32}
+	resident = figure{of: exactly("resident", 100)}
+	walSize  = figure{of: exactly("wal-MB", 1)}
+
+	// The number of reads is not recorded, their bytes are: a read of the page cache is
+	// of one page at least, and of the read-ahead window at most, which is 32 pages.
+	diskReads = figure{of: exactly("disk-read-MB/s", 1e6/(4<<10)), note: pages, least: 1.0 / 32}
 )
+
+// exactly is so many times a metric, in which chance has no part.
+func exactly(unit string, times float64) func(*result.Record) (float64, bool) {
+	return func(r *result.Record) (float64, bool) {
+		v, ok := r.Metric(unit)
+		return times * v, ok
+	}
+}
 
 // mixReads are how many reads of a mix one client gets: alone, or of a growing store.
 func mixReads(mix string) []source {
@@ -80,41 +89,6 @@ func reached(r *result.Record) (float64, bool) {
 		highest = min(highest, delivered)
 	}
 	return highest, ok
-}
-
-// atEnd is what is resident when the data are largest, in percent.
-func atEnd(r *result.Record) (float64, bool) {
-	part, ok := r.Metric("resident")
-	for _, s := range slices.Backward(r.Timeline) {
-		if !ok && s.Resident != nil {
-			part, ok = *s.Resident, true
-		}
-	}
-	return 100 * part, ok
-}
-
-func largestWAL(r *result.Record) (float64, bool) {
-	largest, ok := r.Metric("wal-MB")
-	for _, s := range r.Timeline {
-		if s.WALBytes != nil {
-			largest, ok = max(largest, float64(*s.WALBytes)/1e6), true
-		}
-	}
-	return largest, ok
-}
-
-// pagesRead are the reads from disk a second. The number of reads is not recorded,
-// their bytes are: a read of the page cache is of one page at least, and of the
-// read-ahead window at most, which is 32 pages.
-func pagesRead(r *result.Record) (count float64, ok bool) {
-	var seconds float64
-	for _, s := range r.Timeline {
-		seconds = s.At
-		if s.ReadBytes != nil {
-			count, ok = count+float64(*s.ReadBytes)/(4<<10), true
-		}
-	}
-	return count / max(seconds, 1), ok
 }
 
 func pages(*runs.Group) string { return "at most, from the bytes read in pages of 4 KiB" }

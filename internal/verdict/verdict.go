@@ -126,7 +126,7 @@ func Evaluate(results *result.Results) Report {
 	for _, id := range judged {
 		noise[id] = stat.Noise(slices.DeleteFunc(slices.Clone(records), func(r result.Record) bool { return r.Experiment != id }))
 	}
-	groups := runs.Gather(slices.DeleteFunc(records, func(r result.Record) bool { return r.Again() }))
+	groups := runs.Gather(records)
 	for _, layout := range layouts(groups) {
 		w := Walk{Layout: layout, Steps: []Step{}}
 		for _, engine := range engines(groups) {
@@ -183,16 +183,6 @@ func (w *Walk) ask(a *Assessment) {
 	case Unknown:
 		w.Leaf = "not known: measure " + a.Engine + " first"
 	}
-}
-
-// Find returns the assessment of an engine with a layout, or nil.
-func (r *Report) Find(engine, layout string) *Assessment {
-	for i := range r.Assessments {
-		if a := &r.Assessments[i]; a.Engine == engine && a.Layout == layout {
-			return a
-		}
-	}
-	return nil
 }
 
 func (a *Assessment) where(keep func(*Criterion) bool) []Criterion {

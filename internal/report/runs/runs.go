@@ -4,6 +4,8 @@
 package runs
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,25 +26,41 @@ type Group struct {
 // Gather groups records by their key, in the order in which keys first appear.
 // Second measurements of the same are left out: they are no repetitions.
 func Gather(records []result.Record) []*Group {
-	var groups []*Group
-	byKey := make(map[string]*Group)
+	var firsts []*result.Record
 	for i := range records {
-		r := &records[i]
-		if r.Again() {
-			continue
+		if r := &records[i]; !r.Again() {
+			firsts = append(firsts, r)
 		}
-		g := byKey[r.Key()]
-		if g == nil {
-			g = &Group{Experiment: r.Experiment, Name: r.Name, Config: r.Config}
-			byKey[r.Key()] = g
-			groups = append(groups, g)
-		}
-		g.Records = append(g.Records, r)
 	}
-	for _, g := range groups {
-		slices.SortStableFunc(g.Records, func(a, b *result.Record) int { return a.Repeat - b.Repeat })
+	var groups []*Group
+	for _, same := range By(firsts, (*result.Record).Key) {
+		slices.SortStableFunc(same, func(a, b *result.Record) int { return a.Repeat - b.Repeat })
+		groups = append(groups, &Group{Experiment: same[0].Experiment, Name: same[0].Name, Config: same[0].Config, Records: same})
 	}
 	return groups
+}
+
+// By parts a list into those that have a key in common, in the order in which keys first
+// appear.
+func By[V any, K comparable](list []V, key func(V) K) (parts [][]V) {
+	at := map[K]int{}
+	for _, v := range list {
+		i, known := at[key(v)]
+		if !known {
+			i, parts = len(parts), append(parts, nil)
+			at[key(v)] = i
+		}
+		parts[i] = append(parts[i], v)
+	}
+	return parts
+}
+
+// AppendNew appends a value that the list does not have.
+func AppendNew[V comparable](list []V, v V) []V {
+	if slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
 }
 
 // Of returns the groups of an experiment.
@@ -203,12 +221,35 @@ func Median(values []float64) (float64, bool) {
 
 // Distinct returns the values of a key over groups, in the order in which they
 // first appear.
-func Distinct(groups []*Group, key string) []string {
-	var values []string
+func Distinct(groups []*Group, key string) (values []string) {
 	for _, g := range groups {
-		if v := g.Get(key); !slices.Contains(values, v) {
-			values = append(values, v)
-		}
+		values = AppendNew(values, g.Get(key))
 	}
 	return values
+}
+
+// Number writes a figure with three significant digits, thousands apart: what a
+// single machine's measurement is good for.
+func Number(v float64) string {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return "–"
+	case v == 0:
+		return "0"
+	case math.Abs(v) >= 100:
+		return Thousands(fmt.Sprintf("%.0f", v))
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// Thousands puts commas into a whole number.
+func Thousands(digits string) string {
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
 }

@@ -40,6 +40,11 @@ func TestQuantilesOfFew(t *testing.T) {
 	require.InEpsilon(t, 7, longest, 1e-9)
 }
 
+func TestBy(t *testing.T) {
+	require.Equal(t, [][]int{{5, 3, 1}, {4, 2}}, runs.By([]int{5, 4, 3, 2, 1}, func(n int) bool { return n%2 == 0 }))
+	require.Equal(t, []string{"b", "a"}, runs.AppendNew(runs.AppendNew([]string{"b"}, "a"), "b"))
+}
+
 func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0", 0.012345: "0.0123", 1.5: "1.5", 12.34: "12.3", 99.96: "100", 100.4: "100", 1234567: "1,234,567", -4321: "-4,321", 1e-7: "1e-07",
