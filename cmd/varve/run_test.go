@@ -49,6 +49,12 @@ func TestLab(t *testing.T) {
 				require.NotEmpty(t, r.Metrics, r.Key())
 				require.True(t, len(r.Latencies) > 0 || r.Name == social.LoadName, r.Key())
 				require.Equal(t, "sqlite", r.Config.Get("engine"))
+				var m bench.Manifest
+				require.NoError(t, results.Manifest(&r, &m))
+				require.NotEmpty(t, m.Settings, "%s: as read back", r.Key())
+				if us, has := r.Metric("fsync-us"); has {
+					require.InDelta(t, m.Host.Fsync.Median.Seconds(), us/1e6, 1e-12, "%s: the disk is probed once", r.Key())
+				}
 			}
 		})
 	}
@@ -146,6 +152,48 @@ func TestRunBlocks(t *testing.T) {
 	text, err = os.ReadFile(filepath.Join(out, result.RecordsFile))
 	require.NoError(t, err)
 	require.Equal(t, before, string(text), "a complete run was measured again")
+}
+
+// TestRunGoesOn: a run says how much of it is done already, once, and starts no process
+// for that; how long the rest takes follows from what it has measured itself. What was
+// taken out of the records, and with --retry what failed, is measured again.
+func TestRunGoesOn(t *testing.T) {
+	t.Setenv(bench.CacheEnv, t.TempDir())
+	t.Setenv(clitest.AsCommand, "1")
+	out := t.TempDir()
+	args := []string{"run", "A4", "--engines=sqlite", "--scale=0.0005", "--phase=50ms", "--blocks=2", "--out=" + out}
+	again := func(more ...string) (tasks []string, errs string) {
+		_, errs, _ = varve(t, append(args, more...)...)
+		return regexp.MustCompile(`run: block .*`).FindAllString(errs, -1), errs
+	}
+	tasks, errs := again()
+	require.Len(t, tasks, 4)
+	require.NotContains(t, errs, "done already")
+	require.Contains(t, tasks[0], "(1 of 4, 0s so far)")
+	require.Contains(t, tasks[1], " left)")
+
+	tasks, errs = again()
+	require.Empty(t, tasks)
+	require.Equal(t, 1, strings.Count(errs, "run: 4 of 4 are done already\n"))
+
+	path := filepath.Join(out, result.RecordsFile)
+	before := replaceIn(t, path, func(text string) string { return strings.Join(strings.SplitAfter(text, "\n")[1:], "") })
+	tasks, errs = again()
+	require.Contains(t, errs, "run: 3 of 4 are done already\n")
+	require.Len(t, tasks, 1)
+	require.Contains(t, tasks[0], "(4 of 4, 0s so far)", "nothing was measured yet that would tell how long it takes")
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, strings.Count(before, "\n")+1, bytes.Count(after, []byte("\n")))
+
+	replaceIn(t, path, func(text string) string { return strings.Replace(text, "}\n", `,"error":"killed"}`+"\n", 1) })
+	tasks, _ = again()
+	require.Empty(t, tasks)
+	tasks, errs = again("--retry")
+	require.Len(t, tasks, 1)
+	require.NotContains(t, errs, "killed")
+	tasks, _ = again("--blocks=3", "--retry")
+	require.Len(t, tasks, 2, "of the new block")
 }
 
 // TestRunElsewhere: a run goes on on another machine, which leaves the blocks that

@@ -68,8 +68,13 @@ func TestServe(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusCreated, resp.StatusCode)
-	require.Contains(t, must(t, "service-bench", "--rest", rest, "--grpc", grpc, "--clients=4", "--each=20", "--entities=50"), "every answer was checked")
+	bench := []string{"service-bench", "--rest", rest, "--grpc", grpc, "--clients=4", "--each=20", "--entities=50", "--out", t.TempDir()}
+	require.Contains(t, must(t, bench...), "every answer was checked")
 	require.Equal(t, cli.ExitOK, stop())
+	require.Contains(t, must(t, bench...), "every answer was checked", "nothing is loaded where all was measured before")
+	_, errs, code := varve(t, bench[:len(bench)-2]...)
+	require.Equal(t, cli.ExitError, code)
+	require.Contains(t, errs, "refused")
 
 	require.NotContains(t, must(t, "query", store, `type = "note"`, "--json"), "aGVsbG8", "the payload is sealed")
 	rest, _, stop = serve(t, args...)

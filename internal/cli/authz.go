@@ -11,9 +11,7 @@ import (
 
 	"github.com/varvedb/varve/bench/rebac"
 	"github.com/varvedb/varve/bench/social"
-	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/experiment"
-	"github.com/varvedb/varve/store"
 )
 
 // authzCmd is the permission workloads: who may do what with which resource.
@@ -22,62 +20,35 @@ type authzCmd struct {
 	Social authzSocialCmd `cmd:"" help:"Run a load script over a social graph at target rates, and hold it against service levels: experiment G2."`
 }
 
-// knownEngines refuses names that are no engine's.
-func knownEngines(names []string) error {
-	for _, name := range names {
-		if !slices.Contains(engine.Names(), name) {
-			return usageError{fmt.Errorf("unknown engine %q; known are %s", name, strings.Join(engine.Names(), ", "))}
-		}
-	}
-	return nil
-}
-
-// knownLayouts refuses names that are no layout's.
-func knownLayouts(names ...string) error {
-	for _, name := range names {
-		if !slices.Contains(store.Layouts(), name) {
-			return usageError{fmt.Errorf("unknown layout %q; known are %s", name, strings.Join(store.Layouts(), ", "))}
-		}
-	}
-	return nil
-}
-
 // authzRebacCmd runs the permission benchmark on engines, one after the other.
 type authzRebacCmd struct {
-	labFlags
-	Size     string          `help:"How much data: tiny, small or full (that of the user's document), or several times one as in fullx4." default:"small"`
-	Clients  []int           `help:"Numbers of clients that ask at once." default:"1,8,32"`
-	Closures []rebac.Closure `help:"How groups in groups are found: by a table, by a recursive query." default:"materialised,on-the-fly" enum:"materialised,on-the-fly"`
-	Duration time.Duration   `help:"Length of each measurement." default:"5s"`
-	Seed     uint64          `help:"Of data and questions." default:"1"`
-	Batch    int             `help:"Rows in a transaction of ingest." default:"10000"`
-	Dir      string          `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
-	Engines  []string        `help:"Engines to measure." default:"${engines}"`
-	Out      string          `help:"Directory of a result set that keeps the measurements, for report, decide and benchstat; a run goes on from what it has." type:"path"`
+	engineFlags
+	recordFlags
+	experiment.PermissionOptions
+	Duration time.Duration `help:"Length of each measurement." default:"5s"`
+	Seed     uint64        `help:"Of data and questions." default:"1"`
+	Dir      string        `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
+	Engines  []string      `help:"Engines to measure." default:"${engines}"`
 }
 
 // Run measures.
 func (c *authzRebacCmd) Run(e *env) error {
-	o, err := c.options(c.Seed)
-	if err != nil {
-		return err
-	}
 	if _, err := rebac.ParseSize(c.Size); err != nil {
 		return usageError{fmt.Errorf("--size: %w", err)}
 	}
 	if len(c.Clients) == 0 || slices.Min(c.Clients) < 1 || c.Duration <= 0 || c.Batch < 1 {
 		return usageError{errors.New("--clients, --duration and --batch must be positive")}
 	}
-	o.Phase = c.Duration
-	o.Permissions = &experiment.PermissionOptions{Size: c.Size, Clients: c.Clients, Closures: c.Closures, Batch: c.Batch}
-	x := entry{labFlags: c.labFlags, id: "G1", engines: c.Engines, options: o, out: c.Out, own: true, dir: c.Dir}
-	_, err = x.run(e)
+	o := experiment.Options{Seed: c.Seed, Phase: c.Duration, Permissions: &c.PermissionOptions}
+	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "G1", engines: c.Engines, options: o, child: child{dir: c.Dir}}
+	_, err := x.run(e)
 	return err
 }
 
 // authzSocialCmd runs a load script over social graphs.
 type authzSocialCmd struct {
-	labFlags
+	engineFlags
+	recordFlags
 	Engines       []string      `help:"Engines to measure." default:"${engines}"`
 	Relationships []int         `help:"Sizes of the graph." default:"100000"`
 	QPS           []float64     `name:"qps" help:"Requests a second, one phase each, from low to high, instead of the script's phases."`
@@ -85,15 +56,10 @@ type authzSocialCmd struct {
 	Duration      time.Duration `help:"Length of each phase instead of the script's."`
 	Seed          uint64        `help:"Of the graph, of arrivals and of what is asked." default:"1"`
 	Timeout       time.Duration `help:"Time after which an engine is ended; its records so far are kept." default:"30m"`
-	Out           string        `help:"Directory of a result set that keeps the records, and from which a run goes on; none are kept when not given." type:"path"`
 }
 
 // Run measures. Missing the service levels is a result and no error.
 func (c *authzSocialCmd) Run(e *env) error {
-	o, err := c.options(c.Seed)
-	if err != nil {
-		return err
-	}
 	script, err := c.script()
 	if err != nil {
 		return usageError{err}
@@ -103,10 +69,10 @@ func (c *authzSocialCmd) Run(e *env) error {
 			return usageError{fmt.Errorf("--relationships: %d: give numbers from %d to %d", n, social.MinRelationships, social.MaxRelationships)}
 		}
 	}
-	o.Social = &experiment.SocialOptions{Relationships: c.Relationships, Script: script}
+	o := experiment.Options{Seed: c.Seed, Social: &experiment.SocialOptions{Relationships: c.Relationships, Script: script}}
 	fmt.Fprintf(e.stderr, "social: script %s, %d phases: %s and the loading for each of %d stores\n",
 		script.Name, len(script.Phases), script.Length().Round(time.Second), len(c.Engines)*len(c.Relationships))
-	x := entry{labFlags: c.labFlags, id: social.Experiment, engines: c.Engines, options: o, timeout: c.Timeout, out: c.Out}
+	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: social.Experiment, engines: c.Engines, options: o, child: child{cache: true, timeout: c.Timeout}}
 	results, err := x.run(e)
 	if results == nil || c.JSON {
 		return err

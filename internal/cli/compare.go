@@ -4,38 +4,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/internal/report/runs"
 )
 
 // compareCmd measures engines one after the other, each in a process of its
 // own, so that memory, page cache and a crash are its own.
 type compareCmd struct {
-	labFlags
-	Engines  []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given."`
-	Layout   string   `help:"Entity layout." default:"arkiv"`
-	Profile  string   `help:"Shape of the generated entities: minimal, typical, large, or with a payload such as typical-256B." default:"typical"`
-	Entities int      `help:"Generated entities that the store holds before commits are measured." default:"5000"`
-	Commits  int      `help:"Commits to measure, of 100 generated entities each." default:"100"`
-	Dir      string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
-	Out      string   `help:"Directory of a result set that keeps the measurements, for report and benchstat; a run goes on from what it has." type:"path"`
+	engineFlags
+	recordFlags
+	experiment.FirstOptions
+	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given."`
+	Layout  string   `help:"Entity layout." default:"arkiv"`
+	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 }
 
 // Run compares. It prints what it has when an engine fails, and fails then.
 func (c *compareCmd) Run(e *env) error {
-	o, err := c.options(1)
-	if err != nil {
-		return err
-	}
 	if _, err := bench.ParseProfile(c.Profile); err != nil {
 		return usageError{err}
-	}
-	if err := knownLayouts(c.Layout); err != nil {
-		return err
 	}
 	if c.Entities < 100 || c.Commits < 1 {
 		return usageError{errors.New("--entities must be 100 or more and --commits 1 or more")}
@@ -43,9 +36,8 @@ func (c *compareCmd) Run(e *env) error {
 	if len(c.Engines) == 0 {
 		c.Engines = engine.Names()
 	}
-	o.Layouts = []string{c.Layout}
-	o.First = &experiment.FirstOptions{Profile: c.Profile, Entities: c.Entities, Commits: c.Commits}
-	x := entry{labFlags: c.labFlags, id: "Q1", engines: c.Engines, options: o, out: c.Out, own: true, dir: c.Dir}
+	o := experiment.Options{Seed: 1, Layouts: []string{c.Layout}, First: &c.FirstOptions}
+	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}}
 	results, err := x.run(e)
 	if results != nil && !c.JSON {
 		err = errors.Join(err, printManifests(e.stdout, results), sameDigests(results))
@@ -82,17 +74,13 @@ func printManifests(out io.Writer, results *result.Results) error {
 
 // sameDigests fails when engines that were given the same hold something else.
 func sameDigests(results *result.Results) error {
-	of := map[string]string{}
-	for i := range results.Records {
-		r := &results.Records[i]
-		if r.Error != "" || len(r.Notes) == 0 {
-			continue
+	good := slices.DeleteFunc(slices.Clone(results.Records), func(r result.Record) bool { return r.Error != "" || len(r.Notes) == 0 })
+	for _, same := range runs.By(good, func(r result.Record) string { return r.Name + "/" + r.Config.Without("engine").String() }) {
+		for _, r := range same {
+			if first := same[0].Notes[0]; r.Notes[0] != first {
+				return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.Name, r.Notes[0], r.Config.Get("engine"), first)
+			}
 		}
-		given := r.Name + "/" + r.Config.Without("engine").String()
-		if first, ok := of[given]; ok && first != r.Notes[0] {
-			return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.Name, r.Notes[0], r.Config.Get("engine"), first)
-		}
-		of[given] = r.Notes[0]
 	}
 	return nil
 }

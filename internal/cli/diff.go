@@ -174,22 +174,15 @@ func gather(set *result.Results) *samples {
 	s := &samples{values: make(map[unitName][]float64), noise: stat.Noise(lines)}
 	for i := range lines {
 		name := lines[i].Once().Key()
-		s.names = appendNew(s.names, name)
+		s.names = runs.AppendNew(s.names, name)
 		for _, m := range lines[i].Metrics {
-			s.units = appendNew(s.units, m.Unit)
+			s.units = runs.AppendNew(s.units, m.Unit)
 			if at := (unitName{m.Unit, name}); !lines[i].Again() {
 				s.values[at] = append(s.values[at], m.Value)
 			}
 		}
 	}
 	return s
-}
-
-func appendNew(list []string, s string) []string {
-	if slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
 }
 
 func (c *diffCmd) compare(before, after *result.Results) *difference {

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/experiment"
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/store"
@@ -22,41 +24,51 @@ type engineFlags struct {
 	Memory     string `help:"Memory of an engine's process and all that it starts, with the page cache; half is for its own caches." default:"1GiB"`
 }
 
-// labFlags are what commands that run one experiment of the catalogue have in common.
-type labFlags struct {
-	engineFlags
-	JSON bool `help:"Print the records as JSON."`
+// recordFlags are what commands that run one experiment of the catalogue have in common.
+type recordFlags struct {
+	Out  string `help:"Directory of a result set that keeps the records, for report, decide and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
+	JSON bool   `help:"Print the records as JSON."`
 }
 
-// options begins the experiment's.
-func (f *engineFlags) options(seed uint64) (o experiment.Options, err error) {
-	o = experiment.Options{Scale: 1, Loaded: 0.6, Seed: seed}
-	if o.Durability, err = driver.ParseDurability(f.Durability); err != nil {
-		return o, usageError{err}
+// set gives options what the flags say, and checks the names of engines and layouts.
+func (f *engineFlags) set(o *experiment.Options, engines []string) (err error) {
+	o.Durability, err = driver.ParseDurability(f.Durability)
+	memory, fault := store.ParseBytes(f.Memory)
+	if o.Memory = memory; fault != nil {
+		fault = fmt.Errorf("--memory: %w", fault)
 	}
-	if o.Memory, err = store.ParseBytes(f.Memory); err != nil {
-		return o, usageError{fmt.Errorf("--memory: %w", err)}
+	err = cmp.Or(known("engine", engines, engine.Names()), known("layout", o.Layouts, store.Layouts()), err, fault)
+	if err != nil {
+		err = usageError{err}
 	}
-	return o, nil
+	return err
+}
+
+// known refuses names of a kind that are not among all of it.
+func known(kind string, names, all []string) error {
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("unknown %s %q; known are %s", kind, name, strings.Join(all, ", "))
+		}
+	}
+	return nil
 }
 
 // entry is a command's run of one experiment of the catalogue, on each engine in a
 // process of its own, which is shown as a table of its records.
 type entry struct {
-	labFlags
+	engineFlags
+	recordFlags
 	id      string
 	engines []string
 	options experiment.Options
-	timeout time.Duration // of an engine; 0 is none
-
-	out string // result set that keeps the records, and from which a run goes on; one of its own when empty
-	own bool   // data sets and databases are in a directory of the run's own, not in the cache
-	dir string // in which that is; the system's for temporary files when empty
+	child   child
 }
 
 // run measures and prints. It prints what it has when an engine fails, and fails then.
-func (x *entry) run(e *env) (results *result.Results, err error) {
-	if err := knownEngines(x.engines); err != nil {
+func (x *entry) run(e *env) (*result.Results, error) {
+	x.options.Scale, x.options.Loaded = 1, 0.6
+	if err := x.set(&x.options, x.engines); err != nil {
 		return nil, err
 	}
 	found, err := experiment.Find([]string{x.id})
@@ -64,74 +76,66 @@ func (x *entry) run(e *env) (results *result.Results, err error) {
 		return nil, err
 	}
 	return x.into(e, func() error {
-		r := runner{found: found, engines: x.engines, options: x.options, blocks: 1, out: x.out, child: child{cache: !x.own, dir: x.dir, timeout: x.timeout}}
+		r := runner{found: found, engines: x.engines, options: x.options, blocks: 1, out: x.Out, child: x.child}
 		return r.run(e)
 	})
 }
 
-// runHere measures in this process, what needs no engine, and prints.
-func (x *entry) runHere(e *env, found experiment.Experiment) (*result.Results, error) {
-	return x.into(e, func() error { return measureHere(e, "service", "", x.out, x.options, found) })
-}
-
-// measureHere runs an experiment in this process, its data sets in a cache.
-func measureHere(e *env, engine, cache, out string, o experiment.Options, found experiment.Experiment) (err error) {
+// measureHere runs an experiment in this process, its data sets in a cache, and returns
+// the keys of the records that the set has of it then.
+func measureHere(e *env, engine, cache, out string, o experiment.Options, found experiment.Experiment) (keys []string, err error) {
 	l := &experiment.Lab{
 		Options: o, Engine: bench.Engine{Name: engine},
 		Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
 	}
 	if l.Cache, err = bench.OpenCache(cache); err != nil {
-		return err
+		return nil, err
 	}
 	if l.Set, err = result.Open(out); err != nil {
-		return err
+		return nil, err
 	}
-	err = errors.Join(l.Run(e.ctx, found), l.Set.Close())
-	return cmp.Or(e.ctx.Err(), err) // a server may put what was cancelled in words of its own
+	keys, err = l.Run(e.ctx, found)
+	return keys, cmp.Or(e.ctx.Err(), errors.Join(err, l.Set.Close())) // a server may put what was cancelled in words of its own
 }
 
-// into prints what measure puts into the result set, or into one for this time only.
+// into prints the records of the experiment, which measure puts into the result set, or
+// into one for this time only.
 func (x *entry) into(e *env, measure func() error) (results *result.Results, err error) {
-	if x.out == "" {
-		if x.out, err = os.MkdirTemp("", "varve-"+x.id+"-"); err != nil {
+	if x.Out == "" {
+		if x.Out, err = os.MkdirTemp("", "varve-"+x.id+"-"); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(x.out)) }()
+		defer func() { err = errors.Join(err, os.RemoveAll(x.Out)) }()
 	}
 	if err := measure(); err != nil {
 		return nil, err
 	}
-	return x.print(e)
-}
-
-// print prints the records of the experiment.
-func (x *entry) print(e *env) (*result.Results, error) {
-	results, err := finished(x.out)
-	if err != nil {
+	if results, err = finished(e, x.Out, x.JSON); err != nil {
 		return nil, err
 	}
-	var failed error
+	if !x.JSON {
+		err = report.WriteText(e.stdout, &report.Input{Results: results}, x.id)
+	}
 	for i := range results.Records {
-		r := &results.Records[i]
-		if r.Error != "" && r.Experiment == x.id {
-			failed = errors.Join(failed, fmt.Errorf("%s: %s", r.Config, r.Error))
-		}
-		if x.JSON {
-			failed = errors.Join(failed, json.NewEncoder(e.stdout).Encode(r))
+		if r := &results.Records[i]; r.Error != "" && r.Experiment == x.id {
+			err = errors.Join(err, fmt.Errorf("%s: %s", r.Config, r.Error))
 		}
 	}
-	if x.JSON {
-		return results, failed
-	}
-	err = report.WriteText(e.stdout, &report.Input{Results: results}, x.id)
-	return results, errors.Join(err, failed)
+	return results, err
 }
 
-// finished reads a result set and derives the benchmark format of it.
-func finished(dir string) (*result.Results, error) {
+// finished reads a result set, derives the benchmark format of it, and prints its
+// records if that is asked for.
+func finished(e *env, dir string, asJSON bool) (*result.Results, error) {
 	results, err := result.Read(dir)
 	if err != nil {
 		return nil, err
 	}
-	return results, result.WriteBenchFile(dir, results)
+	err = result.WriteBenchFile(dir, results)
+	for i := range results.Records {
+		if asJSON && err == nil {
+			err = json.NewEncoder(e.stdout).Encode(&results.Records[i])
+		}
+	}
+	return results, err
 }

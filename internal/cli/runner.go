@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -29,15 +30,25 @@ type runner struct {
 	out     string
 	child   child // of an experiment on an engine, but for engine and arguments
 
-	here     string         // this machine
-	machines map[int]string // of the blocks that the set has something of
+	// What the set had when the run began.
+	here     string              // this machine
+	machines map[int]string      // of the blocks that the set has something of
+	failed   map[recordID]bool   // its records, and whether each is of a failure
+	ended    map[string][]string // tasks that ended well, with the keys of their records
 }
 
-// task is what one process measures: an experiment on an engine, or one
+// recordID is what no two records of a set share.
+type recordID struct {
+	key   string
+	block int
+}
+
+// task is what one process measures: an experiment on an engine in a block, or one
 // configuration of it again.
 type task struct {
 	of     experiment.Experiment
 	engine string
+	block  int
 	again  bool
 }
 
@@ -52,21 +63,36 @@ func (r *runner) run(e *env) error {
 	if err := r.claim(); err != nil {
 		return err
 	}
-	start, done, total := time.Now(), 0, len(r.tasks(0))*r.blocks
+	if err := r.recall(); err != nil {
+		return err
+	}
+	done, left := 0, []task(nil)
 	for block := range r.blocks {
-		tasks := r.tasks(block)
 		if other := r.machines[block]; other != "" && other != r.here {
 			fmt.Fprintf(e.stderr, "run: block %d is of another machine, and stays as it is; --blocks %d measures one more here\n", block+1, r.blocks+1)
-			total -= len(tasks)
 			continue
 		}
-		for _, t := range tasks {
-			fmt.Fprintf(e.stderr, "run: block %d of %d, %s (%d of %d, %s so far%s)\n", block+1, r.blocks, t, done+1, total,
-				time.Since(start).Round(time.Second), eta(start, done, total))
-			if err := r.measure(e, block, t); err != nil {
-				return err
+		for _, t := range r.tasks(block) {
+			if r.has(t) {
+				done++
+			} else {
+				left = append(left, t)
 			}
-			done++
+		}
+	}
+	total := done + len(left)
+	if done > 0 {
+		fmt.Fprintf(e.stderr, "run: %d of %d are done already\n", done, total)
+	}
+	start := time.Now()
+	for i, t := range left {
+		took, about := time.Since(start), ""
+		if i > 0 { // by what was measured in this process
+			about = fmt.Sprintf(", about %s left", (took / time.Duration(i) * time.Duration(len(left)-i)).Round(time.Second))
+		}
+		fmt.Fprintf(e.stderr, "run: block %d of %d, %s (%d of %d, %s so far%s)\n", t.block+1, r.blocks, t, done+i+1, total, took.Round(time.Second), about)
+		if err := r.measure(e, t); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -85,26 +111,52 @@ func (r *runner) tasks(block int) (list []task) {
 		experiment.Shuffle(engines, r.options.Seed, block, x.ID)
 		first := len(list)
 		for _, engine := range engines {
-			list = append(list, task{x, engine, false})
+			list = append(list, task{x, engine, block, false})
 		}
 		if r.aa {
-			list = append(list, task{x, engines[0], true})
+			list = append(list, task{x, engines[0], block, true})
 		}
 		experiment.Shuffle(list[first:], r.options.Seed, block, x.ID, result.AAKey)
 	}
 	return list
 }
 
-// measure runs a task in its process, and keeps how that ended.
-func (r *runner) measure(e *env, block int, t task) error {
+// ended is a task that ended well, as the set remembers it.
+type ended struct {
+	Task string   `json:"task"` // with all that its records depend on
+	Keys []string `json:"keys"` // of the records that the set had of it then
+}
+
+// name is a task with all that its records depend on. That of options which JSON cannot
+// write is that of no task.
+func (r *runner) name(t task) string {
 	o := r.options
-	o.Block, o.Again = block, t.again
+	o.Block, o.Again, o.Retry, o.InPlace = t.block, t.again, false, false
+	text, _ := json.Marshal(o)
+	return fmt.Sprintf("%s: %s", t, text)
+}
+
+// has tells whether the set has all of a task, and no failure of it that is to be done
+// again. A record may have been taken out of the set by hand.
+func (r *runner) has(t task) bool {
+	keys, well := r.ended[r.name(t)]
+	return well && !slices.ContainsFunc(keys, func(key string) bool {
+		failed, has := r.failed[recordID{key, t.block}]
+		return !has || failed && r.options.Retry
+	})
+}
+
+// measure runs a task in its process, and keeps how that ended.
+func (r *runner) measure(e *env, t task) error {
+	o := r.options
+	o.Block, o.Again = t.block, t.again
 	text, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
+	well := ended{Task: r.name(t)}
 	lab := r.child
-	lab.engine, lab.memory, lab.timeout = t.engine, o.Memory, cmp.Or(lab.timeout, t.of.Timeout(o))
+	lab.engine, lab.memory, lab.timeout, lab.into = t.engine, o.Memory, cmp.Or(lab.timeout, t.of.Timeout(o)), &well.Keys
 	lab.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine, "--out=" + r.out, "--options=" + string(text)}
 	if !lab.cache {
 		lab.args = append(lab.args, "--own")
@@ -113,27 +165,45 @@ func (r *runner) measure(e *env, block int, t task) error {
 	if err := e.ctx.Err(); err != nil {
 		return fmt.Errorf("%w; run the same command again to go on", err)
 	}
-	return r.keepEnd(block, t, err)
+	if err == nil {
+		if err := well.keep(filepath.Join(r.out, endedFile)); err != nil {
+			return err
+		}
+	}
+	return r.keepEnd(t, err)
+}
+
+// keep adds a line to a file. One that is torn says nothing: the task is looked at again.
+func (w *ended) keep(path string) error {
+	line, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
 }
 
 // keepEnd makes a record of a process that did not end well, and of one that did
 // where an earlier one had not.
-func (r *runner) keepEnd(block int, t task, cause error) (err error) {
+func (r *runner) keepEnd(t task, cause error) (err error) {
+	rec := &result.Record{Experiment: t.of.ID, Name: "Run", Config: result.Config{{Key: "engine", Value: t.engine}}, Repeat: t.block, Started: time.Now().UTC()}
+	if t.again {
+		rec.Config = rec.Config.With(result.AAKey, "2")
+	}
+	if cause != nil {
+		rec.Error = cause.Error()
+	} else if _, before := r.failed[recordID{rec.Key(), t.block}]; !before {
+		return nil
+	}
 	set, err := result.Open(r.out)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	rec := &result.Record{Experiment: t.of.ID, Name: "Run", Config: result.Config{{Key: "engine", Value: t.engine}}, Repeat: block, Started: time.Now().UTC()}
-	if t.again {
-		rec.Config = rec.Config.With(result.AAKey, "2")
-	}
-	switch {
-	case cause != nil:
-		rec.Error = cause.Error()
-	case !set.Has(rec.Key(), block):
-		return nil
-	}
 	m, err := bench.DescribeEngine(t.engine, &store.Options{Durability: r.options.Durability, Memory: memlimit.Cache(r.options.Memory)}, r.out)
 	if err != nil {
 		return err
@@ -151,7 +221,11 @@ type setOptions struct {
 	Options  experiment.Options `json:"options"`
 }
 
-const optionsFile = "options.json"
+// What a run keeps in its result set beside the records.
+const (
+	optionsFile = "options.json"
+	endedFile   = "ended.jsonl"
+)
 
 // claim records what a new result set is of and compares that of an old one. More
 // blocks, layouts, sizes and rates are welcome: their records say so.
@@ -174,23 +248,21 @@ func (r *runner) claim() error {
 	old, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		err = os.WriteFile(path, text, 0o644)
+		return os.WriteFile(path, text, 0o644)
 	case err == nil && string(old) != string(text):
-		err = usageError{fmt.Errorf("%s holds results of another source or of other options, %s and not %s; give another --out, or the same to go on", r.out, old, text)}
+		return usageError{fmt.Errorf("%s holds results of another source or of other options, %s and not %s; give another --out, or the same to go on", r.out, old, text)}
 	}
-	if err != nil {
-		return err
-	}
-	return r.readMachines()
+	return err
 }
 
-// readMachines finds out which machine the blocks of the set are of.
-func (r *runner) readMachines() error {
+// recall finds out what the set has, once: another machine's blocks, records, and tasks
+// that ended well.
+func (r *runner) recall() error {
 	host, err := bench.ReadHost(r.out)
 	if err != nil {
 		return err
 	}
-	r.here, r.machines = host.Machine, make(map[int]string)
+	r.here, r.machines, r.failed, r.ended = host.Machine, map[int]string{}, map[recordID]bool{}, map[string][]string{}
 	results, err := result.Read(r.out)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -200,6 +272,7 @@ func (r *runner) readMachines() error {
 	}
 	for i := range results.Records {
 		rec := &results.Records[i]
+		r.failed[recordID{rec.Key(), rec.Repeat}] = rec.Error != ""
 		if _, known := r.machines[rec.Repeat]; known || rec.Manifest == "" {
 			continue // results of earlier versions have some without
 		}
@@ -209,13 +282,15 @@ func (r *runner) readMachines() error {
 		}
 		r.machines[rec.Repeat] = m.Host.Machine
 	}
-	return nil
-}
-
-func eta(start time.Time, done, total int) string {
-	if done == 0 {
-		return ""
+	lines, err := os.ReadFile(filepath.Join(r.out, endedFile))
+	for line := range bytes.Lines(lines) {
+		var of ended
+		if json.Unmarshal(line, &of) == nil { // else it is torn
+			r.ended[of.Task] = of.Keys
+		}
 	}
-	left := time.Since(start) / time.Duration(done) * time.Duration(total-done)
-	return ", about " + left.Round(time.Second).String() + " left"
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }

@@ -10,14 +10,13 @@ import (
 
 // serviceBenchCmd puts load on a service that runs.
 type serviceBenchCmd struct {
+	recordFlags
 	REST      string `help:"Address of the REST side, host:port." placeholder:"ADDRESS"`
 	GRPC      string `help:"Address of the gRPC side, host:port." placeholder:"ADDRESS"`
 	TokenFile string `help:"File of the token. Else $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
 	Clients   int    `help:"Clients that make their requests one after another." default:"32"`
 	Each      int    `help:"Requests of each client, of each kind." default:"500"`
 	Entities  int    `help:"Entities to work on. They are written first and stay." default:"5000"`
-	JSON      bool   `help:"Print the records as JSON."`
-	Out       string `help:"Directory of a result set that keeps the measurements." type:"path"`
 }
 
 // Run measures.
@@ -39,8 +38,13 @@ func (c *serviceBenchCmd) Run(e *env) error {
 	if c.GRPC != "" {
 		load.Connect["grpc"] = func() (serve.Client, error) { return serve.GRPC(c.GRPC, token) }
 	}
-	x := entry{labFlags: labFlags{JSON: c.JSON}, id: "H2", out: c.Out}
-	if _, err = x.runHere(e, experiment.RunningService(e.ctx, load)); err == nil && !c.JSON {
+	found := experiment.RunningService(load)
+	x := entry{recordFlags: c.recordFlags, id: found.ID}
+	_, err = x.into(e, func() error { // in this process, since it needs no engine
+		_, err := measureHere(e, "service", "", x.Out, experiment.Options{Retry: true}, found)
+		return err
+	})
+	if err == nil && !c.JSON {
 		_, err = fmt.Fprintln(e.stdout, "as seen by the clients; every answer was checked")
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store"
 )
 
 // commitLimit is what the 99th percentile of commits must stay under.
@@ -25,26 +26,27 @@ type beside struct{ rows, reads float64 }
 
 const ceiling = -1
 
-func besides(l *Lab) ([]variant, error) {
-	return variants[beside]{
-		name: "Combined",
-		// The user's documents' steps, and the lower end of what a first version must carry.
-		values: []beside{{seedRowRate, 0}, {seedRowRate, 100}, {seedRowRate, 1_000}, {seedRowRate, 5_000}, {10_000, 1_000}, {seedRowRate, ceiling}},
-		config: func(layout string, b beside) result.Config {
+// The user's documents' steps, and the lower end of what a first version must carry.
+var combinedLoads = []beside{{seedRowRate, 0}, {seedRowRate, 100}, {seedRowRate, 1_000}, {seedRowRate, 5_000}, {10_000, 1_000}, {seedRowRate, ceiling}}
+
+func besides(l *Lab) (list []variant, _ error) {
+	for _, layout := range l.layouts() {
+		for _, b := range combinedLoads {
 			qps := ftoa(b.reads)
 			if b.reads == ceiling {
 				qps = "ceiling"
 			}
-			return l.onBase(layout, "mix", mix.A, "rate", ftoa(b.rows), "qps", qps)
-		},
-		run: func(ctx context.Context, layout string, b beside, r *result.Record) error {
-			if b.reads == ceiling {
-				return l.ceiling(ctx, layout, r)
-			}
-			_, err := l.beside(ctx, layout, b, r)
-			return err
-		},
-	}.of(l), nil
+			c := l.onBase(layout, "mix", mix.A, "rate", ftoa(b.rows), "qps", qps)
+			list = append(list, variant{"Combined", c, func(ctx context.Context, r *result.Record) error {
+				if b.reads == ceiling {
+					return l.ceiling(ctx, layout, r)
+				}
+				_, err := l.beside(ctx, layout, b, r)
+				return err
+			}})
+		}
+	}
+	return list, nil
 }
 
 // beside runs commits of so many rows a second with so many reads of mix A, and
@@ -133,20 +135,23 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *result.Record) erro
 var growthSizes = []float64{0.25, 1, 4}
 
 // grown measures f at each scale of the base profile.
-func (l *Lab) grown(name string, f func(ctx context.Context, layout string, scale float64, r *result.Record) error) []variant {
-	scales := l.Sizes
-	if len(scales) == 0 {
-		for _, part := range growthSizes {
-			scales = append(scales, part*l.Scale)
+func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale float64, r *result.Record) error) func(*Lab) ([]variant, error) {
+	return func(l *Lab) (list []variant, _ error) {
+		scales := l.Sizes
+		if len(scales) == 0 {
+			for _, part := range growthSizes {
+				scales = append(scales, part*l.Scale)
+			}
 		}
+		for _, layout := range l.layouts() {
+			for _, scale := range scales {
+				c := l.onBase(layout).With("scale", ftoa(scale))
+				list = append(list, variant{name, c, func(ctx context.Context, r *result.Record) error { return f(l, ctx, layout, scale, r) }})
+			}
+		}
+		return list, nil
 	}
-	return variants[float64]{
-		name: name, values: scales, run: f,
-		config: func(layout string, scale float64) result.Config { return l.onBase(layout).With("scale", ftoa(scale)) },
-	}.of(l)
 }
-
-func growth(l *Lab) ([]variant, error) { return l.grown("Degradation", l.degradation), nil }
 
 // degradation measures reads of all mixes and then commits, on one size.
 func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *result.Record) error {
@@ -169,5 +174,23 @@ func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *
 			put(r, milliseconds(all.P99), "p99-ms-"+name)
 		}
 		return l.onRest(ctx, d, cp, seedRowRate, l.Phase, r)
+	})
+}
+
+// load fills a new store.
+func (l *Lab) load(ctx context.Context, layout string, scale float64, r *result.Record) error {
+	m, err := l.mendoza(layout, mendozaOptions{scale: scale})
+	if err != nil {
+		return err
+	}
+	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *database, ents *store.Entities) error {
+		db.probed(r)
+		ready, err := m.Fill(ctx, ents)
+		if err != nil {
+			return err
+		}
+		put(r, ready.Seconds, "load-s")
+		put(r, float64(ready.Counts.Rows())/ready.Seconds, "rows/s")
+		return db.sizes(ctx, int(ready.Counts.Rows()), "B/row", r)
 	})
 }

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/row"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -36,15 +39,13 @@ const (
 	perBlock    = 100
 )
 
-func (l *Lab) typicalPlan() commitPlan {
-	return commitPlan{profile: bench.Typical, entities: l.scaled(100_000, minEntities), options: l.storeOptions()}
+func (l *Lab) typicalCommits() []commitPlan {
+	return []commitPlan{{profile: bench.Typical, entities: l.scaled(100_000, minEntities), options: l.storeOptions()}}
 }
 
-func typicalCommits(l *Lab) []commitPlan { return []commitPlan{l.typicalPlan()} }
-
-func seedCommits(l *Lab) (plans []commitPlan) {
+func (l *Lab) seedCommits() (plans []commitPlan) {
 	for _, profile := range seedProfiles {
-		p := l.typicalPlan()
+		p := l.typicalCommits()[0]
 		if p.profile = profile; profile.Payload > 10<<10 {
 			p.entities /= 4 // the same bytes as the others, roughly
 		}
@@ -57,7 +58,7 @@ func seedCommits(l *Lab) (plans []commitPlan) {
 const leastMemory = 64 << 20
 
 // memoryCommits give the engine a part of what the data take, up to more than all.
-func memoryCommits(l *Lab) (plans []commitPlan) {
+func (l *Lab) memoryCommits() (plans []commitPlan) {
 	entities := l.scaled(50_000, 2_000)
 	data := float64(entities * (memoryProfile.Payload + 8<<10))
 	for _, part := range []float64{0.1, 0.5, 1.5} {
@@ -69,10 +70,10 @@ func memoryCommits(l *Lab) (plans []commitPlan) {
 }
 
 // storageCommits compare the disk with memory at every durability.
-func storageCommits(l *Lab) (plans []commitPlan) {
+func (l *Lab) storageCommits() (plans []commitPlan) {
 	for _, d := range []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe} {
 		for _, on := range [][2]string{{"", "disk"}, {memoryDir, "tmpfs"}} {
-			p := l.typicalPlan()
+			p := l.typicalCommits()[0]
 			p.options.Durability, p.dir, p.more = d, on[0], []string{"store", on[1]}
 			plans = append(plans, p)
 		}
@@ -83,13 +84,14 @@ func storageCommits(l *Lab) (plans []commitPlan) {
 // committing measures the plans with each of the layouts: commits of whole entities,
 // 100 a block, from an empty store on.
 func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]variant, error) {
-	return func(l *Lab) ([]variant, error) {
-		return variants[commitPlan]{
-			name: "Commit", layouts: l.layouts(layouts...), values: plans(l), run: l.commit,
-			config: func(layout string, p commitPlan) result.Config {
-				return l.on(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
-			},
-		}.of(l), nil
+	return func(l *Lab) (list []variant, _ error) {
+		for _, layout := range l.layouts(layouts...) {
+			for _, p := range plans(l) {
+				c := l.on(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
+				list = append(list, variant{"Commit", c, func(ctx context.Context, r *result.Record) error { return l.commit(ctx, layout, p, r) }})
+			}
+		}
+		return list, nil
 	}
 }
 
@@ -101,9 +103,7 @@ func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *result
 		return err
 	}
 	err := l.withStore(ctx, p.dir, layout, p.options, r, func(db *database, ents *store.Entities) error {
-		if err := db.probe(r); err != nil {
-			return err
-		}
+		db.probed(r)
 		before, err := db.Stats(ctx)
 		if err != nil {
 			return err
@@ -122,6 +122,55 @@ func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *result
 		// Which levels an engine has is certain only of an open one: an embedded
 		// server has more than one that others run.
 		return fmt.Errorf("%w: %w", errSkip, err)
+	}
+	return err
+}
+
+// insertPlan is rows of one table, as in the seed's Experiments 1 to 4.
+type insertPlan struct {
+	size      int // rows at scale 1
+	perCommit int
+	memory    bool
+	indexes   []int
+	modes     []row.Mode
+}
+
+// minRows is how many rows an insertion has at least; it ends early where they
+// take longer than so many phases.
+const (
+	minRows      = 20_000
+	insertPhases = 2
+)
+
+func (p insertPlan) variants(l *Lab) (list []variant, _ error) {
+	o, dir, in := l.storeOptions(), "", "file"
+	if p.memory {
+		dir, in = memoryDir, "memory"
+		if linked, _ := driver.Lookup(l.Engine.Name); slices.Contains(linked.Capabilities.Durabilities, driver.Unsafe) {
+			o.Durability = driver.Unsafe // nothing can be durable: nothing is synced where the engine can leave it
+		}
+	}
+	for _, indexes := range p.indexes {
+		for _, mode := range p.modes {
+			cfg := row.Config{Indexes: indexes, Rows: l.scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.Seed, Limit: insertPhases * l.Phase}
+			c := l.config("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
+				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
+			list = append(list, variant{"Insert", c, func(ctx context.Context, r *result.Record) error {
+				return l.withDB(ctx, dir, "", o, r, func(db *database) error { return insert(ctx, db, cfg, r) })
+			}})
+		}
+	}
+	return list, nil
+}
+
+// memoryDir is on a file system in memory.
+var memoryDir = fmt.Sprintf("/dev/shm/varve-%d", os.Getuid())
+
+func insert(ctx context.Context, db *database, cfg row.Config, r *result.Record) error {
+	res, err := row.Insert(ctx, db.DB, cfg)
+	add(r, "commit", res)
+	if err == nil && res.Rows < uint64(cfg.Rows) {
+		r.Notes = append(r.Notes, fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
 	}
 	return err
 }

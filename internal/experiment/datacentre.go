@@ -44,40 +44,40 @@ func (c *centre) reads() mix.Reads {
 }
 
 // centres measure the data set of each layout under each value of a parameter.
-func (l *Lab) centres(name, key string, values []int, f func(ctx context.Context, d centre, value int, r *result.Record) error) []variant {
-	return variants[int]{
-		name: name, values: values,
-		config: func(layout string, value int) result.Config {
-			return l.on(layout, "dc", "scale", ftoa(l.Scale), key, itoa(value))
-		},
-		run: func(ctx context.Context, layout string, value int, r *result.Record) error {
-			d, err := l.centre(layout)
-			if err != nil {
-				return err
+func centres(name, key string, values []int, f func(l *Lab, ctx context.Context, d centre, value int, r *result.Record) error) func(*Lab) ([]variant, error) {
+	return func(l *Lab) (list []variant, _ error) {
+		for _, layout := range l.layouts() {
+			for _, value := range values {
+				c := l.on(layout, "dc", "scale", ftoa(l.Scale), key, itoa(value))
+				list = append(list, variant{name, c, func(ctx context.Context, r *result.Record) error {
+					d, err := l.centre(layout)
+					if err != nil {
+						return err
+					}
+					return f(l, ctx, d, value, r)
+				}})
 			}
-			return f(ctx, d, value, r)
-		},
-	}.of(l)
+		}
+		return list, nil
+	}
 }
 
-func dataCentreReads(l *Lab) ([]variant, error) {
-	return l.centres("DataCentreRead", "clients", []int{1, 10}, func(ctx context.Context, d centre, clients int, r *result.Record) error {
-		o := l.storeOptions()
-		o.Readers = clients
-		return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
-			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: d.reads(), Config: l.loop(clients, protocolReads)})
-			addOutcome(r, out)
-			return err
+func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *result.Record) error {
+	o := l.storeOptions()
+	o.Readers = clients
+	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
+		out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
+			Mix: d.reads(), Clients: clients, For: l.Phase, Reads: protocolReads, WarmUp: l.warmUp(), Seed: l.Seed,
 		})
-	}), nil
+		addOutcome(r, out)
+		return err
+	})
 }
 
-func dataCentreWrites(l *Lab) ([]variant, error) {
-	return l.centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, func(ctx context.Context, d centre, percent int, r *result.Record) error {
-		return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
-			return l.paced(ctx, cp, bench.CommitConfig{Blocks: l.mixed(d, percent), For: l.Phase}, r)
-		})
-	}), nil
+func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *result.Record) error {
+	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
+		return l.paced(ctx, cp, bench.CommitConfig{Blocks: l.mixed(d, percent), For: l.Phase}, r)
+	})
 }
 
 // mixed yields blocks of which so many percent of the operations are of the data
@@ -102,10 +102,6 @@ func numbered(blocks iter.Seq2[store.Block, error], first uint64) iter.Seq2[stor
 			}
 		}
 	}
-}
-
-func dataCentreCombined(l *Lab) ([]variant, error) {
-	return l.centres("DataCentreCombined", "qps", []int{100, 500}, l.centreBeside), nil
 }
 
 // centreBlock is the interval of blocks of updates beside readers.

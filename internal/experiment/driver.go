@@ -21,12 +21,9 @@ import (
 // production blocks, in which entities, strings and numbers come and go together and
 // payload hardly varies, cannot settle it; blocks that vary them independently can.
 
-// The levels of A14, of each entity, on both sides of what the seed has.
-var (
-	attributeLevels = []float64{2, 8, 24}
-	payloadLevels   = []float64{256, 5 << 10, 50 << 10}
-	entityLevels    = []float64{10, 40, 120}
-)
+// designLevels are those of A14: attributes and payload of each entity, and entities, on
+// both sides of what the seed has.
+var designLevels = [][]float64{{2, 8, 24}, {256, 5 << 10, 50 << 10}, {10, 40, 120}}
 
 // Designed experiments repeat each combination, in random order, after filling
 // the store.
@@ -35,24 +32,18 @@ const (
 	minDesignBase = 5_000
 )
 
-// designColumns are those of the observations of a designed experiment.
-var designColumns = []string{"attributes", "payload_bytes", "entities", "ms"}
-
-func designed(l *Lab) ([]variant, error) {
-	return variants[int]{
-		name: "Designed", values: []int{l.scaled(10*minDesignBase, minDesignBase)},
-		config: func(layout string, base int) result.Config {
-			return l.config("layout", layout, "durability", string(l.Durability), "entities", itoa(base))
-		},
-		run: func(ctx context.Context, layout string, base int, r *result.Record) error {
+func designed(l *Lab) (list []variant, _ error) {
+	base := l.scaled(10*minDesignBase, minDesignBase)
+	for _, layout := range l.layouts() {
+		c := l.config("layout", layout, "durability", string(l.Durability), "entities", itoa(base))
+		list = append(list, variant{"Designed", c, func(ctx context.Context, r *result.Record) error {
 			return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *database, ents *store.Entities) error {
-				if err := db.probe(r); err != nil {
-					return err
-				}
+				db.probed(r)
 				return l.design(ctx, ents, base, r)
 			})
-		},
-	}.of(l), nil
+		}})
+	}
+	return list, nil
 }
 
 func (l *Lab) design(ctx context.Context, ents *store.Entities, base int, r *result.Record) error {
@@ -63,19 +54,19 @@ func (l *Lab) design(ctx context.Context, ents *store.Entities, base int, r *res
 	}); err != nil {
 		return err
 	}
-	points := stat.Factorial(l.Seed, designRepeats, attributeLevels, payloadLevels, entityLevels)
+	points := stat.Factorial(l.Seed, designRepeats, designLevels...)
 	blocks := designBlocks(gen, points, func(p []float64) (strings, numbers, payload, entities float64) {
 		return math.Ceil(p[0] / 2), math.Floor(p[0] / 2), p[1], p[2]
 	})
-	return observed(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: expect, Loop: bench.Times(len(points))}, r, designColumns,
+	r.Table = &result.Table{Columns: []string{"attributes", "payload_bytes", "entities", "ms"}}
+	return observed(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: expect, Loop: bench.Times(len(points))}, r,
 		func(_ *store.Block, took time.Duration) []float64 {
 			return append(slices.Clone(points[len(r.Table.Rows)]), milliseconds(took))
 		})
 }
 
 // observed makes commits with a row of the record's table for each.
-func observed(ctx context.Context, ents *store.Entities, cfg bench.CommitConfig, r *result.Record, columns []string, row func(*store.Block, time.Duration) []float64) error {
-	r.Table = &result.Table{Columns: columns}
+func observed(ctx context.Context, ents *store.Entities, cfg bench.CommitConfig, r *result.Record, row func(*store.Block, time.Duration) []float64) error {
 	cfg.Observe = func(b *store.Block, took time.Duration) { r.Table.Rows = append(r.Table.Rows, row(b, took)) }
 	res, err := bench.Commit(ctx, ents, cfg)
 	add(r, "commit", res)
@@ -130,18 +121,21 @@ type sampling struct {
 	relate  func(*result.Record) error // the times to what is in the blocks
 }
 
-func sampledBlocks(l *Lab) ([]variant, error) {
+func sampledBlocks(l *Lab) (list []variant, _ error) {
 	repeats := l.scaled(sampledRepeats, 1)
-	return variants[sampling]{
-		name: "SampledBlocks", run: l.sample,
-		values: []sampling{
-			{l.profile(), l.scaled(50_000, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }, correlate},
-			{"independent", len(stat.Factorial(l.Seed, repeats, independentLevels...)), func(_ *mendoza, head uint64) iter.Seq2[store.Block, error] {
-				return independent(head, l.Seed, repeats)
-			}, explain},
-		},
-		config: func(layout string, s sampling) result.Config { return l.on(layout, s.profile, "blocks", itoa(s.n)) },
-	}.of(l), nil
+	of := []sampling{
+		{l.profile(), l.scaled(50_000, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }, correlate},
+		{"independent", len(stat.Factorial(l.Seed, repeats, independentLevels...)), func(_ *mendoza, head uint64) iter.Seq2[store.Block, error] {
+			return independent(head, l.Seed, repeats)
+		}, explain},
+	}
+	for _, layout := range l.layouts() {
+		for _, s := range of {
+			c := l.on(layout, s.profile, "blocks", itoa(s.n))
+			list = append(list, variant{"SampledBlocks", c, func(ctx context.Context, r *result.Record) error { return l.sample(ctx, layout, s, r) }})
+		}
+	}
+	return list, nil
 }
 
 // sampledColumns are those of the observations of sampled blocks.
@@ -156,7 +150,8 @@ func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *result.R
 			return err
 		}
 		cfg := bench.CommitConfig{Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Loop: bench.Times(s.n)}
-		if err := observed(ctx, cp.Entities, cfg, r, sampledColumns, observe); err != nil {
+		r.Table = &result.Table{Columns: sampledColumns}
+		if err := observed(ctx, cp.Entities, cfg, r, observe); err != nil {
 			return err
 		}
 		return s.relate(r)

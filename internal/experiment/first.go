@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/arkiv"
@@ -19,18 +18,18 @@ import (
 	"github.com/varvedb/varve/testdata"
 )
 
-// FirstOptions are those of Q1 alone. What is zero has a default.
+// FirstOptions are those of Q1 alone, and flags of varve compare. What is zero has a default.
 type FirstOptions struct {
-	Profile  string `json:"profile,omitempty"`  // as in bench.ParseProfile
-	Entities int    `json:"entities,omitempty"` // generated, that a store holds before commits are measured
-	Commits  int    `json:"commits,omitempty"`  // of 100 generated entities each
+	Profile  string `json:"profile,omitempty" help:"Shape of the generated entities: minimal, typical, large, or with a payload such as typical-256B." default:"typical"`
+	Entities int    `json:"entities,omitempty" help:"Generated entities that the store holds before commits are measured." default:"5000"`
+	Commits  int    `json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"100"`
 }
 
 func firstLook(l *Lab) (list []variant, err error) {
 	o := *cmp.Or(l.First, &FirstOptions{})
 	o.Profile, o.Entities, o.Commits = cmp.Or(o.Profile, "typical"), cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
 	profile, err := bench.ParseProfile(o.Profile)
-	for _, layout := range l.layouts(l.of.Layouts...) {
+	for _, layout := range l.layouts() {
 		c := l.config("layout", layout, "durability", string(l.Durability))
 		made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
 		list = append(list,
@@ -85,22 +84,22 @@ func realBlocks(ctx context.Context, ents *store.Entities, r *result.Record) err
 	if err != nil {
 		return err
 	}
-	rec := latency.NewRecorder()
+	asked := bench.NewResult()
 	for _, q := range list {
 		if !ents.Temporal() && q.AtBlock != testdata.ArkivHead {
 			continue
 		}
-		if err := askRecorded(ctx, ents, q, rec); err != nil {
+		if err := askRecorded(ctx, ents, q, &asked); err != nil {
 			return fmt.Errorf("%s at block %d: %w", q.Query, q.AtBlock, err)
 		}
 	}
-	keep(r, "query", rec)
+	keep(r, "query", asked.Latency)
 	return getAll(ctx, ents, r)
 }
 
 // askRecorded reads the answer of a query at its block to the end, and compares the
 // keys.
-func askRecorded(ctx context.Context, ents *store.Entities, q feed.RecordedQuery, rec *latency.Recorder) error {
+func askRecorded(ctx context.Context, ents *store.Entities, q feed.RecordedQuery, asked *bench.Result) error {
 	expr, err := query.Parse(q.Query)
 	if err != nil {
 		return err
@@ -110,23 +109,21 @@ func askRecorded(ctx context.Context, ents *store.Entities, q feed.RecordedQuery
 		return err
 	}
 	defer snap.Close()
-	start := time.Now()
 	var keys []store.Key
-	for e, err := range snap.Query(ctx, expr, nil) {
-		if err != nil {
-			return err
+	err = asked.Time(func() error {
+		for e, err := range snap.Query(ctx, expr, nil) {
+			if err != nil {
+				return err
+			}
+			keys = append(keys, e.Key)
 		}
-		keys = append(keys, e.Key)
+		return nil
+	})
+	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	if err == nil && !slices.Equal(keys, q.Keys) {
+		err = fmt.Errorf("%w: %d entities match, want %d", bench.ErrMismatch, len(keys), len(q.Keys))
 	}
-	rec.Record(time.Since(start))
-	want := slices.Clone(q.Keys)
-	for _, list := range [][]store.Key{keys, want} {
-		slices.SortFunc(list, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
-	}
-	if !slices.Equal(keys, want) {
-		return fmt.Errorf("%w: %d entities match, want %d", bench.ErrMismatch, len(keys), len(want))
-	}
-	return nil
+	return err
 }
 
 // getAll reads every visible entity by its key and compares it with what a query for
@@ -137,7 +134,6 @@ func getAll(ctx context.Context, ents *store.Entities, r *result.Record) error {
 		return err
 	}
 	defer snap.Close()
-	rec := latency.NewRecorder()
 	var all []*store.Entity
 	for e, err := range snap.Query(ctx, nil, nil) {
 		if err != nil {
@@ -145,18 +141,17 @@ func getAll(ctx context.Context, ents *store.Entities, r *result.Record) error {
 		}
 		all = append(all, e)
 	}
+	got := bench.NewResult()
 	for _, want := range all {
-		start := time.Now()
-		e, err := snap.Get(ctx, want.Key)
-		rec.Record(time.Since(start))
-		if err != nil {
+		var e *store.Entity
+		if err := got.Time(func() error { e, err = snap.Get(ctx, want.Key); return err }); err != nil {
 			return err
 		}
 		if !reflect.DeepEqual(e, want) {
 			return fmt.Errorf("%w: entity %s by its key is not what a query finds", bench.ErrMismatch, want.Key)
 		}
 	}
-	keep(r, "get", rec)
+	keep(r, "get", got.Latency)
 	return nil
 }
 
@@ -164,16 +159,9 @@ func getAll(ctx context.Context, ents *store.Entities, r *result.Record) error {
 // of further ones.
 func (l *Lab) generatedBlocks(ctx context.Context, ents *store.Entities, profile bench.Profile, o FirstOptions, r *result.Record) error {
 	gen := bench.GenOptions{Entities: o.Entities, Seed: l.Seed}
-	expect := bench.NewExpectation(false)
-	for b, err := range bench.Blocks(profile, gen) {
-		if err == nil {
-			err = expect.Apply(&b)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if _, err := ents.Load(ctx, bench.Blocks(profile, gen), store.LoadOptions{}); err != nil {
+	data := bench.Dataset{Profile: profile, Gen: gen}
+	ready, err := data.Fill(ctx, ents)
+	if err != nil {
 		return err
 	}
 	got, err := bench.Get(ctx, ents, bench.GetConfig{Profile: profile, Of: gen, Seed: l.Seed, Loop: bench.Times(2000)})
@@ -182,6 +170,10 @@ func (l *Lab) generatedBlocks(ctx context.Context, ents *store.Entities, profile
 	}
 	keep(r, "get", got.Latency)
 	if err := fixedQueries(ctx, ents, profile, gen, r); err != nil {
+		return err
+	}
+	expect, err := data.Expectation(ready)
+	if err != nil {
 		return err
 	}
 	res, err := bench.Commit(ctx, ents, bench.CommitConfig{

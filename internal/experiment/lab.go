@@ -1,3 +1,9 @@
+// Package experiment is the catalogue of what the project measures: for each
+// experiment its question, the figure that an earlier measurement found, and a
+// plan: the configurations that a lab measures on one engine, a record for each.
+//
+// The workloads themselves are in package bench and below it; here is which of them,
+// with which sizes.
 package experiment
 
 import (
@@ -18,27 +24,28 @@ import (
 )
 
 // Options are what all experiments share. Every one of them is part of what a
-// result depends on and is in its record or manifest.
+// result depends on and is in its record or manifest. Those with a help are flags of
+// varve run.
 type Options struct {
-	Scale      float64           `json:"scale"`           // 1: the sizes of the user's documents
-	Phase      time.Duration     `json:"phase"`           // length of a timed phase
-	Block      int               `json:"block,omitempty"` // of the run, from 0
-	Again      bool              `json:"again,omitempty"` // one configuration only, as the second of a pair of the same
-	Seed       uint64            `json:"seed"`
-	Durability driver.Durability `json:"durability"`
-	Memory     int64             `json:"memory"`          // bytes of the engine's process, with the page cache
-	Layouts    []string          `json:"layouts"`         // instead of an experiment's own
-	Sizes      []float64         `json:"sizes,omitempty"` // scales of the growth experiment, instead of parts of Scale
-	Rates      []float64         `json:"rates,omitempty"` // rows a second of sustained writes, 0 for as fast as possible, instead of D1's own
-	Bare       bool              `json:"bare,omitempty"`  // the base profile with the smallest payloads
-	Loaded     float64           `json:"loaded"`          // part of the base profile that a store holds before commits begin
-	Retry      bool              `json:"retry,omitempty"` // do again what has failed
+	Scale   float64       `json:"scale" help:"Part of the sizes of the user's documents; 1 is theirs." default:"0.05"`
+	Phase   time.Duration `json:"phase" help:"Length of a timed phase." default:"10s"`
+	Seed    uint64        `json:"seed" help:"Of data and of the order of operations." default:"1"`
+	Layouts []string      `json:"layouts" help:"Layouts to measure instead of each experiment's own."`
+	Sizes   []float64     `json:"sizes,omitempty" help:"Scales of the growth experiment D5; a quarter, once and four times --scale when not given."`
+	Rates   []float64     `json:"rates,omitempty" help:"Rows a second of the sustained writes D1, 0 for as fast as possible; 6000 and 0 when not given."`
+	Loaded  float64       `json:"loaded" help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
+	Bare    bool          `json:"bare,omitempty" help:"Give the base profile the smallest payloads, for sizes that would not fit."`
+	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
+	InPlace bool          `json:"in_place,omitempty" help:"Use data sets themselves and no copies, which takes half of the disk: those that were changed are built again."`
 
-	InPlace bool `json:"in_place,omitempty"` // data sets themselves are used instead of copies
+	Block      int               `json:"block,omitempty" kong:"-"` // of the run, from 0
+	Again      bool              `json:"again,omitempty" kong:"-"` // one configuration only, as the second of a pair of the same
+	Durability driver.Durability `json:"durability" kong:"-"`
+	Memory     int64             `json:"memory" kong:"-"` // bytes of the engine's process, with the page cache
 
-	Permissions *PermissionOptions `json:"permissions,omitempty"`
-	Social      *SocialOptions     `json:"social,omitempty"`
-	First       *FirstOptions      `json:"first,omitempty"`
+	Permissions *PermissionOptions `json:"permissions,omitempty" kong:"-"`
+	Social      *SocialOptions     `json:"social,omitempty" kong:"-"`
+	First       *FirstOptions      `json:"first,omitempty" kong:"-"`
 }
 
 // Lab is where an experiment runs: one engine, in a process of its own.
@@ -59,8 +66,9 @@ type Lab struct {
 }
 
 // Run runs an experiment: its variants in the random order that the seed, the block,
-// the experiment and the engine give.
-func (l *Lab) Run(ctx context.Context, e Experiment) (err error) {
+// the experiment and the engine give. It returns the keys of the records that the set
+// has of it then.
+func (l *Lab) Run(ctx context.Context, e Experiment) (keys []string, err error) {
 	l.of = &e
 	l.Cache.InPlace = l.InPlace
 	defer func() {
@@ -69,25 +77,28 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (err error) {
 		}
 	}()
 	list, err := e.plan(l)
-	if err != nil {
-		return err
+	if err == nil {
+		err = l.describeEngine()
 	}
-	if err := l.describeEngine(); err != nil {
-		return err
+	if err != nil {
+		return nil, err
 	}
 	if !e.Ordered {
 		Shuffle(list, l.Seed, l.Block, e.ID, l.Engine.Name)
 	}
 	for i := range list {
-		measured, err := l.run(ctx, &list[i])
+		key, err := l.run(ctx, &list[i])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if measured && l.Again {
+		if key == "" {
+			continue
+		}
+		if keys = append(keys, key); l.Again {
 			break
 		}
 	}
-	return nil
+	return keys, nil
 }
 
 // Shuffle puts a list into the random order that a seed and what it is for give.
@@ -126,6 +137,26 @@ func (l *Lab) config(pairs ...string) result.Config {
 	return c
 }
 
+// on begins the configuration of what is measured with a layout and a profile.
+func (l *Lab) on(layout, profile string, more ...string) result.Config {
+	return l.config(append([]string{"layout", layout, "profile", profile, "durability", string(l.Durability)}, more...)...)
+}
+
+// onBase begins that of what is measured on the base profile.
+func (l *Lab) onBase(layout string, more ...string) result.Config {
+	return l.on(layout, l.profile(), append([]string{"scale", ftoa(l.Scale)}, more...)...)
+}
+
+// layouts returns those that were asked for, or else others, or the experiment's own.
+func (l *Lab) layouts(others ...string) []string {
+	for _, list := range [][]string{l.Layouts, others} {
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return l.of.Layouts
+}
+
 // close closes what stays open from one variant to the next.
 func (l *Lab) close() (err error) {
 	for _, f := range slices.Backward(l.closing) {
@@ -135,17 +166,27 @@ func (l *Lab) close() (err error) {
 	return err
 }
 
+// variant is a configuration with the way to measure it, which makes what it needs
+// and leaves nothing to others. What it fails with is in the record, and so is what it
+// had measured before; only an end of ctx or of the set's file ends the experiment.
+type variant struct {
+	name   string // of the record
+	config result.Config
+	run    func(ctx context.Context, r *result.Record) error
+}
+
 // run measures a variant that the set does not have yet in this block, and stores a
-// record of it. It tells whether the set has one.
-func (l *Lab) run(ctx context.Context, v *variant) (measured bool, err error) {
+// record of it. It returns the record's key, "" where the set has none.
+func (l *Lab) run(ctx context.Context, v *variant) (key string, err error) {
 	r := &result.Record{Experiment: l.of.ID, Name: v.name, Config: v.config, Repeat: l.Block, Manifest: l.manifest}
 	if l.Again {
 		r.Config = r.Config.With(result.AAKey, "2")
 	}
-	if l.Set.Has(r.Key(), r.Repeat) && !(l.Retry && l.Set.Failed(r.Key(), r.Repeat)) {
-		return true, nil
+	key = r.Key()
+	if l.Set.Has(key, r.Repeat) && !(l.Retry && l.Set.Failed(key, r.Repeat)) {
+		return key, nil
 	}
-	l.Log("%s, block %d", r.Key(), l.Block+1)
+	l.Log("%s, block %d", key, l.Block+1)
 	r.Started = time.Now().UTC()
 	watched := memlimit.Watch()
 	err = v.run(ctx, r)
@@ -156,18 +197,16 @@ func (l *Lab) run(ctx context.Context, v *variant) (measured bool, err error) {
 		put(r, float64(used.Peak)/1e6, "memory-peak-MB")
 	}
 	if ctx.Err() != nil {
-		return false, ctx.Err()
+		return "", ctx.Err()
 	}
 	if err != nil {
-		l.Log("%s: %v", r.Key(), err)
-	}
-	if errors.Is(err, errSkip) {
-		return false, nil
-	}
-	if err != nil {
+		l.Log("%s: %v", key, err)
 		r.Error = err.Error()
 	}
-	return true, l.Set.Append(r)
+	if errors.Is(err, errSkip) {
+		return "", nil
+	}
+	return key, l.Set.Append(r)
 }
 
 // errSkip: the engine does not have what a configuration asks for.

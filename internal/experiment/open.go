@@ -42,23 +42,20 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 	return f(cp)
 }
 
-// withStore runs f on a new empty store and adds the manifest.
-func (l *Lab) withStore(ctx context.Context, parent, layout string, o *store.Options, r *result.Record, f func(db *database, ents *store.Entities) error) error {
-	return l.withDB(ctx, parent, o, func(db *database) error {
+// withStore runs f on a new empty store.
+func (l *Lab) withStore(ctx context.Context, in, layout string, o *store.Options, r *result.Record, f func(db *database, ents *store.Entities) error) error {
+	return l.withDB(ctx, in, layout, o, r, func(db *database) error {
 		ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
 		if err != nil {
 			return fmt.Errorf("layout %s: %w", layout, err)
-		}
-		if err := l.describe(ctx, db, ents.Layout(), o, r); err != nil {
-			return err
 		}
 		return f(db, ents)
 	})
 }
 
 // withDB runs f on a new database.
-func (l *Lab) withDB(ctx context.Context, parent string, o *store.Options, f func(db *database) error) (err error) {
-	db, err := l.create(ctx, parent, o)
+func (l *Lab) withDB(ctx context.Context, in, layout string, o *store.Options, r *result.Record, f func(db *database) error) (err error) {
+	db, err := l.create(ctx, in, layout, o, r)
 	if err != nil {
 		return err
 	}
@@ -69,55 +66,57 @@ func (l *Lab) withDB(ctx context.Context, parent string, o *store.Options, f fun
 // database is a new database, whose files go when it is closed.
 type database struct {
 	*store.DB
-	dir    string
-	remove func() error
+	run  *bench.RunDir // a later run removes it if this process is killed
+	sync time.Duration // that its disk takes for one
 }
 
-// create makes a database in a directory in parent, or on the cache's disk.
-func (l *Lab) create(ctx context.Context, parent string, o *store.Options) (*database, error) {
-	d := &database{remove: func() error { return nil }}
-	err := d.place(l.Cache, parent)
-	if err == nil {
-		d.DB, err = store.Open(ctx, l.Engine.URL(d.dir), o)
+// create makes a database on the cache's disk, or in a directory for others, and adds its
+// manifest to the record.
+func (l *Lab) create(ctx context.Context, in, layout string, o *store.Options, r *result.Record) (d *database, err error) {
+	cache := l.Cache
+	if in != "" {
+		if cache, err = bench.OpenCache(in); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, errors.Join(err, d.remove())
+	d = new(database)
+	if d.run, err = cache.NewRun(); err != nil {
+		return nil, err
+	}
+	if err = d.open(ctx, l, layout, o, r); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-func (d *database) place(cache *bench.Cache, parent string) (err error) {
-	if parent != "" {
-		d.dir, err = os.MkdirTemp(parent, "varve-run-")
-		d.remove = func() error { return os.RemoveAll(d.dir) }
+func (d *database) open(ctx context.Context, l *Lab, layout string, o *store.Options, r *result.Record) (err error) {
+	dir := d.run.Data()
+	if err = os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	run, err := cache.NewRun() // a later run removes it if this process is killed
+	if d.DB, err = store.Open(ctx, l.Engine.URL(dir), o); err != nil {
+		return err
+	}
+	m, err := bench.DescribeStore(ctx, d.DB, layout, o, dir)
 	if err != nil {
 		return err
 	}
-	d.dir, d.remove = run.Data(), run.Remove
-	return os.MkdirAll(d.dir, 0o755)
-}
-
-// Close closes and removes the database.
-func (d *database) Close() error { return errors.Join(d.DB.Close(), d.remove()) }
-
-// describe stores the manifest of an open store and names it in the record.
-func (l *Lab) describe(ctx context.Context, db *database, layout string, o *store.Options, r *result.Record) error {
-	m, err := bench.DescribeStore(ctx, db.DB, layout, o, db.dir)
-	if err != nil {
-		return err
-	}
+	d.sync = m.Host.Fsync.Median
 	r.Manifest, err = l.Set.Manifest(m)
 	return err
 }
 
-// probe adds what a sync of the database's disk takes.
-func (d *database) probe(r *result.Record) error {
-	fsync, err := bench.ProbeFsync(d.dir, 32)
-	put(r, float64(fsync.Median)/float64(time.Microsecond), "fsync-us")
-	return err
+// Close closes and removes the database.
+func (d *database) Close() (err error) {
+	if d.DB != nil {
+		err = d.DB.Close()
+	}
+	return errors.Join(err, d.run.Remove())
+}
+
+// probed adds what a sync of the database's disk takes.
+func (d *database) probed(r *result.Record) {
+	put(r, float64(d.sync)/float64(time.Microsecond), "fsync-us")
 }
 
 // sizes adds the size of the database without its log, all told and for each of n
@@ -132,4 +131,73 @@ func (d *database) sizes(ctx context.Context, n int, each string, r *result.Reco
 		put(r, float64(*size)/float64(n), each)
 	}
 	return err
+}
+
+// shared is a new database that several variants of an experiment use. The first of
+// them that the set does not have yet fills it; filling may be a variant too.
+type shared struct {
+	lab     *Lab
+	layout  string // of the manifest
+	options *store.Options
+	fill    func(ctx context.Context, db *database, r *result.Record) error
+
+	first    variant // filling
+	db       *database
+	manifest string
+	failed   error // of filling: there is nothing to measure
+}
+
+// filling is the variant that fills the empty database.
+func (s *shared) filling(name string, config result.Config) variant {
+	s.first = variant{name, config, s.open}
+	return s.first
+}
+
+// variant is one on the database.
+func (s *shared) variant(name string, config result.Config, f func(ctx context.Context, r *result.Record) error) variant {
+	return variant{name, config, func(ctx context.Context, r *result.Record) error {
+		if err := s.ready(ctx); err != nil {
+			return err
+		}
+		r.Started, r.Manifest = time.Now().UTC(), s.manifest
+		return f(ctx, r)
+	}}
+}
+
+// ready fills the database, unless that was done or has failed, of which there is a
+// record. What is measured of it anyway is kept.
+func (s *shared) ready(ctx context.Context) error {
+	if s.failed == nil && s.db == nil {
+		if _, err := s.lab.run(ctx, &s.first); err != nil {
+			return err
+		}
+	}
+	if s.failed != nil {
+		return fmt.Errorf("%w: the database is not as it should be", errSkip)
+	}
+	if s.db == nil {
+		return s.open(ctx, new(result.Record))
+	}
+	return nil
+}
+
+// open fills a new database. One at a time is large enough, so it closes the one
+// before it.
+func (s *shared) open(ctx context.Context, r *result.Record) (err error) {
+	defer func() { s.failed = err }()
+	if err := s.lab.close(); err != nil {
+		return err
+	}
+	if s.db, err = s.lab.create(ctx, "", s.layout, s.options, r); err != nil {
+		return err
+	}
+	s.lab.closing = append(s.lab.closing, s.close)
+	s.manifest, r.Started = r.Manifest, time.Now().UTC()
+	return s.fill(ctx, s.db, r)
+}
+
+func (s *shared) close() error {
+	db := s.db
+	s.db = nil
+	return db.Close()
 }

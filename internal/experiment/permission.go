@@ -12,12 +12,13 @@ import (
 	"github.com/varvedb/varve/bench/result"
 )
 
-// PermissionOptions are those of G1 alone. What is zero follows from the lab's.
+// PermissionOptions are those of G1 alone, and flags of varve authz rebac. What is zero
+// follows from the lab's.
 type PermissionOptions struct {
-	Size     string          `json:"size,omitempty"` // as in rebac.ParseSize
-	Clients  []int           `json:"clients,omitempty"`
-	Closures []rebac.Closure `json:"closures,omitempty"`
-	Batch    int             `json:"batch,omitempty"` // rows in a transaction of ingest
+	Size     string          `json:"size,omitempty" help:"How much data: tiny, small or full (that of the user's document), or several times one as in fullx4." default:"small"`
+	Clients  []int           `json:"clients,omitempty" help:"Numbers of clients that ask at once." default:"1,8,32"`
+	Closures []rebac.Closure `json:"closures,omitempty" help:"How groups in groups are found: by a table, by a recursive query." default:"materialised,on-the-fly" enum:"materialised,on-the-fly"`
+	Batch    int             `json:"batch,omitempty" help:"Rows in a transaction of ingest." default:"10000"`
 }
 
 // permission is the data of G1 in a store.

@@ -35,35 +35,29 @@ const (
 // the base profile, every answer compared with the generator's. The mixes are the same
 // for all layouts: they are over the same source.
 func reading(loads []readLoad, layouts ...string) func(*Lab) ([]variant, error) {
-	return func(l *Lab) ([]variant, error) {
-		var values []readLoad
-		for _, name := range mix.Names {
-			for _, v := range loads {
-				v.mix = name
-				values = append(values, v)
+	return func(l *Lab) (list []variant, _ error) {
+		var oracle *mix.Oracle
+		for _, layout := range l.layouts(layouts...) {
+			for _, name := range mix.Names {
+				for _, v := range loads {
+					v.mix = name
+					list = append(list, variant{"ReadMix", l.onBase(layout, v.config()...), func(ctx context.Context, r *result.Record) error {
+						o := l.storeOptions()
+						o.Readers = v.clients
+						return l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
+							if oracle == nil {
+								oracle, err = d.oracle()
+							}
+							if err == nil {
+								err = v.read(ctx, l, oracle, cp, r)
+							}
+							return err
+						})
+					}})
+				}
 			}
 		}
-		var oracle *mix.Oracle
-		return variants[readLoad]{
-			name: "ReadMix", layouts: l.layouts(layouts...), values: values,
-			config: func(layout string, v readLoad) result.Config { return l.onBase(layout, v.config()...) },
-			run: func(ctx context.Context, layout string, v readLoad, r *result.Record) error {
-				o := l.storeOptions()
-				o.Readers = v.clients
-				return l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
-					if oracle == nil {
-						if oracle, err = d.oracle(); err != nil {
-							return err
-						}
-					}
-					m, err := mix.New(v.mix, oracle)
-					if err != nil {
-						return err
-					}
-					return v.read(ctx, l, m, cp, r)
-				})
-			},
-		}.of(l), nil
+		return list, nil
 	}
 }
 
@@ -77,7 +71,11 @@ func (v readLoad) config() []string {
 	return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "closed"}
 }
 
-func (v readLoad) read(ctx context.Context, l *Lab, m mix.Reads, cp *bench.Copy, r *result.Record) error {
+func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *bench.Copy, r *result.Record) error {
+	m, err := mix.New(v.mix, oracle)
+	if err != nil {
+		return err
+	}
 	if v.temperature != "" {
 		return l.readAt(ctx, cp, m, v.temperature, r)
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -14,37 +15,25 @@ import (
 // leastServed is how many entities are loaded at least, for each client.
 const leastServed = 20
 
-// serviceLoad is a workload over a protocol.
-type serviceLoad struct {
-	protocol string
-	serve.Workload
-}
-
 // measureService measures the entity service as its clients see it.
-func measureService(l *Lab) ([]variant, error) {
+func measureService(l *Lab) (list []variant, _ error) {
 	n := min(l.scaled(serve.Entities/serve.Clients, leastServed)*serve.Clients, serve.Entities)
-	var loads []serviceLoad
-	for _, protocol := range serve.Protocols {
-		for _, w := range serve.Workloads {
-			loads = append(loads, serviceLoad{protocol, w})
+	for _, layout := range l.layouts() {
+		for _, protocol := range serve.Protocols {
+			for _, w := range serve.Workloads {
+				c := l.on(layout, itoa(serve.PayloadBytes)+"B", "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
+				list = append(list, variant{"Service", c, func(ctx context.Context, r *result.Record) error {
+					return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *database, _ *store.Entities) error {
+						db.probed(r)
+						res, err := w.Run(ctx, db.DB, protocol, n, bench.For(l.Phase/2)) // there are many
+						add(r, w.Name, res)
+						return err
+					})
+				}})
+			}
 		}
 	}
-	return variants[serviceLoad]{
-		name: "Service", values: loads,
-		config: func(layout string, v serviceLoad) result.Config {
-			return l.on(layout, itoa(serve.PayloadBytes)+"B", "protocol", v.protocol, "op", v.Name, "clients", itoa(v.Clients))
-		},
-		run: func(ctx context.Context, layout string, v serviceLoad, r *result.Record) error {
-			return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *database, _ *store.Entities) error {
-				if err := db.probe(r); err != nil {
-					return err
-				}
-				res, err := v.Run(ctx, db.DB, v.protocol, n, bench.For(l.Phase/2)) // there are many
-				add(r, v.Name, res)
-				return err
-			})
-		},
-	}.of(l), nil
+	return list, nil
 }
 
 // Running is a service that runs elsewhere, and the load that is put on it.
@@ -56,46 +45,59 @@ type Running struct {
 }
 
 // RunningService is not in the catalogue, since it needs a service.
-func RunningService(ctx context.Context, s Running) Experiment {
+func RunningService(s Running) Experiment {
 	return Experiment{
-		ID: "H2", Title: "Running service", Ordered: true,
+		ID: "H2", Title: "Running service", Ordered: true, plan: s.variants,
 		Question: "What do clients of this service get?",
-		plan: func(l *Lab) (list []variant, err error) {
-			for _, protocol := range slices.Sorted(maps.Keys(s.Connect)) {
-				of, err := s.variants(ctx, l, protocol)
-				if err != nil {
-					return nil, err
-				}
-				list = append(list, of...)
-			}
-			return list, nil
-		},
 	}
 }
 
-// variants are each kind of request by one client and by all of them.
-func (s Running) variants(ctx context.Context, l *Lab, protocol string) (list []variant, err error) {
+// running are the kinds of requests that a running service gets.
+var running = []struct {
+	op      string
+	request func(*serve.Requests, context.Context, int) error
+}{{"put", (*serve.Requests).Update}, {"get", (*serve.Requests).Get}, {"put-get", (*serve.Requests).PutGet}}
+
+// variants are each kind of request by one client and by all of them. The first that is
+// missing loads the entities.
+func (s Running) variants(l *Lab) (list []variant, _ error) {
+	for _, protocol := range slices.Sorted(maps.Keys(s.Connect)) {
+		var requests *serve.Requests
+		var failed error // of loading: there is nothing to measure
+		ready := func(ctx context.Context) error {
+			if failed != nil {
+				return fmt.Errorf("%w: %w", errSkip, failed)
+			}
+			if requests == nil {
+				requests, failed = s.load(ctx, l, protocol)
+			}
+			return failed
+		}
+		for _, kind := range running {
+			for _, clients := range []int{1, s.Clients} {
+				c := l.config("protocol", protocol, "op", kind.op, "clients", itoa(clients))
+				list = append(list, variant{"RunningService", c, func(ctx context.Context, r *result.Record) error {
+					if err := ready(ctx); err != nil {
+						return err
+					}
+					res := bench.NewResult()
+					err := res.Clients(ctx, clients, s.Each, func(ctx context.Context, i int) error { return kind.request(requests, ctx, i) })
+					add(r, kind.op, res)
+					return err
+				}})
+			}
+		}
+	}
+	return list, nil
+}
+
+// load writes the entities, so many that no two clients share one.
+func (s Running) load(ctx context.Context, l *Lab, protocol string) (*serve.Requests, error) {
 	client, err := s.Connect[protocol]()
 	if err != nil {
 		return nil, err
 	}
 	l.closing = append(l.closing, client.Close)
-	entities := s.Entities / s.Clients * s.Clients // so that no two clients share one
-	if err := serve.Load(ctx, client, entities); err != nil {
-		return nil, err
-	}
-	requests := serve.NewRequests(client, entities)
-	kinds := []string{"put", "get", "put-get"}
-	for i, request := range []func(context.Context, int) error{requests.Update, requests.Get, requests.PutGet} {
-		for _, clients := range []int{1, s.Clients} {
-			c := l.config("protocol", protocol, "op", kinds[i], "clients", itoa(clients))
-			list = append(list, variant{"RunningService", c, func(ctx context.Context, r *result.Record) error {
-				res := bench.NewResult()
-				err := res.Clients(ctx, clients, s.Each, request)
-				add(r, kinds[i], res)
-				return err
-			}})
-		}
-	}
-	return list, nil
+	entities := s.Entities / s.Clients * s.Clients
+	return serve.NewRequests(client, entities), serve.Load(ctx, client, entities)
 }

@@ -20,27 +20,21 @@ const seedRowRate = 6_000
 // writeLayouts are those that commits choose between.
 var writeLayouts = []string{"arkiv", "arkiv-pruned", "simple"}
 
-// sustainedLoad is commits of what comes after the loaded part of the base profile.
-type sustainedLoad struct {
-	rate    float64 // rows a second; 0 is as fast as possible
-	options *store.Options
-	more    []string // of the configuration
-}
-
-func sustain(l *Lab) ([]variant, error) {
+func sustain(l *Lab) (list []variant, _ error) {
 	rates := l.Rates
 	if len(rates) == 0 {
 		rates = []float64{seedRowRate, 0}
 	}
-	var loads []sustainedLoad
-	for _, rate := range rates {
-		name := "max"
-		if rate > 0 {
-			name = ftoa(rate)
+	for _, layout := range l.layouts() {
+		for _, rate := range rates {
+			name := "max"
+			if rate > 0 {
+				name = ftoa(rate)
+			}
+			list = append(list, l.sustained("Sustained", layout, rate, l.storeOptions(), "rate", name))
 		}
-		loads = append(loads, sustainedLoad{rate, l.storeOptions(), []string{"rate", name}})
 	}
-	return l.sustained("Sustained", loads), nil
+	return list, nil
 }
 
 // The policies that are compared, and the sizes of the log at which each acts.
@@ -53,30 +47,31 @@ var policies = []struct {
 	{driver.Manual, 0},
 }
 
-func checkpoints(l *Lab) ([]variant, error) {
+func checkpoints(l *Lab) (list []variant, _ error) {
 	const rate = 4 * seedRowRate
-	if linked, _ := driver.Lookup(l.Engine.Name); !linked.Capabilities.WALCheckpoint { // its own checkpoints cannot be chosen
-		return l.sustained("Checkpoint", []sustainedLoad{{rate, l.storeOptions(), []string{"policy", "engine"}}}), nil
+	linked, _ := driver.Lookup(l.Engine.Name)
+	for _, layout := range l.layouts() {
+		if !linked.Capabilities.WALCheckpoint { // its own checkpoints cannot be chosen
+			list = append(list, l.sustained("Checkpoint", layout, rate, l.storeOptions(), "policy", "engine"))
+			continue
+		}
+		for _, p := range policies {
+			o := l.storeOptions()
+			o.Checkpoint, o.WALFrames = p.policy, p.frames
+			list = append(list, l.sustained("Checkpoint", layout, rate, o, "policy", string(p.policy), "frames", itoa(p.frames)))
+		}
 	}
-	var loads []sustainedLoad
-	for _, p := range policies {
-		o := l.storeOptions()
-		o.Checkpoint, o.WALFrames = p.policy, p.frames
-		loads = append(loads, sustainedLoad{rate, o, []string{"policy", string(p.policy), "frames", itoa(p.frames)}})
-	}
-	return l.sustained("Checkpoint", loads), nil
+	return list, nil
 }
 
-func (l *Lab) sustained(name string, loads []sustainedLoad) []variant {
-	return variants[sustainedLoad]{
-		name: name, values: loads,
-		config: func(layout string, v sustainedLoad) result.Config { return l.onBase(layout, v.more...) },
-		run: func(ctx context.Context, layout string, v sustainedLoad, r *result.Record) error {
-			return l.withMendoza(ctx, layout, mendozaOptions{}, v.options, r, func(d *mendoza, cp *bench.Copy) error {
-				return l.onRest(ctx, d, cp, v.rate, 2*l.Phase, r)
-			})
-		},
-	}.of(l)
+// sustained is commits of so many rows a second of what comes after the loaded part of the
+// base profile; 0 is as fast as possible.
+func (l *Lab) sustained(name, layout string, rate float64, o *store.Options, more ...string) variant {
+	return variant{name, l.onBase(layout, more...), func(ctx context.Context, r *result.Record) error {
+		return l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(d *mendoza, cp *bench.Copy) error {
+			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
+		})
+	}}
 }
 
 // onRest runs commits of so many rows a second of what comes after the loaded part.
@@ -153,19 +148,18 @@ func addSome(r *result.Record, kind string, rec *latency.Recorder) {
 	}
 }
 
-func reorgs(l *Lab) ([]variant, error) {
-	return variants[time.Duration]{
-		name: "Reorg", values: []time.Duration{l.Phase}, run: l.reorg,
-		config: func(layout string, length time.Duration) result.Config {
-			return l.onBase(layout, "for", length.String())
-		},
-	}.of(l), nil
+func reorgs(l *Lab) (list []variant, _ error) {
+	for _, layout := range l.layouts() {
+		c := l.onBase(layout, "for", l.Phase.String())
+		list = append(list, variant{"Reorg", c, func(ctx context.Context, r *result.Record) error { return l.reorg(ctx, layout, r) }})
+	}
+	return list, nil
 }
 
 // reorgPayload is the size of payloads in the base profile.
 const reorgPayload = 5 << 10
 
-func (l *Lab) reorg(ctx context.Context, layout string, length time.Duration, r *result.Record) error {
+func (l *Lab) reorg(ctx context.Context, layout string, r *result.Record) error {
 	return l.withMendoza(ctx, layout, mendozaOptions{}, l.storeOptions(), r, func(_ *mendoza, cp *bench.Copy) error {
 		before, err := cp.DB.Stats(ctx)
 		if err != nil {
@@ -182,7 +176,7 @@ func (l *Lab) reorg(ctx context.Context, layout string, length time.Duration, r 
 		}
 		sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
 		started = time.Now()
-		res, err := reorg.Run(ctx, bench.For(length))
+		res, err := reorg.Run(ctx, bench.For(l.Phase))
 		elapsed, samples := time.Since(started), sampler.Stop()
 		add(r, "reorg", res.Both)
 		addSome(r, "arrival", res.Arrival.Latency)
