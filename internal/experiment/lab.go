@@ -77,8 +77,12 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (keys []string, err error) 
 		}
 	}()
 	list, err := e.plan(l)
+	if err != nil {
+		return nil, err
+	}
+	m, err := bench.DescribeEngine(l.Engine.Name, l.storeOptions(), l.Cache.Root())
 	if err == nil {
-		err = l.describeEngine()
+		l.manifest, err = l.Set.Manifest(m)
 	}
 	if err != nil {
 		return nil, err
@@ -106,15 +110,6 @@ func Shuffle[T any](list []T, seed uint64, of ...any) {
 	h := fnv.New64a()
 	fmt.Fprint(h, of...)
 	rand.New(rand.NewPCG(seed, h.Sum64())).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-}
-
-// describeEngine stores the manifest of runs that fail before their store is open.
-func (l *Lab) describeEngine() error {
-	m, err := bench.DescribeEngine(l.Engine.Name, l.storeOptions(), l.Cache.Root())
-	if err == nil {
-		l.manifest, err = l.Set.Manifest(m)
-	}
-	return err
 }
 
 // scaled returns a size of the user's documents at the lab's scale, at least a
