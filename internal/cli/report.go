@@ -8,6 +8,7 @@ import (
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/experiment"
 	"github.com/varvedb/varve/internal/report"
+	"github.com/varvedb/varve/internal/verdict"
 )
 
 // reportCmd shows a result set.
@@ -72,4 +73,24 @@ func (c *reportCmd) tables(e *env, in *report.Input) error {
 	}
 	fmt.Fprintf(e.stdout, "%s rendered\n", c.Experiments)
 	return nil
+}
+
+// decideCmd says what the results mean: which engine, and go or no-go. It
+// succeeds whatever the answer is, also when that is unknown.
+type decideCmd struct {
+	Results string `arg:"" help:"Directory of the results." type:"existingdir"`
+	JSON    bool   `help:"Print every criterion as JSON."`
+}
+
+// Run evaluates.
+func (c *decideCmd) Run(e *env) error {
+	results, err := result.Read(c.Results)
+	if err != nil {
+		return err
+	}
+	evaluation := verdict.Evaluate(results)
+	if c.JSON {
+		return printJSON(e.stdout, evaluation)
+	}
+	return evaluation.WriteText(e.stdout)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -276,3 +277,34 @@ func (c Cell) Style() template.CSS {
 func (c Cell) Lines() []string {
 	return nonempty(append([]string{c.Spread}, strings.Split(c.Detail, "; ")...)...)
 }
+
+// term is a word that readers may not know.
+type term struct {
+	Word, Means string
+	stands      *regexp.Regexp
+}
+
+// termLines have a word each, the pattern of what it stands for, and what it means.
+//
+//go:embed assets/terms.txt
+var termLines string
+
+// explainer returns a function for the template that explains those terms in a text
+// that stand in none before.
+func explainer() func(of ...any) []term {
+	var left []term
+	for line := range strings.Lines(termLines) {
+		f := strings.Split(strings.TrimSpace(line), "\t")
+		left = append(left, term{Word: f[0], Means: f[2], stands: regexp.MustCompile(`(^|[^\w-])(` + f[1] + `)($|[^\w-])`)})
+	}
+	return func(of ...any) []term {
+		words := fmt.Sprintln(of...)
+		stand := func(t term) bool { return t.stands.MatchString(words) }
+		found := slices.DeleteFunc(slices.Clone(left), func(t term) bool { return !stand(t) })
+		left = slices.DeleteFunc(left, stand)
+		return found
+	}
+}
+
+// String is what a chart says.
+func (c Chart) String() string { return fmt.Sprintln(c.Caption, c.Tables) }

@@ -106,16 +106,16 @@ func repeats(groups []*runs.Group) string {
 		}
 	}
 	spread := "the range"
-	if high >= enoughRuns {
+	if high >= enoughRuns && low < enoughRuns {
+		spread = fmt.Sprintf("the 95 %% interval, of fewer than %d the range", enoughRuns)
+	} else if high >= enoughRuns {
 		spread = "the 95 % interval"
 	}
-	switch {
-	case high <= 1:
+	switch high {
+	case 0, 1:
 		return "Single runs"
-	case low == high:
+	case low:
 		return fmt.Sprintf("Medians of %d runs (%s)", high, spread)
-	case low < enoughRuns && high >= enoughRuns:
-		spread += fmt.Sprintf(", of fewer than %d the range", enoughRuns)
 	}
 	return fmt.Sprintf("Medians of %d to %d runs (%s)", low, high, spread)
 }

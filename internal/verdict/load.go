@@ -56,10 +56,8 @@ func (l load) under(experiments ...string) func(*runs.Group) bool {
 // offers are the loads that runs of experiments were asked for.
 func offers(groups []*runs.Group, experiments ...string) []load {
 	var list []load
-	for _, g := range groups {
-		if l := asked(g); l.under(experiments...)(g) && !slices.Contains(list, l) {
-			list = append(list, l)
-		}
+	for _, g := range runs.Where(groups, func(g *runs.Group) bool { return asked(g).under(experiments...)(g) }) {
+		list = runs.AppendNew(list, asked(g))
 	}
 	return list
 }
