@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ type child struct {
 	engine  string
 	args    []string
 	dir     string        // in which its temporary files get a directory; the system's when empty
-	cache   bool          // it uses the cache of data sets
+	cache   bool          // it uses the cache of data sets, and not one among its temporary files
 	memory  int64         // budget of it with all that it starts, in bytes; 0 is none
 	timeout time.Duration // after which it is ended; 0 is never
 	into    any           // takes the JSON that it prints; nil when it prints none
@@ -68,6 +69,9 @@ func (c *child) run(e *env) (err error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, c.args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	if !c.cache {
+		cmd.Env = append(cmd.Env, bench.CacheEnv+"="+filepath.Join(temp, "cache"))
+	}
 	// The kernel ends it when its parent dies, for which it takes the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -81,14 +81,14 @@ func (x *entry) run(e *env) (*result.Results, error) {
 	})
 }
 
-// measureHere runs an experiment in this process, its data sets in a cache, and returns
-// the keys of the records that the set has of it then.
-func measureHere(e *env, engine, cache, out string, o experiment.Options, found experiment.Experiment) (keys []string, err error) {
+// measureHere runs an experiment in this process, and returns the keys of the records that
+// the set has of it then.
+func measureHere(e *env, engine, out string, o experiment.Options, found experiment.Experiment) (keys []string, err error) {
 	l := &experiment.Lab{
 		Options: o, Engine: bench.Engine{Name: engine},
 		Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
 	}
-	if l.Cache, err = bench.OpenCache(cache); err != nil {
+	if l.Cache, err = bench.OpenCache(""); err != nil {
 		return nil, err
 	}
 	if l.Set, err = result.Open(out); err != nil {

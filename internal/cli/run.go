@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"text/tabwriter"
@@ -101,7 +100,6 @@ type labCmd struct {
 	Engine     string `required:""`
 	Out        string `required:""`
 	Options    string `required:""`
-	Own        bool   // data sets and databases are temporary files, which the parent removes
 }
 
 // Run runs it, appends its records, and prints the keys of all that the set has of it.
@@ -114,11 +112,7 @@ func (c *labCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	cache := ""
-	if c.Own {
-		cache = filepath.Join(os.TempDir(), "cache")
-	}
-	keys, err := measureHere(e, c.Engine, cache, c.Out, o, found[0])
+	keys, err := measureHere(e, c.Engine, c.Out, o, found[0])
 	if err != nil {
 		return err
 	}

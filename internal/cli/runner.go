@@ -158,9 +158,6 @@ func (r *runner) measure(e *env, t task) error {
 	lab := r.child
 	lab.engine, lab.memory, lab.timeout, lab.into = t.engine, o.Memory, cmp.Or(lab.timeout, t.of.Timeout(o)), &well.Keys
 	lab.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine, "--out=" + r.out, "--options=" + string(text)}
-	if !lab.cache {
-		lab.args = append(lab.args, "--own")
-	}
 	err = lab.run(e)
 	if err := e.ctx.Err(); err != nil {
 		return fmt.Errorf("%w; run the same command again to go on", err)

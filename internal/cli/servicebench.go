@@ -41,7 +41,7 @@ func (c *serviceBenchCmd) Run(e *env) error {
 	found := experiment.RunningService(load)
 	x := entry{recordFlags: c.recordFlags, id: found.ID}
 	_, err = x.into(e, func() error { // in this process, since it needs no engine
-		_, err := measureHere(e, "service", "", x.Out, experiment.Options{Retry: true}, found)
+		_, err := measureHere(e, "service", x.Out, experiment.Options{Retry: true}, found)
 		return err
 	})
 	if err == nil && !c.JSON {

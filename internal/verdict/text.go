@@ -111,8 +111,8 @@ func (r *Report) Commands() []string {
 	}
 	var commands []string
 	for _, c := range criteria {
-		if c.Verdict == Unknown && c.Command != "" && !slices.Contains(commands, c.Command) {
-			commands = append(commands, c.Command)
+		if c.Verdict == Unknown && c.Command != "" {
+			commands = runs.AppendNew(commands, c.Command)
 		}
 	}
 	return commands
@@ -161,20 +161,12 @@ func (a *Assessment) conditions() string {
 // next is the command that would decide most about the engine and layout of which
 // most is known to be good.
 func (r *Report) next() string {
-	command, good := "", -1
-	for i := range r.Assessments {
-		a := &r.Assessments[i]
-		passed, wanted, most := 0, map[string]int{}, ""
-		for _, c := range a.decisive() {
-			if c.Verdict == Pass {
-				passed++
-			} else if wanted[c.Command]++; wanted[c.Command] > wanted[most] {
-				most = c.Command
-			}
-		}
-		if a.Meets == Unknown && passed > good {
-			command, good = most, passed
-		}
+	open := slices.DeleteFunc(slices.Clone(r.Assessments), func(a Assessment) bool { return a.Meets != Unknown })
+	passed := func(a Assessment) int {
+		return len(a.where(func(c *Criterion) bool { return c.Decides && c.Verdict == Pass }))
 	}
-	return command
+	best := slices.MaxFunc(open, func(a, b Assessment) int { return passed(a) - passed(b) })
+	missing := best.where(func(c *Criterion) bool { return c.Decides && c.Verdict != Pass })
+	wanted := runs.By(missing, func(c Criterion) string { return c.Command })
+	return slices.MaxFunc(wanted, func(a, b []Criterion) int { return len(a) - len(b) })[0].Command
 }

@@ -45,40 +45,35 @@ func Short(revision string) string { return revision[:min(7, len(revision))] }
 // others are missing. With loose, records whose revision has no name are of one
 // revision too, for readers who have just measured them.
 func OneRevision(records []result.Record, manifests map[string]json.RawMessage, loose bool) (kept []result.Record, name string, out []LeftOut) {
-	names, faults := make([]string, len(records)), make([]string, len(records))
-	keys, last := map[string]map[string]bool{}, map[string]time.Time{}
-	for i, r := range records {
-		of, fault := revision(&r, manifests)
-		if loose {
-			of, fault = cmp.Or(of, fault), ""
+	of, faults := make([]string, len(records)), make([]string, len(records))
+	var known []int
+	for i := range records {
+		if of[i], faults[i] = revision(&records[i], manifests); loose {
+			of[i], faults[i] = cmp.Or(of[i], faults[i]), ""
 		}
-		if names[i], faults[i] = of, fault; fault != "" || End(&r) {
-			continue
-		}
-		if keys[of] == nil {
-			keys[of] = map[string]bool{}
-		}
-		keys[of][r.Key()] = true
-		if r.Started.After(last[of]) {
-			last[of] = r.Started
+		if faults[i] == "" && !End(&records[i]) {
+			known = append(known, i)
 		}
 	}
-	for of := range keys {
-		if cmp.Or(cmp.Compare(len(keys[of]), len(keys[name])), last[of].Compare(last[name]), cmp.Compare(of, name)) > 0 {
-			name = of
-		}
+	configurations := func(list []int) int { return len(By(list, func(i int) string { return records[i].Key() })) }
+	newest := func(list []int) time.Time {
+		return records[slices.MaxFunc(list, func(a, b int) int { return records[a].Started.Compare(records[b].Started) })].Started
 	}
+	if revisions := By(known, func(i int) string { return of[i] }); len(revisions) > 0 {
+		name = of[slices.MaxFunc(revisions, func(a, b []int) int {
+			return cmp.Or(cmp.Compare(configurations(a), configurations(b)), newest(a).Compare(newest(b)), cmp.Compare(of[a[0]], of[b[0]]))
+		})[0]]
+	}
+	var left []string
 	for i, r := range records {
-		if End(&r) || faults[i] == "" && names[i] == name {
+		if End(&r) || faults[i] == "" && of[i] == name {
 			kept = append(kept, r)
-			continue
+		} else {
+			left = append(left, cmp.Or(faults[i], "another revision, "+Short(of[i])))
 		}
-		why := cmp.Or(faults[i], "another revision, "+Short(names[i]))
-		at := slices.IndexFunc(out, func(l LeftOut) bool { return l.Why == why })
-		if at < 0 {
-			at, out = len(out), append(out, LeftOut{Why: why})
-		}
-		out[at].Records++
+	}
+	for _, same := range By(left, func(why string) string { return why }) {
+		out = append(out, LeftOut{same[0], len(same)})
 	}
 	return kept, name, out
 }
