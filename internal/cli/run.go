@@ -81,15 +81,12 @@ func (c *runCmd) finish(e *env) error {
 		fmt.Fprintf(e.stdout, "%d records in %s; varve report %s makes a page of them, varve decide %s a verdict,\nbenchstat -col /engine %s a table\n",
 			len(results.Records), c.Out, c.Out, c.Out, filepath.Join(c.Out, result.BenchFile))
 	}
-	failed := 0
-	for i := range results.Records {
-		if r := &results.Records[i]; r.Error != "" {
-			failed++
-			fmt.Fprintf(e.stderr, "run: %s: %s\n", r.Key(), r.Error)
-		}
+	failed := slices.DeleteFunc(results.Records, func(r result.Record) bool { return r.Error == "" })
+	for i := range failed {
+		fmt.Fprintf(e.stderr, "run: %s: %s\n", failed[i].Key(), failed[i].Error)
 	}
-	if failed > 0 {
-		return fmt.Errorf("run: %d runs did not end well; their errors are in the results, and --retry does them again", failed)
+	if len(failed) > 0 {
+		return fmt.Errorf("run: %d runs did not end well; their errors are in the results, and --retry does them again", len(failed))
 	}
 	return nil
 }

@@ -72,38 +72,36 @@ type database struct {
 
 // create makes a database on the cache's disk, or in a directory for others, and adds its
 // manifest to the record.
-func (l *Lab) create(ctx context.Context, in, layout string, o *store.Options, r *result.Record) (d *database, err error) {
+func (l *Lab) create(ctx context.Context, in, layout string, o *store.Options, r *result.Record) (_ *database, err error) {
 	cache := l.Cache
 	if in != "" {
 		if cache, err = bench.OpenCache(in); err != nil {
 			return nil, err
 		}
 	}
-	d = new(database)
+	d := new(database)
 	if d.run, err = cache.NewRun(); err != nil {
 		return nil, err
 	}
-	if err = d.open(ctx, l, layout, o, r); err != nil {
-		return nil, errors.Join(err, d.Close())
-	}
-	return d, nil
-}
-
-func (d *database) open(ctx context.Context, l *Lab, layout string, o *store.Options, r *result.Record) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
 	dir := d.run.Data()
 	if err = os.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	if d.DB, err = store.Open(ctx, l.Engine.URL(dir), o); err != nil {
-		return err
+		return nil, err
 	}
 	m, err := bench.DescribeStore(ctx, d.DB, layout, o, dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.sync = m.Host.Fsync.Median
 	r.Manifest, err = l.Set.Manifest(m)
-	return err
+	return d, err
 }
 
 // Close closes and removes the database.
