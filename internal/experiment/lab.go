@@ -186,10 +186,10 @@ func (l *Lab) run(ctx context.Context, v *variant) (key string, err error) {
 	watched := memlimit.Watch()
 	err = v.run(ctx, r)
 	r.Took = time.Since(r.Started)
-	if used := watched(); used.Killed > 0 {
-		err = errors.Join(err, fmt.Errorf("out of the memory budget, for which the kernel killed %d processes; see --memory", used.Killed))
-	} else if used.Peak > 0 {
-		put(r, float64(used.Peak)/1e6, "memory-peak-MB")
+	if peak, killed := watched(); killed > 0 {
+		err = errors.Join(err, fmt.Errorf("out of the memory budget, for which the kernel killed %d processes; see --memory", killed))
+	} else if peak > 0 {
+		put(r, float64(peak)/1e6, "memory-peak-MB")
 	}
 	if ctx.Err() != nil {
 		return "", ctx.Err()

@@ -24,12 +24,6 @@ import (
 // engine allocates beside its caches, and the page cache.
 func Cache(budget int64) int64 { return budget / 2 }
 
-// Usage is what happened in a group since a time.
-type Usage struct {
-	Peak   int64 // highest use, bytes; 0 where the kernel does not tell
-	Killed int64 // processes that were killed because there was no more
-}
-
 // Group is a control group. It is for processes that Start starts.
 type Group struct {
 	*version
@@ -183,25 +177,26 @@ func Resize(limit int64) error {
 }
 
 // Watch begins to watch this process, with all that it starts. The function that it returns
-// ends that and tells; nothing of a process that was started without a limit.
-func Watch() func() Usage {
+// ends that, and tells the highest use in bytes, 0 where the kernel does not tell, and how
+// many processes were killed because there was no more; nothing of a process that was
+// started without a limit.
+func Watch() func() (peak, killed int64) {
 	g := given()
 	if g == nil {
-		return func() Usage { return Usage{} }
+		return func() (peak, killed int64) { return 0, 0 }
 	}
 	before := g.Killed()
 	// Writing begins a new peak: in version 2 for this descriptor alone, since Linux 6.12.
-	peak, err := os.OpenFile(filepath.Join(g.dir, g.peak), os.O_RDWR, 0)
+	file, err := os.OpenFile(filepath.Join(g.dir, g.peak), os.O_RDWR, 0)
 	if err == nil {
-		_, err = peak.WriteString("0")
+		_, err = file.WriteString("0")
 	}
-	return func() Usage {
-		u := Usage{Killed: g.Killed() - before}
+	return func() (peak, killed int64) {
 		if err == nil {
-			_, _ = peak.Seek(0, 0)
-			_, _ = fmt.Fscan(peak, &u.Peak)
+			_, _ = file.Seek(0, 0)
+			_, _ = fmt.Fscan(file, &peak)
 		}
-		_ = peak.Close() // nil says so
-		return u
+		_ = file.Close() // nil says so
+		return peak, g.Killed() - before
 	}
 }
