@@ -211,26 +211,23 @@ func (r *runner) keepEnd(t task, cause error) (err error) {
 	return set.Append(rec)
 }
 
-// setOptions is what a result set is of, so that a resumed run cannot mix what its
-// records do not say.
-type setOptions struct {
-	Revision string             `json:"revision"`
-	Options  experiment.Options `json:"options"`
-}
-
 // What a run keeps in its result set beside the records.
 const (
 	optionsFile = "options.json"
 	endedFile   = "ended.jsonl"
 )
 
-// claim records what a new result set is of and compares that of an old one. More
-// blocks, layouts, sizes and rates are welcome: their records say so.
+// claim records what a new result set is of and compares that of an old one, so that a run
+// cannot mix what its records do not say. More blocks, layouts, sizes and rates are
+// welcome: their records say so.
 func (r *runner) claim() error {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
-	s := setOptions{Options: r.options}
+	s := struct {
+		Revision string             `json:"revision"`
+		Options  experiment.Options `json:"options"`
+	}{Options: r.options}
 	s.Revision, _ = bench.ReadRevision().Name()
 	o := &s.Options
 	o.Scale, o.Retry, o.InPlace, o.Layouts, o.Sizes, o.Rates, o.Social = 0, false, false, nil, nil, nil, nil

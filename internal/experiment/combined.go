@@ -54,7 +54,7 @@ func besides(l *Lab) (list []variant, _ error) {
 func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Record) (kept bool, err error) {
 	o := l.storeOptions()
 	o.Readers = readers
-	err = l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(d *mendoza, cp *bench.Copy) error {
+	err = l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
 		if b.reads == 0 {
 			kept = true
 			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
@@ -155,7 +155,7 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 
 // degradation measures reads of all mixes and then commits, on one size.
 func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *result.Record) error {
-	return l.withMendoza(ctx, layout, mendozaOptions{scale: scale}, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
+	return l.withMendoza(ctx, layout, scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
 		oracle, err := d.oracle()
 		if err != nil {
 			return err
@@ -179,7 +179,7 @@ func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *
 
 // load fills a new store.
 func (l *Lab) load(ctx context.Context, layout string, scale float64, r *result.Record) error {
-	m, err := l.mendoza(layout, mendozaOptions{scale: scale})
+	m, err := l.mendoza(layout, scale, productionBlock)
 	if err != nil {
 		return err
 	}

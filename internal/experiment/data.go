@@ -9,12 +9,6 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// mendozaOptions choose a part of the base profile.
-type mendozaOptions struct {
-	scale float64 // of the part that is loaded; zero means the lab's
-	asIs  bool    // blocks stay as they are, and do not become productionBlocks
-}
-
 // productionBlock is the entities of a block that has about the 500 rows of the
 // user's documents.
 const productionBlock = 20
@@ -22,15 +16,10 @@ const productionBlock = 20
 // mendoza is a data set of the base profile with what comes after it.
 type mendoza struct{ bench.Dataset }
 
-func (l *Lab) mendoza(layout string, o mendozaOptions) (*mendoza, error) {
-	if o.scale == 0 {
-		o.scale = l.Scale
-	}
-	merge := productionBlock
-	if o.asIs {
-		merge = 0
-	}
-	source, err := bench.MendozaSource(o.scale/l.Loaded, l.Seed, merge, l.Loaded)
+// mendoza is the data set of which a part of a scale is loaded, in blocks of so many
+// entities; 0 leaves them as they are.
+func (l *Lab) mendoza(layout string, scale float64, perBlock int) (*mendoza, error) {
+	source, err := bench.MendozaSource(scale/l.Loaded, l.Seed, perBlock, l.Loaded)
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,11 @@ var sampledColumns = []string{"block", "entities", "strings", "numbers", "payloa
 // sample applies blocks to a store of the base profile, whose own are as they are but
 // for empty ones, and relates the time of each commit to what is in it.
 func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *result.Record) error {
-	return l.withMendoza(ctx, layout, mendozaOptions{asIs: true}, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
+	d, err := l.mendoza(layout, l.Scale, 0)
+	if err != nil {
+		return err
+	}
+	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
 		expect, err := d.Expectation(cp.Ready)
 		if err != nil {
 			return err

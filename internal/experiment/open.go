@@ -13,8 +13,8 @@ import (
 )
 
 // withMendoza runs f on an open copy of a data set of the base profile.
-func (l *Lab) withMendoza(ctx context.Context, layout string, m mendozaOptions, o *store.Options, r *result.Record, f func(d *mendoza, cp *bench.Copy) error) error {
-	d, err := l.mendoza(layout, m)
+func (l *Lab) withMendoza(ctx context.Context, layout string, scale float64, o *store.Options, r *result.Record, f func(d *mendoza, cp *bench.Copy) error) error {
+	d, err := l.mendoza(layout, scale, productionBlock)
 	if err != nil {
 		return err
 	}

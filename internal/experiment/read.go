@@ -44,7 +44,7 @@ func reading(loads []readLoad, layouts ...string) func(*Lab) ([]variant, error) 
 					list = append(list, variant{"ReadMix", l.onBase(layout, v.config()...), func(ctx context.Context, r *result.Record) error {
 						o := l.storeOptions()
 						o.Readers = v.clients
-						return l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
+						return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
 							if oracle == nil {
 								oracle, err = d.oracle()
 							}

@@ -68,7 +68,7 @@ func checkpoints(l *Lab) (list []variant, _ error) {
 // base profile; 0 is as fast as possible.
 func (l *Lab) sustained(name, layout string, rate float64, o *store.Options, more ...string) variant {
 	return variant{name, l.onBase(layout, more...), func(ctx context.Context, r *result.Record) error {
-		return l.withMendoza(ctx, layout, mendozaOptions{}, o, r, func(d *mendoza, cp *bench.Copy) error {
+		return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
 			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
 		})
 	}}
@@ -160,7 +160,7 @@ func reorgs(l *Lab) (list []variant, _ error) {
 const reorgPayload = 5 << 10
 
 func (l *Lab) reorg(ctx context.Context, layout string, r *result.Record) error {
-	return l.withMendoza(ctx, layout, mendozaOptions{}, l.storeOptions(), r, func(_ *mendoza, cp *bench.Copy) error {
+	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(_ *mendoza, cp *bench.Copy) error {
 		before, err := cp.DB.Stats(ctx)
 		if err != nil {
 			return err
