@@ -131,17 +131,13 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *result.Record) erro
 	return nil
 }
 
-// growthSizes are parts of the lab's scale, where no scales were asked for.
-var growthSizes = []float64{0.25, 1, 4}
-
-// grown measures f at each scale of the base profile.
+// grown measures f at each scale of the base profile that was asked for, or at parts of
+// the lab's.
 func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale float64, r *result.Record) error) func(*Lab) ([]variant, error) {
 	return func(l *Lab) (list []variant, _ error) {
 		scales := l.Sizes
 		if len(scales) == 0 {
-			for _, part := range growthSizes {
-				scales = append(scales, part*l.Scale)
-			}
+			scales = []float64{0.25 * l.Scale, l.Scale, 4 * l.Scale}
 		}
 		for _, layout := range l.layouts() {
 			for _, scale := range scales {

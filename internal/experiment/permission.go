@@ -70,9 +70,6 @@ func measurePermissions(l *Lab) (list []variant, err error) {
 	return list, nil
 }
 
-// verified is what is asked, beside the scenarios, before anything is measured.
-var verified = rebac.VerifyConfig{Checks: 500, Lists: 20}
-
 func (p *permission) fill(ctx context.Context, db *database, r *result.Record) (err error) {
 	if p.store, err = rebac.New(db.DB); err != nil {
 		return err
@@ -93,8 +90,8 @@ func (p *permission) fill(ctx context.Context, db *database, r *result.Record) (
 	if err := db.sizes(ctx, in.Objects, "B/row", r); err != nil {
 		return err
 	}
-	for _, c := range p.Closures {
-		if err := p.store.Verify(ctx, p.data, p.oracle, c, verified); err != nil {
+	for _, c := range p.Closures { // beside the scenarios, before anything is measured
+		if err := p.store.Verify(ctx, p.data, p.oracle, c, rebac.VerifyConfig{Checks: 500, Lists: 20}); err != nil {
 			return err
 		}
 	}
