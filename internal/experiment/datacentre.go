@@ -66,9 +66,7 @@ func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *result.
 	o := l.storeOptions()
 	o.Readers = clients
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
-		out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{
-			Mix: d.reads(), Clients: clients, For: l.Phase, Reads: protocolReads, WarmUp: l.warmUp(), Seed: l.Seed,
-		})
+		out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: d.reads(), Config: l.loop(clients, protocolReads)})
 		addOutcome(r, out)
 		return err
 	})
