@@ -237,8 +237,15 @@ func checkRecorded(values map[string]string) error {
 // horizon returns the oldest block that can be read.
 func (m meta) horizon(ctx context.Context, q driver.Querier) (uint64, error) {
 	value, err := m.get(ctx, q, metaHorizon)
-	if err != nil || value == "" {
+	if err != nil {
 		return 0, err
+	}
+	return parseHorizon(value)
+}
+
+func parseHorizon(value string) (uint64, error) {
+	if value == "" {
+		return 0, nil
 	}
 	n, err := strconv.ParseUint(value, 10, 64)
 	if err != nil {
@@ -270,18 +277,34 @@ type BlockHead struct {
 
 // head returns the last block.
 func (m meta) head(ctx context.Context, q driver.Querier) (BlockHead, error) {
-	return m.queryHead(ctx, q, m.Statements["head"])
+	return m.queryHead(ctx, q, "head", nil)
+}
+
+// headAndHorizon returns the last block and the oldest one that can be read.
+func (m meta) headAndHorizon(ctx context.Context, q driver.Querier) (h BlockHead, horizon uint64, err error) {
+	var value []byte
+	if h, err = m.queryHead(ctx, q, "head_and_horizon", nil, &value); err != nil {
+		return h, 0, err
+	}
+	if h.Empty {
+		horizon, err = m.horizon(ctx, q)
+	} else {
+		horizon, err = parseHorizon(string(value))
+	}
+	return h, horizon, err
 }
 
 // headAt returns the last block at or below a number.
 func (m meta) headAt(ctx context.Context, q driver.Querier, block uint64) (BlockHead, error) {
-	return m.queryHead(ctx, q, m.Statements["block_at_or_below"], int64(min(block, entity.MaxBlock)))
+	return m.queryHead(ctx, q, "block_at_or_below", []any{int64(min(block, entity.MaxBlock))})
 }
 
-func (m meta) queryHead(ctx context.Context, q driver.Querier, text string, args ...any) (BlockHead, error) {
+// queryHead runs a statement that gives a block and its digest, and what else goes into
+// dest.
+func (m meta) queryHead(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) (BlockHead, error) {
 	var block int64
 	var digest []byte
-	switch err := driver.QueryRow(ctx, q, text, args, &block, &digest); {
+	switch err := driver.QueryRow(ctx, q, m.Statements[name], args, append([]any{&block, &digest}, dest...)...); {
 	case errors.Is(err, driver.ErrNoRows):
 		return BlockHead{Empty: true}, nil
 	case err != nil:

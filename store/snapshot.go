@@ -105,10 +105,7 @@ func closeViews(list []*Snapshot) error {
 }
 
 func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
-	if s.head, err = s.ents.db.meta.head(ctx, s.reader); err != nil {
-		return err
-	}
-	if s.horizon, err = s.ents.db.meta.horizon(ctx, s.reader); err != nil {
+	if s.head, s.horizon, err = s.ents.db.meta.headAndHorizon(ctx, s.reader); err != nil {
 		return err
 	}
 	if block == Head {

@@ -51,10 +51,10 @@ type DB struct {
 //
 // Parameters: durability (durable, relaxed, unsafe), layout, backlog
 // (EntityOptions.Backlog), memory (bytes, or with a suffix such as 256MiB),
-// checkpoint (background, inline, manual),
-// checkpoint_frames, readers, lock_timeout, max_reader_age, read_only; the rest
-// is the engine's. Layout names one of Layouts, which DB.Entities takes, one of
-// EventLayouts, which DB.Events takes, or one of each: layout=compact,gin.
+// checkpoint (background, inline, manual), checkpoint_frames, readers, concurrency,
+// lock_timeout, max_reader_age, read_only; the rest is the engine's. Layout names one of
+// Layouts, which DB.Entities takes, one of EventLayouts, which DB.Events takes, or one of
+// each: layout=compact,gin.
 //
 // An unknown parameter or layout is ErrInvalid, before anything is made. For reading
 // only nothing is made either: Open fails with ErrNotExist when there is no database.

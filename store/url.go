@@ -89,6 +89,8 @@ func (t *target) set(name string, list []string) (err error) {
 		o.WALFrames, err = positive(value)
 	case "readers":
 		o.Readers, err = positive(value)
+	case "concurrency":
+		o.Concurrency, err = positive(value)
 	case "memory":
 		o.Memory, err = ParseBytes(value)
 	case "lock_timeout":
@@ -135,7 +137,7 @@ func (t *target) setLayouts(value string) error {
 
 func (t *target) known() []string {
 	names := []string{
-		"durability", "checkpoint", "checkpoint_frames", "readers", "memory",
+		"durability", "checkpoint", "checkpoint_frames", "readers", "concurrency", "memory",
 		"lock_timeout", "max_reader_age", "read_only", "layout", "backlog",
 	}
 	for name := range t.driver.Params {
@@ -172,7 +174,7 @@ func checkOptions(o driver.Options) error {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
-	if o.WALFrames < 0 || o.Memory < 0 || o.Readers < 0 || o.LockTimeout < 0 || o.MaxReaderAge < 0 {
+	if o.WALFrames < 0 || o.Memory < 0 || o.Readers < 0 || o.Concurrency < 0 || o.LockTimeout < 0 || o.MaxReaderAge < 0 {
 		return fmt.Errorf("%w: negative option in %+v", ErrInvalid, o)
 	}
 	return nil
@@ -202,6 +204,7 @@ func override(base, over driver.Options) driver.Options {
 	base.Checkpoint = cmp.Or(over.Checkpoint, base.Checkpoint)
 	base.WALFrames = cmp.Or(over.WALFrames, base.WALFrames)
 	base.Readers = cmp.Or(over.Readers, base.Readers)
+	base.Concurrency = cmp.Or(over.Concurrency, base.Concurrency)
 	base.Memory = cmp.Or(over.Memory, base.Memory)
 	base.LockTimeout = cmp.Or(over.LockTimeout, base.LockTimeout)
 	base.MaxReaderAge = cmp.Or(over.MaxReaderAge, base.MaxReaderAge)

@@ -5,10 +5,12 @@
 package sqlitewal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -46,6 +48,7 @@ func NewConfig(opts driver.Options) (Config, error) {
 	if cfg.Options.Checkpoint == "" {
 		cfg.Options.Checkpoint = driver.Background
 	}
+	cfg.Options.Concurrency = cmp.Or(cfg.Options.Concurrency, runtime.GOMAXPROCS(0))
 	if cfg.Options.WALFrames == 0 {
 		cfg.Options.WALFrames = backgroundFrames
 		if cfg.Options.Checkpoint == driver.Inline {
@@ -208,6 +211,7 @@ func (cfg *Config) settings(ctx context.Context, db *sqlstore.DB) ([]driver.Sett
 	list = append(list,
 		driver.Setting{Name: "memory", Value: strconv.FormatInt(cfg.Options.Memory, 10)},
 		driver.Setting{Name: "readers", Value: strconv.Itoa(cfg.Options.Readers)},
+		driver.Setting{Name: "concurrency", Value: strconv.Itoa(cfg.Options.Concurrency)},
 	)
 	return list, err
 }

@@ -120,7 +120,7 @@ func (c *Conn) start(ctx context.Context, text string) error {
 	if c.settings != "" {
 		return c.ExecOnce(ctx, text+"; "+c.settings)
 	}
-	if c.native == nil {
+	if c.native == nil || ctx.Done() == nil {
 		_, err := c.Exec(ctx, text)
 		return err
 	}
@@ -217,11 +217,14 @@ func (c *Conn) rollback() error {
 	if c.broken {
 		return nil
 	}
-	if _, err := c.conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
-		c.broken = true // its state is unknown; do not use it again
-		return c.mapError(err)
+	var err error
+	if c.native != nil {
+		_, err = c.Exec(context.Background(), "ROLLBACK")
+	} else if _, err = c.conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
+		err = c.mapError(err)
 	}
-	return nil
+	c.broken = c.broken || err != nil // its state is unknown; do not use it again
+	return err
 }
 
 func (c *Conn) close() error {

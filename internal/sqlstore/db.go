@@ -6,6 +6,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -98,7 +99,7 @@ func New(ctx context.Context, cfg Config) (*DB, error) {
 	db := &DB{
 		cfg:     cfg,
 		writer:  make(chan *Conn, 1),
-		slots:   newSlots(cfg.Options.Readers),
+		slots:   newSlots(cfg.Options.Readers, cmp.Or(cfg.Options.Concurrency, cfg.Options.Readers)),
 		closing: make(chan struct{}),
 		open:    map[*Reader]struct{}{},
 	}
@@ -217,10 +218,11 @@ func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
 
 // Snapshot implements driver.Engine.
 func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) {
-	if err := db.slots.take(ctx, db.closing, 1); err != nil {
+	t, err := db.slots.take(ctx, db.closing, 1)
+	if err != nil {
 		return nil, fmt.Errorf("wait for one of %d readers: %w", db.cfg.Options.Readers, err)
 	}
-	r, err := db.openReader(ctx, db.slots.conn())
+	r, err := db.openReader(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -229,15 +231,16 @@ func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) {
 
 // Snapshots implements driver.Engine.
 func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
-	if err := db.slots.take(ctx, db.closing, n); err != nil {
+	t, err := db.slots.take(ctx, db.closing, n)
+	if err != nil {
 		return nil, fmt.Errorf("wait for %d of %d readers: %w", n, db.cfg.Options.Readers, err)
 	}
 	list := make([]driver.Reader, 0, n)
 	for i := range n {
-		r, err := db.openReader(ctx, db.slots.conn())
+		r, err := db.openReader(ctx, t)
 		if err != nil {
 			for range n - i - 1 {
-				db.slots.give(nil)
+				db.slots.give(t, nil)
 			}
 			return nil, errors.Join(err, driver.CloseReaders(list))
 		}
@@ -246,29 +249,30 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 	return list, nil
 }
 
-// openReader starts a read transaction on c, or on a new connection when c is
-// nil, and always gives the slot back when it fails.
-func (db *DB) openReader(ctx context.Context, c *Conn) (*Reader, error) {
+// openReader starts a read transaction on an idle connection or a new one, and always
+// gives the slot back when it fails.
+func (db *DB) openReader(ctx context.Context, t *turn) (*Reader, error) {
+	c := db.slots.conn()
 	if c == nil {
 		var err error
 		if c, err = db.connect(ctx, false); err != nil {
-			db.slots.give(nil)
+			db.slots.give(t, nil)
 			return nil, err
 		}
 	}
 	if err := db.beginRead(ctx, c); err != nil {
-		db.slots.give(dropBroken(c))
+		db.slots.give(t, dropBroken(c))
 		if db.isClosed() {
 			err = fmt.Errorf("%w: %w", driver.ErrClosed, err)
 		}
 		return nil, fmt.Errorf("begin read: %w", err)
 	}
-	r := &Reader{db: db, conn: c, since: time.Now()}
+	r := &Reader{db: db, conn: c, turn: t}
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
 		c.abandon()
-		db.slots.give(nil)
+		db.slots.give(t, nil)
 		return nil, driver.ErrClosed
 	}
 	db.open[r] = struct{}{}
@@ -276,6 +280,9 @@ func (db *DB) openReader(ctx context.Context, c *Conn) (*Reader, error) {
 }
 
 func (db *DB) beginRead(ctx context.Context, c *Conn) error {
+	if c.native != nil {
+		ctx = context.WithoutCancel(ctx) // to watch it would take longer than to begin
+	}
 	if err := c.begin(ctx, db.cfg.BeginRead); err != nil {
 		return err
 	}
@@ -299,7 +306,7 @@ func (db *DB) ExpireReaders(before time.Time) int {
 	db.mu.Lock()
 	var old []*Reader
 	for r := range db.open {
-		if r.since.Before(before) {
+		if r.turn.since.Before(before) {
 			old = append(old, r)
 		}
 	}
@@ -327,7 +334,7 @@ func (db *DB) Close() error {
 		errs = append(errs, r.end(driver.ErrClosed))
 	}
 	// Every reader is ended or will be by whoever is opening it.
-	_ = db.slots.take(context.Background(), nil, db.slots.total)
+	_, _ = db.slots.take(context.Background(), nil, db.slots.total)
 	for _, c := range db.slots.idle {
 		errs = append(errs, c.close())
 	}

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -11,8 +10,8 @@ import (
 // Reader is a read transaction on a pooled connection. The checkpointer may end
 // it from another goroutine, so every use takes its mutex.
 type Reader struct {
-	db    *DB
-	since time.Time
+	db   *DB
+	turn *turn // with which its slot was taken
 
 	mu   sync.Mutex
 	conn *Conn // nil once ended
@@ -56,6 +55,6 @@ func (r *Reader) end(why error) error {
 	r.db.mu.Lock()
 	delete(r.db.open, r)
 	r.db.mu.Unlock()
-	r.db.slots.give(dropBroken(c))
+	r.db.slots.give(r.turn, dropBroken(c))
 	return err
 }

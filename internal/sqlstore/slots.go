@@ -10,21 +10,47 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// slots bounds the readers that are open at once. Who wants several gets all of
-// them together or none: two that each hold a part and wait for the rest would wait
-// for ever. Waiting is first come, first served, with one exception: see slotsWait.
+// slots bounds the readers that are open at once, and of these the ones in their turn.
+//
+// Who wants several gets all of them together or none: two that each hold a part and
+// wait for the rest would wait for ever. Waiting is first come, first served, with one
+// exception: see slotsWait.
 type slots struct {
 	mu      sync.Mutex
 	total   int
 	free    int
+	abreast int       // turns at the same time
+	turns   []*turn   // the oldest first; those at the front may be over
 	waiting []*waiter // in the order in which they are served
 	idle    []*Conn   // the last one used is used next, since its cache is warm
+
+	alarm *time.Timer // rings when the oldest turn is over, if somebody waits for that
+	armed bool
 }
 
-// waiter waits for n slots.
+// turn is the time in which the readers that were taken together have a processor to
+// themselves: until all are closed, but no longer than turnLength.
+//
+// More readers at work than processors do not get more done. The kernel lets each run
+// for some milliseconds and then wait for all others, so a read of 50 µs that meets ten
+// of them takes as long as the ten together; one after the other each takes its own
+// time and waits for those before it.
+type turn struct {
+	readers int // not closed yet
+	since   time.Time
+}
+
+// turnLength is when a turn is over though its readers are open. A caller may keep a
+// reader for as long as he likes, and open another meanwhile: then the reader goes on
+// without a turn, beside those who have one. It is longer than most reads, so that they
+// are not cut in two, and as short as those who wait will bear.
+const turnLength = 10 * time.Millisecond
+
+// waiter waits for n slots and a turn.
 type waiter struct {
 	n       int
-	granted chan struct{} // closed once they are its own
+	turn    *turn         // its own once granted
+	granted chan struct{} // closed then
 }
 
 // slotsWait is how long somebody who wants several slots keeps those behind from a
@@ -33,28 +59,59 @@ type waiter struct {
 // reader of which it waits, and asks for another, would wait for ever.
 const slotsWait = 100 * time.Millisecond
 
-func newSlots(n int) slots { return slots{total: n, free: n} }
+// newSlots returns n slots of which abreast may be in their turn.
+func newSlots(n, abreast int) slots { return slots{total: n, free: n, abreast: abreast} }
 
-// take waits for n slots until ctx is done or closing is closed. Neither is left to
-// chance when they are free at once.
-func (s *slots) take(ctx context.Context, closing <-chan struct{}, n int) error {
+// take waits for n slots and a turn for them, until ctx is done or closing is closed.
+// Neither is left to chance when they are free at once.
+func (s *slots) take(ctx context.Context, closing <-chan struct{}, n int) (*turn, error) {
 	if n > s.total {
-		return fmt.Errorf("%d readers are needed at once, the database is open with %d; open it with readers=%d or more: %w",
+		return nil, fmt.Errorf("%d readers are needed at once, the database is open with %d; open it with readers=%d or more: %w",
 			n, s.total, n, driver.ErrUnsupported)
 	}
 	if err := ended(ctx, closing); err != nil {
-		return err
+		return nil, err
 	}
 	s.mu.Lock()
-	if len(s.waiting) == 0 && s.free >= n {
-		s.free -= n
-		s.mu.Unlock()
-		return nil
+	if len(s.waiting) == 0 && n <= s.free && s.mayBegin() {
+		defer s.mu.Unlock()
+		return s.begin(n), nil
 	}
 	w := &waiter{n: n, granted: make(chan struct{})}
 	s.waiting = append(s.waiting, w)
+	s.grant() // sets the alarm
 	s.mu.Unlock()
 	return s.await(ctx, closing, w)
+}
+
+// mayBegin tells whether there is a turn. The caller holds mu.
+func (s *slots) mayBegin() bool {
+	if len(s.turns) >= s.abreast {
+		now := time.Now()
+		for len(s.turns) > 0 && now.Sub(s.turns[0].since) >= turnLength {
+			s.turns = slices.Delete(s.turns, 0, 1)
+		}
+	}
+	return len(s.turns) < s.abreast
+}
+
+// begin takes n slots and a turn. The caller holds mu.
+func (s *slots) begin(n int) *turn {
+	t := &turn{readers: n, since: time.Now()}
+	s.free -= n
+	s.turns = append(s.turns, t)
+	return t
+}
+
+// end gives n slots of a turn back. The caller holds mu.
+func (s *slots) end(t *turn, n int) {
+	s.free += n
+	if t.readers -= n; t.readers > 0 {
+		return
+	}
+	if i := slices.Index(s.turns, t); i >= 0 {
+		s.turns = slices.Delete(s.turns, i, i+1)
+	}
 }
 
 func ended(ctx context.Context, closing <-chan struct{}) error {
@@ -66,7 +123,7 @@ func ended(ctx context.Context, closing <-chan struct{}) error {
 	}
 }
 
-func (s *slots) await(ctx context.Context, closing <-chan struct{}, w *waiter) error {
+func (s *slots) await(ctx context.Context, closing <-chan struct{}, w *waiter) (*turn, error) {
 	var step <-chan time.Time
 	if w.n > 1 {
 		ticker := time.NewTicker(slotsWait)
@@ -77,7 +134,7 @@ func (s *slots) await(ctx context.Context, closing <-chan struct{}, w *waiter) e
 		var err error
 		select {
 		case <-w.granted:
-			return nil
+			return w.turn, nil
 		case <-step:
 			s.stepBack(w)
 			continue
@@ -87,7 +144,7 @@ func (s *slots) await(ctx context.Context, closing <-chan struct{}, w *waiter) e
 			err = ctx.Err()
 		}
 		s.withdraw(w)
-		return err
+		return nil, err
 	}
 }
 
@@ -108,19 +165,45 @@ func (s *slots) withdraw(w *waiter) {
 	if i := slices.Index(s.waiting, w); i >= 0 {
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 	} else {
-		s.free += w.n
+		s.end(w.turn, w.n)
 	}
 	s.grant()
 }
 
-// grant serves the first waiters as far as slots are free. The caller holds mu.
+// grant serves the first waiters as far as slots and turns are free. The caller holds mu.
 func (s *slots) grant() {
 	for len(s.waiting) > 0 && s.waiting[0].n <= s.free {
+		if !s.mayBegin() {
+			s.setAlarm()
+			return
+		}
 		w := s.waiting[0]
 		s.waiting = slices.Delete(s.waiting, 0, 1)
-		s.free -= w.n
+		w.turn = s.begin(w.n)
 		close(w.granted)
 	}
+}
+
+// setAlarm has grant called again when the oldest turn is over. The caller holds mu.
+func (s *slots) setAlarm() {
+	if s.armed {
+		return
+	}
+	s.armed = true
+	wait := turnLength - time.Since(s.turns[0].since)
+	if s.alarm == nil {
+		s.alarm = time.AfterFunc(wait, s.ring)
+	} else {
+		s.alarm.Reset(wait)
+	}
+}
+
+// ring serves who waited for a turn to be over.
+func (s *slots) ring() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.armed = false
+	s.grant()
 }
 
 // conn returns an idle connection for a slot that was taken, nil when there is none.
@@ -136,13 +219,13 @@ func (s *slots) conn() *Conn {
 	return c
 }
 
-// give gives a slot back, with its connection unless that is nil.
-func (s *slots) give(c *Conn) {
+// give gives a slot of a turn back, with its connection unless that is nil.
+func (s *slots) give(t *turn, c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c != nil {
 		s.idle = append(s.idle, c)
 	}
-	s.free++
+	s.end(t, 1)
 	s.grant()
 }

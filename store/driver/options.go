@@ -31,6 +31,13 @@ type Options struct {
 	// DefaultReaders.
 	Readers int
 
+	// Concurrency bounds how many snapshots are at work beside each other. Further
+	// ones wait, first come, first served, until one of these is closed or has been
+	// open for longer than most reads take (10 ms): so one that is kept open keeps
+	// nobody out. Zero means the engine's default: the number of processors for
+	// engines that work in this process, Readers for servers.
+	Concurrency int
+
 	// LockTimeout bounds the wait for a database that another process is
 	// writing; zero means 5 seconds.
 	LockTimeout time.Duration

@@ -1,6 +1,7 @@
 package duckdb
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -38,6 +39,7 @@ type config struct {
 // newConfig checks options and parameters and completes them with defaults.
 func newConfig(opts driver.Options) (config, error) {
 	cfg := config{Options: opts.WithDefaults(), Threads: runtime.NumCPU(), CheckpointThreshold: defaultCheckpointThreshold}
+	cfg.Options.Concurrency = cmp.Or(cfg.Options.Concurrency, runtime.GOMAXPROCS(0))
 	switch o := cfg.Options; {
 	case o.Durability != driver.Durable:
 		return config{}, fmt.Errorf("durability %q: %w: DuckDB syncs every commit; leave it at %q", o.Durability, driver.ErrUnsupported, driver.Durable)

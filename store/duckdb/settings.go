@@ -41,6 +41,7 @@ func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 		driver.Setting{Name: "checkpoint", Value: string(driver.Inline)},
 		driver.Setting{Name: "memory", Value: strconv.FormatInt(o.Memory, 10)},
 		driver.Setting{Name: "readers", Value: strconv.Itoa(o.Readers)},
+		driver.Setting{Name: "concurrency", Value: strconv.Itoa(o.Concurrency)},
 	), err
 }
 

@@ -95,7 +95,7 @@ func testRefusedOptions(t *testing.T, h Harness) {
 	url := h.NewURL(t)
 	for _, params := range [][2]string{
 		{"no_such_parameter", "1"}, {"durability", "eventual"}, {"durability", ""}, {"memory", "lots"}, {"memory", "-1"}, {"memory", "0"},
-		{"readers", "0"}, {"readers", "-1"}, {"readers", "many"}, {"lock_timeout", "5"}, {"max_reader_age", "old"},
+		{"readers", "0"}, {"readers", "-1"}, {"readers", "many"}, {"concurrency", "0"}, {"lock_timeout", "5"}, {"max_reader_age", "old"},
 		{"lock_timeout", "-1s"}, {"max_reader_age", "-1s"},
 		{"layout", "no-such-layout"}, {"layout", ""}, {"layout", "arkiv,"}, {"layout", "arkiv,compact"}, {"layout", "tags,tags"},
 		{"read_only", "maybe"}, {"checkpoint", "sometimes"}, {"checkpoint_frames", "0"}, {"checkpoint_frames", "x"},
@@ -130,7 +130,7 @@ func testRefusedOptions(t *testing.T, h Harness) {
 	})
 	t.Run("given in Go", func(t *testing.T) {
 		for _, opts := range []store.Options{
-			{Readers: -1}, {Memory: -1}, {WALFrames: -1}, {LockTimeout: -1}, {MaxReaderAge: -1},
+			{Readers: -1}, {Concurrency: -1}, {Memory: -1}, {WALFrames: -1}, {LockTimeout: -1}, {MaxReaderAge: -1},
 			{Durability: "eventual"}, {Checkpoint: "sometimes"},
 		} {
 			_, err := store.Open(context.Background(), url, &opts)

@@ -18,6 +18,7 @@ func runReader(t *testing.T, h Harness) {
 	t.Run("sees every commit", func(t *testing.T) { testSeesCommits(t, e) })
 	t.Run("beside a writer", func(t *testing.T) { testBesideWriter(t, e) })
 	t.Run("bounded", func(t *testing.T) { testBounded(t, h) })
+	t.Run("one at work", func(t *testing.T) { testOneAtWork(t, h) })
 	t.Run("closed", func(t *testing.T) { testReaderClosed(t, e) })
 	t.Run("no writing", func(t *testing.T) { testNoWriting(t, e) })
 }
@@ -149,6 +150,42 @@ func testBounded(t *testing.T, h Harness) {
 	_, err = e.Snapshot(briefly(t))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, again.Close())
+}
+
+// testOneAtWork: where one reader works at a time, those that are kept open keep nobody
+// out, neither their holder nor others.
+func testOneAtWork(t *testing.T, h Harness) {
+	const readers = 4
+	e := h.open(t, h.NewURL(t), &store.Options{Readers: readers, Concurrency: 1}).Engine()
+	table := newTable(t, e, true, numbersTable("numbers"))
+	inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(1)) })
+	list, err := e.Snapshots(context.Background(), readers-1)
+	require.NoError(t, err)
+	held := snapshot(t, e)
+	for _, r := range append(list, held) {
+		require.EqualValues(t, 1, countRows(t, r, table))
+	}
+	require.NoError(t, driver.CloseReaders(list))
+	var together sync.WaitGroup
+	for range 8 {
+		together.Go(func() {
+			for range 10 {
+				r, err := e.Snapshot(context.Background())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err = tryColumn[int64](r, "SELECT n FROM numbers"); err != nil {
+					t.Error(err)
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	together.Wait()
+	require.EqualValues(t, 1, countRows(t, held, table))
 }
 
 func testReaderClosed(t *testing.T, e driver.Engine) {

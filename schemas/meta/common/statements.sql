@@ -13,6 +13,13 @@ INSERT INTO varve_meta (name, value) VALUES (?, ?);
 -- name: head
 SELECT block, digest FROM varve_blocks ORDER BY block DESC LIMIT 1;
 
+-- The head and the horizon in one statement: every view begins with it.
+-- name: head_and_horizon
+SELECT block, digest, coalesce((SELECT value FROM varve_meta WHERE name = 'entities.horizon'), '')
+FROM varve_blocks
+ORDER BY block DESC
+LIMIT 1;
+
 -- name: block_at_or_below
 SELECT block, digest FROM varve_blocks WHERE block <= ? ORDER BY block DESC LIMIT 1;
 

@@ -9,6 +9,12 @@ SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlit
 -- name: get_meta
 SELECT CAST(value AS BLOB) FROM varve_meta WHERE name = ?;
 
+-- name: head_and_horizon
+SELECT block, digest, coalesce((SELECT CAST(value AS BLOB) FROM varve_meta WHERE name = 'entities.horizon'), x'')
+FROM varve_blocks
+ORDER BY block DESC
+LIMIT 1;
+
 -- name: list_meta
 SELECT CAST(name AS BLOB), CAST(value AS BLOB) FROM varve_meta ORDER BY name;
 
