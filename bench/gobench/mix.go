@@ -3,6 +3,7 @@ package gobench
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
@@ -40,9 +41,10 @@ func oracle(b *testing.B, d bench.Dataset) *mix.Oracle {
 }
 
 // RunReadMix measures one read of the mixes of the user's documents an
-// operation, with 1 client and with 10, which the core set leaves out.
+// operation, with 1 client and with 10 and 100, which the core set leaves out. With -v
+// it tells each kind of read.
 func RunReadMix(b *testing.B, s Suite) {
-	clients := []int{1, 10}
+	clients := []int{1, 10, 100}
 	if coreset.Only() {
 		clients = clients[:1]
 	}
@@ -50,7 +52,7 @@ func RunReadMix(b *testing.B, s Suite) {
 	known := oracle(b, d)
 	s.eachLayout(b, d, compared("arkiv-ordered", "simple"), func(b *testing.B, d bench.Dataset) {
 		for _, n := range clients {
-			r := s.Open(b, d, func(o *store.Options) { o.Readers = n })
+			r := s.Open(b, d, func(o *store.Options) { o.Readers = min(n, driver.DefaultReaders) })
 			for _, name := range []string{mix.A, mix.B, mix.C} {
 				reads, err := mix.New(name, known)
 				must(b, err)
@@ -63,6 +65,13 @@ func RunReadMix(b *testing.B, s Suite) {
 
 func (r *Run) mix(b *testing.B, reads mix.Reads, clients int) {
 	out, err := bench.ReadMix(b.Context(), r.Entities, bench.ReadMixConfig{Mix: reads, Config: pace.Config{Workers: clients, Seed: seed, More: b.Loop}})
+	if err == nil && testing.Verbose() {
+		for _, k := range out.Kinds {
+			l := k.Latency
+			b.Logf("%s: %d reads, mean %v, p50 %v, p95 %v, p99 %v, max %v", k.Name, l.Count(),
+				l.Total()/time.Duration(max(l.Count(), 1)), l.Quantile(50), l.Quantile(95), l.Quantile(99), l.Max())
+		}
+	}
 	Report(b)(bench.Result{Latency: out.All(), More: []bench.Metric{{Value: out.Capacity(), Unit: "qps"}}}, err)
 }
 

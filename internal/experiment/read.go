@@ -9,6 +9,7 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // readLayouts are those that readers choose between.
@@ -43,7 +44,7 @@ func reading(loads []readLoad, layouts ...string) func(*Lab) ([]variant, error) 
 					v.mix = name
 					list = append(list, variant{"ReadMix", l.onBase(layout, v.config()...), func(ctx context.Context, r *result.Record) error {
 						o := l.storeOptions()
-						o.Readers = v.clients
+						o.Readers = min(v.clients, driver.DefaultReaders) // more clients take turns
 						return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
 							if oracle == nil {
 								oracle, err = d.oracle()

@@ -31,10 +31,10 @@ type slots struct {
 // turn is the time in which the readers that were taken together have a processor to
 // themselves: until all are closed, but no longer than turnLength.
 //
-// More readers at work than processors do not get more done. The kernel lets each run
-// for some milliseconds and then wait for all others, so a read of 50 µs that meets ten
-// of them takes as long as the ten together; one after the other each takes its own
-// time and waits for those before it.
+// More readers at work than processors get no more done. Go lets a goroutine run for
+// 10 ms and then all others as long, and so does the kernel with threads: a client does
+// a hundred reads, and the next one, however small, is cut in two and waits for
+// everybody's 10 ms. In turns each read waits for those before it.
 type turn struct {
 	readers int // not closed yet
 	since   time.Time
@@ -42,9 +42,9 @@ type turn struct {
 
 // turnLength is when a turn is over though its readers are open. A caller may keep a
 // reader for as long as he likes, and open another meanwhile: then the reader goes on
-// without a turn, beside those who have one. It is longer than most reads, so that they
-// are not cut in two, and as short as those who wait will bear.
-const turnLength = 10 * time.Millisecond
+// without a turn, beside those who have one. It is longer than most reads, also where
+// others want the processors, and as short as those who wait can bear.
+const turnLength = 20 * time.Millisecond
 
 // waiter waits for n slots and a turn.
 type waiter struct {

@@ -33,9 +33,9 @@ type Options struct {
 
 	// Concurrency bounds how many snapshots are at work beside each other. Further
 	// ones wait, first come, first served, until one of these is closed or has been
-	// open for longer than most reads take (10 ms): so one that is kept open keeps
-	// nobody out. Zero means the engine's default: the number of processors for
-	// engines that work in this process, Readers for servers.
+	// open for longer than most reads take (20 ms): so one that is kept open keeps
+	// nobody out. Zero means the engine's default: GOMAXPROCS, the processors that
+	// this process uses, for engines that work in it, and Readers for servers.
 	Concurrency int
 
 	// LockTimeout bounds the wait for a database that another process is
