@@ -22,6 +22,8 @@ type Flags struct {
 	profiles   string
 	manifest   string
 
+	readers, concurrency int
+
 	events       string
 	eventLayouts string
 
@@ -39,6 +41,8 @@ func RegisterFlags(set *flag.FlagSet) *Flags {
 	set.StringVar(&f.layouts, "varve.layouts", "", "entity layouts, separated by commas (default: those that the benchmark compares)")
 	set.StringVar(&f.profiles, "varve.profiles", "typical", "profiles of entities, separated by commas: minimal, typical, large, or with a payload as typical-256B")
 	set.StringVar(&f.manifest, "varve.manifest", "", "append a manifest of each run to this file, one line of JSON each")
+	set.IntVar(&f.readers, "varve.readers", 0, "snapshots open at once (default: the store's, and no more than there are clients)")
+	set.IntVar(&f.concurrency, "varve.concurrency", 0, "snapshots at work at once (default: the engine's)")
 	set.StringVar(&f.events, "varve.events", "", "events in the store before a benchmark begins: tiny, small or a number; several separated by commas (default small, with -short tiny, by name both)")
 	set.StringVar(&f.eventLayouts, "varve.eventlayouts", "", "event layouts, separated by commas (default: all that the engine has)")
 	set.StringVar(&f.rebac, "varve.rebac", "", "size of the permission data: tiny, small or full, or several times one as in fullx2 (default small, with -short tiny)")
@@ -65,7 +69,7 @@ func (f *Flags) options() (*store.Options, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-varve.durability: %w", err)
 	}
-	return &store.Options{Durability: d}, nil
+	return &store.Options{Durability: d, Readers: f.readers, Concurrency: f.concurrency}, nil
 }
 
 // chooseLayouts returns the layouts asked for, or the given ones.

@@ -1,6 +1,7 @@
 package gobench
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func RunReadMix(b *testing.B, s Suite) {
 	known := oracle(b, d)
 	s.eachLayout(b, d, compared("arkiv-ordered", "simple"), func(b *testing.B, d bench.Dataset) {
 		for _, n := range clients {
-			r := s.Open(b, d, func(o *store.Options) { o.Readers = min(n, driver.DefaultReaders) })
+			r := s.Open(b, d, func(o *store.Options) { o.Readers = cmp.Or(o.Readers, min(n, driver.DefaultReaders)) })
 			for _, name := range []string{mix.A, mix.B, mix.C} {
 				reads, err := mix.New(name, known)
 				must(b, err)
