@@ -59,6 +59,9 @@ func (t *Tree) Published() int64 { return t.published }
 // Runs returns how many runs there are.
 func (t *Tree) Runs() int { return len(t.runs) }
 
+// Same tells whether two trees have the same runs, and so the same postings.
+func (t *Tree) Same(other *Tree) bool { return slices.Equal(t.runs, other.runs) }
+
 // Begin gives a batch a run to write. What another has written and not published is given
 // up.
 func (t *Tree) Begin() {

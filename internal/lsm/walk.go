@@ -3,6 +3,7 @@ package lsm
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/varvedb/varve/store/driver"
@@ -27,6 +28,26 @@ func (s *Store) Walk(ctx context.Context, q driver.Querier, t *Tree, span Span, 
 	}
 	return m.eachDown(s.walker(ctx, q, "run_pages_down"), span, f)
 }
+
+// Values returns the values of a space, in order, or false when there are more than a limit.
+func (s *Store) Values(ctx context.Context, q driver.Querier, t *Tree, space uint32, limit int) (values []string, all bool, err error) {
+	for lo := ""; len(values) <= limit; lo = values[len(values)-1] + "\x00" {
+		found := len(values)
+		err := s.Walk(ctx, q, t, Within(space, lo, ""), false, func(p *Posting) error {
+			values = append(values, string(p.Value))
+			return errFound
+		})
+		if err != nil && !errors.Is(err, errFound) {
+			return nil, false, err
+		}
+		if len(values) == found {
+			return values, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+var errFound = errors.New("found")
 
 // walker returns a loader that reads few pages of a run at first.
 func (s *Store) walker(ctx context.Context, q driver.Querier, statement string) loader {

@@ -44,6 +44,7 @@ type Layout struct {
 	chains    chains
 	plans     plans
 	owed      owed
+	values    valueCache
 	credit    credit
 }
 

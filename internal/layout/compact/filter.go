@@ -245,12 +245,16 @@ const (
 	enough    = 128
 )
 
-// enoughFor returns how many candidates are enough when a term would be next.
-func enoughFor(term filter) int {
+// enoughIn returns how many candidates are enough in a window when what is next is long:
+// it has a page or two for each chunk of ids.
+func enoughIn(w window) int { return enough + pageVersions*int(bitmap.ChunkOf(w.high-w.low)) }
+
+// enoughFor returns how many candidates are enough in a window when a term would be next.
+func enoughFor(term filter, w window) int {
 	if l, ok := term.(*holders); ok && l.terms != nil && l.tried == 0 {
 		return fewEnough
 	}
-	return enough
+	return enoughIn(w)
 }
 
 // within begins with the terms that are cheapest to look up and stops when few candidates
@@ -262,7 +266,7 @@ func (f and) within(ctx context.Context, w window) (candidates, error) {
 	}
 	slices.SortStableFunc(f.terms, func(a, b filter) int { return cmp.Compare(a.cost(), b.cost()) })
 	for _, term := range f.terms {
-		if !all.negated && !term.known() && all.ids.Len() <= enoughFor(term) {
+		if !all.negated && !term.known() && all.ids.Len() <= enoughFor(term, w) {
 			all.exact = all.exact && len(all.ids) == 0
 			return all, nil
 		}
@@ -399,14 +403,16 @@ func (f *keys) cost() int                                  { return costKnown }
 
 // holders is a filter of who has a value of an attribute: one of some, or one in a range.
 type holders struct {
-	v     *view
-	terms []lsm.Term // the values; nil for a range
-	spans []lsm.Span // all of them
-	test  func(value []byte) (match, sure bool)
-	exact bool
-	whole bitmap.Set // nil while it is not known
-	short bool       // whole is enough candidates, or fewer
-	tried int64      // pages that were too few
+	v      *view
+	terms  []lsm.Term // the values; nil for a range, unless it is of few
+	spans  []lsm.Span // all of them
+	attr   posted     // of a range
+	values valueRange
+	exact  bool
+	whole  bitmap.Set // nil while it is not known
+	short  bool       // whole is enough candidates, or fewer
+	tried  int64      // pages that were too few
+	many   bool       // a range of so many values that each window would ask for all
 }
 
 // havingValues looks for one of some values.
@@ -436,7 +442,7 @@ func (v *view) havingTerms(terms []lsm.Term, exact bool) *holders {
 
 // havingRange looks for a value within a range.
 func (v *view) havingRange(a posted, r valueRange) *holders {
-	f := &holders{v: v, exact: r.exact && a.prefix == "", test: r.test}
+	f := &holders{v: v, exact: r.exact && a.prefix == "", attr: a, values: r}
 	if a.unknown || r.none {
 		f.exact, f.whole = true, bitmap.Set{}
 		return f
@@ -447,6 +453,9 @@ func (v *view) havingRange(a posted, r valueRange) *holders {
 
 func (f *holders) within(ctx context.Context, w window) (candidates, error) {
 	if err := f.try(ctx, 0); err != nil {
+		return candidates{}, err
+	}
+	if err := f.divide(ctx, w); err != nil {
 		return candidates{}, err
 	}
 	switch {
@@ -467,6 +476,21 @@ func (f *holders) within(ctx context.Context, w window) (candidates, error) {
 	return c, err
 }
 
+// divide makes a long range one of values if these are few.
+func (f *holders) divide(ctx context.Context, w window) error {
+	if f.whole != nil || f.terms != nil || f.many || w.brief || f.attr.prefix != "" {
+		return nil
+	}
+	terms, exact, err := f.v.termsIn(ctx, f.attr, f.values)
+	if f.many = terms == nil; err != nil || f.many {
+		return err
+	}
+	if f.terms, f.exact = terms, exact; len(terms) == 0 {
+		f.whole, f.short = bitmap.Set{}, true
+	}
+	return nil
+}
+
 // try looks up whole what takes so many pages, if that is more than were tried; and at
 // least what is short.
 func (f *holders) try(ctx context.Context, pages int64) error {
@@ -477,8 +501,8 @@ func (f *holders) try(ctx context.Context, pages int64) error {
 	}
 	c, exact := bitmap.Set{}, f.exact
 	add := func(p *lsm.Posting) error {
-		if f.test != nil {
-			match, sure := f.test(p.Value)
+		if f.values.test != nil {
+			match, sure := f.values.test(p.Value)
 			exact = exact && sure
 			if !match {
 				return nil
@@ -488,7 +512,7 @@ func (f *holders) try(ctx context.Context, pages int64) error {
 	}
 	whole, err := v.l.postings.Find(ctx, v.q, &v.p.tree, f.spans, pages, add)
 	if err == nil && whole {
-		f.whole, f.exact, f.short = c, exact, c.Len() <= enough
+		f.whole, f.exact, f.short = c, exact, c.Len() <= enoughIn(v.brief())
 	}
 	f.tried = pages
 	return err

@@ -184,7 +184,7 @@ func (v *view) walk(ctx context.Context, f filter, w window, hint int, each func
 				w.high = w.low
 			}
 			spent += s.read
-			read = min(4*read, largestRead)
+			read = min(2*read, largestRead)
 			if spent >= review {
 				review = 2 * spent
 				if learned, err = f.learn(ctx, int64(spent/pageVersions)); err != nil {
