@@ -110,6 +110,18 @@ func (p *Posting) decode(key []byte) error {
 	return nil
 }
 
+// give calls f with what an entry says, unless that is only who no longer has the term.
+func (p *Posting) give(e entry, f func(*Posting) error) error {
+	if len(e.adds) == 0 {
+		return nil
+	}
+	if err := p.decode(e.key); err != nil {
+		return err
+	}
+	p.IDs = e.adds
+	return f(p)
+}
+
 func tornKey(key []byte) error {
 	return fmt.Errorf("%w: key of a posting %x", driver.ErrCorrupt, key)
 }

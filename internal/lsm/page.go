@@ -266,14 +266,7 @@ func (m *merger) each(load loader, spans []Span, f func(*Posting) error) error {
 			if bytes.Compare(e.key, s.hi) >= 0 {
 				break
 			}
-			if len(e.adds) == 0 {
-				continue
-			}
-			if err := p.decode(e.key); err != nil {
-				return err
-			}
-			p.IDs = e.adds
-			if err := f(&p); err != nil {
+			if err := p.give(e, f); err != nil {
 				return err
 			}
 		}

@@ -76,14 +76,7 @@ func (m *merger) eachDown(load loader, span Span, f func(*Posting) error) error 
 		if err != nil || !ok || bytes.Compare(e.key, span.lo) < 0 {
 			return err
 		}
-		if len(e.adds) == 0 {
-			continue
-		}
-		if err := p.decode(e.key); err != nil {
-			return err
-		}
-		p.IDs = e.adds
-		if err := f(&p); err != nil {
+		if err := p.give(e, f); err != nil {
 			return err
 		}
 	}
