@@ -161,7 +161,7 @@ func (v *view) filterCompare(e query.Compare) filter {
 // filterIn looks for one of some values, or for any other.
 func (v *view) filterIn(e query.In) filter {
 	if len(e.Values) == 0 {
-		return &holders{v: v, exact: true, whole: bitmap.Set{}}
+		return v.settled(bitmap.Set{}, true)
 	}
 	if e.Name == entity.AttrKey && !e.Negated {
 		return &keys{v: v, values: e.Values}
@@ -415,6 +415,18 @@ type holders struct {
 	many   bool       // a range of so many values that each window would ask for all
 }
 
+// settled is a filter of ids that are known.
+func (v *view) settled(ids bitmap.Set, exact bool) *holders {
+	f := &holders{v: v}
+	f.settle(ids, exact)
+	return f
+}
+
+// settle ends looking up.
+func (f *holders) settle(ids bitmap.Set, exact bool) {
+	f.whole, f.exact, f.short = ids, exact, ids.Len() <= enoughIn(f.v.brief())
+}
+
 // havingValues looks for one of some values.
 func (v *view) havingValues(a posted, values []query.Value) *holders {
 	terms, exact := a.terms(values)
@@ -423,14 +435,14 @@ func (v *view) havingValues(a posted, values []query.Value) *holders {
 
 // havingTerms looks for one of some terms.
 func (v *view) havingTerms(terms []lsm.Term, exact bool) *holders {
+	if len(terms) == 0 {
+		return v.settled(bitmap.Set{}, exact)
+	}
 	f := &holders{v: v, terms: slices.Clip(terms), exact: exact}
 	if v.past {
 		for _, t := range f.terms {
 			f.terms = append(f.terms, lsm.Term{Space: t.Space | past, Value: t.Value})
 		}
-	}
-	if len(f.terms) == 0 {
-		f.whole = bitmap.Set{}
 	}
 	f.spans = make([]lsm.Span, 0, len(f.terms))
 	for _, t := range f.terms {
@@ -442,13 +454,10 @@ func (v *view) havingTerms(terms []lsm.Term, exact bool) *holders {
 
 // havingRange looks for a value within a range.
 func (v *view) havingRange(a posted, r valueRange) *holders {
-	f := &holders{v: v, exact: r.exact && a.prefix == "", attr: a, values: r}
 	if a.unknown || r.none {
-		f.exact, f.whole = true, bitmap.Set{}
-		return f
+		return v.settled(bitmap.Set{}, true)
 	}
-	f.spans = a.spans(r, v.past)
-	return f
+	return &holders{v: v, spans: a.spans(r, v.past), attr: a, values: r, exact: r.exact && a.prefix == ""}
 }
 
 func (f *holders) within(ctx context.Context, w window) (candidates, error) {
@@ -461,7 +470,7 @@ func (f *holders) within(ctx context.Context, w window) (candidates, error) {
 	switch {
 	case f.whole != nil:
 		return candidates{ids: f.whole.Slice(w.low, w.high), exact: f.exact}, nil
-	case f.terms == nil || w.brief || w.low >= w.high:
+	case f.terms == nil || w.brief:
 		return everything(false), nil
 	}
 	first, last := bitmap.ChunkOf(w.low), bitmap.ChunkOf(w.high-1)
@@ -486,20 +495,21 @@ func (f *holders) divide(ctx context.Context, w window) error {
 		return err
 	}
 	if f.terms, f.exact = terms, exact; len(terms) == 0 {
-		f.whole, f.short = bitmap.Set{}, true
+		f.settle(bitmap.Set{}, exact)
 	}
 	return nil
 }
 
 // try looks up whole what takes so many pages, if that is more than were tried; and at
-// least what is short.
+// least what is short. A range without a limit is read page by page: it may have as many as
+// the store.
 func (f *holders) try(ctx context.Context, pages int64) error {
 	v := f.v
 	pages = max(pages, int64(v.p.tree.Runs()*len(f.spans)+v.l.opts.Short))
 	if f.whole != nil || f.tried >= pages {
 		return nil
 	}
-	c, exact := bitmap.Set{}, f.exact
+	ids, exact := bitmap.Set{}, f.exact
 	add := func(p *lsm.Posting) error {
 		if f.values.test != nil {
 			match, sure := f.values.test(p.Value)
@@ -508,11 +518,18 @@ func (f *holders) try(ctx context.Context, pages int64) error {
 				return nil
 			}
 		}
-		return c.Chunk(p.Chunk).Merge(p.IDs)
+		return ids.Chunk(p.Chunk).Merge(p.IDs)
 	}
-	whole, err := v.l.postings.Find(ctx, v.q, &v.p.tree, f.spans, pages, add)
+	whole, err := true, error(nil)
+	if pages == noLimit && f.terms == nil {
+		for _, span := range f.spans {
+			err = errors.Join(err, v.l.postings.Scan(ctx, v.q, &v.p.tree, nil, span, add))
+		}
+	} else {
+		whole, err = v.l.postings.Find(ctx, v.q, &v.p.tree, f.spans, pages, add)
+	}
 	if err == nil && whole {
-		f.whole, f.exact, f.short = c, exact, c.Len() <= enoughIn(v.brief())
+		f.settle(ids, exact)
 	}
 	f.tried = pages
 	return err

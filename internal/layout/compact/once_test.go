@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/internal/layout/compact"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
 )
 
 // readings counts how often the row of progress is read, and written.
@@ -96,4 +97,64 @@ func TestProgressIsReadOnce(t *testing.T) {
 		require.Equal(t, 14, found)
 	}
 	require.Equal(t, readings{read: 1}, *n)
+}
+
+// countedPages counts the pages of postings that are read.
+type countedPages struct {
+	driver.Querier
+	pages *int
+}
+
+func (q countedPages) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	rows, err := q.Querier.Query(ctx, text, args...)
+	if err != nil || !strings.Contains(text, "JOIN postings") && !strings.Contains(text, "FROM postings") {
+		return rows, err
+	}
+	return countedRows{rows, q.pages}, nil
+}
+
+type countedRows struct {
+	driver.Rows
+	n *int
+}
+
+func (r countedRows) Next() bool {
+	next := r.Rows.Next()
+	if next {
+		*r.n++
+	}
+	return next
+}
+
+// TestCountIsLed: of terms that all must be true of, a short one keeps long ones from being
+// looked up, also when matches are counted; and without one what is long is counted right.
+func TestCountIsLed(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	const entities = 4000
+	block := entity.Block{Number: 1}
+	for i := range uint32(entities) {
+		op := entity.Op{Kind: entity.Create, Key: entity.Key{byte(i), byte(i >> 8), 1}, OpIndex: i, BTL: 1000,
+			NumericAttributes: map[string]uint64{"n": uint64(i)}, StringAttributes: map[string]string{"group": string(rune('a' + i%1000))}}
+		block.Ops = append(block.Ops, op)
+	}
+	b.apply(true, block)
+	b.drain()
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	pages := 0
+	v, err := b.layout.View(ctx, countedPages{r, &pages}, 1)
+	require.NoError(t, err)
+	atLeast := query.Compare{Name: "n", Op: query.GreaterOrEqual, Value: query.Number(1000)}
+	led, err := v.Count(ctx, query.And{Terms: []query.Expr{atLeast, query.Compare{Name: "group", Op: query.Equal, Value: query.Text("b")}}})
+	require.NoError(t, err)
+	require.EqualValues(t, 3, led)
+	require.Less(t, pages, 10)
+	pages = 0
+	all, err := v.Count(ctx, atLeast)
+	require.NoError(t, err)
+	require.EqualValues(t, entities-1000, all)
+	require.Greater(t, pages, 30, "the range is long")
 }

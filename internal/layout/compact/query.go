@@ -75,15 +75,18 @@ func (v *view) idAt(ctx context.Context, pos *layout.Position) (int64, error) {
 	return below, v.stored(ctx, pos.Key, see)
 }
 
-// Count implements layout.View. What postings know exactly is counted without versions.
+// Count implements layout.View. What postings know exactly is counted without versions;
+// few candidates are rather compared than long terms looked up.
 func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
-	f := v.filter(e)
+	f, all := v.filter(e), v.brief()
 	c := everything(false)
 	if !v.past {
-		if _, err := f.learn(ctx, noLimit); err != nil {
-			return 0, err
+		if c, err = f.within(ctx, all); err == nil && !c.exact && (c.negated || c.ids.Len() > enoughIn(all)) {
+			if _, err = f.learn(ctx, noLimit); err == nil {
+				c, err = f.within(ctx, all)
+			}
 		}
-		if c, err = f.within(ctx, window{high: v.p.nextID}); err != nil {
+		if err != nil {
 			return 0, err
 		}
 	}
@@ -91,7 +94,7 @@ func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
 		if n, err = v.countExact(ctx, c); err != nil {
 			return 0, err
 		}
-		f = &holders{v: v, whole: bitmap.Set{}} // what is left is the overlay's
+		f = v.settled(bitmap.Set{}, true) // what is left is the overlay's
 	}
 	return n, v.matches(ctx, f, e, math.MaxInt64, 0, func(*version, *record) error {
 		n++
@@ -103,8 +106,10 @@ func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
 // without those that the overlay has.
 func (v *view) countExact(ctx context.Context, c candidates) (uint64, error) {
 	ended := &holders{v: v, spans: []lsm.Span{lsm.Within(attrExpiration, encodeNumber(0), encodeNumber(uint64(v.at)+1))}}
-	if err := ended.try(ctx, noLimit); err != nil {
-		return 0, err
+	for _, pages := range []int64{0, noLimit} { // most often they are few
+		if err := ended.try(ctx, pages); err != nil {
+			return 0, err
+		}
 	}
 	gone := ended.whole
 	// Postings may have entities already that a merge has yet to write.

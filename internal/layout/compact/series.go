@@ -303,7 +303,7 @@ func (s *series) weigh(ctx context.Context) (err error) {
 		return err
 	}
 	if s.full {
-		s.f = &holders{v: s.v, whole: s.c.ids, exact: s.c.exact}
+		s.f = s.v.settled(s.c.ids, s.c.exact)
 	}
 	if s.c.ids.Len() > max(s.spent, enough) {
 		return nil
