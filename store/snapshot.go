@@ -34,7 +34,7 @@ type Snapshot struct {
 // ErrUnsupported when it is below the head and the layout keeps no history. It
 // waits for a free reader until ctx is done.
 func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
-	r, err := e.db.engine.Snapshot(ctx)
+	r, err := driver.View(ctx, e.db.engine)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}

@@ -128,7 +128,7 @@ func (db *DB) write(ctx context.Context, f func(ctx context.Context, tx driver.T
 
 // read runs f in a read view.
 func (db *DB) read(ctx context.Context, f func(ctx context.Context, q driver.Querier) error) error {
-	r, err := db.engine.Snapshot(ctx)
+	r, err := driver.View(ctx, db.engine)
 	if err != nil {
 		return err
 	}

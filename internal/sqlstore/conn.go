@@ -18,14 +18,15 @@ const maxStatements = 512
 // concurrent use.
 type Conn struct {
 	conn     *sql.Conn
-	native   any // the driver's connection, if statements run on it; nil otherwise
+	native   any    // the driver's connection, if statements run on it; nil otherwise
+	remote   Remote // the same of a server, or nil
 	stmts    map[string]statement
 	codec    Codec
 	mapError func(error) error
 	isBroken func(error) bool
 	broken   bool
-	settings string // of each transaction; see Share
-	args     []any  // scratch: arguments after the codec
+	settings []string // of each transaction; see Share
+	args     []any    // scratch: arguments after the codec
 }
 
 // connect makes a connection and runs the engine's Setup on it.
@@ -38,6 +39,12 @@ func (db *DB) connect(ctx context.Context, write bool) (*Conn, error) {
 	if db.cfg.Direct {
 		// It is used while conn is pinned, by one goroutine at a time.
 		if err := conn.Raw(func(native any) error { c.native = native; return nil }); err != nil {
+			c.abandon()
+			return nil, db.mapError(err)
+		}
+	}
+	if db.cfg.Remote != nil {
+		if err := conn.Raw(func(native any) error { c.remote = db.cfg.Remote(native); return nil }); err != nil {
 			c.abandon()
 			return nil, db.mapError(err)
 		}
@@ -67,14 +74,14 @@ func (c *Conn) Raw(f func(driverConn any) error) error { return c.conn.Raw(f) }
 // Share is for a connection behind which each transaction may get another session, with
 // which others go on afterwards: nothing is to be left behind in it. Statements are not
 // kept prepared, what DB runs outside of transactions gets one of its own, and each BEGIN
-// takes the settings along, in one message: one statement or several, which must end
-// with the transaction.
-func (c *Conn) Share(settings string) { c.settings = settings }
+// takes the settings along, in one message: statements whose effect must end with the
+// transaction. The connection must be a Remote's.
+func (c *Conn) Share(settings []string) { c.settings = settings }
 
 // InSession runs f where settings hold: outside a transaction, or on a shared connection
 // in one of its own.
 func (c *Conn) InSession(ctx context.Context, f func(c *Conn) error) error {
-	if c.settings == "" {
+	if c.settings == nil {
 		return f(c)
 	}
 	if err := c.begin(ctx, "BEGIN"); err != nil {
@@ -104,8 +111,14 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error
 
 // begin runs a statement that begins a transaction and may wait for a lock. A driver
 // may say that ctx has ended though the statement was done: after an error the
-// connection is in no transaction, or of no use.
+// connection is in no transaction, or of no use. On a Remote the next statement begins it.
 func (c *Conn) begin(ctx context.Context, text string) error {
+	if c.remote != nil {
+		for _, text := range append([]string{text}, c.settings...) {
+			c.remote.Later(text)
+		}
+		return nil
+	}
 	err := c.start(ctx, text)
 	if err != nil && !c.broken {
 		// Its error is that there is none, which is right, or the next statement's.
@@ -117,9 +130,6 @@ func (c *Conn) begin(ctx context.Context, text string) error {
 // start runs the statement. Past database/sql a query costs no goroutine to watch
 // ctx, where a driver's Exec may.
 func (c *Conn) start(ctx context.Context, text string) error {
-	if c.settings != "" {
-		return c.ExecOnce(ctx, text+"; "+c.settings)
-	}
 	if c.native == nil || ctx.Done() == nil {
 		_, err := c.Exec(ctx, text)
 		return err
@@ -133,11 +143,13 @@ func (c *Conn) start(ctx context.Context, text string) error {
 }
 
 // ExecOnce runs one statement without keeping it prepared: DDL, settings.
-func (c *Conn) ExecOnce(ctx context.Context, text string) error {
-	if _, err := c.conn.ExecContext(ctx, text); err != nil {
-		return c.fail(err)
+func (c *Conn) ExecOnce(ctx context.Context, text string) (err error) {
+	if c.remote != nil {
+		_, err = c.remote.Exec(ctx, text, false, nil)
+	} else {
+		_, err = c.conn.ExecContext(ctx, text)
 	}
-	return nil
+	return c.Mapped(err)
 }
 
 // Query runs one statement.
@@ -155,11 +167,12 @@ func (c *Conn) Query(ctx context.Context, text string, args ...any) (driver.Rows
 
 // QueryText returns the first column of the first row as text, for settings.
 func (c *Conn) QueryText(ctx context.Context, text string) (string, error) {
-	var value sql.NullString
-	if err := c.conn.QueryRowContext(ctx, text).Scan(&value); err != nil {
-		return "", c.fail(err)
+	rows, err := c.QueryOnce(ctx, text)
+	if err != nil {
+		return "", err
 	}
-	return value.String, nil
+	value, err := queryText(rows)
+	return value, c.Mapped(err)
 }
 
 func (c *Conn) prepare(ctx context.Context, text string) (statement, error) {
@@ -181,8 +194,8 @@ func (c *Conn) prepareOn(ctx context.Context, text string) (statement, error) {
 	if c.native != nil {
 		return prepareDirect(ctx, c.native, text)
 	}
-	if c.settings != "" {
-		return unprepared{c.conn, text}, nil
+	if c.remote != nil {
+		return remoteStatement{c.remote, text, c.settings == nil}, nil
 	}
 	stmt, err := c.conn.PrepareContext(ctx, text)
 	return pooled{stmt}, err
@@ -218,7 +231,9 @@ func (c *Conn) rollback() error {
 		return nil
 	}
 	var err error
-	if c.native != nil {
+	if c.remote != nil {
+		err = c.Mapped(c.remote.Rollback())
+	} else if c.native != nil {
 		_, err = c.Exec(context.Background(), "ROLLBACK")
 	} else if _, err = c.conn.ExecContext(context.Background(), "ROLLBACK"); err != nil {
 		err = c.mapError(err)
@@ -255,12 +270,13 @@ func dropBroken(c *Conn) *Conn {
 }
 
 // QueryOnce runs one statement without keeping it prepared.
-func (c *Conn) QueryOnce(ctx context.Context, text string) (*sql.Rows, error) {
-	rows, err := c.conn.QueryContext(ctx, text)
-	if err != nil {
-		return nil, c.fail(err)
+func (c *Conn) QueryOnce(ctx context.Context, text string) (rows driver.Rows, err error) {
+	if c.remote != nil {
+		rows, err = c.remote.Query(ctx, text, false, nil)
+	} else {
+		rows, err = c.conn.QueryContext(ctx, text)
 	}
-	return rows, nil
+	return rows, c.Mapped(err)
 }
 
 // Mapped joins an error of rows that QueryOnce gave with the contract's sentinels.

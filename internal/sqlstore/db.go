@@ -37,6 +37,10 @@ type Config struct {
 	// before it returns, and obey a context without one goroutine a row.
 	Direct bool
 
+	// Remote, if given, returns how statements run on the driver's own connection to a
+	// server. Then a transaction begins with its first statement.
+	Remote func(driverConn any) Remote
+
 	// BeginWrite starts a transaction that holds the write lock, BeginRead one
 	// whose view is fixed once Pin (a query, may be empty) has run.
 	BeginWrite, BeginRead, Pin string
@@ -217,12 +221,14 @@ func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
 }
 
 // Snapshot implements driver.Engine.
-func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) {
+func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) { return db.reader(ctx, true) }
+
+func (db *DB) reader(ctx context.Context, pin bool) (driver.Reader, error) {
 	t, err := db.slots.take(ctx, db.closing, 1)
 	if err != nil {
 		return nil, fmt.Errorf("wait for one of %d readers: %w", db.cfg.Options.Readers, err)
 	}
-	r, err := db.openReader(ctx, t)
+	r, err := db.openReader(ctx, t, pin)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +243,7 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 	}
 	list := make([]driver.Reader, 0, n)
 	for i := range n {
-		r, err := db.openReader(ctx, t)
+		r, err := db.openReader(ctx, t, true)
 		if err != nil {
 			for range n - i - 1 {
 				db.slots.give(t, nil)
@@ -250,8 +256,9 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 }
 
 // openReader starts a read transaction on an idle connection or a new one, and always
-// gives the slot back when it fails.
-func (db *DB) openReader(ctx context.Context, t *turn) (*Reader, error) {
+// gives the slot back when it fails. Without pin the view of a Remote is left to be fixed
+// by the first query.
+func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (*Reader, error) {
 	c := db.slots.conn()
 	if c == nil {
 		var err error
@@ -260,14 +267,19 @@ func (db *DB) openReader(ctx context.Context, t *turn) (*Reader, error) {
 			return nil, err
 		}
 	}
-	if err := db.beginRead(ctx, c); err != nil {
+	late := c.remote != nil && !pin
+	err := db.beginRead(ctx, c)
+	if err == nil && !late {
+		err = db.pin(ctx, c)
+	}
+	if err != nil {
 		db.slots.give(t, dropBroken(c))
 		if db.isClosed() {
 			err = fmt.Errorf("%w: %w", driver.ErrClosed, err)
 		}
 		return nil, fmt.Errorf("begin read: %w", err)
 	}
-	r := &Reader{db: db, conn: c, turn: t}
+	r := &Reader{db: db, conn: c, turn: t, unread: late}
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
@@ -280,21 +292,29 @@ func (db *DB) openReader(ctx context.Context, t *turn) (*Reader, error) {
 }
 
 func (db *DB) beginRead(ctx context.Context, c *Conn) error {
+	return c.begin(unwatched(ctx, c), db.cfg.BeginRead)
+}
+
+// unwatched is the context for beginning: on the driver's own connection to watch it
+// would take longer than to begin.
+func unwatched(ctx context.Context, c *Conn) context.Context {
 	if c.native != nil {
-		ctx = context.WithoutCancel(ctx) // to watch it would take longer than to begin
+		return context.WithoutCancel(ctx)
 	}
-	if err := c.begin(ctx, db.cfg.BeginRead); err != nil {
-		return err
-	}
+	return ctx
+}
+
+// pin fixes the view of a connection that has begun.
+func (db *DB) pin(ctx context.Context, c *Conn) error {
 	if db.cfg.Pin == "" {
 		return nil
 	}
-	rows, err := c.Query(ctx, db.cfg.Pin)
-	if err != nil {
-		return errors.Join(err, c.rollback())
+	rows, err := c.Query(unwatched(ctx, c), db.cfg.Pin)
+	if err == nil {
+		rows.Next()
+		err = errors.Join(rows.Err(), rows.Close())
 	}
-	rows.Next()
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err != nil {
 		// The connection is used again: it must not stay in a transaction.
 		return errors.Join(err, c.rollback())
 	}

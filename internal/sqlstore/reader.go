@@ -13,10 +13,11 @@ type Reader struct {
 	db   *DB
 	turn *turn // with which its slot was taken
 
-	mu   sync.Mutex
-	conn *Conn // nil once ended
-	rows *Rows // open result, or nil
-	why  error // after the end: what calls return
+	mu     sync.Mutex
+	conn   *Conn // nil once ended
+	rows   *Rows // open result, or nil
+	why    error // after the end: what calls return
+	unread bool  // the first query has yet to fix the view
 }
 
 // Query implements driver.Querier.
@@ -27,9 +28,15 @@ func (r *Reader) Query(ctx context.Context, text string, args ...any) (driver.Ro
 		return nil, r.why
 	}
 	rows, err := r.conn.Query(ctx, text, args...)
+	if err != nil && r.unread && r.conn.broken && ctx.Err() == nil && !r.db.isClosed() {
+		if err = r.renew(ctx); err == nil {
+			rows, err = r.conn.Query(ctx, text, args...)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
+	r.unread = false
 	r.rows = rows.(*Rows)
 	r.rows.guard = r
 	return r.rows, nil

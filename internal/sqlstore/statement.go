@@ -39,27 +39,6 @@ func (s pooled) query(ctx context.Context, args []any) (resultSet, error) {
 	return s.QueryContext(ctx, args...)
 }
 
-// unprepared is a statement that is sent whole each time.
-type unprepared struct {
-	conn *sql.Conn
-	text string
-}
-
-func (s unprepared) exec(ctx context.Context, args []any) (int64, error) {
-	res, err := s.conn.ExecContext(ctx, s.text, args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}
-
-func (s unprepared) query(ctx context.Context, args []any) (resultSet, error) {
-	return s.conn.QueryContext(ctx, s.text, args...)
-}
-
-// Close implements statement.
-func (s unprepared) Close() error { return nil }
-
 // direct is a statement of the driver's own connection. Database/sql guards a
 // connection that several goroutines may use, copies what it scans, and starts a
 // goroutine for each query that can be cancelled; a pinned connection needs none

@@ -104,6 +104,7 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 		Capabilities: capabilities(server != nil),
 		Options:      opts,
 		Pool:         stdlib.OpenDB(*cfg),
+		Remote:       newRemote,
 		Setup:        s.setup,
 		BeginWrite:   "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 		BeginRead:    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",

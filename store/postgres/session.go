@@ -30,7 +30,7 @@ const readerPlans = "force_custom_plan"
 
 // settings returns the statements that set a session or, with local, the transaction in
 // which they run.
-func (s *session) settings(write, local bool) string {
+func (s *session) settings(write, local bool) []string {
 	set, readOnly := "SET ", "SET default_transaction_read_only = on"
 	if local {
 		set, readOnly = "SET LOCAL ", "SET LOCAL transaction_read_only = on"
@@ -62,7 +62,7 @@ func (s *session) settings(write, local bool) string {
 	if !write {
 		list = append(list, config("plan_cache_mode", readerPlans, "IS NOT NULL"))
 	}
-	return strings.Join(list, "; ")
+	return list
 }
 
 // setup implements sqlstore.Config.Setup.
@@ -73,7 +73,7 @@ func (s *session) setup(ctx context.Context, c *sqlstore.Conn, write bool) error
 	}
 	if shared {
 		c.Share(s.settings(write, true))
-	} else if err := c.ExecOnce(ctx, s.settings(write, false)); err != nil {
+	} else if err := c.ExecOnce(ctx, strings.Join(s.settings(write, false), "; ")); err != nil {
 		return fmt.Errorf("set up the session: %w", err)
 	}
 	return c.InSession(ctx, func(c *sqlstore.Conn) error { return s.check(ctx, c) })

@@ -39,6 +39,18 @@ func (e *engine) Snapshot(ctx context.Context) (driver.Reader, error) {
 	return &reader{r}, nil
 }
 
+// View implements driver.Viewer.
+func (e *engine) View(ctx context.Context) (driver.Reader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("begin read: %w", err)
+	}
+	r, err := e.DB.View(ctx)
+	if err != nil {
+		return nil, withContext(ctx, err)
+	}
+	return &reader{r}, nil
+}
+
 // Snapshots implements driver.Engine.
 func (e *engine) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 	if err := ctx.Err(); err != nil {

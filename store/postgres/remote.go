@@ -1,0 +1,294 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/varvedb/varve/internal/sqlstore"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// maxKept bounds the prepared statements of one connection; see sqlstore.Conn.
+const maxKept = 512
+
+// remote implements sqlstore.Remote on pgx's own connection. What is not waited for is
+// the point of it: a BEGIN travels with the statement behind it, and the answer to a
+// ROLLBACK is read when the connection is used again.
+type remote struct {
+	conn  *pgx.Conn
+	later []string                  // to be sent with the next statement
+	owed  *pgconn.MultiResultReader // the answer to a ROLLBACK, or nil
+	open  *rows                     // or nil
+	build pgx.ExtendedQueryBuilder  // scratch
+	kept  map[string]*pgconn.StatementDescription
+}
+
+func newRemote(native any) sqlstore.Remote {
+	return &remote{conn: native.(*stdlib.Conn).Conn(), kept: map[string]*pgconn.StatementDescription{}}
+}
+
+// Later implements sqlstore.Remote.
+func (r *remote) Later(text string) { r.later = append(r.later, text) }
+
+// Exec implements sqlstore.Remote.
+func (r *remote) Exec(ctx context.Context, text string, keep bool, args []any) (int64, error) {
+	if !keep && len(args) == 0 && len(r.later) == 0 {
+		return 0, r.script(ctx, text)
+	}
+	rows, err := r.send(ctx, text, keep, args)
+	if err != nil {
+		return 0, err
+	}
+	err = rows.Close()
+	return rows.tag.RowsAffected(), err
+}
+
+// script runs several statements.
+func (r *remote) script(ctx context.Context, text string) error {
+	if err := r.settle(); err != nil {
+		return err
+	}
+	return r.conn.PgConn().Exec(ctx, text).Close()
+}
+
+// Query implements sqlstore.Remote. It reads the first row, so that an error is that of
+// the query.
+func (r *remote) Query(ctx context.Context, text string, keep bool, args []any) (driver.Rows, error) {
+	rows, err := r.send(ctx, text, keep, args)
+	if err != nil {
+		return nil, err
+	}
+	if rows.ahead = rows.read(); rows.err != nil {
+		return nil, rows.err
+	}
+	return rows, nil
+}
+
+// Rollback implements sqlstore.Remote.
+func (r *remote) Rollback() error {
+	if len(r.later) > 0 { // it was never begun
+		r.later = r.later[:0]
+		return nil
+	}
+	if err := r.settle(); err != nil {
+		return err
+	}
+	r.owed = r.conn.PgConn().Exec(context.Background(), "ROLLBACK")
+	return nil
+}
+
+// settle reads what is left of answers.
+func (r *remote) settle() error {
+	if r.open != nil {
+		_ = r.open.Close() // its error was the reader's to see
+	}
+	if r.owed == nil {
+		return nil
+	}
+	err := r.owed.Close()
+	r.owed = nil
+	return err
+}
+
+// send sends one statement, and those left to it in front, and reads the answers up to
+// its rows.
+func (r *remote) send(ctx context.Context, text string, keep bool, args []any) (*rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := r.settle(); err != nil {
+		return nil, err
+	}
+	var prepared *pgconn.StatementDescription
+	if keep {
+		var err error
+		if prepared, err = r.prepare(ctx, text); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.build.Build(r.conn.TypeMap(), prepared, args); err != nil {
+		return nil, err
+	}
+	r.open = &rows{remote: r, types: r.conn.TypeMap()}
+	var err error
+	if len(r.later) == 0 {
+		r.open.result = r.single(ctx, text, prepared)
+	} else {
+		err = r.together(ctx, text, prepared)
+	}
+	if err != nil {
+		_ = r.open.Close()
+		return nil, err
+	}
+	return r.open, nil
+}
+
+func (r *remote) single(ctx context.Context, text string, prepared *pgconn.StatementDescription) *pgconn.ResultReader {
+	c, b := r.conn.PgConn(), &r.build
+	if prepared == nil {
+		return c.ExecParams(ctx, text, b.ParamValues, nil, b.ParamFormats, b.ResultFormats)
+	}
+	return c.ExecStatement(ctx, prepared, b.ParamValues, b.ParamFormats, b.ResultFormats)
+}
+
+func (r *remote) together(ctx context.Context, text string, prepared *pgconn.StatementDescription) error {
+	p, b := r.conn.PgConn().StartPipeline(ctx), &r.build
+	r.open.pipeline = p
+	for _, text := range r.later {
+		p.SendQueryParams(text, nil, nil, nil, nil)
+	}
+	if prepared == nil {
+		p.SendQueryParams(text, b.ParamValues, nil, b.ParamFormats, b.ResultFormats)
+	} else {
+		p.SendQueryStatement(prepared, b.ParamValues, b.ParamFormats, b.ResultFormats)
+	}
+	if err := p.Sync(); err != nil {
+		return err
+	}
+	sent := len(r.later)
+	r.later = r.later[:0]
+	for range sent {
+		if err := r.open.next(); err != nil {
+			return err
+		}
+		if _, err := r.open.result.Close(); err != nil {
+			return err
+		}
+	}
+	return r.open.next()
+}
+
+// prepare returns a prepared statement.
+func (r *remote) prepare(ctx context.Context, text string) (*pgconn.StatementDescription, error) {
+	if prepared, ok := r.kept[text]; ok {
+		return prepared, nil
+	}
+	if len(r.kept) >= maxKept {
+		clear(r.kept)
+		if err := r.conn.DeallocateAll(ctx); err != nil {
+			return nil, err
+		}
+	}
+	prepared, err := r.conn.Prepare(ctx, text, text)
+	if err == nil {
+		r.kept[text] = prepared
+	}
+	return prepared, err
+}
+
+// rows is the result of a statement.
+type rows struct {
+	remote   *remote
+	types    *pgtype.Map
+	pipeline *pgconn.Pipeline     // or nil
+	result   *pgconn.ResultReader // nil once closed
+	ahead    bool                 // the first row has been read and not asked for
+	fields   []pgconn.FieldDescription
+	tag      pgconn.CommandTag
+	err      error
+}
+
+// next goes to the next result of a pipeline.
+func (s *rows) next() error {
+	got, err := s.pipeline.GetResults()
+	if err != nil {
+		return err
+	}
+	result, ok := got.(*pgconn.ResultReader)
+	if !ok {
+		return fmt.Errorf("the server answered a statement by %T", got)
+	}
+	s.result = result
+	return nil
+}
+
+// Next implements driver.Rows.
+func (s *rows) Next() bool {
+	if s.ahead {
+		s.ahead = false
+		return true
+	}
+	return s.read()
+}
+
+func (s *rows) read() bool {
+	if s.result != nil && s.result.NextRow() {
+		return true
+	}
+	_ = s.Close() // see Err
+	return false
+}
+
+// Scan implements driver.Rows. The contract's types are known here; the rest is pgx's.
+func (s *rows) Scan(dest ...any) error {
+	if s.result == nil {
+		return sql.ErrNoRows
+	}
+	values := s.result.Values()
+	if s.fields == nil {
+		s.fields = s.result.FieldDescriptions()
+	}
+	if len(dest) != len(values) {
+		return fmt.Errorf("expected %d destination arguments in Scan, not %d", len(values), len(dest))
+	}
+	for i, d := range dest {
+		if err := s.assign(d, &s.fields[i], values[i]); err != nil {
+			return fmt.Errorf("column %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (s *rows) assign(dest any, field *pgconn.FieldDescription, value []byte) error {
+	binaryForm := field.Format == pgx.BinaryFormatCode && value != nil
+	switch {
+	case binaryForm && field.DataTypeOID == pgtype.Int8OID && len(value) == 8:
+		n := int64(binary.BigEndian.Uint64(value))
+		switch d := dest.(type) {
+		case *int64:
+			*d = n
+			return nil
+		case sql.Scanner:
+			return d.Scan(n)
+		}
+	case field.DataTypeOID == pgtype.TextOID && value != nil, binaryForm && field.DataTypeOID == pgtype.ByteaOID:
+		switch d := dest.(type) {
+		case *[]byte:
+			*d = append([]byte{}, value...)
+			return nil
+		case *string:
+			if field.DataTypeOID == pgtype.TextOID {
+				*d = string(value)
+				return nil
+			}
+		}
+	}
+	return s.types.Scan(field.DataTypeOID, field.Format, value, dest)
+}
+
+// Err implements driver.Rows.
+func (s *rows) Err() error { return s.err }
+
+// Close implements driver.Rows. What ended the rows before, Err tells.
+func (s *rows) Close() error {
+	if s.remote == nil {
+		return nil
+	}
+	if s.result != nil {
+		s.tag, s.err = s.result.Close()
+	}
+	if s.pipeline != nil {
+		if err := s.pipeline.Close(); s.err == nil {
+			s.err = err
+		}
+	}
+	s.remote.open, s.remote, s.result, s.ahead = nil, nil, nil, false
+	return s.err
+}

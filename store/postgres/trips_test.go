@@ -1,0 +1,195 @@
+package postgres
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/pgtest"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
+)
+
+// wire stands between clients and a server on a Unix socket. It counts the messages after
+// which a client waits until the server is ready again, all but ROLLBACK, and holds answers
+// back on demand.
+type wire struct {
+	mu    sync.Mutex
+	waits int
+	flow  sync.RWMutex // held for writing, no answer passes
+}
+
+// newWire returns the wire before the server of a URL and the URL that leads through it.
+func newWire(t *testing.T, rawURL string) (*wire, string) {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	require.NoError(t, err)
+	q := u.Query()
+	const socket = ".s.PGSQL.5432"
+	server := filepath.Join(q.Get("host"), socket)
+	dir, err := os.MkdirTemp("", "wire")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	l, err := net.Listen("unix", filepath.Join(dir, socket))
+	require.NoError(t, err)
+	w := &wire{}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return // closed below
+			}
+			running.Go(func() { w.join(t, client, server) })
+		}
+	})
+	t.Cleanup(func() {
+		require.NoError(t, l.Close())
+		running.Wait()
+	})
+	q.Set("host", dir)
+	u.RawQuery = q.Encode()
+	return w, u.String()
+}
+
+// join passes on what a client and the server say until one of them has gone.
+func (w *wire) join(t *testing.T, client net.Conn, address string) {
+	server, err := net.Dial("unix", address)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		defer server.Close()
+		if err := w.requests(server, bufio.NewReader(client)); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	both.Go(func() {
+		defer client.Close()
+		buf := make([]byte, 1<<16)
+		for {
+			n, err := server.Read(buf)
+			w.flow.RLock()
+			_, _ = client.Write(buf[:n]) // it may have gone
+			w.flow.RUnlock()
+			if err != nil {
+				return
+			}
+		}
+	})
+	both.Wait()
+}
+
+// requests passes on the messages of a client, the first of which has no type.
+func (w *wire) requests(server io.Writer, client *bufio.Reader) error {
+	for first := true; ; first = false {
+		head := make([]byte, 5)
+		if first {
+			head = head[:4]
+		}
+		if _, err := io.ReadFull(client, head); err != nil {
+			return err
+		}
+		message := append(head, make([]byte, binary.BigEndian.Uint32(head[len(head)-4:])-4)...)
+		if _, err := io.ReadFull(client, message[len(head):]); err != nil {
+			return err
+		}
+		if !first && (head[0] == 'S' || head[0] == 'Q') && string(message[5:]) != "ROLLBACK\x00" {
+			w.mu.Lock()
+			w.waits++
+			w.mu.Unlock()
+		}
+		if _, err := server.Write(message); err != nil {
+			return err
+		}
+	}
+}
+
+// during returns how many messages are answered of those that f sends.
+func (w *wire) during(f func()) int {
+	w.mu.Lock()
+	before := w.waits
+	w.mu.Unlock()
+	f()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waits - before
+}
+
+// TestTrips: how often the server is waited for once statements are prepared.
+func TestTrips(t *testing.T) {
+	for layout, get := range map[string]int{"arkiv": 1, "simple": 1, "compact": 2} {
+		t.Run(layout, func(t *testing.T) {
+			ctx := t.Context()
+			w, url := newWire(t, pgtest.NewURL(t))
+			db, err := store.Open(ctx, url, &store.Options{Readers: 1})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, db.Close()) }()
+			ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+			require.NoError(t, err)
+			_, err = ents.Apply(ctx, entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}, BTL: 10, Content: []byte("x")}}})
+			require.NoError(t, err)
+			require.NoError(t, ents.Settle(ctx))
+			read := func() {
+				s, err := ents.At(ctx, store.Head)
+				require.NoError(t, err)
+				_, err = s.Get(ctx, entity.Key{1})
+				require.NoError(t, err)
+				require.NoError(t, s.Close())
+			}
+			read()
+			const head = 1
+			require.Equal(t, head+get, w.during(read))
+		})
+	}
+}
+
+// TestTripsOfEvents: a page of events is one trip, a short append four.
+func TestTripsOfEvents(t *testing.T) {
+	ctx := t.Context()
+	w, url := newWire(t, pgtest.NewURL(t))
+	db, err := store.Open(ctx, url, &store.Options{Readers: 1})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	evs, err := db.Events(ctx, store.EventOptions{})
+	require.NoError(t, err)
+	add := func() {
+		_, err := evs.Append(ctx, []store.Event{{Type: "made", Tags: []store.Tag{event.NewTag("n", "1")}}}, nil)
+		require.NoError(t, err)
+	}
+	add()
+	add()
+	t.Log(w.during(add))
+	read := func() {
+		for _, err := range evs.Read(ctx, event.All(), nil) {
+			require.NoError(t, err)
+		}
+	}
+	read()
+	t.Log(w.during(read))
+}
+
+// TestEndIsNotWaitedFor: a view closes although the server does not answer.
+func TestEndIsNotWaitedFor(t *testing.T) {
+	w, url := newWire(t, pgtest.NewURL(t))
+	e := openTest(t, url, func(o *driver.Options) { o.Readers = 1 })
+	r, err := e.Snapshot(t.Context())
+	require.NoError(t, err)
+	w.flow.Lock()
+	require.NoError(t, r.Close())
+	w.flow.Unlock()
+	require.EqualValues(t, 1, count(t, e, "pg_class WHERE relname = 'pg_class'"))
+}
