@@ -78,6 +78,10 @@ type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (Rows, error)
 }
 
+// PlanByValue in front of a statement tells engines that keep plans that its best plan
+// depends on its arguments. To others it is a comment.
+const PlanByValue = "/* plan by value */ "
+
 // Reader is a stable read view. The caller must Close it: an open view keeps
 // old versions of pages alive and holds back checkpoints.
 //

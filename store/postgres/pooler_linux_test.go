@@ -206,7 +206,6 @@ func requireSetUp(t *testing.T, e driver.Engine) {
 	r, err := e.Snapshot(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "on", show(t, r, "transaction_read_only"))
-	require.Equal(t, readerPlans, show(t, r, "plan_cache_mode"))
 	require.NoError(t, r.Close())
 	got := settings(t, e)
 	require.Equal(t, "4s", got["lock_timeout"])

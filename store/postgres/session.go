@@ -21,16 +21,9 @@ type session struct {
 	application string // name in the server's statistics
 }
 
-// readerPlans is plan_cache_mode of readers. A query's best plan depends on its
-// values: a prepared statement's sixth run may get a generic plan, and of a
-// query for a common and a rare attribute that took 1.5 s where the plan for
-// the values takes 0.1. The writer's statements are short and always use the
-// same index, and keep their plans.
-const readerPlans = "force_custom_plan"
-
 // settings returns the statements that set a session or, with local, the transaction in
 // which they run.
-func (s *session) settings(write, local bool) []string {
+func (s *session) settings(local bool) []string {
 	set, readOnly := "SET ", "SET default_transaction_read_only = on"
 	if local {
 		set, readOnly = "SET LOCAL ", "SET LOCAL transaction_read_only = on"
@@ -59,21 +52,18 @@ func (s *session) settings(write, local bool) []string {
 	if s.schema != "" {
 		list = append(list, set+"search_path = "+pgx.Identifier{s.schema}.Sanitize())
 	}
-	if !write {
-		list = append(list, config("plan_cache_mode", readerPlans, "IS NOT NULL"))
-	}
 	return list
 }
 
 // setup implements sqlstore.Config.Setup.
-func (s *session) setup(ctx context.Context, c *sqlstore.Conn, write bool) error {
+func (s *session) setup(ctx context.Context, c *sqlstore.Conn, _ bool) error {
 	shared, err := shared(ctx, c)
 	if err != nil {
 		return fmt.Errorf("look for a pooler: %w", err)
 	}
 	if shared {
-		c.Share(s.settings(write, true))
-	} else if err := c.ExecOnce(ctx, strings.Join(s.settings(write, false), "; ")); err != nil {
+		c.Share(s.settings(true))
+	} else if err := c.ExecOnce(ctx, strings.Join(s.settings(false), "; ")); err != nil {
 		return fmt.Errorf("set up the session: %w", err)
 	}
 	return c.InSession(ctx, func(c *sqlstore.Conn) error { return s.check(ctx, c) })

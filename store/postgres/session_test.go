@@ -126,16 +126,24 @@ func TestSessionSettings(t *testing.T) {
 	require.Equal(t, "1ms", got["lock_timeout"])
 	require.Equal(t, "off", got["jit"])
 	require.Equal(t, "auto", got["plan_cache_mode"])
-	r, err := e.Snapshot(t.Context())
-	require.NoError(t, err)
-	defer r.Close()
-	rows, err := r.Query(t.Context(), "SHOW plan_cache_mode")
-	require.NoError(t, err)
-	defer rows.Close()
-	var mode string
-	require.True(t, rows.Next())
-	require.NoError(t, rows.Scan(&mode))
-	require.Equal(t, got["plan_cache_mode of readers"], mode)
+}
+
+// TestPlanByValue: plans are made anew for a statement that asks for it, and for what
+// follows in its transaction.
+func TestPlanByValue(t *testing.T) {
+	e := openNew(t, func(o *driver.Options) { o.Readers = 1 })
+	const mode = "SELECT current_setting('plan_cache_mode')"
+	read := func(text string) (value string) {
+		r, err := driver.View(t.Context(), e)
+		require.NoError(t, err)
+		require.NoError(t, driver.QueryRow(t.Context(), r, text, nil, &value))
+		require.NoError(t, r.Close())
+		return value
+	}
+	require.Equal(t, "auto", read(mode))
+	require.Equal(t, "force_custom_plan", read(driver.PlanByValue+mode))
+	require.Equal(t, "auto", read(mode))
+	require.Equal(t, "force_custom_plan", read(driver.PlanByValue+mode))
 }
 
 func TestStats(t *testing.T) {

@@ -62,7 +62,7 @@ func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
-	return append(list, driver.Setting{Name: "plan_cache_mode of readers", Value: readerPlans}), nil
+	return list, nil
 }
 
 // memory is the budget in bytes, or that there is none.

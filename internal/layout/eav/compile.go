@@ -21,6 +21,8 @@ type compiler struct {
 	at   int64
 	sql  strings.Builder
 	args []any
+
+	byValue bool // see driver.PlanByValue
 }
 
 // place is where in a statement a condition stands.
@@ -68,6 +70,8 @@ func (c *compiler) where(n node) {
 		c.node(n, payloads)
 		return
 	}
+	_, alone := n.(*attribute)
+	c.byValue = !alone && !one(n)
 	c.write(" AND (")
 	c.node(n, payloads)
 	conditions := 0
@@ -95,7 +99,11 @@ func (c *compiler) finish() (string, []any, error) {
 	if len(c.args) > maxArgs {
 		return "", nil, fmt.Errorf("%w: query needs %d values, the limit is %d; split it", driver.ErrUnsupported, len(c.args), maxArgs)
 	}
-	return c.sql.String(), c.args, nil
+	text := c.sql.String()
+	if c.byValue {
+		text = driver.PlanByValue + text
+	}
+	return text, c.args, nil
 }
 
 func (c *compiler) node(n node, at place) {
