@@ -3,7 +3,6 @@ package postgres
 import (
 	"bufio"
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"net/url"
@@ -73,9 +72,7 @@ func (w *wire) join(t *testing.T, client net.Conn, address string) {
 	var both sync.WaitGroup
 	both.Go(func() {
 		defer server.Close()
-		if err := w.requests(server, bufio.NewReader(client)); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-			t.Error(err)
-		}
+		_ = w.requests(server, bufio.NewReader(client)) // one of them has gone
 	})
 	both.Go(func() {
 		defer client.Close()
@@ -131,7 +128,8 @@ func (w *wire) during(f func()) int {
 
 // TestTrips: how often the server is waited for once statements are prepared.
 func TestTrips(t *testing.T) {
-	for layout, get := range map[string]int{"arkiv": 1, "simple": 1, "compact": 2} {
+	// Compact reads how far it has merged, the version and its content.
+	for layout, get := range map[string]int{"arkiv": 1, "simple": 1, "compact": 3} {
 		t.Run(layout, func(t *testing.T) {
 			ctx := t.Context()
 			w, url := newWire(t, pgtest.NewURL(t))
@@ -157,7 +155,8 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-// TestTripsOfEvents: a page of events is one trip, a short append four.
+// TestTripsOfEvents: an append locks, reads where it is, inserts and commits, and a page of
+// events is read at once.
 func TestTripsOfEvents(t *testing.T) {
 	ctx := t.Context()
 	w, url := newWire(t, pgtest.NewURL(t))
@@ -172,14 +171,14 @@ func TestTripsOfEvents(t *testing.T) {
 	}
 	add()
 	add()
-	t.Log(w.during(add))
+	require.Equal(t, 4, w.during(add))
 	read := func() {
 		for _, err := range evs.Read(ctx, event.All(), nil) {
 			require.NoError(t, err)
 		}
 	}
 	read()
-	t.Log(w.during(read))
+	require.Equal(t, 1, w.during(read))
 }
 
 // TestEndIsNotWaitedFor: a view closes although the server does not answer.
