@@ -152,7 +152,7 @@ func (e *Entities) writeIn(ctx context.Context, tx *entityTx, head BlockHead, se
 	if err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
-	if _, err := tx.Exec(ctx, e.db.meta.Statements["insert_block"], int64(next.Block), next.Digest[:]); err != nil {
+	if err := driver.Run(ctx, tx.Tx, e.db.meta.Statements["insert_block"], int64(next.Block), next.Digest[:]); err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
 	if err := e.db.meta.raiseHorizon(ctx, tx, set.Horizon); err != nil {

@@ -68,8 +68,7 @@ func (l *Log) index(ctx context.Context, tx driver.Tx, entries []entry) error {
 	if !l.posted {
 		return nil
 	}
-	_, err := tx.Exec(ctx, l.schema.Statements["update_index"], position(entries[len(entries)-1].position))
-	return err
+	return driver.Run(ctx, tx, l.schema.Statements["update_index"], position(entries[len(entries)-1].position))
 }
 
 // term is a tag or a type, and the entries that have it.

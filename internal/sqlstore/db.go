@@ -79,6 +79,12 @@ type Bulk interface {
 	Update(ctx context.Context, c *Conn, u *driver.Update, value any, keys []any) error
 }
 
+// Later is implemented by a Bulk whose connections can keep statements for the next one.
+// The statements that f runs are kept, as far as the connection likes.
+type Later interface {
+	Later(c *Conn, f func() error) error
+}
+
 // DB is an open database: the part of driver.Engine that engines share.
 type DB struct {
 	cfg    Config

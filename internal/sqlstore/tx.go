@@ -22,6 +22,19 @@ func (tx *Tx) Exec(ctx context.Context, text string, args ...any) (int64, error)
 	return tx.Conn.Exec(ctx, text, args...)
 }
 
+// Defer implements driver.Deferrer.
+func (tx *Tx) Defer(ctx context.Context, text string, args ...any) error {
+	later, ok := tx.db.cfg.Bulk.(Later)
+	if !ok {
+		_, err := tx.Exec(ctx, text, args...)
+		return err
+	}
+	if tx.done {
+		return driver.ErrClosed
+	}
+	return later.Later(tx.Conn, func() error { _, err := tx.Conn.Exec(ctx, text, args...); return err })
+}
+
 // Query implements driver.Querier.
 func (tx *Tx) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
 	if tx.done {

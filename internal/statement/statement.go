@@ -43,9 +43,9 @@ func (s *Set) List(name string, size int) string {
 	return text
 }
 
-// Exec runs a statement.
+// Exec runs a statement, which the transaction may defer.
 func (s *Set) Exec(ctx context.Context, tx driver.Tx, name string, args ...any) error {
-	if _, err := tx.Exec(ctx, s.text[name], args...); err != nil {
+	if err := driver.Run(ctx, tx, s.text[name], args...); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -120,7 +120,7 @@ func (s *Set) EachIn(ctx context.Context, q driver.Querier, name string, list, m
 func (s *Set) ExecIn(ctx context.Context, tx driver.Tx, name string, width int, list []any) error {
 	for i := len(sizes) - 1; i >= 0; i-- {
 		for n := sizes[i] * width; len(list) >= n; list = list[n:] {
-			if _, err := tx.Exec(ctx, s.List(name, sizes[i]), list[:n]...); err != nil {
+			if err := driver.Run(ctx, tx, s.List(name, sizes[i]), list[:n]...); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}

@@ -111,7 +111,8 @@ type Tx interface {
 
 	// Insert adds rows to a table by the engine's fastest way that keeps
 	// constraints. Rows holds the values of all rows one after the other,
-	// len(table.Columns) values a row; it is not kept.
+	// len(table.Columns) values a row; it is not kept. That a constraint forbids them
+	// may be the error of a later call, Commit at the latest. So it is with Update.
 	Insert(ctx context.Context, table *Table, rows []any) error
 
 	// Update sets one column to one value in the rows that the key columns
@@ -124,6 +125,22 @@ type Tx interface {
 	// ErrUnknownOutcome.
 	Commit(ctx context.Context) error
 	Rollback() error
+}
+
+// Deferrer is implemented by transactions whose statements have far to go. Defer runs one
+// like Exec, but perhaps not before the next call, whose error may then be this
+// statement's.
+type Deferrer interface {
+	Defer(ctx context.Context, sql string, args ...any) error
+}
+
+// Run runs a statement of which only the success matters: by Defer, where there is one.
+func Run(ctx context.Context, tx Tx, sql string, args ...any) error {
+	if d, ok := tx.(Deferrer); ok {
+		return d.Defer(ctx, sql, args...)
+	}
+	_, err := tx.Exec(ctx, sql, args...)
+	return err
 }
 
 // Rows is the result of a query, as in database/sql. Scan accepts *int64,

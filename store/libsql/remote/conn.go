@@ -6,93 +6,77 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"sync"
 	"time"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
-// lockPause is the pause between two attempts to get a server's write lock.
-const lockPause = 20 * time.Millisecond
+const (
+	// lockPause is the pause between two attempts to get a server's write lock.
+	lockPause = 20 * time.Millisecond
 
-// connector makes connections of the client library with the guards of this
-// package around them.
+	// keepAlive is how long a stream in a transaction rests before the server hears of
+	// it. A server ends one of which it has not heard for 10 s, such as a snapshot that
+	// is held while another is read.
+	keepAlive = 3 * time.Second
+
+	// maxIdle is the rest after which a stream without a transaction is not used again.
+	maxIdle = 8 * time.Second
+
+	// maxQueue bounds the writes that wait for the next request, in bytes.
+	maxQueue = 1 << 20
+
+	// closeTimeout bounds the wait for a stream's end, which the server would also
+	// find by itself.
+	closeTimeout = 2 * time.Second
+
+	// patience is how much longer than its context a request is waited for that has, or
+	// gets, the write lock. An answer that nobody reads leaves the lock with a stream
+	// that nobody can end.
+	patience = 500 * time.Millisecond
+)
+
+// connector makes connections.
 type connector struct {
-	sqldriver.Connector
+	client      *http.Client
+	target      string // URL without a trailing slash
 	server      string // scheme and host, for errors
 	token       string
+	namespace   string
+	maxRow      int
 	timeout     time.Duration
 	lockTimeout time.Duration
 }
 
-// Connect implements sqldriver.Connector.
-func (c *connector) Connect(ctx context.Context) (sqldriver.Conn, error) {
-	native, err := c.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &conn{connector: c, native: native}, nil
+// Connect implements sqldriver.Connector. The server hears of a connection with its
+// first statement.
+func (c *connector) Connect(context.Context) (sqldriver.Conn, error) {
+	return &conn{connector: c}, nil
 }
 
-// nativeConn is what this package uses of the client library's connections.
-type nativeConn interface {
-	sqldriver.ExecerContext
-	sqldriver.QueryerContext
-	io.Closer
-}
+// Driver implements sqldriver.Connector.
+func (c *connector) Driver() sqldriver.Driver { return nil }
 
-// dial connects. The library does not heed the context of a WebSocket's
-// handshake: when it is done first, the handshake ends behind our back.
-func (c *connector) dial(ctx context.Context) (nativeConn, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	type result struct {
-		conn nativeConn
-		err  error
-	}
-	results := make(chan result, 1)
-	go func() {
-		var r result
-		r.err = c.protect("", func() error {
-			native, err := c.Connector.Connect(ctx)
-			if err == nil {
-				r.conn = native.(nativeConn)
-			}
-			return err
-		})
-		results <- r
-	}()
-	select {
-	case r := <-results:
-		return r.conn, r.err
-	case <-ctx.Done():
-		go func() {
-			if r := <-results; r.conn != nil {
-				_ = r.conn.Close() // nobody is left to tell
-			}
-		}()
-		return nil, c.explain(fmt.Errorf("connect: %w", ctx.Err()), "")
-	}
-}
-
-// protect runs a call of the client library, which panics on answers that it
-// does not expect, and explains its error.
-func (c *connector) protect(text string, call func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = c.explain(fmt.Errorf("its answer is not of the protocol Hrana: %v", p), text)
-		}
-	}()
-	return c.explain(call(), text)
-}
-
-func isBadConn(err error) bool { return errors.Is(err, sqldriver.ErrBadConn) }
-
-// conn is a connection of the client library: over HTTP a stream of the server,
-// over WebSocket a connection with one stream.
+// conn is a stream of the server, and what is known of its transaction.
 type conn struct {
 	*connector
-	native nativeConn
+
+	mu     sync.Mutex // of all below, for the timer
+	stream stream
+	used   time.Time
+	alive  *time.Timer // of a transaction
+
+	open     bool  // in a transaction
+	readOnly bool  // which is a snapshot
+	over     bool  // which the server has ended
+	why      error // why the transaction cannot go on, or nil
+
+	later  bool   // statements may wait for the next request
+	queue  []step // those that do
+	queued int    // their size in bytes
 }
 
 // Prepare implements sqldriver.Conn.
@@ -109,79 +93,288 @@ func (c *conn) Begin() (sqldriver.Tx, error) {
 	return nil, fmt.Errorf("%w: transactions begin by SQL here", driver.ErrUnsupported)
 }
 
-// Close implements sqldriver.Conn.
-func (c *conn) Close() error { return c.protect("", c.native.Close) }
-
 // CheckNamedValue implements sqldriver.NamedValueChecker.
 func (c *conn) CheckNamedValue(v *sqldriver.NamedValue) error { return guard.Argument(v) }
 
-// begin starts a transaction, on a new stream if the server has ended an idle
-// one, and waits for the write lock as an embedded engine does.
-func (c *conn) begin(ctx context.Context, text string) (res sqldriver.Result, err error) {
-	deadline := time.Now().Add(c.lockTimeout)
-	for renewed := false; ; {
-		res, err = c.exec(ctx, text, nil)
+// Close implements sqldriver.Conn.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget()
+	c.drop()
+	return nil
+}
+
+// drop ends the stream, and with it its transaction. Should the server not hear of it,
+// it ends the stream by itself some seconds later.
+func (c *conn) drop() {
+	if c.stream.baton != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		_ = c.pipeline(ctx, &c.stream, map[string]any{"type": "close"}, nil)
+	}
+	c.stream = stream{}
+}
+
+// forget leaves the transaction, which has ended or never came to be.
+func (c *conn) forget() {
+	if c.alive != nil {
+		c.alive.Stop()
+	}
+	c.open, c.readOnly, c.over, c.why = false, false, false, nil
+	c.queue, c.queued = nil, 0
+}
+
+// touch notes that the server has heard of the stream.
+func (c *conn) touch() {
+	c.used = time.Now()
+	switch {
+	case !c.open:
+	case c.alive == nil:
+		c.alive = time.AfterFunc(keepAlive, c.ping)
+	default:
+		c.alive.Reset(keepAlive)
+	}
+}
+
+// ping keeps the stream of a transaction alive, also while rows of it are read. Its
+// error is found by the next statement.
+func (c *conn) ping() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.open || c.over || c.stream.baton == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
+	if c.pipeline(ctx, &c.stream, nil, nil) == nil {
+		c.touch()
+	}
+}
+
+// newStep makes a step of a statement. A value that is too large is refused before it
+// is sent.
+func (c *conn) newStep(text string, args []sqldriver.NamedValue) (s step, size int, err error) {
+	s.Stmt = statement{SQL: text, Args: make([]value, len(args))}
+	for i, arg := range args {
+		v, n, err := newValue(arg.Value)
 		switch {
-		case guard.IsBroken(err) && !renewed && ctx.Err() == nil:
-			native, dialErr := c.dial(ctx)
-			if dialErr != nil {
-				return nil, dialErr
+		case err != nil:
+			return s, 0, err
+		case n > c.maxRow:
+			return s, 0, tooBig(n, c.maxRow)
+		}
+		s.Stmt.Args[i] = v
+		size += n
+	}
+	return s, size + len(text), nil
+}
+
+// send runs what waits and then one more step, in one request, and returns the result
+// of the latter. In a transaction nothing runs after the server has ended it.
+func (c *conn) send(ctx context.Context, last step) (*result, error) {
+	if !c.open && time.Since(c.used) > maxIdle {
+		c.stream = stream{}
+	}
+	waiting := len(c.queue)
+	c.queue = append(c.queue, last)
+	steps := c.queue
+	c.queue, c.queued = nil, 0
+	first, begins := inTransaction, steps[0].Stmt.SQL == beginRead
+	if begins || !c.open {
+		first = nil
+	}
+	chain(steps, first)
+	known := c.stream.baton != ""
+	given := ctx
+	if c.open && !c.readOnly {
+		late, cancel := patient(ctx)
+		defer cancel()
+		ctx = late
+	}
+	results, err := c.batch(ctx, &c.stream, steps)
+	if begins && known && isGone(err) && ctx.Err() == nil {
+		c.stream = stream{}
+		results, err = c.batch(ctx, &c.stream, steps)
+	}
+	c.touch()
+	if err != nil && given.Err() != nil && !errors.Is(err, given.Err()) {
+		err = fmt.Errorf("%w: %w", given.Err(), err)
+	}
+	switch {
+	case err == nil:
+		return results[len(steps)-1], nil
+	case !c.open, errors.Is(err, errTooLarge): // which is of the last step's rows; the others are done
+		return nil, err
+	case errors.Is(err, errEnded):
+		c.over = true
+		if c.readOnly {
+			err = fmt.Errorf("%w: %w", driver.ErrReaderExpired, err)
+		}
+		c.why = err
+	case waiting > 0: // those after the one that failed have not run
+		c.why = fmt.Errorf("an earlier write of the transaction failed: %w", err)
+	}
+	return nil, err
+}
+
+// refuse tells why a statement cannot run, in the state of the transaction.
+func (c *conn) refuse(text string) error {
+	if c.why == nil && c.readOnly && !guard.Reads(text) {
+		return fmt.Errorf("%.60q: %w: it would write in a snapshot", text, driver.ErrReadOnly)
+	}
+	return c.why
+}
+
+// exec runs a statement without rows, or keeps it for the next request.
+func (c *conn) exec(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch text {
+	case beginWrite:
+		return sqldriver.RowsAffected(0), c.begin(ctx)
+	case beginRead:
+		c.open, c.readOnly = true, true
+		c.queue = append(c.queue, step{Stmt: statement{SQL: text}})
+		return sqldriver.RowsAffected(0), nil
+	case rollback:
+		return sqldriver.RowsAffected(0), c.rollback(ctx)
+	}
+	if err := c.refuse(text); err != nil {
+		return nil, err
+	}
+	s, size, err := c.newStep(text, args)
+	if err != nil {
+		return nil, err
+	}
+	if c.later && c.queued+size <= maxQueue {
+		c.queue, c.queued = append(c.queue, s), c.queued+size
+		return sqldriver.RowsAffected(0), nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	res, err := c.send(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if text == commit {
+		c.forget()
+	}
+	return sqldriver.RowsAffected(res.Affected), nil
+}
+
+// query runs a statement and returns its rows. When these are more than the server puts
+// into one answer it is asked again, for an answer in parts.
+func (c *conn) query(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.refuse(text); err != nil {
+		return nil, err
+	}
+	s, _, err := c.newStep(text, args)
+	if err != nil {
+		return nil, err
+	}
+	s.Stmt.WantRows = true
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	res, err := c.send(bounded, s)
+	switch {
+	case errors.Is(err, errTooLarge) && guard.Reads(text):
+		return c.parts(ctx, s)
+	case err != nil:
+		return nil, err
+	}
+	return &rows{columns: names(res.Cols), list: res.Rows}, nil
+}
+
+// rollback ends the transaction, and reports one that the server has ended before.
+func (c *conn) rollback(ctx context.Context) error {
+	over, snapshot, why := c.over, c.readOnly, c.why
+	begun := c.open && !(snapshot && len(c.queue) > 0) // as far as the server has heard
+	defer c.forget()
+	if begun && !over {
+		c.queue, c.queued = nil, 0
+		ctx, cancel := context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+		_, why = c.send(ctx, step{Stmt: statement{SQL: rollback}})
+	}
+	if over || why != nil {
+		c.drop()
+	}
+	if snapshot {
+		return nil // there is nothing to undo
+	}
+	return why
+}
+
+// begin starts the write transaction. A server has those who want its lock wait for some
+// seconds, and then ends the transaction of the one who has it. Who waits no longer has
+// to end the stream, to which the lock would be given: hence by a cursor, which tells
+// the baton first.
+func (c *conn) begin(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, min(c.lockTimeout, c.timeout))
+	defer cancel()
+	if time.Since(c.used) > maxIdle {
+		c.stream = stream{}
+	}
+	known := c.stream.baton != ""
+	for {
+		err := c.tryBegin(wait)
+		switch {
+		case err == nil:
+			c.open = true
+			c.touch()
+			return nil
+		case wait.Err() != nil:
+			c.drop()
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-			_ = c.protect("", c.native.Close) // it is lost
-			c.native, renewed = native, true
-		case errors.Is(err, driver.ErrLocked) && time.Now().Before(deadline):
+			return fmt.Errorf("%w: the server did not give the write lock within %v: %w", driver.ErrLocked, c.lockTimeout, err)
+		case errors.Is(err, driver.ErrLocked):
 			select {
 			case <-time.After(lockPause):
-			case <-ctx.Done():
-				return nil, ctx.Err()
+			case <-wait.Done():
 			}
+		case known && isGone(err):
+			c.stream, known = stream{}, false
 		default:
-			return res, err
+			return err
 		}
 	}
 }
 
-func (c *conn) exec(ctx context.Context, text string, args []sqldriver.NamedValue) (res sqldriver.Result, err error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+func (c *conn) tryBegin(ctx context.Context) error {
+	late, cancel := patient(ctx)
 	defer cancel()
-	err = c.protect(text, func() (err error) {
-		res, err = c.native.ExecContext(ctx, text, args)
-		if err == nil {
-			_, err = res.RowsAffected() // may panic as well
-		}
+	answer, err := c.cursor(late, &c.stream, []step{{Stmt: statement{SQL: beginWrite}}})
+	if err != nil {
 		return err
-	})
-	return res, withContext(ctx, err)
-}
-
-// withContext adds to an error the reason that the context gives: over
-// WebSocket the client library keeps it to itself.
-func withContext(ctx context.Context, err error) error {
-	if done := ctx.Err(); err != nil && done != nil && !errors.Is(err, done) {
-		return fmt.Errorf("%w: %w", done, err)
+	}
+	defer answer.body.Close()
+	defer context.AfterFunc(ctx, cancel)()
+	for err == nil {
+		_, err = answer.next()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
 	}
 	return err
 }
 
-// query returns all rows: the client library has read them when it returns.
-func (c *conn) query(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	r := &rows{conn: c, text: text}
-	err := c.protect(text, func() (err error) {
-		if r.native, err = c.native.QueryContext(ctx, text, args); err == nil {
-			r.columns = r.native.Columns()
-		}
-		return err
-	})
-	if err != nil {
-		return nil, withContext(ctx, err)
-	}
-	return r, nil
+// patient returns a context that ends a while after ctx.
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(patience, cancel) })
+	return late, func() { stop(); cancel() }
 }
 
-// stmt is the text of a statement. The client library keeps no statements on
-// the server.
+// isGone tells whether another stream may be of use where one gave an error: the server
+// has ended it, or has been started anew.
+func isGone(err error) bool { return guard.IsBroken(err) || errors.Is(err, errEnded) }
+
+// stmt is the text of a statement, which the server compiles each time.
 type stmt struct {
 	conn         *conn
 	text         string
@@ -204,46 +397,10 @@ var errNoContext = errors.New("call it with a context")
 
 // ExecContext implements sqldriver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
-	if s.text == beginWrite || s.text == beginRead {
-		return s.conn.begin(ctx, s.text)
-	}
 	return s.conn.exec(ctx, s.text, args)
 }
 
 // QueryContext implements sqldriver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
 	return s.conn.query(ctx, s.text, args)
-}
-
-// rows is a result of the client library.
-type rows struct {
-	conn    *conn
-	native  sqldriver.Rows
-	text    string
-	columns []string
-}
-
-// Columns implements sqldriver.Rows.
-func (r *rows) Columns() []string { return r.columns }
-
-// Close implements sqldriver.Rows.
-func (r *rows) Close() error { return r.native.Close() }
-
-// Next implements sqldriver.Rows.
-func (r *rows) Next(dest []sqldriver.Value) error {
-	end := false
-	err := r.conn.protect(r.text, func() error {
-		err := r.native.Next(dest)
-		if end = errors.Is(err, io.EOF); end {
-			return nil
-		}
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case end:
-		return io.EOF
-	}
-	return guard.Row(r.Columns, dest)
 }

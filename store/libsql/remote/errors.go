@@ -5,18 +5,26 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"reflect"
+	"net/http"
 	"strings"
 
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
 // maxMessage bounds what an error repeats of a server's answer, in bytes.
 const maxMessage = 1000
 
-// tooLarge is a server's refusal to answer with more than it was started for.
-const tooLarge = "Response is too large"
+var (
+	// errEnded: the server has rolled the transaction back.
+	errEnded = errors.New("the transaction has been rolled back; begin it anew")
+
+	// errTooLarge: the rows are more than the server puts into one answer.
+	errTooLarge = errors.New("the answer is too large for the server")
+
+	errNotRun   = errors.New("the server ended the transaction")
+	errProtocol = errors.New("its answer is not of the protocol Hrana (is it a libSQL server?)")
+)
 
 // serverError is an error from a server or on the way to it.
 type serverError struct {
@@ -27,26 +35,14 @@ type serverError struct {
 
 func (e *serverError) Error() string { return "libsql server " + e.server + ": " + e.message }
 
-// Unwrap returns the client library's error.
+// Unwrap returns the cause.
 func (e *serverError) Unwrap() error { return e.cause }
 
-// explain makes an error of the contract of one of the client library about a
-// statement. Unless the server has plainly answered that the statement failed,
-// the state of its transaction is unknown, and the connection is given up.
-func (c *connector) explain(err error, text string) error {
-	if err == nil {
-		return nil
-	}
-	message, answered := answer(err, text)
-	if strings.Contains(message, tooLarge) {
-		message += "; start the server with a larger --max-response-size"
-	}
-	e := &serverError{server: c.server, message: c.redact(message), cause: c.causeOf(err)}
-	if !answered {
-		return fmt.Errorf("%w: %w", e, guard.ErrBroken)
-	}
-	if sentinel := guard.Sentinel(strings.TrimPrefix(message, "SQLite error: ")); sentinel != nil {
-		return fmt.Errorf("%w: %w", sentinel, e)
+// failed makes an error of one whose text may have the token in it.
+func (c *connector) failed(err error) *serverError {
+	e := &serverError{server: c.server, message: c.redact(err.Error())}
+	if c.token == "" || !strings.Contains(err.Error(), c.token) {
+		e.cause = err
 	}
 	return e
 }
@@ -63,68 +59,77 @@ func (c *connector) redact(message string) string {
 	return message
 }
 
-// causeOf returns what may be kept of an error. Not a bad connection: database/sql
-// would try the statement again.
-func (c *connector) causeOf(err error) error {
+// lost is the error of a request after which the state of the stream is unknown.
+func (c *connector) lost(err error) error {
+	return fmt.Errorf("%w: %w", c.failed(err), guard.ErrBroken)
+}
+
+// ended is the error of a transaction that the server has rolled back.
+func (c *connector) ended(err error) error {
+	return fmt.Errorf("%w: %w", c.failed(err), errEnded)
+}
+
+// notHrana is the error of an answer that could not be read: because ctx has ended, the
+// connection broke, or it is none.
+func notHrana(ctx context.Context, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
 	switch {
-	case c.token != "" && strings.Contains(err.Error(), c.token):
-		return nil
-	case errors.Is(err, context.Canceled):
-		return context.Canceled
-	case errors.Is(err, context.DeadlineExceeded):
-		return context.DeadlineExceeded
-	case isBadConn(err):
-		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &syntax), errors.As(err, &kind):
+		return fmt.Errorf("%w: %w", errProtocol, err)
 	}
 	return err
 }
 
-// plain is the type of an error that is no more than a text.
-var plain = reflect.TypeOf(io.EOF)
-
-// answer returns the message of an error, and whether it is the server's
-// answer to the statement. The client library gives both kinds as texts:
-//
-//	failed to execute SQL:⏎SQLite error: UNIQUE constraint failed: t.a    (HTTP)
-//	failed to execute SQL:⏎error code 401: Unauthorized                   (HTTP status)
-//	unable to execute INSERT …: SQLite error: UNIQUE constraint failed    (WebSocket)
-func answer(err error, text string) (message string, answered bool) {
-	inner := err
-	for next := errors.Unwrap(inner); next != nil; next = errors.Unwrap(inner) {
-		inner = next
-	}
-	message = err.Error()
-	if rest, ok := strings.CutPrefix(message, "unable to execute "+text+": "); ok {
-		return rest, true
-	}
-	rest, executed := strings.CutPrefix(message, "failed to execute SQL:\n")
-	message = rest
-	status, isStatus := strings.CutPrefix(message, "error code ")
+// explain makes an error of the contract of a server's.
+func (c *connector) explain(e wireError) error {
+	message := strings.TrimPrefix(e.Message, "SQLite error: ")
+	failed := c.failed(errors.New(e.Message))
 	switch {
-	case isStatus:
-		return explainStatus(status), false
-	case isJSON(inner):
-		return "its answer is not of the protocol Hrana (is it a libSQL server?): " + message, false
-	case isBadConn(err), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), inner.Error() == "no response received":
-		return message, false
+	case e.Code == codeTimeout:
+		return c.ended(errors.New(e.Message + ": another client has waited for the write lock"))
+	case e.Code == codeBusy:
+		return fmt.Errorf("%w: %w", driver.ErrLocked, failed)
+	case e.Code == codeTooLarge:
+		return fmt.Errorf("%w: %w; start it with a larger --max-response-size", failed, errTooLarge)
+	case strings.HasSuffix(message, "string or blob too big"):
+		return fmt.Errorf("%w: %w; its max_row_size bounds a row", driver.ErrUnsupported, failed)
+	case strings.Contains(message, "parser overflowed its stack"): // the server's own, before SQLite's
+		return fmt.Errorf("%w: %w", driver.ErrUnsupported, failed)
 	}
-	return message, executed && reflect.TypeOf(inner) == plain
+	if sentinel := guard.Sentinel(message); sentinel != nil {
+		return fmt.Errorf("%w: %w", sentinel, failed)
+	}
+	return failed
 }
 
-// explainStatus adds to an HTTP status what can be done about it.
-func explainStatus(status string) string {
-	code, _, _ := strings.Cut(status, ":")
-	switch code {
-	case "401", "403":
-		return "it refuses the token, or wants one (parameter authToken or " + tokenVariable + "): HTTP status " + status
-	case "404":
-		return "no libSQL server answers at this address: HTTP status " + status
-	}
-	return "HTTP status " + status
+// tooBig is the error of a value or row that the server would refuse.
+func tooBig(size, most int) error {
+	return fmt.Errorf("a row of %d bytes: %w: the server takes %d; one with a larger max_row_size needs the parameter max_row",
+		size, driver.ErrUnsupported, most)
 }
 
-func isJSON(err error) bool {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	return errors.As(err, &syntax) || errors.As(err, &kind)
+// refused makes an error of an HTTP status and what came with it.
+func (c *connector) refused(status int, body []byte) error {
+	var e struct {
+		wireError
+		Error string `json:"error"`
+	}
+	text := strings.TrimSpace(string(body))
+	if json.Unmarshal(body, &e) == nil && e.Message+e.Error != "" {
+		text = e.Message + e.Error
+	}
+	if e.Code == codeExpired {
+		return c.ended(errors.New(text))
+	}
+	text = fmt.Sprintf("HTTP status %d: %s", status, text)
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		text = "it refuses the token, or wants one (parameter authToken or " + tokenVariable + "): " + text
+	case http.StatusNotFound:
+		text = "no libSQL server answers at this address, or it has no such namespace: " + text
+	}
+	return c.lost(errors.New(text))
 }

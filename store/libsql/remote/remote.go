@@ -1,27 +1,34 @@
-// Package remote is the libSQL engine for databases on a server, through
-// github.com/tursodatabase/libsql-client-go. Import it for its side effect:
+// Package remote is the libSQL engine for databases on a server (sqld), by the
+// protocol Hrana over HTTP. Import it for its side effect:
 //
 //	import _ "github.com/varvedb/varve/store/libsql/remote"
 //
-// It opens libsql:https://host:port, and likewise http, ws and wss, and
-// libsql://host, which is https. It cannot be linked together with
-// store/libsql, the engine for files, since both client libraries register
-// themselves with database/sql as "libsql"; with store/sqlite it can.
-//
-// It has not met a real server yet: its tests speak to servers of their own,
-// made after the client. Treat it as untried.
+// It opens libsql:https://host:port and libsql:http://host:port, and
+// libsql://host, which is https. WebSockets are refused: the same server answers
+// HTTP at the same address. store/libsql registers the same scheme for files, so a
+// program imports one of the two; with store/sqlite this one can be linked.
 //
 // The token is the URL parameter authToken or, without that, the environment
-// variable LIBSQL_AUTH_TOKEN. It is in no error and in no setting. Over http and
-// ws it travels in clear.
+// variable LIBSQL_AUTH_TOKEN. It is in no error and in no setting. Over http it
+// travels in clear.
 //
 // # What a server does otherwise
 //
-//   - Durability, memory and checkpoints are the server's own.
-//   - A server ends a transaction, and so a snapshot, that lasts too long for it
-//     or that has been idle. Calls then fail; a new transaction gets a new stream.
+//   - Memory and checkpoints are the server's own, and durability as it tells: one
+//     with synchronous NORMAL, which is sqld's default, opens with durability=relaxed.
+//   - When a client wants to write and another has been for 5 s, the server ends that
+//     one's transaction. All of it is rolled back, its next statement fails, and none
+//     runs outside of it.
+//   - It ends a stream of which it has not heard for 10 s. Transactions and snapshots are
+//     kept alive.
+//   - Rows of more than its --max-response-size (10 MB) do not fit into one answer.
+//     They are asked for again in parts, which takes twenty times as long a row.
+//   - It takes rows of 5 MB. Longer ones are refused before they are sent.
 //   - A statement without an answer within the parameter timeout ends the
 //     connection. When that was a commit its outcome is unknown.
+//
+// Bulk writes wait for the next statement and go with it, in one request; so an error of
+// theirs is that of the next statement, or of the commit.
 package remote
 
 import (
@@ -29,7 +36,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -39,33 +45,34 @@ import (
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
 
-// Statements that begin transactions. READONLY is libSQL's own; with it the
-// server may answer from a replica.
+// Statements about transactions. READONLY is libSQL's own; with it the server may
+// answer from a replica, but it lets a snapshot write.
 const (
 	beginWrite = "BEGIN IMMEDIATE"
 	beginRead  = "BEGIN TRANSACTION READONLY"
+	commit     = "COMMIT"
+	rollback   = "ROLLBACK"
 )
 
 var capabilities = driver.Capabilities{
 	TextNUL:       false,
 	Analyze:       true,
 	WALCheckpoint: false,
+	MaxConditions: 2000, // as in the embedded engine
+	SQLDepth:      30,
 	MultiProcess:  true,
 	Durabilities:  []driver.Durability{driver.Durable},
 	Gaps: []driver.Gap{
-		{Name: "untried", Reason: "has not met a real server yet, only servers made for its tests"},
 		{Name: "text-nul", Reason: "as in the embedded engine; such text is refused"},
-		{Name: "deep-sql", Reason: "as in the embedded engine: its parser refuses conditions nested deeper than about 30 levels"},
+		{Name: "deep-sql", Reason: "as in the embedded engine: its parser refuses conditions nested deeper than about 30 levels, with ErrUnsupported"},
 		{Name: "server-settings", Reason: "durability, memory and checkpoints are the server's; of its statistics only the size is known"},
-		{Name: "server-limits", Reason: "the server ends long or idle transactions, snapshots among them"},
+		{Name: "server-limits", Reason: "rows of more than 5 MB are refused; a write transaction of more than 5 s is ended, and rolled back whole, when another client wants to write"},
 		{Name: "lease", Reason: "the server has no lock that ends with a client, so nothing keeps a second server from writing the same store"},
-		{Name: "late-close", Reason: "the client library ends its stream beside Close over Go's shared HTTP client, so a goroutine and an idle connection can outlast Close; " +
-			"a WebSocket server that breaks the protocol in the handshake leaves a socket and a goroutine behind"},
 		{Name: "one-client", Reason: "cannot be linked with store/libsql, so this program opens servers and no files"},
 	},
 }
 
-var info = driver.Info{Name: "libsql", Dialect: driver.SQLite, Library: "github.com/tursodatabase/libsql-client-go"}
+var info = driver.Info{Name: "libsql", Dialect: driver.SQLite, Library: "github.com/varvedb/varve/store/libsql/remote"}
 
 func init() {
 	driver.Register(driver.Driver{
@@ -80,8 +87,9 @@ func init() {
 // engine is an open database on a server.
 type engine struct {
 	*sqlstore.DB
-	server  string // scheme and host
+	link    *connector
 	version string
+	level   driver.Durability
 }
 
 func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
@@ -92,9 +100,8 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 	case at.Server == nil:
 		return nil, fmt.Errorf("open %q: %w: this program links the client of libSQL servers; "+
 			"a program that imports github.com/varvedb/varve/store/libsql in its place opens files", at.Path, driver.ErrUnsupported)
-	}
-	if err := checkOptions(opts); err != nil {
-		return nil, err
+	case opts.Checkpoint != "":
+		return nil, fmt.Errorf("checkpoint policy %q: %w: it is the server's affair", opts.Checkpoint, driver.ErrUnsupported)
 	}
 	link, err := newConnector(at.Server, opts.WithDefaults())
 	if err != nil {
@@ -113,31 +120,61 @@ func connect(ctx context.Context, link *connector, opts driver.Options) (driver.
 		BeginRead:    beginRead,
 		Pin:          "SELECT 1 FROM sqlite_master",
 		Codec:        sqlstore.OrderedBlob{},
-		Bulk:         &sqlstore.MultiRow{},
+		Bulk:         &bulk{maxRow: link.maxRow},
 		IsBroken:     guard.IsBroken,
 	})
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{DB: db, server: link.server}
-	if err := e.WithWriter(ctx, func(c *sqlstore.Conn) error {
-		e.version, err = c.QueryText(ctx, "SELECT sqlite_version()")
-		return err
-	}); err != nil {
+	e := &engine{DB: db, link: link}
+	if err := e.start(ctx, opts.Durability); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
 }
 
-// checkOptions refuses what only an engine on this machine can do.
-func checkOptions(opts driver.Options) error {
+// start reads what the server is, and refuses one that keeps less than was asked for.
+func (e *engine) start(ctx context.Context, want driver.Durability) error {
+	err := e.WithWriter(ctx, func(c *sqlstore.Conn) (err error) {
+		if e.version, err = c.QueryText(ctx, "SELECT sqlite_version()"); err != nil {
+			return err
+		}
+		e.level, err = level(ctx, c)
+		return err
+	})
 	switch {
-	case opts.Durability != "" && opts.Durability != driver.Durable:
-		return fmt.Errorf("durability %q: %w: it is the server's affair", opts.Durability, driver.ErrUnsupported)
-	case opts.Checkpoint != "":
-		return fmt.Errorf("checkpoint policy %q: %w: it is the server's affair", opts.Checkpoint, driver.ErrUnsupported)
+	case err != nil:
+		return err
+	case want == e.level:
+		return nil
+	case want == driver.Durable:
+		return fmt.Errorf("durability %q: %w: the libSQL server %s keeps %q; open it with durability=%s, or set durability_mode to \"strong\" in the server's configuration of the namespace",
+			want, driver.ErrUnsupported, e.link.server, e.level, e.level)
 	}
-	return nil
+	return fmt.Errorf("durability %q: %w: the libSQL server %s keeps %q, which is its affair", want, driver.ErrUnsupported, e.link.server, e.level)
+}
+
+// level returns what a commit promises, by what the server says of new connections. No
+// statement can change it.
+func level(ctx context.Context, c *sqlstore.Conn) (driver.Durability, error) {
+	synchronous, err := c.QueryText(ctx, "PRAGMA synchronous")
+	if err != nil {
+		return "", fmt.Errorf("read back synchronous: %w", err)
+	}
+	switch synchronous {
+	case "2", "3":
+		return driver.Durable, nil
+	case "1":
+		return driver.Relaxed, nil
+	}
+	return driver.Unsafe, nil
+}
+
+// Capabilities implements driver.Engine.
+func (e *engine) Capabilities() driver.Capabilities {
+	c := e.DB.Capabilities()
+	c.Durabilities = []driver.Durability{e.level}
+	return c
 }
 
 // Info implements driver.Engine. The version is that of the SQLite in the server.
@@ -153,12 +190,13 @@ var readBack = []string{"journal_mode", "synchronous", "page_size", "encoding"}
 // Settings implements driver.Engine. It leaves out what the server does not
 // tell.
 func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
-	list := []driver.Setting{
-		{Name: "server", Value: e.server},
-		{Name: "durability", Value: string(driver.Durable)},
-		{Name: "durability_kept_by", Value: "server"}, // which does not tell how
-	}
+	list := []driver.Setting{{Name: "server", Value: e.link.server}}
 	err := e.WithWriter(ctx, func(c *sqlstore.Conn) error {
+		now, err := level(ctx, c)
+		if err != nil {
+			return err
+		}
+		list = append(list, driver.Setting{Name: "durability", Value: string(now)})
 		for _, name := range readBack {
 			value, err := c.QueryText(ctx, "PRAGMA "+name)
 			switch {
@@ -191,6 +229,6 @@ func (e *engine) Stats(ctx context.Context) (s driver.Stats, err error) {
 // Close implements driver.Engine.
 func (e *engine) Close() error {
 	err := e.DB.Close()
-	http.DefaultClient.CloseIdleConnections() // the client library uses that one
+	e.link.client.CloseIdleConnections()
 	return err
 }

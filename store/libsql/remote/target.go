@@ -1,16 +1,17 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
-
-	client "github.com/tursodatabase/libsql-client-go/libsql"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -18,12 +19,19 @@ import (
 // tokenVariable is the environment variable of the token.
 const tokenVariable = "LIBSQL_AUTH_TOKEN"
 
-// defaultTimeout bounds one statement.
-const defaultTimeout = time.Minute
+const (
+	// defaultTimeout bounds one statement.
+	defaultTimeout = time.Minute
+
+	// defaultMaxRow is sqld's max_row_size where it is not given.
+	defaultMaxRow = 5_000_000
+)
 
 var params = map[string]string{
 	"authToken": "token of the server; the environment variable " + tokenVariable + " keeps it out of the URL",
 	"tls":       "0 for a libsql://host:port without TLS (default 1)",
+	"namespace": "the server's database, where it has several",
+	"max_row":   "the longest row that the server takes, in bytes: its max_row_size (default 5000000)",
 	"timeout":   "the longest wait for the answer to one statement, such as 30s (default 1m)",
 }
 
@@ -37,29 +45,31 @@ func newConnector(server *url.URL, opts driver.Options) (*connector, error) {
 	}
 	target, err := withTLS(server, opts.Params["tls"])
 	if err != nil {
-		return nil, fmt.Errorf("parameter tls: %w", err)
+		return nil, err
 	}
 	c := &connector{
+		target:      strings.TrimSuffix(target.String(), "/"),
 		server:      target.Scheme + "://" + target.Host,
-		token:       opts.Params["authToken"],
+		token:       cmp.Or(opts.Params["authToken"], os.Getenv(tokenVariable)),
+		namespace:   opts.Params["namespace"],
+		maxRow:      defaultMaxRow,
 		timeout:     defaultTimeout,
 		lockTimeout: opts.LockTimeout,
-	}
-	if c.token == "" {
-		c.token = os.Getenv(tokenVariable)
 	}
 	if text := opts.Params["timeout"]; text != "" {
 		if c.timeout, err = time.ParseDuration(text); err != nil || c.timeout <= 0 {
 			return nil, fmt.Errorf("parameter timeout: want a positive duration such as 30s, got %q", text)
 		}
 	}
-	var options []client.Option
-	if c.token != "" {
-		options = append(options, client.WithAuthToken(c.token))
+	if text := opts.Params["max_row"]; text != "" {
+		if c.maxRow, err = strconv.Atoi(text); err != nil || c.maxRow <= 0 {
+			return nil, fmt.Errorf("parameter max_row: want a positive number of bytes, got %q", text)
+		}
 	}
-	if c.Connector, err = client.NewConnector(target.String(), options...); err != nil {
-		return nil, c.explain(err, "")
-	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = opts.Readers + 2 // as many as there are connections
+	transport.DisableCompression = true              // most bytes are keys, hashes and packed pages
+	c.client = &http.Client{Transport: transport}
 	return c, nil
 }
 
@@ -69,19 +79,22 @@ func withTLS(server *url.URL, tls string) (*url.URL, error) {
 	if tls != "" {
 		var err error
 		if on, err = strconv.ParseBool(tls); err != nil {
-			return nil, fmt.Errorf("want 0 or 1, got %q", tls)
+			return nil, fmt.Errorf("parameter tls: want 0 or 1, got %q", tls)
 		}
 	}
 	target := *server
-	switch plain := server.Scheme == "http" || server.Scheme == "ws"; {
+	switch plain := server.Scheme == "http"; {
+	case server.Scheme == "ws" || server.Scheme == "wss":
+		return nil, fmt.Errorf("scheme %s: %w: write %s, at which the same server answers", server.Scheme, driver.ErrUnsupported,
+			strings.Replace(server.Scheme, "ws", "http", 1))
 	case server.Scheme == "libsql" && on:
 		target.Scheme = "https"
 	case server.Scheme == "libsql" && server.Port() == "":
-		return nil, errors.New("a server without TLS needs a port: libsql://host:port")
+		return nil, errors.New("parameter tls: a server without TLS needs a port: libsql://host:port")
 	case server.Scheme == "libsql":
 		target.Scheme = "http"
 	case tls != "" && on == plain:
-		return nil, fmt.Errorf("%s says otherwise; leave it out, or write libsql://host:port", server.Scheme)
+		return nil, fmt.Errorf("parameter tls: %s says otherwise; leave it out, or write libsql://host:port", server.Scheme)
 	}
 	return &target, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store/driver"
@@ -24,10 +23,10 @@ func TestTarget(t *testing.T) {
 		{url: "https://h", want: "https://h"},
 		{url: "https://h", tls: "1", want: "https://h"},
 		{url: "https://h", tls: "0", err: "https says otherwise"},
-		{url: "wss://h", tls: "false", err: "wss says otherwise"},
+		{url: "wss://h", err: "scheme wss: not supported: write https"},
 		{url: "http://h:1", tls: "0", want: "http://h:1"},
 		{url: "http://h", tls: "1", err: "http says otherwise"},
-		{url: "ws://h", tls: "true", err: "ws says otherwise"},
+		{url: "ws://h:1", err: "scheme ws: not supported: write http,"},
 		{url: "libsql://h", tls: "maybe", err: "want 0 or 1"},
 	}
 	for _, tc := range tests {
@@ -53,10 +52,11 @@ func TestOpenRefuses(t *testing.T) {
 		says      string
 	}{
 		{name: "file", url: "libsql:x.db", is: driver.ErrUnsupported, says: "store/libsql in its place"},
-		{name: "durability", url: "libsql:http://h", opts: driver.Options{Durability: driver.Relaxed}, is: driver.ErrUnsupported},
+		{name: "socket", url: "libsql:ws://h", is: driver.ErrUnsupported, says: "write http,"},
 		{name: "checkpoint", url: "libsql:http://h", opts: driver.Options{Checkpoint: driver.Manual}, is: driver.ErrUnsupported},
 		{name: "parameter", url: "libsql:http://h", opts: with("page_size", "4096", "authToken", "secret"), says: "parameter page_size: unknown"},
 		{name: "timeout", url: "libsql:http://h", opts: with("timeout", "soon"), says: "parameter timeout"},
+		{name: "row", url: "libsql:http://h", opts: with("max_row", "5MB"), says: "parameter max_row"},
 		{name: "password", url: "libsql:http://secret:secret@h", says: "user or password"},
 	}
 	for _, tc := range tests {
@@ -72,13 +72,16 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// result wraps rows of one column as an answer to a statement.
-func result(rows string) string {
-	return `{"baton":"1","results":[{"type":"ok","response":{"type":"execute","result":{"cols":[{"name":"x"}],"rows":` + rows + `,"affected_row_count":0}}}]}`
+// answer wraps the result of one step.
+func answer(text string) string {
+	return `{"baton":"1","results":[{"type":"ok","response":{"type":"batch","result":{"step_results":[` + text + `],"step_errors":[null]}}}]}`
 }
 
 func TestBadServers(t *testing.T) {
 	const token = "secret-token"
+	rows := func(text string) string {
+		return answer(`{"cols":[{"name":"x"}],"rows":` + text + `,"affected_row_count":0}`)
+	}
 	tests := []struct {
 		name   string
 		status int
@@ -89,29 +92,33 @@ func TestBadServers(t *testing.T) {
 		{"unauthorized, repeats the token", 401, `{"error":"not secret-token"}`, "not [token]"},
 		{"forbidden, no JSON", 403, "not secret-token", "it refuses the token, or wants one"},
 		{"not found", 404, "<html>secret-token</html>", "no libSQL server answers at this address"},
+		{"message", 400, `{"message":"a reason","code":"STREAM_EXPIRED"}`, "a reason"},
 		{"server error", 500, "oops", "HTTP status 500: oops"},
 		{"long error", 500, strings.Repeat("oops ", 10000), "…"},
 		{"no JSON", 200, "<html>secret-token</html>", "not of the protocol Hrana"},
-		{"truncated JSON", 200, result(`[[{"type":"integer","value":"1"}]]`)[:60], "not of the protocol Hrana"},
+		{"truncated JSON", 200, rows(`[[{"type":"integer","value":"1"}]]`)[:60], "unexpected EOF"},
 		{"JSON of another kind", 200, `[1,2]`, "not of the protocol Hrana"},
 		{"empty object", 200, `{}`, "not of the protocol Hrana"},
 		{"null", 200, `null`, "not of the protocol Hrana"},
-		{"no response", 200, `{"baton":"1","results":[{"type":"ok"}]}`, "no response received"},
-		{"response of another type", 200, `{"baton":"1","results":[{"type":"ok","response":{"type":"secret"}}]}`, "unknown response type"},
-		{"result of another kind", 200, `{"baton":"1","results":[{"type":"ok","response":{"type":"execute","result":[]}}]}`, "not of the protocol Hrana"},
-		{"row of another width", 200, result(`[[]]`), "not of the protocol Hrana"},
-		{"integer of another kind", 200, result(`[[{"type":"integer","value":7}]]`), "not of the protocol Hrana"},
+		{"no response", 200, `{"baton":"1","results":[{"type":"ok"}]}`, "libsql server"},
+		{"result of another kind", 200, answer("[]"), "not of the protocol Hrana"},
+		{"no result", 200, answer("null"), "the server ended the transaction"},
+		{"row of another width", 200, rows(`[[]]`), "not of the protocol Hrana"},
+		{"integer of another kind", 200, rows(`[[{"type":"integer","value":7}]]`), "not of the protocol Hrana"},
 		{"error of the server", 200, `{"baton":"1","results":[{"type":"error","error":{"message":"SQLite error: no such secret-token"}}]}`, "no such [token]"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Authorization") != "Bearer "+token {
+					t.Error("without the token")
+				}
 				w.WriteHeader(tc.status)
 				fmt.Fprint(w, tc.body)
 			}))
 			defer s.Close()
-			_, err := openURL("libsql:"+s.URL, with("authToken", token))
-			require.ErrorContains(t, err, "libsql server "+s.URL)
+			t.Setenv(tokenVariable, token)
+			_, err := openURL("libsql:"+s.URL, with())
 			require.ErrorContains(t, err, tc.says)
 			require.Nil(t, causes(err, token))
 			require.Less(t, len(err.Error()), 2*maxMessage)
@@ -119,36 +126,25 @@ func TestBadServers(t *testing.T) {
 	}
 }
 
-func TestBadSockets(t *testing.T) {
-	const token = "secret-token"
-	tests := []struct{ name, first, second, says string }{
-		{"hello refused", `{"type":"hello_error","error":{"message":"not secret-token"}}`, "{}", "handshake error: not [token]"},
-		{"hello refused without a reason", `{"type":"hello_error"}`, "{}", "not of the protocol Hrana"},
-		{"no object", `7`, `7`, "not of the protocol Hrana"},
-		{"no JSON", `<html>`, "", "libsql server"},
-		{"stream refused", `{"type":"hello_ok"}`, `{"type":"response_error","error":{"message":"no"}}`, "libsql server"},
+// causes returns the first error in a tree whose text has a word in it.
+func causes(err error, word string) error {
+	if err == nil {
+		return nil
 	}
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				socket, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"hrana1"}})
-				if err != nil {
-					return
-				}
-				defer func() { _ = socket.CloseNow() }()
-				ctx := t.Context() // a hijacked connection outlives its server
-				for _, text := range []string{tc.first, tc.second} {
-					_, _, _ = socket.Read(ctx)
-					_ = socket.Write(ctx, websocket.MessageText, []byte(text))
-				}
-				_, _, _ = socket.Read(ctx)
-			}))
-			defer s.Close()
-			_, err := openURL("libsql:ws"+strings.TrimPrefix(s.URL, "http"), with("authToken", token, "timeout", "5s"))
-			require.ErrorContains(t, err, tc.says)
-			require.Nil(t, causes(err, token))
-		})
+	if strings.Contains(err.Error(), word) {
+		return err
 	}
+	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
+	case interface{ Unwrap() error }:
+		return causes(e.Unwrap(), word)
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if found := causes(inner, word); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
 }
 
 func TestUnreachable(t *testing.T) {
@@ -156,7 +152,7 @@ func TestUnreachable(t *testing.T) {
 	require.NoError(t, err)
 	address := l.Addr().String()
 	require.NoError(t, l.Close())
-	for _, scheme := range []string{"http", "https", "ws"} {
+	for _, scheme := range []string{"http", "https"} {
 		_, err = openURL("libsql:"+scheme+"://"+address, with("authToken", "secret-token"))
 		require.ErrorContains(t, err, "connection refused")
 		require.ErrorContains(t, err, "libsql server "+scheme+"://"+address)
@@ -169,8 +165,6 @@ func TestSilentServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts by its backlog and says nothing
 	require.NoError(t, err)
 	defer l.Close()
-	for _, scheme := range []string{"http", "ws"} {
-		_, err = openURL("libsql:"+scheme+"://"+l.Addr().String(), with("timeout", "30ms"))
-		require.ErrorContains(t, err, "context deadline exceeded")
-	}
+	_, err = openURL("libsql:http://"+l.Addr().String(), with("timeout", "30ms"))
+	require.ErrorContains(t, err, "context deadline exceeded")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/varvedb/varve/store/driver"
@@ -108,3 +109,40 @@ func isTrigger(text string) bool {
 	}
 	return len(words) > 1 && strings.HasPrefix(strings.ToUpper(text), "CREATE") && words[1] == "TRIGGER"
 }
+
+// Reads tells whether a statement is one that only reads. In doubt it says no: of a WITH
+// whose tables are called as verbs are, and of a PRAGMA with an argument.
+func Reads(text string) bool {
+	depth, with := 0, false
+	for i := 0; i < len(text); {
+		n := token(text[i:])
+		switch c := text[i]; {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case depth == 0 && isLetter(c):
+			n = len(text[i:]) - len(strings.TrimLeftFunc(text[i:], isOfWord))
+			switch word := strings.ToUpper(text[i : i+n]); word {
+			case "SELECT", "VALUES", "EXPLAIN":
+				return true
+			case "PRAGMA":
+				return !with && !strings.ContainsAny(text, "=(")
+			case "WITH":
+				with = true
+			case "INSERT", "REPLACE", "UPDATE", "DELETE":
+				return false
+			default:
+				if !with {
+					return false
+				}
+			}
+		}
+		i += n
+	}
+	return false
+}
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+
+func isOfWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }

@@ -52,6 +52,23 @@ func TestStatement(t *testing.T) {
 	}
 }
 
+func TestReads(t *testing.T) {
+	for _, text := range []string{
+		"SELECT 1", " select/**/1", "-- x\nSELECT 1", "VALUES (1)", "EXPLAIN DELETE FROM t", "PRAGMA synchronous",
+		"WITH a AS (SELECT 1), b (x) AS NOT MATERIALIZED (VALUES (1)) SELECT replace('a', 'b', 'c')",
+		"WITH RECURSIVE _a AS (SELECT 1) SELECT 1", "WITH \"delete\" AS (SELECT 1) SELECT 1",
+	} {
+		require.True(t, guard.Reads(text), text)
+	}
+	for _, text := range []string{
+		"", ";", "(SELECT 1)", "INSERT INTO t VALUES (1) RETURNING k", "delete from t", "REPLACE INTO t SELECT 1", "COMMIT", "ATTACH x AS y",
+		"WITH a AS (SELECT 1) DELETE FROM t", "WITH a AS (SELECT 1) INSERT INTO t SELECT 1", "PRAGMA user_version = 7", "PRAGMA user_version(7)",
+		"CREATE TABLE t AS SELECT 1",
+	} {
+		require.False(t, guard.Reads(text), text)
+	}
+}
+
 func FuzzStatement(f *testing.F) {
 	f.Add("SELECT '?;' -- x\n, ?; SELECT [")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -1,0 +1,36 @@
+package remote
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/varvedb/varve/store/storetest"
+)
+
+var everyLayout = flag.Bool("every-layout", false, "run the conformance suites on every layout, which takes minutes")
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	stopSqld()
+	http.DefaultClient.CloseIdleConnections()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// TestConformance leaves out the layouts that differ from arkiv in nothing but their
+// indexes and statistics: those are tried on SQLite, whose SQL is the same.
+func TestConformance(t *testing.T) {
+	h := storetest.Harness{NewURL: newURL, Server: true, Checks: 10}
+	if !*everyLayout {
+		h.Layouts = []string{"arkiv", "simple", "compact"}
+	}
+	storetest.Run(t, h)
+}
