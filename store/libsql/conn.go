@@ -112,9 +112,6 @@ func (c *conn) Begin() (sqldriver.Tx, error) {
 	return nil, fmt.Errorf("%w: transactions begin by SQL here", driver.ErrUnsupported)
 }
 
-// CheckNamedValue implements sqldriver.NamedValueChecker.
-func (c *conn) CheckNamedValue(v *sqldriver.NamedValue) error { return guard.Argument(v) }
-
 // ExecContext implements sqldriver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
 	s, err := c.PrepareContext(ctx, text)
@@ -149,7 +146,7 @@ func (c *conn) Close() error {
 // begin runs beginWrite, whose wait for another process the library does not
 // end with the context. When the context is done first the connection is given
 // up: its call ends with the lock timeout.
-func (c *conn) begin(ctx context.Context) (sqldriver.Result, error) {
+func (c *conn) begin(ctx context.Context) error {
 	var err error
 	done := make(chan struct{})
 	go func() {
@@ -158,10 +155,10 @@ func (c *conn) begin(ctx context.Context) (sqldriver.Result, error) {
 	}()
 	select {
 	case <-done:
-		return sqldriver.RowsAffected(0), err
+		return err
 	case <-ctx.Done():
 		c.late = done
-		return nil, fmt.Errorf("wait for the write lock: %w: %w", ctx.Err(), guard.ErrBroken)
+		return fmt.Errorf("wait for the write lock: %w: %w", ctx.Err(), guard.ErrBroken)
 	}
 }
 
@@ -189,12 +186,12 @@ var errNoContext = errors.New("call it with a context")
 
 // ExecContext implements sqldriver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Result, error) {
-	if err := ctx.Err(); err != nil {
+	if err := check(ctx, args); err != nil {
 		return nil, err
 	}
 	switch {
 	case s.text == beginWrite && ctx.Done() != nil:
-		return s.conn.begin(ctx)
+		return sqldriver.RowsAffected(0), s.conn.begin(ctx)
 	case isPragma(s.text):
 		return s.drain(ctx)
 	}
@@ -203,14 +200,30 @@ func (s *stmt) ExecContext(ctx context.Context, args []sqldriver.NamedValue) (sq
 
 // QueryContext implements sqldriver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
-	if err := ctx.Err(); err != nil {
+	if err := check(ctx, args); err != nil {
 		return nil, err
+	}
+	if s.text == beginWrite && ctx.Done() != nil {
+		return none{}, s.conn.begin(ctx)
 	}
 	native, err := s.conn.native.QueryContext(ctx, s.text, args)
 	if err != nil {
 		return nil, err
 	}
 	return &rows{native}, nil
+}
+
+// check refuses a call that need not begin, and arguments that would not arrive.
+func check(ctx context.Context, args []sqldriver.NamedValue) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for i := range args {
+		if err := guard.Argument(&args[i]); err != nil && !errors.Is(err, sqldriver.ErrSkip) {
+			return err
+		}
+	}
+	return nil
 }
 
 // drain runs a statement whose rows nobody wants, such as a pragma, which the

@@ -128,6 +128,7 @@ func openFile(ctx context.Context, path string, cfg sqlitewal.Config) (driver.En
 		Options:      cfg.Options,
 		Pool:         sql.OpenDB(link),
 		Setup:        cfg.Setup,
+		Direct:       true,
 		BeginWrite:   beginWrite,
 		BeginRead:    "BEGIN",
 		Pin:          "SELECT 1 FROM sqlite_master",
