@@ -25,6 +25,7 @@ func (e Engine) Package() string { return Module + "/store/" + e.Name }
 // All are the engines in the order in which they stand side by side.
 var All = []Engine{
 	{Name: "sqlite", Libraries: []string{"github.com/mattn/go-sqlite3/..."}, File: "varve.db", Command: "varve"},
+	{Name: "sqlitego", Libraries: []string{"modernc.org/..."}, File: "varve.db"},
 	{Name: "libsql", Libraries: []string{"github.com/tursodatabase/..."}, File: "varve.db", Command: "varve-libsql"},
 	{Name: "duckdb", Libraries: []string{"github.com/duckdb/..."}, File: "varve.duckdb"},
 	{Name: "postgres", Libraries: []string{"github.com/jackc/pgx/...", "github.com/fergusstrange/embedded-postgres/..."},

@@ -163,7 +163,9 @@ func assign(dest any, src sqldriver.Value) error {
 	case *[]byte:
 		switch v := src.(type) {
 		case []byte:
-			*d = v
+			if *d = v; v == nil { // NULL is no []byte: some drivers give this for an empty one
+				*d = []byte{}
+			}
 		case string:
 			*d = []byte(v)
 		case nil:

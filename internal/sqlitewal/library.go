@@ -1,0 +1,182 @@
+package sqlitewal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"syscall"
+
+	"github.com/varvedb/varve/internal/filelease"
+	"github.com/varvedb/varve/internal/sqlstore"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// minVersion is the first SQLite without the WAL-reset bug, which can corrupt a
+// database when a checkpoint runs beside a writer (https://www.sqlite.org/wal.html).
+const minVersion = 3051003
+
+// Library is one of the libraries that carry SQLite as it is: all in which the engines
+// made of them differ.
+type Library struct {
+	Info     driver.Info
+	Number   int                               // of the version, as SQLITE_VERSION_NUMBER
+	Gaps     []driver.Gap                      // what SQLite does and this library does not
+	Open     func(uri string) (*sql.DB, error) // of a "file:" URI; connections have varve_glob
+	MapError func(error) error
+}
+
+// Register makes the engine available under its name.
+func (l *Library) Register() {
+	driver.Register(driver.Driver{
+		Name:         l.Info.Name,
+		Open:         l.open,
+		Params:       Params,
+		Capabilities: l.capabilities(),
+		Info:         l.Info,
+	})
+}
+
+func (l *Library) capabilities() driver.Capabilities {
+	return driver.Capabilities{
+		TextNUL:       true,
+		Analyze:       true,
+		WALCheckpoint: true,
+		MaxConditions: 2000, // the time to plan grows with the square: 1,000 take 0.3 s
+		MultiProcess:  true,
+		Durabilities:  []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe},
+		Gaps:          l.Gaps,
+	}
+}
+
+// engine is an open SQLite database.
+type engine struct {
+	*sqlstore.DB
+	*Checkpointer
+	path string
+}
+
+func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
+	if l.Number < minVersion {
+		return nil, fmt.Errorf("%w: SQLite %s can corrupt a database in WAL mode; link 3.51.3 or later", driver.ErrUnsupported, l.Info.Version)
+	}
+	path, err := driver.FilePath(u)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := NewConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := CheckFile(path, opts.ReadOnly); err != nil {
+		return nil, err
+	}
+	pool, err := l.Open(uri(path, opts.ReadOnly))
+	if err != nil {
+		return nil, err
+	}
+	checkpointer := NewCheckpointer(cfg, false)
+	db, err := sqlstore.New(ctx, sqlstore.Config{
+		Info:         l.Info,
+		Capabilities: l.capabilities(),
+		Options:      cfg.Options,
+		Pool:         pool,
+		Setup:        cfg.Setup,
+		Direct:       true,
+		BeginWrite:   "BEGIN IMMEDIATE",
+		BeginRead:    "BEGIN",
+		Pin:          "SELECT 1 FROM sqlite_master",
+		Codec:        sqlstore.OrderedBlob{},
+		Bulk:         &sqlstore.MultiRow{},
+		MapError:     l.MapError,
+		BeforeWrite:  checkpointer.BeforeWrite,
+		AfterWrite:   checkpointer.AfterWrite,
+	})
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{DB: db, Checkpointer: checkpointer, path: path}
+	if err := checkpointer.Start(db, path); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func uri(path string, readOnly bool) string {
+	mode := "rwc"
+	if readOnly {
+		mode = "ro"
+	}
+	if readOnly && OnReadOnly(path) {
+		mode += "&immutable=1"
+	}
+	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
+	return u.String()
+}
+
+// Lease implements driver.Leaser.
+func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }
+
+// Check implements driver.Checker.
+func (e *engine) Check(ctx context.Context, report func(problem string) bool) (did string, err error) {
+	return Check(ctx, e.DB, report)
+}
+
+// Reindex implements driver.Reindexer.
+func (e *engine) Reindex(ctx context.Context) error { return Reindex(ctx, e.DB) }
+
+// Close implements driver.Engine.
+func (e *engine) Close() error {
+	e.Stop()
+	return errors.Join(e.DB.Close(), e.Release())
+}
+
+// Result codes of SQLite (https://www.sqlite.org/rescode.html).
+const (
+	codePerm       = 3
+	codeBusy       = 5
+	codeLocked     = 6
+	codeNoMem      = 7
+	codeReadOnly   = 8
+	codeIOErr      = 10
+	codeCorrupt    = 11
+	codeFull       = 13
+	codeCantOpen   = 14
+	codeConstraint = 19
+	codeNotADB     = 26
+)
+
+// Joined joins an error with the contract's sentinel for its result code, primary or
+// extended, and for the system's error behind it, which may be 0.
+func Joined(err error, code int, system syscall.Errno) error {
+	if sentinel := sentinel(code&0xff, system); sentinel != nil {
+		return fmt.Errorf("%w: %w", sentinel, err)
+	}
+	return err
+}
+
+func sentinel(code int, system syscall.Errno) error {
+	switch code {
+	case codeBusy, codeLocked:
+		return driver.ErrLocked
+	case codeCorrupt, codeNotADB:
+		return driver.ErrCorrupt
+	case codeNoMem:
+		return driver.ErrMemory
+	case codeFull:
+		return driver.ErrDiskFull
+	case codeReadOnly, codePerm:
+		return driver.ErrReadOnly
+	case codeConstraint:
+		return driver.ErrConflict
+	case codeIOErr, codeCantOpen:
+		switch system {
+		case syscall.ENOSPC, syscall.EDQUOT:
+			return driver.ErrDiskFull
+		case syscall.EROFS, syscall.EACCES:
+			return driver.ErrReadOnly
+		}
+	}
+	return nil
+}

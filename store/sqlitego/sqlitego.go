@@ -1,0 +1,64 @@
+// Package sqlitego is the SQLite engine without cgo, through modernc.org/sqlite: SQLite's
+// C source, translated to Go. Import it for its side effect:
+//
+//	import _ "github.com/varvedb/varve/store/sqlitego"
+//
+// It opens the files that store/sqlite opens, links beside every other engine, and
+// needs no C compiler, so a program that has no other is static and is compiled for
+// other systems. Commits that wait for the disk take as long as in store/sqlite; reads
+// take up to half as long again.
+//
+// In one process a database is open either here or in store/sqlite: both keep others out,
+// and each other, by locks on the file.
+package sqlitego
+
+import (
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+
+	"modernc.org/sqlite"
+	native "modernc.org/sqlite/lib"
+
+	"github.com/varvedb/varve/internal/sqlitewal"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/query"
+)
+
+func init() {
+	// Of the locks that SQLite otherwise takes a process has one set on each file: those
+	// of another library in this process would be in nobody's way, and closing any
+	// descriptor would drop them. Where the system has no others it stays at those.
+	_, _ = sqlite.OFDLocking(true)
+	own := &sqlite.Driver{}
+	if err := own.RegisterFunction("varve_glob", glob); err != nil {
+		panic(err)
+	}
+	sql.Register("varve-sqlitego", own)
+	library := &sqlitewal.Library{
+		Info:     driver.Info{Name: "sqlitego", Dialect: driver.SQLite, Library: "modernc.org/sqlite", Version: native.SQLITE_VERSION},
+		Number:   native.SQLITE_VERSION_NUMBER,
+		Open:     func(uri string) (*sql.DB, error) { return sql.Open("varve-sqlitego", uri) },
+		MapError: mapError,
+	}
+	library.Register()
+}
+
+// glob is varve_glob(pattern, text), which sees text behind a NUL. SQLite's own GLOB
+// stops at the first NUL, and so do copies of arguments that the library makes.
+var glob = &sqlite.FunctionImpl{
+	NArgs: 2, Deterministic: true, VolatileArgs: true,
+	Scalar: func(_ *sqlite.FunctionContext, args []sqldriver.Value) (sqldriver.Value, error) {
+		pattern, text := args[0].(string), args[1].(string)
+		return query.CompileGlob(pattern).Match(text), nil
+	},
+}
+
+// mapError has no error of the system to tell: the library keeps it to itself.
+func mapError(err error) error {
+	var native *sqlite.Error
+	if !errors.As(err, &native) {
+		return err
+	}
+	return sqlitewal.Joined(err, native.Code(), 0)
+}
