@@ -57,8 +57,7 @@ type Options struct {
 	Short int
 }
 
-// The defaults of Options. A page is what SQLite keeps of a row in a clustered tree without
-// spilling.
+// The defaults of Options. Four pages of postings fill one of SQLite's.
 const (
 	DefaultBacklog = 16384
 	DefaultBatch   = 4096

@@ -1,6 +1,6 @@
 -- SQLite, libSQL: tables that are looked up by their key are clustered by it
--- (WITHOUT ROWID); those with larger blobs have a row id, since large rows in a
--- clustered tree spill.
+-- (WITHOUT ROWID); those with larger blobs have a row id. Large rows in a clustered tree
+-- spill, and lie in its inner pages too: of these there was one for four others.
 -- How far the log is merged into the tables; one row.
 CREATE TABLE progress (
     merged INTEGER NOT NULL,
@@ -72,4 +72,4 @@ CREATE TABLE postings (
     low BLOB NOT NULL,
     body BLOB NOT NULL,
     PRIMARY KEY (run, low)
-) WITHOUT ROWID;
+);
