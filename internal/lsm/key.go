@@ -66,6 +66,9 @@ func Within(space uint32, lo, hi string) Span {
 	return s
 }
 
+// Name returns what tells a span from others.
+func (s Span) Name() string { return string(s.lo) + "\x00\x00" + string(s.hi) }
+
 // Disjoint sorts the spans of terms and leaves out what is there twice.
 func Disjoint(spans []Span) []Span {
 	slices.SortFunc(spans, func(a, b Span) int { return bytes.Compare(a.lo, b.lo) })

@@ -88,7 +88,7 @@ func each(ctx context.Context, q driver.Querier, name, text string, args []any, 
 }
 
 // sizes are the lengths of lists: few, so that few statements are prepared.
-var sizes = [...]int{1, 4, 16, 64, 256}
+var sizes = [...]int{1, 4, 16, 32, 64, 128, 256}
 
 // EachIn is Each over a list of any length, followed by more arguments. The list is
 // filled up by repeating its last item, so f may see a row more than once when the list

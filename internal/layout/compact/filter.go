@@ -237,25 +237,16 @@ type and struct {
 	terms []filter
 }
 
-// How many candidates are rather compared than narrowed down further: by a look-up of
-// values that may be short, which takes as long as to read so many versions, and by
-// longer ones.
+// How many candidates are rather compared than narrowed down further: by finding out whether
+// a term is short, which takes as long as to read so many versions, and by a long one.
 const (
 	fewEnough = 12
 	enough    = 128
 )
 
-// enoughIn returns how many candidates are enough in a window when what is next is long:
-// it has a page or two for each chunk of ids.
+// enoughIn returns how many candidates are enough in a window: what is long has a page or two
+// for each chunk of ids.
 func enoughIn(w window) int { return enough + pageVersions*int(bitmap.ChunkOf(w.high-w.low)) }
-
-// enoughFor returns how many candidates are enough in a window when a term would be next.
-func enoughFor(term filter, w window) int {
-	if l, ok := term.(*holders); ok && l.terms != nil && l.tried == 0 {
-		return fewEnough
-	}
-	return enoughIn(w)
-}
 
 // within begins with the terms that are cheapest to look up and stops when few candidates
 // are left.
@@ -266,7 +257,12 @@ func (f and) within(ctx context.Context, w window) (candidates, error) {
 	}
 	slices.SortStableFunc(f.terms, func(a, b filter) int { return cmp.Compare(a.cost(), b.cost()) })
 	for _, term := range f.terms {
-		if !all.negated && !term.known() && all.ids.Len() <= enoughFor(term, w) {
+		if l, ok := term.(*holders); ok && l.terms != nil && (all.negated || all.ids.Len() > fewEnough) {
+			if err := l.try(ctx, 0); err != nil {
+				return all, err
+			}
+		}
+		if !all.negated && !term.known() && all.ids.Len() <= enoughIn(w) {
 			all.exact = all.exact && len(all.ids) == 0
 			return all, nil
 		}
@@ -473,6 +469,7 @@ func (f *holders) within(ctx context.Context, w window) (candidates, error) {
 	case f.terms == nil || w.brief:
 		return everything(false), nil
 	}
+	f.v.long(f.spans, true)
 	first, last := bitmap.ChunkOf(w.low), bitmap.ChunkOf(w.high-1)
 	spans := make([]lsm.Span, 0, len(f.terms))
 	for _, t := range f.terms {
@@ -501,12 +498,15 @@ func (f *holders) divide(ctx context.Context, w window) error {
 }
 
 // try looks up whole what takes so many pages, if that is more than were tried; and at
-// least what is short. A range without a limit is read page by page: it may have as many as
+// least what is short, unless it is known not to be. A range without a limit is read page by page: it may have as many as
 // the store.
 func (f *holders) try(ctx context.Context, pages int64) error {
 	v := f.v
-	pages = max(pages, int64(v.p.tree.Runs()*len(f.spans)+v.l.opts.Short))
-	if f.whole != nil || f.tried >= pages {
+	least := int64(v.p.tree.Runs()*len(f.spans) + v.l.opts.Short)
+	if f.whole == nil && f.tried == 0 && v.long(f.spans, false) {
+		f.tried = least
+	}
+	if pages = max(pages, least); f.whole != nil || f.tried >= pages {
 		return nil
 	}
 	ids, exact := bitmap.Set{}, f.exact

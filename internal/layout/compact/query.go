@@ -36,7 +36,7 @@ func (v *view) newest(ctx context.Context, req layout.Request, out *output) (err
 		}
 	}
 	left := req.Limit
-	return v.matches(ctx, v.filter(req.Expr), req.Expr, below, req.Limit, func(r *version, rec *record) error {
+	return v.matches(ctx, v.filter(req.Expr), req.Expr, below, &left, func(r *version, rec *record) error {
 		if req.After != nil && !follows(rec.sequence, &r.key, req.After) {
 			return nil
 		}
@@ -96,7 +96,7 @@ func (v *view) Count(ctx context.Context, e query.Expr) (n uint64, err error) {
 		}
 		f = v.settled(bitmap.Set{}, true) // what is left is the overlay's
 	}
-	return n, v.matches(ctx, f, e, math.MaxInt64, 0, func(*version, *record) error {
+	return n, v.matches(ctx, f, e, math.MaxInt64, new(int), func(*version, *record) error {
 		n++
 		return nil
 	})

@@ -28,6 +28,7 @@ type source struct {
 
 // How many versions are read at once: few at first, for a caller who needs little.
 const (
+	leastRead   = 4
 	firstRead   = 32
 	largestRead = 512
 )
@@ -148,13 +149,14 @@ const (
 )
 
 // walk calls f with the visible versions in the tables that may match a filter and lie
-// below an id, highest id first. Hint is how many the caller may need, 0 for all.
-func (v *view) walk(ctx context.Context, f filter, w window, hint int, each func(*version) error) error {
+// below an id, highest id first. Left is how many matches the caller still needs, which
+// falls meanwhile, or 0 for all.
+func (v *view) walk(ctx context.Context, f filter, w window, left *int, each func(*version) error) error {
 	w.high = min(w.high, v.p.nextID)
-	bottom, spent, review := w.low, 0, firstReview
+	bottom, spent, review, wanted := w.low, 0, firstReview, *left
 	read := firstRead
-	if hint > 0 {
-		read = min(max(hint, 4), largestRead)
+	if wanted > 0 {
+		read = min(max(wanted, leastRead), largestRead)
 	}
 	for size := v.l.opts.Window; w.high > bottom; size = min(size*windowGrowth, largestWindow) {
 		if w.low = max(w.high-size, bottom); f.known() {
@@ -184,9 +186,16 @@ func (v *view) walk(ctx context.Context, f filter, w window, hint int, each func
 				w.high = w.low
 			}
 			spent += s.read
-			read = min(2*read, largestRead)
+			rest := noLimit // that are to be read, if as many match as did
+			if *left > 0 && *left < wanted {
+				rest = *left*spent/(wanted-*left) + 1
+			}
+			read = min(2*read, max(rest, leastRead), largestRead)
 			if spent >= review {
 				review = 2 * spent
+				if rest <= review {
+					continue
+				}
 				if learned, err = f.learn(ctx, int64(spent/pageVersions)); err != nil {
 					return err
 				}
@@ -197,9 +206,8 @@ func (v *view) walk(ctx context.Context, f filter, w window, hint int, each func
 }
 
 // matches calls f with each version that matches in a view and lies below an id, highest
-// id first, until it returns an error; errStopped is none. Hint is how many the caller may
-// need, 0 for all.
-func (v *view) matches(ctx context.Context, c filter, e query.Expr, below int64, hint int, f func(*version, *record) error) error {
+// id first, until it returns an error; errStopped is none. Left is as walk has it.
+func (v *view) matches(ctx context.Context, c filter, e query.Expr, below int64, left *int, f func(*version, *record) error) error {
 	m, over := newMatcher(e, v.names), v.unmerged(e)
 	see := func(r *version) error {
 		rec, err := parse(r.data)
@@ -221,7 +229,7 @@ func (v *view) matches(ctx context.Context, c filter, e query.Expr, below int64,
 	}
 	w, err := v.bound(ctx, e, window{high: below})
 	if err == nil {
-		err = v.walk(ctx, c, w, hint, func(r *version) error {
+		err = v.walk(ctx, c, w, left, func(r *version) error {
 			if err := upTo(r.id); err != nil {
 				return err
 			}

@@ -117,7 +117,7 @@ func (x *sorter) collect(ctx context.Context, f filter, begin []byte) error {
 			worst = list[x.left-1].rank
 		}
 	}
-	err := x.v.walk(ctx, f, x.w, 0, func(r *version) error {
+	err := x.v.walk(ctx, f, x.w, new(int), func(r *version) error {
 		m, ok, err := x.rank(r, begin)
 		if err != nil || !ok || worst != nil && bytes.Compare(m.rank, worst) >= 0 {
 			return err
@@ -148,7 +148,7 @@ func (x *sorter) newest(ctx context.Context, f filter, begin []byte) error {
 	if x.v.p.unordered != 0 {
 		return x.collect(ctx, f, begin)
 	}
-	return x.v.walk(ctx, f, x.w, x.left, func(r *version) error {
+	return x.v.walk(ctx, f, x.w, &x.left, func(r *version) error {
 		m, ok, err := x.rank(r, begin)
 		if err != nil || !ok {
 			return err

@@ -11,39 +11,67 @@ import (
 // value by value, in windows.
 const fewValues = 32
 
-// valueCache keeps which attributes have few values, and these. To find them out takes as
-// long as some queries, and it is the same for all views between two batches.
+// valueCache keeps which attributes have few values, and these, and what is long. To find
+// that out takes as long as some queries, and it is the same for all views between two
+// batches.
 type valueCache struct {
 	mu    sync.Mutex
-	lists map[uint32]valueList // by space
+	tree  lsm.Tree            // that has all of this, but for many
+	lists map[uint32][]string // by space
+	long  map[string]bool     // names of spans
+	many  map[uint32]bool     // that had more than few, at some time: they are not looked at again
 }
 
-type valueList struct {
-	tree   lsm.Tree // that has them
-	values []string
-	many   bool // more than few, at some time: it is not looked at again
+// maxLong bounds what is kept of long spans.
+const maxLong = 1024
+
+// of returns the cache of a tree, locked.
+func (c *valueCache) of(t *lsm.Tree) *valueCache {
+	c.mu.Lock()
+	if c.lists == nil || !c.tree.Same(t) || len(c.long) > maxLong {
+		c.tree, c.lists, c.long = *t, map[uint32][]string{}, map[string]bool{}
+	}
+	if c.many == nil {
+		c.many = map[uint32]bool{}
+	}
+	return c
 }
 
 // valuesOf returns the values that postings of a space have, or false when they are many.
 func (v *view) valuesOf(ctx context.Context, space uint32) ([]string, bool, error) {
-	c := &v.l.values
-	c.mu.Lock()
-	list, ok := c.lists[space]
+	c := v.l.values.of(&v.p.tree)
+	values, known := c.lists[space]
+	many := c.many[space]
 	c.mu.Unlock()
-	if ok && (list.many || list.tree.Same(&v.p.tree)) {
-		return list.values, !list.many, nil
+	if known || many {
+		return values, known, nil
 	}
 	values, few, err := v.l.postings.Values(ctx, v.q, &v.p.tree, space, fewValues)
 	if err != nil {
 		return nil, false, err
 	}
-	c.mu.Lock()
+	c = v.l.values.of(&v.p.tree)
 	defer c.mu.Unlock()
-	if c.lists == nil {
-		c.lists = map[uint32]valueList{}
+	if few {
+		c.lists[space] = values
+	} else {
+		c.many[space] = true
 	}
-	c.lists[space] = valueList{v.p.tree, values, !few}
 	return values, few, nil
+}
+
+// long tells whether spans are known to be long. That they are is kept when it is found out.
+func (v *view) long(spans []lsm.Span, found bool) bool {
+	if len(spans) > 1 { // of lists there are too many
+		return false
+	}
+	name := spans[0].Name()
+	c := v.l.values.of(&v.p.tree)
+	defer c.mu.Unlock()
+	if found {
+		c.long[name] = true
+	}
+	return c.long[name]
 }
 
 // termsIn returns the terms within a range, nil when the attribute has many, and whether
