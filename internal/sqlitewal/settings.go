@@ -94,7 +94,7 @@ var synchronous = map[driver.Durability]string{
 // Setup sets the pragmas of a new connection. The order matters: page_size has
 // no effect once WAL mode has made the file.
 func (cfg *Config) Setup(ctx context.Context, c *sqlstore.Conn, write bool) error {
-	for _, text := range cfg.pragmas(write) {
+	for _, text := range cfg.pragmas(c.Seat(), write) {
 		if err := cfg.patiently(ctx, func() error { return c.Mapped(cfg.Pragma(ctx, c, text)) }); err != nil {
 			return fmt.Errorf("%s: %w", text, err)
 		}
@@ -125,7 +125,7 @@ func (cfg *Config) patiently(ctx context.Context, f func() error) error {
 	}
 }
 
-func (cfg *Config) pragmas(write bool) []string {
+func (cfg *Config) pragmas(seat int, write bool) []string {
 	o := cfg.Options
 	list := []string{fmt.Sprintf("PRAGMA busy_timeout = %d", o.LockTimeout.Milliseconds())}
 	if !o.ReadOnly {
@@ -137,7 +137,7 @@ func (cfg *Config) pragmas(write bool) []string {
 		)
 	}
 	list = append(list,
-		fmt.Sprintf("PRAGMA cache_size = -%d", cfg.cacheKiB(write)),
+		fmt.Sprintf("PRAGMA cache_size = -%d", cfg.cacheKiB(seat)),
 		fmt.Sprintf("PRAGMA mmap_size = %d", cfg.MMap),
 		"PRAGMA temp_store = FILE",
 	)
@@ -154,14 +154,26 @@ func (cfg *Config) autocheckpoint() int {
 	return 0
 }
 
-// cacheKiB divides the memory budget: SQLite's page cache belongs to a
-// connection, so the writer gets one half and the readers share the other.
-func (cfg *Config) cacheKiB(write bool) int64 {
-	half := cfg.Options.Memory / 2 / 1024
-	if write {
+// firstShare is how many times the cache of another connection those readers have that are
+// at work: further ones are open beside them, seldom and for long.
+const firstShare = 8
+
+// cacheKiB divides the memory budget: SQLite's page cache belongs to a connection, so the
+// writer gets one half, and the readers that are used first most of the other.
+func (cfg *Config) cacheKiB(seat int) int64 {
+	o := cfg.Options
+	half, first := o.Memory/2/1024, min(o.Concurrency, o.Readers)
+	if seat == sqlstore.Writer && !o.ReadOnly {
 		return half
 	}
-	return max(half/int64(cfg.Options.Readers), 256)
+	if o.ReadOnly {
+		half *= 2
+	}
+	share := half / int64(firstShare*first+o.Readers-first+1) // one for the spare
+	if seat >= 0 && seat < first {
+		share *= firstShare
+	}
+	return max(share, 256)
 }
 
 // queryPragma sets a pragma by a query, which SQLite and libSQL both accept,
@@ -210,6 +222,9 @@ func (cfg *Config) settings(ctx context.Context, db *sqlstore.DB) ([]driver.Sett
 	}
 	list = append(list,
 		driver.Setting{Name: "memory", Value: strconv.FormatInt(cfg.Options.Memory, 10)},
+		// As the pragma would say of a reader at work, and of a further one.
+		driver.Setting{Name: "reader_cache_size", Value: strconv.FormatInt(-cfg.cacheKiB(0), 10)},
+		driver.Setting{Name: "further_reader_cache_size", Value: strconv.FormatInt(-cfg.cacheKiB(cfg.Options.Readers), 10)},
 		driver.Setting{Name: "readers", Value: strconv.Itoa(cfg.Options.Readers)},
 		driver.Setting{Name: "concurrency", Value: strconv.Itoa(cfg.Options.Concurrency)},
 	)

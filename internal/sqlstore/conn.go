@@ -18,6 +18,7 @@ const maxStatements = 512
 // concurrent use.
 type Conn struct {
 	conn     *sql.Conn
+	seat     int    // see Seat
 	native   any    // the driver's connection, if statements run on it; nil otherwise
 	remote   Remote // the same of a server, or nil
 	stmts    map[string]statement
@@ -29,13 +30,19 @@ type Conn struct {
 	args     []any    // scratch: arguments after the codec
 }
 
+// The seats of connections that are no reader's.
+const (
+	Writer = -1
+	Spare  = -2 // see WithSpare
+)
+
 // connect makes a connection and runs the engine's Setup on it.
-func (db *DB) connect(ctx context.Context, write bool) (*Conn, error) {
+func (db *DB) connect(ctx context.Context, seat int) (*Conn, error) {
 	conn, err := db.cfg.Pool.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", db.mapError(err))
 	}
-	c := &Conn{conn: conn, stmts: map[string]statement{}, codec: db.cfg.Codec, mapError: db.mapError, isBroken: db.cfg.IsBroken}
+	c := &Conn{conn: conn, seat: seat, stmts: map[string]statement{}, codec: db.cfg.Codec, mapError: db.mapError, isBroken: db.cfg.IsBroken}
 	if db.cfg.Direct {
 		// It is used while conn is pinned, by one goroutine at a time.
 		if err := conn.Raw(func(native any) error { c.native = native; return nil }); err != nil {
@@ -50,7 +57,7 @@ func (db *DB) connect(ctx context.Context, write bool) (*Conn, error) {
 		}
 	}
 	if db.cfg.Setup != nil {
-		if err := db.cfg.Setup(ctx, c, write); err != nil {
+		if err := db.cfg.Setup(ctx, c, seat < 0 && !db.cfg.Options.ReadOnly); err != nil {
 			c.abandon()
 			return nil, err
 		}
@@ -67,6 +74,10 @@ func (db *DB) mapError(err error) error {
 	}
 	return err
 }
+
+// Seat returns which of the readers it is for, Writer or Spare. A view gets the lowest seat that
+// is free: those from 0 on and below Options.Concurrency are used most.
+func (c *Conn) Seat() int { return c.seat }
 
 // Raw gives access to the driver's own connection, as sql.Conn.Raw does.
 func (c *Conn) Raw(f func(driverConn any) error) error { return c.conn.Raw(f) }

@@ -113,7 +113,7 @@ func New(ctx context.Context, cfg Config) (*DB, error) {
 		closing: make(chan struct{}),
 		open:    map[*Reader]struct{}{},
 	}
-	first, err := db.connect(ctx, !cfg.Options.ReadOnly)
+	first, err := db.connect(ctx, Writer)
 	if err != nil {
 		return nil, errors.Join(err, cfg.Pool.Close())
 	}
@@ -176,7 +176,7 @@ func (db *DB) WithSpare(ctx context.Context, f func(c *Conn) error) error {
 		return driver.ErrClosed
 	}
 	if db.spare == nil {
-		c, err := db.connect(ctx, !db.cfg.Options.ReadOnly)
+		c, err := db.connect(ctx, Spare)
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (db *DB) takeWriter(ctx context.Context) (*Conn, error) {
 		return nil, fmt.Errorf("wait for the writer: %w", err)
 	}
 	if c == nil {
-		if c, err = db.connect(ctx, !db.cfg.Options.ReadOnly); err != nil {
+		if c, err = db.connect(ctx, Writer); err != nil {
 			db.writer <- nil
 			return nil, err
 		}
@@ -265,10 +265,11 @@ func (db *DB) Snapshots(ctx context.Context, n int) ([]driver.Reader, error) {
 // gives the slot back when it fails. Without pin the view of a Remote is left to be fixed
 // by the first query.
 func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (*Reader, error) {
-	c := db.slots.conn()
+	c, seat := db.slots.conn()
 	if c == nil {
 		var err error
-		if c, err = db.connect(ctx, false); err != nil {
+		if c, err = db.connect(ctx, seat); err != nil {
+			db.slots.vacate(seat)
 			db.slots.give(t, nil)
 			return nil, err
 		}
@@ -279,7 +280,7 @@ func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (*Reader, error
 		err = db.pin(ctx, c)
 	}
 	if err != nil {
-		db.slots.give(t, dropBroken(c))
+		db.slots.give(t, c)
 		if db.isClosed() {
 			err = fmt.Errorf("%w: %w", driver.ErrClosed, err)
 		}
@@ -289,8 +290,8 @@ func (db *DB) openReader(ctx context.Context, t *turn, pin bool) (*Reader, error
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
-		c.abandon()
-		db.slots.give(t, nil)
+		c.broken = true
+		db.slots.give(t, c)
 		return nil, driver.ErrClosed
 	}
 	db.open[r] = struct{}{}

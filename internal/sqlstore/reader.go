@@ -62,6 +62,6 @@ func (r *Reader) end(why error) error {
 	r.db.mu.Lock()
 	delete(r.db.open, r)
 	r.db.mu.Unlock()
-	r.db.slots.give(r.turn, dropBroken(c))
+	r.db.slots.give(r.turn, c)
 	return err
 }

@@ -53,7 +53,7 @@ func (db *DB) View(ctx context.Context) (driver.Reader, error) { return db.reade
 // renew opens the view of a reader on another connection when its own was lost before
 // anything was read, by a restart of the server say: nobody can tell.
 func (r *Reader) renew(ctx context.Context) error {
-	c, err := r.db.connect(ctx, false)
+	c, err := r.db.connect(ctx, r.conn.seat)
 	if err != nil {
 		return err
 	}

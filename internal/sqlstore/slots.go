@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -22,7 +23,8 @@ type slots struct {
 	abreast int       // turns at the same time
 	turns   []*turn   // the oldest first; those at the front may be over
 	waiting []*waiter // in the order in which they are served
-	idle    []*Conn   // the last one used is used next, since its cache is warm
+	idle    []*Conn   // that of the lowest seat is used next: see Conn.Seat
+	seats   []bool    // those that have a connection
 
 	alarm *time.Timer // rings when the oldest turn is over, if somebody waits for that
 	armed bool
@@ -60,7 +62,9 @@ type waiter struct {
 const slotsWait = 100 * time.Millisecond
 
 // newSlots returns n slots of which abreast may be in their turn.
-func newSlots(n, abreast int) slots { return slots{total: n, free: n, abreast: abreast} }
+func newSlots(n, abreast int) slots {
+	return slots{total: n, free: n, abreast: abreast, seats: make([]bool, n)}
+}
 
 // take waits for n slots and a turn for them, until ctx is done or closing is closed.
 // Neither is left to chance when they are free at once.
@@ -206,21 +210,36 @@ func (s *slots) ring() {
 	s.grant()
 }
 
-// conn returns an idle connection for a slot that was taken, nil when there is none.
-func (s *slots) conn() *Conn {
+// conn returns an idle connection for a slot that was taken or, when there is none, the seat
+// that a new one gets.
+func (s *slots) conn() (c *Conn, seat int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.idle) == 0 {
-		return nil
+	if len(s.idle) > 0 {
+		lowest := slices.MinFunc(s.idle, bySeat)
+		s.idle = slices.DeleteFunc(s.idle, func(c *Conn) bool { return c == lowest })
+		return lowest, lowest.seat
 	}
-	last := len(s.idle) - 1
-	c := s.idle[last]
-	s.idle = s.idle[:last]
-	return c
+	seat = slices.Index(s.seats, false)
+	s.seats[seat] = true
+	return nil, seat
+}
+
+func bySeat(a, b *Conn) int { return cmp.Compare(a.seat, b.seat) }
+
+// vacate gives back the seat of a connection that is no more.
+func (s *slots) vacate(seat int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seats[seat] = false
 }
 
 // give gives a slot of a turn back, with its connection unless that is nil.
 func (s *slots) give(t *turn, c *Conn) {
+	if c != nil && dropBroken(c) == nil {
+		s.vacate(c.seat)
+		c = nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c != nil {
