@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -42,8 +43,12 @@ func (v view) newest(ctx context.Context, req layout.Request) (list []*entity.En
 	if req.After != nil {
 		p.newest = req.After.Sequence
 	}
-	for {
-		if done, err := r.read(ctx, p); err != nil || done {
+	for first := true; ; first = false {
+		done, err := r.read(ctx, p)
+		if first && errors.Is(err, driver.ErrUnsupported) {
+			return nil, false, nil // without legs there are fewer values
+		}
+		if err != nil || done {
 			return r.list, true, err
 		}
 		p = r.next(p)

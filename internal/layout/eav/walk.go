@@ -38,6 +38,9 @@ type part struct {
 	rows           int64  // at most; -1 for all
 }
 
+// partArgs is how many values bound a part in a leg of its statement.
+const partArgs = 3
+
 // leg is versions with one attribute, neighbours in an index that has them in the order
 // of their first blocks. The columns are written so that SQLite takes that index: one
 // with a + before it cannot be searched by.
@@ -72,9 +75,6 @@ func (v view) walk(ctx context.Context, req layout.Request) (*walk, error) {
 		return &w.walk, nil // a term is true of no value
 	}
 	attributes(w.rest, func(a *attribute) { a.lookup = true })
-	if _, _, err := v.walkSQL(&w.walk, part{lower: 1, oldest: 1}); err != nil {
-		return nil, nil // without legs there are fewer values
-	}
 	return &w.walk, nil
 }
 
@@ -339,7 +339,8 @@ func (w *walker) take(a *attribute, legs []leg) {
 }
 
 // walkSQL returns the statement that reads a part of a walk. The versions come in the
-// order of the first table of the join, which the caller checks.
+// order of the first table of the join, which the caller checks. It fails with
+// driver.ErrUnsupported when a part has too many values, or one that may follow it.
 func (v view) walkSQL(w *walk, p part) (string, []any, error) {
 	c := compiler{l: v.Layout, at: int64(v.at)}
 	sequence := "(SELECT s.value FROM numeric_attributes AS s WHERE s.entity_key = a.entity_key AND s.key = '$sequence' AND s.from_block = a.from_block)"
@@ -358,6 +359,9 @@ func (v view) walkSQL(w *walk, p part) (string, []any, error) {
 		}
 	})
 	c.write(") AS x LEFT JOIN payloads AS q ON q.entity_key = x.k AND q.from_block = x.f")
+	if p.oldest == 0 && len(c.args)+partArgs*len(w.legs) > maxArgs {
+		return "", nil, driver.ErrUnsupported
+	}
 	return c.finish()
 }
 
