@@ -4,7 +4,8 @@
 //
 // A layout's folder has a directory "common" and one for each dialect. For
 // tables.sql and indexes.sql a dialect's file replaces the common one; of
-// statements.sql it replaces the statements of the same name.
+// statements.sql it replaces the statements of the same name. A file spread.sql is there
+// where the layout's tables can be spread over several machines.
 package schemas
 
 import (
@@ -28,6 +29,7 @@ type Layout struct {
 	Temporal   bool              // keeps history: rows valid in [from_block, to_block)
 	Analyze    bool              // the planner's statistics are gathered (ANALYZE)
 	Tables     []string          // CREATE TABLE statements
+	Spread     []string          // what spreads them over machines, none where that cannot be
 	Indexes    []Index           // in the order in which they are made
 	Statements map[string]string // by name
 }
@@ -133,6 +135,10 @@ func Entities(name, dialect string) (Layout, error) {
 	if err != nil {
 		return Layout{}, err
 	}
+	spread, err := readScript(dir, dialect, "spread.sql")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Layout{}, err
+	}
 	statements, err := readStatements(dir, dialect)
 	if err != nil {
 		return Layout{}, err
@@ -143,6 +149,7 @@ func Entities(name, dialect string) (Layout, error) {
 		Temporal:   def.folder != "simple",
 		Analyze:    def.analyze,
 		Tables:     tables,
+		Spread:     spread,
 		Indexes:    def.indexes(indexes),
 		Statements: statements,
 	}, nil

@@ -104,6 +104,9 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err := e.check(recorded, name, opts.ExtendAdds); err != nil {
 		return nil, err
 	}
+	if err := e.checkSpread(ctx); err != nil {
+		return nil, err
+	}
 	if recorded[metaIndexes] != "" && !opts.DeferIndexes {
 		if err := e.BuildIndexes(ctx, nil); err != nil {
 			return nil, err
@@ -147,6 +150,21 @@ func (e *Entities) check(recorded map[string]string, name string, extendAdds boo
 	return e.use(recorded[metaLayout], recorded[metaRules] == rulesName(true))
 }
 
+// checkSpread refuses a store of one machine where tables are spread over several. The
+// other way round the engine refuses it.
+func (e *Entities) checkSpread(ctx context.Context) error {
+	if !e.db.engine.Capabilities().Spreads {
+		return nil
+	}
+	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		tables, err := e.db.meta.tables(ctx, q)
+		if err == nil && !tables["varve_commit"] {
+			err = fmt.Errorf("%w: the store's tables are not spread over machines, and the URL asks for it; leave that parameter out, or make a new store with it and import this one", ErrLayout)
+		}
+		return err
+	})
+}
+
 func rulesName(extendAdds bool) string {
 	if extendAdds {
 		return "expiration"
@@ -160,7 +178,11 @@ func (e *Entities) use(name string, extendAdds bool) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLayout, err)
 	}
-	e.layout = newLayout(schema, e.db.engine.Info().Dialect, e.db.engine.Capabilities(), e.backlog)
+	caps := e.db.engine.Capabilities()
+	if caps.Spreads && len(schema.Spread) == 0 {
+		return fmt.Errorf("%w: layout %s on several machines; choose another, or leave out the URL's parameter that asks for them", ErrUnsupported, name)
+	}
+	e.layout = newLayout(schema, e.db.engine.Info().Dialect, caps, e.backlog)
 	e.rules = entity.Rules{ExtendAdds: extendAdds}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,9 @@ import (
 
 // newLayout returns the layout of a schema.
 func newLayout(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities, backlog int) layout.Layout {
+	if caps.Spreads {
+		schema.Tables = slices.Concat(schema.Tables, schema.Spread)
+	}
 	if schema.Runs {
 		return compact.New(schema, compact.Options{Backlog: backlog})
 	}

@@ -251,6 +251,11 @@ type Capabilities struct {
 	// MultiProcess: several processes may have the database open at once.
 	MultiProcess bool
 
+	// Spreads: new tables are spread over several machines, by the statements that a
+	// schema has for it (schemas.Layout.Spread). The engine sees to it that views are of
+	// one commit on all of them.
+	Spreads bool
+
 	// Durabilities lists the levels that Open accepts.
 	Durabilities []Durability
 

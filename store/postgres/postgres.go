@@ -97,7 +97,7 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 		return nil, err
 	}
 	// As a parameter of the connection a pooler would let others have it.
-	s := &session{opts: opts, schema: t.schema, application: cfg.RuntimeParams["application_name"]}
+	s := &session{opts: opts, schema: t.schema, citus: t.citus, application: cfg.RuntimeParams["application_name"]}
 	delete(cfg.RuntimeParams, "application_name")
 	db, err := sqlstore.New(ctx, sqlstore.Config{
 		Info:         info(""),
@@ -121,6 +121,9 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 	e := &engine{DB: db, session: s, conn: cfg, server: server}
 	if err := e.begin(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
+	}
+	if t.citus {
+		return newCluster(ctx, e)
 	}
 	return e, nil
 }

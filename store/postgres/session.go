@@ -18,6 +18,7 @@ import (
 type session struct {
 	opts        driver.Options
 	schema      string // asked for, or ""
+	citus       bool   // see cluster
 	application string // name in the server's statistics
 }
 
@@ -51,6 +52,9 @@ func (s *session) settings(local bool) []string {
 	}
 	if s.schema != "" {
 		list = append(list, set+"search_path = "+pgx.Identifier{s.schema}.Sanitize())
+	}
+	if s.citus {
+		list = append(list, set+citusSettings)
 	}
 	return list
 }
@@ -107,6 +111,7 @@ type state struct {
 	fsync, fullPageWrites, synchronousCommit string
 	encoding                                 string
 	schema                                   string // where tables are made; "" if nowhere
+	spread                                   bool   // tables lie on several machines; see cluster
 }
 
 func readState(ctx context.Context, c *sqlstore.Conn) (st state, err error) {
@@ -114,13 +119,14 @@ func readState(ctx context.Context, c *sqlstore.Conn) (st state, err error) {
 	coalesce(current_setting('full_page_writes', true), ''),
 	coalesce(current_setting('synchronous_commit', true), ''),
 	coalesce(current_setting('server_encoding', true), ''),
-	coalesce(current_schema(), '')`
+	coalesce(current_schema(), ''),
+	to_regclass('varve_commit_shards') IS NOT NULL`
 	rows, err := c.QueryOnce(ctx, text)
 	if err != nil {
 		return st, fmt.Errorf("read back the session: %w", err)
 	}
 	if rows.Next() {
-		err = rows.Scan(&st.fsync, &st.fullPageWrites, &st.synchronousCommit, &st.encoding, &st.schema)
+		err = rows.Scan(&st.fsync, &st.fullPageWrites, &st.synchronousCommit, &st.encoding, &st.schema, &st.spread)
 	}
 	return st, errors.Join(err, rows.Err(), rows.Close())
 }
@@ -130,6 +136,9 @@ func readState(ctx context.Context, c *sqlstore.Conn) (st state, err error) {
 func (s *session) checkServer(got state) error {
 	if got.encoding != "" && got.encoding != "UTF8" {
 		return fmt.Errorf("%w: a database with encoding %s; make one with ENCODING 'UTF8'", driver.ErrUnsupported, got.encoding)
+	}
+	if got.spread && !s.citus {
+		return fmt.Errorf("%w: the tables in schema %q lie on several machines; add %s=true to the URL", driver.ErrUnsupported, got.schema, paramCitus)
 	}
 	if s.opts.Durability == driver.Unsafe {
 		return nil

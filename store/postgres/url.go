@@ -44,6 +44,7 @@ var connParams = map[string]string{
 var params = func() map[string]string {
 	all := map[string]string{
 		paramSchema: "schema to work in, made when it is missing; default the session's current schema",
+		paramCitus:  "true on a Citus coordinator: the tables of a new store are spread over the workers, and such a store is opened",
 		paramBinDir: "directory of an installed PostgreSQL " + pgembed.Major + "'s initdb and postgres, for an embedded server; default is to fetch them once",
 	}
 	for name, meaning := range connParams {
@@ -57,6 +58,7 @@ type target struct {
 	dir    string // of an embedded server
 	binDir string
 	schema string
+	citus  bool
 
 	settings map[string]string // of the connection, without the password
 	password string
@@ -73,6 +75,13 @@ func parseTarget(u *url.URL, params map[string]string) (target, error) {
 	if len(t.schema) > maxIdentifier || strings.ContainsRune(t.schema, 0) {
 		return t, fmt.Errorf("schema %q: a name has at most %d bytes and no NUL", t.schema, maxIdentifier)
 	}
+	switch params[paramCitus] {
+	case "", "false":
+	case "true":
+		t.citus = true
+	default:
+		return t, fmt.Errorf("parameter %s is true or false, not %q", paramCitus, params[paramCitus])
+	}
 	if u.Host == "" && params[paramHost] == "" {
 		return t, t.parseDirectory(u, params)
 	}
@@ -87,7 +96,7 @@ func (t *target) parseDirectory(u *url.URL, params map[string]string) (err error
 		return err
 	}
 	for _, name := range sortedKeys(params) {
-		if _, conn := connParams[name]; conn {
+		if _, conn := connParams[name]; conn || name == paramCitus {
 			return fmt.Errorf("%s names a directory, and parameter %q is for a running server", driver.Redact(u.String()), name)
 		}
 		if name != paramSchema && name != paramBinDir {
@@ -100,13 +109,13 @@ func (t *target) parseDirectory(u *url.URL, params map[string]string) (err error
 func (t *target) parseServer(u *url.URL, params map[string]string) error {
 	t.settings = map[string]string{"application_name": "varve"}
 	for _, name := range sortedKeys(params) {
-		if _, known := connParams[name]; !known && name != paramSchema {
+		if _, known := connParams[name]; !known && name != paramSchema && name != paramCitus {
 			if name == paramBinDir {
 				return fmt.Errorf("parameter %q is for an embedded server, and %s names a running one", name, driver.Redact(u.String()))
 			}
 			return unknownParam(name)
 		}
-		if name != paramSchema {
+		if name != paramSchema && name != paramCitus {
 			t.settings[name] = params[name]
 		}
 	}
