@@ -1,12 +1,19 @@
 package postgres
 
 import (
+	_ "embed"
 	"fmt"
+	"net/url"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/varvedb/varve/internal/pgtest"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/storetest"
 )
 
@@ -16,20 +23,201 @@ const citusURL = "POSTGRES_TEST_CITUS_URL"
 
 var citusSchemas atomic.Int64
 
-// newCitusURL returns the URL of a new schema whose tables will be spread.
+// newCitusURL returns the URL of a new schema of a real cluster.
 func newCitusURL(t testing.TB) string {
 	t.Helper()
 	base := os.Getenv(citusURL)
 	if base == "" {
-		t.Skipf("needs a Citus coordinator's URL in %s", citusURL)
+		t.Skipf("needs a Citus coordinator: give its URL in %s", citusURL)
 	}
 	name := fmt.Sprintf("citus%d_%d", os.Getpid(), citusSchemas.Add(1))
 	t.Cleanup(func() { pgtest.Exec(t, base, "DROP SCHEMA IF EXISTS "+name+" CASCADE") })
 	return base + "?citus=true&schema=" + name
 }
 
-// TestCitusConformance runs the suites on a real cluster.
+// TestCitusConformance runs the suites on a real cluster; few shards make it quick.
 func TestCitusConformance(t *testing.T) {
 	newCitusURL(t)
 	storetest.Run(t, storetest.Harness{NewURL: newCitusURL, Server: true, Checks: 2, Layouts: []string{"arkiv", "compact"}})
+}
+
+// fakeCitus is run in a database to make it look like a coordinator's.
+//
+//go:embed testdata/citus.sql
+var fakeCitus string
+
+// newFakeCitus returns the URL of a database with the functions of Citus, which record
+// their calls and spread nothing. With what Citus does to a commit and to a view it has
+// nothing to do: that is tested by hand, and by TestCitusConformance.
+func newFakeCitus(t testing.TB) string {
+	t.Helper()
+	shared := pgtest.NewURL(t)
+	name := fmt.Sprintf("citus_%d", citusSchemas.Add(1))
+	pgtest.Exec(t, shared, "CREATE DATABASE "+name)
+	t.Cleanup(func() { pgtest.Exec(t, shared, "DROP DATABASE "+name+" WITH (FORCE)") })
+	own := pgtest.WithDatabase(t, shared, name)
+	pgtest.Exec(t, own, fakeCitus)
+	return own
+}
+
+// with returns a URL with one more parameter.
+func with(t testing.TB, rawURL, name, value string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	require.NoError(t, err)
+	query := u.Query()
+	query.Set(name, value)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// openEntities opens a store, and closes it when the test ends.
+func openEntities(t testing.TB, rawURL, layout string) (*store.Entities, error) {
+	t.Helper()
+	db, err := store.Open(t.Context(), rawURL, nil)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db.Entities(t.Context(), store.EntityOptions{Layout: layout})
+}
+
+// applyOne applies a block with one entity of its own.
+func applyOne(t testing.TB, ents *store.Entities, block uint64) {
+	t.Helper()
+	_, err := ents.Apply(t.Context(), store.Block{Number: block, Ops: []store.Op{{
+		Kind: store.Create, Key: store.Key{byte(block)}, BTL: 100, Content: []byte("x"), ContentType: "text/plain",
+		NumericAttributes: map[string]uint64{"n": block},
+	}}})
+	require.NoError(t, err)
+}
+
+// TestCitusSpreads: a layout's large tables are spread when the store is made, all with
+// the shards of the numbers, and each write transaction raises these everywhere.
+func TestCitusSpreads(t *testing.T) {
+	want := map[string][]string{
+		"arkiv": {
+			"varve_commit_shards by shard with none",
+			"payloads by entity_key with varve_commit_shards",
+			"string_attributes by entity_key with varve_commit_shards",
+			"numeric_attributes by entity_key with varve_commit_shards",
+		},
+		"compact": {
+			"varve_commit_shards by shard with none",
+			"contents by no with varve_commit_shards",
+			"entity_keys by id with varve_commit_shards",
+			"current_versions by id with varve_commit_shards",
+			"closed_versions by id with varve_commit_shards",
+			"postings by run with varve_commit_shards",
+		},
+	}
+	for layout, calls := range want {
+		t.Run(layout, func(t *testing.T) {
+			plain := newFakeCitus(t)
+			ents, err := openEntities(t, with(t, plain, "citus", "true"), layout)
+			require.NoError(t, err)
+			got := pgtest.Exec(t, plain, "SELECT string_agg(call, E'\\n' ORDER BY n) FROM citus_calls")
+			require.Equal(t, calls, strings.Split(got, "\n"))
+			require.Equal(t, "4", pgtest.Exec(t, plain, "SELECT shards FROM varve_commit"))
+			for block := uint64(1); block <= 3; block++ {
+				before := pgtest.Exec(t, plain, "SELECT number FROM varve_commit")
+				applyOne(t, ents, block)
+				require.NotEqual(t, before, pgtest.Exec(t, plain, "SELECT number FROM varve_commit"))
+			}
+			require.NoError(t, ents.Settle(t.Context()))
+			require.Equal(t, "4", pgtest.Exec(t, plain,
+				"SELECT count(*) FROM varve_commit_shards AS s JOIN varve_commit AS c ON c.number = s.number"))
+			for block := uint64(1); block <= 3; block++ {
+				snap, err := ents.At(t.Context(), block)
+				require.NoError(t, err)
+				n, err := snap.Count(t.Context(), nil)
+				require.NoError(t, err)
+				require.Equal(t, block, n)
+				require.NoError(t, snap.Close())
+			}
+		})
+	}
+}
+
+// TestCitusTorn: what is not of one commit on all machines is not read, and nothing is
+// written after it. Once the machines agree, those who waited go on.
+func TestCitusTorn(t *testing.T) {
+	plain := newFakeCitus(t)
+	spread := with(t, plain, "citus", "true")
+	ents, err := openEntities(t, with(t, spread, "lock_timeout", "100ms"), "arkiv")
+	require.NoError(t, err)
+	patient, err := openEntities(t, with(t, spread, "lock_timeout", "1m"), "arkiv")
+	require.NoError(t, err)
+	applyOne(t, ents, 1)
+	for _, change := range []string{"1", "-1"} {
+		one := "UPDATE varve_commit_shards SET number = number + %s WHERE shard = (SELECT shard FROM varve_commit_shards ORDER BY shard LIMIT 1)"
+		pgtest.Exec(t, plain, fmt.Sprintf(one, change))
+		_, err = ents.At(t.Context(), store.Head)
+		require.ErrorIs(t, err, driver.ErrLocked)
+		require.ErrorContains(t, err, "not all machines")
+		_, err = ents.Apply(t.Context(), store.Block{Number: 2})
+		require.ErrorIs(t, err, driver.ErrLocked)
+
+		heads := make(chan error, 1)
+		go func() {
+			_, err := patient.Head(t.Context())
+			heads <- err
+		}()
+		pgtest.Exec(t, plain, fmt.Sprintf(one, "-("+change+")"))
+		require.NoError(t, <-heads)
+		head, err := ents.Head(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, uint64(1), head.Block)
+	}
+	applyOne(t, ents, 2)
+}
+
+// TestCitusRefused: what cannot be opened is refused with what to do.
+func TestCitusRefused(t *testing.T) {
+	refused := func(t *testing.T, rawURL, layout string, sentinel error, parts ...string) {
+		t.Helper()
+		_, err := openEntities(t, rawURL, layout)
+		require.ErrorIs(t, err, sentinel)
+		for _, part := range parts {
+			require.ErrorContains(t, err, part)
+		}
+	}
+	plain := newFakeCitus(t)
+	spread := with(t, plain, "citus", "true")
+	refused(t, spread, "simple", store.ErrUnsupported, "layout simple on several machines")
+	refused(t, with(t, pgtest.NewURL(t), "citus", "true"), "", store.ErrUnsupported, "CREATE EXTENSION citus", "leave the parameter out")
+
+	_, err := openEntities(t, with(t, plain, "schema", "here"), "compact")
+	require.NoError(t, err)
+	refused(t, with(t, spread, "schema", "here"), "compact", store.ErrLayout, "not spread", "leave that parameter out")
+	_, err = openEntities(t, with(t, spread, "schema", "there"), "compact")
+	require.NoError(t, err)
+	refused(t, with(t, plain, "schema", "there"), "", store.ErrUnsupported, "add citus=true")
+
+	pgtest.Exec(t, plain, "SET allow_system_table_mods = on; UPDATE pg_dist_local_group SET groupid = 2")
+	refused(t, spread, "", store.ErrUnsupported, "worker 2", "coordinator")
+	pgtest.Exec(t, plain, "SET allow_system_table_mods = on; UPDATE pg_dist_local_group SET groupid = 0; UPDATE pg_extension SET extversion = '12.1-1' WHERE extname = 'citus'")
+	refused(t, spread, "", store.ErrUnsupported, "Citus 12.1-1", "13 or later")
+
+	for _, rawURL := range []string{with(t, plain, "citus", "maybe"), "postgres:///" + t.TempDir() + "?citus=true"} {
+		_, err := store.Open(t.Context(), rawURL, nil)
+		require.ErrorContains(t, err, "citus")
+	}
+}
+
+// TestCitusGaps: what a cluster does not do is declared.
+func TestCitusGaps(t *testing.T) {
+	db, err := store.Open(t.Context(), with(t, newFakeCitus(t), "citus", "true"), nil)
+	require.NoError(t, err)
+	defer db.Close()
+	caps := db.Engine().Capabilities()
+	require.True(t, caps.Spreads)
+	names := map[string]bool{}
+	for _, gap := range caps.Gaps {
+		require.False(t, names[gap.Name], gap.Name)
+		names[gap.Name] = true
+	}
+	for _, name := range []string{"citus-coordinator", "citus-layouts", "citus-events", "citus-doubt", "citus-moves", "citus-check"} {
+		require.True(t, names[name], name)
+	}
 }
