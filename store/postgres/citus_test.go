@@ -108,7 +108,6 @@ func TestCitusSpreads(t *testing.T) {
 			"entity_keys by id with varve_commit_shards",
 			"current_versions by id with varve_commit_shards",
 			"closed_versions by id with varve_commit_shards",
-			"postings by run with varve_commit_shards",
 		},
 	}
 	for layout, calls := range want {

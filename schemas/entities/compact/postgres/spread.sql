@@ -1,8 +1,9 @@
 -- Run after the tables are made where they are spread over the machines of a Citus
--- cluster. What is as large as the store is spread: payloads by number, versions and keys
--- by the entity's number, so that their join stays on a machine, and postings by run, of
--- which a search reads a few pages. The log, which is short, and what every view reads
--- first stay with the coordinator.
+-- cluster. What grows with payloads and versions is spread: payloads by number, versions
+-- and keys by the entity's number, so that their join stays on a machine. The rest stays
+-- with the coordinator: the log, which is short, what every view reads first, and the
+-- postings. By run these would hardly be spread, since most are in the largest run, and
+-- Citus takes no search for several pages at once.
 
 -- A commit reaches the machines one after the other, and a view begins on each by itself:
 -- these two tables tell whether a view is of one commit everywhere. They are the engine's,
@@ -39,5 +40,3 @@ SELECT create_distributed_table('entity_keys', 'id', colocate_with => 'varve_com
 SELECT create_distributed_table('current_versions', 'id', colocate_with => 'varve_commit_shards');
 
 SELECT create_distributed_table('closed_versions', 'id', colocate_with => 'varve_commit_shards');
-
-SELECT create_distributed_table('postings', 'run', colocate_with => 'varve_commit_shards');
