@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -106,6 +107,54 @@ func TestMetaTables(t *testing.T) {
 		require.Len(t, m.Tables, 2)
 		for _, s := range []string{"meta_exists", "other_tables", "head", "insert_block", "block_range"} {
 			require.Contains(t, m.Statements, s)
+		}
+	}
+}
+
+// TestSpread: a table is spread by a column that its primary key and each of its unique
+// indexes have, which Citus asks for, and all of a layout by columns of one type, so that
+// their shards lie together.
+func TestSpread(t *testing.T) {
+	call := regexp.MustCompile(`^SELECT create_distributed_table\('(\w+)', '(\w+)', colocate_with => '(\w+)'\)$`)
+	for _, name := range EntityLayouts() {
+		for _, dialect := range []string{"sqlite", "duckdb"} {
+			l, err := Entities(name, dialect)
+			require.NoError(t, err)
+			require.Empty(t, l.Spread)
+		}
+		l, err := Entities(name, "postgres")
+		require.NoError(t, err)
+		require.Equal(t, name == "simple", len(l.Spread) == 0, name)
+		tables, types, spread := map[string]string{}, map[string]bool{}, 0
+		for _, text := range slices.Concat(l.Tables, l.Spread) {
+			if table, columns, ok := strings.Cut(strings.TrimPrefix(text, "CREATE TABLE "), " "); ok && strings.HasPrefix(text, "CREATE TABLE ") {
+				tables[table] = columns
+			}
+			m := call.FindStringSubmatch(text)
+			if m == nil {
+				require.NotContains(t, text, "create_distributed_table")
+				continue
+			}
+			spread++
+			columns, column := tables[m[1]], m[2]
+			require.NotEmpty(t, columns, "%s: no table %s", name, m[1])
+			kind := regexp.MustCompile(`\n\s+` + column + ` (\w+)`).FindStringSubmatch(columns)
+			require.NotNil(t, kind, "%s: table %s has no column %s", name, m[1], column)
+			types[kind[1]] = true
+			if _, key, ok := strings.Cut(columns, "\n    PRIMARY KEY ("); ok {
+				require.Contains(t, key, column)
+			} else if before, _, ok := strings.Cut(columns, " PRIMARY KEY"); ok {
+				require.True(t, strings.HasSuffix(before, " "+column+" "+kind[1]), "%s: primary key of %s", name, m[1])
+			}
+			for _, index := range l.Indexes {
+				if strings.Contains(index.SQL, " ON "+m[1]+" ") && index.Unique {
+					require.Contains(t, index.SQL, column, index.Name)
+				}
+			}
+		}
+		if name != "simple" {
+			require.GreaterOrEqual(t, spread, 4, name)
+			require.Len(t, types, 1, name)
 		}
 	}
 }

@@ -111,8 +111,11 @@ func (c *cluster) raise(ctx context.Context, tx driver.Tx) (same bool, err error
 }
 
 // Snapshot implements driver.Engine.
-func (c *cluster) Snapshot(ctx context.Context) (driver.Reader, error) {
-	return settled(ctx, c, "begin read", c.engine.Snapshot, c.compare, driver.Reader.Close)
+func (c *cluster) Snapshot(ctx context.Context) (driver.Reader, error) { return c.View(ctx) }
+
+// View implements driver.Viewer. To compare fixes the view, on all machines.
+func (c *cluster) View(ctx context.Context) (driver.Reader, error) {
+	return settled(ctx, c, "begin read", c.engine.View, c.compare, driver.Reader.Close)
 }
 
 // Snapshots implements driver.Engine.
