@@ -50,13 +50,23 @@ func newCluster(ctx context.Context, e *engine) (driver.Engine, error) {
 	return &cluster{engine: e}, nil
 }
 
-// checkCoordinator refuses a server that is no coordinator.
+// workersText tells of workers that do not answer or would lose what they committed. Of
+// synchronous_commit nothing depends there: what is prepared is synced.
+const workersText = `SELECT coalesce(string_agg(nodename || ':' || nodeport || ' says ' || result, ', '), '')
+FROM run_command_on_workers($$SELECT 'fsync ' || current_setting('fsync') || ', full_page_writes ' || current_setting('full_page_writes')$$)
+WHERE NOT success OR result <> 'fsync on, full_page_writes on'`
+
+// checkCoordinator refuses a server that is no coordinator, or whose workers do not keep
+// what they commit.
 func (e *engine) checkCoordinator(ctx context.Context) error {
-	var version, group string
+	var version, group, workers string
 	err := e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {
 		version, err = c.QueryText(ctx, "SELECT coalesce(min(extversion), '') FROM pg_extension WHERE extname = 'citus'")
 		if err == nil && version != "" {
 			group, err = c.QueryText(ctx, "SELECT coalesce(min(groupid), 0)::text FROM pg_dist_local_group")
+		}
+		if err == nil && group == "0" {
+			workers, err = c.QueryText(ctx, workersText)
 		}
 		return err
 	})
@@ -72,6 +82,8 @@ func (e *engine) checkCoordinator(ctx context.Context) error {
 		return fmt.Errorf("%w: Citus %s; update it to %d or later", driver.ErrUnsupported, version, citusMajor)
 	case group != "0":
 		return fmt.Errorf("%w: the server is worker %s of a Citus cluster; connect to its coordinator", driver.ErrUnsupported, group)
+	case workers != "":
+		return fmt.Errorf("%w: each worker has to answer with fsync and full_page_writes on; %s", driver.ErrUnsupported, workers)
 	}
 	return nil
 }
@@ -81,7 +93,7 @@ func (c *cluster) Capabilities() driver.Capabilities {
 	caps := c.engine.Capabilities()
 	caps.Spreads = true
 	caps.Gaps = append(caps.Gaps[:len(caps.Gaps):len(caps.Gaps)],
-		driver.Gap{Name: "citus-coordinator", Reason: "every process connects to the coordinator, which its standby can replace; a worker is refused"},
+		driver.Gap{Name: "citus-coordinator", Reason: "every process connects to the coordinator, readers too; a worker is refused"},
 		driver.Gap{Name: "citus-layouts", Reason: "only the tables of compact and of the arkiv family are spread; another layout is refused"},
 		driver.Gap{Name: "citus-events", Reason: "events stay with the coordinator, and beside spread tables each append is a commit of all machines; so are the tables of permissions, whose recursive queries Citus refuses"},
 		driver.Gap{Name: "citus-doubt", Reason: "when a machine fails while it commits, writers and new snapshots get ErrLocked until Citus has ended the commit (citus.recover_2pc_interval, a minute)"},

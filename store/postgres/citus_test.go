@@ -193,6 +193,8 @@ func TestCitusRefused(t *testing.T) {
 	require.NoError(t, err)
 	refused(t, with(t, plain, "schema", "there"), "", store.ErrUnsupported, "add citus=true")
 
+	pgtest.Exec(t, plain, "SET allow_system_table_mods = on; UPDATE citus_workers SET result = 'fsync off, full_page_writes on'")
+	refused(t, spread, "", store.ErrUnsupported, "w1:5432 says fsync off")
 	pgtest.Exec(t, plain, "SET allow_system_table_mods = on; UPDATE pg_dist_local_group SET groupid = 2")
 	refused(t, spread, "", store.ErrUnsupported, "worker 2", "coordinator")
 	pgtest.Exec(t, plain, "SET allow_system_table_mods = on; UPDATE pg_dist_local_group SET groupid = 0; UPDATE pg_extension SET extversion = '12.1-1' WHERE extname = 'citus'")

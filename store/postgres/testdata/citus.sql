@@ -17,3 +17,9 @@ $$;
 CREATE FUNCTION pg_catalog.get_shard_id_for_distribution_column(name REGCLASS, value ANYELEMENT) RETURNS BIGINT LANGUAGE sql AS $$
     SELECT abs(hashtext(value::TEXT)) % 4 + 1;
 $$;
+
+CREATE TABLE pg_catalog.citus_workers (nodename TEXT, nodeport INT, success BOOLEAN, result TEXT);
+INSERT INTO pg_catalog.citus_workers VALUES ('w1', 5432, true, 'fsync on, full_page_writes on');
+CREATE FUNCTION pg_catalog.run_command_on_workers(command TEXT) RETURNS SETOF pg_catalog.citus_workers LANGUAGE sql AS $$
+    SELECT * FROM pg_catalog.citus_workers;
+$$;
