@@ -158,3 +158,48 @@ func TestCountIsLed(t *testing.T) {
 	require.EqualValues(t, entities-1000, all)
 	require.Greater(t, pages, 30, "the range is long")
 }
+
+// countedStatements counts what a transaction runs.
+type countedStatements struct {
+	driver.Tx
+	n *int
+}
+
+func (tx countedStatements) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	*tx.n++
+	return tx.Tx.Query(ctx, text, args...)
+}
+
+// TestPriorIsReadTogether: what is stored of the keys of a block is read with as many
+// statements however many there are, also of those that ran out or never were.
+func TestPriorIsReadTogether(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	const entities = 60
+	ops := func(kind entity.Kind, from, n int) (list []entity.Op) {
+		for i := range n {
+			list = append(list, entity.Op{Kind: kind, Key: entity.Key{byte(from + i), 1}, OpIndex: uint32(i), BTL: 5})
+		}
+		return list
+	}
+	b.apply(true, entity.Block{Number: 1, Ops: ops(entity.Create, 0, entities)})
+	b.drain()
+	statements := func(number uint64, n int) (count int) {
+		block := entity.Block{Number: number, Ops: append(ops(entity.Expire, 0, n), ops(entity.Expire, entities, n)...)}
+		b.write(false, func(tx driver.Tx) error {
+			w, err := b.layout.Writer(ctx, countedStatements{tx, &count})
+			require.NoError(t, err)
+			count = 0
+			prior, err := w.Prior(ctx, number, block.Needs())
+			require.NoError(t, err)
+			for i := range n {
+				require.True(t, prior[entity.Key{byte(i), 1}].Expired, "of %d", i)
+				require.Zero(t, prior[entity.Key{byte(entities + i), 1}])
+			}
+			return nil
+		})
+		return count
+	}
+	require.Equal(t, statements(9, 1), statements(9, entities))
+}

@@ -40,13 +40,14 @@ func (l *Layout) Writer(ctx context.Context, tx driver.Tx) (layout.Writer, error
 // Prior implements layout.Writer.
 func (w *writer) Prior(ctx context.Context, block uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error) {
 	w.move(block)
-	live, err := w.live(ctx, slices.Collect(maps.Keys(needs)))
+	live, ended, err := w.live(ctx, slices.Collect(maps.Keys(needs)))
 	if err != nil {
 		return nil, fmt.Errorf("read live versions: %w", err)
 	}
 	prior := make(map[entity.Key]entity.Prior, len(needs))
 	dictionary := w.names.list()
-	var list []*version // whose payloads are needed
+	var list []*version   // whose payloads are needed
+	var ends []entity.Key // of which it is needed how they ended
 	for key, need := range needs {
 		found := live[key]
 		switch {
@@ -61,12 +62,11 @@ func (w *writer) Prior(ctx context.Context, block uint64, needs map[entity.Key]e
 				list = append(list, found)
 			}
 		case need&entity.NeedEnd != 0:
-			expired, err := w.ranOut(ctx, key)
-			if err != nil {
-				return nil, fmt.Errorf("read ended versions: %w", err)
-			}
-			prior[key] = entity.Prior{Expired: expired}
+			ends = append(ends, key)
 		}
+	}
+	if err := w.ranOut(ctx, ends, ended, prior); err != nil {
+		return nil, fmt.Errorf("read ended versions: %w", err)
 	}
 	contents, err := w.contents(ctx, list)
 	if err != nil {
@@ -79,51 +79,72 @@ func (w *writer) Prior(ctx context.Context, block uint64, needs map[entity.Key]e
 }
 
 // live returns the versions of keys that are visible in a view above the last
-// block, by key.
-func (v *view) live(ctx context.Context, keys []entity.Key) (map[entity.Key]*version, error) {
-	found := make(map[entity.Key]*version, len(keys))
+// block, by key, and of the other keys what it has met of them: the last change in the
+// log, or versions that ran out and were not moved yet.
+func (v *view) live(ctx context.Context, keys []entity.Key) (found, ended map[entity.Key]*version, err error) {
+	found, ended = make(map[entity.Key]*version, len(keys)), map[entity.Key]*version{}
 	wanted := make(map[entity.Key]bool, len(keys))
 	var hashes []any
 	for _, key := range keys {
-		if c := lookup(v.nodes, v.at, key); c == nil {
+		switch c := lookup(v.nodes, v.at, key); {
+		case c == nil:
 			wanted[key] = true
 			hashes = append(hashes, hashKey(key))
-		} else if c.newID != 0 && c.next.visible(v.at) {
+		case c.newID == 0:
+			ended[key] = nil
+		case c.next.visible(v.at):
 			found[key] = &c.next
+		default:
+			ended[key] = &c.next
 		}
 	}
-	return found, v.l.versionsIn(ctx, v.q, "current_by_key", hashes, nil, func(r *version) error {
-		if wanted[r.key] && r.visible(v.at) {
+	err = v.l.versionsIn(ctx, v.q, "current_by_key", hashes, nil, func(r *version) error {
+		switch {
+		case !wanted[r.key]:
+		case r.visible(v.at):
 			found[r.key] = r
+		default:
+			keepLast(ended, r)
 		}
 		return nil
 	})
+	return found, ended, err
 }
 
-// ranOut tells whether the last version of a key that is not live reached its
-// expiration by itself.
-func (v *view) ranOut(ctx context.Context, key entity.Key) (bool, error) {
-	var last *version
-	if c := lookup(v.nodes, v.at, key); c != nil {
-		if c.newID != 0 {
-			last = &c.next
-		}
-	} else {
-		err := v.stored(ctx, key, func(r *version) error {
-			if last == nil || r.from > last.from {
-				last = r
-			}
-			return nil
-		})
-		if err != nil {
-			return false, err
+func keepLast(last map[entity.Key]*version, r *version) {
+	if was := last[r.key]; was == nil || r.from > was.from {
+		last[r.key] = r
+	}
+}
+
+// ranOut tells of keys that are not live, with what live has met of them, whether the
+// last version reached its expiration by itself.
+func (v *view) ranOut(ctx context.Context, keys []entity.Key, ended map[entity.Key]*version, prior map[entity.Key]entity.Prior) error {
+	wanted := make(map[entity.Key]bool, len(keys))
+	var hashes []any
+	for _, key := range keys {
+		if lookup(v.nodes, v.at, key) == nil { // else the log has the last
+			wanted[key] = true
+			hashes = append(hashes, hashKey(key))
 		}
 	}
-	if last == nil || last.to != last.expires {
-		return false, nil
+	err := v.l.versionsIn(ctx, v.q, "closed_by_key", hashes, nil, func(r *version) error {
+		if wanted[r.key] {
+			keepLast(ended, r)
+		}
+		return nil
+	})
+	for _, key := range keys {
+		last := ended[key]
+		if err != nil || last == nil || last.to != last.expires {
+			continue
+		}
+		var e *entity.Entity
+		if e, err = last.unpack(v.names.list()); err == nil {
+			prior[key] = entity.Prior{Expired: !e.Trace()}
+		}
 	}
-	e, err := last.unpack(v.names.list())
-	return err == nil && !e.Trace(), err
+	return err
 }
 
 // Write implements layout.Writer: payloads and one row of the log.
@@ -210,7 +231,7 @@ func (b *block) findOld(ctx context.Context) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	found, err := b.live(ctx, unknown)
+	found, _, err := b.live(ctx, unknown)
 	maps.Copy(b.found, found)
 	return err
 }
