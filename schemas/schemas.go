@@ -51,6 +51,7 @@ var entityLayouts = map[string]struct {
 }{
 	"arkiv":          {folder: "arkiv", indexes: first(13)},
 	"arkiv-analyzed": {folder: "arkiv", indexes: first(13), analyze: true},
+	"arkiv-columnar": {folder: "arkiv", indexes: only("payloads_key_idx")},
 	"arkiv-ordered":  {folder: "arkiv", indexes: without(disorderedIndexes...)},
 	"arkiv-pruned":   {folder: "arkiv", indexes: only(prunedIndexes...)},
 	"bare":           {folder: "arkiv", indexes: first(0)},
@@ -67,10 +68,11 @@ var prunedIndexes = []string{
 }
 
 // disorderedIndexes are what arkiv-ordered has not: those that begin with the block and
-// have the value, of which no question needs the strings', and the twin of a primary key.
+// have the value, of which no question needs the strings', the twin of a primary key, and
+// the one of arkiv-columnar.
 var disorderedIndexes = []string{
 	"string_attributes_entity_key_value_index", "numeric_attributes_entity_key_value_index",
-	"string_attributes_entity_kv_idx",
+	"string_attributes_entity_kv_idx", "payloads_key_idx",
 }
 
 // ablationSteps is the highest N of the layouts arkiv-0 … arkiv-N.

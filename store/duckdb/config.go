@@ -14,7 +14,7 @@ import (
 
 // params documents the URL parameters of this engine.
 var params = map[string]string{
-	"threads":              "threads that run queries, shared by all connections (default: one for each CPU)",
+	"threads":              "threads that run queries, shared by all connections (default: one for each CPU, and no more than one for each 125 MB of memory)",
 	"checkpoint_threshold": "bytes of the log from which a commit checkpoints, at least 65536 (default 16777216)",
 	"temp_directory":       "directory for what does not fit the memory budget (default: beside the database, its name with .tmp)",
 }
@@ -26,6 +26,10 @@ const (
 	// minMemory is the smallest budget, in bytes, that is accepted. Below it
 	// the indexes of a few hundred thousand rows already do not fit.
 	minMemory = 64 << 20
+
+	// threadMemory is the least for each thread, in bytes, by DuckDB's documentation:
+	// https://duckdb.org/docs/current/guides/performance/environment
+	threadMemory = 125_000_000
 )
 
 // config is the settings of a database.
@@ -38,7 +42,8 @@ type config struct {
 
 // newConfig checks options and parameters and completes them with defaults.
 func newConfig(opts driver.Options) (config, error) {
-	cfg := config{Options: opts.WithDefaults(), Threads: runtime.NumCPU(), CheckpointThreshold: defaultCheckpointThreshold}
+	cfg := config{Options: opts.WithDefaults(), CheckpointThreshold: defaultCheckpointThreshold}
+	cfg.Threads = max(1, min(runtime.NumCPU(), int(cfg.Options.Memory/threadMemory)))
 	cfg.Options.Concurrency = cmp.Or(cfg.Options.Concurrency, runtime.GOMAXPROCS(0))
 	switch o := cfg.Options; {
 	case o.Durability != driver.Durable:
@@ -81,24 +86,29 @@ func (cfg *config) set(name, value string) error {
 	return nil
 }
 
-// staleOptimizers are those that plan by the values a table holds when a
-// statement is prepared. Statements are prepared once and kept while the table
-// grows, and DuckDB 1.5 keeps their plans: a sort over a column that held 8-bit
-// values then gives block 233 for block 1001, and a comparison with 1001 finds
-// nothing. Planning each execution anew would cost more: 0.1 ms of 0.2 for the
-// smallest query, a tenth of a typical one.
-const staleOptimizers = "compressed_materialization,statistics_propagation"
+// staleOptimizer plans by the values a table holds when a statement is prepared.
+// Statements are prepared once and kept while the table grows, and DuckDB 1.5.5 still
+// keeps their plans: a sort over a column that held 8-bit values then gives block 134
+// for block 1670. Compressed materialization, which sorts so, has nothing to go by
+// without it, and stays on. Planning each execution anew would cost more: 0.1 ms of 0.2
+// for the smallest query, a tenth of a typical one.
+const staleOptimizer = "statistics_propagation"
 
 // dsn returns the connection string. Extensions are never looked for or
 // fetched: nothing that Varve runs needs one.
 func (cfg *config) dsn(path string) string {
 	values := url.Values{
-		"access_mode":                  {"READ_WRITE"},
-		"memory_limit":                 {bytesText(cfg.Options.Memory)},
-		"threads":                      {strconv.Itoa(cfg.Threads)},
-		"checkpoint_threshold":         {bytesText(cfg.CheckpointThreshold)},
-		"immediate_transaction_mode":   {"true"}, // BEGIN fixes the view; else the first read of a table does
-		"disabled_optimizers":          {staleOptimizers},
+		"access_mode":                {"READ_WRITE"},
+		"memory_limit":               {bytesText(cfg.Options.Memory)},
+		"threads":                    {strconv.Itoa(cfg.Threads)},
+		"checkpoint_threshold":       {bytesText(cfg.CheckpointThreshold)},
+		"immediate_transaction_mode": {"true"}, // BEGIN fixes the view; else the first read of a table does
+		"disabled_optimizers":        {staleOptimizer},
+		// A new file is one of the linked version's own format, an old one keeps its.
+		"storage_compatibility_version": {"latest"},
+		// What needs an order asks for it; keeping any other takes memory:
+		// https://duckdb.org/docs/current/guides/performance/oom
+		"preserve_insertion_order":     {"false"},
 		"autoinstall_known_extensions": {"false"},
 		"autoload_known_extensions":    {"false"},
 		"allow_community_extensions":   {"false"},

@@ -2,9 +2,12 @@ package duckdb_test
 
 import (
 	"context"
+	"database/sql"
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,12 +148,54 @@ func TestSettings(t *testing.T) {
 	require.Subset(t, got, map[string]string{
 		"access_mode": "read_write", "memory_limit": "100.0 MiB", "threads": "1", "checkpoint_threshold": "2.0 MiB",
 		"immediate_transaction_mode": "true", "autoload_known_extensions": "false", "durability": "durable",
-		"checkpoint": "inline", "memory": "104857600", "readers": "3", "preserve_insertion_order": "true",
+		"checkpoint": "inline", "memory": "104857600", "readers": "3", "preserve_insertion_order": "false",
+		"disabled_optimizers": "statistics_propagation", "storage_compatibility_version": "latest", "storage_version": "v1.5.0+",
 	})
 	again, err := e.Settings(context.Background())
 	require.NoError(t, err)
 	require.Equal(t, list, again)
 	require.Equal(t, "v1.5.5", e.Info().Version)
+}
+
+// A file of an older format is read and written as it is: what wrote it can read it.
+func TestOlderFormatStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "varve.duckdb")
+	old, err := sql.Open("duckdb", path+"?storage_compatibility_version=v1.0.0")
+	require.NoError(t, err)
+	_, err = old.Exec("CREATE TABLE t (a BIGINT)")
+	require.NoError(t, err)
+	require.NoError(t, old.Close())
+	e, err := open(path, driver.Options{})
+	require.NoError(t, err)
+	require.NoError(t, write(e, func(ctx context.Context, tx driver.Tx) error {
+		_, err := tx.Exec(ctx, "INSERT INTO t VALUES (1)")
+		return err
+	}))
+	_, err = e.(driver.Checkpointer).Checkpoint(context.Background(), false)
+	require.NoError(t, err)
+	require.Equal(t, "v1.0.0+", setting(t, e, "storage_version"))
+	require.NoError(t, e.Close())
+	old, err = sql.Open("duckdb", path+"?storage_compatibility_version=v1.0.0")
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, old.QueryRow("SELECT count(*) FROM t").Scan(&n))
+	require.Equal(t, 1, n)
+	require.NoError(t, old.Close())
+}
+
+// Threads that have too little memory each make statements fail for want of it.
+func TestThreadsFollowMemory(t *testing.T) {
+	require.Equal(t, "1", setting(t, openNew(t, driver.Options{Memory: 64 << 20}), "threads"))
+	most := strconv.Itoa(min(runtime.NumCPU(), 8))
+	require.Equal(t, most, setting(t, openNew(t, driver.Options{Memory: 1 << 30}), "threads"))
+}
+
+func setting(t *testing.T, e driver.Engine, name string) string {
+	list, err := e.Settings(context.Background())
+	require.NoError(t, err)
+	i := slices.IndexFunc(list, func(s driver.Setting) bool { return s.Name == name })
+	require.GreaterOrEqual(t, i, 0, name)
+	return list[i].Value
 }
 
 func TestStatsAndCheckpoint(t *testing.T) {

@@ -32,6 +32,11 @@ func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 			}
 			list = append(list, driver.Setting{Name: name, Value: value})
 		}
+		format, err := c.QueryText(ctx, "SELECT tags['storage_version'] FROM duckdb_databases() WHERE database_name = current_database()")
+		if err != nil {
+			return fmt.Errorf("read back the file's format: %w", err)
+		}
+		list = append(list, driver.Setting{Name: "storage_version", Value: format})
 		return nil
 	})
 	o := e.cfg.Options

@@ -44,7 +44,7 @@ type Harness struct {
 }
 
 // DefaultLayouts are the layouts tested when Harness.Layouts is nil.
-var DefaultLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-ordered", "arkiv-pruned", "simple", "bare", "arkiv-7", "compact"}
+var DefaultLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-columnar", "arkiv-ordered", "arkiv-pruned", "simple", "bare", "arkiv-7", "compact"}
 
 func (h Harness) layouts() []string {
 	if h.Layouts != nil {

@@ -73,7 +73,7 @@ func newAccess(schema schemas.Layout) map[string]access {
 	tables := map[string]access{}
 	for _, table := range []string{"string_attributes", "numeric_attributes", "payloads"} {
 		tables[table] = access{
-			byEntity: has[table+"_pk"],
+			byEntity: has[table+"_pk"] || has[table+"_key_idx"],
 			byValue:  has[table+"_kv_temporal_idx"] || has[table+"_kv_idx"],
 			newest:   has[table+"_kv_temporal_idx"],
 			byName:   has[table+"_k_temporal_idx"],

@@ -46,3 +46,9 @@ CREATE INDEX payloads_delete_index ON payloads (to_block);
 
 -- Serves: the numbers of a name in a range, newest versions first; all versions, by $sequence.
 CREATE INDEX numeric_attributes_k_temporal_idx ON numeric_attributes (key, from_block, to_block, value);
+
+-- Of the layout arkiv-columnar, in place of all others: what is found by a value is
+-- scanned, column by column.
+
+-- Serves: the versions of an entity, by its key alone.
+CREATE INDEX payloads_key_idx ON payloads (entity_key);
