@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store"
 )
 
@@ -54,7 +55,7 @@ func (c *Cache) openOnce(ctx context.Context, d Dataset, key string, opts *store
 	}
 	cp := &Copy{Dir: run.Data(), data: d, cache: c, run: run, opts: opts}
 	size, err := d.Size()
-	free, noFree := freeSpace(c.root)
+	free, noFree := filesync.Free(c.root)
 	if err = errors.Join(err, noFree); err == nil {
 		err = c.room(key, size, free)
 	}

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
@@ -82,12 +80,6 @@ func (c *Cache) room(key string, estimate, free uint64) error {
 			store.ErrDiskFull, float64(need)/gb, c.root, float64(free)/gb, CacheEnv)
 	}
 	return nil
-}
-
-func freeSpace(dir string) (uint64, error) {
-	var disk unix.Statfs_t
-	err := unix.Statfs(dir, &disk)
-	return disk.Bavail * uint64(disk.Bsize), err
 }
 
 // A row takes about rowBytes, and indexBytes in each of the layout's indexes, which

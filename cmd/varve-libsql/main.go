@@ -9,6 +9,7 @@ import (
 	_ "github.com/varvedb/varve/store/duckdb"
 	_ "github.com/varvedb/varve/store/libsql"
 	_ "github.com/varvedb/varve/store/postgres"
+	_ "github.com/varvedb/varve/store/sqlitego"
 )
 
 func main() { os.Exit(cli.Main()) }

@@ -164,7 +164,7 @@ func (s *stopAfter) Write(p []byte) (int, error) {
 // TestDataCentreAnswers asks a hundredth of a data centre; cmd/varve-libsql does
 // the same.
 func TestDataCentreAnswers(t *testing.T) {
-	for _, engine := range []string{"sqlite", "duckdb", "postgres"} {
+	for _, engine := range []string{"sqlite", "sqlitego", "duckdb", "postgres"} {
 		dst := engine + "://" + filepath.Join(t.TempDir(), "dc")
 		must(t, "seed", "dc", dst, "--scale=0.002", "--load=3")
 		out := must(t, "verify", dst)
@@ -241,7 +241,7 @@ func TestBadInput(t *testing.T) {
 		{"missing", "does not exist", 1, []string{"query", url(t, "none.db"), "*"}},
 		{"no directory", "make it first", 1, []string{"import", arkiv + "blocks.tar", "sqlite:" + filepath.Join(dir, "a", "b.db")}},
 		{"unknown engine", "unknown engine", 1, []string{"inspect", "oracle:x"}},
-		{"not linked", "store/libsql", 1, []string{"inspect", "libsql:x.db"}},
+		{"missing, in the other program", "does not exist", 1, []string{"inspect", "libsql:" + filepath.Join(dir, "none.db")}},
 		{"unknown parameter", "checkpoint_frames", 1, []string{"inspect", dst + "?nonsense=1"}},
 		{"above the head", "the head is 1263", 1, []string{"query", dst, "*", "--at", "2000"}},
 		{"bad query", "query 1:8", 2, []string{"query", dst, `type = "node`}},

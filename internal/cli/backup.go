@@ -43,7 +43,7 @@ const backupFormat = 1
 
 // backupCmd makes a backup.
 type backupCmd struct {
-	URL      string `arg:"" name:"src" help:"Store to copy. Others may write to it meanwhile where the engine lets several processes in."`
+	URL      string `arg:"" store:"" name:"src" help:"Store to copy. Others may write to it meanwhile where the engine lets several processes in."`
 	Dir      string `arg:"" name:"dst" type:"path" help:"Directory to make. It must not exist."`
 	NoVerify bool   `help:"Leave out the verification: restoring the backup into a store of its own and checking that."`
 	JSON     bool   `help:"Print the manifest as JSON."`
@@ -191,7 +191,7 @@ func verifyBackup(e *env, dir string, m manifest) (err error) {
 // made from where that is linked, or else one with files.
 func scratchEngine(m manifest) (string, error) {
 	for _, name := range append([]string{m.Engine}, engine.Names()...) {
-		if _, linked := driver.Lookup(name); linked && (name == m.Engine || !engine.Find(name).Server) {
+		if linked(name, false) && (name == m.Engine || !engine.Find(name).Server) {
 			return name, nil
 		}
 	}
@@ -209,7 +209,7 @@ func weakest(engine string) driver.Durability {
 // restoreCmd restores a backup.
 type restoreCmd struct {
 	Dir  string `arg:"" name:"backup" type:"existingdir" help:"Directory that backup made."`
-	URL  string `arg:"" name:"url" help:"Store to make. It must not exist, or be empty."`
+	URL  string `arg:"" store:"" name:"url" help:"Store to make. It must not exist, or be empty."`
 	JSON bool   `help:"Print what the backup holds as JSON."`
 }
 

@@ -16,7 +16,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -46,7 +45,7 @@ const interruptGrace = 20 * time.Second
 // directory of the parent's. A second signal to the parent ends it at once. What it
 // printed before it failed is read as well.
 func (c *child) run(e *env) (err error) {
-	binary, err := binaryFor(e.ctx, c.engine)
+	binary, err := programFor(e.ctx, c.engine, false)
 	if err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func (c *child) run(e *env) (err error) {
 	// The kernel ends it when its parent dies, for which it takes the thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.SysProcAttr = ofItsOwn()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interruptGrace
 	var stdout bytes.Buffer

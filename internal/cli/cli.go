@@ -117,12 +117,38 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "varve: %s\nRun varve --help for the commands and their flags.\n", driver.Hide(err.Error(), args...))
 		return ExitUsage
 	}
-	err = parsed.Run(&env{ctx: ctx, stdout: stdout, stderr: stderr})
-	code, message := exitCode(err)
+	e := &env{ctx: ctx, stdout: stdout, stderr: stderr}
+	code, message := exitCode(e.run(parsed, args))
 	if message != "" {
 		fmt.Fprintln(stderr, "varve:", driver.Hide(message, args...))
 	}
 	return code
+}
+
+// run runs the command here, or in the program that opens its stores.
+func (e *env) run(parsed *kong.Context, args []string) error {
+	other, err := otherProgram(e.ctx, stores(parsed))
+	switch {
+	case err != nil:
+		return err
+	case other != "":
+		return e.handOver(other, args)
+	}
+	return parsed.Run(e)
+}
+
+// stores returns the arguments that may be stores: those of the fields that say so.
+func stores(parsed *kong.Context) (list []string) {
+	for _, p := range parsed.Path {
+		value := p.Positional
+		if p.Flag != nil {
+			value = p.Flag.Value
+		}
+		if value != nil && value.Tag.Has("store") {
+			list = append(list, value.Target.String())
+		}
+	}
+	return list
 }
 
 // usageError is wrong usage that the parser cannot see.

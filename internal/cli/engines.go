@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -43,15 +44,18 @@ func linkedEngines() []engineInfo {
 func (c *enginesCmd) Run(e *env) error {
 	list := linkedEngines()
 	for _, listed := range engine.All {
-		if _, linked := driver.Lookup(listed.Name); linked || listed.Command == "" {
-			continue
+		for _, remote := range []bool{false, true} {
+			if remote && listed.Client == "" || linked(listed.Name, remote) {
+				continue
+			}
+			others, err := siblingEngines(e, listed, remote)
+			if err != nil {
+				fmt.Fprintf(e.stderr, "varve: %s is not linked here, and its own binary could not be run: %v\n", listed.Name, err)
+			}
+			list = append(list, others...)
 		}
-		others, err := siblingEngines(e, listed.Name)
-		if err != nil {
-			fmt.Fprintf(e.stderr, "varve: %s is not linked here, and its own binary could not be run: %v\n", listed.Name, err)
-		}
-		list = append(list, others...)
 	}
+	slices.SortStableFunc(list, func(a, b engineInfo) int { return engine.Rank(a.Name) - engine.Rank(b.Name) })
 	if c.JSON {
 		return printJSON(e.stdout, list)
 	}

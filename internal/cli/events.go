@@ -62,7 +62,7 @@ func withEvents(ctx context.Context, url string, opts *store.Options, f func(db 
 
 // eventsAppendCmd appends.
 type eventsAppendCmd struct {
-	URL        string   `arg:"" help:"Store to write. It is made when it does not exist."`
+	URL        string   `arg:"" store:"" help:"Store to write. It is made when it does not exist."`
 	File       string   `arg:"" optional:"" default:"-" help:"Lines of JSON: {\"type\":…, \"tags\":[[key,value],…], \"data\":any, \"metadata\":any, \"id\":uuid}; - is standard input."`
 	Batch      int      `help:"Lines in one append, which is stored whole or not at all." default:"1"`
 	UnlessType []string `help:"Refuse when an event of this type exists; given again, of one of the types."`
@@ -208,7 +208,7 @@ func jsonOrBytes(b []byte) (json.RawMessage, []byte) {
 
 // eventsReadCmd reads.
 type eventsReadCmd struct {
-	URL       string `arg:"" help:"Store to read."`
+	URL       string `arg:"" store:"" help:"Store to read."`
 	From      uint64 `help:"First position."`
 	Backwards bool   `help:"From high positions to low ones."`
 	Limit     int    `help:"Stop after so many events; 0 is no limit."`
@@ -247,7 +247,7 @@ func printEvents(to io.Writer, events iter.Seq2[store.SequencedEvent, error], bu
 
 // eventsTailCmd follows.
 type eventsTailCmd struct {
-	URL  string `arg:"" help:"Store to follow."`
+	URL  string `arg:"" store:"" help:"Store to follow."`
 	From uint64 `help:"First position; 0 is the next event to come."`
 	eventFilter
 }
@@ -272,7 +272,7 @@ func (c *eventsTailCmd) Run(e *env) error {
 
 // eventsStatsCmd tells what there is.
 type eventsStatsCmd struct {
-	URL string `arg:"" help:"Store to read."`
+	URL string `arg:"" store:"" help:"Store to read."`
 }
 
 // Run counts.

@@ -12,8 +12,8 @@ import (
 
 // importCmd reads a source into a store.
 type importCmd struct {
-	Source string `arg:"" name:"src" help:"Block tar, Arkiv SQLite database, or URL of another store."`
-	URL    string `arg:"" name:"url" help:"Store to write, such as sqlite:node.db?layout=arkiv. It is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
+	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database, or URL of another store."`
+	URL    string `arg:"" store:"" name:"url" help:"Store to write, such as sqlite:node.db?layout=arkiv. It is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
 	Batch  int    `help:"Changed entities in one transaction." default:"1000"`
 	JSON   bool   `help:"Print the result as JSON."`
 }

@@ -11,7 +11,7 @@ import (
 
 // inspectCmd prints what a store holds.
 type inspectCmd struct {
-	URL  string `arg:"" help:"Store to read."`
+	URL  string `arg:"" store:"" help:"Store to read."`
 	JSON bool   `help:"Print JSON."`
 }
 

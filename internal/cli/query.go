@@ -18,7 +18,7 @@ import (
 
 // queryCmd prints matching entities.
 type queryCmd struct {
-	URL     string   `arg:"" help:"Store to read."`
+	URL     string   `arg:"" store:"" help:"Store to read."`
 	Expr    string   `arg:"" help:"Query, such as 'type = \"node\" && cpu >= 8'; '*' matches everything."`
 	At      *uint64  `help:"Block to read at; the head when not given."`
 	OrderBy []string `help:"Attribute to sort by: NAME, NAME:number or NAME:string, with :desc or :asc after it. Given again, it sorts what is equal. Newest creation first when not given." placeholder:"NAME" sep:"none"`

@@ -17,7 +17,7 @@ import (
 // seedCmd generates a database or a block tar.
 type seedCmd struct {
 	Model  string  `arg:"" enum:"mendoza,dc" help:"What to generate: mendoza, shaped like a production store, or dc, data centres with known answers."`
-	Dst    string  `arg:"" name:"url|file.tar" help:"Store to fill, or block tar to write."`
+	Dst    string  `arg:"" store:"" name:"url|file.tar" help:"Store to fill, or block tar to write."`
 	Scale  float64 `help:"Size; 1 is 800,000 entities and 20 million rows." default:"0.001"`
 	Seed   uint64  `help:"The same seed gives the same data everywhere." default:"1"`
 	Load   uint64  `help:"Of dc: blocks of updates after the initial state." default:"0"`

@@ -30,7 +30,7 @@ const (
 
 // serveCmd serves a store.
 type serveCmd struct {
-	URL      string `arg:"" help:"Store to serve; its only writer. It is made when it does not exist."`
+	URL      string `arg:"" store:"" help:"Store to serve; its only writer. It is made when it does not exist."`
 	Layout   string `help:"Layout of a new store; compact takes writes fastest." default:""`
 	ReadOnly bool   `help:"Only read, any store: one that a chain feeds, another process writes, or a standby. So does read_only=true in the URL."`
 	Adopt    bool   `help:"Write a store that something else has fed so far, and which cannot be fed from there any more."`

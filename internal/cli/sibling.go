@@ -2,41 +2,75 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// binaryFor returns a command that links an engine: this one, the other beside
-// it or on the PATH, or one built now when the module's source is at hand.
-func binaryFor(ctx context.Context, name string) (string, error) {
+// Some engines cannot be in one program. Here is how a command finds the program of
+// another one, which measures in a process of its own (child), is asked what it links
+// (engines), or takes over (every command that is given a store).
+
+// siblingGuard is set in the environment of a command that another one starts in its
+// place, so that they do not start each other for ever.
+const siblingGuard = "VARVE_SIBLING"
+
+// linked tells whether this program links what opens an engine's paths, or its servers
+// where that is another library.
+func linked(name string, remote bool) bool {
+	d, ok := driver.Lookup(name)
+	client := engine.Find(name).Client
+	return ok && (client == "" || (d.Info.Library == client) == remote)
+}
+
+// commandFor returns the name of the command that links it.
+func commandFor(name string, remote bool) string { return cmp.Or(onlyIn(name, remote), engine.Main) }
+
+// onlyIn returns the name of the only command that links it, "" when all do.
+func onlyIn(name string, remote bool) string {
+	if remote {
+		return engine.Find(name).Serves
+	}
+	return engine.Find(name).Command
+}
+
+// programFor returns a program that links it: this one, the other beside it or on the
+// PATH, or one built now when the module's source is at hand.
+func programFor(ctx context.Context, name string, remote bool) (string, error) {
 	self, err := os.Executable()
-	if err != nil {
-		return "", err
+	if err != nil || linked(name, remote) {
+		return self, err
 	}
-	if _, linked := driver.Lookup(name); linked {
-		return self, nil
-	}
-	command := engine.Find(name).Command
-	if command == "" {
-		return "", fmt.Errorf("no command of this module links engine %q", name)
-	}
-	beside := filepath.Join(filepath.Dir(self), command)
-	if st, err := os.Stat(beside); err == nil && st.Mode().IsRegular() {
-		return beside, nil
-	}
-	if path, err := exec.LookPath(command); err == nil {
-		return path, nil
+	command := commandFor(name, remote)
+	onPath, _ := exec.LookPath(command) // "" is no file
+	for _, path := range []string{filepath.Join(filepath.Dir(self), command), onPath} {
+		if isOther(path, self) {
+			return path, nil
+		}
 	}
 	return buildSibling(ctx, command)
+}
+
+// isOther tells whether a path is a program and not this one, which may have been built
+// without the engines that need cgo.
+func isOther(path, self string) bool {
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() {
+		return false
+	}
+	own, err := os.Stat(self)
+	return err == nil && !os.SameFile(st, own)
 }
 
 // buildSibling builds the other command into the user's cache. The go command
@@ -57,12 +91,72 @@ func buildSibling(ctx context.Context, name string) (string, error) {
 	return path, nil
 }
 
+// otherProgram returns the program that opens stores which this one cannot; "" when this
+// one is to try.
+func otherProgram(ctx context.Context, urls []string) (path string, err error) {
+	if os.Getenv(siblingGuard) != "" {
+		return "", nil
+	}
+	type need struct {
+		name   string
+		remote bool
+		url    string
+	}
+	var all, missing []need
+	for _, text := range urls {
+		u, err := driver.ParseURL(text)
+		if err != nil || !slices.Contains(engine.Names(), u.Scheme) {
+			continue // a file, or what the command itself will say something about
+		}
+		n := need{u.Scheme, engine.Find(u.Scheme).Remote(u), driver.Redact(text)}
+		all = append(all, n)
+		if !linked(n.name, n.remote) {
+			missing = append(missing, n)
+		}
+	}
+	if len(missing) == 0 {
+		return "", nil
+	}
+	first := missing[0]
+	for _, n := range all {
+		if theirs := onlyIn(n.name, n.remote); theirs != "" && theirs != commandFor(first.name, first.remote) {
+			return "", usageError{fmt.Errorf("no program opens %s and %s, whose libraries cannot be linked together; go by a backup: "+
+				"varve backup the one, and varve restore the other of it", first.url, n.url)}
+		}
+	}
+	if path, err = programFor(ctx, first.name, first.remote); err != nil {
+		err = fmt.Errorf("open %s: %s links its engine, and this program does not: %w", first.url, commandFor(first.name, first.remote), err)
+	}
+	return path, err
+}
+
+// handOver runs a command line in another program. A process becomes that program where
+// the system can do that, and so has its output, its exit code and all else.
+func (e *env) handOver(path string, args []string) error {
+	environ := append(os.Environ(), siblingGuard+"=1")
+	if e.stdout == io.Writer(os.Stdout) && e.stderr == io.Writer(os.Stderr) {
+		if err := become(path, args, environ); !errors.Is(err, errors.ErrUnsupported) {
+			return fmt.Errorf("run %s: %w", path, err)
+		}
+	}
+	cmd := exec.CommandContext(e.ctx, path, args...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, os.Stdin, e.stdout, e.stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = interruptGrace
+	err := cmd.Run()
+	var ended *exec.ExitError
+	if errors.As(err, &ended) && ended.Exited() {
+		return exitStatus(ended.ExitCode())
+	}
+	return err
+}
+
 // siblingEngines asks the other command for an engine's description.
-func siblingEngines(e *env, name string) ([]engineInfo, error) {
+func siblingEngines(e *env, listed engine.Engine, remote bool) (found []engineInfo, err error) {
 	if os.Getenv(siblingGuard) != "" {
 		return nil, nil // asked by the other: only our own
 	}
-	path, err := binaryFor(e.ctx, name)
+	path, err := programFor(e.ctx, listed.Name, remote)
 	if err != nil {
 		return nil, err
 	}
@@ -72,18 +166,14 @@ func siblingEngines(e *env, name string) ([]engineInfo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", path, err)
 	}
-	var list, found []engineInfo
+	var list []engineInfo
 	if err := json.Unmarshal(out, &list); err != nil {
 		return nil, fmt.Errorf("read the answer of %s: %w", path, err)
 	}
 	for _, info := range list {
-		if info.Name == name {
+		if info.Name == listed.Name && (info.Library == listed.Client) == remote {
 			found = append(found, info)
 		}
 	}
 	return found, nil
 }
-
-// siblingGuard is set in the environment of a command that another one asks,
-// so that they do not ask each other for ever.
-const siblingGuard = "VARVE_SIBLING"

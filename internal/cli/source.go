@@ -104,7 +104,7 @@ func sniff(path string) (kind string, err error) {
 
 func openArkivSource(ctx context.Context, path string) (*source, error) {
 	for _, d := range driver.Linked() {
-		if d.Info.Dialect != driver.SQLite {
+		if d.Info.Dialect != driver.SQLite || !linked(d.Name, false) {
 			continue
 		}
 		u := &url.URL{Scheme: d.Name, Opaque: (&url.URL{Path: path}).EscapedPath()}

@@ -6,8 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store"
 )
 
@@ -30,12 +29,12 @@ func enoughSpace(dst string, need uint64) error {
 	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
 		need -= min(need, uint64(st.Size()))
 	}
-	var fs unix.Statfs_t
 	dir := filepath.Dir(path)
-	if err := unix.Statfs(dir, &fs); err != nil {
+	free, err := filesync.Free(dir)
+	if err != nil {
 		return nil // opening the store will say what is wrong with the directory
 	}
-	if free := fs.Bavail * uint64(fs.Bsize); need+spareSpace > free {
+	if need+spareSpace > free {
 		return fmt.Errorf("%w: about %s are needed in %s and %s are free; choose a smaller scale or another disk",
 			store.ErrDiskFull, size(need+spareSpace), dir, size(free))
 	}

@@ -81,7 +81,7 @@ func (c *tortureCmd) Run(e *env) error {
 	}
 	var here, there []string
 	for _, engine := range c.Engines {
-		if _, linked := driver.Lookup(engine); linked {
+		if linked(engine, false) {
 			here = append(here, engine)
 		} else {
 			there = append(there, engine)

@@ -4,10 +4,17 @@
 // linked (driver.Capabilities).
 package engine
 
-import "slices"
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
 
 // Module is the import path of this module.
 const Module = "github.com/varvedb/varve"
+
+// Main is the command that most engines are in.
+const Main = "varve"
 
 // Engine is one engine.
 type Engine struct {
@@ -16,17 +23,26 @@ type Engine struct {
 	Libraries []string // patterns of the packages of others that only its own import
 	File      string   // what a database is called in a directory of its own
 	Command   string   // the only command that links it; "" when all do
+	Client    string   // the library that opens its servers, where another opens its paths: a program links one of them
+	Serves    string   // the only command that links Client
 	Server    bool     // a path is the directory of a server that is started for it
 }
 
 // Package returns the import path of the engine.
 func (e Engine) Package() string { return Module + "/store/" + e.Name }
 
+// Remote tells whether a URL is that of a server which Client opens.
+func (e Engine) Remote(u *url.URL) bool {
+	inner, _, _ := strings.Cut(u.Opaque, ":")
+	return e.Client != "" && (u.Host != "" || u.User != nil || slices.Contains([]string{"http", "https", "ws", "wss"}, strings.ToLower(inner)))
+}
+
 // All are the engines in the order in which they stand side by side.
 var All = []Engine{
-	{Name: "sqlite", Libraries: []string{"github.com/mattn/go-sqlite3/..."}, File: "varve.db", Command: "varve"},
+	{Name: "sqlite", Libraries: []string{"github.com/mattn/go-sqlite3/..."}, File: "varve.db", Command: Main},
 	{Name: "sqlitego", Libraries: []string{"modernc.org/..."}, File: "varve.db"},
-	{Name: "libsql", Libraries: []string{"github.com/tursodatabase/..."}, File: "varve.db", Command: "varve-libsql"},
+	{Name: "libsql", Libraries: []string{"github.com/tursodatabase/..."}, File: "varve.db", Command: "varve-libsql",
+		Client: "github.com/tursodatabase/libsql-client-go", Serves: Main},
 	{Name: "duckdb", Libraries: []string{"github.com/duckdb/..."}, File: "varve.duckdb"},
 	{Name: "postgres", Libraries: []string{"github.com/jackc/pgx/...", "github.com/fergusstrange/embedded-postgres/..."},
 		Internal: []string{"pgembed", "pgtest"}, File: "varve", Server: true},

@@ -1,4 +1,5 @@
-// Package filesync makes files durable where package os stops short.
+// Package filesync makes files durable, and tells the room for them, where package os
+// stops short.
 package filesync
 
 import (

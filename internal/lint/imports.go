@@ -92,8 +92,8 @@ func engineRules() []rule {
 		{packages: []string{"./internal/sqlstore/..."}, only: []string{"./store/driver", "./internal/sqlstore/..."},
 			never: natives, why: "it serves every engine and knows nothing of entities"},
 		{packages: []string{"./internal/sqlitewal/..."},
-			only:  []string{"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/..."},
-			never: natives, why: "it serves SQLite and libSQL, which cannot share a program"},
+			only:  []string{"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/filelease", "./internal/filesync"},
+			never: natives, why: "it serves libraries that cannot share a program"},
 		{packages: []string{"./internal/pgembed/..."}, only: []string{"./store/driver", "./internal/pgembed/...", "./internal/filesync"},
 			why: "it runs a server and knows nothing of entities"},
 	}

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -37,11 +35,6 @@ func CheckFile(path string, readOnly bool) error {
 	}
 	return nil
 }
-
-// OnReadOnly tells whether a file is on a read-only file system. There SQLite can
-// make no WAL-index, and reads a database only when it is told that nobody can
-// change it (immutable).
-func OnReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
 
 func hasLog(path string) bool {
 	st, err := os.Stat(path + "-wal")

@@ -55,6 +55,7 @@ type engine struct {
 	*sqlstore.DB
 	*Checkpointer
 	path string
+	user *user
 }
 
 func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
@@ -70,6 +71,9 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (dr
 		return nil, err
 	}
 	if err := CheckFile(path, opts.ReadOnly); err != nil {
+		return nil, err
+	}
+	if err := alone(l.Info.Library, path); err != nil {
 		return nil, err
 	}
 	pool, err := l.Open(uri(path, opts.ReadOnly))
@@ -97,7 +101,10 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (dr
 		return nil, err
 	}
 	e := &engine{DB: db, Checkpointer: checkpointer, path: path}
-	if err := checkpointer.Start(db, path); err != nil {
+	if e.user, err = use(l.Info.Library, path); err == nil {
+		err = checkpointer.Start(db, path)
+	}
+	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -129,7 +136,9 @@ func (e *engine) Reindex(ctx context.Context) error { return Reindex(ctx, e.DB) 
 // Close implements driver.Engine.
 func (e *engine) Close() error {
 	e.Stop()
-	return errors.Join(e.DB.Close(), e.Release())
+	err := errors.Join(e.DB.Close(), e.Release())
+	e.user.end()
+	return err
 }
 
 // Result codes of SQLite (https://www.sqlite.org/rescode.html).

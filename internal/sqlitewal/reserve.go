@@ -5,7 +5,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
+	"github.com/varvedb/varve/internal/filesync"
 )
 
 // reserve makes the log's file longer before it is needed, beside the writer.
@@ -56,8 +56,7 @@ func (r *reserve) extend(ctx context.Context, logged int64) {
 		return
 	}
 	size, want := st.Size(), (logged+reserveChunk)*r.frame
-	var disk unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &disk); err != nil || uint64(max(want-size, 0)) > disk.Bavail*uint64(disk.Bsize)/spareDisk {
+	if free, err := filesync.Free(r.path); err != nil || uint64(max(want-size, 0)) > free/spareDisk {
 		return
 	}
 	zeros := make([]byte, 512<<10) // a commit syncs what was written by then, so no more at once

@@ -4,9 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // walIndex reads the size of the log from the WAL-index, the "-shm" file beside
@@ -18,8 +17,8 @@ import (
 // it would drop the POSIX locks that SQLite holds on it in this process.
 type walIndex struct {
 	file  *os.File
-	id    fileID
-	users int // engines of this process that read it
+	is    os.FileInfo // which file it is
+	users int         // engines of this process that read it
 }
 
 // Offsets in the WAL-index, whose integers are in the machine's byte order.
@@ -28,35 +27,33 @@ const (
 	offsetBackfill = 96 // frames already copied into the database
 )
 
-// openIndexes are the open WAL-indexes of this process by file. Engines on the
-// same database share one descriptor, for the reason that walIndex gives.
-var openIndexes = struct {
+// openIndexes are the open WAL-indexes of this process. Engines on the same
+// database share one descriptor, for the reason that walIndex gives.
+var openIndexes struct {
 	sync.Mutex
-	byFile map[fileID]*walIndex
-}{byFile: map[fileID]*walIndex{}}
-
-// fileID tells one file from another.
-type fileID struct{ dev, ino uint64 }
+	list []*walIndex
+}
 
 func openWALIndex(database string) (*walIndex, error) {
 	openIndexes.Lock()
 	defer openIndexes.Unlock()
-	var st unix.Stat_t
 	path := database + "-shm"
-	if err := unix.Stat(path, &st); err != nil {
-		return nil, fmt.Errorf("find the WAL-index %s: %w", path, err)
+	is, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("find the WAL-index: %w", err)
 	}
-	id := fileID{dev: st.Dev, ino: st.Ino}
-	if w := openIndexes.byFile[id]; w != nil {
-		w.users++
-		return w, nil
+	for _, w := range openIndexes.list {
+		if os.SameFile(w.is, is) {
+			w.users++
+			return w, nil
+		}
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the WAL-index: %w", err)
 	}
-	w := &walIndex{file: f, id: id, users: 1}
-	openIndexes.byFile[id] = w
+	w := &walIndex{file: f, is: is, users: 1}
+	openIndexes.list = append(openIndexes.list, w)
 	return w, nil
 }
 
@@ -81,6 +78,6 @@ func (w *walIndex) close() error {
 	if w.users--; w.users > 0 {
 		return nil
 	}
-	delete(openIndexes.byFile, w.id)
+	openIndexes.list = slices.DeleteFunc(openIndexes.list, func(other *walIndex) bool { return other == w })
 	return w.file.Close()
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestFlips(t *testing.T) {
-	faulttest.RunFlips(t, "sqlitego", 4, "arkiv", "compact", "events")
+	faulttest.RunFlips(t, "sqlitego", 6, "arkiv", "compact", "events")
 }
 
 func TestResources(t *testing.T) {

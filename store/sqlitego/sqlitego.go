@@ -8,8 +8,9 @@
 // other systems. Commits that wait for the disk take as long as in store/sqlite; reads
 // take up to half as long again.
 //
-// In one process a database is open either here or in store/sqlite: both keep others out,
-// and each other, by locks on the file.
+// In one process a database is open by one of the two at a time: a second one gets
+// ErrLocked, since SQLite's locks keep out other processes and not other libraries. With
+// store/libsql in one program take care of that yourself.
 package sqlitego
 
 import (
@@ -26,10 +27,6 @@ import (
 )
 
 func init() {
-	// Of the locks that SQLite otherwise takes a process has one set on each file: those
-	// of another library in this process would be in nobody's way, and closing any
-	// descriptor would drop them. Where the system has no others it stays at those.
-	_, _ = sqlite.OFDLocking(true)
 	own := &sqlite.Driver{}
 	if err := own.RegisterFunction("varve_glob", glob); err != nil {
 		panic(err)

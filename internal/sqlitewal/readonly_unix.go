@@ -1,0 +1,14 @@
+//go:build unix
+
+package sqlitewal
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// OnReadOnly tells whether a file is on a read-only file system. There SQLite can
+// make no WAL-index, and reads a database only when it is told that nobody can
+// change it (immutable).
+func OnReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
