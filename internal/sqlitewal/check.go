@@ -2,40 +2,14 @@ package sqlitewal
 
 import (
 	"context"
-	"errors"
-	"strings"
 
 	"github.com/varvedb/varve/internal/sqlstore"
 )
 
-// Check runs PRAGMA integrity_check, which compares every tree with itself and
-// every index with its table, and stops after 100 contradictions.
+// Check implements driver.Checker for an engine of SQLite's kin.
 func Check(ctx context.Context, db *sqlstore.DB, report func(problem string) bool) (did string, err error) {
-	err = db.WithSpare(ctx, func(c *sqlstore.Conn) (err error) {
-		rows, err := c.QueryOnce(ctx, "SELECT CAST(integrity_check AS BLOB) FROM pragma_integrity_check")
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, rows.Close()) }()
-		for rows.Next() {
-			var message []byte // it may quote what is damaged, and need not be UTF-8
-			if err := rows.Scan(&message); err != nil {
-				return err
-			}
-			if text := strings.ToValidUTF8(string(message), "?"); text != "ok" && !report(text) {
-				break
-			}
-		}
-		if err := c.Mapped(rows.Err()); err != nil {
-			return err
-		}
-		did = "integrity_check"
-		return nil
-	})
-	return did, err
+	return sqlstore.IntegrityCheck(ctx, db, report)
 }
 
 // Reindex makes every index anew.
-func Reindex(ctx context.Context, db *sqlstore.DB) error {
-	return db.WithWriter(ctx, func(c *sqlstore.Conn) error { return c.ExecOnce(ctx, "REINDEX") })
-}
+func Reindex(ctx context.Context, db *sqlstore.DB) error { return sqlstore.Reindex(ctx, db) }

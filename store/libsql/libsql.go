@@ -5,9 +5,8 @@
 //
 // It cannot be linked together with store/sqlite: both carry the SQLite C code
 // under the same symbols. Nor can it be linked together with
-// store/libsql/remote, which opens databases on servers under the same URL
-// scheme: both client libraries register themselves with database/sql as
-// "libsql", and the second to do so ends the program.
+// store/libsql/remote, which opens databases on servers and is registered under the
+// same URL scheme.
 //
 // # What the library does otherwise, and what is done about it
 //

@@ -56,7 +56,7 @@ const (
 
 var capabilities = driver.Capabilities{
 	TextNUL:       false,
-	Analyze:       true,
+	Analyze:       false,
 	WALCheckpoint: false,
 	MaxConditions: 2000, // as in the embedded engine
 	SQLDepth:      30,
@@ -65,6 +65,7 @@ var capabilities = driver.Capabilities{
 	Gaps: []driver.Gap{
 		{Name: "text-nul", Reason: "as in the embedded engine; such text is refused"},
 		{Name: "deep-sql", Reason: "as in the embedded engine: its parser refuses conditions nested deeper than about 30 levels, with ErrUnsupported"},
+		{Name: "analyze", Reason: "the server refuses the statement"},
 		{Name: "server-settings", Reason: "durability, memory and checkpoints are the server's; of its statistics only the size is known"},
 		{Name: "server-limits", Reason: "rows of more than 5 MB are refused; a write transaction of more than 5 s is ended, and rolled back whole, when another client wants to write"},
 		{Name: "lease", Reason: "the server has no lock that ends with a client, so nothing keeps a second server from writing the same store"},
