@@ -40,7 +40,8 @@ type EventOptions struct {
 	Queue int
 
 	// PollInterval is how often a subscription looks for events that another
-	// process has appended, where the engine allows several. Zero means 200 ms.
+	// process has appended, where the engine allows several. Zero means 200 ms. Where
+	// the engine tells of them, as Postgres does, it looks no more than every 5 s.
 	PollInterval time.Duration
 
 	// IndexEvery is the number of new events that are found by reading them one
@@ -66,6 +67,7 @@ type Events struct {
 
 	queue appendQueue
 	news  news
+	ears  ears
 	tail  *eventlog.Tail // used by the leader of a group alone
 }
 

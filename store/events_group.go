@@ -72,6 +72,9 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	if err := e.tail.Write(ctx, tx, e.opts.Now().UnixMicro()); err != nil {
 		return true, err
 	}
+	if a, ok := tx.(driver.Announcer); ok {
+		a.Announce()
+	}
 	if err := tx.Commit(ctx); err != nil {
 		return true, err
 	}

@@ -135,6 +135,7 @@ func (e *Events) follow(ctx context.Context, q EventQuery, from uint64, yield fu
 	if err != nil {
 		return err
 	}
+	defer e.listen()()
 	poll := time.NewTimer(e.opts.PollInterval)
 	defer poll.Stop()
 	for stopped := false; ; {
@@ -147,7 +148,7 @@ func (e *Events) follow(ctx context.Context, q EventQuery, from uint64, yield fu
 		if err != nil || stopped {
 			return err
 		}
-		poll.Reset(e.opts.PollInterval)
+		poll.Reset(e.pollInterval())
 		select {
 		case <-news:
 		case <-poll.C:

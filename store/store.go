@@ -105,7 +105,12 @@ func (db *DB) Close() error {
 	if db.entities != nil {
 		db.entities.maintainer.close()
 	}
+	events := db.events
 	db.mu.Unlock()
+	if events != nil {
+		events.ears.quiet(true)
+		defer events.news.publish() // to those who wait, that it is closed
+	}
 	if err := db.engine.Close(); err != nil {
 		return fmt.Errorf("close %s database: %w", db.engine.Info().Name, err)
 	}

@@ -89,10 +89,16 @@ func (c *Conn) Raw(f func(driverConn any) error) error { return c.conn.Raw(f) }
 // transaction. The connection must be a Remote's.
 func (c *Conn) Share(settings []string) { c.settings = settings }
 
+// Shared tells whether Share was called.
+func (c *Conn) Shared() bool { return c.settings != nil }
+
+// Later leaves a statement to a Remote's next one; see there.
+func (c *Conn) Later(text string) { c.remote.Later(text) }
+
 // InSession runs f where settings hold: outside a transaction, or on a shared connection
 // in one of its own.
 func (c *Conn) InSession(ctx context.Context, f func(c *Conn) error) error {
-	if c.settings == nil {
+	if !c.Shared() {
 		return f(c)
 	}
 	if err := c.begin(ctx, "BEGIN"); err != nil {
@@ -206,7 +212,7 @@ func (c *Conn) prepareOn(ctx context.Context, text string) (statement, error) {
 		return prepareDirect(ctx, c.native, text)
 	}
 	if c.remote != nil {
-		return remoteStatement{c.remote, text, c.settings == nil}, nil
+		return remoteStatement{c.remote, text, !c.Shared()}, nil
 	}
 	stmt, err := c.conn.PrepareContext(ctx, text)
 	return pooled{stmt}, err

@@ -62,6 +62,8 @@ type engine struct {
 	server  *pgembed.Server // nil when the server is not ours
 	version string
 	since   counters // as they were at Open
+
+	announcement, self string // see announcement
 }
 
 func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
@@ -119,6 +121,7 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 		return nil, err
 	}
 	e := &engine{DB: db, session: s, conn: cfg, server: server}
+	e.announcement, e.self = announcement()
 	if err := e.begin(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

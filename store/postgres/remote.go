@@ -81,12 +81,12 @@ func (r *remote) Query(ctx context.Context, text string, keep bool, args []any) 
 
 // Rollback implements sqlstore.Remote.
 func (r *remote) Rollback() error {
-	if len(r.later) > 0 { // it was never begun
-		r.later = r.later[:0]
-		return nil
-	}
+	r.later = r.later[:0]
 	if err := r.settle(); err != nil {
 		return err
+	}
+	if r.conn.PgConn().TxStatus() == 'I' { // it was never begun
+		return nil
 	}
 	r.owed = r.conn.PgConn().Exec(context.Background(), "ROLLBACK")
 	return nil

@@ -24,7 +24,7 @@ func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
 	if err != nil {
 		return nil, withContext(ctx, err)
 	}
-	return &tx{tx: t.(*sqlstore.Tx)}, nil
+	return &tx{tx: t.(*sqlstore.Tx), announcement: e.announcement}, nil
 }
 
 // Snapshot implements driver.Engine.
@@ -112,6 +112,8 @@ func (r *reader) Query(ctx context.Context, text string, args ...any) (driver.Ro
 type tx struct {
 	tx    *sqlstore.Tx
 	ended bool // and the connection another's
+
+	announcement string
 }
 
 // Query implements driver.Querier.
