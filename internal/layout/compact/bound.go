@@ -10,45 +10,52 @@ import (
 
 // Ids are given in the order of sequences, which begin with the block of creation. So a
 // comparison of either bounds the ids that may match, and one of the block of the last
-// change, which is no earlier, bounds them above.
+// change, which is no earlier, bounds them above. What was changed in other blocks is passed
+// over by the database.
 
-// sequences is the sequences from low on and up to high.
-type sequences struct{ low, high uint64 }
+// reach is the sequences from low on and up to high, and the blocks of the last change from
+// one on and up to another.
+type reach struct{ low, high, from, to uint64 }
 
-// sequencesOf returns the sequences that what matches an expression may have, and some
-// more.
-func sequencesOf(e query.Expr) sequences {
-	all := sequences{0, math.MaxUint64}
+// reachOf returns what the versions that match an expression are within.
+func reachOf(e query.Expr) reach {
+	all := reach{high: math.MaxUint64, to: math.MaxInt64}
 	switch e := e.(type) {
 	case query.And:
 		for _, term := range e.Terms {
-			part := sequencesOf(term)
+			part := reachOf(term)
 			all.low, all.high = max(all.low, part.low), min(all.high, part.high)
+			all.from, all.to = max(all.from, part.from), min(all.to, part.to)
 		}
 	case query.Compare:
-		first, last := e.Value.Number, e.Value.Number
+		first, last := uint64(0), uint64(math.MaxUint64)
+		switch n := e.Value.Number; e.Op {
+		case query.NotEqual:
+		case query.Less, query.LessOrEqual:
+			last = n
+		case query.Equal:
+			first, last = n, n
+		default:
+			first = n
+		}
 		switch e.Name {
 		case entity.AttrSequence:
-		case entity.AttrCreatedAtBlock, entity.AttrLastModifiedAtBlock:
-			if first > entity.MaxBlockNumber {
-				return all
-			}
-			first = entity.MakeSequence(first, 0, 0)
-			last = first | (entity.MakeSequence(1, 0, 0) - 1)
-		default:
-			return all
-		}
-		switch below := e.Op == query.Less || e.Op == query.LessOrEqual; {
-		case e.Op == query.NotEqual:
-			return all
-		case below || e.Op == query.Equal:
-			all.high = last
-		}
-		if e.Name != entity.AttrLastModifiedAtBlock && e.Op != query.Less && e.Op != query.LessOrEqual {
-			all.low = first
+			all.low, all.high = first, last
+		case entity.AttrCreatedAtBlock:
+			all.low, all.high = entity.MakeSequence(min(first, entity.MaxBlockNumber), 0, 0), lastSequence(last)
+		case entity.AttrLastModifiedAtBlock:
+			all.from, all.to, all.high = min(first, math.MaxInt64), min(last, math.MaxInt64), lastSequence(last)
 		}
 	}
 	return all
+}
+
+// lastSequence returns the highest sequence of a block.
+func lastSequence(block uint64) uint64 {
+	if block >= entity.MaxBlockNumber {
+		return math.MaxUint64
+	}
+	return entity.MakeSequence(block+1, 0, 0) - 1
 }
 
 // How exactly bounds are found: to within so many ids, with so many look-ups at most.
@@ -57,10 +64,10 @@ const (
 	boundLookups = 12
 )
 
-// bound makes a window no larger than an expression's sequences allow.
+// bound makes a window no larger than an expression allows.
 func (v *view) bound(ctx context.Context, e query.Expr, w window) (window, error) {
-	s := sequencesOf(e)
-	w.high = min(w.high, v.p.nextID)
+	s := reachOf(e)
+	w.high, w.from, w.to = min(w.high, v.p.nextID), int64(s.from), int64(s.to)
 	if v.p.unordered != 0 || s.low == 0 && s.high == math.MaxUint64 {
 		return w, nil
 	}
@@ -90,7 +97,7 @@ func (v *view) search(ctx context.Context, sequence uint64, w window) (low, high
 			middle = from + int64(part*float64(high-from))
 		}
 		found := false
-		err := v.l.versions(ctx, v.q, "scan_current", []any{middle + 1, from, int64(1)}, func(r *version) error {
+		err := v.l.versions(ctx, v.q, "scan_current", []any{middle + 1, from, int64(0), int64(math.MaxInt64), int64(1)}, func(r *version) error {
 			rec, err := parse(r.data)
 			if err != nil {
 				return err

@@ -62,9 +62,11 @@ func (c candidates) and(other candidates) candidates {
 	return c
 }
 
-// window is ids from low on and below high. In a brief one nothing long is looked up.
+// window is ids from low on and below high, and of these the versions that begin in some
+// blocks, if bound says which. In a brief one nothing long is looked up.
 type window struct {
 	low, high int64
+	from, to  int64 // first and last block
 	brief     bool
 }
 

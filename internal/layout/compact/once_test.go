@@ -99,26 +99,33 @@ func TestProgressIsReadOnce(t *testing.T) {
 	require.Equal(t, readings{read: 1}, *n)
 }
 
-// countedPages counts the pages of postings that are read.
-type countedPages struct {
+// tally counts what is read: look-ups in postings, the pages that they gave, and versions.
+type tally struct{ finds, pages, versions int }
+
+type talliedView struct {
 	driver.Querier
-	pages *int
+	*tally
 }
 
-func (q countedPages) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+func (q talliedView) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
 	rows, err := q.Querier.Query(ctx, text, args...)
-	if err != nil || !strings.Contains(text, "JOIN postings") && !strings.Contains(text, "FROM postings") {
-		return rows, err
+	switch {
+	case err != nil:
+	case strings.Contains(text, "JOIN postings") || strings.Contains(text, "FROM postings"):
+		q.finds++
+		return talliedRows{rows, &q.pages}, nil
+	case strings.Contains(text, "FROM current_versions"):
+		return talliedRows{rows, &q.versions}, nil
 	}
-	return countedRows{rows, q.pages}, nil
+	return rows, err
 }
 
-type countedRows struct {
+type talliedRows struct {
 	driver.Rows
 	n *int
 }
 
-func (r countedRows) Next() bool {
+func (r talliedRows) Next() bool {
 	next := r.Rows.Next()
 	if next {
 		*r.n++
@@ -144,19 +151,78 @@ func TestCountIsLed(t *testing.T) {
 	r, err := b.engine.Snapshot(ctx)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
-	pages := 0
-	v, err := b.layout.View(ctx, countedPages{r, &pages}, 1)
+	read := &tally{}
+	v, err := b.layout.View(ctx, talliedView{r, read}, 1)
 	require.NoError(t, err)
 	atLeast := query.Compare{Name: "n", Op: query.GreaterOrEqual, Value: query.Number(1000)}
 	led, err := v.Count(ctx, query.And{Terms: []query.Expr{atLeast, query.Compare{Name: "group", Op: query.Equal, Value: query.Text("b")}}})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, led)
-	require.Less(t, pages, 10)
-	pages = 0
+	require.Less(t, read.pages, 10)
+	*read = tally{}
 	all, err := v.Count(ctx, atLeast)
 	require.NoError(t, err)
 	require.EqualValues(t, entities-1000, all)
-	require.Greater(t, pages, 30, "the range is long")
+	require.Greater(t, read.pages, 30, "the range is long")
+}
+
+// TestReadsWhatIsNeeded: what a query reads depends on what it returns. What is known to be long
+// is not looked up for what a short term leads, nor twice to find that out; when nearly as many
+// match as are wanted few more are read; and what was changed in other blocks is passed over.
+func TestReadsWhatIsNeeded(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{Page: 64, Short: 3, Window: 4096})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	const entities, changed = 20_000, 3000 // the newest of them
+	created, updated := entity.Block{Number: 1}, entity.Block{Number: 2}
+	for i := range uint32(entities) {
+		op := entity.Op{Kind: entity.Create, Key: entity.Key{byte(i), byte(i >> 8), 1}, OpIndex: i, BTL: 1000,
+			NumericAttributes: map[string]uint64{"n": uint64(i)},
+			StringAttributes:  map[string]string{"type": []string{"vote", "other"}[i%2], "of": string(rune('a' + i%2000))}}
+		created.Ops = append(created.Ops, op)
+		if i >= entities-changed {
+			op.Kind, op.OpIndex = entity.Update, i-(entities-changed)
+			updated.Ops = append(updated.Ops, op)
+		}
+	}
+	b.apply(true, created)
+	b.apply(true, updated)
+	b.drain()
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	read := &tally{}
+	v, err := b.layout.View(ctx, talliedView{r, read}, 2)
+	require.NoError(t, err)
+	ask := func(limit, want int, terms ...query.Expr) tally {
+		*read = tally{}
+		found := 0
+		for _, err := range v.Query(ctx, layout.Request{Expr: query.And{Terms: terms}, Limit: limit}) {
+			require.NoError(t, err)
+			found++
+		}
+		require.Equal(t, want, found)
+		return *read
+	}
+	text := func(name, value string) query.Expr {
+		return query.Compare{Name: name, Op: query.Equal, Value: query.Text(value)}
+	}
+	number := func(name string, op query.CompareOp, n uint64) query.Expr {
+		return query.Compare{Name: name, Op: op, Value: query.Number(n)}
+	}
+
+	first := ask(50, 50, text("type", "vote"))
+	require.Equal(t, 2, first.finds, "the value is long: %+v", first)
+	again := ask(50, 50, text("type", "vote"))
+	require.Equal(t, 1, again.finds, "%+v", again)
+	led := ask(100, 10, text("type", "vote"), text("of", "c"))
+	require.Equal(t, 1, led.finds, "%+v", led)
+
+	nearly := ask(100, 100, text("type", "vote"), number("n", query.NotEqual, entities-2))
+	require.LessOrEqual(t, nearly.versions, 110, "%+v", nearly)
+
+	window := ask(20, 20, number(entity.AttrLastModifiedAtBlock, query.LessOrEqual, 1), number("n", query.GreaterOrEqual, 10))
+	require.Less(t, window.versions, 100, "%+v", window)
 }
 
 // countedStatements counts what a transaction runs.

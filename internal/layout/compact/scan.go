@@ -21,20 +21,23 @@ type source struct {
 		below int64
 		ended bool
 	}
-	size  int // how many are read next
-	read  int // how many were read last, or looked for
+	size  int  // how many are read next
+	left  *int // as walk has it
+	read  int  // how many were read last, or looked for
 	ended bool
 }
 
-// How many versions are read at once: few at first, for a caller who needs little.
+// How many versions are read at once: few at first, for a caller who needs little. And how
+// many ids are passed over in the time that a version is read in.
 const (
 	leastRead   = 4
 	firstRead   = 32
 	largestRead = 512
+	passedIDs   = 8
 )
 
-func (v *view) source(c candidates, w window, size int) *source {
-	s := &source{v: v, c: c, w: w, size: size}
+func (v *view) source(c candidates, w window, left *int) *source {
+	s := &source{v: v, c: c, w: w, left: left}
 	switch {
 	case !c.negated:
 		s.next, s.walk = s.fetch, c.ids.Walk(w.low, w.high).Next
@@ -84,10 +87,17 @@ func (s *source) wanted(r *version) bool {
 	return r.visible(s.v.at) && !s.v.overlay().touches(r.id) && !s.c.ids.Has(r.id)
 }
 
-// scan reads the next current versions.
+// scan reads the next current versions. Where versions of some blocks are wanted it does not go
+// further at once than to so many ids that to pass them over takes as long.
 func (s *source) scan(ctx context.Context) (list []*version, err error) {
-	n := 0
-	err = s.v.l.versions(ctx, s.v.q, "scan_current", []any{s.w.high, s.w.low, int64(s.size)}, func(r *version) error {
+	n, w, low, most := 0, s.w, s.w.low, s.size
+	if w.from > 0 || w.to < math.MaxInt64 {
+		low = max(low, w.high-int64(s.size*passedIDs))
+		if *s.left > 0 {
+			most = min(most, max(*s.left, leastRead))
+		}
+	}
+	err = s.v.l.versions(ctx, s.v.q, "scan_current", []any{w.high, low, w.from, w.to, int64(most)}, func(r *version) error {
 		n++
 		s.w.high = r.id
 		if s.wanted(r) {
@@ -95,7 +105,13 @@ func (s *source) scan(ctx context.Context) (list []*version, err error) {
 		}
 		return nil
 	})
-	s.read, s.ended = n, n < s.size
+	if n < most {
+		s.w.high = low
+	}
+	s.read, s.ended = n, s.w.high <= w.low
+	if low > w.low {
+		s.read = max(n, int(w.high-s.w.high)/passedIDs)
+	}
 	return list, err
 }
 
@@ -171,7 +187,7 @@ func (v *view) walk(ctx context.Context, f filter, w window, left *int, each fun
 			return err
 		}
 		learned := false
-		for s := v.source(c, w, read); !s.ended && !learned; {
+		for s := v.source(c, w, left); !s.ended && !learned; {
 			s.size = read
 			list, err := s.next(ctx)
 			if err != nil {

@@ -61,7 +61,7 @@ SELECT id FROM current_versions WHERE id IN ({?});
 -- name: scan_current
 SELECT id, from_block, 0, expires, entity_key, content, data
 FROM current_versions
-WHERE id < ? AND id >= ?
+WHERE id < ? AND id >= ? AND from_block >= ? AND from_block <= ?
 ORDER BY id DESC
 LIMIT CAST(? AS BIGINT);
 
