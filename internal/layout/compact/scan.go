@@ -170,10 +170,11 @@ const (
 func (v *view) walk(ctx context.Context, f filter, w window, left *int, each func(*version) error) error {
 	w.high = min(w.high, v.p.nextID)
 	bottom, spent, review, wanted := w.low, 0, firstReview, *left
-	read := firstRead
+	first := firstRead
 	if wanted > 0 {
-		read = min(max(wanted, leastRead), largestRead)
+		first = min(max(wanted, leastRead), largestRead)
 	}
+	read := first
 	for size := v.l.opts.Window; w.high > bottom; size = min(size*windowGrowth, largestWindow) {
 		if w.low = max(w.high-size, bottom); f.known() {
 			w.low = bottom
@@ -202,19 +203,21 @@ func (v *view) walk(ctx context.Context, f filter, w window, left *int, each fun
 				w.high = w.low
 			}
 			spent += s.read
-			rest := noLimit // that are to be read, if as many match as did
+			rest := math.MaxInt // versions that are to be read, if as many match as did
 			if *left > 0 && *left < wanted {
 				rest = *left*spent/(wanted-*left) + 1
 			}
 			read = min(2*read, max(rest, leastRead), largestRead)
-			if spent >= review {
-				review = 2 * spent
-				if rest <= review {
-					continue
-				}
+			if spent < review {
+				continue
+			}
+			if review = 2 * spent; rest > review {
 				if learned, err = f.learn(ctx, int64(spent/pageVersions)); err != nil {
 					return err
 				}
+			}
+			if learned {
+				read = first // more will match
 			}
 		}
 	}
