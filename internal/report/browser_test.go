@@ -175,7 +175,7 @@ func (b *browser) opening(t *testing.T) {
 	require.Contains(t, eval[string](t, b, `document.querySelector(".facts").textContent`), "Example CPU, 2 cores")
 	require.Contains(t, eval[string](t, b, `document.querySelector(".facts").textContent`), "scale 0.05 (40,000 entities)")
 	rows := eval[[]string](t, b, `[...document.querySelectorAll(".ranked tbody tr")].map(r => r.children[1].textContent + " " + r.children[0].textContent)`)
-	require.Len(t, rows, 8, "an engine and a layout each")
+	require.Len(t, rows, 2*len(reporttest.Engines), "an engine and a layout each")
 	require.Equal(t, "1 sqlite simple", rows[0])
 	require.Contains(t, eval[string](t, b, `document.querySelector("#ranking").textContent`), "Noise floor, from measuring the same twice")
 	require.Empty(t, eval[[]string](t, b, `[...document.querySelectorAll("dl.terms dt")].map(e => e.textContent).filter((w, i, all) => all.indexOf(w) !== i)`),

@@ -84,7 +84,7 @@ func (s *direct) query(ctx context.Context, args []any) (resultSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &directRows{rows: rows, values: make([]sqldriver.Value, len(rows.Columns()))}, nil
+	return &directRows{ctx: ctx, rows: rows, values: make([]sqldriver.Value, len(rows.Columns()))}, nil
 }
 
 // bind makes values of arguments, as database/sql does.
@@ -116,6 +116,7 @@ func (s *direct) Close() error { return s.stmt.Close() }
 // directRows is the result of a direct statement. The driver gives each value
 // memory of its own.
 type directRows struct {
+	ctx    context.Context // not every driver looks at it between rows
 	rows   sqldriver.Rows
 	values []sqldriver.Value
 	err    error
@@ -127,7 +128,11 @@ func (r *directRows) Next() bool {
 	if r.closed || r.err != nil {
 		return false
 	}
-	if err := r.rows.Next(r.values); err != nil {
+	err := r.ctx.Err()
+	if err == nil {
+		err = r.rows.Next(r.values)
+	}
+	if err != nil {
 		if !errors.Is(err, io.EOF) {
 			r.err = err
 		}

@@ -33,8 +33,11 @@ func init() {
 	}
 	sql.Register("varve-sqlitego", own)
 	library := &sqlitewal.Library{
-		Info:     driver.Info{Name: "sqlitego", Dialect: driver.SQLite, Library: "modernc.org/sqlite", Version: native.SQLITE_VERSION},
-		Number:   native.SQLITE_VERSION_NUMBER,
+		Info:   driver.Info{Name: "sqlitego", Dialect: driver.SQLite, Library: "modernc.org/sqlite", Version: native.SQLITE_VERSION},
+		Number: native.SQLITE_VERSION_NUMBER,
+		Gaps: []driver.Gap{
+			{Name: "cancellation", Reason: "the library interrupts a statement until it has its first row; from then on the end of its context is noticed between rows"},
+		},
 		Open:     func(uri string) (*sql.DB, error) { return sql.Open("varve-sqlitego", uri) },
 		MapError: mapError,
 	}

@@ -88,7 +88,7 @@ var figures = map[string]float64{
 
 // costs are how much more than that others take, in all that they do.
 var costs = map[string]float64{
-	"libsql": 1.3, "duckdb": 2.6, "postgres": 1.15, "simple": 0.7, "arkiv-pruned": 0.85, "compact": 0.55,
+	"sqlitego": 1.2, "libsql": 1.3, "duckdb": 2.6, "postgres": 1.15, "simple": 0.7, "arkiv-pruned": 0.85, "compact": 0.55,
 	"large": 8, "minimal": 0.5, "relaxed": 0.8, "unsafe": 0.7, "cold": 4, "lukewarm": 2, "single": 3,
 }
 
