@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/storetest"
 )
 
-var everyLayout = flag.Bool("every-layout", false, "run the conformance suites on every layout, which takes minutes")
+var everyLayout = flag.Bool("every-layout", false, "run the conformance suites on every layout, and 100 blocks that are taken over, which takes minutes")
 
 func TestMain(m *testing.M) {
 	code := m.Run()
@@ -25,12 +25,26 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestConformance leaves out the layouts that differ from arkiv in nothing but their
-// indexes and statistics: those are tried on SQLite, whose SQL is the same.
+// TestConformance takes one layout through all suites, and another only through random
+// histories: their SQL is that of SQLite, on which every layout is tried.
 func TestConformance(t *testing.T) {
 	h := storetest.Harness{NewURL: newURL, Server: true, Checks: 5}
-	if !*everyLayout {
-		h.Layouts = []string{"arkiv", "compact"}
+	if *everyLayout {
+		storetest.Run(t, h)
+		return
 	}
+	h.Layouts = []string{"compact"}
 	storetest.Run(t, h)
+	h.Layouts = []string{"arkiv"}
+	t.Run("arkiv", func(t *testing.T) { storetest.RunDifferential(t, h) })
+}
+
+// TestCompact is the layout's own suite, for what its merges write to a server.
+func TestCompact(t *testing.T) {
+	if !*everyLayout {
+		t.Skip("it takes minutes: run it with -every-layout")
+	}
+	h := storetest.Harness{NewURL: newURL, Server: true, Checks: 5}
+	storetest.RunCompact(t, h, false)
+	storetest.RunCompactLog(t, h)
 }
