@@ -26,6 +26,9 @@ var (
 	// ErrReaderExpired: a snapshot was ended because it held back a checkpoint.
 	ErrReaderExpired = driver.ErrReaderExpired
 
+	// ErrUnavailable: the engine's server cannot be reached; try again later.
+	ErrUnavailable = driver.ErrUnavailable
+
 	// ErrUnknownOutcome: the connection broke during a commit; read the head.
 	ErrUnknownOutcome = driver.ErrUnknownOutcome
 

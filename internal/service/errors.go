@@ -73,6 +73,7 @@ var classes = []struct {
 	{store.ErrInvalid, Class{Slug: "invalid", Title: "Invalid request", Status: http.StatusUnprocessableEntity, Code: codes.InvalidArgument}},
 	{store.ErrBlockRange, Class{Slug: "block-range", Title: "Block out of range", Status: http.StatusUnprocessableEntity, Code: codes.OutOfRange}},
 	{store.ErrUnsupported, Class{Slug: "unsupported", Title: "Not supported by this store", Status: http.StatusUnprocessableEntity, Code: codes.FailedPrecondition}},
+	{store.ErrUnavailable, Class{Slug: "unavailable", Title: "Database is not available", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
 	{store.ErrLocked, Class{Slug: "locked", Title: "Store is locked", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
 	{store.ErrReaderExpired, Class{Slug: "reader-expired", Title: "Read took too long", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
 	{store.ErrClosed, Class{Slug: "closing", Title: "Shutting down", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},

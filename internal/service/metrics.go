@@ -1,6 +1,8 @@
 package service
 
 import (
+	"context"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -66,6 +68,26 @@ func (m *Metrics) observe(s *Service) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_queued_writes", Help: "Writes that wait for a block."},
 			func() float64 { return float64(len(s.queue)) }),
 	)
+	if s.reads && !math.IsNaN(s.replicaLag()) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "varve_replica_lag_seconds", Help: "How far the replica that is read is behind; NaN while it does not tell.",
+		}, s.replicaLag))
+	}
+}
+
+// lagTimeout bounds the question, so that a replica that is down does not hold up what
+// else is scraped.
+const lagTimeout = time.Second
+
+// replicaLag returns how many seconds the store's server is behind, or NaN.
+func (s *Service) replicaLag() float64 {
+	ctx, cancel := context.WithTimeout(context.Background(), lagTimeout)
+	defer cancel()
+	stats, err := s.db.Stats(ctx)
+	if err != nil || stats.ReplicaLag == nil {
+		return math.NaN()
+	}
+	return stats.ReplicaLag.Seconds()
 }
 
 // Handler serves the counters in Prometheus' text form.

@@ -285,5 +285,6 @@ type Stats struct {
 	CheckpointStall *time.Duration `json:"checkpoint_stall,omitempty"` // time that commits waited for them, nanoseconds
 	CacheHits       *int64         `json:"cache_hits,omitempty"`       // page reads served from the engine's cache
 	CacheMisses     *int64         `json:"cache_misses,omitempty"`     // page reads that were not
+	ReplicaLag      *time.Duration `json:"replica_lag,omitempty"`      // how far a replica is behind, nanoseconds; nil for what is none
 	EnginePIDs      []int          `json:"engine_processes,omitempty"` // processes of the engine other than this one
 }

@@ -27,6 +27,9 @@ var (
 	// ErrMemory: the engine's memory budget, or the machine's memory, is too small
 	// for what was asked.
 	ErrMemory = errors.New("not enough memory")
+	// ErrUnavailable: the server cannot be reached, or takes nobody now; the same call
+	// may succeed later.
+	ErrUnavailable = errors.New("server unavailable")
 	// ErrUnknownOutcome: the connection broke during a commit; whether it
 	// took effect is found out by reading the head again.
 	ErrUnknownOutcome = errors.New("commit outcome unknown")

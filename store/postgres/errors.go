@@ -39,8 +39,11 @@ var meanings = map[string]meaning{
 	"54":    {driver.ErrUnsupported, "see the engine's gap long-values"}, // a limit
 	"0A":    {sentinel: driver.ErrUnsupported},
 	"28":    {advice: "check the user, the password and the server's pg_hba.conf"},
-	"53300": {advice: "use fewer readers or raise the server's max_connections"},
-	"57P03": {advice: "the server is starting or recovering; try again"},
+	"08":    {sentinel: driver.ErrUnavailable}, // the connection
+	"57P01": {sentinel: driver.ErrUnavailable}, // the server stops
+	"57P02": {sentinel: driver.ErrUnavailable}, // it stopped at once
+	"53300": {driver.ErrUnavailable, "use fewer readers or raise the server's max_connections"},
+	"57P03": {driver.ErrUnavailable, "the server is starting or recovering; try again"},
 	"26000": {advice: poolerAdvice}, // no such prepared statement
 	"42P05": {advice: poolerAdvice}, // another of the same name
 	"25P02": {advice: "an earlier statement failed; roll back, or close the snapshot"},
@@ -57,6 +60,9 @@ const codeCancelled = "57014"
 func mapError(err error) error {
 	var native *pgconn.PgError
 	if !errors.As(err, &native) || len(native.Code) < 2 {
+		if isBroken(err) && !errors.Is(err, driver.ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+		}
 		return err
 	}
 	if stalePlan(native) {

@@ -37,6 +37,10 @@ func TestMapError(t *testing.T) {
 		{"22021", driver.ErrUnsupported},
 		{"54000", driver.ErrUnsupported},
 		{"0A000", driver.ErrUnsupported},
+		{"08006", driver.ErrUnavailable},
+		{"53300", driver.ErrUnavailable}, // too many connections
+		{"57P01", driver.ErrUnavailable}, // the server stops
+		{"57P03", driver.ErrUnavailable}, // it starts
 		{"28P01", nil},
 		{"42601", nil},
 		{"57014", nil},
@@ -51,11 +55,14 @@ func TestMapError(t *testing.T) {
 		for _, sentinel := range []error{
 			driver.ErrConflict, driver.ErrLocked, driver.ErrDiskFull, driver.ErrReadOnly,
 			driver.ErrCorrupt, driver.ErrNotExist, driver.ErrUnsupported, driver.ErrClosed,
+			driver.ErrUnavailable,
 		} {
 			require.Equal(t, errors.Is(sentinel, c.want), errors.Is(got, sentinel), "%s: %v", c.code, sentinel)
 		}
 	}
-	require.Equal(t, io.EOF, mapError(io.EOF))
+	got := mapError(io.EOF)
+	require.ErrorIs(t, got, io.EOF)
+	require.ErrorIs(t, got, driver.ErrUnavailable)
 }
 
 func TestIsBroken(t *testing.T) {

@@ -18,6 +18,7 @@ type counters struct {
 	checkpoints             sql.NullInt64
 	checkpointMillis        sql.NullFloat64
 	hits, misses            sql.NullInt64
+	lagSeconds              sql.NullFloat64
 }
 
 // The texts that read counters. What a user may not see or a server does not
@@ -34,12 +35,22 @@ const (
 	checkpointText = "SELECT num_done, write_time + sync_time FROM pg_stat_checkpointer"
 )
 
+// lagText tells how old the last transaction is that a standby has replayed, unless it has
+// replayed all that it is sent. Of a standby that nobody sends anything its age is all that
+// is known.
+const lagText = `SELECT CASE
+	WHEN NOT pg_is_in_recovery() THEN NULL
+	WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() AND EXISTS (SELECT 1 FROM pg_stat_wal_receiver) THEN 0
+	ELSE extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())
+END::float8`
+
 // readCounters reads what the server tells.
 func (e *engine) readCounters(ctx context.Context) (n counters, err error) {
 	err = errors.Join(
 		e.readOptional(ctx, sizeText, &n.databaseBytes),
 		e.readOptional(ctx, walText, &n.walBytes),
 		e.readOptional(ctx, cacheText, &n.hits, &n.misses),
+		e.readOptional(ctx, lagText, &n.lagSeconds),
 		e.readOptional(ctx, checkpointText, &n.checkpoints, &n.checkpointMillis),
 	)
 	if err != nil {
@@ -85,6 +96,10 @@ func (e *engine) Stats(ctx context.Context) (driver.Stats, error) {
 	if n.checkpointMillis.Valid {
 		took := time.Duration(max(n.checkpointMillis.Float64-e.since.checkpointMillis.Float64, 0) * float64(time.Millisecond))
 		s.CheckpointTime = &took
+	}
+	if n.lagSeconds.Valid {
+		lag := time.Duration(max(n.lagSeconds.Float64, 0) * float64(time.Second))
+		s.ReplicaLag = &lag
 	}
 	if e.server != nil {
 		s.EnginePIDs = e.server.PIDs()
