@@ -23,6 +23,8 @@ type Copy struct {
 	cache *Cache
 	run   *RunDir
 	lent  *os.File // the lock of a data set that is used in place
+	url   string
+	drop  func(ctx context.Context) error // removes it from a server
 	opts  *store.Options
 }
 
@@ -54,6 +56,25 @@ func (c *Cache) openOnce(ctx context.Context, d Dataset, key string, opts *store
 		return nil, err
 	}
 	cp := &Copy{Dir: run.Data(), data: d, cache: c, run: run, opts: opts}
+	if err := cp.fill(ctx, key); err != nil {
+		return nil, errors.Join(err, cp.Close())
+	}
+	return cp, nil
+}
+
+// fill makes the copy and opens it. At a server nothing is copied: each is built.
+func (cp *Copy) fill(ctx context.Context, key string) (err error) {
+	c, d := cp.cache, cp.data
+	if cp.url, cp.drop, err = d.Engine.place(ctx, cp.Dir); err != nil {
+		return err
+	}
+	if d.Engine.Server != "" {
+		if cp.Ready, err = d.buildAt(ctx, cp.url); err == nil {
+			cp.Ready.Key = key
+			err = cp.open(ctx)
+		}
+		return err
+	}
 	size, err := d.Size()
 	free, noFree := filesync.Free(c.root)
 	if err = errors.Join(err, noFree); err == nil {
@@ -65,10 +86,7 @@ func (c *Cache) openOnce(ctx context.Context, d Dataset, key string, opts *store
 	if err == nil {
 		err = cp.open(ctx)
 	}
-	if err != nil {
-		return nil, errors.Join(err, cp.Close())
-	}
-	return cp, nil
+	return err
 }
 
 // Reopen closes the database, lets a function have its files, and opens it
@@ -84,7 +102,7 @@ func (cp *Copy) Reopen(ctx context.Context, between func(dir string) error) erro
 }
 
 func (cp *Copy) open(ctx context.Context) (err error) {
-	if cp.DB, err = store.Open(ctx, cp.data.Engine.URL(cp.Dir), cp.opts); err == nil {
+	if cp.DB, err = store.Open(ctx, cp.url, cp.opts); err == nil {
 		err = cp.check(ctx)
 	}
 	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrLayout) || errors.Is(err, os.ErrNotExist) {
@@ -125,6 +143,9 @@ func (cp *Copy) Close() (err error) {
 	}
 	if whole && err == nil {
 		err = cp.cache.takeBack(cp.Dir, cp.Ready)
+	}
+	if cp.drop != nil {
+		err = errors.Join(err, cp.drop(context.Background()))
 	}
 	err = errors.Join(err, cp.run.Remove())
 	if cp.lent != nil {

@@ -155,8 +155,13 @@ func (d Dataset) followed(x *Expectation) iter.Seq2[store.Block, error] {
 
 // build makes the store in a directory and checks it.
 func (d Dataset) build(ctx context.Context, dir string) (r Ready, err error) {
+	return d.buildAt(ctx, d.Engine.URL(dir))
+}
+
+// buildAt makes the store at a URL and checks it.
+func (d Dataset) buildAt(ctx context.Context, rawURL string) (r Ready, err error) {
 	start := time.Now()
-	db, err := store.Open(ctx, d.Engine.URL(dir), nil)
+	db, err := store.Open(ctx, rawURL, nil)
 	if err != nil {
 		return r, err
 	}

@@ -1,6 +1,9 @@
 package bench
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -15,6 +18,45 @@ import (
 type Engine struct {
 	Name   string            // the URL scheme, and the value in names of benchmarks
 	Params map[string]string // engine parameters for every database, such as page_size
+
+	// Server is the URL of a server of the user's, at which each database is one of its
+	// own that is removed afterwards. Empty means files, and the engine's own server.
+	Server string `json:"-"`
+}
+
+// Label names the engine in records: with the host where it is a server of the user's.
+func (e Engine) Label() string {
+	if e.Server == "" {
+		return e.Name
+	}
+	host := ""
+	if u, err := driver.ParseURL(e.Server); err == nil {
+		host = u.Hostname()
+	}
+	return e.Name + "@" + cmp.Or(host, "localhost")
+}
+
+// place returns the URL of a new database, in a directory or at the server, and what
+// removes it there.
+func (e Engine) place(ctx context.Context, dir string) (rawURL string, drop func(ctx context.Context) error, err error) {
+	if e.Server == "" {
+		return e.URL(dir), func(context.Context) error { return nil }, nil
+	}
+	return store.Scratch(ctx, e.Server)
+}
+
+// Open opens a new database in a directory or at the server. Drop removes it from the
+// server once it is closed.
+func (e Engine) Open(ctx context.Context, dir string, opts *store.Options) (db *store.DB, drop func() error, err error) {
+	rawURL, remove, err := e.place(ctx, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	drop = func() error { return remove(context.WithoutCancel(ctx)) }
+	if db, err = store.Open(ctx, rawURL, opts); err != nil {
+		return nil, nil, errors.Join(err, drop())
+	}
+	return db, drop, nil
 }
 
 // URL returns the URL of the database in a directory.

@@ -28,7 +28,7 @@ type authzRebacCmd struct {
 	Duration time.Duration `help:"Length of each measurement." default:"5s"`
 	Seed     uint64        `help:"Of data and questions." default:"1"`
 	Dir      string        `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
-	Engines  []string      `help:"Engines to measure." default:"${engines}"`
+	Engines  []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
 }
 
 // Run measures.
@@ -49,7 +49,7 @@ func (c *authzRebacCmd) Run(e *env) error {
 type authzSocialCmd struct {
 	engineFlags
 	recordFlags
-	Engines       []string      `help:"Engines to measure." default:"${engines}"`
+	Engines       []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
 	Relationships []int         `help:"Sizes of the graph." default:"100000"`
 	QPS           []float64     `name:"qps" help:"Requests a second, one phase each, from low to high, instead of the script's phases."`
 	Script        string        `help:"Load script: a file, or the name of one that comes with the program: authzed, lookups, ramp." default:"authzed"`

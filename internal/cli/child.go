@@ -29,7 +29,7 @@ import (
 // process of its own. It has a process group of its own too: a terminal's Ctrl-C
 // reaches the parent alone, which asks the child to end, once.
 type child struct {
-	engine  string
+	of      bench.Engine
 	args    []string
 	dir     string        // in which its temporary files get a directory; the system's when empty
 	cache   bool          // it uses the cache of data sets, and not one among its temporary files
@@ -45,7 +45,7 @@ const interruptGrace = 20 * time.Second
 // directory of the parent's. A second signal to the parent ends it at once. What it
 // printed before it failed is read as well.
 func (c *child) run(e *env) (err error) {
-	binary, err := programFor(e.ctx, c.engine, false)
+	binary, err := programFor(e.ctx, c.of.Name, false)
 	if err != nil {
 		return err
 	}
@@ -68,6 +68,9 @@ func (c *child) run(e *env) (err error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, c.args...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	if c.of.Server != "" {
+		cmd.Env = append(cmd.Env, serverVariable+"="+c.of.Server)
+	}
 	if !c.cache {
 		cmd.Env = append(cmd.Env, bench.CacheEnv+"="+filepath.Join(temp, "cache"))
 	}
@@ -122,7 +125,7 @@ func killAtSecond(signals <-chan os.Signal, p *os.Process) {
 func (c *child) clean(temp string) (err error) {
 	for begun := time.Now(); err == nil && running("TMPDIR="+temp, time.Since(begun) > interruptGrace); time.Sleep(5 * time.Millisecond) {
 		if time.Since(begun) > 2*interruptGrace {
-			err = fmt.Errorf("processes of %s do not end; see ps", c.engine)
+			err = fmt.Errorf("processes of %s do not end; see ps", c.of.Label())
 		}
 	}
 	err = errors.Join(err, pgembed.RemoveSockets(temp), os.RemoveAll(temp))

@@ -20,7 +20,7 @@ type compareCmd struct {
 	engineFlags
 	recordFlags
 	experiment.FirstOptions
-	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given."`
+	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
 	Layout  string   `help:"Entity layout." default:"arkiv"`
 	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 }
@@ -56,15 +56,16 @@ func printManifests(out io.Writer, results *result.Results) error {
 		if err := results.Manifest(r, &m); err != nil {
 			return err
 		}
-		if said[m.Engine.Name] || len(m.Settings) == 0 {
+		name := r.Config.Get("engine")
+		if said[name] || len(m.Settings) == 0 {
 			continue
 		}
-		said[m.Engine.Name] = true
+		said[name] = true
 		list := make([]string, len(m.Settings))
 		for i, s := range m.Settings {
 			list[i] = s.Name + "=" + s.Value
 		}
-		fmt.Fprintf(out, "  %s %s: %s\n", m.Engine.Name, m.Engine.Version, strings.Join(list, ", "))
+		fmt.Fprintf(out, "  %s %s: %s\n", name, m.Engine.Version, strings.Join(list, ", "))
 		h := m.Host
 		host = fmt.Sprintf("%d cores, %.0f GiB, %s on %s, fsync %s", h.Cores, float64(h.MemoryBytes)/(1<<30), h.Kernel, h.Filesystem, h.Fsync.Median)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/experiment"
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/store"
@@ -30,18 +29,20 @@ type recordFlags struct {
 	JSON bool   `help:"Print the records as JSON."`
 }
 
-// set gives options what the flags say, and checks the names of engines and layouts.
-func (f *engineFlags) set(o *experiment.Options, engines []string) (err error) {
+// set gives options what the flags say, checks the names of layouts, and returns the
+// engines of names and URLs.
+func (f *engineFlags) set(o *experiment.Options, engines []string) (list []bench.Engine, err error) {
 	o.Durability, err = driver.ParseDurability(f.Durability)
 	memory, fault := store.ParseBytes(f.Memory)
 	if o.Memory = memory; fault != nil {
 		fault = fmt.Errorf("--memory: %w", fault)
 	}
-	err = cmp.Or(known("engine", engines, engine.Names()), known("layout", o.Layouts, store.Layouts()), err, fault)
+	list, unknown := toMeasure(engines)
+	err = cmp.Or(unknown, known("layout", o.Layouts, store.Layouts()), err, fault)
 	if err != nil {
 		err = usageError{err}
 	}
-	return err
+	return list, err
 }
 
 // known refuses names of a kind that are not among all of it.
@@ -68,7 +69,8 @@ type entry struct {
 // run measures and prints. It prints what it has when an engine fails, and fails then.
 func (x *entry) run(e *env) (*result.Results, error) {
 	x.options.Scale, x.options.Loaded = 1, 0.6
-	if err := x.set(&x.options, x.engines); err != nil {
+	engines, err := x.set(&x.options, x.engines)
+	if err != nil {
 		return nil, err
 	}
 	found, err := experiment.Find([]string{x.id})
@@ -76,16 +78,16 @@ func (x *entry) run(e *env) (*result.Results, error) {
 		return nil, err
 	}
 	return x.into(e, func() error {
-		r := runner{found: found, engines: x.engines, options: x.options, blocks: 1, out: x.Out, child: x.child}
+		r := runner{found: found, engines: engines, options: x.options, blocks: 1, out: x.Out, child: x.child}
 		return r.run(e)
 	})
 }
 
 // measureHere runs an experiment in this process, and returns the keys of the records that
 // the set has of it then.
-func measureHere(e *env, engine, out string, o experiment.Options, found experiment.Experiment) (keys []string, err error) {
+func measureHere(e *env, engine bench.Engine, out string, o experiment.Options, found experiment.Experiment) (keys []string, err error) {
 	l := &experiment.Lab{
-		Options: o, Engine: bench.Engine{Name: engine},
+		Options: o, Engine: engine,
 		Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
 	}
 	if l.Cache, err = bench.OpenCache(""); err != nil {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/experiment"
 )
@@ -22,7 +23,7 @@ type runCmd struct {
 	experiment.Options
 	IDs     []string      `arg:"" optional:"" name:"experiment" help:"Experiments (A5) or sections (A) of the catalogue; all when none is given."`
 	List    bool          `help:"List the experiments and stop."`
-	Engines []string      `help:"Engines to measure." default:"${engines}"`
+	Engines []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
 	Out     string        `help:"Directory of the results." default:"results/latest" type:"path"`
 	Blocks  int           `help:"Blocks of the run: in each, everything is measured once, in random order." default:"1"`
 	AA      bool          `name:"aa" help:"Measure one configuration of each experiment twice in each block, to see the noise." default:"true" negatable:""`
@@ -42,10 +43,11 @@ func (c *runCmd) Run(e *env) error {
 	case c.List:
 		return listExperiments(e.stdout, found)
 	}
-	if err := c.check(); err != nil {
+	engines, err := c.check()
+	if err != nil {
 		return err
 	}
-	r := runner{found: found, engines: c.Engines, options: c.Options, blocks: c.Blocks, aa: c.AA, out: c.Out, child: child{cache: true, timeout: c.Timeout}}
+	r := runner{found: found, engines: engines, options: c.Options, blocks: c.Blocks, aa: c.AA, out: c.Out, child: child{cache: true, timeout: c.Timeout}}
 	if err := r.run(e); err != nil {
 		return err
 	}
@@ -61,12 +63,12 @@ func listExperiments(out io.Writer, found []experiment.Experiment) error {
 }
 
 // check refuses what cannot be measured.
-func (c *runCmd) check() error {
+func (c *runCmd) check() ([]bench.Engine, error) {
 	if c.Scale <= 0 || c.Phase <= 0 || c.Blocks < 1 {
-		return usageError{errors.New("--scale, --phase and --blocks must be positive")}
+		return nil, usageError{errors.New("--scale, --phase and --blocks must be positive")}
 	}
 	if c.Loaded <= 0 || c.Loaded >= 1 || slices.ContainsFunc(c.Rates, func(rate float64) bool { return rate < 0 }) {
-		return usageError{errors.New("--loaded must be between 0 and 1, and --rates not below 0")}
+		return nil, usageError{errors.New("--loaded must be between 0 and 1, and --rates not below 0")}
 	}
 	return c.set(&c.Options, c.Engines)
 }
@@ -109,7 +111,7 @@ func (c *labCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	keys, err := measureHere(e, c.Engine, c.Out, o, found[0])
+	keys, err := measureHere(e, measuredHere(c.Engine), c.Out, o, found[0])
 	if err != nil {
 		return err
 	}

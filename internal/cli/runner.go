@@ -23,7 +23,7 @@ import (
 // already is not measured again.
 type runner struct {
 	found   []experiment.Experiment
-	engines []string
+	engines []bench.Engine
 	options experiment.Options
 	blocks  int
 	aa      bool // in each block one configuration of each experiment is measured again, to see the noise
@@ -47,16 +47,16 @@ type recordID struct {
 // configuration of it again.
 type task struct {
 	of     experiment.Experiment
-	engine string
+	engine bench.Engine
 	block  int
 	again  bool
 }
 
 func (t task) String() string {
 	if t.again {
-		return t.of.ID + " on " + t.engine + " again"
+		return t.of.ID + " on " + t.engine.Label() + " again"
 	}
-	return t.of.ID + " on " + t.engine
+	return t.of.ID + " on " + t.engine.Label()
 }
 
 func (r *runner) run(e *env) error {
@@ -156,8 +156,8 @@ func (r *runner) measure(e *env, t task) error {
 	}
 	well := ended{Task: r.name(t)}
 	lab := r.child
-	lab.engine, lab.memory, lab.timeout, lab.into = t.engine, o.Memory, cmp.Or(lab.timeout, t.of.Timeout(o)), &well.Keys
-	lab.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine, "--out=" + r.out, "--options=" + string(text)}
+	lab.of, lab.memory, lab.timeout, lab.into = t.engine, o.Memory, cmp.Or(lab.timeout, t.of.Timeout(o)), &well.Keys
+	lab.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine.Label(), "--out=" + r.out, "--options=" + string(text)}
 	err = lab.run(e)
 	if err := e.ctx.Err(); err != nil {
 		return fmt.Errorf("%w; run the same command again to go on", err)
@@ -187,7 +187,7 @@ func (w *ended) keep(path string) error {
 // keepEnd makes a record of a process that did not end well, and of one that did
 // where an earlier one had not.
 func (r *runner) keepEnd(t task, cause error) (err error) {
-	rec := &result.Record{Experiment: t.of.ID, Name: "Run", Config: result.Config{{Key: "engine", Value: t.engine}}, Repeat: t.block, Started: time.Now().UTC()}
+	rec := &result.Record{Experiment: t.of.ID, Name: "Run", Config: result.Config{{Key: "engine", Value: t.engine.Label()}}, Repeat: t.block, Started: time.Now().UTC()}
 	if t.again {
 		rec.Config = rec.Config.With(result.AAKey, "2")
 	}
@@ -201,7 +201,7 @@ func (r *runner) keepEnd(t task, cause error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	m, err := bench.DescribeEngine(t.engine, &store.Options{Durability: r.options.Durability, Memory: memlimit.Cache(r.options.Memory)}, r.out)
+	m, err := bench.DescribeEngine(t.engine.Name, &store.Options{Durability: r.options.Durability, Memory: memlimit.Cache(r.options.Memory)}, r.out)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/serve"
 	"github.com/varvedb/varve/internal/experiment"
 )
@@ -41,7 +42,7 @@ func (c *serviceBenchCmd) Run(e *env) error {
 	found := experiment.RunningService(load)
 	x := entry{recordFlags: c.recordFlags, id: found.ID}
 	_, err = x.into(e, func() error { // in this process, since it needs no engine
-		_, err := measureHere(e, "service", x.Out, experiment.Options{Retry: true}, found)
+		_, err := measureHere(e, bench.Engine{Name: "service"}, x.Out, experiment.Options{Retry: true}, found)
 		return err
 	})
 	if err == nil && !c.JSON {

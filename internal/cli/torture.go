@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/crashtest"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/fault"
@@ -178,7 +179,7 @@ func (c *tortureCmd) sibling(e *env, o crashtest.Options, report *crashtest.Repo
 		args = append(args, "--dir="+cmp.Or(o.Dir, os.TempDir())) // what is kept outlives the child's directory
 	}
 	var theirs crashtest.Report
-	other := child{engine: o.Engines[0], args: args, dir: o.Dir, into: &theirs}
+	other := child{of: bench.Engine{Name: o.Engines[0]}, args: args, dir: o.Dir, into: &theirs}
 	err := other.run(e)
 	report.Merge(&theirs)
 	if theirs.Broken() > 0 || e.ctx.Err() != nil {

@@ -144,6 +144,9 @@ const (
 
 func (p insertPlan) variants(l *Lab) (list []variant, _ error) {
 	o, dir, in := l.storeOptions(), "", "file"
+	if p.memory && l.Engine.Server != "" {
+		return nil, nil // where its files are is the server's affair
+	}
 	if p.memory {
 		dir, in = memoryDir, "memory"
 		if linked, _ := driver.Lookup(l.Engine.Name); slices.Contains(linked.Capabilities.Durabilities, driver.Unsafe) {

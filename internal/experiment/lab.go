@@ -88,7 +88,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (keys []string, err error) 
 		return nil, err
 	}
 	if !e.Ordered {
-		Shuffle(list, l.Seed, l.Block, e.ID, l.Engine.Name)
+		Shuffle(list, l.Seed, l.Block, e.ID, l.Engine.Label())
 	}
 	for i := range list {
 		key, err := l.run(ctx, &list[i])
@@ -125,7 +125,7 @@ func (l *Lab) storeOptions() *store.Options {
 
 // config begins the configuration of a record.
 func (l *Lab) config(pairs ...string) result.Config {
-	c := result.Config{{Key: "engine", Value: l.Engine.Name}}
+	c := result.Config{{Key: "engine", Value: l.Engine.Label()}}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		c = c.With(pairs[i], pairs[i+1])
 	}

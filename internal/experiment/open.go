@@ -67,6 +67,7 @@ func (l *Lab) withDB(ctx context.Context, in, layout string, o *store.Options, r
 type database struct {
 	*store.DB
 	run  *bench.RunDir // a later run removes it if this process is killed
+	drop func() error  // removes it from a server
 	sync time.Duration // that its disk takes for one
 }
 
@@ -92,7 +93,7 @@ func (l *Lab) create(ctx context.Context, in, layout string, o *store.Options, r
 	if err = os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	if d.DB, err = store.Open(ctx, l.Engine.URL(dir), o); err != nil {
+	if d.DB, d.drop, err = l.Engine.Open(ctx, dir, o); err != nil {
 		return nil, err
 	}
 	m, err := bench.DescribeStore(ctx, d.DB, layout, o, dir)
@@ -107,7 +108,7 @@ func (l *Lab) create(ctx context.Context, in, layout string, o *store.Options, r
 // Close closes and removes the database.
 func (d *database) Close() (err error) {
 	if d.DB != nil {
-		err = d.DB.Close()
+		err = errors.Join(d.DB.Close(), d.drop())
 	}
 	return errors.Join(err, d.run.Remove())
 }

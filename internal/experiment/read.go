@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -112,6 +113,10 @@ const coldReads = 200
 
 func (l *Lab) readAt(ctx context.Context, cp *bench.Copy, m mix.Reads, temperature string, r *result.Record) error {
 	cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{N: coldReads, Duration: l.Phase, Seed: l.Seed}}
+	reach := l.Engine.Server == "" // of the files
+	if !reach && temperature != warm {
+		return fmt.Errorf("%w: a server's files are out of reach", errSkip)
+	}
 	var err error
 	switch temperature {
 	case warm:
@@ -122,7 +127,7 @@ func (l *Lab) readAt(ctx context.Context, cp *bench.Copy, m mix.Reads, temperatu
 	case cold:
 		err = cp.Reopen(ctx, probe.Evict)
 	}
-	if err == nil {
+	if err == nil && reach {
 		err = addResidency(r, cp.Dir, "resident-before")
 	}
 	if err != nil {
@@ -130,7 +135,7 @@ func (l *Lab) readAt(ctx context.Context, cp *bench.Copy, m mix.Reads, temperatu
 	}
 	out, err := bench.ReadMix(ctx, cp.Entities, cfg)
 	addOutcome(r, out)
-	if err != nil {
+	if err != nil || !reach {
 		return err
 	}
 	return addResidency(r, cp.Dir, "resident-after")

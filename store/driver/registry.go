@@ -19,6 +19,12 @@ type Driver struct {
 	// opts. When Open fails nothing it started remains.
 	Open func(ctx context.Context, u *url.URL, opts Options) (Engine, error)
 
+	// Scratch makes an empty database of its own at the server of a URL, in which
+	// nothing is touched that is there, and returns the parameters that name it, beside
+	// those of opts, and what removes it. It is nil for engines that have no servers of
+	// the user's, and fails with ErrUnsupported for a URL that names none.
+	Scratch func(ctx context.Context, u *url.URL, opts Options) (params map[string]string, drop func(ctx context.Context) error, err error)
+
 	// Params documents the engine-specific URL parameters: name to meaning.
 	Params map[string]string
 

@@ -44,6 +44,7 @@ func init() {
 	driver.Register(driver.Driver{
 		Name:         name,
 		Open:         open,
+		Scratch:      scratch,
 		Params:       params,
 		Capabilities: capabilities(false), // what every URL can have; a directory can have more
 		Info:         info(""),

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/cli/clitest"
+	"github.com/varvedb/varve/internal/pgembed"
+	"github.com/varvedb/varve/internal/pgtest"
+)
+
+// ownServer starts a server as a user would have one, with a schema that is not ours, and
+// returns a URL of it with a password, which it does not ask for. In the end everything
+// must be as it was.
+func ownServer(t *testing.T) string {
+	t.Helper()
+	server, err := pgembed.Start(t.Context(), pgembed.Config{Dir: filepath.Join(t.TempDir(), "own")})
+	require.NoError(t, err)
+	url := pgtest.URL(server, pgembed.Database)
+	pgtest.Exec(t, url, "CREATE SCHEMA mine; CREATE TABLE mine.kept (n bigint); INSERT INTO mine.kept VALUES (7)")
+	t.Cleanup(func() {
+		require.Equal(t, "7", pgtest.Exec(t, url, "SELECT n FROM mine.kept"))
+		require.Equal(t, "mine, public", pgtest.Exec(t, url, "SELECT string_agg(nspname, ', ' ORDER BY nspname) FROM pg_namespace WHERE nspname !~ '^pg_|^information_schema$'"))
+		require.Equal(t, "1", pgtest.Exec(t, url, "SELECT count(*) FROM pg_tables WHERE schemaname !~ '^pg_|^information_schema$'"))
+		require.NoError(t, server.Stop(context.Background()))
+	})
+	return strings.Replace(url, "varve@", "varve:hush@", 1) + "&schema=mine"
+}
+
+// TestMeasuredServer measures a server of the user's, each database in a schema of its own
+// beside what is there.
+func TestMeasuredServer(t *testing.T) {
+	url := ownServer(t)
+	t.Setenv(bench.CacheEnv, t.TempDir())
+	t.Setenv("VARVE_MEASURED_SERVER", url)
+	for _, id := range []string{"A4", "C3", "E1", "G1", "G2"} {
+		t.Run(id, func(t *testing.T) {
+			out := t.TempDir()
+			must(t, "lab", "--experiment="+id, "--engine=postgres@localhost", "--out="+out, "--options="+tiny(t))
+			results, err := result.Read(out)
+			require.NoError(t, err)
+			require.NotEmpty(t, results.Records)
+			for _, r := range results.Records {
+				require.Empty(t, r.Error, r.Key())
+				require.Equal(t, "postgres@localhost", r.Config.Get("engine"))
+				require.NotContains(t, string(results.Manifests[r.Manifest]), "hush")
+			}
+		})
+	}
+}
+
+// TestCompareWithServer: a user's own server stands beside an engine.
+func TestCompareWithServer(t *testing.T) {
+	t.Setenv(clitest.AsCommand, "1")
+	out, errs, code := varve(t, "compare", "sqlite", ownServer(t), "--entities=100", "--commits=1")
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Contains(t, out, "postgres@localhost 18")
+	require.NotContains(t, out+errs, "hush")
+}
+
+// TestNotMeasured: what is no server of the user's is refused before anything is done.
+func TestNotMeasured(t *testing.T) {
+	for _, args := range [][]string{
+		{"compare", "sqlite://host/db"}, {"compare", "sqlite", "sqlite"}, {"compare", "foo://host"},
+		{"run", "C1", "--engines=duckdb://x"}, {"authz", "rebac", "--engines=postgres://host,postgres://host"},
+	} {
+		_, errs, code := varve(t, args...)
+		require.Equal(t, cli.ExitUsage, code, "%v: %s", args, errs)
+	}
+}

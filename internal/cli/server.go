@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// serverVariable hands a child the URL of the user's own server that it measures: on a
+// command line others could read the password.
+const serverVariable = "VARVE_MEASURED_SERVER"
+
+// isServer tells whether what stands for an engine is the URL of a server of the user's.
+func isServer(arg string) bool { return strings.Contains(arg, "://") }
+
+// toMeasure returns the engines of names and of URLs. Two of the same label could not be
+// told apart in the records.
+func toMeasure(args []string) (list []bench.Engine, err error) {
+	labels := map[string]bool{}
+	for _, arg := range args {
+		e := bench.Engine{Name: arg}
+		if isServer(arg) {
+			if e, err = serverOf(arg); err != nil {
+				return nil, err
+			}
+		} else if err := known("engine", []string{driver.Redact(arg)}, engine.Names()); err != nil {
+			return nil, err
+		}
+		if labels[e.Label()] {
+			return nil, fmt.Errorf("%s is given twice", e.Label())
+		}
+		labels[e.Label()] = true
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func serverOf(rawURL string) (bench.Engine, error) {
+	u, err := driver.ParseURL(rawURL)
+	if err != nil {
+		return bench.Engine{}, fmt.Errorf("%s: %w", driver.Redact(rawURL), err)
+	}
+	linked, ok := driver.Lookup(u.Scheme)
+	if !ok || linked.Scratch == nil {
+		return bench.Engine{}, fmt.Errorf("%s: no server that this program can measure; give the name of an engine (%s), or the URL of a server of %s",
+			driver.Redact(rawURL), strings.Join(engine.Names(), ", "), strings.Join(withServers(), ", "))
+	}
+	return bench.Engine{Name: u.Scheme, Server: rawURL}, nil
+}
+
+func withServers() (names []string) {
+	for _, d := range driver.Linked() {
+		if d.Scratch != nil {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// measuredHere is the engine that this process is told to measure.
+func measuredHere(label string) bench.Engine {
+	name, _, _ := strings.Cut(label, "@")
+	return bench.Engine{Name: name, Server: os.Getenv(serverVariable)}
+}

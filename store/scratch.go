@@ -1,0 +1,39 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Scratch makes an empty database of its own at the server of a URL, for measurements and
+// tests, and returns its URL, with all that the given one says, and what removes it with
+// all that is in it. Nothing else at the server is touched. It fails with ErrUnsupported on
+// engines that have no server of the user's.
+func Scratch(ctx context.Context, rawURL string) (own string, drop func(ctx context.Context) error, err error) {
+	t, err := parseURL(rawURL, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	fail := func(err error) (string, func(context.Context) error, error) {
+		return "", nil, fmt.Errorf("make a database at %s: %w", driver.Redact(rawURL), err)
+	}
+	if t.driver.Scratch == nil {
+		return fail(fmt.Errorf("%w: engine %s has no servers", ErrUnsupported, t.driver.Name))
+	}
+	params, drop, err := t.driver.Scratch(ctx, t.url, t.options)
+	if err != nil {
+		return fail(err)
+	}
+	u, err := driver.ParseURL(rawURL)
+	if err != nil {
+		return fail(err)
+	}
+	q := u.Query()
+	for name, value := range params {
+		q.Set(name, value)
+	}
+	u.RawQuery = q.Encode()
+	return u.String(), drop, nil
+}
