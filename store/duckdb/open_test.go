@@ -2,7 +2,6 @@ package duckdb_test
 
 import (
 	"context"
-	"database/sql"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -29,7 +28,7 @@ func TestOpenRefusesOptions(t *testing.T) {
 		"policy":       {driver.Options{Checkpoint: driver.Background}, driver.ErrUnsupported, "checkpoint_threshold"},
 		"frames":       {driver.Options{WALFrames: 100}, driver.ErrUnsupported, "checkpoint_threshold"},
 		"memory":       {driver.Options{Memory: 1 << 20}, driver.ErrUnsupported, "at least 67108864"},
-		"unknown":      {driver.Options{Params: map[string]string{"page_size": "1"}}, nil, "known are [checkpoint_threshold temp_directory threads]"},
+		"unknown":      {driver.Options{Params: map[string]string{"page_size": "1"}}, nil, "known are [checkpoint_threshold storage_version temp_directory threads]"},
 		"threads":      {driver.Options{Params: map[string]string{"threads": "0"}}, nil, "at least 1"},
 		"threshold":    {driver.Options{Params: map[string]string{"checkpoint_threshold": "16MB"}}, nil, "want bytes"},
 		"no directory": {driver.Options{Params: map[string]string{"temp_directory": ""}}, nil, "want a directory"},
@@ -149,7 +148,7 @@ func TestSettings(t *testing.T) {
 		"access_mode": "read_write", "memory_limit": "100.0 MiB", "threads": "1", "checkpoint_threshold": "2.0 MiB",
 		"immediate_transaction_mode": "true", "autoload_known_extensions": "false", "durability": "durable",
 		"checkpoint": "inline", "memory": "104857600", "readers": "3", "preserve_insertion_order": "false",
-		"disabled_optimizers": "statistics_propagation", "storage_compatibility_version": "latest", "storage_version": "v1.5.0+",
+		"disabled_optimizers": "statistics_propagation", "storage_compatibility_version": "v1.0.0", "storage_version": "v1.0.0+",
 	})
 	again, err := e.Settings(context.Background())
 	require.NoError(t, err)
@@ -157,30 +156,31 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, "v1.5.5", e.Info().Version)
 }
 
-// A file of an older format is read and written as it is: what wrote it can read it.
-func TestOlderFormatStays(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "varve.duckdb")
-	old, err := sql.Open("duckdb", path+"?storage_compatibility_version=v1.0.0")
-	require.NoError(t, err)
-	_, err = old.Exec("CREATE TABLE t (a BIGINT)")
-	require.NoError(t, err)
-	require.NoError(t, old.Close())
-	e, err := open(path, driver.Options{})
-	require.NoError(t, err)
-	require.NoError(t, write(e, func(ctx context.Context, tx driver.Tx) error {
-		_, err := tx.Exec(ctx, "INSERT INTO t VALUES (1)")
-		return err
-	}))
-	_, err = e.(driver.Checkpointer).Checkpoint(context.Background(), false)
-	require.NoError(t, err)
-	require.Equal(t, "v1.0.0+", setting(t, e, "storage_version"))
-	require.NoError(t, e.Close())
-	old, err = sql.Open("duckdb", path+"?storage_compatibility_version=v1.0.0")
-	require.NoError(t, err)
-	var n int
-	require.NoError(t, old.QueryRow("SELECT count(*) FROM t").Scan(&n))
-	require.Equal(t, 1, n)
-	require.NoError(t, old.Close())
+// The format of a file is the one that it was made with, whatever is asked for later.
+func TestStorageVersion(t *testing.T) {
+	for _, c := range []struct{ made, opened, is string }{
+		{"", "latest", "v1.0.0+"}, {"latest", "", "v1.5.0+"}, {"v1.2.0", "v1.4.0", "v1.2.0+"},
+	} {
+		path := filepath.Join(t.TempDir(), "varve.duckdb")
+		for i, version := range []string{c.made, c.opened} {
+			opts := driver.Options{}
+			if version != "" {
+				opts.Params = map[string]string{"storage_version": version}
+			}
+			e, err := open(path, opts)
+			require.NoError(t, err)
+			require.NoError(t, write(e, func(ctx context.Context, tx driver.Tx) error {
+				_, err := tx.Exec(ctx, "CREATE TABLE t"+strconv.Itoa(i)+" AS SELECT 1 AS a")
+				return err
+			}))
+			_, err = e.(driver.Checkpointer).Checkpoint(context.Background(), false)
+			require.NoError(t, err)
+			require.Equal(t, c.is, setting(t, e, "storage_version"), version)
+			require.NoError(t, e.Close())
+		}
+	}
+	_, err := open(filepath.Join(t.TempDir(), "varve.duckdb"), driver.Options{Params: map[string]string{"storage_version": "v0.0.1"}})
+	require.Error(t, err)
 }
 
 // Threads that have too little memory each make statements fail for want of it.
