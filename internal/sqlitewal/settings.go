@@ -162,14 +162,14 @@ const firstShare = 8
 // writer gets one half, and the readers that are used first most of the other.
 func (cfg *Config) cacheKiB(seat int) int64 {
 	o := cfg.Options
-	half, first := o.Memory/2/1024, min(o.Concurrency, o.Readers)
-	if seat == sqlstore.Writer && !o.ReadOnly {
+	half, first, others := o.Memory/2/1024, min(o.Concurrency, o.Readers), 1 // the spare
+	switch {
+	case o.ReadOnly:
+		half, others = 2*half, 2
+	case seat == sqlstore.Writer:
 		return half
 	}
-	if o.ReadOnly {
-		half *= 2
-	}
-	share := half / int64(firstShare*first+o.Readers-first+1) // one for the spare
+	share := half / int64(firstShare*first+o.Readers-first+others)
 	if seat >= 0 && seat < first {
 		share *= firstShare
 	}
