@@ -154,9 +154,9 @@ func (cfg *Config) autocheckpoint() int {
 	return 0
 }
 
-// firstShare is how many times the cache of another connection those readers have that are
-// at work: further ones are open beside them, seldom and for long.
-const firstShare = 8
+// firstShare is how many times the cache of another connection those readers have that are used
+// first. It is not more, since these may be views that are kept open.
+const firstShare = 4
 
 // cacheKiB divides the memory budget: SQLite's page cache belongs to a connection, so the
 // writer gets one half, and the readers that are used first most of the other.
