@@ -499,9 +499,9 @@ func (f *holders) divide(ctx context.Context, w window) error {
 	return nil
 }
 
-// try looks up whole what takes so many pages, if that is more than were tried; and at
-// least what is short, unless it is known not to be. A range without a limit is read page by page: it may have as many as
-// the store.
+// try looks up whole what takes so many pages, if that is more than were tried; and at least
+// what is short, unless it is known to be long. A range without a limit is read page by page:
+// it may have as many as the store.
 func (f *holders) try(ctx context.Context, pages int64) error {
 	v := f.v
 	least := int64(v.p.tree.Runs()*len(f.spans) + v.l.opts.Short)
