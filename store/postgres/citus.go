@@ -21,9 +21,10 @@ const paramCitus = "citus"
 // on the coordinator: before it the views of a snapshot changed under the reader.
 const citusMajor = 13
 
-// citusSettings leaves a session one connection to each worker. Each connection has a
-// view of its own, which begins with its first statement.
-const citusSettings = "citus.max_adaptive_executor_pool_size = 1"
+// citusSettings are of every session: one connection to each worker, since each has a view
+// of its own, which begins with its first statement; and no bound for what is collected
+// to be joined, which is the whole store when it is exported.
+var citusSettings = []string{"citus.max_adaptive_executor_pool_size = 1", "citus.max_intermediate_result_size = -1"}
 
 // cluster is a database whose large tables lie on the workers of the server that it
 // connects to, the coordinator.

@@ -53,8 +53,10 @@ func (s *session) settings(local bool) []string {
 	if s.schema != "" {
 		list = append(list, set+"search_path = "+pgx.Identifier{s.schema}.Sanitize())
 	}
-	if s.citus {
-		list = append(list, set+citusSettings)
+	for _, setting := range citusSettings {
+		if s.citus {
+			list = append(list, set+setting)
+		}
 	}
 	return list
 }
