@@ -18,7 +18,8 @@ import (
 )
 
 // citusURL is the variable that names the coordinator of a Citus cluster, of which the
-// user may make schemas: postgres://user@host/db.
+// user may make schemas: postgres://user@host/db. Where it says citus=false the tests run
+// on that server alone.
 const citusURL = "POSTGRES_TEST_CITUS_URL"
 
 var citusSchemas atomic.Int64
@@ -31,8 +32,14 @@ func newCitusURL(t testing.TB) string {
 		t.Skipf("needs a Citus coordinator: give its URL in %s", citusURL)
 	}
 	name := fmt.Sprintf("citus%d_%d", os.Getpid(), citusSchemas.Add(1))
-	t.Cleanup(func() { pgtest.Exec(t, base, "DROP SCHEMA IF EXISTS "+name+" CASCADE") })
-	return base + "?citus=true&schema=" + name
+	u, err := url.Parse(base)
+	require.NoError(t, err)
+	if !u.Query().Has(paramCitus) {
+		base = with(t, base, paramCitus, "true")
+	}
+	u.RawQuery = ""
+	t.Cleanup(func() { pgtest.Exec(t, u.String(), "DROP SCHEMA IF EXISTS "+name+" CASCADE") })
+	return with(t, base, "schema", name)
 }
 
 // TestCitusConformance runs the suites on a real cluster; few shards make it quick.
