@@ -19,6 +19,15 @@ import (
 // of its query; versions that sorted by one attribute gave others, which are refused.
 type Cursor string
 
+// Block returns the block that the cursor's pages are of.
+func (c Cursor) Block() (uint64, error) {
+	state, err := c.state()
+	if err != nil {
+		return 0, fmt.Errorf("cursor: %w", err)
+	}
+	return state.Block, nil
+}
+
 // cursorState is what a cursor holds.
 type cursorState struct {
 	Block    uint64         `json:"b"`
@@ -83,14 +92,22 @@ func (s *Snapshot) Cursor(e *Entity, opts *QueryOptions) (Cursor, error) {
 // digestPrefix is how many bytes of a digest tell histories apart.
 const digestPrefix = 8
 
-// decode reads a cursor for a query with the same order.
-func (c Cursor) decode(order []Order) (state cursorState, err error) {
+// state reads a cursor.
+func (c Cursor) state() (state cursorState, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(string(c))
 	if err == nil {
 		err = json.Unmarshal(text, &state)
 	}
 	if err != nil || len(state.Key) != len(Key{}) || len(state.Digest) != digestPrefix {
 		return state, fmt.Errorf("%w: not a cursor, or one of another version: %q; begin with the first page", ErrInvalid, string(c))
+	}
+	return state, nil
+}
+
+// decode reads a cursor for a query with the same order.
+func (c Cursor) decode(order []Order) (state cursorState, err error) {
+	if state, err = c.state(); err != nil {
+		return state, err
 	}
 	same := func(c cursorColumn, o Order) bool { return Order{c.Name, c.Kind, c.Desc} == o }
 	if !slices.EqualFunc(state.Order, order, same) {

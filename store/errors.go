@@ -36,6 +36,9 @@ var (
 	ErrBlockOrder = errors.New("block is not above the head")
 	// ErrBlockRange: a block above the head or below what is kept.
 	ErrBlockRange = errors.New("block is out of range")
+	// ErrRewound: the block of a cursor is no longer part of the history. Such an error
+	// wraps ErrBlockRange, too.
+	ErrRewound = errors.New("rewound since")
 	// ErrLayout: the database holds another layout than the one asked for.
 	ErrLayout = errors.New("layout mismatch")
 	// ErrHistory: what is to be imported is not a continuation of what the

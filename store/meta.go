@@ -299,6 +299,28 @@ func (m meta) headAt(ctx context.Context, q driver.Querier, block uint64) (Block
 	return m.queryHead(ctx, q, "block_at_or_below", []any{int64(min(block, entity.MaxBlock))})
 }
 
+// blocksBetween returns the blocks from one number to another.
+func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint64) (list []BlockHead, err error) {
+	rows, err := q.Query(ctx, m.Statements["blocks_between"], int64(min(from, entity.MaxBlock)), int64(min(to, entity.MaxBlock)))
+	if err != nil {
+		return nil, fmt.Errorf("read blocks: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var block int64
+		var digest []byte
+		if err := rows.Scan(&block, &digest); err != nil {
+			return nil, fmt.Errorf("read blocks: %w", err)
+		}
+		d, err := entity.DigestFromBytes(digest)
+		if err != nil {
+			return nil, fmt.Errorf("%w: block %d: %w", ErrCorrupt, block, err)
+		}
+		list = append(list, BlockHead{Block: uint64(block), Digest: d})
+	}
+	return list, rows.Err()
+}
+
 // queryHead runs a statement that gives a block and its digest, and what else goes into
 // dest.
 func (m meta) queryHead(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) (BlockHead, error) {

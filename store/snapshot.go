@@ -272,12 +272,15 @@ func (s *Snapshot) request(ctx context.Context, q query.Expr, opts *QueryOptions
 // continues checks that the history which a cursor belongs to is the one in this
 // view: it was not rewound below the cursor's block since.
 func (s *Snapshot) continues(ctx context.Context, page cursorState) error {
+	if page.Block > s.head.Block {
+		return fmt.Errorf("%w: %w: the cursor is of block %d, the head is %d", ErrBlockRange, ErrRewound, page.Block, s.head.Block)
+	}
 	if err := s.readable(page.Block); err != nil {
 		return err
 	}
 	head, err := s.ents.db.meta.headAt(ctx, s.reader, page.Block)
 	if err == nil && !bytes.Equal(head.Digest[:digestPrefix], page.Digest) {
-		err = fmt.Errorf("%w: the store was rewound below block %d since the cursor was given", ErrBlockRange, page.Block)
+		err = fmt.Errorf("%w: %w: the store was rewound below block %d after the cursor was given", ErrBlockRange, ErrRewound, page.Block)
 	}
 	return err
 }

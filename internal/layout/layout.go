@@ -63,9 +63,11 @@ type View interface {
 
 	// Openings streams every version in order of (first block, key), and
 	// Closings those that ended before their expiration, in order of (last
-	// block, key): what an export needs (entity.History).
+	// block, key): what an export needs (entity.History). ClosingsBetween gives
+	// those of the blocks from one to another.
 	Openings(ctx context.Context) iter.Seq2[*entity.Entity, error]
 	Closings(ctx context.Context) iter.Seq2[entity.Closing, error]
+	ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[entity.Closing, error]
 
 	// Rows returns the number of rows of each table.
 	Rows(ctx context.Context) ([]TableRows, error)

@@ -5,7 +5,7 @@
 //
 //	expr       = and { ("||" | "or") and }
 //	and        = unary { ("&&" | "and") unary }
-//	unary      = ("!" | "not") unary | "(" expr ")" | comparison | "*" | "$all"
+//	unary      = ("!" | "not") unary | "(" expr ")" | comparison | "!" name | "*" | "$all"
 //	comparison = name ("=" | "!=" | "<" | "<=" | ">" | ">=") literal
 //	           | name ("~" | "!~") string
 //	           | name ["not"] "in" "(" literal { [","] literal } ")"
@@ -21,7 +21,8 @@
 //
 // A comparison is true only of entities that have an attribute of that name
 // and of the literal's type; "!=", "!~" and "not in" therefore match entities
-// that have the attribute with another value, while "!(…)" is the complement.
+// that have the attribute with another value, while "!(…)" is the complement. A name
+// alone after "!" matches entities that have no attribute of that name, of either type.
 //
 // Terms chained by one operator make one And or Or, and parentheses around an
 // And inside an And (or an Or inside an Or) keep it a node of its own. Hence

@@ -1,6 +1,10 @@
 package query
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/varvedb/varve/store/entity"
+)
 
 // comparison reads what begins with a name: a comparison, a glob, a list, or
 // $all.
@@ -9,6 +13,11 @@ func (p *parser) comparison() (subtree, error) {
 	if err := p.advance(); err != nil {
 		return subtree{}, err
 	}
+	return p.compared(name)
+}
+
+// compared reads what follows a name.
+func (p *parser) compared(name token) (subtree, error) {
 	if name.kind == tokName && name.text == allName && !p.atOperator() {
 		return p.node(name, All{}, 1)
 	}
@@ -20,6 +29,26 @@ func (p *parser) comparison() (subtree, error) {
 		return subtree{}, err
 	}
 	return p.node(name, e, 1)
+}
+
+// present is an expression that is true of every entity with an attribute of a name.
+func (p *parser) present(name token) (subtree, error) {
+	if name.kind == tokName && name.text == allName {
+		return p.node(name, All{}, 1)
+	}
+	if err := checkName(name.text); err != nil {
+		return subtree{}, p.fail(name, err.Error(), "")
+	}
+	text, number := Glob{Name: name.text, Pattern: "*"}, Compare{name.text, GreaterOrEqual, Number(0)}
+	kind, synthetic := entity.SyntheticKind(name.text)
+	switch {
+	case synthetic && kind == entity.String:
+		return p.node(name, text, 1)
+	case synthetic:
+		return p.node(name, number, 1)
+	}
+	p.nodes += 2
+	return p.node(name, Or{[]Expr{text, number}}, 2)
 }
 
 func (p *parser) atOperator() bool {

@@ -46,10 +46,12 @@ var matching = []string{
 	// The complement is true where the attribute is missing or of the other type.
 	"!(missing = 1)", "!(missing != 1)", `!(missing ~ "*")`, "!(missing in (1))", "!(missing not in (1))",
 	`!(cpu = "8")`, "!(type < 5)",
+	// A name alone after "!" is an attribute that is not there.
+	"!missing", "!`miss ing`", "!!type", "!!both", "!(!type)", "!missing && !other || cpu = 9", "!!$owner", "!!$expiration",
 }
 
 var notMatching = []string{
-	"!*",
+	"!*", "!type", "!cpu", "!both", "!empty", "!$owner", "!$expiration", "!missing && cpu = 9",
 	// A comparison needs an attribute of that name and of the literal's type.
 	"missing = 1", "missing != 1", "missing < 1", `missing ~ "*"`, `missing !~ "x"`,
 	"missing in (1)", "missing not in (1)",

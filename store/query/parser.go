@@ -189,12 +189,29 @@ func (p *parser) negation() (subtree, error) {
 	if err := p.enter(); err != nil {
 		return subtree{}, err
 	}
-	term, err := p.unary()
+	term, err := p.negated(start)
 	if err != nil {
 		return subtree{}, err
 	}
 	p.depth--
 	return p.node(start, Not{term.expr}, term.height+1)
+}
+
+// negated reads what a negation negates. After the sign, a name without an operator is
+// whether there is such an attribute.
+func (p *parser) negated(sign token) (subtree, error) {
+	name := p.tok
+	if sign.kind != tokBang || name.kind != tokName && name.kind != tokQuotedName {
+		return p.unary()
+	}
+	if err := p.advance(); err != nil {
+		return subtree{}, err
+	}
+	switch p.tok.kind {
+	case tokEnd, tokAnd, tokOr, tokClose:
+		return p.present(name)
+	}
+	return p.compared(name)
 }
 
 func (p *parser) group() (subtree, error) {

@@ -33,6 +33,7 @@ func RunEntities(t *testing.T, h Harness) {
 		{"prune", runPrune},
 		{"open", runOpen},
 		{"snapshots", runSnapshots},
+		{"changes", runChanges},
 		{"load", runLoad},
 		{"import", runImport},
 	}

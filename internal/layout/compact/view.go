@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
@@ -208,13 +209,36 @@ func (v *view) Openings(ctx context.Context) iter.Seq2[*entity.Entity, error] {
 
 // Closings implements layout.View.
 func (v *view) Closings(ctx context.Context) iter.Seq2[entity.Closing, error] {
+	return v.closings(ctx, v.nodes, "closings")
+}
+
+// ClosingsBetween implements layout.View. The tables are read whole, there is no index;
+// and not at all when the blocks are in the log.
+func (v *view) ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[entity.Closing, error] {
+	nodes := slices.Clone(v.nodes)
+	merged := len(nodes) == 0 || uint64(nodes[0].block) > from
+	nodes = slices.DeleteFunc(nodes, func(n *node) bool { return uint64(n.block) < from || uint64(n.block) > to })
+	if !merged {
+		return v.closings(ctx, nodes, "")
+	}
+	return v.closings(ctx, nodes, "closings_between", int64(from), int64(to))
+}
+
+// closings gives those that a statement finds in the tables, if any, and those of the log.
+func (v *view) closings(ctx context.Context, nodes []*node, statement string, args ...any) iter.Seq2[entity.Closing, error] {
 	return func(yield func(entity.Closing, error) bool) {
 		stopped := false
 		hand := func(block int64, key entity.Key, from int64) error {
 			stopped = !yield(entity.Closing{Block: uint64(block), Key: key, From: uint64(from)}, nil)
 			return stoppedIf(stopped)
 		}
-		err := v.l.sql.Each(ctx, v.q, "closings", nil, func(rows driver.Rows) error {
+		tables := func(each func(driver.Rows) error) error {
+			if statement == "" {
+				return nil
+			}
+			return v.l.sql.Each(ctx, v.q, statement, args, each)
+		}
+		err := tables(func(rows driver.Rows) error {
 			var block, from int64
 			var key []byte
 			if err := rows.Scan(&block, &key, &from); err != nil {
@@ -225,7 +249,7 @@ func (v *view) Closings(ctx context.Context) iter.Seq2[entity.Closing, error] {
 			}
 			return hand(block, entity.Key(key), from)
 		})
-		for _, n := range v.nodes {
+		for _, n := range nodes {
 			for i := 0; i < len(n.changes) && err == nil; i++ {
 				if c := &n.changes[i]; c.oldID != 0 {
 					err = hand(n.block, c.key, c.oldFrom)

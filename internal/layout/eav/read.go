@@ -217,11 +217,20 @@ func (l *Layout) openings() string {
 
 // Closings implements layout.View.
 func (v view) Closings(ctx context.Context) iter.Seq2[entity.Closing, error] {
+	return v.closings(ctx, "closings")
+}
+
+// ClosingsBetween implements layout.View.
+func (v view) ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[entity.Closing, error] {
+	return v.closings(ctx, "closings_between", int64(from), int64(to))
+}
+
+func (v view) closings(ctx context.Context, statement string, args ...any) iter.Seq2[entity.Closing, error] {
 	return func(yield func(entity.Closing, error) bool) {
 		if !v.schema.Temporal {
 			return
 		}
-		rows, err := v.q.Query(ctx, v.sql["closings"])
+		rows, err := v.q.Query(ctx, v.sql[statement], args...)
 		if err != nil {
 			yield(entity.Closing{}, err)
 			return

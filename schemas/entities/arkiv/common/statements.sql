@@ -87,6 +87,14 @@ SELECT to_block, entity_key, from_block, numeric_attributes
 FROM payloads
 ORDER BY to_block, entity_key;
 
+-- Those of some blocks, which the index for rewinding finds. Of all, the rows in their own
+-- order and a sort are faster.
+-- name: closings_between
+SELECT to_block, entity_key, from_block, numeric_attributes
+FROM payloads
+WHERE to_block >= ? AND to_block <= ?
+ORDER BY to_block, entity_key;
+
 -- name: check_payloads
 SELECT entity_key, from_block, to_block, string_attributes, numeric_attributes
 FROM payloads

@@ -31,6 +31,12 @@ SELECT to_block, entity_key, from_block, CAST(numeric_attributes AS BLOB)
 FROM payloads
 ORDER BY to_block, entity_key;
 
+-- name: closings_between
+SELECT to_block, entity_key, from_block, CAST(numeric_attributes AS BLOB)
+FROM payloads
+WHERE to_block >= ? AND to_block <= ?
+ORDER BY to_block, entity_key;
+
 -- name: check_payloads
 SELECT entity_key, from_block, to_block, CAST(string_attributes AS BLOB), CAST(numeric_attributes AS BLOB)
 FROM payloads

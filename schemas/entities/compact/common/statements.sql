@@ -207,6 +207,12 @@ FROM closed_versions
 WHERE to_block < expires
 ORDER BY to_block, entity_key;
 
+-- name: closings_between
+SELECT to_block, entity_key, from_block
+FROM closed_versions
+WHERE to_block < expires AND to_block >= ? AND to_block <= ?
+ORDER BY to_block, entity_key;
+
 -- name: highest_block
 -- The last block, up to one, that a version began or was ended at.
 SELECT COALESCE(max(v.block), -1)

@@ -1,0 +1,185 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/varvedb/varve/internal/layout"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// BlockChanges is what a block did to the entities that are visible. How it did that is
+// not kept: what operations within the block undid again does not show, and an entity
+// that was ended before its time was deleted.
+type BlockChanges struct {
+	Head BlockHead // the block
+
+	// Changed are the entities that the block began a version of or ended one, in the
+	// order of their keys.
+	Changed []EntityChange
+
+	// Expired are the versions whose time was over at the block, or at a number between
+	// it and the block before, in the order of their keys. They are without attributes and
+	// payload.
+	Expired []*Entity
+}
+
+// EntityChange is an entity before and after a block; nil when it was not visible.
+type EntityChange struct{ Old, New *Entity }
+
+// Changes streams what the blocks from one to another did, whether they changed anything
+// or not, as far as the snapshot knows them. It holds one block, and of all of them the
+// keys of what was ended. Until the sequence ends the snapshot can do nothing else. It
+// fails with ErrBlockRange when the range is not below the snapshot's head and above the
+// horizon, and with ErrUnsupported on layouts without history.
+func (s *Snapshot) Changes(ctx context.Context, from, to uint64) iter.Seq2[BlockChanges, error] {
+	return func(yield func(BlockChanges, error) bool) {
+		err := s.idle(ctx)
+		if err == nil {
+			s.busy = true
+			defer func() { s.busy = false }()
+			err = s.changes(ctx, from, to, yield)
+		}
+		if err != nil {
+			yield(BlockChanges{}, fmt.Errorf("changes of blocks %d to %d: %w", from, to, err))
+		}
+	}
+}
+
+func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(BlockChanges, error) bool) error {
+	if !s.ents.layout.Temporal() {
+		return fmt.Errorf("layout %s keeps only the head: %w", s.ents.layout.Name(), ErrUnsupported)
+	}
+	for _, block := range []uint64{before(from), to} {
+		if err := s.readable(block); err != nil {
+			return err
+		}
+	}
+	blocks, err := s.ents.db.meta.blocksBetween(ctx, s.reader, from, to)
+	if err != nil || len(blocks) == 0 {
+		return err
+	}
+	prior, err := s.ents.db.meta.headAt(ctx, s.reader, before(from))
+	if err != nil {
+		return err
+	}
+	c := changes{snapshot: s, expiring: map[Key]*Entity{}, closed: map[uint64][]entity.Closing{}, prior: prior.Digest}
+	if err := c.begin(ctx, from, to); err != nil {
+		return err
+	}
+	for _, b := range blocks {
+		set, err := c.block(ctx, b, to)
+		if err != nil {
+			return fmt.Errorf("block %d: %w", b.Block, err)
+		}
+		if !yield(set, nil) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// before returns the number before a block's.
+func before(block uint64) uint64 { return max(block, 1) - 1 }
+
+// changes walks over blocks.
+type changes struct {
+	snapshot *Snapshot
+	expiring map[Key]*Entity             // visible, and their time is over within the range
+	closed   map[uint64][]entity.Closing // ended before their time, by block
+	prior    Digest                      // of the block before
+}
+
+// begin reads what is of the whole range.
+func (c *changes) begin(ctx context.Context, from, to uint64) error {
+	if from > 0 {
+		err := c.find(ctx, from-1, false, query.And{Terms: []query.Expr{
+			query.Compare{Name: entity.AttrExpiration, Op: query.GreaterOrEqual, Value: query.Number(from)},
+			query.Compare{Name: entity.AttrExpiration, Op: query.LessOrEqual, Value: query.Number(to)},
+		}}, func(e *Entity) { c.expiring[e.Key] = e })
+		if err != nil {
+			return err
+		}
+	}
+	view, err := c.snapshot.view(ctx, to)
+	if err != nil {
+		return err
+	}
+	for closing, err := range view.ClosingsBetween(ctx, from, to) {
+		if err != nil {
+			return err
+		}
+		c.closed[closing.Block] = append(c.closed[closing.Block], closing)
+	}
+	return nil
+}
+
+// find gives the entities that match at a block.
+func (c *changes) find(ctx context.Context, at uint64, whole bool, expr query.Expr, give func(*Entity)) error {
+	view, err := c.snapshot.view(ctx, at)
+	if err != nil {
+		return err
+	}
+	for e, err := range view.Query(ctx, layout.Request{Expr: expr, Attributes: whole, Content: whole}) {
+		if err != nil {
+			return err
+		}
+		give(e)
+	}
+	return nil
+}
+
+// block returns what a block did, of a range that ends at to.
+func (c *changes) block(ctx context.Context, b BlockHead, to uint64) (BlockChanges, error) {
+	set := BlockChanges{Head: b}
+	byKey := map[Key]*EntityChange{}
+	for _, closing := range c.closed[b.Block] {
+		byKey[closing.Key] = &EntityChange{}
+		delete(c.expiring, closing.Key)
+	}
+	for key, e := range c.expiring {
+		if e.Expiration <= b.Block {
+			set.Expired = append(set.Expired, e)
+			delete(c.expiring, key)
+		}
+	}
+	// Blocks that change nothing have the digest of the block before.
+	if b.Digest != c.prior || len(byKey) > 0 {
+		c.prior = b.Digest
+		began := query.Compare{Name: entity.AttrLastModifiedAtBlock, Op: query.Equal, Value: query.Number(b.Block)}
+		err := c.find(ctx, b.Block, true, began, func(e *Entity) {
+			if byKey[e.Key] == nil {
+				byKey[e.Key] = &EntityChange{}
+			}
+			byKey[e.Key].New = e
+			if e.Expiration <= to {
+				c.expiring[e.Key] = e
+			}
+		})
+		if err != nil {
+			return set, err
+		}
+	}
+	for _, closing := range c.closed[b.Block] {
+		view, err := c.snapshot.view(ctx, before(b.Block))
+		if err != nil {
+			return set, err
+		}
+		if byKey[closing.Key].Old, err = view.Get(ctx, closing.Key); err != nil {
+			return set, err
+		}
+	}
+	for _, change := range byKey {
+		set.Changed = append(set.Changed, *change)
+	}
+	slices.SortFunc(set.Changed, func(a, b EntityChange) int { return compareKeys(cmp.Or(a.New, a.Old), cmp.Or(b.New, b.Old)) })
+	slices.SortFunc(set.Expired, compareKeys)
+	return set, nil
+}
+
+func compareKeys(a, b *Entity) int { return bytes.Compare(a.Key[:], b.Key[:]) }
