@@ -148,11 +148,11 @@ func (e *Entities) writeIn(ctx context.Context, tx *entityTx, head BlockHead, se
 	digest := make(chan Digest, 1)
 	go func() { digest <- head.Digest.Next(set) }()
 	err := tx.write(ctx, set)
-	next := BlockHead{Block: set.Block, Digest: <-digest} // from here on the set is the caller's again
+	next := BlockHead{Block: set.Block, Digest: <-digest, Hash: set.Hash, Time: set.Time} // from here on the set is the caller's again
 	if err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
-	if err := driver.Run(ctx, tx.Tx, e.db.meta.Statements["insert_block"], int64(next.Block), next.Digest[:]); err != nil {
+	if err := driver.Run(ctx, tx.Tx, e.db.meta.Statements["insert_block"], int64(next.Block), next.record()); err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
 	if err := e.db.meta.raiseHorizon(ctx, tx, set.Horizon); err != nil {

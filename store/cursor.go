@@ -75,7 +75,7 @@ func (s *Snapshot) Cursor(e *Entity, opts *QueryOptions) (Cursor, error) {
 	if !opts.Parts.has(Metadata) || !opts.Parts.has(Attributes) {
 		return "", fmt.Errorf("cursor: %w: the page was read without metadata or attributes", ErrInvalid)
 	}
-	page := cursorState{Block: s.at, Digest: s.digest[:digestPrefix]}
+	page := cursorState{Block: s.at, Digest: s.shown.Digest[:digestPrefix]}
 	if opts.After != "" {
 		if page, err = opts.After.decode(order); err != nil {
 			return "", err

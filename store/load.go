@@ -91,7 +91,7 @@ type loader struct {
 	opts    LoadOptions
 	start   BlockHead // head when the load began
 	skipped Digest    // digest over the changesets that were skipped
-	last    uint64    // the last of these
+	last    BlockHead // the last of these, as the source has it
 	prefix  *prefix   // compares the blocks that are skipped; nil before the first and after the last
 	taken   []step    // from the stream, and not written yet
 	changes int       // in taken, at most
@@ -166,10 +166,11 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 	}
 	if l.held(set.Block) {
 		l.done.Skipped++
-		l.skipped, l.last = l.skipped.Next(set), set.Block
+		l.skipped = l.skipped.Next(set)
+		l.last = BlockHead{Block: set.Block, Digest: l.skipped, Hash: set.Hash}
 		return nil
 	}
-	if l.done.Blocks == 0 && l.skipped != l.start.Digest {
+	if l.done.Blocks == 0 && len(l.taken) == 0 && !l.last.agrees(l.start) {
 		return l.otherHistory(l.start)
 	}
 	for i := range set.Changes {
@@ -207,8 +208,8 @@ func (l *loader) checkSkipped(ctx context.Context) error {
 		return nil
 	}
 	return l.ents.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		held, err := l.ents.db.meta.headAt(ctx, q, l.last)
-		if err == nil && held.Digest != l.skipped {
+		held, err := l.ents.db.meta.headAt(ctx, q, l.last.Block)
+		if err == nil && !l.last.agrees(held) {
 			err = l.otherHistory(held)
 		}
 		return err
@@ -216,7 +217,8 @@ func (l *loader) checkSkipped(ctx context.Context) error {
 }
 
 func (l *loader) otherHistory(held BlockHead) error {
-	return fmt.Errorf("%w: up to block %d the store holds digest %s, the source %s", ErrHistory, held.Block, held.Digest, l.skipped)
+	return fmt.Errorf("%w: up to block %d the store holds digest %s and block hash %s, the source %s and %s",
+		ErrHistory, held.Block, held.Digest, held.Hash, l.skipped, l.last.Hash)
 }
 
 // complete puts the stored versions in place of the old ones of a changeset,

@@ -26,6 +26,8 @@ const (
 	metaHorizon = "entities.horizon" // the oldest block that can be read
 	metaIndexes = "entities.indexes" // "deferred" while a bulk load has left some out
 	metaOrigin  = "entities.origin"  // where the blocks come from, for tools
+	metaChain   = "chain.id"         // the chain that the blocks are of
+	metaGenesis = "chain.genesis"    // hash of that chain's first block
 
 	// metaChecksum covers all other names and values: engines without checksums
 	// of pages would hand out a damaged horizon or rule as if it were right.
@@ -267,14 +269,6 @@ func (m meta) raiseHorizon(ctx context.Context, tx driver.Tx, to uint64) error {
 	return m.set(ctx, tx, metaHorizon, strconv.FormatUint(to, 10))
 }
 
-// BlockHead is the last block of a store and the digest of the history up to
-// it.
-type BlockHead struct {
-	Block  uint64 `json:"block"`           // 0 when Empty
-	Digest Digest `json:"digest"`          // zero when Empty
-	Empty  bool   `json:"empty,omitempty"` // no block was applied yet
-}
-
 // head returns the last block.
 func (m meta) head(ctx context.Context, q driver.Querier) (BlockHead, error) {
 	return m.queryHead(ctx, q, "head", nil)
@@ -325,18 +319,14 @@ func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint
 // dest.
 func (m meta) queryHead(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) (BlockHead, error) {
 	var block int64
-	var digest []byte
-	switch err := driver.QueryRow(ctx, q, m.Statements[name], args, append([]any{&block, &digest}, dest...)...); {
+	var record []byte
+	switch err := driver.QueryRow(ctx, q, m.Statements[name], args, append([]any{&block, &record}, dest...)...); {
 	case errors.Is(err, driver.ErrNoRows):
 		return BlockHead{Empty: true}, nil
 	case err != nil:
 		return BlockHead{}, fmt.Errorf("read the head: %w", err)
 	}
-	d, err := entity.DigestFromBytes(digest)
-	if err != nil {
-		return BlockHead{}, fmt.Errorf("%w: head: %w", ErrCorrupt, err)
-	}
-	return BlockHead{Block: uint64(block), Digest: d}, nil
+	return headFromRecord(block, record)
 }
 
 // queryRow runs a statement that may find no row and scans the first one.

@@ -22,8 +22,8 @@ type Snapshot struct {
 	head    BlockHead // of the store when the view was taken
 	horizon uint64
 	at      uint64
-	digest  Digest // of the history up to at
-	busy    bool   // rows of a query are open
+	shown   BlockHead // the last block at or below at
+	busy    bool      // rows of a query are open
 
 	layoutView layout.View // see view
 	viewAt     uint64
@@ -111,12 +111,11 @@ func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
 	if block == Head {
 		block = s.head.Block
 	}
-	s.at, s.digest = block, s.head.Digest
+	s.at, s.shown = block, s.head
 	if err := s.readable(block); err != nil || block == s.head.Block {
 		return err
 	}
-	at, err := s.ents.db.meta.headAt(ctx, s.reader, block)
-	s.digest = at.Digest
+	s.shown, err = s.ents.db.meta.headAt(ctx, s.reader, block)
 	return err
 }
 

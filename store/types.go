@@ -14,6 +14,7 @@ type (
 	Entity  = entity.Entity
 	Block   = entity.Block
 	Op      = entity.Op
+	Hash    = entity.Hash
 	Digest  = entity.Digest
 	OpError = entity.OpError
 )

@@ -111,19 +111,13 @@ func (c *chainCheck) next() error {
 	if c.more = c.rows.Next(); !c.more {
 		return c.rows.Err()
 	}
-	var number int64
-	var digest []byte
-	if err := c.rows.Scan(&number, &digest); err != nil {
+	var err error
+	if c.block, err = scanBlock(c.rows); err != nil {
 		return err
 	}
-	d, err := entity.DigestFromBytes(digest)
-	if err != nil {
-		return fmt.Errorf("%w: block %d: %w", ErrCorrupt, number, err)
+	if n := c.block.Block; n > entity.MaxBlock || !c.v.Sound.Empty && n <= c.v.Sound.Block {
+		return fmt.Errorf("%w: block %d is recorded after block %d", ErrCorrupt, int64(n), c.v.Sound.Block)
 	}
-	if number < 0 || !c.v.Sound.Empty && uint64(number) <= c.v.Sound.Block {
-		return fmt.Errorf("%w: block %d is recorded after block %d", ErrCorrupt, number, c.v.Sound.Block)
-	}
-	c.block = BlockHead{Block: uint64(number), Digest: d}
 	return nil
 }
 

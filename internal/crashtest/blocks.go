@@ -21,6 +21,7 @@ func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e377
 func drawBlock(rng *rand.Rand, m *model.Model) (store.Block, error) {
 	head := m.Head()
 	b := store.Block{Number: head.Block + 1 + uint64(rng.IntN(3))}
+	b.Hash, b.Time = store.Hash{0: byte(b.Number), 31: byte(rng.Uint32())}, 1_700_000_000+2*b.Number
 	live, err := liveAt(m, b.Number)
 	if err != nil {
 		return b, err

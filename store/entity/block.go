@@ -64,6 +64,13 @@ type Block struct {
 	Number uint64
 	Ops    []Op
 
+	// Hash and Time are what the chain calls the block by, and when it was made in
+	// seconds since 1970; zero is unknown. A store keeps them beside the digest,
+	// which is not about them: it is of what blocks change, and the same changes of
+	// another chain, or of a feed that knows no hashes, have the same.
+	Hash Hash
+	Time uint64
+
 	// Horizon, if not zero, tells that the history which the block is of is not
 	// whole: what it says of blocks below Horizon must not be read. A store that
 	// takes the block refuses to read those. A history that was made of a pruned

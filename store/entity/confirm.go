@@ -12,6 +12,9 @@ import (
 // be missing in the set, and only what is there is compared. The block must be
 // valid. The error says how the two differ.
 func (b *Block) Confirm(set Changeset, rules Rules, forgotten bool) error {
+	if b.Hash != set.Hash && b.Hash != (Hash{}) && set.Hash != (Hash{}) {
+		return fmt.Errorf("it has hash %s, the other one %s", b.Hash, set.Hash)
+	}
 	made, err := Fold(b, b.prior(set, forgotten), Rules{ExtendAdds: rules.ExtendAdds, Pruned: true})
 	if err != nil {
 		return err

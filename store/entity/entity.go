@@ -46,6 +46,23 @@ func parseHex(dst []byte, s, what string) error {
 	return nil
 }
 
+// Hash is the hash of a block in its chain.
+type Hash [32]byte
+
+// String returns the hash as 0x and 64 lower-case hex digits.
+func (h Hash) String() string { return "0x" + hex.EncodeToString(h[:]) }
+
+// ParseHash reads 0x and 64 hex digits.
+func ParseHash(s string) (h Hash, err error) {
+	return h, parseHex(h[:], s, "hash")
+}
+
+// MarshalText implements encoding.TextMarshaler: as String.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText is the inverse of MarshalText.
+func (h *Hash) UnmarshalText(text []byte) error { return parseHex(h[:], string(text), "hash") }
+
 // Entity is one version of an entity: its state from the block
 // LastModifiedAtBlock on. It is visible at block N when
 // LastModifiedAtBlock ≤ N, N < Expiration and no later version has begun.

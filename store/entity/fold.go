@@ -27,7 +27,9 @@ type Changeset struct {
 	Block   uint64
 	Changes []Change
 
-	// Horizon is that of Block. The digest is not about it.
+	// Hash, Time and Horizon are those of Block. The digest is not about them.
+	Hash    Hash
+	Time    uint64
 	Horizon uint64
 }
 
@@ -74,7 +76,10 @@ func Fold(b *Block, prior map[Key]Prior, rules Rules) (Changeset, error) {
 			return Changeset{}, b.OpError(i, err)
 		}
 	}
-	set := Changeset{Block: b.Number, Horizon: b.Horizon, Changes: make([]Change, 0, len(states))}
+	set := Changeset{
+		Block: b.Number, Hash: b.Hash, Time: b.Time, Horizon: b.Horizon,
+		Changes: make([]Change, 0, len(states)),
+	}
 	for key, s := range states {
 		if c, changed := s.change(key, b.Number); changed {
 			set.Changes = append(set.Changes, c)

@@ -24,7 +24,7 @@ func Operations(history iter.Seq2[Changeset, error]) iter.Seq2[Block, error] {
 }
 
 func operations(set Changeset) Block {
-	b := Block{Number: set.Block, Horizon: set.Horizon}
+	b := Block{Number: set.Block, Hash: set.Hash, Time: set.Time, Horizon: set.Horizon}
 	var later []Op
 	tx := uint32(0)
 	for i := range set.Changes {

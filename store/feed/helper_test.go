@@ -126,8 +126,10 @@ func sampleBlocks() []entity.Block {
 	bare := entity.Op{Kind: entity.Update, Key: sampleKey(1)}
 	return []entity.Block{
 		{Number: 0},
-		{Number: 7, Ops: []entity.Op{full, bare}},
+		{Number: 7, Hash: entity.Hash{0: 1, 31: 7}, Time: 1_700_000_007, Ops: []entity.Op{full, bare}},
 		{Number: 8},
+		{Number: 9, Hash: entity.Hash{0: 1, 31: 9}},
+		{Number: 10, Time: 1<<64 - 1},
 		{Number: entity.MaxBlockNumber, Ops: []entity.Op{
 			{Kind: entity.ExtendBTL, TxIndex: 1, Key: sampleKey(200), BTL: 5},
 			{Kind: entity.ChangeOwner, TxIndex: 1, OpIndex: 2, Key: sampleKey(3), Owner: owner},

@@ -36,10 +36,16 @@ func defaultLimits() limits { return limits{entry: MaxEntry, line: MaxLine, wind
 
 const entryPrefix, entrySuffix = "block-", ".json.zst"
 
+// The extended header records of an entry that tell hash and time of its block, which
+// the name has no place for. Arkiv's own tars have neither, and readers that do not
+// know them pass over them.
+const recordHash, recordTime = "VARVE.hash", "VARVE.time"
+
 // ReadTar streams the blocks of a block tar, in the order of the tar, which
 // must be the order of their numbers. An entry of no bytes is an empty block.
 // The sequence can be ranged over once. It ends at the first error, which
 // names entry and line and wraps ErrFormat unless reading r itself failed.
+// Hash and time are those that TarWriter has written, or unknown.
 // Blocks have passed entity.Block.Validate and belong to the caller; empty
 // contents and attribute maps are nil.
 //
@@ -132,6 +138,9 @@ func (t *tarReader) entry(hdr *tar.Header) (b entity.Block, line int, err error)
 	if b.Number, err = t.number(hdr); err != nil {
 		return b, 0, err
 	}
+	if err := identify(&b, hdr.PAXRecords); err != nil {
+		return b, 0, err
+	}
 	t.last, t.block = hdr.Name, b.Number
 	if hdr.Size == 0 {
 		return b, 0, nil
@@ -184,4 +193,19 @@ func (t *tarReader) number(hdr *tar.Header) (uint64, error) {
 		return 0, fmt.Errorf("block %d after block %d, want rising block numbers", n, t.block)
 	}
 	return n, nil
+}
+
+// identify reads hash and time from an entry's extended header.
+func identify(b *entity.Block, records map[string]string) (err error) {
+	if text, ok := records[recordHash]; ok {
+		if b.Hash, err = entity.ParseHash(text); err != nil {
+			return fmt.Errorf("header record %s: %w", recordHash, err)
+		}
+	}
+	if text, ok := records[recordTime]; ok {
+		if b.Time, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return fmt.Errorf("header record %s: %w", recordTime, err)
+		}
+	}
+	return nil
 }

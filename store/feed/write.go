@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -15,7 +16,7 @@ import (
 )
 
 // TarWriter writes a block tar. The same blocks give the same bytes: headers
-// carry no time and no user, attributes are sorted by name, and compression
+// carry no time of writing and no user, attributes are sorted by name, and compression
 // runs at one level without threads (a newer zstd library may compress
 // otherwise).
 type TarWriter struct {
@@ -49,7 +50,7 @@ func (t *TarWriter) Write(b entity.Block) error {
 	if err != nil {
 		return fmt.Errorf("write block tar: %w", err)
 	}
-	if err := t.entry(b.Number, data); err != nil {
+	if err := t.entry(&b, data); err != nil {
 		t.err = fmt.Errorf("write block tar: block %d: %w", b.Number, err)
 		return t.err
 	}
@@ -104,14 +105,24 @@ func (t *TarWriter) encode(b *entity.Block) ([]byte, error) {
 	return t.zip, nil
 }
 
-func (t *TarWriter) entry(number uint64, data []byte) error {
+func (t *TarWriter) entry(b *entity.Block, data []byte) error {
 	hdr := &tar.Header{
 		Format:   tar.FormatUSTAR,
 		Typeflag: tar.TypeReg,
-		Name:     fmt.Sprintf("%s%d%s", entryPrefix, number, entrySuffix),
+		Name:     fmt.Sprintf("%s%d%s", entryPrefix, b.Number, entrySuffix),
 		Mode:     0o644,
 		Size:     int64(len(data)),
 		ModTime:  time.Unix(0, 0),
+	}
+	records := map[string]string{}
+	if b.Hash != (entity.Hash{}) {
+		records[recordHash] = b.Hash.String()
+	}
+	if b.Time != 0 {
+		records[recordTime] = strconv.FormatUint(b.Time, 10)
+	}
+	if len(records) > 0 {
+		hdr.Format, hdr.PAXRecords = tar.FormatPAX, records
 	}
 	if err := t.tar.WriteHeader(hdr); err != nil {
 		return err

@@ -36,6 +36,7 @@ func RunEntities(t *testing.T, h Harness) {
 		{"changes", runChanges},
 		{"load", runLoad},
 		{"import", runImport},
+		{"blocks", runBlocks},
 	}
 	for _, layout := range h.layouts() {
 		t.Run(layout, func(t *testing.T) {

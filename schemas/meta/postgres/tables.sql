@@ -4,7 +4,9 @@ CREATE TABLE varve_meta (
     value TEXT NOT NULL
 );
 
--- Every block applied, with the digest of the history up to it.
+-- Every block applied, with the digest of the history up to it: 32 bytes, after which,
+-- where they are known, come the block's hash in its chain (32), its time (8) and a sum
+-- of all (4).
 CREATE TABLE varve_blocks (
     block BIGINT NOT NULL PRIMARY KEY,
     digest BYTEA NOT NULL

@@ -35,6 +35,8 @@ type Model struct {
 type modelBlock struct {
 	number uint64
 	digest store.Digest
+	hash   store.Hash
+	time   uint64
 
 	// entities has the last version of each entity that no operation ended.
 	// Those that ran out by themselves stay in it.
@@ -77,7 +79,7 @@ func (m *Model) next(b store.Block) (modelBlock, error) {
 		}
 	}
 	set := difference(b.Number, before.entities, after, gone)
-	return modelBlock{number: b.Number, digest: before.digest.Next(set), entities: after}, nil
+	return modelBlock{number: b.Number, digest: before.digest.Next(set), hash: b.Hash, time: b.Time, entities: after}, nil
 }
 
 // Draft is a block that is being made after a model's head.
@@ -194,11 +196,16 @@ func (m *Model) Horizon() uint64 { return m.horizon }
 
 // Head returns the last block.
 func (m *Model) Head() store.BlockHead {
-	if len(m.blocks) == 0 {
+	return m.BlockAt(store.Head)
+}
+
+// BlockAt returns the last block at or below a number.
+func (m *Model) BlockAt(number uint64) store.BlockHead {
+	b := m.stateAt(number)
+	if b.entities == nil {
 		return store.BlockHead{Empty: true}
 	}
-	last := m.blocks[len(m.blocks)-1]
-	return store.BlockHead{Block: last.number, Digest: last.digest}
+	return store.BlockHead{Block: b.number, Digest: b.digest, Hash: b.hash, Time: b.time}
 }
 
 // Rewind returns to a block, or returns the error that a store must return.

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Chain is what a store's blocks are of. Two chains may have one ID.
+type Chain struct {
+	ID      uint64 `json:"id"`
+	Genesis Hash   `json:"genesis"` // hash of the chain's first block
+}
+
+// SetChain records the chain that the store's blocks are of. It fails with ErrHistory
+// when another one is recorded, and writes nothing when this one is.
+func (e *Entities) SetChain(ctx context.Context, c Chain) error {
+	known, ok, err := e.Chain(ctx)
+	if err == nil && (!ok || known != c) {
+		err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+			known, ok, err := e.db.meta.chain(ctx, tx)
+			if err != nil {
+				return err
+			}
+			if ok && known != c {
+				return fmt.Errorf("%w: the store is of chain %d with genesis block %s, not of chain %d with %s; give each chain a store of its own",
+					ErrHistory, known.ID, known.Genesis, c.ID, c.Genesis)
+			}
+			return e.db.meta.setAll(ctx, tx, map[string]string{
+				metaChain: strconv.FormatUint(c.ID, 10), metaGenesis: c.Genesis.String(),
+			})
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("set chain: %w", err)
+	}
+	return nil
+}
+
+// Chain returns the chain that SetChain recorded, and whether it did.
+func (e *Entities) Chain(ctx context.Context) (c Chain, ok bool, err error) {
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		c, ok, err = e.db.meta.chain(ctx, q)
+		return err
+	})
+	if err != nil {
+		return c, false, fmt.Errorf("chain: %w", err)
+	}
+	return c, ok, nil
+}
+
+func (m meta) chain(ctx context.Context, q driver.Querier) (c Chain, ok bool, err error) {
+	id, err := m.get(ctx, q, metaChain)
+	if err != nil || id == "" {
+		return c, false, err
+	}
+	genesis, err := m.get(ctx, q, metaGenesis)
+	if err != nil {
+		return c, false, err
+	}
+	if c.ID, err = strconv.ParseUint(id, 10, 64); err == nil {
+		c.Genesis, err = entity.ParseHash(genesis)
+	}
+	if err != nil {
+		return c, false, fmt.Errorf("%w: recorded chain: %w", ErrCorrupt, err)
+	}
+	return c, true, nil
+}
