@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -200,7 +201,7 @@ func testBlocksOthers(t *testing.T, h Harness, layout string) {
 	}
 	sets, err := collect(l.ents.History(t.Context()))
 	require.NoError(t, err)
-	more := append(sets, entity.Changeset{Block: 112})
+	more := slices.Concat(sets, []entity.Changeset{{Block: 112}})
 	for _, list := range [][]entity.Changeset{sets, more} {
 		_, err = l.ents.Import(t.Context(), changesets(list, nil), store.LoadOptions{})
 		require.NoError(t, err)
