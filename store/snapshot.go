@@ -142,6 +142,19 @@ func (s *Snapshot) Head() BlockHead { return s.head }
 // one it was imported from, was pruned.
 func (s *Snapshot) Horizon() uint64 { return s.horizon }
 
+// Blocks returns those from one number to another, as far as the snapshot's head. Where the
+// same number has another digest than before, the store was rewound in between.
+func (s *Snapshot) Blocks(ctx context.Context, from, to uint64) ([]BlockHead, error) {
+	if err := s.idle(ctx); err != nil {
+		return nil, fmt.Errorf("blocks: %w", err)
+	}
+	list, err := s.ents.db.meta.blocksBetween(context.WithoutCancel(ctx), s.reader, from, to)
+	if err != nil {
+		return nil, fmt.Errorf("blocks %d to %d: %w", from, to, err)
+	}
+	return list, nil
+}
+
 // view returns what the layout shows at a block.
 func (s *Snapshot) view(ctx context.Context, at uint64) (layout.View, error) {
 	if s.layoutView != nil && s.viewAt == at {

@@ -1,0 +1,30 @@
+// Package rpc answers Arkiv's JSON-RPC over a store of entities, so that the network's own
+// SDKs read from it as from a node: JSON-RPC 2.0 over HTTP and WebSocket, one call or a
+// batch. Somebody else writes the store, in this process or another one.
+//
+// arkiv_query takes a text in the language of package query, as the SDKs send it: an empty
+// one and "1 = 1" match all, and what stands between quotes need not be escaped. A page is
+// of the block of the first one, also while the head moves, which its cursor knows; when
+// that block was rewound the next page is CodeRewound. For a block that is ahead of the
+// head a query waits.
+//
+// # Events
+//
+// The events of eth_getLogs, filters and subscriptions are made of what blocks changed
+// ([store.Snapshot.Changes]). That is less than a chain keeps:
+//
+//   - What a block did and undid again does not show, and two updates of it are one.
+//   - An entity that was ended before its time was deleted, whatever ended it.
+//   - Entities that run out do so at their expiration, whether or not the chain says so.
+//   - Hashes of transactions are zero, and their indexes but of creations. Costs are zero.
+//   - Logs are in the order: what ran out, what was created, the rest by key.
+//   - A block's hash is that of the chain if the store was told, else one that differs
+//     where histories differ.
+//
+// Each event comes in two forms: one of the six events of the processor at
+// 0x…61726b6976, and the one event EntityOperation of the contract 0x44…44 that newer SDKs
+// ask for, with a hash of zero. Clients name the address or the topics that they want.
+//
+// A filter is told what comes after it was installed. When the store was rewound, filters
+// and subscriptions are told the logs of the last blocks as removed.
+package rpc

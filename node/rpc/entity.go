@@ -1,0 +1,164 @@
+package rpc
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// include says which fields of entities are asked for.
+type include struct {
+	Key               bool `json:"key"`
+	Attributes        bool `json:"attributes"`
+	Synthetic         bool `json:"syntheticAttributes"`
+	Payload           bool `json:"payload"`
+	ContentType       bool `json:"contentType"`
+	Expiration        bool `json:"expiration"`
+	Owner             bool `json:"owner"`
+	Creator           bool `json:"creator"`
+	CreatedAtBlock    bool `json:"createdAtBlock"`
+	LastModifiedBlock bool `json:"lastModifiedAtBlock"`
+	TxIndex           bool `json:"transactionIndexInBlock"`
+	OpIndex           bool `json:"operationIndexInTransaction"`
+}
+
+// usual is what is answered when nobody says.
+var usual = include{Key: true, ContentType: true, Payload: true, Owner: true, Attributes: true, Expiration: true}
+
+// appendEntity adds an entity with the fields that are asked for. It is written by hand
+// because it is much of what an answer costs.
+func appendEntity(b []byte, e *store.Entity, in *include) []byte {
+	start := len(b)
+	b = append(b, '{')
+	if in.Key {
+		b = append(appendHex(append(b, `"key":"`...), e.Key[:]), '"', ',')
+	}
+	if in.Payload {
+		b = append(appendHex(append(b, `"value":"`...), e.Content), '"', ',')
+	}
+	if in.ContentType {
+		b = append(appendText(append(b, `"contentType":`...), e.ContentType), ',')
+	}
+	if in.Owner {
+		b = append(appendHex(append(b, `"owner":"`...), e.Owner[:]), '"', ',')
+	}
+	if in.Creator {
+		b = append(appendHex(append(b, `"creator":"`...), e.Creator[:]), '"', ',')
+	}
+	if in.Expiration {
+		b = appendNumber(b, `"expiresAt":`, e.Expiration)
+	}
+	if in.CreatedAtBlock {
+		b = appendNumber(b, `"createdAtBlock":`, e.CreatedAtBlock())
+	}
+	if in.LastModifiedBlock {
+		b = appendNumber(b, `"lastModifiedAtBlock":`, e.LastModifiedAtBlock)
+	}
+	if in.TxIndex {
+		b = appendNumber(b, `"transactionIndexInBlock":`, e.TxIndex())
+	}
+	if in.OpIndex {
+		b = appendNumber(b, `"operationIndexInTransaction":`, e.OpIndex())
+	}
+	if in.Attributes || in.Synthetic {
+		b = appendAttributes(b, e, in)
+	}
+	if len(b) > start+1 {
+		b = b[:len(b)-1] // the last comma
+	}
+	return append(b, '}')
+}
+
+var (
+	syntheticTexts   = []string{entity.AttrKey, entity.AttrOwner, entity.AttrCreator}
+	syntheticNumbers = []string{
+		entity.AttrExpiration, entity.AttrCreatedAtBlock, entity.AttrLastModifiedAtBlock,
+		entity.AttrSequence, entity.AttrTxIndex, entity.AttrOpIndex,
+	}
+)
+
+// appendAttributes adds the user's attributes in the order of their names, and the
+// synthetic ones before them.
+func appendAttributes(b []byte, e *store.Entity, in *include) []byte {
+	var space [16]string
+	b = append(b, `"stringAttributes":[`...)
+	open := len(b)
+	if in.Synthetic {
+		for _, name := range syntheticTexts {
+			value, _ := e.StringAttribute(name)
+			b = appendStringAttribute(b, name, value)
+		}
+	}
+	if in.Attributes {
+		for _, name := range sortedNames(space[:0], e.StringAttributes) {
+			b = appendStringAttribute(b, name, e.StringAttributes[name])
+		}
+	}
+	b = append(withoutComma(b, open), `],"numericAttributes":[`...)
+	open = len(b)
+	if in.Synthetic {
+		for _, name := range syntheticNumbers {
+			value, _ := e.NumericAttribute(name)
+			b = appendNumericAttribute(b, name, value)
+		}
+	}
+	if in.Attributes {
+		for _, name := range sortedNames(space[:0], e.NumericAttributes) {
+			b = appendNumericAttribute(b, name, e.NumericAttributes[name])
+		}
+	}
+	return append(withoutComma(b, open), ']', ',')
+}
+
+func sortedNames[V any](space []string, attributes map[string]V) []string {
+	names := slices.AppendSeq(space, maps.Keys(attributes))
+	slices.Sort(names)
+	return names
+}
+
+func appendStringAttribute(b []byte, name, value string) []byte {
+	b = appendText(append(b, `{"key":`...), name)
+	b = appendText(append(b, `,"value":`...), value)
+	return append(b, '}', ',')
+}
+
+func appendNumericAttribute(b []byte, name string, value uint64) []byte {
+	b = appendText(append(b, `{"key":`...), name)
+	b = strconv.AppendUint(append(b, `,"value":`...), value, 10)
+	return append(b, '}', ',')
+}
+
+// withoutComma takes off the comma after the last member of a list that was opened.
+func withoutComma(b []byte, open int) []byte {
+	if len(b) > open {
+		return b[:len(b)-1]
+	}
+	return b
+}
+
+func appendNumber(b []byte, name string, n uint64) []byte {
+	return append(strconv.AppendUint(append(b, name...), n, 10), ',')
+}
+
+// appendHex adds bytes as 0x and hexadecimal digits, without quotes.
+func appendHex(b, data []byte) []byte { return hex.AppendEncode(append(b, "0x"...), data) }
+
+// appendText adds a string, which is UTF-8. Most need no escapes; the others go the long
+// way.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
+			text, err := json.Marshal(s)
+			if err != nil {
+				text = []byte(`""`) // a string can always be marshalled
+			}
+			return append(b, text...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
+}

@@ -1,0 +1,255 @@
+package rpc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/store"
+)
+
+// filters are those that clients have installed.
+type filters struct {
+	mu   sync.Mutex
+	list map[string]*installed
+}
+
+// installed is a filter.
+type installed struct {
+	mu       sync.Mutex // held while it is asked
+	follower *follower
+	asked    time.Time // under the lock of filters
+}
+
+// newID returns an id that nobody guesses: it is all that is needed to ask a filter.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return "0x" + hex.EncodeToString(b[:])
+}
+
+func (f *filters) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.list)
+}
+
+// expire lets those go that nobody has asked since a time.
+func (f *filters) expire(since time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, filter := range f.list {
+		if filter.asked.Before(since) {
+			delete(f.list, id)
+		}
+	}
+}
+
+func (f *filters) install(follower *follower, most int, now time.Time) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.list) >= most {
+		return "", failf(CodeTooManyOpened, "more than %d filters; uninstall some, or wait until unused ones are gone", most)
+	}
+	id := newID()
+	f.list[id] = &installed{follower: follower, asked: now}
+	return id, nil
+}
+
+func (f *filters) find(id string, now time.Time) (*installed, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	filter, ok := f.list[id]
+	if !ok {
+		return nil, failf(CodeNoFilter, "filter not found")
+	}
+	filter.asked = now
+	return filter, nil
+}
+
+func (f *filters) remove(id string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, ok := f.list[id]
+	delete(f.list, id)
+	return ok
+}
+
+// newFilter serves eth_newFilter.
+func (h *Handler) newFilter(ctx context.Context, c *call) error {
+	var criteria criteria
+	if err := c.param(0, "the filter", true, &criteria); err != nil {
+		return err
+	}
+	return h.installFilter(ctx, c, &criteria)
+}
+
+// newBlockFilter serves eth_newBlockFilter.
+func (h *Handler) newBlockFilter(ctx context.Context, c *call) error {
+	return h.installFilter(ctx, c, nil)
+}
+
+func (h *Handler) installFilter(ctx context.Context, c *call, criteria *criteria) error {
+	follower, err := h.newFollower(ctx, criteria)
+	if err != nil {
+		return err
+	}
+	id, err := h.filters.install(follower, h.opts.Limits.Filters, h.opts.Now())
+	c.out = fmt.Appendf(c.out, "%q", id)
+	return err
+}
+
+func (h *Handler) filterOf(c *call) (string, *installed, error) {
+	var id string
+	if err := c.param(0, "the filter's id", false, &id); err != nil {
+		return "", nil, err
+	}
+	filter, err := h.filters.find(id, h.opts.Now())
+	return id, filter, err
+}
+
+// getFilterChanges serves eth_getFilterChanges: what came since it was last asked.
+func (h *Handler) getFilterChanges(ctx context.Context, c *call) error {
+	_, filter, err := h.filterOf(c)
+	if err != nil {
+		return err
+	}
+	filter.mu.Lock()
+	defer filter.mu.Unlock()
+	news, _, err := h.advance(ctx, filter.follower)
+	if err != nil && len(news) == 0 {
+		return err
+	}
+	list := newList(c)
+	for _, step := range news {
+		if filter.follower.criteria == nil {
+			if !step.removed {
+				hash := blockHash(step.head)
+				list.next()
+				c.out = append(appendHex(append(c.out, '"'), hash[:]), '"')
+			}
+			continue
+		}
+		for _, l := range step.logs {
+			list.next()
+			c.out = appendLog(c.out, step.head, l, step.removed)
+		}
+	}
+	list.end()
+	return nil
+}
+
+// list writes a list of JSON.
+type list struct {
+	c     *call
+	start int
+}
+
+func newList(c *call) list {
+	c.out = append(c.out, '[')
+	return list{c, len(c.out)}
+}
+
+func (l list) next() {
+	if len(l.c.out) > l.start {
+		l.c.out = append(l.c.out, ',')
+	}
+}
+
+func (l list) end() { l.c.out = append(l.c.out, ']') }
+
+// uninstallFilter serves eth_uninstallFilter.
+func (h *Handler) uninstallFilter(_ context.Context, c *call) error {
+	var id string
+	if err := c.param(0, "the filter's id", false, &id); err != nil {
+		return err
+	}
+	c.out = fmt.Appendf(c.out, "%t", h.filters.remove(id))
+	return nil
+}
+
+// getFilterLogs serves eth_getFilterLogs: all that a filter asks for.
+func (h *Handler) getFilterLogs(ctx context.Context, c *call) error {
+	_, filter, err := h.filterOf(c)
+	if err != nil {
+		return err
+	}
+	if filter.follower.criteria == nil {
+		return failf(CodeParams, "a filter of blocks has no logs")
+	}
+	return h.appendLogs(ctx, c, filter.follower.criteria)
+}
+
+// getLogs serves eth_getLogs.
+func (h *Handler) getLogs(ctx context.Context, c *call) error {
+	var criteria criteria
+	if err := c.param(0, "the filter", false, &criteria); err != nil {
+		return err
+	}
+	return h.appendLogs(ctx, c, &criteria)
+}
+
+func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) error {
+	snap, err := h.ents.At(ctx, store.Head)
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	from, to := criteria.bounds(snap.Head().Block)
+	if criteria.hash != nil {
+		if from, err = h.findBlock(ctx, snap, *criteria.hash); err != nil {
+			return err
+		}
+		to = from
+	}
+	list := newList(c)
+	defer list.end()
+	switch {
+	case snap.Head().Empty:
+		return nil
+	case from > to:
+		if criteria.to != nil && !criteria.to.head && criteria.to.number < from && from <= snap.Head().Block {
+			return failf(CodeParams, "from block %d to block %d", from, criteria.to.number)
+		}
+		return nil // above the head there is nothing yet
+	case to-from >= h.opts.Limits.Blocks:
+		return failf(CodeTooLarge, "a range of %d blocks, at most %d are allowed", to-from+1, h.opts.Limits.Blocks)
+	}
+	n := 0
+	err = h.eachBlock(ctx, snap, from, to, func(b store.BlockHead, logs []*eventLog) bool {
+		for _, l := range logs {
+			if !criteria.match(l) {
+				continue
+			}
+			if n++; n > h.opts.Limits.Logs {
+				return false
+			}
+			list.next()
+			c.out = appendLog(c.out, b, l, false)
+		}
+		return true
+	})
+	if err == nil && n > h.opts.Limits.Logs {
+		return failf(CodeTooLarge, "more than %d logs; ask for fewer blocks at a time", h.opts.Limits.Logs)
+	}
+	return err
+}
+
+// findBlock returns the number of a block, of those that were seen lately.
+func (h *Handler) findBlock(ctx context.Context, snap *store.Snapshot, hash topic) (uint64, error) {
+	b, ok := h.recent.byHash(hash)
+	if ok {
+		now, err := snap.Blocks(ctx, b.Block, b.Block)
+		if err != nil {
+			return 0, err
+		}
+		ok = len(now) == 1 && now[0] == b
+	}
+	if !ok {
+		return 0, failf(CodeUnknownBlock, "unknown block %x", hash[:])
+	}
+	return b.Block, nil
+}

@@ -1,0 +1,214 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/varvedb/varve/store"
+)
+
+// blockLogs is a block and what is asked for of its logs.
+type blockLogs struct {
+	head    store.BlockHead
+	logs    []*eventLog
+	removed bool // the block is no longer part of the chain
+}
+
+// recentLogs holds the logs of the last blocks, which every subscription wants.
+type recentLogs struct {
+	mu    sync.Mutex
+	logs  map[store.BlockHead][]*eventLog
+	order []store.BlockHead // oldest first
+	count int               // logs
+}
+
+// The bounds of recentLogs.
+const (
+	recentBlocks = 256
+	recentCount  = 64 << 10
+)
+
+func (r *recentLogs) get(b store.BlockHead) ([]*eventLog, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	logs, ok := r.logs[b]
+	return logs, ok
+}
+
+func (r *recentLogs) put(b store.BlockHead, logs []*eventLog) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.logs[b]; ok {
+		return
+	}
+	r.logs[b] = logs
+	r.order = append(r.order, b)
+	r.count += len(logs)
+	for len(r.order) > recentBlocks || r.count > recentCount && len(r.order) > 1 {
+		oldest := r.order[0]
+		r.count -= len(r.logs[oldest])
+		delete(r.logs, oldest)
+		r.order = r.order[1:]
+	}
+}
+
+// byHash finds a block that was seen lately.
+func (r *recentLogs) byHash(hash topic) (store.BlockHead, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.order {
+		if blockHash(b) == hash {
+			return b, true
+		}
+	}
+	return store.BlockHead{}, false
+}
+
+// eachBlock gives the logs of the blocks of a range, in order, until give returns false.
+func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHead, []*eventLog) bool) error {
+	blocks, err := snap.Blocks(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	for i, b := range blocks {
+		logs, ok := h.recent.get(b)
+		if !ok {
+			return h.readBlocks(ctx, snap, blocks[i].Block, to, give)
+		}
+		if !give(b, logs) {
+			return nil
+		}
+	}
+	return ctx.Err()
+}
+
+func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHead, []*eventLog) bool) error {
+	for set, err := range snap.Changes(ctx, from, to) {
+		if err != nil {
+			return err
+		}
+		logs := logsOf(&set)
+		h.recent.put(set.Head, logs)
+		if !give(set.Head, logs) {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follower is what a filter or a subscription was told.
+type follower struct {
+	criteria *criteria // nil: of blocks only
+	next     uint64    // the first block that it was not told of
+	told     []blockLogs
+}
+
+const (
+	// maxTold is how deep a reorganisation may be whose blocks are told as removed.
+	maxTold = 128
+	// maxStep is how many blocks are told of at once.
+	maxStep = 1000
+)
+
+// advance returns what there is to tell since the last time, up to as many logs as an
+// answer may have, and whether there is more.
+func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, more bool, err error) {
+	snap, err := h.ents.At(ctx, store.Head)
+	if err != nil {
+		return nil, false, err
+	}
+	defer snap.Close()
+	head := snap.Head()
+	if news, err = f.retract(ctx, snap); err != nil || head.Empty {
+		return news, false, err
+	}
+	to := min(head.Block, f.next+maxStep-1)
+	if f.next > to {
+		return news, false, nil
+	}
+	count, last := 0, to
+	tell := func(b store.BlockHead, all []*eventLog) bool {
+		step := blockLogs{head: b}
+		if f.criteria != nil && f.criteria.within(b.Block) {
+			for _, l := range all {
+				if f.criteria.match(l) {
+					step.logs = append(step.logs, l)
+				}
+			}
+		}
+		news, f.told = append(news, step), append(f.told, step)
+		f.next, last = b.Block+1, b.Block
+		count += len(step.logs)
+		return count < h.opts.Limits.Logs
+	}
+	if f.criteria == nil {
+		blocks, err := snap.Blocks(ctx, f.next, to)
+		if err != nil {
+			return news, false, err
+		}
+		for _, b := range blocks {
+			tell(b, nil)
+		}
+	} else if err := h.eachBlock(ctx, snap, f.next, to, tell); err != nil {
+		if errors.Is(err, store.ErrBlockRange) {
+			f.next = head.Block + 1 // pruned before it was asked for
+		}
+		return news, false, err
+	}
+	if count < h.opts.Limits.Logs {
+		f.next, last = to+1, to // past gaps
+	}
+	if n := len(f.told) - maxTold; n > 0 {
+		f.told = append([]blockLogs(nil), f.told[n:]...)
+	}
+	return news, last < head.Block, nil
+}
+
+// retract returns the blocks that were told and are no longer part of the chain, the newest
+// first.
+func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed []blockLogs, err error) {
+	for len(f.told) > 0 {
+		last := f.told[len(f.told)-1]
+		now, err := snap.Blocks(ctx, last.head.Block, last.head.Block)
+		if err != nil || len(now) == 1 && now[0] == last.head {
+			return removed, err
+		}
+		last.removed = true
+		removed = append(removed, last)
+		f.told = f.told[:len(f.told)-1]
+		f.next = last.head.Block
+	}
+	// What was told before is forgotten, or there was nothing but a head that is gone.
+	if head := snap.Head(); f.next > head.Block+1 {
+		f.next = head.Block + 1
+	}
+	return removed, nil
+}
+
+// newFollower returns one that is told of what comes after the head.
+func (h *Handler) newFollower(ctx context.Context, c *criteria) (*follower, error) {
+	if c != nil && !h.ents.Temporal() {
+		return nil, failf(CodeNotSupported, "layout %s keeps only the head, and so no events; they need a store with history", h.ents.Layout())
+	}
+	snap, err := h.ents.At(ctx, store.Head)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.Close()
+	head := snap.Head()
+	if head.Empty {
+		return &follower{criteria: c}, nil
+	}
+	// What it was not told it need not take back, but it must know where another history
+	// begins.
+	blocks, err := snap.Blocks(ctx, max(head.Block, maxTold)-maxTold, head.Block)
+	f := &follower{criteria: c, next: head.Block + 1}
+	for _, b := range blocks {
+		f.told = append(f.told, blockLogs{head: b})
+	}
+	return f, err
+}

@@ -1,0 +1,113 @@
+package rpc
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/store"
+)
+
+// heads is the last block that the handler knows of, for whoever waits for the next.
+type heads struct {
+	mu    sync.Mutex
+	known store.BlockHead
+	seen  time.Time // when it was first known
+	moved chan struct{}
+}
+
+func (h *heads) init() { h.moved = make(chan struct{}) }
+
+// observe is told of the store's head, and when.
+func (h *heads) observe(head store.BlockHead, now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if head == h.known && !h.seen.IsZero() {
+		return
+	}
+	h.known, h.seen = head, now
+	close(h.moved)
+	h.moved = make(chan struct{})
+}
+
+// last returns the head and when it was first known.
+func (h *heads) last() (store.BlockHead, time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.known, h.seen
+}
+
+// next waits for another head than one.
+func (h *heads) next(ctx context.Context, than store.BlockHead) (store.BlockHead, error) {
+	for {
+		h.mu.Lock()
+		known, moved := h.known, h.moved
+		h.mu.Unlock()
+		if known != than {
+			return known, nil
+		}
+		select {
+		case <-ctx.Done():
+			return known, ctx.Err()
+		case <-moved:
+		}
+	}
+}
+
+// head reads the store's head.
+func (h *Handler) head(ctx context.Context) (store.BlockHead, error) {
+	head, err := h.ents.Head(ctx)
+	if err == nil {
+		h.heads.observe(head, h.opts.Now())
+	}
+	return head, err
+}
+
+// watch looks at the head from time to time, since others write the store, and lets
+// filters go that nobody asks any more.
+func (h *Handler) watch(ctx context.Context) {
+	ticker := time.NewTicker(h.opts.Poll)
+	defer ticker.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		_, err := h.head(ctx)
+		if err != nil && !failing && ctx.Err() == nil {
+			h.opts.Log.Warn("the head cannot be read", "error", err)
+		}
+		failing = err != nil
+		h.filters.expire(h.opts.Now().Add(-h.opts.Limits.FilterIdle))
+	}
+}
+
+// countCache holds the number of entities at a head, which clients like to ask for.
+type countCache struct {
+	mu    sync.Mutex
+	head  store.BlockHead
+	count uint64
+	valid bool
+}
+
+// countEntities returns how many entities are visible at the head.
+func (h *Handler) countEntities(ctx context.Context) (uint64, error) {
+	snap, err := h.ents.At(ctx, store.Head)
+	if err != nil {
+		return 0, err
+	}
+	defer snap.Close()
+	// Whoever waits for the same count gets it as well.
+	h.count.mu.Lock()
+	defer h.count.mu.Unlock()
+	if h.count.valid && h.count.head == snap.Head() {
+		return h.count.count, nil
+	}
+	n, err := snap.Count(ctx, nil)
+	if err == nil {
+		h.count.head, h.count.count, h.count.valid = snap.Head(), n, true
+	}
+	return n, err
+}

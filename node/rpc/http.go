@@ -1,0 +1,133 @@
+package rpc
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/varvedb/varve/internal/accesslog"
+)
+
+// buffers are for bodies and answers. One that has become large is dropped.
+var buffers = sync.Pool{New: func() any { return &buffer{} }}
+
+// buffer is a body and the answer to it.
+type buffer struct {
+	in  bytes.Buffer
+	out []byte
+}
+
+const keepBuffer = 1 << 20
+
+func (b *buffer) free() {
+	if b.in.Cap() <= keepBuffer && cap(b.out) <= keepBuffer {
+		b.in.Reset()
+		b.out = b.out[:0]
+		buffers.Put(b)
+	}
+}
+
+func getBuffer() *buffer {
+	b, ok := buffers.Get().(*buffer)
+	if !ok {
+		b = &buffer{}
+	}
+	return b
+}
+
+// serve answers one request of HTTP.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
+	if upgrade(r) {
+		h.serveSocket(w, r)
+		return
+	}
+	h.allow(w.Header(), r.Header.Get("Origin"))
+	switch r.Method {
+	case http.MethodPost:
+		h.post(w, r)
+	case http.MethodOptions:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		w.Header().Set("Allow", "POST, OPTIONS")
+		http.Error(w, "JSON-RPC is a POST, or a WebSocket connection", http.StatusMethodNotAllowed)
+	}
+}
+
+func upgrade(r *http.Request) bool {
+	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// allow lets a page of an origin read the answer, if it may.
+func (h *Handler) allow(header http.Header, origin string) {
+	if len(h.opts.Origins) == 0 {
+		return
+	}
+	header.Add("Vary", "Origin")
+	if origin == "" || !h.allowed(origin) {
+		return
+	}
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
+	header.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, "+accesslog.Header)
+	header.Set("Access-Control-Expose-Headers", accesslog.Header)
+	header.Set("Access-Control-Max-Age", "600")
+}
+
+func (h *Handler) allowed(origin string) bool {
+	return slices.ContainsFunc(h.opts.Origins, func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })
+}
+
+func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
+	// A page of another origin can send other types without asking whether it may.
+	if kind := r.Header.Get("Content-Type"); kind != "" && kind != "application/json" {
+		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
+			http.Error(w, "want Content-Type: application/json", http.StatusUnsupportedMediaType)
+			return
+		}
+	}
+	b := getBuffer()
+	defer b.free()
+	status, fault := http.StatusOK, h.readBody(w, r, b)
+	var after []func()
+	var note string
+	if fault != nil {
+		h.metrics.unknown.count(fault.code)
+		status = http.StatusRequestEntityTooLarge
+		b.out = append(appendError(appendHead(b.out, null), fault), '}')
+		w.Header().Set("Connection", "close") // the rest is not read
+	} else {
+		b.out, after, note = h.handle(r.Context(), b.out, b.in.Bytes(), nil)
+	}
+	accesslog.Add(r.Context(), slog.String("call", clip(note)))
+	if len(b.out) == 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	header := w.Header()
+	header["Content-Type"] = []string{"application/json"}
+	header["Content-Length"] = []string{strconv.Itoa(len(b.out))}
+	w.WriteHeader(status)
+	_, _ = w.Write(b.out) // a client that does not take it is gone
+	for _, f := range after {
+		f()
+	}
+}
+
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, b *buffer) *failure {
+	most := h.opts.Limits.Request
+	_, err := b.in.ReadFrom(http.MaxBytesReader(w, r.Body, most))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return failf(CodeTooLarge, "a request of more than %d bytes", most)
+	case err != nil:
+		return failf(CodeParse, "the request ends early: %v", err)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package rpc
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are the counters of a handler.
+type metrics struct {
+	calls    *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	inFlight prometheus.Gauge
+	unknown  *methodMetrics // of requests without a method that there is
+}
+
+func newMetrics(r prometheus.Registerer, h *Handler) (*metrics, error) {
+	m := &metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "varve_arkiv_calls_total", Help: "JSON-RPC calls that were answered; code 0 is no error.",
+		}, []string{"method", "code"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "varve_arkiv_call_seconds", Help: "Time to answer a JSON-RPC call, without sending the answer.",
+			Buckets: prometheus.ExponentialBuckets(25e-6, 2, 18), // 25 µs to 3.3 s
+		}, []string{"method"}),
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "varve_arkiv_calls_in_flight", Help: "JSON-RPC calls that are being answered."}),
+	}
+	gauge := func(name, help string, value func() int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
+	}
+	for _, c := range []prometheus.Collector{
+		m.calls, m.latency, m.inFlight,
+		gauge("varve_arkiv_filters", "Filters that are installed.", h.filters.count),
+		gauge("varve_arkiv_sockets", "WebSocket connections.", h.sockets.count),
+		gauge("varve_arkiv_head_block", "Number of the last block.", func() int { head, _ := h.heads.last(); return int(head.Block) }),
+	} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
+	}
+	m.unknown = m.of("unknown")
+	return m, nil
+}
+
+// methodMetrics counts the calls of one method.
+type methodMetrics struct {
+	all     *metrics
+	calls   *prometheus.CounterVec
+	latency prometheus.Observer
+	ok      prometheus.Counter // so that the usual outcome takes no look-up
+}
+
+func (m *metrics) of(method string) *methodMetrics {
+	calls := m.calls.MustCurryWith(prometheus.Labels{"method": method})
+	return &methodMetrics{all: m, calls: calls, latency: m.latency.WithLabelValues(method), ok: calls.WithLabelValues("0")}
+}
+
+func (m *methodMetrics) begin() time.Time {
+	m.all.inFlight.Inc()
+	return time.Now()
+}
+
+func (m *methodMetrics) end(begun time.Time, code int) {
+	m.all.inFlight.Dec()
+	m.latency.Observe(time.Since(begun).Seconds())
+	m.count(code)
+}
+
+func (m *methodMetrics) count(code int) {
+	if code == 0 {
+		m.ok.Inc()
+		return
+	}
+	m.calls.WithLabelValues(strconv.Itoa(code)).Inc()
+}

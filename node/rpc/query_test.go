@@ -1,0 +1,316 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// layouts are those that nodes use.
+var layouts = []string{"compact", "arkiv"}
+
+func TestQuery(t *testing.T) {
+	for _, layout := range layouts {
+		t.Run(layout, func(t *testing.T) {
+			n := newNode(t, layout, Options{})
+			n.apply(t, 10, create(1), create(2), create(3))
+			n.apply(t, 12, store.Op{Kind: store.Update, Key: keyOf(2), BTL: 50, Owner: alice, ContentType: "a/b", Content: []byte{0, 0xff}, StringAttributes: map[string]string{"say": `a "b" \c`}})
+			for text, want := range map[string][]int{
+				"": {3, 2, 1}, "*": {3, 2, 1}, "$all": {3, 2, 1}, "1 = 1": {3, 2, 1},
+				`type = "node"`: {3, 1}, "!type": {2}, `!say && n > 0`: {3, 1}, `n = 1 OR n = 3`: {3, 1}, `NOT (type = "node")`: {2},
+				`say = "a "b" \c"`: {2}, `(say = "a "b" \c" || n = 1)`: {2, 1}, `say in ("a "b" \c" "x")`: {2},
+				"$key = " + keyOf(1).String(): {1}, "$key = " + keyOf(9).String(): {}, "$owner=" + alice.String(): {3, 2, 1},
+			} {
+				var page gotPage
+				n.result(t, &page, "arkiv_query", text, nil)
+				require.Equal(t, want, numbers(page), text)
+				require.Equal(t, "0xc", page.Block)
+				require.Nil(t, page.Cursor)
+			}
+			var page gotPage
+			n.result(t, &page, "arkiv_query", "*", m{"atBlock": "0xb"})
+			require.Equal(t, "0xb", page.Block)
+			require.Len(t, page.Data[1].Strings, 2)
+		})
+	}
+}
+
+// numbers returns which entities of create a page has.
+func numbers(page gotPage) []int {
+	list := []int{}
+	for _, e := range page.Data {
+		var n int
+		_, _ = fmt.Sscanf(e.Key[60:], "%x", &n)
+		list = append(list, n)
+	}
+	return list
+}
+
+// TestFields: an answer has the fields that were asked for, and no others.
+func TestFields(t *testing.T) {
+	n := newNode(t, "compact", Options{})
+	op := create(1)
+	op.TxIndex = 4
+	n.apply(t, 10, op)
+	fields := map[string]string{
+		"key": `"` + keyOf(1).String() + `"`, "value": `"0x7061796c6f61642031"`, "contentType": `"text/plain"`,
+		"owner": `"` + alice.String() + `"`, "creator": `"` + alice.String() + `"`, "expiresAt": "1010", "createdAtBlock": "10",
+		"lastModifiedAtBlock": "10", "transactionIndexInBlock": "4", "operationIndexInTransaction": "0",
+		"stringAttributes":  `[{"key":"name","value":"n0001"},{"key":"type","value":"node"}]`,
+		"numericAttributes": `[{"key":"n","value":1},{"key":"rank","value":1}]`,
+	}
+	names := map[string]string{"payload": "value", "expiration": "expiresAt"}
+	for field := range fields {
+		name := field
+		for option, of := range names {
+			if of == field {
+				name = option
+			}
+		}
+		if field == "stringAttributes" || field == "numericAttributes" {
+			continue
+		}
+		require.JSONEq(t, fmt.Sprintf(`{%q:%s}`, field, fields[field]), n.fields(t, m{name: true}))
+	}
+	require.JSONEq(t, "{}", n.fields(t, m{}))
+	require.JSONEq(t, fmt.Sprintf(`{"stringAttributes":%s,"numericAttributes":%s}`, fields["stringAttributes"], fields["numericAttributes"]), n.fields(t, m{"attributes": true}))
+	require.JSONEq(t, fmt.Sprintf(`{"stringAttributes":[{"key":"$key","value":%s},{"key":"$owner","value":%s},{"key":"$creator","value":%s}],
+		"numericAttributes":[{"key":"$expiration","value":1010},{"key":"$createdAtBlock","value":10},{"key":"$lastModifiedAtBlock","value":10},
+		{"key":"$sequence","value":42949935104},{"key":"$txIndex","value":4},{"key":"$opIndex","value":0}]}`, fields["key"], fields["owner"], fields["creator"]),
+		n.fields(t, m{"syntheticAttributes": true}))
+	var usual map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(n.fields(t, nil)), &usual))
+	for _, field := range []string{"key", "contentType", "value", "owner", "stringAttributes", "numericAttributes", "expiresAt"} {
+		require.JSONEq(t, fields[field], string(usual[field]))
+		delete(usual, field)
+	}
+	require.Empty(t, usual)
+}
+
+// fields returns the one entity of a node with what is asked for.
+func (n *node) fields(t *testing.T, include any) string {
+	t.Helper()
+	var page struct{ Data []json.RawMessage }
+	options := m{}
+	if include != nil {
+		options["includeData"] = include
+	}
+	n.result(t, &page, "arkiv_query", "*", options)
+	require.Len(t, page.Data, 1)
+	return string(page.Data[0])
+}
+
+// TestOrder: several columns, either way, through pages of any size.
+func TestOrder(t *testing.T) {
+	for _, layout := range layouts {
+		n := newNode(t, layout, Options{})
+		for b := range 5 {
+			n.apply(t, uint64(10+b), create(5*b+1), create(5*b+2), create(5*b+3), create(5*b+4), create(5*b+5))
+		}
+		options := m{"orderBy": []m{{"name": "rank", "type": "numeric", "desc": true}, {"name": "name", "type": "string"}}}
+		var whole gotPage
+		n.result(t, &whole, "arkiv_query", "*", options)
+		require.Len(t, whole.Data, 25)
+		require.Equal(t, []int{6, 13, 20, 5, 12, 19}, numbers(whole)[:6])
+		for _, size := range []int{1, 4, 5, 24, 25} {
+			options["resultsPerPage"] = fmt.Sprintf("0x%x", size)
+			pages := n.pages(t, "*", options)
+			require.Len(t, pages, (25+size-1)/size)
+			require.Equal(t, numbers(whole), joined(pages))
+		}
+		options["orderBy"] = []m{{"name": "$createdAtBlock", "type": "numeric"}, {"name": "n", "type": "numeric", "desc": true}}
+		require.Equal(t, []int{5, 4, 3, 2, 1, 10, 9}, joined(n.pages(t, "*", options))[:7])
+	}
+}
+
+// pages reads a query to its end, as the SDKs do: with the block and the cursor.
+func (n *node) pages(t testing.TB, text string, options m) (list []gotPage) {
+	t.Helper()
+	for options = clone(options); ; {
+		var page gotPage
+		n.result(t, &page, "arkiv_query", text, options)
+		list = append(list, page)
+		if page.Cursor == nil {
+			return list
+		}
+		options["cursor"], options["atBlock"] = *page.Cursor, page.Block
+	}
+}
+
+func clone(options m) m {
+	c := m{}
+	for name, value := range options {
+		c[name] = value
+	}
+	return c
+}
+
+func joined(pages []gotPage) (list []int) {
+	for _, p := range pages {
+		list = append(list, numbers(p)...)
+	}
+	return list
+}
+
+// TestPageBytes: a page of large payloads ends early, with all of them in the end.
+func TestPageBytes(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Page: 2000}})
+	for i := range 10 {
+		op := create(i)
+		op.Content = make([]byte, 500*(i%4)+1)
+		n.apply(t, uint64(10+i), op)
+	}
+	pages := n.pages(t, "*", m{})
+	require.Greater(t, len(pages), 3)
+	require.Equal(t, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, joined(pages))
+}
+
+// TestPinnedPages: while a writer runs free, the pages of a query are of one block, whose
+// number they tell: every block has entities that differ from those of any other.
+func TestPinnedPages(t *testing.T) {
+	const entities = 30
+	for _, layout := range layouts {
+		t.Run(layout, func(t *testing.T) {
+			n := newStore(t, layout)
+			var ops []store.Op
+			for i := range entities {
+				ops = append(ops, stamped(store.Create, i, 1))
+			}
+			n.apply(t, 1, ops...)
+			n.serve(t, Options{})
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			var written atomic.Uint64
+			go func() {
+				block := uint64(2)
+				for ; ctx.Err() == nil; block++ {
+					var ops []store.Op
+					for i := range entities {
+						ops = append(ops, stamped(store.Update, i, block))
+					}
+					if _, err := n.ents.Apply(context.Background(), store.Block{Number: block, Ops: ops}); err != nil {
+						ended <- err
+						return
+					}
+					written.Store(block)
+				}
+				ended <- nil
+			}()
+			moved := 0
+			for range 25 {
+				before := written.Load()
+				pages := n.pages(t, `type = "stamped"`, m{"resultsPerPage": "0x4", "orderBy": []m{{"name": "i", "type": "numeric"}}})
+				if written.Load() > before+1 {
+					moved++
+				}
+				require.Len(t, pages, (entities+3)/4)
+				block := pages[0].Block
+				count := 0
+				for _, p := range pages {
+					require.Equal(t, block, p.Block)
+					for _, e := range p.Data {
+						require.Equal(t, block, fmt.Sprintf("0x%x", e.Numbers[0].Value), "the stamp of an entity")
+						require.Equal(t, keyOf(count).String(), e.Key)
+						count++
+					}
+				}
+				require.Equal(t, entities, count)
+			}
+			stop()
+			require.NoError(t, <-ended)
+			require.Positive(t, moved, "the head has to move while pages are read")
+		})
+	}
+}
+
+func stamped(kind entity.Kind, i int, block uint64) store.Op {
+	return store.Op{
+		Kind: kind, Key: keyOf(i), BTL: 1 << 30, Owner: alice,
+		StringAttributes: map[string]string{"type": "stamped"}, NumericAttributes: map[string]uint64{"at": block, "i": uint64(i)},
+	}
+}
+
+// TestRewound: the next page of a block that is gone is an error of its own, and of one
+// that is still there is not.
+func TestRewound(t *testing.T) {
+	n := newNode(t, "compact", Options{})
+	for i := range 6 {
+		n.apply(t, uint64(10+i), create(i))
+	}
+	var kept, gone gotPage
+	n.result(t, &kept, "arkiv_query", "*", m{"atBlock": "0xc", "resultsPerPage": "0x2"})
+	n.result(t, &gone, "arkiv_query", "*", m{"resultsPerPage": "0x2"})
+	require.NoError(t, n.ents.Rewind(t.Context(), 13))
+	n.fails(t, CodeRewound, "arkiv_query", "*", m{"cursor": *gone.Cursor, "atBlock": gone.Block})
+	n.apply(t, 14, create(100))
+	n.apply(t, 15, create(101))
+	n.apply(t, 16)
+	n.fails(t, CodeRewound, "arkiv_query", "*", m{"cursor": *gone.Cursor, "atBlock": gone.Block})
+	n.result(t, &kept, "arkiv_query", "*", m{"cursor": *kept.Cursor, "atBlock": kept.Block, "resultsPerPage": "0x2"})
+	require.Equal(t, []int{0}, numbers(kept))
+	require.NoError(t, n.ents.Prune(t.Context(), 14))
+	n.fails(t, CodePruned, "arkiv_query", "*", m{"atBlock": "0xc"})
+}
+
+// TestAhead: a block ahead of the head is waited for, and then an error.
+func TestAhead(t *testing.T) {
+	n := newNode(t, "compact", Options{Wait: 20 * time.Millisecond})
+	n.apply(t, 10, create(1))
+	n.fails(t, CodeAhead, "arkiv_query", "*", m{"atBlock": "0xb"})
+
+	n = newNode(t, "compact", Options{Wait: time.Minute, Limits: Limits{Time: time.Minute}})
+	n.apply(t, 10, create(1))
+	got := make(chan answered)
+	go func() { got <- n.call(t, "arkiv_query", "*", m{"atBlock": "0xc"}) }()
+	n.apply(t, 11, create(2))
+	n.apply(t, 12, create(3))
+	n.apply(t, 13, create(4))
+	a := <-got
+	require.Nil(t, a.Error)
+	var page gotPage
+	require.NoError(t, json.Unmarshal(a.Result, &page))
+	require.Equal(t, "0xc", page.Block)
+	require.Equal(t, []int{3, 2, 1}, numbers(page))
+}
+
+// TestHeadOnly: on a layout without history there are pages at the head, and nothing else.
+func TestHeadOnly(t *testing.T) {
+	n := newNode(t, "simple", Options{})
+	n.apply(t, 10, create(1), create(2), create(3))
+	pages := n.pages(t, "*", m{"resultsPerPage": "0x2"})
+	require.Equal(t, []int{3, 2, 1}, joined(pages))
+	n.apply(t, 11)
+	n.fails(t, CodeNotSupported, "arkiv_query", "*", m{"atBlock": "0xa"})
+	n.fails(t, CodeNotSupported, "eth_getLogs", m{"fromBlock": "0xa"})
+	n.fails(t, CodeNotSupported, "eth_newFilter", m{})
+}
+
+func TestRequote(t *testing.T) {
+	for text, want := range map[string]query.Expr{
+		`a = "b"`:                 query.Compare{Name: "a", Op: query.Equal, Value: query.Text("b")},
+		`a = "C:\dir"`:            query.Compare{Name: "a", Op: query.Equal, Value: query.Text(`C:\dir`)},
+		`a = "say "hi""`:          query.Compare{Name: "a", Op: query.Equal, Value: query.Text(`say "hi"`)},
+		`a = """`:                 query.Compare{Name: "a", Op: query.Equal, Value: query.Text(`"`)},
+		`a = "x" or"`:             query.Compare{Name: "a", Op: query.Equal, Value: query.Text(`x" or`)},
+		"`q\"n` = \"say \"hi\"\"": query.Compare{Name: `q"n`, Op: query.Equal, Value: query.Text(`say "hi"`)},
+		`a in ("b" c" "d")`:       query.In{Name: "a", Values: []query.Value{query.Text(`b" c`), query.Text("d")}},
+	} {
+		expr, err := parse(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, expr, text)
+	}
+	for _, text := range []string{`a = "b`, `a = b"c"`, `a == "b"`, "`a", `a = "\`} {
+		_, err := parse(text)
+		_, strict := query.Parse(text)
+		require.Equal(t, strict, err, text)
+	}
+}

@@ -1,0 +1,141 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// request is one call as it came.
+type request struct {
+	id     json.RawMessage // nil: a notification, which is not answered
+	method string
+	params []json.RawMessage
+	err    *failure // why it cannot be called
+}
+
+// envelope is a request as JSON. Pointers tell what is missing from what is empty.
+type envelope struct {
+	Version *string         `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  *string         `json:"method"`
+	Params  json.RawMessage `json:"params"`
+}
+
+var null = json.RawMessage("null")
+
+// decode reads a request or a batch of at most as many. A batch may have members that
+// cannot be called; what is no request at all is an error.
+func decode(body []byte, most int) (list []request, batch bool, fault *failure) {
+	body = bytes.TrimLeft(body, " \t\r\n")
+	if len(body) == 0 || body[0] != '[' {
+		r, fault := decodeOne(body)
+		return []request{r}, false, fault
+	}
+	var members []json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, true, parseFault(err)
+	}
+	switch {
+	case len(members) == 0:
+		return nil, true, failf(CodeRequest, "an empty batch")
+	case len(members) > most:
+		return nil, true, failf(CodeTooLarge, "a batch of %d calls, at most %d are allowed", len(members), most)
+	}
+	list = make([]request, len(members))
+	for i, text := range members {
+		// The text is JSON, so a fault is one of the member.
+		if list[i], fault = decodeOne(text); fault != nil {
+			list[i] = request{id: null, err: failf(CodeRequest, "%s", fault.message)}
+		}
+	}
+	return list, true, nil
+}
+
+func parseFault(err error) *failure { return failf(CodeParse, "the request is not JSON: %v", err) }
+
+// decodeOne reads one request. It fails when the text is not JSON.
+func decodeOne(text []byte) (r request, fault *failure) {
+	var e envelope
+	if err := json.Unmarshal(text, &e); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) || len(text) == 0 {
+			return request{id: null}, parseFault(err)
+		}
+		return request{id: properID(e.ID), err: failf(CodeRequest, "not a request: %v", err)}, nil
+	}
+	r.id = e.ID
+	switch {
+	case e.ID != nil && !isID(e.ID):
+		r.id, r.err = null, failf(CodeRequest, "an id is a string, a number or null")
+	case e.Version == nil || *e.Version != "2.0":
+		r.err = failf(CodeRequest, `"jsonrpc" must be "2.0"`)
+	case e.Method == nil:
+		r.err = failf(CodeRequest, "no method")
+	default:
+		r.method = *e.Method
+		r.err = r.setParams(e.Params)
+	}
+	if r.err != nil && r.id == nil {
+		r.id = null // what is no request is answered
+	}
+	return r, nil
+}
+
+func (r *request) setParams(text json.RawMessage) *failure {
+	if len(text) == 0 || string(text) == "null" {
+		return nil
+	}
+	if text[0] != '[' {
+		return failf(CodeParams, "parameters go by position, in an array")
+	}
+	if err := json.Unmarshal(text, &r.params); err != nil {
+		return failf(CodeParams, "parameters: %v", err)
+	}
+	return nil
+}
+
+// maxID bounds an id, which is sent back.
+const maxID = 1024
+
+func isID(text json.RawMessage) bool {
+	return len(text) <= maxID && (text[0] == '"' || text[0] == '-' || '0' <= text[0] && text[0] <= '9' || string(text) == "null")
+}
+
+func properID(text json.RawMessage) json.RawMessage {
+	if len(text) > 0 && isID(text) {
+		return text
+	}
+	return null
+}
+
+// quantity is a number as Ethereum writes it, 0x and hexadecimal digits, or a plain one.
+type quantity uint64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (q *quantity) UnmarshalJSON(text []byte) error {
+	s := string(text)
+	if s == "null" {
+		return nil
+	}
+	if len(s) >= 2 && s[0] == '"' {
+		s = s[1 : len(s)-1]
+	}
+	digits, base := s, 10
+	if strings.HasPrefix(s, "0x") || strings.HasPrefix(s, "0X") {
+		digits, base = s[2:], 16
+	}
+	n, err := strconv.ParseUint(digits, base, 64)
+	if err != nil || text[0] == '"' && base == 10 {
+		return errors.New("want a number, or 0x and hexadecimal digits, in a string")
+	}
+	*q = quantity(n)
+	return nil
+}
+
+// appendQuantity adds a number as Ethereum writes it.
+func appendQuantity(b []byte, n uint64) []byte {
+	return append(strconv.AppendUint(append(b, `"0x`...), n, 16), '"')
+}

@@ -1,0 +1,181 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve/internal/accesslog"
+	"github.com/varvedb/varve/store"
+)
+
+// DefaultChainID is that of the chain which Arkiv's SDKs call localhost.
+const DefaultChainID = 1337
+
+// Options of a handler. The zero value is usable.
+type Options struct {
+	ChainID   uint64        // zero: DefaultChainID
+	BlockTime time.Duration // from one block to the next; zero: 2s
+	Wait      time.Duration // for a block that is ahead of the head; zero: 3s, below zero: none
+	Poll      time.Duration // how often to look whether the head has moved; zero: 100ms
+	Limits    Limits
+
+	// Origins are the web pages that browsers let call: "*" for any, else such as
+	// "https://example.com". None means only pages of the same host.
+	Origins []string
+
+	Log     *slog.Logger          // what clients are not told; nil drops it
+	Access  *slog.Logger          // a line for each request; nil: none
+	Metrics prometheus.Registerer // nil: nobody counts
+	Now     func() time.Time      // nil: time.Now
+}
+
+// Limits bound what clients may ask for. A zero field means its default.
+type Limits struct {
+	Time          time.Duration // for a call; 10s
+	Request       int64         // bytes of a request; 1 MiB
+	Page          int           // bytes after which a page ends early; 8 MiB
+	Answer        int           // bytes of an answer, of a batch all together; 32 MiB
+	Batch         int           // calls; 100
+	Results       int           // entities of a page; 200
+	Concurrent    int           // calls at a time; 1024
+	Blocks        uint64        // of a range of logs; 10,000
+	Logs          int           // of an answer; 10,000
+	Filters       int           // installed; 1,000
+	FilterIdle    time.Duration // after which a filter that nobody asks is gone; 5m
+	Sockets       int           // WebSocket connections; 1,000
+	Subscriptions int           // of a connection; 32
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (o Options) withDefaults() Options {
+	orDefault(&o.ChainID, DefaultChainID)
+	orDefault(&o.BlockTime, 2*time.Second)
+	orDefault(&o.Wait, 3*time.Second)
+	orDefault(&o.Poll, 100*time.Millisecond)
+	l := &o.Limits
+	orDefault(&l.Time, 10*time.Second)
+	orDefault(&l.Request, 1<<20)
+	orDefault(&l.Page, 8<<20)
+	orDefault(&l.Answer, 32<<20)
+	orDefault(&l.Batch, 100)
+	orDefault(&l.Results, 200)
+	orDefault(&l.Concurrent, 1024)
+	orDefault(&l.Blocks, 10_000)
+	orDefault(&l.Logs, 10_000)
+	orDefault(&l.Filters, 1000)
+	orDefault(&l.FilterIdle, 5*time.Minute)
+	orDefault(&l.Sockets, 1000)
+	orDefault(&l.Subscriptions, 32)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Metrics == nil {
+		o.Metrics = prometheus.NewRegistry()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Handler answers Arkiv's JSON-RPC over a store, which anybody may write meanwhile.
+type Handler struct {
+	ents    *store.Entities
+	opts    Options
+	methods map[string]*method
+	metrics *metrics
+	http    http.Handler
+	places  chan struct{} // one for each call at a time
+
+	heads   heads
+	count   countCache
+	recent  recentLogs
+	filters filters
+	sockets sockets
+
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+// New returns a handler over a store, which must stay open until the handler was closed.
+func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error) {
+	o = o.withDefaults()
+	l := o.Limits
+	if o.Poll < 0 || l.Time < 0 || slices.Min([]int{l.Page, l.Answer, l.Batch, l.Results, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
+		return nil, fmt.Errorf("rpc: %w: a limit below zero", store.ErrInvalid)
+	}
+	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent)}
+	h.filters.list, h.sockets.list = map[string]*installed{}, map[*socket]struct{}{}
+	h.recent.logs = map[store.BlockHead][]*eventLog{}
+	var err error
+	if h.metrics, err = newMetrics(o.Metrics, h); err != nil {
+		return nil, fmt.Errorf("rpc: %w", err)
+	}
+	h.methods = map[string]*method{}
+	for _, m := range methods() {
+		m.metrics = h.metrics.of(m.name)
+		h.methods[m.name] = m
+	}
+	h.http = accesslog.Handler(http.HandlerFunc(h.serve), o.Access)
+	h.heads.init()
+	if _, err := h.head(ctx); err != nil {
+		return nil, fmt.Errorf("rpc: %w", err)
+	}
+	ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
+	h.done.Go(func() { h.watch(ctx) })
+	return h, nil
+}
+
+// ServeHTTP implements http.Handler: a POST is a request or a batch, an upgrade a
+// WebSocket connection. The path does not matter.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.http.ServeHTTP(w, r) }
+
+// Close ends WebSocket connections, with their subscriptions, and what runs beside
+// requests. Whoever serves the handler stops sending it requests first.
+func (h *Handler) Close() error {
+	h.stop()
+	h.sockets.close()
+	h.done.Wait()
+	return nil
+}
+
+// at opens a snapshot. For a block that is ahead of the head it waits.
+func (h *Handler) at(ctx context.Context, block uint64) (*store.Snapshot, error) {
+	snap, err := h.ents.At(ctx, block)
+	if !errors.Is(err, store.ErrBlockRange) {
+		return snap, err
+	}
+	head, headErr := h.head(ctx)
+	if headErr != nil || block <= head.Block || h.opts.Wait < 0 {
+		return nil, aheadOr(err, block > head.Block && headErr == nil)
+	}
+	wait, cancel := context.WithTimeout(ctx, h.opts.Wait)
+	defer cancel()
+	for head.Block < block {
+		if head, headErr = h.heads.next(wait, head); headErr != nil {
+			return nil, aheadOr(err, ctx.Err() == nil)
+		}
+	}
+	return h.ents.At(ctx, block)
+}
+
+func aheadOr(err error, ahead bool) error {
+	if ahead {
+		return fmt.Errorf("%w: %w", errAhead, err)
+	}
+	return err
+}

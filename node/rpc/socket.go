@@ -1,0 +1,227 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/varvedb/varve/internal/accesslog"
+)
+
+const (
+	socketCalls = 16               // of a connection at a time
+	sendTimeout = 30 * time.Second // for a client to take an answer
+	pingEvery   = 30 * time.Second // so that connections end whose client is gone
+)
+
+// sockets are the WebSocket connections.
+type sockets struct {
+	mu     sync.Mutex
+	list   map[*socket]struct{}
+	closed bool
+}
+
+func (s *sockets) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.list)
+}
+
+func (s *sockets) add(one *socket, most int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.list) >= most {
+		return false
+	}
+	s.list[one] = struct{}{}
+	return true
+}
+
+func (s *sockets) remove(one *socket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.list, one)
+}
+
+// close ends all connections and waits until they have ended.
+func (s *sockets) close() {
+	s.mu.Lock()
+	s.closed = true
+	var list []*socket
+	for one := range s.list {
+		list = append(list, one)
+	}
+	s.mu.Unlock()
+	var group sync.WaitGroup
+	for _, one := range list {
+		group.Go(func() {
+			one.mu.Lock()
+			conn := one.conn
+			one.mu.Unlock()
+			if conn != nil {
+				_ = conn.Close(websocket.StatusGoingAway, "the node is shutting down") // the client may be gone
+			}
+			one.cancel()
+			<-one.ended
+		})
+	}
+	group.Wait()
+}
+
+// socket is a WebSocket connection.
+type socket struct {
+	cancel context.CancelFunc
+	ctx    context.Context // of the connection, for what outlives a call on it
+	ended  chan struct{}
+	work   sync.WaitGroup
+
+	mu            sync.Mutex
+	conn          *websocket.Conn
+	subscriptions map[string]context.CancelFunc
+	calls         int // answered, for the log
+}
+
+// serveSocket answers what comes over a WebSocket connection until it ends.
+func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
+	s := &socket{ended: make(chan struct{}), subscriptions: map[string]context.CancelFunc{}}
+	defer close(s.ended)
+	s.ctx, s.cancel = context.WithCancel(r.Context())
+	defer s.cancel()
+	if !h.sockets.add(s, h.opts.Limits.Sockets) {
+		http.Error(w, "too many connections, or shutting down", http.StatusServiceUnavailable)
+		return
+	}
+	defer h.sockets.remove(s)
+	conn, err := websocket.Accept(w, r, h.acceptOptions())
+	if err != nil {
+		h.opts.Log.Debug("websocket", "error", err) // the client was told
+		return
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(h.opts.Limits.Request)
+	s.mu.Lock()
+	s.conn = conn
+	s.mu.Unlock()
+	s.work.Go(s.ping)
+	if err := h.readSocket(s); err != nil {
+		_ = conn.Close(websocket.StatusUnsupportedData, err.Error()) // the client may be gone
+	}
+	s.cancel()
+	s.work.Wait()
+	accesslog.Add(r.Context(), slog.Int("calls", s.calls))
+}
+
+// acceptOptions lets pages of the origins in that may call. The library compares hosts.
+func (h *Handler) acceptOptions() *websocket.AcceptOptions {
+	o := &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled}
+	for _, origin := range h.opts.Origins {
+		if origin == "*" {
+			o.InsecureSkipVerify = true
+		}
+		if u, err := url.Parse(origin); err == nil && u.Host != "" {
+			o.OriginPatterns = append(o.OriginPatterns, u.Host)
+		}
+	}
+	return o
+}
+
+// readSocket reads messages and has them answered, several at a time. It returns what the
+// client did wrong, or nil when the connection ended otherwise.
+func (h *Handler) readSocket(s *socket) error {
+	places := make(chan struct{}, socketCalls)
+	for {
+		kind, body, err := s.conn.Read(s.ctx)
+		if err != nil {
+			return nil
+		}
+		if kind != websocket.MessageText {
+			return errors.New("want messages of text")
+		}
+		select {
+		case places <- struct{}{}:
+		case <-s.ctx.Done():
+			return nil
+		}
+		s.calls++
+		s.work.Go(func() {
+			defer func() { <-places }()
+			b := getBuffer()
+			defer b.free()
+			var after []func()
+			b.out, after, _ = h.handle(s.ctx, b.out, body, s)
+			if len(b.out) > 0 && s.send(s.ctx, b.out) != nil {
+				return
+			}
+			for _, f := range after {
+				f()
+			}
+		})
+	}
+}
+
+// send sends a message. A client that does not take it is cut off.
+func (s *socket) send(ctx context.Context, text []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	err := s.conn.Write(ctx, websocket.MessageText, text)
+	if err != nil {
+		s.cancel()
+	}
+	return err
+}
+
+func (s *socket) ping() {
+	ticker := time.NewTicker(pingEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		ctx, cancel := context.WithTimeout(s.ctx, sendTimeout)
+		err := s.conn.Ping(ctx)
+		cancel()
+		if err != nil {
+			s.cancel()
+			return
+		}
+	}
+}
+
+// subscribe registers a subscription, whose run begins with the function that comes back.
+func (s *socket) subscribe(most int, run func(ctx context.Context, id string) error) (id string, begin func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.subscriptions) >= most {
+		return "", nil, failf(CodeTooManyOpened, "more than %d subscriptions of a connection", most)
+	}
+	id = newID()
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.subscriptions[id] = cancel
+	return id, func() {
+		s.work.Go(func() {
+			defer s.unsubscribe(id)
+			if err := run(ctx, id); err != nil && ctx.Err() == nil {
+				s.cancel() // it would wait for ever for what does not come
+			}
+		})
+	}, nil
+}
+
+func (s *socket) unsubscribe(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cancel, ok := s.subscriptions[id]
+	if ok {
+		cancel()
+		delete(s.subscriptions, id)
+	}
+	return ok
+}

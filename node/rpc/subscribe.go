@@ -1,0 +1,137 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve/store"
+)
+
+// subscribe serves eth_subscribe: logs, or newHeads.
+func (h *Handler) subscribe(ctx context.Context, c *call) error {
+	if c.socket == nil {
+		return failf(CodeNotSupported, "subscriptions need a WebSocket connection; over HTTP there are filters")
+	}
+	var kind string
+	if err := c.param(0, "what to subscribe to", false, &kind); err != nil {
+		return err
+	}
+	var wanted *criteria
+	switch kind {
+	case "logs":
+		wanted = &criteria{}
+		if err := c.param(1, "the filter", true, wanted); err != nil {
+			return err
+		}
+	case "newHeads":
+	default:
+		return failf(CodeNotSupported, "no subscription to %q, only to logs and newHeads", clip(kind))
+	}
+	follower, err := h.newFollower(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	id, begin, err := c.socket.subscribe(h.opts.Limits.Subscriptions, func(ctx context.Context, id string) error {
+		return h.notify(ctx, c.socket, id, follower)
+	})
+	if err != nil {
+		return err
+	}
+	c.after = append(c.after, begin) // what it is told comes after its id
+	c.out = fmt.Appendf(c.out, "%q", id)
+	return nil
+}
+
+// unsubscribe serves eth_unsubscribe.
+func (h *Handler) unsubscribe(_ context.Context, c *call) error {
+	var id string
+	if err := c.param(0, "the subscription's id", false, &id); err != nil {
+		return err
+	}
+	if c.socket == nil || !c.socket.unsubscribe(id) {
+		return failf(CodeNoFilter, "subscription not found")
+	}
+	c.out = append(c.out, "true"...)
+	return nil
+}
+
+// notify tells a subscription what comes, until its connection ends. It asks the store
+// whenever the client has taken what there was: a slow one is told later, and holds nothing.
+func (h *Handler) notify(ctx context.Context, s *socket, id string, f *follower) error {
+	for {
+		known, _ := h.heads.last()
+		more, err := h.tell(ctx, s, id, f)
+		if err != nil {
+			return err
+		}
+		if more {
+			continue
+		}
+		if _, err := h.heads.next(ctx, known); err != nil {
+			return err
+		}
+	}
+}
+
+func (h *Handler) tell(ctx context.Context, s *socket, id string, f *follower) (more bool, err error) {
+	read, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
+	news, more, err := h.advance(read, f)
+	cancel()
+	if err != nil && ctx.Err() == nil {
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrReaderExpired) && !errors.Is(err, store.ErrBlockRange) {
+			return false, err
+		}
+		h.opts.Log.Warn("a subscription lags behind", "error", err)
+		err = nil
+	}
+	b := getBuffer()
+	defer b.free()
+	for _, step := range news {
+		switch {
+		case f.criteria != nil:
+			for _, l := range step.logs {
+				b.out = appendLog(appendNotice(b.out[:0], id), step.head, l, step.removed)
+				if err := s.send(ctx, append(b.out, "}}"...)); err != nil {
+					return false, err
+				}
+			}
+		case !step.removed:
+			b.out = h.appendHeader(appendNotice(b.out[:0], id), step.head)
+			if err := s.send(ctx, append(b.out, "}}"...)); err != nil {
+				return false, err
+			}
+		}
+	}
+	return more, err
+}
+
+func appendNotice(b []byte, id string) []byte {
+	return append(append(append(b, `{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"`...), id...), `","result":`...)
+}
+
+// zeros are the fields of a header that a store knows nothing of.
+const zeros = `,"nonce":"0x0000000000000000","sha3Uncles":"0x` + zeroHash + `","logsBloom":"0x` + zeroBloom +
+	`","transactionsRoot":"0x` + zeroHash + `","stateRoot":"0x` + zeroHash + `","receiptsRoot":"0x` + zeroHash +
+	`","miner":"0x0000000000000000000000000000000000000000","difficulty":"0x0","extraData":"0x","gasLimit":"0x0","gasUsed":"0x0","mixHash":"0x` + zeroHash + `"}`
+
+const (
+	zeroHash  = "0000000000000000000000000000000000000000000000000000000000000000"
+	zeroBloom = zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash
+)
+
+// appendHeader adds a block's header, of which a store knows number, hash and time.
+func (h *Handler) appendHeader(b []byte, head store.BlockHead) []byte {
+	seen := h.opts.Now()
+	if last, at := h.heads.last(); last == head {
+		seen = at
+	} else if last.Block > head.Block {
+		seen = at.Add(-time.Duration(last.Block-head.Block) * h.opts.BlockTime)
+	}
+	hash := blockHash(head)
+	b = appendQuantity(append(b, `{"number":`...), head.Block)
+	b = append(appendHex(append(b, `,"hash":"`...), hash[:]), `","parentHash":"0x`+zeroHash+`"`...)
+	b = appendQuantity(append(b, `,"timestamp":`...), blockTime(head, seen))
+	return append(b, zeros...)
+}
