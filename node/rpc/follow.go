@@ -181,6 +181,9 @@ func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed [
 		removed = append(removed, last)
 		f.told = f.told[:len(f.told)-1]
 		f.next = last.head.Block
+		if n := len(f.told); n > 0 {
+			f.next = f.told[n-1].head.Block + 1 // other blocks may be where there was a gap
+		}
 	}
 	// What was told before is forgotten, or there was nothing but a head that is gone.
 	if head := snap.Head(); f.next > head.Block+1 {

@@ -160,22 +160,17 @@ func (h *Handler) at(ctx context.Context, block uint64) (*store.Snapshot, error)
 		return snap, err
 	}
 	head, headErr := h.head(ctx)
-	if headErr != nil || block <= head.Block || h.opts.Wait < 0 {
-		return nil, aheadOr(err, block > head.Block && headErr == nil)
+	if headErr != nil || block <= head.Block {
+		return nil, errors.Join(headErr, err)
 	}
-	wait, cancel := context.WithTimeout(ctx, h.opts.Wait)
+	wait, cancel := context.WithTimeout(ctx, max(h.opts.Wait, 0))
 	defer cancel()
 	for head.Block < block {
-		if head, headErr = h.heads.next(wait, head); headErr != nil {
-			return nil, aheadOr(err, ctx.Err() == nil)
+		if head, headErr = h.heads.next(wait, head); headErr != nil && ctx.Err() != nil {
+			return nil, ctx.Err()
+		} else if headErr != nil {
+			return nil, fmt.Errorf("%w: %w", errAhead, err)
 		}
 	}
 	return h.ents.At(ctx, block)
-}
-
-func aheadOr(err error, ahead bool) error {
-	if ahead {
-		return fmt.Errorf("%w: %w", errAhead, err)
-	}
-	return err
 }

@@ -1,0 +1,289 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+)
+
+// gotLog is a log as it is answered.
+type gotLog struct {
+	Address string   `json:"address"`
+	Topics  []string `json:"topics"`
+	Data    string   `json:"data"`
+	Block   string   `json:"blockNumber"`
+	Hash    string   `json:"blockHash"`
+	Index   string   `json:"logIndex"`
+	TxIndex string   `json:"transactionIndex"`
+	Removed bool     `json:"removed"`
+}
+
+var eventNames = map[topic]string{
+	topicCreated: "created", topicUpdated: "updated", topicExpired: "expired", topicDeleted: "deleted",
+	topicExtended: "extended", topicOwnerChanged: "owner changed", topicOperation: "operation",
+}
+
+// String tells a log in short: the block, the event, the entity, and what else there is.
+func (l gotLog) String() string {
+	var event topic
+	if err := parseHex(event[:], l.Topics[0]); err != nil {
+		return err.Error()
+	}
+	text := fmt.Sprintf("%s %s %s", l.Block, eventNames[event], strings.TrimLeft(l.Topics[1][4:], "0"))
+	for data := l.Data[2:]; data != ""; data = data[64:] {
+		text += " " + strings.TrimLeft(data[:63], "0") + data[63:64]
+	}
+	if l.Removed {
+		text += " removed"
+	}
+	return text
+}
+
+func texts(logs []gotLog) (list []string) {
+	for _, l := range logs {
+		list = append(list, l.String())
+	}
+	return list
+}
+
+var fromProcessor = m{"address": "0x00000000000000000000000000000061726b6976"}
+
+func of(from, to uint64) m {
+	c := clone(fromProcessor)
+	c["fromBlock"], c["toBlock"] = fmt.Sprintf("0x%x", from), fmt.Sprintf("0x%x", to)
+	return c
+}
+
+// events is a chain in which each event happens.
+func events(t *testing.T, n *node) {
+	short := create(3)
+	short.BTL = 3
+	first := create(2)
+	first.TxIndex = 1
+	n.apply(t, 10, create(1), first, short)
+	update := create(1)
+	update.Kind, update.Content = store.Update, []byte("new")
+	n.apply(t, 11, update, store.Op{Kind: store.ExtendBTL, Key: keyOf(2), BTL: 5})
+	n.apply(t, 12, store.Op{Kind: store.ChangeOwner, Key: keyOf(1), Owner: bob}, create(4))
+	n.apply(t, 13, store.Op{Kind: store.Delete, Key: keyOf(1)}, store.Op{Kind: store.Expire, Key: keyOf(3)})
+	n.apply(t, 15)
+	n.apply(t, 18, store.Op{Kind: store.Delete, Key: keyOf(4)}, create(4), create(5), store.Op{Kind: store.Delete, Key: keyOf(5)})
+}
+
+func TestLogs(t *testing.T) {
+	for _, layout := range layouts {
+		t.Run(layout, func(t *testing.T) {
+			n := newNode(t, layout, Options{Limits: Limits{Blocks: 19}})
+			events(t, n)
+			want := []string{
+				"0xa created 1 3f2 0", "0xa created 3 d 0", "0xa created 2 3f2 0",
+				"0xb updated 1 3f2 3f3 0", "0xb extended 2 3f2 10 0",
+				"0xc created 4 3f4 0", "0xc owner changed 1",
+				"0xd expired 3", "0xd deleted 1",
+				"0x12 expired 2", "0x12 deleted 4", "0x12 created 4 3fa 0",
+			}
+			var logs []gotLog
+			n.result(t, &logs, "eth_getLogs", of(0, 50))
+			require.Equal(t, want, texts(logs))
+			for range 2 { // also of blocks that were told before
+				for b := uint64(9); b <= 18; b++ {
+					n.result(t, &logs, "eth_getLogs", of(b, b))
+					for _, l := range logs {
+						require.Equal(t, want[0], l.String())
+						want = append(want[1:], want[0])
+					}
+				}
+			}
+			n.result(t, &logs, "eth_getLogs", m{"fromBlock": "0xc", "toBlock": "0xc", "topics": []any{"0x" + fmt.Sprintf("%x", topicOwnerChanged[:])}})
+			require.Len(t, logs, 1)
+			require.Equal(t, []string{keyOf(1).String(), word(alice), word(bob)}, logs[0].Topics[1:])
+			byHash := m{"blockHash": logs[0].Hash, "topics": []any{nil, keyOf(4).String()}, "address": []any{fromProcessor["address"]}}
+			n.result(t, &logs, "eth_getLogs", byHash)
+			require.Equal(t, []string{"0xc created 4 3f4 0"}, texts(logs))
+			n.result(t, &logs, "eth_getLogs", m{"fromBlock": "0x0", "address": "0x4400000000000000000000000000000000000044", "topics": []any{nil, nil, []any{fmt.Sprintf("0x%064x", opExtended), fmt.Sprintf("0x%064x", opExpired)}}})
+			require.Equal(t, []string{"0xb operation 2 10 0", "0xd operation 3 d 0", "0x12 operation 2 10 0"}, texts(logs))
+			n.result(t, &logs, "eth_getLogs", m{"fromBlock": "0x40"})
+			require.Empty(t, logs)
+			n.apply(t, 19)
+			n.fails(t, CodeTooLarge, "eth_getLogs", of(0, 1000))
+		})
+	}
+}
+
+func word(a store.Address) string { return "0x000000000000000000000000" + a.String()[2:] }
+
+// TestFilters: a filter tells what came since it was asked, takes back what was rewound,
+// and goes when nobody asks.
+func TestFilters(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	n := newNode(t, "compact", Options{Limits: Limits{Filters: 2, FilterIdle: time.Minute}, Now: func() time.Time { return now }, Poll: time.Hour})
+	n.apply(t, 10, create(1))
+	var logs, blocks string
+	n.result(t, &logs, "eth_newFilter", fromProcessor)
+	n.result(t, &blocks, "eth_newBlockFilter")
+	n.fails(t, CodeTooManyOpened, "eth_newBlockFilter")
+	changes := func(want ...string) {
+		t.Helper()
+		var got []gotLog
+		n.result(t, &got, "eth_getFilterChanges", logs)
+		require.Equal(t, want, texts(got))
+	}
+	changes()
+	n.apply(t, 11, create(2))
+	n.apply(t, 13, create(3))
+	changes("0xb created 2 3f3 0", "0xd created 3 3f5 0")
+	changes()
+	require.NoError(t, n.ents.Rewind(t.Context(), 11))
+	n.apply(t, 12, create(4))
+	n.apply(t, 13, create(5))
+	changes("0xd created 3 3f5 0 removed", "0xc created 4 3f4 0", "0xd created 5 3f5 0")
+	require.NoError(t, n.ents.Rewind(t.Context(), 10))
+	changes("0xd created 5 3f5 0 removed", "0xc created 4 3f4 0 removed", "0xb created 2 3f3 0 removed")
+	n.apply(t, 11, create(6))
+	changes("0xb created 6 3f3 0")
+	var hashes []string
+	n.result(t, &hashes, "eth_getFilterChanges", blocks)
+	require.Len(t, hashes, 1)
+	var all []gotLog
+	n.result(t, &all, "eth_getFilterLogs", logs)
+	require.Equal(t, []string{"0xb created 6 3f3 0"}, texts(all))
+	n.fails(t, CodeParams, "eth_getFilterLogs", blocks)
+	var removed bool
+	n.result(t, &removed, "eth_uninstallFilter", blocks)
+	require.True(t, removed)
+	n.result(t, &removed, "eth_uninstallFilter", blocks)
+	require.False(t, removed)
+	n.handler.filters.expire(now.Add(time.Second))
+	n.fails(t, CodeNoFilter, "eth_getFilterChanges", logs)
+}
+
+// dial opens a WebSocket connection and returns what calls and what reads.
+func (n *node) dial(t *testing.T) (*websocket.Conn, func(any), func() answered) {
+	t.Helper()
+	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(n.url, "http"), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	conn.SetReadLimit(1 << 20)
+	send := func(body any) {
+		text, err := json.Marshal(body)
+		require.NoError(t, err)
+		require.NoError(t, conn.Write(t.Context(), websocket.MessageText, text))
+	}
+	return conn, send, func() (a answered) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, text, err := conn.Read(ctx)
+		require.NoError(t, err)
+		var notice struct {
+			answered
+			Params struct{ Result json.RawMessage }
+		}
+		require.NoError(t, json.Unmarshal(text, &notice), "%s", text)
+		if notice.Params.Result != nil {
+			notice.Result = notice.Params.Result
+		}
+		return notice.answered
+	}
+}
+
+func (n *node) subscribe(t *testing.T, params ...any) (id string, send func(any), read func() answered) {
+	t.Helper()
+	_, send, read = n.dial(t)
+	send(m{"jsonrpc": "2.0", "id": 5, "method": "eth_subscribe", "params": params})
+	a := read()
+	require.Nil(t, a.Error)
+	require.Equal(t, "5", string(a.ID))
+	require.NoError(t, json.Unmarshal(a.Result, &id))
+	return id, send, read
+}
+
+// TestSubscribe: subscriptions tell each event once, also beside calls on the connection.
+func TestSubscribe(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Subscriptions: 1}})
+	n.apply(t, 9)
+	_, _, logs := n.subscribe(t, "logs", fromProcessor)
+	id, send, heads := n.subscribe(t, "newHeads")
+	events(t, n)
+	var got []string
+	for range 12 {
+		var l gotLog
+		require.NoError(t, json.Unmarshal(logs().Result, &l))
+		got = append(got, l.String())
+	}
+	require.Equal(t, "0xa created 1 3f2 0", got[0])
+	require.Equal(t, "0x12 created 4 3fa 0", got[11])
+	for _, number := range []string{"0xa", "0xb", "0xc", "0xd", "0xf", "0x12"} {
+		var head struct{ Number, Hash, Timestamp string }
+		require.NoError(t, json.Unmarshal(heads().Result, &head))
+		require.Equal(t, number, head.Number)
+		require.Len(t, head.Hash, 66)
+	}
+	send(m{"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": []any{"newHeads"}})
+	require.Equal(t, CodeTooManyOpened, heads().Error.Code)
+	send(m{"jsonrpc": "2.0", "id": 1, "method": "eth_unsubscribe", "params": []any{id}})
+	require.Equal(t, "true", string(heads().Result))
+	send(m{"jsonrpc": "2.0", "id": 1, "method": "eth_unsubscribe", "params": []any{id}})
+	require.Equal(t, CodeNoFilter, heads().Error.Code)
+	n.apply(t, 30)
+	send([]any{m{"jsonrpc": "2.0", "id": 8, "method": "eth_subscribe", "params": []any{"logs", m{"topics": []any{"0x1"}}}}})
+	conn, _, _ := n.dial(t)
+	require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, []byte("{}")))
+	_, _, err := conn.Read(t.Context())
+	require.Equal(t, websocket.StatusUnsupportedData, websocket.CloseStatus(err))
+	conn, _, _ = n.dial(t)
+	go func() { _ = n.handler.Close() }()
+	_, _, err = conn.Read(t.Context())
+	require.Equal(t, websocket.StatusGoingAway, websocket.CloseStatus(err))
+}
+
+// TestReorganisations: over random blocks and rewinds, what a subscription is told with
+// what is taken back adds up to what the logs of the last chain are.
+func TestReorganisations(t *testing.T) {
+	n := newNode(t, "compact", Options{Poll: time.Millisecond})
+	n.apply(t, 1, create(0))
+	var id string
+	n.result(t, &id, "eth_newFilter", fromProcessor)
+	random := rand.New(rand.NewPCG(7, 7))
+	var told []string
+	block, serial := uint64(1), 1
+	for range 150 {
+		if depth := uint64(random.IntN(12)); depth < block && random.IntN(4) == 0 {
+			block -= depth
+			require.NoError(t, n.ents.Rewind(t.Context(), block))
+		}
+		block++
+		n.apply(t, block, create(serial))
+		serial++
+		if random.IntN(2) > 0 {
+			continue
+		}
+		var news []gotLog
+		n.result(t, &news, "eth_getFilterChanges", id)
+		for _, l := range news {
+			if !l.Removed {
+				told = append(told, l.String())
+				continue
+			}
+			l.Removed = false
+			require.NotEmpty(t, told)
+			require.Equal(t, l.String(), told[len(told)-1])
+			told = told[:len(told)-1]
+		}
+	}
+	var news, all []gotLog
+	n.result(t, &news, "eth_getFilterChanges", id)
+	for _, l := range news {
+		require.False(t, l.Removed)
+	}
+	n.result(t, &all, "eth_getLogs", of(2, block))
+	require.Equal(t, texts(all), append(told, texts(news)...))
+}

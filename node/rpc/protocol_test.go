@@ -1,0 +1,234 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/accesslog"
+	"github.com/varvedb/varve/store"
+)
+
+func body(method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
+}
+
+// TestMalformed: what is wrong with a request has a code of its own, and the id where that
+// can be read.
+func TestMalformed(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Request: 200 << 10, Batch: 10}})
+	n.apply(t, 10, create(1))
+	deep := strings.Repeat("(", 300) + "a = 1" + strings.Repeat(")", 300)
+	for _, c := range []struct {
+		name, text string
+		id         string
+		code       int
+	}{
+		{"nothing", "", "null", CodeParse},
+		{"spaces", " \n", "null", CodeParse},
+		{"no JSON", "{", "null", CodeParse},
+		{"two values", body("eth_chainId", "[]") + "{}", "null", CodeParse},
+		{"not UTF-8 outside strings", "\xff", "null", CodeParse},
+		{"a batch that is no JSON", `[{"jsonrpc":`, "null", CodeParse},
+		{"deeper than JSON may be", strings.Repeat("[", 20_000), "null", CodeParse},
+		{"deep parameters", body("eth_chainId", strings.Repeat("[", 20_000)+strings.Repeat("]", 20_000)), "null", CodeParse},
+		{"a number", "1", "null", CodeRequest},
+		{"a text", `"eth_chainId"`, "null", CodeRequest},
+		{"an empty batch", "[]", "null", CodeRequest},
+		{"no version", `{"id":1,"method":"eth_chainId"}`, "1", CodeRequest},
+		{"another version", `{"jsonrpc":"1.0","id":"a","method":"eth_chainId"}`, `"a"`, CodeRequest},
+		{"no method", `{"jsonrpc":"2.0","id":1}`, "1", CodeRequest},
+		{"a method that is no text", `{"jsonrpc":"2.0","id":1,"method":2}`, "1", CodeRequest},
+		{"an id that is none", `{"jsonrpc":"2.0","id":{},"method":"eth_chainId"}`, "null", CodeRequest},
+		{"a long id", `{"jsonrpc":"2.0","id":"` + strings.Repeat("a", 2000) + `","method":"eth_chainId"}`, "null", CodeRequest},
+		{"no id and no request", `{"jsonrpc":"2.0"}`, "null", CodeRequest},
+		{"unknown method", body("eth_sendTransaction", "[]"), "1", CodeMethod},
+		{"named parameters", body("arkiv_query", `{"query":"*"}`), "1", CodeParams},
+		{"no parameter", body("arkiv_query", "[]"), "1", CodeParams},
+		{"a query that is no text", body("arkiv_query", "[1]"), "1", CodeParams},
+		{"too many parameters", body("arkiv_query", `["*",{},1]`), "1", CodeParams},
+		{"options that are a text", body("arkiv_query", `["*","x"]`), "1", CodeParams},
+		{"a block that is none", body("arkiv_query", `["*",{"atBlock":"0xzz"}]`), "1", CodeParams},
+		{"a page that is none", body("arkiv_query", `["*",{"resultsPerPage":"-1"}]`), "1", CodeParams},
+		{"an order that is none", body("arkiv_query", `["*",{"orderBy":[{"name":"a","type":"float"}]}]`), "1", CodeParams},
+		{"an order without a name", body("arkiv_query", `["*",{"orderBy":[{"type":"string"}]}]`), "1", CodeParams},
+		{"an order by too much", body("arkiv_query", `["*",{"orderBy":[`+strings.TrimSuffix(strings.Repeat(`{"name":"a","type":"string"},`, 50), ",")+`]}]`), "1", CodeParams},
+		{"an unknown $-name to sort by", body("arkiv_query", `["*",{"orderBy":[{"name":"$what","type":"string"}]}]`), "1", CodeParams},
+		{"a cursor that is none", body("arkiv_query", `["*",{"cursor":"x"}]`), "1", CodeCursor},
+		{"a query that is none", body("arkiv_query", `["a = "]`), "1", CodeQuery},
+		{"a deep query", body("arkiv_query", `["`+deep+`"]`), "1", CodeQuery},
+		{"a long query", body("arkiv_query", `["a = 1`+strings.Repeat(" || a = 1", 10_000)+`"]`), "1", CodeQuery},
+		{"a query of many quotes", body("arkiv_query", `["`+strings.Repeat(`a = \"x\" \"`, 3000)+` b"]`), "1", CodeQuery},
+		{"a filter that is none", body("eth_getFilterChanges", `["0x1"]`), "1", CodeNoFilter},
+		{"logs of no range", body("eth_getLogs", `[{"fromBlock":"0xa","toBlock":"0x9"}]`), "1", CodeParams},
+		{"logs of an address that is none", body("eth_getLogs", `[{"address":"0x12"}]`), "1", CodeParams},
+		{"logs of a topic that is none", body("eth_getLogs", `[{"topics":["0x12"]}]`), "1", CodeParams},
+		{"logs of five topics", body("eth_getLogs", `[{"topics":[null,null,null,null,null]}]`), "1", CodeParams},
+		{"logs of an unknown block", body("eth_getLogs", `[{"blockHash":"0x`+zeroHash+`"}]`), "1", CodeUnknownBlock},
+		{"logs of a block and a range", body("eth_getLogs", `[{"fromBlock":"0x1","blockHash":"0x`+zeroHash+`"}]`), "1", CodeParams},
+		{"a subscription over HTTP", body("eth_subscribe", `["logs"]`), "1", CodeNotSupported},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, text := n.post(t, c.text)
+			require.Equal(t, http.StatusOK, status)
+			var a answered
+			require.NoError(t, json.Unmarshal([]byte(text), &a), text)
+			require.NotNil(t, a.Error, text)
+			require.Equal(t, c.code, a.Error.Code, a.Error.Message)
+			require.Equal(t, c.id, string(a.ID))
+			require.Nil(t, a.Result)
+		})
+	}
+	a := n.call(t, "arkiv_query", "a = 1 &&\n b ==")
+	require.JSONEq(t, `{"line":2,"column":4}`, string(a.Error.Data))
+	status, text := n.post(t, `["`+strings.Repeat("a", 200<<10)+`"]`)
+	require.Equal(t, http.StatusRequestEntityTooLarge, status)
+	require.Contains(t, text, fmt.Sprint(CodeTooLarge))
+	_, text = n.post(t, "["+strings.Repeat("1,", 10)+"1]")
+	require.Contains(t, text, fmt.Sprint(CodeTooLarge))
+}
+
+// TestBatch: members are answered in their order, each for itself; notifications are not.
+func TestBatch(t *testing.T) {
+	n := newNode(t, "compact", Options{})
+	n.apply(t, 10, create(1))
+	_, text := n.post(t, `[{"jsonrpc":"2.0","id":"a","method":"eth_chainId"}, {"jsonrpc":"2.0","method":"eth_chainId","params":[]}, 7,
+		{"jsonrpc":"2.0","id":null,"method":"nope"}, {"jsonrpc":"2.0","id":2,"method":"eth_blockNumber","params":null}]`)
+	require.JSONEq(t, `[{"jsonrpc":"2.0","id":"a","result":"0x539"},
+		{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"not a request: json: cannot unmarshal number into Go value of type rpc.envelope"}},
+		{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"there is no method \"nope\" here"}},
+		{"jsonrpc":"2.0","id":2,"result":"0xa"}]`, text)
+	status, text := n.post(t, `[{"jsonrpc":"2.0","method":"eth_chainId"}]`)
+	require.Equal(t, http.StatusNoContent, status)
+	require.Empty(t, text)
+	status, text = n.post(t, `{"jsonrpc":"2.0","method":"nope"}`)
+	require.Equal(t, http.StatusNoContent, status)
+	require.Empty(t, text)
+}
+
+// TestAnswerBytes: an answer that would be too long is an error, alone and in a batch, and
+// the calls before it are answered.
+func TestAnswerBytes(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Answer: 3000}})
+	big := create(1)
+	big.Content = make([]byte, 1000)
+	n.apply(t, 10, big)
+	query := body("arkiv_query", `["*"]`)
+	var list []answered
+	_, text := n.post(t, "["+query+","+query+","+body("eth_chainId", "[]")+"]")
+	require.NoError(t, json.Unmarshal([]byte(text), &list))
+	require.Nil(t, list[0].Error)
+	require.Equal(t, CodeTooLarge, list[1].Error.Code)
+	require.Nil(t, list[2].Error)
+	big.Kind, big.Content = store.Update, make([]byte, 4000)
+	n.apply(t, 11, big)
+	n.fails(t, CodeTooLarge, "arkiv_query", "*")
+}
+
+func TestSmallMethods(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	n := newNode(t, "compact", Options{ChainID: 99, BlockTime: 3 * time.Second, Now: func() time.Time { return now }})
+	var text string
+	n.result(t, &text, "eth_blockNumber")
+	require.Equal(t, "0x0", text)
+	n.apply(t, 300, create(1), create(2))
+	n.result(t, &text, "eth_blockNumber")
+	require.Equal(t, "0x12c", text)
+	n.result(t, &text, "eth_chainId")
+	require.Equal(t, "0x63", text)
+	n.result(t, &text, "net_version")
+	require.Equal(t, "99", text)
+	var count int
+	for range 2 {
+		n.result(t, &count, "arkiv_getEntityCount")
+		require.Equal(t, 2, count)
+	}
+	n.apply(t, 301, store.Op{Kind: store.Delete, Key: keyOf(1)})
+	n.result(t, &count, "arkiv_getEntityCount")
+	require.Equal(t, 1, count)
+	a := n.call(t, "arkiv_getBlockTiming")
+	require.JSONEq(t, `{"current_block":301,"current_block_time":1700000000,"duration":3}`, string(a.Result))
+}
+
+// TestLimits: time and calls at a time.
+func TestLimits(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Concurrent: 1, Time: 200 * time.Millisecond}, Wait: time.Minute})
+	n.apply(t, 10, create(1))
+	waiting := make(chan answered)
+	go func() { waiting <- n.call(t, "arkiv_query", "*", m{"atBlock": "0xff"}) }()
+	require.Eventually(t, func() bool { return len(n.handler.places) == 1 }, 10*time.Second, time.Millisecond)
+	n.fails(t, CodeBusy, "eth_chainId")
+	a := <-waiting
+	require.NotNil(t, a.Error)
+	require.Contains(t, []int{CodeAhead, CodeTimeout}, a.Error.Code)
+}
+
+// TestPanic: a panic is an internal error whose text stays here, and counted as one.
+func TestPanic(t *testing.T) {
+	var log bytes.Buffer
+	registry := prometheus.NewRegistry()
+	n := newNode(t, "compact", Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Metrics: registry})
+	n.handler.methods["eth_chainId"].serve = func(*Handler, context.Context, *call) error { panic("secret") }
+	require.Equal(t, "internal error", n.fails(t, CodeInternal, "eth_chainId"))
+	require.Contains(t, log.String(), "secret")
+	n.fails(t, CodeMethod, "nope")
+	n.result(t, new(string), "eth_blockNumber")
+	got := map[string]float64{}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			labels := ""
+			for _, label := range metric.GetLabel() {
+				labels += " " + label.GetValue()
+			}
+			if value := metric.GetCounter().GetValue(); value > 0 {
+				got[family.GetName()+labels] = value
+			}
+		}
+	}
+	require.Equal(t, map[string]float64{
+		"varve_arkiv_calls_total -32601 unknown": 1, "varve_arkiv_calls_total -32603 eth_chainId": 1, "varve_arkiv_calls_total 0 eth_blockNumber": 1,
+	}, got)
+}
+
+// TestHTTP: methods, types, origins, ids of requests, and the access log.
+func TestHTTP(t *testing.T) {
+	var log bytes.Buffer
+	n := newNode(t, "compact", Options{Origins: []string{"https://app.example"}, Access: slog.New(slog.NewTextHandler(&log, nil))})
+	send := func(method, text string, header ...string) *http.Response {
+		r, err := http.NewRequestWithContext(t.Context(), method, n.url, strings.NewReader(text))
+		require.NoError(t, err)
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer
+	}
+	require.Equal(t, http.StatusMethodNotAllowed, send("GET", "").StatusCode)
+	require.Equal(t, http.StatusUnsupportedMediaType, send("POST", body("eth_chainId", "[]"), "Content-Type", "text/plain").StatusCode)
+	a := send("POST", body("eth_chainId", "[]"), "Content-Type", "application/json; charset=utf-8", "Origin", "https://app.example", accesslog.Header, "mine")
+	require.Equal(t, http.StatusOK, a.StatusCode)
+	require.Equal(t, "https://app.example", a.Header.Get("Access-Control-Allow-Origin"))
+	require.Equal(t, "mine", a.Header.Get(accesslog.Header))
+	require.Contains(t, log.String(), "id=mine")
+	require.Contains(t, log.String(), "call=eth_chainId")
+	a = send("POST", body("eth_chainId", "[]"), "Origin", "https://evil.example", accesslog.Header, "a b")
+	require.Empty(t, a.Header.Get("Access-Control-Allow-Origin"))
+	require.NotEqual(t, "a b", a.Header.Get(accesslog.Header))
+	require.NotEmpty(t, a.Header.Get(accesslog.Header))
+	a = send("OPTIONS", "", "Origin", "https://app.example", "Access-Control-Request-Method", "POST")
+	require.Equal(t, http.StatusNoContent, a.StatusCode)
+	require.Contains(t, a.Header.Get("Access-Control-Allow-Headers"), "Content-Type")
+}
