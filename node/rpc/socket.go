@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -109,9 +108,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	s.conn = conn
 	s.mu.Unlock()
 	s.work.Go(s.ping)
-	if err := h.readSocket(s); err != nil {
-		_ = conn.Close(websocket.StatusUnsupportedData, err.Error()) // the client may be gone
-	}
+	h.readSocket(s)
 	s.cancel()
 	s.work.Wait()
 	accesslog.Add(r.Context(), slog.Int("calls", s.calls))
@@ -131,22 +128,19 @@ func (h *Handler) acceptOptions() *websocket.AcceptOptions {
 	return o
 }
 
-// readSocket reads messages and has them answered, several at a time. It returns what the
-// client did wrong, or nil when the connection ended otherwise.
-func (h *Handler) readSocket(s *socket) error {
+// readSocket reads messages and has them answered, several at a time, until the connection
+// ends.
+func (h *Handler) readSocket(s *socket) {
 	places := make(chan struct{}, socketCalls)
 	for {
-		kind, body, err := s.conn.Read(s.ctx)
+		_, body, err := s.conn.Read(s.ctx) // web3.py sends JSON in binary messages
 		if err != nil {
-			return nil
-		}
-		if kind != websocket.MessageText {
-			return errors.New("want messages of text")
+			return
 		}
 		select {
 		case places <- struct{}{}:
 		case <-s.ctx.Done():
-			return nil
+			return
 		}
 		s.calls++
 		s.work.Go(func() {
