@@ -193,6 +193,9 @@ func (e *Entities) Layout() string { return e.layout.Name() }
 // Temporal tells whether past blocks can be read and rewound to.
 func (e *Entities) Temporal() bool { return e.layout.Temporal() }
 
+// ExtendAdds tells whether ExtendBTL adds to the old expiration; see EntityOptions.
+func (e *Entities) ExtendAdds() bool { return e.rules.ExtendAdds }
+
 // Head returns the last block.
 func (e *Entities) Head(ctx context.Context) (h BlockHead, err error) {
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {

@@ -1,0 +1,344 @@
+package chain
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/varvedb/varve/store/entity"
+)
+
+// MaxBatch is how many calls are sent in one request.
+const MaxBatch = 50
+
+// The defaults of a Client.
+const (
+	DefaultTimeout   = 30 * time.Second
+	DefaultMaxAnswer = 128 << 20
+	firstPause       = 100 * time.Millisecond
+	longestPause     = 15 * time.Second
+)
+
+// ErrRefused: the execution client refuses a request in a way that does not pass by
+// itself. ErrAnswer: what it answers is not an answer.
+var (
+	ErrRefused = errors.New("the execution client refuses the request")
+	ErrAnswer  = errors.New("the execution client's answer is malformed")
+)
+
+// Client asks an execution client by JSON-RPC over HTTP. What may pass by itself –
+// broken connections, HTTP 429 and 5xx, truncated answers, blocks that are not there
+// yet – it asks again, after pauses that grow and are drawn at random.
+type Client struct {
+	URL string
+
+	// HTTP sends the requests; nil is a client of its own with DefaultTimeout.
+	HTTP *http.Client
+	// MaxAnswer bounds an answer, in bytes; zero is DefaultMaxAnswer.
+	MaxAnswer int64
+	// Attempts is how often a request is sent at most; zero is until ctx is done.
+	Attempts int
+	// Retried, if given, is told why a request is sent again.
+	Retried func(err error)
+	// Pause waits before the nth repetition, from 1, at least so long; nil is a timer.
+	Pause func(ctx context.Context, n int, least time.Duration) error
+}
+
+// call is one of a request, and where its result goes.
+type call struct {
+	method string
+	params []any
+	result any
+}
+
+// ChainID returns the chain's ID.
+func (c *Client) ChainID(ctx context.Context) (uint64, error) {
+	var id Quantity
+	err := c.ask(ctx, call{"eth_chainId", nil, &id})
+	return uint64(id), err
+}
+
+// BlockNumber returns the number of the chain's last block.
+func (c *Client) BlockNumber(ctx context.Context) (uint64, error) {
+	var n Quantity
+	err := c.ask(ctx, call{"eth_blockNumber", nil, &n})
+	return uint64(n), err
+}
+
+// Hash returns the hash of the block with a number, and false when there is none.
+func (c *Client) Hash(ctx context.Context, number uint64) (h entity.Hash, ok bool, err error) {
+	var header *struct {
+		Hash entity.Hash `json:"hash"`
+	}
+	if err := c.ask(ctx, call{"eth_getBlockByNumber", []any{Quantity(number), false}, &header}); err != nil || header == nil {
+		return h, false, err
+	}
+	return header.Hash, true, nil
+}
+
+// Linked is a block and the hash of the one before it.
+type Linked struct {
+	entity.Block
+	Parent entity.Hash
+}
+
+// Blocks returns n blocks from a number on, and the number of the chain's last block.
+// All must be there. Each is checked for its number and its receipts; n may be at most
+// half of MaxBatch less one.
+func (c *Client) Blocks(ctx context.Context, from uint64, n int) (list []Linked, last uint64, err error) {
+	err = c.retry(ctx, func() error {
+		list, last, err = c.blocks(ctx, from, n)
+		return err
+	})
+	return list, last, err
+}
+
+func (c *Client) blocks(ctx context.Context, from uint64, n int) (list []Linked, last uint64, err error) {
+	var number Quantity
+	blocks, receipts := make([]*Block, n), make([]*[]Receipt, n)
+	calls := []call{{"eth_blockNumber", nil, &number}}
+	for i := range n {
+		at := Quantity(from + uint64(i))
+		calls = append(calls,
+			call{"eth_getBlockByNumber", []any{at, true}, &blocks[i]},
+			call{"eth_getBlockReceipts", []any{at}, &receipts[i]})
+	}
+	if err := c.send(ctx, calls); err != nil {
+		return nil, 0, err
+	}
+	list, err = decodeAll(from, blocks, receipts)
+	return list, uint64(number), err
+}
+
+func decodeAll(from uint64, blocks []*Block, receipts []*[]Receipt) (list []Linked, err error) {
+	for i, b := range blocks {
+		at := from + uint64(i)
+		if b == nil || receipts[i] == nil {
+			return nil, fmt.Errorf("block %d: %w: the block or its receipts are missing", at, ErrReceipts)
+		}
+		if uint64(b.Number) != at {
+			return nil, fmt.Errorf("block %d: %w: it has number %d", at, ErrAnswer, b.Number)
+		}
+		block, err := Decode(b, *receipts[i])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Linked{block, b.ParentHash})
+	}
+	return list, nil
+}
+
+// ask sends calls until they are answered.
+func (c *Client) ask(ctx context.Context, calls ...call) error {
+	return c.retry(ctx, func() error { return c.send(ctx, calls) })
+}
+
+// retry repeats f until it succeeds, or fails for good.
+func (c *Client) retry(ctx context.Context, f func() error) error {
+	for n := 1; ; n++ {
+		err := f()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case final(err):
+			return err
+		case c.Attempts > 0 && n >= c.Attempts:
+			return fmt.Errorf("asked %d times: %w", n, err)
+		}
+		if c.Retried != nil {
+			c.Retried(err)
+		}
+		var later *busyError
+		least := time.Duration(0)
+		if errors.As(err, &later) {
+			least = later.after
+		}
+		if err := c.pause(ctx, n, least); err != nil {
+			return err
+		}
+	}
+}
+
+// final tells the errors that asking again does not mend. What does not fit together is
+// none of them: a reorganisation between two calls looks the same.
+func final(err error) bool {
+	for _, cause := range []error{ErrRefused, ErrTooLarge, ErrCompression, ErrRLP, ErrTooMany, ErrDuplicate} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Client) pause(ctx context.Context, n int, least time.Duration) error {
+	if c.Pause != nil {
+		return c.Pause(ctx, n, least)
+	}
+	d := min(firstPause<<min(n-1, 10), longestPause)
+	d = max(least, d/2+rand.N(d/2))
+	return sleep(ctx, d)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// busyError is an answer that says to come again.
+type busyError struct {
+	status string
+	after  time.Duration
+}
+
+// Error implements error.
+func (e *busyError) Error() string { return "the execution client answers " + e.status }
+
+type request struct {
+	Version string `json:"jsonrpc"`
+	ID      int    `json:"id"`
+	Method  string `json:"method"`
+	Params  []any  `json:"params"`
+}
+
+type response struct {
+	ID     *int            `json:"id"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// send makes one request and takes its answer.
+func (c *Client) send(ctx context.Context, calls []call) error {
+	batch := make([]request, len(calls))
+	for i, call := range calls {
+		batch[i] = request{Version: "2.0", ID: i, Method: call.method, Params: call.params}
+		if call.params == nil {
+			batch[i].Params = []any{}
+		}
+	}
+	body, err := json.Marshal(batch)
+	if err != nil {
+		return err
+	}
+	answer, err := c.post(ctx, body)
+	if err != nil {
+		return err
+	}
+	var list []response
+	if err := json.Unmarshal(answer, &list); err != nil {
+		var one response // of the whole batch
+		if json.Unmarshal(answer, &one) == nil && one.Error != nil {
+			return one.failure("the batch")
+		}
+		return fmt.Errorf("%w: %w", ErrAnswer, err)
+	}
+	seen := make([]bool, len(calls))
+	for i := range list {
+		r := &list[i]
+		if r.ID == nil || *r.ID < 0 || *r.ID >= len(calls) || seen[*r.ID] {
+			return fmt.Errorf("%w: an answer to what was not asked, or a second one", ErrAnswer)
+		}
+		seen[*r.ID] = true
+		if err := r.into(&calls[*r.ID]); err != nil {
+			return err
+		}
+	}
+	if len(list) != len(calls) {
+		return fmt.Errorf("%w: %d answers to %d calls", ErrAnswer, len(list), len(calls))
+	}
+	return nil
+}
+
+func (r *response) into(c *call) error {
+	if r.Error != nil {
+		return r.failure(c.method)
+	}
+	if len(r.Result) == 0 {
+		return fmt.Errorf("%w: %s: neither result nor error", ErrAnswer, c.method)
+	}
+	if err := json.Unmarshal(r.Result, c.result); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrAnswer, c.method, err)
+	}
+	return nil
+}
+
+// failure returns the error of a call. The codes from -32600 down to -32602, and -32700, mean
+// that the request is wrong, and no repetition makes it right.
+func (r *response) failure(what string) error {
+	err := fmt.Errorf("%s: error %d: %.200s", what, r.Error.Code, r.Error.Message)
+	switch r.Error.Code {
+	case -32600, -32601, -32602, -32700:
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return err
+}
+
+var ownHTTP = &http.Client{Timeout: DefaultTimeout}
+
+func (c *Client) post(ctx context.Context, body []byte) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRefused, hideURL(err))
+	}
+	req.Header.Set("Content-Type", "application/json")
+	res, err := cmp.Or(c.HTTP, ownHTTP).Do(req)
+	if err != nil {
+		return nil, hideURL(err)
+	}
+	defer res.Body.Close()
+	if err := status(res); err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(c.MaxAnswer, DefaultMaxAnswer)
+	answer, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", err)
+	}
+	if int64(len(answer)) > limit {
+		return nil, fmt.Errorf("%w: an answer above %d bytes", ErrTooLarge, limit)
+	}
+	return answer, nil
+}
+
+// status returns the error of an answer that is none.
+func status(res *http.Response) error {
+	code := res.StatusCode
+	switch {
+	case code == http.StatusOK:
+		return nil
+	case code == http.StatusRequestEntityTooLarge:
+		return fmt.Errorf("%w: the execution client answers %s", ErrTooLarge, res.Status)
+	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
+		seconds, _ := strconv.ParseUint(res.Header.Get("Retry-After"), 10, 16) // or a date, or nothing
+		return &busyError{status: res.Status, after: min(time.Duration(seconds)*time.Second, time.Minute)}
+	}
+	return fmt.Errorf("%w: HTTP %s", ErrRefused, res.Status)
+}
+
+// hideURL drops the URL from an error: services put keys into it.
+func hideURL(err error) error {
+	var with *url.Error
+	if errors.As(err, &with) {
+		return fmt.Errorf("ask the execution client: %w", with.Err)
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package chain_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/node/chain"
+	"github.com/varvedb/varve/node/chain/chaintest"
+)
+
+// TestFollowFaults: whatever goes wrong now and then, the store is that of the chain.
+func TestFollowFaults(t *testing.T) {
+	c := chaintest.New(1337, 3)
+	c.Grow(120)
+	faults := []chaintest.Fault{
+		chaintest.Busy, chaintest.Broken, chaintest.Truncated, chaintest.NoReceipts, chaintest.FewReceipts,
+		chaintest.OtherReceipts, chaintest.NoBlock, chaintest.Garbage, chaintest.Hangup,
+	}
+	ents := open(t, newURL(t, "compact"))
+	client := serve(t, c)
+	c.Faults(func(n int) chaintest.Fault {
+		if n < 4 || n%2 == 0 { // the first four bind the store; a missing genesis block is no fault that passes
+			return chaintest.None
+		}
+		return faults[n/2%len(faults)]
+	})
+	told := 0
+	client.Retried = func(error) { told++ }
+	for until := uint64(10); until <= 120; until += 10 { // so that there are many requests
+		f := &chain.Follower{Client: client, Store: ents, Until: until}
+		require.NoError(t, f.Run(t.Context()))
+	}
+	require.Greater(t, told, len(faults))
+	c.Faults(nil)
+	requireFollowed(t, c, ents)
+}
+
+// TestFollowGivesUp: what does not pass ends with an error of its own, after as many
+// attempts as were asked for, or at once where no repetition helps.
+func TestFollowGivesUp(t *testing.T) {
+	for fault, want := range map[chaintest.Fault]struct {
+		attempts int
+		cause    error
+		text     string
+	}{
+		chaintest.Busy:          {attempts: 3, text: "429"},
+		chaintest.Broken:        {attempts: 3, text: "503"},
+		chaintest.Truncated:     {attempts: 3, text: "unexpected EOF"},
+		chaintest.Garbage:       {attempts: 3, cause: chain.ErrAnswer},
+		chaintest.Hangup:        {attempts: 3, text: "EOF"},
+		chaintest.NoReceipts:    {attempts: 3, cause: chain.ErrReceipts},
+		chaintest.FewReceipts:   {attempts: 3, cause: chain.ErrReceipts},
+		chaintest.OtherReceipts: {attempts: 3, cause: chain.ErrReceipts},
+		chaintest.NoBlock:       {attempts: 3, cause: chain.ErrReceipts},
+		chaintest.Refused:       {attempts: 1, cause: chain.ErrRefused},
+	} {
+		c := chaintest.New(1337, 3)
+		c.Grow(20)
+		client := serve(t, c)
+		client.Attempts = 3
+		c.Faults(func(int) chaintest.Fault { return fault })
+		_, _, err := client.Blocks(t.Context(), 1, 20)
+		require.Error(t, err)
+		require.Equal(t, want.attempts, c.Asked(), "%v", err)
+		require.ErrorContains(t, err, want.text)
+		require.NotContains(t, err.Error(), client.URL, "services put keys into it")
+		if want.cause != nil {
+			require.ErrorIs(t, err, want.cause)
+		}
+	}
+}
+
+func TestClientPauses(t *testing.T) {
+	var asked int
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked < 4 {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		_, _ = w.Write([]byte(`[{"id":0,"result":"0x539"}]`))
+	}))
+	defer server.Close()
+	var pauses []time.Duration
+	client := &chain.Client{URL: server.URL, Pause: func(_ context.Context, n int, least time.Duration) error {
+		pauses = append(pauses, time.Duration(n), least)
+		return nil
+	}}
+	id, err := client.ChainID(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, uint64(1337), id)
+	require.Equal(t, []time.Duration{1, 7 * time.Second, 2, 7 * time.Second, 3, 7 * time.Second}, pauses)
+
+	asked = 0
+	ctx, cancel := context.WithCancel(t.Context())
+	client.Pause, client.Retried = nil, func(error) { cancel() }
+	_, err = client.ChainID(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, asked)
+}
+
+// TestClientAnswers: answers that are none.
+func TestClientAnswers(t *testing.T) {
+	var body string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
+	defer server.Close()
+	client := &chain.Client{URL: server.URL, Attempts: 1, MaxAnswer: 200}
+	for text, cause := range map[string]error{
+		`[]`:                      chain.ErrAnswer,
+		`{}`:                      chain.ErrAnswer,
+		`null`:                    chain.ErrAnswer,
+		`[{"id":1,"result":1}]`:   chain.ErrAnswer,
+		`[{"id":-1}]`:             chain.ErrAnswer,
+		`[{"result":"0x1"}]`:      chain.ErrAnswer,
+		`[{"id":0}]`:              chain.ErrAnswer,
+		`[{"id":0,"result":1}]`:   chain.ErrAnswer,
+		`[{"id":0,"result":"1"}]`: chain.ErrAnswer,
+		`[{"id":0,"result":"0x10000000000000000"}]`:                           chain.ErrAnswer,
+		`[{"id":0,"result":"0x1"},{"id":0,"result":"0x1"}]`:                   chain.ErrAnswer,
+		`[{"id":0,"error":{"code":-32601,"message":"no such method"}}]`:       chain.ErrRefused,
+		`{"error":{"code":-32600,"message":"batches are not supported"}}`:     chain.ErrRefused,
+		`[{"id":0,"result":"0x1","more":"` + strings.Repeat("x", 200) + `"}]`: chain.ErrTooLarge,
+	} {
+		body = text
+		_, err := client.ChainID(t.Context())
+		require.ErrorIs(t, err, cause, text)
+	}
+	body = `[{"id":0,"error":{"code":-32005,"message":"limit exceeded"}}]`
+	_, err := client.ChainID(t.Context())
+	require.ErrorContains(t, err, "limit exceeded")
+	require.NotErrorIs(t, err, chain.ErrRefused)
+}
+
+// TestFollowLargeAnswers: where an answer is too large, fewer blocks are asked for, and
+// in the end it is an error.
+func TestFollowLargeAnswers(t *testing.T) {
+	c := chaintest.New(1337, 4)
+	c.Grow(60)
+	ents := open(t, newURL(t, "compact"))
+	client := serve(t, c)
+	client.MaxAnswer = 30_000
+	f := &chain.Follower{Client: client, Store: ents, Once: true}
+	require.NoError(t, f.Run(t.Context()))
+	require.Greater(t, c.Asked(), 8)
+	requireFollowed(t, c, ents)
+
+	client.MaxAnswer = 1000
+	small := &chain.Follower{Client: client, Store: open(t, newURL(t, "compact")), Once: true}
+	require.ErrorIs(t, small.Run(t.Context()), chain.ErrTooLarge)
+}

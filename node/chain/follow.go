@@ -1,0 +1,379 @@
+package chain
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// Follower keeps a store at the head of a chain. Only it may write the store.
+type Follower struct {
+	Client *Client
+	Store  *store.Entities
+
+	// Adopt takes a store that was fed without hashes, such as from a block tar: blocks
+	// whose hash the store does not know are taken for those of the chain.
+	Adopt bool
+	// Until, if not zero, is the block after which Run returns.
+	Until uint64
+	// Once makes Run return when it has reached what is the chain's last block then.
+	Once bool
+	// Interval is the time between two questions for a new block; zero is a second.
+	Interval time.Duration
+	// Progress, if given, is called after each commit and rewind, by one goroutine.
+	Progress func(Status)
+
+	mu     sync.Mutex
+	status Status
+}
+
+// Status is how far a follower is.
+type Status struct {
+	Store     uint64 `json:"block"`      // last block of the store
+	Chain     uint64 `json:"chain_head"` // last block of the chain, as far as is known
+	Blocks    uint64 `json:"blocks"`     // applied since the start
+	Changes   uint64 `json:"changes"`    // entities changed by them
+	Reorgs    uint64 `json:"reorganisations"`
+	Rewound   uint64 `json:"blocks_rewound"`
+	Heard     int64  `json:"heard"` // when the execution client last answered, in Unix seconds
+	Following bool   `json:"-"`     // the chain is known to be the store's
+}
+
+// Lag is how many blocks the store is behind.
+func (s Status) Lag() uint64 { return s.Chain - min(s.Chain, s.Store) }
+
+// The errors of following.
+var (
+	// ErrOtherChain: the store is of another chain than the execution client.
+	ErrOtherChain = errors.New("another chain")
+	// ErrTooDeep: the chain reorganised below what the store can be rewound to.
+	ErrTooDeep = errors.New("the reorganisation is too deep")
+
+	// errReorg: a block's parent is not the block before it.
+	errReorg = errors.New("the chain was reorganised")
+)
+
+const (
+	fetched = (MaxBatch - 1) / 2 // blocks in one request
+	// behind is the lag from which on blocks share transactions.
+	behind = 2 * fetched
+	// perCommit is how many changes they share one with.
+	perCommit = 2000
+)
+
+// Status returns how far it is. It may be called while Run runs.
+func (f *Follower) Status() Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.status
+}
+
+func (f *Follower) set(change func(*Status)) Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.status)
+	return f.status
+}
+
+// moved notes what was written.
+func (f *Follower) moved(change func(*Status)) {
+	s := f.set(change)
+	if f.Progress != nil {
+		f.Progress(s)
+	}
+}
+
+// heard notes an answer of the execution client.
+func (f *Follower) heard(last uint64) {
+	f.set(func(s *Status) { s.Chain, s.Heard = last, time.Now().Unix() })
+}
+
+// Run follows until ctx is done, Until is reached or, with Once, the chain's head is. It
+// can be called again and goes on where the store is. It fails with ErrOtherChain, with
+// ErrTooDeep, when the execution client fails for good (Client.Attempts), and when a
+// block does not fit the store, which is left at the block before.
+func (f *Follower) Run(ctx context.Context) error {
+	if err := f.run(ctx); err != nil {
+		return fmt.Errorf("follow: %w", err)
+	}
+	return nil
+}
+
+func (f *Follower) run(ctx context.Context) error {
+	if err := f.bind(ctx); err != nil {
+		return err
+	}
+	for {
+		head, last, err := f.look(ctx)
+		if err != nil {
+			return err
+		}
+		goal := last
+		if f.Until > 0 {
+			goal = min(last, f.Until)
+		}
+		if head.Empty || head.Block < goal {
+			err = f.advance(ctx, head, goal)
+		} else {
+			err = f.confirm(ctx, head, last)
+			if err == nil && (f.Once || f.Until > 0 && head.Block >= f.Until) {
+				return nil
+			}
+			if err == nil {
+				err = sleep(ctx, cmp.Or(f.Interval, time.Second))
+			}
+		}
+		if errors.Is(err, errReorg) {
+			err = f.rewind(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// bind makes sure that store and execution client are of one chain.
+func (f *Follower) bind(ctx context.Context) error {
+	if f.Store.ExtendAdds() {
+		return fmt.Errorf("%w: in this store extensions count from the old expiration, the chain's logs tell to which block; make a store without that", store.ErrUnsupported)
+	}
+	id, err := f.Client.ChainID(ctx)
+	if err != nil {
+		return err
+	}
+	genesis, ok, err := f.Client.Hash(ctx, 0)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("%w: the execution client has no block 0, by which a chain is known", ErrOtherChain)
+	}
+	head, err := f.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	_, known, err := f.Store.Chain(ctx)
+	if err != nil {
+		return err
+	}
+	if !known && !head.Empty && !f.Adopt {
+		return fmt.Errorf("%w: the store is at block %d and does not say of which chain; follow into a new store, or adopt this one if it is of chain %d",
+			ErrOtherChain, head.Block, id)
+	}
+	err = f.Store.SetChain(ctx, store.Chain{ID: id, Genesis: genesis})
+	if errors.Is(err, store.ErrHistory) {
+		err = fmt.Errorf("%w: %w", ErrOtherChain, err)
+	}
+	if err == nil {
+		f.set(func(s *Status) { s.Following = true })
+	}
+	return err
+}
+
+// look asks for both heads.
+func (f *Follower) look(ctx context.Context) (head store.BlockHead, last uint64, err error) {
+	if last, err = f.Client.BlockNumber(ctx); err != nil {
+		return head, 0, err
+	}
+	if head, err = f.Store.Head(ctx); err != nil {
+		return head, 0, err
+	}
+	f.heard(last)
+	f.set(func(s *Status) { s.Store = head.Block })
+	return head, last, nil
+}
+
+// confirm checks, when there is nothing new, that the chain's last block is still the
+// store's: it may have been replaced by another of its number. That a chain is shorter
+// than the store says nothing: of several execution clients behind one address some are
+// late. What replaces the blocks above tells.
+func (f *Follower) confirm(ctx context.Context, head store.BlockHead, last uint64) error {
+	held, err := f.held(ctx, min(head.Block, last))
+	if err != nil || held.Hash == (entity.Hash{}) {
+		return err
+	}
+	hash, ok, err := f.Client.Hash(ctx, held.Block)
+	if err == nil && ok && hash != held.Hash {
+		err = errReorg
+	}
+	return err
+}
+
+// advance applies the blocks after the head, up to goal.
+func (f *Follower) advance(ctx context.Context, head store.BlockHead, goal uint64) error {
+	if goal-head.Block < behind && !head.Empty {
+		for b, err := range f.blocks(ctx, head, goal) {
+			if err != nil {
+				return err
+			}
+			applied, err := f.Store.Apply(ctx, b)
+			if err != nil {
+				return err
+			}
+			f.moved(func(s *Status) {
+				s.Store, s.Blocks, s.Changes = b.Number, s.Blocks+1, s.Changes+uint64(applied.Changes)
+			})
+		}
+		return nil
+	}
+	before := f.Status()
+	_, err := f.Store.Load(ctx, f.blocks(ctx, head, goal), store.LoadOptions{Changes: perCommit, Progress: func(l store.Loaded) {
+		f.moved(func(s *Status) {
+			s.Store, s.Blocks, s.Changes = l.Head.Block, before.Blocks+uint64(l.Blocks), before.Changes+uint64(l.Changes)
+		})
+	}})
+	return err
+}
+
+// blocks fetches the blocks after a head, one request ahead, and checks that each is the
+// child of the one before. It ends with errReorg where one is not.
+func (f *Follower) blocks(ctx context.Context, head store.BlockHead, goal uint64) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		batches := make(chan batch, 1)
+		var fetching sync.WaitGroup
+		fetching.Go(func() { f.fetch(ctx, head, goal, batches) })
+		defer fetching.Wait()
+		defer cancel()
+		parent, known := head.Hash, head.Hash != (entity.Hash{})
+		for batch := range batches {
+			for _, b := range batch.blocks {
+				if known && b.Parent != parent {
+					yield(entity.Block{}, fmt.Errorf("block %d: %w", b.Number, errReorg))
+					return
+				}
+				if !yield(b.Block, nil) {
+					return
+				}
+				parent, known = b.Hash, true
+			}
+			if batch.err != nil {
+				yield(entity.Block{}, batch.err)
+				return
+			}
+		}
+	}
+}
+
+type batch struct {
+	blocks []Linked
+	err    error
+}
+
+// fetch sends the blocks after a head in batches, and closes. Where an answer is too
+// large it asks for fewer.
+func (f *Follower) fetch(ctx context.Context, head store.BlockHead, goal uint64, to chan<- batch) {
+	defer close(to)
+	next := head.Block + 1
+	if head.Empty {
+		next = 0
+	}
+	for n := fetched; next <= goal; {
+		n = int(min(uint64(n), goal-next+1))
+		list, last, err := f.Client.Blocks(ctx, next, n)
+		if errors.Is(err, ErrTooLarge) && n > 1 {
+			n /= 2
+			continue
+		}
+		if err == nil {
+			f.heard(last)
+		}
+		select {
+		case to <- batch{list, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+		next += uint64(n)
+	}
+}
+
+// rewind finds the last block that store and chain have in common, and returns the store
+// to it.
+func (f *Follower) rewind(ctx context.Context) error {
+	head, last, err := f.look(ctx)
+	if err != nil {
+		return err
+	}
+	common, err := f.common(ctx, min(head.Block, last))
+	if err != nil {
+		return err
+	}
+	err = f.Store.Rewind(ctx, common)
+	if errors.Is(err, store.ErrBlockRange) || errors.Is(err, store.ErrUnsupported) {
+		err = fmt.Errorf("%w: it goes back to block %d, the store is at %d: %w; follow into a new store", ErrTooDeep, common, head.Block, err)
+	}
+	if err == nil {
+		f.moved(func(s *Status) { s.Store, s.Reorgs, s.Rewound = common, s.Reorgs+1, s.Rewound+head.Block-common })
+	}
+	return err
+}
+
+// common returns the last block up to a number that store and chain both have: it steps
+// back by ever more, and then halves what is between.
+func (f *Follower) common(ctx context.Context, from uint64) (uint64, error) {
+	differs, step := from+1, uint64(1) // the lowest block known to differ
+	low := from
+	for {
+		same, err := f.same(ctx, low)
+		if err != nil {
+			return 0, err
+		}
+		if same {
+			break
+		}
+		if low == 0 {
+			return 0, fmt.Errorf("%w: it has another block 0 now", ErrOtherChain)
+		}
+		differs = low
+		low -= min(step, low)
+		step *= 2
+	}
+	for low+1 < differs {
+		middle := low + (differs-low)/2
+		same, err := f.same(ctx, middle)
+		if err != nil {
+			return 0, err
+		}
+		if same {
+			low = middle
+		} else {
+			differs = middle
+		}
+	}
+	return low, nil
+}
+
+// same tells whether the store has the chain's block of a number.
+func (f *Follower) same(ctx context.Context, number uint64) (bool, error) {
+	held, err := f.held(ctx, number)
+	if err != nil || held.Hash == (entity.Hash{}) {
+		return true, err // adopted
+	}
+	hash, ok, err := f.Client.Hash(ctx, number)
+	return ok && hash == held.Hash, err
+}
+
+// held returns the store's block of a number, without a hash where it was adopted.
+func (f *Follower) held(ctx context.Context, number uint64) (store.BlockHead, error) {
+	h, err := f.Store.BlockAt(ctx, number)
+	if err != nil {
+		return h, err
+	}
+	if h.Empty || h.Block != number {
+		h.Hash = entity.Hash{}
+	}
+	if h.Hash == (entity.Hash{}) && !f.Adopt {
+		err = fmt.Errorf("%w: the store does not know the hash of block %d; adopt it if it is of this chain", ErrOtherChain, number)
+	}
+	return h, err
+}
