@@ -68,6 +68,10 @@ func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(Bloc
 	if err != nil {
 		return err
 	}
+	// What ran out at a number that no block has belongs to the next block.
+	if !prior.Empty {
+		from = max(prior.Block, s.horizon) + 1
+	}
 	c := changes{snapshot: s, expiring: map[Key]*Entity{}, closed: map[uint64][]entity.Closing{}, prior: prior.Digest}
 	if err := c.begin(ctx, from, to); err != nil {
 		return err

@@ -94,7 +94,8 @@ func TestLogs(t *testing.T) {
 			var logs []gotLog
 			n.result(t, &logs, "eth_getLogs", of(0, 50))
 			require.Equal(t, want, texts(logs))
-			for range 2 { // also of blocks that were told before
+			n.handler.recent = recentLogs{logs: map[store.BlockHead][]*eventLog{}}
+			for range 2 { // read, and remembered
 				for b := uint64(9); b <= 18; b++ {
 					n.result(t, &logs, "eth_getLogs", of(b, b))
 					for _, l := range logs {

@@ -84,7 +84,11 @@ func (h *Handler) tell(ctx context.Context, s *socket, id string, f *follower) (
 			return false, err
 		}
 		h.opts.Log.Warn("a subscription lags behind", "error", err)
-		err = nil
+		select {
+		case <-ctx.Done():
+		case <-time.After(h.opts.Limits.Time):
+		}
+		return true, ctx.Err()
 	}
 	b := getBuffer()
 	defer b.free()
