@@ -35,14 +35,18 @@ type serveCmd struct {
 	ReadOnly bool   `help:"Only read, any store: one that a chain feeds, another process writes, or a standby. So does read_only=true in the URL."`
 	Adopt    bool   `help:"Write a store that something else has fed so far, and which cannot be fed from there any more."`
 
-	Listen string `help:"Address for REST. Others than this machine reach it only when it is not on loopback, which needs a token." default:"127.0.0.1:8080"`
+	Listen string `help:"Address for REST; off for none. Others than this machine reach it only when it is not on loopback, which needs a token." default:"127.0.0.1:8080"`
 	GRPC   string `help:"Address for gRPC; off for none." default:"127.0.0.1:8081"`
+
+	arkivFlags
 
 	KeyFile   string `help:"File of the keys that seal payloads, one a line in hex or base 64, 32 bytes each, the newest last. Else $VARVE_KEYS." type:"existingfile" placeholder:"FILE"`
 	Plaintext bool   `help:"Store payloads as they come, without a key. Reading only needs neither."`
 	TokenFile string `help:"File of the token that clients show. Else $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
 	TLSCert   string `name:"tls-cert" help:"File of the certificate, PEM." type:"existingfile" placeholder:"FILE"`
 	TLSKey    string `name:"tls-key" help:"File of the certificate's key, PEM." type:"existingfile" placeholder:"FILE"`
+
+	AccessLog bool `help:"Log each request."`
 
 	Owner      string        `help:"Owner of new entities whose writer names none." default:"0x0000000000000000000000000000000000000000"`
 	Cache      string        `help:"Memory of the cache of opened entities; off for none." default:"64MiB"`
@@ -65,6 +69,9 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return usageError{err}
 	}
 	listen.Log = slog.New(slog.NewTextHandler(e.stderr, nil))
+	if c.AccessLog {
+		listen.Access = listen.Log
+	}
 	// Without indexes that are still to be made a store can be read as well.
 	db, _, err := openEntities(e.ctx, c.URL, &store.Options{ReadOnly: c.reads()}, store.EntityOptions{Layout: c.Layout, DeferIndexes: c.reads()})
 	if err != nil {
@@ -79,11 +86,18 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if !s.Leased() && !s.ReadOnly() {
 		listen.Log.Warn("this engine has no lease: nothing keeps a second writer away from the store, and there must be none")
 	}
+	if listen.Arkiv, err = c.arkiv(e.ctx, db, s, listen); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	if listen.Arkiv != nil {
+		defer func() { err = errors.Join(err, listen.Arkiv.Handler.Close()) }()
+	}
 	srv, err := server.Listen(e.ctx, s, listen)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	fmt.Fprintf(e.stdout, "REST on %s, gRPC on %s, payloads %s, block %d%s\n", srv.REST(), orNone(srv.GRPC()), c.sealing(s), s.Head(), c.only(s))
+	fmt.Fprintf(e.stdout, "REST on %s, gRPC on %s, %spayloads %s, block %d%s\n",
+		orNone(srv.REST()), orNone(srv.GRPC()), c.served(srv), c.sealing(s), s.Head(), c.only(s))
 	return srv.Run(e.ctx)
 }
 
@@ -108,9 +122,10 @@ func (c *serveCmd) only(s *service.Service) string {
 	return ""
 }
 
-// reads tells whether the flag or the URL says that nothing is to be written.
+// reads tells whether the flag or the URL says that nothing is to be written, or nothing is
+// served by which it could be.
 func (c *serveCmd) reads() bool {
-	if c.ReadOnly {
+	if c.ReadOnly || c.Listen == "off" && c.GRPC == "off" {
 		return true
 	}
 	u, err := url.Parse(c.URL)
@@ -131,6 +146,12 @@ func (c *serveCmd) options() (core service.Options, listen server.Options, err e
 	}
 	if core.Owner, err = entity.ParseAddress(c.Owner); err != nil {
 		return core, listen, fmt.Errorf("--owner: %w", err)
+	}
+	if err := c.check(core.Keys != nil); err != nil {
+		return core, listen, err
+	}
+	if c.Listen == "off" && c.GRPC == "off" && c.Arkiv == "off" {
+		return core, listen, errors.New("--listen, --grpc and --arkiv are off: nothing is served")
 	}
 	core.CacheBytes = -1
 	if c.Cache != "off" {

@@ -90,6 +90,9 @@ func (s *Service) replicaLag() float64 {
 	return stats.ReplicaLag.Seconds()
 }
 
+// Registry returns the registry, for counters of what is served beside the service.
+func (m *Metrics) Registry() prometheus.Registerer { return m.registry }
+
 // Handler serves the counters in Prometheus' text form.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})

@@ -79,17 +79,7 @@ func (h *Handler) tell(ctx context.Context, s *socket, id string, f *follower) (
 	read, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
 	news, more, err := h.advance(read, f)
 	cancel()
-	if err != nil && ctx.Err() == nil {
-		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrReaderExpired) && !errors.Is(err, store.ErrBlockRange) {
-			return false, err
-		}
-		h.opts.Log.Warn("a subscription lags behind", "error", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(h.opts.Limits.Time):
-		}
-		return true, ctx.Err()
-	}
+	more = more || err != nil
 	b := getBuffer()
 	defer b.free()
 	for _, step := range news {
@@ -108,7 +98,21 @@ func (h *Handler) tell(ctx context.Context, s *socket, id string, f *follower) (
 			}
 		}
 	}
-	return more, err
+	return more, h.lag(ctx, err)
+}
+
+// lag waits a while after an error that goes by, so that what there is to tell is told then.
+func (h *Handler) lag(ctx context.Context, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrReaderExpired) && !errors.Is(err, store.ErrBlockRange) {
+		return err
+	}
+	h.opts.Log.Warn("a subscription lags behind", "error", err)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(h.opts.Limits.Time):
+		return nil
+	}
 }
 
 func appendNotice(b []byte, id string) []byte {

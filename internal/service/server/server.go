@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/rest"
 	"github.com/varvedb/varve/internal/service/rpc"
@@ -28,8 +29,9 @@ var ErrUnsafe = errors.New("refused: an address off loopback needs a token")
 // Options of a server. The zero value listens on loopback, on ports that the
 // system chooses, with the defaults of Timeouts and Limits.
 type Options struct {
-	REST string // address; empty means 127.0.0.1:0
-	GRPC string // address; empty means 127.0.0.1:0, "off" means none
+	REST  string // address; empty means 127.0.0.1:0, "off" means none
+	GRPC  string // address; empty means 127.0.0.1:0, "off" means none
+	Arkiv *Arkiv // nil: none
 
 	Token string      // that requests show; may be empty on loopback
 	TLS   *tls.Config // nil: plain
@@ -37,6 +39,7 @@ type Options struct {
 	Limits   Limits
 	Timeouts Timeouts
 	Log      *slog.Logger // nil drops what is logged
+	Access   *slog.Logger // a line for each request of REST; nil: none
 }
 
 // Limits bound what clients may ask for. A zero field means its default.
@@ -76,10 +79,16 @@ type Server struct {
 	service  *service.Service
 	draining atomic.Bool
 
-	restOn net.Listener
+	web    []*website
 	grpcOn net.Listener // nil: none
-	http   *http.Server
 	grpc   *rpc.Server
+}
+
+// website is what is served over HTTP at one address.
+type website struct {
+	name string // for errors
+	on   net.Listener
+	http *http.Server
 }
 
 // Listen binds a service. It fails with ErrUnsafe before it opens a port. The
@@ -96,22 +105,60 @@ func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error)
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	srv := &Server{opts: o, service: s}
-	var err error
-	if srv.restOn, err = listen(ctx, o.REST, o.Token); err != nil {
-		return nil, fmt.Errorf("listen for REST: %w", err)
-	}
-	if o.GRPC != "off" {
-		if srv.grpcOn, err = listen(ctx, o.GRPC, o.Token); err != nil {
-			return nil, fmt.Errorf("listen for gRPC: %w", errors.Join(err, srv.restOn.Close()))
-		}
+	if err := srv.listen(ctx); err != nil {
+		return nil, errors.Join(err, srv.Close())
 	}
 	if err := srv.bind(); err != nil {
 		return nil, errors.Join(err, srv.Close())
 	}
-	if o.Token != "" && o.TLS == nil && !(loopback(srv.restOn.Addr()) && (srv.grpcOn == nil || loopback(srv.grpcOn.Addr()))) {
+	if o.Token != "" && o.TLS == nil && !srv.private() {
 		o.Log.Warn("the token and all data travel in the clear: give a certificate, or put a proxy with TLS in front")
 	}
 	return srv, nil
+}
+
+// listen opens the ports.
+func (s *Server) listen(ctx context.Context) (err error) {
+	o := s.opts
+	add := func(name, address, token string) error {
+		on, err := listen(ctx, address, token)
+		if err != nil {
+			return fmt.Errorf("listen for %s: %w", name, err)
+		}
+		s.web = append(s.web, &website{name: name, on: on})
+		return nil
+	}
+	if o.REST != "off" {
+		if err := add("REST", o.REST, o.Token); err != nil {
+			return err
+		}
+	}
+	if o.Arkiv != nil {
+		token := o.Token
+		if o.Arkiv.Public {
+			token = "none is needed"
+		}
+		if err := add("Arkiv", o.Arkiv.Address, token); err != nil {
+			return err
+		}
+	}
+	if o.GRPC == "off" {
+		return nil
+	}
+	if s.grpcOn, err = listen(ctx, o.GRPC, o.Token); err != nil {
+		return fmt.Errorf("listen for gRPC: %w", err)
+	}
+	return nil
+}
+
+// private tells whether only this machine reaches the server.
+func (s *Server) private() bool {
+	for _, w := range s.web {
+		if !loopback(w.on.Addr()) {
+			return false
+		}
+	}
+	return s.grpcOn == nil || loopback(s.grpcOn.Addr())
 }
 
 // listen opens a port, unless others can reach it and there is no token. What a
@@ -135,30 +182,27 @@ func loopback(a net.Addr) bool {
 	return ok && tcp.IP.IsLoopback()
 }
 
-// bind makes the two transports.
+// bind makes the transports.
 func (s *Server) bind() error {
 	o := s.opts
 	gate, err := service.NewGate(service.GateOptions{Token: o.Token, Concurrent: o.Limits.Concurrent, PerSecond: o.Limits.PerSecond})
 	if err != nil {
 		return err
 	}
-	handler, err := rest.New(s.service, rest.Options{
-		Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load,
-	})
-	if err != nil {
-		return err
-	}
-	s.http = &http.Server{
-		Handler: handler, MaxHeaderBytes: o.Limits.MaxHeader,
-		ReadHeaderTimeout: o.Timeouts.Header, ReadTimeout: o.Timeouts.Read,
-		// The time to write begins with the request's head.
-		WriteTimeout: o.Timeouts.Read + o.Timeouts.Write, IdleTimeout: o.Timeouts.Idle,
-		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
-	}
-	if o.TLS != nil {
-		config := o.TLS.Clone()
-		config.NextProtos = []string{"h2", "http/1.1"}
-		s.restOn = tls.NewListener(s.restOn, config)
+	for _, w := range s.web {
+		var handler http.Handler
+		switch {
+		case w.name == "Arkiv":
+			handler = s.arkiv(gate)
+		default:
+			if handler, err = rest.New(s.service, rest.Options{
+				Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load,
+			}); err != nil {
+				return err
+			}
+			handler = accesslog.Handler(handler, o.Access)
+		}
+		s.serveHTTP(w, handler)
 	}
 	if s.grpcOn == nil {
 		return nil
@@ -173,8 +217,37 @@ func (s *Server) bind() error {
 	return err
 }
 
-// REST returns the address that HTTP is served on.
-func (s *Server) REST() string { return s.restOn.Addr().String() }
+// serveHTTP sets up what is served at an address.
+func (s *Server) serveHTTP(w *website, handler http.Handler) {
+	o := s.opts
+	w.http = &http.Server{
+		Handler: handler, MaxHeaderBytes: o.Limits.MaxHeader,
+		ReadHeaderTimeout: o.Timeouts.Header, ReadTimeout: o.Timeouts.Read,
+		// The time to write begins with the request's head.
+		WriteTimeout: o.Timeouts.Read + o.Timeouts.Write, IdleTimeout: o.Timeouts.Idle,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	if o.TLS != nil {
+		config := o.TLS.Clone()
+		config.NextProtos = []string{"h2", "http/1.1"}
+		w.on = tls.NewListener(w.on, config)
+	}
+}
+
+// REST returns the address that REST is served on, "" when it is not.
+func (s *Server) REST() string { return s.address("REST") }
+
+// Arkiv returns the address that Arkiv's JSON-RPC is served on, "" when it is not.
+func (s *Server) Arkiv() string { return s.address("Arkiv") }
+
+func (s *Server) address(name string) string {
+	for _, w := range s.web {
+		if w.name == name {
+			return w.on.Addr().String()
+		}
+	}
+	return ""
+}
 
 // GRPC returns the address that gRPC is served on, "" when it is not.
 func (s *Server) GRPC() string {
@@ -190,12 +263,14 @@ func (s *Server) GRPC() string {
 // store.
 func (s *Server) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		if err := s.http.Serve(s.restOn); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve REST: %w", err)
-		}
-		return nil
-	})
+	for _, w := range s.web {
+		group.Go(func() error {
+			if err := w.http.Serve(w.on); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve %s: %w", w.name, err)
+			}
+			return nil
+		})
+	}
 	if s.grpc != nil {
 		group.Go(func() error {
 			if err := s.grpc.Serve(s.grpcOn); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
@@ -211,18 +286,23 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// drain ends both transports at the same time.
+// drain ends all transports at the same time.
 func (s *Server) drain() error {
 	s.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeouts.Drain)
 	defer cancel()
 	var group errgroup.Group
-	group.Go(func() error {
-		if err := s.http.Shutdown(ctx); err != nil {
-			return errors.Join(fmt.Errorf("drain REST: %w", err), s.http.Close())
-		}
-		return nil
-	})
+	for _, w := range s.web {
+		group.Go(func() error {
+			if err := w.http.Shutdown(ctx); err != nil {
+				return errors.Join(fmt.Errorf("drain %s: %w", w.name, err), w.http.Close())
+			}
+			return nil
+		})
+	}
+	if s.opts.Arkiv != nil {
+		group.Go(s.opts.Arkiv.Handler.Close) // connections that no server of HTTP knows any more
+	}
 	if s.grpc != nil {
 		group.Go(func() error { return s.drainGRPC(ctx) })
 	}
@@ -248,7 +328,10 @@ func (s *Server) drainGRPC(ctx context.Context) error {
 
 // Close cuts everything off at once. It is for a server that is not run.
 func (s *Server) Close() error {
-	err := s.restOn.Close()
+	var err error
+	for _, w := range s.web {
+		err = errors.Join(err, w.on.Close())
+	}
 	if s.grpcOn != nil {
 		err = errors.Join(err, s.grpcOn.Close())
 	}
