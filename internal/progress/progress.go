@@ -20,6 +20,7 @@ type Bar struct {
 	out                  io.Writer
 	name, unit           string
 	total, before        int64
+	note                 string
 	start, last          time.Time
 	every                time.Duration // pause between lines
 	lineFormat, atFinish string
@@ -45,6 +46,14 @@ func (b *Bar) Begin(done int64) {
 	b.before = done
 }
 
+// Aim changes the total, of work that grows while it is done, and what the line says
+// besides; a note of "" is none.
+func (b *Bar) Aim(total int64, note string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.total, b.note = total, note
+}
+
 // Set tells how many units are done.
 func (b *Bar) Set(done int64) {
 	b.mu.Lock()
@@ -58,6 +67,9 @@ func (b *Bar) Set(done int64) {
 func (b *Bar) line(done int64, now time.Time) string {
 	rate := float64(done-b.before) / now.Sub(b.start).Seconds()
 	text := fmt.Sprintf("%s: %d %s, %.0f/s", b.name, done, b.unit, rate)
+	if b.note != "" {
+		text += ", " + b.note
+	}
 	if b.total > 0 && rate > 0 && done <= b.total {
 		left := time.Duration(float64(b.total-done) / rate * float64(time.Second))
 		text += fmt.Sprintf(", %d%%, %s left", 100*done/b.total, left.Round(time.Second))

@@ -20,7 +20,7 @@ import (
 
 // Processor is the account to which transactions with operations are sent, and which
 // their logs are of.
-var Processor = Address{14: 'a', 15: 'r', 16: 'k', 17: 'i', 18: 'v'}
+var Processor = Address{15: 'a', 16: 'r', 17: 'k', 18: 'i', 19: 'v'}
 
 // The first topics of the Processor's logs. Key and addresses are indexed.
 var (

@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/node/chain"
+	"github.com/varvedb/varve/store"
+)
+
+// followFlags are what commands that follow a chain have in common.
+type followFlags struct {
+	RPC string `arg:"" name:"rpc-url" help:"JSON-RPC of an execution client of the chain: http(s)."`
+	URL string `arg:"" name:"store-url" help:"Store to write; its only writer. It is made when it does not exist, and goes on where it is."`
+
+	Layout   string        `help:"Layout of a new store." default:""`
+	Adopt    bool          `help:"Go on with a store that was fed without hashes, such as from a block tar of the same chain."`
+	Attempts int           `help:"How often a request is sent before the command fails; 0 for no limit." default:"0"`
+	Interval time.Duration `help:"Time between two questions for a new block." default:"1s"`
+	Metrics  string        `help:"Address at which /metrics are served; none without." placeholder:"ADDR"`
+}
+
+// followCmd follows a chain.
+type followCmd struct {
+	followFlags
+	Until uint64 `help:"Block after which to end; 0 for none." default:"0"`
+	Once  bool   `help:"End when the chain's last block is reached."`
+	JSON  bool   `help:"Print the result as JSON."`
+}
+
+// followed is the result as printed.
+type followed struct {
+	chain.Status
+	Digest  string  `json:"digest"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Run follows until it is told to end.
+func (c *followCmd) Run(e *env) (err error) {
+	f, ents, end, err := c.open(e)
+	if err != nil {
+		return fmt.Errorf("follow: %w", err)
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	f.Until, f.Once = c.Until, c.Once
+	serve, err := c.metrics(f)
+	if err != nil {
+		return fmt.Errorf("follow: %w", err)
+	}
+	start := time.Now()
+	err = c.run(e, f, serve)
+	if endless := c.Until == 0 && !c.Once; err != nil && (!endless || e.ctx.Err() == nil) {
+		return err
+	}
+	head, err := ents.Head(context.WithoutCancel(e.ctx))
+	if err != nil {
+		return fmt.Errorf("follow: %w", err)
+	}
+	res := followed{Status: f.Status(), Digest: head.Digest.String(), Seconds: time.Since(start).Seconds()}
+	res.Store = head.Block
+	if c.JSON {
+		return printJSON(e.stdout, res)
+	}
+	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s, %d reorganisations; block %d of %d, digest %s\n",
+		res.Blocks, res.Changes, res.Seconds, res.Reorgs, res.Store, res.Chain, res.Digest)
+	return nil
+}
+
+// open opens the store and makes a follower for it, which reports on stderr.
+func (c *followFlags) open(e *env) (f *chain.Follower, ents *store.Entities, end func() error, err error) {
+	if u, err := url.Parse(c.RPC); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, nil, nil, usageError{errors.New("the first argument is the URL of an execution client's JSON-RPC, such as http://127.0.0.1:8545")}
+	}
+	if c.Attempts < 0 || c.Interval <= 0 {
+		return nil, nil, nil, usageError{errors.New("--attempts must not be negative, and --interval above zero")}
+	}
+	ents, end, err = openFed(e.ctx, c.URL, store.EntityOptions{Layout: c.Layout})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	client := &chain.Client{URL: c.RPC, Attempts: c.Attempts, Retried: retried(e)}
+	return &chain.Follower{Client: client, Store: ents, Adopt: c.Adopt, Interval: c.Interval}, ents, end, nil
+}
+
+// retried says now and then why the execution client is asked again.
+func retried(e *env) func(error) {
+	const pause = 5 * time.Second
+	var mu sync.Mutex
+	var last time.Time
+	return func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); now.Sub(last) >= pause {
+			last = now
+			fmt.Fprintln(e.stderr, "follow: asked again:", err)
+		}
+	}
+}
+
+// run follows, with its progress on stderr, beside what is served.
+func (c *followFlags) run(e *env, f *chain.Follower, serve func(context.Context) error) error {
+	bar := progress.Start(e.stderr, "follow", "blocks", 0)
+	defer bar.Finish()
+	head, err := f.Store.Head(e.ctx)
+	if err != nil {
+		return err
+	}
+	bar.Begin(int64(head.Block))
+	f.Progress = func(s chain.Status) {
+		goal := s.Chain
+		if f.Until > 0 {
+			goal = min(goal, f.Until)
+		}
+		bar.Aim(int64(goal), fmt.Sprintf("lag %d", s.Lag()))
+		bar.Set(int64(s.Store))
+	}
+	ctx, cancel := context.WithCancel(e.ctx)
+	served := make(chan error, 1)
+	go func() {
+		defer cancel() // what cannot be served ends following
+		served <- serve(ctx)
+	}()
+	err = f.Run(ctx)
+	cancel()
+	if failure := <-served; failure != nil {
+		return failure
+	}
+	return err
+}
+
+// metrics returns what serves the metrics, and nothing else, until ctx is done.
+func (c *followFlags) metrics(f *chain.Follower) (func(context.Context) error, error) {
+	if c.Metrics == "" {
+		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
+	}
+	registry := prometheus.NewRegistry()
+	observe(registry, f)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return listen(c.Metrics, mux)
+}
+
+// listen takes an address, and returns what serves it until ctx is done.
+func listen(address string, h http.Handler) (func(context.Context) error, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
+	return func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, func() {
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			if server.Shutdown(last) != nil {
+				_ = server.Close() // clients that did not end in time
+			}
+		})
+		defer stop()
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve %s: %w", address, err)
+		}
+		return nil
+	}, nil
+}
+
+// observe adds how far a follower is to the metrics.
+func observe(r prometheus.Registerer, f *chain.Follower) {
+	gauge := func(name, help string, value func(chain.Status) float64) {
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(f.Status()) }))
+	}
+	counter := func(name, help string, value func(chain.Status) uint64) {
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, func() float64 { return float64(value(f.Status())) }))
+	}
+	gauge("varve_follow_block", "Last block of the store.", func(s chain.Status) float64 { return float64(s.Store) })
+	gauge("varve_follow_chain_block", "Last block of the chain, as far as is known.", func(s chain.Status) float64 { return float64(s.Chain) })
+	gauge("varve_follow_lag_blocks", "Blocks that the store is behind.", func(s chain.Status) float64 { return float64(s.Lag()) })
+	gauge("varve_follow_heard_timestamp_seconds", "When the execution client last answered.", func(s chain.Status) float64 { return float64(s.Heard) })
+	counter("varve_follow_blocks_total", "Blocks applied.", func(s chain.Status) uint64 { return s.Blocks })
+	counter("varve_follow_changes_total", "Entities changed.", func(s chain.Status) uint64 { return s.Changes })
+	counter("varve_follow_reorganisations_total", "Reorganisations.", func(s chain.Status) uint64 { return s.Reorgs })
+	counter("varve_follow_rewound_blocks_total", "Blocks taken back.", func(s chain.Status) uint64 { return s.Rewound })
+}

@@ -1,0 +1,58 @@
+package chain
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzOperations: no RLP ends the program, and what is taken is encoded again as it was
+// but for the order of attributes and what is no text.
+func FuzzOperations(f *testing.F) {
+	f.Add(sample().encodeRLP())
+	f.Add((&Operations{}).encodeRLP())
+	f.Fuzz(func(t *testing.T, plain []byte) {
+		ops, err := decodeRLP(plain)
+		if err != nil {
+			return
+		}
+		again, err := decodeRLP(ops.encodeRLP())
+		require.NoError(t, err)
+		require.Equal(t, ops.encodeRLP(), again.encodeRLP())
+	})
+}
+
+// FuzzInput: no input of a transaction ends the program.
+func FuzzInput(f *testing.F) {
+	input, err := sample().Encode()
+	require.NoError(f, err)
+	f.Add(input)
+	f.Fuzz(func(t *testing.T, input []byte) {
+		if ops, err := DecodeOperations(input); err == nil {
+			_, err = ops.Encode()
+			require.NoError(t, err)
+		}
+	})
+}
+
+// FuzzBlock: no answer of an execution client ends the program, and what is decoded is
+// of the block.
+func FuzzBlock(f *testing.F) {
+	f.Add([]byte(`{"number":"0x1","hash":"0x`+zeros+`","transactions":[{"hash":"0x`+zeros+`","from":"0x0000000000000000000000000000000000000000","to":null,"input":"0x"}]}`),
+		[]byte(`[{"status":"0x1","blockHash":"0x`+zeros+`","transactionHash":"0x`+zeros+`","logs":[{"address":"0x00000000000000000000000000000061726b6976","topics":["`+TopicExpired.String()+`"],"data":"0x`+zeros+`"}]}]`))
+	f.Fuzz(func(t *testing.T, block, receipts []byte) {
+		var b Block
+		var r []Receipt
+		if json.Unmarshal(block, &b) != nil || json.Unmarshal(receipts, &r) != nil {
+			return
+		}
+		got, err := Decode(&b, r)
+		require.Equal(t, uint64(b.Number), got.Number)
+		if err == nil {
+			require.Equal(t, len(b.Transactions), len(r))
+		}
+	})
+}
+
+const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
