@@ -146,6 +146,9 @@ func serviceRules() []rule {
 		{packages: []string{"./internal/service"},
 			never: slices.Concat(natives, []string{"./internal/service/rest/...", "./internal/service/rpc/...", "./internal/service/server/...", "./api/..."}),
 			why:   "transports know the core, and not the other way round"},
+		{packages: []string{"./node/chain/..."},
+			never: slices.Concat(natives, []string{"./bench/...", "./internal/service/...", "github.com/ethereum/..."}),
+			why:   "who follows a chain knows a store, on whatever engine, and no library of the chain's licence"},
 	}
 }
 
