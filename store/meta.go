@@ -301,16 +301,11 @@ func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var block int64
-		var digest []byte
-		if err := rows.Scan(&block, &digest); err != nil {
+		b, err := scanBlock(rows)
+		if err != nil {
 			return nil, fmt.Errorf("read blocks: %w", err)
 		}
-		d, err := entity.DigestFromBytes(digest)
-		if err != nil {
-			return nil, fmt.Errorf("%w: block %d: %w", ErrCorrupt, block, err)
-		}
-		list = append(list, BlockHead{Block: uint64(block), Digest: d})
+		list = append(list, b)
 	}
 	return list, rows.Err()
 }

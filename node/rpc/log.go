@@ -158,12 +158,18 @@ func appendWord(b []byte, n uint64) []byte {
 // blockHash returns the hash of a block. A store that was not told has none: then it is one
 // that differs where the blocks differ, by their number or by the history up to them.
 func blockHash(head store.BlockHead) topic {
+	if head.Hash != (store.Hash{}) {
+		return topic(head.Hash)
+	}
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte("varve block "), head.Block), head.Digest[:]...))
 }
 
 // blockTime returns when a block was made in seconds since 1970, if that is known, and else
 // when it was first seen here.
-func blockTime(_ store.BlockHead, seen time.Time) uint64 {
+func blockTime(head store.BlockHead, seen time.Time) uint64 {
+	if head.Time != 0 {
+		return head.Time
+	}
 	return uint64(max(seen.Unix(), 0))
 }
 
