@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
@@ -157,6 +159,60 @@ func TestFollowKilled(t *testing.T) {
 		require.Error(t, child.Wait())
 		killed++
 	}
+	must(t, "follow", rpc, dst, "--once")
+	requireChain(t, c, dst)
+}
+
+// TestNode: one process follows a chain and answers its clients, over a reorganisation.
+func TestNode(t *testing.T) {
+	c := chaintest.New(99, 7)
+	c.Grow(40)
+	dst, rpc := url(t, "a.db"), execution(t, c)
+	address := freeAddress(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var out, errs bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- cli.Run(ctx, []string{"node", rpc, dst, "--listen=" + address, "--interval=10ms", "--layout=compact"}, &out, &errs)
+	}()
+	ask := func(method string, params string) (result json.RawMessage) {
+		res, err := http.Post("http://"+address, "application/json", bytes.NewBufferString(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`))
+		if err != nil {
+			return nil // it does not listen yet
+		}
+		defer res.Body.Close()
+		var answer struct{ Result json.RawMessage }
+		require.NoError(t, json.NewDecoder(res.Body).Decode(&answer))
+		return answer.Result
+	}
+	for range 2 {
+		blocks := c.Blocks()
+		last := blocks[len(blocks)-1]
+		live, _ := c.Live(last.Hash)
+		require.Eventually(t, func() bool {
+			var timing struct {
+				Block uint64 `json:"current_block"`
+				Time  uint64 `json:"current_block_time"`
+			}
+			return json.Unmarshal(ask("arkiv_getBlockTiming", "[]"), &timing) == nil && timing.Block == last.Number && timing.Time == last.Time
+		}, time.Minute, 10*time.Millisecond)
+		require.Equal(t, strconv.Itoa(len(live)), string(ask("arkiv_getEntityCount", "[]")))
+		require.Equal(t, `"0x63"`, string(ask("eth_chainId", "[]")))
+		var page struct {
+			Data []json.RawMessage `json:"data"`
+		}
+		require.NoError(t, json.Unmarshal(ask("arkiv_query", `["$all"]`), &page))
+		require.Len(t, page.Data, min(len(live), 200))
+		c.Reorganise(20, 25)
+	}
+	res, err := http.Get("http://" + address + "/metrics")
+	require.NoError(t, err)
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, errors.Join(err, res.Body.Close()))
+	require.Contains(t, string(text), "varve_follow_block")
+	stop()
+	require.Equal(t, cli.ExitOK, <-ended, errs.String())
 	must(t, "follow", rpc, dst, "--once")
 	requireChain(t, c, dst)
 }

@@ -48,6 +48,7 @@ type commands struct {
 	Restore restoreCmd `cmd:"" help:"Make a store of a backup, on any engine that has its layouts."`
 	Query   queryCmd   `cmd:"" help:"Print the entities that match a query, at the head or at a past block."`
 	Follow  followCmd  `cmd:"" help:"Follow an Arkiv chain into a store, from an execution client's JSON-RPC, over reorganisations."`
+	Node    nodeCmd    `cmd:"" help:"Follow an Arkiv chain into a store, and serve Arkiv's JSON-RPC from it."`
 	Events  eventsCmd  `cmd:"" help:"Append, read and follow the events of an event store, as lines of JSON."`
 	Inspect inspectCmd `cmd:"" help:"Print a store's layout, counts, block range, digest, sizes and settings."`
 	Serve   serveCmd   `cmd:"" help:"Serve a store over REST and gRPC, with encrypted payloads."`

@@ -27,15 +27,15 @@ type followFlags struct {
 	Adopt    bool          `help:"Go on with a store that was fed without hashes, such as from a block tar of the same chain."`
 	Attempts int           `help:"How often a request is sent before the command fails; 0 for no limit." default:"0"`
 	Interval time.Duration `help:"Time between two questions for a new block." default:"1s"`
-	Metrics  string        `help:"Address at which /metrics are served; none without." placeholder:"ADDR"`
 }
 
 // followCmd follows a chain.
 type followCmd struct {
 	followFlags
-	Until uint64 `help:"Block after which to end; 0 for none." default:"0"`
-	Once  bool   `help:"End when the chain's last block is reached."`
-	JSON  bool   `help:"Print the result as JSON."`
+	Until   uint64 `help:"Block after which to end; 0 for none." default:"0"`
+	Once    bool   `help:"End when the chain's last block is reached."`
+	Metrics string `help:"Address at which /metrics are served; none without." placeholder:"ADDR"`
+	JSON    bool   `help:"Print the result as JSON."`
 }
 
 // followed is the result as printed.
@@ -139,7 +139,7 @@ func (c *followFlags) run(e *env, f *chain.Follower, serve func(context.Context)
 }
 
 // metrics returns what serves the metrics, and nothing else, until ctx is done.
-func (c *followFlags) metrics(f *chain.Follower) (func(context.Context) error, error) {
+func (c *followCmd) metrics(f *chain.Follower) (func(context.Context) error, error) {
 	if c.Metrics == "" {
 		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
 	}
@@ -147,17 +147,19 @@ func (c *followFlags) metrics(f *chain.Follower) (func(context.Context) error, e
 	observe(registry, f)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	return listen(c.Metrics, mux)
+	_, serve, err := listen(c.Metrics, mux)
+	return serve, err
 }
 
-// listen takes an address, and returns what serves it until ctx is done.
-func listen(address string, h http.Handler) (func(context.Context) error, error) {
+// listen takes an address, and returns which one that is, and what serves it until ctx is
+// done.
+func listen(address string, h http.Handler) (on string, serve func(context.Context) error, err error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
-	return func(ctx context.Context) error {
+	return l.Addr().String(), func(ctx context.Context) error {
 		stop := context.AfterFunc(ctx, func() {
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 			defer cancel()
