@@ -163,9 +163,10 @@ func (f *Follower) bind(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !known && !head.Empty && !f.Adopt {
-		return fmt.Errorf("%w: the store is at block %d and does not say of which chain; follow into a new store, or adopt this one if it is of chain %d",
-			ErrOtherChain, head.Block, id)
+	if !known && !head.Empty {
+		if err := f.adopt(ctx, genesis); err != nil {
+			return fmt.Errorf("%w: the store is at block %d, %w; follow into a new store, or adopt this one if it is of chain %d", ErrOtherChain, head.Block, err, id)
+		}
 	}
 	err = f.Store.SetChain(ctx, store.Chain{ID: id, Genesis: genesis})
 	if errors.Is(err, store.ErrHistory) {
@@ -175,6 +176,21 @@ func (f *Follower) bind(ctx context.Context) error {
 		f.set(func(s *Status) { s.Following = true })
 	}
 	return err
+}
+
+// adopt tells whether a store that has blocks and says of no chain may be of one: because
+// of its block 0, which a copy of a store that followed has, or because the caller says so.
+func (f *Follower) adopt(ctx context.Context, genesis entity.Hash) error {
+	first, err := f.Store.BlockAt(ctx, 0)
+	switch {
+	case err != nil || first.Hash == genesis:
+		return err
+	case first.Hash != (entity.Hash{}):
+		return fmt.Errorf("its block 0 has hash %s, the chain's %s", first.Hash, genesis)
+	case !f.Adopt:
+		return errors.New("and does not say of which chain")
+	}
+	return nil
 }
 
 // look asks for both heads.

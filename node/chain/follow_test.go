@@ -278,13 +278,30 @@ func TestFollowOtherChain(t *testing.T) {
 	}
 	requireFollowed(t, ours, ents)
 
+	for _, c := range []*chaintest.Chain{ours, otherGenesis} {
+		copied := open(t, newURL(t, "compact"))
+		_, err := copied.Import(t.Context(), ents.History(t.Context()), store.LoadOptions{})
+		require.NoError(t, err)
+		f := &chain.Follower{Client: serve(t, c), Store: copied, Once: true, Adopt: c != ours}
+		if err := f.Run(t.Context()); c != ours {
+			require.ErrorIs(t, err, chain.ErrOtherChain, "block 0 tells")
+			continue
+		}
+		require.NoError(t, err)
+		ours.Grow(5)
+		require.NoError(t, f.Run(t.Context()))
+		requireFollowed(t, ours, copied)
+	}
+	f := &chain.Follower{Client: serve(t, ours), Store: ents, Once: true}
+	require.NoError(t, f.Run(t.Context()))
+
 	fed := open(t, newURL(t, "compact"))
 	for _, b := range ours.Blocks()[:3] {
 		b.Hash, b.Time = store.Hash{}, 0
 		_, err := fed.Apply(t.Context(), b)
 		require.NoError(t, err)
 	}
-	f := &chain.Follower{Client: serve(t, ours), Store: fed, Once: true}
+	f = &chain.Follower{Client: serve(t, ours), Store: fed, Once: true}
 	require.ErrorIs(t, f.Run(t.Context()), chain.ErrOtherChain)
 	_, known, err := fed.Chain(t.Context())
 	require.NoError(t, err)
