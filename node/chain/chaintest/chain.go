@@ -253,10 +253,10 @@ func (d *draft) operations(hash entity.Hash, from entity.Address) {
 		do(i, asOp(entity.Update, key, from, c))
 		d.live[key] = Life{from, now + c.BTL, now, string(c.Payload)}
 	}
-	any := d.keys()
-	d.rng.Shuffle(len(any), func(i, j int) { any[i], any[j] = any[j], any[i] })
-	for i := range min(d.rng.IntN(3), len(any)) {
-		key, more := any[i], uint64(1+d.rng.IntN(30))
+	others := d.keys()
+	d.rng.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	for i := range min(d.rng.IntN(3), len(others)) {
+		key, more := others[i], uint64(1+d.rng.IntN(30))
 		life := d.live[key]
 		ops.Extensions = append(ops.Extensions, chain.Extension{Key: key, Blocks: more})
 		logs = append(logs, logOf(chain.TopicExtended, key, life.Owner, life.Expires, life.Expires+more, 0))
