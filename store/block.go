@@ -143,7 +143,7 @@ func (h BlockHead) agrees(other BlockHead) bool {
 
 // BlockAt returns the last block at or below a number, with what its chain calls it by.
 // Blocks below the horizon are among them: pruning forgets what they changed, not that
-// they were. The head is Empty when there is none.
+// they were. It is Empty when there is none.
 func (e *Entities) BlockAt(ctx context.Context, number uint64) (h BlockHead, err error) {
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		h, err = e.db.meta.headAt(ctx, q, number)

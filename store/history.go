@@ -13,9 +13,9 @@ import (
 // store. The head is that of the moment at which it is first iterated; iterated
 // again it gives the same blocks, or fails with ErrHistory when they were rewound or
 // pruned since. It needs two readers while it runs, three where blocks have a hash or a
-// time, which it gives with them, also of blocks that changed nothing. Of a pruned store, and of one
-// whose layout keeps no history, it gives what is left, and says so in the first
-// changeset's Horizon; the digest is another then.
+// time, which it gives as well, also of blocks that changed nothing. Of a pruned store,
+// and of one whose layout keeps no history, it gives what is left, and says so in the
+// first changeset's Horizon; the digest is another then.
 func (e *Entities) History(ctx context.Context) iter.Seq2[entity.Changeset, error] {
 	var first *Snapshot // closed, for its head and horizon
 	return func(yield func(entity.Changeset, error) bool) {

@@ -39,7 +39,7 @@ const loadBytes = 16 << 20
 // with the same stream; one that the store does not hold as it is in the stream,
 // or that it holds beside those of the stream, fails with ErrHistory. Of versions
 // that the store has forgotten nothing is compared. To compare takes two readers
-// until the first new block comes. When the stream fails or a block does not fit,
+// until the first new block comes, three where blocks have hashes. When the stream fails or a block does not fit,
 // the blocks before it are kept; when the engine fails or ctx is done, the store is
 // at the last block that Progress was told of. It fails with ErrConflict when
 // somebody else writes blocks, or rewinds, between two of its transactions.
