@@ -36,14 +36,13 @@ type Follower struct {
 
 // Status is how far a follower is.
 type Status struct {
-	Store     uint64 `json:"block"`      // last block of the store
-	Chain     uint64 `json:"chain_head"` // last block of the chain, as far as is known
-	Blocks    uint64 `json:"blocks"`     // applied since the start
-	Changes   uint64 `json:"changes"`    // entities changed by them
-	Reorgs    uint64 `json:"reorganisations"`
-	Rewound   uint64 `json:"blocks_rewound"`
-	Heard     int64  `json:"heard"` // when the execution client last answered, in Unix seconds
-	Following bool   `json:"-"`     // the chain is known to be the store's
+	Store   uint64 `json:"block"`      // last block of the store
+	Chain   uint64 `json:"chain_head"` // last block of the chain, as far as is known
+	Blocks  uint64 `json:"blocks"`     // applied since the start
+	Changes uint64 `json:"changes"`    // entities changed by them
+	Reorgs  uint64 `json:"reorganisations"`
+	Rewound uint64 `json:"blocks_rewound"`
+	Heard   int64  `json:"heard"` // when the execution client last answered, in Unix seconds
 }
 
 // Lag is how many blocks the store is behind.
@@ -172,9 +171,6 @@ func (f *Follower) bind(ctx context.Context) error {
 	if errors.Is(err, store.ErrHistory) {
 		err = fmt.Errorf("%w: %w", ErrOtherChain, err)
 	}
-	if err == nil {
-		f.set(func(s *Status) { s.Following = true })
-	}
 	return err
 }
 
@@ -283,8 +279,13 @@ type batch struct {
 	err    error
 }
 
-// fetch sends the blocks after a head in batches, and closes. Where an answer is too
-// large it asks for fewer.
+// ofBlocks tells the errors that fewer blocks may not have: of an answer that is too
+// large, and of a block that cannot be read, before which others can.
+func ofBlocks(err error) bool {
+	return err != nil && (errors.Is(err, ErrReceipts) || final(err) && !errors.Is(err, ErrRefused))
+}
+
+// fetch sends the blocks after a head in batches, and closes.
 func (f *Follower) fetch(ctx context.Context, head store.BlockHead, goal uint64, to chan<- batch) {
 	defer close(to)
 	next := head.Block + 1
@@ -294,7 +295,7 @@ func (f *Follower) fetch(ctx context.Context, head store.BlockHead, goal uint64,
 	for n := fetched; next <= goal; {
 		n = int(min(uint64(n), goal-next+1))
 		list, last, err := f.Client.Blocks(ctx, next, n)
-		if errors.Is(err, ErrTooLarge) && n > 1 {
+		if n > 1 && ofBlocks(err) {
 			n /= 2
 			continue
 		}

@@ -236,7 +236,7 @@ func TestFollowAgain(t *testing.T) {
 	require.NoError(t, f.Run(t.Context()))
 	require.Equal(t, chain.Status{
 		Store: 126, Chain: 126, Blocks: 70, Changes: f.Status().Changes, Reorgs: 1, Rewound: 100 - 56,
-		Heard: f.Status().Heard, Following: true,
+		Heard: f.Status().Heard,
 	}, f.Status())
 	requireFollowed(t, c, ents)
 	known, ok, err := ents.Chain(t.Context())
@@ -274,7 +274,7 @@ func TestFollowOtherChain(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, chain.ErrOtherChain)
-		require.False(t, f.Status().Following)
+		require.Zero(t, f.Status().Blocks)
 	}
 	requireFollowed(t, ours, ents)
 
@@ -337,6 +337,22 @@ func TestFollowTooDeep(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, before, after)
 		})
+	}
+}
+
+// TestFollowMalformed: a transaction that succeeded and cannot be read ends following at
+// the block before.
+func TestFollowMalformed(t *testing.T) {
+	c := chaintest.New(1337, 11)
+	c.Grow(100)
+	bad := c.Spoil(60)
+	ents := open(t, newURL(t, "compact"))
+	f := &chain.Follower{Client: serve(t, c), Store: ents, Once: true}
+	for range 2 {
+		require.ErrorIs(t, f.Run(t.Context()), chain.ErrCompression)
+		head, err := ents.Head(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, bad-1, head.Block)
 	}
 }
 

@@ -71,6 +71,22 @@ func (c *Chain) Reorganise(depth, n int) {
 	}
 }
 
+// Spoil makes the input of a transaction that succeeded malformed, in a block from a
+// number on, and returns which.
+func (c *Chain) Spoil(from uint64) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n, m := range c.blocks[from:] {
+		for i, tx := range m.block.Transactions {
+			if tx.To != nil && *tx.To == chain.Processor && m.receipts[i].Status == 1 {
+				m.block.Transactions[i].Input = chain.Data("not Brotli")
+				return from + uint64(n)
+			}
+		}
+	}
+	panic("no block from there on has operations")
+}
+
 // Last returns the number of the last block.
 func (c *Chain) Last() uint64 {
 	c.mu.Lock()
