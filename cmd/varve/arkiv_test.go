@@ -36,7 +36,9 @@ func TestServeArkiv(t *testing.T) {
 		var out, errs output
 		ctx, stop := context.WithCancel(t.Context())
 		code := make(chan int, 1)
-		go func() { code <- cli.Run(ctx, append([]string{"serve", at, "--arkiv=127.0.0.1:0", "--chain-id=42"}, args...), &out, &errs) }()
+		go func() {
+			code <- cli.Run(ctx, append([]string{"serve", at, "--arkiv=127.0.0.1:0", "--chain-id=42"}, args...), &out, &errs)
+		}()
 		require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") || len(code) > 0 }, 20*time.Second, 5*time.Millisecond)
 		line := regexp.MustCompile(`^REST on (no port|\S+), gRPC on no port, Arkiv on (\S+), .*, reading only\n`).FindStringSubmatch(out.String())
 		require.NotNil(t, line, "%s%s", out.String(), errs.String())
