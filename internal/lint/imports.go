@@ -146,9 +146,10 @@ func serviceRules() []rule {
 		{packages: []string{"./internal/service"},
 			never: slices.Concat(natives, []string{"./internal/service/rest/...", "./internal/service/rpc/...", "./internal/service/server/...", "./api/..."}),
 			why:   "transports know the core, and not the other way round"},
-		{packages: []string{"./node/chain/..."},
-			never: slices.Concat(natives, []string{"./bench/...", "./internal/service/...", "github.com/ethereum/..."}),
-			why:   "who follows a chain knows a store, on whatever engine, and no library of the chain's licence"},
+		{packages: []string{"./node/..."},
+			never: slices.Concat(natives, []string{"./internal/service/...", "./bench/...", "google.golang.org/grpc/...", "github.com/ethereum/..."}),
+			why:   "a node imports it, on whatever engine; it has no service, links no gRPC, and no library of the chain's licence"},
+		{packages: []string{"./internal/accesslog"}, only: []string{}, why: "it is of any handler"},
 	}
 }
 

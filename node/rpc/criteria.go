@@ -64,12 +64,12 @@ func (c *criteria) UnmarshalJSON(text []byte) error {
 		return fmt.Errorf("%d topics, logs have at most %d", len(raw.Topics), maxTopics)
 	}
 	for _, position := range raw.Topics {
-		any, err := oneOrMore(position, maxAnyOf)
+		anyOf, err := oneOrMore(position, maxAnyOf)
 		if err != nil {
 			return fmt.Errorf("topics: %w", err)
 		}
-		list := make([]topic, len(any))
-		for i, text := range any {
+		list := make([]topic, len(anyOf))
+		for i, text := range anyOf {
 			if err := parseHex(list[i][:], text); err != nil {
 				return fmt.Errorf("topics: %w", err)
 			}
@@ -119,8 +119,8 @@ func (c *criteria) match(l *eventLog) bool {
 	if len(c.addresses) > 0 && !slices.Contains(c.addresses, l.address) || len(c.topics) > len(l.topics) {
 		return false
 	}
-	for i, any := range c.topics {
-		if len(any) > 0 && !slices.Contains(any, l.topics[i]) {
+	for i, anyOf := range c.topics {
+		if len(anyOf) > 0 && !slices.Contains(anyOf, l.topics[i]) {
 			return false
 		}
 	}

@@ -170,8 +170,11 @@ func TestFilters(t *testing.T) {
 // dial opens a WebSocket connection and returns what calls and what reads.
 func (n *node) dial(t *testing.T) (*websocket.Conn, func(any), func() answered) {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(n.url, "http"), nil)
+	conn, r, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(n.url, "http"), nil)
 	require.NoError(t, err)
+	if r.Body != nil {
+		require.NoError(t, r.Body.Close())
+	}
 	t.Cleanup(func() { _ = conn.CloseNow() })
 	conn.SetReadLimit(1 << 20)
 	send := func(body any) {

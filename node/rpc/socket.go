@@ -102,7 +102,7 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		h.opts.Log.Debug("websocket", "error", err) // the client was told
 		return
 	}
-	defer conn.CloseNow()
+	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(h.opts.Limits.Request)
 	s.mu.Lock()
 	s.conn = conn
