@@ -142,14 +142,14 @@ func serviceRules() []rule {
 	return []rule{
 		{packages: []string{"./api/..."}, only: []string{"./api/..."}, never: slices.Concat(natives, []string{"database/sql/..."}),
 			why: "a client imports it and no store"},
-		{packages: []string{"./internal/service/seal"}, only: []string{}, why: "encryption of bytes stands alone"},
-		{packages: []string{"./internal/service"},
-			never: slices.Concat(natives, []string{"./internal/service/rest/...", "./internal/service/rpc/...", "./internal/service/server/...", "./api/..."}),
-			why:   "transports know the core, and not the other way round"},
 		{packages: []string{"./node/..."},
 			never: slices.Concat(natives, []string{"./internal/service/...", "./bench/...", "google.golang.org/grpc/...", "github.com/ethereum/..."}),
 			why:   "a node imports it, on whatever engine; it has no service, links no gRPC, and no library of the chain's licence"},
 		{packages: []string{"./internal/accesslog"}, only: []string{}, why: "it is of any handler"},
+		{packages: []string{"./internal/service/seal"}, only: []string{}, why: "encryption of bytes stands alone"},
+		{packages: []string{"./internal/service"},
+			never: slices.Concat(natives, []string{"./internal/service/rest/...", "./internal/service/rpc/...", "./internal/service/server/...", "./api/..."}),
+			why:   "transports know the core, and not the other way round"},
 	}
 }
 

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -153,11 +154,15 @@ func testCursorEnds(t *testing.T, h Harness, layout string) {
 		t.Helper()
 		for block, c := range cursors {
 			l.view(t, store.Head, func(s *store.Snapshot) {
-				_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{After: c}))
+				at, err := c.Block()
+				require.NoError(t, err)
+				require.Equal(t, block, at)
+				_, err = collect(s.Query(t.Context(), nil, &store.QueryOptions{After: c}))
 				if block >= low && block <= high {
 					require.NoError(t, err, "block %d", block)
 				} else {
 					require.ErrorIs(t, err, store.ErrBlockRange, "block %d", block)
+					require.Equal(t, block > high, errors.Is(err, store.ErrRewound), "block %d", block)
 				}
 			})
 		}
