@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -86,28 +87,51 @@ func (h *Handler) watch(ctx context.Context) {
 
 // countCache holds the number of entities at a head, which clients like to ask for.
 type countCache struct {
+	turn  chan struct{} // one counts, and whoever waits for it gets the same
 	mu    sync.Mutex
 	head  store.BlockHead
 	count uint64
 	valid bool
 }
 
-// countEntities returns how many entities are visible at the head.
-func (h *Handler) countEntities(ctx context.Context) (uint64, error) {
+func (c *countCache) get(head store.BlockHead) (uint64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count, c.valid && c.head == head
+}
+
+func (c *countCache) put(head store.BlockHead, count uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.head, c.count, c.valid = head, count, true
+}
+
+// countEntities returns how many entities are visible at the head. Who waits for a count
+// holds no reader.
+func (h *Handler) countEntities(ctx context.Context) (n uint64, err error) {
+	head, err := h.head(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if n, ok := h.count.get(head); ok {
+		return n, nil
+	}
+	select {
+	case h.count.turn <- struct{}{}:
+		defer func() { <-h.count.turn }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if n, ok := h.count.get(head); ok {
+		return n, nil
+	}
 	snap, err := h.ents.At(ctx, store.Head)
 	if err != nil {
 		return 0, err
 	}
-	defer snap.Close()
-	// Whoever waits for the same count gets it as well.
-	h.count.mu.Lock()
-	defer h.count.mu.Unlock()
-	if h.count.valid && h.count.head == snap.Head() {
-		return h.count.count, nil
-	}
-	n, err := snap.Count(ctx, nil)
-	if err == nil {
-		h.count.head, h.count.count, h.count.valid = snap.Head(), n, true
+	defer func() { err = errors.Join(err, snap.Close()) }()
+	if n, err = snap.Count(ctx, nil); err == nil {
+		h.count.put(snap.Head(), n)
 	}
 	return n, err
 }

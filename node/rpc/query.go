@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/varvedb/varve/store"
@@ -194,5 +193,3 @@ func byKey(expr query.Expr) (key store.Key, ok bool) {
 	key, err := entity.ParseKey(compare.Value.Text)
 	return key, err == nil
 }
-
-var _ json.Unmarshaler = (*blockTag)(nil)

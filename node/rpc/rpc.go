@@ -120,6 +120,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	}
 	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent)}
 	h.filters.list, h.sockets.list = map[string]*installed{}, map[*socket]struct{}{}
+	h.count.turn = make(chan struct{}, 1)
 	h.recent.logs = map[store.BlockHead][]*eventLog{}
 	var err error
 	if h.metrics, err = newMetrics(o.Metrics, h); err != nil {

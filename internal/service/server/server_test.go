@@ -30,6 +30,7 @@ import (
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
+	arkivrpc "github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
 
 	_ "github.com/varvedb/varve/store/sqlite"
@@ -287,4 +288,46 @@ func TestDrainGivesUp(t *testing.T) {
 		require.True(t, errors.Is(err, context.DeadlineExceeded), "%v", err)
 	}
 	w.done <- nil
+}
+
+// TestArkiv: its address needs the token as the others do, unless it is public.
+func TestArkiv(t *testing.T) {
+	const token = "0123456789abcdef0123456789abcdef"
+	for _, public := range []bool{false, true} {
+		db, s := newService(t, newURL(t), service.Options{})
+		ents, err := db.Entities(t.Context(), store.EntityOptions{})
+		require.NoError(t, err)
+		handler, err := arkivrpc.New(t.Context(), ents, arkivrpc.Options{})
+		require.NoError(t, err)
+		srv, err := server.Listen(t.Context(), s, server.Options{
+			REST: "off", GRPC: "off", Token: token, Arkiv: &server.Arkiv{Address: "127.0.0.1:0", Handler: handler, Public: public},
+		})
+		require.NoError(t, err)
+		require.Empty(t, srv.REST())
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- srv.Run(ctx) }()
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		ask := func(authorization string) int {
+			t.Helper()
+			r, err := http.NewRequest(http.MethodPost, "http://"+srv.Arkiv(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`))
+			require.NoError(t, err)
+			r.Header.Set("Authorization", authorization)
+			answer, err := client.Do(r)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+			return answer.StatusCode
+		}
+		require.Equal(t, http.StatusOK, ask("Bearer "+token))
+		want := http.StatusUnauthorized
+		if public {
+			want = http.StatusOK
+		}
+		require.Equal(t, want, ask(""))
+		stop()
+		require.NoError(t, <-done)
+	}
+	_, s := newService(t, newURL(t), service.Options{})
+	_, err := server.Listen(t.Context(), s, server.Options{REST: "off", GRPC: "off", Arkiv: &server.Arkiv{Address: "0.0.0.0:0"}})
+	require.ErrorIs(t, err, server.ErrUnsafe)
 }
