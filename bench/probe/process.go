@@ -173,11 +173,11 @@ func (t *tracker) remember(found map[int]process, sample *Sample) error {
 		if err != nil {
 			continue // it has ended
 		}
-		rollup, err := proc.ProcSMapsRollup()
+		set, err := proportional(proc)
 		if err != nil && !gone(err) {
 			return fmt.Errorf("probe: %w", err)
 		}
-		bytes += int64(rollup.Pss)
+		bytes += set
 	}
 	t.next = begin.Add(100 * time.Since(begin))
 	if bytes > 0 {
