@@ -38,7 +38,7 @@ var withSecrets = []string{
 	"sqlite:missing/x.db?authToken=%hush",
 	"libsql:https://user:hush@host",
 	"libsql://user:hush@host",
-	"libsql:https://host:1?authToken=hush",
+	"libsql:https://127.0.0.1:1?authToken=hush",
 	"libsql://user:hush hush@host",
 	"libsql:https://user:hush/hush@host",
 }
