@@ -53,11 +53,11 @@ func (db *DB) View(ctx context.Context) (driver.Reader, error) { return db.reade
 // renew opens the view of a reader on another connection when its own was lost before
 // anything was read, by a restart of the server say: nobody can tell.
 func (r *Reader) renew(ctx context.Context) error {
+	r.conn.abandon() // first: there may be no more connections than are open
 	c, err := r.db.connect(ctx, r.conn.seat)
 	if err != nil {
 		return err
 	}
-	r.conn.abandon()
 	r.conn = c
 	return r.db.beginRead(ctx, c)
 }

@@ -85,9 +85,13 @@ func TestAllKilled(t *testing.T) {
 		require.NoError(t, r.Close())
 	}
 	pgtest.Exec(t, url, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = 'varve'")
+	r, err := driver.View(t.Context(), e)
+	require.NoError(t, err)
+	require.NotZero(t, backend(t, r))
+	require.NoError(t, r.Close())
 	execute(t, e, createAll)
 	require.Zero(t, count(t, e, "t"))
-	_, err := e.Stats(t.Context())
+	_, err = e.Stats(t.Context())
 	require.NoError(t, err)
 	require.NotEmpty(t, settings(t, e))
 }
