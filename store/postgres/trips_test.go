@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -100,16 +101,16 @@ func (w *wire) requests(server io.Writer, client *bufio.Reader) error {
 		if _, err := io.ReadFull(client, head); err != nil {
 			return err
 		}
-		message := append(head, make([]byte, binary.BigEndian.Uint32(head[len(head)-4:])-4)...)
-		if _, err := io.ReadFull(client, message[len(head):]); err != nil {
+		body := make([]byte, binary.BigEndian.Uint32(head[len(head)-4:])-4)
+		if _, err := io.ReadFull(client, body); err != nil {
 			return err
 		}
-		if !first && (head[0] == 'S' || head[0] == 'Q') && string(message[5:]) != "ROLLBACK\x00" {
+		if !first && (head[0] == 'S' || head[0] == 'Q') && string(body) != "ROLLBACK\x00" {
 			w.mu.Lock()
 			w.waits++
 			w.mu.Unlock()
 		}
-		if _, err := server.Write(message); err != nil {
+		if _, err := server.Write(slices.Concat(head, body)); err != nil {
 			return err
 		}
 	}
