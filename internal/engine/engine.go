@@ -23,7 +23,7 @@ type Engine struct {
 	Libraries []string // patterns of the packages of others that only its own import
 	File      string   // what a database is called in a directory of its own
 	Command   string   // the only command that links it; "" when all do
-	Client    string   // the library that opens its servers, where another opens its paths: a program links one of them
+	Client    string   // the library (driver.Info) that opens its servers, where another opens its paths: a program links one of them
 	Serves    string   // the only command that links Client
 	Server    bool     // a path is the directory of a server that is started for it
 }
@@ -42,7 +42,7 @@ var All = []Engine{
 	{Name: "sqlite", Libraries: []string{"github.com/mattn/go-sqlite3/..."}, File: "varve.db", Command: Main},
 	{Name: "sqlitego", Libraries: []string{"modernc.org/..."}, File: "varve.db"},
 	{Name: "libsql", Libraries: []string{"github.com/tursodatabase/..."}, File: "varve.db", Command: "varve-libsql",
-		Client: "github.com/tursodatabase/libsql-client-go", Serves: Main},
+		Client: Module + "/store/libsql/remote", Serves: Main},
 	{Name: "duckdb", Libraries: []string{"github.com/duckdb/..."}, File: "varve.duckdb"},
 	{Name: "postgres", Libraries: []string{"github.com/jackc/pgx/...", "github.com/fergusstrange/embedded-postgres/..."},
 		Internal: []string{"pgembed", "pgtest"}, File: "varve", Server: true},
