@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestConformance takes one layout through all suites, and another only through random
+// TestConformance takes one of two layouts through each suite, and both through random
 // histories: their SQL is that of SQLite, on which every layout is tried.
 func TestConformance(t *testing.T) {
 	h := storetest.Harness{NewURL: newURL, Server: true, Checks: 5}
@@ -33,10 +33,22 @@ func TestConformance(t *testing.T) {
 		storetest.Run(t, h)
 		return
 	}
-	h.Layouts = []string{"compact"}
-	storetest.Run(t, h)
-	h.Layouts = []string{"arkiv"}
-	t.Run("arkiv", func(t *testing.T) { storetest.RunDifferential(t, h) })
+	suites := map[string]map[string]func(*testing.T, storetest.Harness){
+		"arkiv": {
+			"driver": storetest.RunDriver, "query": storetest.RunQuery, "differential": storetest.RunDifferential,
+		},
+		"compact": {
+			"entities": storetest.RunEntities, "differential": storetest.RunDifferential, "metamorphic": storetest.RunMetamorphic,
+			"questions": storetest.RunQuestions, "events": storetest.RunEvents, "check": storetest.RunCheck, "beside": storetest.RunBeside,
+			"transcript": storetest.RunTranscript, "arkiv": storetest.RunArkiv,
+		},
+	}
+	for layout, list := range suites {
+		h.Layouts = []string{layout}
+		for name, run := range list {
+			t.Run(name+"/"+layout, func(t *testing.T) { run(t, h) })
+		}
+	}
 }
 
 // TestCompact is the layout's own suite, for what its merges write to a server.
