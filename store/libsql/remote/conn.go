@@ -212,8 +212,8 @@ func (c *conn) send(ctx context.Context, last step) (*result, error) {
 			err = fmt.Errorf("%w: %w", driver.ErrReaderExpired, err)
 		}
 		c.why = err
-	case waiting > 0: // those after the one that failed have not run
-		c.why = fmt.Errorf("an earlier write of the transaction failed: %w", err)
+	case waiting > 0: // and those after the one that failed have not run
+		c.why = fmt.Errorf("the transaction cannot go on: %w", err)
 	}
 	return nil, err
 }
