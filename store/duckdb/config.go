@@ -25,9 +25,9 @@ const (
 	minCheckpointThreshold     = 64 << 10
 
 	// defaultStorage is the format of new files, DuckDB's own default too. Later ones are
-	// an eighth smaller, but a checkpoint of payloads compresses them: commits of compact
-	// took 1.6 times the processor time (DuckDB 1.5.5), the longest several times as long, and
-	// with payloads of 50 KB 64 MiB of memory did not do. A file keeps the format it has.
+	// an eighth smaller, but their checkpoints take longer and more memory: commits of
+	// compact took 1.6 times the processor time (DuckDB 1.5.5), the longest several times as
+	// long, and with payloads of 50 KB 64 MiB did not do. A file keeps the format it has.
 	defaultStorage = "v1.0.0"
 
 	// minMemory is the smallest budget, in bytes, that is accepted. Below it
