@@ -234,7 +234,7 @@ func runEventLayout(t *testing.T, h Harness, layout string) {
 	open := func(rawURL, layouts string) *store.DB {
 		return h.open(t, withParams(t, rawURL, "layout", layouts), nil)
 	}
-	for named, wanted := range map[string]string{layout: store.DefaultLayout, "simple," + layout: "simple"} {
+	for named, wanted := range map[string]string{layout: store.DefaultLayout, "compact," + layout: "compact"} {
 		rawURL := h.quickURL(t)
 		db := open(rawURL, named)
 		evs, err := db.Events(ctx, store.EventOptions{})
