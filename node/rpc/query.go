@@ -77,7 +77,9 @@ func (h *Handler) query(ctx context.Context, c *call) error {
 	}
 	c.out = appendQuantity(append(c.out, `],"blockNumber":`...), block)
 	if last != nil {
-		cursor, err := snap.Cursor(last, &p.options)
+		options := p.options
+		options.Parts = 0 // the entity has what a cursor in this order needs
+		cursor, err := snap.Cursor(last, &options)
 		if err != nil {
 			return err
 		}
@@ -112,8 +114,10 @@ func (h *Handler) readQuery(c *call) (p page, err error) {
 	if o.ResultsPerPage > 0 && o.ResultsPerPage < quantity(limit) {
 		limit = int(o.ResultsPerPage)
 	}
-	// What a cursor is made of is read in any case.
-	p.options = store.QueryOptions{Limit: limit, After: o.Cursor, Parts: store.Metadata | store.Attributes}
+	p.options = store.QueryOptions{Limit: limit, After: o.Cursor, Parts: store.Metadata}
+	if p.in.Attributes {
+		p.options.Parts |= store.Attributes
+	}
 	if p.in.Payload {
 		p.options.Parts |= store.Content
 	}
@@ -127,6 +131,9 @@ func (h *Handler) readQuery(c *call) (p page, err error) {
 		case "":
 		default:
 			return p, failf(CodeParams, "sorted by %q of type %q: want string or numeric", clip(by.Name), clip(by.Type))
+		}
+		if _, synthetic := entity.SyntheticKind(by.Name); !synthetic {
+			p.options.Parts |= store.Attributes // a cursor is made of them
 		}
 		p.options.Order = append(p.options.Order, order)
 	}
