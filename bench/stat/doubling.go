@@ -49,6 +49,9 @@ func (d *Doubling) Seen(values []float64, noise float64, n1, n2 int) float64 {
 		if n == draws/4 && seen == n {
 			return 1 // below 0.9 this would be luck of 1 in 200
 		}
+		if float64(n-seen) > draws*(1-Likely) {
+			return float64(seen) / float64(n) // whatever comes, it is not Likely
+		}
 		draw(a, random, sorted, counts, 1)
 		draw(b, random, sorted, counts, 2)
 		if above(a, b) >= least && Change(median(a), median(b)) > noise {
@@ -75,15 +78,18 @@ func draw(sample []float64, random *rand.Rand, sorted []float64, counts []int, f
 }
 
 // Need returns how many observations a side would be enough for a Likely sight
-// of a doubling, when the noise shrinks with their root; 0 when 100 are not.
+// of a doubling, when the noise shrinks with their root; 0 when 100 are not. More see
+// more, but for the luck of the draws.
 func (d *Doubling) Need(values []float64, noise float64) int {
-	for n := 2; n <= mostNeed; n++ {
+	n := 2 + sort.Search(mostNeed-1, func(i int) bool {
+		n := i + 2
 		shrunk := noise * math.Sqrt(min(1, float64(len(values))/float64(n)))
-		if d.Seen(values, shrunk, n, n) >= Likely {
-			return n
-		}
+		return d.Seen(values, shrunk, n, n) >= Likely
+	})
+	if n > mostNeed {
+		return 0
 	}
-	return 0
+	return n
 }
 
 // leastAbove returns how much above has to be for the test to be significant;

@@ -229,7 +229,7 @@ func (b *browser) useFilters(t *testing.T) {
 		shown := fmt.Sprintf(`[...document.querySelectorAll('[data-engine="%s"]')].filter(e => e.offsetParent !== null).length`, engine)
 		button := fmt.Sprintf(`[data-filter="%s"]`, engine)
 		pressed := fmt.Sprintf(`document.querySelector('%s').getAttribute("aria-pressed")`, button)
-		inChart := fmt.Sprintf(`(%s.scrollIntoView(), %s.textContent.includes(%q))`, chart, chart, engine)
+		inChart := fmt.Sprintf(`(%s.scrollIntoView(), [...%s.querySelectorAll("*")].some(e => !e.children.length && e.textContent.split(/\W/).includes(%q)))`, chart, chart, engine)
 
 		before := eval[int](t, b, shown)
 		require.Greater(t, before, 20)
