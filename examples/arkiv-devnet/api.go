@@ -1,0 +1,366 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/common/math"
+	"github.com/ethereum/go-ethereum/core/types"
+	ethrpc "github.com/ethereum/go-ethereum/rpc"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// with returns a value as an object with more fields.
+func with(v any, fields object) (object, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	raw := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return nil, err
+	}
+	o := object{}
+	for name, value := range raw {
+		o[name] = value
+	}
+	for name, value := range fields {
+		o[name] = value
+	}
+	return o, nil
+}
+
+// blocksAPI answers from blocks: those that the follower is told, or those of clients.
+type blocksAPI struct {
+	chain *Chain
+	list  func() []*block
+}
+
+// ChainId serves eth_chainId.
+func (a *blocksAPI) ChainId() hexutil.Uint64 { return hexutil.Uint64(a.chain.id) }
+
+// BlockNumber serves eth_blockNumber.
+func (a *blocksAPI) BlockNumber() hexutil.Uint64 { return hexutil.Uint64(len(a.list()) - 1) }
+
+// find returns a block, or nil.
+func (a *blocksAPI) find(at ethrpc.BlockNumberOrHash) *block {
+	list := a.list()
+	if hash, ok := at.Hash(); ok {
+		for _, b := range list {
+			if b.Hash() == hash {
+				return b
+			}
+		}
+		return nil
+	}
+	number, _ := at.Number()
+	switch {
+	case number == ethrpc.EarliestBlockNumber:
+		return list[0]
+	case number < 0: // nothing here is safer or more final than the last block
+		return list[len(list)-1]
+	case int(number) < len(list):
+		return list[number]
+	}
+	return nil
+}
+
+// GetBlockByNumber serves eth_getBlockByNumber.
+func (a *blocksAPI) GetBlockByNumber(number ethrpc.BlockNumber, full bool) (object, error) {
+	return a.block(a.find(ethrpc.BlockNumberOrHashWithNumber(number)), full)
+}
+
+// GetBlockByHash serves eth_getBlockByHash.
+func (a *blocksAPI) GetBlockByHash(hash common.Hash, full bool) (object, error) {
+	return a.block(a.find(ethrpc.BlockNumberOrHashWithHash(hash, true)), full)
+}
+
+func (a *blocksAPI) block(b *block, full bool) (object, error) {
+	if b == nil {
+		return nil, nil
+	}
+	txs := make([]any, len(b.txs))
+	for i, tx := range b.txs {
+		txs[i] = tx.Hash()
+		if full {
+			var err error
+			if txs[i], err = transactionJSON(tx, b, i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return with(b.Header(), object{
+		"transactions": txs, "uncles": []string{}, "size": hexutil.Uint64(b.Size()), "totalDifficulty": "0x0",
+	})
+}
+
+// transactionJSON returns a transaction; without a block it is one that waits.
+func transactionJSON(tx transaction, b *block, i int) (object, error) {
+	fields := object{"from": tx.from, "blockHash": nil, "blockNumber": nil, "transactionIndex": nil}
+	if b != nil {
+		fields["blockHash"], fields["blockNumber"], fields["transactionIndex"] = b.Hash(), (*hexutil.Big)(b.Number()), hexutil.Uint64(i)
+		fields["gasPrice"] = (*hexutil.Big)(b.receipts[i].EffectiveGasPrice)
+	} else {
+		fields["gasPrice"] = (*hexutil.Big)(tx.GasFeeCap())
+	}
+	return with(tx.Transaction, fields)
+}
+
+func receiptJSON(b *block, i int) (object, error) {
+	tx := b.txs[i]
+	return with(b.receipts[i], object{"from": tx.from, "to": tx.To(), "contractAddress": nil})
+}
+
+// GetBlockReceipts serves eth_getBlockReceipts.
+func (a *blocksAPI) GetBlockReceipts(at ethrpc.BlockNumberOrHash) ([]object, error) {
+	b := a.find(at)
+	if b == nil {
+		return nil, nil
+	}
+	list := make([]object, len(b.receipts))
+	for i := range list {
+		var err error
+		if list[i], err = receiptJSON(b, i); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// ethAPI is what clients may ask of the chain.
+type ethAPI struct {
+	blocksAPI
+	filters *filters
+}
+
+// SendRawTransaction serves eth_sendRawTransaction.
+func (a *ethAPI) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (common.Hash, error) {
+	return a.chain.Send(ctx, raw)
+}
+
+// place returns where a transaction is, or that it waits.
+func (a *ethAPI) place(hash common.Hash) (at place, waits *transaction) {
+	a.chain.mu.Lock()
+	defer a.chain.mu.Unlock()
+	if at, ok := a.chain.places[hash]; ok {
+		return at, nil
+	}
+	for i := range a.chain.pool.list {
+		if tx := a.chain.pool.list[i]; tx.Hash() == hash {
+			return at, &tx
+		}
+	}
+	return at, nil
+}
+
+// GetTransactionByHash serves eth_getTransactionByHash.
+func (a *ethAPI) GetTransactionByHash(hash common.Hash) (object, error) {
+	at, waits := a.place(hash)
+	switch {
+	case at.block != nil:
+		return transactionJSON(at.block.txs[at.index], at.block, at.index)
+	case waits != nil:
+		return transactionJSON(*waits, nil, 0)
+	}
+	return nil, nil
+}
+
+// GetTransactionReceipt serves eth_getTransactionReceipt.
+func (a *ethAPI) GetTransactionReceipt(hash common.Hash) (object, error) {
+	at, _ := a.place(hash)
+	if at.block == nil {
+		return nil, nil
+	}
+	return receiptJSON(at.block, at.index)
+}
+
+// account returns an account after a block.
+func (a *ethAPI) account(address common.Address, at *ethrpc.BlockNumberOrHash) (account, error) {
+	b := a.chain.head()
+	if at != nil {
+		if b = a.find(*at); b == nil {
+			return account{}, fmt.Errorf("unknown block")
+		}
+	}
+	has := b.accounts[address]
+	if has.balance == nil {
+		has.balance = new(big.Int)
+	}
+	return has, nil
+}
+
+// GetBalance serves eth_getBalance.
+func (a *ethAPI) GetBalance(address common.Address, at *ethrpc.BlockNumberOrHash) (*hexutil.Big, error) {
+	has, err := a.account(address, at)
+	return (*hexutil.Big)(has.balance), err
+}
+
+// GetTransactionCount serves eth_getTransactionCount.
+func (a *ethAPI) GetTransactionCount(address common.Address, at *ethrpc.BlockNumberOrHash) (hexutil.Uint64, error) {
+	has, err := a.account(address, at)
+	if at != nil && at.BlockNumber != nil && *at.BlockNumber == ethrpc.PendingBlockNumber {
+		a.chain.mu.Lock()
+		defer a.chain.mu.Unlock()
+		has.nonce = a.chain.pool.next(address, has.nonce)
+	}
+	return hexutil.Uint64(has.nonce), err
+}
+
+// GetCode serves eth_getCode: something where operations are sent, nothing elsewhere.
+func (a *ethAPI) GetCode(address common.Address, _ *ethrpc.BlockNumberOrHash) hexutil.Bytes {
+	if address == processor || address == registry {
+		return hexutil.Bytes{0xfe}
+	}
+	return hexutil.Bytes{}
+}
+
+// GetStorageAt serves eth_getStorageAt.
+func (a *ethAPI) GetStorageAt(common.Address, string, *ethrpc.BlockNumberOrHash) common.Hash {
+	return common.Hash{}
+}
+
+// Accounts serves eth_accounts: keys are with clients.
+func (a *ethAPI) Accounts() []common.Address { return []common.Address{} }
+
+// Syncing serves eth_syncing.
+func (a *ethAPI) Syncing() bool { return false }
+
+// tip is what a transaction may add to the base fee, which nobody here needs.
+var tip = big.NewInt(1_000_000)
+
+// GasPrice serves eth_gasPrice.
+func (a *ethAPI) GasPrice() *hexutil.Big { return (*hexutil.Big)(new(big.Int).Add(baseFee, tip)) }
+
+// MaxPriorityFeePerGas serves eth_maxPriorityFeePerGas.
+func (a *ethAPI) MaxPriorityFeePerGas() *hexutil.Big { return (*hexutil.Big)(tip) }
+
+// FeeHistory serves eth_feeHistory.
+func (a *ethAPI) FeeHistory(count math.HexOrDecimal64, newest ethrpc.BlockNumber, percentiles *[]float64) (object, error) {
+	last := a.find(ethrpc.BlockNumberOrHashWithNumber(newest))
+	if last == nil {
+		return nil, fmt.Errorf("unknown block")
+	}
+	n := min(int(min(uint64(count), 1024)), int(last.NumberU64())+1)
+	var fees, rewards, used = []*hexutil.Big{(*hexutil.Big)(baseFee)}, [][]*hexutil.Big{}, []float64{}
+	list := a.list()
+	for number := int(last.NumberU64()) - n + 1; number <= int(last.NumberU64()) && number < len(list); number++ {
+		fees = append(fees, (*hexutil.Big)(baseFee))
+		used = append(used, float64(list[number].GasUsed())/gasLimit)
+		if percentiles != nil {
+			of := make([]*hexutil.Big, len(*percentiles))
+			for i := range of {
+				of[i] = (*hexutil.Big)(tip)
+			}
+			rewards = append(rewards, of)
+		}
+	}
+	answer := object{
+		"oldestBlock": hexutil.Uint64(int(last.NumberU64()) - n + 1), "baseFeePerGas": fees, "gasUsedRatio": used,
+	}
+	if percentiles != nil {
+		answer["reward"] = rewards
+	}
+	return answer, nil
+}
+
+// callArgs is a transaction that is not sent.
+type callArgs struct {
+	From  *common.Address `json:"from"`
+	To    *common.Address `json:"to"`
+	Data  *hexutil.Bytes  `json:"data"`
+	Input *hexutil.Bytes  `json:"input"`
+}
+
+func (c *callArgs) input() []byte {
+	switch {
+	case c.Input != nil:
+		return *c.Input
+	case c.Data != nil:
+		return *c.Data
+	}
+	return nil
+}
+
+// revertedError is what a transaction would fail with.
+type revertedError struct{ error }
+
+// Error implements error.
+func (e *revertedError) Error() string { return "execution reverted: " + e.error.Error() }
+
+// ErrorCode is what clients know reverted transactions by.
+func (e *revertedError) ErrorCode() int { return 3 }
+
+// try carries out a transaction after the last block, and forgets it.
+func (a *ethAPI) try(ctx context.Context, args callArgs) (err error) {
+	if args.To == nil {
+		return fmt.Errorf("there are no contracts here: this chain has no virtual machine")
+	}
+	s, err := stateAfter(ctx, a.chain.ents, a.chain.head().NumberU64())
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	tx := transaction{Transaction: types.NewTx(&types.LegacyTx{To: args.To, Data: args.input()})}
+	if args.From != nil {
+		tx.from = *args.From
+	}
+	if _, _, err := s.run(ctx, tx); err != nil {
+		return &revertedError{err}
+	}
+	return nil
+}
+
+// Call serves eth_call. Operations are only checked.
+func (a *ethAPI) Call(ctx context.Context, args callArgs, _ *ethrpc.BlockNumberOrHash, _ *json.RawMessage) (hexutil.Bytes, error) {
+	return hexutil.Bytes{}, a.try(ctx, args)
+}
+
+// EstimateGas serves eth_estimateGas.
+func (a *ethAPI) EstimateGas(ctx context.Context, args callArgs, _ *ethrpc.BlockNumberOrHash, _ *json.RawMessage) (hexutil.Uint64, error) {
+	return hexutil.Uint64(intrinsicGas(args.input())), a.try(ctx, args)
+}
+
+// devnetAPI is what only a chain for development has.
+type devnetAPI struct{ chain *Chain }
+
+// Mine serves devnet_mine: it makes blocks, one unless told.
+func (a *devnetAPI) Mine(ctx context.Context, n *uint64) (hexutil.Uint64, error) {
+	count := uint64(1)
+	if n != nil {
+		count = min(*n, 10_000)
+	}
+	for range count {
+		if err := a.chain.Mine(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return hexutil.Uint64(a.chain.head().NumberU64()), nil
+}
+
+// Reorg serves devnet_reorg: it replaces the last blocks, and returns the new last one. With
+// again, their transactions wait for a block once more.
+func (a *devnetAPI) Reorg(ctx context.Context, depth uint64, again *bool) (hexutil.Uint64, error) {
+	err := a.chain.Reorganise(ctx, depth, again != nil && *again)
+	return hexutil.Uint64(a.chain.head().NumberU64()), err
+}
+
+// netAPI and web3API are the rest of what wallets ask.
+type (
+	netAPI  struct{ chain *Chain }
+	web3API struct{}
+)
+
+// Version serves net_version.
+func (a *netAPI) Version() string { return fmt.Sprint(a.chain.id) }
+
+// Listening serves net_listening.
+func (a *netAPI) Listening() bool { return true }
+
+// ClientVersion serves web3_clientVersion.
+func (web3API) ClientVersion() string { return "varve-devnet" }

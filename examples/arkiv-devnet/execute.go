@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/varvedb/varve/node/chain"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// processor is where the JavaScript SDK sends its operations, registry the contract to
+// which the Python SDK sends them.
+var (
+	processor = common.Address(chain.Processor)
+	registry  = common.Address{0: 0x44, 19: 0x44}
+)
+
+// topicOperation is the one event of the contract.
+var topicOperation = crypto.Keccak256Hash([]byte("EntityOperation(bytes32,uint8,address,uint32,bytes32)"))
+
+// kindOf numbers operations as the contract does.
+var kindOf = map[entity.Kind]byte{
+	entity.Create: 1, entity.Update: 2, entity.ExtendBTL: 3, entity.ChangeOwner: 4, entity.Delete: 5, entity.Expire: 6,
+}
+
+// life is what operations are checked against.
+type life struct {
+	owner   common.Address
+	expires uint64
+}
+
+// state is the entities after a block, which Varve has, and what the transactions of the
+// next one have changed so far.
+type state struct {
+	snap    *store.Snapshot
+	number  uint64
+	changed map[entity.Key]*life // nil: gone
+}
+
+// stateAfter opens the state on which the block after another is made.
+func stateAfter(ctx context.Context, ents *store.Entities, number uint64) (*state, error) {
+	snap, err := ents.At(ctx, number)
+	if err != nil {
+		return nil, err
+	}
+	return &state{snap: snap, number: number + 1, changed: map[entity.Key]*life{}}, nil
+}
+
+func (s *state) close() error { return s.snap.Close() }
+
+// find returns a live entity.
+func (s *state) find(ctx context.Context, key entity.Key) (life, error) {
+	if l, ok := s.changed[key]; ok {
+		if l == nil {
+			return life{}, fmt.Errorf("entity %s does not exist", key)
+		}
+		return *l, nil
+	}
+	e, err := s.snap.Get(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return life{}, fmt.Errorf("entity %s does not exist", key)
+	}
+	if err != nil {
+		return life{}, &brokenError{err}
+	}
+	return life{common.Address(e.Owner), e.Expiration}, nil
+}
+
+// brokenError is one of the store, not of a transaction.
+type brokenError struct{ error }
+
+func (e *brokenError) Unwrap() error { return e.error }
+
+// events are what operations tell: in the form of the processor and in that of the contract.
+type events struct{ processor, registry []*types.Log }
+
+func (e *events) add(topic entity.Hash, kind entity.Kind, key entity.Key, l life, owners []common.Address, numbers ...uint64) {
+	first := &types.Log{Address: processor, Topics: []common.Hash{common.Hash(topic), common.Hash(key)}, Data: []byte{}}
+	for _, owner := range owners {
+		first.Topics = append(first.Topics, common.BytesToHash(owner[:]))
+	}
+	for _, n := range numbers {
+		first.Data = append(first.Data, word(n)...)
+	}
+	e.processor = append(e.processor, first)
+	e.registry = append(e.registry, &types.Log{
+		Address: registry,
+		Topics:  []common.Hash{topicOperation, common.Hash(key), {31: kindOf[kind]}, common.BytesToHash(l.owner[:])},
+		Data:    append(word(min(l.expires, 1<<32-1)), make([]byte, 32)...),
+	})
+}
+
+func word(n uint64) []byte { return binary.BigEndian.AppendUint64(make([]byte, 24), n) }
+
+// expire removes what ends with the block.
+func (s *state) expire(ctx context.Context) (e events, err error) {
+	q, err := query.Parse(fmt.Sprintf("$expiration <= %d", s.number))
+	if err != nil {
+		return e, err
+	}
+	for found, err := range s.snap.Query(ctx, q, nil) {
+		if err != nil {
+			return e, err
+		}
+		l := life{common.Address(found.Owner), found.Expiration}
+		s.changed[found.Key] = nil
+		e.add(chain.TopicExpired, entity.Expire, found.Key, l, []common.Address{l.owner})
+	}
+	return e, nil
+}
+
+// change is one operation, whatever its form was.
+type change struct {
+	kind  entity.Kind
+	key   entity.Key
+	owner common.Address                             // ChangeOwner
+	until func(old uint64) (block uint64, err error) // Create, Update, ExtendBTL
+}
+
+// atomic has f change the state, or leave it as it is.
+func (s *state) atomic(f func() error) error {
+	before := maps.Clone(s.changed)
+	err := f()
+	if err != nil {
+		s.changed = before
+	}
+	return err
+}
+
+// do carries out one operation of an account, and returns until when the entity lives.
+func (s *state) do(ctx context.Context, from common.Address, c change, e *events) (expires uint64, err error) {
+	if c.kind == entity.Create {
+		l := life{owner: from}
+		if l.expires, err = c.until(s.number); err != nil {
+			return 0, err
+		}
+		s.changed[c.key] = &l
+		e.add(chain.TopicCreated, c.kind, c.key, l, []common.Address{from}, l.expires, 0)
+		return l.expires, nil
+	}
+	old, err := s.find(ctx, c.key)
+	if err != nil {
+		return 0, err
+	}
+	if old.owner != from && c.kind != entity.ExtendBTL { // anybody may let an entity live longer
+		return 0, fmt.Errorf("entity %s is owned by %s, not by %s", c.key, old.owner, from)
+	}
+	now := old
+	switch c.kind {
+	case entity.Delete:
+		s.changed[c.key] = nil
+		e.add(chain.TopicDeleted, c.kind, c.key, old, []common.Address{old.owner})
+		return 0, nil
+	case entity.ChangeOwner:
+		now.owner = c.owner
+		e.add(chain.TopicOwnerChanged, c.kind, c.key, now, []common.Address{old.owner, now.owner})
+	default:
+		if now.expires, err = c.until(old.expires); err != nil {
+			return 0, err
+		}
+		topic := chain.TopicUpdated
+		if c.kind == entity.ExtendBTL {
+			topic = chain.TopicExtended
+		}
+		e.add(topic, c.kind, c.key, now, []common.Address{now.owner}, old.expires, now.expires, 0)
+	}
+	s.changed[c.key] = &now
+	return now.expires, nil
+}
+
+// blocks returns until when something lives that is given blocks from one on.
+func blocks(from, n uint64) (uint64, error) {
+	if n == 0 {
+		return 0, errors.New("a lifetime of no blocks")
+	}
+	return entity.AddBlocks(from, n), nil
+}
+
+// keyOf is how the chain names a new entity.
+func keyOf(tx common.Hash, payload []byte, i int) entity.Key {
+	return entity.Key(crypto.Keccak256(tx[:], payload, word(uint64(i))))
+}
+
+// operations carries out what a transaction to the processor has in it.
+func (s *state) operations(ctx context.Context, tx common.Hash, from common.Address, input []byte) (e events, err error) {
+	ops, err := chain.DecodeOperations(input)
+	if err != nil {
+		return e, err
+	}
+	var list []change
+	for i, c := range ops.Creates {
+		list = append(list, change{kind: entity.Create, key: keyOf(tx, c.Payload, i), until: func(now uint64) (uint64, error) { return blocks(now, c.BTL) }})
+	}
+	for _, key := range ops.Deletes {
+		list = append(list, change{kind: entity.Delete, key: key})
+	}
+	for _, u := range ops.Updates {
+		list = append(list, change{kind: entity.Update, key: u.Key, until: func(uint64) (uint64, error) { return blocks(s.number, u.BTL) }})
+	}
+	for _, x := range ops.Extensions {
+		list = append(list, change{kind: entity.ExtendBTL, key: x.Key, until: func(old uint64) (uint64, error) { return blocks(old, x.Blocks) }})
+	}
+	for _, o := range ops.OwnerChanges {
+		list = append(list, change{kind: entity.ChangeOwner, key: o.Key, owner: common.Address(o.Owner)})
+	}
+	if len(list) == 0 {
+		return e, errors.New("no operations")
+	}
+	err = s.atomic(func() error {
+		for _, c := range list {
+			if _, err := s.do(ctx, from, c, &e); err != nil {
+				return err
+			}
+		}
+		return s.acceptable(input, e.processor)
+	})
+	return e, err
+}
+
+// acceptable tells whether Varve will take operations, by the way on which it gets them.
+func (s *state) acceptable(input []byte, logs []*types.Log) error {
+	receipt := chain.Receipt{Status: 1}
+	for _, l := range logs {
+		log := chain.Log{Address: chain.Address(l.Address), Data: l.Data}
+		for _, t := range l.Topics {
+			log.Topics = append(log.Topics, entity.Hash(t))
+		}
+		receipt.Logs = append(receipt.Logs, log)
+	}
+	b, err := chain.Decode(&chain.Block{
+		Number: chain.Quantity(s.number), Transactions: []chain.Transaction{{To: &chain.Processor, Input: input}},
+	}, []chain.Receipt{receipt})
+	if err != nil {
+		return err
+	}
+	return b.Validate()
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+)
+
+// The limits of the pool.
+const (
+	maxWaiting = 10_000
+	maxAhead   = 1_000 // nonces that an account may be ahead
+)
+
+// pool is the transactions that wait for a block, in the order in which they came.
+type pool struct {
+	list []transaction
+	of   map[common.Address]map[uint64]transaction
+}
+
+func newPool() pool { return pool{of: map[common.Address]map[uint64]transaction{}} }
+
+func (p *pool) put(tx transaction) {
+	if p.of[tx.from] == nil {
+		p.of[tx.from] = map[uint64]transaction{}
+	}
+	if _, twice := p.of[tx.from][tx.Nonce()]; twice {
+		return
+	}
+	p.of[tx.from][tx.Nonce()] = tx
+	p.list = append(p.list, tx)
+}
+
+// settle drops what can no longer be executed after a block.
+func (p *pool) settle(accounts map[common.Address]account) {
+	p.list = slices.DeleteFunc(p.list, func(tx transaction) bool {
+		old := tx.Nonce() < accounts[tx.from].nonce
+		if old {
+			delete(p.of[tx.from], tx.Nonce())
+		}
+		return old
+	})
+}
+
+// next returns an account's nonce after what waits for it.
+func (p *pool) next(from common.Address, nonce uint64) uint64 {
+	for {
+		if _, ok := p.of[from][nonce]; !ok {
+			return nonce
+		}
+		nonce++
+	}
+}
+
+// executable returns what the next block may have: of each account without gaps, and as far
+// as its balance goes.
+func (p *pool) executable(accounts map[common.Address]account) (list []transaction) {
+	nonce, left := map[common.Address]uint64{}, map[common.Address]*big.Int{}
+	var take func(tx transaction)
+	take = func(tx transaction) {
+		from := tx.from
+		if _, ok := left[from]; !ok {
+			nonce[from], left[from] = accounts[from].nonce, new(big.Int)
+			if b := accounts[from].balance; b != nil {
+				left[from].Set(b)
+			}
+		}
+		if tx.Nonce() != nonce[from] || left[from].Cmp(tx.Cost()) < 0 {
+			return
+		}
+		nonce[from]++
+		left[from].Sub(left[from], tx.Cost())
+		list = append(list, tx)
+		if after, ok := p.of[from][nonce[from]]; ok { // it may have come before
+			take(after)
+		}
+	}
+	for _, tx := range p.list {
+		take(tx)
+	}
+	return list
+}
+
+// Send takes a signed transaction. Where blocks are made at once it is in one when Send
+// returns, unless an earlier one of its sender is missing.
+func (c *Chain) Send(ctx context.Context, raw []byte) (common.Hash, error) {
+	tx := new(types.Transaction)
+	if err := tx.UnmarshalBinary(raw); err != nil {
+		return common.Hash{}, fmt.Errorf("not a transaction: %w", err)
+	}
+	if err := c.accept(tx); err != nil {
+		return common.Hash{}, err
+	}
+	if !c.atOnce {
+		return tx.Hash(), nil
+	}
+	c.making.Lock()
+	defer c.making.Unlock()
+	list := c.told()
+	c.mu.Lock()
+	any := len(c.pool.executable(list[len(list)-1].accounts)) > 0
+	c.mu.Unlock()
+	if !any { // another one's block has it, or it waits for an earlier one
+		return tx.Hash(), nil
+	}
+	return tx.Hash(), c.mine(context.WithoutCancel(ctx), nil)
+}
+
+// accept puts a transaction into the pool.
+func (c *Chain) accept(tx *types.Transaction) error {
+	if tx.Type() > types.DynamicFeeTxType {
+		return types.ErrTxTypeNotSupported
+	}
+	if !tx.Protected() {
+		return errors.New("the signature is not for this chain alone (EIP-155)")
+	}
+	from, err := types.Sender(c.signer, tx)
+	if err != nil {
+		return err
+	}
+	need := intrinsicGas(tx.Data())
+	switch {
+	case tx.To() == nil:
+		return errors.New("there are no contracts here: this chain has no virtual machine")
+	case tx.Gas() < need:
+		return fmt.Errorf("intrinsic gas too low: have %d, want %d", tx.Gas(), need)
+	case need > gasLimit:
+		return errors.New("exceeds block gas limit")
+	case tx.GasFeeCap().Cmp(baseFee) < 0:
+		return fmt.Errorf("max fee per gas less than block base fee: %v, base fee %v", tx.GasFeeCap(), baseFee)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	has := c.visible[len(c.visible)-1].accounts[from]
+	if has.balance == nil {
+		has.balance = new(big.Int)
+	}
+	known, waits := c.pool.of[from][tx.Nonce()]
+	switch {
+	case tx.Nonce() < has.nonce:
+		return fmt.Errorf("nonce too low: next nonce %d, tx nonce %d", has.nonce, tx.Nonce())
+	case tx.Nonce() > has.nonce+maxAhead:
+		return fmt.Errorf("nonce too high: next nonce %d, tx nonce %d", has.nonce, tx.Nonce())
+	case waits && known.Hash() == tx.Hash():
+		return errors.New("already known")
+	case waits:
+		return errors.New("replacement transaction underpriced: another one waits with this nonce")
+	case has.balance.Cmp(tx.Cost()) < 0:
+		return fmt.Errorf("insufficient funds for gas * price + value: balance %v, tx cost %v", has.balance, tx.Cost())
+	case len(c.pool.list) >= maxWaiting:
+		return errors.New("txpool is full")
+	}
+	c.pool.put(transaction{tx, from})
+	return nil
+}
