@@ -3,7 +3,6 @@ module github.com/varvedb/varve/examples/arkiv-devnet
 go 1.26.0
 
 require (
-	github.com/andybalholm/brotli v1.2.8
 	github.com/ethereum/go-ethereum v1.17.10
 	github.com/varvedb/varve v0.0.0
 )
@@ -12,6 +11,7 @@ require (
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/ProjectZKM/Ziren/crates/go-runtime/zkvm_runtime v0.0.0-20251001021608-1fe7b43fc4d6 // indirect
 	github.com/StackExchange/wmi v1.2.1 // indirect
+	github.com/andybalholm/brotli v1.2.8 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bits-and-blooms/bitset v1.20.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -14,18 +15,18 @@ import (
 // An sdk is a library of Arkiv's, as its language installs it.
 type sdk struct {
 	name, program, script string
+	fence                 string   // of its code in README.md
 	files                 []string // that say what is installed
 	install               []string
-	env                   string // that says where it is, if any
 }
 
 var sdks = []sdk{
 	{
-		name: "javascript", program: "npm", script: "session.mjs", files: []string{"package.json", "package-lock.json", ".npmrc"},
+		name: "javascript", program: "npm", script: "session.mjs", fence: "js", files: []string{"package.json", "package-lock.json", ".npmrc"},
 		install: []string{"npm", "ci"},
 	},
 	{
-		name: "python", program: "python3", script: "session.py", files: []string{"requirements.txt"}, env: "PYTHONPATH",
+		name: "python", program: "python3", script: "session.py", fence: "python", files: []string{"requirements.txt"},
 		install: []string{"python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--target", ".", "-r", "requirements.txt"},
 	},
 }
@@ -41,40 +42,47 @@ func TestSDK(t *testing.T) {
 			for _, layout := range []string{"compact", "arkiv"} {
 				t.Run(layout, func(t *testing.T) {
 					t.Parallel() // they wait for the most part
-					s.run(t, dir, layout)
+					text, err := os.ReadFile(filepath.Join("testdata", "sdk", s.script))
+					check(t, err)
+					s.run(t, dir, layout, func(string) string { return string(text) })
 				})
 			}
+			t.Run("readme", func(t *testing.T) {
+				t.Parallel()
+				out := s.run(t, dir, "compact", func(url string) string {
+					_, rest, _ := strings.Cut(string(readme), "```"+s.fence+"\n")
+					code, _, _ := strings.Cut(rest, "```")
+					return strings.ReplaceAll(code, "http://127.0.0.1:8545", url)
+				})
+				if !strings.Contains(out, "hello 1") {
+					t.Errorf("it says %q", out)
+				}
+			})
 		})
 	}
 }
 
-func (s *sdk) run(t *testing.T, dir, layout string) {
+// run runs a script of the library against a devnet, and returns what it prints.
+func (s *sdk) run(t *testing.T, dir, layout string, script func(url string) string) string {
 	d := newDevnet(t, layout)
-	script, err := filepath.Abs(filepath.Join("testdata", "sdk", s.script))
-	check(t, err)
-	if s.env == "" { // node looks for modules beside the program
-		beside := t.TempDir()
-		text, err := os.ReadFile(script)
-		check(t, err)
-		script = filepath.Join(beside, s.script)
-		check(t, os.WriteFile(script, text, 0o644))
+	beside := t.TempDir() // node looks for modules beside the program
+	path := filepath.Join(beside, s.script)
+	check(t, os.WriteFile(path, []byte(script(d.url)), 0o644))
+	program := s.program
+	if program == "npm" {
+		program = "node"
 		check(t, os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(beside, "node_modules")))
 	}
-	program := map[string]string{"npm": "node"}[s.program]
-	if program == "" {
-		program = s.program
-	}
-	c := exec.CommandContext(t.Context(), program, script, d.url, "ws"+strings.TrimPrefix(d.url, "http"), "0x"+keys[0], "0x"+keys[1])
-	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", s.env+"="+dir)
-	if s.env == "" {
-		c.Env = os.Environ()
-	}
-	timer := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
-	defer timer.Stop()
-	if out, err := c.CombinedOutput(); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, program, path, d.url, "ws"+strings.TrimPrefix(d.url, "http"), "0x"+keys[0], "0x"+keys[1])
+	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONPATH="+dir)
+	out, err := c.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	d.verify(t)
+	return string(out)
 }
 
 // installed returns where the library is, which it installs once into the user's cache: the
