@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 
@@ -43,7 +44,7 @@ type blocksAPI struct {
 }
 
 // ChainId serves eth_chainId.
-func (a *blocksAPI) ChainId() hexutil.Uint64 { return hexutil.Uint64(a.chain.id) }
+func (a *blocksAPI) ChainId() hexutil.Uint64 { return hexutil.Uint64(a.chain.id) } //nolint:staticcheck // the name is made of it
 
 // BlockNumber serves eth_blockNumber.
 func (a *blocksAPI) BlockNumber() hexutil.Uint64 { return hexutil.Uint64(len(a.list()) - 1) }
@@ -185,7 +186,7 @@ func (a *ethAPI) account(address common.Address, at *ethrpc.BlockNumberOrHash) (
 	b := a.chain.head()
 	if at != nil {
 		if b = a.find(*at); b == nil {
-			return account{}, fmt.Errorf("unknown block")
+			return account{}, errors.New("unknown block")
 		}
 	}
 	has := b.accounts[address]
@@ -244,7 +245,7 @@ func (a *ethAPI) MaxPriorityFeePerGas() *hexutil.Big { return (*hexutil.Big)(tip
 func (a *ethAPI) FeeHistory(count math.HexOrDecimal64, newest ethrpc.BlockNumber, percentiles *[]float64) (object, error) {
 	last := a.find(ethrpc.BlockNumberOrHashWithNumber(newest))
 	if last == nil {
-		return nil, fmt.Errorf("unknown block")
+		return nil, errors.New("unknown block")
 	}
 	n := min(int(min(uint64(count), 1024)), int(last.NumberU64())+1)
 	var fees, rewards, used = []*hexutil.Big{(*hexutil.Big)(baseFee)}, [][]*hexutil.Big{}, []float64{}
@@ -297,23 +298,27 @@ func (e *revertedError) Error() string { return "execution reverted: " + e.error
 func (e *revertedError) ErrorCode() int { return 3 }
 
 // try carries out a transaction after the last block, and forgets it.
-func (a *ethAPI) try(ctx context.Context, args callArgs) (err error) {
+func (a *ethAPI) try(ctx context.Context, args callArgs) error {
 	if args.To == nil {
-		return fmt.Errorf("there are no contracts here: this chain has no virtual machine")
+		return errors.New("there are no contracts here: this chain has no virtual machine")
 	}
 	s, err := stateAfter(ctx, a.chain.ents, a.chain.head().NumberU64())
 	if err != nil {
 		return err
 	}
-	defer s.close()
 	tx := transaction{Transaction: types.NewTx(&types.LegacyTx{To: args.To, Data: args.input()})}
 	if args.From != nil {
 		tx.from = *args.From
 	}
-	if _, _, err := s.run(ctx, tx); err != nil {
-		return &revertedError{err}
+	_, _, err = s.run(ctx, tx)
+	if closing := s.close(); closing != nil {
+		return closing
 	}
-	return nil
+	var broken *brokenError
+	if err != nil && !errors.As(err, &broken) {
+		return &revertedError{err} // as it is, since the server looks for its code
+	}
+	return err
 }
 
 // Call serves eth_call. Operations are only checked.

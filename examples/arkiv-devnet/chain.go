@@ -299,7 +299,7 @@ func (c *Chain) next(ctx context.Context, parent *block) (_ *block, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if logs := append(ended.processor, ended.registry...); len(logs) > 0 {
+	if logs := slices.Concat(ended.processor, ended.registry); len(logs) > 0 {
 		d.told(system, processor, nil, parent.Hash(), 0, logs)
 	}
 	c.mu.Lock()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/ecdsa"
+	"errors"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -131,7 +132,8 @@ func page(ctx context.Context, url string) error {
 			}
 			err := client.CallContext(context.Background(), &got, "arkiv_query", "$all", options)
 			if err != nil {
-				if e, ok := err.(ethrpc.Error); ok && e.ErrorCode() == -32014 { // rewound
+				var coded ethrpc.Error
+				if errors.As(err, &coded) && coded.ErrorCode() == -32014 { // rewound
 					break
 				}
 				return err
@@ -261,10 +263,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("block %d after the reorganisation", n)
 	}
 	// Created and expired, both taken back in reverse, and once more in the new blocks.
-	var want []string
-	for _, s := range []string{"created 1 false", "expired 3 false", "expired 3 true", "created 1 true", "created 1 false", "expired 3 false"} {
-		want = append(want, s)
-	}
+	want := []string{"created 1 false", "expired 3 false", "expired 3 true", "created 1 true", "created 1 false", "expired 3 false"}
 	text := func(l types.Log) string {
 		what := map[common.Hash]string{common.Hash(chain.TopicCreated): "created", common.Hash(chain.TopicExpired): "expired"}[l.Topics[0]]
 		if l.Topics[1] != r.Logs[0].Topics[1] {

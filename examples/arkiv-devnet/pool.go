@@ -103,9 +103,9 @@ func (c *Chain) Send(ctx context.Context, raw []byte) (common.Hash, error) {
 	defer c.making.Unlock()
 	list := c.told()
 	c.mu.Lock()
-	any := len(c.pool.executable(list[len(list)-1].accounts)) > 0
+	ready := len(c.pool.executable(list[len(list)-1].accounts)) > 0
 	c.mu.Unlock()
-	if !any { // another one's block has it, or it waits for an earlier one
+	if !ready { // another one's block has it, or it waits for an earlier one
 		return tx.Hash(), nil
 	}
 	return tx.Hash(), c.mine(context.WithoutCancel(ctx), nil)
