@@ -232,7 +232,7 @@ func (a *ethAPI) subscribe(ctx context.Context, each func(tell func(any) error, 
 		for {
 			select {
 			case <-moved:
-			case _ = <-sub.Err(): // also when the connection ends
+			case <-sub.Err(): //nolint:errcheck // it is closed, also when the connection ends
 				return
 			}
 			var news []step
