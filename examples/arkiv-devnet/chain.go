@@ -205,7 +205,8 @@ func (c *Chain) extend(ctx context.Context, b *block, gone []*block) error {
 	c.blocks = append(c.blocks, b)
 	list := c.blocks
 	c.mu.Unlock()
-	if err := c.follower.Run(ctx); err != nil {
+	// Once it has begun it ends: clients and Varve are not to be of two minds.
+	if err := c.follower.Run(context.WithoutCancel(ctx)); err != nil {
 		c.mu.Lock()
 		c.blocks = slices.Clip(c.blocks[:len(c.blocks)-1])
 		c.mu.Unlock()

@@ -27,7 +27,7 @@ async function session(transport, name) {
     onEntityCreated: add("created"), onEntityUpdated: add("updated"), onEntityDeleted: add("deleted"),
     onEntityExpired: add("expired"), onEntityExpiresInExtended: add("extended"), // of other owners the SDK does not tell
   }, 50)
-  await wait(300)
+  await wait(500) // until they are installed
 
   assert.equal(await client.getChainId(), 1337)
   const before = await client.getEntityCount()
