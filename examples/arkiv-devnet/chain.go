@@ -77,6 +77,7 @@ type Chain struct {
 	signer   types.Signer
 
 	making sync.Mutex // held by who makes blocks
+	forks  uint64     // reorganisations so far, so that no block is like one that it replaces
 
 	mu      sync.Mutex
 	blocks  []*block // what the follower is told
@@ -259,6 +260,7 @@ func (c *Chain) Reorganise(ctx context.Context, depth uint64, again bool) error 
 		c.mu.Unlock()
 		return fmt.Errorf("a depth from 1 to %d, please", n-1)
 	}
+	c.forks++
 	before := c.blocks
 	gone := c.blocks[n-depth:]
 	c.blocks = slices.Clip(c.blocks[:n-depth])
@@ -295,7 +297,7 @@ func (c *Chain) next(ctx context.Context, parent *block) (_ *block, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	d := &draft{number: s.number, time: max(uint64(c.now().Unix()), parent.Time()+1), extra: []byte("varve devnet"), accounts: maps.Clone(parent.accounts)}
+	d := &draft{number: s.number, time: max(uint64(c.now().Unix()), parent.Time()+1), extra: fmt.Appendf(nil, "varve devnet %d", c.forks), accounts: maps.Clone(parent.accounts)}
 	ended, err := s.expire(ctx)
 	if err != nil {
 		return nil, err

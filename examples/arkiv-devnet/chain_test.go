@@ -286,7 +286,12 @@ func TestEvents(t *testing.T) {
 	var hashes []common.Hash
 	check(t, client.CallContext(t.Context(), &hashes, "eth_getFilterChanges", blocks))
 	if len(hashes) != 7 {
-		t.Errorf("told of %d blocks", len(hashes))
+		t.Fatalf("told of %d blocks", len(hashes))
+	}
+	for i, old := range hashes[:3] {
+		if hashes[3+i] == old {
+			t.Errorf("block %d was replaced by itself", i+1)
+		}
 	}
 	for i, want := range []int64{1, 2, 3, 1, 2, 3, 4} {
 		h := <-heads
