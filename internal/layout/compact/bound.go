@@ -97,7 +97,7 @@ func (v *view) search(ctx context.Context, sequence uint64, w window) (low, high
 			middle = from + int64(part*float64(high-from))
 		}
 		found := false
-		err := v.l.versions(ctx, v.q, "scan_current", []any{middle + 1, from, int64(0), int64(math.MaxInt64), int64(1)}, func(r *version) error {
+		err := v.l.versions(ctx, v.q, "highest_current", []any{middle + 1, from}, func(r *version) error {
 			rec, err := parse(r.data)
 			if err != nil {
 				return err

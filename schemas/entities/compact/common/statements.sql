@@ -65,6 +65,14 @@ WHERE id < ? AND id >= ? AND from_block >= ? AND from_block <= ?
 ORDER BY id DESC
 LIMIT CAST(? AS BIGINT);
 
+-- name: highest_current
+-- The version of the highest id in a range.
+SELECT id, from_block, 0, expires, entity_key, content, data
+FROM current_versions
+WHERE id < ? AND id >= ?
+ORDER BY id DESC
+LIMIT 1;
+
 -- name: scan_closed
 SELECT id, from_block, to_block, expires, entity_key, content, data
 FROM closed_versions
