@@ -1,5 +1,5 @@
 // Package store is what a node imports: a store of entities in blocks over any
-// of four embedded engines.
+// of five engines.
 //
 //	db, err := store.Open(ctx, "sqlite:///var/lib/node/varve.db", nil)
 //	ents, err := db.Entities(ctx, store.EntityOptions{Layout: "arkiv"})
