@@ -77,6 +77,11 @@ func TestOtherProgram(t *testing.T) {
 	restored := "sqlite:" + filepath.Join(dir, "restored.db")
 	must(t, "restore", filepath.Join(dir, "backup-there"), restored)
 	require.Equal(t, must(t, "query", here, "*", "--keys"), must(t, "query", restored, "*", "--keys"))
+	for _, url := range []string{here, there} { // the store is opened, and then nobody tells of a chain
+		_, errs, code := varve(t, "follow", "http://127.0.0.1:1", url, "--attempts=1")
+		require.Equal(t, cli.ExitError, code)
+		require.Contains(t, errs, "connection refused")
+	}
 	_, errs, code := varve(t, "import", there, "sqlite:"+filepath.Join(dir, "x.db"))
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "varve restore")

@@ -21,7 +21,7 @@ import (
 // followFlags are what commands that follow a chain have in common.
 type followFlags struct {
 	RPC string `arg:"" name:"rpc-url" help:"JSON-RPC of an execution client of the chain: http(s)."`
-	URL string `arg:"" name:"store-url" help:"Store to write; its only writer. It is made when it does not exist, and goes on where it is."`
+	URL string `arg:"" store:"" name:"store-url" help:"Store to write; its only writer. It is made when it does not exist, and goes on where it is."`
 
 	Layout   string        `help:"Layout of a new store." default:""`
 	Adopt    bool          `help:"Go on with a store that was fed without hashes, such as from a block tar of the same chain."`
