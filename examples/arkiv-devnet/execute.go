@@ -21,11 +21,11 @@ import (
 // which the Python SDK sends them.
 var (
 	processor = common.Address(chain.Processor)
-	registry  = common.Address{0: 0x44, 19: 0x44}
+	registry  = common.Address(chain.Registry)
 )
 
 // topicOperation is the one event of the contract.
-var topicOperation = crypto.Keccak256Hash([]byte("EntityOperation(bytes32,uint8,address,uint32,bytes32)"))
+var topicOperation = common.Hash(chain.TopicOperation)
 
 // kindOf numbers operations as the contract does.
 var kindOf = map[entity.Kind]byte{

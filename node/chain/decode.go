@@ -22,6 +22,10 @@ import (
 // their logs are of.
 var Processor = Address{15: 'a', 16: 'r', 17: 'k', 18: 'i', 19: 'v'}
 
+// Registry is the contract that later networks have in the Processor's place. A Follower
+// does not read what is sent to it.
+var Registry = Address{0: 0x44, 19: 0x44}
+
 // The first topics of the Processor's logs. Key and addresses are indexed.
 var (
 	TopicCreated      = topic("ArkivEntityCreated(uint256,address,uint256,uint256)")
@@ -31,6 +35,9 @@ var (
 	TopicExtended     = topic("ArkivEntityBTLExtended(uint256,address,uint256,uint256,uint256)")
 	TopicOwnerChanged = topic("ArkivEntityOwnerChanged(uint256,address,address)")
 )
+
+// TopicOperation is the first topic of the Registry's one event.
+var TopicOperation = topic("EntityOperation(bytes32,uint8,address,uint32,bytes32)")
 
 func topic(signature string) (h entity.Hash) {
 	hash := sha3.NewLegacyKeccak256()

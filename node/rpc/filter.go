@@ -242,11 +242,11 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 func (h *Handler) findBlock(ctx context.Context, snap *store.Snapshot, hash topic) (uint64, error) {
 	b, ok := h.recent.byHash(hash)
 	if ok {
-		now, err := snap.Blocks(ctx, b.Block, b.Block)
+		now, err := snap.BlockAt(ctx, b.Block)
 		if err != nil {
 			return 0, err
 		}
-		ok = len(now) == 1 && now[0] == b
+		ok = now == b
 	}
 	if !ok {
 		return 0, failf(CodeUnknownBlock, "unknown block %x", hash[:])

@@ -173,8 +173,8 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed []blockLogs, err error) {
 	for len(f.told) > 0 {
 		last := f.told[len(f.told)-1]
-		now, err := snap.Blocks(ctx, last.head.Block, last.head.Block)
-		if err != nil || len(now) == 1 && now[0] == last.head {
+		now, err := snap.BlockAt(ctx, last.head.Block)
+		if err != nil || now == last.head {
 			return removed, err
 		}
 		last.removed = true

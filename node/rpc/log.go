@@ -5,42 +5,17 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
 )
 
 // topic is an indexed word of a log.
-type topic [32]byte
-
-func mustTopic(digits string) (t topic) {
-	if n, err := hex.Decode(t[:], []byte(digits)); err != nil || n != len(t) {
-		panic("rpc: malformed topic " + digits)
-	}
-	return t
-}
-
-// The first topics of logs: Keccak-256 of the event's signature.
-var (
-	topicCreated      = mustTopic("73dc52f9255c70375a8835a75fca19be3d9f6940536cccf5a7bc414368b389fa") // ArkivEntityCreated(uint256,address,uint256,uint256)
-	topicUpdated      = mustTopic("7e0bc9bab49e941b50c40ff21a415b0917df8caa9a3c3e85d6b8cfda94b52ff9") // ArkivEntityUpdated(uint256,address,uint256,uint256,uint256)
-	topicExpired      = mustTopic("e3dbbcdb0a31e8bbde82b5756869daff81ae12c21009a8f7fcc8a07e00948a0f") // ArkivEntityExpired(uint256,address)
-	topicDeleted      = mustTopic("749d62eff980a5016f4f357bd7eb8b65163f1e25bc400dcfc5e33f0e7910149e") // ArkivEntityDeleted(uint256,address)
-	topicExtended     = mustTopic("0a5f98a4e3c7ac5f503e302ccd21b6132f04d51b89c5e02487c89ab3b7c6d60b") // ArkivEntityBTLExtended(uint256,address,uint256,uint256,uint256)
-	topicOwnerChanged = mustTopic("7ccdcb525ffa054be1f1902b048545dbf59495a428169a95b032546ad54708c4") // ArkivEntityOwnerChanged(uint256,address,address)
-	topicOperation    = mustTopic("59d8fa7d051fb654085299dbc65c5c3c2ee51773cc4673e3be14a742219850b7") // EntityOperation(bytes32,uint8,address,uint32,bytes32)
-)
-
-// The addresses that logs come from: the processor's, and that of the contract which
-// Arkiv's later networks have in its place.
-var (
-	processor = store.Address{15: 'a', 16: 'r', 17: 'k', 18: 'i', 19: 'v'}
-	registry  = store.Address{0: 0x44, 19: 0x44}
-)
+type topic = store.Hash
 
 // The operation types of the contract's one event.
 const (
@@ -69,7 +44,7 @@ type logWriter struct{ logs []*eventLog }
 func logsOf(set *store.BlockChanges) []*eventLog {
 	var w logWriter
 	for _, e := range set.Expired {
-		w.add(e, topicExpired, opExpired, e.Owner)
+		w.add(e, chain.TopicExpired, opExpired, e.Owner)
 	}
 	changed := slices.Clone(set.Changed)
 	slices.SortStableFunc(changed, func(a, b store.EntityChange) int { return cmp.Compare(rank(a), rank(b)) })
@@ -94,20 +69,20 @@ func created(before, after *store.Entity) bool {
 // change adds what happened to an entity.
 func (w *logWriter) change(before, after *store.Entity) {
 	if before != nil && (after == nil || created(before, after)) {
-		w.add(before, topicDeleted, opDeleted, before.Owner)
+		w.add(before, chain.TopicDeleted, opDeleted, before.Owner)
 	}
 	switch {
 	case after == nil:
 	case created(before, after):
-		w.add(after, topicCreated, opCreated, after.Owner, after.Expiration, 0).tx = after.TxIndex()
+		w.add(after, chain.TopicCreated, opCreated, after.Owner, after.Expiration, 0).tx = after.TxIndex()
 	default:
 		given := before.Owner != after.Owner
 		moved := before.Expiration != after.Expiration
 		switch {
 		case !sameContent(before, after) || !given && !moved:
-			w.add(after, topicUpdated, opUpdated, after.Owner, before.Expiration, after.Expiration, 0)
+			w.add(after, chain.TopicUpdated, opUpdated, after.Owner, before.Expiration, after.Expiration, 0)
 		case moved:
-			w.add(after, topicExtended, opExtended, after.Owner, before.Expiration, after.Expiration, 0)
+			w.add(after, chain.TopicExtended, opExtended, after.Owner, before.Expiration, after.Expiration, 0)
 		}
 		if given {
 			w.ownerChanged(before, after)
@@ -122,7 +97,7 @@ func sameContent(a, b *store.Entity) bool {
 
 // add adds an event in both of its forms and returns the first.
 func (w *logWriter) add(e *store.Entity, event topic, op byte, owner store.Address, numbers ...uint64) *eventLog {
-	l := &eventLog{address: processor, topics: []topic{event, topic(e.Key), addressTopic(owner)}, index: len(w.logs)}
+	l := &eventLog{address: store.Address(chain.Processor), topics: []topic{event, topic(e.Key), addressTopic(owner)}, index: len(w.logs)}
 	for _, n := range numbers {
 		l.data = appendWord(l.data, n)
 	}
@@ -133,15 +108,15 @@ func (w *logWriter) add(e *store.Entity, event topic, op byte, owner store.Addre
 
 func (w *logWriter) ownerChanged(before, after *store.Entity) {
 	w.logs = append(w.logs, &eventLog{
-		address: processor, index: len(w.logs),
-		topics: []topic{topicOwnerChanged, topic(after.Key), addressTopic(before.Owner), addressTopic(after.Owner)},
+		address: store.Address(chain.Processor), index: len(w.logs),
+		topics: []topic{chain.TopicOwnerChanged, topic(after.Key), addressTopic(before.Owner), addressTopic(after.Owner)},
 	})
 	w.operation(after, opOwnerChanged, after.Owner)
 }
 
 // operation adds the contract's form. The entity's hash is not kept, and zero.
 func (w *logWriter) operation(e *store.Entity, op byte, owner store.Address) {
-	l := &eventLog{address: registry, topics: []topic{topicOperation, topic(e.Key), {31: op}, addressTopic(owner)}, index: len(w.logs)}
+	l := &eventLog{address: store.Address(chain.Registry), topics: []topic{chain.TopicOperation, topic(e.Key), {31: op}, addressTopic(owner)}, index: len(w.logs)}
 	l.data = append(appendWord(nil, min(e.Expiration, math.MaxUint32)), make([]byte, 32)...)
 	w.logs = append(w.logs, l)
 }
@@ -159,7 +134,7 @@ func appendWord(b []byte, n uint64) []byte {
 // that differs where the blocks differ, by their number or by the history up to them.
 func blockHash(head store.BlockHead) topic {
 	if head.Hash != (store.Hash{}) {
-		return topic(head.Hash)
+		return head.Hash
 	}
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte("varve block "), head.Block), head.Digest[:]...))
 }

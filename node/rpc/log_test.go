@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
 )
 
@@ -28,8 +29,8 @@ type gotLog struct {
 }
 
 var eventNames = map[topic]string{
-	topicCreated: "created", topicUpdated: "updated", topicExpired: "expired", topicDeleted: "deleted",
-	topicExtended: "extended", topicOwnerChanged: "owner changed", topicOperation: "operation",
+	chain.TopicCreated: "created", chain.TopicUpdated: "updated", chain.TopicExpired: "expired", chain.TopicDeleted: "deleted",
+	chain.TopicExtended: "extended", chain.TopicOwnerChanged: "owner changed", chain.TopicOperation: "operation",
 }
 
 // String tells a log in short: the block, the event, the entity, and what else there is.
@@ -104,7 +105,7 @@ func TestLogs(t *testing.T) {
 					}
 				}
 			}
-			n.result(t, &logs, "eth_getLogs", m{"fromBlock": "0xc", "toBlock": "0xc", "topics": []any{"0x" + fmt.Sprintf("%x", topicOwnerChanged[:])}})
+			n.result(t, &logs, "eth_getLogs", m{"fromBlock": "0xc", "toBlock": "0xc", "topics": []any{"0x" + fmt.Sprintf("%x", chain.TopicOwnerChanged[:])}})
 			require.Len(t, logs, 1)
 			require.Equal(t, []string{keyOf(1).String(), word(alice), word(bob)}, logs[0].Topics[1:])
 			byHash := m{"blockHash": logs[0].Hash, "topics": []any{nil, keyOf(4).String()}, "address": []any{fromProcessor["address"]}}
