@@ -131,7 +131,8 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error
 // connection is in no transaction, or of no use. On a Remote the next statement begins it.
 func (c *Conn) begin(ctx context.Context, text string) error {
 	if c.remote != nil {
-		for _, text := range append([]string{text}, c.settings...) {
+		c.remote.Later(text)
+		for _, text := range c.settings {
 			c.remote.Later(text)
 		}
 		return nil
