@@ -20,19 +20,6 @@ const (
 	pageBytes = 1 << 20
 )
 
-// EventReadOptions narrow a read. The zero value reads everything forwards.
-type EventReadOptions struct {
-	// From is the first position to read, whether or not an event is there.
-	// Zero means the beginning, or the end when reading backwards.
-	From uint64
-
-	// Backwards reads from high positions to low ones.
-	Backwards bool
-
-	// Limit is the number of events after which to stop. Zero means no limit.
-	Limit int
-}
-
 // Read streams the events that a query selects, in order of position. It reads in
 // pages and holds no view open while the caller is busy, so the loop may take its
 // time, append, and read. What was committed when Read began is read completely;
@@ -68,6 +55,9 @@ func newPage(q EventQuery, opts *EventReadOptions) (p eventlog.Page, limit int, 
 		limit = math.MaxInt
 	}
 	p = eventlog.Page{Items: eventlog.Compile(q), Backwards: opts.Backwards, Bytes: pageBytes}
+	if !opts.Backwards && opts.Limit == 0 {
+		p.Head = opts.Head
+	}
 	switch {
 	case opts.From == 0:
 	case opts.Backwards:
@@ -177,11 +167,10 @@ func (e *Events) Project(ctx context.Context, projectors ...Projector) (*Conditi
 	for _, q := range queries[1:] {
 		cond.FailIfEventsMatch = cond.FailIfEventsMatch.Or(q)
 	}
-	for ev, err := range e.Read(ctx, cond.FailIfEventsMatch, nil) {
+	for ev, err := range e.Read(ctx, cond.FailIfEventsMatch, &EventReadOptions{Head: &cond.After}) {
 		if err != nil {
 			return nil, fmt.Errorf("project: %w", err)
 		}
-		cond.After = ev.Position
 		if err := apply(projectors, queries, &ev); err != nil {
 			return nil, fmt.Errorf("project: event %d: %w", ev.Position, err)
 		}

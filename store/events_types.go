@@ -17,7 +17,12 @@ type (
 	EventItem      = event.Item
 	Condition      = event.Condition
 	Projector      = event.Projector
+
+	EventStore       = event.Store
+	EventReadOptions = event.ReadOptions
 )
+
+var _ EventStore = (*Events)(nil)
 
 // ErrDuplicate: an append gives an event ID that is stored already and is not the
 // repetition of an earlier append.

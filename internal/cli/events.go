@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
@@ -125,7 +126,7 @@ func (c *eventsAppendCmd) append(e *env, evs *store.Events, in *bufio.Reader, co
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if len(strings.TrimSpace(string(line))) > 0 {
-			ev, err := parseEvent(line)
+			ev, err := eventjson.Parse(line)
 			if err != nil {
 				return fmt.Errorf("line %d: %w", n, err)
 			}
@@ -143,67 +144,6 @@ func (c *eventsAppendCmd) append(e *env, evs *store.Events, in *bufio.Reader, co
 			}
 		}
 	}
-}
-
-// eventLine is an event as JSON. Data that is not JSON is in data_base64.
-type eventLine struct {
-	Position       uint64          `json:"position,omitempty"`
-	Time           string          `json:"time,omitempty"`
-	ID             string          `json:"id,omitempty"`
-	Type           string          `json:"type"`
-	Tags           [][2]string     `json:"tags,omitempty"`
-	Data           json.RawMessage `json:"data,omitempty"`
-	DataBase64     []byte          `json:"data_base64,omitempty"`
-	Metadata       json.RawMessage `json:"metadata,omitempty"`
-	MetadataBase64 []byte          `json:"metadata_base64,omitempty"`
-}
-
-func parseEvent(line []byte) (ev store.Event, err error) {
-	var l eventLine
-	dec := json.NewDecoder(strings.NewReader(string(line)))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&l); err != nil {
-		return ev, fmt.Errorf("%w: %w", store.ErrInvalid, err)
-	}
-	if l.Data != nil && l.DataBase64 != nil || l.Metadata != nil && l.MetadataBase64 != nil {
-		return ev, fmt.Errorf("%w: the same bytes given as JSON and in base 64", store.ErrInvalid)
-	}
-	// Position and time of a line that read has printed are not kept: both are
-	// given anew.
-	ev = store.Event{Type: l.Type, Data: l.Data, Metadata: l.Metadata}
-	if l.DataBase64 != nil {
-		ev.Data = l.DataBase64
-	}
-	if l.MetadataBase64 != nil {
-		ev.Metadata = l.MetadataBase64
-	}
-	for _, t := range l.Tags {
-		ev.Tags = append(ev.Tags, event.NewTag(t[0], t[1]))
-	}
-	if l.ID != "" {
-		ev.ID, err = event.ParseID(l.ID)
-	}
-	return ev, err
-}
-
-func newEventLine(ev *store.SequencedEvent) eventLine {
-	l := eventLine{Position: ev.Position, Time: ev.Time.Format("2006-01-02T15:04:05.000000Z"), Type: ev.Type}
-	if !ev.ID.IsZero() {
-		l.ID = ev.ID.String()
-	}
-	for _, t := range ev.Tags {
-		l.Tags = append(l.Tags, [2]string{t.Key, t.Value})
-	}
-	l.Data, l.DataBase64 = jsonOrBytes(ev.Data)
-	l.Metadata, l.MetadataBase64 = jsonOrBytes(ev.Metadata)
-	return l
-}
-
-func jsonOrBytes(b []byte) (json.RawMessage, []byte) {
-	if json.Valid(b) {
-		return b, nil
-	}
-	return nil, b
 }
 
 // eventsReadCmd reads.
@@ -233,7 +173,7 @@ func printEvents(to io.Writer, events iter.Seq2[store.SequencedEvent, error], bu
 	enc.SetEscapeHTML(false)
 	for ev, err := range events {
 		if err == nil {
-			err = enc.Encode(newEventLine(&ev))
+			err = enc.Encode(eventjson.Of(&ev))
 		}
 		if err == nil && !buffered {
 			err = out.Flush()

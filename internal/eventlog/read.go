@@ -22,6 +22,10 @@ type Page struct {
 	Backwards     bool
 	Limit         int // events
 	Bytes         int // of data after which the page ends early
+
+	// Head, unless it is nil, receives the last position of what was looked at when the
+	// page is the end.
+	Head *uint64
 }
 
 // span is the page's range of positions.
@@ -60,7 +64,11 @@ func (l *Log) Read(ctx context.Context, q driver.Querier, p Page) (list []event.
 			err = l.readTail(ctx, q, &p, &to)
 		}
 	}
-	return to.list, !to.full && len(to.list) < p.Limit, err
+	end = !to.full && len(to.list) < p.Limit
+	if err == nil && end && p.Head != nil {
+		*p.Head, err = l.Head(ctx, q)
+	}
+	return to.list, end, err
 }
 
 // readAll reads events of any kind.

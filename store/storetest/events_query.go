@@ -226,7 +226,7 @@ func runEventProject(t *testing.T, h Harness, layout string) {
 	cond, err := s.Project(t.Context(), a, x2, none)
 	require.NoError(t, err)
 	require.Equal(t, []any{"13", ">23", 7}, []any{a.State, x2.State, none.State})
-	require.Equal(t, uint64(3), cond.After)
+	require.Equal(t, uint64(4), cond.After, "the head that was seen, not the last event that matched")
 
 	s.add(t, ev("C", "5"))
 	_, err = s.Append(t.Context(), []store.Event{ev("None", "6")}, cond)
