@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store/driver"
@@ -58,8 +59,14 @@ type commands struct {
 	Authz   authzCmd   `cmd:"" help:"Measure permission checks and listings; every answer is compared with the right one."`
 	Torture tortureCmd `cmd:"" help:"Kill processes that write to stores, cut their power, and check that nothing acknowledged is lost."`
 	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
-	Lab     labCmd     `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
-	Victim  victimCmd  `cmd:"" name:"crash-worker" hidden:"" help:"Write to a store until killed, for torture."`
+	Health  healthCmd  `cmd:"" help:"Ask a running varve serve whether it is ready."`
+	Version versionCmd `cmd:"" help:"Print the version of the program, what it was built from, and the engines in it."`
+	Help    helpCmd    `cmd:"" help:"Print a document: what is promised, what is not, and how things are done."`
+
+	Completion kongcompletion.Completion `cmd:"" help:"Print how bash, zsh or fish complete the commands and flags of varve."`
+
+	Lab    labCmd    `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
+	Victim victimCmd `cmd:"" name:"crash-worker" hidden:"" help:"Write to a store until killed, for torture."`
 }
 
 // env is what commands get beside their flags.
@@ -107,6 +114,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "varve:", err)
 		return ExitError
+	}
+	kongcompletion.Register(parser, kongcompletion.WithExitFunc(func(c int) { code = c }))
+	if code >= 0 {
+		return code // a shell asked what may come next
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/varvedb/varve/internal/cli"
+)
+
+// containers is a file of the directory container.
+func containers(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "container", name))
+	require.NoError(t, err)
+	return text
+}
+
+// inContainer returns the list after a word of a Containerfile.
+func inContainer(t *testing.T, word string) (list []string) {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^(?:` + word + `)\b.*?(\[.*\])$`).FindSubmatch(containers(t, "Containerfile"))
+	require.NotNil(t, line, word)
+	require.NoError(t, json.Unmarshal(line[1], &list))
+	return list
+}
+
+// TestContainer: what the container and the composition run is a service that answers the
+// health check, and has every metric of the dashboard.
+func TestContainer(t *testing.T) {
+	var composed struct {
+		Services map[string]struct{ Command []string }
+	}
+	require.NoError(t, yaml.Unmarshal(containers(t, "compose.yaml"), &composed))
+	dir := t.TempDir()
+	for name, text := range map[string]string{"token": strings.Repeat("t", 40), "keys": strings.Repeat("ab", 32)} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600))
+	}
+	here := strings.NewReplacer("/data", dir, "/run/secrets", dir, "0.0.0.0:8080", "127.0.0.1:0", "0.0.0.0:8081", "127.0.0.1:0")
+	command := composed.Services["varve"].Command
+	require.Equal(t, inContainer(t, "CMD"), command[:len(inContainer(t, "CMD"))], "the composition adds secrets only")
+	for i := range command {
+		command[i] = here.Replace(command[i])
+	}
+	rest, _, stop := serve(t, command[1:]...)
+	defer func() { require.Equal(t, cli.ExitOK, stop()) }()
+
+	health := inContainer(t, "HEALTHCHECK")
+	require.Equal(t, "varve", health[0])
+	require.Contains(t, must(t, health[1], strings.Replace(health[2], "127.0.0.1:8080", rest, 1)), "ready")
+	_, errs, code := varve(t, "health", "http://127.0.0.1:1")
+	require.Equal(t, cli.ExitError, code)
+	require.Contains(t, errs, "refused")
+
+	ask := func(method, path string) string {
+		req, err := http.NewRequest(method, "http://"+rest+path, nil)
+		require.NoError(t, err)
+		req.Header.Set("Authorization", "Bearer "+strings.Repeat("t", 40))
+		req.Header.Set("Content-Type", "text/plain")
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Less(t, resp.StatusCode, 300, string(text))
+		return string(text)
+	}
+	ask(http.MethodPut, "/v1/entities/0x"+strings.Repeat("01", 32)+"?s.type=note")
+	metrics := ask(http.MethodGet, "/metrics")
+	var board struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	require.NoError(t, json.Unmarshal(containers(t, "grafana/dashboards/varve.json"), &board))
+	for _, p := range board.Panels {
+		require.NotEmpty(t, p.Targets)
+		for _, target := range p.Targets {
+			for _, name := range regexp.MustCompile(`(?:varve|process)_\w+`).FindAllString(target.Expr, -1) {
+				require.Contains(t, metrics, "\n"+name, target.Expr)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/docs"
+	"github.com/varvedb/varve/internal/cli"
+)
+
+// output runs a command that is to succeed, and returns what it prints.
+func output(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	require.Zero(t, cli.Run(context.Background(), args, &out, &errs), errs.String())
+	return out.String()
+}
+
+func TestVersion(t *testing.T) {
+	text := output(t, "version")
+	require.Regexp(t, `^varve \S+ .*`+runtime.Version(), text)
+	var v struct {
+		Version, Go string
+		Engines     []struct{ Name, Version string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(output(t, "version", "--json")), &v))
+	require.Equal(t, runtime.Version(), v.Go)
+	require.NotEmpty(t, v.Version)
+	for _, e := range v.Engines {
+		require.Contains(t, text, e.Name)
+	}
+}
+
+// TestHelp: every document is a topic, and is printed whole.
+func TestHelp(t *testing.T) {
+	list := output(t, "help")
+	names, err := fs.Glob(docs.FS, "*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		want, err := fs.ReadFile(docs.FS, name)
+		require.NoError(t, err)
+		topic := strings.TrimSuffix(name, ".md")
+		require.Contains(t, list, "  "+topic+" ")
+		require.Equal(t, string(want), output(t, "help", topic))
+	}
+	for _, topic := range []string{"none", "../README", "adr", ""} {
+		var errs strings.Builder
+		code := cli.Run(context.Background(), []string{"help", topic}, io.Discard, &errs)
+		require.Equal(t, topic != "", code == cli.ExitUsage, errs.String())
+	}
+}
+
+// TestCompletion: what shells ask for is answered with commands and flags, and nothing
+// is run.
+func TestCompletion(t *testing.T) {
+	for line, want := range map[string]string{
+		"varve ver":              "verify\nversion\n",
+		"varve events a":         "append\n",
+		"varve decide --no-such": "",
+	} {
+		t.Setenv("COMP_LINE", line)
+		require.ElementsMatch(t, strings.Fields(want), strings.Fields(output(t)), line)
+	}
+	t.Setenv("COMP_LINE", "")
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		require.Contains(t, output(t, "completion", "-c", shell), "complete ")
+	}
+}
