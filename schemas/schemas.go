@@ -42,13 +42,17 @@ type Index struct {
 	SQL    string
 }
 
-// entityLayouts are the named layouts: which folder, and which of its indexes.
-var entityLayouts = map[string]struct {
+type entityLayout struct {
 	folder  string
 	analyze bool
 	runs    bool
 	indexes func([]Index) []Index
-}{
+}
+
+func (l entityLayout) temporal() bool { return l.folder != "simple" }
+
+// entityLayouts are the named layouts: which folder, and which of its indexes.
+var entityLayouts = map[string]entityLayout{
 	"arkiv":          {folder: "arkiv", indexes: first(13)},
 	"arkiv-analyzed": {folder: "arkiv", indexes: first(13), analyze: true},
 	"arkiv-columnar": {folder: "arkiv", indexes: only("payloads_key_idx")},
@@ -108,6 +112,13 @@ func EntityLayouts() []string {
 // later, of which the tables are of another shape than rows of versions.
 func HasRuns(name string) bool { return entityLayouts[name].runs }
 
+// KeepsHistory tells whether an entity layout is one of those that can be read at past
+// blocks.
+func KeepsHistory(name string) bool {
+	def, known := entityLayouts[name]
+	return known && def.temporal()
+}
+
 // AblationLayouts returns arkiv-0 … arkiv-13: the layout arkiv with its first N
 // indexes.
 func AblationLayouts() []string {
@@ -148,7 +159,7 @@ func Entities(name, dialect string) (Layout, error) {
 	return Layout{
 		Name:       name,
 		Runs:       def.runs,
-		Temporal:   def.folder != "simple",
+		Temporal:   def.temporal(),
 		Analyze:    def.analyze,
 		Tables:     tables,
 		Spread:     spread,

@@ -103,11 +103,13 @@ func tablesOf(in *Input, name string) ([]Table, error) {
 		return criteriaTables(&r), nil
 	case "ranking":
 		return []Table{newRanking(in).Table}, nil
+	case "best":
+		return []Table{best(in)}, nil
 	case "settings":
 		list, err := in.manifests()
 		return settings(list, in.engines()), err
 	}
-	return nil, fmt.Errorf("table %s: no such experiment; varve run --list names them, and there are verdict, v1, criteria, ranking and settings", name)
+	return nil, fmt.Errorf("table %s: no such experiment; varve run --list names them, and there are verdict, v1, criteria, ranking, best and settings", name)
 }
 
 // Diff returns the lines of a text that another does not have, or not as often,

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/report/runs"
+	"github.com/varvedb/varve/schemas"
 )
 
 // measure is a column of the ranking: a figure of the runs of an experiment whose
@@ -112,6 +113,40 @@ func newRanking(in *Input) *ranking {
 		r.unplaced(), list("Each column is of one setting: ", settings), sentence(leftOut),
 	)
 	return r
+}
+
+// best is the ranking of each engine's best layout of those that keep history, in as few
+// words as a page about something else has room for.
+func best(in *Input) Table {
+	r := newRanking(in)
+	var seen []string
+	r.Rows = slices.DeleteFunc(r.Rows, func(row []Cell) bool {
+		name := row[0].Engine
+		if row[1].Text == "" || !schemas.KeepsHistory(strings.TrimPrefix(row[0].Text, name+" ")) || slices.Contains(seen, name) {
+			return true
+		}
+		seen = append(seen, name)
+		return false
+	})
+	for i := len(r.Columns) - 1; i >= begun; i-- {
+		if !slices.ContainsFunc(r.Rows, func(row []Cell) bool { return row[i].Value != nil }) {
+			r.Columns = slices.Delete(r.Columns, i, i+1)
+			for n := range r.Rows {
+				r.Rows[n] = slices.Delete(r.Rows[n], i, i+1)
+			}
+		}
+	}
+	for _, row := range r.Rows {
+		for i := range row {
+			row[i].Spread = ""
+		}
+	}
+	if r.Notes = nil; len(r.scales) > 0 {
+		scale := slices.Max(r.scales)
+		r.Caption = fmt.Sprintf("Each engine with its best layout that keeps history, at scale %g (%s entities), as multiples of the best of all layouts; ≈ is within the noise.",
+			scale, runs.Number(scale*baseEntities))
+	}
+	return r.Table
 }
 
 // list is a sentence with a list, if there is anything in it.

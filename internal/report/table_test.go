@@ -167,7 +167,7 @@ func TestFewOperations(t *testing.T) {
 // Overviews of any result set can be rendered, also of an empty one.
 func TestRenderOverviews(t *testing.T) {
 	var text strings.Builder
-	for _, name := range []string{"verdict", "v1", "criteria", "ranking", "settings"} {
+	for _, name := range []string{"verdict", "v1", "criteria", "ranking", "best", "settings"} {
 		fmt.Fprintf(&text, "<!-- table:%s -->\n<!-- /table:%s -->\n", name, name)
 	}
 	_, err := report.RenderMarkdown(text.String(), input())
@@ -258,6 +258,11 @@ func TestRanking(t *testing.T) {
 	require.Contains(t, text, "| sqlite compact | 3 | 3× | 3× (30) | 3× (333) |")
 	require.Contains(t, text, "| duckdb arkiv | – | – | – | – | 10× (50) |")
 	require.Contains(t, text, "Noise floor, from measuring the same twice: 1.1× for p50-ms")
+	short, err := report.RenderMarkdown("<!-- table:best -->\n<!-- /table:best -->\n", input(records...))
+	require.NoError(t, err)
+	require.Contains(t, short, "| sqlite arkiv | 1 | 1× | 1× | 1× |", "its best layout alone, without figures beside")
+	require.NotContains(t, short, "simple")
+	require.NotContains(t, short, "duckdb", "it has no place")
 	require.Contains(t, text, "Not measured, or of too few operations: commit p99, ms (D1); reorg p99, ms (D3); reads/s beside writes (D4).")
 	require.Contains(t, text, "Without a place: duckdb arkiv (not measured, or failed: commit p50, ms;")
 }
