@@ -271,5 +271,7 @@ func TestExperimentsTables(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, sets)
 	newest := filepath.Dir(sets[len(sets)-1])
-	must(t, "report", newest, "--experiments", "../../EXPERIMENTS.md", "--check")
+	for _, name := range []string{"EXPERIMENTS.md", "README.md"} {
+		must(t, "report", newest, "--experiments", "../../"+name, "--check")
+	}
 }
