@@ -20,7 +20,7 @@ import (
 
 // quick are the documented commands that run to their end here. The others are
 // interrupted before they begin: what they are given has been checked then.
-var quick = []string{"check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "decide"}
+var quick = []string{"import", "check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "decide"}
 
 // sizes are what flags get here.
 var sizes = map[string]string{"--scale": "0.002", "--load": "3", "--rate": "1000"}
@@ -57,7 +57,7 @@ func TestDocumentedCommands(t *testing.T) {
 				want = append(want, cli.ExitNotChecked) // of one run a side
 			}
 			ctx, cancel := context.WithCancel(t.Context())
-			if !slices.Contains(quick, args[0]) {
+			if !slices.Contains(quick, args[0]) || strings.Contains(strings.Join(args, " "), "://") { // a server that is not here
 				want = append(want, cli.ExitInterrupted)
 				cancel()
 			}
@@ -100,6 +100,7 @@ func prepare(t *testing.T, root string) {
 	t.Helper()
 	must(t, "import", filepath.Join(root, "testdata/arkiv-small/blocks.tar"), "sqlite:node.db")
 	require.NoError(t, os.Symlink(filepath.Join(root, "testdata/arkiv-small/blocks.tar"), "blocks.tar"))
+	require.NoError(t, os.Symlink(filepath.Join(root, "testdata/arkiv-small/sqlite-store.db"), "arkiv.db"))
 	require.NoError(t, os.WriteFile("keys", []byte(strings.Repeat("ab", 32)), 0o600))
 	newest, err := filepath.Glob(filepath.Join(root, "docs/results/*/records.jsonl"))
 	require.NoError(t, err)
