@@ -29,9 +29,9 @@ type Chain struct {
 	hidden    int
 	forgotten int
 
-	fault  func(n int) Fault
-	asked  int
-	seen   map[entity.Hash]map[entity.Key]Life // after each block that ever was
+	fault func(n int) Fault
+	asked int
+	seen  map[entity.Hash]map[entity.Key]Life // after each block that ever was
 }
 
 // made is a block as the chain has it, and what a follower must make of it.
