@@ -36,6 +36,22 @@ func TestOracleAnswersAsTheModel(t *testing.T) {
 	})
 }
 
+// How many entities there are the oracle knows at the head, past all that ran out.
+func TestOracleCounts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		blocks, m := history(t)
+		o := mix.NewOracle()
+		for i := range blocks {
+			require.NoError(t, o.Advance(&blocks[i]))
+			snap, err := m.At(blocks[i].Number)
+			require.NoError(t, err)
+			n, err := snap.Count(nil)
+			require.NoError(t, err)
+			require.EqualValues(t, n, o.Visible(), "block %d", blocks[i].Number)
+		}
+	})
+}
+
 // While blocks come, readers ask about those before and get right answers.
 func TestOracleFollowsTheHead(t *testing.T) {
 	blocks := mendoza(t, 0.001)

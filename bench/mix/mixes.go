@@ -15,14 +15,17 @@ const (
 	C = "C" // of streams
 )
 
-// Names are the mixes that New knows.
+// ByKey is one kind of read alone: whole entities by their keys.
+const ByKey = "key"
+
+// Names are the mixes that New knows, besides ByKey.
 var Names = []string{A, B, C}
 
 // New returns a mix whose answers an oracle knows.
 func New(name string, o *Oracle) (Reads, error) {
 	kinds, ok := mixes[name]
 	if !ok {
-		return nil, fmt.Errorf("unknown mix %q: want A, B or C", name)
+		return nil, fmt.Errorf("unknown mix %q: want A, B, C or key", name)
 	}
 	return &base{Oracle: o, name: name, kinds: kinds}, nil
 }
@@ -68,6 +71,7 @@ var mixes = map[string][]kind{
 		{kindPayload, 15, (*draws).payload},
 		{"creator-latest", 5, func(d *draws) Op { return d.some(byCreator, "", 20) }},
 	},
+	ByKey: {{kindEntity, 100, (*draws).whole}},
 }
 
 // base is a mix over the base profile.

@@ -28,6 +28,9 @@ type Oracle struct {
 
 	texts [len(asked)]index
 	gpus  []int32 // lives that have had attrGPU, oldest first
+
+	visible int            // entities, at the head
+	ends    map[uint64]int // of those, how many run out at a block
 }
 
 // life is an entity from one creation to its end. One that is made again under
@@ -56,7 +59,7 @@ const none = -1
 
 // NewOracle returns the oracle of an empty store.
 func NewOracle() *Oracle {
-	o := &Oracle{newest: map[entity.Key]int32{}}
+	o := &Oracle{newest: map[entity.Key]int32{}, ends: map[uint64]int{}}
 	for t := range o.texts {
 		o.texts[t] = newIndex(asked[t].values)
 	}
@@ -105,11 +108,48 @@ func (o *Oracle) Advance(b *entity.Block) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.runOut(b.Number)
 	for i := range set.Changes {
 		o.apply(b.Number, &set.Changes[i], hashed[i])
 	}
 	o.head = b.Number
 	return nil
+}
+
+// Visible returns how many entities are visible at the head.
+func (o *Oracle) Visible() int {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	return o.visible
+}
+
+// runOut takes off what runs out after the head, up to a block. Either there are few numbers
+// between, or few ends.
+func (o *Oracle) runOut(block uint64) {
+	if block-o.head < uint64(len(o.ends)) {
+		for n := o.head + 1; n <= block; n++ {
+			o.end(n, o.ends[n])
+		}
+		return
+	}
+	for n := range o.ends {
+		if n <= block {
+			o.end(n, o.ends[n])
+		}
+	}
+}
+
+// begun notes that an entity is visible up to a block, and end that some are no longer.
+func (o *Oracle) begun(until uint64) {
+	o.visible++
+	o.ends[until]++
+}
+
+func (o *Oracle) end(until uint64, n int) {
+	o.visible -= n
+	if o.ends[until] -= n; o.ends[until] == 0 {
+		delete(o.ends, until)
+	}
 }
 
 func sequence(e *entity.Entity) uint64 {
@@ -151,6 +191,7 @@ func (o *Oracle) apply(block uint64, c *entity.Change, h hashes) {
 	v := version{hashes: h, before: none}
 	if c.Old != nil {
 		old := &o.versions[o.lives[o.newest[c.Key]].last]
+		o.end(old.end, 1)
 		old.end = min(old.end, block)
 		if c.ContentKept {
 			v = *old
@@ -171,6 +212,9 @@ func (o *Oracle) apply(block uint64, c *entity.Change, h hashes) {
 	}
 	o.lives[l].last = int32(len(o.versions))
 	o.versions = append(o.versions, v)
+	if v.visible(block) {
+		o.begun(v.end)
+	}
 	for t := range o.texts {
 		o.texts[t].post(v.values[t], l)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
 )
@@ -53,7 +53,7 @@ func (c *followCmd) Run(e *env) (err error) {
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	f.Until, f.Once = c.Until, c.Once
-	serve, err := c.metrics(f)
+	serve, err := c.metrics(e, f)
 	if err != nil {
 		return fmt.Errorf("follow: %w", err)
 	}
@@ -139,7 +139,7 @@ func (c *followFlags) run(e *env, f *chain.Follower, serve func(context.Context)
 }
 
 // metrics returns what serves the metrics, and nothing else, until ctx is done.
-func (c *followCmd) metrics(f *chain.Follower) (func(context.Context) error, error) {
+func (c *followCmd) metrics(e *env, f *chain.Follower) (func(context.Context) error, error) {
 	if c.Metrics == "" {
 		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
 	}
@@ -147,32 +147,13 @@ func (c *followCmd) metrics(f *chain.Follower) (func(context.Context) error, err
 	observe(registry, f)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	_, serve, err := listen(c.Metrics, mux)
-	return serve, err
-}
-
-// listen takes an address, and returns which one that is, and what serves it until ctx is
-// done.
-func listen(address string, h http.Handler) (on string, serve func(context.Context) error, err error) {
-	l, err := net.Listen("tcp", address)
+	srv, err := server.Listen(e.ctx, nil, server.Options{
+		REST: "off", GRPC: "off", Site: &server.Site{Name: "metrics", Address: c.Metrics, Handler: mux, Public: true},
+	})
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
-	return l.Addr().String(), func(ctx context.Context) error {
-		stop := context.AfterFunc(ctx, func() {
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-			defer cancel()
-			if server.Shutdown(last) != nil {
-				_ = server.Close() // clients that did not end in time
-			}
-		})
-		defer stop()
-		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve %s: %w", address, err)
-		}
-		return nil
-	}, nil
+	return srv.Run, nil
 }
 
 // observe adds how far a follower is to the metrics.

@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,6 +15,7 @@ import (
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
+	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -38,39 +37,28 @@ type serveCmd struct {
 	Listen string `help:"Address for REST; off for none. Others than this machine reach it only when it is not on loopback, which needs a token." default:"127.0.0.1:8080"`
 	GRPC   string `help:"Address for gRPC; off for none." default:"127.0.0.1:8081"`
 
-	arkivFlags
+	Arkiv     string        `help:"Address for Arkiv's JSON-RPC over HTTP and WebSocket, such as 127.0.0.1:8545; off for none. It only reads." default:"off"`
+	JSONRPC   arkivFlags    `embed:"" prefix:"arkiv-"`
+	ChainID   uint64        `name:"chain-id" help:"Chain id that Arkiv's JSON-RPC answers." default:"1337"`
+	BlockTime time.Duration `help:"Time from one block of the chain to the next." default:"2s"`
 
 	KeyFile   string `help:"File of the keys that seal payloads, one a line in hex or base 64, 32 bytes each, the newest last. Else $VARVE_KEYS." type:"existingfile" placeholder:"FILE"`
 	Plaintext bool   `help:"Store payloads as they come, without a key. Reading only needs neither."`
-	TokenFile string `help:"File of the token that clients show. Else $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
-	TLSCert   string `name:"tls-cert" help:"File of the certificate, PEM." type:"existingfile" placeholder:"FILE"`
-	TLSKey    string `name:"tls-key" help:"File of the certificate's key, PEM." type:"existingfile" placeholder:"FILE"`
 
-	AccessLog bool `help:"Log each request."`
+	listenFlags
 
 	Owner      string        `help:"Owner of new entities whose writer names none." default:"0x0000000000000000000000000000000000000000"`
 	Cache      string        `help:"Memory of the cache of opened entities; off for none." default:"64MiB"`
 	Window     time.Duration `help:"How long a block waits for further writes after its first." default:"0s"`
 	MaxPayload string        `help:"Largest payload." default:"4MiB"`
-	Concurrent int           `help:"Requests at a time; more are refused." default:"1024"`
 	Rate       float64       `help:"Requests a second; more are refused. 0 for no limit." default:"0"`
-
-	HeaderTimeout time.Duration `help:"Time for a client to send the head of a request." default:"5s"`
-	ReadTimeout   time.Duration `help:"Time for a client to send a request." default:"30s"`
-	WriteTimeout  time.Duration `help:"Time for a client to take the answer, or a part of a stream." default:"30s"`
-	IdleTimeout   time.Duration `help:"Time between requests after which a connection is closed." default:"2m"`
-	Drain         time.Duration `help:"Time for requests under way when the service ends." default:"15s"`
 }
 
 // Run serves until it is interrupted.
 func (c *serveCmd) Run(e *env) (err error) {
-	core, listen, err := c.options()
+	core, listen, err := c.options(e)
 	if err != nil {
 		return usageError{err}
-	}
-	listen.Log = slog.New(slog.NewTextHandler(e.stderr, nil))
-	if c.AccessLog {
-		listen.Access = listen.Log
 	}
 	// Without indexes that are still to be made a store can be read as well.
 	db, _, err := openEntities(e.ctx, c.URL, &store.Options{ReadOnly: c.reads()}, store.EntityOptions{Layout: c.Layout, DeferIndexes: c.reads()})
@@ -86,18 +74,27 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if !s.Leased() && !s.ReadOnly() {
 		listen.Log.Warn("this engine has no lease: nothing keeps a second writer away from the store, and there must be none")
 	}
-	if listen.Arkiv, err = c.arkiv(e.ctx, db, s, listen); err != nil {
-		return fmt.Errorf("serve: %w", err)
-	}
-	if listen.Arkiv != nil {
-		defer func() { err = errors.Join(err, listen.Arkiv.Handler.Close()) }()
+	arkiv := ""
+	if c.Arkiv != "off" {
+		ents, err := db.Entities(e.ctx, store.EntityOptions{DeferIndexes: db.ReadOnly()})
+		if err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
+		site := server.Site{Address: c.Arkiv, Metrics: s.Metrics().Handler()}
+		about := rpc.Options{ChainID: c.ChainID, BlockTime: c.BlockTime, Metrics: s.Metrics().Registry()}
+		if err := c.JSONRPC.add(e.ctx, &listen, site, ents, about); err != nil {
+			return fmt.Errorf("serve: %w", err)
+		}
 	}
 	srv, err := server.Listen(e.ctx, s, listen)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
+	if listen.Site != nil {
+		arkiv = fmt.Sprintf("Arkiv on %s, ", srv.Site())
+	}
 	fmt.Fprintf(e.stdout, "REST on %s, gRPC on %s, %spayloads %s, block %d%s\n",
-		orNone(srv.REST()), orNone(srv.GRPC()), c.served(srv), c.sealing(s), s.Head(), c.only(s))
+		orNone(srv.REST()), orNone(srv.GRPC()), arkiv, c.sealing(s), s.Head(), c.only(s))
 	return srv.Run(e.ctx)
 }
 
@@ -137,7 +134,7 @@ func (c *serveCmd) reads() bool {
 }
 
 // options reads what the flags name.
-func (c *serveCmd) options() (core service.Options, listen server.Options, err error) {
+func (c *serveCmd) options(e *env) (core service.Options, listen server.Options, err error) {
 	if core.Adopt = c.Adopt; c.Adopt && c.reads() {
 		return core, listen, errors.New("--adopt and --read-only: give one of them")
 	}
@@ -147,8 +144,8 @@ func (c *serveCmd) options() (core service.Options, listen server.Options, err e
 	if core.Owner, err = entity.ParseAddress(c.Owner); err != nil {
 		return core, listen, fmt.Errorf("--owner: %w", err)
 	}
-	if err := c.check(core.Keys != nil); err != nil {
-		return core, listen, err
+	if c.Arkiv != "off" && core.Keys != nil {
+		return core, listen, errors.New("--arkiv and keys: Arkiv's clients read payloads as they are stored, and those are sealed")
 	}
 	if c.Listen == "off" && c.GRPC == "off" && c.Arkiv == "off" {
 		return core, listen, errors.New("--listen, --grpc and --arkiv are off: nothing is served")
@@ -164,17 +161,8 @@ func (c *serveCmd) options() (core service.Options, listen server.Options, err e
 		return core, listen, errors.Join(fmt.Errorf("--max-payload %s: want at most 1GiB", c.MaxPayload), err)
 	}
 	core.MaxPayload, core.Window = int(largest), c.Window
-	listen = server.Options{
-		REST: c.Listen, GRPC: c.GRPC,
-		Limits: server.Limits{Concurrent: c.Concurrent, PerSecond: c.Rate},
-		Timeouts: server.Timeouts{
-			Header: c.HeaderTimeout, Read: c.ReadTimeout, Write: c.WriteTimeout, Idle: c.IdleTimeout, Drain: c.Drain,
-		},
-	}
-	if listen.Token, err = secret(c.TokenFile, tokenVariable); err != nil {
-		return core, listen, err
-	}
-	listen.TLS, err = c.certificate()
+	listen, err = c.listenFlags.options(e)
+	listen.REST, listen.GRPC, listen.Limits.PerSecond = c.Listen, c.GRPC, c.Rate
 	return core, listen, err
 }
 
@@ -233,18 +221,4 @@ func private(f *os.File) error {
 		return fmt.Errorf("%s: others may use it (mode %04o): chmod 600 %s", f.Name(), st.Mode().Perm(), f.Name())
 	}
 	return nil
-}
-
-func (c *serveCmd) certificate() (*tls.Config, error) {
-	if c.TLSCert == "" && c.TLSKey == "" {
-		return nil, nil
-	}
-	if c.TLSCert == "" || c.TLSKey == "" {
-		return nil, errors.New("--tls-cert and --tls-key belong together")
-	}
-	certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
-	if err != nil {
-		return nil, fmt.Errorf("certificate: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
 }

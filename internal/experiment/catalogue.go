@@ -144,6 +144,9 @@ func All() []Experiment {
 		{ID: "H1", Title: "Entity service", Layouts: []string{"compact"}, plan: measureService,
 			Question: "What does a client of the service get over REST and over gRPC, payloads sealed, and how much of that is the protocol?",
 			Earlier:  "REST put ~1 ms, get ~1 ms warm and 3 to 5 cold, put and get ~2; gRPC put ~0.6, get ~0.3; 32 clients ~910 puts and ~970 gets a second; 1,000 new entities ~1 s"},
+		{ID: "H3", Title: "Arkiv node", Layouts: []string{"compact", "arkiv", "simple"}, Changes: true, phases: 12 * len(nodeLoads), plan: measureNode,
+			Question: "What do the network's SDKs get of a node that follows a chain at 6,000 rows a second, over HTTP and over WebSocket?",
+			Earlier:  "asked: by key 15,000 and mix A 4,000 calls a second, 32 clients, layout compact, 800,000 entities"},
 		{ID: "Q1", Title: "First look", Layouts: []string{"arkiv"}, plan: firstLook,
 			Question: "In a minute: how do the engines do on real blocks of the network and on generated ones?"},
 	}

@@ -47,5 +47,5 @@ func TestReadersFirst(t *testing.T) {
 		changed = e.Changes
 		ids = append(ids, e.ID)
 	}
-	require.Equal(t, []string{"A8", "D1", "D2", "D3", "D4", "D5", "E2", "E3", "F1", "F2", "F3", "F4"}, ids[len(ids)-12:])
+	require.Equal(t, []string{"A8", "D1", "D2", "D3", "D4", "D5", "E2", "E3", "F1", "F2", "F3", "F4", "H3"}, ids[len(ids)-13:])
 }

@@ -70,6 +70,10 @@ var specs = []spec{
 	},
 	{ids: "H1", metrics: "p50-ms op/s", more: "p99-ms max-ms", bars: "op/s"},
 	{
+		ids: "H3", metrics: "qps p99-ms rows/s follow-p99-ms", more: "p50-ms capacity-qps behind-blocks skipped cores", kinds: "p50-ms p99-ms",
+		bars: "qps", quantiles: true, timeline: true,
+	},
+	{
 		ids: "Q1", apart: true,
 		metrics: "commit-p50-ms commit-p99-ms commit-max-ms rows/s get-p50-ms get-p99-ms query-p50-ms query-max-ms data-MB B/ent",
 	},

@@ -148,10 +148,10 @@ func put[V any](r *reader, m *map[string]V, name string, value V) {
 }
 
 // Encode returns the input of a transaction that carries the operations, with
-// attributes in the order of their names.
+// attributes in the order of their names. It is made quickly, not small.
 func (ops *Operations) Encode() ([]byte, error) {
 	var out bytes.Buffer
-	w := brotli.NewWriterLevel(&out, brotli.DefaultCompression)
+	w := brotli.NewWriterLevel(&out, brotli.BestSpeed)
 	if _, err := w.Write(ops.encodeRLP()); err != nil {
 		return nil, fmt.Errorf("encode operations: %w", err)
 	}

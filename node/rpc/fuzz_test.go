@@ -64,3 +64,40 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// FuzzQuick: what is read quickly is what is read carefully.
+func FuzzQuick(f *testing.F) {
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"arkiv_query","params":["a = \"b\"",{"atBlock":"0x1","orderBy":[{"name":"]}"}]}]}`,
+		` { "jsonrpc" : "2.0" , "method" : "eth_chainId" , "params" : [ ] , "id" : "x" } `, `{"jsonrpc":"2.0","id":null,"method":"m"}`,
+		`{"jsonrpc":"2.0","method":"m","params":[1, true ,null,-2.5e3,"\\",[[]],{}]}`, `{}`, `{ }`, `[]`, `"x"`, `1`, ``, `{"jsonrpc":"2.0","id":{},"method":"m"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"m","params":null}`, `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1]}}`, `{"id":1,"id":2,"jsonrpc":"2.0","method":"a","method":"b"}`,
+		`{"ID":1,"jsonrpc":"2.0","method":"a"}`, `{"jsonrpc":"2.0","id":1,"method":"\u0061"}`, `{"jsonrpc":"2.0","id":1,"method":null}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, ok := quick(text)
+		if !ok {
+			return
+		}
+		want, fault := careful(text)
+		require.Nil(t, fault)
+		require.Nil(t, want.err)
+		require.Equal(t, want.method, got.method)
+		require.Equal(t, string(want.id), string(got.id))
+		require.Equal(t, want.id == nil, got.id == nil)
+		require.Equal(t, len(want.params), len(got.params))
+		for i := range want.params {
+			require.Equal(t, string(want.params[i]), string(got.params[i]))
+		}
+	})
+}
+
+// TestQuickIsUsual: requests of clients are read quickly.
+func TestQuickIsUsual(t *testing.T) {
+	r, ok := quick([]byte(`{"jsonrpc":"2.0","id":7,"method":"arkiv_query","params":["*",{"resultsPerPage":"0x5"}]}`))
+	require.True(t, ok)
+	require.Equal(t, "arkiv_query", r.method)
+	require.Len(t, r.params, 2)
+}

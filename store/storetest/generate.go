@@ -40,18 +40,11 @@ var (
 		}
 		return keys
 	}()
-	someOwners = []store.Address{{1}, {0xab, 0xcd}, {19: 0xff}}
-	someNames  = []string{"type", "n", "type", "n", "größe", "a.b-c", "and", "with space", "qu`ote"}
-	someTexts  = []string{
-		"a", "", "b", "ab", "A", "ä", "日本", "😀", "\uffee", "2024-01-01 10:00:00", "1", "1.0", `it's "so"`, "100%", "a_b", "a*b", "[a]", "a\nb", `back\slash`,
-		"0x0100000000000000000000000000000000000000",
-	}
-	nulTexts    = []string{"\x00", "a\x00", "a\x00b"}
-	someNumbers = []uint64{0, 1, 2, 7, 1<<53 + 1, math.MaxInt64, 1 << 63, math.MaxUint64}
-	someBTLs    = []uint64{10, 3, 1, 30, 2, 100, 1000, 0, math.MaxInt64, math.MaxUint64}
-	somePattern = []string{
-		"*", "a*", "*b", "?", "??", "[a-b]*", "[^a]*", "", "a", "*a*", "0x*", "*%*", "*_*", "a[*]b", "*'*", "*\"*", "日*", "2024-??-*", "*[", "[[]a]", "?\n?", "*\\*", "*😀", "[à-ÿ]",
-	}
+	someOwners                          = []store.Address{{1}, {0xab, 0xcd}, {19: 0xff}}
+	someNames                           = []string{"type", "n", "type", "n", "größe", "a.b-c", "and", "with space", "qu`ote"}
+	nulTexts                            = []string{"\x00", "a\x00", "a\x00b"}
+	someTexts, someNumbers, somePattern = model.OddTexts, model.OddNumbers, model.OddPatterns
+	someBTLs                            = []uint64{10, 3, 1, 30, 2, 100, 1000, 0, math.MaxInt64, math.MaxUint64}
 )
 
 // text draws text to be stored or compared with.

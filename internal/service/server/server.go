@@ -29,9 +29,9 @@ var ErrUnsafe = errors.New("refused: an address off loopback needs a token")
 // Options of a server. The zero value listens on loopback, on ports that the
 // system chooses, with the defaults of Timeouts and Limits.
 type Options struct {
-	REST  string // address; empty means 127.0.0.1:0, "off" means none
-	GRPC  string // address; empty means 127.0.0.1:0, "off" means none
-	Arkiv *Arkiv // nil: none
+	REST string // address; empty means 127.0.0.1:0, "off" means none
+	GRPC string // address; empty means 127.0.0.1:0, "off" means none
+	Site *Site  // nil: none
 
 	Token string      // that requests show; may be empty on loopback
 	TLS   *tls.Config // nil: plain
@@ -91,8 +91,9 @@ type website struct {
 	http *http.Server
 }
 
-// Listen binds a service. It fails with ErrUnsafe before it opens a port. The
-// caller runs the server, which closes what it has opened; or closes it.
+// Listen binds a service, which may be nil where REST and GRPC are off. It fails with
+// ErrUnsafe before it opens a port. The caller runs the server, which closes what it has
+// opened; or closes it.
 func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error) {
 	o.Timeouts = o.Timeouts.withDefaults()
 	if o.Limits.Concurrent == 0 {
@@ -133,12 +134,12 @@ func (s *Server) listen(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if o.Arkiv != nil {
+	if o.Site != nil {
 		token := o.Token
-		if o.Arkiv.Public {
+		if o.Site.Public {
 			token = "none is needed"
 		}
-		if err := add("Arkiv", o.Arkiv.Address, token); err != nil {
+		if err := add(o.Site.Name, o.Site.Address, token); err != nil {
 			return err
 		}
 	}
@@ -192,8 +193,8 @@ func (s *Server) bind() error {
 	for _, w := range s.web {
 		var handler http.Handler
 		switch {
-		case w.name == "Arkiv":
-			handler = s.arkiv(gate)
+		case o.Site != nil && w.name == o.Site.Name:
+			handler = o.Site.handler(gate, o.Token)
 		default:
 			if handler, err = rest.New(s.service, rest.Options{
 				Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load,
@@ -237,8 +238,8 @@ func (s *Server) serveHTTP(w *website, handler http.Handler) {
 // REST returns the address that REST is served on, "" when it is not.
 func (s *Server) REST() string { return s.address("REST") }
 
-// Arkiv returns the address that Arkiv's JSON-RPC is served on, "" when it is not.
-func (s *Server) Arkiv() string { return s.address("Arkiv") }
+// Site returns the address of Options.Site, which there is.
+func (s *Server) Site() string { return s.address(s.opts.Site.Name) }
 
 func (s *Server) address(name string) string {
 	for _, w := range s.web {
@@ -300,8 +301,8 @@ func (s *Server) drain() error {
 			return nil
 		})
 	}
-	if s.opts.Arkiv != nil {
-		group.Go(s.opts.Arkiv.Handler.Close) // connections that no server of HTTP knows any more
+	if s.opts.Site != nil {
+		group.Go(s.opts.Site.close)
 	}
 	if s.grpc != nil {
 		group.Go(func() error { return s.drainGRPC(ctx) })
@@ -327,8 +328,10 @@ func (s *Server) drainGRPC(ctx context.Context) error {
 }
 
 // Close cuts everything off at once. It is for a server that is not run.
-func (s *Server) Close() error {
-	var err error
+func (s *Server) Close() (err error) {
+	if s.opts.Site != nil {
+		err = s.opts.Site.close()
+	}
 	for _, w := range s.web {
 		err = errors.Join(err, w.on.Close())
 	}

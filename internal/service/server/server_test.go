@@ -300,7 +300,7 @@ func TestArkiv(t *testing.T) {
 		handler, err := arkivrpc.New(t.Context(), ents, arkivrpc.Options{})
 		require.NoError(t, err)
 		srv, err := server.Listen(t.Context(), s, server.Options{
-			REST: "off", GRPC: "off", Token: token, Arkiv: &server.Arkiv{Address: "127.0.0.1:0", Handler: handler, Public: public},
+			REST: "off", GRPC: "off", Token: token, Site: &server.Site{Name: "Arkiv", Address: "127.0.0.1:0", Handler: handler, Metrics: s.Metrics().Handler(), Public: public},
 		})
 		require.NoError(t, err)
 		require.Empty(t, srv.REST())
@@ -310,7 +310,7 @@ func TestArkiv(t *testing.T) {
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		ask := func(authorization string) int {
 			t.Helper()
-			r, err := http.NewRequest(http.MethodPost, "http://"+srv.Arkiv(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`))
+			r, err := http.NewRequest(http.MethodPost, "http://"+srv.Site(), strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`))
 			require.NoError(t, err)
 			r.Header.Set("Authorization", authorization)
 			answer, err := client.Do(r)
@@ -327,7 +327,6 @@ func TestArkiv(t *testing.T) {
 		stop()
 		require.NoError(t, <-done)
 	}
-	_, s := newService(t, newURL(t), service.Options{})
-	_, err := server.Listen(t.Context(), s, server.Options{REST: "off", GRPC: "off", Arkiv: &server.Arkiv{Address: "0.0.0.0:0"}})
+	_, err := server.Listen(t.Context(), nil, server.Options{REST: "off", GRPC: "off", Site: &server.Site{Name: "Arkiv", Address: "0.0.0.0:0"}})
 	require.ErrorIs(t, err, server.ErrUnsafe)
 }

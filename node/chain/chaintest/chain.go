@@ -23,9 +23,15 @@ type Chain struct {
 	mu     sync.Mutex
 	rng    *rand.Rand
 	blocks []made
-	fault  func(n int) Fault
-	asked  int
-	seen   map[entity.Hash]map[entity.Key]Life // after each block that ever was
+	// Blocks that are given: how many numbers there are between the first and them, how
+	// many of the last nobody sees yet, and the last of those that were forgotten.
+	skipped   uint64
+	hidden    int
+	forgotten int
+
+	fault func(n int) Fault
+	asked int
+	seen  map[entity.Hash]map[entity.Key]Life // after each block that ever was
 }
 
 // made is a block as the chain has it, and what a follower must make of it.
@@ -91,7 +97,20 @@ func (c *Chain) Spoil(from uint64) uint64 {
 func (c *Chain) Last() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return uint64(len(c.blocks) - 1)
+	return c.last()
+}
+
+func (c *Chain) last() uint64 { return c.skipped + uint64(len(c.blocks)-c.hidden) - 1 }
+
+// at returns a block that can be seen, or nil.
+func (c *Chain) at(n uint64) *made {
+	if n == 0 {
+		return &c.blocks[0]
+	}
+	if n <= c.skipped+uint64(c.forgotten) || n > c.last() {
+		return nil
+	}
+	return &c.blocks[n-c.skipped]
 }
 
 // Genesis returns the hash of block 0.
@@ -124,19 +143,13 @@ func (c *Chain) Live(block entity.Hash) (map[entity.Key]Life, bool) {
 // add makes the next block, with less than transactions in it.
 func (c *Chain) add(transactions int) {
 	d := draft{rng: c.rng, live: map[entity.Key]Life{}}
-	d.want.Number = uint64(len(c.blocks))
-	d.want.Time = 1_700_000_000 + 2*d.want.Number
-	binary.BigEndian.PutUint64(d.want.Hash[:], c.rng.Uint64())
-	binary.BigEndian.PutUint64(d.want.Hash[24:], d.want.Number)
 	var parent entity.Hash
 	if len(c.blocks) > 0 {
 		before := c.blocks[len(c.blocks)-1]
 		parent = before.block.Hash
 		maps.Copy(d.live, before.live)
 	}
-	d.block = chain.Block{
-		Number: chain.Quantity(d.want.Number), Hash: d.want.Hash, ParentHash: parent, Timestamp: chain.Quantity(d.want.Time),
-	}
+	d.begin(uint64(len(c.blocks)), parent)
 	if transactions > 0 && c.rng.IntN(8) > 0 {
 		d.housekeeping()
 		for range c.rng.IntN(transactions) {
@@ -156,6 +169,7 @@ type draft struct {
 	receipts []chain.Receipt
 	want     entity.Block
 	live     map[entity.Key]Life
+	rest     []entity.Op // that were given and are still to be told
 }
 
 func (d *draft) random() (h [32]byte) {

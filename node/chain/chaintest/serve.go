@@ -110,7 +110,7 @@ func (c *Chain) answer(call call, fault Fault) answer {
 	case "eth_chainId":
 		a.Result = chain.Quantity(c.ID)
 	case "eth_blockNumber":
-		a.Result = chain.Quantity(len(c.blocks) - 1)
+		a.Result = chain.Quantity(c.last())
 	case "eth_getBlockByNumber":
 		if m := c.find(call); m != nil && fault != NoBlock {
 			block := m.block
@@ -132,10 +132,10 @@ func (c *Chain) answer(call call, fault Fault) answer {
 // find returns the block that a call names.
 func (c *Chain) find(call call) *made {
 	var n chain.Quantity
-	if err := json.Unmarshal(call.Params[0], &n); err != nil || int(n) >= len(c.blocks) {
+	if err := json.Unmarshal(call.Params[0], &n); err != nil {
 		return nil
 	}
-	return &c.blocks[n]
+	return c.at(uint64(n))
 }
 
 func broken(receipts []chain.Receipt, fault Fault) any {

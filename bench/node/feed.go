@@ -1,0 +1,254 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/node/chain"
+	"github.com/varvedb/varve/node/chain/chaintest"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// chainID is that of the chain that is followed.
+const chainID = 1337
+
+// feed is a chain that grows at a rate, and the node that follows it. Its blocks are made
+// before they are due, so that making them takes nothing from the node.
+type feed struct {
+	chain    *chaintest.Chain
+	oracle   *mix.Oracle
+	app      *app
+	follower chain.Follower
+	next     func() (store.Block, error, bool)
+	stop     []func()
+
+	mu     sync.RWMutex
+	blocks map[uint64]*fed
+	last   uint64 // block that was made
+
+	revealed, applied atomic.Uint64
+	behind            atomic.Uint64 // most blocks that the node was
+
+	// While it is measured.
+	from, to atomic.Int64 // in nanoseconds since 1970; 0: not yet
+	due      sync.Map     // by block, when it was revealed
+	rows     atomic.Int64
+	took     *latency.Recorder // by one goroutine
+}
+
+// fed is a block of the chain, and what its clients are told of it.
+type fed struct {
+	hash    entity.Hash
+	time    uint64
+	rows    int
+	visible uint64
+	events  []event
+	unsure  map[entity.Key]bool // of which the events are not known
+}
+
+// event is what an event of a block says happened, and to which entity.
+type event struct {
+	kind entity.Kind
+	key  entity.Key
+}
+
+func compareEvents(a, b event) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), slices.Compare(a.key[:], b.key[:]))
+}
+
+// newFeed begins a chain after the head of a store, of blocks that are given other numbers,
+// and has the store follow its first block. The caller closes it.
+func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[store.Block, error], seed uint64) (_ *feed, err error) {
+	head, err := ents.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := &feed{chain: chaintest.After(chainID, head.Block), oracle: oracle, app: newApp(seed), blocks: map[uint64]*fed{}, took: latency.NewRecorder()}
+	defer func() {
+		if err != nil {
+			f.close()
+		}
+	}()
+	var stop func()
+	f.next, stop = iter.Pull2(rest)
+	f.stop = append(f.stop, stop)
+	on, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: f.chain, ReadHeaderTimeout: patience}
+	go func() { _ = server.Serve(on) }() // until it is closed
+	f.stop = append(f.stop, func() { _ = server.Close() })
+	// The store is taken for one of the chain: it followed it so far.
+	if err := ents.SetChain(ctx, store.Chain{ID: chainID, Genesis: f.chain.Genesis()}); err != nil {
+		return nil, err
+	}
+	client := &chain.Client{URL: "http://" + on.Addr().String(), Attempts: 3}
+	f.follower = chain.Follower{Client: client, Store: ents, Adopt: true, Once: true, Progress: f.progress}
+	if err := f.give(f.app.found(head.Block + 1)); err != nil {
+		return nil, err
+	}
+	f.reveal(time.Now())
+	err = f.follower.Run(ctx)
+	f.follower.Once = false
+	return f, err
+}
+
+func (f *feed) close() {
+	for _, stop := range slices.Backward(f.stop) {
+		stop()
+	}
+	f.stop = nil
+}
+
+// give makes a block that is not revealed yet.
+func (f *feed) give(ops []entity.Op) error {
+	b, err := f.chain.Give(ops)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.oracle.Advance(&b), f.app.follow(b)); err != nil {
+		return err
+	}
+	_, rows := bench.Written(&b)
+	made := &fed{hash: b.Hash, time: b.Time, rows: rows, visible: uint64(f.oracle.Visible()), unsure: map[entity.Key]bool{}}
+	seen := map[entity.Key]bool{}
+	for i := range b.Ops {
+		op := &b.Ops[i]
+		made.unsure[op.Key] = seen[op.Key] || op.Kind == entity.Expire
+		seen[op.Key] = true
+		made.events = append(made.events, event{class(op.Kind), op.Key})
+	}
+	made.events = slices.DeleteFunc(made.events, func(e event) bool { return made.unsure[e.key] })
+	slices.SortFunc(made.events, compareEvents)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.blocks[b.Number], f.last = made, b.Number
+	return nil
+}
+
+// class is what an event tells of an operation: what is changed is told in several ways.
+func class(kind entity.Kind) entity.Kind {
+	if kind == entity.ExtendBTL || kind == entity.ChangeOwner {
+		return entity.Update
+	}
+	return kind
+}
+
+// block returns what is known of a block, nil of one before the chain.
+func (f *feed) block(n uint64) *fed {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.blocks[n]
+}
+
+// more makes the next block of the rest, with operations of the application now and then.
+// It returns false where there are none.
+func (f *feed) more() (bool, error) {
+	b, err, ok := f.next()
+	if !ok || err != nil {
+		return false, err
+	}
+	return true, f.give(append(b.Ops, f.app.ops(f.last+1)...))
+}
+
+// prepare makes blocks for so many rows, or as many as may be held, and returns the rows of
+// a block.
+func (f *feed) prepare(rows float64) (each float64, err error) {
+	blocks, sum, bytes := 0, 0, 0
+	for blocks < minPrepared || float64(sum) < rows && bytes < maxPrepared {
+		more, err := f.more()
+		if err != nil {
+			return 0, err
+		}
+		if !more {
+			break
+		}
+		blocks++
+		sum += f.block(f.last).rows
+		bytes += sum / max(blocks, 1) * bytesPerRow
+	}
+	return float64(sum) / float64(max(blocks, 1)), nil
+}
+
+// So many blocks are made ahead at least, and maxPrepared bounds what they take, of which a
+// row is about so many bytes.
+const (
+	minPrepared = 8
+	maxPrepared = 256 << 20
+	bytesPerRow = 256
+)
+
+// reveal shows the next block, which is due.
+func (f *feed) reveal(due time.Time) {
+	n := f.chain.Last() + 1
+	f.due.Store(n, due)
+	f.revealed.Store(n)
+	f.chain.Reveal(f.applied.Load())
+}
+
+// progress notes what the node has applied.
+func (f *feed) progress(s chain.Status) {
+	now := time.Now()
+	before := f.applied.Swap(s.Store)
+	for n := before + 1; n <= s.Store; n++ {
+		due, ok := f.due.LoadAndDelete(n)
+		if !ok {
+			continue // of the store before
+		}
+		if from, to := f.from.Load(), f.to.Load(); from > 0 && now.UnixNano() >= from && (to == 0 || now.UnixNano() < to) {
+			f.took.Record(now.Sub(due.(time.Time)))
+			f.rows.Add(int64(f.block(n).rows))
+			f.behind.Store(max(f.behind.Load(), f.revealed.Load()-s.Store))
+		}
+	}
+}
+
+// run reveals a block every so often, from start on, until ctx is done or there are no more.
+func (f *feed) run(ctx context.Context, start time.Time, every time.Duration) error {
+	for due := start; ; due = due.Add(every) {
+		timer := time.NewTimer(time.Until(due))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		if f.revealed.Load() == f.last {
+			if more, err := f.more(); err != nil || !more {
+				return err
+			}
+		}
+		f.reveal(due)
+	}
+}
+
+// caughtUp waits until the node has applied what was revealed, as long as it gets on.
+func (f *feed) caughtUp(ctx context.Context) error {
+	const look = 10 * time.Millisecond
+	for at, since := f.applied.Load(), time.Now(); at < f.revealed.Load(); time.Sleep(look) {
+		if now := f.applied.Load(); now > at {
+			at, since = now, time.Now()
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if time.Since(since) > patience {
+			return fmt.Errorf("the node stays at block %d of %d", at, f.revealed.Load())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/internal/service/server"
+	"github.com/varvedb/varve/node/rpc"
+	"github.com/varvedb/varve/store"
+)
+
+// SDK is what the network's SDKs call: queries with all their options, paged to the end,
+// counts, timings, and the polls of subscriptions.
+const SDK = "sdk"
+
+// Calls are what clients may call: entities by key, the reads of mix A, or all that SDKs do.
+var Calls = []string{mix.ByKey, mix.A, SDK}
+
+// Config says what is measured.
+type Config struct {
+	Protocol string  // one of Protocols
+	Calls    string  // one of Calls
+	Rows     float64 // a second, of the chain that the node follows meanwhile; 0: it stands still
+	Rate     float64 // calls a second; 0 is a closed loop
+
+	// Config says for how long, by how many clients (Workers), and from which seed.
+	pace.Config
+
+	// Heard, in tests, changes what a client was answered.
+	Heard func(kind string, answer []byte) []byte
+}
+
+// Outcome is what clients and node did.
+type Outcome struct {
+	*pace.Outcome // of the calls
+
+	// Follow is from when a block was due on the chain until the node had applied it.
+	Follow   *latency.Recorder
+	Blocks   uint64  // that were followed
+	Followed float64 // rows of these a second
+	Behind   uint64  // blocks that the node was behind at most
+	Short    bool    // the chain ended before the measurement
+}
+
+// Run follows a chain from the head of a store on, serves the store as varve node does, and
+// has clients call it. The oracle knows the store, and rest what comes after: blocks whose
+// numbers do not matter.
+func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[store.Block, error], cfg Config) (out *Outcome, err error) {
+	f, err := newFeed(ctx, ents, oracle, rest, cfg.Seed)
+	if err != nil {
+		return nil, fmt.Errorf("node: %w", err)
+	}
+	defer f.close()
+	var every time.Duration
+	if cfg.Rows > 0 {
+		each, err := f.prepare(cfg.Rows * 1.1 * (cfg.WarmUp + cfg.Duration).Seconds())
+		if err != nil {
+			return nil, fmt.Errorf("node: %w", err)
+		}
+		every = time.Duration(each / cfg.Rows * float64(time.Second))
+	}
+	address, stop, err := serve(ctx, ents)
+	if err != nil {
+		return nil, fmt.Errorf("node: %w", err)
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	l := &load{Config: cfg, feed: f, temporal: ents.Temporal()}
+	if out, err = l.run(ctx, address, every); err != nil {
+		err = fmt.Errorf("node: %s over %s: %w", cfg.Calls, cfg.Protocol, err)
+	}
+	return out, err
+}
+
+// serve serves a store until stop.
+func serve(ctx context.Context, ents *store.Entities) (address string, stop func() error, err error) {
+	handler, err := rpc.New(ctx, ents, rpc.Options{ChainID: chainID})
+	if err != nil {
+		return "", nil, err
+	}
+	srv, err := server.Listen(ctx, nil, server.Options{REST: "off", GRPC: "off", Site: &server.Site{Name: "Arkiv", Handler: handler}})
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- srv.Run(ctx) }()
+	return srv.Site(), func() error {
+		cancel()
+		return <-done
+	}, nil
+}
+
+// load is clients beside a feed.
+type load struct {
+	Config
+	*feed
+	temporal bool
+	callers  []*caller
+}
+
+// frugalFrom is from when on to spin for the last moments before a call is due would not
+// leave the processors to the node.
+const frugalFrom = 2_000 // calls a second
+
+func (l *load) run(ctx context.Context, address string, every time.Duration) (_ *Outcome, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer func() {
+		for _, c := range l.callers {
+			err = errors.Join(err, c.client.close())
+		}
+	}()
+	for range max(l.Workers, 1) {
+		c, err := l.newCaller(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		l.callers = append(l.callers, c)
+	}
+	cfg := l.Config.Config
+	cfg.Start = time.Now().Add(50 * time.Millisecond)
+	if l.Rate > 0 {
+		cfg.Arrivals, cfg.Frugal = pace.Poisson(l.Rate, l.Seed), l.Rate > frugalFrom
+		cfg.MaxLag = maxLag
+	}
+	feeding, stopFeeding := context.WithCancel(ctx)
+	defer stopFeeding()
+	out := &Outcome{Follow: l.took}
+	if every > 0 {
+		l.follower.Interval = min(every, time.Second)
+		l.from.Store(cfg.Start.Add(cfg.WarmUp).UnixNano())
+		following, stopFollowing := context.WithCancel(ctx)
+		group.Go(func() error {
+			if err := l.follower.Run(following); err != nil && following.Err() == nil {
+				return err
+			}
+			return nil
+		})
+		group.Go(func() error {
+			defer stopFollowing()
+			if err := l.feed.run(feeding, cfg.Start, every); err != nil {
+				return err
+			}
+			out.Short = feeding.Err() == nil
+			return l.caughtUp(ctx)
+		})
+	}
+	out.Outcome, err = pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error { return l.callers[s.Worker].step(ctx, s) })
+	l.to.Store(time.Now().UnixNano())
+	stopFeeding()
+	if err != nil {
+		cancel()
+	}
+	if failed := group.Wait(); failed != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		err = failed
+	}
+	out.Behind, out.Blocks = l.behind.Load(), l.applied.Load()-l.app.first
+	if seconds := time.Duration(l.to.Load() - l.from.Load()).Seconds(); every > 0 && seconds > 0 {
+		out.Followed = float64(l.rows.Load()) / seconds
+	}
+	return out, err
+}
+
+// maxLag is when a caller that cannot be served gives up, so that a rate beyond the node's
+// ends in time; it shows as skipped.
+const maxLag = 2 * time.Second

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/varvedb/varve/internal/service/server"
+)
+
+// listenFlags say who may ask what this process serves, and how long that may take.
+type listenFlags struct {
+	TokenFile string `help:"File of the token that clients show. Else $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
+	TLSCert   string `name:"tls-cert" help:"File of the certificate, PEM." type:"existingfile" placeholder:"FILE"`
+	TLSKey    string `name:"tls-key" help:"File of the certificate's key, PEM." type:"existingfile" placeholder:"FILE"`
+
+	AccessLog  bool `help:"Log each request."`
+	Concurrent int  `help:"Requests at a time; more are refused." default:"1024"`
+
+	HeaderTimeout time.Duration `help:"Time for a client to send the head of a request." default:"5s"`
+	ReadTimeout   time.Duration `help:"Time for a client to send a request." default:"30s"`
+	WriteTimeout  time.Duration `help:"Time for a client to take the answer, or a part of a stream." default:"30s"`
+	IdleTimeout   time.Duration `help:"Time between requests after which a connection is closed." default:"2m"`
+	Drain         time.Duration `help:"Time for requests under way when the service ends." default:"15s"`
+}
+
+// options reads what the flags name. Nothing is served yet.
+func (f *listenFlags) options(e *env) (o server.Options, err error) {
+	o = server.Options{
+		REST: "off", GRPC: "off",
+		Limits:   server.Limits{Concurrent: f.Concurrent},
+		Timeouts: server.Timeouts{Header: f.HeaderTimeout, Read: f.ReadTimeout, Write: f.WriteTimeout, Idle: f.IdleTimeout, Drain: f.Drain},
+		Log:      slog.New(slog.NewTextHandler(e.stderr, nil)),
+	}
+	if f.AccessLog {
+		o.Access = o.Log
+	}
+	if o.Token, err = secret(f.TokenFile, tokenVariable); err == nil {
+		o.TLS, err = f.certificate()
+	}
+	return o, err
+}
+
+func (f *listenFlags) certificate() (*tls.Config, error) {
+	if f.TLSCert == "" && f.TLSKey == "" {
+		return nil, nil
+	}
+	if f.TLSCert == "" || f.TLSKey == "" {
+		return nil, errors.New("--tls-cert and --tls-key belong together")
+	}
+	certificate, err := tls.LoadX509KeyPair(f.TLSCert, f.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("certificate: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+}

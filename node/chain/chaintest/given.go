@@ -1,0 +1,129 @@
+package chaintest
+
+import (
+	"encoding/binary"
+
+	"github.com/varvedb/varve/node/chain"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// After returns a chain that goes on after a block of a store that knows no hashes: it has
+// block 0, and those that are given to it.
+func After(id, block uint64) *Chain {
+	c := New(id, block)
+	c.skipped = block
+	return c
+}
+
+// Give adds a block of operations that nobody sees before Reveal, whatever its number, and
+// returns it as a follower must apply it. Expirations are told first, as in each block.
+func (c *Chain) Give(ops []entity.Op) (entity.Block, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := draft{rng: c.rng}
+	d.begin(c.skipped+uint64(len(c.blocks)), c.blocks[len(c.blocks)-1].block.Hash)
+	d.tell(ops)
+	for from := 0; from < len(d.rest); {
+		to := together(d.rest[from:])
+		if err := d.give(d.rest[from : from+to]); err != nil {
+			return entity.Block{}, err
+		}
+		from += to
+	}
+	c.blocks = append(c.blocks, made{block: d.block, receipts: d.receipts, want: d.want})
+	c.hidden++
+	return d.want, nil
+}
+
+// Reveal shows the next of the blocks that were given. Those below keep are forgotten:
+// nobody asks for them any more.
+func (c *Chain) Reveal(keep uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hidden--
+	for i := c.forgotten + 1; i < len(c.blocks) && c.skipped+uint64(i) < keep; i++ {
+		c.blocks[i], c.forgotten = made{}, i
+	}
+}
+
+// tell adds the first transaction, with what has run out, and leaves the rest.
+func (d *draft) tell(ops []entity.Op) {
+	var logs []chain.Log
+	for _, op := range ops {
+		if op.Kind != entity.Expire {
+			d.rest = append(d.rest, op)
+			continue
+		}
+		op.TxIndex, op.OpIndex = 0, uint32(len(logs))
+		logs = append(logs, logOf(chain.TopicExpired, op.Key, entity.Address{}))
+		d.want.Ops = append(d.want.Ops, op)
+	}
+	d.send(chain.Transaction{Hash: d.random(), To: &chain.Address{0: 0x42}, Input: chain.Data{1}}, 1, logs)
+}
+
+// order is that in which the operations of a transaction are executed.
+var order = map[entity.Kind]int{entity.Create: 0, entity.Delete: 1, entity.Update: 2, entity.ExtendBTL: 3, entity.ChangeOwner: 4}
+
+// together returns how many operations a transaction can carry in their order: creations
+// and updates are of its sender.
+func together(ops []entity.Op) int {
+	var sender *entity.Address
+	for i := range ops {
+		op := &ops[i]
+		if i > 0 && order[op.Kind] < order[ops[i-1].Kind] {
+			return i
+		}
+		if op.Kind == entity.Create || op.Kind == entity.Update {
+			if sender != nil && *sender != op.Owner {
+				return i
+			}
+			sender = &op.Owner
+		}
+	}
+	return len(ops)
+}
+
+// give adds a transaction with operations that go together.
+func (d *draft) give(list []entity.Op) error {
+	var from entity.Address
+	var ops chain.Operations
+	var logs []chain.Log
+	var index [5]uint32
+	for _, op := range list {
+		kind := order[op.Kind]
+		op.TxIndex, op.OpIndex = uint32(len(d.block.Transactions)), index[kind]
+		index[kind]++
+		d.want.Ops = append(d.want.Ops, op)
+		content := chain.Create{BTL: op.BTL, ContentType: op.ContentType, Payload: op.Content, Strings: op.StringAttributes, Numbers: op.NumericAttributes}
+		switch op.Kind {
+		case entity.Create:
+			from, ops.Creates = op.Owner, append(ops.Creates, content)
+			logs = append(logs, logOf(chain.TopicCreated, op.Key, op.Owner, entity.AddBlocks(d.want.Number, op.BTL), 0))
+		case entity.Update:
+			from, ops.Updates = op.Owner, append(ops.Updates, chain.Update{Key: op.Key, Create: content})
+		case entity.Delete:
+			ops.Deletes = append(ops.Deletes, op.Key)
+		case entity.ExtendBTL:
+			ops.Extensions = append(ops.Extensions, chain.Extension{Key: op.Key, Blocks: op.BTL})
+			logs = append(logs, logOf(chain.TopicExtended, op.Key, op.Owner, 0, entity.AddBlocks(d.want.Number, op.BTL), 0))
+		case entity.ChangeOwner:
+			ops.OwnerChanges = append(ops.OwnerChanges, chain.OwnerChange{Key: op.Key, Owner: op.Owner})
+		}
+	}
+	input, err := ops.Encode()
+	if err != nil {
+		return err
+	}
+	d.send(chain.Transaction{Hash: d.random(), From: chain.Address(from), To: &chain.Processor, Input: input}, 1, logs)
+	return nil
+}
+
+// begin begins a block.
+func (d *draft) begin(number uint64, parent entity.Hash) {
+	d.want.Number, d.want.Time = number, 1_700_000_000+2*number
+	binary.BigEndian.PutUint64(d.want.Hash[:], d.rng.Uint64())
+	binary.BigEndian.PutUint64(d.want.Hash[24:], number)
+	d.block = chain.Block{
+		Number: chain.Quantity(number), Hash: d.want.Hash, ParentHash: parent, Timestamp: chain.Quantity(d.want.Time),
+	}
+}

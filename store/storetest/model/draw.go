@@ -1,0 +1,236 @@
+package model
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// What is easily got wrong: texts, numbers and patterns.
+var (
+	OddTexts = []string{
+		"a", "", "b", "ab", "A", "ä", "日本", "😀", "\uffee", "2024-01-01 10:00:00", "1", "1.0", `it's "so"`, "100%", "a_b", "a*b", "[a]", "a\nb", `back\slash`,
+		"0x0100000000000000000000000000000000000000",
+	}
+	OddNumbers  = []uint64{0, 1, 2, 7, 1<<53 + 1, math.MaxInt64, 1 << 63, math.MaxUint64}
+	OddPatterns = []string{
+		"*", "a*", "*b", "?", "??", "[a-b]*", "[^a]*", "", "a", "*a*", "0x*", "*%*", "*_*", "a[*]b", "*'*", "*\"*", "日*", "2024-??-*", "*[", "[[]a]", "?\n?", "*\\*", "*😀", "[à-ÿ]",
+	}
+)
+
+// Choose draws an element.
+func Choose[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
+
+// Often draws an element, those in front more often.
+func Often[T any](r *rand.Rand, list []T) T { return list[min(r.IntN(len(list)), r.IntN(len(list)))] }
+
+// Op draws an operation. Most create entities; others change one of those there are.
+func Op(r *rand.Rand, owners []store.Address, keys []store.Key, entities int) store.Op {
+	op := store.Op{Kind: store.Create, BTL: 1000 + r.Uint64N(50), Owner: Often(r, owners)}
+	for i := range 4 {
+		binary.BigEndian.PutUint64(op.Key[8*i:], r.Uint64())
+	}
+	if r.IntN(10) == 0 {
+		op.BTL = 1 + r.Uint64N(40) // it may run out within the history
+	}
+	if len(keys) > 0 && r.IntN(5) < 2 {
+		op.Key = Choose(r, keys)
+		op.Kind = Choose(r, []entity.Kind{store.Update, store.Update, store.Update, store.ExtendBTL, store.ChangeOwner, store.Delete})
+	}
+	if op.Kind == store.Create || op.Kind == store.Update {
+		op.ContentType, op.Content = "text/plain", binary.AppendUvarint(nil, r.Uint64())
+		op.StringAttributes, op.NumericAttributes = texts(r, entities), numbers(r, entities)
+	}
+	return op
+}
+
+func texts(r *rand.Rand, entities int) map[string]string {
+	list := map[string]string{"type": Often(r, []string{"node", "node", "vm", "disk", "image", "gpu"}), "same": "yes"}
+	if r.IntN(10) > 0 {
+		list["zone"] = fmt.Sprintf("z%02d", r.IntN(40))
+	}
+	list["name"] = fmt.Sprintf("host-%05d.eu", r.IntN(entities))
+	if r.IntN(5) == 0 { // too long to be found by whole
+		list["name"] = fmt.Sprintf("a-host-with-a-rather-long-name-%05d.eu", r.IntN(entities))
+	}
+	if r.IntN(3) == 0 {
+		list["label"] = Choose(r, OddTexts)
+	}
+	if r.IntN(200) == 0 {
+		list["rare"] = Choose(r, []string{"yes", "no", ""})
+	}
+	return list
+}
+
+func numbers(r *rand.Rand, entities int) map[string]uint64 {
+	list := map[string]uint64{"cpu": 1 << Often(r, []int{2, 3, 1, 4, 5, 0, 6}), "n": r.Uint64N(uint64(entities))}
+	if r.IntN(3) > 0 {
+		list["price"] = r.Uint64N(100_000)
+	}
+	if r.IntN(4) == 0 {
+		list["big"] = Choose(r, OddNumbers)
+	}
+	if r.IntN(10) == 0 {
+		list["zone"] = r.Uint64N(40)
+	}
+	return list
+}
+
+// Columns are what comparisons and orders are over; user's attributes twice, since
+// the others are many.
+var Columns = func() (list []store.Order) {
+	for range 2 {
+		for _, name := range []string{"type", "same", "zone", "name", "label", "rare"} {
+			list = append(list, store.Order{Name: name, Kind: entity.String})
+		}
+		for _, name := range []string{"cpu", "n", "price", "big", "zone"} {
+			list = append(list, store.Order{Name: name, Kind: entity.Numeric})
+		}
+	}
+	for _, name := range []string{
+		entity.AttrOwner, entity.AttrCreator, entity.AttrKey, entity.AttrExpiration, entity.AttrCreatedAtBlock,
+		entity.AttrLastModifiedAtBlock, entity.AttrSequence, entity.AttrTxIndex, entity.AttrOpIndex,
+	} {
+		kind, _ := entity.SyntheticKind(name)
+		list = append(list, store.Order{Name: name, Kind: kind})
+	}
+	return append(list, store.Order{Name: "nothing", Kind: entity.String}, store.Order{Name: "nothing", Kind: entity.Numeric})
+}()
+
+// Drawer draws expressions over what is visible.
+type Drawer struct {
+	*rand.Rand
+	Seen []*store.Entity
+}
+
+// Someone draws one of the entities.
+func (d Drawer) Someone() *store.Entity { return Choose(d.Rand, d.Seen) }
+
+// Expr draws an expression of some terms, most often true of an entity, since few are
+// true of any that draw their values from everywhere.
+func (d Drawer) Expr(terms int, of *store.Entity) query.Expr {
+	if d.IntN(8) == 0 {
+		return query.Not{Term: d.Expr(terms, d.Someone())}
+	}
+	if terms == 1 {
+		return d.term(of)
+	}
+	both := d.IntN(3) > 0
+	var list []query.Expr
+	for left := terms; left > 0; {
+		n := 1 + d.IntN(left)
+		if len(list) == 0 {
+			n = min(n, terms-1)
+		}
+		list, left = append(list, d.Expr(n, of)), left-n
+		if !both || d.IntN(12) == 0 {
+			of = d.Someone()
+		}
+	}
+	if both {
+		return query.And{Terms: list}
+	}
+	return query.Or{Terms: list}
+}
+
+// term draws a condition on one attribute.
+func (d Drawer) term(of *store.Entity) query.Expr {
+	c := Choose(d.Rand, Columns)
+	v := d.value(c, of)
+	switch d.IntN(10) {
+	case 0, 1:
+		e := query.In{Name: c.Name, Values: []query.Value{v}, Negated: d.IntN(4) == 0}
+		n := d.IntN(6)
+		if d.IntN(12) == 0 {
+			n = d.IntN(100)
+		}
+		for range n {
+			e.Values = append(e.Values, d.value(c, d.Someone()))
+		}
+		return e
+	case 2, 3: // both sides
+		other := d.value(c, d.Someone())
+		if v.Text > other.Text || v.Number > other.Number {
+			v, other = other, v
+		}
+		return query.And{Terms: []query.Expr{
+			query.Compare{Name: c.Name, Op: Choose(d.Rand, []query.CompareOp{query.GreaterOrEqual, query.Greater}), Value: v},
+			query.Compare{Name: c.Name, Op: Choose(d.Rand, []query.CompareOp{query.LessOrEqual, query.Less}), Value: other},
+		}}
+	case 4, 5:
+		if c.Kind == entity.String {
+			return query.Glob{Name: c.Name, Pattern: d.pattern(v.Text), Negated: d.IntN(4) == 0}
+		}
+	case 6:
+		if d.IntN(4) == 0 {
+			return query.All{}
+		}
+		return query.Compare{Name: c.Name, Op: query.NotEqual, Value: v}
+	case 7:
+		op := Choose(d.Rand, []query.CompareOp{query.Less, query.LessOrEqual, query.Greater, query.GreaterOrEqual})
+		return query.Compare{Name: c.Name, Op: op, Value: v}
+	}
+	return query.Compare{Name: c.Name, Op: query.Equal, Value: v}
+}
+
+// value draws what to compare an attribute with: an entity's value, one near it, or
+// somebody else's, if it has none.
+func (d Drawer) value(c store.Order, of *store.Entity) query.Value {
+	for range 4 {
+		if c.Kind == entity.Numeric {
+			if n, ok := of.NumericAttribute(c.Name); ok {
+				if d.IntN(5) == 0 {
+					n = Choose(d.Rand, []uint64{n + 1, max(n, 1) - 1, n / 2, 2 * n, Choose(d.Rand, OddNumbers), math.MaxUint64})
+				}
+				return query.Number(n)
+			}
+		} else if text, ok := of.StringAttribute(c.Name); ok {
+			if d.IntN(8) == 0 {
+				text = Choose(d.Rand, []string{text + "x", text + "\x01", text[:len(text)/2], Choose(d.Rand, OddTexts)})
+			}
+			return query.Text(string([]rune(text))) // half a character is none
+		}
+		of = d.Someone()
+	}
+	if c.Kind == entity.Numeric {
+		return query.Number(Choose(d.Rand, OddNumbers))
+	}
+	return query.Text(Choose(d.Rand, OddTexts))
+}
+
+// pattern draws one that matches a text, or nearly.
+func (d Drawer) pattern(text string) string {
+	if d.IntN(12) == 0 {
+		return Choose(d.Rand, OddPatterns)
+	}
+	list := []rune(text)
+	from, to := d.IntN(len(list)+1), d.IntN(len(list)+1)
+	if from > to {
+		from, to = to, from
+	}
+	head, middle, tail := string(list[:from]), string(list[from:to]), string(list[to:])
+	switch d.IntN(7) {
+	case 0, 1:
+		return head + "*"
+	case 2:
+		return "*" + tail
+	case 3:
+		return "*" + middle + "*"
+	case 4:
+		return head + "*" + tail
+	case 5:
+		if to > from {
+			return head + "?" + string(list[from+1:])
+		}
+	case 6:
+		if to > from {
+			return head + "[^a-m0-4]" + string(list[from+1:to]) + "*"
+		}
+	}
+	return text
+}
