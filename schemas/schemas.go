@@ -60,7 +60,7 @@ var entityLayouts = map[string]entityLayout{
 	"arkiv-pruned":   {folder: "arkiv", indexes: only(prunedIndexes...)},
 	"bare":           {folder: "arkiv", indexes: first(0)},
 	"simple":         {folder: "simple", indexes: first(6)},
-	"compact":        {folder: "compact", indexes: first(1), runs: true},
+	"compact":        {folder: "compact", indexes: without(), runs: true},
 }
 
 // prunedIndexes are what is left of the thirteen when every index goes that is

@@ -99,8 +99,9 @@ func small(args []string) []string {
 func prepare(t *testing.T, root string) {
 	t.Helper()
 	must(t, "import", filepath.Join(root, "testdata/arkiv-small/blocks.tar"), "sqlite:node.db")
-	require.NoError(t, os.Symlink(filepath.Join(root, "testdata/arkiv-small/blocks.tar"), "blocks.tar"))
-	require.NoError(t, os.Symlink(filepath.Join(root, "testdata/arkiv-small/sqlite-store.db"), "arkiv.db"))
+	for _, name := range []string{"blocks.tar", "sqlite-store.db", "sqlite-bitmap-store.db"} {
+		require.NoError(t, os.Symlink(filepath.Join(root, "testdata/arkiv-small", name), name))
+	}
 	require.NoError(t, os.WriteFile("keys", []byte(strings.Repeat("ab", 32)), 0o600))
 	newest, err := filepath.Glob(filepath.Join(root, "docs/results/*/records.jsonl"))
 	require.NoError(t, err)

@@ -42,6 +42,31 @@ func TestImportForms(t *testing.T) {
 	}
 }
 
+// TestImportState imports the database of Arkiv's sqlite-bitmap-store, which has the
+// current state only, and says so. Copies of the store keep to it.
+func TestImportState(t *testing.T) {
+	const head = "1131"
+	first, second := url(t, "a.db"), url(t, "b.db")+"?layout=compact"
+	for _, c := range []struct{ src, dst, want string }{
+		{arkiv + "sqlite-bitmap-store.db", first, "40 blocks, 416 changes"},
+		{arkiv + "sqlite-bitmap-store.db", first, "0 blocks, 0 changes"},
+		{first, second, "40 blocks, 416 changes"},
+	} {
+		out := must(t, "import", c.src, c.dst)
+		require.Contains(t, out, c.want)
+		require.Contains(t, out, "readable from block "+head+" on")
+		require.Equal(t, "382\n", must(t, "query", c.dst, "*", "--count"))
+		require.NotContains(t, must(t, "verify", c.dst, "--against", arkiv+"sqlite-bitmap-store.db"), "FAILED")
+		_, errs, code := varve(t, "query", c.dst, "*", "--at", "1130")
+		require.Equal(t, cli.ExitError, code)
+		require.Contains(t, errs, "out of range")
+	}
+	var result struct{ Horizon uint64 }
+	require.NoError(t, json.Unmarshal([]byte(must(t, "import", arkiv+"sqlite-bitmap-store.db", url(t, "c.db"), "--json")), &result))
+	require.EqualValues(t, 1131, result.Horizon)
+	require.NotContains(t, must(t, "import", arkiv+"sqlite-store.db", url(t, "d.db")), "readable from")
+}
+
 // TestImportIntoOtherEngines imports Arkiv's database into the engines that do
 // not read SQLite files.
 func TestImportIntoOtherEngines(t *testing.T) {
@@ -224,6 +249,8 @@ func TestBadInput(t *testing.T) {
 	dst := url(t, "a.db")
 	must(t, "import", arkiv+"blocks.tar", dst)
 	tar := testdata.ArkivBlocks
+	state, err := os.ReadFile(arkiv + "sqlite-bitmap-store.db")
+	require.NoError(t, err)
 	flipped := bytes.Clone(tar)
 	flipped[len(flipped)/2] ^= 0xff
 	for _, c := range []struct {
@@ -233,6 +260,8 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"truncated tar", "store is at block 1131", 1, []string{"import", file("cut.tar", tar[:len(tar)/2]), url(t, "x.db")}},
 		{"corrupt tar", "store is at block", 1, []string{"import", file("bad.tar", flipped), url(t, "y.db")}},
+		{"truncated database", "malformed", 1, []string{"import", file("cut.db", state[:len(state)/2]), url(t, "z.db")}},
+		{"another database", "not Arkiv's", 1, []string{"import", strings.TrimPrefix(dst, "sqlite:"), url(t, "z.db")}},
 		{"neither", "neither a block tar", 1, []string{"import", file("text", []byte("hello")), dst}},
 		{"no such file", "no such file", 1, []string{"import", filepath.Join(dir, "none"), dst}},
 		{"not a database", "corrupt", 1, []string{"query", "sqlite:" + file("text.db", []byte("hello hello hello")), "*"}},

@@ -3,16 +3,18 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // importCmd reads a source into a store.
 type importCmd struct {
-	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database, or URL of another store."`
+	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database (of sqlite-store, or of sqlite-bitmap-store, which has the current state only), or URL of another store."`
 	URL    string `arg:"" store:"" name:"url" help:"Store to write, such as sqlite:node.db?layout=arkiv. It is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
 	Batch  int    `help:"Changed entities in one transaction." default:"1000"`
 	JSON   bool   `help:"Print the result as JSON."`
@@ -25,6 +27,7 @@ type imported struct {
 	Skipped int     `json:"blocks_skipped"`
 	Head    uint64  `json:"head"`
 	Digest  string  `json:"digest"`
+	Horizon uint64  `json:"horizon,omitempty"` // oldest block of which the source can tell
 	Seconds float64 `json:"seconds"`
 }
 
@@ -41,20 +44,39 @@ func (c *importCmd) Run(e *env) (err error) {
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	start := time.Now()
+	var horizon uint64
+	if src.history != nil {
+		src.history = observeHorizon(src.history, &horizon)
+	}
 	loaded, err := c.load(e, src, ents)
 	if err != nil {
 		return fmt.Errorf("import %s: %w", driver.Redact(c.Source), err)
 	}
 	result := imported{
 		Blocks: loaded.Blocks, Changes: loaded.Changes, Skipped: loaded.Skipped,
-		Head: loaded.Head.Block, Digest: loaded.Head.Digest.String(), Seconds: time.Since(start).Seconds(),
+		Head: loaded.Head.Block, Digest: loaded.Head.Digest.String(), Horizon: horizon, Seconds: time.Since(start).Seconds(),
 	}
 	if c.JSON {
 		return printJSON(e.stdout, result)
 	}
 	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s; %d blocks skipped; head %d, digest %s\n",
 		result.Blocks, result.Changes, result.Seconds, result.Skipped, result.Head, result.Digest)
+	if horizon > 0 {
+		fmt.Fprintf(e.stdout, "readable from block %d on: the source knows of no earlier state\n", horizon)
+	}
 	return nil
+}
+
+// observeHorizon sets horizon to what the first changeset says of it.
+func observeHorizon(history iter.Seq2[entity.Changeset, error], horizon *uint64) iter.Seq2[entity.Changeset, error] {
+	return func(yield func(entity.Changeset, error) bool) {
+		for set, err := range history {
+			*horizon = max(*horizon, set.Horizon)
+			if !yield(set, err) {
+				return
+			}
+		}
+	}
 }
 
 func (c *importCmd) load(e *env, src *source, ents *store.Entities) (store.Loaded, error) {

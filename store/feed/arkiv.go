@@ -13,11 +13,21 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// arkivVersion is the migration of Arkiv's schema that this package reads.
-const arkivVersion = 2
+// schema is what one of Arkiv's stores keeps in a database.
+type schema struct {
+	store   string
+	version int64 // the migration that this package reads
+	tables  []string
+}
 
-// arkivTables are the tables of Arkiv's schema.
-var arkivTables = []string{"last_block", "numeric_attributes", "payloads", "schema_migrations", "string_attributes"}
+var (
+	historySchema = schema{"sqlite-store", 2, []string{
+		"last_block", "numeric_attributes", "payloads", "schema_migrations", "string_attributes",
+	}}
+	stateSchema = schema{"sqlite-bitmap-store", 1, []string{
+		"last_block", "numeric_attributes_values_bitmaps", "payloads", "schema_migrations", "string_attributes_values_bitmaps",
+	}}
+)
 
 var (
 	//go:embed sql/tables.sql
@@ -30,12 +40,16 @@ var (
 	versionsSQL string
 	//go:embed sql/endings.sql
 	endingsSQL string
+	//go:embed sql/count.sql
+	countSQL string
+	//go:embed sql/state.sql
+	stateSQL string
 )
 
 // IsArkiv tells whether a SQLite database has the tables of Arkiv's
-// sqlite-store, of whatever version.
+// sqlite-store or sqlite-bitmap-store, of whatever version.
 func IsArkiv(ctx context.Context, q driver.Querier) (bool, error) {
-	missing, err := missingTables(ctx, q)
+	_, missing, err := findSchema(ctx, q)
 	return err == nil && len(missing) == 0, err
 }
 
@@ -45,6 +59,12 @@ func IsArkiv(ctx context.Context, q driver.Querier) (bool, error) {
 // has only Key and LastModifiedAtBlock, and ContentKept is false. Blocks that
 // changed nothing leave no trace in the database; only if the last one is
 // such, an empty changeset for it ends the stream.
+//
+// A database of sqlite-bitmap-store has no more than the entities as they are
+// after its last block. They come in the same way, each in the block that it
+// says changed it last, and the first changeset's Horizon is the last block.
+// Among them are those that have run out and of which no block said so: their
+// versions end by themselves, as everywhere.
 //
 // The stream holds two of the engine's readers while it runs, so eng must
 // allow that many. It ends at the first error. A database that is not Arkiv's,
@@ -66,6 +86,7 @@ func Arkiv(ctx context.Context, eng driver.Engine) iter.Seq2[entity.Changeset, e
 // and by the block that ended them at once, and a reader runs one query at a
 // time, hence two.
 type arkiv struct {
+	schema  *schema
 	readers []driver.Reader
 	last    uint64 // the last block that Arkiv followed
 	found   bool   // there is one
@@ -77,23 +98,40 @@ func (a *arkiv) stream(ctx context.Context, eng driver.Engine, yield func(entity
 		return false, err
 	}
 	var done uint64
-	some := false
-	for set, err := range entity.History(openings(ctx, a.readers[0], a.last), closings(ctx, a.readers[1], a.last)) {
+	horizon, some := a.horizon(), false
+	for set, err := range a.history(ctx) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
 			return false, err
 		}
+		set.Horizon = horizon
 		if !yield(set, nil) {
 			return true, nil
 		}
-		done, some = set.Block, true
+		done, some, horizon = set.Block, true, 0
 	}
 	if a.found && (!some || a.last > done) {
-		return !yield(entity.Changeset{Block: a.last}, nil), nil
+		return !yield(entity.Changeset{Block: a.last, Horizon: horizon}, nil), nil
 	}
 	return false, nil
+}
+
+func (a *arkiv) history(ctx context.Context) iter.Seq2[entity.Changeset, error] {
+	if a.schema == &stateSchema {
+		none := func(func(entity.Closing, error) bool) {}
+		return entity.History(entities(ctx, a.readers[0], a.last), none)
+	}
+	return entity.History(openings(ctx, a.readers[0], a.last), closings(ctx, a.readers[1], a.last))
+}
+
+// horizon is the oldest block of which the database can tell.
+func (a *arkiv) horizon() uint64 {
+	if a.schema == &stateSchema {
+		return a.last
+	}
+	return 0
 }
 
 // open checks the database and opens two views of one state of it. Arkiv may be
@@ -106,7 +144,7 @@ func (a *arkiv) open(ctx context.Context, eng driver.Engine) error {
 	if err != nil {
 		return err
 	}
-	if err := checkSchema(ctx, first); err != nil {
+	if a.schema, err = checkSchema(ctx, first); err != nil {
 		return err
 	}
 	if a.last, a.found, err = lastBlock(ctx, first); err != nil {
@@ -138,13 +176,15 @@ func (a *arkiv) close() (err error) {
 	return err
 }
 
-func checkSchema(ctx context.Context, q driver.Querier) error {
-	missing, err := missingTables(ctx, q)
+// checkSchema finds out which of Arkiv's stores wrote the database, and refuses
+// what this package does not read.
+func checkSchema(ctx context.Context, q driver.Querier) (*schema, error) {
+	found, missing, err := findSchema(ctx, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(missing) > 0 {
-		return malformed("not a database of Arkiv's sqlite-store: no table %s", strings.Join(missing, ", "))
+		return nil, malformed("not a database of Arkiv's %s: no table %s", found.store, strings.Join(missing, ", "))
 	}
 	var versions, dirty []int64
 	err = each(ctx, q, versionSQL, nil, func(rows driver.Rows) error {
@@ -155,29 +195,34 @@ func checkSchema(ctx context.Context, q driver.Querier) error {
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("table schema_migrations: %w", err)
+		return nil, fmt.Errorf("table schema_migrations: %w", err)
 	case len(versions) != 1:
-		return malformed("table schema_migrations: %d rows, want 1", len(versions))
-	case versions[0] != arkivVersion:
-		return malformed("schema version %d, want %d; let an Arkiv of that version migrate it", versions[0], arkivVersion)
+		return nil, malformed("table schema_migrations: %d rows, want 1", len(versions))
+	case versions[0] != found.version:
+		return nil, malformed("schema version %d of %s, want %d; let an Arkiv of that version migrate it", versions[0], found.store, found.version)
 	case dirty[0] != 0:
-		return malformed("a migration of the schema was interrupted; let Arkiv repair it")
+		return nil, malformed("a migration of the schema was interrupted; let Arkiv repair it")
 	}
-	return nil
+	return found, nil
 }
 
-func missingTables(ctx context.Context, q driver.Querier) ([]string, error) {
-	missing := slices.Clone(arkivTables)
-	err := each(ctx, q, tablesSQL, nil, func(rows driver.Rows) error {
+// findSchema tells which schema the tables come closest to, and what they lack.
+func findSchema(ctx context.Context, q driver.Querier) (found *schema, missing []string, err error) {
+	state, history := slices.Clone(stateSchema.tables), slices.Clone(historySchema.tables)
+	err = each(ctx, q, tablesSQL, nil, func(rows driver.Rows) error {
 		var name string
 		err := rows.Scan(&name)
-		missing = slices.DeleteFunc(missing, func(s string) bool { return s == name })
+		is := func(s string) bool { return s == name }
+		state, history = slices.DeleteFunc(state, is), slices.DeleteFunc(history, is)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list tables: %w", err)
+		return nil, nil, fmt.Errorf("list tables: %w", err)
 	}
-	return missing, nil
+	if len(state) < len(history) {
+		return &stateSchema, state, nil
+	}
+	return &historySchema, history, nil
 }
 
 // lastBlock reads the last block's number; found is false when there is none.

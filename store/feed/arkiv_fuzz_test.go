@@ -23,7 +23,8 @@ func FuzzArkivRow(f *testing.F) {
 	f.Add(key, int64(1)<<62, int64(1)<<62, int64(0), []byte(nil), []byte(nil), []byte(`{}`), []byte(`{"$expiration":9223372036854775808}`))
 	f.Fuzz(func(t *testing.T, key []byte, from, to, previous int64, payload, contentType, strings, numbers []byte) {
 		const last = 1000
-		r := versionRow{key: key, from: from, to: to, previousTo: previous, payload: payload, contentType: contentType, strings: strings, numbers: numbers}
+		columns := row{key: key, payload: payload, contentType: contentType, strings: strings, numbers: numbers}
+		r := versionRow{row: columns, from: from, to: to, previousTo: previous}
 		var json scanner
 		e, err := r.entity(&json, last)
 		if err != nil {

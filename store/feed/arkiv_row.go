@@ -8,20 +8,23 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// versionRow is a row of payloads, with to_block of the version before it.
+// row is what a row of payloads has in either schema.
+type row struct {
+	key, payload, contentType []byte
+	strings, numbers          []byte // JSON
+}
+
+// versionRow is a row of sqlite-store, with to_block of the version before it.
 type versionRow struct {
-	key                  []byte
+	row
 	from, to, previousTo int64
-	payload, contentType []byte
-	strings, numbers     []byte // JSON
 }
 
 // entity checks the row and makes the version of it.
 func (r *versionRow) entity(json *scanner, last uint64) (*entity.Entity, error) {
-	e := new(entity.Entity)
 	switch {
-	case len(r.key) != len(e.Key):
-		return nil, fmt.Errorf("the key has %d bytes, want %d", len(r.key), len(e.Key))
+	case len(r.key) != len(entity.Key{}):
+		return nil, r.keyError()
 	case r.from < 0 || r.to < r.from:
 		return nil, fmt.Errorf("blocks %d to %d are not a span", r.from, r.to)
 	case uint64(r.from) > last:
@@ -29,23 +32,42 @@ func (r *versionRow) entity(json *scanner, last uint64) (*entity.Entity, error) 
 	case r.previousTo > r.from:
 		return nil, fmt.Errorf("the version before it ends at block %d, so they overlap", r.previousTo)
 	}
-	e.Key = entity.Key(r.key)
+	e, err := r.read(json, (*scanner).stringMap, (*scanner).numericMap)
+	if err != nil {
+		return nil, err
+	}
 	e.LastModifiedAtBlock = uint64(r.from)
-	e.ContentType = json.intern(r.contentType)
+	if err := synthetic(e); err != nil {
+		return nil, err
+	}
+	if uint64(r.to) > e.Expiration {
+		return nil, fmt.Errorf("to_block %d is above attribute %s %d", r.to, entity.AttrExpiration, e.Expiration)
+	}
+	return e, validate(e)
+}
+
+func (r *row) keyError() error {
+	return fmt.Errorf("the key has %d bytes, want %d", len(r.key), len(entity.Key{}))
+}
+
+// read makes an entity of the row, with all its attributes as the user's.
+func (r *row) read(
+	json *scanner,
+	strings func(*scanner) (map[string]string, error),
+	numbers func(*scanner) (map[string]uint64, error),
+) (*entity.Entity, error) {
+	e := &entity.Entity{Key: entity.Key(r.key), ContentType: json.intern(r.contentType)}
 	if len(r.payload) > 0 {
 		e.Content = r.payload
 	}
 	var err error
-	if e.StringAttributes, err = column(json, r.strings, (*scanner).stringMap); err != nil {
+	if e.StringAttributes, err = column(json, r.strings, strings); err != nil {
 		return nil, fmt.Errorf("column string_attributes: %w", err)
 	}
-	if e.NumericAttributes, err = column(json, r.numbers, (*scanner).numericMap); err != nil {
+	if e.NumericAttributes, err = column(json, r.numbers, numbers); err != nil {
 		return nil, fmt.Errorf("column numeric_attributes: %w", err)
 	}
-	if err := r.synthetic(e); err != nil {
-		return nil, err
-	}
-	return e, validate(e)
+	return e, nil
 }
 
 // column reads a JSON column.
@@ -60,7 +82,7 @@ func column[V any](json *scanner, text []byte, read func(*scanner) (map[string]V
 
 // synthetic moves the attributes that Arkiv stores beside the user's into
 // fields, and checks that those which say the same agree.
-func (r *versionRow) synthetic(e *entity.Entity) (err error) {
+func synthetic(e *entity.Entity) (err error) {
 	text := func(name string) string { return take(e.StringAttributes, name, &err) }
 	number := func(name string) uint64 { return take(e.NumericAttributes, name, &err) }
 
@@ -84,8 +106,6 @@ func (r *versionRow) synthetic(e *entity.Entity) (err error) {
 		return fmt.Errorf("attribute %s %d does not agree with block %d, tx %d, op %d", entity.AttrSequence, e.Sequence, block, tx, op)
 	case block > e.LastModifiedAtBlock:
 		return fmt.Errorf("attribute %s is %d, after the version began", entity.AttrCreatedAtBlock, block)
-	case uint64(r.to) > e.Expiration:
-		return fmt.Errorf("to_block %d is above attribute %s %d", r.to, entity.AttrExpiration, e.Expiration)
 	}
 	// An empty map is nil, as in blocks read from a tar.
 	if len(e.StringAttributes) == 0 {

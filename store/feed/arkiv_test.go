@@ -141,6 +141,8 @@ func TestIsArkiv(t *testing.T) {
 		return ok
 	}
 	require.True(t, is(openArkivCopy(t)))
+	require.True(t, is(openStateCopy(t)))
+	require.False(t, is(openStateCopy(t, `DROP TABLE payloads`)))
 	require.False(t, is(openArkivCopy(t, `DROP TABLE last_block`)))
 	require.False(t, is(openTestEngine(t, filepath.Join(t.TempDir(), "new.db"))))
 }
@@ -150,8 +152,8 @@ func TestArkivRefusesDatabases(t *testing.T) {
 		name, statement, want string
 	}{
 		{"no tables", `DROP TABLE payloads; DROP TABLE last_block`, "not a database of Arkiv's sqlite-store: no table last_block, payloads"},
-		{"older", `UPDATE schema_migrations SET version = 1`, "schema version 1, want 2"},
-		{"newer", `UPDATE schema_migrations SET version = 3`, "schema version 3, want 2"},
+		{"older", `UPDATE schema_migrations SET version = 1`, "schema version 1 of sqlite-store, want 2"},
+		{"newer", `UPDATE schema_migrations SET version = 3`, "schema version 3 of sqlite-store, want 2"},
 		{"no version", `DELETE FROM schema_migrations`, "table schema_migrations: 0 rows"},
 		{"dirty", `UPDATE schema_migrations SET dirty = 1`, "interrupted"},
 		{"last block", `UPDATE last_block SET block = -1`, "table last_block: block -1"},

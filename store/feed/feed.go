@@ -4,7 +4,8 @@
 //   - ReadTar, OpenTar and TarWriter: Arkiv's block tar, whose entries
 //     block-<N>.json.zst hold one JSON operation a line;
 //   - Arkiv: the database that Arkiv's sqlite-store keeps, turned back into the
-//     changes that its blocks made;
+//     changes that its blocks made, or that of its sqlite-bitmap-store, which
+//     has the current state only;
 //   - RecordedQueries: queries with known answers, for tests.
 //
 // Everything streams: no more than one block is held in memory. Readers are

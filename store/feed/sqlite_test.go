@@ -95,8 +95,13 @@ func openTestEngine(t testing.TB, path string) *testEngine {
 // openArkivCopy opens a copy of Arkiv's database after changing it.
 func openArkivCopy(t testing.TB, statements ...string) *testEngine {
 	t.Helper()
+	return openCopy(t, databasePath(), statements...)
+}
+
+func openCopy(t testing.TB, from string, statements ...string) *testEngine {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "copy.db")
-	require.NoError(t, os.WriteFile(path, readFile(t, databasePath()), 0o600))
+	require.NoError(t, os.WriteFile(path, readFile(t, from), 0o600))
 	e := openTestEngine(t, path)
 	for _, s := range statements {
 		_, err := e.db.Exec(s)

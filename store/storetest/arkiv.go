@@ -28,7 +28,7 @@ func RunArkiv(t *testing.T, h Harness) {
 	blocks, err := collect(feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)))
 	require.NoError(t, err)
 	queries := recordedQueries(t)
-	for _, layout := range h.layouts() {
+	for i, layout := range h.layouts() {
 		t.Run(layout, func(t *testing.T) {
 			l := newLedger(t, h, layout)
 			for _, b := range blocks {
@@ -42,6 +42,9 @@ func RunArkiv(t *testing.T, h Harness) {
 			})
 			t.Run("load", func(t *testing.T) { testArkivLoad(t, h, layout, blocks, queries) })
 			t.Run("import", func(t *testing.T) { testArkivImport(t, h, layout, queries) })
+			if i == 0 || i == len(h.layouts())-1 { // what differs is in the engine
+				t.Run("import of a state", func(t *testing.T) { testArkivState(t, h, layout, blocks, queries) })
+			}
 		})
 	}
 }
@@ -130,16 +133,7 @@ func testArkivLoad(t *testing.T, h Harness, layout string, blocks []store.Block,
 // the same store as the blocks.
 func testArkivImport(t *testing.T, h Harness, layout string, queries []feed.RecordedQuery) {
 	l := newLedger(t, h, layout)
-	info := l.db.Engine().Info()
-	if info.Dialect != driver.SQLite || h.Server {
-		t.Skipf("engine %s does not read SQLite files", info.Name)
-	}
-	d, linked := driver.Lookup(info.Name)
-	require.True(t, linked)
-	u := &url.URL{Scheme: info.Name, Path: filepath.ToSlash(arkivDatabase(t))}
-	engine, err := d.Open(t.Context(), u, driver.Options{ReadOnly: true}.WithDefaults())
-	require.NoError(t, err)
-	defer func() { require.NoError(t, engine.Close()) }()
+	engine := openArkiv(t, h, l, "sqlite-store.db")
 
 	done, err := l.ents.Import(t.Context(), feed.Arkiv(t.Context(), engine), store.LoadOptions{})
 	require.NoError(t, err)
@@ -152,13 +146,66 @@ func testArkivImport(t *testing.T, h Harness, layout string, queries []feed.Reco
 	require.Equal(t, done.Head, again.Head)
 }
 
-// arkivDatabase copies the database of Arkiv's store, which is too large to be
+// testArkivState: the database of Arkiv's other store, which has the current state
+// only, gives a store that answers as of its last block, refuses earlier ones, and
+// goes on with the blocks that follow.
+func testArkivState(t *testing.T, h Harness, layout string, blocks []store.Block, queries []feed.RecordedQuery) {
+	const head = 1131
+	l := newLedger(t, h, layout)
+	engine := openArkiv(t, h, l, "sqlite-bitmap-store.db")
+
+	var done store.Loaded
+	for range 2 {
+		var err error
+		done, err = l.ents.Import(t.Context(), feed.Arkiv(t.Context(), engine), store.LoadOptions{Changes: 100})
+		require.NoError(t, err)
+		require.EqualValues(t, head, done.Head.Block)
+	}
+	require.NotZero(t, done.Skipped)
+	require.Zero(t, done.Blocks)
+	verified, err := l.ents.Verify(t.Context())
+	require.NoError(t, err)
+	require.False(t, verified.Digest)
+
+	l.head = head
+	checkAnswers(t, l, slices.DeleteFunc(slices.Clone(queries), func(q feed.RecordedQuery) bool { return q.AtBlock != head }))
+	if l.ents.Temporal() {
+		_, err = l.ents.At(t.Context(), head-1)
+		require.ErrorIs(t, err, store.ErrBlockRange)
+		require.ErrorIs(t, l.ents.Rewind(t.Context(), head-1), store.ErrBlockRange)
+	}
+	for _, b := range blocks {
+		if b.Number > head {
+			l.applyBlock(t, b)
+		}
+	}
+	checkAnswers(t, l, slices.DeleteFunc(slices.Clone(queries), func(q feed.RecordedQuery) bool { return q.AtBlock < head }))
+}
+
+// openArkiv opens a copy of one of Arkiv's databases with the engine of l, if that
+// reads SQLite files.
+func openArkiv(t *testing.T, h Harness, l *ledger, name string) driver.Engine {
+	t.Helper()
+	info := l.db.Engine().Info()
+	if info.Dialect != driver.SQLite || h.Server {
+		t.Skipf("engine %s does not read SQLite files", info.Name)
+	}
+	d, linked := driver.Lookup(info.Name)
+	require.True(t, linked)
+	u := &url.URL{Scheme: info.Name, Path: filepath.ToSlash(arkivDatabase(t, name))}
+	engine, err := d.Open(t.Context(), u, driver.Options{ReadOnly: true}.WithDefaults())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, engine.Close()) })
+	return engine
+}
+
+// arkivDatabase copies a database of Arkiv's, which is too large to be
 // embedded, and returns the path of the copy.
-func arkivDatabase(t testing.TB) string {
+func arkivDatabase(t testing.TB, file string) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	require.NoError(t, err)
-	name := filepath.Join("testdata", "arkiv-small", "sqlite-store.db")
+	name := filepath.Join("testdata", "arkiv-small", file)
 	for {
 		_, err := os.Stat(filepath.Join(dir, name))
 		if err == nil {

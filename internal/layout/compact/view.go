@@ -212,8 +212,8 @@ func (v *view) Closings(ctx context.Context) iter.Seq2[entity.Closing, error] {
 	return v.closings(ctx, v.nodes, "closings")
 }
 
-// ClosingsBetween implements layout.View. The tables are read whole, there is no index;
-// and not at all when the blocks are in the log.
+// ClosingsBetween implements layout.View. The tables are not read when the blocks are in the
+// log, and read whole in stores from before there was an index of what was ended.
 func (v *view) ClosingsBetween(ctx context.Context, from, to uint64) iter.Seq2[entity.Closing, error] {
 	nodes := slices.Clone(v.nodes)
 	merged := len(nodes) == 0 || uint64(nodes[0].block) > from

@@ -79,11 +79,12 @@ def reads(client):
     past = arkiv.select().at_block(19).max_page_size(100).fetch()
     assert numbers(past) == list(range(249, -1, -1)) and past.block_number == 19
     assert len(arkiv.query_entities_page("*", QueryOptions(attributes=ALL, max_results_per_page=3)).entities) == 3
-    try:
-        arkiv.query_entities_page("n = ")
-        raise AssertionError("a malformed query is answered")
-    except Web3RPCError as e:
-        assert e.rpc_response["error"]["code"] == -32010, e
+    for call, code in ((lambda: arkiv.query_entities_page("n = "), -32010), (lambda: client.eth.estimate_costs("0x1b"), -32601)):
+        try:
+            call()
+            raise AssertionError("what is wrong, or is not there, is answered")
+        except Web3RPCError as e:
+            assert e.rpc_response["error"]["code"] == code, e
 
 
 async def reads_async(client):

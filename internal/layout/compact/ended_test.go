@@ -1,0 +1,82 @@
+package compact_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/layout/compact"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+)
+
+// explainedView notes the plans of what reads closed_versions.
+type explainedView struct {
+	driver.Querier
+	plan *[]string
+}
+
+func (q explainedView) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
+	if strings.Contains(text, "FROM closed_versions") {
+		rows, err := q.Querier.Query(ctx, "EXPLAIN QUERY PLAN "+text, args...)
+		if err != nil {
+			return nil, err
+		}
+		for rows.Next() {
+			var id, parent, unused int64
+			var step string
+			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+				return nil, err
+			}
+			*q.plan = append(*q.plan, step)
+		}
+		if err := rows.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return q.Querier.Query(ctx, text, args...)
+}
+
+// TestEndedIsFound: what operations ended in merged blocks is found by an index that has
+// nothing else.
+func TestEndedIsFound(t *testing.T) {
+	ctx := context.Background()
+	b := newRig(t, compact.Options{})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	for n := uint64(1); n <= 40; n++ {
+		ops := []entity.Op{{Kind: entity.Create, Key: entity.Key{byte(n)}, BTL: 3 + n%40}} // some run out
+		if n%4 == 0 {
+			ops = append(ops, entity.Op{Kind: entity.Update, Key: entity.Key{byte(n - 1)}, OpIndex: 1, BTL: 100})
+		}
+		b.apply(true, entity.Block{Number: n, Ops: ops})
+		if n%20 == 0 {
+			b.drain()
+		}
+	}
+
+	r, err := b.engine.Snapshot(ctx)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	var plan []string
+	v, err := b.layout.View(ctx, explainedView{r, &plan}, 40)
+	require.NoError(t, err)
+	var got []entity.Closing
+	for c, err := range v.ClosingsBetween(ctx, 11, 20) {
+		require.NoError(t, err)
+		got = append(got, c)
+	}
+	require.Equal(t, []entity.Closing{
+		{Block: 12, Key: entity.Key{11}, From: 11}, {Block: 16, Key: entity.Key{15}, From: 15}, {Block: 20, Key: entity.Key{19}, From: 19},
+	}, got)
+	require.Equal(t, []string{
+		"SEARCH closed_versions USING INDEX closed_versions_ended (to_block>? AND to_block<?)", "USE TEMP B-TREE FOR LAST TERM OF ORDER BY",
+	}, plan)
+	n, err := driver.QueryInt(ctx, r, "SELECT count(*) FROM closed_versions INDEXED BY closed_versions_ended WHERE to_block < expires")
+	require.NoError(t, err)
+	all, err := driver.QueryInt(ctx, r, "SELECT count(*) FROM closed_versions")
+	require.NoError(t, err)
+	require.EqualValues(t, 10, n)
+	require.Greater(t, all, n)
+}

@@ -1,0 +1,15 @@
+package duckdb_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/varvedb/varve/node/rpc/rpctest"
+)
+
+// TestSDK reads by means of one of Arkiv's libraries, and with -varve.sdk of each.
+func TestSDK(t *testing.T) {
+	rpctest.TrySDK(t, func(t testing.TB) string {
+		return "duckdb://" + filepath.Join(t.TempDir(), "varve.duckdb") + "?memory=128MiB"
+	})
+}

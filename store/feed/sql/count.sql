@@ -1,0 +1,3 @@
+-- How many entities there are, to know that all were read.
+SELECT COUNT(*)
+FROM payloads
