@@ -76,6 +76,9 @@ type appendRequest struct {
 
 	probes []eventlog.Probe
 
+	accept func(tail *eventlog.Tail) error // judges what comes alone, besides the condition
+	now    int64                           // the time of writing, of what comes alone; zero is the clock's
+
 	cancelled func() error // tells why the caller has given up, if it has
 
 	wake    chan struct{} // receives when the request has a verdict or is to lead

@@ -69,7 +69,7 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	if !e.tail.Pending() {
 		return false, tx.Rollback()
 	}
-	if err := e.tail.Write(ctx, tx, e.opts.Now().UnixMicro()); err != nil {
+	if err := e.tail.Write(ctx, tx, cmp.Or(requests[0].now, e.opts.Now().UnixMicro())); err != nil {
 		return true, err
 	}
 	if a, ok := tx.(driver.Announcer); ok {
@@ -102,7 +102,10 @@ func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendR
 		if r.givenUp() || g.repeated(r) {
 			continue
 		}
-		if r.err = g.conflict(r); r.err == nil {
+		if r.err = g.conflict(r); r.err == nil && r.accept != nil {
+			r.err = r.accept(g.tail)
+		}
+		if r.err == nil {
 			r.positions = g.tail.Add(r.records)
 		}
 	}

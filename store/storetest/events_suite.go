@@ -38,6 +38,7 @@ func RunEvents(t *testing.T, h Harness) {
 		{"linearizable", runEventLinearizable},
 		{"model", runEventModel},
 		{"postings", runEventPostings},
+		{"import", runEventImport},
 	}
 	dialect := linkedDriver(t, h.NewURL(t)).Info.Dialect
 	for _, layout := range store.EventLayouts(dialect) {
