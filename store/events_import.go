@@ -130,21 +130,16 @@ func (in *importing) flush(ctx context.Context) error {
 	if len(in.batch) == 0 {
 		return nil
 	}
-	events := make([]Event, len(in.batch))
-	times := make([]time.Time, len(in.batch))
-	for i := range in.batch {
-		events[i], times[i] = in.batch[i].Event, in.batch[i].Time
-	}
-	positions, known, err := in.events.appendTimed(ctx, events, times, in.done.Head, in.opts.Renumber)
+	positions, known, err := in.events.appendTimed(ctx, in.batch, in.done.Head, in.opts.Renumber)
 	switch {
 	case err != nil:
 		return err
 	case known && !in.opts.Renumber:
 		return fmt.Errorf("%w: event %d has an ID that event %d of the store has", ErrDuplicate, in.done.Head+1, positions[0])
 	case known:
-		in.done.Skipped += len(events)
+		in.done.Skipped += len(in.batch)
 	default:
-		in.done.Events += len(events)
+		in.done.Events += len(in.batch)
 		in.done.Head = positions[len(positions)-1]
 	}
 	in.batch, in.bytes = in.batch[:0], 0
@@ -154,9 +149,25 @@ func (in *importing) flush(ctx context.Context) error {
 	return nil
 }
 
+// AppendTimed appends events with the times that they have, all or none, and returns their
+// positions; those that the events have are not looked at. An event without a time is of
+// now. It fails with ErrInvalid when a time is before that of the event before it, and
+// otherwise as Append without a condition.
+func (e *Events) AppendTimed(ctx context.Context, events []SequencedEvent) ([]uint64, error) {
+	positions, _, err := e.appendTimed(ctx, events, 0, true)
+	if err != nil {
+		return nil, fmt.Errorf("append: %w", err)
+	}
+	return positions, nil
+}
+
 // appendTimed appends events with times of their own in a transaction for them alone, behind
 // a head, or anywhere. Known tells that they were stored before, as their IDs say.
-func (e *Events) appendTimed(ctx context.Context, events []Event, times []time.Time, head uint64, anywhere bool) (positions []uint64, known bool, err error) {
+func (e *Events) appendTimed(ctx context.Context, timed []SequencedEvent, head uint64, anywhere bool) (positions []uint64, known bool, err error) {
+	events := make([]Event, len(timed))
+	for i := range timed {
+		events[i] = timed[i].Event
+	}
 	r, err := newAppendRequest(events, nil)
 	if err != nil {
 		return nil, false, err
@@ -168,7 +179,7 @@ func (e *Events) appendTimed(ctx context.Context, events []Event, times []time.T
 		if has := tail.Head(); has != head && !anywhere {
 			return fmt.Errorf("%w: the store ends with event %d and not with %d any more: nobody else may append meanwhile", ErrHistory, has, head)
 		}
-		r.now, err = stamp(r.records, times, tail.Micros(), e.opts.Now().UnixMicro())
+		r.now, err = stamp(r.records, timed, tail.Micros(), e.opts.Now().UnixMicro())
 		return err
 	}
 	tx, err := e.db.engine.Begin(ctx)
@@ -183,9 +194,9 @@ func (e *Events) appendTimed(ctx context.Context, events []Event, times []time.T
 
 // stamp gives records the times that they bring, in microseconds, or else the time that it
 // is, and returns the last one. No time is before the one before it.
-func stamp(records []eventlog.Record, times []time.Time, last, now int64) (int64, error) {
-	for i, t := range times {
-		at := max(last, now)
+func stamp(records []eventlog.Record, timed []SequencedEvent, last, now int64) (int64, error) {
+	for i := range timed {
+		t, at := timed[i].Time, max(last, now)
 		if !t.IsZero() {
 			at = t.UnixMicro()
 		}
