@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
@@ -69,6 +70,8 @@ type Events struct {
 	news  news
 	ears  ears
 	tail  *eventlog.Tail // used by the leader of a group alone
+
+	checkpoints atomic.Bool // there is a table of them
 }
 
 // Events opens the event store, and makes it when the database has none. The

@@ -15,7 +15,9 @@ import (
 // group is one commit on its way.
 type group struct {
 	log    *eventlog.Log
-	tail   *eventlog.Tail          // with what is accepted
+	tail   *eventlog.Tail // with what is accepted
+	tx     driver.Tx
+	wrote  bool                    // something beside events, maybe
 	stored map[*event.Event]stored // by the event that has the ID of a stored one
 }
 
@@ -62,15 +64,17 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 			e.tail.Forget()
 		}
 	}()
-	g := group{log: e.log, tail: e.tail}
+	g := group{log: e.log, tail: e.tail, tx: tx}
 	if err := g.judge(ctx, tx, requests); err != nil {
 		return false, err
 	}
-	if !e.tail.Pending() {
+	if !e.tail.Pending() && !g.wrote {
 		return false, tx.Rollback()
 	}
-	if err := e.tail.Write(ctx, tx, cmp.Or(requests[0].now, e.opts.Now().UnixMicro())); err != nil {
-		return true, err
+	if e.tail.Pending() {
+		if err := e.tail.Write(ctx, tx, cmp.Or(requests[0].now, e.opts.Now().UnixMicro())); err != nil {
+			return true, err
+		}
 	}
 	if a, ok := tx.(driver.Announcer); ok {
 		a.Announce()
@@ -99,13 +103,21 @@ func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendR
 		return err
 	}
 	for _, r := range requests {
-		if r.givenUp() || g.repeated(r) {
+		if r.givenUp() {
 			continue
 		}
-		if r.err = g.conflict(r); r.err == nil && r.accept != nil {
-			r.err = r.accept(g.tail)
+		known := g.repeated(r)
+		if !known {
+			r.err = g.conflict(r)
 		}
-		if r.err == nil {
+		if r.err == nil && r.within != nil {
+			var err error
+			if r.err, err = r.within(ctx, g.tx, known); err != nil {
+				return err
+			}
+			g.wrote = true
+		}
+		if r.err == nil && !known {
 			r.positions = g.tail.Add(r.records)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -168,19 +169,20 @@ func (e *Events) appendTimed(ctx context.Context, timed []SequencedEvent, head u
 	for i := range timed {
 		events[i] = timed[i].Event
 	}
-	r, err := newAppendRequest(events, nil)
+	r, err := validRequest(events, nil)
 	if err != nil {
 		return nil, false, err
 	}
-	known = true
 	r.cancelled = ctx.Err
-	r.accept = func(tail *eventlog.Tail) error {
-		known = false
-		if has := tail.Head(); has != head && !anywhere {
-			return fmt.Errorf("%w: the store ends with event %d and not with %d any more: nobody else may append meanwhile", ErrHistory, has, head)
+	r.within = func(_ context.Context, _ driver.Tx, stored bool) (verdict, _ error) {
+		if known = stored; known {
+			return nil, nil
 		}
-		r.now, err = stamp(r.records, timed, tail.Micros(), e.opts.Now().UnixMicro())
-		return err
+		if has := e.tail.Head(); has != head && !anywhere {
+			return fmt.Errorf("%w: the store ends with event %d and not with %d any more: nobody else may append meanwhile", ErrHistory, has, head), nil
+		}
+		r.now, verdict = stamp(r.records, timed, e.tail.Micros(), e.opts.Now().UnixMicro())
+		return verdict, nil
 	}
 	tx, err := e.db.engine.Begin(ctx)
 	if err != nil {

@@ -39,6 +39,7 @@ func RunEvents(t *testing.T, h Harness) {
 		{"model", runEventModel},
 		{"postings", runEventPostings},
 		{"import", runEventImport},
+		{"checkpoint", runEventCheckpoint},
 	}
 	dialect := linkedDriver(t, h.NewURL(t)).Info.Dialect
 	for _, layout := range store.EventLayouts(dialect) {
