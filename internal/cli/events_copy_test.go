@@ -110,3 +110,14 @@ func TestEventsExport(t *testing.T) {
 	require.Contains(t, refused(t, cli.ExitError, "events", "import", url("d.db"), plain), "event 2 of the store is another one")
 	require.Equal(t, must(t, "events", "export", "--from=3", url("a.db")), strings.SplitAfterN(all, "\n", 3)[2])
 }
+
+func TestEventsCheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	url := "sqlite:" + filepath.Join(dir, "e.db")
+	must(t, "events", "append", url, writeLines(t, dir, "lines", `{"type":"A"}`, `{"type":"A"}`))
+	require.Empty(t, must(t, "events", "checkpoint", "list", url))
+	must(t, "events", "checkpoint", "set", url, "mails", "2")
+	must(t, "events", "checkpoint", "set", url, "mails", "1")
+	require.Equal(t, `{"consumer":"mails","position":1,"behind":1}`+"\n", must(t, "events", "checkpoint", "list", url))
+	require.Contains(t, refused(t, cli.ExitUsage, "events", "checkpoint", "set", url, "mails", "3"), "the last event is 2")
+}
