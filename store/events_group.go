@@ -196,7 +196,8 @@ func (g *group) comparePage(ctx context.Context, q driver.Querier, list []given)
 	for i := range list {
 		positions[i] = list[i].at
 	}
-	page, err := g.log.ReadAt(ctx, q, slices.Compact(positions), pageBytes)
+	gone := eventlog.Gone{}
+	page, err := g.log.ReadAt(ctx, q, slices.Compact(positions), pageBytes, gone)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +206,7 @@ func (g *group) comparePage(ctx context.Context, q driver.Querier, list []given)
 	}
 	for i := range page {
 		for len(list) > 0 && list[0].at == page[i].Position {
-			g.stored[list[0].Event] = stored{at: list[0].at, same: page[i].Equal(list[0].Event)}
+			g.stored[list[0].Event] = stored{at: list[0].at, same: gone.Same(&page[i], list[0].Event)}
 			list = list[1:]
 		}
 	}

@@ -40,6 +40,7 @@ func RunEvents(t *testing.T, h Harness) {
 		{"postings", runEventPostings},
 		{"import", runEventImport},
 		{"checkpoint", runEventCheckpoint},
+		{"truncate", runEventTruncate},
 	}
 	dialect := linkedDriver(t, h.NewURL(t)).Info.Dialect
 	for _, layout := range store.EventLayouts(dialect) {
