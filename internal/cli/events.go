@@ -22,6 +22,7 @@ type eventsCmd struct {
 	Export     eventsExportCmd     `cmd:"" help:"Write all events to a file, from which import makes the same store."`
 	Import     eventsImportCmd     `cmd:"" help:"Read events from a file of export, with their positions and times."`
 	Checkpoint eventsCheckpointCmd `cmd:"" help:"List the consumers of events, or move one."`
+	Truncate   eventsTruncateCmd   `cmd:"" help:"Remove the data of old events for good; conditions keep their answers."`
 	Stats      eventsStatsCmd      `cmd:"" help:"Print the number of events, by type, and the sizes of the database, as JSON."`
 }
 

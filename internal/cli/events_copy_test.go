@@ -121,3 +121,41 @@ func TestEventsCheckpoint(t *testing.T) {
 	require.Equal(t, `{"consumer":"mails","position":1,"behind":1}`+"\n", must(t, "events", "checkpoint", "list", url))
 	require.Contains(t, refused(t, cli.ExitUsage, "events", "checkpoint", "set", url, "mails", "3"), "the last event is 2")
 }
+
+// TestEventsTruncate: events go to an archive first, which is compared, and archives make
+// the store again.
+func TestEventsTruncate(t *testing.T) {
+	dir := t.TempDir()
+	url, archive := "sqlite:"+filepath.Join(dir, "e.db"), func(name string) string { return filepath.Join(dir, name+".jsonl.zst") }
+	var lines []string
+	for _, data := range []string{"1", "2", "3", "4", "5", "6"} {
+		lines = append(lines, `{"type":"A","data":`+data+`,"time":"2020-01-01T00:00:00Z"}`)
+	}
+	must(t, "events", "append", url, writeLines(t, dir, "lines", lines...))
+	all := must(t, "events", "export", url)
+
+	refused(t, cli.ExitUsage, "events", "truncate", url, "--before=3")
+	require.Contains(t, refused(t, cli.ExitUsage, "events", "truncate", url, "--before=8", "--archive="+archive("a")), "the last event is 6")
+	must(t, "events", "checkpoint", "set", url, "mails", "1")
+	require.Contains(t, refused(t, cli.ExitError, "events", "truncate", url, "--before=3", "--archive="+archive("a")), `consumer "mails"`)
+	must(t, "events", "truncate", url, "--before=3", "--unread", "--archive="+archive("a"))
+	said := refused(t, cli.ExitError, "events", "read", url)
+	require.Contains(t, said, "as are all before 3")
+	require.Equal(t, strings.SplitAfterN(all, "\n", 3)[2], must(t, "events", "export", "--from=3", url))
+
+	damaged := writeLines(t, dir, "damaged", strings.Split(all, "\n")[:3]...)
+	require.Contains(t, refused(t, cli.ExitError, "events", "truncate", url, "--before=5", "--unread", "--archive="+damaged), "it ends before event 4; nothing was truncated")
+	damaged = writeLines(t, dir, "damaged", strings.Split(strings.ReplaceAll(all, `"data":4`, `"data":5`), "\n")...)
+	require.Contains(t, refused(t, cli.ExitError, "events", "truncate", url, "--before=5", "--unread", "--archive="+damaged), "event 4 as the store has it")
+	whole := writeLines(t, dir, "whole", strings.Split(all, "\n")...)
+	must(t, "events", "truncate", url, "--before=4", "--unread", "--archive="+whole)
+	must(t, "events", "truncate", url, "--before=5", "--unread", "--no-archive")
+	must(t, "events", "truncate", url, "--before=5", "--archive="+archive("never"))
+	require.NoFileExists(t, archive("never"))
+
+	again := "sqlite:" + filepath.Join(dir, "again.db")
+	must(t, "events", "import", again, archive("a"))
+	must(t, "events", "import", again, whole)
+	require.Equal(t, all, must(t, "events", "export", again))
+	must(t, "check", url)
+}
