@@ -1,6 +1,12 @@
 package event
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve/store/driver"
+)
 
 // Query selects events. An event matches when it matches one of the items. A
 // query without items selects every event.
@@ -73,3 +79,38 @@ type Condition struct {
 
 // Unless returns the condition that no event matches a query.
 func Unless(q Query) *Condition { return &Condition{FailIfEventsMatch: q} }
+
+// ConflictError tells which event kept an append from happening. It wraps
+// driver.ErrConflict.
+type ConflictError struct {
+	Position uint64 // of an event that matches the condition
+	Item     int    // of the condition's query, from 0
+	After    uint64 // of the condition
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v: event %d, after %d, matches item %d of the condition; read again and decide anew",
+		driver.ErrConflict, e.Position, e.After, e.Item+1)
+}
+
+func (e *ConflictError) Unwrap() error { return driver.ErrConflict }
+
+// ErrTruncated: an event's data was removed for good. The error is a *TruncatedError.
+var ErrTruncated = errors.New("event is truncated")
+
+// TruncatedError tells which event a read came to that has no data any more. It wraps
+// ErrTruncated.
+type TruncatedError struct {
+	Position uint64
+	Before   uint64 // events at positions below this are truncated; zero when it is not known
+}
+
+func (e *TruncatedError) Error() string {
+	text := fmt.Sprintf("event %d: %v", e.Position, ErrTruncated)
+	if e.Before > 0 {
+		text += fmt.Sprintf(", as are all before %d: read from there on, or import the archive into another store", e.Before)
+	}
+	return text
+}
+
+func (e *TruncatedError) Unwrap() error { return ErrTruncated }
