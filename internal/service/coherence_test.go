@@ -161,7 +161,7 @@ func TestClose(t *testing.T) {
 	wg.Wait()
 	_, err := s.Put(t.Context(), put(99, "x"))
 	require.ErrorIs(t, err, service.ErrClosing)
-	_, err = s.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+	_, err = s.Events().Append(t.Context(), []store.Event{{Type: "A"}}, nil)
 	require.ErrorIs(t, err, service.ErrClosing)
 	require.ErrorIs(t, s.Ready(t.Context()), service.ErrClosing)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})

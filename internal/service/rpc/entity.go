@@ -107,32 +107,14 @@ func (s *entities) Query(r *varvev1.QueryRequest, stream grpc.ServerStreamingSer
 		return err
 	}
 	page, err := s.service.Query(stream.Context(), q, func(e *store.Entity) error {
-		return s.send(stream, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Entity{Entity: messageOf(e)}})
+		return send(stream, s.timeout, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Entity{Entity: messageOf(e)}})
 	})
 	if err != nil {
 		return err
 	}
-	return s.send(stream, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Page{
+	return send(stream, s.timeout, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Page{
 		Page: &varvev1.Page{Count: uint64(page.Count), Block: page.Block, Cursor: string(page.Cursor)},
 	}})
-}
-
-// send sends a message, or gives up on a client that does not take it: the end
-// of the call ends the sending.
-func (s *entities) send(stream grpc.ServerStreamingServer[varvev1.QueryResponse], m *varvev1.QueryResponse) error {
-	if s.timeout <= 0 {
-		return stream.Send(m)
-	}
-	sent := make(chan error, 1)
-	go func() { sent <- stream.Send(m) }()
-	timer := time.NewTimer(s.timeout)
-	defer timer.Stop()
-	select {
-	case err := <-sent:
-		return err
-	case <-timer.C:
-		return fmt.Errorf("%w: it took no message for %s", service.ErrSlow, s.timeout)
-	}
 }
 
 func queryOf(r *varvev1.QueryRequest) (*service.Query, error) {

@@ -3,6 +3,7 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -39,6 +40,10 @@ type Options struct {
 	// Connection bounds the handshake, and Idle the time without a request after
 	// which a connection is closed. Zero means gRPC's own.
 	Connection, Idle time.Duration
+
+	// Ending is closed when the server goes down, which ends subscriptions; nil means
+	// never.
+	Ending <-chan struct{}
 
 	// Log receives errors that clients are not told; nil drops them.
 	Log *slog.Logger
@@ -94,7 +99,7 @@ func New(s *service.Service, o Options) (*Server, error) {
 	}
 	server := &Server{Server: grpc.NewServer(append(options, o.Server...)...), Health: health.NewServer()}
 	varvev1.RegisterEntityServiceServer(server, &entities{service: s, timeout: o.Timeout})
-	varvev1.RegisterEventServiceServer(server, &events{service: s})
+	varvev1.RegisterEventServiceServer(server, &events{service: s, timeout: o.Timeout, ending: o.Ending})
 	healthpb.RegisterHealthServer(server, server.Health)
 	return server, nil
 }
@@ -183,5 +188,23 @@ func statusOf(err error) *status.Status {
 	if detail := class.Detail(err); detail != "" {
 		text = detail
 	}
-	return status.New(class.Code, text)
+	return detailed(status.New(class.Code, text), class, err)
+}
+
+// send sends a message, or gives up on a client that does not take it: the end
+// of the call ends the sending.
+func send[M any](stream grpc.ServerStreamingServer[M], timeout time.Duration, m *M) error {
+	if timeout <= 0 {
+		return stream.Send(m)
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- stream.Send(m) }()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case err := <-sent:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("%w: it took no message for %s", service.ErrSlow, timeout)
+	}
 }
