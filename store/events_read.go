@@ -9,7 +9,6 @@ import (
 
 	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/event"
 )
 
 // The sizes of the pages in which events are read: small at first, for the many
@@ -149,43 +148,4 @@ func (e *Events) follow(ctx context.Context, q EventQuery, from uint64, yield fu
 			return err
 		}
 	}
-}
-
-// Project reads the events that any of the projectors selects, once, and applies
-// each to those that select it. It returns the condition that guards a decision
-// made on their states: that nothing any of them selects was appended since. An
-// error of a projector ends the pass.
-func (e *Events) Project(ctx context.Context, projectors ...Projector) (*Condition, error) {
-	if len(projectors) == 0 {
-		return nil, fmt.Errorf("project: %w: no projectors", ErrInvalid)
-	}
-	queries := make([]EventQuery, len(projectors))
-	for i, p := range projectors {
-		queries[i] = p.Selects()
-	}
-	cond := &Condition{FailIfEventsMatch: queries[0]}
-	for _, q := range queries[1:] {
-		cond.FailIfEventsMatch = cond.FailIfEventsMatch.Or(q)
-	}
-	for ev, err := range e.Read(ctx, cond.FailIfEventsMatch, &EventReadOptions{Head: &cond.After}) {
-		if err != nil {
-			return nil, fmt.Errorf("project: %w", err)
-		}
-		if err := apply(projectors, queries, &ev); err != nil {
-			return nil, fmt.Errorf("project: event %d: %w", ev.Position, err)
-		}
-	}
-	return cond, nil
-}
-
-func apply(projectors []Projector, queries []EventQuery, ev *event.Sequenced) error {
-	for i, q := range queries {
-		if len(queries) > 1 && !q.Matches(&ev.Event) {
-			continue
-		}
-		if err := projectors[i].Apply(ev); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ type (
 	EventItem      = event.Item
 	Condition      = event.Condition
 	Projector      = event.Projector
+	ConflictError  = event.ConflictError
 
 	EventStore       = event.Store
 	EventReadOptions = event.ReadOptions

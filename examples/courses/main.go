@@ -79,7 +79,7 @@ func course(name string) store.Tag  { return event.NewTag("course", name) }
 func student(name string) store.Tag { return event.NewTag("student", name) }
 
 // define adds a course unless it exists.
-func define(ctx context.Context, events *store.Events, name string, capacity int) error {
+func define(ctx context.Context, events store.EventStore, name string, capacity int) error {
 	e := store.Event{Type: "CourseDefined", Tags: []store.Tag{course(name)}, Data: []byte(strconv.Itoa(capacity))}
 	_, err := events.Append(ctx, []store.Event{e}, event.Unless(event.Typed(e.Type, course(name))))
 	if errors.Is(err, store.ErrConflict) {
@@ -89,7 +89,7 @@ func define(ctx context.Context, events *store.Events, name string, capacity int
 }
 
 // rush lets students subscribe at once and counts those who get in.
-func rush(ctx context.Context, events *store.Events, name string, students int) (accepted int, err error) {
+func rush(ctx context.Context, events store.EventStore, name string, students int) (accepted int, err error) {
 	errs := make([]error, students)
 	var wg sync.WaitGroup
 	for i := range students {
@@ -107,38 +107,29 @@ func rush(ctx context.Context, events *store.Events, name string, students int) 
 	return accepted, err
 }
 
-// subscribe decides until nothing that the decision rests on changes meanwhile.
-func subscribe(ctx context.Context, events *store.Events, who, what string) error {
-	for {
-		err := decide(ctx, events, student(who), course(what))
-		if !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
-}
-
-// decide reads what the rules need, in one pass, and appends under the condition
-// that it still holds.
-func decide(ctx context.Context, events *store.Events, s, c store.Tag) error {
+// subscribe reads what the rules need, in one pass, and appends under the condition that it
+// still holds; it decides anew when it does not.
+func subscribe(ctx context.Context, events store.EventStore, who, what string) error {
+	s, c := student(who), course(what)
 	count := func(n int, _ *store.SequencedEvent) int { return n + 1 }
-	capacity := event.NewProjection(event.Typed("CourseDefined", c), 0,
-		func(_ int, e *store.SequencedEvent) int { n, _ := strconv.Atoi(string(e.Data)); return n })
+	capacity := event.TryProjection(event.Typed("CourseDefined", c), 0,
+		func(_ int, e *store.SequencedEvent) (int, error) { return strconv.Atoi(string(e.Data)) })
 	taken := event.NewProjection(event.Typed("StudentSubscribed", c), 0, count)
 	courses := event.NewProjection(event.Typed("StudentSubscribed", s), 0, count)
 	both := event.NewProjection(event.Typed("StudentSubscribed", s, c), 0, count)
-	cond, err := events.Project(ctx, capacity, taken, courses, both)
-	switch {
-	case err != nil:
-		return err
-	case capacity.State == 0:
-		return errNoCourse
-	case both.State > 0:
-		return errSubscribed
-	case taken.State >= capacity.State:
-		return errFull
-	case courses.State >= maxCourses:
-		return errBusy
+	choose := func() ([]store.Event, error) {
+		switch {
+		case capacity.State == 0:
+			return nil, errNoCourse
+		case both.State > 0:
+			return nil, errSubscribed
+		case taken.State >= capacity.State:
+			return nil, errFull
+		case courses.State >= maxCourses:
+			return nil, errBusy
+		}
+		return []store.Event{{Type: "StudentSubscribed", Tags: []store.Tag{s, c}}}, nil
 	}
-	_, err = events.Append(ctx, []store.Event{{Type: "StudentSubscribed", Tags: []store.Tag{s, c}}}, cond)
+	_, err := event.Decide(ctx, events, event.Decision{Reads: []store.Projector{capacity, taken, courses, both}, Choose: choose})
 	return err
 }

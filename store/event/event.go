@@ -1,7 +1,8 @@
 // Package event is the vocabulary of the event store: events with tags, queries
 // over them, and the conditions under which they are appended, as the
-// specification of Dynamic Consistency Boundaries (https://dcb.events) has them.
-// It does no input or output.
+// specification of Dynamic Consistency Boundaries (https://dcb.events) has them; and
+// what is built on a Store of any kind: projections and decisions. It does no input or
+// output of its own.
 package event
 
 import (

@@ -1,29 +1,154 @@
 package event
 
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+)
+
 // Projector folds the events that its query selects into a state.
 type Projector interface {
 	Selects() Query
 	Apply(e *Sequenced) error
 }
 
-// Projection is a Projector whose state has a type: it begins with the State
-// that it is given, and Next makes the next one.
+// Resumer is a Projector that knows how far its state goes. Project gives it only what
+// comes after that, so that a state may come from a snapshot, or be carried on by another
+// pass.
+type Resumer interface {
+	Projector
+
+	// Reached returns the position up to which the state has every event.
+	Reached() uint64
+	// Reach tells that no event up to a position is missing any more.
+	Reach(position uint64)
+}
+
+// Projection is a Projector whose state has a type. It begins with the State that it is
+// given, which has the events up to After, and goes on from there each time it is given to
+// Project: State and After together are a snapshot.
 type Projection[S any] struct {
 	Query Query
 	State S
-	Next  func(state S, e *Sequenced) S
+	After uint64 // zero: State is of no event
+
+	// Next makes the next state. When it fails, the state stays as it was before the
+	// event.
+	Next func(state S, e *Sequenced) (S, error)
 }
 
-// NewProjection returns a projection that begins with a state.
+// NewProjection returns a projection that begins with a state, and whose steps cannot
+// fail.
 func NewProjection[S any](q Query, initial S, next func(S, *Sequenced) S) *Projection[S] {
+	return TryProjection(q, initial, func(s S, e *Sequenced) (S, error) { return next(s, e), nil })
+}
+
+// TryProjection returns a projection that begins with a state, and whose steps may fail,
+// because an event cannot be read for example.
+func TryProjection[S any](q Query, initial S, next func(S, *Sequenced) (S, error)) *Projection[S] {
 	return &Projection[S]{Query: q, State: initial, Next: next}
 }
 
 // Selects implements Projector.
 func (p *Projection[S]) Selects() Query { return p.Query }
 
-// Apply implements Projector.
+// Apply implements Projector. An event that the state has already changes nothing.
 func (p *Projection[S]) Apply(e *Sequenced) error {
-	p.State = p.Next(p.State, e)
+	if e.Position <= p.After {
+		return nil
+	}
+	state, err := p.Next(p.State, e)
+	if err != nil {
+		return err
+	}
+	p.State, p.After = state, e.Position
+	return nil
+}
+
+// Reached implements Resumer.
+func (p *Projection[S]) Reached() uint64 { return p.After }
+
+// Reach implements Resumer.
+func (p *Projection[S]) Reach(position uint64) { p.After = max(p.After, position) }
+
+// Project reads the events that any of the projectors selects, once, and applies each to
+// those that select it. A Resumer is given what comes after the position that it has
+// reached. Project returns the condition that guards a decision made on their states: that
+// nothing any of them selects was appended since. An error of a projector ends the pass;
+// what a Projection has applied by then stands, and Project may be called again.
+func Project(ctx context.Context, s Store, projectors ...Projector) (*Condition, error) {
+	p, err := newPass(projectors)
+	if err != nil {
+		return nil, fmt.Errorf("project: %w", err)
+	}
+	return p.run(ctx, s)
+}
+
+// pass reads for several projectors, once or again and again.
+type pass struct {
+	projectors []Projector
+	queries    []Query
+	all        Query    // what any of them selects
+	after      []uint64 // what each has
+}
+
+func newPass(projectors []Projector) (*pass, error) {
+	if len(projectors) == 0 {
+		return nil, invalid("no projectors")
+	}
+	p := &pass{projectors: projectors, queries: make([]Query, len(projectors)), after: make([]uint64, len(projectors))}
+	items := make([]Item, 0, len(projectors))
+	everything := false
+	for i, one := range projectors {
+		p.queries[i] = one.Selects()
+		everything = everything || len(p.queries[i].Items) == 0
+		items = append(items, p.queries[i].Items...)
+	}
+	if !everything {
+		p.all.Items = items
+	}
+	return p, nil
+}
+
+// run brings every projector to the head.
+func (p *pass) run(ctx context.Context, s Store) (*Condition, error) {
+	for i, one := range p.projectors {
+		if r, ok := one.(Resumer); ok {
+			p.after[i] = r.Reached()
+		}
+	}
+	cond := &Condition{FailIfEventsMatch: p.all, After: slices.Min(p.after)}
+	opts := &ReadOptions{From: min(cond.After, math.MaxUint64-1) + 1, Head: &cond.After}
+	for ev, err := range s.Read(ctx, p.all, opts) {
+		if err != nil {
+			return nil, fmt.Errorf("project: %w", err)
+		}
+		if err := p.apply(&ev); err != nil {
+			return nil, fmt.Errorf("project: event %d: %w", ev.Position, err)
+		}
+	}
+	for i, one := range p.projectors {
+		if p.after[i] > cond.After {
+			return nil, fmt.Errorf("project: %w", invalid("projector %d has reached event %d, the store ends with event %d: its state is of another store",
+				i+1, p.after[i], cond.After))
+		}
+		p.after[i] = cond.After
+		if r, ok := one.(Resumer); ok {
+			r.Reach(cond.After)
+		}
+	}
+	return cond, nil
+}
+
+func (p *pass) apply(ev *Sequenced) error {
+	for i, q := range p.queries {
+		if ev.Position <= p.after[i] || len(p.queries) > 1 && !q.Matches(&ev.Event) {
+			continue
+		}
+		if err := p.projectors[i].Apply(ev); err != nil {
+			return err
+		}
+	}
 	return nil
 }

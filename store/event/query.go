@@ -1,6 +1,11 @@
 package event
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve/store/driver"
+)
 
 // Query selects events. An event matches when it matches one of the items. A
 // query without items selects every event.
@@ -73,3 +78,18 @@ type Condition struct {
 
 // Unless returns the condition that no event matches a query.
 func Unless(q Query) *Condition { return &Condition{FailIfEventsMatch: q} }
+
+// ConflictError tells which event kept an append from happening. It wraps
+// driver.ErrConflict.
+type ConflictError struct {
+	Position uint64 // of an event that matches the condition
+	Item     int    // of the condition's query, from 0
+	After    uint64 // of the condition
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v: event %d, after %d, matches item %d of the condition; read again and decide anew",
+		driver.ErrConflict, e.Position, e.After, e.Item+1)
+}
+
+func (e *ConflictError) Unwrap() error { return driver.ErrConflict }

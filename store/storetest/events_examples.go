@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,13 +19,23 @@ import (
 type example struct {
 	name  string
 	given []store.Event
-	when  func(evs *store.Events) error
+	when  command
 	then  string // the new events, "Type data tag tag, …"
 	fails string
 }
 
-// runEventExamples runs the examples of https://dcb.events/examples.
+// command is what somebody asks for.
+type command func(evs store.EventStore) error
+
+// runEventExamples runs the published cases of the examples of https://dcb.events/examples,
+// and a few of ours.
 func runEventExamples(t *testing.T, h Harness, layout string) {
+	RunEventExamples(t, func(t *testing.T) store.EventStore { return h.events(t, layout) })
+}
+
+// RunEventExamples runs the cases on event stores of any kind, of which empty returns a new
+// one.
+func RunEventExamples(t *testing.T, empty func(t *testing.T) store.EventStore) {
 	sets := map[string][]example{
 		"course subscriptions": courseExamples(),
 		"unique user name":     userNameExamples(),
@@ -38,25 +47,27 @@ func runEventExamples(t *testing.T, h Harness, layout string) {
 	for name, cases := range sets {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range cases {
-				t.Run(c.name, func(t *testing.T) { c.run(t, h, layout) })
+				t.Run(c.name, func(t *testing.T) { c.run(t, empty(t)) })
 			}
 		})
 	}
 }
 
-func (c example) run(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func (c example) run(t *testing.T, s store.EventStore) {
 	if len(c.given) > 0 {
-		s.add(t, c.given...)
+		_, err := s.Append(t.Context(), c.given, nil)
+		require.NoError(t, err)
 	}
-	err := c.when(s.Events)
+	err := c.when(s)
 	if c.fails != "" {
 		require.EqualError(t, err, c.fails)
 	} else {
 		require.NoError(t, err)
 	}
+	all, err := collect(s.Read(t.Context(), event.All(), nil))
+	require.NoError(t, err)
 	var got []string
-	for _, e := range s.all(t)[len(c.given):] {
+	for _, e := range all[len(c.given):] {
 		text := e.Type + " " + string(e.Data)
 		for _, tag := range e.Tags {
 			text += " " + tag.String()
@@ -66,16 +77,14 @@ func (c example) run(t *testing.T, h Harness, layout string) {
 	require.Equal(t, c.then, strings.Join(got, ", "))
 }
 
-// decide projects, lets a rule refuse, and appends under the condition.
-func decide(evs *store.Events, rule func() error, e func() store.Event, projectors ...store.Projector) error {
-	cond, err := evs.Project(context.Background(), projectors...)
-	if err != nil {
-		return err
-	}
-	if err := rule(); err != nil {
-		return err
-	}
-	_, err = evs.Append(context.Background(), []store.Event{e()}, cond)
+// decide reads, lets a rule refuse, and appends one event.
+func decide(evs store.EventStore, rule func() error, e func() store.Event, reads ...store.Projector) error {
+	_, err := event.Decide(context.Background(), evs, event.Decision{Reads: reads, Choose: func() ([]store.Event, error) {
+		if err := rule(); err != nil {
+			return nil, err
+		}
+		return []store.Event{e()}, nil
+	}})
 	return err
 }
 
@@ -88,176 +97,265 @@ func count(q store.EventQuery) *event.Projection[int] {
 	return event.NewProjection(q, 0, func(n int, _ *store.SequencedEvent) int { return n + 1 })
 }
 
-func latest(q store.EventQuery, initial string) *event.Projection[string] {
-	return event.NewProjection(q, initial, func(_ string, e *store.SequencedEvent) string { return string(e.Data) })
+func latest(q store.EventQuery) *event.Projection[int] {
+	return event.TryProjection(q, 0, func(_ int, e *store.SequencedEvent) (int, error) { return strconv.Atoi(string(e.Data)) })
 }
 
-func refuseIf(refused bool, why string) error {
-	if refused {
-		return errors.New(why)
+// firstOf returns the first error, which is the one that is reported.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// Courses have a capacity; a student may subscribe to three of them.
+func refuseIf(refused bool, format string, args ...any) error {
+	if refused {
+		return fmt.Errorf(format, args...)
+	}
+	return nil
+}
 
-func subscribe(student, course string) func(evs *store.Events) error {
-	return func(evs *store.Events) error {
+// ago returns an event whose metadata say how long it is past. The published cases have
+// days and minutes in metadata, too, in place of a clock.
+func ago(n int, e store.Event) store.Event {
+	e.Metadata = []byte(strconv.Itoa(n))
+	return e
+}
+
+// within tells whether an event is at most so long past. One that does not say is not.
+func within(n int, e *store.SequencedEvent) bool {
+	past, err := strconv.Atoi(string(e.Metadata))
+	return err == nil && past <= n
+}
+
+// Courses have a capacity that may change; a student may subscribe to five of them.
+
+func courseDefined(course string, capacity int) store.Event {
+	return ev("CourseDefined", strconv.Itoa(capacity), "course:"+course)
+}
+
+func capacityChanged(course string, capacity int) store.Event {
+	return ev("CourseCapacityChanged", strconv.Itoa(capacity), "course:"+course)
+}
+
+// subscribed returns the events of a student's subscriptions.
+func subscribed(student string, courses ...string) (list []store.Event) {
+	for _, c := range courses {
+		list = append(list, ev("StudentSubscribed", "", "student:"+student, "course:"+c))
+	}
+	return list
+}
+
+func courseExists(course string) *event.Projection[bool] {
+	return seen(anyOf(item("CourseDefined", "course:"+course)))
+}
+
+func courseCapacity(course string) *event.Projection[int] {
+	return latest(anyOf(item("CourseDefined|CourseCapacityChanged", "course:"+course)))
+}
+
+func define(course string, capacity int) command {
+	return func(evs store.EventStore) error {
+		exists := courseExists(course)
+		rule := func() error { return refuseIf(exists.State, "course %s exists", course) }
+		return decide(evs, rule, func() store.Event { return courseDefined(course, capacity) }, exists)
+	}
+}
+
+func changeCapacity(course string, to int) command {
+	return func(evs store.EventStore) error {
+		exists, capacity := courseExists(course), courseCapacity(course)
+		rule := func() error {
+			return firstOf(
+				refuseIf(!exists.State, "no course %s", course),
+				refuseIf(capacity.State == to, "the capacity is %d already", to))
+		}
+		return decide(evs, rule, func() store.Event { return capacityChanged(course, to) }, exists, capacity)
+	}
+}
+
+func subscribe(student, course string) command {
+	return func(evs store.EventStore) error {
 		s, c := "student:"+student, "course:"+course
-		capacity := latest(anyOf(item("CourseDefined|CapacityChanged", c)), "")
+		exists, capacity := courseExists(course), courseCapacity(course)
 		taken := count(anyOf(item("StudentSubscribed", c)))
 		courses := count(anyOf(item("StudentSubscribed", s)))
 		already := seen(anyOf(item("StudentSubscribed", s, c)))
 		rule := func() error {
-			seats, err := strconv.Atoi(capacity.State)
-			return errors.Join(
-				refuseIf(err != nil, "course "+course+" does not exist"),
-				refuseIf(err == nil && taken.State >= seats, "course "+course+" is fully booked"),
-				refuseIf(already.State, "already subscribed"),
-				refuseIf(courses.State >= 3, "at most 3 courses"))
+			return firstOf(
+				refuseIf(!exists.State, "no course %s", course),
+				refuseIf(taken.State >= capacity.State, "course %s is fully booked", course),
+				refuseIf(already.State, "subscribed already"),
+				refuseIf(courses.State >= 5, "at most 5 courses"))
 		}
-		return decide(evs, rule, func() store.Event { return ev("StudentSubscribed", "", s, c) }, capacity, taken, courses, already)
+		return decide(evs, rule, func() store.Event { return subscribed(student, course)[0] }, exists, capacity, taken, courses, already)
 	}
 }
 
 func courseExamples() []example {
-	defined := func(course string, capacity int) store.Event {
-		return ev("CourseDefined", fmt.Sprint(capacity), "course:"+course)
+	with := func(first store.Event, more ...store.Event) []store.Event {
+		return append([]store.Event{first}, more...)
 	}
-	sub := func(student, course string) store.Event {
-		return ev("StudentSubscribed", "", "student:"+student, "course:"+course)
-	}
-	define := func(evs *store.Events) error {
-		exists := seen(anyOf(item("CourseDefined", "course:c1")))
-		rule := func() error { return refuseIf(exists.State, "course c1 exists") }
-		return decide(evs, rule, func() store.Event { return defined("c1", 10) }, exists)
-	}
+	full := with(courseDefined("c1", 3), ev("StudentSubscribed", "", "student:s1", "course:c1"),
+		ev("StudentSubscribed", "", "student:s2", "course:c1"), ev("StudentSubscribed", "", "student:s3", "course:c1"))
+	const s1c1, s4c1 = "StudentSubscribed  student:s1 course:c1", "StudentSubscribed  student:s4 course:c1"
 	return []example{
-		{"define a course", nil, define, "CourseDefined 10 course:c1", ""},
-		{"define it twice", []store.Event{defined("c1", 5)}, define, "", "course c1 exists"},
-		{"no such course", []store.Event{defined("c0", 5)}, subscribe("s1", "c1"), "", "course c1 does not exist"},
-		{"subscribe", []store.Event{defined("c1", 1), sub("s2", "c2")}, subscribe("s1", "c1"), "StudentSubscribed  student:s1 course:c1", ""},
-		{"fully booked", []store.Event{defined("c1", 1), sub("s2", "c1")}, subscribe("s1", "c1"), "", "course c1 is fully booked"},
-		{"capacity raised", []store.Event{defined("c1", 1), sub("s2", "c1"), ev("CapacityChanged", "2", "course:c1")}, subscribe("s1", "c1"), "StudentSubscribed  student:s1 course:c1", ""},
-		{"already subscribed", []store.Event{defined("c1", 5), sub("s1", "c1")}, subscribe("s1", "c1"), "", "already subscribed"},
-		{"too many courses", []store.Event{defined("c1", 5), sub("s1", "c2"), sub("s1", "c3"), sub("s1", "c4")}, subscribe("s1", "c1"), "", "at most 3 courses"},
+		{"define, exists", with(courseDefined("c1", 10)), define("c1", 15), "", "course c1 exists"},
+		{"define", nil, define("c1", 15), "CourseDefined 15 course:c1", ""},
+		{"change capacity, no course", nil, changeCapacity("c0", 15), "", "no course c0"},
+		{"change capacity", with(courseDefined("c1", 12)), changeCapacity("c1", 15), "CourseCapacityChanged 15 course:c1", ""},
+		{"subscribe, no course", nil, subscribe("s1", "c0"), "", "no course c0"},
+		{"subscribe, full", full, subscribe("s4", "c1"), "", "course c1 is fully booked"},
+		{"subscribe twice", with(courseDefined("c1", 10), subscribed("s1", "c1")...), subscribe("s1", "c1"), "", "subscribed already"},
+		{"subscribe, too many", with(courseDefined("c6", 10), subscribed("s1", "c1", "c2", "c3", "c4", "c5")...), subscribe("s1", "c6"), "", "at most 5 courses"},
+		{"subscribe", with(courseDefined("c1", 10)), subscribe("s1", "c1"), s1c1, ""},
+
+		// Ours.
+		{"change capacity, the same", with(courseDefined("c1", 12), capacityChanged("c1", 15)), changeCapacity("c1", 15), "", "the capacity is 15 already"},
+		{"subscribe, capacity raised", append(full, capacityChanged("c1", 4)), subscribe("s4", "c1"), s4c1, ""},
+		{"subscribe, others elsewhere", with(courseDefined("c1", 1), subscribed("s2", "c2")...), subscribe("s1", "c1"), s1c1, ""},
 	}
 }
 
-// A user name is claimed by one account at a time, and free again some days after
-// the account was closed.
+// A user name is claimed by one account at a time, and free again some days after the
+// account was closed or renamed.
+
+func register(name string, days int) command {
+	return func(evs store.EventStore) error {
+		claimed := event.NewProjection(anyOf(item("Registered|Closed|Renamed", "name:"+name)), false,
+			func(_ bool, e *store.SequencedEvent) bool {
+				kept := e.Type == "Registered" || e.Type == "Renamed" && string(e.Data) == name
+				return kept || within(days, e)
+			})
+		rule := func() error { return refuseIf(claimed.State, "%s is claimed", name) }
+		return decide(evs, rule, func() store.Event { return ev("Registered", "", "name:"+name) }, claimed)
+	}
+}
 
 func userNameExamples() []example {
-	register := func(evs *store.Events) error {
-		claimed := event.NewProjection(anyOf(item("Registered|Closed|Renamed", "name:u1")), false,
-			func(_ bool, e *store.SequencedEvent) bool {
-				return e.Type == "Registered" || e.Type == "Renamed" && string(e.Data) == "u1"
-			})
-		rule := func() error { return refuseIf(claimed.State, "user name u1 is claimed") }
-		return decide(evs, rule, func() store.Event { return ev("Registered", "", "name:u1") }, claimed)
-	}
+	u1, closed, renamed := ev("Registered", "", "name:u1"), ev("Closed", "", "name:u1"), ev("Renamed", "u2", "name:u1", "name:u2")
+	const ok, taken, never = "Registered  name:u1", "u1 is claimed", 0
 	return []example{
-		{"free", nil, register, "Registered  name:u1", ""},
-		{"another is claimed", []store.Event{ev("Registered", "", "name:u2")}, register, "Registered  name:u1", ""},
-		{"claimed", []store.Event{ev("Registered", "", "name:u1")}, register, "", "user name u1 is claimed"},
-		{"closed", []store.Event{ev("Registered", "", "name:u1"), ev("Closed", "", "name:u1")}, register, "Registered  name:u1", ""},
-		{"given up", []store.Event{ev("Registered", "", "name:u1"), ev("Renamed", "u2", "name:u1", "name:u2")}, register, "Registered  name:u1", ""},
-		{"taken over", []store.Event{ev("Registered", "", "name:u2"), ev("Renamed", "u1", "name:u2", "name:u1")}, register, "", "user name u1 is claimed"},
+		{"claimed", []store.Event{u1}, register("u1", never), "", taken},
+		{"free", nil, register("u1", never), ok, ""},
+		{"closed", []store.Event{u1, closed}, register("u1", never), ok, ""},
+		{"renamed", []store.Event{u1, renamed}, register("u1", never), ok, ""},
+		{"renamed to", []store.Event{u1, renamed}, register("u2", never), "", "u2 is claimed"},
+		{"closed within the days", []store.Event{ago(4, u1), ago(3, closed)}, register("u1", 3), "", taken},
+		{"renamed within the days", []store.Event{ago(4, u1), ago(3, renamed)}, register("u1", 3), "", taken},
+		{"closed before", []store.Event{ago(4, u1), ago(4, closed)}, register("u1", 3), ok, ""},
+		{"renamed before", []store.Event{ago(4, u1), ago(4, renamed)}, register("u1", 3), ok, ""},
+
+		// Ours.
+		{"another is claimed", []store.Event{ev("Registered", "", "name:u2")}, register("u1", never), ok, ""},
 	}
 }
 
-// Invoice numbers have no gaps: the last invoice is all that must be read.
+// Invoice numbers have no gaps. By a projection, or by the last invoice, which is all that
+// must be read.
+
+func invoiceByProjection(evs store.EventStore) error {
+	last := latest(event.Of("InvoiceCreated"))
+	none := func() error { return nil }
+	return decide(evs, none, func() store.Event { return invoice(last.State + 1) }, last)
+}
+
+func invoiceByLast(evs store.EventStore) error {
+	cond, next := event.Unless(event.Of("InvoiceCreated")), 1
+	for e, err := range evs.Read(context.Background(), cond.FailIfEventsMatch, &store.EventReadOptions{Backwards: true, Limit: 1}) {
+		if err != nil {
+			return err
+		}
+		n, err := strconv.Atoi(string(e.Data))
+		if err != nil {
+			return err
+		}
+		cond.After, next = e.Position, n+1
+	}
+	_, err := evs.Append(context.Background(), []store.Event{invoice(next)}, cond)
+	return err
+}
+
+func invoice(n int) store.Event {
+	return ev("InvoiceCreated", strconv.Itoa(n), fmt.Sprintf("invoice:%d", n))
+}
 
 func invoiceExamples() []example {
-	create := func(evs *store.Events) error {
-		invoices, cond, next := event.Of("InvoiceCreated"), event.Unless(event.Of("InvoiceCreated")), 1
-		for e, err := range evs.Read(context.Background(), invoices, &store.EventReadOptions{Backwards: true, Limit: 1}) {
-			if err != nil {
-				return err
-			}
-			n, err := strconv.Atoi(string(e.Data))
-			if err != nil {
-				return err
-			}
-			cond.After, next = e.Position, n+1
-		}
-		_, err := evs.Append(context.Background(), []store.Event{ev("InvoiceCreated", strconv.Itoa(next), fmt.Sprintf("invoice:%d", next))}, cond)
-		return err
-	}
 	return []example{
-		{"first", []store.Event{ev("Other", "7")}, create, "InvoiceCreated 1 invoice:1", ""},
-		{"next", []store.Event{ev("InvoiceCreated", "1"), ev("InvoiceCreated", "2"), ev("Other", "")}, create, "InvoiceCreated 3 invoice:3", ""},
+		{"first", nil, invoiceByProjection, "InvoiceCreated 1 invoice:1", ""},
+		{"second", []store.Event{invoice(1)}, invoiceByProjection, "InvoiceCreated 2 invoice:2", ""},
+
+		// Ours.
+		{"first, by the last", []store.Event{ev("Other", "7")}, invoiceByLast, "InvoiceCreated 1 invoice:1", ""},
+		{"next, by the last", []store.Event{invoice(1), invoice(2), ev("Other", "")}, invoiceByLast, "InvoiceCreated 3 invoice:3", ""},
 	}
 }
 
-// A product is sold at the price that was displayed if that is the current one, or
-// was until shortly before.
+// A sign-up is confirmed once and within the hour, with the one-time password that was
+// sent.
 
-func priceExamples() []example {
-	order := func(displayed int) func(evs *store.Events) error {
-		return func(evs *store.Events) error {
-			type prices struct{ current, former int }
-			grace := time.Now().Add(-time.Hour)
-			p := event.NewProjection(anyOf(item("ProductDefined|PriceChanged", "product:p1")), prices{},
-				func(p prices, e *store.SequencedEvent) prices {
-					n, _ := strconv.Atoi(string(e.Data))
-					if e.Time.After(grace) {
-						return prices{current: n, former: p.current}
-					}
-					return prices{current: n}
-				})
-			rule := func() error {
-				return refuseIf(displayed != p.State.current && displayed != p.State.former || displayed == 0, "invalid price")
-			}
-			return decide(evs, rule, func() store.Event { return ev("ProductOrdered", fmt.Sprint(displayed), "product:p1") }, p)
+func confirm(email, password string) command {
+	return func(evs store.EventStore) error {
+		type signUp struct {
+			name                   string
+			pending, used, expired bool
 		}
-	}
-	defined, changed := ev("ProductDefined", "10", "product:p1"), ev("PriceChanged", "12", "product:p1")
-	return []example{
-		{"displayed price", []store.Event{defined}, order(10), "ProductOrdered 10 product:p1", ""},
-		{"never displayed", []store.Event{defined}, order(9), "", "invalid price"},
-		{"changed within the grace period", []store.Event{defined, changed}, order(10), "ProductOrdered 10 product:p1", ""},
-		{"new price", []store.Event{defined, changed}, order(12), "ProductOrdered 12 product:p1", ""},
-		{"changed twice", []store.Event{defined, changed, ev("PriceChanged", "13", "product:p1")}, order(10), "", "invalid price"},
-		{"another product", []store.Event{ev("ProductDefined", "10", "product:p2")}, order(10), "", "invalid price"},
+		p := event.NewProjection(anyOf(item("SignUpInitiated|SignUpConfirmed", "email:"+email, "otp:"+password)), signUp{},
+			func(s signUp, e *store.SequencedEvent) signUp {
+				if e.Type == "SignUpConfirmed" {
+					s.used = true
+					return s
+				}
+				return signUp{name: string(e.Data), pending: true, expired: e.Metadata != nil && !within(60, e)}
+			})
+		rule := func() error {
+			return firstOf(
+				refuseIf(!p.State.pending, "no pending sign-up"),
+				refuseIf(p.State.used, "used already"),
+				refuseIf(p.State.expired, "expired"))
+		}
+		return decide(evs, rule, func() store.Event { return ev("SignUpConfirmed", p.State.name, "email:"+email, "otp:"+password) }, p)
 	}
 }
-
-// A sign-up is confirmed once, with the one-time password that was sent.
 
 func optInExamples() []example {
-	confirm := func(password string) func(evs *store.Events) error {
-		return func(evs *store.Events) error {
-			pending := seen(anyOf(item("SignUpInitiated", "email:e1", "otp:"+password)))
-			used := seen(anyOf(item("SignUpConfirmed", "email:e1", "otp:"+password)))
-			rule := func() error {
-				return errors.Join(refuseIf(!pending.State, "no pending sign-up"), refuseIf(used.State, "already used"))
-			}
-			return decide(evs, rule, func() store.Event { return ev("SignUpConfirmed", "", "email:e1", "otp:"+password) }, pending, used)
-		}
-	}
-	initiated := ev("SignUpInitiated", "", "email:e1", "otp:111")
+	signUp := func(typ, otp string) store.Event { return ev(typ, "John", "email:john", "otp:"+otp) }
+	initiated := signUp("SignUpInitiated", "222222")
 	return []example{
-		{"right password", []store.Event{initiated}, confirm("111"), "SignUpConfirmed  email:e1 otp:111", ""},
-		{"wrong password", []store.Event{initiated}, confirm("222"), "", "no pending sign-up"},
-		{"password of another", []store.Event{initiated, ev("SignUpInitiated", "", "email:e2", "otp:222")}, confirm("222"), "", "no pending sign-up"},
-		{"used", []store.Event{initiated, ev("SignUpConfirmed", "", "email:e1", "otp:111")}, confirm("111"), "", "already used"},
+		{"unknown password", nil, confirm("john", "000000"), "", "no pending sign-up"},
+		{"password of another", []store.Event{initiated}, confirm("jane", "222222"), "", "no pending sign-up"},
+		{"used", []store.Event{initiated, signUp("SignUpConfirmed", "222222")}, confirm("john", "222222"), "", "used already"},
+		{"valid", []store.Event{initiated}, confirm("john", "222222"), "SignUpConfirmed John email:john otp:222222", ""},
+		{"another is expired", []store.Event{ago(61, initiated)}, confirm("john", "000000"), "", "no pending sign-up"},
+
+		// Ours.
+		{"expired", []store.Event{ago(61, initiated)}, confirm("john", "222222"), "", "expired"},
+		{"in time", []store.Event{ago(60, initiated)}, confirm("john", "222222"), "SignUpConfirmed John email:john otp:222222", ""},
 	}
 }
 
 // A token sent along with a form keeps it from being submitted twice.
 
-func duplicationExamples() []example {
-	submit := func(token string) func(evs *store.Events) error {
-		return func(evs *store.Events) error {
-			used := seen(anyOf(item("OrderPlaced", "token:"+token)))
-			rule := func() error { return refuseIf(used.State, "resubmission") }
-			return decide(evs, rule, func() store.Event { return ev("OrderPlaced", "", "order:o1", "token:"+token) }, used)
+func place(order, token string) command {
+	return func(evs store.EventStore) error {
+		used := seen(anyOf(item("OrderPlaced", "token:"+token)))
+		rule := func() error {
+			if used.State {
+				return errors.New("submitted before")
+			}
+			return nil
 		}
+		return decide(evs, rule, func() store.Event { return ev("OrderPlaced", "", "order:"+order, "token:"+token) }, used)
 	}
-	placed := ev("OrderPlaced", "", "order:o1", "token:11")
+}
+
+func duplicationExamples() []example {
+	placed := []store.Event{ev("OrderPlaced", "", "order:o1", "token:11111")}
 	return []example{
-		{"new token", []store.Event{placed}, submit("22"), "OrderPlaced  order:o1 token:22", ""},
-		{"token used", []store.Event{placed}, submit("11"), "", "resubmission"},
+		{"token used", placed, place("o2", "11111"), "", "submitted before"},
+		{"new token", placed, place("o2", "22222"), "OrderPlaced  order:o2 token:22222", ""},
 	}
 }

@@ -234,15 +234,62 @@ func runEventProject(t *testing.T, h Harness, layout string) {
 	_, err = s.Append(t.Context(), []store.Event{ev("C", "7")}, cond)
 	require.ErrorIs(t, err, store.ErrConflict, "a state is outdated")
 
-	failing := failingProjector{errors.New("cannot")}
-	_, err = s.Project(t.Context(), failing)
-	require.ErrorIs(t, err, failing.err)
+	a.State = "-" // another state than the events make: they are not read again
+	cond, err = s.Project(t.Context(), a, none)
+	require.NoError(t, err)
+	require.Equal(t, []any{"-", 8, uint64(6)}, []any{a.State, none.State, cond.After})
+	all := event.NewProjection(event.All(), "", join)
+	_, err = s.Project(t.Context(), all, none)
+	require.NoError(t, err)
+	require.Equal(t, []any{"123456", 8}, []any{all.State, none.State}, "one from the beginning, one from where it was")
+
+	t.Run("snapshot", func(t *testing.T) {
+		p := &event.Projection[string]{Query: event.All(), State: "snapshot ", After: 4, Next: all.Next}
+		_, err := s.Project(t.Context(), p)
+		require.NoError(t, err)
+		require.Equal(t, "snapshot 56", p.State)
+		require.EqualValues(t, 6, p.After)
+		p.After = 7
+		_, err = s.Project(t.Context(), p)
+		require.ErrorIs(t, err, store.ErrInvalid)
+		require.ErrorContains(t, err, "of another store")
+	})
+	t.Run("error", func(t *testing.T) {
+		cannot := errors.New("cannot")
+		p := event.TryProjection(event.All(), "", func(state string, e *store.SequencedEvent) (string, error) {
+			if string(e.Data) == "4" && cannot != nil {
+				return "lost", cannot
+			}
+			return join(state, e), nil
+		})
+		_, err := s.Project(t.Context(), p)
+		require.ErrorIs(t, err, cannot)
+		require.ErrorContains(t, err, "event 4")
+		require.Equal(t, "123", p.State, "what came before stands")
+		cannot = nil
+		_, err = s.Project(t.Context(), p)
+		require.NoError(t, err)
+		require.Equal(t, "123456", p.State)
+	})
+	t.Run("plain projector", func(t *testing.T) {
+		p := &positions{}
+		for range 2 {
+			_, err := s.Project(t.Context(), p)
+			require.NoError(t, err)
+		}
+		require.Equal(t, []uint64{1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6}, p.got, "it does not say where it is")
+	})
 }
 
-type failingProjector struct{ err error }
+// positions is a Projector that says nothing of where it is.
+type positions struct{ got []uint64 }
 
-func (failingProjector) Selects() store.EventQuery           { return event.All() }
-func (p failingProjector) Apply(*store.SequencedEvent) error { return p.err }
+func (*positions) Selects() store.EventQuery { return event.All() }
+
+func (p *positions) Apply(e *store.SequencedEvent) error {
+	p.got = append(p.got, e.Position)
+	return nil
+}
 
 // runEventModel compares random appends and reads with a list in memory, by two
 // processes where the engine allows several.
