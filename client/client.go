@@ -6,7 +6,7 @@
 //	…
 //	cond, err := event.Project(ctx, events, balance)
 //	…
-//	positions, err := events.Append(ctx, decided, cond) // event.ErrConflict: decide anew
+//	positions, err := events.Append(ctx, decided, cond) // a *event.ConflictError: decide anew
 //
 // It links gRPC and no engine.
 package client

@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -23,7 +25,7 @@ var kinds = map[string]error{
 	"BUSY":            driver.ErrUnavailable,
 	"CANCELLED":       driver.ErrUnavailable, // by another than the caller
 	"CLOSING":         driver.ErrClosed,
-	"CONFLICT":        event.ErrConflict,
+	"CONFLICT":        driver.ErrConflict,
 	"CORRUPT":         driver.ErrCorrupt,
 	"DISK_FULL":       driver.ErrDiskFull,
 	"DUPLICATE":       event.ErrDuplicate,
@@ -115,6 +117,9 @@ func faultOf(op string, err error) error {
 		f.text, f.kind = fmt.Sprintf("%s: %v", op, conflict), conflict
 	default:
 		f.text, f.kind = f.status.Message(), kinds[info.GetReason()]
+		if !strings.HasPrefix(f.text, op) {
+			f.text = op + ": " + f.text
+		}
 	}
 	return f
 }
@@ -162,7 +167,8 @@ func (e *Events) repeat(ctx context.Context, op string, call func(*patience) (ag
 
 // failure makes the error of a call: with what its caller has done first.
 func (e *Events) failure(ctx context.Context, op string, err error) error {
-	unknown, isUnknown := err.(*unknownOutcome) //nolint:errorlint // it is never wrapped
+	var unknown *unknownOutcome
+	isUnknown := errors.As(err, &unknown)
 	if isUnknown {
 		err = unknown.cause
 	}
@@ -196,11 +202,6 @@ type patience struct {
 // reset begins anew, since something has come.
 func (p *patience) reset() {
 	p.until, p.pause = time.Now().Add(p.retry), firstPause
-}
-
-// endless begins anew and never ends.
-func (p *patience) endless() {
-	p.until, p.pause = time.Time{}, firstPause
 }
 
 // wait pauses, longer each time, and tells whether to call again. Clients that were cut

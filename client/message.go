@@ -48,6 +48,16 @@ func queryMessage(q event.Query) *varvev1.EventQuery {
 	return m
 }
 
+// micros returns a time as messages have it, nil when it is zero. Events have full
+// microseconds, so what begins within one begins with the next.
+func micros(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	n := t.Add(time.Microsecond - 1).UnixMicro()
+	return &n
+}
+
 // sequenced returns the event of a message, which it shares memory with.
 func sequenced(m *varvev1.StoredEvent) event.Sequenced {
 	from := m.GetEvent()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"time"
 
 	varvev1 "github.com/varvedb/varve/api/varve/v1"
 	"github.com/varvedb/varve/store/event"
@@ -42,6 +43,7 @@ func (e *Events) Read(ctx context.Context, q event.Query, opts *event.ReadOption
 type reading struct {
 	request *varvev1.ReadRequest
 	limited bool
+	whole   bool // what is missing cannot be asked for
 	done    bool
 	head    *uint64
 	yield   func(event.Sequenced, error) bool
@@ -58,7 +60,10 @@ func newReading(q event.Query, opts *event.ReadOptions, yield func(event.Sequenc
 		return nil, fmt.Errorf("%w: a limit of %d events", event.ErrInvalid, opts.Limit)
 	}
 	return &reading{
-		request: &varvev1.ReadRequest{Query: queryMessage(q), From: opts.From, Backwards: opts.Backwards, Limit: uint64(opts.Limit)},
+		request: &varvev1.ReadRequest{
+			Query: queryMessage(q), From: opts.From, Since: micros(opts.Since), Until: micros(opts.Until),
+			OnlyLast: opts.OnlyLast, Backwards: opts.Backwards, Limit: uint64(opts.Limit),
+		},
 		limited: opts.Limit > 0, head: opts.Head, yield: yield,
 	}, nil
 }
@@ -75,7 +80,7 @@ func (r *reading) run(ctx context.Context, e *Events, p *patience) (again bool, 
 		m, err := stream.Recv()
 		if err != nil {
 			err = cut(err)
-			return transient(err), err
+			return transient(err) && !r.whole, err
 		}
 		p.reset()
 		for _, ev := range m.GetEvents() {
@@ -100,6 +105,8 @@ func (r *reading) add(ev event.Sequenced) (more bool) {
 		r.done = r.request.GetLimit() == 0
 	}
 	if r.request.GetBackwards() {
+		// An item whose last event has come would give the one before it.
+		r.whole = r.request.GetOnlyLast()
 		r.request.From = ev.Position - 1
 		r.done = r.done || ev.Position <= 1
 	} else {
@@ -138,11 +145,11 @@ func (s *subscription) run(ctx context.Context, e *Events, p *patience) (again b
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := e.rpc.Subscribe(ctx, s.request)
-	if err == nil {
-		_, err = stream.Header()
-	}
 	if err != nil {
 		return transient(err), err
+	}
+	if header, _ := stream.Header(); header != nil { // an error comes again with what is received
+		p.until = time.Time{}
 	}
 	for {
 		m, err := stream.Recv()
@@ -150,7 +157,7 @@ func (s *subscription) run(ctx context.Context, e *Events, p *patience) (again b
 			err = cut(err)
 			return transient(err), err
 		}
-		p.endless()
+		p.pause = firstPause
 		for _, ev := range m.GetEvents() {
 			s.request.From = ev.GetPosition() + 1
 			if !s.yield(sequenced(ev), nil) {

@@ -17,8 +17,6 @@ type (
 
 	EventStore       = event.Store
 	EventReadOptions = event.ReadOptions
-
-	ConflictError = event.ConflictError
 )
 
 var _ EventStore = (*Events)(nil)

@@ -1,9 +1,12 @@
 package event
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/varvedb/varve/store/entity"
 )
 
 // The limits of what a store accepts. They keep index entries below what every
@@ -20,6 +23,13 @@ const (
 	MaxItemTypes   = 128       // types of an item
 	MaxItemTags    = 16        // tags of an item
 )
+
+// ErrInvalid: a malformed event, query or condition.
+var ErrInvalid = entity.ErrInvalid
+
+// ErrDuplicate: an event ID is stored already, and what is appended is not the
+// repetition of an earlier append.
+var ErrDuplicate = errors.New("event ID is taken")
 
 // invalid returns an error that wraps ErrInvalid.
 func invalid(format string, args ...any) error {

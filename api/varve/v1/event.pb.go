@@ -199,10 +199,13 @@ func (x *HeadResponse) GetPosition() uint64 {
 
 type ReadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Query         *EventQuery            `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`          // not given: every event
-	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`           // first position to read; 0: the beginning, or the end when reading backwards
-	Backwards     bool                   `protobuf:"varint,3,opt,name=backwards,proto3" json:"backwards,omitempty"` // from high positions to low ones
-	Limit         uint64                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`         // most events to return; 0: all that match
+	Query         *EventQuery            `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`                        // not given: every event
+	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`                         // first position to read; 0: the beginning, or the end when reading backwards
+	Backwards     bool                   `protobuf:"varint,3,opt,name=backwards,proto3" json:"backwards,omitempty"`               // from high positions to low ones
+	Limit         uint64                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`                       // most events to return; 0: all that match
+	Since         *int64                 `protobuf:"varint,5,opt,name=since,proto3,oneof" json:"since,omitempty"`                 // no events before that time, in microseconds since 1970 in UTC
+	Until         *int64                 `protobuf:"varint,6,opt,name=until,proto3,oneof" json:"until,omitempty"`                 // no events at that time or later
+	OnlyLast      bool                   `protobuf:"varint,7,opt,name=only_last,json=onlyLast,proto3" json:"only_last,omitempty"` // for each item of the query only the last event that matches it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -263,6 +266,27 @@ func (x *ReadRequest) GetLimit() uint64 {
 		return x.Limit
 	}
 	return 0
+}
+
+func (x *ReadRequest) GetSince() int64 {
+	if x != nil && x.Since != nil {
+		return *x.Since
+	}
+	return 0
+}
+
+func (x *ReadRequest) GetUntil() int64 {
+	if x != nil && x.Until != nil {
+		return *x.Until
+	}
+	return 0
+}
+
+func (x *ReadRequest) GetOnlyLast() bool {
+	if x != nil {
+		return x.OnlyLast
+	}
+	return false
 }
 
 type ReadResponse struct {
@@ -814,12 +838,17 @@ const file_varve_v1_event_proto_rawDesc = "" +
 	"\tpositions\x18\x01 \x03(\x04R\tpositions\"\r\n" +
 	"\vHeadRequest\"*\n" +
 	"\fHeadResponse\x12\x1a\n" +
-	"\bposition\x18\x01 \x01(\x04R\bposition\"\x81\x01\n" +
+	"\bposition\x18\x01 \x01(\x04R\bposition\"\xe8\x01\n" +
 	"\vReadRequest\x12*\n" +
 	"\x05query\x18\x01 \x01(\v2\x14.varve.v1.EventQueryR\x05query\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x1c\n" +
 	"\tbackwards\x18\x03 \x01(\bR\tbackwards\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x04R\x05limit\"b\n" +
+	"\x05limit\x18\x04 \x01(\x04R\x05limit\x12\x19\n" +
+	"\x05since\x18\x05 \x01(\x03H\x00R\x05since\x88\x01\x01\x12\x19\n" +
+	"\x05until\x18\x06 \x01(\x03H\x01R\x05until\x88\x01\x01\x12\x1b\n" +
+	"\tonly_last\x18\a \x01(\bR\bonlyLastB\b\n" +
+	"\x06_sinceB\b\n" +
+	"\x06_until\"b\n" +
 	"\fReadResponse\x12-\n" +
 	"\x06events\x18\x01 \x03(\v2\x15.varve.v1.StoredEventR\x06events\x12#\n" +
 	"\x03end\x18\x02 \x01(\v2\x11.varve.v1.ReadEndR\x03end\"+\n" +
@@ -923,6 +952,7 @@ func file_varve_v1_event_proto_init() {
 		return
 	}
 	file_varve_v1_event_proto_msgTypes[0].OneofWrappers = []any{}
+	file_varve_v1_event_proto_msgTypes[4].OneofWrappers = []any{}
 	file_varve_v1_event_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -8,7 +8,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +43,9 @@ type (
 	readBody struct {
 		Query     eventjson.Query `json:"query"`
 		From      jsonuint.Uint   `json:"from"`
+		Since     time.Time       `json:"since"`
+		Until     time.Time       `json:"until"`
+		OnlyLast  bool            `json:"only_last"`
 		Backwards bool            `json:"backwards"`
 		Limit     jsonuint.Uint   `json:"limit"`
 	}
@@ -52,13 +55,16 @@ type (
 // parameters of a GET.
 func (h *Handler) readSelection(w http.ResponseWriter, r *http.Request) (s selection, err error) {
 	if r.Method == http.MethodGet {
-		return selectionOf(r, "from", "backwards", "limit")
+		return selectionOf(r, "from", "since", "until", "only_last", "backwards", "limit")
 	}
 	var body readBody
 	if err := h.readJSON(w, r, &body); err != nil {
 		return s, err
 	}
-	s.opts = store.EventReadOptions{From: uint64(body.From), Backwards: body.Backwards, Limit: limitOf(uint64(body.Limit))}
+	s.opts = store.EventReadOptions{
+		From: uint64(body.From), Since: body.Since, Until: body.Until,
+		OnlyLast: body.OnlyLast, Backwards: body.Backwards, Limit: limitOf(uint64(body.Limit)),
+	}
 	s.q, err = body.Query.Query()
 	return s, err
 }
@@ -85,69 +91,67 @@ func selectionOf(r *http.Request, known ...string) (s selection, err error) {
 	if err != nil {
 		return s, err
 	}
-	number := func(name string) (n uint64) {
-		if text := values.Get(name); values.Has(name) && err == nil {
-			if n, err = strconv.ParseUint(text, 10, 64); err != nil {
-				err = malformed("%s=%q: want a number from 0 to 2^64-1", name, text)
-			}
-		}
-		return n
-	}
-	if err := knownParameters(values, known); err != nil {
-		return s, err
-	}
-	s.opts.From, s.opts.Limit = number("from"), limitOf(number("limit"))
-	if err != nil {
-		return s, err
-	}
-	if s.opts.Backwards, err = boolean(values, "backwards"); err != nil {
-		return s, err
-	}
 	item := store.EventItem{Types: values["type"]}
 	for _, text := range values["tag"] {
 		key, value, ok := strings.Cut(text, ":")
 		if !ok {
-			return s, malformed("tag=%q: want key:value; a key with a colon goes into the body of a POST", text)
+			return s, malformed("tag=%q: want key:value", text)
 		}
 		item.Tags = append(item.Tags, event.NewTag(key, value))
 	}
 	if len(item.Types)+len(item.Tags) > 0 {
 		s.q.Items = []store.EventItem{item}
 	}
+	for name, list := range values {
+		switch {
+		case name == "type" || name == "tag":
+			continue
+		case !slices.Contains(known, name):
+			err = malformed("unknown parameter %q; known are type, tag, %s", name, strings.Join(known, ", "))
+		case len(list) != 1:
+			err = malformed("parameter %q is given %d times", name, len(list))
+		default:
+			err = setOption(&s.opts, name, list[0])
+		}
+		if err != nil {
+			return s, err
+		}
+	}
 	return s, nil
 }
 
-// knownParameters refuses parameters beside type, tag and those that are known, and these
-// when they are given twice.
-func knownParameters(values url.Values, known []string) error {
-	for name, list := range values {
-		if name == "type" || name == "tag" {
-			continue
+// setOption sets an option of a read from a parameter.
+func setOption(o *store.EventReadOptions, name, text string) error {
+	var err error
+	wanted := "true or false"
+	switch name {
+	case "from", "limit":
+		var n uint64
+		wanted = "a number from 0 to 2^64-1"
+		n, err = strconv.ParseUint(text, 10, 64)
+		if name == "from" {
+			o.From = n
+		} else {
+			o.Limit = limitOf(n)
 		}
-		found := false
-		for _, k := range known {
-			found = found || k == name
+	case "since", "until":
+		var t time.Time
+		wanted = "a time such as 2026-01-02T15:04:05Z"
+		t, err = time.Parse(time.RFC3339, text)
+		if name == "since" {
+			o.Since = t
+		} else {
+			o.Until = t
 		}
-		switch {
-		case !found:
-			return malformed("unknown parameter %q; known are type, tag, %s", name, strings.Join(known, ", "))
-		case len(list) != 1:
-			return malformed("parameter %q is given %d times", name, len(list))
-		}
+	case "only_last":
+		o.OnlyLast, err = strconv.ParseBool(text)
+	case "backwards":
+		o.Backwards, err = strconv.ParseBool(text)
+	}
+	if err != nil {
+		return malformed("%s=%q: want %s", name, text, wanted)
 	}
 	return nil
-}
-
-// boolean reads a parameter that is true or false.
-func boolean(values url.Values, name string) (bool, error) {
-	switch text := values.Get(name); text {
-	case "", "false", "0":
-		return false, nil
-	case "true", "1":
-		return true, nil
-	default:
-		return false, malformed("%s=%q: want true or false", name, text)
-	}
 }
 
 // eventsEnd is the last line of a read.

@@ -56,7 +56,10 @@ func (s *events) Head(ctx context.Context, _ *varvev1.HeadRequest) (*varvev1.Hea
 
 // Read implements EventService.
 func (s *events) Read(r *varvev1.ReadRequest, stream grpc.ServerStreamingServer[varvev1.ReadResponse]) error {
-	opts := &store.EventReadOptions{From: r.GetFrom(), Backwards: r.GetBackwards(), Limit: int(min(r.GetLimit(), math.MaxInt))}
+	opts := &store.EventReadOptions{
+		From: r.GetFrom(), Since: timeOf(r.Since), Until: timeOf(r.Until),
+		OnlyLast: r.GetOnlyLast(), Backwards: r.GetBackwards(), Limit: int(min(r.GetLimit(), math.MaxInt)),
+	}
 	end := &varvev1.ReadEnd{}
 	if !opts.Backwards && opts.Limit == 0 {
 		end.Head = new(uint64)
@@ -87,6 +90,14 @@ func (s *events) Subscribe(r *varvev1.SubscribeRequest, stream grpc.ServerStream
 	return service.Follow(stream.Context(), s.ending, 0, subscribe, func(list []store.SequencedEvent) error {
 		return send(stream, s.timeout, &varvev1.SubscribeResponse{Events: stored(list)})
 	})
+}
+
+// timeOf returns the time of a request, zero when it has none.
+func timeOf(micros *int64) time.Time {
+	if micros == nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(*micros)
 }
 
 // eventsOf returns the events of a request, which share its memory.
