@@ -35,6 +35,9 @@ const DefaultRetry = 10 * time.Second
 // around it.
 const maxMessage = event.MaxData + event.MaxMetadata + 1<<20
 
+// window is how many bytes of a stream are taken before the caller asks for them.
+const window = 256 << 10
+
 // Options of a client. The zero value is for a service on loopback without a token.
 type Options struct {
 	// TLS secures the connection; nil is plain text, in which a token can be read.
@@ -86,6 +89,9 @@ func Dial(target string, opts *Options) (*Events, error) {
 			Backoff:           backoff.Config{BaseDelay: firstPause, Multiplier: 2, Jitter: 0.2, MaxDelay: lastPause},
 			MinConnectTimeout: 5 * time.Second,
 		}),
+		// To find a window, gRPC would add a ping to every exchange of small messages.
+		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(8 * window),
+		grpc.WithDisableRetry(), // but of what was never sent; calls are repeated here
 		// A subscription may be silent for long on a connection that is dead.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 	}

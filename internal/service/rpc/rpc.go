@@ -91,6 +91,8 @@ func New(s *service.Service, o Options) (*Server, error) {
 		// A handler on a goroutine that is there already costs less than one on
 		// its own.
 		grpc.NumStreamWorkers(workers),
+		// To find a window, gRPC would add a ping to every exchange of small messages.
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(4*window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: o.Idle, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 	}
@@ -103,6 +105,9 @@ func New(s *service.Service, o Options) (*Server, error) {
 	healthpb.RegisterHealthServer(server, server.Health)
 	return server, nil
 }
+
+// window is how many bytes of a request are taken before they are read.
+const window = 1 << 20
 
 // workers is the number of goroutines that wait for requests.
 const workers = 32
@@ -167,9 +172,8 @@ func (in *interceptor) admitted(ctx context.Context, method string, counts *serv
 }
 
 func (in *interceptor) enter(ctx context.Context) error {
-	md, _ := metadata.FromIncomingContext(ctx)
 	header := ""
-	if list := md["authorization"]; len(list) == 1 {
+	if list := metadata.ValueFromIncomingContext(ctx, "authorization"); len(list) == 1 {
 		header = list[0]
 	}
 	if err := in.opts.Gate.Authorize(header); err != nil {
