@@ -58,6 +58,8 @@ func routes() []route {
 		{Route{"PUT", "/v1/entities/{key}"}, "put", http.StatusOK, false, (*Handler).put},
 		{Route{"GET", "/v1/entities/{key}"}, "get", http.StatusOK, false, (*Handler).get},
 		{Route{"DELETE", "/v1/entities/{key}"}, "delete", http.StatusOK, false, (*Handler).delete},
+		{Route{"PUT", "/v1/entities/{key}/payload"}, "put", http.StatusOK, false, (*Handler).putPayload},
+		{Route{"GET", "/v1/entities/{key}/payload"}, "get", http.StatusOK, false, (*Handler).getPayload},
 		{Route{"POST", "/v1/query"}, "query", http.StatusOK, false, (*Handler).query},
 		{Route{"POST", "/v1/events"}, "append", http.StatusOK, false, (*Handler).append},
 		{Route{"GET", "/metrics"}, "metrics", http.StatusOK, false, (*Handler).metrics},

@@ -14,6 +14,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
 	varvev1 "github.com/varvedb/varve/api/varve/v1"
@@ -96,6 +97,7 @@ func New(s *service.Service, o Options) (*Server, error) {
 	varvev1.RegisterEntityServiceServer(server, &entities{service: s, timeout: o.Timeout})
 	varvev1.RegisterEventServiceServer(server, &events{service: s})
 	healthpb.RegisterHealthServer(server, server.Health)
+	reflection.Register(server) // of what is public in api/varve/v1
 	return server, nil
 }
 

@@ -1,0 +1,10 @@
+"""Schemathesis does not know JSON in lines: OpenAPI has it as a list."""
+
+import json
+
+import schemathesis
+
+
+@schemathesis.deserializer("application/x-ndjson")
+def lines(_context, response):
+    return [json.loads(line) for line in response.text.splitlines()]
