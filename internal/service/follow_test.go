@@ -78,7 +78,7 @@ func TestReadOnly(t *testing.T) {
 
 			_, err := s.Put(t.Context(), put(1, "x"))
 			require.ErrorIs(t, err, service.ErrReadOnly)
-			_, err = s.Delete(t.Context(), key(1))
+			_, err = s.Delete(t.Context(), key(1), service.Guard{})
 			require.ErrorIs(t, err, service.ErrReadOnly)
 			_, err = s.Events().Append(t.Context(), []store.Event{{Type: "A"}}, nil)
 			require.ErrorIs(t, err, service.ErrNoEvents)

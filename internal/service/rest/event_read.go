@@ -162,9 +162,9 @@ type eventsEnd struct {
 	} `json:"end"`
 }
 
-// read streams one line of JSON for each event and one for the end. An error before the
+// readEvents streams one line of JSON for each event and one for the end. An error before the
 // first line is an answer of its own; a later one is the last line.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) readEvents(w http.ResponseWriter, r *http.Request) error {
 	s, err := h.readSelection(w, r)
 	if err != nil {
 		return err

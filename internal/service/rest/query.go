@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"time"
 
@@ -22,7 +23,7 @@ const flushBytes = 32 << 10
 // queryBody is what a POST to /v1/query holds.
 type queryBody struct {
 	Query  string         `json:"query"`
-	Limit  int            `json:"limit"`
+	Limit  jsonuint.Uint  `json:"limit"`
 	Cursor string         `json:"cursor"`
 	Block  *jsonuint.Uint `json:"block"`
 	Order  orderBody      `json:"order"`
@@ -58,7 +59,7 @@ func (b *orderBody) UnmarshalJSON(text []byte) error {
 }
 
 func (b *queryBody) query() (*service.Query, error) {
-	q := &service.Query{Text: b.Query, Limit: b.Limit, Cursor: store.Cursor(b.Cursor), Block: (*uint64)(b.Block)}
+	q := &service.Query{Text: b.Query, Limit: int(min(b.Limit, math.MaxInt)), Cursor: store.Cursor(b.Cursor), Block: (*uint64)(b.Block)}
 	for _, c := range b.Order {
 		o := store.Order{Name: c.Name, Desc: c.Descending}
 		switch c.Kind {

@@ -38,7 +38,7 @@ func (s *entities) Put(ctx context.Context, r *varvev1.PutRequest) (*varvev1.Put
 	if err != nil {
 		return nil, err
 	}
-	return &varvev1.PutResponse{Block: done.Block, Created: done.Created, Expiration: done.Expiration}, nil
+	return &varvev1.PutResponse{Block: done.Block, Created: done.Created, Expiration: done.Expiration, Replaced: done.Replaced}, nil
 }
 
 // putOf makes the write that a request asks for.
@@ -50,6 +50,7 @@ func putOf(r *varvev1.PutRequest) (*service.Put, error) {
 	p := &service.Put{
 		Key: key, ContentType: r.GetContentType(), Payload: r.GetPayload(),
 		StringAttributes: r.GetStringAttributes(), NumericAttributes: r.GetNumericAttributes(), Lifetime: r.GetLifetime(),
+		When: guardOf(r.GetGuard()),
 	}
 	if r.Lifetime != nil && p.Lifetime == 0 {
 		return nil, fmt.Errorf("%w: a lifetime of no blocks; leave it out for an entity that stays", store.ErrInvalid)
@@ -63,6 +64,22 @@ func putOf(r *varvev1.PutRequest) (*service.Put, error) {
 	owner := store.Address(r.GetOwner())
 	p.Owner = &owner
 	return p, nil
+}
+
+// guardOf reads what must hold of an entity for a write.
+func guardOf(m *varvev1.Guard) (g service.Guard) {
+	some := &service.Versions{Any: true}
+	switch {
+	case m == nil || m.Exists == nil:
+	case m.GetExists():
+		g.Match = some
+	default:
+		g.NoneMatch = some
+	}
+	if list := m.GetLastModifiedAtBlock(); len(list) > 0 {
+		g.Match = &service.Versions{List: list}
+	}
+	return g
 }
 
 // Get implements EntityService.
@@ -93,7 +110,7 @@ func (s *entities) Delete(ctx context.Context, r *varvev1.DeleteRequest) (*varve
 	if err != nil {
 		return nil, err
 	}
-	done, err := s.service.Delete(ctx, key)
+	done, err := s.service.Delete(ctx, key, guardOf(r.GetGuard()))
 	if err != nil {
 		return nil, err
 	}

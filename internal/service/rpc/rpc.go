@@ -15,6 +15,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
 	varvev1 "github.com/varvedb/varve/api/varve/v1"
@@ -92,7 +93,7 @@ func New(s *service.Service, o Options) (*Server, error) {
 		// its own.
 		grpc.NumStreamWorkers(workers),
 		// To find a window, gRPC would add a ping to every exchange of small messages.
-		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(4*window),
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(4 * window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: o.Idle, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 	}
@@ -103,6 +104,7 @@ func New(s *service.Service, o Options) (*Server, error) {
 	varvev1.RegisterEntityServiceServer(server, &entities{service: s, timeout: o.Timeout})
 	varvev1.RegisterEventServiceServer(server, &events{service: s, timeout: o.Timeout, ending: o.Ending})
 	healthpb.RegisterHealthServer(server, server.Health)
+	reflection.Register(server) // of what is public in api/varve/v1
 	return server, nil
 }
 
