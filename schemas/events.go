@@ -52,3 +52,13 @@ func EventTables(name, dialect string) (Events, error) {
 	statements, err := readStatements(dir, dialect)
 	return Events{Name: name, Tables: tables, Indexes: indexes, Statements: statements}, err
 }
+
+// CheckpointTables returns the SQL of the table of consumers' checkpoints in a dialect.
+func CheckpointTables(dialect string) (Meta, error) {
+	tables, err := readScript("events/checkpoints", dialect, "tables.sql")
+	if err != nil {
+		return Meta{}, err
+	}
+	statements, err := readStatements("events/checkpoints", dialect)
+	return Meta{Tables: tables, Statements: statements}, err
+}

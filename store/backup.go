@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/internal/rowfile"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -96,6 +97,9 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 			return nil, c, err
 		}
 		tables = append(tables, e.log.Tables()...)
+		if recorded[metaEventCheckpoints] != "" {
+			tables = append(tables, checkpointsTable)
+		}
 		if c.EventHead, err = e.log.Head(ctx, q); err != nil {
 			return nil, c, err
 		}
@@ -306,7 +310,17 @@ func (s *restoring) create(ctx context.Context) error {
 		if err := e.log.Create(ctx, s.tx); err != nil {
 			return err
 		}
-		return s.empty(ctx, e.log.Tables())
+		if err := s.empty(ctx, e.log.Tables()); err != nil {
+			return err
+		}
+	}
+	if s.recorded[metaEventCheckpoints] != "" {
+		sql, err := schemas.CheckpointTables(string(s.db.engine.Info().Dialect))
+		if err != nil {
+			return err
+		}
+		s.tables = append(s.tables, checkpointsTable)
+		return createCheckpoints(ctx, s.tx, sql)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
@@ -23,9 +24,11 @@ const (
 // eventFormat changes when the tables of a layout do. Version 1 wrote the postings
 // of an event together with it. Version 2 had no checksums: such a store is read
 // and goes on without them.
+// A store becomes of version 4 when its first events are truncated.
 const (
-	eventFormat         = "3"
-	eventFormatUnsummed = "2"
+	eventFormat          = "3"
+	eventFormatUnsummed  = "2"
+	eventFormatTruncated = "4"
 )
 
 // EventOptions say how the events of a database lie and how appends are queued.
@@ -69,6 +72,8 @@ type Events struct {
 	news  news
 	ears  ears
 	tail  *eventlog.Tail // used by the leader of a group alone
+
+	checkpoints atomic.Bool // there is a table of them
 }
 
 // Events opens the event store, and makes it when the database has none. The
@@ -143,7 +148,9 @@ func (e *Events) check(recorded map[string]string) error {
 	if err := checkRecorded(recorded); err != nil {
 		return err
 	}
-	if has := recorded[metaEventFormat]; has != eventFormat && has != eventFormatUnsummed {
+	switch has := recorded[metaEventFormat]; has {
+	case eventFormat, eventFormatUnsummed, eventFormatTruncated:
+	default:
 		return fmt.Errorf("%w: the events have format %q, this program reads %q; copy them with the program that wrote them", ErrLayout, has, eventFormat)
 	}
 	has := recorded[metaEventLayout]

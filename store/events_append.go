@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/varvedb/varve/internal/eventlog"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -37,7 +38,7 @@ const (
 // when some of the IDs are stored or belong to other content, with ErrInvalid, and
 // as driver.Engine.Begin and driver.Tx.Commit do.
 func (e *Events) Append(ctx context.Context, events []Event, cond *Condition) ([]uint64, error) {
-	r, err := newAppendRequest(events, cond)
+	r, err := validRequest(events, cond)
 	if err == nil {
 		r.cancelled = ctx.Err
 		err = e.append(ctx, r)
@@ -76,6 +77,11 @@ type appendRequest struct {
 
 	probes []eventlog.Probe
 
+	// within, unless it is nil, has the last word on a request that passes, and writes
+	// what belongs to it. Known says that the events are stored already.
+	within func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error)
+	now    int64 // the time of writing, of what comes alone; zero is the clock's
+
 	cancelled func() error // tells why the caller has given up, if it has
 
 	wake    chan struct{} // receives when the request has a verdict or is to lead
@@ -85,10 +91,15 @@ type appendRequest struct {
 	err       error
 }
 
-func newAppendRequest(events []Event, cond *Condition) (*appendRequest, error) {
+func validRequest(events []Event, cond *Condition) (*appendRequest, error) {
 	if err := event.Validate(events); err != nil {
 		return nil, err
 	}
+	return newAppendRequest(events, cond)
+}
+
+// newAppendRequest returns the request of events that are valid, or of none.
+func newAppendRequest(events []Event, cond *Condition) (*appendRequest, error) {
 	r := &appendRequest{wake: make(chan struct{}, 1)}
 	if cond != nil {
 		if err := cond.FailIfEventsMatch.Validate(); err != nil {

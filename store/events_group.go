@@ -15,7 +15,9 @@ import (
 // group is one commit on its way.
 type group struct {
 	log    *eventlog.Log
-	tail   *eventlog.Tail          // with what is accepted
+	tail   *eventlog.Tail // with what is accepted
+	tx     driver.Tx
+	wrote  bool                    // something beside events, maybe
 	stored map[*event.Event]stored // by the event that has the ID of a stored one
 }
 
@@ -62,15 +64,17 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 			e.tail.Forget()
 		}
 	}()
-	g := group{log: e.log, tail: e.tail}
+	g := group{log: e.log, tail: e.tail, tx: tx}
 	if err := g.judge(ctx, tx, requests); err != nil {
 		return false, err
 	}
-	if !e.tail.Pending() {
+	if !e.tail.Pending() && !g.wrote {
 		return false, tx.Rollback()
 	}
-	if err := e.tail.Write(ctx, tx, e.opts.Now().UnixMicro()); err != nil {
-		return true, err
+	if e.tail.Pending() {
+		if err := e.tail.Write(ctx, tx, cmp.Or(requests[0].now, e.opts.Now().UnixMicro())); err != nil {
+			return true, err
+		}
 	}
 	if a, ok := tx.(driver.Announcer); ok {
 		a.Announce()
@@ -99,10 +103,21 @@ func (g *group) judge(ctx context.Context, q driver.Querier, requests []*appendR
 		return err
 	}
 	for _, r := range requests {
-		if r.givenUp() || g.repeated(r) {
+		if r.givenUp() {
 			continue
 		}
-		if r.err = g.conflict(r); r.err == nil {
+		known := g.repeated(r)
+		if !known {
+			r.err = g.conflict(r)
+		}
+		if r.err == nil && r.within != nil {
+			var err error
+			if r.err, err = r.within(ctx, g.tx, known); err != nil {
+				return err
+			}
+			g.wrote = true
+		}
+		if r.err == nil && !known {
 			r.positions = g.tail.Add(r.records)
 		}
 	}
@@ -181,7 +196,8 @@ func (g *group) comparePage(ctx context.Context, q driver.Querier, list []given)
 	for i := range list {
 		positions[i] = list[i].at
 	}
-	page, err := g.log.ReadAt(ctx, q, slices.Compact(positions), pageBytes)
+	gone := eventlog.Gone{}
+	page, err := g.log.ReadAt(ctx, q, slices.Compact(positions), pageBytes, gone)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +206,7 @@ func (g *group) comparePage(ctx context.Context, q driver.Querier, list []given)
 	}
 	for i := range page {
 		for len(list) > 0 && list[0].at == page[i].Position {
-			g.stored[list[0].Event] = stored{at: list[0].at, same: page[i].Equal(list[0].Event)}
+			g.stored[list[0].Event] = stored{at: list[0].at, same: gone.Same(&page[i], list[0].Event)}
 			list = list[1:]
 		}
 	}

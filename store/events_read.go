@@ -96,7 +96,7 @@ func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []SequencedEv
 		return err
 	})
 	if err != nil || len(list) == 0 {
-		return nil, end, err
+		return nil, end, e.tellHorizon(ctx, err)
 	}
 	if last := list[len(list)-1].Position; p.Backwards {
 		p.Before = last

@@ -91,11 +91,12 @@ const checkPage = 512
 
 func (c *checker) events(ctx context.Context, progress func(uint64)) error {
 	var at time.Time
+	whole := uint64(0) // the first event that is not truncated
 	for !c.stopped {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		page := Page{Items: []Item{{}}, After: c.done.Head, Limit: checkPage, Bytes: 8 << 20}
+		page := Page{Items: []Item{{}}, After: c.done.Head, Limit: checkPage, Bytes: 8 << 20, Gone: Gone{}}
 		list, end, err := c.log.Read(ctx, c.q, page)
 		for i := range list {
 			e := &list[i]
@@ -107,6 +108,12 @@ func (c *checker) events(ctx context.Context, progress func(uint64)) error {
 			if e.Time.Before(at) {
 				c.done.Source = true
 				c.say("event %d is of %s, before the event before it", e.Position, e.Time.Format(time.RFC3339Nano))
+			}
+			if _, gone := page.Gone[e.Position]; !gone && whole == 0 {
+				whole = e.Position
+			} else if gone && whole > 0 {
+				c.done.Source = true
+				c.say("event %d is truncated, event %d before it is not", e.Position, whole)
 			}
 			c.done.Head, at = e.Position, e.Time
 			c.add(e)
@@ -237,7 +244,7 @@ func (l *Log) Rebuild(ctx context.Context, tx driver.Tx) error {
 		}
 	}
 	for after := uint64(0); ; {
-		list, end, err := l.Read(ctx, tx, Page{Items: []Item{{}}, After: after, Limit: DefaultIndexEvery, Bytes: 64 << 20})
+		list, end, err := l.Read(ctx, tx, Page{Items: []Item{{}}, After: after, Limit: DefaultIndexEvery, Bytes: 64 << 20, Gone: Gone{}})
 		if err != nil {
 			return err
 		}

@@ -153,7 +153,7 @@ func TestDamage(t *testing.T) {
 		for _, bytes := range []int{1 << 20, 1} {
 			_, _, err = l.Read(context.Background(), tx, eventlog.Page{Items: eventlog.Compile(event.Of("A")), Limit: 10, Bytes: bytes})
 			require.ErrorIs(t, err, driver.ErrCorrupt)
-			_, err = l.ReadAt(context.Background(), tx, []uint64{1, 2}, bytes)
+			_, err = l.ReadAt(context.Background(), tx, []uint64{1, 2}, bytes, nil)
 			require.ErrorIs(t, err, driver.ErrCorrupt)
 		}
 	})

@@ -23,6 +23,10 @@ type Page struct {
 	Limit         int // events
 	Bytes         int // of data after which the page ends early
 
+	// Gone, unless it is nil, lets truncated events pass, without their data, and
+	// receives what remains of them. Otherwise one ends the page with an error.
+	Gone Gone
+
 	// Head, unless it is nil, receives the last position of what was looked at when the
 	// page is the end.
 	Head *uint64
@@ -44,12 +48,13 @@ type pageEvents struct {
 	list  []event.Sequenced
 	bytes int  // that may still come
 	full  bool // no more may come
+	gone  Gone
 	row   row
 }
 
 // Read returns a page, and whether it ended because nothing more matches.
 func (l *Log) Read(ctx context.Context, q driver.Querier, p Page) (list []event.Sequenced, end bool, err error) {
-	to := pageEvents{bytes: p.Bytes, row: row{summed: !l.unsummed}}
+	to := pageEvents{bytes: p.Bytes, gone: p.Gone, row: row{summed: !l.unsummed}}
 	switch {
 	case p.Items[0].all():
 		err = l.readAll(ctx, q, &p, &to)
@@ -145,9 +150,10 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 }
 
 // ReadAt returns the events at some positions, which are given in order, as many as
-// have a number of bytes of data, and at least one.
-func (l *Log) ReadAt(ctx context.Context, q driver.Querier, positions []uint64, bytes int) ([]event.Sequenced, error) {
-	to := pageEvents{bytes: bytes, row: row{summed: !l.unsummed}}
+// have a number of bytes of data, and at least one. What remains of truncated ones is in
+// gone.
+func (l *Log) ReadAt(ctx context.Context, q driver.Querier, positions []uint64, bytes int, gone Gone) ([]event.Sequenced, error) {
+	to := pageEvents{bytes: bytes, gone: gone, row: row{summed: !l.unsummed}}
 	err := l.fetch(ctx, q, positions[:min(len(positions), maxFetch)], false, &to)
 	return to.list, err
 }
@@ -225,6 +231,9 @@ func (to *pageEvents) read(ctx context.Context, q driver.Querier, text string, a
 		if err := to.row.scan(rows); err != nil {
 			return err
 		}
+		if err := to.gone.note(&to.row); err != nil {
+			return err
+		}
 		to.list = append(to.list, to.row.event)
 		to.bytes -= len(to.row.event.Data) + len(to.row.event.Metadata)
 		if to.full = to.bytes <= 0; to.full {
@@ -261,10 +270,12 @@ type row struct {
 	typ, id, tags  []byte
 	lastType       string // types repeat, and need no copy of their own
 	summed         bool   // rows have checksums
+	gone           bool   // the event is truncated
+	digest         []byte // of what it was
 }
 
 func (r *row) scan(rows driver.Rows) error {
-	r.event = event.Sequenced{}
+	r.event, r.gone = event.Sequenced{}, false
 	e := &r.event
 	if err := rows.Scan(&r.position, &r.typ, &r.id, &r.tags, &r.time, &e.Data, &e.Metadata); err != nil {
 		return err

@@ -79,8 +79,9 @@ func splitTags(list string) []string {
 
 // Record is an event made ready for writing.
 type Record struct {
-	Event *event.Event
-	tags  []string // encoded
+	Event  *event.Event
+	Micros int64    // the event's own time; zero is the time of writing
+	tags   []string // encoded
 }
 
 // list returns the text of all tags.

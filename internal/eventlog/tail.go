@@ -118,6 +118,9 @@ func (t *Tail) Forget() { t.known = false }
 // Head returns the position of the last stored event.
 func (t *Tail) Head() uint64 { return t.head }
 
+// Micros returns the time of the last stored event.
+func (t *Tail) Micros() int64 { return t.micros }
+
 // Indexed returns the position above which the tail answers without the database.
 func (t *Tail) Indexed() uint64 { return t.indexed }
 

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"slices"
@@ -35,10 +36,11 @@ func (l *Log) insert(ctx context.Context, tx driver.Tx, entries []entry, micros 
 			id = e.ID[:]
 		}
 		at, tags, metadata := position(entries[i].position), r.list(), filled(e.Metadata)
+		when := cmp.Or(r.Micros, micros)
 		if !l.unsummed {
-			metadata = sealed(e, at, micros, tags)
+			metadata = sealed(e, at, when, tags)
 		}
-		rows = append(rows, at, e.Type, micros, id, tags, filled(e.Data), metadata)
+		rows = append(rows, at, e.Type, when, id, tags, filled(e.Data), metadata)
 	}
 	return tx.Insert(ctx, eventsTable, rows)
 }

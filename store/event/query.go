@@ -1,6 +1,7 @@
 package event
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -93,3 +94,23 @@ func (e *ConflictError) Error() string {
 }
 
 func (e *ConflictError) Unwrap() error { return driver.ErrConflict }
+
+// ErrTruncated: an event's data was removed for good. The error is a *TruncatedError.
+var ErrTruncated = errors.New("event is truncated")
+
+// TruncatedError tells which event a read came to that has no data any more. It wraps
+// ErrTruncated.
+type TruncatedError struct {
+	Position uint64
+	Before   uint64 // events at positions below this are truncated; zero when it is not known
+}
+
+func (e *TruncatedError) Error() string {
+	text := fmt.Sprintf("event %d: %v", e.Position, ErrTruncated)
+	if e.Before > 0 {
+		text += fmt.Sprintf(", as are all before %d: read from there on, or import the archive into another store", e.Before)
+	}
+	return text
+}
+
+func (e *TruncatedError) Unwrap() error { return ErrTruncated }

@@ -329,10 +329,10 @@ func (m *machine) export(t *testing.T, rt *rapid.T, h Harness) {
 }
 
 // sequence streams blocks.
-func sequence(blocks []store.Block) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
-		for _, b := range blocks {
-			if !yield(b, nil) {
+func sequence[T any](list []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, one := range list {
+			if !yield(one, nil) {
 				return
 			}
 		}

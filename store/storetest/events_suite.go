@@ -38,6 +38,9 @@ func RunEvents(t *testing.T, h Harness) {
 		{"linearizable", runEventLinearizable},
 		{"model", runEventModel},
 		{"postings", runEventPostings},
+		{"import", runEventImport},
+		{"checkpoint", runEventCheckpoint},
+		{"truncate", runEventTruncate},
 	}
 	dialect := linkedDriver(t, h.NewURL(t)).Info.Dialect
 	for _, layout := range store.EventLayouts(dialect) {

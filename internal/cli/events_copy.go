@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/varvedb/varve/internal/eventjson"
+	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// eventsExportCmd writes a file.
+type eventsExportCmd struct {
+	URL  string `arg:"" store:"" help:"Store to read."`
+	File string `arg:"" optional:"" default:"-" help:"File to write, one event of JSON a line, compressed when its name ends with .zst; - is standard output. It is there when it is whole."`
+	From uint64 `help:"First position."`
+}
+
+// Run exports.
+func (c *eventsExportCmd) Run(e *env) error {
+	return withEvents(e.ctx, c.URL, readOnly, func(_ *store.DB, evs *store.Events) error {
+		head, err := evs.Head(e.ctx)
+		if err != nil {
+			return err
+		}
+		if c.File == "-" {
+			out := bufio.NewWriterSize(e.stdout, 1<<16)
+			return errors.Join(exportEvents(e, evs, out, c.From, head), out.Flush())
+		}
+		return exportFile(e, evs, c.File, c.From, head)
+	})
+}
+
+// exportEvents writes the events at some positions, and says how it goes on.
+func exportEvents(e *env, evs *store.Events, out io.Writer, from, to uint64) error {
+	bar := progress.Start(e.stderr, "export", "events", int64(to))
+	defer bar.Finish()
+	bar.Begin(int64(max(from, 1) - 1))
+	return eventjson.Write(out, func(yield func(store.SequencedEvent, error) bool) {
+		for ev, err := range evs.Read(e.ctx, event.All(), &store.EventReadOptions{From: from}) {
+			if err == nil && ev.Position > to {
+				return
+			}
+			bar.Set(int64(ev.Position))
+			if !yield(ev, err) {
+				return
+			}
+		}
+	})
+}
+
+// exportFile writes a file under another name, and gives it its own when it is durable.
+func exportFile(e *env, evs *store.Events, name string, from, to uint64) error {
+	f, err := os.Create(name + ".partial")
+	if err != nil {
+		return err
+	}
+	write := func() error {
+		out := io.WriteCloser(nopCloser{f})
+		if strings.HasSuffix(name, ".zst") {
+			if out, err = zstd.NewWriter(f, zstd.WithEncoderConcurrency(1)); err != nil {
+				return err
+			}
+		}
+		buffered := bufio.NewWriterSize(out, 1<<16)
+		err := exportEvents(e, evs, buffered, from, to)
+		return errors.Join(err, buffered.Flush(), out.Close(), f.Sync())
+	}
+	if err := errors.Join(write(), f.Close()); err != nil {
+		return fmt.Errorf("export to %s: %w", name, err)
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	return filesync.Dir(filepath.Dir(name))
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
+
+// eventsImportCmd reads a file.
+type eventsImportCmd struct {
+	URL      string `arg:"" store:"" help:"Store to write. It is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
+	File     string `arg:"" optional:"" default:"-" help:"Lines of JSON as export writes them, compressed or not; - is standard input."`
+	Renumber bool   `help:"Give the events the next positions, whatever positions they have: for files of some events alone, and stores that have others."`
+	Batch    int    `help:"Events in one transaction." default:"4096"`
+}
+
+// Run imports.
+func (c *eventsImportCmd) Run(e *env) error {
+	if c.Batch < 1 {
+		return usageError{fmt.Errorf("--batch %d: want a positive number", c.Batch)}
+	}
+	in, err := openEventFile(c.File)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
+		bar := progress.Start(e.stderr, "import", "bytes", in.size)
+		defer bar.Finish()
+		opts := store.EventImportOptions{Renumber: c.Renumber, Batch: c.Batch}
+		opts.Progress = func(store.EventsImported) { bar.Set(in.read) }
+		done, err := evs.Import(e.ctx, c.lines(in, bar), opts)
+		return errors.Join(err, printJSON(e.stdout, done))
+	})
+}
+
+// lines reads the events, and says how it goes on while they are skipped.
+func (c *eventsImportCmd) lines(in *eventFile, bar *progress.Bar) iter.Seq2[store.SequencedEvent, error] {
+	return func(yield func(store.SequencedEvent, error) bool) {
+		for ev, err := range eventjson.Lines(in) {
+			bar.Set(in.read)
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
+// eventFile is a file of events that is being read.
+type eventFile struct {
+	io.Reader
+	file *os.File
+	zstd *zstd.Decoder
+	size int64 // zero when it is not known
+	read int64 // of size
+}
+
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+// openEventFile opens a file, or standard input for a dash, compressed or not.
+func openEventFile(name string) (*eventFile, error) {
+	f := &eventFile{file: os.Stdin}
+	if name != "-" {
+		var err error
+		if f.file, err = os.Open(name); err != nil {
+			return nil, err
+		}
+		if info, err := f.file.Stat(); err == nil && info.Mode().IsRegular() {
+			f.size = info.Size()
+		}
+	}
+	buffered := bufio.NewReaderSize((*countedFile)(f), 1<<16)
+	f.Reader = buffered
+	if magic, _ := buffered.Peek(len(zstdMagic)); bytes.Equal(magic, zstdMagic) {
+		var err error
+		if f.zstd, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20)); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		f.Reader = f.zstd
+	}
+	return f, nil
+}
+
+// Close closes the file, but not standard input.
+func (f *eventFile) Close() error {
+	if f.zstd != nil {
+		f.zstd.Close()
+	}
+	if f.file == os.Stdin {
+		return nil
+	}
+	return f.file.Close()
+}
+
+// countedFile counts what is read of an eventFile's file.
+type countedFile eventFile
+
+func (f *countedFile) Read(p []byte) (int, error) {
+	n, err := f.file.Read(p)
+	f.read += int64(n)
+	return n, err
+}

@@ -1,0 +1,100 @@
+package eventlog
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
+)
+
+// A truncated event has no data any more, and in place of its metadata, if it has an ID, a
+// digest of what both were, so that a repetition of it is known. What finds it stays, and
+// with it every answer to a condition. Its checksum differs from that of an event that
+// never had data by truncatedMark.
+const truncatedMark = 0x7472756e
+
+// Gone are truncated events by position, with their digests.
+type Gone map[uint64][]byte
+
+// digest is what remains of an event's data and metadata.
+func digest(e *event.Event) []byte {
+	sum := sha256.New()
+	_, _ = sum.Write(binary.AppendUvarint(nil, uint64(len(e.Data)))) // never fails
+	_, _ = sum.Write(e.Data)
+	_, _ = sum.Write(e.Metadata)
+	return sum.Sum(nil)
+}
+
+// Same tells whether a stored event, which may be gone, has the content of another one.
+func (g Gone) Same(stored *event.Sequenced, e *event.Event) bool {
+	had, gone := g[stored.Position]
+	if !gone {
+		return stored.Equal(e)
+	}
+	keys := *e
+	keys.Data, keys.Metadata = nil, nil
+	return stored.Equal(&keys) && string(had) == string(digest(e))
+}
+
+// note passes an event that was scanned, unless it is truncated and nobody asked for such.
+func (g Gone) note(r *row) error {
+	switch {
+	case !r.gone:
+		return nil
+	case g == nil:
+		return &event.TruncatedError{Position: uint64(r.position)}
+	}
+	g[uint64(r.position)] = r.digest
+	return nil
+}
+
+// The events of one step of Truncate.
+const (
+	truncateEvents = 1024
+	truncateBytes  = 8 << 20
+)
+
+// Truncate takes the data and metadata from a bounded number of events at positions above
+// after and below before. It returns the last one that it came to.
+func (l *Log) Truncate(ctx context.Context, tx driver.Tx, after, before uint64) (last uint64, err error) {
+	if l.unsummed {
+		return 0, fmt.Errorf("%w: the events have no checksums, which tell a truncated event: export them into a new store", driver.ErrUnsupported)
+	}
+	gone := Gone{}
+	list, _, err := l.Read(ctx, tx, Page{Items: []Item{{}}, After: after, Before: before, Limit: truncateEvents, Bytes: truncateBytes, Gone: gone})
+	if err != nil || len(list) == 0 {
+		return before - 1, err
+	}
+	last = list[len(list)-1].Position
+	rows := make([]any, 0, len(list)*len(eventsTable.Columns))
+	for i := range list {
+		rows = append(rows, truncated(&list[i], gone)...)
+	}
+	if _, err := tx.Exec(ctx, "DELETE FROM events WHERE position > ? AND position <= ?", position(after), position(last)); err != nil {
+		return 0, err
+	}
+	return last, tx.Insert(ctx, eventsTable, rows)
+}
+
+// truncated returns the row of an event without its data.
+func truncated(e *event.Sequenced, gone Gone) []any {
+	rest, was := gone[e.Position]
+	id := nothing
+	if !e.ID.IsZero() {
+		id = e.ID[:]
+		if !was {
+			rest = digest(&e.Event)
+		}
+	}
+	texts := make([]string, len(e.Tags))
+	for i, t := range e.Tags {
+		texts[i] = encodeTag(t)
+	}
+	at, micros, tags := position(e.Position), e.Time.UnixMicro(), strings.Join(texts, separator)
+	sum := rowSum(at, micros, []byte(e.Type), id, []byte(tags), nil, rest) ^ truncatedMark
+	return []any{at, e.Type, micros, id, tags, nothing, binary.LittleEndian.AppendUint32(rest[:len(rest):len(rest)], sum)}
+}

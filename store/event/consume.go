@@ -1,0 +1,190 @@
+package event
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+	"unicode/utf8"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Checkpoint moves a consumer from the position up to which it has handled events to
+// another one.
+type Checkpoint struct {
+	Consumer string // its name: UTF-8 of at most 256 bytes, without U+0000
+	From     uint64 // where it is; zero before its first checkpoint
+	To       uint64
+}
+
+// MaxConsumer is the number of bytes of a consumer's name.
+const MaxConsumer = 256
+
+// Validate checks the name. The error wraps ErrInvalid.
+func (c *Checkpoint) Validate() error {
+	if c.Consumer == "" || len(c.Consumer) > MaxConsumer || !utf8.ValidString(c.Consumer) || hasNUL(c.Consumer) {
+		return invalid("consumer %.40q: want a name of 1 to %d bytes of UTF-8 without U+0000", c.Consumer, MaxConsumer)
+	}
+	return nil
+}
+
+func hasNUL(s string) bool {
+	for i := range len(s) {
+		if s[i] == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// ErrCheckpoint: a consumer is not where a checkpoint says. Another one has taken its name,
+// or somebody has set it. It wraps driver.ErrConflict.
+var ErrCheckpoint = fmt.Errorf("%w: the consumer is elsewhere", driver.ErrConflict)
+
+// Checkpointer is a Store that keeps how far consumers have come.
+type Checkpointer interface {
+	Store
+
+	// Checkpoint returns the position up to which a consumer has handled events, zero
+	// when the store does not know it.
+	Checkpoint(ctx context.Context, consumer string) (uint64, error)
+
+	// Advance appends events, of which there may be none, and moves a consumer: both or
+	// neither. It fails with ErrCheckpoint when the consumer is not where the checkpoint
+	// says, and as Append does. After ErrUnknownOutcome, Checkpoint tells which it was.
+	// A repetition of events that all have IDs is one of the checkpoint, too.
+	Advance(ctx context.Context, c Checkpoint, events []Event, cond *Condition) ([]uint64, error)
+}
+
+// Consumer handles events one after the other, in order of position.
+type Consumer struct {
+	Name  string // in the store; only one of the name makes progress at a time
+	Query Query
+
+	// Handle handles an event, and may return events to append, with a condition or
+	// without. They are stored together with the checkpoint, so that each event leads to
+	// them once, whenever the process dies. It is called again for the same event when
+	// the condition fails, after an error, and when it has returned nothing and died
+	// before the next checkpoint: effects elsewhere must bear that.
+	Handle func(ctx context.Context, e *Sequenced) ([]Event, *Condition, error)
+
+	// Every is how many events that lead to no others are handled before the checkpoint
+	// is stored. It is stored, too, when the consumer has come to the end. Zero means
+	// 256.
+	Every int
+}
+
+// Consume hands a consumer the events behind its checkpoint, and then those that are
+// appended. It ends only with an error, ctx's own among them, having stored the checkpoint
+// of what was handled. ErrCheckpoint means that another one of the name is at work.
+func Consume(ctx context.Context, s Checkpointer, c Consumer) (err error) {
+	c.Every = cmp.Or(c.Every, 256)
+	w := consuming{Consumer: c, store: s}
+	if w.saved, err = s.Checkpoint(ctx, c.Name); err != nil {
+		return w.error(err)
+	}
+	for w.at = w.saved; err == nil; {
+		if err = w.catchUp(ctx); err == nil {
+			err = w.wait(ctx)
+		}
+	}
+	if w.handled > 0 && !w.failed {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSave)
+		defer cancel()
+		err = errors.Join(err, w.save(last))
+	}
+	return w.error(err)
+}
+
+const (
+	lastSave   = 5 * time.Second // bounds the last checkpoint, of a consumer that ends
+	skippable  = 10_000          // positions without an event for the consumer, before a checkpoint is worth it
+	redecision = 16              // attempts of a condition
+)
+
+// consuming is a consumer at work.
+type consuming struct {
+	Consumer
+	store   Checkpointer
+	saved   uint64 // the checkpoint in the store
+	at      uint64 // up to here everything is handled
+	handled int    // events since saved
+	failed  bool   // a checkpoint could not be stored
+}
+
+func (w *consuming) error(err error) error { return fmt.Errorf("consumer %q: %w", w.Name, err) }
+
+// catchUp handles the events that there are.
+func (w *consuming) catchUp(ctx context.Context) error {
+	head := uint64(0)
+	for ev, err := range w.store.Read(ctx, w.Query, &ReadOptions{From: w.next(), Head: &head}) {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = w.handle(ctx, &ev)
+		}
+		if err == nil && w.handled >= w.Every {
+			err = w.save(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if w.at = max(w.at, head); w.handled == 0 && w.at-w.saved < skippable {
+		return nil
+	}
+	return w.save(ctx)
+}
+
+func (w *consuming) next() uint64 { return min(w.at, math.MaxUint64-1) + 1 }
+
+// wait returns when there is an event.
+func (w *consuming) wait(ctx context.Context) error {
+	for _, err := range w.store.Subscribe(ctx, w.Query, w.next()) {
+		return err
+	}
+	return ctx.Err()
+}
+
+// handle handles one event and stores what it leads to.
+func (w *consuming) handle(ctx context.Context, ev *Sequenced) error {
+	for n := 1; ; n++ {
+		events, cond, err := w.Handle(ctx, ev)
+		if err != nil {
+			return fmt.Errorf("event %d: %w", ev.Position, err)
+		}
+		if len(events) == 0 {
+			w.at = ev.Position
+			w.handled++
+			return nil
+		}
+		conflict := new(ConflictError)
+		err = w.advance(ctx, ev.Position, events, cond)
+		if err == nil || n >= redecision || !errors.As(err, &conflict) {
+			return err
+		}
+		if err := pause(ctx, n); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *consuming) save(ctx context.Context) error { return w.advance(ctx, w.at, nil, nil) }
+
+// advance stores events and the checkpoint, and finds out whether it did when nobody says.
+func (w *consuming) advance(ctx context.Context, to uint64, events []Event, cond *Condition) error {
+	_, err := w.store.Advance(ctx, Checkpoint{Consumer: w.Name, From: w.saved, To: to}, events, cond)
+	if errors.Is(err, driver.ErrUnknownOutcome) {
+		if is, again := w.store.Checkpoint(ctx, w.Name); again == nil && is == to {
+			err = nil
+		}
+	}
+	if w.failed = err != nil; !w.failed {
+		w.saved, w.at, w.handled = to, to, 0
+	}
+	return err
+}

@@ -1,0 +1,212 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/varvedb/varve/internal/eventlog"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
+)
+
+// EventImportOptions say how events are imported. The zero value is usable.
+type EventImportOptions struct {
+	// Renumber gives the events the next positions, whatever positions they had.
+	Renumber bool
+
+	// Batch is the number of events in one transaction. Zero means 4,096.
+	Batch int
+
+	// Progress, unless it is nil, is called after each transaction.
+	Progress func(EventsImported)
+}
+
+// EventsImported is what an import has done.
+type EventsImported struct {
+	Events  int    `json:"events"`  // that were stored
+	Skipped int    `json:"skipped"` // that the store had before
+	Head    uint64 `json:"head"`    // the last position of the store
+}
+
+// Import appends events that were read elsewhere, with the times that they have; one
+// without a time is of now. They are stored in transactions of a bounded size, of which no
+// other append is part.
+//
+// Positions stay as they are: the events continue those of the store without a gap, and
+// what the store has already is skipped, so that an import that was interrupted can be
+// repeated. The last event that is skipped is compared with that of the store, and must be
+// the same. An event without a position takes the next one, as all do with Renumber.
+//
+// It fails with ErrHistory when the events do not continue those of the store, with
+// ErrInvalid when one has a time before that of the last one, with the error of the source,
+// and as Append does. What was imported by then stays.
+func (e *Events) Import(ctx context.Context, events iter.Seq2[SequencedEvent, error], opts EventImportOptions) (EventsImported, error) {
+	in := importing{events: e, opts: opts}
+	in.opts.Batch = cmp.Or(opts.Batch, groupEvents)
+	err := in.run(ctx, events)
+	if err != nil {
+		err = fmt.Errorf("import events: %w", err)
+	}
+	return in.done, err
+}
+
+// importing is an import on its way.
+type importing struct {
+	events *Events
+	opts   EventImportOptions
+	done   EventsImported
+
+	batch   []SequencedEvent
+	bytes   int
+	skipped *SequencedEvent // the last one
+}
+
+func (in *importing) run(ctx context.Context, events iter.Seq2[SequencedEvent, error]) (err error) {
+	if in.opts.Batch < 0 {
+		return fmt.Errorf("%w: a batch of %d events", ErrInvalid, in.opts.Batch)
+	}
+	if in.done.Head, err = in.events.Head(ctx); err != nil {
+		return err
+	}
+	for ev, err := range events {
+		if err != nil {
+			return errors.Join(err, in.flush(ctx))
+		}
+		if err := in.take(ctx, ev); err != nil {
+			return err
+		}
+	}
+	if err := in.checkSkipped(ctx); err != nil {
+		return err
+	}
+	return in.flush(ctx)
+}
+
+// take adds an event to the batch, or skips it.
+func (in *importing) take(ctx context.Context, ev SequencedEvent) error {
+	next := in.done.Head + uint64(len(in.batch)) + 1
+	if !in.opts.Renumber && ev.Position > 0 {
+		if ev.Position < next && len(in.batch) == 0 {
+			in.skipped = &ev
+			in.done.Skipped++
+			return nil
+		}
+		if ev.Position != next {
+			return fmt.Errorf("%w: event %d comes where the store goes on with %d: import what is between them first, or number the events anew", ErrHistory, ev.Position, next)
+		}
+	}
+	if err := in.checkSkipped(ctx); err != nil {
+		return err
+	}
+	in.batch = append(in.batch, ev)
+	if in.bytes += len(ev.Data) + len(ev.Metadata); len(in.batch) >= in.opts.Batch || in.bytes >= groupBytes {
+		return in.flush(ctx)
+	}
+	return nil
+}
+
+// checkSkipped compares the last event that was skipped with that of the store.
+func (in *importing) checkSkipped(ctx context.Context) error {
+	want := in.skipped
+	if in.skipped = nil; want == nil {
+		return nil
+	}
+	for has, err := range in.events.Read(ctx, event.All(), &EventReadOptions{From: want.Position, Limit: 1}) {
+		switch {
+		case err != nil:
+			return err
+		case has.Position != want.Position || !has.Equal(&want.Event) || !want.Time.IsZero() && !has.Time.Equal(want.Time):
+			return fmt.Errorf("%w: event %d of the store is another one", ErrHistory, want.Position)
+		}
+	}
+	return nil
+}
+
+// flush stores the batch.
+func (in *importing) flush(ctx context.Context) error {
+	if len(in.batch) == 0 {
+		return nil
+	}
+	positions, known, err := in.events.appendTimed(ctx, in.batch, in.done.Head, in.opts.Renumber)
+	switch {
+	case err != nil:
+		return err
+	case known && !in.opts.Renumber:
+		return fmt.Errorf("%w: event %d has an ID that event %d of the store has", ErrDuplicate, in.done.Head+1, positions[0])
+	case known:
+		in.done.Skipped += len(in.batch)
+	default:
+		in.done.Events += len(in.batch)
+		in.done.Head = positions[len(positions)-1]
+	}
+	in.batch, in.bytes = in.batch[:0], 0
+	if in.opts.Progress != nil {
+		in.opts.Progress(in.done)
+	}
+	return nil
+}
+
+// AppendTimed appends events with the times that they have, all or none, and returns their
+// positions; those that the events have are not looked at. An event without a time is of
+// now. It fails with ErrInvalid when a time is before that of the event before it, and
+// otherwise as Append without a condition.
+func (e *Events) AppendTimed(ctx context.Context, events []SequencedEvent) ([]uint64, error) {
+	positions, _, err := e.appendTimed(ctx, events, 0, true)
+	if err != nil {
+		return nil, fmt.Errorf("append: %w", err)
+	}
+	return positions, nil
+}
+
+// appendTimed appends events with times of their own in a transaction for them alone, behind
+// a head, or anywhere. Known tells that they were stored before, as their IDs say.
+func (e *Events) appendTimed(ctx context.Context, timed []SequencedEvent, head uint64, anywhere bool) (positions []uint64, known bool, err error) {
+	events := make([]Event, len(timed))
+	for i := range timed {
+		events[i] = timed[i].Event
+	}
+	r, err := validRequest(events, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	r.cancelled = ctx.Err
+	r.within = func(_ context.Context, _ driver.Tx, stored bool) (verdict, _ error) {
+		if known = stored; known {
+			return nil, nil
+		}
+		if has := e.tail.Head(); has != head && !anywhere {
+			return fmt.Errorf("%w: the store ends with event %d and not with %d any more: nobody else may append meanwhile", ErrHistory, has, head), nil
+		}
+		r.now, verdict = stamp(r.records, timed, e.tail.Micros(), e.opts.Now().UnixMicro())
+		return verdict, nil
+	}
+	tx, err := e.db.engine.Begin(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	if _, err := e.tryGroup(context.WithoutCancel(ctx), tx, []*appendRequest{r}); err != nil {
+		return nil, false, err
+	}
+	return r.positions, known, r.err
+}
+
+// stamp gives records the times that they bring, in microseconds, or else the time that it
+// is, and returns the last one. No time is before the one before it.
+func stamp(records []eventlog.Record, timed []SequencedEvent, last, now int64) (int64, error) {
+	for i := range timed {
+		t, at := timed[i].Time, max(last, now)
+		if !t.IsZero() {
+			at = t.UnixMicro()
+		}
+		if at < last || at <= 0 {
+			return 0, fmt.Errorf("%w: an event of %s behind one of %s: times do not fall; import it into a store of its own, or give no times, so that it is of now",
+				ErrInvalid, t.UTC().Format(time.RFC3339Nano), time.UnixMicro(last).UTC().Format(time.RFC3339Nano))
+		}
+		records[i].Micros, last = at, at
+	}
+	return last, nil
+}

@@ -1,0 +1,273 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+func runEventCheckpoint(t *testing.T, h Harness, layout string) {
+	t.Run("advance", func(t *testing.T) { checkpointAdvance(t, h, layout) })
+	t.Run("group", func(t *testing.T) { checkpointGroup(t, h, layout) })
+	t.Run("backup", func(t *testing.T) { checkpointBackup(t, h, layout) })
+	t.Run("consume", func(t *testing.T) { checkpointConsume(t, h, layout) })
+	t.Run("live", func(t *testing.T) { checkpointLive(t, h, layout) })
+	t.Run("consumers of one name", func(t *testing.T) { checkpointRivals(t, h, layout) })
+}
+
+// checkpointAdvance: events and the checkpoint are stored together, or neither is.
+func checkpointAdvance(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	other := s.another(t, h)
+	at := func(name string) uint64 {
+		at, err := other.Checkpoint(t.Context(), name)
+		require.NoError(t, err)
+		return at
+	}
+	advance := func(name string, from, to uint64, cond *store.Condition, events ...store.Event) error {
+		_, err := s.Advance(t.Context(), store.EventCheckpoint{Consumer: name, From: from, To: to}, events, cond)
+		return err
+	}
+	require.Zero(t, at("a"), "a store that never had one")
+	list, err := s.Checkpoints(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, list)
+
+	require.NoError(t, advance("a", 0, 7, nil, ev("A", "1")))
+	require.EqualValues(t, 7, at("a"))
+	require.ErrorIs(t, advance("a", 0, 8, nil, ev("A", "lost")), store.ErrCheckpoint)
+	require.ErrorIs(t, advance("a", 0, 8, nil, ev("A", "lost")), store.ErrConflict)
+	require.ErrorIs(t, advance("b", 1, 8, nil), store.ErrCheckpoint, "one that is not known is at zero")
+	require.ErrorIs(t, advance("a", 7, 8, event.Unless(event.Of("A")), ev("A", "lost")), store.ErrConflict)
+	require.EqualValues(t, 7, at("a"), "not without its events")
+	require.NoError(t, advance("a", 7, 9, nil), "without events")
+	require.ErrorIs(t, advance("a", 9, 10, event.Unless(event.Of("A"))), store.ErrConflict, "a condition holds without events, too")
+	require.NoError(t, advance("a", 9, 3, nil), "back")
+	require.NoError(t, advance("ä b\n", 0, 1, nil, ev("A", "2")))
+	require.Equal(t, "1 2", s.names(t, event.All(), nil))
+	list, err = other.Checkpoints(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []store.EventCheckpoint{{Consumer: "a", To: 3}, {Consumer: "ä b\n", To: 1}}, list)
+	for _, name := range []string{"", "\x00", "\xff", strings.Repeat("n", 257)} {
+		require.ErrorIs(t, advance(name, 0, 1, nil), store.ErrInvalid, "%q", name)
+		_, err := s.Checkpoint(t.Context(), name)
+		require.ErrorIs(t, err, store.ErrInvalid)
+	}
+	if s.db != other.db {
+		_, err := other.Advance(t.Context(), store.EventCheckpoint{Consumer: "c", To: 1}, nil, nil)
+		require.NoError(t, err, "another process finds the table made")
+	}
+
+	known := ev("A", "3")
+	known.ID = idOf(1)
+	require.NoError(t, advance("k", 0, 5, nil, known))
+	require.NoError(t, advance("k", 0, 5, nil, known), "a repetition")
+	require.NoError(t, advance("k", 5, 6, nil, known), "events that are stored, and a checkpoint that is not")
+	require.EqualValues(t, 6, at("k"))
+	require.ErrorIs(t, advance("k", 0, 7, nil, known), store.ErrCheckpoint)
+	require.Equal(t, "1 2 3", s.names(t, event.All(), nil))
+}
+
+// checkpointGroup: of several that move one consumer from the same position at once, in one
+// commit maybe, one does.
+func checkpointGroup(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	errs := make([]error, 12)
+	release := held(t, s)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			c := store.EventCheckpoint{Consumer: "c" + fmt.Sprint(i%3), To: uint64(i + 1)}
+			_, errs[i] = s.Advance(context.Background(), c, []store.Event{ev("A", fmt.Sprint(i))}, nil)
+		})
+	}
+	release()
+	wg.Wait()
+	moved := map[string]int{}
+	for i, err := range errs {
+		if err == nil {
+			moved["c"+fmt.Sprint(i%3)]++
+			continue
+		}
+		require.ErrorIs(t, err, store.ErrCheckpoint)
+	}
+	require.Equal(t, map[string]int{"c0": 1, "c1": 1, "c2": 1}, moved)
+	require.Len(t, s.all(t), 3)
+}
+
+// checkpointBackup: checkpoints are part of a backup.
+func checkpointBackup(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	_, err := s.Advance(t.Context(), store.EventCheckpoint{Consumer: "a", To: 1}, []store.Event{ev("A", "1")}, nil)
+	require.NoError(t, err)
+	var file bytes.Buffer
+	_, err = s.db.Backup(t.Context(), &file, nil)
+	require.NoError(t, err)
+	restored := h.open(t, h.quickURL(t), nil)
+	_, err = restored.Restore(t.Context(), &file, nil, nil)
+	require.NoError(t, err)
+	evs, err := restored.Events(t.Context(), store.EventOptions{})
+	require.NoError(t, err)
+	list, err := evs.Checkpoints(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []store.EventCheckpoint{{Consumer: "a", To: 1}}, list)
+	_, err = evs.Advance(t.Context(), store.EventCheckpoint{Consumer: "a", From: 1, To: 2}, nil, nil)
+	require.NoError(t, err)
+}
+
+// consumer handles events "N" and makes an event "Handled" of every second one.
+func consumer(name string, each func(*store.SequencedEvent) error) event.Consumer {
+	return event.Consumer{Name: name, Query: event.Of("N"), Every: 5, Handle: func(_ context.Context, e *store.SequencedEvent) ([]store.Event, *store.Condition, error) {
+		if err := each(e); err != nil || e.Position%2 == 1 {
+			return nil, nil, err
+		}
+		return []store.Event{ev("Handled", string(e.Data))}, nil, nil
+	}}
+}
+
+// fickle is an event store that dies now and then when a checkpoint is written: before,
+// after, or without telling which.
+type fickle struct {
+	*store.Events
+	rnd *rand.Rand
+}
+
+var errDied = errors.New("died")
+
+func (f *fickle) Advance(ctx context.Context, c store.EventCheckpoint, events []store.Event, cond *store.Condition) ([]uint64, error) {
+	fate := f.rnd.IntN(12)
+	if fate == 0 {
+		return nil, errDied
+	}
+	positions, err := f.Events.Advance(ctx, c, events, cond)
+	switch {
+	case err == nil && fate == 1:
+		return nil, errDied
+	case err == nil && fate == 2:
+		return nil, store.ErrUnknownOutcome
+	}
+	return positions, err
+}
+
+// checkpointConsume: whenever a consumer dies, each event leads to one other event, and none
+// is left out.
+func checkpointConsume(t *testing.T, h Harness, layout string) {
+	const total = 120
+	s := h.events(t, layout)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	f := &fickle{Events: s.Events, rnd: rand.New(rand.NewPCG(seed, 0))}
+	var want []string
+	for i := range total {
+		s.add(t, ev("N", fmt.Sprint(i)), ev("Other", "", "odd:1"))
+		if i%3 == 0 {
+			s.add(t, ev("Other", ""))
+		}
+	}
+	last := s.add(t, ev("N", "last"))[0]
+	for _, e := range s.read(t, event.Of("N"), nil) {
+		if e.Position%2 == 0 {
+			want = append(want, string(e.Data))
+		}
+	}
+	finished := errors.New("finished")
+	handled := map[string]bool{}
+	c := consumer("c", func(e *store.SequencedEvent) error {
+		if e.Position > last {
+			return finished
+		}
+		if handled[string(e.Data)] = true; f.rnd.IntN(15) == 0 {
+			return errDied
+		}
+		return nil
+	})
+	s.add(t, ev("N", ""))
+	var err error
+	for deaths := 0; !errors.Is(err, finished); deaths++ {
+		err = event.Consume(t.Context(), f, c)
+		require.ErrorContains(t, err, `consumer "c"`)
+		require.NotErrorIs(t, err, store.ErrCheckpoint, "after %d deaths", deaths)
+	}
+	require.Equal(t, strings.Join(want, " "), s.names(t, event.Of("Handled"), nil))
+	require.Len(t, handled, total+1)
+}
+
+// checkpointLive: a consumer goes on with what is appended, decides anew when its condition
+// fails, and stores its checkpoint when it ends.
+func checkpointLive(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	calls := 0
+	c := event.Consumer{Name: "c", Query: event.Of("N"), Handle: func(ctx context.Context, e *store.SequencedEvent) ([]store.Event, *store.Condition, error) {
+		calls++
+		cond := &store.Condition{FailIfEventsMatch: event.Of("Rival"), After: e.Position}
+		if string(e.Data) == "2" && calls == 2 {
+			s.add(t, ev("Rival", ""))
+		} else if calls > 2 {
+			cond = nil
+		}
+		return []store.Event{ev("Handled", string(e.Data))}, cond, nil
+	}}
+	done := make(chan error)
+	go func() { done <- event.Consume(ctx, s.Events, c) }()
+	s.add(t, ev("N", "1"))
+	n := 0
+	for e, err := range s.Subscribe(t.Context(), event.Of("Handled"), 0) {
+		require.NoError(t, err)
+		if n++; n == 3 {
+			break
+		}
+		require.Equal(t, fmt.Sprint(n), string(e.Data))
+		s.add(t, ev("N", fmt.Sprint(n+1)))
+	}
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	require.Equal(t, 4, calls, "again when a rival came between")
+	require.Equal(t, "1 2 3", s.names(t, event.Of("Handled"), nil))
+}
+
+// checkpointRivals: of two consumers of one name each event leads to one other; one of them
+// is told.
+func checkpointRivals(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	var events []store.Event
+	for i := range 60 {
+		events = append(events, ev("N", fmt.Sprint(i)))
+	}
+	s.add(t, events...)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	other := s.another(t, h)
+	errs := make([]error, 2)
+	var wg sync.WaitGroup
+	for i, evs := range []*store.Events{s.Events, other.Events} {
+		wg.Go(func() {
+			errs[i] = event.Consume(ctx, evs, consumer("c", func(e *store.SequencedEvent) error {
+				if e.Position == 60 {
+					cancel()
+				}
+				return nil
+			}))
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		require.True(t, errors.Is(err, store.ErrCheckpoint) || errors.Is(err, context.Canceled), "%v", err)
+	}
+	seen := map[string]bool{}
+	for _, e := range s.read(t, event.Of("Handled"), nil) {
+		require.False(t, seen[string(e.Data)], "event %s is handled twice", e.Data)
+		seen[string(e.Data)] = true
+	}
+}

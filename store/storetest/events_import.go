@@ -1,0 +1,152 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+func runEventImport(t *testing.T, h Harness, layout string) {
+	t.Run("copy", func(t *testing.T) { importCopy(t, h, layout) })
+	t.Run("continuation", func(t *testing.T) { importContinuation(t, h, layout) })
+	t.Run("times", func(t *testing.T) { importTimes(t, h, layout) })
+	t.Run("renumber", func(t *testing.T) { importRenumber(t, h, layout) })
+}
+
+// oldEvents are events of 2020, one a minute, some with IDs.
+func oldEvents(n int) []store.SequencedEvent {
+	list := make([]store.SequencedEvent, n)
+	for i := range list {
+		list[i] = store.SequencedEvent{Position: uint64(i + 1), Time: time.Date(2020, 1, 1, 0, i, 0, 1000*i, time.UTC), Event: ev("Old", "data", "n:"+string(rune('a'+i%26)))}
+		if i%3 == 0 {
+			list[i].ID = idOf(i)
+		}
+	}
+	return list
+}
+
+// importCopy: an import that breaks off anywhere is repeated, and in the end the store has
+// the same events with the same positions and times; what finds them does, too.
+func importCopy(t *testing.T, h Harness, layout string) {
+	s := h.indexedEvents(t, layout)
+	want := oldEvents(23)
+	broken := errors.New("broken")
+	for _, at := range []int{0, 3, 9, 9, 16} {
+		_, err := s.Import(t.Context(), func(yield func(store.SequencedEvent, error) bool) {
+			for _, ev := range want[:at] {
+				if !yield(ev, nil) {
+					return
+				}
+			}
+			yield(store.SequencedEvent{}, broken)
+		}, store.EventImportOptions{Batch: 4})
+		require.ErrorIs(t, err, broken)
+	}
+	calls := 0
+	done, err := s.Import(t.Context(), sequence(want), store.EventImportOptions{Batch: 4, Progress: func(store.EventsImported) { calls++ }})
+	require.NoError(t, err)
+	require.Equal(t, store.EventsImported{Events: 7, Skipped: 16, Head: 23}, done, "what came before it broke is kept")
+	require.Equal(t, 2, calls)
+	require.Equal(t, want, s.all(t))
+	require.Len(t, s.read(t, event.Tagged(event.NewTag("n", "b")), nil), 1)
+	_, err = s.Append(t.Context(), []store.Event{want[3].Event}, nil)
+	require.NoError(t, err, "a repetition")
+	_, err = s.Append(t.Context(), []store.Event{ev("A", "")}, event.Unless(event.Tagged(event.NewTag("n", "c"))))
+	require.ErrorIs(t, err, store.ErrConflict)
+
+	require.Equal(t, []uint64{24}, s.add(t, ev("New", "")))
+	now := s.all(t)[23].Time
+	require.WithinDuration(t, time.Now(), now, time.Hour)
+	report, err := s.db.Check(t.Context(), store.CheckOptions{})
+	require.NoError(t, err)
+	require.NoError(t, report.Err())
+}
+
+// importContinuation: what is not the continuation of the store is refused.
+func importContinuation(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	list := oldEvents(10)
+	run := func(list []store.SequencedEvent) error {
+		_, err := s.Import(t.Context(), sequence(list), store.EventImportOptions{})
+		return err
+	}
+	require.ErrorIs(t, run(list[2:4]), store.ErrHistory, "a gap at the beginning")
+	require.NoError(t, run(list[:4]))
+	require.ErrorIs(t, run(slices.Concat(list[4:6], list[7:])), store.ErrHistory, "a gap")
+	head, err := s.Head(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 4, head, "nothing of a batch with a gap")
+	other := slices.Clone(list)
+	other[3].Data = []byte("other")
+	require.ErrorContains(t, run(other), "event 4 of the store is another one")
+	require.ErrorIs(t, run(other[:4]), store.ErrHistory, "nothing but what is there")
+	other[3] = list[3]
+	other[3].Time = list[2].Time
+	require.ErrorIs(t, run(other), store.ErrHistory, "of another time")
+	other = slices.Clone(list[4:6])
+	other[1].ID = idOf(0)
+	require.ErrorIs(t, run(other), store.ErrDuplicate)
+	require.ErrorIs(t, run(other[1:]), store.ErrHistory)
+	other[1].Position = 5
+	require.ErrorIs(t, run(other[1:]), store.ErrDuplicate, "the ID of another event")
+	require.NoError(t, run(list[2:]))
+	require.Equal(t, list, s.all(t))
+}
+
+// importTimes: times do not fall, whoever gives them.
+func importTimes(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	run := func(times ...time.Time) error {
+		var list []store.SequencedEvent
+		for _, at := range times {
+			list = append(list, store.SequencedEvent{Time: at, Event: ev("A", "")})
+		}
+		_, err := s.Import(t.Context(), sequence(list), store.EventImportOptions{})
+		return err
+	}
+	past := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	require.NoError(t, run(past, past, past.Add(time.Microsecond)))
+	require.ErrorIs(t, run(past), store.ErrInvalid)
+	require.ErrorIs(t, run(past.AddDate(1, 0, 0), past), store.ErrInvalid)
+	require.ErrorIs(t, run(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)), store.ErrInvalid)
+	future := time.Now().AddDate(1, 0, 0).UTC().Truncate(time.Microsecond)
+	require.NoError(t, run(past.AddDate(0, 1, 0), time.Time{}, future, time.Time{}))
+	s.add(t, ev("A", ""))
+	list := s.all(t)
+	require.Len(t, list, 8)
+	require.WithinDuration(t, time.Now(), list[4].Time, time.Hour, "one without a time is of now")
+	for _, e := range list[5:] {
+		require.Equal(t, future, e.Time, "no time is before the last one")
+	}
+}
+
+// importRenumber: without their positions events go behind those that there are, while
+// others append, and those with IDs once.
+func importRenumber(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	s.add(t, ev("First", ""))
+	list := oldEvents(4)
+	for i := range list {
+		list[i].Position, list[i].Time, list[i].ID = 100*uint64(i+1), time.Time{}, idOf(i)
+	}
+	opts := store.EventImportOptions{Renumber: true, Batch: 2, Progress: func(store.EventsImported) {
+		_, err := s.Append(context.Background(), []store.Event{ev("Between", "")}, nil)
+		require.NoError(t, err)
+	}}
+	done, err := s.Import(t.Context(), sequence(list), opts)
+	require.NoError(t, err)
+	require.Equal(t, store.EventsImported{Events: 4, Head: 6}, done)
+	opts.Progress = nil
+	done, err = s.Import(t.Context(), sequence(list), opts)
+	require.NoError(t, err)
+	require.Equal(t, 4, done.Skipped)
+	require.Len(t, s.read(t, event.Of("Old"), nil), 4)
+	require.Len(t, s.all(t), 7)
+}
