@@ -27,6 +27,8 @@ func BenchmarkRebac(b *testing.B)      { gobench.RunRebac(b, suite) }
 func BenchmarkSocial(b *testing.B)     { gobench.RunSocial(b, suite) }
 func BenchmarkService(b *testing.B)    { gobench.RunService(b, suite) }
 
+func BenchmarkServiceEvents(b *testing.B) { gobench.RunServiceEvents(b, suite) }
+
 func BenchmarkEventAppend(b *testing.B)            { gobench.RunEvents(b, suite, "Append") }
 func BenchmarkEventAppendConcurrent(b *testing.B)  { gobench.RunEvents(b, suite, "AppendConcurrent") }
 func BenchmarkEventAppendConditional(b *testing.B) { gobench.RunEvents(b, suite, "AppendConditional") }

@@ -61,7 +61,7 @@ func TestServe(t *testing.T) {
 	args := []string{store, "--layout=compact", "--key-file", keys, "--listen=127.0.0.1:0", "--grpc=127.0.0.1:0"}
 	rest, grpc, stop := serve(t, args...)
 	entity := "http://" + rest + "/v1/entities/0x" + strings.Repeat("01", 32)
-	req, err := http.NewRequest(http.MethodPut, entity+"?s.type=note", strings.NewReader("hello"))
+	req, err := http.NewRequest(http.MethodPut, entity+"/payload?s.type=note", strings.NewReader("hello"))
 	require.NoError(t, err)
 	req.Header.Set("Content-Type", "text/plain")
 	resp, err := http.DefaultClient.Do(req)
@@ -79,7 +79,7 @@ func TestServe(t *testing.T) {
 	require.NotContains(t, must(t, "query", store, `type = "note"`, "--json"), "aGVsbG8", "the payload is sealed")
 	rest, _, stop = serve(t, args...)
 	entity = "http://" + rest + "/v1/entities/0x" + strings.Repeat("01", 32)
-	resp, err = http.Get(entity + "?raw=true")
+	resp, err = http.Get(entity + "/payload")
 	require.NoError(t, err)
 	text, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)

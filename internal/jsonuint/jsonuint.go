@@ -6,6 +6,7 @@ package jsonuint
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/varvedb/varve/store/entity"
@@ -43,11 +44,16 @@ func (n *Uint) UnmarshalJSON(text []byte) error {
 		return nil
 	}
 	v, err := strconv.ParseUint(string(bytes.Trim(text, `"`)), 10, 64)
-	if err != nil {
-		return &Error{Literal: string(text)}
+	if err == nil {
+		*n = Uint(v)
+		return nil
 	}
-	*n = Uint(v)
-	return nil
+	// 1.0 and 1e3 are integers of JSON as well, and what some clients write.
+	if f, err := strconv.ParseFloat(string(text), 64); err == nil && f >= 0 && f <= maxExact && f == math.Trunc(f) {
+		*n = Uint(f)
+		return nil
+	}
+	return &Error{Literal: string(text)}
 }
 
 // Map returns the integers of a document.

@@ -30,7 +30,11 @@ func TestUint(t *testing.T) {
 	var got jsonuint.Uint
 	require.NoError(t, json.Unmarshal([]byte("18446744073709551615"), &got), "a number of any size is taken")
 	require.Equal(t, uint64(math.MaxUint64), uint64(got))
-	for _, text := range []string{`-1`, `1.5`, `1e3`, `18446744073709551616`, `""`, `"x"`, `" 1"`, `"0x1"`, `true`, `[]`, `{}`} {
+	for text, want := range map[string]uint64{`1.0`: 1, `1e3`: 1000, `0e0`: 0, `9007199254740991.0`: 1<<53 - 1} {
+		require.NoError(t, json.Unmarshal([]byte(text), &got), text)
+		require.Equal(t, want, uint64(got), text)
+	}
+	for _, text := range []string{`-1`, `1.5`, `1e19`, `"1e3"`, `9007199254740993.0`, `18446744073709551616`, `""`, `"x"`, `" 1"`, `"0x1"`, `true`, `[]`, `{}`} {
 		var wrong *jsonuint.Error
 		require.ErrorAs(t, json.Unmarshal([]byte(text), &got), &wrong, text)
 		require.Equal(t, text, wrong.Literal)

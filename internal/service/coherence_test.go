@@ -67,7 +67,7 @@ func TestCoherence(t *testing.T) {
 // writeVersion makes every fifth version a delete.
 func writeVersion(s *service.Service, k, v int) (err error) {
 	if v%5 == 0 {
-		_, err = s.Delete(context.Background(), key(k))
+		_, err = s.Delete(context.Background(), key(k), service.Guard{})
 	} else {
 		_, err = s.Put(context.Background(), put(k, strconv.Itoa(v)))
 	}
@@ -107,7 +107,7 @@ func TestGroupCommit(t *testing.T) {
 			var done service.Written
 			switch i % 4 {
 			case 0: // a key that does not exist
-				done, verdicts[i] = s.Delete(context.Background(), key(1000+i))
+				done, verdicts[i] = s.Delete(context.Background(), key(1000+i), service.Guard{})
 			case 1: // one key, many times
 				done, verdicts[i] = s.Put(context.Background(), put(0, strconv.Itoa(i)))
 			case 2:
@@ -161,7 +161,7 @@ func TestClose(t *testing.T) {
 	wg.Wait()
 	_, err := s.Put(t.Context(), put(99, "x"))
 	require.ErrorIs(t, err, service.ErrClosing)
-	_, err = s.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+	_, err = s.Events().Append(t.Context(), []store.Event{{Type: "A"}}, nil)
 	require.ErrorIs(t, err, service.ErrClosing)
 	require.ErrorIs(t, s.Ready(t.Context()), service.ErrClosing)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})

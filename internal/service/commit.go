@@ -16,6 +16,7 @@ type write struct {
 	op      store.Op        // Create stands for a put until the block is planned
 	owner   *store.Address  // that the put names, or nil
 	payload []byte          // of the put, as it was given
+	when    Guard
 
 	written Written // the verdict, with err
 	err     error
@@ -155,7 +156,8 @@ func (s *Service) commit(group []*write) {
 			answer(group, err)
 			return
 		}
-		if group = p.writes; len(group) == 0 {
+		if len(p.writes) == 0 {
+			p.refuse()
 			return
 		}
 		begun := time.Now()
@@ -167,9 +169,10 @@ func (s *Service) commit(group []*write) {
 		}
 		var bad *store.OpError
 		switch {
-		case errors.As(err, &bad) && int(bad.TxIndex) < len(group):
-			group[bad.TxIndex].answer(withoutPlace(err))
-			group = slices.Delete(group, int(bad.TxIndex), int(bad.TxIndex)+1)
+		case errors.As(err, &bad) && int(bad.TxIndex) < len(p.writes):
+			w := p.writes[bad.TxIndex]
+			w.answer(withoutPlace(err))
+			group = slices.DeleteFunc(group, func(other *write) bool { return other == w })
 		case errors.Is(err, store.ErrBlockOrder) && !reread:
 			// Somebody else wrote to the store, which they must not; what is
 			// cached may be wrong, but what is written need not be.
@@ -223,9 +226,8 @@ func (s *Service) publish(p *plan, to store.BlockHead) {
 			s.cache.publish(key, st.now)
 		}
 	}
-	for _, w := range p.writes {
-		w.answer(nil)
-	}
+	answer(p.writes, nil)
+	p.refuse()
 }
 
 func answer(group []*write, err error) {

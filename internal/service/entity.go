@@ -26,6 +26,9 @@ type Put struct {
 	// Owner of the entity from now on. Nil keeps the owner of an entity that
 	// exists, and gives a new one Options.Owner.
 	Owner *store.Address
+
+	// When is what must hold of the entity before.
+	When Guard
 }
 
 // Written is what a write did.
@@ -33,11 +36,12 @@ type Written struct {
 	Block      uint64 // that holds it
 	Created    bool   // by a put: there was no such entity
 	Expiration uint64 // of a put entity: the first block at which it is gone
+	Replaced   bool   // a later write of the same block has changed it again
 }
 
 // Put creates or replaces an entity and returns once that is committed, as the
 // durability level of the store promises. It fails with store.ErrInvalid,
-// ErrTooLarge, ErrClosing, or as store.Entities.Apply does.
+// ErrTooLarge, ErrChanged, ErrClosing, or as store.Entities.Apply does.
 func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
 	if err := s.checkPayload(p.Payload); err != nil {
 		return Written{}, fmt.Errorf("put %s: %w", p.Key, err)
@@ -50,7 +54,7 @@ func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
 	if p.Lifetime == 0 {
 		w.op.BTL = store.MaxBlock
 	}
-	w.owner, w.payload = p.Owner, p.Payload
+	w.owner, w.payload, w.when = p.Owner, p.Payload, p.When
 	// What needs no store is checked here, beside the writer and not in it.
 	alone := store.Block{Ops: []store.Op{w.op}}
 	if err := alone.Validate(); err != nil {
@@ -65,9 +69,10 @@ func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
 }
 
 // Delete ends an entity and returns once that is committed. It fails with
-// store.ErrNotFound, ErrClosing, or as store.Entities.Apply does.
-func (s *Service) Delete(ctx context.Context, key store.Key) (Written, error) {
+// store.ErrNotFound, ErrChanged, ErrClosing, or as store.Entities.Apply does.
+func (s *Service) Delete(ctx context.Context, key store.Key, when Guard) (Written, error) {
 	w := newWrite(ctx)
+	w.when = when
 	w.op = store.Op{Kind: store.Delete, Key: key}
 	done, err := s.submit(w)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestPutGetDelete(t *testing.T) {
 	s := start(t, fresh(t), service.Options{Keys: keyring(t, 1), Owner: owner})
 	_, err := s.Get(ctx, key(1))
 	require.ErrorIs(t, err, store.ErrNotFound)
-	_, err = s.Delete(ctx, key(1))
+	_, err = s.Delete(ctx, key(1), service.Guard{})
 	require.ErrorIs(t, err, store.ErrNotFound)
 
 	done, err := s.Put(ctx, put(1, "one"))
@@ -44,7 +44,7 @@ func TestPutGetDelete(t *testing.T) {
 	require.Equal(t, owner, e.Creator)
 	require.Equal(t, uint64(1), e.CreatedAtBlock())
 
-	done, err = s.Delete(ctx, key(1))
+	done, err = s.Delete(ctx, key(1), service.Guard{})
 	require.NoError(t, err)
 	require.Equal(t, uint64(4), done.Block)
 	_, err = s.Get(ctx, key(1))
@@ -73,7 +73,7 @@ func TestLifetime(t *testing.T) {
 			}
 			_, err = s.Get(ctx, key(1))
 			require.ErrorIs(t, err, store.ErrNotFound)
-			_, err = s.Delete(ctx, key(1))
+			_, err = s.Delete(ctx, key(1), service.Guard{})
 			require.ErrorIs(t, err, store.ErrNotFound)
 		})
 	}
@@ -132,7 +132,7 @@ func TestModel(t *testing.T) {
 					continue
 				}
 				go func() {
-					_, err := s.Delete(context.Background(), key(k))
+					_, err := s.Delete(context.Background(), key(k), service.Guard{})
 					verdicts <- err
 				}()
 			}

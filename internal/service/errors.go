@@ -57,6 +57,7 @@ var classes = []struct {
 	{ErrSlow, Class{Slug: "slow", Title: "Client is too slow", Status: http.StatusRequestTimeout, Code: codes.DeadlineExceeded}},
 	{ErrNoEvents, Class{Slug: "no-events", Title: "The store has no events", Status: http.StatusNotFound, Code: codes.Unimplemented}},
 	{ErrReadOnly, Class{Slug: "read-only", Title: "This service only reads", Status: http.StatusForbidden, Code: codes.FailedPrecondition}},
+	{ErrChanged, Class{Slug: "changed", Title: "The entity has changed", Status: http.StatusPreconditionFailed, Code: codes.Aborted}},
 	{ErrMalformed, Class{Slug: "malformed", Title: "Malformed request", Status: http.StatusBadRequest, Code: codes.InvalidArgument}},
 	{ErrRate, Class{Slug: "rate", Title: "Too many requests", Status: http.StatusTooManyRequests, Code: codes.ResourceExhausted, Retry: true}},
 	{ErrBusy, Class{Slug: "busy", Title: "Busy", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Retry: true}},

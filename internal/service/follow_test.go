@@ -78,9 +78,9 @@ func TestReadOnly(t *testing.T) {
 
 			_, err := s.Put(t.Context(), put(1, "x"))
 			require.ErrorIs(t, err, service.ErrReadOnly)
-			_, err = s.Delete(t.Context(), key(1))
+			_, err = s.Delete(t.Context(), key(1), service.Guard{})
 			require.ErrorIs(t, err, service.ErrReadOnly)
-			_, err = s.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+			_, err = s.Events().Append(t.Context(), []store.Event{{Type: "A"}}, nil)
 			require.ErrorIs(t, err, service.ErrNoEvents)
 
 			follows := func(want string) {
@@ -109,7 +109,7 @@ func TestReadOnlyEvents(t *testing.T) {
 	n.apply(t, 1, "one", 1)
 	_, err := open(t, n.url).Events(t.Context(), store.EventOptions{})
 	require.NoError(t, err)
-	_, err = n.serve(t, service.Options{}).Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+	_, err = n.serve(t, service.Options{}).Events().Append(t.Context(), []store.Event{{Type: "A"}}, nil)
 	require.ErrorIs(t, err, service.ErrReadOnly)
 }
 

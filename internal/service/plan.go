@@ -14,19 +14,31 @@ type plan struct {
 	block  store.Block
 	writes []*write // of the block: operation i has transaction index i
 	states map[store.Key]*state
+
+	// refused are not of the block, and why is in them. They are told when it is
+	// committed, since what refuses them may be a write of it.
+	refused []*write
+}
+
+// refuse tells those who are refused.
+func (p *plan) refuse() {
+	for _, w := range p.refused {
+		w.answer(w.err)
+	}
 }
 
 // state is an entity while a block is planned.
 type state struct {
 	now     *store.Entity // nil: there is none
 	changed bool          // by the block
+	by      *write        // that changed it last
 }
 
 // plan makes a block of writes, in their order: a put creates what there is not
-// and updates what there is. Deletes of what there is not are answered at once
-// and left out.
+// and updates what there is. Deletes of what there is not are refused, and what a
+// guard does not let by.
 func (s *Service) plan(group []*write) (*plan, error) {
-	p := &plan{writes: group[:0], states: make(map[store.Key]*state, len(group))}
+	p := &plan{writes: make([]*write, 0, len(group)), states: make(map[store.Key]*state, len(group))}
 	p.block = store.Block{Number: s.head.block.Load() + 1, Ops: make([]store.Op, 0, len(group))}
 	if p.block.Number > entity.MaxBlockNumber {
 		return nil, fmt.Errorf("%w: the last block number is reached; import the store into a new one", store.ErrDiskFull)
@@ -36,18 +48,25 @@ func (s *Service) plan(group []*write) (*plan, error) {
 	}
 	for _, w := range group {
 		st := p.states[w.op.Key]
+		if w.err = w.when.check(st.now); w.err == nil && w.op.Kind == store.Delete && st.now == nil {
+			w.err = store.ErrNotFound
+		}
+		if w.err != nil {
+			p.refused = append(p.refused, w)
+			continue
+		}
 		op := w.op
 		op.TxIndex = uint32(len(p.writes))
+		if st.by != nil {
+			st.by.written.Replaced = true
+		}
 		if op.Kind == store.Delete {
-			if st.now == nil {
-				w.answer(store.ErrNotFound)
-				continue
-			}
-			st.now, st.changed = nil, true
+			st.now = nil
 			w.written = Written{Block: p.block.Number}
 		} else {
 			s.put(p, st, w, &op)
 		}
+		st.changed, st.by = true, w
 		p.block.Ops = append(p.block.Ops, op)
 		p.writes = append(p.writes, w)
 	}
@@ -79,7 +98,7 @@ func (s *Service) put(p *plan, st *state, w *write, op *store.Op) {
 	}
 	next.Owner = op.Owner
 	w.written = Written{Block: p.block.Number, Created: st.now == nil, Expiration: next.Expiration}
-	st.now, st.changed = next, true
+	st.now = next
 }
 
 // prior finds what there is of each key: in the cache, which the committer alone

@@ -125,21 +125,3 @@ func (s *Service) part(ctx context.Context, at uint64, expr query.Expr, opts sto
 	}
 	return p, err
 }
-
-// Append adds events to the event store; see store.Events.Append. Appends that
-// come together share commits. What events hold is not sealed.
-func (s *Service) Append(ctx context.Context, events []store.Event, cond *store.Condition) ([]uint64, error) {
-	s.mu.RLock()
-	closed := s.closed
-	s.mu.RUnlock()
-	if closed {
-		return nil, fmt.Errorf("append: %w", ErrClosing)
-	}
-	switch {
-	case s.events == nil:
-		return nil, fmt.Errorf("append: %w", ErrNoEvents)
-	case s.reads:
-		return nil, fmt.Errorf("append: %w", ErrReadOnly)
-	}
-	return s.events.Append(ctx, events, cond)
-}

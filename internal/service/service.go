@@ -1,5 +1,5 @@
 // Package service serves a store to programs that do not link it: put, get,
-// delete and query of entities, and appends of events. Service is the core; the
+// delete and query of entities, and the event store. Service is the core; the
 // packages below it are its transports (rest, rpc), the encryption of payloads
 // (seal) and the server that binds them to addresses (server).
 //
@@ -161,7 +161,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 	return err
 }
 
-// checkKeys opens the newest payload, so that a service with the wrong keys does
+// checkKeys opens the newest payload and the newest event, so that a service with the wrong keys does
 // not start. A payload that was tampered with is an error of its own reader.
 func (s *Service) checkKeys(ctx context.Context) (err error) {
 	snap, err := s.ents.At(ctx, store.Head)
@@ -177,7 +177,7 @@ func (s *Service) checkKeys(ctx context.Context) (err error) {
 			return fmt.Errorf("the newest entity, %s: %w", e.Key, err)
 		}
 	}
-	return nil
+	return s.checkEventKeys(ctx)
 }
 
 // Ready tells whether the service takes requests: nil, ErrClosing, or why the

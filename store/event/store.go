@@ -3,6 +3,7 @@ package event
 import (
 	"context"
 	"iter"
+	"time"
 )
 
 // Store is an event store as its users see it, in the process or over a network:
@@ -31,6 +32,17 @@ type ReadOptions struct {
 	// Zero means the beginning, or the end when reading backwards.
 	From uint64
 
+	// Since, unless it is zero, leaves out events before that time, and Until those at
+	// that time or later. Times never fall from one event to the next. Until bounds
+	// what is there when the read begins.
+	Since, Until time.Time
+
+	// OnlyLast reads, for each item of the query, only the last event that matches it,
+	// of those that From, Since and Until leave; of a query without items, the last
+	// event. An event that is the last one of several items comes once. Backwards and
+	// Limit then order and bound what is left.
+	OnlyLast bool
+
 	// Backwards reads from high positions to low ones.
 	Backwards bool
 
@@ -40,6 +52,6 @@ type ReadOptions struct {
 	// Head, unless it is nil, receives the position up to which the store was looked
 	// at, whether or not the last event matched: what a condition on what was read is
 	// to give as Condition.After. It is set when a read forwards without a limit has
-	// come to its end.
+	// come to its end. With Until it is the position of the last event before that.
 	Head *uint64
 }

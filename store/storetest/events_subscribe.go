@@ -18,16 +18,18 @@ func runEventSubscribe(t *testing.T, h Harness, layout string) {
 	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h, layout) })
 	t.Run("other process", func(t *testing.T) { subscribeOther(t, h, layout) })
 	t.Run("restart", func(t *testing.T) { subscribeRestart(t, h, layout) })
-	t.Run("close", func(t *testing.T) {
-		s := h.events(t, layout)
-		done := make(chan error)
-		go func() {
-			_, err := collect(s.Subscribe(context.Background(), event.All(), 0))
-			done <- err
-		}()
-		require.NoError(t, s.db.Close())
-		require.ErrorIs(t, <-done, store.ErrClosed)
-	})
+	t.Run("close", func(t *testing.T) { subscribeClose(t, h, layout) })
+}
+
+func subscribeClose(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	done := make(chan error)
+	go func() {
+		_, err := collect(s.Subscribe(context.Background(), event.All(), 0))
+		done <- err
+	}()
+	require.NoError(t, s.db.Close())
+	require.ErrorIs(t, <-done, store.ErrClosed)
 }
 
 // subscribeFollow appends from inside the loop, so that each event but the first

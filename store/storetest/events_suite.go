@@ -55,14 +55,15 @@ func RunEvents(t *testing.T, h Harness) {
 // eventStream is an event store under test.
 type eventStream struct {
 	*store.Events
-	db  *store.DB
-	url string
+	remote store.EventStore // takes the calls; nil: Events does
+	db     *store.DB
+	url    string
 }
 
 // events opens a new event store.
 func (h Harness) events(t testing.TB, layout string) eventStream {
 	t.Helper()
-	return h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout})
+	return h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout}))
 }
 
 // indexedEvents opens a new event store that writes postings after every few
@@ -70,7 +71,7 @@ func (h Harness) events(t testing.TB, layout string) eventStream {
 // opens the same database as another one does so more rarely.
 func (h Harness) indexedEvents(t testing.TB, layout string) eventStream {
 	t.Helper()
-	return h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 4})
+	return h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 4}))
 }
 
 func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) eventStream {

@@ -41,6 +41,9 @@ type Harness struct {
 	// Layouts are the entity layouts to test; nil means all that matter: every
 	// named one, and of the ablation the first, a middle one and the last.
 	Layouts []string
+
+	// connect is that of RunEventStore; nil tests the store in this process.
+	connect func(t testing.TB, db *store.DB) store.EventStore
 }
 
 // DefaultLayouts are the layouts tested when Harness.Layouts is nil.

@@ -67,7 +67,7 @@ func (x Order_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Order_Kind.Descriptor instead.
 func (Order_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_varve_v1_entity_proto_rawDescGZIP(), []int{8, 0}
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{9, 0}
 }
 
 // Entity is an entity as the store holds it.
@@ -196,6 +196,7 @@ type PutRequest struct {
 	NumericAttributes map[string]uint64      `protobuf:"bytes,5,rep,name=numeric_attributes,json=numericAttributes,proto3" json:"numeric_attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	Lifetime          *uint64                `protobuf:"varint,6,opt,name=lifetime,proto3,oneof" json:"lifetime,omitempty"` // blocks to live, at least 1; not given: for ever
 	Owner             []byte                 `protobuf:"bytes,7,opt,name=owner,proto3,oneof" json:"owner,omitempty"`        // 20 bytes; not given: the entity's, or the service's for a new one
+	Guard             *Guard                 `protobuf:"bytes,8,opt,name=guard,proto3" json:"guard,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -279,18 +280,80 @@ func (x *PutRequest) GetOwner() []byte {
 	return nil
 }
 
+func (x *PutRequest) GetGuard() *Guard {
+	if x != nil {
+		return x.Guard
+	}
+	return nil
+}
+
+// Guard is what must hold of an entity for it to be written. Nothing comes between the
+// judgement and the write.
+type Guard struct {
+	state               protoimpl.MessageState `protogen:"open.v1"`
+	Exists              *bool                  `protobuf:"varint,1,opt,name=exists,proto3,oneof" json:"exists,omitempty"`                                                           // there must be an entity, or must be none
+	LastModifiedAtBlock []uint64               `protobuf:"varint,2,rep,packed,name=last_modified_at_block,json=lastModifiedAtBlock,proto3" json:"last_modified_at_block,omitempty"` // there must be one, with one of these; none: any
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
+}
+
+func (x *Guard) Reset() {
+	*x = Guard{}
+	mi := &file_varve_v1_entity_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Guard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Guard) ProtoMessage() {}
+
+func (x *Guard) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_entity_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Guard.ProtoReflect.Descriptor instead.
+func (*Guard) Descriptor() ([]byte, []int) {
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Guard) GetExists() bool {
+	if x != nil && x.Exists != nil {
+		return *x.Exists
+	}
+	return false
+}
+
+func (x *Guard) GetLastModifiedAtBlock() []uint64 {
+	if x != nil {
+		return x.LastModifiedAtBlock
+	}
+	return nil
+}
+
 type PutResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Block         uint64                 `protobuf:"varint,1,opt,name=block,proto3" json:"block,omitempty"`           // that holds the write
 	Created       bool                   `protobuf:"varint,2,opt,name=created,proto3" json:"created,omitempty"`       // there was no such entity before
 	Expiration    uint64                 `protobuf:"varint,3,opt,name=expiration,proto3" json:"expiration,omitempty"` // the first block at which it is gone; 2^63-1 is never
+	Replaced      bool                   `protobuf:"varint,4,opt,name=replaced,proto3" json:"replaced,omitempty"`     // a later write of the same block has changed it again
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PutResponse) Reset() {
 	*x = PutResponse{}
-	mi := &file_varve_v1_entity_proto_msgTypes[2]
+	mi := &file_varve_v1_entity_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -302,7 +365,7 @@ func (x *PutResponse) String() string {
 func (*PutResponse) ProtoMessage() {}
 
 func (x *PutResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_entity_proto_msgTypes[2]
+	mi := &file_varve_v1_entity_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -315,7 +378,7 @@ func (x *PutResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutResponse.ProtoReflect.Descriptor instead.
 func (*PutResponse) Descriptor() ([]byte, []int) {
-	return file_varve_v1_entity_proto_rawDescGZIP(), []int{2}
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PutResponse) GetBlock() uint64 {
@@ -339,6 +402,13 @@ func (x *PutResponse) GetExpiration() uint64 {
 	return 0
 }
 
+func (x *PutResponse) GetReplaced() bool {
+	if x != nil {
+		return x.Replaced
+	}
+	return false
+}
+
 type GetRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -348,7 +418,7 @@ type GetRequest struct {
 
 func (x *GetRequest) Reset() {
 	*x = GetRequest{}
-	mi := &file_varve_v1_entity_proto_msgTypes[3]
+	mi := &file_varve_v1_entity_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -360,7 +430,7 @@ func (x *GetRequest) String() string {
 func (*GetRequest) ProtoMessage() {}
 
 func (x *GetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_entity_proto_msgTypes[3]
+	mi := &file_varve_v1_entity_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -373,7 +443,7 @@ func (x *GetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRequest.ProtoReflect.Descriptor instead.
 func (*GetRequest) Descriptor() ([]byte, []int) {
-	return file_varve_v1_entity_proto_rawDescGZIP(), []int{3}
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetRequest) GetKey() []byte {
@@ -392,7 +462,7 @@ type GetResponse struct {
 
 func (x *GetResponse) Reset() {
 	*x = GetResponse{}
-	mi := &file_varve_v1_entity_proto_msgTypes[4]
+	mi := &file_varve_v1_entity_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -404,7 +474,7 @@ func (x *GetResponse) String() string {
 func (*GetResponse) ProtoMessage() {}
 
 func (x *GetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_entity_proto_msgTypes[4]
+	mi := &file_varve_v1_entity_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -417,7 +487,7 @@ func (x *GetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResponse.ProtoReflect.Descriptor instead.
 func (*GetResponse) Descriptor() ([]byte, []int) {
-	return file_varve_v1_entity_proto_rawDescGZIP(), []int{4}
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetResponse) GetEntity() *Entity {
@@ -430,13 +500,14 @@ func (x *GetResponse) GetEntity() *Entity {
 type DeleteRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Guard         *Guard                 `protobuf:"bytes,2,opt,name=guard,proto3" json:"guard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_varve_v1_entity_proto_msgTypes[5]
+	mi := &file_varve_v1_entity_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -448,7 +519,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_entity_proto_msgTypes[5]
+	mi := &file_varve_v1_entity_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -461,12 +532,19 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_varve_v1_entity_proto_rawDescGZIP(), []int{5}
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DeleteRequest) GetKey() []byte {
 	if x != nil {
 		return x.Key
+	}
+	return nil
+}
+
+func (x *DeleteRequest) GetGuard() *Guard {
+	if x != nil {
+		return x.Guard
 	}
 	return nil
 }
@@ -480,7 +558,7 @@ type DeleteResponse struct {
 
 func (x *DeleteResponse) Reset() {
 	*x = DeleteResponse{}
-	mi := &file_varve_v1_entity_proto_msgTypes[6]
+	mi := &file_varve_v1_entity_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -492,7 +570,7 @@ func (x *DeleteResponse) String() string {
 func (*DeleteResponse) ProtoMessage() {}
 
 func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_entity_proto_msgTypes[6]
+	mi := &file_varve_v1_entity_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -505,7 +583,7 @@ func (x *DeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResponse) Descriptor() ([]byte, []int) {
-	return file_varve_v1_entity_proto_rawDescGZIP(), []int{6}
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeleteResponse) GetBlock() uint64 {
@@ -528,7 +606,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_varve_v1_entity_proto_msgTypes[7]
+	mi := &file_varve_v1_entity_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +618,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_entity_proto_msgTypes[7]
+	mi := &file_varve_v1_entity_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +631,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_varve_v1_entity_proto_rawDescGZIP(), []int{7}
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *QueryRequest) GetQuery() string {
@@ -603,7 +681,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_varve_v1_entity_proto_msgTypes[8]
+	mi := &file_varve_v1_entity_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -615,7 +693,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_entity_proto_msgTypes[8]
+	mi := &file_varve_v1_entity_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -628,7 +706,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_varve_v1_entity_proto_rawDescGZIP(), []int{8}
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Order) GetName() string {
@@ -665,7 +743,7 @@ type QueryResponse struct {
 
 func (x *QueryResponse) Reset() {
 	*x = QueryResponse{}
-	mi := &file_varve_v1_entity_proto_msgTypes[9]
+	mi := &file_varve_v1_entity_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -677,7 +755,7 @@ func (x *QueryResponse) String() string {
 func (*QueryResponse) ProtoMessage() {}
 
 func (x *QueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_entity_proto_msgTypes[9]
+	mi := &file_varve_v1_entity_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -690,7 +768,7 @@ func (x *QueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryResponse.ProtoReflect.Descriptor instead.
 func (*QueryResponse) Descriptor() ([]byte, []int) {
-	return file_varve_v1_entity_proto_rawDescGZIP(), []int{9}
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *QueryResponse) GetPart() isQueryResponse_Part {
@@ -746,7 +824,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_varve_v1_entity_proto_msgTypes[10]
+	mi := &file_varve_v1_entity_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -758,7 +836,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_entity_proto_msgTypes[10]
+	mi := &file_varve_v1_entity_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -771,7 +849,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_varve_v1_entity_proto_rawDescGZIP(), []int{10}
+	return file_varve_v1_entity_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Page) GetCount() uint64 {
@@ -819,7 +897,7 @@ const file_varve_v1_entity_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aD\n" +
 	"\x16NumericAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\xee\x03\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x95\x04\n" +
 	"\n" +
 	"PutRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12!\n" +
@@ -828,7 +906,8 @@ const file_varve_v1_entity_proto_rawDesc = "" +
 	"\x11string_attributes\x18\x04 \x03(\v2*.varve.v1.PutRequest.StringAttributesEntryR\x10stringAttributes\x12Z\n" +
 	"\x12numeric_attributes\x18\x05 \x03(\v2+.varve.v1.PutRequest.NumericAttributesEntryR\x11numericAttributes\x12\x1f\n" +
 	"\blifetime\x18\x06 \x01(\x04H\x00R\blifetime\x88\x01\x01\x12\x19\n" +
-	"\x05owner\x18\a \x01(\fH\x01R\x05owner\x88\x01\x01\x1aC\n" +
+	"\x05owner\x18\a \x01(\fH\x01R\x05owner\x88\x01\x01\x12%\n" +
+	"\x05guard\x18\b \x01(\v2\x0f.varve.v1.GuardR\x05guard\x1aC\n" +
 	"\x15StringAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aD\n" +
@@ -836,20 +915,26 @@ const file_varve_v1_entity_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01B\v\n" +
 	"\t_lifetimeB\b\n" +
-	"\x06_owner\"]\n" +
+	"\x06_owner\"d\n" +
+	"\x05Guard\x12\x1b\n" +
+	"\x06exists\x18\x01 \x01(\bH\x00R\x06exists\x88\x01\x01\x123\n" +
+	"\x16last_modified_at_block\x18\x02 \x03(\x04R\x13lastModifiedAtBlockB\t\n" +
+	"\a_exists\"y\n" +
 	"\vPutResponse\x12\x14\n" +
 	"\x05block\x18\x01 \x01(\x04R\x05block\x12\x18\n" +
 	"\acreated\x18\x02 \x01(\bR\acreated\x12\x1e\n" +
 	"\n" +
 	"expiration\x18\x03 \x01(\x04R\n" +
-	"expiration\"\x1e\n" +
+	"expiration\x12\x1a\n" +
+	"\breplaced\x18\x04 \x01(\bR\breplaced\"\x1e\n" +
 	"\n" +
 	"GetRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\"7\n" +
 	"\vGetResponse\x12(\n" +
-	"\x06entity\x18\x01 \x01(\v2\x10.varve.v1.EntityR\x06entity\"!\n" +
+	"\x06entity\x18\x01 \x01(\v2\x10.varve.v1.EntityR\x06entity\"H\n" +
 	"\rDeleteRequest\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\fR\x03key\"&\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12%\n" +
+	"\x05guard\x18\x02 \x01(\v2\x0f.varve.v1.GuardR\x05guard\"&\n" +
 	"\x0eDeleteResponse\x12\x14\n" +
 	"\x05block\x18\x01 \x01(\x04R\x05block\"\x9e\x01\n" +
 	"\fQueryRequest\x12\x14\n" +
@@ -896,48 +981,51 @@ func file_varve_v1_entity_proto_rawDescGZIP() []byte {
 }
 
 var file_varve_v1_entity_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_varve_v1_entity_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_varve_v1_entity_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_varve_v1_entity_proto_goTypes = []any{
 	(Order_Kind)(0),        // 0: varve.v1.Order.Kind
 	(*Entity)(nil),         // 1: varve.v1.Entity
 	(*PutRequest)(nil),     // 2: varve.v1.PutRequest
-	(*PutResponse)(nil),    // 3: varve.v1.PutResponse
-	(*GetRequest)(nil),     // 4: varve.v1.GetRequest
-	(*GetResponse)(nil),    // 5: varve.v1.GetResponse
-	(*DeleteRequest)(nil),  // 6: varve.v1.DeleteRequest
-	(*DeleteResponse)(nil), // 7: varve.v1.DeleteResponse
-	(*QueryRequest)(nil),   // 8: varve.v1.QueryRequest
-	(*Order)(nil),          // 9: varve.v1.Order
-	(*QueryResponse)(nil),  // 10: varve.v1.QueryResponse
-	(*Page)(nil),           // 11: varve.v1.Page
-	nil,                    // 12: varve.v1.Entity.StringAttributesEntry
-	nil,                    // 13: varve.v1.Entity.NumericAttributesEntry
-	nil,                    // 14: varve.v1.PutRequest.StringAttributesEntry
-	nil,                    // 15: varve.v1.PutRequest.NumericAttributesEntry
+	(*Guard)(nil),          // 3: varve.v1.Guard
+	(*PutResponse)(nil),    // 4: varve.v1.PutResponse
+	(*GetRequest)(nil),     // 5: varve.v1.GetRequest
+	(*GetResponse)(nil),    // 6: varve.v1.GetResponse
+	(*DeleteRequest)(nil),  // 7: varve.v1.DeleteRequest
+	(*DeleteResponse)(nil), // 8: varve.v1.DeleteResponse
+	(*QueryRequest)(nil),   // 9: varve.v1.QueryRequest
+	(*Order)(nil),          // 10: varve.v1.Order
+	(*QueryResponse)(nil),  // 11: varve.v1.QueryResponse
+	(*Page)(nil),           // 12: varve.v1.Page
+	nil,                    // 13: varve.v1.Entity.StringAttributesEntry
+	nil,                    // 14: varve.v1.Entity.NumericAttributesEntry
+	nil,                    // 15: varve.v1.PutRequest.StringAttributesEntry
+	nil,                    // 16: varve.v1.PutRequest.NumericAttributesEntry
 }
 var file_varve_v1_entity_proto_depIdxs = []int32{
-	12, // 0: varve.v1.Entity.string_attributes:type_name -> varve.v1.Entity.StringAttributesEntry
-	13, // 1: varve.v1.Entity.numeric_attributes:type_name -> varve.v1.Entity.NumericAttributesEntry
-	14, // 2: varve.v1.PutRequest.string_attributes:type_name -> varve.v1.PutRequest.StringAttributesEntry
-	15, // 3: varve.v1.PutRequest.numeric_attributes:type_name -> varve.v1.PutRequest.NumericAttributesEntry
-	1,  // 4: varve.v1.GetResponse.entity:type_name -> varve.v1.Entity
-	9,  // 5: varve.v1.QueryRequest.order:type_name -> varve.v1.Order
-	0,  // 6: varve.v1.Order.kind:type_name -> varve.v1.Order.Kind
-	1,  // 7: varve.v1.QueryResponse.entity:type_name -> varve.v1.Entity
-	11, // 8: varve.v1.QueryResponse.page:type_name -> varve.v1.Page
-	2,  // 9: varve.v1.EntityService.Put:input_type -> varve.v1.PutRequest
-	4,  // 10: varve.v1.EntityService.Get:input_type -> varve.v1.GetRequest
-	6,  // 11: varve.v1.EntityService.Delete:input_type -> varve.v1.DeleteRequest
-	8,  // 12: varve.v1.EntityService.Query:input_type -> varve.v1.QueryRequest
-	3,  // 13: varve.v1.EntityService.Put:output_type -> varve.v1.PutResponse
-	5,  // 14: varve.v1.EntityService.Get:output_type -> varve.v1.GetResponse
-	7,  // 15: varve.v1.EntityService.Delete:output_type -> varve.v1.DeleteResponse
-	10, // 16: varve.v1.EntityService.Query:output_type -> varve.v1.QueryResponse
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	13, // 0: varve.v1.Entity.string_attributes:type_name -> varve.v1.Entity.StringAttributesEntry
+	14, // 1: varve.v1.Entity.numeric_attributes:type_name -> varve.v1.Entity.NumericAttributesEntry
+	15, // 2: varve.v1.PutRequest.string_attributes:type_name -> varve.v1.PutRequest.StringAttributesEntry
+	16, // 3: varve.v1.PutRequest.numeric_attributes:type_name -> varve.v1.PutRequest.NumericAttributesEntry
+	3,  // 4: varve.v1.PutRequest.guard:type_name -> varve.v1.Guard
+	1,  // 5: varve.v1.GetResponse.entity:type_name -> varve.v1.Entity
+	3,  // 6: varve.v1.DeleteRequest.guard:type_name -> varve.v1.Guard
+	10, // 7: varve.v1.QueryRequest.order:type_name -> varve.v1.Order
+	0,  // 8: varve.v1.Order.kind:type_name -> varve.v1.Order.Kind
+	1,  // 9: varve.v1.QueryResponse.entity:type_name -> varve.v1.Entity
+	12, // 10: varve.v1.QueryResponse.page:type_name -> varve.v1.Page
+	2,  // 11: varve.v1.EntityService.Put:input_type -> varve.v1.PutRequest
+	5,  // 12: varve.v1.EntityService.Get:input_type -> varve.v1.GetRequest
+	7,  // 13: varve.v1.EntityService.Delete:input_type -> varve.v1.DeleteRequest
+	9,  // 14: varve.v1.EntityService.Query:input_type -> varve.v1.QueryRequest
+	4,  // 15: varve.v1.EntityService.Put:output_type -> varve.v1.PutResponse
+	6,  // 16: varve.v1.EntityService.Get:output_type -> varve.v1.GetResponse
+	8,  // 17: varve.v1.EntityService.Delete:output_type -> varve.v1.DeleteResponse
+	11, // 18: varve.v1.EntityService.Query:output_type -> varve.v1.QueryResponse
+	15, // [15:19] is the sub-list for method output_type
+	11, // [11:15] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_varve_v1_entity_proto_init() }
@@ -946,8 +1034,9 @@ func file_varve_v1_entity_proto_init() {
 		return
 	}
 	file_varve_v1_entity_proto_msgTypes[1].OneofWrappers = []any{}
-	file_varve_v1_entity_proto_msgTypes[7].OneofWrappers = []any{}
-	file_varve_v1_entity_proto_msgTypes[9].OneofWrappers = []any{
+	file_varve_v1_entity_proto_msgTypes[2].OneofWrappers = []any{}
+	file_varve_v1_entity_proto_msgTypes[8].OneofWrappers = []any{}
+	file_varve_v1_entity_proto_msgTypes[10].OneofWrappers = []any{
 		(*QueryResponse_Entity)(nil),
 		(*QueryResponse_Page)(nil),
 	}
@@ -957,7 +1046,7 @@ func file_varve_v1_entity_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_varve_v1_entity_proto_rawDesc), len(file_varve_v1_entity_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -36,7 +36,7 @@ const (
 // NOT_FOUND, RESOURCE_EXHAUSTED for a message that is too large, a rate that is
 // too high or a full disk, UNAVAILABLE when the service is busy or going down,
 // DATA_LOSS for a payload that cannot be opened, FAILED_PRECONDITION for a write to
-// a service that only reads.
+// a service that only reads, ABORTED for one whose guard does not hold.
 //
 // Integers are exact here. In the JSON of REST those above 2^53-1 are strings, and
 // an expiration of never is null.
@@ -120,7 +120,7 @@ type EntityService_QueryClient = grpc.ServerStreamingClient[QueryResponse]
 // NOT_FOUND, RESOURCE_EXHAUSTED for a message that is too large, a rate that is
 // too high or a full disk, UNAVAILABLE when the service is busy or going down,
 // DATA_LOSS for a payload that cannot be opened, FAILED_PRECONDITION for a write to
-// a service that only reads.
+// a service that only reads, ABORTED for one whose guard does not hold.
 //
 // Integers are exact here. In the JSON of REST those above 2^53-1 are strings, and
 // an expiration of never is null.

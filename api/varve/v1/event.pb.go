@@ -117,6 +117,373 @@ func (x *AppendResponse) GetPositions() []uint64 {
 	return nil
 }
 
+type HeadRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeadRequest) Reset() {
+	*x = HeadRequest{}
+	mi := &file_varve_v1_event_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeadRequest) ProtoMessage() {}
+
+func (x *HeadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeadRequest.ProtoReflect.Descriptor instead.
+func (*HeadRequest) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{2}
+}
+
+type HeadResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Position      uint64                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"` // 0: there is no event
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeadResponse) Reset() {
+	*x = HeadResponse{}
+	mi := &file_varve_v1_event_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeadResponse) ProtoMessage() {}
+
+func (x *HeadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeadResponse.ProtoReflect.Descriptor instead.
+func (*HeadResponse) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *HeadResponse) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+type ReadRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *EventQuery            `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`                        // not given: every event
+	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`                         // first position to read; 0: the beginning, or the end when reading backwards
+	Backwards     bool                   `protobuf:"varint,3,opt,name=backwards,proto3" json:"backwards,omitempty"`               // from high positions to low ones
+	Limit         uint64                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`                       // most events to return; 0: all that match
+	Since         *int64                 `protobuf:"varint,5,opt,name=since,proto3,oneof" json:"since,omitempty"`                 // no events before that time, in microseconds since 1970 in UTC
+	Until         *int64                 `protobuf:"varint,6,opt,name=until,proto3,oneof" json:"until,omitempty"`                 // no events at that time or later
+	OnlyLast      bool                   `protobuf:"varint,7,opt,name=only_last,json=onlyLast,proto3" json:"only_last,omitempty"` // for each item of the query only the last event that matches it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadRequest) Reset() {
+	*x = ReadRequest{}
+	mi := &file_varve_v1_event_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadRequest) ProtoMessage() {}
+
+func (x *ReadRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
+func (*ReadRequest) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ReadRequest) GetQuery() *EventQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+func (x *ReadRequest) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *ReadRequest) GetBackwards() bool {
+	if x != nil {
+		return x.Backwards
+	}
+	return false
+}
+
+func (x *ReadRequest) GetLimit() uint64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ReadRequest) GetSince() int64 {
+	if x != nil && x.Since != nil {
+		return *x.Since
+	}
+	return 0
+}
+
+func (x *ReadRequest) GetUntil() int64 {
+	if x != nil && x.Until != nil {
+		return *x.Until
+	}
+	return 0
+}
+
+func (x *ReadRequest) GetOnlyLast() bool {
+	if x != nil {
+		return x.OnlyLast
+	}
+	return false
+}
+
+type ReadResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Events        []*StoredEvent         `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	End           *ReadEnd               `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"` // in the last message
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadResponse) Reset() {
+	*x = ReadResponse{}
+	mi := &file_varve_v1_event_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadResponse) ProtoMessage() {}
+
+func (x *ReadResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadResponse.ProtoReflect.Descriptor instead.
+func (*ReadResponse) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ReadResponse) GetEvents() []*StoredEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *ReadResponse) GetEnd() *ReadEnd {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+type ReadEnd struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The position up to which the store was looked at, whether or not the last event
+	// matched: what a condition on what was read gives as after. Only of a read forwards
+	// without a limit.
+	Head          *uint64 `protobuf:"varint,1,opt,name=head,proto3,oneof" json:"head,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadEnd) Reset() {
+	*x = ReadEnd{}
+	mi := &file_varve_v1_event_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadEnd) ProtoMessage() {}
+
+func (x *ReadEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadEnd.ProtoReflect.Descriptor instead.
+func (*ReadEnd) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ReadEnd) GetHead() uint64 {
+	if x != nil && x.Head != nil {
+		return *x.Head
+	}
+	return 0
+}
+
+type SubscribeRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *EventQuery            `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"` // not given: every event
+	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`  // first position; 0: the beginning
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubscribeRequest) Reset() {
+	*x = SubscribeRequest{}
+	mi := &file_varve_v1_event_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubscribeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscribeRequest) ProtoMessage() {}
+
+func (x *SubscribeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscribeRequest.ProtoReflect.Descriptor instead.
+func (*SubscribeRequest) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *SubscribeRequest) GetQuery() *EventQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+func (x *SubscribeRequest) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+type SubscribeResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Events        []*StoredEvent         `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubscribeResponse) Reset() {
+	*x = SubscribeResponse{}
+	mi := &file_varve_v1_event_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubscribeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubscribeResponse) ProtoMessage() {}
+
+func (x *SubscribeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubscribeResponse.ProtoReflect.Descriptor instead.
+func (*SubscribeResponse) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SubscribeResponse) GetEvents() []*StoredEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
@@ -130,7 +497,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_varve_v1_event_proto_msgTypes[2]
+	mi := &file_varve_v1_event_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -142,7 +509,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[2]
+	mi := &file_varve_v1_event_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -155,7 +522,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{2}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Event) GetType() string {
@@ -193,6 +560,66 @@ func (x *Event) GetId() []byte {
 	return nil
 }
 
+type StoredEvent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Position      uint64                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
+	Time          int64                  `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"` // of the append, in microseconds since 1970 in UTC
+	Event         *Event                 `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoredEvent) Reset() {
+	*x = StoredEvent{}
+	mi := &file_varve_v1_event_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredEvent) ProtoMessage() {}
+
+func (x *StoredEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredEvent.ProtoReflect.Descriptor instead.
+func (*StoredEvent) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *StoredEvent) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *StoredEvent) GetTime() int64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *StoredEvent) GetEvent() *Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
 type Tag struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -203,7 +630,7 @@ type Tag struct {
 
 func (x *Tag) Reset() {
 	*x = Tag{}
-	mi := &file_varve_v1_event_proto_msgTypes[3]
+	mi := &file_varve_v1_event_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -215,7 +642,7 @@ func (x *Tag) String() string {
 func (*Tag) ProtoMessage() {}
 
 func (x *Tag) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[3]
+	mi := &file_varve_v1_event_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -228,7 +655,7 @@ func (x *Tag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tag.ProtoReflect.Descriptor instead.
 func (*Tag) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{3}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Tag) GetKey() string {
@@ -256,7 +683,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_varve_v1_event_proto_msgTypes[4]
+	mi := &file_varve_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -268,7 +695,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[4]
+	mi := &file_varve_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -281,7 +708,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{4}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Condition) GetFailIfEventsMatch() *EventQuery {
@@ -309,7 +736,7 @@ type EventQuery struct {
 
 func (x *EventQuery) Reset() {
 	*x = EventQuery{}
-	mi := &file_varve_v1_event_proto_msgTypes[5]
+	mi := &file_varve_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +748,7 @@ func (x *EventQuery) String() string {
 func (*EventQuery) ProtoMessage() {}
 
 func (x *EventQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[5]
+	mi := &file_varve_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +761,7 @@ func (x *EventQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventQuery.ProtoReflect.Descriptor instead.
 func (*EventQuery) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{5}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EventQuery) GetItems() []*EventItem {
@@ -355,7 +782,7 @@ type EventItem struct {
 
 func (x *EventItem) Reset() {
 	*x = EventItem{}
-	mi := &file_varve_v1_event_proto_msgTypes[6]
+	mi := &file_varve_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -367,7 +794,7 @@ func (x *EventItem) String() string {
 func (*EventItem) ProtoMessage() {}
 
 func (x *EventItem) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[6]
+	mi := &file_varve_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -380,7 +807,7 @@ func (x *EventItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventItem.ProtoReflect.Descriptor instead.
 func (*EventItem) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{6}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EventItem) GetTypes() []string {
@@ -408,13 +835,41 @@ const file_varve_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"_condition\".\n" +
 	"\x0eAppendResponse\x12\x1c\n" +
-	"\tpositions\x18\x01 \x03(\x04R\tpositions\"~\n" +
+	"\tpositions\x18\x01 \x03(\x04R\tpositions\"\r\n" +
+	"\vHeadRequest\"*\n" +
+	"\fHeadResponse\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x04R\bposition\"\xe8\x01\n" +
+	"\vReadRequest\x12*\n" +
+	"\x05query\x18\x01 \x01(\v2\x14.varve.v1.EventQueryR\x05query\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x1c\n" +
+	"\tbackwards\x18\x03 \x01(\bR\tbackwards\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x04R\x05limit\x12\x19\n" +
+	"\x05since\x18\x05 \x01(\x03H\x00R\x05since\x88\x01\x01\x12\x19\n" +
+	"\x05until\x18\x06 \x01(\x03H\x01R\x05until\x88\x01\x01\x12\x1b\n" +
+	"\tonly_last\x18\a \x01(\bR\bonlyLastB\b\n" +
+	"\x06_sinceB\b\n" +
+	"\x06_until\"b\n" +
+	"\fReadResponse\x12-\n" +
+	"\x06events\x18\x01 \x03(\v2\x15.varve.v1.StoredEventR\x06events\x12#\n" +
+	"\x03end\x18\x02 \x01(\v2\x11.varve.v1.ReadEndR\x03end\"+\n" +
+	"\aReadEnd\x12\x17\n" +
+	"\x04head\x18\x01 \x01(\x04H\x00R\x04head\x88\x01\x01B\a\n" +
+	"\x05_head\"R\n" +
+	"\x10SubscribeRequest\x12*\n" +
+	"\x05query\x18\x01 \x01(\v2\x14.varve.v1.EventQueryR\x05query\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x04R\x04from\"B\n" +
+	"\x11SubscribeResponse\x12-\n" +
+	"\x06events\x18\x01 \x03(\v2\x15.varve.v1.StoredEventR\x06events\"~\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12!\n" +
 	"\x04tags\x18\x02 \x03(\v2\r.varve.v1.TagR\x04tags\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x1a\n" +
 	"\bmetadata\x18\x04 \x01(\fR\bmetadata\x12\x0e\n" +
-	"\x02id\x18\x05 \x01(\fR\x02id\"-\n" +
+	"\x02id\x18\x05 \x01(\fR\x02id\"d\n" +
+	"\vStoredEvent\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x04R\bposition\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\x03R\x04time\x12%\n" +
+	"\x05event\x18\x03 \x01(\v2\x0f.varve.v1.EventR\x05event\"-\n" +
 	"\x03Tag\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"h\n" +
@@ -426,9 +881,12 @@ const file_varve_v1_event_proto_rawDesc = "" +
 	"\x05items\x18\x01 \x03(\v2\x13.varve.v1.EventItemR\x05items\"D\n" +
 	"\tEventItem\x12\x14\n" +
 	"\x05types\x18\x01 \x03(\tR\x05types\x12!\n" +
-	"\x04tags\x18\x02 \x03(\v2\r.varve.v1.TagR\x04tags2K\n" +
+	"\x04tags\x18\x02 \x03(\v2\r.varve.v1.TagR\x04tags2\x83\x02\n" +
 	"\fEventService\x12;\n" +
-	"\x06Append\x12\x17.varve.v1.AppendRequest\x1a\x18.varve.v1.AppendResponseB/Z-github.com/varvedb/varve/api/varve/v1;varvev1b\x06proto3"
+	"\x06Append\x12\x17.varve.v1.AppendRequest\x1a\x18.varve.v1.AppendResponse\x125\n" +
+	"\x04Head\x12\x15.varve.v1.HeadRequest\x1a\x16.varve.v1.HeadResponse\x127\n" +
+	"\x04Read\x12\x15.varve.v1.ReadRequest\x1a\x16.varve.v1.ReadResponse0\x01\x12F\n" +
+	"\tSubscribe\x12\x1a.varve.v1.SubscribeRequest\x1a\x1b.varve.v1.SubscribeResponse0\x01B/Z-github.com/varvedb/varve/api/varve/v1;varvev1b\x06proto3"
 
 var (
 	file_varve_v1_event_proto_rawDescOnce sync.Once
@@ -442,30 +900,50 @@ func file_varve_v1_event_proto_rawDescGZIP() []byte {
 	return file_varve_v1_event_proto_rawDescData
 }
 
-var file_varve_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_varve_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_varve_v1_event_proto_goTypes = []any{
-	(*AppendRequest)(nil),  // 0: varve.v1.AppendRequest
-	(*AppendResponse)(nil), // 1: varve.v1.AppendResponse
-	(*Event)(nil),          // 2: varve.v1.Event
-	(*Tag)(nil),            // 3: varve.v1.Tag
-	(*Condition)(nil),      // 4: varve.v1.Condition
-	(*EventQuery)(nil),     // 5: varve.v1.EventQuery
-	(*EventItem)(nil),      // 6: varve.v1.EventItem
+	(*AppendRequest)(nil),     // 0: varve.v1.AppendRequest
+	(*AppendResponse)(nil),    // 1: varve.v1.AppendResponse
+	(*HeadRequest)(nil),       // 2: varve.v1.HeadRequest
+	(*HeadResponse)(nil),      // 3: varve.v1.HeadResponse
+	(*ReadRequest)(nil),       // 4: varve.v1.ReadRequest
+	(*ReadResponse)(nil),      // 5: varve.v1.ReadResponse
+	(*ReadEnd)(nil),           // 6: varve.v1.ReadEnd
+	(*SubscribeRequest)(nil),  // 7: varve.v1.SubscribeRequest
+	(*SubscribeResponse)(nil), // 8: varve.v1.SubscribeResponse
+	(*Event)(nil),             // 9: varve.v1.Event
+	(*StoredEvent)(nil),       // 10: varve.v1.StoredEvent
+	(*Tag)(nil),               // 11: varve.v1.Tag
+	(*Condition)(nil),         // 12: varve.v1.Condition
+	(*EventQuery)(nil),        // 13: varve.v1.EventQuery
+	(*EventItem)(nil),         // 14: varve.v1.EventItem
 }
 var file_varve_v1_event_proto_depIdxs = []int32{
-	2, // 0: varve.v1.AppendRequest.events:type_name -> varve.v1.Event
-	4, // 1: varve.v1.AppendRequest.condition:type_name -> varve.v1.Condition
-	3, // 2: varve.v1.Event.tags:type_name -> varve.v1.Tag
-	5, // 3: varve.v1.Condition.fail_if_events_match:type_name -> varve.v1.EventQuery
-	6, // 4: varve.v1.EventQuery.items:type_name -> varve.v1.EventItem
-	3, // 5: varve.v1.EventItem.tags:type_name -> varve.v1.Tag
-	0, // 6: varve.v1.EventService.Append:input_type -> varve.v1.AppendRequest
-	1, // 7: varve.v1.EventService.Append:output_type -> varve.v1.AppendResponse
-	7, // [7:8] is the sub-list for method output_type
-	6, // [6:7] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	9,  // 0: varve.v1.AppendRequest.events:type_name -> varve.v1.Event
+	12, // 1: varve.v1.AppendRequest.condition:type_name -> varve.v1.Condition
+	13, // 2: varve.v1.ReadRequest.query:type_name -> varve.v1.EventQuery
+	10, // 3: varve.v1.ReadResponse.events:type_name -> varve.v1.StoredEvent
+	6,  // 4: varve.v1.ReadResponse.end:type_name -> varve.v1.ReadEnd
+	13, // 5: varve.v1.SubscribeRequest.query:type_name -> varve.v1.EventQuery
+	10, // 6: varve.v1.SubscribeResponse.events:type_name -> varve.v1.StoredEvent
+	11, // 7: varve.v1.Event.tags:type_name -> varve.v1.Tag
+	9,  // 8: varve.v1.StoredEvent.event:type_name -> varve.v1.Event
+	13, // 9: varve.v1.Condition.fail_if_events_match:type_name -> varve.v1.EventQuery
+	14, // 10: varve.v1.EventQuery.items:type_name -> varve.v1.EventItem
+	11, // 11: varve.v1.EventItem.tags:type_name -> varve.v1.Tag
+	0,  // 12: varve.v1.EventService.Append:input_type -> varve.v1.AppendRequest
+	2,  // 13: varve.v1.EventService.Head:input_type -> varve.v1.HeadRequest
+	4,  // 14: varve.v1.EventService.Read:input_type -> varve.v1.ReadRequest
+	7,  // 15: varve.v1.EventService.Subscribe:input_type -> varve.v1.SubscribeRequest
+	1,  // 16: varve.v1.EventService.Append:output_type -> varve.v1.AppendResponse
+	3,  // 17: varve.v1.EventService.Head:output_type -> varve.v1.HeadResponse
+	5,  // 18: varve.v1.EventService.Read:output_type -> varve.v1.ReadResponse
+	8,  // 19: varve.v1.EventService.Subscribe:output_type -> varve.v1.SubscribeResponse
+	16, // [16:20] is the sub-list for method output_type
+	12, // [12:16] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_varve_v1_event_proto_init() }
@@ -474,13 +952,15 @@ func file_varve_v1_event_proto_init() {
 		return
 	}
 	file_varve_v1_event_proto_msgTypes[0].OneofWrappers = []any{}
+	file_varve_v1_event_proto_msgTypes[4].OneofWrappers = []any{}
+	file_varve_v1_event_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_varve_v1_event_proto_rawDesc), len(file_varve_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,20 +19,41 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	EventService_Append_FullMethodName = "/varve.v1.EventService/Append"
+	EventService_Append_FullMethodName    = "/varve.v1.EventService/Append"
+	EventService_Head_FullMethodName      = "/varve.v1.EventService/Head"
+	EventService_Read_FullMethodName      = "/varve.v1.EventService/Read"
+	EventService_Subscribe_FullMethodName = "/varve.v1.EventService/Subscribe"
 )
 
 // EventServiceClient is the client API for EventService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// EventService appends to the event store under dynamic consistency boundaries.
+// EventService is the event store under dynamic consistency boundaries: read, decide,
+// and append unless something has come in between.
+//
+// What fails has the status codes of EntityService, and in its details a
+// google.rpc.ErrorInfo of the domain "varve" whose reason does not change: INVALID,
+// CONFLICT, DUPLICATE, CLOSING, CORRUPT, UNKNOWN_OUTCOME and others. A service that only
+// reads gives FAILED_PRECONDITION to an append, and UNIMPLEMENTED when its store has no
+// events.
 type EventServiceClient interface {
-	// Append adds events at consecutive positions, all or none. It fails with
-	// ABORTED when an event matches the condition, and with ALREADY_EXISTS when
-	// an ID belongs to another event. A service that only reads gives
-	// FAILED_PRECONDITION, or UNIMPLEMENTED when its store has no events.
+	// Append adds events at consecutive positions, all or none, and answers once they are
+	// durable. It fails with ABORTED when an event matches the condition: the metadata of
+	// the ErrorInfo have its position, the item of the condition's query, from 0, and the
+	// condition's after. It fails with ALREADY_EXISTS when an ID belongs to another event.
+	// To repeat an append whose events all have IDs is safe: it returns the same positions.
 	Append(ctx context.Context, in *AppendRequest, opts ...grpc.CallOption) (*AppendResponse, error)
+	// Head returns the highest position.
+	Head(ctx context.Context, in *HeadRequest, opts ...grpc.CallOption) (*HeadResponse, error)
+	// Read streams the events that match, in order of position. The last message has an
+	// end: a stream without it was cut, whatever its status.
+	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
+	// Subscribe streams the events that match from a position on, and then those that are
+	// appended, each once and in order. The header comes when it has begun. A client that
+	// takes nothing for long, and every one when the service goes down, is cut off: go on
+	// after the position of the last event.
+	Subscribe(ctx context.Context, in *SubscribeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubscribeResponse], error)
 }
 
 type eventServiceClient struct {
@@ -53,17 +74,83 @@ func (c *eventServiceClient) Append(ctx context.Context, in *AppendRequest, opts
 	return out, nil
 }
 
+func (c *eventServiceClient) Head(ctx context.Context, in *HeadRequest, opts ...grpc.CallOption) (*HeadResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HeadResponse)
+	err := c.cc.Invoke(ctx, EventService_Head_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *eventServiceClient) Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &EventService_ServiceDesc.Streams[0], EventService_Read_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadRequest, ReadResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type EventService_ReadClient = grpc.ServerStreamingClient[ReadResponse]
+
+func (c *eventServiceClient) Subscribe(ctx context.Context, in *SubscribeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubscribeResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &EventService_ServiceDesc.Streams[1], EventService_Subscribe_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SubscribeRequest, SubscribeResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type EventService_SubscribeClient = grpc.ServerStreamingClient[SubscribeResponse]
+
 // EventServiceServer is the server API for EventService service.
 // All implementations must embed UnimplementedEventServiceServer
 // for forward compatibility.
 //
-// EventService appends to the event store under dynamic consistency boundaries.
+// EventService is the event store under dynamic consistency boundaries: read, decide,
+// and append unless something has come in between.
+//
+// What fails has the status codes of EntityService, and in its details a
+// google.rpc.ErrorInfo of the domain "varve" whose reason does not change: INVALID,
+// CONFLICT, DUPLICATE, CLOSING, CORRUPT, UNKNOWN_OUTCOME and others. A service that only
+// reads gives FAILED_PRECONDITION to an append, and UNIMPLEMENTED when its store has no
+// events.
 type EventServiceServer interface {
-	// Append adds events at consecutive positions, all or none. It fails with
-	// ABORTED when an event matches the condition, and with ALREADY_EXISTS when
-	// an ID belongs to another event. A service that only reads gives
-	// FAILED_PRECONDITION, or UNIMPLEMENTED when its store has no events.
+	// Append adds events at consecutive positions, all or none, and answers once they are
+	// durable. It fails with ABORTED when an event matches the condition: the metadata of
+	// the ErrorInfo have its position, the item of the condition's query, from 0, and the
+	// condition's after. It fails with ALREADY_EXISTS when an ID belongs to another event.
+	// To repeat an append whose events all have IDs is safe: it returns the same positions.
 	Append(context.Context, *AppendRequest) (*AppendResponse, error)
+	// Head returns the highest position.
+	Head(context.Context, *HeadRequest) (*HeadResponse, error)
+	// Read streams the events that match, in order of position. The last message has an
+	// end: a stream without it was cut, whatever its status.
+	Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error
+	// Subscribe streams the events that match from a position on, and then those that are
+	// appended, each once and in order. The header comes when it has begun. A client that
+	// takes nothing for long, and every one when the service goes down, is cut off: go on
+	// after the position of the last event.
+	Subscribe(*SubscribeRequest, grpc.ServerStreamingServer[SubscribeResponse]) error
 	mustEmbedUnimplementedEventServiceServer()
 }
 
@@ -76,6 +163,15 @@ type UnimplementedEventServiceServer struct{}
 
 func (UnimplementedEventServiceServer) Append(context.Context, *AppendRequest) (*AppendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Append not implemented")
+}
+func (UnimplementedEventServiceServer) Head(context.Context, *HeadRequest) (*HeadResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Head not implemented")
+}
+func (UnimplementedEventServiceServer) Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error {
+	return status.Error(codes.Unimplemented, "method Read not implemented")
+}
+func (UnimplementedEventServiceServer) Subscribe(*SubscribeRequest, grpc.ServerStreamingServer[SubscribeResponse]) error {
+	return status.Error(codes.Unimplemented, "method Subscribe not implemented")
 }
 func (UnimplementedEventServiceServer) mustEmbedUnimplementedEventServiceServer() {}
 func (UnimplementedEventServiceServer) testEmbeddedByValue()                      {}
@@ -116,6 +212,46 @@ func _EventService_Append_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _EventService_Head_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HeadRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EventServiceServer).Head(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EventService_Head_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EventServiceServer).Head(ctx, req.(*HeadRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _EventService_Read_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(EventServiceServer).Read(m, &grpc.GenericServerStream[ReadRequest, ReadResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type EventService_ReadServer = grpc.ServerStreamingServer[ReadResponse]
+
+func _EventService_Subscribe_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(SubscribeRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(EventServiceServer).Subscribe(m, &grpc.GenericServerStream[SubscribeRequest, SubscribeResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type EventService_SubscribeServer = grpc.ServerStreamingServer[SubscribeResponse]
+
 // EventService_ServiceDesc is the grpc.ServiceDesc for EventService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -127,7 +263,22 @@ var EventService_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "Append",
 			Handler:    _EventService_Append_Handler,
 		},
+		{
+			MethodName: "Head",
+			Handler:    _EventService_Head_Handler,
+		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Read",
+			Handler:       _EventService_Read_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Subscribe",
+			Handler:       _EventService_Subscribe_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "varve/v1/event.proto",
 }

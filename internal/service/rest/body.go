@@ -128,7 +128,50 @@ func decodeJSON(body []byte, dst any) error {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return bodyAt(body, dec.InputOffset(), errors.New("something follows the value"))
 	}
+	if bytes.Contains(body, []byte("null")) {
+		dec = json.NewDecoder(bytes.NewReader(body))
+		if strayNull(dec, nil, json.Delim('[')) {
+			return bodyAt(body, dec.InputOffset()-1, errors.New("null, where a text, a number or an object is wanted"))
+		}
+	}
 	return nil
+}
+
+// strayNull reads a value, of a name and in a list or a member, and tells whether it ends
+// at a null that is an item of a list, or an attribute, or all. Null as a member says
+// that the member is left out, but these would become an empty text or a zero, which
+// nobody has asked for. What an event holds may have any.
+func strayNull(dec *json.Decoder, name, in any) bool {
+	list := json.Delim('[')
+	token, err := dec.Token()
+	if err != nil || token == nil {
+		return in == list || in == "string_attributes" || in == "numeric_attributes"
+	}
+	delim, nested := token.(json.Delim)
+	if !nested {
+		return false
+	}
+	for dec.More() {
+		var child, within any = nil, list
+		if delim == '{' {
+			within = name
+			if child, err = dec.Token(); err != nil {
+				return false // it was decoded before
+			}
+		}
+		if in == list && (child == "data" || child == "metadata") {
+			var skipped json.RawMessage
+			if dec.Decode(&skipped) != nil {
+				return false
+			}
+			continue
+		}
+		if strayNull(dec, child, within) {
+			return true
+		}
+	}
+	_, err = dec.Token()
+	return err != nil
 }
 
 func invalidUTF8(body []byte) int {

@@ -80,8 +80,6 @@ func rawPut(key store.Key, contentType string, values url.Values) (*service.Put,
 
 func setRaw(p *service.Put, name, value string) error {
 	switch {
-	case name == "raw":
-		return nil
 	case name == "owner":
 		return setOwner(p, value)
 	case name == "lifetime":
@@ -107,7 +105,7 @@ func setRaw(p *service.Put, name, value string) error {
 		p.NumericAttributes[name[2:]] = n
 		return nil
 	}
-	return malformed("unknown parameter %q; known are raw, owner, lifetime, s.NAME and n.NAME", name)
+	return malformed("unknown parameter %q; known are owner, lifetime, s.NAME and n.NAME", name)
 }
 
 // pathKey reads the key in a path.
@@ -117,20 +115,6 @@ func pathKey(r *http.Request) (store.Key, error) {
 		return key, fmt.Errorf("%w: %w", service.ErrMalformed, err)
 	}
 	return key, nil
-}
-
-// isRaw tells whether a request is about the payload alone.
-func isRaw(values url.Values) (bool, error) {
-	switch text := values.Get("raw"); text {
-	case "":
-		return false, nil
-	case "true", "1":
-		return true, nil
-	case "false", "0":
-		return false, nil
-	default:
-		return false, malformed("raw=%q: want true or false", text)
-	}
 }
 
 // parameters reads the parameters of a request, strictly.
@@ -145,18 +129,30 @@ func parameters(r *http.Request) (url.Values, error) {
 	return values, nil
 }
 
-// readPut reads the write that a PUT asks for: a document of JSON, or a payload
-// of any other type.
-func (h *Handler) readPut(w http.ResponseWriter, r *http.Request) (*service.Put, error) {
-	key, err := pathKey(r)
-	if err != nil {
+// noParameters refuses parameters where there are none, so that no client believes that
+// they say anything.
+func noParameters(r *http.Request) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	return malformed("there are no parameters here; %s/payload takes and gives a payload alone, and what belongs to it as parameters", r.URL.Path)
+}
+
+// readPut reads a document of JSON.
+func (h *Handler) readPut(w http.ResponseWriter, r *http.Request, key store.Key) (*service.Put, error) {
+	if err := noParameters(r); err != nil {
 		return nil, err
 	}
+	var body putBody
+	if err := h.readJSON(w, r, &body); err != nil {
+		return nil, err
+	}
+	return body.put(key)
+}
+
+// readPayload reads a body that is the payload itself.
+func (h *Handler) readPayload(w http.ResponseWriter, r *http.Request, key store.Key) (*service.Put, error) {
 	values, err := parameters(r)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := isRaw(values)
 	if err != nil {
 		return nil, err
 	}
@@ -165,17 +161,7 @@ func (h *Handler) readPut(w http.ResponseWriter, r *http.Request) (*service.Put,
 	case err != nil:
 		return nil, err
 	case kind == "":
-		return nil, fmt.Errorf("%w: no Content-Type: want %s for a document, or that of the payload", service.ErrMediaType, jsonType)
-	}
-	if kind == jsonType && !raw {
-		if len(values) > 0 {
-			return nil, malformed("parameters belong to a raw payload; a document of JSON holds everything")
-		}
-		var body putBody
-		if err := h.readJSON(w, r, &body); err != nil {
-			return nil, err
-		}
-		return body.put(key)
+		return nil, fmt.Errorf("%w: no Content-Type: want that of the payload", service.ErrMediaType)
 	}
 	p, err := rawPut(key, r.Header.Get("Content-Type"), values)
 	if err != nil {
@@ -190,14 +176,33 @@ func (h *Handler) readPut(w http.ResponseWriter, r *http.Request) (*service.Put,
 	return p, nil
 }
 
-func (h *Handler) put(w http.ResponseWriter, r *http.Request) error {
-	p, err := h.readPut(w, r)
+func (h *Handler) put(w http.ResponseWriter, r *http.Request) error { return h.write(w, r, h.readPut) }
+
+func (h *Handler) putPayload(w http.ResponseWriter, r *http.Request) error {
+	return h.write(w, r, h.readPayload)
+}
+
+// write makes the write that is read from a request.
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, read func(http.ResponseWriter, *http.Request, store.Key) (*service.Put, error)) error {
+	key, err := pathKey(r)
 	if err != nil {
 		return err
 	}
+	when, err := guard(r)
+	if err != nil {
+		return err
+	}
+	p, err := read(w, r, key)
+	if err != nil {
+		return err
+	}
+	p.When = when
 	done, err := h.service.Put(r.Context(), p)
 	if err != nil {
 		return err
+	}
+	if !done.Replaced {
+		w.Header()["Etag"] = []string{etag(done.Block)}
 	}
 	status := http.StatusOK
 	if done.Created {
@@ -217,29 +222,35 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Handler) get(w http.ResponseWriter, r *http.Request) error {
+	return h.read(w, r, func(e *store.Entity) error {
+		b := getBuffer()
+		defer putBuffer(b)
+		b.Write(append(appendEntity(b.AvailableBuffer(), e), '\n'))
+		return send(w, http.StatusOK, jsonType, b.Bytes())
+	})
+}
+
+func (h *Handler) getPayload(w http.ResponseWriter, r *http.Request) error {
+	return h.read(w, r, func(e *store.Entity) error { return sendRaw(w, e) })
+}
+
+// read finds the entity that a request asks for and answers with it.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request, answer func(e *store.Entity) error) error {
 	key, err := pathKey(r)
 	if err != nil {
 		return err
 	}
-	values, err := parameters(r)
-	if err != nil {
-		return err
-	}
-	raw, err := isRaw(values)
-	if err != nil {
+	if err := noParameters(r); err != nil {
 		return err
 	}
 	e, err := h.service.Get(r.Context(), key)
 	if err != nil {
 		return err
 	}
-	if raw {
-		return sendRaw(w, e)
+	if answered, err := h.tagged(w, r, e); answered || err != nil {
+		return err
 	}
-	b := getBuffer()
-	defer putBuffer(b)
-	b.Write(append(appendEntity(b.AvailableBuffer(), e), '\n'))
-	return send(w, http.StatusOK, jsonType, b.Bytes())
+	return answer(e)
 }
 
 // sendRaw answers with the payload alone. What was stored is somebody's data and
@@ -260,7 +271,14 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := h.service.Delete(r.Context(), key)
+	if err := noParameters(r); err != nil {
+		return err
+	}
+	when, err := guard(r)
+	if err != nil {
+		return err
+	}
+	done, err := h.service.Delete(r.Context(), key, when)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/varvedb/varve/internal/eventjson"
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
 )
 
@@ -39,7 +40,7 @@ func (h *Handler) append(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	positions, err := h.service.Append(r.Context(), events, cond)
+	positions, err := h.service.Events().Append(r.Context(), events, cond)
 	if err != nil {
 		return err
 	}
@@ -50,4 +51,13 @@ func (h *Handler) append(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return send(w, http.StatusOK, jsonType, append(text, '\n'))
+}
+
+func (h *Handler) head(w http.ResponseWriter, r *http.Request) error {
+	head, err := h.service.Events().Head(r.Context())
+	if err != nil {
+		return err
+	}
+	text := append(jsonuint.Append([]byte(`{"head":`), head), "}\n"...)
+	return send(w, http.StatusOK, jsonType, text)
 }

@@ -21,10 +21,14 @@ func FuzzPut(f *testing.F) {
 	w := newWorld(f, service.Options{MaxPayload: 1000}, rest.Options{MaxBody: 4000})
 	f.Add("application/json", "", `{"content_type":"a","payload":"AA==","string_attributes":{"a":"b"},"numeric_attributes":{"n":1},"lifetime":1}`)
 	f.Add("text/plain", "s.a=b&n.c=1&lifetime=5", "payload")
-	f.Add("application/json", "raw=true", "{")
+	f.Add("application/json", "", `{"payload":null,"string_attributes":{"a":null}}`)
 	f.Add("", "%", "\xff")
 	f.Fuzz(func(t *testing.T, kind, parameters, body string) {
-		r := httptest.NewRequest(http.MethodPut, entityPath(1), strings.NewReader(body))
+		path := entityPath(1)
+		if kind != "application/json" {
+			path = payloadPath(1)
+		}
+		r := httptest.NewRequest(http.MethodPut, path, strings.NewReader(body))
 		r.URL.RawQuery = parameters
 		r.Header.Set("Content-Type", kind)
 		rec := httptest.NewRecorder()
@@ -43,7 +47,7 @@ func FuzzPut(f *testing.F) {
 func FuzzQuery(f *testing.F) {
 	w := newWorld(f, service.Options{}, rest.Options{})
 	for i := range 3 {
-		require.Equal(f, 201, w.do("PUT", fmt.Sprintf("%s?n.i=%d", entityPath(i), i), "x", "Content-Type: text/plain").Code)
+		require.Equal(f, 201, w.do("PUT", fmt.Sprintf("%s?n.i=%d", payloadPath(i), i), "x", "Content-Type: text/plain").Code)
 	}
 	first := w.do("POST", "/v1/query", `{"query":"*","limit":1}`, asJSON).Body.String()
 	_, cursor, _ := strings.Cut(first, `"cursor":"`)

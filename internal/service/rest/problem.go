@@ -19,13 +19,20 @@ const (
 // problem is an error as RFC 9457 has it. Line and column say where in the body,
 // or in the text of the query, the fault is.
 type problem struct {
-	Type     string        `json:"type"`
-	Title    string        `json:"title"`
-	Status   int           `json:"status"`
-	Detail   string        `json:"detail,omitempty"`
-	Line     int           `json:"line,omitempty"`
-	Column   int           `json:"column,omitempty"`
-	Position jsonuint.Uint `json:"position,omitempty"` // of the event that an append conflicts with
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	*conflict
+}
+
+// conflict is what kept an append from happening.
+type conflict struct {
+	Position jsonuint.Uint `json:"position"` // of the event that matches the condition
+	Item     int           `json:"item"`     // of the condition's query, from 0
+	After    jsonuint.Uint `json:"after"`    // of the condition
 }
 
 // slug makes the type of a problem of its name.
@@ -35,14 +42,14 @@ func problemOf(class service.Class, err error) problem {
 	p := problem{Type: slug(class.Slug), Title: class.Title, Status: class.Status, Detail: class.Detail(err)}
 	var body *bodyError
 	var syntax *query.SyntaxError
-	var conflict *store.ConflictError
+	var taken *store.ConflictError
 	switch {
 	case errors.As(err, &body):
 		p.Line, p.Column = body.line, body.column
 	case errors.As(err, &syntax):
 		p.Line, p.Column = syntax.Line, syntax.Column
-	case errors.As(err, &conflict):
-		p.Position = jsonuint.Uint(conflict.Position)
+	case errors.As(err, &taken):
+		p.conflict = &conflict{jsonuint.Uint(taken.Position), taken.Item, jsonuint.Uint(taken.After)}
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"time"
 
@@ -22,7 +23,7 @@ const flushBytes = 32 << 10
 // queryBody is what a POST to /v1/query holds.
 type queryBody struct {
 	Query  string         `json:"query"`
-	Limit  int            `json:"limit"`
+	Limit  jsonuint.Uint  `json:"limit"`
 	Cursor string         `json:"cursor"`
 	Block  *jsonuint.Uint `json:"block"`
 	Order  orderBody      `json:"order"`
@@ -58,7 +59,7 @@ func (b *orderBody) UnmarshalJSON(text []byte) error {
 }
 
 func (b *queryBody) query() (*service.Query, error) {
-	q := &service.Query{Text: b.Query, Limit: b.Limit, Cursor: store.Cursor(b.Cursor), Block: (*uint64)(b.Block)}
+	q := &service.Query{Text: b.Query, Limit: int(min(b.Limit, math.MaxInt)), Cursor: store.Cursor(b.Cursor), Block: (*uint64)(b.Block)}
 	for _, c := range b.Order {
 		o := store.Order{Name: c.Name, Desc: c.Descending}
 		switch c.Kind {
@@ -101,24 +102,16 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	lines := &lines{to: w, control: http.NewResponseController(w), timeout: h.opts.WriteTimeout}
-	// The body is read. Without this, the time to read it would end the stream.
-	_ = lines.control.SetReadDeadline(time.Time{})
+	lines := h.lines(w, linesType)
 	page, err := h.service.Query(r.Context(), q, func(e *store.Entity) error {
 		lines.buf = append(lines.buf, `{"entity":`...)
 		lines.buf = append(appendEntity(lines.buf, e), "}\n"...)
 		return lines.flush(flushBytes)
 	})
-	switch {
-	case err == nil:
-		err = lines.add(endLine{end{Count: page.Count, Block: jsonuint.Uint(page.Block), Cursor: string(page.Cursor)}})
-	case lines.begun && !errors.Is(err, service.ErrSlow):
-		// The status is sent; the line tells. The error is still counted.
-		err = errors.Join(err, lines.add(errorLine{problemOf(service.Classify(err), err)}))
+	if err != nil {
+		return lines.fail(err)
 	}
-	if err != nil && !lines.begun {
-		return err
-	}
+	err = lines.add(endLine{end{Count: page.Count, Block: jsonuint.Uint(page.Block), Cursor: string(page.Cursor)}})
 	return errors.Join(err, lines.flush(0))
 }
 
@@ -128,8 +121,18 @@ type lines struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
+	kind    string // content type
+	live    bool   // between two parts may lie any time
 	buf     []byte
 	begun   bool
+}
+
+// lines begins a stream in answer to a request whose body is read.
+func (h *Handler) lines(w http.ResponseWriter, kind string) *lines {
+	l := &lines{to: w, control: http.NewResponseController(w), timeout: h.opts.WriteTimeout, kind: kind}
+	// Without this, the time to read the body would end the stream.
+	_ = l.control.SetReadDeadline(time.Time{})
+	return l
 }
 
 func (l *lines) add(v any) error {
@@ -143,13 +146,24 @@ func (l *lines) flush(least int) error {
 	if len(l.buf) <= least {
 		return nil
 	}
+	return l.send()
+}
+
+// begin sends the head of the answer, before there is anything to send.
+func (l *lines) begin() error { return l.send() }
+
+func (l *lines) send() error {
 	if l.timeout > 0 {
 		// Only a writer that is no connection, as in tests, cannot.
 		_ = l.control.SetWriteDeadline(time.Now().Add(l.timeout))
+		if l.live {
+			// It passes between two parts, and over HTTP/2 would end the stream.
+			defer func() { _ = l.control.SetWriteDeadline(time.Time{}) }()
+		}
 	}
 	if !l.begun {
 		l.begun = true
-		l.to.Header().Set("Content-Type", linesType)
+		l.to.Header().Set("Content-Type", l.kind)
 	}
 	_, err := l.to.Write(l.buf)
 	l.buf = l.buf[:0]
@@ -160,4 +174,19 @@ func (l *lines) flush(least int) error {
 		return fmt.Errorf("%w: %w", service.ErrSlow, err)
 	}
 	return nil
+}
+
+// fail ends a stream with an error: as an answer of its own before the first line, and
+// later as the last line, since the status is sent. The error is still counted.
+func (l *lines) fail(err error) error {
+	if !l.begun || errors.Is(err, service.ErrSlow) {
+		return err
+	}
+	p := problemOf(service.Classify(err), err)
+	if l.kind != sseType {
+		return errors.Join(err, l.add(errorLine{p}), l.flush(0))
+	}
+	text, failed := json.Marshal(p)
+	l.buf = append(append(append(l.buf, "event: problem\ndata: "...), text...), "\n\n"...)
+	return errors.Join(err, failed, l.flush(0))
 }

@@ -31,6 +31,10 @@ type Options struct {
 
 	// Draining tells that the server is going down; nil means never.
 	Draining func() bool
+
+	// Ending is closed when the server goes down, which ends subscriptions; nil means
+	// never.
+	Ending <-chan struct{}
 }
 
 // Handler is the interface of one service.
@@ -58,8 +62,15 @@ func routes() []route {
 		{Route{"PUT", "/v1/entities/{key}"}, "put", http.StatusOK, false, (*Handler).put},
 		{Route{"GET", "/v1/entities/{key}"}, "get", http.StatusOK, false, (*Handler).get},
 		{Route{"DELETE", "/v1/entities/{key}"}, "delete", http.StatusOK, false, (*Handler).delete},
+		{Route{"PUT", "/v1/entities/{key}/payload"}, "put", http.StatusOK, false, (*Handler).putPayload},
+		{Route{"GET", "/v1/entities/{key}/payload"}, "get", http.StatusOK, false, (*Handler).getPayload},
 		{Route{"POST", "/v1/query"}, "query", http.StatusOK, false, (*Handler).query},
 		{Route{"POST", "/v1/events"}, "append", http.StatusOK, false, (*Handler).append},
+		{Route{"GET", "/v1/events"}, "read", http.StatusOK, false, (*Handler).readEvents},
+		{Route{"GET", "/v1/events/head"}, "head", http.StatusOK, false, (*Handler).head},
+		{Route{"POST", "/v1/events/read"}, "read", http.StatusOK, false, (*Handler).readEvents},
+		{Route{"GET", "/v1/events/subscribe"}, "subscribe", http.StatusOK, false, (*Handler).subscribe},
+		{Route{"POST", "/v1/events/subscribe"}, "subscribe", http.StatusOK, false, (*Handler).subscribe},
 		{Route{"GET", "/metrics"}, "metrics", http.StatusOK, false, (*Handler).metrics},
 		{Route{"GET", "/openapi.yaml"}, "openapi", http.StatusOK, true, (*Handler).openAPI},
 		{Route{"GET", "/healthz"}, "healthz", http.StatusOK, true, (*Handler).healthz},

@@ -81,6 +81,8 @@ func (w *world) do(method, path, body string, header ...string) *httptest.Respon
 
 func entityPath(n int) string { return fmt.Sprintf("/v1/entities/0x%064x", n) }
 
+func payloadPath(n int) string { return entityPath(n) + "/payload" }
+
 const asJSON = "Content-Type: application/json"
 
 type problem struct {
@@ -121,7 +123,7 @@ func TestEntities(t *testing.T) {
 		"sequence":4294967296,"created_at_block":1,"last_modified_at_block":1,"expiration":11}`, rec.Body.String())
 	require.Contains(t, rec.Body.String(), "18446744073709551615", "all digits")
 
-	rec = w.do("GET", path+"?raw=true", "")
+	rec = w.do("GET", path+"/payload", "")
 	require.Equal(t, "pay\x00load", rec.Body.String())
 	require.Equal(t, `text/plain; x="ü"`, rec.Header().Get("Content-Type"))
 	require.Equal(t, "nosniff", rec.Header().Get("X-Content-Type-Options"))
@@ -184,7 +186,7 @@ func TestReadOnly(t *testing.T) {
 func TestRawPut(t *testing.T) {
 	w := newWorld(t, service.Options{}, rest.Options{})
 	path := entityPath(2)
-	rec := w.do("PUT", path+"?s.type=node&n.cpu=8&lifetime=5&owner=0x00000000000000000000000000000000000000ff", "\x00raw\xff", "Content-Type: image/png")
+	rec := w.do("PUT", path+"/payload?s.type=node&n.cpu=8&lifetime=5&owner=0x00000000000000000000000000000000000000ff", "\x00raw\xff", "Content-Type: image/png")
 	require.Equal(t, 201, rec.Code, rec.Body)
 	var e struct {
 		ContentType string            `json:"content_type"`
@@ -200,15 +202,53 @@ func TestRawPut(t *testing.T) {
 	require.Equal(t, map[string]uint64{"cpu": 8}, e.Numbers)
 	require.Equal(t, uint64(6), e.Expiration)
 
-	require.Equal(t, 200, w.do("PUT", path+"?raw=true", `{"any":"json"}`, asJSON).Code)
-	rec = w.do("GET", path+"?raw=1", "")
+	require.Equal(t, 200, w.do("PUT", path+"/payload", `{"any":"json"}`, asJSON).Code)
+	rec = w.do("GET", path+"/payload", "")
 	require.Equal(t, `{"any":"json"}`, rec.Body.String())
 	require.Equal(t, "application/json", rec.Header().Get("Content-Type"))
 }
 
+// TestConditions: ETags of REST are versions, and what is asked of them holds or nothing
+// is written.
+func TestConditions(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	path := entityPath(5)
+	w.problem(w.do("PUT", path, "{}", asJSON, "If-Match: *"), 412, "changed")
+	w.problem(w.do("DELETE", path, "", `If-Match: "1"`), 412, "changed")
+	rec := w.do("PUT", path, "{}", asJSON, "If-None-Match: *")
+	require.Equal(t, 201, rec.Code, rec.Body)
+	require.Equal(t, `"1"`, rec.Header().Get("ETag"))
+	p := w.problem(w.do("PUT", path, "{}", asJSON, "If-None-Match: *"), 412, "changed")
+	require.Contains(t, p.Detail, "version 1")
+	rec = w.do("PUT", payloadPath(5), "text", "Content-Type: text/plain", `If-Match: "other", "1"`)
+	require.Equal(t, 200, rec.Code, rec.Body)
+	require.Equal(t, `"2"`, rec.Header().Get("ETag"))
+	for _, stale := range []string{`"1"`, `W/"2"`, `"02"`, `"x"`, `"1", "3"`} {
+		w.problem(w.do("PUT", path, "{}", asJSON, "If-Match: "+stale), 412, "changed")
+		w.problem(w.do("DELETE", path, "", "If-Match: "+stale), 412, "changed")
+	}
+	for _, path := range []string{path, payloadPath(5)} {
+		rec = w.do("GET", path, "")
+		require.Equal(t, 200, rec.Code)
+		require.Equal(t, `"2"`, rec.Header().Get("ETag"))
+		for _, known := range []string{`"2"`, `W/"2"`, `"1" , "2"`, "*"} {
+			rec = w.do("GET", path, "", "If-None-Match: "+known)
+			require.Equal(t, 304, rec.Code)
+			require.Empty(t, rec.Body.String())
+			require.Equal(t, `"2"`, rec.Header().Get("ETag"))
+		}
+		require.Equal(t, 200, w.do("GET", path, "", `If-None-Match: "1"`).Code)
+	}
+	reads := w.readOnly()
+	rec = reads.do("GET", path, "", `If-None-Match: "2"`)
+	require.Equal(t, 200, rec.Code, "where others write a number may come to be another block's")
+	require.Empty(t, rec.Header().Get("ETag"))
+	require.Equal(t, 200, w.do("DELETE", path, "", `If-Match: "2"`).Code)
+}
+
 func TestProblems(t *testing.T) {
 	w := newWorld(t, service.Options{MaxPayload: 100}, rest.Options{MaxBody: 400})
-	path, large := entityPath(1), strings.Repeat("x", 101)
+	path, raw, large := entityPath(1), payloadPath(1), strings.Repeat("x", 101)
 	huge := strings.Repeat("x", 500)
 	for name, c := range map[string]struct {
 		method, path, body, header string
@@ -226,24 +266,30 @@ func TestProblems(t *testing.T) {
 		"not UTF-8":             {"PUT", path, "{\"content_type\":\"\xff\"}", asJSON, 400, "malformed", 1, 18},
 		"not base 64":           {"PUT", path, "{\"payload\":\"?\"}", asJSON, 400, "malformed", 1, 0},
 		"not a key":             {"GET", "/v1/entities/0x12", "", "", 400, "malformed", 0, 0},
-		"unknown parameter":     {"PUT", path + "?x=1", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
-		"parameter twice":       {"PUT", path + "?s.a=1&s.a=2", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
+		"unknown parameter":     {"PUT", raw + "?x=1", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
+		"parameter twice":       {"PUT", raw + "?s.a=1&s.a=2", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
 		"parameter and JSON":    {"PUT", path + "?lifetime=1", "{}", asJSON, 400, "malformed", 0, 0},
-		"no number":             {"PUT", path + "?n.a=b", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
-		"bad raw":               {"GET", path + "?raw=perhaps", "", "", 400, "malformed", 0, 0},
-		"no content type":       {"PUT", path, "x", "", 415, "media-type", 0, 0},
-		"bad content type":      {"PUT", path, "x", "Content-Type: /", 415, "media-type", 0, 0},
+		"no number":             {"PUT", raw + "?n.a=b", "x", "Content-Type: text/plain", 400, "malformed", 0, 0},
+		"parameter of a get":    {"GET", path + "?raw=true", "", "", 400, "malformed", 0, 0},
+		"parameter of a delete": {"DELETE", path + "?x=1", "", "", 400, "malformed", 0, 0},
+		"no document":           {"PUT", path, "x", "Content-Type: text/plain", 415, "media-type", 0, 0},
+		"null":                  {"PUT", path, "null", asJSON, 400, "malformed", 1, 4},
+		"null in a list":        {"POST", "/v1/events", "{\"events\":[{\"type\":\"A\",\"data\":[null],\"tags\":[[\"a\",null]]}]}", asJSON, 400, "malformed", 1, 54},
+		"null as attribute":     {"PUT", path, "{\"numeric_attributes\":{\"n\":null}}", asJSON, 400, "malformed", 1, 31},
+		"ETag without quotes":   {"PUT", path, "{}", "If-Match: 7", 400, "malformed", 0, 0},
+		"no content type":       {"PUT", raw, "x", "", 415, "media-type", 0, 0},
+		"bad content type":      {"PUT", raw, "x", "Content-Type: /", 415, "media-type", 0, 0},
 		"query not in JSON":     {"POST", "/v1/query", "*", "Content-Type: text/plain", 415, "media-type", 0, 0},
 		"no lifetime":           {"PUT", path, "{\"lifetime\":0}", asJSON, 422, "invalid", 0, 0},
 		"bad owner":             {"PUT", path, "{\"owner\":\"me\"}", asJSON, 422, "invalid", 0, 0},
 		"reserved name":         {"PUT", path, "{\"string_attributes\":{\"$key\":\"\"}}", asJSON, 422, "invalid", 0, 0},
-		"payload too large":     {"PUT", path, large, "Content-Type: text/plain", 413, "too-large", 0, 0},
-		"body too large":        {"PUT", path, huge, "Content-Type: text/plain", 413, "too-large", 0, 0},
+		"payload too large":     {"PUT", raw, large, "Content-Type: text/plain", 413, "too-large", 0, 0},
+		"body too large":        {"PUT", raw, huge, "Content-Type: text/plain", 413, "too-large", 0, 0},
 		"JSON too large":        {"POST", "/v1/query", "{\"query\":\"" + huge + "\"}", asJSON, 413, "too-large", 0, 0},
 		"query syntax":          {"POST", "/v1/query", "{\"query\":\"a =\\n= 1\"}", asJSON, 422, "query", 2, 1},
 		"not a cursor":          {"POST", "/v1/query", "{\"query\":\"*\",\"cursor\":\"x\"}", asJSON, 422, "invalid", 0, 0},
 		"cursor and block":      {"POST", "/v1/query", "{\"query\":\"*\",\"cursor\":\"x\",\"block\":0}", asJSON, 422, "invalid", 0, 0},
-		"negative limit":        {"POST", "/v1/query", "{\"query\":\"*\",\"limit\":-1}", asJSON, 422, "invalid", 0, 0},
+		"negative limit":        {"POST", "/v1/query", "{\"query\":\"*\",\"limit\":-1}", asJSON, 400, "malformed", 1, 0},
 		"block above the head":  {"POST", "/v1/query", "{\"query\":\"*\",\"block\":99}", asJSON, 422, "block-range", 0, 0},
 		"order of unknown kind": {"POST", "/v1/query", "{\"query\":\"*\",\"order\":{\"name\":\"a\",\"kind\":\"date\"}}", asJSON, 422, "invalid", 0, 0},
 		"order of a list":       {"POST", "/v1/query", "{\"query\":\"*\",\"order\":[{\"name\":\"$key\"},{\"name\":\"a\"}]}", asJSON, 422, "invalid", 0, 0},
@@ -293,7 +339,7 @@ func TestQuery(t *testing.T) {
 	w := newWorld(t, service.Options{}, rest.Options{})
 	const n = 600 // more than the service reads at a time
 	for i := range n {
-		require.Equal(t, 201, w.do("PUT", fmt.Sprintf("%s?n.i=%d", entityPath(i), i), "payload", "Content-Type: text/plain").Code)
+		require.Equal(t, 201, w.do("PUT", fmt.Sprintf("%s?n.i=%d", payloadPath(i), i), "payload", "Content-Type: text/plain").Code)
 	}
 	all := lines(t, w.do("POST", "/v1/query", `{"query":"*","order":{"name":"i","kind":"numeric"}}`, asJSON))
 	require.Len(t, all, n+1)
@@ -327,7 +373,7 @@ func TestBrokenStream(t *testing.T) {
 	w := newWorld(t, service.Options{}, rest.Options{})
 	large := strings.Repeat("x", 64<<10)
 	for i := range 8 {
-		require.Equal(t, 201, w.do("PUT", entityPath(i), large, "Content-Type: text/plain").Code)
+		require.Equal(t, 201, w.do("PUT", payloadPath(i), large, "Content-Type: text/plain").Code)
 	}
 	tamper(t, w.db, "UPDATE payloads SET payload = substr(payload, 2) WHERE from_block = 1")
 	list := lines(t, w.do("POST", "/v1/query", `{"query":"*"}`, asJSON))

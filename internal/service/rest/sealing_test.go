@@ -28,7 +28,7 @@ func tamper(t testing.TB, db *store.DB, statement string) {
 func TestSealing(t *testing.T) {
 	w := newWorld(t, service.Options{CacheBytes: -1}, rest.Options{})
 	for i := range 3 {
-		require.Equal(t, 201, w.do("PUT", entityPath(i), "a secret payload", "Content-Type: text/plain").Code)
+		require.Equal(t, 201, w.do("PUT", payloadPath(i), "a secret payload", "Content-Type: text/plain").Code)
 	}
 	ents, err := w.db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func TestSealing(t *testing.T) {
 // the rest does.
 func TestUnknownKey(t *testing.T) {
 	w := newWorld(t, service.Options{}, rest.Options{})
-	require.Equal(t, 201, w.do("PUT", entityPath(1), "old", "Content-Type: text/plain").Code)
+	require.Equal(t, 201, w.do("PUT", payloadPath(1), "old", "Content-Type: text/plain").Code)
 	both, err := seal.New(bytes.Repeat([]byte{1}, seal.KeySize), bytes.Repeat([]byte{2}, seal.KeySize))
 	require.NoError(t, err)
 	fresh, err := seal.New(bytes.Repeat([]byte{2}, seal.KeySize))
@@ -79,9 +79,9 @@ func TestUnknownKey(t *testing.T) {
 		return &world{t, w.url, w.db, s, h}
 	}
 	rotated := again(both)
-	require.Equal(t, "old", rotated.do("GET", entityPath(1)+"?raw=true", "").Body.String())
-	require.Equal(t, 201, rotated.do("PUT", entityPath(2), "new", "Content-Type: text/plain").Code)
+	require.Equal(t, "old", rotated.do("GET", payloadPath(1), "").Body.String())
+	require.Equal(t, 201, rotated.do("PUT", payloadPath(2), "new", "Content-Type: text/plain").Code)
 	w = again(fresh)
-	require.Equal(t, "new", w.do("GET", entityPath(2)+"?raw=true", "").Body.String())
+	require.Equal(t, "new", w.do("GET", payloadPath(2), "").Body.String())
 	w.problem(w.do("GET", entityPath(1), ""), 500, "unknown-key")
 }

@@ -38,7 +38,7 @@ func (s *entities) Put(ctx context.Context, r *varvev1.PutRequest) (*varvev1.Put
 	if err != nil {
 		return nil, err
 	}
-	return &varvev1.PutResponse{Block: done.Block, Created: done.Created, Expiration: done.Expiration}, nil
+	return &varvev1.PutResponse{Block: done.Block, Created: done.Created, Expiration: done.Expiration, Replaced: done.Replaced}, nil
 }
 
 // putOf makes the write that a request asks for.
@@ -50,6 +50,7 @@ func putOf(r *varvev1.PutRequest) (*service.Put, error) {
 	p := &service.Put{
 		Key: key, ContentType: r.GetContentType(), Payload: r.GetPayload(),
 		StringAttributes: r.GetStringAttributes(), NumericAttributes: r.GetNumericAttributes(), Lifetime: r.GetLifetime(),
+		When: guardOf(r.GetGuard()),
 	}
 	if r.Lifetime != nil && p.Lifetime == 0 {
 		return nil, fmt.Errorf("%w: a lifetime of no blocks; leave it out for an entity that stays", store.ErrInvalid)
@@ -63,6 +64,22 @@ func putOf(r *varvev1.PutRequest) (*service.Put, error) {
 	owner := store.Address(r.GetOwner())
 	p.Owner = &owner
 	return p, nil
+}
+
+// guardOf reads what must hold of an entity for a write.
+func guardOf(m *varvev1.Guard) (g service.Guard) {
+	some := &service.Versions{Any: true}
+	switch {
+	case m == nil || m.Exists == nil:
+	case m.GetExists():
+		g.Match = some
+	default:
+		g.NoneMatch = some
+	}
+	if list := m.GetLastModifiedAtBlock(); len(list) > 0 {
+		g.Match = &service.Versions{List: list}
+	}
+	return g
 }
 
 // Get implements EntityService.
@@ -93,7 +110,7 @@ func (s *entities) Delete(ctx context.Context, r *varvev1.DeleteRequest) (*varve
 	if err != nil {
 		return nil, err
 	}
-	done, err := s.service.Delete(ctx, key)
+	done, err := s.service.Delete(ctx, key, guardOf(r.GetGuard()))
 	if err != nil {
 		return nil, err
 	}
@@ -107,32 +124,14 @@ func (s *entities) Query(r *varvev1.QueryRequest, stream grpc.ServerStreamingSer
 		return err
 	}
 	page, err := s.service.Query(stream.Context(), q, func(e *store.Entity) error {
-		return s.send(stream, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Entity{Entity: messageOf(e)}})
+		return send(stream, s.timeout, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Entity{Entity: messageOf(e)}})
 	})
 	if err != nil {
 		return err
 	}
-	return s.send(stream, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Page{
+	return send(stream, s.timeout, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Page{
 		Page: &varvev1.Page{Count: uint64(page.Count), Block: page.Block, Cursor: string(page.Cursor)},
 	}})
-}
-
-// send sends a message, or gives up on a client that does not take it: the end
-// of the call ends the sending.
-func (s *entities) send(stream grpc.ServerStreamingServer[varvev1.QueryResponse], m *varvev1.QueryResponse) error {
-	if s.timeout <= 0 {
-		return stream.Send(m)
-	}
-	sent := make(chan error, 1)
-	go func() { sent <- stream.Send(m) }()
-	timer := time.NewTimer(s.timeout)
-	defer timer.Stop()
-	select {
-	case err := <-sent:
-		return err
-	case <-timer.C:
-		return fmt.Errorf("%w: it took no message for %s", service.ErrSlow, s.timeout)
-	}
 }
 
 func queryOf(r *varvev1.QueryRequest) (*service.Query, error) {

@@ -2,7 +2,17 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 
 	varvev1 "github.com/varvedb/varve/api/varve/v1"
 	"github.com/varvedb/varve/internal/service"
@@ -14,13 +24,87 @@ import (
 type events struct {
 	varvev1.UnimplementedEventServiceServer
 	service *service.Service
+	timeout time.Duration   // to send one message of a stream
+	ending  <-chan struct{} // closed when the server goes down
 }
 
 // Append implements EventService.
 func (s *events) Append(ctx context.Context, r *varvev1.AppendRequest) (*varvev1.AppendResponse, error) {
-	list := make([]store.Event, len(r.GetEvents()))
-	for i, m := range r.GetEvents() {
-		list[i] = store.Event{Type: m.GetType(), Tags: tags(m.GetTags()), Data: m.GetData(), Metadata: m.GetMetadata()}
+	list, err := eventsOf(r.GetEvents())
+	if err != nil {
+		return nil, err
+	}
+	var cond *store.Condition
+	if c := r.GetCondition(); c != nil {
+		cond = &store.Condition{FailIfEventsMatch: eventQuery(c.GetFailIfEventsMatch()), After: c.GetAfter()}
+	}
+	positions, err := s.service.Events().Append(ctx, list, cond)
+	if err != nil {
+		return nil, err
+	}
+	return &varvev1.AppendResponse{Positions: positions}, nil
+}
+
+// Head implements EventService.
+func (s *events) Head(ctx context.Context, _ *varvev1.HeadRequest) (*varvev1.HeadResponse, error) {
+	head, err := s.service.Events().Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &varvev1.HeadResponse{Position: head}, nil
+}
+
+// Read implements EventService.
+func (s *events) Read(r *varvev1.ReadRequest, stream grpc.ServerStreamingServer[varvev1.ReadResponse]) error {
+	opts := &store.EventReadOptions{
+		From: r.GetFrom(), Since: timeOf(r.Since), Until: timeOf(r.Until),
+		OnlyLast: r.GetOnlyLast(), Backwards: r.GetBackwards(), Limit: int(min(r.GetLimit(), math.MaxInt)),
+	}
+	end := &varvev1.ReadEnd{}
+	if !opts.Backwards && opts.Limit == 0 {
+		end.Head = new(uint64)
+		opts.Head = end.Head
+	}
+	read := s.service.Events().Read(stream.Context(), eventQuery(r.GetQuery()), opts)
+	rest, err := service.InBatches(read, func(list []store.SequencedEvent) error {
+		return send(stream, s.timeout, &varvev1.ReadResponse{Events: stored(list)})
+	})
+	if err != nil {
+		return err
+	}
+	return send(stream, s.timeout, &varvev1.ReadResponse{Events: stored(rest), End: end})
+}
+
+// Subscribe implements EventService.
+func (s *events) Subscribe(r *varvev1.SubscribeRequest, stream grpc.ServerStreamingServer[varvev1.SubscribeResponse]) error {
+	q := eventQuery(r.GetQuery())
+	if err := q.Validate(); err != nil {
+		return fmt.Errorf("subscribe: %w", err)
+	}
+	if err := stream.SendHeader(nil); err != nil {
+		return err
+	}
+	subscribe := func(ctx context.Context) iter.Seq2[store.SequencedEvent, error] {
+		return s.service.Events().Subscribe(ctx, q, r.GetFrom())
+	}
+	return service.Follow(stream.Context(), s.ending, 0, subscribe, func(list []store.SequencedEvent) error {
+		return send(stream, s.timeout, &varvev1.SubscribeResponse{Events: stored(list)})
+	})
+}
+
+// timeOf returns the time of a request, zero when it has none.
+func timeOf(micros *int64) time.Time {
+	if micros == nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(*micros)
+}
+
+// eventsOf returns the events of a request, which share its memory.
+func eventsOf(messages []*varvev1.Event) ([]store.Event, error) {
+	list := make([]store.Event, len(messages))
+	for i, m := range messages {
+		list[i] = store.Event{Type: m.GetType(), Tags: tagsOf(m.GetTags()), Data: m.GetData(), Metadata: m.GetMetadata()}
 		switch id := m.GetId(); len(id) {
 		case 0:
 		case len(event.ID{}):
@@ -29,29 +113,79 @@ func (s *events) Append(ctx context.Context, r *varvev1.AppendRequest) (*varvev1
 			return nil, fmt.Errorf("%w: event %d of %d: an ID of %d bytes, want %d", store.ErrInvalid, i+1, len(list), len(id), len(event.ID{}))
 		}
 	}
-	positions, err := s.service.Append(ctx, list, condition(r.GetCondition()))
-	if err != nil {
-		return nil, err
-	}
-	return &varvev1.AppendResponse{Positions: positions}, nil
+	return list, nil
 }
 
-func condition(m *varvev1.Condition) *store.Condition {
-	if m == nil {
+func eventQuery(m *varvev1.EventQuery) store.EventQuery {
+	items := m.GetItems()
+	if len(items) == 0 {
+		return store.EventQuery{}
+	}
+	q := store.EventQuery{Items: make([]store.EventItem, len(items))}
+	for i, item := range items {
+		q.Items[i] = store.EventItem{Types: item.GetTypes(), Tags: tagsOf(item.GetTags())}
+	}
+	return q
+}
+
+func tagsOf(list []*varvev1.Tag) []store.Tag {
+	if len(list) == 0 {
 		return nil
 	}
-	cond := &store.Condition{After: m.GetAfter()}
-	for _, item := range m.GetFailIfEventsMatch().GetItems() {
-		cond.FailIfEventsMatch.Items = append(cond.FailIfEventsMatch.Items,
-			store.EventItem{Types: item.GetTypes(), Tags: tags(item.GetTags())})
-	}
-	return cond
-}
-
-func tags(list []*varvev1.Tag) []store.Tag {
-	var all []store.Tag
-	for _, t := range list {
-		all = append(all, event.NewTag(t.GetKey(), t.GetValue()))
+	all := make([]store.Tag, len(list))
+	for i, t := range list {
+		all[i] = event.NewTag(t.GetKey(), t.GetValue())
 	}
 	return all
+}
+
+// stored makes messages of events, with few allocations for all together.
+func stored(list []store.SequencedEvent) []*varvev1.StoredEvent {
+	if len(list) == 0 {
+		return nil
+	}
+	tags := 0
+	for i := range list {
+		tags += len(list[i].Tags)
+	}
+	type message struct {
+		stored varvev1.StoredEvent
+		event  varvev1.Event
+	}
+	all, tag, refs := make([]message, len(list)), make([]varvev1.Tag, tags), make([]*varvev1.Tag, tags)
+	messages := make([]*varvev1.StoredEvent, len(list))
+	for i := range list {
+		e, m := &list[i], &all[i]
+		m.event.Type, m.event.Data, m.event.Metadata = e.Type, e.Data, e.Metadata
+		if !e.ID.IsZero() {
+			id := e.ID // what is sent may not be kept
+			m.event.Id = id[:]
+		}
+		n := len(e.Tags)
+		for j := range e.Tags {
+			tag[j].Key, tag[j].Value = e.Tags[j].Key, e.Tags[j].Value
+			refs[j] = &tag[j]
+		}
+		m.event.Tags, tag, refs = refs[:n:n], tag[n:], refs[n:]
+		m.stored.Position, m.stored.Time, m.stored.Event = e.Position, e.Time.UnixMicro(), &m.event
+		messages[i] = &m.stored
+	}
+	return messages
+}
+
+// detailed adds to a status what a program can read of an error.
+func detailed(st *status.Status, class service.Class, err error) *status.Status {
+	info := &errdetails.ErrorInfo{Domain: "varve", Reason: strings.ToUpper(strings.ReplaceAll(class.Slug, "-", "_"))}
+	var conflict *store.ConflictError
+	if errors.As(err, &conflict) {
+		info.Metadata = map[string]string{
+			"position": strconv.FormatUint(conflict.Position, 10),
+			"item":     strconv.Itoa(conflict.Item),
+			"after":    strconv.FormatUint(conflict.After, 10),
+		}
+	}
+	if with, err := st.WithDetails(info); err == nil {
+		return with
+	}
+	return st // texts can always be marshalled
 }

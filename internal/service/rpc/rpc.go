@@ -3,6 +3,7 @@ package rpc
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -14,6 +15,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
 	varvev1 "github.com/varvedb/varve/api/varve/v1"
@@ -39,6 +41,10 @@ type Options struct {
 	// Connection bounds the handshake, and Idle the time without a request after
 	// which a connection is closed. Zero means gRPC's own.
 	Connection, Idle time.Duration
+
+	// Ending is closed when the server goes down, which ends subscriptions; nil means
+	// never.
+	Ending <-chan struct{}
 
 	// Log receives errors that clients are not told; nil drops them.
 	Log *slog.Logger
@@ -86,6 +92,8 @@ func New(s *service.Service, o Options) (*Server, error) {
 		// A handler on a goroutine that is there already costs less than one on
 		// its own.
 		grpc.NumStreamWorkers(workers),
+		// To find a window, gRPC would add a ping to every exchange of small messages.
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(4 * window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: o.Idle, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 	}
@@ -94,10 +102,14 @@ func New(s *service.Service, o Options) (*Server, error) {
 	}
 	server := &Server{Server: grpc.NewServer(append(options, o.Server...)...), Health: health.NewServer()}
 	varvev1.RegisterEntityServiceServer(server, &entities{service: s, timeout: o.Timeout})
-	varvev1.RegisterEventServiceServer(server, &events{service: s})
+	varvev1.RegisterEventServiceServer(server, &events{service: s, timeout: o.Timeout, ending: o.Ending})
 	healthpb.RegisterHealthServer(server, server.Health)
+	reflection.Register(server) // of what is public in api/varve/v1
 	return server, nil
 }
+
+// window is how many bytes of a request are taken before they are read.
+const window = 1 << 20
 
 // workers is the number of goroutines that wait for requests.
 const workers = 32
@@ -162,9 +174,8 @@ func (in *interceptor) admitted(ctx context.Context, method string, counts *serv
 }
 
 func (in *interceptor) enter(ctx context.Context) error {
-	md, _ := metadata.FromIncomingContext(ctx)
 	header := ""
-	if list := md["authorization"]; len(list) == 1 {
+	if list := metadata.ValueFromIncomingContext(ctx, "authorization"); len(list) == 1 {
 		header = list[0]
 	}
 	if err := in.opts.Gate.Authorize(header); err != nil {
@@ -183,5 +194,23 @@ func statusOf(err error) *status.Status {
 	if detail := class.Detail(err); detail != "" {
 		text = detail
 	}
-	return status.New(class.Code, text)
+	return detailed(status.New(class.Code, text), class, err)
+}
+
+// send sends a message, or gives up on a client that does not take it: the end
+// of the call ends the sending.
+func send[M any](stream grpc.ServerStreamingServer[M], timeout time.Duration, m *M) error {
+	if timeout <= 0 {
+		return stream.Send(m)
+	}
+	sent := make(chan error, 1)
+	go func() { sent <- stream.Send(m) }()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case err := <-sent:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("%w: it took no message for %s", service.ErrSlow, timeout)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
@@ -102,11 +103,43 @@ func TestEntities(t *testing.T) {
 		StringAttributes: put.StringAttributes, NumericAttributes: put.NumericAttributes,
 		Sequence: 1 << 32, LastModifiedAtBlock: 1, Expiration: 11,
 	}, got.GetEntity()), "%v", got)
-	gone, err := w.entities.Delete(ctx, &varvev1.DeleteRequest{Key: key(1)})
+	for _, guard := range []*varvev1.Guard{{Exists: proto.Bool(false)}, {LastModifiedAtBlock: []uint64{7}}} {
+		_, err = w.entities.Put(ctx, &varvev1.PutRequest{Key: key(1), Guard: guard})
+		isCode(t, codes.Aborted, err)
+		_, err = w.entities.Delete(ctx, &varvev1.DeleteRequest{Key: key(1), Guard: guard})
+		isCode(t, codes.Aborted, err)
+	}
+	_, err = w.entities.Put(ctx, &varvev1.PutRequest{Key: key(2), Guard: &varvev1.Guard{Exists: proto.Bool(true)}})
+	isCode(t, codes.Aborted, err)
+	gone, err := w.entities.Delete(ctx, &varvev1.DeleteRequest{Key: key(1), Guard: &varvev1.Guard{Exists: proto.Bool(true), LastModifiedAtBlock: []uint64{7, 1}}})
 	require.NoError(t, err)
 	require.Equal(t, uint64(2), gone.GetBlock())
 	_, err = w.entities.Delete(ctx, &varvev1.DeleteRequest{Key: key(1)})
 	isCode(t, codes.NotFound, err)
+}
+
+// TestReflection: a tool that knows only the address learns what is served, without a
+// token.
+func TestReflection(t *testing.T) {
+	gate, err := service.NewGate(service.GateOptions{Token: "a token for the tests"})
+	require.NoError(t, err)
+	w := newWorld(t, service.Options{}, rpc.Options{Gate: gate})
+	stream, err := reflectionpb.NewServerReflectionClient(w.conn).ServerReflectionInfo(t.Context())
+	require.NoError(t, err)
+	ask := func(r *reflectionpb.ServerReflectionRequest) *reflectionpb.ServerReflectionResponse {
+		require.NoError(t, stream.Send(r))
+		answer, err := stream.Recv()
+		require.NoError(t, err)
+		return answer
+	}
+	var names []string
+	for _, s := range ask(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}}).GetListServicesResponse().GetService() {
+		names = append(names, s.GetName())
+	}
+	require.Subset(t, names, []string{"varve.v1.EntityService", "varve.v1.EventService", "grpc.health.v1.Health"})
+	files := ask(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: "varve.v1.EntityService.Put"}})
+	require.NotEmpty(t, files.GetFileDescriptorResponse().GetFileDescriptorProto(), "%v", files)
+	require.NoError(t, stream.CloseSend())
 }
 
 // TestReadOnly: of a store that has no events too.

@@ -1,25 +1,28 @@
 // Package seal encrypts payloads with AES-256-GCM under keys that rotate. A
-// sealed payload names its key, and is bound to the entity that it belongs to:
-// moved to another entity, it does not open.
+// sealed payload names its key, and is bound to the entity or event that it belongs
+// to: moved to another one, it does not open.
 //
 // The form of a sealed payload:
 //
 //	"varvesl" 0x01   what it is, and the version of the form
 //	8 bytes          key ID
-//	12 bytes         random nonce
+//	12 bytes         nonce, random or made from what is sealed
 //	…                ciphertext
 //	16 bytes         authentication tag, over the ciphertext, the 16 bytes at the
-//	                 front and the entity's key
+//	                 front and the owner: the entity's key, or what an event is
 package seal
 
 import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // The sizes of the parts, in bytes.
@@ -40,7 +43,7 @@ const magic = "varvesl\x01"
 // with any of them.
 var (
 	ErrUnknownKey = errors.New("payload is sealed with a key that is not loaded")
-	ErrTampered   = errors.New("payload was changed, moved from another entity, or sealed with another key of the same ID")
+	ErrTampered   = errors.New("payload was changed, moved from another entity or event, or sealed with another key of the same ID")
 	ErrNotSealed  = errors.New("payload is not sealed")
 	ErrKey        = errors.New("not a key")
 )
@@ -54,8 +57,28 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // Keyring seals with its newest key and opens with any. It may be used from
 // several goroutines.
 type Keyring struct {
-	newest ID
-	keys   map[ID]cipher.AEAD
+	order []ID // the newest first
+	keys  map[ID]*key
+}
+
+// key is a key in its uses.
+type key struct {
+	random cipher.AEAD // draws the nonce itself, so that no caller can repeat one
+	plain  cipher.AEAD // takes a nonce
+	nonces []byte      // the key of what makes nonces
+}
+
+func newKey(secret []byte) (*key, error) {
+	block, err := aes.NewCipher(secret)
+	if err != nil {
+		return nil, err
+	}
+	k := &key{nonces: derive(secret, "varve event nonce")}
+	if k.random, err = cipher.NewGCMWithRandomNonce(block); err != nil {
+		return nil, err
+	}
+	k.plain, err = cipher.NewGCM(block)
+	return k, err
 }
 
 // New returns a keyring of keys of 32 bytes, the newest last.
@@ -63,24 +86,28 @@ func New(keys ...[]byte) (*Keyring, error) {
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("%w: there is none", ErrKey)
 	}
-	r := &Keyring{keys: make(map[ID]cipher.AEAD, len(keys))}
-	for i, key := range keys {
-		if len(key) != KeySize {
-			return nil, fmt.Errorf("%w: key %d has %d bytes, want %d", ErrKey, i+1, len(key), KeySize)
+	r := &Keyring{keys: make(map[ID]*key, len(keys))}
+	for i, secret := range keys {
+		if len(secret) != KeySize {
+			return nil, fmt.Errorf("%w: key %d has %d bytes, want %d", ErrKey, i+1, len(secret), KeySize)
 		}
-		block, err := aes.NewCipher(key)
+		k, err := newKey(secret)
 		if err != nil {
 			return nil, fmt.Errorf("key %d: %w", i+1, err)
 		}
-		// It draws the nonce itself, so that no caller can repeat one.
-		aead, err := cipher.NewGCMWithRandomNonce(block)
-		if err != nil {
-			return nil, fmt.Errorf("key %d: %w", i+1, err)
-		}
-		r.newest = identify(key)
-		r.keys[r.newest] = aead
+		id := identify(secret)
+		r.keys[id] = k
+		r.order = append(slices.DeleteFunc(r.order, func(o ID) bool { return o == id }), id)
 	}
+	slices.Reverse(r.order)
 	return r, nil
+}
+
+// derive returns a key for another use.
+func derive(secret []byte, use string) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(use))
+	return mac.Sum(nil)
 }
 
 // identify hashes a key under a name of its own, so that the ID is no hash that
@@ -92,16 +119,43 @@ func identify(key []byte) (id ID) {
 }
 
 // Newest returns the ID of the key that seals.
-func (r *Keyring) Newest() ID { return r.newest }
+func (r *Keyring) Newest() ID { return r.order[0] }
+
+// IDs returns the IDs of the keys, the newest first.
+func (r *Keyring) IDs() []ID { return slices.Clone(r.order) }
 
 // Len returns the number of keys.
 func (r *Keyring) Len() int { return len(r.keys) }
 
 // Seal encrypts a payload for an owner, which is the entity's key.
 func (r *Keyring) Seal(owner, payload []byte) []byte {
-	header := make([]byte, 0, Overhead+len(payload))
-	header = append(append(header, magic...), r.newest[:]...)
-	return r.keys[r.newest].Seal(header, nil, payload, bound(header, owner))
+	b := r.begin(r.order[0], len(payload))
+	return r.keys[r.order[0]].random.Seal(b, nil, payload, bound(b, owner))
+}
+
+// SealAlike encrypts under a key of the ring, and gives the same bytes for the same
+// owner and payload: a store that compares what it is given again with what it has
+// finds it equal. It tells who reads the store which payloads of one owner are the
+// same, and nothing else, so the owner must be one of a kind, as the ID of an event is.
+//
+// The nonce is the beginning of a MAC of owner and payload, under a key of its own.
+// Whatever differs has another one, but for the same odds of 2^-96 for each pair that
+// random nonces have; the same bound on payloads under one key holds for both.
+func (r *Keyring) SealAlike(id ID, owner, payload []byte) []byte {
+	k := r.keys[id]
+	mac := hmac.New(sha256.New, k.nonces)
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(owner))))
+	mac.Write(owner)
+	mac.Write(payload)
+	b := r.begin(id, len(payload))
+	additional := bound(b, owner)
+	nonce := mac.Sum(nil)[:nonceSize]
+	return k.plain.Seal(append(b, nonce...), nonce, payload, additional)
+}
+
+// begin returns the front of a sealed payload, with room for the rest.
+func (r *Keyring) begin(id ID, payload int) []byte {
+	return append(append(make([]byte, 0, Overhead+payload), magic...), id[:]...)
 }
 
 // Open decrypts what Seal returned for the same owner. It fails with
@@ -115,11 +169,11 @@ func (r *Keyring) Open(owner, sealed []byte) ([]byte, error) {
 	}
 	header, rest := sealed[:len(magic)+idSize], sealed[len(magic)+idSize:]
 	id := ID(header[len(magic):])
-	aead, ok := r.keys[id]
+	k, ok := r.keys[id]
 	if !ok {
 		return nil, fmt.Errorf("%w: key %s", ErrUnknownKey, id)
 	}
-	payload, err := aead.Open(nil, nil, rest, bound(header, owner))
+	payload, err := k.random.Open(nil, nil, rest, bound(header, owner))
 	if err != nil {
 		return nil, ErrTampered
 	}

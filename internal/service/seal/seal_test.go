@@ -136,3 +136,28 @@ func FuzzParse(f *testing.F) {
 		require.ErrorIs(t, err, seal.ErrKey)
 	})
 }
+
+// TestSealAlike: the same gives the same bytes, and whatever differs another nonce.
+func TestSealAlike(t *testing.T) {
+	r := ring(t, key(1), key(2))
+	require.Equal(t, []seal.ID{ring(t, key(2)).Newest(), ring(t, key(1)).Newest()}, r.IDs())
+	nonces := map[string]bool{}
+	for _, id := range r.IDs() {
+		for _, owner := range []string{"", "o", "owner"} {
+			for _, payload := range []string{"", "p", "o", "owner", "nero"} {
+				sealed := r.SealAlike(id, []byte(owner), []byte(payload))
+				require.Equal(t, sealed, r.SealAlike(id, []byte(owner), []byte(payload)))
+				require.Len(t, sealed, len(payload)+seal.Overhead)
+				nonces[string(sealed[16:28])] = true
+				opened, err := r.Open([]byte(owner), sealed)
+				require.NoError(t, err)
+				require.Equal(t, payload, string(opened))
+				_, err = r.Open([]byte(owner+"x"), sealed)
+				require.ErrorIs(t, err, seal.ErrTampered)
+			}
+		}
+	}
+	require.Len(t, nonces, 2*3*5)
+	_, err := ring(t, key(1)).Open([]byte("o"), r.SealAlike(r.Newest(), []byte("o"), nil))
+	require.ErrorIs(t, err, seal.ErrUnknownKey)
+}

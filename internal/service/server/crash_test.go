@@ -110,7 +110,7 @@ func refuseSecond(t *testing.T, url string) {
 }
 
 func putTo(client *http.Client, address string, n, v int) (int, error) {
-	req, err := http.NewRequest(http.MethodPut, fmt.Sprintf("http://%s/v1/entities/0x%064x", address, n), strings.NewReader(strconv.Itoa(v)))
+	req, err := http.NewRequest(http.MethodPut, fmt.Sprintf("http://%s/v1/entities/0x%064x/payload", address, n), strings.NewReader(strconv.Itoa(v)))
 	if err != nil {
 		return 0, err
 	}

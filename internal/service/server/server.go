@@ -78,6 +78,7 @@ type Server struct {
 	opts     Options
 	service  *service.Service
 	draining atomic.Bool
+	ending   chan struct{} // closed when it drains
 
 	web    []*website
 	grpcOn net.Listener // nil: none
@@ -105,7 +106,7 @@ func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	srv := &Server{opts: o, service: s}
+	srv := &Server{opts: o, service: s, ending: make(chan struct{})}
 	if err := srv.listen(ctx); err != nil {
 		return nil, errors.Join(err, srv.Close())
 	}
@@ -197,7 +198,7 @@ func (s *Server) bind() error {
 			handler = o.Site.handler(gate, o.Token)
 		default:
 			if handler, err = rest.New(s.service, rest.Options{
-				Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load,
+				Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load, Ending: s.ending,
 			}); err != nil {
 				return err
 			}
@@ -213,7 +214,7 @@ func (s *Server) bind() error {
 		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
 	}
 	s.grpc, err = rpc.New(s.service, rpc.Options{
-		Gate: gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Log: o.Log, Server: more,
+		Gate: gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending, Log: o.Log, Server: more,
 	})
 	return err
 }
@@ -290,6 +291,7 @@ func (s *Server) Run(ctx context.Context) error {
 // drain ends all transports at the same time.
 func (s *Server) drain() error {
 	s.draining.Store(true)
+	close(s.ending) // what would not end by itself
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeouts.Drain)
 	defer cancel()
 	var group errgroup.Group

@@ -88,7 +88,7 @@ func (w *world) url(n int) string {
 }
 
 func (w *world) put(n int, payload string) (status int, err error) {
-	req, err := http.NewRequest(http.MethodPut, w.url(n), strings.NewReader(payload))
+	req, err := http.NewRequest(http.MethodPut, w.url(n)+"/payload", strings.NewReader(payload))
 	if err != nil {
 		return 0, err
 	}
@@ -205,7 +205,7 @@ func TestSlowClients(t *testing.T) {
 	})
 	t.Run("body", func(t *testing.T) {
 		conn := w.dial(t)
-		_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
+		_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
 		require.NoError(t, err)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		require.NoError(t, err)
@@ -280,7 +280,7 @@ func TestDrain(t *testing.T) {
 func TestDrainGivesUp(t *testing.T) {
 	w := run(t, service.Options{}, server.Options{Timeouts: server.Timeouts{Drain: 100 * time.Millisecond}})
 	conn := w.dial(t)
-	_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
+	_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
 	require.NoError(t, err)
 	time.Sleep(50 * time.Millisecond) // so that the request has begun; if not, there is nothing to drain
 	w.stop()

@@ -1,0 +1,223 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
+)
+
+// errCut: a stream that ended without an error and without an end.
+var errCut = status.Error(codes.Unavailable, "the stream was cut")
+
+// kinds are what the reasons that a service gives are to callers.
+var kinds = map[string]error{
+	"BUSY":            driver.ErrUnavailable,
+	"CANCELLED":       driver.ErrUnavailable, // by another than the caller
+	"CLOSING":         driver.ErrClosed,
+	"CONFLICT":        driver.ErrConflict,
+	"CORRUPT":         driver.ErrCorrupt,
+	"DISK_FULL":       driver.ErrDiskFull,
+	"DUPLICATE":       event.ErrDuplicate,
+	"INVALID":         event.ErrInvalid,
+	"LOCKED":          driver.ErrLocked,
+	"MALFORMED":       event.ErrInvalid,
+	"NO_EVENTS":       driver.ErrUnsupported,
+	"NOT_SEALED":      driver.ErrCorrupt,
+	"RATE":            driver.ErrUnavailable,
+	"READER_EXPIRED":  driver.ErrReaderExpired,
+	"READ_ONLY":       driver.ErrReadOnly,
+	"SLOW":            driver.ErrUnavailable,
+	"TAMPERED":        driver.ErrCorrupt,
+	"TIMEOUT":         driver.ErrUnavailable,
+	"TOO_LARGE":       event.ErrInvalid,
+	"UNAVAILABLE":     driver.ErrUnavailable,
+	"UNKNOWN_OUTCOME": driver.ErrUnknownOutcome,
+	"UNSUPPORTED":     driver.ErrUnsupported,
+}
+
+// infoOf returns what the service says of an error, nil when it is not from there.
+func infoOf(err error) *errdetails.ErrorInfo {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == "varve" {
+			return info
+		}
+	}
+	return nil
+}
+
+// transient tells whether the same request may succeed later.
+func transient(err error) bool {
+	switch infoOf(err).GetReason() {
+	case "RATE", "SLOW", "TIMEOUT", "CANCELLED":
+		return true
+	}
+	return status.Code(err) == codes.Unavailable
+}
+
+// undone tells whether the service has refused a request before it looked at it.
+func undone(err error) bool {
+	reason := infoOf(err).GetReason()
+	return reason == "RATE" || reason == "BUSY"
+}
+
+// unanswered tells whether an error says nothing of what the service did.
+func unanswered(err error) bool {
+	if infoOf(err) != nil {
+		return false
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded, codes.Internal, codes.Unknown:
+		return true
+	}
+	return false
+}
+
+// unknownOutcome is the error of an append that was sent and not answered.
+type unknownOutcome struct{ cause error }
+
+func (e *unknownOutcome) Error() string { return driver.ErrUnknownOutcome.Error() }
+
+func (e *unknownOutcome) Unwrap() []error { return []error{driver.ErrUnknownOutcome, e.cause} }
+
+// fault is an error of the service. It has the words of the service and its status.
+type fault struct {
+	text   string
+	kind   error
+	status *status.Status
+}
+
+func (e *fault) Error() string { return e.text }
+
+func (e *fault) Unwrap() error { return e.kind }
+
+// GRPCStatus tells package status what the service said.
+func (e *fault) GRPCStatus() *status.Status { return e.status }
+
+// faultOf makes an error of what gRPC returned.
+func faultOf(op string, err error) error {
+	f := &fault{status: status.Convert(err)}
+	info := infoOf(err)
+	switch {
+	case info == nil:
+		f.text = fmt.Sprintf("%s: %s", op, f.status.Message())
+		f.kind = bare(f.status.Code())
+	case info.GetReason() == "CONFLICT":
+		conflict := conflictOf(info.GetMetadata())
+		f.text, f.kind = fmt.Sprintf("%s: %v", op, conflict), conflict
+	default:
+		f.text, f.kind = f.status.Message(), kinds[info.GetReason()]
+		if !strings.HasPrefix(f.text, op) {
+			f.text = op + ": " + f.text
+		}
+	}
+	return f
+}
+
+// bare is the kind of an error that gRPC made itself.
+func bare(code codes.Code) error {
+	switch code {
+	case codes.Unavailable:
+		return driver.ErrUnavailable
+	case codes.ResourceExhausted: // more than the service takes in one message
+		return event.ErrInvalid
+	}
+	return nil
+}
+
+func conflictOf(metadata map[string]string) *event.ConflictError {
+	number := func(name string) uint64 {
+		n, _ := strconv.ParseUint(metadata[name], 10, 64) // zero, as if it were not known
+		return n
+	}
+	return &event.ConflictError{Position: number("position"), Item: int(number("item")), After: number("after")}
+}
+
+// repeat calls until there is no error, or one that calling again does not help, or
+// patience ends.
+func (e *Events) repeat(ctx context.Context, op string, call func(*patience) (again bool, err error)) error {
+	if e.closed.Load() {
+		return fmt.Errorf("%s: %w", op, driver.ErrClosed)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	p := &patience{retry: e.retry}
+	p.reset()
+	for {
+		again, err := call(p)
+		if err == nil {
+			return nil
+		}
+		if !again || e.closed.Load() || !p.wait(ctx) {
+			return e.failure(ctx, op, err)
+		}
+	}
+}
+
+// failure makes the error of a call: with what its caller has done first.
+func (e *Events) failure(ctx context.Context, op string, err error) error {
+	var unknown *unknownOutcome
+	isUnknown := errors.As(err, &unknown)
+	if isUnknown {
+		err = unknown.cause
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("%s: %w", op, ctx.Err())
+	case e.closed.Load():
+		err = fmt.Errorf("%s: %w", op, driver.ErrClosed)
+	default:
+		err = faultOf(op, err)
+	}
+	if isUnknown {
+		return fmt.Errorf("%w: %w", err, driver.ErrUnknownOutcome)
+	}
+	return err
+}
+
+// The pauses between calls that are repeated.
+const (
+	firstPause = 50 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// patience is how long a call is repeated.
+type patience struct {
+	retry time.Duration
+	until time.Time // zero: without end
+	pause time.Duration
+}
+
+// reset begins anew, since something has come.
+func (p *patience) reset() {
+	p.until, p.pause = time.Now().Add(p.retry), firstPause
+}
+
+// wait pauses, longer each time, and tells whether to call again. Clients that were cut
+// off together do not come back together.
+func (p *patience) wait(ctx context.Context) bool {
+	pause := p.pause/2 + rand.N(p.pause)
+	if p.retry < 0 || !p.until.IsZero() && time.Now().Add(pause).After(p.until) {
+		return false
+	}
+	p.pause = min(2*p.pause, lastPause)
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,304 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/client"
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/server"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// proxy forwards connections and cuts them off after some bytes of answers.
+type proxy struct {
+	on    net.Listener
+	to    string
+	bytes func() int64 // of the next connection
+
+	mu    sync.Mutex
+	conns []net.Conn
+	cuts  int
+	wg    sync.WaitGroup
+}
+
+func newProxy(t testing.TB, to string, bytes func() int64) *proxy {
+	t.Helper()
+	on, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := &proxy{on: on, to: to, bytes: bytes}
+	p.wg.Go(p.accept)
+	t.Cleanup(func() {
+		require.NoError(t, on.Close())
+		p.cut()
+		p.wg.Wait()
+	})
+	return p
+}
+
+func (p *proxy) accept() {
+	for {
+		from, err := p.on.Accept()
+		if err != nil {
+			return
+		}
+		to, err := net.Dial("tcp", p.to)
+		if err != nil {
+			_ = from.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.conns = append(p.conns, from, to)
+		limit := p.bytes()
+		p.mu.Unlock()
+		p.wg.Go(func() { _, _ = io.Copy(to, from); _ = to.Close() })
+		p.wg.Go(func() {
+			if n, _ := io.CopyN(from, to, limit); n == limit {
+				p.mu.Lock()
+				p.cuts++
+				p.mu.Unlock()
+			}
+			_ = from.Close()
+			_ = to.Close()
+		})
+	}
+}
+
+// cut ends all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+	p.conns = nil
+}
+
+func (p *proxy) address() string { return p.on.Addr().String() }
+
+func openDB(t testing.TB, url string) (*store.DB, *store.Events) {
+	t.Helper()
+	db, err := store.Open(context.Background(), url+"?durability=relaxed", nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	events, err := db.Events(context.Background(), store.EventOptions{})
+	require.NoError(t, err)
+	return db, events
+}
+
+func numbered(from, to int) (list []event.Event) {
+	for n := from; n < to; n++ {
+		e := event.Event{Type: "N", Data: []byte(fmt.Sprintf("%d %0100d", n, n)), Tags: []event.Tag{event.NewTag("n", fmt.Sprint(n))}}
+		copy(e.ID[:], fmt.Sprintf("%016d", n))
+		list = append(list, e)
+	}
+	return list
+}
+
+// TestLostConnections: over connections that break all the time a subscription gives
+// each event once and in order, a read gives what it gives otherwise, and an append whose
+// events have IDs is done once.
+func TestLostConnections(t *testing.T) {
+	const total, each = 600, 10
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	db, local := openDB(t, newURL(t))
+	p := newProxy(t, serve(t, db, service.Options{}, server.Options{}), func() int64 { return 5_000 + rnd.Int64N(100_000) })
+	events := dial(t, p.address(), client.Options{Retry: 5 * time.Minute})
+
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		for n := 0; n < total; n += each {
+			if _, err := events.Append(t.Context(), numbered(n, n+each), event.Unless(event.Tagged(event.NewTag("n", fmt.Sprint(n))))); err != nil {
+				t.Errorf("append %d: %v", n, err)
+			}
+		}
+	})
+	next := 0
+	for e, err := range events.Subscribe(t.Context(), event.Of("N"), 0) {
+		require.NoError(t, err)
+		require.Equal(t, numbered(next, next+1)[0], e.Event)
+		require.EqualValues(t, next+1, e.Position)
+		if next++; next == total {
+			break
+		}
+	}
+	wg.Wait()
+	all := collect(t, local.Read(t.Context(), event.All(), nil))
+	require.Len(t, all, total)
+	var head uint64
+	reversed := slices.Clone(all)
+	slices.Reverse(reversed)
+	for range 3 {
+		require.Equal(t, all, collect(t, events.Read(t.Context(), event.All(), &event.ReadOptions{Head: &head})))
+		require.EqualValues(t, total, head)
+		require.Equal(t, all[99:550], collect(t, events.Read(t.Context(), event.Of("N"), &event.ReadOptions{From: 100, Limit: 451})))
+		require.Equal(t, reversed, collect(t, events.Read(t.Context(), event.All(), &event.ReadOptions{Backwards: true})))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	require.Greater(t, p.cuts, 5)
+}
+
+func collect(t testing.TB, seq func(func(event.Sequenced, error) bool)) (list []event.Sequenced) {
+	t.Helper()
+	for e, err := range seq {
+		require.NoError(t, err)
+		list = append(list, e)
+	}
+	return list
+}
+
+// TestUnknownOutcome: an append whose events have no IDs is not repeated, and its error
+// tells whether it may have been done.
+func TestUnknownOutcome(t *testing.T) {
+	db, local := openDB(t, newURL(t))
+	metrics := service.NewMetrics()
+	p := newProxy(t, serve(t, db, service.Options{Metrics: metrics}, server.Options{}), func() int64 { return 1 << 30 })
+	waitFor := func(requests int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			rec := httptest.NewRecorder()
+			metrics.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/", nil))
+			return strings.Contains(rec.Body.String(), fmt.Sprintf("varve_requests_in_flight %d\n", requests))
+		}, time.Minute, 5*time.Millisecond)
+	}
+	events := dial(t, p.address(), client.Options{Retry: 20 * time.Second})
+	one := []event.Event{{Type: "A"}}
+	_, err := events.Append(t.Context(), one, nil)
+	require.NoError(t, err)
+
+	tx, err := db.Engine().Begin(t.Context()) // appends wait for the writer
+	require.NoError(t, err)
+	done := make(chan error)
+	withID := make(chan []uint64)
+	go func() {
+		_, err := events.Append(context.Background(), one, nil)
+		done <- err
+	}()
+	go func() {
+		positions, err := events.Append(context.Background(), numbered(0, 1), nil)
+		if err != nil {
+			t.Error(err)
+		}
+		withID <- positions
+	}()
+	waitFor(2)
+	p.cut()
+	err = <-done
+	require.ErrorIs(t, err, store.ErrUnknownOutcome)
+	require.NoError(t, tx.Rollback())
+	require.Len(t, <-withID, 1)
+	require.Len(t, collect(t, local.Read(t.Context(), event.Of("N"), nil)), 1)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	tx, err = db.Engine().Begin(t.Context())
+	require.NoError(t, err)
+	go func() {
+		_, err := events.Append(ctx, one, nil)
+		done <- err
+	}()
+	waitFor(1)
+	cancel()
+	err = <-done
+	require.ErrorIs(t, err, context.Canceled)
+	require.True(t, errors.Is(err, store.ErrUnknownOutcome), "it was sent: %v", err)
+	require.NoError(t, tx.Rollback())
+}
+
+// TestNobodyThere: what was never sent is told apart from what may have been done.
+func TestNobodyThere(t *testing.T) {
+	on, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, on.Close())
+	for _, retry := range []time.Duration{-1, 300 * time.Millisecond} {
+		events := dial(t, on.Addr().String(), client.Options{Retry: retry})
+		_, err = events.Append(t.Context(), []event.Event{{Type: "A"}}, nil)
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		require.NotErrorIs(t, err, store.ErrUnknownOutcome)
+		_, err = events.Head(t.Context())
+		require.ErrorIs(t, err, store.ErrUnavailable)
+		for _, err = range events.Subscribe(t.Context(), event.All(), 0) {
+			require.ErrorIs(t, err, store.ErrUnavailable, "it has never begun")
+		}
+		require.Error(t, err)
+	}
+}
+
+// TestRestart: a subscription goes on when the service comes back, and a server that goes
+// down does not wait for it.
+func TestRestart(t *testing.T) {
+	db, local := openDB(t, newURL(t))
+	on, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := on.Addr().String()
+	require.NoError(t, on.Close())
+	events := dial(t, address, client.Options{})
+	var got []uint64
+	next, stop := pull(events.Subscribe(t.Context(), event.All(), 0))
+	defer stop()
+	for round := range 3 {
+		s, err := service.New(t.Context(), db, service.Options{})
+		require.NoError(t, err)
+		srv, err := server.Listen(t.Context(), s, server.Options{REST: "off", GRPC: address})
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- srv.Run(ctx) }()
+		_, err = local.Append(t.Context(), []event.Event{{Type: "A"}, {Type: "A"}}, nil)
+		require.NoError(t, err)
+		for range 2 {
+			e, err := next()
+			require.NoError(t, err)
+			got = append(got, e.Position)
+		}
+		cancel()
+		require.NoError(t, <-done, "round %d: the server does not wait until its time is over", round)
+		s.Close()
+	}
+	require.Equal(t, []uint64{1, 2, 3, 4, 5, 6}, got)
+}
+
+// pull reads a sequence step by step on a goroutine of its own, as a consumer does.
+func pull(seq func(func(event.Sequenced, error) bool)) (next func() (event.Sequenced, error), stop func()) {
+	type item struct {
+		e   event.Sequenced
+		err error
+	}
+	items, quit := make(chan item), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(items)
+		for e, err := range seq {
+			select {
+			case items <- item{e, err}:
+			case <-quit:
+				return
+			}
+		}
+	})
+	next = func() (event.Sequenced, error) {
+		it, ok := <-items
+		if !ok {
+			return it.e, io.EOF
+		}
+		return it.e, it.err
+	}
+	return next, func() { close(quit) }
+}

@@ -1,0 +1,168 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// Events is the event store of a service as its clients see it: store.Events, whose
+// events are sealed when the service has keys. Its methods fail with ErrClosing and
+// ErrNoEvents beside what store.Events gives, appends with ErrReadOnly, and what reads
+// with what seal.Keyring.Open does.
+type Events struct{ service *Service }
+
+var _ store.EventStore = Events{}
+
+// Events returns the event store of the service.
+func (s *Service) Events() Events { return Events{s} }
+
+// open tells whether there are events to ask for.
+func (e Events) open() (*store.Events, error) {
+	s := e.service
+	s.mu.RLock()
+	closed := s.closed
+	s.mu.RUnlock()
+	switch {
+	case closed:
+		return nil, ErrClosing
+	case s.events == nil:
+		return nil, ErrNoEvents
+	}
+	return s.events, nil
+}
+
+// Head implements event.Store.
+func (e Events) Head(ctx context.Context) (uint64, error) {
+	events, err := e.open()
+	if err != nil {
+		return 0, fmt.Errorf("head of the events: %w", err)
+	}
+	return events.Head(ctx)
+}
+
+// Read implements event.Store.
+func (e Events) Read(ctx context.Context, q store.EventQuery, opts *store.EventReadOptions) iter.Seq2[store.SequencedEvent, error] {
+	events, err := e.open()
+	if err != nil {
+		return failed(fmt.Errorf("read events: %w", err))
+	}
+	return e.opened(events.Read(ctx, q, opts))
+}
+
+// Subscribe implements event.Store.
+func (e Events) Subscribe(ctx context.Context, q store.EventQuery, from uint64) iter.Seq2[store.SequencedEvent, error] {
+	events, err := e.open()
+	if err != nil {
+		return failed(fmt.Errorf("subscribe: %w", err))
+	}
+	return e.opened(events.Subscribe(ctx, q, from))
+}
+
+// failed is a sequence that ends with an error before it has begun.
+func failed(err error) iter.Seq2[store.SequencedEvent, error] {
+	return func(yield func(store.SequencedEvent, error) bool) { yield(store.SequencedEvent{}, err) }
+}
+
+// opened opens what a sequence yields.
+func (e Events) opened(list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[store.SequencedEvent, error] {
+	return func(yield func(store.SequencedEvent, error) bool) {
+		for ev, err := range list {
+			if err == nil {
+				err = e.service.unsealEvent(&ev.Event)
+				if err != nil {
+					ev, err = store.SequencedEvent{}, fmt.Errorf("event %d: %w", ev.Position, err)
+				}
+			}
+			if !yield(ev, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Append implements event.Store. Appends that come together share commits.
+func (e Events) Append(ctx context.Context, events []store.Event, cond *store.Condition) ([]uint64, error) {
+	stored, err := e.open()
+	if err == nil && e.service.reads {
+		err = ErrReadOnly
+	}
+	if err == nil {
+		err = e.service.checkEvents(events)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("append: %w", err)
+	}
+	keys := e.service.opts.Keys
+	if keys == nil {
+		return stored.Append(ctx, events, cond)
+	}
+	positions, err := e.appendSealed(ctx, stored, keys.Newest(), events, cond)
+	if !errors.Is(err, store.ErrDuplicate) {
+		return positions, err
+	}
+	// What is repeated may be sealed under a key that was the newest then.
+	for _, id := range keys.IDs()[1:] {
+		if again, older := e.appendSealed(ctx, stored, id, events, unlessAny); older == nil {
+			return again, nil
+		}
+	}
+	return nil, err
+}
+
+// unlessAny is a condition that holds of no store with events: with it an append is
+// either a repetition or refused.
+var unlessAny = event.Unless(event.All())
+
+func (e Events) appendSealed(ctx context.Context, stored *store.Events, id seal.ID, events []store.Event, cond *store.Condition) ([]uint64, error) {
+	sealed := make([]store.Event, len(events))
+	for i := range events {
+		sealed[i] = e.service.sealEvent(id, &events[i])
+	}
+	return stored.Append(ctx, sealed, cond)
+}
+
+// checkEvents refuses what could not be stored once it is sealed, and what could not be
+// told from sealed events later.
+func (s *Service) checkEvents(events []store.Event) error {
+	if s.opts.Keys != nil {
+		// By their own size, and before work is spent on them.
+		if err := event.Validate(events); err != nil {
+			return err
+		}
+	}
+	for i := range events {
+		e := &events[i]
+		switch {
+		case s.opts.Keys == nil && seal.IsSealed(e.Data):
+			return fmt.Errorf("event %d of %d: %w: its data begin like sealed ones, and this service has no keys", i+1, len(events), store.ErrInvalid)
+		case s.opts.Keys != nil && sealedSize(e) > event.MaxData:
+			return fmt.Errorf("event %d of %d: %w: %d bytes of data and metadata, sealed, at most %d; store the rest elsewhere and keep a reference",
+				i+1, len(events), store.ErrInvalid, sealedSize(e), event.MaxData)
+		}
+	}
+	return nil
+}
+
+// checkEventKeys opens the newest event as far as to tell whether its key is there. An
+// event that is not sealed does not keep a service with keys from starting: it may be
+// older than the sealing of events, and is an error of its reader.
+func (s *Service) checkEventKeys(ctx context.Context) error {
+	if s.events == nil {
+		return nil
+	}
+	for e, err := range s.events.Read(ctx, event.All(), &store.EventReadOptions{Backwards: true, Limit: 1}) {
+		if err != nil {
+			return err
+		}
+		if err := s.unsealEvent(&e.Event); errors.Is(err, seal.ErrUnknownKey) {
+			return fmt.Errorf("the newest event, %d: %w", e.Position, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package service
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/varvedb/varve/internal/service/seal"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// sealEvent returns an event whose data are its data and metadata, sealed together
+// under a key. Type and tags stay readable: queries and conditions need them.
+//
+// What is sealed is bound to the event's ID, type and tags, in whatever order, and not
+// to its position, which is given later: among events that are alike in all of them,
+// who can write to the store can put one's content in the place of another's.
+//
+// The store compares an event that is repeated with the one that it holds, so an event
+// with an ID is sealed alike every time. The other way, to compare what is opened, would
+// have the store decrypt under the writer's lock. An event without ID is never
+// compared and has a random nonce.
+func (s *Service) sealEvent(id seal.ID, e *store.Event) store.Event {
+	s.opts.Metrics.sealed.Inc()
+	payload := make([]byte, 0, binary.MaxVarintLen64+len(e.Data)+len(e.Metadata))
+	payload = binary.AppendUvarint(payload, uint64(len(e.Data)))
+	payload = append(append(payload, e.Data...), e.Metadata...)
+	sealed := store.Event{Type: e.Type, Tags: e.Tags, ID: e.ID}
+	if e.ID.IsZero() {
+		sealed.Data = s.opts.Keys.Seal(eventOwner(e), payload)
+	} else {
+		sealed.Data = s.opts.Keys.SealAlike(id, eventOwner(e), payload)
+	}
+	return sealed
+}
+
+// sealedSize is how many bytes of data an event has once it is sealed.
+func sealedSize(e *store.Event) int {
+	return seal.Overhead + len(binary.AppendUvarint(nil, uint64(len(e.Data)))) + len(e.Data) + len(e.Metadata)
+}
+
+// unsealEvent opens a stored event in place. As with entities, whether an event must be
+// sealed depends on the service's keys and not on what is stored.
+func (s *Service) unsealEvent(e *store.Event) error {
+	if s.opts.Keys == nil {
+		if seal.IsSealed(e.Data) {
+			return fmt.Errorf("%w: the service was started without keys", seal.ErrUnknownKey)
+		}
+		return nil
+	}
+	if len(e.Metadata) > 0 {
+		return fmt.Errorf("%w: it has metadata in the clear", seal.ErrNotSealed)
+	}
+	payload, err := s.opts.Keys.Open(eventOwner(e), e.Data)
+	if err != nil {
+		return err
+	}
+	size, n := binary.Uvarint(payload)
+	if n <= 0 || size > uint64(len(payload)-n) {
+		return seal.ErrTampered // only who has the key can have made it
+	}
+	e.Data, e.Metadata = payload[n:n+int(size):n+int(size)], payload[n+int(size):]
+	return nil
+}
+
+// eventOwner is what the content of an event is bound to. Its length is not that of an
+// entity's key, so that neither can be taken for the other.
+func eventOwner(e *store.Event) []byte {
+	tags := slices.Clone(e.Tags)
+	slices.SortFunc(tags, func(a, b event.Tag) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
+	})
+	var text bytes.Buffer
+	add := func(s string) {
+		text.Write(binary.AppendUvarint(nil, uint64(len(s))))
+		text.WriteString(s)
+	}
+	text.Write(e.ID[:])
+	add(e.Type)
+	for _, t := range tags {
+		add(t.Key)
+		add(t.Value)
+	}
+	sum := sha256.Sum256(text.Bytes())
+	return append([]byte("event\x00"), sum[:]...)
+}

@@ -1,0 +1,69 @@
+package rest
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/store"
+)
+
+// etags is what If-Match and If-None-Match hold, as RFC 9110 has it.
+var etags = regexp.MustCompile(`^(\*|(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*")*)$`)
+
+// etag writes the version of an entity as an ETag.
+func etag(version uint64) string { return `"` + strconv.FormatUint(version, 10) + `"` }
+
+// guard reads what a request wants of the entity before it is written.
+func guard(r *http.Request) (g service.Guard, err error) {
+	if g.Match, err = versions(r, "If-Match", false); err != nil {
+		return g, err
+	}
+	g.NoneMatch, err = versions(r, "If-None-Match", true)
+	return g, err
+}
+
+// versions reads a header of ETags, nil when there is none. What this service has not
+// made is the version of no entity. A weak one matches only where that is asked for.
+func versions(r *http.Request, name string, weak bool) (*service.Versions, error) {
+	lines := r.Header.Values(name)
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	text := strings.TrimSpace(strings.Join(lines, ","))
+	if !etags.MatchString(text) {
+		return nil, malformed("%s: %q: want * or a list of ETags, each in quotation marks", name, text)
+	}
+	list := &service.Versions{Any: text == "*"}
+	for tag := range strings.SplitSeq(text, ",") {
+		tag = strings.TrimSpace(tag)
+		if weak {
+			tag = strings.TrimPrefix(tag, "W/")
+		}
+		if version, err := strconv.ParseUint(strings.Trim(tag, `"`), 10, 64); err == nil && tag == etag(version) {
+			list.List = append(list.List, version)
+		}
+	}
+	return list, nil
+}
+
+// tagged gives an answer the ETag of its entity, and answers 304 when the client has that
+// already. Where others write there are none: after a rewind another block may have the
+// same number.
+func (h *Handler) tagged(w http.ResponseWriter, r *http.Request, e *store.Entity) (answered bool, err error) {
+	if h.service.ReadOnly() {
+		return false, nil
+	}
+	known, err := versions(r, "If-None-Match", true)
+	if err != nil {
+		return false, err
+	}
+	w.Header()["Etag"] = []string{etag(service.VersionOf(e))}
+	if known == nil || !known.Has(e) {
+		return false, nil
+	}
+	w.WriteHeader(http.StatusNotModified)
+	return true, nil
+}

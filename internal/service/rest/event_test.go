@@ -1,0 +1,250 @@
+package rest_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/rest"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// append appends events through the service.
+func (w *world) append(events ...store.Event) {
+	w.t.Helper()
+	_, err := w.service.Events().Append(context.Background(), events, nil)
+	require.NoError(w.t, err)
+}
+
+// data returns what the events of lines hold.
+func data(t testing.TB, list []map[string]json.RawMessage) string {
+	t.Helper()
+	var all []string
+	for _, line := range list {
+		if line["event"] == nil {
+			continue
+		}
+		var e struct {
+			Data json.RawMessage `json:"data"`
+		}
+		require.NoError(t, json.Unmarshal(line["event"], &e))
+		all = append(all, string(e.Data))
+	}
+	return strings.Join(all, " ")
+}
+
+func number(n int, tags ...event.Tag) store.Event {
+	return store.Event{Type: "N", Data: []byte(fmt.Sprint(n)), Tags: tags}
+}
+
+func TestReadEvents(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	require.JSONEq(t, `{"head":0}`, w.do("GET", "/v1/events/head", "").Body.String())
+	require.Equal(t, "{\"end\":{\"count\":0,\"head\":0}}\n", w.do("GET", "/v1/events", "").Body.String())
+	x, y := event.NewTag("x", "1"), event.NewTag("y", "a:b")
+	w.append(number(1, x), number(2, x, y), store.Event{Type: "Other", Data: []byte{0xff}, Metadata: []byte(`{"by":"<ann>"}`), ID: store.EventID{1}}, number(4, y))
+	require.JSONEq(t, `{"head":4}`, w.do("GET", "/v1/events/head", "").Body.String())
+
+	list := lines(t, w.do("GET", "/v1/events?type=Other", ""))
+	require.Len(t, list, 2)
+	var e map[string]any
+	require.NoError(t, json.Unmarshal(list[0]["event"], &e))
+	require.NotEmpty(t, e["time"])
+	delete(e, "time")
+	require.Equal(t, map[string]any{
+		"position": 3.0, "id": "01000000-0000-0000-0000-000000000000", "type": "Other", "data_base64": "/w==", "metadata": map[string]any{"by": "<ann>"},
+	}, e)
+	for _, c := range []struct{ get, post, want, end string }{
+		{"", `{}`, `1 2  4`, `{"count":4,"head":4}`},
+		{"type=N", `{"query":{"items":[{"types":["N"]}]}}`, "1 2 4", `{"count":3,"head":4}`},
+		{"type=N&tag=x:1", `{"query":{"items":[{"types":["N"],"tags":[["x","1"]]}]}}`, "1 2", `{"count":2,"head":4}`},
+		{"tag=x:1&tag=y:a:b", `{"query":{"items":[{"tags":[["x","1"],["y","a:b"]]}]}}`, "2", `{"count":1,"head":4}`},
+		{"type=N&from=2&limit=1", `{"query":{"items":[{"types":["N"]}]},"from":"2","limit":1}`, "2", `{"count":1}`},
+		{"type=N&backwards=true", `{"query":{"items":[{"types":["N"]}]},"backwards":true}`, "4 2 1", `{"count":3}`},
+		{"type=None", `{"query":{"items":[{"types":["None"]}]}}`, "", `{"count":0,"head":4}`},
+	} {
+		for _, rec := range []*httptest.ResponseRecorder{
+			w.do("GET", "/v1/events?"+c.get, ""), w.do("POST", "/v1/events/read", c.post, asJSON),
+		} {
+			require.Equal(t, 200, rec.Code, rec.Body)
+			require.Equal(t, "application/x-ndjson", rec.Header().Get("Content-Type"))
+			list := lines(t, rec)
+			require.Equal(t, c.want, data(t, list))
+			require.JSONEq(t, c.end, string(list[len(list)-1]["end"]))
+		}
+	}
+	for _, path := range []string{
+		"/v1/events?tag=x", "/v1/events?from=-1", "/v1/events?from=1&from=2", "/v1/events?since=today", "/v1/events?backwards=maybe",
+		"/v1/events?unknown=1", "/v1/events/subscribe?limit=1", "/v1/events/subscribe?from=x",
+	} {
+		w.problem(w.do("GET", path, ""), 400, "malformed")
+	}
+	w.problem(w.do("POST", "/v1/events/read", `{"query":{"items":[{}]}}`, asJSON), 422, "invalid")
+	w.problem(w.do("POST", "/v1/events/subscribe", `{"query":{"items":[{}]}}`, asJSON), 422, "invalid")
+	w.problem(w.do("GET", "/v1/events/subscribe", "", "Accept: text/event-stream", "Last-Event-ID: x"), 400, "malformed")
+	w.problem(w.do("POST", "/v1/events/head", "{}", asJSON), 405, "method")
+}
+
+// TestBrokenRead: an error in the middle of a read is its last line.
+func TestBrokenRead(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	for i := range 4 {
+		w.append(store.Event{Type: "N", Data: []byte(`"` + strings.Repeat(fmt.Sprint(i), 100<<10) + `"`)})
+	}
+	raw, err := w.db.Events(t.Context(), store.EventOptions{})
+	require.NoError(t, err)
+	_, err = raw.Append(t.Context(), []store.Event{{Type: "Foreign"}}, nil)
+	require.NoError(t, err)
+	list := lines(t, w.do("GET", "/v1/events", ""))
+	require.Contains(t, string(list[len(list)-1]["error"]), "urn:varve:problem:not-sealed")
+	w.problem(w.do("GET", "/v1/events?type=Foreign", ""), 500, "not-sealed")
+}
+
+func TestConflict(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	w.append(number(1), number(2), store.Event{Type: "A"})
+	rec := w.do("POST", "/v1/events", `{"events":[{"type":"A"}],"condition":{"fail_if_events_match":{"items":[{"types":["B"]},{"types":["A"]}]},"after":2}}`, asJSON)
+	w.problem(rec, 409, "conflict")
+	var p map[string]any
+	require.NoError(t, json.Unmarshal(rec.Body.Bytes(), &p))
+	require.Equal(t, []any{3.0, 1.0, 2.0}, []any{p["position"], p["item"], p["after"]})
+	p = nil
+	require.NoError(t, json.Unmarshal(w.do("POST", "/v1/events", `{"events":[]}`, asJSON).Body.Bytes(), &p))
+	require.NotContains(t, p, "position")
+}
+
+// subscriber is a client of a subscription.
+type subscriber struct {
+	t      testing.TB
+	body   *bufio.Reader
+	header http.Header
+	cancel context.CancelFunc
+}
+
+func subscribe(t testing.TB, url, body string, header ...string) *subscriber {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, url+"/v1/events/subscribe", strings.NewReader(body))
+	require.NoError(t, err)
+	if body == "" {
+		req.URL.RawQuery = "type=N"
+	}
+	for _, line := range append(header, asJSON) {
+		name, value, _ := strings.Cut(line, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	require.Equal(t, 200, resp.StatusCode)
+	return &subscriber{t, bufio.NewReader(resp.Body), resp.Header, cancel}
+}
+
+func (s *subscriber) line() string {
+	s.t.Helper()
+	line, err := s.body.ReadString('\n')
+	require.NoError(s.t, err)
+	return strings.TrimSuffix(line, "\n")
+}
+
+// TestSubscribe: events come as they are appended, in either form, until the server goes
+// down, which is told.
+func TestSubscribe(t *testing.T) {
+	ending := make(chan struct{})
+	w := newWorld(t, service.Options{}, rest.Options{Ending: ending})
+	server := httptest.NewServer(w.handler)
+	defer server.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	w.append(number(1), number(2), store.Event{Type: "Other"})
+
+	lines := subscribe(t, server.URL, `{"query":{"items":[{"types":["N"]}]},"from":2}`)
+	require.Equal(t, "application/x-ndjson", lines.header.Get("Content-Type"))
+	sse := subscribe(t, server.URL, "", "Accept: text/html, text/event-stream; q=0.5", "Last-Event-ID: 1")
+	require.Equal(t, "text/event-stream", sse.header.Get("Content-Type"))
+	empty := subscribe(t, server.URL, `{"query":{"items":[{"types":["None"]}]}}`)
+	for n := 2; n < 6; n++ {
+		if n > 2 {
+			w.append(number(n))
+		}
+		require.Contains(t, lines.line(), fmt.Sprintf(`"data":%d`, n))
+		position := n
+		if n > 2 {
+			position++
+		}
+		require.Equal(t, fmt.Sprintf("id: %d", position), sse.line())
+		require.Contains(t, sse.line(), fmt.Sprintf(`"data":%d`, n))
+		require.Empty(t, sse.line())
+	}
+	close(ending)
+	require.Contains(t, lines.line(), `{"error":{"type":"urn:varve:problem:closing"`)
+	require.Contains(t, empty.line(), "urn:varve:problem:closing")
+	require.Equal(t, "event: problem", sse.line())
+	require.Contains(t, sse.line(), `data: {"type":"urn:varve:problem:closing"`)
+	left, err := lines.body.Peek(1)
+	require.Error(t, err)
+	require.Empty(t, left)
+}
+
+// TestSubscriberLeaves: the place of a client that has gone is free.
+func TestSubscriberLeaves(t *testing.T) {
+	gate, err := service.NewGate(service.GateOptions{Concurrent: 1})
+	require.NoError(t, err)
+	w := newWorld(t, service.Options{}, rest.Options{Gate: gate})
+	server := httptest.NewServer(w.handler)
+	defer server.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	for range 3 {
+		s := subscribe(t, server.URL, `{}`)
+		require.Error(t, gate.Enter())
+		s.cancel()
+		require.Eventually(t, func() bool {
+			err := gate.Enter()
+			if err == nil {
+				gate.Leave()
+			}
+			return err == nil
+		}, time.Minute, 5*time.Millisecond)
+	}
+}
+
+// FuzzEvents: no body makes the interface answer with anything but lines or a fault of
+// the client's.
+func FuzzEvents(f *testing.F) {
+	w := newWorld(f, service.Options{}, rest.Options{})
+	w.append(number(1, event.NewTag("x", "1")))
+	f.Add("POST", "", []byte(`{"query":{"items":[{"types":["N"],"tags":[["x","1"]]}]},"from":1,"limit":"1","since":"2026-01-02T03:04:05Z"}`))
+	f.Add("GET", "type=N&tag=x:1&from=1&until=2026-01-02T03:04:05Z", []byte{})
+	f.Fuzz(func(t *testing.T, method, query string, body []byte) {
+		path := "/v1/events"
+		if method = strings.ToUpper(method); method == http.MethodPost {
+			path += "/read"
+		} else {
+			method = http.MethodGet
+		}
+		r := httptest.NewRequest(method, path, bytes.NewReader(body))
+		r.URL.RawQuery = query
+		r.Header.Set("Content-Type", "application/json")
+		rec := httptest.NewRecorder()
+		w.handler.ServeHTTP(rec, r)
+		require.Contains(t, []int{200, 400, 413, 422}, rec.Code, rec.Body)
+		if rec.Code == 200 {
+			require.Contains(t, rec.Body.String(), `{"end":{"count":`)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package storetest
+
+import (
+	"context"
+	"iter"
+	"testing"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// RunEventStore runs, of the suites of RunEvents, those that need no more than an
+// event.Store, on one that is somewhere else: connect returns it of a database, whose
+// events it appends to and reads, such as a client of a service over it. Where the engine
+// allows several processes, another one uses the database beside it. Calls that fail are
+// not to be repeated.
+func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store.DB) store.EventStore) {
+	h.connect = connect
+	parts := func(list map[string]func(*testing.T, Harness, string)) func(*testing.T, Harness, string) {
+		return func(t *testing.T, h Harness, layout string) {
+			for name, run := range list {
+				t.Run(name, func(t *testing.T) { run(t, h, layout) })
+			}
+		}
+	}
+	suites := []struct {
+		name string
+		run  func(*testing.T, Harness, string)
+	}{
+		{"append", runEventAppend},
+		{"condition", runEventCondition},
+		{"repeat", runEventRepeat},
+		{"read", runEventRead},
+		{"project", runEventProject},
+		{"refusals", runEventRefusals},
+		{"examples", runEventExamples},
+		{"subscribe", parts(map[string]func(*testing.T, Harness, string){
+			"replay and follow": subscribeFollow, "other process": subscribeOther, "close": subscribeClose,
+		})},
+		{"group", parts(map[string]func(*testing.T, Harness, string){
+			"verdicts": groupVerdicts, "repetitions": groupRepetitions, "cancel": groupCancel,
+		})},
+		{"race", runEventRace},
+		{"linearizable", runEventLinearizable},
+	}
+	for _, s := range suites {
+		t.Run(s.name, func(t *testing.T) { s.run(t, h, "tags") })
+	}
+}
+
+// connected returns a stream whose calls go through what connect returns, if there is
+// such.
+func (h Harness) connected(t testing.TB, s eventStream) eventStream {
+	t.Helper()
+	if h.connect != nil {
+		s.remote = h.connect(t, s.db)
+	}
+	return s
+}
+
+// store is what the calls of a stream go to.
+func (s eventStream) store() store.EventStore {
+	if s.remote != nil {
+		return s.remote
+	}
+	return s.Events
+}
+
+// Head implements event.Store.
+func (s eventStream) Head(ctx context.Context) (uint64, error) { return s.store().Head(ctx) }
+
+// Read implements event.Store.
+func (s eventStream) Read(ctx context.Context, q store.EventQuery, opts *store.EventReadOptions) iter.Seq2[store.SequencedEvent, error] {
+	return s.store().Read(ctx, q, opts)
+}
+
+// Append implements event.Store.
+func (s eventStream) Append(ctx context.Context, events []store.Event, cond *store.Condition) ([]uint64, error) {
+	return s.store().Append(ctx, events, cond)
+}
+
+// Subscribe implements event.Store.
+func (s eventStream) Subscribe(ctx context.Context, q store.EventQuery, from uint64) iter.Seq2[store.SequencedEvent, error] {
+	return s.store().Subscribe(ctx, q, from)
+}
+
+// Project is that of package event, on whatever the stream is.
+func (s eventStream) Project(ctx context.Context, projectors ...store.Projector) (*store.Condition, error) {
+	return event.Project(ctx, s, projectors...)
+}
