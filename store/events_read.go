@@ -30,6 +30,9 @@ const (
 func (e *Events) Read(ctx context.Context, q EventQuery, opts *EventReadOptions) iter.Seq2[SequencedEvent, error] {
 	return func(yield func(SequencedEvent, error) bool) {
 		p, limit, err := newPage(q, opts)
+		if err == nil && opts != nil {
+			err = e.boundByTime(ctx, &p, opts.Since, opts.Until)
+		}
 		if err == nil {
 			err = e.readPages(ctx, &p, limit, func(ev SequencedEvent) bool { return yield(ev, nil) })
 		}
@@ -55,6 +58,11 @@ func newPage(q EventQuery, opts *EventReadOptions) (p eventlog.Page, limit int, 
 		limit = math.MaxInt
 	}
 	p = eventlog.Page{Items: eventlog.Compile(q), Backwards: opts.Backwards, Bytes: pageBytes}
+	if opts.OnlyLast {
+		p.Last = &eventlog.Last{}
+	} else {
+		p.Items = eventlog.Merge(p.Items)
+	}
 	if !opts.Backwards && opts.Limit == 0 {
 		p.Head = opts.Head
 	}
@@ -68,10 +76,55 @@ func newPage(q EventQuery, opts *EventReadOptions) (p eventlog.Page, limit int, 
 	return p, limit, nil
 }
 
+// boundByTime narrows a page to the events from one time on and before another one; zero
+// is no bound.
+func (e *Events) boundByTime(ctx context.Context, p *eventlog.Page, since, until time.Time) error {
+	if since.IsZero() && until.IsZero() {
+		return nil
+	}
+	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		if !since.IsZero() {
+			first, err := e.log.FirstSince(ctx, q, ceilMicro(since))
+			if err != nil {
+				return err
+			}
+			if first == 0 {
+				first = math.MaxInt64
+			}
+			p.After = max(p.After, first-1)
+		}
+		if until.IsZero() {
+			return nil
+		}
+		end, err := e.log.FirstSince(ctx, q, ceilMicro(until))
+		if err == nil && end == 0 {
+			end, err = e.log.Head(ctx, q)
+			end++
+		}
+		if p.Before == 0 || end < p.Before {
+			p.Before = end
+		}
+		return err
+	})
+}
+
+// ceilMicro returns the first microsecond that is not before a time.
+func ceilMicro(t time.Time) int64 {
+	micros := t.UnixMicro()
+	if time.UnixMicro(micros).Before(t) {
+		micros++
+	}
+	return micros
+}
+
 // readPages reads pages until the end, the limit, or until yield returns false. It
 // leaves p at the page after the last one.
 func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yield func(SequencedEvent) bool) error {
-	for size := firstPage; limit > 0; size = min(4*size, lastPage) {
+	size := firstPage
+	if p.Wide() {
+		size = lastPage // each page looks all of them up
+	}
+	for ; limit > 0; size = min(4*size, lastPage) {
 		p.Limit = min(size, limit)
 		list, end, err := e.page(ctx, p)
 		if err != nil {

@@ -35,7 +35,11 @@ func (t *texts) get(shape []byte, build func() string) string {
 // shape appends what the SQL of an item depends on.
 func (it *Item) shape(to []byte) []byte {
 	to = strconv.AppendInt(append(to, 'y'), int64(len(it.types)), 10)
-	return strconv.AppendInt(append(to, 'g'), int64(len(it.tags)), 10)
+	kind := byte('g')
+	if it.any {
+		kind = 'o'
+	}
+	return strconv.AppendInt(append(to, kind), int64(len(it.tags)), 10)
 }
 
 // span is a range of positions with an order.
@@ -55,6 +59,9 @@ func (s span) bounds(column string) string {
 // predicate compares an event itself with an item.
 func (l *Log) predicate(it *Item) string {
 	text := typeList("events.type", len(it.types))
+	if it.any {
+		return and(text, "("+l.hasTag()+strings.Repeat(" OR "+l.hasTag(), len(it.tags)-1)+")")
+	}
 	for range it.tags {
 		text = and(text, l.hasTag())
 	}
