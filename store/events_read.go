@@ -12,13 +12,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// The sizes of the pages in which events are read: small at first, for the many
-// queries with few results. A page also ends when its data reaches pageBytes.
-const (
-	firstPage = 64
-	lastPage  = 2048
-	pageBytes = 1 << 20
-)
+// pageBytes is the size of the data at which a page ends early.
+const pageBytes = 1 << 20
 
 // Read streams the events that a query selects, in order of position. It reads in
 // pages and holds no view open while the caller is busy, so the loop may take its
@@ -120,20 +115,27 @@ func ceilMicro(t time.Time) int64 {
 // readPages reads pages until the end, the limit, or until yield returns false. It
 // leaves p at the page after the last one.
 func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yield func(SequencedEvent) bool) error {
-	size := firstPage
+	first, last := e.log.PageSizes()
+	size := first
 	if p.Wide() {
-		size = lastPage // each page looks all of them up
+		size = last // each page looks all of them up
 	}
-	for ; limit > 0; size = min(4*size, lastPage) {
+	for ; limit > 0; size = min(8*size, last) {
 		p.Limit = min(size, limit)
 		list, end, err := e.page(ctx, p)
 		if err != nil {
 			return err
 		}
+		bytes := 0
 		for i := range list {
+			bytes += len(list[i].Data) + len(list[i].Metadata)
 			if !yield(list[i]) {
 				return nil
 			}
+		}
+		if n := len(list); n > 0 {
+			// A server sends what is asked for, and beyond the bytes for nothing.
+			size = min(size, max(1, pageBytes/8*n/max(bytes, n)))
 		}
 		limit -= len(list)
 		if end {

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"sync"
@@ -115,12 +116,14 @@ func order(column string, backwards bool) string {
 	return " ORDER BY " + column
 }
 
-// limit bounds the rows of a statement by an argument. The planner of SQLite looks
-// at an argument that stands alone, and so compiles the statement anew each time
-// it is given one.
-func (l *Log) limit() string {
+// limit bounds the rows of a statement, and says which of its texts that is. To SQLite
+// the bound is an argument: its planner looks at one that stands alone, and so compiles
+// the statement anew each time it is given one. Servers keep no plan of a statement that
+// has its limit as an argument; they are given a power of two.
+func (l *Log) limit(n int) (text string, shape byte, args []any) {
 	if l.dialect == driver.SQLite {
-		return " LIMIT +?"
+		return " LIMIT +?", 0, []any{int64(n)}
 	}
-	return " LIMIT ?"
+	shape = byte(bits.Len(uint(max(n, 1) - 1)))
+	return " LIMIT " + strconv.FormatUint(1<<shape, 10), shape, nil
 }

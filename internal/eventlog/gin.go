@@ -34,15 +34,9 @@ func branches(it *Item, s span) []branch {
 		}
 		return list
 	}
-	has := "tag_array @> string_to_array(?, chr(31))"
-	if it.any {
-		has = "tag_array && string_to_array(?, chr(31))"
-	}
-	// OFFSET 0 keeps the planner from walking the events in order of position
-	// until one has the tags, which it takes to be many. Inside, it may choose the
-	// positions when these are few.
+	// OFFSET 0: see ginText.
 	return []branch{{
-		from:  "(SELECT * FROM events WHERE " + has + " AND " + bounds + " OFFSET 0) AS events",
+		from:  "(SELECT * FROM events WHERE " + ginTags(it) + " AND " + bounds + " OFFSET 0) AS events",
 		where: ginTypes(len(it.types)),
 	}}
 }
@@ -151,15 +145,78 @@ func (l *Log) readGIN(ctx context.Context, q driver.Querier, p *Page, to *pageEv
 // readItems reads a page with one statement.
 func (l *Log) readItems(ctx context.Context, q driver.Querier, p *Page, items []Item, to *pageEvents) error {
 	s, head := p.span(), l.headToo(p)
-	shape := append(make([]byte, 0, 32), 'r', flag(s.backwards), flag(s.bounded), flag(head))
-	var args []any
+	limit, kind, _ := l.limit(p.Limit)
+	shape := append(make([]byte, 0, 32), 'r', flag(s.backwards), flag(s.bounded), flag(head), kind)
 	for i := range items {
 		shape = items[i].ginShape(shape)
-		args = branchArgs(args, &items[i], p.bounds(), int64(p.Limit))
 	}
-	args = append(args, int64(p.Limit))
-	text := l.texts.get(shape, func() string { return withHead(l.ginText(items, s), head) })
-	return to.read(ctx, q, text, args, nil)
+	text := l.texts.get(shape, func() string { return withHead(l.ginText(items, s, limit), head) })
+	return to.read(ctx, q, text, ginArgs(items, p.bounds()), nil)
+}
+
+// ginText selects the events of items: those of items with tags together, and those of
+// each type alone. No two items have types only.
+func (l *Log) ginText(items []Item, s span, limit string) string {
+	var parts, tagged []string
+	var types *Item
+	end := order("events.position", s.backwards) + limit
+	for i := range items {
+		if it := &items[i]; len(it.tags) == 0 {
+			types = it
+			for _, b := range branches(it, s) {
+				parts = append(parts, "SELECT "+l.columns()+" FROM events WHERE "+b.where+end)
+			}
+		} else {
+			tagged = append(tagged, "("+and(ginTags(it), ginTypes(len(it.types)))+")")
+		}
+	}
+	if len(tagged) > 0 {
+		where := s.bounds("events.position") + " AND (" + strings.Join(tagged, " OR ") + ")"
+		if types != nil {
+			where += " AND NOT (" + ginTypes(len(types.types)) + ")"
+		}
+		// OFFSET 0 keeps the planner from walking the events in order of position
+		// until one has the tags, which it takes to be many. Inside, it may choose the
+		// positions when these are few.
+		parts = append(parts, "SELECT "+l.columns()+" FROM (SELECT * FROM events WHERE "+where+" OFFSET 0) AS events"+end)
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return "SELECT * FROM (" + strings.Join(parts, ") AS p UNION ALL SELECT * FROM (") + ") AS p" + order("1", s.backwards) + limit
+}
+
+// ginArgs are the arguments of ginText.
+func ginArgs(items []Item, bounds []any) (args []any) {
+	var types []any
+	tags := slices.Clone(bounds)
+	for i := range items {
+		it := &items[i]
+		switch {
+		case len(it.tags) > 0:
+			tags = ginTypeArgs(append(tags, strings.Join(it.tags, separator)), it.types)
+		case len(it.types) > maxArms:
+			types = ginTypeArgs(nil, it.types)
+			args = append(append(args, types...), bounds...)
+		default:
+			types = ginTypeArgs(nil, it.types)
+			for _, typ := range types {
+				args = append(append(args, typ), bounds...)
+			}
+		}
+	}
+	if len(tags) == len(bounds) {
+		return args
+	}
+	return append(append(args, tags...), types...)
+}
+
+// ginTags compares with the tags of an item, in one argument.
+func ginTags(it *Item) string {
+	if it.any {
+		return "tag_array && string_to_array(?, chr(31))"
+	}
+	return "tag_array @> string_to_array(?, chr(31))"
 }
 
 // ginShape appends what the SQL of an item depends on.
@@ -172,17 +229,6 @@ func (it *Item) ginShape(to []byte) []byte {
 		return append(to, '|')
 	}
 	return append(to, '&')
-}
-
-func (l *Log) ginText(items []Item, s span) string {
-	var parts []string
-	for i := range items {
-		for _, b := range branches(&items[i], s) {
-			parts = append(parts, "SELECT position FROM ("+b.text("events.position", s)+") AS b")
-		}
-	}
-	return "SELECT " + l.columns() + " FROM (" + strings.Join(parts, " UNION ") + order("position", s.backwards) +
-		" LIMIT ?) AS p, events WHERE events.position = p.position" + order("events.position", s.backwards)
 }
 
 // probeSizes are the probes of one statement, largest first: few statements, and

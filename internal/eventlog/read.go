@@ -32,6 +32,19 @@ type Page struct {
 	Last *Last
 }
 
+// PageSizes are the events of the first page of a read, which is small for the many
+// queries with few results, and of the largest. Where a statement is dear, both are
+// larger; in the layout "gin" each page costs as much as all that is left.
+func (l *Log) PageSizes() (first, last int) {
+	switch {
+	case l.dialect == driver.SQLite:
+		return 64, 2048
+	case !l.posted:
+		return 512, 1 << 15
+	}
+	return 256, 4096
+}
+
 // span is the page's range of positions.
 func (p *Page) span() span { return span{backwards: p.Backwards, bounded: p.Before > 0} }
 
@@ -144,11 +157,11 @@ func (l *Log) tellHead(ctx context.Context, q driver.Querier, p *Page, head uint
 // readAll reads events of any kind.
 func (l *Log) readAll(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) error {
 	s, head := p.span(), l.headToo(p)
-	text := l.texts.get([]byte{'a', flag(s.backwards), flag(s.bounded), flag(head)}, func() string {
-		text := "SELECT " + l.columns() + " FROM events WHERE " + s.bounds("events.position") + order("events.position", s.backwards) + l.limit()
-		return withHead(text, head)
+	limit, shape, n := l.limit(p.Limit)
+	text := l.texts.get([]byte{'a', flag(s.backwards), flag(s.bounded), flag(head), shape}, func() string {
+		return withHead("SELECT "+l.columns()+" FROM events WHERE "+s.bounds("events.position")+order("events.position", s.backwards)+limit, head)
 	})
-	return to.read(ctx, q, text, append(p.bounds(), int64(p.Limit)), nil)
+	return to.read(ctx, q, text, append(p.bounds(), n...), nil)
 }
 
 // headToo tells whether a statement that may be the page's last one is to tell the
@@ -169,34 +182,32 @@ func withHead(text string, head bool) string {
 		" events.position, events.id, events.id FROM events ORDER BY events.position DESC LIMIT 1) AS head ORDER BY 1"
 }
 
-// tail selects the events that have no postings, as many as the last argument says. It
-// compares them unless the items are too many.
-func (l *Log) tail(p *Page) string {
+// tail selects up to a number of events that have no postings, with its arguments and
+// what its text depends on. It compares them unless the items are too many.
+func (l *Log) tail(shape []byte, args []any, p *Page, n int) (func() string, []byte, []any) {
 	s := p.span()
-	text := "SELECT " + l.columns() + " FROM events WHERE events.position > (SELECT position FROM event_index) AND " + s.bounds("events.position")
-	if p.Wide() {
-		return text + order("events.position", s.backwards)
-	}
-	predicates := make([]string, len(p.Items))
-	for i := range p.Items {
-		predicates[i] = "(" + l.predicate(&p.Items[i]) + ")"
-	}
-	return text + " AND (" + strings.Join(predicates, " OR ") + ")" + order("events.position", s.backwards) + l.limit()
-}
-
-// tailArgs appends the arguments of tail, and what its text depends on.
-func (l *Log) tailArgs(shape []byte, args []any, p *Page, limit int) ([]byte, []any) {
-	s := p.span()
-	shape = append(shape, flag(s.backwards), flag(s.bounded))
+	shape = append(shape, flag(s.backwards), flag(s.bounded), flag(p.Wide()))
 	args = append(args, p.bounds()...)
-	if p.Wide() {
-		return append(shape, 'w'), args
+	end := order("events.position", s.backwards)
+	if !p.Wide() {
+		for i := range p.Items {
+			shape = p.Items[i].shape(shape)
+			args = predicateArgs(args, &p.Items[i])
+		}
+		limit, kind, more := l.limit(n)
+		end, shape, args = end+limit, append(shape, kind), append(args, more...)
 	}
-	for i := range p.Items {
-		shape = p.Items[i].shape(shape)
-		args = predicateArgs(args, &p.Items[i])
-	}
-	return shape, append(args, int64(limit))
+	return func() string {
+		text := "SELECT " + l.columns() + " FROM events WHERE events.position > (SELECT position FROM event_index) AND " + s.bounds("events.position")
+		if !p.Wide() {
+			predicates := make([]string, len(p.Items))
+			for i := range p.Items {
+				predicates[i] = "(" + l.predicate(&p.Items[i]) + ")"
+			}
+			text += " AND (" + strings.Join(predicates, " OR ") + ")"
+		}
+		return text + end
+	}, shape, args
 }
 
 // readTail reads events that have no postings.
@@ -205,8 +216,8 @@ func (l *Log) readTail(ctx context.Context, q driver.Querier, p *Page, to *pageE
 		return nil
 	}
 	to.compare = p.Wide()
-	shape, args := l.tailArgs(append(make([]byte, 0, 32), 't'), nil, p, p.Limit-len(to.list))
-	return to.read(ctx, q, l.texts.get(shape, func() string { return l.tail(p) }), args, nil)
+	text, shape, args := l.tail(append(make([]byte, 0, 32), 't'), nil, p, p.Limit-len(to.list))
+	return to.read(ctx, q, l.texts.get(shape, text), args, nil)
 }
 
 // readRows are the rows of a term that a page reads first. To DuckDB a statement is
@@ -311,9 +322,9 @@ func (l *Log) fetchWithTail(ctx context.Context, q driver.Querier, p *Page, some
 		size, args = l.positionArgs(some)
 	}
 	shape := append(make([]byte, 0, 32), 'b', flag(head), flag(len(some) > 0), byte(size>>8), byte(size))
-	shape, args = l.tailArgs(shape, args, p, p.Limit-len(to.list))
+	tail, shape, args := l.tail(shape, args, p, p.Limit-len(to.list))
 	text := l.texts.get(shape, func() string {
-		text := l.tail(p)
+		text := tail()
 		if len(some) > 0 {
 			text = "SELECT " + l.columns() + " FROM events WHERE events.position " + l.listed(size) +
 				" UNION ALL SELECT * FROM (" + text + ") AS tail" + order("1", p.Backwards)

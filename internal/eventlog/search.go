@@ -292,8 +292,8 @@ func (s *search) readParts(ctx context.Context, lists []*list) error {
 			sought = append(sought, l)
 		}
 	}
-	if s.log.listsTerms() {
-		sought, known = append(known, sought...), nil
+	if s.log.listsTerms() && len(sought) > 0 {
+		sought, known = append(known, sought...), nil // one statement looks for all
 	}
 	for _, seek := range []bool{false, true} {
 		part := known
