@@ -11,13 +11,8 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// The sizes of the pages in which events are read: small at first, for the many
-// queries with few results. A page also ends when its data reaches pageBytes.
-const (
-	firstPage = 64
-	lastPage  = 2048
-	pageBytes = 1 << 20
-)
+// pageBytes is the size of the data at which a page ends early.
+const pageBytes = 1 << 20
 
 // Read streams the events that a query selects, in order of position. It reads in
 // pages and holds no view open while the caller is busy, so the loop may take its
@@ -29,6 +24,9 @@ const (
 func (e *Events) Read(ctx context.Context, q EventQuery, opts *EventReadOptions) iter.Seq2[SequencedEvent, error] {
 	return func(yield func(SequencedEvent, error) bool) {
 		p, limit, err := newPage(q, opts)
+		if err == nil && opts != nil {
+			err = e.boundByTime(ctx, &p, opts.Since, opts.Until)
+		}
 		if err == nil {
 			err = e.readPages(ctx, &p, limit, func(ev SequencedEvent) bool { return yield(ev, nil) })
 		}
@@ -54,6 +52,11 @@ func newPage(q EventQuery, opts *EventReadOptions) (p eventlog.Page, limit int, 
 		limit = math.MaxInt
 	}
 	p = eventlog.Page{Items: eventlog.Compile(q), Backwards: opts.Backwards, Bytes: pageBytes}
+	if opts.OnlyLast {
+		p.Last = &eventlog.Last{}
+	} else {
+		p.Items = eventlog.Merge(p.Items)
+	}
 	if !opts.Backwards && opts.Limit == 0 {
 		p.Head = opts.Head
 	}
@@ -67,19 +70,71 @@ func newPage(q EventQuery, opts *EventReadOptions) (p eventlog.Page, limit int, 
 	return p, limit, nil
 }
 
+// boundByTime narrows a page to the events from one time on and before another one; zero
+// is no bound.
+func (e *Events) boundByTime(ctx context.Context, p *eventlog.Page, since, until time.Time) error {
+	if since.IsZero() && until.IsZero() {
+		return nil
+	}
+	return e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		if !since.IsZero() {
+			first, err := e.log.FirstSince(ctx, q, ceilMicro(since))
+			if err != nil {
+				return err
+			}
+			if first == 0 {
+				first = math.MaxInt64
+			}
+			p.After = max(p.After, first-1)
+		}
+		if until.IsZero() {
+			return nil
+		}
+		end, err := e.log.FirstSince(ctx, q, ceilMicro(until))
+		if err == nil && end == 0 {
+			end, err = e.log.Head(ctx, q)
+			end++
+		}
+		if p.Before == 0 || end < p.Before {
+			p.Before = end
+		}
+		return err
+	})
+}
+
+// ceilMicro returns the first microsecond that is not before a time.
+func ceilMicro(t time.Time) int64 {
+	micros := t.UnixMicro()
+	if time.UnixMicro(micros).Before(t) {
+		micros++
+	}
+	return micros
+}
+
 // readPages reads pages until the end, the limit, or until yield returns false. It
 // leaves p at the page after the last one.
 func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yield func(SequencedEvent) bool) error {
-	for size := firstPage; limit > 0; size = min(4*size, lastPage) {
+	first, last := e.log.PageSizes()
+	size := first
+	if p.Wide() {
+		size = last // each page looks all of them up
+	}
+	for ; limit > 0; size = min(8*size, last) {
 		p.Limit = min(size, limit)
 		list, end, err := e.page(ctx, p)
 		if err != nil {
 			return err
 		}
+		bytes := 0
 		for i := range list {
+			bytes += len(list[i].Data) + len(list[i].Metadata)
 			if !yield(list[i]) {
 				return nil
 			}
+		}
+		if n := len(list); n > 0 {
+			// A server sends what is asked for, and beyond the bytes for nothing.
+			size = min(size, max(1, pageBytes/8*n/max(bytes, n)))
 		}
 		limit -= len(list)
 		if end {

@@ -37,6 +37,7 @@ func Workloads(d Data) (list []Workload) {
 	for _, n := range []int{1, 16} {
 		add("Decide", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, do: decide}.run)
 	}
+	add("Decide", "items", "1000", writes{clients: 1, each: 1, batch: 1, do: decideMany}.run)
 	for _, q := range queries {
 		add("Read", "query", q.name, reads{data: d, of: []store.EventQuery{q.of}, do: readAll}.run)
 	}
@@ -54,7 +55,7 @@ const perRound = 50
 // The tags of the second of the generated courses and students.
 var course, student = courseTag(1), studentTag(1)
 
-// queries are those of go-crablet's report.
+// queries are those of go-crablet's report, and a frequent tag beside another one.
 var queries = []struct {
 	name string
 	of   store.EventQuery
@@ -64,6 +65,8 @@ var queries = []struct {
 	{"student", event.Tagged(student)},
 	{"or", event.Typed("CourseDefined", course).Or(event.Typed("StudentRegistered", student))},
 	{"enrolments-by-grade", event.Typed(enrolled, event.NewTag("grade", "A"))},
+	{"course", event.Tagged(course)},
+	{"course-and-grade", event.Tagged(course, event.NewTag("grade", "A"))},
 	{"everything", event.All()},
 }
 

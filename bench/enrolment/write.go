@@ -87,3 +87,22 @@ func decide(ctx context.Context, evs *store.Events, batch []store.Event) error {
 	_, err = evs.Append(ctx, batch, cond)
 	return err
 }
+
+// many is a query for a thousand students.
+var many = func() (q store.EventQuery) {
+	for n := range 1000 {
+		q.Items = append(q.Items, store.EventItem{Types: []string{"StudentRegistered"}, Tags: []store.Tag{studentTag(n)}})
+	}
+	return q
+}()
+
+// decideMany counts which of a thousand students there are, and appends unless another
+// one of them has come.
+func decideMany(ctx context.Context, evs *store.Events, batch []store.Event) error {
+	cond := &store.Condition{FailIfEventsMatch: many}
+	if _, err := count(evs.Read(ctx, many, &store.EventReadOptions{Head: &cond.After}), -1); err != nil {
+		return err
+	}
+	_, err := evs.Append(ctx, batch, cond)
+	return err
+}

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +36,11 @@ func (t *texts) get(shape []byte, build func() string) string {
 // shape appends what the SQL of an item depends on.
 func (it *Item) shape(to []byte) []byte {
 	to = strconv.AppendInt(append(to, 'y'), int64(len(it.types)), 10)
-	return strconv.AppendInt(append(to, 'g'), int64(len(it.tags)), 10)
+	kind := byte('g')
+	if it.any {
+		kind = 'o'
+	}
+	return strconv.AppendInt(append(to, kind), int64(len(it.tags)), 10)
 }
 
 // span is a range of positions with an order.
@@ -55,6 +60,9 @@ func (s span) bounds(column string) string {
 // predicate compares an event itself with an item.
 func (l *Log) predicate(it *Item) string {
 	text := typeList("events.type", len(it.types))
+	if it.any {
+		return and(text, "("+l.hasTag()+strings.Repeat(" OR "+l.hasTag(), len(it.tags)-1)+")")
+	}
 	for range it.tags {
 		text = and(text, l.hasTag())
 	}
@@ -108,12 +116,14 @@ func order(column string, backwards bool) string {
 	return " ORDER BY " + column
 }
 
-// limit bounds the rows of a statement by an argument. The planner of SQLite looks
-// at an argument that stands alone, and so compiles the statement anew each time
-// it is given one.
-func (l *Log) limit() string {
+// limit bounds the rows of a statement, and says which of its texts that is. To SQLite
+// the bound is an argument: its planner looks at one that stands alone, and so compiles
+// the statement anew each time it is given one. Servers keep no plan of a statement that
+// has its limit as an argument; they are given a power of two.
+func (l *Log) limit(n int) (text string, shape byte, args []any) {
 	if l.dialect == driver.SQLite {
-		return " LIMIT +?"
+		return " LIMIT +?", 0, []any{int64(n)}
 	}
-	return " LIMIT ?"
+	shape = byte(bits.Len(uint(max(n, 1) - 1)))
+	return " LIMIT " + strconv.FormatUint(1<<shape, 10), shape, nil
 }

@@ -1,10 +1,13 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
 )
 
 // In the layout "gin" the engine's own index finds events, and one statement
@@ -22,6 +25,8 @@ func branches(it *Item, s span) []branch {
 	switch {
 	case len(it.tags) == 0 && len(it.types) == 0:
 		return []branch{{"events", bounds}}
+	case len(it.tags) == 0 && len(it.types) > maxArms:
+		return []branch{{"events", "events.type = ANY (CAST(? AS TEXT[])) AND " + bounds}}
 	case len(it.tags) == 0:
 		list := make([]branch, len(it.types))
 		for i := range list {
@@ -29,13 +34,48 @@ func branches(it *Item, s span) []branch {
 		}
 		return list
 	}
-	// OFFSET 0 keeps the planner from walking the events in order of position
-	// until one has the tags, which it takes to be many. Inside, it may choose the
-	// positions when these are few.
+	// OFFSET 0: see ginText.
 	return []branch{{
-		from:  "(SELECT * FROM events WHERE tag_array @> string_to_array(?, chr(31)) AND " + bounds + " OFFSET 0) AS events",
-		where: typeList("events.type", len(it.types)),
+		from:  "(SELECT * FROM events WHERE " + ginTags(it) + " AND " + bounds + " OFFSET 0) AS events",
+		where: ginTypes(len(it.types)),
 	}}
+}
+
+// ginTypes compares with types, many of them in one argument.
+func ginTypes(n int) string {
+	if n > maxArms {
+		return "events.type = ANY (CAST(? AS TEXT[]))"
+	}
+	return typeList("events.type", n)
+}
+
+// ginTypeArgs are the arguments of ginTypes.
+func ginTypeArgs(to []any, types []string) []any {
+	if len(types) > maxArms {
+		return append(to, textArray(types))
+	}
+	for _, typ := range types {
+		to = append(to, typ)
+	}
+	return to
+}
+
+var escapeElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// textArray writes an array of texts as Postgres reads it.
+func textArray(list []string) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, s := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('"')
+		_, _ = escapeElement.WriteString(&b, s) // it never fails
+		b.WriteByte('"')
+	}
+	b.WriteByte('}')
+	return b.String()
 }
 
 // text selects a column of a branch's events, in order, as many as an argument
@@ -51,45 +91,144 @@ func (b *branch) text(column string, s span) string {
 // branchArgs appends the arguments of each branch of an item, in which the bounds
 // come before the types only where there are tags.
 func branchArgs(to []any, it *Item, bounds []any, limit int64) []any {
-	if len(it.tags) == 0 {
-		for _, typ := range it.types {
-			to = append(append(append(to, typ), bounds...), limit)
-		}
-		if len(it.types) == 0 {
-			to = append(append(to, bounds...), limit)
-		}
-		return to
+	switch {
+	case len(it.tags) > 0:
+		to = append(append(to, strings.Join(it.tags, separator)), bounds...)
+		return append(ginTypeArgs(to, it.types), limit)
+	case len(it.types) == 0:
+		return append(append(to, bounds...), limit)
+	case len(it.types) > maxArms:
+		return append(append(ginTypeArgs(to, it.types), bounds...), limit)
 	}
-	to = append(append(to, strings.Join(it.tags, separator)), bounds...)
 	for _, typ := range it.types {
-		to = append(to, typ)
+		to = append(append(append(to, typ), bounds...), limit)
 	}
-	return append(to, limit)
+	return to
 }
 
-// readGIN reads a page.
+// ginItems bounds the items of one statement, by its text.
+const ginItems = 64
+
+// readGIN reads a page. A query of very many items is several statements, each of the
+// whole page.
 func (l *Log) readGIN(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) error {
-	s := p.span()
-	shape := append(make([]byte, 0, 32), 'r', flag(s.backwards), flag(s.bounded))
-	var args []any
-	for i := range p.Items {
-		shape = p.Items[i].shape(shape)
-		args = branchArgs(args, &p.Items[i], p.bounds(), int64(p.Limit))
+	if len(p.Items) <= ginItems {
+		return l.readItems(ctx, q, p, p.Items, to)
 	}
-	args = append(args, int64(p.Limit))
-	text := l.texts.get(shape, func() string { return l.ginText(p.Items, s) })
-	return to.read(ctx, q, text, args)
-}
-
-func (l *Log) ginText(items []Item, s span) string {
-	var parts []string
-	for i := range items {
-		for _, b := range branches(&items[i], s) {
-			parts = append(parts, "SELECT position FROM ("+b.text("events.position", s)+") AS b")
+	cut := uint64(0) // what comes behind may have gaps
+	for items := range slices.Chunk(p.Items, ginItems) {
+		part := l.newPageEvents(p)
+		if err := l.readItems(ctx, q, p, items, &part); err != nil {
+			return err
+		}
+		to.list, to.head = append(to.list, part.list...), max(to.head, part.head)
+		if n := len(part.list); part.full || n == p.Limit {
+			if last := part.list[n-1].Position; cut == 0 || last < cut != p.Backwards {
+				cut = last
+			}
 		}
 	}
-	return "SELECT " + l.columns() + " FROM (" + strings.Join(parts, " UNION ") + order("position", s.backwards) +
-		" LIMIT ?) AS p, events WHERE events.position = p.position" + order("events.position", s.backwards)
+	slices.SortFunc(to.list, func(a, b event.Sequenced) int {
+		if p.Backwards {
+			a, b = b, a
+		}
+		return cmp.Compare(a.Position, b.Position)
+	})
+	to.list = slices.CompactFunc(to.list, func(a, b event.Sequenced) bool { return a.Position == b.Position })
+	if to.full = cut > 0; to.full {
+		to.list = slices.DeleteFunc(to.list, func(e event.Sequenced) bool { return e.Position != cut && cut < e.Position != p.Backwards })
+	}
+	to.list = to.list[:min(len(to.list), p.Limit)]
+	return nil
+}
+
+// readItems reads a page with one statement.
+func (l *Log) readItems(ctx context.Context, q driver.Querier, p *Page, items []Item, to *pageEvents) error {
+	s, head := p.span(), l.headToo(p)
+	limit, kind, _ := l.limit(p.Limit)
+	shape := append(make([]byte, 0, 32), 'r', flag(s.backwards), flag(s.bounded), flag(head), kind)
+	for i := range items {
+		shape = items[i].ginShape(shape)
+	}
+	text := l.texts.get(shape, func() string { return withHead(l.ginText(items, s, limit), head) })
+	return to.read(ctx, q, text, ginArgs(items, p.bounds()), nil)
+}
+
+// ginText selects the events of items: those of items with tags together, and those of
+// each type alone. No two items have types only.
+func (l *Log) ginText(items []Item, s span, limit string) string {
+	var parts, tagged []string
+	var types *Item
+	end := order("events.position", s.backwards) + limit
+	for i := range items {
+		if it := &items[i]; len(it.tags) == 0 {
+			types = it
+			for _, b := range branches(it, s) {
+				parts = append(parts, "SELECT "+l.columns()+" FROM events WHERE "+b.where+end)
+			}
+		} else {
+			tagged = append(tagged, "("+and(ginTags(it), ginTypes(len(it.types)))+")")
+		}
+	}
+	if len(tagged) > 0 {
+		where := s.bounds("events.position") + " AND (" + strings.Join(tagged, " OR ") + ")"
+		if types != nil {
+			where += " AND NOT (" + ginTypes(len(types.types)) + ")"
+		}
+		// OFFSET 0 keeps the planner from walking the events in order of position
+		// until one has the tags, which it takes to be many. Inside, it may choose the
+		// positions when these are few.
+		parts = append(parts, "SELECT "+l.columns()+" FROM (SELECT * FROM events WHERE "+where+" OFFSET 0) AS events"+end)
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return "SELECT * FROM (" + strings.Join(parts, ") AS p UNION ALL SELECT * FROM (") + ") AS p" + order("1", s.backwards) + limit
+}
+
+// ginArgs are the arguments of ginText.
+func ginArgs(items []Item, bounds []any) (args []any) {
+	var types []any
+	tags := slices.Clone(bounds)
+	for i := range items {
+		it := &items[i]
+		switch {
+		case len(it.tags) > 0:
+			tags = ginTypeArgs(append(tags, strings.Join(it.tags, separator)), it.types)
+		case len(it.types) > maxArms:
+			types = ginTypeArgs(nil, it.types)
+			args = append(append(args, types...), bounds...)
+		default:
+			types = ginTypeArgs(nil, it.types)
+			for _, typ := range types {
+				args = append(append(args, typ), bounds...)
+			}
+		}
+	}
+	if len(tags) == len(bounds) {
+		return args
+	}
+	return append(append(args, tags...), types...)
+}
+
+// ginTags compares with the tags of an item, in one argument.
+func ginTags(it *Item) string {
+	if it.any {
+		return "tag_array && string_to_array(?, chr(31))"
+	}
+	return "tag_array @> string_to_array(?, chr(31))"
+}
+
+// ginShape appends what the SQL of an item depends on.
+func (it *Item) ginShape(to []byte) []byte {
+	to = append(to, byte(min(len(it.types), maxArms+1)))
+	switch {
+	case len(it.tags) == 0:
+		return append(to, '0')
+	case it.any:
+		return append(to, '|')
+	}
+	return append(to, '&')
 }
 
 // probeSizes are the probes of one statement, largest first: few statements, and
@@ -122,33 +261,58 @@ func (l *Log) probeGIN(ctx context.Context, q driver.Querier, probes []*Probe) e
 
 func (l *Log) probeSome(ctx context.Context, q driver.Querier, probes []*Probe) error {
 	it := probes[0].Item
-	shape := it.shape(append(make([]byte, 0, 16), 'p', byte(len(probes))))
-	text := l.texts.get(shape, func() string { return probeText(it, len(probes)) })
+	shape := it.ginShape(append(make([]byte, 0, 16), 'p', byte(len(probes))))
+	text := l.texts.get(shape, func() string { return probeText(it, len(probes), span{}) })
 	args := make([]any, 0, 8*len(probes))
 	for _, p := range probes {
 		args = branchArgs(args, p.Item, []any{position(p.After)}, 1)
 	}
-	found := make([]int64, len(probes))
-	dests := make([]any, len(probes))
-	for i := range found {
-		dests[i] = &found[i]
-	}
-	if err := driver.QueryRow(ctx, q, text, args, dests...); err != nil {
-		return err
-	}
+	found, err := numbers(ctx, q, text, args, len(probes))
 	for i, p := range probes {
 		p.Found = uint64(found[i])
 	}
-	return nil
+	return err
 }
 
-// probeText selects one number for each probe.
-func probeText(it *Item, n int) string {
-	list := branches(it, span{})
+// numbers returns the integers of the only row.
+func numbers(ctx context.Context, q driver.Querier, text string, args []any, n int) ([]int64, error) {
+	found := make([]int64, n)
+	dests := make([]any, n)
+	for i := range found {
+		dests[i] = &found[i]
+	}
+	err := driver.QueryRow(ctx, q, text, args, dests...)
+	return found, err
+}
+
+// probeText selects one number for each probe: of the first event in the span's order
+// that one of the branches finds, for an item of several types of any of them unless
+// the last event is asked for.
+func probeText(it *Item, n int, s span) string {
+	list := branches(it, s)
 	terms := make([]string, len(list))
 	for i, b := range list {
-		terms[i] = "(" + b.text("events.position", span{}) + ")"
+		terms[i] = "(" + b.text("events.position", s) + ")"
 	}
 	one := "coalesce(" + strings.Join(append(terms, "0"), ", ") + ")"
+	if s.backwards {
+		one = "coalesce(greatest(" + strings.Join(terms, ", ") + "), 0)"
+	}
 	return "SELECT " + one + strings.Repeat(", "+one, n-1)
+}
+
+// lastGIN returns the position of the last event that matches each item, zero when
+// there is none.
+func (l *Log) lastGIN(ctx context.Context, q driver.Querier, p *Page) (found []uint64, err error) {
+	s := span{backwards: true, bounded: p.Before > 0}
+	for _, it := range p.Items {
+		shape := it.ginShape(append(make([]byte, 0, 16), 'm', flag(s.bounded)))
+		text := l.texts.get(shape, func() string { return probeText(&it, 1, s) })
+		at, err := numbers(ctx, q, text, branchArgs(nil, &it, p.bounds(), 1), 1)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, uint64(at[0]))
+	}
+	return found, nil
 }

@@ -1,10 +1,11 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
-	"strings"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -15,21 +16,38 @@ type search struct {
 	log       *Log
 	q         driver.Querier
 	backwards bool
-	rows      int // of each term in the first look-up
+	rows      int     // of each term in the first look-up
+	lists     []*list // that may be read on together; none when each is read as it ends
 }
 
-// maxArms bounds the terms of one statement. What several queries or conditions
-// look up shares statements: each costs more than a term.
+// maxArms bounds the terms of one statement that has a branch for each. What several
+// queries or conditions look up shares statements: each costs more than a term.
 const maxArms = 16
+
+// maxTerms bounds the terms of one statement that has them in an argument.
+const maxTerms = 4096
 
 // maxRows bounds the rows of a term in one look-up.
 const maxRows = 64
 
-// stream is the positions that match an item: those that all of its lists have, or
-// any of them.
+// stream is the positions of events that may match an item: those that all of its
+// lists have, or any of them.
 type stream struct {
 	lists []*list
 	any   bool
+
+	// The rarest list leads. Others are put aside when there are fewer events to look
+	// at than rows of theirs to read; then check is the item that each event is to be
+	// compared with.
+	item    *Item
+	aside   []*list
+	check   *matcher
+	chosen  bool
+	looked  int // events that were compared
+	matched int // of them
+
+	at   uint64 // no position before this one is left
+	sure bool   // and it is one
 }
 
 // list is the postings of a term, read piece by piece.
@@ -41,34 +59,83 @@ type list struct {
 	edge      uint64   // position of the last row that was read
 	rows      int      // rows to read next; zero before the first time
 	end       bool     // there are no more
+	got, held int      // rows that were read, and the positions in them
+	start     uint64   // position of the first of them
+	pending   bool     // it is about to be read
+	idle      bool     // it is not followed
 }
 
 // stream returns that of an item with tags or types.
 func (s *search) stream(it *Item) *stream {
+	st := &stream{any: it.any || len(it.tags) == 0, item: it}
+	terms := it.tags
 	if len(it.tags) == 0 {
-		lists := make([]*list, len(it.types))
+		terms = make([]string, len(it.types))
 		for i, typ := range it.types {
-			lists[i] = &list{term: typeTerm(typ)}
+			terms[i] = typeTerm(typ)
 		}
-		return &stream{lists: lists, any: true}
 	}
-	lists := make([]*list, len(it.tags))
-	for i, tag := range it.tags {
-		lists[i] = &list{term: tag, types: it.types}
+	lists := make([]list, len(terms))
+	st.lists = make([]*list, len(terms))
+	for i, term := range terms {
+		lists[i].term = term
+		if st.lists[i] = &lists[i]; len(it.tags) > 0 {
+			lists[i].types = it.types
+		}
 	}
-	return &stream{lists: lists}
+	return st
 }
 
 // before tells whether a position comes before another one in this direction.
 func (s *search) before(a, b uint64) bool { return a != b && a < b != s.backwards }
 
-// next returns the first position of a stream at or behind a position.
+// behind returns the position behind another one.
+func (s *search) behind(at uint64) uint64 {
+	if s.backwards {
+		return at - 1
+	}
+	return at + 1
+}
+
+// next returns the first position of a stream at or behind a position, of an event that
+// matches.
 func (s *search) next(ctx context.Context, st *stream, at uint64) (found uint64, ok bool, err error) {
+	for n := 1; ; n = min(4*n, maxFetch) {
+		found, ok, err = s.candidate(ctx, st, at)
+		if err != nil || !ok || st.check == nil {
+			return found, ok, err
+		}
+		some := []uint64{found}
+		for len(some) < n && ok {
+			at = s.behind(some[len(some)-1])
+			if found, ok, err = s.candidate(ctx, st, at); err != nil {
+				return 0, false, err
+			}
+			if ok {
+				some = append(some, found)
+			}
+		}
+		first, err := s.log.firstMatch(ctx, s.q, st.check, some, s.backwards)
+		if err != nil || first > 0 {
+			return first, first > 0, err
+		}
+		if !ok {
+			return 0, false, nil
+		}
+		st.judge(len(some), false)
+		at = s.behind(some[len(some)-1])
+	}
+}
+
+// candidate returns the first position of a stream at or behind a position, of an event
+// that matches as far as the lists tell.
+func (s *search) candidate(ctx context.Context, st *stream, at uint64) (found uint64, ok bool, err error) {
 	for {
 		st.move(at)
 		if err := s.fill(ctx, st.lists); err != nil {
 			return 0, false, err
 		}
+		s.choose(st)
 		far, ends := at, 0
 		for _, l := range st.lists {
 			switch {
@@ -95,6 +162,70 @@ func (s *search) next(ctx context.Context, st *stream, at uint64) (found uint64,
 	}
 }
 
+// choose puts lists aside once something of each is known. How close together the
+// positions of a list lie, and its rows, tells what it costs to go through it: an event
+// to look at for each position, or a row to read.
+func (s *search) choose(st *stream) {
+	if st.chosen || st.any || len(st.lists) == 1 {
+		return
+	}
+	st.chosen = true
+	near, far := st.lists[0].start, st.lists[0].edge
+	for _, l := range st.lists {
+		if l.got == 0 {
+			return // nothing matches
+		}
+		if s.before(l.start, near) {
+			near = l.start
+		}
+		if s.before(far, l.edge) {
+			far = l.edge
+		}
+	}
+	span := func(l *list) float64 {
+		to := far
+		if !l.end {
+			to = l.edge
+		}
+		return math.Abs(float64(to)-float64(near)) + 1
+	}
+	leads := slices.MinFunc(st.lists, func(a, b *list) int {
+		return cmp.Compare(float64(a.held)/span(a), float64(b.held)/span(b))
+	})
+	events := float64(leads.held) / span(leads)
+	kept := st.lists[:0]
+	for _, l := range st.lists {
+		if l == leads || l.end || float64(l.got)/span(l) < events {
+			kept = append(kept, l)
+		} else {
+			st.aside = append(st.aside, l)
+			l.idle = true
+		}
+	}
+	if st.lists = kept; len(st.aside) > 0 {
+		st.check = newMatcher([]Item{*st.item})
+	}
+}
+
+// enough is how many events are looked at before a stream is judged by them.
+const enough = 256
+
+// judge counts an event that was looked at. When few of them match, all lists are
+// followed after all.
+func (st *stream) judge(n int, matched bool) {
+	st.looked += n
+	if matched {
+		st.matched += n
+	}
+	if len(st.aside) == 0 || st.looked < enough || st.matched >= st.looked/8 {
+		return
+	}
+	for _, l := range st.aside {
+		l.idle = false
+	}
+	st.lists, st.aside, st.check = append(st.lists, st.aside...), nil, nil
+}
+
 // move says from which position on the lists are wanted.
 func (st *stream) move(at uint64) {
 	for _, l := range st.lists {
@@ -117,20 +248,37 @@ func (s *search) fill(ctx context.Context, lists []*list) error {
 	for {
 		var empty []*list
 		for _, l := range lists {
-			for len(l.positions) > 0 && s.before(l.positions[0], l.at) {
-				l.positions = l.positions[1:]
-			}
+			s.pass(l)
 			if len(l.positions) == 0 && !l.end {
 				empty = append(empty, l)
+				l.pending = true
 			}
 		}
 		if len(empty) == 0 {
 			return nil
 		}
-		if err := s.readParts(ctx, empty); err != nil {
+		if err := s.readParts(ctx, s.withOthers(empty)); err != nil {
 			return err
 		}
 	}
+}
+
+func (s *search) pass(l *list) {
+	for len(l.positions) > 0 && s.before(l.positions[0], l.at) {
+		l.positions = l.positions[1:]
+	}
+}
+
+// withOthers adds to lists that must be read on the others that soon must, up to a
+// statement's worth: of a thousand lists the next one is not read alone.
+func (s *search) withOthers(lists []*list) []*list {
+	most := s.log.termsAtOnce(lists)
+	for i := 0; i < len(s.lists) && len(lists) < most; i++ {
+		if l := s.lists[i]; !l.end && !l.pending && !l.idle && len(l.positions) <= 1 {
+			lists = append(lists, l)
+		}
+	}
+	return lists
 }
 
 // readParts reads on in lists: those that know a row to begin with apart from
@@ -144,14 +292,18 @@ func (s *search) readParts(ctx context.Context, lists []*list) error {
 			sought = append(sought, l)
 		}
 	}
-	for part := range slices.Chunk(known, maxArms) {
-		if err := s.read(ctx, part, false); err != nil {
-			return err
-		}
+	if s.log.listsTerms() && len(sought) > 0 {
+		sought, known = append(known, sought...), nil // one statement looks for all
 	}
-	for part := range slices.Chunk(sought, maxArms) {
-		if err := s.read(ctx, part, true); err != nil {
-			return err
+	for _, seek := range []bool{false, true} {
+		part := known
+		if seek {
+			part = sought
+		}
+		for part := range slices.Chunk(part, s.log.termsAtOnce(part)) {
+			if err := s.read(ctx, part, seek); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -161,18 +313,7 @@ func (s *search) readParts(ctx context.Context, lists []*list) error {
 // wanted. Seek says that this row must be looked for: the last one that does not
 // begin behind it.
 func (s *search) read(ctx context.Context, lists []*list, seek bool) (err error) {
-	text := s.log.texts.get([]byte{'l', flag(s.backwards), flag(seek), byte(len(lists))}, func() string { return s.text(len(lists), seek) })
-	args := make([]any, 0, 4*len(lists))
-	for _, l := range lists {
-		if l.rows = min(4*l.rows, maxRows); l.rows == 0 {
-			l.rows = s.rows
-		}
-		args = append(args, l.term)
-		if seek {
-			args = append(args, l.term)
-		}
-		args = append(args, position(s.resume(l)), int64(l.rows+1))
-	}
+	text, args := s.statement(lists, seek)
 	rows, err := s.q.Query(ctx, text, args...)
 	if err != nil {
 		return err
@@ -191,7 +332,7 @@ func (s *search) read(ctx context.Context, lists []*list, seek bool) (err error)
 		}
 	}
 	for n, l := range lists {
-		l.end = counts[n] <= l.rows
+		l.end, l.pending = counts[n] <= l.rows, false
 	}
 	return rows.Err()
 }
@@ -210,95 +351,15 @@ func (s *search) add(l *list, first uint64, data []byte) (err error) {
 	if l.edge > 0 && !s.before(l.edge, first) {
 		return nil
 	}
-	l.edge = first
+	if l.edge = first; l.got == 0 {
+		l.start = first
+	}
 	from := len(l.positions)
 	l.positions, err = readPostings(l.positions, first, data, l.types)
+	l.got++
+	l.held += len(l.positions) - from
 	if s.backwards {
 		slices.Reverse(l.positions[from:])
 	}
 	return err
-}
-
-// text reads rows of n terms. Each term gives its number, so that it does not
-// matter in which order the engine answers for them; the rows of one are in order.
-func (s *search) text(n int, seek bool) string {
-	from := "position >= ?"
-	switch {
-	case s.backwards:
-		from = "position <= ?"
-	case seek:
-		from = "position >= coalesce((SELECT max(position) FROM event_postings WHERE term = ? AND position <= ?), 0)"
-	}
-	return arms(" AS n, position, list FROM event_postings WHERE term = ? AND "+from+order("position", s.backwards)+s.log.limit(), n)
-}
-
-func arms(arm string, n int) string {
-	if n == 1 {
-		return "SELECT 0" + arm
-	}
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteString(" UNION ALL ")
-		}
-		b.WriteString("SELECT * FROM (SELECT ")
-		b.WriteString(digits[i])
-		b.WriteString(arm)
-		b.WriteString(") AS a")
-		b.WriteString(digits[i])
-	}
-	return b.String()
-}
-
-var digits = [maxArms]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"}
-
-// head is a stream and the position that it is at.
-type head struct {
-	*stream
-	at   uint64 // zero before the first one
-	done bool
-}
-
-// positions returns up to a number of positions that match any item, from one
-// position to another, both included.
-func (s *search) positions(ctx context.Context, items []Item, from, to uint64, limit int) (found []uint64, err error) {
-	heads := make([]head, len(items))
-	var all []*list
-	for i := range items {
-		heads[i].stream = s.stream(&items[i])
-		heads[i].move(from)
-		all = append(all, heads[i].lists...)
-	}
-	if err := s.fill(ctx, all); err != nil {
-		return nil, err
-	}
-	for at := from; len(found) < limit; {
-		next, ok, err := s.nearest(ctx, heads, at)
-		if err != nil || !ok || s.before(to, next) {
-			return found, err
-		}
-		found = append(found, next)
-		if at = next + 1; s.backwards {
-			at = next - 1
-		}
-	}
-	return found, nil
-}
-
-// nearest returns the first position of any stream at or behind a position.
-func (s *search) nearest(ctx context.Context, heads []head, at uint64) (next uint64, ok bool, err error) {
-	for i := range heads {
-		h := &heads[i]
-		if !h.done && (h.at == 0 || s.before(h.at, at)) {
-			var more bool
-			if h.at, more, err = s.next(ctx, h.stream, at); err != nil {
-				return 0, false, err
-			}
-			h.done = !more
-		}
-		if !h.done && (!ok || s.before(h.at, next)) {
-			next, ok = h.at, true
-		}
-	}
-	return next, ok, nil
 }

@@ -112,6 +112,7 @@ func Prepare(events []event.Event) []Record {
 type Item struct {
 	types []string
 	tags  []string // encoded
+	any   bool     // one of the tags is enough; only Merge makes such
 }
 
 // Compile makes a query ready for comparing. It must be valid.
@@ -151,9 +152,9 @@ func (it *Item) matches(typ string, tags []string) bool {
 		return false
 	}
 	for _, t := range it.tags {
-		if !slices.Contains(tags, t) {
-			return false
+		if slices.Contains(tags, t) == it.any {
+			return it.any
 		}
 	}
-	return true
+	return !it.any
 }

@@ -55,6 +55,42 @@ func (q Query) Matches(e *Event) bool {
 	return len(q.Items) == 0
 }
 
+// fewItems are compared one by one as fast as they are looked up.
+const fewItems = 8
+
+// Matcher returns what Matches tells of many events: it looks up the items of an event's
+// type and tags instead of going through all. The query must not change meanwhile.
+func (q Query) Matcher() func(e *Event) bool {
+	if len(q.Items) <= fewItems {
+		return q.Matches
+	}
+	types := map[string]bool{} // of items without tags
+	byTag := make(map[Tag][]*Item, len(q.Items))
+	for i := range q.Items {
+		it := &q.Items[i]
+		if len(it.Tags) > 0 {
+			byTag[it.Tags[0]] = append(byTag[it.Tags[0]], it)
+			continue
+		}
+		for _, typ := range it.Types {
+			types[typ] = true
+		}
+	}
+	return func(e *Event) bool {
+		if types[e.Type] {
+			return true
+		}
+		for _, t := range e.Tags {
+			for _, it := range byTag[t] {
+				if it.matches(e) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
 func (it *Item) matches(e *Event) bool {
 	if len(it.Types) > 0 && !slices.Contains(it.Types, e.Type) {
 		return false

@@ -19,7 +19,8 @@ const (
 	MaxMetadata    = 1 << 20   // bytes of an event's metadata
 	MaxEvents      = 100_000   // events of one append
 	MaxAppendBytes = 256 << 20 // data and metadata of one append
-	MaxItems       = 64        // items of a query
+	MaxItems       = 10_000    // items of a query
+	MaxTerms       = 50_000    // types and tags of all items of a query
 	MaxItemTypes   = 128       // types of an item
 	MaxItemTags    = 16        // tags of an item
 )
@@ -121,10 +122,15 @@ func (q Query) Validate() error {
 	if len(q.Items) > MaxItems {
 		return invalid("a query of %d items, at most %d", len(q.Items), MaxItems)
 	}
+	terms := 0
 	for i := range q.Items {
 		if err := q.Items[i].validate(); err != nil {
 			return fmt.Errorf("item %d of the query: %w", i+1, err)
 		}
+		terms += len(q.Items[i].Types) + len(q.Items[i].Tags)
+	}
+	if terms > MaxTerms {
+		return invalid("a query of %d types and tags in all, at most %d", terms, MaxTerms)
 	}
 	return nil
 }

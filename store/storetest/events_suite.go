@@ -27,6 +27,8 @@ func RunEvents(t *testing.T, h Harness) {
 		{"repeat", runEventRepeat},
 		{"repeat many", runEventRepeatPass},
 		{"read", runEventRead},
+		{"read by time", runEventTime},
+		{"many items", runEventMany},
 		{"project", runEventProject},
 		{"refusals", runEventRefusals},
 		{"open", runEventOpen},

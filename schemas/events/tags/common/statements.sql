@@ -22,3 +22,18 @@ SELECT type, count(*) FROM events GROUP BY type ORDER BY type;
 
 -- name: first_above
 SELECT position FROM events WHERE position > ? ORDER BY position LIMIT 1;
+
+-- Halves the positions between which the first event lies that is not before a time:
+-- there is no index of times, since they never fall.
+-- name: first_since
+WITH RECURSIVE step (low, high, wanted) AS (
+    SELECT CAST(0 AS BIGINT), coalesce(max(position), 0) + 1, CAST(? AS BIGINT)
+    FROM events
+    UNION ALL
+    SELECT CASE WHEN events.time >= wanted THEN low ELSE (low + high) / 2 END,
+        CASE WHEN events.time >= wanted THEN (low + high) / 2 ELSE high END, wanted
+    FROM step
+    LEFT JOIN events ON events.position = (low + high) / 2
+    WHERE high - low > 1
+)
+SELECT position FROM events WHERE position = (SELECT min(high) FROM step);

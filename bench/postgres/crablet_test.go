@@ -1,0 +1,244 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench/enrolment"
+	"github.com/varvedb/varve/internal/pgtest"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// shapes are the queries of go-crablet's report that are compared on one server: one
+// read each, or a projection of several queries.
+var shapes = func() []shape {
+	course, student := event.NewTag("course_id", "course-1"), event.NewTag("student_id", "student-1")
+	const defined, registered, enrolled = "CourseDefined", "StudentRegistered", "StudentEnrolledInCourse"
+	return []shape{
+		{"student", []store.EventQuery{event.Tagged(student)}},
+		{"category", []store.EventQuery{event.Typed(defined, event.NewTag("category", "Computer Science"))}},
+		{"grade", []store.EventQuery{event.Typed(enrolled, event.NewTag("grade", "A"))}},
+		{"project-5", []store.EventQuery{
+			event.Typed(defined, course), event.Typed(registered, student), event.Typed(enrolled, student),
+			event.Typed(enrolled, course), event.Typed(enrolled, student, course),
+		}},
+	}
+}()
+
+type shape struct {
+	name string
+	of   []store.EventQuery
+}
+
+// reader is an event store beside another one: read returns how many events came, once
+// for each query that they match.
+type reader interface {
+	add(ctx context.Context, events []store.Event) error
+	read(ctx context.Context, of []store.EventQuery) (int, error)
+}
+
+// openReaders opens them on one server, filled with the same events.
+func openReaders(tb testing.TB, data enrolment.Data) map[string]reader {
+	list := map[string]reader{"crablet": openCrablet(tb, pgtest.NewURL(tb))}
+	urls := []string{}
+	for _, layout := range []string{"tags", "gin"} {
+		rawURL := pgtest.NewURL(tb)
+		db, err := store.Open(tb.Context(), rawURL, nil)
+		require.NoError(tb, err)
+		tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+		evs, err := db.Events(tb.Context(), store.EventOptions{Layout: layout})
+		require.NoError(tb, err)
+		list["varve-"+layout] = varve{evs}
+		urls = append(urls, rawURL)
+	}
+	batch := make([]store.Event, 0, 500)
+	flush := func() {
+		for _, r := range list {
+			require.NoError(tb, r.add(tb.Context(), batch))
+		}
+		batch = batch[:0]
+	}
+	for e := range data.Events() {
+		if batch = append(batch, e); len(batch) == cap(batch) {
+			flush()
+		}
+	}
+	if len(batch) > 0 {
+		flush()
+	}
+	for _, rawURL := range append(urls, list["crablet"].(*crablet).url) {
+		pgtest.Exec(tb, rawURL, "VACUUM (ANALYZE) events")
+	}
+	return list
+}
+
+type varve struct{ *store.Events }
+
+func (v varve) add(ctx context.Context, events []store.Event) error {
+	_, err := v.Append(ctx, events, nil)
+	return err
+}
+
+func (v varve) read(ctx context.Context, of []store.EventQuery) (n int, err error) {
+	if len(of) == 1 {
+		for _, err := range v.Read(ctx, of[0], nil) {
+			if err != nil {
+				return 0, err
+			}
+			n++
+		}
+		return n, nil
+	}
+	projectors := make([]store.Projector, len(of))
+	for i, q := range of {
+		projectors[i] = event.NewProjection(q, 0, func(state int, _ *store.SequencedEvent) int { n++; return state })
+	}
+	_, err = v.Project(ctx, projectors...)
+	return n, err
+}
+
+// crablet is go-crablet's table with its indexes, read by the statements that it makes,
+// as it reads them: in a transaction of a pool's connection, all rows into memory.
+type crablet struct {
+	pool *pgxpool.Pool
+	url  string
+}
+
+func openCrablet(tb testing.TB, rawURL string) *crablet {
+	u, err := url.Parse(rawURL)
+	require.NoError(tb, err)
+	q := u.Query()
+	q.Set("search_path", q.Get("schema"))
+	q.Del("schema")
+	u.RawQuery = q.Encode()
+	pool, err := pgxpool.New(tb.Context(), u.String())
+	require.NoError(tb, err)
+	tb.Cleanup(pool.Close)
+	for _, text := range []string{
+		`CREATE TABLE events (type VARCHAR(64) NOT NULL, tags TEXT[] NOT NULL, data JSON NOT NULL, transaction_id xid8 NOT NULL,
+			position BIGSERIAL NOT NULL PRIMARY KEY, occurred_at TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT CURRENT_TIMESTAMP)`,
+		"CREATE INDEX ON events (transaction_id, position)", "CREATE INDEX ON events USING GIN (tags)", "CREATE INDEX ON events (type)",
+	} {
+		_, err := pool.Exec(tb.Context(), text)
+		require.NoError(tb, err)
+	}
+	return &crablet{pool: pool, url: rawURL}
+}
+
+func tagTexts(tags []store.Tag) []string {
+	list := make([]string, len(tags))
+	for i, t := range tags {
+		list[i] = t.Key + ":" + t.Value
+	}
+	return list
+}
+
+func (c *crablet) add(ctx context.Context, events []store.Event) error {
+	var types, tags, data []string
+	for i := range events {
+		types, data = append(types, events[i].Type), append(data, string(events[i].Data))
+		tags = append(tags, "{\""+strings.Join(tagTexts(events[i].Tags), "\",\"")+"\"}")
+	}
+	_, err := c.pool.Exec(ctx, `INSERT INTO events (type, tags, data, transaction_id)
+		SELECT type, tag::TEXT[], data::JSON, pg_current_xact_id() FROM unnest($1::TEXT[], $2::TEXT[], $3::TEXT[]) AS t(type, tag, data)`, types, tags, data)
+	return err
+}
+
+// crabletEvent is what a row becomes.
+type crabletEvent struct {
+	event.Event
+	tx       uint64
+	position int64
+	at       time.Time
+}
+
+func (c *crablet) read(ctx context.Context, of []store.EventQuery) (n int, err error) {
+	var where []string
+	var args []any
+	for _, q := range of {
+		for _, it := range q.Items {
+			args = append(args, tagTexts(it.Tags))
+			text := fmt.Sprintf("tags @> $%d::text[]", len(args))
+			if len(it.Types) > 0 {
+				args = append(args, it.Types)
+				text = fmt.Sprintf("type = ANY($%d::text[]) AND ", len(args)) + text
+			}
+			where = append(where, "("+text+")")
+		}
+	}
+	var events []crabletEvent
+	err = pgx.BeginFunc(ctx, c.pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, "SELECT type, tags, data, transaction_id, position, occurred_at FROM events WHERE ("+
+			strings.Join(where, " OR ")+") ORDER BY transaction_id ASC, position ASC", args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var e crabletEvent
+			var tags []string
+			if err := rows.Scan(&e.Type, &tags, &e.Data, &e.tx, &e.position, &e.at); err != nil {
+				return err
+			}
+			for _, text := range tags {
+				key, value, _ := strings.Cut(text, ":")
+				e.Tags = append(e.Tags, event.NewTag(key, value))
+			}
+			events = append(events, e)
+		}
+		return rows.Err()
+	})
+	for i := range events {
+		for _, q := range of {
+			if len(of) == 1 || q.Matches(&events[i].Event) {
+				n++
+			}
+		}
+	}
+	return n, err
+}
+
+// TestBesideCrablet: both find the same, so that their times can be compared.
+func TestBesideCrablet(t *testing.T) {
+	readers := openReaders(t, enrolment.Tiny)
+	for _, s := range shapes {
+		want := 0
+		for _, q := range s.of {
+			want += enrolment.Tiny.Count(q)
+		}
+		for name, r := range readers {
+			n, err := r.read(t.Context(), s.of)
+			require.NoError(t, err)
+			require.Equal(t, want, n, "%s by %s", s.name, name)
+		}
+	}
+}
+
+// BenchmarkBesideCrablet reads what go-crablet reads on the same server.
+func BenchmarkBesideCrablet(b *testing.B) {
+	readers := openReaders(b, enrolment.Small)
+	for _, s := range shapes {
+		for _, name := range []string{"crablet", "varve-tags", "varve-gin"} {
+			b.Run("query="+s.name+"/system="+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if n, err := readers[name].read(b.Context(), s.of); err != nil || n == 0 {
+						b.Fatal(n, err)
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// compareRead compares a read with a model.
+func compareRead(rt *rapid.T, s eventStream, model []store.SequencedEvent, q store.EventQuery, opts *store.EventReadOptions) {
+	want := expected(model, q, opts)
+	list, err := collect(s.Read(context.Background(), q, opts))
+	if err != nil {
+		rt.Fatal(err)
+	}
+	var got []uint64
+	for i := range list {
+		got = append(got, list[i].Position)
+	}
+	if !slices.Equal(want, got) {
+		rt.Fatalf("query %+v, options %+v: want %v, got %v", q, opts, want, got)
+	}
+}
+
+// expected returns the positions of what a read yields.
+func expected(model []store.SequencedEvent, q store.EventQuery, opts *store.EventReadOptions) (want []uint64) {
+	items := q.Items
+	if len(items) == 0 {
+		items = make([]store.EventItem, 1)
+	}
+	last := make([]uint64, len(items)) // of each item
+	for _, e := range model {
+		inside := opts.From == 0 || (opts.Backwards && e.Position <= opts.From) || (!opts.Backwards && e.Position >= opts.From)
+		inside = inside && !e.Time.Before(opts.Since) && (opts.Until.IsZero() || e.Time.Before(opts.Until))
+		if !inside || !q.Matches(&e.Event) {
+			continue
+		}
+		want = append(want, e.Position)
+		for i := range items {
+			if len(q.Items) == 0 || anyOf(items[i]).Matches(&e.Event) {
+				last[i] = e.Position
+			}
+		}
+	}
+	if opts.OnlyLast {
+		want = slices.DeleteFunc(want, func(at uint64) bool { return !slices.Contains(last, at) })
+	}
+	if opts.Backwards {
+		slices.Reverse(want)
+	}
+	if opts.Limit > 0 && len(want) > opts.Limit {
+		want = want[:opts.Limit]
+	}
+	return want
+}
+
+// manyTags asks for one of many tags.
+func manyTags(types string, n int) (q store.EventQuery) {
+	for i := range n {
+		q.Items = append(q.Items, item(types, fmt.Sprintf("few:%d", i)))
+	}
+	return q
+}
+
+// runEventTime compares reads by time with a model, on a clock that stands still for some
+// events and falls for others.
+func runEventTime(t *testing.T, h Harness, layout string) {
+	base := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	now := base
+	s := h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 4, Now: func() time.Time { return now }})
+	require.Empty(t, s.read(t, event.All(), &store.EventReadOptions{Since: base}), "no event at all")
+	var head uint64 = 7
+	require.Empty(t, s.read(t, event.All(), &store.EventReadOptions{Until: base, Head: &head}))
+	require.Zero(t, head)
+	for i, step := range []time.Duration{0, time.Second, 0, 0, -time.Minute, 2 * time.Minute, time.Nanosecond, time.Microsecond, time.Hour, 0} {
+		now = now.Add(step)
+		s.add(t, ev([]string{"A", "B"}[i%2], fmt.Sprint(i), "x:1"), ev("C", ""))
+	}
+	model := s.all(t)
+	var times []time.Time
+	for _, e := range model {
+		times = append(times, e.Time, e.Time.Add(-time.Nanosecond), e.Time.Add(time.Nanosecond))
+	}
+	times = append(times, time.Time{}, base.Add(-time.Hour), base.Add(100*time.Hour))
+	rapid.Check(t, func(rt *rapid.T) {
+		opts := &store.EventReadOptions{
+			Since:     rapid.SampledFrom(times).Draw(rt, "since"),
+			Until:     rapid.SampledFrom(times).Draw(rt, "until"),
+			From:      uint64(rapid.IntRange(0, len(model)+1).Draw(rt, "from")),
+			Backwards: rapid.Bool().Draw(rt, "backwards"),
+			OnlyLast:  rapid.Bool().Draw(rt, "only last"),
+		}
+		q := rapid.SampledFrom([]store.EventQuery{event.All(), event.Of("A"), event.Tagged(event.NewTag("x", "1")), anyOf(item("A"), item("B", "x:1"))}).Draw(rt, "query")
+		var head uint64
+		opts.Head = &head
+		compareRead(rt, s, model, q, opts)
+		if opts.Backwards {
+			return
+		}
+		want := uint64(len(model))
+		for want > 0 && !opts.Until.IsZero() && !model[want-1].Time.Before(opts.Until) {
+			want--
+		}
+		if head != want {
+			rt.Fatalf("options %+v: want head %d, got %d", opts, want, head)
+		}
+	})
+}
+
+// runEventMany decides over thousands of things at once.
+func runEventMany(t *testing.T, h Harness, layout string) {
+	s := h.indexedEvents(t, layout)
+	const products = 3000
+	batch := make([]store.Event, 0, products)
+	for i := range cap(batch) {
+		batch = append(batch, ev("Stocked", fmt.Sprint(i), fmt.Sprintf("product:%d", i)))
+	}
+	s.add(t, batch[:products/2]...)
+	s.add(t, batch[products/2:]...)
+	s.add(t, ev("Sold", "", "product:7", "product:2999")) // has no postings
+	var q store.EventQuery
+	for i := range products / 2 {
+		it := item("", fmt.Sprintf("product:%d", 2*i+1))
+		if i%500 == 0 {
+			it.Tags = append(it.Tags, event.NewTag("product", "none"))
+		}
+		q.Items = append(q.Items, it, item("Stocked", fmt.Sprintf("product:%d", 2*i+1)))
+	}
+	var head uint64
+	list := s.read(t, q, &store.EventReadOptions{Head: &head})
+	require.Len(t, list, products/2+1)
+	require.EqualValues(t, products+1, head)
+	require.Len(t, s.read(t, q, &store.EventReadOptions{Backwards: true}), len(list))
+	require.Len(t, s.read(t, q, &store.EventReadOptions{OnlyLast: true}), products/2+1)
+	_, err := s.Append(t.Context(), []store.Event{ev("Sold", "", "product:8")}, &store.Condition{FailIfEventsMatch: q, After: head})
+	require.NoError(t, err)
+	_, err = s.Append(t.Context(), []store.Event{ev("Sold", "")}, &store.Condition{FailIfEventsMatch: q, After: products - 1})
+	var conflict *store.ConflictError
+	require.ErrorAs(t, err, &conflict)
+	require.Contains(t, []uint64{products, products + 1}, conflict.Position)
+}
