@@ -48,7 +48,26 @@ func (e *Events) Append(ctx context.Context, events []Event, cond *Condition) ([
 	return r.positions, nil
 }
 
+// append brings a request to the writer, again and again while that puts it back to be
+// judged apart.
 func (e *Events) append(ctx context.Context, r *appendRequest) error {
+	if r.ids > 0 && r.bytes > maxCompared {
+		if err := e.compareApart(ctx, r); err != nil {
+			return err
+		}
+	}
+	for {
+		err := e.submit(ctx, r)
+		if !errors.Is(err, errPutBack) {
+			return err
+		}
+		if err := e.judgeApart(ctx, r); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Events) submit(ctx context.Context, r *appendRequest) error {
 	leader, err := e.queue.enter(ctx, r)
 	if err != nil {
 		return err
@@ -71,10 +90,11 @@ type appendRequest struct {
 	bytes   int
 	ids     int // events with an ID
 
-	items []eventlog.Item // of the condition; nil without one
-	after uint64
+	guard eventlog.Guard // the condition, after what is judged; without items there is none
+	after uint64         // the condition's own
+	apart int            // how often it was judged apart
 
-	probes []eventlog.Probe
+	known map[*event.Event]stored // of the events with IDs, what was found apart
 
 	cancelled func() error // tells why the caller has given up, if it has
 
@@ -94,7 +114,8 @@ func newAppendRequest(events []Event, cond *Condition) (*appendRequest, error) {
 		if err := cond.FailIfEventsMatch.Validate(); err != nil {
 			return nil, fmt.Errorf("condition: %w", err)
 		}
-		r.items, r.after = eventlog.Compile(cond.FailIfEventsMatch), cond.After
+		r.guard = eventlog.Guard{Items: eventlog.Compile(cond.FailIfEventsMatch), After: cond.After}
+		r.after = cond.After
 	}
 	for i := range events {
 		r.bytes += len(events[i].Data) + len(events[i].Metadata)
