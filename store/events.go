@@ -72,6 +72,7 @@ type Events struct {
 	opts EventOptions
 
 	queue appendQueue
+	shore shore
 	views chan struct{} // one for each append that is judged apart
 	news  news
 	ears  ears
@@ -108,7 +109,7 @@ func eventLayoutMismatch(has, asked string) error {
 
 func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error) {
 	opts = opts.withDefaults()
-	e := &Events{db: db, opts: opts, queue: newAppendQueue(opts.Queue), views: make(chan struct{}, apartAtOnce)}
+	e := &Events{db: db, opts: opts, queue: newAppendQueue(opts.Queue), shore: newShore(db.engine), views: make(chan struct{}, apartAtOnce)}
 	recorded, err := db.recorded(ctx)
 	if err != nil {
 		return nil, err
@@ -191,6 +192,9 @@ func (e *Events) Head(ctx context.Context) (head uint64, err error) {
 		head, err = e.log.Head(ctx, q)
 		return err
 	})
+	if err == nil {
+		head, err = e.shore.visible(head)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("head of the events: %w", err)
 	}
@@ -227,6 +231,9 @@ func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 		}
 		return err
 	})
+	if err == nil {
+		err = e.shore.ensure(s.Head)
+	}
 	return s, err
 }
 

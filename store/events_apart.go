@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
@@ -61,6 +62,9 @@ func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
 	}
 	g.After = max(g.After, posted)
 	r.guard = g
+	if err := e.shore.ensure(g.Found); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
 	return r.conflict()
 }
 

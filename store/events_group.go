@@ -45,7 +45,7 @@ func (e *Events) commitGroup(ctx context.Context, tx driver.Tx, requests []*appe
 
 func (e *Events) commitAlone(ctx context.Context, r *appendRequest) {
 	alone := []*appendRequest{r}
-	tx, err := e.db.engine.Begin(ctx)
+	tx, err := e.shore.begin(ctx, e.db.engine)
 	if err == nil {
 		_, err = e.tryGroup(ctx, tx, alone)
 	}
@@ -79,8 +79,9 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	if err := tx.Commit(ctx); err != nil {
 		return true, err
 	}
+	before := e.tail.Head()
 	e.tail.Commit()
-	e.news.publish()
+	e.shore.committed(before, e.tail.Head())
 	return false, nil
 }
 

@@ -23,6 +23,8 @@ type Page struct {
 	Limit         int // events
 	Bytes         int // of data after which the page ends early
 
+	Visible bool // events that are not durable are wanted, too; the store's affair
+
 	// Head, unless it is nil, receives the last position of what was looked at when the
 	// page is the end.
 	Head *uint64

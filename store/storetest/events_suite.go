@@ -35,6 +35,7 @@ func RunEvents(t *testing.T, h Harness) {
 		{"subscribe", runEventSubscribe},
 		{"group", runEventGroup},
 		{"locked", runEventLocked},
+		{"durable", runEventDurable},
 		{"race", runEventRace},
 		{"linearizable", runEventLinearizable},
 		{"model", runEventModel},

@@ -41,6 +41,8 @@ type Harness struct {
 	// Layouts are the entity layouts to test; nil means all that matter: every
 	// named one, and of the ablation the first, a middle one and the last.
 	Layouts []string
+
+	durable bool // quickURL is to be durable
 }
 
 // DefaultLayouts are the layouts tested when Harness.Layouts is nil.
@@ -67,6 +69,9 @@ func (h Harness) open(t testing.TB, url string, opts *store.Options) *store.DB {
 func (h Harness) quickURL(t testing.TB) string {
 	t.Helper()
 	rawURL := h.NewURL(t)
+	if h.durable {
+		return rawURL
+	}
 	levels := linkedDriver(t, rawURL).Capabilities.Durabilities
 	require.NotEmpty(t, levels, "an engine accepts at least one durability")
 	return withParams(t, rawURL, "durability", string(levels[len(levels)-1]))
