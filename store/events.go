@@ -53,6 +53,12 @@ type EventOptions struct {
 	// Zero means 128.
 	IndexEvery int
 
+	// LockedRows bounds the rows of postings that are read for one condition while
+	// others wait to append. A condition that takes more is judged on a view of its
+	// own first, beside them, and what came since when its turn has come. Zero
+	// means 64.
+	LockedRows int
+
 	// Now is the clock that stamps events; nil means time.Now.
 	Now func() time.Time
 }
@@ -69,6 +75,8 @@ type Events struct {
 	opts EventOptions
 
 	queue appendQueue
+	shore shore
+	views chan struct{} // one for each append that is judged apart
 	news  news
 	ears  ears
 	tail  *eventlog.Tail // used by the leader of a group alone
@@ -83,7 +91,7 @@ type Events struct {
 func (db *DB) Events(ctx context.Context, opts EventOptions) (*Events, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if opts.Queue < 0 || opts.PollInterval < 0 || opts.IndexEvery < 0 {
+	if opts.Queue < 0 || opts.PollInterval < 0 || opts.IndexEvery < 0 || opts.LockedRows < 0 {
 		return nil, fmt.Errorf("open events: %w: negative option in %+v", ErrInvalid, opts)
 	}
 	opts.Layout = cmp.Or(opts.Layout, db.eventLayout)
@@ -106,7 +114,7 @@ func eventLayoutMismatch(has, asked string) error {
 
 func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error) {
 	opts = opts.withDefaults()
-	e := &Events{db: db, opts: opts, queue: newAppendQueue(opts.Queue)}
+	e := &Events{db: db, opts: opts, queue: newAppendQueue(opts.Queue), shore: newShore(db.engine), views: make(chan struct{}, apartAtOnce)}
 	recorded, err := db.recorded(ctx)
 	if err != nil {
 		return nil, err
@@ -123,6 +131,7 @@ func (o EventOptions) withDefaults() EventOptions {
 	o.Queue = cmp.Or(o.Queue, 1024)
 	o.PollInterval = cmp.Or(o.PollInterval, 200*time.Millisecond)
 	o.IndexEvery = cmp.Or(o.IndexEvery, eventlog.DefaultIndexEvery)
+	o.LockedRows = cmp.Or(o.LockedRows, defaultLockedRows)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -190,6 +199,9 @@ func (e *Events) Head(ctx context.Context) (head uint64, err error) {
 		head, err = e.log.Head(ctx, q)
 		return err
 	})
+	if err == nil {
+		head, err = e.shore.visible(head)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("head of the events: %w", err)
 	}
@@ -226,6 +238,9 @@ func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 		}
 		return err
 	})
+	if err == nil {
+		err = e.shore.ensure(s.Head)
+	}
 	return s, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/store/driver"
@@ -49,7 +50,26 @@ func (e *Events) Append(ctx context.Context, events []Event, cond *Condition) ([
 	return r.positions, nil
 }
 
+// append brings a request to the writer, again and again while that puts it back to be
+// judged apart.
 func (e *Events) append(ctx context.Context, r *appendRequest) error {
+	if r.ids > 0 && r.bytes > maxCompared {
+		if err := e.compareApart(ctx, r); err != nil {
+			return err
+		}
+	}
+	for {
+		err := e.submit(ctx, r)
+		if !errors.Is(err, errPutBack) {
+			return err
+		}
+		if err := e.judgeApart(ctx, r); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Events) submit(ctx context.Context, r *appendRequest) error {
 	leader, err := e.queue.enter(ctx, r)
 	if err != nil {
 		return err
@@ -72,10 +92,11 @@ type appendRequest struct {
 	bytes   int
 	ids     int // events with an ID
 
-	items []eventlog.Item // of the condition; nil without one
-	after uint64
+	guard eventlog.Guard // the condition, after what is judged; without items there is none
+	after uint64         // the condition's own
+	apart int            // how often it was judged apart
 
-	probes []eventlog.Probe
+	known map[*event.Event]stored // of the events with IDs, what was found apart
 
 	// within, unless it is nil, has the last word on a request that passes, and writes
 	// what belongs to it. Known says that the events are stored already.
@@ -105,7 +126,8 @@ func newAppendRequest(events []Event, cond *Condition) (*appendRequest, error) {
 		if err := cond.FailIfEventsMatch.Validate(); err != nil {
 			return nil, fmt.Errorf("condition: %w", err)
 		}
-		r.items, r.after = eventlog.Compile(cond.FailIfEventsMatch), cond.After
+		r.guard = eventlog.Guard{Items: eventlog.Compile(cond.FailIfEventsMatch), After: cond.After}
+		r.after = cond.After
 	}
 	for i := range events {
 		r.bytes += len(events[i].Data) + len(events[i].Metadata)
@@ -134,7 +156,7 @@ type appendQueue struct {
 	mu      sync.Mutex
 	busy    bool // somebody leads
 	waiting []*appendRequest
-	last    int // requests of the last group
+	all     int // clients, as far as they were seen at once
 }
 
 func newAppendQueue(size int) appendQueue { return appendQueue{slots: make(chan struct{}, size)} }
@@ -209,16 +231,23 @@ const yields = 16
 
 // gather lets those that the last commit has answered come back with their next
 // append. Without it groups of one would alternate with groups of all others.
-func (q *appendQueue) gather() {
+func (q *appendQueue) gather(s *shore) {
 	for range yields {
-		q.mu.Lock()
-		enough := len(q.waiting) >= q.last
-		q.mu.Unlock()
-		if enough {
+		if waiting, clients := q.clients(s); waiting >= s.party(clients) {
 			return
 		}
 		runtime.Gosched()
 	}
+}
+
+// clients returns how many requests wait, and how many are likely to when all that are
+// answered have come back.
+func (q *appendQueue) clients(s *shore) (waiting, all int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting = len(q.waiting)
+	q.all = max(q.all, waiting+int(s.pace.inFlight.Load()))
+	return waiting, q.all
 }
 
 // take removes the requests of the next commit from the queue. The first of them
@@ -235,7 +264,7 @@ func (q *appendQueue) take() []*appendRequest {
 		}
 		n++
 	}
-	q.last = n
+	q.all -= (q.all + weight - 1) / weight // those that do not come any more
 	group := slices.Clone(q.waiting[:n])
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	return group
@@ -245,9 +274,12 @@ func (q *appendQueue) take() []*appendRequest {
 // leaves nobody waiting.
 var errAborted = errors.New("the commit was aborted")
 
-// lead commits one group for everybody in it.
+// lead commits one group for everybody in it. Where a commit can become durable beside
+// the next transaction, it passes the lead before it waits for that.
 func (e *Events) lead(ctx context.Context, r *appendRequest) {
-	tx, err := e.db.engine.Begin(ctx)
+	waiting, _ := e.queue.clients(&e.shore)
+	e.shore.follow(waiting)
+	tx, err := e.shore.begin(ctx, e.db.engine)
 	if err != nil && ctx.Err() != nil {
 		e.queue.withdraw(r)
 		if r.err = err; !errors.Is(err, ctx.Err()) {
@@ -255,9 +287,12 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 		}
 		return
 	}
-	e.queue.gather()
+	e.queue.gather(&e.shore)
 	group := e.queue.take()
-	defer e.queue.finish(group, r)
+	begin := time.Now()
+	pass := sync.OnceFunc(e.queue.passOn)
+	defer pass()
+	defer e.queue.tell(group, r)
 	for _, g := range group {
 		g.err = errAborted
 	}
@@ -266,15 +301,24 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 		return
 	}
 	e.commitGroup(context.WithoutCancel(ctx), tx, group)
+	e.shore.pace.worked(time.Since(begin), len(group))
+	e.settle(group, pass)
+	if slices.ContainsFunc(group, func(g *appendRequest) bool { return g.err == nil }) {
+		e.news.publish()
+	}
 }
 
-// finish tells everybody in a group their verdict and passes the lead.
-func (q *appendQueue) finish(group []*appendRequest, leader *appendRequest) {
+// tell wakes everybody in a group: they have their verdicts.
+func (q *appendQueue) tell(group []*appendRequest, leader *appendRequest) {
 	for _, g := range group {
 		if g != leader {
 			g.wake <- struct{}{}
 		}
 	}
+}
+
+// passOn passes the lead.
+func (q *appendQueue) passOn() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.pass()

@@ -15,9 +15,10 @@ import (
 // group is one commit on its way.
 type group struct {
 	log    *eventlog.Log
-	tail   *eventlog.Tail // with what is accepted
+	tail   *eventlog.Tail // with what is accepted; nil apart from the writer
 	tx     driver.Tx
 	wrote  bool                    // something beside events, maybe
+	rows   int                     // EventOptions.LockedRows
 	stored map[*event.Event]stored // by the event that has the ID of a stored one
 }
 
@@ -46,7 +47,7 @@ func (e *Events) commitGroup(ctx context.Context, tx driver.Tx, requests []*appe
 
 func (e *Events) commitAlone(ctx context.Context, r *appendRequest) {
 	alone := []*appendRequest{r}
-	tx, err := e.db.engine.Begin(ctx)
+	tx, err := e.shore.begin(ctx, e.db.engine)
 	if err == nil {
 		_, err = e.tryGroup(ctx, tx, alone)
 	}
@@ -64,7 +65,7 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 			e.tail.Forget()
 		}
 	}()
-	g := group{log: e.log, tail: e.tail, tx: tx}
+	g := group{log: e.log, tail: e.tail, tx: tx, rows: e.opts.LockedRows}
 	if err := g.judge(ctx, tx, requests); err != nil {
 		return false, err
 	}
@@ -82,8 +83,9 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	if err := tx.Commit(ctx); err != nil {
 		return true, err
 	}
+	before := e.tail.Head()
 	e.tail.Commit()
-	e.news.publish()
+	e.shore.committed(before, e.tail.Head())
 	return false, nil
 }
 
@@ -143,7 +145,10 @@ func (g *group) lookUp(ctx context.Context, q driver.Querier, requests []*append
 			continue
 		}
 		for i := range r.records {
-			if ev := r.records[i].Event; !ev.ID.IsZero() {
+			ev := r.records[i].Event
+			if old, ok := r.known[ev]; ok {
+				g.remember(ev, old)
+			} else if !ev.ID.IsZero() {
 				all = append(all, given{Event: ev, by: r})
 			}
 		}
@@ -168,9 +173,9 @@ func (g *group) compare(ctx context.Context, q driver.Querier, list []given) err
 		return err
 	}
 	for i := range list {
-		var ok bool
-		if list[i].at, _, ok = g.tail.Find(ids[i]); !ok {
-			list[i].at = indexed[ids[i]]
+		list[i].at = indexed[ids[i]]
+		if g.tail != nil && list[i].at == 0 {
+			list[i].at, _, _ = g.tail.Find(ids[i])
 		}
 	}
 	list = slices.DeleteFunc(list, func(ev given) bool { return ev.at == 0 })
@@ -201,47 +206,74 @@ func (g *group) comparePage(ctx context.Context, q driver.Querier, list []given)
 	if err != nil {
 		return nil, err
 	}
-	if g.stored == nil {
-		g.stored = map[*event.Event]stored{}
-	}
 	for i := range page {
 		for len(list) > 0 && list[0].at == page[i].Position {
-			g.stored[list[0].Event] = stored{at: list[0].at, same: gone.Same(&page[i], list[0].Event)}
+			g.remember(list[0].Event, stored{at: list[0].at, same: gone.Same(&page[i], list[0].Event)})
 			list = list[1:]
 		}
 	}
 	return list, nil
 }
 
-// probe asks for an event that matches each item of the conditions, of those that
-// have postings. Most conditions are about events that have none: those after what
-// their caller has just read.
+func (g *group) remember(ev *event.Event, old stored) {
+	if g.stored == nil {
+		g.stored = map[*event.Event]stored{}
+	}
+	g.stored[ev] = old
+}
+
+// probe asks for an event that matches the conditions, of those that have postings. Most
+// conditions are about events that have none: those after what their caller has just
+// read. What costs more than the writer's lock allows is left, until it has been judged
+// apart often enough.
 func (g *group) probe(ctx context.Context, q driver.Querier, requests []*appendRequest) error {
-	var probes []*eventlog.Probe
+	var some, rest []*eventlog.Guard
 	for _, r := range requests {
-		r.probes = make([]eventlog.Probe, len(r.items))
-		for i := range r.items {
-			r.probes[i] = eventlog.Probe{Item: &r.items[i], After: r.after}
-			if r.after < g.tail.Indexed() {
-				probes = append(probes, &r.probes[i])
-			}
+		r.guard.Found, r.guard.Left = 0, false
+		switch {
+		case len(r.guard.Items) == 0 || r.guard.After >= g.tail.Indexed():
+		case r.apart < maxApart:
+			some = append(some, &r.guard)
+		default:
+			rest = append(rest, &r.guard)
 		}
 	}
-	return g.log.Probe(ctx, q, probes)
+	if len(some) > 0 {
+		bound := eventlog.Bound{Each: g.rows, All: groupRows * g.rows, Head: g.tail.Head()}
+		if err := g.log.Judge(ctx, q, some, bound); err != nil {
+			return err
+		}
+	}
+	if len(rest) > 0 {
+		return g.log.Judge(ctx, q, rest, eventlog.Bound{})
+	}
+	return nil
 }
 
 // conflict judges a condition by what is stored and by what the group adds before.
 func (g *group) conflict(r *appendRequest) error {
-	for i := range r.probes {
-		at := r.probes[i].Found
-		if at == 0 {
-			at = g.tail.First(&r.items[i], r.after)
-		}
-		if at > 0 {
+	guard := &r.guard
+	if guard.Left {
+		return errPutBack
+	}
+	unposted := len(guard.Items)
+	if guard.Found > 0 {
+		unposted = guard.Item
+	}
+	for i := range guard.Items[:unposted] {
+		if at := g.tail.First(&guard.Items[i], guard.After); at > 0 {
 			return &ConflictError{Position: at, Item: i, After: r.after}
 		}
 	}
-	return nil
+	return r.conflict()
+}
+
+// conflict returns the error of a guard that has found an event.
+func (r *appendRequest) conflict() error {
+	if r.guard.Found == 0 {
+		return nil
+	}
+	return &ConflictError{Position: r.guard.Found, Item: r.guard.Item, After: r.after}
 }
 
 // repeated tells whether a request gives IDs that are taken, and then its verdict:

@@ -16,9 +16,9 @@ const pageBytes = 1 << 20
 
 // Read streams the events that a query selects, in order of position. It reads in
 // pages and holds no view open while the caller is busy, so the loop may take its
-// time, append, and read. What was committed when Read began is read completely;
-// of what is committed later, reading forwards may yield some, in order and
-// without gap. A nil opts means the zero value. The events belong to the caller.
+// time, append, and read. What was durable when Read began is read completely;
+// of what comes later, reading forwards may yield some, in order and
+// without gap. What is not durable yet is read only by who asks for it. A nil opts means the zero value. The events belong to the caller.
 //
 // An error ends the sequence: ErrInvalid, ErrClosed, ctx's own, ErrCorrupt.
 func (e *Events) Read(ctx context.Context, q EventQuery, opts *EventReadOptions) iter.Seq2[SequencedEvent, error] {
@@ -51,7 +51,7 @@ func newPage(q EventQuery, opts *EventReadOptions) (p eventlog.Page, limit int, 
 	if limit == 0 {
 		limit = math.MaxInt
 	}
-	p = eventlog.Page{Items: eventlog.Compile(q), Backwards: opts.Backwards, Bytes: pageBytes}
+	p = eventlog.Page{Items: eventlog.Compile(q), Backwards: opts.Backwards, Bytes: pageBytes, Visible: opts.Visible}
 	if opts.OnlyLast {
 		p.Last = &eventlog.Last{}
 	} else {
@@ -150,6 +150,9 @@ func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []SequencedEv
 		list, end, err = e.log.Read(ctx, q, *p)
 		return err
 	})
+	if err == nil {
+		list, end, err = e.shore.cut(p, list, end)
+	}
 	if err != nil || len(list) == 0 {
 		return nil, end, e.tellHorizon(ctx, err)
 	}

@@ -35,6 +35,12 @@ func Workloads(d Data) (list []Workload) {
 		add("AppendConditional", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, do: appendIfNew}.run)
 	}
 	for _, n := range []int{1, 16} {
+		add("AppendRandom", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, random: true, do: appendIfNew}.run)
+	}
+	for _, beside := range []string{"none", "costly"} {
+		add("AppendBeside", "client", beside, writes{clients: 8, each: perRound, batch: 1, costly: beside == "costly", do: appendIfNew}.run)
+	}
+	for _, n := range []int{1, 16} {
 		add("Decide", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, do: decide}.run)
 	}
 	add("Decide", "items", "1000", writes{clients: 1, each: 1, batch: 1, do: decideMany}.run)

@@ -2,6 +2,8 @@ package enrolment
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -12,8 +14,10 @@ import (
 
 // writes is rounds in which clients append new enrolments at once.
 type writes struct {
-	clients, each int // appends of each client in a round
-	batch         int // events of an append
+	clients, each int  // appends of each client in a round
+	batch         int  // events of an append
+	random        bool // tags of new things are in no order
+	costly        bool // another client appends beside them on a costly condition
 	do            func(ctx context.Context, evs *store.Events, batch []store.Event) error
 }
 
@@ -26,32 +30,64 @@ func (w writes) run(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench
 		return res, err
 	}
 	batches := make([][]store.Event, w.clients*w.each)
+	beside := uint64(0)
 	for loop.Loop() {
 		for i := range batches {
-			batches[i] = newEnrolments(w.batch)
+			batches[i] = newEnrolments(w.batch, w.random)
 		}
-		err := res.Clients(ctx, w.clients, w.each, func(ctx context.Context, i int) error { return w.do(ctx, cp.Events, batches[i]) })
+		n, err := w.beside(ctx, cp.Events, func() error {
+			return res.Clients(ctx, w.clients, w.each, func(ctx context.Context, i int) error { return w.do(ctx, cp.Events, batches[i]) })
+		})
 		if err != nil {
 			return res, err
 		}
 		res.Events += uint64(len(batches) * w.batch)
+		beside += n
 	}
 	after, err := cp.Events.Head(ctx)
-	if err == nil && after-before != res.Events {
-		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, res.Events)
+	if err == nil && after-before != res.Events+beside {
+		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, res.Events+beside)
+	}
+	if seconds := res.Elapsed.Seconds(); w.costly && seconds > 0 {
+		res.More = append(res.More, bench.Metric{Value: float64(beside) / seconds, Unit: "costly/s"})
 	}
 	return res, err
+}
+
+// beside runs f beside a client with a costly condition, if one is wanted: that no event
+// has two tags that many have. It returns how many events that client appended.
+func (w writes) beside(ctx context.Context, evs *store.Events, f func() error) (n uint64, err error) {
+	if !w.costly {
+		return 0, f()
+	}
+	var done atomic.Bool
+	client := make(chan error, 1)
+	go func() {
+		both := event.Unless(event.Tagged(event.NewTag("grade", grades[0]), event.NewTag("grade", grades[1])))
+		var err error
+		for ; err == nil && !done.Load(); n++ {
+			_, err = evs.Append(ctx, []store.Event{{Type: "GradesChecked"}}, both)
+		}
+		client <- err
+	}()
+	err = f()
+	done.Store(true)
+	return n, errors.Join(err, <-client)
 }
 
 // newStudent numbers students so that no two of a process have the same tag.
 var newStudent atomic.Uint64
 
 // newEnrolments makes enrolments of new students in existing courses.
-func newEnrolments(n int) []store.Event {
+func newEnrolments(n int, random bool) []store.Event {
 	id := newStudent.Add(1)
 	batch := make([]store.Event, n)
 	for i := range batch {
-		student := event.NewTag("student_id", fmt.Sprintf("new-%d-%d", id, i))
+		name := fmt.Sprintf("new-%d-%d", id, i)
+		if random {
+			name = fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]
+		}
+		student := event.NewTag("student_id", name)
 		batch[i] = store.Event{
 			Type: enrolled,
 			Tags: []store.Tag{student, courseTag(int(id) % 1000), event.NewTag("grade", grades[i%len(grades)])},

@@ -29,6 +29,8 @@ func BenchmarkSocial(b *testing.B)     { gobench.RunSocial(b, suite) }
 func BenchmarkEventAppend(b *testing.B)            { gobench.RunEvents(b, suite, "Append") }
 func BenchmarkEventAppendConcurrent(b *testing.B)  { gobench.RunEvents(b, suite, "AppendConcurrent") }
 func BenchmarkEventAppendConditional(b *testing.B) { gobench.RunEvents(b, suite, "AppendConditional") }
+func BenchmarkEventAppendRandom(b *testing.B)      { gobench.RunEvents(b, suite, "AppendRandom") }
+func BenchmarkEventAppendBeside(b *testing.B)      { gobench.RunEvents(b, suite, "AppendBeside") }
 func BenchmarkEventDecide(b *testing.B)            { gobench.RunEvents(b, suite, "Decide") }
 func BenchmarkEventRead(b *testing.B)              { gobench.RunEvents(b, suite, "Read") }
 func BenchmarkEventReadMemory(b *testing.B)        { gobench.RunEvents(b, suite, "ReadMemory") }

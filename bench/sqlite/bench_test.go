@@ -32,6 +32,8 @@ func BenchmarkServiceEvents(b *testing.B) { gobench.RunServiceEvents(b, suite) }
 func BenchmarkEventAppend(b *testing.B)            { gobench.RunEvents(b, suite, "Append") }
 func BenchmarkEventAppendConcurrent(b *testing.B)  { gobench.RunEvents(b, suite, "AppendConcurrent") }
 func BenchmarkEventAppendConditional(b *testing.B) { gobench.RunEvents(b, suite, "AppendConditional") }
+func BenchmarkEventAppendRandom(b *testing.B)      { gobench.RunEvents(b, suite, "AppendRandom") }
+func BenchmarkEventAppendBeside(b *testing.B)      { gobench.RunEvents(b, suite, "AppendBeside") }
 func BenchmarkEventDecide(b *testing.B)            { gobench.RunEvents(b, suite, "Decide") }
 func BenchmarkEventRead(b *testing.B)              { gobench.RunEvents(b, suite, "Read") }
 func BenchmarkEventReadMemory(b *testing.B)        { gobench.RunEvents(b, suite, "ReadMemory") }

@@ -64,6 +64,7 @@ func drawAppend(name string, seed uint64) drawnAppend {
 type ledger struct {
 	order   []string // names of the appends announced, those known to be lost left out
 	appends map[string]*entry
+	reads   map[uint64]string // by position, the append of the event that was read there
 }
 
 // entry is an append and what became of it.
@@ -77,11 +78,13 @@ type entry struct {
 
 // newLedger replays a journal.
 func newLedger(records []record) (*ledger, error) {
-	l := &ledger{appends: map[string]*entry{}}
+	l := &ledger{appends: map[string]*entry{}, reads: map[uint64]string{}}
 	for i, r := range records {
 		switch {
 		case r.Resumed:
 			l.resume(r)
+		case r.Read > 0:
+			l.reads[r.Read] = r.Name
 		case r.Ack:
 			if l.appends[r.Name] == nil {
 				return nil, fmt.Errorf("journal line %d: append %q was not announced", i+1, r.Name)

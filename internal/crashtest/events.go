@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/varvedb/varve/store"
@@ -22,8 +23,12 @@ type eventWorker struct {
 	bursts int
 }
 
-// maxAppenders is how many goroutines append at once.
-const maxAppenders = 4
+// maxAppenders is how many goroutines append at once, and crowd how many do now and then:
+// one part of them is judged while the other one waits for its sync.
+const (
+	maxAppenders = 4
+	crowd        = 16
+)
 
 func newEventWorker(w *worker, layout string, records []record) (*eventWorker, error) {
 	l, err := newLedger(records)
@@ -50,10 +55,14 @@ func (w *eventWorker) step(ctx context.Context, phase string) error {
 	return w.burst(ctx)
 }
 
-// burst appends from several goroutines.
+// burst appends from several goroutines, beside one that reads what came last.
 func (w *eventWorker) burst(ctx context.Context) error {
 	w.bursts++
-	errs := make([]error, 1+w.rng.IntN(maxAppenders))
+	n := 1 + w.rng.IntN(maxAppenders)
+	if w.EarlyRead || w.rng.IntN(3) == 0 {
+		n = crowd
+	}
+	errs := make([]error, n)
 	var wg sync.WaitGroup
 	for g := range errs {
 		rng := newRand(w.rng.Uint64())
@@ -66,8 +75,41 @@ func (w *eventWorker) burst(ctx context.Context) error {
 			}
 		})
 	}
+	done := make(chan struct{})
+	watched := make(chan error, 1)
+	go func() { watched <- w.watch(ctx, done) }()
 	wg.Wait()
-	return errors.Join(errs...)
+	close(done)
+	return errors.Join(append(errs, <-watched)...)
+}
+
+// watch reads the last event again and again, and writes into the journal what it was.
+func (w *eventWorker) watch(ctx context.Context, done <-chan struct{}) error {
+	for last := uint64(0); ; {
+		for e, err := range w.evs.Read(ctx, event.All(), &store.EventReadOptions{Backwards: true, Limit: 1, Visible: w.EarlyRead}) {
+			if err != nil {
+				return err
+			}
+			if e.Position == last {
+				continue
+			}
+			last = e.Position
+			if err := w.journal.announce(record{Read: last, Name: appendOf(&e.Event)}); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-done:
+			return nil
+		default:
+		}
+	}
+}
+
+// appendOf returns the name of the append that an event is of.
+func appendOf(e *store.Event) string {
+	name, _, _ := strings.Cut(string(e.Data), " ")
+	return name
 }
 
 func (w *eventWorker) append(ctx context.Context, r record) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/varvedb/varve/store"
@@ -16,6 +15,9 @@ import (
 func (w *eventWorker) check(ctx context.Context) error {
 	all, err := w.readAll(ctx)
 	if err != nil {
+		return err
+	}
+	if err := w.wereRead(all); err != nil {
 		return err
 	}
 	stored, err := w.group(all)
@@ -76,13 +78,30 @@ func (w *eventWorker) readAll(ctx context.Context) (all []store.SequencedEvent, 
 	return all, err
 }
 
+// wereRead checks that what somebody has read is still there, acknowledged or not.
+func (w *eventWorker) wereRead(all []store.SequencedEvent) error {
+	if w.Lossy {
+		return nil
+	}
+	at := map[uint64]string{}
+	for i := range all {
+		at[all[i].Position] = appendOf(&all[i].Event)
+	}
+	for position, name := range w.ledger.reads {
+		if at[position] != name {
+			return violation("event %d was read, of append %q, and is lost: now it is of %q", position, name, at[position])
+		}
+	}
+	return nil
+}
+
 // group returns the positions of each append that is stored. Each must be known and
 // whole, at positions without a gap.
 func (w *eventWorker) group(all []store.SequencedEvent) (map[string][]uint64, error) {
 	stored := map[string][]uint64{}
 	for i := range all {
 		e := &all[i]
-		name, _, _ := strings.Cut(string(e.Data), " ")
+		name := appendOf(&e.Event)
 		a, n := w.ledger.appends[name], len(stored[name])
 		switch {
 		case a == nil:

@@ -22,6 +22,8 @@ type record struct {
 	Positions []uint64 `json:"positions,omitempty"` // of the events of an acknowledged append
 	Conflict  bool     `json:"conflict,omitempty"`  // the append was refused by its condition
 
+	Read uint64 `json:"read,omitempty"` // position at which an event of append Name was read
+
 	Resumed bool     `json:"resumed,omitempty"`
 	State   int      `json:"state,omitempty"` // entities: index of the state found
 	Found   []string `json:"found,omitempty"` // events: the unacknowledged appends that were found

@@ -25,6 +25,9 @@ import (
 type Power struct {
 	Worker Command
 	Level  driver.Durability
+
+	// EarlyRead breaks the workers; see WorkerConfig.
+	EarlyRead bool
 }
 
 // Name implements Trial.
@@ -70,7 +73,7 @@ func (t *Power) cut(ctx context.Context, c Cell, rng *rand.Rand, r *Report, d *d
 	config := WorkerConfig{
 		URL:    storeURL(c.Engine, filepath.Join(d.dir, "store"), params...),
 		Layout: c.Layout, Journal: filepath.Join(c.Dir, "journal"), Seed: rng.Uint64(),
-		Lossy: t.Level != driver.Durable, CheckOnly: last, NoPrune: c.Seed%2 == 0,
+		Lossy: t.Level != driver.Durable, CheckOnly: last, NoPrune: c.Seed%2 == 0, EarlyRead: t.EarlyRead,
 	}
 	p := &plan{delay: time.Duration(rng.Int64N(int64(longestLife)))}
 	if rng.IntN(10) == 0 {

@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,10 +9,12 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestPower cuts the power a few times: durable loses nothing, relaxed nothing but a
-// tail.
+var powerCuts = flag.Int("varve.cuts", 2, "how often TestPower cuts the power of each store")
+
+// TestPower cuts the power a few times: durable loses nothing, also of what was only
+// read, relaxed nothing but a tail.
 func TestPower(t *testing.T) {
-	cuts := 2
+	cuts := *powerCuts
 	if testing.Short() {
 		cuts = 1
 	}
@@ -19,14 +22,33 @@ func TestPower(t *testing.T) {
 		for _, layout := range []string{"compact", EventsLayout} {
 			t.Run(string(level)+"/"+layout, func(t *testing.T) {
 				trial := &Power{Worker: Reexec, Level: level}
-				r := tryTurn(t, trial, Cell{Engine: "sqlite", Layout: layout, Seed: 3, Faults: cuts})
-				require.Empty(t, r.Violations)
-				require.Equal(t, cuts, r.Faults(trial, "sqlite", layout))
-				if level == driver.Durable {
-					require.Zero(t, r.Rows[0].Outcomes["steps lost"])
+				for seed, left := uint64(3), cuts; left > 0; seed, left = seed+1, left-turnCuts {
+					n := min(left, turnCuts)
+					r := tryTurn(t, trial, Cell{Engine: "sqlite", Layout: layout, Seed: seed, Faults: n})
+					require.Empty(t, r.Violations)
+					require.Equal(t, n, r.Faults(trial, "sqlite", layout))
+					if level == driver.Durable {
+						require.Zero(t, r.Rows[0].Outcomes["steps lost"])
+					}
 				}
 			})
 		}
+	}
+}
+
+// TestPowerReads: what is read before it is durable is lost, and the trial says so.
+func TestPowerReads(t *testing.T) {
+	trial := &Power{Worker: Reexec, Level: driver.Durable, EarlyRead: true}
+	for seed := range uint64(*powerCuts) {
+		r := tryTurn(t, trial, Cell{Engine: "sqlite", Layout: EventsLayout, Seed: seed, Faults: turnCuts})
+		if len(r.Violations) > 0 {
+			require.Contains(t, r.Violations[0].Text, "was read")
+			t.Logf("seed %d: %+v", seed, r.Rows)
+			return
+		}
+	}
+	if *powerCuts > 10 {
+		t.Fatalf("the power was cut %d times and nothing was lost that was read", *powerCuts*turnCuts)
 	}
 }
 

@@ -51,6 +51,9 @@ type WorkerConfig struct {
 	// it that a store which loses commits is found out.
 	EarlyAck bool `json:"early_ack,omitempty"`
 
+	// EarlyRead breaks it, too: it reads events that are not durable yet.
+	EarlyRead bool `json:"early_read,omitempty"`
+
 	// Syncs makes the worker commit so often after its check, with a mark before
 	// and behind that a tracer of system calls sees, and end.
 	Syncs int `json:"syncs,omitempty"`

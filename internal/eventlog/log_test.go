@@ -86,11 +86,11 @@ func TestTail(t *testing.T) {
 		items := eventlog.Compile(q)
 		commit(t, e, func(tx driver.Tx) {
 			require.NoError(t, tail.Sync(ctx, tx))
-			probe := eventlog.Probe{Item: &items[0], After: after}
+			guard := eventlog.Guard{Items: items, After: after}
 			if after < tail.Indexed() {
-				require.NoError(t, l.Probe(ctx, tx, []*eventlog.Probe{&probe}))
+				require.NoError(t, l.Judge(ctx, tx, []*eventlog.Guard{&guard}, eventlog.Bound{}))
 			}
-			got := probe.Found
+			got := guard.Found
 			if got == 0 {
 				got = tail.First(&items[0], after)
 			}
@@ -211,7 +211,7 @@ func TestPlans(t *testing.T) {
 	read("types", event.Of("A", "B"), eventlog.Page{After: 2690})
 	x.plans = append(x.plans, "conditions")
 	items := append(eventlog.Compile(event.Of("A", "D").Or(tag)), eventlog.Compile(event.All())...)
-	require.NoError(t, l.Probe(t.Context(), x, []*eventlog.Probe{{Item: &items[0]}, {Item: &items[1], After: 100}, {Item: &items[2], After: 3}}))
+	require.NoError(t, l.Judge(t.Context(), x, []*eventlog.Guard{{Items: items[:1]}, {Items: items[1:2], After: 100}, {Items: items[2:], After: 3}}, eventlog.Bound{}))
 	x.plans = append(x.plans, "what a writer reads first")
 	require.NoError(t, l.NewTail(true, 100).Sync(t.Context(), x))
 	x.plans = append(x.plans, "IDs")

@@ -25,7 +25,8 @@ type Page struct {
 
 	// Gone, unless it is nil, lets truncated events pass, without their data, and
 	// receives what remains of them. Otherwise one ends the page with an error.
-	Gone Gone
+	Gone    Gone
+	Visible bool // events that are not durable are wanted, too; the store's affair
 
 	// Head, unless it is nil, receives the last position of what was looked at when the
 	// page, which is not backwards, is the end.

@@ -250,6 +250,12 @@ func (l *Log) state(ctx context.Context, q driver.Querier) (head uint64, micros 
 	return uint64(at), micros, uint64(postings), err
 }
 
+// Posted returns the position up to which there are postings.
+func (l *Log) Posted(ctx context.Context, q driver.Querier) (uint64, error) {
+	_, _, indexed, err := l.state(ctx, q)
+	return indexed, err
+}
+
 // readEntries appends the events above a position.
 func (l *Log) readEntries(ctx context.Context, q driver.Querier, list []entry, after uint64) (_ []entry, err error) {
 	text := l.texts.get([]byte("e"), func() string {

@@ -56,6 +56,7 @@ type engine struct {
 	*Checkpointer
 	path string
 	user *user
+	log  *logFile
 }
 
 func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
@@ -80,6 +81,7 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (dr
 	if err != nil {
 		return nil, err
 	}
+	log := &logFile{path: path + "-wal", durable: cfg.Options.Durability == driver.Durable, readOnly: opts.ReadOnly}
 	checkpointer := NewCheckpointer(cfg, false)
 	db, err := sqlstore.New(ctx, sqlstore.Config{
 		Info:         l.Info,
@@ -94,13 +96,19 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (dr
 		Codec:        sqlstore.OrderedBlob{},
 		Bulk:         &sqlstore.MultiRow{},
 		MapError:     l.MapError,
-		BeforeWrite:  checkpointer.BeforeWrite,
-		AfterWrite:   checkpointer.AfterWrite,
+		BeforeWrite: func(ctx context.Context, c *sqlstore.Conn) error {
+			if err := log.failure(); err != nil {
+				return err
+			}
+			return checkpointer.BeforeWrite(ctx, c)
+		},
+		AfterWrite: checkpointer.AfterWrite,
+		Late:       cfg.late,
 	})
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{DB: db, Checkpointer: checkpointer, path: path}
+	e := &engine{DB: db, Checkpointer: checkpointer, path: path, log: log}
 	if e.user, err = use(l.Info.Library, path); err == nil {
 		err = checkpointer.Start(db, path)
 	}
@@ -122,6 +130,21 @@ func uri(path string, readOnly bool) string {
 	return u.String()
 }
 
+// BeginVisible implements driver.Overlapper.
+func (e *engine) BeginVisible(ctx context.Context) (driver.Tx, error) { return e.BeginLate(ctx) }
+
+// Sync implements driver.Overlapper.
+func (e *engine) Sync(context.Context) error { return e.log.sync() }
+
+// Stats implements driver.Engine.
+func (e *engine) Stats(ctx context.Context) (driver.Stats, error) {
+	s, err := e.Checkpointer.Stats(ctx)
+	if n := e.log.syncs.Load(); err == nil && e.log.durable && !e.log.readOnly {
+		s.Syncs = &n
+	}
+	return s, err
+}
+
 // Lease implements driver.Leaser.
 func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }
 
@@ -136,7 +159,7 @@ func (e *engine) Reindex(ctx context.Context) error { return Reindex(ctx, e.DB) 
 // Close implements driver.Engine.
 func (e *engine) Close() error {
 	e.Stop()
-	err := errors.Join(e.DB.Close(), e.Release())
+	err := errors.Join(e.DB.Close(), e.Release(), e.log.close())
 	e.user.end()
 	return err
 }

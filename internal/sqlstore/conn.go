@@ -26,6 +26,7 @@ type Conn struct {
 	mapError func(error) error
 	isBroken func(error) bool
 	broken   bool
+	late     bool     // commits are made durable after they have returned
 	settings []string // of each transaction; see Share
 	args     []any    // scratch: arguments after the codec
 }

@@ -67,6 +67,10 @@ type Config struct {
 	// writer's connection is held, to push back when a log has grown too much.
 	BeforeWrite func(ctx context.Context, c *Conn) error
 
+	// Late, if given, switches the writer's connection between commits that are durable
+	// when they return and others; see BeginLate.
+	Late func(ctx context.Context, c *Conn, late bool) error
+
 	// AfterWrite, if given, runs after each commit, before the writer's
 	// connection is given back.
 	AfterWrite func(c *Conn)
@@ -128,7 +132,12 @@ func (db *DB) Info() driver.Info { return db.cfg.Info }
 func (db *DB) Capabilities() driver.Capabilities { return db.cfg.Capabilities }
 
 // Begin implements driver.Engine.
-func (db *DB) Begin(ctx context.Context) (driver.Tx, error) {
+func (db *DB) Begin(ctx context.Context) (driver.Tx, error) { return db.beginWrite(ctx, false) }
+
+// BeginLate is Begin, but the engine makes the commit durable after it has returned.
+func (db *DB) BeginLate(ctx context.Context) (driver.Tx, error) { return db.beginWrite(ctx, true) }
+
+func (db *DB) beginWrite(ctx context.Context, late bool) (driver.Tx, error) {
 	if db.cfg.Options.ReadOnly {
 		return nil, driver.ErrReadOnly
 	}
@@ -141,6 +150,10 @@ func (db *DB) Begin(ctx context.Context) (driver.Tx, error) {
 			db.giveWriter(c)
 			return nil, err
 		}
+	}
+	if err := db.setLate(ctx, c, late); err != nil {
+		db.giveWriter(c)
+		return nil, fmt.Errorf("begin: %w", err)
 	}
 	if err := c.begin(ctx, db.cfg.BeginWrite); err != nil {
 		db.giveWriter(c)
@@ -164,7 +177,23 @@ func (db *DB) WithWriter(ctx context.Context, f func(c *Conn) error) error {
 		return err
 	}
 	defer db.giveWriter(c)
+	if err := db.setLate(ctx, c, false); err != nil {
+		return err
+	}
 	return c.InSession(ctx, f)
+}
+
+// setLate switches the writer's connection when it is not as wanted.
+func (db *DB) setLate(ctx context.Context, c *Conn, late bool) error {
+	if db.cfg.Late == nil || c.late == late {
+		return nil
+	}
+	if err := db.cfg.Late(ctx, c, late); err != nil {
+		c.broken = true // its level is unknown
+		return err
+	}
+	c.late = late
+	return nil
 }
 
 // WithSpare runs f on a connection of its own, beside writer and readers. The

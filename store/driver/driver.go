@@ -283,6 +283,7 @@ type Stats struct {
 	Checkpoints     *int64         `json:"checkpoints,omitempty"`      // that moved at least one page since Open
 	CheckpointTime  *time.Duration `json:"checkpoint_time,omitempty"`  // time spent in them, nanoseconds
 	CheckpointStall *time.Duration `json:"checkpoint_stall,omitempty"` // time that commits waited for them, nanoseconds
+	Syncs           *int64         `json:"syncs,omitempty"`            // of the log beside transactions, since Open; see Overlapper
 	CacheHits       *int64         `json:"cache_hits,omitempty"`       // page reads served from the engine's cache
 	CacheMisses     *int64         `json:"cache_misses,omitempty"`     // page reads that were not
 	ReplicaLag      *time.Duration `json:"replica_lag,omitempty"`      // how far a replica is behind, nanoseconds; nil for what is none

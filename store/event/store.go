@@ -49,6 +49,10 @@ type ReadOptions struct {
 	// Limit is the number of events after which to stop. Zero means no limit.
 	Limit int
 
+	// Visible also reads events that are committed, but may be lost when power fails:
+	// those of appends that are not acknowledged yet.
+	Visible bool
+
 	// Head, unless it is nil, receives the position up to which the store was looked
 	// at, whether or not the last event matched: what a condition on what was read is
 	// to give as Condition.After. It is set when a read forwards without a limit has

@@ -27,6 +27,7 @@ func RunDriver(t *testing.T, h Harness) {
 	t.Run("read only", func(t *testing.T) { runReadOnly(t, h) })
 	t.Run("close", func(t *testing.T) { runClose(t, h) })
 	t.Run("lease", func(t *testing.T) { runLease(t, h) })
+	t.Run("overlap", func(t *testing.T) { runOverlap(t, h) })
 	t.Run("log", func(t *testing.T) { runLog(t, h) })
 	t.Run("leftovers", func(t *testing.T) { runLeftovers(t, h) })
 }

@@ -13,12 +13,11 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// repeatedEvents are events with IDs, and with data that makes several pages of what
-// is looked up at once.
-func repeatedEvents(n int) []store.Event {
+// repeatedEvents are events with IDs, and data of a size.
+func repeatedEvents(n, size int) []store.Event {
 	list := make([]store.Event, n)
 	for i := range list {
-		list[i] = ev("M", fmt.Sprintf("%d %03000d", i, 0), "k:v")
+		list[i] = ev("M", fmt.Sprintf("%d %0*d", i, size, 0), "k:v")
 		list[i].ID = idOf(i)
 	}
 	return list
@@ -37,7 +36,7 @@ func repeatInFewStatements(t *testing.T, h Harness, layout string) {
 	evs, err := db.Events(t.Context(), store.EventOptions{Layout: layout})
 	require.NoError(t, err)
 	s := eventStream{Events: evs, db: db}
-	many := repeatedEvents(2000)
+	many := repeatedEvents(2000, 20) // compared under the lock
 	first := s.add(t, many...)
 	tail := s.add(t, ev("After", "")) // without postings
 	w.reset(nil)
@@ -73,7 +72,7 @@ func repeatInGroup(t *testing.T, h Harness, layout string) {
 	evs, err := db.Events(t.Context(), store.EventOptions{Layout: layout})
 	require.NoError(t, err)
 	s := eventStream{Events: evs, db: db}
-	many := repeatedEvents(1000)
+	many := repeatedEvents(1000, 30) // compared under the lock
 	positions := s.add(t, many...)
 	for n, last := 1, false; !last; n++ {
 		last = giveUpInGroup(t, s, w, n, many, positions)

@@ -36,6 +36,8 @@ func RunEvents(t *testing.T, h Harness) {
 		{"examples", runEventExamples},
 		{"subscribe", runEventSubscribe},
 		{"group", runEventGroup},
+		{"locked", runEventLocked},
+		{"durable", runEventDurable},
 		{"race", runEventRace},
 		{"linearizable", runEventLinearizable},
 		{"model", runEventModel},
@@ -73,7 +75,7 @@ func (h Harness) events(t testing.TB, layout string) eventStream {
 // opens the same database as another one does so more rarely.
 func (h Harness) indexedEvents(t testing.TB, layout string) eventStream {
 	t.Helper()
-	return h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 4}))
+	return h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 4, LockedRows: 4}))
 }
 
 func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) eventStream {

@@ -188,7 +188,7 @@ func runEventOpen(t *testing.T, h Harness, layout string) {
 	require.Same(t, s.Events, again)
 	_, err = s.db.Events(ctx, store.EventOptions{Layout: "other"})
 	require.ErrorIs(t, err, store.ErrLayout)
-	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}} {
+	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
 		_, err = s.db.Events(ctx, negative)
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}

@@ -44,6 +44,8 @@ type Harness struct {
 
 	// connect is that of RunEventStore; nil tests the store in this process.
 	connect func(t testing.TB, db *store.DB) store.EventStore
+
+	durable bool // quickURL is to be durable
 }
 
 // DefaultLayouts are the layouts tested when Harness.Layouts is nil.
@@ -70,6 +72,9 @@ func (h Harness) open(t testing.TB, url string, opts *store.Options) *store.DB {
 func (h Harness) quickURL(t testing.TB) string {
 	t.Helper()
 	rawURL := h.NewURL(t)
+	if h.durable {
+		return rawURL
+	}
 	levels := linkedDriver(t, rawURL).Capabilities.Durabilities
 	require.NotEmpty(t, levels, "an engine accepts at least one durability")
 	return withParams(t, rawURL, "durability", string(levels[len(levels)-1]))

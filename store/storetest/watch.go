@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,9 @@ type watchedEngine struct {
 	begun   atomic.Int64 // transactions asked for
 	queries atomic.Int64 // run in transactions
 	before  func(n int)  // a query, the n-th since reset; nil announces nothing
+
+	postings atomic.Int64 // rows of them that were read in transactions
+	events   atomic.Int64 // rows with the data of events
 }
 
 // Begin implements driver.Engine.
@@ -31,6 +35,8 @@ func (w *watchedEngine) Begin(ctx context.Context) (driver.Tx, error) {
 // reset counts anew.
 func (w *watchedEngine) reset(before func(n int)) {
 	w.queries.Store(0)
+	w.postings.Store(0)
+	w.events.Store(0)
 	w.before = before
 }
 
@@ -44,7 +50,31 @@ func (tx watchedTx) Query(ctx context.Context, sql string, args ...any) (driver.
 	if n := tx.engine.queries.Add(1); tx.engine.before != nil {
 		tx.engine.before(int(n))
 	}
-	return tx.Tx.Query(ctx, sql, args...)
+	rows, err := tx.Tx.Query(ctx, sql, args...)
+	switch {
+	case err != nil:
+		return nil, err
+	case strings.Contains(sql, "FROM event_postings"):
+		return watchedRows{rows, &tx.engine.postings}, nil
+	case strings.Contains(sql, "events.data"):
+		return watchedRows{rows, &tx.engine.events}, nil
+	}
+	return rows, nil
+}
+
+// watchedRows count those that are read.
+type watchedRows struct {
+	driver.Rows
+	read *atomic.Int64
+}
+
+// Next implements driver.Rows.
+func (r watchedRows) Next() bool {
+	if !r.Rows.Next() {
+		return false
+	}
+	r.read.Add(1)
+	return true
 }
 
 // openWatched opens a database on a watched engine, which has none of the optional

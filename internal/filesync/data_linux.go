@@ -1,0 +1,24 @@
+package filesync
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Data makes a file's content durable, and of what is known about it only what is needed
+// to read it back: the time of a write would be one more write to the file system's
+// journal.
+func Data(f *os.File) error {
+	for {
+		err := unix.Fdatasync(int(f.Fd()))
+		if !errors.Is(err, unix.EINTR) {
+			if err != nil {
+				err = fmt.Errorf("fdatasync %q: %w", f.Name(), err)
+			}
+			return err
+		}
+	}
+}

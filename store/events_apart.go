@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve/internal/eventlog"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// What an append asks of the past can cost any amount: a condition on two frequent tags
+// that no event has together reads all of their postings. Under the writer's lock it
+// would keep everybody from appending. So the writer reads no more than
+// EventOptions.LockedRows rows of postings for a condition, and puts back what would take
+// more. The append's own goroutine then judges it on a view, up to the last posting that
+// the view sees, and comes again: what remains is what was written since.
+//
+// It comes to an end: a second pass has only the events that came during the first one to
+// look through, which takes a small part of the time that it took to append them, and so
+// on. After maxApart passes the rest is a few rows for each tag and type of the condition,
+// however many were read before, and is read under the lock.
+const (
+	defaultLockedRows = 64
+	groupRows         = 32 // times LockedRows: the rows that a group reads under the lock
+	maxApart          = 4
+)
+
+// maxCompared bounds the data of an append with IDs that is compared with stored events
+// under the lock. A larger one is compared on a view first, in case it is a repetition.
+const maxCompared = 64 << 10
+
+// viewWait bounds the wait for a view. The caller may hold all of them.
+const viewWait = time.Second
+
+// apartAtOnce bounds the views that are taken at once, so that some are left to others,
+// and nobody waits for long who has a place.
+const apartAtOnce = 2
+
+// errPutBack is the verdict on a request that must be judged apart.
+var errPutBack = errors.New("the condition is to be judged apart")
+
+// judgeApart judges a condition on a view, up to where that has postings. When there is
+// no view to be had, the writer judges it whatever it costs.
+func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
+	r.apart++
+	g := eventlog.Guard{Items: r.guard.Items, After: r.guard.After}
+	posted := uint64(0)
+	err := e.apart(ctx, func(ctx context.Context, q driver.Querier) (err error) {
+		if posted, err = e.log.Posted(ctx, q); err != nil {
+			return err
+		}
+		return e.log.Judge(ctx, q, []*eventlog.Guard{&g}, eventlog.Bound{Stop: r.cancelled})
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		r.apart = maxApart
+		return nil
+	}
+	g.After = max(g.After, posted)
+	r.guard = g
+	if err := e.shore.ensure(g.Found); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	return r.conflict()
+}
+
+// compareApart compares the events of an append with stored ones that have their IDs.
+func (e *Events) compareApart(ctx context.Context, r *appendRequest) error {
+	g := group{log: e.log}
+	err := e.apart(ctx, func(ctx context.Context, q driver.Querier) error {
+		return g.lookUp(ctx, q, []*appendRequest{r})
+	})
+	r.err = nil // of one that is given up
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil {
+		r.known = g.stored
+	}
+	return nil
+}
+
+// apart reads in a view, which must be had soon.
+func (e *Events) apart(ctx context.Context, f func(ctx context.Context, q driver.Querier) error) error {
+	select {
+	case e.views <- struct{}{}:
+		defer func() { <-e.views }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	wait, cancel := context.WithTimeout(ctx, viewWait)
+	defer cancel()
+	return e.db.read(wait, f)
+}

@@ -1,0 +1,55 @@
+package storetest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// runOverlap: a transaction that becomes durable later is like any other, and leaves the
+// next one and the settings as they are.
+func runOverlap(t *testing.T, h Harness) {
+	ctx := context.Background()
+	db := h.open(t, h.NewURL(t), nil)
+	e, ok := db.Engine().(driver.Overlapper)
+	if !ok {
+		t.Skip("a commit is durable when it returns")
+	}
+	before, err := db.Engine().Settings(ctx)
+	require.NoError(t, err)
+	exec := func(begin func(context.Context) (driver.Tx, error), text string) {
+		tx, err := begin(ctx)
+		require.NoError(t, err)
+		_, err = tx.Exec(ctx, text)
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit(ctx))
+	}
+	exec(db.Engine().Begin, "CREATE TABLE t (n BIGINT)")
+	for n := range int64(3) {
+		exec(e.BeginVisible, "INSERT INTO t VALUES (1)")
+		exec(db.Engine().Begin, "INSERT INTO t VALUES (1)")
+		view, err := db.Engine().Snapshot(ctx)
+		require.NoError(t, err)
+		rows, err := driver.QueryInt(ctx, view, "SELECT count(*) FROM t")
+		require.NoError(t, err)
+		require.Equal(t, 2*n+2, rows)
+		require.NoError(t, view.Close())
+		require.NoError(t, e.Sync(ctx))
+	}
+	tx, err := e.BeginVisible(ctx)
+	require.NoError(t, err)
+	require.NoError(t, tx.Rollback())
+	after, err := db.Engine().Settings(ctx)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	stats, err := db.Stats(ctx)
+	require.NoError(t, err)
+	require.Equal(t, int64(3), *stats.Syncs)
+	require.NoError(t, db.Close())
+	require.NoError(t, e.Sync(ctx), "all is durable")
+	_, err = e.BeginVisible(ctx)
+	require.ErrorIs(t, err, driver.ErrClosed)
+}

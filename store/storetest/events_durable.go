@@ -1,0 +1,259 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
+)
+
+// runEventDurable checks what becomes of events between their commit and the sync that
+// makes them durable, on engines that do the one beside the other, and then what appends
+// owe each other, at the level of durability at which there is such a time.
+func runEventDurable(t *testing.T, h Harness, layout string) {
+	db := h.open(t, h.NewURL(t), nil)
+	if _, ok := db.Engine().(driver.Overlapper); !ok {
+		t.Skip("a commit is durable when it returns")
+	}
+	t.Run("hidden", func(t *testing.T) { durableHidden(t, h, layout) })
+	t.Run("verdicts", func(t *testing.T) { durableVerdicts(t, h, layout) })
+	t.Run("two processes", func(t *testing.T) { durableProcesses(t, h, layout) })
+	t.Run("failure", func(t *testing.T) { durableFailure(t, h, layout) })
+	h.durable = true
+	t.Run("group", func(t *testing.T) { runEventGroup(t, h, layout) })
+	t.Run("race", func(t *testing.T) { runEventRace(t, h, layout) })
+	t.Run("linearizable", func(t *testing.T) { runEventLinearizable(t, h, layout) })
+	t.Run("subscribe", func(t *testing.T) { runEventSubscribe(t, h, layout) })
+}
+
+// heldEngine is an engine whose syncs wait, or fail, when a test says so. Otherwise they
+// do nothing: no power fails here.
+type heldEngine struct {
+	driver.Engine
+	mu     sync.Mutex
+	gate   chan struct{} // a sync waits until it is closed; nil lets it pass
+	waits  int           // syncs that wait
+	done   int
+	failed error
+}
+
+func (e *heldEngine) BeginVisible(ctx context.Context) (driver.Tx, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.failed != nil {
+		return nil, e.failed
+	}
+	return e.Engine.(driver.Overlapper).BeginVisible(ctx)
+}
+
+func (e *heldEngine) Sync(context.Context) error {
+	e.mu.Lock()
+	gate := e.gate
+	e.waits++
+	e.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.waits--
+	e.done++
+	return e.failed
+}
+
+// hold keeps syncs until the returned function is called with what they return.
+func (e *heldEngine) hold() (release func(err error)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	gate := make(chan struct{})
+	e.gate = gate
+	return func(err error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.gate == gate {
+			e.gate, e.failed = nil, err
+			close(gate)
+		}
+	}
+}
+
+func (e *heldEngine) syncs() (waiting, done int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.waits, e.done
+}
+
+// heldEvents opens an event store on a held engine.
+func (h Harness) heldEvents(t *testing.T, rawURL, layout string) (eventStream, *heldEngine) {
+	t.Helper()
+	d := linkedDriver(t, rawURL)
+	slow := d
+	slow.Name = "held-" + d.Name
+	slow.Open = func(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
+		own := *u
+		own.Scheme = d.Name
+		e, err := d.Open(ctx, &own, opts)
+		return &heldEngine{Engine: e}, err
+	}
+	if _, known := driver.Lookup(slow.Name); !known {
+		driver.Register(slow)
+	}
+	s := h.openEvents(t, "held-"+rawURL, store.EventOptions{Layout: layout, IndexEvery: 4})
+	return s, s.db.Engine().(*heldEngine)
+}
+
+// later appends in a goroutine.
+func (s eventStream) later(e store.Event, cond *store.Condition) <-chan appended {
+	done := make(chan appended, 1)
+	go func() {
+		positions, err := s.Append(context.Background(), []store.Event{e}, cond)
+		done <- appended{positions, err}
+	}()
+	return done
+}
+
+// visible waits until the store has a number of events, durable or not.
+func (s eventStream) visible(t *testing.T, n int) {
+	t.Helper()
+	eventually(t, "the events are visible", func() bool {
+		return len(s.read(t, event.All(), &store.EventReadOptions{Visible: true})) == n
+	})
+}
+
+// durableHidden: what is not durable is read by who asks for it alone, and the next
+// group is committed meanwhile.
+func durableHidden(t *testing.T, h Harness, layout string) {
+	s, e := h.heldEvents(t, h.NewURL(t), layout)
+	first := s.add(t, ev("A", "durable", "k:v"))
+	release := e.hold()
+	defer release(nil)
+	one := s.later(ev("A", "one", "k:v"), nil)
+	s.visible(t, 2)
+	two := s.later(ev("A", "two", "k:v"), nil)
+	s.visible(t, 3) // beside the sync of the first one
+
+	for name, q := range map[string]store.EventQuery{"all": event.All(), "tag": event.Tagged(tagList([]string{"k:v"})...)} {
+		head := uint64(0)
+		require.Equal(t, "durable", s.names(t, q, &store.EventReadOptions{Head: &head}), name)
+		require.Equal(t, first[0], head)
+		require.Equal(t, "durable", s.names(t, q, &store.EventReadOptions{Limit: 2}), name)
+		require.Equal(t, "durable", s.names(t, q, &store.EventReadOptions{Backwards: true, Limit: 1}), name)
+		require.Empty(t, s.names(t, q, &store.EventReadOptions{From: first[0] + 1}))
+		require.Equal(t, "two one durable", s.names(t, q, &store.EventReadOptions{Backwards: true, Visible: true}), name)
+	}
+	head, err := s.Head(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, first[0], head)
+	cond, err := s.Project(t.Context(), event.NewProjection(event.All(), 0, func(n int, _ *store.SequencedEvent) int { return n + 1 }))
+	require.NoError(t, err)
+	require.Equal(t, first[0], cond.After)
+	select {
+	case <-one:
+		t.Fatal("it was acknowledged before its sync has ended")
+	case <-two:
+		t.Fatal("it was acknowledged before its sync has begun")
+	default:
+	}
+	release(nil)
+	require.Equal(t, appended{positions: []uint64{first[0] + 1}}, <-one)
+	require.Equal(t, appended{positions: []uint64{first[0] + 2}}, <-two)
+	require.Equal(t, "durable one two", s.names(t, event.All(), nil))
+	_, done := e.syncs()
+	require.GreaterOrEqual(t, done, 3, "a sync for each group")
+}
+
+// durableVerdicts: nobody is told that what is not durable is in his way, or that it is
+// stored already.
+func durableVerdicts(t *testing.T, h Harness, layout string) {
+	s, e := h.heldEvents(t, h.NewURL(t), layout)
+	s.add(t, ev("A", "durable"))
+	claim := ev("Claimed", "", "name:x")
+	claim.ID = idOf(1)
+	release := e.hold()
+	defer release(nil)
+	won := s.later(claim, nil)
+	s.visible(t, 2)
+	lost := s.later(ev("Claimed", "", "name:x"), event.Unless(event.Tagged(claim.Tags...)))
+	again := s.later(claim, nil)
+	select {
+	case got := <-lost:
+		t.Fatal("it was refused for an event that is not durable", got)
+	case got := <-again:
+		t.Fatal("it was found where it is not durable", got)
+	case <-time.After(20 * time.Millisecond): // a verdict takes less
+	}
+	release(nil)
+	first := <-won
+	require.NoError(t, first.err)
+	require.ErrorIs(t, (<-lost).err, store.ErrConflict)
+	require.Equal(t, first, <-again)
+}
+
+// durableProcesses: who reads what another process has written makes it durable first: he
+// cannot know whether it is, and it may be acknowledged.
+func durableProcesses(t *testing.T, h Harness, layout string) {
+	rawURL := h.NewURL(t)
+	s, e := h.heldEvents(t, rawURL, layout)
+	other, o := h.heldEvents(t, rawURL, layout)
+	s.add(t, ev("A", "one"))
+	require.Equal(t, "one", other.names(t, event.All(), nil))
+	_, before := o.syncs()
+	require.Equal(t, 1, before)
+	release := e.hold()
+	defer release(nil)
+	two := s.later(ev("A", "two"), nil)
+	s.visible(t, 2)
+	require.Equal(t, "one", s.names(t, event.All(), nil))
+	require.Equal(t, "one two", other.names(t, event.All(), nil))
+	require.Equal(t, "one two", other.names(t, event.All(), nil))
+	_, after := o.syncs()
+	require.Equal(t, before+1, after, "once is enough")
+
+	release(nil)
+	require.NoError(t, (<-two).err)
+	// What the one writes above what the other one has written is not its own alone.
+	other.add(t, ev("A", "three"))
+	release = e.hold()
+	four := s.later(ev("A", "four"), nil)
+	s.visible(t, 4)
+	read := make(chan string)
+	go func() { read <- s.names(t, event.All(), nil) }()
+	select {
+	case got := <-read:
+		t.Fatalf("it knows not whether the other one is durable, and read %q", got)
+	case <-time.After(20 * time.Millisecond): // a read takes less
+	}
+	release(nil)
+	require.Contains(t, <-read, "one two three")
+	require.NoError(t, (<-four).err)
+}
+
+// durableFailure: when a sync fails, everybody learns it whose events it was for, and
+// nobody appends any more.
+func durableFailure(t *testing.T, h Harness, layout string) {
+	s, e := h.heldEvents(t, h.NewURL(t), layout)
+	s.add(t, ev("A", "durable"))
+	release := e.hold()
+	one := s.later(ev("A", "one", "k:v"), nil)
+	s.visible(t, 2)
+	two := s.later(ev("A", "two"), event.Unless(event.Tagged(tagList([]string{"k:v"})...)))
+	three := s.later(ev("A", "three"), nil)
+	broken := errors.New("the disk is gone")
+	release(broken)
+	got := <-one
+	require.ErrorIs(t, got.err, store.ErrUnknownOutcome)
+	require.ErrorIs(t, got.err, broken)
+	require.ErrorIs(t, (<-two).err, broken)
+	require.ErrorIs(t, (<-three).err, broken)
+	_, err := s.Append(t.Context(), []store.Event{ev("A", "four")}, nil)
+	require.ErrorIs(t, err, broken)
+	require.Equal(t, "durable", s.names(t, event.All(), nil))
+}

@@ -1,0 +1,149 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
+)
+
+// runEventLocked counts what appends read while they keep others from appending.
+func runEventLocked(t *testing.T, h Harness, layout string) {
+	t.Run("conditions", func(t *testing.T) { lockedConditions(t, h, layout) })
+	t.Run("beside", func(t *testing.T) { lockedBeside(t, h, layout) })
+	t.Run("views", func(t *testing.T) { lockedViews(t, h, layout) })
+	t.Run("repetition", func(t *testing.T) { lockedRepetition(t, h, layout) })
+}
+
+// lockedRows is small, so that a condition is costly in a store of few events.
+const lockedRows = 8
+
+// halves returns events of which every second one has the other of two tags: what has
+// both is found only by reading all postings of either.
+func halves() []store.Event {
+	events := make([]store.Event, 5000)
+	for i := range events {
+		events[i] = ev("Half", "", fmt.Sprintf("half:%d", i%2))
+	}
+	return events
+}
+
+// both is the costly condition.
+func both() *store.Condition {
+	return event.Unless(event.Tagged(tagList([]string{"half:0", "half:1"})...))
+}
+
+func (h Harness) watchedEvents(t *testing.T, opts store.EventOptions) (eventStream, *watchedEngine) {
+	t.Helper()
+	db, w := h.openWatched(t, h.quickURL(t))
+	evs, err := db.Events(t.Context(), opts)
+	require.NoError(t, err)
+	return eventStream{Events: evs, db: db}, w
+}
+
+// lockedConditions: a condition that takes many rows of postings to judge takes few of
+// them under the lock, whatever the verdict, also when many come at once.
+func lockedConditions(t *testing.T, h Harness, layout string) {
+	s, w := h.watchedEvents(t, store.EventOptions{Layout: layout, LockedRows: lockedRows})
+	s.add(t, halves()...)
+	append1 := func() error {
+		_, err := s.Append(context.Background(), []store.Event{ev("Guarded", "")}, both())
+		return err
+	}
+	w.reset(nil)
+	require.NoError(t, append1())
+	require.LessOrEqual(t, w.postings.Load(), int64(2*lockedRows), "in two groups")
+
+	s.add(t, ev("Whole", "", "half:0", "half:1"))
+	s.add(t, halves()[:200]...) // writes the postings of what was added before
+	w.reset(nil)
+	require.ErrorIs(t, append1(), store.ErrConflict)
+	require.LessOrEqual(t, w.postings.Load(), int64(lockedRows))
+
+	release := held(t, s)
+	defer release()
+	const n = 50
+	w.reset(nil)
+	before := w.begun.Load()
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			if err := append1(); !errors.Is(err, store.ErrConflict) {
+				t.Error(err)
+			}
+		})
+	}
+	release()
+	wg.Wait()
+	const each = 32 * lockedRows // of a group
+	require.LessOrEqual(t, w.postings.Load(), int64(n*lockedRows))
+	require.LessOrEqual(t, w.postings.Load(), each*(w.begun.Load()-before))
+}
+
+// lockedBeside: what comes while a condition is judged apart is judged, too.
+func lockedBeside(t *testing.T, h Harness, layout string) {
+	s, _ := h.watchedEvents(t, store.EventOptions{Layout: layout, LockedRows: lockedRows, IndexEvery: 3})
+	s.add(t, halves()...)
+	const n = 12
+	var won atomic.Int64
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			whole := []store.Event{ev("Whole", fmt.Sprint(i), "half:0", "half:1")}
+			switch _, err := s.Append(context.Background(), whole, both()); {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, store.ErrConflict):
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			if _, err := s.Append(context.Background(), []store.Event{ev("Other", "")}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, 1, won.Load())
+}
+
+// lockedViews: who holds every view may append under a costly condition.
+func lockedViews(t *testing.T, h Harness, layout string) {
+	if layout != "tags" {
+		t.Skip("it is the same in each layout, and waits")
+	}
+	s := h.openEvents(t, withParams(t, h.quickURL(t), "readers", "1"), store.EventOptions{Layout: layout, LockedRows: 1})
+	s.add(t, halves()[:500]...)
+	view, err := s.db.Engine().Snapshot(t.Context())
+	require.NoError(t, err)
+	_, err = s.Append(t.Context(), []store.Event{ev("Guarded", "")}, both())
+	require.NoError(t, err)
+	require.NoError(t, view.Close())
+}
+
+// lockedRepetition: a large append that is repeated is compared beside the writer.
+func lockedRepetition(t *testing.T, h Harness, layout string) {
+	s, w := h.watchedEvents(t, store.EventOptions{Layout: layout, IndexEvery: 1})
+	batch := make([]store.Event, 20)
+	for i := range batch {
+		batch[i] = ev("Large", strings.Repeat("x", 100_000))
+		batch[i].ID = idOf(i)
+	}
+	positions := s.add(t, batch...)
+	w.reset(nil)
+	require.Equal(t, positions, s.add(t, batch...))
+	require.Zero(t, w.events.Load())
+
+	batch[7].Data = []byte("other")
+	_, err := s.Append(t.Context(), batch, nil)
+	require.ErrorIs(t, err, store.ErrDuplicate)
+	require.Zero(t, w.events.Load())
+}
