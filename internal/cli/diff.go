@@ -313,16 +313,17 @@ func geomean(rows []diffRow) *float64 {
 // where that is new another configuration of its experiment and engine did.
 func (d *difference) addFailed(before, after *result.Results) {
 	was := runs.Gather(before.Records)
-	for _, g := range runs.Gather(after.Records) {
-		alike := runs.Where(was, func(w *runs.Group) bool { return w.Key() == g.Key() })
+	for _, g := range runs.Where(runs.Gather(after.Records), (*runs.Group).Failed) {
+		key := g.Key()
+		alike := runs.Where(was, func(w *runs.Group) bool { return w.Key() == key })
 		if len(alike) == 0 {
 			alike = runs.Where(was, func(w *runs.Group) bool {
 				return w.Experiment == g.Experiment && w.Get("engine") == g.Get("engine")
 			})
 		}
-		if g.Failed() && slices.ContainsFunc(alike, func(w *runs.Group) bool { return !w.Failed() }) {
+		if slices.ContainsFunc(alike, func(w *runs.Group) bool { return !w.Failed() }) {
 			last := g.Records[len(g.Records)-1]
-			d.Failed = append(d.Failed, failure{g.Key(), strings.Join(strings.Fields(last.Error), " ")})
+			d.Failed = append(d.Failed, failure{key, strings.Join(strings.Fields(last.Error), " ")})
 			d.Compared++
 			d.Regressions++
 		}
