@@ -115,10 +115,9 @@ func TestWork(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := &counter{Querier: r}
-			items := eventlog.Compile(c.q)
-			probe := eventlog.Probe{Item: &items[0]}
-			require.NoError(t, l.Probe(t.Context(), x, []*eventlog.Probe{&probe}))
-			checkWork(t, c.most, work{int(probe.Found), x.statements, x.postings, x.events})
+			guard := eventlog.Guard{Items: eventlog.Compile(c.q)}
+			require.NoError(t, l.Judge(t.Context(), x, []*eventlog.Guard{&guard}, eventlog.Bound{}))
+			checkWork(t, c.most, work{int(guard.Found), x.statements, x.postings, x.events})
 		})
 	}
 }

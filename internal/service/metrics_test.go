@@ -26,7 +26,7 @@ func TestMetrics(t *testing.T) {
 	before := scrape()
 	_, err := s.Put(t.Context(), put(1, "one"))
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), []store.Event{{Type: "A"}, {Type: "B"}}, nil)
+	_, err = s.Events().Append(t.Context(), []store.Event{{Type: "A"}, {Type: "B"}}, nil)
 	require.NoError(t, err)
 	after := scrape()
 	for name, text := range map[string]string{"before": before, "after": after} {
