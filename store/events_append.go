@@ -279,7 +279,7 @@ var errAborted = errors.New("the commit was aborted")
 func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	waiting, _ := e.queue.clients(&e.shore)
 	e.shore.follow(waiting)
-	tx, err := e.shore.begin(ctx, e.db.engine)
+	tx, err := e.begin(ctx)
 	if err != nil && ctx.Err() != nil {
 		e.queue.withdraw(r)
 		if r.err = err; !errors.Is(err, ctx.Err()) {
@@ -306,6 +306,19 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	if slices.ContainsFunc(group, func(g *appendRequest) bool { return g.err == nil }) {
 		e.news.publish()
 	}
+}
+
+// begin begins a transaction of the writer of events, whose end commitGroup sees to.
+func (e *Events) begin(ctx context.Context) (tx driver.Tx, err error) {
+	select {
+	case e.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if tx, err = e.shore.begin(ctx, e.db.engine); err != nil {
+		<-e.turn
+	}
+	return tx, err
 }
 
 // tell wakes everybody in a group: they have their verdicts.

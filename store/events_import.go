@@ -184,13 +184,13 @@ func (e *Events) appendTimed(ctx context.Context, timed []SequencedEvent, head u
 		r.now, verdict = stamp(r.records, timed, e.tail.Micros(), e.opts.Now().UnixMicro())
 		return verdict, nil
 	}
-	tx, err := e.db.engine.Begin(ctx)
+	alone := []*appendRequest{r}
+	tx, err := e.begin(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	if _, err := e.tryGroup(context.WithoutCancel(ctx), tx, []*appendRequest{r}); err != nil {
-		return nil, false, err
-	}
+	e.commitGroup(context.WithoutCancel(ctx), tx, alone)
+	e.settle(alone, func() {})
 	return r.positions, known, r.err
 }
 
