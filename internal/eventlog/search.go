@@ -170,24 +170,21 @@ func (s *search) choose(st *stream) {
 		return
 	}
 	st.chosen = true
-	near, far := st.lists[0].start, st.lists[0].edge
+	far := st.lists[0].edge
 	for _, l := range st.lists {
 		if l.got == 0 {
 			return // nothing matches
-		}
-		if s.before(l.start, near) {
-			near = l.start
 		}
 		if s.before(far, l.edge) {
 			far = l.edge
 		}
 	}
-	span := func(l *list) float64 {
+	span := func(l *list) float64 { // in which what was read of it lies
 		to := far
 		if !l.end {
 			to = l.edge
 		}
-		return math.Abs(float64(to)-float64(near)) + 1
+		return math.Abs(float64(to)-float64(l.start)) + 1
 	}
 	leads := slices.MinFunc(st.lists, func(a, b *list) int {
 		return cmp.Compare(float64(a.held)/span(a), float64(b.held)/span(b))
