@@ -68,6 +68,8 @@ func routes() []route {
 		{Route{"POST", "/v1/events"}, "append", http.StatusOK, false, (*Handler).append},
 		{Route{"GET", "/v1/events"}, "read", http.StatusOK, false, (*Handler).readEvents},
 		{Route{"GET", "/v1/events/head"}, "head", http.StatusOK, false, (*Handler).head},
+		{Route{"GET", "/v1/events/checkpoints/{consumer}"}, "checkpoint", http.StatusOK, false, (*Handler).checkpoint},
+		{Route{"POST", "/v1/events/checkpoints/{consumer}"}, "advance", http.StatusOK, false, (*Handler).advance},
 		{Route{"POST", "/v1/events/read"}, "read", http.StatusOK, false, (*Handler).readEvents},
 		{Route{"GET", "/v1/events/subscribe"}, "subscribe", http.StatusOK, false, (*Handler).subscribe},
 		{Route{"POST", "/v1/events/subscribe"}, "subscribe", http.StatusOK, false, (*Handler).subscribe},
