@@ -203,6 +203,20 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 	return owed, err
 }
 
+// Owed tells how much the layout has put off, in changes of entities. It grows while
+// blocks come faster than they are compacted; for layouts that put nothing off it is zero.
+func (e *Entities) Owed(ctx context.Context) (owed int, err error) {
+	maintained, ok := e.layout.(layout.Maintained)
+	if !ok {
+		return 0, nil
+	}
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		owed, err = maintained.Owed(ctx, q)
+		return err
+	})
+	return owed, err
+}
+
 // Settle does now what the layout puts off, block writers waiting between the
 // slices, and returns when nothing is left. Layouts that put nothing off return
 // at once.

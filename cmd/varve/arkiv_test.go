@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/cli"
@@ -62,6 +63,9 @@ func TestServeArkiv(t *testing.T) {
 		var text bytes.Buffer
 		_, err = text.ReadFrom(r.Body)
 		require.NoError(t, errors.Join(err, r.Body.Close()))
+		problems, err := promlint.New(strings.NewReader(text.String())).Lint()
+		require.NoError(t, err)
+		require.Empty(t, problems)
 		require.Contains(t, text.String(), `varve_arkiv_calls_total{code="0",method="eth_chainId"} 1`)
 		stop()
 		require.Zero(t, <-code, errs.String())

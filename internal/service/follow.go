@@ -16,6 +16,7 @@ const DefaultPoll = 200 * time.Millisecond
 type head struct {
 	block  atomic.Uint64
 	looked atomic.Int64 // when it was last compared with the store's, Unix nanoseconds
+	moved  atomic.Int64 // when another came
 
 	mu    sync.Mutex
 	known store.BlockHead
@@ -27,10 +28,12 @@ type head struct {
 func (h *head) move(to store.BlockHead, moved func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.looked.Store(time.Now().UnixNano())
+	now := time.Now().UnixNano()
+	h.looked.Store(now)
 	if to != h.known {
 		h.known = to
 		h.block.Store(to.Block)
+		h.moved.Store(now)
 		moved()
 	}
 }

@@ -1,8 +1,6 @@
 package service
 
 import (
-	"context"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -63,31 +61,14 @@ func (m *Metrics) observe(s *Service) {
 			func() float64 { return float64(s.Head()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_head_age_seconds", Help: "Time since the service last looked at the head."},
 			func() float64 { return s.head.age().Seconds() }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_head_moved_timestamp_seconds", Help: "When the last block was made, or was first seen."},
+			func() float64 { return float64(s.head.moved.Load()) / 1e9 }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_cache_bytes", Help: "Bytes of the cached entities, estimated."},
 			func() float64 { return float64(s.cache.bytes()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_queued_writes", Help: "Writes that wait for a block."},
 			func() float64 { return float64(len(s.queue)) }),
 	)
-	if s.reads && !math.IsNaN(s.replicaLag()) {
-		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "varve_replica_lag_seconds", Help: "How far the replica that is read is behind; NaN while it does not tell.",
-		}, s.replicaLag))
-	}
-}
-
-// lagTimeout bounds the question, so that a replica that is down does not hold up what
-// else is scraped.
-const lagTimeout = time.Second
-
-// replicaLag returns how many seconds the store's server is behind, or NaN.
-func (s *Service) replicaLag() float64 {
-	ctx, cancel := context.WithTimeout(context.Background(), lagTimeout)
-	defer cancel()
-	stats, err := s.db.Stats(ctx)
-	if err != nil || stats.ReplicaLag == nil {
-		return math.NaN()
-	}
-	return stats.ReplicaLag.Seconds()
+	m.registry.MustRegister(&storeMetrics{s}, buildInfo())
 }
 
 // Registry returns the registry, for counters of what is served beside the service.

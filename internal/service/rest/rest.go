@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/service"
 )
 
@@ -165,7 +166,7 @@ func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
 func (h *Handler) fail(w *answer, req *http.Request, err error) int {
 	class := service.Classify(err)
 	if class.Hidden || class.Status >= http.StatusInternalServerError {
-		h.opts.Log.Error("request", "method", req.Method, "path", req.URL.Path, "problem", class.Slug, "error", err)
+		h.opts.Log.Error("request", "id", w.Header().Get(accesslog.Header), "method", req.Method, "path", req.URL.Path, "problem", class.Slug, "error", err)
 	}
 	if w.status != 0 {
 		return class.Status
