@@ -19,33 +19,69 @@ func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.C
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	request := &varvev1.AppendRequest{Events: eventMessages(events)}
-	if cond != nil {
-		if err := cond.FailIfEventsMatch.Validate(); err != nil {
-			return nil, fmt.Errorf("%s: condition: %w", op, err)
-		}
-		request.Condition = &varvev1.Condition{FailIfEventsMatch: queryMessage(cond.FailIfEventsMatch), After: cond.After}
+	var err error
+	if request.Condition, err = conditionMessage(cond); err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	repeatable := true
-	for i := range events {
-		repeatable = repeatable && !events[i].ID.IsZero()
-	}
-	var positions []uint64
-	err := e.repeat(ctx, op, func(*patience) (again bool, err error) {
-		positions, again, err = e.append(ctx, request, repeatable)
-		return again, err
+	return e.append(ctx, op, repeatable(events), func(o grpc.CallOption) (*varvev1.AppendResponse, error) {
+		return e.rpc.Append(ctx, request, o)
 	})
-	return positions, err
 }
 
-// append sends a request once, and tells whether it may be sent again.
-func (e *Events) append(ctx context.Context, request *varvev1.AppendRequest, repeatable bool) ([]uint64, bool, error) {
-	var to peer.Peer // has an address when there was a connection to send to
-	resp, err := e.rpc.Append(ctx, request, grpc.Peer(&to))
-	switch {
-	case err == nil:
-		return resp.GetPositions(), false, nil
-	case to.Addr != nil && unanswered(err):
-		return nil, repeatable && transient(err), &unknownOutcome{err}
+// Checkpoint implements event.Checkpointer.
+func (e *Events) Checkpoint(ctx context.Context, consumer string) (at uint64, err error) {
+	op := fmt.Sprintf("checkpoint of consumer %q", consumer)
+	if err := (&event.Checkpoint{Consumer: consumer}).Validate(); err != nil {
+		return 0, fmt.Errorf("%s: %w", op, err)
 	}
-	return nil, transient(err) && (repeatable || to.Addr == nil || undone(err)), err
+	err = e.repeat(ctx, op, func(*patience) (bool, error) {
+		resp, err := e.rpc.Checkpoint(ctx, &varvev1.CheckpointRequest{Consumer: consumer})
+		at = resp.GetPosition()
+		return transient(err), err
+	})
+	return at, err
+}
+
+// Advance implements event.Checkpointer. See Events for one without an answer.
+func (e *Events) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
+	op := fmt.Sprintf("advance consumer %q to %d", c.Consumer, c.To)
+	err := c.Validate()
+	if err == nil && len(events) > 0 {
+		err = event.Validate(events)
+	}
+	request := &varvev1.AdvanceRequest{Consumer: c.Consumer, From: c.From, To: c.To}
+	if err == nil {
+		request.Condition, err = conditionMessage(cond)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	request.Events = eventMessages(events)
+	return e.append(ctx, op, repeatable(events), func(o grpc.CallOption) (*varvev1.AppendResponse, error) {
+		return e.rpc.Advance(ctx, request, o)
+	})
+}
+
+// repeatable tells whether to append events again does nothing.
+func repeatable(events []event.Event) bool {
+	for i := range events {
+		if events[i].ID.IsZero() {
+			return false
+		}
+	}
+	return len(events) > 0
+}
+
+// append sends a request, again if that may help and does no harm.
+func (e *Events) append(ctx context.Context, op string, repeatable bool, send func(grpc.CallOption) (*varvev1.AppendResponse, error)) (positions []uint64, err error) {
+	err = e.repeat(ctx, op, func(*patience) (bool, error) {
+		var to peer.Peer // has an address when there was a connection to send to
+		resp, err := send(grpc.Peer(&to))
+		positions = resp.GetPositions()
+		if err != nil && to.Addr != nil && unanswered(err) {
+			return repeatable && transient(err), &unknownOutcome{err}
+		}
+		return transient(err) && (repeatable || to.Addr == nil || undone(err)), err
+	})
+	return positions, err
 }

@@ -1,6 +1,6 @@
 // Package client is the event store of a service in another process, varve serve. What
-// Dial returns is an event.Store as store.Events is, so that what decides on one decides
-// on the other:
+// Dial returns is an event.Store as store.Events is, and an event.Checkpointer, so that
+// what decides or consumes on one does so on the other:
 //
 //	events, err := client.Dial("127.0.0.1:8081", nil)
 //	…
@@ -69,7 +69,7 @@ type Events struct {
 	closed atomic.Bool
 }
 
-var _ event.Store = (*Events)(nil)
+var _ event.Checkpointer = (*Events)(nil)
 
 // Dial returns a client of the service at a target of gRPC, such as host:port. It does
 // not wait for a connection: that is made with the first call, and again when it is lost.

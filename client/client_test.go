@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 	"github.com/varvedb/varve/store/storetest"
 
 	_ "github.com/varvedb/varve/store/sqlite"
@@ -63,7 +64,7 @@ func keyring(t testing.TB, secrets ...byte) *seal.Keyring {
 
 // TestConformance: what the store in the process promises holds over gRPC too.
 func TestConformance(t *testing.T) {
-	storetest.RunEventStore(t, storetest.Harness{NewURL: newURL}, func(t testing.TB, db *store.DB) store.EventStore {
+	storetest.RunEventStore(t, storetest.Harness{NewURL: newURL}, func(t testing.TB, db *store.DB) event.Checkpointer {
 		return dial(t, serve(t, db, service.Options{}, server.Options{}), client.Options{Retry: -1})
 	})
 }

@@ -23,6 +23,7 @@ var errCut = status.Error(codes.Unavailable, "the stream was cut")
 // kinds are what the reasons that a service gives are to callers.
 var kinds = map[string]error{
 	"BUSY":            driver.ErrUnavailable,
+	"CHECKPOINT":      event.ErrCheckpoint,
 	"CANCELLED":       driver.ErrUnavailable, // by another than the caller
 	"CLOSING":         driver.ErrClosed,
 	"CONFLICT":        driver.ErrConflict,
@@ -41,6 +42,7 @@ var kinds = map[string]error{
 	"TAMPERED":        driver.ErrCorrupt,
 	"TIMEOUT":         driver.ErrUnavailable,
 	"TOO_LARGE":       event.ErrInvalid,
+	"TRUNCATED":       event.ErrTruncated,
 	"UNAVAILABLE":     driver.ErrUnavailable,
 	"UNKNOWN_OUTCOME": driver.ErrUnknownOutcome,
 	"UNSUPPORTED":     driver.ErrUnsupported,
@@ -108,20 +110,33 @@ func (e *fault) GRPCStatus() *status.Status { return e.status }
 func faultOf(op string, err error) error {
 	f := &fault{status: status.Convert(err)}
 	info := infoOf(err)
-	switch {
-	case info == nil:
-		f.text = fmt.Sprintf("%s: %s", op, f.status.Message())
+	f.text = f.status.Message()
+	if info == nil {
 		f.kind = bare(f.status.Code())
-	case info.GetReason() == "CONFLICT":
-		conflict := conflictOf(info.GetMetadata())
-		f.text, f.kind = fmt.Sprintf("%s: %v", op, conflict), conflict
-	default:
-		f.text, f.kind = f.status.Message(), kinds[info.GetReason()]
-		if !strings.HasPrefix(f.text, op) {
-			f.text = op + ": " + f.text
-		}
+	} else if f.kind = particular(info); f.kind == nil {
+		f.kind = kinds[info.GetReason()]
+	}
+	if !strings.HasPrefix(f.text, op) {
+		f.text = op + ": " + f.text
 	}
 	return f
+}
+
+// particular returns the errors that tell more than their kind.
+func particular(info *errdetails.ErrorInfo) error {
+	number := func(name string) uint64 {
+		n, _ := strconv.ParseUint(info.GetMetadata()[name], 10, 64) // zero, as if it were not known
+		return n
+	}
+	position := number("position")
+	switch reason := info.GetReason(); {
+	case position == 0:
+	case reason == "CONFLICT":
+		return &event.ConflictError{Position: position, Item: int(number("item")), After: number("after")}
+	case reason == "TRUNCATED":
+		return &event.TruncatedError{Position: position, Before: number("before")}
+	}
+	return nil
 }
 
 // bare is the kind of an error that gRPC made itself.
@@ -133,14 +148,6 @@ func bare(code codes.Code) error {
 		return event.ErrInvalid
 	}
 	return nil
-}
-
-func conflictOf(metadata map[string]string) *event.ConflictError {
-	number := func(name string) uint64 {
-		n, _ := strconv.ParseUint(metadata[name], 10, 64) // zero, as if it were not known
-		return n
-	}
-	return &event.ConflictError{Position: number("position"), Item: int(number("item")), After: number("after")}
 }
 
 // repeat calls until there is no error, or one that calling again does not help, or

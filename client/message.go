@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"time"
 
 	varvev1 "github.com/varvedb/varve/api/varve/v1"
@@ -35,6 +36,16 @@ func setTags(refs []*varvev1.Tag, to []varvev1.Tag, tags []event.Tag) {
 		to[i].Key, to[i].Value = tags[i].Key, tags[i].Value
 		refs[i] = &to[i]
 	}
+}
+
+func conditionMessage(cond *event.Condition) (*varvev1.Condition, error) {
+	if cond == nil {
+		return nil, nil
+	}
+	if err := cond.FailIfEventsMatch.Validate(); err != nil {
+		return nil, fmt.Errorf("condition: %w", err)
+	}
+	return &varvev1.Condition{FailIfEventsMatch: queryMessage(cond.FailIfEventsMatch), After: cond.After}, nil
 }
 
 func queryMessage(q event.Query) *varvev1.EventQuery {

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http/httptest"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -51,7 +50,9 @@ func serveRPC(t testing.TB, db *store.DB, o rpc.Options) string {
 // TestErrors: what the service fails with is the same error to a client.
 func TestErrors(t *testing.T) {
 	conflict := &store.ConflictError{Position: 1 << 60, Item: 3, After: 7}
+	truncated := &store.TruncatedError{Position: 5, Before: 9}
 	kinds := map[error]error{
+		fmt.Errorf("read events: %w", truncated): store.ErrTruncated, store.ErrCheckpoint: store.ErrCheckpoint,
 		fmt.Errorf("append: %w", conflict): store.ErrConflict, store.ErrDuplicate: store.ErrDuplicate, store.ErrInvalid: store.ErrInvalid,
 		store.ErrClosed: store.ErrClosed, store.ErrCorrupt: store.ErrCorrupt, store.ErrUnknownOutcome: store.ErrUnknownOutcome,
 		store.ErrDiskFull: store.ErrDiskFull, store.ErrLocked: store.ErrLocked, store.ErrReaderExpired: store.ErrReaderExpired,
@@ -82,12 +83,16 @@ func TestErrors(t *testing.T) {
 			if kind != nil {
 				require.ErrorIs(t, got, kind)
 			}
-			if want := new(store.ConflictError); errors.As(got, &want) {
-				require.Equal(t, conflict, want)
-				require.Equal(t, err.Error(), strings.Replace(got.Error(), "head of the events", "append", 1))
-			} else {
-				require.NotEqual(t, codes.OK, status.Code(got))
+			if found := new(store.ConflictError); errors.As(got, &found) {
+				require.Equal(t, conflict, found)
+				require.ErrorContains(t, got, err.Error())
+			} else if found := new(store.TruncatedError); errors.As(got, &found) {
+				require.Equal(t, truncated, found)
 			}
+			if want, got := errors.Is(kind, store.ErrConflict), errors.Is(got, store.ErrConflict); want != got {
+				t.Errorf("%v: a conflict: %t, want %t", err, got, want)
+			}
+			require.NotEqual(t, codes.OK, status.Code(got))
 		}
 		_, got := events.Head(t.Context())
 		check(got)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -16,23 +17,62 @@ import (
 // answer has the same.
 const Header = "X-Request-Id"
 
+// TraceHeader carries the trace that a request is part of, as W3C Trace Context has it.
+const TraceHeader = "Traceparent"
+
 // maxID bounds the bytes of a client's id, so that it fills no log.
 const maxID = 64
 
-// entry is what a handler has to add to the line of its request.
-type entry struct {
+// Request is a request that is being answered. One that is not logged has its id alone.
+type Request struct {
+	ID string // the client's own, else that of its trace, else a new one
+
+	log   *slog.Logger
+	trace string
+	begun time.Time
 	mu    sync.Mutex
 	attrs []slog.Attr
 }
 
 type contextKey struct{}
 
+// Begin begins a request whose client has sent an id and a trace, "" for none. Its
+// handler gets the context that is returned.
+func Begin(ctx context.Context, log *slog.Logger, id, traceparent string) (context.Context, *Request) {
+	r := &Request{ID: id, log: log, trace: traceID(traceparent)}
+	if !proper(id) {
+		if r.ID = r.trace; r.trace == "" {
+			r.ID = rand.Text()
+		}
+	}
+	if log == nil {
+		return ctx, r
+	}
+	r.begun = time.Now()
+	return context.WithValue(ctx, contextKey{}, r), r
+}
+
+// End logs a request that was answered.
+func (r *Request) End(ctx context.Context, attrs ...slog.Attr) {
+	if r.log == nil {
+		return
+	}
+	list := []slog.Attr{slog.String("id", r.ID)}
+	if r.trace != "" {
+		list = append(list, slog.String("trace_id", r.trace))
+	}
+	list = append(append(list, attrs...), slog.Duration("took", time.Since(r.begun)))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log.LogAttrs(ctx, slog.LevelInfo, "request", append(list, r.attrs...)...)
+}
+
 // Add adds to the line of the request that a context is of, if it has one.
 func Add(ctx context.Context, attrs ...slog.Attr) {
-	if e, ok := ctx.Value(contextKey{}).(*entry); ok {
-		e.mu.Lock()
-		e.attrs = append(e.attrs, attrs...)
-		e.mu.Unlock()
+	if r, ok := ctx.Value(contextKey{}).(*Request); ok {
+		r.mu.Lock()
+		r.attrs = append(r.attrs, attrs...)
+		r.mu.Unlock()
 	}
 }
 
@@ -40,27 +80,38 @@ func Add(ctx context.Context, attrs ...slog.Attr) {
 // it was answered. Of a connection that is taken over that is when it ends.
 func Handler(next http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := r.Header.Get(Header)
-		if !proper(id) {
-			id = rand.Text()
-		}
-		w.Header()[Header] = []string{id}
+		ctx, line := Begin(r.Context(), log, r.Header.Get(Header), r.Header.Get(TraceHeader))
+		w.Header()[Header] = []string{line.ID}
 		if log == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		begun, e, answer := time.Now(), &entry{}, &answer{ResponseWriter: w}
+		answer := &answer{ResponseWriter: w}
 		defer func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			log.LogAttrs(r.Context(), slog.LevelInfo, "request", append([]slog.Attr{
-				slog.String("id", id), slog.String("from", r.RemoteAddr), slog.String("method", r.Method),
-				slog.String("path", r.URL.Path), slog.Int("status", answer.status), slog.Int("bytes", answer.bytes),
-				slog.Duration("took", time.Since(begun)),
-			}, e.attrs...)...)
+			line.End(ctx, slog.String("from", r.RemoteAddr), slog.String("method", r.Method), slog.String("path", r.URL.Path),
+				slog.Int("status", answer.status), slog.Int("bytes", answer.bytes))
 		}()
-		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), contextKey{}, e)))
+		next.ServeHTTP(answer, r.WithContext(ctx))
 	})
+}
+
+// traceID returns the id of the trace in a header, "" when it has none that is valid. Later
+// versions have more after what is known.
+func traceID(parent string) string {
+	version, rest, _ := strings.Cut(parent, "-")
+	id, rest, _ := strings.Cut(rest, "-")
+	span, flags, _ := strings.Cut(rest, "-")
+	if flags, _, _ = strings.Cut(flags, "-"); version == "00" && len(parent) != len("00-")+32+1+16+1+2 || version == "ff" {
+		return ""
+	}
+	if !hex(version, 2) || !hex(id, 32) || !hex(span, 16) || !hex(flags, 2) || strings.Trim(id, "0") == "" || strings.Trim(span, "0") == "" {
+		return ""
+	}
+	return id
+}
+
+func hex(text string, digits int) bool {
+	return len(text) == digits && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // proper tells whether a client's id may go into headers and logs.

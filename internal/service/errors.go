@@ -69,6 +69,8 @@ var classes = []struct {
 	{store.ErrDiskFull, Class{Slug: "disk-full", Title: "Disk full", Status: http.StatusInsufficientStorage, Code: codes.ResourceExhausted, Hidden: true}},
 	{store.ErrCorrupt, Class{Slug: "corrupt", Title: "Store is damaged", Status: http.StatusInternalServerError, Code: codes.DataLoss, Hidden: true}},
 	{store.ErrDuplicate, Class{Slug: "duplicate", Title: "Event ID is taken", Status: http.StatusConflict, Code: codes.AlreadyExists}},
+	{store.ErrTruncated, Class{Slug: "truncated", Title: "Event is truncated", Status: http.StatusGone, Code: codes.OutOfRange}},
+	{store.ErrCheckpoint, Class{Slug: "checkpoint", Title: "The consumer is elsewhere", Status: http.StatusConflict, Code: codes.Aborted}},
 	{store.ErrNotFound, Class{Slug: "not-found", Title: "Not found", Status: http.StatusNotFound, Code: codes.NotFound}},
 	{query.ErrSyntax, Class{Slug: "query", Title: "Query syntax error", Status: http.StatusUnprocessableEntity, Code: codes.InvalidArgument}},
 	{store.ErrInvalid, Class{Slug: "invalid", Title: "Invalid request", Status: http.StatusUnprocessableEntity, Code: codes.InvalidArgument}},

@@ -17,7 +17,7 @@ import (
 // with what seal.Keyring.Open does.
 type Events struct{ service *Service }
 
-var _ store.EventStore = Events{}
+var _ event.Checkpointer = Events{}
 
 // Events returns the event store of the service.
 func (s *Service) Events() Events { return Events{s} }
@@ -88,44 +88,76 @@ func (e Events) opened(list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[st
 
 // Append implements event.Store. Appends that come together share commits.
 func (e Events) Append(ctx context.Context, events []store.Event, cond *store.Condition) ([]uint64, error) {
-	stored, err := e.open()
-	if err == nil && e.service.reads {
-		err = ErrReadOnly
-	}
+	stored, err := e.writable()
 	if err == nil {
 		err = e.service.checkEvents(events)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("append: %w", err)
 	}
+	return e.sealed(events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
+		return stored.Append(ctx, events, cond)
+	})
+}
+
+// Checkpoint implements event.Checkpointer.
+func (e Events) Checkpoint(ctx context.Context, consumer string) (uint64, error) {
+	stored, err := e.open()
+	if err != nil {
+		return 0, fmt.Errorf("checkpoint of consumer %q: %w", consumer, err)
+	}
+	return stored.Checkpoint(ctx, consumer)
+}
+
+// Advance implements event.Checkpointer.
+func (e Events) Advance(ctx context.Context, c store.EventCheckpoint, events []store.Event, cond *store.Condition) ([]uint64, error) {
+	stored, err := e.writable()
+	if err == nil && len(events) > 0 {
+		err = e.service.checkEvents(events)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("advance consumer %q to %d: %w", c.Consumer, c.To, err)
+	}
+	return e.sealed(events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
+		return stored.Advance(ctx, c, events, cond)
+	})
+}
+
+// writable is open for what appends.
+func (e Events) writable() (*store.Events, error) {
+	stored, err := e.open()
+	if err == nil && e.service.reads {
+		err = ErrReadOnly
+	}
+	return stored, err
+}
+
+// sealed appends events sealed, if the service has keys.
+func (e Events) sealed(events []store.Event, cond *store.Condition, append appender) ([]uint64, error) {
 	keys := e.service.opts.Keys
 	if keys == nil {
-		return stored.Append(ctx, events, cond)
+		return append(events, cond)
 	}
-	positions, err := e.appendSealed(ctx, stored, keys.Newest(), events, cond)
+	positions, err := append(e.service.sealEvents(keys.Newest(), events), cond)
 	if !errors.Is(err, store.ErrDuplicate) {
 		return positions, err
 	}
-	// What is repeated may be sealed under a key that was the newest then.
+	// What is repeated may be sealed under a key that was the newest then. An append that
+	// repeats several which were sealed under different keys stays a duplicate.
 	for _, id := range keys.IDs()[1:] {
-		if again, older := e.appendSealed(ctx, stored, id, events, unlessAny); older == nil {
+		if again, older := append(e.service.sealEvents(id, events), unlessAny); older == nil {
 			return again, nil
 		}
 	}
 	return nil, err
 }
 
+// appender appends events under a condition.
+type appender func([]store.Event, *store.Condition) ([]uint64, error)
+
 // unlessAny is a condition that holds of no store with events: with it an append is
 // either a repetition or refused.
 var unlessAny = event.Unless(event.All())
-
-func (e Events) appendSealed(ctx context.Context, stored *store.Events, id seal.ID, events []store.Event, cond *store.Condition) ([]uint64, error) {
-	sealed := make([]store.Event, len(events))
-	for i := range events {
-		sealed[i] = e.service.sealEvent(id, &events[i])
-	}
-	return stored.Append(ctx, sealed, cond)
-}
 
 // checkEvents refuses what could not be stored once it is sealed, and what could not be
 // told from sealed events later.

@@ -38,6 +38,14 @@ func (s *Service) sealEvent(id seal.ID, e *store.Event) store.Event {
 	return sealed
 }
 
+func (s *Service) sealEvents(id seal.ID, events []store.Event) []store.Event {
+	sealed := make([]store.Event, len(events))
+	for i := range events {
+		sealed[i] = s.sealEvent(id, &events[i])
+	}
+	return sealed
+}
+
 // sealedSize is how many bytes of data an event has once it is sealed.
 func sealedSize(e *store.Event) int {
 	return seal.Overhead + len(binary.AppendUvarint(nil, uint64(len(e.Data)))) + len(e.Data) + len(e.Metadata)

@@ -66,6 +66,7 @@ var classes = []struct {
 	{store.ErrInvalid, CodeParams, ""},
 	{context.DeadlineExceeded, CodeTimeout, "the call took longer than it may"},
 	{context.Canceled, CodeUnavailable, "the connection is closing"},
+	{store.ErrUnavailable, CodeUnavailable, "the database is not available; try again"},
 	{store.ErrLocked, CodeUnavailable, "the store is locked; try again"},
 	{store.ErrReaderExpired, CodeUnavailable, "the read took so long that it held up the writer; try again"},
 	{store.ErrClosed, CodeUnavailable, "the node is shutting down"},

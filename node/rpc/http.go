@@ -74,7 +74,7 @@ func (h *Handler) allow(header http.Header, origin string) {
 	}
 	header.Set("Access-Control-Allow-Origin", origin)
 	header.Set("Access-Control-Allow-Methods", "POST, OPTIONS")
-	header.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, "+accesslog.Header)
+	header.Set("Access-Control-Allow-Headers", "Content-Type, Authorization, Traceparent, "+accesslog.Header)
 	header.Set("Access-Control-Expose-Headers", accesslog.Header)
 	header.Set("Access-Control-Max-Age", "600")
 }

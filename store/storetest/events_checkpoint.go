@@ -220,7 +220,7 @@ func checkpointLive(t *testing.T, h Harness, layout string) {
 		return []store.Event{ev("Handled", string(e.Data))}, cond, nil
 	}}
 	done := make(chan error)
-	go func() { done <- event.Consume(ctx, s.Events, c) }()
+	go func() { done <- event.Consume(ctx, s, c) }()
 	s.add(t, ev("N", "1"))
 	n := 0
 	for e, err := range s.Subscribe(t.Context(), event.Of("Handled"), 0) {
@@ -251,7 +251,7 @@ func checkpointRivals(t *testing.T, h Harness, layout string) {
 	other := s.another(t, h)
 	errs := make([]error, 2)
 	var wg sync.WaitGroup
-	for i, evs := range []*store.Events{s.Events, other.Events} {
+	for i, evs := range []event.Checkpointer{s, other} {
 		wg.Go(func() {
 			errs[i] = event.Consume(ctx, evs, consumer("c", func(e *store.SequencedEvent) error {
 				if e.Position == 60 {

@@ -10,11 +10,11 @@ import (
 )
 
 // RunEventStore runs, of the suites of RunEvents, those that need no more than an
-// event.Store, on one that is somewhere else: connect returns it of a database, whose
+// event.Store, on an event.Checkpointer that is somewhere else: connect returns it of a database, whose
 // events it appends to and reads, such as a client of a service over it. Where the engine
 // allows several processes, another one uses the database beside it. Calls that fail are
 // not to be repeated.
-func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store.DB) store.EventStore) {
+func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store.DB) event.Checkpointer) {
 	h.connect = connect
 	parts := func(list map[string]func(*testing.T, Harness, string)) func(*testing.T, Harness, string) {
 		return func(t *testing.T, h Harness, layout string) {
@@ -40,6 +40,9 @@ func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store
 		{"group", parts(map[string]func(*testing.T, Harness, string){
 			"verdicts": groupVerdicts, "repetitions": groupRepetitions, "cancel": groupCancel,
 		})},
+		{"checkpoint", parts(map[string]func(*testing.T, Harness, string){
+			"advance": checkpointAdvance, "group": checkpointGroup, "live": checkpointLive, "consumers of one name": checkpointRivals,
+		})},
 		{"race", runEventRace},
 		{"linearizable", runEventLinearizable},
 	}
@@ -59,7 +62,7 @@ func (h Harness) connected(t testing.TB, s eventStream) eventStream {
 }
 
 // store is what the calls of a stream go to.
-func (s eventStream) store() store.EventStore {
+func (s eventStream) store() event.Checkpointer {
 	if s.remote != nil {
 		return s.remote
 	}
@@ -82,6 +85,16 @@ func (s eventStream) Append(ctx context.Context, events []store.Event, cond *sto
 // Subscribe implements event.Store.
 func (s eventStream) Subscribe(ctx context.Context, q store.EventQuery, from uint64) iter.Seq2[store.SequencedEvent, error] {
 	return s.store().Subscribe(ctx, q, from)
+}
+
+// Checkpoint implements event.Checkpointer.
+func (s eventStream) Checkpoint(ctx context.Context, consumer string) (uint64, error) {
+	return s.store().Checkpoint(ctx, consumer)
+}
+
+// Advance implements event.Checkpointer.
+func (s eventStream) Advance(ctx context.Context, c store.EventCheckpoint, events []store.Event, cond *store.Condition) ([]uint64, error) {
+	return s.store().Advance(ctx, c, events, cond)
 }
 
 // Project is that of package event, on whatever the stream is.

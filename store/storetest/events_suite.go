@@ -59,7 +59,7 @@ func RunEvents(t *testing.T, h Harness) {
 // eventStream is an event store under test.
 type eventStream struct {
 	*store.Events
-	remote store.EventStore // takes the calls; nil: Events does
+	remote event.Checkpointer // takes the calls; nil: Events does
 	db     *store.DB
 	url    string
 }

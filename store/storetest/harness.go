@@ -19,6 +19,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
 )
 
 // Harness says how tests get databases of one engine.
@@ -43,7 +44,7 @@ type Harness struct {
 	Layouts []string
 
 	// connect is that of RunEventStore; nil tests the store in this process.
-	connect func(t testing.TB, db *store.DB) store.EventStore
+	connect func(t testing.TB, db *store.DB) event.Checkpointer
 
 	durable bool // quickURL is to be durable
 }

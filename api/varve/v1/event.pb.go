@@ -484,6 +484,170 @@ func (x *SubscribeResponse) GetEvents() []*StoredEvent {
 	return nil
 }
 
+type CheckpointRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Consumer      string                 `protobuf:"bytes,1,opt,name=consumer,proto3" json:"consumer,omitempty"` // its name, of at most 256 bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointRequest) Reset() {
+	*x = CheckpointRequest{}
+	mi := &file_varve_v1_event_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointRequest) ProtoMessage() {}
+
+func (x *CheckpointRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointRequest.ProtoReflect.Descriptor instead.
+func (*CheckpointRequest) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *CheckpointRequest) GetConsumer() string {
+	if x != nil {
+		return x.Consumer
+	}
+	return ""
+}
+
+type CheckpointResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Position      uint64                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"` // 0: the store does not know the consumer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckpointResponse) Reset() {
+	*x = CheckpointResponse{}
+	mi := &file_varve_v1_event_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckpointResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckpointResponse) ProtoMessage() {}
+
+func (x *CheckpointResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckpointResponse.ProtoReflect.Descriptor instead.
+func (*CheckpointResponse) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CheckpointResponse) GetPosition() uint64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+type AdvanceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Consumer      string                 `protobuf:"bytes,1,opt,name=consumer,proto3" json:"consumer,omitempty"`
+	From          uint64                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"` // where it is
+	To            uint64                 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	Events        []*Event               `protobuf:"bytes,4,rep,name=events,proto3" json:"events,omitempty"`
+	Condition     *Condition             `protobuf:"bytes,5,opt,name=condition,proto3,oneof" json:"condition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdvanceRequest) Reset() {
+	*x = AdvanceRequest{}
+	mi := &file_varve_v1_event_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdvanceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdvanceRequest) ProtoMessage() {}
+
+func (x *AdvanceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_varve_v1_event_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdvanceRequest.ProtoReflect.Descriptor instead.
+func (*AdvanceRequest) Descriptor() ([]byte, []int) {
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *AdvanceRequest) GetConsumer() string {
+	if x != nil {
+		return x.Consumer
+	}
+	return ""
+}
+
+func (x *AdvanceRequest) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *AdvanceRequest) GetTo() uint64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *AdvanceRequest) GetEvents() []*Event {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *AdvanceRequest) GetCondition() *Condition {
+	if x != nil {
+		return x.Condition
+	}
+	return nil
+}
+
 type Event struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
@@ -497,7 +661,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_varve_v1_event_proto_msgTypes[9]
+	mi := &file_varve_v1_event_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +673,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[9]
+	mi := &file_varve_v1_event_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +686,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{9}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Event) GetType() string {
@@ -571,7 +735,7 @@ type StoredEvent struct {
 
 func (x *StoredEvent) Reset() {
 	*x = StoredEvent{}
-	mi := &file_varve_v1_event_proto_msgTypes[10]
+	mi := &file_varve_v1_event_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +747,7 @@ func (x *StoredEvent) String() string {
 func (*StoredEvent) ProtoMessage() {}
 
 func (x *StoredEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[10]
+	mi := &file_varve_v1_event_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +760,7 @@ func (x *StoredEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredEvent.ProtoReflect.Descriptor instead.
 func (*StoredEvent) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{10}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StoredEvent) GetPosition() uint64 {
@@ -630,7 +794,7 @@ type Tag struct {
 
 func (x *Tag) Reset() {
 	*x = Tag{}
-	mi := &file_varve_v1_event_proto_msgTypes[11]
+	mi := &file_varve_v1_event_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -642,7 +806,7 @@ func (x *Tag) String() string {
 func (*Tag) ProtoMessage() {}
 
 func (x *Tag) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[11]
+	mi := &file_varve_v1_event_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -655,7 +819,7 @@ func (x *Tag) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tag.ProtoReflect.Descriptor instead.
 func (*Tag) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{11}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Tag) GetKey() string {
@@ -683,7 +847,7 @@ type Condition struct {
 
 func (x *Condition) Reset() {
 	*x = Condition{}
-	mi := &file_varve_v1_event_proto_msgTypes[12]
+	mi := &file_varve_v1_event_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +859,7 @@ func (x *Condition) String() string {
 func (*Condition) ProtoMessage() {}
 
 func (x *Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[12]
+	mi := &file_varve_v1_event_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -708,7 +872,7 @@ func (x *Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condition.ProtoReflect.Descriptor instead.
 func (*Condition) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{12}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Condition) GetFailIfEventsMatch() *EventQuery {
@@ -736,7 +900,7 @@ type EventQuery struct {
 
 func (x *EventQuery) Reset() {
 	*x = EventQuery{}
-	mi := &file_varve_v1_event_proto_msgTypes[13]
+	mi := &file_varve_v1_event_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +912,7 @@ func (x *EventQuery) String() string {
 func (*EventQuery) ProtoMessage() {}
 
 func (x *EventQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[13]
+	mi := &file_varve_v1_event_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +925,7 @@ func (x *EventQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventQuery.ProtoReflect.Descriptor instead.
 func (*EventQuery) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{13}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *EventQuery) GetItems() []*EventItem {
@@ -782,7 +946,7 @@ type EventItem struct {
 
 func (x *EventItem) Reset() {
 	*x = EventItem{}
-	mi := &file_varve_v1_event_proto_msgTypes[14]
+	mi := &file_varve_v1_event_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +958,7 @@ func (x *EventItem) String() string {
 func (*EventItem) ProtoMessage() {}
 
 func (x *EventItem) ProtoReflect() protoreflect.Message {
-	mi := &file_varve_v1_event_proto_msgTypes[14]
+	mi := &file_varve_v1_event_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +971,7 @@ func (x *EventItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventItem.ProtoReflect.Descriptor instead.
 func (*EventItem) Descriptor() ([]byte, []int) {
-	return file_varve_v1_event_proto_rawDescGZIP(), []int{14}
+	return file_varve_v1_event_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EventItem) GetTypes() []string {
@@ -859,7 +1023,19 @@ const file_varve_v1_event_proto_rawDesc = "" +
 	"\x05query\x18\x01 \x01(\v2\x14.varve.v1.EventQueryR\x05query\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\"B\n" +
 	"\x11SubscribeResponse\x12-\n" +
-	"\x06events\x18\x01 \x03(\v2\x15.varve.v1.StoredEventR\x06events\"~\n" +
+	"\x06events\x18\x01 \x03(\v2\x15.varve.v1.StoredEventR\x06events\"/\n" +
+	"\x11CheckpointRequest\x12\x1a\n" +
+	"\bconsumer\x18\x01 \x01(\tR\bconsumer\"0\n" +
+	"\x12CheckpointResponse\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x04R\bposition\"\xbf\x01\n" +
+	"\x0eAdvanceRequest\x12\x1a\n" +
+	"\bconsumer\x18\x01 \x01(\tR\bconsumer\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\x04R\x02to\x12'\n" +
+	"\x06events\x18\x04 \x03(\v2\x0f.varve.v1.EventR\x06events\x126\n" +
+	"\tcondition\x18\x05 \x01(\v2\x13.varve.v1.ConditionH\x00R\tcondition\x88\x01\x01B\f\n" +
+	"\n" +
+	"_condition\"~\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12!\n" +
 	"\x04tags\x18\x02 \x03(\v2\r.varve.v1.TagR\x04tags\x12\x12\n" +
@@ -881,12 +1057,15 @@ const file_varve_v1_event_proto_rawDesc = "" +
 	"\x05items\x18\x01 \x03(\v2\x13.varve.v1.EventItemR\x05items\"D\n" +
 	"\tEventItem\x12\x14\n" +
 	"\x05types\x18\x01 \x03(\tR\x05types\x12!\n" +
-	"\x04tags\x18\x02 \x03(\v2\r.varve.v1.TagR\x04tags2\x83\x02\n" +
+	"\x04tags\x18\x02 \x03(\v2\r.varve.v1.TagR\x04tags2\x8b\x03\n" +
 	"\fEventService\x12;\n" +
 	"\x06Append\x12\x17.varve.v1.AppendRequest\x1a\x18.varve.v1.AppendResponse\x125\n" +
 	"\x04Head\x12\x15.varve.v1.HeadRequest\x1a\x16.varve.v1.HeadResponse\x127\n" +
 	"\x04Read\x12\x15.varve.v1.ReadRequest\x1a\x16.varve.v1.ReadResponse0\x01\x12F\n" +
-	"\tSubscribe\x12\x1a.varve.v1.SubscribeRequest\x1a\x1b.varve.v1.SubscribeResponse0\x01B/Z-github.com/varvedb/varve/api/varve/v1;varvev1b\x06proto3"
+	"\tSubscribe\x12\x1a.varve.v1.SubscribeRequest\x1a\x1b.varve.v1.SubscribeResponse0\x01\x12G\n" +
+	"\n" +
+	"Checkpoint\x12\x1b.varve.v1.CheckpointRequest\x1a\x1c.varve.v1.CheckpointResponse\x12=\n" +
+	"\aAdvance\x12\x18.varve.v1.AdvanceRequest\x1a\x18.varve.v1.AppendResponseB/Z-github.com/varvedb/varve/api/varve/v1;varvev1b\x06proto3"
 
 var (
 	file_varve_v1_event_proto_rawDescOnce sync.Once
@@ -900,50 +1079,59 @@ func file_varve_v1_event_proto_rawDescGZIP() []byte {
 	return file_varve_v1_event_proto_rawDescData
 }
 
-var file_varve_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_varve_v1_event_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_varve_v1_event_proto_goTypes = []any{
-	(*AppendRequest)(nil),     // 0: varve.v1.AppendRequest
-	(*AppendResponse)(nil),    // 1: varve.v1.AppendResponse
-	(*HeadRequest)(nil),       // 2: varve.v1.HeadRequest
-	(*HeadResponse)(nil),      // 3: varve.v1.HeadResponse
-	(*ReadRequest)(nil),       // 4: varve.v1.ReadRequest
-	(*ReadResponse)(nil),      // 5: varve.v1.ReadResponse
-	(*ReadEnd)(nil),           // 6: varve.v1.ReadEnd
-	(*SubscribeRequest)(nil),  // 7: varve.v1.SubscribeRequest
-	(*SubscribeResponse)(nil), // 8: varve.v1.SubscribeResponse
-	(*Event)(nil),             // 9: varve.v1.Event
-	(*StoredEvent)(nil),       // 10: varve.v1.StoredEvent
-	(*Tag)(nil),               // 11: varve.v1.Tag
-	(*Condition)(nil),         // 12: varve.v1.Condition
-	(*EventQuery)(nil),        // 13: varve.v1.EventQuery
-	(*EventItem)(nil),         // 14: varve.v1.EventItem
+	(*AppendRequest)(nil),      // 0: varve.v1.AppendRequest
+	(*AppendResponse)(nil),     // 1: varve.v1.AppendResponse
+	(*HeadRequest)(nil),        // 2: varve.v1.HeadRequest
+	(*HeadResponse)(nil),       // 3: varve.v1.HeadResponse
+	(*ReadRequest)(nil),        // 4: varve.v1.ReadRequest
+	(*ReadResponse)(nil),       // 5: varve.v1.ReadResponse
+	(*ReadEnd)(nil),            // 6: varve.v1.ReadEnd
+	(*SubscribeRequest)(nil),   // 7: varve.v1.SubscribeRequest
+	(*SubscribeResponse)(nil),  // 8: varve.v1.SubscribeResponse
+	(*CheckpointRequest)(nil),  // 9: varve.v1.CheckpointRequest
+	(*CheckpointResponse)(nil), // 10: varve.v1.CheckpointResponse
+	(*AdvanceRequest)(nil),     // 11: varve.v1.AdvanceRequest
+	(*Event)(nil),              // 12: varve.v1.Event
+	(*StoredEvent)(nil),        // 13: varve.v1.StoredEvent
+	(*Tag)(nil),                // 14: varve.v1.Tag
+	(*Condition)(nil),          // 15: varve.v1.Condition
+	(*EventQuery)(nil),         // 16: varve.v1.EventQuery
+	(*EventItem)(nil),          // 17: varve.v1.EventItem
 }
 var file_varve_v1_event_proto_depIdxs = []int32{
-	9,  // 0: varve.v1.AppendRequest.events:type_name -> varve.v1.Event
-	12, // 1: varve.v1.AppendRequest.condition:type_name -> varve.v1.Condition
-	13, // 2: varve.v1.ReadRequest.query:type_name -> varve.v1.EventQuery
-	10, // 3: varve.v1.ReadResponse.events:type_name -> varve.v1.StoredEvent
+	12, // 0: varve.v1.AppendRequest.events:type_name -> varve.v1.Event
+	15, // 1: varve.v1.AppendRequest.condition:type_name -> varve.v1.Condition
+	16, // 2: varve.v1.ReadRequest.query:type_name -> varve.v1.EventQuery
+	13, // 3: varve.v1.ReadResponse.events:type_name -> varve.v1.StoredEvent
 	6,  // 4: varve.v1.ReadResponse.end:type_name -> varve.v1.ReadEnd
-	13, // 5: varve.v1.SubscribeRequest.query:type_name -> varve.v1.EventQuery
-	10, // 6: varve.v1.SubscribeResponse.events:type_name -> varve.v1.StoredEvent
-	11, // 7: varve.v1.Event.tags:type_name -> varve.v1.Tag
-	9,  // 8: varve.v1.StoredEvent.event:type_name -> varve.v1.Event
-	13, // 9: varve.v1.Condition.fail_if_events_match:type_name -> varve.v1.EventQuery
-	14, // 10: varve.v1.EventQuery.items:type_name -> varve.v1.EventItem
-	11, // 11: varve.v1.EventItem.tags:type_name -> varve.v1.Tag
-	0,  // 12: varve.v1.EventService.Append:input_type -> varve.v1.AppendRequest
-	2,  // 13: varve.v1.EventService.Head:input_type -> varve.v1.HeadRequest
-	4,  // 14: varve.v1.EventService.Read:input_type -> varve.v1.ReadRequest
-	7,  // 15: varve.v1.EventService.Subscribe:input_type -> varve.v1.SubscribeRequest
-	1,  // 16: varve.v1.EventService.Append:output_type -> varve.v1.AppendResponse
-	3,  // 17: varve.v1.EventService.Head:output_type -> varve.v1.HeadResponse
-	5,  // 18: varve.v1.EventService.Read:output_type -> varve.v1.ReadResponse
-	8,  // 19: varve.v1.EventService.Subscribe:output_type -> varve.v1.SubscribeResponse
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	16, // 5: varve.v1.SubscribeRequest.query:type_name -> varve.v1.EventQuery
+	13, // 6: varve.v1.SubscribeResponse.events:type_name -> varve.v1.StoredEvent
+	12, // 7: varve.v1.AdvanceRequest.events:type_name -> varve.v1.Event
+	15, // 8: varve.v1.AdvanceRequest.condition:type_name -> varve.v1.Condition
+	14, // 9: varve.v1.Event.tags:type_name -> varve.v1.Tag
+	12, // 10: varve.v1.StoredEvent.event:type_name -> varve.v1.Event
+	16, // 11: varve.v1.Condition.fail_if_events_match:type_name -> varve.v1.EventQuery
+	17, // 12: varve.v1.EventQuery.items:type_name -> varve.v1.EventItem
+	14, // 13: varve.v1.EventItem.tags:type_name -> varve.v1.Tag
+	0,  // 14: varve.v1.EventService.Append:input_type -> varve.v1.AppendRequest
+	2,  // 15: varve.v1.EventService.Head:input_type -> varve.v1.HeadRequest
+	4,  // 16: varve.v1.EventService.Read:input_type -> varve.v1.ReadRequest
+	7,  // 17: varve.v1.EventService.Subscribe:input_type -> varve.v1.SubscribeRequest
+	9,  // 18: varve.v1.EventService.Checkpoint:input_type -> varve.v1.CheckpointRequest
+	11, // 19: varve.v1.EventService.Advance:input_type -> varve.v1.AdvanceRequest
+	1,  // 20: varve.v1.EventService.Append:output_type -> varve.v1.AppendResponse
+	3,  // 21: varve.v1.EventService.Head:output_type -> varve.v1.HeadResponse
+	5,  // 22: varve.v1.EventService.Read:output_type -> varve.v1.ReadResponse
+	8,  // 23: varve.v1.EventService.Subscribe:output_type -> varve.v1.SubscribeResponse
+	10, // 24: varve.v1.EventService.Checkpoint:output_type -> varve.v1.CheckpointResponse
+	1,  // 25: varve.v1.EventService.Advance:output_type -> varve.v1.AppendResponse
+	20, // [20:26] is the sub-list for method output_type
+	14, // [14:20] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_varve_v1_event_proto_init() }
@@ -954,13 +1142,14 @@ func file_varve_v1_event_proto_init() {
 	file_varve_v1_event_proto_msgTypes[0].OneofWrappers = []any{}
 	file_varve_v1_event_proto_msgTypes[4].OneofWrappers = []any{}
 	file_varve_v1_event_proto_msgTypes[6].OneofWrappers = []any{}
+	file_varve_v1_event_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_varve_v1_event_proto_rawDesc), len(file_varve_v1_event_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

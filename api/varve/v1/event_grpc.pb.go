@@ -19,10 +19,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	EventService_Append_FullMethodName    = "/varve.v1.EventService/Append"
-	EventService_Head_FullMethodName      = "/varve.v1.EventService/Head"
-	EventService_Read_FullMethodName      = "/varve.v1.EventService/Read"
-	EventService_Subscribe_FullMethodName = "/varve.v1.EventService/Subscribe"
+	EventService_Append_FullMethodName     = "/varve.v1.EventService/Append"
+	EventService_Head_FullMethodName       = "/varve.v1.EventService/Head"
+	EventService_Read_FullMethodName       = "/varve.v1.EventService/Read"
+	EventService_Subscribe_FullMethodName  = "/varve.v1.EventService/Subscribe"
+	EventService_Checkpoint_FullMethodName = "/varve.v1.EventService/Checkpoint"
+	EventService_Advance_FullMethodName    = "/varve.v1.EventService/Advance"
 )
 
 // EventServiceClient is the client API for EventService service.
@@ -34,7 +36,9 @@ const (
 //
 // What fails has the status codes of EntityService, and in its details a
 // google.rpc.ErrorInfo of the domain "varve" whose reason does not change: INVALID,
-// CONFLICT, DUPLICATE, CLOSING, CORRUPT, UNKNOWN_OUTCOME and others. A service that only
+// CONFLICT, DUPLICATE, CLOSING, CORRUPT, UNKNOWN_OUTCOME and others. TRUNCATED has the
+// position of the event that has no data any more, and before, the position up to which
+// that is so. A service that only
 // reads gives FAILED_PRECONDITION to an append, and UNIMPLEMENTED when its store has no
 // events.
 type EventServiceClient interface {
@@ -54,6 +58,12 @@ type EventServiceClient interface {
 	// takes nothing for long, and every one when the service goes down, is cut off: go on
 	// after the position of the last event.
 	Subscribe(ctx context.Context, in *SubscribeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[SubscribeResponse], error)
+	// Checkpoint returns the position up to which a consumer has handled events.
+	Checkpoint(ctx context.Context, in *CheckpointRequest, opts ...grpc.CallOption) (*CheckpointResponse, error)
+	// Advance moves a consumer and appends events, of which there may be none: both or
+	// neither. It fails as Append does, and with ABORTED and the reason CHECKPOINT when the
+	// consumer is elsewhere.
+	Advance(ctx context.Context, in *AdvanceRequest, opts ...grpc.CallOption) (*AppendResponse, error)
 }
 
 type eventServiceClient struct {
@@ -122,6 +132,26 @@ func (c *eventServiceClient) Subscribe(ctx context.Context, in *SubscribeRequest
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type EventService_SubscribeClient = grpc.ServerStreamingClient[SubscribeResponse]
 
+func (c *eventServiceClient) Checkpoint(ctx context.Context, in *CheckpointRequest, opts ...grpc.CallOption) (*CheckpointResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckpointResponse)
+	err := c.cc.Invoke(ctx, EventService_Checkpoint_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *eventServiceClient) Advance(ctx context.Context, in *AdvanceRequest, opts ...grpc.CallOption) (*AppendResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AppendResponse)
+	err := c.cc.Invoke(ctx, EventService_Advance_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // EventServiceServer is the server API for EventService service.
 // All implementations must embed UnimplementedEventServiceServer
 // for forward compatibility.
@@ -131,7 +161,9 @@ type EventService_SubscribeClient = grpc.ServerStreamingClient[SubscribeResponse
 //
 // What fails has the status codes of EntityService, and in its details a
 // google.rpc.ErrorInfo of the domain "varve" whose reason does not change: INVALID,
-// CONFLICT, DUPLICATE, CLOSING, CORRUPT, UNKNOWN_OUTCOME and others. A service that only
+// CONFLICT, DUPLICATE, CLOSING, CORRUPT, UNKNOWN_OUTCOME and others. TRUNCATED has the
+// position of the event that has no data any more, and before, the position up to which
+// that is so. A service that only
 // reads gives FAILED_PRECONDITION to an append, and UNIMPLEMENTED when its store has no
 // events.
 type EventServiceServer interface {
@@ -151,6 +183,12 @@ type EventServiceServer interface {
 	// takes nothing for long, and every one when the service goes down, is cut off: go on
 	// after the position of the last event.
 	Subscribe(*SubscribeRequest, grpc.ServerStreamingServer[SubscribeResponse]) error
+	// Checkpoint returns the position up to which a consumer has handled events.
+	Checkpoint(context.Context, *CheckpointRequest) (*CheckpointResponse, error)
+	// Advance moves a consumer and appends events, of which there may be none: both or
+	// neither. It fails as Append does, and with ABORTED and the reason CHECKPOINT when the
+	// consumer is elsewhere.
+	Advance(context.Context, *AdvanceRequest) (*AppendResponse, error)
 	mustEmbedUnimplementedEventServiceServer()
 }
 
@@ -172,6 +210,12 @@ func (UnimplementedEventServiceServer) Read(*ReadRequest, grpc.ServerStreamingSe
 }
 func (UnimplementedEventServiceServer) Subscribe(*SubscribeRequest, grpc.ServerStreamingServer[SubscribeResponse]) error {
 	return status.Error(codes.Unimplemented, "method Subscribe not implemented")
+}
+func (UnimplementedEventServiceServer) Checkpoint(context.Context, *CheckpointRequest) (*CheckpointResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Checkpoint not implemented")
+}
+func (UnimplementedEventServiceServer) Advance(context.Context, *AdvanceRequest) (*AppendResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Advance not implemented")
 }
 func (UnimplementedEventServiceServer) mustEmbedUnimplementedEventServiceServer() {}
 func (UnimplementedEventServiceServer) testEmbeddedByValue()                      {}
@@ -252,6 +296,42 @@ func _EventService_Subscribe_Handler(srv interface{}, stream grpc.ServerStream) 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type EventService_SubscribeServer = grpc.ServerStreamingServer[SubscribeResponse]
 
+func _EventService_Checkpoint_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckpointRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EventServiceServer).Checkpoint(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EventService_Checkpoint_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EventServiceServer).Checkpoint(ctx, req.(*CheckpointRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _EventService_Advance_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AdvanceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EventServiceServer).Advance(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EventService_Advance_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EventServiceServer).Advance(ctx, req.(*AdvanceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // EventService_ServiceDesc is the grpc.ServiceDesc for EventService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -266,6 +346,14 @@ var EventService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Head",
 			Handler:    _EventService_Head_Handler,
+		},
+		{
+			MethodName: "Checkpoint",
+			Handler:    _EventService_Checkpoint_Handler,
+		},
+		{
+			MethodName: "Advance",
+			Handler:    _EventService_Advance_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

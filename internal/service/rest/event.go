@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -16,15 +15,17 @@ type appendBody struct {
 	Condition *eventjson.Condition `json:"condition"`
 }
 
-func (b *appendBody) events() ([]store.Event, error) {
+// append returns what is to be appended.
+func (b *appendBody) append() ([]store.Event, *store.Condition, error) {
 	events := make([]store.Event, len(b.Events))
 	for i := range b.Events {
 		var err error
 		if events[i], err = b.Events[i].Event(); err != nil {
-			return nil, fmt.Errorf("event %d of %d: %w", i+1, len(events), err)
+			return nil, nil, fmt.Errorf("event %d of %d: %w", i+1, len(events), err)
 		}
 	}
-	return events, nil
+	cond, err := b.Condition.Condition()
+	return events, cond, err
 }
 
 func (h *Handler) append(w http.ResponseWriter, r *http.Request) error {
@@ -32,11 +33,7 @@ func (h *Handler) append(w http.ResponseWriter, r *http.Request) error {
 	if err := h.readJSON(w, r, &body); err != nil {
 		return err
 	}
-	events, err := body.events()
-	if err != nil {
-		return err
-	}
-	cond, err := body.Condition.Condition()
+	events, cond, err := body.append()
 	if err != nil {
 		return err
 	}
@@ -44,13 +41,18 @@ func (h *Handler) append(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(struct {
-		Positions []uint64 `json:"positions"`
-	}{positions})
-	if err != nil {
-		return err
+	return sendPositions(w, positions)
+}
+
+func sendPositions(w http.ResponseWriter, positions []uint64) error {
+	text := []byte(`{"positions":[`)
+	for i, p := range positions {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = jsonuint.Append(text, p)
 	}
-	return send(w, http.StatusOK, jsonType, append(text, '\n'))
+	return send(w, http.StatusOK, jsonType, append(text, "]}\n"...))
 }
 
 func (h *Handler) head(w http.ResponseWriter, r *http.Request) error {
@@ -60,4 +62,38 @@ func (h *Handler) head(w http.ResponseWriter, r *http.Request) error {
 	}
 	text := append(jsonuint.Append([]byte(`{"head":`), head), "}\n"...)
 	return send(w, http.StatusOK, jsonType, text)
+}
+
+func (h *Handler) checkpoint(w http.ResponseWriter, r *http.Request) error {
+	at, err := h.service.Events().Checkpoint(r.Context(), r.PathValue("consumer"))
+	if err != nil {
+		return err
+	}
+	text := append(jsonuint.Append([]byte(`{"position":`), at), "}\n"...)
+	return send(w, http.StatusOK, jsonType, text)
+}
+
+// advanceBody is what a POST to /v1/events/checkpoints/{consumer} holds.
+type advanceBody struct {
+	From jsonuint.Uint `json:"from"`
+	To   jsonuint.Uint `json:"to"`
+	appendBody
+}
+
+// advance moves a consumer and appends.
+func (h *Handler) advance(w http.ResponseWriter, r *http.Request) error {
+	var body advanceBody
+	if err := h.readJSON(w, r, &body); err != nil {
+		return err
+	}
+	events, cond, err := body.append()
+	if err != nil {
+		return err
+	}
+	c := store.EventCheckpoint{Consumer: r.PathValue("consumer"), From: uint64(body.From), To: uint64(body.To)}
+	positions, err := h.service.Events().Advance(r.Context(), c, events, cond)
+	if err != nil {
+		return err
+	}
+	return sendPositions(w, positions)
 }

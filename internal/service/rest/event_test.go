@@ -124,6 +124,22 @@ func TestConflict(t *testing.T) {
 	require.NotContains(t, p, "position")
 }
 
+// TestCheckpoints: a consumer moves together with the events that it appends.
+func TestCheckpoints(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	const path = "/v1/events/checkpoints/mail%2Fout"
+	require.JSONEq(t, `{"position":0}`, w.do("GET", path, "").Body.String())
+	rec := w.do("POST", path, `{"to":7,"events":[{"type":"A"},{"type":"B"}],"condition":{"fail_if_events_match":{}}}`, asJSON)
+	require.Equal(t, 200, rec.Code, rec.Body)
+	require.JSONEq(t, `{"positions":[1,2]}`, rec.Body.String())
+	w.problem(w.do("POST", path, `{"to":8,"events":[{"type":"A"}]}`, asJSON), 409, "checkpoint")
+	w.problem(w.do("POST", path, `{"from":7,"to":8,"events":[{"type":"A"}],"condition":{"fail_if_events_match":{}}}`, asJSON), 409, "conflict")
+	require.JSONEq(t, `{"positions":[]}`, w.do("POST", path, `{"from":7,"to":"9"}`, asJSON).Body.String())
+	require.JSONEq(t, `{"position":9}`, w.do("GET", path, "").Body.String())
+	require.JSONEq(t, `{"head":2}`, w.do("GET", "/v1/events/head", "").Body.String())
+	w.problem(w.do("GET", "/v1/events/checkpoints/"+strings.Repeat("n", 257), ""), 422, "invalid")
+}
+
 // subscriber is a client of a subscription.
 type subscriber struct {
 	t      testing.TB

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/api"
+	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/service"
 )
 
@@ -68,6 +69,8 @@ func routes() []route {
 		{Route{"POST", "/v1/events"}, "append", http.StatusOK, false, (*Handler).append},
 		{Route{"GET", "/v1/events"}, "read", http.StatusOK, false, (*Handler).readEvents},
 		{Route{"GET", "/v1/events/head"}, "head", http.StatusOK, false, (*Handler).head},
+		{Route{"GET", "/v1/events/checkpoints/{consumer}"}, "checkpoint", http.StatusOK, false, (*Handler).checkpoint},
+		{Route{"POST", "/v1/events/checkpoints/{consumer}"}, "advance", http.StatusOK, false, (*Handler).advance},
 		{Route{"POST", "/v1/events/read"}, "read", http.StatusOK, false, (*Handler).readEvents},
 		{Route{"GET", "/v1/events/subscribe"}, "subscribe", http.StatusOK, false, (*Handler).subscribe},
 		{Route{"POST", "/v1/events/subscribe"}, "subscribe", http.StatusOK, false, (*Handler).subscribe},
@@ -163,7 +166,7 @@ func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
 func (h *Handler) fail(w *answer, req *http.Request, err error) int {
 	class := service.Classify(err)
 	if class.Hidden || class.Status >= http.StatusInternalServerError {
-		h.opts.Log.Error("request", "method", req.Method, "path", req.URL.Path, "problem", class.Slug, "error", err)
+		h.opts.Log.Error("request", "id", w.Header().Get(accesslog.Header), "method", req.Method, "path", req.URL.Path, "problem", class.Slug, "error", err)
 	}
 	if w.status != 0 {
 		return class.Status

@@ -34,11 +34,37 @@ func (s *events) Append(ctx context.Context, r *varvev1.AppendRequest) (*varvev1
 	if err != nil {
 		return nil, err
 	}
-	var cond *store.Condition
-	if c := r.GetCondition(); c != nil {
-		cond = &store.Condition{FailIfEventsMatch: eventQuery(c.GetFailIfEventsMatch()), After: c.GetAfter()}
+	positions, err := s.service.Events().Append(ctx, list, conditionOf(r.GetCondition()))
+	if err != nil {
+		return nil, err
 	}
-	positions, err := s.service.Events().Append(ctx, list, cond)
+	return &varvev1.AppendResponse{Positions: positions}, nil
+}
+
+func conditionOf(m *varvev1.Condition) *store.Condition {
+	if m == nil {
+		return nil
+	}
+	return &store.Condition{FailIfEventsMatch: eventQuery(m.GetFailIfEventsMatch()), After: m.GetAfter()}
+}
+
+// Checkpoint implements EventService.
+func (s *events) Checkpoint(ctx context.Context, r *varvev1.CheckpointRequest) (*varvev1.CheckpointResponse, error) {
+	at, err := s.service.Events().Checkpoint(ctx, r.GetConsumer())
+	if err != nil {
+		return nil, err
+	}
+	return &varvev1.CheckpointResponse{Position: at}, nil
+}
+
+// Advance implements EventService.
+func (s *events) Advance(ctx context.Context, r *varvev1.AdvanceRequest) (*varvev1.AppendResponse, error) {
+	list, err := eventsOf(r.GetEvents())
+	if err != nil {
+		return nil, err
+	}
+	c := store.EventCheckpoint{Consumer: r.GetConsumer(), From: r.GetFrom(), To: r.GetTo()}
+	positions, err := s.service.Events().Advance(ctx, c, list, conditionOf(r.GetCondition()))
 	if err != nil {
 		return nil, err
 	}
@@ -177,11 +203,18 @@ func stored(list []store.SequencedEvent) []*varvev1.StoredEvent {
 func detailed(st *status.Status, class service.Class, err error) *status.Status {
 	info := &errdetails.ErrorInfo{Domain: "varve", Reason: strings.ToUpper(strings.ReplaceAll(class.Slug, "-", "_"))}
 	var conflict *store.ConflictError
-	if errors.As(err, &conflict) {
+	var truncated *store.TruncatedError
+	switch {
+	case errors.As(err, &conflict):
 		info.Metadata = map[string]string{
 			"position": strconv.FormatUint(conflict.Position, 10),
 			"item":     strconv.Itoa(conflict.Item),
 			"after":    strconv.FormatUint(conflict.After, 10),
+		}
+	case errors.As(err, &truncated):
+		info.Metadata = map[string]string{
+			"position": strconv.FormatUint(truncated.Position, 10),
+			"before":   strconv.FormatUint(truncated.Before, 10),
 		}
 	}
 	if with, err := st.WithDetails(info); err == nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -15,10 +16,12 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
 	varvev1 "github.com/varvedb/varve/api/varve/v1"
+	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/service"
 )
 
@@ -48,6 +51,9 @@ type Options struct {
 
 	// Log receives errors that clients are not told; nil drops them.
 	Log *slog.Logger
+
+	// Access gets a line for each request; nil: none.
+	Access *slog.Logger
 
 	// Server are further options, such as credentials.
 	Server []grpc.ServerOption
@@ -131,7 +137,7 @@ func (in *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServe
 		ctx, cancel = context.WithTimeout(ctx, in.opts.Timeout)
 		defer cancel()
 	}
-	err = in.admitted(ctx, info.FullMethod, counts, func() error {
+	err = in.admitted(ctx, info.FullMethod, counts, func(header metadata.MD) error { return grpc.SetHeader(ctx, header) }, func() error {
 		resp, err = handle(ctx, req)
 		return err
 	})
@@ -143,12 +149,19 @@ func (in *interceptor) stream(srv any, stream grpc.ServerStream, info *grpc.Stre
 	if counts == nil {
 		return handle(srv, stream)
 	}
-	return in.admitted(stream.Context(), info.FullMethod, counts, func() error { return handle(srv, stream) })
+	return in.admitted(stream.Context(), info.FullMethod, counts, stream.SetHeader, func() error { return handle(srv, stream) })
 }
 
-func (in *interceptor) admitted(ctx context.Context, method string, counts *service.Operation, serve func() error) (err error) {
+func (in *interceptor) admitted(ctx context.Context, method string, counts *service.Operation, identify func(metadata.MD) error, serve func() error) (err error) {
 	begun := counts.Begin()
 	code := codes.Internal // of a panic
+	if in.opts.Access != nil {
+		ctx, line := accesslog.Begin(ctx, in.opts.Access, first(ctx, requestID), first(ctx, traceparent))
+		_ = identify(metadata.Pairs(requestID, line.ID)) // a client that is gone needs none
+		defer func() {
+			line.End(ctx, slog.String("from", from(ctx)), slog.String("method", method), slog.String("status", code.String()))
+		}()
+	}
 	defer func() {
 		// As in net/http, what goes wrong in one request does not end the others.
 		if cause := recover(); cause != nil {
@@ -173,12 +186,30 @@ func (in *interceptor) admitted(ctx context.Context, method string, counts *serv
 	return st.Err()
 }
 
-func (in *interceptor) enter(ctx context.Context) error {
-	header := ""
-	if list := metadata.ValueFromIncomingContext(ctx, "authorization"); len(list) == 1 {
-		header = list[0]
+// The names of accesslog's headers in metadata.
+var (
+	requestID   = strings.ToLower(accesslog.Header)
+	traceparent = strings.ToLower(accesslog.TraceHeader)
+)
+
+// first returns the value of metadata that is given once.
+func first(ctx context.Context, name string) string {
+	if list := metadata.ValueFromIncomingContext(ctx, name); len(list) == 1 {
+		return list[0]
 	}
-	if err := in.opts.Gate.Authorize(header); err != nil {
+	return ""
+}
+
+// from returns the address of the client.
+func from(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok {
+		return p.Addr.String()
+	}
+	return ""
+}
+
+func (in *interceptor) enter(ctx context.Context) error {
+	if err := in.opts.Gate.Authorize(first(ctx, "authorization")); err != nil {
 		return err
 	}
 	return in.opts.Gate.Enter()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"strings"
@@ -116,6 +117,30 @@ func TestEntities(t *testing.T) {
 	require.Equal(t, uint64(2), gone.GetBlock())
 	_, err = w.entities.Delete(ctx, &varvev1.DeleteRequest{Key: key(1)})
 	isCode(t, codes.NotFound, err)
+}
+
+// TestAccessLog: of requests with an answer, without one, and of streams.
+func TestAccessLog(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, service.Options{}, rpc.Options{Access: slog.New(slog.NewTextHandler(&log, nil))})
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "traceparent", "00-"+trace+"-b7ad6b7169203331-01", "x-request-id", "mine")
+	var header metadata.MD
+	_, err := w.entities.Get(ctx, &varvev1.GetRequest{Key: key(1)}, grpc.Header(&header))
+	isCode(t, codes.NotFound, err)
+	require.Equal(t, []string{"mine"}, header["x-request-id"])
+	require.Contains(t, log.String(), "id=mine trace_id="+trace+" from=bufconn method=/varve.v1.EntityService/Get status=NotFound took=")
+	log.Reset()
+	stream, err := w.entities.Query(t.Context(), &varvev1.QueryRequest{Query: "*"})
+	require.NoError(t, err)
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	require.ErrorIs(t, err, io.EOF)
+	header, err = stream.Header()
+	require.NoError(t, err)
+	w.server.GracefulStop() // the line is written after the answer
+	require.Contains(t, log.String(), "id="+header["x-request-id"][0]+" from=bufconn method=/varve.v1.EntityService/Query status=OK")
 }
 
 // TestReflection: a tool that knows only the address learns what is served, without a

@@ -39,7 +39,7 @@ type Options struct {
 	Limits   Limits
 	Timeouts Timeouts
 	Log      *slog.Logger // nil drops what is logged
-	Access   *slog.Logger // a line for each request of REST; nil: none
+	Access   *slog.Logger // a line for each request; nil: none
 }
 
 // Limits bound what clients may ask for. A zero field means its default.
@@ -214,7 +214,8 @@ func (s *Server) bind() error {
 		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
 	}
 	s.grpc, err = rpc.New(s.service, rpc.Options{
-		Gate: gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending, Log: o.Log, Server: more,
+		Gate: gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending,
+		Log: o.Log, Access: o.Access, Server: more,
 	})
 	return err
 }

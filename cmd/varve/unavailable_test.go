@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	varvev1 "github.com/varvedb/varve/api/varve/v1"
+	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/pgembed"
+	"github.com/varvedb/varve/internal/pgtest"
+	"github.com/varvedb/varve/node/rpc"
+)
+
+// TestServeWithoutDatabase: while the database's server is down every interface says that it
+// is unavailable, and where the same request may succeed later; when it is back, so are they.
+func TestServeWithoutDatabase(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pg")
+	start := func() *pgembed.Server {
+		server, err := pgembed.Start(t.Context(), pgembed.Config{Dir: dir})
+		require.NoError(t, err)
+		return server
+	}
+	postgres := start()
+	var out, errs output
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int, 1)
+	go func() {
+		code <- cli.Run(ctx, []string{"serve", pgtest.URL(postgres, pgembed.Database), "--plaintext", "--listen=127.0.0.1:0", "--grpc=127.0.0.1:0", "--arkiv=127.0.0.1:0", "--cache=off"}, &out, &errs)
+	}()
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") || len(code) > 0 }, 20*time.Second, 5*time.Millisecond)
+	at := regexp.MustCompile(`REST on (\S+), gRPC on (\S+), Arkiv on (\S+),`).FindStringSubmatch(out.String())
+	require.NotNil(t, at, "%s%s", &out, &errs)
+	conn, err := grpc.NewClient(at[2], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	entities, events := varvev1.NewEntityServiceClient(conn), varvev1.NewEventServiceClient(conn)
+	path := "/v1/entities/0x" + strings.Repeat("01", 32)
+	ask := func(method, path, body string) *http.Response {
+		r, err := http.NewRequest(method, "http://"+at[1]+path, strings.NewReader(body))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer
+	}
+	require.Equal(t, http.StatusCreated, ask("PUT", path, "{}").StatusCode)
+
+	require.NoError(t, postgres.Stop(t.Context()))
+	require.Eventually(t, func() bool { return ask("GET", "/readyz", "").StatusCode == 503 }, 20*time.Second, 10*time.Millisecond)
+	for _, c := range [][3]string{
+		{"GET", path}, {"GET", "/readyz"}, {"PUT", path, "{}"}, {"DELETE", path}, {"POST", "/v1/query", `{"query":"*"}`}, {"POST", "/v1/events", `{"events":[{"type":"A"}]}`},
+	} {
+		answer := ask(c[0], c[1], c[2])
+		require.Equal(t, 503, answer.StatusCode, "%v", c)
+		require.Equal(t, "1", answer.Header.Get("Retry-After"), "%v", c)
+	}
+	require.Equal(t, 200, ask("GET", "/healthz", "").StatusCode)
+	require.Equal(t, 200, ask("GET", "/metrics", "").StatusCode)
+	key := make([]byte, 32)
+	_, err = entities.Get(t.Context(), &varvev1.GetRequest{Key: key})
+	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+	_, err = entities.Put(t.Context(), &varvev1.PutRequest{Key: key})
+	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+	_, err = events.Append(t.Context(), &varvev1.AppendRequest{Events: []*varvev1.Event{{Type: "A"}}})
+	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+	answer, err := http.Post("http://"+at[3], "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"arkiv_getEntityCount"}`))
+	require.NoError(t, err)
+	var failed struct{ Error struct{ Code int } }
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&failed))
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, rpc.CodeUnavailable, failed.Error.Code)
+
+	postgres = start()
+	t.Cleanup(func() { require.NoError(t, postgres.Stop(context.Background())) })
+	require.Eventually(t, func() bool { return ask("PUT", path, "{}").StatusCode == 200 }, 20*time.Second, 10*time.Millisecond)
+	require.Equal(t, 200, ask("GET", path, "").StatusCode)
+	require.NoError(t, conn.Close())
+	cancel()
+	require.Zero(t, <-code, errs.String())
+	http.DefaultClient.CloseIdleConnections()
+}
