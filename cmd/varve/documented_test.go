@@ -20,13 +20,13 @@ import (
 
 // quick are the documented commands that run to their end here. The others are
 // interrupted before they begin: what they are given has been checked then.
-var quick = []string{"import", "check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "decide"}
+var quick = []string{"import", "check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "decide", "events"}
 
 // sizes are what flags get here.
 var sizes = map[string]string{"--scale": "0.002", "--load": "3", "--rate": "1000"}
 
 // places are replaced, and the size of a stream.
-var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5",
+var places = strings.NewReplacer("dc:scale=0.01,load=500", "dc:scale=0.002,load=5", "--before=1000000", "--before=2",
 	"sqlite:///var/lib/varve/", "sqlite:", "${CREDENTIALS_DIRECTORY}/", "")
 
 // TestDocumentedCommands runs every command of this program that a document shows,
@@ -103,6 +103,7 @@ func prepare(t *testing.T, root string) {
 		require.NoError(t, os.Symlink(filepath.Join(root, "testdata/arkiv-small", name), name))
 	}
 	require.NoError(t, os.WriteFile("keys", []byte(strings.Repeat("ab", 32)), 0o600))
+	require.NoError(t, os.WriteFile("events.jsonl", []byte("{\"type\":\"CourseDefined\",\"tags\":[[\"course\",\"c1\"]]}\n{\"type\":\"Other\"}\n"), 0o600))
 	newest, err := filepath.Glob(filepath.Join(root, "docs/results/*/records.jsonl"))
 	require.NoError(t, err)
 	results := filepath.Dir(newest[len(newest)-1])
