@@ -365,3 +365,39 @@ func TestFollowRefusesAddingExtensions(t *testing.T) {
 	f := &chain.Follower{Client: serve(t, chaintest.New(1, 1)), Store: ents, Once: true}
 	require.ErrorIs(t, f.Run(t.Context()), store.ErrUnsupported)
 }
+
+// TestFollowGivenBlocks: blocks of any operations are told so that a follower applies them as
+// they are, after a store that knows no hashes, and none before it is shown.
+func TestFollowGivenBlocks(t *testing.T) {
+	random := chaintest.New(1, 7)
+	random.Grow(60)
+	ents, want := open(t, newURL(t, "arkiv")), open(t, newURL(t, "arkiv"))
+	before := store.Block{Number: 1000, Ops: []store.Op{{Kind: store.Create, Key: store.Key{1}, BTL: 5000}}}
+	c := chaintest.After(1, before.Number)
+	for _, e := range []*store.Entities{ents, want} {
+		_, err := e.Apply(t.Context(), before)
+		require.NoError(t, err)
+	}
+	require.NoError(t, ents.SetChain(t.Context(), store.Chain{ID: 1, Genesis: c.Genesis()}))
+	blocks := random.Blocks()[1:]
+	for _, b := range blocks {
+		given, err := c.Give(b.Ops)
+		require.NoError(t, err)
+		require.Len(t, given.Ops, len(b.Ops))
+		_, err = want.Apply(t.Context(), given)
+		require.NoError(t, err)
+	}
+	f := chain.Follower{Client: serve(t, c), Store: ents, Adopt: true, Once: true}
+	for shown := range len(blocks) {
+		require.Equal(t, before.Number+uint64(shown), c.Last())
+		c.Reveal(f.Status().Store)
+		if shown%20 == 0 || shown == len(blocks)-1 {
+			require.NoError(t, f.Run(t.Context()))
+			got, err := ents.Head(t.Context())
+			require.NoError(t, err)
+			head, err := want.BlockAt(t.Context(), c.Last())
+			require.NoError(t, err)
+			require.Equal(t, head, got)
+		}
+	}
+}
