@@ -112,7 +112,7 @@ func (l *library) installed(t *testing.T) string {
 	require.NoError(t, os.MkdirAll(filepath.Dir(dir), 0o755))
 	draft, err := os.MkdirTemp(filepath.Dir(dir), "sdk-")
 	require.NoError(t, err)
-	defer os.RemoveAll(draft)
+	defer func() { require.NoError(t, os.RemoveAll(draft)) }()
 	for _, name := range l.files {
 		require.NoError(t, os.WriteFile(filepath.Join(draft, name), file(t, name), 0o644))
 	}
