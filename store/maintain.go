@@ -22,7 +22,9 @@ func newLayout(schema schemas.Layout, d driver.Dialect, caps driver.Capabilities
 		schema.Tables = slices.Concat(schema.Tables, schema.Spread)
 	}
 	if schema.Runs {
-		return compact.New(schema, compact.Options{Backlog: backlog})
+		// DuckDB joins a payload without its index; spread tables have it on another machine.
+		apart := caps.Spreads || d == driver.DuckDB
+		return compact.New(schema, compact.Options{Backlog: backlog, Apart: apart})
 	}
 	return eav.New(schema, d, caps)
 }

@@ -105,6 +105,9 @@ func closeViews(list []*Snapshot) error {
 }
 
 func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
+	if err := s.ents.foretell(ctx, s.reader); err != nil {
+		return err
+	}
 	if s.head, s.horizon, err = s.ents.db.meta.headAndHorizon(ctx, s.reader); err != nil {
 		return err
 	}
@@ -117,6 +120,14 @@ func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
 	}
 	s.shown, err = s.ents.db.meta.headAt(ctx, s.reader, block)
 	return err
+}
+
+// foretell has the layout's first query travel with the next one.
+func (e *Entities) foretell(ctx context.Context, q driver.Querier) error {
+	if l, ok := e.layout.(layout.Foretold); ok {
+		return driver.Prefetch(ctx, q, l.First())
+	}
+	return nil
 }
 
 // readable checks that a block can be read in this view.

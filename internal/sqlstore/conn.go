@@ -93,9 +93,6 @@ func (c *Conn) Share(settings []string) { c.settings = settings }
 // Shared tells whether Share was called.
 func (c *Conn) Shared() bool { return c.settings != nil }
 
-// Later leaves a statement to a Remote's next one; see there.
-func (c *Conn) Later(text string) { c.remote.Later(text) }
-
 // InSession runs f where settings hold: outside a transaction, or on a shared connection
 // in one of its own.
 func (c *Conn) InSession(ctx context.Context, f func(c *Conn) error) error {
@@ -132,9 +129,9 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error
 // connection is in no transaction, or of no use. On a Remote the next statement begins it.
 func (c *Conn) begin(ctx context.Context, text string) error {
 	if c.remote != nil {
-		c.remote.Later(text)
+		c.Later(text)
 		for _, text := range c.settings {
-			c.remote.Later(text)
+			c.Later(text)
 		}
 		return nil
 	}

@@ -24,13 +24,12 @@ func (tx *Tx) Exec(ctx context.Context, text string, args ...any) (int64, error)
 
 // Defer implements driver.Deferrer.
 func (tx *Tx) Defer(ctx context.Context, text string, args ...any) error {
-	later, ok := tx.db.cfg.Bulk.(Later)
-	if !ok {
-		_, err := tx.Exec(ctx, text, args...)
-		return err
-	}
 	if tx.done {
 		return driver.ErrClosed
+	}
+	later, ok := tx.db.cfg.Bulk.(Later)
+	if !ok {
+		return tx.Conn.Defer(ctx, text, args...)
 	}
 	return later.Later(tx.Conn, func() error { _, err := tx.Conn.Exec(ctx, text, args...); return err })
 }

@@ -17,3 +17,18 @@ func View(ctx context.Context, e Engine) (Reader, error) {
 	}
 	return e.Snapshot(ctx)
 }
+
+// Prefetcher is implemented by views and transactions to which a query is a message.
+// Prefetch names a query without arguments, of few rows, that will be run soon: the next
+// statement may take it along. A write in between makes it run anew.
+type Prefetcher interface {
+	Prefetch(ctx context.Context, sql string) error
+}
+
+// Prefetch tells a Prefetcher, if it is one.
+func Prefetch(ctx context.Context, q Querier, sql string) error {
+	if p, ok := q.(Prefetcher); ok {
+		return p.Prefetch(ctx, sql)
+	}
+	return nil
+}

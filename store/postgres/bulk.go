@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -44,8 +45,7 @@ func (b *bulk) Insert(ctx context.Context, c *sqlstore.Conn, t *driver.Table, ro
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(ctx, b.text(t, func() string { return insertText(t) }), arrays...)
-	return err
+	return c.Defer(ctx, b.text(t, func() string { return insertText(t) }), arrays...)
 }
 
 // Update implements sqlstore.Bulk.
@@ -54,14 +54,16 @@ func (b *bulk) Update(ctx context.Context, c *sqlstore.Conn, u *driver.Update, v
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(ctx, b.text(u, func() string { return updateText(u) }), append([]any{value}, arrays...)...)
-	return err
+	return c.Defer(ctx, b.text(u, func() string { return updateText(u) }), append([]any{value}, arrays...)...)
 }
 
 func (b *bulk) copy(ctx context.Context, c *sqlstore.Conn, t *driver.Table, rows []any) error {
 	text := b.text(copyKey{t}, func() string {
 		return "COPY " + t.Name + " (" + sqlstore.ColumnList(t.Columns) + ") FROM STDIN (FORMAT binary)"
 	})
+	if err := c.Flush(ctx); err != nil {
+		return err
+	}
 	err := withConn(c, func(conn *pgx.Conn) error {
 		_, err := conn.PgConn().CopyFrom(ctx, newCopyReader(t.Columns, rows), text)
 		return err
@@ -126,7 +128,7 @@ func columnArrays(columns []driver.Column, rows []any) ([]any, error) {
 		case driver.Uint:
 			arrays[i], err = gather(columns, rows, i, bias)
 		case driver.Text:
-			arrays[i], err = gather(columns, rows, i, func(v string) string { return v })
+			arrays[i], err = texts(columns, rows, i)
 		case driver.Blob:
 			arrays[i], err = gather(columns, rows, i, notNil)
 		default:
@@ -150,6 +152,18 @@ func gather[V, A any](columns []driver.Column, rows []any, i int, f func(V) A) (
 		array = append(array, f(v))
 	}
 	return array, nil
+}
+
+// texts is gather for a column of text. The server would refuse what it cannot store, but
+// say so only when the statement is sent.
+func texts(columns []driver.Column, rows []any, i int) ([]string, error) {
+	list, err := gather(columns, rows, i, func(v string) string { return v })
+	for _, text := range list {
+		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
+			return nil, fmt.Errorf("%w: column %s: text is UTF-8 without U+0000", driver.ErrUnsupported, columns[i].Name)
+		}
+	}
+	return list, err
 }
 
 func wrongType(column driver.Column, value any) error {

@@ -115,7 +115,10 @@ func requireRefused(t *testing.T, e *engine, rows []any, want error, text string
 	t.Helper()
 	tx, err := e.Begin(t.Context())
 	require.NoError(t, err)
-	err = tx.Insert(t.Context(), all, rows)
+	defer tx.Rollback()
+	if err = tx.Insert(t.Context(), all, rows); err == nil {
+		err = tx.Commit(t.Context()) // with which it travels
+	}
 	require.ErrorContains(t, err, text)
 	if want != nil {
 		require.ErrorIs(t, err, want)

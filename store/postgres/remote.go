@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -24,10 +23,12 @@ const maxKept = 512
 // ROLLBACK is read when the connection is used again.
 type remote struct {
 	conn   *pgx.Conn
-	later  []string                  // to be sent with the next statement
+	queue  []message                 // to be sent with the next statement
+	held   int                       // bytes of it, about
+	heard  []*answer                 // to what was asked ahead
 	owed   *pgconn.MultiResultReader // the answer to a ROLLBACK, or nil
 	open   *rows                     // or nil
-	build  pgx.ExtendedQueryBuilder  // scratch
+	build  message                   // scratch
 	custom bool                      // plans of the rest of the transaction are custom ones
 	kept   map[string]*pgconn.StatementDescription
 }
@@ -42,12 +43,10 @@ func newRemote(native any) sqlstore.Remote {
 	return &remote{conn: native.(*stdlib.Conn).Conn(), kept: map[string]*pgconn.StatementDescription{}}
 }
 
-// Later implements sqlstore.Remote.
-func (r *remote) Later(text string) { r.later = append(r.later, text) }
-
 // Exec implements sqlstore.Remote.
 func (r *remote) Exec(ctx context.Context, text string, keep bool, args []any) (int64, error) {
-	if !keep && len(args) == 0 && len(r.later) == 0 {
+	r.heard = nil
+	if !keep && len(args) == 0 && len(r.queue) == 0 {
 		return 0, r.script(ctx, text)
 	}
 	rows, err := r.send(ctx, text, keep, args)
@@ -69,6 +68,9 @@ func (r *remote) script(ctx context.Context, text string) error {
 // Query implements sqlstore.Remote. It reads the first row, so that an error is that of
 // the query.
 func (r *remote) Query(ctx context.Context, text string, keep bool, args []any) (driver.Rows, error) {
+	if a := r.answerTo(text); a != nil && ctx.Err() == nil {
+		return a, nil
+	}
 	rows, err := r.send(ctx, text, keep, args)
 	if err != nil {
 		return nil, err
@@ -81,7 +83,8 @@ func (r *remote) Query(ctx context.Context, text string, keep bool, args []any) 
 
 // Rollback implements sqlstore.Remote.
 func (r *remote) Rollback() error {
-	r.later = r.later[:0]
+	r.drop()
+	r.heard = nil
 	if err := r.settle(); err != nil {
 		return err
 	}
@@ -114,70 +117,28 @@ func (r *remote) send(ctx context.Context, text string, keep bool, args []any) (
 	if err := r.settle(); err != nil {
 		return nil, err
 	}
-	if r.conn.PgConn().TxStatus() == 'I' {
-		r.custom = false // it ended with its transaction
-	}
-	if keep && !r.custom && strings.HasPrefix(text, driver.PlanByValue) {
-		r.Later(customPlans)
-		r.custom = true
-	}
-	var prepared *pgconn.StatementDescription
-	if keep {
-		var err error
-		if prepared, err = r.prepare(ctx, text); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.build.Build(r.conn.TypeMap(), prepared, args); err != nil {
+	m, err := r.pack(ctx, text, keep, args)
+	if err != nil {
 		return nil, err
 	}
 	r.open = &rows{remote: r, types: r.conn.TypeMap()}
-	var err error
-	if len(r.later) == 0 {
-		r.open.result = r.single(ctx, text, prepared)
-	} else {
-		err = r.together(ctx, text, prepared)
+	if len(r.queue) == 0 {
+		r.open.result = r.single(ctx, m)
+		return r.open, nil
 	}
-	if err != nil {
+	if err := r.together(ctx, m); err != nil {
 		_ = r.open.Close()
 		return nil, err
 	}
 	return r.open, nil
 }
 
-func (r *remote) single(ctx context.Context, text string, prepared *pgconn.StatementDescription) *pgconn.ResultReader {
-	c, b := r.conn.PgConn(), &r.build
-	if prepared == nil {
-		return c.ExecParams(ctx, text, b.ParamValues, nil, b.ParamFormats, b.ResultFormats)
+func (r *remote) single(ctx context.Context, m *message) *pgconn.ResultReader {
+	c, b := r.conn.PgConn(), &m.build
+	if m.prepared == nil {
+		return c.ExecParams(ctx, m.text, b.ParamValues, nil, b.ParamFormats, b.ResultFormats)
 	}
-	return c.ExecStatement(ctx, prepared, b.ParamValues, b.ParamFormats, b.ResultFormats)
-}
-
-func (r *remote) together(ctx context.Context, text string, prepared *pgconn.StatementDescription) error {
-	p, b := r.conn.PgConn().StartPipeline(ctx), &r.build
-	r.open.pipeline = p
-	for _, text := range r.later {
-		p.SendQueryParams(text, nil, nil, nil, nil)
-	}
-	if prepared == nil {
-		p.SendQueryParams(text, b.ParamValues, nil, b.ParamFormats, b.ResultFormats)
-	} else {
-		p.SendQueryStatement(prepared, b.ParamValues, b.ParamFormats, b.ResultFormats)
-	}
-	if err := p.Sync(); err != nil {
-		return err
-	}
-	sent := len(r.later)
-	r.later = r.later[:0]
-	for range sent {
-		if err := r.open.next(); err != nil {
-			return err
-		}
-		if _, err := r.open.result.Close(); err != nil {
-			return err
-		}
-	}
-	return r.open.next()
+	return c.ExecStatement(ctx, m.prepared, b.ParamValues, b.ParamFormats, b.ResultFormats)
 }
 
 // prepare returns a prepared statement.
@@ -185,7 +146,13 @@ func (r *remote) prepare(ctx context.Context, text string) (*pgconn.StatementDes
 	if prepared, ok := r.kept[text]; ok {
 		return prepared, nil
 	}
+	if err := r.settle(); err != nil {
+		return nil, err
+	}
 	if len(r.kept) >= maxKept {
+		if err := r.Flush(ctx); err != nil { // there may be some of them in it
+			return nil, err
+		}
 		clear(r.kept)
 		if err := r.conn.DeallocateAll(ctx); err != nil {
 			return nil, err
@@ -250,18 +217,22 @@ func (s *rows) Scan(dest ...any) error {
 	if s.fields == nil {
 		s.fields = s.result.FieldDescriptions()
 	}
+	return scan(s.types, s.fields, values, dest)
+}
+
+func scan(types *pgtype.Map, fields []pgconn.FieldDescription, values [][]byte, dest []any) error {
 	if len(dest) != len(values) {
 		return fmt.Errorf("expected %d destination arguments in Scan, not %d", len(values), len(dest))
 	}
 	for i, d := range dest {
-		if err := s.assign(d, &s.fields[i], values[i]); err != nil {
+		if err := assign(types, d, &fields[i], values[i]); err != nil {
 			return fmt.Errorf("column %d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-func (s *rows) assign(dest any, field *pgconn.FieldDescription, value []byte) error {
+func assign(types *pgtype.Map, dest any, field *pgconn.FieldDescription, value []byte) error {
 	binaryForm := field.Format == pgx.BinaryFormatCode && value != nil
 	switch {
 	case binaryForm && field.DataTypeOID == pgtype.Int8OID && len(value) == 8:
@@ -285,7 +256,7 @@ func (s *rows) assign(dest any, field *pgconn.FieldDescription, value []byte) er
 			}
 		}
 	}
-	return s.types.Scan(field.DataTypeOID, field.Format, value, dest)
+	return types.Scan(field.DataTypeOID, field.Format, value, dest)
 }
 
 // Err implements driver.Rows.
@@ -303,6 +274,9 @@ func (s *rows) Close() error {
 		if err := s.pipeline.Close(); s.err == nil {
 			s.err = err
 		}
+	}
+	if !s.tag.Select() {
+		s.remote.heard = nil // it may have written
 	}
 	s.remote.open, s.remote, s.result, s.ahead = nil, nil, nil, false
 	return s.err

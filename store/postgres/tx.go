@@ -107,6 +107,11 @@ func (r *reader) Query(ctx context.Context, text string, args ...any) (driver.Ro
 	return guarded(ctx, func() (driver.Rows, error) { return r.Reader.Query(ctx, text, args...) })
 }
 
+// Prefetch implements driver.Prefetcher.
+func (r *reader) Prefetch(ctx context.Context, text string) error {
+	return withContext(ctx, driver.Prefetch(ctx, r.Reader, text))
+}
+
 // tx adds the context's own errors to a transaction, and knows when there is
 // nothing to commit.
 type tx struct {
@@ -124,6 +129,17 @@ func (t *tx) Query(ctx context.Context, text string, args ...any) (driver.Rows, 
 // Exec implements driver.Tx.
 func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	return guarded(ctx, func() (int64, error) { return t.tx.Exec(ctx, text, args...) })
+}
+
+// Defer implements driver.Deferrer.
+func (t *tx) Defer(ctx context.Context, text string, args ...any) error {
+	_, err := guarded(ctx, func() (struct{}, error) { return struct{}{}, t.tx.Defer(ctx, text, args...) })
+	return err
+}
+
+// Prefetch implements driver.Prefetcher.
+func (t *tx) Prefetch(ctx context.Context, text string) error {
+	return withContext(ctx, t.tx.Prefetch(ctx, text))
 }
 
 // Insert implements driver.Tx.

@@ -21,14 +21,22 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
+// repeatedChecks is how many histories RunDifferential tries on a layout that repeats
+// another one.
+const repeatedChecks = 30
+
 // RunDifferential applies random blocks, rewinds, prunes, loads and reopens to
 // a store and to the Model, and asks both random questions. They must agree on
 // every answer, every error and the digest. How much is tried follows the flags
 // -rapid.checks and -rapid.steps and is less with -short.
 func RunDifferential(t *testing.T, h Harness) {
-	limitChecks(t, h.Checks)
 	for _, layout := range h.layouts() {
 		t.Run("layout="+layout, func(t *testing.T) {
+			checks := h.Checks
+			if checks == 0 && h.repeats(layout) {
+				checks = repeatedChecks
+			}
+			limitChecks(t, checks)
 			for name, run := range foundCases {
 				t.Run(name, func(t *testing.T) { run(t, h, layout) })
 			}

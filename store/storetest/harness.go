@@ -12,7 +12,10 @@ package storetest
 
 import (
 	"context"
+	"flag"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,6 +60,26 @@ func (h Harness) layouts() []string {
 		return h.Layouts
 	}
 	return DefaultLayouts
+}
+
+var everyLayout = flag.Bool("varve.layouts", false, "run each suite whole on each layout, also on those that differ from another in their indexes alone")
+
+// tables returns what the tables of a layout are called. Layouts of the same tables differ
+// in indexes: in how answers are found, and not in what is written.
+func tables(layout string) string {
+	if layout == "bare" {
+		return "arkiv"
+	}
+	name, _, _ := strings.Cut(layout, "-")
+	return name
+}
+
+// repeats tells whether a layout has the tables of one before it, so that what is not about
+// finding is tried enough already.
+func (h Harness) repeats(layout string) bool {
+	list := h.layouts()
+	before := list[:max(slices.Index(list, layout), 0)]
+	return !*everyLayout && slices.ContainsFunc(before, func(l string) bool { return tables(l) == tables(layout) })
 }
 
 // open opens a database and closes it when the test ends.

@@ -114,14 +114,12 @@ func runOrder(t *testing.T, h Harness, layout string) {
 	t.Run("same sequence", func(t *testing.T) { testSameSequence(t, l) })
 }
 
-// checkOrdered checks an order whole, cut at several lengths, and in pages of
-// as many sizes.
+// checkOrdered checks an order whole and in pages: each begins behind every entity once,
+// the last is full, and the first is not.
 func checkOrdered(t testing.TB, s *store.Snapshot, order []store.Order, want string) {
 	t.Helper()
 	require.Equal(t, want, sequenceOf(results(t, s, nil, &store.QueryOptions{Order: order})))
-	for _, size := range []int{1, 2, 5, len(want), len(want) + 1} {
-		list := results(t, s, nil, &store.QueryOptions{Order: order, Limit: size})
-		require.Equal(t, want[:min(size, len(want))], sequenceOf(list), "limit %d", size)
+	for _, size := range []int{1, len(want), len(want) + 1} {
 		require.Equal(t, want, sequenceOf(pages(t, s, nil, store.QueryOptions{Order: order, Limit: size})), "pages of %d", size)
 	}
 	opts := store.QueryOptions{Order: order, Limit: 3}

@@ -25,7 +25,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Layout implements layout.Layout and layout.Maintained.
+// Layout implements layout.Layout, layout.Maintained and layout.Foretold.
 //
 // Three kinds of goroutines meet in it: the writer, who has the engine's one write
 // transaction, the thinker, who prepares beside it (Prepare, never two at once), and
@@ -51,6 +51,7 @@ type Layout struct {
 var (
 	_ layout.Layout     = (*Layout)(nil)
 	_ layout.Maintained = (*Layout)(nil)
+	_ layout.Foretold   = (*Layout)(nil)
 )
 
 // New returns the layout of a schema.
@@ -67,6 +68,9 @@ func (l *Layout) Name() string { return l.schema.Name }
 
 // Temporal implements layout.Layout.
 func (l *Layout) Temporal() bool { return true }
+
+// First implements layout.Foretold.
+func (l *Layout) First() string { return l.schema.Statements["progress"] }
 
 // Create implements layout.Layout.
 func (l *Layout) Create(ctx context.Context, tx driver.Tx, _ bool) error {

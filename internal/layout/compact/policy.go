@@ -55,6 +55,10 @@ type Options struct {
 	// Short is how many pages beside one of each run are read to find out whether a
 	// term is short; zero means DefaultShort, or fewer with a small Backlog.
 	Short int
+
+	// Apart has payloads read by a query of their own where they could be joined to one
+	// version.
+	Apart bool
 }
 
 // The defaults of Options. Four pages of postings fill one of SQLite's.

@@ -65,34 +65,51 @@ func (v *view) overlay() *overlay {
 // Statements give versions in the tables: current ones, and then closed ones.
 var (
 	versionsByKey   = []string{"current_by_key", "closed_by_key"}
+	visibleByKey    = []string{"current_at", "closed_at"} // with their payloads
 	versionsByID    = []string{"current_by_id", "closed_by_id"}
 	versionsBetween = []string{"current_between", "closed_between"}
 )
 
-// find returns the version of a key that is visible in the view, or nil.
-func (v *view) find(ctx context.Context, key entity.Key) (found *version, err error) {
+// find returns the version of a key that is visible in the view, or nil, and its payload.
+func (v *view) find(ctx context.Context, key entity.Key) (found *version, content []byte, err error) {
 	if c := lookup(v.nodes, v.at, key); c != nil {
 		if c.newID != 0 && c.next.visible(v.at) {
-			return &c.next, nil
+			found = &c.next
 		}
-		return nil, nil
+	} else if found, content, err = v.findMerged(ctx, key); err != nil {
+		return nil, nil, err
 	}
-	hash := []any{hashKey(key)}
-	for i, name := range versionsByKey {
+	if found != nil && found.content != 0 && content == nil {
+		contents, err := v.contents(ctx, []*version{found})
+		return found, contents[found.content], err
+	}
+	return found, content, nil
+}
+
+// findMerged is find in the tables. The payload is nil when it is not read together with
+// the version.
+func (v *view) findMerged(ctx context.Context, key entity.Key) (found *version, content []byte, err error) {
+	statements, args, dest := versionsByKey, []any{hashKey(key)}, []any(nil)
+	var payload []byte
+	if !v.l.opts.Apart {
+		statements, args, dest = visibleByKey, append(args, v.at, v.at), []any{&payload}
+	}
+	for i, name := range statements {
 		if found != nil || i > 0 && !v.past {
 			break
 		}
-		err := v.l.versionsIn(ctx, v.q, name, hash, nil, func(r *version) error {
-			if r.key == key && r.visible(v.at) {
-				found = r
+		err := v.l.sql.EachOf(ctx, v.q, name, 1, args, func(rows driver.Rows) error {
+			r, err := scanVersion(rows, dest...)
+			if err == nil && r.key == key && r.visible(v.at) {
+				found, content = r, payload
 			}
-			return nil
+			return err
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return found, nil
+	return found, content, nil
 }
 
 // stored calls f with all versions of a key in the tables.
@@ -113,7 +130,7 @@ func (v *view) stored(ctx context.Context, key entity.Key, f func(*version) erro
 
 // Get implements layout.View.
 func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
-	found, err := v.find(ctx, key)
+	found, content, err := v.find(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +141,7 @@ func (v *view) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) 
 	if err != nil {
 		return nil, err
 	}
-	contents, err := v.contents(ctx, []*version{found})
-	if err != nil {
-		return nil, err
-	}
-	e.Content = contents[found.content]
+	e.Content = content
 	return e, nil
 }
 

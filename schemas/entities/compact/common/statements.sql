@@ -40,6 +40,21 @@ FROM entity_keys AS k
 JOIN closed_versions AS v ON v.id = k.id
 WHERE k.hash IN ({?});
 
+-- name: current_at
+-- The version that can be seen at a block, and its payload.
+SELECT v.id, v.from_block, 0, v.expires, v.entity_key, v.content, v.data, p.content
+FROM entity_keys AS k
+JOIN current_versions AS v ON v.id = k.id
+LEFT JOIN contents AS p ON p.no = v.content
+WHERE k.hash = ? AND v.from_block <= ? AND v.expires > ?;
+
+-- name: closed_at
+SELECT v.id, v.from_block, v.to_block, v.expires, v.entity_key, v.content, v.data, p.content
+FROM entity_keys AS k
+JOIN closed_versions AS v ON v.id = k.id
+LEFT JOIN contents AS p ON p.no = v.content
+WHERE k.hash = ? AND v.from_block <= ? AND v.to_block > ?;
+
 -- name: current_by_id
 SELECT id, from_block, 0, expires, entity_key, content, data
 FROM current_versions

@@ -1,0 +1,199 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// maxHeld is from how many bytes on what waits for the next statement is sent by itself.
+const maxHeld = 1 << 20
+
+// message is a statement that can be sent.
+type message struct {
+	text     string
+	prepared *pgconn.StatementDescription // or nil
+	build    pgx.ExtendedQueryBuilder     // its arguments, encoded
+	answer   *answer                      // where its rows go; nil when nobody asks for them
+}
+
+func (m *message) send(p *pgconn.Pipeline) {
+	b := &m.build
+	if m.prepared == nil {
+		p.SendQueryParams(m.text, b.ParamValues, nil, b.ParamFormats, b.ResultFormats)
+	} else {
+		p.SendQueryStatement(m.prepared, b.ParamValues, b.ParamFormats, b.ResultFormats)
+	}
+}
+
+// Later implements sqlstore.Remote.
+func (r *remote) Later(ctx context.Context, text string, keep bool, args []any) error {
+	r.heard = nil
+	m := message{text: text}
+	if err := r.encode(ctx, &m, keep, args); err != nil {
+		return err
+	}
+	r.queue = append(r.queue, m)
+	for _, value := range m.build.ParamValues {
+		r.held += len(value)
+	}
+	if r.held < maxHeld {
+		return nil
+	}
+	return r.Flush(ctx)
+}
+
+// Ahead implements sqlstore.Remote. The query goes in front of the next one: its rows are
+// read before that one's are.
+func (r *remote) Ahead(ctx context.Context, text string, keep bool) error {
+	m := message{text: text, answer: &answer{text: text, types: r.conn.TypeMap()}}
+	if err := r.encode(ctx, &m, keep, nil); err != nil {
+		return err
+	}
+	r.queue = append(r.queue, m)
+	return nil
+}
+
+// Flush implements sqlstore.Remote.
+func (r *remote) Flush(ctx context.Context) error {
+	if len(r.queue) == 0 {
+		return nil
+	}
+	if err := r.settle(); err != nil {
+		return err
+	}
+	r.open = &rows{remote: r, types: r.conn.TypeMap()}
+	err := r.together(ctx, nil)
+	if closed := r.open.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// pack makes the message of the next statement.
+func (r *remote) pack(ctx context.Context, text string, keep bool, args []any) (*message, error) {
+	if r.conn.PgConn().TxStatus() == 'I' {
+		r.custom = false // it ended with its transaction
+	}
+	if keep && !r.custom && strings.HasPrefix(text, driver.PlanByValue) {
+		if err := r.Later(ctx, customPlans, false, nil); err != nil {
+			return nil, err
+		}
+		r.custom = true
+	}
+	m := &r.build
+	m.text = text
+	return m, r.encode(ctx, m, keep, args)
+}
+
+func (r *remote) encode(ctx context.Context, m *message, keep bool, args []any) (err error) {
+	m.prepared = nil
+	if keep {
+		if m.prepared, err = r.prepare(ctx, m.text); err != nil {
+			return err
+		}
+	}
+	return m.build.Build(r.conn.TypeMap(), m.prepared, args)
+}
+
+// together sends the queue and then a message, if any, and reads the answers up to that
+// one's rows.
+func (r *remote) together(ctx context.Context, last *message) error {
+	p := r.conn.PgConn().StartPipeline(ctx)
+	r.open.pipeline = p
+	sent := r.queue
+	r.drop()
+	for i := range sent {
+		sent[i].send(p)
+	}
+	if last != nil {
+		last.send(p)
+	}
+	if err := p.Sync(); err != nil {
+		return err
+	}
+	for i := range sent {
+		if err := r.open.next(); err != nil {
+			return err
+		}
+		if a := sent[i].answer; a != nil {
+			a.read(r.open.result)
+			r.heard = append(r.heard, a)
+		}
+		if _, err := r.open.result.Close(); err != nil {
+			return err
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	return r.open.next()
+}
+
+// drop forgets the queue.
+func (r *remote) drop() { r.queue, r.held = nil, 0 }
+
+// answerTo returns what has been heard of a query, once.
+func (r *remote) answerTo(text string) *answer {
+	i := slices.IndexFunc(r.heard, func(a *answer) bool { return a.text == text })
+	if i < 0 {
+		return nil
+	}
+	a := r.heard[i]
+	r.heard = slices.Delete(r.heard, i, i+1)
+	return a
+}
+
+// answer is the rows of a query that was asked ahead. It implements driver.Rows.
+type answer struct {
+	text   string
+	types  *pgtype.Map
+	fields []pgconn.FieldDescription
+	rows   [][][]byte
+	now    [][]byte
+}
+
+func (a *answer) read(result *pgconn.ResultReader) {
+	a.fields = slices.Clone(result.FieldDescriptions())
+	for result.NextRow() {
+		var row [][]byte
+		for _, value := range result.Values() {
+			row = append(row, slices.Clone(value)) // which keeps NULL nil
+		}
+		a.rows = append(a.rows, row)
+	}
+}
+
+// Next implements driver.Rows.
+func (a *answer) Next() bool {
+	if len(a.rows) == 0 {
+		a.now = nil
+		return false
+	}
+	a.now, a.rows = a.rows[0], a.rows[1:]
+	return true
+}
+
+// Scan implements driver.Rows.
+func (a *answer) Scan(dest ...any) error {
+	if a.now == nil {
+		return sql.ErrNoRows
+	}
+	return scan(a.types, a.fields, a.now, dest)
+}
+
+// Err implements driver.Rows.
+func (a *answer) Err() error { return nil }
+
+// Close implements driver.Rows.
+func (a *answer) Close() error {
+	a.rows, a.now = nil, nil
+	return nil
+}
