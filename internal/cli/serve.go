@@ -37,6 +37,8 @@ type serveCmd struct {
 	Listen string `help:"Address for REST; off for none. Others than this machine reach it only when it is not on loopback, which needs a token." default:"127.0.0.1:8080"`
 	GRPC   string `help:"Address for gRPC; off for none." default:"127.0.0.1:8081"`
 
+	UI bool `name:"ui" help:"Serve a page at /ui beside REST that looks into the store."`
+
 	Arkiv     string        `help:"Address for Arkiv's JSON-RPC over HTTP and WebSocket, such as 127.0.0.1:8545; off for none. It only reads." default:"off"`
 	JSONRPC   arkivFlags    `embed:"" prefix:"arkiv-"`
 	ChainID   uint64        `name:"chain-id" help:"Chain id that Arkiv's JSON-RPC answers." default:"1337"`
@@ -74,6 +76,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if !s.Leased() && !s.ReadOnly() {
 		listen.Log.Warn("this engine has no lease: nothing keeps a second writer away from the store, and there must be none")
 	}
+	listen.UI = c.UI
 	arkiv := ""
 	if c.Arkiv != "off" {
 		ents, err := db.Entities(e.ctx, store.EntityOptions{DeferIndexes: db.ReadOnly()})

@@ -2,106 +2,27 @@ package report_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/internal/browsertest"
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/internal/report/reporttest"
 )
 
-// browser opens a page in headless Chromium and keeps what it complains about.
-type browser struct {
-	ctx context.Context
+// browser looks at a report.
+type browser struct{ *browsertest.Browser }
 
-	mu         sync.Mutex
-	complaints []string
-}
-
-func openBrowser(t *testing.T) *browser {
+func open(t *testing.T) *browser {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			path = found
-			break
-		}
-	}
-	if path == "" {
-		t.Skip("no Chromium on this machine")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path))
-	if os.Geteuid() == 0 {
-		options = append(options, chromedp.NoSandbox) // Chromium refuses its sandbox to root
-	}
-	allocator, stop := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(stop)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute)
-	t.Cleanup(cancel)
-	b := &browser{ctx: ctx}
-	require.NoError(t, chromedp.Listen(ctx, b.listen))
-	_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
-	require.NoError(t, err)
-	return b
-}
-
-// listen keeps errors, warnings, and requests for anything but the page.
-func (b *browser) listen(event any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	complain := func(format string, args ...any) { b.complaints = append(b.complaints, fmt.Sprintf(format, args...)) }
-	switch e := event.(type) {
-	case *runtime.EventExceptionThrown:
-		complain("exception: %s %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
-	case *runtime.EventConsoleAPICalled:
-		if e.Type != "log" && e.Type != "info" && e.Type != "debug" {
-			for _, arg := range e.Args {
-				complain("console: %s %s", e.Type, arg.Value)
-			}
-		}
-	case *log.EventEntryAdded:
-		complain("log: %s %s", e.Entry.Level, e.Entry.Text)
-	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, "file://") && !strings.HasPrefix(e.Request.URL, "data:") {
-			complain("request: %s", e.Request.URL)
-		}
-	}
-}
-
-func (b *browser) requireQuiet(t *testing.T) {
-	t.Helper()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	require.Empty(t, b.complaints)
-}
-
-func (b *browser) do(t *testing.T, actions ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	require.NoError(t, chromedp.Do(b.ctx, actions...))
-}
-
-// eval evaluates an expression.
-func eval[T any](t *testing.T, b *browser, expression string) T {
-	t.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
-	require.NoError(t, err, expression)
-	return v
+	return &browser{browsertest.Open(t, "file://")}
 }
 
 // height is that of a large window; small ones scroll more.
@@ -110,7 +31,7 @@ const height = 1400
 // open shows the page in a window of a width and waits until all is drawn.
 func (b *browser) open(t *testing.T, path string, width int64) {
 	t.Helper()
-	b.do(t,
+	b.Do(t,
 		chromedp.EmulateViewport(width, height),
 		chromedp.Navigate((&url.URL{Scheme: "file", Path: path}).String()),
 		chromedp.WaitReady(chromedp.CSS(`html[data-drawn="true"]`)),
@@ -132,29 +53,25 @@ const (
 		const svg = c.querySelector("svg"), r = svg && svg.getBoundingClientRect();
 		return !svg || r.width < 100 || r.height < 100 || svg.querySelectorAll("path").length < 3;
 	}).map(c => c.dataset.chart)`
-	// What is wider than the window, unless it scrolls by itself.
-	overflow = `document.documentElement.scrollWidth > window.innerWidth ? [...document.querySelectorAll("body *")].filter(e =>
-		e.getBoundingClientRect().right > window.innerWidth + 1 && !e.closest(".scroll, .bar, pre, .chart")).map(e => e.tagName + " " + e.className).slice(0, 5)
-		.concat("page is " + document.documentElement.scrollWidth + " wide") : []`
 )
 
 func TestBrowser(t *testing.T) {
-	b := openBrowser(t)
+	b := open(t)
 	path := writePage(t, reporttest.Options{Layouts: []string{"arkiv", "simple"}, Repeats: 2, Seconds: 20, Pairs: true})
 	for _, width := range []int64{1280, 390} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			b.open(t, path, width)
-			require.Greater(t, eval[int](t, b, `document.querySelectorAll(".chart").length`), 40)
-			require.Empty(t, eval[[]string](t, b, emptyCharts), "nothing drawn")
-			require.Empty(t, eval[[]string](t, b, overflow), "wider than the window")
+			require.Greater(t, browsertest.Eval[int](t, b.Browser, `document.querySelectorAll(".chart").length`), 40)
+			require.Empty(t, browsertest.Eval[[]string](t, b.Browser, emptyCharts), "nothing drawn")
+			require.Empty(t, browsertest.Eval[[]string](t, b.Browser, browsertest.Overflow), "wider than the window")
 			b.opening(t)
 			b.followLinks(t)
 			b.scrollSideways(t, width)
 			b.useFilters(t)
 			b.choose(t)
-			require.Empty(t, eval[[]string](t, b, emptyCharts), "nothing drawn after clicking around")
-			require.Empty(t, eval[[]string](t, b, overflow), "wider than the window after clicking around")
-			b.requireQuiet(t)
+			require.Empty(t, browsertest.Eval[[]string](t, b.Browser, emptyCharts), "nothing drawn after clicking around")
+			require.Empty(t, browsertest.Eval[[]string](t, b.Browser, browsertest.Overflow), "wider than the window after clicking around")
+			b.RequireQuiet(t)
 		})
 	}
 	t.Run("print", func(t *testing.T) {
@@ -168,22 +85,22 @@ func TestBrowser(t *testing.T) {
 func (b *browser) opening(t *testing.T) {
 	t.Helper()
 	const order = `["h1", "#sentence", ".facts", ".ranked", "#verdict"].map(s => document.querySelector(s).getBoundingClientRect().top + window.scrollY)`
-	tops := eval[[]float64](t, b, order)
+	tops := browsertest.Eval[[]float64](t, b.Browser, order)
 	require.IsIncreasing(t, tops)
 	require.Less(t, tops[3], float64(height), "the ranking begins below the first window")
-	require.Contains(t, eval[string](t, b, `document.querySelector("#sentence").textContent`), "at revision 0123456")
-	require.Contains(t, eval[string](t, b, `document.querySelector(".facts").textContent`), "Example CPU, 2 cores")
-	require.Contains(t, eval[string](t, b, `document.querySelector(".facts").textContent`), "scale 0.05 (40,000 entities)")
-	rows := eval[[]string](t, b, `[...document.querySelectorAll(".ranked tbody tr")].map(r => r.children[1].textContent + " " + r.children[0].textContent)`)
+	require.Contains(t, browsertest.Eval[string](t, b.Browser, `document.querySelector("#sentence").textContent`), "at revision 0123456")
+	require.Contains(t, browsertest.Eval[string](t, b.Browser, `document.querySelector(".facts").textContent`), "Example CPU, 2 cores")
+	require.Contains(t, browsertest.Eval[string](t, b.Browser, `document.querySelector(".facts").textContent`), "scale 0.05 (40,000 entities)")
+	rows := browsertest.Eval[[]string](t, b.Browser, `[...document.querySelectorAll(".ranked tbody tr")].map(r => r.children[1].textContent + " " + r.children[0].textContent)`)
 	require.Len(t, rows, 2*len(reporttest.Engines), "an engine and a layout each")
 	require.Equal(t, "1 sqlite simple", rows[0])
-	require.Contains(t, eval[string](t, b, `document.querySelector("#ranking").textContent`), "Noise floor, from measuring the same twice")
-	require.Empty(t, eval[[]string](t, b, `[...document.querySelectorAll("dl.terms dt")].map(e => e.textContent).filter((w, i, all) => all.indexOf(w) !== i)`),
+	require.Contains(t, browsertest.Eval[string](t, b.Browser, `document.querySelector("#ranking").textContent`), "Noise floor, from measuring the same twice")
+	require.Empty(t, browsertest.Eval[[]string](t, b.Browser, `[...document.querySelectorAll("dl.terms dt")].map(e => e.textContent).filter((w, i, all) => all.indexOf(w) !== i)`),
 		"explained twice")
-	require.True(t, eval[bool](t, b, `[...document.querySelectorAll("td a")].every(a => document.querySelector(a.getAttribute("href")))`), "a link leads nowhere")
-	link := eval[string](t, b, `document.querySelector("article:not(#v1) td.fail a").getAttribute("href")`)
-	require.Contains(t, eval[string](t, b, fmt.Sprintf(`document.querySelector(%q).parentElement.textContent`, link)), reporttest.Crash)
-	require.Equal(t, "failed", eval[string](t, b, `document.querySelector("article#d5 td.fail a").parentElement.textContent`))
+	require.True(t, browsertest.Eval[bool](t, b.Browser, `[...document.querySelectorAll("td a")].every(a => document.querySelector(a.getAttribute("href")))`), "a link leads nowhere")
+	link := browsertest.Eval[string](t, b.Browser, `document.querySelector("article:not(#v1) td.fail a").getAttribute("href")`)
+	require.Contains(t, browsertest.Eval[string](t, b.Browser, fmt.Sprintf(`document.querySelector(%q).parentElement.textContent`, link)), reporttest.Crash)
+	require.Equal(t, "failed", browsertest.Eval[string](t, b.Browser, `document.querySelector("article#d5 td.fail a").parentElement.textContent`))
 }
 
 // scrollSideways scrolls every table that is wider than its place to its end: the
@@ -198,7 +115,7 @@ func (b *browser) scrollSideways(t *testing.T, width int64) {
 		s.scrollLeft = 0;
 		return Math.abs(after - before) <= 1 && Math.abs(moved) <= 1;
 	})`
-	tables := eval[[]bool](t, b, stays)
+	tables := browsertest.Eval[[]bool](t, b.Browser, stays)
 	require.NotContains(t, tables, false)
 	if width < 400 {
 		require.Greater(t, len(tables), 20, "tables that scroll")
@@ -208,12 +125,12 @@ func (b *browser) scrollSideways(t *testing.T, width int64) {
 // followLinks clicks every link of the page and looks whether it has led there.
 func (b *browser) followLinks(t *testing.T) {
 	t.Helper()
-	links := eval[[]string](t, b, `[...document.querySelectorAll("nav a")].map(a => a.getAttribute("href"))`)
+	links := browsertest.Eval[[]string](t, b.Browser, `[...document.querySelectorAll("nav a")].map(a => a.getAttribute("href"))`)
 	require.Greater(t, len(links), 20)
 	for _, link := range links {
-		at := eval[string](t, b, fmt.Sprintf(`document.querySelector('nav a[href="%s"]').click(), location.hash`, link))
+		at := browsertest.Eval[string](t, b.Browser, fmt.Sprintf(`document.querySelector('nav a[href="%s"]').click(), location.hash`, link))
 		require.Equal(t, link, at)
-		top := eval[float64](t, b, fmt.Sprintf(`(() => { const r = document.querySelector(%q).getBoundingClientRect();
+		top := browsertest.Eval[float64](t, b.Browser, fmt.Sprintf(`(() => { const r = document.querySelector(%q).getBoundingClientRect();
 			const end = window.scrollY + window.innerHeight > document.documentElement.scrollHeight - 2;
 			return end && r.top < window.innerHeight ? 0 : r.top })()`, link))
 		require.InDelta(t, 60, top, 70, "the page did not go to %s", link)
@@ -231,47 +148,39 @@ func (b *browser) useFilters(t *testing.T) {
 		pressed := fmt.Sprintf(`document.querySelector('%s').getAttribute("aria-pressed")`, button)
 		inChart := fmt.Sprintf(`(%s.scrollIntoView(), [...%s.querySelectorAll("*")].some(e => !e.children.length && e.textContent.split(/\W/).includes(%q)))`, chart, chart, engine)
 
-		before := eval[int](t, b, shown)
+		before := browsertest.Eval[int](t, b.Browser, shown)
 		require.Greater(t, before, 20)
-		b.until(t, inChart)
-		b.do(t, chromedp.Click(chromedp.CSS(button)))
-		require.Zero(t, eval[int](t, b, shown), "%s is still shown", engine)
-		require.Equal(t, "false", eval[string](t, b, pressed))
-		b.until(t, "!"+inChart)
+		b.Until(t, inChart)
+		b.Do(t, chromedp.Click(chromedp.CSS(button)))
+		require.Zero(t, browsertest.Eval[int](t, b.Browser, shown), "%s is still shown", engine)
+		require.Equal(t, "false", browsertest.Eval[string](t, b.Browser, pressed))
+		b.Until(t, "!"+inChart)
 
-		b.do(t, chromedp.Click(chromedp.CSS(button)))
-		require.Equal(t, before, eval[int](t, b, shown), "%s is not shown again", engine)
-		require.Equal(t, "true", eval[string](t, b, pressed))
-		b.until(t, inChart)
+		b.Do(t, chromedp.Click(chromedp.CSS(button)))
+		require.Equal(t, before, browsertest.Eval[int](t, b.Browser, shown), "%s is not shown again", engine)
+		require.Equal(t, "true", browsertest.Eval[string](t, b.Browser, pressed))
+		b.Until(t, inChart)
 	}
-}
-
-// until waits for an expression to be true: charts are drawn when they come into
-// view.
-func (b *browser) until(t *testing.T, expression string) {
-	t.Helper()
-	_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(10*time.Second)))
-	require.NoError(t, err, expression)
 }
 
 // print looks at the paper: the sentence, the machine, the ranking and the verdict,
 // unless all was asked for.
 func (b *browser) print(t *testing.T) {
 	t.Helper()
-	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+	_, err := chromedp.Call(b.Context(), emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
 	require.NoError(t, err)
 	const shown = `[...document.querySelectorAll("section, .bar")].filter(e => e.getClientRects().length).map(e => e.id)`
-	require.Equal(t, []string{"ranking", "verdict"}, eval[[]string](t, b, shown))
-	require.True(t, eval[bool](t, b, `[...document.querySelectorAll("#sentence, .facts, .ranked, #v1 table")].every(e => e.getClientRects().length)`))
-	require.Empty(t, eval[[]string](t, b, overflow))
-	eval[bool](t, b, `document.documentElement.classList.add("all") || true`)
-	require.Greater(t, len(eval[[]string](t, b, shown)), 6)
+	require.Equal(t, []string{"ranking", "verdict"}, browsertest.Eval[[]string](t, b.Browser, shown))
+	require.True(t, browsertest.Eval[bool](t, b.Browser, `[...document.querySelectorAll("#sentence, .facts, .ranked, #v1 table")].every(e => e.getClientRects().length)`))
+	require.Empty(t, browsertest.Eval[[]string](t, b.Browser, browsertest.Overflow))
+	browsertest.Eval[bool](t, b.Browser, `document.documentElement.classList.add("all") || true`)
+	require.Greater(t, len(browsertest.Eval[[]string](t, b.Browser, shown)), 6)
 }
 
 // choose takes the last variant of every chart that has several.
 func (b *browser) choose(t *testing.T) {
 	t.Helper()
-	changed := eval[[]bool](t, b, `[...document.querySelectorAll("select[data-chart]")].map(s => {
+	changed := browsertest.Eval[[]bool](t, b.Browser, `[...document.querySelectorAll("select[data-chart]")].map(s => {
 		const chart = document.querySelector('.chart[data-chart="' + s.dataset.chart + '"]'), before = chart.innerHTML;
 		s.value = String(s.options.length - 1);
 		s.dispatchEvent(new Event("change"));
@@ -288,14 +197,14 @@ func TestPictures(t *testing.T) {
 	if dir == "" {
 		t.Skip("VARVE_PICTURES names no directory for pictures")
 	}
-	b := openBrowser(t)
+	b := open(t)
 	path := os.Getenv("VARVE_PAGE")
 	if path == "" {
 		path = writePage(t, reporttest.Options{Repeats: 4, Pairs: true})
 	}
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1280, 390} {
-			_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			_, err := chromedp.Call(b.Context(), emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 				Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 			})
 			require.NoError(t, err)
@@ -309,15 +218,15 @@ func TestPictures(t *testing.T) {
 // scroll takes a picture of every windowful of the beginning of each section.
 func (b *browser) scroll(t *testing.T, name string) {
 	t.Helper()
-	for i, id := range eval[[]string](t, b, `[...document.querySelectorAll("section, article")].map(e => e.id).filter(id => id)`) {
-		eval[float64](t, b, fmt.Sprintf(`document.getElementById(%q).scrollIntoView(), window.scrollY`, id))
+	for i, id := range browsertest.Eval[[]string](t, b.Browser, `[...document.querySelectorAll("section, article")].map(e => e.id).filter(id => id)`) {
+		browsertest.Eval[float64](t, b.Browser, fmt.Sprintf(`document.getElementById(%q).scrollIntoView(), window.scrollY`, id))
 		b.keep(t, fmt.Sprintf("%s-%02d-%s.png", name, i, id), chromedp.CaptureScreenshot())
 	}
 }
 
 func (b *browser) keep(t *testing.T, path string, action chromedp.Action[[]byte]) {
 	t.Helper()
-	picture, err := chromedp.Run(b.ctx, action)
+	picture, err := chromedp.Run(b.Context(), action)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, picture, 0o644))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/ui"
 )
 
 // Options of the interface. The zero value is usable.
@@ -32,6 +33,9 @@ type Options struct {
 
 	// Draining tells that the server is going down; nil means never.
 	Draining func() bool
+
+	// UI serves a page at /ui that looks into the store.
+	UI bool
 
 	// Ending is closed when the server goes down, which ends subscriptions; nil means
 	// never.
@@ -120,6 +124,9 @@ func New(s *service.Service, o Options) (*Handler, error) {
 			w.Header().Set("Allow", list[2:])
 			writeProblem(w, problem{Type: slug("method"), Title: "Method not allowed", Status: http.StatusMethodNotAllowed, Detail: "this path takes " + list[2:]})
 		})
+	}
+	if o.UI {
+		h.mux.HandleFunc("GET /ui", ui.Page)
 	}
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, problem{Type: slug("no-route"), Title: "No such path", Status: http.StatusNotFound, Detail: "/openapi.yaml describes the interface"})

@@ -32,6 +32,7 @@ type Options struct {
 	REST string // address; empty means 127.0.0.1:0, "off" means none
 	GRPC string // address; empty means 127.0.0.1:0, "off" means none
 	Site *Site  // nil: none
+	UI   bool   // REST has a page that looks into the store
 
 	Token string      // that requests show; may be empty on loopback
 	TLS   *tls.Config // nil: plain
@@ -198,7 +199,7 @@ func (s *Server) bind() error {
 			handler = o.Site.handler(gate, o.Token)
 		default:
 			if handler, err = rest.New(s.service, rest.Options{
-				Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load, Ending: s.ending,
+				Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load, Ending: s.ending, UI: o.UI,
 			}); err != nil {
 				return err
 			}

@@ -1,0 +1,86 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/browsertest"
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/server"
+)
+
+// TestUI: the page finds entities, shows one over blocks and the store at a past block,
+// draws what happens, and says what is wrong; in a wide window and in a narrow one.
+func TestUI(t *testing.T) {
+	const token = "a token for the tests"
+	w := run(t, service.Options{}, server.Options{GRPC: "off", Token: token, UI: true})
+	at := "http://" + w.server.REST()
+	put := func(key byte, text, query string) {
+		path := fmt.Sprintf("%s/v1/entities/0x%064x/payload?%s", at, key, query)
+		req, err := http.NewRequest(http.MethodPut, path, strings.NewReader(text))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "text/plain")
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := w.client.Do(req)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		require.Less(t, resp.StatusCode, 300)
+	}
+	for i := range 60 {
+		put(byte(i+1), "hello", fmt.Sprintf("s.type=node&s.name=<b>%d</b>&n.cpu=%d", i, i%16))
+	}
+	put(60, "hello again", "s.type=node&n.cpu=99")
+	put(60, "and again", "s.type=gone&n.cpu=100")
+
+	b := browsertest.Open(t, at)
+	for _, width := range []int64{1280, 390} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			b.Do(t, chromedp.EmulateViewport(width, 1000), chromedp.Navigate(at+"/ui"))
+			text := func(selector string) string {
+				return browsertest.Eval[string](t, b, `document.querySelector("`+selector+`").textContent`)
+			}
+			fill := func(form, field, value string) {
+				browsertest.Eval[bool](t, b, fmt.Sprintf(`(f => { f[%q].value = %q; f.requestSubmit(); return true })(document.querySelector(%q))`, field, value, form))
+			}
+			if width == 1280 {
+				b.Until(t, `!document.querySelector("#access").hidden`)
+				require.Contains(t, text("#problem"), "TOKEN")
+				fill("#access", "token", token)
+			}
+			b.Until(t, `document.querySelectorAll("#entities tbody tr").length === 50`)
+			require.Contains(t, text("#found"), "and more")
+			browsertest.Eval[bool](t, b, `(document.querySelector("#more").click(), true)`)
+			b.Until(t, `document.querySelectorAll("#entities tbody tr").length === 60`)
+
+			fill("#search", "query", `type = "gone"`)
+			b.Until(t, `document.querySelectorAll("#entities tbody tr").length === 1`)
+			browsertest.Eval[bool](t, b, `(document.querySelector("#entities a").click(), true)`)
+			b.Until(t, `document.querySelectorAll("#history tbody tr").length === 3`)
+			require.Contains(t, text("#history"), "hello again")
+			require.Contains(t, text("#history"), `<b>59</b>`, "text is text")
+
+			b.Until(t, `document.querySelectorAll("#blocks button").length > 50`)
+			fill("#search", "block", "61")
+			b.Until(t, `document.querySelector("#found").textContent.includes("at block 61")`)
+			require.True(t, strings.HasPrefix(text("#found"), "0 "), "it was not gone then")
+			fill("#search", "query", `type = `)
+			b.Until(t, `document.querySelector("#problem").textContent !== ""`)
+			b.Until(t, `document.querySelectorAll("#size path").length === 2`)
+			require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overflow))
+			fill("#search", "query", `*`)
+			b.Until(t, `document.querySelectorAll("#entities tbody tr").length === 50`)
+			if dir := os.Getenv("VARVE_PICTURES"); dir != "" {
+				image, err := chromedp.Run(b.Context(), chromedp.FullScreenshot(100))
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("ui-%d.png", width)), image, 0o644))
+			}
+		})
+	}
+}
