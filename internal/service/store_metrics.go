@@ -2,13 +2,12 @@ package service
 
 import (
 	"context"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/varvedb/varve/internal/build"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -68,15 +67,8 @@ func (m *storeMetrics) Collect(c chan<- prometheus.Metric) {
 
 // buildInfo says what runs, as labels of a constant, which other series are joined with.
 func buildInfo() prometheus.Collector {
-	labels := prometheus.Labels{"version": "", "revision": "", "goversion": runtime.Version(), "engines": ""}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		labels["version"] = info.Main.Version
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				labels["revision"] = s.Value
-			}
-		}
-	}
+	b := build.Read()
+	labels := prometheus.Labels{"version": b.Version, "revision": b.Revision, "goversion": b.Go, "engines": ""}
 	var engines []string
 	for _, d := range driver.Linked() {
 		engines = append(engines, d.Name)
