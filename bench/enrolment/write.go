@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -26,6 +27,10 @@ type writes struct {
 func (w writes) run(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.Result, error) {
 	res := bench.NewResult()
 	before, err := cp.Events.Head(ctx)
+	if err != nil {
+		return res, err
+	}
+	stats, err := cp.DB.Stats(ctx)
 	if err != nil {
 		return res, err
 	}
@@ -48,10 +53,27 @@ func (w writes) run(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench
 	if err == nil && after-before != res.Events+beside {
 		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, res.Events+beside)
 	}
-	if seconds := res.Elapsed.Seconds(); w.costly && seconds > 0 {
-		res.More = append(res.More, bench.Metric{Value: float64(beside) / seconds, Unit: "costly/s"})
+	if err == nil {
+		err = w.more(ctx, cp, &res, stats, beside)
 	}
 	return res, err
+}
+
+// more adds how often the log was synced, where the engine tells, and how many appends
+// the client with the costly condition made: both a second.
+func (w writes) more(ctx context.Context, cp *bench.Copy, res *bench.Result, before driver.Stats, beside uint64) error {
+	after, err := cp.DB.Stats(ctx)
+	seconds := res.Elapsed.Seconds()
+	if err != nil || seconds == 0 {
+		return err
+	}
+	if after.Syncs != nil && before.Syncs != nil {
+		res.More = append(res.More, bench.Metric{Value: float64(*after.Syncs-*before.Syncs) / seconds, Unit: "sync/s"})
+	}
+	if w.costly {
+		res.More = append(res.More, bench.Metric{Value: float64(beside) / seconds, Unit: "costly/s"})
+	}
+	return nil
 }
 
 // beside runs f beside a client with a costly condition, if one is wanted: that no event

@@ -131,7 +131,10 @@ func uri(path string, readOnly bool) string {
 }
 
 // BeginVisible implements driver.Overlapper.
-func (e *engine) BeginVisible(ctx context.Context) (driver.Tx, error) { return e.BeginLate(ctx) }
+func (e *engine) BeginVisible(ctx context.Context) (driver.Tx, error) {
+	e.log.used.Store(true)
+	return e.BeginLate(ctx)
+}
 
 // Sync implements driver.Overlapper.
 func (e *engine) Sync(context.Context) error { return e.log.sync() }

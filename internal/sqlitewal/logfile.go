@@ -31,6 +31,7 @@ type logFile struct {
 	is     os.FileInfo
 	closed bool
 
+	used   atomic.Bool           // there were commits that need a sync
 	failed atomic.Pointer[error] // why the last sync failed
 	syncs  atomic.Int64
 }
@@ -113,18 +114,25 @@ func (l *logFile) failure() error {
 	return nil
 }
 
-// close makes durable what nobody has synced yet. The database is closed before.
+// close makes durable what nobody has synced yet. The database is closed before: when
+// nobody else has it open, the log is in the database and gone.
 func (l *logFile) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.file == nil {
-		l.closed = true
+	if l.closed {
 		return nil
 	}
 	l.closed = true
 	err := l.failure()
-	if err == nil {
-		err = l.flush(nil)
+	if err == nil && l.durable && l.used.Load() {
+		if err = l.reopen(); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		} else {
+			err = l.flush(err)
+		}
 	}
-	return errors.Join(err, l.file.Close())
+	if l.file != nil {
+		err = errors.Join(err, l.file.Close())
+	}
+	return err
 }
