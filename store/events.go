@@ -44,7 +44,7 @@ type EventOptions struct {
 
 	// PollInterval is how often a subscription looks for events that another
 	// process has appended, where the engine allows several. Zero means 200 ms. Where
-	// the engine tells of them, as Postgres does, it looks no more than every 5 s.
+	// such appends are heard, as on Postgres and SQLite, it looks no more than every 5 s.
 	PollInterval time.Duration
 
 	// IndexEvery is the number of new events that are found by reading them one

@@ -92,11 +92,12 @@ func (l *ears) set(live bool) {
 	l.live = live
 }
 
-// pollInterval is how long a subscription waits for news before it looks.
+// pollInterval is how long a subscription waits for news before it looks: hardly ever
+// where others are heard, or cannot append.
 func (e *Events) pollInterval() time.Duration {
 	e.ears.mu.Lock()
 	defer e.ears.mu.Unlock()
-	if e.ears.live {
+	if e.ears.live || !e.db.engine.Capabilities().MultiProcess {
 		return max(e.opts.PollInterval, safetyNet)
 	}
 	return e.opts.PollInterval

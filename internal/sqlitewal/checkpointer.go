@@ -52,6 +52,9 @@ type Checkpointer struct {
 	released            atomic.Bool
 	count, nanos, stall atomic.Int64
 	nextRestart         int64 // log size for the next attempt; the writer's alone
+
+	hears sync.Mutex
+	heard *walIndex // of who only reads, once he listens
 }
 
 // NewCheckpointer prepares a checkpointer. Its hooks BeforeWrite and AfterWrite
@@ -101,13 +104,18 @@ func (k *Checkpointer) Stop() {
 
 // Release closes the WAL-index; only after the database is closed, see walIndex.
 func (k *Checkpointer) Release() error {
-	if k.index == nil {
-		return nil
-	}
+	k.hears.Lock()
+	defer k.hears.Unlock()
 	if k.released.Swap(true) {
 		return nil
 	}
-	return k.index.close()
+	var err error
+	for _, index := range []*walIndex{k.index, k.heard} {
+		if index != nil {
+			err = errors.Join(err, index.close())
+		}
+	}
+	return err
 }
 
 func (k *Checkpointer) run(ctx context.Context) {

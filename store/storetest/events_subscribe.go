@@ -11,12 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
 func runEventSubscribe(t *testing.T, h Harness, layout string) {
 	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h, layout) })
 	t.Run("other process", func(t *testing.T) { subscribeOther(t, h, layout) })
+	t.Run("other process is heard", func(t *testing.T) { subscribeHears(t, h, layout) })
 	t.Run("restart", func(t *testing.T) { subscribeRestart(t, h, layout) })
 	t.Run("close", func(t *testing.T) { subscribeClose(t, h, layout) })
 }
@@ -76,6 +78,36 @@ func subscribeOther(t *testing.T, h Harness, layout string) {
 			break
 		}
 		s.add(t, ev("A", fmt.Sprint(n)))
+	}
+}
+
+// subscribeHears looks for what another process appends once an hour, and is woken.
+func subscribeHears(t *testing.T, h Harness, layout string) {
+	s := h.events(t, layout)
+	if _, ok := s.db.Engine().(driver.Listener); !ok {
+		t.Skip("other processes are not heard")
+	}
+	hourly := store.EventOptions{Layout: layout, PollInterval: time.Hour}
+	other := h.openEvents(t, s.url, hourly)
+	readOnly := h.open(t, s.url, &store.Options{ReadOnly: true})
+	reader, err := readOnly.Events(t.Context(), hourly)
+	require.NoError(t, err)
+	s.add(t, ev("A", "0"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	have := 1
+	for _, evs := range []*store.Events{other.Events, reader} {
+		end := uint64(have + 5)
+		for e, err := range evs.Subscribe(ctx, event.All(), 0) {
+			require.NoError(t, err)
+			if e.Position == end {
+				break
+			}
+			if e.Position == uint64(have) {
+				s.add(t, ev("A", fmt.Sprint(have)))
+				have++
+			}
+		}
 	}
 }
 
