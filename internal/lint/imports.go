@@ -142,6 +142,8 @@ func serviceRules() []rule {
 	return []rule{
 		{packages: []string{"./api/..."}, only: []string{"./api/..."}, never: slices.Concat(natives, []string{"database/sql/..."}),
 			why: "a client imports it and no store"},
+		{packages: []string{"./client"}, only: []string{"./api/...", "./store/event", "./store/entity", "./store/driver"},
+			never: slices.Concat(natives, []string{"database/sql/..."}), why: "a program that decides elsewhere links no store"},
 		{packages: []string{"./node/..."},
 			never: slices.Concat(natives, []string{"./internal/service/...", "./bench/...", "google.golang.org/grpc/...", "github.com/ethereum/..."}),
 			why:   "a node imports it, on whatever engine; it has no service, links no gRPC, and no library of the chain's licence"},
