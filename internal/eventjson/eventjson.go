@@ -14,7 +14,7 @@ import (
 
 // Event is an event, stored when it has a position.
 type Event struct {
-	Position       uint64          `json:"position,omitempty"`
+	Position       jsonuint.Uint   `json:"position,omitempty"`
 	Time           string          `json:"time,omitempty"`
 	ID             string          `json:"id,omitempty"`
 	Type           string          `json:"type"`
@@ -81,7 +81,7 @@ func (e *Event) Event() (ev event.Event, err error) {
 
 // Of returns a stored event.
 func Of(ev *event.Sequenced) Event {
-	e := Event{Position: ev.Position, Time: ev.Time.Format("2006-01-02T15:04:05.000000Z"), Type: ev.Type}
+	e := Event{Position: jsonuint.Uint(ev.Position), Time: ev.Time.Format("2006-01-02T15:04:05.000000Z"), Type: ev.Type}
 	if !ev.ID.IsZero() {
 		e.ID = ev.ID.String()
 	}
