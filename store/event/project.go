@@ -88,22 +88,23 @@ func Project(ctx context.Context, s Store, projectors ...Projector) (*Condition,
 // pass reads for several projectors, once or again and again.
 type pass struct {
 	projectors []Projector
-	queries    []Query
 	all        Query    // what any of them selects
 	after      []uint64 // what each has
+	index      index
 }
 
 func newPass(projectors []Projector) (*pass, error) {
 	if len(projectors) == 0 {
 		return nil, invalid("no projectors")
 	}
-	p := &pass{projectors: projectors, queries: make([]Query, len(projectors)), after: make([]uint64, len(projectors))}
+	p := &pass{projectors: projectors, after: make([]uint64, len(projectors))}
 	items := make([]Item, 0, len(projectors))
 	everything := false
 	for i, one := range projectors {
-		p.queries[i] = one.Selects()
-		everything = everything || len(p.queries[i].Items) == 0
-		items = append(items, p.queries[i].Items...)
+		q := one.Selects()
+		everything = everything || len(q.Items) == 0
+		items = append(items, q.Items...)
+		p.index.add(i, q)
 	}
 	if !everything {
 		p.all.Items = items
@@ -142,8 +143,12 @@ func (p *pass) run(ctx context.Context, s Store) (*Condition, error) {
 }
 
 func (p *pass) apply(ev *Sequenced) error {
-	for i, q := range p.queries {
-		if ev.Position <= p.after[i] || len(p.queries) > 1 && !q.Matches(&ev.Event) {
+	selecting := []int{0} // what was read is for the only one
+	if len(p.projectors) > 1 {
+		selecting = p.index.find(&ev.Event)
+	}
+	for _, i := range selecting {
+		if ev.Position <= p.after[i] {
 			continue
 		}
 		if err := p.projectors[i].Apply(ev); err != nil {
@@ -151,4 +156,56 @@ func (p *pass) apply(ev *Sequenced) error {
 		}
 	}
 	return nil
+}
+
+// index finds the queries that select an event without comparing it with all of them: an
+// item is under its first tag, or under its types.
+type index struct {
+	all    []int // queries for every event
+	byTag  map[Tag][]entry
+	byType map[string][]entry
+	found  []int
+}
+
+// entry is an item of a query.
+type entry struct {
+	query int
+	item  *Item
+}
+
+func (x *index) add(n int, q Query) {
+	if x.byTag == nil {
+		x.byTag, x.byType = map[Tag][]entry{}, map[string][]entry{}
+	}
+	if len(q.Items) == 0 {
+		x.all = append(x.all, n)
+	}
+	for i := range q.Items {
+		e := entry{query: n, item: &q.Items[i]}
+		if len(e.item.Tags) > 0 {
+			x.byTag[e.item.Tags[0]] = append(x.byTag[e.item.Tags[0]], e)
+			continue
+		}
+		for _, typ := range e.item.Types {
+			x.byType[typ] = append(x.byType[typ], e)
+		}
+	}
+}
+
+// find returns the queries that select an event, in order, until the next call.
+func (x *index) find(ev *Event) []int {
+	x.found = append(x.found[:0], x.all...)
+	for _, e := range x.byType[ev.Type] {
+		x.found = append(x.found, e.query)
+	}
+	for _, t := range ev.Tags {
+		for _, e := range x.byTag[t] {
+			if e.item.matches(ev) {
+				x.found = append(x.found, e.query)
+			}
+		}
+	}
+	slices.Sort(x.found)
+	x.found = slices.Compact(x.found)
+	return x.found
 }

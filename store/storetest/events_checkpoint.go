@@ -209,7 +209,7 @@ func checkpointLive(t *testing.T, h Harness, layout string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	calls := 0
-	c := event.Consumer{Name: "c", Query: event.Of("N"), Handle: func(ctx context.Context, e *store.SequencedEvent) ([]store.Event, *store.Condition, error) {
+	c := event.Consumer{Name: "c", Query: event.Of("N"), Handle: func(_ context.Context, e *store.SequencedEvent) ([]store.Event, *store.Condition, error) {
 		calls++
 		cond := &store.Condition{FailIfEventsMatch: event.Of("Rival"), After: e.Position}
 		if string(e.Data) == "2" && calls == 2 {
