@@ -55,7 +55,7 @@ type engine struct {
 	*sqlstore.DB
 	*Checkpointer
 	path string
-	user *user
+	user *User
 }
 
 func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
@@ -73,7 +73,7 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (dr
 	if err := CheckFile(path, opts.ReadOnly); err != nil {
 		return nil, err
 	}
-	if err := alone(l.Info.Library, path); err != nil {
+	if err := Alone(l.Info.Library, path); err != nil {
 		return nil, err
 	}
 	pool, err := l.Open(uri(path, opts.ReadOnly))
@@ -101,7 +101,7 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (dr
 		return nil, err
 	}
 	e := &engine{DB: db, Checkpointer: checkpointer, path: path}
-	if e.user, err = use(l.Info.Library, path); err == nil {
+	if e.user, err = Use(l.Info.Library, path); err == nil {
 		err = checkpointer.Start(db, path)
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (e *engine) Reindex(ctx context.Context) error { return Reindex(ctx, e.DB) 
 func (e *engine) Close() error {
 	e.Stop()
 	err := errors.Join(e.DB.Close(), e.Release())
-	e.user.end()
+	e.user.End()
 	return err
 }
 
