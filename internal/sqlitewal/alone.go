@@ -9,22 +9,22 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// user is a library that has a database open in this process. SQLite's locks are the
+// User is a library that has a database open in this process. SQLite's locks are the
 // process's: two libraries in one would not see each other's, and closing a file drops
 // those of both. So a database is open by one library at a time.
-type user struct {
+type User struct {
 	library string
 	is      os.FileInfo
 }
 
 var users struct {
 	sync.Mutex
-	list []*user
+	list []*User
 }
 
-// alone fails when another library has the database open. It is asked before the database
+// Alone fails when another library has the database open. It is asked before the database
 // is opened, since to close it again is what does the damage.
-func alone(library, path string) error {
+func Alone(library, path string) error {
 	is, err := os.Stat(path)
 	if err != nil {
 		return nil // a new one, or SQLite says what is wrong
@@ -39,22 +39,22 @@ func alone(library, path string) error {
 	return nil
 }
 
-// use notes that a library has opened the database.
-func use(library, path string) (*user, error) {
+// Use notes that a library has opened the database.
+func Use(library, path string) (*User, error) {
 	is, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	u := &user{library, is}
+	u := &User{library, is}
 	users.Lock()
 	defer users.Unlock()
 	users.list = append(users.list, u)
 	return u, nil
 }
 
-// end is that of a user who may be none, whose opening failed.
-func (u *user) end() {
+// End is that of a user, who may be nil where opening failed.
+func (u *User) End() {
 	users.Lock()
 	defer users.Unlock()
-	users.list = slices.DeleteFunc(users.list, func(other *user) bool { return other == u })
+	users.list = slices.DeleteFunc(users.list, func(other *User) bool { return other == u })
 }

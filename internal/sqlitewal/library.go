@@ -55,7 +55,7 @@ type engine struct {
 	*sqlstore.DB
 	*Checkpointer
 	path string
-	user *user
+	user *User
 	log  *logFile
 }
 
@@ -74,7 +74,7 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (dr
 	if err := CheckFile(path, opts.ReadOnly); err != nil {
 		return nil, err
 	}
-	if err := alone(l.Info.Library, path); err != nil {
+	if err := Alone(l.Info.Library, path); err != nil {
 		return nil, err
 	}
 	pool, err := l.Open(uri(path, opts.ReadOnly))
@@ -109,7 +109,7 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (dr
 		return nil, err
 	}
 	e := &engine{DB: db, Checkpointer: checkpointer, path: path, log: log}
-	if e.user, err = use(l.Info.Library, path); err == nil {
+	if e.user, err = Use(l.Info.Library, path); err == nil {
 		err = checkpointer.Start(db, path)
 	}
 	if err != nil {
@@ -163,7 +163,7 @@ func (e *engine) Reindex(ctx context.Context) error { return Reindex(ctx, e.DB) 
 func (e *engine) Close() error {
 	e.Stop()
 	err := errors.Join(e.DB.Close(), e.Release(), e.log.close())
-	e.user.end()
+	e.user.End()
 	return err
 }
 

