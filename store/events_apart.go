@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
@@ -51,7 +52,11 @@ func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
 		if posted, err = e.log.Posted(ctx, q); err != nil {
 			return err
 		}
-		return e.log.Judge(ctx, q, []*eventlog.Guard{&g}, eventlog.Bound{Stop: r.cancelled})
+		stop := func() error {
+			runtime.Gosched() // those who do not cost as much go first
+			return r.cancelled()
+		}
+		return e.log.Judge(ctx, q, []*eventlog.Guard{&g}, eventlog.Bound{Stop: stop})
 	})
 	switch {
 	case ctx.Err() != nil:
