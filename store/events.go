@@ -125,7 +125,14 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 			return nil, err
 		}
 	}
-	return e, e.check(recorded)
+	if err := e.check(recorded); err != nil {
+		return nil, err
+	}
+	return e, e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		head, err := e.log.Head(ctx, q)
+		e.shore.committed(head, head) // by others, who are gone
+		return err
+	})
 }
 
 func (o EventOptions) withDefaults() EventOptions {

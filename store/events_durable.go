@@ -22,6 +22,11 @@ import (
 type shore struct {
 	engine driver.Overlapper // nil where there is no such line
 
+	// Solo says that one process has the database, on an engine without such a line. Some
+	// of these show a commit to others before it is durable, and then to nobody else: the
+	// end is what has been committed here.
+	solo bool
+
 	syncing chan struct{} // holds one while somebody syncs
 
 	mu        sync.Mutex
@@ -33,8 +38,8 @@ type shore struct {
 }
 
 func newShore(e driver.Engine) shore {
-	overlapper, _ := e.(driver.Overlapper)
-	return shore{engine: overlapper, syncing: make(chan struct{}, 1)}
+	overlapper, overlaps := e.(driver.Overlapper)
+	return shore{engine: overlapper, solo: !overlaps && !e.Capabilities().MultiProcess, syncing: make(chan struct{}, 1)}
 }
 
 // begin begins the transaction of a group.
@@ -111,12 +116,15 @@ func (s *shore) last() uint64 {
 // told of the rest yet. What others have written they may have acknowledged, so it is made
 // durable.
 func (s *shore) visible(seen uint64) (uint64, error) {
-	if s.engine == nil {
+	if s.engine == nil && !s.solo {
 		return seen, nil
 	}
 	s.mu.Lock()
-	durable, alone := s.durable, s.base <= s.durable && seen <= s.own
+	durable, own, alone := s.durable, s.own, s.base <= s.durable && seen <= s.own
 	s.mu.Unlock()
+	if s.solo {
+		return min(seen, own), nil
+	}
 	switch {
 	case seen <= durable:
 		return seen, nil
@@ -129,11 +137,24 @@ func (s *shore) visible(seen uint64) (uint64, error) {
 	return seen, nil
 }
 
+// bound keeps a look for last events, of which none can be left out afterwards, from what
+// is visible too early.
+func (s *shore) bound(p *eventlog.Page) {
+	if !s.solo || p.Last == nil || p.Visible {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.Before == 0 || p.Before > s.own+1 {
+		p.Before = s.own + 1
+	}
+}
+
 // cut leaves out of a page what is not durable. What it leaves out going forwards was
 // committed after the read had begun, or is told to nobody yet: the read ends there. A
 // last event is made durable instead.
 func (s *shore) cut(p *eventlog.Page, list []SequencedEvent, end bool) ([]SequencedEvent, bool, error) {
-	if s.engine == nil || p.Visible {
+	if s.engine == nil && !s.solo || p.Visible {
 		return list, end, nil
 	}
 	seen := uint64(0)
