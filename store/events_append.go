@@ -80,7 +80,8 @@ type appendRequest struct {
 	// within, unless it is nil, has the last word on a request that passes, and writes
 	// what belongs to it. Known says that the events are stored already.
 	within func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error)
-	now    int64 // the time of writing, of what comes alone; zero is the clock's
+	alone  bool  // it shares its commit with nobody
+	now    int64 // the time of writing, of what is alone; zero is the clock's
 
 	cancelled func() error // tells why the caller has given up, if it has
 
@@ -230,7 +231,7 @@ func (q *appendQueue) take() []*appendRequest {
 	for _, r := range q.waiting {
 		events += len(r.records)
 		bytes += r.bytes
-		if n > 0 && (events > groupEvents || bytes > groupBytes) {
+		if n > 0 && (events > groupEvents || bytes > groupBytes || r.alone || q.waiting[0].alone) {
 			break
 		}
 		n++
