@@ -76,7 +76,6 @@ type Events struct {
 
 	queue appendQueue
 	shore shore
-	turn  chan struct{} // holds one while somebody uses the tail: longer than the transaction
 	views chan struct{} // one for each append that is judged apart
 	news  news
 	ears  ears
@@ -115,7 +114,7 @@ func eventLayoutMismatch(has, asked string) error {
 
 func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error) {
 	opts = opts.withDefaults()
-	e := &Events{db: db, opts: opts, queue: newAppendQueue(opts.Queue), shore: newShore(db.engine), turn: make(chan struct{}, 1), views: make(chan struct{}, apartAtOnce)}
+	e := &Events{db: db, opts: opts, queue: newAppendQueue(opts.Queue), shore: newShore(db.engine), views: make(chan struct{}, apartAtOnce)}
 	recorded, err := db.recorded(ctx)
 	if err != nil {
 		return nil, err

@@ -101,7 +101,8 @@ type appendRequest struct {
 	// within, unless it is nil, has the last word on a request that passes, and writes
 	// what belongs to it. Known says that the events are stored already.
 	within func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error)
-	now    int64 // the time of writing, of what comes alone; zero is the clock's
+	alone  bool  // it shares its commit with nobody
+	now    int64 // the time of writing, of what is alone; zero is the clock's
 
 	cancelled func() error // tells why the caller has given up, if it has
 
@@ -259,7 +260,7 @@ func (q *appendQueue) take() []*appendRequest {
 	for _, r := range q.waiting {
 		events += len(r.records)
 		bytes += r.bytes
-		if n > 0 && (events > groupEvents || bytes > groupBytes) {
+		if n > 0 && (events > groupEvents || bytes > groupBytes || r.alone || q.waiting[0].alone) {
 			break
 		}
 		n++
@@ -279,7 +280,7 @@ var errAborted = errors.New("the commit was aborted")
 func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	waiting, _ := e.queue.clients(&e.shore)
 	e.shore.follow(waiting)
-	tx, err := e.begin(ctx)
+	tx, err := e.shore.begin(ctx, e.db.engine)
 	if err != nil && ctx.Err() != nil {
 		e.queue.withdraw(r)
 		if r.err = err; !errors.Is(err, ctx.Err()) {
@@ -306,19 +307,6 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	if slices.ContainsFunc(group, func(g *appendRequest) bool { return g.err == nil }) {
 		e.news.publish()
 	}
-}
-
-// begin begins a transaction of the writer of events, whose end commitGroup sees to.
-func (e *Events) begin(ctx context.Context) (tx driver.Tx, err error) {
-	select {
-	case e.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if tx, err = e.shore.begin(ctx, e.db.engine); err != nil {
-		<-e.turn
-	}
-	return tx, err
 }
 
 // tell wakes everybody in a group: they have their verdicts.

@@ -32,7 +32,6 @@ type shore struct {
 	mu        sync.Mutex
 	durable   uint64 // events up to here are
 	base, own uint64 // this process committed all events in between, and nobody behind them
-	judged    uint64 // the last verdicts are about events up to here
 
 	pace pace
 }
@@ -50,18 +49,10 @@ func (s *shore) begin(ctx context.Context, e driver.Engine) (driver.Tx, error) {
 	return s.engine.BeginVisible(ctx)
 }
 
-// about notes up to where verdicts look. Its caller has the writer's lock.
-func (s *shore) about(head uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.judged = max(s.judged, head)
-}
-
 // committed notes that this process has committed events.
 func (s *shore) committed(after, head uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.judged = max(s.judged, head)
 	if after != s.own {
 		s.base = after
 	}
@@ -102,13 +93,6 @@ func (s *shore) reached() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.durable
-}
-
-// last returns up to where the last verdicts look, or further.
-func (s *shore) last() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.judged
 }
 
 // visible returns up to where a reader may see, who has seen a position in a view. When
@@ -246,7 +230,7 @@ func (e *Events) settle(group []*appendRequest, pass func()) {
 	n := int64(len(group))
 	e.shore.pace.inFlight.Add(n)
 	defer e.shore.pace.inFlight.Add(-n)
-	if err := e.shore.settle(e.shore.last(), pass); err != nil {
+	if err := e.shore.settle(e.tail.Head(), pass); err != nil {
 		lose(group, err)
 	}
 }

@@ -31,9 +31,8 @@ type stored struct {
 // commitGroup judges requests in order, writes those that are accepted, and
 // commits. Requests are judged before anything is written, so a refused one leaves
 // nothing behind. When writing fails and there are several, each is tried alone:
-// one must not fail for what another brings. It gives back the turn that begin took.
+// one must not fail for what another brings.
 func (e *Events) commitGroup(ctx context.Context, tx driver.Tx, requests []*appendRequest) {
-	defer func() { <-e.turn }()
 	wrote, err := e.tryGroup(ctx, tx, requests)
 	switch {
 	case err == nil:
@@ -46,7 +45,6 @@ func (e *Events) commitGroup(ctx context.Context, tx driver.Tx, requests []*appe
 	}
 }
 
-// commitAlone commits one request, which settles apart from this.
 func (e *Events) commitAlone(ctx context.Context, r *appendRequest) {
 	alone := []*appendRequest{r}
 	tx, err := e.shore.begin(ctx, e.db.engine)
@@ -71,7 +69,6 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	if err := g.judge(ctx, tx, requests); err != nil {
 		return false, err
 	}
-	e.shore.about(e.tail.Head())
 	if !e.tail.Pending() && !g.wrote {
 		return false, tx.Rollback()
 	}

@@ -173,7 +173,7 @@ func (e *Events) appendTimed(ctx context.Context, timed []SequencedEvent, head u
 	if err != nil {
 		return nil, false, err
 	}
-	r.cancelled = ctx.Err
+	r.cancelled, r.alone = ctx.Err, true
 	r.within = func(_ context.Context, _ driver.Tx, stored bool) (verdict, _ error) {
 		if known = stored; known {
 			return nil, nil
@@ -184,14 +184,8 @@ func (e *Events) appendTimed(ctx context.Context, timed []SequencedEvent, head u
 		r.now, verdict = stamp(r.records, timed, e.tail.Micros(), e.opts.Now().UnixMicro())
 		return verdict, nil
 	}
-	alone := []*appendRequest{r}
-	tx, err := e.begin(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	e.commitGroup(context.WithoutCancel(ctx), tx, alone)
-	e.settle(alone, func() {})
-	return r.positions, known, r.err
+	err = e.append(ctx, r)
+	return r.positions, known, err
 }
 
 // stamp gives records the times that they bring, in microseconds, or else the time that it

@@ -3,7 +3,9 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ func runEventImport(t *testing.T, h Harness, layout string) {
 	t.Run("copy", func(t *testing.T) { importCopy(t, h, layout) })
 	t.Run("continuation", func(t *testing.T) { importContinuation(t, h, layout) })
 	t.Run("times", func(t *testing.T) { importTimes(t, h, layout) })
+	t.Run("beside", func(t *testing.T) { importBeside(t, h, layout) })
 	t.Run("renumber", func(t *testing.T) { importRenumber(t, h, layout) })
 }
 
@@ -149,4 +152,37 @@ func importRenumber(t *testing.T, h Harness, layout string) {
 	require.Equal(t, 4, done.Skipped)
 	require.Len(t, s.read(t, event.Of("Old"), nil), 4)
 	require.Len(t, s.all(t), 7)
+}
+
+// importBeside: events with times are appended beside others, which share commits. Times
+// do not fall, and each append is whole.
+func importBeside(t *testing.T, h Harness, layout string) {
+	s := h.indexedEvents(t, layout)
+	errs := make([]error, 6)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			for n := range 10 {
+				events := []store.Event{ev("Now", fmt.Sprint(n)), ev("Now", fmt.Sprint(n))}
+				if i%3 > 0 {
+					_, errs[i] = s.Append(context.Background(), events, nil)
+				} else {
+					future := time.Now().Add(time.Duration(n) * time.Millisecond)
+					_, errs[i] = s.AppendTimed(context.Background(), []store.SequencedEvent{{Event: events[0], Time: future}, {Event: events[1]}})
+				}
+				if errs[i] != nil && !errors.Is(errs[i], store.ErrInvalid) { // it would have fallen
+					return
+				}
+				errs[i] = nil
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(errs...))
+	all := s.all(t)
+	for i := 1; i < len(all); i++ {
+		require.False(t, all[i].Time.Before(all[i-1].Time))
+		require.Equal(t, all[i/2*2].Data, all[i].Data)
+	}
+	require.GreaterOrEqual(t, len(all), 80)
 }
