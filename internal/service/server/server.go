@@ -78,6 +78,7 @@ type Server struct {
 	opts     Options
 	service  *service.Service
 	draining atomic.Bool
+	gate     *service.Gate
 
 	web    []*website
 	grpcOn net.Listener // nil: none
@@ -185,7 +186,8 @@ func loopback(a net.Addr) bool {
 // bind makes the transports.
 func (s *Server) bind() error {
 	o := s.opts
-	gate, err := service.NewGate(service.GateOptions{Token: o.Token, Concurrent: o.Limits.Concurrent, PerSecond: o.Limits.PerSecond})
+	var err error
+	s.gate, err = service.NewGate(service.GateOptions{Token: o.Token, Concurrent: o.Limits.Concurrent, PerSecond: o.Limits.PerSecond})
 	if err != nil {
 		return err
 	}
@@ -193,10 +195,10 @@ func (s *Server) bind() error {
 		var handler http.Handler
 		switch {
 		case w.name == "Arkiv":
-			handler = s.arkiv(gate)
+			handler = s.arkiv(s.gate)
 		default:
 			if handler, err = rest.New(s.service, rest.Options{
-				Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load,
+				Gate: s.gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load,
 			}); err != nil {
 				return err
 			}
@@ -212,7 +214,7 @@ func (s *Server) bind() error {
 		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
 	}
 	s.grpc, err = rpc.New(s.service, rpc.Options{
-		Gate: gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Log: o.Log, Access: o.Access, Server: more,
+		Gate: s.gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Log: o.Log, Access: o.Access, Server: more,
 	})
 	return err
 }
@@ -233,6 +235,9 @@ func (s *Server) serveHTTP(w *website, handler http.Handler) {
 		w.on = tls.NewListener(w.on, config)
 	}
 }
+
+// SetToken changes the token that later requests show.
+func (s *Server) SetToken(token string) error { return s.gate.SetToken(token) }
 
 // REST returns the address that REST is served on, "" when it is not.
 func (s *Server) REST() string { return s.address("REST") }
