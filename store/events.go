@@ -129,7 +129,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 	}
 	return e, e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		head, err := e.log.Head(ctx, q)
-		e.shore.committed(head, head) // by others, who are gone
+		e.shore.committed(head, head, false) // by others, who are gone
 		return err
 	})
 }

@@ -304,7 +304,7 @@ func (e *Events) lead(ctx context.Context, r *appendRequest) {
 	e.commitGroup(context.WithoutCancel(ctx), tx, group)
 	e.shore.pace.worked(time.Since(begin), len(group))
 	e.settle(group, pass)
-	if slices.ContainsFunc(group, func(g *appendRequest) bool { return g.err == nil }) {
+	if slices.ContainsFunc(group, func(g *appendRequest) bool { return g.err == nil && len(g.positions) > 0 }) {
 		e.news.publish()
 	}
 }

@@ -33,6 +33,8 @@ type shore struct {
 	durable   uint64 // events up to here are
 	base, own uint64 // this process committed all events in between, and nobody behind them
 
+	beside bool // something beside events was committed after the last sync began
+
 	pace pace
 }
 
@@ -49,10 +51,11 @@ func (s *shore) begin(ctx context.Context, e driver.Engine) (driver.Tx, error) {
 	return s.engine.BeginVisible(ctx)
 }
 
-// committed notes that this process has committed events.
-func (s *shore) committed(after, head uint64) {
+// committed notes that this process has committed events, or something beside them.
+func (s *shore) committed(after, head uint64, beside bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.beside = s.beside || beside
 	if after != s.own {
 		s.base = after
 	}
@@ -65,17 +68,23 @@ func (s *shore) settle(head uint64, next func()) error {
 	s.syncing <- struct{}{}
 	defer func() { <-s.syncing }()
 	next()
-	if s.reached() >= head {
+	s.mu.Lock()
+	done, beside := s.durable >= head && !s.beside, s.beside
+	s.beside = false
+	s.mu.Unlock()
+	if done {
 		return nil
 	}
 	begin := time.Now()
 	// A sync that has begun ends: its outcome is everybody's.
-	if err := s.engine.Sync(context.Background()); err != nil {
+	err := s.engine.Sync(context.Background())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.beside = beside
 		return err
 	}
 	s.pace.synced(time.Since(begin))
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.durable = max(s.durable, head)
 	return nil
 }

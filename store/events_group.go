@@ -76,16 +76,16 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 		if err := e.tail.Write(ctx, tx, cmp.Or(requests[0].now, e.opts.Now().UnixMicro())); err != nil {
 			return true, err
 		}
-	}
-	if a, ok := tx.(driver.Announcer); ok {
-		a.Announce()
+		if a, ok := tx.(driver.Announcer); ok {
+			a.Announce()
+		}
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return true, err
 	}
 	before := e.tail.Head()
 	e.tail.Commit()
-	e.shore.committed(before, e.tail.Head())
+	e.shore.committed(before, e.tail.Head(), g.wrote)
 	return false, nil
 }
 

@@ -24,6 +24,9 @@ type listenFlags struct {
 	WriteTimeout  time.Duration `help:"Time for a client to take the answer, or a part of a stream." default:"30s"`
 	IdleTimeout   time.Duration `help:"Time between requests after which a connection is closed." default:"2m"`
 	Drain         time.Duration `help:"Time for requests under way when the service ends." default:"15s"`
+
+	tls   certificates
+	token string // to begin with
 }
 
 // options reads what the flags name. Nothing is served yet.
@@ -37,13 +40,19 @@ func (f *listenFlags) options(e *env) (o server.Options, err error) {
 	if f.AccessLog {
 		o.Access = o.Log
 	}
-	if o.Token, err = secret(f.TokenFile, tokenVariable); err == nil {
-		o.TLS, err = f.certificate()
+	if o.Token, err = secret(f.TokenFile, tokenVariable); err != nil {
+		return o, err
+	}
+	f.token = o.Token
+	certificate, err := f.certificate()
+	if certificate != nil {
+		o.TLS = f.tls.config(certificate)
 	}
 	return o, err
 }
 
-func (f *listenFlags) certificate() (*tls.Config, error) {
+// certificate reads the certificate, nil when there is none.
+func (f *listenFlags) certificate() (*tls.Certificate, error) {
 	if f.TLSCert == "" && f.TLSKey == "" {
 		return nil, nil
 	}
@@ -54,5 +63,5 @@ func (f *listenFlags) certificate() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+	return &certificate, nil
 }

@@ -96,6 +96,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if listen.Site != nil {
 		arkiv = fmt.Sprintf("Arkiv on %s, ", srv.Site())
 	}
+	defer c.reloads(e.ctx, s, srv, listen.Log)()
 	fmt.Fprintf(e.stdout, "REST on %s, gRPC on %s, %spayloads %s, block %d%s\n",
 		orNone(srv.REST()), orNone(srv.GRPC()), arkiv, c.sealing(s), s.Head(), c.only(s))
 	return srv.Run(e.ctx)

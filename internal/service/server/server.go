@@ -80,6 +80,7 @@ type Server struct {
 	service  *service.Service
 	draining atomic.Bool
 	ending   chan struct{} // closed when it drains
+	gate     *service.Gate
 
 	web    []*website
 	grpcOn net.Listener // nil: none
@@ -188,7 +189,8 @@ func loopback(a net.Addr) bool {
 // bind makes the transports.
 func (s *Server) bind() error {
 	o := s.opts
-	gate, err := service.NewGate(service.GateOptions{Token: o.Token, Concurrent: o.Limits.Concurrent, PerSecond: o.Limits.PerSecond})
+	var err error
+	s.gate, err = service.NewGate(service.GateOptions{Token: o.Token, Concurrent: o.Limits.Concurrent, PerSecond: o.Limits.PerSecond})
 	if err != nil {
 		return err
 	}
@@ -196,10 +198,10 @@ func (s *Server) bind() error {
 		var handler http.Handler
 		switch {
 		case o.Site != nil && w.name == o.Site.Name:
-			handler = o.Site.handler(gate, o.Token)
+			handler = o.Site.handler(s.gate, o.Token)
 		default:
 			if handler, err = rest.New(s.service, rest.Options{
-				Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load, Ending: s.ending, UI: o.UI,
+				Gate: s.gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load, Ending: s.ending, UI: o.UI,
 			}); err != nil {
 				return err
 			}
@@ -215,7 +217,7 @@ func (s *Server) bind() error {
 		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
 	}
 	s.grpc, err = rpc.New(s.service, rpc.Options{
-		Gate: gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending,
+		Gate: s.gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending,
 		Log: o.Log, Access: o.Access, Server: more,
 	})
 	return err
@@ -237,6 +239,9 @@ func (s *Server) serveHTTP(w *website, handler http.Handler) {
 		w.on = tls.NewListener(w.on, config)
 	}
 }
+
+// SetToken changes the token that later requests show.
+func (s *Server) SetToken(token string) error { return s.gate.SetToken(token) }
 
 // REST returns the address that REST is served on, "" when it is not.
 func (s *Server) REST() string { return s.address("REST") }
