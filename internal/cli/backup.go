@@ -41,25 +41,44 @@ type manifest struct {
 
 const backupFormat = 1
 
-// backupCmd makes a backup.
+// verifyPrefix begins the name of the directory that a backup is verified in, after a dot.
+const verifyPrefix = "varve-verify-"
+
+// backupCmd makes a backup, or one after another.
 type backupCmd struct {
 	URL      string `arg:"" store:"" name:"src" help:"Store to copy. Others may write to it meanwhile where the engine lets several processes in."`
-	Dir      string `arg:"" name:"dst" type:"path" help:"Directory to make. It must not exist."`
+	Dir      string `arg:"" name:"dst" type:"path" help:"Directory to make. It must not exist. With --every, the directory that backups are made in."`
 	NoVerify bool   `help:"Leave out the verification: restoring the backup into a store of its own and checking that."`
 	JSON     bool   `help:"Print the manifest as JSON."`
+
+	Every time.Duration `help:"Make a backup now and again after this time, until interrupted. Each has the time as its name." default:"0s"`
+	Keep  int           `help:"With --every, remove the oldest when there are more. 0 keeps all." default:"0"`
 }
 
 // Run backs up. What is at the destination afterwards is whole, or nothing is.
-func (c *backupCmd) Run(e *env) (err error) {
-	if _, err := os.Lstat(c.Dir); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("backup: %q exists already; name another directory", c.Dir)
+func (c *backupCmd) Run(e *env) error {
+	switch {
+	case c.Every < 0 || c.Keep < 0:
+		return usageError{fmt.Errorf("--every %s, --keep %d: want no less than zero", c.Every, c.Keep)}
+	case c.Every == 0 && c.Keep > 0:
+		return usageError{errors.New("--keep without --every: a single backup removes none")}
+	case c.Every > 0:
+		return c.repeat(e)
+	}
+	return c.backup(e, c.Dir)
+}
+
+// backup makes one backup.
+func (c *backupCmd) backup(e *env, dir string) (err error) {
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("backup: %q exists already; name another directory", dir)
 	}
 	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true, MaxReaderAge: 24 * time.Hour})
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	temp, err := os.MkdirTemp(filepath.Dir(c.Dir), "."+filepath.Base(c.Dir)+"-")
+	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
@@ -76,13 +95,13 @@ func (c *backupCmd) Run(e *env) (err error) {
 	if err := e.ctx.Err(); err != nil {
 		return err
 	}
-	if err := publish(temp, c.Dir); err != nil {
+	if err := publish(temp, dir); err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	if c.JSON {
 		return printJSON(e.stdout, m)
 	}
-	fmt.Fprintf(e.stdout, "%s: %s; %d rows, %d bytes, sha256 %s\n", c.Dir, describe(m.Contents), m.Contents.Rows, m.Size, m.SHA256)
+	fmt.Fprintf(e.stdout, "%s: %s; %d rows, %d bytes, sha256 %s\n", dir, describe(m.Contents), m.Contents.Rows, m.Size, m.SHA256)
 	return nil
 }
 
@@ -173,7 +192,7 @@ func verifyBackup(e *env, dir string, m manifest) (err error) {
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(filepath.Dir(dir), ".varve-verify-")
+	scratch, err := os.MkdirTemp(filepath.Dir(dir), "."+verifyPrefix)
 	if err != nil {
 		return err
 	}
@@ -184,7 +203,7 @@ func verifyBackup(e *env, dir string, m manifest) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return restoreInto(e, dir, m, db)
+	return restoreInto(e, dir, &m, nil, db)
 }
 
 // scratchEngine returns the engine to verify a backup with: the one that it was
@@ -211,6 +230,8 @@ type restoreCmd struct {
 	Dir  string `arg:"" name:"backup" type:"existingdir" help:"Directory that backup made."`
 	URL  string `arg:"" store:"" name:"url" help:"Store to make. It must not exist, or be empty."`
 	JSON bool   `help:"Print what the backup holds as JSON."`
+
+	At *uint64 `help:"Return the entities to this block, where the layout keeps history. Events stay as the backup has them." placeholder:"BLOCK"`
 }
 
 // Run restores. When it fails nothing is left of what it made.
@@ -230,7 +251,10 @@ func (c *restoreCmd) Run(e *env) (err error) {
 			}
 		}
 	}()
-	if err := c.restore(e, m); err != nil {
+	if head := m.Contents.Head.Block; c.At != nil && (*c.At > head || *c.At < m.Contents.Horizon) {
+		return fmt.Errorf("restore: --at=%d: %w: the backup has blocks %d to %d", *c.At, store.ErrBlockRange, m.Contents.Horizon, head)
+	}
+	if err := c.restore(e, &m); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	if c.JSON {
@@ -240,13 +264,13 @@ func (c *restoreCmd) Run(e *env) (err error) {
 	return nil
 }
 
-func (c *restoreCmd) restore(e *env, m manifest) (err error) {
+func (c *restoreCmd) restore(e *env, m *manifest) (err error) {
 	db, err := store.Open(e.ctx, c.URL, nil)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return restoreInto(e, c.Dir, m, db)
+	return restoreInto(e, c.Dir, m, c.At, db)
 }
 
 // localPath returns the file or directory that a URL names, "" for a server, and
@@ -277,15 +301,16 @@ func readManifest(dir string) (m manifest, err error) {
 	return m, nil
 }
 
-// restoreInto fills an empty database and checks it. The file is read twice: first
-// against its checksum, so that a damaged one makes no store at all.
-func restoreInto(e *env, dir string, m manifest, db *store.DB) (err error) {
+// restoreInto fills an empty database, returns it to a block unless that is nil, which
+// the manifest says then, and checks it. The file is read twice: first against its
+// checksum, so that a damaged one makes no store at all.
+func restoreInto(e *env, dir string, m *manifest, at *uint64, db *store.DB) (err error) {
 	f, err := os.Open(filepath.Join(dir, backupRows))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := checkSum(e.ctx, f, m); err != nil {
+	if err := checkSum(e.ctx, f, *m); err != nil {
 		return err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -294,6 +319,9 @@ func restoreInto(e *env, dir string, m manifest, db *store.DB) (err error) {
 	bar := progress.Start(e.stderr, "restore", "rows", int64(m.Contents.Rows))
 	_, err = db.Restore(e.ctx, bufio.NewReaderSize(f, 1<<20), &m.Contents, func(rows uint64) { bar.Set(int64(rows)) })
 	bar.Finish()
+	if err == nil && at != nil {
+		m.Contents.Head, err = rewound(e.ctx, db, *at)
+	}
 	if err != nil {
 		return err
 	}
@@ -304,6 +332,18 @@ func restoreInto(e *env, dir string, m manifest, db *store.DB) (err error) {
 		return err
 	}
 	return report.Err()
+}
+
+// rewound returns the entities of a store to a block.
+func rewound(ctx context.Context, db *store.DB, to uint64) (head store.BlockHead, err error) {
+	ents, err := db.Entities(ctx, store.EntityOptions{})
+	if err != nil {
+		return head, err
+	}
+	if err := ents.Rewind(ctx, to); err != nil {
+		return head, err
+	}
+	return ents.Head(ctx)
 }
 
 func checkSum(ctx context.Context, r io.Reader, m manifest) error {

@@ -60,6 +60,9 @@ type serveCmd struct {
 	WriteTimeout  time.Duration `help:"Time for a client to take the answer, or a part of a stream." default:"30s"`
 	IdleTimeout   time.Duration `help:"Time between requests after which a connection is closed." default:"2m"`
 	Drain         time.Duration `help:"Time for requests under way when the service ends." default:"15s"`
+
+	tls   certificates
+	token string // to begin with
 }
 
 // Run serves until it is interrupted.
@@ -96,6 +99,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
+	defer c.reloads(e.ctx, s, srv, listen.Log)()
 	fmt.Fprintf(e.stdout, "REST on %s, gRPC on %s, %spayloads %s, block %d%s\n",
 		orNone(srv.REST()), orNone(srv.GRPC()), c.served(srv), c.sealing(s), s.Head(), c.only(s))
 	return srv.Run(e.ctx)
@@ -174,7 +178,11 @@ func (c *serveCmd) options() (core service.Options, listen server.Options, err e
 	if listen.Token, err = secret(c.TokenFile, tokenVariable); err != nil {
 		return core, listen, err
 	}
-	listen.TLS, err = c.certificate()
+	c.token = listen.Token
+	certificate, err := c.certificate()
+	if certificate != nil {
+		listen.TLS = c.tls.config(certificate)
+	}
 	return core, listen, err
 }
 
@@ -235,7 +243,8 @@ func private(f *os.File) error {
 	return nil
 }
 
-func (c *serveCmd) certificate() (*tls.Config, error) {
+// certificate reads the certificate, nil when there is none.
+func (c *serveCmd) certificate() (*tls.Certificate, error) {
 	if c.TLSCert == "" && c.TLSKey == "" {
 		return nil, nil
 	}
@@ -246,5 +255,5 @@ func (c *serveCmd) certificate() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificate: %w", err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, nil
+	return &certificate, nil
 }

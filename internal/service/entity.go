@@ -122,29 +122,39 @@ func (s *Service) checkPayload(payload []byte) error {
 	if len(payload) > s.opts.MaxPayload {
 		return fmt.Errorf("%w: a payload of %d bytes, at most %d", ErrTooLarge, len(payload), s.opts.MaxPayload)
 	}
-	if s.opts.Keys == nil && seal.IsSealed(payload) {
+	if !s.Sealed() && seal.IsSealed(payload) {
 		return fmt.Errorf("%w: the payload begins like a sealed one, and this service has no keys", store.ErrInvalid)
 	}
 	return nil
 }
 
 func (s *Service) seal(key store.Key, payload []byte) []byte {
-	if s.opts.Keys == nil {
+	keys := s.keys.Load()
+	if keys == nil {
 		return payload
 	}
 	s.opts.Metrics.sealed.Inc()
-	return s.opts.Keys.Seal(key[:], payload)
+	return keys.Seal(key[:], payload)
 }
 
-// unseal opens a stored payload. Without keys a sealed payload is an error and
-// not a result, and with keys one that is not sealed is: who can write to the
-// store could otherwise put anything there.
+// opener opens a stored payload.
+type opener func(key store.Key, stored []byte) ([]byte, error)
+
+// opens returns what opens payloads with keys. Without keys a sealed payload is an error
+// and not a result, and with keys one that is not sealed is: who can write to the store
+// could otherwise put anything there.
+func opens(keys *seal.Keyring) opener {
+	return func(key store.Key, stored []byte) ([]byte, error) {
+		if keys != nil {
+			return keys.Open(key[:], stored)
+		}
+		if seal.IsSealed(stored) {
+			return nil, fmt.Errorf("%w: the service was started without keys", seal.ErrUnknownKey)
+		}
+		return stored, nil
+	}
+}
+
 func (s *Service) unseal(key store.Key, stored []byte) ([]byte, error) {
-	if s.opts.Keys != nil {
-		return s.opts.Keys.Open(key[:], stored)
-	}
-	if seal.IsSealed(stored) {
-		return nil, fmt.Errorf("%w: the service was started without keys", seal.ErrUnknownKey)
-	}
-	return stored, nil
+	return opens(s.keys.Load())(key, stored)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/time/rate"
 )
@@ -14,9 +15,9 @@ const MinToken = 16
 
 // Gate decides which requests come in: who shows the token, while there is room.
 type Gate struct {
-	token *[sha256.Size]byte // nil: none is needed
-	slots chan struct{}      // one for each request at a time
-	rate  *rate.Limiter      // nil: no limit
+	token atomic.Pointer[[sha256.Size]byte] // nil: none is needed
+	slots chan struct{}                     // one for each request at a time
+	rate  *rate.Limiter                     // nil: no limit
 }
 
 // GateOptions say what a gate lets in. The zero value lets in everything.
@@ -33,11 +34,9 @@ func NewGate(o GateOptions) (*Gate, error) {
 	}
 	g := &Gate{}
 	if o.Token != "" {
-		if len(o.Token) < MinToken {
-			return nil, fmt.Errorf("a token of %d bytes is too short: want at least %d, such as those of openssl rand -hex 32", len(o.Token), MinToken)
+		if err := g.SetToken(o.Token); err != nil {
+			return nil, err
 		}
-		sum := sha256.Sum256([]byte(o.Token))
-		g.token = &sum
 	}
 	if o.Concurrent > 0 {
 		g.slots = make(chan struct{}, o.Concurrent)
@@ -48,11 +47,22 @@ func NewGate(o GateOptions) (*Gate, error) {
 	return g, nil
 }
 
+// SetToken changes the token that later requests show.
+func (g *Gate) SetToken(token string) error {
+	if len(token) < MinToken {
+		return fmt.Errorf("a token of %d bytes is too short: want at least %d, such as those of openssl rand -hex 32", len(token), MinToken)
+	}
+	sum := sha256.Sum256([]byte(token))
+	g.token.Store(&sum)
+	return nil
+}
+
 // Authorize checks the value of an Authorization header. Hashes of the same
 // length are compared in constant time, so that neither the token nor its length
 // shows in how long it takes.
 func (g *Gate) Authorize(header string) error {
-	if g.token == nil {
+	want := g.token.Load()
+	if want == nil {
 		return nil
 	}
 	scheme, token, _ := strings.Cut(header, " ")
@@ -60,7 +70,7 @@ func (g *Gate) Authorize(header string) error {
 		return fmt.Errorf("%w: want the header Authorization: Bearer TOKEN", ErrUnauthenticated)
 	}
 	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
-	if subtle.ConstantTimeCompare(sum[:], g.token[:]) != 1 {
+	if subtle.ConstantTimeCompare(sum[:], want[:]) != 1 {
 		return fmt.Errorf("%w: another token", ErrUnauthenticated)
 	}
 	return nil

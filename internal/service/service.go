@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/internal/service/seal"
@@ -100,6 +101,7 @@ type Service struct {
 	reads  bool          // it only reads: others write
 	cache  *cache
 	head   head
+	keys   atomic.Pointer[seal.Keyring] // nil: payloads are as they are
 
 	queue  chan *write
 	lately int                // writes of a block, the most of late; the committer's own
@@ -126,6 +128,7 @@ func New(ctx context.Context, db *store.DB, opts Options) (*Service, error) {
 		return nil, fmt.Errorf("service: %w", err)
 	}
 	s := &Service{opts: opts, db: db, reads: db.ReadOnly(), queue: make(chan *write, DefaultQueue), done: make(chan struct{})}
+	s.keys.Store(opts.Keys)
 	if err := s.open(ctx); err != nil {
 		s.release()
 		return nil, fmt.Errorf("service: %w", err)
@@ -154,7 +157,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 	if err := s.readHead(ctx); err != nil {
 		return err
 	}
-	if err := s.checkKeys(ctx); err != nil {
+	if err := s.checkKeys(ctx, opens(s.opts.Keys)); err != nil {
 		return err
 	}
 	s.cache, err = newCache(s.opts.CacheBytes, s.opts.Metrics)
@@ -163,7 +166,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 
 // checkKeys opens the newest payload and the newest event, so that a service with the wrong keys does
 // not start. A payload that was tampered with is an error of its own reader.
-func (s *Service) checkKeys(ctx context.Context) (err error) {
+func (s *Service) checkKeys(ctx context.Context, open opener) (err error) {
 	snap, err := s.ents.At(ctx, store.Head)
 	if err != nil {
 		return err
@@ -173,7 +176,7 @@ func (s *Service) checkKeys(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if _, err := s.unseal(e.Key, e.Content); err != nil && !errors.Is(err, seal.ErrTampered) {
+		if _, err := open(e.Key, e.Content); err != nil && !errors.Is(err, seal.ErrTampered) {
 			return fmt.Errorf("the newest entity, %s: %w", e.Key, err)
 		}
 	}
@@ -207,7 +210,20 @@ func (s *Service) Leased() bool { return s.leased }
 func (s *Service) Head() uint64 { return s.head.block.Load() }
 
 // Sealed tells whether payloads are encrypted.
-func (s *Service) Sealed() bool { return s.opts.Keys != nil }
+func (s *Service) Sealed() bool { return s.keys.Load() != nil }
+
+// SetKeys changes the keys of a service that has some. It fails, and changes nothing, when
+// the newest payload cannot be opened with the new ones.
+func (s *Service) SetKeys(ctx context.Context, keys *seal.Keyring) error {
+	if !s.Sealed() || keys == nil {
+		return fmt.Errorf("%w: a service has keys from its start to its end, or none", store.ErrInvalid)
+	}
+	if err := s.checkKeys(ctx, opens(keys)); err != nil {
+		return err
+	}
+	s.keys.Store(keys)
+	return nil
+}
 
 // MaxPayload returns the bytes that a payload may have.
 func (s *Service) MaxPayload() int { return s.opts.MaxPayload }

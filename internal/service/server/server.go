@@ -79,6 +79,7 @@ type Server struct {
 	service  *service.Service
 	draining atomic.Bool
 	ending   chan struct{} // closed when it drains
+	gate     *service.Gate
 
 	web    []*website
 	grpcOn net.Listener // nil: none
@@ -186,7 +187,8 @@ func loopback(a net.Addr) bool {
 // bind makes the transports.
 func (s *Server) bind() error {
 	o := s.opts
-	gate, err := service.NewGate(service.GateOptions{Token: o.Token, Concurrent: o.Limits.Concurrent, PerSecond: o.Limits.PerSecond})
+	var err error
+	s.gate, err = service.NewGate(service.GateOptions{Token: o.Token, Concurrent: o.Limits.Concurrent, PerSecond: o.Limits.PerSecond})
 	if err != nil {
 		return err
 	}
@@ -194,10 +196,10 @@ func (s *Server) bind() error {
 		var handler http.Handler
 		switch {
 		case w.name == "Arkiv":
-			handler = s.arkiv(gate)
+			handler = s.arkiv(s.gate)
 		default:
 			if handler, err = rest.New(s.service, rest.Options{
-				Gate: gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load, Ending: s.ending,
+				Gate: s.gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load, Ending: s.ending,
 			}); err != nil {
 				return err
 			}
@@ -213,7 +215,7 @@ func (s *Server) bind() error {
 		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
 	}
 	s.grpc, err = rpc.New(s.service, rpc.Options{
-		Gate: gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending,
+		Gate: s.gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending,
 		Log: o.Log, Access: o.Access, Server: more,
 	})
 	return err
@@ -235,6 +237,9 @@ func (s *Server) serveHTTP(w *website, handler http.Handler) {
 		w.on = tls.NewListener(w.on, config)
 	}
 }
+
+// SetToken changes the token that later requests show.
+func (s *Server) SetToken(token string) error { return s.gate.SetToken(token) }
 
 // REST returns the address that REST is served on, "" when it is not.
 func (s *Server) REST() string { return s.address("REST") }

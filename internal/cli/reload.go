@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/server"
+)
+
+// certificates are the one that new connections get.
+type certificates struct {
+	current atomic.Pointer[tls.Certificate]
+}
+
+// config returns the settings of TLS, with a certificate to begin with.
+func (c *certificates) config(first *tls.Certificate) *tls.Config {
+	c.current.Store(first)
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
+	}
+}
+
+// reloads reads keys, token and certificate again at every SIGHUP, until it is stopped.
+func (c *serveCmd) reloads(ctx context.Context, s *service.Service, srv *server.Server, log *slog.Logger) (stop func()) {
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP)
+	var done sync.WaitGroup
+	done.Go(func() {
+		for range hangUp {
+			if err := c.reload(ctx, s, srv); err != nil {
+				log.Error("reload: all is as it was", "error", err)
+				continue
+			}
+			log.Info("reloaded keys, token and certificate")
+		}
+	})
+	return func() {
+		signal.Stop(hangUp)
+		close(hangUp)
+		done.Wait()
+	}
+}
+
+// reload changes all, or nothing when one of them is wrong.
+func (c *serveCmd) reload(ctx context.Context, s *service.Service, srv *server.Server) error {
+	certificate, err := c.certificate()
+	if err != nil {
+		return err
+	}
+	keys, err := c.keys()
+	if err != nil {
+		return err
+	}
+	token, err := secret(c.TokenFile, tokenVariable)
+	if err != nil {
+		return err
+	}
+	if _, err := service.NewGate(service.GateOptions{Token: token}); err != nil {
+		return err
+	}
+	if (token == "") != (c.token == "") {
+		return errors.New("a token cannot come or go while the service runs: restart it")
+	}
+	if keys != nil {
+		if err := s.SetKeys(ctx, keys); err != nil {
+			return fmt.Errorf("keys: %w", err)
+		}
+	}
+	if token != "" {
+		if err := srv.SetToken(token); err != nil {
+			return err
+		}
+	}
+	if certificate != nil {
+		c.tls.current.Store(certificate)
+	}
+	return nil
+}
