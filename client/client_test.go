@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"bytes"
 	"context"
 	"path/filepath"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/varvedb/varve/client"
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
@@ -50,17 +48,6 @@ func dial(t testing.TB, address string, o client.Options) *client.Events {
 }
 
 func newURL(t testing.TB) string { return "sqlite://" + filepath.Join(t.TempDir(), "varve.db") }
-
-func keyring(t testing.TB, secrets ...byte) *seal.Keyring {
-	t.Helper()
-	var keys [][]byte
-	for _, b := range secrets {
-		keys = append(keys, bytes.Repeat([]byte{b}, seal.KeySize))
-	}
-	ring, err := seal.New(keys...)
-	require.NoError(t, err)
-	return ring
-}
 
 // TestConformance: what the store in the process promises holds over gRPC too.
 func TestConformance(t *testing.T) {

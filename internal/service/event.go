@@ -133,19 +133,19 @@ func (e Events) writable() (*store.Events, error) {
 }
 
 // sealed appends events sealed, if the service has keys.
-func (e Events) sealed(events []store.Event, cond *store.Condition, append appender) ([]uint64, error) {
+func (e Events) sealed(events []store.Event, cond *store.Condition, write appender) ([]uint64, error) {
 	keys := e.service.opts.Keys
 	if keys == nil {
-		return append(events, cond)
+		return write(events, cond)
 	}
-	positions, err := append(e.service.sealEvents(keys.Newest(), events), cond)
+	positions, err := write(e.service.sealEvents(keys.Newest(), events), cond)
 	if !errors.Is(err, store.ErrDuplicate) {
 		return positions, err
 	}
 	// What is repeated may be sealed under a key that was the newest then. An append that
 	// repeats several which were sealed under different keys stays a duplicate.
 	for _, id := range keys.IDs()[1:] {
-		if again, older := append(e.service.sealEvents(id, events), unlessAny); older == nil {
+		if again, older := write(e.service.sealEvents(id, events), unlessAny); older == nil {
 			return again, nil
 		}
 	}
