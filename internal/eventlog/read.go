@@ -240,9 +240,9 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 			return err
 		}
 	}
-	from, last, any := p.ends()
+	from, last, some := p.ends()
 	f := newFinder(search{log: l, q: q, backwards: p.Backwards}, p.Items, from, last)
-	if !any {
+	if !some {
 		f.heap = nil
 	} else if !to.full && len(to.list) < p.Limit {
 		f.rows = l.readRows(len(f.lists))

@@ -21,13 +21,16 @@ func compareRead(rt *rapid.T, s eventStream, model []store.SequencedEvent, q sto
 	if err != nil {
 		rt.Fatal(err)
 	}
-	var got []uint64
-	for i := range list {
-		got = append(got, list[i].Position)
-	}
-	if !slices.Equal(want, got) {
+	if got := positionsOf(list); !slices.Equal(want, got) {
 		rt.Fatalf("query %+v, options %+v: want %v, got %v", q, opts, want, got)
 	}
+}
+
+func positionsOf(list []store.SequencedEvent) (positions []uint64) {
+	for i := range list {
+		positions = append(positions, list[i].Position)
+	}
+	return positions
 }
 
 // expected returns the positions of what a read yields.
