@@ -118,21 +118,21 @@ func runEventTime(t *testing.T, h Harness, layout string) {
 	})
 }
 
-// runEventMany decides over thousands of things at once.
+// runEventMany decides over more than a thousand things at once.
 func runEventMany(t *testing.T, h Harness, layout string) {
 	s := h.indexedEvents(t, layout)
-	const products = 3000
+	const products = 1200
 	batch := make([]store.Event, 0, products)
 	for i := range cap(batch) {
 		batch = append(batch, ev("Stocked", fmt.Sprint(i), fmt.Sprintf("product:%d", i)))
 	}
 	s.add(t, batch[:products/2]...)
 	s.add(t, batch[products/2:]...)
-	s.add(t, ev("Sold", "", "product:7", "product:2999")) // has no postings
+	s.add(t, ev("Sold", "", "product:7", "product:1199")) // has no postings
 	var q store.EventQuery
 	for i := range products / 2 {
 		it := item("", fmt.Sprintf("product:%d", 2*i+1))
-		if i%500 == 0 {
+		if i%200 == 0 {
 			it.Tags = append(it.Tags, event.NewTag("product", "none"))
 		}
 		q.Items = append(q.Items, it, item("Stocked", fmt.Sprintf("product:%d", 2*i+1)))
