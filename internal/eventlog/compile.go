@@ -127,3 +127,10 @@ func (l *Log) limit(n int) (text string, shape byte, args []any) {
 	shape = byte(bits.Len(uint(max(n, 1) - 1)))
 	return " LIMIT " + strconv.FormatUint(1<<shape, 10), shape, nil
 }
+
+func flag(b bool) byte {
+	if b {
+		return '1'
+	}
+	return '0'
+}

@@ -1,8 +1,6 @@
 package eventlog
 
-import (
-	"context"
-)
+import "context"
 
 // finder goes through the positions of all streams together, in order: a heap of them
 // by the position that each is at.
@@ -44,9 +42,6 @@ func newFinder(s search, items []Item, from, to uint64) *finder {
 
 // begin reads the first rows of all lists.
 func (f *finder) begin(ctx context.Context) error { return f.fill(ctx, f.lists) }
-
-// ended tells whether no candidate is left. It may find that out later.
-func (f *finder) ended() bool { return len(f.heap) == 0 }
 
 // take returns the next candidates, up to a number of them.
 func (f *finder) take(ctx context.Context, n int) (list []candidate, err error) {

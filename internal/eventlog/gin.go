@@ -302,17 +302,39 @@ func probeText(it *Item, n int, s span) string {
 }
 
 // lastGIN returns the position of the last event that matches each item, zero when
-// there is none.
-func (l *Log) lastGIN(ctx context.Context, q driver.Querier, p *Page) (found []uint64, err error) {
-	s := span{backwards: true, bounded: p.Before > 0}
-	for _, it := range p.Items {
-		shape := it.ginShape(append(make([]byte, 0, 16), 'm', flag(s.bounded)))
-		text := l.texts.get(shape, func() string { return probeText(&it, 1, s) })
-		at, err := numbers(ctx, q, text, branchArgs(nil, &it, p.bounds(), 1), 1)
-		if err != nil {
-			return nil, err
+// there is none. Items of one shape share statements.
+func (l *Log) lastGIN(ctx context.Context, q driver.Querier, p *Page) ([]uint64, error) {
+	alike := map[string][]int{}
+	for i := range p.Items {
+		shape := string(p.Items[i].ginShape(nil))
+		alike[shape] = append(alike[shape], i)
+	}
+	found := make([]uint64, len(p.Items))
+	for _, list := range alike {
+		for _, size := range probeSizes {
+			for len(list) >= size {
+				if err := l.lastSome(ctx, q, p, list[:size], found); err != nil {
+					return nil, err
+				}
+				list = list[size:]
+			}
 		}
-		found = append(found, uint64(at[0]))
 	}
 	return found, nil
+}
+
+func (l *Log) lastSome(ctx context.Context, q driver.Querier, p *Page, list []int, found []uint64) error {
+	s := span{backwards: true, bounded: p.Before > 0}
+	it := &p.Items[list[0]]
+	shape := it.ginShape(append(make([]byte, 0, 16), 'm', flag(s.bounded), byte(len(list))))
+	text := l.texts.get(shape, func() string { return probeText(it, len(list), s) })
+	var args []any
+	for _, n := range list {
+		args = branchArgs(args, &p.Items[n], p.bounds(), 1)
+	}
+	positions, err := numbers(ctx, q, text, args, len(list))
+	for i, n := range list {
+		found[n] = uint64(positions[i])
+	}
+	return err
 }

@@ -373,6 +373,12 @@ func runEventPostings(t *testing.T, h Harness, layout string) {
 		anyOf(item("", "few:1"), item("C", "many:1"), item("", "few:2")), anyOf(item("", "none:1"), item("D")), anyOf(item("D", "all:x")),
 		anyOf(item("", "many:0", "many:1")), anyOf(item("", "few:3", "many:1"), item("B", "many:1", "all:x"), item("C")), manyTags("", 250), manyTags("A", 40),
 	}
+	for _, q := range queries {
+		for _, backwards := range []bool{false, true} {
+			opts := &store.EventReadOptions{Backwards: backwards, Limit: 300}
+			require.Equal(t, expected(model, q, opts), positionsOf(s.read(t, q, opts)), "%+v, %+v", q, opts)
+		}
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		q := rapid.SampledFrom(queries).Draw(rt, "query")
 		compareRead(rt, s, model, q, &store.EventReadOptions{

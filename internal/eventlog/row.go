@@ -1,0 +1,72 @@
+package eventlog
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
+)
+
+// columns lists what row scans. SQLite's text is read as blobs, so that no driver
+// interprets it.
+func (l *Log) columns() string {
+	return l.keyColumns() + ", events.time, events.data, events.metadata"
+}
+
+func (l *Log) keyColumns() string {
+	if l.dialect == driver.SQLite {
+		return "events.position, CAST(events.type AS BLOB), events.id, CAST(events.tags AS BLOB)"
+	}
+	return "events.position, events.type, events.id, events.tags"
+}
+
+// row scans events.
+type row struct {
+	event          event.Sequenced
+	position, time int64
+	typ, id, tags  []byte
+	lastType       string // types repeat, and need no copy of their own
+	summed         bool   // rows have checksums
+	gone           bool   // the event is truncated
+	digest         []byte // of what it was
+}
+
+// scan reads a row and compares its checksum.
+func (r *row) scan(rows driver.Rows) error {
+	r.event, r.gone = event.Sequenced{}, false
+	e := &r.event
+	if err := rows.Scan(&r.position, &r.typ, &r.id, &r.tags, &r.time, &e.Data, &e.Metadata); err != nil {
+		return err
+	}
+	if r.summed && r.position != headRow {
+		return r.unseal()
+	}
+	return nil
+}
+
+// decode makes an event of the row that was scanned.
+func (r *row) decode() (err error) {
+	e := &r.event
+	if r.lastType != string(r.typ) {
+		r.lastType = string(r.typ)
+	}
+	e.Position, e.Time, e.Type = uint64(r.position), time.UnixMicro(r.time).UTC(), r.lastType
+	switch len(r.id) {
+	case 0:
+	case len(e.ID):
+		e.ID = event.ID(r.id)
+	default:
+		return fmt.Errorf("event %d: %w: an ID of %d bytes", e.Position, driver.ErrCorrupt, len(r.id))
+	}
+	if e.Tags, err = decodeTags(string(r.tags)); err != nil {
+		return fmt.Errorf("event %d: %w: %w", e.Position, driver.ErrCorrupt, err)
+	}
+	if len(e.Data) == 0 {
+		e.Data = nil
+	}
+	if len(e.Metadata) == 0 {
+		e.Metadata = nil
+	}
+	return nil
+}
