@@ -129,29 +129,17 @@ func (l *load) run(ctx context.Context, address string, every time.Duration) (_ 
 	cfg := l.Config.Config
 	cfg.Start = time.Now().Add(50 * time.Millisecond)
 	if l.Rate > 0 {
-		cfg.Arrivals, cfg.Frugal = pace.Poisson(l.Rate, l.Seed), l.Rate > frugalFrom
-		cfg.MaxLag = maxLag
+		cfg.Arrivals, cfg.Frugal, cfg.MaxLag = pace.Poisson(l.Rate, l.Seed), l.Rate > frugalFrom, maxLag
 	}
+	out := &Outcome{Follow: l.took}
+	l.from.Store(cfg.Start.Add(cfg.WarmUp).UnixNano())
 	feeding, stopFeeding := context.WithCancel(ctx)
 	defer stopFeeding()
-	out := &Outcome{Follow: l.took}
 	if every > 0 {
-		l.follower.Interval = min(every, time.Second)
-		l.from.Store(cfg.Start.Add(cfg.WarmUp).UnixNano())
-		following, stopFollowing := context.WithCancel(ctx)
 		group.Go(func() error {
-			if err := l.follower.Run(following); err != nil && following.Err() == nil {
-				return err
-			}
-			return nil
-		})
-		group.Go(func() error {
-			defer stopFollowing()
-			if err := l.feed.run(feeding, cfg.Start, every); err != nil {
-				return err
-			}
-			out.Short = feeding.Err() == nil
-			return l.caughtUp(ctx)
+			ended, err := l.grow(ctx, feeding, cfg.Start, every)
+			out.Short = ended
+			return err
 		})
 	}
 	out.Outcome, err = pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error { return l.callers[s.Worker].step(ctx, s) })
@@ -161,13 +149,42 @@ func (l *load) run(ctx context.Context, address string, every time.Duration) (_ 
 		cancel()
 	}
 	if failed := group.Wait(); failed != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		err = failed
+		err = failed // which ended the calls
 	}
 	out.Behind, out.Blocks = l.behind.Load(), l.applied.Load()-l.app.first
-	if seconds := time.Duration(l.to.Load() - l.from.Load()).Seconds(); every > 0 && seconds > 0 {
+	if seconds := time.Duration(l.to.Load() - l.from.Load()).Seconds(); seconds > 0 {
 		out.Followed = float64(l.rows.Load()) / seconds
 	}
 	return out, err
+}
+
+// grow has the chain grow while feeding lasts, and the node follow until it has caught up. It
+// tells whether the chain ended before.
+func (l *load) grow(ctx, feeding context.Context, start time.Time, every time.Duration) (ended bool, err error) {
+	following, stop := context.WithCancel(ctx)
+	defer stop()
+	growing, stopGrowing := context.WithCancel(feeding)
+	defer stopGrowing()
+	l.follower.Interval = min(every, time.Second)
+	var group errgroup.Group
+	group.Go(func() error {
+		if err := l.follower.Run(following); following.Err() == nil {
+			stopGrowing()
+			stop()
+			return err
+		}
+		return nil
+	})
+	err = l.feed.run(growing, start, every)
+	ended = err == nil && growing.Err() == nil
+	if err == nil {
+		err = l.caughtUp(following)
+	}
+	stop()
+	if failed := group.Wait(); failed != nil {
+		err = failed
+	}
+	return ended, err
 }
 
 // maxLag is when a caller that cannot be served gives up, so that a rate beyond the node's

@@ -46,7 +46,7 @@ func quick(text []byte) (r request, ok bool) {
 	if params[0] != '[' {
 		return r, false
 	}
-	r.params, ok = make([]json.RawMessage, 0, 2), true
+	r.params = make([]json.RawMessage, 0, 2)
 	rest, _ = begins(params, '[')
 	for rest[0] != ']' {
 		var value []byte
