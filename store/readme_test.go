@@ -56,7 +56,7 @@ func Example() {
 	defer os.RemoveAll(dir)
 	block := store.Block{Number: 7, Ops: []store.Op{node(1, 4, 100), node(2, 16, store.MaxBlock)}}
 	if err := newest(context.Background(), filepath.Join(dir, "varve.db"), block); err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
 	}
 	// Output:
 	// 0x0200000000000000000000000000000000000000000000000000000000000000 16

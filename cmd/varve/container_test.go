@@ -73,7 +73,7 @@ func TestContainer(t *testing.T) {
 		require.Less(t, resp.StatusCode, 300, string(text))
 		return string(text)
 	}
-	ask(http.MethodPut, "/v1/entities/0x"+strings.Repeat("01", 32)+"?s.type=note")
+	ask(http.MethodPut, "/v1/entities/0x"+strings.Repeat("01", 32)+"/payload?s.type=note")
 	metrics := ask(http.MethodGet, "/metrics")
 	var board struct {
 		Panels []struct{ Targets []struct{ Expr string } }

@@ -43,7 +43,7 @@ func TestTop(t *testing.T) {
 	go func() {
 		defer close(writing)
 		for ctx.Err() == nil {
-			req, _ := http.NewRequestWithContext(ctx, http.MethodPut, "http://"+rest+"/v1/entities/0x"+strings.Repeat("01", 32)+"?s.type=note", strings.NewReader("hello"))
+			req, _ := http.NewRequestWithContext(ctx, http.MethodPut, "http://"+rest+"/v1/entities/0x"+strings.Repeat("01", 32)+"/payload?s.type=note", strings.NewReader("hello"))
 			req.Header.Set("Content-Type", "text/plain")
 			if resp, err := http.DefaultClient.Do(req); err == nil {
 				_ = resp.Body.Close()

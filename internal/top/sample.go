@@ -65,11 +65,10 @@ func (s *sample) value(name string) float64 {
 // labels are those of the first of a name.
 func (s *sample) labels(name string) map[string]string {
 	all := map[string]string{}
-	for _, m := range s.data[name].GetMetric() {
-		for _, l := range m.GetLabel() {
+	if list := s.data[name].GetMetric(); len(list) > 0 {
+		for _, l := range list[0].GetLabel() {
 			all[l.GetName()] = l.GetValue()
 		}
-		break
 	}
 	return all
 }

@@ -78,7 +78,7 @@ func manyTags(types string, n int) (q store.EventQuery) {
 func runEventTime(t *testing.T, h Harness, layout string) {
 	base := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := base
-	s := h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 4, Now: func() time.Time { return now }})
+	s := h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 4, Now: func() time.Time { return now }}))
 	require.Empty(t, s.read(t, event.All(), &store.EventReadOptions{Since: base}), "no event at all")
 	var head uint64 = 7
 	require.Empty(t, s.read(t, event.All(), &store.EventReadOptions{Until: base, Head: &head}))

@@ -31,6 +31,8 @@ func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store
 		{"condition", runEventCondition},
 		{"repeat", runEventRepeat},
 		{"read", runEventRead},
+		{"read by time", runEventTime},
+		{"many items", runEventMany},
 		{"project", runEventProject},
 		{"refusals", runEventRefusals},
 		{"examples", runEventExamples},
