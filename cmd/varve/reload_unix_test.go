@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,6 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/cli/clitest"
 )
 
 // certificate writes a certificate of its own making with a serial number.
@@ -129,4 +131,25 @@ func TestReload(t *testing.T) {
 	_, said, refused := varve(t, "serve", at, "--key-file", filepath.Join(dir, "keys"))
 	require.Equal(t, cli.ExitError, refused)
 	require.Contains(t, said, "key")
+}
+
+// TestHangUp: SIGHUP does not end a service, and other signals do.
+func TestHangUp(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "keys"), []byte(strings.Repeat("01", 32)+"\n"), 0o600))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	var out, errs output
+	cmd := exec.Command(self, "serve", url(t, "s.db"), "--listen=127.0.0.1:0", "--grpc=off", "--key-file", filepath.Join(dir, "keys"))
+	cmd.Env = append(os.Environ(), clitest.AsCommand+"=1")
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // where the test failed
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "REST on") }, 20*time.Second, 5*time.Millisecond, &errs)
+	for n := 1; n <= 2; n++ {
+		require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
+		require.Eventually(t, func() bool { return strings.Count(errs.String(), "reloaded keys") == n }, 20*time.Second, 5*time.Millisecond, &errs)
+	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	require.NoError(t, cmd.Wait(), &errs)
 }

@@ -45,6 +45,8 @@ const interruptGrace = 20 * time.Second
 // directory of the parent's. A second signal to the parent ends it at once. What it
 // printed before it failed is read as well.
 func (c *child) run(e *env) (err error) {
+	children.Add(1)
+	defer children.Add(-1)
 	binary, err := programFor(e.ctx, c.of.Name, false)
 	if err != nil {
 		return err

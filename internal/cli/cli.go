@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
@@ -78,16 +80,39 @@ type env struct {
 }
 
 // Main runs the command of this process and returns its exit code. The first
-// Ctrl-C ends work cleanly, a second one at once.
+// Ctrl-C ends work cleanly, a second one soon.
 func Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
-	defer stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, endings()...)
+	ended := func() {
+		for s := range signals {
+			if s != syscall.SIGHUP || !rereads.Load() {
+				return
+			}
+		}
+	}
 	go func() {
-		<-ctx.Done()
-		stop()
+		ended()
+		cancel()
+		ended()
+		for begun := time.Now(); time.Since(begun) < leaveWithin || children.Load() > 0; time.Sleep(5 * time.Millisecond) {
+		}
+		os.Exit(ExitInterrupted)
 	}()
 	return Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
+
+// leaveWithin is what a second signal leaves to remove temporary files, beside the time that
+// children take to end, which it shortens.
+const leaveWithin = time.Second
+
+// rereads says that SIGHUP is no end: the command reads its secrets again.
+var rereads atomic.Bool
+
+// children are those that are running or being cleaned up after.
+var children atomic.Int32
 
 // endings are the signals that ask a command to end: a terminal's that goes away is
 // among them, unless nohup had it ignored.

@@ -34,6 +34,7 @@ func (c *certificates) config(first *tls.Certificate) *tls.Config {
 func (c *serveCmd) reloads(ctx context.Context, s *service.Service, srv *server.Server, log *slog.Logger) (stop func()) {
 	hangUp := make(chan os.Signal, 1)
 	signal.Notify(hangUp, syscall.SIGHUP)
+	rereads.Store(true)
 	var done sync.WaitGroup
 	done.Go(func() {
 		for range hangUp {
@@ -45,6 +46,7 @@ func (c *serveCmd) reloads(ctx context.Context, s *service.Service, srv *server.
 		}
 	})
 	return func() {
+		rereads.Store(false)
 		signal.Stop(hangUp)
 		close(hangUp)
 		done.Wait()
