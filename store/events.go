@@ -74,7 +74,7 @@ type Events struct {
 	log  *eventlog.Log
 	opts EventOptions
 
-	queue appendQueue
+	queue *appendQueue
 	shore shore
 	views chan struct{} // one for each append that is judged apart
 	news  news

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
@@ -52,8 +51,12 @@ func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
 		if posted, err = e.log.Posted(ctx, q); err != nil {
 			return err
 		}
+		groups, begun := e.queue.groups.Load(), time.Now()
 		stop := func() error {
-			runtime.Gosched() // those who do not cost as much go first
+			if e.queue.groups.Load() != groups {
+				rest(ctx, time.Since(begun))
+			}
+			begun = time.Now()
 			return r.cancelled()
 		}
 		return e.log.Judge(ctx, q, []*eventlog.Guard{&g}, eventlog.Bound{Stop: stop})
@@ -71,6 +74,22 @@ func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return r.conflict()
+}
+
+// A costly condition leaves the processors to the others: once anybody appends it rests
+// between two statements for restFor times as long as the last one took, and at most maxRest.
+const (
+	restFor = 6
+	maxRest = 20 * time.Millisecond
+)
+
+func rest(ctx context.Context, worked time.Duration) {
+	end := time.NewTimer(min(restFor*worked, maxRest))
+	defer end.Stop()
+	select {
+	case <-end.C:
+	case <-ctx.Done():
+	}
 }
 
 // compareApart compares the events of an append with stored ones that have their IDs.

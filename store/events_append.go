@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
@@ -158,9 +159,11 @@ type appendQueue struct {
 	busy    bool // somebody leads
 	waiting []*appendRequest
 	all     int // clients, as far as they were seen at once
+
+	groups atomic.Uint64 // so many were taken
 }
 
-func newAppendQueue(size int) appendQueue { return appendQueue{slots: make(chan struct{}, size)} }
+func newAppendQueue(size int) *appendQueue { return &appendQueue{slots: make(chan struct{}, size)} }
 
 // enter waits for a place in the queue and tells whether the request is to lead.
 func (q *appendQueue) enter(ctx context.Context, r *appendRequest) (leader bool, err error) {
@@ -266,6 +269,7 @@ func (q *appendQueue) take() []*appendRequest {
 		n++
 	}
 	q.all -= (q.all + weight - 1) / weight // those that do not come any more
+	q.groups.Add(1)
 	group := slices.Clone(q.waiting[:n])
 	q.waiting = slices.Delete(q.waiting, 0, n)
 	return group

@@ -38,7 +38,7 @@ func Workloads(d Data) (list []Workload) {
 		add("AppendRandom", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, random: true, do: appendIfNew}.run)
 	}
 	for _, beside := range []string{"none", "costly"} {
-		add("AppendBeside", "client", beside, writes{clients: 8, each: perRound, batch: 1, costly: beside == "costly", do: appendIfNew}.run)
+		add("AppendBeside", "client", beside, writes{clients: 8, each: 20 * perRound, batch: 1, costly: beside == "costly", do: appendIfNew}.run)
 	}
 	for _, n := range []int{1, 16} {
 		add("Decide", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, do: decide}.run)
