@@ -93,15 +93,17 @@ func Main() int {
 			}
 		}
 	}
+	left := make(chan int, 2)
 	go func() {
 		ended()
 		cancel()
 		ended()
 		for begun := time.Now(); time.Since(begun) < leaveWithin || children.Load() > 0; time.Sleep(5 * time.Millisecond) {
 		}
-		os.Exit(ExitInterrupted)
+		left <- ExitInterrupted
 	}()
-	return Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	go func() { left <- Run(ctx, os.Args[1:], os.Stdout, os.Stderr) }()
+	return <-left
 }
 
 // leaveWithin is what a second signal leaves to remove temporary files, beside the time that
