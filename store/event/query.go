@@ -64,30 +64,14 @@ func (q Query) Matcher() func(e *Event) bool {
 	if len(q.Items) <= fewItems {
 		return q.Matches
 	}
-	types := map[string]bool{} // of items without tags
-	byTag := make(map[Tag][]*Item, len(q.Items))
-	for i := range q.Items {
-		it := &q.Items[i]
-		if len(it.Tags) > 0 {
-			byTag[it.Tags[0]] = append(byTag[it.Tags[0]], it)
-			continue
-		}
-		for _, typ := range it.Types {
-			types[typ] = true
-		}
-	}
-	return func(e *Event) bool {
-		if types[e.Type] {
-			return true
-		}
-		for _, t := range e.Tags {
-			for _, it := range byTag[t] {
-				if it.matches(e) {
-					return true
-				}
-			}
-		}
-		return false
+	var x index
+	x.add(0, q)
+	return func(e *Event) (found bool) {
+		x.each(e, func(int) bool {
+			found = true
+			return false
+		})
+		return found
 	}
 }
 
