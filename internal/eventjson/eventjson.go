@@ -4,7 +4,6 @@
 package eventjson
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -43,17 +42,6 @@ type Item struct {
 type Condition struct {
 	Fail  Query         `json:"fail_if_events_match"`
 	After jsonuint.Uint `json:"after"`
-}
-
-// Parse reads one event, in which no field may be unknown. Errors wrap event.ErrInvalid.
-func Parse(text []byte) (ev event.Event, err error) {
-	var e Event
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&e); err != nil {
-		return ev, fmt.Errorf("%w: %w", event.ErrInvalid, err)
-	}
-	return e.Event()
 }
 
 // Event returns the event without position and time. Errors wrap event.ErrInvalid.

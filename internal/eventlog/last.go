@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/varvedb/varve/store/driver"
@@ -116,30 +115,20 @@ func (l *Log) lastPosted(ctx context.Context, q driver.Querier, p *Page) ([]uint
 }
 
 // lastInTail finds the last events among those without postings.
-func (l *Log) lastInTail(ctx context.Context, q driver.Querier, back *Page, found []uint64) (err error) {
+func (l *Log) lastInTail(ctx context.Context, q driver.Querier, back *Page, found []uint64) error {
 	s := back.span()
 	text := l.texts.get([]byte{'T', flag(s.bounded)}, func() string {
 		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position > (SELECT position FROM event_index) AND " +
 			s.bounds("events.position") + order("events.position", true)
 	})
-	rows, err := q.Query(ctx, text, back.bounds()...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	m := newMatcher(back.Items)
-	for rows.Next() {
-		var at int64
-		var typ, id, tags []byte
-		if err := rows.Scan(&at, &typ, &id, &tags); err != nil {
-			return err
-		}
-		m.each(typ, tags, func(n int32) bool {
-			found[n] = max(found[n], uint64(at))
+	return eachKey(ctx, q, text, back.bounds(), func(k *keyRow) (bool, error) {
+		m.each(k.typ, k.tags, func(n int32) bool {
+			found[n] = max(found[n], k.at)
 			return true
 		})
-	}
-	return rows.Err()
+		return true, nil
+	})
 }
 
 // lastOfAll returns the last position of a page, zero when there is none.
@@ -148,19 +137,11 @@ func (l *Log) lastOfAll(ctx context.Context, q driver.Querier, back *Page) (uint
 	text := l.texts.get([]byte{'z', flag(s.bounded)}, func() string {
 		return "SELECT events.position FROM events WHERE " + s.bounds("events.position") + order("events.position", true) + " LIMIT 1"
 	})
-	at, err := driver.QueryInt(ctx, q, text, back.bounds()...)
-	if errors.Is(err, driver.ErrNoRows) {
-		err = nil
-	}
-	return uint64(at), err
+	return firstPosition(ctx, q, text, back.bounds()...)
 }
 
 // FirstSince returns the position of the first event that is not before a time, zero
 // when there is none. Times never fall from one event to the next.
 func (l *Log) FirstSince(ctx context.Context, q driver.Querier, micros int64) (uint64, error) {
-	at, err := driver.QueryInt(ctx, q, l.schema.Statements["first_since"], micros)
-	if errors.Is(err, driver.ErrNoRows) {
-		err = nil
-	}
-	return uint64(at), err
+	return firstPosition(ctx, q, l.schema.Statements["first_since"], micros)
 }

@@ -199,12 +199,7 @@ func (l *Log) judgeGIN(ctx context.Context, q driver.Querier, guards []*Guard, b
 
 // firstAbove returns the first position above another one, zero when there is none.
 func (l *Log) firstAbove(ctx context.Context, q driver.Querier, after uint64) (uint64, error) {
-	var at int64
-	err := driver.QueryRow(ctx, q, l.schema.Statements["first_above"], []any{position(after)}, &at)
-	if errors.Is(err, driver.ErrNoRows) {
-		err = nil
-	}
-	return uint64(at), err
+	return firstPosition(ctx, q, l.schema.Statements["first_above"], position(after))
 }
 
 // all tells whether an item matches every event.

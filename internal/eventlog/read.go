@@ -351,22 +351,13 @@ func (l *Log) firstMatch(ctx context.Context, q driver.Querier, m *matcher, posi
 	text := l.texts.get([]byte{'k', flag(backwards), byte(size >> 8), byte(size)}, func() string {
 		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position " + l.listed(size) + order("events.position", backwards)
 	})
-	rows, err := q.Query(ctx, text, args...)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for first == 0 && rows.Next() {
-		var at int64
-		var typ, id, tags []byte
-		if err := rows.Scan(&at, &typ, &id, &tags); err != nil {
-			return 0, err
+	err = eachKey(ctx, q, text, args, func(k *keyRow) (bool, error) {
+		if m.matches(k.typ, k.tags) {
+			first = k.at
 		}
-		if m.matches(typ, tags) {
-			first = uint64(at)
-		}
-	}
-	return first, rows.Err()
+		return first == 0, nil
+	})
+	return first, err
 }
 
 // positionArgs are the arguments for listed. SQLite looks up a list of arguments one by

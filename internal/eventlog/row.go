@@ -1,6 +1,8 @@
 package eventlog
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,6 +21,43 @@ func (l *Log) keyColumns() string {
 		return "events.position, CAST(events.type AS BLOB), events.id, CAST(events.tags AS BLOB)"
 	}
 	return "events.position, events.type, events.id, events.tags"
+}
+
+// keyRow is a row of keyColumns. What it holds is of the row alone.
+type keyRow struct {
+	at            uint64
+	typ, id, tags []byte
+}
+
+// eachKey hands out what a statement selects by keyColumns, until f returns false.
+func eachKey(ctx context.Context, q driver.Querier, text string, args []any, f func(k *keyRow) (more bool, err error)) (err error) {
+	rows, err := q.Query(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var k keyRow
+	for rows.Next() {
+		var at int64
+		k = keyRow{}
+		if err := rows.Scan(&at, &k.typ, &k.id, &k.tags); err != nil {
+			return err
+		}
+		k.at = uint64(at)
+		if more, err := f(&k); err != nil || !more {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// firstPosition returns the position that a statement selects, zero when there is none.
+func firstPosition(ctx context.Context, q driver.Querier, text string, args ...any) (uint64, error) {
+	at, err := driver.QueryInt(ctx, q, text, args...)
+	if errors.Is(err, driver.ErrNoRows) {
+		err = nil
+	}
+	return uint64(at), err
 }
 
 // row scans events.

@@ -257,27 +257,18 @@ func (l *Log) Posted(ctx context.Context, q driver.Querier) (uint64, error) {
 }
 
 // readEntries appends the events above a position.
-func (l *Log) readEntries(ctx context.Context, q driver.Querier, list []entry, after uint64) (_ []entry, err error) {
+func (l *Log) readEntries(ctx context.Context, q driver.Querier, list []entry, after uint64) ([]entry, error) {
 	text := l.texts.get([]byte("e"), func() string {
 		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position > ? ORDER BY events.position"
 	})
-	rows, err := q.Query(ctx, text, position(after))
-	if err != nil {
-		return list, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var at int64
-		var typ, id, tags []byte
-		if err := rows.Scan(&at, &typ, &id, &tags); err != nil {
-			return list, err
+	err := eachKey(ctx, q, text, []any{position(after)}, func(k *keyRow) (bool, error) {
+		e := entry{position: k.at, typ: string(k.typ), tags: splitTags(string(k.tags))}
+		if len(k.id) > 0 && len(k.id) != len(e.id) {
+			return false, fmt.Errorf("event %d: %w: an ID of %d bytes", k.at, driver.ErrCorrupt, len(k.id))
 		}
-		e := entry{position: uint64(at), typ: string(typ), tags: splitTags(string(tags))}
-		if len(id) > 0 && len(id) != len(e.id) {
-			return list, fmt.Errorf("event %d: %w: an ID of %d bytes", at, driver.ErrCorrupt, len(id))
-		}
-		copy(e.id[:], id)
+		copy(e.id[:], k.id)
 		list = append(list, e)
-	}
-	return list, rows.Err()
+		return true, nil
+	})
+	return list, err
 }
