@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/varvedb/varve/internal/build"
 	"github.com/varvedb/varve/internal/engine"
 )
 
@@ -60,21 +61,10 @@ var ownRevision = sync.OnceValue(func() Revision {
 const modulePath = engine.Module
 
 func (r *Revision) fromBuild(info *debug.BuildInfo) {
-	for _, dep := range info.Deps {
-		if dep.Path == modulePath && dep.Replace == nil {
-			r.Commit = dep.Version
-		}
-	}
-	if info.Main.Path != modulePath {
-		return
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			r.Commit = s.Value
-		case "vcs.modified":
-			r.Modified = s.Value == "true"
-		}
+	i := build.Of(info)
+	r.Commit, r.Modified = strings.CutSuffix(i.Revision, build.Changes)
+	if info.Main.Path != modulePath && i.Version != build.Devel {
+		r.Commit = i.Version
 	}
 }
 

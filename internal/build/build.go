@@ -20,26 +20,38 @@ type Info struct {
 	Cgo      bool   `json:"cgo"`
 }
 
-// Read asks the build. A program that imports Varve gets the version it requires.
+// Changes ends a revision on top of which there were changes.
+const Changes = "+changes"
+
+// Devel is the version of what no tag names.
+const Devel = "(devel)"
+
+// Read asks the build.
 func Read() Info {
-	i := Info{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return i
+		info = &debug.BuildInfo{}
 	}
+	return Of(info)
+}
+
+// Of reads what a build says. A program that imports Varve has the version it requires, and
+// none when it has put another source in its place.
+func Of(info *debug.BuildInfo) Info {
+	i := Info{Version: Devel, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	i.Cgo = setting(info, "CGO_ENABLED") == "1"
 	if info.Main.Path != engine.Module {
 		for _, dep := range info.Deps {
-			if dep.Path == engine.Module {
-				i.Version = cmp.Or(dep.Version, i.Version)
+			if dep.Path == engine.Module && dep.Replace == nil {
+				i.Version = cmp.Or(dep.Version, Devel)
 			}
 		}
 		return i
 	}
-	i.Version = cmp.Or(info.Main.Version, i.Version)
+	i.Version = cmp.Or(info.Main.Version, Devel)
 	i.Revision, i.Time = setting(info, "vcs.revision"), setting(info, "vcs.time")
 	if setting(info, "vcs.modified") == "true" {
-		i.Revision += "+changes"
+		i.Revision += Changes
 	}
 	return i
 }
