@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -9,32 +8,17 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/cli/clitest"
 )
 
 // output is what a command that runs has printed.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
+type output = clitest.Output
 
 var addresses = regexp.MustCompile(`REST on (\S+), gRPC on (\S+), payloads (?:sealed|in plain text), block (\d+)(?:, reading only)?`)
 

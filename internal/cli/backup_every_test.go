@@ -1,18 +1,17 @@
 package cli_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/cli/clitest"
 	"github.com/varvedb/varve/store"
 )
 
@@ -69,25 +68,6 @@ func TestRestoreAt(t *testing.T) {
 	}
 }
 
-// output is what a command that runs has printed.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
 // TestBackupEvery: backups follow one another until the interrupt, the newest are kept, each
 // can be restored, and nothing half is there, not what a killed process has left either.
 func TestBackupEvery(t *testing.T) {
@@ -98,7 +78,7 @@ func TestBackupEvery(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, left), 0o755))
 	}
 	ctx, interrupt := context.WithCancel(t.Context())
-	var out, errs output
+	var out, errs clitest.Output
 	code := make(chan int, 1)
 	go func() {
 		code <- cli.Run(ctx, []string{"backup", src, dir, "--every=10ms", "--keep=2"}, &out, &errs)

@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"errors"
-	"net/url"
 	"sync"
 	"testing"
 	"time"
@@ -94,19 +93,8 @@ func (e *heldEngine) syncs() (waiting, done int) {
 // heldEvents opens an event store on a held engine.
 func (h Harness) heldEvents(t *testing.T, rawURL, layout string) (eventStream, *heldEngine) {
 	t.Helper()
-	d := linkedDriver(t, rawURL)
-	slow := d
-	slow.Name = "held-" + d.Name
-	slow.Open = func(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
-		own := *u
-		own.Scheme = d.Name
-		e, err := d.Open(ctx, &own, opts)
-		return &heldEngine{Engine: e}, err
-	}
-	if _, known := driver.Lookup(slow.Name); !known {
-		driver.Register(slow)
-	}
-	s := h.openEvents(t, "held-"+rawURL, store.EventOptions{Layout: layout, IndexEvery: 4})
+	rawURL = wrapped(t, rawURL, "held", func(e driver.Engine) driver.Engine { return &heldEngine{Engine: e} })
+	s := h.openEvents(t, rawURL, store.EventOptions{Layout: layout, IndexEvery: 4})
 	return s, s.db.Engine().(*heldEngine)
 }
 

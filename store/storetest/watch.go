@@ -77,23 +77,30 @@ func (r watchedRows) Next() bool {
 	return true
 }
 
-// openWatched opens a database on a watched engine, which has none of the optional
-// interfaces of its own.
-func (h Harness) openWatched(t testing.TB, rawURL string) (*store.DB, *watchedEngine) {
+// wrapped returns the URL of a database on an engine around the one of a URL, which has none
+// of the optional interfaces of its own.
+func wrapped(t testing.TB, rawURL, as string, around func(driver.Engine) driver.Engine) string {
 	t.Helper()
 	d := linkedDriver(t, rawURL)
-	watched := d
-	watched.Name = "watched-" + d.Name
-	watched.Open = func(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
+	other := d
+	other.Name = as + "-" + d.Name
+	other.Open = func(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
 		own := *u
 		own.Scheme = d.Name
 		e, err := d.Open(ctx, &own, opts)
-		return &watchedEngine{Engine: e}, err
+		return around(e), err
 	}
-	if _, known := driver.Lookup(watched.Name); !known {
-		driver.Register(watched)
+	if _, known := driver.Lookup(other.Name); !known {
+		driver.Register(other)
 	}
-	db := h.open(t, "watched-"+rawURL, nil)
+	return as + "-" + rawURL
+}
+
+// openWatched opens a database on a watched engine.
+func (h Harness) openWatched(t testing.TB, rawURL string) (*store.DB, *watchedEngine) {
+	t.Helper()
+	rawURL = wrapped(t, rawURL, "watched", func(e driver.Engine) driver.Engine { return &watchedEngine{Engine: e} })
+	db := h.open(t, rawURL, nil)
 	w, ok := db.Engine().(*watchedEngine)
 	require.True(t, ok)
 	return db, w

@@ -4,6 +4,7 @@ package clitest
 import (
 	"bytes"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +39,24 @@ func Must(t *testing.T, args ...string) string {
 	out, errs, code := Run(t, args...)
 	require.Equal(t, cli.ExitOK, code, "%s\n%s", out, errs)
 	return out
+}
+
+// Output is what a command that still runs has printed.
+type Output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
+}
+
+// String returns what was printed so far.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
 }
