@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -150,5 +151,31 @@ func TestTwoLibraries(t *testing.T) {
 		second, err := store.Open(t.Context(), order[1]+path, nil)
 		require.NoError(t, err)
 		require.NoError(t, second.Close())
+	}
+}
+
+// TestTwoLibrariesAtOnce: neither do two that make the same file at the same moment.
+func TestTwoLibrariesAtOnce(t *testing.T) {
+	for i := range 20 {
+		path := filepath.Join(t.TempDir(), fmt.Sprint(i))
+		start, engines := make(chan struct{}), make(chan error, 2)
+		var opened [2]*store.DB
+		for n, scheme := range []string{"sqlite:", "sqlitego:"} {
+			go func() {
+				<-start
+				var err error
+				opened[n], err = store.Open(t.Context(), scheme+path, nil)
+				engines <- err
+			}()
+		}
+		close(start)
+		first, second := <-engines, <-engines
+		for _, db := range opened {
+			if db != nil {
+				require.NoError(t, db.Close())
+			}
+		}
+		require.ErrorIs(t, errors.Join(first, second), store.ErrLocked)
+		require.True(t, first == nil || second == nil, "%v, %v", first, second)
 	}
 }

@@ -3,18 +3,20 @@ package sqlitewal
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
 	"github.com/varvedb/varve/store/driver"
 )
 
-// User is a library that has a database open in this process. SQLite's locks are the
-// process's: two libraries in one would not see each other's, and closing a file drops
-// those of both. So a database is open by one library at a time.
+// User is a library that has a database open in this process, or is about to open it.
+// SQLite's locks are the process's: two libraries in one would not see each other's, and
+// closing a file drops those of both. So a database is open by one library at a time.
 type User struct {
 	library string
-	is      os.FileInfo
+	path    string
+	is      os.FileInfo // nil until there is a file
 }
 
 var users struct {
@@ -22,37 +24,43 @@ var users struct {
 	list []*User
 }
 
-// Alone fails when another library has the database open. It is asked before the database
-// is opened, since to close it again is what does the damage.
-func Alone(library, path string) error {
-	is, err := os.Stat(path)
-	if err != nil {
-		return nil // a new one, or SQLite says what is wrong
-	}
-	users.Lock()
-	defer users.Unlock()
-	for _, u := range users.list {
-		if u.library != library && os.SameFile(u.is, is) {
-			return fmt.Errorf("open %q: %w: this process has it open by %s; open it by that, or close it first", path, driver.ErrLocked, u.library)
-		}
-	}
-	return nil
-}
-
-// Use notes that a library has opened the database.
-func Use(library, path string) (*User, error) {
-	is, err := os.Stat(path)
+// Claim notes that a library is to open a database, and fails when another one has it. It
+// comes before the file is opened, since to close it again is what does the damage, and
+// so that of two which make a new one at once only one does.
+func Claim(library, path string) (*User, error) {
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
-	u := &User{library, is}
+	directory, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	u := &User{library: library, path: filepath.Join(directory, filepath.Base(path))}
 	users.Lock()
 	defer users.Unlock()
+	for _, other := range users.list {
+		if other.library != library && other.shares(u) {
+			return nil, fmt.Errorf("open %q: %w: this process has it open by %s; open it by that, or close it first", path, driver.ErrLocked, other.library)
+		}
+	}
 	users.list = append(users.list, u)
 	return u, nil
 }
 
-// End is that of a user, who may be nil where opening failed.
+func (u *User) shares(o *User) bool {
+	return u.path == o.path || u.stat() && o.stat() && os.SameFile(u.is, o.is)
+}
+
+// stat tells whether there is a file, which stays the user's when it is renamed.
+func (u *User) stat() bool {
+	if u.is == nil {
+		u.is, _ = os.Stat(u.path) // when that fails, opening it tells
+	}
+	return u.is != nil
+}
+
+// End is that of a user, who may be nil.
 func (u *User) End() {
 	users.Lock()
 	defer users.Unlock()

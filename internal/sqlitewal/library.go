@@ -59,7 +59,7 @@ type engine struct {
 	log  *logFile
 }
 
-func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, error) {
+func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ driver.Engine, err error) {
 	if l.Number < minVersion {
 		return nil, fmt.Errorf("%w: SQLite %s can corrupt a database in WAL mode; link 3.51.3 or later", driver.ErrUnsupported, l.Info.Version)
 	}
@@ -74,9 +74,15 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (dr
 	if err := CheckFile(path, opts.ReadOnly); err != nil {
 		return nil, err
 	}
-	if err := Alone(l.Info.Library, path); err != nil {
+	user, err := Claim(l.Info.Library, path)
+	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			user.End()
+		}
+	}()
 	pool, err := l.Open(uri(path, opts.ReadOnly))
 	if err != nil {
 		return nil, err
@@ -108,11 +114,8 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (dr
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{DB: db, Checkpointer: checkpointer, path: path, log: log}
-	if e.user, err = Use(l.Info.Library, path); err == nil {
-		err = checkpointer.Start(db, path)
-	}
-	if err != nil {
+	e := &engine{DB: db, Checkpointer: checkpointer, path: path, user: user, log: log}
+	if err := checkpointer.Start(db, path); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil

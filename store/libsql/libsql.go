@@ -107,19 +107,26 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 	if err != nil {
 		return nil, err
 	}
-	if err := sqlitewal.Alone(info.Library, at.Path); err != nil { // first: to look at the file is to open and close it
-		return nil, err
-	}
 	if err := sqlitewal.CheckFile(at.Path, opts.ReadOnly); err != nil {
 		return nil, err
 	}
-	if err := checkWritable(at.Path, opts.ReadOnly); err != nil {
+	user, err := sqlitewal.Claim(info.Library, at.Path) // before the file is opened and closed to look at it
+	if err != nil {
 		return nil, err
 	}
-	return openFile(ctx, at.Path, cfg)
+	e, err := openFile(ctx, at.Path, cfg)
+	if err != nil {
+		user.End()
+		return nil, err
+	}
+	e.user = user
+	return e, nil
 }
 
-func openFile(ctx context.Context, path string, cfg sqlitewal.Config) (driver.Engine, error) {
+func openFile(ctx context.Context, path string, cfg sqlitewal.Config) (*engine, error) {
+	if err := checkWritable(path, cfg.Options.ReadOnly); err != nil {
+		return nil, err
+	}
 	link, err := newConnector(path, cfg.Options.ReadOnly)
 	if err != nil {
 		return nil, mapError(err)
@@ -153,9 +160,6 @@ func openFile(ctx context.Context, path string, cfg sqlitewal.Config) (driver.En
 }
 
 func (e *engine) start(ctx context.Context) (err error) {
-	if e.user, err = sqlitewal.Use(info.Library, e.path); err != nil {
-		return err
-	}
 	if e.file, err = hold(e.path); err != nil {
 		return err
 	}
