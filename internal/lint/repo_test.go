@@ -132,6 +132,19 @@ func TestDocuments(t *testing.T) {
 	report(t, lint.CheckIndex(documents["docs/adr/README.md"], records))
 }
 
+// TestNames: what documents name is there.
+func TestNames(t *testing.T) {
+	files, err := lint.Files(root(t), "")
+	require.NoError(t, err)
+	tree, err := lint.NewTree(files, read(t, ".go"))
+	require.NoError(t, err)
+	for name, text := range read(t, ".md") {
+		if name != "CHANGELOG.md" { // which tells of what was
+			report(t, tree.CheckNames(name, text))
+		}
+	}
+}
+
 func TestContinuousIntegration(t *testing.T) {
 	dir := root(t)
 	command, err := lint.TestCommand(read(t, "README.md")["README.md"])
