@@ -133,6 +133,19 @@ func (t *Tree) lacks(s, dir string) bool {
 		!t.names[m[1]+"."+m[2]] && !t.names[m[1]+".="] // an alias has the members of another type
 }
 
+// Blocks returns the kinds of the fenced blocks of a Markdown text.
+func Blocks(text []byte) (kinds []string) {
+	fenced := false
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if m := fence.FindStringSubmatch(line); m != nil {
+			if fenced = !fenced; fenced {
+				kinds = append(kinds, m[1])
+			}
+		}
+	}
+	return kinds
+}
+
 // prose returns the lines of a Markdown text, those of fenced blocks empty.
 func prose(text []byte) []string {
 	lines := strings.Split(string(text), "\n")
