@@ -74,7 +74,8 @@ var blocks = map[string]string{
 func TestDocumentedTools(t *testing.T) {
 	used := map[string]bool{}
 	for name, text := range read(t, ".md") {
-		for _, kind := range lint.Blocks(text) {
+		_, kinds := lint.Fences(text)
+		for _, kind := range kinds {
 			if blocks[kind] == "" {
 				t.Errorf("%s: nothing checks blocks of %s", name, kind)
 			}

@@ -2,7 +2,7 @@ package lint
 
 import (
 	"go/ast"
-	"go/token"
+	"go/types"
 	"path"
 	"regexp"
 	"strconv"
@@ -15,11 +15,12 @@ type Tree struct {
 	bases    map[string]bool // last elements of these
 	packages map[string]bool // names of Go packages
 	names    map[string]bool // declared in Go: Name, package.Name, Type.Member
+	aliases  map[string]bool // types that have the members of others
 }
 
 // NewTree reads the paths of a repository's files and its Go source.
 func NewTree(files []string, source map[string][]byte) (*Tree, error) {
-	t := &Tree{paths: map[string]bool{}, bases: map[string]bool{}, packages: map[string]bool{}, names: map[string]bool{}}
+	t := &Tree{paths: map[string]bool{}, bases: map[string]bool{}, packages: map[string]bool{}, names: map[string]bool{}, aliases: map[string]bool{}}
 	for _, name := range files {
 		for t.bases[path.Base(name)] = true; name != "." && !t.paths[name]; name = path.Dir(name) {
 			t.paths[name] = true
@@ -30,69 +31,45 @@ func NewTree(files []string, source map[string][]byte) (*Tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		pkg := f.tree.Name.Name
-		t.packages[pkg] = true
-		for _, decl := range f.tree.Decls {
-			t.declare(pkg, decl)
-		}
+		t.declare(f)
 	}
 	return t, nil
 }
 
-func (t *Tree) declare(pkg string, decl ast.Decl) {
-	if d, ok := decl.(*ast.FuncDecl); ok {
-		if d.Recv != nil {
-			t.names[receiver(d.Recv.List[0].Type)+"."+d.Name.Name] = true
-			return
-		}
-		t.names[d.Name.Name], t.names[pkg+"."+d.Name.Name] = true, true
-		return
-	}
-	d, ok := decl.(*ast.GenDecl)
-	if !ok || d.Tok == token.IMPORT {
-		return
-	}
-	for _, spec := range d.Specs {
-		switch s := spec.(type) {
+// declare adds what a file declares outside of functions.
+func (t *Tree) declare(f *file) {
+	pkg := f.tree.Name.Name
+	t.packages[pkg] = true
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.FuncDecl:
+			of := pkg
+			if x.Recv != nil {
+				of, _, _ = strings.Cut(strings.TrimPrefix(types.ExprString(x.Recv.List[0].Type), "*"), "[")
+			}
+			t.add(of, x.Name)
+			return false
 		case *ast.ValueSpec:
-			for _, n := range s.Names {
-				t.names[n.Name], t.names[pkg+"."+n.Name] = true, true
-			}
+			t.add(pkg, x.Names...)
 		case *ast.TypeSpec:
-			t.names[s.Name.Name], t.names[pkg+"."+s.Name.Name] = true, true
-			t.names[s.Name.Name+".="] = s.Assign.IsValid()
-			for _, field := range members(s.Type) {
-				for _, n := range field.Names {
-					t.names[s.Name.Name+"."+n.Name] = true
+			t.add(pkg, x.Name)
+			t.aliases[x.Name.Name] = t.aliases[x.Name.Name] || x.Assign.IsValid()
+			ast.Inspect(x.Type, func(n ast.Node) bool {
+				if field, ok := n.(*ast.Field); ok {
+					t.add(x.Name.Name, field.Names...)
 				}
-			}
+				return true
+			})
+			return false
 		}
-	}
+		return true
+	})
 }
 
-func receiver(e ast.Expr) string {
-	for {
-		switch x := e.(type) {
-		case *ast.StarExpr:
-			e = x.X
-		case *ast.IndexExpr:
-			e = x.X
-		case *ast.Ident:
-			return x.Name
-		default:
-			return ""
-		}
+func (t *Tree) add(of string, names ...*ast.Ident) {
+	for _, n := range names {
+		t.names[n.Name], t.names[of+"."+n.Name] = true, true
 	}
-}
-
-func members(e ast.Expr) []*ast.Field {
-	switch x := e.(type) {
-	case *ast.StructType:
-		return x.Fields.List
-	case *ast.InterfaceType:
-		return x.Methods.List
-	}
-	return nil
 }
 
 var (
@@ -107,7 +84,8 @@ var (
 // its Go packages declare.
 func (t *Tree) CheckNames(name string, text []byte) []Problem {
 	var problems []Problem
-	for i, line := range prose(text) {
+	prose, _ := Fences(text)
+	for i, line := range prose {
 		for _, m := range ticked.FindAllStringSubmatch(line, -1) {
 			if s := m[1]; t.lacks(s, path.Dir(name)) {
 				problems = append(problems, Problem{Path: name, Line: i + 1, Message: "there is no " + s})
@@ -130,33 +108,25 @@ func (t *Tree) lacks(s, dir string) bool {
 	}
 	m := qualified.FindStringSubmatch(s)
 	return m != nil && (t.packages[m[1]] || ast.IsExported(m[1])) &&
-		!t.names[m[1]+"."+m[2]] && !t.names[m[1]+".="] // an alias has the members of another type
+		!t.names[m[1]+"."+m[2]] && !t.aliases[m[1]]
 }
 
-// Blocks returns the kinds of the fenced blocks of a Markdown text.
-func Blocks(text []byte) (kinds []string) {
+// Fences returns the lines of a Markdown text, those of fenced blocks empty, and the kinds
+// of these.
+func Fences(text []byte) (prose, kinds []string) {
 	fenced := false
 	for line := range strings.SplitSeq(string(text), "\n") {
-		if m := fence.FindStringSubmatch(line); m != nil {
-			if fenced = !fenced; fenced {
-				kinds = append(kinds, m[1])
-			}
+		m := fence.FindStringSubmatch(line)
+		if m != nil && !fenced {
+			kinds = append(kinds, m[1])
 		}
-	}
-	return kinds
-}
-
-// prose returns the lines of a Markdown text, those of fenced blocks empty.
-func prose(text []byte) []string {
-	lines := strings.Split(string(text), "\n")
-	fenced := false
-	for i, line := range lines {
-		mark := fence.MatchString(line)
-		if fenced = fenced != mark; fenced || mark {
-			lines[i] = ""
+		if m != nil || fenced {
+			line = ""
 		}
+		fenced = fenced != (m != nil)
+		prose = append(prose, line)
 	}
-	return lines
+	return prose, kinds
 }
 
 var (
@@ -168,7 +138,8 @@ var (
 // anchors are the places of a Markdown text that links can lead to, as GitHub names them.
 func anchors(text []byte) map[string]bool {
 	found := map[string]bool{}
-	for _, line := range prose(text) {
+	prose, _ := Fences(text)
+	for _, line := range prose {
 		m := heading.FindStringSubmatch(line)
 		if m == nil {
 			continue

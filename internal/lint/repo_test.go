@@ -3,11 +3,13 @@ package lint_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/lint"
 )
 
@@ -141,6 +143,24 @@ func TestNames(t *testing.T) {
 	for name, text := range read(t, ".md") {
 		if name != "CHANGELOG.md" { // which tells of what was
 			report(t, tree.CheckNames(name, text))
+		}
+	}
+}
+
+// TestArchitecture: docs/architecture.md names every package.
+func TestArchitecture(t *testing.T) {
+	text := string(read(t, "docs/architecture.md")["docs/architecture.md"])
+	for _, p := range packages(t, root(t)) {
+		path, ours := strings.CutPrefix(p.ImportPath, lint.Module+"/")
+		if !ours || p.ForTest != "" || strings.Contains(path, ".test") {
+			continue
+		}
+		dir, base := filepath.Split(path)
+		if slices.Contains(engine.Names(), base) {
+			path = dir + "<engine>"
+		}
+		if !strings.Contains(text, "`"+path+"`") {
+			t.Errorf("docs/architecture.md does not name %s", path)
 		}
 	}
 }

@@ -36,7 +36,8 @@ func CheckText(name string, text []byte) []Problem {
 // Name is relative to root.
 func CheckLinks(root, name string, text []byte) []Problem {
 	var problems []Problem
-	for i, line := range prose(text) {
+	prose, _ := Fences(text)
+	for i, line := range prose {
 		for _, m := range link.FindAllStringSubmatch(line, -1) {
 			target, anchor, _ := strings.Cut(m[1], "#")
 			if strings.Contains(target, ":") {
