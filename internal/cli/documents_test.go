@@ -301,3 +301,53 @@ func descriptions(c prometheus.Collector) (list [][]string) {
 	}
 	return list
 }
+
+var (
+	inline  = regexp.MustCompile("`varve ([a-z][^`]*)`")
+	flagged = regexp.MustCompile(`^--([\w-]+)`)
+)
+
+// TestDocumentedFlags: the commands that documents name in a line are commands, with flags
+// that these have. Those of blocks are run by cmd/varve.
+func TestDocumentedFlags(t *testing.T) {
+	root, err := lint.Root()
+	require.NoError(t, err)
+	files, err := lint.Files(root, ".md")
+	require.NoError(t, err)
+	parser, err := newParser(new(commands), io.Discard, io.Discard, func(int) {})
+	require.NoError(t, err)
+	for _, name := range files {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		for _, m := range inline.FindAllStringSubmatch(string(text), -1) {
+			node := parser.Model.Node
+			for word := range strings.FieldsSeq(m[1]) {
+				if next := below(node, word); next != nil {
+					node = next
+				} else if f := flagged.FindStringSubmatch(word); f != nil && !hasFlag(node, f[1]) {
+					t.Errorf("%s: `varve %s`: %s has no --%s", name, m[1], node.Name, f[1])
+				}
+			}
+			if node.Type == kong.ApplicationNode && name != "CHANGELOG.md" {
+				t.Errorf("%s: `varve %s`: no such command", name, m[1])
+			}
+		}
+	}
+}
+
+func below(node *kong.Node, name string) *kong.Node {
+	i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return node.Children[i]
+}
+
+func hasFlag(node *kong.Node, name string) bool {
+	for _, group := range node.AllFlags(false) {
+		if slices.ContainsFunc(group, func(f *kong.Flag) bool { return f.Name == name || f.Tag.Negatable != "" && "no-"+f.Name == name }) {
+			return true
+		}
+	}
+	return false
+}
