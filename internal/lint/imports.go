@@ -31,7 +31,7 @@ var (
 	// but embedded-postgres has a file test_config.go, which is no test and imports it.
 	testOnly = []string{
 		"github.com/stretchr/testify/...", "pgregory.net/rapid/...", "go.uber.org/goleak/...",
-		"github.com/anishathalye/porcupine/...",
+		"github.com/anishathalye/porcupine/...", "github.com/google/go-cmp/...", "github.com/hinshun/...", "github.com/chromedp/...",
 	}
 	// wiring is where an engine meets a workload or a program.
 	wiring = append(each(func(e engine.Engine) []string { return []string{"./bench/" + e.Name + "/..."} }), "./cmd/...", "./examples/...")
