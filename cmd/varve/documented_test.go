@@ -22,7 +22,7 @@ import (
 // quick are the documented commands that run to their end here.
 var quick = []string{
 	"import", "check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "decide", "events",
-	"inspect", "query", "help", "version", "engines",
+	"inspect", "query",
 }
 
 // long are interrupted before they begin, when what they are given has been checked; why,
@@ -31,7 +31,7 @@ var long = map[string]string{
 	"compare": "measures for a minute: TestCompareWithServer", "run": "measures for hours: TestRunBlocks", "authz": "measures: TestRebac, TestSocial",
 	"torture": "kills for long: TestTorture", "serve": "runs until it is told to end: TestServe",
 	"follow": "follows a chain that is not here: TestFollow", "node": "the same: TestNode",
-	"service-bench": "asks a service that is not here: TestServe", "top": "the same: TestTop", "health": "the same: TestContainer",
+	"service-bench": "asks a service that is not here: TestServe", "top": "the same: TestTop",
 }
 
 // sizes are what flags get here.
