@@ -56,7 +56,7 @@ func (l entityLayout) temporal() bool { return l.folder != "simple" }
 // entityLayouts are the named layouts: which folder, and which of its indexes.
 var entityLayouts = map[string]entityLayout{
 	"arkiv": {folder: "arkiv", indexes: first(13),
-		about: "Arkiv's three tables, every version kept"},
+		about: "Arkiv's three tables with its thirteen indexes, every version kept"},
 	"arkiv-analyzed": {folder: "arkiv", indexes: first(13), analyze: true,
 		about: "the same with the planner's statistics"},
 	"arkiv-columnar": {folder: "arkiv", indexes: only("payloads_key_idx"),
@@ -64,9 +64,9 @@ var entityLayouts = map[string]entityLayout{
 	"arkiv-ordered": {folder: "arkiv", indexes: without(disorderedIndexes...),
 		about: "the same, and ranges of numbers are read newest first"},
 	"arkiv-pruned": {folder: "arkiv", indexes: only(prunedIndexes...),
-		about: "the same with what queries use"},
+		about: "the same with the indexes that queries use"},
 	"bare": {folder: "arkiv", indexes: first(0),
-		about: "the same without any"},
+		about: "the same without an index"},
 	"simple": {folder: "simple", indexes: first(6),
 		about: "three tables of the current state"},
 	"compact": {folder: "compact", indexes: without(), runs: true,
@@ -144,7 +144,7 @@ func AblationLayouts() []string {
 func Entities(name, dialect string) (Layout, error) {
 	def, ok := entityLayouts[name]
 	if n, err := strconv.Atoi(strings.TrimPrefix(name, "arkiv-")); !ok && err == nil && n >= 0 && n <= ablationSteps && name == "arkiv-"+strconv.Itoa(n) {
-		def = entityLayout{folder: "arkiv", indexes: first(n), about: fmt.Sprintf("the same with the first %d of them", n)}
+		def = entityLayout{folder: "arkiv", indexes: first(n), about: fmt.Sprintf("the same with the first %d of the thirteen indexes", n)}
 		ok = true
 	}
 	if !ok {

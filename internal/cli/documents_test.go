@@ -178,7 +178,7 @@ func layoutTable(t *testing.T) report.Table {
 	ablation := schemas.AblationLayouts()
 	for _, name := range schemas.EntityLayouts() {
 		if name == ablation[0] {
-			rows = append(rows, []string{code(name) + " … " + code(ablation[len(ablation)-1]), "the same with the first N", "yes", "N", "yes"})
+			rows = append(rows, []string{code(name) + " … " + code(ablation[len(ablation)-1]), "the same with the first N of the thirteen", "yes", "N", "yes"})
 		}
 		if slices.Contains(ablation, name) {
 			continue

@@ -3,6 +3,7 @@ package lint_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +144,14 @@ func TestNames(t *testing.T) {
 	for name, text := range read(t, ".md") {
 		if name != "CHANGELOG.md" { // which tells of what was
 			report(t, tree.CheckNames(name, text))
+		}
+	}
+	page := regexp.MustCompile(`(?m)(?:^|[\s("\x60])(docs/[\w/-]+\.md)\b`)
+	for name, text := range read(t, ".go") {
+		for _, m := range page.FindAllSubmatch(text, -1) {
+			if !slices.Contains(files, string(m[1])) {
+				t.Errorf("%s: there is no %s", name, m[1])
+			}
 		}
 	}
 }

@@ -214,13 +214,13 @@ func TestCheckLinks(t *testing.T) {
 }
 
 func TestCheckNames(t *testing.T) {
-	tree, err := lint.NewTree([]string{"p/q/a.go", "docs/b.md"}, map[string][]byte{"p/q/a.go": []byte(
+	tree, err := lint.NewTree([]string{"p/q/a.go", "d/b.md"}, map[string][]byte{"p/q/a.go": []byte(
 		"package q\n\ntype A struct{ F int }\n\ntype B = x.B\n\ntype I interface{ M() }\n\nfunc (*A) N() {}\n\nvar V int\n\nfunc TestT() {}\n")})
 	require.NoError(t, err)
 	there := "`p/q` `./p/...` `p/q/a.go` `a.go` `q.A` `A.F` `A.N` `I.M` `B.Any` `q.V` `TestT` `x/y` `p/<engine>` `http.Handler` `q.A(x)`\n```\n`p/gone`\n```\n"
-	require.Empty(t, tree.CheckNames("docs/b.md", []byte(there)))
+	require.Empty(t, tree.CheckNames("d/b.md", []byte(there)))
 	for _, gone := range []string{"p/r", "p/q/b.go", "b.go", "q.G", "A.G", "G.F", "I.F", "TestG"} {
-		require.Equal(t, "docs/b.md:2: there is no "+gone, join(tree.CheckNames("docs/b.md", []byte("\n`"+gone+"`"))))
+		require.Equal(t, "d/b.md:2: there is no "+gone, join(tree.CheckNames("d/b.md", []byte("\n`"+gone+"`"))))
 	}
 }
 
