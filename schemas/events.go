@@ -9,6 +9,7 @@ import (
 // Events describes one SQL shape of the event store in one dialect.
 type Events struct {
 	Name       string
+	About      string            // what it is, for documents
 	Tables     []string          // CREATE TABLE statements
 	Indexes    []Index           // in the order in which they are made
 	Statements map[string]string // by name
@@ -16,16 +17,19 @@ type Events struct {
 
 // eventLayouts are the layouts of the event store and the dialects that have
 // them.
-var eventLayouts = map[string][]string{
-	"gin":  {"postgres"},
-	"tags": {"sqlite", "duckdb", "postgres"},
+var eventLayouts = map[string]struct {
+	about    string
+	dialects []string
+}{
+	"gin":  {"tags as an array in the row of an event, and GIN over it", []string{"postgres"}},
+	"tags": {"postings by tag and type, written for many events at once", []string{"sqlite", "duckdb", "postgres"}},
 }
 
 // EventLayouts returns the names of the event layouts that a dialect has.
 func EventLayouts(dialect string) []string {
 	var names []string
-	for name, dialects := range eventLayouts {
-		if slices.Contains(dialects, dialect) {
+	for name, layout := range eventLayouts {
+		if slices.Contains(layout.dialects, dialect) {
 			names = append(names, name)
 		}
 	}
@@ -50,7 +54,7 @@ func EventTables(name, dialect string) (Events, error) {
 		return Events{}, err
 	}
 	statements, err := readStatements(dir, dialect)
-	return Events{Name: name, Tables: tables, Indexes: indexes, Statements: statements}, err
+	return Events{Name: name, About: eventLayouts[name].about, Tables: tables, Indexes: indexes, Statements: statements}, err
 }
 
 // CheckpointTables returns the SQL of the table of consumers' checkpoints in a dialect.

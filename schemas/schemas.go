@@ -25,6 +25,7 @@ var files embed.FS
 // Layout describes one SQL shape of the entity store in one dialect.
 type Layout struct {
 	Name       string
+	About      string            // what it is, for documents
 	Runs       bool              // entities are found by sorted runs that are merged later (HasRuns)
 	Temporal   bool              // keeps history: rows valid in [from_block, to_block)
 	Analyze    bool              // the planner's statistics are gathered (ANALYZE)
@@ -43,6 +44,7 @@ type Index struct {
 }
 
 type entityLayout struct {
+	about   string
 	folder  string
 	analyze bool
 	runs    bool
@@ -53,14 +55,22 @@ func (l entityLayout) temporal() bool { return l.folder != "simple" }
 
 // entityLayouts are the named layouts: which folder, and which of its indexes.
 var entityLayouts = map[string]entityLayout{
-	"arkiv":          {folder: "arkiv", indexes: first(13)},
-	"arkiv-analyzed": {folder: "arkiv", indexes: first(13), analyze: true},
-	"arkiv-columnar": {folder: "arkiv", indexes: only("payloads_key_idx")},
-	"arkiv-ordered":  {folder: "arkiv", indexes: without(disorderedIndexes...)},
-	"arkiv-pruned":   {folder: "arkiv", indexes: only(prunedIndexes...)},
-	"bare":           {folder: "arkiv", indexes: first(0)},
-	"simple":         {folder: "simple", indexes: first(6)},
-	"compact":        {folder: "compact", indexes: without(), runs: true},
+	"arkiv": {folder: "arkiv", indexes: first(13),
+		about: "Arkiv's three tables with its thirteen indexes, every version kept"},
+	"arkiv-analyzed": {folder: "arkiv", indexes: first(13), analyze: true,
+		about: "the same with the planner's statistics"},
+	"arkiv-columnar": {folder: "arkiv", indexes: only("payloads_key_idx"),
+		about: "the same for engines that scan columns"},
+	"arkiv-ordered": {folder: "arkiv", indexes: without(disorderedIndexes...),
+		about: "the same, and ranges of numbers are read newest first"},
+	"arkiv-pruned": {folder: "arkiv", indexes: only(prunedIndexes...),
+		about: "the same with the indexes that queries use"},
+	"bare": {folder: "arkiv", indexes: first(0),
+		about: "the same without an index"},
+	"simple": {folder: "simple", indexes: first(6),
+		about: "three tables of the current state"},
+	"compact": {folder: "compact", indexes: without(), runs: true,
+		about: "a block is written once, and merged in the background into sorted runs of postings"},
 }
 
 // prunedIndexes are what is left of the thirteen when every index goes that is
@@ -134,7 +144,8 @@ func AblationLayouts() []string {
 func Entities(name, dialect string) (Layout, error) {
 	def, ok := entityLayouts[name]
 	if n, err := strconv.Atoi(strings.TrimPrefix(name, "arkiv-")); !ok && err == nil && n >= 0 && n <= ablationSteps && name == "arkiv-"+strconv.Itoa(n) {
-		def.folder, def.indexes, ok = "arkiv", first(n), true
+		def = entityLayout{folder: "arkiv", indexes: first(n), about: fmt.Sprintf("the same with the first %d of the thirteen indexes", n)}
+		ok = true
 	}
 	if !ok {
 		return Layout{}, fmt.Errorf("unknown entity layout %q; known are %s", name, strings.Join(EntityLayouts(), ", "))
@@ -158,6 +169,7 @@ func Entities(name, dialect string) (Layout, error) {
 	}
 	return Layout{
 		Name:       name,
+		About:      def.about,
 		Runs:       def.runs,
 		Temporal:   def.temporal(),
 		Analyze:    def.analyze,

@@ -16,6 +16,9 @@ import (
 )
 
 // What is recorded of the event store.
+// defaultEventLayout is that of new events for which none is named.
+const defaultEventLayout = "tags"
+
 const (
 	metaEventLayout = "events.layout" // name of the layout
 	metaEventFormat = "events.format" // version of its tables
@@ -150,7 +153,7 @@ func (e *Events) create(ctx context.Context) (map[string]string, error) {
 	if e.db.ro {
 		return nil, fmt.Errorf("%w: the database holds no events and is open for reading only", ErrLayout)
 	}
-	if err := e.use(cmp.Or(e.opts.Layout, "tags")); err != nil {
+	if err := e.use(cmp.Or(e.opts.Layout, defaultEventLayout)); err != nil {
 		return nil, err
 	}
 	values := map[string]string{metaEventFormat: eventFormat, metaEventLayout: e.log.Name()}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/layout/compact"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -79,37 +80,62 @@ func (t *target) set(name string, list []string) (err error) {
 	if len(list) != 1 {
 		return fmt.Errorf("given %d times", len(list))
 	}
-	value, o := list[0], &t.options
-	switch name {
-	case "durability":
-		o.Durability, err = driver.ParseDurability(value)
-	case "checkpoint":
-		o.Checkpoint, err = driver.ParseCheckpointPolicy(value)
-	case "checkpoint_frames":
-		o.WALFrames, err = positive(value)
-	case "readers":
-		o.Readers, err = positive(value)
-	case "concurrency":
-		o.Concurrency, err = positive(value)
-	case "memory":
-		o.Memory, err = ParseBytes(value)
-	case "lock_timeout":
-		o.LockTimeout, err = duration(value)
-	case "max_reader_age":
-		o.MaxReaderAge, err = duration(value)
-	case "read_only":
-		o.ReadOnly, err = strconv.ParseBool(value)
-	case "layout":
-		err = t.setLayouts(value)
-	case "backlog":
-		t.backlog, err = positive(value)
-	default:
-		if _, known := t.driver.Params[name]; !known {
-			return fmt.Errorf("unknown; known are %s", strings.Join(t.known(), ", "))
-		}
-		o.Params[name] = value
+	value := list[0]
+	if i := slices.IndexFunc(params, func(p param) bool { return p.name == name }); i >= 0 {
+		return params[i].set(t, value)
 	}
-	return err
+	if _, known := t.driver.Params[name]; !known {
+		return fmt.Errorf("unknown; known are %s", strings.Join(t.known(), ", "))
+	}
+	t.options.Params[name] = value
+	return nil
+}
+
+// param is a parameter that is the store's and so of every engine.
+type param struct {
+	name, meaning string
+	set           func(t *target, value string) error
+}
+
+var params = []param{
+	{"durability", "what a commit promises when power fails: durable, relaxed or unsafe, as the engine offers (default durable)",
+		func(t *target, v string) (err error) {
+			t.options.Durability, err = driver.ParseDurability(v)
+			return err
+		}},
+	{"checkpoint", "who copies the log into the database, where the engine leaves that open: background, inline or manual (default background)",
+		func(t *target, v string) (err error) {
+			t.options.Checkpoint, err = driver.ParseCheckpointPolicy(v)
+			return err
+		}},
+	{"checkpoint_frames", "pages of the log from which it is copied, above 0 (default 4000, with inline 1000)",
+		func(t *target, v string) (err error) { t.options.WALFrames, err = positive(v); return err }},
+	{"readers", fmt.Sprintf("snapshots that are open at once, above 0 (default %d)", driver.DefaultReaders),
+		func(t *target, v string) (err error) { t.options.Readers, err = positive(v); return err }},
+	{"concurrency", "snapshots that are at work beside each other, above 0 (default the processors that Go uses, of servers readers)",
+		func(t *target, v string) (err error) { t.options.Concurrency, err = positive(v); return err }},
+	{"memory", fmt.Sprintf("bytes for caching, above 0, with a suffix such as KiB or GiB (default %dMiB)", driver.DefaultMemory>>20),
+		func(t *target, v string) (err error) { t.options.Memory, err = ParseBytes(v); return err }},
+	{"lock_timeout", fmt.Sprintf("longest wait for a database that another process writes, above 0, such as 500ms (default %v)", driver.DefaultLockTimeout),
+		func(t *target, v string) (err error) { t.options.LockTimeout, err = duration(v); return err }},
+	{"max_reader_age", fmt.Sprintf("age from which a snapshot may be ended that holds back a full log, above 0, such as 30s (default %v)", driver.DefaultMaxReaderAge),
+		func(t *target, v string) (err error) { t.options.MaxReaderAge, err = duration(v); return err }},
+	{"read_only", "true to open what is there and write nothing, or false (default false)",
+		func(t *target, v string) (err error) { t.options.ReadOnly, err = strconv.ParseBool(v); return err }},
+	{"layout", "that of entities, of events, or one of each with a comma between (default what the database has, else " + DefaultLayout + " and " + defaultEventLayout + ")",
+		(*target).setLayouts},
+	{"backlog", fmt.Sprintf("changes that compact may leave unmerged, above 0 (default %d)", compact.DefaultBacklog),
+		func(t *target, v string) (err error) { t.backlog, err = positive(v); return err }},
+}
+
+// Params documents the parameters of URLs that every engine takes: name to meaning. Those
+// of one engine are in its driver.Driver.
+func Params() map[string]string {
+	all := make(map[string]string, len(params))
+	for _, p := range params {
+		all[p.name] = p.meaning
+	}
+	return all
 }
 
 // setLayouts takes the layouts of a URL. Whose a layout is shows in its name, since
@@ -136,15 +162,9 @@ func (t *target) setLayouts(value string) error {
 }
 
 func (t *target) known() []string {
-	names := []string{
-		"durability", "checkpoint", "checkpoint_frames", "readers", "concurrency", "memory",
-		"lock_timeout", "max_reader_age", "read_only", "layout", "backlog",
-	}
-	for name := range t.driver.Params {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	all := Params()
+	maps.Copy(all, t.driver.Params)
+	return slices.Sorted(maps.Keys(all))
 }
 
 func positive(value string) (int, error) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,9 +19,20 @@ import (
 	"github.com/varvedb/varve/internal/lint"
 )
 
-// quick are the documented commands that run to their end here. The others are
-// interrupted before they begin: what they are given has been checked then.
-var quick = []string{"import", "check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "decide", "events"}
+// quick are the documented commands that run to their end here.
+var quick = []string{
+	"import", "check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "decide", "events",
+	"inspect", "query",
+}
+
+// long are interrupted before they begin, when what they are given has been checked; why,
+// and where they run.
+var long = map[string]string{
+	"compare": "measures for a minute: TestCompareWithServer", "run": "measures for hours: TestRunBlocks", "authz": "measures: TestRebac, TestSocial",
+	"torture": "kills for long: TestTorture", "serve": "runs until it is told to end: TestServe",
+	"follow": "follows a chain that is not here: TestFollow", "node": "the same: TestNode",
+	"service-bench": "asks a service that is not here: TestServe", "top": "the same: TestTop",
+}
 
 // sizes are what flags get here.
 var sizes = map[string]string{"--scale": "0.002", "--load": "3", "--rate": "1000"}
@@ -56,6 +68,9 @@ func TestDocumentedCommands(t *testing.T) {
 			if args[0] == "bench" {
 				want = append(want, cli.ExitNotChecked) // of one run a side
 			}
+			if long[args[0]] == "" && !slices.Contains(quick, args[0]) && args[0][0] != '-' {
+				t.Errorf("%s: neither quick nor long", &c)
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			if !slices.Contains(quick, args[0]) || strings.Contains(strings.Join(args, " "), "://") { // a server that is not here
 				want = append(want, cli.ExitInterrupted)
@@ -67,7 +82,7 @@ func TestDocumentedCommands(t *testing.T) {
 			cancel()
 		}
 	}
-	for _, name := range append(quick, "compare", "run", "torture", "authz", "serve", "service-bench") {
+	for _, name := range slices.AppendSeq(quick, maps.Keys(long)) {
 		require.True(t, ran[name], "no document shows %s; take it off the list", name)
 	}
 }

@@ -10,7 +10,7 @@ import (
 type Command struct {
 	Path  string
 	Line  int
-	Words []string // without quotes; the first one is go or varve
+	Words []string // without quotes
 }
 
 // String returns the command as path:line: words.
@@ -27,20 +27,21 @@ var (
 	word       = regexp.MustCompile(`\d?>>?|<|(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\|&;<>])+|[|;&]`)
 	quoted     = regexp.MustCompile(`'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)`)
 	assignment = regexp.MustCompile(`^[A-Z_]+=`)
+	inner      = regexp.MustCompile(`\$\([^()]*\)`) // what a command takes from the output of another
 )
 
-// Commands returns the commands of this module and of Go that a text shows: those in
-// fenced blocks of a shell's and in indented lines of Markdown, and in indented lines
-// of Go comments.
+// Commands returns the commands that a text shows: all in fenced blocks of a shell's,
+// and those of this module and of Go in indented lines of Markdown and of Go comments.
 func Commands(name string, text []byte) []Command {
 	var found []Command
-	fenced, shell := false, false
+	fenced, shell, said := false, false, false // said to be a shell's
 	lines := strings.Split(string(text), "\n")
 	for i := 0; i < len(lines); i++ {
 		first, line := i+1, lines[i]
 		if m := fence.FindStringSubmatch(line); m != nil && strings.HasSuffix(name, ".md") {
 			fenced = !fenced
-			shell = slices.Contains([]string{"", "sh", "bash", "console"}, m[1])
+			said = slices.Contains([]string{"sh", "bash", "console"}, m[1])
+			shell = said || m[1] == ""
 			continue
 		}
 		switch {
@@ -51,17 +52,23 @@ func Commands(name string, text []byte) []Command {
 		case fenced && !shell, !fenced && !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "\t"):
 			continue
 		}
-		for strings.HasSuffix(line, "\\") && i+1 < len(lines) {
+		for i+1 < len(lines) && (strings.HasSuffix(line, "\\") || fenced && said && open(line)) {
 			i++
 			line = strings.TrimSuffix(line, "\\") + comment.ReplaceAllString(lines[i], "")
 		}
-		for _, words := range split(prompt.ReplaceAllString(strings.TrimSpace(line), "")) {
-			if words[0] == "go" || words[0] == "varve" {
+		for _, words := range split(inner.ReplaceAllString(prompt.ReplaceAllString(strings.TrimSpace(line), ""), "_")) {
+			if fenced && said || words[0] == "go" || words[0] == "varve" {
 				found = append(found, Command{Path: name, Line: first, Words: words})
 			}
 		}
 	}
 	return found
+}
+
+// open tells whether a line ends within single quotes.
+func open(line string) bool {
+	before, _, _ := strings.Cut(line, " #")
+	return !strings.HasPrefix(line, "#") && strings.Count(before, "'")%2 == 1
 }
 
 // split splits a shell's line into the words of its commands, without variables that

@@ -2,11 +2,13 @@ package lint_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,12 +25,13 @@ func TestCommands(t *testing.T) {
 		return list
 	}
 	require.Equal(t, []string{
-		"a.md:2: go test -run ^$ ./a", "a.md:3: go tool b", "a.md:4: varve query x a = 1 | b --json", "a.md:7: varve run A1",
-		"a.md:8: varve serve x", "a.md:11: go vet ./...",
+		"a.md:2: go test -run ^$ ./a", "a.md:2: tee new.txt", "a.md:3: go tool b", "a.md:3: cat z", "a.md:4: cat x",
+		"a.md:4: varve query x a = 1 | b --json", "a.md:6: curl _ -d {  }", "a.md:9: varve run A1", "a.md:10: varve serve x", "a.md:13: go vet ./...",
 	}, lines("a.md", "```sh\n"+
 		"$ go test -run '^$' ./a | tee \"new.txt\"  # | go comment\n"+
 		"X=1 go tool b 2> y && cat z\n"+
 		"cat x | varve query x 'a = 1 | b' \\\n  --json\n"+
+		"K=$(ls | wc) curl $(ls | wc) -d '{\n  }' # it's\n"+
 		"``` \n"+
 		"    varve run A1; ls\n"+
 		"    ExecStart=/usr/local/bin/varve serve x\n"+
@@ -40,12 +43,97 @@ func TestCommands(t *testing.T) {
 	require.Equal(t, []string{"a.go:2: go run . x"}, lines("a.go", "// go test prose\n//\tgo run . x\n\tgo f()\n"))
 }
 
-// shown are what cannot be checked, and why.
+// shown are what is not checked here, and why: a command, or in a document a tool.
 var shown = map[string]string{
 	"go get -tool example.com/tool@latest": "a placeholder",
 
 	"go install github.com/varvedb/varve/cmd/varve@latest": "asks for what is published, which is not this tree",
 	"go get github.com/varvedb/varve@latest":               "the same",
+
+	"tee": "the system's", "chmod": "the system's", "openssl": "the system's", "cd": "the shell's",
+	"docs/service.md curl":    "TestDocumentedRequests makes the requests",
+	"docs/service.md grpcurl": "TestDocumentedCalls compares them with the interface",
+	"docs/engines.md sqld":    "another program; the tests of store/libsql/remote start it",
+	"docs/engines.md curl":    "the same: they set the mode as it does",
+
+	"examples/arkiv-devnet/README.md curl": "of a module of its own, whose tests make the request",
+}
+
+// blocks are the kinds of fenced blocks that documents have, and what checks them.
+var blocks = map[string]string{
+	"":       "not code: pictures, and plans of statements, which golden files have",
+	"sh":     "TestDocumentedTools, TestDocumentedGoCommands, and TestDocumentedCommands of cmd/varve",
+	"go":     "TestDocumentedGo, and TestReadme of store",
+	"sql":    "shows what a golden plan is of",
+	"js":     "run by the tests of examples/arkiv-devnet",
+	"python": "the same",
+}
+
+// TestDocumentedTools: every command that a document shows is checked, here or where the
+// list above says, and so is every block. Make says what it would do.
+func TestDocumentedTools(t *testing.T) {
+	used := map[string]bool{}
+	for name, text := range read(t, ".md") {
+		_, kinds := lint.Fences(text)
+		for _, kind := range kinds {
+			if blocks[kind] == "" {
+				t.Errorf("%s: nothing checks blocks of %s", name, kind)
+			}
+		}
+		for _, c := range lint.Commands(name, text) {
+			switch tool := c.Words[0]; {
+			case tool == "go", tool == "varve":
+			case tool == "make":
+				out, err := exec.CommandContext(t.Context(), "make", append([]string{"-n", "-C", root(t)}, c.Words[1:]...)...).CombinedOutput()
+				require.NoError(t, err, "%s: %s", &c, out)
+			case shown[tool] == "" && shown[name+" "+tool] == "":
+				t.Errorf("%s: nothing checks this", &c)
+			default:
+				used[tool], used[name+" "+tool] = true, true
+			}
+		}
+	}
+	for key := range shown {
+		require.True(t, used[key] || strings.HasPrefix(key, "go "), "no document shows %s; take it off the list", key)
+	}
+}
+
+// around is what stands around the Go that documents show: imports and the beginning of a
+// function, and its end.
+var around = map[string][2]string{
+	"docs/events.md": {`import ("context"; "github.com/varvedb/varve/store/event")
+		func _(ctx context.Context, events event.Store, course event.Tag, parseCapacity func(int, *event.Sequenced) (int, error),
+			count func(int, *event.Sequenced) int, subscribed event.Event, errFull error) {
+		`, "; _, _ = positions, err }"},
+	"docs/service.md": {`import ("context"; "crypto/tls"; "github.com/varvedb/varve/client"; "github.com/varvedb/varve/store/event")
+		func _(ctx context.Context, token string, config *tls.Config, errTaken error) error {
+		`, "; _ = positions; return err }"},
+}
+
+// TestDocumentedGo compiles the Go that documents show, but for that of README.md.
+func TestDocumentedGo(t *testing.T) {
+	dir, virtual := t.TempDir(), filepath.Join(root(t), "internal", "documented") // which only the overlay has
+	overlay := map[string]map[string]string{"Replace": {}}
+	block := regexp.MustCompile("(?s)\n```go\n(.*?)\n```")
+	for name, text := range read(t, ".md") {
+		for i, m := range block.FindAllSubmatch(text, -1) {
+			if name == "README.md" {
+				continue
+			}
+			require.Contains(t, around, name, "say what stands around its Go")
+			file := strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "/", "_") + strconv.Itoa(i) + ".go"
+			source := "package documented\n" + around[name][0] + string(m[1]) + around[name][1]
+			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(source), 0o600))
+			overlay["Replace"][filepath.Join(virtual, file)] = filepath.Join(dir, file)
+		}
+	}
+	require.GreaterOrEqual(t, len(overlay["Replace"]), len(around))
+	text, err := json.Marshal(overlay)
+	require.NoError(t, err)
+	list := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(list, text, 0o600))
+	out, err := command(t, root(t), []string{"build", "-overlay", list, "./internal/documented"})
+	require.NoError(t, err, "%s", out)
 }
 
 // TestDocumentedGoCommands has the go command read every command of its own that a

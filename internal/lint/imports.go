@@ -31,7 +31,7 @@ var (
 	// but embedded-postgres has a file test_config.go, which is no test and imports it.
 	testOnly = []string{
 		"github.com/stretchr/testify/...", "pgregory.net/rapid/...", "go.uber.org/goleak/...",
-		"github.com/anishathalye/porcupine/...",
+		"github.com/anishathalye/porcupine/...", "github.com/google/go-cmp/...", "github.com/hinshun/...", "github.com/chromedp/...",
 	}
 	// wiring is where an engine meets a workload or a program.
 	wiring = append(each(func(e engine.Engine) []string { return []string{"./bench/" + e.Name + "/..."} }), "./cmd/...", "./examples/...")
@@ -65,9 +65,11 @@ func rules() []rule {
 		rule{packages: []string{"./store/query"}, only: []string{"./store/entity"},
 			never: slices.Concat(natives, []string{"database/sql/..."}),
 			why:   "the language knows neither SQL nor engines"},
+		rule{packages: []string{"./store/event"}, only: []string{"./store/driver", "./store/entity"},
+			never: slices.Concat(natives, []string{"database/sql/..."}), why: "the vocabulary of events stands alone"},
 		rule{packages: []string{"./store/storetest/..."}, never: slices.Concat(natives, []string{"./bench/..."}),
 			why: "the suites run on the engine that the caller gives"},
-		rule{packages: []string{"./internal/layout/..."},
+		rule{packages: []string{"./internal/layout/...", "./internal/eventlog"},
 			never: slices.Concat(natives, []string{"database/sql/...", "./internal/sqlstore/..."}),
 			why:   "layouts know store/driver and no driver"},
 		rule{packages: []string{"./internal/lsm/...", "./internal/bitmap/...", "./internal/statement/..."},

@@ -3,11 +3,14 @@ package lint_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/lint"
 )
 
@@ -130,6 +133,45 @@ func TestDocuments(t *testing.T) {
 	require.NotEmpty(t, records)
 	report(t, lint.CheckDecisions(records))
 	report(t, lint.CheckIndex(documents["docs/adr/README.md"], records))
+}
+
+// TestNames: what documents name is there.
+func TestNames(t *testing.T) {
+	files, err := lint.Files(root(t), "")
+	require.NoError(t, err)
+	tree, err := lint.NewTree(files, read(t, ".go"))
+	require.NoError(t, err)
+	for name, text := range read(t, ".md") {
+		if name != "CHANGELOG.md" { // which tells of what was
+			report(t, tree.CheckNames(name, text))
+		}
+	}
+	page := regexp.MustCompile(`(?m)(?:^|[\s("\x60])(docs/[\w/-]+\.md)\b`)
+	for name, text := range read(t, ".go") {
+		for _, m := range page.FindAllSubmatch(text, -1) {
+			if !slices.Contains(files, string(m[1])) {
+				t.Errorf("%s: there is no %s", name, m[1])
+			}
+		}
+	}
+}
+
+// TestArchitecture: docs/architecture.md names every package.
+func TestArchitecture(t *testing.T) {
+	text := string(read(t, "docs/architecture.md")["docs/architecture.md"])
+	for _, p := range packages(t, root(t)) {
+		path, ours := strings.CutPrefix(p.ImportPath, lint.Module+"/")
+		if !ours || p.ForTest != "" || strings.Contains(path, ".test") {
+			continue
+		}
+		dir, base := filepath.Split(path)
+		if slices.Contains(engine.Names(), base) {
+			path = dir + "<engine>"
+		}
+		if !strings.Contains(text, "`"+path+"`") {
+			t.Errorf("docs/architecture.md does not name %s", path)
+		}
+	}
 }
 
 func TestContinuousIntegration(t *testing.T) {

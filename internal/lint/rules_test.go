@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -208,8 +209,19 @@ func TestCheckText(t *testing.T) {
 }
 
 func TestCheckLinks(t *testing.T) {
-	text := []byte("[a](doc.go) [b](doc.go#x) [c](#here) [d](https://example.com/)\n[e](gone.md)")
-	require.Equal(t, "./README.md:2: dead link gone.md", join(lint.CheckLinks(".", "./README.md", text)))
+	text := []byte("[a](doc.go) [b](#here-1) [c](#a-bs-place) [d](https://example.com/#x)\n[e](gone.md) [f](#gone)\n# A `B`'s Place\n# Here\n# Here\n```\n# Gone\n[g](gone.md)\n```\n")
+	require.Equal(t, "./README.md:2: dead link gone.md\n./README.md:2: no heading for #gone", join(lint.CheckLinks(".", "./README.md", text)))
+}
+
+func TestCheckNames(t *testing.T) {
+	tree, err := lint.NewTree([]string{"p/q/a.go", "d/b.md"}, map[string][]byte{"p/q/a.go": []byte(
+		"package q\n\ntype A struct{ F int }\n\ntype B = x.B\n\ntype I interface{ M() }\n\nfunc (*A) N() {}\n\nvar V int\n\nfunc TestT() {}\n")})
+	require.NoError(t, err)
+	there := "`p/q` `./p/...` `p/q/a.go` `a.go` `q.A` `A.F` `A.N` `I.M` `B.Any` `q.V` `TestT` `x/y` `p/<engine>` `http.Handler` `q.A(x)`\n```\n`p/gone`\n```\n"
+	require.Empty(t, tree.CheckNames("d/b.md", []byte(there)))
+	for _, gone := range []string{"p/r", "p/q/b.go", "b.go", "q.G", "A.G", "G.F", "I.F", "TestG"} {
+		require.Equal(t, "d/b.md:2: there is no "+gone, join(tree.CheckNames("d/b.md", []byte("\n`"+gone+"`"))))
+	}
 }
 
 func TestCheckDecisions(t *testing.T) {
@@ -218,7 +230,11 @@ func TestCheckDecisions(t *testing.T) {
 	require.Contains(t, join(lint.CheckDecisions(map[string][]byte{"0001-a.md": good, "0003-b.md": good})), "no record 0002")
 	require.Contains(t, join(lint.CheckDecisions(map[string][]byte{"0001-a.md": good, "0001-b.md": good})), "number taken")
 	require.Contains(t, join(lint.CheckDecisions(map[string][]byte{"0001-a.md": []byte("# A\n")})), "no section ## Status")
-	require.Contains(t, join(lint.CheckIndex(nil, map[string][]byte{"0001-a.md": good})), "no link")
+	require.Contains(t, join(lint.CheckIndex(nil, map[string][]byte{"0001-a.md": good})), "no line - 1. [A](0001-a.md)")
+	changed := bytes.Replace(good, []byte("Accepted."), []byte("Accepted. Amended by [ADR 2](0002-b.md)."), 1)
+	records := map[string][]byte{"0001-a.md": changed, "0002-b.md": bytes.Replace(good, []byte("# 1. A"), []byte("# 2. B"), 1)}
+	index := []byte("\n- 1. [A](0001-a.md), changed by 2\n- 2. [B](0002-b.md)\n")
+	require.Equal(t, "0002-b.md: its status does not name 0001-a.md, whose status names it", join(lint.CheckIndex(index, records)))
 }
 
 func TestTestCommand(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -31,18 +32,27 @@ func CheckText(name string, text []byte) []Problem {
 	return problems
 }
 
-// CheckLinks finds relative links in a Markdown file that lead nowhere. Name is
-// relative to root.
+// CheckLinks finds links in a Markdown file to files and headings that are not there.
+// Name is relative to root.
 func CheckLinks(root, name string, text []byte) []Problem {
 	var problems []Problem
-	for i, line := range strings.Split(string(text), "\n") {
+	prose, _ := Fences(text)
+	for i, line := range prose {
 		for _, m := range link.FindAllStringSubmatch(line, -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			if target == "" || strings.Contains(target, ":") {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, ":") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(root, filepath.Dir(name), target)); err != nil {
+			path, within := filepath.Join(root, filepath.Dir(name), target), text
+			if _, err := os.Stat(path); err != nil && target != "" {
 				problems = append(problems, Problem{Path: name, Line: i + 1, Message: "dead link " + m[1]})
+				continue
+			}
+			if strings.HasSuffix(target, ".md") {
+				within, _ = os.ReadFile(path) // of which an anchor says what is wrong
+			}
+			if anchor != "" && !anchors(within)[anchor] {
+				problems = append(problems, Problem{Path: name, Line: i + 1, Message: "no heading for " + m[1]})
 			}
 		}
 	}
@@ -81,12 +91,40 @@ func CheckDecisions(records map[string][]byte) []Problem {
 	return sorted(problems)
 }
 
-// CheckIndex finds decision records that the index does not link to.
+var (
+	title  = regexp.MustCompile(`^# (\d+)\. (.*)\n`)
+	status = regexp.MustCompile(`(?s)\n## Status\n\n(.*?)\n## `)
+	record = regexp.MustCompile(`\]\((\d{4}-[^)#]*)\)`)
+)
+
+// CheckIndex checks that the index has a line for each decision record, with its title and
+// the numbers of the later ones that its status names, and that records name each other
+// there.
 func CheckIndex(index []byte, records map[string][]byte) []Problem {
 	var problems []Problem
-	for name := range records {
-		if !strings.Contains(string(index), "]("+name+")") {
-			problems = append(problems, Problem{Path: "docs/adr/README.md", Message: "no link to " + name})
+	names := map[string][]string{}
+	for name, text := range records {
+		for _, m := range record.FindAllStringSubmatch(string(status.Find(text)), -1) {
+			names[name] = append(names[name], m[1])
+		}
+		slices.Sort(names[name])
+	}
+	for name, text := range records {
+		var later []string
+		for _, other := range names[name] {
+			if other > name {
+				later = append(later, strings.TrimLeft(other[:4], "0"))
+			}
+			if !slices.Contains(names[other], name) {
+				problems = append(problems, Problem{Path: other, Message: "its status does not name " + name + ", whose status names it"})
+			}
+		}
+		line := title.ReplaceAllString(string(title.Find(text)), "- $1. [$2]("+name+")")
+		if later != nil {
+			line += ", changed by " + strings.Join(later, ", ")
+		}
+		if !strings.Contains(string(index), "\n"+line+"\n") {
+			problems = append(problems, Problem{Path: "docs/adr/README.md", Message: "no line " + line})
 		}
 	}
 	return sorted(problems)

@@ -68,19 +68,23 @@ func (c *Cell) line() string {
 // overviews.
 var place = regexp.MustCompile(`(?ms)^<!-- table:([^ ]+) -->\n(?:.*?^<!-- /table:([^ ]+) -->)?`)
 
-// RenderMarkdown puts the tables into their places in a document and leaves the
-// rest as it is. It fails for a place that does not end, and for a name that
-// stands for nothing.
+// RenderMarkdown puts the tables into their places in a document, as Fill does.
 func RenderMarkdown(document string, in *Input) (string, error) {
+	return Fill(document, func(name string) ([]Table, error) { return tablesOf(in, name) })
+}
+
+// Fill puts tables into their places in a document and leaves the rest as it is. It
+// fails for a place that does not end, and for a name of which there are no tables.
+func Fill(document string, tables func(name string) ([]Table, error)) (string, error) {
 	var failed error
 	text := place.ReplaceAllStringFunc(document, func(old string) string {
 		at := place.FindStringSubmatch(old)
-		tables, err := tablesOf(in, at[1])
+		list, err := tables(at[1])
 		if at[1] != at[2] {
 			err = fmt.Errorf("table %s: no <!-- /table:%s --> after it", at[1], at[1])
 		}
 		failed = errors.Join(failed, err)
-		return fmt.Sprintf("<!-- table:%s -->\n\n%s\n<!-- /table:%s -->", at[1], Markdown(tables), at[1])
+		return fmt.Sprintf("<!-- table:%s -->\n\n%s\n<!-- /table:%s -->", at[1], Markdown(list), at[1])
 	})
 	return text, failed
 }

@@ -28,7 +28,7 @@ const (
 // Params documents the URL parameters of this family of engines.
 var Params = map[string]string{
 	"page_size": "page size in bytes of a new database, a power of two from 512 to 65536 (default 4096)",
-	"mmap":      "bytes of the database that each connection maps into memory (default 0)",
+	"mmap":      "bytes of the database that each connection maps into memory, at least 0 (default 0)",
 }
 
 // Config is the settings of a database.

@@ -14,10 +14,10 @@ import (
 
 // params documents the URL parameters of this engine.
 var params = map[string]string{
-	"threads":              "threads that run queries, shared by all connections (default: one for each CPU, and no more than one for each 125 MB of memory)",
+	"threads":              "threads that run queries, at least 1, shared by all connections (default one for each CPU, and no more than one for each 125 MB of memory)",
 	"checkpoint_threshold": "bytes of the log from which a commit checkpoints, at least 65536 (default 16777216)",
-	"storage_version":      "format of a new file, v1.5.0 say, or latest (default v1.0.0, which every release since reads and which is written in less time and memory)",
-	"temp_directory":       "directory for what does not fit the memory budget (default: beside the database, its name with .tmp)",
+	"storage_version":      "format of a new file, v1.5.0 say, or latest (default v1.0.0, which every release since reads and which takes less time and memory to write)",
+	"temp_directory":       "directory for what does not fit the memory budget (default beside the database, its name with .tmp)",
 }
 
 const (

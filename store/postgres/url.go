@@ -27,25 +27,25 @@ const (
 // password is not among them: it belongs before the host, where every program
 // that prints URLs knows to leave it out.
 var connParams = map[string]string{
-	paramHost:              "host of a running server or directory of its Unix socket; several separated by commas are tried in order",
-	paramPort:              "port, or one for each host",
-	"user":                 "user, when not given before the host",
-	"passfile":             "file of passwords, in the form of ~/.pgpass",
-	"sslmode":              "disable, allow, prefer, require, verify-ca or verify-full",
-	"sslrootcert":          "file of the certificate authorities to trust, or \"system\"",
-	"sslcert":              "file of this client's certificate",
-	"sslkey":               "file of this client's key",
-	"connect_timeout":      "seconds to wait for a connection; default 10",
-	"application_name":     "name shown in the server's statistics; default varve",
-	"target_session_attrs": "which of several hosts to take: any, read-write, read-only, primary, standby or prefer-standby",
+	paramHost:              "host of a running server or directory of its Unix socket; several separated by commas are tried in order (default that of the URL)",
+	paramPort:              "port, or one for each host (default 5432)",
+	"user":                 "user, when not given before the host (default the system's user)",
+	"passfile":             "file of passwords (default ~/.pgpass)",
+	"sslmode":              "disable, allow, prefer, require, verify-ca or verify-full (default prefer)",
+	"sslrootcert":          "file of the certificate authorities to trust, or \"system\" (default none)",
+	"sslcert":              "file of this client's certificate (default none)",
+	"sslkey":               "file of this client's key (default none)",
+	"connect_timeout":      "seconds to wait for a connection (default 10)",
+	"application_name":     "name shown in the server's statistics (default varve)",
+	"target_session_attrs": "which of several hosts to take: any, read-write, read-only, primary, standby or prefer-standby (default any)",
 }
 
 // params documents all URL parameters.
 var params = func() map[string]string {
 	all := map[string]string{
-		paramSchema: "schema to work in, made when it is missing; default the session's current schema",
-		paramCitus:  "true on a Citus coordinator: the tables of a new store are spread over the workers, and such a store is opened",
-		paramBinDir: "directory of an installed PostgreSQL " + pgembed.Major + "'s initdb and postgres, for an embedded server; default is to fetch them once",
+		paramSchema: "schema to work in, made when it is missing (default the session's current one)",
+		paramCitus:  "true on a Citus coordinator: the tables of a new store are spread over the workers, and such a store is opened (default false)",
+		paramBinDir: "directory of an installed PostgreSQL " + pgembed.Major + "'s initdb and postgres, for an embedded server (default they are fetched once)",
 	}
 	for name, meaning := range connParams {
 		all[name] = meaning

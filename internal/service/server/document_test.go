@@ -10,32 +10,75 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
 )
 
-// TestDocumentedRequests makes the requests that docs/service.md shows of events, one
-// after the other, with curl, and compares the answers with what it says of them, in
-// which … stands for anything.
+// TestDocumentedRequests makes the requests that docs/service.md shows, one after the
+// other, with curl, and compares the answers with what it says of them, in which … stands
+// for anything.
 func TestDocumentedRequests(t *testing.T) {
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		t.Skip("curl is not installed")
 	}
+	text := documented(t)
+	t.Chdir(t.TempDir())
+	t.Setenv("K", "0x"+strings.Repeat("5a", 32))
+	require.NoError(t, os.WriteFile("photo.png", []byte("a photo"), 0o600))
+	made := 0
+	for _, section := range []string{"REST", "Events"} { // each begins with a store of its own
+		w := run(t, service.Options{}, server.Options{})
+		_, part, ok := strings.Cut(text, "\n## "+section+"\n")
+		require.True(t, ok)
+		_, part, _ = strings.Cut(part, "```sh\n")
+		part, _, ok = strings.Cut(part, "```\n")
+		require.True(t, ok)
+		requests := strings.Split("\n"+part, "\ncurl ")
+		for _, part := range requests[1:] {
+			command, answer, _ := strings.Cut(part, "\n# ")
+			answer = strings.ReplaceAll(strings.Trim(answer, "#\n"), "\n# ", "\n") + "\n"
+			pattern := strings.ReplaceAll(regexp.QuoteMeta(answer), "…", ".*")
+			got := request(t, curl, strings.ReplaceAll(command, "localhost:8080", w.server.REST()), strings.Count(answer, "\n"))
+			require.Regexp(t, "^"+strings.TrimSuffix(pattern, "\n"), got, command)
+			made++
+		}
+	}
+	copied, err := os.ReadFile("copy.png")
+	require.NoError(t, err)
+	require.Equal(t, "a photo", string(copied))
+	require.Equal(t, strings.Count(text, "\ncurl "), made, "a request outside of the first block of REST or of Events")
+}
+
+// documented is docs/service.md.
+func documented(t *testing.T) string {
+	t.Helper()
 	text, err := os.ReadFile("../../../docs/service.md")
 	require.NoError(t, err)
-	_, section, ok := strings.Cut(string(text), "\n## Events\n")
-	require.True(t, ok)
-	_, section, _ = strings.Cut(section, "```sh\n")
-	section, _, ok = strings.Cut(section, "```\n")
-	require.True(t, ok)
-	w := run(t, service.Options{}, server.Options{})
-	for part := range strings.SplitSeq(strings.TrimPrefix(section, "curl "), "\ncurl ") {
-		command, answer, _ := strings.Cut(part, "\n# ")
-		answer = strings.ReplaceAll(strings.Trim(answer, "#\n"), "\n# ", "\n") + "\n"
-		pattern := strings.ReplaceAll(regexp.QuoteMeta(answer), "…", ".*")
-		require.Regexp(t, "^"+pattern, request(t, curl, strings.ReplaceAll(command, "localhost:8080", w.server.REST()), strings.Count(answer, "\n")))
+	return string(text)
+}
+
+var called = regexp.MustCompile(`(?m)^grpcurl -plaintext (?:\\\n +)?-d '(.*)' (?:\\\n +)?localhost:8081 ([\w.]+)/(\w+)$`)
+
+// TestDocumentedCalls: the calls of grpcurl that docs/service.md shows are of methods that
+// there are, and what they send is a request of these.
+func TestDocumentedCalls(t *testing.T) {
+	text := documented(t)
+	calls := called.FindAllStringSubmatch(text, -1)
+	require.Len(t, calls, strings.Count(text, "\ngrpcurl -plaintext"))
+	for _, c := range calls {
+		d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(c[2]))
+		require.NoError(t, err)
+		method := d.(protoreflect.ServiceDescriptor).Methods().ByName(protoreflect.Name(c[3]))
+		require.NotNil(t, method, c[3])
+		kind, err := protoregistry.GlobalTypes.FindMessageByName(method.Input().FullName())
+		require.NoError(t, err)
+		sent := regexp.MustCompile(`'\$\(.*?\)'`).ReplaceAllString(c[1], "AAAA") // base 64 of something
+		require.NoError(t, protojson.Unmarshal([]byte(sent), kind.New().Interface()), c[0])
 	}
 }
 

@@ -28,11 +28,11 @@ const (
 )
 
 var params = map[string]string{
-	"authToken": "token of the server; the environment variable " + tokenVariable + " keeps it out of the URL",
-	"tls":       "0 for a libsql://host:port without TLS (default 1)",
-	"namespace": "the server's database, where it has several",
-	"max_row":   "the longest row that the server takes, in bytes: its max_row_size (default 5000000)",
-	"timeout":   "the longest wait for the answer to one statement, such as 30s (default 1m)",
+	"authToken": "token of the server (default the environment variable " + tokenVariable + ", which keeps it out of the URL)",
+	"tls":       "0 for a libsql://host:port without TLS, or 1 (default 1)",
+	"namespace": "one of the server's databases, where it has several (default the one that the server takes)",
+	"max_row":   "the longest row that the server takes, in bytes, above 0: its max_row_size (default 5000000)",
+	"timeout":   "the longest wait for the answer to one statement, above 0, such as 30s (default 1m)",
 }
 
 // newConnector checks parameters and prepares connections; it does not connect

@@ -1,0 +1,353 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/lint"
+	"github.com/varvedb/varve/internal/report"
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/node/chain"
+	"github.com/varvedb/varve/node/rpc"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+
+	_ "github.com/varvedb/varve/store/duckdb"
+	_ "github.com/varvedb/varve/store/libsql/remote"
+	_ "github.com/varvedb/varve/store/postgres"
+	_ "github.com/varvedb/varve/store/sqlite"
+	_ "github.com/varvedb/varve/store/sqlitego"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs anew")
+
+// listed are the tables of docs that list what the code has.
+var listed = map[string]func(t *testing.T) report.Table{
+	"commands": commandTable, "parameters": parameterTable, "metrics": metricTable,
+	"layouts": layoutTable, "event-layouts": eventLayoutTable, "arkiv-indexes": indexTable,
+}
+
+// TestDocuments: the tables of docs are what the code has. The others, of README.md and
+// EXPERIMENTS.md, are what was measured.
+func TestDocuments(t *testing.T) {
+	root, err := lint.Root()
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	shown := map[string]bool{}
+	for _, path := range files {
+		old, err := os.ReadFile(path)
+		require.NoError(t, err)
+		text, err := report.Fill(string(old), func(name string) ([]report.Table, error) {
+			if listed[name] == nil {
+				return nil, fmt.Errorf("table %s: there is none; there are %v", name, slices.Sorted(maps.Keys(listed)))
+			}
+			shown[name] = true
+			return []report.Table{listed[name](t)}, nil
+		})
+		require.NoError(t, err, path)
+		switch {
+		case text == string(old):
+		case *update:
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) // it exists and keeps its mode
+		default:
+			t.Errorf("%s differs from the code; go test ./internal/cli -run TestDocuments -update writes its tables\n%s", path, report.Diff(string(old), text))
+		}
+	}
+	require.Len(t, shown, len(listed), "a table that no document shows")
+}
+
+// table makes a table of rows of words.
+func table(heads []string, rows [][]string) report.Table {
+	var t report.Table
+	for _, h := range heads {
+		t.Columns = append(t.Columns, report.Column{Head: h})
+	}
+	for _, row := range rows {
+		cells := make([]report.Cell, len(row))
+		for i, text := range row {
+			cells[i].Text = text
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}
+
+func code(s string) string { return "`" + s + "`" }
+
+func codes(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = code(s)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// commandTable has every command with its arguments and flags.
+func commandTable(t *testing.T) report.Table {
+	parser, err := newParser(new(commands), io.Discard, io.Discard, func(int) {})
+	require.NoError(t, err)
+	var rows [][]string
+	for _, node := range parser.Model.Leaves(true) {
+		line := strings.TrimPrefix(node.Path(), "varve ")
+		for _, p := range node.Positional {
+			line += " " + p.Summary()
+		}
+		var flags []string
+		for _, f := range node.Flags {
+			if !f.Hidden {
+				flags = append(flags, flagText(f))
+			}
+		}
+		rows = append(rows, []string{code(line), node.Help, codes(flags)})
+	}
+	return table([]string{"command", "what it does", "flags, with their defaults"}, rows)
+}
+
+func flagText(f *kong.Flag) string {
+	text := "--" + f.Name
+	if f.Tag.Negatable != "" {
+		text = "--[no-]" + f.Name
+	}
+	if f.HasDefault && f.Default != "" && !f.IsBool() {
+		text += "=" + f.Default
+	}
+	return text
+}
+
+var byDefault = regexp.MustCompile(`^(.*) \(default (.*)\)$`)
+
+// parameterTable has the parameters of URLs, first those of all engines.
+func parameterTable(t *testing.T) report.Table {
+	var rows [][]string
+	add := func(of string, params map[string]string) {
+		for _, name := range slices.Sorted(maps.Keys(params)) {
+			m := byDefault.FindStringSubmatch(params[name])
+			require.NotNil(t, m, "parameter %s of %s: %q does not end with (default …)", name, of, params[name])
+			same := slices.IndexFunc(rows, func(row []string) bool { return row[0] == code(name) && row[2] == m[1] && row[3] == m[2] })
+			if same >= 0 {
+				rows[same][1] += ", " + of
+				continue
+			}
+			rows = append(rows, []string{code(name), of, m[1], m[2]})
+		}
+	}
+	add("all", store.Params())
+	for _, e := range allEngines(t) {
+		of := e.Name
+		if client := engine.Find(e.Name).Client; client != "" && e.Library == client {
+			of += " servers"
+		}
+		add(of, e.Parameters)
+	}
+	return table([]string{"parameter", "of", "what it says", "default"}, rows)
+}
+
+// allEngines are those that are linked here and the one that cannot be beside them.
+func allEngines(t *testing.T) []engineInfo {
+	list := linkedEngines()
+	for _, listed := range engine.All {
+		if !linked(listed.Name, false) {
+			others, err := siblingEngines(&env{ctx: t.Context(), stderr: t.Output()}, listed, false)
+			require.NoError(t, err)
+			require.NotEmpty(t, others)
+			list = append(list, others...)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b engineInfo) int { return engine.Rank(a.Name) - engine.Rank(b.Name) })
+	return list
+}
+
+// layoutTable has the layouts of entities, those of the ablation in one row.
+func layoutTable(t *testing.T) report.Table {
+	var rows [][]string
+	ablation := schemas.AblationLayouts()
+	for _, name := range schemas.EntityLayouts() {
+		if name == ablation[0] {
+			rows = append(rows, []string{code(name) + " … " + code(ablation[len(ablation)-1]), "the same with the first N of the thirteen", "yes", "N", "yes"})
+		}
+		if slices.Contains(ablation, name) {
+			continue
+		}
+		l, err := schemas.Entities(name, string(driver.SQLite))
+		require.NoError(t, err)
+		citus, err := schemas.Entities(name, string(driver.Postgres))
+		require.NoError(t, err)
+		rows = append(rows, []string{code(name), l.About, yes(l.Temporal), fmt.Sprint(len(l.Indexes)), yes(len(citus.Spread) > 0)})
+	}
+	return table([]string{"layout of entities", "what it is", "past blocks", "indexes", "Citus"}, rows)
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// eventLayoutTable has the layouts of events.
+func eventLayoutTable(t *testing.T) report.Table {
+	on := map[string][]string{}
+	dialects := map[string]driver.Dialect{}
+	for _, e := range allEngines(t) {
+		for _, name := range schemas.EventLayouts(string(e.Dialect)) {
+			dialects[name] = e.Dialect
+			if !slices.Contains(on[name], e.Name) {
+				on[name] = append(on[name], e.Name)
+			}
+		}
+	}
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(on)) {
+		l, err := schemas.EventTables(name, string(dialects[name]))
+		require.NoError(t, err)
+		rows = append(rows, []string{code(name), l.About, strings.Join(on[name], ", ")})
+	}
+	return table([]string{"layout of events", "what it is", "engines"}, rows)
+}
+
+// indexTable has the indexes of the arkiv family.
+func indexTable(t *testing.T) report.Table {
+	var rows [][]string
+	for _, layout := range []string{"arkiv", "arkiv-ordered", "arkiv-columnar", "arkiv-pruned"} {
+		l, err := schemas.Entities(layout, string(driver.SQLite))
+		require.NoError(t, err)
+		for _, index := range l.Indexes {
+			same := slices.IndexFunc(rows, func(row []string) bool { return row[1] == code(index.Name) })
+			if same >= 0 {
+				rows[same][4] += ", " + code(layout)
+				continue
+			}
+			n := ""
+			if layout == "arkiv" {
+				n = fmt.Sprint(len(rows) + 1)
+			}
+			_, columns, _ := strings.Cut(index.SQL, " (")
+			rows = append(rows, []string{n, code(index.Name), code(strings.TrimSuffix(columns, ")")), strings.TrimSuffix(index.Serves, "."), code(layout)})
+		}
+	}
+	return table([]string{"N", "index", "columns", "what it serves", "layouts"}, rows)
+}
+
+var described = regexp.MustCompile(`fqName: "([^"]*)", help: "([^"]*)"`)
+
+// metricTable has the metrics of a service, of Arkiv's JSON-RPC and of a follower, in one
+// registry.
+func metricTable(t *testing.T) report.Table {
+	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "varve.db"), nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	m := service.NewMetrics()
+	s, err := service.New(t.Context(), db, service.Options{Metrics: m})
+	require.NoError(t, err)
+	defer s.Close()
+	m.Operation("rest", "get", 200) // so that its labels are gathered
+	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	handler, err := rpc.New(t.Context(), ents, rpc.Options{Metrics: m.Registry()})
+	require.NoError(t, err)
+	defer handler.Close()
+	observe(m.Registry(), &chain.Follower{})
+
+	registry, ok := m.Registry().(*prometheus.Registry)
+	require.True(t, ok)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	rows := map[string][]string{}
+	for _, f := range families {
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, l.GetName())
+		}
+		if strings.HasPrefix(f.GetName(), "varve_") {
+			rows[f.GetName()] = []string{code(f.GetName()), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp()}
+		}
+	}
+	for _, d := range descriptions(registry) { // gauges of which this store has no value
+		if _, there := rows[d[1]]; !there && strings.HasPrefix(d[1], "varve_") {
+			rows[d[1]] = []string{code(d[1]), "gauge", "", d[2]}
+		}
+	}
+	sorted := make([][]string, 0, len(rows))
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		sorted = append(sorted, rows[name])
+	}
+	return table([]string{"metric", "type", "labels", "what it tells"}, sorted)
+}
+
+// descriptions are name and help of all metrics of a registry.
+func descriptions(c prometheus.Collector) (list [][]string) {
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		c.Describe(descs)
+	}()
+	for d := range descs {
+		list = append(list, described.FindStringSubmatch(d.String()))
+	}
+	return list
+}
+
+var (
+	inline  = regexp.MustCompile("`varve ([a-z][^`]*)`")
+	flagged = regexp.MustCompile(`^--([\w-]+)`)
+)
+
+// TestDocumentedFlags: the commands that documents name in a line are commands, with flags
+// that these have. Those of blocks are run by cmd/varve.
+func TestDocumentedFlags(t *testing.T) {
+	root, err := lint.Root()
+	require.NoError(t, err)
+	files, err := lint.Files(root, ".md")
+	require.NoError(t, err)
+	parser, err := newParser(new(commands), io.Discard, io.Discard, func(int) {})
+	require.NoError(t, err)
+	for _, name := range files {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		for _, m := range inline.FindAllStringSubmatch(string(text), -1) {
+			node := parser.Model.Node
+			for word := range strings.FieldsSeq(m[1]) {
+				if next := below(node, word); next != nil {
+					node = next
+				} else if f := flagged.FindStringSubmatch(word); f != nil && !hasFlag(node, f[1]) {
+					t.Errorf("%s: `varve %s`: %s has no --%s", name, m[1], node.Name, f[1])
+				}
+			}
+			if node.Type == kong.ApplicationNode && name != "CHANGELOG.md" {
+				t.Errorf("%s: `varve %s`: no such command", name, m[1])
+			}
+		}
+	}
+}
+
+func below(node *kong.Node, name string) *kong.Node {
+	i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return node.Children[i]
+}
+
+func hasFlag(node *kong.Node, name string) bool {
+	for _, group := range node.AllFlags(false) {
+		if slices.ContainsFunc(group, func(f *kong.Flag) bool { return f.Name == name || f.Tag.Negatable != "" && "no-"+f.Name == name }) {
+			return true
+		}
+	}
+	return false
+}

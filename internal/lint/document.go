@@ -1,0 +1,156 @@
+package lint
+
+import (
+	"go/ast"
+	"go/types"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Tree is what a repository has that documents may name.
+type Tree struct {
+	paths    map[string]bool // of files and directories
+	bases    map[string]bool // last elements of these
+	packages map[string]bool // names of Go packages
+	names    map[string]bool // declared in Go: Name, package.Name, Type.Member
+	aliases  map[string]bool // types that have the members of others
+}
+
+// NewTree reads the paths of a repository's files and its Go source.
+func NewTree(files []string, source map[string][]byte) (*Tree, error) {
+	t := &Tree{paths: map[string]bool{}, bases: map[string]bool{}, packages: map[string]bool{}, names: map[string]bool{}, aliases: map[string]bool{}}
+	for _, name := range files {
+		for t.bases[path.Base(name)] = true; name != "." && !t.paths[name]; name = path.Dir(name) {
+			t.paths[name] = true
+		}
+	}
+	for name, text := range source {
+		f, err := parse(name, text)
+		if err != nil {
+			return nil, err
+		}
+		t.declare(f)
+	}
+	return t, nil
+}
+
+// declare adds what a file declares outside of functions.
+func (t *Tree) declare(f *file) {
+	pkg := f.tree.Name.Name
+	t.packages[pkg] = true
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.FuncDecl:
+			of := pkg
+			if x.Recv != nil {
+				of, _, _ = strings.Cut(strings.TrimPrefix(types.ExprString(x.Recv.List[0].Type), "*"), "[")
+			}
+			t.add(of, x.Name)
+			return false
+		case *ast.ValueSpec:
+			t.add(pkg, x.Names...)
+		case *ast.TypeSpec:
+			t.add(pkg, x.Name)
+			t.aliases[x.Name.Name] = t.aliases[x.Name.Name] || x.Assign.IsValid()
+			ast.Inspect(x.Type, func(n ast.Node) bool {
+				if field, ok := n.(*ast.Field); ok {
+					t.add(x.Name.Name, field.Names...)
+				}
+				return true
+			})
+			return false
+		}
+		return true
+	})
+}
+
+func (t *Tree) add(of string, names ...*ast.Ident) {
+	for _, n := range names {
+		t.names[n.Name], t.names[of+"."+n.Name] = true, true
+	}
+}
+
+var (
+	ticked    = regexp.MustCompile("`([^`]+)`")
+	baseName  = regexp.MustCompile(`^[\w-]+\.(go|md|sql|proto|ya?ml)$`)
+	testName  = regexp.MustCompile(`^(Test|Benchmark|Example|Fuzz)[A-Z_]\w*$`)
+	qualified = regexp.MustCompile(`^([A-Za-z]\w*)\.([A-Z]\w*)(\(.*\))?$`)
+)
+
+// CheckNames finds what a Markdown file names, between backticks outside of fenced blocks,
+// and the repository has not: paths below one of its directories, files, tests, and what
+// its Go packages declare.
+func (t *Tree) CheckNames(name string, text []byte) []Problem {
+	var problems []Problem
+	prose, _ := Fences(text)
+	for i, line := range prose {
+		for _, m := range ticked.FindAllStringSubmatch(line, -1) {
+			if s := m[1]; t.lacks(s, path.Dir(name)) {
+				problems = append(problems, Problem{Path: name, Line: i + 1, Message: "there is no " + s})
+			}
+		}
+	}
+	return problems
+}
+
+func (t *Tree) lacks(s, dir string) bool {
+	if first, _, below := strings.Cut(strings.TrimPrefix(s, "./"), "/"); below && t.paths[first] && !strings.ContainsAny(s, " <*…") {
+		p := path.Clean(strings.TrimSuffix(s, "/..."))
+		return !t.paths[p] && !t.paths[path.Join(dir, p)]
+	}
+	if baseName.MatchString(s) {
+		return !t.bases[s]
+	}
+	if testName.MatchString(s) {
+		return !t.names[s]
+	}
+	m := qualified.FindStringSubmatch(s)
+	return m != nil && (t.packages[m[1]] || ast.IsExported(m[1])) &&
+		!t.names[m[1]+"."+m[2]] && !t.aliases[m[1]]
+}
+
+// Fences returns the lines of a Markdown text, those of fenced blocks empty, and the kinds
+// of these.
+func Fences(text []byte) (prose, kinds []string) {
+	fenced := false
+	for line := range strings.SplitSeq(string(text), "\n") {
+		m := fence.FindStringSubmatch(line)
+		if m != nil && !fenced {
+			kinds = append(kinds, m[1])
+		}
+		if m != nil || fenced {
+			line = ""
+		}
+		fenced = fenced != (m != nil)
+		prose = append(prose, line)
+	}
+	return prose, kinds
+}
+
+var (
+	heading = regexp.MustCompile(`^#+ +(.*)$`)
+	noSlug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	linked  = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+)
+
+// anchors are the places of a Markdown text that links can lead to, as GitHub names them.
+func anchors(text []byte) map[string]bool {
+	found := map[string]bool{}
+	prose, _ := Fences(text)
+	for _, line := range prose {
+		m := heading.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		slug := noSlug.ReplaceAllString(strings.ToLower(linked.ReplaceAllString(m[1], "$1")), "")
+		slug = strings.ReplaceAll(slug, " ", "-")
+		again := slug
+		for n := 1; found[again]; n++ {
+			again = slug + "-" + strconv.Itoa(n)
+		}
+		found[again] = true
+	}
+	return found
+}
