@@ -66,7 +66,9 @@ func (r *Results) merge(set *Results, most map[string]int, name string) {
 		counts[set.Records[i].Once().Key()]++
 	}
 	lost := func(rec Record) bool { return counts[rec.Once().Key()] < most[rec.Once().Key()] }
-	replaced := func(rec Record) bool { return counts[rec.Once().Key()] >= most[rec.Once().Key()] && counts[rec.Once().Key()] > 0 }
+	replaced := func(rec Record) bool {
+		return counts[rec.Once().Key()] >= most[rec.Once().Key()] && counts[rec.Once().Key()] > 0
+	}
 	before := len(r.Records) + len(set.Records)
 	r.Records = append(slices.DeleteFunc(r.Records, replaced), slices.DeleteFunc(set.Records, lost)...)
 	if out := before - len(r.Records); out > 0 {

@@ -60,19 +60,19 @@ Medians of 1 to 3 runs (the range); layout arkiv.
 | p10 | 3,000 (1,000–9,000) | failed | 5,000 |
 
 Failed: engine=duckdb/layout=arkiv/profile=p10: out of memory
-`, "\n"), report.Markdown(report.Tables(in, "A5")))
+`, "\n"), report.Markdown(report.Brief(in, "A5")))
 }
 
 func TestMissingExperiment(t *testing.T) {
 	end := record("A7", "engine=sqlite", 0)
 	end.Name, end.Error = "Run", "ended after 15m0s, see --timeout"
 	require.Equal(t, "Not measured. To measure it: `varve run A7`\nFailed: engine=sqlite: ended after 15m0s, see --timeout\n",
-		report.Markdown(report.Tables(input(end), "A7")))
+		report.Markdown(report.Brief(input(end), "A7")))
 }
 
 // An experiment that no renderer knows is shown as it comes.
 func TestUnknownExperiment(t *testing.T) {
-	text := report.Markdown(report.Tables(input(record("X1", "engine=sqlite", 0, rate(1), result.Metric{Value: 2, Unit: "odd"})), "X1"))
+	text := report.Markdown(report.Brief(input(record("X1", "engine=sqlite", 0, rate(1), result.Metric{Value: 2, Unit: "odd"})), "X1"))
 	require.Contains(t, text, "| sqlite ent/s |")
 	require.Contains(t, text, "| sqlite odd |")
 }
@@ -84,7 +84,7 @@ func TestFullSetHasAllTables(t *testing.T) {
 		"A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A11", "A12", "A13", "A14",
 		"C1", "C2", "C3", "D1", "D2", "D3", "D4", "D5", "E1", "E2", "E3",
 	} {
-		text := report.Markdown(report.Tables(in, id))
+		text := report.Markdown(report.Brief(in, id))
 		require.NotContains(t, text, "Not measured", id)
 		for _, engine := range reporttest.Engines {
 			require.Contains(t, text, engine, id)
@@ -145,7 +145,7 @@ Not measured. To measure it: `+"`varve run A7`"+`
 // A setting of which no engine has a figure has no row in its table.
 func TestNoEmptyRows(t *testing.T) {
 	in := input(record("A5", "engine=sqlite layout=arkiv", 0, rate(1)), record("A5", "engine=sqlite layout=simple", 0, result.Metric{Value: 2, Unit: "p50-ms"}))
-	text := report.Markdown(report.Tables(in, "A5"))
+	text := report.Markdown(report.Brief(in, "A5"))
 	require.Contains(t, text, "| arkiv | 1 |")
 	require.NotContains(t, text, "simple")
 }
@@ -159,7 +159,7 @@ func TestFewOperations(t *testing.T) {
 		return r
 	}
 	in := input(of("arkiv", 48), of("compact", 1272))
-	text := report.Markdown(report.Tables(in, "D3"))
+	text := report.Markdown(report.Brief(in, "D3"))
 	require.Contains(t, text, "| arkiv | max 90 (n 48) |\n")
 	require.Contains(t, text, "| compact | 80 (n 1,272) |\n")
 }
@@ -194,7 +194,7 @@ func TestTablesAreOfOneRevision(t *testing.T) {
 		return r
 	}
 	in := input(of("two", "arkiv", 1), of("one", "compact", 2), of("one", "simple", 3), of("dirty", "bare", 4), of("none", "arkiv-0", 5))
-	text := report.Markdown(report.Tables(in, "A5"))
+	text := report.Markdown(report.Brief(in, "A5"))
 	require.Equal(t, `Single runs.
 
 | layout | sqlite ent/s |
@@ -205,7 +205,7 @@ func TestTablesAreOfOneRevision(t *testing.T) {
 3 records left out: another revision, two-rev (1), dirty revision dirty-r (1), no manifest (1).
 `, text)
 	dirty := input(of("dirty", "bare", 4))
-	require.Contains(t, report.Markdown(report.Tables(dirty, "A5")), "No records of a known revision. To measure it: `varve run A5`\n1 records left out: dirty revision dirty-r (1).")
+	require.Contains(t, report.Markdown(report.Brief(dirty, "A5")), "No records of a known revision. To measure it: `varve run A5`\n1 records left out: dirty revision dirty-r (1).")
 	var out strings.Builder
 	require.NoError(t, report.WriteText(&out, dirty, "A5"))
 	require.Contains(t, out.String(), "sqlite      4")
@@ -218,7 +218,7 @@ func TestIntervals(t *testing.T) {
 	for i, v := range []float64{1, 2, 3, 4, 5, 6} {
 		records = append(records, record("A5", "engine=sqlite", i, rate(v)), record("A5", "engine=sqlite aa=2", i, rate(100*v)))
 	}
-	text := report.Markdown(report.Tables(input(records...), "A5"))
+	text := report.Markdown(report.Brief(input(records...), "A5"))
 	require.Contains(t, text, "Medians of 6 runs (the 95 % interval).")
 	require.Contains(t, text, "| all | 3.5 (1–6) |\n")
 	require.NotContains(t, text, "00")
