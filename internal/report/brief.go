@@ -18,7 +18,8 @@ import (
 type view struct {
 	units   string  // a row each where there are several
 	kinds   string  // of operations, a row each; "" is the metric
-	where   string  // settings as key=value: others are left out where there are these
+	where   string  // settings as key=value|value: others are left out where there are these
+	one     bool    // of several sizes the one that most settings have
 	with    string  // another experiment, whose settings are compared with and have no rows
 	hide    string  // settings that have no rows, only a part in factors
 	compare string  // rows of factors between settings, as key:from:to; key:step compares each value with the one before
@@ -44,9 +45,7 @@ func Brief(in *Input, id string) []Table {
 		tables = []Table{x.missing("`")}
 		tables[0].Caption = b.question()
 	} else {
-		first, last := &tables[0], &tables[len(tables)-1]
-		first.Caption = b.question() + "\\\n" + b.head(first.Caption)
-		last.Notes = []string{strings.Join(append(b.standings(), "`"+b.command()+"`"), " ")}
+		tables[0].Caption = joinWords("\\\n", b.question(), b.head(tables[0].Caption+" `"+b.command()+"`"))
 	}
 	last := &tables[len(tables)-1]
 	last.Notes = append(last.Notes, nonempty(b.failures(), sentence(x.leftOut))...)
@@ -76,9 +75,9 @@ func (b *brief) head(caption string) string {
 	for _, part := range b.x.parts {
 		wanted = append(wanted, b.in.criteria(part)...)
 	}
-	text := joinWords(" ", conclusion, judgeClaims(b.claims), b.reached())
+	text := joinWords(" ", append([]string{conclusion, judgeClaims(b.claims), b.reached()}, b.standings()...)...)
 	if len(wanted) == 0 {
-		return joinWords(" ", text, caption)
+		return joinWords("\\\n", text, caption)
 	}
 	return joinWords("\n", text, strings.Join(wanted, "\n")) + "\n\n" + caption
 }
@@ -169,15 +168,28 @@ func (b *brief) failures() string {
 	return fmt.Sprintf("Runs that failed: %d; the first, %s. The page has all.", n, why)
 }
 
-// choose leaves those groups that have certain values, where some have.
+// choose leaves those groups that have certain values, as key=value|value, where some
+// have.
 func choose(groups []*runs.Group, where string) []*runs.Group {
 	for pair := range strings.FieldsSeq(where) {
-		key, value, _ := strings.Cut(pair, "=")
-		if some := runs.Where(groups, func(g *runs.Group) bool { return g.Get(key) == value }); len(some) > 0 {
+		key, values, _ := strings.Cut(pair, "=")
+		list := strings.Split(values, "|")
+		if some := runs.Where(groups, func(g *runs.Group) bool { return slices.Contains(list, g.Get(key)) }); len(some) > 0 {
 			groups = some
 		}
 	}
 	return groups
+}
+
+// common leaves the groups of the size that most have, of equals of the largest.
+func common(groups []*runs.Group) []*runs.Group {
+	of := runs.By(groups, func(g *runs.Group) string { return g.Get("scale") })
+	if len(of) == 0 {
+		return nil
+	}
+	return slices.MaxFunc(of, func(a, b []*runs.Group) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), natural(a[0].Get("scale"), b[0].Get("scale")))
+	})
 }
 
 // figures are the measures of a view, with what a row of each is called besides.
@@ -197,6 +209,9 @@ func (b *brief) table(v *view) []Table {
 	groups = choose(runs.Where(groups, func(g *runs.Group) bool {
 		return !runs.End(g.Records[0]) && (g.Failed() || slices.ContainsFunc(figures, func(m runs.Measure) bool { return has(g, m) }))
 	}), v.where)
+	if v.one {
+		groups = common(groups)
+	}
 	if !slices.ContainsFunc(groups, func(g *runs.Group) bool { return !g.Failed() }) {
 		return nil
 	}
@@ -463,6 +478,7 @@ func outcome(o verdict.Outcome, layouts map[string][]string, of int) string {
 	var names []string
 	for layout, engines := range layouts {
 		n += len(engines)
+		sortEngines(engines)
 		names = append(names, "`"+layout+"` on "+strings.Join(engines, ", "))
 	}
 	slices.Sort(names)

@@ -71,8 +71,8 @@ func (c *Cell) strong() string {
 
 // A place for tables begins with <!-- table:NAME --> and ends with
 // <!-- /table:NAME -->, each on a line of its own. Names are the ids of
-// experiments, with commas between several, those after peers: for what others did on one or on a section, and those
-// of overviews.
+// experiments, those after peers: for what others did on one or on a section, and those of
+// overviews; several have commas between them.
 var place = regexp.MustCompile(`(?ms)^<!-- table:([^ ]+) -->\n(?:.*?^<!-- /table:([^ ]+) -->)?`)
 
 // RenderMarkdown puts the tables into their places in a document and leaves the
@@ -92,14 +92,18 @@ func RenderMarkdown(document string, in *Input) (string, error) {
 	return text, failed
 }
 
-// tablesOf returns what a name in a document stands for.
-func tablesOf(in *Input, name string) ([]Table, error) {
-	if ids := strings.Split(name, ","); !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(in.ids(), id) }) {
-		var tables []Table
-		for _, id := range ids {
-			tables = append(tables, Brief(in, id)...)
-		}
-		return tables, nil
+// tablesOf returns what names in a document stand for.
+func tablesOf(in *Input, names string) (tables []Table, err error) {
+	for name := range strings.SplitSeq(names, ",") {
+		some, fault := named(in, name)
+		tables, err = append(tables, some...), errors.Join(err, fault)
+	}
+	return tables, err
+}
+
+func named(in *Input, name string) ([]Table, error) {
+	if slices.Contains(in.ids(), name) {
+		return Brief(in, name), nil
 	}
 	if of, ok := strings.CutPrefix(name, "peers:"); ok && slices.ContainsFunc(in.ids(), func(id string) bool { return strings.HasPrefix(id, of) }) {
 		return peerTables(in, of), nil

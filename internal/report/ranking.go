@@ -183,6 +183,7 @@ func shortRanking(in *Input) Table {
 	if out := r.cut(mostRanked); out > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d more are on the page.", out))
 	}
+	r.Notes = []string{strings.Join(r.Notes, " ")}
 	r.Caption = "Engines and layouts by the geometric mean of how many times each figure is that of the best in its column (**bold**; ≈ is inside the noise of it). In brackets the 95 % interval, or the range of fewer than six blocks."
 	return r.Table
 }

@@ -38,7 +38,7 @@ const indexes = "indexes:0:2 indexes:0:6"
 var specs = []spec{
 	{
 		ids: "A1", metrics: "rows/s", bars: "rows/s", full: "rows=1000000",
-		brief: []view{{units: "rows/s", compare: indexes}},
+		brief: []view{{units: "rows/s", hide: "indexes=2", compare: indexes}},
 	},
 	{
 		ids: "A4", metrics: "rows/s", bars: "rows/s", full: "rows=1000000",
@@ -46,7 +46,7 @@ var specs = []spec{
 	},
 	{
 		ids: "A2 A3", metrics: "rows/s p99-ms", bars: "rows/s", full: "rows=10000000",
-		brief: []view{{units: "rows/s", compare: indexes}},
+		brief: []view{{units: "rows/s", hide: "indexes=2", compare: indexes}},
 	},
 	{
 		ids: "A5", metrics: "ent/s p99-ms rows/s p50-ms", bars: "ent/s", quantiles: true, full: "entities=100000",
@@ -77,46 +77,46 @@ var specs = []spec{
 	},
 	{
 		ids: "A13", metrics: "ent/s p99-ms fsync-us", bars: "ent/s p99-ms", full: "entities=100000",
-		brief: []view{{units: "ent/s", compare: "durability:unsafe:durable store:tmpfs:disk"}},
+		brief: []view{{units: "ent/s", hide: "durability=relaxed", compare: "durability:unsafe:durable store:tmpfs:disk"}},
 	},
 	{ids: "A14", tables: coefficients, judge: judgeDesign},
 	{
 		ids: "B1", metrics: "load-s rows/s data-MB B/row", bars: "rows/s",
-		brief: []view{{units: "rows/s"}, {units: "data-MB"}},
+		brief: []view{{units: "rows/s data-MB"}},
 	},
 	{
 		ids: "C1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true, parts: []string{verdict.PartV1},
-		brief: []view{{units: "qps", where: "clients=1"}},
+		brief: []view{{units: "qps", where: "clients=1", one: true}},
 	},
 	{
 		ids: "C2", metrics: "qps skipped late lag-ms", kinds: "p99-ms", bars: "qps", quantiles: true,
-		brief: []view{{units: "p99-ms"}},
+		brief: []view{{units: "p99-ms", where: "loop=open-100|open-1000|open-10000", one: true}},
 	},
 	{
 		ids: "C3", metrics: "qps resident-before resident-after", kinds: "p50-ms", bars: "qps",
-		brief: []view{{units: "qps", compare: "temperature:warm:cold"}},
+		brief: []view{{units: "qps", hide: "temperature=lukewarm", compare: "temperature:warm:cold"}},
 	},
 	{
 		ids: "D1", metrics: "rows/s settled-rows/s p50-ms p99-ms wal-MB max-ms resident", bars: "p99-ms db-MB+wal-MB",
 		quantiles: true, timeline: true, parts: []string{verdict.PartWrites, verdict.PartChecklist},
-		brief: []view{{units: "settled-rows/s", where: "rate=max"}, {units: "p99-ms", where: "rate=6000"}},
+		brief: []view{{units: "settled-rows/s", where: "rate=max", one: true}, {units: "p99-ms", where: "rate=6000", one: true}},
 	},
 	{
 		ids: "D2", metrics: "p99-ms wal-MB max-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true, timeline: true,
-		brief: []view{{units: "p99-ms", kinds: "without-checkpoint with-checkpoint"}, {units: "wal-MB"}},
+		brief: []view{{units: "p99-ms", kinds: "without-checkpoint with-checkpoint"}},
 	},
 	{
 		ids: "D3", metrics: "p99-ms growth-MB p50-ms max-ms wal-MB", bars: "p99-ms", quantiles: true, parts: []string{verdict.PartReorg},
-		brief: []view{{units: "p99-ms"}, {units: "growth-MB"}},
+		brief: []view{{units: "p99-ms growth-MB", one: true}},
 	},
 	{
 		ids: "D4", metrics: "p99-ms qps ceiling-qps rows/s read-p99-ms", bars: "p99-ms ceiling-qps", quantiles: true, timeline: true,
 		parts: []string{verdict.PartCombined},
-		brief: []view{{units: "ceiling-qps"}, {units: "p99-ms", where: "rate=6000"}},
+		brief: []view{{units: "ceiling-qps", one: true}, {units: "p99-ms", where: "rate=6000", one: true}},
 	},
 	{
 		ids: "D5", metrics: "p99-ms qps-A qps-B qps-C rows/s p99-ms-A p99-ms-B p99-ms-C", growth: "p99-ms qps-A", parts: []string{verdict.PartTree},
-		brief: []view{{units: "p99-ms qps-A qps-B qps-C"}},
+		brief: []view{{units: "p99-ms qps-B qps-C"}},
 	},
 	{
 		ids: "E1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true,
@@ -132,17 +132,17 @@ var specs = []spec{
 	},
 	{
 		ids: "F1", metrics: "p50-ms ev/s p99-ms max-ms", bars: "ev/s", full: events,
-		brief: []view{{units: "ev/s", where: "layout=tags", hide: "profile=tiny", compare: "batch:10:1000", gain: true}},
+		brief: []view{{units: "ev/s", where: "layout=tags batch=1|1000", hide: "profile=tiny", compare: "batch:1:1000", gain: true}},
 	},
 	{
 		ids: "F2", metrics: "op/s p50-ms p99-ms max-ms", bars: "op/s", full: events,
-		brief: []view{{units: "ev/s", where: "layout=tags", hide: "profile=tiny", compare: "clients:1:20", gain: true}},
+		brief: []view{{units: "ev/s", where: "layout=tags clients=1|20", hide: "profile=tiny", compare: "clients:1:20", gain: true}},
 	},
-	{ids: "F3", metrics: "op/s p99-ms p50-ms max-ms", bars: "op/s", full: events, brief: []view{{units: "op/s", where: "layout=tags", hide: "profile=tiny"}}},
+	{ids: "F3", metrics: "op/s p99-ms p50-ms max-ms", bars: "op/s", full: events, brief: []view{{units: "op/s", where: "layout=tags clients=1|128", hide: "profile=tiny"}}},
 	{ids: "F4", metrics: "p50-ms op/s p99-ms max-ms", full: events, brief: []view{{units: "op/s", where: "layout=tags", hide: "profile=tiny"}}},
 	{
 		ids: "F5", metrics: "p50-ms p99-ms max-ms ev/s", full: events,
-		brief: []view{{units: "p50-ms", where: "layout=tags", hide: "profile=tiny", compare: "profile:tiny:small"}},
+		brief: []view{{units: "p50-ms", where: "layout=tags query=student|course-by-id|courses-by-category|enrolments-by-grade|or", hide: "profile=tiny", compare: "profile:tiny:small"}},
 	},
 	{ids: "F6", metrics: "rss-MB heap-MB", full: events, brief: []view{{units: "rss-MB heap-MB", where: "layout=tags", hide: "profile=tiny"}}},
 	{
@@ -161,13 +161,13 @@ var specs = []spec{
 	{
 		ids: "G2", apart: true, full: "relationships=10000000", judge: judgeService,
 		metrics: "load-s rel/s data-MB B/rel qps share-success check-p50-ms check-p95-ms lookup-p50-ms lookup-p95-ms write-p50-ms write-p95-ms",
-		brief:   []view{{units: "qps check-p95-ms write-p95-ms", where: "script=authzed"}, {units: "load-s B/rel"}},
+		brief:   []view{{units: "check-p95-ms write-p95-ms", where: "script=authzed"}},
 	},
 	{
 		ids: "H1", metrics: "p50-ms op/s p99-ms max-ms", bars: "op/s", full: "profile=256B",
 		brief: []view{
-			{units: "p50-ms", where: "clients=1", compare: "protocol:grpc:rest"},
-			{units: "op/s", where: "clients=32"},
+			{units: "p50-ms", where: "clients=1 op=put|get-warm|get-cold|put-get", compare: "protocol:grpc:rest"},
+			{units: "op/s", where: "clients=32", hide: "protocol=local"},
 		},
 	},
 	{
