@@ -141,8 +141,8 @@ func factorCell(s stat.Summary, noise float64) Cell {
 		text = "≈ " + text
 	}
 	c := Cell{Text: text}
-	if s.Low < s.High {
-		c.Spread = runs.Number(s.Low) + "–" + runs.Number(s.High)
+	if low, high := runs.Number(s.Low), runs.Number(s.High); low != high {
+		c.Spread = low + "–" + high
 	}
 	return c
 }

@@ -28,7 +28,7 @@ func machine(in *Input, list []bench.Manifest) *Table {
 		if revision = runs.Short(revision); !known {
 			revision += " with changes"
 		}
-		t.say(0, [][2]string{{"memory of an engine", budget}, {"Go", list[i].Varve.Go}, {"revision", revision}})
+		t.say(0, [][2]string{{"name", list[i].Host.Machine}, {"memory of an engine", budget}, {"Go", list[i].Varve.Go}, {"revision", revision}})
 	}
 	probes := slices.DeleteFunc(slices.Clone(in.Results.Records), func(r result.Record) bool { return r.Name != probe })
 	var units []string

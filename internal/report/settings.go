@@ -39,7 +39,7 @@ func host(list []bench.Manifest) *Table {
 			{"processor", fmt.Sprintf("%s, %d cores", h.CPU, h.Cores)},
 			{"memory", fmt.Sprintf("%.0f GiB", float64(h.MemoryBytes)/(1<<30))},
 			{"system", joinWords("; ", h.OS+" "+h.Arch, h.Kernel)},
-			{"file system", h.Filesystem}, {"name", h.Machine},
+			{"file system", h.Filesystem},
 		})
 	}
 	g.say(0, [][2]string{{"disk", fsync(list)}})
