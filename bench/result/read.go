@@ -18,6 +18,9 @@ type Results struct {
 	// Manifests are the objects as they were stored, with their "key" in them.
 	Manifests map[string]json.RawMessage
 
+	// Peers are what others did, as ReadAll finds it beside the records.
+	Peers []Peer
+
 	// Units are directions that a benchmark file states; see Direction.
 	Units map[string]Direction
 

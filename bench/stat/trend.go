@@ -52,12 +52,22 @@ func FitPowerLaw(x, y []float64) (PowerLaw, error) {
 	return p, nil
 }
 
+// Interval returns that of the exponent.
+func (p PowerLaw) Interval() (low, high float64) {
+	half := p.student() * p.sigma / math.Sqrt(p.squaresX)
+	return p.Exponent - half, p.Exponent + half
+}
+
+// student is how many standard errors an interval is wide on either side.
+func (p PowerLaw) student() float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(p.n - 2)}.Quantile(1 - Alpha/2)
+}
+
 // At returns the value at x, with the interval of one more observation there. Far
 // from what was measured it holds only if the law does.
 func (p PowerLaw) At(x float64) Summary {
 	n, d := float64(p.n), math.Log(x)-p.meanX
 	mid := p.origin + p.Exponent*math.Log(x)
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 2}.Quantile(1 - Alpha/2)
-	half := t * p.sigma * math.Sqrt(1+1/n+d*d/p.squaresX)
+	half := p.student() * p.sigma * math.Sqrt(1+1/n+d*d/p.squaresX)
 	return Summary{Median: math.Exp(mid), Low: math.Exp(mid - half), High: math.Exp(mid + half), N: p.n}
 }

@@ -25,7 +25,7 @@ func (c *reportCmd) Run(e *env) error {
 	if c.Check && c.Experiments == "" {
 		return usageError{fmt.Errorf("--check needs --experiments")}
 	}
-	results, err := result.Read(c.Results)
+	results, err := result.ReadAll(c.Results)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ type decideCmd struct {
 
 // Run evaluates.
 func (c *decideCmd) Run(e *env) error {
-	results, err := result.Read(c.Results)
+	results, err := result.ReadAll(c.Results)
 	if err != nil {
 		return err
 	}

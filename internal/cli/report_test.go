@@ -41,7 +41,7 @@ func TestReportTables(t *testing.T) {
 	code, out, errs := varve("report", set, "--experiments", doc, "--check")
 	require.Equal(t, cli.ExitError, code)
 	require.Contains(t, out, "-| old |")
-	require.Contains(t, out, "+| profile | sqlite ent/s | duckdb ent/s |")
+	require.Contains(t, out, "+| profile | documents | sqlite | duckdb |")
 	require.Contains(t, errs, "render it again")
 	text, err := os.ReadFile(doc)
 	require.NoError(t, err)

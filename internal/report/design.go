@@ -34,6 +34,24 @@ func fitDesign(t *result.Table) (*stat.Regression, error) {
 	})
 }
 
+// pooledFit fits all repetitions of a configuration; nil when they cannot be.
+func pooledFit(g *runs.Group) *stat.Regression {
+	var pooled result.Table
+	for _, r := range g.Good() {
+		if r.Table != nil {
+			pooled.Columns, pooled.Rows = r.Table.Columns, append(pooled.Rows, r.Table.Rows...)
+		}
+	}
+	if pooled.Rows == nil {
+		return nil
+	}
+	fit, err := fitDesign(&pooled)
+	if err != nil {
+		return nil // of blocks that do not vary enough; the page shows the commits themselves
+	}
+	return fit
+}
+
 // coefficients is what each entity, attribute and kilobyte adds to a commit, in
 // microseconds with 95 % intervals, and which part of the variance each explains.
 func coefficients(p *pivot) []Table {
@@ -44,18 +62,8 @@ func coefficients(p *pivot) []Table {
 			"% by an entity", "% by an attribute", "% by a KB of payload", "R²", "commits")...),
 	}
 	for _, g := range p.groups {
-		var pooled result.Table // of all repetitions
-		for _, r := range g.Good() {
-			if r.Table != nil {
-				pooled.Columns, pooled.Rows = r.Table.Columns, append(pooled.Rows, r.Table.Rows...)
-			}
-		}
-		if pooled.Rows == nil {
-			continue
-		}
-		fit, err := fitDesign(&pooled)
-		if err != nil {
-			t.Notes = append(t.Notes, fmt.Sprintf("%s: %v", g.Config, err))
+		fit := pooledFit(g)
+		if fit == nil {
 			continue
 		}
 		row, shares := []string{g.Get("layout"), g.Get("engine")}, []string(nil)
@@ -69,23 +77,15 @@ func coefficients(p *pivot) []Table {
 	return t.unlessEmpty()
 }
 
-// earlierCorrelations are those that the user's documents report of 50,000
-// production blocks, by layout (Experiments 8 to 10).
-var earlierCorrelations = map[string]map[string]string{
-	"arkiv":  {"attributes": "0.96", "strings": "0.97", "numbers": "0.94", "entities": "0.90", "payload-each": "-0.06"},
-	"simple": {"strings": "0.96", "numbers": "0.91", "entities": "0.88", "payload-each": "-0.06"},
-}
-
 // correlations turns the metrics r-<variable> into rows.
 func correlations(p *pivot) []Table {
-	t := newGrid(append(heads("layout", "with"), figureHeads("earlier")...), engineHeads(p.engines, " r"))
+	t := newGrid(heads("layout", "profile", "with"), engineHeads(p.engines, " r"))
 	for _, g := range p.groups {
-		layout := g.Get("layout")
 		for _, m := range g.Records[0].Metrics {
 			figure := runs.Measure{Unit: m.Unit}
 			variable, ok := strings.CutPrefix(m.Unit, "r-")
 			if v, has := g.Median(figure); ok && has {
-				*t.at([]string{layout, variable, earlierCorrelations[layout][variable]}, slices.Index(p.engines, g.Get("engine"))) =
+				*t.at([]string{g.Get("layout"), g.Get("profile"), variable}, slices.Index(p.engines, g.Get("engine"))) =
 					Cell{Text: fmt.Sprintf("%.2f", v), Spread: spread(g.Values(figure))}
 			}
 		}

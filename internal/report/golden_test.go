@@ -41,7 +41,7 @@ func TestGolden(t *testing.T) {
 
 	var text bytes.Buffer
 	for _, id := range []string{"A5", "A6", "A14", "D1", "D5"} {
-		text.WriteString("## " + id + "\n\n" + Markdown(Tables(in, id)) + "\n")
+		text.WriteString("## " + id + "\n\n" + Markdown(Brief(in, id)) + "\n")
 	}
 	golden(t, "tables.golden.md", text.Bytes())
 }

@@ -5,6 +5,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,7 +13,9 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/report/runs"
+	"github.com/varvedb/varve/internal/verdict"
 )
 
 // Input is what a report is made of.
@@ -25,7 +28,8 @@ type Input struct {
 	// has just measured them.
 	loose bool
 
-	noise runs.Floor // of all records, when it was asked for
+	noise  runs.Floor      // of all records, when it was asked for
+	judged *verdict.Report // of them, likewise
 }
 
 // floor returns the noise of all records, which is worked out once.
@@ -34,6 +38,22 @@ func (in *Input) floor() runs.Floor {
 		in.noise = runs.Noise(in.Results.Records)
 	}
 	return in.noise
+}
+
+// evaluation returns what the records decide, which is worked out once.
+func (in *Input) evaluation() *verdict.Report {
+	if in.judged == nil {
+		in.judged = new(verdict.Evaluate(in.Results))
+	}
+	return in.judged
+}
+
+// entry returns what the catalogue says of an experiment.
+func (in *Input) entry(id string) Entry {
+	if i := slices.IndexFunc(in.Catalogue, func(e Entry) bool { return e.ID == id }); i >= 0 {
+		return in.Catalogue[i]
+	}
+	return Entry{ID: id}
 }
 
 // Entry is an experiment of the catalogue.
@@ -52,6 +72,13 @@ func (in *Input) of(ids ...string) (groups []*runs.Group, leftOut string) {
 	return runs.Gather(kept), runs.Excluded(out)
 }
 
+// sortEngines puts engines into their order.
+func sortEngines(names []string) {
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(engine.Rank(a), engine.Rank(b)), cmp.Compare(a, b))
+	})
+}
+
 // engines returns all engines of the result set.
 func (in *Input) engines() []string { return enginesOf(runs.Gather(in.Results.Records)) }
 
@@ -66,10 +93,18 @@ func (in *Input) ids() []string {
 		ids = runs.AppendNew(ids, e.ID)
 	}
 	for _, r := range in.Results.Records {
-		ids = runs.AppendNew(ids, r.Experiment)
+		if r.Name != probe {
+			ids = runs.AppendNew(ids, r.Experiment)
+		}
 	}
 	slices.SortStableFunc(ids, natural)
 	return nonempty(ids...)
+}
+
+// number reads a value that is one; 0 for others.
+func number(value string) float64 {
+	v, _ := strconv.ParseFloat(value, 64)
+	return v
 }
 
 var digits = regexp.MustCompile(`\d+(\.\d+)?`)
@@ -78,8 +113,7 @@ var digits = regexp.MustCompile(`\d+(\.\d+)?`)
 func natural(a, b string) int {
 	long := func(s string) string {
 		return digits.ReplaceAllStringFunc(s, func(d string) string {
-			v, _ := strconv.ParseFloat(d, 64) // of digits
-			return fmt.Sprintf("%024.6f", v)
+			return fmt.Sprintf("%024.6f", number(d))
 		})
 	}
 	return strings.Compare(long(a), long(b))

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/varvedb/varve/internal/report/runs"
-	"github.com/varvedb/varve/internal/verdict"
 )
 
 // Markdown writes tables one after the other, in the dialect of GitHub.
@@ -57,15 +56,23 @@ func (c *Cell) line() string {
 	case c.Text == "":
 		return "–"
 	case c.Spread == "":
-		return c.Text
+		return c.strong()
 	}
-	return c.Text + " (" + c.Spread + ")"
+	return c.strong() + " (" + c.Spread + ")"
+}
+
+// strong is the text, emphasised where it is the best of its row.
+func (c *Cell) strong() string {
+	if c.Class == "best" {
+		return "**" + c.Text + "**"
+	}
+	return c.Text
 }
 
 // A place for tables begins with <!-- table:NAME --> and ends with
 // <!-- /table:NAME -->, each on a line of its own. Names are the ids of
-// experiments, these after answer: for what they come to in words, and those of
-// overviews.
+// experiments, those after peers: for what others did on one or on a section, and those of
+// overviews; several have commas between them.
 var place = regexp.MustCompile(`(?ms)^<!-- table:([^ ]+) -->\n(?:.*?^<!-- /table:([^ ]+) -->)?`)
 
 // RenderMarkdown puts the tables into their places in a document, as Fill does.
@@ -89,31 +96,43 @@ func Fill(document string, tables func(name string) ([]Table, error)) (string, e
 	return text, failed
 }
 
-// tablesOf returns what a name in a document stands for.
-func tablesOf(in *Input, name string) ([]Table, error) {
+// tablesOf returns what names in a document stand for.
+func tablesOf(in *Input, names string) (tables []Table, err error) {
+	for name := range strings.SplitSeq(names, ",") {
+		some, fault := named(in, name)
+		tables, err = append(tables, some...), errors.Join(err, fault)
+	}
+	return tables, err
+}
+
+func named(in *Input, name string) ([]Table, error) {
 	if slices.Contains(in.ids(), name) {
-		return Tables(in, name), nil
+		return Brief(in, name), nil
 	}
-	if id, ok := strings.CutPrefix(name, "answer:"); ok && slices.Contains(in.ids(), id) {
-		return []Table{answer(in, id)}, nil
+	if of, ok := strings.CutPrefix(name, "peers:"); ok && slices.ContainsFunc(in.ids(), func(id string) bool { return strings.HasPrefix(id, of) }) {
+		return peerTables(in, of), nil
 	}
-	r := verdict.Evaluate(in.Results)
+	r := in.evaluation()
 	switch name {
 	case "verdict":
 		return []Table{{Caption: r.Sentence, Notes: nonempty(sentence(runs.Excluded(r.LeftOut)))}}, nil
 	case "v1":
-		return []Table{decisionTable(&r)}, nil
+		return []Table{decisionTable(r)}, nil
 	case "criteria":
-		return criteriaTables(&r), nil
+		return criteriaTables(r), nil
 	case "ranking":
-		return []Table{newRanking(in).Table}, nil
+		return []Table{shortRanking(in)}, nil
+	case "machine":
+		list, err := in.manifests()
+		return []Table{*machine(in, list)}, err
+	case "coverage":
+		return []Table{coverage(in)}, nil
 	case "best":
 		return []Table{best(in)}, nil
 	case "settings":
-		list, err := in.manifests()
-		return settings(list, in.engines()), err
+		return settings(in)
 	}
-	return nil, fmt.Errorf("table %s: no such experiment; varve run --list names them, and there are verdict, v1, criteria, ranking, best and settings", name)
+	return nil, fmt.Errorf("table %s: no such experiment; varve run --list names them, and there are verdict, v1, criteria, ranking, best, machine, coverage, settings and peers:ID", name)
 }
 
 // Diff returns the lines of a text that another does not have, or not as often,

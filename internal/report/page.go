@@ -89,7 +89,7 @@ func (p *page) write(w io.Writer) error {
 }
 
 func newPage(in *Input) (*page, error) {
-	evaluation, rank := verdict.Evaluate(in.Results), newRanking(in)
+	evaluation, rank := in.evaluation(), newRanking(in)
 	p := &page{
 		Title: in.Title, Sentence: evaluation.Sentence, Ranking: rank.Table, Warnings: in.Results.Warnings, Engines: in.engines(),
 		Style: pageStyle, Script: pageScript, Library: chartLibrary,
@@ -99,12 +99,16 @@ func newPage(in *Input) (*page, error) {
 		return nil, err
 	}
 	p.Facts = facts(in, manifests, rank)
-	p.Sections = append(p.Sections, verdictSection(&evaluation))
+	read, err := settings(in)
+	if err != nil {
+		return nil, err
+	}
+	p.Sections = append(p.Sections, verdictSection(evaluation))
 	for _, id := range in.ids() {
 		p.add(in, id)
 	}
 	p.Sections = append(p.Sections,
-		section{ID: "settings", Title: "Machine and settings", Link: "Settings", Blocks: []block{{ID: "manifests", Title: "As read back", Tables: settings(manifests, p.Engines)}}},
+		section{ID: "settings", Title: "Machine and settings", Link: "Settings", Blocks: []block{{ID: "manifests", Title: "As read back", Tables: read}}},
 		errorSection(in))
 	return p, nil
 }
@@ -158,7 +162,7 @@ func verdictSection(r *verdict.Report) section {
 var titles = map[string][2]string{
 	"A": {"What a commit costs", "Commits"}, "B": {"Loading", "Loading"}, "C": {"Reads", "Reads"},
 	"D": {"Sustained writes, checkpoints, and reads beside writes", "Sustained load"}, "E": {"The data centre", "Data centre"},
-	"F": {"Events", "Events"}, "G": {"Permissions", "Permissions"}, "H": {"Entity service", "Service"}, "Q": {"A first look", "First look"},
+	"F": {"Events", "Events"}, "G": {"Permissions", "Permissions"}, "H": {"Entity service and node", "Service and node"}, "Q": {"A first look", "First look"},
 }
 
 // add adds an experiment to the section of its letter.
@@ -172,15 +176,12 @@ func (p *page) add(in *Input, id string) {
 		p.Sections = append(p.Sections, section{ID: anchor, Title: title[0], Link: title[1]})
 		s = &p.Sections[len(p.Sections)-1]
 	}
-	e, x := Entry{ID: id}, in.experiment(id)
-	if i := slices.IndexFunc(in.Catalogue, func(e Entry) bool { return e.ID == id }); i >= 0 {
-		e = in.Catalogue[i]
-	}
+	e, x := in.entry(id), in.experiment(id)
 	b := block{
 		ID: strings.ToLower(id), Title: joinWords(" · ", id, e.Title), Question: e.Question, Earlier: e.Earlier,
 		Charts: x.shown(), Notes: nonempty(append(x.endings(true), sentence(x.leftOut))...), Remarks: remarks(x.groups),
 	}
-	tables := x.figures(false)
+	tables := x.figures()
 	if b.Missing = len(tables) == 0; b.Missing {
 		tables = []Table{x.missing("")}
 	} else if !x.apart {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,16 +8,13 @@ import (
 
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/stat"
-	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
 // enginesOf returns the engines of groups in order.
 func enginesOf(groups []*runs.Group) []string {
 	found := nonempty(runs.Distinct(groups, "engine")...)
-	slices.SortFunc(found, func(a, b string) int {
-		return cmp.Or(cmp.Compare(engine.Rank(a), engine.Rank(b)), cmp.Compare(a, b))
-	})
+	sortEngines(found)
 	return found
 }
 
@@ -42,14 +38,23 @@ type pivotRow struct {
 // newPivot puts rows in natural order: blocks are measured in random order, so that
 // in which records came says nothing.
 func newPivot(groups []*runs.Group, floor runs.Floor) *pivot {
-	p := &pivot{engines: enginesOf(groups), floor: floor}
-	var keys []string
+	return pivotOf(groups, floor, keysOf(groups))
+}
+
+// keysOf are the settings of groups besides the engine.
+func keysOf(groups []*runs.Group) (keys []string) {
 	for _, g := range groups {
-		for _, pair := range g.Config {
+		for _, pair := range g.Config.Without("engine") {
 			keys = runs.AppendNew(keys, pair.Key)
 		}
 	}
-	for _, key := range slices.DeleteFunc(keys, func(key string) bool { return key == "engine" }) {
+	return keys
+}
+
+// pivotOf makes rows of some settings.
+func pivotOf(groups []*runs.Group, floor runs.Floor, keys []string) *pivot {
+	p := &pivot{engines: enginesOf(groups), floor: floor}
+	for _, key := range keys {
 		if values := runs.Distinct(groups, key); len(values) > 1 {
 			p.keys = append(p.keys, key)
 		} else {
@@ -83,6 +88,31 @@ func (p *pivot) of(r *pivotRow) (groups []*runs.Group) {
 		}
 	}
 	return groups
+}
+
+// size is the index of the key that says how much data a row is of; -1 where there is
+// none, or no other size.
+func (p *pivot) size() int {
+	return slices.IndexFunc(p.keys, func(key string) bool { return slices.Contains(sizes, key) })
+}
+
+// but are the values of a row without that of one key; of all for -1.
+func (p *pivot) but(r *pivotRow, at int) []string {
+	if at < 0 {
+		return r.values
+	}
+	return slices.Delete(slices.Clone(r.values), at, at+1)
+}
+
+// heads are those of the keys. What was delivered is a figure.
+func (p *pivot) heads() []string {
+	words := slices.Clone(p.keys)
+	for i, key := range p.keys {
+		if key == "rate" || key == "qps" {
+			words[i] = key + " asked"
+		}
+	}
+	return words
 }
 
 // label names a row in charts.
@@ -131,12 +161,7 @@ func readable(value string) string {
 // table puts a figure into a row for each setting, or each kind of operation in it,
 // and a column for each engine; it is none when no record has the figure.
 func (p *pivot) table(unit string, byKind bool) []Table {
-	named, of := heads(p.keys...), unit
-	for i, key := range p.keys {
-		if key == "rate" || key == "qps" { // what was delivered is a figure
-			named[i].Head = key + " asked"
-		}
-	}
+	named, of := heads(p.heads()...), unit
 	if byKind {
 		named, of = append(named, Column{Head: "operation"}), unit+" by kind of operation"
 	} else if len(named) == 0 {
@@ -230,20 +255,26 @@ func (p *pivot) figure(g, baseline *runs.Group, m runs.Measure) Cell {
 	return Cell{}
 }
 
-// spread is the interval of the median, or where there are too few runs for one
-// the range.
-func spread(values []float64) string {
+// interval is that of the median, or where there are too few runs for one the range.
+func interval(values []float64) (low, high float64) {
+	if s := stat.Summarize(values); s.Bounded() {
+		return s.Low, s.High
+	}
+	return slices.Min(values), slices.Max(values)
+}
+
+func spread(values []float64) string { return spreadOf(values, runs.Number) }
+
+// spreadOf writes the interval of values; "" where it is none.
+func spreadOf(values []float64, write func(float64) string) string {
 	if len(values) < 2 {
 		return ""
 	}
-	low, high := runs.Number(slices.Min(values)), runs.Number(slices.Max(values))
-	if s := stat.Summarize(values); s.Bounded() {
-		low, high = runs.Number(s.Low), runs.Number(s.High)
-	}
-	if low == high {
+	low, high := interval(values)
+	if write(low) == write(high) {
 		return ""
 	}
-	return low + "–" + high
+	return write(low) + "–" + write(high)
 }
 
 // compare is the ratio to the baseline, unless they are as far apart as two

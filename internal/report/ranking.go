@@ -42,6 +42,17 @@ func mix(name string) result.Config {
 	return result.Config{{Key: "mix", Value: name}, {Key: "clients", Value: "1"}}
 }
 
+// settingOf is what else than engine, layout and what is given a group is of.
+func settingOf(g *runs.Group, given result.Config) string {
+	var parts []string
+	for _, p := range g.Config {
+		if p.Key != "engine" && p.Key != "layout" && given.Get(p.Key) == "" {
+			parts = append(parts, p.Key+" "+p.Value)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
 func (m measure) has(g *runs.Group) bool {
 	return g.Experiment == m.experiment && g.Get("engine") != "" && g.Get("layout") != "" &&
 		!slices.ContainsFunc(m.with, func(p result.Pair) bool { return g.Get(p.Key) != p.Value })
@@ -75,7 +86,10 @@ type ranking struct {
 	partly  []string  // measures that do not count
 }
 
-// ranked is an engine with a layout.
+// who is an engine with a layout.
+type who struct{ engine, layout string }
+
+// ranked is an engine with a layout and its figures.
 type ranked struct {
 	who
 	cells   []Cell  // its name, place and mean, then measures: their figures are the ratios to the best, at least 1
@@ -138,7 +152,7 @@ func best(in *Input) Table {
 	}
 	for _, row := range r.Rows {
 		for i := range row {
-			row[i].Spread = ""
+			row[i].Spread, row[i].Class = "", ""
 		}
 	}
 	if r.Notes = nil; len(r.scales) > 0 {
@@ -147,6 +161,69 @@ func best(in *Input) Table {
 			scale, runs.Number(scale*baseEntities))
 	}
 	return r.Table
+}
+
+// mostRanked are the rows of the ranking in a document.
+const mostRanked = 12
+
+// shortRanking is the ranking for a document: figures with their intervals, and of many rows
+// the best of each engine and of each layout, then those that come next.
+func shortRanking(in *Input) Table {
+	r := newRanking(in)
+	for _, row := range r.Rows {
+		for i := begun; i < len(row); i++ {
+			if c := &row[i]; c.Value != nil {
+				near := strings.HasPrefix(c.Text, "≈")
+				if c.Text, c.Spread = c.Spread, c.Detail; near {
+					c.Text = "≈ " + c.Text
+				}
+			}
+		}
+	}
+	if out := r.cut(mostRanked); out > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d more are on the page.", out))
+	}
+	r.Notes = []string{strings.Join(r.Notes, " ")}
+	r.Caption = "Engines and layouts by the geometric mean of how many times each figure is that of the best in its column (**bold**; ≈ is inside the noise of it). In brackets the 95 % interval, or the range of fewer than six blocks."
+	return r.Table
+}
+
+// cut leaves so many rows, and returns how many it has left out.
+func (r *ranking) cut(most int) int {
+	keep := make([]bool, len(r.rows))
+	kept := 0
+	take := func(wanted func(*ranked) bool) {
+		for i, row := range r.rows {
+			if kept < most && !keep[i] && wanted(row) {
+				keep[i] = true
+				kept++
+			}
+		}
+	}
+	var seen []string
+	first := func(name string) bool {
+		if slices.Contains(seen, name) {
+			return false
+		}
+		seen = append(seen, name)
+		return true
+	}
+	take(func(row *ranked) bool { return first("engine " + row.engine) })
+	for i, row := range r.rows {
+		if keep[i] {
+			seen = append(seen, row.layout)
+		}
+	}
+	take(func(row *ranked) bool { return first(row.layout) })
+	take(func(*ranked) bool { return true })
+	all := r.Rows
+	r.Rows = nil
+	for i, row := range all {
+		if keep[i] {
+			r.Rows = append(r.Rows, row)
+		}
+	}
+	return len(all) - len(r.Rows)
 }
 
 // list is a sentence with a list, if there is anything in it.

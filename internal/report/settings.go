@@ -64,27 +64,22 @@ func setup(m *bench.Manifest) [][2]string {
 
 // settings are tables of what was measured, where, and with which settings. What
 // differed between runs has several values.
-func settings(list []bench.Manifest, engines []string) []Table {
-	if len(list) == 0 {
-		return []Table{{Notes: []string{"The result set has no manifests."}}}
+func settings(in *Input) ([]Table, error) {
+	list, err := in.manifests()
+	if err != nil || len(list) == 0 {
+		return []Table{{Notes: []string{"The result set has no manifests."}}}, err
 	}
-	of := host(list)
-	of.Caption = "Machine and source."
+	engines := in.engines()
 	back := newGrid(heads("setting"), engineHeads(engines, ""))
 	back.Caption = "Engines, with their settings as read back. Several values: runs differed in it."
 	for i := range list {
-		revision, known := list[i].Varve.Name()
-		if !known {
-			revision += " with changes"
-		}
-		of.say(0, [][2]string{{"Go", list[i].Varve.Go}, {"revision", revision}})
 		if e := slices.Index(engines, list[i].Engine.Name); e >= 0 {
 			back.say(e, setup(&list[i]))
 		}
 	}
 	asked := len(setup(&bench.Manifest{}))
 	slices.SortFunc(back.Rows[min(asked, len(back.Rows)):], func(a, b []Cell) int { return strings.Compare(a[0].Text, b[0].Text) })
-	return []Table{*of, *back}
+	return []Table{*machine(in, list), *back}, nil
 }
 
 // say adds values to what a column says of their names.
@@ -101,7 +96,9 @@ func (t *Table) say(column int, said [][2]string) {
 func fsync(list []bench.Manifest) string {
 	var times []time.Duration
 	for i := range list {
-		times = append(times, list[i].Host.Fsync.Median.Round(time.Microsecond))
+		if t := list[i].Host.Fsync.Median.Round(time.Microsecond); t > 0 { // memory takes none
+			times = append(times, t)
+		}
 	}
 	if slices.Sort(times); len(times) == 0 {
 		return ""

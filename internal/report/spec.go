@@ -14,11 +14,14 @@ import (
 // spec is how an experiment is shown. Units are words in a string.
 type spec struct {
 	ids     string // of experiments
-	metrics string // units, a table each
-	more    string // the same, on the page only
-	kinds   string // units of latencies, a table by kind of operation each, on the page only
-	byKind  bool   // these are the answer, also in a document
+	metrics string // units on the page, a table each
+	kinds   string // units of latencies there, a table by kind of operation each
 	apart   bool   // its workloads vary different things: tables of their own for each
+
+	brief []view                   // its tables in a document
+	full  string                   // size of the documents' own, as key=value; "" is scale=1
+	parts []string                 // of the evaluation: what the documents want of its figures
+	judge func(*experiment) string // says whether the documents are right, where factors do not tell
 
 	tables func(*pivot) []Table // further ones, if not nil
 
@@ -28,56 +31,159 @@ type spec struct {
 	timeline  bool
 }
 
+// indexes are the factors that Experiments 1 to 3 of the documents report.
+const indexes = "indexes:0:2 indexes:0:6"
+
 // specs are the experiments that have a renderer.
 var specs = []spec{
-	{ids: "A1 A4", metrics: "rows/s", bars: "rows/s"},
-	{ids: "A2 A3", metrics: "rows/s p99-ms", bars: "rows/s"},
-	{ids: "A5 A6", metrics: "ent/s p99-ms", more: "rows/s p50-ms", bars: "ent/s", quantiles: true},
-	{ids: "A7", metrics: "ent/s", bars: "ent/s"},
-	{ids: "A8", metrics: "p50-ms max-ms", more: "p99-ms", tables: correlations, quantiles: true},
-	{ids: "A11", metrics: "ent/s B/ent", more: "rows/s p50-ms p99-ms", bars: "ent/s B/ent"},
-	{ids: "A12", metrics: "qps", kinds: "p50-ms", bars: "qps"},
-	{ids: "A13", metrics: "ent/s p99-ms", more: "fsync-us", bars: "ent/s p99-ms"},
-	{ids: "A14", tables: coefficients},
-	{ids: "B1", metrics: "load-s rows/s data-MB", more: "B/row", bars: "rows/s"},
-	{ids: "C1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true},
-	{ids: "C2", metrics: "qps skipped", more: "late lag-ms", kinds: "p99-ms", bars: "qps", quantiles: true},
-	{ids: "C3", metrics: "qps", more: "resident-before resident-after", kinds: "p50-ms", bars: "qps"},
 	{
-		ids: "D1", metrics: "rows/s settled-rows/s p50-ms p99-ms wal-MB", more: "max-ms resident", bars: "p99-ms db-MB+wal-MB",
-		quantiles: true, timeline: true,
+		ids: "A1", metrics: "rows/s", bars: "rows/s", full: "rows=1000000",
+		brief: []view{{units: "rows/s", hide: "indexes=2", compare: indexes}},
 	},
-	{ids: "D2", metrics: "p99-ms wal-MB", more: "max-ms", kinds: "p99-ms", byKind: true, bars: "p99-ms", quantiles: true, timeline: true},
-	{ids: "D3", metrics: "p99-ms growth-MB", more: "p50-ms max-ms wal-MB", bars: "p99-ms", quantiles: true},
-	{ids: "D4", metrics: "p99-ms qps ceiling-qps", more: "rows/s read-p99-ms", bars: "p99-ms ceiling-qps", quantiles: true, timeline: true},
 	{
-		ids: "D5", metrics: "p99-ms qps-A qps-B qps-C", more: "rows/s p99-ms-A p99-ms-B p99-ms-C",
-		growth: "p99-ms qps-A",
+		ids: "A4", metrics: "rows/s", bars: "rows/s", full: "rows=1000000",
+		brief: []view{{units: "rows/s", compare: "mode:bulk:single"}},
 	},
-	{ids: "E1", metrics: "qps", kinds: "p50-ms p99-ms", byKind: true, bars: "qps", quantiles: true},
-	{ids: "E2", metrics: "rows/s p99-ms", bars: "rows/s"},
-	{ids: "E3", metrics: "rows/s qps p99-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true},
-	{ids: "F1", metrics: "p50-ms ev/s", more: "p99-ms max-ms", bars: "ev/s"},
-	{ids: "F2", metrics: "op/s", more: "p50-ms p99-ms max-ms", bars: "op/s"},
-	{ids: "F3", metrics: "op/s p99-ms", more: "p50-ms max-ms", bars: "op/s"},
-	{ids: "F4", metrics: "p50-ms op/s", more: "p99-ms max-ms"},
-	{ids: "F5 F7 F8", metrics: "p50-ms", more: "p99-ms max-ms ev/s"},
-	{ids: "F6", metrics: "rss-MB heap-MB"},
-	{ids: "G1", metrics: "ingest-s rows/s closure-s data-MB qps p50-ms p95-ms p99-ms cpu-ms/1k", more: "index-s max-ms errors", apart: true},
 	{
-		ids: "G2", apart: true,
+		ids: "A2 A3", metrics: "rows/s p99-ms", bars: "rows/s", full: "rows=10000000",
+		brief: []view{{units: "rows/s", hide: "indexes=2", compare: indexes}},
+	},
+	{
+		ids: "A5", metrics: "ent/s p99-ms rows/s p50-ms", bars: "ent/s", quantiles: true, full: "entities=100000",
+		brief: []view{{units: "ent/s", compare: "profile:minimal-256B:minimal profile:typical-256B:typical profile:large-256B:large"}},
+	},
+	{
+		ids: "A6", metrics: "ent/s p99-ms rows/s p50-ms", bars: "ent/s", quantiles: true, full: "entities=100000",
+		brief: []view{{units: "ent/s", with: "A5", compare: "layout:arkiv:simple", gain: true}},
+	},
+	{
+		ids: "A7", metrics: "ent/s", bars: "ent/s", full: "entities=50000",
+		brief: []view{{units: "ent/s", compare: "memory:0.1:1.5", gain: true, claim: 1}},
+	},
+	{
+		ids: "A8", metrics: "p50-ms max-ms p99-ms", tables: correlations, quantiles: true, full: "blocks=50000", judge: judgeCorrelations,
+		brief: []view{
+			{units: "r-entities r-attributes r-strings r-numbers r-payload-each", where: "profile=mendoza layout=arkiv"},
+			{units: "partial-entities partial-strings partial-numbers partial-payload_bytes", where: "profile=independent layout=arkiv"},
+		},
+	},
+	{
+		ids: "A11", metrics: "ent/s B/ent rows/s p50-ms p99-ms", bars: "ent/s B/ent", full: "entities=100000",
+		brief: []view{{units: "ent/s", compare: "layout:step"}},
+	},
+	{
+		ids: "A12", metrics: "qps", kinds: "p50-ms", bars: "qps",
+		brief: []view{{units: "qps", compare: "layout:step", gain: true}},
+	},
+	{
+		ids: "A13", metrics: "ent/s p99-ms fsync-us", bars: "ent/s p99-ms", full: "entities=100000",
+		brief: []view{{units: "ent/s", hide: "durability=relaxed", compare: "durability:unsafe:durable store:tmpfs:disk"}},
+	},
+	{ids: "A14", tables: coefficients, judge: judgeDesign},
+	{
+		ids: "B1", metrics: "load-s rows/s data-MB B/row", bars: "rows/s",
+		brief: []view{{units: "rows/s data-MB"}},
+	},
+	{
+		ids: "C1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true, parts: []string{verdict.PartV1},
+		brief: []view{{units: "qps", where: "clients=1", one: true}},
+	},
+	{
+		ids: "C2", metrics: "qps skipped late lag-ms", kinds: "p99-ms", bars: "qps", quantiles: true,
+		brief: []view{{units: "p99-ms", where: "loop=open-100|open-1000|open-10000", one: true}},
+	},
+	{
+		ids: "C3", metrics: "qps resident-before resident-after", kinds: "p50-ms", bars: "qps",
+		brief: []view{{units: "qps", hide: "temperature=lukewarm", compare: "temperature:warm:cold"}},
+	},
+	{
+		ids: "D1", metrics: "rows/s settled-rows/s p50-ms p99-ms wal-MB max-ms resident", bars: "p99-ms db-MB+wal-MB",
+		quantiles: true, timeline: true, parts: []string{verdict.PartWrites, verdict.PartChecklist},
+		brief: []view{{units: "settled-rows/s", where: "rate=max", one: true}, {units: "p99-ms", where: "rate=6000", one: true}},
+	},
+	{
+		ids: "D2", metrics: "p99-ms wal-MB max-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true, timeline: true,
+		brief: []view{{units: "p99-ms", kinds: "without-checkpoint with-checkpoint"}},
+	},
+	{
+		ids: "D3", metrics: "p99-ms growth-MB p50-ms max-ms wal-MB", bars: "p99-ms", quantiles: true, parts: []string{verdict.PartReorg},
+		brief: []view{{units: "p99-ms growth-MB", one: true}},
+	},
+	{
+		ids: "D4", metrics: "p99-ms qps ceiling-qps rows/s read-p99-ms", bars: "p99-ms ceiling-qps", quantiles: true, timeline: true,
+		parts: []string{verdict.PartCombined},
+		brief: []view{{units: "ceiling-qps", one: true}, {units: "p99-ms", where: "rate=6000", one: true}},
+	},
+	{
+		ids: "D5", metrics: "p99-ms qps-A qps-B qps-C rows/s p99-ms-A p99-ms-B p99-ms-C", growth: "p99-ms qps-A", parts: []string{verdict.PartTree},
+		brief: []view{{units: "p99-ms qps-B qps-C"}},
+	},
+	{
+		ids: "E1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true,
+		brief: []view{
+			{units: "qps"},
+			{units: "p50-ms", kinds: "nodes-in-dc available-gpu-nodes workloads-on-node node-match node-state", where: "clients=1"},
+		},
+	},
+	{ids: "E2", metrics: "rows/s p99-ms", bars: "rows/s", brief: []view{{units: "rows/s", compare: "dc:0:100"}}},
+	{
+		ids: "E3", metrics: "rows/s qps p99-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true,
+		brief: []view{{units: "qps rows/s"}},
+	},
+	{
+		ids: "F1", metrics: "p50-ms ev/s p99-ms max-ms", bars: "ev/s", full: events,
+		brief: []view{{units: "ev/s", where: "layout=tags batch=1|1000", hide: "profile=tiny", compare: "batch:1:1000", gain: true}},
+	},
+	{
+		ids: "F2", metrics: "op/s p50-ms p99-ms max-ms", bars: "op/s", full: events,
+		brief: []view{{units: "ev/s", where: "layout=tags clients=1|20", hide: "profile=tiny", compare: "clients:1:20", gain: true}},
+	},
+	{ids: "F3", metrics: "op/s p99-ms p50-ms max-ms", bars: "op/s", full: events, brief: []view{{units: "op/s", where: "layout=tags clients=1|128", hide: "profile=tiny"}}},
+	{ids: "F4", metrics: "p50-ms op/s p99-ms max-ms", full: events, brief: []view{{units: "op/s", where: "layout=tags", hide: "profile=tiny"}}},
+	{
+		ids: "F5", metrics: "p50-ms p99-ms max-ms ev/s", full: events,
+		brief: []view{{units: "p50-ms", where: "layout=tags query=student|course-by-id|courses-by-category|enrolments-by-grade|or", hide: "profile=tiny", compare: "profile:tiny:small"}},
+	},
+	{ids: "F6", metrics: "rss-MB heap-MB", full: events, brief: []view{{units: "rss-MB heap-MB", where: "layout=tags", hide: "profile=tiny"}}},
+	{
+		ids: "F7", metrics: "p50-ms p99-ms max-ms ev/s", full: events,
+		brief: []view{{units: "p50-ms", where: "layout=tags", hide: "profile=tiny", compare: "profile:tiny:small"}},
+	},
+	{
+		ids: "F8", metrics: "p50-ms p99-ms max-ms ev/s", full: events,
+		brief: []view{{units: "p50-ms", where: "layout=tags", hide: "profile=tiny", compare: "projectors:1:5"}},
+	},
+	{
+		ids: "G1", apart: true, full: "profile=full",
+		metrics: "ingest-s rows/s closure-s data-MB qps p50-ms p95-ms p99-ms cpu-ms/1k index-s max-ms errors",
+		brief:   []view{{units: "p95-ms", where: "closure=materialised clients=1"}, {units: "ingest-s closure-s data-MB"}},
+	},
+	{
+		ids: "G2", apart: true, full: "relationships=10000000", judge: judgeService,
 		metrics: "load-s rel/s data-MB B/rel qps share-success check-p50-ms check-p95-ms lookup-p50-ms lookup-p95-ms write-p50-ms write-p95-ms",
+		brief:   []view{{units: "check-p95-ms write-p95-ms", where: "script=authzed"}},
 	},
-	{ids: "H1", metrics: "p50-ms op/s", more: "p99-ms max-ms", bars: "op/s"},
 	{
-		ids: "H3", metrics: "qps p99-ms rows/s follow-p99-ms", more: "p50-ms capacity-qps behind-blocks skipped cores", kinds: "p50-ms p99-ms",
+		ids: "H1", metrics: "p50-ms op/s p99-ms max-ms", bars: "op/s", full: "profile=256B",
+		brief: []view{
+			{units: "p50-ms", where: "clients=1 op=put|get-warm|get-cold|put-get", compare: "protocol:grpc:rest"},
+			{units: "op/s", where: "clients=32", hide: "protocol=local"},
+		},
+	},
+	{
+		ids: "H3", metrics: "qps p99-ms rows/s follow-p99-ms p50-ms capacity-qps behind-blocks skipped cores", kinds: "p50-ms p99-ms",
 		bars: "qps", quantiles: true, timeline: true,
+		brief: []view{{units: "qps", where: "loop=closed"}, {units: "p99-ms follow-p99-ms", where: "loop=open-300"}},
 	},
 	{
 		ids: "Q1", apart: true,
 		metrics: "commit-p50-ms commit-p99-ms commit-max-ms rows/s get-p50-ms get-p99-ms query-p50-ms query-max-ms data-MB B/ent",
+		brief:   []view{{units: "commit-p50-ms commit-p99-ms get-p50-ms query-p50-ms B/ent"}},
 	},
 }
+
+// events is the larger one of the documents' data sets.
+const events = "profile=small"
 
 // experiment is what is known of one experiment.
 type experiment struct {
@@ -105,6 +211,9 @@ func (in *Input) experiment(id string) experiment {
 			}
 		}
 		x.metrics = strings.Join(units, " ")
+		if len(units) > 0 {
+			x.brief = []view{{units: x.metrics}}
+		}
 	}
 	x.split(in.floor())
 	return x
@@ -124,45 +233,24 @@ func (x *experiment) split(floor runs.Floor) {
 	}
 }
 
-// figures makes the tables of figures. Those of a document are fewer: the page has
-// all.
-func (x *experiment) figures(document bool) []Table {
-	units, kinds := strings.Fields(x.metrics), strings.Fields(x.kinds)
-	switch {
-	case !document:
-		units = append(units, strings.Fields(x.more)...)
-	case !x.byKind:
-		kinds = nil
-	}
+// figures makes the tables of figures of the page.
+func (x *experiment) figures() []Table {
 	var tables []Table
 	for _, p := range x.pivots {
 		first := len(tables)
-		for _, unit := range units {
+		for unit := range strings.FieldsSeq(x.metrics) {
 			tables = append(tables, p.table(unit, false)...)
 		}
-		for _, unit := range kinds {
+		for unit := range strings.FieldsSeq(x.kinds) {
 			tables = append(tables, p.table(unit, true)...)
 		}
 		if x.spec.tables != nil {
 			tables = append(tables, x.spec.tables(p)...)
 		}
-		if len(tables) > first && (document || x.apart) {
+		if len(tables) > first && x.apart {
 			tables[first].Caption = strings.TrimSpace(p.settings() + " " + tables[first].Caption)
 		}
 	}
-	return tables
-}
-
-// Tables returns the tables of an experiment for Markdown, at least one: when
-// nothing was measured it says so, and what to run.
-func Tables(in *Input, id string) []Table {
-	x := in.experiment(id)
-	tables := x.figures(true)
-	if len(tables) == 0 {
-		tables = []Table{x.missing("`")}
-	}
-	last := &tables[len(tables)-1]
-	last.Notes = nonempty(slices.Concat(last.Notes, x.endings(false), []string{sentence(x.leftOut)})...)
 	return tables
 }
 
@@ -181,11 +269,21 @@ func (x *experiment) endings(hidden bool) []string {
 	for _, g := range x.groups {
 		for _, r := range g.Records {
 			if r.Error != "" && (!hidden || runs.End(r)) {
-				notes = runs.AppendNew(notes, fmt.Sprintf("Failed: %s: %s", r.Config, oneLine(r.Error)))
+				notes = runs.AppendNew(notes, fmt.Sprintf("Failed: %s: %s", r.Config, oneLine(r.Error, maxError)))
 			}
 		}
 	}
 	return notes
+}
+
+// steps is the key of which a document compares each value with the one before.
+func (x *experiment) steps() string {
+	for _, v := range x.brief {
+		if key, ok := strings.CutSuffix(v.compare, ":step"); ok {
+			return key
+		}
+	}
+	return ""
 }
 
 // WriteText writes what was measured of an experiment for a terminal: a table for each
@@ -202,7 +300,7 @@ func WriteText(out io.Writer, in *Input, id string) error {
 			fmt.Fprintln(out)
 		}
 		fmt.Fprintln(out, p.settings())
-		if err := p.text(out, strings.Fields(x.metrics+" "+x.more)); err != nil {
+		if err := p.text(out, strings.Fields(x.metrics)); err != nil {
 			return err
 		}
 	}

@@ -161,10 +161,10 @@ func sentence(s string) string {
 const maxError = 300
 
 // oneLine makes an error fit into a line.
-func oneLine(s string) string {
+func oneLine(s string, most int) string {
 	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > maxError {
-		return string(runes[:maxError]) + " …"
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + " …"
 	}
 	return s
 }

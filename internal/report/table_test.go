@@ -51,30 +51,32 @@ func TestTablesOfAnExperiment(t *testing.T) {
 		record("A5", "engine=sqlite layout=arkiv profile=p2", 0, rate(0.5)),
 		failed,
 	)
+	in.Catalogue = []report.Entry{{ID: "A5", Title: "Schema", Question: "How many?", Earlier: "714"}}
 	require.Equal(t, strings.TrimPrefix(`
-Medians of 1 to 3 runs (the range); layout arkiv.
+**A5. Schema.** How many? *The documents:* 714.\
+By engine, ent/s over what both have: postgres first, ≈ sqlite 0.6×.\
+**ent/s**. Medians of 1 to 3 runs (the range); layout arkiv. BACKvarve run A5 --blocks 3BACK
 
-| profile | sqlite ent/s | duckdb ent/s | postgres ent/s |
+| profile | sqlite | duckdb | postgres |
 |---|---:|---:|---:|
 | p2 | 0.5 | – | – |
-| p10 | 3,000 (1,000–9,000) | failed | 5,000 |
+| p10 | ≈ 3,000 (1,000–9,000) | failed | **5,000** |
 
-Failed: engine=duckdb/layout=arkiv/profile=p10: out of memory
-`, "\n"), report.Markdown(report.Tables(in, "A5")))
+Runs that failed: 1; the first, duckdb: out of memory. The page has all.
+`, "\n"), strings.ReplaceAll(report.Markdown(report.Brief(in, "A5")), "`", "BACK"))
 }
 
 func TestMissingExperiment(t *testing.T) {
 	end := record("A7", "engine=sqlite", 0)
 	end.Name, end.Error = "Run", "ended after 15m0s, see --timeout"
-	require.Equal(t, "Not measured. To measure it: `varve run A7`\nFailed: engine=sqlite: ended after 15m0s, see --timeout\n",
-		report.Markdown(report.Tables(input(end), "A7")))
+	require.Equal(t, "**A7.**\n\nNot measured. To measure it: `varve run A7`\nRuns that failed: 1; the first, sqlite: ended after 15m0s, see --timeout. The page has all.\n",
+		report.Markdown(report.Brief(input(end), "A7")))
 }
 
 // An experiment that no renderer knows is shown as it comes.
 func TestUnknownExperiment(t *testing.T) {
-	text := report.Markdown(report.Tables(input(record("X1", "engine=sqlite", 0, rate(1), result.Metric{Value: 2, Unit: "odd"})), "X1"))
-	require.Contains(t, text, "| sqlite ent/s |")
-	require.Contains(t, text, "| sqlite odd |")
+	text := report.Markdown(report.Brief(input(record("X1", "engine=sqlite", 0, rate(1), result.Metric{Value: 2, Unit: "odd"})), "X1"))
+	require.Contains(t, text, "| ent/s | 1 |\n| odd | 2 |\n")
 }
 
 // Every experiment of a full set has tables with figures of every engine.
@@ -84,7 +86,7 @@ func TestFullSetHasAllTables(t *testing.T) {
 		"A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A11", "A12", "A13", "A14",
 		"C1", "C2", "C3", "D1", "D2", "D3", "D4", "D5", "E1", "E2", "E3",
 	} {
-		text := report.Markdown(report.Tables(in, id))
+		text := report.Markdown(report.Brief(in, id))
 		require.NotContains(t, text, "Not measured", id)
 		for _, engine := range reporttest.Engines {
 			require.Contains(t, text, engine, id)
@@ -112,9 +114,10 @@ func TestRenderMarkdown(t *testing.T) {
 
 <!-- table:A5 -->
 
-Single runs.
+**A5.**\
+**ent/s**. Single runs. `+"`varve run A5 --blocks 1`"+`
 
-|  | sqlite ent/s |
+|  | sqlite |
 |---|---:|
 | all | 1,000 |
 
@@ -123,6 +126,8 @@ Single runs.
 between
 
 <!-- table:A7 -->
+
+**A7.**
 
 Not measured. To measure it: `+"`varve run A7`"+`
 
@@ -145,8 +150,8 @@ Not measured. To measure it: `+"`varve run A7`"+`
 // A setting of which no engine has a figure has no row in its table.
 func TestNoEmptyRows(t *testing.T) {
 	in := input(record("A5", "engine=sqlite layout=arkiv", 0, rate(1)), record("A5", "engine=sqlite layout=simple", 0, result.Metric{Value: 2, Unit: "p50-ms"}))
-	text := report.Markdown(report.Tables(in, "A5"))
-	require.Contains(t, text, "| arkiv | 1 |")
+	text := report.Markdown(report.Brief(in, "A5"))
+	require.Contains(t, text, "| all | 1 |")
 	require.NotContains(t, text, "simple")
 }
 
@@ -159,15 +164,16 @@ func TestFewOperations(t *testing.T) {
 		return r
 	}
 	in := input(of("arkiv", 48), of("compact", 1272))
-	text := report.Markdown(report.Tables(in, "D3"))
-	require.Contains(t, text, "| arkiv | max 90 (n 48) |\n")
-	require.Contains(t, text, "| compact | 80 (n 1,272) |\n")
+	text := report.Markdown(report.Brief(in, "D3"))
+	require.Contains(t, text, "| arkiv | p99-ms | max 90 (n 48) |\n")
+	require.Contains(t, text, "| compact | p99-ms | 80 |\n")
+	require.Contains(t, text, "n 1,272 operations a figure")
 }
 
 // Overviews of any result set can be rendered, also of an empty one.
 func TestRenderOverviews(t *testing.T) {
 	var text strings.Builder
-	for _, name := range []string{"verdict", "v1", "criteria", "ranking", "best", "settings"} {
+	for _, name := range []string{"verdict,v1,criteria", "ranking", "best", "settings", "machine,coverage", "peers:F"} {
 		fmt.Fprintf(&text, "<!-- table:%s -->\n<!-- /table:%s -->\n", name, name)
 	}
 	_, err := report.RenderMarkdown(text.String(), input())
@@ -194,18 +200,17 @@ func TestTablesAreOfOneRevision(t *testing.T) {
 		return r
 	}
 	in := input(of("two", "arkiv", 1), of("one", "compact", 2), of("one", "simple", 3), of("dirty", "bare", 4), of("none", "arkiv-0", 5))
-	text := report.Markdown(report.Tables(in, "A5"))
-	require.Equal(t, `Single runs.
-
-| layout | sqlite ent/s |
+	text := report.Markdown(report.Brief(in, "A5"))
+	require.Contains(t, text, `
+| layout | sqlite |
 |---|---:|
 | compact | 2 |
 | simple | 3 |
 
 3 records left out: another revision, two-rev (1), dirty revision dirty-r (1), no manifest (1).
-`, text)
+`)
 	dirty := input(of("dirty", "bare", 4))
-	require.Contains(t, report.Markdown(report.Tables(dirty, "A5")), "No records of a known revision. To measure it: `varve run A5`\n1 records left out: dirty revision dirty-r (1).")
+	require.Contains(t, report.Markdown(report.Brief(dirty, "A5")), "No records of a known revision. To measure it: `varve run A5`\n1 records left out: dirty revision dirty-r (1).")
 	var out strings.Builder
 	require.NoError(t, report.WriteText(&out, dirty, "A5"))
 	require.Contains(t, out.String(), "sqlite      4")
@@ -218,7 +223,7 @@ func TestIntervals(t *testing.T) {
 	for i, v := range []float64{1, 2, 3, 4, 5, 6} {
 		records = append(records, record("A5", "engine=sqlite", i, rate(v)), record("A5", "engine=sqlite aa=2", i, rate(100*v)))
 	}
-	text := report.Markdown(report.Tables(input(records...), "A5"))
+	text := report.Markdown(report.Brief(input(records...), "A5"))
 	require.Contains(t, text, "Medians of 6 runs (the 95 % interval).")
 	require.Contains(t, text, "| all | 3.5 (1–6) |\n")
 	require.NotContains(t, text, "00")
@@ -253,10 +258,10 @@ func TestRanking(t *testing.T) {
 	records = append(records, record("C1", "engine=duckdb layout=arkiv clients=1 mix=A", 0, result.Metric{Value: 50, Unit: "qps"}))
 	text, err := report.RenderMarkdown("<!-- table:ranking -->\n<!-- /table:ranking -->\n", input(records...))
 	require.NoError(t, err)
-	require.Contains(t, text, "| sqlite arkiv | 1 | 1× | 1× (10) | 1× (1,000) |")
-	require.Contains(t, text, "| sqlite simple | 1 | 1.05× | ≈ 1.05× (10.5) | ≈ 1.05× (952) |")
-	require.Contains(t, text, "| sqlite compact | 3 | 3× | 3× (30) | 3× (333) |")
-	require.Contains(t, text, "| duckdb arkiv | – | – | – | – | 10× (50) |")
+	require.Contains(t, text, "| sqlite arkiv | 1 | 1× | **10** | **1,000** |")
+	require.Contains(t, text, "| sqlite simple | 1 | 1.05× | ≈ 10.5 | ≈ 952 |")
+	require.Contains(t, text, "| sqlite compact | 3 | 3× | 30 | 333 |")
+	require.Contains(t, text, "| duckdb arkiv | – | – | – | – | 50 |")
 	require.Contains(t, text, "Noise floor, from measuring the same twice: 1.1× for p50-ms")
 	short, err := report.RenderMarkdown("<!-- table:best -->\n<!-- /table:best -->\n", input(records...))
 	require.NoError(t, err)
@@ -267,27 +272,6 @@ func TestRanking(t *testing.T) {
 	require.Contains(t, text, "Without a place: duckdb arkiv (not measured, or failed: commit p50, ms;")
 }
 
-// TestAnswer: what an experiment comes to is of the settings that both sides have, and
-// what is inside the noise is not called a difference.
-func TestAnswer(t *testing.T) {
-	rows := func(engine, layout, profile string, v float64) result.Record {
-		return record("A5", "engine="+engine+" layout="+layout+" profile="+profile, 0, rate(v))
-	}
-	again := record("A5", "engine=sqlite layout=arkiv profile=p2 aa=2", 0, rate(105))
-	in := input(
-		rows("sqlite", "arkiv", "p2", 100), again, rows("sqlite", "arkiv", "p10", 400),
-		rows("libsql", "arkiv", "p2", 50), rows("libsql", "arkiv", "p10", 100),
-		rows("duckdb", "arkiv", "p2", 98), // of p10 there is nothing
-		rows("sqlite", "compact", "p2", 900), rows("libsql", "compact", "p2", 100),
-	)
-	text, err := report.RenderMarkdown("<!-- table:answer:A5 -->\n<!-- /table:answer:A5 -->", in)
-	require.NoError(t, err)
-	require.Contains(t, text, "- ent/s, 2 settings: `arkiv`: sqlite first, libsql 0.354x, duckdb 0.98x (inside the noise); "+
-		"`compact`: sqlite first, libsql 0.111x; `compact` to `arkiv`: sqlite 9x, libsql 2x.\n")
-	_, err = report.RenderMarkdown("<!-- table:answer:Z9 -->\n<!-- /table:answer:Z9 -->", in)
-	require.Error(t, err)
-}
-
 // Without a pair of the same no small difference counts, and only what was measured
 // with the same settings is compared.
 func TestRankingWithoutPairs(t *testing.T) {
@@ -295,7 +279,7 @@ func TestRankingWithoutPairs(t *testing.T) {
 	records = append(records, record("D1", "engine=duckdb layout=arkiv scale=7 rate=max", 0, result.Metric{Value: 9e9, Unit: "settled-rows/s"}))
 	text, err := report.RenderMarkdown("<!-- table:ranking -->\n<!-- /table:ranking -->\n", input(records...))
 	require.NoError(t, err)
-	require.Contains(t, text, "| sqlite simple | 1 | 2× | ≈ 2× (20) |")
+	require.Contains(t, text, "| sqlite simple | 1 | 2× | ≈ 20 |")
 	require.Contains(t, text, "Noise floor: not measured")
 	require.NotContains(t, text, "duckdb")
 }

@@ -67,6 +67,10 @@ func (e *evidence) rank() int {
 
 func (e *evidence) judgeable() bool { return e.rank() == 2 }
 
+// beyond tells whether it is of so much more data than is asked about that being bad
+// proves nothing; at is 0 for any.
+func (e *evidence) beyond(at float64) bool { return at > 0 && e.scale > larger*at }
+
 // untold is the doubt that measuring again would not take away.
 const untold = "the run does not tell it"
 

@@ -36,7 +36,7 @@ func (p *pair) assess() Assessment {
 // answer judges a question by the evidence at the largest scale that can be
 // judged; without any it stays unknown, with what is known of why.
 func (p *pair) answer(q question) Criterion {
-	points := p.curve(q.from)
+	points := atSize(p.curve(q.from), q.at)
 	if len(points) == 0 {
 		c := p.criterion(q)
 		for _, id := range strings.Fields(q.run) {
@@ -62,6 +62,21 @@ func (p *pair) answer(q question) Criterion {
 	}
 	return p.judge(q, e)
 }
+
+// atSize leaves out what was measured of more data than is asked about, where there is
+// enough without it: what is bad there need not be at the size itself.
+func atSize(points []evidence, at float64) []evidence {
+	for i, e := range points {
+		if at > 0 && e.scale >= at && e.judgeable() {
+			return points[:i+1]
+		}
+	}
+	return points
+}
+
+// larger is how many times the size that is asked for is still that size: 621,000 entities
+// are judged by 800,000.
+const larger = 2
 
 // extrapolate judges a latency by a power law through what was measured at smaller
 // scales under one load, unless a size that an engine could not hold, or was too
@@ -114,6 +129,8 @@ func (p *pair) judge(q question, e evidence) Criterion {
 		first, _, _ := strings.Cut(e.group.Records[0].Error, "\n")
 		if c = c.say(Fail, "the run ended in an error: "+first); e.hard != "" {
 			c = c.say(Unknown, e.hard)
+		} else if e.beyond(c.At) {
+			c = c.say(Unknown, "at more than the size that is asked about")
 		}
 		return c
 	case e.doubt == untold:
@@ -126,22 +143,24 @@ func (p *pair) judge(q question, e evidence) Criterion {
 	default:
 		c = c.side(e.Summary).note(e.note)
 	}
-	small := "measured at scale unknown"
+	size := "measured at scale unknown"
 	if e.scale > 0 {
-		small = fmt.Sprintf("measured at scale %g", e.scale)
+		size = fmt.Sprintf("measured at scale %g", e.scale)
 	}
 	switch {
 	case c.Verdict == Pass && e.weak != "":
 		return c.say(Unknown, e.weak)
 	case c.Verdict == Fail && e.hard != "":
 		return c.say(Unknown, e.hard)
+	case c.Verdict == Fail && e.beyond(c.At):
+		return c.say(Unknown, size+", more than is asked about")
 	case c.Verdict == Unknown || e.scale >= c.At:
 		return c
 	case c.Verdict == Pass:
-		return c.say(Unknown, small+" only")
+		return c.say(Unknown, size+" only")
 	}
 	c.Extrapolated = true
-	return c.note(small + ", and larger data make it no better")
+	return c.note(size + ", and larger data make it no better")
 }
 
 // found says what was measured and where.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/bench/stat"
 	"github.com/varvedb/varve/internal/report/runs"
+	"github.com/varvedb/varve/schemas"
 )
 
 //go:embed text.tmpl
@@ -135,7 +136,7 @@ func (r *Report) sentence() string {
 		case a.Meets == Fail:
 			failed++
 		case a.Layout != open:
-			return fmt.Sprintf("Choose %s with layout %s, by what was measured at revision %s: %s.", a.Engine, a.Layout, runs.Short(r.Revision), a.conditions())
+			return fmt.Sprintf("Choose %s, by what was measured at revision %s: %s%s.", a.name(), runs.Short(r.Revision), a.conditions(), r.others(a))
 		}
 	}
 	of := fmt.Sprintf("of the %d engines with a layout that were measured at revision %s", len(r.Assessments), runs.Short(r.Revision))
@@ -147,6 +148,30 @@ func (r *Report) sentence() string {
 		missed = "none is known to meet or to miss every target"
 	}
 	return fmt.Sprintf("Not known: %s, %s; measure next: %s", of, missed, r.next())
+}
+
+// name says which engine with which layout it is, and what the layout cannot do.
+func (a *Assessment) name() string {
+	text := a.Engine + " with layout " + a.Layout
+	if !schemas.KeepsHistory(a.Layout) {
+		text += ", which keeps no history"
+	}
+	return text
+}
+
+// others names those that meet every target as well: which is better the targets do not
+// tell.
+func (r *Report) others(chosen *Assessment) string {
+	var names []string
+	for i := range r.Assessments {
+		if a := &r.Assessments[i]; a != chosen && a.Meets == Pass {
+			names = append(names, a.name())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; every target is met as well by " + strings.Join(names, ", ")
 }
 
 // conditions are the figures that a choice rests on.

@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/stat"
 	"github.com/varvedb/varve/internal/report/runs"
+	"github.com/varvedb/varve/schemas"
 )
 
 // Outcome is the answer to a criterion.
@@ -144,13 +145,14 @@ func Evaluate(results *result.Results) Report {
 	return report
 }
 
-// layouts returns those of the records. The seed's question is about its own layout,
-// so that comes first.
+// layouts returns those of the records. The seed's question is about its own layout, so
+// that comes first; then those that keep history as it does, and the others.
 func layouts(groups []*runs.Group) []string {
 	list := runs.Distinct(runs.Where(groups, func(g *runs.Group) bool { return g.Get("layout") != "" }), "layout")
-	if i := slices.Index(list, "arkiv"); i > 0 {
-		list = slices.Insert(slices.Delete(list, i, i+1), 0, "arkiv")
+	place := func(layout string) int {
+		return slices.Index([]bool{layout == "arkiv", schemas.KeepsHistory(layout), true}, true)
 	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) })
 	return list
 }
 

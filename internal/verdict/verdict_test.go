@@ -268,7 +268,7 @@ func TestCommits(t *testing.T) {
 		require.Equal(t, want == verdict.Unknown, c.Got == nil, "a p99 of %d", n)
 		require.Equal(t, want, find(t, report, "commit max").Verdict, "maximum of %d", n)
 	}
-	report := evaluate(counted(sustained("sqlite", "5", 9000), 48))
+	report := evaluate(counted(sustained("sqlite", "1", 9000), 48))
 	require.Equal(t, verdict.Unknown, find(t, report, treeLatency).Verdict)
 	require.Equal(t, verdict.Fail, find(t, report, "commit max").Verdict, "more commits make the longest no shorter")
 }

@@ -44,7 +44,7 @@ type shape struct{ id, name, keys, kinds, units string }
 const (
 	ablation = "arkiv-0,arkiv-1,arkiv-2,arkiv-3,arkiv-4,arkiv-5,arkiv-6,arkiv-7,arkiv-8,arkiv-9,arkiv-10,arkiv-11,arkiv-12,arkiv-13"
 	profiles = "typical,large,minimal,typical-256B,large-256B,minimal-256B"
-	reads    = "get status:pending allocatable_gpu $creator at-block payload"
+	reads    = "all get status:pending allocatable_gpu $creator at-block payload"
 	centre   = "nodes-in-dc available-gpu workloads-on-node pending match at-block"
 	written  = "rows/s ent/s db-MB B/ent"
 	load     = "profile=mendoza durability=durable scale=0.05"

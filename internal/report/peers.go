@@ -1,0 +1,128 @@
+package report
+
+import (
+	_ "embed" // the documents' figures
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/report/runs"
+)
+
+// peer is what one other program, or one of the user's documents, measured of an
+// experiment.
+type peer struct {
+	name    string
+	figures []result.Peer
+}
+
+//go:embed documents.txt
+var documents string
+
+// published are the figures of the user's documents.
+var published = sync.OnceValues(func() ([]result.Peer, error) {
+	return result.ReadPeers(strings.NewReader(documents), "documents.txt")
+})
+
+// documents returns the figures of the user's documents on experiments.
+func (in *Input) documents(ids ...string) []peer {
+	list, err := published()
+	if err != nil {
+		panic(err) // a test reads them
+	}
+	return peersOn(list, ids...)
+}
+
+// peersOn puts the figures of each peer on experiments together.
+func peersOn(list []result.Peer, ids ...string) (peers []peer) {
+	list = slices.DeleteFunc(slices.Clone(list), func(p result.Peer) bool { return !slices.Contains(ids, p.Experiment) })
+	for _, same := range runs.By(list, func(p result.Peer) string { return p.Peer }) {
+		peers = append(peers, peer{same[0].Peer, same})
+	}
+	return peers
+}
+
+// figure is the median of what a peer has of a setting.
+func (p *peer) figure(of *pivot, r *pivotRow, unit string) *float64 {
+	for _, g := range of.of(r) {
+		if values := p.values(unit, func(f *result.Peer) bool { return f.Beside(g.Config) }); len(values) > 0 {
+			v, _ := runs.Median(values)
+			return &v
+		}
+	}
+	return nil
+}
+
+func (p *peer) values(unit string, beside func(*result.Peer) bool) (values []float64) {
+	for i := range p.figures {
+		if v, ok := p.figures[i].Metric(unit); ok && beside(&p.figures[i]) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// peerTables put what others did beside what the engines do: on one experiment, or on all
+// of a section. Of several settings that a line of a peer is beside, an engine's best one
+// stands there.
+func peerTables(in *Input, of string) []Table {
+	var tables []Table
+	for _, id := range in.ids() {
+		if peers := peersOn(in.Results.Peers, id); len(peers) > 0 && strings.HasPrefix(id, of) {
+			tables = append(tables, in.beside(id, peers))
+		}
+	}
+	if len(tables) == 0 {
+		return []Table{{Notes: []string{"No peer was measured: the result set has nothing of one in " + result.PeersFile + "."}}}
+	}
+	return tables
+}
+
+// beside is the table of one experiment: a row for each setting and unit of a peer.
+func (in *Input) beside(id string, peers []peer) Table {
+	groups, _ := in.of(id)
+	engines := enginesOf(groups)
+	names := make([]string, len(peers))
+	for i, p := range peers {
+		names[i] = p.name
+	}
+	t := newGrid(heads("setting", "figure"), slices.Concat(figureHeads(names...), engineHeads(engines, "")))
+	for i := range engines {
+		t.Columns[2+len(peers)+i].Numeric = true
+	}
+	t.Caption = id + " beside peers: medians (the interval, or the range of few)."
+	for i, p := range peers {
+		for _, f := range p.figures {
+			for _, m := range f.Metrics {
+				row := []string{f.Config.String(), m.Unit}
+				values := p.values(m.Unit, func(o *result.Peer) bool { return o.Config.String() == f.Config.String() })
+				v, _ := runs.Median(values)
+				*t.at(row, i) = Cell{Text: short(v), Spread: spreadOf(values, short)}
+				for n, e := range engines {
+					*t.at(row, len(peers)+n) = bestBeside(groups, e, &f, m.Unit)
+				}
+			}
+		}
+		t.Notes = runs.AppendNew(t.Notes, p.setup())
+	}
+	return *t
+}
+
+// bestBeside is an engine's best figure of the settings that a peer's is beside.
+func bestBeside(groups []*runs.Group, engine string, f *result.Peer, unit string) (best Cell) {
+	for _, g := range runs.Where(groups, func(g *runs.Group) bool { return g.Get("engine") == engine && f.Beside(g.Config) }) {
+		c := briefCell(g, runs.Measure{Unit: unit})
+		if best.Value == nil || c.Value != nil && float64(result.Better(unit))*(*c.Value-*best.Value) > 0 {
+			best = c
+		}
+	}
+	return best
+}
+
+// setup says what a peer is, how it was asked and when.
+func (p *peer) setup() string {
+	f := p.figures[0]
+	return fmt.Sprintf("- %s %s: %s.", f.Peer, f.Version, joinWords("; ", f.Server, f.Note, f.Date))
+}
