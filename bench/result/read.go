@@ -65,7 +65,7 @@ func Read(dir string) (*Results, error) {
 			r.Records = append(r.Records, rec)
 			return nil
 		}
-		if r.Records[i].Error == "" { // else it was done again because it had failed
+		if r.Records[i].Error == "" && !rec.Over { // else it was done again for a reason
 			r.warn("%s: %s, repetition %d, is there more than once; the last one counts", RecordsFile, id.key, id.repeat)
 		}
 		r.Records[i] = rec

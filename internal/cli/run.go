@@ -27,6 +27,7 @@ type runCmd struct {
 	Out     string        `help:"Directory of the results." default:"results/latest" type:"path"`
 	Blocks  int           `help:"Blocks of the run: in each, everything is measured once, in random order." default:"1"`
 	AA      bool          `name:"aa" help:"Measure one configuration of each experiment twice in each block, to see the noise." default:"true" negatable:""`
+	Probe   bool          `help:"Look at the machine before each experiment on an engine, and wait while it is not as it was." default:"true" negatable:""`
 	Timeout time.Duration `help:"Time after which an experiment on one engine is ended; its records so far are kept. When not given it follows from the phase and the size."`
 	JSON    bool          `help:"Print the list, or the records when done, as JSON."`
 }
@@ -48,6 +49,11 @@ func (c *runCmd) Run(e *env) error {
 		return err
 	}
 	r := runner{found: found, engines: engines, options: c.Options, blocks: c.Blocks, aa: c.AA, out: c.Out, child: child{cache: true, timeout: c.Timeout}}
+	if c.Probe {
+		if r.watch, err = newWatch(c.Out); err != nil {
+			return err
+		}
+	}
 	if err := r.run(e); err != nil {
 		return err
 	}

@@ -25,6 +25,10 @@ type Experiment struct {
 	// used in place, those that only read come before it.
 	Changes bool `json:"-"`
 
+	// SaysPhase tells that its records say how long a phase was, so that a set may have
+	// several lengths.
+	SaysPhase bool `json:"-"`
+
 	plan   func(l *Lab) ([]variant, error) // fails when the options do not fit
 	phases int                             // timed phases of a layout; 0 means manyPhases
 }
@@ -93,7 +97,7 @@ func All() []Experiment {
 		{ID: "D2", Title: "Checkpoint stalls", Layouts: []string{"arkiv"}, Changes: true, phases: 10, plan: checkpoints,
 			Question: "How long are commits that carry a checkpoint, who should run it, and at which size of the log?",
 			Earlier:  "asked: wal_autocheckpoint 1,000, 10,000, off; PASSIVE between blocks; background"},
-		{ID: "D3", Title: "Reorgs", Layouts: writeLayouts, Changes: true, phases: 1, plan: reorgs,
+		{ID: "D3", Title: "Reorgs", Layouts: writeLayouts, Changes: true, SaysPhase: true, phases: 1, plan: reorgs,
 			Question: "What does it cost to delete 500 rows and insert 500 with the same keys, anywhere in the store, over and over, and does the file grow?",
 			Earlier:  "asked: for an hour, p99 < 500 ms"},
 		{ID: "D4", Title: "Reads beside writes", Layouts: []string{"arkiv"}, Changes: true, phases: 5 + ceilingSteps, plan: besides,
@@ -138,7 +142,7 @@ func All() []Experiment {
 		{ID: "G1", Title: "Permissions", Layouts: []string{"rebac"}, plan: measurePermissions,
 			Question: "How fast are permission checks and listings through organizations, groups in groups and access lists?",
 			Earlier:  "one client, p95: SpiceDB on Postgres 2.4 to 4.9 ms a check and 19 to 76 ms a listing, Postgres 17 1.0 to 7.9 and 1.0 to 3.0; ingest 3.6 to 54 s"},
-		{ID: social.Experiment, Title: "Social graph", Layouts: []string{"social"}, Ordered: true, plan: measureSocial,
+		{ID: social.Experiment, Title: "Social graph", Layouts: []string{"social"}, Ordered: true, SaysPhase: true, plan: measureSocial,
 			Question: "Which rates of permission checks with 1 % writes are carried within AuthZed's service levels?",
 			Earlier:  "AuthZed at 10M relationships: 1,000 a second with check p95 19.7 ms on 48 vCPU, 10,000 with 16.3 ms on 84"},
 		{ID: "H1", Title: "Entity service", Layouts: []string{"compact"}, plan: measureService,
@@ -150,6 +154,12 @@ func All() []Experiment {
 		{ID: "Q1", Title: "First look", Layouts: []string{"arkiv"}, plan: firstLook,
 			Question: "In a minute: how do the engines do on real blocks of the network and on generated ones?"},
 	}
+}
+
+// Machine is what a run tells of the machine that it is on, between the experiments.
+var Machine = Experiment{
+	ID: "M1", Title: "The machine",
+	Question: "Is the machine the same all the time, and nobody else on it?",
 }
 
 // Find returns the experiments with the given IDs or sections, in the order of

@@ -40,6 +40,8 @@ type Options struct {
 
 	Block      int               `json:"block,omitempty" kong:"-"` // of the run, from 0
 	Again      bool              `json:"again,omitempty" kong:"-"` // one configuration only, as the second of a pair of the same
+	Off        string            `json:"off,omitempty" kong:"-"`   // why the machine is not as it was; for the notes of records
+	Over       bool              `json:"over,omitempty" kong:"-"`  // measure again what the set has
 	Durability driver.Durability `json:"durability" kong:"-"`
 	Memory     int64             `json:"memory" kong:"-"` // bytes of the engine's process, with the page cache
 
@@ -178,8 +180,12 @@ func (l *Lab) run(ctx context.Context, v *variant) (key string, err error) {
 		r.Config = r.Config.With(result.AAKey, "2")
 	}
 	key = r.Key()
-	if l.Set.Has(key, r.Repeat) && !(l.Retry && l.Set.Failed(key, r.Repeat)) {
+	r.Over = l.Over && l.Set.Has(key, r.Repeat)
+	if l.Set.Has(key, r.Repeat) && !r.Over && !(l.Retry && l.Set.Failed(key, r.Repeat)) {
 		return key, nil
+	}
+	if l.Off != "" {
+		r.Notes = append(r.Notes, "probe=off: "+l.Off)
 	}
 	l.Log("%s, block %d", key, l.Block+1)
 	r.Started = time.Now().UTC()
