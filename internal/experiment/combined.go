@@ -63,7 +63,7 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Rec
 		if err != nil {
 			return err
 		}
-		oracle, err := d.oracle() // of its own: it follows the blocks
+		oracle, err := l.oracle(d) // of its own: it follows the blocks
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 // degradation measures reads of all mixes and then commits, on one size.
 func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *result.Record) error {
 	return l.withMendoza(ctx, layout, scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
-		oracle, err := d.oracle()
+		oracle, err := l.oracle(d)
 		if err != nil {
 			return err
 		}

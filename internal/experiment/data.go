@@ -74,7 +74,7 @@ func (m *mendoza) every(rate float64) (time.Duration, error) {
 }
 
 // oracle knows the answers on the loaded part.
-func (m *mendoza) oracle() (*mix.Oracle, error) {
+func (l *Lab) oracle(m *mendoza) (*mix.Oracle, error) {
 	o := mix.NewOracle()
-	return o, o.Follow(m.Source.Blocks())
+	return o, l.aside(func() error { return o.Follow(m.Source.Blocks()) })
 }

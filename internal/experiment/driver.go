@@ -149,8 +149,8 @@ func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *result.R
 		return err
 	}
 	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
-		expect, err := d.Expectation(cp.Ready)
-		if err != nil {
+		var expect *bench.Expectation
+		if err := l.aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
 			return err
 		}
 		cfg := bench.CommitConfig{Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Loop: bench.Times(s.n)}

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -65,6 +67,7 @@ type Lab struct {
 	of       *Experiment
 	closing  []func() error
 	manifest string // of records whose store was not open
+	added    int64  // memory that was added to the budget
 }
 
 // Run runs an experiment: its variants in the random order that the seed, the block,
@@ -84,7 +87,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (keys []string, err error) 
 	}
 	m, err := bench.DescribeEngine(l.Engine.Name, l.storeOptions(), l.Cache.Root())
 	if err == nil {
-		l.manifest, err = l.Set.Manifest(m)
+		l.manifest, err = l.describe(m)
 	}
 	if err != nil {
 		return nil, err
@@ -123,6 +126,29 @@ func (l *Lab) scaled(size, minimum int) int {
 // storeOptions are those of every store that the lab opens.
 func (l *Lab) storeOptions() *store.Options {
 	return &store.Options{Durability: l.Durability, Memory: memlimit.Cache(l.Memory)}
+}
+
+// aside makes what answers are checked by. The memory that this takes is beside the budget,
+// which is the engine's: it grows with the data, and would leave a large store less than a
+// small one. Twice what is in use is added, since the garbage collector lets it grow so far.
+func (l *Lab) aside(make func() error) error {
+	if err := memlimit.Resize(memlimit.None); err != nil {
+		return err
+	}
+	err := make()
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	l.added = 2 * int64(m.HeapAlloc)
+	return errors.Join(err, memlimit.Resize(l.Memory+l.added))
+}
+
+// describe stores a manifest, with the budget of the engine alone.
+func (l *Lab) describe(m bench.Manifest) (key string, err error) {
+	if m.Memory.Bytes > 0 {
+		m.Memory.Bytes -= l.added
+	}
+	return l.Set.Manifest(m)
 }
 
 // config begins the configuration of a record.

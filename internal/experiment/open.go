@@ -33,7 +33,7 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 	if err != nil {
 		return err
 	}
-	if r.Manifest, err = l.Set.Manifest(m); err != nil {
+	if r.Manifest, err = l.describe(m); err != nil {
 		return err
 	}
 	if stats, err := cp.DB.Stats(ctx); err == nil && stats.DatabaseBytes != nil {
@@ -101,7 +101,7 @@ func (l *Lab) create(ctx context.Context, in, layout string, o *store.Options, r
 		return nil, err
 	}
 	d.sync = m.Host.Fsync.Median
-	r.Manifest, err = l.Set.Manifest(m)
+	r.Manifest, err = l.describe(m)
 	return d, err
 }
 

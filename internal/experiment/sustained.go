@@ -17,8 +17,11 @@ import (
 // seedRowRate is the sustained load of the user's documents, in rows a second.
 const seedRowRate = 6_000
 
-// writeLayouts are those that commits choose between.
-var writeLayouts = []string{"arkiv", "arkiv-pruned", "simple"}
+// writeLayouts are those that commits choose between; answers are the seed's and ours.
+var (
+	writeLayouts = []string{"arkiv", "arkiv-ordered", "arkiv-pruned", "compact", "simple"}
+	answers      = []string{"arkiv", "compact"}
+)
 
 func sustain(l *Lab) (list []variant, _ error) {
 	rates := l.Rates
