@@ -128,14 +128,15 @@ func (l *Lab) storeOptions() *store.Options {
 	return &store.Options{Durability: l.Durability, Memory: memlimit.Cache(l.Memory)}
 }
 
-// aside makes what answers are checked by. The memory that this takes is beside the budget,
-// which is the engine's: it grows with the data, and would leave a large store less than a
-// small one. Twice what is in use is added, since the garbage collector lets it grow so far.
-func (l *Lab) aside(make func() error) error {
+// aside makes what is not measured: a data set, and what answers are checked by. What stays
+// of that in this process is beside the budget, which is the engine's: it grows with the
+// data, and would leave a large store less than a small one. Twice what is in use is added,
+// since the garbage collector lets it grow so far.
+func (l *Lab) aside(prepare func() error) error {
 	if err := memlimit.Resize(memlimit.None); err != nil {
 		return err
 	}
-	err := make()
+	err := prepare()
 	debug.FreeOSMemory()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
