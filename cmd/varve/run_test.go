@@ -152,6 +152,43 @@ func TestRunLooksAtTheMachine(t *testing.T) {
 	must(t, append(args, "--phase=60ms")...)
 }
 
+// TestRunPlan: a plan is gone through in order, ends before what would take too long, goes
+// on where it was, and says how much of it is left.
+func TestRunPlan(t *testing.T) {
+	t.Setenv(bench.CacheEnv, t.TempDir())
+	t.Setenv(clitest.AsCommand, "1")
+	out, plan := t.TempDir(), filepath.Join(t.TempDir(), "plan.md")
+	common := " --engines=sqlite --scale=0.0005 --phase=50ms --no-aa --no-probe --out=" + out
+	text := "```sh\nvarve run A4" + common + " # 2s: short\nvarve run A2" + common + " --blocks=2 # 100h\n```\n"
+	require.NoError(t, os.WriteFile(plan, []byte(text), 0o600))
+	experiments := func() (ids []string) {
+		results, err := result.Read(out)
+		require.NoError(t, err)
+		require.Empty(t, results.Warnings)
+		for _, r := range results.Records {
+			ids = append(ids, r.Experiment)
+		}
+		return ids
+	}
+	_, errs, code := varve(t, "run", "--plan", plan, "--until=1h")
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Contains(t, errs, "run: 100h0m2s of the plan's 100h0m2s are left\n")
+	require.Contains(t, errs, "run: 2 of 2, about 100h0m0s left of the plan: varve run A2")
+	require.Contains(t, errs, "the time is up")
+	first := experiments()
+	require.NotContains(t, first, "A2")
+
+	_, errs, code = varve(t, "run", "--plan", plan)
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Contains(t, errs, "run: 100h0m0s of the plan's 100h0m2s are left\n")
+	require.NotContains(t, errs, "run: 1 of 2,")
+	require.Greater(t, len(experiments()), len(first))
+
+	_, errs, _ = varve(t, "run", "--plan", plan)
+	require.Contains(t, errs, "run: 0s of the plan's 100h0m2s are left\n")
+	require.NotContains(t, errs, "block 1")
+}
+
 // blockRun is a run of two experiments on two engines in three blocks.
 var blockRun = []string{"run", "A3", "A4", "--engines=sqlite,duckdb", "--blocks=3", "--scale=0.0005", "--phase=50ms", "--no-probe"}
 

@@ -130,15 +130,7 @@ func endings() []os.Signal {
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cmds commands
 	code := -1
-	parser, err := kong.New(&cmds,
-		kong.Name("varve"),
-		kong.Description("Varve keeps the entities of a chain node on an embedded engine, and measures which engine and which schema to choose."),
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(c int) { code = c }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.UsageOnError(),
-		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ",")},
-	)
+	parser, err := newParser(&cmds, kong.Writers(stdout, stderr), kong.Exit(func(c int) { code = c }))
 	if err != nil {
 		fmt.Fprintln(stderr, "varve:", err)
 		return ExitError
@@ -164,6 +156,16 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "varve:", driver.Hide(message, args...))
 	}
 	return code
+}
+
+func newParser(cmds *commands, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(cmds, append(more,
+		kong.Name("varve"),
+		kong.Description("Varve keeps the entities of a chain node on an embedded engine, and measures which engine and which schema to choose."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.UsageOnError(),
+		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ",")},
+	)...)
 }
 
 // run runs the command here, or in the program that opens its stores.

@@ -33,11 +33,19 @@ type runner struct {
 	child   child  // of an experiment on an engine, but for engine and arguments
 	watch   *watch // of the machine; nil is none
 
-	// What the set had when the run began.
+	about time.Duration // that all of it takes; 0 is not known
+	until time.Time     // when it is to end, before a task that takes longer; zero is never
+
+	*past // nil until it is looked for
+}
+
+// past is what the set had when the run began.
+type past struct {
 	here     string              // this machine
 	machines map[int]string      // of the blocks that the set has something of
 	failed   map[recordID]bool   // its records, and whether each is of a failure
 	ended    map[string][]string // tasks that ended well, with the keys of their records
+	looks    []*result.Record    // at machines
 }
 
 // recordID is what no two records of a set share.
@@ -62,14 +70,13 @@ func (t task) String() string {
 	return t.of.ID + " on " + t.engine.Label()
 }
 
-func (r *runner) run(e *env) error {
-	if err := r.claim(); err != nil {
-		return err
+// left returns the tasks that the set does not have, and how many it has.
+func (r *runner) left(e *env) (left []task, done int, err error) {
+	if r.past == nil {
+		if r.past, err = recall(r.out); err != nil {
+			return nil, 0, err
+		}
 	}
-	if err := r.recall(); err != nil {
-		return err
-	}
-	done, left := 0, []task(nil)
 	for block := range r.blocks {
 		if other := r.machines[block]; other != "" && other != r.here {
 			fmt.Fprintf(e.stderr, "run: block %d is of another machine, and stays as it is; --blocks %d measures one more here\n", block+1, r.blocks+1)
@@ -83,6 +90,20 @@ func (r *runner) run(e *env) error {
 			}
 		}
 	}
+	return left, done, nil
+}
+
+// errUntil: the time that a run may take is too short for what is left.
+var errUntil = errors.New("the time is up; the same command goes on")
+
+func (r *runner) run(e *env) error {
+	if err := r.claim(); err != nil {
+		return err
+	}
+	left, done, err := r.left(e)
+	if err != nil {
+		return err
+	}
 	total := done + len(left)
 	if done > 0 {
 		fmt.Fprintf(e.stderr, "run: %d of %d are done already\n", done, total)
@@ -90,9 +111,17 @@ func (r *runner) run(e *env) error {
 	if len(left) == 0 {
 		return nil
 	}
+	for _, look := range r.looks {
+		if r.watch != nil {
+			r.watch.recall(look)
+		}
+	}
 	start := time.Now()
 	return r.watch.through(e, left, func(i int, off string, over bool) error {
 		t, took, about := left[i], time.Since(start), ""
+		if each := r.about / time.Duration(total); !r.until.IsZero() && time.Now().Add(each).After(r.until) {
+			return errUntil
+		}
 		if i > 0 { // by what was measured in this process
 			about = fmt.Sprintf(", about %s left", (took / time.Duration(i) * time.Duration(len(left)-i)).Round(time.Second))
 		}
@@ -270,24 +299,21 @@ func asJSON(of any) []byte {
 	return text
 }
 
-// recall finds out what the set has, once: another machine's blocks, records, and tasks
+// recall finds out what a set has, once: another machine's blocks, records, and tasks
 // that ended well.
-func (r *runner) recall() error {
-	host := bench.ReadHost(r.out)
-	r.here, r.machines, r.failed, r.ended = host.Machine, map[int]string{}, map[recordID]bool{}, map[string][]string{}
-	results, err := result.Read(r.out)
+func recall(out string) (*past, error) {
+	r := &past{here: bench.ReadHost(out).Machine, machines: map[int]string{}, failed: map[recordID]bool{}, ended: map[string][]string{}}
+	results, err := result.Read(out)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return r, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range results.Records {
 		rec := &results.Records[i]
 		if rec.Experiment == experiment.Machine.ID {
-			if r.watch != nil {
-				r.watch.recall(rec)
-			}
+			r.looks = append(r.looks, rec)
 			continue // its repetitions are no blocks
 		}
 		r.failed[recordID{rec.Key(), rec.Repeat}] = rec.Error != ""
@@ -296,11 +322,11 @@ func (r *runner) recall() error {
 		}
 		var m bench.Manifest
 		if err := results.Manifest(rec, &m); err != nil {
-			return err
+			return nil, err
 		}
 		r.machines[rec.Repeat] = m.Host.Machine
 	}
-	lines, err := os.ReadFile(filepath.Join(r.out, endedFile))
+	lines, err := os.ReadFile(filepath.Join(out, endedFile))
 	for line := range bytes.Lines(lines) {
 		var of ended
 		if json.Unmarshal(line, &of) == nil { // else it is torn
@@ -308,7 +334,7 @@ func (r *runner) recall() error {
 		}
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		err = nil
 	}
-	return err
+	return r, err
 }
