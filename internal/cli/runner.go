@@ -29,6 +29,7 @@ type runner struct {
 	options experiment.Options
 	blocks  int
 	aa      bool // in each block one configuration of each experiment is measured again, to see the noise
+	empty   bool // the cache of data sets is emptied, unless something was measured already
 	out     string
 	child   child  // of an experiment on an engine, but for engine and arguments
 	watch   *watch // of the machine; nil is none
@@ -110,6 +111,11 @@ func (r *runner) run(e *env) error {
 	}
 	if len(left) == 0 {
 		return nil
+	}
+	if r.empty && done == 0 {
+		if err := bench.EmptyCache(); err != nil {
+			return err
+		}
 	}
 	for _, look := range r.looks {
 		if r.watch != nil {

@@ -60,7 +60,7 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Rec
 			kept = true
 			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
 		}
-		every, err := d.every(b.rows)
+		every, err := l.every(d, b.rows)
 		if err != nil {
 			return err
 		}

@@ -171,7 +171,7 @@ func observe(b *store.Block, took time.Duration) []float64 {
 		numbers += len(b.Ops[i].NumericAttributes)
 		payload += len(b.Ops[i].Content)
 	}
-	return []float64{float64(b.Number), float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload), milliseconds(took)}
+	return []float64{float64(b.Number), float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload), milliseconds(took.Round(time.Microsecond))}
 }
 
 // correlate adds the correlations that the seed reports, and how far they are those of

@@ -68,6 +68,8 @@ type Lab struct {
 	closing  []func() error
 	manifest string // of records whose store was not open
 	added    int64  // memory that was added to the budget
+
+	blockRows map[float64]float64 // rows of a block of what comes after a scale's loaded part
 }
 
 // Run runs an experiment: its variants in the random order that the seed, the block,

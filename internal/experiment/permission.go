@@ -38,7 +38,7 @@ func measurePermissions(l *Lab) (list []variant, err error) {
 		}
 	}
 	if len(p.Clients) == 0 {
-		p.Clients = []int{1, 8}
+		p.Clients = []int{1, 8, 32}
 	}
 	if len(p.Closures) == 0 {
 		p.Closures = rebac.Closures

@@ -79,7 +79,7 @@ func (l *Lab) sustained(name, layout string, rate float64, o *store.Options, mor
 
 // onRest runs commits of so many rows a second of what comes after the loaded part.
 func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float64, length time.Duration, r *result.Record) error {
-	every, err := d.every(rate)
+	every, err := l.every(d, rate)
 	if err != nil {
 		return err
 	}
