@@ -72,6 +72,9 @@ func (w *watch) settled(e *env, when string) (off string, disturbed bool, err er
 		return "", false, e.ctx.Err()
 	}
 	for looks := 0; ; looks++ {
+		if err := e.ctx.Err(); err != nil {
+			return "", false, err
+		}
 		m, err := w.look(e.ctx)
 		if err != nil {
 			return "", false, err

@@ -70,8 +70,8 @@ func readPlan(path string) (list []planned, err error) {
 		if strings.HasPrefix(line, "```") {
 			shell = line == "```sh"
 		}
-		if !shell || !strings.HasPrefix(line, "varve run ") {
-			continue
+		if !shell || !strings.HasPrefix(line, "varve run ") || strings.Contains(line, " --plan ") {
+			continue // or how the plan itself is gone through
 		}
 		p, err := plannedBy(line)
 		if err == nil && len(list) > 0 && p.runCmd.Out != list[0].runCmd.Out {
@@ -104,7 +104,7 @@ func plannedBy(line string) (p planned, err error) {
 	if _, err := parser.Parse(strings.Fields(p.line)[1:]); err != nil {
 		return p, err
 	}
-	if p.runCmd = &cmds.Run; p.runCmd.Plan != "" || p.runCmd.List {
+	if p.runCmd = &cmds.Run; p.runCmd.List {
 		return p, errors.New("it measures nothing")
 	}
 	if p.runner, err = p.runCmd.runner(); err == nil {

@@ -22,6 +22,7 @@ varve run Z9 # is text
 '''sh
 varve run C1 D1 --engines sqlite,duckdb --scale 1 --blocks 3 --out results/x  # 1h20m: both
 varve report results/x
+varve run --plan x.md --until 2h
 varve run A --no-probe --out results/x  # 40m
 '''
 '''text
@@ -65,7 +66,11 @@ func TestCampaignPlan(t *testing.T) {
 		for block := range p.runner.blocks {
 			tasks += len(p.runner.tasks(block))
 		}
-		require.LessOrEqual(t, p.runner.about/time.Duration(tasks), 40*time.Minute, p.line)
+		longest := 40 * time.Minute
+		if p.runCmd.Phase == time.Hour { // of reorganisations
+			longest += 30 * time.Minute
+		}
+		require.LessOrEqual(t, p.runner.about/time.Duration(tasks), longest, p.line)
 	}
 	require.LessOrEqual(t, whole, 14*time.Hour)
 }
