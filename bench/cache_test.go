@@ -185,6 +185,9 @@ func TestSweepCache(t *testing.T) {
 	require.DirExists(t, c.path("building"))
 	require.DirExists(t, c.path("key"))
 	require.NoDirExists(t, run.path)
+	require.NoError(t, EmptyCache())
+	require.DirExists(t, c.path("building"))
+	require.NoDirExists(t, c.path("key"))
 }
 
 func TestCloneTreeKeepsModesAndLinks(t *testing.T) {

@@ -3,11 +3,11 @@ package bench
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
-	"time"
+
+	"github.com/varvedb/varve/bench/probe"
 )
 
 // Host is the machine and the disk of a measurement. What cannot be found out
@@ -25,20 +25,15 @@ type Host struct {
 	Fsync       Fsync  `json:"fsync"`
 }
 
-// Fsync is a probe of a disk: appends of 4 KiB, each followed by fsync.
-type Fsync struct {
-	Samples int           `json:"samples"`
-	Median  time.Duration `json:"median_ns"`
-	Max     time.Duration `json:"max_ns"`
-}
+// Fsync is a probe of a disk.
+type Fsync = probe.Fsync
 
-// ReadHost describes this machine with the disk of a directory.
-func ReadHost(dir string) (Host, error) {
-	probe, err := ProbeFsync(dir, 64)
-	h := Host{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), MaxProcs: runtime.GOMAXPROCS(0), Fsync: probe}
+// ReadHost describes this machine with the disk of a directory, without a probe.
+func ReadHost(dir string) Host {
+	h := Host{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), MaxProcs: runtime.GOMAXPROCS(0)}
 	readSystem(&h, dir)
 	h.Machine = h.machine()
-	return h, err
+	return h
 }
 
 // machine is a hash of what another machine does not have, or what makes another
@@ -51,23 +46,4 @@ func (h *Host) machine() string {
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", name, h.CPU, h.Cores))
 	return hex.EncodeToString(sum[:6])
-}
-
-// ProbeFsync measures a disk by n appends to a temporary file in a directory.
-func ProbeFsync(dir string, n int) (f Fsync, err error) {
-	file, err := os.CreateTemp(dir, "fsync-*")
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
-	page, res := make([]byte, 4<<10), NewResult()
-	for range n {
-		if _, err := file.Write(page); err != nil {
-			return f, err
-		}
-		if err := res.Time(file.Sync); err != nil {
-			return f, err
-		}
-	}
-	return Fsync{Samples: n, Median: res.Latency.Quantile(50), Max: res.Latency.Max()}, nil
 }

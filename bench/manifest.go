@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -84,12 +85,16 @@ func DescribeStore(ctx context.Context, db *store.DB, layout string, opts *store
 	return m, nil
 }
 
+// syncs are how many make the probe of a manifest.
+const syncs = 64
+
 // DescribeEngine describes what is known before a store is open, for runs that end
 // there: the engine, whose version is known when it is linked, and the machine with
 // the disk of a directory, which it probes.
 func DescribeEngine(engine string, opts *store.Options, dir string) (Manifest, error) {
-	host, err := ReadHost(dir)
-	if err != nil {
+	host := ReadHost(dir)
+	var err error
+	if host.Fsync, err = probe.Sync(dir, syncs); err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
 	}
 	m := Manifest{Varve: ReadRevision(), Engine: EngineVersion{Name: engine}, Host: host}

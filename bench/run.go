@@ -66,7 +66,7 @@ type RunDir struct {
 // NewRun makes the directory of a run, after removing those of runs that ended
 // without doing so.
 func (c *Cache) NewRun() (*RunDir, error) {
-	if err := c.sweep(runPrefix); err != nil {
+	if err := c.sweep(runPrefix, true); err != nil {
 		return nil, err
 	}
 	held, err := os.CreateTemp(c.root, runPrefix+"*"+lockSuffix)
@@ -95,21 +95,30 @@ func SweepCache() error {
 	if err != nil {
 		return err
 	}
-	return c.sweep("")
+	return c.sweep("", false)
+}
+
+// EmptyCache removes all of the cache that is not in use.
+func EmptyCache() error {
+	c, err := OpenCache("")
+	if err != nil {
+		return err
+	}
+	return c.sweep("", true)
 }
 
 // sweep removes the directories whose names begin so and whose locks nobody holds, but
-// no complete data sets.
-func (c *Cache) sweep(prefix string) error {
+// complete data sets only if it is to.
+func (c *Cache) sweep(prefix string, complete bool) error {
 	locks, err := fs.Glob(os.DirFS(c.root), prefix+"*"+lockSuffix)
 	errs := []error{err}
 	for _, lock := range locks {
-		errs = append(errs, sweep(c.path(strings.TrimSuffix(lock, lockSuffix))))
+		errs = append(errs, sweep(c.path(strings.TrimSuffix(lock, lockSuffix)), complete))
 	}
 	return errors.Join(errs...)
 }
 
-func sweep(dir string) error {
+func sweep(dir string, complete bool) error {
 	if _, err := os.Stat(dir); err != nil {
 		return nil // it is about to be made, or somebody has removed it
 	}
@@ -117,7 +126,7 @@ func sweep(dir string) error {
 	if held == nil {
 		return err
 	}
-	if _, err = os.Stat(filepath.Join(dir, markerFile)); errors.Is(err, os.ErrNotExist) {
+	if _, err = os.Stat(filepath.Join(dir, markerFile)); complete || errors.Is(err, os.ErrNotExist) {
 		err = os.RemoveAll(dir)
 	}
 	if strings.HasPrefix(filepath.Base(dir), runPrefix) {

@@ -188,3 +188,32 @@ func TestBetter(t *testing.T) {
 		require.Equal(t, want, result.Better(unit), unit)
 	}
 }
+
+// TestPeers: figures of other programs, as the document shows them, are read with their
+// set-up, and each says what it says only as long as it holds.
+func TestPeers(t *testing.T) {
+	document, err := os.ReadFile("../../docs/benchmarking.md")
+	require.NoError(t, err)
+	_, after, found := strings.Cut(string(document), "```text\nexperiment: ")
+	require.True(t, found)
+	example, _, _ := strings.Cut("experiment: "+after, "```")
+	path := filepath.Join(t.TempDir(), "peers.txt")
+	require.NoError(t, os.WriteFile(path, []byte(example+"note:\nBenchmarkPeer/peer=other 1 7 ev/s\n"), 0o600))
+	r, err := result.Load(path)
+	require.NoError(t, err)
+	require.Empty(t, r.Warnings)
+	require.Len(t, r.Records, 3)
+	require.Equal(t, result.Higher, r.Direction("ev/s"))
+	for i, rec := range r.Records[:2] {
+		require.Equal(t, "F3", rec.Experiment)
+		require.Equal(t, "Peer", rec.Name)
+		require.Equal(t, i, rec.Repeat)
+		require.Equal(t, "umadb", rec.Config.Get("peer"))
+		rate, _ := rec.Metric("ev/s")
+		require.Greater(t, rate, 3000.)
+		require.Len(t, rec.Notes, 4)
+		require.Contains(t, rec.Notes[0], "peer: UmaDB 0.7.8")
+		require.Contains(t, rec.Notes[3], "note: each append is durable")
+	}
+	require.Len(t, r.Records[2].Notes, 3)
+}

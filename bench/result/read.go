@@ -2,9 +2,11 @@ package result
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -68,7 +70,7 @@ func Read(dir string) (*Results, error) {
 			r.Records = append(r.Records, rec)
 			return nil
 		}
-		if r.Records[i].Error == "" { // else it was done again because it had failed
+		if r.Records[i].Error == "" && !rec.Over { // else it was done again for a reason
 			r.warn("%s: %s, repetition %d, is there more than once; the last one counts", RecordsFile, id.key, id.repeat)
 		}
 		r.Records[i] = rec
@@ -98,19 +100,61 @@ func (r *Results) readFile(dir, name string, see func([]byte) error) error {
 	return err
 }
 
-// eachLine calls see with every whole line of a file, and returns how many bytes
-// these are and how many a torn one after them has.
+// packed ends the name of a file of lines that is kept small: what came before those of
+// the file without it, compressed by gzip, in one piece or several.
+const packed = ".gz"
+
+// eachLine calls see with every whole line of a file, after those that are packed, and
+// returns how many bytes those of the file are and how many a torn one after them has.
 func eachLine(path string, see func([]byte) error) (whole, torn int, err error) {
+	earlier, err := unpack(path + packed)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return 0, 0, err
+	}
+	if _, err := wholeLines(path+packed, earlier, see); err != nil {
+		return 0, 0, err
+	}
 	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) && earlier != nil {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	whole, err = wholeLines(path, text, see)
+	if err != nil {
+		return 0, 0, err
+	}
+	return whole, len(text) - whole, nil
+}
+
+func unpack(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	in, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	return text, nil
+}
+
+func wholeLines(path string, text []byte, see func([]byte) error) (whole int, err error) {
 	whole = bytes.LastIndexByte(text, '\n') + 1
 	number := 0
 	for line := range bytes.Lines(text[:whole]) {
 		number++
 		if err := see(line[:len(line)-1]); err != nil {
-			return 0, 0, fmt.Errorf("%s:%d: %w; remove the line to go on without it", filepath.Base(path), number, err)
+			return 0, fmt.Errorf("%s:%d: %w; remove the line to go on without it", filepath.Base(path), number, err)
 		}
 	}
-	return whole, len(text) - whole, err
+	return whole, nil
 }
 
 func manifestKey(line []byte) (string, error) {

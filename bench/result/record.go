@@ -12,7 +12,7 @@ type Record struct {
 	Experiment string `json:"experiment"` // id in the catalogue, such as "A5"
 	Name       string `json:"name"`       // of the workload, such as "Commit"; Go benchmark style, no slash
 	Config     Config `json:"config"`
-	Repeat     int    `json:"repeat"` // from 0: the block of the run, in which all that is compared is measured once, in random order
+	Repeat     int    `json:"repeat"` // from 0: the block of the run, in which all that is compared is measured once, in random order; the number of a look at the machine
 
 	Started time.Time     `json:"started"`
 	Took    time.Duration `json:"took_ns"`
@@ -27,6 +27,9 @@ type Record struct {
 	// Manifest is the key of the manifest in the same result set. None is added
 	// without; results of earlier versions have some.
 	Manifest string `json:"manifest,omitempty"`
+
+	// Over: it replaces an earlier one that was measured while the machine was busy.
+	Over bool `json:"over,omitempty"`
 
 	// Error says why the run did not end well; what was measured before is in
 	// the record. A crash of an engine is such a result.

@@ -2,7 +2,9 @@ package result_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -90,6 +92,47 @@ func read(t *testing.T, dir, name string) []byte {
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	require.NoError(t, err)
 	return text
+}
+
+// TestPackedSet: what is packed, piece by piece as gzip does it, comes before what was
+// added since, for readers and for the writer that goes on.
+func TestPackedSet(t *testing.T) {
+	dir := t.TempDir()
+	pack := func(names ...string) {
+		for _, name := range names {
+			f, err := os.OpenFile(filepath.Join(dir, name+".gz"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+			require.NoError(t, err)
+			out := gzip.NewWriter(f)
+			_, err = out.Write(read(t, dir, name))
+			require.NoError(t, errors.Join(err, out.Close(), f.Close(), os.Remove(filepath.Join(dir, name))))
+		}
+	}
+	appendAll(t, dir, commit(0, "sqlite", 1))
+	pack(result.RecordsFile, result.ManifestsFile)
+	appendAll(t, dir, commit(0, "duckdb", 2))
+	w, err := result.Open(dir)
+	require.NoError(t, err)
+	first := commit(0, "sqlite", 1)
+	require.True(t, w.Has(first.Key(), 0))
+	require.NoError(t, w.Close())
+	pack(result.RecordsFile)
+	for _, loose := range []bool{false, true} {
+		if loose {
+			appendAll(t, dir, commit(1, "duckdb", 3))
+		}
+		r, err := result.Read(dir)
+		require.NoError(t, err)
+		require.Empty(t, r.Warnings)
+		want := []result.Record{commit(0, "sqlite", 1), commit(0, "duckdb", 2), commit(1, "duckdb", 3)}
+		if !loose {
+			want = want[:2]
+		}
+		require.Equal(t, want, r.Records)
+		require.Len(t, r.Manifests, 1)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, result.RecordsFile+".gz"), []byte("torn"), 0o644))
+	_, err = result.Read(dir)
+	require.ErrorContains(t, err, "records.jsonl.gz")
 }
 
 // A record that is done again, as after a failure, replaces the earlier one.

@@ -16,8 +16,8 @@ import (
 
 // The files of a result set.
 const (
-	RecordsFile   = "records.jsonl"   // a Record a line, in the order in which they were made
-	ManifestsFile = "manifests.jsonl" // a manifest a line, an object with its key as "key"
+	RecordsFile   = "records.jsonl"   // a Record a line, in the order in which they were made; earlier ones may be in records.jsonl.gz
+	ManifestsFile = "manifests.jsonl" // a manifest a line, an object with its key as "key"; earlier ones as above
 	BenchFile     = "bench.txt"       // the records in the Go benchmark format, derived
 )
 

@@ -99,8 +99,98 @@ func TestLabResumes(t *testing.T) {
 	require.Equal(t, string(before), string(after))
 }
 
+// TestLabMeasuresOver: what a busy machine has spoilt is measured again, and the later
+// record counts, which is no reason for a warning.
+func TestLabMeasuresOver(t *testing.T) {
+	t.Setenv(bench.CacheEnv, t.TempDir())
+	out := t.TempDir()
+	lab := []string{"lab", "--experiment=A4", "--engine=sqlite", "--out=" + out}
+	must(t, append(lab, "--options="+strings.Replace(tiny(t), "{", `{"off":"slow",`, 1))...)
+	before, err := result.Read(out)
+	require.NoError(t, err)
+	must(t, append(lab, "--options="+strings.Replace(tiny(t), "{", `{"over":true,`, 1))...)
+	after, err := result.Read(out)
+	require.NoError(t, err)
+	require.Empty(t, after.Warnings)
+	require.Len(t, after.Records, len(before.Records))
+	for i, r := range after.Records {
+		require.Contains(t, before.Records[i].Notes, "probe=off: slow")
+		require.NotContains(t, r.Notes, "probe=off: slow")
+		require.True(t, r.Started.After(before.Records[i].Started))
+	}
+}
+
+// TestRunLooksAtTheMachine: a run keeps what it saw, whatever that was, and goes on with
+// phases of another length for other experiments only.
+func TestRunLooksAtTheMachine(t *testing.T) {
+	t.Setenv(bench.CacheEnv, t.TempDir())
+	t.Setenv(clitest.AsCommand, "1")
+	out := t.TempDir()
+	args := []string{"run", "A4", "--engines=sqlite", "--scale=0.0005", "--no-aa", "--out=" + out}
+	p := newGroupIn(t, t.TempDir(), os.Getenv(bench.CacheEnv), append(args, "--phase=50ms")...)
+	require.Eventually(t, func() bool {
+		text, _ := os.ReadFile(filepath.Join(out, result.RecordsFile))
+		return bytes.Contains(text, []byte(`"experiment":"M1"`))
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, syscall.Kill(p.cmd.Process.Pid, syscall.SIGKILL))
+	p.wait()
+	results, err := result.Read(out)
+	require.NoError(t, err)
+	look := results.Records[0]
+	require.Equal(t, experiment.Machine.ID, look.Experiment)
+	for _, unit := range []string{"fsync-p50-ms", "fsync-p99-ms", "copy-MB/s", "work-ms", "work-all-ms"} {
+		v, _ := look.Metric(unit)
+		require.Positive(t, v, unit)
+	}
+
+	args = append(args, "--no-probe")
+	must(t, append(args, "--phase=50ms")...)
+	_, errs, code := varve(t, append(args, "--phase=60ms")...)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "A4 with --phase 50ms")
+	args[1] = "A2"
+	must(t, append(args, "--phase=60ms")...)
+}
+
+// TestRunPlan: a plan is gone through in order, ends before what would take too long, goes
+// on where it was, and says how much of it is left.
+func TestRunPlan(t *testing.T) {
+	t.Setenv(bench.CacheEnv, t.TempDir())
+	t.Setenv(clitest.AsCommand, "1")
+	out, plan := t.TempDir(), filepath.Join(t.TempDir(), "plan.md")
+	common := " --engines=sqlite --scale=0.0005 --phase=50ms --no-aa --no-probe --out=" + out
+	text := "```sh\nvarve run A4" + common + " # 2s: short\nvarve run A2" + common + " --blocks=2 # 100h\n```\n"
+	require.NoError(t, os.WriteFile(plan, []byte(text), 0o600))
+	experiments := func() (ids []string) {
+		results, err := result.Read(out)
+		require.NoError(t, err)
+		require.Empty(t, results.Warnings)
+		for _, r := range results.Records {
+			ids = append(ids, r.Experiment)
+		}
+		return ids
+	}
+	_, errs, code := varve(t, "run", "--plan", plan, "--until=1h")
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Contains(t, errs, "run: 100h0m2s of the plan's 100h0m2s are left\n")
+	require.Contains(t, errs, "run: 2 of 2, about 100h0m0s left of the plan: varve run A2")
+	require.Contains(t, errs, "the time is up")
+	first := experiments()
+	require.NotContains(t, first, "A2")
+
+	_, errs, code = varve(t, "run", "--plan", plan)
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Contains(t, errs, "run: 100h0m0s of the plan's 100h0m2s are left\n")
+	require.NotContains(t, errs, "run: 1 of 2,")
+	require.Greater(t, len(experiments()), len(first))
+
+	_, errs, _ = varve(t, "run", "--plan", plan)
+	require.Contains(t, errs, "run: 0s of the plan's 100h0m2s are left\n")
+	require.NotContains(t, errs, "block 1")
+}
+
 // blockRun is a run of two experiments on two engines in three blocks.
-var blockRun = []string{"run", "A3", "A4", "--engines=sqlite,duckdb", "--blocks=3", "--scale=0.0005", "--phase=50ms"}
+var blockRun = []string{"run", "A3", "A4", "--engines=sqlite,duckdb", "--blocks=3", "--scale=0.0005", "--phase=50ms", "--no-probe"}
 
 // TestRunBlocks kills a run several times, and goes on with it: nothing is missing,
 // nothing is measured twice, orders differ from block to block, and of each
@@ -164,7 +254,7 @@ func TestRunGoesOn(t *testing.T) {
 	t.Setenv(bench.CacheEnv, t.TempDir())
 	t.Setenv(clitest.AsCommand, "1")
 	out := t.TempDir()
-	args := []string{"run", "A4", "--engines=sqlite", "--scale=0.0005", "--phase=50ms", "--blocks=2", "--out=" + out}
+	args := []string{"run", "A4", "--engines=sqlite", "--scale=0.0005", "--phase=50ms", "--no-probe", "--blocks=2", "--out=" + out}
 	again := func(more ...string) (tasks []string, errs string) {
 		_, errs, _ = varve(t, append(args, more...)...)
 		return regexp.MustCompile(`run: block .*`).FindAllString(errs, -1), errs
@@ -205,7 +295,7 @@ func TestRunElsewhere(t *testing.T) {
 	t.Setenv(bench.CacheEnv, t.TempDir())
 	t.Setenv(clitest.AsCommand, "1")
 	out := t.TempDir()
-	args := []string{"run", "A4", "--engines=sqlite", "--scale=0.0005", "--phase=50ms", "--out=" + out}
+	args := []string{"run", "A4", "--engines=sqlite", "--scale=0.0005", "--phase=50ms", "--no-probe", "--out=" + out}
 	must(t, append(args, "--blocks=2")...)
 	records := replaceIn(t, filepath.Join(out, result.RecordsFile), func(text string) string {
 		lines := strings.SplitAfter(text, "\n")

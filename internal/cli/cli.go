@@ -126,24 +126,11 @@ func endings() []os.Signal {
 	return list
 }
 
-// newParser returns what reads a command line into cmds.
-func newParser(cmds *commands, stdout, stderr io.Writer, exit func(code int)) (*kong.Kong, error) {
-	return kong.New(cmds,
-		kong.Name("varve"),
-		kong.Description("Varve keeps the entities of a chain node on an embedded engine, and measures which engine and which schema to choose."),
-		kong.Writers(stdout, stderr),
-		kong.Exit(exit),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.UsageOnError(),
-		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ",")},
-	)
-}
-
 // Run runs the command and returns its exit code.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var cmds commands
 	code := -1
-	parser, err := newParser(&cmds, stdout, stderr, func(c int) { code = c })
+	parser, err := newParser(&cmds, kong.Writers(stdout, stderr), kong.Exit(func(c int) { code = c }))
 	if err != nil {
 		fmt.Fprintln(stderr, "varve:", err)
 		return ExitError
@@ -169,6 +156,17 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "varve:", driver.Hide(message, args...))
 	}
 	return code
+}
+
+// newParser returns what reads a command line into cmds.
+func newParser(cmds *commands, more ...kong.Option) (*kong.Kong, error) {
+	return kong.New(cmds, append(more,
+		kong.Name("varve"),
+		kong.Description("Varve keeps the entities of a chain node on an embedded engine, and measures which engine and which schema to choose."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.UsageOnError(),
+		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ",")},
+	)...)
 }
 
 // run runs the command here, or in the program that opens its stores.

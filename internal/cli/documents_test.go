@@ -99,7 +99,7 @@ func codes(list []string) string {
 
 // commandTable has every command with its arguments and flags.
 func commandTable(t *testing.T) report.Table {
-	parser, err := newParser(new(commands), io.Discard, io.Discard, func(int) {})
+	parser, err := newParser(new(commands), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
 	require.NoError(t, err)
 	var rows [][]string
 	for _, node := range parser.Model.Leaves(true) {
@@ -314,7 +314,7 @@ func TestDocumentedFlags(t *testing.T) {
 	require.NoError(t, err)
 	files, err := lint.Files(root, ".md")
 	require.NoError(t, err)
-	parser, err := newParser(new(commands), io.Discard, io.Discard, func(int) {})
+	parser, err := newParser(new(commands), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
 	require.NoError(t, err)
 	for _, name := range files {
 		text, err := os.ReadFile(filepath.Join(root, name))

@@ -33,7 +33,7 @@ func (c *reportCmd) Run(e *env) error {
 		fmt.Fprintln(e.stderr, "report:", w)
 	}
 	in := &report.Input{Title: c.Title, Results: results}
-	for _, x := range experiment.All() {
+	for _, x := range append(experiment.All(), experiment.Machine) {
 		in.Catalogue = append(in.Catalogue, report.Entry{ID: x.ID, Title: x.Title, Question: x.Question, Earlier: x.Earlier})
 	}
 	if c.Experiments != "" {

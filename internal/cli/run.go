@@ -27,12 +27,19 @@ type runCmd struct {
 	Out     string        `help:"Directory of the results." default:"results/latest" type:"path"`
 	Blocks  int           `help:"Blocks of the run: in each, everything is measured once, in random order." default:"1"`
 	AA      bool          `name:"aa" help:"Measure one configuration of each experiment twice in each block, to see the noise." default:"true" negatable:""`
+	Empty   bool          `help:"Before anything is measured, remove the data sets that earlier runs have left, for their room."`
+	Probe   bool          `help:"Look at the machine before each experiment on an engine, and wait while it is not as it was." default:"true" negatable:""`
 	Timeout time.Duration `help:"Time after which an experiment on one engine is ended; its records so far are kept. When not given it follows from the phase and the size."`
+	Plan    string        `help:"Do the commands of a plan instead, in order: the lines that begin with varve run in the sh blocks of a Markdown file, each with the time that it takes after #." type:"existingfile" placeholder:"FILE"`
+	Until   time.Duration `help:"With --plan: stop before what would not end within this time, by the times of the plan."`
 	JSON    bool          `help:"Print the list, or the records when done, as JSON."`
 }
 
 // Run runs the experiments.
 func (c *runCmd) Run(e *env) error {
+	if c.Plan != "" {
+		return c.through(e)
+	}
 	found, err := experiment.Find(c.IDs)
 	if err != nil {
 		return usageError{err}
@@ -43,15 +50,31 @@ func (c *runCmd) Run(e *env) error {
 	case c.List:
 		return listExperiments(e.stdout, found)
 	}
-	engines, err := c.check()
+	r, err := c.runner()
+	if err == nil {
+		err = r.run(e)
+	}
 	if err != nil {
 		return err
 	}
-	r := runner{found: found, engines: engines, options: c.Options, blocks: c.Blocks, aa: c.AA, out: c.Out, child: child{cache: true, timeout: c.Timeout}}
-	if err := r.run(e); err != nil {
-		return err
-	}
 	return c.finish(e)
+}
+
+// runner returns what does the command.
+func (c *runCmd) runner() (*runner, error) {
+	found, err := experiment.Find(c.IDs)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	engines, err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{found: found, engines: engines, options: c.Options, blocks: c.Blocks, aa: c.AA, empty: c.Empty, out: c.Out, child: child{cache: true, timeout: c.Timeout}}
+	if c.Probe {
+		r.watch, err = newWatch(c.Out)
+	}
+	return r, err
 }
 
 func listExperiments(out io.Writer, found []experiment.Experiment) error {

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 )
@@ -27,14 +29,24 @@ type runner struct {
 	options experiment.Options
 	blocks  int
 	aa      bool // in each block one configuration of each experiment is measured again, to see the noise
+	empty   bool // the cache of data sets is emptied, unless something was measured already
 	out     string
-	child   child // of an experiment on an engine, but for engine and arguments
+	child   child  // of an experiment on an engine, but for engine and arguments
+	watch   *watch // of the machine; nil is none
 
-	// What the set had when the run began.
+	about time.Duration // that all of it takes; 0 is not known
+	until time.Time     // when it is to end, before a task that takes longer; zero is never
+
+	*past // nil until it is looked for
+}
+
+// past is what the set had when the run began.
+type past struct {
 	here     string              // this machine
 	machines map[int]string      // of the blocks that the set has something of
 	failed   map[recordID]bool   // its records, and whether each is of a failure
 	ended    map[string][]string // tasks that ended well, with the keys of their records
+	looks    []*result.Record    // at machines
 }
 
 // recordID is what no two records of a set share.
@@ -59,14 +71,13 @@ func (t task) String() string {
 	return t.of.ID + " on " + t.engine.Label()
 }
 
-func (r *runner) run(e *env) error {
-	if err := r.claim(); err != nil {
-		return err
+// left returns the tasks that the set does not have, and how many it has.
+func (r *runner) left(e *env) (left []task, done int, err error) {
+	if r.past == nil {
+		if r.past, err = recall(r.out); err != nil {
+			return nil, 0, err
+		}
 	}
-	if err := r.recall(); err != nil {
-		return err
-	}
-	done, left := 0, []task(nil)
 	for block := range r.blocks {
 		if other := r.machines[block]; other != "" && other != r.here {
 			fmt.Fprintf(e.stderr, "run: block %d is of another machine, and stays as it is; --blocks %d measures one more here\n", block+1, r.blocks+1)
@@ -80,22 +91,49 @@ func (r *runner) run(e *env) error {
 			}
 		}
 	}
+	return left, done, nil
+}
+
+// errUntil: the time that a run may take is too short for what is left.
+var errUntil = errors.New("the time is up; the same command goes on")
+
+func (r *runner) run(e *env) error {
+	if err := r.claim(); err != nil {
+		return err
+	}
+	left, done, err := r.left(e)
+	if err != nil {
+		return err
+	}
 	total := done + len(left)
 	if done > 0 {
 		fmt.Fprintf(e.stderr, "run: %d of %d are done already\n", done, total)
 	}
+	if len(left) == 0 {
+		return nil
+	}
+	if r.empty && done == 0 {
+		if err := bench.EmptyCache(); err != nil {
+			return err
+		}
+	}
+	for _, look := range r.looks {
+		if r.watch != nil {
+			r.watch.recall(look)
+		}
+	}
 	start := time.Now()
-	for i, t := range left {
-		took, about := time.Since(start), ""
+	return r.watch.through(e, left, func(i int, off string, over bool) error {
+		t, took, about := left[i], time.Since(start), ""
+		if each := r.about / time.Duration(total); !r.until.IsZero() && time.Now().Add(each).After(r.until) {
+			return errUntil
+		}
 		if i > 0 { // by what was measured in this process
 			about = fmt.Sprintf(", about %s left", (took / time.Duration(i) * time.Duration(len(left)-i)).Round(time.Second))
 		}
 		fmt.Fprintf(e.stderr, "run: block %d of %d, %s (%d of %d, %s so far%s)\n", t.block+1, r.blocks, t, done+i+1, total, took.Round(time.Second), about)
-		if err := r.measure(e, t); err != nil {
-			return err
-		}
-	}
-	return nil
+		return r.measure(e, t, off, over)
+	})
 }
 
 // tasks returns those of a block: experiments in random order, and within each the
@@ -127,13 +165,11 @@ type ended struct {
 	Keys []string `json:"keys"` // of the records that the set had of it then
 }
 
-// name is a task with all that its records depend on. That of options which JSON cannot
-// write is that of no task.
+// name is a task with all that its records depend on.
 func (r *runner) name(t task) string {
 	o := r.options
 	o.Block, o.Again, o.Retry, o.InPlace = t.block, t.again, false, false
-	text, _ := json.Marshal(o)
-	return fmt.Sprintf("%s: %s", t, text)
+	return fmt.Sprintf("%s: %s", t, asJSON(o))
 }
 
 // has tells whether the set has all of a task, and no failure of it that is to be done
@@ -147,18 +183,14 @@ func (r *runner) has(t task) bool {
 }
 
 // measure runs a task in its process, and keeps how that ended.
-func (r *runner) measure(e *env, t task) error {
+func (r *runner) measure(e *env, t task, off string, over bool) error {
 	o := r.options
-	o.Block, o.Again = t.block, t.again
-	text, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
+	o.Block, o.Again, o.Off, o.Over = t.block, t.again, off, over
 	well := ended{Task: r.name(t)}
 	lab := r.child
 	lab.of, lab.memory, lab.timeout, lab.into = t.engine, o.Memory, cmp.Or(lab.timeout, t.of.Timeout(o)), &well.Keys
-	lab.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine.Label(), "--out=" + r.out, "--options=" + string(text)}
-	err = lab.run(e)
+	lab.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine.Label(), "--out=" + r.out, "--options=" + string(asJSON(o))}
+	err := lab.run(e)
 	if err := e.ctx.Err(); err != nil {
 		return fmt.Errorf("%w; run the same command again to go on", err)
 	}
@@ -217,66 +249,90 @@ const (
 	endedFile   = "ended.jsonl"
 )
 
+// claims are what all records of a set have in common and do not say themselves.
+type claims struct {
+	Revision string             `json:"revision"`
+	Options  experiment.Options `json:"options"`
+
+	// Phases are those of each experiment whose records do not say how long one was.
+	Phases map[string]time.Duration `json:"phases"`
+}
+
 // claim records what a new result set is of and compares that of an old one, so that a run
 // cannot mix what its records do not say. More blocks, layouts, sizes and rates are
-// welcome: their records say so.
+// welcome: their records say so. So are other phases, of other experiments.
 func (r *runner) claim() error {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
-	s := struct {
-		Revision string             `json:"revision"`
-		Options  experiment.Options `json:"options"`
-	}{Options: r.options}
+	s := claims{Options: r.options, Phases: map[string]time.Duration{}}
 	s.Revision, _ = bench.ReadRevision().Name()
 	o := &s.Options
-	o.Scale, o.Retry, o.InPlace, o.Layouts, o.Sizes, o.Rates, o.Social = 0, false, false, nil, nil, nil, nil
+	o.Scale, o.Phase, o.Bare, o.Retry, o.InPlace, o.Layouts, o.Sizes, o.Rates, o.Social = 0, 0, false, false, false, nil, nil, nil, nil
 	if o.Permissions != nil {
 		o.Permissions = &experiment.PermissionOptions{Batch: o.Permissions.Batch}
 	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return err
+	for _, x := range r.found {
+		if !x.SaysPhase {
+			s.Phases[x.ID] = r.options.Phase
+		}
 	}
 	path := filepath.Join(r.out, optionsFile)
-	old, err := os.ReadFile(path)
+	text, err := os.ReadFile(path)
+	var old claims
+	if err == nil {
+		err = json.Unmarshal(text, &old)
+	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return os.WriteFile(path, text, 0o644)
-	case err == nil && string(old) != string(text):
-		return usageError{fmt.Errorf("%s holds results of another source or of other options, %s and not %s; give another --out, or the same to go on", r.out, old, text)}
+	case err != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case !reflect.DeepEqual(claims{old.Revision, old.Options, nil}, claims{s.Revision, s.Options, nil}):
+		return usageError{fmt.Errorf("%s holds results of another source or of other options, %s and not %s; give another --out, or the same to go on", r.out, text, asJSON(s))}
 	}
-	return err
+	for id, phase := range old.Phases {
+		if now, again := s.Phases[id]; again && now != phase {
+			return usageError{fmt.Errorf("%s holds results of %s with --phase %s and not %s; give another --out, or the same to go on", r.out, id, phase, now)}
+		}
+		s.Phases[id] = phase
+	}
+	return filesync.Replace(path, asJSON(s))
 }
 
-// recall finds out what the set has, once: another machine's blocks, records, and tasks
+// asJSON is of options, which JSON can write.
+func asJSON(of any) []byte {
+	text, _ := json.Marshal(of)
+	return text
+}
+
+// recall finds out what a set has, once: another machine's blocks, records, and tasks
 // that ended well.
-func (r *runner) recall() error {
-	host, err := bench.ReadHost(r.out)
-	if err != nil {
-		return err
-	}
-	r.here, r.machines, r.failed, r.ended = host.Machine, map[int]string{}, map[recordID]bool{}, map[string][]string{}
-	results, err := result.Read(r.out)
+func recall(out string) (*past, error) {
+	r := &past{here: bench.ReadHost(out).Machine, machines: map[int]string{}, failed: map[recordID]bool{}, ended: map[string][]string{}}
+	results, err := result.Read(out)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		return r, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range results.Records {
 		rec := &results.Records[i]
+		if rec.Experiment == experiment.Machine.ID {
+			r.looks = append(r.looks, rec)
+			continue // its repetitions are no blocks
+		}
 		r.failed[recordID{rec.Key(), rec.Repeat}] = rec.Error != ""
 		if _, known := r.machines[rec.Repeat]; known || rec.Manifest == "" {
 			continue // results of earlier versions have some without
 		}
 		var m bench.Manifest
 		if err := results.Manifest(rec, &m); err != nil {
-			return err
+			return nil, err
 		}
 		r.machines[rec.Repeat] = m.Host.Machine
 	}
-	lines, err := os.ReadFile(filepath.Join(r.out, endedFile))
+	lines, err := os.ReadFile(filepath.Join(out, endedFile))
 	for line := range bytes.Lines(lines) {
 		var of ended
 		if json.Unmarshal(line, &of) == nil { // else it is torn
@@ -284,7 +340,7 @@ func (r *runner) recall() error {
 		}
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		return nil
+		err = nil
 	}
-	return err
+	return r, err
 }

@@ -25,6 +25,10 @@ type Experiment struct {
 	// used in place, those that only read come before it.
 	Changes bool `json:"-"`
 
+	// SaysPhase tells that its records say how long a phase was, so that a set may have
+	// several lengths.
+	SaysPhase bool `json:"-"`
+
 	plan   func(l *Lab) ([]variant, error) // fails when the options do not fit
 	phases int                             // timed phases of a layout; 0 means manyPhases
 }
@@ -72,43 +76,43 @@ func All() []Experiment {
 		{ID: "A14", Title: "Attributes, payload or entities", Layouts: []string{"arkiv", "simple"}, plan: designed,
 			Question: "How much does each attribute, each kilobyte of payload and each entity add to a commit?",
 			Earlier:  "contradictory: payload dominates (22x, Experiment 5), payload does not matter (-0.06, Experiment 8)"},
-		{ID: "B1", Title: "Loading the base profile", Layouts: []string{"arkiv", "compact"}, plan: grown("Load", (*Lab).load),
+		{ID: "B1", Title: "Loading the base profile", Layouts: answers, plan: grown("Load", (*Lab).load),
 			Question: "How long does it take to load the base profile, its indexes made afterwards, and how large is it then?",
 			Earlier:  "Planned: 13 GB at 1x, 27, 67 and 133 GB at 2x, 5x and 10x"},
 		{ID: "C1", Title: "Read mixes, capacity", Layouts: readLayouts, phases: 6,
 			Question: "How many reads a second does each mix reach with 1 and with 10 clients, and how long does each kind of read take?",
 			Earlier:  "planned: 1,000 queries of warm-up, 10,000 measured, 1 and 10 connections; not measured",
 			plan:     reading([]readLoad{{clients: 1, reads: protocolReads}, {clients: 10, reads: protocolReads}})},
-		{ID: "C2", Title: "Read mixes at a rate", Layouts: []string{"arkiv"}, phases: 12,
+		{ID: "C2", Title: "Read mixes at a rate", Layouts: answers, phases: 12,
 			Question: "What are the latencies at 100 to 10,000 reads a second, from the moment a read was due?",
 			Earlier:  "planned: target rates 100 to 10,000; not measured",
 			plan:     reading([]readLoad{{clients: 10, rate: 100}, {clients: 10, rate: 1_000}, {clients: 10, rate: 5_000}, {clients: 10, rate: 10_000}})},
-		{ID: "C3", Title: "Cold and warm", Layouts: []string{"arkiv"}, phases: 12,
+		{ID: "C3", Title: "Cold and warm", Layouts: answers, phases: 12,
 			Question: "What do reads cost when nothing is cached, when only the page cache is warm, and when all is?",
 			Earlier:  "asked for: index in memory, over 95 % resident",
 			plan:     reading([]readLoad{{temperature: cold}, {temperature: lukewarm}, {temperature: warm}})},
 		{ID: "D1", Title: "Sustained writes", Layouts: writeLayouts, Changes: true, phases: 4, plan: sustain,
 			Question: "What are the latencies of commits at 6,000 rows a second, and how many rows a second can be kept up?",
 			Earlier:  "targets: p50 < 500, p99 < 1,500, max < 2,000 ms, over 5,000 rows/s; to stay on SQLite: p99 < 500 ms at 5x"},
-		{ID: "D2", Title: "Checkpoint stalls", Layouts: []string{"arkiv"}, Changes: true, phases: 10, plan: checkpoints,
+		{ID: "D2", Title: "Checkpoint stalls", Layouts: answers, Changes: true, phases: 10, plan: checkpoints,
 			Question: "How long are commits that carry a checkpoint, who should run it, and at which size of the log?",
 			Earlier:  "asked: wal_autocheckpoint 1,000, 10,000, off; PASSIVE between blocks; background"},
-		{ID: "D3", Title: "Reorgs", Layouts: writeLayouts, Changes: true, phases: 1, plan: reorgs,
+		{ID: "D3", Title: "Reorgs", Layouts: writeLayouts, Changes: true, SaysPhase: true, phases: 1, plan: reorgs,
 			Question: "What does it cost to delete 500 rows and insert 500 with the same keys, anywhere in the store, over and over, and does the file grow?",
 			Earlier:  "asked: for an hour, p99 < 500 ms"},
-		{ID: "D4", Title: "Reads beside writes", Layouts: []string{"arkiv"}, Changes: true, phases: 5 + ceilingSteps, plan: besides,
+		{ID: "D4", Title: "Reads beside writes", Layouts: answers, Changes: true, phases: 5 + ceilingSteps, plan: besides,
 			Question: "How many reads a second fit beside 6,000 rows a second of writes, with commits under 2 s?",
 			Earlier:  "planned: writes alone, with 100, 1,000 and 5,000 reads a second, and the ceiling by binary search; not measured"},
-		{ID: "D5", Title: "Growth", Layouts: []string{"arkiv"}, Changes: true, phases: 12, plan: grown("Degradation", (*Lab).degradation),
+		{ID: "D5", Title: "Growth", Layouts: answers, Changes: true, phases: 12, plan: grown("Degradation", (*Lab).degradation),
 			Question: "How do commits and reads slow down as the database grows?",
 			Earlier:  "planned: 2x, 5x, 10x of 800,000 entities; not measured"},
-		{ID: "E1", Title: "Data-centre reads", Layouts: []string{"arkiv"}, phases: 2, plan: centres("DataCentreRead", "clients", []int{1, 10}, (*Lab).centreReads),
+		{ID: "E1", Title: "Data-centre reads", Layouts: answers, phases: 2, plan: centres("DataCentreRead", "clients", []int{1, 10}, (*Lab).centreReads),
 			Question: "How fast are the scheduler's questions, every answer checked?",
 			Earlier:  "planned: 25/20/20/20/15 over 2 to 21 data centres; not measured"},
-		{ID: "E2", Title: "Data-centre writes", Layouts: []string{"arkiv"}, Changes: true, phases: 4, plan: centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, (*Lab).centreWrites),
+		{ID: "E2", Title: "Data-centre writes", Layouts: answers, Changes: true, phases: 4, plan: centres("DataCentreWrite", "dc", []int{0, 30, 70, 100}, (*Lab).centreWrites),
 			Question: "What do the updates of a data centre cost, alone and mixed with the base profile?",
 			Earlier:  "planned: base only, data centre only, 30/70, 70/30; not measured"},
-		{ID: "E3", Title: "Data-centre reads beside writes", Layouts: []string{"arkiv"}, Changes: true, phases: 2, plan: centres("DataCentreCombined", "qps", []int{100, 500}, (*Lab).centreBeside),
+		{ID: "E3", Title: "Data-centre reads beside writes", Layouts: answers, Changes: true, phases: 2, plan: centres("DataCentreCombined", "qps", []int{100, 500}, (*Lab).centreBeside),
 			Question: "Are answers still right, and how fast, while nodes and workloads change?",
 			Earlier:  "planned; not measured"},
 		{ID: "F1", Title: "Appends", Changes: true, plan: events("Append"),
@@ -138,7 +142,7 @@ func All() []Experiment {
 		{ID: "G1", Title: "Permissions", Layouts: []string{"rebac"}, plan: measurePermissions,
 			Question: "How fast are permission checks and listings through organizations, groups in groups and access lists?",
 			Earlier:  "one client, p95: SpiceDB on Postgres 2.4 to 4.9 ms a check and 19 to 76 ms a listing, Postgres 17 1.0 to 7.9 and 1.0 to 3.0; ingest 3.6 to 54 s"},
-		{ID: social.Experiment, Title: "Social graph", Layouts: []string{"social"}, Ordered: true, plan: measureSocial,
+		{ID: social.Experiment, Title: "Social graph", Layouts: []string{"social"}, Ordered: true, SaysPhase: true, plan: measureSocial,
 			Question: "Which rates of permission checks with 1 % writes are carried within AuthZed's service levels?",
 			Earlier:  "AuthZed at 10M relationships: 1,000 a second with check p95 19.7 ms on 48 vCPU, 10,000 with 16.3 ms on 84"},
 		{ID: "H1", Title: "Entity service", Layouts: []string{"compact"}, plan: measureService,
@@ -150,6 +154,12 @@ func All() []Experiment {
 		{ID: "Q1", Title: "First look", Layouts: []string{"arkiv"}, plan: firstLook,
 			Question: "In a minute: how do the engines do on real blocks of the network and on generated ones?"},
 	}
+}
+
+// Machine is what a run tells of the machine that it is on, between the experiments.
+var Machine = Experiment{
+	ID: "M1", Title: "The machine",
+	Question: "Is the machine the same all the time, and nobody else on it?",
 }
 
 // Find returns the experiments with the given IDs or sections, in the order of

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 )
 
@@ -59,11 +60,11 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Rec
 			kept = true
 			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
 		}
-		every, err := d.every(b.rows)
+		every, err := l.every(d, b.rows)
 		if err != nil {
 			return err
 		}
-		oracle, err := d.oracle() // of its own: it follows the blocks
+		oracle, err := l.oracle(d) // of its own: it follows the blocks
 		if err != nil {
 			return err
 		}
@@ -152,7 +153,7 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 // degradation measures reads of all mixes and then commits, on one size.
 func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *result.Record) error {
 	return l.withMendoza(ctx, layout, scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
-		oracle, err := d.oracle()
+		oracle, err := l.oracle(d)
 		if err != nil {
 			return err
 		}
@@ -173,10 +174,17 @@ func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *
 	})
 }
 
-// load fills a new store.
+// loadChecks is what a load of scale 1 is checked by: twice some 300 bytes an entity.
+const loadChecks = 600 << 20
+
+// load fills a new store. What checks it grows beside it, so there is room for that first.
 func (l *Lab) load(ctx context.Context, layout string, scale float64, r *result.Record) error {
 	m, err := l.mendoza(layout, scale, productionBlock)
 	if err != nil {
+		return err
+	}
+	l.added = int64(scale * loadChecks)
+	if err := memlimit.Resize(l.Memory + l.added); err != nil {
 		return err
 	}
 	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *database, ents *store.Entities) error {

@@ -14,7 +14,10 @@ import (
 const productionBlock = 20
 
 // mendoza is a data set of the base profile with what comes after it.
-type mendoza struct{ bench.Dataset }
+type mendoza struct {
+	bench.Dataset
+	scale float64
+}
 
 // mendoza is the data set of which a part of a scale is loaded, in blocks of so many
 // entities; 0 leaves them as they are.
@@ -26,7 +29,7 @@ func (l *Lab) mendoza(layout string, scale float64, perBlock int) (*mendoza, err
 	if l.Bare {
 		source = source.Bare
 	}
-	return &mendoza{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}}, nil
+	return &mendoza{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, scale}, nil
 }
 
 // profile is the name of the base profile in records.
@@ -54,10 +57,13 @@ const scanned = 100
 
 // every returns the interval of blocks at which their rows come to a rate; zero
 // for a rate of zero, which is as fast as possible. It streams the loaded part too,
-// which Rest does each time.
-func (m *mendoza) every(rate float64) (time.Duration, error) {
+// which Rest does each time, and so once for a scale.
+func (l *Lab) every(m *mendoza, rate float64) (time.Duration, error) {
 	if rate == 0 {
 		return 0, nil
+	}
+	if each, known := l.blockRows[m.scale]; known {
+		return time.Duration(each / rate * float64(time.Second)), nil
 	}
 	rows, blocks := 0, 0
 	for b, err := range m.Rest() {
@@ -70,11 +76,15 @@ func (m *mendoza) every(rate float64) (time.Duration, error) {
 			break
 		}
 	}
-	return time.Duration(float64(rows) / float64(max(blocks, 1)) / rate * float64(time.Second)), nil
+	if l.blockRows == nil {
+		l.blockRows = map[float64]float64{}
+	}
+	l.blockRows[m.scale] = float64(rows) / float64(max(blocks, 1))
+	return l.every(m, rate)
 }
 
 // oracle knows the answers on the loaded part.
-func (m *mendoza) oracle() (*mix.Oracle, error) {
+func (l *Lab) oracle(m *mendoza) (*mix.Oracle, error) {
 	o := mix.NewOracle()
-	return o, o.Follow(m.Source.Blocks())
+	return o, l.aside(func() error { return o.Follow(m.Source.Blocks()) })
 }

@@ -149,8 +149,8 @@ func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *result.R
 		return err
 	}
 	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
-		expect, err := d.Expectation(cp.Ready)
-		if err != nil {
+		var expect *bench.Expectation
+		if err := l.aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
 			return err
 		}
 		cfg := bench.CommitConfig{Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Loop: bench.Times(s.n)}
@@ -171,7 +171,7 @@ func observe(b *store.Block, took time.Duration) []float64 {
 		numbers += len(b.Ops[i].NumericAttributes)
 		payload += len(b.Ops[i].Content)
 	}
-	return []float64{float64(b.Number), float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload), milliseconds(took)}
+	return []float64{float64(b.Number), float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload), milliseconds(took.Round(time.Microsecond))}
 }
 
 // correlate adds the correlations that the seed reports, and how far they are those of

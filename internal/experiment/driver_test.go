@@ -46,7 +46,7 @@ func figure(t *testing.T, r *result.Record, unit string) float64 {
 func TestProductionBlocksCannotTellFactorsApart(t *testing.T) {
 	source, err := bench.MendozaSource(0.01, 1, 0, 0.5)
 	require.NoError(t, err)
-	m := mendoza{bench.Dataset{Source: source.Bare}}
+	m := mendoza{Dataset: bench.Dataset{Source: source.Bare}}
 	r := timed(t, m.Rest(), 1_000)
 	require.NoError(t, correlate(r))
 	require.Greater(t, figure(t, r, "r-numbers"), 0.9)

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -40,6 +42,8 @@ type Options struct {
 
 	Block      int               `json:"block,omitempty" kong:"-"` // of the run, from 0
 	Again      bool              `json:"again,omitempty" kong:"-"` // one configuration only, as the second of a pair of the same
+	Off        string            `json:"off,omitempty" kong:"-"`   // why the machine is not as it was; for the notes of records
+	Over       bool              `json:"over,omitempty" kong:"-"`  // measure again what the set has
 	Durability driver.Durability `json:"durability" kong:"-"`
 	Memory     int64             `json:"memory" kong:"-"` // bytes of the engine's process, with the page cache
 
@@ -63,6 +67,9 @@ type Lab struct {
 	of       *Experiment
 	closing  []func() error
 	manifest string // of records whose store was not open
+	added    int64  // memory that was added to the budget
+
+	blockRows map[float64]float64 // rows of a block of what comes after a scale's loaded part
 }
 
 // Run runs an experiment: its variants in the random order that the seed, the block,
@@ -82,7 +89,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (keys []string, err error) 
 	}
 	m, err := bench.DescribeEngine(l.Engine.Name, l.storeOptions(), l.Cache.Root())
 	if err == nil {
-		l.manifest, err = l.Set.Manifest(m)
+		l.manifest, err = l.describe(m)
 	}
 	if err != nil {
 		return nil, err
@@ -121,6 +128,30 @@ func (l *Lab) scaled(size, minimum int) int {
 // storeOptions are those of every store that the lab opens.
 func (l *Lab) storeOptions() *store.Options {
 	return &store.Options{Durability: l.Durability, Memory: memlimit.Cache(l.Memory)}
+}
+
+// aside makes what is not measured: a data set, and what answers are checked by. What stays
+// of that in this process is beside the budget, which is the engine's: it grows with the
+// data, and would leave a large store less than a small one. Twice what is in use is added,
+// since the garbage collector lets it grow so far.
+func (l *Lab) aside(prepare func() error) error {
+	if err := memlimit.Resize(memlimit.None); err != nil {
+		return err
+	}
+	err := prepare()
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	l.added = 2 * int64(m.HeapAlloc)
+	return errors.Join(err, memlimit.Resize(l.Memory+l.added))
+}
+
+// describe stores a manifest, with the budget of the engine alone.
+func (l *Lab) describe(m bench.Manifest) (key string, err error) {
+	if m.Memory.Bytes > 0 {
+		m.Memory.Bytes -= l.added
+	}
+	return l.Set.Manifest(m)
 }
 
 // config begins the configuration of a record.
@@ -178,8 +209,12 @@ func (l *Lab) run(ctx context.Context, v *variant) (key string, err error) {
 		r.Config = r.Config.With(result.AAKey, "2")
 	}
 	key = r.Key()
-	if l.Set.Has(key, r.Repeat) && !(l.Retry && l.Set.Failed(key, r.Repeat)) {
+	r.Over = l.Over && l.Set.Has(key, r.Repeat)
+	if l.Set.Has(key, r.Repeat) && !r.Over && !(l.Retry && l.Set.Failed(key, r.Repeat)) {
 		return key, nil
+	}
+	if l.Off != "" {
+		r.Notes = append(r.Notes, "probe=off: "+l.Off)
 	}
 	l.Log("%s, block %d", key, l.Block+1)
 	r.Started = time.Now().UTC()

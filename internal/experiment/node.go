@@ -51,7 +51,7 @@ func measureNode(l *Lab) (list []variant, _ error) {
 }
 
 func (l *Lab) node(ctx context.Context, d *mendoza, cp *bench.Copy, cfg node.Config, r *result.Record) error {
-	oracle, err := d.oracle() // of its own: it follows the chain
+	oracle, err := l.oracle(d) // of its own: it follows the chain
 	if err != nil {
 		return err
 	}

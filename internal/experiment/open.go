@@ -24,16 +24,20 @@ func (l *Lab) withMendoza(ctx context.Context, layout string, scale float64, o *
 // withDataset runs f on an open copy of a data set, which is built first if
 // need be, and adds the manifest and the size.
 func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options, r *result.Record, f func(cp *bench.Copy) error) (err error) {
-	cp, err := l.Cache.OpenCopy(ctx, d, o)
-	if err != nil {
+	var cp *bench.Copy
+	err = l.aside(func() (err error) { cp, err = l.Cache.OpenCopy(ctx, d, o); return err })
+	if cp == nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, cp.Close()) }()
+	if err != nil {
+		return err
+	}
 	m, err := bench.NewManifest(ctx, cp, o)
 	if err != nil {
 		return err
 	}
-	if r.Manifest, err = l.Set.Manifest(m); err != nil {
+	if r.Manifest, err = l.describe(m); err != nil {
 		return err
 	}
 	if stats, err := cp.DB.Stats(ctx); err == nil && stats.DatabaseBytes != nil {
@@ -101,7 +105,7 @@ func (l *Lab) create(ctx context.Context, in, layout string, o *store.Options, r
 		return nil, err
 	}
 	d.sync = m.Host.Fsync.Median
-	r.Manifest, err = l.Set.Manifest(m)
+	r.Manifest, err = l.describe(m)
 	return d, err
 }
 

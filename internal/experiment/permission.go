@@ -38,16 +38,19 @@ func measurePermissions(l *Lab) (list []variant, err error) {
 		}
 	}
 	if len(p.Clients) == 0 {
-		p.Clients = []int{1, 8}
+		p.Clients = []int{1, 8, 32}
 	}
 	if len(p.Closures) == 0 {
 		p.Closures = rebac.Closures
 	}
-	if p.data, err = rebac.Generate(size, l.Seed); err != nil {
-		return nil, err
-	}
-	p.oracle = rebac.NewOracle(p.data)
-	scenarios, err := rebac.Scenarios(p.data, p.oracle)
+	var scenarios []rebac.Scenario
+	err = l.aside(func() (err error) {
+		if p.data, err = rebac.Generate(size, l.Seed); err == nil {
+			p.oracle = rebac.NewOracle(p.data)
+			scenarios, err = rebac.Scenarios(p.data, p.oracle)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // readLayouts are those that readers choose between.
-var readLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-ordered", "arkiv-pruned", "simple"}
+var readLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-ordered", "arkiv-pruned", "compact", "simple"}
 
 // readLoad is how a mix is read: at a temperature, or warmed up by clients, in a
 // closed loop where there is no rate.
@@ -48,7 +48,7 @@ func reading(loads []readLoad, layouts ...string) func(*Lab) ([]variant, error) 
 						o.Readers = min(v.clients, driver.DefaultReaders) // more clients take turns
 						return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
 							if oracle == nil {
-								oracle, err = d.oracle()
+								oracle, err = l.oracle(d)
 							}
 							if err == nil {
 								err = v.read(ctx, l, oracle, cp, r)

@@ -37,7 +37,7 @@ func measureSocial(l *Lab) (list []variant, err error) {
 	}
 	for _, n := range o.Relationships {
 		var c circle
-		if c.graph, err = social.New(n, l.Seed); err != nil {
+		if err := l.aside(func() (err error) { c.graph, err = social.New(n, l.Seed); return err }); err != nil {
 			return nil, err
 		}
 		list = append(list, c.variants(l, n, o.Script)...)

@@ -17,8 +17,11 @@ import (
 // seedRowRate is the sustained load of the user's documents, in rows a second.
 const seedRowRate = 6_000
 
-// writeLayouts are those that commits choose between.
-var writeLayouts = []string{"arkiv", "arkiv-pruned", "simple"}
+// writeLayouts are those that commits choose between; answers are the seed's and ours.
+var (
+	writeLayouts = []string{"arkiv", "arkiv-ordered", "arkiv-pruned", "compact", "simple"}
+	answers      = []string{"arkiv", "compact"}
+)
 
 func sustain(l *Lab) (list []variant, _ error) {
 	rates := l.Rates
@@ -76,7 +79,7 @@ func (l *Lab) sustained(name, layout string, rate float64, o *store.Options, mor
 
 // onRest runs commits of so many rows a second of what comes after the loaded part.
 func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float64, length time.Duration, r *result.Record) error {
-	every, err := d.every(rate)
+	every, err := l.every(d, rate)
 	if err != nil {
 		return err
 	}

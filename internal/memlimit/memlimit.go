@@ -42,10 +42,12 @@ var (
 // Variable of the environment tells a process why it was started without a limit.
 const Variable = "VARVE_MEMORY_UNLIMITED"
 
+// None is a limit above any memory: version 1 has no other word for none.
+const None = math.MaxInt64 >> 1
+
 const (
-	unlimited = math.MaxInt64 >> 1 // above any limit: version 1 has no other word for none
-	prefix    = "varve-"           // of groups' names; after it comes the process that made one
-	patience  = 5 * time.Second    // with processes that have ended and are still in a group
+	prefix   = "varve-"        // of groups' names; after it comes the process that made one
+	patience = 5 * time.Second // with processes that have ended and are still in a group
 )
 
 // own returns the group that this process is in, and where its hierarchy is mounted.
@@ -146,14 +148,14 @@ func Own() (limit int64, how string, err error) {
 	if err != nil {
 		return 0, "", err
 	}
-	limit = unlimited
+	limit = None
 	for dir := g.dir; strings.HasPrefix(dir, mount); dir = filepath.Dir(dir) {
 		text, _ := os.ReadFile(filepath.Join(dir, g.limit))
 		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
 			limit = min(limit, n)
 		}
 	}
-	if limit == unlimited {
+	if limit == None {
 		return 0, "", errors.New(cmp.Or(os.Getenv(Variable), "it was started without one"))
 	}
 	return limit, g.name, nil

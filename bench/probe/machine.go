@@ -1,0 +1,261 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/stat"
+)
+
+// Fsync is a probe of a disk: appends of 4 KiB, each followed by fsync.
+type Fsync struct {
+	Samples int           `json:"samples"`
+	Median  time.Duration `json:"median_ns"`
+	P99     time.Duration `json:"p99_ns,omitempty"` // of 100 samples at least
+	Max     time.Duration `json:"max_ns"`
+}
+
+// Sync measures a disk by n appends to a temporary file in a directory.
+func Sync(dir string, n int) (f Fsync, err error) {
+	file, err := os.CreateTemp(dir, "fsync-*")
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
+	page, rec := make([]byte, 4<<10), latency.NewRecorder()
+	for range n {
+		if _, err := file.Write(page); err != nil {
+			return f, err
+		}
+		start := time.Now()
+		err := file.Sync()
+		if rec.Record(time.Since(start)); err != nil {
+			return f, err
+		}
+	}
+	f = Fsync{Samples: n, Median: rec.Quantile(50), Max: rec.Max()}
+	if n >= result.P99Needs {
+		f.P99 = rec.Quantile(99)
+	}
+	return f, nil
+}
+
+// Machine is what a machine does in a second of which nothing else is measured.
+type Machine struct {
+	Fsync Fsync
+	Copy  float64       // bytes a second, from memory to memory
+	One   time.Duration // that a fixed program takes on one core
+	All   time.Duration // that it takes on all at once
+
+	// What others had of all cores while this one rested, and what the hypervisor gave
+	// to other machines; nil where the system does not tell.
+	Others, Stolen *float64
+
+	// Waiting is how long somebody waited for a core in that time, of the time; nil
+	// where the kernel does not count it.
+	Waiting *float64
+}
+
+// How a machine is looked at: 128 syncs, so that one in a hundred can be told, copies that
+// no cache holds, and a rest that is long beside the 10 ms in which the kernel counts.
+const (
+	syncs  = 128
+	copied = 64 << 20
+	rounds = 3
+	rest   = 300 * time.Millisecond
+)
+
+// Look looks at this machine, with the disk of a directory.
+func Look(ctx context.Context, dir string) (m Machine, err error) {
+	if m.Fsync, err = Sync(dir, syncs); err != nil {
+		return m, fmt.Errorf("probe: %w", err)
+	}
+	m.Copy = copying()
+	m.One, m.All = working(1), working(runtime.GOMAXPROCS(0))
+	before, waited := times(), pressure()
+	select {
+	case <-ctx.Done():
+		return m, ctx.Err()
+	case <-time.After(rest):
+	}
+	m.Others, m.Stolen = shares(before, times())
+	if now := pressure(); waited != nil && now != nil {
+		m.Waiting = new(min(float64(*now-*waited)/float64(rest.Microseconds()), 1))
+	}
+	return m, nil
+}
+
+// copying returns the bytes a second of the middle one of some copies.
+func copying() float64 {
+	defer debug.FreeOSMemory() // whoever looks stays there while others are measured
+	from, to := make([]byte, copied), make([]byte, copied)
+	copy(to, from) // the kernel gives pages when they are written
+	return copied / middle(func() { copy(from, to) }).Seconds()
+}
+
+// working returns how long the fixed program takes on so many cores at once.
+func working(cores int) time.Duration {
+	return middle(func() {
+		var group sync.WaitGroup
+		for range cores {
+			group.Go(func() { work() })
+		}
+		group.Wait()
+	})
+}
+
+func middle(f func()) time.Duration {
+	took := make([]time.Duration, rounds)
+	for i := range took {
+		start := time.Now()
+		f()
+		took[i] = time.Since(start)
+	}
+	slices.Sort(took)
+	return took[rounds/2]
+}
+
+// workSize is how many numbers the fixed program makes and sorts: 2 MB, some 20 ms.
+const workSize = 1 << 18
+
+// work is the fixed program: it makes numbers from a seed, sorts them, and returns a sum
+// over them in which their order counts.
+func work() (sum uint64) {
+	random := rand.New(rand.NewPCG(1, 2))
+	numbers := make([]uint64, workSize)
+	for i := range numbers {
+		numbers[i] = random.Uint64()
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		sum = sum*31 + n
+	}
+	return sum
+}
+
+// times returns what all cores have done since the machine was started.
+func times() *procfs.CPUStat {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
+	all, err := fs.Stat()
+	if err != nil {
+		return nil
+	}
+	return &all.CPUTotal
+}
+
+// shares returns the parts of all cores that were in use, and that were stolen.
+func shares(a, b *procfs.CPUStat) (used, stolen *float64) {
+	if a == nil || b == nil {
+		return nil, nil
+	}
+	idle, gone := b.Idle-a.Idle+b.Iowait-a.Iowait, b.Steal-a.Steal
+	busy := b.User - a.User + b.Nice - a.Nice + b.System - a.System + b.IRQ - a.IRQ + b.SoftIRQ - a.SoftIRQ
+	total := max(idle+gone+busy, 1e-9)
+	return new(busy / total), new(gone / total)
+}
+
+// pressure returns the microseconds in which somebody waited for a core.
+func pressure() *uint64 {
+	fs, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil
+	}
+	stats, err := fs.PSIStatsForResource("cpu")
+	if err != nil || stats.Some == nil {
+		return nil
+	}
+	return &stats.Some.Total
+}
+
+// Units of what is judged.
+const (
+	unitSync   = "fsync-p50-ms"
+	unitCopy   = "copy-MB/s"
+	unitOne    = "work-ms"
+	unitAll    = "work-all-ms"
+	unitOthers = "share-others"
+	unitStolen = "share-stolen"
+)
+
+// Metrics returns the figures of what is known.
+func (m *Machine) Metrics() []result.Metric {
+	list := []result.Metric{
+		{Value: float64(m.Fsync.Samples), Unit: "fsyncs"}, result.Milliseconds(m.Fsync.Median, unitSync),
+		result.Milliseconds(m.Fsync.P99, "fsync-p99-ms"), result.Milliseconds(m.Fsync.Max, "fsync-max-ms"),
+		{Value: m.Copy / 1e6, Unit: unitCopy}, result.Milliseconds(m.One, unitOne), result.Milliseconds(m.All, unitAll),
+	}
+	for _, share := range []struct {
+		of   *float64
+		unit string
+	}{{m.Others, unitOthers}, {m.Stolen, unitStolen}, {m.Waiting, "share-waiting"}} {
+		if share.of != nil {
+			list = append(list, result.Metric{Value: *share.of, Unit: share.unit})
+		}
+	}
+	return list
+}
+
+// When a machine is off: a figure is worse than the middle of those before it by a factor
+// that follows from how far they are apart, a quarter at least; or others use more than a
+// tenth of the cores. Of fewer than five figures nothing follows.
+const (
+	enough     = 5
+	leastOff   = 1.25
+	deviations = 5
+	tolerated  = 0.1
+)
+
+// Off says what is wrong with a machine beside the figures of earlier looks at it; "" for
+// nothing.
+func (m *Machine) Off(before []*result.Record) (why string) {
+	now := result.Record{Metrics: m.Metrics()}
+	for _, unit := range []string{unitOthers, unitStolen} {
+		if share, _ := now.Metric(unit); share > tolerated {
+			return fmt.Sprintf("%s is %.2f, more than %.2f", unit, share, tolerated)
+		}
+	}
+	for _, unit := range []string{unitSync, unitCopy, unitOne, unitAll} {
+		var logs []float64
+		for _, r := range before {
+			if v, has := r.Metric(unit); has && v > 0 {
+				logs = append(logs, math.Log(v))
+			}
+		}
+		if v, _ := now.Metric(unit); len(logs) >= enough {
+			middle, bound := bound(logs)
+			if worse := -float64(result.Better(unit)) * (math.Log(v) - middle); worse > bound {
+				return fmt.Sprintf("%s is %.4g, which is worse than %.4g, the median of %d looks, by more than the factor %.2f",
+					unit, v, math.Exp(middle), len(logs), math.Exp(bound))
+			}
+		}
+	}
+	return ""
+}
+
+// bound returns the middle of logarithms, and how far from it is too far: so many of their
+// deviations, which are estimated by the median of the distances from the middle.
+func bound(logs []float64) (middle, far float64) {
+	middle = stat.Median(logs)
+	away := make([]float64, len(logs))
+	for i, v := range logs {
+		away[i] = math.Abs(v - middle)
+	}
+	const normal = 1.4826 // of the normal distribution's deviation
+	return middle, max(deviations*normal*stat.Median(away), math.Log(leastOff))
+}
