@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 
+	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
@@ -52,7 +54,7 @@ func (e Events) Read(ctx context.Context, q store.EventQuery, opts *store.EventR
 	if err != nil {
 		return failed(fmt.Errorf("read events: %w", err))
 	}
-	return e.opened(events.Read(ctx, q, opts))
+	return e.opened(ctx, events.Read(ctx, q, opts))
 }
 
 // Subscribe implements event.Store.
@@ -61,7 +63,7 @@ func (e Events) Subscribe(ctx context.Context, q store.EventQuery, from uint64) 
 	if err != nil {
 		return failed(fmt.Errorf("subscribe: %w", err))
 	}
-	return e.opened(events.Subscribe(ctx, q, from))
+	return e.opened(ctx, events.Subscribe(ctx, q, from))
 }
 
 // failed is a sequence that ends with an error before it has begun.
@@ -70,9 +72,12 @@ func failed(err error) iter.Seq2[store.SequencedEvent, error] {
 }
 
 // opened opens what a sequence yields.
-func (e Events) opened(list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[store.SequencedEvent, error] {
+func (e Events) opened(ctx context.Context, list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[store.SequencedEvent, error] {
 	return func(yield func(store.SequencedEvent, error) bool) {
+		n := 0
+		defer func() { accesslog.Add(ctx, slog.Int("events", n)) }()
 		for ev, err := range list {
+			n++
 			if err == nil {
 				err = e.service.unsealEvent(&ev.Event)
 				if err != nil {
@@ -95,7 +100,7 @@ func (e Events) Append(ctx context.Context, events []store.Event, cond *store.Co
 	if err != nil {
 		return nil, fmt.Errorf("append: %w", err)
 	}
-	return e.sealed(events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
+	return e.sealed(ctx, events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
 		return stored.Append(ctx, events, cond)
 	})
 }
@@ -118,7 +123,7 @@ func (e Events) Advance(ctx context.Context, c store.EventCheckpoint, events []s
 	if err != nil {
 		return nil, fmt.Errorf("advance consumer %q to %d: %w", c.Consumer, c.To, err)
 	}
-	return e.sealed(events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
+	return e.sealed(ctx, events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
 		return stored.Advance(ctx, c, events, cond)
 	})
 }
@@ -133,12 +138,15 @@ func (e Events) writable() (*store.Events, error) {
 }
 
 // sealed appends events sealed, if the service has keys.
-func (e Events) sealed(events []store.Event, cond *store.Condition, write appender) ([]uint64, error) {
+func (e Events) sealed(ctx context.Context, events []store.Event, cond *store.Condition, write appender) (positions []uint64, err error) {
+	// The group that it shares a commit with is the store's, so one span has the wait too.
+	appends := span(ctx, "varve.append")
+	defer func() { endSpan(appends, err, "varve.events", uint64(len(positions))) }()
 	keys := e.service.opts.Keys
 	if keys == nil {
 		return write(events, cond)
 	}
-	positions, err := write(e.service.sealEvents(keys.Newest(), events), cond)
+	positions, err = write(e.service.sealEvents(keys.Newest(), events), cond)
 	if !errors.Is(err, store.ErrDuplicate) {
 		return positions, err
 	}
