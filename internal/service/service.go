@@ -103,6 +103,8 @@ type Service struct {
 	head   head
 	keys   atomic.Pointer[seal.Keyring] // nil: payloads are as they are
 
+	subscribers sync.Map // of *subscriber
+
 	queue  chan *write
 	lately int                // writes of a block, the most of late; the committer's own
 	lease  driver.Lease       // nil where the engine has none; the committer's own
