@@ -1,4 +1,5 @@
-// Package accesslog gives requests their ids and writes a line of log for each.
+// Package accesslog gives requests their ids, writes a line of log for each, and adds what is
+// told of them to their spans.
 package accesslog
 
 import (
@@ -8,9 +9,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Header carries the id of a request: the client's own, or one that is made here. The
@@ -36,14 +40,17 @@ type Request struct {
 
 type contextKey struct{}
 
-// Begin begins a request whose client has sent an id and a trace, "" for none. Its
-// handler gets the context that is returned.
+// Begin begins a request whose client has sent an id and a trace, "" for none. That of its
+// span, if ctx has one, goes before. Its handler gets the context that is returned.
 func Begin(ctx context.Context, log *slog.Logger, id, traceparent string) (context.Context, *Request) {
-	r := &Request{ID: id, log: log, trace: traceID(traceparent)}
+	r := &Request{ID: id, log: log, trace: traceID(ctx, traceparent)}
 	if !proper(id) {
 		if r.ID = r.trace; r.trace == "" {
 			r.ID = rand.Text()
 		}
+	}
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		span.SetAttributes(attribute.String("varve.request.id", r.ID))
 	}
 	if log == nil {
 		return ctx, r
@@ -67,8 +74,14 @@ func (r *Request) End(ctx context.Context, attrs ...slog.Attr) {
 	r.log.LogAttrs(ctx, slog.LevelInfo, "request", append(list, r.attrs...)...)
 }
 
-// Add adds to the line of the request that a context is of, if it has one.
+// Add adds to the line and to the span of the request that a context is of, as far as it has
+// them.
 func Add(ctx context.Context, attrs ...slog.Attr) {
+	if span := trace.SpanFromContext(ctx); span.IsRecording() {
+		for _, a := range attrs {
+			span.SetAttributes(attributeOf(a))
+		}
+	}
 	if r, ok := ctx.Value(contextKey{}).(*Request); ok {
 		r.mu.Lock()
 		r.attrs = append(r.attrs, attrs...)
@@ -91,27 +104,38 @@ func Handler(next http.Handler, log *slog.Logger) http.Handler {
 			line.End(ctx, slog.String("from", r.RemoteAddr), slog.String("method", r.Method), slog.String("path", r.URL.Path),
 				slog.Int("status", answer.status), slog.Int("bytes", answer.bytes))
 		}()
-		next.ServeHTTP(answer, r.WithContext(ctx))
+		inner := r.WithContext(ctx)
+		next.ServeHTTP(answer, inner)
+		r.Pattern = inner.Pattern // names the span
 	})
 }
 
-// traceID returns the id of the trace in a header, "" when it has none that is valid. Later
-// versions have more after what is known.
-func traceID(parent string) string {
-	version, rest, _ := strings.Cut(parent, "-")
-	id, rest, _ := strings.Cut(rest, "-")
-	span, flags, _ := strings.Cut(rest, "-")
-	if flags, _, _ = strings.Cut(flags, "-"); version == "00" && len(parent) != len("00-")+32+1+16+1+2 || version == "ff" {
+// traceID returns the id of the trace that a context is of, else of the one in a header; ""
+// when that has none that is valid.
+func traceID(ctx context.Context, parent string) string {
+	within := trace.SpanContextFromContext(ctx)
+	if !within.IsValid() && parent != "" {
+		carrier := propagation.MapCarrier{"traceparent": parent}
+		within = trace.SpanContextFromContext(propagation.TraceContext{}.Extract(ctx, carrier))
+	}
+	if !within.HasTraceID() {
 		return ""
 	}
-	if !hex(version, 2) || !hex(id, 32) || !hex(span, 16) || !hex(flags, 2) || strings.Trim(id, "0") == "" || strings.Trim(span, "0") == "" {
-		return ""
-	}
-	return id
+	return within.TraceID().String()
 }
 
-func hex(text string, digits int) bool {
-	return len(text) == digits && strings.Trim(text, "0123456789abcdef") == ""
+// attributeOf returns what a span has of an attribute of the log.
+func attributeOf(a slog.Attr) attribute.KeyValue {
+	name := "varve." + a.Key
+	switch a.Value.Kind() {
+	case slog.KindBool:
+		return attribute.Bool(name, a.Value.Bool())
+	case slog.KindInt64:
+		return attribute.Int64(name, a.Value.Int64())
+	case slog.KindUint64:
+		return attribute.Int64(name, int64(a.Value.Uint64()))
+	}
+	return attribute.String(name, a.Value.String())
 }
 
 // proper tells whether a client's id may go into headers and logs.

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
@@ -47,13 +48,13 @@ type followed struct {
 
 // Run follows until it is told to end.
 func (c *followCmd) Run(e *env) (err error) {
-	f, ents, end, err := c.open(e)
+	f, db, end, err := c.open(e)
 	if err != nil {
 		return fmt.Errorf("follow: %w", err)
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	f.Until, f.Once = c.Until, c.Once
-	serve, err := c.metrics(e, f)
+	serve, err := c.metrics(e, f, db)
 	if err != nil {
 		return fmt.Errorf("follow: %w", err)
 	}
@@ -62,7 +63,7 @@ func (c *followCmd) Run(e *env) (err error) {
 	if endless := c.Until == 0 && !c.Once; err != nil && (!endless || e.ctx.Err() == nil) {
 		return err
 	}
-	head, err := ents.Head(context.WithoutCancel(e.ctx))
+	head, err := f.Store.Head(context.WithoutCancel(e.ctx))
 	if err != nil {
 		return fmt.Errorf("follow: %w", err)
 	}
@@ -77,19 +78,19 @@ func (c *followCmd) Run(e *env) (err error) {
 }
 
 // open opens the store and makes a follower for it, which reports on stderr.
-func (c *followFlags) open(e *env) (f *chain.Follower, ents *store.Entities, end func() error, err error) {
+func (c *followFlags) open(e *env) (f *chain.Follower, db *store.DB, end func() error, err error) {
 	if u, err := url.Parse(c.RPC); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, nil, nil, usageError{errors.New("the first argument is the URL of an execution client's JSON-RPC, such as http://127.0.0.1:8545")}
 	}
 	if c.Attempts < 0 || c.Interval <= 0 {
 		return nil, nil, nil, usageError{errors.New("--attempts must not be negative, and --interval above zero")}
 	}
-	ents, end, err = openFed(e.ctx, c.URL, store.EntityOptions{Layout: c.Layout})
+	db, ents, end, err := openFedDB(e.ctx, c.URL, store.EntityOptions{Layout: c.Layout})
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	client := &chain.Client{URL: c.RPC, Attempts: c.Attempts, Retried: retried(e)}
-	return &chain.Follower{Client: client, Store: ents, Adopt: c.Adopt, Interval: c.Interval}, ents, end, nil
+	return &chain.Follower{Client: client, Store: ents, Adopt: c.Adopt, Interval: c.Interval}, db, end, nil
 }
 
 // retried says now and then why the execution client is asked again.
@@ -139,12 +140,12 @@ func (c *followFlags) run(e *env, f *chain.Follower, serve func(context.Context)
 }
 
 // metrics returns what serves the metrics, and nothing else, until ctx is done.
-func (c *followCmd) metrics(e *env, f *chain.Follower) (func(context.Context) error, error) {
+func (c *followCmd) metrics(e *env, f *chain.Follower, db *store.DB) (func(context.Context) error, error) {
 	if c.Metrics == "" {
 		return func(ctx context.Context) error { <-ctx.Done(); return nil }, nil
 	}
 	registry := prometheus.NewRegistry()
-	observe(registry, f)
+	observe(registry, f, db)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	srv, err := server.Listen(e.ctx, nil, server.Options{
@@ -156,8 +157,9 @@ func (c *followCmd) metrics(e *env, f *chain.Follower) (func(context.Context) er
 	return srv.Run, nil
 }
 
-// observe adds how far a follower is to the metrics.
-func observe(r prometheus.Registerer, f *chain.Follower) {
+// observe adds to the metrics how far a follower is, and how its store is.
+func observe(r prometheus.Registerer, f *chain.Follower, db *store.DB) {
+	service.Observe(r, db, f.Store, nil)
 	gauge := func(name, help string, value func(chain.Status) float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return value(f.Status()) }))
 	}

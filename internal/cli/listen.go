@@ -35,7 +35,7 @@ func (f *listenFlags) options(e *env) (o server.Options, err error) {
 		REST: "off", GRPC: "off",
 		Limits:   server.Limits{Concurrent: f.Concurrent},
 		Timeouts: server.Timeouts{Header: f.HeaderTimeout, Read: f.ReadTimeout, Write: f.WriteTimeout, Idle: f.IdleTimeout, Drain: f.Drain},
-		Log:      slog.New(slog.NewTextHandler(e.stderr, nil)),
+		Log:      slog.New(slog.NewTextHandler(e.stderr, nil)), Traces: true,
 	}
 	if f.AccessLog {
 		o.Access = o.Log

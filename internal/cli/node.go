@@ -28,7 +28,7 @@ func (c *nodeCmd) Run(e *env) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	f, ents, end, err := c.open(e)
+	f, db, end, err := c.open(e)
 	if err != nil {
 		return fmt.Errorf("node: %w", err)
 	}
@@ -38,9 +38,9 @@ func (c *nodeCmd) Run(e *env) (err error) {
 		return fmt.Errorf("node: %w", err)
 	}
 	registry := prometheus.NewRegistry()
-	observe(registry, f)
+	observe(registry, f, db)
 	site := server.Site{Address: c.Listen, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{})}
-	if err := c.add(e.ctx, &o, site, ents, rpc.Options{ChainID: id, BlockTime: c.BlockTime, Metrics: registry}); err != nil {
+	if err := c.add(e.ctx, &o, site, f.Store, rpc.Options{ChainID: id, BlockTime: c.BlockTime, Metrics: registry}); err != nil {
 		return fmt.Errorf("node: %w", err)
 	}
 	srv, err := server.Listen(e.ctx, nil, o)

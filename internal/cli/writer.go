@@ -13,9 +13,15 @@ import (
 // engine has one, so that no two feed it, or one beside a service, and refuses a
 // store whose blocks a service makes. The caller ends it.
 func openFed(ctx context.Context, url string, eo store.EntityOptions) (*store.Entities, func() error, error) {
+	_, ents, end, err := openFedDB(ctx, url, eo)
+	return ents, end, err
+}
+
+// openFedDB is openFed for who asks the database as well.
+func openFedDB(ctx context.Context, url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
 	db, ents, err := openEntities(ctx, url, nil, eo)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	end := db.Close
 	lease, err := db.Lease(ctx)
@@ -29,9 +35,9 @@ func openFed(ctx context.Context, url string, eo store.EntityOptions) (*store.En
 		err = notServed(ctx, ents)
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, end())
+		return nil, nil, nil, errors.Join(err, end())
 	}
-	return ents, end, nil
+	return db, ents, end, nil
 }
 
 func notServed(ctx context.Context, ents *store.Entities) error {

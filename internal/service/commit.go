@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/varvedb/varve/store"
 )
 
@@ -17,6 +19,7 @@ type write struct {
 	owner   *store.Address  // that the put names, or nil
 	payload []byte          // of the put, as it was given
 	when    Guard
+	waits   trace.Span // until its block is made
 
 	written Written // the verdict, with err
 	err     error
@@ -24,7 +27,7 @@ type write struct {
 }
 
 func newWrite(ctx context.Context) *write {
-	return &write{ctx: ctx, done: make(chan struct{}, 1)}
+	return &write{ctx: ctx, waits: trace.SpanFromContext(context.Background()), done: make(chan struct{}, 1)}
 }
 
 func (w *write) answer(err error) {
@@ -35,6 +38,8 @@ func (w *write) answer(err error) {
 // submit queues a write and waits for its verdict. When the request is given up
 // before its block is made, it leaves no trace; after that it takes its course.
 func (s *Service) submit(w *write) (Written, error) {
+	w.waits = span(w.ctx, "varve.wait")
+	defer w.waits.End()
 	if err := s.enqueue(w); err != nil {
 		return Written{}, err
 	}
@@ -160,8 +165,9 @@ func (s *Service) commit(group []*write) {
 			p.refuse()
 			return
 		}
-		begun := time.Now()
+		begun, commit := time.Now(), spanCommit(p)
 		applied, err := s.ents.Apply(context.Background(), p.block)
+		endSpan(commit, err, "varve.changes", uint64(applied.Changes))
 		if err == nil {
 			s.opts.Metrics.commit.Observe(time.Since(begun).Seconds())
 			s.publish(p, applied.Head)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
+	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
 )
@@ -85,7 +87,9 @@ func (s *Service) Delete(ctx context.Context, key store.Key, when Guard) (Writte
 // entity is shared with the cache: the caller does not change it. It fails with
 // store.ErrNotFound, or as seal.Keyring.Open does.
 func (s *Service) Get(ctx context.Context, key store.Key) (*store.Entity, error) {
-	if e, ok := s.cache.get(key); ok {
+	e, ok := s.cache.get(key)
+	accesslog.Add(ctx, slog.Bool("cached", ok))
+	if ok {
 		if e.Expiration <= s.head.block.Load() {
 			return nil, fmt.Errorf("get %s: %w", key, store.ErrNotFound)
 		}

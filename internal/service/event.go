@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 
+	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
@@ -52,7 +54,7 @@ func (e Events) Read(ctx context.Context, q store.EventQuery, opts *store.EventR
 	if err != nil {
 		return failed(fmt.Errorf("read events: %w", err))
 	}
-	return e.opened(events.Read(ctx, q, opts))
+	return e.opened(ctx, events.Read(ctx, q, opts))
 }
 
 // Subscribe implements event.Store.
@@ -61,7 +63,7 @@ func (e Events) Subscribe(ctx context.Context, q store.EventQuery, from uint64) 
 	if err != nil {
 		return failed(fmt.Errorf("subscribe: %w", err))
 	}
-	return e.opened(events.Subscribe(ctx, q, from))
+	return e.opened(ctx, events.Subscribe(ctx, q, from))
 }
 
 // failed is a sequence that ends with an error before it has begun.
@@ -70,11 +72,14 @@ func failed(err error) iter.Seq2[store.SequencedEvent, error] {
 }
 
 // opened opens what a sequence yields.
-func (e Events) opened(list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[store.SequencedEvent, error] {
+func (e Events) opened(ctx context.Context, list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[store.SequencedEvent, error] {
 	return func(yield func(store.SequencedEvent, error) bool) {
+		n := 0
+		defer func() { accesslog.Add(ctx, slog.Int("events", n)) }()
 		for ev, err := range list {
+			n++
 			if err == nil {
-				err = e.service.unsealEvent(&ev.Event)
+				err = unsealEvent(e.service.keys.Load(), &ev.Event)
 				if err != nil {
 					ev, err = store.SequencedEvent{}, fmt.Errorf("event %d: %w", ev.Position, err)
 				}
@@ -95,7 +100,7 @@ func (e Events) Append(ctx context.Context, events []store.Event, cond *store.Co
 	if err != nil {
 		return nil, fmt.Errorf("append: %w", err)
 	}
-	return e.sealed(events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
+	return e.sealed(ctx, events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
 		return stored.Append(ctx, events, cond)
 	})
 }
@@ -118,7 +123,7 @@ func (e Events) Advance(ctx context.Context, c store.EventCheckpoint, events []s
 	if err != nil {
 		return nil, fmt.Errorf("advance consumer %q to %d: %w", c.Consumer, c.To, err)
 	}
-	return e.sealed(events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
+	return e.sealed(ctx, events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
 		return stored.Advance(ctx, c, events, cond)
 	})
 }
@@ -133,19 +138,22 @@ func (e Events) writable() (*store.Events, error) {
 }
 
 // sealed appends events sealed, if the service has keys.
-func (e Events) sealed(events []store.Event, cond *store.Condition, write appender) ([]uint64, error) {
-	keys := e.service.opts.Keys
+func (e Events) sealed(ctx context.Context, events []store.Event, cond *store.Condition, write appender) (positions []uint64, err error) {
+	// The group that it shares a commit with is the store's, so one span has the wait too.
+	appends := span(ctx, "varve.append")
+	defer func() { endSpan(appends, err, "varve.events", uint64(len(positions))) }()
+	keys := e.service.keys.Load()
 	if keys == nil {
 		return write(events, cond)
 	}
-	positions, err := write(e.service.sealEvents(keys.Newest(), events), cond)
+	positions, err = write(e.service.sealEvents(keys, keys.Newest(), events), cond)
 	if !errors.Is(err, store.ErrDuplicate) {
 		return positions, err
 	}
 	// What is repeated may be sealed under a key that was the newest then. An append that
 	// repeats several which were sealed under different keys stays a duplicate.
 	for _, id := range keys.IDs()[1:] {
-		if again, older := write(e.service.sealEvents(id, events), unlessAny); older == nil {
+		if again, older := write(e.service.sealEvents(keys, id, events), unlessAny); older == nil {
 			return again, nil
 		}
 	}
@@ -162,7 +170,7 @@ var unlessAny = event.Unless(event.All())
 // checkEvents refuses what could not be stored once it is sealed, and what could not be
 // told from sealed events later.
 func (s *Service) checkEvents(events []store.Event) error {
-	if s.opts.Keys != nil {
+	if s.Sealed() {
 		// By their own size, and before work is spent on them.
 		if err := event.Validate(events); err != nil {
 			return err
@@ -171,9 +179,9 @@ func (s *Service) checkEvents(events []store.Event) error {
 	for i := range events {
 		e := &events[i]
 		switch {
-		case s.opts.Keys == nil && seal.IsSealed(e.Data):
+		case !s.Sealed() && seal.IsSealed(e.Data):
 			return fmt.Errorf("event %d of %d: %w: its data begin like sealed ones, and this service has no keys", i+1, len(events), store.ErrInvalid)
-		case s.opts.Keys != nil && sealedSize(e) > event.MaxData:
+		case s.Sealed() && sealedSize(e) > event.MaxData:
 			return fmt.Errorf("event %d of %d: %w: %d bytes of data and metadata, sealed, at most %d; store the rest elsewhere and keep a reference",
 				i+1, len(events), store.ErrInvalid, sealedSize(e), event.MaxData)
 		}
@@ -184,7 +192,7 @@ func (s *Service) checkEvents(events []store.Event) error {
 // checkEventKeys opens the newest event as far as to tell whether its key is there. An
 // event that is not sealed does not keep a service with keys from starting: it may be
 // older than the sealing of events, and is an error of its reader.
-func (s *Service) checkEventKeys(ctx context.Context) error {
+func (s *Service) checkEventKeys(ctx context.Context, keys *seal.Keyring) error {
 	if s.events == nil {
 		return nil
 	}
@@ -192,7 +200,7 @@ func (s *Service) checkEventKeys(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.unsealEvent(&e.Event); errors.Is(err, seal.ErrUnknownKey) {
+		if err := unsealEvent(keys, &e.Event); errors.Is(err, seal.ErrUnknownKey) {
 			return fmt.Errorf("the newest event, %d: %w", e.Position, err)
 		}
 	}

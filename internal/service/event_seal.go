@@ -24,24 +24,24 @@ import (
 // with an ID is sealed alike every time. The other way, to compare what is opened, would
 // have the store decrypt under the writer's lock. An event without ID is never
 // compared and has a random nonce.
-func (s *Service) sealEvent(id seal.ID, e *store.Event) store.Event {
+func (s *Service) sealEvent(keys *seal.Keyring, id seal.ID, e *store.Event) store.Event {
 	s.opts.Metrics.sealed.Inc()
 	payload := make([]byte, 0, binary.MaxVarintLen64+len(e.Data)+len(e.Metadata))
 	payload = binary.AppendUvarint(payload, uint64(len(e.Data)))
 	payload = append(append(payload, e.Data...), e.Metadata...)
 	sealed := store.Event{Type: e.Type, Tags: e.Tags, ID: e.ID}
 	if e.ID.IsZero() {
-		sealed.Data = s.opts.Keys.Seal(eventOwner(e), payload)
+		sealed.Data = keys.Seal(eventOwner(e), payload)
 	} else {
-		sealed.Data = s.opts.Keys.SealAlike(id, eventOwner(e), payload)
+		sealed.Data = keys.SealAlike(id, eventOwner(e), payload)
 	}
 	return sealed
 }
 
-func (s *Service) sealEvents(id seal.ID, events []store.Event) []store.Event {
+func (s *Service) sealEvents(keys *seal.Keyring, id seal.ID, events []store.Event) []store.Event {
 	sealed := make([]store.Event, len(events))
 	for i := range events {
-		sealed[i] = s.sealEvent(id, &events[i])
+		sealed[i] = s.sealEvent(keys, id, &events[i])
 	}
 	return sealed
 }
@@ -52,9 +52,9 @@ func sealedSize(e *store.Event) int {
 }
 
 // unsealEvent opens a stored event in place. As with entities, whether an event must be
-// sealed depends on the service's keys and not on what is stored.
-func (s *Service) unsealEvent(e *store.Event) error {
-	if s.opts.Keys == nil {
+// sealed depends on the keys and not on what is stored.
+func unsealEvent(keys *seal.Keyring, e *store.Event) error {
+	if keys == nil {
 		if seal.IsSealed(e.Data) {
 			return fmt.Errorf("%w: the service was started without keys", seal.ErrUnknownKey)
 		}
@@ -63,7 +63,7 @@ func (s *Service) unsealEvent(e *store.Event) error {
 	if len(e.Metadata) > 0 {
 		return fmt.Errorf("%w: it has metadata in the clear", seal.ErrNotSealed)
 	}
-	payload, err := s.opts.Keys.Open(eventOwner(e), e.Data)
+	payload, err := keys.Open(eventOwner(e), e.Data)
 	if err != nil {
 		return err
 	}

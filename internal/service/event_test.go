@@ -47,6 +47,28 @@ func secret(n int) store.Event {
 	return e
 }
 
+// TestEventKeysChange: with the keys of a service those of its events change.
+func TestEventKeysChange(t *testing.T) {
+	ctx, db := t.Context(), fresh(t)
+	s := start(t, db, service.Options{Keys: keyring(t, 1)})
+	_, err := s.Events().Append(ctx, []store.Event{secret(1)}, nil)
+	require.NoError(t, err)
+	require.ErrorIs(t, s.SetKeys(ctx, keyring(t, 2)), seal.ErrUnknownKey, "the newest event could not be read")
+	require.NoError(t, s.SetKeys(ctx, keyring(t, 1, 2)))
+	_, err = s.Events().Append(ctx, []store.Event{secret(0), secret(2)}, nil)
+	require.NoError(t, err)
+	again, err := s.Events().Append(ctx, []store.Event{secret(1)}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []uint64{1}, again, "repeated, though sealed under the key before")
+	opened, err := collect(s.Events().Read(ctx, event.All(), nil))
+	require.NoError(t, err)
+	require.Len(t, opened, 3)
+	s.Close()
+	opened, err = collect(start(t, db, service.Options{Keys: keyring(t, 2)}).Events().Read(ctx, event.All(), &store.EventReadOptions{From: 2}))
+	require.NoError(t, err)
+	require.Len(t, opened, 2)
+}
+
 // TestSealedEvents: what events hold is sealed in the store and nowhere else.
 func TestSealedEvents(t *testing.T) {
 	ctx, db := t.Context(), fresh(t)

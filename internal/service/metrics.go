@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
@@ -24,8 +23,7 @@ type Metrics struct {
 	commit       prometheus.Histogram
 }
 
-// NewMetrics returns counters at zero, with those of the Go runtime and of the
-// process beside them.
+// NewMetrics returns counters at zero.
 func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -49,8 +47,7 @@ func NewMetrics() *Metrics {
 			Name: "varve_block_seconds", Help: "Time to apply and commit a block.", Buckets: prometheus.ExponentialBuckets(25e-6, 2, 18),
 		}),
 	}
-	m.registry.MustRegister(m.requests, m.latency, m.inFlight, m.hits, m.misses, m.sealed, m.group, m.commit,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.requests, m.latency, m.inFlight, m.hits, m.misses, m.sealed, m.group, m.commit)
 	return m
 }
 
@@ -68,7 +65,10 @@ func (m *Metrics) observe(s *Service) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "varve_queued_writes", Help: "Writes that wait for a block."},
 			func() float64 { return float64(len(s.queue)) }),
 	)
-	m.registry.MustRegister(&storeMetrics{s}, buildInfo())
+	Observe(m.registry, s.db, s.ents, s.events)
+	if s.events != nil {
+		m.registry.MustRegister(&subscriberMetrics{s.events, &s.subscribers})
+	}
 }
 
 // Registry returns the registry, for counters of what is served beside the service.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
+	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/query"
 )
@@ -38,6 +40,7 @@ type Page struct {
 // store.ErrUnsupported, or as seal.Keyring.Open does.
 func (s *Service) Query(ctx context.Context, q *Query, yield func(*store.Entity) error) (Page, error) {
 	page, err := s.query(ctx, q, yield)
+	accesslog.Add(ctx, slog.Int("entities", page.Count), slog.Uint64("block", page.Block))
 	if err != nil {
 		return page, fmt.Errorf("query: %w", err)
 	}

@@ -103,6 +103,8 @@ type Service struct {
 	head   head
 	keys   atomic.Pointer[seal.Keyring] // nil: payloads are as they are
 
+	subscribers sync.Map // of *subscriber
+
 	queue  chan *write
 	lately int                // writes of a block, the most of late; the committer's own
 	lease  driver.Lease       // nil where the engine has none; the committer's own
@@ -157,7 +159,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 	if err := s.readHead(ctx); err != nil {
 		return err
 	}
-	if err := s.checkKeys(ctx, opens(s.opts.Keys)); err != nil {
+	if err := s.checkKeys(ctx, s.opts.Keys); err != nil {
 		return err
 	}
 	s.cache, err = newCache(s.opts.CacheBytes, s.opts.Metrics)
@@ -166,7 +168,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 
 // checkKeys opens the newest payload and the newest event, so that a service with the wrong keys does
 // not start. A payload that was tampered with is an error of its own reader.
-func (s *Service) checkKeys(ctx context.Context, open opener) (err error) {
+func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error) {
 	snap, err := s.ents.At(ctx, store.Head)
 	if err != nil {
 		return err
@@ -176,11 +178,11 @@ func (s *Service) checkKeys(ctx context.Context, open opener) (err error) {
 		if err != nil {
 			return err
 		}
-		if _, err := open(e.Key, e.Content); err != nil && !errors.Is(err, seal.ErrTampered) {
+		if _, err := opens(keys)(e.Key, e.Content); err != nil && !errors.Is(err, seal.ErrTampered) {
 			return fmt.Errorf("the newest entity, %s: %w", e.Key, err)
 		}
 	}
-	return s.checkEventKeys(ctx)
+	return s.checkEventKeys(ctx, keys)
 }
 
 // Ready tells whether the service takes requests: nil, ErrClosing, or why the
@@ -218,7 +220,7 @@ func (s *Service) SetKeys(ctx context.Context, keys *seal.Keyring) error {
 	if !s.Sealed() || keys == nil {
 		return fmt.Errorf("%w: a service has keys from its start to its end, or none", store.ErrInvalid)
 	}
-	if err := s.checkKeys(ctx, opens(keys)); err != nil {
+	if err := s.checkKeys(ctx, keys); err != nil {
 		return err
 	}
 	s.keys.Store(keys)

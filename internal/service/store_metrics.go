@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/varvedb/varve/internal/build"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -17,22 +19,66 @@ const askTimeout = time.Second
 
 // What is asked of the store. A value that it does not tell is left out.
 var (
-	backlogDesc    = desc("varve_compaction_backlog_changes", "Changes of entities that the layout has yet to compact.")
-	eventHeadDesc  = desc("varve_event_head_position", "Position of the last event.")
-	databaseDesc   = desc("varve_database_bytes", "Bytes of the database, without its log.")
-	walDesc        = desc("varve_wal_bytes", "Bytes of the log that a recovery would read.")
-	replicaLagDesc = desc("varve_replica_lag_seconds", "How far the replica that is read is behind.")
+	upDesc        = desc("varve_store_up", "Whether the store could be read: 1 or 0.")
+	backlogDesc   = desc("varve_compaction_backlog_changes", "Changes of entities that the layout has yet to compact.")
+	eventHeadDesc = desc("varve_event_head_position", "Position of the last event.")
+	statistics    = []statistic{
+		stat("varve_database_bytes", "Bytes of the database, without its log.", prometheus.GaugeValue, 1,
+			func(s *driver.Stats) *int64 { return s.DatabaseBytes }),
+		stat("varve_wal_bytes", "Bytes of the log that a recovery would read.", prometheus.GaugeValue, 1,
+			func(s *driver.Stats) *int64 { return s.WALBytes }),
+		stat("varve_replica_lag_seconds", "How far the replica that is read is behind.", prometheus.GaugeValue, time.Second,
+			func(s *driver.Stats) *time.Duration { return s.ReplicaLag }),
+		stat("varve_checkpoints_total", "Checkpoints of the log that moved something.", prometheus.CounterValue, 1,
+			func(s *driver.Stats) *int64 { return s.Checkpoints }),
+		stat("varve_checkpoint_seconds_total", "Time spent in them.", prometheus.CounterValue, time.Second,
+			func(s *driver.Stats) *time.Duration { return s.CheckpointTime }),
+		stat("varve_checkpoint_stall_seconds_total", "Time that commits waited for them.", prometheus.CounterValue, time.Second,
+			func(s *driver.Stats) *time.Duration { return s.CheckpointStall }),
+	}
 )
 
 func desc(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 
+// statistic is one of an engine's, nil where it does not tell.
+type statistic struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(*driver.Stats) *float64
+}
+
+func stat[T ~int64](name, help string, kind prometheus.ValueType, unit T, of func(*driver.Stats) *T) statistic {
+	return statistic{desc(name, help), kind, func(s *driver.Stats) *float64 {
+		v := of(s)
+		if v == nil {
+			return nil
+		}
+		f := float64(*v) / float64(unit)
+		return &f
+	}}
+}
+
+// Observe adds to the counters of a process what it is, and how its store is; events may be
+// nil.
+func Observe(r prometheus.Registerer, db *store.DB, ents *store.Entities, events *store.Events) {
+	r.MustRegister(&storeMetrics{db, ents, events}, buildInfo(),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+}
+
 // storeMetrics are read from the store when they are asked for.
-type storeMetrics struct{ service *Service }
+type storeMetrics struct {
+	db     *store.DB
+	ents   *store.Entities
+	events *store.Events // nil: none
+}
 
 // Describe implements prometheus.Collector.
 func (m *storeMetrics) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{backlogDesc, eventHeadDesc, databaseDesc, walDesc, replicaLagDesc} {
+	for _, d := range []*prometheus.Desc{upDesc, backlogDesc, eventHeadDesc} {
 		c <- d
+	}
+	for _, s := range statistics {
+		c <- s.desc
 	}
 }
 
@@ -40,28 +86,30 @@ func (m *storeMetrics) Describe(c chan<- *prometheus.Desc) {
 func (m *storeMetrics) Collect(c chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	gauge := func(d *prometheus.Desc, v float64) { c <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v) }
-	s := m.service
-	if owed, err := s.ents.Owed(ctx); err == nil {
-		gauge(backlogDesc, float64(owed))
+	value := func(d *prometheus.Desc, kind prometheus.ValueType, v float64) {
+		c <- prometheus.MustNewConstMetric(d, kind, v)
 	}
-	if s.events != nil {
-		if head, err := s.events.Head(ctx); err == nil {
-			gauge(eventHeadDesc, float64(head))
+	if _, err := m.ents.Head(ctx); err != nil {
+		value(upDesc, prometheus.GaugeValue, 0)
+		return
+	}
+	value(upDesc, prometheus.GaugeValue, 1)
+	if owed, err := m.ents.Owed(ctx); err == nil {
+		value(backlogDesc, prometheus.GaugeValue, float64(owed))
+	}
+	if m.events != nil {
+		if head, err := m.events.Head(ctx); err == nil {
+			value(eventHeadDesc, prometheus.GaugeValue, float64(head))
 		}
 	}
-	stats, err := s.db.Stats(ctx)
+	stats, err := m.db.Stats(ctx)
 	if err != nil {
 		return
 	}
-	if n := stats.DatabaseBytes; n != nil {
-		gauge(databaseDesc, float64(*n))
-	}
-	if n := stats.WALBytes; n != nil {
-		gauge(walDesc, float64(*n))
-	}
-	if lag := stats.ReplicaLag; lag != nil {
-		gauge(replicaLagDesc, lag.Seconds())
+	for _, s := range statistics {
+		if v := s.of(&stats); v != nil {
+			value(s.desc, s.kind, *v)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -232,10 +233,18 @@ func TestSubscribe(t *testing.T) {
 		require.Equal(t, number, head.Number)
 		require.Len(t, head.Hash, 66)
 	}
+	lag := func() string { return fmt.Sprint(n.handler.notifications()) }
+	require.Eventually(t, func() bool { return lag() == "2 0" }, time.Minute, time.Millisecond)
+	var slow atomic.Uint64 // a subscription that was told of nothing since block 11
+	slow.Store(12)
+	n.handler.notified.Store(&slow, nil)
+	require.Equal(t, "3 7", lag())
+	n.handler.notified.Delete(&slow)
 	send(m{"jsonrpc": "2.0", "id": 1, "method": "eth_subscribe", "params": []any{"newHeads"}})
 	require.Equal(t, CodeTooManyOpened, heads().Error.Code)
 	send(m{"jsonrpc": "2.0", "id": 1, "method": "eth_unsubscribe", "params": []any{id}})
 	require.Equal(t, "true", string(heads().Result))
+	require.Eventually(t, func() bool { return lag() == "1 0" }, time.Minute, time.Millisecond)
 	send(m{"jsonrpc": "2.0", "id": 1, "method": "eth_unsubscribe", "params": []any{id}})
 	require.Equal(t, CodeNoFilter, heads().Error.Code)
 	n.apply(t, 30)

@@ -34,6 +34,9 @@ func newMetrics(r prometheus.Registerer, h *Handler) (*metrics, error) {
 		m.calls, m.latency, m.inFlight,
 		gauge("varve_arkiv_filters", "Filters that are installed.", h.filters.count),
 		gauge("varve_arkiv_sockets", "WebSocket connections.", h.sockets.count),
+		gauge("varve_arkiv_subscriptions", "Subscriptions over WebSocket.", func() int { n, _ := h.notifications(); return n }),
+		gauge("varve_arkiv_subscription_lag_blocks", "Blocks that the subscription is behind which is furthest behind.",
+			func() int { _, lag := h.notifications(); return lag }),
 		gauge("varve_arkiv_head_block", "Number of the last block.", func() int { head, _ := h.heads.last(); return int(head.Block) }),
 	} {
 		if err := r.Register(c); err != nil {

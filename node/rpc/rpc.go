@@ -101,11 +101,12 @@ type Handler struct {
 	http    http.Handler
 	places  chan struct{} // one for each call at a time
 
-	heads   heads
-	count   countCache
-	recent  recentLogs
-	filters filters
-	sockets sockets
+	heads    heads
+	count    countCache
+	recent   recentLogs
+	filters  filters
+	sockets  sockets
+	notified sync.Map // of *atomic.Uint64: of each subscription the next block
 
 	stop context.CancelFunc
 	done sync.WaitGroup

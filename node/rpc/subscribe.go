@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/store"
@@ -60,12 +61,17 @@ func (h *Handler) unsubscribe(_ context.Context, c *call) error {
 // notify tells a subscription what comes, until its connection ends. It asks the store
 // whenever the client has taken what there was: a slow one is told later, and holds nothing.
 func (h *Handler) notify(ctx context.Context, s *socket, id string, f *follower) error {
+	var next atomic.Uint64 // the first block that it was not told of
+	next.Store(f.next)
+	h.notified.Store(&next, nil)
+	defer h.notified.Delete(&next)
 	for {
 		known, _ := h.heads.last()
 		more, err := h.tell(ctx, s, id, f)
 		if err != nil {
 			return err
 		}
+		next.Store(f.next)
 		if more {
 			continue
 		}
@@ -73,6 +79,17 @@ func (h *Handler) notify(ctx context.Context, s *socket, id string, f *follower)
 			return err
 		}
 	}
+}
+
+// notifications counts the subscriptions, and the blocks that the one is behind which is
+// furthest behind.
+func (h *Handler) notifications() (count, lag int) {
+	head, _ := h.heads.last()
+	for next := range h.notified.Range {
+		count++
+		lag = max(lag, int(int64(head.Block+1)-int64(next.(*atomic.Uint64).Load())))
+	}
+	return count, lag
 }
 
 func (h *Handler) tell(ctx context.Context, s *socket, id string, f *follower) (more bool, err error) {

@@ -1,10 +1,8 @@
 package rest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"iter"
 	"math"
 	"mime"
 	"net/http"
@@ -216,9 +214,6 @@ func (h *Handler) subscribe(w http.ResponseWriter, r *http.Request) error {
 	if err := lines.begin(); err != nil {
 		return err
 	}
-	subscribe := func(ctx context.Context) iter.Seq2[store.SequencedEvent, error] {
-		return h.service.Events().Subscribe(ctx, s.q, s.opts.From)
-	}
 	write := func(list []store.SequencedEvent) error {
 		if len(list) == 0 && lines.kind == sseType {
 			lines.buf = append(lines.buf, ":\n\n"...)
@@ -228,7 +223,8 @@ func (h *Handler) subscribe(w http.ResponseWriter, r *http.Request) error {
 		}
 		return lines.flush(0)
 	}
-	return lines.fail(service.Follow(r.Context(), h.opts.Ending, heartbeat, subscribe, write))
+	sub := service.Subscription{Protocol: "rest", Query: s.q, From: s.opts.From, Ending: h.opts.Ending, Idle: heartbeat}
+	return lines.fail(h.service.Events().Follow(r.Context(), sub, write))
 }
 
 // lastEvent goes on after the event that the client of server-sent events has had last.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -110,10 +109,8 @@ func (s *events) Subscribe(r *varvev1.SubscribeRequest, stream grpc.ServerStream
 	if err := stream.SendHeader(nil); err != nil {
 		return err
 	}
-	subscribe := func(ctx context.Context) iter.Seq2[store.SequencedEvent, error] {
-		return s.service.Events().Subscribe(ctx, q, r.GetFrom())
-	}
-	return service.Follow(stream.Context(), s.ending, 0, subscribe, func(list []store.SequencedEvent) error {
+	sub := service.Subscription{Protocol: "grpc", Query: q, From: r.GetFrom(), Ending: s.ending}
+	return s.service.Events().Follow(stream.Context(), sub, func(list []store.SequencedEvent) error {
 		return send(stream, s.timeout, &varvev1.SubscribeResponse{Events: stored(list)})
 	})
 }

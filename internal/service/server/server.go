@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -41,6 +42,10 @@ type Options struct {
 	Timeouts Timeouts
 	Log      *slog.Logger // nil drops what is logged
 	Access   *slog.Logger // a line for each request; nil: none
+
+	// Traces exports spans of the requests where the environment names an endpoint for them,
+	// in the variables that OpenTelemetry has for that.
+	Traces bool
 }
 
 // Limits bound what clients may ask for. A zero field means its default.
@@ -81,6 +86,7 @@ type Server struct {
 	draining atomic.Bool
 	ending   chan struct{} // closed when it drains
 	gate     *service.Gate
+	traces   *sdk.TracerProvider // nil: none
 
 	web    []*website
 	grpcOn net.Listener // nil: none
@@ -109,6 +115,12 @@ func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error)
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	srv := &Server{opts: o, service: s, ending: make(chan struct{})}
+	if o.Traces {
+		var err error
+		if srv.traces, err = newTraces(ctx, o.Log); err != nil {
+			return nil, err
+		}
+	}
 	if err := srv.listen(ctx); err != nil {
 		return nil, errors.Join(err, srv.Close())
 	}
@@ -207,7 +219,7 @@ func (s *Server) bind() error {
 			}
 			handler = accesslog.Handler(handler, o.Access)
 		}
-		s.serveHTTP(w, handler)
+		s.serveHTTP(w, s.traced(handler))
 	}
 	if s.grpcOn == nil {
 		return nil
@@ -215,6 +227,9 @@ func (s *Server) bind() error {
 	var more []grpc.ServerOption
 	if o.TLS != nil {
 		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
+	}
+	if s.traces != nil {
+		more = append(more, s.tracedGRPC())
 	}
 	s.grpc, err = rpc.New(s.service, rpc.Options{
 		Gate: s.gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending,
@@ -271,6 +286,7 @@ func (s *Server) GRPC() string {
 // stays open: the caller closes it, which commits what is queued, and then the
 // store.
 func (s *Server) Run(ctx context.Context) error {
+	defer s.flush() // after the last request
 	group, ctx := errgroup.WithContext(ctx)
 	for _, w := range s.web {
 		group.Go(func() error {
@@ -338,6 +354,7 @@ func (s *Server) drainGRPC(ctx context.Context) error {
 
 // Close cuts everything off at once. It is for a server that is not run.
 func (s *Server) Close() (err error) {
+	defer s.flush()
 	if s.opts.Site != nil {
 		err = s.opts.Site.close()
 	}

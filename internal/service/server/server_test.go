@@ -65,8 +65,13 @@ func newURL(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(),
 
 func run(t testing.TB, so service.Options, o server.Options) *world {
 	t.Helper()
-	w := &world{done: make(chan error, 1), client: &http.Client{Transport: &http.Transport{}}}
-	w.db, w.service = newService(t, newURL(t)+"?durability=relaxed", so)
+	db, s := newService(t, newURL(t)+"?durability=relaxed", so)
+	return runOver(t, db, s, o)
+}
+
+func runOver(t testing.TB, db *store.DB, s *service.Service, o server.Options) *world {
+	t.Helper()
+	w := &world{db: db, service: s, done: make(chan error, 1), client: &http.Client{Transport: &http.Transport{}}}
 	var err error
 	w.server, err = server.Listen(t.Context(), w.service, o)
 	require.NoError(t, err)

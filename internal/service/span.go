@@ -1,0 +1,52 @@
+package service
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// span begins a span below that of the request which a context is of. Where that is not
+// traced there is none: what is returned does nothing and costs nothing.
+func span(ctx context.Context, name string) trace.Span {
+	above := trace.SpanFromContext(ctx)
+	if !above.IsRecording() {
+		return above
+	}
+	_, below := above.TracerProvider().Tracer("github.com/varvedb/varve/internal/service").Start(ctx, name)
+	return below
+}
+
+// spanCommit begins the span of a block's commit. It is in the trace of the first of the
+// writes that has one, and it and the waiting of each are linked with one another, so that
+// every trace leads to it.
+func spanCommit(p *plan) trace.Span {
+	commit := trace.SpanFromContext(context.Background())
+	for _, w := range p.writes {
+		if !trace.SpanFromContext(w.ctx).IsRecording() {
+			continue
+		}
+		if !commit.IsRecording() {
+			commit = span(w.ctx, "varve.commit")
+			commit.SetAttributes(attribute.Int64("varve.block", int64(p.block.Number)), attribute.Int("varve.ops", len(p.block.Ops)))
+		}
+		commit.AddLink(trace.Link{SpanContext: w.waits.SpanContext()})
+		w.waits.AddLink(trace.Link{SpanContext: commit.SpanContext()})
+		w.waits.End()
+	}
+	return commit
+}
+
+// endSpan ends a span with what has come of it: an error, or a number.
+func endSpan(s trace.Span, err error, name string, n uint64) {
+	if s.IsRecording() {
+		s.SetAttributes(attribute.Int64(name, int64(n)))
+		if err != nil {
+			s.RecordError(err)
+			s.SetStatus(codes.Error, Classify(err).Title)
+		}
+		s.End()
+	}
+}

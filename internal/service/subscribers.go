@@ -1,0 +1,105 @@
+package service
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/varvedb/varve/store"
+)
+
+// Subscription is what a client follows.
+type Subscription struct {
+	Protocol string // that it comes by: "rest" or "grpc"
+	Query    store.EventQuery
+	From     uint64 // the first position
+
+	Ending <-chan struct{} // closed when the server goes down; nil: never
+	Idle   time.Duration   // after which an empty batch is sent; zero: never
+}
+
+// Follow gives the events of a subscription to send, as the function Follow does, and counts
+// its client among the subscribers.
+func (e Events) Follow(ctx context.Context, sub Subscription, send func([]store.SequencedEvent) error) error {
+	f := &subscriber{protocol: sub.Protocol, query: sub.Query}
+	f.has.Store(max(sub.From, 1) - 1)
+	list := &e.service.subscribers
+	list.Store(f, nil)
+	defer list.Delete(f)
+	subscribe := func(ctx context.Context) iter.Seq2[store.SequencedEvent, error] {
+		return e.Subscribe(ctx, sub.Query, sub.From)
+	}
+	return Follow(ctx, sub.Ending, sub.Idle, subscribe, func(events []store.SequencedEvent) error {
+		err := send(events)
+		if n := len(events); n > 0 && err == nil {
+			f.has.Store(events[n-1].Position)
+		}
+		return err
+	})
+}
+
+// subscriber is a client that follows events.
+type subscriber struct {
+	protocol string
+	query    store.EventQuery
+	has      atomic.Uint64 // the position up to which it lacks nothing
+}
+
+// lag tells how many positions a subscriber is behind a head: from the first event on that it
+// has not got. What its query passes over it does not lack, which only the store can tell;
+// when that does not, it is as many as there may be.
+func (f *subscriber) lag(ctx context.Context, events *store.Events, head uint64) uint64 {
+	has := f.has.Load()
+	if has >= head {
+		return 0
+	}
+	for e, err := range events.Read(ctx, f.query, &store.EventReadOptions{From: has + 1, Limit: 1}) {
+		switch {
+		case err != nil:
+			return head - has
+		case e.Position <= head:
+			return head - e.Position + 1
+		}
+	}
+	f.has.CompareAndSwap(has, head) // so that the next look is at what is new
+	return 0
+}
+
+var (
+	subscribersDesc = prometheus.NewDesc("varve_subscribers", "Clients that follow the events.", []string{"protocol"}, nil)
+	lagDesc         = prometheus.NewDesc("varve_subscriber_lag_positions",
+		"Positions from the first event that a subscriber has yet to get to the head, of the one that is furthest behind.", []string{"protocol"}, nil)
+)
+
+// subscriberMetrics are what is known of the subscribers when it is asked for.
+type subscriberMetrics struct {
+	events *store.Events
+	list   *sync.Map // of *subscriber
+}
+
+// Describe implements prometheus.Collector.
+func (m *subscriberMetrics) Describe(c chan<- *prometheus.Desc) { c <- subscribersDesc; c <- lagDesc }
+
+// Collect implements prometheus.Collector.
+func (m *subscriberMetrics) Collect(c chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	head, err := m.events.Head(ctx)
+	if err != nil {
+		return
+	}
+	count, most := map[string]int{"rest": 0, "grpc": 0}, map[string]uint64{}
+	for f := range m.list.Range {
+		f := f.(*subscriber)
+		count[f.protocol]++
+		most[f.protocol] = max(most[f.protocol], f.lag(ctx, m.events, head))
+	}
+	for protocol, n := range count {
+		c <- prometheus.MustNewConstMetric(subscribersDesc, prometheus.GaugeValue, float64(n), protocol)
+		c <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(most[protocol]), protocol)
+	}
+}
