@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -180,7 +181,13 @@ type racer struct {
 func startRacer(t *testing.T, what string) *racer {
 	name := t.Name()[:strings.LastIndex(t.Name(), "/")]
 	pattern := "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
-	r := &racer{cmd: process.Command(os.Args[0], "-test.run="+pattern), out: &strings.Builder{}, ready: make(chan struct{}), done: make(chan struct{})}
+	args := []string{"-test.run=" + pattern}
+	flag.Visit(func(f *flag.Flag) { // those of the package, which may say where the suite is
+		if !strings.HasPrefix(f.Name, "test.") {
+			args = append(args, "-"+f.Name+"="+f.Value.String())
+		}
+	})
+	r := &racer{cmd: process.Command(os.Args[0], args...), out: &strings.Builder{}, ready: make(chan struct{}), done: make(chan struct{})}
 	r.cmd.Env = append(os.Environ(), racerVar+"="+what)
 	in, err := r.cmd.StdinPipe()
 	require.NoError(t, err)

@@ -98,7 +98,11 @@ func (l *Layout) mergeStep(ctx context.Context, tx driver.Tx, v *view) error {
 		done -= pages
 		n := min(l.opts.Steps, keys-done)
 		p.step += int64(n)
-		return l.sql.ExecIn(ctx, tx, "insert_keys", 2, pl.keys[2*done:2*(done+n)])
+		rows := pl.keys[2*done : 2*(done+n)]
+		if pl.again {
+			return l.sql.ExecIn(ctx, tx, "insert_missing_keys", 2, rows)
+		}
+		return tx.Insert(ctx, keysTable, rows)
 	case done < pl.items():
 		p.step++
 		l.postings.Publish(&p.tree, pages)

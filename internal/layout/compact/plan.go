@@ -27,6 +27,7 @@ type plan struct {
 	finished bool  // by a transaction that may not be committed, nor ever be
 	run      int64 // that postings are written to, when it was begun: lsm.Tree.Batch
 	seen     int64 // of the batch, if another had begun to count when this was made
+	again    bool  // another plan of the batch was begun: what it wrote of keys is there
 
 	pages   []lsm.Page
 	keys    []any // rows: hash, id
@@ -297,11 +298,12 @@ func (pl *plan) start(p *progress) {
 		return
 	}
 	p.tree.Begin()
+	pl.again = p.merging != none
 	p.merging, p.step, pl.run = pl.end, 0, p.tree.Batch()
 }
 
 // plans are those of the batch that is being merged and of the next, in this order. Over,
-// finished and run of each are theirs to guard.
+// finished, run and again of each are theirs to guard.
 type plans struct {
 	mu   sync.Mutex
 	list []*plan

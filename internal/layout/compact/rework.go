@@ -3,6 +3,7 @@ package compact
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -195,7 +196,7 @@ func (r *rework) flushFrom(ctx context.Context, n int) error {
 	}
 	edits, keys := r.edits, r.keys
 	r.edits, r.keys = nil, nil
-	if err := r.l.sql.ExecIn(ctx, r.tx, "insert_keys", 2, keys); err != nil {
+	if err := r.tx.Insert(ctx, keysTable, keys); err != nil {
 		return err
 	}
 	if err := r.l.postings.Write(ctx, r.tx, &r.p.tree, edits); err != nil {
@@ -219,7 +220,7 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 		v.p.tree.Clear()
 		v.p.merging, v.p.step = none, 0
 		l.plans.set() // they know of postings
-		return l.sql.Exec(ctx, tx, "drop_runs")
+		return errors.Join(l.sql.Exec(ctx, tx, "drop_runs"), l.sql.Exec(ctx, tx, "delete_keys"))
 	}
 	if err := empty(); err != nil {
 		return err
@@ -228,9 +229,6 @@ func (l *Layout) Rebuild(ctx context.Context, tx driver.Tx, _ driver.Querier) er
 		return fmt.Errorf("merge what is left: %w", err)
 	}
 	if err := empty(); err != nil {
-		return err
-	}
-	if err := l.sql.Exec(ctx, tx, "delete_keys"); err != nil {
 		return err
 	}
 	r := &rework{l: l, tx: tx, p: &v.p}

@@ -156,9 +156,10 @@ func (e *engine) start(ctx context.Context, want driver.Durability) error {
 }
 
 // level returns what a commit promises, by what the server says of new connections. No
-// statement can change it.
+// statement can change it. To the server a PRAGMA is a write, which it refuses to a token
+// that may only read; a SELECT is none.
 func level(ctx context.Context, c *sqlstore.Conn) (driver.Durability, error) {
-	synchronous, err := c.QueryText(ctx, "PRAGMA synchronous")
+	synchronous, err := c.QueryText(ctx, "SELECT * FROM pragma_synchronous")
 	if err != nil {
 		return "", fmt.Errorf("read back synchronous: %w", err)
 	}
@@ -199,7 +200,7 @@ func (e *engine) Settings(ctx context.Context) ([]driver.Setting, error) {
 		}
 		list = append(list, driver.Setting{Name: "durability", Value: string(now)})
 		for _, name := range readBack {
-			value, err := c.QueryText(ctx, "PRAGMA "+name)
+			value, err := c.QueryText(ctx, "SELECT * FROM pragma_"+name)
 			switch {
 			case guard.IsBroken(err) || ctx.Err() != nil:
 				return fmt.Errorf("read back %s: %w", name, err)

@@ -28,3 +28,6 @@ CREATE TABLE payloads (
     string_attributes TEXT COLLATE "C" NOT NULL DEFAULT '{}',
     numeric_attributes TEXT COLLATE "C" NOT NULL DEFAULT '{}'
 );
+
+-- As compact keeps them.
+ALTER TABLE payloads ALTER COLUMN payload SET STORAGE EXTERNAL;

@@ -139,7 +139,7 @@ DELETE FROM entity_keys WHERE hash = ? AND id = ?;
 -- name: delete_keys
 DELETE FROM entity_keys;
 
--- name: insert_keys
+-- name: insert_missing_keys
 INSERT INTO entity_keys (hash, id)
 VALUES {(?, ?)}
 ON CONFLICT DO NOTHING;
