@@ -1,7 +1,5 @@
 package dcseed
 
-import "strconv"
-
 // The values of the string attributes.
 const (
 	TypeNode          = "node"
@@ -82,53 +80,3 @@ func pick[T any](choices []choice[T], hash uint64) int {
 }
 
 func draw[T any](choices []choice[T], hash uint64) T { return choices[pick(choices, hash)].value }
-
-// Distribution is how the values of one attribute are meant to be spread over
-// the entities of one type, at every block.
-type Distribution struct {
-	Type      string // TypeNode or TypeWorkload
-	Attribute string
-	Numeric   bool // values are decimal numbers
-	Shares    []Share
-}
-
-// Share is one value of a distribution.
-type Share struct {
-	Value   string
-	Percent int
-}
-
-// Distributions returns those of all attributes drawn from a list of values.
-// The remaining attributes are identifiers and price_hour, which is uniform.
-func Distributions() []Distribution {
-	return []Distribution{
-		stringShares(TypeNode, "region", nodeRegions),
-		stringShares(TypeNode, "status", nodeStatuses),
-		stringShares(TypeNode, "vm_type", vmTypes),
-		numericShares(TypeNode, "cpu_count", cpuCounts),
-		numericShares(TypeNode, "ram_gb", ramSizes),
-		numericShares(TypeNode, "avail_hours", availHours),
-		stringShares(TypeWorkload, "region", workloadRegions),
-		stringShares(TypeWorkload, "status", workloadStatuses),
-		stringShares(TypeWorkload, "vm_type", vmTypes),
-		numericShares(TypeWorkload, "req_cpu", reqCPUs),
-		numericShares(TypeWorkload, "req_ram", reqRAMs),
-		numericShares(TypeWorkload, "max_hours", maxHours),
-	}
-}
-
-func stringShares(typ, attribute string, choices []choice[string]) Distribution {
-	d := Distribution{Type: typ, Attribute: attribute}
-	for _, c := range choices {
-		d.Shares = append(d.Shares, Share{Value: c.value, Percent: int(c.percent)})
-	}
-	return d
-}
-
-func numericShares(typ, attribute string, choices []choice[uint64]) Distribution {
-	d := Distribution{Type: typ, Attribute: attribute, Numeric: true}
-	for _, c := range choices {
-		d.Shares = append(d.Shares, Share{Value: strconv.FormatUint(c.value, 10), Percent: int(c.percent)})
-	}
-	return d
-}

@@ -1,6 +1,7 @@
 package dcseed
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 
@@ -28,6 +29,38 @@ func requireChiSquare(t *testing.T, what string, observed []int, shares []float6
 	require.Less(t, sum, limit, "%s: observed %v", what, observed)
 }
 
+// distribution is how the values of one attribute are meant to be spread over the
+// entities of one type, at every block.
+type distribution struct {
+	typ, attribute string
+	shares         []choice[string]
+}
+
+func spread[T any](typ, attribute string, choices []choice[T]) distribution {
+	d := distribution{typ: typ, attribute: attribute}
+	for _, c := range choices {
+		d.shares = append(d.shares, choice[string]{fmt.Sprint(c.value), c.percent})
+	}
+	return d
+}
+
+// distributions are those of all attributes drawn from a list of values. The remaining
+// attributes are identifiers and price_hour, which is uniform.
+var distributions = []distribution{
+	spread(TypeNode, "region", nodeRegions),
+	spread(TypeNode, "status", nodeStatuses),
+	spread(TypeNode, "vm_type", vmTypes),
+	spread(TypeNode, "cpu_count", cpuCounts),
+	spread(TypeNode, "ram_gb", ramSizes),
+	spread(TypeNode, "avail_hours", availHours),
+	spread(TypeWorkload, "region", workloadRegions),
+	spread(TypeWorkload, "status", workloadStatuses),
+	spread(TypeWorkload, "vm_type", vmTypes),
+	spread(TypeWorkload, "req_cpu", reqCPUs),
+	spread(TypeWorkload, "req_ram", reqRAMs),
+	spread(TypeWorkload, "max_hours", maxHours),
+}
+
 // The drawn attributes follow their distributions when created and after many
 // turns.
 func TestDistributions(t *testing.T) {
@@ -42,17 +75,17 @@ func TestDistributions(t *testing.T) {
 				countValues(counts, e)
 			}
 		}
-		for _, d := range Distributions() {
+		for _, d := range distributions {
 			var observed []int
 			var shares []float64
 			sum := 0
-			for _, s := range d.Shares {
-				observed = append(observed, counts[d.Type+"."+d.Attribute+"."+s.Value])
-				shares = append(shares, float64(s.Percent)/100)
+			for _, s := range d.shares {
+				observed = append(observed, counts[d.typ+"."+d.attribute+"."+s.value])
+				shares = append(shares, float64(s.percent)/100)
 				sum += observed[len(observed)-1]
 			}
-			require.EqualValues(t, m.population(classOf(d.Type)).count, sum, "%s.%s has other values", d.Type, d.Attribute)
-			requireChiSquare(t, d.Type+"."+d.Attribute, observed, shares)
+			require.EqualValues(t, m.population(classOf(d.typ)).count, sum, "%s.%s has other values", d.typ, d.attribute)
+			requireChiSquare(t, d.typ+"."+d.attribute, observed, shares)
 		}
 	}
 }
@@ -75,12 +108,12 @@ func countValues(counts map[string]int, e *entity.Entity) {
 }
 
 func TestPercentagesAddUp(t *testing.T) {
-	for _, d := range Distributions() {
-		sum := 0
-		for _, s := range d.Shares {
-			sum += s.Percent
+	for _, d := range distributions {
+		sum := uint64(0)
+		for _, s := range d.shares {
+			sum += s.percent
 		}
-		require.Equal(t, 100, sum, "%s.%s", d.Type, d.Attribute)
+		require.EqualValues(t, 100, sum, "%s.%s", d.typ, d.attribute)
 	}
 }
 

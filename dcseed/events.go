@@ -2,7 +2,6 @@ package dcseed
 
 import (
 	"crypto/sha256"
-	"iter"
 	"strconv"
 
 	"github.com/varvedb/varve/store/entity"
@@ -18,73 +17,15 @@ const (
 	EventCreated   EventType = "created"   // it had expired and came back
 )
 
-// NodeEvent is an update of a node by the load.
-type NodeEvent struct {
-	NodeID    string
-	DC, Node  int
-	Type      EventType
-	OldStatus string // empty when the node had expired
-	NewStatus string
-	Block     uint64
-}
-
-// WorkloadEvent is an update of a workload by the load.
-type WorkloadEvent struct {
-	WorkloadID   string
-	DC, Workload int
-	Type         EventType
-	OldStatus    string // empty when the workload had expired
-	NewStatus    string
-	Block        uint64
-}
-
-// NodeEvents yields the events of the nodes at a block, in the order of the
-// block's operations. Blocks of the initial state have none.
-func (m *Model) NodeEvents(block uint64) iter.Seq[NodeEvent] {
-	return func(yield func(NodeEvent) bool) {
-		for e := range m.events(ClassNode, block) {
-			if !yield(NodeEvent{e.ref.ID(), e.ref.DC, e.ref.N, e.typ, e.old, e.new, block}) {
-				return
-			}
-		}
-	}
-}
-
-// WorkloadEvents yields the events of the workloads at a block, in the order of
-// the block's operations. Blocks of the initial state have none.
-func (m *Model) WorkloadEvents(block uint64) iter.Seq[WorkloadEvent] {
-	return func(yield func(WorkloadEvent) bool) {
-		for e := range m.events(ClassWorkload, block) {
-			if !yield(WorkloadEvent{e.ref.ID(), e.ref.DC, e.ref.N, e.typ, e.old, e.new, block}) {
-				return
-			}
-		}
-	}
-}
-
-// event is what NodeEvent and WorkloadEvent have in common.
+// event is an update of an entity by the load.
 type event struct {
-	ref      Ref
 	typ      EventType
-	old, new string
-}
-
-func (m *Model) events(class Class, block uint64) iter.Seq[event] {
-	return func(yield func(event) bool) {
-		if block < m.firstLoad {
-			return
-		}
-		for r, turn := range m.turns(block) {
-			if r.Class == class && !yield(m.event(r, turn)) {
-				return
-			}
-		}
-	}
+	old, new string // statuses; old is empty when the entity had expired
 }
 
 // event returns what an entity's turn, from 1, tells.
 func (m *Model) event(r Ref, turn uint64) event {
-	e := event{ref: r, new: m.status(r, turn)}
+	e := event{new: m.status(r, turn)}
 	if m.revives(r, turn) {
 		e.typ = EventCreated
 		return e

@@ -137,9 +137,13 @@ func TestExpiringNeedsCreation(t *testing.T) {
 	m := newModel(t, expiring())
 	created := map[EventType]int{}
 	for block := m.FirstLoadBlock(); block < m.FirstLoadBlock()+9_000; block++ {
-		for e := range m.NodeEvents(block) {
-			created[e.Type]++
-			require.Equal(t, e.Type == EventCreated, e.OldStatus == "")
+		for r, turn := range m.turns(block) {
+			if r.Class == ClassWorkload {
+				break
+			}
+			e := m.event(r, turn)
+			created[e.typ]++
+			require.Equal(t, e.typ == EventCreated, e.old == "")
 		}
 	}
 	require.Positive(t, created[EventCreated], "the configuration must cover expired entities")
@@ -149,7 +153,6 @@ func TestEventsTellTheStream(t *testing.T) {
 	cfg := small()
 	cfg.RecordEvents = true
 	m := newModel(t, cfg)
-	require.Empty(t, take(m.NodeEvents(m.FirstLoadBlock()-1), 1), "the initial state has no events")
 	store := newMemory(t)
 	store.applyAll(m.Initial())
 	for b, err := range m.Load(12) {
@@ -157,21 +160,16 @@ func TestEventsTellTheStream(t *testing.T) {
 		updates := m.cfg.NodeUpdates + m.cfg.WorkloadUpdates
 		require.Len(t, b.Ops, 2*updates)
 		i := 0
-		check := func(r Ref, typ EventType, old, now string) {
+		for r, turn := range m.turns(b.Number) {
+			e := m.event(r, turn)
 			before, after := store.get(r.Key()).StringAttributes["status"], b.Ops[i].StringAttributes["status"]
-			require.Equal(t, [2]string{before, after}, [2]string{old, now})
-			require.Equal(t, old == now, typ == EventHeartbeat)
+			require.Equal(t, [2]string{before, after}, [2]string{e.old, e.new})
+			require.Equal(t, e.old == e.new, e.typ == EventHeartbeat)
 			record := b.Ops[updates+i]
-			require.Equal(t, []string{string(typ), old, now}, []string{record.StringAttributes["event_type"],
+			require.Equal(t, []string{string(e.typ), e.old, e.new}, []string{record.StringAttributes["event_type"],
 				record.StringAttributes["old_status"], record.StringAttributes["new_status"]})
 			require.Equal(t, b.Number, record.NumericAttributes["block"])
 			i++
-		}
-		for e := range m.NodeEvents(b.Number) {
-			check(NodeRef(e.DC, e.Node), e.Type, e.OldStatus, e.NewStatus)
-		}
-		for e := range m.WorkloadEvents(b.Number) {
-			check(WorkloadRef(e.DC, e.Workload), e.Type, e.OldStatus, e.NewStatus)
 		}
 		require.Equal(t, updates, i)
 		store.apply(b)

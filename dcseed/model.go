@@ -165,25 +165,6 @@ func (m *Model) StatusAt(r Ref, block uint64) (string, bool) {
 	return m.status(r, v.turn), true
 }
 
-// NodeAt returns a node at a block, and false when it is not visible there.
-func (m *Model) NodeAt(dc, n int, block uint64) (Node, bool) {
-	v, ok := m.versionAt(NodeRef(dc, n), block)
-	if !ok {
-		return Node{}, false
-	}
-	return m.node(NodeRef(dc, n), v.turn), true
-}
-
-// WorkloadAt returns a workload at a block, and false when it is not visible
-// there.
-func (m *Model) WorkloadAt(dc, w int, block uint64) (Workload, bool) {
-	v, ok := m.versionAt(WorkloadRef(dc, w), block)
-	if !ok {
-		return Workload{}, false
-	}
-	return m.workload(WorkloadRef(dc, w), v.turn), true
-}
-
 // EntityAt returns an entity at a block as a store must return it, content and
 // metadata included, and false when it is not visible there. Its time grows
 // with the number of turns since the entity was last created. The caller owns

@@ -19,31 +19,6 @@ func TestIDs(t *testing.T) {
 	require.NotEqual(t, Tenant(1), Tenant(2))
 }
 
-func TestParseID(t *testing.T) {
-	for _, r := range []Ref{NodeRef(1, 1), NodeRef(99, 999_999), WorkloadRef(7, 42)} {
-		got, err := ParseID(r.ID())
-		require.NoError(t, err)
-		require.Equal(t, r, got)
-	}
-	for _, id := range []string{"", "node", "node_", "node_1_000001", "node_01_1", "node_01_000000", "node_00_000001",
-		"wl_01_000001 ", "node_+1_000001", "wl_01", "dc_01", "node_01_000001_1"} {
-		_, err := ParseID(id)
-		require.Error(t, err, id)
-	}
-}
-
-func FuzzParseID(f *testing.F) {
-	f.Add("node_07_000042")
-	f.Add("wl_99_999999")
-	f.Fuzz(func(t *testing.T, id string) {
-		if r, err := ParseID(id); err == nil {
-			require.Equal(t, id, r.ID())
-			require.Positive(t, r.DC)
-			require.Positive(t, r.N)
-		}
-	})
-}
-
 func TestAssignment(t *testing.T) {
 	m := newModel(t, Config{DCs: 7})
 	for w, node := range map[int]string{

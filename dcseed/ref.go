@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/varvedb/varve/store/entity"
 )
@@ -75,28 +74,6 @@ func appendPadded(b []byte, n, width int) []byte {
 func (r Ref) Key() entity.Key {
 	var id [32]byte
 	return sha256.Sum256(r.appendID(id[:0]))
-}
-
-// ParseID is the inverse of Ref.ID.
-func ParseID(id string) (Ref, error) {
-	for _, class := range []Class{ClassNode, ClassWorkload} {
-		dc, n, ok := cutID(id, idPrefix(class))
-		if r := (Ref{class, dc, n}); ok && r.ID() == id {
-			return r, nil
-		}
-	}
-	return Ref{}, fmt.Errorf("data centre identifier %q: want a form such as node_07_000042 or wl_07_000123", id)
-}
-
-func cutID(id, prefix string) (dc, n int, ok bool) {
-	rest, ok := strings.CutPrefix(id, prefix)
-	if !ok {
-		return 0, 0, false
-	}
-	left, right, _ := strings.Cut(rest, "_")
-	dc, err1 := strconv.Atoi(left)
-	n, err2 := strconv.Atoi(right)
-	return dc, n, err1 == nil && err2 == nil && dc > 0 && n > 0
 }
 
 // DCID returns the value of dc_id for a data centre, such as dc_07.

@@ -8,9 +8,9 @@ import (
 
 // Compare tests whether two streams have the same distributions: kinds, values,
 // attributes an entity, payloads, lifetimes. It does not compare counts, nor
-// how many entities a block has: copies beside the original change that; see
-// CompareBlocks. A copy is not a sample of its own, so for a scaled stream and
-// its source p is near 1 rather than uniform. References are the attributes
+// how many entities a block has: copies beside the original change that. A copy is
+// not a sample of its own, so for a scaled stream and its source p is near 1 rather
+// than uniform. References are the attributes
 // that name entities, as in ScaleOptions: their values are left out.
 func Compare(got, want *Distributions, references []string) []Test {
 	if references == nil {
@@ -57,10 +57,4 @@ func identifies(c Categories, entities uint64) bool {
 		n += count
 	}
 	return entities > 0 && len(c.Counts) > 8 && n < 8*uint64(len(c.Counts))
-}
-
-// CompareBlocks tests whether two streams have as many entities a block, among
-// the blocks that create any.
-func CompareBlocks(got, want *Distributions) Test {
-	return homogeneity("entities a block", got.EntitiesPerBlock.Counts, want.EntitiesPerBlock.Counts)
 }

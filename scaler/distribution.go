@@ -60,8 +60,6 @@ type Bins struct {
 	Width  uint64
 	Counts []uint64
 	N      uint64 // numbers counted
-	Sum    uint64
-	Max    uint64
 }
 
 func newBins(width uint64, n int) Bins { return Bins{Width: width, Counts: make([]uint64, n)} }
@@ -69,28 +67,6 @@ func newBins(width uint64, n int) Bins { return Bins{Width: width, Counts: make(
 func (b *Bins) add(v uint64) {
 	b.Counts[min(v/b.Width, uint64(len(b.Counts)-1))]++
 	b.N++
-	b.Sum += v
-	b.Max = max(b.Max, v)
-}
-
-// Mean returns the mean of the numbers, 0 if there are none.
-func (b *Bins) Mean() float64 {
-	if b.N == 0 {
-		return 0
-	}
-	return float64(b.Sum) / float64(b.N)
-}
-
-// Quantile returns the upper end of the bin that holds the q-th part of the
-// numbers, q from 0 to 1; at most Max, which also stands for the last bin.
-func (b *Bins) Quantile(q float64) uint64 {
-	var sum uint64
-	for i, n := range b.Counts[:len(b.Counts)-1] {
-		if sum += n; n > 0 && float64(sum) >= q*float64(b.N) {
-			return min(uint64(i+1)*b.Width-1, b.Max)
-		}
-	}
-	return b.Max
 }
 
 // Bins of a Distributions: payloads to 128 KiB, lifetimes to 16,384 blocks (9

@@ -44,15 +44,6 @@ func (h Histogram) draw(r *rng) uint64 {
 
 func (h Histogram) high() uint64 { return h[len(h)-1].To }
 
-// Mean returns the expected value.
-func (h Histogram) Mean() float64 {
-	var sum float64
-	for _, b := range h {
-		sum += float64(b.Permille) * (float64(b.From) + float64(b.To)) / 2
-	}
-	return sum / 1000
-}
-
 // CDF returns the probability of a value of at most x.
 func (h Histogram) CDF(x uint64) float64 {
 	var p float64

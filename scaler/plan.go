@@ -21,9 +21,6 @@ type Totals struct {
 	PayloadBytes, PayloadRowBytes uint64
 }
 
-// Versions returns how many versions the operations make.
-func (t *Totals) Versions() uint64 { return t.PayloadRows }
-
 // Rows returns the rows of all three tables.
 func (t *Totals) Rows() uint64 { return t.TextRows + t.NumberRows + t.PayloadRows }
 

@@ -62,7 +62,7 @@ func TestMendozaFigures(t *testing.T) {
 		t.Helper()
 		require.True(t, low <= got && got < high, "%s: %v, want %v to %v", what, got, low, high)
 	}
-	entities, versions := float64(p.Entities), float64(p.Versions())
+	entities, versions := float64(p.Entities), float64(p.PayloadRows)
 	require.Equal(t, uint64(800_000), p.Entities)
 	require.Equal(t, uint64(1_150_000), p.Blocks)
 	between(19.5e6, 20.5e6, float64(p.Rows()), "rows")

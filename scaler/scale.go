@@ -74,21 +74,6 @@ func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 // errStopped: the consumer wants no more.
 var errStopped = errors.New("stopped")
 
-// Skip leaves out the blocks below a number, to go on with a load that was
-// interrupted. It still reads them; for a profile use Options.From.
-func Skip(blocks iter.Seq2[entity.Block, error], from uint64) iter.Seq2[entity.Block, error] {
-	return func(yield func(entity.Block, error) bool) {
-		for b, err := range blocks {
-			if err == nil && b.Number < from {
-				continue
-			}
-			if !yield(b, err) {
-				return
-			}
-		}
-	}
-}
-
 type scaling struct {
 	src     Source
 	o       ScaleOptions

@@ -236,11 +236,6 @@ func TestScaleProperty(t *testing.T) {
 		for key, e := range once.entities {
 			require.Equal(t, e, many.entities[key], "the source itself is in the result")
 		}
-		from := rapid.Uint64Range(0, 800).Draw(t, "from")
-		for b, err := range Skip(Scale(src, o), from) {
-			require.NoError(t, err)
-			require.GreaterOrEqual(t, b.Number, from)
-		}
 	})
 }
 

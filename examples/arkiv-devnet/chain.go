@@ -106,7 +106,7 @@ func newChain(ctx context.Context, ents *store.Entities, id uint64, atOnce bool,
 	}
 	c.follower = &chain.Follower{
 		Store: ents, Once: true,
-		Client: &chain.Client{URL: "http://devnet.invalid/", HTTP: &http.Client{Transport: inProcess{server}}, Attempts: 3},
+		Client: &chain.Client{URL: url, HTTP: &http.Client{Transport: inProcess{server}}, Attempts: 3},
 	}
 	accounts := map[common.Address]account{}
 	for _, a := range funded {

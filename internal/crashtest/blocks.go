@@ -17,8 +17,8 @@ const entityKeys = 48
 // newRand returns the generator of a seed.
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
 
-// drawBlock draws a valid block to come after the model's head.
-func drawBlock(rng *rand.Rand, m *model.Model) (store.Block, error) {
+// DrawBlock draws a valid block to come after the model's head.
+func DrawBlock(rng *rand.Rand, m *model.Model) (store.Block, error) {
 	head := m.Head()
 	b := store.Block{Number: head.Block + 1 + uint64(rng.IntN(3))}
 	b.Hash, b.Time = store.Hash{0: byte(b.Number), 31: byte(rng.Uint32())}, 1_700_000_000+2*b.Number

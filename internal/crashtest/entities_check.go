@@ -104,7 +104,7 @@ func sameEntities(want, got []*store.Entity) error {
 		return fmt.Errorf("%d entities, should be %d", len(got), len(want))
 	}
 	for i := range want {
-		if want[i].Key != got[i].Key || fingerprint(want[i]) != fingerprint(got[i]) {
+		if want[i].Key != got[i].Key || Fingerprint(want[i]) != Fingerprint(got[i]) {
 			return fmt.Errorf("place %d has %s of block %d, should have %s of block %d, or its content differs", i,
 				got[i].Key, got[i].LastModifiedAtBlock, want[i].Key, want[i].LastModifiedAtBlock)
 		}
@@ -112,6 +112,11 @@ func sameEntities(want, got []*store.Entity) error {
 	return nil
 }
 
-func fingerprint(e *store.Entity) store.Digest {
-	return store.Digest{}.Next(entity.Changeset{Changes: []entity.Change{{Key: e.Key, New: e}}})
+// Fingerprint covers everything that entities have, and their order.
+func Fingerprint(list ...*store.Entity) store.Digest {
+	set := entity.Changeset{Block: 1}
+	for _, e := range list {
+		set.Changes = append(set.Changes, entity.Change{Key: e.Key, New: e})
+	}
+	return store.Digest{1}.Next(set)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/varvedb/varve/internal/crashtest"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
 	"github.com/varvedb/varve/store/storetest/model"
 )
@@ -59,8 +58,8 @@ func (s *entities) Fill(ctx context.Context, db *store.DB, rng *rand.Rand, part 
 		s.digests, s.answers = map[uint64]store.Digest{}, map[answerKey]store.Digest{}
 	}
 	for range s.blocks {
-		b := drawBlock(rng, &s.model)
-		if err := s.model.Apply(b); err != nil {
+		b, err := crashtest.DrawBlock(rng, &s.model)
+		if err := errors.Join(err, s.model.Apply(b)); err != nil {
 			return err
 		}
 		applied, err := ents.Apply(ctx, b)
@@ -118,7 +117,7 @@ func (s *entities) compare(ctx context.Context, ents *store.Entities, at uint64)
 			}
 			found = append(found, e)
 		}
-		if got := fingerprint(found); got != want {
+		if got := crashtest.Fingerprint(found...); got != want {
 			return wrong("at block %d, query %v gives %d entities or others", at, q, len(found))
 		}
 		if i > 0 {
@@ -129,7 +128,7 @@ func (s *entities) compare(ctx context.Context, ents *store.Entities, at uint64)
 			if err != nil {
 				return err
 			}
-			if fingerprint([]*store.Entity{got}) != fingerprint([]*store.Entity{e}) {
+			if crashtest.Fingerprint(got) != crashtest.Fingerprint(e) {
 				return wrong("at block %d, %s is another when asked for alone", at, e.Key)
 			}
 		}
@@ -158,17 +157,8 @@ func (s *entities) answer(at uint64, question int) (store.Digest, error) {
 	if err != nil {
 		return store.Digest{}, err
 	}
-	s.answers[key] = fingerprint(list)
+	s.answers[key] = crashtest.Fingerprint(list...)
 	return s.answers[key], nil
-}
-
-// fingerprint covers everything that the entities have, and their order.
-func fingerprint(list []*store.Entity) store.Digest {
-	set := entity.Changeset{Block: 1}
-	for _, e := range list {
-		set.Changes = append(set.Changes, entity.Change{Key: e.Key, New: e})
-	}
-	return store.Digest{1}.Next(set)
 }
 
 // events is a subject: a log of events.

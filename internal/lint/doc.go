@@ -3,9 +3,10 @@
 // repository, and to samples that break them.
 //
 // The rules: which package may import which (imports.go), that no program links
-// both SQLite and libSQL (binary.go), what Go source may contain (source.go,
-// doc_comment.go), that every SQL file is embedded and used (sql.go), and what
-// documents must hold to (text.go) and which commands they show (command.go).
+// both SQLite and libSQL (binary.go), what Go source may contain (source.go) and what
+// its documentation may show (face.go), that every SQL file is embedded and used
+// (sql.go), and what documents must hold to (text.go) and which commands they show
+// (command.go).
 //
 // Run it with -count=1: the test cache does not see new imports.
 package lint

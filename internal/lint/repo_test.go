@@ -74,9 +74,6 @@ func TestGoSource(t *testing.T) {
 		require.NoError(t, err)
 		report(t, problems)
 	}
-	problems, err := lint.CheckPackageDocs(files)
-	require.NoError(t, err)
-	report(t, problems)
 }
 
 func TestSQLFiles(t *testing.T) {

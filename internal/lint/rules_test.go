@@ -113,28 +113,12 @@ func TestCheckSource(t *testing.T) {
 		want             string
 	}{
 		{"good", "p/a.go", "package p\n\n// A is one.\nconst A = 1\n", ""},
-		{"not formatted", "p/a.go", "package p\nvar  a = 1\n", "gofmt"},
 		{"too long", "p/a.go", "package p\n" + strings.Repeat("//\n", lint.MaxLines), "801 lines"},
-		{"function", "p/a.go", "package p\n\nfunc A() {}\n", "exported A has no comment"},
-		{"method", "p/a.go", "package p\n\n// T is.\ntype T[E any] struct{}\n\nfunc (*T[E]) M() {}\n", "exported M"},
-		{"known method", "p/a.go", "package p\n\n// T is.\ntype T int\n\nfunc (T) Error() string { return \"\" }\n", ""},
-		{"hidden type", "p/a.go", "package p\n\ntype t int\n\nfunc (t) M() {}\n", ""},
-		{"group", "p/a.go", "package p\n\n// Both.\nconst (\n\tA = 1\n\tB = 2\n)\n", ""},
-		{"group of types", "p/a.go", "package p\n\n// Both.\ntype (\n\tA int\n)\n", "exported A"},
-		{"group of aliases", "p/a.go", "package p\n\n// Both.\ntype (\n\tA = int\n)\n", ""},
-		{"line comment", "p/a.go", "package p\n\nvar (\n\tA = 1 // one\n\tB = 2\n)\n", "exported B"},
 		{"program", "cmd/x/a.go", "package main\n\nimport \"fmt\"\n\nfunc A() { fmt.Println() }\n", ""},
-		{"print", "p/a.go", "package p\n\nimport \"fmt\"\n\nfunc a() { fmt.Printf(\"\") }\n", "fmt.Printf in a library"},
-		{"renamed", "p/a.go", "package p\n\nimport f \"fmt\"\n\nfunc a() { f.Print() }\n", "fmt.Print in a library"},
-		{"log", "p/a.go", "package p\n\nimport \"log\"\n\nfunc a() { log.Fatal() }\n", "log.Fatal in a library"},
-		{"exit", "p/a.go", "package p\n\nimport \"os\"\n\nfunc a() { os.Exit(1) }\n", "os.Exit in a library"},
-		{"built-in", "p/a.go", "package p\n\nfunc a() { println() }\n", "println in a library"},
-		{"writer", "p/a.go", "package p\n\nimport \"fmt\"\n\nfunc a() { fmt.Fprintln(nil) }\n", ""},
 		{"skip", "p/a_test.go", "package p\n\nfunc a() { t.Skip() }\n", "skips without a reason"},
 		{"empty skip", "p/a_test.go", "package p\n\nfunc a() { b.Skip(\"\") }\n", "skips without a reason"},
 		{"skip now", "p/a_test.go", "package p\n\nfunc a() { t.SkipNow() }\n", "skips without a reason"},
 		{"skip with a reason", "p/a_test.go", "package p\n\nfunc a() { t.Skip(\"no strace\") }\n", ""},
-		{"exit of a test", "p/a_test.go", "package p\n\nimport \"os\"\n\nfunc A() { os.Exit(1) }\n", ""},
 		{"engine", "p/a.go", "package p\n\nimport _ \"x/duckdb\"\n\nconst a = \"duckdb\"\n", "a.go:5: names engine duckdb"},
 		{"engine in a list", "p/a.go", "package p\n\nvar a struct {\n\tb int `default:\"x,libsql\"`\n}\n", "names engine libsql"},
 		{"engine in a URL", "store/sqlite/a.go", "package sqlite\n\nconst a = \"postgres:///x\"\n", "names engine postgres"},
@@ -163,18 +147,6 @@ func TestCheckSource(t *testing.T) {
 	}
 	_, err := lint.CheckSource("p/a.go", []byte("package"))
 	require.Error(t, err)
-}
-
-func TestCheckPackageDocs(t *testing.T) {
-	problems, err := lint.CheckPackageDocs(map[string][]byte{
-		"a/a.go":      []byte("package a\n"),
-		"a/b.go":      []byte("package a\n"),
-		"b/a.go":      []byte("package b\n"),
-		"b/doc.go":    []byte("// Package b is.\npackage b\n"),
-		"c/c_test.go": []byte("package c\n"),
-	})
-	require.NoError(t, err)
-	require.Equal(t, "a: no package comment", join(problems))
 }
 
 func TestCheckSQL(t *testing.T) {

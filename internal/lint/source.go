@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"go/ast"
-	"go/format"
 	"go/parser"
 	"go/token"
 	"path"
@@ -39,7 +38,7 @@ func (f *file) at(pos token.Pos, message string) Problem {
 
 func (f *file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// isProgram tells whether the file may print and exit.
+// isProgram tells whether the file is of a program, which nobody imports.
 func (f *file) isProgram() bool {
 	return f.tree.Name.Name == "main" || strings.HasPrefix(f.path, "cmd/") || strings.HasPrefix(f.path, "examples/")
 }
@@ -54,35 +53,19 @@ func CheckSource(path string, text []byte) ([]Problem, error) {
 	if ast.IsGenerated(f.tree) {
 		return nil, nil
 	}
-	problems, err := f.checkFormat()
-	if err != nil {
-		return nil, err
-	}
+	problems := f.checkLength()
 	problems = append(problems, f.checkSkips()...)
 	if !f.isTest() {
-		problems = append(problems, f.checkDocs()...)
 		problems = append(problems, f.checkEngines()...)
-	}
-	if !f.isTest() && !f.isProgram() {
-		problems = append(problems, f.checkPrinting()...)
 	}
 	return sorted(append(problems, f.checkFace()...)), nil
 }
 
-func (f *file) checkFormat() ([]Problem, error) {
-	var problems []Problem
-	formatted, err := format.Source(f.text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.path, err)
-	}
-	if !bytes.Equal(formatted, f.text) {
-		problems = append(problems, Problem{Path: f.path, Message: "not formatted: run gofmt -w"})
-	}
+func (f *file) checkLength() []Problem {
 	if n := bytes.Count(f.text, []byte("\n")); n > MaxLines {
-		problems = append(problems, Problem{Path: f.path,
-			Message: fmt.Sprintf("%d lines, at most %d: split it by concept", n, MaxLines)})
+		return []Problem{{Path: f.path, Message: fmt.Sprintf("%d lines, at most %d: split it by concept", n, MaxLines)}}
 	}
-	return problems, nil
+	return nil
 }
 
 // checkSkips finds tests that are skipped without saying what is missing.
@@ -111,30 +94,6 @@ func hasReason(call *ast.CallExpr) bool {
 	}
 	lit, isLit := call.Args[0].(*ast.BasicLit)
 	return !isLit || lit.Kind != token.STRING || len(lit.Value) > 2
-}
-
-// checkPrinting finds libraries that write to the terminal or end the process.
-func (f *file) checkPrinting() []Problem {
-	imported := f.imports()
-	var problems []Problem
-	ast.Inspect(f.tree, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		if ident, ok := call.Fun.(*ast.Ident); ok && (ident.Name == "print" || ident.Name == "println") {
-			problems = append(problems, f.at(call.Pos(), ident.Name+" in a library: return an error or take a writer"))
-		}
-		name, function := selector(call.Fun)
-		switch pkg := imported[name]; {
-		case pkg == "fmt" && strings.HasPrefix(function, "Print"), pkg == "log":
-			problems = append(problems, f.at(call.Pos(), pkg+"."+function+" in a library: return an error or take a writer"))
-		case pkg == "os" && function == "Exit":
-			problems = append(problems, f.at(call.Pos(), "os.Exit in a library: return an error"))
-		}
-		return true
-	})
-	return problems
 }
 
 // imports maps the names of imported packages in this file to their paths.

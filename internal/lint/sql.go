@@ -3,7 +3,6 @@ package lint
 import (
 	"go/ast"
 	"go/token"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -119,5 +118,3 @@ func (f *file) literals(visit func(pos token.Pos, text string)) {
 		return true
 	})
 }
-
-func dirOf(name string) string { return path.Dir(filepath.ToSlash(name)) }

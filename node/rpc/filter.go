@@ -102,18 +102,17 @@ func (h *Handler) installFilter(ctx context.Context, c *call, criteria *criteria
 	return err
 }
 
-func (h *Handler) filterOf(c *call) (string, *installed, error) {
+func (h *Handler) filterOf(c *call) (*installed, error) {
 	var id string
 	if err := c.param(0, "the filter's id", false, &id); err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	filter, err := h.filters.find(id, h.opts.Now())
-	return id, filter, err
+	return h.filters.find(id, h.opts.Now())
 }
 
 // getFilterChanges serves eth_getFilterChanges: what came since it was last asked.
 func (h *Handler) getFilterChanges(ctx context.Context, c *call) error {
-	_, filter, err := h.filterOf(c)
+	filter, err := h.filterOf(c)
 	if err != nil {
 		return err
 	}
@@ -173,7 +172,7 @@ func (h *Handler) uninstallFilter(_ context.Context, c *call) error {
 
 // getFilterLogs serves eth_getFilterLogs: all that a filter asks for.
 func (h *Handler) getFilterLogs(ctx context.Context, c *call) error {
-	_, filter, err := h.filterOf(c)
+	filter, err := h.filterOf(c)
 	if err != nil {
 		return err
 	}

@@ -30,10 +30,7 @@ func RunArkiv(t *testing.T, h Harness) {
 	queries := recordedQueries(t)
 	for i, layout := range h.layouts() {
 		t.Run(layout, func(t *testing.T) {
-			l := newLedger(t, h, layout)
-			for _, b := range blocks {
-				l.applyBlock(t, b)
-			}
+			l := newLedger(t, h, layout, blocks...)
 			t.Run("answers", func(t *testing.T) { checkArkiv(t, l, queries) })
 			if h.repeats(layout) {
 				return
@@ -66,12 +63,10 @@ func recordedQueries(t testing.TB) []feed.RecordedQuery {
 // blocks must be refused by layouts without history.
 func checkArkiv(t testing.TB, l *ledger, queries []feed.RecordedQuery) {
 	t.Helper()
-	head, err := l.ents.Head(t.Context())
-	require.NoError(t, err)
+	head := headOf(t, l.ents)
 	require.Equal(t, uint64(1263), head.Block)
 	require.Equal(t, arkivDigest, head.Digest.String())
-	summary, err := l.ents.Summary(t.Context())
-	require.NoError(t, err)
+	summary := summaryOf(t, l.ents)
 	require.EqualValues(t, 100, summary.Blocks)
 	checkAnswers(t, l, queries)
 }
@@ -105,13 +100,12 @@ func testArkivRewind(t *testing.T, l *ledger, blocks []store.Block, queries []fe
 	require.NoError(t, l.ents.Rewind(t.Context(), middle))
 	left := slices.DeleteFunc(slices.Clone(queries), func(q feed.RecordedQuery) bool { return q.AtBlock > middle })
 	require.Len(t, left, 26)
-	head, err := l.ents.Head(t.Context())
-	require.NoError(t, err)
+	head := headOf(t, l.ents)
 	l.head = head.Block
 	checkAnswers(t, l, left)
 	for _, b := range blocks {
 		if b.Number > middle {
-			l.applyBlock(t, b)
+			l.applyBlocks(t, b)
 		}
 	}
 	checkArkiv(t, l, queries)
@@ -179,7 +173,7 @@ func testArkivState(t *testing.T, h Harness, layout string, blocks []store.Block
 	}
 	for _, b := range blocks {
 		if b.Number > head {
-			l.applyBlock(t, b)
+			l.applyBlocks(t, b)
 		}
 	}
 	checkAnswers(t, l, slices.DeleteFunc(slices.Clone(queries), func(q feed.RecordedQuery) bool { return q.AtBlock < head }))

@@ -61,11 +61,9 @@ func startScribe(t *testing.T, l *ledger) *scribe {
 	for i := range 20 {
 		l.apply(t, on("kept "+strconv.Itoa(i), opCreate(1000, number("n", uint64(i)), text("group", "kept"))))
 	}
-	head, err := l.ents.Head(t.Context())
-	require.NoError(t, err)
+	head := headOf(t, l.ents)
 	s.digests[head.Digest] = true
-	events, err := l.db.Events(t.Context(), store.EventOptions{})
-	require.NoError(t, err)
+	events := eventsOf(t, l.db, store.EventOptions{})
 	go func() { s.done <- s.write(events, l.head) }()
 	return s
 }
@@ -148,12 +146,10 @@ func testFreeWriter(t *testing.T, h Harness, layout string) {
 		v, err := l.ents.Verify(t.Context())
 		require.NoError(t, err)
 		require.True(t, v.Digest)
-		report, err := l.db.Check(t.Context(), store.CheckOptions{})
-		require.NoError(t, err)
+		report := checkOf(t, l.db)
 		require.NoError(t, report.Err())
 		require.True(t, report.Digest)
-		summary, err := l.ents.Summary(t.Context())
-		require.NoError(t, err)
+		summary := summaryOf(t, l.ents)
 		require.GreaterOrEqual(t, summary.Live, uint64(20))
 	}
 	copied := newLedger(t, h, layout)
@@ -200,10 +196,8 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 	require.NoError(t, view.Close())
 	require.NoError(t, <-imported)
 	copied.view(t, store.Head, func(s *store.Snapshot) { require.Len(t, everything(t, s), 5) })
-	want, err := l.ents.Head(t.Context())
-	require.NoError(t, err)
-	got, err := copied.ents.Head(t.Context())
-	require.NoError(t, err)
+	want := headOf(t, l.ents)
+	got := headOf(t, copied.ents)
 	if got.Block == want.Block {
 		require.Equal(t, want.Digest, got.Digest)
 	}
@@ -212,10 +206,7 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 // testReadersTogether: what needs several readers gets them however many ask, and
 // says what to set where there are too few.
 func testReadersTogether(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, history()...)
 	for readers := 1; readers <= 4; readers++ {
 		require.NoError(t, l.db.Close())
 		l.url = withParams(t, l.url, "readers", strconv.Itoa(readers))
@@ -261,10 +252,7 @@ func requireReaders(t *testing.T, err error, has, needs int) {
 // testHistoryAgain: a history that is read again is the same although blocks came
 // meanwhile, and refused when its blocks are others now.
 func testHistoryAgain(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, history()...)
 	again := l.ents.History(t.Context())
 	want, err := collect(again)
 	require.NoError(t, err)
@@ -282,10 +270,7 @@ func testHistoryAgain(t *testing.T, h Harness, layout string) {
 // testHorizonCopied: what cannot be read in a pruned store cannot be read in a copy
 // of it, however it was made.
 func testHorizonCopied(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, history()...)
 	before := history()[4].Number
 	require.NoError(t, l.ents.Prune(t.Context(), before))
 	want := l.state(t, before)

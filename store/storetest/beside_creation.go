@@ -54,10 +54,8 @@ func testCreation(t *testing.T, h Harness) {
 func (c creation) database(t *testing.T, h Harness) string {
 	url := h.quickURL(t)
 	if c.events {
-		db, err := store.Open(t.Context(), url, nil)
-		require.NoError(t, err)
-		_, err = db.Events(t.Context(), store.EventOptions{})
-		require.NoError(t, err)
+		db := mustOpen(t, url, nil)
+		eventsOf(t, db, store.EventOptions{})
 		require.NoError(t, db.Close())
 	}
 	return url
@@ -109,10 +107,8 @@ func (c creation) require(t *testing.T, url string, errs []error) {
 		require.Equal(t, 2, opened+refused)
 	}
 	require.NotZero(t, opened)
-	db, err := store.Open(t.Context(), url, nil)
-	require.NoError(t, err)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
-	require.NoError(t, err)
+	db := mustOpen(t, url, nil)
+	ents := entitiesOf(t, db, store.EntityOptions{})
 	s, err := ents.At(t.Context(), store.Head)
 	require.NoError(t, err)
 	require.Len(t, everything(t, s), opened, "nobody's block is lost")

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -69,23 +68,20 @@ var damages = map[string][]damage{
 func runDamage(t *testing.T, h Harness, layout string, d damage) {
 	url := h.quickURL(t)
 	db := fillForCheck(t, h, url, layout)
-	report, err := db.Check(t.Context(), store.CheckOptions{})
-	require.NoError(t, err)
+	report := checkOf(t, db)
 	require.NoError(t, report.Err())
 	require.True(t, report.Digest)
 	require.Equal(t, report.Head, report.Sound)
 	require.NoError(t, db.Close())
 
 	db = h.open(t, url, nil)
-	tx, err := db.Engine().Begin(t.Context())
-	require.NoError(t, err)
+	tx := begin(t, db.Engine())
 	defer tx.Rollback()
 	n, err := tx.Exec(t.Context(), d.sql)
 	require.NoError(t, err)
 	require.True(t, n > 0 || strings.HasPrefix(d.sql, "DROP"), "the damage changes something")
 	require.NoError(t, tx.Commit(t.Context()))
-	report, err = db.Check(t.Context(), store.CheckOptions{})
-	require.NoError(t, err)
+	report = checkOf(t, db)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.NoError(t, db.Close())
@@ -113,17 +109,14 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 
 	// It goes on, and answers as it did.
 	db = h.open(t, url, nil)
-	ents, err = db.Entities(t.Context(), store.EntityOptions{})
-	require.NoError(t, err)
+	ents = entitiesOf(t, db, store.EntityOptions{})
 	_, err = ents.Apply(t.Context(), checkBlock(9))
 	require.NoError(t, err)
 	require.NoError(t, ents.Settle(t.Context()))
-	evs, err := db.Events(t.Context(), store.EventOptions{})
-	require.NoError(t, err)
+	evs := eventsOf(t, db, store.EventOptions{})
 	_, err = evs.Append(t.Context(), []store.Event{checkEvent(99)}, nil)
 	require.NoError(t, err)
-	report, err = db.Check(t.Context(), store.CheckOptions{})
-	require.NoError(t, err)
+	report = checkOf(t, db)
 	require.NoError(t, report.Err())
 }
 
@@ -150,15 +143,13 @@ func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
 	if layout == "simple" && db.Engine().Capabilities().Spreads {
 		t.Skip("needs a layout whose tables can be spread")
 	}
-	ents, err := db.Entities(context.Background(), store.EntityOptions{Layout: layout})
-	require.NoError(t, err)
+	ents := entitiesOf(t, db, store.EntityOptions{Layout: layout})
 	for n := uint64(1); n <= 5; n++ {
 		_, err := ents.Apply(t.Context(), checkBlock(n))
 		require.NoError(t, err)
 	}
 	require.NoError(t, ents.Settle(t.Context()))
-	evs, err := db.Events(t.Context(), store.EventOptions{Layout: "tags", IndexEvery: 4})
-	require.NoError(t, err)
+	evs := eventsOf(t, db, store.EventOptions{Layout: "tags", IndexEvery: 4})
 	for n := range 10 {
 		_, err := evs.Append(t.Context(), []store.Event{checkEvent(n)}, nil)
 		require.NoError(t, err)
@@ -172,13 +163,11 @@ func runBackup(t *testing.T, h Harness) {
 	for _, layout := range []string{"arkiv", "compact", "simple"} {
 		t.Run(layout, func(t *testing.T) {
 			db := fillForCheck(t, h, h.quickURL(t), layout)
-			ents, err := db.Entities(t.Context(), store.EntityOptions{})
-			require.NoError(t, err)
+			ents := entitiesOf(t, db, store.EntityOptions{})
 			if layout == "arkiv" {
 				require.NoError(t, ents.Prune(t.Context(), 3))
 			}
-			head, err := ents.Head(t.Context())
-			require.NoError(t, err)
+			head := headOf(t, ents)
 			var copied bytes.Buffer
 			contents, err := db.Backup(t.Context(), &copied, nil)
 			require.NoError(t, err)
@@ -193,21 +182,17 @@ func runBackup(t *testing.T, h Harness) {
 			require.Error(t, err, "a backup that was cut")
 			_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), &contents, nil)
 			require.NoError(t, err)
-			report, err := restored.Check(t.Context(), store.CheckOptions{})
-			require.NoError(t, err)
+			report := checkOf(t, restored)
 			require.NoError(t, report.Err())
 			require.Equal(t, want, allStored(t, restored))
 			_, err = restored.Restore(t.Context(), bytes.NewReader(copied.Bytes()), &contents, nil)
 			require.ErrorIs(t, err, store.ErrLayout, "a store is not overwritten")
 
-			again, err := restored.Entities(t.Context(), store.EntityOptions{})
-			require.NoError(t, err)
+			again := entitiesOf(t, restored, store.EntityOptions{})
 			_, err = again.Apply(t.Context(), checkBlock(6))
 			require.NoError(t, err)
-			one, err := ents.Head(t.Context())
-			require.NoError(t, err)
-			two, err := again.Head(t.Context())
-			require.NoError(t, err)
+			one := headOf(t, ents)
+			two := headOf(t, again)
 			require.Equal(t, one, two)
 		})
 	}
@@ -215,8 +200,7 @@ func runBackup(t *testing.T, h Harness) {
 
 // allStored is what a database holds.
 func allStored(t *testing.T, db *store.DB) (all []any) {
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
-	require.NoError(t, err)
+	ents := entitiesOf(t, db, store.EntityOptions{})
 	s, err := ents.At(t.Context(), store.Head)
 	require.NoError(t, err)
 	defer s.Close()
@@ -224,8 +208,7 @@ func allStored(t *testing.T, db *store.DB) (all []any) {
 		require.NoError(t, err)
 		all = append(all, *e)
 	}
-	evs, err := db.Events(t.Context(), store.EventOptions{})
-	require.NoError(t, err)
+	evs := eventsOf(t, db, store.EventOptions{})
 	for e, err := range evs.Read(t.Context(), event.All(), nil) {
 		require.NoError(t, err)
 		all = append(all, e)

@@ -53,8 +53,7 @@ func (h Harness) step() int {
 
 // testUnchecked lets one call after the other fail, until there are no more.
 func testUnchecked(t *testing.T, h Harness, db *store.DB, f *faults, fault func(context.CancelFunc) error) {
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
-	require.NoError(t, err)
+	ents := entitiesOf(t, db, store.EntityOptions{})
 	for name, check := range map[string]func(context.Context) error{
 		"check": func(ctx context.Context) error {
 			report, err := db.Check(ctx, store.CheckOptions{})
@@ -101,20 +100,17 @@ func testUnrepaired(t *testing.T, h Harness, db *store.DB, f *faults) {
 // testDamagedUnchecked takes a block away, and then the connection under the end of
 // the check.
 func testDamagedUnchecked(t *testing.T, db *store.DB, f *faults) {
-	tx, err := db.Engine().Begin(t.Context())
-	require.NoError(t, err)
+	tx := begin(t, db.Engine())
 	defer tx.Rollback()
-	_, err = tx.Exec(t.Context(), `DELETE FROM varve_blocks WHERE block = 3`)
+	_, err := tx.Exec(t.Context(), `DELETE FROM varve_blocks WHERE block = 3`)
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	f.arm(0, nil)
-	report, err := db.Check(t.Context(), store.CheckOptions{})
-	require.NoError(t, err)
+	report := checkOf(t, db)
 	require.Equal(t, store.Damaged, report.Outcome)
 
 	f.arm(f.calls, func() error { return errGone })
-	report, err = db.Check(t.Context(), store.CheckOptions{})
-	require.NoError(t, err)
+	report = checkOf(t, db)
 	require.True(t, f.disarm())
 	require.Equal(t, store.Damaged, report.Outcome)
 	require.ErrorIs(t, report.Err(), store.ErrCorrupt)

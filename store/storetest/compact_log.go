@@ -65,10 +65,7 @@ func everyOther(n int) string {
 func testCompactLog(t *testing.T, h Harness) {
 	blocks := manyBlocks(300, 50)
 	h.NewURL = withBacklog(h.NewURL, 100_000)
-	l := newLedger(t, h, "compact")
-	for _, b := range blocks {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, "compact", blocks...)
 	unmerged := l.at(t, store.Head)
 	for range 2 {
 		_, err := l.ents.Verify(t.Context())
@@ -127,10 +124,7 @@ func testCompactDamage(t *testing.T, h Harness) {
 		"an end":        {"UPDATE closed_versions SET to_block = to_block + 1", "have digest"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLedger(t, h, "compact")
-			for _, b := range manyBlocks(150, 10) {
-				l.applyBlock(t, b)
-			}
+			l := newLedger(t, h, "compact", manyBlocks(150, 10)...)
 			require.NoError(t, l.ents.Settle(t.Context()))
 			_, err := l.ents.Verify(t.Context())
 			require.NoError(t, err)
@@ -163,8 +157,7 @@ func testCompactOldTables(t *testing.T, h Harness) {
 func refuseOldTables(t *testing.T, h Harness, format string) {
 	url := withParams(t, h.NewURL(t), "layout", "compact")
 	db := h.open(t, url, nil)
-	_, err := db.Entities(t.Context(), store.EntityOptions{})
-	require.NoError(t, err)
+	entitiesOf(t, db, store.EntityOptions{})
 	write(t, db, func(tx driver.Tx) error {
 		n, err := tx.Exec(t.Context(), "DELETE FROM varve_meta WHERE name = 'checksum'")
 		require.NoError(t, err)
@@ -174,7 +167,7 @@ func refuseOldTables(t *testing.T, h Harness, format string) {
 		return err
 	})
 	require.NoError(t, db.Close())
-	_, err = h.open(t, url, nil).Entities(t.Context(), store.EntityOptions{})
+	_, err := h.open(t, url, nil).Entities(t.Context(), store.EntityOptions{})
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, fmt.Sprintf("format %q", format))
 	require.ErrorContains(t, err, "export the store with the program that wrote it")
@@ -182,8 +175,7 @@ func refuseOldTables(t *testing.T, h Harness, format string) {
 
 func write(t testing.TB, db *store.DB, f func(tx driver.Tx) error) {
 	t.Helper()
-	tx, err := db.Engine().Begin(context.Background())
-	require.NoError(t, err)
+	tx := begin(t, db.Engine())
 	require.NoError(t, f(tx))
 	require.NoError(t, tx.Commit(context.Background()))
 }
@@ -218,7 +210,7 @@ func testCompactRolledBack(t *testing.T, h Harness) {
 			cancel()
 			other := newBlock(l.head+1, on(fmt.Sprint("x", i), opCreate(1000, text(fmt.Sprint("name", i), "x"), text("group", "3"))))
 			if i%2 == 0 {
-				l.applyBlock(t, other)
+				l.applyBlocks(t, other)
 			}
 			l.view(t, store.Head, func(s *store.Snapshot) { checkMeaning(t, s, parse(t, `group = "3"`)) })
 		}
@@ -232,8 +224,7 @@ func testCompactRolledBack(t *testing.T, h Harness) {
 func testCompactNoReader(t *testing.T, h Harness) {
 	rawURL := withParams(t, h.NewURL(t), "layout", "compact", "readers", "1", "backlog", "1000")
 	db := h.open(t, rawURL, nil)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{})
-	require.NoError(t, err)
+	ents := entitiesOf(t, db, store.EntityOptions{})
 	held, err := ents.At(t.Context(), store.Head)
 	require.NoError(t, err)
 	for _, b := range manyBlocks(60, 10) {

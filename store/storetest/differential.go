@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -102,11 +101,9 @@ func differential(t *testing.T, rt *rapid.T, h Harness, layout string) {
 }
 
 func (m *machine) open(t *rapid.T) {
-	db, err := store.Open(context.Background(), m.url, nil)
-	require.NoError(t, err)
+	db := mustOpen(t, m.url, nil)
 	m.db = db
-	m.ents, err = db.Entities(context.Background(), store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds})
-	require.NoError(t, err)
+	m.ents = entitiesOf(t, db, store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds})
 }
 
 func (m *machine) reopen(t *rapid.T) {
@@ -117,8 +114,7 @@ func (m *machine) reopen(t *rapid.T) {
 
 // check compares head and digest, which cover the whole history.
 func (m *machine) check(t *rapid.T) {
-	head, err := m.ents.Head(context.Background())
-	require.NoError(t, err)
+	head := headOf(t, m.ents)
 	require.Equal(t, m.model.Head(), head)
 }
 
@@ -126,7 +122,7 @@ func (m *machine) check(t *rapid.T) {
 func (m *machine) checkState(t *rapid.T) {
 	m.check(t)
 	m.compareAt(t, store.Head, func(s *store.Snapshot, want *model.Snapshot) {
-		found, err := gather(s.Query(context.Background(), nil, nil))
+		found, err := collect(s.Query(context.Background(), nil, nil))
 		require.NoError(t, err)
 		all, err := want.Query(nil, nil, 0, nil)
 		require.NoError(t, err)
@@ -183,7 +179,7 @@ func (m *machine) load(t *rapid.T) {
 	}
 	opts := store.LoadOptions{Changes: 1 + m.gen.pick("changes", 8)}
 	t.Logf("load %+v", blocks)
-	loaded, err := m.ents.Load(context.Background(), sequence(blocks), opts)
+	loaded, err := m.ents.Load(context.Background(), stream(blocks, nil), opts)
 	requireSameError(t, wantErr, err)
 	if err == nil {
 		require.Equal(t, ahead.Head(), loaded.Head)
@@ -264,7 +260,7 @@ func (m *machine) query(t *rapid.T) {
 			t.Logf("query at %d: %s", s.Block(), expr)
 			opts := store.QueryOptions{Order: m.gen.order(), Limit: m.gen.pick("limit", 4)}
 			wantFound, wantErr := want.Query(expr, opts.Order, opts.Limit, nil)
-			found, err := gather(s.Query(context.Background(), expr, &opts))
+			found, err := collect(s.Query(context.Background(), expr, &opts))
 			requireSameError(t, wantErr, err)
 			requireEntities(t, wantFound, found)
 
@@ -294,7 +290,7 @@ func (m *machine) page(t *rapid.T) {
 	for {
 		s, err := m.ents.At(context.Background(), at)
 		require.NoError(t, err)
-		found, err := gather(s.Query(context.Background(), expr, &opts))
+		found, err := collect(s.Query(context.Background(), expr, &opts))
 		require.NoError(t, err)
 		all = append(all, found...)
 		if len(found) > 0 {
@@ -334,29 +330,6 @@ func (m *machine) export(t *testing.T, rt *rapid.T, h Harness) {
 		other.get(rt)
 		other.query(rt)
 	}
-}
-
-// sequence streams blocks.
-func sequence[T any](list []T) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for _, one := range list {
-			if !yield(one, nil) {
-				return
-			}
-		}
-	}
-}
-
-// gather reads a result to its end.
-func gather(found iter.Seq2[*store.Entity, error]) ([]*store.Entity, error) {
-	var all []*store.Entity
-	for e, err := range found {
-		if err != nil {
-			return all, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
 }
 
 func requireEntities(t require.TestingT, want, got []*store.Entity) {

@@ -22,8 +22,7 @@ var foundCases = map[string]func(t *testing.T, h Harness, layout string){
 // openFound opens a new store beside a model that matches it.
 func openFound(t *testing.T, h Harness, layout string) (*store.Entities, *model.Model) {
 	t.Helper()
-	ents, err := h.open(t, h.quickURL(t), nil).Entities(context.Background(), store.EntityOptions{Layout: layout})
-	require.NoError(t, err)
+	ents := entitiesOf(t, h.open(t, h.quickURL(t), nil), store.EntityOptions{Layout: layout})
 	return ents, &model.Model{HeadOnly: !ents.Temporal()}
 }
 
@@ -46,8 +45,7 @@ func foundRewind(t *testing.T, h Harness, layout string) {
 	require.NoError(t, ents.Prune(ctx, 5))
 	for _, to := range []uint64{7, 5, 4, 10, 11} {
 		requireSameError(t, m.Rewind(to), ents.Rewind(ctx, to))
-		head, err := ents.Head(ctx)
-		require.NoError(t, err)
+		head := headOf(t, ents)
 		require.Equal(t, m.Head(), head)
 		s, err := ents.At(ctx, store.Head)
 		require.NoError(t, err, "the head can always be read")
@@ -63,8 +61,7 @@ func foundEmptyHistory(t *testing.T, h Harness, layout string) {
 	other, _ := openFound(t, h, layout)
 	_, err := other.Import(ctx, ents.History(ctx), store.LoadOptions{})
 	require.NoError(t, err)
-	head, err := other.Head(ctx)
-	require.NoError(t, err)
+	head := headOf(t, other)
 	require.Equal(t, m.Head(), head)
 }
 
@@ -83,7 +80,7 @@ func foundNULPattern(t *testing.T, h Harness, layout string) {
 	for _, name := range []string{"a", entity.AttrOwner} {
 		for _, negated := range []bool{false, true} {
 			expr := query.Glob{Name: name, Pattern: "*\x00*", Negated: negated}
-			found, err := gather(s.Query(ctx, expr, nil))
+			found, err := collect(s.Query(ctx, expr, nil))
 			if err != nil {
 				require.ErrorIs(t, err, store.ErrUnsupported, "an engine without NUL may refuse the pattern")
 				continue

@@ -224,8 +224,7 @@ func runReadOnly(t *testing.T, h Harness) {
 	require.Empty(t, left)
 
 	table := numbersTable("numbers")
-	db, err := store.Open(ctx, url, nil)
-	require.NoError(t, err)
+	db := mustOpen(t, url, nil)
 	newTable(t, db.Engine(), true, table)
 	inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
 	require.NoError(t, db.Close())

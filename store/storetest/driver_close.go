@@ -19,13 +19,6 @@ func runClose(t *testing.T, h Harness) {
 	t.Run("reopen", func(t *testing.T) { testReopen(t, h) })
 }
 
-func mustOpen(t testing.TB, url string, opts *store.Options) *store.DB {
-	t.Helper()
-	db, err := store.Open(context.Background(), url, opts)
-	require.NoError(t, err)
-	return db
-}
-
 // requireClosed checks that every method of a closed engine says so.
 func requireClosed(t *testing.T, e driver.Engine) {
 	t.Helper()

@@ -34,8 +34,7 @@ func testDurability(t *testing.T, h Harness, d driver.Durability) {
 		require.ErrorIs(t, err, driver.ErrUnsupported)
 		return
 	}
-	db, err := store.Open(ctx, url, nil)
-	require.NoError(t, err)
+	db := mustOpen(t, url, nil)
 	defer func() { require.NoError(t, db.Close()) }()
 	settings, err := db.Settings(ctx)
 	require.NoError(t, err)

@@ -42,8 +42,7 @@ func chainedHistory() []store.Block {
 // blocksOf returns what a store says of each number up to its head.
 func blocksOf(t testing.TB, ents *store.Entities) (list []store.BlockHead) {
 	t.Helper()
-	head, err := ents.Head(t.Context())
-	require.NoError(t, err)
+	head := headOf(t, ents)
 	for n := uint64(100); n <= head.Block; n++ {
 		b, err := ents.BlockAt(t.Context(), n)
 		require.NoError(t, err)
@@ -102,8 +101,7 @@ func testBlocksKept(t *testing.T, h Harness, layout string) {
 				})
 			}
 		}
-		head, err := l.ents.Head(t.Context())
-		require.NoError(t, err)
+		head := headOf(t, l.ents)
 		require.Equal(t, last, head)
 	}
 }
@@ -113,26 +111,20 @@ func testBlocksRewound(t *testing.T, h Harness, layout string) {
 	if !l.ents.Temporal() {
 		t.Skip("the layout keeps no history")
 	}
-	for _, b := range chainedHistory() {
-		l.applyBlock(t, b)
-	}
+	l.applyBlocks(t, chainedHistory()...)
 	before := blocksOf(t, l.ents)
 	require.NoError(t, l.ents.Prune(t.Context(), 120))
 	require.Equal(t, before, blocksOf(t, l.ents), "blocks are told apart whatever was pruned of them")
 	require.NoError(t, l.ents.Rewind(t.Context(), 132))
 	require.Equal(t, before[:33], blocksOf(t, l.ents))
-	l.applyBlock(t, chained(newBlock(133), 2))
-	head, err := l.ents.Head(t.Context())
-	require.NoError(t, err)
+	l.applyBlocks(t, chained(newBlock(133), 2))
+	head := headOf(t, l.ents)
 	require.Equal(t, store.Hash{0: 2, 31: 133}, head.Hash)
 	require.Equal(t, before[32].Digest, head.Digest, "an empty block")
 }
 
 func testBlocksCopied(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for _, b := range chainedHistory() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, chainedHistory()...)
 	require.NoError(t, l.ents.SetChain(t.Context(), store.Chain{ID: 7, Genesis: store.Hash{7}}))
 	want := blocksOf(t, l.ents)
 	t.Run("history", func(t *testing.T) {
@@ -159,8 +151,7 @@ func testBlocksCopied(t *testing.T, h Harness, layout string) {
 		db := h.open(t, h.quickURL(t), nil)
 		_, err = db.Restore(t.Context(), &backup, &contents, nil)
 		require.NoError(t, err)
-		ents, err := db.Entities(t.Context(), store.EntityOptions{})
-		require.NoError(t, err)
+		ents := entitiesOf(t, db, store.EntityOptions{})
 		require.Equal(t, want, blocksOf(t, ents))
 		chain, ok, err := ents.Chain(t.Context())
 		require.NoError(t, err)
@@ -187,9 +178,7 @@ func requireCopied(t testing.TB, digests bool, want, got []store.BlockHead) {
 func testBlocksOthers(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
 	blocks := []store.Block{chained(newBlock(110, on("a", opCreate(1000))), 1), chained(newBlock(111), 1)}
-	for _, b := range blocks {
-		l.applyBlock(t, b)
-	}
+	l.applyBlocks(t, blocks...)
 	for _, i := range []int{0, 1} {
 		others := []store.Block{blocks[0], blocks[1]}
 		others[i].Hash = store.Hash{0: 2}
@@ -203,14 +192,14 @@ func testBlocksOthers(t *testing.T, h Harness, layout string) {
 	require.NoError(t, err)
 	more := slices.Concat(sets, []entity.Changeset{{Block: 112}})
 	for _, list := range [][]entity.Changeset{sets, more} {
-		_, err = l.ents.Import(t.Context(), changesets(list, nil), store.LoadOptions{})
+		_, err = l.ents.Import(t.Context(), stream(list, nil), store.LoadOptions{})
 		require.NoError(t, err)
 		if !l.ents.Temporal() {
 			return // what was imported cannot be taken back
 		}
 		require.NoError(t, l.ents.Rewind(t.Context(), 111))
 		list[len(sets)-1].Hash = store.Hash{0: 2}
-		_, err = l.ents.Import(t.Context(), changesets(list, nil), store.LoadOptions{})
+		_, err = l.ents.Import(t.Context(), stream(list, nil), store.LoadOptions{})
 		require.ErrorIs(t, err, store.ErrHistory)
 		list[len(sets)-1].Hash = blocks[1].Hash
 	}
@@ -219,11 +208,10 @@ func testBlocksOthers(t *testing.T, h Harness, layout string) {
 // testBlocksDamaged: a hash or time that is not what was recorded is found.
 func testBlocksDamaged(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
-	l.applyBlock(t, chained(newBlock(110, on("a", opCreate(1000))), 1))
-	l.applyBlock(t, chained(newBlock(111), 1))
-	tx, err := l.db.Engine().Begin(t.Context())
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "UPDATE varve_blocks SET digest = (SELECT digest FROM varve_blocks WHERE block = 110) WHERE block = 111")
+	l.applyBlocks(t, chained(newBlock(110, on("a", opCreate(1000))), 1))
+	l.applyBlocks(t, chained(newBlock(111), 1))
+	tx := begin(t, l.db.Engine())
+	_, err := tx.Exec(t.Context(), "UPDATE varve_blocks SET digest = (SELECT digest FROM varve_blocks WHERE block = 110) WHERE block = 111")
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	_, err = l.ents.Head(t.Context())

@@ -12,10 +12,7 @@ import (
 
 // runChanges checks what a store tells of what blocks did.
 func runChanges(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, history()...)
 	if !l.ents.Temporal() {
 		l.view(t, store.Head, func(s *store.Snapshot) {
 			_, err := collect(s.Changes(t.Context(), l.head, l.head))

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,14 +11,8 @@ import (
 
 // runImport moves histories from one store into another.
 func runImport(t *testing.T, h Harness, layout string) {
-	source := newLedger(t, h, "arkiv")
-	for _, b := range history() {
-		source.applyBlock(t, b)
-	}
-	want := newLedger(t, h, layout)
-	for _, b := range history() {
-		want.applyBlock(t, b)
-	}
+	source := newLedger(t, h, "arkiv", history()...)
+	want := newLedger(t, h, layout, history()...)
 	full := want.state(t, around()...)
 	require.NoError(t, want.db.Close())
 	t.Run("same store", func(t *testing.T) { testImportSame(t, h, layout, source, full) })
@@ -61,45 +54,32 @@ func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledge
 	sets, err := collect(source.ents.History(t.Context()))
 	require.NoError(t, err)
 	for n := range sets {
-		done, err := l.ents.Import(t.Context(), changesets(sets[:n], errSource), store.LoadOptions{Changes: 1})
+		done, err := l.ents.Import(t.Context(), stream(sets[:n], errSource), store.LoadOptions{Changes: 1})
 		require.ErrorIs(t, err, errSource)
 		require.Equal(t, min(n, 1), done.Blocks, "one more each time")
 	}
-	done, err := l.ents.Import(t.Context(), changesets(sets, nil), store.LoadOptions{})
+	done, err := l.ents.Import(t.Context(), stream(sets, nil), store.LoadOptions{})
 	require.NoError(t, err)
 	l.head = done.Head.Block
 	requireSame(t, dropBlocks(full), dropBlocks(l.state(t, around()...)))
-	done, err = l.ents.Import(t.Context(), changesets(sets[:2], nil), store.LoadOptions{})
+	done, err = l.ents.Import(t.Context(), stream(sets[:2], nil), store.LoadOptions{})
 	require.NoError(t, err, "a source that is behind has nothing new")
 	require.Equal(t, 2, done.Skipped)
-}
-
-func changesets(sets []entity.Changeset, err error) iter.Seq2[entity.Changeset, error] {
-	return func(yield func(entity.Changeset, error) bool) {
-		for _, set := range sets {
-			if !yield(set, nil) {
-				return
-			}
-		}
-		if err != nil {
-			yield(entity.Changeset{}, err)
-		}
-	}
 }
 
 // testImportOther: what a store holds already must be what the source says,
 // whether the source has more, as much, or less.
 func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	l := newLedger(t, h, layout)
-	l.applyBlock(t, newBlock(110, on("a", opCreate(1000, v("different")))))
-	l.applyBlock(t, newBlock(111, on("b", opCreate(1000))))
+	l.applyBlocks(t, newBlock(110, on("a", opCreate(1000, v("different")))))
+	l.applyBlocks(t, newBlock(111, on("b", opCreate(1000))))
 	want := l.state(t)
 	sets, err := collect(source.ents.History(t.Context()))
 	require.NoError(t, err)
 	for name, part := range map[string][]entity.Changeset{
 		"more": sets, "as much": sets[:2], "less": sets[:1], "only later blocks": sets[2:],
 	} {
-		_, err := l.ents.Import(t.Context(), changesets(part, nil), store.LoadOptions{})
+		_, err := l.ents.Import(t.Context(), stream(part, nil), store.LoadOptions{})
 		require.ErrorIs(t, err, store.ErrHistory, name)
 		requireSame(t, want, l.state(t), name)
 	}
@@ -109,7 +89,7 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	same, err := collect(l.ents.History(t.Context()))
 	require.NoError(t, err)
 	if l.ents.Temporal() {
-		_, err = l.ents.Import(t.Context(), changesets(append(same, foreign), nil), store.LoadOptions{})
+		_, err = l.ents.Import(t.Context(), stream(append(same, foreign), nil), store.LoadOptions{})
 		require.ErrorIs(t, err, store.ErrHistory)
 		requireSame(t, want, l.state(t))
 	}
@@ -118,10 +98,7 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 // testExport: what a store gives away makes the same store, as far as its
 // layout remembers.
 func testExport(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, history()...)
 	l.apply(t, on("brief", opCreate(1)))
 	l.apply(t)
 	l.apply(t, on("brief", opCreate(9)), on("brief", opDelete))

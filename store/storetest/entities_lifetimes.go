@@ -95,7 +95,7 @@ func runLifetimes(t *testing.T, h Harness, layout string) {
 		for i, s := range lifetimes {
 			b.Ops = append(b.Ops, s.at(offset, storyKey(i, false))...)
 		}
-		l.applyBlock(t, newBlock(b.Number, b.Ops...))
+		l.applyBlocks(t, newBlock(b.Number, b.Ops...))
 		seen = append(seen, l.look(t, l.head, false))
 	}
 	gaps := tellWithGaps(t, l)
@@ -202,7 +202,7 @@ func tellWithGaps(t *testing.T, l *ledger) []map[uint64]string {
 			if len(list) == 0 && offset < last {
 				continue
 			}
-			l.applyBlock(t, newBlock(block, list...))
+			l.applyBlocks(t, newBlock(block, list...))
 			l.view(t, store.Head, func(snap *store.Snapshot) {
 				require.Equal(t, want[i][block], shown(t, snap, storyKey(i, true)), "%s at offset %d", s.name, offset)
 			})

@@ -13,16 +13,17 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// stream yields blocks and then, unless it is nil, an error.
-func stream(blocks []store.Block, err error) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
-		for _, b := range blocks {
-			if !yield(b, nil) {
+// stream yields what is in a list and then, unless it is nil, an error.
+func stream[T any](list []T, err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, v := range list {
+			if !yield(v, nil) {
 				return
 			}
 		}
 		if err != nil {
-			yield(store.Block{}, err)
+			var none T
+			yield(none, err)
 		}
 	}
 }
@@ -31,10 +32,7 @@ var errSource = errors.New("the source broke")
 
 // runLoad checks loading of many blocks in few transactions.
 func runLoad(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, history()...)
 	want := l.state(t, around()...)
 	t.Run("batches", func(t *testing.T) { testLoadBatches(t, h, layout, want) })
 	t.Run("interrupted", func(t *testing.T) { testLoadInterrupted(t, h, layout, want) })
@@ -52,8 +50,7 @@ func testLoadBatches(t *testing.T, h Harness, layout string, want state) {
 		var told []store.Loaded
 		opts := store.LoadOptions{Changes: changes, Progress: func(p store.Loaded) {
 			told = append(told, p)
-			head, err := l.ents.Head(t.Context())
-			require.NoError(t, err)
+			head := headOf(t, l.ents)
 			require.Equal(t, p.Head, head, "the head that was told is committed")
 		}}
 		done, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
@@ -85,8 +82,7 @@ func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
 	check := func(done store.Loaded, err, cause error) {
 		t.Helper()
 		require.ErrorIs(t, err, cause)
-		head, err := l.ents.Head(t.Context())
-		require.NoError(t, err)
+		head := headOf(t, l.ents)
 		require.Equal(t, told, head)
 		require.Equal(t, told, done.Head)
 	}
@@ -122,7 +118,7 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	_, err = l.ents.Load(t.Context(), stream(backwards, nil), store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrBlockOrder)
 
-	done, err := l.ents.Load(t.Context(), stream(nil, nil), store.LoadOptions{})
+	done, err := l.ents.Load(t.Context(), stream[store.Block](nil, nil), store.LoadOptions{})
 	require.NoError(t, err)
 	require.Equal(t, uint64(150), done.Head.Block)
 	malformed := newBlock(151, on("x", opCreate(1, text("$x", ""))))
@@ -144,8 +140,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string) {
 	}}
 	_, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
 	require.ErrorIs(t, err, store.ErrConflict)
-	head, err := l.ents.Head(t.Context())
-	require.NoError(t, err)
+	head := headOf(t, l.ents)
 	require.Equal(t, uint64(116), head.Block)
 	_, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrHistory)
@@ -173,10 +168,7 @@ func testLoadOther(t *testing.T, h Harness, layout string) {
 	}
 	for name, blocks := range foreign {
 		t.Run(name, func(t *testing.T) {
-			l := newLedger(t, h, layout)
-			for _, b := range append(history()[:4], blocks...) {
-				l.applyBlock(t, b)
-			}
+			l := newLedger(t, h, layout, append(history()[:4], blocks...)...)
 			want := l.state(t, around()...)
 			for from := range 5 {
 				_, err := l.ents.Load(t.Context(), stream(history()[from:], nil), store.LoadOptions{})
@@ -220,9 +212,7 @@ func testLoadPruned(t *testing.T, h Harness, layout string) {
 		if !l.ents.Temporal() {
 			return
 		}
-		for _, b := range history() {
-			l.applyBlock(t, b)
-		}
+		l.applyBlocks(t, history()...)
 		require.NoError(t, l.ents.Prune(t.Context(), before))
 		for from := range history() {
 			done, err := l.ents.Load(t.Context(), stream(history()[from:], nil), store.LoadOptions{})
@@ -243,8 +233,6 @@ func newLedgerAdding(t *testing.T, h Harness, layout string) *ledger {
 	require.NoError(t, l.db.Close())
 	l.url = h.quickURL(t)
 	l.db = h.open(t, l.url, nil)
-	var err error
-	l.ents, err = l.db.Entities(t.Context(), store.EntityOptions{Layout: layout, ExtendAdds: true})
-	require.NoError(t, err)
+	l.ents = entitiesOf(t, l.db, store.EntityOptions{Layout: layout, ExtendAdds: true})
 	return l
 }

@@ -30,8 +30,7 @@ func runOpen(t *testing.T, h Harness, layout string) {
 func testNewStore(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
 	require.Equal(t, layout, l.ents.Layout())
-	head, err := l.ents.Head(t.Context())
-	require.NoError(t, err)
+	head := headOf(t, l.ents)
 	require.Equal(t, store.BlockHead{Empty: true}, head)
 	for _, block := range []uint64{0, store.Head} {
 		s := l.at(t, block)
@@ -41,10 +40,9 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 		_, err := s.Get(t.Context(), keyOf("x"))
 		require.ErrorIs(t, err, store.ErrNotFound)
 	}
-	_, err = l.ents.At(t.Context(), 1)
+	_, err := l.ents.At(t.Context(), 1)
 	require.ErrorIs(t, err, store.ErrBlockRange)
-	again, err := l.db.Entities(t.Context(), store.EntityOptions{})
-	require.NoError(t, err)
+	again := entitiesOf(t, l.db, store.EntityOptions{})
 	require.Same(t, l.ents, again)
 
 	applied, err := l.ents.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
@@ -55,10 +53,7 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 }
 
 func testOpenAgain(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, history()...)
 	want := l.state(t, around()...)
 	l.reopen(t)
 	requireSame(t, want, l.state(t, around()...))
@@ -77,10 +72,7 @@ func testOtherLayout(t *testing.T, h Harness, layout string) {
 	if layout == other {
 		other = "arkiv"
 	}
-	l := newLedger(t, h, layout)
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, history()...)
 	want := l.state(t)
 	refuse := func(name string) {
 		t.Helper()
@@ -109,9 +101,8 @@ func testOtherLayout(t *testing.T, h Harness, layout string) {
 // testForeignTables: a database of something else is not written to.
 func testForeignTables(t *testing.T, h Harness, layout string) {
 	db := h.open(t, h.NewURL(t), nil)
-	tx, err := db.Engine().Begin(t.Context())
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "CREATE TABLE accounts (id INTEGER)")
+	tx := begin(t, db.Engine())
+	_, err := tx.Exec(t.Context(), "CREATE TABLE accounts (id INTEGER)")
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit(t.Context()))
 	for range 2 {
@@ -122,13 +113,12 @@ func testForeignTables(t *testing.T, h Harness, layout string) {
 
 func testReadOnly(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
-	l.applyBlock(t, history()[0])
+	l.applyBlocks(t, history()[0])
 	want := l.state(t)
 	require.NoError(t, l.db.Close())
 	l.db = h.open(t, l.url, &store.Options{ReadOnly: true})
 	var err error
-	l.ents, err = l.db.Entities(t.Context(), store.EntityOptions{Layout: layout})
-	require.NoError(t, err)
+	l.ents = entitiesOf(t, l.db, store.EntityOptions{Layout: layout})
 	requireSame(t, want, l.state(t))
 	_, err = l.ents.Apply(t.Context(), newBlock(l.head+1))
 	require.ErrorIs(t, err, store.ErrReadOnly)
@@ -141,7 +131,7 @@ func testReadOnly(t *testing.T, h Harness, layout string) {
 
 func testClosedStore(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
-	l.applyBlock(t, history()[0])
+	l.applyBlocks(t, history()[0])
 	s := l.at(t, store.Head)
 	require.NoError(t, l.db.Close())
 	require.NoError(t, l.db.Close(), "a second Close does nothing")
@@ -168,7 +158,7 @@ func testClosedStore(t *testing.T, h Harness, layout string) {
 // the store goes on.
 func testCancelled(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
-	l.applyBlock(t, history()[0])
+	l.applyBlocks(t, history()[0])
 	want := l.state(t)
 	done, cancel := context.WithCancel(t.Context())
 	s := l.at(t, store.Head)
@@ -191,7 +181,5 @@ func testCancelled(t *testing.T, h Harness, layout string) {
 
 	requireSame(t, want, l.state(t))
 	require.Len(t, everything(t, s), 3, "the snapshot is usable")
-	for _, b := range history()[1:] {
-		l.applyBlock(t, b)
-	}
+	l.applyBlocks(t, history()[1:]...)
 }

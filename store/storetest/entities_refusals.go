@@ -165,7 +165,7 @@ func testNUL(t *testing.T, l *ledger) {
 				requireRefusal(t, l.refuse(t, b), store.ErrUnsupported, b, 1)
 				return
 			}
-			l.applyBlock(t, b)
+			l.applyBlocks(t, b)
 			want, got := b.Ops[1], l.get(t, b.Ops[1].Key)
 			require.Equal(t, want.ContentType, got.ContentType)
 			requireSame(t, want.StringAttributes, got.StringAttributes)

@@ -43,7 +43,7 @@ func runRewind(t *testing.T, h Harness, layout string) {
 	}
 	before := map[uint64]state{l.head: l.state(t)} // the empty store
 	for _, b := range history() {
-		l.applyBlock(t, b)
+		l.applyBlocks(t, b)
 		before[b.Number] = l.state(t, around()...)
 	}
 	t.Run("a value that came back", func(t *testing.T) { testRewindReturned(t, h, layout) })
@@ -70,14 +70,13 @@ func testRewindDown(t *testing.T, l *ledger, before map[uint64]state) {
 		require.NoError(t, l.ents.Rewind(t.Context(), to))
 		l.head = headAt(to)
 		requireSame(t, before[l.head], l.state(t, around()...), "rewound to %d", to)
-		head, err := l.ents.Head(t.Context())
-		require.NoError(t, err)
+		head := headOf(t, l.ents)
 		require.Equal(t, to < 110, head.Empty)
 		if i%4 == 0 {
 			l.reopen(t)
 			requireSame(t, before[l.head], l.state(t, around()...), "rewound to %d and opened again", to)
 		}
-		_, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
+		_, err := l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
 		require.NoError(t, err)
 		l.head = 131
 		requireSame(t, before[l.head], l.state(t, around()...), "rewound to %d and loaded again", to)
@@ -88,7 +87,7 @@ func testRewindDown(t *testing.T, l *ledger, before map[uint64]state) {
 		requireSame(t, before[l.head], l.state(t, around()...), "one block after the other down to %d", l.head)
 	}
 	for _, b := range history()[1:] {
-		l.applyBlock(t, b)
+		l.applyBlocks(t, b)
 		requireSame(t, before[b.Number], l.state(t, around()...), "block %d again", b.Number)
 	}
 }
@@ -102,23 +101,19 @@ func testRewindOther(t *testing.T, l *ledger) {
 		l.head = headAt(to)
 		for _, b := range history() {
 			if b.Number <= to {
-				fresh.applyBlock(t, b)
+				fresh.applyBlocks(t, b)
 			}
 		}
 		for _, b := range otherHistory() {
-			l.applyBlock(t, b)
-			fresh.applyBlock(t, b)
+			l.applyBlocks(t, b)
+			fresh.applyBlocks(t, b)
 		}
 		require.NoError(t, l.ents.Rewind(t.Context(), 145))
 		l.head = 140
-		for _, b := range otherHistory()[1:] {
-			l.applyBlock(t, b)
-		}
+		l.applyBlocks(t, otherHistory()[1:]...)
 		requireSame(t, fresh.state(t, around()...), l.state(t, around()...), "rewound to %d", to)
 		require.NoError(t, l.ents.Rewind(t.Context(), 0))
-		for _, b := range history() {
-			l.applyBlock(t, b)
-		}
+		l.applyBlocks(t, history()...)
 		require.NoError(t, fresh.db.Close())
 	}
 }
@@ -133,9 +128,7 @@ func testRewindRange(t *testing.T, l *ledger) {
 }
 
 func testRewindRefused(t *testing.T, l *ledger) {
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l.applyBlocks(t, history()...)
 	want := l.state(t)
 	for _, to := range []uint64{0, 115, 131, 1000} {
 		require.ErrorIs(t, l.ents.Rewind(t.Context(), to), store.ErrUnsupported)
@@ -144,10 +137,7 @@ func testRewindRefused(t *testing.T, l *ledger) {
 }
 
 func runPrune(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, history()...)
 	full := l.state(t, around()...)
 	t.Run("drops what nobody can see", func(t *testing.T) { testPruneRows(t, l, full) })
 	for _, before := range []uint64{109, 110, 116, 121, 130} {
@@ -171,8 +161,7 @@ func runPrune(t *testing.T, h Harness, layout string) {
 // before, and the digest is that of the whole history.
 func checkPruned(t testing.TB, l *ledger, full state, before uint64) {
 	t.Helper()
-	summary, err := l.ents.Summary(t.Context())
-	require.NoError(t, err)
+	summary := summaryOf(t, l.ents)
 	require.Equal(t, before, summary.Horizon)
 	require.Equal(t, []any{full.Summary.Digest, full.Summary.Head, full.Summary.Live, full.Summary.Blocks},
 		[]any{summary.Digest, summary.Head, summary.Live, summary.Blocks})
@@ -195,12 +184,9 @@ func checkPruned(t testing.TB, l *ledger, full state, before uint64) {
 
 func testPruneRows(t *testing.T, l *ledger, full state) {
 	other := newLedger(t, l.h, l.layout)
-	for _, b := range history() {
-		other.applyBlock(t, b)
-	}
+	other.applyBlocks(t, history()...)
 	require.NoError(t, other.ents.Prune(t.Context(), other.head))
-	summary, err := other.ents.Summary(t.Context())
-	require.NoError(t, err)
+	summary := summaryOf(t, other.ents)
 	for i, table := range summary.Tables {
 		require.LessOrEqual(t, table.Rows, full.Summary.Tables[i].Rows)
 	}
@@ -218,7 +204,7 @@ func testPruneRewind(t *testing.T, l *ledger, full state) {
 	l.head = 130
 	l.view(t, 130, func(s *store.Snapshot) { requireSame(t, full.Content[130], everything(t, s)) })
 	blocks := history()
-	l.applyBlock(t, blocks[len(blocks)-1])
+	l.applyBlocks(t, blocks[len(blocks)-1])
 	checkPruned(t, l, full, 130)
 }
 
@@ -226,9 +212,9 @@ func testPruneRewind(t *testing.T, l *ledger, full state) {
 // that an earlier version had: that version must be found by it still.
 func testRewindReturned(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
-	l.applyBlock(t, newBlock(110, on("a", opCreate(1000, v("one")))))
-	l.applyBlock(t, newBlock(120, on("a", opUpdate(1000, v("two")))))
-	l.applyBlock(t, newBlock(130, on("a", opUpdate(1000, v("one")))))
+	l.applyBlocks(t, newBlock(110, on("a", opCreate(1000, v("one")))))
+	l.applyBlocks(t, newBlock(120, on("a", opUpdate(1000, v("two")))))
+	l.applyBlocks(t, newBlock(130, on("a", opUpdate(1000, v("one")))))
 	require.NoError(t, l.ents.Rewind(t.Context(), 125))
 	require.NoError(t, l.ents.Settle(t.Context()))
 	_, err := l.ents.Verify(t.Context())

@@ -26,9 +26,7 @@ func runSnapshots(t *testing.T, h Harness, layout string) {
 func testStandStill(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
 	blocks := history()
-	for _, b := range blocks[:5] {
-		l.applyBlock(t, b)
-	}
+	l.applyBlocks(t, blocks[:5]...)
 	head := l.at(t, store.Head)
 	past := head
 	if l.ents.Temporal() {
@@ -51,25 +49,21 @@ func testStandStill(t *testing.T, h Harness, layout string) {
 		require.Equal(t, blocks[4].Number, head.Block())
 	}
 	for _, b := range blocks[5:] {
-		l.applyBlock(t, b)
+		l.applyBlocks(t, b)
 		check("blocks")
 	}
 	if l.ents.Temporal() {
 		require.NoError(t, l.ents.Rewind(t.Context(), 111))
 		check("rewind")
-		l.applyBlock(t, newBlock(112, on("a", opDelete)))
+		l.applyBlocks(t, newBlock(112, on("a", opDelete)))
 	}
-	current, err := l.ents.Head(t.Context())
-	require.NoError(t, err)
+	current := headOf(t, l.ents)
 	require.NoError(t, l.ents.Prune(t.Context(), current.Block))
 	check("prune")
 }
 
 func testSnapshotRange(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout)
-	for _, b := range history() {
-		l.applyBlock(t, b)
-	}
+	l := newLedger(t, h, layout, history()...)
 	for _, block := range []uint64{l.head + 1, 1 << 40, 1<<63 - 1, 1 << 63, store.Head - 1} {
 		_, err := l.ents.At(t.Context(), block)
 		require.ErrorIs(t, err, store.ErrBlockRange, "block %d", block)
@@ -93,15 +87,14 @@ func testSnapshotRange(t *testing.T, h Harness, layout string) {
 func testReadersBounded(t *testing.T, h Harness, layout string) {
 	url := h.NewURL(t)
 	db := h.open(t, url, &store.Options{Readers: 2})
-	ents, err := db.Entities(t.Context(), store.EntityOptions{Layout: layout})
-	require.NoError(t, err)
+	ents := entitiesOf(t, db, store.EntityOptions{Layout: layout})
 	l := &ledger{t: t, h: h, url: url, layout: layout, db: db, ents: ents, head: firstBlock}
 	first, second := l.at(t, store.Head), l.at(t, store.Head)
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = ents.At(done, store.Head)
+	_, err := ents.At(done, store.Head)
 	require.ErrorIs(t, err, context.Canceled)
-	l.applyBlock(t, history()[0])
+	l.applyBlocks(t, history()[0])
 
 	opened := make(chan error, 1)
 	go func() {

@@ -65,10 +65,12 @@ type ledger struct {
 // firstBlock is above the block numbers that queries compare with zero or one.
 const firstBlock = 100
 
-func newLedger(t testing.TB, h Harness, layout string) *ledger {
+// newLedger makes a store and gives it blocks.
+func newLedger(t testing.TB, h Harness, layout string, blocks ...store.Block) *ledger {
 	t.Helper()
 	l := &ledger{t: t, h: h, url: h.quickURL(t), layout: layout, head: firstBlock}
 	l.open()
+	l.applyBlocks(t, blocks...)
 	return l
 }
 
@@ -89,15 +91,17 @@ func (l *ledger) reopen(t testing.TB) {
 // apply applies operations as the next block and returns its number.
 func (l *ledger) apply(t testing.TB, ops ...store.Op) uint64 {
 	t.Helper()
-	l.applyBlock(t, newBlock(l.head+1, ops...))
+	l.applyBlocks(t, newBlock(l.head+1, ops...))
 	return l.head
 }
 
-func (l *ledger) applyBlock(t testing.TB, b store.Block) {
+func (l *ledger) applyBlocks(t testing.TB, blocks ...store.Block) {
 	t.Helper()
-	_, err := l.ents.Apply(t.Context(), b)
-	require.NoError(t, err)
-	l.head = b.Number
+	for _, b := range blocks {
+		_, err := l.ents.Apply(t.Context(), b)
+		require.NoError(t, err)
+		l.head = b.Number
+	}
 }
 
 // at opens a snapshot that ends with the test.
@@ -151,8 +155,7 @@ type state struct {
 // state reads the head and, if the layout can, past blocks.
 func (l *ledger) state(t testing.TB, past ...uint64) state {
 	t.Helper()
-	summary, err := l.ents.Summary(t.Context())
-	require.NoError(t, err)
+	summary := summaryOf(t, l.ents)
 	s := state{Summary: summary, Content: map[uint64][]*store.Entity{}}
 	for _, block := range append(past, summary.Head) {
 		if block <= summary.Head && (l.ents.Temporal() || block == summary.Head) {

@@ -90,7 +90,7 @@ func testSynthetic(t *testing.T, l *ledger) {
 	key := keyOf("synthetic")
 	op := on("synthetic", opCreate(50, owner(alice)))
 	op.TxIndex, op.OpIndex = 65535, 7
-	l.applyBlock(t, store.Block{Number: l.head + 1, Ops: ops{op}})
+	l.applyBlocks(t, store.Block{Number: l.head + 1, Ops: ops{op}})
 	created := l.head
 	check := func(owner store.Address, modified, expiration uint64) {
 		t.Helper()
@@ -144,14 +144,12 @@ func testForEver(t *testing.T, l *ledger) {
 // testEmptyBlocks: an empty block advances the head and changes nothing else,
 // and numbers may be left out.
 func testEmptyBlocks(t *testing.T, l *ledger) {
-	before, err := l.ents.Head(t.Context())
-	require.NoError(t, err)
+	before := headOf(t, l.ents)
 	applied, err := l.ents.Apply(t.Context(), store.Block{Number: l.head + 10})
 	require.NoError(t, err)
 	l.head += 10
 	require.Equal(t, store.Applied{Head: store.BlockHead{Block: l.head, Digest: before.Digest}}, applied)
-	head, err := l.ents.Head(t.Context())
-	require.NoError(t, err)
+	head := headOf(t, l.ents)
 	require.Equal(t, applied.Head, head)
 
 	l.view(t, l.head-5, func(s *store.Snapshot) { require.Equal(t, l.head-5, s.Block()) })
@@ -193,11 +191,11 @@ func testManyOperations(t *testing.T, l *ledger) {
 		}
 		return len(list)
 	}
-	l.applyBlock(t, block(opCreate(50, text("many", "yes"), content("c", "payload"))))
+	l.applyBlocks(t, block(opCreate(50, text("many", "yes"), content("c", "payload"))))
 	require.Equal(t, n, count())
-	l.applyBlock(t, block(opOwner(bob)))
+	l.applyBlocks(t, block(opOwner(bob)))
 	require.Equal(t, n, count())
-	l.applyBlock(t, block(opExpire))
+	l.applyBlocks(t, block(opExpire))
 	require.Zero(t, count())
 }
 

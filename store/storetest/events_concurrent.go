@@ -73,8 +73,7 @@ func runEventGroup(t *testing.T, h Harness, layout string) {
 // held opens the writer's transaction, so that appends gather behind it.
 func held(t testing.TB, s eventStream) (release func()) {
 	t.Helper()
-	tx, err := s.db.Engine().Begin(context.Background())
-	require.NoError(t, err)
+	tx := begin(t, s.db.Engine())
 	return sync.OnceFunc(func() { require.NoError(t, tx.Rollback()) })
 }
 

@@ -53,7 +53,7 @@ func importCopy(t *testing.T, h Harness, layout string) {
 		require.ErrorIs(t, err, broken)
 	}
 	calls := 0
-	done, err := s.Import(t.Context(), sequence(want), store.EventImportOptions{Batch: 4, Progress: func(store.EventsImported) { calls++ }})
+	done, err := s.Import(t.Context(), stream(want, nil), store.EventImportOptions{Batch: 4, Progress: func(store.EventsImported) { calls++ }})
 	require.NoError(t, err)
 	require.Equal(t, store.EventsImported{Events: 7, Skipped: 16, Head: 23}, done, "what came before it broke is kept")
 	require.Equal(t, 2, calls)
@@ -67,8 +67,7 @@ func importCopy(t *testing.T, h Harness, layout string) {
 	require.Equal(t, []uint64{24}, s.add(t, ev("New", "")))
 	now := s.all(t)[23].Time
 	require.WithinDuration(t, time.Now(), now, time.Hour)
-	report, err := s.db.Check(t.Context(), store.CheckOptions{})
-	require.NoError(t, err)
+	report := checkOf(t, s.db)
 	require.NoError(t, report.Err())
 }
 
@@ -77,14 +76,13 @@ func importContinuation(t *testing.T, h Harness, layout string) {
 	s := h.events(t, layout)
 	list := oldEvents(10)
 	run := func(list []store.SequencedEvent) error {
-		_, err := s.Import(t.Context(), sequence(list), store.EventImportOptions{})
+		_, err := s.Import(t.Context(), stream(list, nil), store.EventImportOptions{})
 		return err
 	}
 	require.ErrorIs(t, run(list[2:4]), store.ErrHistory, "a gap at the beginning")
 	require.NoError(t, run(list[:4]))
 	require.ErrorIs(t, run(slices.Concat(list[4:6], list[7:])), store.ErrHistory, "a gap")
-	head, err := s.Head(t.Context())
-	require.NoError(t, err)
+	head := headOf(t, s)
 	require.EqualValues(t, 4, head, "nothing of a batch with a gap")
 	other := slices.Clone(list)
 	other[3].Data = []byte("other")
@@ -111,7 +109,7 @@ func importTimes(t *testing.T, h Harness, layout string) {
 		for _, at := range times {
 			list = append(list, store.SequencedEvent{Time: at, Event: ev("A", "")})
 		}
-		_, err := s.Import(t.Context(), sequence(list), store.EventImportOptions{})
+		_, err := s.Import(t.Context(), stream(list, nil), store.EventImportOptions{})
 		return err
 	}
 	past := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -143,11 +141,11 @@ func importRenumber(t *testing.T, h Harness, layout string) {
 		_, err := s.Append(context.Background(), []store.Event{ev("Between", "")}, nil)
 		require.NoError(t, err)
 	}}
-	done, err := s.Import(t.Context(), sequence(list), opts)
+	done, err := s.Import(t.Context(), stream(list, nil), opts)
 	require.NoError(t, err)
 	require.Equal(t, store.EventsImported{Events: 4, Head: 6}, done)
 	opts.Progress = nil
-	done, err = s.Import(t.Context(), sequence(list), opts)
+	done, err = s.Import(t.Context(), stream(list, nil), opts)
 	require.NoError(t, err)
 	require.Equal(t, 4, done.Skipped)
 	require.Len(t, s.read(t, event.Of("Old"), nil), 4)

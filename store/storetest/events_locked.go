@@ -44,8 +44,7 @@ func both() *store.Condition {
 func (h Harness) watchedEvents(t *testing.T, opts store.EventOptions) (eventStream, *watchedEngine) {
 	t.Helper()
 	db, w := h.openWatched(t, h.quickURL(t))
-	evs, err := db.Events(t.Context(), opts)
-	require.NoError(t, err)
+	evs := eventsOf(t, db, opts)
 	return eventStream{Events: evs, db: db}, w
 }
 

@@ -33,8 +33,7 @@ func runEventRepeatPass(t *testing.T, h Harness, layout string) {
 // event, and ends at the next statement when it is given up.
 func repeatInFewStatements(t *testing.T, h Harness, layout string) {
 	db, w := h.openWatched(t, h.quickURL(t))
-	evs, err := db.Events(t.Context(), store.EventOptions{Layout: layout})
-	require.NoError(t, err)
+	evs := eventsOf(t, db, store.EventOptions{Layout: layout})
 	s := eventStream{Events: evs, db: db}
 	many := repeatedEvents(2000, 20) // compared under the lock
 	first := s.add(t, many...)
@@ -60,7 +59,7 @@ func repeatInFewStatements(t *testing.T, h Harness, layout string) {
 	require.Equal(t, []uint64{tail[0] + 1}, s.add(t, ev("Next", "")))
 
 	many[len(many)-1].Data = []byte("other")
-	_, err = s.Append(t.Context(), many, nil)
+	_, err := s.Append(t.Context(), many, nil)
 	require.ErrorIs(t, err, store.ErrDuplicate)
 	require.ErrorContains(t, err, fmt.Sprintf("event %d ", first[len(first)-1]))
 }
@@ -69,8 +68,7 @@ func repeatInFewStatements(t *testing.T, h Harness, layout string) {
 // among them, fail nobody else and leave no trace, whenever that is.
 func repeatInGroup(t *testing.T, h Harness, layout string) {
 	db, w := h.openWatched(t, h.quickURL(t))
-	evs, err := db.Events(t.Context(), store.EventOptions{Layout: layout})
-	require.NoError(t, err)
+	evs := eventsOf(t, db, store.EventOptions{Layout: layout})
 	s := eventStream{Events: evs, db: db}
 	many := repeatedEvents(1000, 30) // compared under the lock
 	positions := s.add(t, many...)
@@ -83,8 +81,7 @@ func repeatInGroup(t *testing.T, h Harness, layout string) {
 // giveUpInGroup gives up the leader of a group and others in it at the n-th query of
 // judging it, and tells whether there were as many.
 func giveUpInGroup(t *testing.T, s eventStream, w *watchedEngine, n int, many []store.Event, positions []uint64) (last bool) {
-	head, err := s.Head(t.Context())
-	require.NoError(t, err)
+	head := headOf(t, s)
 	release := held(t, s)
 	defer release()
 	ctx, giveUp := context.WithCancel(t.Context())

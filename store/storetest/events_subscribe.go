@@ -90,8 +90,7 @@ func subscribeHears(t *testing.T, h Harness, layout string) {
 	hourly := store.EventOptions{Layout: layout, PollInterval: time.Hour}
 	other := h.openEvents(t, s.url, hourly)
 	readOnly := h.open(t, s.url, &store.Options{ReadOnly: true})
-	reader, err := readOnly.Events(t.Context(), hourly)
-	require.NoError(t, err)
+	reader := eventsOf(t, readOnly, hourly)
 	s.add(t, ev("A", "0"))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -122,10 +121,8 @@ func subscribeRestart(t *testing.T, h Harness, layout string) {
 	var got []string
 	written, next := 0, uint64(0)
 	for round := 0; len(got) < total; round++ {
-		db, err := store.Open(context.Background(), url, nil)
-		require.NoError(t, err)
-		evs, err := db.Events(context.Background(), store.EventOptions{Layout: layout})
-		require.NoError(t, err)
+		db := mustOpen(t, url, nil)
+		evs := eventsOf(t, db, store.EventOptions{Layout: layout})
 		goal := min(written+100, total)
 		writer := make(chan error, 1)
 		go func() { writer <- writeNumbers(evs, written, goal) }()

@@ -81,8 +81,7 @@ func (h Harness) indexedEvents(t testing.TB, layout string) eventStream {
 func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) eventStream {
 	t.Helper()
 	db := h.open(t, url, nil)
-	evs, err := db.Events(context.Background(), opts)
-	require.NoError(t, err)
+	evs := eventsOf(t, db, opts)
 	return eventStream{Events: evs, db: db, url: url}
 }
 

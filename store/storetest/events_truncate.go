@@ -100,34 +100,30 @@ func truncatedReads(t *testing.T, s eventStream, before []store.SequencedEvent) 
 	for _, err := range s.Subscribe(t.Context(), event.All(), 0) {
 		require.ErrorIs(t, err, store.ErrTruncated)
 	}
-	summary, err := s.Summary(t.Context())
-	require.NoError(t, err)
+	summary := summaryOf(t, s)
 	require.EqualValues(t, 10, summary.Events)
 }
 
 // truncatedIsSound: a check finds nothing, what finds events is made anew from truncated
 // ones, and a backup has them.
 func truncatedIsSound(t *testing.T, h Harness, s eventStream) {
-	report, err := s.db.Check(t.Context(), store.CheckOptions{})
-	require.NoError(t, err)
+	report := checkOf(t, s.db)
 	require.NoError(t, report.Err())
 	var file bytes.Buffer
-	_, err = s.db.Backup(t.Context(), &file, nil)
+	_, err := s.db.Backup(t.Context(), &file, nil)
 	require.NoError(t, err)
 	restored := h.open(t, h.quickURL(t), nil)
 	_, err = restored.Restore(t.Context(), &file, nil, nil)
 	require.NoError(t, err)
 	_, err = restored.Repair(t.Context(), store.CheckOptions{})
 	require.NoError(t, err)
-	evs, err := restored.Events(t.Context(), store.EventOptions{})
-	require.NoError(t, err)
+	evs := eventsOf(t, restored, store.EventOptions{})
 	horizon, err := evs.Horizon(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 9, horizon)
 	_, err = evs.Append(t.Context(), []store.Event{ev("X", "")}, event.Unless(anyOf(item("", "n:4"))))
 	require.ErrorIs(t, err, store.ErrConflict)
-	report, err = restored.Check(t.Context(), store.CheckOptions{})
-	require.NoError(t, err)
+	report = checkOf(t, restored)
 	require.NoError(t, report.Err())
 }
 

@@ -15,8 +15,7 @@ import (
 
 func runEventAppend(t *testing.T, h Harness, layout string) {
 	s := h.events(t, layout)
-	head, err := s.Head(t.Context())
-	require.NoError(t, err)
+	head := headOf(t, s)
 	require.Zero(t, head, "an empty store")
 	require.Empty(t, s.all(t))
 
@@ -29,8 +28,7 @@ func runEventAppend(t *testing.T, h Harness, layout string) {
 	for i := 1; i < len(positions); i++ {
 		require.Greater(t, positions[i], positions[i-1], "positions grow")
 	}
-	head, err = s.Head(t.Context())
-	require.NoError(t, err)
+	head = headOf(t, s)
 	require.Equal(t, positions[len(positions)-1], head)
 
 	list := s.all(t)
@@ -48,8 +46,7 @@ func runEventAppend(t *testing.T, h Harness, layout string) {
 			require.True(t, containsPosition(found, got.Position), "event %d by its tag %q", got.Position, tag)
 		}
 	}
-	summary, err := s.Summary(t.Context())
-	require.NoError(t, err)
+	summary := summaryOf(t, s)
 	require.Equal(t, uint64(len(given)), summary.Events)
 	require.Equal(t, layout, summary.Layout)
 }
@@ -183,10 +180,9 @@ func runEventOpen(t *testing.T, h Harness, layout string) {
 	ctx := t.Context()
 	s := h.events(t, layout)
 	s.add(t, ev("A", "a", "k:v"))
-	again, err := s.db.Events(ctx, store.EventOptions{Layout: layout})
-	require.NoError(t, err)
+	again := eventsOf(t, s.db, store.EventOptions{Layout: layout})
 	require.Same(t, s.Events, again)
-	_, err = s.db.Events(ctx, store.EventOptions{Layout: "other"})
+	_, err := s.db.Events(ctx, store.EventOptions{Layout: "other"})
 	require.ErrorIs(t, err, store.ErrLayout)
 	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
 		_, err = s.db.Events(ctx, negative)
@@ -194,8 +190,7 @@ func runEventOpen(t *testing.T, h Harness, layout string) {
 	}
 
 	// Entities and events share a database.
-	ents, err := s.db.Entities(ctx, store.EntityOptions{})
-	require.NoError(t, err)
+	ents := entitiesOf(t, s.db, store.EntityOptions{})
 	_, err = ents.Apply(ctx, newBlock(1, on("x", opCreate(10))))
 	require.NoError(t, err)
 	require.NoError(t, s.db.Close())
@@ -204,8 +199,7 @@ func runEventOpen(t *testing.T, h Harness, layout string) {
 	_, err = db.Events(ctx, store.EventOptions{Layout: "other"})
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, layout, "the error names what there is")
-	evs, err := db.Events(ctx, store.EventOptions{})
-	require.NoError(t, err)
+	evs := eventsOf(t, db, store.EventOptions{})
 	require.Equal(t, layout, evs.Layout())
 	s = eventStream{Events: evs, db: db, url: s.url}
 	require.Equal(t, "a", s.names(t, event.All(), nil))
@@ -221,8 +215,7 @@ func runEventOpen(t *testing.T, h Harness, layout string) {
 	}
 	require.NoError(t, db.Close())
 	ro := h.open(t, s.url, &store.Options{ReadOnly: true})
-	evs, err = ro.Events(ctx, store.EventOptions{})
-	require.NoError(t, err)
+	evs = eventsOf(t, ro, store.EventOptions{})
 	require.Len(t, eventStream{Events: evs}.all(t), 2)
 	_, err = evs.Append(ctx, []store.Event{ev("A", "a")}, nil)
 	require.ErrorIs(t, err, store.ErrReadOnly)
@@ -237,25 +230,21 @@ func runEventLayout(t *testing.T, h Harness, layout string) {
 	for named, wanted := range map[string]string{layout: store.DefaultLayout, "compact," + layout: "compact"} {
 		rawURL := h.quickURL(t)
 		db := open(rawURL, named)
-		evs, err := db.Events(ctx, store.EventOptions{})
-		require.NoError(t, err)
+		evs := eventsOf(t, db, store.EventOptions{})
 		require.Equal(t, layout, evs.Layout(), named)
-		ents, err := db.Entities(ctx, store.EntityOptions{})
-		require.NoError(t, err)
+		ents := entitiesOf(t, db, store.EntityOptions{})
 		require.Equal(t, wanted, ents.Layout(), named)
 		require.NoError(t, db.Close())
 
 		db = open(rawURL, "bare") // of entities alone
-		_, err = db.Events(ctx, store.EventOptions{})
-		require.NoError(t, err)
-		_, err = db.Entities(ctx, store.EntityOptions{})
+		eventsOf(t, db, store.EventOptions{})
+		_, err := db.Entities(ctx, store.EntityOptions{})
 		require.ErrorIs(t, err, store.ErrLayout)
 		require.NoError(t, db.Close())
 	}
 	for _, other := range store.EventLayouts(linkedDriver(t, h.NewURL(t)).Info.Dialect) {
 		db := open(h.quickURL(t), other)
-		evs, err := db.Events(ctx, store.EventOptions{Layout: layout})
-		require.NoError(t, err)
+		evs := eventsOf(t, db, store.EventOptions{Layout: layout})
 		require.Equal(t, layout, evs.Layout(), "what is given in Go wins over the URL")
 		require.NoError(t, db.Close())
 	}

@@ -85,10 +85,64 @@ func (h Harness) repeats(layout string) bool {
 // open opens a database and closes it when the test ends.
 func (h Harness) open(t testing.TB, url string, opts *store.Options) *store.DB {
 	t.Helper()
-	db, err := store.Open(context.Background(), url, opts)
-	require.NoError(t, err)
+	db := mustOpen(t, url, opts)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
+}
+
+// tester is a test, or a case of rapid.
+type tester interface {
+	require.TestingT
+	Helper()
+}
+
+// mustOpen opens a database that the test closes.
+func mustOpen(t tester, url string, opts *store.Options) *store.DB {
+	t.Helper()
+	db, err := store.Open(context.Background(), url, opts)
+	require.NoError(t, err)
+	return db
+}
+
+// entitiesOf, eventsOf and checkOf make calls that have to succeed.
+func entitiesOf(t tester, db *store.DB, opts store.EntityOptions) *store.Entities {
+	t.Helper()
+	ents, err := db.Entities(context.Background(), opts)
+	require.NoError(t, err)
+	return ents
+}
+
+func eventsOf(t tester, db *store.DB, opts store.EventOptions) *store.Events {
+	t.Helper()
+	evs, err := db.Events(context.Background(), opts)
+	require.NoError(t, err)
+	return evs
+}
+
+// headOf returns the head of entities or of events, and summaryOf their summary.
+func headOf[H any](t tester, of interface {
+	Head(ctx context.Context) (H, error)
+}) H {
+	t.Helper()
+	head, err := of.Head(context.Background())
+	require.NoError(t, err)
+	return head
+}
+
+func summaryOf[S any](t tester, of interface {
+	Summary(ctx context.Context) (S, error)
+}) S {
+	t.Helper()
+	summary, err := of.Summary(context.Background())
+	require.NoError(t, err)
+	return summary
+}
+
+func checkOf(t tester, db *store.DB) store.CheckReport {
+	t.Helper()
+	report, err := db.Check(context.Background(), store.CheckOptions{})
+	require.NoError(t, err)
+	return report
 }
 
 // quickURL returns the URL of a new database with the weakest durability that

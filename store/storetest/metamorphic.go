@@ -50,8 +50,7 @@ func metamorphic(t *testing.T, rt *rapid.T, h Harness) {
 	for _, v := range variants {
 		v.play(t, rt, g, m.ExtendAdds, blocks)
 		defer func() { require.NoError(rt, v.db.Close()) }()
-		head, err := v.ents.Head(context.Background())
-		require.NoError(rt, err)
+		head := headOf(rt, v.ents)
 		require.Equal(rt, m.Head(), head, "%s", v)
 	}
 	for range 4 {
@@ -151,7 +150,7 @@ func (v *variant) drawParams(g *generator) (pairs []string) {
 func (v *variant) take(rt *rapid.T, g *generator, blocks []store.Block) {
 	if !v.plain && g.chance("load", 2) {
 		opts := store.LoadOptions{Changes: 1 + g.pick("changes", 8)}
-		_, err := v.ents.Load(context.Background(), sequence(blocks), opts)
+		_, err := v.ents.Load(context.Background(), stream(blocks, nil), opts)
 		require.NoError(rt, err, "%s: load %+v", v, blocks)
 		return
 	}
@@ -207,9 +206,9 @@ func (v *variant) compare(rt *rapid.T, other *variant, at uint64, expr, second q
 	}
 	defer mine.Close()
 	rt.Logf("%s at block %d: %s", v, mine.Block(), expr)
-	want, err := gather(theirs.Query(ctx, expr, &opts))
+	want, err := collect(theirs.Query(ctx, expr, &opts))
 	require.NoError(rt, err)
-	got, err := gather(mine.Query(ctx, expr, &opts))
+	got, err := collect(mine.Query(ctx, expr, &opts))
 	require.NoError(rt, err)
 	requireEntities(rt, want, got)
 	if len(got) > 0 {
@@ -223,11 +222,11 @@ func (v *variant) compare(rt *rapid.T, other *variant, at uint64, expr, second q
 func checkRest(rt *rapid.T, s *store.Snapshot, expr query.Expr, opts store.QueryOptions, page []*store.Entity) {
 	ctx := context.Background()
 	rest := store.QueryOptions{Order: opts.Order}
-	all, err := gather(s.Query(ctx, expr, &rest))
+	all, err := collect(s.Query(ctx, expr, &rest))
 	require.NoError(rt, err)
 	rest.After, err = s.Cursor(page[len(page)-1], &opts)
 	require.NoError(rt, err)
-	others, err := gather(s.Query(ctx, expr, &rest))
+	others, err := collect(s.Query(ctx, expr, &rest))
 	require.NoError(rt, err)
 	requireEntities(rt, all, slices.Concat(page, others))
 }
@@ -239,7 +238,7 @@ func checkRest(rt *rapid.T, s *store.Snapshot, expr query.Expr, opts store.Query
 func checkPartition(rt *rapid.T, s *store.Snapshot, p, q query.Expr) {
 	ctx := context.Background()
 	rows := func(e query.Expr) []*store.Entity {
-		list, err := gather(s.Query(ctx, e, nil))
+		list, err := collect(s.Query(ctx, e, nil))
 		require.NoError(rt, err, "%s", e)
 		n, err := s.Count(ctx, e)
 		require.NoError(rt, err, "%s", e)

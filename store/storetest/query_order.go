@@ -188,7 +188,7 @@ func testSameSequence(t *testing.T, l *ledger) {
 	for _, name := range []string{"y", "x", "z"} {
 		create = append(create, on(name, opCreate(1000, number("same", 1))))
 	}
-	l.applyBlock(t, store.Block{Number: l.head + 1, Ops: create})
+	l.applyBlocks(t, store.Block{Number: l.head + 1, Ops: create})
 	same := compared("same", query.Equal, query.Number(1))
 	l.view(t, store.Head, func(s *store.Snapshot) {
 		for _, order := range [][]store.Order{nil, {{Name: "same", Kind: num}}, {{Name: "$sequence", Desc: true}}, {{Name: "same", Kind: num}, {Name: "$createdAtBlock"}}} {

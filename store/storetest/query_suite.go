@@ -125,7 +125,7 @@ func queried(t testing.TB, h Harness, layout string) *ledger {
 		newBlock(1007, on("g", opDelete), on("c", opExtend(100))),
 		newBlock(1010),
 	} {
-		l.applyBlock(t, b)
+		l.applyBlocks(t, b)
 	}
 	return l
 }

@@ -141,13 +141,12 @@ func (w *world) open(t *testing.T, h Harness, layout string, params ...string) *
 	t.Helper()
 	all := append([]string{"readers", fmt.Sprint(len(w.states)), "memory", "256MiB"}, params...)
 	db := h.open(t, withParams(t, h.quickURL(t), all...), nil)
-	ents, err := db.Entities(t.Context(), store.EntityOptions{Layout: layout})
-	require.NoError(t, err)
+	ents := entitiesOf(t, db, store.EntityOptions{Layout: layout})
 	loaded := len(w.blocks)
 	if len(params) > 0 {
 		loaded = loaded * 3 / 4
 	}
-	_, err = ents.Load(t.Context(), sequence(w.blocks[:loaded]), store.LoadOptions{})
+	_, err := ents.Load(t.Context(), stream(w.blocks[:loaded], nil), store.LoadOptions{})
 	require.NoError(t, err)
 	if len(params) == 0 {
 		require.NoError(t, ents.Settle(t.Context()))
@@ -229,7 +228,7 @@ func (s *asked) answer(ctx context.Context, view *store.Snapshot, q question, ma
 		if q.limit > 0 {
 			want = want[:min(q.limit, len(want))]
 		}
-		found, err := gather(view.Query(ctx, q.expr, &opts))
+		found, err := collect(view.Query(ctx, q.expr, &opts))
 		if err == nil && !slices.EqualFunc(want, found, sameEntity) {
 			err = fmt.Errorf("%w: page %d: %s", errAnswer, page, difference(want, found))
 		}

@@ -34,8 +34,7 @@ func RunTranscript(t *testing.T, h Harness) {
 	for _, layout := range h.layouts() {
 		t.Run("layout="+layout, func(t *testing.T) {
 			db := h.open(t, h.quickURL(t), nil)
-			ents, err := db.Entities(context.Background(), store.EntityOptions{Layout: layout})
-			require.NoError(t, err)
+			ents := entitiesOf(t, db, store.EntityOptions{Layout: layout})
 			got := playScript(storeSubject{ents}, !ents.Temporal())
 			requireTranscript(t, goldenSection(!ents.Temporal()), got)
 		})
@@ -252,7 +251,7 @@ func (s storeSubject) pages(at uint64, expr query.Expr, order []store.Order, lim
 	defer snap.Close()
 	opts := store.QueryOptions{Order: order, Limit: limit}
 	for {
-		page, err := gather(snap.Query(context.Background(), expr, &opts))
+		page, err := collect(snap.Query(context.Background(), expr, &opts))
 		if err != nil || len(page) == 0 {
 			return pages, err
 		}
