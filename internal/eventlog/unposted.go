@@ -76,44 +76,11 @@ func part[T any](list []T, after, last uint64, position func(T) uint64) []T {
 	return list[from:max(from, behind(last))]
 }
 
-// lists returns lists of entries that all which match an item with types or tags are in.
-func (u *unposted) lists(it *Item) (lists [][]int32) {
-	u.fill()
-	switch {
-	case it.any:
-		for _, tag := range it.tags {
-			lists = append(lists, u.tags[tag])
-		}
-	case len(it.tags) > 0:
-		rarest := u.tags[it.tags[0]]
-		for _, tag := range it.tags[1:] {
-			if other := u.tags[tag]; len(other) < len(rarest) {
-				rarest = other
-			}
-		}
-		lists = [][]int32{rarest}
-	default:
-		for _, typ := range it.types {
-			lists = append(lists, u.types[typ])
-		}
-	}
-	return lists
-}
-
 // match appends the positions above one and up to another one of events that match an
-// item: of each of its lists as many as are asked for, from the first on or from the last.
+// item: for each of its types, or alternatives among tags, as many as are asked for, from
+// the first on or from the last.
 func (u *unposted) match(to []uint64, it *Item, after, last uint64, backwards bool, n int) []uint64 {
-	if it.all() {
-		some := u.between(after, last)
-		if some = some[:min(n, len(some))]; backwards {
-			some = u.between(max(after, last-min(last, uint64(n))), last)
-		}
-		for i := range some {
-			to = append(to, some[i].position)
-		}
-		return to
-	}
-	for _, list := range u.lists(it) {
+	pick := func(list []int32) {
 		list = part(list, after, last, func(n int32) uint64 { return u.entries[n].position })
 		for i, left := 0, n; left > 0 && i < len(list); i++ {
 			at := list[i]
@@ -124,6 +91,33 @@ func (u *unposted) match(to []uint64, it *Item, after, last uint64, backwards bo
 				to = append(to, e.position)
 				left--
 			}
+		}
+	}
+	u.fill()
+	switch {
+	case it.any:
+		for _, tag := range it.tags {
+			pick(u.tags[tag])
+		}
+	case len(it.tags) > 0:
+		rarest := u.tags[it.tags[0]]
+		for _, tag := range it.tags[1:] {
+			if other := u.tags[tag]; len(other) < len(rarest) {
+				rarest = other
+			}
+		}
+		pick(rarest)
+	case len(it.types) > 0:
+		for _, typ := range it.types {
+			pick(u.types[typ])
+		}
+	default:
+		some := u.between(after, last)
+		if skip := len(some) - n; skip > 0 && backwards {
+			some = some[skip:]
+		}
+		for i := range min(n, len(some)) {
+			to = append(to, some[i].position)
 		}
 	}
 	return to
@@ -137,6 +131,8 @@ type Recent struct {
 	base uint64 // all events above this one are known, up to
 	head uint64 // this one
 	unposted
+
+	looked uint64 // events that were looked through since some were read
 }
 
 // maxRecent bounds the events that are known; twice as many are the most at any time.
@@ -174,8 +170,15 @@ func (r *Recent) append(entries []entry) {
 	}
 }
 
+// To read what is not known takes some time for each event, and looking through it an
+// eighth of that. So many are read only once it would have been worth it.
+const (
+	fewMissing   = 256
+	readsForLook = 8
+)
+
 // reach makes everything known that a view has above a position. It returns false when
-// that is too much, or too long ago.
+// that is too much or too long ago.
 func (r *Recent) reach(ctx context.Context, q driver.Querier, l *Log, indexed, head uint64) (bool, error) {
 	if head > indexed+maxRecent {
 		return false, nil
@@ -186,7 +189,12 @@ func (r *Recent) reach(ctx context.Context, q driver.Querier, l *Log, indexed, h
 	if r.base > indexed {
 		return false, nil
 	}
-	if r.head < head {
+	if missing := head - min(r.head, head); missing > 0 {
+		if missing > fewMissing && r.looked < readsForLook*missing {
+			r.looked += head - indexed
+			return false, nil
+		}
+		r.looked = 0
 		entries, err := l.readEntries(ctx, q, nil, r.head)
 		if err != nil {
 			return false, err

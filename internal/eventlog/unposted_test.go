@@ -83,6 +83,19 @@ func TestRecentStatements(t *testing.T) {
 	require.Equal(t, readPage(t, l, before, eventlog.Page{Items: page.Items, Limit: 5, Bytes: 1 << 20, Backwards: true}), readPage(t, l, c, page))
 	require.Equal(t, 1, c.lookedThrough)
 	require.NoError(t, errors.Join(view.Close(), before.Close()))
+
+	tail = l.NewTail(true, 4000)
+	write(t, e, tail, make([]event.Event, 1000)...)
+	if view, err = e.Snapshot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c = &counter{Querier: view}
+	page.Recent = l.NewTail(true, 4000).Recent()
+	for range 100 {
+		readPage(t, l, c, page)
+	}
+	require.Equal(t, 8, c.lookedThrough, "who reads a few times does not read everything")
+	require.NoError(t, view.Close())
 }
 
 func drawPage(rt *rapid.T) eventlog.Page {
