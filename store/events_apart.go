@@ -43,7 +43,7 @@ var errPutBack = errors.New("the condition is to be judged apart")
 
 // partRows bounds the rows of postings that are read in one view: while a view is open the
 // engine may have to keep what was written since, as SQLite does its log.
-const partRows = 1024
+const partRows = 512
 
 // judgeApart judges a condition on views, one after another, up to where the first of them
 // has postings. When there is no view to be had, the writer judges it whatever it costs.

@@ -57,7 +57,7 @@ type list struct {
 	types     []string // wanted; nil means any
 	at        uint64   // what lies before is passed
 	positions []uint64 // read and not passed, in the order of the search
-	room      []uint64 // memory for them
+	room      []uint64 // their memory, for the next ones
 	edge      uint64   // position of the last row that was read
 	rows      int      // rows to read next; zero before the first time
 	end       bool     // there are no more
@@ -266,9 +266,11 @@ func (s *search) fill(ctx context.Context, lists []*list) error {
 }
 
 func (s *search) pass(l *list) {
-	for len(l.positions) > 0 && s.before(l.positions[0], l.at) {
-		l.positions = l.positions[1:]
+	n := 0
+	for n < len(l.positions) && s.before(l.positions[n], l.at) {
+		n++
 	}
+	l.positions = l.positions[n:]
 }
 
 // withOthers adds to lists that must be read on the others that soon must, up to a
@@ -361,7 +363,7 @@ func (s *search) add(l *list, first uint64, data []byte) (err error) {
 		l.positions = l.room[:0]
 	}
 	l.positions, err = readPostings(l.positions, first, data, l.types)
-	if from == 0 {
+	if cap(l.positions) > cap(l.room) {
 		l.room = l.positions
 	}
 	l.got++
