@@ -52,8 +52,9 @@ type EventOptions struct {
 
 	// IndexEvery is the number of new events that are found by reading them one
 	// by one, in the layout "tags", before what finds them is written for all of
-	// them together: the larger, the cheaper are appends and the dearer are reads.
-	// Zero means 128.
+	// them together: the larger, the cheaper are appends and the dearer are reads. Where
+	// SQL is SQLite's these events are kept in memory to be found. Zero means 4,096 there
+	// and 128 elsewhere.
 	IndexEvery int
 
 	// LockedRows bounds the rows of postings that are read for one condition while
@@ -140,7 +141,6 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 func (o EventOptions) withDefaults() EventOptions {
 	o.Queue = cmp.Or(o.Queue, 1024)
 	o.PollInterval = cmp.Or(o.PollInterval, 200*time.Millisecond)
-	o.IndexEvery = cmp.Or(o.IndexEvery, eventlog.DefaultIndexEvery)
 	o.LockedRows = cmp.Or(o.LockedRows, defaultLockedRows)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -196,7 +196,7 @@ func (e *Events) use(name string) error {
 		return fmt.Errorf("%w: %w", ErrLayout, err)
 	}
 	e.log = eventlog.New(schema, dialect)
-	e.tail = e.log.NewTail(e.db.engine.Capabilities().MultiProcess, e.opts.IndexEvery)
+	e.tail = e.log.NewTail(e.db.engine.Capabilities().MultiProcess, cmp.Or(e.opts.IndexEvery, e.log.IndexEvery()))
 	return nil
 }
 

@@ -14,8 +14,8 @@ import (
 // that no event has together reads all of their postings. Under the writer's lock it
 // would keep everybody from appending. So the writer reads no more than
 // EventOptions.LockedRows rows of postings for a condition, and puts back what would take
-// more. The append's own goroutine then judges it on a view, up to the last posting that
-// the view sees, and comes again: what remains is what was written since.
+// more. The append's own goroutine then judges it on views, up to the last posting that
+// the first of them sees, and comes again: what remains is what was written since.
 //
 // It comes to an end: a second pass has only the events that came during the first one to
 // look through, which takes a small part of the time that it took to append them, and so
@@ -41,35 +41,42 @@ const apartAtOnce = 2
 // errPutBack is the verdict on a request that must be judged apart.
 var errPutBack = errors.New("the condition is to be judged apart")
 
-// judgeApart judges a condition on a view, up to where that has postings. When there is
-// no view to be had, the writer judges it whatever it costs.
+// partRows bounds the rows of postings that are read in one view: while a view is open the
+// engine may have to keep what was written since, as SQLite does its log.
+const partRows = 512
+
+// judgeApart judges a condition on views, one after another, up to where the first of them
+// has postings. When there is no view to be had, the writer judges it whatever it costs.
 func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
 	r.apart++
-	g := eventlog.Guard{Items: r.guard.Items, After: r.guard.After}
-	posted := uint64(0)
-	err := e.apart(ctx, func(ctx context.Context, q driver.Querier) (err error) {
-		if posted, err = e.log.Posted(ctx, q); err != nil {
-			return err
-		}
-		groups, begun := e.queue.groups.Load(), time.Now()
-		stop := func() error {
-			if e.queue.groups.Load() != groups {
-				rest(ctx, time.Since(begun))
+	g := eventlog.Guard{Items: r.guard.Items, After: r.guard.After, Left: true}
+	posted, known := uint64(0), false
+	for g.Left {
+		groups := e.queue.groups.Load()
+		var worked time.Duration
+		err := e.apart(ctx, func(ctx context.Context, q driver.Querier) (err error) {
+			begun := time.Now()
+			defer func() { worked = time.Since(begun) }()
+			if !known {
+				if posted, err = e.log.Posted(ctx, q); err != nil {
+					return err
+				}
+				known = true
 			}
-			begun = time.Now()
-			return r.cancelled()
+			return e.log.JudgePart(ctx, q, &g, partRows)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			r.apart = maxApart
+			return nil
 		}
-		return e.log.Judge(ctx, q, []*eventlog.Guard{&g}, eventlog.Bound{Stop: stop})
-	})
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		r.apart = maxApart
-		return nil
+		if g.Left && e.queue.groups.Load() != groups {
+			rest(ctx, worked)
+		}
 	}
-	g.After = max(g.After, posted)
-	r.guard = g
+	r.guard = eventlog.Guard{Items: g.Items, After: max(g.After, posted), Found: g.Found, Item: g.Item}
 	if err := e.shore.ensure(g.Found); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
@@ -77,7 +84,7 @@ func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
 }
 
 // A costly condition leaves the processors to the others: once anybody appends it rests
-// between two statements for restFor times as long as the last one took, and at most maxRest.
+// between two views for restFor times as long as the last one took, and at most maxRest.
 const (
 	restFor = 6
 	maxRest = 20 * time.Millisecond

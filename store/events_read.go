@@ -147,6 +147,7 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 // page reads a page in a view of its own and moves p behind it.
 func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []SequencedEvent, end bool, err error) {
 	e.shore.bound(p)
+	p.Recent = e.tail.Recent()
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		list, end, err = e.log.Read(ctx, q, *p)
 		return err

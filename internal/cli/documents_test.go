@@ -261,7 +261,7 @@ func metricTable(t *testing.T) report.Table {
 	handler, err := rpc.New(t.Context(), ents, rpc.Options{Metrics: m.Registry()})
 	require.NoError(t, err)
 	defer handler.Close()
-	observe(m.Registry(), &chain.Follower{})
+	observe(m.Registry(), &chain.Follower{}, db)
 
 	registry, ok := m.Registry().(*prometheus.Registry)
 	require.True(t, ok)

@@ -244,7 +244,7 @@ func (l *Log) Rebuild(ctx context.Context, tx driver.Tx) error {
 		}
 	}
 	for after := uint64(0); ; {
-		list, end, err := l.Read(ctx, tx, Page{Items: []Item{{}}, After: after, Limit: DefaultIndexEvery, Bytes: 64 << 20, Gone: Gone{}})
+		list, end, err := l.Read(ctx, tx, Page{Items: []Item{{}}, After: after, Limit: l.IndexEvery(), Bytes: 64 << 20, Gone: Gone{}})
 		if err != nil {
 			return err
 		}

@@ -116,6 +116,17 @@ func (l *Log) lastPosted(ctx context.Context, q driver.Querier, p *Page) ([]uint
 
 // lastInTail finds the last events among those without postings.
 func (l *Log) lastInTail(ctx context.Context, q driver.Querier, back *Page, found []uint64) error {
+	if back.Recent != nil {
+		lists, _, ok, err := back.Recent.find(ctx, q, l, back, 1)
+		for i, list := range lists {
+			if len(list) > 0 {
+				found[i] = slices.Max(list)
+			}
+		}
+		if ok || err != nil {
+			return err
+		}
+	}
 	s := back.span()
 	text := l.texts.get([]byte{'T', flag(s.bounded)}, func() string {
 		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position > (SELECT position FROM event_index) AND " +

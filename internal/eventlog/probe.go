@@ -17,6 +17,12 @@ type Guard struct {
 	Found uint64 // the position of such an event, zero when there is none
 	Item  int    // the item that it matches
 	Left  bool   // it was not answered: that would pass the bound
+
+	// What JudgePart has come to: items before this one have no event, and this one none
+	// before a position. The next part reads so many rows.
+	item int
+	from uint64
+	part int
 }
 
 // Bound bounds what one call of Judge reads.
@@ -26,9 +32,6 @@ type Bound struct {
 
 	// Head is the last position, where the engine's own index is asked.
 	Head uint64
-
-	// Stop, unless it is nil, is asked before each statement whether to go on.
-	Stop func() error
 }
 
 // probeRows are the rows of a term that are read first.
@@ -39,7 +42,7 @@ func (l *Log) Judge(ctx context.Context, q driver.Querier, guards []*Guard, b Bo
 	if !l.posted {
 		return l.judgeGIN(ctx, q, guards, b)
 	}
-	m := &meter{q: q, limit: noLimit, stop: b.Stop}
+	m := &meter{q: q, limit: noLimit}
 	s := search{log: l, q: m, rows: probeRows}
 	streams := make([][]*stream, len(guards))
 	first := make([]int, len(guards)) // rows of the first look-up
@@ -70,6 +73,51 @@ func (l *Log) Judge(ctx context.Context, q driver.Querier, guards []*Guard, b Bo
 			return err
 		}
 	}
+	return nil
+}
+
+// JudgePart goes on answering a guard that was left, in a view that is not older than the
+// one before, and reads about a number of rows of postings: more where that many are no
+// step forward.
+func (l *Log) JudgePart(ctx context.Context, q driver.Querier, g *Guard, rows int) (err error) {
+	if !l.posted {
+		return l.judgeGIN(ctx, q, []*Guard{g}, Bound{})
+	}
+	g.part = max(g.part, rows)
+	some := Guard{Items: g.Items[g.item:], After: max(g.After+1, g.from) - 1}
+	if fit := 1 + g.part/(probeRows+1); len(some.Items) > fit {
+		some.Items = some.Items[:fit]
+	}
+	m := &meter{q: q, limit: noLimit}
+	s := search{log: l, q: m, rows: probeRows}
+	streams, lists := s.guard(&some)
+	for _, st := range streams[1:] {
+		if st != nil {
+			st.move(g.After + 1)
+		}
+	}
+	if err := s.readParts(ctx, lists); err != nil {
+		return err
+	}
+	m.limit = m.read + g.part
+	before, from := g.item, g.from
+	for _, st := range streams {
+		one := Guard{Items: g.Items[g.item : g.item+1], After: max(g.After+1, g.from) - 1}
+		err := s.answer(ctx, q, &one, []*stream{st})
+		switch {
+		case errors.Is(err, errBound):
+			g.Left, g.from = true, st.passed
+			if g.item == before && g.from <= from {
+				g.part *= 2
+			}
+			return nil
+		case err != nil || one.Found > 0:
+			g.Found, g.Item, g.Left = one.Found, g.item, false
+			return err
+		}
+		g.item, g.from = g.item+1, 0
+	}
+	g.Left = g.item < len(g.Items)
 	return nil
 }
 
@@ -108,7 +156,6 @@ type meter struct {
 	q     driver.Querier
 	read  int
 	limit int // of read
-	stop  func() error
 }
 
 const noLimit = int(^uint(0) >> 1)
@@ -120,11 +167,6 @@ var errBound = errors.New("too many rows of postings")
 func (m *meter) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
 	if m.read >= m.limit {
 		return nil, errBound
-	}
-	if m.stop != nil {
-		if err := m.stop(); err != nil {
-			return nil, err
-		}
 	}
 	rows, err := m.q.Query(ctx, text, args...)
 	if err != nil {

@@ -2,6 +2,7 @@ package eventlog_test
 
 import (
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,6 +46,16 @@ func TestBound(t *testing.T) {
 		if c.postings > min(b.All, len(bounded)*b.Each) {
 			rt.Fatalf("%d rows of %d guards within %+v", c.postings, len(bounded), b)
 		}
+		rows := rapid.IntRange(1, 20).Draw(rt, "part")
+		for i, g := range free {
+			parts := eventlog.Guard{Items: g.Items, After: g.After, Left: true}
+			for parts.Left {
+				require.NoError(t, l.JudgePart(t.Context(), view, &parts, rows))
+			}
+			if parts.Found != g.Found || parts.Item != g.Item {
+				rt.Fatalf("guard %d in parts of %d: %+v, at once: %+v", i, rows, parts, g)
+			}
+		}
 		for i, g := range bounded {
 			switch {
 			case g.Left:
@@ -58,4 +69,43 @@ func TestBound(t *testing.T) {
 	})
 	require.NotZero(t, left)
 	require.NotZero(t, answered)
+}
+
+// TestParts: what is costly is judged in parts, each of which reads a bounded number of
+// rows in a view of its own, and goes on where the one before has ended.
+func TestParts(t *testing.T) {
+	e, l := open(t)
+	tail := l.NewTail(false, 100)
+	half := func(n int) event.Tag { return event.NewTag("half", strconv.Itoa(n%2)) }
+	for n := range 10_000 / 100 {
+		events := make([]event.Event, 100)
+		for i := range events {
+			events[i] = event.Event{Type: "A", Tags: []event.Tag{half(n + i)}}
+		}
+		write(t, e, tail, events...)
+	}
+	const rows = 16
+	judge := func(q event.Query) (g eventlog.Guard, parts, read int) {
+		for g = (eventlog.Guard{Items: eventlog.Compile(q), Left: true}); g.Left; parts++ {
+			view, err := e.Snapshot(t.Context())
+			require.NoError(t, err)
+			c := &counter{Querier: view}
+			require.NoError(t, l.JudgePart(t.Context(), c, &g, rows))
+			require.LessOrEqual(t, c.postings+c.events, 2*rows)
+			require.NoError(t, view.Close())
+			read += c.postings
+		}
+		return g, parts, read
+	}
+	both := event.Tagged(half(0), half(1))
+	g, parts, read := judge(event.Of("none").Or(both))
+	require.Zero(t, g.Found)
+	require.Greater(t, parts, 10)
+	require.Less(t, read, 800, "of 200 rows, some of them again in the next view")
+
+	write(t, e, tail, make([]event.Event, 100)...)
+	write(t, e, tail, append([]event.Event{{Type: "B", Tags: []event.Tag{half(0), half(1)}}}, make([]event.Event, 99)...)...)
+	g, _, _ = judge(event.Of("none").Or(both))
+	require.Equal(t, uint64(10_101), g.Found)
+	require.Equal(t, 1, g.Item)
 }

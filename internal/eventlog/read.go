@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,10 @@ type Page struct {
 	// receives what remains of them. Otherwise one ends the page with an error.
 	Gone    Gone
 	Visible bool // events that are not durable are wanted, too; the store's affair
+
+	// Recent, unless it is nil, is asked for the events without postings. The page must be
+	// of a view, for what is not committed must not be remembered.
+	Recent *Recent
 
 	// Head, unless it is nil, receives the last position of what was looked at when the
 	// page, which is not backwards, is the end.
@@ -220,9 +225,38 @@ func (l *Log) readTail(ctx context.Context, q driver.Querier, p *Page, to *pageE
 	if to.full || len(to.list) >= p.Limit {
 		return nil
 	}
+	if p.Recent != nil {
+		found, head, ok, err := p.Recent.find(ctx, q, l, p, p.Limit-len(to.list))
+		if err != nil {
+			return err
+		}
+		if to.head = head; ok {
+			return l.fetchFound(ctx, q, p, found, to)
+		}
+	}
 	to.compare = p.Wide()
 	text, shape, args := l.tail(append(make([]byte, 0, 32), 't'), nil, p, p.Limit-len(to.list))
 	return to.read(ctx, q, l.texts.get(shape, text), args, nil)
+}
+
+// fetchFound reads the events at the positions that were found for each item.
+func (l *Log) fetchFound(ctx context.Context, q driver.Querier, p *Page, found [][]uint64, to *pageEvents) error {
+	all := slices.Concat(found...)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if p.Backwards {
+		slices.Reverse(all)
+	}
+	for part := range slices.Chunk(all[:min(len(all), p.Limit-len(to.list))], l.maxFetch()) {
+		some := make([]candidate, len(part))
+		for i := range some {
+			some[i] = candidate{at: part[i], sure: true}
+		}
+		if err := l.fetch(ctx, q, some, to); err != nil || to.full {
+			return err
+		}
+	}
+	return nil
 }
 
 // readRows are the rows of a term that a page reads first. To DuckDB a statement is

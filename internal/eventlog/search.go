@@ -46,8 +46,9 @@ type stream struct {
 	looked  int // events that were compared
 	matched int // of them
 
-	at   uint64 // no position before this one is left
-	sure bool   // and it is one
+	at     uint64 // no position before this one is left
+	sure   bool   // and it is one
+	passed uint64 // no event before this position matches
 }
 
 // list is the postings of a term, read piece by piece.
@@ -56,6 +57,7 @@ type list struct {
 	types     []string // wanted; nil means any
 	at        uint64   // what lies before is passed
 	positions []uint64 // read and not passed, in the order of the search
+	room      []uint64 // their memory, for the next ones
 	edge      uint64   // position of the last row that was read
 	rows      int      // rows to read next; zero before the first time
 	end       bool     // there are no more
@@ -101,6 +103,7 @@ func (s *search) behind(at uint64) uint64 {
 // matches.
 func (s *search) next(ctx context.Context, st *stream, at uint64) (found uint64, ok bool, err error) {
 	for n := 1; ; n = min(4*n, maxFetch) {
+		st.passed = at
 		found, ok, err = s.candidate(ctx, st, at)
 		if err != nil || !ok || st.check == nil {
 			return found, ok, err
@@ -131,7 +134,9 @@ func (s *search) next(ctx context.Context, st *stream, at uint64) (found uint64,
 // that matches as far as the lists tell.
 func (s *search) candidate(ctx context.Context, st *stream, at uint64) (found uint64, ok bool, err error) {
 	for {
-		st.move(at)
+		if st.move(at); st.check == nil {
+			st.passed = at
+		}
 		if err := s.fill(ctx, st.lists); err != nil {
 			return 0, false, err
 		}
@@ -261,9 +266,11 @@ func (s *search) fill(ctx context.Context, lists []*list) error {
 }
 
 func (s *search) pass(l *list) {
-	for len(l.positions) > 0 && s.before(l.positions[0], l.at) {
-		l.positions = l.positions[1:]
+	n := 0
+	for n < len(l.positions) && s.before(l.positions[n], l.at) {
+		n++
 	}
+	l.positions = l.positions[n:]
 }
 
 // withOthers adds to lists that must be read on the others that soon must, up to a
@@ -352,7 +359,13 @@ func (s *search) add(l *list, first uint64, data []byte) (err error) {
 		l.start = first
 	}
 	from := len(l.positions)
+	if from == 0 {
+		l.positions = l.room[:0]
+	}
 	l.positions, err = readPostings(l.positions, first, data, l.types)
+	if cap(l.positions) > cap(l.room) {
+		l.room = l.positions
+	}
 	l.got++
 	l.held += len(l.positions) - from
 	if s.backwards {

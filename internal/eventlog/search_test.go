@@ -19,11 +19,16 @@ type counter struct {
 	statements int
 	postings   int // rows of them
 	events     int // rows of the others
+
+	lookedThrough int // statements that look through the events without postings
 }
 
 func (c *counter) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
 	c.statements++
 	rows, err := c.Querier.Query(ctx, text, args...)
+	if strings.Contains(text, "(SELECT position FROM event_index) AND") {
+		c.lookedThrough++
+	}
 	n := &c.events
 	if strings.Contains(text, "FROM event_postings") {
 		n = &c.postings

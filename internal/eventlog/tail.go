@@ -4,16 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
-// DefaultIndexEvery is how many events lie without postings before theirs are
-// written. Each posting changes a page of its own, so one event alone would cost a
-// commit four or five pages where the log itself costs one. A reader looks through
-// what has none, at 0.2 µs an event.
-const DefaultIndexEvery = 128
+// How many events lie without postings before theirs are written. Each posting changes a
+// page of its own, and those of a tag that comes again share one: so the more events, the
+// fewer pages. Where readers look through them, at 0.2 µs an event, there are few; where
+// they have them in memory (see Recent), many.
+const (
+	fewUnposted  = 128
+	manyUnposted = 4096
+)
+
+// IndexEvery is how many events lie without postings unless somebody wants another number.
+func (l *Log) IndexEvery() int {
+	if l.remembers() {
+		return manyUnposted
+	}
+	return fewUnposted
+}
+
+// remembers tells whether readers have the events without postings in memory: where a
+// statement is not dear. Elsewhere they come with what else is read.
+func (l *Log) remembers() bool { return l.posted && l.dialect == driver.SQLite }
 
 // Tail is the end of the log as its writer knows it: the last position, and what
 // conditions and IDs ask of the events that have no postings yet. Every method is
@@ -28,22 +45,11 @@ type Tail struct {
 	indexed uint64 // postings are complete up to here
 	micros  int64  // time of the last event
 
-	entries []entry // at positions above indexed, in order
-	stored  int     // so many of entries; the rest is of the open transaction
+	unposted     // at positions above indexed
+	stored   int // so many of entries; the rest is of the open transaction
 
-	mapped int // so many of entries are in the maps
-	tags   map[string][]int32
-	types  map[string][]int32
-	ids    map[event.ID]int32
-}
-
-// entry is an event of the tail.
-type entry struct {
-	position uint64
-	typ      string
-	tags     []string // encoded
-	id       event.ID
-	record   *Record // while it is not stored
+	recent  *Recent // nil where readers do not remember
+	scratch []uint64
 }
 
 // NewTail returns a tail that has read nothing yet. Shared says that other
@@ -52,11 +58,16 @@ func (l *Log) NewTail(shared bool, every int) *Tail {
 	if !l.posted {
 		every = 1
 	}
-	return &Tail{
-		log: l, shared: shared, every: every,
-		tags: map[string][]int32{}, types: map[string][]int32{}, ids: map[event.ID]int32{},
+	t := &Tail{log: l, shared: shared, every: every, unposted: newUnposted()}
+	if l.remembers() {
+		t.recent = &Recent{unposted: newUnposted()}
 	}
+	return t
 }
+
+// Recent returns what readers remember, nil where they do not. It may be called without
+// the lock.
+func (t *Tail) Recent() *Recent { return t.recent }
 
 // Sync reads what other processes have appended, or everything that is needed
 // when the tail is not known.
@@ -91,25 +102,13 @@ func (t *Tail) Sync(ctx context.Context, q driver.Querier) error {
 // drop forgets the entries up to a position, all of them when the tail is not
 // known.
 func (t *Tail) drop(indexed uint64) {
-	kept := t.entries[:0]
-	for _, e := range t.entries[:t.stored] {
-		if t.known && e.position > indexed {
-			kept = append(kept, e)
-		}
+	list := t.entries[:t.stored]
+	if !t.known {
+		list = nil
 	}
-	clear(t.entries[len(kept):])
-	if cap(kept) > 8*DefaultIndexEvery {
-		kept = append([]entry(nil), kept...) // a large append does not stay in memory
-	}
-	t.entries, t.stored, t.indexed = kept, len(kept), indexed
-	t.unmap()
-}
-
-func (t *Tail) unmap() {
-	clear(t.tags)
-	clear(t.types)
-	clear(t.ids)
-	t.mapped = 0
+	t.entries = list
+	t.keep(t.between(indexed, math.MaxUint64), 8*t.every)
+	t.stored, t.indexed = len(t.entries), indexed
 }
 
 // Forget makes the next Sync read everything, after a transaction that failed.
@@ -155,6 +154,9 @@ func (t *Tail) Write(ctx context.Context, tx driver.Tx, now int64) error {
 // Commit tells that what was written is stored.
 func (t *Tail) Commit() {
 	t.head += uint64(len(t.entries) - t.stored)
+	if t.recent != nil {
+		t.recent.add(t.entries[t.stored:])
+	}
 	for i := t.stored; i < len(t.entries); i++ {
 		t.entries[i].record = nil
 	}
@@ -184,60 +186,11 @@ func (t *Tail) First(it *Item, after uint64) uint64 {
 	if len(t.entries) == 0 || t.entries[len(t.entries)-1].position <= after {
 		return 0
 	}
-	t.fill()
-	switch {
-	case len(it.tags) > 0:
-		return t.firstIn(t.shortest(it.tags), it, after)
-	case len(it.types) > 0:
-		first := uint64(0)
-		for _, typ := range it.types {
-			if at := t.firstIn(t.types[typ], it, after); at > 0 && (first == 0 || at < first) {
-				first = at
-			}
-		}
-		return first
+	t.scratch = t.match(t.scratch[:0], it, after, math.MaxUint64, false, 1)
+	if len(t.scratch) == 0 {
+		return 0
 	}
-	for i := range t.entries {
-		if at := t.entries[i].position; at > after {
-			return at
-		}
-	}
-	return 0
-}
-
-// shortest returns the entries of the tag that has the fewest.
-func (t *Tail) shortest(tags []string) []int32 {
-	list := t.tags[tags[0]]
-	for _, tag := range tags[1:] {
-		if other := t.tags[tag]; len(other) < len(list) {
-			list = other
-		}
-	}
-	return list
-}
-
-func (t *Tail) firstIn(list []int32, it *Item, after uint64) uint64 {
-	for _, n := range list {
-		if e := &t.entries[n]; e.position > after && it.matches(e.typ, e.tags) {
-			return e.position
-		}
-	}
-	return 0
-}
-
-// fill brings the maps up to date. A large append that nobody asks about is never
-// put there.
-func (t *Tail) fill() {
-	for ; t.mapped < len(t.entries); t.mapped++ {
-		n, e := int32(t.mapped), &t.entries[t.mapped]
-		t.types[e.typ] = append(t.types[e.typ], n)
-		for _, tag := range e.tags {
-			t.tags[tag] = append(t.tags[tag], n)
-		}
-		if !e.id.IsZero() {
-			t.ids[e.id] = n
-		}
-	}
+	return slices.Min(t.scratch)
 }
 
 // state reads the last position and time, and up to where there are postings.

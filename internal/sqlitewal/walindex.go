@@ -59,16 +59,13 @@ func openWALIndex(database string) (*walIndex, error) {
 
 // frames returns the frames in the log and those not yet in the database.
 func (w *walIndex) frames() (logged, pending int64) {
-	logged = w.uint32(offsetMaxFrame)
-	return logged, max(logged-w.uint32(offsetBackfill), 0)
-}
-
-func (w *walIndex) uint32(offset int64) int64 {
-	var b [4]byte
-	if _, err := w.file.ReadAt(b[:], offset); err != nil {
-		return 0 // not written yet: an empty log
+	var b [offsetBackfill + 4]byte
+	if _, err := w.file.ReadAt(b[:], 0); err != nil {
+		return 0, 0 // not written yet: an empty log
 	}
-	return int64(binary.NativeEndian.Uint32(b[:]))
+	number := func(offset int) int64 { return int64(binary.NativeEndian.Uint32(b[offset:])) }
+	logged = number(offsetMaxFrame)
+	return logged, max(logged-number(offsetBackfill), 0)
 }
 
 // close gives the WAL-index up; the last user closes the file.
