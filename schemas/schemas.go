@@ -144,8 +144,7 @@ func AblationLayouts() []string {
 func Entities(name, dialect string) (Layout, error) {
 	def, ok := entityLayouts[name]
 	if n, err := strconv.Atoi(strings.TrimPrefix(name, "arkiv-")); !ok && err == nil && n >= 0 && n <= ablationSteps && name == "arkiv-"+strconv.Itoa(n) {
-		def = entityLayout{folder: "arkiv", indexes: first(n), about: fmt.Sprintf("the same with the first %d of the thirteen indexes", n)}
-		ok = true
+		def, ok = entityLayout{folder: "arkiv", indexes: first(n), about: fmt.Sprintf("the same with the first %d of the thirteen indexes", n)}, true
 	}
 	if !ok {
 		return Layout{}, fmt.Errorf("unknown entity layout %q; known are %s", name, strings.Join(EntityLayouts(), ", "))

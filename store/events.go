@@ -15,10 +15,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// What is recorded of the event store.
 // defaultEventLayout is that of new events for which none is named.
 const defaultEventLayout = "tags"
 
+// What is recorded of the event store.
 const (
 	metaEventLayout = "events.layout" // name of the layout
 	metaEventFormat = "events.format" // version of its tables

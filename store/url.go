@@ -112,7 +112,7 @@ var params = []param{
 		func(t *target, v string) (err error) { t.options.WALFrames, err = positive(v); return err }},
 	{"readers", fmt.Sprintf("snapshots that are open at once, above 0 (default %d)", driver.DefaultReaders),
 		func(t *target, v string) (err error) { t.options.Readers, err = positive(v); return err }},
-	{"concurrency", "snapshots that are at work beside each other, above 0 (default the processors that Go uses, of servers readers)",
+	{"concurrency", "snapshots that are at work beside each other, above 0 (default the processors that Go uses; of a server, readers)",
 		func(t *target, v string) (err error) { t.options.Concurrency, err = positive(v); return err }},
 	{"memory", fmt.Sprintf("bytes for caching, above 0, with a suffix such as KiB or GiB (default %dMiB)", driver.DefaultMemory>>20),
 		func(t *target, v string) (err error) { t.options.Memory, err = ParseBytes(v); return err }},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -147,7 +149,9 @@ func parameterTable(t *testing.T) report.Table {
 		}
 	}
 	add("all", store.Params())
-	for _, e := range allEngines(t) {
+	engines, err := allEngines()
+	require.NoError(t, err)
+	for _, e := range engines {
 		of := e.Name
 		if client := engine.Find(e.Name).Client; client != "" && e.Library == client {
 			of += " servers"
@@ -158,19 +162,21 @@ func parameterTable(t *testing.T) report.Table {
 }
 
 // allEngines are those that are linked here and the one that cannot be beside them.
-func allEngines(t *testing.T) []engineInfo {
-	list := linkedEngines()
+var allEngines = sync.OnceValues(func() (list []engineInfo, err error) {
+	list = linkedEngines()
 	for _, listed := range engine.All {
-		if !linked(listed.Name, false) {
-			others, err := siblingEngines(&env{ctx: t.Context(), stderr: t.Output()}, listed, false)
-			require.NoError(t, err)
-			require.NotEmpty(t, others)
-			list = append(list, others...)
+		if linked(listed.Name, false) {
+			continue
 		}
+		others, err := siblingEngines(&env{ctx: context.Background(), stderr: io.Discard}, listed, false)
+		if err != nil || len(others) == 0 {
+			return nil, fmt.Errorf("%s: %d answers, %w", listed.Name, len(others), err)
+		}
+		list = append(list, others...)
 	}
 	slices.SortStableFunc(list, func(a, b engineInfo) int { return engine.Rank(a.Name) - engine.Rank(b.Name) })
-	return list
-}
+	return list, nil
+})
 
 // layoutTable has the layouts of entities, those of the ablation in one row.
 func layoutTable(t *testing.T) report.Table {
@@ -203,7 +209,9 @@ func yes(b bool) string {
 func eventLayoutTable(t *testing.T) report.Table {
 	on := map[string][]string{}
 	dialects := map[string]driver.Dialect{}
-	for _, e := range allEngines(t) {
+	engines, err := allEngines()
+	require.NoError(t, err)
+	for _, e := range engines {
 		for _, name := range schemas.EventLayouts(string(e.Dialect)) {
 			dialects[name] = e.Dialect
 			if !slices.Contains(on[name], e.Name) {
