@@ -253,8 +253,7 @@ func indexTable(t *testing.T) report.Table {
 
 var described = regexp.MustCompile(`fqName: "([^"]*)", help: "([^"]*)"`)
 
-// metricTable has the metrics of a service, of Arkiv's JSON-RPC and of a follower, in one
-// registry.
+// metricTable has the metrics of a service with Arkiv's JSON-RPC, and of a follower.
 func metricTable(t *testing.T) report.Table {
 	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "varve.db"), nil)
 	require.NoError(t, err)
@@ -269,25 +268,28 @@ func metricTable(t *testing.T) report.Table {
 	handler, err := rpc.New(t.Context(), ents, rpc.Options{Metrics: m.Registry()})
 	require.NoError(t, err)
 	defer handler.Close()
-	observe(m.Registry(), &chain.Follower{}, db)
-
-	registry, ok := m.Registry().(*prometheus.Registry)
+	served, ok := m.Registry().(*prometheus.Registry)
 	require.True(t, ok)
-	families, err := registry.Gather()
-	require.NoError(t, err)
+	followed := prometheus.NewRegistry()
+	observe(followed, &chain.Follower{}, db)
+
 	rows := map[string][]string{}
-	for _, f := range families {
-		var labels []string
-		for _, l := range f.GetMetric()[0].GetLabel() {
-			labels = append(labels, l.GetName())
+	for _, registry := range []*prometheus.Registry{followed, served} {
+		families, err := registry.Gather()
+		require.NoError(t, err)
+		for _, f := range families {
+			var labels []string
+			for _, l := range f.GetMetric()[0].GetLabel() {
+				labels = append(labels, l.GetName())
+			}
+			if strings.HasPrefix(f.GetName(), "varve_") {
+				rows[f.GetName()] = []string{code(f.GetName()), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp()}
+			}
 		}
-		if strings.HasPrefix(f.GetName(), "varve_") {
-			rows[f.GetName()] = []string{code(f.GetName()), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), f.GetHelp()}
-		}
-	}
-	for _, d := range descriptions(registry) { // gauges of which this store has no value
-		if _, there := rows[d[1]]; !there && strings.HasPrefix(d[1], "varve_") {
-			rows[d[1]] = []string{code(d[1]), "gauge", "", d[2]}
+		for _, d := range descriptions(registry) { // gauges of which this store has no value
+			if _, there := rows[d[1]]; !there && strings.HasPrefix(d[1], "varve_") {
+				rows[d[1]] = []string{code(d[1]), "gauge", "", d[2]}
+			}
 		}
 	}
 	sorted := make([][]string, 0, len(rows))

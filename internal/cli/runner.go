@@ -255,7 +255,7 @@ type claims struct {
 	Options  experiment.Options `json:"options"`
 
 	// Phases are those of each experiment whose records do not say how long one was.
-	Phases map[string]time.Duration `json:"phases"`
+	Phases map[string]time.Duration `json:"phases,omitempty"`
 }
 
 // claim records what a new result set is of and compares that of an old one, so that a run
@@ -287,8 +287,11 @@ func (r *runner) claim() error {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
-	case !reflect.DeepEqual(claims{old.Revision, old.Options, nil}, claims{s.Revision, s.Options, nil}):
-		return usageError{fmt.Errorf("%s holds results of another source or of other options, %s and not %s; give another --out, or the same to go on", r.out, text, asJSON(s))}
+	default:
+		was, is := claims{old.Revision, old.Options, nil}, claims{s.Revision, s.Options, nil}
+		if !reflect.DeepEqual(was, is) {
+			return usageError{fmt.Errorf("%s holds results of another source or of other options, %s and not %s; give another --out, or the same to go on", r.out, asJSON(was), asJSON(is))}
+		}
 	}
 	for id, phase := range old.Phases {
 		if now, again := s.Phases[id]; again && now != phase {
