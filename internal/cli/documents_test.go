@@ -271,7 +271,7 @@ func metricTable(t *testing.T) report.Table {
 	served, ok := m.Registry().(*prometheus.Registry)
 	require.True(t, ok)
 	followed := prometheus.NewRegistry()
-	observe(followed, &chain.Follower{}, db)
+	observe(followed, &chain.Follower{Store: ents}, db)
 
 	rows := map[string][]string{}
 	for _, registry := range []*prometheus.Registry{followed, served} {
