@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/store"
 )
 
@@ -117,7 +118,7 @@ func TestCacheConcurrentBuilders(t *testing.T) {
 
 func TestCacheWaitsWithItsContext(t *testing.T) {
 	c := openCache(t)
-	held, err := tryLock(c.path("key") + ".lock")
+	held, err := filelease.Open(c.path("key")+".lock", 0o644)
 	require.NoError(t, err)
 	defer held.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -168,7 +169,7 @@ func TestSweepCache(t *testing.T) {
 	t.Setenv(CacheEnv, c.root)
 	copyOut(t, c, sampleBuilder(built))
 	for _, key := range []string{"killed", "building"} {
-		held, err := tryLock(c.path(key) + ".lock")
+		held, err := filelease.Open(c.path(key)+".lock", 0o644)
 		require.NoError(t, err)
 		require.NoError(t, os.MkdirAll(filepath.Join(c.path(key), dataDir), 0o755))
 		if key == "killed" {

@@ -3,12 +3,10 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/store/driver"
@@ -19,41 +17,9 @@ const (
 	lockSuffix = ".lock"
 )
 
-// lockPoll is how often a lock that another process holds is tried.
-const lockPoll = 50 * time.Millisecond
-
-// lock takes the lock of a data set, and waits for it until ctx is done. Closing the
-// file gives the lock back, and so does the end of the process.
+// lock takes the lock of a data set, and waits for it until ctx is done.
 func (c *Cache) lock(ctx context.Context, key string) (*os.File, error) {
-	path := c.path(key) + lockSuffix
-	for {
-		f, err := tryLock(path)
-		if f != nil || err != nil {
-			return f, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for %q: %w", path, context.Cause(ctx))
-		case <-time.After(lockPoll):
-		}
-	}
-}
-
-// tryLock takes the lock of a file, which it makes if need be, or returns nil when
-// another has it.
-func tryLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	err = filelease.Lock(f)
-	switch {
-	case err == nil:
-		return f, nil
-	case errors.Is(err, driver.ErrLocked):
-		return nil, f.Close()
-	}
-	return nil, errors.Join(fmt.Errorf("lock %q: %w", path, err), f.Close())
+	return filelease.Wait(ctx, c.path(key)+lockSuffix, 0o644)
 }
 
 // RunDir is a directory for one run's database, on the cache's disk. Remove
@@ -122,8 +88,11 @@ func sweep(dir string, complete bool) error {
 	if _, err := os.Stat(dir); err != nil {
 		return nil // it is about to be made, or somebody has removed it
 	}
-	held, err := tryLock(dir + lockSuffix)
-	if held == nil {
+	held, err := filelease.Open(dir+lockSuffix, 0o644)
+	if errors.Is(err, driver.ErrLocked) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	if _, err = os.Stat(filepath.Join(dir, markerFile)); complete || errors.Is(err, os.ErrNotExist) {

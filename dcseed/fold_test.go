@@ -139,7 +139,7 @@ func TestExpiringNeedsCreation(t *testing.T) {
 	for block := m.FirstLoadBlock(); block < m.FirstLoadBlock()+9_000; block++ {
 		for r, turn := range m.turns(block) {
 			if r.Class == ClassWorkload {
-				break
+				continue
 			}
 			e := m.event(r, turn)
 			created[e.typ]++

@@ -1,5 +1,5 @@
-// Package filelease is the lease of databases that are files: a lock on a file
-// beside the database, which the system drops with the process that holds it.
+// Package filelease is locks on files, which the system drops with the process that holds
+// them, and the lease of databases that are files: such a lock on a file beside the database.
 package filelease
 
 import (
@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/varvedb/varve/store/driver"
 )
@@ -43,6 +44,37 @@ func Take(path string) (driver.Lease, error) {
 		}
 		if err := f.Close(); err != nil { // the last owner removed it meanwhile
 			return nil, fmt.Errorf("lease: %w", err)
+		}
+	}
+}
+
+// Open opens a file, which it makes if need be, with its lock; driver.ErrLocked when
+// another has that. Closing the file gives the lock back, and so does the end of the process.
+func Open(path string, mode os.FileMode) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, mode)
+	if err != nil {
+		return nil, err
+	}
+	if err := Lock(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %q: %w", path, err), f.Close())
+	}
+	return f, nil
+}
+
+// poll is how often a lock that another has is tried.
+const poll = 50 * time.Millisecond
+
+// Wait is Open that waits for the lock until ctx is done.
+func Wait(ctx context.Context, path string, mode os.FileMode) (*os.File, error) {
+	for {
+		f, err := Open(path, mode)
+		if !errors.Is(err, driver.ErrLocked) {
+			return f, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for %q: %w", path, context.Cause(ctx))
+		case <-time.After(poll):
 		}
 	}
 }

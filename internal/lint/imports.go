@@ -96,7 +96,7 @@ func engineRules() []rule {
 		{packages: []string{"./internal/sqlitewal/..."},
 			only:  []string{"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/filelease", "./internal/filesync"},
 			never: natives, why: "it serves libraries that cannot share a program"},
-		{packages: []string{"./internal/pgembed/..."}, only: []string{"./store/driver", "./internal/pgembed/...", "./internal/filesync"},
+		{packages: []string{"./internal/pgembed/..."}, only: []string{"./store/driver", "./internal/pgembed/...", "./internal/filesync", "./internal/filelease"},
 			why: "it runs a server and knows nothing of entities"},
 	}
 	for i, engine := range engines {

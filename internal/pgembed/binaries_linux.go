@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -85,7 +86,7 @@ func install(ctx context.Context, cfg Config) (string, error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
-	lock, err := lockWait(ctx, dir+".lock", 0o644)
+	lock, err := filelease.Wait(ctx, dir+".lock", 0o644)
 	if err != nil {
 		return "", err
 	}

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -36,6 +35,6 @@ func explain(dir string, err error) error {
 
 // isFull tells whether the file system of a directory has no room left.
 func isFull(dir string) bool {
-	var st unix.Statfs_t
-	return unix.Statfs(dir, &st) == nil && st.Bavail*uint64(st.Bsize) < minFree
+	free, err := filesync.Free(dir)
+	return err == nil && free < minFree
 }

@@ -2,14 +2,12 @@ package pgembed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -24,30 +22,5 @@ func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	locked := fmt.Errorf("another process has this server started: %w", driver.ErrLocked)
 	ctx, cancel := context.WithTimeoutCause(ctx, lockPatience, locked)
 	defer cancel()
-	return lockWait(ctx, filepath.Join(dir, "lock"), 0o600)
-}
-
-// lockWait takes the lock of a file, making it when it does not exist, and
-// waits for it until ctx is done.
-func lockWait(ctx context.Context, path string, mode os.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, mode)
-	if err != nil {
-		return nil, err
-	}
-	tick := time.NewTicker(5 * pollEvery)
-	defer tick.Stop()
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return f, nil
-		case !errors.Is(err, unix.EWOULDBLOCK):
-			return nil, errors.Join(fmt.Errorf("lock %q: %w", path, err), f.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("wait for %q: %w", path, context.Cause(ctx)), f.Close())
-		case <-tick.C:
-		}
-	}
+	return filelease.Wait(ctx, filepath.Join(dir, "lock"), 0o600)
 }

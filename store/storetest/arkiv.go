@@ -25,8 +25,7 @@ const arkivDigest = "693ace66b897f11e30f34e9bec4324394f8ab10813f9cb26a6fe8993002
 
 // RunArkiv applies real Arkiv blocks and compares with recorded answers.
 func RunArkiv(t *testing.T, h Harness) {
-	blocks, err := collect(feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)))
-	require.NoError(t, err)
+	blocks := collected(t, feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)))
 	queries := recordedQueries(t)
 	for i, layout := range h.layouts() {
 		t.Run(layout, func(t *testing.T) {
@@ -82,8 +81,7 @@ func checkAnswers(t testing.TB, l *ledger, queries []feed.RecordedQuery) {
 			}
 			slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
 			require.True(t, slices.Equal(q.Keys, keys), "%s at %d: %d keys, want %d", q.Query, q.AtBlock, len(keys), len(q.Keys))
-			n, err := s.Count(t.Context(), expr)
-			require.NoError(t, err)
+			n := countOf(t, s, expr)
 			require.EqualValues(t, len(q.Keys), n, "%s at %d", q.Query, q.AtBlock)
 		})
 	}
@@ -118,8 +116,7 @@ func testArkivLoad(t *testing.T, h Harness, layout string, blocks []store.Block,
 		require.Greater(t, p.Blocks, told)
 		told = p.Blocks
 	}}
-	done, err := l.ents.Load(t.Context(), feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)), opts)
-	require.NoError(t, err)
+	done := loadInto(t, l.ents, feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks)), opts)
 	require.Equal(t, len(blocks), done.Blocks)
 	require.Equal(t, told, done.Blocks)
 	l.head = done.Head.Block
@@ -132,13 +129,11 @@ func testArkivImport(t *testing.T, h Harness, layout string, queries []feed.Reco
 	l := newLedger(t, h, layout)
 	engine := openArkiv(t, h, l, "sqlite-store.db")
 
-	done, err := l.ents.Import(t.Context(), feed.Arkiv(t.Context(), engine), store.LoadOptions{})
-	require.NoError(t, err)
+	done := importInto(t, l.ents, feed.Arkiv(t.Context(), engine), store.LoadOptions{})
 	require.Equal(t, arkivDigest, done.Head.Digest.String())
 	l.head = done.Head.Block
 	checkAnswers(t, l, queries)
-	again, err := l.ents.Import(t.Context(), feed.Arkiv(t.Context(), engine), store.LoadOptions{})
-	require.NoError(t, err)
+	again := importInto(t, l.ents, feed.Arkiv(t.Context(), engine), store.LoadOptions{})
 	require.Zero(t, again.Blocks)
 	require.Equal(t, done.Head, again.Head)
 }
@@ -153,9 +148,7 @@ func testArkivState(t *testing.T, h Harness, layout string, blocks []store.Block
 
 	var done store.Loaded
 	for range 2 {
-		var err error
-		done, err = l.ents.Import(t.Context(), feed.Arkiv(t.Context(), engine), store.LoadOptions{Changes: 100})
-		require.NoError(t, err)
+		done = importInto(t, l.ents, feed.Arkiv(t.Context(), engine), store.LoadOptions{Changes: 100})
 		require.EqualValues(t, head, done.Head.Block)
 	}
 	require.NotZero(t, done.Skipped)

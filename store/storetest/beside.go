@@ -153,9 +153,8 @@ func testFreeWriter(t *testing.T, h Harness, layout string) {
 		require.GreaterOrEqual(t, summary.Live, uint64(20))
 	}
 	copied := newLedger(t, h, layout)
-	_, err := copied.ents.Import(t.Context(), l.ents.History(t.Context()), store.LoadOptions{})
-	require.NoError(t, err)
-	_, err = copied.ents.Verify(t.Context())
+	importInto(t, copied.ents, l.ents.History(t.Context()), store.LoadOptions{})
+	_, err := copied.ents.Verify(t.Context())
 	require.NoError(t, err)
 }
 
@@ -179,8 +178,7 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 	for i := range 5 {
 		l.apply(t, on(strconv.Itoa(i), opCreate(1000)))
 	}
-	view, err := l.ents.At(t.Context(), store.Head)
-	require.NoError(t, err)
+	view := snapshotAt(t, l.ents, store.Head)
 	copied := newLedger(t, h, layout)
 	imported := make(chan error, 1)
 	go func() {
@@ -254,16 +252,14 @@ func requireReaders(t *testing.T, err error, has, needs int) {
 func testHistoryAgain(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout, history()...)
 	again := l.ents.History(t.Context())
-	want, err := collect(again)
-	require.NoError(t, err)
+	want := collected(t, again)
 	l.apply(t, on("later", opCreate(5)), on("c", opUpdate(7)))
-	got, err := collect(again)
-	require.NoError(t, err)
+	got := collected(t, again)
 	requireSame(t, want, got)
 	require.NoError(t, l.ents.Rewind(t.Context(), history()[2].Number))
 	l.head = history()[2].Number
 	l.apply(t, on("another", opCreate(5)))
-	_, err = collect(again)
+	_, err := collect(again)
 	require.ErrorIs(t, err, store.ErrHistory)
 }
 
@@ -283,15 +279,13 @@ func testHorizonCopied(t *testing.T, h Harness, layout string) {
 	refused(l)
 	copied := newLedger(t, h, layout)
 	for range 2 {
-		done, err := copied.ents.Import(t.Context(), l.ents.History(t.Context()), store.LoadOptions{Changes: 2})
-		require.NoError(t, err)
+		done := importInto(t, copied.ents, l.ents.History(t.Context()), store.LoadOptions{Changes: 2})
 		copied.head = done.Head.Block
 		refused(copied)
 		require.Equal(t, want.Content, copied.state(t, before).Content)
 	}
 	blocks := newLedger(t, h, layout)
-	_, err := blocks.ents.Load(t.Context(), entity.Operations(l.ents.History(t.Context())), store.LoadOptions{})
-	require.NoError(t, err)
+	loadInto(t, blocks.ents, entity.Operations(l.ents.History(t.Context())), store.LoadOptions{})
 	refused(blocks)
 }
 

@@ -201,8 +201,7 @@ func runBackup(t *testing.T, h Harness) {
 // allStored is what a database holds.
 func allStored(t *testing.T, db *store.DB) (all []any) {
 	ents := entitiesOf(t, db, store.EntityOptions{})
-	s, err := ents.At(t.Context(), store.Head)
-	require.NoError(t, err)
+	s := snapshotAt(t, ents, store.Head)
 	defer s.Close()
 	for e, err := range s.Query(t.Context(), nil, nil) {
 		require.NoError(t, err)

@@ -102,8 +102,7 @@ func checkMeaning(t testing.TB, s *store.Snapshot, q query.Expr) {
 		}
 	}
 	requireSame(t, want, results(t, s, q, nil), "%s at %d", q, s.Block())
-	n, err := s.Count(t.Context(), q)
-	require.NoError(t, err)
+	n := countOf(t, s, q)
 	require.EqualValues(t, len(want), n, "count of %s at %d", q, s.Block())
 	order := []store.Order{{Name: "n", Kind: entity.Numeric}}
 	first := results(t, s, q, &store.QueryOptions{Limit: 5})
@@ -225,17 +224,15 @@ func testCompactNoReader(t *testing.T, h Harness) {
 	rawURL := withParams(t, h.NewURL(t), "layout", "compact", "readers", "1", "backlog", "1000")
 	db := h.open(t, rawURL, nil)
 	ents := entitiesOf(t, db, store.EntityOptions{})
-	held, err := ents.At(t.Context(), store.Head)
-	require.NoError(t, err)
+	held := snapshotAt(t, ents, store.Head)
 	for _, b := range manyBlocks(60, 10) {
-		_, err = ents.Apply(t.Context(), b)
+		_, err := ents.Apply(t.Context(), b)
 		require.NoError(t, err)
 	}
 	require.NoError(t, ents.Settle(t.Context()))
 	require.Empty(t, everything(t, held))
 	require.NoError(t, held.Close())
-	s, err := ents.At(t.Context(), store.Head)
-	require.NoError(t, err)
+	s := snapshotAt(t, ents, store.Head)
 	defer s.Close()
 	require.Len(t, everything(t, s), 60)
 }

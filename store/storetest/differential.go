@@ -122,8 +122,7 @@ func (m *machine) check(t *rapid.T) {
 func (m *machine) checkState(t *rapid.T) {
 	m.check(t)
 	m.compareAt(t, store.Head, func(s *store.Snapshot, want *model.Snapshot) {
-		found, err := collect(s.Query(context.Background(), nil, nil))
-		require.NoError(t, err)
+		found := collected(t, s.Query(context.Background(), nil, nil))
 		all, err := want.Query(nil, nil, 0, nil)
 		require.NoError(t, err)
 		requireEntities(t, all, found)
@@ -288,10 +287,8 @@ func (m *machine) page(t *rapid.T) {
 
 	var all []*store.Entity
 	for {
-		s, err := m.ents.At(context.Background(), at)
-		require.NoError(t, err)
-		found, err := collect(s.Query(context.Background(), expr, &opts))
-		require.NoError(t, err)
+		s := snapshotAt(t, m.ents, at)
+		found := collected(t, s.Query(context.Background(), expr, &opts))
 		all = append(all, found...)
 		if len(found) > 0 {
 			opts.After, err = s.Cursor(found[len(found)-1], &opts)
@@ -323,8 +320,7 @@ func (m *machine) export(t *testing.T, rt *rapid.T, h Harness) {
 	other.open(rt)
 	defer func() { require.NoError(rt, other.db.Close()) }()
 	other.model.HeadOnly = !other.ents.Temporal()
-	_, err := other.ents.Import(context.Background(), m.ents.History(context.Background()), store.LoadOptions{Changes: 4})
-	require.NoError(rt, err)
+	importInto(rt, other.ents, m.ents.History(context.Background()), store.LoadOptions{Changes: 4})
 	other.checkState(rt)
 	for range 3 {
 		other.get(rt)

@@ -130,16 +130,14 @@ func testBlocksCopied(t *testing.T, h Harness, layout string) {
 	t.Run("history", func(t *testing.T) {
 		copied := newLedger(t, h, layout)
 		for range 2 {
-			_, err := copied.ents.Import(t.Context(), l.ents.History(t.Context()), store.LoadOptions{Changes: 2})
-			require.NoError(t, err)
+			importInto(t, copied.ents, l.ents.History(t.Context()), store.LoadOptions{Changes: 2})
 			requireCopied(t, l.ents.Temporal(), want, blocksOf(t, copied.ents))
 		}
 	})
 	t.Run("operations", func(t *testing.T) {
 		copied := newLedger(t, h, layout)
 		for range 2 {
-			_, err := copied.ents.Load(t.Context(), entity.Operations(l.ents.History(t.Context())), store.LoadOptions{Changes: 2})
-			require.NoError(t, err)
+			loadInto(t, copied.ents, entity.Operations(l.ents.History(t.Context())), store.LoadOptions{Changes: 2})
 			requireCopied(t, false, want, blocksOf(t, copied.ents))
 		}
 	})
@@ -188,18 +186,16 @@ func testBlocksOthers(t *testing.T, h Harness, layout string) {
 		_, err = l.ents.Load(t.Context(), stream(others, nil), store.LoadOptions{})
 		require.NoError(t, err, "a feed may know no hashes")
 	}
-	sets, err := collect(l.ents.History(t.Context()))
-	require.NoError(t, err)
+	sets := collected(t, l.ents.History(t.Context()))
 	more := slices.Concat(sets, []entity.Changeset{{Block: 112}})
 	for _, list := range [][]entity.Changeset{sets, more} {
-		_, err = l.ents.Import(t.Context(), stream(list, nil), store.LoadOptions{})
-		require.NoError(t, err)
+		importInto(t, l.ents, stream(list, nil), store.LoadOptions{})
 		if !l.ents.Temporal() {
 			return // what was imported cannot be taken back
 		}
 		require.NoError(t, l.ents.Rewind(t.Context(), 111))
 		list[len(sets)-1].Hash = store.Hash{0: 2}
-		_, err = l.ents.Import(t.Context(), stream(list, nil), store.LoadOptions{})
+		_, err := l.ents.Import(t.Context(), stream(list, nil), store.LoadOptions{})
 		require.ErrorIs(t, err, store.ErrHistory)
 		list[len(sets)-1].Hash = blocks[1].Hash
 	}

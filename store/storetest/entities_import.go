@@ -20,8 +20,7 @@ func runImport(t *testing.T, h Harness, layout string) {
 	t.Run("another history", func(t *testing.T) { testImportOther(t, h, layout, source) })
 	t.Run("export", func(t *testing.T) { testExport(t, h, layout) })
 	t.Run("empty", func(t *testing.T) {
-		sets, err := collect(newLedger(t, h, layout).ents.History(t.Context()))
-		require.NoError(t, err)
+		sets := collected(t, newLedger(t, h, layout).ents.History(t.Context()))
 		require.Empty(t, sets)
 	})
 }
@@ -36,12 +35,10 @@ func dropBlocks(s state) state {
 func testImportSame(t *testing.T, h Harness, layout string, source *ledger, full state) {
 	for _, changes := range []int{0, 1} {
 		l := newLedger(t, h, layout)
-		done, err := l.ents.Import(t.Context(), source.ents.History(t.Context()), store.LoadOptions{Changes: changes})
-		require.NoError(t, err)
+		done := importInto(t, l.ents, source.ents.History(t.Context()), store.LoadOptions{Changes: changes})
 		l.head = done.Head.Block
 		requireSame(t, dropBlocks(full), dropBlocks(l.state(t, around()...)))
-		again, err := l.ents.Import(t.Context(), source.ents.History(t.Context()), store.LoadOptions{})
-		require.NoError(t, err)
+		again := importInto(t, l.ents, source.ents.History(t.Context()), store.LoadOptions{})
 		require.Zero(t, again.Blocks)
 		require.Equal(t, done.Blocks, again.Skipped)
 		l.apply(t, on("x", opCreate(5)), on("a", opUpdate(5)))
@@ -51,18 +48,16 @@ func testImportSame(t *testing.T, h Harness, layout string, source *ledger, full
 
 func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledger, full state) {
 	l := newLedger(t, h, layout)
-	sets, err := collect(source.ents.History(t.Context()))
-	require.NoError(t, err)
+	sets := collected(t, source.ents.History(t.Context()))
 	for n := range sets {
 		done, err := l.ents.Import(t.Context(), stream(sets[:n], errSource), store.LoadOptions{Changes: 1})
 		require.ErrorIs(t, err, errSource)
 		require.Equal(t, min(n, 1), done.Blocks, "one more each time")
 	}
-	done, err := l.ents.Import(t.Context(), stream(sets, nil), store.LoadOptions{})
-	require.NoError(t, err)
+	done := importInto(t, l.ents, stream(sets, nil), store.LoadOptions{})
 	l.head = done.Head.Block
 	requireSame(t, dropBlocks(full), dropBlocks(l.state(t, around()...)))
-	done, err = l.ents.Import(t.Context(), stream(sets[:2], nil), store.LoadOptions{})
+	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), store.LoadOptions{})
 	require.NoError(t, err, "a source that is behind has nothing new")
 	require.Equal(t, 2, done.Skipped)
 }
@@ -74,8 +69,7 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	l.applyBlocks(t, newBlock(110, on("a", opCreate(1000, v("different")))))
 	l.applyBlocks(t, newBlock(111, on("b", opCreate(1000))))
 	want := l.state(t)
-	sets, err := collect(source.ents.History(t.Context()))
-	require.NoError(t, err)
+	sets := collected(t, source.ents.History(t.Context()))
 	for name, part := range map[string][]entity.Changeset{
 		"more": sets, "as much": sets[:2], "less": sets[:1], "only later blocks": sets[2:],
 	} {
@@ -86,10 +80,9 @@ func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	foreign := entity.Changeset{Block: 120, Changes: []entity.Change{{
 		Key: keyOf("a"), Old: &entity.Entity{Key: keyOf("a"), LastModifiedAtBlock: 105},
 	}}}
-	same, err := collect(l.ents.History(t.Context()))
-	require.NoError(t, err)
+	same := collected(t, l.ents.History(t.Context()))
 	if l.ents.Temporal() {
-		_, err = l.ents.Import(t.Context(), stream(append(same, foreign), nil), store.LoadOptions{})
+		_, err := l.ents.Import(t.Context(), stream(append(same, foreign), nil), store.LoadOptions{})
 		require.ErrorIs(t, err, store.ErrHistory)
 		requireSame(t, want, l.state(t))
 	}
@@ -104,13 +97,12 @@ func testExport(t *testing.T, h Harness, layout string) {
 	l.apply(t, on("brief", opCreate(9)), on("brief", opDelete))
 	l.apply(t)
 	copied := newLedger(t, h, layout)
-	done, err := copied.ents.Import(t.Context(), l.ents.History(t.Context()), store.LoadOptions{})
-	require.NoError(t, err)
+	done := importInto(t, copied.ents, l.ents.History(t.Context()), store.LoadOptions{})
 	require.Equal(t, l.head, done.Head.Block, "empty blocks at the end advance the head")
 	copied.head = l.head
 	if l.ents.Temporal() {
 		requireSame(t, dropBlocks(l.state(t, around()...)), dropBlocks(copied.state(t, around()...)))
-		_, err = copied.ents.Apply(t.Context(), newBlock(l.head+1, on("brief", opExpire)))
+		_, err := copied.ents.Apply(t.Context(), newBlock(l.head+1, on("brief", opExpire)))
 		require.ErrorIs(t, err, store.ErrNotFound, "that its last life was ended is copied")
 	} else {
 		requireSame(t, l.state(t).Content, copied.state(t).Content)

@@ -53,8 +53,7 @@ func testLoadBatches(t *testing.T, h Harness, layout string, want state) {
 			head := headOf(t, l.ents)
 			require.Equal(t, p.Head, head, "the head that was told is committed")
 		}}
-		done, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
-		require.NoError(t, err)
+		done := loadInto(t, l.ents, stream(history(), nil), opts)
 		l.head = done.Head.Block
 		requireSame(t, want, l.state(t, around()...), "batches of %d", changes)
 		require.Equal(t, len(history()), done.Blocks)
@@ -65,8 +64,7 @@ func testLoadBatches(t *testing.T, h Harness, layout string, want state) {
 		}
 
 		told = nil
-		again, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
-		require.NoError(t, err)
+		again := loadInto(t, l.ents, stream(history(), nil), opts)
 		require.Equal(t, store.Loaded{Head: done.Head, Skipped: len(history())}, again)
 		require.Empty(t, told)
 		require.NoError(t, l.db.Close())
@@ -95,8 +93,7 @@ func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
 	done, err = l.ents.Load(ctx, stream(history(), nil), opts)
 	check(done, err, context.Canceled)
 
-	done, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
-	require.NoError(t, err)
+	done = loadInto(t, l.ents, stream(history(), nil), store.LoadOptions{})
 	l.head = done.Head.Block
 	requireSame(t, want, l.state(t, around()...))
 	require.Equal(t, len(history()), done.Blocks+done.Skipped)
@@ -118,8 +115,7 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	_, err = l.ents.Load(t.Context(), stream(backwards, nil), store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrBlockOrder)
 
-	done, err := l.ents.Load(t.Context(), stream[store.Block](nil, nil), store.LoadOptions{})
-	require.NoError(t, err)
+	done := loadInto(t, l.ents, stream[store.Block](nil, nil), store.LoadOptions{})
 	require.Equal(t, uint64(150), done.Head.Block)
 	malformed := newBlock(151, on("x", opCreate(1, text("$x", ""))))
 	_, err = l.ents.Load(t.Context(), stream([]store.Block{malformed}, nil), store.LoadOptions{})
@@ -202,10 +198,8 @@ func temporal(t *testing.T, h Harness, layout string) bool {
 // again, and a store that adds lifetimes up.
 func testLoadPruned(t *testing.T, h Harness, layout string) {
 	adds := newLedgerAdding(t, h, layout)
-	_, err := adds.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
-	require.NoError(t, err)
-	done, err := adds.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
-	require.NoError(t, err)
+	loadInto(t, adds.ents, stream(history(), nil), store.LoadOptions{})
+	done := loadInto(t, adds.ents, stream(history(), nil), store.LoadOptions{})
 	require.Equal(t, len(history()), done.Skipped)
 	for _, before := range around()[1:] {
 		l := newLedger(t, h, layout)

@@ -76,8 +76,7 @@ func testRewindDown(t *testing.T, l *ledger, before map[uint64]state) {
 			l.reopen(t)
 			requireSame(t, before[l.head], l.state(t, around()...), "rewound to %d and opened again", to)
 		}
-		_, err := l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
-		require.NoError(t, err)
+		loadInto(t, l.ents, stream(history(), nil), store.LoadOptions{})
 		l.head = 131
 		requireSame(t, before[l.head], l.state(t, around()...), "rewound to %d and loaded again", to)
 	}
@@ -219,10 +218,8 @@ func testRewindReturned(t *testing.T, h Harness, layout string) {
 	require.NoError(t, l.ents.Settle(t.Context()))
 	_, err := l.ents.Verify(t.Context())
 	require.NoError(t, err)
-	snap, err := l.ents.At(t.Context(), 115)
-	require.NoError(t, err)
+	snap := snapshotAt(t, l.ents, 115)
 	defer snap.Close()
-	n, err := snap.Count(t.Context(), parse(t, `v = "one"`))
-	require.NoError(t, err)
+	n := countOf(t, snap, parse(t, `v = "one"`))
 	require.EqualValues(t, 1, n)
 }

@@ -42,8 +42,7 @@ func testStandStill(t *testing.T, h Harness, layout string) {
 			require.NoError(t, err)
 			requireSame(t, e, got, after)
 		}
-		n, err := past.Count(t.Context(), nil)
-		require.NoError(t, err)
+		n := countOf(t, past, nil)
 		require.EqualValues(t, len(wantPast), n, after)
 		require.Equal(t, at, head.Head())
 		require.Equal(t, blocks[4].Number, head.Block())

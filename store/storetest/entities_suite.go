@@ -107,8 +107,7 @@ func (l *ledger) applyBlocks(t testing.TB, blocks ...store.Block) {
 // at opens a snapshot that ends with the test.
 func (l *ledger) at(t testing.TB, block uint64) *store.Snapshot {
 	t.Helper()
-	s, err := l.ents.At(t.Context(), block)
-	require.NoError(t, err)
+	s := snapshotAt(t, l.ents, block)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
@@ -176,8 +175,7 @@ func everything(t testing.TB, s *store.Snapshot) []*store.Entity {
 // results returns what a query yields.
 func results(t testing.TB, s *store.Snapshot, q query.Expr, opts *store.QueryOptions) []*store.Entity {
 	t.Helper()
-	list, err := collect(s.Query(t.Context(), q, opts))
-	require.NoError(t, err)
+	list := collected(t, s.Query(t.Context(), q, opts))
 	return list
 }
 

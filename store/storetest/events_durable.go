@@ -39,7 +39,6 @@ type heldEngine struct {
 	driver.Engine
 	mu     sync.Mutex
 	gate   chan struct{} // a sync waits until it is closed; nil lets it pass
-	waits  int           // syncs that wait
 	done   int
 	failed error
 }
@@ -56,14 +55,12 @@ func (e *heldEngine) BeginVisible(ctx context.Context) (driver.Tx, error) {
 func (e *heldEngine) Sync(context.Context) error {
 	e.mu.Lock()
 	gate := e.gate
-	e.waits++
 	e.mu.Unlock()
 	if gate != nil {
 		<-gate
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waits--
 	e.done++
 	return e.failed
 }

@@ -112,8 +112,7 @@ func (s eventStream) all(t testing.TB) []store.SequencedEvent {
 
 func (s eventStream) read(t testing.TB, q store.EventQuery, opts *store.EventReadOptions) []store.SequencedEvent {
 	t.Helper()
-	list, err := collect(s.Read(context.Background(), q, opts))
-	require.NoError(t, err)
+	list := collected(t, s.Read(context.Background(), q, opts))
 	return list
 }
 

@@ -13,6 +13,7 @@ package storetest
 import (
 	"context"
 	"flag"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -22,7 +23,9 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
+	"github.com/varvedb/varve/store/query"
 )
 
 // Harness says how tests get databases of one engine.
@@ -104,7 +107,8 @@ func mustOpen(t tester, url string, opts *store.Options) *store.DB {
 	return db
 }
 
-// entitiesOf, eventsOf and checkOf make calls that have to succeed.
+// What follows makes calls that have to succeed.
+
 func entitiesOf(t tester, db *store.DB, opts store.EntityOptions) *store.Entities {
 	t.Helper()
 	ents, err := db.Entities(context.Background(), opts)
@@ -143,6 +147,41 @@ func checkOf(t tester, db *store.DB) store.CheckReport {
 	report, err := db.Check(context.Background(), store.CheckOptions{})
 	require.NoError(t, err)
 	return report
+}
+
+func snapshotAt(t tester, ents *store.Entities, block uint64) *store.Snapshot {
+	t.Helper()
+	s, err := ents.At(context.Background(), block)
+	require.NoError(t, err)
+	return s
+}
+
+func countOf(t tester, s *store.Snapshot, q query.Expr) uint64 {
+	t.Helper()
+	n, err := s.Count(context.Background(), q)
+	require.NoError(t, err)
+	return n
+}
+
+func loadInto(t tester, ents *store.Entities, blocks iter.Seq2[store.Block, error], opts store.LoadOptions) store.Loaded {
+	t.Helper()
+	done, err := ents.Load(context.Background(), blocks, opts)
+	require.NoError(t, err)
+	return done
+}
+
+func importInto(t tester, ents *store.Entities, history iter.Seq2[entity.Changeset, error], opts store.LoadOptions) store.Loaded {
+	t.Helper()
+	done, err := ents.Import(context.Background(), history, opts)
+	require.NoError(t, err)
+	return done
+}
+
+func collected[T any](t tester, seq iter.Seq2[T, error]) []T {
+	t.Helper()
+	list, err := collect(seq)
+	require.NoError(t, err)
+	return list
 }
 
 // quickURL returns the URL of a new database with the weakest durability that

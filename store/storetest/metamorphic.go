@@ -206,10 +206,8 @@ func (v *variant) compare(rt *rapid.T, other *variant, at uint64, expr, second q
 	}
 	defer mine.Close()
 	rt.Logf("%s at block %d: %s", v, mine.Block(), expr)
-	want, err := collect(theirs.Query(ctx, expr, &opts))
-	require.NoError(rt, err)
-	got, err := collect(mine.Query(ctx, expr, &opts))
-	require.NoError(rt, err)
+	want := collected(rt, theirs.Query(ctx, expr, &opts))
+	got := collected(rt, mine.Query(ctx, expr, &opts))
 	requireEntities(rt, want, got)
 	if len(got) > 0 {
 		checkRest(rt, mine, expr, opts, got)
@@ -222,12 +220,11 @@ func (v *variant) compare(rt *rapid.T, other *variant, at uint64, expr, second q
 func checkRest(rt *rapid.T, s *store.Snapshot, expr query.Expr, opts store.QueryOptions, page []*store.Entity) {
 	ctx := context.Background()
 	rest := store.QueryOptions{Order: opts.Order}
-	all, err := collect(s.Query(ctx, expr, &rest))
-	require.NoError(rt, err)
+	all := collected(rt, s.Query(ctx, expr, &rest))
+	var err error
 	rest.After, err = s.Cursor(page[len(page)-1], &opts)
 	require.NoError(rt, err)
-	others, err := collect(s.Query(ctx, expr, &rest))
-	require.NoError(rt, err)
+	others := collected(rt, s.Query(ctx, expr, &rest))
 	requireEntities(rt, all, slices.Concat(page, others))
 }
 

@@ -68,8 +68,7 @@ func testOneAtATime(t *testing.T, l *ledger) {
 		require.NoError(t, err)
 		require.NoError(t, other.Close())
 	}
-	n, err := s.Count(t.Context(), nil)
-	require.NoError(t, err)
+	n := countOf(t, s, nil)
 	require.EqualValues(t, n, seen)
 }
 
@@ -137,8 +136,7 @@ func testManyShapes(t *testing.T, l *ledger) {
 	}
 	for cpu := 1; cpu <= 25; cpu++ {
 		for size := 1; size <= 25; size++ {
-			count, err := s.Count(t.Context(), query.And{Terms: []query.Expr{below("cpu", cpu), below("size", size)}})
-			require.NoError(t, err)
+			count := countOf(t, s, query.And{Terms: []query.Expr{below("cpu", cpu), below("size", size)}})
 			want := 1 // e has zeros
 			if cpu > 16 && size > 8 {
 				want = 2 // and c
@@ -186,7 +184,6 @@ func testInjection(t *testing.T, h Harness, layout string) {
 		rest := results(t, s, nil, &store.QueryOptions{Order: order, After: after})
 		require.Len(t, rest, len(attacks)-1, "%q", attack)
 	}
-	n, err := s.Count(t.Context(), nil)
-	require.NoError(t, err)
+	n := countOf(t, s, nil)
 	require.EqualValues(t, len(attacks), n)
 }

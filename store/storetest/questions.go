@@ -146,8 +146,7 @@ func (w *world) open(t *testing.T, h Harness, layout string, params ...string) *
 	if len(params) > 0 {
 		loaded = loaded * 3 / 4
 	}
-	_, err := ents.Load(t.Context(), stream(w.blocks[:loaded], nil), store.LoadOptions{})
-	require.NoError(t, err)
+	loadInto(t, ents, stream(w.blocks[:loaded], nil), store.LoadOptions{})
 	if len(params) == 0 {
 		require.NoError(t, ents.Settle(t.Context()))
 	}
@@ -160,8 +159,7 @@ func (w *world) open(t *testing.T, h Harness, layout string, params ...string) *
 		if at != store.Head && !ents.Temporal() {
 			continue
 		}
-		s.views[at], err = ents.At(t.Context(), at)
-		require.NoError(t, err)
+		s.views[at] = snapshotAt(t, ents, at)
 		t.Cleanup(func() { require.NoError(t, s.views[at].Close()) })
 	}
 	return s
