@@ -45,12 +45,18 @@ func Brief(in *Input, id string) []Table {
 		tables = []Table{x.missing("`")}
 		tables[0].Caption = b.question()
 	} else {
-		tables[0].Caption = joinWords("\\\n", b.question(), b.head(tables[0].Caption+" `"+b.command()+"`"))
+		tables[0].Caption = b.question() + "\n" + b.head(tables[0].Caption+" `"+b.command()+"`")
+		if !strings.Contains(tables[0].Caption, "\n- ") {
+			tables[0].Caption = strings.ReplaceAll(tables[0].Caption, "\n", lineBreak)
+		}
 	}
 	last := &tables[len(tables)-1]
 	last.Notes = append(last.Notes, nonempty(b.failures(), sentence(x.leftOut))...)
 	return tables
 }
+
+// lineBreak is one within a paragraph.
+const lineBreak = "\\\n"
 
 // tables are those of an experiment's views, or those that it has instead.
 func (b *brief) tables() (tables []Table) {
@@ -68,16 +74,13 @@ func (b *brief) tables() (tables []Table) {
 // head is what stands between the question and the first table: what follows for the
 // documents, and what the table has.
 func (b *brief) head(caption string) string {
-	conclusion, wanted := "", []string(nil)
-	if b.x.judge != nil {
-		conclusion = b.x.judge(b.x)
-	}
+	var wanted []string
 	for _, part := range b.x.parts {
 		wanted = append(wanted, b.in.criteria(part)...)
 	}
-	text := joinWords(" ", append([]string{conclusion, judgeClaims(b.claims), b.reached()}, b.standings()...)...)
+	text := joinWords(" ", append([]string{b.answer()}, b.standings()...)...)
 	if len(wanted) == 0 {
-		return joinWords("\\\n", text, caption)
+		return joinWords("\n", text, caption)
 	}
 	return joinWords("\n", text, strings.Join(wanted, "\n")) + "\n\n" + caption
 }
@@ -89,6 +92,15 @@ type brief struct {
 	claims []claim
 	first  *pivot // of the first table, whose first unit the engines are compared by
 	unit   string
+}
+
+// answer says what follows for what the documents found, and at which size.
+func (b *brief) answer() string {
+	text := judgeClaims(b.claims)
+	if b.x.judge != nil {
+		text = joinWords(" ", b.x.judge(b.x), text)
+	}
+	return joinWords(" ", text, b.reached())
 }
 
 // question names the experiment, asks, and quotes the documents.
@@ -106,8 +118,9 @@ func (b *brief) reached() string {
 	key, most, full := b.size()
 	if full == 0 {
 		name, value, _ := strings.Cut(b.x.full, "=")
-		if has := runs.Distinct(b.x.groups, name); name != "" && number(value) == 0 && !slices.Contains(has, value) {
-			return fmt.Sprintf("**Not at the documents' size** (%s %s), but at %s.", name, value, strings.Join(nonempty(has...), ", "))
+		has := nonempty(runs.Distinct(b.x.groups, name)...)
+		if len(has) > 0 && number(value) == 0 && !slices.Contains(has, value) {
+			return fmt.Sprintf("**Not at the documents' size** (%s %s), but at %s.", name, value, strings.Join(has, ", "))
 		}
 	}
 	if most >= full {
