@@ -22,8 +22,9 @@ const (
 // ReadBench reads the Go benchmark format, as WriteBench and go test -bench write
 // it; name is for messages. Each line is a record with metrics in the units of
 // the file, and lines of one name are its repetitions. The experiment is that of
-// the file's configuration, or the package that was tested. Lines that cannot be
-// read are warnings.
+// the file's configuration, or the package that was tested; what the configuration
+// says of a program that is no experiment is in the notes. Lines that cannot be read
+// are warnings.
 func ReadBench(r io.Reader, name string) (*Results, error) {
 	results := &Results{Units: make(map[string]Direction)}
 	repeats := make(map[string]int)
@@ -50,9 +51,17 @@ func ReadBench(r io.Reader, name string) (*Results, error) {
 	return results, nil
 }
 
+// setUp are the keys of a file's configuration that say how a peer was measured.
+var setUp = []string{"peer", "version", "server", "date", "command", "machine", "note"}
+
 func record(line *benchfmt.Result) Record {
 	base, parts := line.Name.Parts()
 	rec := Record{Experiment: cmp.Or(line.GetConfig(experimentKey), line.GetConfig(pkgKey)), Name: string(base)}
+	for _, key := range setUp {
+		if value := line.GetConfig(key); value != "" {
+			rec.Notes = append(rec.Notes, key+": "+value)
+		}
+	}
 	subs := 0
 	for _, part := range parts {
 		key, value, keyed := strings.Cut(string(part[1:]), "=")

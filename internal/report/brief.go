@@ -31,8 +31,9 @@ type view struct {
 // specification of what is full.
 var sizes = []string{"scale", "relationships", "rows", "entities", "blocks"}
 
-// incidental are keys that need no column where what else is in a row tells them.
-var incidental = []string{"durability", "entities", "blocks", "rows", "for", "phase"}
+// incidental are keys that need no column where what else is in a row tells them: how
+// much was measured, whichever engine it is of, and the promise of an engine.
+var incidental = []string{"entities", "blocks", "rows", "for", "phase", "durability"}
 
 // Brief returns what a document says of an experiment: the question, what the documents
 // found, whether they agree with what was measured, and compact tables. When nothing was
@@ -284,7 +285,10 @@ func briefKeys(groups []*runs.Group) []string {
 	for _, key := range incidental {
 		rest := slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return k == key })
 		of := func(g *runs.Group) string {
-			text := g.Get("engine")
+			text := ""
+			if key == "durability" {
+				text = g.Get("engine")
+			}
 			for _, k := range rest {
 				text += " " + g.Get(k)
 			}
