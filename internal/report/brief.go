@@ -230,6 +230,9 @@ func (b *brief) table(v *view) []Table {
 		return nil
 	}
 	p := pivotOf(groups, b.in.floor(), briefKeys(groups))
+	if len(p.engines) == 0 {
+		return nil
+	}
 	if b.first == nil {
 		b.first, b.unit = p, figures[0].Unit
 	}
@@ -278,8 +281,8 @@ func operations(p *pivot, figures []runs.Measure) string {
 	return low + " to " + high
 }
 
-// briefKeys are the settings that make rows: the size last, so that rows of one series
-// stand below each other, and nothing that the engine and the others tell.
+// briefKeys are the settings that make rows, or stand above them: the size last, so that
+// rows of one series stand below each other, and nothing that the others tell.
 func briefKeys(groups []*runs.Group) []string {
 	keys := keysOf(groups)
 	for _, key := range incidental {
@@ -294,7 +297,8 @@ func briefKeys(groups []*runs.Group) []string {
 			}
 			return text
 		}
-		if !slices.ContainsFunc(runs.By(groups, of), func(same []*runs.Group) bool { return len(runs.Distinct(same, key)) > 1 }) {
+		told := !slices.ContainsFunc(runs.By(groups, of), func(same []*runs.Group) bool { return len(runs.Distinct(same, key)) > 1 })
+		if told && len(runs.Distinct(groups, key)) > 1 { // what all have in common stands above
 			keys = rest
 		}
 	}
@@ -311,6 +315,9 @@ func briefKeys(groups []*runs.Group) []string {
 func (v *view) shows(p *pivot, r *pivotRow, id string) bool {
 	if key, steps := strings.CutSuffix(v.compare, ":step"); steps {
 		at := slices.Index(p.keys, key)
+		if at < 0 {
+			return true
+		}
 		ends := []string{p.rows[0].values[at], p.rows[len(p.rows)-1].values[at]}
 		return slices.Contains(ends, r.values[at])
 	}

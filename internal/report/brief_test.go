@@ -186,3 +186,9 @@ func TestRowsAreOfOneSize(t *testing.T) {
 	text = brief(t, "A5", of("sqlite", "4000", "durable"), of("postgres", "4000", "durable"))
 	require.Contains(t, text, "| all | 714 | 1 | 1 |")
 }
+
+// Records of little have tables of little.
+func TestBriefOfLittle(t *testing.T) {
+	require.Contains(t, brief(t, "A11", record("A11", "engine=sqlite layout=arkiv-3 entities=100000", 0, rate(7))), "layout arkiv-3, entities 100,000.")
+	require.Contains(t, brief(t, "X1", record("X1", "machine=1 size=2", 0, rate(7))), "Not measured.")
+}
