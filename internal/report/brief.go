@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/internal/verdict"
 	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // view is a table of a document: figures in some of the settings of an experiment. The
@@ -450,10 +451,10 @@ func short(v float64) string {
 	return runs.Number(v)
 }
 
-// stepNames are the indexes that the layouts of the ablation add, by layout.
+// stepName is the index that a layout of the ablation adds to the one before.
 func stepName(layout string) string {
 	n, err := strconv.Atoi(strings.TrimPrefix(layout, "arkiv-"))
-	l, err2 := schemas.Entities(layout, "sqlite")
+	l, err2 := schemas.Entities(layout, string(driver.SQLite))
 	if err != nil || err2 != nil || n != len(l.Indexes) || n == 0 {
 		return layout
 	}
