@@ -356,23 +356,12 @@ func (b *brief) grid(v *view, p *pivot, figures []runs.Measure) *sheet {
 			t.peers = append(t.peers, peer)
 		}
 	}
-	columns := figureHeads(t.peerNames()...)
-	t.Table = newGrid(named, append(columns, engineHeads(p.engines, "")...))
-	for i := range t.Columns[t.named:] {
-		t.Columns[t.named+i].Numeric = true
-	}
+	t.Table = newGrid(named, besideColumns(t.peers, p.engines))
 	t.Caption = p.settings()
 	if !t.several {
 		t.Caption = "**" + v.units + "**. " + t.Caption
 	}
 	return t
-}
-
-func (t *sheet) peerNames() (names []string) {
-	for _, p := range t.peers {
-		names = append(names, p.name)
-	}
-	return names
 }
 
 // row begins a row, and returns its cells: of the peers and then of the engines.
@@ -390,11 +379,7 @@ func (t *sheet) row(values []string, m runs.Measure) []Cell {
 	if len(names) == 0 {
 		names = []string{"all"}
 	}
-	t.at(names, 0)
-	i := slices.IndexFunc(t.Rows, func(row []Cell) bool {
-		return slices.EqualFunc(row[:t.named], names, func(c Cell, s string) bool { return c.Text == s })
-	})
-	return t.Rows[i][t.named:]
+	return t.Table.row(names)[t.named:]
 }
 
 // add adds the figures of a setting. What is inside the noise of the best of its row is

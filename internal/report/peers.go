@@ -83,14 +83,7 @@ func peerTables(in *Input, of string) []Table {
 func (in *Input) beside(id string, peers []peer) Table {
 	groups, _ := in.of(id)
 	engines := enginesOf(groups)
-	names := make([]string, len(peers))
-	for i, p := range peers {
-		names[i] = p.name
-	}
-	t := newGrid(heads("setting", "figure"), slices.Concat(figureHeads(names...), engineHeads(engines, "")))
-	for i := range engines {
-		t.Columns[2+len(peers)+i].Numeric = true
-	}
+	t := newGrid(heads("setting", "figure"), besideColumns(peers, engines))
 	t.Caption = id + " beside peers: medians (the interval, or the range of few)."
 	for i, p := range peers {
 		for _, f := range p.figures {
@@ -107,6 +100,17 @@ func (in *Input) beside(id string, peers []peer) Table {
 		t.Notes = runs.AppendNew(t.Notes, p.setup())
 	}
 	return *t
+}
+
+// besideColumns are columns of figures of peers and of engines.
+func besideColumns(peers []peer, engines []string) (columns []Column) {
+	for _, p := range peers {
+		columns = append(columns, Column{Head: p.name, Numeric: true})
+	}
+	for _, e := range engines {
+		columns = append(columns, Column{Head: e, Engine: e, Numeric: true})
+	}
+	return columns
 }
 
 // bestBeside is an engine's best figure of the settings that a peer's is beside.
