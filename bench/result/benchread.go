@@ -52,7 +52,7 @@ func ReadBench(r io.Reader, name string) (*Results, error) {
 }
 
 // setUp are the keys of a file's configuration that say how a peer was measured.
-var setUp = []string{"peer", "command", "machine", "note"}
+var setUp = []string{"peer", "version", "server", "date", "command", "machine", "note"}
 
 func record(line *benchfmt.Result) Record {
 	base, parts := line.Name.Parts()

@@ -1,40 +1,34 @@
 package result
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-
-	"golang.org/x/perf/benchfmt"
 )
 
-// PeersFile is a file of a result set, written by hand or by other programs' benchmarks:
-// what others do on questions of the catalogue, in the Go benchmark format. Its file
-// configuration says what was measured: experiment, peer, version and date, and where
-// there is something to say server (what answered, and over which connection) and note.
-// A line has the name and the config of the benchmark that it stands beside; a key that
-// it lacks may have any value there. Lines of one name are repetitions.
+// PeersFile is a file of a result set: what other programs do on questions of the
+// catalogue, in the Go benchmark format. Its file configuration says of which experiment
+// and of what: experiment and peer, and where there is something to say version, server
+// (what answered, over which connection), date, command, machine and note. In names peer
+// is a word that the figures are called by, and the other keys are those of our own
+// records; a key that a line lacks may have any value there. Lines of one name are
+// repetitions.
 //
 //	experiment: F2
-//	peer: umadb
+//	peer: UmaDB from PyPI, defaults
 //	version: 0.7.8
-//	server: umadb, gRPC over loopback
+//	server: gRPC over loopback
 //	date: 2026-11-23
-//	BenchmarkEventAppendConcurrent/profile=small/clients=20 1000 3201 op/s
+//	BenchmarkPeer/peer=umadb/profile=small/clients=20 1000 3201 op/s
 const PeersFile = "peers.txt"
 
-// Peer is a figure of another program.
-type Peer struct {
-	Record
-
-	Peer, Version, Server, Date, Note string
-}
+// PeerKey is the key of a peer's word.
+const PeerKey = "peer"
 
 // Beside tells whether what a peer did is what a configuration measures.
-func (p *Peer) Beside(c Config) bool {
-	for _, pair := range p.Config {
+func (r *Record) Beside(c Config) bool {
+	for _, pair := range r.Config.Without(PeerKey) {
 		if c.Get(pair.Key) != pair.Value {
 			return false
 		}
@@ -44,35 +38,30 @@ func (p *Peer) Beside(c Config) bool {
 
 // ReadPeers reads a PeersFile; name is for messages. It fails for a line that cannot be
 // read, and for one of which it is not said what it is of.
-func ReadPeers(r io.Reader, name string) ([]Peer, error) {
-	var list []Peer
-	repeats := make(map[string]int)
-	in := benchfmt.NewReader(r, name)
-	for in.Scan() {
-		switch line := in.Result().(type) {
-		case *benchfmt.SyntaxError:
-			return nil, line
-		case *benchfmt.Result:
-			p := Peer{
-				Record: record(line), Peer: line.GetConfig("peer"), Version: line.GetConfig("version"),
-				Server: line.GetConfig("server"), Date: line.GetConfig("date"), Note: line.GetConfig("note"),
-			}
-			for _, key := range []string{experimentKey, "peer", "version", "date"} {
-				if line.GetConfig(key) == "" {
-					return nil, fmt.Errorf("%s: %s: no line %q before it", name, p.Key(), key+": …")
-				}
-			}
-			id := p.Peer + " " + p.Key()
-			p.Repeat = repeats[id]
-			repeats[id]++
-			list = append(list, p)
+func ReadPeers(r io.Reader, name string) ([]Record, error) {
+	read, err := ReadBench(r, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(read.Warnings) > 0 {
+		return nil, errors.New(read.Warnings[0])
+	}
+	for i := range read.Records {
+		p := &read.Records[i]
+		switch {
+		case p.Config.Get(PeerKey) == "":
+			return nil, fmt.Errorf("%s: %s: its name has no %s=…", name, p.Key(), PeerKey)
+		case p.Experiment == "":
+			return nil, fmt.Errorf("%s: %s: no line %q before it", name, p.Key(), experimentKey+": …")
+		case len(p.Notes) == 0:
+			return nil, fmt.Errorf("%s: %s: no line %q before it, which says what that is", name, p.Key(), PeerKey+": …")
 		}
 	}
-	return list, in.Err()
+	return read.Records, nil
 }
 
 // readPeersFile reads peers if there are any.
-func readPeersFile(path string) (list []Peer, err error) {
+func readPeersFile(path string) ([]Record, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -80,6 +69,6 @@ func readPeersFile(path string) (list []Peer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err = ReadPeers(f, path)
-	return list, cmp.Or(err, f.Close())
+	defer f.Close()
+	return ReadPeers(f, path)
 }

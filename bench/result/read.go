@@ -21,7 +21,7 @@ type Results struct {
 	Manifests map[string]json.RawMessage
 
 	// Peers are what others did, as ReadAll finds it beside the records.
-	Peers []Peer
+	Peers []Record
 
 	// Units are directions that a benchmark file states; see Direction.
 	Units map[string]Direction

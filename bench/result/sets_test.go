@@ -61,15 +61,17 @@ func TestReadAll(t *testing.T) {
 }
 
 const peers = `experiment: F2
-peer: umadb
+peer: UmaDB from PyPI, defaults
 version: 0.7.8
-server: umadb, gRPC over loopback
+server: gRPC over loopback
 date: 2026-11-23
-BenchmarkEventAppendConcurrent/profile=small/clients=20 1000 3201 op/s
-BenchmarkEventAppendConcurrent/profile=small/clients=20 1000 3300 op/s
-peer: go-crablet
+BenchmarkPeer/peer=umadb/profile=small/clients=20 1000 3201 op/s
+BenchmarkPeer/peer=umadb/profile=small/clients=20 1000 3300 op/s
+peer: go-crablet (published)
+version:
+server:
 note: empties the table first
-BenchmarkEventAppendConcurrent/clients=20 2000 16606 op/s
+BenchmarkPeer/peer=go-crablet/clients=20 2000 16606 op/s
 `
 
 func TestReadPeers(t *testing.T) {
@@ -77,9 +79,8 @@ func TestReadPeers(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 3)
 	require.Equal(t, 1, list[1].Repeat)
-	require.Equal(t, []string{"umadb", "0.7.8", "umadb, gRPC over loopback", "2026-11-23", ""},
-		[]string{list[0].Peer, list[0].Version, list[0].Server, list[0].Date, list[0].Note})
-	require.Equal(t, "go-crablet", list[2].Peer)
+	require.Equal(t, []string{"peer: UmaDB from PyPI, defaults", "version: 0.7.8", "server: gRPC over loopback", "date: 2026-11-23"}, list[0].Notes)
+	require.Equal(t, []string{"peer: go-crablet (published)", "date: 2026-11-23", "note: empties the table first"}, list[2].Notes)
 	require.Zero(t, list[2].Repeat)
 
 	small := result.Config{{Key: "engine", Value: "sqlite"}, {Key: "profile", Value: "small"}, {Key: "clients", Value: "20"}}
@@ -87,11 +88,13 @@ func TestReadPeers(t *testing.T) {
 	require.False(t, list[0].Beside(small.With("profile", "tiny")))
 	require.True(t, list[2].Beside(small.With("profile", "tiny")), "it says nothing of the profile")
 
-	for _, key := range []string{"experiment", "peer", "version", "date"} {
-		without := strings.Replace(peers, key+": ", "other: ", 1)
-		_, err := result.ReadPeers(strings.NewReader(without), "peers.txt")
-		require.ErrorContains(t, err, `no line "`+key+`: …" before it`)
+	for text, want := range map[string]string{
+		"experiment: F2\npeer: x\nBenchmarkPeer/clients=20 1 2 op/s\n": "has no peer=…",
+		"peer: x\nBenchmarkPeer/peer=x 1 2 op/s\n":                     `no line "experiment: …" before it`,
+		"experiment: F2\nBenchmarkPeer/peer=x 1 2 op/s\n":              `no line "peer: …" before it`,
+		"Benchmark 1\n": "peers.txt:1",
+	} {
+		_, err := result.ReadPeers(strings.NewReader(text), "peers.txt")
+		require.ErrorContains(t, err, want)
 	}
-	_, err = result.ReadPeers(strings.NewReader("Benchmark 1\nBenchmarkX 1 2\n"), "peers.txt")
-	require.Error(t, err)
 }

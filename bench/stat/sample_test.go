@@ -215,3 +215,15 @@ func TestFactorial(t *testing.T) {
 		require.NotEqual(t, 99.0, p[0])
 	}
 }
+
+// The interval of an exponent is that of the slope of a line: with the residuals ±d, ∓d, …
+// of four points it can be worked out by hand.
+func TestPowerLawInterval(t *testing.T) {
+	law, err := stat.FitPowerLaw([]float64{1, math.E, math.Exp(2), math.Exp(3)}, []float64{math.Exp(0.1), math.Exp(-0.1), math.Exp(-0.1), math.Exp(0.1)})
+	require.NoError(t, err)
+	low, high := law.Interval()
+	require.InDelta(t, 0, law.Exponent, 1e-12)
+	half := 4.3027 * math.Sqrt(0.04/2) / math.Sqrt(5) // Student's t of 2 degrees, the residuals, the squares of x
+	require.InDelta(t, half, high, 1e-4)
+	require.InDelta(t, -half, low, 1e-4)
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/internal/verdict"
 	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // view is a table of a document: figures in some of the settings of an experiment. The
@@ -31,8 +32,9 @@ type view struct {
 // specification of what is full.
 var sizes = []string{"scale", "relationships", "rows", "entities", "blocks"}
 
-// incidental are keys that need no column where what else is in a row tells them.
-var incidental = []string{"durability", "entities", "blocks", "rows", "for", "phase"}
+// incidental are keys that need no column where what else is in a row tells them: how
+// much was measured, whichever engine it is of, and the promise of an engine.
+var incidental = []string{"entities", "blocks", "rows", "for", "phase", "durability"}
 
 // Brief returns what a document says of an experiment: the question, what the documents
 // found, whether they agree with what was measured, and compact tables. When nothing was
@@ -45,12 +47,18 @@ func Brief(in *Input, id string) []Table {
 		tables = []Table{x.missing("`")}
 		tables[0].Caption = b.question()
 	} else {
-		tables[0].Caption = joinWords("\\\n", b.question(), b.head(tables[0].Caption+" `"+b.command()+"`"))
+		tables[0].Caption = b.question() + "\n" + b.head(tables[0].Caption+" `"+b.command()+"`")
+		if !strings.Contains(tables[0].Caption, "\n- ") {
+			tables[0].Caption = strings.ReplaceAll(tables[0].Caption, "\n", lineBreak)
+		}
 	}
 	last := &tables[len(tables)-1]
 	last.Notes = append(last.Notes, nonempty(b.failures(), sentence(x.leftOut))...)
 	return tables
 }
+
+// lineBreak is one within a paragraph.
+const lineBreak = "\\\n"
 
 // tables are those of an experiment's views, or those that it has instead.
 func (b *brief) tables() (tables []Table) {
@@ -68,16 +76,13 @@ func (b *brief) tables() (tables []Table) {
 // head is what stands between the question and the first table: what follows for the
 // documents, and what the table has.
 func (b *brief) head(caption string) string {
-	conclusion, wanted := "", []string(nil)
-	if b.x.judge != nil {
-		conclusion = b.x.judge(b.x)
-	}
+	var wanted []string
 	for _, part := range b.x.parts {
 		wanted = append(wanted, b.in.criteria(part)...)
 	}
-	text := joinWords(" ", append([]string{conclusion, judgeClaims(b.claims), b.reached()}, b.standings()...)...)
+	text := joinWords(" ", append([]string{b.answer()}, b.standings()...)...)
 	if len(wanted) == 0 {
-		return joinWords("\\\n", text, caption)
+		return joinWords("\n", text, caption)
 	}
 	return joinWords("\n", text, strings.Join(wanted, "\n")) + "\n\n" + caption
 }
@@ -89,6 +94,15 @@ type brief struct {
 	claims []claim
 	first  *pivot // of the first table, whose first unit the engines are compared by
 	unit   string
+}
+
+// answer says what follows for what the documents found, and at which size.
+func (b *brief) answer() string {
+	text := judgeClaims(b.claims)
+	if b.x.judge != nil {
+		text = joinWords(" ", b.x.judge(b.x), text)
+	}
+	return joinWords(" ", text, b.reached())
 }
 
 // question names the experiment, asks, and quotes the documents.
@@ -106,8 +120,9 @@ func (b *brief) reached() string {
 	key, most, full := b.size()
 	if full == 0 {
 		name, value, _ := strings.Cut(b.x.full, "=")
-		if has := runs.Distinct(b.x.groups, name); name != "" && number(value) == 0 && !slices.Contains(has, value) {
-			return fmt.Sprintf("**Not at the documents' size** (%s %s), but at %s.", name, value, strings.Join(nonempty(has...), ", "))
+		has := nonempty(runs.Distinct(b.x.groups, name)...)
+		if len(has) > 0 && number(value) == 0 && !slices.Contains(has, value) {
+			return fmt.Sprintf("**Not at the documents' size** (%s %s), but at %s.", name, value, strings.Join(has, ", "))
 		}
 	}
 	if most >= full {
@@ -216,6 +231,9 @@ func (b *brief) table(v *view) []Table {
 		return nil
 	}
 	p := pivotOf(groups, b.in.floor(), briefKeys(groups))
+	if len(p.engines) == 0 {
+		return nil
+	}
 	if b.first == nil {
 		b.first, b.unit = p, figures[0].Unit
 	}
@@ -264,20 +282,24 @@ func operations(p *pivot, figures []runs.Measure) string {
 	return low + " to " + high
 }
 
-// briefKeys are the settings that make rows: the size last, so that rows of one series
-// stand below each other, and nothing that the engine and the others tell.
+// briefKeys are the settings that make rows, or stand above them: the size last, so that
+// rows of one series stand below each other, and nothing that the others tell.
 func briefKeys(groups []*runs.Group) []string {
 	keys := keysOf(groups)
 	for _, key := range incidental {
 		rest := slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return k == key })
 		of := func(g *runs.Group) string {
-			text := g.Get("engine")
+			text := ""
+			if key == "durability" {
+				text = g.Get("engine")
+			}
 			for _, k := range rest {
 				text += " " + g.Get(k)
 			}
 			return text
 		}
-		if !slices.ContainsFunc(runs.By(groups, of), func(same []*runs.Group) bool { return len(runs.Distinct(same, key)) > 1 }) {
+		told := !slices.ContainsFunc(runs.By(groups, of), func(same []*runs.Group) bool { return len(runs.Distinct(same, key)) > 1 })
+		if told && len(runs.Distinct(groups, key)) > 1 { // what all have in common stands above
 			keys = rest
 		}
 	}
@@ -294,6 +316,9 @@ func briefKeys(groups []*runs.Group) []string {
 func (v *view) shows(p *pivot, r *pivotRow, id string) bool {
 	if key, steps := strings.CutSuffix(v.compare, ":step"); steps {
 		at := slices.Index(p.keys, key)
+		if at < 0 {
+			return true
+		}
 		ends := []string{p.rows[0].values[at], p.rows[len(p.rows)-1].values[at]}
 		return slices.Contains(ends, r.values[at])
 	}
@@ -331,23 +356,12 @@ func (b *brief) grid(v *view, p *pivot, figures []runs.Measure) *sheet {
 			t.peers = append(t.peers, peer)
 		}
 	}
-	columns := figureHeads(t.peerNames()...)
-	t.Table = newGrid(named, append(columns, engineHeads(p.engines, "")...))
-	for i := range t.Columns[t.named:] {
-		t.Columns[t.named+i].Numeric = true
-	}
+	t.Table = newGrid(named, besideColumns(t.peers, p.engines))
 	t.Caption = p.settings()
 	if !t.several {
 		t.Caption = "**" + v.units + "**. " + t.Caption
 	}
 	return t
-}
-
-func (t *sheet) peerNames() (names []string) {
-	for _, p := range t.peers {
-		names = append(names, p.name)
-	}
-	return names
 }
 
 // row begins a row, and returns its cells: of the peers and then of the engines.
@@ -365,11 +379,7 @@ func (t *sheet) row(values []string, m runs.Measure) []Cell {
 	if len(names) == 0 {
 		names = []string{"all"}
 	}
-	t.at(names, 0)
-	i := slices.IndexFunc(t.Rows, func(row []Cell) bool {
-		return slices.EqualFunc(row[:t.named], names, func(c Cell, s string) bool { return c.Text == s })
-	})
-	return t.Rows[i][t.named:]
+	return t.Table.row(names)[t.named:]
 }
 
 // add adds the figures of a setting. What is inside the noise of the best of its row is
@@ -426,10 +436,10 @@ func short(v float64) string {
 	return runs.Number(v)
 }
 
-// stepNames are the indexes that the layouts of the ablation add, by layout.
+// stepName is the index that a layout of the ablation adds to the one before.
 func stepName(layout string) string {
 	n, err := strconv.Atoi(strings.TrimPrefix(layout, "arkiv-"))
-	l, err2 := schemas.Entities(layout, "sqlite")
+	l, err2 := schemas.Entities(layout, string(driver.SQLite))
 	if err != nil || err2 != nil || n != len(l.Indexes) || n == 0 {
 		return layout
 	}

@@ -110,13 +110,12 @@ func TestPeersBeside(t *testing.T) {
 	}
 	in := input(appends("tags", 31_000), appends("gin", 9000))
 	peers, err := result.ReadPeers(strings.NewReader(`experiment: F2
-peer: umadb
-version: 0.7.8
+peer: UmaDB 0.7.8
 server: gRPC over loopback
 date: 2026-11-23
-BenchmarkAppend/profile=small/clients=20 1000 3000 op/s
-BenchmarkAppend/profile=small/clients=20 1000 3400 op/s
-BenchmarkAppend/profile=1000000/clients=20 1000 2000 op/s
+BenchmarkPeer/peer=umadb/profile=small/clients=20 1000 3000 op/s
+BenchmarkPeer/peer=umadb/profile=small/clients=20 1000 3400 op/s
+BenchmarkPeer/peer=umadb/profile=1000000/clients=20 1000 2000 op/s
 `), "peers.txt")
 	require.NoError(t, err)
 	in.Results.Peers = peers
@@ -125,24 +124,24 @@ BenchmarkAppend/profile=1000000/clients=20 1000 2000 op/s
 		require.NoError(t, err)
 		require.Contains(t, text, "| profile=small/clients=20 | op/s | 3,200 (3,000–3,400) | 31K |")
 		require.Contains(t, text, "| profile=1000000/clients=20 | op/s | 2,000 | – |")
-		require.Contains(t, text, "- umadb 0.7.8: gRPC over loopback; 2026-11-23.")
+		require.Contains(t, text, "- umadb: UmaDB 0.7.8; gRPC over loopback; 2026-11-23.")
 	}
 	require.Contains(t, brief(t, "peers:F2", appends("tags", 1)), "No peer was measured")
 }
 
-// Probes of the machine are shown with their spread, and are no experiment.
+// Looks at the machine are shown with their spread, and are no experiment.
 func TestMachine(t *testing.T) {
-	probe := func(repeat int, ms float64) result.Record {
-		r := record("P0", "engine=none", repeat, result.Metric{Value: ms, Unit: "fdatasync-ms"})
-		r.Name = "Probe"
+	look := func(repeat int, ms float64, marks ...result.Mark) result.Record {
+		r := record("M1", "machine=1", repeat, result.Metric{Value: ms, Unit: "fsync-p50-ms"}, result.Metric{Value: 128, Unit: "fsyncs"})
+		r.Marks = marks
 		return r
 	}
-	records := append(inserts("sqlite", 1.1, 3, 2, 1), probe(0, 2), probe(1, 3), probe(2, 2.5))
+	records := append(inserts("sqlite", 1.1, 3, 2, 1), look(0, 2), look(1, 3, result.Mark{Label: "after A1"}, result.Mark{Label: "off: others"}), look(2, 2.5))
 	text := brief(t, "machine", records...)
-	require.Contains(t, text, "| probe, fdatasync-ms | 2.5 (2 to 3 in 3 probes, 50 % apart) |")
+	require.Contains(t, text, "| looks | 3 between measurements, 1 of them when it was not as before |\n| fsync-p50-ms | 2.5 (2 to 3, 50 % apart) |\n| noise floor |")
 	require.Contains(t, text, "| noise floor | 1.1× for rows/s; a difference inside is not called one (≈) |")
-	require.NotContains(t, brief(t, "coverage", records...), "P0")
-	require.Contains(t, brief(t, "machine", inserts("sqlite", 1.1, 3, 2, 1)...), "| probe | none beside the blocks")
+	require.NotContains(t, brief(t, "coverage", records...), "M1")
+	require.Contains(t, brief(t, "machine", inserts("sqlite", 1.1, 3, 2, 1)...), "| looks | none between measurements")
 }
 
 // The service levels are kept up to a rate when they are at all below it.
@@ -173,4 +172,23 @@ func TestShortRanking(t *testing.T) {
 	for _, want := range []string{"| sqlitego arkiv |", "| duckdb arkiv |", " compact |", " arkiv-ordered |", "3 more are on the page."} {
 		require.Contains(t, text, want)
 	}
+}
+
+// What was measured of more data, or for longer, stands in a row of its own; that an
+// engine has another promise does not.
+func TestRowsAreOfOneSize(t *testing.T) {
+	of := func(engine, entities, durability string) result.Record {
+		return record("A5", "engine="+engine+" layout=arkiv profile=typical durability="+durability+" entities="+entities, 0, rate(1))
+	}
+	text := brief(t, "A5", of("sqlite", "100000", "durable"), of("postgres", "4000", "durable"), of("duckdb", "4000", "relaxed"))
+	require.Contains(t, text, "| 4000 | 714 | – | 1 | 1 |\n| 100,000 | 714 | 1 | – | – |\n")
+	require.NotContains(t, text, "relaxed")
+	text = brief(t, "A5", of("sqlite", "4000", "durable"), of("postgres", "4000", "durable"))
+	require.Contains(t, text, "| all | 714 | 1 | 1 |")
+}
+
+// Records of little have tables of little.
+func TestBriefOfLittle(t *testing.T) {
+	require.Contains(t, brief(t, "A11", record("A11", "engine=sqlite layout=arkiv-3 entities=100000", 0, rate(7))), "layout arkiv-3, entities 100,000.")
+	require.Contains(t, brief(t, "X1", record("X1", "machine=1 size=2", 0, rate(7))), "Not measured.")
 }

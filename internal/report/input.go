@@ -93,12 +93,10 @@ func (in *Input) ids() []string {
 		ids = runs.AppendNew(ids, e.ID)
 	}
 	for _, r := range in.Results.Records {
-		if r.Name != probe {
-			ids = runs.AppendNew(ids, r.Experiment)
-		}
+		ids = runs.AppendNew(ids, r.Experiment)
 	}
 	slices.SortStableFunc(ids, natural)
-	return nonempty(ids...)
+	return slices.DeleteFunc(nonempty(ids...), func(id string) bool { return id == looks })
 }
 
 // number reads a value that is one; 0 for others.

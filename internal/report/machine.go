@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/internal/report/runs"
 )
 
-// probe is the name of records of the machine alone, which stand between blocks of
-// measurements: how fast it syncs, copies memory and runs one fixed program.
-const probe = "Probe"
+// looks is the id of records of the machine alone, which stand between measurements: how
+// fast it syncs, copies memory and runs one fixed program, and what others had of it.
+const looks = "M1"
 
 // machine is what was measured on, how steady it was, and how far measurements of the
 // same are apart. Of several machines each has its values.
@@ -30,31 +30,39 @@ func machine(in *Input, list []bench.Manifest) *Table {
 		}
 		t.say(0, [][2]string{{"name", list[i].Host.Machine}, {"memory of an engine", budget}, {"Go", list[i].Varve.Go}, {"revision", revision}})
 	}
-	probes := slices.DeleteFunc(slices.Clone(in.Results.Records), func(r result.Record) bool { return r.Name != probe })
-	var units []string
-	for _, r := range probes {
-		for _, m := range r.Metrics {
-			units = runs.AppendNew(units, m.Unit)
-		}
-	}
-	for _, unit := range units {
-		var values []float64
-		for i := range probes {
-			if v, ok := probes[i].Metric(unit); ok && probes[i].Error == "" {
-				values = append(values, v)
-			}
-		}
-		if v, ok := runs.Median(values); ok {
-			t.say(0, [][2]string{{"probe, " + unit, fmt.Sprintf("%s (%s to %s in %d probes, %s apart)", runs.Number(v),
-				runs.Number(slices.Min(values)), runs.Number(slices.Max(values)), len(values), percent(slices.Max(values)/slices.Min(values)-1))}})
-		}
-	}
-	if len(units) == 0 {
-		t.say(0, [][2]string{{"probe", "none beside the blocks: how steady the machine was is not known"}})
-	}
+	t.steadiness(slices.DeleteFunc(slices.Clone(in.Results.Records), func(r result.Record) bool { return r.Experiment != looks }))
 	t.say(0, [][2]string{{"noise floor", in.noiseText()}})
 	t.Rows = slices.DeleteFunc(t.Rows, func(row []Cell) bool { return row[1].Text == "" })
 	return t
+}
+
+// steadiness has a row for each figure of looks, with how far they are apart.
+func (t *Table) steadiness(records []result.Record) {
+	if len(records) == 0 {
+		t.say(0, [][2]string{{"looks", "none between measurements: how steady the machine was is not known"}})
+		return
+	}
+	off, values, units := 0, map[string][]float64{}, []string(nil)
+	for _, r := range records {
+		if slices.ContainsFunc(r.Marks, func(m result.Mark) bool { return strings.HasPrefix(m.Label, "off: ") }) {
+			off++
+		}
+		for _, m := range r.Metrics {
+			if m.Unit != "fsyncs" { // is their number
+				units, values[m.Unit] = runs.AppendNew(units, m.Unit), append(values[m.Unit], m.Value)
+			}
+		}
+	}
+	t.say(0, [][2]string{{"looks", fmt.Sprintf("%d between measurements, %d of them when it was not as before", len(records), off)}})
+	for _, unit := range units {
+		low, high := slices.Min(values[unit]), slices.Max(values[unit])
+		v, _ := runs.Median(values[unit])
+		text := fmt.Sprintf("%s (%s to %s", runs.Number(v), runs.Number(low), runs.Number(high))
+		if low > 0 {
+			text += ", " + percent(high/low-1) + " apart"
+		}
+		t.say(0, [][2]string{{unit, text + ")"}})
+	}
 }
 
 // noiseText is how far two measurements of the same are apart, by the units that

@@ -59,6 +59,7 @@ type section struct {
 type block struct {
 	ID, Title         string
 	Question, Earlier string
+	Answer            string // what follows for what the documents found
 	Settings          string // that all its figures are of
 	Charts            []Chart
 	Tables            []Table
@@ -181,11 +182,17 @@ func (p *page) add(in *Input, id string) {
 		ID: strings.ToLower(id), Title: joinWords(" · ", id, e.Title), Question: e.Question, Earlier: e.Earlier,
 		Charts: x.shown(), Notes: nonempty(append(x.endings(true), sentence(x.leftOut))...), Remarks: remarks(x.groups),
 	}
+	said := brief{in: in, x: &x}
+	said.tables()
+	b.Answer = strings.ReplaceAll(said.answer(), "**", "")
 	tables := x.figures()
 	if b.Missing = len(tables) == 0; b.Missing {
 		tables = []Table{x.missing("")}
 	} else if !x.apart {
 		b.Settings = x.pivots[0].settings()
+	}
+	if peers := peersOn(in.Results.Peers, id); len(peers) > 0 {
+		tables = append(tables, in.beside(id, peers))
 	}
 	var beside []string // what tables beside charts show
 	for _, c := range b.Charts {

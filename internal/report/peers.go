@@ -2,7 +2,6 @@ package report
 
 import (
 	_ "embed" // the documents' figures
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -15,14 +14,14 @@ import (
 // experiment.
 type peer struct {
 	name    string
-	figures []result.Peer
+	figures []result.Record
 }
 
 //go:embed documents.txt
 var documents string
 
 // published are the figures of the user's documents.
-var published = sync.OnceValues(func() ([]result.Peer, error) {
+var published = sync.OnceValues(func() ([]result.Record, error) {
 	return result.ReadPeers(strings.NewReader(documents), "documents.txt")
 })
 
@@ -36,10 +35,10 @@ func (in *Input) documents(ids ...string) []peer {
 }
 
 // peersOn puts the figures of each peer on experiments together.
-func peersOn(list []result.Peer, ids ...string) (peers []peer) {
-	list = slices.DeleteFunc(slices.Clone(list), func(p result.Peer) bool { return !slices.Contains(ids, p.Experiment) })
-	for _, same := range runs.By(list, func(p result.Peer) string { return p.Peer }) {
-		peers = append(peers, peer{same[0].Peer, same})
+func peersOn(list []result.Record, ids ...string) (peers []peer) {
+	list = slices.DeleteFunc(slices.Clone(list), func(r result.Record) bool { return !slices.Contains(ids, r.Experiment) })
+	for _, same := range runs.By(list, func(r result.Record) string { return r.Config.Get(result.PeerKey) }) {
+		peers = append(peers, peer{same[0].Config.Get(result.PeerKey), same})
 	}
 	return peers
 }
@@ -47,7 +46,7 @@ func peersOn(list []result.Peer, ids ...string) (peers []peer) {
 // figure is the median of what a peer has of a setting.
 func (p *peer) figure(of *pivot, r *pivotRow, unit string) *float64 {
 	for _, g := range of.of(r) {
-		if values := p.values(unit, func(f *result.Peer) bool { return f.Beside(g.Config) }); len(values) > 0 {
+		if values := p.values(unit, func(f *result.Record) bool { return f.Beside(g.Config) }); len(values) > 0 {
 			v, _ := runs.Median(values)
 			return &v
 		}
@@ -55,7 +54,7 @@ func (p *peer) figure(of *pivot, r *pivotRow, unit string) *float64 {
 	return nil
 }
 
-func (p *peer) values(unit string, beside func(*result.Peer) bool) (values []float64) {
+func (p *peer) values(unit string, beside func(*result.Record) bool) (values []float64) {
 	for i := range p.figures {
 		if v, ok := p.figures[i].Metric(unit); ok && beside(&p.figures[i]) {
 			values = append(values, v)
@@ -84,20 +83,13 @@ func peerTables(in *Input, of string) []Table {
 func (in *Input) beside(id string, peers []peer) Table {
 	groups, _ := in.of(id)
 	engines := enginesOf(groups)
-	names := make([]string, len(peers))
-	for i, p := range peers {
-		names[i] = p.name
-	}
-	t := newGrid(heads("setting", "figure"), slices.Concat(figureHeads(names...), engineHeads(engines, "")))
-	for i := range engines {
-		t.Columns[2+len(peers)+i].Numeric = true
-	}
+	t := newGrid(heads("setting", "figure"), besideColumns(peers, engines))
 	t.Caption = id + " beside peers: medians (the interval, or the range of few)."
 	for i, p := range peers {
 		for _, f := range p.figures {
 			for _, m := range f.Metrics {
-				row := []string{f.Config.String(), m.Unit}
-				values := p.values(m.Unit, func(o *result.Peer) bool { return o.Config.String() == f.Config.String() })
+				row := []string{f.Config.Without(result.PeerKey).String(), m.Unit}
+				values := p.values(m.Unit, func(o *result.Record) bool { return o.Key() == f.Key() })
 				v, _ := runs.Median(values)
 				*t.at(row, i) = Cell{Text: short(v), Spread: spreadOf(values, short)}
 				for n, e := range engines {
@@ -110,8 +102,19 @@ func (in *Input) beside(id string, peers []peer) Table {
 	return *t
 }
 
+// besideColumns are columns of figures of peers and of engines.
+func besideColumns(peers []peer, engines []string) (columns []Column) {
+	for _, p := range peers {
+		columns = append(columns, Column{Head: p.name, Numeric: true})
+	}
+	for _, e := range engines {
+		columns = append(columns, Column{Head: e, Engine: e, Numeric: true})
+	}
+	return columns
+}
+
 // bestBeside is an engine's best figure of the settings that a peer's is beside.
-func bestBeside(groups []*runs.Group, engine string, f *result.Peer, unit string) (best Cell) {
+func bestBeside(groups []*runs.Group, engine string, f *result.Record, unit string) (best Cell) {
 	for _, g := range runs.Where(groups, func(g *runs.Group) bool { return g.Get("engine") == engine && f.Beside(g.Config) }) {
 		c := briefCell(g, runs.Measure{Unit: unit})
 		if best.Value == nil || c.Value != nil && float64(result.Better(unit))*(*c.Value-*best.Value) > 0 {
@@ -123,6 +126,10 @@ func bestBeside(groups []*runs.Group, engine string, f *result.Peer, unit string
 
 // setup says what a peer is, how it was asked and when.
 func (p *peer) setup() string {
-	f := p.figures[0]
-	return fmt.Sprintf("- %s %s: %s.", f.Peer, f.Version, joinWords("; ", f.Server, f.Note, f.Date))
+	var said []string
+	for _, note := range p.figures[0].Notes {
+		_, text, _ := strings.Cut(note, ": ")
+		said = append(said, text)
+	}
+	return "- " + p.name + ": " + strings.Join(said, "; ") + "."
 }

@@ -42,11 +42,12 @@ func mix(name string) result.Config {
 	return result.Config{{Key: "mix", Value: name}, {Key: "clients", Value: "1"}}
 }
 
-// settingOf is what else than engine, layout and what is given a group is of.
+// settingOf is what else than engine, layout and what is given a group is of; not for how
+// long, which some engines have hours for.
 func settingOf(g *runs.Group, given result.Config) string {
 	var parts []string
 	for _, p := range g.Config {
-		if p.Key != "engine" && p.Key != "layout" && given.Get(p.Key) == "" {
+		if p.Key != "engine" && p.Key != "layout" && p.Key != "for" && given.Get(p.Key) == "" {
 			parts = append(parts, p.Key+" "+p.Value)
 		}
 	}
@@ -82,6 +83,7 @@ type ranking struct {
 	counted int
 	noise   float64   // logarithm of the factor that all measures that count are off by when each is by its noise
 	scales  []float64 // of the data
+	blocks  string    // what the figures are medians of
 	never   []string  // measures of which there is no figure
 	partly  []string  // measures that do not count
 }
@@ -106,7 +108,7 @@ func newRanking(in *Input) *ranking {
 		ids = runs.AppendNew(ids, m.experiment)
 	}
 	groups, leftOut := in.of(ids...)
-	r := &ranking{floor: in.floor()}
+	r := &ranking{floor: in.floor(), blocks: repeats(groups)}
 	p, settings := &pivot{floor: r.floor}, []string(nil)
 	for i, m := range measures {
 		for _, g := range m.comparable(groups) {
@@ -184,7 +186,7 @@ func shortRanking(in *Input) Table {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d more are on the page.", out))
 	}
 	r.Notes = []string{strings.Join(r.Notes, " ")}
-	r.Caption = "Engines and layouts by the geometric mean of how many times each figure is that of the best in its column (**bold**; ≈ is inside the noise of it). In brackets the 95 % interval, or the range of fewer than six blocks."
+	r.Caption = "Engines and layouts by the geometric mean of how many times each figure is that of the best in its column (**bold**; ≈ is inside the noise of it). " + r.blocks + "."
 	return r.Table
 }
 

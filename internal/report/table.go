@@ -84,17 +84,19 @@ func newGrid(named []Column, columns []Column) *Table {
 	return &Table{Columns: slices.Concat(named, columns), named: len(named)}
 }
 
-// at is a cell of the row with the names, in one of the columns after them. Rows stand in
-// the order in which they are first named.
-func (t *Table) at(row []string, column int) *Cell {
+// at is a cell of the row with the names, in one of the columns after them.
+func (t *Table) at(row []string, column int) *Cell { return &t.row(row)[t.named+column] }
+
+// row is the row with the names. Rows stand in the order in which they are first named.
+func (t *Table) row(words []string) []Cell {
 	i := slices.IndexFunc(t.Rows, func(cells []Cell) bool {
-		return slices.EqualFunc(cells[:t.named], row, func(c Cell, s string) bool { return c.Text == s })
+		return slices.EqualFunc(cells[:t.named], words, func(c Cell, s string) bool { return c.Text == s })
 	})
 	if i < 0 {
 		i = len(t.Rows)
-		t.Rows = append(t.Rows, append(names(row...), make([]Cell, len(t.Columns)-t.named)...))
+		t.Rows = append(t.Rows, append(names(words...), make([]Cell, len(t.Columns)-t.named)...))
 	}
-	return &t.Rows[i][t.named+column]
+	return t.Rows[i]
 }
 
 // unlessEmpty is the table, or none when it has no rows.
