@@ -15,14 +15,15 @@ import (
 // watch looks at the machine between tasks and keeps what it sees as records of the set.
 type watch struct {
 	look   func(ctx context.Context) (probe.Machine, error)
-	pauses []time.Duration // after looks at a machine that is off
+	pauses []time.Duration // after looks at a machine that is off; none goes on at once
 	out    string
 	host   bench.Host
 	before []*result.Record // of this machine
 	next   int              // number of a look in the set
 }
 
-// offPauses end after some eight minutes: what is slow for longer is how the machine is now.
+// offPauses are those of a plan, which has hours. They end after some eight minutes: what is
+// slow for longer is how the machine is now.
 var offPauses = []time.Duration{15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute}
 
 // newWatch looks at the machine with the disk that the data sets are on.
@@ -32,7 +33,7 @@ func newWatch(out string) (*watch, error) {
 		return nil, err
 	}
 	look := func(ctx context.Context) (probe.Machine, error) { return probe.Look(ctx, cache.Root()) }
-	return &watch{look: look, pauses: offPauses, out: out, host: bench.ReadHost(cache.Root())}, nil
+	return &watch{look: look, out: out, host: bench.ReadHost(cache.Root())}, nil
 }
 
 // recall takes an earlier look from the set, at this machine or another.

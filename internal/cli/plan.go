@@ -43,6 +43,9 @@ func (c *runCmd) through(e *env) error {
 		if p.runner == nil {
 			continue
 		}
+		if p.runner.watch != nil {
+			p.runner.watch.pauses = offPauses
+		}
 		if c.Until > 0 {
 			p.runner.until = start.Add(c.Until)
 		}

@@ -46,8 +46,9 @@ const Variable = "VARVE_MEMORY_UNLIMITED"
 const None = math.MaxInt64 >> 1
 
 const (
-	prefix   = "varve-"        // of groups' names; after it comes the process that made one
-	patience = 5 * time.Second // with processes that have ended and are still in a group
+	prefix    = "varve-"        // of groups' names; after it comes the process that made one
+	writeback = time.Minute     // of what a process has left in the page cache
+	patience  = 5 * time.Second // with processes that have ended and are still in a group
 )
 
 // own returns the group that this process is in, and where its hierarchy is mounted.
@@ -170,12 +171,20 @@ func given() *Group {
 	return nil
 }
 
-// Resize changes the limit of this process, if it was started with one.
+// Resize changes the limit of this process, if it was started with one. One that is lower
+// than what is in use can be had when the page cache is written to the disk, for which it
+// waits.
 func Resize(limit int64) error {
-	if g := given(); g != nil {
-		return g.write(g.limit, limit)
+	g := given()
+	if g == nil {
+		return nil
 	}
-	return nil
+	for begun := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		err := g.write(g.limit, limit)
+		if !errors.Is(err, syscall.EBUSY) || time.Since(begun) > writeback {
+			return err
+		}
+	}
 }
 
 // Watch begins to watch this process, with all that it starts. The function that it returns
