@@ -2,12 +2,14 @@ package postgres
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
@@ -106,65 +108,63 @@ func updateText(u *driver.Update) string {
 		sqlstore.ColumnList(u.Key) + ") WHERE " + strings.Join(match, " AND ")
 }
 
-var arrayTypes = map[driver.Type]string{
-	driver.Int: "bigint[]", driver.Uint: "bigint[]", driver.Text: "text[]", driver.Blob: "bytea[]",
+var arrayTypes = map[driver.Type]struct {
+	name    string
+	element uint32
+}{
+	driver.Int: {"bigint[]", pgtype.Int8OID}, driver.Uint: {"bigint[]", pgtype.Int8OID},
+	driver.Text: {"text[]", pgtype.TextOID}, driver.Blob: {"bytea[]", pgtype.ByteaOID},
 }
 
 func arrayParams(columns []driver.Column) string {
 	list := make([]string, len(columns))
 	for i, column := range columns {
-		list[i] = "?::" + arrayTypes[column.Type]
+		list[i] = "?::" + arrayTypes[column.Type].name
 	}
 	return strings.Join(list, ", ")
 }
 
+// binaryArray is an argument as it is sent, in an array's binary form. Made here it is
+// copied once; pgx's buffer would grow with each of a block's payloads.
+type binaryArray []byte
+
 // columnArrays turns rows into one array for each column.
 func columnArrays(columns []driver.Column, rows []any) ([]any, error) {
 	arrays := make([]any, len(columns))
-	for i, column := range columns {
+	for i := range columns {
 		var err error
-		switch column.Type {
-		case driver.Int:
-			arrays[i], err = gather(columns, rows, i, func(v int64) int64 { return v })
-		case driver.Uint:
-			arrays[i], err = gather(columns, rows, i, bias)
-		case driver.Text:
-			arrays[i], err = texts(columns, rows, i)
-		case driver.Blob:
-			arrays[i], err = gather(columns, rows, i, notNil)
-		default:
-			err = fmt.Errorf("column %s has no type", column.Name)
-		}
-		if err != nil {
+		if arrays[i], err = columnArray(columns, rows, i); err != nil {
 			return nil, err
 		}
 	}
 	return arrays, nil
 }
 
-// gather returns what f makes of the values of column i.
-func gather[V, A any](columns []driver.Column, rows []any, i int, f func(V) A) ([]A, error) {
-	array := make([]A, 0, len(rows)/len(columns))
-	for ; i < len(rows); i += len(columns) {
-		v, ok := rows[i].(V)
-		if !ok {
-			return nil, wrongType(columns[i%len(columns)], rows[i])
+func columnArray(columns []driver.Column, rows []any, i int) (binaryArray, error) {
+	column, size := columns[i], 20+12*len(rows)/len(columns)
+	for at := i; at < len(rows); at += len(columns) {
+		switch v := rows[at].(type) {
+		case []byte:
+			size += len(v)
+		case string:
+			size += len(v)
+			// The server would refuse it, but say so only when the statement is sent.
+			if !utf8.ValidString(v) || strings.Contains(v, "\x00") {
+				return nil, fmt.Errorf("%w: column %s: text is UTF-8 without U+0000", driver.ErrUnsupported, column.Name)
+			}
 		}
-		array = append(array, f(v))
+	}
+	array := make(binaryArray, 0, size)
+	for _, n := range []uint32{1, 0, arrayTypes[column.Type].element, uint32(len(rows) / len(columns)), 1} { // dimensions, no NULL, …, the first index
+		array = binary.BigEndian.AppendUint32(array, n)
+	}
+	for at := i; at < len(rows); at += len(columns) {
+		var ok bool
+		if array, ok = appendValue(array, column.Type, rows[at]); !ok {
+			return nil, wrongType(column, rows[at])
+		}
 	}
 	return array, nil
-}
-
-// texts is gather for a column of text. The server would refuse what it cannot store, but
-// say so only when the statement is sent.
-func texts(columns []driver.Column, rows []any, i int) ([]string, error) {
-	list, err := gather(columns, rows, i, func(v string) string { return v })
-	for _, text := range list {
-		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
-			return nil, fmt.Errorf("%w: column %s: text is UTF-8 without U+0000", driver.ErrUnsupported, columns[i].Name)
-		}
-	}
-	return list, err
 }
 
 func wrongType(column driver.Column, value any) error {
@@ -173,10 +173,3 @@ func wrongType(column driver.Column, value any) error {
 
 // bias is what sqlstore.Biased stores for a Uint.
 func bias(n uint64) int64 { return int64(n ^ 1<<63) }
-
-func notNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
-}

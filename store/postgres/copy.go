@@ -56,7 +56,8 @@ func (r *copyReader) encodeRow() error {
 	}
 	r.buf = binary.BigEndian.AppendUint16(r.buf, uint16(len(r.columns)))
 	for i, column := range r.columns {
-		if !r.encode(column.Type, r.rows[i]) {
+		var ok bool
+		if r.buf, ok = appendValue(r.buf, column.Type, r.rows[i]); !ok {
 			return wrongType(column, r.rows[i])
 		}
 	}
@@ -64,27 +65,27 @@ func (r *copyReader) encodeRow() error {
 	return nil
 }
 
-// encode appends the length of a value and the value.
-func (r *copyReader) encode(t driver.Type, value any) (ok bool) {
+// appendValue appends the length of a value and the value, as rows and arrays have it.
+func appendValue(buf []byte, t driver.Type, value any) (_ []byte, ok bool) {
 	switch t {
 	case driver.Int:
 		var n int64
 		n, ok = value.(int64)
-		r.buf = appendInt(r.buf, n)
+		buf = appendInt(buf, n)
 	case driver.Uint:
 		var n uint64
 		n, ok = value.(uint64)
-		r.buf = appendInt(r.buf, bias(n))
+		buf = appendInt(buf, bias(n))
 	case driver.Text:
 		var s string
 		s, ok = value.(string)
-		r.buf = append(binary.BigEndian.AppendUint32(r.buf, uint32(len(s))), s...)
+		buf = append(binary.BigEndian.AppendUint32(buf, uint32(len(s))), s...)
 	case driver.Blob:
 		var b []byte
 		b, ok = value.([]byte)
-		r.buf = append(binary.BigEndian.AppendUint32(r.buf, uint32(len(b))), b...)
+		buf = append(binary.BigEndian.AppendUint32(buf, uint32(len(b))), b...)
 	}
-	return ok
+	return buf, ok
 }
 
 func appendInt(buf []byte, n int64) []byte {

@@ -100,7 +100,24 @@ func (r *remote) encode(ctx context.Context, m *message, keep bool, args []any) 
 			return err
 		}
 	}
-	return m.build.Build(r.conn.TypeMap(), m.prepared, args)
+	var arrays []binaryArray
+	for i := range args {
+		if array, ok := args[i].(binaryArray); ok {
+			if arrays == nil {
+				arrays = make([]binaryArray, len(args))
+			}
+			arrays[i], args[i] = array, nil
+		}
+	}
+	if err := m.build.Build(r.conn.TypeMap(), m.prepared, args); err != nil {
+		return err
+	}
+	for i, array := range arrays {
+		if array != nil {
+			m.build.ParamValues[i], m.build.ParamFormats[i] = array, pgx.BinaryFormatCode
+		}
+	}
+	return nil
 }
 
 // together sends the queue and then a message, if any, and reads the answers up to that
