@@ -86,7 +86,7 @@ func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
 // A costly condition leaves the processors to the others: once anybody appends it rests
 // between two views for restFor times as long as the last one took, and at most maxRest.
 const (
-	restFor = 6
+	restFor = 8
 	maxRest = 20 * time.Millisecond
 )
 

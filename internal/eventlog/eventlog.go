@@ -4,8 +4,8 @@
 // rolled-back transaction could falsify.
 //
 // In the layout "tags" an event is written at once, and what finds it by a tag, a
-// type or its ID, its postings, for many events together. Readers look through the
-// few events at the end that have none; the writer keeps those in a Tail.
+// type or its ID, its postings, for many events together. The writer keeps the events at
+// the end that have none in a Tail; readers have them in memory, too, or look through them.
 package eventlog
 
 import (

@@ -141,30 +141,42 @@ func (s *search) candidate(ctx context.Context, st *stream, at uint64) (found ui
 			return 0, false, err
 		}
 		s.choose(st)
-		far, ends := at, 0
-		for _, l := range st.lists {
-			switch {
-			case len(l.positions) == 0:
-				ends++
-			case !st.any:
-				if s.before(far, l.positions[0]) {
-					far = l.positions[0]
-				}
-			case !ok || s.before(l.positions[0], found):
-				found, ok = l.positions[0], true
-			}
-		}
 		if st.any {
+			for _, l := range st.lists {
+				if len(l.positions) > 0 && (!ok || s.before(l.positions[0], found)) {
+					found, ok = l.positions[0], true
+				}
+			}
 			return found, ok, nil
 		}
-		if ends > 0 {
+		to, agreed, ended := s.leap(st, at)
+		switch {
+		case agreed:
+			return to, true, nil
+		case ended:
 			return 0, false, nil
 		}
-		if far == at && st.all(at) {
-			return at, true, nil
-		}
-		at = far
+		at = to
 	}
+}
+
+// leap returns the first position at or behind one that all lists have, or how far they
+// get before one of them has no more, or must be read on.
+func (s *search) leap(st *stream, at uint64) (to uint64, agreed, ended bool) {
+	for !agreed {
+		agreed = true
+		for _, l := range st.lists {
+			l.at = at
+			s.pass(l)
+			if len(l.positions) == 0 {
+				return at, false, l.end
+			}
+			if first := l.positions[0]; first != at {
+				at, agreed = first, false
+			}
+		}
+	}
+	return at, true, false
 }
 
 // choose puts lists aside once something of each is known. How close together the
@@ -233,16 +245,6 @@ func (st *stream) move(at uint64) {
 	for _, l := range st.lists {
 		l.at = at
 	}
-}
-
-// all tells whether each list is at a position.
-func (st *stream) all(at uint64) bool {
-	for _, l := range st.lists {
-		if l.positions[0] != at {
-			return false
-		}
-	}
-	return true
 }
 
 // fill passes what is not wanted, and reads on in the lists that have nothing left.

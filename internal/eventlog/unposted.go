@@ -189,6 +189,10 @@ func (r *Recent) reach(ctx context.Context, q driver.Querier, l *Log, indexed, h
 	if r.base > indexed {
 		return false, nil
 	}
+	if r.base < indexed && len(r.entries)-r.mapped > manyUnposted { // nobody has asked for long
+		r.keep(r.between(indexed, r.head), 4*maxRecent)
+		r.base = indexed
+	}
 	if missing := head - min(r.head, head); missing > 0 {
 		if missing > fewMissing && r.looked < readsForLook*missing {
 			r.looked += head - indexed

@@ -84,6 +84,18 @@ func TestRecentStatements(t *testing.T) {
 	require.Equal(t, 1, c.lookedThrough)
 	require.NoError(t, errors.Join(view.Close(), before.Close()))
 
+	for range 10 {
+		write(t, e, tail, make([]event.Event, 500)...)
+	}
+	write(t, e, tail, event.Event{Type: "A"})
+	view, err = e.Snapshot(t.Context())
+	require.NoError(t, err)
+	c = &counter{Querier: view}
+	page.Recent = tail.Recent()
+	require.Equal(t, tail.Head(), readPage(t, l, c, page)[0], "what has come since somebody asked")
+	require.Zero(t, c.lookedThrough)
+	require.NoError(t, view.Close())
+
 	tail = l.NewTail(true, 4000)
 	write(t, e, tail, make([]event.Event, 1000)...)
 	if view, err = e.Snapshot(t.Context()); err != nil {
