@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,6 +173,10 @@ func TestNode(t *testing.T) {
 	c := chaintest.New(99, 7)
 	c.Grow(40)
 	dst, rpc := url(t, "a.db"), execution(t, c)
+	var traced atomic.Int64 // bytes
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { traced.Add(r.ContentLength) }))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	address := freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -217,6 +222,7 @@ func TestNode(t *testing.T) {
 	require.Contains(t, string(text), "varve_follow_block")
 	stop()
 	require.Equal(t, cli.ExitOK, <-ended, errs.String())
+	require.NotZero(t, traced.Load())
 	must(t, "follow", rpc, dst, "--once")
 	requireChain(t, c, dst)
 }

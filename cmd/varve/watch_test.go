@@ -56,8 +56,8 @@ func metricsOfAll(t *testing.T) (service, node string) {
 
 var metricName = regexp.MustCompile(`\b(?:varve|process|go)_\w+`)
 
-// TestDashboard: the dashboard shows metrics that there are, and all of ours; and what the
-// alerts look at is there.
+// TestDashboard: the dashboard shows metrics that there are, and all of ours, which
+// docs/service.md lists; and what the alerts look at is there.
 func TestDashboard(t *testing.T) {
 	service, node := metricsOfAll(t)
 	for name, text := range map[string]string{"service": service, "node": node} {
@@ -77,8 +77,11 @@ func TestDashboard(t *testing.T) {
 	for name := range notHere {
 		require.NotContains(t, service+node, "\n"+name)
 	}
+	documented, err := os.ReadFile(filepath.Join("..", "..", "docs", "service.md"))
+	require.NoError(t, err)
 	for _, family := range regexp.MustCompile(`(?m)^# TYPE (varve_\w+) `).FindAllStringSubmatch(service+node, -1) {
 		name := family[1]
+		require.Contains(t, string(documented), "`"+name+"`")
 		require.True(t, shown[name] || shown[name+"_bucket"] || shown[name+"_count"], "no panel shows %s", name)
 	}
 }

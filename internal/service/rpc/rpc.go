@@ -137,7 +137,7 @@ func (in *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServe
 		ctx, cancel = context.WithTimeout(ctx, in.opts.Timeout)
 		defer cancel()
 	}
-	err = in.admitted(ctx, info.FullMethod, counts, func(header metadata.MD) error { return grpc.SetHeader(ctx, header) }, func() error {
+	err = in.admitted(ctx, info.FullMethod, counts, func(header metadata.MD) error { return grpc.SetHeader(ctx, header) }, func(ctx context.Context) error {
 		resp, err = handle(ctx, req)
 		return err
 	})
@@ -149,14 +149,29 @@ func (in *interceptor) stream(srv any, stream grpc.ServerStream, info *grpc.Stre
 	if counts == nil {
 		return handle(srv, stream)
 	}
-	return in.admitted(stream.Context(), info.FullMethod, counts, stream.SetHeader, func() error { return handle(srv, stream) })
+	return in.admitted(stream.Context(), info.FullMethod, counts, stream.SetHeader, func(ctx context.Context) error {
+		if ctx != stream.Context() {
+			stream = &logged{stream, ctx}
+		}
+		return handle(srv, stream)
+	})
 }
 
-func (in *interceptor) admitted(ctx context.Context, method string, counts *service.Operation, identify func(metadata.MD) error, serve func() error) (err error) {
+// logged is a stream whose context is that of its line of the log.
+type logged struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (s *logged) Context() context.Context { return s.ctx }
+
+func (in *interceptor) admitted(ctx context.Context, method string, counts *service.Operation, identify func(metadata.MD) error, serve func(context.Context) error) (err error) {
 	begun := counts.Begin()
 	code := codes.Internal // of a panic
 	if in.opts.Access != nil {
-		ctx, line := accesslog.Begin(ctx, in.opts.Access, first(ctx, requestID), first(ctx, traceparent))
+		var line *accesslog.Request
+		ctx, line = accesslog.Begin(ctx, in.opts.Access, first(ctx, requestID), first(ctx, traceparent))
 		_ = identify(metadata.Pairs(requestID, line.ID)) // a client that is gone needs none
 		defer func() {
 			line.End(ctx, slog.String("from", from(ctx)), slog.String("method", method), slog.String("status", code.String()))
@@ -173,7 +188,7 @@ func (in *interceptor) admitted(ctx context.Context, method string, counts *serv
 	err = in.enter(ctx)
 	if err == nil {
 		defer in.opts.Gate.Leave()
-		err = serve()
+		err = serve(ctx)
 	}
 	if err == nil {
 		code = codes.OK

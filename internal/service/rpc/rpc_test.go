@@ -130,6 +130,7 @@ func TestAccessLog(t *testing.T) {
 	isCode(t, codes.NotFound, err)
 	require.Equal(t, []string{"mine"}, header["x-request-id"])
 	require.Contains(t, log.String(), "id=mine trace_id="+trace+" from=bufconn method=/varve.v1.EntityService/Get status=NotFound took=")
+	require.Contains(t, log.String(), " cached=false\n")
 	log.Reset()
 	stream, err := w.entities.Query(t.Context(), &varvev1.QueryRequest{Query: "*"})
 	require.NoError(t, err)
@@ -141,6 +142,7 @@ func TestAccessLog(t *testing.T) {
 	require.NoError(t, err)
 	w.server.GracefulStop() // the line is written after the answer
 	require.Contains(t, log.String(), "id="+header["x-request-id"][0]+" from=bufconn method=/varve.v1.EntityService/Query status=OK")
+	require.Contains(t, log.String(), " entities=0 block=0\n")
 }
 
 // TestReflection: a tool that knows only the address learns what is served, without a

@@ -118,7 +118,7 @@ func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error)
 	if o.Traces {
 		var err error
 		if srv.traces, err = newTraces(ctx, o.Log); err != nil {
-			return nil, err
+			return nil, errors.Join(err, srv.Close())
 		}
 	}
 	if err := srv.listen(ctx); err != nil {

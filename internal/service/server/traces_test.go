@@ -140,7 +140,7 @@ func TestTraces(t *testing.T) {
 	ask("POST", rest+"/v1/query", "application/json", `{"query": "*"}`, 200)
 	ask("GET", rest+"/healthz", "", "", 200)
 	ask("POST", "http://"+w.server.Site(), "application/json", `{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`, 200)
-	socket, _, err := websocket.Dial(t.Context(), "ws://"+w.server.Site(), nil)
+	socket, _, err := websocket.Dial(t.Context(), "ws://"+w.server.Site(), nil) //nolint:bodyclose // a connection has none
 	require.NoError(t, err)
 	require.NoError(t, socket.Close(websocket.StatusNormalClosure, ""))
 	conn, err := grpc.NewClient(w.server.GRPC(), grpc.WithTransportCredentials(insecure.NewCredentials()))
