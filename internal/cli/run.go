@@ -47,7 +47,7 @@ func (c *runCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	r := runner{found: found, engines: engines, options: c.Options, blocks: c.Blocks, aa: c.AA, out: c.Out, child: child{cache: true, timeout: c.Timeout}}
+	r := runner{found: found, engines: engines, options: c.Options, blocks: c.Blocks, aa: c.AA, out: c.Out, kept: true, child: child{cache: true, timeout: c.Timeout}}
 	if err := r.run(e); err != nil {
 		return err
 	}
@@ -112,6 +112,9 @@ func (c *labCmd) Run(e *env) error {
 		return usageError{err}
 	}
 	keys, err := measureHere(e, measuredHere(c.Engine), c.Out, o, found[0])
+	if e.ctx.Err() != nil {
+		return exitStatus(ExitInterrupted) // which the command that started this one says
+	}
 	if err != nil {
 		return err
 	}
