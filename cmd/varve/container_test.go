@@ -37,14 +37,20 @@ func inContainer(t *testing.T, word string) (list []string) {
 func composed(t *testing.T) (rest string, ask func(method, path string) string) {
 	t.Helper()
 	var composed struct {
-		Services map[string]struct{ Command []string }
+		Services map[string]struct {
+			Command     []string
+			Environment map[string]string
+		}
 	}
 	require.NoError(t, yaml.Unmarshal(containers(t, "compose.yaml"), &composed))
 	dir := t.TempDir()
 	for name, text := range map[string]string{"token": strings.Repeat("t", 40), "keys": strings.Repeat("ab", 32)} {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644)) // as openssl leaves them, and another user can read
 	}
 	here := strings.NewReplacer("/data", dir, "/run/secrets", dir, "0.0.0.0:8080", "127.0.0.1:0", "0.0.0.0:8081", "127.0.0.1:0")
+	for name, value := range composed.Services["varve"].Environment {
+		t.Setenv(name, here.Replace(value))
+	}
 	command := composed.Services["varve"].Command
 	require.Equal(t, inContainer(t, "CMD"), command[:len(inContainer(t, "CMD"))], "the composition adds secrets only")
 	for i := range command {

@@ -60,6 +60,11 @@ func TestInterruptLeavesNothing(t *testing.T) {
 				want = append(want, -1) // the second one may meet a parent that has cleaned up and is about to end
 			}
 			require.Contains(t, want, p.wait(), &p.errs)
+			if errs := p.errs.String(); len(c.signals) == 1 {
+				require.Equal(t, 1, strings.Count(errs, "interrupted"), errs)
+				require.NotContains(t, errs, "context canceled")
+				require.Equal(t, c.args[0] == "run", strings.Contains(errs, "the same command again"), errs) // where something is kept
+			}
 			p.leavesNothing(t)
 		})
 	}

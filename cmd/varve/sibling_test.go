@@ -1,6 +1,7 @@
 package main
 
 import (
+	"debug/elf"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,6 +87,39 @@ func TestOtherProgram(t *testing.T) {
 	_, errs, code := varve(t, "import", there, "sqlite:"+filepath.Join(dir, "x.db"))
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "varve restore")
+}
+
+// TestCompareHere: who names no engine gets those that there is a program for, in tables that
+// a terminal has room for.
+func TestCompareHere(t *testing.T) {
+	t.Setenv("PATH", "")
+	t.Setenv(clitest.AsCommand, "1")
+	out, errs, code := varve(t, "compare", "--entities=100", "--commits=1")
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Contains(t, errs, "compare: without libsql: put varve-libsql beside this binary or on the PATH: go install github.com/varvedb/varve/cmd/varve-libsql@latest\n")
+	require.Regexp(t, `(?s)^.* Q1 on sqlite \(1 of 4.*RealBlocks/engine=sqlite/\S+, block 1\n {4}commit-p50-ms [\d.]+, rows/s .* Q1 on postgres \(4 of 4`, errs)
+	_, tables, _ := strings.Cut(out, "digest of each store.")
+	require.Regexp(t, `(?s)^\nGeneratedBlocks: Single runs; .*\n +sqlite +sqlitego +duckdb +postgres\n.*\nRealBlocks: .*\n +commit-p50-ms +[\d.]+ `, tables)
+	for line := range strings.Lines(tables) {
+		if strings.HasPrefix(line, " ") {
+			require.LessOrEqual(t, len(line), 81, line)
+		}
+	}
+}
+
+// TestSymbols: the program has no table of what its engines define.
+func TestSymbols(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	program, err := elf.Open(self)
+	require.NoError(t, err)
+	defer program.Close()
+	symbols, err := program.DynamicSymbols()
+	require.NoError(t, err)
+	require.NotEmpty(t, symbols)
+	for _, s := range symbols {
+		require.False(t, s.Section != elf.SHN_UNDEF && strings.Contains(s.Name, "duckdb"), s.Name)
+	}
 }
 
 // TestServers: a server is opened in this program.

@@ -147,7 +147,11 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return code // help was asked for
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "varve: %s\nRun varve --help for the commands and their flags.\n", driver.Hide(err.Error(), args...))
+		of, wrong := "", (*kong.ParseError)(nil)
+		if errors.As(err, &wrong) && wrong.Context.Selected() != nil {
+			of = " " + wrong.Context.Selected().Path()
+		}
+		fmt.Fprintf(stderr, "varve: %s\nRun varve%s --help for what it takes.\n", driver.Hide(err.Error(), args...), of)
 		return ExitUsage
 	}
 	e := &env{ctx: ctx, stdout: stdout, stderr: stderr}
@@ -210,7 +214,7 @@ func exitCode(err error) (code int, message string) {
 	case errors.As(err, &usage):
 		return ExitUsage, err.Error()
 	case errors.Is(err, context.Canceled):
-		return ExitInterrupted, "interrupted: " + err.Error()
+		return ExitInterrupted, "interrupted" + strings.ReplaceAll(": "+err.Error(), ": "+context.Canceled.Error(), "")
 	case errors.Is(err, errNotChecked):
 		return ExitNotChecked, err.Error()
 	}

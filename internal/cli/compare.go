@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
@@ -34,21 +36,32 @@ func (c *compareCmd) Run(e *env) error {
 		return usageError{errors.New("--entities must be 100 or more and --commits 1 or more")}
 	}
 	if len(c.Engines) == 0 {
-		c.Engines = engine.Names()
+		c.Engines = c.here(e)
 	}
 	o := experiment.Options{Seed: 1, Layouts: []string{c.Layout}, First: &c.FirstOptions}
-	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}}
+	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}, lead: printManifests}
 	results, err := x.run(e)
 	if results != nil && !c.JSON {
-		err = errors.Join(err, printManifests(e.stdout, results), sameDigests(results))
+		err = errors.Join(err, sameDigests(results))
 	}
 	return err
 }
 
+// here are the engines that there is a program for, this one or another. Who asks for none by
+// name wants what can be had, and is told of what cannot.
+func (c *compareCmd) here(e *env) (names []string) {
+	for _, name := range engine.Names() {
+		if _, err := programFor(e.ctx, name, false); err != nil {
+			fmt.Fprintf(e.stderr, "compare: without %s: %v\n", name, err)
+			continue
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
 // printManifests says what the figures are of: the machine, and each engine's settings.
 func printManifests(out io.Writer, results *result.Results) error {
-	fmt.Fprintln(out, "\nEvery answer was compared with the right one, and so was the digest of each store. Settings as read back:")
-	var host string
 	said := map[string]bool{}
 	for i := range results.Records {
 		r := &results.Records[i]
@@ -60,16 +73,22 @@ func printManifests(out io.Writer, results *result.Results) error {
 		if said[name] || len(m.Settings) == 0 {
 			continue
 		}
+		if len(said) == 0 {
+			h := m.Host
+			fmt.Fprintf(out, "%d cores, %.0f GiB, %s on %s, fsync %s. Settings as read back:\n",
+				h.Cores, float64(h.MemoryBytes)/(1<<30), h.Kernel, cmp.Or(h.Filesystem, "an unknown file system"), h.Fsync.Median.Round(time.Microsecond))
+		}
 		said[name] = true
 		list := make([]string, len(m.Settings))
 		for i, s := range m.Settings {
 			list[i] = s.Name + "=" + s.Value
 		}
 		fmt.Fprintf(out, "  %s %s: %s\n", name, m.Engine.Version, strings.Join(list, ", "))
-		h := m.Host
-		host = fmt.Sprintf("%d cores, %.0f GiB, %s on %s, fsync %s", h.Cores, float64(h.MemoryBytes)/(1<<30), h.Kernel, h.Filesystem, h.Fsync.Median)
 	}
-	_, err := fmt.Fprintln(out, host)
+	if len(said) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(out, "\nEvery answer was compared with the right one, and so was the digest of each store.")
 	return err
 }
 

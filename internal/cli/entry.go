@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -64,6 +65,7 @@ type entry struct {
 	engines []string
 	options experiment.Options
 	child   child
+	lead    func(io.Writer, *result.Results) error // writes what stands before the table, which stays on the screen; nil for nothing
 }
 
 // run measures and prints. It prints what it has when an engine fails, and fails then.
@@ -77,8 +79,9 @@ func (x *entry) run(e *env) (*result.Results, error) {
 	if err != nil {
 		return nil, err
 	}
+	kept := x.Out != ""
 	return x.into(e, func() error {
-		r := runner{found: found, engines: engines, options: x.options, blocks: 1, out: x.Out, child: x.child}
+		r := runner{found: found, engines: engines, options: x.options, blocks: 1, out: x.Out, kept: kept, child: x.child}
 		return r.run(e)
 	})
 }
@@ -115,8 +118,11 @@ func (x *entry) into(e *env, measure func() error) (results *result.Results, err
 	if results, err = finished(e, x.Out, x.JSON); err != nil {
 		return nil, err
 	}
+	if !x.JSON && x.lead != nil {
+		err = x.lead(e.stdout, results)
+	}
 	if !x.JSON {
-		err = report.WriteText(e.stdout, &report.Input{Results: results}, x.id)
+		err = errors.Join(err, report.WriteText(e.stdout, &report.Input{Results: results}, x.id))
 	}
 	for i := range results.Records {
 		if r := &results.Records[i]; r.Error != "" && r.Experiment == x.id {

@@ -70,7 +70,7 @@ func (c *runCmd) runner() (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{found: found, engines: engines, options: c.Options, blocks: c.Blocks, aa: c.AA, empty: c.Empty, out: c.Out, child: child{cache: true, timeout: c.Timeout}}
+	r := &runner{found: found, engines: engines, options: c.Options, blocks: c.Blocks, aa: c.AA, empty: c.Empty, out: c.Out, kept: true, child: child{cache: true, timeout: c.Timeout}}
 	if c.Probe {
 		r.watch, err = newWatch(c.Out)
 	}
@@ -135,6 +135,9 @@ func (c *labCmd) Run(e *env) error {
 		return usageError{err}
 	}
 	keys, err := measureHere(e, measuredHere(c.Engine), c.Out, o, found[0])
+	if e.ctx.Err() != nil {
+		return exitStatus(ExitInterrupted) // which the command that started this one says
+	}
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type runner struct {
 	aa      bool // in each block one configuration of each experiment is measured again, to see the noise
 	empty   bool // the cache of data sets is emptied, unless something was measured already
 	out     string
+	kept    bool   // the result set stays when the command has ended
 	child   child  // of an experiment on an engine, but for engine and arguments
 	watch   *watch // of the machine; nil is none
 
@@ -137,8 +138,17 @@ func (r *runner) run(e *env) error {
 }
 
 // tasks returns those of a block: experiments in random order, and within each the
-// engines, so that what is compared is measured at nearly the same time.
+// engines, so that what is compared is measured at nearly the same time. What is not kept is a
+// look, in the order of its engines: the quickest answer first.
 func (r *runner) tasks(block int) (list []task) {
+	if !r.kept {
+		for _, x := range r.found {
+			for _, engine := range r.engines {
+				list = append(list, task{x, engine, block, false})
+			}
+		}
+		return list
+	}
 	found := slices.Clone(r.found)
 	experiment.Shuffle(found, r.options.Seed, block)
 	if r.options.InPlace {
@@ -192,7 +202,10 @@ func (r *runner) measure(e *env, t task, off string, over bool) error {
 	lab.args = []string{"lab", "--experiment=" + t.of.ID, "--engine=" + t.engine.Label(), "--out=" + r.out, "--options=" + string(asJSON(o))}
 	err := lab.run(e)
 	if err := e.ctx.Err(); err != nil {
-		return fmt.Errorf("%w; run the same command again to go on", err)
+		if r.kept {
+			return fmt.Errorf("%w; run the same command again to go on", err)
+		}
+		return err
 	}
 	if err == nil {
 		if err := well.keep(filepath.Join(r.out, endedFile)); err != nil {

@@ -99,6 +99,13 @@ func (c *serveCmd) Run(e *env) (err error) {
 	defer c.reloads(e.ctx, s, srv, listen.Log)()
 	fmt.Fprintf(e.stdout, "REST on %s, gRPC on %s, %spayloads %s, block %d%s\n",
 		orNone(srv.REST()), orNone(srv.GRPC()), arkiv, c.sealing(s), s.Head(), c.only(s))
+	if c.UI && srv.REST() != "" {
+		scheme := "http"
+		if listen.TLS != nil {
+			scheme = "https"
+		}
+		fmt.Fprintf(e.stdout, "the page is %s://%s/ui\n", scheme, srv.REST())
+	}
 	return srv.Run(e.ctx)
 }
 

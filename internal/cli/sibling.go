@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/varvedb/varve/internal/build"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -77,6 +78,9 @@ func isOther(path, self string) bool {
 // does nothing when it is up to date.
 func buildSibling(ctx context.Context, name string) (string, error) {
 	hint := fmt.Errorf("put %s beside this binary or on the PATH: go install %s/cmd/%s@latest", name, engine.Module, name)
+	if name == engine.Main && !build.Read().Cgo {
+		hint = fmt.Errorf("this program was built without cgo; with gcc and g++: go install %s/cmd/%s@latest; sqlitego: opens the files of sqlite: without them", engine.Module, name)
+	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", errors.Join(hint, err)
@@ -86,6 +90,9 @@ func buildSibling(ctx context.Context, name string) (string, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil {
+		if exec.CommandContext(ctx, "go", "list", engine.Module+"/cmd/"+name).Run() != nil {
+			return "", hint // no source is at hand, or no go
+		}
 		return "", fmt.Errorf("%w (building it here: %w: %s)", hint, err, strings.TrimSpace(stderr.String()))
 	}
 	return path, nil
@@ -125,7 +132,7 @@ func otherProgram(ctx context.Context, urls []string) (path string, err error) {
 		}
 	}
 	if path, err = programFor(ctx, first.name, first.remote); err != nil {
-		err = fmt.Errorf("open %s: %s links its engine, and this program does not: %w", first.url, commandFor(first.name, first.remote), err)
+		err = fmt.Errorf("open %s: its engine is not in this program: %w", first.url, err)
 	}
 	return path, err
 }

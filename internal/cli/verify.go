@@ -121,7 +121,7 @@ func (c *verifyCmd) check(e *env, ents *store.Entities, v *verification) error {
 	case c.Against != "":
 		return c.against(e, ents, v)
 	case !known:
-		v.add(true, "origin", "%q is not generated; give --against to compare with a source", summary.Origin)
+		v.add(true, "origin", "not generated here; give --against SOURCE to compare with what it was made of")
 		return nil
 	case g.Model == "dc":
 		if _, err := checkBlocks(g, summary, v); err != nil {

@@ -39,6 +39,15 @@ func TestVersion(t *testing.T) {
 	}
 }
 
+// TestUsage: what is wrongly used says where it is explained.
+func TestUsage(t *testing.T) {
+	for wrong, command := range map[string]string{"--none": "varve --help", "query x --none": "varve query --help", "events": "varve events --help", "events read": "varve events read --help"} {
+		var errs strings.Builder
+		require.Equal(t, cli.ExitUsage, cli.Run(context.Background(), strings.Fields(wrong), io.Discard, &errs))
+		require.Contains(t, errs.String(), "\nRun "+command+" for", wrong)
+	}
+}
+
 // TestHelp: every document is a topic, and is printed whole.
 func TestHelp(t *testing.T) {
 	list := printed(t, "help")

@@ -16,11 +16,13 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/memlimit"
+	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -236,7 +238,21 @@ func (l *Lab) run(ctx context.Context, v *variant) (key string, err error) {
 	if errors.Is(err, errSkip) {
 		return "", nil
 	}
+	if text := glance(r.Metrics); err == nil && text != "" {
+		l.Log("  %s", text)
+	}
 	return key, l.Set.Append(r)
+}
+
+// glance is what there is to see of a record before everything is measured: medians and rates.
+func glance(metrics []result.Metric) string {
+	var parts []string
+	for _, m := range metrics {
+		if strings.HasSuffix(m.Unit, "p50-ms") || strings.HasSuffix(m.Unit, "/s") || m.Unit == "qps" {
+			parts = append(parts, m.Unit+" "+runs.Number(m.Value))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // errSkip: the engine does not have what a configuration asks for.

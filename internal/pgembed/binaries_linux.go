@@ -84,7 +84,7 @@ func install(ctx context.Context, cfg Config) (string, error) {
 		return dir, nil
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
+		return "", fmt.Errorf("a directory to keep the server's programs in: %w; set $XDG_CACHE_HOME to one that can be written, or CacheDir", err)
 	}
 	lock, err := filelease.Wait(ctx, dir+".lock", 0o644)
 	if err != nil {
@@ -162,7 +162,7 @@ func cacheDir(cfg Config) (string, error) {
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("no cache directory, set CacheDir: %w", err)
+		return "", fmt.Errorf("no directory to keep the server's programs in; set $XDG_CACHE_HOME to one, or CacheDir: %w", err)
 	}
 	return filepath.Join(dir, "varve", "postgres"), nil
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -294,15 +295,18 @@ func WriteText(out io.Writer, in *Input, id string) error {
 	loose.loose = true
 	x := loose.experiment(id)
 	x.apart = true
+	slices.SortStableFunc(x.groups, func(a, b *runs.Group) int { return cmp.Compare(a.Name, b.Name) }) // and not as they were measured
 	x.split(nil)
-	for i, p := range x.pivots {
-		if i > 0 {
-			fmt.Fprintln(out)
+	for _, p := range x.pivots {
+		units := slices.DeleteFunc(strings.Fields(x.metrics), func(unit string) bool { return len(p.table(unit, false)) == 0 })
+		if len(units) == 0 {
+			continue // what failed is said below
 		}
-		fmt.Fprintln(out, p.settings())
-		if err := p.text(out, strings.Fields(x.metrics)); err != nil {
+		fmt.Fprintf(out, "%s: %s\n", p.groups[0].Name, p.settings())
+		if err := p.text(out, units); err != nil {
 			return err
 		}
+		fmt.Fprintln(out)
 	}
 	for _, note := range nonempty(append(x.endings(false), x.leftOut)...) {
 		fmt.Fprintln(out, note)
@@ -310,18 +314,31 @@ func WriteText(out io.Writer, in *Input, id string) error {
 	return nil
 }
 
-// text writes the units that there are side by side, figures to the right.
+// text writes units below each other and engines side by side, which fits into the 80 columns
+// of a terminal. Where a setting varies the engines stand below each other, a line for each
+// of its values. Figures are to the right.
 func (p *pivot) text(out io.Writer, units []string) error {
-	units = slices.DeleteFunc(units, func(unit string) bool { return len(p.table(unit, false)) == 0 })
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, strings.Join(slices.Concat(p.keys, []string{"engine"}, units), "\t")+"\t")
+	line := func(cells ...string) { fmt.Fprintln(w, strings.Join(cells, "\t")+"\t") }
+	if len(p.keys) == 0 {
+		line(append([]string{""}, p.engines...)...)
+		for _, unit := range units {
+			cells := []string{unit}
+			for _, name := range p.engines {
+				cells = append(cells, p.figure(p.rows[0].byEngine[name], nil, runs.Measure{Unit: unit}).Text)
+			}
+			line(cells...)
+		}
+		return w.Flush()
+	}
+	line(slices.Concat(p.keys, []string{"engine"}, units)...)
 	for _, r := range p.rows {
 		for _, g := range p.of(&r) {
-			line := append(slices.Clone(r.values), g.Get("engine"))
+			cells := append(slices.Clone(r.values), g.Get("engine"))
 			for _, unit := range units {
-				line = append(line, p.figure(g, nil, runs.Measure{Unit: unit}).Text)
+				cells = append(cells, p.figure(g, nil, runs.Measure{Unit: unit}).Text)
 			}
-			fmt.Fprintln(w, strings.Join(line, "\t")+"\t")
+			line(cells...)
 		}
 	}
 	return w.Flush()

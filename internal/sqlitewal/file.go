@@ -51,5 +51,8 @@ func checkDirectory(dir string) error {
 	case !st.IsDir():
 		return fmt.Errorf("%q is not a directory", dir)
 	}
+	if err := canMake(dir); err != nil {
+		return fmt.Errorf("%w: directory %q: %w", driver.ErrReadOnly, dir, err)
+	}
 	return nil
 }

@@ -12,3 +12,7 @@ import (
 // make no WAL-index, and reads a database only when it is told that nobody can
 // change it (immutable).
 func OnReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
+
+// canMake tells whether a file can be made in a directory, of which SQLite says only that it
+// was unable to open the file.
+func canMake(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
