@@ -69,7 +69,7 @@ func (s *shore) settle(head uint64, next func()) error {
 	defer func() { <-s.syncing }()
 	next()
 	s.mu.Lock()
-	done, beside := s.durable >= head && !s.beside, s.beside
+	done, beside := s.known(0) >= head && !s.beside, s.beside
 	s.beside = false
 	s.mu.Unlock()
 	if done {
@@ -85,7 +85,7 @@ func (s *shore) settle(head uint64, next func()) error {
 		return err
 	}
 	s.pace.synced(time.Since(begin))
-	s.durable = max(s.durable, head)
+	s.known(head)
 	return nil
 }
 
@@ -101,6 +101,14 @@ func (s *shore) ensure(at uint64) error {
 func (s *shore) reached() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.known(0)
+}
+
+// known notes that events up to a position are durable, and returns up to where they are,
+// as far as any process knows: what another one has made durable and read is read here
+// from then on. The caller holds mu.
+func (s *shore) known(at uint64) uint64 {
+	s.durable = s.engine.Durable(max(s.durable, at))
 	return s.durable
 }
 
@@ -113,11 +121,14 @@ func (s *shore) visible(seen uint64) (uint64, error) {
 		return seen, nil
 	}
 	s.mu.Lock()
-	durable, own, alone := s.durable, s.own, s.base <= s.durable && seen <= s.own
-	s.mu.Unlock()
+	own := s.own
 	if s.solo {
+		s.mu.Unlock()
 		return min(seen, own), nil
 	}
+	durable := s.known(0)
+	alone := s.base <= durable && seen <= own
+	s.mu.Unlock()
 	switch {
 	case seen <= durable:
 		return seen, nil

@@ -50,7 +50,7 @@ var shown = map[string]string{
 	"go install github.com/varvedb/varve/cmd/varve@latest": "asks for what is published, which is not this tree",
 	"go get github.com/varvedb/varve@latest":               "the same",
 
-	"tee": "the system's", "chmod": "the system's", "openssl": "the system's", "cd": "the shell's",
+	"tee": "the system's", "chmod": "the system's", "openssl": "the system's", "cd": "the shell's", "export": "the shell's",
 	"docs/service.md curl":    "TestDocumentedRequests makes the requests",
 	"docs/service.md grpcurl": "TestDocumentedCalls compares them with the interface",
 	"docs/engines.md sqld":    "another program; the tests of store/libsql/remote start it",

@@ -57,6 +57,8 @@ type engine struct {
 	path string
 	user *User
 	log  *logFile
+
+	durable filelease.Number
 }
 
 func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ driver.Engine, err error) {
@@ -115,6 +117,7 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ 
 		return nil, err
 	}
 	e := &engine{DB: db, Checkpointer: checkpointer, path: path, user: user, log: log}
+	e.durable.Path, e.durable.Mode = path+"-durable", 0o644
 	if err := checkpointer.Start(db, path); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -142,6 +145,9 @@ func (e *engine) BeginVisible(ctx context.Context) (driver.Tx, error) {
 // Sync implements driver.Overlapper.
 func (e *engine) Sync(context.Context) error { return e.log.sync() }
 
+// Durable implements driver.Overlapper.
+func (e *engine) Durable(n uint64) uint64 { return e.durable.Raise(n) }
+
 // Stats implements driver.Engine.
 func (e *engine) Stats(ctx context.Context) (driver.Stats, error) {
 	s, err := e.Checkpointer.Stats(ctx)
@@ -165,7 +171,7 @@ func (e *engine) Reindex(ctx context.Context) error { return Reindex(ctx, e.DB) 
 // Close implements driver.Engine.
 func (e *engine) Close() error {
 	e.Stop()
-	err := errors.Join(e.DB.Close(), e.Release(), e.log.close())
+	err := errors.Join(e.DB.Close(), e.Release(), e.log.close(), e.durable.Close())
 	e.user.End()
 	return err
 }

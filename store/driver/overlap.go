@@ -15,4 +15,10 @@ type Overlapper interface {
 	// what is durable: Begin, BeginVisible and Sync fail until the database is opened
 	// anew. After Close it returns nil, if all is durable.
 	Sync(ctx context.Context) error
+
+	// Durable raises a number that all share who have the database open, in other
+	// processes too, to at least n, and returns it. By it they know of each other what is
+	// durable. It begins at zero when nobody has had the database open before. Where it
+	// cannot be shared, as where this process may not write, each has its own.
+	Durable(n uint64) uint64
 }

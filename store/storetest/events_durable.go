@@ -65,6 +65,8 @@ func (e *heldEngine) Sync(context.Context) error {
 	return e.failed
 }
 
+func (e *heldEngine) Durable(n uint64) uint64 { return e.Engine.(driver.Overlapper).Durable(n) }
+
 // hold keeps syncs until the returned function is called with what they return.
 func (e *heldEngine) hold() (release func(err error)) {
 	e.mu.Lock()
@@ -200,6 +202,7 @@ func durableProcesses(t *testing.T, h Harness, layout string) {
 	require.Equal(t, "one two", other.names(t, event.All(), nil))
 	after := o.syncs()
 	require.Equal(t, before+1, after, "once is enough")
+	require.Equal(t, "one two", s.names(t, event.All(), nil), "what one has read all read from then on")
 
 	release(nil)
 	require.NoError(t, (<-two).err)
