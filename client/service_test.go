@@ -150,7 +150,7 @@ func (s *cutting) SendMsg(m any) error {
 // TestSlowSubscriber: a subscriber that takes nothing while thousands of events are
 // appended costs the service no memory and no view of the store, and misses nothing.
 func TestSlowSubscriber(t *testing.T) {
-	const total, size = 6000, 4 << 10
+	const total, size = 6000, 8 << 10
 	db, local := openDB(t, newURL(t))
 	events := dial(t, serve(t, db, service.Options{}, server.Options{}), client.Options{})
 	_, err := local.Append(t.Context(), []event.Event{{Type: "First"}}, nil)

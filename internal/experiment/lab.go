@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
@@ -22,7 +23,6 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/memlimit"
-	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -249,7 +249,7 @@ func glance(metrics []result.Metric) string {
 	var parts []string
 	for _, m := range metrics {
 		if strings.HasSuffix(m.Unit, "p50-ms") || strings.HasSuffix(m.Unit, "/s") || m.Unit == "qps" {
-			parts = append(parts, m.Unit+" "+runs.Number(m.Value))
+			parts = append(parts, m.Unit+" "+strconv.FormatFloat(math.Round(m.Value*1000)/1000, 'f', -1, 64))
 		}
 	}
 	return strings.Join(parts, ", ")
