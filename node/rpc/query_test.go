@@ -282,6 +282,18 @@ func TestAhead(t *testing.T) {
 	require.Equal(t, []int{3, 2, 1}, numbers(page))
 }
 
+// TestArriving: a block that comes while it is asked for is there, and not pruned.
+func TestArriving(t *testing.T) {
+	n := newNode(t, "compact", Options{Wait: time.Minute, Limits: Limits{Time: time.Minute}})
+	n.apply(t, 10, create(1))
+	for block := uint64(11); block < 300; block++ {
+		got := make(chan answered)
+		go func() { got <- n.call(t, "arkiv_query", "*", m{"atBlock": fmt.Sprintf("%#x", block)}) }()
+		n.apply(t, block)
+		require.Nil(t, (<-got).Error)
+	}
+}
+
 // TestHeadOnly: on a layout without history there are pages at the head, and nothing else.
 func TestHeadOnly(t *testing.T) {
 	n := newNode(t, "simple", Options{})

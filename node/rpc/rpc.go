@@ -155,14 +155,15 @@ func (h *Handler) Close() error {
 	return nil
 }
 
-// at opens a snapshot. For a block that is ahead of the head it waits.
+// at opens a snapshot. For a block that is ahead of the head it waits. When there is none
+// it looks once more, since the block may have come before the head was looked at.
 func (h *Handler) at(ctx context.Context, block uint64) (*store.Snapshot, error) {
 	snap, err := h.ents.At(ctx, block)
 	if !errors.Is(err, store.ErrBlockRange) {
 		return snap, err
 	}
 	head, headErr := h.head(ctx)
-	if headErr != nil || block <= head.Block {
+	if headErr != nil {
 		return nil, errors.Join(headErr, err)
 	}
 	wait, cancel := context.WithTimeout(ctx, max(h.opts.Wait, 0))
