@@ -51,7 +51,7 @@ func TestTop(t *testing.T) {
 		}
 	}()
 
-	text := must(t, "top", "http://"+rest, "--every=50ms", "--count=2")
+	text := must(t, "top", "http://"+rest+"/metrics", "--every=50ms", "--count=2")
 	require.Equal(t, 2, strings.Count(text, "commits "))
 	require.Regexp(t, `rest put +[\d,.]+ `, text)
 	require.NotRegexp(t, `log -|database -|memory -|backlog -|NaN`, text)

@@ -110,7 +110,7 @@ func (c *child) run(e *env) (err error) {
 		return err
 	}
 	if parse := json.Unmarshal(stdout.Bytes(), c.into); parse != nil && err == nil {
-		return fmt.Errorf("read the answer of %s: %w", binary, parse)
+		return fmt.Errorf("read the answer of %s: %w; is it of the same version as this? Its command version says", binary, parse)
 	}
 	return err
 }

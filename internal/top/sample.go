@@ -30,7 +30,7 @@ type sample struct {
 
 // read asks for a sample.
 func (s Source) read(ctx context.Context) (*sample, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.URL, "/")+"/metrics", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(strings.TrimSuffix(s.URL, "/"), "/metrics")+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}
