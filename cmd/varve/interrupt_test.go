@@ -89,6 +89,7 @@ type group struct {
 	cmd         *exec.Cmd
 	errs        output
 	temp, cache string
+	others      []string // control groups that were there before
 }
 
 func newGroup(t *testing.T, args ...string) *group {
@@ -100,7 +101,7 @@ func newGroupIn(t *testing.T, temp, cache string, args ...string) *group {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	p := &group{temp: temp, cache: cache}
+	p := &group{temp: temp, cache: cache, others: controlGroups(t)}
 	p.cmd = exec.Command(self, args...)
 	p.cmd.Dir = t.TempDir()
 	p.cmd.Env = append(os.Environ(), clitest.AsCommand+"=1", "TMPDIR="+p.temp, bench.CacheEnv+"="+p.cache)
@@ -153,13 +154,10 @@ func (p *group) leavesNothing(t *testing.T) {
 			require.False(t, found, "%s is left: %s", process, args)
 		}
 	}
-	require.NoError(t, filepath.WalkDir("/sys/fs/cgroup", func(path string, _ fs.DirEntry, err error) error {
-		require.NotContains(t, path, fmt.Sprintf("varve-%d-", p.cmd.Process.Pid), "a control group is left")
-		if errors.Is(err, fs.ErrNotExist) { // of others
-			return nil
-		}
-		return err
-	}))
+	for _, dir := range controlGroups(t) {
+		made := strings.Contains(dir, fmt.Sprintf("varve-%d-", p.cmd.Process.Pid)) && !slices.Contains(p.others, dir)
+		require.False(t, made, "a control group is left: %s", dir)
+	}
 	for dir, keep := range map[string]string{p.temp: "", p.cache: ".lock"} {
 		files, err := os.ReadDir(dir)
 		require.NoError(t, err)
@@ -173,4 +171,19 @@ func (p *group) leavesNothing(t *testing.T) {
 			require.True(t, keep != "" && strings.HasSuffix(f.Name(), keep), "%s is left in %s", f.Name(), dir)
 		}
 	}
+}
+
+// controlGroups returns the directories of all control groups.
+func controlGroups(t *testing.T) (dirs []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir("/sys/fs/cgroup", func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // of others
+			return nil
+		}
+		if err == nil && e.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	}))
+	return dirs
 }

@@ -172,11 +172,11 @@ func (c *compiler) driven(n driven, at place) {
 // list writes that the entity is among those with an attribute, visible at the
 // block, of whose version further conditions are true.
 func (c *compiler) list(n *attribute, rest conjunction, at place) {
+	row, key := at.inner, at.row+".entity_key"
 	if at.driven {
-		c.write("+") // the list must not find rows instead
+		key = c.l.dialect.hidden(key) // the list must not find rows instead
 	}
-	row := at.inner
-	c.write(at.row+".entity_key IN (SELECT "+row+".entity_key FROM "+n.table+" AS "+row+" WHERE "+row+".key = ?", n.name)
+	c.write(key+" IN (SELECT "+row+".entity_key FROM "+n.table+" AS "+row+" WHERE "+row+".key = ?", n.name)
 	c.values(n.values, row+".value")
 	c.write(c.l.shape.attributeVisible(row))
 	c.writeAt(c.l.shape.attributeArgs)
@@ -189,13 +189,19 @@ func (c *compiler) list(n *attribute, rest conjunction, at place) {
 
 // lookup writes that the version has an attribute. It is not an EXISTS, since
 // SQLite makes joins of those from 3.51 on, and puts them after all other
-// tables. The + keeps it from searching by value.
+// tables; nor is it to search by value. Postgres takes what is not NULL to be true of
+// nearly all rows and its opposite of nearly none, and of a boolean that it knows nothing
+// of, a half: with less it would rather sort.
 func (c *compiler) lookup(n *attribute, at place) {
 	row, from := at.inner, c.l.shape.from
-	c.write("(SELECT 1 FROM "+n.table+" AS "+row+" WHERE "+row+".entity_key = "+at.row+".entity_key AND "+row+".key = ?", n.name)
+	before, after := "(SELECT 1", ") IS NOT NULL"
+	if c.l.dialect.name == driver.Postgres {
+		before, after = "coalesce((SELECT TRUE", "), FALSE)"
+	}
+	c.write(before+" FROM "+n.table+" AS "+row+" WHERE "+row+".entity_key = "+at.row+".entity_key AND "+row+".key = ?", n.name)
 	c.write(" AND " + row + "." + from + " = " + at.row + "." + from)
-	c.values(n.values, "+"+row+".value")
-	c.write(") IS NOT NULL")
+	c.values(n.values, c.l.dialect.hidden(row+".value"))
+	c.write(after)
 }
 
 // values writes the conditions on a value.

@@ -17,19 +17,33 @@ type dialect struct {
 
 	rowid      bool // rows have a rowid, by which fetching them is cheap
 	correlates bool // a condition on few rows must be written as a subquery about each, not as an IN over a list
+	walks      bool // an index can be read in its order, with subqueries about each row; see walk
 
 	maxConditions int // attribute conditions of one query; 0 for no limit
 
 	orderedJoin string // a join whose left side is evaluated first, where that can be said
+	keyed       string // a row of values, the key and the first block of a version
 }
 
 func newDialect(d driver.Dialect, caps driver.Capabilities) dialect {
-	dl := dialect{name: d, textNUL: caps.TextNUL, analyze: caps.Analyze, castBin: d == driver.SQLite, orderedJoin: " JOIN", maxConditions: caps.MaxConditions}
+	dl := dialect{name: d, textNUL: caps.TextNUL, analyze: caps.Analyze, castBin: d == driver.SQLite, orderedJoin: " JOIN", keyed: "(?, ?)", maxConditions: caps.MaxConditions}
 	if d == driver.SQLite {
 		dl.rowid, dl.correlates = true, true
 		dl.orderedJoin = " CROSS JOIN" // https://www.sqlite.org/optoverview.html#crossjoin
 	}
+	if d == driver.Postgres {
+		dl.keyed = "(?::bytea, ?::bigint)" // which are text otherwise
+	}
+	dl.walks = d == driver.SQLite || d == driver.Postgres && !caps.Spreads
 	return dl
+}
+
+// hidden keeps SQLite from searching by a column. Others choose by statistics.
+func (d dialect) hidden(column string) string {
+	if d.name == driver.SQLite {
+		return "+" + column
+	}
+	return column
 }
 
 // text selects a text column so that it can be scanned into []byte unchanged.

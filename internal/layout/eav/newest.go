@@ -149,8 +149,9 @@ func (v view) contents(ctx context.Context, list []*entity.Entity) error {
 		args = append(args, e.Key[:], int64(e.LastModifiedAtBlock))
 		versions[e.Key] = e
 	}
-	rows, err := v.q.Query(ctx, "SELECT q.entity_key, q.payload FROM (VALUES (?, ?)"+strings.Repeat(", (?, ?)", len(list)-1)+") AS x"+
-		" CROSS JOIN payloads AS q ON q.entity_key = x.column1 AND q.from_block = x.column2", args...)
+	row := v.dialect.keyed
+	rows, err := v.q.Query(ctx, "SELECT q.entity_key, q.payload FROM (VALUES "+row+strings.Repeat(", "+row, len(list)-1)+") AS x"+
+		v.dialect.orderedJoin+" payloads AS q ON q.entity_key = x.column1 AND q.from_block = x.column2", args...)
 	if err != nil {
 		return err
 	}

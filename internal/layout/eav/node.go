@@ -54,24 +54,20 @@ func (a *attribute) indexed() []condition {
 }
 
 // legs returns a leg for each of some values.
-func (a *attribute) legs(values []any) []leg {
+func (a *attribute) legs(d dialect, values []any) []leg {
 	legs := make([]leg, len(values))
 	for i, value := range values {
 		conditions := []condition{compared("=", value, true)}
 		for j, c := range a.values {
 			if j != a.equality() {
-				c.text = hidden(c.text)
+				text := c.text
+				c.text = func(column string) string { return text(d.hidden(column)) }
 				conditions = append(conditions, c)
 			}
 		}
 		legs[i] = leg{name: a.name, key: "a.key", value: "a.value", values: conditions}
 	}
 	return legs
-}
-
-// hidden keeps SQLite from searching by a condition.
-func hidden(text func(string) string) func(string) string {
-	return func(column string) string { return text("+" + column) }
 }
 
 // few tells whether an index is known to have fewer entries for the attribute

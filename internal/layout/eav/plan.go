@@ -195,7 +195,7 @@ func (p *planner) measure(ctx context.Context, list []*attribute, limit int) err
 		}
 		c.write("(SELECT count(*) FROM (SELECT 1 FROM "+a.table+" AS a WHERE a.key = ?", a.name)
 		c.values(a.indexed(), "a.value")
-		c.write(" LIMIT ?))", int64(limit))
+		c.write(" LIMIT ?) AS n)", int64(limit))
 	}
 	text, args, err := c.finish()
 	if err != nil {

@@ -42,8 +42,7 @@ type part struct {
 const partArgs = 3
 
 // leg is versions with one attribute, neighbours in an index that has them in the order
-// of their first blocks. The columns are written so that SQLite takes that index: one
-// with a + before it cannot be searched by.
+// of their first blocks. The columns are written so that SQLite takes that index.
 type leg struct {
 	name       string
 	key, value string
@@ -80,7 +79,7 @@ func (v view) walk(ctx context.Context, req layout.Request) (*walk, error) {
 
 // walks tells whether the layout has what every walk needs.
 func (l *Layout) walks() bool {
-	if !l.dialect.correlates || !l.schema.Temporal {
+	if !l.dialect.walks || !l.schema.Temporal {
 		return false
 	}
 	for _, a := range l.access {
@@ -192,7 +191,7 @@ func (w *walker) everything() []leg {
 	case access.byName:
 		return []leg{{name: entity.AttrSequence, key: "a.key"}}
 	case access.byBlock:
-		return []leg{{name: entity.AttrSequence, key: "+a.key"}}
+		return []leg{{name: entity.AttrSequence, key: w.dialect.hidden("a.key")}}
 	}
 	return nil
 }
@@ -229,7 +228,7 @@ func (w *walker) chooseEqual(ctx context.Context, limit int) (bool, error) {
 		return false, nil
 	}
 	a := w.equal[best]
-	w.take(a, a.legs(a.equals()))
+	w.take(a, a.legs(w.dialect, a.equals()))
 	return true, nil
 }
 
@@ -238,10 +237,10 @@ func (w *walker) chooseEqual(ctx context.Context, limit int) (bool, error) {
 // no more than it says.
 func (w *walker) reach(ctx context.Context, a *attribute) (entries, first int64, err error) {
 	c := compiler{l: w.Layout}
-	c.write("SELECT count(*), ifnull(min(f), 0) FROM (")
+	c.write("SELECT count(*), coalesce(min(f), 0) FROM (")
 	p := part{lower: w.lower, upper: w.upper, rows: firstLimit}
-	c.legs(&walk{table: a.table, legs: a.legs(a.equals())}, p, "a.from_block AS f", func() {})
-	c.write(")")
+	c.legs(&walk{table: a.table, legs: a.legs(w.dialect, a.equals())}, p, "a.from_block AS f", func() {})
+	c.write(") AS n")
 	text, args, err := c.finish()
 	if err == nil {
 		err = driver.QueryRow(ctx, w.q, text, args, &entries, &first)
@@ -265,13 +264,13 @@ func (w *walker) chooseRange(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		if len(values) <= w.most {
-			w.take(a, a.legs(values))
+			w.take(a, a.legs(w.dialect, values))
 			return true, nil
 		}
 	}
 	for _, a := range w.ranges {
 		if !few && w.access[a.table].byName {
-			w.take(a, []leg{{name: a.name, key: "a.key", value: "+a.value", values: a.values}})
+			w.take(a, []leg{{name: a.name, key: "a.key", value: w.dialect.hidden("a.value"), values: a.values}})
 			return true, nil
 		}
 	}
@@ -338,14 +337,14 @@ func (w *walker) take(a *attribute, legs []leg) {
 	}
 }
 
-// walkSQL returns the statement that reads a part of a walk. The versions come in the
-// order of the first table of the join, which the caller checks. It fails with
+// walkSQL returns the statement that reads a part of a walk. On SQLite the versions come in
+// the order of the first table of the join; the caller checks it. It fails with
 // driver.ErrUnsupported when a part has too many values, or one that may follow it.
 func (v view) walkSQL(w *walk, p part) (string, []any, error) {
 	c := compiler{l: v.Layout, at: int64(v.at)}
 	sequence := "(SELECT s.value FROM numeric_attributes AS s WHERE s.entity_key = a.entity_key AND s.key = '$sequence' AND s.from_block = a.from_block)"
 	if w.legs[0].name == entity.AttrSequence {
-		sequence = "+a.value"
+		sequence = v.dialect.hidden("a.value")
 	}
 	c.write(v.selectColumns("q", false) + " FROM (")
 	c.legs(w, p, "a.entity_key AS k, a.from_block AS f", func() {
@@ -359,6 +358,9 @@ func (v view) walkSQL(w *walk, p part) (string, []any, error) {
 		}
 	})
 	c.write(") AS x LEFT JOIN payloads AS q ON q.entity_key = x.k AND q.from_block = x.f")
+	if !v.dialect.rowid {
+		c.write(" ORDER BY x.f DESC")
+	}
 	if p.oldest == 0 && len(c.args)+partArgs*len(w.legs) > maxArgs {
 		return "", nil, driver.ErrUnsupported
 	}
@@ -366,11 +368,16 @@ func (v view) walkSQL(w *walk, p part) (string, []any, error) {
 }
 
 // legs writes that some columns of a part of the legs are wanted, from the newest version
-// on, and what further is to be true of it.
+// on, and what further is to be true of it. SQLite merges legs by their indexes; others
+// take as many of each as of all.
 func (c *compiler) legs(w *walk, p part, columns string, further func()) {
+	each := !c.l.dialect.rowid && len(w.legs) > 1
 	for i, g := range w.legs {
 		if i > 0 {
 			c.write(" UNION ALL ")
+		}
+		if each {
+			c.write("(")
 		}
 		c.write("SELECT "+columns+" FROM "+w.table+" AS a WHERE "+g.key+" = ?", g.name)
 		c.values(g.values, g.value)
@@ -379,6 +386,19 @@ func (c *compiler) legs(w *walk, p part, columns string, further func()) {
 			c.write(" AND a.from_block >= ?", p.lower)
 		}
 		further()
+		if each {
+			c.newest(p.rows)
+			c.write(")")
+		}
 	}
-	c.write(" ORDER BY f DESC LIMIT ?", p.rows)
+	c.newest(p.rows)
+}
+
+// newest writes that so many are wanted, from the newest version on; all if it is negative.
+func (c *compiler) newest(rows int64) {
+	limit := any(rows)
+	if rows < 0 && c.l.dialect.name == driver.Postgres {
+		limit = nil
+	}
+	c.write(" ORDER BY f DESC LIMIT ?", limit)
 }
