@@ -12,6 +12,7 @@ package pgtest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -122,6 +123,26 @@ func Exec(t testing.TB, rawURL, sql string) string {
 	}
 	defer func() { _ = conn.Close(ctx) }() // its error would hide that of the statement
 	return mustRun(t, conn, sql)
+}
+
+// Pages runs a statement and returns how many pages the server reads for it, in memory or
+// not.
+func Pages(t testing.TB, q driver.Querier, text string, args ...any) int64 {
+	t.Helper()
+	var answer []byte
+	if err := driver.QueryRow(t.Context(), q, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+text, args, &answer); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	var plans []struct {
+		Plan struct {
+			Hit  int64 `json:"Shared Hit Blocks"`
+			Read int64 `json:"Shared Read Blocks"`
+		}
+	}
+	if err := json.Unmarshal(answer, &plans); err != nil {
+		t.Fatal(err)
+	}
+	return plans[0].Plan.Hit + plans[0].Plan.Read
 }
 
 func mustRun(t testing.TB, conn *pgconn.PgConn, sql string) string {

@@ -25,11 +25,12 @@ const (
 // second Engine the first one's instance with the first one's settings. And the
 // lock that keeps other processes out is the process's own (fcntl): it ends
 // when any descriptor of the file is closed, so nothing here may open a file
-// that is taken.
+// that is taken, and the garbage collector is not to close that of an Engine
+// that nobody has closed.
 var taken = struct {
 	sync.Mutex
-	paths map[string]struct{}
-}{paths: map[string]struct{}{}}
+	files map[string]*file
+}{files: map[string]*file{}}
 
 // file is a database file that belongs to one Engine.
 type file struct {
@@ -48,11 +49,12 @@ func takeFile(path string) (*file, error) {
 	}
 	taken.Lock()
 	defer taken.Unlock()
-	if _, ok := taken.paths[path]; ok {
+	if taken.files[path] != nil {
 		return nil, fmt.Errorf("%w: this process has it open already; share that store or close it", driver.ErrLocked)
 	}
-	taken.paths[path] = struct{}{}
-	return &file{path: path, guard: guard{path: path + ".guard"}}, nil
+	f := &file{path: path, guard: guard{path: path + ".guard"}}
+	taken.files[path] = f
+	return f, nil
 }
 
 // release gives the file free once the engine has closed it. It may be called more
@@ -65,7 +67,7 @@ func (f *file) release() {
 		}
 		taken.Lock()
 		defer taken.Unlock()
-		delete(taken.paths, f.path)
+		delete(taken.files, f.path)
 	})
 }
 

@@ -3,7 +3,6 @@ package eav_test
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -256,22 +255,13 @@ func TestNewestDoNotGrowOnServers(t *testing.T) {
 	}
 }
 
-// buffers returns how many pages Postgres reads for statements, in memory or not.
+// buffers returns how many pages Postgres reads for statements.
 func buffers(t *testing.T, db *store.DB, rec *recorder) (pages int64) {
 	r, err := db.Engine().Snapshot(t.Context())
 	require.NoError(t, err)
 	defer r.Close()
 	for _, s := range rec.statements {
-		var text []byte
-		require.NoError(t, driver.QueryRow(t.Context(), r, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.text, s.args, &text))
-		var plans []struct {
-			Plan struct {
-				Hit  int64 `json:"Shared Hit Blocks"`
-				Read int64 `json:"Shared Read Blocks"`
-			}
-		}
-		require.NoError(t, json.Unmarshal(text, &plans))
-		pages += plans[0].Plan.Hit + plans[0].Plan.Read
+		pages += pgtest.Pages(t, r, s.text, s.args...)
 	}
 	return pages
 }

@@ -23,3 +23,28 @@ FROM (
 ) AS v
 LEFT JOIN contents AS p ON p.no = v.content
 WHERE p.no IS NULL;
+
+-- name: find_pages
+-- Pages of runs on which keys from one on and below another may lie. OFFSET 0 keeps each
+-- search apart: the planner takes what lies between two bounds that it does not know to be
+-- little, but in a join it would look at them one by one and find a third of the run, and
+-- with many searches rather read the whole table.
+SELECT p.run, p.low, p.body
+FROM (VALUES {(CAST(? AS BIGINT), CAST(? AS BYTEA), CAST(? AS BYTEA))}) AS w (run, lo, hi)
+CROSS JOIN LATERAL (
+    SELECT COALESCE((
+        SELECT f.low
+        FROM postings AS f
+        WHERE f.run = w.run AND f.low <= w.lo
+        ORDER BY f.low DESC
+        LIMIT 1
+    ), '') AS low
+    OFFSET 0
+) AS first
+CROSS JOIN LATERAL (
+    SELECT q.run, q.low, q.body
+    FROM postings AS q
+    WHERE q.run = w.run AND q.low >= first.low AND q.low < w.hi
+    OFFSET 0
+) AS p
+LIMIT CAST(? AS BIGINT);
