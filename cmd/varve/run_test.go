@@ -289,8 +289,9 @@ func TestRunGoesOn(t *testing.T) {
 	require.Len(t, tasks, 2, "of the new block")
 }
 
-// TestRunElsewhere: a run goes on on another machine, which leaves the blocks that
-// are there as they are and adds to none of them, and with another source it does not.
+// TestRunElsewhere: a run goes on on another machine, which leaves the blocks of an
+// experiment that are there as they are and adds to none of them, and with another source
+// it does not.
 func TestRunElsewhere(t *testing.T) {
 	t.Setenv(bench.CacheEnv, t.TempDir())
 	t.Setenv(clitest.AsCommand, "1")
@@ -305,14 +306,23 @@ func TestRunElsewhere(t *testing.T) {
 		return regexp.MustCompile(`"machine":"[0-9a-f]+"`).ReplaceAllString(text, `"machine":"another"`)
 	})
 
-	must(t, append(args, "--blocks=3")...)
+	_, errs, code := varve(t, append(args, "--blocks=3")...)
+	require.Zero(t, code, errs)
+	require.Contains(t, errs, "run: block 2 of A4: of another machine, and stays as it is; --blocks 4 measures one more here")
+	must(t, append([]string{"run", "A1"}, args[2:]...)...)
 	results, err := result.Read(out)
 	require.NoError(t, err)
 	require.Empty(t, results.Warnings)
 	found := map[int]int{}
+	first := 0 // of another experiment, in the first block too
 	for _, r := range results.Records {
-		found[r.Repeat]++
+		if r.Experiment == "A1" {
+			first++
+		} else {
+			found[r.Repeat]++
+		}
 	}
+	require.NotZero(t, first)
 	require.Len(t, found, 3)
 	require.Equal(t, strings.Count(records, "\n"), found[0]+found[1])
 	require.Equal(t, found[0], found[2])
@@ -320,7 +330,7 @@ func TestRunElsewhere(t *testing.T) {
 	replaceIn(t, filepath.Join(out, "options.json"), func(text string) string {
 		return regexp.MustCompile(`"revision":"[^"]*"`).ReplaceAllString(text, `"revision":"another"`)
 	})
-	_, errs, code := varve(t, append(args, "--blocks=4")...)
+	_, errs, code = varve(t, append(args, "--blocks=4")...)
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "results of another source or of other options")
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -44,10 +45,16 @@ type runner struct {
 // past is what the set had when the run began.
 type past struct {
 	here     string              // this machine
-	machines map[int]string      // of the blocks that the set has something of
+	machines map[place]string    // that the set has something of
 	failed   map[recordID]bool   // its records, and whether each is of a failure
 	ended    map[string][]string // tasks that ended well, with the keys of their records
 	looks    []*result.Record    // at machines
+}
+
+// place is an experiment in a block, which is of one machine.
+type place struct {
+	experiment string
+	block      int
 }
 
 // recordID is what no two records of a set share.
@@ -79,18 +86,23 @@ func (r *runner) left(e *env) (left []task, done int, err error) {
 			return nil, 0, err
 		}
 	}
+	var elsewhere []string
 	for block := range r.blocks {
-		if other := r.machines[block]; other != "" && other != r.here {
-			fmt.Fprintf(e.stderr, "run: block %d is of another machine, and stays as it is; --blocks %d measures one more here\n", block+1, r.blocks+1)
-			continue
-		}
 		for _, t := range r.tasks(block) {
-			if r.has(t) {
+			switch other := r.machines[place{t.of.ID, block}]; {
+			case r.has(t):
 				done++
-			} else {
+			case other != "" && other != r.here:
+				if what := fmt.Sprintf("block %d of %s", block+1, t.of.ID); !slices.Contains(elsewhere, what) {
+					elsewhere = append(elsewhere, what)
+				}
+			default:
 				left = append(left, t)
 			}
 		}
+	}
+	if len(elsewhere) > 0 {
+		fmt.Fprintf(e.stderr, "run: %s: of another machine, and stays as it is; --blocks %d measures one more here\n", strings.Join(elsewhere, ", "), r.blocks+1)
 	}
 	return left, done, nil
 }
@@ -321,10 +333,10 @@ func asJSON(of any) []byte {
 	return text
 }
 
-// recall finds out what a set has, once: another machine's blocks, records, and tasks
+// recall finds out what a set has, once: machines, records, and tasks
 // that ended well.
 func recall(out string) (*past, error) {
-	r := &past{here: bench.ReadHost(out).Machine, machines: map[int]string{}, failed: map[recordID]bool{}, ended: map[string][]string{}}
+	r := &past{here: bench.ReadHost(out).Machine, machines: map[place]string{}, failed: map[recordID]bool{}, ended: map[string][]string{}}
 	results, err := result.Read(out)
 	if errors.Is(err, os.ErrNotExist) {
 		return r, nil
@@ -339,14 +351,15 @@ func recall(out string) (*past, error) {
 			continue // its repetitions are no blocks
 		}
 		r.failed[recordID{rec.Key(), rec.Repeat}] = rec.Error != ""
-		if _, known := r.machines[rec.Repeat]; known || rec.Manifest == "" {
+		at := place{rec.Experiment, rec.Repeat}
+		if r.machines[at] != "" || rec.Manifest == "" {
 			continue // results of earlier versions have some without
 		}
 		var m bench.Manifest
 		if err := results.Manifest(rec, &m); err != nil {
 			return nil, err
 		}
-		r.machines[rec.Repeat] = m.Host.Machine
+		r.machines[at] = m.Host.Machine
 	}
 	lines, err := os.ReadFile(filepath.Join(out, endedFile))
 	for line := range bytes.Lines(lines) {

@@ -28,12 +28,38 @@ func machine(in *Input, list []bench.Manifest) *Table {
 		if revision = runs.Short(revision); !known {
 			revision += " with changes"
 		}
-		t.say(0, [][2]string{{"name", list[i].Host.Machine}, {"memory of an engine", budget}, {"Go", list[i].Varve.Go}, {"revision", revision}})
+		t.say(0, [][2]string{{"memory of an engine", budget}, {"Go", list[i].Varve.Go}, {"revision", revision}})
 	}
+	t.say(0, in.machines(list))
 	t.steadiness(slices.DeleteFunc(slices.Clone(in.Results.Records), func(r result.Record) bool { return r.Experiment != looks }))
 	t.say(0, [][2]string{{"noise floor", in.noiseText()}})
 	t.Rows = slices.DeleteFunc(t.Rows, func(row []Cell) bool { return row[1].Text == "" })
 	return t
+}
+
+// machines names those that were measured on; of several each with what it has measured.
+func (in *Input) machines(list []bench.Manifest) (said [][2]string) {
+	var names []string
+	for i := range list {
+		names = runs.AppendNew(names, list[i].Host.Machine)
+	}
+	if len(names) == 1 {
+		return [][2]string{{"name", names[0]}}
+	}
+	measured := map[string][]string{}
+	for i := range in.Results.Records {
+		r := &in.Results.Records[i]
+		var m bench.Manifest
+		if in.Results.Manifest(r, &m) == nil && r.Experiment != looks {
+			measured[m.Host.Machine] = runs.AppendNew(measured[m.Host.Machine], r.Experiment)
+		}
+	}
+	for _, name := range names {
+		ids := measured[name]
+		slices.SortFunc(ids, natural)
+		said = append(said, [2]string{"name", fmt.Sprintf("%s (%s)", name, joinWords(", ", ids...))})
+	}
+	return said
 }
 
 // steadiness has a row for each figure of looks, with how far they are apart.
