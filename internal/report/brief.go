@@ -230,7 +230,7 @@ func (b *brief) table(v *view) []Table {
 	if !slices.ContainsFunc(groups, func(g *runs.Group) bool { return !g.Failed() }) {
 		return nil
 	}
-	p := pivotOf(groups, b.in.floor(), briefKeys(groups))
+	p := pivotOf(groups, b.in.floor(b.x.id), briefKeys(groups))
 	if len(p.engines) == 0 {
 		return nil
 	}

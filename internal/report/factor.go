@@ -276,7 +276,7 @@ func (b *brief) standings() (lines []string) {
 		if b.first == nil {
 			break
 		}
-		s := standing{unit: b.unit, floor: b.in.floor(), values: map[string]map[string]float64{}}
+		s := standing{unit: b.unit, floor: b.in.floor(b.x.id), values: map[string]map[string]float64{}}
 		for _, r := range b.first.rows {
 			for _, g := range b.first.of(&r) {
 				if v, ok := g.Median(runs.Measure{Unit: b.unit}); ok && v > 0 && g.Experiment == b.x.id {

@@ -7,6 +7,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,16 +29,36 @@ type Input struct {
 	// has just measured them.
 	loose bool
 
-	noise  runs.Floor      // of all records, when it was asked for
-	judged *verdict.Report // of them, likewise
+	noise  map[string]runs.Floor // by experiment ("" is all of them), when it was asked for
+	judged *verdict.Report       // of all records, likewise
 }
 
-// floor returns the noise of all records, which is worked out once.
-func (in *Input) floor() runs.Floor {
-	if in.noise == nil {
-		in.noise = runs.Noise(in.Results.Records)
+// floor returns the noise of an experiment, or of all without one. What was measured
+// twice in another says nothing of this one: what lies at the edge of its cache is noisier
+// than what does not. Only of units of which it has no pair it is that of all.
+func (in *Input) floor(experiment string) runs.Floor {
+	if f, ok := in.noise[experiment]; ok {
+		return f
 	}
-	return in.noise
+	f := in.twice(experiment)
+	if experiment != "" {
+		all := maps.Clone(in.floor(""))
+		maps.Copy(all, f)
+		f = all
+	}
+	if in.noise == nil {
+		in.noise = make(map[string]runs.Floor)
+	}
+	in.noise[experiment] = f
+	return f
+}
+
+// twice returns the noise of what an experiment itself has measured twice, or all.
+func (in *Input) twice(experiment string) runs.Floor {
+	if experiment == "" {
+		return runs.Noise(in.Results.Records)
+	}
+	return runs.Noise(runs.RecordsOf(in.Results.Records, experiment))
 }
 
 // evaluation returns what the records decide, which is worked out once.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,13 +93,33 @@ func (t *Table) steadiness(records []result.Record) {
 }
 
 // noiseText is how far two measurements of the same are apart, by the units that
-// decisions rest on.
+// decisions rest on: from the least noisy experiment to the noisiest.
 func (in *Input) noiseText() string {
-	var parts []string
+	var ids, parts []string
+	for _, r := range in.Results.Records {
+		ids = runs.AppendNew(ids, r.Experiment)
+	}
+	slices.Sort(ids)
 	for _, unit := range []string{"p50-ms", "p99-ms", "rows/s", "ent/s", "qps", "op/s", "ev/s"} {
-		if f, ok := in.floor()[unit]; ok {
-			parts = append(parts, fmt.Sprintf("%s× for %s", runs.Number(f), unit))
+		type own struct {
+			id    string
+			noise float64
 		}
+		var of []own
+		for _, id := range ids {
+			if f, ok := in.twice(id)[unit]; ok {
+				of = append(of, own{id, f})
+			}
+		}
+		if len(of) == 0 {
+			continue
+		}
+		slices.SortStableFunc(of, func(a, b own) int { return cmp.Compare(a.noise, b.noise) })
+		text := fmt.Sprintf("%s× (%s)", runs.Number(of[0].noise), of[0].id)
+		if last := of[len(of)-1]; len(of) > 1 {
+			text += fmt.Sprintf(" to %s× (%s)", runs.Number(last.noise), last.id)
+		}
+		parts = append(parts, text+" for "+unit)
 	}
 	if len(parts) == 0 {
 		return fmt.Sprintf("not measured: nothing was measured twice in a block; %s× stands in for it", runs.Number(runs.Unmeasured))

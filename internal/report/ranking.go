@@ -23,6 +23,9 @@ type measure struct {
 	unit       string
 }
 
+// name says what is measured and where.
+func (m measure) name() string { return fmt.Sprintf("%s (%s)", m.head, m.experiment) }
+
 var (
 	paced, flat = result.Config{{Key: "rate", Value: "6000"}}, result.Config{{Key: "rate", Value: "max"}}
 	measures    = []measure{
@@ -78,7 +81,7 @@ func (m measure) comparable(groups []*runs.Group) []*runs.Group {
 // when half of the rows have it.
 type ranking struct {
 	Table
-	floor   runs.Floor
+	in      *Input
 	rows    []*ranked
 	counted int
 	noise   float64   // logarithm of the factor that all measures that count are off by when each is by its noise
@@ -108,8 +111,8 @@ func newRanking(in *Input) *ranking {
 		ids = runs.AppendNew(ids, m.experiment)
 	}
 	groups, leftOut := in.of(ids...)
-	r := &ranking{floor: in.floor(), blocks: repeats(groups)}
-	p, settings := &pivot{floor: r.floor}, []string(nil)
+	r := &ranking{in: in, blocks: repeats(groups)}
+	p, settings := new(pivot), []string(nil)
 	for i, m := range measures {
 		for _, g := range m.comparable(groups) {
 			r.row(g).cells[begun+i] = p.figure(g, nil, runs.Measure{Unit: m.unit})
@@ -256,7 +259,7 @@ func (r *ranking) relate(i int, m measure) {
 		}
 	}
 	if len(values) == 0 {
-		r.never = append(r.never, fmt.Sprintf("%s (%s)", m.head, m.experiment))
+		r.never = append(r.never, m.name())
 		return
 	}
 	low, high := slices.Min(values), slices.Max(values)
@@ -267,7 +270,7 @@ func (r *ranking) relate(i int, m measure) {
 	counts := 2*len(values) >= len(r.rows)
 	if counts {
 		r.counted++
-		r.noise += math.Log(r.floor.Of(m.unit))
+		r.noise += math.Log(r.in.floor(m.experiment).Of(m.unit))
 	} else {
 		r.partly = append(r.partly, m.head)
 	}
@@ -283,7 +286,7 @@ func (r *ranking) relate(i int, m measure) {
 		c.Spread, c.Detail, c.Text = strings.NewReplacer(" (", ", ", ")", "").Replace(c.Text), c.Spread, runs.Number(ratio)+"×"
 		if ratio == 1 {
 			c.Class = "best"
-		} else if r.floor.Inside(m.unit, *c.Value, best) {
+		} else if r.in.floor(m.experiment).Inside(m.unit, *c.Value, best) {
 			c.Text = "≈ " + c.Text
 		}
 		c.Value = &ratio
@@ -334,13 +337,15 @@ func (r *ranking) unplaced() string {
 // noiseText says what the noise floor is and where it comes from.
 func (r *ranking) noiseText() string {
 	const use = "Rows that are no further apart share a place, and ≈ marks what is that near to the best."
-	if len(r.floor) == 0 {
+	if len(r.in.floor("")) == 0 {
 		return fmt.Sprintf("Noise floor: not measured, since no configuration was run twice in a block; %s× stands in for it, which is how far three runs of one configuration were apart. "+use,
 			runs.Number(runs.Unmeasured))
 	}
 	var units []string
 	for _, m := range measures {
-		units = runs.AppendNew(units, fmt.Sprintf("%s× for %s", runs.Number(r.floor.Of(m.unit)), m.unit))
+		if !slices.Contains(r.never, m.name()) {
+			units = runs.AppendNew(units, fmt.Sprintf("%s× for %s of %s", runs.Number(r.in.floor(m.experiment).Of(m.unit)), m.unit, m.experiment))
+		}
 	}
 	return fmt.Sprintf("Noise floor, from measuring the same twice: %s; %s× for the mean. "+use,
 		strings.Join(units, ", "), runs.Number(math.Exp(r.noise/float64(max(1, r.counted)))))

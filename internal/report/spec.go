@@ -216,7 +216,7 @@ func (in *Input) experiment(id string) experiment {
 			x.brief = []view{{units: x.metrics}}
 		}
 	}
-	x.split(in.floor())
+	x.split(in.floor(id))
 	return x
 }
 

@@ -13,13 +13,13 @@ import (
 type pair struct {
 	engine, layout string
 	groups         []*runs.Group
-	ended          []*runs.Group                 // experiments whose process ended before it had measured all
-	noise          map[string]map[string]float64 // of experiments, by unit
+	ended          []*runs.Group         // experiments whose process ended before it had measured all
+	noise          map[string]runs.Floor // of experiments
 }
 
 // newPair takes the durable runs. Where an experiment has none it takes the
 // others, and the criteria say which.
-func newPair(groups []*runs.Group, engine, layout string, noise map[string]map[string]float64) *pair {
+func newPair(groups []*runs.Group, engine, layout string, noise map[string]runs.Floor) *pair {
 	p := &pair{engine: engine, layout: layout, noise: noise}
 	own := runs.Where(groups, func(g *runs.Group) bool { return g.Get("engine") == engine })
 	p.ended = runs.Where(own, func(g *runs.Group) bool { return runs.End(g.Records[0]) })
@@ -125,8 +125,8 @@ func (p *pair) chance(g *runs.Group, unit string) (noise float64, known bool) {
 	if unit == "" || unit == rowsUnit && asked(g) != (load{}) {
 		return 0, true
 	}
-	noise, known = p.noise[g.Experiment][unit]
-	return noise, known
+	floor, known := p.noise[g.Experiment][unit]
+	return floor - 1, known
 }
 
 // underLoad doubts a figure of a run that did not get the load it was asked for: under

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/bench/stat"
 	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/schemas"
 )
@@ -123,9 +122,9 @@ func Evaluate(results *result.Results) Report {
 	var records []result.Record
 	judgeable := slices.DeleteFunc(slices.Clone(results.Records), func(r result.Record) bool { return !slices.Contains(judged, r.Experiment) })
 	records, report.Revision, report.LeftOut = runs.OneRevision(judgeable, results.Manifests, false)
-	noise := make(map[string]map[string]float64)
+	noise := make(map[string]runs.Floor)
 	for _, id := range judged {
-		noise[id] = stat.Noise(slices.DeleteFunc(slices.Clone(records), func(r result.Record) bool { return r.Experiment != id }))
+		noise[id] = runs.Noise(runs.RecordsOf(records, id))
 	}
 	groups := runs.Gather(records)
 	for _, layout := range layouts(groups) {

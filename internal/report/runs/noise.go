@@ -2,6 +2,7 @@ package runs
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/stat"
@@ -15,11 +16,24 @@ const Unmeasured = 2.2
 // apart. Figures that differ by no more are not known to differ.
 type Floor map[string]float64
 
-// Noise takes the floor from the pairs of a run, as stat.Noise does.
+// steady is the number of blocks from which on a median differs less than one block.
+const steady = 3
+
+// Noise takes the floor from the pairs of each experiment, as stat.Noise does. Where a
+// figure of it is of fewer than three blocks, the pairs of each block count by themselves:
+// what a median of several says of the noise is too little for one.
 func Noise(records []result.Record) Floor {
 	floor := make(Floor)
-	for unit, change := range stat.Noise(records) {
-		floor[unit] = 1 + change
+	for _, of := range By(records, func(r result.Record) string { return r.Experiment }) {
+		parts := [][]result.Record{of}
+		if slices.ContainsFunc(Gather(of), func(g *Group) bool { n := len(g.Good()); return n > 0 && n < steady }) {
+			parts = By(of, func(r result.Record) int { return r.Repeat })
+		}
+		for _, part := range parts {
+			for unit, change := range stat.Noise(part) {
+				floor[unit] = max(floor[unit], 1+change)
+			}
+		}
 	}
 	return floor
 }
