@@ -29,36 +29,26 @@ type Input struct {
 	// has just measured them.
 	loose bool
 
-	noise  map[string]runs.Floor // by experiment ("" is all of them), when it was asked for
+	noise  map[string]runs.Floor // of experiments, when it was asked for
 	judged *verdict.Report       // of all records, likewise
 }
 
-// floor returns the noise of an experiment, or of all without one. What was measured
-// twice in another says nothing of this one: what lies at the edge of its cache is noisier
-// than what does not. Only of units of which it has no pair it is that of all.
-func (in *Input) floor(experiment string) runs.Floor {
-	if f, ok := in.noise[experiment]; ok {
-		return f
-	}
-	f := in.twice(experiment)
-	if experiment != "" {
-		all := maps.Clone(in.floor(""))
-		maps.Copy(all, f)
-		f = all
-	}
+// twice returns how far apart what was measured twice is, by experiment, which is worked
+// out once.
+func (in *Input) twice() map[string]runs.Floor {
 	if in.noise == nil {
-		in.noise = make(map[string]runs.Floor)
+		in.noise = runs.Noise(in.Results.Records)
 	}
-	in.noise[experiment] = f
-	return f
+	return in.noise
 }
 
-// twice returns the noise of what an experiment itself has measured twice, or all.
-func (in *Input) twice(experiment string) runs.Floor {
-	if experiment == "" {
-		return runs.Noise(in.Results.Records)
-	}
-	return runs.Noise(runs.RecordsOf(in.Results.Records, experiment))
+// floor returns the noise of an experiment. What was measured twice in another says
+// nothing of this one: what lies at the edge of its cache is noisier than what does not.
+// Only of units of which it has no pair it is the largest of all.
+func (in *Input) floor(experiment string) runs.Floor {
+	floor := runs.Largest(in.twice())
+	maps.Copy(floor, in.twice()[experiment])
+	return floor
 }
 
 // evaluation returns what the records decide, which is worked out once.

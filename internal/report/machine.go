@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -95,11 +96,8 @@ func (t *Table) steadiness(records []result.Record) {
 // noiseText is how far two measurements of the same are apart, by the units that
 // decisions rest on: from the least noisy experiment to the noisiest.
 func (in *Input) noiseText() string {
-	var ids, parts []string
-	for _, r := range in.Results.Records {
-		ids = runs.AppendNew(ids, r.Experiment)
-	}
-	slices.Sort(ids)
+	var parts []string
+	ids := slices.Sorted(maps.Keys(in.twice()))
 	for _, unit := range []string{"p50-ms", "p99-ms", "rows/s", "ent/s", "qps", "op/s", "ev/s"} {
 		type own struct {
 			id    string
@@ -107,7 +105,7 @@ func (in *Input) noiseText() string {
 		}
 		var of []own
 		for _, id := range ids {
-			if f, ok := in.twice(id)[unit]; ok {
+			if f, ok := in.twice()[id][unit]; ok {
 				of = append(of, own{id, f})
 			}
 		}

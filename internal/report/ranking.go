@@ -267,10 +267,10 @@ func (r *ranking) relate(i int, m measure) {
 	if result.Better(m.unit) == result.Higher {
 		best = high
 	}
-	counts := 2*len(values) >= len(r.rows)
+	floor, counts := r.in.floor(m.experiment), 2*len(values) >= len(r.rows)
 	if counts {
 		r.counted++
-		r.noise += math.Log(r.in.floor(m.experiment).Of(m.unit))
+		r.noise += math.Log(floor.Of(m.unit))
 	} else {
 		r.partly = append(r.partly, m.head)
 	}
@@ -286,7 +286,7 @@ func (r *ranking) relate(i int, m measure) {
 		c.Spread, c.Detail, c.Text = strings.NewReplacer(" (", ", ", ")", "").Replace(c.Text), c.Spread, runs.Number(ratio)+"×"
 		if ratio == 1 {
 			c.Class = "best"
-		} else if r.in.floor(m.experiment).Inside(m.unit, *c.Value, best) {
+		} else if floor.Inside(m.unit, *c.Value, best) {
 			c.Text = "≈ " + c.Text
 		}
 		c.Value = &ratio
@@ -337,7 +337,7 @@ func (r *ranking) unplaced() string {
 // noiseText says what the noise floor is and where it comes from.
 func (r *ranking) noiseText() string {
 	const use = "Rows that are no further apart share a place, and ≈ marks what is that near to the best."
-	if len(r.in.floor("")) == 0 {
+	if len(r.in.twice()) == 0 {
 		return fmt.Sprintf("Noise floor: not measured, since no configuration was run twice in a block; %s× stands in for it, which is how far three runs of one configuration were apart. "+use,
 			runs.Number(runs.Unmeasured))
 	}

@@ -122,10 +122,7 @@ func Evaluate(results *result.Results) Report {
 	var records []result.Record
 	judgeable := slices.DeleteFunc(slices.Clone(results.Records), func(r result.Record) bool { return !slices.Contains(judged, r.Experiment) })
 	records, report.Revision, report.LeftOut = runs.OneRevision(judgeable, results.Manifests, false)
-	noise := make(map[string]runs.Floor)
-	for _, id := range judged {
-		noise[id] = runs.Noise(runs.RecordsOf(records, id))
-	}
+	noise := runs.Noise(records)
 	groups := runs.Gather(records)
 	for _, layout := range layouts(groups) {
 		w := Walk{Layout: layout, Steps: []Step{}}

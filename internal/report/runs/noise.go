@@ -19,24 +19,42 @@ type Floor map[string]float64
 // steady is the number of blocks from which on a median differs less than one block.
 const steady = 3
 
-// Noise takes the floor from the pairs of each experiment, as stat.Noise does. Where a
-// figure of it is of fewer than three blocks, the pairs of each block count by themselves:
-// what a median of several says of the noise is too little for one.
-func Noise(records []result.Record) Floor {
-	floor := make(Floor)
+// Noise takes the floor of each experiment from its pairs, as stat.Noise does; one that has
+// none is not in it. Where a figure of the experiment is of fewer than three blocks, the
+// pairs of each block count by themselves: what a median of several says of the noise is
+// too little for one.
+func Noise(records []result.Record) map[string]Floor {
+	noise := make(map[string]Floor)
 	for _, of := range By(records, func(r result.Record) string { return r.Experiment }) {
 		parts := [][]result.Record{of}
 		if slices.ContainsFunc(Gather(of), func(g *Group) bool { n := len(g.Good()); return n > 0 && n < steady }) {
 			parts = By(of, func(r result.Record) int { return r.Repeat })
 		}
+		floor := make(Floor)
 		for _, part := range parts {
 			for unit, change := range stat.Noise(part) {
-				floor[unit] = max(floor[unit], 1+change)
+				floor.raise(unit, 1+change)
 			}
 		}
+		if len(floor) > 0 {
+			noise[of[0].Experiment] = floor
+		}
 	}
-	return floor
+	return noise
 }
+
+// Largest returns for each unit the largest floor that an experiment has.
+func Largest(noise map[string]Floor) Floor {
+	all := make(Floor)
+	for _, floor := range noise {
+		for unit, factor := range floor {
+			all.raise(unit, factor)
+		}
+	}
+	return all
+}
+
+func (f Floor) raise(unit string, factor float64) { f[unit] = max(f[unit], factor) }
 
 // Of returns the floor of a unit, Unmeasured where no pair has it.
 func (f Floor) Of(unit string) float64 { return cmp.Or(f[unit], Unmeasured) }

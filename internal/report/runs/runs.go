@@ -68,11 +68,6 @@ func Of(groups []*Group, experiment string) []*Group {
 	return Where(groups, func(g *Group) bool { return g.Experiment == experiment })
 }
 
-// RecordsOf returns the records of an experiment.
-func RecordsOf(records []result.Record, experiment string) []result.Record {
-	return slices.DeleteFunc(slices.Clone(records), func(r result.Record) bool { return r.Experiment != experiment })
-}
-
 // Where returns the groups for which keep is true.
 func Where(groups []*Group, keep func(*Group) bool) []*Group {
 	return slices.DeleteFunc(slices.Clone(groups), func(g *Group) bool { return !keep(g) })

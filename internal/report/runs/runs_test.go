@@ -66,12 +66,12 @@ func pairs(factors ...float64) []result.Record {
 }
 
 func TestNoise(t *testing.T) {
-	require.InEpsilon(t, 1.25, runs.Noise(pairs(0.8)).Of("ent/s"), 1e-9, "whichever is the larger one")
-	require.InEpsilon(t, 1.1, runs.Noise(pairs(1.1, 50, 1/1.3)).Of("ent/s"), 1e-9, "of the medians over the blocks")
-	require.InEpsilon(t, 1.5, runs.Noise(pairs(1.1, 1.5)).Of("ent/s"), 1e-9, "of single blocks where they are few")
+	require.InEpsilon(t, 1.25, runs.Noise(pairs(0.8))["A5"].Of("ent/s"), 1e-9, "whichever is the larger one")
+	require.InEpsilon(t, 1.1, runs.Noise(pairs(1.1, 50, 1/1.3))["A5"].Of("ent/s"), 1e-9, "of the medians over the blocks")
+	require.InEpsilon(t, 1.5, runs.Noise(pairs(1.1, 1.5))["A5"].Of("ent/s"), 1e-9, "of single blocks where they are few")
 	one := pairs(1.1, 1.5, 1.2)
 	one = append(one, result.Record{Experiment: "A5", Name: "Single", Metrics: one[0].Metrics})
-	require.InEpsilon(t, 1.5, runs.Noise(one).Of("ent/s"), 1e-9, "and where those of another figure are")
+	require.InEpsilon(t, 1.5, runs.Noise(one)["A5"].Of("ent/s"), 1e-9, "and where those of another figure are")
 	require.Empty(t, runs.Noise(pairs()[:0]))
 
 	other := pairs(3)
