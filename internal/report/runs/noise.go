@@ -25,6 +25,7 @@ const steady = 3
 // too little for one.
 func Noise(records []result.Record) map[string]Floor {
 	noise := make(map[string]Floor)
+	records = slices.DeleteFunc(slices.Clone(records), func(r result.Record) bool { return timedNothing(&r) })
 	for _, of := range By(records, func(r result.Record) string { return r.Experiment }) {
 		parts := [][]result.Record{of}
 		if slices.ContainsFunc(Gather(of), func(g *Group) bool { n := len(g.Good()); return n > 0 && n < steady }) {

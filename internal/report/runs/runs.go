@@ -105,8 +105,12 @@ type Measure struct {
 
 // Of returns the figure in a record. Where the metric is not there but the
 // record has latencies of commits, or of one kind only, these answer. A high
-// quantile of too few operations is no figure: it would be their maximum.
+// quantile of too few operations is no figure: it would be their maximum; and nothing is
+// one of a run that timed nothing.
 func (m Measure) Of(r *result.Record) (float64, bool) {
+	if timedNothing(r) {
+		return 0, false
+	}
 	d, unit := m.distribution(r)
 	if least[unit] > 0 && (d == nil || d.Count < least[unit]) {
 		return 0, false
@@ -115,6 +119,13 @@ func (m Measure) Of(r *result.Record) (float64, bool) {
 		return v, true
 	}
 	return Quantile(d, unit)
+}
+
+// timedNothing tells whether a run without an error was at the end of its work before its
+// warm-up was over: its rates are zero, or a count over no time.
+func timedNothing(r *result.Record) bool {
+	all := r.Latency("all")
+	return r.Error == "" && all != nil && all.Count == 0
 }
 
 // least is how many operations a quantile needs to be told from the maximum.

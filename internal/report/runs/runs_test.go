@@ -40,6 +40,33 @@ func TestQuantilesOfFew(t *testing.T) {
 	require.InEpsilon(t, 7, longest, 1e-9)
 }
 
+// A run whose blocks ended within its warm-up has rates of zero, or over no time at all:
+// they are no figures, alone or in a pair.
+func TestNothingMeasured(t *testing.T) {
+	run := func(n int64, rate float64, config ...result.Pair) result.Record {
+		return result.Record{
+			Experiment: "E2", Name: "DataCentreWrite", Config: config,
+			Metrics:   []result.Metric{{Unit: "rows/s", Value: rate}, {Unit: "ent/s", Value: 1e13}},
+			Latencies: []result.Distribution{{Kind: "all", Count: n}},
+		}
+	}
+	again := result.Pair{Key: result.AAKey, Value: "2"}
+	records := []result.Record{run(0, 0), run(0, 5, again), run(20, 100)}
+	records[2].Repeat = 1
+	of := func(unit string, records ...result.Record) (float64, bool) {
+		return runs.Gather(records)[0].Median(runs.Measure{Unit: unit})
+	}
+	v, ok := of("rows/s", records...)
+	require.True(t, ok)
+	require.InEpsilon(t, 100, v, 1e-9)
+	for _, unit := range []string{"rows/s", "ent/s", "p50-ms"} {
+		_, ok = of(unit, records[0])
+		require.False(t, ok, unit)
+	}
+	require.Empty(t, runs.Noise(records))
+	require.NotEmpty(t, runs.Noise([]result.Record{run(20, 100), run(20, 120, again)}))
+}
+
 func TestBy(t *testing.T) {
 	require.Equal(t, [][]int{{5, 3, 1}, {4, 2}}, runs.By([]int{5, 4, 3, 2, 1}, func(n int) bool { return n%2 == 0 }))
 	require.Equal(t, []string{"b", "a"}, runs.AppendNew(runs.AppendNew([]string{"b"}, "a"), "b"))
