@@ -40,7 +40,11 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := w.Rewind(ctx, head.Block, to); err != nil {
+		last := int64(-1)
+		if !next.Empty {
+			last = int64(next.Block)
+		}
+		if err := w.Rewind(ctx, head.Block, last); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, e.db.meta.Statements["delete_blocks_above"], int64(to))

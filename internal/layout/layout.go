@@ -82,9 +82,9 @@ type Writer interface {
 	// Write makes a block's changes. Old versions are as Prior gave them.
 	Write(ctx context.Context, set entity.Changeset) error
 
-	// Rewind undoes every change above block to, of a store whose head is
-	// head. It is called only on temporal layouts.
-	Rewind(ctx context.Context, head, to uint64) error
+	// Rewind undoes every change above block to, which is the head then, or -1 when no
+	// block is left, of a store whose head is head. It is called only on temporal layouts.
+	Rewind(ctx context.Context, head uint64, to int64) error
 
 	// Prune drops versions that are not visible at block before or later.
 	Prune(ctx context.Context, before uint64) error

@@ -2,6 +2,7 @@ package compact_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -20,23 +21,30 @@ type explainedView struct {
 
 func (q explainedView) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
 	if strings.Contains(text, "FROM closed_versions") {
-		rows, err := q.Querier.Query(ctx, "EXPLAIN QUERY PLAN "+text, args...)
+		steps, err := explain(ctx, q.Querier, text, args)
 		if err != nil {
 			return nil, err
 		}
-		for rows.Next() {
-			var id, parent, unused int64
-			var step string
-			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-				return nil, err
-			}
-			*q.plan = append(*q.plan, step)
-		}
-		if err := rows.Close(); err != nil {
-			return nil, err
-		}
+		*q.plan = append(*q.plan, steps...)
 	}
 	return q.Querier.Query(ctx, text, args...)
+}
+
+// explain returns the steps of a statement's plan.
+func explain(ctx context.Context, q driver.Querier, text string, args []any) (steps []string, err error) {
+	rows, err := q.Query(ctx, "EXPLAIN QUERY PLAN "+text, args...)
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		var id, parent, unused int64
+		var step string
+		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	return steps, errors.Join(rows.Err(), rows.Close())
 }
 
 // TestEndedIsFound: what operations ended in merged blocks is found by an index that has

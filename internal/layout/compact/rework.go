@@ -12,40 +12,11 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// Rewind implements layout.Writer.
-func (w *writer) Rewind(ctx context.Context, _, to uint64) error {
-	return w.rework(ctx, "rewind", to, func(r *rework) error {
-		at := int64(to)
-		// Not the block itself: there may be none of that number, and the next
-		// may have a lower one.
-		highest, err := w.l.sql.Int(ctx, w.tx, "highest_block", at)
-		if err != nil {
-			return err
-		}
-		w.p.last, w.p.merged = highest, highest
-		w.p.lastSequence = min(w.p.lastSequence, entity.MakeSequence(to+1, 0, 0)-1)
-		// What ended above the block is current again, and so is what runs out above the
-		// highest block that is left: at it they can be seen.
-		return r.each(ctx, "ids_above", []any{at}, []any{at, highest}, func(s state) (next state) {
-			for _, v := range s.all() {
-				switch {
-				case v.from > at:
-				case v == s.current || v.to > highest:
-					next.current = v
-				default:
-					next.closed = append(next.closed, v)
-				}
-			}
-			return next
-		})
-	})
-}
-
 // Prune implements layout.Writer.
 func (w *writer) Prune(ctx context.Context, before uint64) error {
 	return w.rework(ctx, "prune", before, func(r *rework) error {
 		at := int64(before)
-		return r.each(ctx, "ids_below", []any{at}, []any{at}, func(s state) (next state) {
+		return r.each(ctx, "ids_below", at, func(s state) (next state) {
 			for _, v := range s.all() {
 				switch {
 				case v.to <= at:
@@ -92,13 +63,11 @@ const (
 	reworkEdits = 1 << 17 // edits that are written together
 )
 
-// each makes of the entities that a statement gives what f makes of them. Its arguments
-// are an id and those given, for each of its tables.
-func (r *rework) each(ctx context.Context, ids string, current, closed []any, f func(state) state) error {
+// each makes of the entities that a statement gives for a block what f makes of them.
+func (r *rework) each(ctx context.Context, ids string, block int64, f func(state) state) error {
 	for above := int64(0); ; {
-		args := slices.Concat([]any{above}, current, []any{above}, closed, []any{int64(reworkIDs)})
 		var list []any
-		err := r.l.sql.Each(ctx, r.tx, ids, args, func(rows driver.Rows) error {
+		err := r.l.sql.Each(ctx, r.tx, ids, []any{above, block, above, block, int64(reworkIDs)}, func(rows driver.Rows) error {
 			err := rows.Scan(&above)
 			list = append(list, above)
 			return err
@@ -106,16 +75,21 @@ func (r *rework) each(ctx context.Context, ids string, current, closed []any, f 
 		if err != nil || len(list) == 0 {
 			return err
 		}
-		states := map[int64]*state{}
-		for _, name := range versionsByID {
-			if err := r.l.versionsIn(ctx, r.tx, name, list, nil, gather(states, name == versionsByID[0])); err != nil {
-				return err
-			}
-		}
-		if err := r.change(ctx, list, states, f); err != nil {
+		if err := r.entities(ctx, list, f); err != nil {
 			return err
 		}
 	}
+}
+
+// entities makes of some entities what f makes of them.
+func (r *rework) entities(ctx context.Context, ids []any, f func(state) state) error {
+	states := map[int64]*state{}
+	for _, name := range versionsByID {
+		if err := r.l.versionsIn(ctx, r.tx, name, ids, nil, gather(states, name == versionsByID[0])); err != nil {
+			return err
+		}
+	}
+	return r.change(ctx, ids, states, f)
 }
 
 // gather puts versions into the states of their entities, each once.

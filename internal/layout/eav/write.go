@@ -132,14 +132,14 @@ func (b *batch) open(temporal bool, e *entity.Entity) {
 }
 
 // Rewind implements layout.Writer.
-func (w writer) Rewind(ctx context.Context, head, to uint64) error {
+func (w writer) Rewind(ctx context.Context, head uint64, to int64) error {
 	for _, name := range []string{"rewind_delete_strings", "rewind_delete_numbers", "rewind_delete_payloads"} {
-		if _, err := w.tx.Exec(ctx, w.sql[name], int64(to)); err != nil {
+		if _, err := w.tx.Exec(ctx, w.sql[name], to); err != nil {
 			return err
 		}
 	}
 	for _, name := range []string{"rewind_reopen_strings", "rewind_reopen_payloads", "rewind_reopen_numbers"} {
-		if _, err := w.tx.Exec(ctx, w.sql[name], int64(to), int64(head)); err != nil {
+		if _, err := w.tx.Exec(ctx, w.sql[name], to, int64(head)); err != nil {
 			return err
 		}
 	}

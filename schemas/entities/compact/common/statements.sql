@@ -19,6 +19,9 @@ ORDER BY block;
 -- name: trim_log
 DELETE FROM block_log WHERE block <= ?;
 
+-- name: drop_log
+DELETE FROM block_log WHERE block > ?;
+
 -- name: names
 SELECT id, kind, name
 FROM names
@@ -105,16 +108,11 @@ SELECT id, from_block, to_block, expires, entity_key, content, data
 FROM closed_versions
 WHERE id >= ? AND id < ?;
 
--- name: ids_above
--- Entities, from an id on, of which a version begins above a block, or ended above another.
-SELECT v.id
-FROM (
-    SELECT id FROM current_versions WHERE id > ? AND from_block > ?
-    UNION
-    SELECT id FROM closed_versions WHERE id > ? AND (from_block > ? OR to_block > ?)
-) AS v
-ORDER BY v.id
-LIMIT CAST(? AS BIGINT);
+-- name: ended_above
+-- Entities of which operations above a block have ended a version.
+SELECT id
+FROM closed_versions
+WHERE to_block < expires AND to_block > ?;
 
 -- name: ids_below
 -- Entities, from an id on, of which a version ended at a block or before.
@@ -235,18 +233,6 @@ SELECT to_block, entity_key, from_block
 FROM closed_versions
 WHERE to_block < expires AND to_block >= ? AND to_block <= ?
 ORDER BY to_block, entity_key;
-
--- name: highest_block
--- The last block, up to one, that a version began or was ended at.
-SELECT COALESCE(max(v.block), -1)
-FROM (
-    SELECT from_block AS block FROM current_versions
-    UNION ALL
-    SELECT from_block FROM closed_versions
-    UNION ALL
-    SELECT to_block FROM closed_versions WHERE to_block < expires
-) AS v
-WHERE v.block <= ?;
 
 -- name: highest_numbers
 SELECT
