@@ -28,6 +28,7 @@ func tiny(t *testing.T) string {
 	t.Helper()
 	text, err := json.Marshal(experiment.Options{
 		Scale: 0.0005, Phase: 100 * time.Millisecond, Seed: 1, Durability: "durable", Memory: 128 << 20, Loaded: 0.6,
+		Permissions: &experiment.PermissionOptions{Clients: []int{4}},
 	})
 	require.NoError(t, err)
 	return string(text)
