@@ -15,11 +15,17 @@ func Times(n int) Loop {
 	return while(func() bool { n--; return n >= 0 })
 }
 
-// For is a loop of a time, pauses included: the last operation begins before
-// it has passed.
+// For is a loop of a time from its first operation on, pauses included: the last
+// operation begins before it has passed.
 func For(d time.Duration) Loop {
-	end := time.Now().Add(d)
-	return while(func() bool { return time.Now().Before(end) })
+	var end time.Time
+	return while(func() bool {
+		if end.IsZero() { // what is made ready before is not measured, and would take of the time
+			end = time.Now().Add(d)
+			return d > 0
+		}
+		return time.Now().Before(end)
+	})
 }
 
 // while is a loop without a timer.

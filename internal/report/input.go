@@ -78,9 +78,19 @@ type Entry struct {
 // of returns the records of experiments that may stand in one table, by configuration,
 // and which were left out.
 func (in *Input) of(ids ...string) (groups []*runs.Group, leftOut string) {
-	records := slices.DeleteFunc(slices.Clone(in.Results.Records), func(r result.Record) bool { return !slices.Contains(ids, r.Experiment) })
-	kept, _, out := runs.OneRevision(records, in.Results.Manifests, in.loose)
+	kept, _, out := runs.OneRevision(in.records(ids), in.Results.Manifests, in.loose)
 	return runs.Gather(kept), runs.Excluded(out)
+}
+
+// each returns those of experiments that are not compared with each other, which of them
+// are of another revision than most, and what was left out.
+func (in *Input) each(ids ...string) (groups []*runs.Group, others, leftOut string) {
+	kept, _, revisions, out := runs.EachOneRevision(in.records(ids), in.Results.Manifests, in.loose)
+	return runs.Gather(kept), runs.Others(revisions), runs.Excluded(out)
+}
+
+func (in *Input) records(ids []string) []result.Record {
+	return slices.DeleteFunc(slices.Clone(in.Results.Records), func(r result.Record) bool { return !slices.Contains(ids, r.Experiment) })
 }
 
 // sortEngines puts engines into their order.

@@ -68,9 +68,13 @@ func (p *peer) values(unit string, beside func(*result.Record) bool) (values []f
 // stands there.
 func peerTables(in *Input, of string) []Table {
 	var tables []Table
+	var said []string // of peers, once
 	for _, id := range in.ids() {
 		if peers := peersOn(in.Results.Peers, id); len(peers) > 0 && strings.HasPrefix(id, of) {
-			tables = append(tables, in.beside(id, peers))
+			t := in.beside(id, peers)
+			t.Notes = slices.DeleteFunc(t.Notes, func(note string) bool { return slices.Contains(said, note) })
+			said = append(said, t.Notes...)
+			tables = append(tables, t)
 		}
 	}
 	if len(tables) == 0 {

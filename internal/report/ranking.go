@@ -110,7 +110,7 @@ func newRanking(in *Input) *ranking {
 	for _, m := range measures {
 		ids = runs.AppendNew(ids, m.experiment)
 	}
-	groups, leftOut := in.of(ids...)
+	groups, others, leftOut := in.each(ids...)
 	r := &ranking{in: in, blocks: repeats(groups)}
 	p, settings := new(pivot), []string(nil)
 	for i, m := range measures {
@@ -129,7 +129,7 @@ func newRanking(in *Input) *ranking {
 	r.head()
 	r.Notes = nonempty(
 		r.noiseText(), list("Not measured, or of too few operations: ", r.never), list("Not in the mean, since fewer than half of the rows have it: ", r.partly),
-		r.unplaced(), list("Each column is of one setting: ", settings), sentence(leftOut),
+		r.unplaced(), list("Each column is of one setting: ", settings), list("Of another revision: ", nonempty(others)), sentence(leftOut),
 	)
 	return r
 }

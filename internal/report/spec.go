@@ -55,7 +55,7 @@ var specs = []spec{
 	},
 	{
 		ids: "A6", metrics: "ent/s p99-ms rows/s p50-ms", bars: "ent/s", quantiles: true, full: "entities=100000",
-		brief: []view{{units: "ent/s", with: "A5", compare: "layout:arkiv:simple", gain: true}},
+		brief: []view{{units: "ent/s", with: "A5", where: "profile=minimal|typical|large", compare: "layout:arkiv:simple", gain: true}},
 	},
 	{
 		ids: "A7", metrics: "ent/s", bars: "ent/s", full: "entities=50000",
@@ -78,7 +78,7 @@ var specs = []spec{
 	},
 	{
 		ids: "A13", metrics: "ent/s p99-ms fsync-us", bars: "ent/s p99-ms", full: "entities=100000",
-		brief: []view{{units: "ent/s", hide: "durability=relaxed", compare: "durability:unsafe:durable store:tmpfs:disk"}},
+		brief: []view{{units: "ent/s", where: "durability=durable|unsafe", compare: "durability:unsafe:durable store:tmpfs:disk"}},
 	},
 	{ids: "A14", tables: coefficients, judge: judgeDesign},
 	{
@@ -91,7 +91,7 @@ var specs = []spec{
 	},
 	{
 		ids: "C2", metrics: "qps skipped late lag-ms", kinds: "p99-ms", bars: "qps", quantiles: true,
-		brief: []view{{units: "p99-ms", where: "loop=open-100|open-1000|open-10000", one: true}},
+		brief: []view{{units: "p99-ms", where: "loop=open-1000|open-10000", one: true}},
 	},
 	{
 		ids: "C3", metrics: "qps resident-before resident-after", kinds: "p50-ms", bars: "qps",
@@ -117,7 +117,7 @@ var specs = []spec{
 	},
 	{
 		ids: "D5", metrics: "p99-ms qps-A qps-B qps-C rows/s p99-ms-A p99-ms-B p99-ms-C", growth: "p99-ms qps-A", parts: []string{verdict.PartTree},
-		brief: []view{{units: "p99-ms qps-B qps-C"}},
+		brief: []view{{units: "p99-ms qps-B"}},
 	},
 	{
 		ids: "E1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true,
@@ -129,7 +129,7 @@ var specs = []spec{
 	{ids: "E2", metrics: "rows/s p99-ms", bars: "rows/s", brief: []view{{units: "rows/s", compare: "dc:0:100"}}},
 	{
 		ids: "E3", metrics: "rows/s qps p99-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true,
-		brief: []view{{units: "qps rows/s"}},
+		brief: []view{{units: "qps"}},
 	},
 	{
 		ids: "F1", metrics: "p50-ms ev/s p99-ms max-ms", bars: "ev/s", full: events,
@@ -140,12 +140,12 @@ var specs = []spec{
 		brief: []view{{units: "ev/s", where: "layout=tags clients=1|20", hide: "profile=tiny", compare: "clients:1:20", gain: true}},
 	},
 	{ids: "F3", metrics: "op/s p99-ms p50-ms max-ms", bars: "op/s", full: events, brief: []view{{units: "op/s", where: "layout=tags clients=1|128", hide: "profile=tiny"}}},
-	{ids: "F4", metrics: "p50-ms op/s p99-ms max-ms", full: events, brief: []view{{units: "op/s", where: "layout=tags", hide: "profile=tiny"}}},
+	{ids: "F4", metrics: "p50-ms op/s p99-ms max-ms", full: events, brief: []view{{units: "op/s", where: "layout=tags clients=1|16", hide: "profile=tiny"}}},
 	{
 		ids: "F5", metrics: "p50-ms p99-ms max-ms ev/s", full: events,
-		brief: []view{{units: "p50-ms", where: "layout=tags query=student|course-by-id|courses-by-category|enrolments-by-grade|or", hide: "profile=tiny", compare: "profile:tiny:small"}},
+		brief: []view{{units: "p50-ms", where: "layout=tags query=course-by-id|courses-by-category|enrolments-by-grade|or", hide: "profile=tiny", compare: "profile:tiny:small"}},
 	},
-	{ids: "F6", metrics: "rss-MB heap-MB", full: events, brief: []view{{units: "rss-MB heap-MB", where: "layout=tags", hide: "profile=tiny"}}},
+	{ids: "F6", metrics: "rss-MB heap-MB", full: events, brief: []view{{units: "rss-MB", where: "layout=tags", hide: "profile=tiny"}}},
 	{
 		ids: "F7", metrics: "p50-ms p99-ms max-ms ev/s", full: events,
 		brief: []view{{units: "p50-ms", where: "layout=tags", hide: "profile=tiny", compare: "profile:tiny:small"}},
@@ -157,12 +157,12 @@ var specs = []spec{
 	{
 		ids: "G1", apart: true, full: "profile=full",
 		metrics: "ingest-s rows/s closure-s data-MB qps p50-ms p95-ms p99-ms cpu-ms/1k index-s max-ms errors",
-		brief:   []view{{units: "p95-ms", where: "closure=materialised clients=1"}, {units: "ingest-s closure-s data-MB"}},
+		brief:   []view{{units: "p95-ms", where: "closure=materialised clients=1"}, {units: "ingest-s closure-s"}},
 	},
 	{
 		ids: "G2", apart: true, full: "relationships=10000000", judge: judgeService,
 		metrics: "load-s rel/s data-MB B/rel qps share-success check-p50-ms check-p95-ms lookup-p50-ms lookup-p95-ms write-p50-ms write-p95-ms",
-		brief:   []view{{units: "check-p95-ms write-p95-ms", where: "script=authzed"}},
+		brief:   []view{{units: "check-p95-ms write-p95-ms", where: "script=authzed qps=1000|10000"}},
 	},
 	{
 		ids: "H1", metrics: "p50-ms op/s p99-ms max-ms", bars: "op/s", full: "profile=256B",

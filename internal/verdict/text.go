@@ -136,10 +136,10 @@ func (r *Report) sentence() string {
 		case a.Meets == Fail:
 			failed++
 		case a.Layout != open:
-			return fmt.Sprintf("Choose %s, by what was measured at revision %s: %s%s.", a.name(), runs.Short(r.Revision), a.conditions(), r.others(a))
+			return fmt.Sprintf("Choose %s, by what was measured at revision %s: %s%s.", a.name(), r.revisions(), a.conditions(), r.others(a))
 		}
 	}
-	of := fmt.Sprintf("of the %d engines with a layout that were measured at revision %s", len(r.Assessments), runs.Short(r.Revision))
+	of := fmt.Sprintf("of the %d engines with a layout that were measured at revision %s", len(r.Assessments), r.revisions())
 	if failed == len(r.Assessments) {
 		return "Choose none " + of + ", since each misses a target: " + noLeaf + "."
 	}
@@ -148,6 +148,14 @@ func (r *Report) sentence() string {
 		missed = "none is known to meet or to miss every target"
 	}
 	return fmt.Sprintf("Not known: %s, %s; measure next: %s", of, missed, r.next())
+}
+
+// revisions names that of the records, and those of experiments that are of another.
+func (r *Report) revisions() string {
+	if others := runs.Others(r.Others); others != "" {
+		return runs.Short(r.Revision) + " (" + others + ")"
+	}
+	return runs.Short(r.Revision)
 }
 
 // name says which engine with which layout it is, and what the layout cannot do.

@@ -103,6 +103,9 @@ type Report struct {
 	LeftOut     []runs.LeftOut `json:"left_out,omitempty"`
 	Walks       []Walk         `json:"walks"`       // one for each layout
 	Assessments []Assessment   `json:"assessments"` // by layout, then in the tree's order of engines
+
+	// Others are the revisions of experiments that were measured anew at another, whole.
+	Others map[string]string `json:"other_revisions,omitempty"`
 }
 
 // tree is the engines that the decision tree tries, in its order, with what to do
@@ -116,12 +119,12 @@ var tree = []struct{ engine, leaf string }{
 
 const noLeaf = "revisit the architecture: sharding, asynchronous writes"
 
-// Evaluate evaluates the records of a result set that are of one revision.
+// Evaluate evaluates the records of a result set, those of an experiment at one revision.
 func Evaluate(results *result.Results) Report {
 	report := Report{Walks: []Walk{}, Assessments: []Assessment{}}
-	var records []result.Record
 	judgeable := slices.DeleteFunc(slices.Clone(results.Records), func(r result.Record) bool { return !slices.Contains(judged, r.Experiment) })
-	records, report.Revision, report.LeftOut = runs.OneRevision(judgeable, results.Manifests, false)
+	records, revision, others, leftOut := runs.EachOneRevision(judgeable, results.Manifests, false)
+	report.Revision, report.Others, report.LeftOut = revision, others, leftOut
 	noise := runs.Noise(records)
 	groups := runs.Gather(records)
 	for _, layout := range layouts(groups) {

@@ -165,8 +165,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// Records are judged together when they are of one clean revision; the others are
-// left out, counted and named.
+// Records are judged together when they are of one clean revision, and an experiment that
+// was measured anew when all of it is; the others are left out, counted and named.
 func TestOneRevision(t *testing.T) {
 	of := func(manifest string, r result.Record) result.Record {
 		r.Manifest = manifest
@@ -204,6 +204,10 @@ func TestOneRevision(t *testing.T) {
 			require.Contains(t, text.String(), tt.out)
 		})
 	}
+	again := evaluate(good, sustained("postgres", "5", 100), at(2, of("other", reorg)))
+	require.Empty(t, again.LeftOut)
+	require.Contains(t, again.Sentence, "at revision aaaaaaa (D3 at bbbbbbb)")
+	require.Equal(t, map[string]string{"D3": "bbbbbbbbbb"}, again.Others)
 	none := evaluate(of("dirty", good))
 	require.Empty(t, none.Assessments)
 	require.Contains(t, none.Sentence, "Not known: ")

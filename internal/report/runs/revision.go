@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -76,6 +78,49 @@ func OneRevision(records []result.Record, manifests map[string]json.RawMessage, 
 		out = append(out, LeftOut{same[0], len(same)})
 	}
 	return kept, name, out
+}
+
+// EachOneRevision is OneRevision for experiments that are not compared with each other: one
+// without a record of the revision called name was measured anew, whole, and is of its own,
+// which others has.
+func EachOneRevision(records []result.Record, manifests map[string]json.RawMessage, loose bool) (kept []result.Record, name string, others map[string]string, out []LeftOut) {
+	all, name, _ := OneRevision(records, manifests, loose)
+	apart := map[string]bool{}
+	for _, r := range records {
+		apart[r.Experiment] = true
+	}
+	for _, r := range all {
+		apart[r.Experiment] = apart[r.Experiment] && End(&r)
+	}
+	others, left := map[string]string{}, map[string]int{}
+	for _, same := range By(records, func(r result.Record) string {
+		if apart[r.Experiment] {
+			return r.Experiment
+		}
+		return ""
+	}) {
+		of, revision, excluded := OneRevision(same, manifests, loose)
+		kept = append(kept, of...)
+		if revision != name && revision != "" {
+			others[same[0].Experiment] = revision
+		}
+		for _, l := range excluded {
+			left[l.Why] += l.Records
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(left)) {
+		out = append(out, LeftOut{why, left[why]})
+	}
+	return kept, name, others, out
+}
+
+// Others writes the revisions of experiments that have one of their own; "" for none.
+func Others(others map[string]string) string {
+	var list []string
+	for _, id := range slices.Sorted(maps.Keys(others)) {
+		list = append(list, id+" at "+Short(others[id]))
+	}
+	return strings.Join(list, ", ")
 }
 
 // Excluded writes what was left out, on one line; "" for nothing.
