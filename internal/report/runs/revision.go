@@ -47,10 +47,11 @@ func Short(revision string) string { return revision[:min(7, len(revision))] }
 // others are missing. With loose, records whose revision has no name are of one
 // revision too, for readers who have just measured them.
 func OneRevision(records []result.Record, manifests map[string]json.RawMessage, loose bool) (kept []result.Record, name string, out []LeftOut) {
-	of, faults := make([]string, len(records)), make([]string, len(records))
+	of, faults, why := make([]string, len(records)), make([]string, len(records)), make([]string, len(records))
 	var known []int
 	for i := range records {
-		if of[i], faults[i] = revision(&records[i], manifests); loose {
+		of[i], faults[i] = revision(&records[i], manifests)
+		if why[i] = cmp.Or(faults[i], "another revision, "+Short(of[i])); loose {
 			of[i], faults[i] = cmp.Or(of[i], faults[i]), ""
 		}
 		if faults[i] == "" && !End(&records[i]) {
@@ -71,7 +72,7 @@ func OneRevision(records []result.Record, manifests map[string]json.RawMessage, 
 		if End(&r) || faults[i] == "" && of[i] == name {
 			kept = append(kept, r)
 		} else {
-			left = append(left, cmp.Or(faults[i], "another revision, "+Short(of[i])))
+			left = append(left, why[i])
 		}
 	}
 	for _, same := range By(left, func(why string) string { return why }) {

@@ -149,7 +149,7 @@ func TestOneRevision(t *testing.T) {
 		{"a hash names what was changed", []result.Record{of("hash", "A", "x", 1)}, false, "5eed5eed5eed", 1, ""},
 		{"none has a name", []result.Record{of("dirty", "A", "x", 1), of("", "A", "y", 2), of("empty", "A", "z", 2)}, false, "", 0,
 			"3 records left out: dirty revision aaaaaaa (1), no manifest (1), no revision in the manifest (1)"},
-		{"none has a name, loose", []result.Record{of("dirty", "A", "x", 1), of("", "A", "y", 2)}, true, "no manifest", 1, "1 records left out: another revision, dirty r (1)"},
+		{"none has a name, loose", []result.Record{of("dirty", "A", "x", 1), of("", "A", "y", 2)}, true, "no manifest", 1, "1 records left out: dirty revision aaaaaaa (1)"},
 		{"ends are kept", []result.Record{{Experiment: "A", Config: result.Config{{Key: "engine", Value: "e"}}, Error: "killed"}}, false, "", 1, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
