@@ -85,21 +85,15 @@ func OneRevision(records []result.Record, manifests map[string]json.RawMessage, 
 // without a record of the revision called name was measured anew, whole, and is of its own,
 // which others has.
 func EachOneRevision(records []result.Record, manifests map[string]json.RawMessage, loose bool) (kept []result.Record, name string, others map[string]string, out []LeftOut) {
-	all, name, _ := OneRevision(records, manifests, loose)
-	apart := map[string]bool{}
-	for _, r := range records {
-		apart[r.Experiment] = true
-	}
-	for _, r := range all {
-		apart[r.Experiment] = apart[r.Experiment] && End(&r)
+	together, name, _ := OneRevision(records, manifests, loose)
+	group := map[string]string{} // of an experiment, when it is not its own
+	for _, r := range together {
+		if !End(&r) {
+			group[r.Experiment] = "together"
+		}
 	}
 	others, left := map[string]string{}, map[string]int{}
-	for _, same := range By(records, func(r result.Record) string {
-		if apart[r.Experiment] {
-			return r.Experiment
-		}
-		return ""
-	}) {
+	for _, same := range By(records, func(r result.Record) string { return cmp.Or(group[r.Experiment], r.Experiment) }) {
 		of, revision, excluded := OneRevision(same, manifests, loose)
 		kept = append(kept, of...)
 		if revision != name && revision != "" {
