@@ -57,6 +57,11 @@ func (s span) bounds(column string) string {
 	return column + " > ?"
 }
 
+// unpostedRange are the events without postings. There are few, and its second end, which
+// no position reaches, says so to Postgres' planner: of a range with one end that it cannot
+// know it expects a third of the table, and starts helpers or reads it all.
+const unpostedRange = "events.position > (SELECT position FROM event_index) AND events.position < 9223372036854775807"
+
 // predicate compares an event itself with an item.
 func (l *Log) predicate(it *Item) string {
 	text := typeList("events.type", len(it.types))

@@ -129,7 +129,7 @@ func (l *Log) lastInTail(ctx context.Context, q driver.Querier, back *Page, foun
 	}
 	s := back.span()
 	text := l.texts.get([]byte{'T', flag(s.bounded)}, func() string {
-		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position > (SELECT position FROM event_index) AND " +
+		return "SELECT " + l.keyColumns() + " FROM events WHERE " + unpostedRange + " AND " +
 			s.bounds("events.position") + order("events.position", true)
 	})
 	m := newMatcher(back.Items)

@@ -208,7 +208,7 @@ func (l *Log) tail(shape []byte, args []any, p *Page, n int) (func() string, []b
 		end, shape, args = end+limit, append(shape, kind), append(args, more...)
 	}
 	return func() string {
-		text := "SELECT " + l.columns() + " FROM events WHERE events.position > (SELECT position FROM event_index) AND " + s.bounds("events.position")
+		text := "SELECT " + l.columns() + " FROM events WHERE " + unpostedRange + " AND " + s.bounds("events.position")
 		if !p.Wide() {
 			predicates := make([]string, len(p.Items))
 			for i := range p.Items {
