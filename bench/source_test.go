@@ -203,7 +203,7 @@ func TestMendozaSourceParts(t *testing.T) {
 		_, err := MendozaSource(0.001, 0, 0, share)
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
-	_, err = MendozaSource(99, 0, 0, 1)
+	_, err = MendozaSource(101, 0, 0, 1)
 	require.ErrorIs(t, err, store.ErrInvalid)
 }
 

@@ -12,7 +12,7 @@ import (
 // Options choose what is generated of a profile. The zero value is scale 1 with
 // seed 0 from block 1 on.
 type Options struct {
-	// Scale is the size relative to the profile's, 0.0001 to 10; 0 means 1.
+	// Scale is the size relative to the profile's, 0.0001 to 100; 0 means 1.
 	// Digits after the sixth are rounded away.
 	Scale float64
 
@@ -30,7 +30,7 @@ type Options struct {
 // The limits of Options.Scale.
 const (
 	MinScale = 0.0001
-	MaxScale = 10
+	MaxScale = 100
 )
 
 // model is a profile made ready for generation with certain options.

@@ -159,9 +159,9 @@ func TestStreamOptions(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"small":   {Mendoza(), Options{Scale: 0.00009}, "want 0.0001 to 10"},
-		"large":   {Mendoza(), Options{Scale: 10.1}, "scale the result by copying"},
-		"no":      {Mendoza(), Options{Scale: -1}, "want 0.0001 to 10"},
+		"small":   {Mendoza(), Options{Scale: 0.00009}, "want 0.0001 to 100"},
+		"large":   {Mendoza(), Options{Scale: 100.1}, "scale the result by copying"},
+		"no":      {Mendoza(), Options{Scale: -1}, "want 0.0001 to 100"},
 		"empty":   {tiny(), Options{Scale: 0.001}, "use a scale of 0.044 or more"},
 		"block":   {Mendoza(), Options{Scale: 1, FirstBlock: entity.MaxBlockNumber - 1_149_998}, "highest block number"},
 		"profile": {bad, Options{}, "bars add up to 999"},

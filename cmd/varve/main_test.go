@@ -278,7 +278,7 @@ func TestBadInput(t *testing.T) {
 		{"unknown command", "--help", 2, []string{"nonsense"}},
 		{"unknown flag", "--help", 2, []string{"query", dst, "*", "--nonsense"}},
 		{"unknown profile", "minimal", 2, []string{"compare", "--profile", "huge"}},
-		{"scale too large", "scale", 2, []string{"seed", "mendoza", dst, "--scale", "11"}},
+		{"scale too large", "scale", 2, []string{"seed", "mendoza", dst, "--scale", "101"}},
 		{"no room", "disk full", 1, []string{"seed", "mendoza", url(t, "big.db"), "--scale", "10"}},
 	} {
 		out, errs, code := varve(t, c.args...)

@@ -44,6 +44,7 @@ varve run Z9
 		"'''sh\nvarve run Z9 --out x # 1m\n'''":                            "unknown experiment",
 		"'''sh\nvarve run A1 --what x # 1m\n'''":                           "unknown flag",
 		"'''sh\nvarve run A1 --scale 0 # 1m\n'''":                          "must be positive",
+		"'''sh\nvarve run D5 --sizes 70 # 1m\n'''":                         "of a base profile at scale 116.667",
 		"'''sh\nvarve run --list # 1m\n'''":                                "measures nothing",
 		"'''sh\nvarve run A1 --engines x # 1m\n'''":                        "unknown engine",
 		"'''sh\nvarve run A1 --out x # 1m\nvarve run A1 --out y # 1m\n'''": "another --out",

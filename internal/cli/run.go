@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/scaler"
 )
 
 // runCmd runs experiments on engines, each pair in a process of its own, and
@@ -92,6 +93,11 @@ func (c *runCmd) check() ([]bench.Engine, error) {
 	}
 	if c.Loaded <= 0 || c.Loaded >= 1 || slices.ContainsFunc(c.Rates, func(rate float64) bool { return rate < 0 }) {
 		return nil, usageError{errors.New("--loaded must be between 0 and 1, and --rates not below 0")}
+	}
+	for _, size := range c.Sizes {
+		if whole := size / c.Loaded; whole < scaler.MinScale || whole > scaler.MaxScale {
+			return nil, usageError{fmt.Errorf("--sizes %v: with --loaded %v that is of a base profile at scale %.6g, which there is from %v to %v", size, c.Loaded, whole, scaler.MinScale, scaler.MaxScale)}
+		}
 	}
 	return c.set(&c.Options, c.Engines)
 }
