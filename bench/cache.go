@@ -17,6 +17,12 @@ import (
 // decides on which disk databases are measured, too.
 const CacheEnv = "VARVE_CACHE"
 
+// Progress is told how many units of long work are done, and its end.
+type Progress interface {
+	Set(done int64)
+	Finish()
+}
+
 // Cache keeps data sets, each built once, and lends copies:
 //
 //	<root>/<key>/data        the closed database
@@ -31,6 +37,10 @@ type Cache struct {
 	// built again when it is needed next, so what only reads should come first. One
 	// user at a time has a data set; others wait.
 	InPlace bool
+
+	// Progress, unless it is nil, begins a report on building a data set of total units;
+	// zero means unknown.
+	Progress func(name, unit string, total int64) Progress
 
 	root string
 }

@@ -38,6 +38,7 @@ func (c *Cache) OpenCopy(ctx context.Context, d Dataset, opts *store.Options) (*
 	if err != nil {
 		return nil, fmt.Errorf("data set: %w", err)
 	}
+	d.built = c.Progress
 	cp, err := c.openOnce(ctx, d, key, opts)
 	if errors.Is(err, errDamaged) {
 		if err = c.drop(ctx, key); err == nil {

@@ -27,7 +27,23 @@ type Dataset struct {
 	// Source, if given, is what the store holds instead of entities of Profile
 	// and Gen.
 	Source *Source `json:"source,omitempty"`
+
+	built func(name, unit string, total int64) Progress // Cache.Progress
 }
+
+// told begins a report on building it, of a total of zero where that is not known.
+func (d Dataset) told(unit string, total uint64) Progress {
+	if d.built == nil {
+		return silent{}
+	}
+	return d.built("  data set, "+d.Layout+" on "+d.Engine.Label(), unit, int64(total))
+}
+
+// silent reports nothing.
+type silent struct{}
+
+func (silent) Set(int64) {}
+func (silent) Finish()   {}
 
 // events tells whether it is a store of events.
 func (d Dataset) events() bool { return d.Source != nil && d.Source.Events != nil }
@@ -197,8 +213,12 @@ func (d Dataset) Fill(ctx context.Context, ents *store.Entities) (r Ready, err e
 	if err != nil {
 		return r, err
 	}
+	rows, _ := d.amount()
+	bar := d.told("rows", rows)
+	defer bar.Finish()
 	start := time.Now()
-	if _, err := ents.Load(ctx, d.followed(x), store.LoadOptions{}); err != nil {
+	opts := store.LoadOptions{Progress: func(store.Loaded) { bar.Set(int64(x.counts.Rows())) }}
+	if _, err := ents.Load(ctx, d.followed(x), opts); err != nil {
 		return r, err
 	}
 	took := time.Since(start).Seconds()
@@ -213,6 +233,8 @@ func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err err
 	if err != nil {
 		return r, err
 	}
+	bar := d.told("events", 0)
+	defer bar.Finish()
 	n := uint64(0)
 	batch := make([]store.Event, 0, eventBatch)
 	for e := range d.Source.Events() {
@@ -223,6 +245,7 @@ func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err err
 			return r, err
 		}
 		n, batch = n+eventBatch, batch[:0]
+		bar.Set(int64(n))
 	}
 	if n += uint64(len(batch)); len(batch) > 0 {
 		_, err = evs.Append(ctx, batch, nil)

@@ -102,11 +102,17 @@ func (d Dataset) Size() (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	rows, payload := uint64(d.Gen.Entities)*uint64(d.Profile.Rows()), uint64(d.Gen.Entities)*uint64(d.Profile.Payload)
-	if d.Source != nil {
-		rows, payload = d.Source.rows, d.Source.payload
-	}
+	rows, payload := d.amount()
 	return payload + rows*uint64(rowBytes+indexBytes*len(schema.Indexes)), nil
+}
+
+// amount is about what is written: rows of all versions, and bytes of payloads.
+func (d Dataset) amount() (rows, payload uint64) {
+	if d.Source != nil {
+		return d.Source.rows, d.Source.payload
+	}
+	n := uint64(d.Gen.Entities)
+	return n * uint64(d.Profile.Rows()), n * uint64(d.Profile.Payload)
 }
 
 // cloneTree copies a closed database: files, directories with their

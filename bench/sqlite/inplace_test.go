@@ -207,3 +207,29 @@ func TestSizeIsEstimated(t *testing.T) {
 		}
 	}
 }
+
+// building counts what it is told of a data set.
+type building struct{ total, done, ended int64 }
+
+func (b *building) Set(done int64) { b.done = done }
+func (b *building) Finish()        { b.ended++ }
+
+// TestProgress: building a data set says how far it is, to its end, and one that is
+// there says nothing.
+func TestProgress(t *testing.T) {
+	p := openInPlace(t)
+	var told []*building
+	p.Progress = func(name, unit string, total int64) bench.Progress {
+		require.Contains(t, name, "arkiv on sqlite")
+		require.Equal(t, "rows", unit)
+		told = append(told, &building{total: total})
+		return told[len(told)-1]
+	}
+	for range 2 {
+		require.NoError(t, p.open(t).Close())
+	}
+	require.Len(t, told, 1)
+	require.Positive(t, told[0].done)
+	require.LessOrEqual(t, told[0].done, told[0].total)
+	require.Equal(t, int64(1), told[0].ended)
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -95,6 +96,9 @@ func measureHere(e *env, engine bench.Engine, out string, o experiment.Options, 
 	}
 	if l.Cache, err = bench.OpenCache(""); err != nil {
 		return nil, err
+	}
+	l.Cache.Progress = func(name, unit string, total int64) bench.Progress {
+		return progress.Start(e.stderr, name, unit, total)
 	}
 	if l.Set, err = result.Open(out); err != nil {
 		return nil, err

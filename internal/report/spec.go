@@ -117,7 +117,7 @@ var specs = []spec{
 	},
 	{
 		ids: "D5", metrics: "p99-ms qps-A qps-B qps-C rows/s p99-ms-A p99-ms-B p99-ms-C", growth: "p99-ms qps-A", parts: []string{verdict.PartTree},
-		brief: []view{{units: "p99-ms qps-B"}},
+		brief: []view{{units: "p99-ms qps-B", hide: "scale=0.3"}},
 	},
 	{
 		ids: "E1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true,
@@ -143,7 +143,7 @@ var specs = []spec{
 	{ids: "F4", metrics: "p50-ms op/s p99-ms max-ms", full: events, brief: []view{{units: "op/s", where: "layout=tags clients=1|16", hide: "profile=tiny"}}},
 	{
 		ids: "F5", metrics: "p50-ms p99-ms max-ms ev/s", full: events,
-		brief: []view{{units: "p50-ms", where: "layout=tags query=course-by-id|courses-by-category|enrolments-by-grade|or", hide: "profile=tiny", compare: "profile:tiny:small"}},
+		brief: []view{{units: "p50-ms", where: "layout=tags query=course-by-id|courses-by-category|enrolments-by-grade", hide: "profile=tiny", compare: "profile:tiny:small"}},
 	},
 	{ids: "F6", metrics: "rss-MB heap-MB", full: events, brief: []view{{units: "rss-MB", where: "layout=tags", hide: "profile=tiny"}}},
 	{
