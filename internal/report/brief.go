@@ -21,6 +21,7 @@ type view struct {
 	kinds   string  // of operations, a row each; "" is the metric
 	where   string  // settings as key=value|value: others are left out where there are these
 	one     bool    // of several sizes the one that most settings have
+	largest bool    // of several sizes rows of the largest, and of how figures grow
 	with    string  // another experiment, whose settings are compared with and have no rows
 	hide    string  // settings that have no rows, only a part in factors
 	compare string  // rows of factors between settings, as key:from:to; key:step compares each value with the one before
@@ -159,7 +160,7 @@ func (b *brief) command() string {
 		}
 	}
 	slices.SortFunc(scales, natural)
-	if _, most, full := b.size(); len(scales) > 1 {
+	if _, most, full := b.size(); len(scales) > 1 && b.x.growth != "" {
 		text += " --sizes " + strings.Join(scales, ",")
 	} else if full > 0 {
 		text += fmt.Sprintf(" --scale %g", most/full)
@@ -238,10 +239,14 @@ func (b *brief) table(v *view) []Table {
 		b.first, b.unit = p, figures[0].Unit
 	}
 	t := b.grid(v, p, figures)
-	for _, series := range runs.By(p.rows, func(r pivotRow) string { return strings.Join(p.but(&r, p.size()), " ") }) {
+	all := p.rows
+	if v.largest {
+		p.rows = p.largest()
+	}
+	for _, series := range runs.By(all, func(r pivotRow) string { return strings.Join(p.but(&r, p.size()), " ") }) {
 		for _, m := range figures {
 			for _, r := range series {
-				if v.shows(p, &r, b.x.id) {
+				if p.holds(&r) && v.shows(p, &r, b.x.id) {
 					t.add(p, &r, r.values, m)
 				}
 			}
@@ -514,14 +519,19 @@ func coverage(in *Input) Table {
 			missing = append(missing, id)
 			continue
 		}
-		if _, most, whole := b.size(); most < whole {
+		key, most, whole := b.size()
+		if most < whole {
 			smaller = append(smaller, fmt.Sprintf("%s (%s)", id, percent(most/whole)))
 		} else if b.reached() != "" {
 			smaller = append(smaller, id)
 		} else {
 			full = append(full, id)
 		}
-		if slices.ContainsFunc(sizes, func(key string) bool { return enough(x.groups, key) }) {
+		if x.grows != "" {
+			grown, _ := in.of(x.grows)
+			x.groups = append(x.groups, grown...)
+		}
+		if slices.ContainsFunc(append([]string{key}, sizes...), func(key string) bool { return enough(x.groups, key) }) {
 			trends = append(trends, id)
 		} else {
 			single = append(single, id)

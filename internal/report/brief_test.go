@@ -86,6 +86,24 @@ func TestGrowth(t *testing.T) {
 	require.Contains(t, brief(t, "coverage", records...), "With a trend over three sizes or more: B1.")
 }
 
+// What is smaller than the documents' data shows its largest size, and how that grows.
+func TestLargest(t *testing.T) {
+	var records []result.Record
+	for _, entities := range []string{"500", "1500", "15000"} {
+		n, _ := strconv.ParseFloat(entities, 64)
+		for memory, v := range map[string]float64{"0.1": 15e5 / n, "1.5": 15e6 / n} {
+			records = append(records, record("A7", "engine=sqlite layout=arkiv profile=memory memory="+memory+" entities="+entities, 0, rate(v)))
+		}
+	}
+	text := brief(t, "A7", records...)
+	require.Contains(t, text, "| 0.1 | 15,000 | 100 |\n| 0.1 | growth | size^-1.00 (-1.00 to -1.00) |\n")
+	require.Contains(t, text, "| 0.1 → 1.5 | 15,000 | 10× |\n")
+	require.NotContains(t, text, "1500 |")
+	require.Contains(t, text, "but at 30 % of it")
+	require.Contains(t, text, "--scale 0.3 ")
+	require.Contains(t, brief(t, "coverage", records...), "With a trend over three sizes or more: A7.")
+}
+
 // Each index has a line with what it costs, or what reads gain of it, by mix.
 func TestIndexByIndex(t *testing.T) {
 	var writes, reads []result.Record

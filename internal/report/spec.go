@@ -21,6 +21,7 @@ type spec struct {
 
 	brief []view                   // its tables in a document
 	full  string                   // size of the documents' own, as key=value; "" is scale=1
+	grows string                   // the experiment that has its figures over sizes
 	parts []string                 // of the evaluation: what the documents want of its figures
 	judge func(*experiment) string // says whether the documents are right, where factors do not tell
 
@@ -39,7 +40,7 @@ const indexes = "indexes:0:2 indexes:0:6"
 var specs = []spec{
 	{
 		ids: "A1", metrics: "rows/s", bars: "rows/s", full: "rows=1000000",
-		brief: []view{{units: "rows/s", hide: "indexes=2", compare: indexes}},
+		brief: []view{{units: "rows/s", largest: true, hide: "indexes=2", compare: indexes}},
 	},
 	{
 		ids: "A4", metrics: "rows/s", bars: "rows/s", full: "rows=1000000",
@@ -59,7 +60,7 @@ var specs = []spec{
 	},
 	{
 		ids: "A7", metrics: "ent/s", bars: "ent/s", full: "entities=50000",
-		brief: []view{{units: "ent/s", compare: "memory:0.1:1.5", gain: true, claim: 1}},
+		brief: []view{{units: "ent/s", largest: true, compare: "memory:0.1:1.5", gain: true, claim: 1}},
 	},
 	{
 		ids: "A8", metrics: "p50-ms max-ms p99-ms", tables: correlations, quantiles: true, full: "blocks=50000", judge: judgeCorrelations,
@@ -74,19 +75,19 @@ var specs = []spec{
 	},
 	{
 		ids: "A12", metrics: "qps", kinds: "p50-ms", bars: "qps",
-		brief: []view{{units: "qps", compare: "layout:step", gain: true}},
+		brief: []view{{units: "qps", largest: true, compare: "layout:step", gain: true}},
 	},
 	{
 		ids: "A13", metrics: "ent/s p99-ms fsync-us", bars: "ent/s p99-ms", full: "entities=100000",
-		brief: []view{{units: "ent/s", where: "durability=durable|unsafe", compare: "durability:unsafe:durable store:tmpfs:disk"}},
+		brief: []view{{units: "ent/s", largest: true, where: "durability=durable|unsafe", compare: "durability:unsafe:durable store:tmpfs:disk"}},
 	},
 	{ids: "A14", tables: coefficients, judge: judgeDesign},
 	{
-		ids: "B1", metrics: "load-s rows/s data-MB B/row", bars: "rows/s",
+		ids: "B1", metrics: "load-s rows/s data-MB B/row", bars: "rows/s", growth: "rows/s",
 		brief: []view{{units: "rows/s data-MB"}},
 	},
 	{
-		ids: "C1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true, parts: []string{verdict.PartV1},
+		ids: "C1", grows: "D5", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true, parts: []string{verdict.PartV1},
 		brief: []view{{units: "qps", where: "clients=1", one: true}},
 	},
 	{
@@ -98,13 +99,13 @@ var specs = []spec{
 		brief: []view{{units: "qps", hide: "temperature=lukewarm", compare: "temperature:warm:cold"}},
 	},
 	{
-		ids: "D1", metrics: "rows/s settled-rows/s p50-ms p99-ms wal-MB max-ms resident", bars: "p99-ms db-MB+wal-MB",
+		ids: "D1", grows: "D5", metrics: "rows/s settled-rows/s p50-ms p99-ms wal-MB max-ms resident", bars: "p99-ms db-MB+wal-MB",
 		quantiles: true, timeline: true, parts: []string{verdict.PartWrites, verdict.PartChecklist},
 		brief: []view{{units: "settled-rows/s", where: "rate=max", one: true}, {units: "p99-ms", where: "rate=6000", one: true}},
 	},
 	{
 		ids: "D2", metrics: "p99-ms wal-MB max-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true, timeline: true,
-		brief: []view{{units: "p99-ms", kinds: "without-checkpoint with-checkpoint"}},
+		brief: []view{{units: "p99-ms", largest: true, kinds: "without-checkpoint with-checkpoint"}},
 	},
 	{
 		ids: "D3", metrics: "p99-ms growth-MB p50-ms max-ms wal-MB", bars: "p99-ms", quantiles: true, parts: []string{verdict.PartReorg},
