@@ -88,13 +88,16 @@ func (p *Paced) RowRate() float64 {
 }
 
 // Commits applies blocks as they arrive and records latencies from the scheduled
-// starts.
+// starts. It fails where all blocks were applied within the warm-up.
 func Commits(ctx context.Context, ents *store.Entities, cfg CommitConfig) (*Paced, error) {
 	if cfg.Loop == nil {
 		cfg.Loop = while(func() bool { return true })
 	}
 	w := blockWriter{CommitConfig: cfg, ents: ents}
 	out, err := w.run(ctx)
+	if err == nil && w.ended && cfg.WarmUp > 0 && out.All().Count() == 0 {
+		err = fmt.Errorf("all blocks were applied within the warm-up of %v, and none was timed: more data are needed", cfg.WarmUp)
+	}
 	if err == nil && cfg.Expect != nil {
 		err = cfg.Expect.Check(ctx, ents)
 	}

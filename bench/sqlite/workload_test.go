@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -99,6 +100,15 @@ func TestWorkloads(t *testing.T) {
 			require.Equal(t, uint64(60*12), res.Rows)
 		})
 	}
+}
+
+// Blocks that end within the warm-up time nothing, which is no result.
+func TestNothingTimed(t *testing.T) {
+	d := small("arkiv")
+	cp := openSmall(t, d)
+	cfg := bench.CommitConfig{Blocks: head(2, bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))), For: time.Minute, WarmUp: time.Minute}
+	_, err := bench.Commits(t.Context(), cp.Entities, cfg)
+	require.ErrorContains(t, err, "none was timed")
 }
 
 // head streams the first n blocks.

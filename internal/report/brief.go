@@ -244,11 +244,13 @@ func (b *brief) table(v *view) []Table {
 		p.rows = p.largest()
 	}
 	for _, series := range runs.By(all, func(r pivotRow) string { return strings.Join(p.but(&r, p.size()), " ") }) {
+		shown := slices.DeleteFunc(slices.Clone(series), func(r pivotRow) bool { return !p.holds(&r) || !v.shows(p, &r, b.x.id) })
+		if len(shown) == 0 {
+			continue
+		}
 		for _, m := range figures {
-			for _, r := range series {
-				if p.holds(&r) && v.shows(p, &r, b.x.id) {
-					t.add(p, &r, r.values, m)
-				}
+			for _, r := range shown {
+				t.add(p, &r, r.values, m)
 			}
 			t.grow(p, series, m)
 		}

@@ -115,9 +115,12 @@ func TestIndexByIndex(t *testing.T) {
 		}
 	}
 	text := brief(t, "A11", writes...)
-	require.Contains(t, text, "| arkiv-0 | 900 |\n| arkiv-2 | 290 |\n| + 1: string_attributes_pk | 3× |\n| + 2: string_attributes_entity_key_value_index | ≈ 1.03× |")
+	require.Contains(t, text, "| arkiv-0 | 900 |\n| arkiv-2 | 290 |\n| + 1: string_attributes_pk | 3× |\n")
+	require.NotContains(t, text, "+ 2:")
 	text = brief(t, "A12", reads...)
-	require.Contains(t, text, "| + 1: string_attributes_pk | – | A 4×, B 31× |\n| + 2: string_attributes_entity_key_value_index | – | ≈ |")
+	require.Contains(t, text, "| + 1: string_attributes_pk | – | A 4×, B 31× |\n")
+	require.Contains(t, text, "Steps inside the noise are left out.")
+	require.NotContains(t, text, "+ 2:")
 }
 
 // What others did stands beside an engine's best of what it could be beside, with how it

@@ -148,14 +148,13 @@ func factorCell(s stat.Summary, noise float64) Cell {
 }
 
 // steps adds a row for each value of a key, which compares it with the one before. What
-// else varies stands in the cells, where it is outside of the noise.
+// else varies stands in the cells. What is inside the noise has no row.
 func (t *sheet) steps(p *pivot, at int) {
+	t.Caption += " Steps inside the noise are left out."
 	m := t.view.figures()[0]
 	series := runs.By(p.rows, func(r pivotRow) string { return strings.Join(p.but(&r, at), " ") })
 	for i := 1; i < len(series[0]); i++ {
-		name := stepName(series[0][i].values[at])
-		values := append([]string{"+ " + name}, slices.Repeat([]string{""}, len(p.keys)-1)...)
-		row := t.row(values, m)
+		step := map[int]string{}
 		for n, e := range p.engines {
 			var cells []string
 			for _, rows := range series {
@@ -163,15 +162,21 @@ func (t *sheet) steps(p *pivot, at int) {
 					continue
 				}
 				s, ok := t.view.factor(rows[i-1].byEngine[e], rows[i].byEngine[e], m)
-				if c := factorCell(s, p.floor.Of(m.Unit)); ok && (len(series) == 1 || !strings.HasPrefix(c.Text, "≈")) {
+				if c := factorCell(s, p.floor.Of(m.Unit)); ok && !strings.HasPrefix(c.Text, "≈") {
 					cells = append(cells, joinWords(" ", append(p.but(&rows[i], at), c.line())...))
-				} else if ok {
-					cells = append(cells, "")
 				}
 			}
-			if row[len(t.peers)+n].Text = joinWords(", ", cells...); len(cells) > 0 && row[len(t.peers)+n].Text == "" {
-				row[len(t.peers)+n].Text = "≈"
+			if len(cells) > 0 {
+				step[n] = strings.Join(cells, ", ")
 			}
+		}
+		if len(step) == 0 {
+			continue
+		}
+		name := "+ " + stepName(series[0][i].values[at])
+		row := t.row(append([]string{name}, slices.Repeat([]string{""}, len(p.keys)-1)...), m)
+		for n, text := range step {
+			row[len(t.peers)+n].Text = text
 		}
 	}
 }

@@ -52,7 +52,7 @@ var specs = []spec{
 	},
 	{
 		ids: "A5", metrics: "ent/s p99-ms rows/s p50-ms", bars: "ent/s", quantiles: true, full: "entities=100000",
-		brief: []view{{units: "ent/s", compare: "profile:minimal-256B:minimal profile:typical-256B:typical profile:large-256B:large"}},
+		brief: []view{{units: "ent/s", hide: "profile=large-256B", compare: "profile:minimal-256B:minimal profile:typical-256B:typical profile:large-256B:large"}},
 	},
 	{
 		ids: "A6", metrics: "ent/s p99-ms rows/s p50-ms", bars: "ent/s", quantiles: true, full: "entities=100000",
@@ -60,7 +60,7 @@ var specs = []spec{
 	},
 	{
 		ids: "A7", metrics: "ent/s", bars: "ent/s", full: "entities=50000",
-		brief: []view{{units: "ent/s", largest: true, compare: "memory:0.1:1.5", gain: true, claim: 1}},
+		brief: []view{{units: "ent/s", largest: true, hide: "memory=0.5", compare: "memory:0.1:1.5", gain: true, claim: 1}},
 	},
 	{
 		ids: "A8", metrics: "p50-ms max-ms p99-ms", tables: correlations, quantiles: true, full: "blocks=50000", judge: judgeCorrelations,
@@ -123,14 +123,14 @@ var specs = []spec{
 	{
 		ids: "E1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true,
 		brief: []view{
-			{units: "qps"},
-			{units: "p50-ms", kinds: "nodes-in-dc available-gpu-nodes workloads-on-node node-match node-state", where: "clients=1"},
+			{units: "qps", where: "scale=0.02|1"},
+			{units: "p50-ms", kinds: "nodes-in-dc node-match node-state", where: "clients=1 scale=0.02|1"},
 		},
 	},
-	{ids: "E2", metrics: "rows/s p99-ms", bars: "rows/s", brief: []view{{units: "rows/s", compare: "dc:0:100"}}},
+	{ids: "E2", metrics: "rows/s p99-ms", bars: "rows/s", brief: []view{{units: "rows/s", where: "scale=0.02|1 dc=0|100", compare: "dc:0:100"}}},
 	{
 		ids: "E3", metrics: "rows/s qps p99-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true,
-		brief: []view{{units: "qps"}},
+		brief: []view{{units: "qps p99-ms", where: "scale=0.02|1 qps=500"}},
 	},
 	{
 		ids: "F1", metrics: "p50-ms ev/s p99-ms max-ms", bars: "ev/s", full: events,
@@ -169,7 +169,7 @@ var specs = []spec{
 		ids: "H1", metrics: "p50-ms op/s p99-ms max-ms", bars: "op/s", full: "profile=256B",
 		brief: []view{
 			{units: "p50-ms", where: "clients=1 op=put|get-warm|get-cold|put-get", compare: "protocol:grpc:rest"},
-			{units: "op/s", where: "clients=32", hide: "protocol=local"},
+			{units: "op/s", where: "clients=32 op=put|get-warm", hide: "protocol=local"},
 		},
 	},
 	{
