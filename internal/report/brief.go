@@ -522,11 +522,12 @@ func coverage(in *Input) Table {
 			continue
 		}
 		key, most, whole := b.size()
-		if most < whole {
+		switch {
+		case most < whole:
 			smaller = append(smaller, fmt.Sprintf("%s (%s)", id, percent(most/whole)))
-		} else if b.reached() != "" {
+		case b.reached() != "":
 			smaller = append(smaller, id)
-		} else {
+		default:
 			full = append(full, id)
 		}
 		if x.grows != "" {
