@@ -239,12 +239,14 @@ func (b *brief) table(v *view) []Table {
 		b.first, b.unit = p, figures[0].Unit
 	}
 	t := b.grid(v, p, figures)
-	all := p.rows
-	if v.largest {
-		p.rows = p.largest()
-	}
-	for _, series := range runs.By(all, func(r pivotRow) string { return strings.Join(p.but(&r, p.size()), " ") }) {
-		shown := slices.DeleteFunc(slices.Clone(series), func(r pivotRow) bool { return !p.holds(&r) || !v.shows(p, &r, b.x.id) })
+	var kept []pivotRow
+	for _, series := range runs.By(p.rows, func(r pivotRow) string { return strings.Join(p.but(&r, p.size()), " ") }) {
+		rows := series
+		if v.largest {
+			rows = series[len(series)-1:]
+		}
+		kept = append(kept, rows...)
+		shown := slices.DeleteFunc(slices.Clone(rows), func(r pivotRow) bool { return !v.shows(p, &r, b.x.id) })
 		if len(shown) == 0 {
 			continue
 		}
@@ -255,6 +257,7 @@ func (b *brief) table(v *view) []Table {
 			t.grow(p, series, m)
 		}
 	}
+	p.rows = kept
 	b.factors(v, p, t)
 	if n := operations(p, figures); n != "" {
 		t.Caption = strings.TrimSuffix(t.Caption, ".") + "; n " + n + " operations a figure."

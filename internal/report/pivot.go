@@ -96,21 +96,6 @@ func (p *pivot) size() int {
 	return slices.IndexFunc(p.keys, func(key string) bool { return slices.Contains(sizes, key) })
 }
 
-// largest are the rows of the largest size.
-func (p *pivot) largest() []pivotRow {
-	at := p.size()
-	if at < 0 {
-		return p.rows
-	}
-	most := slices.MaxFunc(p.rows, func(a, b pivotRow) int { return natural(a.values[at], b.values[at]) }).values[at]
-	return slices.DeleteFunc(slices.Clone(p.rows), func(r pivotRow) bool { return r.values[at] != most })
-}
-
-// holds tells whether it has a row.
-func (p *pivot) holds(r *pivotRow) bool {
-	return slices.ContainsFunc(p.rows, func(o pivotRow) bool { return slices.Equal(o.values, r.values) })
-}
-
 // but are the values of a row without that of one key; of all for -1.
 func (p *pivot) but(r *pivotRow, at int) []string {
 	if at < 0 {
