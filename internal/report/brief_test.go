@@ -96,7 +96,7 @@ func TestLargest(t *testing.T) {
 		}
 	}
 	text := brief(t, "A7", records...)
-	require.Contains(t, text, "| 0.1 | 15,000 | 100 |\n| 0.1 | growth | size^-1.00 (-1.00 to -1.00) |\n")
+	require.Contains(t, text, "| 0.1 | 15,000 | 100 (size^-1.00, -1.00 to -1.00) |\n")
 	require.Contains(t, text, "| 0.1 → 1.5 | 15,000 | 10× |\n")
 	require.NotContains(t, text, "1500 |")
 	require.Contains(t, text, "but at 30 % of it")

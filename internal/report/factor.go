@@ -163,7 +163,7 @@ func (t *sheet) steps(p *pivot, at int) {
 				}
 				s, ok := t.view.factor(rows[i-1].byEngine[e], rows[i].byEngine[e], m)
 				if c := factorCell(s, p.floor.Of(m.Unit)); ok && !strings.HasPrefix(c.Text, "≈") {
-					cells = append(cells, joinWords(" ", append(p.but(&rows[i], at), c.line())...))
+					cells = append(cells, joinWords(" ", append(t.beside(p, &rows[i], at), c.line())...))
 				}
 			}
 			if len(cells) > 0 {
@@ -181,16 +181,30 @@ func (t *sheet) steps(p *pivot, at int) {
 	}
 }
 
-// grow adds the row that says how a figure grows with the size, where there are sizes
-// enough: the exponent of a power law through all blocks, with its interval.
+// beside returns the values of a row without one, and without a size that is that of all.
+func (t *sheet) beside(p *pivot, r *pivotRow, at int) []string {
+	values := slices.Clone(r.values)
+	values[at] = ""
+	if size := p.size(); t.view.largest && size >= 0 {
+		values[size] = ""
+	}
+	return values
+}
+
+// grow says how a figure grows with the size, where there are sizes enough: the exponent
+// of a power law through all blocks, with its interval. It has a row of its own, or stands
+// beside the one size that a table has.
 func (t *sheet) grow(p *pivot, series []pivotRow, m runs.Measure) {
 	at := p.size()
 	if at < 0 || len(series) < enoughSizes {
 		return
 	}
-	values := slices.Clone(series[0].values)
-	values[at] = "growth"
-	row := t.row(values, m)
+	row := t.Rows[len(t.Rows)-1][t.named:]
+	if !t.view.largest {
+		values := slices.Clone(series[0].values)
+		values[at] = "growth"
+		row = t.row(values, m)
+	}
 	for n, e := range p.engines {
 		var x, y []float64
 		var seen []string
@@ -207,7 +221,12 @@ func (t *sheet) grow(p *pivot, series []pivotRow, m runs.Measure) {
 		}
 		if law, err := stat.FitPowerLaw(x, y); err == nil && len(seen) >= enoughSizes {
 			low, high := law.Interval()
-			row[len(t.peers)+n].Text = fmt.Sprintf("size^%.2f (%.2f to %.2f)", law.Exponent, low, high)
+			cell := &row[len(t.peers)+n]
+			if t.view.largest {
+				cell.Spread = joinWords("; ", cell.Spread, fmt.Sprintf("size^%.2f, %.2f to %.2f", law.Exponent, low, high))
+				continue
+			}
+			cell.Text = fmt.Sprintf("size^%.2f (%.2f to %.2f)", law.Exponent, low, high)
 		}
 	}
 }
