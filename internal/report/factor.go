@@ -153,6 +153,10 @@ func (t *sheet) steps(p *pivot, at int) {
 	t.Caption += " Steps inside the noise are left out."
 	m := t.view.figures()[0]
 	series := runs.By(p.rows, func(r pivotRow) string { return strings.Join(p.but(&r, at), " ") })
+	same := []int{at} // values that the cells need not say
+	if t.view.largest {
+		same = append(same, p.size())
+	}
 	for i := 1; i < len(series[0]); i++ {
 		step := map[int]string{}
 		for n, e := range p.engines {
@@ -163,7 +167,7 @@ func (t *sheet) steps(p *pivot, at int) {
 				}
 				s, ok := t.view.factor(rows[i-1].byEngine[e], rows[i].byEngine[e], m)
 				if c := factorCell(s, p.floor.Of(m.Unit)); ok && !strings.HasPrefix(c.Text, "≈") {
-					cells = append(cells, joinWords(" ", append(t.beside(p, &rows[i], at), c.line())...))
+					cells = append(cells, joinWords(" ", append(p.but(&rows[i], same...), c.line())...))
 				}
 			}
 			if len(cells) > 0 {
@@ -181,54 +185,53 @@ func (t *sheet) steps(p *pivot, at int) {
 	}
 }
 
-// beside returns the values of a row without one, and without a size that is that of all.
-func (t *sheet) beside(p *pivot, r *pivotRow, at int) []string {
-	values := slices.Clone(r.values)
-	values[at] = ""
-	if size := p.size(); t.view.largest && size >= 0 {
-		values[size] = ""
-	}
-	return values
-}
-
-// grow says how a figure grows with the size, where there are sizes enough: the exponent
-// of a power law through all blocks, with its interval. It has a row of its own, or stands
-// beside the one size that a table has.
+// grow says how a figure grows with the size, where there are sizes enough. It has a row
+// of its own, or stands beside the one size that a table has.
 func (t *sheet) grow(p *pivot, series []pivotRow, m runs.Measure) {
 	at := p.size()
 	if at < 0 || len(series) < enoughSizes {
 		return
 	}
-	row := t.Rows[len(t.Rows)-1][t.named:]
-	if !t.view.largest {
+	var row []Cell
+	if t.view.largest {
+		row = t.Rows[len(t.Rows)-1][t.named:]
+	} else {
 		values := slices.Clone(series[0].values)
 		values[at] = "growth"
 		row = t.row(values, m)
 	}
 	for n, e := range p.engines {
-		var x, y []float64
-		var seen []string
-		for _, r := range series {
-			size, g := number(r.values[at]), r.byEngine[e]
-			if g == nil {
-				continue
-			}
-			for _, v := range g.Values(m) {
-				if size > 0 && v > 0 {
-					x, y, seen = append(x, size), append(y, v), runs.AppendNew(seen, r.values[at])
-				}
-			}
+		law, ok := growth(series, at, e, m)
+		if !ok {
+			continue
 		}
-		if law, err := stat.FitPowerLaw(x, y); err == nil && len(seen) >= enoughSizes {
-			low, high := law.Interval()
-			cell := &row[len(t.peers)+n]
-			if t.view.largest {
-				cell.Spread = joinWords("; ", cell.Spread, fmt.Sprintf("size^%.2f, %.2f to %.2f", law.Exponent, low, high))
-				continue
-			}
+		cell := &row[len(t.peers)+n]
+		low, high := law.Interval()
+		if t.view.largest {
+			cell.Spread = joinWords("; ", cell.Spread, fmt.Sprintf("size^%.2f, %.2f to %.2f", law.Exponent, low, high))
+		} else {
 			cell.Text = fmt.Sprintf("size^%.2f (%.2f to %.2f)", law.Exponent, low, high)
 		}
 	}
+}
+
+// growth is the power law through all blocks of an engine; false with too few sizes.
+func growth(series []pivotRow, at int, engine string, m runs.Measure) (stat.PowerLaw, bool) {
+	var x, y []float64
+	var seen []string
+	for _, r := range series {
+		size, g := number(r.values[at]), r.byEngine[engine]
+		if g == nil {
+			continue
+		}
+		for _, v := range g.Values(m) {
+			if size > 0 && v > 0 {
+				x, y, seen = append(x, size), append(y, v), runs.AppendNew(seen, r.values[at])
+			}
+		}
+	}
+	law, err := stat.FitPowerLaw(x, y)
+	return law, err == nil && len(seen) >= enoughSizes
 }
 
 // enoughSizes are those that a growth is told from.

@@ -96,12 +96,14 @@ func (p *pivot) size() int {
 	return slices.IndexFunc(p.keys, func(key string) bool { return slices.Contains(sizes, key) })
 }
 
-// but are the values of a row without that of one key; of all for -1.
-func (p *pivot) but(r *pivotRow, at int) []string {
-	if at < 0 {
-		return r.values
+// but are the values of a row without those of some keys; -1 is none.
+func (p *pivot) but(r *pivotRow, at ...int) (values []string) {
+	for i, v := range r.values {
+		if !slices.Contains(at, i) {
+			values = append(values, v)
+		}
 	}
-	return slices.Delete(slices.Clone(r.values), at, at+1)
+	return values
 }
 
 // heads are those of the keys. What was delivered is a figure.
