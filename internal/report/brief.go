@@ -17,17 +17,20 @@ import (
 // view is a table of a document: figures in some of the settings of an experiment. The
 // page has all of them in all.
 type view struct {
-	units   string  // a row each where there are several
+	units   string  // a row each where there are several; "" has the page's own tables
 	kinds   string  // of operations, a row each; "" is the metric
 	where   string  // settings as key=value|value: others are left out where there are these
 	one     bool    // of several sizes the one that most settings have
-	largest bool    // of several sizes rows of the largest, and of how figures grow
+	size    string  // of several sizes rows of this one, or of the largest, and how figures grow
 	with    string  // another experiment, whose settings are compared with and have no rows
 	hide    string  // settings that have no rows, only a part in factors
 	compare string  // rows of factors between settings, as key:from:to; key:step compares each value with the one before
 	gain    bool    // factors say how many times better the second is, not how many times worse
 	claim   float64 // the factor that the documents report where they have no figures of both settings
 }
+
+// largest is the size of a view that shows the largest.
+const largest = "largest"
 
 // sizes are the keys that say how much data there is, as documents have them in a
 // specification of what is full.
@@ -64,12 +67,11 @@ const lineBreak = "\\\n"
 // tables are those of an experiment's views, or those that it has instead.
 func (b *brief) tables() (tables []Table) {
 	for _, v := range b.x.brief {
-		tables = append(tables, b.table(&v)...)
-	}
-	if len(b.x.brief) == 0 && b.x.spec.tables != nil {
-		for _, p := range b.x.pivots {
-			tables = append(tables, b.x.spec.tables(p)...)
+		if v.units != "" {
+			tables = append(tables, b.table(&v)...)
+			continue
 		}
+		tables = append(tables, b.x.spec.tables(newPivot(choose(b.x.groups, v.where), b.in.floor(b.x.id)))...)
 	}
 	return tables
 }
@@ -153,12 +155,14 @@ func percent(part float64) string { return strconv.FormatFloat(100*part, 'g', 2,
 // command is what measures the experiment again.
 func (b *brief) command() string {
 	text := "varve run " + b.x.id
-	blocks, scales := 0, []string{}
-	for _, g := range b.x.groups {
-		if blocks = max(blocks, len(g.Records)); g.Get("scale") != "" {
-			scales = runs.AppendNew(scales, g.Get("scale"))
-		}
+	blocks, shown := 0, b.x.groups
+	if b.first != nil {
+		shown = b.first.groups
 	}
+	for _, g := range shown {
+		blocks = max(blocks, len(g.Records))
+	}
+	scales := nonempty(runs.Distinct(b.x.groups, "scale")...)
 	slices.SortFunc(scales, natural)
 	if _, most, full := b.size(); len(scales) > 1 && b.x.growth != "" {
 		text += " --sizes " + strings.Join(scales, ",")
@@ -231,22 +235,17 @@ func (b *brief) table(v *view) []Table {
 	if !slices.ContainsFunc(groups, func(g *runs.Group) bool { return !g.Failed() }) {
 		return nil
 	}
-	p := pivotOf(groups, b.in.floor(b.x.id), briefKeys(groups))
-	if len(p.engines) == 0 {
+	all := b.pivot(groups)
+	if len(all.engines) == 0 {
 		return nil
 	}
+	p := b.pivot(v.ofSize(all))
 	if b.first == nil {
 		b.first, b.unit = p, figures[0].Unit
 	}
 	t := b.grid(v, p, figures)
-	var kept []pivotRow
-	for _, series := range runs.By(p.rows, func(r pivotRow) string { return strings.Join(p.but(&r, p.size()), " ") }) {
-		rows := series
-		if v.largest {
-			rows = series[len(series)-1:]
-		}
-		kept = append(kept, rows...)
-		shown := slices.DeleteFunc(slices.Clone(rows), func(r pivotRow) bool { return !v.shows(p, &r, b.x.id) })
+	for _, series := range p.series() {
+		shown := slices.DeleteFunc(slices.Clone(series), func(r pivotRow) bool { return !v.shows(p, &r, b.x.id) })
 		if len(shown) == 0 {
 			continue
 		}
@@ -254,10 +253,9 @@ func (b *brief) table(v *view) []Table {
 			for _, r := range shown {
 				t.add(p, &r, r.values, m)
 			}
-			t.grow(p, series, m)
+			t.grow(all, &shown[0], m)
 		}
 	}
-	p.rows = kept
 	b.factors(v, p, t)
 	if n := operations(p, figures); n != "" {
 		t.Caption = strings.TrimSuffix(t.Caption, ".") + "; n " + n + " operations a figure."
@@ -266,6 +264,26 @@ func (b *brief) table(v *view) []Table {
 		return !slices.ContainsFunc(row[t.named+len(t.peers):], func(c Cell) bool { return c.Text != "" })
 	})
 	return t.unlessEmpty()
+}
+
+// pivot has the settings of a document as rows.
+func (b *brief) pivot(groups []*runs.Group) *pivot {
+	p := pivotOf(groups, b.in.floor(b.x.id), briefKeys(groups))
+	p.sized = b.x.sized
+	return p
+}
+
+// ofSize leaves the groups of the size that a view shows, in each series.
+func (v *view) ofSize(p *pivot) (groups []*runs.Group) {
+	at := p.size()
+	for _, series := range p.series() {
+		for i := range series {
+			if v.size == "" || at < 0 || series[i].values[at] == v.size || v.size == largest && i == len(series)-1 {
+				groups = append(groups, p.of(&series[i])...)
+			}
+		}
+	}
+	return groups
 }
 
 // has tells whether a group has a figure, or the maximum that stands for it.

@@ -2,12 +2,14 @@ package report_test
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/bench/rebac"
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/report"
 )
@@ -96,12 +98,50 @@ func TestLargest(t *testing.T) {
 		}
 	}
 	text := brief(t, "A7", records...)
-	require.Contains(t, text, "| 0.1 | 15,000 | 100 (size^-1.00, -1.00 to -1.00) |\n")
-	require.Contains(t, text, "| 0.1 → 1.5 | 15,000 | 10× |\n")
-	require.NotContains(t, text, "1500 |")
+	require.Contains(t, text, "profile memory, entities 15,000.")
+	require.Contains(t, text, "| 0.1 | 100 (size^-1.00, -1.00 to -1.00) |\n")
+	require.Contains(t, text, "| 0.1 → 1.5 | 10× |\n")
 	require.Contains(t, text, "but at 30 % of it")
 	require.Contains(t, text, "--scale 0.3 ")
 	require.Contains(t, brief(t, "coverage", records...), "With a trend over three sizes or more: A7.")
+}
+
+// Where profiles are sizes the documents' own has the row, and what grows is told from all.
+func TestSizeOfTheDocuments(t *testing.T) {
+	var records []result.Record
+	for _, name := range []string{"small", "full", "fullx4"} {
+		size, err := rebac.ParseSize(name)
+		require.NoError(t, err)
+		records = append(records, record("G1", "engine=sqlite layout=rebac profile="+name+" op=list-view-regular closure=materialised clients=1", 0,
+			result.Metric{Value: math.Sqrt(float64(size.Objects()) / float64(rebac.Full.Objects())), Unit: "p95-ms"}))
+	}
+	text := brief(t, "G1", records...)
+	require.Contains(t, text, "profile full, op list-view-regular")
+	require.Contains(t, text, "| all | 76 | 3 | 1 (size^0.50, 0.50 to 0.50) |\n")
+	require.Contains(t, brief(t, "coverage", records...), "With a trend over three sizes or more: G1.")
+}
+
+// A growth that may as well be a fall is not told.
+func TestVagueGrowth(t *testing.T) {
+	figures := map[string]float64{"0.1": 100, "0.3": 10, "1": 90}
+	var records []result.Record
+	for scale, v := range figures {
+		records = append(records, record("B1", "engine=sqlite layout=compact profile=mendoza scale="+scale, 0, result.Metric{Value: v, Unit: "rows/s"}))
+	}
+	text := brief(t, "B1", records...)
+	require.Contains(t, text, "| 1 | rows/s | 90 |")
+	require.NotContains(t, text, "growth")
+}
+
+// AuthZed's service levels are kept or not at the size that it has, whatever else was measured.
+func TestServiceLevelsAtTheirSize(t *testing.T) {
+	var records []result.Record
+	for relationships, p95 := range map[string]float64{"1000000": 200, "10000000": 1, "100000000": 200} {
+		records = append(records, record("G2", "engine=sqlite layout=social relationships="+relationships+" script=authzed qps=1000", 0,
+			result.Metric{Value: 1000, Unit: "qps"}, result.Metric{Value: 1, Unit: "share-success"},
+			result.Metric{Value: p95, Unit: "check-p95-ms"}, result.Metric{Value: 1, Unit: "write-p95-ms"}))
+	}
+	require.Contains(t, brief(t, "G2", records...), "are kept by sqlite up to 1000 checks a second")
 }
 
 // Each index has a line with what it costs, or what reads gain of it, by mix.

@@ -55,10 +55,14 @@ func pooledFit(g *runs.Group) *stat.Regression {
 // coefficients is what each entity, attribute and kilobyte adds to a commit, in
 // microseconds with 95 % intervals, and which part of the variance each explains.
 func coefficients(p *pivot) []Table {
+	named := []string{"layout", "engine"}
+	if slices.Contains(p.keys, "entities") { // so many were there before
+		named = append(named, "entities")
+	}
 	t := Table{
 		Of:      "coefficients",
 		Caption: "What each adds to a commit, in µs with the 95 % interval (linear regression, robust errors), and how many percent of the variance it explains.",
-		Columns: append(heads("layout", "engine"), figureHeads("µs an entity", "µs an attribute", "µs a KB of payload",
+		Columns: append(heads(named...), figureHeads("µs an entity", "µs an attribute", "µs a KB of payload",
 			"% by an entity", "% by an attribute", "% by a KB of payload", "R²", "commits")...),
 	}
 	for _, g := range p.groups {
@@ -66,7 +70,10 @@ func coefficients(p *pivot) []Table {
 		if fit == nil {
 			continue
 		}
-		row, shares := []string{g.Get("layout"), g.Get("engine")}, []string(nil)
+		var row, shares []string
+		for _, key := range named {
+			row = append(row, readable(g.Get(key)))
+		}
 		for _, term := range designTerms {
 			c := fit.Term(term)
 			row = append(row, fmt.Sprintf("%s (%s to %s)", runs.Number(1000*c.Coefficient), runs.Number(1000*c.Low), runs.Number(1000*c.High)))

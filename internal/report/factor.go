@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -153,10 +154,6 @@ func (t *sheet) steps(p *pivot, at int) {
 	t.Caption += " Steps inside the noise are left out."
 	m := t.view.figures()[0]
 	series := runs.By(p.rows, func(r pivotRow) string { return strings.Join(p.but(&r, at), " ") })
-	same := []int{at} // values that the cells need not say
-	if t.view.largest {
-		same = append(same, p.size())
-	}
 	for i := 1; i < len(series[0]); i++ {
 		step := map[int]string{}
 		for n, e := range p.engines {
@@ -167,7 +164,7 @@ func (t *sheet) steps(p *pivot, at int) {
 				}
 				s, ok := t.view.factor(rows[i-1].byEngine[e], rows[i].byEngine[e], m)
 				if c := factorCell(s, p.floor.Of(m.Unit)); ok && !strings.HasPrefix(c.Text, "≈") {
-					cells = append(cells, joinWords(" ", append(p.but(&rows[i], same...), c.line())...))
+					cells = append(cells, joinWords(" ", append(p.but(&rows[i], at), c.line())...))
 				}
 			}
 			if len(cells) > 0 {
@@ -185,29 +182,32 @@ func (t *sheet) steps(p *pivot, at int) {
 	}
 }
 
-// grow says how a figure grows with the size, where there are sizes enough. It has a row
-// of its own, or stands beside the one size that a table has.
-func (t *sheet) grow(p *pivot, series []pivotRow, m runs.Measure) {
-	at := p.size()
-	if at < 0 || len(series) < enoughSizes {
+// grow says how a figure grows with the size, where that can be told. It has a row of its
+// own, or stands beside the one size that a table has. The pivot has all sizes.
+func (t *sheet) grow(p *pivot, of *pivotRow, m runs.Measure) {
+	at, all := p.size(), p.series()
+	i := slices.IndexFunc(all, func(series []pivotRow) bool {
+		return slices.ContainsFunc(series, func(r pivotRow) bool { return maps.Equal(r.byEngine, of.byEngine) })
+	})
+	if at < 0 || i < 0 {
 		return
 	}
 	var row []Cell
-	if t.view.largest {
+	if t.view.size != "" {
 		row = t.Rows[len(t.Rows)-1][t.named:]
 	} else {
-		values := slices.Clone(series[0].values)
+		values := slices.Clone(all[i][0].values)
 		values[at] = "growth"
 		row = t.row(values, m)
 	}
-	for n, e := range p.engines {
-		law, ok := growth(series, at, e, m)
+	for n, e := range t.engines {
+		law, ok := p.law(all[i], e, m)
 		if !ok {
 			continue
 		}
 		cell := &row[len(t.peers)+n]
 		low, high := law.Interval()
-		if t.view.largest {
+		if t.view.size != "" {
 			cell.Spread = joinWords("; ", cell.Spread, fmt.Sprintf("size^%.2f, %.2f to %.2f", law.Exponent, low, high))
 		} else {
 			cell.Text = fmt.Sprintf("size^%.2f (%.2f to %.2f)", law.Exponent, low, high)
@@ -215,12 +215,16 @@ func (t *sheet) grow(p *pivot, series []pivotRow, m runs.Measure) {
 	}
 }
 
-// growth is the power law through all blocks of an engine; false with too few sizes.
-func growth(series []pivotRow, at int, engine string, m runs.Measure) (stat.PowerLaw, bool) {
+// law is the power law through all blocks of an engine; false where they do not tell it.
+func (p *pivot) law(series []pivotRow, engine string, m runs.Measure) (stat.PowerLaw, bool) {
 	var x, y []float64
 	var seen []string
+	at, amount := p.size(), number
+	if p.sized != nil {
+		amount = p.sized
+	}
 	for _, r := range series {
-		size, g := number(r.values[at]), r.byEngine[engine]
+		size, g := amount(r.values[at]), r.byEngine[engine]
 		if g == nil {
 			continue
 		}
@@ -231,11 +235,19 @@ func growth(series []pivotRow, at int, engine string, m runs.Measure) (stat.Powe
 		}
 	}
 	law, err := stat.FitPowerLaw(x, y)
-	return law, err == nil && len(seen) >= enoughSizes
+	if err != nil || len(seen) < enoughSizes {
+		return law, false
+	}
+	low, high := law.Interval()
+	return law, high-low <= vague
 }
 
-// enoughSizes are those that a growth is told from.
-const enoughSizes = 3
+// enoughSizes are those that a growth is told from, unless its interval is wider than vague:
+// then it may as well fall as grow with the size.
+const (
+	enoughSizes = 3
+	vague       = 2
+)
 
 // judgeClaims says whether the documents are right, and where that depends on what.
 func judgeClaims(claims []claim) string {

@@ -66,10 +66,10 @@ func judgeCorrelations(x *experiment) string {
 
 // judgeDesign says which half of the documents' contradiction holds in a designed
 // experiment: that payloads dominate (Experiments 5 to 7) or that they do not matter
-// (8 to 10).
+// (8 to 10). Of several sizes the documents' own counts.
 func judgeDesign(x *experiment) string {
 	var dominates, nothing, both []string
-	for _, g := range x.ordered() {
+	for _, g := range choose(x.ordered(), x.full) {
 		fit := pooledFit(g)
 		if fit == nil {
 			continue
@@ -107,7 +107,7 @@ func judgeDesign(x *experiment) string {
 }
 
 // judgeService says up to which rate each engine keeps AuthZed's service levels, over all
-// lower ones that were asked.
+// lower ones that were asked; of several sizes with the documents' own.
 func judgeService(x *experiment) string {
 	least := map[string]float64{"share-success": 0.999}
 	most := map[string]float64{"check-p95-ms": 25, "write-p95-ms": 100}
@@ -123,7 +123,7 @@ func judgeService(x *experiment) string {
 	}
 	var parts []string
 	for _, e := range enginesOf(x.groups) {
-		groups := runs.Where(x.groups, func(g *runs.Group) bool { return g.Get("engine") == e && g.Get("qps") != "" })
+		groups := runs.Where(choose(x.groups, x.full), func(g *runs.Group) bool { return g.Get("engine") == e && g.Get("qps") != "" })
 		slices.SortStableFunc(groups, func(a, b *runs.Group) int { return natural(a.Get("qps"), b.Get("qps")) })
 		if len(groups) == 0 {
 			continue

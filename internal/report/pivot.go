@@ -27,6 +27,7 @@ type pivot struct {
 	common  result.Config // settings that do not
 	rows    []pivotRow
 	floor   runs.Floor
+	sized   func(profile string) float64 // where profiles are sizes
 }
 
 // pivotRow is one setting on each engine.
@@ -93,7 +94,14 @@ func (p *pivot) of(r *pivotRow) (groups []*runs.Group) {
 // size is the index of the key that says how much data a row is of; -1 where there is
 // none, or no other size.
 func (p *pivot) size() int {
-	return slices.IndexFunc(p.keys, func(key string) bool { return slices.Contains(sizes, key) })
+	return slices.IndexFunc(p.keys, func(key string) bool {
+		return slices.Contains(sizes, key) || p.sized != nil && key == "profile"
+	})
+}
+
+// series are the rows that differ in their size alone, from the smallest on.
+func (p *pivot) series() [][]pivotRow {
+	return runs.By(p.rows, func(r pivotRow) string { return strings.Join(p.but(&r, p.size()), " ") })
 }
 
 // but are the values of a row without those of some keys; -1 is none.

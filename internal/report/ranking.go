@@ -45,12 +45,11 @@ func mix(name string) result.Config {
 	return result.Config{{Key: "mix", Value: name}, {Key: "clients", Value: "1"}}
 }
 
-// settingOf is what else than engine, layout and what is given a group is of; not for how
-// long, which some engines have hours for.
+// settingOf is what else than engine, layout and what is given a group is of.
 func settingOf(g *runs.Group, given result.Config) string {
 	var parts []string
 	for _, p := range g.Config {
-		if p.Key != "engine" && p.Key != "layout" && p.Key != "for" && given.Get(p.Key) == "" {
+		if p.Key != "engine" && p.Key != "layout" && given.Get(p.Key) == "" {
 			parts = append(parts, p.Key+" "+p.Value)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/varvedb/varve/bench/rebac"
 	"github.com/varvedb/varve/internal/report/runs"
 	"github.com/varvedb/varve/internal/verdict"
 )
@@ -22,6 +23,7 @@ type spec struct {
 	brief []view                   // its tables in a document
 	full  string                   // size of the documents' own, as key=value; "" is scale=1
 	grows string                   // the experiment that has its figures over sizes
+	sized func(string) float64     // how much data the name of a profile stands for
 	parts []string                 // of the evaluation: what the documents want of its figures
 	judge func(*experiment) string // says whether the documents are right, where factors do not tell
 
@@ -40,15 +42,15 @@ const indexes = "indexes:0:2 indexes:0:6"
 var specs = []spec{
 	{
 		ids: "A1", metrics: "rows/s", bars: "rows/s", full: "rows=1000000",
-		brief: []view{{units: "rows/s", largest: true, hide: "indexes=2", compare: indexes}},
+		brief: []view{{units: "rows/s", size: largest, hide: "indexes=2", compare: indexes}},
 	},
 	{
 		ids: "A4", metrics: "rows/s", bars: "rows/s", full: "rows=1000000",
-		brief: []view{{units: "rows/s", compare: "mode:bulk:single"}},
+		brief: []view{{units: "rows/s", size: largest, compare: "mode:bulk:single"}},
 	},
 	{
 		ids: "A2 A3", metrics: "rows/s p99-ms", bars: "rows/s", full: "rows=10000000",
-		brief: []view{{units: "rows/s", hide: "indexes=2", compare: indexes}},
+		brief: []view{{units: "rows/s", size: largest, hide: "indexes=2", compare: indexes}},
 	},
 	{
 		ids: "A5", metrics: "ent/s p99-ms rows/s p50-ms", bars: "ent/s", quantiles: true, full: "entities=100000",
@@ -60,7 +62,7 @@ var specs = []spec{
 	},
 	{
 		ids: "A7", metrics: "ent/s", bars: "ent/s", full: "entities=50000",
-		brief: []view{{units: "ent/s", largest: true, hide: "memory=0.5", compare: "memory:0.1:1.5", gain: true, claim: 1}},
+		brief: []view{{units: "ent/s", size: largest, hide: "memory=0.5", compare: "memory:0.1:1.5", gain: true, claim: 1}},
 	},
 	{
 		ids: "A8", metrics: "p50-ms max-ms p99-ms", tables: correlations, quantiles: true, full: "blocks=50000", judge: judgeCorrelations,
@@ -71,17 +73,20 @@ var specs = []spec{
 	},
 	{
 		ids: "A11", metrics: "ent/s B/ent rows/s p50-ms p99-ms", bars: "ent/s B/ent", full: "entities=100000",
-		brief: []view{{units: "ent/s", compare: "layout:step"}},
+		brief: []view{{units: "ent/s", size: largest, compare: "layout:step"}},
 	},
 	{
 		ids: "A12", metrics: "qps", kinds: "p50-ms", bars: "qps",
-		brief: []view{{units: "qps", largest: true, compare: "layout:step", gain: true}},
+		brief: []view{{units: "qps", size: largest, compare: "layout:step", gain: true}},
 	},
 	{
 		ids: "A13", metrics: "ent/s p99-ms fsync-us", bars: "ent/s p99-ms", full: "entities=100000",
-		brief: []view{{units: "ent/s", largest: true, where: "durability=durable|unsafe", compare: "durability:unsafe:durable store:tmpfs:disk"}},
+		brief: []view{{units: "ent/s", size: largest, where: "durability=durable|unsafe", compare: "durability:unsafe:durable store:tmpfs:disk"}},
 	},
-	{ids: "A14", tables: coefficients, judge: judgeDesign},
+	{
+		ids: "A14", tables: coefficients, full: "entities=50000", judge: judgeDesign,
+		brief: []view{{where: "entities=5000|50000"}},
+	},
 	{
 		ids: "B1", metrics: "load-s rows/s data-MB B/row", bars: "rows/s", growth: "rows/s",
 		brief: []view{{units: "rows/s data-MB"}},
@@ -92,11 +97,11 @@ var specs = []spec{
 	},
 	{
 		ids: "C2", metrics: "qps skipped late lag-ms", kinds: "p99-ms", bars: "qps", quantiles: true,
-		brief: []view{{units: "p99-ms", where: "loop=open-1000|open-10000", one: true}},
+		brief: []view{{units: "p99-ms", where: "loop=open-1000|open-10000", size: largest}},
 	},
 	{
 		ids: "C3", metrics: "qps resident-before resident-after", kinds: "p50-ms", bars: "qps",
-		brief: []view{{units: "qps", hide: "temperature=lukewarm", compare: "temperature:warm:cold"}},
+		brief: []view{{units: "qps", size: largest, hide: "temperature=lukewarm", compare: "temperature:warm:cold"}},
 	},
 	{
 		ids: "D1", grows: "D5", metrics: "rows/s settled-rows/s p50-ms p99-ms wal-MB max-ms resident", bars: "p99-ms db-MB+wal-MB",
@@ -105,16 +110,16 @@ var specs = []spec{
 	},
 	{
 		ids: "D2", metrics: "p99-ms wal-MB max-ms", kinds: "p99-ms", bars: "p99-ms", quantiles: true, timeline: true,
-		brief: []view{{units: "p99-ms", largest: true, kinds: "without-checkpoint with-checkpoint"}},
+		brief: []view{{units: "p99-ms", size: largest, kinds: "without-checkpoint with-checkpoint"}},
 	},
 	{
 		ids: "D3", metrics: "p99-ms growth-MB p50-ms max-ms wal-MB", bars: "p99-ms", quantiles: true, parts: []string{verdict.PartReorg},
-		brief: []view{{units: "p99-ms growth-MB", one: true}},
+		brief: []view{{units: "p99-ms growth-MB", size: largest}},
 	},
 	{
 		ids: "D4", metrics: "p99-ms qps ceiling-qps rows/s read-p99-ms", bars: "p99-ms ceiling-qps", quantiles: true, timeline: true,
 		parts: []string{verdict.PartCombined},
-		brief: []view{{units: "ceiling-qps", one: true}, {units: "p99-ms", where: "rate=6000", one: true}},
+		brief: []view{{units: "ceiling-qps", size: largest}, {units: "p99-ms", where: "rate=6000", size: largest}},
 	},
 	{
 		ids: "D5", metrics: "p99-ms qps-A qps-B qps-C rows/s p99-ms-A p99-ms-B p99-ms-C", growth: "p99-ms qps-A", parts: []string{verdict.PartTree},
@@ -158,12 +163,13 @@ var specs = []spec{
 	{
 		ids: "G1", apart: true, full: "profile=full",
 		metrics: "ingest-s rows/s closure-s data-MB qps p50-ms p95-ms p99-ms cpu-ms/1k index-s max-ms errors",
-		brief:   []view{{units: "p95-ms", where: "closure=materialised clients=1"}, {units: "ingest-s closure-s"}},
+		brief:   []view{{units: "p95-ms", where: "closure=materialised clients=1", size: "full"}, {units: "ingest-s closure-s", size: "full"}},
+		sized:   permissions,
 	},
 	{
 		ids: "G2", apart: true, full: "relationships=10000000", judge: judgeService,
 		metrics: "load-s rel/s data-MB B/rel qps share-success check-p50-ms check-p95-ms lookup-p50-ms lookup-p95-ms write-p50-ms write-p95-ms",
-		brief:   []view{{units: "check-p95-ms write-p95-ms", where: "script=authzed qps=1000|10000"}},
+		brief:   []view{{units: "check-p95-ms write-p95-ms", where: "script=authzed qps=1000|10000", hide: "relationships=1000000"}},
 	},
 	{
 		ids: "H1", metrics: "p50-ms op/s p99-ms max-ms", bars: "op/s", full: "profile=256B",
@@ -175,13 +181,22 @@ var specs = []spec{
 	{
 		ids: "H3", metrics: "qps p99-ms rows/s follow-p99-ms p50-ms capacity-qps behind-blocks skipped cores", kinds: "p50-ms p99-ms",
 		bars: "qps", quantiles: true, timeline: true,
-		brief: []view{{units: "qps", where: "loop=closed"}, {units: "p99-ms follow-p99-ms", where: "loop=open-300"}},
+		brief: []view{{units: "qps", where: "loop=closed", size: largest}, {units: "p99-ms follow-p99-ms", where: "loop=open-300", size: largest}},
 	},
 	{
 		ids: "Q1", apart: true,
 		metrics: "commit-p50-ms commit-p99-ms commit-max-ms rows/s get-p50-ms get-p99-ms query-p50-ms query-max-ms data-MB B/ent",
 		brief:   []view{{units: "commit-p50-ms commit-p99-ms get-p50-ms query-p50-ms B/ent"}},
 	},
+}
+
+// permissions is how many rows of all relations a data set of that name has.
+func permissions(name string) float64 {
+	size, err := rebac.ParseSize(name)
+	if err != nil {
+		return 0
+	}
+	return float64(size.Objects())
 }
 
 // events is the larger one of the documents' data sets.
