@@ -199,7 +199,7 @@ func TestMachine(t *testing.T) {
 	}
 	records := append(inserts("sqlite", 1.1, 3, 2, 1), look(0, 2), look(1, 3, result.Mark{Label: "after A1"}, result.Mark{Label: "off: others"}), look(2, 2.5))
 	text := brief(t, "machine", records...)
-	require.Contains(t, text, "| looks | 3 between measurements, 1 of them when it was not as before |\n| fsync-p50-ms | 2.5 (2 to 3, 50 % apart) |\n| noise floor |")
+	require.Contains(t, text, "| looks | 3 between measurements, 1 of them when it was not as before |\n| fsync | p50-ms 2.5 (2 to 3) |\n| noise floor |")
 	require.Contains(t, text, "| noise floor | 1.1× (A1) for rows/s; a difference inside is not called one (≈) |")
 	require.NotContains(t, brief(t, "coverage", records...), "M1")
 	require.Contains(t, brief(t, "machine", inserts("sqlite", 1.1, 3, 2, 1)...), "| looks | none between measurements")

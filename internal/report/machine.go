@@ -64,7 +64,7 @@ func (in *Input) machines(list []bench.Manifest) (said [][2]string) {
 	return said
 }
 
-// steadiness has a row for each figure of looks, with how far they are apart.
+// steadiness has a row for what looks are at, with the medians and ranges of its figures.
 func (t *Table) steadiness(records []result.Record) {
 	if len(records) == 0 {
 		t.say(0, [][2]string{{"looks", "none between measurements: how steady the machine was is not known"}})
@@ -82,14 +82,15 @@ func (t *Table) steadiness(records []result.Record) {
 		}
 	}
 	t.say(0, [][2]string{{"looks", fmt.Sprintf("%d between measurements, %d of them when it was not as before", len(records), off)}})
-	for _, unit := range units {
-		low, high := slices.Min(values[unit]), slices.Max(values[unit])
-		v, _ := runs.Median(values[unit])
-		text := fmt.Sprintf("%s (%s to %s", runs.Number(v), runs.Number(low), runs.Number(high))
-		if low > 0 {
-			text += ", " + percent(high/low-1) + " apart"
+	subject := func(unit string) string { return strings.SplitN(unit, "-", 2)[0] }
+	for _, same := range runs.By(units, subject) {
+		var parts []string
+		for _, unit := range same {
+			v, _ := runs.Median(values[unit])
+			of := strings.TrimPrefix(unit, subject(same[0])+"-")
+			parts = append(parts, fmt.Sprintf("%s %s (%s to %s)", of, runs.Number(v), runs.Number(slices.Min(values[unit])), runs.Number(slices.Max(values[unit]))))
 		}
-		t.say(0, [][2]string{{unit, text + ")"}})
+		t.say(0, [][2]string{{subject(same[0]), strings.Join(parts, ", ")}})
 	}
 }
 

@@ -38,7 +38,7 @@ func host(list []bench.Manifest) *Table {
 		g.say(0, [][2]string{
 			{"processor", fmt.Sprintf("%s, %d cores", h.CPU, h.Cores)},
 			{"memory", fmt.Sprintf("%.0f GiB", float64(h.MemoryBytes)/(1<<30))},
-			{"system", joinWords("; ", h.OS+" "+h.Arch, h.Kernel)},
+			{"system", h.OS + " " + h.Arch}, {"system", h.Kernel},
 			{"file system", h.Filesystem},
 		})
 	}
