@@ -23,7 +23,7 @@ type view struct {
 	one     bool    // of several sizes the one that most settings have
 	size    string  // of several sizes rows of this one, or of the largest, and how figures grow
 	with    string  // another experiment, whose settings are compared with and have no rows
-	hide    string  // settings that have no rows, only a part in factors
+	hide    string  // settings as key=value|value that have no rows, only a part in factors
 	compare string  // rows of factors between settings, as key:from:to; key:step compares each value with the one before
 	gain    bool    // factors say how many times better the second is, not how many times worse
 	claim   float64 // the factor that the documents report where they have no figures of both settings
@@ -352,7 +352,7 @@ func (v *view) shows(p *pivot, r *pivotRow, id string) bool {
 	}
 	return slices.ContainsFunc(p.of(r), func(g *runs.Group) bool {
 		key, value, _ := strings.Cut(v.hide, "=")
-		return g.Experiment == id && (v.hide == "" || g.Get(key) != value)
+		return g.Experiment == id && (v.hide == "" || !slices.Contains(strings.Split(value, "|"), g.Get(key)))
 	})
 }
 

@@ -123,7 +123,7 @@ var specs = []spec{
 	},
 	{
 		ids: "D5", metrics: "p99-ms qps-A qps-B qps-C rows/s p99-ms-A p99-ms-B p99-ms-C", growth: "p99-ms qps-A", parts: []string{verdict.PartTree},
-		brief: []view{{units: "p99-ms qps-B", hide: "scale=0.3"}},
+		brief: []view{{units: "p99-ms qps-B", hide: "scale=0.1|0.3"}},
 	},
 	{
 		ids: "E1", metrics: "qps", kinds: "p50-ms p99-ms", bars: "qps", quantiles: true,
