@@ -72,7 +72,7 @@ func TestCampaignPlan(t *testing.T) {
 		if each > 40*time.Minute {
 			long = append(long, p.line)
 		}
-		require.LessOrEqual(t, each, 80*time.Minute, p.line)
+		require.LessOrEqual(t, each, 75*time.Minute, p.line)
 	}
 	require.LessOrEqual(t, len(long), 2, "an hour of reorganisations and the largest store of arkiv: %q", long)
 	require.LessOrEqual(t, whole, 18*time.Hour)

@@ -192,13 +192,17 @@ func (b *brief) failures() string {
 // have.
 func choose(groups []*runs.Group, where string) []*runs.Group {
 	for pair := range strings.FieldsSeq(where) {
-		key, values, _ := strings.Cut(pair, "=")
-		list := strings.Split(values, "|")
-		if some := runs.Where(groups, func(g *runs.Group) bool { return slices.Contains(list, g.Get(key)) }); len(some) > 0 {
+		if some := runs.Where(groups, func(g *runs.Group) bool { return among(g, pair) }); len(some) > 0 {
 			groups = some
 		}
 	}
 	return groups
+}
+
+// among tells whether a group has one of the values of a setting, as key=value|value.
+func among(g *runs.Group, pair string) bool {
+	key, values, _ := strings.Cut(pair, "=")
+	return slices.Contains(strings.Split(values, "|"), g.Get(key))
 }
 
 // common leaves the groups of the size that most have, of equals of the largest.
@@ -351,8 +355,7 @@ func (v *view) shows(p *pivot, r *pivotRow, id string) bool {
 		return slices.Contains(ends, r.values[at])
 	}
 	return slices.ContainsFunc(p.of(r), func(g *runs.Group) bool {
-		key, value, _ := strings.Cut(v.hide, "=")
-		return g.Experiment == id && (v.hide == "" || !slices.Contains(strings.Split(value, "|"), g.Get(key)))
+		return g.Experiment == id && (v.hide == "" || !among(g, v.hide))
 	})
 }
 

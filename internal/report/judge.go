@@ -122,8 +122,9 @@ func judgeService(x *experiment) string {
 		return ok && !g.Failed() && qps >= 0.95*number(g.Get("qps"))
 	}
 	var parts []string
+	sized := choose(x.groups, x.full)
 	for _, e := range enginesOf(x.groups) {
-		groups := runs.Where(choose(x.groups, x.full), func(g *runs.Group) bool { return g.Get("engine") == e && g.Get("qps") != "" })
+		groups := runs.Where(sized, func(g *runs.Group) bool { return g.Get("engine") == e && g.Get("qps") != "" })
 		slices.SortStableFunc(groups, func(a, b *runs.Group) int { return natural(a.Get("qps"), b.Get("qps")) })
 		if len(groups) == 0 {
 			continue
