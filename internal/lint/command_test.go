@@ -48,7 +48,7 @@ var shown = map[string]string{
 	"go get -tool example.com/tool@latest": "a placeholder",
 
 	"go install github.com/varvedb/varve/cmd/varve@latest": "asks for what is published, which is not this tree",
-	"go get github.com/varvedb/varve@latest":               "the same",
+	"git": "fetches what is published, which is not this tree",
 
 	"tee": "the system's", "chmod": "the system's", "openssl": "the system's", "cd": "the shell's", "export": "the shell's",
 	"docs/service.md curl":    "TestDocumentedRequests makes the requests",
