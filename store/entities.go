@@ -112,6 +112,9 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 			return nil, err
 		}
 	}
+	if err := e.db.tune(ctx, e.layout.Tables()); err != nil {
+		return nil, err
+	}
 	return e, e.analyzeAtOpen(ctx)
 }
 

@@ -128,7 +128,10 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 			return nil, err
 		}
 	}
-	if err := e.check(recorded); err != nil || !e.shore.solo {
+	if err := e.check(recorded); err != nil {
+		return nil, err
+	}
+	if err := e.db.tune(ctx, e.log.Tables()); err != nil || !e.shore.solo {
 		return e, err
 	}
 	return e, e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {

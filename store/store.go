@@ -117,6 +117,15 @@ func (db *DB) Close() error {
 	return nil
 }
 
+// tune gives tables the settings of their upkeep, on engines that have such.
+func (db *DB) tune(ctx context.Context, tables []*driver.Table) error {
+	t, ok := db.engine.(driver.Tuner)
+	if !ok || db.ro {
+		return nil
+	}
+	return t.Tune(ctx, tables)
+}
+
 // write runs f in a write transaction. Engine calls inside are not cancelled
 // half-way: ctx is checked before they begin and before the commit.
 func (db *DB) write(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {

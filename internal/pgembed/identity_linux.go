@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"os/user"
 	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -74,14 +73,12 @@ func (id *identity) command(path string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// environment returns this process's environment without what PostgreSQL reads
-// and with messages in English.
+// environment is what PostgreSQL's programs are given: messages in English, and where
+// the libraries of an installed one are.
 func environment() []string {
 	env := []string{"LC_ALL=C"}
-	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "PG") && !strings.HasPrefix(e, "LC_") && !strings.HasPrefix(e, "LANG") {
-			env = append(env, e)
-		}
+	if path, ok := os.LookupEnv("LD_LIBRARY_PATH"); ok {
+		env = append(env, "LD_LIBRARY_PATH="+path)
 	}
 	return env
 }

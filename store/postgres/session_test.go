@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/pgembed"
@@ -66,14 +67,14 @@ func TestServerWithoutSync(t *testing.T) {
 
 func TestSchema(t *testing.T) {
 	url := pgtest.NewURL(t)
-	missing := strings.Replace(url, "schema=test", "schema=A%20%22quoted%22%20test", 1)
-	name := schemaOf(t, openTest(t, url, nil))
-	t.Cleanup(func() { pgtest.Exec(t, url, `DROP SCHEMA IF EXISTS "A ""quoted"" `+name+`" CASCADE`) })
+	missing := strings.Replace(url, "schema=", "schema=Another+", 1)
+	name := "Another " + schemaOf(t, openTest(t, url, nil))
+	t.Cleanup(func() { pgtest.Exec(t, url, "DROP SCHEMA IF EXISTS "+pgx.Identifier{name}.Sanitize()+" CASCADE") })
 
 	_, err := openURL(missing, readOnly)
 	require.ErrorIs(t, err, driver.ErrNotExist)
 	e := openTest(t, missing, nil)
-	require.Equal(t, `A "quoted" `+name, schemaOf(t, e))
+	require.Equal(t, name, schemaOf(t, e))
 	execute(t, e, createAll)
 	require.Zero(t, count(t, openTest(t, missing, readOnly), "t"))
 

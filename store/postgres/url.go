@@ -167,17 +167,9 @@ const (
 // connConfig returns how to connect to the target, or to its server when that
 // is embedded.
 func (t target) connConfig(server *pgembed.Server) (*pgx.ConnConfig, error) {
-	text := ""
-	if server != nil {
-		text = server.ConnString() + " application_name=varve"
-	} else {
-		for _, name := range sortedKeys(t.settings) {
-			text += name + "=" + quoteSetting(t.settings[name]) + " "
-		}
-	}
-	cfg, err := pgx.ParseConfig(text)
+	cfg, err := t.parse(server)
 	if err != nil {
-		return nil, err // the text has no password
+		return nil, err
 	}
 	if t.password != "" {
 		cfg.Password = t.password
@@ -196,6 +188,22 @@ func (t target) connConfig(server *pgembed.Server) (*pgx.ConnConfig, error) {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelWait}
 	}
 	return cfg, nil
+}
+
+// parse returns pgx's own settings of the connection.
+func (t target) parse(server *pgembed.Server) (*pgx.ConnConfig, error) {
+	if server != nil {
+		cfg, err := server.ConnConfig()
+		if err == nil {
+			cfg.RuntimeParams["application_name"] = "varve"
+		}
+		return cfg, err
+	}
+	text := ""
+	for _, name := range sortedKeys(t.settings) {
+		text += name + "=" + quoteSetting(t.settings[name]) + " "
+	}
+	return pgx.ParseConfig(text) // the text has no password, nor has an error
 }
 
 // quoteSetting quotes a value of a connection string.
