@@ -99,6 +99,17 @@ func (db *DB) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointR
 	return c.Checkpoint(ctx, truncate)
 }
 
+// Ended is closed when the database has ended, by Close or by itself, as an embedded
+// server does that is killed: then Close says why. It is nil on engines that have no
+// process of their own.
+func (db *DB) Ended() <-chan struct{} {
+	m, ok := db.engine.(driver.Mortal)
+	if !ok {
+		return nil
+	}
+	return m.Ended()
+}
+
 // Close closes the database. Open snapshots end with ErrClosed.
 func (db *DB) Close() error {
 	db.mu.Lock()

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +93,56 @@ func TestServeWithoutDatabase(t *testing.T) {
 	require.Eventually(t, func() bool { return is(200, "PUT", path, "{}") }, 20*time.Second, 10*time.Millisecond)
 	require.True(t, is(200, "GET", path, ""))
 	require.NoError(t, conn.Close())
+	cancel()
+	require.Zero(t, <-code, errs.String())
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestServeEndsWithItsServer: a service does not outlive its embedded server, and says why
+// it ends. What it acknowledged is there when it is started again.
+func TestServeEndsWithItsServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pg")
+	path := "/v1/entities/0x" + strings.Repeat("01", 32)
+	serve := func(ctx context.Context) (rest string, code chan int, errs *output) {
+		var out output
+		errs, code = &output{}, make(chan int, 1)
+		go func() {
+			code <- cli.Run(ctx, []string{"serve", "postgres:" + dir, "--plaintext", "--listen=127.0.0.1:0", "--grpc=off"}, &out, errs)
+		}()
+		require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") || len(code) > 0 }, 60*time.Second, 5*time.Millisecond)
+		at := regexp.MustCompile(`REST on (\S+),`).FindStringSubmatch(out.String())
+		require.NotNil(t, at, "%s%s", &out, errs)
+		return at[1], code, errs
+	}
+	ask := func(method, rest string) int {
+		r, err := http.NewRequest(method, "http://"+rest+path, strings.NewReader("{}"))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	rest, code, errs := serve(t.Context())
+	require.Equal(t, 201, ask("PUT", rest))
+	text, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.SplitN(string(text), "\n", 2)[0])
+	require.NoError(t, err)
+	server, err := os.FindProcess(pid)
+	require.NoError(t, err)
+	require.NoError(t, server.Kill())
+	select {
+	case got := <-code:
+		require.Equal(t, 1, got)
+		require.Contains(t, errs.String(), "server had ended by itself: signal: killed")
+	case <-time.After(time.Minute):
+		require.Fail(t, "it serves nothing, and does not end")
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	rest, code, errs = serve(ctx)
+	require.Equal(t, 200, ask("GET", rest))
 	cancel()
 	require.Zero(t, <-code, errs.String())
 	http.DefaultClient.CloseIdleConnections()

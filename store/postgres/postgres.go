@@ -148,6 +148,15 @@ func (e *engine) begin(ctx context.Context) error {
 // Info implements driver.Engine.
 func (e *engine) Info() driver.Info { return info(e.version) }
 
+// Ended implements driver.Mortal. A running server is made good by whoever runs it: what
+// was lost with it is asked anew, since others may have written meanwhile.
+func (e *engine) Ended() <-chan struct{} {
+	if e.server == nil {
+		return nil
+	}
+	return e.server.Ended()
+}
+
 // Close implements driver.Engine.
 func (e *engine) Close() error {
 	err := e.DB.Close()
