@@ -238,7 +238,7 @@ type TypeCount struct {
 // Summary counts what the store holds. It reads every event's type.
 func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 	s.Layout = e.log.Name()
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+	err = e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
 		if s.Head, err = e.log.Head(ctx, q); err != nil {
 			return err
 		}

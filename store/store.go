@@ -151,6 +151,26 @@ func (db *DB) write(ctx context.Context, f func(ctx context.Context, tx driver.T
 	return tx.Commit(ctx)
 }
 
+// writeBulk is write for work that takes as long as there is data.
+func (db *DB) writeBulk(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {
+	return db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if err := driver.LiftTimeouts(ctx, tx); err != nil {
+			return err
+		}
+		return f(ctx, tx)
+	})
+}
+
+// readBulk is read for such work.
+func (db *DB) readBulk(ctx context.Context, f func(ctx context.Context, q driver.Querier) error) error {
+	return db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		if err := driver.LiftTimeouts(ctx, q); err != nil {
+			return err
+		}
+		return f(ctx, q)
+	})
+}
+
 // read runs f in a read view.
 func (db *DB) read(ctx context.Context, f func(ctx context.Context, q driver.Querier) error) error {
 	r, err := driver.View(ctx, db.engine)

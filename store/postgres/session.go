@@ -67,9 +67,13 @@ func (s *session) setup(ctx context.Context, c *sqlstore.Conn, _ bool) error {
 	if err != nil {
 		return fmt.Errorf("look for a pooler: %w", err)
 	}
+	settings := s.settings(shared)
+	if c.Seat() == sqlstore.Spare { // for what takes long, and nobody's queries
+		settings = append(settings, lift(shared))
+	}
 	if shared {
-		c.Share(s.settings(true))
-	} else if err := c.ExecOnce(ctx, strings.Join(s.settings(false), "; ")); err != nil {
+		c.Share(settings)
+	} else if err := c.ExecOnce(ctx, strings.Join(settings, "; ")); err != nil {
 		return fmt.Errorf("set up the session: %w", err)
 	}
 	return c.InSession(ctx, func(c *sqlstore.Conn) error { return s.check(ctx, c) })

@@ -107,6 +107,15 @@ func (r *reader) Query(ctx context.Context, text string, args ...any) (driver.Ro
 	return guarded(ctx, func() (driver.Rows, error) { return r.Reader.Query(ctx, text, args...) })
 }
 
+// LiftTimeouts implements driver.TimeoutLifter.
+func (r *reader) LiftTimeouts(ctx context.Context) error {
+	rows, err := r.Query(ctx, liftTimeouts)
+	if err != nil {
+		return err
+	}
+	return rows.Close()
+}
+
 // Prefetch implements driver.Prefetcher.
 func (r *reader) Prefetch(ctx context.Context, text string) error {
 	return withContext(ctx, driver.Prefetch(ctx, r.Reader, text))
@@ -136,6 +145,9 @@ func (t *tx) Defer(ctx context.Context, text string, args ...any) error {
 	_, err := guarded(ctx, func() (struct{}, error) { return struct{}{}, t.tx.Defer(ctx, text, args...) })
 	return err
 }
+
+// LiftTimeouts implements driver.TimeoutLifter.
+func (t *tx) LiftTimeouts(ctx context.Context) error { return t.Defer(ctx, liftTimeouts) }
 
 // Prefetch implements driver.Prefetcher.
 func (t *tx) Prefetch(ctx context.Context, text string) error {
