@@ -64,7 +64,7 @@ func readTables(ctx context.Context, c *sqlstore.Conn, report func(problem strin
 		_, err = c.QueryText(ctx, "SELECT count(t.*::text)::text FROM "+table+" AS t")
 		switch {
 		case code(err) == codeRefused:
-			refused, err = append(refused, fmt.Errorf("%w; GRANT SELECT on it to this user", err)), nil
+			refused, err = append(refused, err), nil
 		case errors.Is(err, driver.ErrCorrupt):
 			if !report(fmt.Sprintf("table %s: %v", table, err)) {
 				return nil

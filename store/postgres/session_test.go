@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve/internal/pgembed"
 	"github.com/varvedb/varve/internal/pgtest"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -173,7 +174,7 @@ func TestLogUsed(t *testing.T) {
 		require.NoError(t, err)
 		return *s.WALBytes
 	}
-	pgtest.Exec(t, url, "CREATE TABLE "+schemaOf(t, e)+".filled AS SELECT repeat(md5(n::text), 60) FROM generate_series(1, 5000) AS n")
+	pgtest.Exec(t, url, "CREATE TABLE filled AS SELECT repeat(md5(n::text), 60) FROM generate_series(1, 5000) AS n")
 	require.Greater(t, used(), int64(4<<20))
 	pgtest.Exec(t, url, "CHECKPOINT")
 	require.Less(t, used(), int64(1<<20), "a file of the log is 16 MB")
@@ -182,7 +183,7 @@ func TestLogUsed(t *testing.T) {
 // asPoor makes a user who has no rights but to a URL's schema, and returns their URL.
 func asPoor(t testing.TB, url string) string {
 	t.Helper()
-	name := schemaOf(t, openTest(t, url, nil))
+	name := pgx.Identifier{schemaOf(t, openTest(t, url, nil))}.Sanitize()
 	pgtest.Exec(t, url, "CREATE ROLE poor LOGIN; GRANT ALL ON SCHEMA "+name+" TO poor")
 	t.Cleanup(func() { pgtest.Exec(t, url, "DROP OWNED BY poor CASCADE; DROP ROLE poor") })
 	return strings.Replace(url, "varve@", "poor@", 1)
@@ -197,4 +198,18 @@ func TestStatsWithoutRights(t *testing.T) {
 	require.Positive(t, *s.WALBytes)
 	require.NotNil(t, s.DatabaseBytes)
 	require.NotEmpty(t, settings(t, e))
+}
+
+// TestRefused: a user without rights is told which it needs.
+func TestRefused(t *testing.T) {
+	poor := asPoor(t, pgtest.NewURL(t))
+	public := pgtest.WithDatabase(t, poor, pgembed.Database)
+	db, err := store.Open(t.Context(), public, nil)
+	require.NoError(t, err)
+	_, err = db.Entities(t.Context(), store.EntityOptions{})
+	require.ErrorContains(t, err, "a new store needs CREATE ON SCHEMA")
+	require.ErrorContains(t, err, "the parameter schema")
+	require.NoError(t, db.Close())
+	_, err = store.Open(t.Context(), public+"&schema=missing", nil)
+	require.ErrorContains(t, err, "it needs CREATE ON DATABASE")
 }

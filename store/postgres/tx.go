@@ -6,6 +6,7 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -137,7 +138,12 @@ func (t *tx) Query(ctx context.Context, text string, args ...any) (driver.Rows, 
 
 // Exec implements driver.Tx.
 func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
-	return guarded(ctx, func() (int64, error) { return t.tx.Exec(ctx, text, args...) })
+	n, err := guarded(ctx, func() (int64, error) { return t.tx.Exec(ctx, text, args...) })
+	if code(err) == codeRefused && strings.HasPrefix(text, "CREATE ") {
+		err = fmt.Errorf("%w: a new store needs CREATE ON SCHEMA, which only up to Postgres 14 everybody had on public; "+
+			"or name a schema of this user's by the parameter %s", err, paramSchema)
+	}
+	return n, err
 }
 
 // Defer implements driver.Deferrer.

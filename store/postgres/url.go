@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -72,8 +73,11 @@ const maxIdentifier = 63
 
 func parseTarget(u *url.URL, params map[string]string) (target, error) {
 	t := target{schema: params[paramSchema], binDir: params[paramBinDir]}
-	if len(t.schema) > maxIdentifier || strings.ContainsRune(t.schema, 0) {
-		return t, fmt.Errorf("schema %q: a name has at most %d bytes and no NUL", t.schema, maxIdentifier)
+	if len(t.schema) > maxIdentifier || strings.ContainsRune(t.schema, 0) || !utf8.ValidString(t.schema) {
+		return t, fmt.Errorf("schema %q: a name is UTF-8 of at most %d bytes, without NUL", t.schema, maxIdentifier)
+	}
+	if t.schema == "$user" { // which search_path takes for the user's name, also in quotes
+		return t, fmt.Errorf("schema %q: the server cannot search it; give the schema another name", t.schema)
 	}
 	switch params[paramCitus] {
 	case "", "false":
