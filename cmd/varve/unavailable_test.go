@@ -22,6 +22,7 @@ import (
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/internal/pgembed"
 	"github.com/varvedb/varve/internal/pgtest"
+	"github.com/varvedb/varve/node/chain/chaintest"
 	"github.com/varvedb/varve/node/rpc"
 )
 
@@ -125,6 +126,34 @@ func TestServeEndsWithItsServer(t *testing.T) {
 	}
 	rest, code, errs := serve(t.Context())
 	require.Equal(t, 201, ask("PUT", rest))
+	requireEndsWithServer(t, dir, code, errs)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	rest, code, errs = serve(ctx)
+	require.Equal(t, 200, ask("GET", rest))
+	cancel()
+	require.Zero(t, <-code, errs.String())
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestFollowEndsWithItsServer: nor does a follower outlive it.
+func TestFollowEndsWithItsServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pg")
+	c := chaintest.New(1337, 6)
+	c.Grow(3)
+	var out, errs output
+	code := make(chan int, 1)
+	rpc := execution(t, c)
+	go func() {
+		code <- cli.Run(t.Context(), []string{"follow", rpc, "postgres:" + dir, "--interval=10ms"}, &out, &errs)
+	}()
+	require.Eventually(t, func() bool { return c.Asked() > 100 || len(code) > 0 }, time.Minute, 5*time.Millisecond)
+	requireEndsWithServer(t, dir, code, &errs)
+}
+
+// requireEndsWithServer kills a directory's server, and waits for a command that ends with it.
+func requireEndsWithServer(t *testing.T, dir string, code chan int, errs *output) {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
 	require.NoError(t, err)
 	pid, err := strconv.Atoi(strings.SplitN(string(text), "\n", 2)[0])
@@ -134,16 +163,9 @@ func TestServeEndsWithItsServer(t *testing.T) {
 	require.NoError(t, server.Kill())
 	select {
 	case got := <-code:
-		require.Equal(t, 1, got)
-		require.Contains(t, errs.String(), "server had ended by itself: signal: killed")
+		require.Equal(t, cli.ExitError, got)
+		require.Contains(t, errs.String(), "signal: killed")
 	case <-time.After(time.Minute):
-		require.Fail(t, "it serves nothing, and does not end")
+		require.Fail(t, "it does not end")
 	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	rest, code, errs = serve(ctx)
-	require.Equal(t, 200, ask("GET", rest))
-	cancel()
-	require.Zero(t, <-code, errs.String())
-	http.DefaultClient.CloseIdleConnections()
 }

@@ -89,8 +89,6 @@ func (c *followFlags) open(e *env) (f *chain.Follower, db *store.DB, end func() 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	release, closeDB := e.endWith(db), end
-	end = func() error { release(); return closeDB() }
 	client := &chain.Client{URL: c.RPC, Attempts: c.Attempts, Retried: retried(e)}
 	return &chain.Follower{Client: client, Store: ents, Adopt: c.Adopt, Interval: c.Interval}, db, end, nil
 }
