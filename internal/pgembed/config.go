@@ -29,7 +29,8 @@
 //
 // PostgreSQL refuses to run as root. For a root process whose directory belongs
 // to another user, the server runs as that user; otherwise it runs in a user
-// namespace in which root's files belong to an ordinary user.
+// namespace in which root's files belong to an ordinary user. So does initdb for a user
+// of whom the system knows no name.
 package pgembed
 
 import (

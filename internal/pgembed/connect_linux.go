@@ -1,6 +1,10 @@
 package pgembed
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 )
@@ -11,9 +15,18 @@ const serviceName = "varve"
 // servicePath is the server's service file, in the form of PostgreSQL's clients.
 func (c Config) servicePath() string { return filepath.Join(c.Dir, "service.conf") }
 
-// serviceText is what the file says: enough for psql "service=varve servicefile=…".
-func serviceText(socketDir string) string {
-	return "[" + serviceName + "]\nhost=" + socketDir + "\nport=" + socketPort + "\nuser=" + User + "\ndbname=" + Database + "\n"
+// writeService writes the file, which says enough for psql. The directory may be another
+// user's, so what is there is replaced and not followed.
+func writeService(path, socketDir string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, "[%s]\nhost=%s\nport=%s\nuser=%s\ndbname=%s\n", serviceName, socketDir, socketPort, User, Database)
+	return errors.Join(err, f.Close())
 }
 
 // connString returns a connection string in the keyword form that pgx reads. It names

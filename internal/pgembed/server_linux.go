@@ -77,7 +77,7 @@ func (s *Server) start(ctx context.Context) (err error) {
 	if s.socket, err = makeSocketDir(s.cfg.Dir, s.owner); err != nil {
 		return err
 	}
-	if err := os.WriteFile(s.cfg.servicePath(), []byte(serviceText(s.socket.path)), 0o600); err != nil {
+	if err := writeService(s.cfg.servicePath(), s.socket.path); err != nil {
 		return err
 	}
 	return s.launchReady(ctx)

@@ -39,8 +39,10 @@ func (e *engine) Tune(ctx context.Context, tables []*driver.Table) error {
 				continue
 			}
 			err := c.ExecOnce(ctx, "ALTER TABLE "+t.Name+" SET ("+vacuumSettings+", toast."+strings.ReplaceAll(vacuumSettings, ", ", ", toast.")+")")
-			if errors.Is(err, driver.ErrLocked) {
-				return nil // a VACUUM or ANALYZE by hand; the next opening does it
+			// A VACUUM or ANALYZE by hand has the table, or the server is a relative of
+			// Postgres that vacuums in its own way.
+			if errors.Is(err, driver.ErrLocked) || errors.Is(err, driver.ErrUnsupported) {
+				return nil
 			}
 			if err != nil {
 				return err
