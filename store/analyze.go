@@ -41,7 +41,7 @@ func (e *Entities) analyzable() layout.Analyzed {
 }
 
 func (e *Entities) analyze(ctx context.Context) error {
-	return e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return e.analyzable().Analyze(ctx, tx) })
+	return e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error { return e.analyzable().Analyze(ctx, tx) })
 }
 
 // analyzeAtOpen gathers statistics for the versions that a store holds already.
@@ -49,7 +49,7 @@ func (e *Entities) analyzeAtOpen(ctx context.Context) error {
 	if e.analyzable() == nil || e.db.ro {
 		return nil
 	}
-	err := e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+	err := e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
 		tables, err := e.tableRows(ctx, q)
 		if err == nil {
 			e.analyzed = tables[len(tables)-1].Rows

@@ -38,6 +38,9 @@ func (db *DB) Backup(ctx context.Context, w io.Writer, progress func(rows uint64
 		return c, fmt.Errorf("backup: %w", err)
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
+	if err := driver.LiftTimeouts(ctx, q); err != nil {
+		return c, fmt.Errorf("backup: %w", err)
+	}
 	tables, c, err := db.contents(ctx, q)
 	if err != nil {
 		return c, fmt.Errorf("backup: %w", err)
@@ -163,7 +166,7 @@ func (db *DB) Restore(ctx context.Context, r io.Reader, want *Contents, progress
 		return c, fmt.Errorf("restore: %w", err)
 	}
 	defer in.Close()
-	err = db.write(ctx, func(inner context.Context, tx driver.Tx) error {
+	err = db.writeBulk(ctx, func(inner context.Context, tx driver.Tx) error {
 		s := &restoring{db: db, tx: tx, done: ctx.Err, progress: progress}
 		if err := s.all(inner, in); err != nil {
 			return err

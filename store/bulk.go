@@ -17,7 +17,7 @@ func (e *Entities) BuildIndexes(ctx context.Context, progress func(index string,
 		if progress != nil {
 			progress(name, i+1, len(names))
 		}
-		err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error { return indexed.CreateIndex(ctx, tx, name) })
+		err := e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error { return indexed.CreateIndex(ctx, tx, name) })
 		if err != nil {
 			return fmt.Errorf("build indexes: %w", err)
 		}

@@ -261,7 +261,7 @@ const noDigest = "the digest cannot be computed without the whole history: the s
 // rows returns how many rows a check of the rows reads, zero when it cannot be
 // known.
 func (e *Entities) rows(ctx context.Context) (n uint64, err error) {
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+	err = e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
 		tables, err := e.tableRows(ctx, q)
 		if len(tables) > 1 {
 			for _, t := range tables {
@@ -286,7 +286,7 @@ func (c *checker) events(ctx context.Context) {
 	}
 	source, found, total := false, 0, uint64(0)
 	var problems []string
-	err = e.db.read(ctx, func(inner context.Context, q driver.Querier) (err error) {
+	err = e.db.readBulk(ctx, func(inner context.Context, q driver.Querier) (err error) {
 		if total, err = e.log.Head(inner, q); err != nil {
 			source = true
 			return err
@@ -337,7 +337,7 @@ const noEngineCheck = "the engine has no check of its own"
 // there.
 func (db *DB) missing(ctx context.Context, tables []*driver.Table) error {
 	has := map[string]bool{}
-	err := db.read(ctx, func(ctx context.Context, q driver.Querier) (err error) {
+	err := db.readBulk(ctx, func(ctx context.Context, q driver.Querier) (err error) {
 		has, err = db.meta.tables(ctx, q)
 		return err
 	})

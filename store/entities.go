@@ -112,6 +112,9 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 			return nil, err
 		}
 	}
+	if err := e.db.tune(ctx, e.layout.Tables()); err != nil {
+		return nil, err
+	}
 	return e, e.analyzeAtOpen(ctx)
 }
 
@@ -227,7 +230,7 @@ type TableRows struct {
 // Summary counts what the store holds. It reads every table.
 func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
 	s.Layout = e.layout.Name()
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+	err = e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
 		head, err := e.db.meta.head(ctx, q)
 		if err != nil {
 			return err

@@ -128,7 +128,10 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 			return nil, err
 		}
 	}
-	if err := e.check(recorded); err != nil || !e.shore.solo {
+	if err := e.check(recorded); err != nil {
+		return nil, err
+	}
+	if err := e.db.tune(ctx, e.log.Tables()); err != nil || !e.shore.solo {
 		return e, err
 	}
 	return e, e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
@@ -235,7 +238,7 @@ type TypeCount struct {
 // Summary counts what the store holds. It reads every event's type.
 func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 	s.Layout = e.log.Name()
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+	err = e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
 		if s.Head, err = e.log.Head(ctx, q); err != nil {
 			return err
 		}

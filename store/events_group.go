@@ -65,6 +65,11 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 			e.tail.Forget()
 		}
 	}()
+	if requests[0].alone { // a batch of an import
+		if err := driver.LiftTimeouts(ctx, tx); err != nil {
+			return false, err
+		}
+	}
 	g := group{log: e.log, tail: e.tail, tx: tx, rows: e.opts.LockedRows}
 	if err := g.judge(ctx, tx, requests); err != nil {
 		return false, err

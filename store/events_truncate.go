@@ -70,7 +70,7 @@ func (e *Events) Truncate(ctx context.Context, before uint64, progress func(at u
 
 // truncateStep truncates some events, and returns where the horizon is then.
 func (e *Events) truncateStep(ctx context.Context, before uint64) (at uint64, err error) {
-	err = e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+	err = e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
 		if at, err = e.horizon(ctx, tx); err != nil || at >= before {
 			return err
 		}

@@ -257,7 +257,11 @@ func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
 	if tx, err = l.ents.db.engine.Begin(ctx); err != nil {
 		return nil, err
 	}
-	head, err := l.ents.db.meta.head(context.WithoutCancel(ctx), tx)
+	err = driver.LiftTimeouts(ctx, tx)
+	var head BlockHead
+	if err == nil {
+		head, err = l.ents.db.meta.head(context.WithoutCancel(ctx), tx)
+	}
 	if err == nil && head != l.done.Head {
 		err = fmt.Errorf("%w: another writer moved the head from block %d to %d meanwhile; repeat to go on from there", ErrConflict, l.done.Head.Block, head.Block)
 		l.done.Head = head

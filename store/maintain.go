@@ -183,7 +183,7 @@ func (m *maintainer) prepare(ctx context.Context, further bool) error {
 	}
 	patient, cancel := context.WithTimeout(ctx, m.layout.Patience())
 	defer cancel()
-	err := m.db.read(patient, m.layout.Prepare)
+	err := m.db.readBulk(patient, m.layout.Prepare)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 	if err := m.prepare(ctx, false); err != nil {
 		return 0, err
 	}
-	err = m.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+	err = m.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
 		owed, err = m.layout.Maintain(ctx, tx, func() bool { return m.writers.Load() > 0 })
 		return err
 	})

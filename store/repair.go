@@ -97,7 +97,7 @@ func (db *DB) soundEvents(ctx context.Context, opts CheckOptions) (*Events, erro
 	}
 	c := checker{db: db, opts: opts}
 	var problems []error
-	err = db.read(ctx, func(_ context.Context, q driver.Querier) error {
+	err = db.readBulk(ctx, func(_ context.Context, q driver.Querier) error {
 		done, err := evs.log.Check(ctx, q, func(problem string) bool {
 			problems = append(problems, errors.New(problem))
 			return true
@@ -121,8 +121,11 @@ func (db *DB) rebuild(ctx context.Context, ents *Entities, evs *Events, r *Repai
 		return err
 	}
 	defer tx.Rollback()
+	if err := driver.LiftTimeouts(ctx, tx); err != nil {
+		return err
+	}
 	if ents != nil {
-		err := db.read(ctx, func(_ context.Context, q driver.Querier) error {
+		err := db.readBulk(ctx, func(_ context.Context, q driver.Querier) error {
 			count := &rowCount{}
 			return ents.layout.Rebuild(context.WithoutCancel(ctx), tx, count.of(ctx, q))
 		})

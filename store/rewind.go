@@ -15,7 +15,7 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 	if !e.layout.Temporal() {
 		return fmt.Errorf("rewind: layout %s keeps no history: %w", e.layout.Name(), ErrUnsupported)
 	}
-	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+	err := e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
 		head, err := e.db.meta.head(ctx, tx)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 // Blocks below it can no longer be read or rewound to. It fails with
 // ErrBlockRange when the block is above the head.
 func (e *Entities) Prune(ctx context.Context, before uint64) error {
-	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+	err := e.db.writeBulk(ctx, func(ctx context.Context, tx driver.Tx) error {
 		head, err := e.db.meta.head(ctx, tx)
 		if err != nil {
 			return err

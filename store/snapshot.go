@@ -45,8 +45,8 @@ func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
 	return s, nil
 }
 
-// views opens several snapshots of the head, all of one block of one history,
-// however busy a writer is. It takes its readers all or none. When the head moves
+// views opens several snapshots of the head for reading all of it, all of one block of
+// one history, however busy a writer is. It takes its readers all or none. When the head moves
 // between two views it tries again, in the end while it holds the writer; a store
 // that another process writes and that is open for reading only can keep moving.
 func (e *Entities) views(ctx context.Context, n int) ([]*Snapshot, error) {
@@ -84,7 +84,11 @@ func (e *Entities) viewsOnce(ctx context.Context, n int, holdWriter bool) (list 
 	same := true
 	for _, r := range readers {
 		s := &Snapshot{ents: e, reader: r}
-		if err := s.position(context.WithoutCancel(ctx), Head); err != nil {
+		err := driver.LiftTimeouts(context.WithoutCancel(ctx), r)
+		if err == nil {
+			err = s.position(context.WithoutCancel(ctx), Head)
+		}
+		if err != nil {
 			return nil, errors.Join(err, driver.CloseReaders(readers))
 		}
 		list = append(list, s)

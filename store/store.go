@@ -99,6 +99,17 @@ func (db *DB) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointR
 	return c.Checkpoint(ctx, truncate)
 }
 
+// Ended is closed when the database has ended, by Close or by itself, as an embedded
+// server does that is killed: then Close says why. It is nil on engines that have no
+// process of their own.
+func (db *DB) Ended() <-chan struct{} {
+	m, ok := db.engine.(driver.Mortal)
+	if !ok {
+		return nil
+	}
+	return m.Ended()
+}
+
 // Close closes the database. Open snapshots end with ErrClosed.
 func (db *DB) Close() error {
 	db.mu.Lock()
@@ -117,6 +128,15 @@ func (db *DB) Close() error {
 	return nil
 }
 
+// tune gives tables the settings of their upkeep, on engines that have such.
+func (db *DB) tune(ctx context.Context, tables []*driver.Table) error {
+	t, ok := db.engine.(driver.Tuner)
+	if !ok || db.ro {
+		return nil
+	}
+	return t.Tune(ctx, tables)
+}
+
 // write runs f in a write transaction. Engine calls inside are not cancelled
 // half-way: ctx is checked before they begin and before the commit.
 func (db *DB) write(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {
@@ -129,6 +149,26 @@ func (db *DB) write(ctx context.Context, f func(ctx context.Context, tx driver.T
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit(ctx)
+}
+
+// writeBulk is write for work that takes as long as there is data.
+func (db *DB) writeBulk(ctx context.Context, f func(ctx context.Context, tx driver.Tx) error) error {
+	return db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		if err := driver.LiftTimeouts(ctx, tx); err != nil {
+			return err
+		}
+		return f(ctx, tx)
+	})
+}
+
+// readBulk is read for such work.
+func (db *DB) readBulk(ctx context.Context, f func(ctx context.Context, q driver.Querier) error) error {
+	return db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		if err := driver.LiftTimeouts(ctx, q); err != nil {
+			return err
+		}
+		return f(ctx, q)
+	})
 }
 
 // read runs f in a read view.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	neturl "net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +18,9 @@ import (
 	"github.com/varvedb/varve/internal/pgtest"
 )
 
+// mine is the name of a schema that is cut, for the names of others, within a character.
+var mine = "Mine " + strings.Repeat("ä", 16)
+
 // ownServer starts a server as a user would have one, with a schema that is not ours, and
 // returns a URL of it with a password, which it does not ask for. In the end everything
 // must be as it was.
@@ -24,14 +29,14 @@ func ownServer(t *testing.T) string {
 	server, err := pgembed.Start(t.Context(), pgembed.Config{Dir: filepath.Join(t.TempDir(), "own")})
 	require.NoError(t, err)
 	url := pgtest.URL(server, pgembed.Database)
-	pgtest.Exec(t, url, "CREATE SCHEMA mine; CREATE TABLE mine.kept (n bigint); INSERT INTO mine.kept VALUES (7)")
+	pgtest.Exec(t, url, fmt.Sprintf(`CREATE SCHEMA %[1]q; CREATE TABLE %[1]q.kept (n bigint); INSERT INTO %[1]q.kept VALUES (7)`, mine))
 	t.Cleanup(func() {
-		require.Equal(t, "7", pgtest.Exec(t, url, "SELECT n FROM mine.kept"))
-		require.Equal(t, "mine, public", pgtest.Exec(t, url, "SELECT string_agg(nspname, ', ' ORDER BY nspname) FROM pg_namespace WHERE nspname !~ '^pg_|^information_schema$'"))
+		require.Equal(t, "7", pgtest.Exec(t, url, fmt.Sprintf("SELECT n FROM %q.kept", mine)))
+		require.Equal(t, mine+", public", pgtest.Exec(t, url, "SELECT string_agg(nspname, ', ' ORDER BY nspname) FROM pg_namespace WHERE nspname !~ '^pg_|^information_schema$'"))
 		require.Equal(t, "1", pgtest.Exec(t, url, "SELECT count(*) FROM pg_tables WHERE schemaname !~ '^pg_|^information_schema$'"))
 		require.NoError(t, server.Stop(context.Background()))
 	})
-	return strings.Replace(url, "varve@", "varve:hush@", 1) + "&schema=mine"
+	return strings.Replace(url, "varve@", "varve:hush@", 1) + "&schema=" + neturl.QueryEscape(mine)
 }
 
 // TestMeasuredServer measures a server of the user's, each database in a schema of its own

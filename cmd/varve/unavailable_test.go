@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/internal/pgembed"
 	"github.com/varvedb/varve/internal/pgtest"
+	"github.com/varvedb/varve/node/chain/chaintest"
 	"github.com/varvedb/varve/node/rpc"
 )
 
@@ -94,4 +97,75 @@ func TestServeWithoutDatabase(t *testing.T) {
 	cancel()
 	require.Zero(t, <-code, errs.String())
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestServeEndsWithItsServer: a service does not outlive its embedded server, and says why
+// it ends. What it acknowledged is there when it is started again.
+func TestServeEndsWithItsServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pg")
+	path := "/v1/entities/0x" + strings.Repeat("01", 32)
+	serve := func(ctx context.Context) (rest string, code chan int, errs *output) {
+		var out output
+		errs, code = &output{}, make(chan int, 1)
+		go func() {
+			code <- cli.Run(ctx, []string{"serve", "postgres:" + dir, "--plaintext", "--listen=127.0.0.1:0", "--grpc=off"}, &out, errs)
+		}()
+		require.Eventually(t, func() bool { return strings.Contains(out.String(), "\n") || len(code) > 0 }, 60*time.Second, 5*time.Millisecond)
+		at := regexp.MustCompile(`REST on (\S+),`).FindStringSubmatch(out.String())
+		require.NotNil(t, at, "%s%s", &out, errs)
+		return at[1], code, errs
+	}
+	ask := func(method, rest string) int {
+		r, err := http.NewRequest(method, "http://"+rest+path, strings.NewReader("{}"))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	rest, code, errs := serve(t.Context())
+	require.Equal(t, 201, ask("PUT", rest))
+	requireEndsWithServer(t, dir, code, errs)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	rest, code, errs = serve(ctx)
+	require.Equal(t, 200, ask("GET", rest))
+	cancel()
+	require.Zero(t, <-code, errs.String())
+	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestFollowEndsWithItsServer: nor does a follower outlive it.
+func TestFollowEndsWithItsServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pg")
+	c := chaintest.New(1337, 6)
+	c.Grow(3)
+	var out, errs output
+	code := make(chan int, 1)
+	rpc := execution(t, c)
+	go func() {
+		code <- cli.Run(t.Context(), []string{"follow", rpc, "postgres:" + dir, "--interval=10ms"}, &out, &errs)
+	}()
+	require.Eventually(t, func() bool { return c.Asked() > 100 || len(code) > 0 }, time.Minute, 5*time.Millisecond)
+	requireEndsWithServer(t, dir, code, &errs)
+}
+
+// requireEndsWithServer kills a directory's server, and waits for a command that ends with it.
+func requireEndsWithServer(t *testing.T, dir string, code chan int, errs *output) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.SplitN(string(text), "\n", 2)[0])
+	require.NoError(t, err)
+	server, err := os.FindProcess(pid)
+	require.NoError(t, err)
+	require.NoError(t, server.Kill())
+	select {
+	case got := <-code:
+		require.Equal(t, cli.ExitError, got)
+		require.Contains(t, errs.String(), "signal: killed")
+	case <-time.After(time.Minute):
+		require.Fail(t, "it does not end")
+	}
 }

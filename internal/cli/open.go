@@ -47,3 +47,19 @@ func openEntities(ctx context.Context, url string, o *store.Options, eo store.En
 	}
 	return db, ents, nil
 }
+
+// endWith ends the command's context with a database that ends by itself. A service would
+// stay up without it for nothing, and nobody would start it again; what follows a chain
+// fails when it looks for the next block. Why the database ended is the error of its Close.
+func (e *env) endWith(db *store.DB) (release context.CancelFunc) {
+	ctx, cancel := context.WithCancel(e.ctx)
+	go func() {
+		select {
+		case <-db.Ended():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	e.ctx = ctx
+	return cancel
+}

@@ -68,6 +68,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return fmt.Errorf("serve: %w", err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	defer e.endWith(db)()
 	s, err := service.New(e.ctx, db, core)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)

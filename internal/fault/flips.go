@@ -141,8 +141,8 @@ func aimAt(ctx context.Context, db *store.DB) (func(string) bool, error) {
 	}
 	defer q.Close()
 	rows, err := q.Query(ctx, `SELECT pg_relation_filepath(oid) FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')
-    OR oid IN (SELECT reltoastrelid FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND reltoastrelid <> 0)`)
+WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND relkind IN ('r', 'i')
+    OR oid IN (SELECT reltoastrelid FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND reltoastrelid <> 0)`)
 	if err != nil {
 		return nil, err
 	}

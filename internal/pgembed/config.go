@@ -9,9 +9,11 @@
 //	Dir/postgres.log  what the server said since its last start
 //	Dir/lock          held (flock) while a process has the server started
 //	Dir/socket        the directory of the server's socket, or a link to it
+//	Dir/service.conf  how to connect, for psql
 //
 // The server listens on a Unix socket that only its owner may open, and on no
-// TCP port. Nothing a user has is ever deleted: data of another major version
+// TCP port. The environment has no say, neither in the server nor in connections to
+// it. Nothing a user has is ever deleted: data of another major version
 // is refused, not replaced.
 //
 // # Nothing is orphaned
@@ -19,13 +21,16 @@
 // The kernel ends the server when this process dies, however it dies. That is
 // tied to the thread that started the server, so a goroutine keeps that thread
 // until the server has gone. A server that still runs from a killed parent is
-// recognised by its working directory and shut down by the next Start.
+// recognised by its working directory and shut down by the next Start. Of a server that
+// ends by itself Ended tells; it is not started again, since whoever has it open may
+// remember commits that were not durable.
 //
 // # Root
 //
 // PostgreSQL refuses to run as root. For a root process whose directory belongs
 // to another user, the server runs as that user; otherwise it runs in a user
-// namespace in which root's files belong to an ordinary user.
+// namespace in which root's files belong to an ordinary user. So does initdb for a user
+// of whom the system knows no name.
 package pgembed
 
 import (

@@ -51,6 +51,9 @@ func checkEmpty(dir string) error {
 // works or does not exist. Everything is synced, by initdb and by the database
 // server's shutdown.
 func initData(ctx context.Context, bins binaries, owner *identity, dataDir string) (err error) {
+	if owner, err = owner.named(); err != nil {
+		return err
+	}
 	part := dataDir + ".part"
 	// An initdb that was killed may have left its server for a moment.
 	if err := errors.Join(endHolders(part), os.RemoveAll(part)); err != nil {
@@ -58,7 +61,7 @@ func initData(ctx context.Context, bins binaries, owner *identity, dataDir strin
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, endHolders(part), os.RemoveAll(part))
+			err = errors.Join(owner.explainStart(err), endHolders(part), os.RemoveAll(part))
 		}
 	}()
 	initdb := owner.command(bins.initdb, "-D", part, "-U", User, "--auth-local=trust", "--auth-host=reject",

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"os/user"
 	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -19,8 +18,8 @@ type identity struct {
 	// change makes files over to uid; it is set when root runs the server as
 	// another user.
 	change bool
-	// inside is the user that root's user is called inside a user namespace; zero
-	// without a namespace.
+	// inside is the user that uid is called inside a user namespace; zero without a
+	// namespace.
 	inside int
 }
 
@@ -36,8 +35,27 @@ func identify(dir string) (*identity, error) {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 {
 		return &identity{uid: int(stat.Uid), gid: int(stat.Gid), change: true}, nil
 	}
-	inside, err := ordinaryUser()
-	return &identity{inside: inside}, err
+	inside, ok := ordinaryUser()
+	if !ok {
+		return nil, errors.New("postgres does not run as root, and no other user exists; run as another user")
+	}
+	return &identity{inside: inside}, nil
+}
+
+// named returns the identity as which data are made. Initdb and a server of a single user
+// ask the system for their user's name, which one that a container made up has not: inside
+// a user namespace it is called like one that has. A server does not ask.
+func (id *identity) named() (*identity, error) {
+	if _, err := user.LookupId(strconv.Itoa(id.uid)); err == nil || id.inside != 0 {
+		return id, nil
+	}
+	inside, ok := ordinaryUser()
+	if !ok {
+		return nil, fmt.Errorf("initdb asks for the name of user %d, and this system has a name for none; add a line for it to /etc/passwd", id.uid)
+	}
+	named := *id
+	named.inside = inside
+	return &named, nil
 }
 
 // ordinaryUsers are tried in turn: the first user of most systems, nobody, and
@@ -46,13 +64,13 @@ var ordinaryUsers = []int{1000, 65534, 1, 2}
 
 // ordinaryUser returns the number of a user other than root that the system has
 // a name for: initdb asks for it.
-func ordinaryUser() (int, error) {
+func ordinaryUser() (int, bool) {
 	for _, id := range ordinaryUsers {
 		if _, err := user.LookupId(strconv.Itoa(id)); err == nil {
-			return id, nil
+			return id, true
 		}
 	}
-	return 0, errors.New("postgres does not run as root, and no other user exists; run as another user")
+	return 0, false
 }
 
 // command returns a command that runs as this identity, in a session of its own
@@ -63,25 +81,26 @@ func (id *identity) command(path string, args ...string) *exec.Cmd {
 	cmd.Dir = "/"
 	cmd.Env = environment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	switch {
-	case id.change:
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(id.uid), Gid: uint32(id.gid)}
-	case id.inside != 0:
+	uid, gid := id.uid, id.gid
+	if id.inside != 0 {
 		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: id.inside, HostID: 0, Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: id.inside, HostID: 0, Size: 1}}
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: id.inside, HostID: uid, Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: id.inside, HostID: gid, Size: 1}}
+		cmd.SysProcAttr.GidMappingsEnableSetgroups = id.change
+		uid, gid = id.inside, id.inside
+	}
+	if id.change {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
 	return cmd
 }
 
-// environment returns this process's environment without what PostgreSQL reads
-// and with messages in English.
+// environment is what PostgreSQL's programs are given: messages in English, and where
+// the libraries of an installed one are.
 func environment() []string {
 	env := []string{"LC_ALL=C"}
-	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "PG") && !strings.HasPrefix(e, "LC_") && !strings.HasPrefix(e, "LANG") {
-			env = append(env, e)
-		}
+	if path, ok := os.LookupEnv("LD_LIBRARY_PATH"); ok {
+		env = append(env, "LD_LIBRARY_PATH="+path)
 	}
 	return env
 }
@@ -97,10 +116,14 @@ func (id *identity) own(path string) error {
 // explainStart says what to do when a program could not be started because of
 // this identity.
 func (id *identity) explainStart(err error) error {
+	refused := id.inside != 0 && (errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL))
 	switch {
-	case id.inside != 0 && (errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)):
+	case refused && id.uid == 0:
 		return fmt.Errorf("postgres does not run as root, and the system refuses a user namespace; "+
 			"run as another user, or give the directory to one: %w", err)
+	case refused:
+		return fmt.Errorf("initdb asks for the name of user %d, who has none, and the system refuses a user namespace; "+
+			"add a line for it to /etc/passwd, or make the directory elsewhere: %w", id.uid, err)
 	case id.change && errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("user %d, who owns the directory, cannot run the binaries; "+
 			"put them where that user may read: %w", id.uid, err)

@@ -36,7 +36,11 @@ func helper(dir string) *exec.Cmd {
 // and the server's process number.
 func startElsewhere(t *testing.T, dir string) (parent *exec.Cmd, server int) {
 	t.Helper()
-	cmd := helper(dir)
+	return startHelper(t, helper(dir))
+}
+
+func startHelper(t *testing.T, cmd *exec.Cmd) (parent *exec.Cmd, server int) {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -209,32 +213,46 @@ func TestInterruptedInit(t *testing.T) {
 	require.NoDirExists(t, part)
 }
 
-// TestOtherOwner runs the server as the user who owns the directory.
-func TestOtherOwner(t *testing.T) {
+// nameless is a user that the system has no name for.
+const nameless = 54321
+
+// dirOf makes a directory that belongs to a user, beside a cache that every user can read.
+func dirOf(t *testing.T, uid int) (dir, cache string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can run a server as another user")
+		t.Skip("only root can run something as another user")
 	}
-	const nobody = 65534
 	base, err := os.MkdirTemp("/tmp", "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
 	require.NoError(t, os.Chmod(base, 0o755))
-	cache := filepath.Join(base, "cache")
-	dir := filepath.Join(base, "dir")
+	cache = filepath.Join(base, "cache")
+	dir = filepath.Join(base, "dir")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	require.NoError(t, os.Chown(dir, nobody, nobody))
+	require.NoError(t, os.Chown(dir, uid, uid))
 	root, err := install(t.Context(), Config{})
 	require.NoError(t, err)
 	require.NoError(t, os.CopyFS(filepath.Join(cache, filepath.Base(root)), os.DirFS(root)))
+	return dir, cache
+}
 
+// TestOtherOwner runs the server as the user who owns the directory.
+func TestOtherOwner(t *testing.T) {
+	for _, uid := range []int{65534, nameless} {
+		t.Run(strconv.Itoa(uid), func(t *testing.T) { testOtherOwner(t, uid) })
+	}
+}
+
+func testOtherOwner(t *testing.T, uid int) {
+	dir, cache := dirOf(t, uid)
 	s := start(t, Config{Dir: dir, CacheDir: cache})
 	require.Equal(t, "1", query(t, s, "SELECT 1"))
 	info, err := os.Stat(filepath.Join(dir, "data", "PG_VERSION"))
 	require.NoError(t, err)
-	require.EqualValues(t, nobody, info.Sys().(*syscall.Stat_t).Uid)
+	require.EqualValues(t, uid, info.Sys().(*syscall.Stat_t).Uid)
 	status, err := os.ReadFile(procFile(s.PIDs()[0], "status"))
 	require.NoError(t, err)
-	require.Contains(t, string(status), fmt.Sprintf("Uid:\t%d\t%d", nobody, nobody))
+	require.Contains(t, string(status), fmt.Sprintf("Uid:\t%d\t%d", uid, uid))
 	require.NoError(t, s.Stop(t.Context()))
 
 	// The kernel forgets a child's tie to its parent at some changes of user.
@@ -242,6 +260,27 @@ func TestOtherOwner(t *testing.T) {
 	parent, _ := startElsewhere(t, dir)
 	killParent(t, parent, filepath.Join(dir, "data"))
 	start(t, Config{Dir: dir, CacheDir: cache})
+}
+
+// TestNamelessUser: whoever this process is, also one of whom the system knows nothing but
+// the number, makes a directory and opens it again.
+func TestNamelessUser(t *testing.T) {
+	dir, cache := dirOf(t, nameless)
+	program := filepath.Join(filepath.Dir(dir), "program")
+	text, err := os.ReadFile(os.Args[0])
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(program, text, 0o755))
+	t.Setenv(helperCache, cache)
+	for range 2 {
+		cmd := helper(dir)
+		cmd.Path, cmd.Dir = program, "/"
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nameless, Gid: nameless}}
+		parent, server := startHelper(t, cmd)
+		status, err := os.ReadFile(procFile(server, "status"))
+		require.NoError(t, err)
+		require.Contains(t, string(status), fmt.Sprintf("Uid:\t%d\t%d", nameless, nameless))
+		killParent(t, parent, filepath.Join(dir, "data"))
+	}
 }
 
 // TestNamespaces runs initdb and the server under each user that a user
@@ -262,6 +301,9 @@ func TestExplainStart(t *testing.T) {
 	refused := &os.PathError{Op: "fork/exec", Path: "postgres", Err: syscall.EPERM}
 	err := (&identity{inside: 1000}).explainStart(refused)
 	require.ErrorContains(t, err, "user namespace")
+	require.ErrorIs(t, err, syscall.EPERM)
+	err = (&identity{uid: nameless, inside: 1000}).explainStart(refused)
+	require.ErrorContains(t, err, "/etc/passwd")
 	require.ErrorIs(t, err, syscall.EPERM)
 	unreadable := &os.PathError{Op: "fork/exec", Path: "postgres", Err: syscall.EACCES}
 	require.ErrorContains(t, (&identity{uid: 1, change: true}).explainStart(unreadable), "user 1")

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -74,6 +75,9 @@ func (s *Server) start(ctx context.Context) (err error) {
 		return err
 	}
 	if s.socket, err = makeSocketDir(s.cfg.Dir, s.owner); err != nil {
+		return err
+	}
+	if err := writeService(s.cfg.servicePath(), s.socket.path); err != nil {
 		return err
 	}
 	return s.launchReady(ctx)
@@ -181,7 +185,11 @@ func (s *Server) waitReady(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-	conn, err := pgconn.Connect(ctx, s.ConnString())
+	cfg, err := s.ConnConfig()
+	if err != nil {
+		return err
+	}
+	conn, err := pgconn.ConnectConfig(ctx, &cfg.Config)
 	if err != nil {
 		return s.withLog(err)
 	}
@@ -192,11 +200,18 @@ func (s *Server) waitReady(ctx context.Context) error {
 // SocketDir returns the directory of the server's Unix socket.
 func (s *Server) SocketDir() string { return s.socket.path }
 
-// ConnString returns a connection string in the keyword form that pgx reads. It
-// names every parameter that the environment could change.
-func (s *Server) ConnString() string {
-	return fmt.Sprintf("host=%s port=%s user=%s database=%s sslmode=disable target_session_attrs=any options=''",
-		s.socket.path, socketPort, User, Database)
+// Ended is closed when the server has ended: after Stop, or by itself, since nobody
+// starts it again.
+func (s *Server) Ended() <-chan struct{} { return s.proc.done }
+
+// ConnConfig returns how to connect to the server, to which the environment adds nothing.
+func (s *Server) ConnConfig() (*pgx.ConnConfig, error) {
+	cfg, err := pgx.ParseConfig(connString(s.socket.path, s.cfg.servicePath()))
+	if err != nil {
+		return nil, err
+	}
+	cfg.RuntimeParams = map[string]string{}
+	return cfg, nil
 }
 
 // Version returns the server's version as it tells itself, such as "18.3".

@@ -38,11 +38,19 @@ func requireNothingLeft(t *testing.T, dir string) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
+func connect(t *testing.T, s *Server) *pgconn.PgConn {
+	t.Helper()
+	cfg, err := s.ConnConfig()
+	require.NoError(t, err)
+	conn, err := pgconn.ConnectConfig(t.Context(), &cfg.Config)
+	require.NoError(t, err)
+	return conn
+}
+
 // query runs a simple query and returns the first value of its first row.
 func query(t *testing.T, s *Server, sql string) string {
 	t.Helper()
-	conn, err := pgconn.Connect(t.Context(), s.ConnString())
-	require.NoError(t, err)
+	conn := connect(t, s)
 	defer conn.Close(context.Background())
 	results, err := conn.Exec(t.Context(), sql).ReadAll()
 	require.NoError(t, err)
@@ -51,6 +59,9 @@ func query(t *testing.T, s *Server, sql string) string {
 	}
 	return ""
 }
+
+// userCache is where the binaries are when a test changes HOME.
+var userCache = func() string { dir, _ := cacheDir(Config{}); return dir }()
 
 // template is a data directory that was made once, by initDir.
 var template = struct {
@@ -129,12 +140,32 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, "on", query(t, s, "SHOW synchronous_commit"), "a setting holds for one start")
 }
 
+// TestEnvironmentIsIgnored: nothing of the environment reaches the server, initdb or a
+// connection to the server, be it wrong or something else that works.
 func TestEnvironmentIsIgnored(t *testing.T) {
-	t.Setenv("PGOPTIONS", "-c synchronous_commit=off")
-	t.Setenv("PGPORT", "1")
-	t.Setenv("PGDATA", "/nowhere")
-	s := start(t, Config{Dir: madeDir(t)})
-	require.Equal(t, "on", query(t, s, "SHOW synchronous_commit"))
+	files := t.TempDir()
+	for name, value := range map[string]string{
+		"PGSERVICE": "theirs", "PGSERVICEFILE": "/nowhere", "PGOPTIONS": "-c synchronous_commit=off",
+		"PGHOST": "/nowhere", "PGPORT": "1", "PGDATABASE": "none", "PGUSER": "nobody", "PGPASSWORD": "x", "PGPASSFILE": files, "PGAPPNAME": "x",
+		"PGSSLMODE": "verify-full", "PGSSLCERT": files, "PGSSLKEY": files, "PGSSLROOTCERT": files, "PGSSLCERTMODE": "wrong", "PGSSLNEGOTIATION": "wrong",
+		"PGCONNECT_TIMEOUT": "wrong", "PGTARGETSESSIONATTRS": "standby", "PGTZ": "Asia/Tokyo", "PGREQUIREAUTH": "wrong",
+		"PGMINPROTOCOLVERSION": "wrong", "PGMAXPROTOCOLVERSION": "wrong", "PGCHANNELBINDING": "require",
+		"PGDATA": "/nowhere", "TZ": "Asia/Tokyo", "LC_ALL": "xx_XX", "LC_COLLATE": "xx_XX", "LANG": "xx_XX", "LANGUAGE": "xx", "HOME": files,
+	} {
+		t.Setenv(name, value)
+	}
+	s := start(t, Config{Dir: t.TempDir(), CacheDir: userCache})
+	for name, want := range map[string]string{
+		"synchronous_commit": "on", "application_name": "", "TimeZone": "UTC", "log_timezone": "UTC", "lc_messages": "C",
+	} {
+		require.Equal(t, want, query(t, s, "SHOW "+name), name)
+	}
+	require.Equal(t, "varve varve", query(t, s, "SELECT current_user || ' ' || current_database()"))
+	for _, pid := range s.PIDs() {
+		environment, err := os.ReadFile(procFile(pid, "environ"))
+		require.NoError(t, err)
+		require.NotContains(t, string(environment), "nowhere")
+	}
 }
 
 func TestStopWithoutTimeRecovers(t *testing.T) {
@@ -154,10 +185,9 @@ func TestStopWithoutTimeRecovers(t *testing.T) {
 
 func TestStopEndsOpenConnections(t *testing.T) {
 	s := start(t, Config{Dir: madeDir(t)})
-	conn, err := pgconn.Connect(t.Context(), s.ConnString())
-	require.NoError(t, err)
+	conn := connect(t, s)
 	defer conn.Close(context.Background())
-	_, err = conn.Exec(t.Context(), "BEGIN; CREATE TABLE t (n bigint)").ReadAll()
+	_, err := conn.Exec(t.Context(), "BEGIN; CREATE TABLE t (n bigint)").ReadAll()
 	require.NoError(t, err)
 	require.NoError(t, s.Stop(t.Context()))
 }

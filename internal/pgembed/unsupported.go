@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -28,8 +30,11 @@ func RemoveSockets(string) error { return nil }
 // SocketDir returns "".
 func (*Server) SocketDir() string { return "" }
 
-// ConnString returns "".
-func (*Server) ConnString() string { return "" }
+// Ended returns nil.
+func (*Server) Ended() <-chan struct{} { return nil }
+
+// ConnConfig fails.
+func (*Server) ConnConfig() (*pgx.ConnConfig, error) { return nil, driver.ErrUnsupported }
 
 // Version returns "".
 func (*Server) Version() string { return "" }

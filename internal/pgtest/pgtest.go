@@ -18,10 +18,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/varvedb/varve/internal/pgembed"
@@ -61,22 +62,23 @@ func Main(m interface{ Run() int }) int {
 
 // NewURL returns the URL of a new, empty schema, which is dropped with what is in
 // it when the test ends. A schema is what a store fills; making a database of
-// its own takes a hundred times as long. The test is skipped where no server can
-// be embedded.
+// its own takes a hundred times as long. Its name is one that SQL must quote, so that
+// every test is one of that too. The test is skipped where no server can be embedded.
 func NewURL(t testing.TB) string {
 	t.Helper()
 	server := start(t)
 	shared.Lock()
 	defer shared.Unlock()
 	shared.schemas++
-	name := "test" + strconv.Itoa(shared.schemas)
-	mustRun(t, shared.admin, "CREATE SCHEMA "+name)
+	name := fmt.Sprintf(`Test %d, "it's" größer.`, shared.schemas)
+	quoted := pgx.Identifier{name}.Sanitize()
+	mustRun(t, shared.admin, "CREATE SCHEMA "+quoted)
 	t.Cleanup(func() {
 		shared.Lock()
 		defer shared.Unlock()
-		mustRun(t, shared.admin, "DROP SCHEMA IF EXISTS "+name+" CASCADE")
+		mustRun(t, shared.admin, "DROP SCHEMA IF EXISTS "+quoted+" CASCADE")
 	})
-	return URL(server, pgembed.Database) + "&schema=" + name
+	return URL(server, pgembed.Database) + "&schema=" + url.QueryEscape(name)
 }
 
 // URL returns the URL of a database on an embedded server.
@@ -113,10 +115,10 @@ func Exec(t testing.TB, rawURL, sql string) string {
 	u, query := parse(t, rawURL)
 	if schema := query.Get("schema"); schema != "" {
 		query.Del("schema")
-		query.Set("search_path", strconv.Quote(schema))
+		query.Set("search_path", pgx.Identifier{schema}.Sanitize())
 	}
-	u.RawQuery = query.Encode()
-	ctx := context.Background() // also for cleaning up, when the test's own is done
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20") // a plus is no space to pgconn
+	ctx := context.Background()                                 // also for cleaning up, when the test's own is done
 	conn, err := pgconn.Connect(ctx, u.String())
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +187,11 @@ func startShared() (err error) {
 	if err != nil {
 		return err
 	}
-	shared.admin, err = pgconn.Connect(context.Background(), shared.server.ConnString())
+	cfg, err := shared.server.ConnConfig()
+	if err != nil {
+		return err
+	}
+	shared.admin, err = pgconn.ConnectConfig(context.Background(), &cfg.Config)
 	return err
 }
 

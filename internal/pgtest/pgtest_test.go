@@ -20,7 +20,7 @@ func TestNewURL(t *testing.T) {
 
 // TestDropped: a schema does not outlive its test.
 func TestDropped(t *testing.T) {
-	const schemas = "SELECT count(*) FROM information_schema.schemata WHERE schema_name LIKE 'test%'"
+	const schemas = "SELECT count(*) FROM information_schema.schemata WHERE schema_name LIKE 'Test %'"
 	outer := NewURL(t)
 	t.Run("inner", func(t *testing.T) {
 		url := NewURL(t)

@@ -64,7 +64,7 @@ func readTables(ctx context.Context, c *sqlstore.Conn, report func(problem strin
 		_, err = c.QueryText(ctx, "SELECT count(t.*::text)::text FROM "+table+" AS t")
 		switch {
 		case code(err) == codeRefused:
-			refused, err = append(refused, fmt.Errorf("%w; GRANT SELECT on it to this user", err)), nil
+			refused, err = append(refused, err), nil
 		case errors.Is(err, driver.ErrCorrupt):
 			if !report(fmt.Sprintf("table %s: %v", table, err)) {
 				return nil
@@ -162,11 +162,25 @@ func (e *engine) Reindex(ctx context.Context) error {
 		tables, err := list(ctx, c, "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")
 		for _, table := range tables {
 			if err == nil {
-				err = c.ExecOnce(ctx, "REINDEX TABLE "+table)
+				err = reindex(ctx, c, table)
 			}
 		}
 		return err
 	})
+}
+
+// reindex makes the indexes of one table anew. On a connection that is shared a
+// transaction is open already.
+func reindex(ctx context.Context, c *sqlstore.Conn, table string) error {
+	script := liftTimeouts + "; REINDEX TABLE " + table
+	if !c.Shared() {
+		script = "BEGIN; " + script + "; COMMIT"
+	}
+	err := c.ExecOnce(ctx, script)
+	if err != nil && !c.Shared() {
+		err = errors.Join(err, c.ExecOnce(context.WithoutCancel(ctx), "ROLLBACK"))
+	}
+	return err
 }
 
 func list(ctx context.Context, c *sqlstore.Conn, text string) (values []string, err error) {

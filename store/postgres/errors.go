@@ -38,6 +38,7 @@ var meanings = map[string]meaning{
 	"22021": {driver.ErrUnsupported, "text is UTF-8 without U+0000"},     // character not in repertoire
 	"54":    {driver.ErrUnsupported, "see the engine's gap long-values"}, // a limit
 	"0A":    {sentinel: driver.ErrUnsupported},
+	"42501": {advice: "GRANT this user what it lacks, or connect as the owner"},
 	"28":    {advice: "check the user, the password and the server's pg_hba.conf"},
 	"08":    {sentinel: driver.ErrUnavailable}, // the connection
 	"57P01": {sentinel: driver.ErrUnavailable}, // the server stops

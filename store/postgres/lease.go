@@ -16,10 +16,7 @@ import (
 // lock and not a session's: a pooler between may hand the session to others, but
 // not while a transaction is open. One that is idle under READ COMMITTED keeps
 // no snapshot, so it holds back no vacuum.
-const beginLease = `BEGIN ISOLATION LEVEL READ COMMITTED;
-SELECT set_config(name, '0', true)
-FROM pg_settings
-WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')`
+var beginLease = "BEGIN ISOLATION LEVEL READ COMMITTED; " + liftTimeouts
 
 // takeLease is lockWriters with a key of its own, and does not wait.
 const takeLease = `SELECT pg_try_advisory_xact_lock(1986097783, oid::int4)

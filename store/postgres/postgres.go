@@ -12,7 +12,8 @@
 // A host in the URL, or the parameter host, means a server; anything else is
 // the directory of a server that is started by Open and stopped by Close.
 // What the URL of a server leaves out is taken from the environment (PGUSER,
-// PGPASSWORD, ~/.pgpass, …) as PostgreSQL's own programs do.
+// PGPASSWORD, ~/.pgpass, …) as PostgreSQL's own programs do. An embedded server takes
+// nothing from there.
 //
 // Everything lives in the session's current schema, so that several stores and
 // other tables can share a database; the parameter schema chooses one.
@@ -147,6 +148,15 @@ func (e *engine) begin(ctx context.Context) error {
 
 // Info implements driver.Engine.
 func (e *engine) Info() driver.Info { return info(e.version) }
+
+// Ended implements driver.Mortal. A running server is made good by whoever runs it: what
+// was lost with it is asked anew, since others may have written meanwhile.
+func (e *engine) Ended() <-chan struct{} {
+	if e.server == nil {
+		return nil
+	}
+	return e.server.Ended()
+}
 
 // Close implements driver.Engine.
 func (e *engine) Close() error {

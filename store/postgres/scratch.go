@@ -25,7 +25,7 @@ func scratch(ctx context.Context, u *url.URL, opts driver.Options) (params map[s
 		return nil, nil, fmt.Errorf("%w: %s is a directory; name a running server", driver.ErrUnsupported, t.dir)
 	}
 	name := cmp.Or(t.schema, "varve")
-	name = name[:min(len(name), maxIdentifier-27)] + "_" + strings.ToLower(rand.Text())
+	name = strings.ToValidUTF8(name[:min(len(name), maxIdentifier-27)], "") + "_" + strings.ToLower(rand.Text())
 	schema := pgx.Identifier{name}.Sanitize()
 	if err := t.run(ctx, "CREATE SCHEMA "+schema); err != nil {
 		return nil, nil, err

@@ -67,9 +67,13 @@ func (s *session) setup(ctx context.Context, c *sqlstore.Conn, _ bool) error {
 	if err != nil {
 		return fmt.Errorf("look for a pooler: %w", err)
 	}
+	settings := s.settings(shared)
+	if c.Seat() == sqlstore.Spare { // for what takes long, and nobody's queries
+		settings = append(settings, lift(shared))
+	}
 	if shared {
-		c.Share(s.settings(true))
-	} else if err := c.ExecOnce(ctx, strings.Join(s.settings(false), "; ")); err != nil {
+		c.Share(settings)
+	} else if err := c.ExecOnce(ctx, strings.Join(settings, "; ")); err != nil {
 		return fmt.Errorf("set up the session: %w", err)
 	}
 	return c.InSession(ctx, func(c *sqlstore.Conn) error { return s.check(ctx, c) })
@@ -101,7 +105,7 @@ func (s *session) check(ctx context.Context, c *sqlstore.Conn) error {
 	if err := s.checkServer(got); err != nil {
 		return err
 	}
-	if got.schema != "" {
+	if got.schema != "" && (s.schema == "" || got.schema == s.schema) {
 		return nil
 	}
 	return s.makeSchema(ctx, c)
@@ -171,10 +175,13 @@ func (s *session) makeSchema(ctx context.Context, c *sqlstore.Conn) error {
 	// Two processes may do it at once; then one is refused, and it exists.
 	err := c.ExecOnce(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{s.schema}.Sanitize())
 	if err != nil && !errors.Is(err, driver.ErrConflict) {
+		if code(err) == codeRefused {
+			err = fmt.Errorf("%w: it needs CREATE ON DATABASE, or that somebody makes the schema for it, with USAGE and CREATE", err)
+		}
 		return fmt.Errorf("make schema %q: %w", s.schema, err)
 	}
 	got, err := readState(ctx, c)
-	if err == nil && got.schema == "" {
+	if err == nil && got.schema != s.schema {
 		err = fmt.Errorf("schema %q cannot be used; GRANT USAGE, CREATE on it to this user", s.schema)
 	}
 	return err

@@ -6,10 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/pgembed"
 	"github.com/varvedb/varve/internal/pgtest"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -66,14 +68,14 @@ func TestServerWithoutSync(t *testing.T) {
 
 func TestSchema(t *testing.T) {
 	url := pgtest.NewURL(t)
-	missing := strings.Replace(url, "schema=test", "schema=A%20%22quoted%22%20test", 1)
-	name := schemaOf(t, openTest(t, url, nil))
-	t.Cleanup(func() { pgtest.Exec(t, url, `DROP SCHEMA IF EXISTS "A ""quoted"" `+name+`" CASCADE`) })
+	missing := strings.Replace(url, "schema=", "schema=Another+", 1)
+	name := "Another " + schemaOf(t, openTest(t, url, nil))
+	t.Cleanup(func() { pgtest.Exec(t, url, "DROP SCHEMA IF EXISTS "+pgx.Identifier{name}.Sanitize()+" CASCADE") })
 
 	_, err := openURL(missing, readOnly)
 	require.ErrorIs(t, err, driver.ErrNotExist)
 	e := openTest(t, missing, nil)
-	require.Equal(t, `A "quoted" `+name, schemaOf(t, e))
+	require.Equal(t, name, schemaOf(t, e))
 	execute(t, e, createAll)
 	require.Zero(t, count(t, openTest(t, missing, readOnly), "t"))
 
@@ -172,7 +174,7 @@ func TestLogUsed(t *testing.T) {
 		require.NoError(t, err)
 		return *s.WALBytes
 	}
-	pgtest.Exec(t, url, "CREATE TABLE "+schemaOf(t, e)+".filled AS SELECT repeat(md5(n::text), 60) FROM generate_series(1, 5000) AS n")
+	pgtest.Exec(t, url, "CREATE TABLE filled AS SELECT repeat(md5(n::text), 60) FROM generate_series(1, 5000) AS n")
 	require.Greater(t, used(), int64(4<<20))
 	pgtest.Exec(t, url, "CHECKPOINT")
 	require.Less(t, used(), int64(1<<20), "a file of the log is 16 MB")
@@ -181,7 +183,7 @@ func TestLogUsed(t *testing.T) {
 // asPoor makes a user who has no rights but to a URL's schema, and returns their URL.
 func asPoor(t testing.TB, url string) string {
 	t.Helper()
-	name := schemaOf(t, openTest(t, url, nil))
+	name := pgx.Identifier{schemaOf(t, openTest(t, url, nil))}.Sanitize()
 	pgtest.Exec(t, url, "CREATE ROLE poor LOGIN; GRANT ALL ON SCHEMA "+name+" TO poor")
 	t.Cleanup(func() { pgtest.Exec(t, url, "DROP OWNED BY poor CASCADE; DROP ROLE poor") })
 	return strings.Replace(url, "varve@", "poor@", 1)
@@ -196,4 +198,18 @@ func TestStatsWithoutRights(t *testing.T) {
 	require.Positive(t, *s.WALBytes)
 	require.NotNil(t, s.DatabaseBytes)
 	require.NotEmpty(t, settings(t, e))
+}
+
+// TestRefused: a user without rights is told which it needs.
+func TestRefused(t *testing.T) {
+	poor := asPoor(t, pgtest.NewURL(t))
+	public := pgtest.WithDatabase(t, poor, pgembed.Database)
+	db, err := store.Open(t.Context(), public, nil)
+	require.NoError(t, err)
+	_, err = db.Entities(t.Context(), store.EntityOptions{})
+	require.ErrorContains(t, err, "a new store needs CREATE ON SCHEMA")
+	require.ErrorContains(t, err, "the parameter schema")
+	require.NoError(t, db.Close())
+	_, err = store.Open(t.Context(), public+"&schema=missing", nil)
+	require.ErrorContains(t, err, "it needs CREATE ON DATABASE")
 }

@@ -6,6 +6,7 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -107,6 +108,15 @@ func (r *reader) Query(ctx context.Context, text string, args ...any) (driver.Ro
 	return guarded(ctx, func() (driver.Rows, error) { return r.Reader.Query(ctx, text, args...) })
 }
 
+// LiftTimeouts implements driver.TimeoutLifter.
+func (r *reader) LiftTimeouts(ctx context.Context) error {
+	rows, err := r.Query(ctx, liftTimeouts)
+	if err != nil {
+		return err
+	}
+	return rows.Close()
+}
+
 // Prefetch implements driver.Prefetcher.
 func (r *reader) Prefetch(ctx context.Context, text string) error {
 	return withContext(ctx, driver.Prefetch(ctx, r.Reader, text))
@@ -128,7 +138,12 @@ func (t *tx) Query(ctx context.Context, text string, args ...any) (driver.Rows, 
 
 // Exec implements driver.Tx.
 func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
-	return guarded(ctx, func() (int64, error) { return t.tx.Exec(ctx, text, args...) })
+	n, err := guarded(ctx, func() (int64, error) { return t.tx.Exec(ctx, text, args...) })
+	if code(err) == codeRefused && strings.HasPrefix(text, "CREATE ") {
+		err = fmt.Errorf("%w: a new store needs CREATE ON SCHEMA, which only up to Postgres 14 everybody had on public; "+
+			"or name a schema of this user's by the parameter %s", err, paramSchema)
+	}
+	return n, err
 }
 
 // Defer implements driver.Deferrer.
@@ -136,6 +151,9 @@ func (t *tx) Defer(ctx context.Context, text string, args ...any) error {
 	_, err := guarded(ctx, func() (struct{}, error) { return struct{}{}, t.tx.Defer(ctx, text, args...) })
 	return err
 }
+
+// LiftTimeouts implements driver.TimeoutLifter.
+func (t *tx) LiftTimeouts(ctx context.Context) error { return t.Defer(ctx, liftTimeouts) }
 
 // Prefetch implements driver.Prefetcher.
 func (t *tx) Prefetch(ctx context.Context, text string) error {

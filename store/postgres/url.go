@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -72,8 +73,11 @@ const maxIdentifier = 63
 
 func parseTarget(u *url.URL, params map[string]string) (target, error) {
 	t := target{schema: params[paramSchema], binDir: params[paramBinDir]}
-	if len(t.schema) > maxIdentifier || strings.ContainsRune(t.schema, 0) {
-		return t, fmt.Errorf("schema %q: a name has at most %d bytes and no NUL", t.schema, maxIdentifier)
+	if len(t.schema) > maxIdentifier || strings.ContainsRune(t.schema, 0) || !utf8.ValidString(t.schema) {
+		return t, fmt.Errorf("schema %q: a name is UTF-8 of at most %d bytes, without NUL", t.schema, maxIdentifier)
+	}
+	if t.schema == "$user" { // which search_path takes for the user's name, also in quotes
+		return t, fmt.Errorf("schema %q: the server cannot search it; give the schema another name", t.schema)
 	}
 	switch params[paramCitus] {
 	case "", "false":
@@ -167,17 +171,9 @@ const (
 // connConfig returns how to connect to the target, or to its server when that
 // is embedded.
 func (t target) connConfig(server *pgembed.Server) (*pgx.ConnConfig, error) {
-	text := ""
-	if server != nil {
-		text = server.ConnString() + " application_name=varve"
-	} else {
-		for _, name := range sortedKeys(t.settings) {
-			text += name + "=" + quoteSetting(t.settings[name]) + " "
-		}
-	}
-	cfg, err := pgx.ParseConfig(text)
+	cfg, err := t.parse(server)
 	if err != nil {
-		return nil, err // the text has no password
+		return nil, err
 	}
 	if t.password != "" {
 		cfg.Password = t.password
@@ -196,6 +192,22 @@ func (t target) connConfig(server *pgembed.Server) (*pgx.ConnConfig, error) {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: cancelWait}
 	}
 	return cfg, nil
+}
+
+// parse returns pgx's own settings of the connection.
+func (t target) parse(server *pgembed.Server) (*pgx.ConnConfig, error) {
+	if server != nil {
+		cfg, err := server.ConnConfig()
+		if err == nil {
+			cfg.RuntimeParams["application_name"] = "varve"
+		}
+		return cfg, err
+	}
+	text := ""
+	for _, name := range sortedKeys(t.settings) {
+		text += name + "=" + quoteSetting(t.settings[name]) + " "
+	}
+	return pgx.ParseConfig(text) // the text has no password, nor has an error
 }
 
 // quoteSetting quotes a value of a connection string.

@@ -63,6 +63,8 @@ func TestTargetErrors(t *testing.T) {
 		"postgres://u:secret@h:1/db?port=2":    "port is given in the address and as a parameter",
 		"postgres:dir?host=h":                  `names a directory, and parameter "host" is for a running server`,
 		"postgres://h/db?schema=" + longName(): "at most 63 bytes",
+		"postgres://h/db?schema=$user":         "cannot search it",
+		"postgres://h/db?schema=%ff":           "UTF-8",
 	} {
 		_, err := parseURL(t, rawURL)
 		require.ErrorContains(t, err, want, rawURL)

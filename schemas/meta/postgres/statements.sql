@@ -7,7 +7,7 @@ SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename
 -- name: other_tables
 SELECT count(*)
 FROM pg_class AS c
-WHERE c.relnamespace = current_schema()::regnamespace
+WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
   AND c.relkind IN ('r', 'p')
   AND NOT EXISTS (SELECT 1 FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e');
 
