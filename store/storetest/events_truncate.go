@@ -79,9 +79,10 @@ func truncateAnswers(t *testing.T, h Harness, layout string) {
 
 // truncatedReads compares reads of a store whose first eight events of ten are truncated.
 func truncatedReads(t *testing.T, s eventStream, before []store.SequencedEvent) {
-	fails := func(q store.EventQuery, opts *store.EventReadOptions, at uint64) {
+	fails := func(q store.EventQuery, opts *store.EventReadOptions, at uint64, readable ...uint64) {
 		t.Helper()
-		_, err := collect(s.Read(t.Context(), q, opts))
+		list, err := collect(s.Read(t.Context(), q, opts))
+		require.Equal(t, readable, positionsOf(list), "what can be read comes before the error")
 		var gone *store.TruncatedError
 		require.ErrorAs(t, err, &gone)
 		require.ErrorIs(t, err, store.ErrTruncated)
@@ -92,7 +93,10 @@ func truncatedReads(t *testing.T, s eventStream, before []store.SequencedEvent) 
 	fails(event.Of("T1"), nil, 2)
 	fails(anyOf(item("", "n:4")), nil, 5)
 	fails(event.All(), &store.EventReadOptions{From: 8}, 8)
-	fails(event.All(), &store.EventReadOptions{Backwards: true, Limit: 3}, 8)
+	fails(event.All(), &store.EventReadOptions{Backwards: true, Limit: 3}, 8, 10, 9)
+	fails(event.All(), &store.EventReadOptions{Backwards: true}, 8, 10, 9)
+	fails(event.Of("T1"), &store.EventReadOptions{Backwards: true}, 8, 10)
+	fails(anyOf(item("", "n:1"), item("", "n:9"), item("", "n:8")), &store.EventReadOptions{Backwards: true, OnlyLast: true}, 2, 10, 9)
 	require.Equal(t, before[8:], s.read(t, event.All(), &store.EventReadOptions{From: 9}))
 	require.Equal(t, before[8:], s.read(t, anyOf(item("", "all:1")), &store.EventReadOptions{From: 9}))
 	require.Equal(t, before[9:], s.read(t, event.Of("T1"), &store.EventReadOptions{Backwards: true, Limit: 1}))
