@@ -16,6 +16,7 @@ import (
 
 func runEventTruncate(t *testing.T, h Harness, layout string) {
 	t.Run("answers", func(t *testing.T) { truncateAnswers(t, h, layout) })
+	t.Run("readable first", func(t *testing.T) { truncateReadable(t, h, layout) })
 	t.Run("steps", func(t *testing.T) { truncateSteps(t, h, layout) })
 }
 
@@ -129,6 +130,23 @@ func truncatedIsSound(t *testing.T, h Harness, s eventStream) {
 	require.ErrorIs(t, err, store.ErrConflict)
 	report = checkOf(t, restored)
 	require.NoError(t, report.Err())
+}
+
+// truncateReadable: a read that comes to a truncated event has yielded what is before it,
+// wherever the store is.
+func truncateReadable(t *testing.T, h Harness, layout string) {
+	s := h.indexedEvents(t, layout)
+	for i := range 17 {
+		s.add(t, ev("T", fmt.Sprint(i), "k:1"))
+	}
+	require.NoError(t, s.Truncate(t.Context(), 2, nil))
+	for name, q := range map[string]store.EventQuery{"all": event.All(), "type": event.Of("T"), "tag": anyOf(item("", "k:1"))} {
+		list, err := collect(s.Read(t.Context(), q, &store.EventReadOptions{Backwards: true, Limit: 17}))
+		require.ErrorIs(t, err, store.ErrTruncated, name)
+		require.Len(t, list, 16, name)
+		require.EqualValues(t, 2, list[15].Position, name)
+		require.Len(t, s.read(t, q, &store.EventReadOptions{Backwards: true, Limit: 16}), 16)
+	}
 }
 
 // truncateSteps: it goes on in steps, beside appends, and where it was interrupted.
