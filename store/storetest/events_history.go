@@ -17,7 +17,7 @@ import (
 )
 
 // historyChecks is how many random histories of events are tried on each layout, unless
-// Harness.Checks or -rapid.checks says otherwise.
+// -rapid.checks says otherwise, and at most three times Harness.Checks.
 const historyChecks = 30
 
 // runEventHistory compares random histories of an event store with a list in memory. The
@@ -25,7 +25,7 @@ const historyChecks = 30
 // commits fail, and consumers move without events: whatever happens, conditions, reads and
 // repetitions have the answers of the list, and a check finds nothing.
 func runEventHistory(t *testing.T, h Harness, layout string) {
-	limitChecks(t, cmp.Or(h.Checks, historyChecks))
+	limitChecks(t, min(cmp.Or(3*h.Checks, historyChecks), historyChecks))
 	rapid.Check(t, func(rt *rapid.T) {
 		m := &eventMachine{h: h, t: t, layout: layout, checkpoints: map[string]uint64{}, whole: 1}
 		m.open(rt, h.quickURL(t))
@@ -36,6 +36,7 @@ func runEventHistory(t *testing.T, h Harness, layout string) {
 			"append on":   m.append,
 			"repeat":      m.repeat,
 			"advance":     m.advance,
+			"move":        m.move,
 			"alone":       m.alone,
 			"import":      m.importMore,
 			"truncate":    m.truncate,
@@ -99,14 +100,29 @@ func (m *eventMachine) openOther(t *rapid.T) {
 	if len(m.processes) == 1 && m.processes[0].db.Engine().Capabilities().MultiProcess {
 		m.openProcess(t, m.url)
 	}
-	m.judge(t)
+	m.begin(t)
 }
 
 func (m *eventMachine) reopen(t *rapid.T) {
 	m.judge(t)
 	m.close(t)
 	m.open(t, m.url)
+	m.begin(t)
+}
+
+// begin does one thing or another first on a store that was opened: what it does not know
+// of the events yet it has to find out for each of them.
+func (m *eventMachine) begin(t *rapid.T) {
+	rapid.SampledFrom([]func(*rapid.T){m.advance, m.move, m.append, m.repeat, m.truncate, m.fail, m.read}).Draw(t, "first")(t)
 	m.judge(t)
+}
+
+// move moves a consumer and does nothing else.
+func (m *eventMachine) move(t *rapid.T) {
+	c := store.EventCheckpoint{Consumer: "mover", From: m.checkpoints["mover"], To: uint64(rapid.IntRange(0, len(m.model)).Draw(t, "to"))}
+	_, err := m.stream(t).Advance(context.Background(), c, nil, nil)
+	require.NoError(t, err)
+	m.checkpoints[c.Consumer] = c.To
 }
 
 // restore goes on with a store that was restored from a backup.
@@ -121,7 +137,7 @@ func (m *eventMachine) restore(t *rapid.T) {
 	_, err = restored.Restore(context.Background(), &file, nil, nil)
 	require.NoError(t, errors.Join(err, restored.Close()))
 	m.open(t, rawURL)
-	m.judge(t)
+	m.begin(t)
 }
 
 var (
