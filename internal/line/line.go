@@ -51,7 +51,7 @@ func (r *Reader) Next() (text []byte, took int, err error) {
 	switch {
 	case len(text) > r.max:
 		return nil, len(line), &LongError{r.max}
-	case err == io.EOF && len(line) > 0:
+	case errors.Is(err, io.EOF) && len(line) > 0:
 		err = nil
 	}
 	return text, len(line), err

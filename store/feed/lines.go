@@ -34,7 +34,7 @@ func (l *lineReader) next() (text []byte, ok bool, err error) {
 		return nil, false, malformed("the entry is longer than %d bytes", l.limit)
 	case errors.As(err, &long):
 		return nil, false, formatError{err}
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil, false, nil
 	}
 	return text, err == nil, err
