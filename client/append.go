@@ -72,16 +72,23 @@ func repeatable(events []event.Event) bool {
 	return len(events) > 0
 }
 
-// append sends a request, again if that may help and does no harm.
+// append sends a request, again if that may help and does no harm. Once an attempt was sent
+// and not answered its outcome is unknown, until an answer to another one tells it.
 func (e *Events) append(ctx context.Context, op string, repeatable bool, send func(grpc.CallOption) (*varvev1.AppendResponse, error)) (positions []uint64, err error) {
+	unknown := false
 	err = e.repeat(ctx, op, func(*patience) (bool, error) {
 		var to peer.Peer // has an address when there was a connection to send to
 		resp, err := send(grpc.Peer(&to))
 		positions = resp.GetPositions()
-		if err != nil && to.Addr != nil && unanswered(err) {
-			return repeatable && transient(err), &unknownOutcome{err}
+		if err == nil {
+			return false, nil
 		}
-		return transient(err) && (repeatable || to.Addr == nil || undone(err)), err
+		sent := to.Addr != nil
+		again := transient(err) && (repeatable || !sent || undone(err))
+		if unknown = (unknown || sent && unanswered(err)) && !decided(err); unknown {
+			err = &unknownOutcome{err}
+		}
+		return again, err
 	})
 	return positions, err
 }

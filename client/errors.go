@@ -75,11 +75,22 @@ func undone(err error) bool {
 
 // unanswered tells whether an error says nothing of what the service did.
 func unanswered(err error) bool {
-	if infoOf(err) != nil {
-		return false
+	if info := infoOf(err); info != nil {
+		return info.GetReason() == "UNKNOWN_OUTCOME"
 	}
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded, codes.Internal, codes.Unknown:
+		return true
+	}
+	return false
+}
+
+// decided tells whether an answer to an append says that its events are not stored, by an
+// earlier attempt either: one that was stored is known again, whatever has become of the
+// rest.
+func decided(err error) bool {
+	switch infoOf(err).GetReason() {
+	case "CONFLICT", "DUPLICATE", "INVALID", "MALFORMED", "TOO_LARGE":
 		return true
 	}
 	return false
@@ -139,11 +150,14 @@ func particular(info *errdetails.ErrorInfo) error {
 	return nil
 }
 
-// bare is the kind of an error that gRPC made itself.
+// bare is the kind of an error that gRPC made itself, on either side: the other side knows
+// the deadline of a call, too, and may end it first.
 func bare(code codes.Code) error {
 	switch code {
-	case codes.Unavailable:
+	case codes.Unavailable, codes.Canceled:
 		return driver.ErrUnavailable
+	case codes.DeadlineExceeded:
+		return context.DeadlineExceeded
 	case codes.ResourceExhausted: // more than the service takes in one message
 		return event.ErrInvalid
 	}
@@ -179,18 +193,27 @@ func (e *Events) failure(ctx context.Context, op string, err error) error {
 	if isUnknown {
 		err = unknown.cause
 	}
-	switch {
-	case ctx.Err() != nil:
-		err = fmt.Errorf("%s: %w", op, ctx.Err())
+	switch why := ended(ctx); {
+	case why != nil:
+		err = fmt.Errorf("%s: %w", op, why)
 	case e.closed.Load():
 		err = fmt.Errorf("%s: %w", op, driver.ErrClosed)
 	default:
 		err = faultOf(op, err)
 	}
-	if isUnknown {
+	if isUnknown && !errors.Is(err, driver.ErrUnknownOutcome) {
 		return fmt.Errorf("%w: %w", err, driver.ErrUnknownOutcome)
 	}
 	return err
+}
+
+// ended returns why a caller has given up, nil when he has not. The timer of a deadline may
+// be later than that of gRPC.
+func ended(ctx context.Context) error {
+	if at, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // The pauses between calls that are repeated.

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/varvedb/varve/client"
 	"github.com/varvedb/varve/internal/service"
@@ -220,6 +225,123 @@ func TestUnknownOutcome(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.True(t, errors.Is(err, store.ErrUnknownOutcome), "it was sent: %v", err)
 	require.NoError(t, tx.Rollback())
+}
+
+// TestUnknownStaysUnknown: an append that was sent and not answered is repeated; what the
+// repetitions meet says nothing of the first one, unless it is an answer about the events.
+func TestUnknownStaysUnknown(t *testing.T) {
+	db, local := openDB(t, newURL(t))
+	target := serve(t, db, service.Options{}, server.Options{})
+	taken := event.Event{Type: "Taken", ID: event.ID{9}}
+	_, err := local.Append(t.Context(), []event.Event{taken}, nil)
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		repeat   error // of the repetitions; nil sends them
+		deadline time.Duration
+		cond     *event.Condition
+		want     error
+		unknown  bool
+		add      []event.Event
+	}{
+		"connection refused": {repeat: status.Error(codes.Unavailable, "connection refused"), want: store.ErrUnavailable, unknown: true},
+		"deadline":           {repeat: status.Error(codes.Unavailable, "connection refused"), deadline: time.Second, want: context.DeadlineExceeded, unknown: true},
+		"refused by a proxy": {repeat: status.Error(codes.PermissionDenied, "no"), unknown: true},
+		"answered":           {},
+		"duplicate":          {add: []event.Event{{Type: "Other", ID: taken.ID}}, want: store.ErrDuplicate},
+		"conflict":           {cond: event.Unless(event.Of("Taken")), want: store.ErrConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int32
+			// The answer to the first call is lost, and what is sent again goes elsewhere.
+			lose := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+				first := calls.Add(1) == 1
+				if !first && c.repeat != nil {
+					return c.repeat
+				}
+				err := invoke(ctx, method, req, reply, cc, opts...)
+				if first {
+					return status.Error(codes.Unavailable, "the connection is lost")
+				}
+				return err
+			}
+			events := dial(t, target, client.Options{Retry: 2 * time.Second, Dial: []grpc.DialOption{grpc.WithUnaryInterceptor(lose)}})
+			batch := append(numbered(0, 1), c.add...)
+			copy(batch[0].ID[:], name)
+			for kind, call := range map[string]func(context.Context) error{
+				"append": func(ctx context.Context) error { _, err := events.Append(ctx, batch, c.cond); return err },
+				"advance": func(ctx context.Context) error {
+					_, err := events.Advance(ctx, event.Checkpoint{Consumer: name}, batch, c.cond)
+					return err
+				},
+			} {
+				calls.Store(0)
+				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(c.deadline, time.Minute))
+				err := call(ctx)
+				cancel()
+				require.Greater(t, calls.Load(), int32(1), kind)
+				if c.want == nil && !c.unknown {
+					require.NoError(t, err, kind)
+					continue
+				}
+				if c.want != nil {
+					require.ErrorIs(t, err, c.want, kind)
+				}
+				require.Equal(t, c.unknown, errors.Is(err, store.ErrUnknownOutcome), "%s: %v", kind, err)
+			}
+		})
+	}
+}
+
+// TestShortDeadlines: whatever a call was doing when its time was up, its error says so, or
+// that the service was not reached.
+func TestShortDeadlines(t *testing.T) {
+	db, local := openDB(t, newURL(t))
+	_, err := local.Append(t.Context(), numbered(0, 300), nil)
+	require.NoError(t, err)
+	target := serve(t, db, service.Options{}, server.Options{})
+	events := dial(t, target, client.Options{})
+	warm := func(events *client.Events) {
+		_, err := events.Head(t.Context())
+		require.NoError(t, err)
+	}
+	warm(events)
+	drain := func(seq func(func(event.Sequenced, error) bool)) (err error) {
+		for _, err = range seq {
+		}
+		return err
+	}
+	calls := map[string]func(context.Context, *client.Events) error{
+		"append": func(ctx context.Context, e *client.Events) error {
+			_, err := e.Append(ctx, []event.Event{{Type: "A"}}, nil)
+			return err
+		},
+		"again": func(ctx context.Context, e *client.Events) error {
+			_, err := e.Append(ctx, numbered(0, 1), nil)
+			return err
+		},
+		"advance": func(ctx context.Context, e *client.Events) error {
+			_, err := e.Advance(ctx, event.Checkpoint{Consumer: "c"}, nil, nil)
+			return err
+		},
+		"checkpoint": func(ctx context.Context, e *client.Events) error { _, err := e.Checkpoint(ctx, "c"); return err },
+		"head":       func(ctx context.Context, e *client.Events) error { _, err := e.Head(ctx); return err },
+		"read":       func(ctx context.Context, e *client.Events) error { return drain(e.Read(ctx, event.All(), nil)) },
+		"subscribe":  func(ctx context.Context, e *client.Events) error { return drain(e.Subscribe(ctx, event.All(), 0)) },
+	}
+	for name, call := range calls {
+		for i := range 400 {
+			with := events
+			if i%20 == 0 { // not connected yet
+				with = dial(t, target, client.Options{})
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%201)*5*time.Microsecond)
+			err := call(ctx, with)
+			cancel()
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("%s within %d µs: %v", name, i%201*5, err)
+			}
+		}
+	}
 }
 
 // TestNobodyThere: what was never sent is told apart from what may have been done.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
@@ -94,9 +93,10 @@ func checkpointOf(ctx context.Context, q driver.Querier, sql schemas.Meta, consu
 
 // Advance appends events, of which there may be none, and moves a consumer, both or
 // neither, in a transaction that it shares with other appends. It fails with ErrCheckpoint
-// when the consumer is not where the checkpoint says, and otherwise as Append does. A
-// repetition of events that all have IDs is one of the checkpoint, too. The first checkpoint
-// of a store makes the table for them, in a transaction before.
+// when the consumer is not where the checkpoint says, with ErrInvalid when it says more than
+// the last event before these, and otherwise as Append does. A repetition of events that all
+// have IDs is one of the checkpoint, too. The first checkpoint of a store makes the table for
+// them, in a transaction before.
 func (e *Events) Advance(ctx context.Context, c EventCheckpoint, events []Event, cond *Condition) ([]uint64, error) {
 	positions, err := e.advance(ctx, c, events, cond)
 	if err != nil {
@@ -123,7 +123,7 @@ func (e *Events) advance(ctx context.Context, c EventCheckpoint, events []Event,
 	}
 	r.cancelled = ctx.Err
 	r.within = func(ctx context.Context, tx driver.Tx, known bool) (verdict, err error) {
-		return moveCheckpoint(ctx, tx, sql, c, known)
+		return moveCheckpoint(ctx, tx, sql, c, known, e.tail.Head())
 	}
 	err = e.append(ctx, r)
 	return r.positions, err
@@ -151,19 +151,22 @@ func createCheckpoints(ctx context.Context, tx driver.Tx, sql schemas.Meta) erro
 	return nil
 }
 
-// moveCheckpoint moves a consumer, unless it is elsewhere. Known says that the events are
-// stored already, and the consumer moved with them.
-func moveCheckpoint(ctx context.Context, tx driver.Tx, sql schemas.Meta, c EventCheckpoint, known bool) (verdict, err error) {
+// moveCheckpoint moves a consumer, unless it is elsewhere or would pass the head, and then
+// miss what comes next. Known says that the events are stored already, and the consumer
+// moved with them.
+func moveCheckpoint(ctx context.Context, tx driver.Tx, sql schemas.Meta, c EventCheckpoint, known bool, head uint64) (verdict, err error) {
 	at, found, err := checkpointOf(ctx, tx, sql, c.Consumer)
 	switch {
 	case err != nil || known && at == c.To:
 		return nil, err
 	case at != c.From:
 		return fmt.Errorf("%w: at %d, not at %d", ErrCheckpoint, at, c.From), nil
+	case c.To > head:
+		return fmt.Errorf("%w: the last event is %d: the consumer would miss those up to %d", ErrInvalid, head, c.To), nil
 	case found:
-		_, err = tx.Exec(ctx, sql.Statements["update"], int64(min(c.To, math.MaxInt64)), c.Consumer)
+		_, err = tx.Exec(ctx, sql.Statements["update"], int64(c.To), c.Consumer)
 	default:
-		_, err = tx.Exec(ctx, sql.Statements["insert"], c.Consumer, int64(min(c.To, math.MaxInt64)))
+		_, err = tx.Exec(ctx, sql.Statements["insert"], c.Consumer, int64(c.To))
 	}
 	return nil, err
 }

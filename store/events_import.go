@@ -42,8 +42,9 @@ type EventsImported struct {
 // the same. An event without a position takes the next one, as all do with Renumber.
 //
 // It fails with ErrHistory when the events do not continue those of the store, with
-// ErrInvalid when one has a time before that of the last one, with the error of the source,
-// and as Append does. What was imported by then stays.
+// ErrInvalid when one has a time before that of the last one or ahead of the clock by more
+// than an hour, with the error of the source, and as Append does. What was imported by then
+// stays.
 func (e *Events) Import(ctx context.Context, events iter.Seq2[SequencedEvent, error], opts EventImportOptions) (EventsImported, error) {
 	in := importing{events: e, opts: opts}
 	in.opts.Batch = cmp.Or(opts.Batch, groupEvents)
@@ -152,8 +153,8 @@ func (in *importing) flush(ctx context.Context) error {
 
 // AppendTimed appends events with the times that they have, all or none, and returns their
 // positions; those that the events have are not looked at. An event without a time is of
-// now. It fails with ErrInvalid when a time is before that of the event before it, and
-// otherwise as Append without a condition.
+// now. It fails with ErrInvalid when a time is before that of the event before it or ahead of
+// the clock by more than an hour, and otherwise as Append without a condition.
 func (e *Events) AppendTimed(ctx context.Context, events []SequencedEvent) ([]uint64, error) {
 	positions, _, err := e.appendTimed(ctx, events, 0, true)
 	if err != nil {
@@ -188,6 +189,10 @@ func (e *Events) appendTimed(ctx context.Context, timed []SequencedEvent, head u
 	return r.positions, known, err
 }
 
+// maxAhead is how far the time that an event brings may be ahead of the clock. Times do not
+// fall, so every later event has at least this time until the clock has reached it.
+const maxAhead = time.Hour
+
 // stamp gives records the times that they bring, in microseconds, or else the time that it
 // is, and returns the last one. No time is before the one before it.
 func stamp(records []eventlog.Record, timed []SequencedEvent, last, now int64) (int64, error) {
@@ -196,7 +201,11 @@ func stamp(records []eventlog.Record, timed []SequencedEvent, last, now int64) (
 		if !t.IsZero() {
 			at = t.UnixMicro()
 		}
-		if at < last || at <= 0 {
+		switch {
+		case t.After(time.UnixMicro(max(last, now+maxAhead.Microseconds()))):
+			return 0, fmt.Errorf("%w: an event of %s, more than %s ahead of the clock: all later ones would have its time; correct it, or give no times, so that it is of now",
+				ErrInvalid, t.UTC().Format(time.RFC3339Nano), maxAhead)
+		case at < last || at <= 0:
 			return 0, fmt.Errorf("%w: an event of %s behind one of %s: times do not fall; import it into a store of its own, or give no times, so that it is of now",
 				ErrInvalid, t.UTC().Format(time.RFC3339Nano), time.UnixMicro(last).UTC().Format(time.RFC3339Nano))
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -20,7 +21,8 @@ const pageBytes = 1 << 20
 // of what comes later, reading forwards may yield some, in order and
 // without gap. What is not durable yet is read only by who asks for it. A nil opts means the zero value. The events belong to the caller.
 //
-// An error ends the sequence: ErrInvalid, ErrClosed, ctx's own, ErrCorrupt.
+// An error ends the sequence, after the events before it: ErrInvalid, ErrClosed, ctx's own,
+// ErrCorrupt, ErrTruncated.
 func (e *Events) Read(ctx context.Context, q EventQuery, opts *EventReadOptions) iter.Seq2[SequencedEvent, error] {
 	return func(yield func(SequencedEvent, error) bool) {
 		p, limit, err := newPage(q, opts)
@@ -122,15 +124,15 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 	for ; limit > 0; size = min(8*size, last) {
 		p.Limit = min(size, limit)
 		list, end, err := e.page(ctx, p)
-		if err != nil {
-			return err
-		}
 		bytes := 0
 		for i := range list {
 			bytes += len(list[i].Data) + len(list[i].Metadata)
 			if !yield(list[i]) {
 				return nil
 			}
+		}
+		if err != nil {
+			return err
 		}
 		if n := len(list); n > 0 {
 			// A server sends what is asked for, and beyond the bytes for nothing.
@@ -144,7 +146,8 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 	return nil
 }
 
-// page reads a page in a view of its own and moves p behind it.
+// page reads a page in a view of its own and moves p behind it. With an error comes what
+// is before it.
 func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []SequencedEvent, end bool, err error) {
 	e.shore.bound(p)
 	p.Recent = e.tail.Recent()
@@ -152,18 +155,22 @@ func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []SequencedEv
 		list, end, err = e.log.Read(ctx, q, *p)
 		return err
 	})
-	if err == nil {
-		list, end, err = e.shore.cut(p, list, end)
+	list, end, hidden := e.shore.cut(p, list, end && err == nil)
+	if hidden != nil {
+		return nil, end, errors.Join(err, hidden)
 	}
-	if err != nil || len(list) == 0 {
-		return nil, end, e.tellHorizon(ctx, err)
+	if err != nil {
+		err = e.tellHorizon(ctx, err)
+	}
+	if len(list) == 0 {
+		return nil, end, err
 	}
 	if last := list[len(list)-1].Position; p.Backwards {
 		p.Before = last
 	} else {
 		p.After = last
 	}
-	return list, end, nil
+	return list, end, err
 }
 
 // Subscribe streams the events that a query selects from a position on, and then

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/varvedb/varve/store"
 )
@@ -57,13 +56,6 @@ type eventsCheckpointSetCmd struct {
 // Run sets.
 func (c *eventsCheckpointSetCmd) Run(e *env) error {
 	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
-		head, err := evs.Head(e.ctx)
-		if err != nil {
-			return err
-		}
-		if c.Position > head {
-			return usageError{fmt.Errorf("position %d: the last event is %d, and consumer %q would miss those between", c.Position, head, c.Consumer)}
-		}
 		from, err := evs.Checkpoint(e.ctx, c.Consumer)
 		if err != nil {
 			return err

@@ -139,6 +139,9 @@ type eventFile struct {
 	read int64 // of size
 }
 
+// maxWindow bounds the memory of decompression; it is what the zstd command accepts, too.
+const maxWindow = 128 << 20
+
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 // openEventFile opens a file, or standard input for a dash, compressed or not.
@@ -157,7 +160,7 @@ func openEventFile(name string) (*eventFile, error) {
 	f.Reader = buffered
 	if magic, _ := buffered.Peek(len(zstdMagic)); bytes.Equal(magic, zstdMagic) {
 		var err error
-		if f.zstd, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20)); err != nil {
+		if f.zstd, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		f.Reader = f.zstd

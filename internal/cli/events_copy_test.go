@@ -119,7 +119,7 @@ func TestEventsCheckpoint(t *testing.T) {
 	must(t, "events", "checkpoint", "set", url, "mails", "2")
 	must(t, "events", "checkpoint", "set", url, "mails", "1")
 	require.Equal(t, `{"consumer":"mails","position":1,"behind":1}`+"\n", must(t, "events", "checkpoint", "list", url))
-	require.Contains(t, refused(t, cli.ExitUsage, "events", "checkpoint", "set", url, "mails", "3"), "the last event is 2")
+	require.Contains(t, refused(t, cli.ExitError, "events", "checkpoint", "set", url, "mails", "3"), "the last event is 2")
 }
 
 // TestEventsTruncate: events go to an archive first, which is compared, and archives make

@@ -11,8 +11,8 @@ import (
 
 // eventFilter is a query in flags: one item, and others in texts.
 type eventFilter struct {
-	Type []string `help:"Only events of this type; given again, of one of the types."`
-	Tag  []string `help:"Only events with this tag, key:value; given again, with all of the tags." placeholder:"KEY:VALUE"`
+	Type []string `help:"Only events of this type; given again, of one of the types." sep:"none"`
+	Tag  []string `help:"Only events with this tag, key:value; given again, with all of the tags." placeholder:"KEY:VALUE" sep:"none"`
 	Or   []string `help:"Or events of one of these types with all of these tags, written as in a URL: type=A&type=B&tag=key:value; may be given again." placeholder:"ITEM" sep:"none"`
 }
 

@@ -6,6 +6,7 @@ package eventjson
 import (
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store/event"
@@ -81,8 +82,10 @@ func Of(ev *event.Sequenced) Event {
 	return e
 }
 
+// jsonOrBytes returns bytes that are JSON as such. A document of JSON is UTF-8, which
+// json.Valid does not ask for.
 func jsonOrBytes(b []byte) (json.RawMessage, []byte) {
-	if json.Valid(b) {
+	if json.Valid(b) && utf8.Valid(b) {
 		return b, nil
 	}
 	return nil, b

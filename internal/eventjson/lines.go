@@ -1,7 +1,6 @@
 package eventjson
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -10,16 +9,20 @@ import (
 	"iter"
 	"time"
 
+	"github.com/varvedb/varve/internal/line"
+	"github.com/varvedb/varve/internal/strictjson"
 	"github.com/varvedb/varve/store/event"
 )
 
-// ParseSequenced reads one event with its position and time, zero where they are not
-// given. No field may be unknown. Errors wrap event.ErrInvalid.
-func ParseSequenced(text []byte) (ev event.Sequenced, err error) {
+// MaxLine is the greatest length of an event's line, in bytes: somewhat more than the largest
+// event takes in base 64.
+const MaxLine = 32 << 20
+
+// parse reads one event with its position and time, zero where they are not given. Errors
+// wrap event.ErrInvalid.
+func parse(text []byte) (ev event.Sequenced, err error) {
 	var e Event
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&e); err != nil {
+	if err := strictjson.Decode(text, &e); err != nil {
 		return ev, fmt.Errorf("%w: %w", event.ErrInvalid, err)
 	}
 	if ev.Event, err = e.Event(); err != nil {
@@ -53,31 +56,44 @@ func compact(text []byte) bool {
 	return json.Compact(&b, text) == nil && bytes.Equal(b.Bytes(), text)
 }
 
-// Lines reads events, one a line, with their positions and times. Errors tell the line and
-// end the sequence.
+// Lines reads events, one a line, with their positions and times. It is as strict as the
+// service, and holds no more than a line of MaxLine bytes. Errors tell the line and end the
+// sequence.
 func Lines(r io.Reader) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
-		in := bufio.NewReaderSize(r, 1<<16)
+		in := line.NewReader(r, MaxLine)
 		for n := 1; ; n++ {
-			line, end := in.ReadBytes('\n')
-			if end != nil && !errors.Is(end, io.EOF) {
-				yield(event.Sequenced{}, fmt.Errorf("line %d: %w", n, end))
+			text, _, err := in.Next()
+			if errors.Is(err, io.EOF) {
 				return
 			}
-			if len(bytes.TrimSpace(line)) > 0 {
-				ev, err := ParseSequenced(line)
-				if err != nil {
-					err = fmt.Errorf("line %d: %w", n, err)
-				}
-				if !yield(ev, err) || err != nil {
-					return
-				}
+			if err == nil && len(bytes.Trim(text, " \t\r")) == 0 {
+				continue
 			}
-			if end != nil {
+			var ev event.Sequenced
+			if err == nil {
+				ev, err = parse(text)
+			}
+			if err != nil {
+				err = failure(n, err)
+			}
+			if !yield(ev, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// failure tells the place of an error in a line.
+func failure(n int, err error) error {
+	place, long := new(strictjson.Error), new(line.LongError)
+	switch {
+	case errors.As(err, &place):
+		return fmt.Errorf("line %d, column %d: %w", n, place.Offset+1, err)
+	case errors.As(err, &long):
+		err = fmt.Errorf("%w: %w", event.ErrInvalid, err)
+	}
+	return fmt.Errorf("line %d: %w", n, err)
 }
 
 // Write writes events, one a line, so that Lines reads back every byte of them.

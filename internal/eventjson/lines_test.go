@@ -2,6 +2,8 @@ package eventjson_test
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +18,7 @@ import (
 // TestLines: what is written is read back to the byte, whatever it is.
 func TestLines(t *testing.T) {
 	text := rapid.OneOf(rapid.SliceOf(rapid.Byte()), rapid.Map(rapid.SampledFrom([]string{
-		"", "null", "{}", `{"a": 1}`, `{"a":1}`, ` 1`, "1\n", `"<&>"`, "\"\u2028\"", `"\u003c"`, "\"\xff\"", `[1,2]`, `1e5`, "\"\x7f\"",
+		"", "null", "{}", `"\ud800"`, "{\"a\":1,\"a\":null}", "\ufeff1", `{"a": 1}`, `{"a":1}`, ` 1`, "1\n", `"<&>"`, "\"\u2028\"", `"\u003c"`, "\"\xff\"", `[1,2]`, `1e5`, "\"\x7f\"",
 	}), func(s string) []byte { return []byte(s) }))
 	rapid.Check(t, func(rt *rapid.T) {
 		var want []event.Sequenced
@@ -61,7 +63,15 @@ func TestLines(t *testing.T) {
 
 func TestLinesErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"type\":\"A\"}\n\n{":                      "line 3",
+		"{\"type\":\"A\"}\n\n{":                      "line 3, column 2",
+		"{}\n{\"type\":\"A\"} {\"type\":\"B\"}":      "line 2, column 14: invalid operation: something follows the value",
+		"{\"type\":\"A\"} rubbish\n":                 "line 1, column 14: invalid operation: something follows the value",
+		"{}\n{\"tags\":[[\"a\",\"\xff\"]]}":          "line 2, column 16: invalid operation: not UTF-8",
+		"{\"tags\":[[\"a\",\"\\ud800\"]]}":           "line 1, column 16: invalid operation: half of a surrogate pair",
+		"\ufeff{\"type\":\"A\"}\n":                   "line 1, column 1: invalid operation: a byte order mark",
+		"{\"tags\":[[\"a\",null]]}":                  "line 1, column 14: invalid operation: null",
+		"{\"type\":\"A\",\"tags\":[],\"tags\":[]}":   "line 1, column 22: invalid operation: the name \"tags\" is given twice",
+		"{}\n\u00a0\n":                               "line 2, column 1",
 		`{"type":"A","time":"yesterday"}`:            "line 1: invalid operation: time",
 		`{"type":"A","unknown":1}`:                   "line 1",
 		`{"type":"A","tags":[["only"]]}`:             "want a key and a value",
@@ -76,4 +86,46 @@ func TestLinesErrors(t *testing.T) {
 		require.ErrorIs(t, last, event.ErrInvalid, text)
 		require.ErrorContains(t, last, want, text)
 	}
+}
+
+// spaces gives a line of spaces that does not end for a long time, and what is taken of it.
+type spaces struct{ taken int }
+
+func (s *spaces) Read(p []byte) (int, error) {
+	if s.taken >= 8*eventjson.MaxLine {
+		return 0, io.EOF
+	}
+	for i := range p {
+		p[i] = ' '
+	}
+	s.taken += len(p)
+	return len(p), nil
+}
+
+// TestLongLine: the line of the largest event is read, and no more of a longer one than that.
+func TestLongLine(t *testing.T) {
+	large := event.Sequenced{Position: 1, Time: time.Now(), Event: event.Event{Type: "A", Data: make([]byte, event.MaxData), Metadata: make([]byte, event.MaxMetadata)}}
+	for i := range event.MaxTags {
+		large.Tags = append(large.Tags, event.NewTag(fmt.Sprintf("%04d", i), strings.Repeat("\x01", event.MaxTag-4)))
+	}
+	require.NoError(t, event.Validate([]event.Event{large.Event}))
+	var text bytes.Buffer
+	require.NoError(t, eventjson.Write(&text, func(yield func(event.Sequenced, error) bool) { yield(large, nil) }))
+	for got, err := range eventjson.Lines(&text) {
+		require.NoError(t, err)
+		require.True(t, got.Equal(&large.Event))
+	}
+
+	long := &spaces{}
+	n := 0
+	for _, err := range eventjson.Lines(io.MultiReader(strings.NewReader("{}\n"), long)) {
+		if n++; n == 1 {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, event.ErrInvalid)
+		require.ErrorContains(t, err, fmt.Sprintf("line 2: invalid operation: the line is longer than %d bytes", eventjson.MaxLine))
+	}
+	require.Equal(t, 2, n)
+	require.Less(t, long.taken, 2*eventjson.MaxLine)
 }

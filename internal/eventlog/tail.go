@@ -45,8 +45,9 @@ type Tail struct {
 	indexed uint64 // postings are complete up to here
 	micros  int64  // time of the last event
 
-	unposted     // at positions above indexed
-	stored   int // so many of entries; the rest is of the open transaction
+	unposted      // at positions above indexed
+	stored   int  // so many of entries; the rest is of the open transaction
+	posting  bool // the open transaction has written the postings of all entries
 
 	recent  *Recent // nil where readers do not remember
 	scratch []uint64
@@ -112,7 +113,7 @@ func (t *Tail) drop(indexed uint64) {
 }
 
 // Forget makes the next Sync read everything, after a transaction that failed.
-func (t *Tail) Forget() { t.known = false }
+func (t *Tail) Forget() { t.known, t.posting = false, false }
 
 // Head returns the position of the last stored event.
 func (t *Tail) Head() uint64 { return t.head }
@@ -145,13 +146,14 @@ func (t *Tail) Write(ctx context.Context, tx driver.Tx, now int64) error {
 	if err := t.log.insert(ctx, tx, t.entries[t.stored:], t.micros); err != nil {
 		return err
 	}
-	if len(t.entries) < t.every {
+	if t.posting = len(t.entries) >= t.every; !t.posting {
 		return nil
 	}
 	return t.log.index(ctx, tx, t.entries)
 }
 
-// Commit tells that what was written is stored.
+// Commit tells that the transaction is, and with it whatever Write has written in it, which
+// may be nothing: events count as indexed only when it was their postings.
 func (t *Tail) Commit() {
 	t.head += uint64(len(t.entries) - t.stored)
 	if t.recent != nil {
@@ -161,9 +163,10 @@ func (t *Tail) Commit() {
 		t.entries[i].record = nil
 	}
 	t.stored = len(t.entries)
-	if t.stored >= t.every {
+	if t.posting {
 		t.drop(t.head)
 	}
+	t.posting = false
 }
 
 // Find returns where an event with an ID is, and the event itself when it is not

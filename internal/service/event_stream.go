@@ -30,18 +30,19 @@ func (b *batch) add(e *store.SequencedEvent) {
 func (b *batch) full() bool { return len(b.events) >= batchEvents || b.bytes >= batchBytes }
 
 // InBatches gives what a read yields to send, and returns the rest, so that the caller
-// can send it together with the end. What is sent may not be kept.
+// can send it together with the end. Before an error of the read everything is sent. What
+// is sent may not be kept.
 func InBatches(events iter.Seq2[store.SequencedEvent, error], send func([]store.SequencedEvent) error) (rest []store.SequencedEvent, err error) {
 	var b batch
 	for e, err := range events {
-		if err != nil {
-			return nil, err
-		}
-		if b.full() {
+		if b.full() || err != nil && len(b.events) > 0 {
 			if err := send(b.events); err != nil {
 				return nil, err
 			}
 			b = batch{events: b.events[:0]}
+		}
+		if err != nil {
+			return nil, err
 		}
 		b.add(&e)
 	}

@@ -2,12 +2,10 @@ package feed
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 
+	"github.com/varvedb/varve/internal/strictjson"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -35,21 +33,15 @@ func RecordedQueries(path string) ([]RecordedQuery, error) {
 
 // ParseRecordedQueries is RecordedQueries of what such a file holds.
 func ParseRecordedQueries(data []byte) ([]RecordedQuery, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	var all []RecordedQuery
-	for {
+	for text := range bytes.Lines(data) {
 		var line struct {
 			Query       string   `json:"query"`
 			AtBlock     uint64   `json:"atBlock"`
 			Keys        []string `json:"keys"`
 			ArkivAgrees bool     `json:"arkivAgrees"`
 		}
-		err := dec.Decode(&line)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
+		if err := strictjson.Decode(text, &line); err != nil {
 			return nil, fmt.Errorf("query %d: %w: %w", len(all)+1, ErrFormat, err)
 		}
 		q := RecordedQuery{Query: line.Query, AtBlock: line.AtBlock, ArkivAgrees: line.ArkivAgrees}
@@ -62,4 +54,5 @@ func ParseRecordedQueries(data []byte) ([]RecordedQuery, error) {
 		}
 		all = append(all, q)
 	}
+	return all, nil
 }

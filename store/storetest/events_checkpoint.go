@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -43,18 +44,28 @@ func checkpointAdvance(t *testing.T, h Harness, layout string) {
 	require.NoError(t, err)
 	require.Empty(t, list)
 
+	for range 9 {
+		s.add(t, ev("N", ""))
+	}
 	require.NoError(t, advance("a", 0, 7, nil, ev("A", "1")))
 	require.EqualValues(t, 7, at("a"))
 	require.ErrorIs(t, advance("a", 0, 8, nil, ev("A", "lost")), store.ErrCheckpoint)
 	require.ErrorIs(t, advance("a", 0, 8, nil, ev("A", "lost")), store.ErrConflict)
 	require.ErrorIs(t, advance("b", 1, 8, nil), store.ErrCheckpoint, "one that is not known is at zero")
 	require.ErrorIs(t, advance("a", 7, 8, event.Unless(event.Of("A")), ev("A", "lost")), store.ErrConflict)
+	for _, to := range []uint64{11, math.MaxInt64, math.MaxUint64} {
+		for _, events := range [][]store.Event{nil, {ev("A", "lost"), ev("A", "lost")}} {
+			err := advance("a", 7, to, nil, events...)
+			require.ErrorIs(t, err, store.ErrInvalid, "beyond the head, to %d", to)
+			require.ErrorContains(t, err, "the last event is 10")
+		}
+	}
 	require.EqualValues(t, 7, at("a"), "not without its events")
 	require.NoError(t, advance("a", 7, 9, nil), "without events")
 	require.ErrorIs(t, advance("a", 9, 10, event.Unless(event.Of("A"))), store.ErrConflict, "a condition holds without events, too")
 	require.NoError(t, advance("a", 9, 3, nil), "back")
 	require.NoError(t, advance("ä b\n", 0, 1, nil, ev("A", "2")))
-	require.Equal(t, "1 2", s.names(t, event.All(), nil))
+	require.Equal(t, "1 2", s.names(t, event.Of("A"), nil))
 	list, err = other.Checkpoints(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []store.EventCheckpoint{{Consumer: "a", To: 3}, {Consumer: "ä b\n", To: 1}}, list)
@@ -75,7 +86,9 @@ func checkpointAdvance(t *testing.T, h Harness, layout string) {
 	require.NoError(t, advance("k", 5, 6, nil, known), "events that are stored, and a checkpoint that is not")
 	require.EqualValues(t, 6, at("k"))
 	require.ErrorIs(t, advance("k", 0, 7, nil, known), store.ErrCheckpoint)
-	require.Equal(t, "1 2 3", s.names(t, event.All(), nil))
+	require.ErrorIs(t, advance("k", 0, 5, nil, known), store.ErrCheckpoint, "a repetition after the consumer has moved on")
+	require.EqualValues(t, 6, at("k"))
+	require.Equal(t, "1 2 3", s.names(t, event.Of("A"), nil))
 }
 
 // checkpointGroup: of several that move one consumer from the same position at once, in one
@@ -83,6 +96,9 @@ func checkpointAdvance(t *testing.T, h Harness, layout string) {
 func checkpointGroup(t *testing.T, h Harness, layout string) {
 	s := h.events(t, layout)
 	errs := make([]error, 12)
+	for range errs {
+		s.add(t, ev("N", ""))
+	}
 	release := held(t, s)
 	var wg sync.WaitGroup
 	for i := range errs {
@@ -102,13 +118,14 @@ func checkpointGroup(t *testing.T, h Harness, layout string) {
 		require.ErrorIs(t, err, store.ErrCheckpoint)
 	}
 	require.Equal(t, map[string]int{"c0": 1, "c1": 1, "c2": 1}, moved)
-	require.Len(t, s.all(t), 3)
+	require.Len(t, s.read(t, event.Of("A"), nil), 3)
 }
 
 // checkpointBackup: checkpoints are part of a backup.
 func checkpointBackup(t *testing.T, h Harness, layout string) {
 	s := h.events(t, layout)
-	_, err := s.Advance(t.Context(), store.EventCheckpoint{Consumer: "a", To: 1}, []store.Event{ev("A", "1")}, nil)
+	s.add(t, ev("A", "1"), ev("A", "2"))
+	_, err := s.Advance(t.Context(), store.EventCheckpoint{Consumer: "a", To: 1}, []store.Event{ev("A", "3")}, nil)
 	require.NoError(t, err)
 	var file bytes.Buffer
 	_, err = s.db.Backup(t.Context(), &file, nil)

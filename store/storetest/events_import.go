@@ -20,6 +20,7 @@ func runEventImport(t *testing.T, h Harness, layout string) {
 	t.Run("continuation", func(t *testing.T) { importContinuation(t, h, layout) })
 	t.Run("times", func(t *testing.T) { importTimes(t, h, layout) })
 	t.Run("beside", func(t *testing.T) { importBeside(t, h, layout) })
+	t.Run("alone", func(t *testing.T) { importAlone(t, h, layout) })
 	t.Run("renumber", func(t *testing.T) { importRenumber(t, h, layout) })
 }
 
@@ -117,7 +118,14 @@ func importTimes(t *testing.T, h Harness, layout string) {
 	require.ErrorIs(t, run(past), store.ErrInvalid)
 	require.ErrorIs(t, run(past.AddDate(1, 0, 0), past), store.ErrInvalid)
 	require.ErrorIs(t, run(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)), store.ErrInvalid)
-	future := time.Now().AddDate(1, 0, 0).UTC().Truncate(time.Microsecond)
+	for _, ahead := range []time.Time{time.Now().Add(2 * time.Hour), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(400_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		require.ErrorIs(t, run(ahead), store.ErrInvalid, "all later events would have this time")
+		require.ErrorContains(t, run(time.Time{}, ahead), "ahead of the clock")
+		_, err := s.AppendTimed(t.Context(), []store.SequencedEvent{{Time: ahead, Event: ev("A", "")}})
+		require.ErrorIs(t, err, store.ErrInvalid)
+	}
+	require.Len(t, s.all(t), 3)
+	future := time.Now().Add(30 * time.Minute).UTC().Truncate(time.Microsecond)
 	require.NoError(t, run(past.AddDate(0, 1, 0), time.Time{}, future, time.Time{}))
 	s.add(t, ev("A", ""))
 	list := s.all(t)
@@ -183,4 +191,50 @@ func importBeside(t *testing.T, h Harness, layout string) {
 		require.Equal(t, all[i/2*2].Data, all[i].Data)
 	}
 	require.GreaterOrEqual(t, len(all), 80)
+}
+
+// importAlone: an append that waits beside one of events with times shares no transaction
+// with it, and has the time of its own.
+func importAlone(t *testing.T, h Harness, layout string) {
+	for name, timedFirst := range map[string]bool{"behind": true, "before": false} {
+		t.Run(name, func(t *testing.T) {
+			db, w := h.openWatched(t, h.quickURL(t))
+			s := eventStream{Events: eventsOf(t, db, store.EventOptions{Layout: layout}), db: db}
+			release := held(t, s)
+			defer release()
+			var wg sync.WaitGroup
+			timed := func(ctx context.Context) error {
+				_, err := s.AppendTimed(ctx, oldEvents(3))
+				return err
+			}
+			now := func(ctx context.Context) error {
+				_, err := s.Append(ctx, []store.Event{ev("Now", "")}, nil)
+				return err
+			}
+			first, second := timed, now
+			if !timedFirst {
+				first, second = now, timed
+			}
+			var errs [2]error
+			begun := w.begun.Load()
+			wg.Go(func() { errs[0] = first(context.Background()) })
+			eventually(t, "the leader waits for the writer", func() bool { return w.begun.Load() > begun })
+			queued := &queuedContext{Context: context.Background(), waits: make(chan struct{})}
+			wg.Go(func() { errs[1] = second(queued) })
+			<-queued.waits
+			release()
+			wg.Wait()
+			require.NoError(t, errs[0])
+			if !timedFirst {
+				require.ErrorIs(t, errs[1], store.ErrInvalid, "a time would fall")
+			} else {
+				require.NoError(t, errs[1])
+			}
+			for _, e := range s.read(t, event.Of("Now"), nil) {
+				require.WithinDuration(t, time.Now(), e.Time, time.Hour)
+			}
+			report := checkOf(t, db)
+			require.NoError(t, report.Err())
+		})
+	}
 }

@@ -311,23 +311,10 @@ func runEventModel(t *testing.T, h Harness, layout string) {
 	s := h.indexedEvents(t, layout)
 	processes := []eventStream{s, s.another(t, h)}
 	var model []store.SequencedEvent
-	types, tags := []string{"A", "B", "C"}, []string{"x:1", "x:2", "y:1", "z:1"}
-	drawItem := func(rt *rapid.T) store.EventItem {
-		it := item("", rapid.SliceOfNDistinct(rapid.SampledFrom(tags), 0, 3, rapid.ID).Draw(rt, "tags")...)
-		least := 0
-		if len(it.Tags) == 0 {
-			least = 1
-		}
-		it.Types = rapid.SliceOfN(rapid.SampledFrom(types), least, 3).Draw(rt, "types")
-		return it
-	}
-	drawQuery := func(rt *rapid.T) store.EventQuery {
-		return anyOf(rapid.SliceOfN(rapid.Custom(drawItem), 0, 3).Draw(rt, "items")...)
-	}
 	step := func(rt *rapid.T) {
 		s := rapid.SampledFrom(processes).Draw(rt, "process")
 		batch := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) store.Event {
-			return ev(rapid.SampledFrom(types).Draw(rt, "type"), "", rapid.SliceOfNDistinct(rapid.SampledFrom(tags), 0, 3, rapid.ID).Draw(rt, "tags")...)
+			return ev(rapid.SampledFrom(historyTypes).Draw(rt, "type"), "", drawTags(rt)...)
 		}), 1, 3).Draw(rt, "events")
 		cond := &store.Condition{FailIfEventsMatch: drawQuery(rt), After: uint64(max(0, len(model)-rapid.IntRange(-1, 6).Draw(rt, "back")))}
 		if rapid.IntRange(0, 3).Draw(rt, "long ago") == 0 {

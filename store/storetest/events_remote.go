@@ -45,6 +45,7 @@ func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store
 		{"checkpoint", parts(map[string]func(*testing.T, Harness, string){
 			"advance": checkpointAdvance, "group": checkpointGroup, "live": checkpointLive, "consumers of one name": checkpointRivals,
 		})},
+		{"truncate", truncateReadable},
 		{"race", runEventRace},
 		{"linearizable", runEventLinearizable},
 	}

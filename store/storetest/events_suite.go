@@ -45,6 +45,8 @@ func RunEvents(t *testing.T, h Harness) {
 		{"import", runEventImport},
 		{"checkpoint", runEventCheckpoint},
 		{"truncate", runEventTruncate},
+		{"index", runEventIndex},
+		{"history", runEventHistory},
 	}
 	dialect := linkedDriver(t, h.NewURL(t)).Info.Dialect
 	for _, layout := range store.EventLayouts(dialect) {

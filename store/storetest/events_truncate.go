@@ -16,6 +16,7 @@ import (
 
 func runEventTruncate(t *testing.T, h Harness, layout string) {
 	t.Run("answers", func(t *testing.T) { truncateAnswers(t, h, layout) })
+	t.Run("readable first", func(t *testing.T) { truncateReadable(t, h, layout) })
 	t.Run("steps", func(t *testing.T) { truncateSteps(t, h, layout) })
 }
 
@@ -79,9 +80,10 @@ func truncateAnswers(t *testing.T, h Harness, layout string) {
 
 // truncatedReads compares reads of a store whose first eight events of ten are truncated.
 func truncatedReads(t *testing.T, s eventStream, before []store.SequencedEvent) {
-	fails := func(q store.EventQuery, opts *store.EventReadOptions, at uint64) {
+	fails := func(q store.EventQuery, opts *store.EventReadOptions, at uint64, readable ...uint64) {
 		t.Helper()
-		_, err := collect(s.Read(t.Context(), q, opts))
+		list, err := collect(s.Read(t.Context(), q, opts))
+		require.Equal(t, readable, positionsOf(list), "what can be read comes before the error")
 		var gone *store.TruncatedError
 		require.ErrorAs(t, err, &gone)
 		require.ErrorIs(t, err, store.ErrTruncated)
@@ -92,7 +94,10 @@ func truncatedReads(t *testing.T, s eventStream, before []store.SequencedEvent) 
 	fails(event.Of("T1"), nil, 2)
 	fails(anyOf(item("", "n:4")), nil, 5)
 	fails(event.All(), &store.EventReadOptions{From: 8}, 8)
-	fails(event.All(), &store.EventReadOptions{Backwards: true, Limit: 3}, 8)
+	fails(event.All(), &store.EventReadOptions{Backwards: true, Limit: 3}, 8, 10, 9)
+	fails(event.All(), &store.EventReadOptions{Backwards: true}, 8, 10, 9)
+	fails(event.Of("T1"), &store.EventReadOptions{Backwards: true}, 8, 10)
+	fails(anyOf(item("", "n:1"), item("", "n:9"), item("", "n:8")), &store.EventReadOptions{Backwards: true, OnlyLast: true}, 2, 10, 9)
 	require.Equal(t, before[8:], s.read(t, event.All(), &store.EventReadOptions{From: 9}))
 	require.Equal(t, before[8:], s.read(t, anyOf(item("", "all:1")), &store.EventReadOptions{From: 9}))
 	require.Equal(t, before[9:], s.read(t, event.Of("T1"), &store.EventReadOptions{Backwards: true, Limit: 1}))
@@ -125,6 +130,23 @@ func truncatedIsSound(t *testing.T, h Harness, s eventStream) {
 	require.ErrorIs(t, err, store.ErrConflict)
 	report = checkOf(t, restored)
 	require.NoError(t, report.Err())
+}
+
+// truncateReadable: a read that comes to a truncated event has yielded what is before it,
+// wherever the store is.
+func truncateReadable(t *testing.T, h Harness, layout string) {
+	s := h.indexedEvents(t, layout)
+	for i := range 17 {
+		s.add(t, ev("T", fmt.Sprint(i), "k:1"))
+	}
+	require.NoError(t, s.Truncate(t.Context(), 2, nil))
+	for name, q := range map[string]store.EventQuery{"all": event.All(), "type": event.Of("T"), "tag": anyOf(item("", "k:1"))} {
+		list, err := collect(s.Read(t.Context(), q, &store.EventReadOptions{Backwards: true, Limit: 17}))
+		require.ErrorIs(t, err, store.ErrTruncated, name)
+		require.Len(t, list, 16, name)
+		require.EqualValues(t, 2, list[15].Position, name)
+		require.Len(t, s.read(t, q, &store.EventReadOptions{Backwards: true, Limit: 16}), 16)
+	}
 }
 
 // truncateSteps: it goes on in steps, beside appends, and where it was interrupted.

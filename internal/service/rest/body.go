@@ -2,18 +2,15 @@ package rest
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"os"
 	"sync"
-	"unicode/utf8"
 
-	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/strictjson"
 )
 
 // buffers are for bodies and answers. One that has become large is dropped.
@@ -54,8 +51,8 @@ func malformed(format string, args ...any) error {
 }
 
 // bodyAt returns the error of a fault at a byte of a body.
-func bodyAt(body []byte, offset int64, err error) error {
-	before := body[:min(max(offset, 0), int64(len(body)))]
+func bodyAt(body []byte, offset int, err error) error {
+	before := body[:min(max(offset, 0), len(body))]
 	return fmt.Errorf("%w: %w", service.ErrMalformed, &bodyError{
 		line:   1 + bytes.Count(before, []byte("\n")),
 		column: len(before) - bytes.LastIndexByte(before, '\n'),
@@ -114,106 +111,11 @@ func (h *Handler) readJSON(w http.ResponseWriter, r *http.Request, dst any) erro
 	return decodeJSON(body.Bytes(), dst)
 }
 
-// decodeJSON reads one JSON value and says where it is wrong. Text that is not
-// UTF-8 is refused, since decoding would change it.
+// decodeJSON reads one JSON value and says where it is wrong.
 func decodeJSON(body []byte, dst any) error {
-	if !utf8.Valid(body) {
-		return bodyAt(body, int64(invalidUTF8(body)), errors.New("not UTF-8"))
+	err := strictjson.Decode(body, dst)
+	if place := new(strictjson.Error); errors.As(err, &place) {
+		return bodyAt(body, place.Offset, place.Err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(dst); err != nil {
-		return jsonError(body, dec, err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return bodyAt(body, dec.InputOffset(), errors.New("something follows the value"))
-	}
-	if bytes.Contains(body, []byte("null")) {
-		dec = json.NewDecoder(bytes.NewReader(body))
-		if strayNull(dec, nil, json.Delim('[')) {
-			return bodyAt(body, dec.InputOffset()-1, errors.New("null, where a text, a number or an object is wanted"))
-		}
-	}
-	return nil
-}
-
-// strayNull reads a value, of a name and in a list or a member, and tells whether it ends
-// at a null that is an item of a list, or an attribute, or all. Null as a member says
-// that the member is left out, but these would become an empty text or a zero, which
-// nobody has asked for. What an event holds may have any.
-func strayNull(dec *json.Decoder, name, in any) bool {
-	list := json.Delim('[')
-	token, err := dec.Token()
-	if err != nil || token == nil {
-		return in == list || in == "string_attributes" || in == "numeric_attributes"
-	}
-	delim, nested := token.(json.Delim)
-	if !nested {
-		return false
-	}
-	for dec.More() {
-		var child, within any = nil, list
-		if delim == '{' {
-			within = name
-			if child, err = dec.Token(); err != nil {
-				return false // it was decoded before
-			}
-		}
-		if in == list && (child == "data" || child == "metadata") {
-			var skipped json.RawMessage
-			if dec.Decode(&skipped) != nil {
-				return false
-			}
-			continue
-		}
-		if strayNull(dec, child, within) {
-			return true
-		}
-	}
-	_, err = dec.Token()
-	return err != nil
-}
-
-func invalidUTF8(body []byte) int {
-	for i := 0; i < len(body); {
-		r, n := utf8.DecodeRune(body[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return len(body)
-}
-
-// jsonError finds where the decoder stopped.
-func jsonError(body []byte, dec *json.Decoder, err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	var number *jsonuint.Error
-	switch {
-	case errors.Is(err, io.EOF):
-		return bodyAt(body, 0, errors.New("the body is empty"))
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return bodyAt(body, int64(len(body)), errors.New("the body ends within a value"))
-	case errors.As(err, &syntax):
-		return bodyAt(body, syntax.Offset-1, err)
-	case errors.As(err, &number):
-		return bodyAt(body, endOf(body, number.Literal)-1, err)
-	case errors.As(err, &kind):
-		return bodyAt(body, kind.Offset-1, fmt.Errorf("%s of JSON where %q wants %s", kind.Value, kind.Field, kind.Type))
-	}
-	return bodyAt(body, dec.InputOffset(), err)
-}
-
-// endOf returns where a value of a body ends, given its text.
-func endOf(body []byte, literal string) int64 {
-	dec := json.NewDecoder(bytes.NewReader(body))
-	dec.UseNumber()
-	for {
-		_, err := dec.Token()
-		end := dec.InputOffset()
-		if err != nil || bytes.HasSuffix(body[:end], []byte(literal)) {
-			return end
-		}
-	}
+	return err
 }

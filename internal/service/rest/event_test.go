@@ -129,15 +129,33 @@ func TestCheckpoints(t *testing.T) {
 	w := newWorld(t, service.Options{}, rest.Options{})
 	const path = "/v1/events/checkpoints/mail%2Fout"
 	require.JSONEq(t, `{"position":0}`, w.do("GET", path, "").Body.String())
-	rec := w.do("POST", path, `{"to":7,"events":[{"type":"A"},{"type":"B"}],"condition":{"fail_if_events_match":{}}}`, asJSON)
+	rec := w.do("POST", path, `{"to":0,"events":[{"type":"A"},{"type":"B"}],"condition":{"fail_if_events_match":{}}}`, asJSON)
 	require.Equal(t, 200, rec.Code, rec.Body)
 	require.JSONEq(t, `{"positions":[1,2]}`, rec.Body.String())
-	w.problem(w.do("POST", path, `{"to":8,"events":[{"type":"A"}]}`, asJSON), 409, "checkpoint")
-	w.problem(w.do("POST", path, `{"from":7,"to":8,"events":[{"type":"A"}],"condition":{"fail_if_events_match":{}}}`, asJSON), 409, "conflict")
-	require.JSONEq(t, `{"positions":[]}`, w.do("POST", path, `{"from":7,"to":"9"}`, asJSON).Body.String())
-	require.JSONEq(t, `{"position":9}`, w.do("GET", path, "").Body.String())
-	require.JSONEq(t, `{"head":2}`, w.do("GET", "/v1/events/head", "").Body.String())
+	require.JSONEq(t, `{"positions":[3]}`, w.do("POST", path, `{"to":1,"events":[{"type":"A"}]}`, asJSON).Body.String())
+	w.problem(w.do("POST", path, `{"to":2,"events":[{"type":"A"}]}`, asJSON), 409, "checkpoint")
+	w.problem(w.do("POST", path, `{"from":1,"to":2,"events":[{"type":"A"}],"condition":{"fail_if_events_match":{}}}`, asJSON), 409, "conflict")
+	p := w.problem(w.do("POST", path, `{"from":1,"to":4,"events":[{"type":"A"}]}`, asJSON), 422, "invalid")
+	require.Contains(t, p.Detail, "the last event is 3")
+	require.JSONEq(t, `{"positions":[]}`, w.do("POST", path, `{"from":1,"to":"3"}`, asJSON).Body.String())
+	require.JSONEq(t, `{"position":3}`, w.do("GET", path, "").Body.String())
+	require.JSONEq(t, `{"head":3}`, w.do("GET", "/v1/events/head", "").Body.String())
 	w.problem(w.do("GET", "/v1/events/checkpoints/"+strings.Repeat("n", 257), ""), 422, "invalid")
+}
+
+// TestReadBeforeError: the lines of what can be read come before that of an error.
+func TestReadBeforeError(t *testing.T) {
+	w := newWorld(t, service.Options{}, rest.Options{})
+	require.Equal(t, 200, w.do("POST", "/v1/events", `{"events":[{"type":"A"},{"type":"B"},{"type":"C"}]}`, asJSON).Code)
+	events, err := w.db.Events(t.Context(), store.EventOptions{})
+	require.NoError(t, err)
+	require.NoError(t, events.Truncate(t.Context(), 2, nil))
+	got := lines(t, w.do("GET", "/v1/events?backwards=true", ""))
+	require.Len(t, got, 3)
+	require.Contains(t, string(got[0]["event"]), `"position":3`)
+	require.Contains(t, string(got[1]["event"]), `"position":2`)
+	require.Contains(t, string(got[2]["error"]), `urn:varve:problem:truncated`)
+	w.problem(w.do("GET", "/v1/events", ""), 410, "truncated")
 }
 
 // subscriber is a client of a subscription.

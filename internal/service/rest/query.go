@@ -179,7 +179,7 @@ func (l *lines) send() error {
 // fail ends a stream with an error: as an answer of its own before the first line, and
 // later as the last line, since the status is sent. The error is still counted.
 func (l *lines) fail(err error) error {
-	if !l.begun || errors.Is(err, service.ErrSlow) {
+	if !l.begun && len(l.buf) == 0 || errors.Is(err, service.ErrSlow) {
 		return err
 	}
 	p := problemOf(service.Classify(err), err)
