@@ -41,10 +41,12 @@ type Options struct {
 type Limits struct {
 	Time          time.Duration // for a call; 10s
 	Request       int64         // bytes of a request; 1 MiB
-	Page          int           // bytes after which a page ends early; 8 MiB
-	Answer        int           // bytes of an answer, of a batch all together; 32 MiB
+	Page          int64         // bytes of a page; 512 MiB, as Arkiv has it
+	Part          int           // bytes of a page that are held at a time, if it is sent in parts; 8 MiB
+	Answer        int           // bytes of any other answer, of a batch all together; 32 MiB
 	Batch         int           // calls; 100
-	Results       int           // entities of a page; 200
+	Results       int           // entities of a page, unless told; 200
+	MaxResults    int           // entities of a page at most; 10,000
 	Concurrent    int           // calls at a time; 1024
 	Blocks        uint64        // of a range of logs; 10,000
 	Logs          int           // of an answer; 10,000
@@ -69,10 +71,13 @@ func (o Options) withDefaults() Options {
 	l := &o.Limits
 	orDefault(&l.Time, 10*time.Second)
 	orDefault(&l.Request, 1<<20)
-	orDefault(&l.Page, 8<<20)
+	orDefault(&l.Page, 512<<20)
+	orDefault(&l.Part, 8<<20)
 	orDefault(&l.Answer, 32<<20)
+	l.Part = min(l.Part, l.Answer)
 	orDefault(&l.Batch, 100)
 	orDefault(&l.Results, 200)
+	orDefault(&l.MaxResults, 10_000)
 	orDefault(&l.Concurrent, 1024)
 	orDefault(&l.Blocks, 10_000)
 	orDefault(&l.Logs, 10_000)
@@ -116,7 +121,7 @@ type Handler struct {
 func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error) {
 	o = o.withDefaults()
 	l := o.Limits
-	if o.Poll < 0 || l.Time < 0 || slices.Min([]int{l.Page, l.Answer, l.Batch, l.Results, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
+	if o.Poll < 0 || l.Time < 0 || l.Page < 0 || slices.Min([]int{l.Part, l.Answer, l.Batch, l.Results, l.MaxResults, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
 		return nil, fmt.Errorf("rpc: %w: a limit below zero", store.ErrInvalid)
 	}
 	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent)}
