@@ -92,11 +92,8 @@ func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket, part 
 		h.metrics.unknown.count(fault.code)
 		return append(appendError(appendHead(out, null), fault), '}'), nil, "malformed"
 	}
-	if !batch {
-		if list[0].id == nil {
-			part = nil
-		}
-		out, after = h.answer(ctx, out, &list[0], s, part)
+	if len(list) == 1 {
+		out, after = h.alone(ctx, out, &list[0], batch, s, part)
 		return out, after, list[0].method
 	}
 	start := len(out)
@@ -118,6 +115,20 @@ func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket, part 
 	}
 	out[len(out)-1] = ']'
 	return out, after, fmt.Sprintf("batch of %d", len(list))
+}
+
+// alone answers the only request of a body, which may be a batch.
+func (h *Handler) alone(ctx context.Context, out []byte, r *request, batch bool, s *socket, part func([]byte) error) (answer []byte, after []func()) {
+	if r.id == nil {
+		return h.answer(ctx, out, r, s, nil)
+	}
+	if batch {
+		out = append(out, '[')
+	}
+	if out, after = h.answer(ctx, out, r, s, part); batch {
+		out = append(out, ']')
+	}
+	return out, after
 }
 
 func (h *Handler) tooLarge() *failure {

@@ -131,7 +131,7 @@ func TestAnswerBytes(t *testing.T) {
 	require.Nil(t, list[2].Error)
 	big.Kind, big.Content = store.Update, make([]byte, 4000)
 	n.apply(t, 11, big)
-	_, text = n.post(t, "["+query+"]")
+	_, text = n.post(t, "["+query+","+query+"]")
 	require.Contains(t, text, fmt.Sprint(CodeTooLarge))
 	n.result(t, new(gotPage), "arkiv_query", "*")
 }

@@ -51,7 +51,7 @@ type page struct {
 	options store.QueryOptions
 	in      include
 	at      uint64
-	most    bool // more entities are asked for than a page may have
+	over    bool // it is asked to have more entities than it may: when it would, it is an error
 
 	block   uint64       // that it is of
 	next    store.Cursor // of the next page, or empty
@@ -63,8 +63,9 @@ type page struct {
 // follows is the error, which clients look at before they look at a result.
 const endOfPage = `]},`
 
-// query serves arkiv_query. A page is never shorter than what was asked for, unless there
-// is no more: the JavaScript SDK takes a shorter one for the last. One that is too long to be
+// query serves arkiv_query. As Arkiv has it, a page that is full has a cursor, also when
+// nothing follows: the JavaScript SDK goes on then, and fails without one. A page is never
+// shorter than what was asked for, unless there is no more, for that SDK stops then. One that is too long to be
 // held is sent in parts. Between them no view of the store is open, so that a client that
 // is slow holds up nobody; a cursor leads from one part to the next.
 func (h *Handler) query(ctx context.Context, c *call) error {
@@ -116,7 +117,8 @@ func (h *Handler) readQuery(c *call) (p page, err error) {
 	limit := h.opts.Limits.Results
 	if o.ResultsPerPage > 0 {
 		most := quantity(h.opts.Limits.MaxResults)
-		limit, p.most = int(min(o.ResultsPerPage, most)), o.ResultsPerPage > most
+		p.over = o.ResultsPerPage > most
+		limit = int(min(o.ResultsPerPage, most+1))
 	}
 	p.options = store.QueryOptions{Limit: limit, After: o.Cursor, Parts: store.Metadata}
 	if p.in.Attributes {
@@ -172,26 +174,18 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 			}
 		}
 		if key, ok := byKey(p.expr); ok && p.options.After == "" {
-			return true, appendOne(ctx, c, snap, key, p)
+			return true, appendByKey(ctx, c, snap, key, p)
 		}
 	}
 	var last *store.Entity
-	n, limit := 0, p.options.Limit
-	options := p.options
-	options.Limit++ // whether there are more
+	n, options := 0, p.options
 	for e, err := range snap.Query(ctx, p.expr, &options) {
 		if err != nil {
 			return false, asCursorFault(err, p.options.After)
 		}
-		switch {
-		case n == limit && p.most:
-			return false, failf(CodeTooLarge, "more than %d entities match; ask for at most as many a page (resultsPerPage)", h.opts.Limits.MaxResults)
-		case n == limit:
-			p.next, err = cursorAfter(snap, last, p.options)
-			return true, err
-		case c.part != nil && n > 0 && len(c.out) > h.opts.Limits.Part:
-			p.options.After, err = cursorAfter(snap, last, p.options)
-			p.options.Limit, p.at = limit-n, store.Head
+		if c.part != nil && n > 0 && len(c.out) > h.opts.Limits.Part {
+			p.options.After, err = cursorAfter(snap, last, options)
+			p.options.Limit, p.at = options.Limit-n, store.Head
 			return false, err
 		}
 		if p.started {
@@ -203,6 +197,13 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 		if err := h.checkSize(c, p); err != nil {
 			return false, err
 		}
+	}
+	if n == options.Limit && p.over {
+		return false, failf(CodeTooLarge, "more than %d entities match; ask for at most as many a page (resultsPerPage)", h.opts.Limits.MaxResults)
+	}
+	if n == options.Limit {
+		p.next, err = cursorAfter(snap, last, options)
+		return true, err
 	}
 	return true, ctx.Err()
 }
@@ -218,13 +219,17 @@ func (h *Handler) checkSize(c *call, p *page) error {
 	return nil
 }
 
-func appendOne(ctx context.Context, c *call, snap *store.Snapshot, key store.Key, p *page) error {
+func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key store.Key, p *page) error {
 	e, err := snap.Get(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
-	if err == nil {
-		c.out = appendEntity(c.out, e, &p.in)
+	if err != nil {
+		return err
+	}
+	c.out = appendEntity(c.out, e, &p.in)
+	if p.options.Limit == 1 {
+		p.next, err = cursorAfter(snap, e, p.options)
 	}
 	return err
 }

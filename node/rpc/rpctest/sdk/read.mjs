@@ -109,7 +109,23 @@ async function events(clients) {
   for (const stop of stops) stop()
 }
 
-const clients = [http(process.argv[2], { batch: true }), webSocket(process.argv[3])].map((transport) => createPublicClient({ chain: localhost, transport }))
+// large reads a page that is many times what a node holds of an answer.
+async function large(client) {
+  const until = Date.now() + 30_000
+  while ((await client.buildQuery().where(eq("type", "large")).limit(1).fetch()).entities.length === 0) {
+    assert.ok(Date.now() < until)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const page = await client.buildQuery().where(eq("type", "large")).withPayload().limit(30).fetch()
+  assert.deepEqual(numbers(page.entities), range(629, 600))
+  for (const e of page.entities) assert.deepEqual([e.payload.length, e.payload[399_999]], [400_000, Number.parseInt(e.key.slice(60), 16) - 600])
+  if (page.hasNextPage()) await page.next()
+  assert.equal(page.hasNextPage(), false)
+}
+
+const clients = [http(process.argv[2], { batch: true, maxResponseBodySize: false }), webSocket(process.argv[3])].map((transport) => createPublicClient({ chain: localhost, transport }))
 for (const client of clients) await reads(client)
 await events(clients)
+console.log("large")
+for (const client of clients) await large(client)
 process.exit(0)
