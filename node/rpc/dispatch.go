@@ -24,6 +24,8 @@ func methods() []*method {
 		{name: "arkiv_getBlockTiming", serve: (*Handler).getBlockTiming},
 		{name: "eth_chainId", serve: (*Handler).chainID},
 		{name: "eth_blockNumber", serve: (*Handler).blockNumber},
+		{name: "eth_getBlockByNumber", serve: (*Handler).getBlockByNumber},
+		{name: "eth_getBlockByHash", serve: (*Handler).getBlockByHash},
 		{name: "eth_getLogs", serve: (*Handler).getLogs},
 		{name: "eth_newFilter", serve: (*Handler).newFilter},
 		{name: "eth_newBlockFilter", serve: (*Handler).newBlockFilter},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -84,13 +83,15 @@ func (h *Handler) allowed(origin string) bool {
 	return slices.ContainsFunc(h.opts.Origins, func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })
 }
 
+// mediaTypes are what clients call JSON-RPC.
+var mediaTypes = []string{"", "application/json", "application/json-rpc", "application/jsonrequest"}
+
 func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	// A page of another origin can send other types without asking whether it may.
-	if kind := r.Header.Get("Content-Type"); kind != "" && kind != "application/json" {
-		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
-			http.Error(w, "want Content-Type: application/json", http.StatusUnsupportedMediaType)
-			return
-		}
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if !slices.Contains(mediaTypes, strings.ToLower(strings.TrimSpace(kind))) {
+		http.Error(w, "want Content-Type: application/json", http.StatusUnsupportedMediaType)
+		return
 	}
 	b := getBuffer()
 	defer b.free()

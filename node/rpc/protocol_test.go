@@ -222,6 +222,13 @@ func TestHTTP(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, status)
 	status, _ = send("POST", body("eth_chainId", "[]"), "Content-Type", "text/plain")
 	require.Equal(t, http.StatusUnsupportedMediaType, status)
+	for kind, want := range map[string]int{
+		"application/json-rpc": 200, "application/json": 200, "Application/JSON;charset=UTF-8": 200, "application/jsonrequest": 200, "application/json;": 200,
+		"multipart/form-data; boundary=application/json": 415, "application/x-www-form-urlencoded": 415, "text/plain;application/json": 415,
+	} {
+		status, _ = send("POST", body("eth_chainId", "[]"), "Content-Type", kind)
+		require.Equal(t, want, status, kind)
+	}
 	status, header := send("POST", body("eth_chainId", "[]"), "Content-Type", "application/json; charset=utf-8", "Origin", "https://app.example", accesslog.Header, "mine",
 		accesslog.TraceHeader, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	require.Equal(t, http.StatusOK, status)

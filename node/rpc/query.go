@@ -24,27 +24,6 @@ type orderBy struct {
 	Desc bool   `json:"desc"`
 }
 
-// blockTag is a block's number, or one of the words that Ethereum has for the head. A store
-// knows no blocks that are not final yet, or that are still to be made.
-type blockTag struct {
-	head     bool
-	earliest bool
-	number   uint64
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *blockTag) UnmarshalJSON(text []byte) error {
-	switch string(text) {
-	case `"latest"`, `"pending"`, `"safe"`, `"finalized"`, `""`, "null":
-		b.head = true
-		return nil
-	case `"earliest"`:
-		b.earliest = true
-		return nil
-	}
-	return (*quantity)(&b.number).UnmarshalJSON(text)
-}
-
 // page is a query that is ready to run.
 type page struct {
 	expr    query.Expr
@@ -69,7 +48,7 @@ const endOfPage = `]},`
 // held is sent in parts. Between them no view of the store is open, so that a client that
 // is slow holds up nobody; a cursor leads from one part to the next.
 func (h *Handler) query(ctx context.Context, c *call) error {
-	p, err := h.readQuery(c)
+	p, err := h.readQuery(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -94,7 +73,7 @@ func (h *Handler) query(ctx context.Context, c *call) error {
 }
 
 // readQuery reads the parameters.
-func (h *Handler) readQuery(c *call) (p page, err error) {
+func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 	if err := c.atMost(2); err != nil {
 		return p, err
 	}
@@ -111,8 +90,10 @@ func (h *Handler) readQuery(c *call) (p page, err error) {
 		p.in = *o.IncludeData
 	}
 	p.at = store.Head
-	if o.AtBlock != nil && !o.AtBlock.head {
-		p.at = o.AtBlock.number
+	if o.AtBlock != nil && o.AtBlock.tag != tagHead {
+		if p.at, err = h.number(ctx, *o.AtBlock); err != nil {
+			return p, err
+		}
 	}
 	limit := h.opts.Limits.Results
 	if o.ResultsPerPage > 0 {

@@ -109,6 +109,7 @@ type Handler struct {
 	heads    heads
 	count    countCache
 	recent   recentLogs
+	hashes   hashIndex
 	filters  filters
 	sockets  sockets
 	notified sync.Map // of *atomic.Uint64: of each subscription the next block
@@ -124,7 +125,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	if o.Poll < 0 || l.Time < 0 || l.Page < 0 || slices.Min([]int{l.Part, l.Answer, l.Batch, l.Results, l.MaxResults, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
 		return nil, fmt.Errorf("rpc: %w: a limit below zero", store.ErrInvalid)
 	}
-	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent)}
+	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), hashes: newHashIndex()}
 	h.filters.list, h.sockets.list = map[string]*installed{}, map[*socket]struct{}{}
 	h.count.turn = make(chan struct{}, 1)
 	h.recent.logs = map[store.BlockHead][]*eventLog{}
@@ -167,18 +168,40 @@ func (h *Handler) at(ctx context.Context, block uint64) (*store.Snapshot, error)
 	if !errors.Is(err, store.ErrBlockRange) {
 		return snap, err
 	}
-	head, headErr := h.head(ctx)
-	if headErr != nil {
-		return nil, errors.Join(headErr, err)
+	if err := h.reach(ctx, block); err != nil {
+		return nil, err
+	}
+	return h.ents.At(ctx, block)
+}
+
+// reached opens a snapshot of the head when that is not below a block.
+func (h *Handler) reached(ctx context.Context, block uint64) (*store.Snapshot, error) {
+	for {
+		snap, err := h.ents.At(ctx, store.Head)
+		if err != nil || snap.Head().Block >= block {
+			return snap, err
+		}
+		err = errors.Join(snap.Close(), h.reach(ctx, block))
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// reach waits a while until the head is not below a block.
+func (h *Handler) reach(ctx context.Context, block uint64) error {
+	head, err := h.head(ctx)
+	if err != nil {
+		return err
 	}
 	wait, cancel := context.WithTimeout(ctx, max(h.opts.Wait, 0))
 	defer cancel()
 	for head.Block < block {
-		if head, headErr = h.heads.next(wait, head); headErr != nil && ctx.Err() != nil {
-			return nil, ctx.Err()
-		} else if headErr != nil {
-			return nil, fmt.Errorf("%w: %w", errAhead, err)
+		if head, err = h.heads.next(wait, head); err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			return fmt.Errorf("block %d is %w: the last one is %d", block, errAhead, head.Block)
 		}
 	}
-	return h.ents.At(ctx, block)
+	return nil
 }
