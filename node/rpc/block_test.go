@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -75,7 +76,11 @@ func TestLogsByHash(t *testing.T) {
 	hashes := map[uint64]store.Hash{}
 	forks := byte(0)
 	apply := func(number uint64) {
-		hashes[number] = store.Hash{0: 0xcc, 1: forks, 28: byte(number >> 24), 29: byte(number >> 16), 30: byte(number >> 8), 31: byte(number)}
+		hash := store.Hash(sha256.Sum256([]byte{forks, byte(number >> 16), byte(number >> 8), byte(number), byte(number >> 31)}))
+		if number%3 == 0 {
+			copy(hash[:], "like") // as others begin, too
+		}
+		hashes[number] = hash
 		_, err := n.ents.Apply(t.Context(), store.Block{Number: number, Hash: hashes[number], Ops: []store.Op{{
 			Kind: store.Create, Key: keyOf(int(number % (1 << 24))), BTL: 1 << 40, Owner: alice,
 		}}})
@@ -100,25 +105,27 @@ func TestLogsByHash(t *testing.T) {
 	for range 300 {
 		find(numbers[r.IntN(len(numbers))])
 	}
-	n.fails(t, CodeUnknownBlock, "eth_getLogs", m{"blockHash": store.Hash{0: 0xcc, 1: 9}.String()})
+	n.fails(t, CodeUnknownBlock, "eth_getLogs", m{"blockHash": store.Hash{0: 1}.String()})
 	for range 3 {
 		at := numbers[600+r.IntN(100)]
 		require.NoError(t, n.ents.Rewind(t.Context(), at))
 		forks++
+		var gone []store.Hash
 		for _, number := range numbers {
 			if number <= at {
 				continue
 			}
-			old := hashes[number]
+			gone = append(gone, hashes[number])
+			delete(hashes, number)
 			if r.IntN(4) > 0 {
 				apply(number)
 			}
-			n.fails(t, CodeUnknownBlock, "eth_getLogs", m{"blockHash": old.String()})
 		}
-		for number, hash := range hashes {
-			if b, err := n.ents.BlockAt(t.Context(), number); err == nil && b.Block == number && b.Hash == hash {
-				find(number)
-			}
+		for number := range hashes {
+			find(number)
+		}
+		for _, hash := range gone {
+			n.fails(t, CodeUnknownBlock, "eth_getLogs", m{"blockHash": hash.String()})
 		}
 	}
 }
