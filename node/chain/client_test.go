@@ -108,9 +108,9 @@ func TestFollowTooMuch(t *testing.T) {
 			requireFollowed(t, c, ents)
 
 			c.Limit(nil)
-			c.Grow(900)
+			c.Grow(300)
 			require.NoError(t, f.Run(t.Context()))
-			require.Less(t, c.Asked(), 170, "after a while as much is asked for as before")
+			require.Less(t, c.Asked(), 130, "after a while as much is asked for as before")
 			requireFollowed(t, c, ents)
 		})
 	}
