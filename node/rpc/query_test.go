@@ -27,6 +27,7 @@ func TestQuery(t *testing.T) {
 			for text, want := range map[string][]int{
 				"": {3, 2, 1}, "*": {3, 2, 1}, "$all": {3, 2, 1}, "1 = 1": {3, 2, 1},
 				`type = "node"`: {3, 1}, "!type": {2}, `!say && n > 0`: {3, 1}, `n = 1 OR n = 3`: {3, 1}, `NOT (type = "node")`: {2},
+				`name GLOB "n000[12]" and type Not Glob "x*"`: {1}, `n = 1 Or in = 2`: {1}, `!in && !glob && n = 3`: {3},
 				`say = "a "b" \c"`: {2}, `(say = "a "b" \c" || n = 1)`: {2, 1}, `say in ("a "b" \c" "x")`: {2},
 				"$key = " + keyOf(1).String(): {1}, "$key = " + keyOf(9).String(): {}, "$owner=" + alice.String(): {3, 2, 1},
 			} {
@@ -400,7 +401,10 @@ func TestRequote(t *testing.T) {
 		`a = """`:                 query.Compare{Name: "a", Op: query.Equal, Value: query.Text(`"`)},
 		`a = "x" or"`:             query.Compare{Name: "a", Op: query.Equal, Value: query.Text(`x" or`)},
 		"`q\"n` = \"say \"hi\"\"": query.Compare{Name: `q"n`, Op: query.Equal, Value: query.Text(`say "hi"`)},
-		`a in ("b" c" "d")`:       query.In{Name: "a", Values: []query.Value{query.Text(`b" c`), query.Text("d")}},
+		`a GLOB "x "y"" Or in = "say "hi""`: query.Or{Terms: []query.Expr{
+			query.Glob{Name: "a", Pattern: `x "y"`}, query.Compare{Name: "in", Op: query.Equal, Value: query.Text(`say "hi"`)},
+		}},
+		`a in ("b" c" "d")`: query.In{Name: "a", Values: []query.Value{query.Text(`b" c`), query.Text("d")}},
 	} {
 		expr, err := parse(text)
 		require.NoError(t, err, text)

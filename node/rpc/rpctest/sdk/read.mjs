@@ -1,6 +1,7 @@
 // Reads what TestSDK has put into the store, by means of the JavaScript SDK alone.
 // usage: node read.mjs http://… ws://…
 import assert from "node:assert/strict"
+import { createPublicClient as viemClient } from "viem"
 import { createPublicClient, http, webSocket } from "@arkiv-network/sdk"
 import { localhost } from "@arkiv-network/sdk/chains"
 import { and, asc, desc, eq, gt, gte, lt, lte, neq, not, or } from "@arkiv-network/sdk/query"
@@ -87,9 +88,12 @@ async function reads(client) {
 }
 
 // events collects what comes after a line on standard output says that it may.
-async function events(clients) {
+async function events(clients, plain) {
   const got = clients.map(() => [])
-  const stops = []
+  const blocks = plain.map(() => [])
+  const stops = plain.map((client, i) => client.watchBlocks({
+    onBlock: (block) => blocks[i].push(block), onError: (error) => { throw error }, emitMissed: true, pollingInterval: 50,
+  }))
   for (const [i, client] of clients.entries()) {
     const add = (name, ...fields) => (e) => got[i].push([name, Number(e.entityKey), ...fields.map((f) => e[f])].join(" "))
     stops.push(await client.subscribeEntityEvents({
@@ -104,9 +108,21 @@ async function events(clients) {
   await new Promise((resolve) => setTimeout(resolve, 500)) // until they are installed
   console.log("subscribed")
   const until = Date.now() + 30_000
-  while (got.some((list) => list.length < 6) && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
+  const waits = () => got.some((list) => list.length < 6) || blocks.some((list) => !list.some((block) => block.number === 24n))
+  while (waits() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
   for (const list of got) console.log(JSON.stringify(list.map((text) => text.replace(/^(\D+) \d\S* ?/, "$1 ").trim())))
   for (const stop of stops) stop()
+  for (const [i, client] of plain.entries()) {
+    const last = blocks[i].find((block) => block.number === 24n) // viem may tell of blocks in another order
+    assert.deepEqual([last.number, last.hash.length, last.parentHash.length], [24n, 66, 66])
+    const same = await client.getBlock({ blockNumber: 24n })
+    assert.deepEqual([same.hash, same.parentHash], [last.hash, last.parentHash])
+    const parent = await client.getBlock({ blockHash: same.parentHash })
+    assert.deepEqual([parent.number, parent.hash], [23n, same.parentHash])
+    assert.equal((await client.getLogs({ blockHash: same.hash })).length, 4)
+    const first = await client.getBlock({ blockNumber: 10n })
+    assert.equal((await client.getLogs({ blockHash: first.hash })).length, 500)
+  }
 }
 
 // large reads a page that is many times what a node holds of an answer.
@@ -123,9 +139,11 @@ async function large(client) {
   assert.equal(page.hasNextPage(), false)
 }
 
-const clients = [http(process.argv[2], { batch: true, maxResponseBodySize: false }), webSocket(process.argv[3])].map((transport) => createPublicClient({ chain: localhost, transport }))
+const transports = [http(process.argv[2], { batch: true, maxResponseBodySize: false }), webSocket(process.argv[3])]
+const clients = transports.map((transport) => createPublicClient({ chain: localhost, transport }))
+const plain = transports.map((transport) => viemClient({ chain: localhost, transport }))
 for (const client of clients) await reads(client)
-await events(clients)
+await events(clients, plain)
 console.log("large")
 for (const client of clients) await large(client)
 process.exit(0)
