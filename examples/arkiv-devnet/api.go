@@ -67,7 +67,7 @@ func (a *blocksAPI) find(at ethrpc.BlockNumberOrHash) *block {
 	case number == ethrpc.FinalizedBlockNumber, number == ethrpc.SafeBlockNumber:
 		a.chain.mu.Lock()
 		defer a.chain.mu.Unlock()
-		return list[a.chain.final]
+		return list[min(a.chain.final, len(list)-1)]
 	case number < 0:
 		return list[len(list)-1]
 	case int(number) < len(list):

@@ -95,7 +95,7 @@ func TestLogsByHash(t *testing.T) {
 	}
 	var numbers []uint64
 	for i := range uint64(700) {
-		numbers = append(numbers, 17*i+3) // three spans
+		numbers = append(numbers, 17*i+3) // a dozen spans
 	}
 	numbers = append(numbers, 1<<31, 1<<31+spanBlocks) // behind gaps
 	for _, number := range numbers {

@@ -17,7 +17,7 @@ type hashIndex struct {
 }
 
 // spanBlocks is how many numbers of blocks a span has.
-const spanBlocks = 4096
+const spanBlocks = 1024
 
 type span struct {
 	last   store.BlockHead // when it was read: where it is another one, so may those before be

@@ -44,9 +44,9 @@ const endOfPage = `]},`
 
 // query serves arkiv_query. As Arkiv has it, a page that is full has a cursor, also when
 // nothing follows: the JavaScript SDK goes on then, and fails without one. A page is never
-// shorter than what was asked for, unless there is no more, for that SDK stops then. One that is too long to be
-// held is sent in parts. Between them no view of the store is open, so that a client that
-// is slow holds up nobody; a cursor leads from one part to the next.
+// shorter than what was asked for, unless there is no more, for that SDK stops then. One
+// that is too long to be held is sent in parts. Between them no view of the store is open,
+// so that a client that is slow holds up nobody; a cursor leads from one part to the next.
 func (h *Handler) query(ctx context.Context, c *call) error {
 	p, err := h.readQuery(ctx, c)
 	if err != nil {
