@@ -47,6 +47,8 @@ async function reads(client) {
   assert.deepEqual(await found(gt("name", "n0447")), [449, 448])
   assert.deepEqual(await found(or([eq("n", 1), and([gte("n", 5), lte("n", 6)])])), [6, 5, 1])
   assert.deepEqual(await found(not("rank")), [3])
+  assert.deepEqual(await found(eq("in", 1)), []) // a name that is a word of the language
+  assert.deepEqual(await first(not("and"), not("not")), [449, 448, 447])
   assert.deepEqual(await found(eq("type", 'say "hi" \\d')), [3])
   assert.deepEqual(await first(eq("type", "node")), [449, 448, 447])
   assert.deepEqual(await first(), [449, 448, 447])
