@@ -197,8 +197,8 @@ func (q *asked) check(a *app, p *page) (more bool, err error) {
 		}
 	}
 	q.given += len(due)
-	if more = p.cursor != ""; more != (q.given < len(q.want)) {
-		return false, fmt.Errorf("after %d of %d entities the cursor is %q", q.given, len(q.want), p.cursor)
+	if more = p.cursor != ""; more != (len(due) == limit) { // a full page has one, also when nothing follows
+		return false, fmt.Errorf("after %d of %d entities, on a page of %d, the cursor is %q", q.given, len(q.want), limit, p.cursor)
 	}
 	q.at, q.cursor = q.block, p.cursor
 	return more && q.repeat, nil

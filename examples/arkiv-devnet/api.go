@@ -64,7 +64,11 @@ func (a *blocksAPI) find(at ethrpc.BlockNumberOrHash) *block {
 	switch {
 	case number == ethrpc.EarliestBlockNumber:
 		return list[0]
-	case number < 0: // nothing here is safer or more final than the last block
+	case number == ethrpc.FinalizedBlockNumber, number == ethrpc.SafeBlockNumber:
+		a.chain.mu.Lock()
+		defer a.chain.mu.Unlock()
+		return list[min(a.chain.final, len(list)-1)]
+	case number < 0:
 		return list[len(list)-1]
 	case int(number) < len(list):
 		return list[number]
@@ -170,6 +174,42 @@ func (a *ethAPI) GetTransactionByHash(hash common.Hash) (object, error) {
 		return transactionJSON(*waits, nil, 0)
 	}
 	return nil, nil
+}
+
+// count returns how many transactions a block has, or nil.
+func count(b *block) *hexutil.Uint {
+	if b == nil {
+		return nil
+	}
+	n := hexutil.Uint(len(b.txs))
+	return &n
+}
+
+// GetBlockTransactionCountByNumber serves eth_getBlockTransactionCountByNumber.
+func (a *ethAPI) GetBlockTransactionCountByNumber(number ethrpc.BlockNumber) *hexutil.Uint {
+	return count(a.find(ethrpc.BlockNumberOrHashWithNumber(number)))
+}
+
+// GetBlockTransactionCountByHash serves eth_getBlockTransactionCountByHash.
+func (a *ethAPI) GetBlockTransactionCountByHash(hash common.Hash) *hexutil.Uint {
+	return count(a.find(ethrpc.BlockNumberOrHashWithHash(hash, true)))
+}
+
+func transactionAt(b *block, i hexutil.Uint) (object, error) {
+	if b == nil || uint64(i) >= uint64(len(b.txs)) {
+		return nil, nil
+	}
+	return transactionJSON(b.txs[i], b, int(i))
+}
+
+// GetTransactionByBlockNumberAndIndex serves eth_getTransactionByBlockNumberAndIndex.
+func (a *ethAPI) GetTransactionByBlockNumberAndIndex(number ethrpc.BlockNumber, i hexutil.Uint) (object, error) {
+	return transactionAt(a.find(ethrpc.BlockNumberOrHashWithNumber(number)), i)
+}
+
+// GetTransactionByBlockHashAndIndex serves eth_getTransactionByBlockHashAndIndex.
+func (a *ethAPI) GetTransactionByBlockHashAndIndex(hash common.Hash, i hexutil.Uint) (object, error) {
+	return transactionAt(a.find(ethrpc.BlockNumberOrHashWithHash(hash, true)), i)
 }
 
 // GetTransactionReceipt serves eth_getTransactionReceipt.

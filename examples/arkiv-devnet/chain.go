@@ -23,6 +23,9 @@ import (
 
 const gasLimit = 1_000_000_000 // of a block
 
+// maxReorganised is how many blocks may be replaced before those behind them are final.
+const maxReorganised = 64
+
 // baseFee is that of every block.
 var baseFee = big.NewInt(1_000_000_000)
 
@@ -82,6 +85,7 @@ type Chain struct {
 	mu      sync.Mutex
 	blocks  []*block // what the follower is told
 	visible []*block // what clients are told: what Varve has
+	final   int      // the number of the last block that is not replaced any more
 	places  map[common.Hash]place
 	journal []step
 	moved   chan struct{} // closed when the journal grows
@@ -216,6 +220,7 @@ func (c *Chain) extend(ctx context.Context, b *block, gone []*block) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.visible = list
+	c.final = max(c.final, len(list)-1-maxReorganised)
 	for _, old := range slices.Backward(gone) {
 		c.journal = append(c.journal, step{old, true})
 		for _, tx := range old.txs {
@@ -256,9 +261,9 @@ func (c *Chain) Reorganise(ctx context.Context, depth uint64, again bool) error 
 	defer c.making.Unlock()
 	c.mu.Lock()
 	n := uint64(len(c.blocks))
-	if depth == 0 || depth >= n {
+	if most := n - 1 - uint64(c.final); depth == 0 || depth > most {
 		c.mu.Unlock()
-		return fmt.Errorf("a depth from 1 to %d, please", n-1)
+		return fmt.Errorf("a depth from 1 to %d, please: what is before is final", most)
 	}
 	c.forks++
 	before := c.blocks

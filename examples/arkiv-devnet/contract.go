@@ -85,14 +85,12 @@ func text(padded []byte) string { return string(bytes.TrimRight(padded, "\x00"))
 
 // content makes of an operation what the processor's form has.
 func (o *contractOp) content() (c chain.Create, err error) {
+	if err := o.check(); err != nil {
+		return c, err
+	}
 	c = chain.Create{ContentType: text(joined(o.ContentType.Data)), Payload: o.Payload, Strings: map[string]string{}, Numbers: map[string]uint64{}}
-	seen := map[string]bool{}
 	for _, a := range o.Attributes {
 		name := text(a.Name[:])
-		if seen[name] {
-			return c, fmt.Errorf("attribute %q is given twice", name)
-		}
-		seen[name] = true
 		switch a.ValueType {
 		case valueNumber:
 			n := new(big.Int).SetBytes(a.Value[0][:])

@@ -196,6 +196,9 @@ func (s *state) operations(ctx context.Context, tx common.Hash, from common.Addr
 	if err != nil {
 		return e, err
 	}
+	if err := checkOperations(ops); err != nil {
+		return e, err
+	}
 	var list []change
 	for i, c := range ops.Creates {
 		list = append(list, change{kind: entity.Create, key: keyOf(tx, c.Payload, i), until: func(now uint64) (uint64, error) { return blocks(now, c.BTL) }})
@@ -211,9 +214,6 @@ func (s *state) operations(ctx context.Context, tx common.Hash, from common.Addr
 	}
 	for _, o := range ops.OwnerChanges {
 		list = append(list, change{kind: entity.ChangeOwner, key: o.Key, owner: common.Address(o.Owner)})
-	}
-	if len(list) == 0 {
-		return e, errors.New("no operations")
 	}
 	err = s.atomic(func() error {
 		for _, c := range list {

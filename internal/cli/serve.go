@@ -39,7 +39,7 @@ type serveCmd struct {
 
 	UI bool `name:"ui" help:"Serve a page at /ui beside REST that looks into the store."`
 
-	Arkiv     string        `help:"Address for Arkiv's JSON-RPC over HTTP and WebSocket, such as 127.0.0.1:8545; off for none. It only reads." default:"off"`
+	Arkiv     string        `help:"Address for Arkiv's JSON-RPC over HTTP and WebSocket, such as 127.0.0.1:8555; off for none. It only reads." default:"off"`
 	JSONRPC   arkivFlags    `embed:"" prefix:"arkiv-"`
 	ChainID   uint64        `name:"chain-id" help:"Chain id that Arkiv's JSON-RPC answers." default:"1337"`
 	BlockTime time.Duration `help:"Time from one block of the chain to the next." default:"2s"`

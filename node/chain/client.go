@@ -11,14 +11,24 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/varvedb/varve/store/entity"
 )
 
-// MaxBatch is how many calls are sent in one request.
+// MaxBatch is how many calls are sent in one request at most.
 const MaxBatch = 50
+
+// How many blocks are asked for in one request: largest, half of it, and so on, down to one,
+// and then that one's calls by themselves.
+const (
+	largest  = (MaxBatch - 1) / 2
+	smallest = 5  // times that largest is halved until nothing of it is left
+	steady   = 16 // answers after which twice as many are asked for
+)
 
 // The defaults of a Client.
 const (
@@ -45,12 +55,16 @@ type Client struct {
 	HTTP *http.Client
 	// MaxAnswer bounds an answer, in bytes; zero is DefaultMaxAnswer.
 	MaxAnswer int64
-	// Attempts is how often a request is sent at most; zero is until ctx is done.
+	// Attempts is how often a request is sent at most that cannot be made smaller; zero is
+	// until ctx is done.
 	Attempts int
 	// Retried, if given, is told why a request is sent again.
 	Retried func(err error)
 	// Pause waits before the nth repetition, from 1, at least so long; nil is a timer.
 	Pause func(ctx context.Context, n int, least time.Duration) error
+
+	halved   int // how often largest is halved now
+	answered int // requests for blocks since that changed
 }
 
 // call is one of a request, and where its result goes.
@@ -91,18 +105,57 @@ type Linked struct {
 	Parent entity.Hash
 }
 
-// Blocks returns n blocks from a number on, and the number of the chain's last block.
-// All must be there. Each is checked for its number and its receipts; n may be at most
-// half of MaxBatch less one.
+// Blocks returns some blocks from a number on, from 1 to n of them, and the number of the
+// chain's last block. All n must be there. Each is checked for its number and its receipts.
+//
+// Execution clients bound requests and answers, and have many codes and words for what is
+// too much. So whenever blocks cannot be had, for whatever reason, fewer are asked for
+// next, and later more again. Only the calls for one block, each by itself, fail for good.
+//
+// Only one goroutine at a time may call it.
 func (c *Client) Blocks(ctx context.Context, from uint64, n int) (list []Linked, last uint64, err error) {
-	err = c.retry(ctx, func() error {
-		list, last, err = c.blocks(ctx, from, n)
-		return err
-	})
-	return list, last, err
+	for failed, alone := 1, 1; ; failed++ {
+		asked := min(n, largest>>c.halved)
+		list, last, err := c.blocks(ctx, from, max(asked, 1), asked == 0)
+		switch {
+		case err == nil:
+			c.more()
+			return list, last, nil
+		case ctx.Err() != nil:
+			return nil, 0, ctx.Err()
+		case asked > 0:
+			c.less(asked)
+		case final(err):
+			return nil, 0, err
+		case alone == c.Attempts:
+			return nil, 0, fmt.Errorf("asked %d times: %w", alone, err)
+		default:
+			alone++
+		}
+		if err := c.again(ctx, failed, err); err != nil {
+			return nil, 0, err
+		}
+	}
 }
 
-func (c *Client) blocks(ctx context.Context, from uint64, n int) (list []Linked, last uint64, err error) {
+// less has fewer blocks asked for than were.
+func (c *Client) less(asked int) {
+	for c.halved < smallest && largest>>c.halved >= asked {
+		c.halved++
+	}
+	c.answered = 0
+}
+
+// more has more blocks asked for when so few were answered for a while.
+func (c *Client) more() {
+	if c.answered++; c.answered >= steady && c.halved > 0 {
+		c.halved--
+		c.answered = 0
+	}
+}
+
+// blocks asks once, in one request or with each call in one of its own.
+func (c *Client) blocks(ctx context.Context, from uint64, n int, apart bool) (list []Linked, last uint64, err error) {
 	var number Quantity
 	blocks, receipts := make([]*Block, n), make([]*[]Receipt, n)
 	calls := []call{{"eth_blockNumber", nil, &number}}
@@ -112,8 +165,14 @@ func (c *Client) blocks(ctx context.Context, from uint64, n int) (list []Linked,
 			call{"eth_getBlockByNumber", []any{at, true}, &blocks[i]},
 			call{"eth_getBlockReceipts", []any{at}, &receipts[i]})
 	}
-	if err := c.send(ctx, calls); err != nil {
-		return nil, 0, err
+	size := len(calls)
+	if apart {
+		size = 1
+	}
+	for part := range slices.Chunk(calls, size) {
+		if err := c.send(ctx, part); err != nil {
+			return nil, 0, err
+		}
 	}
 	list, err = decodeAll(from, blocks, receipts)
 	return list, uint64(number), err
@@ -156,18 +215,23 @@ func (c *Client) retry(ctx context.Context, f func() error) error {
 		case c.Attempts > 0 && n >= c.Attempts:
 			return fmt.Errorf("asked %d times: %w", n, err)
 		}
-		if c.Retried != nil {
-			c.Retried(err)
-		}
-		var later *busyError
-		least := time.Duration(0)
-		if errors.As(err, &later) {
-			least = later.after
-		}
-		if err := c.pause(ctx, n, least); err != nil {
+		if err := c.again(ctx, n, err); err != nil {
 			return err
 		}
 	}
+}
+
+// again tells why a request is sent again, for the nth time, and waits before.
+func (c *Client) again(ctx context.Context, n int, err error) error {
+	if c.Retried != nil {
+		c.Retried(err)
+	}
+	var later *busyError
+	least := time.Duration(0)
+	if errors.As(err, &later) {
+		least = later.after
+	}
+	return c.pause(ctx, n, least)
 }
 
 // final tells the errors that asking again does not mend. What does not fit together is
@@ -226,7 +290,8 @@ type response struct {
 	} `json:"error"`
 }
 
-// send makes one request and takes its answer.
+// send makes one request and takes its answer. A call alone is no batch, which some
+// execution clients refuse.
 func (c *Client) send(ctx context.Context, calls []call) error {
 	batch := make([]request, len(calls))
 	for i, call := range calls {
@@ -235,7 +300,13 @@ func (c *Client) send(ctx context.Context, calls []call) error {
 			batch[i].Params = []any{}
 		}
 	}
-	body, err := json.Marshal(batch)
+	var body []byte
+	var err error
+	if len(batch) == 1 {
+		body, err = json.Marshal(batch[0])
+	} else {
+		body, err = json.Marshal(batch)
+	}
 	if err != nil {
 		return err
 	}
@@ -245,11 +316,14 @@ func (c *Client) send(ctx context.Context, calls []call) error {
 	}
 	var list []response
 	if err := json.Unmarshal(answer, &list); err != nil {
-		var one response // of the whole batch
-		if json.Unmarshal(answer, &one) == nil && one.Error != nil {
-			return one.failure("the batch")
+		var one response
+		if wrong := json.Unmarshal(answer, &one); wrong != nil {
+			return fmt.Errorf("%w: %w", ErrAnswer, err)
 		}
-		return fmt.Errorf("%w: %w", ErrAnswer, err)
+		if one.Error != nil {
+			return one.failure(calls[0].method) // or of the whole batch
+		}
+		list = []response{one}
 	}
 	seen := make([]bool, len(calls))
 	for i := range list {
@@ -281,6 +355,10 @@ func (r *response) into(c *call) error {
 	return nil
 }
 
+// tooMuch is how errors say that an answer would be too long, whatever their code is, and
+// not that there were too many requests of late.
+var tooMuch = regexp.MustCompile(`(?i)\btoo (large|big|long)\b|\b(size|results?)\b.*\b(exceed|limit)|more than \d+ results`)
+
 // failure returns the error of a call. The codes from -32600 down to -32602, and -32700, mean
 // that the request is wrong, and no repetition makes it right.
 func (r *response) failure(what string) error {
@@ -288,6 +366,9 @@ func (r *response) failure(what string) error {
 	switch r.Error.Code {
 	case -32600, -32601, -32602, -32700:
 		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if tooMuch.MatchString(r.Error.Message) {
+		return fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	return err
 }

@@ -41,24 +41,27 @@ func TestFollowFaults(t *testing.T) {
 	requireFollowed(t, c, ents)
 }
 
-// TestFollowGivesUp: what does not pass ends with an error of its own, after as many
-// attempts as were asked for, or at once where no repetition helps.
+// TestFollowGivesUp: what does not pass ends with an error of its own: after as many
+// attempts as were asked for, or at once where no repetition helps. Before that it is asked
+// for less, down to one call.
 func TestFollowGivesUp(t *testing.T) {
+	const less = 5 // 20 blocks, 12, 6, 3, 1
 	for fault, want := range map[chaintest.Fault]struct {
 		attempts int
+		calls    int // of an attempt: those up to the one that fails
 		cause    error
 		text     string
 	}{
-		chaintest.Busy:          {attempts: 3, text: "429"},
-		chaintest.Broken:        {attempts: 3, text: "503"},
-		chaintest.Truncated:     {attempts: 3, text: "unexpected EOF"},
-		chaintest.Garbage:       {attempts: 3, cause: chain.ErrAnswer},
-		chaintest.Hangup:        {attempts: 3, text: "EOF"},
-		chaintest.NoReceipts:    {attempts: 3, cause: chain.ErrReceipts},
-		chaintest.FewReceipts:   {attempts: 3, cause: chain.ErrReceipts},
-		chaintest.OtherReceipts: {attempts: 3, cause: chain.ErrReceipts},
-		chaintest.NoBlock:       {attempts: 3, cause: chain.ErrReceipts},
-		chaintest.Refused:       {attempts: 1, cause: chain.ErrRefused},
+		chaintest.Busy:          {attempts: 3, calls: 1, text: "429"},
+		chaintest.Broken:        {attempts: 3, calls: 1, text: "503"},
+		chaintest.Truncated:     {attempts: 3, calls: 1, text: "unexpected EOF"},
+		chaintest.Garbage:       {attempts: 3, calls: 1, cause: chain.ErrAnswer},
+		chaintest.Hangup:        {attempts: 3, calls: 1, text: "EOF"},
+		chaintest.NoReceipts:    {attempts: 3, calls: 3, cause: chain.ErrReceipts},
+		chaintest.FewReceipts:   {attempts: 3, calls: 3, cause: chain.ErrReceipts},
+		chaintest.OtherReceipts: {attempts: 3, calls: 3, cause: chain.ErrReceipts},
+		chaintest.NoBlock:       {attempts: 3, calls: 3, cause: chain.ErrReceipts},
+		chaintest.Refused:       {attempts: 1, calls: 1, cause: chain.ErrRefused},
 	} {
 		c := chaintest.New(1337, 3)
 		c.Grow(20)
@@ -67,13 +70,61 @@ func TestFollowGivesUp(t *testing.T) {
 		c.Faults(func(int) chaintest.Fault { return fault })
 		_, _, err := client.Blocks(t.Context(), 1, 20)
 		require.Error(t, err)
-		require.Equal(t, want.attempts, c.Asked(), "%v", err)
+		require.Equal(t, less+want.attempts*want.calls, c.Asked(), "%v", err)
 		require.ErrorContains(t, err, want.text)
 		require.NotContains(t, err.Error(), client.URL, "services put keys into it")
 		if want.cause != nil {
 			require.ErrorIs(t, err, want.cause)
 		}
 	}
+}
+
+// TestFollowTooMuch: whatever an execution client takes for too much, and however it says
+// so, it is asked for less, and later for more.
+func TestFollowTooMuch(t *testing.T) {
+	for name, limit := range map[string]chaintest.Limit{
+		"part of a batch":       {Bytes: 30_000, Code: -32003, Message: "response too large", Partly: true},
+		"calls of a batch":      {Calls: 10, Code: -32600, Message: "batch too large"},
+		"some calls":            {Calls: 5, Code: -32005, Message: "rate limit", Partly: true},
+		"wrong parameters":      {Bytes: 30_000, Code: -32602, Message: "query returned more than 10000 results"},
+		"an internal error":     {Bytes: 30_000, Code: -32603, Message: "internal error"},
+		"HTTP 413":              {Bytes: 30_000, Status: 413},
+		"HTTP 429":              {Calls: 20, Status: 429},
+		"HTTP 400":              {Calls: 20, Status: 400},
+		"HTTP 500":              {Bytes: 30_000, Status: 500},
+		"a batch of any size":   {Calls: 1, Code: -32600, Message: "batches are not supported"},
+		"in words of their own": {Calls: 7, Code: 42, Message: "no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := chaintest.New(1337, 4)
+			c.Grow(60)
+			ents := open(t, newURL(t, "compact"))
+			client := serve(t, c)
+			c.Limit(&limit)
+			f := &chain.Follower{Client: client, Store: ents, Once: true}
+			require.NoError(t, f.Run(t.Context()))
+			require.Less(t, c.Asked(), 60*3+20)
+			requireFollowed(t, c, ents)
+
+			c.Limit(nil)
+			c.Grow(300)
+			require.NoError(t, f.Run(t.Context()))
+			require.Less(t, c.Asked(), 130, "after a while as much is asked for as before")
+			requireFollowed(t, c, ents)
+		})
+	}
+}
+
+// TestFollowTooMuchAlone: what is too much when it is asked for by itself ends following,
+// where it says so.
+func TestFollowTooMuchAlone(t *testing.T) {
+	c := chaintest.New(1337, 4)
+	c.Grow(60)
+	client := serve(t, c)
+	c.Limit(&chaintest.Limit{Bytes: 400, Code: -32003, Message: "response too large"})
+	f := &chain.Follower{Client: client, Store: open(t, newURL(t, "compact")), Once: true}
+	require.ErrorIs(t, f.Run(t.Context()), chain.ErrTooLarge)
 }
 
 func TestClientPauses(t *testing.T) {

@@ -60,9 +60,8 @@ var (
 )
 
 const (
-	fetched = (MaxBatch - 1) / 2 // blocks in one request
 	// behind is the lag from which on blocks share transactions.
-	behind = 2 * fetched
+	behind = 2 * largest
 	// perCommit is how many changes they share one with.
 	perCommit = 2000
 )
@@ -279,12 +278,6 @@ type batch struct {
 	err    error
 }
 
-// ofBlocks tells the errors that fewer blocks may not have: of an answer that is too
-// large, and of a block that cannot be read, before which others can.
-func ofBlocks(err error) bool {
-	return err != nil && (errors.Is(err, ErrReceipts) || final(err) && !errors.Is(err, ErrRefused))
-}
-
 // fetch sends the blocks after a head in batches, and closes.
 func (f *Follower) fetch(ctx context.Context, head store.BlockHead, goal uint64, to chan<- batch) {
 	defer close(to)
@@ -292,13 +285,8 @@ func (f *Follower) fetch(ctx context.Context, head store.BlockHead, goal uint64,
 	if head.Empty {
 		next = 0
 	}
-	for n := fetched; next <= goal; {
-		n = int(min(uint64(n), goal-next+1))
-		list, last, err := f.Client.Blocks(ctx, next, n)
-		if n > 1 && ofBlocks(err) {
-			n /= 2
-			continue
-		}
+	for next <= goal {
+		list, last, err := f.Client.Blocks(ctx, next, int(min(largest, goal-next+1)))
 		if err == nil {
 			f.heard(last)
 		}
@@ -310,7 +298,7 @@ func (f *Follower) fetch(ctx context.Context, head store.BlockHead, goal uint64,
 		if err != nil {
 			return
 		}
-		next += uint64(n)
+		next += uint64(len(list))
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/entity"
 )
 
 // criteria is which logs are asked for.
@@ -130,22 +129,28 @@ func (c *criteria) match(l *eventLog) bool {
 // within tells whether a block is in the range of a filter that is asked again and again:
 // words for the head are no bound.
 func (c *criteria) within(block uint64) bool {
-	from, to := c.from, c.to
-	return !(from != nil && !from.head && !from.earliest && block < from.number || to != nil && !to.head && !to.earliest && block > to.number)
+	if from, ok := c.from.given(); ok && block < from {
+		return false
+	}
+	to, ok := c.to.given()
+	return !ok || block <= to
+}
+
+// last returns the last block whose number is given, zero for none.
+func (c *criteria) last() uint64 {
+	from, _ := c.from.given()
+	to, _ := c.to.given()
+	return max(from, to)
 }
 
 // bounds returns the range of blocks that is asked for of a store at a head.
 func (c *criteria) bounds(head uint64) (from, to uint64) {
-	from, to = number(c.from, head), number(c.to, head)
-	return from, min(to, head)
-}
-
-func number(b *blockTag, head uint64) uint64 {
-	switch {
-	case b == nil || b.head:
-		return head
-	case b.earliest:
-		return 0
+	from, to = head, head
+	if c.from != nil {
+		from = c.from.at(head)
 	}
-	return min(b.number, entity.MaxBlock)
+	if c.to != nil {
+		to = c.to.at(head)
+	}
+	return from, to
 }

@@ -12,17 +12,20 @@ import (
 type method struct {
 	name    string
 	serve   func(h *Handler, ctx context.Context, c *call) error
+	parts   bool // it may send its answer in parts, for each of which it has the time of a call
 	metrics *methodMetrics
 }
 
 // methods returns what can be called.
 func methods() []*method {
 	return []*method{
-		{name: "arkiv_query", serve: (*Handler).query},
+		{name: "arkiv_query", serve: (*Handler).query, parts: true},
 		{name: "arkiv_getEntityCount", serve: (*Handler).getEntityCount},
 		{name: "arkiv_getBlockTiming", serve: (*Handler).getBlockTiming},
 		{name: "eth_chainId", serve: (*Handler).chainID},
 		{name: "eth_blockNumber", serve: (*Handler).blockNumber},
+		{name: "eth_getBlockByNumber", serve: (*Handler).getBlockByNumber},
+		{name: "eth_getBlockByHash", serve: (*Handler).getBlockByHash},
 		{name: "eth_getLogs", serve: (*Handler).getLogs},
 		{name: "eth_newFilter", serve: (*Handler).newFilter},
 		{name: "eth_newBlockFilter", serve: (*Handler).newBlockFilter},
@@ -39,9 +42,25 @@ func methods() []*method {
 // call is a request that is being answered.
 type call struct {
 	params []json.RawMessage
-	out    []byte   // the answer so far; the result is added to it
+	out    []byte   // the answer so far, but for what was sent; the result is added to it
 	socket *socket  // that it came over, nil for HTTP
 	after  []func() // what to do when the answer was sent
+
+	part func([]byte) error // sends a part of the answer; nil: all of it is held
+	sent bool               // a part was
+}
+
+// send sends what there is of an answer. A client may take long for it, and its call does
+// not count meanwhile.
+func (h *Handler) send(c *call) error {
+	<-h.places
+	defer func() { h.places <- struct{}{} }()
+	err := c.part(c.out)
+	c.out, c.sent = c.out[:0], true
+	if err != nil {
+		return fmt.Errorf("%w: %w", context.Canceled, err)
+	}
+	return nil
 }
 
 // param reads a parameter; it may be absent, or null, when it is optional.
@@ -67,15 +86,16 @@ func (c *call) atMost(n int) error {
 }
 
 // handle answers a body: a request or a batch. It adds the answer to out, and nothing when
-// none is due. What is to be done after sending it comes back, too.
-func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket) (answer []byte, after []func(), note string) {
+// none is due. What is to be done after sending it comes back, too. The answer to a request
+// alone may be sent in parts, before its rest comes back.
+func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket, part func([]byte) error) (answer []byte, after []func(), note string) {
 	list, batch, fault := decode(body, h.opts.Limits.Batch)
 	if fault != nil {
 		h.metrics.unknown.count(fault.code)
 		return append(appendError(appendHead(out, null), fault), '}'), nil, "malformed"
 	}
-	if !batch {
-		out, after = h.answer(ctx, out, &list[0], s)
+	if len(list) == 1 {
+		out, after = h.alone(ctx, out, &list[0], batch, s, part)
 		return out, after, list[0].method
 	}
 	start := len(out)
@@ -83,7 +103,7 @@ func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket) (answ
 	for i := range list {
 		var more []func()
 		open := len(out)
-		out, more = h.answer(ctx, out, &list[i], s)
+		out, more = h.answer(ctx, out, &list[i], s, nil)
 		after = append(after, more...)
 		if len(out)-start > h.opts.Limits.Answer && list[i].id != nil {
 			out = append(appendError(appendHead(out[:open], list[i].id), h.tooLarge()), '}')
@@ -99,6 +119,20 @@ func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket) (answ
 	return out, after, fmt.Sprintf("batch of %d", len(list))
 }
 
+// alone answers the only request of a body, which may be a batch.
+func (h *Handler) alone(ctx context.Context, out []byte, r *request, batch bool, s *socket, part func([]byte) error) (answer []byte, after []func()) {
+	if r.id == nil {
+		return h.answer(ctx, out, r, s, nil)
+	}
+	if batch {
+		out = append(out, '[')
+	}
+	if out, after = h.answer(ctx, out, r, s, part); batch {
+		out = append(out, ']')
+	}
+	return out, after
+}
+
 func (h *Handler) tooLarge() *failure {
 	return failf(CodeTooLarge, "the answer would be of more than %d bytes; ask for less at a time", h.opts.Limits.Answer)
 }
@@ -108,7 +142,7 @@ func appendHead(b []byte, id json.RawMessage) []byte {
 }
 
 // answer adds the answer to one request, unless it is a notification.
-func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket) ([]byte, []func()) {
+func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket, part func([]byte) error) ([]byte, []func()) {
 	start := len(out)
 	m, known := h.methods[r.method]
 	counts := h.metrics.unknown
@@ -116,10 +150,10 @@ func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket)
 		counts = m.metrics
 	}
 	begun := counts.begin()
-	c := call{params: r.params, socket: s, out: append(appendHead(out, r.id), `"result":`...)}
+	c := call{params: r.params, socket: s, part: part, out: append(appendHead(out, r.id), `"result":`...)}
 	err := h.call(ctx, m, r, &c)
 	code := 0
-	if err == nil && len(c.out)-start > h.opts.Limits.Answer {
+	if err == nil && !c.sent && len(c.out)-start > h.opts.Limits.Answer {
 		err = h.tooLarge()
 	}
 	if err != nil {
@@ -128,7 +162,11 @@ func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket)
 		if code == CodeInternal {
 			h.opts.Log.Error("call", "method", r.method, "error", err)
 		}
-		c.out = appendError(appendHead(c.out[:start], r.id), f)
+		if c.sent {
+			c.out = appendError(append(c.out[:0], endOfPage...), f)
+		} else {
+			c.out = appendError(appendHead(c.out[:start], r.id), f)
+		}
 		c.after = nil
 	}
 	counts.end(begun, code)
@@ -152,8 +190,11 @@ func (h *Handler) call(ctx context.Context, m *method, r *request, c *call) (err
 	default:
 		return failf(CodeBusy, "more than %d calls at a time; try again", cap(h.places))
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
-	defer cancel()
+	if !m.parts {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, h.opts.Limits.Time)
+		defer cancel()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())

@@ -5,8 +5,9 @@
 // arkiv_query takes a text in the language of package query, as the SDKs send it: an empty
 // one and "1 = 1" match all, and what stands between quotes need not be escaped. A page is
 // of the block of the first one, also while the head moves, which its cursor knows; when
-// that block was rewound the next page is CodeRewound. For a block that is ahead of the
-// head a query waits.
+// that block was rewound the next page is CodeRewound. A page is whole: it has what was asked
+// for, and is sent in parts over HTTP where that is much. For a block that is ahead of the
+// head a query waits, and so do logs.
 //
 // # Events
 //

@@ -47,7 +47,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer handler.Close()
-	server := httptest.NewServer(handler) // or http.ListenAndServe("127.0.0.1:8545", handler)
+	server := httptest.NewServer(handler) // or http.ListenAndServe("127.0.0.1:8555", handler)
 	defer server.Close()
 
 	call := `{"jsonrpc":"2.0","id":1,"method":"arkiv_query","params":["type = \"greeting\"",{"includeData":{"payload":true,"expiration":true}}]}`

@@ -192,17 +192,21 @@ func (h *Handler) getLogs(ctx context.Context, c *call) error {
 }
 
 func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) error {
-	snap, err := h.ents.At(ctx, store.Head)
+	snap, err := h.reached(ctx, criteria.last())
 	if err != nil {
 		return err
 	}
 	defer snap.Close()
 	from, to := criteria.bounds(snap.Head().Block)
 	if criteria.hash != nil {
-		if from, err = h.findBlock(ctx, snap, *criteria.hash); err != nil {
+		b, ok, err := h.hashes.find(ctx, snap, *criteria.hash)
+		if err != nil {
 			return err
 		}
-		to = from
+		if !ok {
+			return failf(CodeUnknownBlock, "unknown block %x", criteria.hash[:])
+		}
+		from, to = b.Block, b.Block
 	}
 	list := newList(c)
 	defer list.end()
@@ -210,10 +214,7 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 	case snap.Head().Empty:
 		return nil
 	case from > to:
-		if criteria.to != nil && !criteria.to.head && criteria.to.number < from && from <= snap.Head().Block {
-			return failf(CodeParams, "from block %d to block %d", from, criteria.to.number)
-		}
-		return nil // above the head there is nothing yet
+		return failf(CodeParams, "from block %d to block %d", from, to)
 	case to-from >= h.opts.Limits.Blocks:
 		return failf(CodeTooLarge, "a range of %d blocks, at most %d are allowed", to-from+1, h.opts.Limits.Blocks)
 	}
@@ -235,20 +236,4 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 		return failf(CodeTooLarge, "more than %d logs; ask for fewer blocks at a time", h.opts.Limits.Logs)
 	}
 	return err
-}
-
-// findBlock returns the number of a block, of those that were seen lately.
-func (h *Handler) findBlock(ctx context.Context, snap *store.Snapshot, hash topic) (uint64, error) {
-	b, ok := h.recent.byHash(hash)
-	if ok {
-		now, err := snap.BlockAt(ctx, b.Block)
-		if err != nil {
-			return 0, err
-		}
-		ok = now == b
-	}
-	if !ok {
-		return 0, failf(CodeUnknownBlock, "unknown block %x", hash[:])
-	}
-	return b.Block, nil
 }

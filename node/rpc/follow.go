@@ -11,6 +11,7 @@ import (
 // blockLogs is a block and what is asked for of its logs.
 type blockLogs struct {
 	head    store.BlockHead
+	parent  topic // its hash; zero when it is not known
 	logs    []*eventLog
 	removed bool // the block is no longer part of the chain
 }
@@ -51,18 +52,6 @@ func (r *recentLogs) put(b store.BlockHead, logs []*eventLog) {
 		delete(r.logs, oldest)
 		r.order = r.order[1:]
 	}
-}
-
-// byHash finds a block that was seen lately.
-func (r *recentLogs) byHash(hash topic) (store.BlockHead, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, b := range r.order {
-		if blockHash(b) == hash {
-			return b, true
-		}
-	}
-	return store.BlockHead{}, false
 }
 
 // eachBlock gives the logs of the blocks of a range, in order, until give returns false.
@@ -133,6 +122,9 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	count, last := 0, to
 	tell := func(b store.BlockHead, all []*eventLog) bool {
 		step := blockLogs{head: b}
+		if n := len(f.told); n > 0 {
+			step.parent = blockHash(f.told[n-1].head)
+		}
 		if f.criteria != nil && f.criteria.within(b.Block) {
 			for _, l := range all {
 				if f.criteria.match(l) {

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/varvedb/varve/internal/accesslog"
 )
@@ -83,30 +83,37 @@ func (h *Handler) allowed(origin string) bool {
 	return slices.ContainsFunc(h.opts.Origins, func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })
 }
 
+// mediaTypes are what clients call JSON-RPC.
+var mediaTypes = []string{"", "application/json", "application/json-rpc", "application/jsonrequest"}
+
 func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	// A page of another origin can send other types without asking whether it may.
-	if kind := r.Header.Get("Content-Type"); kind != "" && kind != "application/json" {
-		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
-			http.Error(w, "want Content-Type: application/json", http.StatusUnsupportedMediaType)
-			return
-		}
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if !slices.Contains(mediaTypes, strings.ToLower(strings.TrimSpace(kind))) {
+		http.Error(w, "want Content-Type: application/json", http.StatusUnsupportedMediaType)
+		return
 	}
 	b := getBuffer()
 	defer b.free()
 	status, fault := http.StatusOK, h.readBody(w, r, b)
 	var after []func()
 	var note string
+	parts := parts{to: w, control: http.NewResponseController(w)}
 	if fault != nil {
 		h.metrics.unknown.count(fault.code)
 		status = http.StatusRequestEntityTooLarge
 		b.out = append(appendError(appendHead(b.out, null), fault), '}')
 		w.Header().Set("Connection", "close") // the rest is not read
 	} else {
-		b.out, after, note = h.handle(r.Context(), b.out, b.in.Bytes(), nil)
+		b.out, after, note = h.handle(r.Context(), b.out, b.in.Bytes(), nil, parts.send)
 	}
 	accesslog.Add(r.Context(), slog.String("call", clip(note)))
 	if len(b.out) == 0 {
 		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if parts.begun {
+		_ = parts.send(b.out) // a client that does not take it is gone
 		return
 	}
 	header := w.Header()
@@ -117,6 +124,26 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	for _, f := range after {
 		f()
 	}
+}
+
+// parts sends an answer in parts, each of which the client has to take in a while.
+type parts struct {
+	to      http.ResponseWriter
+	control *http.ResponseController
+	begun   bool
+}
+
+func (p *parts) send(part []byte) error {
+	if !p.begun {
+		p.begun = true
+		p.to.Header()["Content-Type"] = []string{"application/json"}
+		p.to.WriteHeader(http.StatusOK)
+	}
+	if err := p.control.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	_, err := p.to.Write(part)
+	return err
 }
 
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, b *buffer) *failure {

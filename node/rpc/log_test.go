@@ -84,7 +84,7 @@ func events(t *testing.T, n *node) {
 func TestLogs(t *testing.T) {
 	for _, layout := range layouts {
 		t.Run(layout, func(t *testing.T) {
-			n := newNode(t, layout, Options{Limits: Limits{Blocks: 19}})
+			n := newNode(t, layout, Options{Limits: Limits{Blocks: 19}, Wait: 20 * time.Millisecond})
 			events(t, n)
 			want := []string{
 				"0xa created 1 3f2 0", "0xa created 3 d 0", "0xa created 2 3f2 0",
@@ -94,7 +94,7 @@ func TestLogs(t *testing.T) {
 				"0x12 expired 2", "0x12 deleted 4", "0x12 created 4 3fa 0",
 			}
 			var logs []gotLog
-			n.result(t, &logs, "eth_getLogs", of(0, 50))
+			n.result(t, &logs, "eth_getLogs", of(0, 18))
 			require.Equal(t, want, texts(logs))
 			n.handler.recent = recentLogs{logs: map[store.BlockHead][]*eventLog{}}
 			for range 2 { // read, and remembered
@@ -114,10 +114,13 @@ func TestLogs(t *testing.T) {
 			require.Equal(t, []string{"0xc created 4 3f4 0"}, texts(logs))
 			n.result(t, &logs, "eth_getLogs", m{"fromBlock": "0x0", "address": "0x4400000000000000000000000000000000000044", "topics": []any{nil, nil, []any{fmt.Sprintf("0x%064x", opExtended), fmt.Sprintf("0x%064x", opExpired)}}})
 			require.Equal(t, []string{"0xb operation 2 10 0", "0xd operation 3 d 0", "0x12 operation 2 10 0"}, texts(logs))
-			n.result(t, &logs, "eth_getLogs", m{"fromBlock": "0x40"})
-			require.Empty(t, logs)
+			n.fails(t, CodeAhead, "eth_getLogs", m{"fromBlock": "0x13"})
+			n.fails(t, CodeAhead, "eth_getLogs", of(18, 19))
 			n.apply(t, 19)
-			n.fails(t, CodeTooLarge, "eth_getLogs", of(0, 1000))
+			n.fails(t, CodeTooLarge, "eth_getLogs", of(0, 19))
+			n.fails(t, CodeParams, "eth_getLogs", of(12, 11))
+			n.result(t, &logs, "eth_getLogs", m{"fromBlock": "finalized", "toBlock": "finalized"})
+			require.Empty(t, logs)
 		})
 	}
 }

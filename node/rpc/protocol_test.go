@@ -115,8 +115,8 @@ func TestBatch(t *testing.T) {
 	require.Empty(t, text)
 }
 
-// TestAnswerBytes: an answer that would be too long is an error, alone and in a batch, and
-// the calls before it are answered.
+// TestAnswerBytes: a batch whose answer would be too long is an error from there on, and the
+// calls before it are answered. A page that is asked for alone has another bound.
 func TestAnswerBytes(t *testing.T) {
 	n := newNode(t, "compact", Options{Limits: Limits{Answer: 3000}})
 	big := create(1)
@@ -131,7 +131,9 @@ func TestAnswerBytes(t *testing.T) {
 	require.Nil(t, list[2].Error)
 	big.Kind, big.Content = store.Update, make([]byte, 4000)
 	n.apply(t, 11, big)
-	n.fails(t, CodeTooLarge, "arkiv_query", "*")
+	_, text = n.post(t, "["+query+","+query+"]")
+	require.Contains(t, text, fmt.Sprint(CodeTooLarge))
+	n.result(t, new(gotPage), "arkiv_query", "*")
 }
 
 func TestSmallMethods(t *testing.T) {
@@ -220,6 +222,13 @@ func TestHTTP(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, status)
 	status, _ = send("POST", body("eth_chainId", "[]"), "Content-Type", "text/plain")
 	require.Equal(t, http.StatusUnsupportedMediaType, status)
+	for kind, want := range map[string]int{
+		"application/json-rpc": 200, "application/json": 200, "Application/JSON;charset=UTF-8": 200, "application/jsonrequest": 200, "application/json;": 200,
+		"multipart/form-data; boundary=application/json": 415, "application/x-www-form-urlencoded": 415, "text/plain;application/json": 415,
+	} {
+		status, _ = send("POST", body("eth_chainId", "[]"), "Content-Type", kind)
+		require.Equal(t, want, status, kind)
+	}
 	status, header := send("POST", body("eth_chainId", "[]"), "Content-Type", "application/json; charset=utf-8", "Origin", "https://app.example", accesslog.Header, "mine",
 		accesslog.TraceHeader, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	require.Equal(t, http.StatusOK, status)

@@ -24,73 +24,56 @@ type orderBy struct {
 	Desc bool   `json:"desc"`
 }
 
-// blockTag is a block's number, or one of the words that Ethereum has for the head. A store
-// knows no blocks that are not final yet, or that are still to be made.
-type blockTag struct {
-	head     bool
-	earliest bool
-	number   uint64
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *blockTag) UnmarshalJSON(text []byte) error {
-	switch string(text) {
-	case `"latest"`, `"pending"`, `"safe"`, `"finalized"`, `""`, "null":
-		b.head = true
-		return nil
-	case `"earliest"`:
-		b.earliest = true
-		return nil
-	}
-	return (*quantity)(&b.number).UnmarshalJSON(text)
-}
-
 // page is a query that is ready to run.
 type page struct {
 	expr    query.Expr
 	options store.QueryOptions
 	in      include
 	at      uint64
+	over    bool // it is asked to have more entities than it may: when it would, it is an error
+
+	block   uint64       // that it is of
+	next    store.Cursor // of the next page, or empty
+	started bool
+	bytes   int64 // sent
 }
 
-// query serves arkiv_query.
+// endOfPage ends the result of a page of which parts were sent and the rest cannot be. What
+// follows is the error, which clients look at before they look at a result.
+const endOfPage = `]},`
+
+// query serves arkiv_query. As Arkiv has it, a page that is full has a cursor, also when
+// nothing follows: the JavaScript SDK goes on then, and fails without one. A page is never
+// shorter than what was asked for, unless there is no more, for that SDK stops then. One
+// that is too long to be held is sent in parts. Between them no view of the store is open,
+// so that a client that is slow holds up nobody; a cursor leads from one part to the next.
 func (h *Handler) query(ctx context.Context, c *call) error {
-	p, err := h.readQuery(c)
+	p, err := h.readQuery(ctx, c)
 	if err != nil {
 		return err
 	}
-	snap, err := h.at(ctx, p.at)
-	if err != nil {
-		return err
-	}
-	defer snap.Close()
 	c.out = append(c.out, `{"data":[`...)
-	last, err := h.appendPage(ctx, c, snap, p)
-	if err != nil {
-		return err
-	}
-	block := snap.Block()
-	if p.options.After != "" && h.ents.Temporal() {
-		if block, err = p.options.After.Block(); err != nil {
+	for whole := false; !whole; {
+		if whole, err = h.appendPart(ctx, c, &p); err != nil {
 			return err
 		}
-	}
-	c.out = appendQuantity(append(c.out, `],"blockNumber":`...), block)
-	if last != nil {
-		options := p.options
-		options.Parts = 0 // the entity has what a cursor in this order needs
-		cursor, err := snap.Cursor(last, &options)
-		if err != nil {
-			return err
+		if c.part != nil && len(c.out) > h.opts.Limits.Part {
+			p.bytes += int64(len(c.out))
+			if err := h.send(c); err != nil {
+				return err
+			}
 		}
-		c.out = append(append(append(c.out, `,"cursor":"`...), cursor...), '"')
+	}
+	c.out = appendQuantity(append(c.out, `],"blockNumber":`...), p.block)
+	if p.next != "" {
+		c.out = append(append(append(c.out, `,"cursor":"`...), p.next...), '"')
 	}
 	c.out = append(c.out, '}')
 	return nil
 }
 
 // readQuery reads the parameters.
-func (h *Handler) readQuery(c *call) (p page, err error) {
+func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 	if err := c.atMost(2); err != nil {
 		return p, err
 	}
@@ -107,12 +90,16 @@ func (h *Handler) readQuery(c *call) (p page, err error) {
 		p.in = *o.IncludeData
 	}
 	p.at = store.Head
-	if o.AtBlock != nil && !o.AtBlock.head {
-		p.at = o.AtBlock.number
+	if o.AtBlock != nil && o.AtBlock.tag != tagHead {
+		if p.at, err = h.number(ctx, *o.AtBlock); err != nil {
+			return p, err
+		}
 	}
 	limit := h.opts.Limits.Results
-	if o.ResultsPerPage > 0 && o.ResultsPerPage < quantity(limit) {
-		limit = int(o.ResultsPerPage)
+	if o.ResultsPerPage > 0 {
+		most := quantity(h.opts.Limits.MaxResults)
+		p.over = o.ResultsPerPage > most
+		limit = int(min(o.ResultsPerPage, most+1))
 	}
 	p.options = store.QueryOptions{Limit: limit, After: o.Cursor, Parts: store.Metadata}
 	if p.in.Attributes {
@@ -151,35 +138,87 @@ func (h *Handler) readQuery(c *call) (p page, err error) {
 	return p, nil
 }
 
-// appendPage adds the entities of a page, and returns the last of them when there are more.
-func (h *Handler) appendPage(ctx context.Context, c *call, snap *store.Snapshot, p page) (last *store.Entity, err error) {
-	if key, ok := byKey(p.expr); ok && p.options.After == "" {
-		e, err := snap.Get(ctx, key)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil, nil
-		}
-		if err == nil {
-			c.out = appendEntity(c.out, e, &p.in)
-		}
-		return nil, err
+// appendPart adds entities until the page is whole, or there are as many bytes as a part
+// has and they can be sent.
+func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
+	defer cancel()
+	snap, err := h.at(ctx, p.at)
+	if err != nil {
+		return false, err
 	}
-	start, n, limit := len(c.out), 0, p.options.Limit
-	p.options.Limit++ // whether there are more
-	for e, err := range snap.Query(ctx, p.expr, &p.options) {
+	defer snap.Close()
+	if !p.started {
+		if p.block = snap.Block(); p.options.After != "" && h.ents.Temporal() {
+			if p.block, err = p.options.After.Block(); err != nil {
+				return false, err
+			}
+		}
+		if key, ok := byKey(p.expr); ok && p.options.After == "" {
+			return true, appendByKey(ctx, c, snap, key, p)
+		}
+	}
+	var last *store.Entity
+	n, options := 0, p.options
+	for e, err := range snap.Query(ctx, p.expr, &options) {
 		if err != nil {
-			return nil, asCursorFault(err, p.options.After)
+			return false, asCursorFault(err, p.options.After)
 		}
-		if n == limit || n > 0 && len(c.out)-start > h.opts.Limits.Page {
-			return last, nil
+		if c.part != nil && n > 0 && len(c.out) > h.opts.Limits.Part {
+			p.options.After, err = cursorAfter(snap, last, options)
+			p.options.Limit, p.at = options.Limit-n, store.Head
+			return false, err
 		}
-		if n > 0 {
+		if p.started {
 			c.out = append(c.out, ',')
 		}
 		c.out = appendEntity(c.out, e, &p.in)
-		last = e
+		last, p.started = e, true
 		n++
+		if err := h.checkSize(c, p); err != nil {
+			return false, err
+		}
 	}
-	return nil, ctx.Err()
+	if n == options.Limit && p.over {
+		return false, failf(CodeTooLarge, "more than %d entities match; ask for at most as many a page (resultsPerPage)", h.opts.Limits.MaxResults)
+	}
+	if n == options.Limit {
+		p.next, err = cursorAfter(snap, last, options)
+		return true, err
+	}
+	return true, ctx.Err()
+}
+
+// checkSize tells when a page has become too large.
+func (h *Handler) checkSize(c *call, p *page) error {
+	switch {
+	case c.part == nil && len(c.out) > h.opts.Limits.Answer:
+		return h.tooLarge()
+	case p.bytes+int64(len(c.out)) > h.opts.Limits.Page:
+		return failf(CodeTooLarge, "the page has more than %d bytes; ask for fewer entities a page (resultsPerPage)", h.opts.Limits.Page)
+	}
+	return nil
+}
+
+func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key store.Key, p *page) error {
+	e, err := snap.Get(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.out = appendEntity(c.out, e, &p.in)
+	if p.options.Limit == 1 {
+		p.next, err = cursorAfter(snap, e, p.options)
+	}
+	return err
+}
+
+// cursorAfter returns a cursor of what comes after an entity.
+func cursorAfter(snap *store.Snapshot, e *store.Entity, options store.QueryOptions) (store.Cursor, error) {
+	options.Parts = 0 // the entity has what a cursor in this order needs
+	return snap.Cursor(e, &options)
 }
 
 // asCursorFault tells what is wrong with a cursor from what is wrong with a query, which

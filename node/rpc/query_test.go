@@ -27,6 +27,7 @@ func TestQuery(t *testing.T) {
 			for text, want := range map[string][]int{
 				"": {3, 2, 1}, "*": {3, 2, 1}, "$all": {3, 2, 1}, "1 = 1": {3, 2, 1},
 				`type = "node"`: {3, 1}, "!type": {2}, `!say && n > 0`: {3, 1}, `n = 1 OR n = 3`: {3, 1}, `NOT (type = "node")`: {2},
+				`name GLOB "n000[12]" and type Not Glob "x*"`: {1}, `n = 1 Or in = 2`: {1}, `!in && !glob && n = 3`: {3},
 				`say = "a "b" \c"`: {2}, `(say = "a "b" \c" || n = 1)`: {2, 1}, `say in ("a "b" \c" "x")`: {2},
 				"$key = " + keyOf(1).String(): {1}, "$key = " + keyOf(9).String(): {}, "$owner=" + alice.String(): {3, 2, 1},
 			} {
@@ -124,7 +125,7 @@ func TestOrder(t *testing.T) {
 		for _, size := range []int{1, 4, 5, 24, 25} {
 			options["resultsPerPage"] = fmt.Sprintf("0x%x", size)
 			pages := n.pages(t, "*", options)
-			require.Len(t, pages, (25+size-1)/size)
+			require.Len(t, pages, 25/size+1) // a full page has a cursor, also when nothing follows
 			require.Equal(t, numbers(whole), joined(pages))
 		}
 		options["orderBy"] = []m{{"name": "$createdAtBlock", "type": "numeric"}, {"name": "n", "type": "numeric", "desc": true}}
@@ -161,17 +162,103 @@ func joined(pages []gotPage) (list []int) {
 	return list
 }
 
-// TestPageBytes: a page of large payloads ends early, with all of them in the end.
-func TestPageBytes(t *testing.T) {
-	n := newNode(t, "compact", Options{Limits: Limits{Page: 2000}})
-	for i := range 10 {
+// TestPageParts: a page of large payloads is whole, also where it is sent in parts and the
+// head moves meanwhile, and a client that pages gets all.
+func TestPageParts(t *testing.T) {
+	for _, layout := range append(layouts, "simple") {
+		t.Run(layout, func(t *testing.T) {
+			n := newNode(t, layout, Options{Limits: Limits{Part: 2000}})
+			var want []int
+			for i := range 30 {
+				op := create(i)
+				op.Content = make([]byte, 500*(i%4)+1)
+				n.apply(t, uint64(10+i), op)
+				want = append([]int{i}, want...)
+			}
+			for _, order := range [][]m{nil, {{"name": "n", "type": "numeric", "desc": true}}} {
+				pages := n.pages(t, `type = "node"`, m{"orderBy": order})
+				require.Len(t, pages, 1)
+				require.Equal(t, want, joined(pages))
+				require.Equal(t, "0x27", pages[0].Block)
+				pages = n.pages(t, `type = "node"`, m{"orderBy": order, "resultsPerPage": "0xa"})
+				require.Len(t, pages, 4)
+				require.Equal(t, want, joined(pages))
+				require.Empty(t, pages[3].Data)
+			}
+			var page gotPage
+			n.result(t, &page, "arkiv_query", `$key = `+keyOf(7).String())
+			require.Equal(t, []int{7}, numbers(page))
+			require.Nil(t, page.Cursor)
+			require.Equal(t, []int{7}, joined(n.pages(t, `$key = `+keyOf(7).String(), m{"resultsPerPage": "0x1"})))
+		})
+	}
+}
+
+// TestPageTooLarge: a page above a bound is an error that clients find, also when a part of
+// it was sent, and never a short page.
+func TestPageTooLarge(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Part: 2000, Answer: 6000, Page: 10_000, MaxResults: 12}})
+	for i := range 13 {
 		op := create(i)
-		op.Content = make([]byte, 500*(i%4)+1)
+		op.Content = make([]byte, 500)
 		n.apply(t, uint64(10+i), op)
 	}
-	pages := n.pages(t, "*", m{})
-	require.Greater(t, len(pages), 3)
-	require.Equal(t, []int{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, joined(pages))
+	require.Contains(t, n.fails(t, CodeTooLarge, "arkiv_query", "*", m{"resultsPerPage": "0xc"}), "fewer entities")
+	pages := n.pages(t, "*", m{"resultsPerPage": "0x6"})
+	require.Len(t, pages, 3)
+	require.Len(t, joined(pages), 13)
+
+	without := m{"includeData": m{"key": true}}
+	pages = n.pages(t, "*", with(without, "resultsPerPage", "0xc"))
+	require.Len(t, pages, 2)
+	require.Len(t, pages[0].Data, 12)
+	require.Len(t, pages[1].Data, 1)
+	require.Contains(t, n.fails(t, CodeTooLarge, "arkiv_query", "*", with(without, "resultsPerPage", "0xd")), "at most")
+	var page gotPage
+	n.result(t, &page, "arkiv_query", "n < 12", with(without, "resultsPerPage", "0xffff"))
+	require.Len(t, page.Data, 12, "fewer match than a page may have")
+
+	// What is held until it is whole has a bound of its own.
+	var list []answered
+	query := body("arkiv_query", `["*",{"resultsPerPage":"0x6"}]`)
+	_, text := n.post(t, "["+query+","+body("eth_chainId", "[]")+"]")
+	require.NoError(t, json.Unmarshal([]byte(text), &list))
+	require.Equal(t, CodeTooLarge, list[0].Error.Code)
+	require.Nil(t, list[1].Error)
+	_, text = n.post(t, "["+query+"]") // as viem sends any call when it may batch
+	list = nil
+	require.NoError(t, json.Unmarshal([]byte(text), &list))
+	require.Nil(t, list[0].Error)
+}
+
+func with(options m, name string, value any) m {
+	options = clone(options)
+	options[name] = value
+	return options
+}
+
+// TestPartsRewound: when the block of a page is rewound after a part of it was sent, the
+// error is in the answer behind that part. A call whose client takes a part has no place.
+func TestPartsRewound(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Part: 200, Concurrent: 1}})
+	for i := range 6 {
+		n.apply(t, uint64(10+i), create(i))
+	}
+	var sent []byte
+	out, _, _ := n.handler.handle(t.Context(), nil, []byte(body("arkiv_query", `["*"]`)), nil, func(part []byte) error {
+		if sent == nil {
+			require.Empty(t, n.handler.places)
+			require.NoError(t, n.ents.Rewind(t.Context(), 13))
+		}
+		sent = append(sent, part...)
+		return nil
+	})
+	require.NotEmpty(t, sent)
+	var a answered
+	require.NoError(t, json.Unmarshal(append(sent, out...), &a), "%s%s", sent, out)
+	require.NotNil(t, a.Error)
+	require.Equal(t, CodeRewound, a.Error.Code)
+	require.Empty(t, n.handler.places)
 }
 
 // TestPinnedPages: while a writer runs free, the pages of a query are of one block, whose
@@ -314,7 +401,10 @@ func TestRequote(t *testing.T) {
 		`a = """`:                 query.Compare{Name: "a", Op: query.Equal, Value: query.Text(`"`)},
 		`a = "x" or"`:             query.Compare{Name: "a", Op: query.Equal, Value: query.Text(`x" or`)},
 		"`q\"n` = \"say \"hi\"\"": query.Compare{Name: `q"n`, Op: query.Equal, Value: query.Text(`say "hi"`)},
-		`a in ("b" c" "d")`:       query.In{Name: "a", Values: []query.Value{query.Text(`b" c`), query.Text("d")}},
+		`a GLOB "x "y"" Or in = "say "hi""`: query.Or{Terms: []query.Expr{
+			query.Glob{Name: "a", Pattern: `x "y"`}, query.Compare{Name: "in", Op: query.Equal, Value: query.Text(`say "hi"`)},
+		}},
+		`a in ("b" c" "d")`: query.In{Name: "a", Values: []query.Value{query.Text(`b" c`), query.Text("d")}},
 	} {
 		expr, err := parse(text)
 		require.NoError(t, err, text)

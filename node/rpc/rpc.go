@@ -41,10 +41,12 @@ type Options struct {
 type Limits struct {
 	Time          time.Duration // for a call; 10s
 	Request       int64         // bytes of a request; 1 MiB
-	Page          int           // bytes after which a page ends early; 8 MiB
-	Answer        int           // bytes of an answer, of a batch all together; 32 MiB
+	Page          int64         // bytes of a page; 512 MiB, as Arkiv has it
+	Part          int           // bytes of a page that are held at a time, if it is sent in parts; 8 MiB
+	Answer        int           // bytes of any other answer, of a batch all together; 32 MiB
 	Batch         int           // calls; 100
-	Results       int           // entities of a page; 200
+	Results       int           // entities of a page, unless told; 200
+	MaxResults    int           // entities of a page at most; 10,000
 	Concurrent    int           // calls at a time; 1024
 	Blocks        uint64        // of a range of logs; 10,000
 	Logs          int           // of an answer; 10,000
@@ -69,10 +71,13 @@ func (o Options) withDefaults() Options {
 	l := &o.Limits
 	orDefault(&l.Time, 10*time.Second)
 	orDefault(&l.Request, 1<<20)
-	orDefault(&l.Page, 8<<20)
+	orDefault(&l.Page, 512<<20)
+	orDefault(&l.Part, 8<<20)
 	orDefault(&l.Answer, 32<<20)
+	l.Part = min(l.Part, l.Answer)
 	orDefault(&l.Batch, 100)
 	orDefault(&l.Results, 200)
+	orDefault(&l.MaxResults, 10_000)
 	orDefault(&l.Concurrent, 1024)
 	orDefault(&l.Blocks, 10_000)
 	orDefault(&l.Logs, 10_000)
@@ -104,6 +109,7 @@ type Handler struct {
 	heads    heads
 	count    countCache
 	recent   recentLogs
+	hashes   hashIndex
 	filters  filters
 	sockets  sockets
 	notified sync.Map // of *atomic.Uint64: of each subscription the next block
@@ -116,10 +122,10 @@ type Handler struct {
 func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error) {
 	o = o.withDefaults()
 	l := o.Limits
-	if o.Poll < 0 || l.Time < 0 || slices.Min([]int{l.Page, l.Answer, l.Batch, l.Results, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
+	if o.Poll < 0 || l.Time < 0 || l.Page < 0 || slices.Min([]int{l.Part, l.Answer, l.Batch, l.Results, l.MaxResults, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
 		return nil, fmt.Errorf("rpc: %w: a limit below zero", store.ErrInvalid)
 	}
-	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent)}
+	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), hashes: newHashIndex()}
 	h.filters.list, h.sockets.list = map[string]*installed{}, map[*socket]struct{}{}
 	h.count.turn = make(chan struct{}, 1)
 	h.recent.logs = map[store.BlockHead][]*eventLog{}
@@ -162,18 +168,40 @@ func (h *Handler) at(ctx context.Context, block uint64) (*store.Snapshot, error)
 	if !errors.Is(err, store.ErrBlockRange) {
 		return snap, err
 	}
-	head, headErr := h.head(ctx)
-	if headErr != nil {
-		return nil, errors.Join(headErr, err)
+	if err := h.reach(ctx, block); err != nil {
+		return nil, err
+	}
+	return h.ents.At(ctx, block)
+}
+
+// reached opens a snapshot of the head when that is not below a block.
+func (h *Handler) reached(ctx context.Context, block uint64) (*store.Snapshot, error) {
+	for {
+		snap, err := h.ents.At(ctx, store.Head)
+		if err != nil || snap.Head().Block >= block {
+			return snap, err
+		}
+		err = errors.Join(snap.Close(), h.reach(ctx, block))
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// reach waits a while until the head is not below a block.
+func (h *Handler) reach(ctx context.Context, block uint64) error {
+	head, err := h.head(ctx)
+	if err != nil {
+		return err
 	}
 	wait, cancel := context.WithTimeout(ctx, max(h.opts.Wait, 0))
 	defer cancel()
 	for head.Block < block {
-		if head, headErr = h.heads.next(wait, head); headErr != nil && ctx.Err() != nil {
-			return nil, ctx.Err()
-		} else if headErr != nil {
-			return nil, fmt.Errorf("%w: %w", errAhead, err)
+		if head, err = h.heads.next(wait, head); err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
+			return fmt.Errorf("block %d is %w: the last one is %d", block, errAhead, head.Block)
 		}
 	}
-	return h.ents.At(ctx, block)
+	return nil
 }

@@ -148,7 +148,7 @@ func (h *Handler) readSocket(s *socket) {
 			b := getBuffer()
 			defer b.free()
 			var after []func()
-			b.out, after, _ = h.handle(s.ctx, b.out, body, s)
+			b.out, after, _ = h.handle(s.ctx, b.out, body, s, nil)
 			if len(b.out) > 0 && s.send(s.ctx, b.out) != nil {
 				return
 			}

@@ -109,7 +109,7 @@ func (h *Handler) tell(ctx context.Context, s *socket, id string, f *follower) (
 				}
 			}
 		case !step.removed:
-			b.out = h.appendHeader(appendNotice(b.out[:0], id), step.head)
+			b.out = h.appendHeader(appendNotice(b.out[:0], id), step.head, step.parent)
 			if err := s.send(ctx, append(b.out, "}}"...)); err != nil {
 				return false, err
 			}
@@ -146,8 +146,8 @@ const (
 	zeroBloom = zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash + zeroHash
 )
 
-// appendHeader adds a block's header, of which a store knows number, hash and time.
-func (h *Handler) appendHeader(b []byte, head store.BlockHead) []byte {
+// appendHeader adds a block's header, of which a store knows number, hashes and time.
+func (h *Handler) appendHeader(b []byte, head store.BlockHead, parent topic) []byte {
 	seen := h.opts.Now()
 	if last, at := h.heads.last(); last == head {
 		seen = at
@@ -156,7 +156,8 @@ func (h *Handler) appendHeader(b []byte, head store.BlockHead) []byte {
 	}
 	hash := blockHash(head)
 	b = appendQuantity(append(b, `{"number":`...), head.Block)
-	b = append(appendHex(append(b, `,"hash":"`...), hash[:]), `","parentHash":"0x`+zeroHash+`"`...)
+	b = append(appendHex(append(b, `,"hash":"`...), hash[:]), '"')
+	b = append(appendHex(append(b, `,"parentHash":"`...), parent[:]), '"')
 	b = appendQuantity(append(b, `,"timestamp":`...), blockTime(head, seen))
 	return append(b, zeros...)
 }

@@ -89,8 +89,9 @@ func endsString(rest string, list bool) bool {
 	case list && after[0] == '"' && len(after) < len(rest):
 		return true
 	}
-	for _, word := range []string{"and", "AND", "or", "OR"} {
-		if following, ok := strings.CutPrefix(after, word); ok && len(after) < len(rest) && following != "" && strings.IndexByte(" \t\r\n(!`", following[0]) >= 0 {
+	for _, word := range []string{"and", "or"} {
+		n := len(word)
+		if len(after) < len(rest) && len(after) > n && strings.EqualFold(after[:n], word) && strings.IndexByte(" \t\r\n(!`", after[n]) >= 0 {
 			return true
 		}
 	}

@@ -7,7 +7,7 @@
 //	and        = unary { ("&&" | "and") unary }
 //	unary      = ("!" | "not") unary | "(" expr ")" | comparison | "!" name | "*" | "$all"
 //	comparison = name ("=" | "!=" | "<" | "<=" | ">" | ">=") literal
-//	           | name ("~" | "!~") string
+//	           | name ("~" | "!~" | ["not"] "glob") string
 //	           | name ["not"] "in" "(" literal { [","] literal } ")"
 //	name       = a letter, "_" or "$", then letters, digits, "_", "." and "-"
 //	           | "`" any characters, a backtick doubled "`"
@@ -16,8 +16,9 @@
 // A string stands in double quotes and knows the escapes \" \\ \n \r \t \0
 // \uXXXX and \u{X…}. A number is a decimal integer up to 2⁶⁴−1. An address is
 // 0x and 40 hexadecimal digits, a key 0x and 64; both are strings in lower
-// case. The keywords and, or, not and in are written all in lower or all in
-// upper case; as names they need backticks.
+// case. The keywords and, or, not, in and glob are written in any case. Where a
+// name must stand, one of them is a name if a comparison follows it, and after
+// "!" also if nothing does; in backticks it always is.
 //
 // A comparison is true only of entities that have an attribute of that name
 // and of the literal's type; "!=", "!~" and "not in" therefore match entities

@@ -80,20 +80,19 @@ func (p *parser) operation(name string) (Expr, error) {
 	}
 	switch op.kind {
 	case tokGlob, tokNotGlob:
-		if err := p.advance(); err != nil {
-			return nil, err
-		}
-		pattern, err := p.pattern(name)
-		return Glob{name, pattern, op.kind == tokNotGlob}, err
+		return p.glob(name, op.kind == tokNotGlob)
 	case tokNot:
 		if err := p.advance(); err != nil {
 			return nil, err
 		}
-		if p.tok.kind != tokIn {
-			return nil, p.unexpected(`"in"`)
+		switch {
+		case p.tok.kind == tokIn:
+			values, err := p.list(name)
+			return In{name, values, true}, err
+		case p.tok.kind == tokGlob && p.tok.isWord():
+			return p.glob(name, true)
 		}
-		values, err := p.list(name)
-		return In{name, values, true}, err
+		return nil, p.unexpected(`"in" or "glob"`)
 	case tokIn:
 		values, err := p.list(name)
 		return In{name, values, false}, err
@@ -101,15 +100,19 @@ func (p *parser) operation(name string) (Expr, error) {
 	return nil, p.unexpected("an operator (" + operatorList + ")")
 }
 
-func (p *parser) pattern(name string) (string, error) {
+// glob reads the operator and its pattern.
+func (p *parser) glob(name string, negated bool) (Expr, error) {
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
 	if p.tok.kind != tokString {
-		return "", p.unexpected("a pattern in double quotes")
+		return nil, p.unexpected("a pattern in double quotes")
 	}
 	pattern := p.tok.text
 	if err := checkPattern(name, pattern); err != nil {
-		return "", p.fail(p.tok, err.Error(), "")
+		return nil, p.fail(p.tok, err.Error(), "")
 	}
-	return pattern, p.advance()
+	return Glob{name, pattern, negated}, p.advance()
 }
 
 // literal reads a value to compare the attribute with. Where the comparison is

@@ -15,8 +15,7 @@ const known = "names that start with $ are reserved, known are $key, $owner, $cr
 
 const (
 	wantTerm     = `expected an attribute name, "(", "!" or "*"`
-	wantKeyword  = wantTerm + ` (a name that is a keyword needs backticks)`
-	wantOperator = "expected an operator (=, !=, <, <=, >, >=, ~, !~, in, not in)"
+	wantOperator = "expected an operator (=, !=, <, <=, >, >=, ~, !~, glob, not glob, in, not in)"
 	wantMore     = `expected "&&", "||" or the end of the query`
 	wantEscape   = `expected \", \\, \n, \r, \t, \0, \uXXXX or \u{X…}`
 	wantUnicode  = `expected \u and four hexadecimal digits, or \u{X…}`
@@ -55,11 +54,15 @@ func TestParseGrammarErrors(t *testing.T) {
 		{"a = 1 &&", "1:9: unexpected end of query, " + wantTerm},
 		{"&& a = 1", `1:1: unexpected "&&", ` + wantTerm},
 		{`"a" = 1`, `1:1: unexpected string "a", ` + wantTerm},
-		{"in = 5", `1:1: unexpected "in", ` + wantKeyword},
-		{"a = 1 && AND = 1", `1:10: unexpected "AND", ` + wantKeyword},
+		{"in 5", `1:1: unexpected "in", ` + wantTerm},
+		{"not in", `1:5: unexpected "in", ` + wantTerm},
+		{"a = 1 && AND b = 1", `1:10: unexpected "AND", ` + wantTerm},
+		{"! and a = 1", `1:3: unexpected "and", ` + wantTerm},
 		{"a", "1:2: unexpected end of query, " + wantOperator},
 		{"a ! in (1)", `1:3: unexpected "!", ` + wantOperator},
-		{"a not (1)", `1:7: unexpected "(", expected "in"`},
+		{"a not (1)", `1:7: unexpected "(", expected "in" or "glob"`},
+		{`a not ~ "b"`, `1:7: unexpected "~", expected "in" or "glob"`},
+		{"a glob 5", "1:8: unexpected number 5, expected a pattern in double quotes"},
 		{"a in 1", `1:6: unexpected number 1, expected "("`},
 		{"a in ()", `1:7: unexpected ")", expected a value`},
 		{"a in (,1)", `1:7: unexpected ",", expected a value`},

@@ -40,7 +40,7 @@ const (
 type token struct {
 	kind       tokenKind
 	start, end int
-	text       string // decoded, of names, strings and hexadecimal literals
+	text       string // decoded, of names, keywords, strings and hexadecimal literals
 	number     uint64 // of numbers
 }
 
@@ -99,21 +99,25 @@ func (l *lexer) name(tok *token) {
 	}
 }
 
-// keyword returns the kind of a keyword, else 0. Mixed case makes no keyword:
-// "In" and "Not" are likely to be somebody's attributes.
+// keyword returns the kind of a keyword, in any case, else 0.
 func keyword(s string) tokenKind {
-	switch s {
-	case "and", "AND":
+	switch strings.ToLower(s) {
+	case "and":
 		return tokAnd
-	case "or", "OR":
+	case "or":
 		return tokOr
-	case "not", "NOT":
+	case "not":
 		return tokNot
-	case "in", "IN":
+	case "in":
 		return tokIn
+	case "glob":
+		return tokGlob
 	}
 	return 0
 }
+
+// isWord tells a keyword from the sign that has the same meaning.
+func (t token) isWord() bool { return keyword(t.text) == t.kind }
 
 func (l *lexer) number(tok *token) error {
 	l.skip(isNamePart)

@@ -36,6 +36,12 @@ func in(name string, values ...query.Value) query.Expr {
 	return query.In{Name: name, Values: values}
 }
 
+func glob(name, pattern string) query.Expr { return query.Glob{Name: name, Pattern: pattern} }
+
+func notGlob(name, pattern string) query.Expr {
+	return query.Glob{Name: name, Pattern: pattern, Negated: true}
+}
+
 func notIn(name string, values ...query.Value) query.Expr {
 	return query.In{Name: name, Values: values, Negated: true}
 }
@@ -110,6 +116,13 @@ func TestParseComparisons(t *testing.T) {
 		{`s < "m"`, query.Compare{Name: "s", Op: query.Less, Value: query.Text("m")}, ""},
 		{`s ~ "a*"`, query.Glob{Name: "s", Pattern: "a*"}, ""},
 		{`s!~"a*"`, query.Glob{Name: "s", Pattern: "a*", Negated: true}, `s !~ "a*"`},
+		{`s GLOB "a*"`, glob("s", "a*"), `s ~ "a*"`},
+		{`s glob"a*"`, glob("s", "a*"), `s ~ "a*"`},
+		{`s NOT GLOB "a*"`, notGlob("s", "a*"), `s !~ "a*"`},
+		{`s Not Glob "a*" And n Not In (1) OR Not n iN (2)`,
+			or(and(notGlob("s", "a*"), notIn("n", query.Number(1))), not(in("n", query.Number(2)))),
+			`(s !~ "a*" && n not in (1)) || !(n in (2))`},
+		{`type = "A" AND email GLOB "*@*.org"`, and(text("type", "A"), glob("email", "*@*.org")), `type = "A" && email ~ "*@*.org"`},
 		{`s in ("a" "b")`, in("s", query.Text("a"), query.Text("b")), ""},
 		{`s in ("a", "b")`, in("s", query.Text("a"), query.Text("b")), `s in ("a" "b")`},
 		{`s IN("a""b" , "c")`, in("s", query.Text("a"), query.Text("b"), query.Text("c")), `s in ("a" "b" "c")`},
@@ -131,7 +144,7 @@ func TestParseNames(t *testing.T) {
 		{"_ = 1", one("_"), ""},
 		{"größe=1", one("größe"), "größe = 1"},
 		{"日本² = 1", one("日本²"), ""},
-		{"And = 1 && Not = 1 && iN = 1", and(one("And"), one("Not"), one("iN")), ""},
+		{"And = 1 && Not = 1 && iN = 1", and(one("And"), one("Not"), one("iN")), "`And` = 1 && `Not` = 1 && `iN` = 1"},
 		{"android = 1 && not-a = 1", and(one("android"), one("not-a")), ""},
 		{"`and` = 1", one("and"), ""},
 		{"`in` in (1)", in("in", query.Number(1)), ""},
@@ -144,6 +157,38 @@ func TestParseNames(t *testing.T) {
 		{"`$sequence` = 1", one("$sequence"), "$sequence = 1"},
 		{"`line\nbreak\x00` = 1", one("line\nbreak\x00"), ""},
 		{"`\"\\n\"` = 1", one(`"\n"`), ""},
+	})
+}
+
+// TestParseWords has the words of the language where a name must stand: each is a name when
+// a comparison follows it, and after "!" also when nothing does.
+func TestParseWords(t *testing.T) {
+	has := func(name string) query.Expr {
+		return or(glob(name, "*"), number(name, query.GreaterOrEqual, 0))
+	}
+	testParse(t, []parseCase{
+		{"and = 1 and or = 1 or not = 1", or(and(one("and"), one("or")), one("not")), "(`and` = 1 && `or` = 1) || `not` = 1"},
+		{"in in (1) && glob glob \"a\"", and(in("in", query.Number(1)), glob("glob", "a")), "`in` in (1) && `glob` ~ \"a\""},
+		{"in not in (1)", notIn("in", query.Number(1)), "`in` not in (1)"},
+		{"not in (1)", in("not", query.Number(1)), "`not` in (1)"},
+		{"not not in (1)", notIn("not", query.Number(1)), "`not` not in (1)"},
+		{"not not not in (1)", not(notIn("not", query.Number(1))), "!(`not` not in (1))"},
+		{"not in = 1", not(one("in")), "!(`in` = 1)"},
+		{"not not = 1", not(one("not")), "!(`not` = 1)"},
+		{"not glob = 1", not(one("glob")), "!(`glob` = 1)"},
+		{"not glob \"a\"", glob("not", "a"), "`not` ~ \"a\""},
+		{"not glob glob \"a\"", not(glob("glob", "a")), "!(`glob` ~ \"a\")"},
+		{"not glob not glob \"a\"", not(notGlob("glob", "a")), "!(`glob` !~ \"a\")"},
+		{"(not = 1) && !(OR > 5)", and(one("not"), not(number("OR", query.Greater, 5))), "`not` = 1 && !(`OR` > 5)"},
+		{"AND ~ \"a\" And Glob !~ \"b\"", and(glob("AND", "a"), notGlob("Glob", "b")), "`AND` ~ \"a\" && `Glob` !~ \"b\""},
+		{"!in", not(has("in")), "!(`in` ~ \"*\" || `in` >= 0)"},
+		{"(!not) && !or or !and", or(and(not(has("not")), not(has("or"))), not(has("and"))),
+			"(!(`not` ~ \"*\" || `not` >= 0) && !(`or` ~ \"*\" || `or` >= 0)) || !(`and` ~ \"*\" || `and` >= 0)"},
+		{"!and and and = 1", and(not(has("and")), one("and")), "!(`and` ~ \"*\" || `and` >= 0) && `and` = 1"},
+		{"!not a = 1", not(not(one("a"))), "!!(a = 1)"},
+		{"!not in (1)", not(in("not", query.Number(1))), "!(`not` in (1))"},
+		{"!not in = 1", not(not(one("in"))), "!!(`in` = 1)"},
+		{"globe = 1 && orchid = 1", and(one("globe"), one("orchid")), ""},
 	})
 }
 

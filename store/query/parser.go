@@ -50,8 +50,8 @@ func checkSource(src string) error {
 }
 
 // maxGrowth is what printing costs at most: a control character becomes an
-// escape such as \u{1F}.
-const maxGrowth = 6
+// escape such as \u{1F}, and "!a" becomes !(a ~ "*" || a >= 0).
+const maxGrowth = 10
 
 // printedLength returns the length of e's printed form, or 0 when text of
 // sourceLength bytes cannot have given one above MaxLength: printing makes
@@ -156,6 +156,9 @@ func (p *parser) chain(op tokenKind, term func() (subtree, error), join func([]E
 }
 
 func (p *parser) unary() (subtree, error) {
+	if p.tok.isWord() && p.comparisonFollows() {
+		p.tok.kind = tokName
+	}
 	start := p.tok
 	switch start.kind {
 	case tokBang, tokNot:
@@ -170,11 +173,44 @@ func (p *parser) unary() (subtree, error) {
 	case tokName, tokQuotedName:
 		return p.comparison()
 	}
-	expected := `an attribute name, "(", "!" or "*"`
-	if isWord := keyword(p.lex.src[start.start:start.end]) != 0; isWord {
-		expected += " (a name that is a keyword needs backticks)"
+	return subtree{}, p.unexpected(`an attribute name, "(", "!" or "*"`)
+}
+
+// comparisonFollows tells whether the tokens after the next one begin a comparison of it,
+// so that a keyword there is a name: "not in (1)" compares an attribute "not", and
+// "not in = 1" negates a comparison of an attribute "in".
+func (p *parser) comparisonFollows() bool {
+	look := p.lex
+	op, err := look.next()
+	if op.kind == tokNot {
+		op, err = look.next()
+		if !op.isWord() {
+			return false
+		}
 	}
-	return subtree{}, p.unexpected(expected)
+	if err != nil {
+		return false // which is said where it is reached
+	}
+	switch {
+	case op.kind == tokIn:
+		list, err := look.next()
+		return err == nil && list.kind == tokOpen
+	case op.kind == tokGlob && op.isWord():
+		pattern, err := look.next()
+		return err == nil && pattern.kind == tokString
+	}
+	return tokEqual <= op.kind && op.kind <= tokNotGlob
+}
+
+// nothingFollows tells whether a term ends with the next token.
+func (p *parser) nothingFollows() bool {
+	look := p.lex
+	after, err := look.next()
+	return err == nil && endsTerm(after.kind)
+}
+
+func endsTerm(kind tokenKind) bool {
+	return kind == tokEnd || kind == tokAnd || kind == tokOr || kind == tokClose
 }
 
 func (p *parser) enter() error {
@@ -200,6 +236,9 @@ func (p *parser) negation() (subtree, error) {
 // negated reads what a negation negates. After the sign, a name without an operator is
 // whether there is such an attribute.
 func (p *parser) negated(sign token) (subtree, error) {
+	if sign.kind == tokBang && p.tok.isWord() && p.nothingFollows() {
+		p.tok.kind = tokName
+	}
 	name := p.tok
 	if sign.kind != tokBang || name.kind != tokName && name.kind != tokQuotedName {
 		return p.unary()
@@ -207,8 +246,7 @@ func (p *parser) negated(sign token) (subtree, error) {
 	if err := p.advance(); err != nil {
 		return subtree{}, err
 	}
-	switch p.tok.kind {
-	case tokEnd, tokAnd, tokOr, tokClose:
+	if endsTerm(p.tok.kind) {
 		return p.present(name)
 	}
 	return p.compared(name)
@@ -232,4 +270,4 @@ func (p *parser) group() (subtree, error) {
 }
 
 // operatorList is for messages.
-const operatorList = "=, !=, <, <=, >, >=, ~, !~, in, not in"
+const operatorList = "=, !=, <, <=, >, >=, ~, !~, glob, not glob, in, not in"

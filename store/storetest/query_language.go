@@ -54,6 +54,12 @@ var operatorCases = []languageCase{
 	{text: `cpu <= 18446744073709551615`, want: "abce"},
 	{text: `cpu > 9223372036854775807`, want: ""},
 
+	// The language's words, in any case, and as names.
+	{text: `type GLOB "no*" And cpu = 8`, want: "b"},
+	{text: `type NOT GLOB "no*" or cpu Not In (16 0) && cpu = 4`, want: "ace"},
+	{text: `in = 1 or not glob "x" or and not in (1)`, want: ""},
+	{text: `!in && !not && not (glob in (1))`, want: "abcde"},
+
 	// A literal finds only attributes of its type.
 	{text: `size = 8`, want: "c"},
 	{text: `size = "8"`, want: "a"},
@@ -169,6 +175,14 @@ func syntheticCases() []languageCase {
 		{text: `$lastModifiedAtBlock not in (18446744073709551615)`, want: "abcde"},
 		{text: `$lastModifiedAtBlock < 18446744073709551615`, want: "abcde"},
 		{text: `$lastModifiedAtBlock > 18446744073709551615`, want: ""},
+		{text: `$lastModifiedAtBlock != 18446744073709551615`, want: "abcde"},
+		{text: `$lastModifiedAtBlock <= 18446744073709551615`, want: "abcde"},
+		{text: `$lastModifiedAtBlock >= 9223372036854775808`, want: ""},
+		{text: `$lastModifiedAtBlock = 9223372036854775808`, want: ""},
+		{text: `$lastModifiedAtBlock != 9223372036854775807`, want: "abcde"},
+		{text: `$lastModifiedAtBlock > 9223372036854775807`, want: ""},
+		{text: `$lastModifiedAtBlock > 9223372036854775806`, want: ""},
+		{text: `$lastModifiedAtBlock < 9223372036854775807`, want: "abcde"},
 		{text: `!($lastModifiedAtBlock = 1003)`, want: "acd"},
 		{text: fmt.Sprintf(`$sequence = %d`, 1001<<32|1), want: "d"},
 		{text: fmt.Sprintf(`$sequence < %d`, 1001<<32|1), want: "abc"},

@@ -29,6 +29,7 @@ type Chain struct {
 	hidden    int
 	forgotten int
 
+	limit *Limit
 	fault func(n int) Fault
 	asked int
 	seen  map[entity.Hash]map[entity.Key]Life // after each block that ever was

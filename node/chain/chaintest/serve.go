@@ -1,7 +1,9 @@
 package chaintest
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 
@@ -33,7 +35,25 @@ func (c *Chain) Faults(fault func(n int) Fault) {
 	c.fault, c.asked = fault, 0
 }
 
-// Asked returns how many requests came since Faults.
+// Limit is what an execution client takes for too much, and how it says so.
+type Limit struct {
+	Calls int // of a request; 1 means that a batch is refused, also one of a single call
+	Bytes int // of an answer
+
+	Status  int    // of HTTP; zero: 200, with an error
+	Code    int    // of that error
+	Message string // of it
+	Partly  bool   // the calls as far as the answer goes are answered, the others have the error
+}
+
+// Limit sets what is too much; nil for nothing.
+func (c *Chain) Limit(l *Limit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit, c.asked = l, 0
+}
+
+// Asked returns how many requests came since Faults, or Limit.
 func (c *Chain) Asked() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +78,7 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// ServeHTTP implements http.Handler: JSON-RPC in batches of up to 50.
+// ServeHTTP implements http.Handler: JSON-RPC, a call or a batch of up to 50.
 func (c *Chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,8 +103,8 @@ func (c *Chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case Hangup:
 		panic(http.ErrAbortHandler)
 	}
-	var calls []call
-	if err := json.NewDecoder(r.Body).Decode(&calls); err != nil || len(calls) > 50 {
+	calls, batch, err := read(r.Body)
+	if err != nil || len(calls) > 50 {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
@@ -93,15 +113,62 @@ func (c *Chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// From the last to the first: a batch has no order.
 		answers[len(calls)-1-i] = c.answer(call, fault)
 	}
-	body, err := json.Marshal(answers)
-	if err != nil {
-		panic(err)
+	var body []byte
+	if l := c.limit; l != nil && l.exceeded(answers, batch) {
+		if l.Status != 0 {
+			w.WriteHeader(l.Status)
+			return
+		}
+		body = l.refuse(answers, batch)
+	} else if batch {
+		body = text(answers)
+	} else {
+		body = text(answers[0])
 	}
 	if fault == Truncated {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		body = body[:len(body)/2]
 	}
 	_, _ = w.Write(body)
+}
+
+// read reads a call or a batch.
+func read(from io.Reader) (calls []call, batch bool, err error) {
+	body, err := io.ReadAll(from)
+	if err != nil {
+		return nil, false, err
+	}
+	if bytes.HasPrefix(body, []byte("[")) {
+		return calls, true, json.Unmarshal(body, &calls)
+	}
+	calls = make([]call, 1)
+	return calls, false, json.Unmarshal(body, &calls[0])
+}
+
+func text(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func (l *Limit) exceeded(answers []answer, batch bool) bool {
+	return batch && l.Calls > 0 && (len(answers) > l.Calls || l.Calls == 1) || l.Bytes > 0 && len(text(answers)) > l.Bytes
+}
+
+func (l *Limit) refuse(answers []answer, batch bool) []byte {
+	wrong := &failure{l.Code, l.Message}
+	if !l.Partly || !batch {
+		return text(answer{Version: "2.0", Error: wrong})
+	}
+	size := 0
+	for i := range answers {
+		if size += len(text(answers[i])); i >= l.Calls && l.Calls > 0 || size > l.Bytes && l.Bytes > 0 {
+			answers[i].Result, answers[i].Error = nil, wrong
+		}
+	}
+	return text(answers)
 }
 
 func (c *Chain) answer(call call, fault Fault) answer {

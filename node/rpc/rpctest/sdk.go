@@ -154,8 +154,12 @@ func (l *library) read(t *testing.T, dir, storeURL, layout string) {
 	defer timer.Stop()
 	var told [][]string
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if lines.Text() == "subscribed" {
+		switch lines.Text() {
+		case "subscribed":
 			n.changes(t)
+			continue
+		case "large":
+			n.large(t)
 			continue
 		}
 		var list []string
@@ -239,6 +243,18 @@ func (n *node) apply(t *testing.T, number uint64, ops ...store.Op) {
 	}
 	_, err := n.ents.Apply(context.Background(), store.Block{Number: number, Ops: ops})
 	require.NoError(t, err)
+}
+
+// large makes 30 entities of 400 kB.
+func (n *node) large(t *testing.T) {
+	var ops []store.Op
+	for i := range 30 {
+		op := create(600 + i)
+		op.Content = bytes.Repeat([]byte{byte(i)}, 400_000)
+		op.StringAttributes = map[string]string{"type": "large"}
+		ops = append(ops, op)
+	}
+	n.apply(t, 25, ops...)
 }
 
 // changes does everything that there are events of.

@@ -1,6 +1,7 @@
 // Reads what TestSDK has put into the store, by means of the JavaScript SDK alone.
 // usage: node read.mjs http://… ws://…
 import assert from "node:assert/strict"
+import { createPublicClient as viemClient } from "viem"
 import { createPublicClient, http, webSocket } from "@arkiv-network/sdk"
 import { localhost } from "@arkiv-network/sdk/chains"
 import { and, asc, desc, eq, gt, gte, lt, lte, neq, not, or } from "@arkiv-network/sdk/query"
@@ -46,6 +47,8 @@ async function reads(client) {
   assert.deepEqual(await found(gt("name", "n0447")), [449, 448])
   assert.deepEqual(await found(or([eq("n", 1), and([gte("n", 5), lte("n", 6)])])), [6, 5, 1])
   assert.deepEqual(await found(not("rank")), [3])
+  assert.deepEqual(await found(eq("in", 1)), []) // a name that is a word of the language
+  assert.deepEqual(await first(not("and"), not("not")), [449, 448, 447])
   assert.deepEqual(await found(eq("type", 'say "hi" \\d')), [3])
   assert.deepEqual(await first(eq("type", "node")), [449, 448, 447])
   assert.deepEqual(await first(), [449, 448, 447])
@@ -87,9 +90,12 @@ async function reads(client) {
 }
 
 // events collects what comes after a line on standard output says that it may.
-async function events(clients) {
+async function events(clients, plain) {
   const got = clients.map(() => [])
-  const stops = []
+  const blocks = plain.map(() => [])
+  const stops = plain.map((client, i) => client.watchBlocks({
+    onBlock: (block) => blocks[i].push(block), onError: (error) => { throw error }, emitMissed: true, pollingInterval: 50,
+  }))
   for (const [i, client] of clients.entries()) {
     const add = (name, ...fields) => (e) => got[i].push([name, Number(e.entityKey), ...fields.map((f) => e[f])].join(" "))
     stops.push(await client.subscribeEntityEvents({
@@ -104,12 +110,42 @@ async function events(clients) {
   await new Promise((resolve) => setTimeout(resolve, 500)) // until they are installed
   console.log("subscribed")
   const until = Date.now() + 30_000
-  while (got.some((list) => list.length < 6) && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
+  const waits = () => got.some((list) => list.length < 6) || blocks.some((list) => !list.some((block) => block.number === 24n))
+  while (waits() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20))
   for (const list of got) console.log(JSON.stringify(list.map((text) => text.replace(/^(\D+) \d\S* ?/, "$1 ").trim())))
   for (const stop of stops) stop()
+  for (const [i, client] of plain.entries()) {
+    const last = blocks[i].find((block) => block.number === 24n) // viem may tell of blocks in another order
+    assert.deepEqual([last.number, last.hash.length, last.parentHash.length], [24n, 66, 66])
+    const same = await client.getBlock({ blockNumber: 24n })
+    assert.deepEqual([same.hash, same.parentHash], [last.hash, last.parentHash])
+    const parent = await client.getBlock({ blockHash: same.parentHash })
+    assert.deepEqual([parent.number, parent.hash], [23n, same.parentHash])
+    assert.equal((await client.getLogs({ blockHash: same.hash })).length, 4)
+    const first = await client.getBlock({ blockNumber: 10n })
+    assert.equal((await client.getLogs({ blockHash: first.hash })).length, 500)
+  }
 }
 
-const clients = [http(process.argv[2], { batch: true }), webSocket(process.argv[3])].map((transport) => createPublicClient({ chain: localhost, transport }))
+// large reads a page that is many times what a node holds of an answer.
+async function large(client) {
+  const until = Date.now() + 30_000
+  while ((await client.buildQuery().where(eq("type", "large")).limit(1).fetch()).entities.length === 0) {
+    assert.ok(Date.now() < until)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const page = await client.buildQuery().where(eq("type", "large")).withPayload().limit(30).fetch()
+  assert.deepEqual(numbers(page.entities), range(629, 600))
+  for (const e of page.entities) assert.deepEqual([e.payload.length, e.payload[399_999]], [400_000, Number.parseInt(e.key.slice(60), 16) - 600])
+  if (page.hasNextPage()) await page.next()
+  assert.equal(page.hasNextPage(), false)
+}
+
+const transports = [http(process.argv[2], { batch: true, maxResponseBodySize: false }), webSocket(process.argv[3])]
+const clients = transports.map((transport) => createPublicClient({ chain: localhost, transport }))
+const plain = transports.map((transport) => viemClient({ chain: localhost, transport }))
 for (const client of clients) await reads(client)
-await events(clients)
+await events(clients, plain)
+console.log("large")
+for (const client of clients) await large(client)
 process.exit(0)

@@ -43,6 +43,9 @@ QUERIES = [
     (f'$owner = "{ALICE}" AND $createdAtBlock = 10 AND n < 2', [1, 0]),
     ("n in (1 2 3) && $expiration > 5", [2, 1]),
     ('name ~ "n000[12]"', [2, 1]),
+    ('name GLOB "n000[12]" AND n NOT IN (1)', [2]),
+    ('n < 4 And name Not Glob "n000[012]"', []),
+    ("n in (1 2) and !in and not not = 3", [2, 1]),
 ]
 
 

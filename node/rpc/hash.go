@@ -1,0 +1,70 @@
+package rpc
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+
+	"github.com/varvedb/varve/store"
+)
+
+// hashIndex finds blocks by their hashes, which stores have no index of. It holds four bytes
+// of each hash, by spans of blocks, and is filled as far as somebody asks: from the head down.
+// The blocks of a span in which a hash may be are read again and compared.
+type hashIndex struct {
+	turn  chan struct{}   // of who uses what follows
+	spans map[uint64]span // by the numbers of their blocks, divided by spanBlocks
+}
+
+// spanBlocks is how many numbers of blocks a span has.
+const spanBlocks = 1024
+
+type span struct {
+	last   store.BlockHead // when it was read: where it is another one, so may those before be
+	begins []uint32        // of the hashes
+}
+
+func newHashIndex() hashIndex {
+	return hashIndex{turn: make(chan struct{}, 1), spans: map[uint64]span{}}
+}
+
+// find returns the block of a snapshot that has a hash.
+func (x *hashIndex) find(ctx context.Context, snap *store.Snapshot, hash topic) (b store.BlockHead, ok bool, err error) {
+	select {
+	case x.turn <- struct{}{}:
+		defer func() { <-x.turn }()
+	case <-ctx.Done():
+		return b, false, ctx.Err()
+	}
+	for last := snap.Head(); !last.Empty; {
+		if err := ctx.Err(); err != nil {
+			return b, false, err
+		}
+		n := last.Block / spanBlocks
+		first := n * spanBlocks
+		if s, known := x.spans[n]; !known || s.last != last || slices.Contains(s.begins, begin(hash)) {
+			blocks, err := snap.Blocks(ctx, first, last.Block)
+			if err != nil {
+				return b, false, err
+			}
+			s = span{last: last, begins: make([]uint32, len(blocks))}
+			for i, b := range blocks {
+				of := blockHash(b)
+				if of == hash {
+					return b, true, nil
+				}
+				s.begins[i] = begin(of)
+			}
+			x.spans[n] = s
+		}
+		if first == 0 {
+			break
+		}
+		if last, err = snap.BlockAt(ctx, first-1); err != nil {
+			return b, false, err
+		}
+	}
+	return b, false, nil
+}
+
+func begin(hash topic) uint32 { return binary.BigEndian.Uint32(hash[:]) }
