@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"syscall"
 
+	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
@@ -73,7 +74,7 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ 
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckFile(path, opts.ReadOnly); err != nil {
+	if path, err = cfg.Place(path); err != nil {
 		return nil, err
 	}
 	user, err := Claim(l.Info.Library, path)
@@ -90,13 +91,13 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ 
 		return nil, err
 	}
 	log := &logFile{path: path + "-wal", durable: cfg.Options.Durability == driver.Durable, readOnly: opts.ReadOnly}
-	checkpointer := NewCheckpointer(cfg, false)
+	checkpointer := NewCheckpointer(cfg, path, false)
 	db, err := sqlstore.New(ctx, sqlstore.Config{
 		Info:         l.Info,
 		Capabilities: l.capabilities(),
 		Options:      cfg.Options,
 		Pool:         pool,
-		Setup:        cfg.Setup,
+		Setup:        checkpointer.Setup,
 		Direct:       true,
 		BeginWrite:   "BEGIN IMMEDIATE",
 		BeginRead:    "BEGIN",
@@ -110,15 +111,16 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ 
 			}
 			return checkpointer.BeforeWrite(ctx, c)
 		},
-		AfterWrite: checkpointer.AfterWrite,
-		Late:       cfg.late,
+		BeforeCommit: checkpointer.Present,
+		AfterWrite:   checkpointer.AfterWrite,
+		Late:         cfg.late,
 	})
 	if err != nil {
 		return nil, err
 	}
 	e := &engine{DB: db, Checkpointer: checkpointer, path: path, user: user, log: log}
-	e.durable.Path, e.durable.Mode = path+"-durable", 0o644
-	if err := checkpointer.Start(db, path); err != nil {
+	e.durable.Path, e.durable.Mode = path+"-durable", dbfile.Mode(path)
+	if err := checkpointer.Start(db); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -129,7 +131,7 @@ func uri(path string, readOnly bool) string {
 	if readOnly {
 		mode = "ro"
 	}
-	if readOnly && OnReadOnly(path) {
+	if readOnly && dbfile.OnReadOnly(path) {
 		mode += "&immutable=1"
 	}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
@@ -156,6 +158,9 @@ func (e *engine) Stats(ctx context.Context) (driver.Stats, error) {
 	}
 	return s, err
 }
+
+// Probe implements driver.Prober.
+func (e *engine) Probe(context.Context) error { return errors.Join(e.log.failure(), e.Present()) }
 
 // Lease implements driver.Leaser.
 func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }

@@ -95,6 +95,7 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 		Bulk:         newBulk(),
 		MapError:     mapError,
 		BeforeWrite:  e.beforeWrite,
+		BeforeCommit: f.watch.Check,
 		AfterWrite:   e.afterWrite,
 	})
 	if err != nil {
@@ -128,7 +129,7 @@ func connect(ctx context.Context, path string, cfg config) (*file, *duckdb.Conne
 }
 
 func tryConnect(path string, cfg config) (*file, *duckdb.Connector, error) {
-	f, err := takeFile(path)
+	f, err := takeFile(path, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -222,7 +223,10 @@ func (e *engine) beforeWrite(ctx context.Context, c *sqlstore.Conn) error {
 
 // afterWrite runs after each commit, which may have checkpointed. When it cannot
 // copy, the next write says why.
-func (e *engine) afterWrite(c *sqlstore.Conn) { _ = e.file.protect(context.Background(), c) }
+func (e *engine) afterWrite(c *sqlstore.Conn) {
+	e.file.closeLog()
+	_ = e.file.protect(context.Background(), c)
+}
 
 // Begin implements driver.Engine.
 func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
@@ -232,6 +236,9 @@ func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
 	}
 	return &tx{Tx: inner}, nil
 }
+
+// Probe implements driver.Prober.
+func (e *engine) Probe(context.Context) error { return e.file.watch.Check() }
 
 // Lease implements driver.Leaser. Nobody else can have the file open; it keeps
 // apart those of this process that share the engine.
