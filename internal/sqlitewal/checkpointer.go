@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/dbfile"
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -45,6 +46,7 @@ type Checkpointer struct {
 	db       *sqlstore.DB
 	path     string
 	files    dbfile.Watch
+	numbers  filelease.Numbers
 	index    *walIndex
 	reserve  reserve
 	onWriter bool // run PASSIVE on the writer's connection too
@@ -59,6 +61,15 @@ type Checkpointer struct {
 	hears sync.Mutex
 	heard *walIndex // of who only reads, once he listens
 }
+
+// Kept implements driver.Keeper.
+func (k *Checkpointer) Kept(i int) uint64 { return k.numbers.Kept(i) }
+
+// Keep implements driver.Keeper.
+func (k *Checkpointer) Keep(i int, old, n uint64) bool { return k.numbers.Keep(i, old, n) }
+
+// Confirm implements driver.Keeper.
+func (k *Checkpointer) Confirm(i int) { k.numbers.Confirm(i) }
 
 // NewCheckpointer prepares a checkpointer of the database at path. Its hooks go into the
 // sqlstore.Config before Start is called with the database. OnWriter makes every checkpoint run on the writer's connection, for libraries
@@ -92,6 +103,7 @@ func (k *Checkpointer) Start(db *sqlstore.DB) error {
 	if err := k.files.Add(k.path); err != nil {
 		return err
 	}
+	k.numbers.Path, k.numbers.Mode = k.path+"-durable", dbfile.Mode(k.path)
 	if k.cfg.Options.ReadOnly {
 		return nil
 	}
@@ -119,14 +131,15 @@ func (k *Checkpointer) Stop() {
 	k.done.Wait()
 }
 
-// Release closes the WAL-index; only after the database is closed, see walIndex.
+// Release closes the WAL-index and the numbers beside the database; only after that is
+// closed, see walIndex.
 func (k *Checkpointer) Release() error {
 	k.hears.Lock()
 	defer k.hears.Unlock()
 	if k.released.Swap(true) {
 		return nil
 	}
-	var err error
+	err := k.numbers.Close()
 	for _, index := range []*walIndex{k.index, k.heard} {
 		if index != nil {
 			err = errors.Join(err, index.close())

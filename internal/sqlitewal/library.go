@@ -58,8 +58,6 @@ type engine struct {
 	path string
 	user *User
 	log  *logFile
-
-	durable filelease.Number
 }
 
 func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ driver.Engine, err error) {
@@ -119,7 +117,6 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ 
 		return nil, err
 	}
 	e := &engine{DB: db, Checkpointer: checkpointer, path: path, user: user, log: log}
-	e.durable.Path, e.durable.Mode = path+"-durable", dbfile.Mode(path)
 	if err := checkpointer.Start(db); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -148,7 +145,7 @@ func (e *engine) BeginVisible(ctx context.Context) (driver.Tx, error) {
 func (e *engine) Sync(context.Context) error { return e.log.sync() }
 
 // Durable implements driver.Overlapper.
-func (e *engine) Durable(n uint64) uint64 { return e.durable.Raise(n) }
+func (e *engine) Durable(n uint64) uint64 { return e.numbers.Raise(n) }
 
 // Stats implements driver.Engine.
 func (e *engine) Stats(ctx context.Context) (driver.Stats, error) {
@@ -176,7 +173,7 @@ func (e *engine) Reindex(ctx context.Context) error { return Reindex(ctx, e.DB) 
 // Close implements driver.Engine.
 func (e *engine) Close() error {
 	e.Stop()
-	err := errors.Join(e.DB.Close(), e.Release(), e.log.close(), e.durable.Close())
+	err := errors.Join(e.DB.Close(), e.Release(), e.log.close())
 	e.user.End()
 	return err
 }

@@ -64,6 +64,7 @@ func init() {
 // engine is an open DuckDB database.
 type engine struct {
 	*sqlstore.DB
+	*filelease.Numbers
 	cfg  config
 	file *file
 
@@ -83,7 +84,7 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", path, err)
 	}
-	e := &engine{cfg: cfg, file: f}
+	e := &engine{cfg: cfg, file: f, Numbers: &filelease.Numbers{Path: f.path + "-durable", Mode: f.guard.mode}}
 	e.DB, err = sqlstore.New(ctx, sqlstore.Config{
 		Info:         info(),
 		Capabilities: capabilities,
@@ -248,7 +249,7 @@ func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease
 func (e *engine) Close() (err error) {
 	e.closing.Do(func() {
 		if err = e.DB.Close(); err == nil {
-			err = e.file.guard.close(true)
+			err = errors.Join(e.file.guard.close(true), e.Numbers.Close())
 		}
 		e.file.release()
 	})
