@@ -88,6 +88,10 @@ func printManifests(out io.Writer, results *result.Results) error {
 	if len(said) == 0 {
 		return nil
 	}
+	if slices.ContainsFunc(results.Records, func(r result.Record) bool { return r.Error != "" }) {
+		_, err := fmt.Fprintln(out, "\nNot everything could be measured: what follows is what could.")
+		return err
+	}
 	_, err := fmt.Fprintln(out, "\nEvery answer was compared with the right one, and so was the digest of each store.")
 	return err
 }

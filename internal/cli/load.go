@@ -18,8 +18,8 @@ import (
 type loadCmd struct {
 	Source string  `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database, URL of a store, or a generated stream such as dc:scale=0.01,load=100."`
 	URL    string  `arg:"" store:"" name:"url" help:"Store to write. Blocks that it holds already are skipped."`
-	Rate   float64 `help:"Blocks a second, at fixed times; latency counts from the scheduled time. 0 is as fast as possible." default:"0"`
-	Blocks int     `help:"Blocks to apply at most; 0 for all." default:"0"`
+	Rate   float64 `min:"0" max:"10000000" help:"Blocks a second, at fixed times; latency counts from the scheduled time. 0 is as fast as possible." default:"0"`
+	Blocks int     `min:"0" max:"1000000000000" help:"Blocks to apply at most; 0 for all." default:"0"`
 	JSON   bool    `help:"Print the result as JSON."`
 }
 
