@@ -59,8 +59,6 @@ type backupCmd struct {
 // Run backs up. What is at the destination afterwards is whole, or nothing is.
 func (c *backupCmd) Run(e *env) error {
 	switch {
-	case c.Every < 0 || c.Keep < 0:
-		return usageError{fmt.Errorf("--every %s, --keep %d: want no less than zero", c.Every, c.Keep)}
 	case c.Every == 0 && c.Keep > 0:
 		return usageError{errors.New("--keep without --every: a single backup removes none")}
 	case c.Every > 0:

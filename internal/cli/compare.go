@@ -32,9 +32,6 @@ func (c *compareCmd) Run(e *env) error {
 	if _, err := bench.ParseProfile(c.Profile); err != nil {
 		return usageError{err}
 	}
-	if c.Entities < 100 || c.Commits < 1 {
-		return usageError{errors.New("--entities must be 100 or more and --commits 1 or more")}
-	}
 	if len(c.Engines) == 0 {
 		c.Engines = c.here(e)
 	}

@@ -92,9 +92,6 @@ type eventsImportCmd struct {
 
 // Run imports.
 func (c *eventsImportCmd) Run(e *env) error {
-	if c.Batch < 1 {
-		return usageError{fmt.Errorf("--batch %d: want a positive number", c.Batch)}
-	}
 	in, err := openEventFile(c.File)
 	if err != nil {
 		return err

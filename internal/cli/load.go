@@ -37,9 +37,6 @@ type appliedJSON struct {
 
 // Run applies.
 func (c *loadCmd) Run(e *env) (err error) {
-	if c.Rate < 0 || c.Blocks < 0 {
-		return usageError{errors.New("load: --rate and --blocks must not be negative")}
-	}
 	src, err := openSource(e.ctx, c.Source)
 	if err != nil {
 		return fmt.Errorf("load: %w", err)

@@ -28,9 +28,6 @@ func (c *scaleCmd) Run(e *env) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	if c.Factor < 1 {
-		return usageError{errors.New("scale: --factor must be at least 1")}
-	}
 	src, err := openSource(e.ctx, c.Source)
 	if err != nil {
 		return fmt.Errorf("scale: %w", err)
