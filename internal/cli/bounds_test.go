@@ -35,7 +35,7 @@ func TestBounds(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"seed", "mendoza", "x.tar", "--scale=0"}, "--scale: want above 0 to 10000, got 0"},
+		{[]string{"seed", "mendoza", "x.tar", "--scale=0"}, "--scale: want above 0 to 100, got 0"},
 		{[]string{"seed", "mendoza", "x.tar", "--scale=-1"}, "--scale"},
 		{[]string{"seed", "mendoza", "x.tar", "--scale=NaN"}, "--scale"},
 		{[]string{"seed", "mendoza", "x.tar", "--scale=1e300"}, "--scale"},

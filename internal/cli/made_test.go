@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/store"
 )
 
 // TestTakenBack: a command that fails leaves no store that it has made and put nothing into,
@@ -62,4 +63,19 @@ func TestTakenBack(t *testing.T) {
 	st, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), st.Mode().Perm())
+}
+
+// TestQueryBesideLoad: a store whose indexes are still to be made is read without them.
+func TestQueryBesideLoad(t *testing.T) {
+	url := "sqlite:" + filepath.Join(t.TempDir(), "a.db")
+	db, err := store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	ents, err := db.Entities(t.Context(), store.EntityOptions{DeferIndexes: true})
+	require.NoError(t, err)
+	_, err = ents.Apply(t.Context(), store.Block{Number: 1, Ops: []store.Op{{Kind: store.Create, BTL: 9, NumericAttributes: map[string]uint64{"n": 7}}}})
+	require.NoError(t, err)
+	var out, errs bytes.Buffer
+	require.Zero(t, cli.Run(t.Context(), []string{"query", url, "n = 7", "--count"}, &out, &errs), errs.String())
+	require.Equal(t, "1\n", out.String())
 }

@@ -19,7 +19,7 @@ import (
 type seedCmd struct {
 	Model  string  `arg:"" enum:"mendoza,dc" help:"What to generate: mendoza, shaped like a production store, or dc, data centres with known answers."`
 	Dst    string  `arg:"" store:"" name:"url|file.tar" help:"Store to fill, or block tar to write."`
-	Scale  float64 `above:"0" max:"10000" help:"Size; 1 is 800,000 entities and 20 million rows." default:"0.001"`
+	Scale  float64 `above:"0" max:"100" help:"Size; 1 is 800,000 entities and 20 million rows." default:"0.001"`
 	Seed   uint64  `any:"" help:"The same seed gives the same data everywhere." default:"1"`
 	Load   uint64  `min:"0" max:"1000000000" help:"Of dc: blocks of updates after the initial state." default:"0"`
 	Batch  int     `min:"1" max:"1000000" help:"Changed entities in one transaction." default:"5000"`
