@@ -151,5 +151,5 @@ func (c *Cache) seal(r Ready) (_ Ready, err error) {
 	if err != nil {
 		return r, err
 	}
-	return r, filesync.Replace(filepath.Join(c.path(r.Key), markerFile), append(text, '\n'))
+	return r, filesync.Replace(filepath.Join(c.path(r.Key), markerFile), append(text, '\n'), 0o644)
 }

@@ -23,6 +23,7 @@ type Applied struct {
 // engine cannot store a text. The block is not kept and not changed.
 func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
 	var applied Applied
+	var mark blockMark
 	if err := e.admissible(&b); err != nil {
 		return applied, fmt.Errorf("apply: %w", err)
 	}
@@ -36,6 +37,7 @@ func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
 		if err != nil {
 			return err
 		}
+		mark = e.db.mark()
 		applied, err = e.applyIn(ctx, &entityTx{Tx: tx, ents: e}, head, &b)
 		return err
 	})
@@ -43,6 +45,7 @@ func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
 	if err != nil {
 		return Applied{}, fmt.Errorf("apply: %w", err)
 	}
+	e.db.keepBlock(mark, applied.Head)
 	if applied.Changes > 0 {
 		e.maintainer.wrote()
 	}

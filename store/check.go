@@ -124,6 +124,11 @@ type checker struct {
 func (c *checker) run(ctx context.Context) error {
 	recorded, err := c.db.recorded(ctx)
 	if err == nil && recorded == nil {
+		if err := errors.Join(c.db.wholeBlocks(ctx, false), c.db.wholeEvents(ctx, nil)); err != nil {
+			c.done(PartRecord, true, err)
+			c.report.Outcome = Damaged
+			return nil
+		}
 		return fmt.Errorf("%w: the database holds no Varve store", ErrLayout)
 	}
 	ents, evs := recorded[metaLayout] != "", recorded[metaEventLayout] != ""

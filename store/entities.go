@@ -96,6 +96,9 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err != nil {
 		return nil, err
 	}
+	if err := db.wholeBlocks(ctx, recorded[metaLayout] != ""); err != nil {
+		return nil, err
+	}
 	if recorded[metaLayout] == "" {
 		if recorded, err = e.create(ctx, name, opts); err != nil {
 			return nil, err
@@ -107,7 +110,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err := e.checkSpread(ctx); err != nil {
 		return nil, err
 	}
-	if recorded[metaIndexes] != "" && !opts.DeferIndexes {
+	if recorded[metaIndexes] != "" && !opts.DeferIndexes && !db.ro { // a reader does without them
 		if err := e.BuildIndexes(ctx, nil); err != nil {
 			return nil, err
 		}

@@ -20,6 +20,7 @@ var (
 	ErrDiskFull    = driver.ErrDiskFull
 	ErrReadOnly    = driver.ErrReadOnly
 	ErrNotExist    = driver.ErrNotExist
+	ErrMoved       = driver.ErrMoved
 	ErrUnsupported = driver.ErrUnsupported
 	ErrMemory      = driver.ErrMemory
 

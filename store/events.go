@@ -118,17 +118,23 @@ func eventLayoutMismatch(has, asked string) error {
 
 func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error) {
 	opts = opts.withDefaults()
-	e := &Events{db: db, opts: opts, queue: newAppendQueue(opts.Queue), shore: newShore(db.engine), views: make(chan struct{}, apartAtOnce)}
+	e := &Events{db: db, opts: opts, queue: newAppendQueue(opts.Queue), shore: newShore(db), views: make(chan struct{}, apartAtOnce)}
 	recorded, err := db.recorded(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if recorded[metaEventLayout] == "" {
+		if err := db.wholeEvents(ctx, nil); err != nil {
+			return nil, err
+		}
 		if recorded, err = e.create(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if err := e.check(recorded); err != nil {
+		return nil, err
+	}
+	if err := db.wholeEvents(ctx, e); err != nil {
 		return nil, err
 	}
 	if err := e.db.tune(ctx, e.log.Tables()); err != nil || !e.shore.solo {

@@ -21,6 +21,7 @@ import (
 // docs/adr/0029-visible-before-durable.md.
 type shore struct {
 	engine driver.Overlapper // nil where there is no such line
+	keeper driver.Keeper     // nil where there is none
 
 	// Solo says that one process has the database, on an engine without such a line. Some
 	// of these show a commit to others before it is durable, and then to nobody else: the
@@ -38,9 +39,10 @@ type shore struct {
 	pace pace
 }
 
-func newShore(e driver.Engine) shore {
+func newShore(db *DB) shore {
+	e := db.engine
 	overlapper, overlaps := e.(driver.Overlapper)
-	return shore{engine: overlapper, solo: !overlaps && !e.Capabilities().MultiProcess, syncing: make(chan struct{}, 1)}
+	return shore{engine: overlapper, keeper: db.keeper(), solo: !overlaps && !e.Capabilities().MultiProcess, syncing: make(chan struct{}, 1)}
 }
 
 // begin begins the transaction of a group.
@@ -60,6 +62,9 @@ func (s *shore) committed(after, head uint64, beside bool) {
 		s.base = after
 	}
 	s.own = head
+	if s.engine == nil {
+		keepEvents(s.keeper, head)
+	}
 }
 
 // settle waits until everything up to a position is durable. Once no other sync runs, and
@@ -109,6 +114,7 @@ func (s *shore) reached() uint64 {
 // from then on. The caller holds mu.
 func (s *shore) known(at uint64) uint64 {
 	s.durable = s.engine.Durable(max(s.durable, at))
+	keepEvents(s.keeper, at)
 	return s.durable
 }
 

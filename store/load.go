@@ -314,9 +314,11 @@ func (l *loader) write(ctx context.Context, tx driver.Tx, list []step) (next Loa
 }
 
 func (l *loader) commit(ctx context.Context, tx driver.Tx, next Loaded) error {
+	mark := l.ents.db.mark()
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
+	l.ents.db.keepBlock(mark, next.Head)
 	l.ents.maintainer.wrote()
 	l.ents.grown(ctx, next.Changes-l.done.Changes)
 	l.done = next

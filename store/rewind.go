@@ -47,6 +47,7 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 		if err := w.Rewind(ctx, head.Block, last); err != nil {
 			return err
 		}
+		e.db.keepRewind(next)
 		_, err = tx.Exec(ctx, e.db.meta.Statements["delete_blocks_above"], int64(to))
 		return err
 	})

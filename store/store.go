@@ -110,6 +110,19 @@ func (db *DB) Ended() <-chan struct{} {
 	return m.Ended()
 }
 
+// Ready returns nil while commits are possible as far as the engine knows without one; see
+// driver.Prober. It is cheap.
+func (db *DB) Ready(ctx context.Context) error {
+	p, ok := db.engine.(driver.Prober)
+	if !ok {
+		return nil
+	}
+	if err := p.Probe(ctx); err != nil {
+		return fmt.Errorf("%s database: %w", db.engine.Info().Name, err)
+	}
+	return nil
+}
+
 // Close closes the database. Open snapshots end with ErrClosed.
 func (db *DB) Close() error {
 	db.mu.Lock()

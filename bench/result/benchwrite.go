@@ -26,7 +26,7 @@ func WriteBenchFile(dir string, r *Results) error {
 	var text bytes.Buffer
 	err := WriteBench(&text, r.Records)
 	if err == nil {
-		err = filesync.Replace(path, text.Bytes())
+		err = filesync.Replace(path, text.Bytes(), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

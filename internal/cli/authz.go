@@ -25,8 +25,8 @@ type authzRebacCmd struct {
 	engineFlags
 	recordFlags
 	experiment.PermissionOptions
-	Duration time.Duration `help:"Length of each measurement." default:"5s"`
-	Seed     uint64        `help:"Of data and questions." default:"1"`
+	Duration time.Duration `min:"1ms" max:"24h" help:"Length of each measurement." default:"5s"`
+	Seed     uint64        `any:"" help:"Of data and questions." default:"1"`
 	Dir      string        `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 	Engines  []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
 }
@@ -50,12 +50,12 @@ type authzSocialCmd struct {
 	engineFlags
 	recordFlags
 	Engines       []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
-	Relationships []int         `help:"Sizes of the graph." default:"100000"`
-	QPS           []float64     `name:"qps" help:"Requests a second, one phase each, from low to high, instead of the script's phases."`
+	Relationships []int         `min:"1" max:"1000000000" help:"Sizes of the graph." default:"100000"`
+	QPS           []float64     `above:"0" max:"10000000" name:"qps" help:"Requests a second, one phase each, from low to high, instead of the script's phases."`
 	Script        string        `help:"Load script: a file, or the name of one that comes with the program: authzed, lookups, ramp." default:"authzed"`
-	Duration      time.Duration `help:"Length of each phase instead of the script's."`
-	Seed          uint64        `help:"Of the graph, of arrivals and of what is asked." default:"1"`
-	Timeout       time.Duration `help:"Time after which an engine is ended; its records so far are kept." default:"30m"`
+	Duration      time.Duration `min:"0s" max:"24h" help:"Length of each phase instead of the script's."`
+	Seed          uint64        `any:"" help:"Of the graph, of arrivals and of what is asked." default:"1"`
+	Timeout       time.Duration `min:"1s" max:"720h" help:"Time after which an engine is ended; its records so far are kept." default:"30m"`
 }
 
 // Run measures. Missing the service levels is a result and no error.

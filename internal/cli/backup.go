@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/progress"
@@ -51,15 +52,13 @@ type backupCmd struct {
 	NoVerify bool   `help:"Leave out the verification: restoring the backup into a store of its own and checking that."`
 	JSON     bool   `help:"Print the manifest as JSON."`
 
-	Every time.Duration `help:"Make a backup now and again after this time, until interrupted. Each has the time as its name." default:"0s"`
-	Keep  int           `help:"With --every, remove the oldest when there are more. 0 keeps all." default:"0"`
+	Every time.Duration `min:"0s" max:"8760h" help:"Make a backup now and again after this time, until interrupted. Each has the time as its name." default:"0s"`
+	Keep  int           `min:"0" max:"1000000" help:"With --every, remove the oldest when there are more. 0 keeps all." default:"0"`
 }
 
 // Run backs up. What is at the destination afterwards is whole, or nothing is.
 func (c *backupCmd) Run(e *env) error {
 	switch {
-	case c.Every < 0 || c.Keep < 0:
-		return usageError{fmt.Errorf("--every %s, --keep %d: want no less than zero", c.Every, c.Keep)}
 	case c.Every == 0 && c.Keep > 0:
 		return usageError{errors.New("--keep without --every: a single backup removes none")}
 	case c.Every > 0:
@@ -123,7 +122,7 @@ func describe(c store.Contents) string {
 func writeBackup(e *env, db *store.DB, dir string) (m manifest, err error) {
 	info := db.Engine().Info()
 	m = manifest{Format: backupFormat, Engine: info.Name, Version: info.Version, Made: time.Now().UTC()}
-	f, err := os.Create(filepath.Join(dir, backupRows))
+	f, err := os.OpenFile(filepath.Join(dir, backupRows), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return m, err
 	}
@@ -156,28 +155,17 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func writeManifest(path string, m manifest) (err error) {
+func writeManifest(path string, m manifest) error {
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Write(append(text, '\n')); err != nil {
-		return err
-	}
-	return f.Sync()
+	return filesync.Replace(path, append(text, '\n'), 0o600)
 }
 
-// publish renames a directory whose files are synced.
+// publish renames a directory whose files are synced. Like them it is the owner's alone.
 func publish(temp, dir string) error {
 	if err := filesync.Dir(temp); err != nil {
-		return err
-	}
-	if err := os.Chmod(temp, 0o755); err != nil {
 		return err
 	}
 	if err := os.Rename(temp, dir); err != nil {
@@ -231,7 +219,7 @@ type restoreCmd struct {
 	URL  string `arg:"" store:"" name:"url" help:"Store to make. It must not exist, or be empty."`
 	JSON bool   `help:"Print what the backup holds as JSON."`
 
-	At *uint64 `help:"Return the entities to this block, where the layout keeps history. Events stay as the backup has them." placeholder:"BLOCK"`
+	At *uint64 `any:"" help:"Return the entities to this block, where the layout keeps history. Events stay as the backup has them." placeholder:"BLOCK"`
 }
 
 // Run restores. When it fails nothing is left of what it made.
@@ -246,9 +234,7 @@ func (c *restoreCmd) Run(e *env) (err error) {
 	}
 	defer func() {
 		if err != nil && path != "" {
-			for _, suffix := range []string{"", "-wal", "-shm", ".wal", ".guard"} {
-				err = errors.Join(err, os.RemoveAll(path+suffix))
-			}
+			err = errors.Join(err, dbfile.Remove(path))
 		}
 	}()
 	if head := m.Contents.Head.Block; c.At != nil && (*c.At > head || *c.At < m.Contents.Horizon) {
@@ -276,11 +262,14 @@ func (c *restoreCmd) restore(e *env, m *manifest) (err error) {
 // localPath returns the file or directory that a URL names, "" for a server, and
 // whether it exists.
 func localPath(raw string) (path string, exists bool) {
-	u, err := url.Parse(raw)
+	u, err := driver.ParseURL(raw)
 	if err != nil || u.Host != "" || u.Query().Get("host") != "" {
 		return "", false
 	}
 	if path, err = driver.FilePath(u); err != nil {
+		return "", false
+	}
+	if path, err = dbfile.Resolve(path); err != nil {
 		return "", false
 	}
 	_, err = os.Lstat(path)

@@ -18,7 +18,10 @@ const backupName = "20060102T150405.000Z"
 // repeat makes one backup after another until it is interrupted. One that fails is told
 // of, and the next is made all the same.
 func (c *backupCmd) repeat(e *env) (err error) {
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if c.Dir, err = filepath.EvalSymlinks(c.Dir); err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
 	lease, err := filelease.Take(c.Dir)

@@ -14,7 +14,7 @@ import (
 type checkCmd struct {
 	URL      string `arg:"" store:"" help:"Store to check."`
 	Repair   bool   `help:"Make anew what is derived: indexes, attribute rows, sets of ids, postings, counters. Versions, payloads, blocks and events are never changed; when one of them is damaged, nothing is."`
-	Findings int    `help:"Findings of each part to list." default:"20"`
+	Findings int    `min:"1" max:"1000000" help:"Findings of each part to list." default:"20"`
 	JSON     bool   `help:"Print the report as JSON."`
 }
 

@@ -175,14 +175,22 @@ func newParser(cmds *commands, more ...kong.Option) (*kong.Kong, error) {
 
 // run runs the command here, or in the program that opens its stores.
 func (e *env) run(parsed *kong.Context, args []string) error {
-	other, err := otherProgram(e.ctx, stores(parsed))
+	if err := checkBounds(parsed); err != nil {
+		return usageError{err}
+	}
+	urls := stores(parsed)
+	other, err := otherProgram(e.ctx, urls)
 	switch {
 	case err != nil:
 		return err
 	case other != "":
 		return e.handOver(other, args)
 	}
-	return parsed.Run(e)
+	new := missing(urls)
+	if err = parsed.Run(e); err != nil {
+		err = errors.Join(err, takeBack(new))
+	}
+	return err
 }
 
 // stores returns the arguments that may be stores: those of the fields that say so.

@@ -25,8 +25,8 @@ type benchCmd struct {
 type diffCmd struct {
 	Old       string   `arg:"" help:"Result set or benchmark file to compare with."`
 	New       string   `arg:"" help:"Result set or benchmark file to judge."`
-	Threshold float64  `help:"Change of a median, in percent of the smaller one, that is a regression when it is significant and beyond the noise." default:"5"`
-	Alpha     float64  `help:"Part of the changes found that may be none: the false discovery rate over all rows." default:"0.05"`
+	Threshold float64  `min:"0" max:"1000000" help:"Change of a median, in percent of the smaller one, that is a regression when it is significant and beyond the noise." default:"5"`
+	Alpha     float64  `above:"0" max:"1" help:"Part of the changes found that may be none: the false discovery rate over all rows." default:"0.05"`
 	Units     []string `help:"Units to compare, such as p99-ms; all when none is given."`
 	Filter    string   `help:"Configurations to compare, as benchstat -filter has it, such as '/engine:sqlite'." default:"*"`
 	JSON      bool     `help:"Print the comparison as JSON."`

@@ -43,9 +43,9 @@ func withEvents(ctx context.Context, url string, opts *store.Options, f func(db 
 // eventsReadCmd reads.
 type eventsReadCmd struct {
 	URL       string `arg:"" store:"" help:"Store to read."`
-	From      uint64 `help:"First position."`
+	From      uint64 `any:"" help:"First position."`
 	Backwards bool   `help:"From high positions to low ones."`
-	Limit     int    `help:"Stop after so many events; 0 is no limit."`
+	Limit     int    `min:"0" max:"1000000000000" help:"Stop after so many events; 0 is no limit."`
 	eventFilter
 }
 
@@ -82,7 +82,7 @@ func printEvents(to io.Writer, events iter.Seq2[store.SequencedEvent, error], bu
 // eventsTailCmd follows.
 type eventsTailCmd struct {
 	URL  string `arg:"" store:"" help:"Store to follow."`
-	From uint64 `help:"First position; 0 is the next event to come."`
+	From uint64 `any:"" help:"First position; 0 is the next event to come."`
 	eventFilter
 }
 

@@ -50,7 +50,7 @@ func (c *eventsCheckpointListCmd) Run(e *env) error {
 type eventsCheckpointSetCmd struct {
 	URL      string `arg:"" store:"" help:"Store to write."`
 	Consumer string `arg:"" help:"Name of the consumer. One that is not known becomes so."`
-	Position uint64 `arg:"" help:"Position of the last event that it is not to handle; 0 for all events."`
+	Position uint64 `any:"" arg:"" help:"Position of the last event that it is not to handle; 0 for all events."`
 }
 
 // Run sets.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -24,7 +23,7 @@ import (
 type eventsExportCmd struct {
 	URL  string `arg:"" store:"" help:"Store to read."`
 	File string `arg:"" optional:"" default:"-" help:"File to write, one event of JSON a line, compressed when its name ends with .zst; - is standard output. It is there when it is whole."`
-	From uint64 `help:"First position."`
+	From uint64 `any:"" help:"First position."`
 }
 
 // Run exports.
@@ -60,13 +59,9 @@ func exportEvents(e *env, evs *store.Events, out io.Writer, from, to uint64) err
 	})
 }
 
-// exportFile writes a file under another name, and gives it its own when it is durable.
+// exportFile writes a file, which is there when it is whole.
 func exportFile(e *env, evs *store.Events, name string, from, to uint64) error {
-	f, err := os.Create(name + ".partial")
-	if err != nil {
-		return err
-	}
-	write := func() error {
+	err := filesync.Write(name, 0o600, func(f *os.File) (err error) {
 		out := io.WriteCloser(nopCloser{f})
 		if strings.HasSuffix(name, ".zst") {
 			if out, err = zstd.NewWriter(f, zstd.WithEncoderConcurrency(1)); err != nil {
@@ -74,16 +69,13 @@ func exportFile(e *env, evs *store.Events, name string, from, to uint64) error {
 			}
 		}
 		buffered := bufio.NewWriterSize(out, 1<<16)
-		err := exportEvents(e, evs, buffered, from, to)
-		return errors.Join(err, buffered.Flush(), out.Close(), f.Sync())
-	}
-	if err := errors.Join(write(), f.Close()); err != nil {
+		err = exportEvents(e, evs, buffered, from, to)
+		return errors.Join(err, buffered.Flush(), out.Close())
+	})
+	if err != nil {
 		return fmt.Errorf("export to %s: %w", name, err)
 	}
-	if err := os.Rename(f.Name(), name); err != nil {
-		return err
-	}
-	return filesync.Dir(filepath.Dir(name))
+	return nil
 }
 
 type nopCloser struct{ io.Writer }
@@ -95,14 +87,11 @@ type eventsImportCmd struct {
 	URL      string `arg:"" store:"" help:"Store to write. It is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
 	File     string `arg:"" optional:"" default:"-" help:"Lines of JSON as export writes them, compressed or not; - is standard input."`
 	Renumber bool   `help:"Give the events the next positions, whatever positions they have: for files of some events alone, and stores that have others."`
-	Batch    int    `help:"Events in one transaction." default:"4096"`
+	Batch    int    `min:"1" max:"100000" help:"Events in one transaction." default:"4096"`
 }
 
 // Run imports.
 func (c *eventsImportCmd) Run(e *env) error {
-	if c.Batch < 1 {
-		return usageError{fmt.Errorf("--batch %d: want a positive number", c.Batch)}
-	}
 	in, err := openEventFile(c.File)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // eventsTruncateCmd removes the data of old events.
 type eventsTruncateCmd struct {
 	URL       string `arg:"" store:"" help:"Store to write."`
-	Before    uint64 `required:"" help:"Position of the first event that stays whole."`
+	Before    uint64 `any:"" required:"" help:"Position of the first event that stays whole."`
 	Archive   string `help:"File to write the events to first, as export does. One that is there already must have them: it is compared." xor:"archive" required:""`
 	NoArchive bool   `help:"Remove the data without a copy." xor:"archive" required:""`
 	Unread    bool   `help:"Also what a consumer has not handled by its checkpoint."`

@@ -26,14 +26,14 @@ type followFlags struct {
 
 	Layout   string        `help:"Layout of a new store." default:""`
 	Adopt    bool          `help:"Go on with a store that was fed without hashes, such as from a block tar of the same chain."`
-	Attempts int           `help:"How often a request is sent before the command fails; 0 for no limit." default:"0"`
-	Interval time.Duration `help:"Time between two questions for a new block." default:"1s"`
+	Attempts int           `min:"0" max:"1000000000" help:"How often a request is sent before the command fails; 0 for no limit." default:"0"`
+	Interval time.Duration `min:"1ms" max:"24h" help:"Time between two questions for a new block." default:"1s"`
 }
 
 // followCmd follows a chain.
 type followCmd struct {
 	followFlags
-	Until   uint64 `help:"Block after which to end; 0 for none." default:"0"`
+	Until   uint64 `any:"" help:"Block after which to end; 0 for none." default:"0"`
 	Once    bool   `help:"End when the chain's last block is reached."`
 	Metrics string `help:"Address at which /metrics are served; none without." placeholder:"ADDR"`
 	JSON    bool   `help:"Print the result as JSON."`

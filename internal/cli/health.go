@@ -11,7 +11,7 @@ import (
 // healthCmd asks a service whether it is ready, for what watches containers.
 type healthCmd struct {
 	URL     string        `arg:"" optional:"" default:"http://127.0.0.1:8080" help:"Where varve serve has its REST interface."`
-	Timeout time.Duration `help:"How long to wait for the answer." default:"3s"`
+	Timeout time.Duration `min:"1ms" max:"1h" help:"How long to wait for the answer." default:"3s"`
 }
 
 // Run fails unless the service is ready.

@@ -16,7 +16,7 @@ import (
 type importCmd struct {
 	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database (of sqlite-store, or of sqlite-bitmap-store, which has the current state only), or URL of another store."`
 	URL    string `arg:"" store:"" name:"url" help:"Store to write, such as sqlite:node.db?layout=arkiv. It is made when it does not exist; what it holds already is skipped, so an interrupted import can be repeated."`
-	Batch  int    `help:"Changed entities in one transaction." default:"1000"`
+	Batch  int    `min:"1" max:"1000000" help:"Changed entities in one transaction." default:"1000"`
 	JSON   bool   `help:"Print the result as JSON."`
 }
 

@@ -17,13 +17,13 @@ type listenFlags struct {
 	TLSKey    string `name:"tls-key" help:"File of the certificate's key, PEM." type:"existingfile" placeholder:"FILE"`
 
 	AccessLog  bool `help:"Log each request."`
-	Concurrent int  `help:"Requests at a time; more are refused." default:"1024"`
+	Concurrent int  `min:"1" max:"1000000" help:"Requests at a time; more are refused." default:"1024"`
 
-	HeaderTimeout time.Duration `help:"Time for a client to send the head of a request." default:"5s"`
-	ReadTimeout   time.Duration `help:"Time for a client to send a request." default:"30s"`
-	WriteTimeout  time.Duration `help:"Time for a client to take the answer, or a part of a stream." default:"30s"`
-	IdleTimeout   time.Duration `help:"Time between requests after which a connection is closed." default:"2m"`
-	Drain         time.Duration `help:"Time for requests under way when the service ends." default:"15s"`
+	HeaderTimeout time.Duration `min:"1ms" max:"24h" help:"Time for a client to send the head of a request." default:"5s"`
+	ReadTimeout   time.Duration `min:"1ms" max:"24h" help:"Time for a client to send a request." default:"30s"`
+	WriteTimeout  time.Duration `min:"1ms" max:"24h" help:"Time for a client to take the answer, or a part of a stream." default:"30s"`
+	IdleTimeout   time.Duration `min:"1ms" max:"24h" help:"Time between requests after which a connection is closed." default:"2m"`
+	Drain         time.Duration `min:"0s" max:"24h" help:"Time for requests under way when the service ends." default:"15s"`
 
 	tls   certificates
 	token string // to begin with

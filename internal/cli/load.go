@@ -18,8 +18,8 @@ import (
 type loadCmd struct {
 	Source string  `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database, URL of a store, or a generated stream such as dc:scale=0.01,load=100."`
 	URL    string  `arg:"" store:"" name:"url" help:"Store to write. Blocks that it holds already are skipped."`
-	Rate   float64 `help:"Blocks a second, at fixed times; latency counts from the scheduled time. 0 is as fast as possible." default:"0"`
-	Blocks int     `help:"Blocks to apply at most; 0 for all." default:"0"`
+	Rate   float64 `min:"0" max:"10000000" help:"Blocks a second, at fixed times; latency counts from the scheduled time. 0 is as fast as possible." default:"0"`
+	Blocks int     `min:"0" max:"1000000000000" help:"Blocks to apply at most; 0 for all." default:"0"`
 	JSON   bool    `help:"Print the result as JSON."`
 }
 
@@ -37,9 +37,6 @@ type appliedJSON struct {
 
 // Run applies.
 func (c *loadCmd) Run(e *env) (err error) {
-	if c.Rate < 0 || c.Blocks < 0 {
-		return usageError{errors.New("load: --rate and --blocks must not be negative")}
-	}
 	src, err := openSource(e.ctx, c.Source)
 	if err != nil {
 		return fmt.Errorf("load: %w", err)

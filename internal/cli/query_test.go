@@ -64,7 +64,7 @@ func TestQueryOrder(t *testing.T) {
 		"--order-by=$a:string":       "unknown attribute $a",
 		"--order-by=$key,price:asc":  "say whether",
 		"--order-by=$key:desc:asc":   "say whether",
-		"--order-by=$key --limit=-1": "negative",
+		"--order-by=$key --limit=-1": "want from 0",
 	} {
 		code, _, errs := varve(append([]string{"query", url, "*"}, strings.Fields(args)...)...)
 		require.NotEqual(t, cli.ExitOK, code, args)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/internal/verdict"
 )
@@ -43,7 +44,7 @@ func (c *reportCmd) Run(e *env) error {
 	if err := report.WriteHTML(&page, in); err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.Out, page.Bytes(), 0o644); err != nil {
+	if err := filesync.Replace(c.Out, page.Bytes(), 0o644); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.stdout, "%s: %d records, %.1f MB; open it in a browser\n", c.Out, len(results.Records), float64(page.Len())/1e6)
@@ -68,7 +69,7 @@ func (c *reportCmd) tables(e *env, in *report.Input) error {
 		fmt.Fprint(e.stdout, report.Diff(string(old), text))
 		return fmt.Errorf("%s differs from the results; render it again with varve report %s --experiments %s", c.Experiments, c.Results, c.Experiments)
 	}
-	if err := os.WriteFile(c.Experiments, []byte(text), 0o644); err != nil { // it exists and keeps its mode
+	if err := filesync.Replace(c.Experiments, []byte(text), 0o644); err != nil {
 		return err
 	}
 	fmt.Fprintf(e.stdout, "%s rendered\n", c.Experiments)

@@ -26,13 +26,13 @@ type runCmd struct {
 	List    bool          `help:"List the experiments and stop."`
 	Engines []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
 	Out     string        `help:"Directory of the results." default:"results/latest" type:"path"`
-	Blocks  int           `help:"Blocks of the run: in each, everything is measured once, in random order." default:"1"`
+	Blocks  int           `min:"1" max:"1000" help:"Blocks of the run: in each, everything is measured once, in random order." default:"1"`
 	AA      bool          `name:"aa" help:"Measure one configuration of each experiment twice in each block, to see the noise." default:"true" negatable:""`
 	Empty   bool          `help:"Before anything is measured, remove the data sets that earlier runs have left, for their room."`
 	Probe   bool          `help:"Look at the machine before each experiment on an engine, and note in the records where it is not as it was; with --plan, wait while it is not." default:"true" negatable:""`
-	Timeout time.Duration `help:"Time after which an experiment on one engine is ended; its records so far are kept. When not given it follows from the phase and the size."`
+	Timeout time.Duration `min:"0s" max:"720h" help:"Time after which an experiment on one engine is ended; its records so far are kept. When not given it follows from the phase and the size."`
 	Plan    string        `help:"Do the commands of a plan instead, in order: the lines that begin with varve run in the sh blocks of a Markdown file, each with the time that it takes after #." type:"existingfile" placeholder:"FILE"`
-	Until   time.Duration `help:"With --plan: stop before what would not end within this time, by the times of the plan."`
+	Until   time.Duration `min:"0s" max:"8760h" help:"With --plan: stop before what would not end within this time, by the times of the plan."`
 	JSON    bool          `help:"Print the list, or the records when done, as JSON."`
 }
 

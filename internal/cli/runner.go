@@ -324,7 +324,7 @@ func (r *runner) claim() error {
 		}
 		s.Phases[id] = phase
 	}
-	return filesync.Replace(path, asJSON(s))
+	return filesync.Replace(path, asJSON(s), 0o644)
 }
 
 // asJSON is of options, which JSON can write.

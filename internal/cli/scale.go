@@ -15,10 +15,10 @@ import (
 type scaleCmd struct {
 	Source string `arg:"" store:"" name:"src" help:"Block tar, Arkiv SQLite database, URL of a store, or a generated stream such as mendoza:scale=0.001,seed=1."`
 	Dst    string `arg:"" store:"" name:"url|file.tar" help:"Store to fill, or block tar to write."`
-	Factor uint64 `help:"How many times the entities of the source." default:"2"`
+	Factor uint64 `min:"1" max:"1000000" help:"How many times the entities of the source." default:"2"`
 	Method string `help:"Where in time copies go: duplicate (the same blocks), temporal (after the source), hybrid (half and half)." enum:"duplicate,temporal,hybrid" default:"hybrid"`
-	Seed   uint64 `help:"Chooses the copies' keys." default:"1"`
-	Batch  int    `help:"Changed entities in one transaction." default:"5000"`
+	Seed   uint64 `any:"" help:"Chooses the copies' keys." default:"1"`
+	Batch  int    `min:"1" max:"1000000" help:"Changed entities in one transaction." default:"5000"`
 	JSON   bool   `help:"Print the result as JSON."`
 }
 
@@ -27,9 +27,6 @@ func (c *scaleCmd) Run(e *env) (err error) {
 	method, err := scaler.ParseMethod(c.Method)
 	if err != nil {
 		return usageError{err}
-	}
-	if c.Factor < 1 {
-		return usageError{errors.New("scale: --factor must be at least 1")}
 	}
 	src, err := openSource(e.ctx, c.Source)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -18,10 +19,10 @@ import (
 type seedCmd struct {
 	Model  string  `arg:"" enum:"mendoza,dc" help:"What to generate: mendoza, shaped like a production store, or dc, data centres with known answers."`
 	Dst    string  `arg:"" store:"" name:"url|file.tar" help:"Store to fill, or block tar to write."`
-	Scale  float64 `help:"Size; 1 is 800,000 entities and 20 million rows." default:"0.001"`
-	Seed   uint64  `help:"The same seed gives the same data everywhere." default:"1"`
-	Load   uint64  `help:"Of dc: blocks of updates after the initial state." default:"0"`
-	Batch  int     `help:"Changed entities in one transaction." default:"5000"`
+	Scale  float64 `above:"0" max:"100" help:"Size; 1 is 800,000 entities and 20 million rows." default:"0.001"`
+	Seed   uint64  `any:"" help:"The same seed gives the same data everywhere." default:"1"`
+	Load   uint64  `min:"0" max:"1000000000" help:"Of dc: blocks of updates after the initial state." default:"0"`
+	Batch  int     `min:"1" max:"1000000" help:"Changed entities in one transaction." default:"5000"`
 	DryRun bool    `help:"Print what would be generated, and do nothing."`
 	JSON   bool    `help:"Print the result as JSON."`
 }
@@ -163,36 +164,26 @@ func (c *seedCmd) writeTar(e *env, g generated, a amount) (err error) {
 }
 
 func writeTar(e *env, blocks iter.Seq2[entity.Block, error], path string, last int64) (n int, err error) {
-	part := path + ".part"
-	f, err := os.Create(part)
-	if err != nil {
-		return 0, err
-	}
-	defer func() {
-		err = errors.Join(err, f.Close())
-		if err == nil {
-			err = os.Rename(part, path)
-		} else {
-			err = errors.Join(err, os.Remove(part))
-		}
-	}()
 	bar := progress.Start(e.stderr, "write", "blocks", last)
 	defer bar.Finish()
-	w := feed.NewTarWriter(f)
-	for b, err := range blocks {
-		if err == nil {
-			err = e.ctx.Err()
+	err = filesync.Write(path, 0o600, func(f *os.File) error {
+		w := feed.NewTarWriter(f)
+		for b, err := range blocks {
+			if err == nil {
+				err = e.ctx.Err()
+			}
+			if err == nil {
+				err = w.Write(b)
+			}
+			if err != nil {
+				return err
+			}
+			n++
+			bar.Set(int64(b.Number))
 		}
-		if err == nil {
-			err = w.Write(b)
-		}
-		if err != nil {
-			return n, err
-		}
-		n++
-		bar.Set(int64(b.Number))
-	}
-	return n, errors.Join(w.Close(), f.Sync())
+		return w.Close()
+	})
+	return n, err
 }
 
 // size prints bytes for people.

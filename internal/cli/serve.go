@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,6 +16,7 @@ import (
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -41,8 +41,8 @@ type serveCmd struct {
 
 	Arkiv     string        `help:"Address for Arkiv's JSON-RPC over HTTP and WebSocket, such as 127.0.0.1:8555; off for none. It only reads." default:"off"`
 	JSONRPC   arkivFlags    `embed:"" prefix:"arkiv-"`
-	ChainID   uint64        `name:"chain-id" help:"Chain id that Arkiv's JSON-RPC answers." default:"1337"`
-	BlockTime time.Duration `help:"Time from one block of the chain to the next." default:"2s"`
+	ChainID   uint64        `any:"" name:"chain-id" help:"Chain id that Arkiv's JSON-RPC answers." default:"1337"`
+	BlockTime time.Duration `min:"1ms" max:"24h" help:"Time from one block of the chain to the next." default:"2s"`
 
 	KeyFile   string `help:"File of the keys that seal payloads, one a line in hex or base 64, 32 bytes each, the newest last. Else $VARVE_KEYS." type:"existingfile" placeholder:"FILE"`
 	Plaintext bool   `help:"Store payloads as they come, without a key. Reading only needs neither."`
@@ -51,9 +51,9 @@ type serveCmd struct {
 
 	Owner      string        `help:"Owner of new entities whose writer names none." default:"0x0000000000000000000000000000000000000000"`
 	Cache      string        `help:"Memory of the cache of opened entities; off for none." default:"64MiB"`
-	Window     time.Duration `help:"How long a block waits for further writes after its first." default:"0s"`
+	Window     time.Duration `min:"0s" max:"1m" help:"How long a block waits for further writes after its first." default:"0s"`
 	MaxPayload string        `help:"Largest payload." default:"4MiB"`
-	Rate       float64       `help:"Requests a second; more are refused. 0 for no limit." default:"0"`
+	Rate       float64       `min:"0" max:"10000000" help:"Requests a second; more are refused. 0 for no limit." default:"0"`
 }
 
 // Run serves until it is interrupted.
@@ -137,7 +137,7 @@ func (c *serveCmd) reads() bool {
 	if c.ReadOnly || c.Listen == "off" && c.GRPC == "off" {
 		return true
 	}
-	u, err := url.Parse(c.URL)
+	u, err := driver.ParseURL(c.URL)
 	if err != nil {
 		return false // and an error of opening it
 	}

@@ -15,9 +15,9 @@ type serviceBenchCmd struct {
 	REST      string `help:"Address of the REST side, host:port." placeholder:"ADDRESS"`
 	GRPC      string `help:"Address of the gRPC side, host:port." placeholder:"ADDRESS"`
 	TokenFile string `help:"File of the token. Else $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
-	Clients   int    `help:"Clients that make their requests one after another." default:"32"`
-	Each      int    `help:"Requests of each client, of each kind." default:"500"`
-	Entities  int    `help:"Entities to work on. They are written first and stay." default:"5000"`
+	Clients   int    `min:"1" max:"100000" help:"Clients that make their requests one after another." default:"32"`
+	Each      int    `min:"1" max:"1000000000" help:"Requests of each client, of each kind." default:"500"`
+	Entities  int    `min:"1" max:"1000000000" help:"Entities to work on. They are written first and stay." default:"5000"`
 }
 
 // Run measures.

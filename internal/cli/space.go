@@ -2,12 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // spareSpace is kept free beside what is to be written: logs and sorting.
@@ -18,7 +18,7 @@ const spareSpace = 256 << 20
 func enoughSpace(dst string, need uint64) error {
 	path := dst
 	if isURL(dst) {
-		u, err := url.Parse(dst)
+		u, err := driver.ParseURL(dst)
 		if err != nil || u.Host != "" {
 			return nil // a server's disk is its own affair
 		}

@@ -15,8 +15,8 @@ import (
 type topCmd struct {
 	URL       string        `arg:"" optional:"" default:"http://127.0.0.1:8080" help:"Where varve serve has its REST interface."`
 	TokenFile string        `help:"File of the token that the service wants. Else $VARVE_TOKEN." type:"existingfile" placeholder:"FILE"`
-	Every     time.Duration `help:"Between two looks." default:"1s"`
-	Count     int           `help:"Print so many looks, one after the other, and end; without a limit when the output is no terminal." default:"0"`
+	Every     time.Duration `min:"1ms" max:"24h" help:"Between two looks." default:"1s"`
+	Count     int           `min:"0" max:"1000000000" help:"Print so many looks, one after the other, and end; without a limit when the output is no terminal." default:"0"`
 }
 
 // Run shows or prints.

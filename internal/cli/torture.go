@@ -18,21 +18,22 @@ import (
 	"github.com/varvedb/varve/internal/crashtest"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/fault"
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
 // tortureCmd tries faults on stores of its own and checks what is left of them.
 type tortureCmd struct {
-	For     time.Duration `help:"How long to go on. Without it and --kills: 10 minutes." placeholder:"TIME"`
-	Kills   int           `help:"Faults of each trial on each engine and layout after which to stop." placeholder:"N"`
+	For     time.Duration `min:"0s" max:"8760h" help:"How long to go on. Without it and --kills: 10 minutes." placeholder:"TIME"`
+	Kills   int           `min:"0" max:"1000000000" help:"Faults of each trial on each engine and layout after which to stop." placeholder:"N"`
 	Trials  []string      `help:"Trials to make; all when not given: ${trials}." placeholder:"NAME"`
 	Power   bool          `help:"Only the trials of power cuts, which need root and a loop device."`
-	Flips   int           `help:"Only the trial that damages files: so many faults on each engine and layout, on stores in memory." placeholder:"N"`
+	Flips   int           `min:"0" max:"1000000000" help:"Only the trial that damages files: so many faults on each engine and layout, on stores in memory." placeholder:"N"`
 	Engines []string      `help:"Engines to torture." default:"${engines}"`
 	Layouts []string      `help:"Layouts of entities, events, and events-gin where the engine has it." default:"arkiv,compact,events,events-gin"`
-	Turn    int           `help:"Faults on one store before a new one is made." default:"25"`
-	Seed    uint64        `help:"Of everything that is drawn but the moment at which the system does what it is told; drawn and printed when not given." placeholder:"N"`
+	Turn    int           `min:"1" max:"1000000" help:"Faults on one store before a new one is made." default:"25"`
+	Seed    uint64        `any:"" help:"Of everything that is drawn but the moment at which the system does what it is told; drawn and printed when not given." placeholder:"N"`
 	Dir     string        `help:"Directory for the stores; they are removed. The system's for temporary files when not given." type:"path" placeholder:"DIR"`
 	Keep    bool          `help:"Keep the directory of a turn that found a violation and print its path."`
 	Out     string        `help:"File to write the report to as JSON." type:"path" placeholder:"FILE"`
@@ -213,7 +214,7 @@ func (c *tortureCmd) write(report *crashtest.Report) error {
 	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(c.Out, append(text, '\n'), 0o644)
+	return filesync.Replace(c.Out, append(text, '\n'), 0o644)
 }
 
 // victimCmd is a process that torture kills.

@@ -17,8 +17,8 @@ import (
 type verifyCmd struct {
 	URL     string  `arg:"" store:"" help:"Store to check."`
 	Against string  `store:"" help:"Source that the store was scaled from: its distributions must be the same." placeholder:"SRC"`
-	Factor  uint64  `help:"With --against: how many times the source's entities the store must hold." default:"1"`
-	Level   float64 `help:"Probability at which a distribution counts as another, after Bonferroni's correction." default:"0.001"`
+	Factor  uint64  `min:"1" max:"1000000" help:"With --against: how many times the source's entities the store must hold." default:"1"`
+	Level   float64 `above:"0" max:"1" help:"Probability at which a distribution counts as another, after Bonferroni's correction." default:"0.001"`
 	JSON    bool    `help:"Print the result as JSON."`
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -68,6 +69,11 @@ const longestLife = 1200 * time.Millisecond
 func (t *Power) cut(ctx context.Context, c Cell, rng *rand.Rand, r *Report, d *disk, last bool) (ok bool, err error) {
 	if err := d.mount(); err != nil {
 		return false, err
+	}
+	// By it a store is told from one that a killed process has left. A system that has started
+	// again does not look at it; this one has not.
+	if err := os.RemoveAll(filepath.Join(d.dir, "store-durable")); err != nil {
+		return false, errors.Join(err, d.unmount())
 	}
 	params := append(drawParams(rng, c.Engine), "durability", string(t.Level))
 	config := WorkerConfig{

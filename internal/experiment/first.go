@@ -21,8 +21,8 @@ import (
 // FirstOptions are those of Q1 alone, and flags of varve compare. What is zero has a default.
 type FirstOptions struct {
 	Profile  string `json:"profile,omitempty" help:"Shape of the generated entities: minimal, typical, large, or with a payload such as typical-256B." default:"typical"`
-	Entities int    `json:"entities,omitempty" help:"Generated entities that the store holds before commits are measured." default:"5000"`
-	Commits  int    `json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"100"`
+	Entities int    `min:"100" max:"100000000" json:"entities,omitempty" help:"Generated entities that the store holds before commits are measured." default:"5000"`
+	Commits  int    `min:"1" max:"100000000" json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"100"`
 }
 
 func firstLook(l *Lab) (list []variant, err error) {

@@ -94,7 +94,7 @@ func (l *Lab) create(ctx context.Context, in, layout string, o *store.Options, r
 		}
 	}()
 	dir := d.run.Data()
-	if err = os.MkdirAll(dir, 0o755); err != nil {
+	if err = os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	if d.DB, d.drop, err = l.Engine.Open(ctx, dir, o); err != nil {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -21,15 +20,17 @@ const suffix = "-lease"
 // lease is a file that is locked.
 type lease struct{ file *os.File }
 
-// Take implements driver.Leaser for a database file, which exists.
+// Take implements driver.Leaser for a database, which exists. Its path has no symbolic
+// links, so that everybody names the lease alike. Whoever may use the database may use the
+// lease.
 func Take(path string) (driver.Lease, error) {
-	path, err := filepath.EvalSymlinks(path)
+	st, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("lease: %w", err)
 	}
 	path += suffix
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, st.Mode().Perm()&0o666)
 		if err != nil {
 			return nil, fmt.Errorf("lease: %w", err)
 		}

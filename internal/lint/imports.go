@@ -86,7 +86,7 @@ func rules() []rule {
 // bench/<engine> links that engine alone.
 func engineRules() []rule {
 	shared := []string{
-		"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/pgembed/...", "./internal/filesync", "./internal/filelease",
+		"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/pgembed/...", "./internal/filesync", "./internal/filelease", "./internal/dbfile",
 		// For the glob function that SQLite lends from Go, and what it needs.
 		"./store/query", "./store/entity",
 	}
@@ -94,7 +94,7 @@ func engineRules() []rule {
 		{packages: []string{"./internal/sqlstore/..."}, only: []string{"./store/driver", "./internal/sqlstore/..."},
 			never: natives, why: "it serves every engine and knows nothing of entities"},
 		{packages: []string{"./internal/sqlitewal/..."},
-			only:  []string{"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/filelease", "./internal/filesync"},
+			only:  []string{"./store/driver", "./internal/sqlstore/...", "./internal/sqlitewal/...", "./internal/filelease", "./internal/filesync", "./internal/dbfile"},
 			never: natives, why: "it serves libraries that cannot share a program"},
 		{packages: []string{"./internal/pgembed/..."}, only: []string{"./store/driver", "./internal/pgembed/...", "./internal/filesync", "./internal/filelease"},
 			why: "it runs a server and knows nothing of entities"},

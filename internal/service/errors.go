@@ -67,6 +67,7 @@ var classes = []struct {
 	{seal.ErrNotSealed, Class{Slug: "not-sealed", Title: "Payload is not sealed", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
 	{store.ErrUnknownOutcome, Class{Slug: "unknown-outcome", Title: "Outcome unknown", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true}},
 	{store.ErrDiskFull, Class{Slug: "disk-full", Title: "Disk full", Status: http.StatusInsufficientStorage, Code: codes.ResourceExhausted, Hidden: true}},
+	{store.ErrMoved, Class{Slug: "moved", Title: "Store is not where it was", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true}},
 	{store.ErrCorrupt, Class{Slug: "corrupt", Title: "Store is damaged", Status: http.StatusInternalServerError, Code: codes.DataLoss, Hidden: true}},
 	{store.ErrDuplicate, Class{Slug: "duplicate", Title: "Event ID is taken", Status: http.StatusConflict, Code: codes.AlreadyExists}},
 	{store.ErrTruncated, Class{Slug: "truncated", Title: "Event is truncated", Status: http.StatusGone, Code: codes.OutOfRange}},

@@ -186,13 +186,16 @@ func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error)
 }
 
 // Ready tells whether the service takes requests: nil, ErrClosing, or why the
-// store cannot be read.
+// store cannot be read, or nothing be committed to it.
 func (s *Service) Ready(ctx context.Context) error {
 	s.mu.RLock()
 	closed := s.closed
 	s.mu.RUnlock()
 	if closed {
 		return ErrClosing
+	}
+	if err := s.db.Ready(ctx); err != nil {
+		return err
 	}
 	snap, err := s.at(ctx, store.Head)
 	if err != nil {

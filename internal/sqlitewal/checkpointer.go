@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/varvedb/varve/internal/dbfile"
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -37,11 +39,14 @@ const nearly = 32
 const retryBusy = 10 * time.Millisecond
 
 // Checkpointer moves the log into the database as the policy says. It also gives
-// the engine what both libraries tell in the same way: settings and statistics.
+// the engine what both libraries tell in the same way: settings and statistics, and
+// whether the files are there.
 type Checkpointer struct {
 	cfg      Config
 	db       *sqlstore.DB
 	path     string
+	files    dbfile.Watch
+	numbers  filelease.Numbers
 	index    *walIndex
 	reserve  reserve
 	onWriter bool // run PASSIVE on the writer's connection too
@@ -57,33 +62,57 @@ type Checkpointer struct {
 	heard *walIndex // of who only reads, once he listens
 }
 
-// NewCheckpointer prepares a checkpointer. Its hooks BeforeWrite and AfterWrite
-// go into the sqlstore.Config before Start is called with the database.
-// OnWriter makes every checkpoint run on the writer's connection, for libraries
+// Kept implements driver.Keeper.
+func (k *Checkpointer) Kept(i int) uint64 { return k.numbers.Kept(i) }
+
+// Keep implements driver.Keeper.
+func (k *Checkpointer) Keep(i int, old, n uint64) bool { return k.numbers.Keep(i, old, n) }
+
+// Confirm implements driver.Keeper.
+func (k *Checkpointer) Confirm(i int) { k.numbers.Confirm(i) }
+
+// NewCheckpointer prepares a checkpointer of the database at path. Its hooks go into the
+// sqlstore.Config before Start is called with the database. OnWriter makes every checkpoint run on the writer's connection, for libraries
 // where one on another connection is unsafe.
-func NewCheckpointer(cfg Config, onWriter bool) *Checkpointer {
-	return &Checkpointer{cfg: cfg, onWriter: onWriter, wake: make(chan struct{}, 1), stop: func() {}}
+func NewCheckpointer(cfg Config, path string, onWriter bool) *Checkpointer {
+	return &Checkpointer{cfg: cfg, path: path, onWriter: onWriter, wake: make(chan struct{}, 1), stop: func() {}}
 }
 
-// Start begins the work for the database at path.
-func (k *Checkpointer) Start(db *sqlstore.DB, path string) error {
-	k.db, k.path = db, path
+// Setup is Config.Setup, which notes the files that are open then.
+func (k *Checkpointer) Setup(ctx context.Context, c *sqlstore.Conn, write bool) error {
+	if err := k.cfg.Setup(ctx, c, write); err != nil {
+		return err
+	}
+	if c.Seat() != sqlstore.Writer || k.cfg.Options.ReadOnly {
+		return nil
+	}
+	// The log and its index exist once a connection has read in WAL mode. They may be others
+	// when the writer is connected again: SQLite removes them with the last connection.
+	if _, err := c.QueryText(ctx, "SELECT count(*) FROM sqlite_master"); err != nil {
+		return err
+	}
+	return errors.Join(k.files.Add(k.path+"-wal"), k.files.Add(k.path+"-shm"))
+}
+
+// Present fails when a file that is open has been removed or replaced.
+func (k *Checkpointer) Present() error { return k.files.Check() }
+
+// Start begins the work for the database.
+func (k *Checkpointer) Start(db *sqlstore.DB) error {
+	k.db = db
+	if err := k.files.Add(k.path); err != nil {
+		return err
+	}
+	k.numbers.Path, k.numbers.Mode = k.path+"-durable", dbfile.Mode(k.path)
 	if k.cfg.Options.ReadOnly {
 		return nil
 	}
-	// The WAL-index exists once a connection has read in WAL mode.
-	if err := db.WithWriter(context.Background(), func(c *sqlstore.Conn) error {
-		_, err := c.QueryText(context.Background(), "SELECT count(*) FROM sqlite_master")
-		return err
-	}); err != nil {
-		return err
-	}
-	index, err := openWALIndex(path)
+	index, err := openWALIndex(k.path)
 	if err != nil {
 		return err
 	}
 	k.index = index
-	k.reserve.path, k.reserve.frame = path+"-wal", int64(k.cfg.PageSize+frameHeader)
+	k.reserve.path, k.reserve.frame = k.path+"-wal", int64(k.cfg.PageSize+frameHeader)
 	k.reserve.limit = restartAnyway * int64(k.cfg.Options.WALFrames)
 	if k.cfg.Options.Checkpoint != driver.Background {
 		return nil
@@ -102,14 +131,15 @@ func (k *Checkpointer) Stop() {
 	k.done.Wait()
 }
 
-// Release closes the WAL-index; only after the database is closed, see walIndex.
+// Release closes the WAL-index and the numbers beside the database; only after that is
+// closed, see walIndex.
 func (k *Checkpointer) Release() error {
 	k.hears.Lock()
 	defer k.hears.Unlock()
 	if k.released.Swap(true) {
 		return nil
 	}
-	var err error
+	err := k.numbers.Close()
 	for _, index := range []*walIndex{k.index, k.heard} {
 		if index != nil {
 			err = errors.Join(err, index.close())

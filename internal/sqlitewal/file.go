@@ -1,37 +1,54 @@
 package sqlitewal
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// CheckFile refuses a path that cannot be opened, with an error that says more
-// than SQLite's "unable to open database file". It does not open the file:
-// closing any descriptor of it would drop the POSIX locks of another database
-// that this process has open on it. Whether it is a database SQLite says itself.
-func CheckFile(path string, readOnly bool) error {
-	st, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && readOnly:
-		return fmt.Errorf("open %q read-only: %w", path, driver.ErrNotExist)
-	case errors.Is(err, fs.ErrNotExist):
-		return checkDirectory(filepath.Dir(path))
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: %w", driver.ErrReadOnly, err)
-	case err != nil:
-		return err
-	case !st.Mode().IsRegular():
-		return fmt.Errorf("open %q: %w: it is not a regular file", path, driver.ErrCorrupt)
-	case OnReadOnly(path) && !readOnly:
-		return fmt.Errorf("open %q: %w: the file system is; open the database for reading only", path, driver.ErrReadOnly)
-	case OnReadOnly(path) && hasLog(path):
-		return fmt.Errorf("open %q: %w: the file system is, and the log beside the database must be written into it first; "+
-			"copy both to where they can be written", path, driver.ErrReadOnly)
+// Place returns the path of a database for this family of engines: where its links lead. It
+// makes the file when there is none, and refuses what cannot be opened, with an error that
+// says more than SQLite's "unable to open database file".
+func (cfg *Config) Place(path string) (string, error) {
+	o := cfg.Options
+	path, err := dbfile.Resolve(path)
+	if err != nil {
+		return "", err
+	}
+	if err := dbfile.Check(path, o.ReadOnly); err != nil {
+		return "", err
+	}
+	if o.ReadOnly {
+		return path, checkReadable(path)
+	}
+	return path, dbfile.Make(path, o.Durability != driver.Unsafe, func(path string) error {
+		return os.WriteFile(path, emptyFile(cfg.PageSize), 0o600)
+	})
+}
+
+// checkReadable refuses a database that cannot be read without writing beside it: in WAL mode
+// a reader, too, makes the log and its index, or has to find them.
+func checkReadable(path string) error {
+	if dbfile.OnReadOnly(path) {
+		if hasLog(path) {
+			return fmt.Errorf("open %q: %w: the file system is, and the log beside the database must be written into it first; "+
+				"copy both to where they can be written", path, driver.ErrReadOnly)
+		}
+		return nil
+	}
+	err := dbfile.MayRead(path+"-wal", path+"-shm") // as a writer left them, or has them now
+	if errors.Is(err, fs.ErrNotExist) {
+		err = dbfile.MayWrite(filepath.Dir(path))
+	}
+	if err != nil {
+		return fmt.Errorf("open %q: %w: a reader makes %q beside the database when nobody writes to it, and this user may not: %w; "+
+			"let them write in the directory, read as another user, or copy the database to where they can", path, driver.ErrReadOnly, path+"-shm", err)
 	}
 	return nil
 }
@@ -41,18 +58,22 @@ func hasLog(path string) bool {
 	return err == nil && st.Size() > 0
 }
 
-func checkDirectory(dir string) error {
-	st, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("directory %q does not exist; make it first", dir)
-	case err != nil:
-		return err
-	case !st.IsDir():
-		return fmt.Errorf("%q is not a directory", dir)
-	}
-	if err := canMake(dir); err != nil {
-		return fmt.Errorf("%w: directory %q: %w", driver.ErrReadOnly, dir, err)
-	}
-	return nil
+// emptyFile is the one page of a database in WAL mode that holds nothing
+// (https://www.sqlite.org/fileformat.html): the file's header and a table of tables without
+// a row.
+func emptyFile(pageSize int) []byte {
+	page := make([]byte, pageSize)
+	put16 := func(at, n int) { binary.BigEndian.PutUint16(page[at:], uint16(n)) }
+	put32 := func(at, n int) { binary.BigEndian.PutUint32(page[at:], uint32(n)) }
+	copy(page, "SQLite format 3\x00")
+	put16(16, max(pageSize&0xffff, pageSize>>16)) // 65536 is written as 1
+	page[18], page[19] = 2, 2                     // written and read with a write-ahead log
+	page[21], page[22], page[23] = 64, 32, 32     // fixed by the format
+	put32(24, 1)                                  // changes
+	put32(28, 1)                                  // pages
+	put32(92, 1)                                  // changes when the next number was written
+	put32(96, minVersion)                         // SQLite's, that wrote it
+	page[100] = 13                                // a leaf of a table
+	put16(105, pageSize&0xffff)                   // its content begins at the end; 65536 is written as 0
+	return page
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"syscall"
 
+	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
@@ -57,8 +58,6 @@ type engine struct {
 	path string
 	user *User
 	log  *logFile
-
-	durable filelease.Number
 }
 
 func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ driver.Engine, err error) {
@@ -73,7 +72,7 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ 
 	if err != nil {
 		return nil, err
 	}
-	if err := CheckFile(path, opts.ReadOnly); err != nil {
+	if path, err = cfg.Place(path); err != nil {
 		return nil, err
 	}
 	user, err := Claim(l.Info.Library, path)
@@ -90,13 +89,13 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ 
 		return nil, err
 	}
 	log := &logFile{path: path + "-wal", durable: cfg.Options.Durability == driver.Durable, readOnly: opts.ReadOnly}
-	checkpointer := NewCheckpointer(cfg, false)
+	checkpointer := NewCheckpointer(cfg, path, false)
 	db, err := sqlstore.New(ctx, sqlstore.Config{
 		Info:         l.Info,
 		Capabilities: l.capabilities(),
 		Options:      cfg.Options,
 		Pool:         pool,
-		Setup:        cfg.Setup,
+		Setup:        checkpointer.Setup,
 		Direct:       true,
 		BeginWrite:   "BEGIN IMMEDIATE",
 		BeginRead:    "BEGIN",
@@ -110,15 +109,15 @@ func (l *Library) open(ctx context.Context, u *url.URL, opts driver.Options) (_ 
 			}
 			return checkpointer.BeforeWrite(ctx, c)
 		},
-		AfterWrite: checkpointer.AfterWrite,
-		Late:       cfg.late,
+		BeforeCommit: checkpointer.Present,
+		AfterWrite:   checkpointer.AfterWrite,
+		Late:         cfg.late,
 	})
 	if err != nil {
 		return nil, err
 	}
 	e := &engine{DB: db, Checkpointer: checkpointer, path: path, user: user, log: log}
-	e.durable.Path, e.durable.Mode = path+"-durable", 0o644
-	if err := checkpointer.Start(db, path); err != nil {
+	if err := checkpointer.Start(db); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	return e, nil
@@ -129,7 +128,7 @@ func uri(path string, readOnly bool) string {
 	if readOnly {
 		mode = "ro"
 	}
-	if readOnly && OnReadOnly(path) {
+	if readOnly && dbfile.OnReadOnly(path) {
 		mode += "&immutable=1"
 	}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: "mode=" + mode}
@@ -146,7 +145,7 @@ func (e *engine) BeginVisible(ctx context.Context) (driver.Tx, error) {
 func (e *engine) Sync(context.Context) error { return e.log.sync() }
 
 // Durable implements driver.Overlapper.
-func (e *engine) Durable(n uint64) uint64 { return e.durable.Raise(n) }
+func (e *engine) Durable(n uint64) uint64 { return e.numbers.Raise(n) }
 
 // Stats implements driver.Engine.
 func (e *engine) Stats(ctx context.Context) (driver.Stats, error) {
@@ -156,6 +155,9 @@ func (e *engine) Stats(ctx context.Context) (driver.Stats, error) {
 	}
 	return s, err
 }
+
+// Probe implements driver.Prober.
+func (e *engine) Probe(context.Context) error { return errors.Join(e.log.failure(), e.Present()) }
 
 // Lease implements driver.Leaser.
 func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }
@@ -171,7 +173,7 @@ func (e *engine) Reindex(ctx context.Context) error { return Reindex(ctx, e.DB) 
 // Close implements driver.Engine.
 func (e *engine) Close() error {
 	e.Stop()
-	err := errors.Join(e.DB.Close(), e.Release(), e.log.close(), e.durable.Close())
+	err := errors.Join(e.DB.Close(), e.Release(), e.log.close())
 	e.user.End()
 	return err
 }

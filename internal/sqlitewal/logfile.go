@@ -59,18 +59,20 @@ func (l *logFile) sync() error {
 		return err
 	}
 	err := l.reopen()
-	if l.readOnly && errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case l.readOnly && errors.Is(err, fs.ErrNotExist):
 		return nil // there is no log
+	case err != nil: // another look may find it
+		return fmt.Errorf("find the write-ahead log to make it durable: %w", err)
 	}
-	return l.flush(err)
+	return l.flush()
 }
 
-// flush syncs the file, unless an error came before. The caller holds mu.
-func (l *logFile) flush(err error) error {
-	if err == nil {
-		l.syncs.Add(1)
-		err = filesync.Data(l.file)
-	}
+// flush syncs the file. When that fails the system may have dropped what it could not write,
+// and say so once alone: no later sync tells whether it is durable. The caller holds mu.
+func (l *logFile) flush() error {
+	l.syncs.Add(1)
+	err := filesync.Data(l.file)
 	if err != nil {
 		err = fmt.Errorf("make the write-ahead log durable: %w; what was committed last may be lost: look after the disk and open the database again", err)
 		l.failed.Store(&err)
@@ -125,10 +127,11 @@ func (l *logFile) close() error {
 	l.closed = true
 	err := l.failure()
 	if err == nil && l.durable && l.used.Load() {
-		if err = l.reopen(); errors.Is(err, fs.ErrNotExist) {
+		switch err = l.reopen(); {
+		case err == nil:
+			err = l.flush()
+		case errors.Is(err, fs.ErrNotExist):
 			err = nil
-		} else {
-			err = l.flush(err)
 		}
 	}
 	if l.file != nil {

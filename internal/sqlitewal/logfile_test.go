@@ -37,6 +37,14 @@ func TestLogFile(t *testing.T) {
 	require.NoError(t, l.sync())
 	require.Zero(t, l.syncs.Load(), "of another level")
 
+	require.NoError(t, os.Rename(path, path+"-aside"))
+	l = &logFile{path: path, durable: true}
+	require.ErrorIs(t, l.sync(), os.ErrNotExist)
+	require.NoError(t, l.failure(), "a look that failed is not a sync that failed")
+	require.NoError(t, os.Rename(path+"-aside", path))
+	require.NoError(t, l.sync())
+	require.NoError(t, l.close())
+
 	require.NoError(t, os.Remove(path))
 	l = &logFile{path: path, durable: true, readOnly: true}
 	require.NoError(t, l.sync(), "there is no log")

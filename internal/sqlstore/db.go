@@ -71,6 +71,9 @@ type Config struct {
 	// when they return and others; see BeginLate.
 	Late func(ctx context.Context, c *Conn, late bool) error
 
+	// BeforeCommit, if given, may refuse a commit, which is rolled back then.
+	BeforeCommit func() error
+
 	// AfterWrite, if given, runs after each commit, before the writer's
 	// connection is given back.
 	AfterWrite func(c *Conn)

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/varvedb/varve/store/driver"
@@ -85,6 +86,11 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		_ = tx.Rollback()
 		return fmt.Errorf("commit: %w", err)
+	}
+	if tx.db.cfg.BeforeCommit != nil {
+		if err := tx.db.cfg.BeforeCommit(); err != nil {
+			return fmt.Errorf("commit: %w", errors.Join(err, tx.Rollback()))
+		}
 	}
 	if _, err := tx.Conn.Exec(context.WithoutCancel(ctx), "COMMIT"); err != nil {
 		if tx.Conn.broken {

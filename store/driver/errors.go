@@ -19,6 +19,9 @@ var (
 	ErrReadOnly = errors.New("read-only")
 	// ErrNotExist: the database to open read-only does not exist.
 	ErrNotExist = errors.New("database does not exist")
+	// ErrMoved: the file of an open database was removed, replaced or renamed. Nothing is
+	// committed to it any more.
+	ErrMoved = errors.New("database moved, or removed")
 	// ErrUnsupported: this engine or layout cannot do what was asked.
 	ErrUnsupported = errors.New("not supported")
 	// ErrReaderExpired: the snapshot was ended because it held back a

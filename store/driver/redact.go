@@ -8,8 +8,12 @@ import (
 )
 
 // ParseURL parses a URL. Its error repeats nothing of the URL, which may hold a
-// password.
+// password. A "#" is refused: behind it would be a fragment, which no database has, and what
+// was meant as a part of a path or as parameters would be lost.
 func ParseURL(raw string) (*url.URL, error) {
+	if strings.Contains(raw, "#") {
+		return nil, errors.New(`"#" ends an address; in a path, a password or a parameter write %23`)
+	}
 	u, err := url.Parse(raw)
 	if err == nil {
 		return u, nil

@@ -64,6 +64,7 @@ func init() {
 // engine is an open DuckDB database.
 type engine struct {
 	*sqlstore.DB
+	*filelease.Numbers
 	cfg  config
 	file *file
 
@@ -83,7 +84,7 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", path, err)
 	}
-	e := &engine{cfg: cfg, file: f}
+	e := &engine{cfg: cfg, file: f, Numbers: &filelease.Numbers{Path: f.path + "-durable", Mode: f.guard.mode}}
 	e.DB, err = sqlstore.New(ctx, sqlstore.Config{
 		Info:         info(),
 		Capabilities: capabilities,
@@ -95,6 +96,7 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 		Bulk:         newBulk(),
 		MapError:     mapError,
 		BeforeWrite:  e.beforeWrite,
+		BeforeCommit: f.watch.Check,
 		AfterWrite:   e.afterWrite,
 	})
 	if err != nil {
@@ -128,7 +130,7 @@ func connect(ctx context.Context, path string, cfg config) (*file, *duckdb.Conne
 }
 
 func tryConnect(path string, cfg config) (*file, *duckdb.Connector, error) {
-	f, err := takeFile(path)
+	f, err := takeFile(path, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -222,7 +224,10 @@ func (e *engine) beforeWrite(ctx context.Context, c *sqlstore.Conn) error {
 
 // afterWrite runs after each commit, which may have checkpointed. When it cannot
 // copy, the next write says why.
-func (e *engine) afterWrite(c *sqlstore.Conn) { _ = e.file.protect(context.Background(), c) }
+func (e *engine) afterWrite(c *sqlstore.Conn) {
+	e.file.closeLog()
+	_ = e.file.protect(context.Background(), c)
+}
 
 // Begin implements driver.Engine.
 func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
@@ -233,6 +238,9 @@ func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
 	return &tx{Tx: inner}, nil
 }
 
+// Probe implements driver.Prober.
+func (e *engine) Probe(context.Context) error { return e.file.watch.Check() }
+
 // Lease implements driver.Leaser. Nobody else can have the file open; it keeps
 // apart those of this process that share the engine.
 func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.file.path) }
@@ -241,7 +249,7 @@ func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease
 func (e *engine) Close() (err error) {
 	e.closing.Do(func() {
 		if err = e.DB.Close(); err == nil {
-			err = e.file.guard.close(true)
+			err = errors.Join(e.file.guard.close(true), e.Numbers.Close())
 		}
 		e.file.release()
 	})

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"sync"
 
+	duckdb "github.com/duckdb/duckdb-go/v2"
+
+	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -37,13 +39,14 @@ type file struct {
 	path  string
 	once  sync.Once
 	guard guard
+	watch dbfile.Watch
 	db    *os.File // the database beside the engine's own descriptor, open until the engine has closed it: see taken
 }
 
 // takeFile resolves the path and takes the file for this process. It fails with
 // ErrLocked when an Engine has it.
-func takeFile(path string) (*file, error) {
-	path, err := resolve(path)
+func takeFile(path string, cfg config) (*file, error) {
+	path, err := resolve(path, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +55,10 @@ func takeFile(path string) (*file, error) {
 	if taken.files[path] != nil {
 		return nil, fmt.Errorf("%w: this process has it open already; share that store or close it", driver.ErrLocked)
 	}
-	f := &file{path: path, guard: guard{path: path + ".guard"}}
+	f := &file{path: path, guard: guard{path: path + ".guard", mode: dbfile.Mode(path)}}
+	if err := f.watch.Add(path); err != nil {
+		return nil, err
+	}
 	taken.files[path] = f
 	return f, nil
 }
@@ -75,9 +81,18 @@ func (f *file) release() {
 // that the database file lacks: only the engine may remove it.
 func (f *file) log() string { return f.path + ".wal" }
 
-// resolve returns the absolute path without symbolic links.
-func resolve(path string) (string, error) {
-	path, err := filepath.Abs(path)
+// closeLog lets use the log who may use the database: the engine makes it for everybody, as
+// far as the process's umask allows, anew after each checkpoint.
+func (f *file) closeLog() {
+	mode := f.guard.mode
+	if st, err := os.Stat(f.log()); err == nil && st.Mode().Perm()&^mode != 0 {
+		_ = os.Chmod(f.log(), mode) // of another's file it is the owner's affair
+	}
+}
+
+// resolve returns where a database is, which it makes if need be.
+func resolve(path string, cfg config) (string, error) {
+	path, err := dbfile.Resolve(path)
 	if err != nil {
 		return "", err
 	}
@@ -85,17 +100,16 @@ func resolve(path string) (string, error) {
 	if u, err := url.Parse(path + "?x=1"); err != nil || u.RawQuery != "x=1" {
 		return "", fmt.Errorf("%w: a path with one of ? # %% or a control character cannot be given to DuckDB; rename it", driver.ErrUnsupported)
 	}
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		return resolved, nil
+	if err := dbfile.Check(path, cfg.Options.ReadOnly); err != nil || cfg.Options.ReadOnly {
+		return path, err
 	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("directory %q does not exist; make it first", filepath.Dir(path))
-	case err != nil:
-		return "", err
-	}
-	return filepath.Join(dir, filepath.Base(path)), nil
+	return path, dbfile.Make(path, true, func(path string) error {
+		connector, err := duckdb.NewConnector(cfg.dsn(path), nil)
+		if err != nil {
+			return mapError(err)
+		}
+		return connector.Close()
+	})
 }
 
 // check refuses a file that is not a database before the library sees it: for
@@ -103,19 +117,12 @@ func resolve(path string) (string, error) {
 func (f *file) check(readOnly bool) error {
 	r, err := os.Open(f.path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && readOnly:
-		return driver.ErrNotExist
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: %w", driver.ErrReadOnly, err)
 	case err != nil:
 		return err
 	}
 	defer r.Close()
-	if st, err := r.Stat(); err == nil && st.IsDir() {
-		return errors.New("it is a directory; name a file in it")
-	}
 	head := make([]byte, magicOffset+len(magic))
 	_, err = io.ReadFull(r, head)
 	switch {

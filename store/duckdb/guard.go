@@ -30,6 +30,7 @@ import (
 // torn, if that header is in force still.
 type guard struct {
 	path string
+	mode os.FileMode // of the file
 	out  *os.File
 	of   header // that the copy belongs to; nil before the first one
 
@@ -123,7 +124,7 @@ func written(ctx context.Context, c *sqlstore.Conn) (list []int64, err error) {
 // checkpoint begins before it is whole.
 func (g *guard) write(text []byte) (err error) {
 	if g.out == nil {
-		if g.out, err = os.OpenFile(g.path, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		if g.out, err = os.OpenFile(g.path, os.O_RDWR|os.O_CREATE, g.mode); err != nil {
 			return err
 		}
 		if err := filesync.Dir(filepath.Dir(g.path)); err != nil {

@@ -60,7 +60,7 @@ func TestOpenRefusesFiles(t *testing.T) {
 		"header only":        {content("\x00\x00\x00\x00\x00\x00\x00\x00DUCK" + strings.Repeat("\x00", 20000)), driver.Options{}, driver.ErrCorrupt, ""},
 		"headers only":       {truncated, driver.Options{}, driver.ErrCorrupt, ""},
 		"flipped":            {flipped, driver.Options{}, driver.ErrCorrupt, ""},
-		"directory":          {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o755)) }, driver.Options{}, nil, "it is a directory"},
+		"directory":          {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o755)) }, driver.Options{}, nil, "not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := newPath(t)

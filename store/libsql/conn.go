@@ -11,7 +11,7 @@ import (
 
 	golibsql "github.com/tursodatabase/go-libsql"
 
-	"github.com/varvedb/varve/internal/sqlitewal"
+	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/libsql/internal/guard"
 )
@@ -30,7 +30,7 @@ func newConnector(path string, readOnly bool) (*connector, error) {
 	mode := "rwc"
 	if readOnly {
 		mode = "ro"
-		if sqlitewal.OnReadOnly(path) {
+		if dbfile.OnReadOnly(path) {
 			mode += "&immutable=1"
 		}
 	}

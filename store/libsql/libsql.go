@@ -107,7 +107,7 @@ func open(ctx context.Context, u *url.URL, opts driver.Options) (driver.Engine, 
 	if err != nil {
 		return nil, err
 	}
-	if err := sqlitewal.CheckFile(at.Path, opts.ReadOnly); err != nil {
+	if at.Path, err = cfg.Place(at.Path); err != nil {
 		return nil, err
 	}
 	user, err := sqlitewal.Claim(info.Library, at.Path) // before the file is opened and closed to look at it
@@ -131,13 +131,13 @@ func openFile(ctx context.Context, path string, cfg sqlitewal.Config) (*engine, 
 	if err != nil {
 		return nil, mapError(err)
 	}
-	checkpointer := sqlitewal.NewCheckpointer(cfg, true)
+	checkpointer := sqlitewal.NewCheckpointer(cfg, path, true)
 	db, err := sqlstore.New(ctx, sqlstore.Config{
 		Info:         info,
 		Capabilities: capabilities,
 		Options:      cfg.Options,
 		Pool:         sql.OpenDB(link),
-		Setup:        cfg.Setup,
+		Setup:        checkpointer.Setup,
 		Direct:       true,
 		BeginWrite:   beginWrite,
 		BeginRead:    "BEGIN",
@@ -147,6 +147,7 @@ func openFile(ctx context.Context, path string, cfg sqlitewal.Config) (*engine, 
 		MapError:     mapError,
 		IsBroken:     guard.IsBroken,
 		BeforeWrite:  checkpointer.BeforeWrite,
+		BeforeCommit: checkpointer.Present,
 		AfterWrite:   checkpointer.AfterWrite,
 	})
 	if err != nil {
@@ -169,7 +170,7 @@ func (e *engine) start(ctx context.Context) (err error) {
 	}); err != nil {
 		return err
 	}
-	return e.Start(e.DB, e.path)
+	return e.Start(e.DB)
 }
 
 // Info implements driver.Engine. The version is that of the SQLite inside; the
@@ -179,6 +180,9 @@ func (e *engine) Info() driver.Info {
 	i.Version = e.version
 	return i
 }
+
+// Probe implements driver.Prober.
+func (e *engine) Probe(context.Context) error { return e.Present() }
 
 // Lease implements driver.Leaser.
 func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }

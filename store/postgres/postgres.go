@@ -30,10 +30,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/internal/pgembed"
 	"github.com/varvedb/varve/internal/sqlstore"
 	"github.com/varvedb/varve/store/driver"
@@ -62,6 +64,7 @@ type engine struct {
 	session *session
 	conn    *pgx.ConnConfig
 	server  *pgembed.Server // nil when the server is not ours
+	files   *dbfile.Watch   // of our server's directory
 	version string
 	since   counters // as they were at Open
 
@@ -103,6 +106,13 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 	// As a parameter of the connection a pooler would let others have it.
 	s := &session{opts: opts, schema: t.schema, citus: t.citus, application: cfg.RuntimeParams["application_name"]}
 	delete(cfg.RuntimeParams, "application_name")
+	files := &dbfile.Watch{}
+	if t.embedded() {
+		data := filepath.Join(t.dir, "data")
+		if err := errors.Join(files.Add(data), files.Add(filepath.Join(data, "PG_VERSION"))); err != nil {
+			return nil, err
+		}
+	}
 	db, err := sqlstore.New(ctx, sqlstore.Config{
 		Info:         info(""),
 		Capabilities: capabilities(server != nil),
@@ -114,6 +124,7 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 		BeginRead:    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 		Pin:          "SELECT 1", // the view is fixed by the first query, not by BEGIN
 		AfterBegin:   lock,
+		BeforeCommit: files.Check,
 		IsBroken:     isBroken,
 		Codec:        codec{},
 		Bulk:         &bulk{},
@@ -122,7 +133,7 @@ func connect(ctx context.Context, t target, opts driver.Options, server *pgembed
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{DB: db, session: s, conn: cfg, server: server}
+	e := &engine{DB: db, session: s, conn: cfg, server: server, files: files}
 	e.announcement, e.self = announcement()
 	if err := e.begin(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -157,6 +168,9 @@ func (e *engine) Ended() <-chan struct{} {
 	}
 	return e.server.Ended()
 }
+
+// Probe implements driver.Prober.
+func (e *engine) Probe(context.Context) error { return e.files.Check() }
 
 // Close implements driver.Engine.
 func (e *engine) Close() error {

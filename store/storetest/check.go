@@ -46,6 +46,7 @@ var damages = map[string][]damage{
 		{"version missing", `DELETE FROM payloads WHERE from_block = 3`, true},
 		{"block missing", `DELETE FROM varve_blocks WHERE block = 3`, true},
 		{"block number", `UPDATE varve_blocks SET block = 99 WHERE block = 5`, true},
+		{"last block, of no change", `UPDATE varve_blocks SET digest = (SELECT digest FROM varve_blocks WHERE block = 1) WHERE block = 7`, true},
 		{"event postings", `DELETE FROM event_postings WHERE term = '=A'`, false},
 		{"event missing", `DELETE FROM events WHERE position = 2`, true},
 		{"event type", `UPDATE events SET type = 'C' WHERE position = 2`, true},
@@ -148,6 +149,10 @@ func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
 		_, err := ents.Apply(t.Context(), checkBlock(n))
 		require.NoError(t, err)
 	}
+	for n := uint64(6); n <= 7; n++ { // that change nothing
+		_, err := ents.Apply(t.Context(), store.Block{Number: n})
+		require.NoError(t, err)
+	}
 	require.NoError(t, ents.Settle(t.Context()))
 	evs := eventsOf(t, db, store.EventOptions{Layout: "tags", IndexEvery: 4})
 	for n := range 10 {
@@ -174,7 +179,7 @@ func runBackup(t *testing.T, h Harness) {
 			require.Equal(t, head, contents.Head)
 			require.EqualValues(t, 10, contents.EventHead)
 			want := allStored(t, db)
-			_, err = ents.Apply(t.Context(), checkBlock(6))
+			_, err = ents.Apply(t.Context(), checkBlock(8))
 			require.NoError(t, err)
 
 			restored := h.open(t, h.quickURL(t), nil)
@@ -189,7 +194,7 @@ func runBackup(t *testing.T, h Harness) {
 			require.ErrorIs(t, err, store.ErrLayout, "a store is not overwritten")
 
 			again := entitiesOf(t, restored, store.EntityOptions{})
-			_, err = again.Apply(t.Context(), checkBlock(6))
+			_, err = again.Apply(t.Context(), checkBlock(8))
 			require.NoError(t, err)
 			one := headOf(t, ents)
 			two := headOf(t, again)

@@ -141,6 +141,27 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string) {
 	_, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrHistory)
 	require.ErrorContains(t, err, "block 116")
+	require.NoError(t, l.db.Close())
+	if !temporal(t, h, layout) {
+		return // what follows rewinds
+	}
+
+	// Another block of the same number is another head.
+	l = newLedger(t, h, layout)
+	once = false
+	opts.Progress = func(p store.Loaded) {
+		if once || p.Blocks < 2 {
+			return
+		}
+		once = true
+		require.NoError(t, l.ents.Rewind(t.Context(), p.Head.Block-1))
+		_, err := l.ents.Apply(t.Context(), newBlock(p.Head.Block, on("other", opCreate(5))))
+		require.NoError(t, err)
+	}
+	done, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
+	require.True(t, once)
+	require.ErrorIs(t, err, store.ErrConflict)
+	require.Equal(t, headOf(t, l.ents), done.Head, "it says where the store is")
 }
 
 // testLoadOther: blocks that a load skips must be those that the store holds, at

@@ -2,29 +2,38 @@ package sqlite_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
-// TestSyncFails puts what cannot be synced in the place of the log's name: the append is
-// not acknowledged, not read, and the last one until the database is opened again.
+// TestSyncFails puts what cannot be synced in the place of the descriptor by which the log
+// is: the append is not acknowledged, not read, and the last one until the database is
+// opened again.
 func TestSyncFails(t *testing.T) {
 	path := t.TempDir() + "/varve.db"
 	db, err := store.Open(t.Context(), "sqlite://"+path, nil)
 	require.NoError(t, err)
 	evs, err := db.Events(t.Context(), store.EventOptions{})
 	require.NoError(t, err)
+	before := descriptors(path + "-wal")
 	first, err := evs.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
 	require.NoError(t, err)
+	added := slices.DeleteFunc(descriptors(path+"-wal"), func(fd int) bool { return slices.Contains(before, fd) })
+	require.Len(t, added, 1, "the one that the first sync has opened")
 
-	require.NoError(t, os.Rename(path+"-wal", path+"-aside"))
-	require.NoError(t, os.Symlink(os.DevNull, path+"-wal"))
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer null.Close()
+	require.NoError(t, unix.Dup2(int(null.Fd()), added[0]))
 	_, err = evs.Append(t.Context(), []store.Event{{Type: "B"}}, nil)
 	require.ErrorIs(t, err, store.ErrUnknownOutcome)
 	require.ErrorIs(t, err, syscall.EINVAL)
@@ -36,8 +45,8 @@ func TestSyncFails(t *testing.T) {
 	head, err := evs.Head(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, first[0], head)
+	require.ErrorIs(t, db.Ready(t.Context()), syscall.EINVAL, "and the database says so")
 
-	require.NoError(t, os.Rename(path+"-aside", path+"-wal"))
 	require.ErrorIs(t, db.Close(), syscall.EINVAL, "what was not durable then may not be now")
 	db, err = store.Open(t.Context(), "sqlite://"+path, nil)
 	require.NoError(t, err)
@@ -46,4 +55,14 @@ func TestSyncFails(t *testing.T) {
 	require.NoError(t, err)
 	_, err = evs.Append(context.Background(), []store.Event{{Type: "C"}}, event.Unless(event.Of("C")))
 	require.NoError(t, err)
+}
+
+// descriptors are those of this process that are a file.
+func descriptors(path string) (list []int) {
+	for fd := range 1024 {
+		if target, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil && target == path {
+			list = append(list, fd)
+		}
+	}
+	return list
 }

@@ -1,0 +1,135 @@
+// Package dbfile is the file of a database: which one a path names, how it is made, and
+// whether it is still there.
+package dbfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// maxLinks is how many symbolic links may follow each other to a file that does not exist
+// yet, as many as Linux follows.
+const maxLinks = 40
+
+// Resolve returns the absolute path of a database without symbolic links, whether it exists
+// or not. Engines and leases name the files beside a database after it, so everybody must
+// use the same name, whatever link a database is opened by.
+func Resolve(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		wd, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		path = wd + string(filepath.Separator) + path // not cleaned: what is before ".." may be a link
+	}
+	name := path
+	for range maxLinks {
+		resolved, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return resolved, nil
+		}
+		dir, base := filepath.Split(path)
+		dir, broken := filepath.EvalSymlinks(dir)
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return "", fmt.Errorf("%w: %w", driver.ErrReadOnly, err)
+		case errors.Is(broken, fs.ErrNotExist):
+			return "", fmt.Errorf("directory %q does not exist; make it first", filepath.Dir(path))
+		case broken != nil:
+			return "", broken
+		}
+		at := filepath.Join(dir, base)
+		target, err := os.Readlink(at)
+		if err != nil { // it is no link: the file is to be made
+			return at, nil
+		}
+		if path = target; !filepath.IsAbs(target) {
+			path = dir + string(filepath.Separator) + target
+		}
+	}
+	return "", fmt.Errorf("%q: %w: its symbolic links lead to each other; remove them", name, syscall.ELOOP)
+}
+
+// Check refuses a file that cannot be a database, or not one of which all that belongs to
+// it can be found by its name. It does not open the file: to close it would drop the locks
+// that this process has on it. Whether it is a database the engine says.
+func Check(path string, readOnly bool) error {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && readOnly:
+		return fmt.Errorf("open %q read-only: %w", path, driver.ErrNotExist)
+	case errors.Is(err, fs.ErrNotExist):
+		return checkNew(path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: %w", driver.ErrReadOnly, err)
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
+		return fmt.Errorf("open %q: %w: it is not a regular file", path, driver.ErrCorrupt)
+	case st.Size() == 0:
+		return fmt.Errorf("open %q: %w: the file is empty; if it was a store, restore a backup, and if a store is to be made there, remove the file first",
+			path, driver.ErrCorrupt)
+	case OnReadOnly(path) && !readOnly:
+		return fmt.Errorf("open %q: %w: the file system is; open the database for reading only", path, driver.ErrReadOnly)
+	case OnReadOnly(path):
+		return nil
+	}
+	if n := names(st); n > 1 {
+		return fmt.Errorf("open %q: %w: the file has %d names (hard links), and each would have a log of its own; remove the others, or open a copy of the file",
+			path, driver.ErrUnsupported, n)
+	}
+	return nil
+}
+
+// checkNew refuses a place where no database can be made. To a log that is left alone the
+// engine would add the new file, or the other way round.
+func checkNew(path string) error {
+	for _, end := range []string{"-wal", ".wal"} {
+		if st, err := os.Lstat(path + end); err == nil && st.Size() > 0 {
+			return fmt.Errorf("open %q: %w: the file is gone and its log %q is still there; put the file back or restore a backup, or remove the log to make a new store",
+				path, driver.ErrCorrupt, path+end)
+		}
+	}
+	dir := filepath.Dir(path)
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("directory %q does not exist; make it first", dir)
+	case err != nil:
+		return err
+	case !st.IsDir():
+		return fmt.Errorf("%q is not a directory", dir)
+	}
+	if err := MayWrite(dir); err != nil {
+		return fmt.Errorf("%w: directory %q: %w", driver.ErrReadOnly, dir, err)
+	}
+	return nil
+}
+
+// beside are the ends of the names of all that belongs to a database, of whatever engine.
+var beside = []string{"", "-wal", "-shm", "-journal", "-durable", "-lease", ".wal", ".guard", ".tmp"}
+
+// Remove removes a database, a file or a directory, with all that is beside it. Nobody may
+// have it open.
+func Remove(path string) error {
+	var errs []error
+	for _, end := range beside {
+		errs = append(errs, os.RemoveAll(path+end))
+	}
+	return errors.Join(errs...)
+}
+
+// Mode is that of what is made beside a database: who may use it may use that too.
+func Mode(path string) os.FileMode {
+	st, err := os.Stat(path)
+	if err != nil {
+		return newMode
+	}
+	return st.Mode().Perm()
+}

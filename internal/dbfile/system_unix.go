@@ -1,0 +1,37 @@
+//go:build unix
+
+package dbfile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// OnReadOnly tells whether a file is on a read-only file system. There SQLite can make no
+// WAL-index, and reads a database only when it is told that nobody can change it.
+func OnReadOnly(path string) bool { return errors.Is(unix.Access(path, unix.W_OK), unix.EROFS) }
+
+// MayWrite tells whether a file can be made in a directory, of which engines say no more than
+// that they were unable to open the file.
+func MayWrite(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
+
+// names is how many names a file has.
+func names(st os.FileInfo) int {
+	if system, ok := st.Sys().(*syscall.Stat_t); ok {
+		return int(system.Nlink)
+	}
+	return 1
+}
+
+// MayRead tells whether files can be read.
+func MayRead(paths ...string) error {
+	for _, path := range paths {
+		if err := unix.Access(path, unix.R_OK); err != nil {
+			return err
+		}
+	}
+	return nil
+}

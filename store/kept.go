@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/varvedb/varve/store/driver"
+)
+
+// The numbers of a driver.Keeper, by which a store that has lost its end, with its log, is
+// not taken for one that never had it.
+const (
+	keptEvents = iota // position of the last event that is durable
+	keptBlocks        // see blockMark
+)
+
+// blockMark is a number that is kept of the blocks: how often the store was rewound, and the
+// last block, plus one. A commit replaces the mark that it has found in its transaction,
+// so that one which is told of late does not undo a rewind.
+type blockMark uint64
+
+const (
+	markBits  = 48
+	markBlock = 1<<markBits - 1
+)
+
+func (m blockMark) at(next uint64) blockMark { return m&^markBlock | blockMark(next) }
+
+// next is the block above the one that is marked, zero when none is.
+func (m blockMark) next() uint64 { return uint64(m & markBlock) }
+
+// keeper is that of the engine, or nil.
+func (db *DB) keeper() driver.Keeper {
+	k, _ := db.engine.(driver.Keeper)
+	return k
+}
+
+// mark returns what is kept of the blocks. The caller is in a transaction.
+func (db *DB) mark() blockMark {
+	if k := db.keeper(); k != nil {
+		return blockMark(k.Kept(keptBlocks))
+	}
+	return 0
+}
+
+// keepBlock notes that a block was committed by the transaction that has found the mark.
+func (db *DB) keepBlock(found blockMark, head BlockHead) {
+	if k := db.keeper(); k != nil && !head.Empty && head.Block < markBlock {
+		k.Keep(keptBlocks, uint64(found), uint64(found.at(head.Block+1)))
+	}
+}
+
+// keepRewind notes that the blocks behind a head are about to go. Should they stay, less is
+// known than is there.
+func (db *DB) keepRewind(head BlockHead) {
+	k := db.keeper()
+	for k != nil {
+		found := blockMark(k.Kept(keptBlocks))
+		next := uint64(0)
+		if !head.Empty {
+			next = min(head.Block+1, found.next())
+		}
+		if k.Keep(keptBlocks, uint64(found), uint64((found + 1<<markBits).at(next))) {
+			return
+		}
+	}
+}
+
+// keepEvents notes that events up to a position are durable.
+func keepEvents(k driver.Keeper, at uint64) {
+	for k != nil && at > 0 {
+		if found := k.Kept(keptEvents); found >= at || k.Keep(keptEvents, found, at) {
+			return
+		}
+	}
+}
+
+// whole fails with ErrCorrupt when less is there than a process has left word of. Has
+// returns the last block plus one, or the last event.
+func (db *DB) whole(ctx context.Context, i int, what string, has func(ctx context.Context) (uint64, error)) error {
+	k := db.keeper()
+	if k == nil {
+		return nil
+	}
+	for {
+		word := k.Kept(i)
+		wants := word
+		if i == keptBlocks {
+			wants = blockMark(word).next()
+		}
+		if wants == 0 {
+			return nil
+		}
+		is, err := has(ctx)
+		switch {
+		case err != nil:
+			return err
+		case is >= wants:
+			k.Confirm(i)
+			return nil
+		case k.Kept(i) == word: // else it was rewound meanwhile
+			return fmt.Errorf("%w: a process that was killed had committed %d %s, and %d are there: the end of the store is lost, as when its log is removed; "+
+				"put back what is missing or restore a backup; to go on with what is left, remove the file beside the database that ends with -durable",
+				ErrCorrupt, wants, what, is)
+		}
+	}
+}
+
+// wholeBlocks is whole, of the blocks; recorded says whether there are any.
+func (db *DB) wholeBlocks(ctx context.Context, recorded bool) error {
+	return db.whole(ctx, keptBlocks, "block numbers", func(ctx context.Context) (next uint64, err error) {
+		if !recorded {
+			return 0, nil
+		}
+		err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+			head, err := db.meta.head(ctx, q)
+			if !head.Empty {
+				next = head.Block + 1
+			}
+			return err
+		})
+		return next, err
+	})
+}
+
+// wholeEvents is whole, of the events, of which there are none when e is nil.
+func (db *DB) wholeEvents(ctx context.Context, e *Events) error {
+	return db.whole(ctx, keptEvents, "event positions", func(ctx context.Context) (head uint64, err error) {
+		if e == nil {
+			return 0, nil
+		}
+		err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+			head, err = e.log.Head(ctx, q)
+			return err
+		})
+		return head, err
+	})
+}

@@ -1,0 +1,268 @@
+package storetest
+
+import (
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// runFiles: which file a URL names, that nobody else reads it, and what is refused in its
+// place.
+func runFiles(t *testing.T, h Harness) {
+	t.Run("fragment", func(t *testing.T) {
+		rawURL := h.NewURL(t)
+		for _, wrong := range []string{rawURL + "#y", strings.Replace(rawURL, "/varve", "/var#ve", 1)} {
+			_, err := store.Open(t.Context(), wrong, nil)
+			require.ErrorContains(t, err, "%23")
+			require.ErrorIs(t, err, store.ErrInvalid)
+		}
+	})
+	if h.Server {
+		return // what follows is of files
+	}
+	t.Run("links", func(t *testing.T) { runLinks(t, h) })
+	t.Run("hard links", func(t *testing.T) { runHardLinks(t, h) })
+	t.Run("modes", func(t *testing.T) { runModes(t, h) })
+	t.Run("empty", func(t *testing.T) {
+		rawURL := h.NewURL(t)
+		path := filePath(t, rawURL)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		for _, readOnly := range []bool{false, true} {
+			_, err := store.Open(t.Context(), rawURL, &store.Options{ReadOnly: readOnly})
+			require.ErrorIs(t, err, driver.ErrCorrupt)
+			require.ErrorContains(t, err, "empty")
+		}
+		require.Equal(t, []string{path}, besideOf(t, path))
+	})
+	t.Run("log alone", func(t *testing.T) {
+		rawURL := h.NewURL(t)
+		path := filePath(t, rawURL)
+		for _, end := range []string{"-wal", ".wal"} {
+			require.NoError(t, os.WriteFile(path+end, []byte("log"), 0o600))
+			_, err := store.Open(t.Context(), rawURL, nil)
+			require.ErrorIs(t, err, driver.ErrCorrupt)
+			require.ErrorContains(t, err, path+end)
+			require.Equal(t, []string{path + end}, besideOf(t, path))
+			require.NoError(t, os.Remove(path+end))
+		}
+	})
+}
+
+// besideOf lists a database file and what is beside it.
+func besideOf(t *testing.T, path string) []string {
+	t.Helper()
+	list, err := filepath.Glob(path + "*")
+	require.NoError(t, err)
+	return list
+}
+
+// urlOf is the URL of another path.
+func urlOf(t *testing.T, rawURL, path string) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	require.NoError(t, err)
+	u.Opaque, u.Path = "", path
+	return u.String()
+}
+
+// runLinks: a database has one set of files and one lease by whatever symbolic link it is
+// opened, also when it is made by it.
+func runLinks(t *testing.T, h Harness) {
+	for name, link := range map[string]func(t *testing.T, real, dir string) string{
+		"file": func(t *testing.T, real, dir string) string {
+			require.NoError(t, os.Symlink(real, dir+"/link"))
+			return dir + "/link"
+		},
+		"relative": func(t *testing.T, real, dir string) string {
+			to, err := filepath.Rel(dir, real)
+			require.NoError(t, err)
+			require.NoError(t, os.Symlink(to, dir+"/link"))
+			return dir + "/link"
+		},
+		"directory": func(t *testing.T, real, dir string) string {
+			require.NoError(t, os.Symlink(filepath.Dir(real), dir+"/link"))
+			return dir + "/link/" + filepath.Base(real)
+		},
+		"chain": func(t *testing.T, real, dir string) string {
+			require.NoError(t, os.Symlink(filepath.Dir(real), dir+"/a"))
+			require.NoError(t, os.Symlink("a/"+filepath.Base(real), dir+"/b"))
+			require.NoError(t, os.Symlink("b", dir+"/link"))
+			return dir + "/link"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rawURL := h.NewURL(t)
+			real := filePath(t, rawURL)
+			real = filepath.Join(mustEval(t, filepath.Dir(real)), filepath.Base(real))
+			dir := t.TempDir()
+			linked := urlOf(t, rawURL, link(t, real, dir))
+			before, err := os.ReadDir(dir)
+			require.NoError(t, err)
+
+			db := mustOpen(t, linked, nil)
+			table := newTable(t, db.Engine(), true, numbersTable("numbers"))
+			inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
+			lease, err := db.Lease(t.Context())
+			require.NoError(t, err)
+			if db.Engine().Capabilities().MultiProcess {
+				_, err = h.open(t, rawURL, nil).Lease(t.Context())
+			} else {
+				_, err = store.Open(t.Context(), withParams(t, rawURL, "lock_timeout", "20ms"), nil)
+			}
+			require.ErrorIs(t, err, driver.ErrLocked)
+			after, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Equal(t, len(before), len(after), "nothing is beside the link")
+			require.NoError(t, lease.Release())
+			require.NoError(t, db.Close())
+
+			for _, u := range []string{rawURL, linked} {
+				e := h.open(t, u, &store.Options{ReadOnly: true}).Engine()
+				inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
+				require.NoError(t, e.Close())
+			}
+		})
+	}
+	t.Run("loop", func(t *testing.T) {
+		dir := t.TempDir()
+		require.NoError(t, os.Symlink("b", dir+"/a"))
+		require.NoError(t, os.Symlink("a", dir+"/b"))
+		_, err := store.Open(t.Context(), urlOf(t, h.NewURL(t), dir+"/a"), nil)
+		require.ErrorContains(t, err, "symbolic links")
+	})
+	t.Run("to no directory", func(t *testing.T) {
+		dir := t.TempDir()
+		require.NoError(t, os.Symlink("missing/varve.db", dir+"/a"))
+		_, err := store.Open(t.Context(), urlOf(t, h.NewURL(t), dir+"/a"), nil)
+		require.ErrorContains(t, err, "make it first")
+	})
+}
+
+func mustEval(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.EvalSymlinks(path)
+	require.NoError(t, err)
+	return path
+}
+
+// runHardLinks: by each of its names a file would have a log of its own.
+func runHardLinks(t *testing.T, h Harness) {
+	rawURL := h.NewURL(t)
+	path := filePath(t, rawURL)
+	require.NoError(t, mustOpen(t, rawURL, nil).Close())
+	require.NoError(t, os.Link(path, path+"2"))
+	for _, at := range []string{path, path + "2"} {
+		for _, readOnly := range []bool{false, true} {
+			_, err := store.Open(t.Context(), urlOf(t, rawURL, at), &store.Options{ReadOnly: readOnly})
+			require.ErrorIs(t, err, driver.ErrUnsupported)
+			require.ErrorContains(t, err, "2 names")
+		}
+	}
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, mustOpen(t, urlOf(t, rawURL, path+"2"), nil).Close())
+}
+
+// runModes: nobody else reads what a store holds, unless the owner has let him.
+func runModes(t *testing.T, h Harness) {
+	rawURL := h.NewURL(t)
+	path := filePath(t, rawURL)
+	for _, mode := range []fs.FileMode{0o600, 0o660} {
+		db := mustOpen(t, rawURL, nil)
+		evs := eventsOf(t, db, store.EventOptions{})
+		_, err := evs.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+		require.NoError(t, err)
+		lease, err := db.Lease(t.Context())
+		require.NoError(t, err)
+		for _, name := range besideOf(t, path) {
+			st, err := os.Stat(name)
+			require.NoError(t, err)
+			if mode == 0o600 {
+				require.Equal(t, mode, st.Mode().Perm(), name)
+			} else {
+				require.Zero(t, st.Mode().Perm()&0o007, name)
+			}
+		}
+		require.NoError(t, lease.Release())
+		require.NoError(t, db.Close())
+		require.NoError(t, os.Chmod(path, 0o660))
+	}
+}
+
+// runMoved: nothing is committed to a file that nobody would find.
+func runMoved(t *testing.T, h Harness) {
+	if h.Server {
+		t.Skip("databases belong to a server: their files are its own affair")
+	}
+	cases := map[string]func(t *testing.T, path string){
+		"removed": func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },
+		"renamed": func(t *testing.T, path string) { require.NoError(t, os.Rename(path, path+"-aside")) },
+		"directory": func(t *testing.T, path string) {
+			require.NoError(t, os.Rename(filepath.Dir(path), filepath.Dir(path)+"-aside"))
+		},
+		"replaced": func(t *testing.T, path string) {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path+"-new", text, 0o600))
+			require.NoError(t, os.Rename(path+"-new", path))
+		},
+		"linked": func(t *testing.T, path string) {
+			require.NoError(t, os.Rename(path, path+"-aside"))
+			require.NoError(t, os.Symlink(path+"-aside", path))
+		},
+	}
+	for name, move := range cases {
+		t.Run(name, func(t *testing.T) {
+			rawURL := h.NewURL(t)
+			path := filePath(t, rawURL)
+			db := mustOpen(t, rawURL, nil)
+			defer db.Close() // which may say that the file is gone
+			evs := eventsOf(t, db, store.EventOptions{})
+			_, err := evs.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+			require.NoError(t, err)
+			ents := entitiesOf(t, db, store.EntityOptions{})
+			_, err = ents.Apply(t.Context(), store.Block{Number: 1})
+			require.NoError(t, err)
+			require.NoError(t, db.Ready(t.Context()))
+
+			move(t, path)
+			_, err = evs.Append(t.Context(), []store.Event{{Type: "B"}}, nil)
+			require.ErrorIs(t, err, store.ErrMoved)
+			_, err = ents.Apply(t.Context(), store.Block{Number: 2})
+			require.ErrorIs(t, err, store.ErrMoved)
+			require.ErrorIs(t, db.Ready(t.Context()), store.ErrMoved)
+			if name != "directory" {
+				return
+			}
+			// A moment in which nothing could be looked at ends nothing for good.
+			require.NoError(t, os.Rename(filepath.Dir(path)+"-aside", filepath.Dir(path)))
+			require.NoError(t, db.Ready(t.Context()))
+			_, err = evs.Append(t.Context(), []store.Event{{Type: "B"}}, nil)
+			require.NoError(t, err)
+			_, err = ents.Apply(t.Context(), store.Block{Number: 2})
+			require.NoError(t, err)
+		})
+	}
+	for _, end := range []string{"-wal", "-shm"} {
+		t.Run("without "+end, func(t *testing.T) {
+			rawURL := h.NewURL(t)
+			path := filePath(t, rawURL)
+			db := mustOpen(t, rawURL, nil)
+			defer db.Close()
+			ents := entitiesOf(t, db, store.EntityOptions{})
+			if os.Remove(path+end) != nil {
+				t.Skipf("this engine has no file %s", end)
+			}
+			_, err := ents.Apply(t.Context(), store.Block{Number: 1})
+			require.ErrorIs(t, err, store.ErrMoved)
+			require.ErrorIs(t, db.Ready(t.Context()), store.ErrMoved)
+		})
+	}
+}

@@ -1,0 +1,108 @@
+package storetest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// runLost: a store that has lost its end after a process was killed is not taken for one
+// that never had it, nor for a new one. The files of an open store are what such a process
+// leaves.
+func runLost(t *testing.T, h Harness) {
+	if h.Server {
+		t.Skip("databases belong to a server: their files are its own affair")
+	}
+	rawURL := h.NewURL(t)
+	path := filePath(t, rawURL)
+	db := h.open(t, rawURL, nil)
+	if _, ok := db.Engine().(driver.Keeper); !ok {
+		t.Skip("this engine keeps nothing beside a database")
+	}
+	ents, evs := entitiesOf(t, db, store.EntityOptions{}), eventsOf(t, db, store.EventOptions{})
+	apply := func(from, to uint64) {
+		for n := from; n <= to; n++ {
+			_, err := ents.Apply(t.Context(), store.Block{Number: n})
+			require.NoError(t, err)
+		}
+	}
+	apply(1, 20)
+	require.NoError(t, ents.Rewind(t.Context(), 9))
+	apply(10, 12)
+	_, err := evs.Append(t.Context(), []store.Event{{Type: "A"}, {Type: "B"}}, nil)
+	require.NoError(t, err)
+
+	leave := func(change func(t *testing.T, path string)) func(t *testing.T) (string, string) {
+		return func(t *testing.T) (string, string) {
+			copied := filepath.Join(t.TempDir(), filepath.Base(path))
+			for _, name := range besideOf(t, path) {
+				if strings.HasSuffix(name, "-shm") {
+					continue
+				}
+				text, err := os.ReadFile(name)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(copied+strings.TrimPrefix(name, path), text, 0o600))
+			}
+			change(t, copied)
+			return urlOf(t, rawURL, copied), copied
+		}
+	}
+	log := func(path string) string {
+		for _, end := range []string{"-wal", ".wal"} {
+			if st, err := os.Stat(path + end); err == nil && st.Size() > 0 {
+				return path + end
+			}
+		}
+		return ""
+	}
+	require.NotEmpty(t, log(path), "what was committed is in a log")
+	t.Run("nothing", func(t *testing.T) {
+		rawURL, path := leave(func(*testing.T, string) {})(t)
+		for range 2 {
+			db := mustOpen(t, rawURL, nil)
+			require.EqualValues(t, 12, headOf(t, entitiesOf(t, db, store.EntityOptions{})).Block)
+			require.EqualValues(t, 2, headOf(t, eventsOf(t, db, store.EventOptions{})))
+			require.Equal(t, store.Sound, checkOf(t, db).Outcome)
+			require.NoError(t, db.Close())
+		}
+		require.NoFileExists(t, path+"-durable")
+	})
+	for name, change := range map[string]func(t *testing.T, path string){
+		"log":        func(t *testing.T, path string) { require.NoError(t, os.Remove(log(path))) },
+		"end of log": func(t *testing.T, path string) { cutHalf(t, log(path)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			rawURL, path := leave(change)(t)
+			for range 2 { // also when the log is gone after the first time
+				for _, readOnly := range []bool{true, false} {
+					db := mustOpen(t, rawURL, &store.Options{ReadOnly: readOnly})
+					_, err := db.Entities(t.Context(), store.EntityOptions{})
+					require.ErrorIs(t, err, store.ErrCorrupt)
+					_, err = db.Events(t.Context(), store.EventOptions{})
+					require.ErrorIs(t, err, store.ErrCorrupt)
+					require.ErrorContains(t, err, "-durable")
+					require.Equal(t, store.Damaged, checkOf(t, db).Outcome)
+					require.NoError(t, db.Close())
+				}
+			}
+			require.NoError(t, os.Remove(path+"-durable"))
+			db := mustOpen(t, rawURL, nil)
+			entitiesOf(t, db, store.EntityOptions{})
+			eventsOf(t, db, store.EventOptions{})
+			require.NoError(t, db.Close())
+		})
+	}
+}
+
+func cutHalf(t *testing.T, path string) {
+	t.Helper()
+	st, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, st.Size()/2))
+}
