@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
 )
 
@@ -20,6 +21,7 @@ type Subscription struct {
 
 	Ending <-chan struct{} // closed when the server goes down; nil: never
 	Idle   time.Duration   // after which an empty batch is sent; zero: never
+	Hold   *quota.Hold     // of large events; nil does not count
 }
 
 // Follow gives the events of a subscription to send, as the function Follow does, and counts
@@ -30,10 +32,10 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]store.
 	list := &e.service.subscribers
 	list.Store(f, nil)
 	defer list.Delete(f)
-	subscribe := func(ctx context.Context) iter.Seq2[store.SequencedEvent, error] {
-		return e.Subscribe(ctx, sub.Query, sub.From)
+	subscribe := func(ctx context.Context, from uint64) iter.Seq2[store.SequencedEvent, error] {
+		return e.Subscribe(ctx, sub.Query, from)
 	}
-	return Follow(ctx, sub.Ending, sub.Idle, subscribe, func(events []store.SequencedEvent) error {
+	return Follow(ctx, sub.Ending, sub.Idle, sub.From, subscribe, sub.Hold, func(events []store.SequencedEvent) error {
 		err := send(events)
 		if n := len(events); n > 0 && err == nil {
 			f.has.Store(events[n-1].Position)
