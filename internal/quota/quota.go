@@ -105,6 +105,18 @@ func (h *Hold) Take(ctx context.Context, n int64) error {
 	}
 }
 
+// Shrink gives back what is above n bytes.
+func (h *Hold) Shrink(n int64) {
+	if h == nil || h.n == 0 || n >= h.n {
+		return
+	}
+	if n <= Free {
+		n = 0
+	}
+	h.quota.room.Release(h.n - n)
+	h.n = n
+}
+
 // Await says that the request waits for its client from now on: it may be cut off.
 func (h *Hold) Await() {
 	if h == nil || h.n == 0 {

@@ -41,6 +41,9 @@ var (
 	ErrTime = errors.New("this takes too long")
 )
 
+// StatusGone counts requests whose client has left before the answer; none gets it.
+const StatusGone = 499
+
 // Class is what an error means to a client.
 type Class struct {
 	Slug   string // a name that does not change
@@ -90,7 +93,7 @@ var classes = []struct {
 	{store.ErrClosed, Class{Slug: "closing", Title: "Shutting down", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
 	{store.ErrReadOnly, Class{Slug: "read-only", Title: "Store is read-only", Status: http.StatusServiceUnavailable, Code: codes.FailedPrecondition, Hidden: true}},
 	{context.DeadlineExceeded, Class{Slug: "timeout", Title: "Timed out", Status: http.StatusServiceUnavailable, Code: codes.DeadlineExceeded, Hidden: true, Retry: true}},
-	{context.Canceled, Class{Slug: "cancelled", Title: "Cancelled", Status: http.StatusServiceUnavailable, Code: codes.Canceled, Hidden: true, Retry: true}},
+	{context.Canceled, Class{Slug: "cancelled", Title: "Cancelled", Status: StatusGone, Code: codes.Canceled}},
 	// An engine calls a constraint that forbids a write by the same name; only an
 	// append's condition gets this far.
 	{store.ErrConflict, Class{Slug: "conflict", Title: "Condition of the append does not hold", Status: http.StatusConflict, Code: codes.Aborted}},

@@ -33,9 +33,9 @@ type Gate struct {
 
 	rate *rate.Limiter // nil: no limit
 
-	Requests      Places       // of requests, but for the next two
-	Subscriptions Places       // of requests that follow the events
-	Watches       Places       // of those that follow the health, without a token
+	Requests      Places       // of requests, but for the next two kinds
+	Subscriptions Places       // of those that follow the events
+	Watches       Places       // of those that need no token and end when the client likes
 	Memory        *quota.Quota // for bodies and answers
 }
 
@@ -141,10 +141,14 @@ func (g *Gate) Host(host string) error {
 	return fmt.Errorf("%w: %q; without a token a request must be for localhost, a loopback address, or a name that --host gives", ErrHost, host)
 }
 
-// Enter takes a place, which Requests.Leave gives back. It fails with ErrRate or ErrBusy.
-func (g *Gate) Enter() error {
+// Enter takes a place for a request, among the subscriptions if it follows events. It fails with
+// ErrRate or ErrBusy.
+func (g *Gate) Enter(follows bool) (leave func(), err error) {
 	if g.rate != nil && !g.rate.Allow() {
-		return ErrRate
+		return nil, ErrRate
+	}
+	if follows {
+		return g.Subscriptions.Enter()
 	}
 	return g.Requests.Enter()
 }
@@ -153,20 +157,21 @@ func (g *Gate) Enter() error {
 type Places struct {
 	taken chan struct{}
 	of    string
+	leave func()
 }
 
-func newPlaces(n int, of string) Places { return Places{make(chan struct{}, n), of} }
+func newPlaces(n int, of string) Places {
+	taken := make(chan struct{}, n)
+	return Places{taken, of, func() { <-taken }}
+}
 
-// Enter takes a place, which Leave gives back. It fails with ErrBusy and does not wait: a
+// Enter takes a place, which leave gives back. It fails with ErrBusy and does not wait: a
 // client that is told can try elsewhere.
-func (p Places) Enter() error {
+func (p Places) Enter() (leave func(), err error) {
 	select {
 	case p.taken <- struct{}{}:
-		return nil
+		return p.leave, nil
 	default:
-		return fmt.Errorf("%w: %d %s at a time", ErrBusy, cap(p.taken), p.of)
+		return nil, fmt.Errorf("%w: %d %s at a time", ErrBusy, cap(p.taken), p.of)
 	}
 }
-
-// Leave gives back the place of an Enter that did not fail.
-func (p Places) Leave() { <-p.taken }
