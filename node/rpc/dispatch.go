@@ -40,6 +40,7 @@ func methods() []*method {
 type call struct {
 	params []json.RawMessage
 	out    []byte   // the answer so far; the result is added to it
+	held   held     // the request and the answer
 	socket *socket  // that it came over, nil for HTTP
 	after  []func() // what to do when the answer was sent
 }
@@ -68,22 +69,24 @@ func (c *call) atMost(n int) error {
 
 // handle answers a body: a request or a batch. It adds the answer to out, and nothing when
 // none is due. What is to be done after sending it comes back, too.
-func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket) (answer []byte, after []func(), note string) {
+func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket, mine held) (answer []byte, after []func(), note string) {
 	list, batch, fault := decode(body, h.opts.Limits.Batch)
 	if fault != nil {
 		h.metrics.unknown.count(fault.code)
 		return append(appendError(appendHead(out, null), fault), '}'), nil, "malformed"
 	}
 	if !batch {
-		out, after = h.answer(ctx, out, &list[0], s)
+		out, after = h.answer(ctx, out, &list[0], s, mine)
 		return out, after, list[0].method
 	}
+	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
+	defer cancel()
 	start := len(out)
 	out = append(out, '[')
 	for i := range list {
 		var more []func()
 		open := len(out)
-		out, more = h.answer(ctx, out, &list[i], s)
+		out, more = h.answer(ctx, out, &list[i], s, mine)
 		after = append(after, more...)
 		if len(out)-start > h.opts.Limits.Answer && list[i].id != nil {
 			out = append(appendError(appendHead(out[:open], list[i].id), h.tooLarge()), '}')
@@ -108,7 +111,7 @@ func appendHead(b []byte, id json.RawMessage) []byte {
 }
 
 // answer adds the answer to one request, unless it is a notification.
-func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket) ([]byte, []func()) {
+func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket, mine held) ([]byte, []func()) {
 	start := len(out)
 	m, known := h.methods[r.method]
 	counts := h.metrics.unknown
@@ -116,8 +119,11 @@ func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket)
 		counts = m.metrics
 	}
 	begun := counts.begin()
-	c := call{params: r.params, socket: s, out: append(appendHead(out, r.id), `"result":`...)}
+	c := call{params: r.params, held: mine, socket: s, out: append(appendHead(out, r.id), `"result":`...)}
 	err := h.call(ctx, m, r, &c)
+	if err == nil {
+		err = c.room(ctx, 0)
+	}
 	code := 0
 	if err == nil && len(c.out)-start > h.opts.Limits.Answer {
 		err = h.tooLarge()

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"bytes"
-	"errors"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/varvedb/varve/internal/accesslog"
 )
@@ -23,7 +23,7 @@ type buffer struct {
 	out []byte
 }
 
-const keepBuffer = 1 << 20
+const keepBuffer = 64 << 10
 
 func (b *buffer) free() {
 	if b.in.Cap() <= keepBuffer && cap(b.out) <= keepBuffer {
@@ -93,16 +93,19 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	}
 	b := getBuffer()
 	defer b.free()
-	status, fault := http.StatusOK, h.readBody(w, r, b)
+	control := http.NewResponseController(w)
+	mine := h.hold(func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
+	defer mine.Release()
+	status, fault := h.readBody(w, r, b)
 	var after []func()
 	var note string
 	if fault != nil {
 		h.metrics.unknown.count(fault.code)
-		status = http.StatusRequestEntityTooLarge
 		b.out = append(appendError(appendHead(b.out, null), fault), '}')
 		w.Header().Set("Connection", "close") // the rest is not read
 	} else {
-		b.out, after, note = h.handle(r.Context(), b.out, b.in.Bytes(), nil)
+		mine.request = int64(b.in.Cap())
+		b.out, after, note = h.handle(r.Context(), b.out, b.in.Bytes(), nil, mine)
 	}
 	accesslog.Add(r.Context(), slog.String("call", clip(note)))
 	if len(b.out) == 0 {
@@ -112,6 +115,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header["Content-Type"] = []string{"application/json"}
 	header["Content-Length"] = []string{strconv.Itoa(len(b.out))}
+	_ = control.SetWriteDeadline(time.Now().Add(h.opts.Limits.Send)) // what has none, as in tests, needs none
+	mine.Await()
 	w.WriteHeader(status)
 	_, _ = w.Write(b.out) // a client that does not take it is gone
 	for _, f := range after {
@@ -119,15 +124,17 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, b *buffer) *failure {
+// readBody reads the body. What it holds is held until it is there; then it is counted with
+// the answer.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, b *buffer) (int, *failure) {
+	control := http.NewResponseController(w)
+	body := h.hold(func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
+	defer body.Release()
 	most := h.opts.Limits.Request
-	_, err := b.in.ReadFrom(http.MaxBytesReader(w, r.Body, most))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return failf(CodeTooLarge, "a request of more than %d bytes", most)
-	case err != nil:
-		return failf(CodeParse, "the request ends early: %v", err)
+	if err := body.Read(r.Context(), &b.in, http.MaxBytesReader(w, r.Body, most), min(r.ContentLength, most)); err != nil {
+		return receiveFault(err, most)
 	}
-	return nil
+	return http.StatusOK, nil
 }
+
+func (h *Handler) hold(cut func()) held { return held{Hold: h.memory.Hold(cut)} }

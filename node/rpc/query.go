@@ -159,6 +159,9 @@ func (h *Handler) appendPage(ctx context.Context, c *call, snap *store.Snapshot,
 			return nil, nil
 		}
 		if err == nil {
+			err = c.room(ctx, textBytes(e))
+		}
+		if err == nil {
 			c.out = appendEntity(c.out, e, &p.in)
 		}
 		return nil, err
@@ -172,6 +175,9 @@ func (h *Handler) appendPage(ctx context.Context, c *call, snap *store.Snapshot,
 		if n == limit || n > 0 && len(c.out)-start > h.opts.Limits.Page {
 			return last, nil
 		}
+		if err := c.room(ctx, textBytes(e)); err != nil {
+			return nil, err
+		}
 		if n > 0 {
 			c.out = append(c.out, ',')
 		}
@@ -180,6 +186,15 @@ func (h *Handler) appendPage(ctx context.Context, c *call, snap *store.Snapshot,
 		n++
 	}
 	return nil, ctx.Err()
+}
+
+// textBytes is about what an entity has as JSON.
+func textBytes(e *store.Entity) int {
+	n := 1024 + 2*len(e.Content)
+	for name, value := range e.StringAttributes {
+		n += 32 + len(name) + len(value)
+	}
+	return n + 64*len(e.NumericAttributes)
 }
 
 // asCursorFault tells what is wrong with a cursor from what is wrong with a query, which

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve/internal/accesslog"
+	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
 )
 
@@ -39,7 +40,10 @@ type Options struct {
 
 // Limits bound what clients may ask for. A zero field means its default.
 type Limits struct {
-	Time          time.Duration // for a call; 10s
+	Time          time.Duration // for a call or a batch; 10s
+	Receive       time.Duration // for a message that has begun over WebSocket; 20s
+	Send          time.Duration // for a client to take an answer; 20s
+	Memory        int64         // bytes of all requests and answers at a time; 32 MiB
 	Request       int64         // bytes of a request; 1 MiB
 	Page          int           // bytes after which a page ends early; 8 MiB
 	Answer        int           // bytes of an answer, of a batch all together; 32 MiB
@@ -68,6 +72,9 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.Poll, 100*time.Millisecond)
 	l := &o.Limits
 	orDefault(&l.Time, 10*time.Second)
+	orDefault(&l.Receive, 20*time.Second)
+	orDefault(&l.Send, 20*time.Second)
+	orDefault(&l.Memory, 32<<20)
 	orDefault(&l.Request, 1<<20)
 	orDefault(&l.Page, 8<<20)
 	orDefault(&l.Answer, 32<<20)
@@ -100,6 +107,7 @@ type Handler struct {
 	metrics *metrics
 	http    http.Handler
 	places  chan struct{} // one for each call at a time
+	memory  *quota.Quota  // of requests and answers
 
 	heads    heads
 	count    countCache
@@ -116,10 +124,10 @@ type Handler struct {
 func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error) {
 	o = o.withDefaults()
 	l := o.Limits
-	if o.Poll < 0 || l.Time < 0 || slices.Min([]int{l.Page, l.Answer, l.Batch, l.Results, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
+	if o.Poll < 0 || min(l.Time, l.Receive, l.Send) < 0 || l.Memory < 0 || slices.Min([]int{l.Page, l.Answer, l.Batch, l.Results, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
 		return nil, fmt.Errorf("rpc: %w: a limit below zero", store.ErrInvalid)
 	}
-	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent)}
+	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), memory: quota.New(l.Memory)}
 	h.filters.list, h.sockets.list = map[string]*installed{}, map[*socket]struct{}{}
 	h.count.turn = make(chan struct{}, 1)
 	h.recent.logs = map[store.BlockHead][]*eventLog{}

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -15,7 +16,6 @@ import (
 
 const (
 	socketCalls = 16               // of a connection at a time
-	sendTimeout = 30 * time.Second // for a client to take an answer
 	pingEvery   = 30 * time.Second // so that connections end whose client is gone
 )
 
@@ -78,7 +78,9 @@ type socket struct {
 	cancel context.CancelFunc
 	ctx    context.Context // of the connection, for what outlives a call on it
 	ended  chan struct{}
-	work   sync.WaitGroup
+
+	timeout time.Duration // for the client to take a message
+	work    sync.WaitGroup
 
 	mu            sync.Mutex
 	conn          *websocket.Conn
@@ -88,7 +90,7 @@ type socket struct {
 
 // serveSocket answers what comes over a WebSocket connection until it ends.
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
-	s := &socket{ended: make(chan struct{}), subscriptions: map[string]context.CancelFunc{}}
+	s := &socket{ended: make(chan struct{}), timeout: h.opts.Limits.Send, subscriptions: map[string]context.CancelFunc{}}
 	defer close(s.ended)
 	s.ctx, s.cancel = context.WithCancel(r.Context())
 	defer s.cancel()
@@ -133,22 +135,31 @@ func (h *Handler) acceptOptions() *websocket.AcceptOptions {
 func (h *Handler) readSocket(s *socket) {
 	places := make(chan struct{}, socketCalls)
 	for {
-		_, body, err := s.conn.Read(s.ctx) // web3.py sends JSON in binary messages
+		_, body, err := s.conn.Reader(s.ctx) // web3.py sends JSON in binary messages
 		if err != nil {
+			return
+		}
+		b, mine := getBuffer(), h.hold(s.cancel)
+		if err := s.receive(h.opts.Limits.Receive, mine, b, body); err != nil {
+			mine.Release()
+			_ = s.conn.Close(websocket.StatusTryAgainLater, "the message was not received whole") // the client may be gone
 			return
 		}
 		select {
 		case places <- struct{}{}:
 		case <-s.ctx.Done():
+			mine.Release()
 			return
 		}
 		s.calls++
 		s.work.Go(func() {
 			defer func() { <-places }()
-			b := getBuffer()
 			defer b.free()
+			defer mine.Release()
+			mine.request = int64(b.in.Cap())
 			var after []func()
-			b.out, after, _ = h.handle(s.ctx, b.out, body, s)
+			b.out, after, _ = h.handle(s.ctx, b.out, b.in.Bytes(), s, mine)
+			mine.Await()
 			if len(b.out) > 0 && s.send(s.ctx, b.out) != nil {
 				return
 			}
@@ -159,9 +170,17 @@ func (h *Handler) readSocket(s *socket) {
 	}
 }
 
+// receive receives a message that has begun, in the time that it may take.
+func (s *socket) receive(timeout time.Duration, mine held, b *buffer, body io.Reader) error {
+	timer := time.AfterFunc(timeout, s.cancel)
+	defer timer.Stop()
+	defer mine.Work()
+	return mine.Read(s.ctx, &b.in, body, -1)
+}
+
 // send sends a message. A client that does not take it is cut off.
 func (s *socket) send(ctx context.Context, text []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err := s.conn.Write(ctx, websocket.MessageText, text)
 	if err != nil {
@@ -179,7 +198,7 @@ func (s *socket) ping() {
 			return
 		case <-ticker.C:
 		}
-		ctx, cancel := context.WithTimeout(s.ctx, sendTimeout)
+		ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 		err := s.conn.Ping(ctx)
 		cancel()
 		if err != nil {
