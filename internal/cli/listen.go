@@ -21,7 +21,7 @@ type listenFlags struct {
 
 	AccessLog     bool   `help:"Log each request."`
 	Concurrent    int    `help:"Requests at a time; more are refused." default:"1024"`
-	RequestMemory string `help:"Memory of the requests that are received and the answers that are sent, of each interface." default:"32MiB"`
+	RequestMemory string `help:"Memory of the requests that are received and the answers that are sent, of each interface." default:"16MiB"`
 
 	HeaderTimeout time.Duration `help:"Time for a client to send the head of a request." default:"5s"`
 	ReadTimeout   time.Duration `help:"Time for a client to send a request." default:"20s"`

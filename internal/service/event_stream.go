@@ -54,7 +54,7 @@ func (b *batch) reset() {
 func (e Events) ReadBatches(ctx context.Context, q store.EventQuery, opts *store.EventReadOptions, hold *quota.Hold, send func([]store.SequencedEvent) error) (rest []store.SequencedEvent, err error) {
 	work := e.service.worktime(ctx)
 	defer work.end()
-	r := &batchReader{events: e, work: work, query: q, opts: *opts, hold: hold, send: send}
+	r := &batchReader{events: e, work: work, query: q, opts: *opts, hold: hold, give: send}
 	for again := true; again; {
 		again, err = r.read()
 		if err != nil {
@@ -72,45 +72,49 @@ type batchReader struct {
 	opts   store.EventReadOptions // of what is still to be read
 	hold   *quota.Hold
 	batch  batch
-	send   func([]store.SequencedEvent) error
+	give   func([]store.SequencedEvent) error // to the client
 }
 
 // read reads until the end, or until what the store has read ahead must be given up.
 func (r *batchReader) read() (again bool, err error) {
 	// A read of what is last under some tags knows what it has passed, and goes on.
 	goesOn := r.opts.OnlyLast
-	wants := int64(0)
+	wants, last := int64(0), false
 	r.work.run()
-	for e, err := range r.events.Read(r.work.ctx, r.query, &r.opts) {
-		r.work.stand()
-		if err != nil {
-			return false, err
+	for e, failed := range r.events.Read(r.work.ctx, r.query, &r.opts) {
+		if err = failed; err != nil {
+			break
 		}
 		if !r.batch.add(&e) {
 			if again = !r.hold.Try(max(readAhead, r.batch.memory())) && !goesOn; again {
 				break
 			}
-			if err := r.flush(); err != nil {
-				return false, err
+			if err = r.flush(); err != nil {
+				break
 			}
 			r.batch.add(&e)
 		}
-		if !r.hold.Try(r.batch.memory()) {
-			wants = r.batch.memory()
+		if more := r.batch.memory(); goesOn {
+			err = r.hold.Take(r.work.ctx, more)
+		} else if !r.hold.Try(more) {
+			wants = more
 			r.batch.reset()
+		}
+		if err != nil || wants > 0 {
 			break
 		}
-		if r.passed(e.Position) && !goesOn {
-			return false, nil
+		if last = r.passed(e.Position) && !goesOn; last {
+			break
 		}
-		r.work.run()
 	}
 	r.work.stand()
 	switch {
+	case err != nil || last:
+		return false, err
 	case wants > 0:
 		return true, r.hold.Take(r.work.ctx, wants)
 	case again:
-		return true, r.flush()
+		return true, r.send()
 	}
 	return false, nil
 }
@@ -131,10 +135,18 @@ func (r *batchReader) passed(position uint64) (last bool) {
 	return o.From == 0
 }
 
-// flush sends the batch.
+// flush sends the batch while the store has more to give.
 func (r *batchReader) flush() error {
+	r.work.stand()
+	err := r.send()
+	r.work.run()
+	return err
+}
+
+// send sends the batch and gives back what was held.
+func (r *batchReader) send() error {
 	r.hold.Await()
-	err := r.send(r.batch.events)
+	err := r.give(r.batch.events)
 	r.hold.Release()
 	r.batch.reset()
 	return err

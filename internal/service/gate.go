@@ -22,7 +22,7 @@ const MinToken = 16
 const (
 	DefaultConcurrent    = 1024
 	DefaultSubscriptions = 256
-	DefaultMemory        = 32 << 20
+	DefaultMemory        = 16 << 20
 )
 
 // Gate decides which requests come in: who shows the token, while there is room.

@@ -105,7 +105,8 @@ type Service struct {
 	head   head
 	keys   atomic.Pointer[seal.Keyring] // nil: payloads are as they are
 
-	subscribers sync.Map // of *subscriber
+	lastRead    atomic.Int64 // when the store was last read, Unix nanoseconds
+	subscribers sync.Map     // of *subscriber
 
 	queue  chan *write
 	lately int                // writes of a block, the most of late; the committer's own
@@ -187,8 +188,13 @@ func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error)
 	return s.checkEventKeys(ctx, keys)
 }
 
-// readyTimeout is for the store to show that it can be read.
-const readyTimeout = 2 * time.Second
+const (
+	// readyTimeout is for the store to show that it can be read.
+	readyTimeout = time.Second
+	// readLately is how long ago it has shown that by itself, while it has too much to do for
+	// one more reader.
+	readLately = 5 * time.Second
+)
 
 // Ready tells whether the service takes requests: nil, ErrClosing, or why the
 // store cannot be read.
@@ -199,13 +205,16 @@ func (s *Service) Ready(ctx context.Context) error {
 	if closed {
 		return ErrClosing
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	within, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	snap, err := s.at(ctx, store.Head)
-	if err != nil {
-		return err
+	snap, err := s.at(within, store.Head)
+	switch {
+	case err == nil:
+		return snap.Close()
+	case within.Err() != nil && time.Since(time.Unix(0, s.lastRead.Load())) < readLately:
+		return nil // it is busy
 	}
-	return snap.Close()
+	return err
 }
 
 // ReadOnly tells whether the service only reads.

@@ -122,7 +122,7 @@ func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket,
 	c := call{params: r.params, held: mine, socket: s, out: append(appendHead(out, r.id), `"result":`...)}
 	err := h.call(ctx, m, r, &c)
 	if err == nil {
-		err = c.room(ctx, 0)
+		err = c.room(0)
 	}
 	code := 0
 	if err == nil && len(c.out)-start > h.opts.Limits.Answer {

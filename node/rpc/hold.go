@@ -3,10 +3,10 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/bits"
 	"net/http"
 	"os"
-	"time"
 
 	"github.com/varvedb/varve/internal/quota"
 )
@@ -14,9 +14,8 @@ import (
 // What requests and answers hold is bounded together, by Limits.Memory. Who wants more waits,
 // and who holds memory that others wait for, because a client dawdles, is cut off.
 
-// growWait is how long an answer that has begun waits for more memory: it holds some, which
-// others may wait for.
-const growWait = time.Second
+// usualAnswer is what a query holds before it asks the store: hardly one needs more.
+const usualAnswer = 256 << 10
 
 // held is what a request and its answer hold.
 type held struct {
@@ -24,23 +23,30 @@ type held struct {
 	request int64 // bytes
 }
 
-// need holds what an answer of n bytes needs beside the request.
-func (h held) need(ctx context.Context, n int) error {
-	if h.Hold == nil || h.request+int64(n) <= quota.Free {
+// begin waits for what the answer to a query needs beside what is there. The store is not asked
+// before.
+func (c *call) begin(ctx context.Context) error {
+	if c.held.Hold == nil {
 		return nil
 	}
-	within, cancel := context.WithTimeout(ctx, growWait)
-	defer cancel()
-	// Slices grow by doubling.
-	err := h.Take(within, 1<<bits.Len64(uint64(h.request)+uint64(n)))
-	if err != nil && ctx.Err() == nil {
-		return failf(CodeBusy, "other answers hold the memory that this one needs; ask for less, or try again")
-	}
-	return err
+	return c.held.Take(ctx, c.held.request+int64(len(c.out))+usualAnswer)
 }
 
-// room holds what the answer to a call needs with n more bytes.
-func (c *call) room(ctx context.Context, n int) error { return c.held.need(ctx, len(c.out)+n) }
+// room holds what the answer to a call needs with n more bytes, and does not wait: others wait
+// for the reader of the store, and for what is held.
+func (c *call) room(n int) error {
+	if c.held.Hold == nil {
+		return nil
+	}
+	wants := c.held.request + int64(len(c.out)+n)
+	if wants > usualAnswer {
+		wants = 1 << bits.Len64(uint64(wants)) // slices grow by doubling
+	}
+	if !c.held.Try(wants) {
+		return fmt.Errorf("%w, or ask for less", quota.ErrFull)
+	}
+	return nil
+}
 
 // receiveFault tells what is wrong with a body that could not be read, and its status of HTTP.
 func receiveFault(err error, most int64) (int, *failure) {

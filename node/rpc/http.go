@@ -116,6 +116,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	header["Content-Type"] = []string{"application/json"}
 	header["Content-Length"] = []string{strconv.Itoa(len(b.out))}
 	_ = control.SetWriteDeadline(time.Now().Add(h.opts.Limits.Send)) // what has none, as in tests, needs none
+	mine.Shrink(mine.request + int64(cap(b.out)))
 	mine.Await()
 	w.WriteHeader(status)
 	_, _ = w.Write(b.out) // a client that does not take it is gone

@@ -59,6 +59,9 @@ func (h *Handler) query(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
 	snap, err := h.at(ctx, p.at)
 	if err != nil {
 		return err
@@ -159,7 +162,7 @@ func (h *Handler) appendPage(ctx context.Context, c *call, snap *store.Snapshot,
 			return nil, nil
 		}
 		if err == nil {
-			err = c.room(ctx, textBytes(e))
+			err = c.room(textBytes(e))
 		}
 		if err == nil {
 			c.out = appendEntity(c.out, e, &p.in)
@@ -175,7 +178,7 @@ func (h *Handler) appendPage(ctx context.Context, c *call, snap *store.Snapshot,
 		if n == limit || n > 0 && len(c.out)-start > h.opts.Limits.Page {
 			return last, nil
 		}
-		if err := c.room(ctx, textBytes(e)); err != nil {
+		if err := c.room(textBytes(e)); err != nil {
 			return nil, err
 		}
 		if n > 0 {

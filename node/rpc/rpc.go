@@ -43,7 +43,7 @@ type Limits struct {
 	Time          time.Duration // for a call or a batch; 10s
 	Receive       time.Duration // for a message that has begun over WebSocket; 20s
 	Send          time.Duration // for a client to take an answer; 20s
-	Memory        int64         // bytes of all requests and answers at a time; 32 MiB
+	Memory        int64         // bytes of all requests and answers at a time; 16 MiB
 	Request       int64         // bytes of a request; 1 MiB
 	Page          int           // bytes after which a page ends early; 8 MiB
 	Answer        int           // bytes of an answer, of a batch all together; 32 MiB
@@ -74,7 +74,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&l.Time, 10*time.Second)
 	orDefault(&l.Receive, 20*time.Second)
 	orDefault(&l.Send, 20*time.Second)
-	orDefault(&l.Memory, 32<<20)
+	orDefault(&l.Memory, 16<<20)
 	orDefault(&l.Request, 1<<20)
 	orDefault(&l.Page, 8<<20)
 	orDefault(&l.Answer, 32<<20)

@@ -159,6 +159,7 @@ func (h *Handler) readSocket(s *socket) {
 			mine.request = int64(b.in.Cap())
 			var after []func()
 			b.out, after, _ = h.handle(s.ctx, b.out, b.in.Bytes(), s, mine)
+			mine.Shrink(mine.request + int64(cap(b.out)))
 			mine.Await()
 			if len(b.out) > 0 && s.send(s.ctx, b.out) != nil {
 				return
