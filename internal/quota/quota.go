@@ -21,7 +21,7 @@ const (
 	DefaultGrace = 2 * time.Second
 
 	// DefaultWait is how long a request waits for memory.
-	DefaultWait = 10 * time.Second
+	DefaultWait = 5 * time.Second
 )
 
 // ErrFull: other requests held the memory for as long as this one waited.
@@ -59,6 +59,14 @@ type Hold struct {
 	cut   func()
 	n     int64
 	since time.Time // that it waits for its client; guarded by quota.mu
+}
+
+// Another returns one more hold of the same quota, which is not cut off.
+func (h *Hold) Another() *Hold {
+	if h == nil {
+		return nil
+	}
+	return h.quota.Hold(nil)
 }
 
 // need returns how many bytes there must be more to hold n. More than there are of all is all.

@@ -85,7 +85,7 @@ func (f *follower) collect(ctx context.Context, subscribe stream) {
 				f.end(err)
 				return
 			}
-			if !f.put(&e) && (!f.wait(ctx, linger) || !f.put(&e)) {
+			if !f.put(&e) && (!f.linger(ctx) || !f.put(&e)) {
 				break
 			}
 			f.from = e.Position + 1
@@ -132,6 +132,13 @@ func (f *follower) wait(ctx context.Context, most time.Duration) bool {
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// linger waits a little for room, if what the store has read ahead can be held so long.
+func (f *follower) linger(ctx context.Context) bool {
+	page := f.hold.Another()
+	defer page.Release()
+	return f.wants == 0 && page.Try(readAhead) && f.wait(ctx, linger)
 }
 
 // end says why nothing comes any more.

@@ -15,7 +15,7 @@ import (
 // and who holds memory that others wait for, because a client dawdles, is cut off.
 
 // usualAnswer is what a query holds before it asks the store: hardly one needs more.
-const usualAnswer = 256 << 10
+const usualAnswer = 1 << 20
 
 // held is what a request and its answer hold.
 type held struct {

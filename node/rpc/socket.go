@@ -1,9 +1,11 @@
 package rpc
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -15,8 +17,9 @@ import (
 )
 
 const (
-	socketCalls = 16               // of a connection at a time
-	pingEvery   = 30 * time.Second // so that connections end whose client is gone
+	closeTimeout = 3 * time.Second  // for a client to end a connection when it is told to
+	socketCalls  = 16               // of a connection at a time
+	pingEvery    = 15 * time.Second // so that connections end whose client is gone
 )
 
 // sockets are the WebSocket connections.
@@ -61,10 +64,13 @@ func (s *sockets) close() {
 	for _, one := range list {
 		group.Go(func() {
 			one.mu.Lock()
-			conn := one.conn
+			conn, raw := one.conn, one.raw
 			one.mu.Unlock()
 			if conn != nil {
+				// The library waits without end for a message that has begun.
+				timer := time.AfterFunc(closeTimeout, func() { _ = raw.Close() })
 				_ = conn.Close(websocket.StatusGoingAway, "the node is shutting down") // the client may be gone
+				timer.Stop()
 			}
 			one.cancel()
 			<-one.ended
@@ -84,6 +90,7 @@ type socket struct {
 
 	mu            sync.Mutex
 	conn          *websocket.Conn
+	raw           net.Conn // below it
 	subscriptions map[string]context.CancelFunc
 	calls         int // answered, for the log
 }
@@ -99,7 +106,8 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.sockets.remove(s)
-	conn, err := websocket.Accept(w, r, h.acceptOptions())
+	taken := &hijacked{ResponseWriter: w}
+	conn, err := websocket.Accept(taken, r, h.acceptOptions())
 	if err != nil {
 		h.opts.Log.Debug("websocket", "error", err) // the client was told
 		return
@@ -107,13 +115,26 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(h.opts.Limits.Request)
 	s.mu.Lock()
-	s.conn = conn
+	s.conn, s.raw = conn, taken.conn
 	s.mu.Unlock()
 	s.work.Go(s.ping)
 	h.readSocket(s)
 	s.cancel()
 	s.work.Wait()
 	accesslog.Add(r.Context(), slog.Int("calls", s.calls))
+}
+
+// hijacked remembers a connection that is taken over.
+type hijacked struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack implements http.Hijacker.
+func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.conn = conn
+	return conn, rw, err
 }
 
 // acceptOptions lets pages of the origins in that may call. The library compares hosts.
@@ -142,7 +163,6 @@ func (h *Handler) readSocket(s *socket) {
 		b, mine := getBuffer(), h.hold(s.cancel)
 		if err := s.receive(h.opts.Limits.Receive, mine, b, body); err != nil {
 			mine.Release()
-			_ = s.conn.Close(websocket.StatusTryAgainLater, "the message was not received whole") // the client may be gone
 			return
 		}
 		select {
