@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -44,7 +45,7 @@ func (w *worktime) end() {
 
 // cause returns the error of a read, which may have ended because no time was left.
 func (w *worktime) cause(err error) error {
-	if err != nil && context.Cause(w.ctx) == w.err {
+	if err != nil && errors.Is(context.Cause(w.ctx), ErrTime) {
 		return w.err
 	}
 	return err

@@ -262,12 +262,12 @@ func overWebSocket(address string, part []byte, idle func()) error {
 	ctx, cancel := context.WithTimeout(context.Background(), attackTime)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return small(ctx, address) }}}
-	conn, _, err := websocket.Dial(ctx, "ws://"+address, &websocket.DialOptions{HTTPClient: client})
+	conn, _, err := websocket.Dial(ctx, "ws://"+address, &websocket.DialOptions{HTTPClient: client}) //nolint:bodyclose // the library has closed it
 	if err != nil {
 		idle()
 		return nil // refused, as it has to be without the token
 	}
-	defer conn.CloseNow()
+	defer func() { _ = conn.CloseNow() }() // the server may have closed it
 	conn.SetReadLimit(-1)
 	if part == nil {
 		err = conn.Write(ctx, websocket.MessageText, []byte(batch))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -66,7 +67,7 @@ func TestHost(t *testing.T) {
 		got["metrics"], _ = w.ask(t, "GET", w.server.REST()+"/metrics", host, "")
 		got["JSON-RPC"], _ = w.ask(t, "POST", w.server.Site(), host, `{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`)
 		got["preflight"], _ = w.ask(t, "OPTIONS", w.server.Site(), host, "")
-		conn, resp, err := websocket.Dial(t.Context(), "ws://"+w.server.Site(), &websocket.DialOptions{Host: host, HTTPClient: w.client})
+		conn, resp, err := websocket.Dial(t.Context(), "ws://"+w.server.Site(), &websocket.DialOptions{Host: host, HTTPClient: w.client}) //nolint:bodyclose // the library has closed it
 		if err == nil {
 			require.NoError(t, conn.CloseNow())
 		}
@@ -208,7 +209,7 @@ func TestStockClient(t *testing.T) {
 	n := 0
 	for {
 		part, err := read.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
