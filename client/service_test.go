@@ -192,7 +192,7 @@ func heap() int64 {
 // TestCutOff: a subscriber that takes nothing for longer than the service waits is cut
 // off, gives its place back, and goes on by itself.
 func TestCutOff(t *testing.T) {
-	gate, err := service.NewGate(service.GateOptions{Concurrent: 1})
+	gate, err := service.NewGate(service.GateOptions{Subscriptions: 1})
 	require.NoError(t, err)
 	db, local := openDB(t, newURL(t))
 	list := numbered(0, 500)
@@ -201,15 +201,15 @@ func TestCutOff(t *testing.T) {
 	}
 	_, err = local.Append(t.Context(), list, nil)
 	require.NoError(t, err)
-	events := dial(t, serveRPC(t, db, rpc.Options{Gate: gate, Timeout: 100 * time.Millisecond}), client.Options{})
+	events := dial(t, serveRPC(t, db, rpc.Options{Gate: gate, Write: 100 * time.Millisecond}), client.Options{})
 	n := 0
 	for e, err := range events.Subscribe(t.Context(), event.All(), 0) {
 		require.NoError(t, err)
 		if n++; n == 1 {
 			require.Eventually(t, func() bool {
-				err := gate.Enter()
+				leave, err := gate.Enter(true)
 				if err == nil {
-					gate.Leave()
+					leave()
 				}
 				return err == nil
 			}, time.Minute, 10*time.Millisecond, "the place is free")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/service/server"
+	"github.com/varvedb/varve/store"
 )
 
 // listenFlags say who may ask what this process serves, and how long that may take.
@@ -16,12 +17,15 @@ type listenFlags struct {
 	TLSCert   string `name:"tls-cert" help:"File of the certificate, PEM." type:"existingfile" placeholder:"FILE"`
 	TLSKey    string `name:"tls-key" help:"File of the certificate's key, PEM." type:"existingfile" placeholder:"FILE"`
 
-	AccessLog  bool `help:"Log each request."`
-	Concurrent int  `min:"1" max:"1000000" help:"Requests at a time; more are refused." default:"1024"`
+	Host []string `help:"Name by which this service may be asked for without a token, beside localhost and loopback addresses, such as that of a proxy on this machine. May be given several times." placeholder:"NAME"`
+
+	AccessLog     bool   `help:"Log each request."`
+	Concurrent    int    `min:"1" max:"1000000" help:"Requests at a time; more are refused." default:"1024"`
+	RequestMemory string `help:"Memory of the requests that are received and the answers that are sent, of each interface." default:"16MiB"`
 
 	HeaderTimeout time.Duration `min:"1ms" max:"24h" help:"Time for a client to send the head of a request." default:"5s"`
-	ReadTimeout   time.Duration `min:"1ms" max:"24h" help:"Time for a client to send a request." default:"30s"`
-	WriteTimeout  time.Duration `min:"1ms" max:"24h" help:"Time for a client to take the answer, or a part of a stream." default:"30s"`
+	ReadTimeout   time.Duration `min:"1ms" max:"24h" help:"Time for a client to send a request." default:"20s"`
+	WriteTimeout  time.Duration `min:"1ms" max:"24h" help:"Time for a client to take the answer, or a part of a stream." default:"20s"`
 	IdleTimeout   time.Duration `min:"1ms" max:"24h" help:"Time between requests after which a connection is closed." default:"2m"`
 	Drain         time.Duration `min:"0s" max:"24h" help:"Time for requests under way when the service ends." default:"15s"`
 
@@ -33,9 +37,13 @@ type listenFlags struct {
 func (f *listenFlags) options(e *env) (o server.Options, err error) {
 	o = server.Options{
 		REST: "off", GRPC: "off",
+		Hosts:    f.Host,
 		Limits:   server.Limits{Concurrent: f.Concurrent},
 		Timeouts: server.Timeouts{Header: f.HeaderTimeout, Read: f.ReadTimeout, Write: f.WriteTimeout, Idle: f.IdleTimeout, Drain: f.Drain},
 		Log:      slog.New(slog.NewTextHandler(e.stderr, nil)), Traces: true,
+	}
+	if o.Limits.Memory, err = store.ParseBytes(f.RequestMemory); err != nil || o.Limits.Memory < 1<<20 {
+		return o, errors.Join(fmt.Errorf("--request-memory %s: want at least 1MiB", f.RequestMemory), err)
 	}
 	if f.AccessLog {
 		o.Access = o.Log

@@ -52,8 +52,11 @@ type serveCmd struct {
 	Owner      string        `help:"Owner of new entities whose writer names none." default:"0x0000000000000000000000000000000000000000"`
 	Cache      string        `help:"Memory of the cache of opened entities; off for none." default:"64MiB"`
 	Window     time.Duration `min:"0s" max:"1m" help:"How long a block waits for further writes after its first." default:"0s"`
-	MaxPayload string        `help:"Largest payload." default:"4MiB"`
+	MaxPayload string        `help:"Largest payload. With all that belongs to it an entity may have 64KiB more: 4MiB, which any client of gRPC takes." default:"4032KiB"`
 	Rate       float64       `min:"0" max:"10000000" help:"Requests a second; more are refused. 0 for no limit." default:"0"`
+
+	Subscriptions int           `min:"1" max:"1000000" help:"Clients at a time that follow the events; more are refused." default:"256"`
+	QueryTimeout  time.Duration `min:"1ms" max:"24h" help:"Time that the store may work for a request, without that in which the client takes the answer." default:"30s"`
 }
 
 // Run serves until it is interrupted.
@@ -172,9 +175,10 @@ func (c *serveCmd) options(e *env) (core service.Options, listen server.Options,
 	if err != nil || largest > 1<<30 {
 		return core, listen, errors.Join(fmt.Errorf("--max-payload %s: want at most 1GiB", c.MaxPayload), err)
 	}
-	core.MaxPayload, core.Window = int(largest), c.Window
+	core.MaxPayload, core.Window, core.Work = int(largest), c.Window, c.QueryTimeout
 	listen, err = c.listenFlags.options(e)
-	listen.REST, listen.GRPC, listen.Limits.PerSecond = c.Listen, c.GRPC, c.Rate
+	listen.REST, listen.GRPC, listen.Limits.PerSecond, listen.Limits.Subscriptions = c.Listen, c.GRPC, c.Rate, c.Subscriptions
+	listen.Timeouts.Work = c.QueryTimeout
 	return core, listen, err
 }
 

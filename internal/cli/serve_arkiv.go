@@ -21,7 +21,8 @@ func (f *arkivFlags) add(ctx context.Context, o *server.Options, s server.Site, 
 	if r.BlockTime <= 0 {
 		return usageError{fmt.Errorf("--block-time %s: want more than nothing", r.BlockTime)}
 	}
-	r.Origins, r.Limits.Concurrent, r.Log, r.Access = f.Origin, o.Limits.Concurrent, o.Log, o.Access
+	r.Origins, r.Log, r.Access = f.Origin, o.Log, o.Access
+	r.Limits = rpc.Limits{Concurrent: o.Limits.Concurrent, Memory: o.Limits.Memory, Receive: o.Timeouts.Read, Send: o.Timeouts.Write}
 	handler, err := rpc.New(ctx, ents, r)
 	if err != nil {
 		return fmt.Errorf("arkiv: %w", err)

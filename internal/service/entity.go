@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/varvedb/varve/internal/accesslog"
+	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
 )
@@ -45,7 +46,7 @@ type Written struct {
 // durability level of the store promises. It fails with store.ErrInvalid,
 // ErrTooLarge, ErrChanged, ErrClosing, or as store.Entities.Apply does.
 func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
-	if err := s.checkPayload(p.Payload); err != nil {
+	if err := s.checkPut(p); err != nil {
 		return Written{}, fmt.Errorf("put %s: %w", p.Key, err)
 	}
 	w := newWrite(ctx)
@@ -120,14 +121,57 @@ func (s *Service) read(ctx context.Context, key store.Key) (*store.Entity, error
 	return e, nil
 }
 
-// checkPayload refuses what could not be told from a sealed payload later, and
-// what is too large.
-func (s *Service) checkPayload(payload []byte) error {
-	if len(payload) > s.opts.MaxPayload {
-		return fmt.Errorf("%w: a payload of %d bytes, at most %d", ErrTooLarge, len(payload), s.opts.MaxPayload)
+// GetHeld is Get with an answer that is held. While others hold the memory for it, it waits
+// and keeps nothing.
+func (s *Service) GetHeld(ctx context.Context, key store.Key, hold *quota.Hold) (*store.Entity, error) {
+	for {
+		e, err := s.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		wants := answerBytes(e)
+		if hold.Try(wants) {
+			return e, nil
+		}
+		if err := hold.Take(ctx, wants); err != nil {
+			return nil, fmt.Errorf("get %s: %w", key, err)
+		}
 	}
-	if !s.Sealed() && seal.IsSealed(payload) {
+}
+
+// checkPut refuses what could not be told from a sealed payload later, and an entity that is
+// too large.
+func (s *Service) checkPut(p *Put) error {
+	if len(p.Payload) > s.opts.MaxPayload {
+		return fmt.Errorf("%w: a payload of %d bytes, at most %d", ErrTooLarge, len(p.Payload), s.opts.MaxPayload)
+	}
+	size := messageOverhead + len(p.Payload) + len(p.ContentType)
+	for name, value := range p.StringAttributes {
+		size += attributeOverhead + len(name) + len(value)
+	}
+	for name := range p.NumericAttributes {
+		size += attributeOverhead + len(name)
+	}
+	if err := s.checkMessage(size); err != nil {
+		return err
+	}
+	if !s.Sealed() && seal.IsSealed(p.Payload) {
 		return fmt.Errorf("%w: the payload begins like a sealed one, and this service has no keys", store.ErrInvalid)
+	}
+	return nil
+}
+
+// What a message of gRPC has at most beside payload, texts and names: keys, addresses and
+// numbers; of each attribute or tag its number or the lengths.
+const (
+	messageOverhead   = 256
+	attributeOverhead = 24
+)
+
+// checkMessage refuses an entity or an event that is too large a message of gRPC.
+func (s *Service) checkMessage(size int) error {
+	if most := s.MaxMessage(); size > most {
+		return fmt.Errorf("%w: with its attributes or tags a message of %d bytes, at most %d; store the content elsewhere and keep a reference", ErrTooLarge, size, most)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/query"
@@ -18,6 +19,8 @@ var (
 	ErrMalformed = errors.New("malformed request")
 	// ErrUnauthenticated: no token, or another one.
 	ErrUnauthenticated = errors.New("not authenticated")
+	// ErrHost: a request for a host that is not this one.
+	ErrHost = errors.New("this is not that host")
 	// ErrTooLarge: a body or a payload above its limit.
 	ErrTooLarge = errors.New("too large")
 	// ErrMediaType: a body of a kind that the operation does not take.
@@ -34,7 +37,12 @@ var (
 	ErrNoEvents = errors.New("no events here")
 	// ErrSlow: the client did not send or take the data in time.
 	ErrSlow = errors.New("client is too slow")
+	// ErrTime: the store has worked for a request as long as it may.
+	ErrTime = errors.New("this takes too long")
 )
+
+// StatusGone counts requests whose client has left before the answer; none gets it.
+const StatusGone = 499
 
 // Class is what an error means to a client.
 type Class struct {
@@ -52,6 +60,8 @@ var classes = []struct {
 	class Class
 }{
 	{ErrUnauthenticated, Class{Slug: "unauthenticated", Title: "Not authenticated", Status: http.StatusUnauthorized, Code: codes.Unauthenticated}},
+	{ErrHost, Class{Slug: "host", Title: "Not this host", Status: http.StatusForbidden, Code: codes.PermissionDenied}},
+	{ErrTime, Class{Slug: "timeout", Title: "Timed out", Status: http.StatusServiceUnavailable, Code: codes.DeadlineExceeded}},
 	{ErrTooLarge, Class{Slug: "too-large", Title: "Too large", Status: http.StatusRequestEntityTooLarge, Code: codes.ResourceExhausted}},
 	{ErrMediaType, Class{Slug: "media-type", Title: "Unsupported media type", Status: http.StatusUnsupportedMediaType, Code: codes.InvalidArgument}},
 	{ErrSlow, Class{Slug: "slow", Title: "Client is too slow", Status: http.StatusRequestTimeout, Code: codes.DeadlineExceeded}},
@@ -61,6 +71,7 @@ var classes = []struct {
 	{ErrMalformed, Class{Slug: "malformed", Title: "Malformed request", Status: http.StatusBadRequest, Code: codes.InvalidArgument}},
 	{ErrRate, Class{Slug: "rate", Title: "Too many requests", Status: http.StatusTooManyRequests, Code: codes.ResourceExhausted, Retry: true}},
 	{ErrBusy, Class{Slug: "busy", Title: "Busy", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Retry: true}},
+	{quota.ErrFull, Class{Slug: "busy", Title: "Busy", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Retry: true}},
 	{ErrClosing, Class{Slug: "closing", Title: "Shutting down", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Retry: true}},
 	{seal.ErrUnknownKey, Class{Slug: "unknown-key", Title: "Payload is sealed with another key", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
 	{seal.ErrTampered, Class{Slug: "tampered", Title: "Payload does not open", Status: http.StatusInternalServerError, Code: codes.DataLoss}},
@@ -83,7 +94,7 @@ var classes = []struct {
 	{store.ErrClosed, Class{Slug: "closing", Title: "Shutting down", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true, Retry: true}},
 	{store.ErrReadOnly, Class{Slug: "read-only", Title: "Store is read-only", Status: http.StatusServiceUnavailable, Code: codes.FailedPrecondition, Hidden: true}},
 	{context.DeadlineExceeded, Class{Slug: "timeout", Title: "Timed out", Status: http.StatusServiceUnavailable, Code: codes.DeadlineExceeded, Hidden: true, Retry: true}},
-	{context.Canceled, Class{Slug: "cancelled", Title: "Cancelled", Status: http.StatusServiceUnavailable, Code: codes.Canceled, Hidden: true, Retry: true}},
+	{context.Canceled, Class{Slug: "cancelled", Title: "Cancelled", Status: StatusGone, Code: codes.Canceled}},
 	// An engine calls a constraint that forbids a write by the same name; only an
 	// append's condition gets this far.
 	{store.ErrConflict, Class{Slug: "conflict", Title: "Condition of the append does not hold", Status: http.StatusConflict, Code: codes.Aborted}},

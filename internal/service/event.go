@@ -178,6 +178,9 @@ func (s *Service) checkEvents(events []store.Event) error {
 	}
 	for i := range events {
 		e := &events[i]
+		if err := s.checkMessage(eventBytes(e)); err != nil {
+			return fmt.Errorf("event %d of %d: %w", i+1, len(events), err)
+		}
 		switch {
 		case !s.Sealed() && seal.IsSealed(e.Data):
 			return fmt.Errorf("event %d of %d: %w: its data begin like sealed ones, and this service has no keys", i+1, len(events), store.ErrInvalid)
@@ -187,6 +190,15 @@ func (s *Service) checkEvents(events []store.Event) error {
 		}
 	}
 	return nil
+}
+
+// eventBytes is the size of an event as a message of gRPC, at most.
+func eventBytes(e *store.Event) int {
+	n := messageOverhead + len(e.Type) + len(e.Data) + len(e.Metadata)
+	for _, tag := range e.Tags {
+		n += attributeOverhead + len(tag.Key) + len(tag.Value)
+	}
+	return n
 }
 
 // checkEventKeys opens the newest event as far as to tell whether its key is there. An

@@ -209,7 +209,7 @@ func TestPlainEvents(t *testing.T) {
 
 // TestSealedSizes: the largest event is smaller by what sealing adds.
 func TestSealedSizes(t *testing.T) {
-	events := start(t, fresh(t), service.Options{Keys: keyring(t, 1)}).Events()
+	events := start(t, fresh(t), service.Options{Keys: keyring(t, 1), MaxPayload: event.MaxData}).Events()
 	sized := func(n int) []store.Event { return []store.Event{{Type: "A", Data: make([]byte, n)}} }
 	const most = event.MaxData - seal.Overhead - 4
 	_, err := events.Append(t.Context(), sized(most), nil)
@@ -225,9 +225,9 @@ func TestSealedSizes(t *testing.T) {
 // nothing stays behind.
 func TestFollow(t *testing.T) {
 	var given atomic.Int64
-	endless := func(ctx context.Context) iter.Seq2[store.SequencedEvent, error] {
+	endless := func(ctx context.Context, from uint64) iter.Seq2[store.SequencedEvent, error] {
 		return func(yield func(store.SequencedEvent, error) bool) {
-			for n := uint64(1); ctx.Err() == nil; n++ {
+			for n := max(from, 1); ctx.Err() == nil; n++ {
 				given.Store(int64(n))
 				if !yield(store.SequencedEvent{Position: n, Event: store.Event{Data: make([]byte, 10_000)}}, nil) {
 					return
@@ -238,7 +238,7 @@ func TestFollow(t *testing.T) {
 	}
 	boom := errors.New("boom")
 	next, batches := uint64(1), 0
-	err := service.Follow(t.Context(), nil, 0, endless, func(list []store.SequencedEvent) error {
+	err := service.Follow(t.Context(), nil, 0, 0, endless, nil, func(list []store.SequencedEvent) error {
 		for _, e := range list {
 			require.Equal(t, next, e.Position)
 			next++
@@ -249,32 +249,32 @@ func TestFollow(t *testing.T) {
 		return nil
 	})
 	require.ErrorIs(t, err, boom)
-	require.Less(t, given.Load(), int64(next)+60, "a batch is full with 256 KiB")
+	require.Less(t, given.Load(), int64(next)+15, "a batch is full with 64 KiB")
 
 	ending := make(chan struct{})
-	err = service.Follow(t.Context(), ending, 0, endless, func([]store.SequencedEvent) error {
+	err = service.Follow(t.Context(), ending, 0, 0, endless, nil, func([]store.SequencedEvent) error {
 		if batches++; batches == 30 {
 			close(ending)
 		}
 		return nil
 	})
 	require.ErrorIs(t, err, service.ErrClosing)
-	silent := func(ctx context.Context) iter.Seq2[store.SequencedEvent, error] {
+	silent := func(ctx context.Context, _ uint64) iter.Seq2[store.SequencedEvent, error] {
 		return func(yield func(store.SequencedEvent, error) bool) {
 			<-ctx.Done()
 			yield(store.SequencedEvent{}, ctx.Err())
 		}
 	}
-	err = service.Follow(t.Context(), nil, 1, silent, func(list []store.SequencedEvent) error {
+	err = service.Follow(t.Context(), nil, 1, 0, silent, nil, func(list []store.SequencedEvent) error {
 		require.Empty(t, list)
 		return boom
 	})
 	require.ErrorIs(t, err, boom, "it shows that it lives")
-	err = service.Follow(t.Context(), nil, 0, func(context.Context) iter.Seq2[store.SequencedEvent, error] {
+	err = service.Follow(t.Context(), nil, 0, 0, func(context.Context, uint64) iter.Seq2[store.SequencedEvent, error] {
 		return func(yield func(store.SequencedEvent, error) bool) {
 			_ = yield(store.SequencedEvent{Position: 1}, nil) && yield(store.SequencedEvent{}, store.ErrCorrupt)
 		}
-	}, func(list []store.SequencedEvent) error {
+	}, nil, func(list []store.SequencedEvent) error {
 		require.Len(t, list, 1, "what came before the error")
 		return nil
 	})

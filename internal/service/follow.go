@@ -50,10 +50,14 @@ func (s *Service) observe(to store.BlockHead) { s.head.move(to, s.cache.forget) 
 // of an older one.
 func (s *Service) at(ctx context.Context, block uint64) (*store.Snapshot, error) {
 	snap, err := s.ents.At(ctx, block)
-	if err == nil && s.reads {
+	if err != nil {
+		return nil, err
+	}
+	s.lastRead.Store(time.Now().UnixNano())
+	if s.reads {
 		s.observe(snap.Head())
 	}
-	return snap, err
+	return snap, nil
 }
 
 // look compares the head with the store's. The committer of a service that writes

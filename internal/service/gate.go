@@ -4,47 +4,89 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
+	"net"
+	"net/netip"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"golang.org/x/time/rate"
+
+	"github.com/varvedb/varve/internal/quota"
 )
 
 // MinToken is the length in bytes below which a token is refused.
 const MinToken = 16
 
+// The defaults of GateOptions.
+const (
+	DefaultConcurrent    = 1024
+	DefaultSubscriptions = 256
+	DefaultMemory        = 16 << 20
+)
+
 // Gate decides which requests come in: who shows the token, while there is room.
 type Gate struct {
 	token atomic.Pointer[[sha256.Size]byte] // nil: none is needed
-	slots chan struct{}                     // one for each request at a time
-	rate  *rate.Limiter                     // nil: no limit
+	hosts []string                          // that a request may be for, beside this machine
+	any   bool                              // it may be for any
+
+	rate *rate.Limiter // nil: no limit
+
+	Requests      Places       // of requests, but for the next two kinds
+	Subscriptions Places       // of those that follow the events
+	Watches       Places       // of those that need no token and end when the client likes
+	Memory        *quota.Quota // for bodies and answers
 }
 
-// GateOptions say what a gate lets in. The zero value lets in everything.
+// GateOptions say what a gate lets in. A zero limit means its default.
 type GateOptions struct {
-	Token      string  // that requests show; empty: none is needed
-	Concurrent int     // requests at a time; zero: no limit
-	PerSecond  float64 // requests a second, over all clients; zero: no limit
+	Token string // that requests show; empty: none is needed
+
+	// Local lets in only requests for this machine, by a loopback address or as localhost, or
+	// for one of Hosts: so that no page can, whose name was made to mean 127.0.0.1. It is for
+	// a service without a token.
+	Local bool
+	Hosts []string
+
+	Concurrent    int     // requests at a time
+	Subscriptions int     // at a time
+	Memory        int64   // bytes of bodies and answers at a time
+	PerSecond     float64 // requests a second, over all clients; zero: no limit
 }
 
 // NewGate returns a gate.
 func NewGate(o GateOptions) (*Gate, error) {
-	if o.Concurrent < 0 || o.PerSecond < 0 {
-		return nil, fmt.Errorf("gate: %d requests at a time, %g a second", o.Concurrent, o.PerSecond)
+	if o.Concurrent < 0 || o.Subscriptions < 0 || o.Memory < 0 || o.PerSecond < 0 {
+		return nil, fmt.Errorf("gate: %d requests and %d subscriptions at a time in %d bytes, %g a second", o.Concurrent, o.Subscriptions, o.Memory, o.PerSecond)
 	}
-	g := &Gate{}
+	orDefault(&o.Concurrent, DefaultConcurrent)
+	orDefault(&o.Subscriptions, DefaultSubscriptions)
+	orDefault(&o.Memory, DefaultMemory)
+	g := &Gate{
+		hosts: o.Hosts, any: !o.Local, Memory: quota.New(o.Memory),
+		Requests: newPlaces(o.Concurrent, "requests"), Subscriptions: newPlaces(o.Subscriptions, "subscriptions"),
+		Watches: newPlaces(maxWatches, "watchers of the health"),
+	}
 	if o.Token != "" {
 		if err := g.SetToken(o.Token); err != nil {
 			return nil, err
 		}
 	}
-	if o.Concurrent > 0 {
-		g.slots = make(chan struct{}, o.Concurrent)
-	}
 	if o.PerSecond > 0 {
 		g.rate = rate.NewLimiter(rate.Limit(o.PerSecond), max(1, int(o.PerSecond/10)))
 	}
 	return g, nil
+}
+
+// maxWatches bounds the streams that gRPC's health service and reflection have without a token.
+const maxWatches = 64
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
 }
 
 // SetToken changes the token that later requests show.
@@ -57,10 +99,13 @@ func (g *Gate) SetToken(token string) error {
 	return nil
 }
 
-// Authorize checks the value of an Authorization header. Hashes of the same
-// length are compared in constant time, so that neither the token nor its length
-// shows in how long it takes.
-func (g *Gate) Authorize(header string) error {
+// Authorize checks whom a request is for, and the value of its Authorization header. It is
+// called before any of the body is read. Hashes of the same length are compared in constant
+// time, so that neither the token nor its length shows in how long it takes.
+func (g *Gate) Authorize(host, header string) error {
+	if err := g.Host(host); err != nil {
+		return err
+	}
 	want := g.token.Load()
 	if want == nil {
 		return nil
@@ -76,26 +121,57 @@ func (g *Gate) Authorize(header string) error {
 	return nil
 }
 
-// Enter takes a place, which Leave gives back. It fails with ErrRate or ErrBusy
-// and does not wait: a client that is told can try elsewhere.
-func (g *Gate) Enter() error {
-	if g.rate != nil && !g.rate.Allow() {
-		return ErrRate
-	}
-	if g.slots == nil {
+// Host checks whom a request is for: the Host header of HTTP, the authority of gRPC.
+func (g *Gate) Host(host string) error {
+	if g.any {
 		return nil
 	}
-	select {
-	case g.slots <- struct{}{}:
-		return nil
-	default:
-		return fmt.Errorf("%w: %d requests at a time", ErrBusy, cap(g.slots))
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
 	}
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
+	if address, err := netip.ParseAddr(name); err == nil && address.IsLoopback() {
+		return nil
+	}
+	is := func(other string) bool { return strings.EqualFold(name, other) }
+	if is("localhost") || slices.ContainsFunc(g.hosts, is) {
+		return nil
+	}
+	return fmt.Errorf("%w: %q; without a token a request must be for localhost, a loopback address, or a name that --host gives", ErrHost, host)
 }
 
-// Leave gives back the place of an Enter that did not fail.
-func (g *Gate) Leave() {
-	if g.slots != nil {
-		<-g.slots
+// Enter takes a place for a request, among the subscriptions if it follows events. It fails with
+// ErrRate or ErrBusy.
+func (g *Gate) Enter(follows bool) (leave func(), err error) {
+	if g.rate != nil && !g.rate.Allow() {
+		return nil, ErrRate
+	}
+	if follows {
+		return g.Subscriptions.Enter()
+	}
+	return g.Requests.Enter()
+}
+
+// Places bound how many there are of something at a time.
+type Places struct {
+	taken chan struct{}
+	of    string
+	leave func()
+}
+
+func newPlaces(n int, of string) Places {
+	taken := make(chan struct{}, n)
+	return Places{taken, of, func() { <-taken }}
+}
+
+// Enter takes a place, which leave gives back. It fails with ErrBusy and does not wait: a
+// client that is told can try elsewhere.
+func (p Places) Enter() (leave func(), err error) {
+	select {
+	case p.taken <- struct{}{}:
+		return p.leave, nil
+	default:
+		return nil, fmt.Errorf("%w: %d %s at a time", ErrBusy, cap(p.taken), p.of)
 	}
 }

@@ -7,15 +7,16 @@ import (
 	"log/slog"
 
 	"github.com/varvedb/varve/internal/accesslog"
+	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/query"
 )
 
 // A query is read in parts, so that no client, however slow, holds a reader of
-// the store while it takes the results.
+// the store while it takes the results. Where memory is short, parts are smaller.
 const (
 	partEntities = 256
-	partBytes    = 4 << 20
+	partBytes    = 1 << 20
 )
 
 // Query asks for entities.
@@ -35,11 +36,16 @@ type Page struct {
 }
 
 // Query gives the entities that match to yield, one after another, with their
-// payloads opened; they are the caller's own. It ends with the first error of
+// payloads opened; they are the caller's own. What it has read and yield has not
+// taken is held; a nil hold does not count. It ends with the first error of
 // yield. It fails with query.ErrSyntax, store.ErrInvalid, store.ErrBlockRange,
-// store.ErrUnsupported, or as seal.Keyring.Open does.
-func (s *Service) Query(ctx context.Context, q *Query, yield func(*store.Entity) error) (Page, error) {
-	page, err := s.query(ctx, q, yield)
+// store.ErrUnsupported, ErrTime, or as seal.Keyring.Open and quota.Hold.Take do.
+func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield func(*store.Entity) error) (Page, error) {
+	work := s.worktime(ctx)
+	defer work.end()
+	defer hold.Release()
+	page, err := s.query(work, q, hold, yield)
+	err = work.cause(err)
 	accesslog.Add(ctx, slog.Int("entities", page.Count), slog.Uint64("block", page.Block))
 	if err != nil {
 		return page, fmt.Errorf("query: %w", err)
@@ -47,7 +53,7 @@ func (s *Service) Query(ctx context.Context, q *Query, yield func(*store.Entity)
 	return page, nil
 }
 
-func (s *Service) query(ctx context.Context, q *Query, yield func(*store.Entity) error) (page Page, err error) {
+func (s *Service) query(work *worktime, q *Query, hold *quota.Hold, yield func(*store.Entity) error) (page Page, err error) {
 	expr, err := query.Parse(q.Text)
 	if err != nil {
 		return page, err
@@ -68,21 +74,15 @@ func (s *Service) query(ctx context.Context, q *Query, yield func(*store.Entity)
 		if q.Limit > 0 {
 			opts.Limit = min(opts.Limit, q.Limit-page.Count)
 		}
-		p, err := s.part(ctx, at, expr, opts)
+		p, err := s.part(work, at, expr, opts, hold)
 		if err != nil {
 			return page, err
 		}
 		if page.Count == 0 {
 			page.Block = p.block
 		}
-		for _, e := range p.entities {
-			if e.Content, err = s.unseal(e.Key, e.Content); err != nil {
-				return page, fmt.Errorf("%s: %w", e.Key, err)
-			}
-			if err := yield(e); err != nil {
-				return page, err
-			}
-			page.Count++
+		if err := s.give(p.entities, hold, &page.Count, yield); err != nil {
+			return page, err
 		}
 		if p.last {
 			return page, nil
@@ -95,6 +95,23 @@ func (s *Service) query(ctx context.Context, q *Query, yield func(*store.Entity)
 	}
 }
 
+// give gives entities to yield, and back what was held for them.
+func (s *Service) give(entities []*store.Entity, hold *quota.Hold, count *int, yield func(*store.Entity) error) (err error) {
+	defer hold.Release()
+	hold.Await()
+	for i, e := range entities {
+		entities[i] = nil
+		if e.Content, err = s.unseal(e.Key, e.Content); err != nil {
+			return fmt.Errorf("%s: %w", e.Key, err)
+		}
+		if err := yield(e); err != nil {
+			return err
+		}
+		*count++
+	}
+	return nil
+}
+
 // part is some of the results.
 type part struct {
 	entities []*store.Entity
@@ -103,18 +120,41 @@ type part struct {
 	last     bool // nothing comes after it
 }
 
-// part reads results until there are enough of them or of their bytes.
-func (s *Service) part(ctx context.Context, at uint64, expr query.Expr, opts store.QueryOptions) (p part, err error) {
+// part reads results until there are enough of them or of their bytes, or no more of them
+// can be held. For one that alone cannot it waits, without a reader of the store.
+func (s *Service) part(work *worktime, at uint64, expr query.Expr, opts store.QueryOptions, hold *quota.Hold) (p part, err error) {
+	for {
+		work.run()
+		p, wants, err := s.readPart(work.ctx, at, expr, opts, hold)
+		work.stand()
+		if err != nil || wants == 0 {
+			return p, err
+		}
+		if err := hold.Take(work.ctx, wants); err != nil {
+			return p, err
+		}
+	}
+}
+
+// readPart reads a part. When not even the first result can be held, it returns how much that
+// one wants.
+func (s *Service) readPart(ctx context.Context, at uint64, expr query.Expr, opts store.QueryOptions, hold *quota.Hold) (p part, wants int64, err error) {
 	snap, err := s.at(ctx, at)
 	if err != nil {
-		return p, err
+		return p, 0, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
 	p.block, p.last = snap.Block(), true
-	bytes := 0
+	bytes, held := 0, int64(0)
 	for e, err := range snap.Query(ctx, expr, &opts) {
 		if err != nil {
-			return p, err
+			return p, 0, err
+		}
+		if held += answerBytes(e); !hold.Try(held) {
+			if p.last = false; len(p.entities) == 0 {
+				return p, held, nil
+			}
+			break
 		}
 		p.entities = append(p.entities, e)
 		if bytes += len(e.Content); bytes >= partBytes {
@@ -126,5 +166,15 @@ func (s *Service) part(ctx context.Context, at uint64, expr query.Expr, opts sto
 		p.last = false
 		p.cursor, err = snap.Cursor(p.entities[n-1], &opts)
 	}
-	return p, err
+	return p, 0, err
+}
+
+// answerBytes is the memory of an entity and of the answer that is made of it: the answer has the
+// payload in base 64, or sealed and opened it is there twice.
+func answerBytes(e *store.Entity) int64 {
+	n := len(e.Content)
+	for name, value := range e.StringAttributes {
+		n += len(name) + len(value)
+	}
+	return int64(n) * 5 / 2
 }

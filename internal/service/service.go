@@ -25,10 +25,14 @@ import (
 // Defaults of Options.
 const (
 	DefaultCacheBytes = 64 << 20
-	DefaultMaxPayload = 4 << 20
+	DefaultMaxPayload = 4<<20 - envelope // gRPC's clients take messages of 4 MiB unless they are told otherwise
+	DefaultWork       = 30 * time.Second
 	DefaultMaxGroup   = 1024
 	DefaultQueue      = 4096
 )
+
+// envelope is what the message of an entity or of an event may have beside the largest payload.
+const envelope = 64 << 10
 
 // maxGroupBytes bounds the payloads of one block. A single write may exceed it.
 const maxGroupBytes = 32 << 20
@@ -43,8 +47,13 @@ type Options struct {
 	// DefaultCacheBytes, below zero there is none.
 	CacheBytes int64
 
-	// MaxPayload bounds the bytes of one payload; zero means DefaultMaxPayload.
+	// MaxPayload bounds the bytes of one payload. With all that belongs to it, an entity or an
+	// event may have 64 KiB more. Zero means DefaultMaxPayload.
 	MaxPayload int
+
+	// Work bounds how long the store may work for one query or read of events, without the
+	// time that the client takes for the answer; zero means DefaultWork.
+	Work time.Duration
 
 	// Window is how long a block waits for further writes after the first. Zero
 	// waits for nothing but the block before it.
@@ -70,21 +79,14 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Window < 0 || o.Poll < 0 || o.MaxGroup < 0 || o.MaxGroup > 1<<16 || o.MaxPayload < 0 {
+	if o.Window < 0 || o.Poll < 0 || o.MaxGroup < 0 || o.MaxGroup > 1<<16 || o.MaxPayload < 0 || o.Work < 0 {
 		return o, fmt.Errorf("%w: window %s, group of %d, payload of %d bytes", store.ErrInvalid, o.Window, o.MaxGroup, o.MaxPayload)
 	}
-	if o.CacheBytes == 0 {
-		o.CacheBytes = DefaultCacheBytes
-	}
-	if o.MaxPayload == 0 {
-		o.MaxPayload = DefaultMaxPayload
-	}
-	if o.MaxGroup == 0 {
-		o.MaxGroup = DefaultMaxGroup
-	}
-	if o.Poll == 0 {
-		o.Poll = DefaultPoll
-	}
+	orDefault(&o.CacheBytes, DefaultCacheBytes)
+	orDefault(&o.MaxPayload, DefaultMaxPayload)
+	orDefault(&o.Work, DefaultWork)
+	orDefault(&o.MaxGroup, DefaultMaxGroup)
+	orDefault(&o.Poll, DefaultPoll)
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
@@ -103,7 +105,8 @@ type Service struct {
 	head   head
 	keys   atomic.Pointer[seal.Keyring] // nil: payloads are as they are
 
-	subscribers sync.Map // of *subscriber
+	lastRead    atomic.Int64 // when the store was last read, Unix nanoseconds
+	subscribers sync.Map     // of *subscriber
 
 	queue  chan *write
 	lately int                // writes of a block, the most of late; the committer's own
@@ -185,6 +188,14 @@ func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error)
 	return s.checkEventKeys(ctx, keys)
 }
 
+const (
+	// readyTimeout is for the store to show that it can be read.
+	readyTimeout = time.Second
+	// readLately is how long ago it has shown that by itself, while it has too much to do for
+	// one more reader.
+	readLately = 5 * time.Second
+)
+
 // Ready tells whether the service takes requests: nil, ErrClosing, or why the
 // store cannot be read, or nothing be committed to it.
 func (s *Service) Ready(ctx context.Context) error {
@@ -197,11 +208,16 @@ func (s *Service) Ready(ctx context.Context) error {
 	if err := s.db.Ready(ctx); err != nil {
 		return err
 	}
-	snap, err := s.at(ctx, store.Head)
-	if err != nil {
-		return err
+	within, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	snap, err := s.at(within, store.Head)
+	switch {
+	case err == nil:
+		return snap.Close()
+	case within.Err() != nil && time.Since(time.Unix(0, s.lastRead.Load())) < readLately:
+		return nil // it is busy
 	}
-	return snap.Close()
+	return err
 }
 
 // ReadOnly tells whether the service only reads.
@@ -230,8 +246,8 @@ func (s *Service) SetKeys(ctx context.Context, keys *seal.Keyring) error {
 	return nil
 }
 
-// MaxPayload returns the bytes that a payload may have.
-func (s *Service) MaxPayload() int { return s.opts.MaxPayload }
+// MaxMessage returns the bytes that an entity or an event may have as a message of gRPC.
+func (s *Service) MaxMessage() int { return s.opts.MaxPayload + envelope }
 
 // Metrics returns the counters of the service.
 func (s *Service) Metrics() *Metrics { return s.opts.Metrics }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
 )
 
@@ -20,6 +21,7 @@ type Subscription struct {
 
 	Ending <-chan struct{} // closed when the server goes down; nil: never
 	Idle   time.Duration   // after which an empty batch is sent; zero: never
+	Hold   *quota.Hold     // of large events; nil does not count
 }
 
 // Follow gives the events of a subscription to send, as the function Follow does, and counts
@@ -30,16 +32,36 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]store.
 	list := &e.service.subscribers
 	list.Store(f, nil)
 	defer list.Delete(f)
-	subscribe := func(ctx context.Context) iter.Seq2[store.SequencedEvent, error] {
-		return e.Subscribe(ctx, sub.Query, sub.From)
-	}
-	return Follow(ctx, sub.Ending, sub.Idle, subscribe, func(events []store.SequencedEvent) error {
+	return Follow(ctx, sub.Ending, sub.Idle, sub.From, e.catchUp(sub), sub.Hold, func(events []store.SequencedEvent) error {
 		err := send(events)
 		if n := len(events); n > 0 && err == nil {
 			f.has.Store(events[n-1].Position)
 		}
 		return err
 	})
+}
+
+// catchUp yields what there is, for which the store reads ahead what is held meanwhile, and then
+// what comes.
+func (e Events) catchUp(sub Subscription) stream {
+	return func(ctx context.Context, from uint64) iter.Seq2[store.SequencedEvent, error] {
+		return func(yield func(store.SequencedEvent, error) bool) {
+			ahead := sub.Hold.Another()
+			defer ahead.Release()
+			if err := ahead.Take(ctx, readAhead); err != nil {
+				yield(store.SequencedEvent{}, err)
+				return
+			}
+			for ev, err := range e.Read(ctx, sub.Query, &store.EventReadOptions{From: from}) {
+				if !yield(ev, err) || err != nil {
+					return
+				}
+				from = ev.Position + 1
+			}
+			ahead.Release()
+			e.Subscribe(ctx, sub.Query, from)(yield)
+		}
+	}
 }
 
 // subscriber is a client that follows events.

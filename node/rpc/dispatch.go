@@ -43,6 +43,7 @@ func methods() []*method {
 type call struct {
 	params []json.RawMessage
 	out    []byte   // the answer so far, but for what was sent; the result is added to it
+	held   held     // the request and the answer
 	socket *socket  // that it came over, nil for HTTP
 	after  []func() // what to do when the answer was sent
 
@@ -55,7 +56,9 @@ type call struct {
 func (h *Handler) send(c *call) error {
 	<-h.places
 	defer func() { h.places <- struct{}{} }()
+	c.held.Await()
 	err := c.part(c.out)
+	c.held.Work()
 	c.out, c.sent = c.out[:0], true
 	if err != nil {
 		return fmt.Errorf("%w: %w", context.Canceled, err)
@@ -88,22 +91,24 @@ func (c *call) atMost(n int) error {
 // handle answers a body: a request or a batch. It adds the answer to out, and nothing when
 // none is due. What is to be done after sending it comes back, too. The answer to a request
 // alone may be sent in parts, before its rest comes back.
-func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket, part func([]byte) error) (answer []byte, after []func(), note string) {
+func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket, mine held, part func([]byte) error) (answer []byte, after []func(), note string) {
 	list, batch, fault := decode(body, h.opts.Limits.Batch)
 	if fault != nil {
 		h.metrics.unknown.count(fault.code)
 		return append(appendError(appendHead(out, null), fault), '}'), nil, "malformed"
 	}
 	if len(list) == 1 {
-		out, after = h.alone(ctx, out, &list[0], batch, s, part)
+		out, after = h.alone(ctx, out, &list[0], batch, s, mine, part)
 		return out, after, list[0].method
 	}
+	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
+	defer cancel()
 	start := len(out)
 	out = append(out, '[')
 	for i := range list {
 		var more []func()
 		open := len(out)
-		out, more = h.answer(ctx, out, &list[i], s, nil)
+		out, more = h.answer(ctx, out, &list[i], s, mine, nil)
 		after = append(after, more...)
 		if len(out)-start > h.opts.Limits.Answer && list[i].id != nil {
 			out = append(appendError(appendHead(out[:open], list[i].id), h.tooLarge()), '}')
@@ -120,14 +125,14 @@ func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket, part 
 }
 
 // alone answers the only request of a body, which may be a batch.
-func (h *Handler) alone(ctx context.Context, out []byte, r *request, batch bool, s *socket, part func([]byte) error) (answer []byte, after []func()) {
+func (h *Handler) alone(ctx context.Context, out []byte, r *request, batch bool, s *socket, mine held, part func([]byte) error) (answer []byte, after []func()) {
 	if r.id == nil {
-		return h.answer(ctx, out, r, s, nil)
+		return h.answer(ctx, out, r, s, mine, nil)
 	}
 	if batch {
 		out = append(out, '[')
 	}
-	if out, after = h.answer(ctx, out, r, s, part); batch {
+	if out, after = h.answer(ctx, out, r, s, mine, part); batch {
 		out = append(out, ']')
 	}
 	return out, after
@@ -142,7 +147,7 @@ func appendHead(b []byte, id json.RawMessage) []byte {
 }
 
 // answer adds the answer to one request, unless it is a notification.
-func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket, part func([]byte) error) ([]byte, []func()) {
+func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket, mine held, part func([]byte) error) ([]byte, []func()) {
 	start := len(out)
 	m, known := h.methods[r.method]
 	counts := h.metrics.unknown
@@ -150,8 +155,11 @@ func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket,
 		counts = m.metrics
 	}
 	begun := counts.begin()
-	c := call{params: r.params, socket: s, part: part, out: append(appendHead(out, r.id), `"result":`...)}
+	c := call{params: r.params, held: mine, socket: s, part: part, out: append(appendHead(out, r.id), `"result":`...)}
 	err := h.call(ctx, m, r, &c)
+	if err == nil {
+		err = c.room(0)
+	}
 	code := 0
 	if err == nil && !c.sent && len(c.out)-start > h.opts.Limits.Answer {
 		err = h.tooLarge()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/query"
 )
@@ -58,6 +59,7 @@ var classes = []struct {
 	code    int
 	message string
 }{
+	{quota.ErrFull, CodeBusy, ""},
 	{errAhead, CodeAhead, ""},
 	{store.ErrRewound, CodeRewound, ""},
 	{store.ErrBlockRange, CodePruned, ""},

@@ -25,7 +25,7 @@ func FuzzHandle(f *testing.F) {
 	n := newNode(f, "compact", Options{Wait: -1})
 	n.apply(f, 10, create(1), create(2), create(3))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		out, _, _ := n.handler.handle(t.Context(), nil, body, nil, nil)
+		out, _, _ := n.handler.handle(t.Context(), nil, body, nil, held{}, nil)
 		if len(out) == 0 {
 			return
 		}

@@ -23,7 +23,7 @@ type buffer struct {
 	out []byte
 }
 
-const keepBuffer = 1 << 20
+const keepBuffer = 64 << 10
 
 func (b *buffer) free() {
 	if b.in.Cap() <= keepBuffer && cap(b.out) <= keepBuffer {
@@ -95,17 +95,20 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	}
 	b := getBuffer()
 	defer b.free()
-	status, fault := http.StatusOK, h.readBody(w, r, b)
+	control := http.NewResponseController(w)
+	mine := h.hold(func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
+	defer mine.Release()
+	status, fault := h.readBody(w, r, b)
 	var after []func()
 	var note string
-	parts := parts{to: w, control: http.NewResponseController(w)}
+	parts := parts{to: w, control: control, timeout: h.opts.Limits.Send}
 	if fault != nil {
 		h.metrics.unknown.count(fault.code)
-		status = http.StatusRequestEntityTooLarge
 		b.out = append(appendError(appendHead(b.out, null), fault), '}')
 		w.Header().Set("Connection", "close") // the rest is not read
 	} else {
-		b.out, after, note = h.handle(r.Context(), b.out, b.in.Bytes(), nil, parts.send)
+		mine.request = int64(b.in.Cap())
+		b.out, after, note = h.handle(r.Context(), b.out, b.in.Bytes(), nil, mine, parts.send)
 	}
 	accesslog.Add(r.Context(), slog.String("call", clip(note)))
 	if len(b.out) == 0 {
@@ -113,12 +116,16 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if parts.begun {
+		mine.Await()
 		_ = parts.send(b.out) // a client that does not take it is gone
 		return
 	}
 	header := w.Header()
 	header["Content-Type"] = []string{"application/json"}
 	header["Content-Length"] = []string{strconv.Itoa(len(b.out))}
+	_ = control.SetWriteDeadline(time.Now().Add(h.opts.Limits.Send)) // what has none, as in tests, needs none
+	mine.Shrink(mine.request + int64(cap(b.out)))
+	mine.Await()
 	w.WriteHeader(status)
 	_, _ = w.Write(b.out) // a client that does not take it is gone
 	for _, f := range after {
@@ -130,6 +137,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 type parts struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
+	timeout time.Duration
 	begun   bool
 }
 
@@ -139,22 +147,24 @@ func (p *parts) send(part []byte) error {
 		p.to.Header()["Content-Type"] = []string{"application/json"}
 		p.to.WriteHeader(http.StatusOK)
 	}
-	if err := p.control.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := p.control.SetWriteDeadline(time.Now().Add(p.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
 	_, err := p.to.Write(part)
 	return err
 }
 
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, b *buffer) *failure {
+// readBody reads the body. What it holds is held until it is there; then it is counted with
+// the answer.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, b *buffer) (int, *failure) {
+	control := http.NewResponseController(w)
+	body := h.hold(func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
+	defer body.Release()
 	most := h.opts.Limits.Request
-	_, err := b.in.ReadFrom(http.MaxBytesReader(w, r.Body, most))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return failf(CodeTooLarge, "a request of more than %d bytes", most)
-	case err != nil:
-		return failf(CodeParse, "the request ends early: %v", err)
+	if err := body.Read(r.Context(), &b.in, http.MaxBytesReader(w, r.Body, most), min(r.ContentLength, most)); err != nil {
+		return receiveFault(err, most)
 	}
-	return nil
+	return http.StatusOK, nil
 }
+
+func (h *Handler) hold(cut func()) held { return held{Hold: h.memory.Hold(cut)} }

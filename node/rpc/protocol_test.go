@@ -244,3 +244,31 @@ func TestHTTP(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, status)
 	require.Contains(t, header.Get("Access-Control-Allow-Headers"), "Content-Type")
 }
+
+// TestBatchTime: a batch has the time of a call, all together.
+func TestBatchTime(t *testing.T) {
+	n := newNode(t, "compact", Options{Wait: 100 * time.Millisecond, Limits: Limits{Time: 250 * time.Millisecond}})
+	n.apply(t, 1, create(1))
+	body := strings.TrimSuffix(strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"arkiv_query","params":["*",{"atBlock":"0x99"}]},`, 50), ",")
+	_, text := n.post(t, "["+body+"]")
+	require.Positive(t, strings.Count(text, fmt.Sprint(CodeTimeout)))
+	require.Equal(t, 50, strings.Count(text, fmt.Sprint(CodeTimeout))+strings.Count(text, fmt.Sprint(CodeAhead)), text)
+}
+
+// TestMemory: answers that find no room are refused, and found again later.
+func TestMemory(t *testing.T) {
+	n := newNode(t, "compact", Options{Limits: Limits{Memory: 4 << 20}})
+	op := create(1)
+	op.Content = make([]byte, 1<<20)
+	n.apply(t, 1, op)
+	taken := n.handler.memory.Hold(nil)
+	require.True(t, taken.Try(2<<20))
+	require.Contains(t, n.fails(t, CodeBusy, "arkiv_query", "*"), "ask for less")
+	var count int
+	n.result(t, &count, "arkiv_getEntityCount")
+	require.Equal(t, 1, count, "small answers need none")
+	taken.Release()
+	var page gotPage
+	n.result(t, &page, "arkiv_query", "*")
+	require.Len(t, page.Data, 1)
+}

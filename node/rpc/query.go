@@ -143,6 +143,9 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
 	defer cancel()
+	if err := c.begin(ctx); err != nil {
+		return false, err
+	}
 	snap, err := h.at(ctx, p.at)
 	if err != nil {
 		return false, err
@@ -167,6 +170,9 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 		if c.part != nil && n > 0 && len(c.out) > h.opts.Limits.Part {
 			p.options.After, err = cursorAfter(snap, last, options)
 			p.options.Limit, p.at = options.Limit-n, store.Head
+			return false, err
+		}
+		if err := c.room(textBytes(e)); err != nil {
 			return false, err
 		}
 		if p.started {
@@ -208,6 +214,9 @@ func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key store.K
 	if err != nil {
 		return err
 	}
+	if err := c.room(textBytes(e)); err != nil {
+		return err
+	}
 	c.out = appendEntity(c.out, e, &p.in)
 	if p.options.Limit == 1 {
 		p.next, err = cursorAfter(snap, e, p.options)
@@ -219,6 +228,15 @@ func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key store.K
 func cursorAfter(snap *store.Snapshot, e *store.Entity, options store.QueryOptions) (store.Cursor, error) {
 	options.Parts = 0 // the entity has what a cursor in this order needs
 	return snap.Cursor(e, &options)
+}
+
+// textBytes is about what an entity has as JSON.
+func textBytes(e *store.Entity) int {
+	n := 1024 + 2*len(e.Content)
+	for name, value := range e.StringAttributes {
+		n += 32 + len(name) + len(value)
+	}
+	return n + 64*len(e.NumericAttributes)
 }
 
 // asCursorFault tells what is wrong with a cursor from what is wrong with a query, which

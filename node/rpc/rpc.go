@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve/internal/accesslog"
+	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
 )
 
@@ -39,10 +40,13 @@ type Options struct {
 
 // Limits bound what clients may ask for. A zero field means its default.
 type Limits struct {
-	Time          time.Duration // for a call; 10s
+	Time          time.Duration // for a call or a batch; 10s
+	Receive       time.Duration // for a message that has begun over WebSocket; 20s
+	Send          time.Duration // for a client to take an answer; 20s
+	Memory        int64         // bytes of all requests and answers at a time; 16 MiB
 	Request       int64         // bytes of a request; 1 MiB
 	Page          int64         // bytes of a page; 512 MiB, as Arkiv has it
-	Part          int           // bytes of a page that are held at a time, if it is sent in parts; 8 MiB
+	Part          int           // bytes of a page that are held at a time, if it is sent in parts; 2 MiB
 	Answer        int           // bytes of any other answer, of a batch all together; 32 MiB
 	Batch         int           // calls; 100
 	Results       int           // entities of a page, unless told; 200
@@ -70,9 +74,12 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.Poll, 100*time.Millisecond)
 	l := &o.Limits
 	orDefault(&l.Time, 10*time.Second)
+	orDefault(&l.Receive, 20*time.Second)
+	orDefault(&l.Send, 20*time.Second)
+	orDefault(&l.Memory, 16<<20)
 	orDefault(&l.Request, 1<<20)
 	orDefault(&l.Page, 512<<20)
-	orDefault(&l.Part, 8<<20)
+	orDefault(&l.Part, 2<<20)
 	orDefault(&l.Answer, 32<<20)
 	l.Part = min(l.Part, l.Answer)
 	orDefault(&l.Batch, 100)
@@ -105,6 +112,7 @@ type Handler struct {
 	metrics *metrics
 	http    http.Handler
 	places  chan struct{} // one for each call at a time
+	memory  *quota.Quota  // of requests and answers
 
 	heads    heads
 	count    countCache
@@ -122,10 +130,10 @@ type Handler struct {
 func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error) {
 	o = o.withDefaults()
 	l := o.Limits
-	if o.Poll < 0 || l.Time < 0 || l.Page < 0 || slices.Min([]int{l.Part, l.Answer, l.Batch, l.Results, l.MaxResults, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
+	if o.Poll < 0 || min(l.Time, l.Receive, l.Send) < 0 || min(l.Memory, l.Page) < 0 || slices.Min([]int{l.Part, l.Answer, l.Batch, l.Results, l.MaxResults, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
 		return nil, fmt.Errorf("rpc: %w: a limit below zero", store.ErrInvalid)
 	}
-	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), hashes: newHashIndex()}
+	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), hashes: newHashIndex(), memory: quota.New(l.Memory)}
 	h.filters.list, h.sockets.list = map[string]*installed{}, map[*socket]struct{}{}
 	h.count.turn = make(chan struct{}, 1)
 	h.recent.logs = map[store.BlockHead][]*eventLog{}

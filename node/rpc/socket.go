@@ -1,8 +1,11 @@
 package rpc
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -14,9 +17,9 @@ import (
 )
 
 const (
-	socketCalls = 16               // of a connection at a time
-	sendTimeout = 30 * time.Second // for a client to take an answer
-	pingEvery   = 30 * time.Second // so that connections end whose client is gone
+	closeTimeout = 3 * time.Second  // for a client to end a connection when it is told to
+	socketCalls  = 16               // of a connection at a time
+	pingEvery    = 15 * time.Second // so that connections end whose client is gone
 )
 
 // sockets are the WebSocket connections.
@@ -61,10 +64,13 @@ func (s *sockets) close() {
 	for _, one := range list {
 		group.Go(func() {
 			one.mu.Lock()
-			conn := one.conn
+			conn, raw := one.conn, one.raw
 			one.mu.Unlock()
 			if conn != nil {
+				// The library waits without end for a message that has begun.
+				timer := time.AfterFunc(closeTimeout, func() { _ = raw.Close() })
 				_ = conn.Close(websocket.StatusGoingAway, "the node is shutting down") // the client may be gone
+				timer.Stop()
 			}
 			one.cancel()
 			<-one.ended
@@ -78,17 +84,20 @@ type socket struct {
 	cancel context.CancelFunc
 	ctx    context.Context // of the connection, for what outlives a call on it
 	ended  chan struct{}
-	work   sync.WaitGroup
+
+	timeout time.Duration // for the client to take a message
+	work    sync.WaitGroup
 
 	mu            sync.Mutex
 	conn          *websocket.Conn
+	raw           net.Conn // below it
 	subscriptions map[string]context.CancelFunc
 	calls         int // answered, for the log
 }
 
 // serveSocket answers what comes over a WebSocket connection until it ends.
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
-	s := &socket{ended: make(chan struct{}), subscriptions: map[string]context.CancelFunc{}}
+	s := &socket{ended: make(chan struct{}), timeout: h.opts.Limits.Send, subscriptions: map[string]context.CancelFunc{}}
 	defer close(s.ended)
 	s.ctx, s.cancel = context.WithCancel(r.Context())
 	defer s.cancel()
@@ -97,7 +106,8 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer h.sockets.remove(s)
-	conn, err := websocket.Accept(w, r, h.acceptOptions())
+	taken := &hijacked{ResponseWriter: w}
+	conn, err := websocket.Accept(taken, r, h.acceptOptions())
 	if err != nil {
 		h.opts.Log.Debug("websocket", "error", err) // the client was told
 		return
@@ -105,13 +115,26 @@ func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(h.opts.Limits.Request)
 	s.mu.Lock()
-	s.conn = conn
+	s.conn, s.raw = conn, taken.conn
 	s.mu.Unlock()
 	s.work.Go(s.ping)
 	h.readSocket(s)
 	s.cancel()
 	s.work.Wait()
 	accesslog.Add(r.Context(), slog.Int("calls", s.calls))
+}
+
+// hijacked remembers a connection that is taken over.
+type hijacked struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack implements http.Hijacker.
+func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.conn = conn
+	return conn, rw, err
 }
 
 // acceptOptions lets pages of the origins in that may call. The library compares hosts.
@@ -133,22 +156,31 @@ func (h *Handler) acceptOptions() *websocket.AcceptOptions {
 func (h *Handler) readSocket(s *socket) {
 	places := make(chan struct{}, socketCalls)
 	for {
-		_, body, err := s.conn.Read(s.ctx) // web3.py sends JSON in binary messages
+		_, body, err := s.conn.Reader(s.ctx) // web3.py sends JSON in binary messages
 		if err != nil {
+			return
+		}
+		b, mine := getBuffer(), h.hold(s.cancel)
+		if err := s.receive(h.opts.Limits.Receive, mine, b, body); err != nil {
+			mine.Release()
 			return
 		}
 		select {
 		case places <- struct{}{}:
 		case <-s.ctx.Done():
+			mine.Release()
 			return
 		}
 		s.calls++
 		s.work.Go(func() {
 			defer func() { <-places }()
-			b := getBuffer()
 			defer b.free()
+			defer mine.Release()
+			mine.request = int64(b.in.Cap())
 			var after []func()
-			b.out, after, _ = h.handle(s.ctx, b.out, body, s, nil)
+			b.out, after, _ = h.handle(s.ctx, b.out, b.in.Bytes(), s, mine, nil)
+			mine.Shrink(mine.request + int64(cap(b.out)))
+			mine.Await()
 			if len(b.out) > 0 && s.send(s.ctx, b.out) != nil {
 				return
 			}
@@ -159,9 +191,17 @@ func (h *Handler) readSocket(s *socket) {
 	}
 }
 
+// receive receives a message that has begun, in the time that it may take.
+func (s *socket) receive(timeout time.Duration, mine held, b *buffer, body io.Reader) error {
+	timer := time.AfterFunc(timeout, s.cancel)
+	defer timer.Stop()
+	defer mine.Work()
+	return mine.Read(s.ctx, &b.in, body, -1)
+}
+
 // send sends a message. A client that does not take it is cut off.
 func (s *socket) send(ctx context.Context, text []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	err := s.conn.Write(ctx, websocket.MessageText, text)
 	if err != nil {
@@ -179,7 +219,7 @@ func (s *socket) ping() {
 			return
 		case <-ticker.C:
 		}
-		ctx, cancel := context.WithTimeout(s.ctx, sendTimeout)
+		ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 		err := s.conn.Ping(ctx)
 		cancel()
 		if err != nil {

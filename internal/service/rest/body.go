@@ -2,13 +2,16 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"mime"
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
+	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/strictjson"
 )
@@ -74,13 +77,13 @@ func mediaType(r *http.Request) (string, error) {
 }
 
 // readBody reads the body into a buffer. The caller puts the buffer back.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (*bytes.Buffer, error) {
+func (h *Handler) readBody(w *answer, r *http.Request) (*bytes.Buffer, error) {
 	if r.ContentLength > h.opts.MaxBody {
 		return nil, fmt.Errorf("%w: a body of %d bytes, at most %d", service.ErrTooLarge, r.ContentLength, h.opts.MaxBody)
 	}
 	buffer := getBuffer()
-	_, err := buffer.ReadFrom(http.MaxBytesReader(w, r.Body, h.opts.MaxBody))
-	if err == nil {
+	err := h.receive(w, r, buffer)
+	if w.read = err == nil; w.read {
 		return buffer, nil
 	}
 	putBuffer(buffer)
@@ -90,12 +93,24 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (*bytes.Buffe
 		return nil, fmt.Errorf("%w: a body of more than %d bytes", service.ErrTooLarge, large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, fmt.Errorf("%w: the body did not come in time", service.ErrSlow)
+	case errors.Is(err, quota.ErrFull), r.Context().Err() != nil:
+		return nil, fmt.Errorf("body: %w", err)
 	}
 	return nil, malformed("the body ends early: %v", err)
 }
 
+// receive reads the body while its time lasts, and its memory while no other request waits for
+// that.
+func (h *Handler) receive(w *answer, r *http.Request, buffer *bytes.Buffer) error {
+	w.reading.Store(true)
+	defer w.reading.Store(false)
+	defer w.hold.Work()
+	defer context.AfterFunc(h.opts.Ending, func() { _ = w.control.SetReadDeadline(time.Now().Add(h.opts.DrainTimeout)) })()
+	return w.hold.Read(r.Context(), buffer, http.MaxBytesReader(w.ResponseWriter, r.Body, h.opts.MaxBody), r.ContentLength)
+}
+
 // readJSON reads a body of JSON into what dst points to.
-func (h *Handler) readJSON(w http.ResponseWriter, r *http.Request, dst any) error {
+func (h *Handler) readJSON(w *answer, r *http.Request, dst any) error {
 	kind, err := mediaType(r)
 	if err != nil {
 		return err

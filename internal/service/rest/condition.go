@@ -52,7 +52,7 @@ func versions(r *http.Request, name string, weak bool) (*service.Versions, error
 // tagged gives an answer the ETag of its entity, and answers 304 when the client has that
 // already. Where others write there are none: after a rewind another block may have the
 // same number.
-func (h *Handler) tagged(w http.ResponseWriter, r *http.Request, e *store.Entity) (answered bool, err error) {
+func (h *Handler) tagged(w *answer, r *http.Request, e *store.Entity) (answered bool, err error) {
 	if h.service.ReadOnly() {
 		return false, nil
 	}

@@ -139,7 +139,7 @@ func noParameters(r *http.Request) error {
 }
 
 // readPut reads a document of JSON.
-func (h *Handler) readPut(w http.ResponseWriter, r *http.Request, key store.Key) (*service.Put, error) {
+func (h *Handler) readPut(w *answer, r *http.Request, key store.Key) (*service.Put, error) {
 	if err := noParameters(r); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (h *Handler) readPut(w http.ResponseWriter, r *http.Request, key store.Key)
 }
 
 // readPayload reads a body that is the payload itself.
-func (h *Handler) readPayload(w http.ResponseWriter, r *http.Request, key store.Key) (*service.Put, error) {
+func (h *Handler) readPayload(w *answer, r *http.Request, key store.Key) (*service.Put, error) {
 	values, err := parameters(r)
 	if err != nil {
 		return nil, err
@@ -176,14 +176,14 @@ func (h *Handler) readPayload(w http.ResponseWriter, r *http.Request, key store.
 	return p, nil
 }
 
-func (h *Handler) put(w http.ResponseWriter, r *http.Request) error { return h.write(w, r, h.readPut) }
+func (h *Handler) put(w *answer, r *http.Request) error { return h.write(w, r, h.readPut) }
 
-func (h *Handler) putPayload(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) putPayload(w *answer, r *http.Request) error {
 	return h.write(w, r, h.readPayload)
 }
 
 // write makes the write that is read from a request.
-func (h *Handler) write(w http.ResponseWriter, r *http.Request, read func(http.ResponseWriter, *http.Request, store.Key) (*service.Put, error)) error {
+func (h *Handler) write(w *answer, r *http.Request, read func(*answer, *http.Request, store.Key) (*service.Put, error)) error {
 	key, err := pathKey(r)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func (h *Handler) write(w http.ResponseWriter, r *http.Request, read func(http.R
 	return send(w, status, jsonType, append(line, "}\n"...))
 }
 
-func (h *Handler) get(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) get(w *answer, r *http.Request) error {
 	return h.read(w, r, func(e *store.Entity) error {
 		b := getBuffer()
 		defer putBuffer(b)
@@ -230,12 +230,12 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (h *Handler) getPayload(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) getPayload(w *answer, r *http.Request) error {
 	return h.read(w, r, func(e *store.Entity) error { return sendRaw(w, e) })
 }
 
 // read finds the entity that a request asks for and answers with it.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request, answer func(e *store.Entity) error) error {
+func (h *Handler) read(w *answer, r *http.Request, answer func(e *store.Entity) error) error {
 	key, err := pathKey(r)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, answer func(e *st
 	if err := noParameters(r); err != nil {
 		return err
 	}
-	e, err := h.service.Get(r.Context(), key)
+	e, err := h.service.GetHeld(r.Context(), key, w.hold)
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func sendRaw(w http.ResponseWriter, e *store.Entity) error {
 	return send(w, http.StatusOK, kind, e.Content)
 }
 
-func (h *Handler) delete(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) delete(w *answer, r *http.Request) error {
 	key, err := pathKey(r)
 	if err != nil {
 		return err

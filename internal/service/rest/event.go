@@ -28,7 +28,7 @@ func (b *appendBody) append() ([]store.Event, *store.Condition, error) {
 	return events, cond, err
 }
 
-func (h *Handler) append(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) append(w *answer, r *http.Request) error {
 	var body appendBody
 	if err := h.readJSON(w, r, &body); err != nil {
 		return err
@@ -55,7 +55,7 @@ func sendPositions(w http.ResponseWriter, positions []uint64) error {
 	return send(w, http.StatusOK, jsonType, append(text, "]}\n"...))
 }
 
-func (h *Handler) head(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) head(w *answer, r *http.Request) error {
 	head, err := h.service.Events().Head(r.Context())
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (h *Handler) head(w http.ResponseWriter, r *http.Request) error {
 	return send(w, http.StatusOK, jsonType, text)
 }
 
-func (h *Handler) checkpoint(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) checkpoint(w *answer, r *http.Request) error {
 	at, err := h.service.Events().Checkpoint(r.Context(), r.PathValue("consumer"))
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ type advanceBody struct {
 }
 
 // advance moves a consumer and appends.
-func (h *Handler) advance(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) advance(w *answer, r *http.Request) error {
 	var body advanceBody
 	if err := h.readJSON(w, r, &body); err != nil {
 		return err

@@ -51,7 +51,7 @@ type (
 
 // readSelection reads what a request to read asks for, of the body of a POST or the
 // parameters of a GET.
-func (h *Handler) readSelection(w http.ResponseWriter, r *http.Request) (s selection, err error) {
+func (h *Handler) readSelection(w *answer, r *http.Request) (s selection, err error) {
 	if r.Method == http.MethodGet {
 		return selectionOf(r, "from", "since", "until", "only_last", "backwards", "limit")
 	}
@@ -67,7 +67,7 @@ func (h *Handler) readSelection(w http.ResponseWriter, r *http.Request) (s selec
 	return s, err
 }
 
-func (h *Handler) subscribeSelection(w http.ResponseWriter, r *http.Request) (s selection, err error) {
+func (h *Handler) subscribeSelection(w *answer, r *http.Request) (s selection, err error) {
 	if r.Method == http.MethodGet {
 		return selectionOf(r, "from")
 	}
@@ -162,7 +162,7 @@ type eventsEnd struct {
 
 // readEvents streams one line of JSON for each event and one for the end. An error before the
 // first line is an answer of its own; a later one is the last line.
-func (h *Handler) readEvents(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) readEvents(w *answer, r *http.Request) error {
 	s, err := h.readSelection(w, r)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (h *Handler) readEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 		return lines.flush(flushBytes)
 	}
-	rest, err := service.InBatches(h.service.Events().Read(r.Context(), s.q, &s.opts), write)
+	rest, err := h.service.Events().ReadBatches(r.Context(), s.q, &s.opts, w.hold, write)
 	if err == nil {
 		err = write(rest)
 	}
@@ -195,7 +195,7 @@ func (h *Handler) readEvents(w http.ResponseWriter, r *http.Request) error {
 
 // subscribe streams events as they come, as lines of JSON or server-sent events, until
 // the client leaves or an error ends it, which is the last line then.
-func (h *Handler) subscribe(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) subscribe(w *answer, r *http.Request) error {
 	s, err := h.subscribeSelection(w, r)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (h *Handler) subscribe(w http.ResponseWriter, r *http.Request) error {
 		}
 		return lines.flush(0)
 	}
-	sub := service.Subscription{Protocol: "rest", Query: s.q, From: s.opts.From, Ending: h.opts.Ending, Idle: heartbeat}
+	sub := service.Subscription{Protocol: "rest", Query: s.q, From: s.opts.From, Ending: h.opts.Ending.Done(), Idle: heartbeat, Hold: w.hold}
 	return lines.fail(h.service.Events().Follow(r.Context(), sub, write))
 }
 

@@ -200,7 +200,7 @@ func (s *subscriber) line() string {
 // TestSubscribe: events come as they are appended, in either form, until the server goes
 // down, which is told.
 func TestSubscribe(t *testing.T) {
-	ending := make(chan struct{})
+	ending, end := context.WithCancel(t.Context())
 	w := newWorld(t, service.Options{}, rest.Options{Ending: ending})
 	server := httptest.NewServer(w.handler)
 	defer server.Close()
@@ -225,7 +225,7 @@ func TestSubscribe(t *testing.T) {
 		require.Contains(t, sse.line(), fmt.Sprintf(`"data":%d`, n))
 		require.Empty(t, sse.line())
 	}
-	close(ending)
+	end()
 	require.Contains(t, lines.line(), `{"error":{"type":"urn:varve:problem:closing"`)
 	require.Contains(t, empty.line(), "urn:varve:problem:closing")
 	require.Equal(t, "event: problem", sse.line())
@@ -237,7 +237,7 @@ func TestSubscribe(t *testing.T) {
 
 // TestSubscriberLeaves: the place of a client that has gone is free.
 func TestSubscriberLeaves(t *testing.T) {
-	gate, err := service.NewGate(service.GateOptions{Concurrent: 1})
+	gate, err := service.NewGate(service.GateOptions{Subscriptions: 1})
 	require.NoError(t, err)
 	w := newWorld(t, service.Options{}, rest.Options{Gate: gate})
 	server := httptest.NewServer(w.handler)
@@ -245,12 +245,13 @@ func TestSubscriberLeaves(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	for range 3 {
 		s := subscribe(t, server.URL, `{}`)
-		require.Error(t, gate.Enter())
+		_, err := gate.Enter(true)
+		require.ErrorIs(t, err, service.ErrBusy)
 		s.cancel()
 		require.Eventually(t, func() bool {
-			err := gate.Enter()
+			leave, err := gate.Enter(true)
 			if err == nil {
-				gate.Leave()
+				leave()
 			}
 			return err == nil
 		}, time.Minute, 5*time.Millisecond)

@@ -93,7 +93,7 @@ type (
 
 // query streams one line of JSON for each entity and one for the end. An error
 // before the first line is an answer of its own; a later one is the last line.
-func (h *Handler) query(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) query(w *answer, r *http.Request) error {
 	var body queryBody
 	if err := h.readJSON(w, r, &body); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	lines := h.lines(w, linesType)
-	page, err := h.service.Query(r.Context(), q, func(e *store.Entity) error {
+	page, err := h.service.Query(r.Context(), q, w.hold, func(e *store.Entity) error {
 		lines.buf = append(lines.buf, `{"entity":`...)
 		lines.buf = append(appendEntity(lines.buf, e), "}\n"...)
 		return lines.flush(flushBytes)
@@ -118,21 +118,18 @@ func (h *Handler) query(w http.ResponseWriter, r *http.Request) error {
 // lines collects a stream and sends it in parts, each with a time of its own: a
 // long stream may take long, but a client that takes none of it is cut off.
 type lines struct {
-	to      http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-	kind    string // content type
-	live    bool   // between two parts may lie any time
-	buf     []byte
-	begun   bool
+	to    *answer
+	kind  string // content type
+	live  bool   // between two parts may lie any time
+	buf   []byte
+	begun bool
 }
 
 // lines begins a stream in answer to a request whose body is read.
-func (h *Handler) lines(w http.ResponseWriter, kind string) *lines {
-	l := &lines{to: w, control: http.NewResponseController(w), timeout: h.opts.WriteTimeout, kind: kind}
+func (h *Handler) lines(w *answer, kind string) *lines {
 	// Without this, the time to read the body would end the stream.
-	_ = l.control.SetReadDeadline(time.Time{})
-	return l
+	_ = w.control.SetReadDeadline(time.Time{})
+	return &lines{to: w, kind: kind}
 }
 
 func (l *lines) add(v any) error {
@@ -153,22 +150,20 @@ func (l *lines) flush(least int) error {
 func (l *lines) begin() error { return l.send() }
 
 func (l *lines) send() error {
-	if l.timeout > 0 {
-		// Only a writer that is no connection, as in tests, cannot.
-		_ = l.control.SetWriteDeadline(time.Now().Add(l.timeout))
-		if l.live {
-			// It passes between two parts, and over HTTP/2 would end the stream.
-			defer func() { _ = l.control.SetWriteDeadline(time.Time{}) }()
-		}
+	if l.live {
+		// It passes between two parts, and over HTTP/2 would end the stream.
+		defer func() { _ = l.to.control.SetWriteDeadline(time.Time{}) }()
 	}
 	if !l.begun {
 		l.begun = true
 		l.to.Header().Set("Content-Type", l.kind)
 	}
 	_, err := l.to.Write(l.buf)
-	l.buf = l.buf[:0]
+	if l.buf = l.buf[:0]; cap(l.buf) > keepBuffer {
+		l.buf = nil // of a large entity or event
+	}
 	if err == nil {
-		err = l.control.Flush()
+		err = l.to.control.Flush()
 	}
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("%w: %w", service.ErrSlow, err)

@@ -2,6 +2,7 @@
 package rest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,9 +25,15 @@ type Options struct {
 	// the service's limit needs in base 64, and 1 MiB for the rest.
 	MaxBody int64
 
-	// WriteTimeout is how long a client may take to accept a part of a stream;
-	// zero means the server's own timeout for the whole answer.
+	// Timeout is how long a request may wait and work, but for streams. Zero means no bound.
+	Timeout time.Duration
+
+	// WriteTimeout is how long a client may take to accept an answer, or a part of a stream;
+	// zero means the server's own timeout for all together.
 	WriteTimeout time.Duration
+
+	// DrainTimeout is how long a body may still take when the server goes down.
+	DrainTimeout time.Duration
 
 	// Log receives errors that clients are not told; nil drops them.
 	Log *slog.Logger
@@ -37,9 +44,8 @@ type Options struct {
 	// UI serves a page at /ui that looks into the store.
 	UI bool
 
-	// Ending is closed when the server goes down, which ends subscriptions; nil means
-	// never.
-	Ending <-chan struct{}
+	// Ending is done when the server goes down, which ends subscriptions; nil means never.
+	Ending context.Context
 }
 
 // Handler is the interface of one service.
@@ -56,32 +62,42 @@ type Route struct{ Method, Path string }
 // route is a Route and what serves it.
 type route struct {
 	Route
-	name   string // of the operation, in metrics
-	usual  int    // status
-	public bool   // needs no token and no place
-	serve  func(h *Handler, w http.ResponseWriter, r *http.Request) error
+	name  string // of the operation, in metrics
+	kind  kind
+	serve func(h *Handler, w *answer, r *http.Request) error
 }
+
+// kind is what a route needs.
+type kind int
+
+const (
+	usual   kind = iota // the token, a place, and as much time as requests have
+	streams             // the same, but the time is of each part
+	follows             // the token, and a place among the subscriptions
+	watches             // the token alone: it is answered however much else there is to do
+	public              // nothing
+)
 
 func routes() []route {
 	return []route{
-		{Route{"PUT", "/v1/entities/{key}"}, "put", http.StatusOK, false, (*Handler).put},
-		{Route{"GET", "/v1/entities/{key}"}, "get", http.StatusOK, false, (*Handler).get},
-		{Route{"DELETE", "/v1/entities/{key}"}, "delete", http.StatusOK, false, (*Handler).delete},
-		{Route{"PUT", "/v1/entities/{key}/payload"}, "put", http.StatusOK, false, (*Handler).putPayload},
-		{Route{"GET", "/v1/entities/{key}/payload"}, "get", http.StatusOK, false, (*Handler).getPayload},
-		{Route{"POST", "/v1/query"}, "query", http.StatusOK, false, (*Handler).query},
-		{Route{"POST", "/v1/events"}, "append", http.StatusOK, false, (*Handler).append},
-		{Route{"GET", "/v1/events"}, "read", http.StatusOK, false, (*Handler).readEvents},
-		{Route{"GET", "/v1/events/head"}, "head", http.StatusOK, false, (*Handler).head},
-		{Route{"GET", "/v1/events/checkpoints/{consumer}"}, "checkpoint", http.StatusOK, false, (*Handler).checkpoint},
-		{Route{"POST", "/v1/events/checkpoints/{consumer}"}, "advance", http.StatusOK, false, (*Handler).advance},
-		{Route{"POST", "/v1/events/read"}, "read", http.StatusOK, false, (*Handler).readEvents},
-		{Route{"GET", "/v1/events/subscribe"}, "subscribe", http.StatusOK, false, (*Handler).subscribe},
-		{Route{"POST", "/v1/events/subscribe"}, "subscribe", http.StatusOK, false, (*Handler).subscribe},
-		{Route{"GET", "/metrics"}, "metrics", http.StatusOK, false, (*Handler).metrics},
-		{Route{"GET", "/openapi.yaml"}, "openapi", http.StatusOK, true, (*Handler).openAPI},
-		{Route{"GET", "/healthz"}, "healthz", http.StatusOK, true, (*Handler).healthz},
-		{Route{"GET", "/readyz"}, "readyz", http.StatusOK, true, (*Handler).readyz},
+		{Route{"PUT", "/v1/entities/{key}"}, "put", usual, (*Handler).put},
+		{Route{"GET", "/v1/entities/{key}"}, "get", usual, (*Handler).get},
+		{Route{"DELETE", "/v1/entities/{key}"}, "delete", usual, (*Handler).delete},
+		{Route{"PUT", "/v1/entities/{key}/payload"}, "put", usual, (*Handler).putPayload},
+		{Route{"GET", "/v1/entities/{key}/payload"}, "get", usual, (*Handler).getPayload},
+		{Route{"POST", "/v1/query"}, "query", streams, (*Handler).query},
+		{Route{"POST", "/v1/events"}, "append", usual, (*Handler).append},
+		{Route{"GET", "/v1/events"}, "read", streams, (*Handler).readEvents},
+		{Route{"GET", "/v1/events/head"}, "head", usual, (*Handler).head},
+		{Route{"GET", "/v1/events/checkpoints/{consumer}"}, "checkpoint", usual, (*Handler).checkpoint},
+		{Route{"POST", "/v1/events/checkpoints/{consumer}"}, "advance", usual, (*Handler).advance},
+		{Route{"POST", "/v1/events/read"}, "read", streams, (*Handler).readEvents},
+		{Route{"GET", "/v1/events/subscribe"}, "subscribe", follows, (*Handler).subscribe},
+		{Route{"POST", "/v1/events/subscribe"}, "subscribe", follows, (*Handler).subscribe},
+		{Route{"GET", "/metrics"}, "metrics", watches, (*Handler).metrics},
+		{Route{"GET", "/openapi.yaml"}, "openapi", public, (*Handler).openAPI},
+		{Route{"GET", "/healthz"}, "healthz", public, (*Handler).healthz},
+		{Route{"GET", "/readyz"}, "readyz", public, (*Handler).readyz},
 	}
 }
 
@@ -103,7 +119,10 @@ func New(s *service.Service, o Options) (*Handler, error) {
 		}
 	}
 	if o.MaxBody == 0 {
-		o.MaxBody = int64(s.MaxPayload())*4/3 + 1<<20
+		o.MaxBody = int64(s.MaxMessage())*4/3 + 1<<20
+	}
+	if o.Ending == nil {
+		o.Ending = context.Background()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -126,7 +145,13 @@ func New(s *service.Service, o Options) (*Handler, error) {
 		})
 	}
 	if o.UI {
-		h.mux.HandleFunc("GET /ui", ui.Page)
+		h.mux.HandleFunc("GET /ui", func(w http.ResponseWriter, r *http.Request) {
+			if err := h.opts.Gate.Host(r.Host); err != nil {
+				writeProblem(w, problemOf(service.Classify(err), err))
+				return
+			}
+			ui.Page(w, r)
+		})
 	}
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, problem{Type: slug("no-route"), Title: "No such path", Status: http.StatusNotFound, Detail: "/openapi.yaml describes the interface"})
@@ -140,11 +165,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.Serv
 // handle puts the gate before a route, and makes problem details of its errors
 // and counts.
 func (h *Handler) handle(r route) http.Handler {
-	counts := h.service.Metrics().Operation("rest", r.name, r.usual)
+	counts := h.service.Metrics().Operation("rest", r.name, http.StatusOK)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		begun := counts.Begin()
-		status := r.usual
-		answer := &answer{ResponseWriter: w}
+		status := http.StatusOK
+		answer := newAnswer(w, h.opts.WriteTimeout, h.opts.Gate.Memory)
+		defer answer.hold.Release()
 		defer func() { counts.End(begun, status) }() // after a panic, too
 		err := h.admitted(r, answer, req)
 		if err != nil {
@@ -155,15 +181,26 @@ func (h *Handler) handle(r route) http.Handler {
 	})
 }
 
+// admitted serves a request that may come in. Nothing of its body is read before.
 func (h *Handler) admitted(r route, w *answer, req *http.Request) error {
-	if !r.public {
-		if err := h.opts.Gate.Authorize(req.Header.Get("Authorization")); err != nil {
+	gate := h.opts.Gate
+	if r.kind == public {
+		return r.serve(h, w, req)
+	}
+	if err := gate.Authorize(req.Host, req.Header.Get("Authorization")); err != nil {
+		return err
+	}
+	if r.kind != watches {
+		leave, err := gate.Enter(r.kind == follows)
+		if err != nil {
 			return err
 		}
-		if err := h.opts.Gate.Enter(); err != nil {
-			return err
-		}
-		defer h.opts.Gate.Leave()
+		defer leave()
+	}
+	if r.kind == usual && h.opts.Timeout > 0 {
+		ctx, cancel := context.WithTimeout(req.Context(), h.opts.Timeout)
+		defer cancel()
+		req = req.WithContext(ctx)
 	}
 	return r.serve(h, w, req)
 }
@@ -184,35 +221,12 @@ func (h *Handler) fail(w *answer, req *http.Request, err error) int {
 	if class.Retry {
 		w.Header().Set("Retry-After", "1")
 	}
-	if errors.Is(err, service.ErrSlow) || errors.Is(err, service.ErrTooLarge) {
-		w.Header().Set("Connection", "close") // the rest of the body is not read
+	if req.ContentLength != 0 && !w.read {
+		w.Header().Set("Connection", "close") // the body is not waited for
 	}
 	writeProblem(w, problemOf(class, err))
 	return class.Status
 }
-
-// answer remembers the status of an answer that has begun.
-type answer struct {
-	http.ResponseWriter
-	status int
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) {
-	a.status = status
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(b []byte) (int, error) {
-	if a.status == 0 {
-		a.status = http.StatusOK
-	}
-	return a.ResponseWriter.Write(b)
-}
-
-// Unwrap lets http.ResponseController find the connection.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // send writes an answer of known length.
 func send(w http.ResponseWriter, status int, contentType string, body []byte) error {
@@ -226,22 +240,22 @@ func send(w http.ResponseWriter, status int, contentType string, body []byte) er
 	return nil
 }
 
-func (h *Handler) metrics(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) metrics(w *answer, r *http.Request) error {
 	h.service.Metrics().Handler().ServeHTTP(w, r)
 	return nil
 }
 
-func (h *Handler) openAPI(w http.ResponseWriter, _ *http.Request) error {
+func (h *Handler) openAPI(w *answer, _ *http.Request) error {
 	return send(w, http.StatusOK, "application/yaml", api.OpenAPI)
 }
 
 // healthz tells that the process answers.
-func (h *Handler) healthz(w http.ResponseWriter, _ *http.Request) error {
+func (h *Handler) healthz(w *answer, _ *http.Request) error {
 	return send(w, http.StatusOK, jsonType, []byte("{\"status\":\"ok\"}\n"))
 }
 
 // readyz tells whether requests should be sent here.
-func (h *Handler) readyz(w http.ResponseWriter, r *http.Request) error {
+func (h *Handler) readyz(w *answer, r *http.Request) error {
 	if h.opts.Draining() {
 		return service.ErrClosing
 	}

@@ -415,11 +415,12 @@ func TestGate(t *testing.T) {
 	for _, path := range []string{"/healthz", "/readyz", "/openapi.yaml"} {
 		require.Equal(t, 200, w.do("GET", path, "").Code, path)
 	}
-	require.NoError(t, gate.Enter())
+	leave, err := gate.Enter(false)
+	require.NoError(t, err)
 	rec := w.do("GET", entityPath(1), "", bearer)
 	w.problem(rec, 503, "busy")
 	require.Equal(t, "1", rec.Header().Get("Retry-After"))
-	gate.Leave()
+	leave()
 	w.problem(w.do("GET", entityPath(1), "", bearer), 404, "not-found")
 	rec = w.do("GET", "/metrics", "", bearer)
 	require.Contains(t, rec.Body.String(), `varve_requests_total{code="401",operation="get",protocol="rest"} 5`)

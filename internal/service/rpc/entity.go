@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"google.golang.org/grpc"
 
@@ -18,7 +17,6 @@ import (
 type entities struct {
 	varvev1.UnimplementedEntityServiceServer
 	service *service.Service
-	timeout time.Duration // to send one message of a stream
 }
 
 func keyOf(b []byte) (key store.Key, err error) {
@@ -88,7 +86,7 @@ func (s *entities) Get(ctx context.Context, r *varvev1.GetRequest) (*varvev1.Get
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.service.Get(ctx, key)
+	e, err := s.service.GetHeld(ctx, key, holdOf(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -123,13 +121,13 @@ func (s *entities) Query(r *varvev1.QueryRequest, stream grpc.ServerStreamingSer
 	if err != nil {
 		return err
 	}
-	page, err := s.service.Query(stream.Context(), q, func(e *store.Entity) error {
-		return send(stream, s.timeout, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Entity{Entity: messageOf(e)}})
+	page, err := s.service.Query(stream.Context(), q, holdOf(stream.Context()), func(e *store.Entity) error {
+		return stream.Send(&varvev1.QueryResponse{Part: &varvev1.QueryResponse_Entity{Entity: messageOf(e)}})
 	})
 	if err != nil {
 		return err
 	}
-	return send(stream, s.timeout, &varvev1.QueryResponse{Part: &varvev1.QueryResponse_Page{
+	return stream.Send(&varvev1.QueryResponse{Part: &varvev1.QueryResponse_Page{
 		Page: &varvev1.Page{Count: uint64(page.Count), Block: page.Block, Cursor: string(page.Cursor)},
 	}})
 }

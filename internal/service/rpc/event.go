@@ -23,7 +23,6 @@ import (
 type events struct {
 	varvev1.UnimplementedEventServiceServer
 	service *service.Service
-	timeout time.Duration   // to send one message of a stream
 	ending  <-chan struct{} // closed when the server goes down
 }
 
@@ -90,14 +89,14 @@ func (s *events) Read(r *varvev1.ReadRequest, stream grpc.ServerStreamingServer[
 		end.Head = new(uint64)
 		opts.Head = end.Head
 	}
-	read := s.service.Events().Read(stream.Context(), eventQuery(r.GetQuery()), opts)
-	rest, err := service.InBatches(read, func(list []store.SequencedEvent) error {
-		return send(stream, s.timeout, &varvev1.ReadResponse{Events: stored(list)})
+	ctx := stream.Context()
+	rest, err := s.service.Events().ReadBatches(ctx, eventQuery(r.GetQuery()), opts, holdOf(ctx), func(list []store.SequencedEvent) error {
+		return stream.Send(&varvev1.ReadResponse{Events: stored(list)})
 	})
 	if err != nil {
 		return err
 	}
-	return send(stream, s.timeout, &varvev1.ReadResponse{Events: stored(rest), End: end})
+	return stream.Send(&varvev1.ReadResponse{Events: stored(rest), End: end})
 }
 
 // Subscribe implements EventService.
@@ -109,9 +108,9 @@ func (s *events) Subscribe(r *varvev1.SubscribeRequest, stream grpc.ServerStream
 	if err := stream.SendHeader(nil); err != nil {
 		return err
 	}
-	sub := service.Subscription{Protocol: "grpc", Query: q, From: r.GetFrom(), Ending: s.ending}
+	sub := service.Subscription{Protocol: "grpc", Query: q, From: r.GetFrom(), Ending: s.ending, Hold: holdOf(stream.Context())}
 	return s.service.Events().Follow(stream.Context(), sub, func(list []store.SequencedEvent) error {
-		return send(stream, s.timeout, &varvev1.SubscribeResponse{Events: stored(list)})
+		return stream.Send(&varvev1.SubscribeResponse{Events: stored(list)})
 	})
 }
 

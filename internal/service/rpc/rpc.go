@@ -3,15 +3,11 @@ package rpc
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -30,24 +26,29 @@ type Options struct {
 	// Gate decides which requests come in; nil lets in all.
 	Gate *service.Gate
 
-	// MaxMessage bounds the bytes of a request; zero means the service's largest
-	// payload and 1 MiB for the rest.
+	// MaxMessage bounds the bytes of a request; zero means what the service's largest
+	// entity needs.
 	MaxMessage int
+
+	// MaxHeader bounds the bytes of a request's metadata; zero means 16 KiB.
+	MaxHeader uint32
 
 	// MaxStreams bounds the requests of one connection at a time; zero means 256.
 	MaxStreams uint32
 
-	// Timeout bounds a request, and in a stream the sending of one message. Zero
-	// means no bound.
+	// Receive bounds the time to receive a request, and Write the time in which a client
+	// takes a message. Zero means no bound.
+	Receive, Write time.Duration
+
+	// Timeout bounds the rest of a request, but for streams. Zero means no bound.
 	Timeout time.Duration
 
 	// Connection bounds the handshake, and Idle the time without a request after
 	// which a connection is closed. Zero means gRPC's own.
 	Connection, Idle time.Duration
 
-	// Ending is closed when the server goes down, which ends subscriptions; nil means
-	// never.
-	Ending <-chan struct{}
+	// Ending is done when the server goes down, which ends subscriptions; nil means never.
+	Ending context.Context
 
 	// Log receives errors that clients are not told; nil drops them.
 	Log *slog.Logger
@@ -75,31 +76,30 @@ func New(s *service.Service, o Options) (*Server, error) {
 		}
 	}
 	if o.MaxMessage == 0 {
-		o.MaxMessage = s.MaxPayload() + 1<<20
+		o.MaxMessage = s.MaxMessage()
+	}
+	if o.MaxHeader == 0 {
+		o.MaxHeader = 16 << 10
 	}
 	if o.MaxStreams == 0 {
 		o.MaxStreams = 256
 	}
+	if o.Ending == nil {
+		o.Ending = context.Background()
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	in := &interceptor{opts: o, operations: map[string]*service.Operation{}}
-	for _, desc := range []grpc.ServiceDesc{varvev1.EntityService_ServiceDesc, varvev1.EventService_ServiceDesc} {
-		for _, m := range desc.Methods {
-			in.operations["/"+desc.ServiceName+"/"+m.MethodName] = s.Metrics().Operation("grpc", m.MethodName, int(codes.OK))
-		}
-		for _, m := range desc.Streams {
-			in.operations["/"+desc.ServiceName+"/"+m.StreamName] = s.Metrics().Operation("grpc", m.StreamName, int(codes.OK))
-		}
-	}
+	in := newAdmission(o)
 	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(o.MaxMessage), grpc.MaxConcurrentStreams(o.MaxStreams),
-		grpc.UnaryInterceptor(in.unary), grpc.StreamInterceptor(in.stream),
+		grpc.MaxRecvMsgSize(o.MaxMessage), grpc.MaxConcurrentStreams(o.MaxStreams), grpc.MaxHeaderListSize(o.MaxHeader),
+		grpc.StreamInterceptor(in.stream), grpc.InTapHandle(arrive), grpc.ForceServerCodecV2(codec{}),
 		// A handler on a goroutine that is there already costs less than one on
 		// its own.
 		grpc.NumStreamWorkers(workers),
-		// To find a window, gRPC would add a ping to every exchange of small messages.
-		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(4 * window),
+		// To find a window, gRPC would add a ping to every exchange of small messages. For a
+		// message that is received, gRPC widens it.
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(64 * window),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: o.Idle, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 	}
@@ -107,99 +107,18 @@ func New(s *service.Service, o Options) (*Server, error) {
 		options = append(options, grpc.ConnectionTimeout(o.Connection))
 	}
 	server := &Server{Server: grpc.NewServer(append(options, o.Server...)...), Health: health.NewServer()}
-	varvev1.RegisterEntityServiceServer(server, &entities{service: s, timeout: o.Timeout})
-	varvev1.RegisterEventServiceServer(server, &events{service: s, timeout: o.Timeout, ending: o.Ending})
-	healthpb.RegisterHealthServer(server, server.Health)
+	server.RegisterService(in.operationsOf(varvev1.EntityService_ServiceDesc, s.Metrics()), &entities{service: s})
+	server.RegisterService(in.operationsOf(varvev1.EventService_ServiceDesc, s.Metrics()), &events{service: s, ending: o.Ending.Done()})
+	server.RegisterService(in.admitted(healthpb.Health_ServiceDesc), server.Health)
 	reflection.Register(server) // of what is public in api/varve/v1
 	return server, nil
 }
 
-// window is how many bytes of a request are taken before they are read.
-const window = 1 << 20
+// window is how many bytes of a request are taken before it is admitted.
+const window = 64 << 10
 
 // workers is the number of goroutines that wait for requests.
 const workers = 32
-
-// interceptor puts the gate before the operations, makes statuses of their errors
-// and counts. Other services on the server, such as health, pass.
-type interceptor struct {
-	opts       Options
-	operations map[string]*service.Operation // by full method name; read only
-}
-
-func (in *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (resp any, err error) {
-	counts := in.operations[info.FullMethod]
-	if counts == nil {
-		return handle(ctx, req)
-	}
-	if in.opts.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, in.opts.Timeout)
-		defer cancel()
-	}
-	err = in.admitted(ctx, info.FullMethod, counts, func(header metadata.MD) error { return grpc.SetHeader(ctx, header) }, func(ctx context.Context) error {
-		resp, err = handle(ctx, req)
-		return err
-	})
-	return resp, err
-}
-
-func (in *interceptor) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	counts := in.operations[info.FullMethod]
-	if counts == nil {
-		return handle(srv, stream)
-	}
-	return in.admitted(stream.Context(), info.FullMethod, counts, stream.SetHeader, func(ctx context.Context) error {
-		if ctx != stream.Context() {
-			stream = &logged{stream, ctx}
-		}
-		return handle(srv, stream)
-	})
-}
-
-// logged is a stream whose context is that of its line of the log.
-type logged struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-// Context implements grpc.ServerStream.
-func (s *logged) Context() context.Context { return s.ctx }
-
-func (in *interceptor) admitted(ctx context.Context, method string, counts *service.Operation, identify func(metadata.MD) error, serve func(context.Context) error) (err error) {
-	begun := counts.Begin()
-	code := codes.Internal // of a panic
-	if in.opts.Access != nil {
-		var line *accesslog.Request
-		ctx, line = accesslog.Begin(ctx, in.opts.Access, first(ctx, requestID), first(ctx, traceparent))
-		_ = identify(metadata.Pairs(requestID, line.ID)) // a client that is gone needs none
-		defer func() {
-			line.End(ctx, slog.String("from", from(ctx)), slog.String("method", method), slog.String("status", code.String()))
-		}()
-	}
-	defer func() {
-		// As in net/http, what goes wrong in one request does not end the others.
-		if cause := recover(); cause != nil {
-			in.opts.Log.Error("request", "method", method, "panic", cause, "stack", string(debug.Stack()))
-			err = status.Error(codes.Internal, "internal error")
-		}
-		counts.End(begun, int(code))
-	}()
-	err = in.enter(ctx)
-	if err == nil {
-		defer in.opts.Gate.Leave()
-		err = serve(ctx)
-	}
-	if err == nil {
-		code = codes.OK
-		return nil
-	}
-	st := statusOf(err)
-	if code = st.Code(); service.Classify(err).Status >= http.StatusInternalServerError {
-		in.opts.Log.Error("request", "method", method, "code", code, "error", err)
-	}
-	return st.Err()
-}
 
 // The names of accesslog's headers in metadata.
 var (
@@ -223,13 +142,6 @@ func from(ctx context.Context) string {
 	return ""
 }
 
-func (in *interceptor) enter(ctx context.Context) error {
-	if err := in.opts.Gate.Authorize(first(ctx, "authorization")); err != nil {
-		return err
-	}
-	return in.opts.Gate.Enter()
-}
-
 // statusOf makes a status of an error; one that is a status already stays.
 func statusOf(err error) *status.Status {
 	if st, ok := status.FromError(err); ok {
@@ -241,22 +153,4 @@ func statusOf(err error) *status.Status {
 		text = detail
 	}
 	return detailed(status.New(class.Code, text), class, err)
-}
-
-// send sends a message, or gives up on a client that does not take it: the end
-// of the call ends the sending.
-func send[M any](stream grpc.ServerStreamingServer[M], timeout time.Duration, m *M) error {
-	if timeout <= 0 {
-		return stream.Send(m)
-	}
-	sent := make(chan error, 1)
-	go func() { sent <- stream.Send(m) }()
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	select {
-	case err := <-sent:
-		return err
-	case <-timer.C:
-		return fmt.Errorf("%w: it took no message for %s", service.ErrSlow, timeout)
-	}
 }

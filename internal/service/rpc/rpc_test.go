@@ -296,9 +296,10 @@ func TestGate(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	isCode(t, codes.Unauthenticated, err)
-	require.NoError(t, gate.Enter())
+	leave, err := gate.Enter(false)
+	require.NoError(t, err)
 	isCode(t, codes.Unavailable, get("authorization", "Bearer a token for the tests"))
-	gate.Leave()
+	leave()
 	health, err := healthpb.NewHealthClient(w.conn).Check(ctx, &healthpb.HealthCheckRequest{})
 	require.NoError(t, err, "health needs no token")
 	require.Equal(t, healthpb.HealthCheckResponse_SERVING, health.GetStatus())
@@ -309,7 +310,7 @@ func TestGate(t *testing.T) {
 func TestSlowClient(t *testing.T) {
 	gate, err := service.NewGate(service.GateOptions{Concurrent: 1})
 	require.NoError(t, err)
-	ctx, w := t.Context(), newWorld(t, service.Options{}, rpc.Options{Gate: gate, Timeout: 300 * time.Millisecond})
+	ctx, w := t.Context(), newWorld(t, service.Options{}, rpc.Options{Gate: gate, Write: 300 * time.Millisecond})
 	for i := range 20 {
 		_, err := w.entities.Put(ctx, &varvev1.PutRequest{Key: key(i), Payload: []byte(strings.Repeat("x", 100<<10))})
 		require.NoError(t, err)
@@ -318,18 +319,20 @@ func TestSlowClient(t *testing.T) {
 	require.NoError(t, err)
 	_, err = stream.Recv()
 	require.NoError(t, err)
-	require.Error(t, gate.Enter(), "the stream holds the only place")
+	_, full := gate.Enter(false)
+	require.Error(t, full, "the stream holds the only place")
 	require.Eventually(t, func() bool {
-		if err := gate.Enter(); err != nil {
+		leave, err := gate.Enter(false)
+		if err != nil {
 			return false
 		}
-		gate.Leave()
+		leave()
 		return true
 	}, 20*time.Second, 50*time.Millisecond, "the place is free again")
 	for err == nil {
 		_, err = stream.Recv()
 	}
-	isCode(t, codes.DeadlineExceeded, err)
+	isCode(t, codes.Unavailable, err)
 }
 
 // TestPanic: a request that panics fails alone, and gives its place back.

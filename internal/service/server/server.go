@@ -35,7 +35,10 @@ type Options struct {
 	Site *Site  // nil: none
 	UI   bool   // REST has a page that looks into the store
 
-	Token string      // that requests show; may be empty on loopback
+	// Token is what requests show. It may be empty on loopback: then they must be for localhost,
+	// a loopback address, or one of Hosts.
+	Token string
+	Hosts []string
 	TLS   *tls.Config // nil: plain
 
 	Limits   Limits
@@ -48,19 +51,23 @@ type Options struct {
 	Traces bool
 }
 
-// Limits bound what clients may ask for. A zero field means its default.
+// Limits bound what clients may ask for, over REST and gRPC together. A zero field means its
+// default, as service.GateOptions has them.
 type Limits struct {
-	Concurrent int     // requests at a time, both protocols together; 1024
-	PerSecond  float64 // requests a second; no limit
-	MaxHeader  int     // bytes of a request's head; 16 KiB
-	MaxBody    int64   // bytes of a body; what the largest payload needs
+	Concurrent    int     // requests at a time
+	Subscriptions int     // at a time
+	Memory        int64   // bytes of bodies and answers at a time
+	PerSecond     float64 // requests a second; no limit
+	MaxHeader     int     // bytes of a request's head; 16 KiB
+	MaxBody       int64   // bytes of a body; what the largest payload needs
 }
 
 // Timeouts cut off who is too slow. A zero field means its default.
 type Timeouts struct {
 	Header time.Duration // until the head of a request is there; 5s
-	Read   time.Duration // until the body is there; 30s
-	Write  time.Duration // until the answer is taken, in streams a part of it; 30s
+	Read   time.Duration // until the body is there; 20s
+	Write  time.Duration // until the answer is taken, in streams a part of it; 20s
+	Work   time.Duration // for a request between the two, but for streams; 30s
 	Idle   time.Duration // between requests; 2m
 	Drain  time.Duration // for requests under way when the server ends; 15s
 }
@@ -72,8 +79,9 @@ func (t Timeouts) withDefaults() Timeouts {
 		}
 	}
 	set(&t.Header, 5*time.Second)
-	set(&t.Read, 30*time.Second)
-	set(&t.Write, 30*time.Second)
+	set(&t.Read, 20*time.Second)
+	set(&t.Write, 20*time.Second)
+	set(&t.Work, service.DefaultWork)
 	set(&t.Idle, 2*time.Minute)
 	set(&t.Drain, 15*time.Second)
 	return t
@@ -84,7 +92,8 @@ type Server struct {
 	opts     Options
 	service  *service.Service
 	draining atomic.Bool
-	ending   chan struct{} // closed when it drains
+	ending   context.Context // done when it drains
+	end      context.CancelFunc
 	gate     *service.Gate
 	traces   *sdk.TracerProvider // nil: none
 
@@ -105,16 +114,14 @@ type website struct {
 // opened; or closes it.
 func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error) {
 	o.Timeouts = o.Timeouts.withDefaults()
-	if o.Limits.Concurrent == 0 {
-		o.Limits.Concurrent = 1024
-	}
 	if o.Limits.MaxHeader == 0 {
 		o.Limits.MaxHeader = 16 << 10
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	srv := &Server{opts: o, service: s, ending: make(chan struct{})}
+	srv := &Server{opts: o, service: s}
+	srv.ending, srv.end = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Traces {
 		var err error
 		if srv.traces, err = newTraces(ctx, o.Log); err != nil {
@@ -202,7 +209,10 @@ func loopback(a net.Addr) bool {
 func (s *Server) bind() error {
 	o := s.opts
 	var err error
-	s.gate, err = service.NewGate(service.GateOptions{Token: o.Token, Concurrent: o.Limits.Concurrent, PerSecond: o.Limits.PerSecond})
+	s.gate, err = service.NewGate(service.GateOptions{
+		Token: o.Token, Local: o.Token == "", Hosts: o.Hosts,
+		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.Subscriptions, Memory: o.Limits.Memory, PerSecond: o.Limits.PerSecond,
+	})
 	if err != nil {
 		return err
 	}
@@ -210,10 +220,11 @@ func (s *Server) bind() error {
 		var handler http.Handler
 		switch {
 		case o.Site != nil && w.name == o.Site.Name:
-			handler = o.Site.handler(s.gate, o.Token)
+			handler = o.Site.handler(s.gate, o.Token, o.Access)
 		default:
 			if handler, err = rest.New(s.service, rest.Options{
-				Gate: s.gate, MaxBody: o.Limits.MaxBody, WriteTimeout: o.Timeouts.Write, Log: o.Log, Draining: s.draining.Load, Ending: s.ending, UI: o.UI,
+				Gate: s.gate, MaxBody: o.Limits.MaxBody, Timeout: o.Timeouts.Read + o.Timeouts.Work, WriteTimeout: o.Timeouts.Write, DrainTimeout: o.Timeouts.Drain / 4,
+				Log: o.Log, Draining: s.draining.Load, Ending: s.ending, UI: o.UI,
 			}); err != nil {
 				return err
 			}
@@ -232,8 +243,8 @@ func (s *Server) bind() error {
 		more = append(more, s.tracedGRPC())
 	}
 	s.grpc, err = rpc.New(s.service, rpc.Options{
-		Gate: s.gate, Timeout: o.Timeouts.Write, Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending,
-		Log: o.Log, Access: o.Access, Server: more,
+		Gate: s.gate, MaxHeader: uint32(o.Limits.MaxHeader), Receive: o.Timeouts.Read, Timeout: o.Timeouts.Work, Write: o.Timeouts.Write,
+		Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending, Log: o.Log, Access: o.Access, Server: more,
 	})
 	return err
 }
@@ -244,8 +255,8 @@ func (s *Server) serveHTTP(w *website, handler http.Handler) {
 	w.http = &http.Server{
 		Handler: handler, MaxHeaderBytes: o.Limits.MaxHeader,
 		ReadHeaderTimeout: o.Timeouts.Header, ReadTimeout: o.Timeouts.Read,
-		// The time to write begins with the request's head.
-		WriteTimeout: o.Timeouts.Read + o.Timeouts.Write, IdleTimeout: o.Timeouts.Idle,
+		// It begins with the request's head, and again when there is something to write.
+		WriteTimeout: o.Timeouts.Read + o.Timeouts.Work + o.Timeouts.Write, IdleTimeout: o.Timeouts.Idle,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
 	}
 	if o.TLS != nil {
@@ -311,19 +322,22 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// drain ends all transports at the same time.
+// drain ends all transports at the same time. Who is cut off in the end has had its time: that
+// is logged, and no error.
 func (s *Server) drain() error {
 	s.draining.Store(true)
-	close(s.ending) // what would not end by itself
+	s.end() // what would not end by itself
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeouts.Drain)
 	defer cancel()
 	var group errgroup.Group
 	for _, w := range s.web {
 		group.Go(func() error {
-			if err := w.http.Shutdown(ctx); err != nil {
-				return errors.Join(fmt.Errorf("drain %s: %w", w.name, err), w.http.Close())
+			err := w.http.Shutdown(ctx)
+			if errors.Is(err, context.DeadlineExceeded) {
+				s.opts.Log.Warn("requests were cut off", "of", w.name, "after", s.opts.Timeouts.Drain)
+				return w.http.Close()
 			}
-			return nil
+			return err
 		})
 	}
 	if s.opts.Site != nil {
@@ -344,17 +358,18 @@ func (s *Server) drainGRPC(ctx context.Context) error {
 	}()
 	select {
 	case <-done:
-		return nil
 	case <-ctx.Done():
+		s.opts.Log.Warn("requests were cut off", "of", "gRPC", "after", s.opts.Timeouts.Drain)
 		s.grpc.Stop()
 		<-done
-		return fmt.Errorf("drain gRPC: %w", ctx.Err())
 	}
+	return nil
 }
 
 // Close cuts everything off at once. It is for a server that is not run.
 func (s *Server) Close() (err error) {
 	defer s.flush()
+	s.end()
 	if s.opts.Site != nil {
 		err = s.opts.Site.close()
 	}

@@ -210,7 +210,7 @@ func TestSlowClients(t *testing.T) {
 	})
 	t.Run("body", func(t *testing.T) {
 		conn := w.dial(t)
-		_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
+		_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
 		require.NoError(t, err)
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		require.NoError(t, err)
@@ -220,7 +220,7 @@ func TestSlowClients(t *testing.T) {
 	t.Run("answer", func(t *testing.T) {
 		conn := w.dial(t)
 		body := `{"query":"*"}`
-		_, err := fmt.Fprintf(conn, "POST /v1/query HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		_, err := fmt.Fprintf(conn, "POST /v1/query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		require.NoError(t, err)
 		time.Sleep(10 * short)
 		text, _ := io.ReadAll(conn) // it ends with an error or not, but early
@@ -228,7 +228,7 @@ func TestSlowClients(t *testing.T) {
 	})
 	t.Run("next request", func(t *testing.T) {
 		conn := w.dial(t)
-		_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+		_, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		require.NoError(t, err)
 		text, err := io.ReadAll(conn)
 		require.NoError(t, err)
@@ -285,7 +285,7 @@ func TestDrain(t *testing.T) {
 func TestDrainGivesUp(t *testing.T) {
 	w := run(t, service.Options{}, server.Options{Timeouts: server.Timeouts{Drain: 100 * time.Millisecond}})
 	conn := w.dial(t)
-	_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
+	_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
 	require.NoError(t, err)
 	time.Sleep(50 * time.Millisecond) // so that the request has begun; if not, there is nothing to drain
 	w.stop()

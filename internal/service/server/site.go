@@ -1,9 +1,12 @@
 package server
 
 import (
+	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 
+	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/service"
 )
 
@@ -27,16 +30,16 @@ type Site struct {
 
 // handler returns what is served at the address: the handler, and what tells of the
 // process, which REST has too and which may be off.
-func (s *Site) handler(gate *service.Gate, token string) http.Handler {
+func (s *Site) handler(gate *service.Gate, token string, access *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	if s.Public {
 		mux.Handle("/", s.Handler)
 	} else {
-		mux.Handle("/", authorized(gate, s.Handler))
+		mux.Handle("/", authorized(gate, s.Handler, access))
 	}
 	if s.Metrics != nil && (!s.Public || token != "") {
-		mux.Handle("GET /metrics", authorized(gate, s.Metrics))
+		mux.Handle("GET /metrics", authorized(gate, s.Metrics, access))
 	}
 	return mux
 }
@@ -48,14 +51,26 @@ func (s *Site) close() error {
 	return nil
 }
 
-// authorized lets in who shows the token. A browser asks whether it may before it shows it.
-func authorized(gate *service.Gate, next http.Handler) http.Handler {
+// authorized lets in who shows the token. A browser asks whether it may before it shows it. Who
+// is refused is logged here; what is served logs for itself.
+func authorized(gate *service.Gate, next http.Handler, access *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := gate.Authorize(r.Header.Get("Authorization")); err != nil && r.Method != http.MethodOptions {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
-			http.Error(w, err.Error(), http.StatusUnauthorized)
+		err := gate.Authorize(r.Host, r.Header.Get("Authorization"))
+		if err == nil || r.Method == http.MethodOptions && !errors.Is(err, service.ErrHost) {
+			next.ServeHTTP(w, r)
 			return
 		}
-		next.ServeHTTP(w, r)
+		accesslog.Handler(refusal(err), access).ServeHTTP(w, r)
+	})
+}
+
+func refusal(err error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		class := service.Classify(err)
+		if class.Status == http.StatusUnauthorized {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
+		}
+		w.Header().Set("Connection", "close") // the body is not waited for
+		http.Error(w, class.Detail(err), class.Status)
 	})
 }

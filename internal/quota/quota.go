@@ -1,0 +1,174 @@
+// Package quota bounds the memory that requests hold together: bodies that are being received
+// and answers that are being sent. A request that wants more than is left waits, and whoever
+// has held memory for long while another request waits is cut off.
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	// Free is how many bytes a hold has without being counted: small requests never wait.
+	Free = 16 << 10
+
+	// DefaultGrace is how long a request may hold memory that another one waits for.
+	DefaultGrace = 2 * time.Second
+
+	// DefaultWait is how long a request waits for memory.
+	DefaultWait = 5 * time.Second
+)
+
+// ErrFull: other requests held the memory for as long as this one waited.
+var ErrFull = errors.New("other requests hold the memory that this one needs; try again")
+
+// Quota is what all requests may hold together. Its fields are set before it is used, and its
+// methods may be called from several goroutines.
+type Quota struct {
+	Grace, Wait time.Duration
+
+	size int64
+	room *semaphore.Weighted
+
+	mu   sync.Mutex
+	held map[*Hold]struct{} // those that wait for their clients
+}
+
+// New returns a quota of so many bytes.
+func New(bytes int64) *Quota {
+	return &Quota{Grace: DefaultGrace, Wait: DefaultWait, size: bytes, room: semaphore.NewWeighted(bytes), held: map[*Hold]struct{}{}}
+}
+
+// Hold returns what one request holds: nothing so far. To cut it off, cut is called, which may
+// not wait. Of a nil Quota it is nil, which holds anything. A Hold is for one goroutine.
+func (q *Quota) Hold(cut func()) *Hold {
+	if q == nil {
+		return nil
+	}
+	return &Hold{quota: q, cut: cut}
+}
+
+// Hold is what one request holds of a quota.
+type Hold struct {
+	quota *Quota
+	cut   func()
+	n     int64
+	since time.Time // that it waits for its client; guarded by quota.mu
+}
+
+// Another returns one more hold of the same quota, which is not cut off.
+func (h *Hold) Another() *Hold {
+	if h == nil {
+		return nil
+	}
+	return h.quota.Hold(nil)
+}
+
+// need returns how many bytes there must be more to hold n. More than there are of all is all.
+func (h *Hold) need(n int64) int64 {
+	if h == nil || n <= Free {
+		return 0
+	}
+	return max(min(n, h.quota.size)-h.n, 0)
+}
+
+// Try holds n bytes in all, if there are so many, and does not wait.
+func (h *Hold) Try(n int64) bool {
+	more := h.need(n)
+	if more > 0 && !h.quota.room.TryAcquire(more) {
+		return false
+	}
+	if more > 0 {
+		h.n += more // of a nil Hold there is never more
+	}
+	return true
+}
+
+// Take holds n bytes in all and waits for them. It fails with ErrFull, or with ctx's error.
+func (h *Hold) Take(ctx context.Context, n int64) error {
+	if h.Try(n) {
+		return nil
+	}
+	q, more := h.quota, h.need(n)
+	for end := time.Now().Add(q.Wait); ; {
+		left := time.Until(end)
+		if left <= 0 {
+			return fmt.Errorf("%w (%d bytes)", ErrFull, n)
+		}
+		within, cancel := context.WithTimeout(ctx, min(left, q.cutOff()))
+		err := q.room.Acquire(within, more)
+		cancel()
+		if err == nil {
+			h.n += more
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// Shrink gives back what is above n bytes.
+func (h *Hold) Shrink(n int64) {
+	if h == nil || h.n == 0 || n >= h.n {
+		return
+	}
+	if n <= Free {
+		n = 0
+	}
+	h.quota.room.Release(h.n - n)
+	h.n = n
+}
+
+// Await says that the request waits for its client from now on: it may be cut off.
+func (h *Hold) Await() {
+	if h == nil || h.n == 0 {
+		return
+	}
+	h.quota.mu.Lock()
+	defer h.quota.mu.Unlock()
+	h.since = time.Now()
+	h.quota.held[h] = struct{}{}
+}
+
+// Work says that the request does not wait for its client any more.
+func (h *Hold) Work() {
+	if h == nil || h.n == 0 {
+		return
+	}
+	h.quota.mu.Lock()
+	defer h.quota.mu.Unlock()
+	delete(h.quota.held, h)
+}
+
+// Release gives all back. The Hold can be used again.
+func (h *Hold) Release() {
+	if h == nil || h.n == 0 {
+		return
+	}
+	h.Work()
+	h.quota.room.Release(h.n)
+	h.n = 0
+}
+
+// cutOff cuts off who has held memory longer than the grace, and returns after which time to
+// look again.
+func (q *Quota) cutOff() (again time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	again = q.Grace
+	for h := range q.held {
+		if left := q.Grace - time.Since(h.since); left > 0 {
+			again = min(again, left)
+			continue
+		}
+		h.cut()
+		delete(q.held, h)
+	}
+	return max(again, time.Millisecond)
+}

@@ -1,0 +1,58 @@
+package rest
+
+import (
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/varvedb/varve/internal/quota"
+)
+
+// answer is an answer that has begun or is yet to begin, and what its request holds.
+type answer struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration // to write; zero: none
+	status  int           // that was sent
+	hold    *quota.Hold
+	reading atomic.Bool // the body is being read
+	read    bool        // it was read
+}
+
+func newAnswer(w http.ResponseWriter, timeout time.Duration, memory *quota.Quota) *answer {
+	a := &answer{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout}
+	a.hold = memory.Hold(a.cutOff)
+	return a
+}
+
+// cutOff ends reading the body or else writing the answer, at once.
+func (a *answer) cutOff() {
+	past := time.Unix(1, 0)
+	if a.reading.Load() {
+		_ = a.control.SetReadDeadline(past)
+	} else {
+		_ = a.control.SetWriteDeadline(past)
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter. The client has the timeout to take it.
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	if a.timeout > 0 {
+		// Only a writer that is no connection, as in tests, cannot.
+		_ = a.control.SetWriteDeadline(time.Now().Add(a.timeout))
+	}
+	a.hold.Await()
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

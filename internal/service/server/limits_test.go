@@ -1,0 +1,305 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	varvev1 "github.com/varvedb/varve/api/varve/v1"
+	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/service/server"
+	arkivrpc "github.com/varvedb/varve/node/rpc"
+	"github.com/varvedb/varve/store"
+)
+
+// runWithArkiv runs a server with JSON-RPC.
+func runWithArkiv(t *testing.T, o server.Options) *world {
+	t.Helper()
+	db, s := newService(t, newURL(t)+"?durability=relaxed", service.Options{})
+	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	handler, err := arkivrpc.New(t.Context(), ents, arkivrpc.Options{})
+	require.NoError(t, err)
+	o.Site = &server.Site{Name: "Arkiv", Handler: handler, Metrics: s.Metrics().Handler()}
+	return runOver(t, db, s, o)
+}
+
+// ask sends a request for a host and returns status and body.
+func (w *world) ask(t *testing.T, method, url, host, body string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, "http://"+url, strings.NewReader(body))
+	require.NoError(t, err)
+	if r.Host = host; body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := w.client.Do(r)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(text)
+}
+
+// TestHost: without a token no page reads or writes whose name was made to mean 127.0.0.1.
+func TestHost(t *testing.T) {
+	w := runWithArkiv(t, server.Options{UI: true, Hosts: []string{"varve.example"}})
+	answers := func(host string) map[string]int {
+		got := map[string]int{}
+		got["get"], _ = w.ask(t, "GET", strings.TrimPrefix(w.url(1), "http://"), host, "")
+		got["put"], _ = w.ask(t, "PUT", strings.TrimPrefix(w.url(1), "http://"), host, `{"payload":"aGVsbG8="}`)
+		got["ui"], _ = w.ask(t, "GET", w.server.REST()+"/ui", host, "")
+		got["metrics"], _ = w.ask(t, "GET", w.server.REST()+"/metrics", host, "")
+		got["JSON-RPC"], _ = w.ask(t, "POST", w.server.Site(), host, `{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}`)
+		got["preflight"], _ = w.ask(t, "OPTIONS", w.server.Site(), host, "")
+		conn, resp, err := websocket.Dial(t.Context(), "ws://"+w.server.Site(), &websocket.DialOptions{Host: host, HTTPClient: w.client}) //nolint:bodyclose // the library has closed it
+		if err == nil {
+			require.NoError(t, conn.CloseNow())
+		}
+		got["WebSocket"] = resp.StatusCode
+		return got
+	}
+	call := func(host string) codes.Code {
+		conn, err := grpc.NewClient(w.server.GRPC(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority(host))
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = varvev1.NewEntityServiceClient(conn).Delete(t.Context(), &varvev1.DeleteRequest{Key: make([]byte, 32)})
+		if status.Code(err) == codes.PermissionDenied {
+			require.ErrorContains(t, err, "--host")
+		}
+		return status.Code(err)
+	}
+	for _, host := range []string{"evil.example", "evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example:1", "192.0.2.1", "[::2]:80"} {
+		for what, status := range answers(host) {
+			require.Equal(t, http.StatusForbidden, status, "%s for %s", what, host)
+		}
+		require.Equal(t, codes.PermissionDenied, call(host), host)
+	}
+	require.Zero(t, w.service.Head(), "nothing was written")
+	for _, host := range []string{"localhost", "LOCALHOST:8080", "127.0.0.1:1", "127.1.2.3", "[::1]:80", "[::1]", "varve.example", "Varve.Example:443"} {
+		for what, status := range answers(host) {
+			require.NotEqual(t, http.StatusForbidden, status, "%s for %s", what, host)
+		}
+		require.Equal(t, codes.NotFound, call(host), host)
+	}
+	status, text := w.ask(t, "GET", strings.TrimPrefix(w.url(1), "http://"), "evil.example", "")
+	require.Equal(t, http.StatusForbidden, status)
+	require.Contains(t, text, "urn:varve:problem:host")
+	w = run(t, service.Options{}, server.Options{Token: attackToken})
+	status, _ = w.ask(t, "GET", strings.TrimPrefix(w.url(1), "http://"), "evil.example", "")
+	require.Equal(t, http.StatusUnauthorized, status, "with a token the token decides")
+}
+
+// TestQueryTime: a query that makes the store work for too long ends.
+func TestQueryTime(t *testing.T) {
+	w := run(t, service.Options{Work: 20 * time.Millisecond}, server.Options{})
+	var wg sync.WaitGroup
+	for i := range 400 {
+		wg.Go(func() {
+			_, err := w.service.Put(context.Background(), &service.Put{Key: store.Key{30: byte(i >> 8), 31: byte(i)}, StringAttributes: map[string]string{"a": strings.Repeat("xy", 400)}})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	var globs []string
+	for i := range 900 {
+		globs = append(globs, fmt.Sprintf(`a ~ "*x*y*%d*z"`, i))
+	}
+	text := strings.Join(globs, " || ")
+	code, answer := w.ask(t, "POST", w.server.REST()+"/v1/query", "localhost", fmt.Sprintf(`{"query":%q}`, text))
+	require.Equal(t, http.StatusServiceUnavailable, code, answer)
+	require.Contains(t, answer, "urn:varve:problem:timeout")
+	require.Contains(t, answer, "ask for less")
+	stream, err := varvev1.NewEntityServiceClient(dialPlain(t, w)).Query(t.Context(), &varvev1.QueryRequest{Query: text})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.Equal(t, codes.DeadlineExceeded, status.Code(err), "%v", err)
+	code, _ = w.ask(t, "POST", w.server.REST()+"/v1/query", "localhost", `{"query":"a = \"none\"","limit":1}`)
+	require.Equal(t, http.StatusOK, code)
+}
+
+// TestSubscriptionsApart: however many follow the events, the rest is answered.
+func TestSubscriptionsApart(t *testing.T) {
+	w := run(t, service.Options{}, server.Options{Limits: server.Limits{Concurrent: 1, Subscriptions: 2}})
+	events := varvev1.NewEventServiceClient(dialPlain(t, w))
+	subscribe := "http://" + w.server.REST() + "/v1/events/subscribe"
+	first, err := w.client.Get(subscribe)
+	require.NoError(t, err)
+	defer first.Body.Close()
+	require.Equal(t, http.StatusOK, first.StatusCode)
+	second, err := events.Subscribe(t.Context(), &varvev1.SubscribeRequest{})
+	require.NoError(t, err)
+	_, err = second.Header()
+	require.NoError(t, err)
+	third, err := w.client.Get(subscribe)
+	require.NoError(t, err)
+	require.NoError(t, third.Body.Close())
+	require.Equal(t, http.StatusServiceUnavailable, third.StatusCode)
+	fourth, err := events.Subscribe(t.Context(), &varvev1.SubscribeRequest{})
+	require.NoError(t, err)
+	_, err = fourth.Recv()
+	require.Equal(t, codes.Unavailable, status.Code(err), "%v", err)
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/v1/events/head"} {
+		code, text := w.ask(t, "GET", w.server.REST()+path, "localhost", "")
+		require.Equal(t, http.StatusOK, code, text)
+	}
+	code, err := w.put(1, "x")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusCreated, code)
+	w.stop()
+	require.NoError(t, <-w.done)
+	w.done <- nil
+}
+
+// TestStockClient: what is accepted by any protocol can be read by a client of gRPC that was
+// told nothing about sizes.
+func TestStockClient(t *testing.T) {
+	w := run(t, service.Options{}, server.Options{})
+	code, err := w.put(1, strings.Repeat("x", service.DefaultMaxPayload))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusCreated, code)
+	code, err = w.put(2, strings.Repeat("x", service.DefaultMaxPayload+1))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusRequestEntityTooLarge, code)
+	conn := dialPlain(t, w)
+	entities := varvev1.NewEntityServiceClient(conn)
+	key := append(make([]byte, 31), 1)
+	got, err := entities.Get(t.Context(), &varvev1.GetRequest{Key: key})
+	require.NoError(t, err)
+	require.Len(t, got.GetEntity().GetPayload(), service.DefaultMaxPayload)
+	stream, err := entities.Query(t.Context(), &varvev1.QueryRequest{Query: "*"})
+	require.NoError(t, err)
+	_, err = stream.Recv()
+	require.NoError(t, err)
+
+	attributes := map[string]string{}
+	for i := range 80 {
+		attributes[fmt.Sprintf("a%d", i)] = strings.Repeat("v", 1000)
+	}
+	_, err = w.service.Put(t.Context(), &service.Put{Payload: make([]byte, service.DefaultMaxPayload), StringAttributes: attributes})
+	require.ErrorIs(t, err, service.ErrTooLarge)
+	_, err = w.service.Put(t.Context(), &service.Put{Payload: make([]byte, service.DefaultMaxPayload-20_000), StringAttributes: attributes})
+	require.NoError(t, err)
+	_, err = entities.Get(t.Context(), &varvev1.GetRequest{Key: make([]byte, 32)})
+	require.NoError(t, err)
+
+	for n, want := range map[int]error{4<<20 - 1000: nil, 4 << 20: service.ErrTooLarge} {
+		_, err = w.service.Events().Append(t.Context(), []store.Event{{Type: "A", Data: make([]byte, n)}, {Type: "A", Data: make([]byte, 60_000)}}, nil)
+		require.ErrorIs(t, err, want)
+	}
+	read, err := varvev1.NewEventServiceClient(conn).Read(t.Context(), &varvev1.ReadRequest{})
+	require.NoError(t, err)
+	n := 0
+	for {
+		part, err := read.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		n += len(part.GetEvents())
+	}
+	require.Equal(t, 2, n)
+}
+
+// TestSlowBodyAtTheEnd: a server that goes down does not wait for a body that does not come,
+// and that is no error.
+func TestSlowBodyAtTheEnd(t *testing.T) {
+	w := runWithArkiv(t, server.Options{Timeouts: server.Timeouts{Drain: 4 * time.Second}})
+	conn := w.dial(t)
+	_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, text := w.ask(t, "GET", w.server.REST()+"/metrics", "localhost", "")
+		return strings.Contains(text, "varve_requests_in_flight 2\n")
+	}, 20*time.Second, 5*time.Millisecond)
+	w.stop()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusRequestTimeout, resp.StatusCode)
+	require.NoError(t, <-w.done)
+	w.done <- nil
+}
+
+// TestJSONRPCFaults: a request that does not come in time is told so, and who is refused is in
+// the access log.
+func TestJSONRPCFaults(t *testing.T) {
+	var log bytes.Buffer
+	var mu sync.Mutex
+	access := slog.New(slog.NewTextHandler(&locked{w: &log, mu: &mu}, nil))
+	w := runWithArkiv(t, server.Options{Token: attackToken, Access: access, Timeouts: server.Timeouts{Read: 200 * time.Millisecond}})
+	code, _ := w.ask(t, "POST", w.server.Site(), "localhost", "{}")
+	require.Equal(t, http.StatusUnauthorized, code)
+	require.Eventually(t, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Contains(log.String(), "method=POST path=/ status=401")
+	}, 20*time.Second, time.Millisecond)
+	conn, err := small(t.Context(), w.server.Site())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", attackToken)
+	require.NoError(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusRequestTimeout, resp.StatusCode)
+	require.Contains(t, string(text), fmt.Sprint(arkivrpc.CodeTimeout))
+}
+
+// locked guards a writer.
+type locked struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (l *locked) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+// TestLeavingIsNoError: a client that leaves is not logged as an error.
+func TestLeavingIsNoError(t *testing.T) {
+	var log bytes.Buffer
+	var mu sync.Mutex
+	w := run(t, service.Options{}, server.Options{Log: slog.New(slog.NewTextHandler(&locked{w: &log, mu: &mu}, nil))})
+	for range 3 {
+		resp, err := w.client.Get("http://" + w.server.REST() + "/v1/events/subscribe")
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		ctx, leave := context.WithCancel(t.Context())
+		stream, err := varvev1.NewEventServiceClient(dialPlain(t, w)).Subscribe(ctx, &varvev1.SubscribeRequest{})
+		require.NoError(t, err)
+		_, err = stream.Header()
+		require.NoError(t, err)
+		leave()
+	}
+	require.Eventually(t, func() bool {
+		_, text := w.ask(t, "GET", w.server.REST()+"/metrics", "localhost", "")
+		return strings.Contains(text, "varve_requests_in_flight 1\n") && strings.Contains(text, `code="499"`)
+	}, 20*time.Second, 5*time.Millisecond)
+	w.stop()
+	require.NoError(t, <-w.done)
+	w.done <- nil
+	require.Empty(t, log.String())
+}
