@@ -245,7 +245,7 @@ func TestPartsRewound(t *testing.T) {
 		n.apply(t, uint64(10+i), create(i))
 	}
 	var sent []byte
-	out, _, _ := n.handler.handle(t.Context(), nil, []byte(body("arkiv_query", `["*"]`)), nil, func(part []byte) error {
+	out, _, _ := n.handler.handle(t.Context(), nil, []byte(body("arkiv_query", `["*"]`)), nil, held{}, func(part []byte) error {
 		if sent == nil {
 			require.Empty(t, n.handler.places)
 			require.NoError(t, n.ents.Rewind(t.Context(), 13))
