@@ -45,7 +45,7 @@ func New(bytes int64) *Quota {
 }
 
 // Hold returns what one request holds: nothing so far. To cut it off, cut is called, which may
-// not wait. Of a nil Quota it is nil, which holds anything. A Hold is for one goroutine.
+// not wait; nil: it is not cut off. Of a nil Quota it is nil, which holds anything. A Hold is for one goroutine.
 func (q *Quota) Hold(cut func()) *Hold {
 	if q == nil {
 		return nil
@@ -127,7 +127,7 @@ func (h *Hold) Shrink(n int64) {
 
 // Await says that the request waits for its client from now on: it may be cut off.
 func (h *Hold) Await() {
-	if h == nil || h.n == 0 {
+	if h == nil || h.n == 0 || h.cut == nil {
 		return
 	}
 	h.quota.mu.Lock()

@@ -34,7 +34,7 @@ type admission struct {
 // The room for messages that are being received, in the longest ones, and the grace of those
 // without a token, which are short.
 const (
-	roomForMessages = 8
+	roomForMessages = 6
 	roomForPublic   = 2
 	publicGrace     = 100 * time.Millisecond
 )

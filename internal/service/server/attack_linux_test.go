@@ -1,3 +1,7 @@
+//go:build !race
+
+// The race detector takes memory of its own.
+
 package server_test
 
 import (
@@ -38,7 +42,6 @@ const (
 	attackers    = 200       // requests of a kind at a time
 	attackMemory = 100 << 20 // that they may cost together
 	attackTime   = 30 * time.Second
-	attackToken  = "a token for the attacked server"
 
 	payloadBytes = 4_000_000
 )
@@ -193,15 +196,6 @@ var (
 
 func post(path, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body)
-}
-
-// small opens a connection that takes little before it is read.
-func small(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	return conn, conn.(*net.TCPConn).SetReadBuffer(128 << 10)
 }
 
 // raw sends a head and as many bytes after it, waits, and reads until the server has ended it.

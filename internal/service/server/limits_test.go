@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -27,6 +28,17 @@ import (
 	arkivrpc "github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
 )
+
+const attackToken = "a token for the attacked server"
+
+// small opens a connection that takes little before it is read.
+func small(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return conn, conn.(*net.TCPConn).SetReadBuffer(128 << 10)
+}
 
 // runWithArkiv runs a server with JSON-RPC.
 func runWithArkiv(t *testing.T, o server.Options) *world {
