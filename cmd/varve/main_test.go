@@ -291,6 +291,7 @@ func TestBadInput(t *testing.T) {
 
 // TestReadOnlyDirectory: who may not write beside a store is told what to do, or reads it.
 func TestReadOnlyDirectory(t *testing.T) {
+	t.Setenv(clitest.AsCommand, "1") // else the process would run these tests
 	bound := []string{os.Args[0]}
 	if os.Getuid() == 0 { // whom permissions bind without these capabilities
 		if _, err := exec.LookPath("setpriv"); err != nil {
