@@ -75,7 +75,7 @@ func TestSizes(t *testing.T) {
 
 func TestLoops(t *testing.T) {
 	n := 0
-	for l := Times(3); l.Loop(); n++ {
+	for l := Times(3); l(); n++ {
 		l.StopTimer()
 		l.StartTimer()
 	}

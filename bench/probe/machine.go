@@ -16,16 +16,14 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/varvedb/varve/bench/latency"
-	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/bench/stat"
 )
 
 // Fsync is a probe of a disk: appends of 4 KiB, each followed by fsync.
 type Fsync struct {
-	Samples int           `json:"samples"`
-	Median  time.Duration `json:"median_ns"`
-	P99     time.Duration `json:"p99_ns,omitempty"` // of 100 samples at least
-	Max     time.Duration `json:"max_ns"`
+	Samples int
+	Median  time.Duration
+	P99     time.Duration // of as many samples as Look takes at least
+	Max     time.Duration
 }
 
 // Sync measures a disk by n appends to a temporary file in a directory.
@@ -47,7 +45,7 @@ func Sync(dir string, n int) (f Fsync, err error) {
 		}
 	}
 	f = Fsync{Samples: n, Median: rec.Quantile(50), Max: rec.Max()}
-	if n >= result.P99Needs {
+	if n >= syncs {
 		f.P99 = rec.Quantile(99)
 	}
 	return f, nil
@@ -194,18 +192,18 @@ const (
 )
 
 // Metrics returns the figures of what is known.
-func (m *Machine) Metrics() []result.Metric {
-	list := []result.Metric{
-		{Value: float64(m.Fsync.Samples), Unit: "fsyncs"}, result.Milliseconds(m.Fsync.Median, unitSync),
-		result.Milliseconds(m.Fsync.P99, "fsync-p99-ms"), result.Milliseconds(m.Fsync.Max, "fsync-max-ms"),
-		{Value: m.Copy / 1e6, Unit: unitCopy}, result.Milliseconds(m.One, unitOne), result.Milliseconds(m.All, unitAll),
+func (m *Machine) Metrics() []latency.Metric {
+	list := []latency.Metric{
+		{Value: float64(m.Fsync.Samples), Unit: "fsyncs"}, latency.Milliseconds(m.Fsync.Median, unitSync),
+		latency.Milliseconds(m.Fsync.P99, "fsync-p99-ms"), latency.Milliseconds(m.Fsync.Max, "fsync-max-ms"),
+		{Value: m.Copy / 1e6, Unit: unitCopy}, latency.Milliseconds(m.One, unitOne), latency.Milliseconds(m.All, unitAll),
 	}
 	for _, share := range []struct {
 		of   *float64
 		unit string
 	}{{m.Others, unitOthers}, {m.Stolen, unitStolen}, {m.Waiting, "share-waiting"}} {
 		if share.of != nil {
-			list = append(list, result.Metric{Value: *share.of, Unit: share.unit})
+			list = append(list, latency.Metric{Value: *share.of, Unit: share.unit})
 		}
 	}
 	return list
@@ -221,27 +219,37 @@ const (
 	tolerated  = 0.1
 )
 
-// Off says what is wrong with a machine beside the figures of earlier looks at it; "" for
-// nothing.
-func (m *Machine) Off(before []*result.Record) (why string) {
-	now := result.Record{Metrics: m.Metrics()}
-	for _, unit := range []string{unitOthers, unitStolen} {
-		if share, _ := now.Metric(unit); share > tolerated {
-			return fmt.Sprintf("%s is %.2f, more than %.2f", unit, share, tolerated)
+// judged are the times that are compared with those of earlier looks, all better when lower.
+var judged = []struct {
+	what string
+	of   func(*Machine) float64
+}{
+	{unitSync, func(m *Machine) float64 { return m.Fsync.Median.Seconds() * 1e3 }},
+	{"time to copy 1 MB, in ms,", func(m *Machine) float64 { return 1e9 / m.Copy }},
+	{unitOne, func(m *Machine) float64 { return m.One.Seconds() * 1e3 }},
+	{unitAll, func(m *Machine) float64 { return m.All.Seconds() * 1e3 }},
+}
+
+// Off says what is wrong with a machine beside earlier looks at it; "" for nothing.
+func (m *Machine) Off(before []Machine) (why string) {
+	for _, share := range []struct {
+		what string
+		of   *float64
+	}{{"other programs use", m.Others}, {"the hypervisor gives to others", m.Stolen}} {
+		if share.of != nil && *share.of > tolerated {
+			return fmt.Sprintf("%s %.0f %% of the cores", share.what, 100**share.of)
 		}
 	}
-	for _, unit := range []string{unitSync, unitCopy, unitOne, unitAll} {
-		var logs []float64
-		for _, r := range before {
-			if v, has := r.Metric(unit); has && v > 0 {
-				logs = append(logs, math.Log(v))
-			}
+	for _, figure := range judged {
+		logs := make([]float64, len(before))
+		for i := range before {
+			logs[i] = math.Log(figure.of(&before[i]))
 		}
-		if v, _ := now.Metric(unit); len(logs) >= enough {
+		if now := figure.of(m); len(logs) >= enough {
 			middle, bound := bound(logs)
-			if worse := -float64(result.Better(unit)) * (math.Log(v) - middle); worse > bound {
-				return fmt.Sprintf("%s is %.4g, which is worse than %.4g, the median of %d looks, by more than the factor %.2f",
-					unit, v, math.Exp(middle), len(logs), math.Exp(bound))
+			if math.Log(now)-middle > bound {
+				return fmt.Sprintf("%s is %.4g, worse than %.4g, the median of %d looks, by more than the factor %.2f",
+					figure.what, now, math.Exp(middle), len(logs), math.Exp(bound))
 			}
 		}
 	}
@@ -250,12 +258,17 @@ func (m *Machine) Off(before []*result.Record) (why string) {
 
 // bound returns the middle of logarithms, and how far from it is too far: so many of their
 // deviations, which are estimated by the median of the distances from the middle.
-func bound(logs []float64) (middle, far float64) {
-	middle = stat.Median(logs)
+func bound(logs []float64) (median, far float64) {
+	median = medianOf(logs)
 	away := make([]float64, len(logs))
 	for i, v := range logs {
-		away[i] = math.Abs(v - middle)
+		away[i] = math.Abs(v - median)
 	}
 	const normal = 1.4826 // of the normal distribution's deviation
-	return middle, max(deviations*normal*stat.Median(away), math.Log(leastOff))
+	return median, max(deviations*normal*medianOf(away), math.Log(leastOff))
+}
+
+func medianOf(values []float64) float64 {
+	values = slices.Sorted(slices.Values(values))
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }

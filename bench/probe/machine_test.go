@@ -9,8 +9,6 @@ import (
 
 	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/require"
-
-	"github.com/varvedb/varve/bench/result"
 )
 
 func TestLook(t *testing.T) {
@@ -59,18 +57,18 @@ func quiet() Machine {
 
 // TestOff: only what is worse is off, by more than the looks before it are apart.
 func TestOff(t *testing.T) {
-	history := func(factors ...float64) (list []*result.Record) {
+	history := func(factors ...float64) (list []Machine) {
 		for _, f := range factors {
 			m := quiet()
 			m.Fsync.Median = time.Duration(f * float64(m.Fsync.Median))
-			list = append(list, &result.Record{Metrics: m.Metrics()})
+			list = append(list, m)
 		}
 		return list
 	}
 	steady, spread := history(1, 1, 1, 1, 1, 1), history(0.5, 0.7, 0.9, 1, 1.2, 1.4, 2)
 	for _, c := range []struct {
 		name   string
-		before []*result.Record
+		before []Machine
 		change func(m *Machine)
 		off    string // the unit
 	}{
@@ -81,12 +79,12 @@ func TestOff(t *testing.T) {
 		{"far outside the spread", spread, func(m *Machine) { m.Fsync.Median *= 50 }, unitSync},
 		{"too few to tell", history(1, 1, 1, 1), func(m *Machine) { m.Fsync.Median *= 50 }, ""},
 		{"faster syncs", steady, func(m *Machine) { m.Fsync.Median /= 4 }, ""},
-		{"memory half as fast", steady, func(m *Machine) { m.Copy /= 2 }, unitCopy},
+		{"memory half as fast", steady, func(m *Machine) { m.Copy /= 2 }, "time to copy"},
 		{"memory twice as fast", steady, func(m *Machine) { m.Copy *= 2 }, ""},
 		{"one core slower", steady, func(m *Machine) { m.One *= 2 }, unitOne},
 		{"all cores slower", steady, func(m *Machine) { m.All *= 2 }, unitAll},
-		{"others at work", nil, func(m *Machine) { m.Others = new(0.5) }, unitOthers},
-		{"stolen", nil, func(m *Machine) { m.Stolen = new(0.2) }, unitStolen},
+		{"others at work", nil, func(m *Machine) { m.Others = new(0.5) }, "other programs use 50 %"},
+		{"stolen", nil, func(m *Machine) { m.Stolen = new(0.2) }, "hypervisor"},
 		{"nothing known", steady, func(m *Machine) { m.Others, m.Stolen = nil, nil }, ""},
 	} {
 		m := quiet()
@@ -95,7 +93,7 @@ func TestOff(t *testing.T) {
 		if c.off == "" {
 			require.Empty(t, why, c.name)
 		} else {
-			require.Contains(t, why, c.off+" is", c.name)
+			require.Contains(t, why, c.off, c.name)
 		}
 	}
 }

@@ -13,12 +13,11 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// lend puts a data set into the directory of a run, and builds it first when it is
-// missing, incomplete or damaged. In place it moves what there is, whose marker is gone
-// before: if this process is killed, in whatever moment, nothing takes for whole what an
-// engine may have changed, and it is built again. The lock that it returns then keeps
+// checkOut puts a data set into the directory of a run, and builds it first when it is
+// missing, incomplete or damaged. In place it moves the data set. The ready marker is removed
+// first, so that a crash, whenever it comes, forces a rebuild. The lock that it returns then keeps
 // others waiting until the run has ended.
-func (c *Cache) lend(ctx context.Context, dir, key string, build builder) (r Ready, held *os.File, err error) {
+func (c *Cache) checkOut(ctx context.Context, dir, key string, inPlace bool, build builder) (r Ready, held *os.File, err error) {
 	if held, err = c.lock(ctx, key); err != nil {
 		return r, nil, err
 	}
@@ -26,7 +25,7 @@ func (c *Cache) lend(ctx context.Context, dir, key string, build builder) (r Rea
 		r, err = c.build(ctx, key, build)
 	}
 	data := filepath.Join(c.path(key), dataDir)
-	if !c.InPlace {
+	if !inPlace {
 		if err == nil {
 			err = cloneTree(dir, data)
 		}
@@ -44,9 +43,9 @@ func (c *Cache) lend(ctx context.Context, dir, key string, build builder) (r Rea
 	return r, held, err
 }
 
-// takeBack moves a data set that was lent back and marks it as complete. Its files
+// checkIn moves a data set that was used in place back and marks it as complete. Its files
 // may be others: engines change them for readers too.
-func (c *Cache) takeBack(dir string, r Ready) error {
+func (c *Cache) checkIn(dir string, r Ready) error {
 	err := flush(dir)
 	if err == nil {
 		err = os.Rename(dir, filepath.Join(c.path(r.Key), dataDir))
@@ -60,26 +59,23 @@ func (c *Cache) takeBack(dir string, r Ready) error {
 // spareSpace is kept free beside what is to be written, for logs and sorting.
 const spareSpace = 256 << 20
 
-// room checks, before anything is written, that a disk with so many free bytes has room
-// for a data set, which takes about so many if it must be built, and for the copy that is
-// used.
-func (c *Cache) room(key string, estimate, free uint64) error {
-	copies := uint64(2)
+// room tells, before anything is written, whether a data set is used in place: where that is
+// asked for, and where a disk with so many free bytes has no room for the copy. It fails
+// where there is none to build it, which takes about the estimate.
+func (c *Cache) room(key string, estimate, free uint64) (inPlace bool, err error) {
+	build := estimate
 	if r, err := c.ready(key); err == nil {
-		copies, estimate = 1, 0
+		build, estimate = 0, 0
 		for _, f := range r.Files {
 			estimate += uint64(f.Bytes)
 		}
 	}
-	if c.InPlace || clones(c.root) {
-		copies--
-	}
-	if need := copies*estimate + spareSpace; copies > 0 && need > free {
+	if build > 0 && build+spareSpace > free {
 		const gb = 1e9
-		return fmt.Errorf("%w: about %.1f GB are needed in %s and %.1f are free; use data sets in place, remove others there, choose a smaller scale, or set %s to a directory on another disk",
-			store.ErrDiskFull, float64(need)/gb, c.root, float64(free)/gb, CacheEnv)
+		return false, fmt.Errorf("%w: about %.1f GB are needed in %s and %.1f are free; remove other data sets there, choose a smaller scale, or set %s to a directory on another disk",
+			store.ErrDiskFull, float64(build+spareSpace)/gb, c.root, float64(free)/gb, CacheEnv)
 	}
-	return nil
+	return c.InPlace || !clones(c.root) && build+estimate+spareSpace > free, nil
 }
 
 // A row takes about rowBytes, and indexBytes in each of the layout's indexes, which
@@ -91,7 +87,7 @@ const (
 
 // Size returns about how many bytes the data set will take; 0 is not known.
 func (d Dataset) Size() (uint64, error) {
-	if d.events() {
+	if d.events() || d.filled() {
 		return 0, nil
 	}
 	linked, err := d.Engine.Driver()
