@@ -1,4 +1,4 @@
-package experiment
+package lab
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/bench/probe"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 )
@@ -30,7 +28,7 @@ const ceiling = -1
 // The user's documents' steps, and the lower end of what a first version must carry.
 var combinedLoads = []beside{{seedRowRate, 0}, {seedRowRate, 100}, {seedRowRate, 1_000}, {seedRowRate, 5_000}, {10_000, 1_000}, {seedRowRate, ceiling}}
 
-func besides(l *Lab) (list []variant, _ error) {
+func besides(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.layouts() {
 		for _, b := range combinedLoads {
 			qps := ftoa(b.reads)
@@ -38,7 +36,7 @@ func besides(l *Lab) (list []variant, _ error) {
 				qps = "ceiling"
 			}
 			c := l.onBase(layout, "mix", mix.A, "rate", ftoa(b.rows), "qps", qps)
-			list = append(list, variant{"Combined", c, func(ctx context.Context, r *result.Record) error {
+			list = append(list, Variant{"Combined", c, func(ctx context.Context, r *Record) error {
 				if b.reads == ceiling {
 					return l.ceiling(ctx, layout, r)
 				}
@@ -52,7 +50,7 @@ func besides(l *Lab) (list []variant, _ error) {
 
 // beside runs commits of so many rows a second with so many reads of mix A, and
 // tells whether both kept up: commits under their limit, reads not skipped.
-func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Record) (kept bool, err error) {
+func (l *Lab) beside(ctx context.Context, layout string, b beside, r *Record) (kept bool, err error) {
 	o := l.storeOptions()
 	o.Readers = readers
 	err = l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
@@ -72,28 +70,33 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *result.Rec
 		if err != nil {
 			return err
 		}
-		read, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every}, m, b.reads, r)
-		put(r, milliseconds(r.Latency("all").P99), "read-p99-ms")
-		kept = r.Latency("commit").P99 < commitLimit && read.Rate() > 0.95*b.reads
+		wrote, read, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every}, m, b.reads, r)
+		kept = err == nil && wrote.All().Quantile(99) < commitLimit && read.Rate() > 0.95*b.reads
 		return err
 	})
 	return kept, err
 }
 
-// together runs commits with so many reads a second beside them, and records both
-// and samples.
-func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *result.Record) (*pace.Outcome, error) {
+// together runs commits with so many reads a second beside them, and records both. The
+// figures are those of the commits; those of the reads have their name before them, but for
+// the rate and what was late or skipped.
+func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote *bench.Paced, read *pace.Outcome, err error) {
 	writes.For, writes.WarmUp = l.Phase, l.warmUp()
-	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
-	wrote, read, err := bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)})
-	samples := sampler.Stop()
-	commit := addLatency(r, "commit", wrote.All())
-	addLatency(r, "all", read.All())
-	r.Latencies = append(r.Latencies, read.Distributions()...)
-	r.Metrics = append(append(r.Metrics, commit.Metrics("")...), read.Metrics()...)
-	put(r, wrote.RowRate(), "rows/s")
-	addSamples(r, samples, wrote.Started, wrote.Seconds())
-	return read, err
+	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+		wrote, read, err = bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)})
+		commits, reads := wrote.All(), read.All()
+		r.Count += commits.Count()
+		r.Metrics = append(append(r.Metrics, commits.Metrics("")...), reads.Metrics("read-")...)
+		r.Metrics = append(r.Metrics, read.Metrics()...)
+		r.put(wrote.RowRate(), "rows/s")
+		r.put(float64(wrote.Late), "commit-late")
+		r.put(float64(wrote.Skipped), "commit-skipped")
+		r.kind("commit", commits)
+		r.kind("all", reads)
+		r.Kinds = append(r.Kinds, read.Kinds...)
+		return wrote.Outcome, err
+	})
+	return wrote, read, err
 }
 
 // ceilingSteps halve what is not known of the ceiling, on a logarithmic scale:
@@ -106,36 +109,38 @@ const (
 
 // ceiling searches for the highest rate of reads at which commits and reads keep
 // up. The record is that of the highest that did; the notes have the others.
-func (l *Lab) ceiling(ctx context.Context, layout string, r *result.Record) error {
+func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	low, high := 0.0, float64(ceilingHigh)
 	next := math.Sqrt(ceilingLow * ceilingHigh)
+	best, notes := *r, []string(nil)
 	for range ceilingSteps {
 		qps := math.Round(next)
-		try := &result.Record{Experiment: r.Experiment, Name: r.Name, Config: r.Config.With("qps", ftoa(qps))}
+		try := &Record{Name: r.Name, Keys: r.Keys, Manifest: r.Manifest}
 		kept, err := l.beside(ctx, layout, beside{seedRowRate, qps}, try)
 		if err != nil {
 			return err
 		}
 		word := "did not keep up"
 		if kept {
-			low, word = qps, "kept up"
-			r.Metrics, r.Latencies, r.Timeline, r.Marks, r.Manifest = try.Metrics, try.Latencies, try.Timeline, try.Marks, try.Manifest
+			low, word, best = qps, "kept up", *try
 		} else {
 			high = qps
 		}
 		got, _ := try.Metric("qps")
 		p99, _ := try.Metric("p99-ms")
-		r.Notes = append(r.Notes, fmt.Sprintf("%.0f reads/s %s: %.0f were answered, commits p99 %.0f ms", qps, word, got, p99))
+		notes = append(notes, fmt.Sprintf("%.0f reads/s %s: %.0f were answered, commits p99 %.0f ms", qps, word, got, p99))
 		next = math.Sqrt(max(low, ceilingLow/2) * high)
 	}
-	put(r, low, "ceiling-qps")
+	*r = best
+	r.Notes = append(r.Notes, notes...)
+	r.put(low, "ceiling-qps")
 	return nil
 }
 
 // grown measures f at each scale of the base profile that was asked for, or at parts of
 // the lab's.
-func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale float64, r *result.Record) error) func(*Lab) ([]variant, error) {
-	return func(l *Lab) (list []variant, _ error) {
+func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale float64, r *Record) error) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) (list []Variant, _ error) {
 		scales := l.Sizes
 		if len(scales) == 0 {
 			scales = []float64{0.25 * l.Scale, l.Scale, 4 * l.Scale}
@@ -143,7 +148,7 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 		for _, layout := range l.layouts() {
 			for _, scale := range scales {
 				c := l.onBase(layout).With("scale", ftoa(scale))
-				list = append(list, variant{name, c, func(ctx context.Context, r *result.Record) error { return f(l, ctx, layout, scale, r) }})
+				list = append(list, Variant{name, c, func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
 			}
 		}
 		return list, nil
@@ -151,7 +156,7 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 }
 
 // degradation measures reads of all mixes and then commits, on one size.
-func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *result.Record) error {
+func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *Record) error {
 	return l.withMendoza(ctx, layout, scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
 		oracle, err := l.oracle(d)
 		if err != nil {
@@ -162,13 +167,23 @@ func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *
 			if err != nil {
 				return err
 			}
-			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, shortReads)})
+			of := new(Record) // what is sampled meanwhile is the commits' alone
+			err = l.phase(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
+				out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, shortReads)})
+				all := out.All()
+				r.put(out.Capacity(), "qps-"+name)
+				r.put(milliseconds(all.Quantile(99)), "p99-ms-"+name)
+				r.kind("mix-"+name, all)
+				return out, err
+			})
 			if err != nil {
 				return err
 			}
-			all := addLatency(r, "mix-"+name, out.All())
-			put(r, out.Capacity(), "qps-"+name)
-			put(r, milliseconds(all.P99), "p99-ms-"+name)
+			for _, unit := range []string{"resident-before", "disk-reads/s"} {
+				if v, has := of.Metric(unit); has {
+					r.put(v, unit+"-"+name)
+				}
+			}
 		}
 		return l.onRest(ctx, d, cp, seedRowRate, l.Phase, r)
 	})
@@ -178,7 +193,7 @@ func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *
 const loadChecks = 600 << 20
 
 // load fills a new store. What checks it grows beside it, so there is room for that first.
-func (l *Lab) load(ctx context.Context, layout string, scale float64, r *result.Record) error {
+func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record) error {
 	m, err := l.mendoza(layout, scale, productionBlock)
 	if err != nil {
 		return err
@@ -187,14 +202,13 @@ func (l *Lab) load(ctx context.Context, layout string, scale float64, r *result.
 	if err := memlimit.Resize(l.Memory + l.added); err != nil {
 		return err
 	}
-	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *database, ents *store.Entities) error {
-		db.probed(r)
+	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {
 		ready, err := m.Fill(ctx, ents)
 		if err != nil {
 			return err
 		}
-		put(r, ready.Seconds, "load-s")
-		put(r, float64(ready.Counts.Rows())/ready.Seconds, "rows/s")
-		return db.sizes(ctx, int(ready.Counts.Rows()), "B/row", r)
+		r.put(ready.Seconds, "load-s")
+		r.put(float64(ready.Counts.Rows())/ready.Seconds, "rows/s")
+		return r.sizes(ctx, db, int(ready.Counts.Rows()), "B/row")
 	})
 }

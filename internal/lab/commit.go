@@ -1,4 +1,4 @@
-package experiment
+package lab
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/bench/row"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
@@ -83,39 +82,37 @@ func (l *Lab) storageCommits() (plans []commitPlan) {
 
 // committing measures the plans with each of the layouts: commits of whole entities,
 // 100 a block, from an empty store on.
-func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]variant, error) {
-	return func(l *Lab) (list []variant, _ error) {
+func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) (list []Variant, _ error) {
 		for _, layout := range l.layouts(layouts...) {
 			for _, p := range plans(l) {
 				c := l.on(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
-				list = append(list, variant{"Commit", c, func(ctx context.Context, r *result.Record) error { return l.commit(ctx, layout, p, r) }})
+				list = append(list, Variant{"Commit", c, func(ctx context.Context, r *Record) error { return l.commit(ctx, layout, p, r) }})
 			}
 		}
 		return list, nil
 	}
 }
 
-// commit fills an empty store with blocks of entities and records each commit,
-// the sizes and a probe of the disk.
-func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *result.Record) error {
+// commit fills an empty store with blocks of entities and records each commit and the sizes.
+func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record) error {
 	// Beside its cache each has the same memory.
 	if err := memlimit.Resize(l.Memory - memlimit.Cache(l.Memory) + p.options.Memory); err != nil {
 		return err
 	}
-	err := l.withStore(ctx, p.dir, layout, p.options, r, func(db *database, ents *store.Entities) error {
-		db.probed(r)
+	err := l.withStore(ctx, p.dir, layout, p.options, r, func(db *store.DB, ents *store.Entities) error {
 		before, err := db.Stats(ctx)
 		if err != nil {
 			return err
 		}
-		gen := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: l.Seed}
+		gen := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: l.fresh()}
 		res, err := bench.Commit(ctx, ents, bench.CommitConfig{
 			Blocks: bench.Blocks(p.profile, gen), Expect: bench.NewExpectation(false), Loop: bench.Times(p.entities / perBlock),
 		})
 		if err == nil {
-			err = res.AddSizes(ctx, db.DB, ents, before)
+			err = res.AddSizes(ctx, db, ents, before)
 		}
-		add(r, "commit", res)
+		r.result(res)
 		return err
 	})
 	if p.options.Durability != l.Durability && errors.Is(err, store.ErrUnsupported) {
@@ -142,7 +139,7 @@ const (
 	insertPhases = 2
 )
 
-func (p insertPlan) variants(l *Lab) (list []variant, _ error) {
+func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 	o, dir, in := l.storeOptions(), "", "file"
 	if p.memory && l.Engine.Server != "" {
 		return nil, nil // where its files are is the server's affair
@@ -155,11 +152,11 @@ func (p insertPlan) variants(l *Lab) (list []variant, _ error) {
 	}
 	for _, indexes := range p.indexes {
 		for _, mode := range p.modes {
-			cfg := row.Config{Indexes: indexes, Rows: l.scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.Seed, Limit: insertPhases * l.Phase}
-			c := l.config("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
+			cfg := row.Config{Indexes: indexes, Rows: l.scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.fresh(), Limit: insertPhases * l.Phase}
+			c := l.keys("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
 				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
-			list = append(list, variant{"Insert", c, func(ctx context.Context, r *result.Record) error {
-				return l.withDB(ctx, dir, "", o, r, func(db *database) error { return insert(ctx, db, cfg, r) })
+			list = append(list, Variant{"Insert", c, func(ctx context.Context, r *Record) error {
+				return l.withDB(ctx, dir, o, r, func(db *store.DB) error { return insert(ctx, db, cfg, r) })
 			}})
 		}
 	}
@@ -169,11 +166,11 @@ func (p insertPlan) variants(l *Lab) (list []variant, _ error) {
 // memoryDir is on a file system in memory.
 var memoryDir = fmt.Sprintf("/dev/shm/varve-%d", os.Getuid())
 
-func insert(ctx context.Context, db *database, cfg row.Config, r *result.Record) error {
-	res, err := row.Insert(ctx, db.DB, cfg)
-	add(r, "commit", res)
+func insert(ctx context.Context, db *store.DB, cfg row.Config, r *Record) error {
+	res, err := row.Insert(ctx, db, cfg)
+	r.result(res)
 	if err == nil && res.Rows < uint64(cfg.Rows) {
-		r.Notes = append(r.Notes, fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
+		r.note(fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package experiment
+package lab
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
-	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
@@ -44,12 +44,12 @@ func (c *centre) reads() mix.Reads {
 }
 
 // centres measure the data set of each layout under each value of a parameter.
-func centres(name, key string, values []int, f func(l *Lab, ctx context.Context, d centre, value int, r *result.Record) error) func(*Lab) ([]variant, error) {
-	return func(l *Lab) (list []variant, _ error) {
+func centres(name, key string, values []int, f func(l *Lab, ctx context.Context, d centre, value int, r *Record) error) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) (list []Variant, _ error) {
 		for _, layout := range l.layouts() {
 			for _, value := range values {
 				c := l.on(layout, "dc", "scale", ftoa(l.Scale), key, itoa(value))
-				list = append(list, variant{name, c, func(ctx context.Context, r *result.Record) error {
+				list = append(list, Variant{name, c, func(ctx context.Context, r *Record) error {
 					d, err := l.centre(layout)
 					if err != nil {
 						return err
@@ -62,17 +62,20 @@ func centres(name, key string, values []int, f func(l *Lab, ctx context.Context,
 	}
 }
 
-func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *result.Record) error {
+func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *Record) error {
 	o := l.storeOptions()
 	o.Readers = clients
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
-		out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: d.reads(), Config: l.loop(clients, protocolReads)})
-		addOutcome(r, out)
-		return err
+		reads := d.reads()
+		return l.phase(ctx, cp, l.warmed(cp, reads, clients, warmUpReads), r, func(ctx context.Context) (*pace.Outcome, error) {
+			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: reads, Config: l.loop(clients, protocolReads)})
+			r.outcome(out)
+			return out, err
+		})
 	})
 }
 
-func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *result.Record) error {
+func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *Record) error {
 	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
 		return l.paced(ctx, cp, bench.CommitConfig{Blocks: l.mixed(d, percent), For: l.Phase}, r)
 	})
@@ -105,11 +108,11 @@ func numbered(blocks iter.Seq2[store.Block, error], first uint64) iter.Seq2[stor
 // centreBlock is the interval of blocks of updates beside readers.
 const centreBlock = 200 * time.Millisecond
 
-func (l *Lab) centreBeside(ctx context.Context, d centre, qps int, r *result.Record) error {
+func (l *Lab) centreBeside(ctx context.Context, d centre, qps int, r *Record) error {
 	o := l.storeOptions()
 	o.Readers = readers
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
-		_, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Source.Rest(), Every: centreBlock}, d.reads(), float64(qps), r)
+		_, _, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Source.Rest(), Every: centreBlock}, d.reads(), float64(qps), r)
 		return err
 	})
 }

@@ -1,4 +1,4 @@
-package experiment
+package lab
 
 import (
 	"bytes"
@@ -10,8 +10,6 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/arkiv"
-	"github.com/varvedb/varve/bench/latency"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/feed"
 	"github.com/varvedb/varve/store/query"
@@ -25,16 +23,16 @@ type FirstOptions struct {
 	Commits  int    `json:"commits,omitempty" help:"Commits to measure, of 100 generated entities each." default:"100"`
 }
 
-func firstLook(l *Lab) (list []variant, err error) {
+func firstLook(l *Lab) (list []Variant, err error) {
 	o := *cmp.Or(l.First, &FirstOptions{})
 	o.Profile, o.Entities, o.Commits = cmp.Or(o.Profile, "typical"), cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
 	profile, err := bench.ParseProfile(o.Profile)
 	for _, layout := range l.layouts() {
-		c := l.config("layout", layout, "durability", string(l.Durability))
+		c := l.keys("layout", layout, "durability", string(l.Durability))
 		made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
 		list = append(list,
 			l.onNewStore(layout, "RealBlocks", c, realBlocks),
-			l.onNewStore(layout, "GeneratedBlocks", made, func(ctx context.Context, ents *store.Entities, r *result.Record) error {
+			l.onNewStore(layout, "GeneratedBlocks", made, func(ctx context.Context, ents *store.Entities, r *Record) error {
 				return l.generatedBlocks(ctx, ents, profile, o, r)
 			}))
 	}
@@ -42,9 +40,9 @@ func firstLook(l *Lab) (list []variant, err error) {
 }
 
 // onNewStore measures f on a new store, and what that holds then.
-func (l *Lab) onNewStore(layout, name string, c result.Config, f func(context.Context, *store.Entities, *result.Record) error) variant {
-	return variant{name, c, func(ctx context.Context, r *result.Record) error {
-		return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *database, ents *store.Entities) error {
+func (l *Lab) onNewStore(layout, name string, c Keys, f func(context.Context, *store.Entities, *Record) error) Variant {
+	return Variant{name, c, func(ctx context.Context, r *Record) error {
+		return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {
 			if err := f(ctx, ents, r); err != nil {
 				return err
 			}
@@ -52,34 +50,32 @@ func (l *Lab) onNewStore(layout, name string, c result.Config, f func(context.Co
 			if err != nil {
 				return err
 			}
-			r.Notes = append(r.Notes, fmt.Sprintf("block %d, digest %s", summary.Head, summary.Digest))
-			return db.sizes(ctx, int(summary.Live), "B/ent", r)
+			r.Manifest.Set(DigestKey, fmt.Sprintf("%d %s", summary.Head, summary.Digest))
+			return r.sizes(ctx, db, int(summary.Live), "B/ent")
 		})
 	}}
 }
 
-// keep adds latencies and their figures, each with the kind of operation before it.
-func keep(r *result.Record, kind string, rec *latency.Recorder) {
-	d := addLatency(r, kind, rec)
-	r.Metrics = append(r.Metrics, d.Metrics(kind+"-")...)
-}
+// DigestKey is the configuration line with the head and the digest of a store at the end,
+// which are the same for all that were given the same.
+const DigestKey = "head-digest"
 
-// keepCommits adds those of a write workload.
-func keepCommits(r *result.Record, res bench.Result) {
-	keep(r, "commit", res.Latency)
+// commits adds those of a write workload.
+func (r *Record) commits(res bench.Result) {
+	r.part("commit", res)
 	if total := res.Latency.Total().Seconds(); total > 0 {
-		put(r, float64(res.Rows)/total, "rows/s")
+		r.put(float64(res.Rows)/total, "rows/s")
 	}
 }
 
 // realBlocks applies the embedded Arkiv blocks and asks the recorded queries, and for
 // every visible entity by its key.
-func realBlocks(ctx context.Context, ents *store.Entities, r *result.Record) error {
-	res, err := arkiv.Apply(ctx, ents, arkiv.Blocks(), bench.Times(0))
+func realBlocks(ctx context.Context, ents *store.Entities, r *Record) error {
+	res, err := arkiv.Apply(ctx, ents, arkiv.Blocks())
 	if err != nil {
 		return err
 	}
-	keepCommits(r, res)
+	r.commits(res)
 	list, err := feed.ParseRecordedQueries(testdata.ArkivQueries)
 	if err != nil {
 		return err
@@ -93,7 +89,7 @@ func realBlocks(ctx context.Context, ents *store.Entities, r *result.Record) err
 			return fmt.Errorf("%s at block %d: %w", q.Query, q.AtBlock, err)
 		}
 	}
-	keep(r, "query", asked.Latency)
+	r.part("query", asked)
 	return getAll(ctx, ents, r)
 }
 
@@ -128,7 +124,7 @@ func askRecorded(ctx context.Context, ents *store.Entities, q feed.RecordedQuery
 
 // getAll reads every visible entity by its key and compares it with what a query for
 // all has found.
-func getAll(ctx context.Context, ents *store.Entities, r *result.Record) error {
+func getAll(ctx context.Context, ents *store.Entities, r *Record) error {
 	snap, err := ents.At(ctx, store.Head)
 	if err != nil {
 		return err
@@ -151,24 +147,24 @@ func getAll(ctx context.Context, ents *store.Entities, r *result.Record) error {
 			return fmt.Errorf("%w: entity %s by its key is not what a query finds", bench.ErrMismatch, want.Key)
 		}
 	}
-	keep(r, "get", got.Latency)
+	r.part("get", got)
 	return nil
 }
 
 // generatedBlocks loads generated entities, measures reads of them, and then commits
 // of further ones.
-func (l *Lab) generatedBlocks(ctx context.Context, ents *store.Entities, profile bench.Profile, o FirstOptions, r *result.Record) error {
+func (l *Lab) generatedBlocks(ctx context.Context, ents *store.Entities, profile bench.Profile, o FirstOptions, r *Record) error {
 	gen := bench.GenOptions{Entities: o.Entities, Seed: l.Seed}
 	data := bench.Dataset{Profile: profile, Gen: gen}
 	ready, err := data.Fill(ctx, ents)
 	if err != nil {
 		return err
 	}
-	got, err := bench.Get(ctx, ents, bench.GetConfig{Profile: profile, Of: gen, Seed: l.Seed, Loop: bench.Times(2000)})
+	got, err := bench.Get(ctx, ents, bench.GetConfig{Profile: profile, Of: gen, Seed: l.fresh(), Loop: bench.Times(2000)})
 	if err != nil {
 		return err
 	}
-	keep(r, "get", got.Latency)
+	r.part("get", got)
 	if err := fixedQueries(ctx, ents, profile, gen, r); err != nil {
 		return err
 	}
@@ -179,25 +175,25 @@ func (l *Lab) generatedBlocks(ctx context.Context, ents *store.Entities, profile
 	res, err := bench.Commit(ctx, ents, bench.CommitConfig{
 		Blocks: bench.Blocks(profile, gen.Next(o.Commits*100)), Expect: expect, Loop: bench.Times(o.Commits),
 	})
-	keepCommits(r, res)
+	r.commits(res)
 	return err
 }
 
 // fixedQueries asks the fixed set several times over.
-func fixedQueries(ctx context.Context, ents *store.Entities, profile bench.Profile, gen bench.GenOptions, r *result.Record) error {
+func fixedQueries(ctx context.Context, ents *store.Entities, profile bench.Profile, gen bench.GenOptions, r *Record) error {
 	list := bench.Queries()
 	answers, err := bench.Answers(profile, gen, list)
 	if err != nil {
 		return err
 	}
-	rec := latency.NewRecorder()
+	asked := bench.NewResult()
 	for i := range list {
 		res, err := bench.Query(ctx, ents, bench.QueryConfig{Query: list[i], Answer: answers[i], Loop: bench.Times(5)})
 		if err != nil {
 			return err
 		}
-		rec.Merge(res.Latency)
+		asked.Latency.Merge(res.Latency)
 	}
-	keep(r, "query", rec)
+	r.part("query", asked)
 	return nil
 }

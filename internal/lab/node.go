@@ -1,4 +1,4 @@
-package experiment
+package lab
 
 import (
 	"context"
@@ -6,8 +6,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/node"
-	"github.com/varvedb/varve/bench/probe"
-	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/pace"
 )
 
 // nodeClients is how many clients a node has.
@@ -23,7 +22,7 @@ type nodeLoad struct {
 var nodeLoads = []nodeLoad{{calls: mix.ByKey}, {calls: mix.A}, {calls: node.SDK}, {calls: node.SDK, rate: 300}}
 
 // measureNode measures an Arkiv node as its clients see it, while it follows a chain.
-func measureNode(l *Lab) (list []variant, _ error) {
+func measureNode(l *Lab) (list []Variant, _ error) {
 	rates := l.Rates
 	if len(rates) == 0 {
 		rates = []float64{seedRowRate}
@@ -37,7 +36,7 @@ func measureNode(l *Lab) (list []variant, _ error) {
 						loop = "open-" + ftoa(load.rate)
 					}
 					c := l.onBase(layout, "protocol", protocol, "op", load.calls, "clients", itoa(nodeClients), "rate", ftoa(rows), "loop", loop)
-					list = append(list, variant{"Node", c, func(ctx context.Context, r *result.Record) error {
+					list = append(list, Variant{"Node", c, func(ctx context.Context, r *Record) error {
 						cfg := node.Config{Protocol: protocol, Calls: load.calls, Rows: rows, Rate: load.rate, Config: l.loop(nodeClients, 0)}
 						return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
 							return l.node(ctx, d, cp, cfg, r)
@@ -50,29 +49,30 @@ func measureNode(l *Lab) (list []variant, _ error) {
 	return list, nil
 }
 
-func (l *Lab) node(ctx context.Context, d *mendoza, cp *bench.Copy, cfg node.Config, r *result.Record) error {
+func (l *Lab) node(ctx context.Context, d *mendoza, cp *bench.Copy, cfg node.Config, r *Record) error {
 	oracle, err := l.oracle(d) // of its own: it follows the chain
 	if err != nil {
 		return err
 	}
-	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
-	out, err := node.Run(ctx, cp.Entities, oracle, d.Rest(), cfg)
-	samples := sampler.Stop()
-	if out == nil || out.Outcome == nil {
-		return err
-	}
-	addOutcome(r, out.Outcome)
-	if cfg.Rows > 0 {
-		put(r, out.Followed, "rows/s")
-		put(r, float64(out.Behind), "behind-blocks")
-		put(r, milliseconds(addLatency(r, "follow", out.Follow).P99), "follow-p99-ms")
-	}
-	if out.Short {
-		r.Notes = append(r.Notes, "the chain ended before the phase: what follows the loaded part was too little for it")
-	}
 	if !cp.Entities.Temporal() {
-		r.Notes = append(r.Notes, mix.HeadOnlyNote, "nor are there events, and pages are not read to their ends")
+		r.note(mix.HeadOnlyNote)
+		r.note("nor are there events, and pages are not read to their ends")
 	}
-	addSamples(r, samples, out.Started, out.Seconds())
-	return err
+	return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+		out, err := node.Run(ctx, cp.Entities, oracle, d.Rest(), cfg)
+		if out == nil || out.Outcome == nil {
+			return nil, err
+		}
+		r.outcome(out.Outcome)
+		if cfg.Rows > 0 {
+			r.put(out.Followed, "rows/s")
+			r.put(float64(out.Behind), "behind-blocks")
+			r.put(milliseconds(out.Follow.Quantile(99)), "follow-p99-ms")
+			r.kind("follow", out.Follow)
+		}
+		if out.Short {
+			r.note("the chain ended before the phase: what follows the loaded part was too little for it")
+		}
+		return out.Outcome, err
+	})
 }

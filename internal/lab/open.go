@@ -1,4 +1,4 @@
-package experiment
+package lab
 
 import (
 	"context"
@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/store"
 )
 
-// withMendoza runs f on an open copy of a data set of the base profile.
-func (l *Lab) withMendoza(ctx context.Context, layout string, scale float64, o *store.Options, r *result.Record, f func(d *mendoza, cp *bench.Copy) error) error {
+// withMendoza runs f on an open data set of the base profile.
+func (l *Lab) withMendoza(ctx context.Context, layout string, scale float64, o *store.Options, r *Record, f func(d *mendoza, cp *bench.Copy) error) error {
 	d, err := l.mendoza(layout, scale, productionBlock)
 	if err != nil {
 		return err
@@ -21,34 +23,85 @@ func (l *Lab) withMendoza(ctx context.Context, layout string, scale float64, o *
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error { return f(d, cp) })
 }
 
-// withDataset runs f on an open copy of a data set, which is built first if
-// need be, and adds the manifest and the size.
-func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options, r *result.Record, f func(cp *bench.Copy) error) (err error) {
+// withDataset runs f on an open data set, which is built first if need be, or on a copy of it
+// where the experiment changes it, and adds the manifest and the size.
+func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
 	var cp *bench.Copy
 	err = l.aside(func() (err error) { cp, err = l.Cache.OpenCopy(ctx, d, o); return err })
 	if cp == nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, cp.Close()) }()
+	if err == nil {
+		err = r.Manifest.OfStore(ctx, cp.DB, o)
+	}
 	if err != nil {
 		return err
 	}
-	m, err := bench.NewManifest(ctx, cp, o)
-	if err != nil {
-		return err
-	}
-	if r.Manifest, err = l.describe(m); err != nil {
-		return err
-	}
+	r.Manifest.Set("dataset", cp.Ready.Key)
 	if stats, err := cp.DB.Stats(ctx); err == nil && stats.DatabaseBytes != nil {
-		put(r, float64(*stats.DatabaseBytes)/1e6, "data-MB")
+		r.put(float64(*stats.DatabaseBytes)/1e6, "data-MB")
 	}
 	return f(cp)
 }
 
+// temperature is how much of its data an engine finds in memory when a phase begins.
+type temperature struct {
+	fill bool                            // what the budget holds of the files is in the page cache
+	warm func(ctx context.Context) error // the engine has answered; nil for none
+}
+
+// phase measures f on an open data set. First the pages of all its files are dropped, whoever
+// has read them, and read again, as many as the budget holds; then the engine is warmed up. How
+// much is resident then, and what is read from the disk meanwhile, is in the record.
+func (l *Lab) phase(ctx context.Context, cp *bench.Copy, t temperature, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
+	reach := l.Engine.Server == "" // of the files
+	err := cp.Evict()
+	if err == nil && t.fill && reach {
+		err = probe.Fill(cp.Dir, l.Memory)
+	}
+	if err == nil && t.warm != nil {
+		err = t.warm(ctx)
+	}
+	if err == nil && reach {
+		err = r.residency(cp.Dir, "resident-before")
+	}
+	if err != nil && !errors.Is(err, probe.ErrUnsupported) {
+		return err
+	}
+	cfg := probe.Config{Stats: cp.DB.Stats}
+	if reach {
+		cfg.Files = []string{cp.Dir}
+	}
+	started := time.Now()
+	sampler := probe.Start(ctx, cfg)
+	out, err := f(ctx)
+	samples := sampler.Stop()
+	var seconds []latency.Second
+	if out != nil {
+		started, seconds = out.Started, out.Seconds()
+	}
+	r.samples(samples, started, seconds)
+	if err == nil && reach {
+		if err = r.residency(cp.Dir, "resident-after"); errors.Is(err, probe.ErrUnsupported) {
+			err = nil
+		}
+	}
+	return err
+}
+
+// residency adds the part of the files that is in the page cache.
+func (r *Record) residency(dir, unit string) error {
+	res, err := probe.Residency(dir)
+	if err == nil {
+		r.put(res.Share(), unit)
+	}
+	return err
+}
+
 // withStore runs f on a new empty store.
-func (l *Lab) withStore(ctx context.Context, in, layout string, o *store.Options, r *result.Record, f func(db *database, ents *store.Entities) error) error {
-	return l.withDB(ctx, in, layout, o, r, func(db *database) error {
+func (l *Lab) withStore(ctx context.Context, in, layout string, o *store.Options, r *Record, f func(db *store.DB, ents *store.Entities) error) error {
+	return l.withDB(ctx, in, o, r, func(db *store.DB) error {
 		ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
 		if err != nil {
 			return fmt.Errorf("layout %s: %w", layout, err)
@@ -57,150 +110,43 @@ func (l *Lab) withStore(ctx context.Context, in, layout string, o *store.Options
 	})
 }
 
-// withDB runs f on a new database.
-func (l *Lab) withDB(ctx context.Context, in, layout string, o *store.Options, r *result.Record, f func(db *database) error) (err error) {
-	db, err := l.create(ctx, in, layout, o, r)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return f(db)
-}
-
-// database is a new database, whose files go when it is closed.
-type database struct {
-	*store.DB
-	run  *bench.RunDir // a later run removes it if this process is killed
-	drop func() error  // removes it from a server
-	sync time.Duration // that its disk takes for one
-}
-
-// create makes a database on the cache's disk, or in a directory for others, and adds its
-// manifest to the record.
-func (l *Lab) create(ctx context.Context, in, layout string, o *store.Options, r *result.Record) (_ *database, err error) {
+// withDB runs f on a new database, on the cache's disk or in a directory for others, whose
+// files go afterwards: a later run removes them if this process is killed.
+func (l *Lab) withDB(ctx context.Context, in string, o *store.Options, r *Record, f func(db *store.DB) error) (err error) {
 	cache := l.Cache
 	if in != "" {
 		if cache, err = bench.OpenCache(in); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	d := new(database)
-	if d.run, err = cache.NewRun(); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, d.Close())
-		}
-	}()
-	dir := d.run.Data()
-	if err = os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	if d.DB, d.drop, err = l.Engine.Open(ctx, dir, o); err != nil {
-		return nil, err
-	}
-	m, err := bench.DescribeStore(ctx, d.DB, layout, o, dir)
+	run, err := cache.NewRun()
 	if err != nil {
-		return nil, err
-	}
-	d.sync = m.Host.Fsync.Median
-	r.Manifest, err = l.describe(m)
-	return d, err
-}
-
-// Close closes and removes the database.
-func (d *database) Close() (err error) {
-	if d.DB != nil {
-		err = errors.Join(d.DB.Close(), d.drop())
-	}
-	return errors.Join(err, d.run.Remove())
-}
-
-// probed adds what a sync of the database's disk takes.
-func (d *database) probed(r *result.Record) {
-	put(r, float64(d.sync)/float64(time.Microsecond), "fsync-us")
-}
-
-// sizes adds the size of the database without its log, all told and for each of n
-// rows.
-func (d *database) sizes(ctx context.Context, n int, each string, r *result.Record) error {
-	if err := bench.FoldLog(ctx, d.DB); err != nil {
 		return err
 	}
-	stats, err := d.Stats(ctx)
+	defer func() { err = errors.Join(err, run.Remove()) }()
+	if err := os.MkdirAll(run.Data(), 0o755); err != nil {
+		return err
+	}
+	db, drop, err := l.Engine.Open(ctx, run.Data(), o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close(), drop()) }()
+	if err := r.Manifest.OfStore(ctx, db, o); err != nil {
+		return err
+	}
+	return f(db)
+}
+
+// sizes adds the size of a database without its log, all told and for each of n rows.
+func (r *Record) sizes(ctx context.Context, db *store.DB, n int, each string) error {
+	if err := bench.FoldLog(ctx, db); err != nil {
+		return err
+	}
+	stats, err := db.Stats(ctx)
 	if size := stats.DatabaseBytes; size != nil {
-		put(r, float64(*size)/1e6, "data-MB")
-		put(r, float64(*size)/float64(n), each)
+		r.put(float64(*size)/1e6, "data-MB")
+		r.put(float64(*size)/float64(n), each)
 	}
 	return err
-}
-
-// shared is a new database that several variants of an experiment use. The first of
-// them that the set does not have yet fills it; filling may be a variant too.
-type shared struct {
-	lab     *Lab
-	layout  string // of the manifest
-	options *store.Options
-	fill    func(ctx context.Context, db *database, r *result.Record) error
-
-	first    variant // filling
-	db       *database
-	manifest string
-	failed   error // of filling: there is nothing to measure
-}
-
-// filling is the variant that fills the empty database.
-func (s *shared) filling(name string, config result.Config) variant {
-	s.first = variant{name, config, s.open}
-	return s.first
-}
-
-// variant is one on the database.
-func (s *shared) variant(name string, config result.Config, f func(ctx context.Context, r *result.Record) error) variant {
-	return variant{name, config, func(ctx context.Context, r *result.Record) error {
-		if err := s.ready(ctx); err != nil {
-			return err
-		}
-		r.Started, r.Manifest = time.Now().UTC(), s.manifest
-		return f(ctx, r)
-	}}
-}
-
-// ready fills the database, unless that was done or has failed, of which there is a
-// record. What is measured of it anyway is kept.
-func (s *shared) ready(ctx context.Context) error {
-	if s.failed == nil && s.db == nil {
-		if _, err := s.lab.run(ctx, &s.first); err != nil {
-			return err
-		}
-	}
-	if s.failed != nil {
-		return fmt.Errorf("%w: the database is not as it should be", errSkip)
-	}
-	if s.db == nil {
-		return s.open(ctx, new(result.Record))
-	}
-	return nil
-}
-
-// open fills a new database. One at a time is large enough, so it closes the one
-// before it.
-func (s *shared) open(ctx context.Context, r *result.Record) (err error) {
-	defer func() { s.failed = err }()
-	if err := s.lab.close(); err != nil {
-		return err
-	}
-	if s.db, err = s.lab.create(ctx, "", s.layout, s.options, r); err != nil {
-		return err
-	}
-	s.lab.closing = append(s.lab.closing, s.close)
-	s.manifest, r.Started = r.Manifest, time.Now().UTC()
-	return s.fill(ctx, s.db, r)
-}
-
-func (s *shared) close() error {
-	db := s.db
-	s.db = nil
-	return db.Close()
 }

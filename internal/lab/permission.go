@@ -1,15 +1,16 @@
-package experiment
+package lab
 
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
-	"time"
+	"sync"
 
+	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/bench/rebac"
-	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/store"
 )
 
 // PermissionOptions are those of G1 alone, and flags of varve authz rebac. What is zero
@@ -21,19 +22,19 @@ type PermissionOptions struct {
 	Batch    int             `json:"batch,omitempty" help:"Rows in a transaction of ingest." default:"10000"`
 }
 
-// permission is the data of G1 in a store.
-type permission struct {
+// permissions is the data of G1 and what is asked of them.
+type permissions struct {
 	PermissionOptions
-	data   *rebac.Data
-	oracle *rebac.Oracle
-	store  *rebac.Store
+	size      rebac.Size
+	data      *rebac.Data
+	oracle    *rebac.Oracle
+	scenarios []rebac.Scenario
 }
 
-func measurePermissions(l *Lab) (list []variant, err error) {
-	p := permission{PermissionOptions: *cmp.Or(l.Permissions, &PermissionOptions{})}
-	size := rebac.Scaled(l.Scale)
+func measurePermissions(l *Lab) (list []Variant, err error) {
+	p := permissions{PermissionOptions: *cmp.Or(l.Permissions, &PermissionOptions{}), size: rebac.Scaled(l.Scale)}
 	if p.Size != "" {
-		if size, err = rebac.ParseSize(p.Size); err != nil {
+		if p.size, err = rebac.ParseSize(p.Size); err != nil {
 			return nil, err
 		}
 	}
@@ -43,78 +44,96 @@ func measurePermissions(l *Lab) (list []variant, err error) {
 	if len(p.Closures) == 0 {
 		p.Closures = rebac.Closures
 	}
-	var scenarios []rebac.Scenario
-	err = l.aside(func() (err error) {
-		if p.data, err = rebac.Generate(size, l.Seed); err == nil {
-			p.oracle = rebac.NewOracle(p.data)
-			scenarios, err = rebac.Scenarios(p.data, p.oracle)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
+	made := sync.OnceValue(func() error { return l.aside(func() error { return p.make(l.Seed) }) })
 	options := l.storeOptions()
 	options.Readers = slices.Max(p.Clients)
-	s := &shared{lab: l, layout: "rebac", options: options, fill: p.fill}
-	c := l.config("layout", "rebac", "profile", size.Name, "durability", string(l.Durability))
-	list = append(list, s.filling("RebacIngest", c))
+	c := l.keys("layout", "rebac", "profile", p.size.Name, "durability", string(l.Durability))
+	list = append(list, Variant{"RebacIngest", c, func(ctx context.Context, r *Record) error {
+		if err := made(); err != nil {
+			return err
+		}
+		return l.withDB(ctx, "", options, r, func(db *store.DB) error { return p.ingest(ctx, db, r) })
+	}})
+	d := bench.Dataset{Engine: l.Engine, Layout: "rebac", Source: &bench.Source{
+		Name: fmt.Sprintf("rebac %+v seed=%d", p.size, l.Seed),
+		Fill: func(ctx context.Context, db *store.DB) error { return p.ingest(ctx, db, new(Record)) },
+	}}
 	for _, clients := range p.Clients {
 		for _, closure := range p.Closures {
-			for i := range scenarios {
-				loop := l.loop(clients, 0)
-				c := c.With("op", scenarios[i].Name).With("closure", string(closure)).With("clients", itoa(clients))
-				list = append(list, s.variant("Rebac", c, func(ctx context.Context, r *result.Record) error {
-					return p.ask(ctx, s.db, &scenarios[i], closure, loop, r)
-				}))
+			for i, name := range rebac.ScenarioNames() {
+				c := c.With("op", name).With("closure", string(closure)).With("clients", itoa(clients))
+				list = append(list, Variant{"Rebac", c, func(ctx context.Context, r *Record) error {
+					if err := made(); err != nil {
+						return err
+					}
+					return l.withDataset(ctx, d, options, r, func(cp *bench.Copy) error {
+						scenario := p.scenarios[i]
+						scenario.Questions = slices.Clone(scenario.Questions)
+						Shuffle(scenario.Questions, l.fresh())
+						return l.ask(ctx, cp, &scenario, closure, clients, r)
+					})
+				}})
 			}
 		}
 	}
 	return list, nil
 }
 
-func (p *permission) fill(ctx context.Context, db *database, r *result.Record) (err error) {
-	if p.store, err = rebac.New(db.DB); err != nil {
+func (p *permissions) make(seed uint64) (err error) {
+	if p.data, err = rebac.Generate(p.size, seed); err != nil {
 		return err
 	}
-	in, err := p.store.Ingest(ctx, p.data, p.Batch)
+	p.oracle = rebac.NewOracle(p.data)
+	p.scenarios, err = rebac.Scenarios(p.data, p.oracle)
+	return err
+}
+
+// ingest fills a database, tells how long that took, and then asks what nobody measures.
+func (p *permissions) ingest(ctx context.Context, db *store.DB, r *Record) error {
+	s, err := rebac.New(db)
 	if err != nil {
 		return err
 	}
-	closure, err := p.store.BuildClosure(ctx)
+	in, err := s.Ingest(ctx, p.data, p.Batch)
 	if err != nil {
 		return err
 	}
-	r.Latencies = append(r.Latencies, in.Batches)
-	put(r, in.Took.Seconds(), "ingest-s")
-	put(r, in.Rate(), "rows/s")
-	put(r, in.Indexes.Seconds(), "index-s")
-	put(r, closure.Seconds(), "closure-s")
-	if err := db.sizes(ctx, in.Objects, "B/row", r); err != nil {
+	closure, err := s.BuildClosure(ctx)
+	if err != nil {
 		return err
 	}
-	for _, c := range p.Closures { // beside the scenarios, before anything is measured
-		if err := p.store.Verify(ctx, p.data, p.oracle, c, rebac.VerifyConfig{Checks: 500, Lists: 20}); err != nil {
+	r.Count = in.Batches.Count()
+	r.kind("batch", in.Batches)
+	r.put(in.Took.Seconds(), "ingest-s")
+	r.put(in.Rate(), "rows/s")
+	r.put(in.Indexes.Seconds(), "index-s")
+	r.put(closure.Seconds(), "closure-s")
+	if err := r.sizes(ctx, db, in.Objects, "B/row"); err != nil {
+		return err
+	}
+	for _, c := range p.Closures { // beside the scenarios
+		if err := s.Verify(ctx, p.data, p.oracle, c, rebac.VerifyConfig{Checks: 500, Lists: 20}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// processorEvery is how often the processor's use is read: measurements may be short.
-const processorEvery = 100 * time.Millisecond
-
-func (p *permission) ask(ctx context.Context, db *database, scenario *rebac.Scenario, c rebac.Closure, loop pace.Config, r *result.Record) error {
-	sampler := probe.Start(ctx, probe.Config{Stats: db.Stats, Interval: processorEvery})
-	out, err := p.store.Ask(ctx, scenario, c, loop)
-	samples := sampler.Stop()
-	if out == nil {
+func (l *Lab) ask(ctx context.Context, cp *bench.Copy, scenario *rebac.Scenario, c rebac.Closure, clients int, r *Record) error {
+	s, err := rebac.New(cp.DB)
+	if err != nil {
 		return err
 	}
-	addOutcome(r, out)
-	addSamples(r, samples, out.Started, out.Seconds())
-	if cores, ok := r.Metric("cores"); ok && out.Rate() > 0 {
-		put(r, cores/out.Rate()*1e6, "cpu-ms/1k")
+	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+		out, err := s.Ask(ctx, scenario, c, l.loop(clients, 0))
+		if out != nil {
+			r.outcome(out)
+		}
+		return out, err
+	})
+	qps, _ := r.Metric("qps")
+	if cores, ok := r.Metric("cores"); ok && qps > 0 {
+		r.put(cores/qps*1e6, "cpu-ms/1k")
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package experiment
+package lab
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/bench/probe"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -31,22 +29,22 @@ type readLoad struct {
 const (
 	protocolReads = 10_000
 	shortReads    = 1_000
-	warmUpPart    = 10 // one in so many is of the warm-up
+	warmUpReads   = 1_000
 )
 
 // reading measures each of the read mixes of the user's documents under each load on
 // the base profile, every answer compared with the generator's. The mixes are the same
 // for all layouts: they are over the same source.
-func reading(loads []readLoad, layouts ...string) func(*Lab) ([]variant, error) {
-	return func(l *Lab) (list []variant, _ error) {
+func reading(loads []readLoad, layouts ...string) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) (list []Variant, _ error) {
 		var oracle *mix.Oracle
 		for _, layout := range l.layouts(layouts...) {
 			for _, name := range mix.Names {
 				for _, v := range loads {
 					v.mix = name
-					list = append(list, variant{"ReadMix", l.onBase(layout, v.config()...), func(ctx context.Context, r *result.Record) error {
+					list = append(list, Variant{"ReadMix", l.onBase(layout, v.keys()...), func(ctx context.Context, r *Record) error {
 						o := l.storeOptions()
-						o.Readers = min(v.clients, driver.DefaultReaders) // more clients take turns
+						o.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients take turns
 						return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
 							if oracle == nil {
 								oracle, err = l.oracle(d)
@@ -64,7 +62,7 @@ func reading(loads []readLoad, layouts ...string) func(*Lab) ([]variant, error) 
 	}
 }
 
-func (v readLoad) config() []string {
+func (v readLoad) keys() []string {
 	switch {
 	case v.temperature != "":
 		return []string{"mix", v.mix, "temperature", v.temperature}
@@ -74,33 +72,57 @@ func (v readLoad) config() []string {
 	return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "closed"}
 }
 
-func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *bench.Copy, r *result.Record) error {
+// read measures a load: after a warm-up, at a rate after one more of the loop's own.
+func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *bench.Copy, r *Record) error {
+	if v.temperature != "" && v.temperature != warm && l.Engine.Server != "" {
+		return fmt.Errorf("%w: a server's files are out of reach", errSkip)
+	}
 	m, err := mix.New(v.mix, oracle)
 	if err != nil {
 		return err
 	}
-	if v.temperature != "" {
-		return l.readAt(ctx, cp, m, v.temperature, r)
-	}
 	cfg := bench.ReadMixConfig{Mix: m, Rate: v.rate, Config: l.loop(v.clients, v.reads)}
-	if v.reads > 0 { // what is read first pays for a page cache that knows nothing of the store, and 2 s are few reads of a slow engine
-		before := cfg
-		before.N, before.WarmUp, before.Seed = v.reads/warmUpPart, 0, cfg.Seed+1
-		if _, err := bench.ReadMix(ctx, cp.Entities, before); err != nil {
-			return err
-		}
+	t := l.warmed(cp, m, v.clients, warmUpReads)
+	switch v.temperature {
+	case "":
+	case cold:
+		t = temperature{}
+	case lukewarm:
+		t.warm = nil
+	case warm:
+		t = l.warmed(cp, m, 1, coldReads)
 	}
-	out, err := bench.ReadMix(ctx, cp.Entities, cfg)
-	addOutcome(r, out)
+	if v.temperature != "" {
+		cfg.Config = pace.Config{N: coldReads, Duration: l.Phase, Seed: l.fresh()}
+	}
 	if !cp.Entities.Temporal() {
-		r.Notes = append(r.Notes, mix.HeadOnlyNote)
+		r.note(mix.HeadOnlyNote)
 	}
-	return err
+	return l.phase(ctx, cp, t, r, func(ctx context.Context) (*pace.Outcome, error) {
+		out, err := bench.ReadMix(ctx, cp.Entities, cfg)
+		r.outcome(out)
+		return out, err
+	})
 }
 
-// loop is a phase of operations of clients; n, if not 0, are enough.
+// warmed is an engine that has answered so many reads, others than those that are measured, or
+// what it can in a phase.
+func (l *Lab) warmed(cp *bench.Copy, m mix.Reads, clients int, reads int64) temperature {
+	cfg := pace.Config{Workers: clients, N: reads, Duration: l.Phase, Seed: l.fresh() + 1}
+	return temperature{fill: true, warm: func(ctx context.Context) error {
+		_, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: cfg})
+		return err
+	}}
+}
+
+// loop is a phase of operations of clients; n, if not 0, are enough. Where nothing else says
+// so, what comes in its first part is not measured.
 func (l *Lab) loop(clients int, n int64) pace.Config {
-	return pace.Config{Workers: clients, N: n, Duration: l.Phase, WarmUp: l.warmUp(), Seed: l.Seed}
+	cfg := pace.Config{Workers: clients, N: n, Duration: l.Phase, Seed: l.fresh()}
+	if n == 0 {
+		cfg.WarmUp = l.warmUp()
+	}
+	return cfg
 }
 
 // warmUp is how long operations are not recorded at first.
@@ -108,9 +130,8 @@ func (l *Lab) warmUp() time.Duration { return min(l.Phase/5, 2*time.Second) }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// The temperatures: cold is a new engine on files that the page cache does not
-// hold, lukewarm a new engine on files that it does, warm an engine that has
-// answered before.
+// The temperatures of an engine that was just opened: cold has files that the page cache does
+// not hold, lukewarm has them in it, and warm has answered before.
 const (
 	cold     = "cold"
 	lukewarm = "lukewarm"
@@ -119,41 +140,3 @@ const (
 
 // coldReads are few: each makes those after it warmer.
 const coldReads = 200
-
-func (l *Lab) readAt(ctx context.Context, cp *bench.Copy, m mix.Reads, temperature string, r *result.Record) error {
-	cfg := bench.ReadMixConfig{Mix: m, Config: pace.Config{N: coldReads, Duration: l.Phase, Seed: l.Seed}}
-	reach := l.Engine.Server == "" // of the files
-	if !reach && temperature != warm {
-		return fmt.Errorf("%w: a server's files are out of reach", errSkip)
-	}
-	var err error
-	switch temperature {
-	case warm:
-		_, err = bench.ReadMix(ctx, cp.Entities, cfg)
-		cfg.Seed++
-	case lukewarm:
-		err = cp.Reopen(ctx, probe.Touch)
-	case cold:
-		err = cp.Reopen(ctx, probe.Evict)
-	}
-	if err == nil && reach {
-		err = addResidency(r, cp.Dir, "resident-before")
-	}
-	if err != nil {
-		return err
-	}
-	out, err := bench.ReadMix(ctx, cp.Entities, cfg)
-	addOutcome(r, out)
-	if err != nil || !reach {
-		return err
-	}
-	return addResidency(r, cp.Dir, "resident-after")
-}
-
-func addResidency(r *result.Record, dir, unit string) error {
-	res, err := probe.Residency(dir)
-	if err == nil {
-		put(r, res.Share(), unit)
-	}
-	return err
-}

@@ -1,15 +1,17 @@
-package experiment
+package lab
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"math"
+	"sync"
 	"time"
 
-	"github.com/varvedb/varve/bench/probe"
-	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/social"
+	"github.com/varvedb/varve/store"
 )
 
 // SocialOptions are those of G2 alone. What is zero follows from the lab's.
@@ -21,7 +23,7 @@ type SocialOptions struct {
 // socialRates are those of AuthZed's first tests, and a tenth of them.
 var socialRates = []float64{100, 1000, 10_000}
 
-func measureSocial(l *Lab) (list []variant, err error) {
+func measureSocial(l *Lab) (list []Variant, err error) {
 	o := *cmp.Or(l.Social, &SocialOptions{})
 	if len(o.Relationships) == 0 {
 		o.Relationships = []int{l.scaled(10_000_000, social.MinRelationships)}
@@ -36,72 +38,78 @@ func measureSocial(l *Lab) (list []variant, err error) {
 		}
 	}
 	for _, n := range o.Relationships {
-		var c circle
-		if err := l.aside(func() (err error) { c.graph, err = social.New(n, l.Seed); return err }); err != nil {
-			return nil, err
-		}
-		list = append(list, c.variants(l, n, o.Script)...)
+		list = append(list, l.circle(n, o.Script)...)
 	}
 	return list, nil
 }
 
-// variants are the phases of a script over the graph.
-func (c *circle) variants(l *Lab, relationships int, script *social.Script) []variant {
+// circle is the loading of a graph, and the phases of a script over it.
+func (l *Lab) circle(relationships int, script *social.Script) []Variant {
+	var graph *social.Graph
+	made := sync.OnceValue(func() error {
+		return l.aside(func() (err error) { graph, err = social.New(relationships, l.Seed); return err })
+	})
 	options := l.storeOptions()
 	options.Readers = script.Connections
-	s := &shared{lab: l, layout: "social", options: options, fill: c.fill}
-	config := l.config("durability", string(l.Durability), "relationships", itoa(relationships))
-	list := []variant{s.filling(social.LoadName, config)}
-	for i, phase := range script.Phases {
-		cfg := social.RunConfig{Script: script, Phase: phase, Seed: l.Seed + uint64(i)}
-		config := config.With("script", script.Name).With("qps", ftoa(phase.Rate)).With("phase", phase.Duration.String())
-		list = append(list, s.variant(social.RunName, config, func(ctx context.Context, r *result.Record) error { return c.phase(ctx, cfg, r) }))
+	keys := l.keys("layout", "social", "durability", string(l.Durability), "relationships", itoa(relationships))
+	list := []Variant{{"SocialLoad", keys, func(ctx context.Context, r *Record) error {
+		if err := made(); err != nil {
+			return err
+		}
+		return l.withDB(ctx, "", options, r, func(db *store.DB) error { return loadSocial(ctx, db, graph, r) })
+	}}}
+	d := bench.Dataset{Engine: l.Engine, Layout: "social", Source: &bench.Source{
+		Name: fmt.Sprintf("social relationships=%d seed=%d", relationships, l.Seed),
+		Fill: func(ctx context.Context, db *store.DB) error { return loadSocial(ctx, db, graph, new(Record)) },
+	}}
+	for _, phase := range script.Phases {
+		cfg := social.RunConfig{Script: script, Phase: phase}
+		keys := keys.With("script", script.Name).With("qps", ftoa(phase.Rate)).With("phase", phase.Duration.String())
+		list = append(list, Variant{"Social", keys, func(ctx context.Context, r *Record) error {
+			if err := made(); err != nil {
+				return err
+			}
+			cfg.Seed = l.fresh()
+			return l.withDataset(ctx, d, options, r, func(cp *bench.Copy) error { return l.socialPhase(ctx, cp, graph, cfg, r) })
+		}})
 	}
 	return list
 }
 
-// circle is the graph of G2 in a store.
-type circle struct {
-	graph    *social.Graph
-	store    *social.Store
-	oracle   *social.Oracle
-	hopeless float64 // requests a second that cannot be had, nor more
-	broken   bool    // a phase went wrong: the oracle may not know the store any more
-}
-
-func (c *circle) fill(ctx context.Context, db *database, r *result.Record) (err error) {
-	if c.store, err = social.NewStore(db.DB); err != nil {
+func loadSocial(ctx context.Context, db *store.DB, graph *social.Graph, r *Record) error {
+	s, err := social.NewStore(db)
+	if err != nil {
 		return err
 	}
-	c.oracle, c.hopeless, c.broken = social.NewOracle(c.graph), math.Inf(1), false
 	start := time.Now()
-	if err := c.store.Load(ctx, c.graph); err != nil {
+	if err := s.Load(ctx, graph); err != nil {
 		return err
 	}
 	took := time.Since(start).Seconds()
-	put(r, took, "load-s")
-	put(r, float64(c.graph.Len())/took, "rel/s")
-	return db.sizes(ctx, c.graph.Len(), "B/rel", r)
+	r.put(took, "load-s")
+	r.put(float64(graph.Len())/took, "rel/s")
+	return r.sizes(ctx, db, graph.Len(), "B/rel")
 }
 
-// phase runs one phase and compares the store with the oracle afterwards. What goes
-// wrong is in its record; the phases after it are left out, and so are those of a
-// higher rate than one that cannot be had.
-func (c *circle) phase(ctx context.Context, cfg social.RunConfig, r *result.Record) error {
-	if c.broken || cfg.Phase.Rate > c.hopeless {
-		return fmt.Errorf("%w: %v requests a second are left out: %v requests a second were too many, or a phase failed", errSkip, cfg.Phase.Rate, c.hopeless)
+// socialPhase runs one phase and compares the store with the oracle afterwards.
+func (l *Lab) socialPhase(ctx context.Context, cp *bench.Copy, graph *social.Graph, cfg social.RunConfig, r *Record) error {
+	s, err := social.NewStore(cp.DB)
+	if err != nil {
+		return err
 	}
-	sampler := probe.Start(ctx, probe.Config{Stats: c.store.DB.Stats})
-	out, err := social.Run(ctx, c.store, c.oracle, cfg)
-	samples := sampler.Stop()
-	social.Describe(out, r)
-	addSamples(r, samples, out.Started, out.Seconds())
-	if out.Success() < social.Hopeless {
-		c.hopeless = min(c.hopeless, cfg.Phase.Rate)
-	}
+	oracle := social.NewOracle(graph)
+	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+		out, err := social.Run(ctx, s, oracle, cfg)
+		r.outcome(out)
+		r.Metrics = append(r.Metrics, social.Metrics(out)...)
+		r.Kinds = append(r.Kinds, social.Sums(out)...)
+		if out.First != nil {
+			r.note("the first failed request: " + out.First.Error())
+		}
+		return out, err
+	})
 	if err == nil {
-		err = c.store.Verify(ctx, c.oracle)
+		err = s.Verify(ctx, oracle)
 	}
-	c.broken = err != nil
-	return err
+	return errors.Join(err, ctx.Err())
 }

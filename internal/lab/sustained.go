@@ -1,15 +1,12 @@
-package experiment
+package lab
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
-	"github.com/varvedb/varve/bench/probe"
-	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/bench/stat"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -23,7 +20,7 @@ var (
 	answers      = []string{"arkiv", "compact"}
 )
 
-func sustain(l *Lab) (list []variant, _ error) {
+func sustain(l *Lab) (list []Variant, _ error) {
 	rates := l.Rates
 	if len(rates) == 0 {
 		rates = []float64{seedRowRate, 0}
@@ -50,7 +47,7 @@ var policies = []struct {
 	{driver.Manual, 0},
 }
 
-func checkpoints(l *Lab) (list []variant, _ error) {
+func checkpoints(l *Lab) (list []Variant, _ error) {
 	const rate = 4 * seedRowRate
 	linked, _ := driver.Lookup(l.Engine.Name)
 	for _, layout := range l.layouts() {
@@ -69,8 +66,8 @@ func checkpoints(l *Lab) (list []variant, _ error) {
 
 // sustained is commits of so many rows a second of what comes after the loaded part of the
 // base profile; 0 is as fast as possible.
-func (l *Lab) sustained(name, layout string, rate float64, o *store.Options, more ...string) variant {
-	return variant{name, l.onBase(layout, more...), func(ctx context.Context, r *result.Record) error {
+func (l *Lab) sustained(name, layout string, rate float64, o *store.Options, more ...string) Variant {
+	return Variant{name, l.onBase(layout, more...), func(ctx context.Context, r *Record) error {
 		return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
 			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
 		})
@@ -78,7 +75,7 @@ func (l *Lab) sustained(name, layout string, rate float64, o *store.Options, mor
 }
 
 // onRest runs commits of so many rows a second of what comes after the loaded part.
-func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float64, length time.Duration, r *result.Record) error {
+func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float64, length time.Duration, r *Record) error {
 	every, err := l.every(d, rate)
 	if err != nil {
 		return err
@@ -88,45 +85,47 @@ func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float
 
 // paced runs commits with samples beside them. Commits that were in a
 // checkpoint, by the engine's counters, are a kind of their own.
-func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig, r *result.Record) error {
-	observe, addSplit := split(ctx, cp.DB)
+func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig, r *Record) error {
+	observe, with, without := split(ctx, cp.DB)
 	cfg.Observe, cfg.WarmUp = observe, l.warmUp()
-	sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
-	done, err := bench.Commits(ctx, cp.Entities, cfg)
-	if err == nil && cfg.Every == 0 {
-		err = settle(ctx, cp.Entities, done, r)
-	}
-	samples := sampler.Stop()
-	addOutcome(r, done.Outcome)
-	put(r, done.RowRate(), "rows/s")
-	put(r, float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
-	addSplit(r)
-	addSamples(r, samples, done.Started, done.Seconds())
-	return err
+	return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+		done, err := bench.Commits(ctx, cp.Entities, cfg)
+		if err == nil && cfg.Every == 0 {
+			err = settle(ctx, cp.Entities, done, r)
+		}
+		r.outcome(done.Outcome)
+		r.put(done.RowRate(), "rows/s")
+		r.put(float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
+		if observe == nil {
+			r.note("the engine does not tell of its checkpoints, so commits with and without one are not told apart")
+		}
+		r.kind("with-checkpoint", with)
+		r.kind("without-checkpoint", without)
+		return done.Outcome, err
+	})
 }
 
 // settle does what the layout has put off, and gives the rate of rows with it: what
 // can be kept up for as long as one likes.
-func settle(ctx context.Context, ents *store.Entities, done *bench.Paced, r *result.Record) error {
+func settle(ctx context.Context, ents *store.Entities, done *bench.Paced, r *Record) error {
 	start := time.Now()
 	err := ents.Settle(ctx)
 	took := time.Since(start).Seconds()
-	put(r, float64(done.Rows)/max(done.Elapsed.Seconds()+took, 1e-9), "settled-rows/s")
-	put(r, took, "settle-s")
+	r.put(float64(done.Rows)/max(done.Elapsed.Seconds()+took, 1e-9), "settled-rows/s")
+	r.put(took, "settle-s")
 	return err
 }
 
 // split tells commits that were in a checkpoint from the others, by the engine's
-// counter of them.
-func split(ctx context.Context, db *store.DB) (observe func(*store.Block, time.Duration), add func(*result.Record)) {
+// counter of them; observe is nil where the engine has none.
+func split(ctx context.Context, db *store.DB) (observe func(*store.Block, time.Duration), with, without *latency.Recorder) {
+	with, without = latency.NewRecorder(), latency.NewRecorder()
 	stats, _ := db.Stats(ctx)
-	last, with, without := stats.Checkpoints, latency.NewRecorder(), latency.NewRecorder()
+	last := stats.Checkpoints
 	if last == nil {
-		return nil, func(r *result.Record) {
-			r.Notes = append(r.Notes, "the engine does not tell of its checkpoints, so commits with and without one are not told apart")
-		}
+		return nil, with, without
 	}
-	observe = func(_ *store.Block, took time.Duration) {
+	return func(_ *store.Block, took time.Duration) {
 		now, err := db.Stats(ctx)
 		if err != nil || now.Checkpoints == nil {
 			return
@@ -137,24 +136,13 @@ func split(ctx context.Context, db *store.DB) (observe func(*store.Block, time.D
 		}
 		rec.Record(took)
 		last = now.Checkpoints
-	}
-	return observe, func(r *result.Record) {
-		addSome(r, "with-checkpoint", with)
-		addSome(r, "without-checkpoint", without)
-	}
+	}, with, without
 }
 
-// addSome adds a kind of operations, if there were any.
-func addSome(r *result.Record, kind string, rec *latency.Recorder) {
-	if rec.Count() > 0 {
-		addLatency(r, kind, rec)
-	}
-}
-
-func reorgs(l *Lab) (list []variant, _ error) {
+func reorgs(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.layouts() {
 		c := l.onBase(layout, "for", l.Phase.String())
-		list = append(list, variant{"Reorg", c, func(ctx context.Context, r *result.Record) error { return l.reorg(ctx, layout, r) }})
+		list = append(list, Variant{"Reorg", c, func(ctx context.Context, r *Record) error { return l.reorg(ctx, layout, r) }})
 	}
 	return list, nil
 }
@@ -162,31 +150,34 @@ func reorgs(l *Lab) (list []variant, _ error) {
 // reorgPayload is the size of payloads in the base profile.
 const reorgPayload = 5 << 10
 
-func (l *Lab) reorg(ctx context.Context, layout string, r *result.Record) error {
+func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(_ *mendoza, cp *bench.Copy) error {
 		before, err := cp.DB.Stats(ctx)
 		if err != nil {
 			return err
 		}
-		var started time.Time
-		var line latency.Timeline
-		reorg, err := bench.NewReorg(cp, bench.ReorgConfig{
-			Seed: l.Seed, Payload: reorgPayload,
-			Observe: func(_ *store.Block, took time.Duration) { line.Record(time.Since(started), took) },
+		out := pace.Outcome{} // its time and line alone
+		var reorg *bench.Reorg
+		err = l.aside(func() (err error) {
+			reorg, err = bench.NewReorg(cp, bench.ReorgConfig{
+				Seed: l.fresh(), Payload: reorgPayload,
+				Observe: func(_ *store.Block, took time.Duration) { out.Timeline.Record(time.Since(out.Started), took) },
+			})
+			return err
 		})
 		if err != nil {
 			return err
 		}
-		sampler := probe.Start(ctx, probe.Config{Stats: cp.DB.Stats, Files: []string{cp.Dir}})
-		started = time.Now()
-		res, err := reorg.Run(ctx, bench.For(l.Phase))
-		elapsed, samples := time.Since(started), sampler.Stop()
-		add(r, "reorg", res.Both)
-		addSome(r, "arrival", res.Arrival.Latency)
-		addSome(r, "rewind", res.Rewind.Latency)
-		addSome(r, "commit", res.Commit.Latency)
-		addSamples(r, samples, started, line.Seconds(elapsed))
-		addTrend(r)
+		err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+			out.Started = time.Now()
+			res, err := reorg.Run(ctx, bench.For(l.Phase))
+			out.Elapsed = time.Since(out.Started)
+			r.result(res.Both)
+			r.kind("arrival", res.Arrival.Latency)
+			r.kind("rewind", res.Rewind.Latency)
+			r.kind("commit", res.Commit.Latency)
+			return &out, err
+		})
 		if err == nil {
 			err = bench.FoldLog(ctx, cp.DB) // into what is compared
 		}
@@ -195,42 +186,8 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *result.Record) error 
 		}
 		after, err := cp.DB.Stats(ctx)
 		if before.DatabaseBytes != nil && after.DatabaseBytes != nil {
-			put(r, float64(*after.DatabaseBytes-*before.DatabaseBytes)/1e6, "growth-MB")
+			r.put(float64(*after.DatabaseBytes-*before.DatabaseBytes)/1e6, "growth-MB")
 		}
 		return err
 	})
-}
-
-// addTrend compares the last third of a timeline with the first: what goes on for an
-// hour may get slower, and the log or the file grow.
-func addTrend(r *result.Record) {
-	third := len(r.Timeline) / 3
-	for _, v := range []struct {
-		name, unit string
-		in         float64
-		of         func(*result.Second) *float64
-	}{
-		{"p50", "ms", float64(time.Millisecond), func(s *result.Second) *float64 { return latencyOf(s, s.P50) }},
-		{"slowest", "ms", float64(time.Millisecond), func(s *result.Second) *float64 { return latencyOf(s, s.Max) }},
-		{"log", "MB", 1e6, func(s *result.Second) *float64 { return float(s.WALBytes) }},
-		{"database", "MB", 1e6, func(s *result.Second) *float64 { return float(s.DatabaseBytes) }},
-	} {
-		first, last := known(r.Timeline[:third], v.of), known(r.Timeline[len(r.Timeline)-third:], v.of)
-		if len(first) == 0 || len(last) == 0 {
-			continue
-		}
-		from, to := stat.Summarize(first).Median, stat.Summarize(last).Median
-		r.Notes = append(r.Notes, fmt.Sprintf("%s, median of the seconds: %.3g %s in the first third, %.3g in the last", v.name, from/v.in, v.unit, to/v.in))
-		if from > 0 {
-			put(r, to/from, "trend-"+v.name)
-		}
-	}
-}
-
-// latencyOf returns a latency of a second in which there were operations.
-func latencyOf(s *result.Second, d time.Duration) *float64 {
-	if s.Count == 0 {
-		return nil
-	}
-	return float(&d)
 }
