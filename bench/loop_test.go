@@ -18,5 +18,5 @@ func TestForBeginsWithTheFirst(t *testing.T) {
 	require.True(t, loop())
 	time.Sleep(time.Millisecond)
 	require.False(t, loop())
-	require.False(t, bench.For(0).Loop())
+	require.False(t, bench.For(0)())
 }

@@ -1,7 +1,6 @@
 package gobench
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"testing"
@@ -9,79 +8,10 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/rebac"
-	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/internal/coreset"
 )
 
-// RunRebac measures the scenarios on one engine, each with both closures and one
-// client, an answer an operation; before them ingest and closure, once in each
-// operation.
-func RunRebac(b *testing.B, s Suite) {
-	coreset.Skip(b)
-	standard := rebac.Small
-	if testing.Short() {
-		standard = rebac.Tiny
-	}
-	size, err := rebac.ParseSize(cmp.Or(s.Flags.rebac, standard.Name))
-	must(b, err)
-	s.options(b) // or it is skipped
-	d, err := rebac.Generate(size, seed)
-	must(b, err)
-	o := rebac.NewOracle(d)
-	scenarios, err := rebac.Scenarios(d, o)
-	must(b, err)
-	b.Run(s.Name(bench.Dataset{Layout: "rebac", Profile: bench.Profile{Name: size.Name}}), func(b *testing.B) {
-		b.Run("op=ingest", func(b *testing.B) { benchIngest(b, s, d) })
-		filled := fillRebac(b, s, d)
-		b.Run("op=closure", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_, err := filled.BuildClosure(b.Context())
-				must(b, err)
-			}
-			must(b, filled.CheckClosure(b.Context(), o))
-		})
-		for _, c := range rebac.Closures {
-			for i := range scenarios {
-				b.Run("op="+scenarios[i].Name+"/closure="+string(c), func(b *testing.B) {
-					out, err := filled.Ask(b.Context(), &scenarios[i], c, pace.Config{More: b.Loop})
-					must(b, err)
-					Report(b)(bench.Result{Latency: out.All()}, out.First)
-				})
-			}
-		}
-	})
-}
-
-// fillRebac returns a store of a data set that is closed when the test ends.
-func fillRebac(tb testing.TB, suite Suite, d *rebac.Data) *rebac.Store {
-	tb.Helper()
-	db := suite.openAt(tb, tb.TempDir(), 1)
-	s, err := rebac.New(db)
-	must(tb, err)
-	_, err = s.Ingest(tb.Context(), d, 0)
-	must(tb, err)
-	_, err = s.BuildClosure(tb.Context())
-	must(tb, err)
-	must(tb, bench.FoldLog(tb.Context(), db))
-	return s
-}
-
-func benchIngest(b *testing.B, suite Suite, d *rebac.Data) {
-	b.ReportAllocs()
-	var last rebac.IngestResult
-	for b.Loop() {
-		b.StopTimer()
-		s, err := rebac.New(suite.openAt(b, b.TempDir(), 1))
-		must(b, err)
-		b.StartTimer()
-		last, err = s.Ingest(b.Context(), d, 0)
-		must(b, err)
-	}
-	report(b, []bench.Metric{
-		{Value: last.Rate(), Unit: "rows/s"}, result.Milliseconds(last.Batches.P95, "batch-p95-ms"), result.Milliseconds(last.Indexes, "index-ms"),
-	})
-}
+// seed is that of the data of all suites.
+const seed = 1
 
 // CheckRebac checks every answer on one engine: all that there is to ask of the tiny
 // data set, with both closures. Checks bounds those of single pairs on engines
@@ -127,4 +57,18 @@ func checkRebacNotices(t *testing.T, s *rebac.Store, d *rebac.Data, o *rebac.Ora
 			}
 		}
 	}
+}
+
+// fillRebac returns a store of a data set that is closed when the test ends.
+func fillRebac(tb testing.TB, suite Suite, d *rebac.Data) *rebac.Store {
+	tb.Helper()
+	db := suite.openAt(tb, tb.TempDir(), 1)
+	s, err := rebac.New(db)
+	must(tb, err)
+	_, err = s.Ingest(tb.Context(), d, 0)
+	must(tb, err)
+	_, err = s.BuildClosure(tb.Context())
+	must(tb, err)
+	must(tb, bench.FoldLog(tb.Context(), db))
+	return s
 }

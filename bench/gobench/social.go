@@ -3,7 +3,6 @@ package gobench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -12,54 +11,9 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/social"
-	"github.com/varvedb/varve/bench/stat"
-	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
-
-// RunSocial measures the default script, an operation being a run of the
-// flags' length at their rate, and single checks of each kind on the same store.
-func RunSocial(b *testing.B, suite Suite) {
-	coreset.Skip(b)
-	f := suite.Flags
-	script, err := social.LoadScript(social.DefaultScript)
-	must(b, err)
-	script.WarmUp = min(script.WarmUp, f.duration/4)
-	script.Phases = []social.Phase{{Rate: f.rate, Duration: f.duration}}
-	cache, err := bench.OpenCache("")
-	must(b, err)
-	run, err := cache.NewRun() // on the disk of the data sets: the temporary directory may be in memory
-	must(b, err)
-	b.Cleanup(func() { must(b, run.Remove()) })
-	s, o := fillSocial(b, suite, run.Data(), f.relationships, script.Connections)
-	name := fmt.Sprintf("engine=%s/relationships=%d/durability=%s", suite.Engine.Name, f.relationships, f.durability)
-	b.Run(fmt.Sprintf("%s/qps=%v", name, f.rate), func(b *testing.B) { runSocialLoad(b, s, o, script) })
-	for _, k := range social.Kinds {
-		b.Run(fmt.Sprintf("%s/check=%s", name, k), func(b *testing.B) {
-			checks := &social.Script{Steps: []social.Step{{Weight: 1, Check: k.String()}}, Connections: 1, Active: 1}
-			out, err := social.Run(b.Context(), s, o, social.RunConfig{Script: checks, Seed: seed, Loop: b})
-			Report(b)(bench.Result{Latency: out.All()}, errors.Join(err, out.First))
-		})
-	}
-}
-
-// runSocialLoad reports the medians of its runs.
-func runSocialLoad(b *testing.B, s *social.Store, o *social.Oracle, script *social.Script) {
-	runs := map[string][]float64{}
-	for n := uint64(1); b.Loop(); n++ {
-		out, err := social.Run(b.Context(), s, o, social.RunConfig{Script: script, Phase: script.Phases[0], Seed: n})
-		must(b, errors.Join(err, out.First))
-		figures, _ := social.Figures(out)
-		for _, m := range append(figures, bench.Metric{Value: out.Rate(), Unit: "qps"}) {
-			runs[m.Unit] = append(runs[m.Unit], m.Value)
-		}
-	}
-	must(b, s.Verify(b.Context(), o))
-	for unit, values := range runs {
-		b.ReportMetric(stat.Median(values), unit)
-	}
-}
 
 // fillSocial returns a store of a graph that is closed when the test ends.
 func fillSocial(tb testing.TB, suite Suite, dir string, relationships, readers int) (*social.Store, *social.Oracle) {
@@ -73,14 +27,11 @@ func fillSocial(tb testing.TB, suite Suite, dir string, relationships, readers i
 	return s, social.NewOracle(g)
 }
 
-// openAt opens a new database that is closed when the test ends, as the flags say.
+// openAt opens a new database that is closed when the test ends.
 func (s Suite) openAt(tb testing.TB, dir string, readers int) *store.DB {
 	tb.Helper()
 	ctx := context.Background() // the test's ends before its clean-up
-	opts, err := s.Flags.options()
-	must(tb, err)
-	opts.Readers = readers
-	db, err := store.Open(ctx, s.Engine.URL(dir), opts)
+	db, err := store.Open(ctx, s.Engine.URL(dir), &store.Options{Readers: readers})
 	must(tb, err)
 	tb.Cleanup(func() { must(tb, db.Close()) })
 	return db
@@ -108,8 +59,7 @@ func CheckSocial(t *testing.T, suite Suite) {
 		out, err := social.Run(t.Context(), s, o, social.RunConfig{Script: script, Phase: script.Phases[0], Seed: seed})
 		must(t, errors.Join(err, out.First))
 		require.Equal(t, out.Scheduled, out.Count)
-		_, latencies := social.Figures(out)
-		require.Len(t, latencies, 3, "of checks, look-ups and writes")
+		require.Len(t, social.Sums(out), 3, "of checks, look-ups and writes")
 	}
 	const asked = 1500
 	script.Steps, script.Active = steps, 1

@@ -118,7 +118,7 @@ func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record
 	if p.options.Durability != l.Durability && errors.Is(err, store.ErrUnsupported) {
 		// Which levels an engine has is certain only of an open one: an embedded
 		// server has more than one that others run.
-		return fmt.Errorf("%w: %w", errSkip, err)
+		return fmt.Errorf("%w: %w", ErrSkip, err)
 	}
 	return err
 }

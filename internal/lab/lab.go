@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,9 +38,10 @@ type Options struct {
 	Bare    bool          `json:"bare,omitempty" help:"Give the base profile the smallest payloads, for sizes that would not fit."`
 	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
 
+	Probe bool `json:"probe,omitempty" help:"Look at the machine before each experiment on an engine, and say in the results where it is not as it was or others use it." default:"true" negatable:""`
+
 	Repeat     int               `json:"repeat,omitempty" kong:"-"` // of the measuring, from 0
 	Sitting    string            `json:"sitting" kong:"-"`          // what is measured in turns, in one run of the command
-	Off        string            `json:"off,omitempty" kong:"-"`    // why the machine is not as it was
 	Durability driver.Durability `json:"durability" kong:"-"`
 	Memory     int64             `json:"memory" kong:"-"` // bytes of the engine's process, with the page cache
 
@@ -57,6 +59,9 @@ type Lab struct {
 	// Log is called with what is being measured.
 	Log func(format string, args ...any)
 
+	// Off is why the machine is not as it was.
+	Off string
+
 	of       *Experiment
 	manifest bench.Manifest // of this program and machine
 	added    int64          // memory that was added to the budget
@@ -73,11 +78,6 @@ func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.ID, err)
 	}
-	if l.manifest == nil {
-		if l.manifest, err = l.describe(); err != nil {
-			return nil, fmt.Errorf("%s: %w", e.ID, err)
-		}
-	}
 	Shuffle(list, l.Seed, l.Repeat, e.ID, l.Engine.Label())
 	return list, nil
 }
@@ -91,7 +91,7 @@ func (l *Lab) describe() (bench.Manifest, error) {
 	m.Set("sitting", l.Sitting)
 	m.Set("phase", l.Phase.String())
 	m.Set("data-seed", strconv.FormatUint(l.Seed, 10))
-	m.Set("machine-off", l.Off)
+	m.Set(machineOff, l.Off)
 	return m, err
 }
 
@@ -102,17 +102,23 @@ func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
 	if err != nil {
 		return err
 	}
+	list = slices.DeleteFunc(list, func(v Variant) bool {
+		failed, has := set.Has(e.ID, v.line(), l.Repeat)
+		return has && !(failed && l.Retry)
+	})
+	if len(list) > 0 && l.Probe {
+		if err := l.Look(ctx, set); err != nil {
+			return err
+		}
+	}
 	for i := range list {
 		v := &list[i]
-		if failed, has := set.Has(e.ID, v.line(), l.Repeat); has && !(failed && l.Retry) {
-			continue
-		}
 		l.Log("%s %s, repeat %d", e.ID, v.line(), l.Repeat+1)
 		r := l.Measure(ctx, v)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(r.Err, errSkip):
+		case errors.Is(r.Err, ErrSkip):
 			l.Log("  %v", r.Err)
 			continue
 		case r.Err != nil:
@@ -140,6 +146,12 @@ func (v *Variant) line() string { return v.Name + "/" + v.Keys.String() }
 // Measure measures a variant once. What it fails with is in the record, and so is what it had
 // measured before.
 func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
+	if l.manifest == nil {
+		var err error
+		if l.manifest, err = l.describe(); err != nil {
+			return &Record{Name: v.Name, Keys: v.Keys, Err: err}
+		}
+	}
 	r := &Record{Name: v.Name, Keys: v.Keys, Manifest: l.manifest}
 	r.Manifest.Set("repeat", strconv.Itoa(l.Repeat+1))
 	r.Manifest.Set("seed", strconv.FormatUint(l.fresh(), 10))
@@ -222,8 +234,8 @@ func (l *Lab) layouts(others ...string) []string {
 	return l.of.Layouts
 }
 
-// errSkip: the engine does not have what a configuration asks for.
-var errSkip = errors.New("skipped")
+// ErrSkip: the engine does not have what a configuration asks for.
+var ErrSkip = errors.New("skipped")
 
 func itoa(n int) string { return strconv.Itoa(n) }
 

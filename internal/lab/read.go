@@ -75,7 +75,7 @@ func (v readLoad) keys() []string {
 // read measures a load: after a warm-up, at a rate after one more of the loop's own.
 func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *bench.Copy, r *Record) error {
 	if v.temperature != "" && v.temperature != warm && l.Engine.Server != "" {
-		return fmt.Errorf("%w: a server's files are out of reach", errSkip)
+		return fmt.Errorf("%w: a server's files are out of reach", ErrSkip)
 	}
 	m, err := mix.New(v.mix, oracle)
 	if err != nil {

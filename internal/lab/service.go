@@ -96,7 +96,7 @@ func (s *Running) variants(l *Lab) (list []Variant, _ error) {
 		var failed error // of loading: there is nothing to measure
 		ready := func(ctx context.Context) error {
 			if failed != nil {
-				return fmt.Errorf("%w: %w", errSkip, failed)
+				return fmt.Errorf("%w: %w", ErrSkip, failed)
 			}
 			if requests == nil {
 				requests, failed = s.load(ctx, protocol)

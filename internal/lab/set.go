@@ -124,6 +124,20 @@ func (s *Set) Has(experiment, line string, repeat int) (failed, has bool) {
 	return failed, has
 }
 
+// Failed returns how many runs the set has that failed, and nothing else of them.
+func (s *Set) Failed() (list []string) {
+	for id, failed := range s.has {
+		if failed {
+			list = append(list, fmt.Sprintf("%s %s, repeat %d", id.experiment, id.name, id.repeat))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Len returns how many runs the set has.
+func (s *Set) Len() int { return len(s.has) }
+
 // Add adds what was measured to the files of an experiment on an engine in a sitting.
 func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
 	stem := filepath.Join(s.dir, experiment+"-"+engine+"-"+sitting)
