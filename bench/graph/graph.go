@@ -88,8 +88,8 @@ func Table(name string, rows iter.Seq[[]any], columns ...string) Rows {
 
 // Filled is what Fill did.
 type Filled struct {
-	Took    time.Duration       // all of it: rows, indexes and statistics
-	Indexes time.Duration       // of that, for indexes and statistics
+	Took    time.Duration     // all of it: rows, indexes and statistics
+	Indexes time.Duration     // of that, for indexes and statistics
 	Batches *latency.Recorder // transactions of the last table
 }
 

@@ -209,6 +209,12 @@ func (m *Machine) Metrics() []latency.Metric {
 	return list
 }
 
+// MachineOf is the machine of figures, without what is not judged by earlier looks.
+func MachineOf(figures map[string]float64) Machine {
+	took := func(unit string) time.Duration { return time.Duration(figures[unit] * float64(time.Millisecond)) }
+	return Machine{Fsync: Fsync{Median: took(unitSync)}, Copy: figures[unitCopy] * 1e6, One: took(unitOne), All: took(unitAll)}
+}
+
 // When a machine is off: a figure is worse than the middle of those before it by a factor
 // that follows from how far they are apart, a quarter at least; or others use more than a
 // tenth of the cores. Of fewer than five figures nothing follows.

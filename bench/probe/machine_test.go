@@ -51,6 +51,18 @@ func TestShares(t *testing.T) {
 	require.Nil(t, stolen)
 }
 
+// TestMachineOf: what is judged comes back from the figures.
+func TestMachineOf(t *testing.T) {
+	m := quiet()
+	figures := map[string]float64{}
+	for _, f := range m.Metrics() {
+		figures[f.Unit] = f.Value
+	}
+	again := MachineOf(figures)
+	m.Others, m.Stolen = nil, nil
+	require.Equal(t, m, again)
+}
+
 func quiet() Machine {
 	return Machine{Fsync: Fsync{Median: time.Millisecond}, Copy: 4e9, One: 20 * time.Millisecond, All: 30 * time.Millisecond, Others: new(0.01), Stolen: new(0.)}
 }

@@ -88,7 +88,7 @@ func (r *row) add(of *benchfmt.Result) {
 	if digest := of.GetConfig(lab.DigestKey); digest != "" {
 		r.digests = append(r.digests, digest)
 	}
-	for _, v := range of.Values {
+	for _, v := range lab.Written(of) {
 		if r.values[v.Unit] == nil {
 			r.units = append(r.units, v.Unit)
 		}

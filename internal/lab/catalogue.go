@@ -23,6 +23,9 @@ type Experiment struct {
 	// Changes tells that it changes the data sets that it works on: it gets copies.
 	Changes bool
 
+	// Ordered tells that its variants are steps of one course, and keep their order.
+	Ordered bool
+
 	plan   func(l *Lab) ([]Variant, error) // fails when the options do not fit
 	phases int                             // timed phases of a layout; 0 means manyPhases
 	core   map[string]string               // what is of the core set: values of keys; nil is nothing
@@ -151,10 +154,10 @@ func All() []Experiment {
 		{ID: "G1", Title: "Permissions", Names: []string{"RebacIngest", "Rebac"}, Layouts: []string{"rebac"}, plan: measurePermissions,
 			Question: "How fast are permission checks and listings through organizations, groups in groups and access lists?",
 			Earlier:  "one client, p95: SpiceDB on Postgres 2.4 to 4.9 ms a check and 19 to 76 ms a listing, Postgres 17 1.0 to 7.9 and 1.0 to 3.0; ingest 3.6 to 54 s"},
-		{ID: "G2", Title: "Social graph", Names: []string{"SocialLoad", "Social"}, Layouts: []string{"social"}, plan: measureSocial,
+		{ID: "G2", Title: "Social graph", Names: []string{"SocialLoad", "Social"}, Layouts: []string{"social"}, Changes: true, plan: measureSocial,
 			Question: "Which rates of permission checks with 1 % writes are carried within AuthZed's service levels?",
 			Earlier:  "AuthZed at 10M relationships: 1,000 a second with check p95 19.7 ms on 48 vCPU, 10,000 with 16.3 ms on 84"},
-		{ID: "H1", Title: "Entity service", Names: []string{"Service", "ServiceEvents"}, Layouts: []string{"compact"}, plan: measureService,
+		{ID: "H1", Title: "Entity service", Names: []string{"Service", "ServiceEvents"}, Layouts: []string{"compact"}, Changes: true, plan: measureService,
 			Question: "What does a client of the service get over REST and over gRPC, payloads sealed, and how much of that is the protocol?",
 			Earlier:  "REST put ~1 ms, get ~1 ms warm and 3 to 5 cold, put and get ~2; gRPC put ~0.6, get ~0.3; 32 clients ~910 puts and ~970 gets a second; 1,000 new entities ~1 s"},
 		{ID: "H3", Title: "Arkiv node", Names: []string{"Node"}, Layouts: []string{"compact", "arkiv", "simple"}, Changes: true, phases: 12 * len(nodeLoads), plan: measureNode,

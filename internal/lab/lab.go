@@ -78,7 +78,9 @@ func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.ID, err)
 	}
-	Shuffle(list, l.Seed, l.Repeat, e.ID, l.Engine.Label())
+	if !e.Ordered {
+		Shuffle(list, l.Seed, l.Repeat, e.ID, l.Engine.Label())
+	}
 	return list, nil
 }
 

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"golang.org/x/perf/benchfmt"
 
@@ -50,11 +49,11 @@ func looks(set *Set) (list []probe.Machine, err error) {
 		if r.GetConfig(experimentKey) != Machine || r.GetConfig("host") != host {
 			return
 		}
-		value := func(unit string) float64 { v, _ := r.Value(unit); return v }
-		took := func(unit string) time.Duration { return time.Duration(value(unit) * float64(time.Millisecond)) }
-		list = append(list, probe.Machine{
-			Fsync: probe.Fsync{Median: took("fsync-p50-ms")}, Copy: value("copy-MB/s") * 1e6, One: took("work-ms"), All: took("work-all-ms"),
-		})
+		of := map[string]float64{}
+		for _, v := range Written(r) {
+			of[v.Unit] = v.Value
+		}
+		list = append(list, probe.MachineOf(of))
 	})
 	return list, err
 }

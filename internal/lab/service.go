@@ -77,7 +77,7 @@ func (s *Running) Close() (err error) {
 // RunningService is not in the catalogue, since it needs a service.
 func RunningService(s *Running) Experiment {
 	return Experiment{
-		ID: "H2", Title: "Running service", plan: s.variants,
+		ID: "H2", Title: "Running service", Ordered: true, plan: s.variants,
 		Question: "What do clients of this service get?",
 	}
 }

@@ -118,6 +118,18 @@ func read(path string, f func(r *benchfmt.Result)) error {
 	return reader.Err()
 }
 
+// Written returns the figures of a result in the units in which they were written: the format's
+// reader makes bytes of MB.
+func Written(r *benchfmt.Result) (list []bench.Metric) {
+	for _, v := range r.Values {
+		if v.OrigUnit != "" {
+			v = bench.Metric{Value: v.OrigValue, Unit: v.OrigUnit}
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
 // Has tells whether the set has a run, and whether that failed.
 func (s *Set) Has(experiment, line string, repeat int) (failed, has bool) {
 	failed, has = s.has[runID{experiment, string(benchName(line)), repeat + 1}]
@@ -281,7 +293,7 @@ func continued(before []byte, list []*benchfmt.Result) ([]byte, error) {
 	for reader.Scan() {
 		if r, ok := reader.Result().(*benchfmt.Result); ok {
 			last = r.Clone()
-			for _, v := range r.Values {
+			for _, v := range Written(r) {
 				units[v.Unit] = true
 			}
 		}
