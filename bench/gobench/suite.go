@@ -45,15 +45,20 @@ func (s Suite) Run(b *testing.B, name string) {
 	cache, err := bench.OpenCache("")
 	must(b, err)
 	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: b.Logf}
+	measured := false
 	for _, e := range lab.All() {
-		if !slices.Contains(e.Names, name) {
+		if !slices.Contains(e.Names, name) || !s.Flags.all && !e.HasCore() {
 			continue
 		}
 		list, err := l.Plan(e)
 		must(b, err)
 		for _, v := range s.chosen(list, name, &e) {
+			measured = true
 			b.Run(v.Keys.String(), func(b *testing.B) { measure(b, l, &v) })
 		}
+	}
+	if !measured {
+		b.Skip("nothing of the core set: -varve.all measures all")
 	}
 }
 

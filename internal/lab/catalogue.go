@@ -31,6 +31,9 @@ type Experiment struct {
 	core   map[string]string               // what is of the core set: values of keys; nil is nothing
 }
 
+// HasCore tells whether anything of the experiment is of the core set.
+func (e *Experiment) HasCore() bool { return e.core != nil }
+
 // Core tells whether a variant is of the core set, which is small enough to be repeated and read:
 // what go test -bench=. measures.
 func (e *Experiment) Core(v *Variant) bool {

@@ -14,18 +14,24 @@ import (
 // manyEvents is the largest data set, of a lab's scale.
 const manyEvents = 1_000_000
 
+// enrolments are the data sets at the lab's scale.
+func (l *Lab) enrolments() ([]enrolment.Data, error) {
+	sizes := []enrolment.Data{enrolment.Tiny, enrolment.Small}
+	if n := l.scaled(manyEvents, 0); n > enrolment.Small.Len() {
+		many, err := enrolment.Parse(itoa(n))
+		return append(sizes, many), err
+	}
+	return sizes, nil
+}
+
 // events measures groups of the list of package enrolment in each of the engine's
 // layouts of events: courses, students and enrolments, as go-crablet measures them.
 // Phases are short: there are many.
 func events(groups ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
-		sizes := []enrolment.Data{enrolment.Tiny, enrolment.Small}
-		if n := l.scaled(manyEvents, 0); n > enrolment.Small.Len() {
-			many, err := enrolment.Parse(itoa(n))
-			if err != nil {
-				return nil, err
-			}
-			sizes = append(sizes, many)
+		sizes, err := l.enrolments()
+		if err != nil {
+			return nil, err
 		}
 		linked, _ := driver.Lookup(l.Engine.Name)
 		for _, layout := range store.EventLayouts(linked.Info.Dialect) {

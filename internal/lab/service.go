@@ -34,16 +34,20 @@ func measureService(l *Lab) (list []Variant, _ error) {
 			}
 		}
 	}
-	return append(list, l.servedEvents()...), nil
+	sizes, err := l.enrolments()
+	if err != nil {
+		return nil, err
+	}
+	return append(list, l.servedEvents(sizes[len(sizes)-1])...), nil
 }
 
 // servedEvents measures appends and decisions of clients on one connection to a service.
-func (l *Lab) servedEvents() (list []Variant) {
+func (l *Lab) servedEvents(data enrolment.Data) (list []Variant) {
 	for _, protocol := range serve.EventProtocols {
 		for _, w := range serve.EventWorkloads {
-			c := l.on("tags", enrolment.Tiny.Name, "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
+			c := l.on("tags", data.Name, "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
 			list = append(list, Variant{"ServiceEvents", c, func(ctx context.Context, r *Record) error {
-				return l.withDataset(ctx, enrolment.Tiny.Dataset(l.Engine, "tags"), l.storeOptions(), r, func(cp *bench.Copy) error {
+				return l.withDataset(ctx, data.Dataset(l.Engine, "tags"), l.storeOptions(), r, func(cp *bench.Copy) error {
 					return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
 						res, err := w.Run(ctx, cp.DB, protocol, bench.For(l.Phase/2))
 						r.result(res)
