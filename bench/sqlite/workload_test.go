@@ -267,7 +267,7 @@ func TestManifest(t *testing.T) {
 	}
 	require.Equal(t, "1", m.Get("cache-mb"))
 	var text bytes.Buffer // what the format's own reader makes of it
-	require.NoError(t, benchfmt.NewWriter(&text).Write(&benchfmt.Result{Name: benchfmt.Name("X"), Iters: 1, Config: m}))
+	require.NoError(t, benchfmt.NewWriter(&text).Write(&benchfmt.Result{Name: benchfmt.Name("X"), Iters: 1, Values: []bench.Metric{{Value: 1, Unit: "ms"}}, Config: m}))
 	reader := benchfmt.NewReader(&text, "")
 	require.True(t, reader.Scan())
 	require.ElementsMatch(t, m, reader.Result().(*benchfmt.Result).Config)

@@ -156,7 +156,7 @@ func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
 	config := configOf(experiment, r)
 	line := r.Name + "/" + r.Keys.String()
 	list := []*benchfmt.Result{{Config: config, Name: benchName(line), Iters: int(max(r.Count, 1)), Values: firsts(r.Metrics)}}
-	if len(r.Metrics) == 0 && r.Err != nil {
+	if len(r.Metrics) == 0 { // a line has some
 		list[0].Values = []bench.Metric{{Value: 1, Unit: "failed"}}
 	}
 	for _, k := range r.Kinds {
@@ -218,7 +218,7 @@ func timeline(config []benchfmt.Config, r *Record) (list []*benchfmt.Result) {
 		s := &r.Timeline[i]
 		values := []bench.Metric{{Value: float64(s.Count), Unit: "ops"}}
 		if s.Count > 0 {
-			values = append(values, latency.Milliseconds(s.P50, "p50-ms"), latency.Milliseconds(s.P99, "p99-ms"), latency.Milliseconds(s.Max, "max-ms"))
+			values = append(values, latency.Milliseconds(s.P50, "p50-ms"), latency.Milliseconds(s.Max, "max-ms"))
 		}
 		for _, m := range []struct {
 			of   *float64
