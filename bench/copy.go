@@ -109,18 +109,6 @@ func (cp *Copy) Evict() error {
 	return err
 }
 
-// Reopen closes the database, lets a function have its files, and opens it
-// again: with a new engine, whose caches are empty.
-func (cp *Copy) Reopen(ctx context.Context, between func(dir string) error) error {
-	if err := cp.DB.Close(); err != nil {
-		return err
-	}
-	if err := between(cp.Dir); err != nil {
-		return err
-	}
-	return cp.open(ctx)
-}
-
 func (cp *Copy) open(ctx context.Context) (err error) {
 	if cp.DB, err = store.Open(ctx, cp.url, cp.opts); err == nil {
 		err = cp.check(ctx)

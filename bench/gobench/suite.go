@@ -72,6 +72,29 @@ func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.
 	return list
 }
 
+// Check measures what the catalogue has under some names, as little of it as can be: answers are
+// held against an oracle, beside writes too.
+func (s Suite) Check(t *testing.T, names ...string) {
+	o, err := s.Flags.options()
+	must(t, err)
+	o.Scale, o.Permissions = 0.0005, &lab.PermissionOptions{Size: "tiny"}
+	cache, err := bench.OpenCache(t.TempDir())
+	must(t, err)
+	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: t.Logf}
+	for _, e := range lab.All() {
+		if !slices.ContainsFunc(e.Names, func(name string) bool { return slices.Contains(names, name) }) {
+			continue
+		}
+		list, err := l.Plan(e)
+		must(t, err)
+		for _, v := range list {
+			if slices.Contains(names, v.Name) {
+				t.Run(v.Name+"/"+v.Keys.String(), func(t *testing.T) { must(t, l.Measure(t.Context(), &v).Err) })
+			}
+		}
+	}
+}
+
 // measure measures a phase, of which the iterations are the operations: its figures are in
 // place of those that package testing would take, which knows nothing of what goes on outside
 // of the calls.
@@ -86,7 +109,7 @@ func measure(b *testing.B, l *lab.Lab, v *lab.Variant) {
 		b.Skip(r.Err)
 	}
 	must(b, r.Err)
-	b.N = int(max(r.Count, 1))
+	b.N = int(max(r.Count, 1)) //nolint:staticcheck // the iterations that are printed are the operations
 	seen := map[string]bool{}
 	for _, m := range r.Metrics {
 		if !seen[m.Unit] {

@@ -9,8 +9,7 @@ import (
 
 var suite = gobench.NewSuite("libsql")
 
-func TestRebac(t *testing.T)  { gobench.CheckRebac(t, suite, 0) }
-func TestSocial(t *testing.T) { gobench.CheckSocial(t, suite) }
+func TestAnswers(t *testing.T) { suite.Check(t, "RebacIngest", "Social") }
 
 func BenchmarkInsert(b *testing.B)                 { suite.Run(b, "Insert") }
 func BenchmarkCommit(b *testing.B)                 { suite.Run(b, "Commit") }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -181,27 +180,17 @@ func pressure() *uint64 {
 	return &stats.Some.Total
 }
 
-// Units of what is judged.
-const (
-	unitSync   = "fsync-p50-ms"
-	unitCopy   = "copy-MB/s"
-	unitOne    = "work-ms"
-	unitAll    = "work-all-ms"
-	unitOthers = "share-others"
-	unitStolen = "share-stolen"
-)
-
 // Metrics returns the figures of what is known.
 func (m *Machine) Metrics() []latency.Metric {
 	list := []latency.Metric{
-		{Value: float64(m.Fsync.Samples), Unit: "fsyncs"}, latency.Milliseconds(m.Fsync.Median, unitSync),
+		{Value: float64(m.Fsync.Samples), Unit: "fsyncs"}, latency.Milliseconds(m.Fsync.Median, "fsync-p50-ms"),
 		latency.Milliseconds(m.Fsync.P99, "fsync-p99-ms"), latency.Milliseconds(m.Fsync.Max, "fsync-max-ms"),
-		{Value: m.Copy / 1e6, Unit: unitCopy}, latency.Milliseconds(m.One, unitOne), latency.Milliseconds(m.All, unitAll),
+		{Value: m.Copy / 1e6, Unit: "copy-MB/s"}, latency.Milliseconds(m.One, "work-ms"), latency.Milliseconds(m.All, "work-all-ms"),
 	}
 	for _, share := range []struct {
 		of   *float64
 		unit string
-	}{{m.Others, unitOthers}, {m.Stolen, unitStolen}, {m.Waiting, "share-waiting"}} {
+	}{{m.Others, "share-others"}, {m.Stolen, "share-stolen"}, {m.Waiting, "share-waiting"}} {
 		if share.of != nil {
 			list = append(list, latency.Metric{Value: *share.of, Unit: share.unit})
 		}
@@ -209,35 +198,12 @@ func (m *Machine) Metrics() []latency.Metric {
 	return list
 }
 
-// MachineOf is the machine of figures, without what is not judged by earlier looks.
-func MachineOf(figures map[string]float64) Machine {
-	took := func(unit string) time.Duration { return time.Duration(figures[unit] * float64(time.Millisecond)) }
-	return Machine{Fsync: Fsync{Median: took(unitSync)}, Copy: figures[unitCopy] * 1e6, One: took(unitOne), All: took(unitAll)}
-}
+// tolerated is the part of the cores that others may use.
+const tolerated = 0.1
 
-// When a machine is off: a figure is worse than the middle of those before it by a factor
-// that follows from how far they are apart, a quarter at least; or others use more than a
-// tenth of the cores. Of fewer than five figures nothing follows.
-const (
-	enough     = 5
-	leastOff   = 1.25
-	deviations = 5
-	tolerated  = 0.1
-)
-
-// judged are the times that are compared with those of earlier looks, all better when lower.
-var judged = []struct {
-	what string
-	of   func(*Machine) float64
-}{
-	{unitSync, func(m *Machine) float64 { return m.Fsync.Median.Seconds() * 1e3 }},
-	{"time to copy 1 MB, in ms,", func(m *Machine) float64 { return 1e9 / m.Copy }},
-	{unitOne, func(m *Machine) float64 { return m.One.Seconds() * 1e3 }},
-	{unitAll, func(m *Machine) float64 { return m.All.Seconds() * 1e3 }},
-}
-
-// Off says what is wrong with a machine beside earlier looks at it; "" for nothing.
-func (m *Machine) Off(before []Machine) (why string) {
+// Off says why what is measured on the machine cannot be relied on; "" for no reason. That it is
+// slower than at other times shows in the figures of several looks.
+func (m *Machine) Off() (why string) {
 	for _, share := range []struct {
 		what string
 		of   *float64
@@ -246,35 +212,5 @@ func (m *Machine) Off(before []Machine) (why string) {
 			return fmt.Sprintf("%s %.0f %% of the cores", share.what, 100**share.of)
 		}
 	}
-	for _, figure := range judged {
-		logs := make([]float64, len(before))
-		for i := range before {
-			logs[i] = math.Log(figure.of(&before[i]))
-		}
-		if now := figure.of(m); len(logs) >= enough {
-			middle, bound := bound(logs)
-			if math.Log(now)-middle > bound {
-				return fmt.Sprintf("%s is %.4g, worse than %.4g, the median of %d looks, by more than the factor %.2f",
-					figure.what, now, math.Exp(middle), len(logs), math.Exp(bound))
-			}
-		}
-	}
 	return ""
-}
-
-// bound returns the middle of logarithms, and how far from it is too far: so many of their
-// deviations, which are estimated by the median of the distances from the middle.
-func bound(logs []float64) (median, far float64) {
-	median = medianOf(logs)
-	away := make([]float64, len(logs))
-	for i, v := range logs {
-		away[i] = math.Abs(v - median)
-	}
-	const normal = 1.4826 // of the normal distribution's deviation
-	return median, max(deviations*normal*medianOf(away), math.Log(leastOff))
-}
-
-func medianOf(values []float64) float64 {
-	values = slices.Sorted(slices.Values(values))
-	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }

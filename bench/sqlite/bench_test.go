@@ -9,9 +9,6 @@ import (
 
 var suite = gobench.NewSuite("sqlite")
 
-func TestRebac(t *testing.T)  { gobench.CheckRebac(t, suite, 0) }
-func TestSocial(t *testing.T) { gobench.CheckSocial(t, suite) }
-
 func BenchmarkInsert(b *testing.B)                 { suite.Run(b, "Insert") }
 func BenchmarkCommit(b *testing.B)                 { suite.Run(b, "Commit") }
 func BenchmarkSampledBlocks(b *testing.B)          { suite.Run(b, "SampledBlocks") }

@@ -74,7 +74,6 @@ func TestInPlaceReaders(t *testing.T) {
 	require.NoDirExists(t, p.data, "there is no second copy")
 	require.NoFileExists(t, p.marker)
 	require.NoError(t, ask(t, cp, p.d))
-	require.NoError(t, cp.Reopen(t.Context(), func(string) error { return nil }))
 	require.NoError(t, cp.Close())
 	require.NoError(t, cp.Close(), "a second Close does nothing")
 	require.True(t, os.SameFile(lent, file(t, p.data)))

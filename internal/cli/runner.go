@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/lab"
 )
 
@@ -62,6 +64,11 @@ func (r *runner) run(e *env) error {
 	if err != nil {
 		return err
 	}
+	held, err := filelease.Open(filepath.Join(r.out, ".lock"), 0o600)
+	if err != nil {
+		return fmt.Errorf("another command measures into %s, wait for its end: %w", r.out, err)
+	}
+	defer held.Close()
 	if r.empty && set.Len() == 0 {
 		if err := bench.EmptyCache(); err != nil {
 			return err

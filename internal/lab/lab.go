@@ -38,7 +38,7 @@ type Options struct {
 	Bare    bool          `json:"bare,omitempty" help:"Give the base profile the smallest payloads, for sizes that would not fit."`
 	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
 
-	Probe bool `json:"probe,omitempty" help:"Look at the machine before each experiment on an engine, and say in the results where it is not as it was or others use it." default:"true" negatable:""`
+	Probe bool `json:"probe,omitempty" help:"Look at the machine before each experiment on an engine, and say in the results where others use it." default:"true" negatable:""`
 
 	Repeat     int               `json:"repeat,omitempty" kong:"-"` // of the measuring, from 0
 	Sitting    string            `json:"sitting" kong:"-"`          // what is measured in turns, in one run of the command
@@ -59,10 +59,8 @@ type Lab struct {
 	// Log is called with what is being measured.
 	Log func(format string, args ...any)
 
-	// Off is why the machine is not as it was.
-	Off string
-
 	of       *Experiment
+	off      string         // why the machine cannot be relied on
 	manifest bench.Manifest // of this program and machine
 	added    int64          // memory that was added to the budget
 
@@ -93,7 +91,7 @@ func (l *Lab) describe() (bench.Manifest, error) {
 	m.Set("sitting", l.Sitting)
 	m.Set("phase", l.Phase.String())
 	m.Set("data-seed", strconv.FormatUint(l.Seed, 10))
-	m.Set(machineOff, l.Off)
+	m.Set(machineOff, l.off)
 	return m, err
 }
 

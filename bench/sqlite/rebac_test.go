@@ -1,4 +1,4 @@
-package gobench
+package sqlite_test
 
 import (
 	"errors"
@@ -10,21 +10,20 @@ import (
 	"github.com/varvedb/varve/bench/rebac"
 )
 
-// seed is that of the data of all suites.
+// seed is that of the data of these tests.
 const seed = 1
 
-// CheckRebac checks every answer on one engine: all that there is to ask of the tiny
-// data set, with both closures. Checks bounds those of single pairs on engines
-// that take a millisecond for one; 0 is all. A listing of each user and each
-// resource covers all pairs in any case.
-func CheckRebac(t *testing.T, suite Suite, checks int) {
+// TestRebac checks every answer: all that there is to ask of the tiny data set, with both
+// closures.
+func TestRebac(t *testing.T) {
+	checks := 0 // all
 	if testing.Short() {
 		checks = 100
 	}
 	d, err := rebac.Generate(rebac.Tiny, seed)
 	must(t, err)
 	o := rebac.NewOracle(d)
-	s := fillRebac(t, suite, d)
+	s := fillRebac(t, d)
 	for _, c := range rebac.Closures {
 		t.Run("closure="+string(c), func(t *testing.T) {
 			must(t, s.Verify(t.Context(), d, o, c, rebac.VerifyConfig{Checks: checks}))
@@ -60,9 +59,9 @@ func checkRebacNotices(t *testing.T, s *rebac.Store, d *rebac.Data, o *rebac.Ora
 }
 
 // fillRebac returns a store of a data set that is closed when the test ends.
-func fillRebac(tb testing.TB, suite Suite, d *rebac.Data) *rebac.Store {
+func fillRebac(tb testing.TB, d *rebac.Data) *rebac.Store {
 	tb.Helper()
-	db := suite.openAt(tb, tb.TempDir(), 1)
+	db := openAt(tb, tb.TempDir(), 1)
 	s, err := rebac.New(db)
 	must(tb, err)
 	_, err = s.Ingest(tb.Context(), d, 0)
@@ -71,4 +70,11 @@ func fillRebac(tb testing.TB, suite Suite, d *rebac.Data) *rebac.Store {
 	must(tb, err)
 	must(tb, bench.FoldLog(tb.Context(), db))
 	return s
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -1,4 +1,4 @@
-package gobench
+package sqlite_test
 
 import (
 	"context"
@@ -16,33 +16,33 @@ import (
 )
 
 // fillSocial returns a store of a graph that is closed when the test ends.
-func fillSocial(tb testing.TB, suite Suite, dir string, relationships, readers int) (*social.Store, *social.Oracle) {
+func fillSocial(tb testing.TB, dir string, relationships, readers int) (*social.Store, *social.Oracle) {
 	tb.Helper()
 	g, err := social.New(relationships, seed)
 	must(tb, err)
 	must(tb, os.MkdirAll(dir, 0o755))
-	s, err := social.NewStore(suite.openAt(tb, dir, readers))
+	s, err := social.NewStore(openAt(tb, dir, readers))
 	must(tb, err)
 	must(tb, s.Load(context.Background(), g))
 	return s, social.NewOracle(g)
 }
 
 // openAt opens a new database that is closed when the test ends.
-func (s Suite) openAt(tb testing.TB, dir string, readers int) *store.DB {
+func openAt(tb testing.TB, dir string, readers int) *store.DB {
 	tb.Helper()
 	ctx := context.Background() // the test's ends before its clean-up
-	db, err := store.Open(ctx, s.Engine.URL(dir), &store.Options{Readers: readers})
+	db, err := store.Open(ctx, suite.Engine.URL(dir), &store.Options{Readers: readers})
 	must(tb, err)
 	tb.Cleanup(func() { must(tb, db.Close()) })
 	return db
 }
 
-// CheckSocial holds an engine against the oracle: questions beside writes to the same
+// TestSocial holds the engine against the oracle: questions beside writes to the same
 // few objects of a small graph, then every kind of question about all of it, in which
 // people have blocked each other by then. It ends by taking a relationship away behind the oracle's
 // back, which must be seen.
-func CheckSocial(t *testing.T, suite Suite) {
-	s, o := fillSocial(t, suite, t.TempDir(), social.MinRelationships, 4)
+func TestSocial(t *testing.T) {
+	s, o := fillSocial(t, t.TempDir(), social.MinRelationships, 4)
 	script := &social.Script{
 		Name: "test", Phases: []social.Phase{{Rate: 500, Duration: 700 * time.Millisecond}},
 		Connections: 4, Arrivals: "poisson", Active: 0.25, GiveUp: time.Minute,
