@@ -330,6 +330,9 @@ func TestDocumentedFlags(t *testing.T) {
 	parser, err := newParser(new(commands), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
 	require.NoError(t, err)
 	for _, name := range files {
+		if name == "CHANGELOG.md" {
+			continue // which tells of what was
+		}
 		text, err := os.ReadFile(filepath.Join(root, name))
 		require.NoError(t, err)
 		for _, m := range inline.FindAllStringSubmatch(string(text), -1) {
@@ -344,7 +347,7 @@ func TestDocumentedFlags(t *testing.T) {
 					t.Errorf("%s: `varve %s`: %s has no --%s", name, m[1], node.Name, f[1])
 				}
 			}
-			if node.Type == kong.ApplicationNode && name != "CHANGELOG.md" {
+			if node.Type == kong.ApplicationNode {
 				t.Errorf("%s: `varve %s`: no such command", name, m[1])
 			}
 		}
