@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/experiment"
-	"github.com/varvedb/varve/internal/report/runs"
 )
 
 // compareCmd measures engines one after the other, each in a process of its
@@ -94,12 +92,16 @@ func printManifests(out io.Writer, results *result.Results) error {
 
 // sameDigests fails when engines that were given the same hold something else.
 func sameDigests(results *result.Results) error {
-	good := slices.DeleteFunc(slices.Clone(results.Records), func(r result.Record) bool { return r.Error != "" || len(r.Notes) == 0 })
-	for _, same := range runs.By(good, func(r result.Record) string { return r.Name + "/" + r.Config.Without("engine").String() }) {
-		for _, r := range same {
-			if first := same[0].Notes[0]; r.Notes[0] != first {
-				return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.Name, r.Notes[0], r.Config.Get("engine"), first)
-			}
+	first := map[string]result.Record{}
+	for _, r := range results.Records {
+		if r.Error != "" || len(r.Notes) == 0 {
+			continue
+		}
+		name := r.Name + "/" + r.Config.Without("engine").String()
+		if f, ok := first[name]; ok && f.Notes[0] != r.Notes[0] {
+			return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.Name, r.Notes[0], r.Config.Get("engine"), f.Notes[0])
+		} else if !ok {
+			first[name] = r
 		}
 	}
 	return nil

@@ -15,12 +15,12 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/lint"
-	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/node/rpc"
@@ -38,7 +38,7 @@ import (
 var update = flag.Bool("update", false, "write the tables of docs anew")
 
 // listed are the tables of docs that list what the code has.
-var listed = map[string]func(t *testing.T) report.Table{
+var listed = map[string]func(t *testing.T) string{
 	"commands": commandTable, "parameters": parameterTable, "metrics": metricTable,
 	"layouts": layoutTable, "event-layouts": eventLayoutTable, "arkiv-indexes": indexTable,
 }
@@ -54,39 +54,49 @@ func TestDocuments(t *testing.T) {
 	for _, path := range files {
 		old, err := os.ReadFile(path)
 		require.NoError(t, err)
-		text, err := report.Fill(string(old), func(name string) ([]report.Table, error) {
-			if listed[name] == nil {
-				return nil, fmt.Errorf("table %s: there is none; there are %v", name, slices.Sorted(maps.Keys(listed)))
-			}
-			shown[name] = true
-			return []report.Table{listed[name](t)}, nil
-		})
-		require.NoError(t, err, path)
+		text := fill(t, path, string(old), shown)
 		switch {
 		case text == string(old):
 		case *update:
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) // it exists and keeps its mode
 		default:
-			t.Errorf("%s differs from the code; go test ./internal/cli -run TestDocuments -update writes its tables\n%s", path, report.Diff(string(old), text))
+			t.Errorf("%s differs from the code; go test ./internal/cli -run TestDocuments -update writes its tables\n%s", path, cmp.Diff(string(old), text))
 		}
 	}
 	require.Len(t, shown, len(listed), "a table that no document shows")
 }
 
 // table makes a table of rows of words.
-func table(heads []string, rows [][]string) report.Table {
-	var t report.Table
-	for _, h := range heads {
-		t.Columns = append(t.Columns, report.Column{Head: h})
-	}
-	for _, row := range rows {
-		cells := make([]report.Cell, len(row))
-		for i, text := range row {
-			cells[i].Text = text
+func table(heads []string, rows [][]string) string {
+	var b strings.Builder
+	write := func(row []string) {
+		for _, cell := range row {
+			if cell == "" {
+				cell = "–"
+			}
+			b.WriteString("| " + strings.ReplaceAll(cell, "|", `\|`) + " ")
 		}
-		t.Rows = append(t.Rows, cells)
+		b.WriteString("|\n")
 	}
-	return t
+	write(heads)
+	b.WriteString(strings.Repeat("|---", len(heads)) + "|\n")
+	for _, row := range rows {
+		write(row)
+	}
+	return b.String()
+}
+
+// marked is what stands between the markers of a table.
+var marked = regexp.MustCompile("(?s)(<!-- table:([a-z-]+) -->\n).*?(<!-- /table:[a-z-]+ -->)")
+
+// fill writes the tables of a document between its markers.
+func fill(t *testing.T, path, text string, shown map[string]bool) string {
+	return marked.ReplaceAllStringFunc(text, func(part string) string {
+		m := marked.FindStringSubmatch(part)
+		require.NotNil(t, listed[m[2]], "%s: there is no table %s, there are %v", path, m[2], slices.Sorted(maps.Keys(listed)))
+		shown[m[2]] = true
+		return m[1] + "\n" + listed[m[2]](t) + "\n" + m[3]
+	})
 }
 
 func code(s string) string { return "`" + s + "`" }
@@ -100,7 +110,7 @@ func codes(list []string) string {
 }
 
 // commandTable has every command with its arguments and flags.
-func commandTable(t *testing.T) report.Table {
+func commandTable(t *testing.T) string {
 	parser, err := newParser(new(commands), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}))
 	require.NoError(t, err)
 	var rows [][]string
@@ -134,7 +144,7 @@ func flagText(f *kong.Flag) string {
 var byDefault = regexp.MustCompile(`^(.*) \(default (.*)\)$`)
 
 // parameterTable has the parameters of URLs, first those of all engines.
-func parameterTable(t *testing.T) report.Table {
+func parameterTable(t *testing.T) string {
 	var rows [][]string
 	add := func(of string, params map[string]string) {
 		for _, name := range slices.Sorted(maps.Keys(params)) {
@@ -179,7 +189,7 @@ var allEngines = sync.OnceValues(func() (list []engineInfo, err error) {
 })
 
 // layoutTable has the layouts of entities, those of the ablation in one row.
-func layoutTable(t *testing.T) report.Table {
+func layoutTable(t *testing.T) string {
 	var rows [][]string
 	ablation := schemas.AblationLayouts()
 	for _, name := range schemas.EntityLayouts() {
@@ -206,7 +216,7 @@ func yes(b bool) string {
 }
 
 // eventLayoutTable has the layouts of events.
-func eventLayoutTable(t *testing.T) report.Table {
+func eventLayoutTable(t *testing.T) string {
 	on := map[string][]string{}
 	dialects := map[string]driver.Dialect{}
 	engines, err := allEngines()
@@ -229,7 +239,7 @@ func eventLayoutTable(t *testing.T) report.Table {
 }
 
 // indexTable has the indexes of the arkiv family.
-func indexTable(t *testing.T) report.Table {
+func indexTable(t *testing.T) string {
 	var rows [][]string
 	for _, layout := range []string{"arkiv", "arkiv-ordered", "arkiv-columnar", "arkiv-pruned"} {
 		l, err := schemas.Entities(layout, string(driver.SQLite))
@@ -254,7 +264,7 @@ func indexTable(t *testing.T) report.Table {
 var described = regexp.MustCompile(`fqName: "([^"]*)", help: "([^"]*)"`)
 
 // metricTable has the metrics of a service with Arkiv's JSON-RPC, and of a follower.
-func metricTable(t *testing.T) report.Table {
+func metricTable(t *testing.T) string {
 	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "varve.db"), nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -126,7 +127,7 @@ func (x *entry) into(e *env, measure func() error) (results *result.Results, err
 		err = x.lead(e.stdout, results)
 	}
 	if !x.JSON {
-		err = errors.Join(err, report.WriteText(e.stdout, &report.Input{Results: results}, x.id))
+		err = errors.Join(err, printTables(e, filepath.Join(x.Out, result.BenchFile), x.id))
 	}
 	for i := range results.Records {
 		if r := &results.Records[i]; r.Error != "" && r.Experiment == x.id {
@@ -134,6 +135,15 @@ func (x *entry) into(e *env, measure func() error) (results *result.Results, err
 		}
 	}
 	return results, err
+}
+
+// printTables prints the tables of an experiment from a result file.
+func printTables(e *env, path, id string) error {
+	set, err := report.Load(path)
+	if err != nil {
+		return err
+	}
+	return report.WriteText(e.stdout, set, id)
 }
 
 // finished reads a result set, derives the benchmark format of it, and prints its

@@ -219,7 +219,7 @@ func addTrend(r *result.Record) {
 		if len(first) == 0 || len(last) == 0 {
 			continue
 		}
-		from, to := stat.Summarize(first).Median, stat.Summarize(last).Median
+		from, to := stat.Median(first), stat.Median(last)
 		r.Notes = append(r.Notes, fmt.Sprintf("%s, median of the seconds: %.3g %s in the first third, %.3g in the last", v.name, from/v.in, v.unit, to/v.in))
 		if from > 0 {
 			put(r, to/from, "trend-"+v.name)

@@ -2,191 +2,378 @@ package report
 
 import (
 	"cmp"
-	"math"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/varvedb/varve/bench/result"
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchproc"
 )
 
-// Table is figures in rows and columns, for any kind of output.
-type Table struct {
-	Of      string // what it shows of its experiment: a unit, or a name
-	Caption string
+// View says how a table is made of lines: the rows and columns into which they are
+// projected, in the words of golang.org/x/perf/benchproc/syntax.
+type View struct {
+	Title   string
+	Filter  string // lines that the table is of; "" leaves it to the columns
+	Largest string // key of a size, such as "scale", of which only the largest is shown
+	Rows    string // projection
 	Columns []Column
-	Rows    [][]Cell // each as long as Columns
-	Notes   []string
-	Ranked  bool // the columns have units of their own, and what they measure stands in the cells
-
-	named int // columns that name rows, where it is filled cell by cell
+	Want    [][]string // rows that stand there also when nothing was measured
+	Compare *Compare   // two settings that are compared below the table
+	Fit     bool       // a regression over blocks instead of figures
 }
 
-// Column is a column's head.
+// Column is one figure of each row, or one of each value of a key.
 type Column struct {
-	Head    string
-	Engine  string // whose figures it has; "" for the columns that name rows
-	Numeric bool
+	Name   string // of the column; the unit when empty
+	Unit   string
+	Filter string // lines that it is of, beside the view's
+	Across string // key that has a column for each of its values
 }
 
-// Cell is a figure or the name of a row.
-type Cell struct {
-	Text   string // "" when there is nothing
-	Spread string // of the figure: its interval, or the range of few runs
-	Detail string // comparison: where there is room for it
-	Class  string // of an answer: pass, fail or unknown; best for the best of a row
-	Link   string // id of the cell that says more
-	ID     string // for such links
-	Engine string // of the first cell of a row: whose figures the row has
+// Table is what a view shows of a set.
+type Table struct {
+	Title string
+	Unit  string   // of all columns; "" when their heads tell it
+	Heads []string // keys of the rows, then the columns
+	Keys  int      // how many of the heads are keys
+	Rows  [][]Cell
+	Note  string // what all lines have in common, and of how many sittings they are
+	Query string // how benchstat finds the same lines
 
-	// Value is the figure, nil when there is none; Shade is where it is between the
-	// best (0) and the worst (1) of its table, nil for no shade.
-	Value, Shade *float64
+	Under *Table // a comparison
 }
 
-// names is the row of a table that has only words.
-func names(words ...string) []Cell {
-	row := make([]Cell, len(words))
-	for i, w := range words {
-		row[i].Text = w
+// Empty tells that nothing was measured.
+func (t *Table) Empty() bool {
+	for _, row := range t.Rows {
+		for _, c := range row[t.Keys:] {
+			if c.Text != "–" && c.Text != notMeasured {
+				return false
+			}
+		}
 	}
-	return row
+	return true
 }
 
-func heads(words ...string) []Column {
-	columns := make([]Column, len(words))
-	for i, w := range words {
-		columns[i].Head = w
+const notMeasured = "not measured"
+
+// selection is a view that was applied to a set.
+type selection struct {
+	view    View
+	lines   []*benchfmt.Result
+	rows    *benchproc.Projection
+	fields  []*benchproc.Field
+	columns []column
+}
+
+// column is a Column, for one value of the key that it goes across.
+type column struct {
+	head, unit string
+	of         func(*benchfmt.Result) bool
+	last       bool // of the engines, so that other programs stand behind it
+}
+
+// Table makes the table of a view.
+func (s *Set) Table(v View) (*Table, error) {
+	sel, err := s.choose(v)
+	if err != nil {
+		return nil, fmt.Errorf("table %q: %w", v.Title, err)
 	}
-	return columns
-}
-
-// figureHeads are heads of columns of figures.
-func figureHeads(words ...string) []Column {
-	columns := heads(words...)
-	for i := range columns {
-		columns[i].Numeric = true
+	if v.Fit {
+		return s.fit(sel)
 	}
-	return columns
-}
-
-// engineHeads are columns of figures in a unit, or without one of answers, one for
-// each engine.
-func engineHeads(engines []string, unit string) []Column {
-	columns := heads(engines...)
-	for i, e := range engines {
-		columns[i] = Column{Head: e + unit, Engine: e, Numeric: unit != ""}
+	t := &Table{Title: v.Title, Note: sel.note(), Query: sel.query()}
+	if len(v.Columns) == 1 && v.Columns[0].Across != "" {
+		t.Unit = cmp.Or(v.Columns[0].Name, v.Columns[0].Unit)
 	}
-	return columns
+	for _, f := range sel.fields {
+		t.Heads = append(t.Heads, strings.TrimPrefix(f.Name, "/"))
+	}
+	t.Keys = len(t.Heads)
+	groups, keys := sel.group()
+	peers := s.beside(sel)
+	for _, c := range sel.columns {
+		t.Heads = append(t.Heads, strings.TrimSuffix(c.head, ", "+t.Unit))
+		t.Heads = append(t.Heads, peers.heads(c)...)
+	}
+	for _, key := range keys {
+		row := make([]Cell, 0, len(t.Heads))
+		for _, value := range key {
+			row = append(row, Cell{Text: value})
+		}
+		lines := groups[joined(key)]
+		for _, c := range sel.columns {
+			row = append(row, figure(lines, c).cell())
+			row = append(row, peers.cells(lines, c)...)
+		}
+		if len(lines) == 0 {
+			for i := range row[t.Keys:] {
+				row[t.Keys+i].Text = notMeasured
+			}
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.sayOnce()
+	if v.Compare != nil {
+		t.Under, err = s.compare(sel, *v.Compare)
+	}
+	return t, err
 }
 
-// newGrid begins a table that is filled cell by cell, whose first columns name its rows.
-func newGrid(named []Column, columns []Column) *Table {
-	return &Table{Columns: slices.Concat(named, columns), named: len(named)}
-}
-
-// at is a cell of the row with the names, in one of the columns after them.
-func (t *Table) at(row []string, column int) *Cell { return &t.row(row)[t.named+column] }
-
-// row is the row with the names. Rows stand in the order in which they are first named.
-func (t *Table) row(words []string) []Cell {
-	i := slices.IndexFunc(t.Rows, func(cells []Cell) bool {
-		return slices.EqualFunc(cells[:t.named], words, func(c Cell, s string) bool { return c.Text == s })
+// sayOnce moves the number of measurements below the table where all figures have the same.
+func (t *Table) sayOnce() {
+	common := ""
+	each := func(f func(c *Cell, n string)) {
+		for _, row := range t.Rows {
+			for i := range row[t.Keys:] {
+				if c := &row[t.Keys+i]; c.More != "" {
+					f(c, c.More[strings.LastIndex(c.More, "n="):])
+				}
+			}
+		}
+	}
+	same := true
+	each(func(_ *Cell, n string) {
+		same = same && (common == "" || common == n)
+		common = n
 	})
-	if i < 0 {
-		i = len(t.Rows)
-		t.Rows = append(t.Rows, append(names(words...), make([]Cell, len(t.Columns)-t.named)...))
-	}
-	return t.Rows[i]
-}
-
-// unlessEmpty is the table, or none when it has no rows.
-func (t *Table) unlessEmpty() []Table {
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	return []Table{*t}
-}
-
-// shade marks the cells of a table by their figures, on a logarithmic scale, and
-// the best of each row. Figures that are neither good nor bad stay as they are.
-func (t *Table) shade(good result.Direction) {
-	if good == result.Neutral {
+	if common == "" || !same {
 		return
 	}
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, row := range t.Rows {
-		for _, c := range row {
-			if c.Value != nil && *c.Value > 0 {
-				low, high = min(low, math.Log(*c.Value)), max(high, math.Log(*c.Value))
-			}
-		}
-	}
-	for _, row := range t.Rows {
-		for j := range row {
-			c := &row[j]
-			if c.Value == nil || *c.Value <= 0 || high <= low {
-				continue
-			}
-			c.Shade = new((math.Log(*c.Value) - low) / (high - low))
-			if good == result.Higher {
-				*c.Shade = 1 - *c.Shade
-			}
-		}
-		if best := bestIn(row, good); best >= 0 {
-			row[best].Class = "best"
-		}
-	}
+	each(func(c *Cell, n string) { c.More = strings.TrimSuffix(strings.TrimSuffix(c.More, n), ", ") })
+	t.Note += ", " + common + " each"
 }
 
-// bestIn returns the index of the best figure of a row; -1 when it is alone, or
-// as good as another.
-func bestIn(row []Cell, good result.Direction) int {
-	bad := func(c Cell) float64 { return -float64(good) * *c.Value }
-	figures := slices.DeleteFunc(slices.Clone(row), func(c Cell) bool { return c.Value == nil })
-	slices.SortFunc(figures, func(a, b Cell) int { return cmp.Compare(bad(a), bad(b)) })
-	if len(figures) < 2 || *figures[0].Value == *figures[1].Value {
+// choose applies a view.
+func (s *Set) choose(v View) (*selection, error) {
+	var parser benchproc.ProjectionParser
+	filter, err := newFilter(v.Filter)
+	if err != nil {
+		return nil, err
+	}
+	sel := &selection{view: v}
+	if sel.rows, err = parser.Parse(v.Rows, filter); err != nil {
+		return nil, err
+	}
+	sel.fields = sel.rows.FlattenedFields()
+	source := s.Lines
+	if v.Fit {
+		source = s.Series
+	}
+	if sel.lines, err = matching(source, filter); err != nil {
+		return nil, err
+	}
+	sel.lines = largest(sel.lines, v.Largest)
+	var shown []*benchfmt.Result // lines that are in some column
+	for _, c := range v.Columns {
+		narrow, err := newFilter(c.Filter)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := matching(sel.lines, narrow)
+		if err != nil {
+			return nil, err
+		}
+		lines = slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { _, ok := l.Value(c.Unit); return !ok })
+		shown = append(shown, lines...)
+		sel.columns = append(sel.columns, columnsOf(c, lines)...)
+	}
+	if !v.Fit {
+		sel.lines = slices.DeleteFunc(sel.lines, func(l *benchfmt.Result) bool { return !slices.Contains(shown, l) })
+	}
+	return sel, nil
+}
+
+// newFilter parses a filter. Lines of one kind of operation are left out unless it asks for kinds.
+func newFilter(filter string) (*benchproc.Filter, error) {
+	if filter == "" {
+		filter = "*"
+	}
+	if !strings.Contains(filter, "/kind") {
+		filter = "(" + filter + `) /kind:/^$/`
+	}
+	return benchproc.NewFilter(filter)
+}
+
+func matching(lines []*benchfmt.Result, filter *benchproc.Filter) (list []*benchfmt.Result, err error) {
+	for _, l := range lines {
+		m, err := filter.Match(l)
+		if err != nil {
+			return nil, err
+		}
+		if m.Any() {
+			list = append(list, l)
+		}
+	}
+	return list, nil
+}
+
+// largest keeps the lines with the largest value of a key.
+func largest(lines []*benchfmt.Result, key string) []*benchfmt.Result {
+	if key == "" {
+		return lines
+	}
+	size := func(l *benchfmt.Result) float64 { v, _ := strconv.ParseFloat(Key(l, key), 64); return v }
+	most := 0.0
+	for _, l := range lines {
+		most = max(most, size(l))
+	}
+	return slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { return size(l) < most })
+}
+
+// columnsOf are the columns for the values that the lines have of the key.
+func columnsOf(c Column, lines []*benchfmt.Result) (list []column) {
+	name := cmp.Or(c.Name, c.Unit)
+	if c.Across == "" {
+		return []column{{head: name, unit: c.Unit, of: func(l *benchfmt.Result) bool { return slices.Contains(lines, l) }}}
+	}
+	var values []string
+	for _, l := range lines {
+		if v := Key(l, c.Across); v != "" && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	if c.Across != "engine" {
+		slices.SortFunc(values, byNumber)
+	}
+	for i, v := range values {
+		of := func(l *benchfmt.Result) bool { return Key(l, c.Across) == v && slices.Contains(lines, l) }
+		list = append(list, column{v + ", " + name, c.Unit, of, c.Across == "engine" && i == len(values)-1})
+	}
+	return list
+}
+
+// byNumber orders numbers as such, and words behind them.
+func byNumber(a, b string) int {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	switch {
+	case errX == nil && errY == nil && x < y, errX == nil && errY != nil:
 		return -1
+	case errX == nil && errY == nil && x > y, errX != nil && errY == nil:
+		return 1
 	}
-	return slices.IndexFunc(row, func(c Cell) bool { return c.Value == figures[0].Value })
+	return strings.Compare(a, b)
 }
 
-// sentence ends words, if there are any.
-func sentence(s string) string {
-	if s == "" {
+// group puts the lines into their rows, and returns the keys of the rows in order.
+func (sel *selection) group() (map[string][]*benchfmt.Result, [][]string) {
+	var found []benchproc.Key
+	lines := make(map[benchproc.Key][]*benchfmt.Result)
+	for _, l := range sel.lines {
+		k := sel.rows.Project(l)
+		if lines[k] == nil {
+			found = append(found, k)
+		}
+		lines[k] = append(lines[k], l)
+	}
+	benchproc.SortKeys(found)
+	groups := make(map[string][]*benchfmt.Result)
+	keys := slices.Clone(sel.view.Want)
+	for _, k := range found {
+		values := make([]string, len(sel.fields))
+		for i, f := range sel.fields {
+			values[i] = k.Get(f)
+		}
+		name := joined(values)
+		groups[name] = lines[k]
+		if !slices.ContainsFunc(keys, func(k []string) bool { return slices.Equal(k, values) }) {
+			keys = append(keys, values)
+		}
+	}
+	return groups, keys
+}
+
+// joined is the name of a row's keys in the map of group.
+func joined(key []string) string { return strings.Join(key, "\n") }
+
+// figure is what lines say in a column, nil for nothing.
+func figure(lines []*benchfmt.Result, c column) *Figure {
+	var values []float64
+	off := false
+	for _, l := range lines {
+		if v, ok := l.Value(c.unit); ok && c.of(l) {
+			values = append(values, v)
+			off = off || l.GetConfig("machine-off") != ""
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return NewFigure(values, off)
+}
+
+// Figure returns the figure in a unit of all lines that a filter matches, nil when there is none.
+func (s *Set) Figure(filter, unit string) (*Figure, error) {
+	f, err := newFilter(filter)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := matching(s.Lines, f)
+	return figure(lines, column{unit: unit, of: func(*benchfmt.Result) bool { return true }}), err
+}
+
+// note says what the lines have in common beside the rows and columns. Keys that differ and
+// are in neither are named: such a table mixes settings.
+func (sel *selection) note() string {
+	values := make(map[string][]string)
+	var order []string
+	sittings := make(map[string]bool)
+	for _, l := range sel.lines {
+		sittings[l.GetConfig("host")+l.GetConfig("sitting")] = true
+		for _, pair := range nameKeys(l) {
+			if !slices.Contains(values[pair[0]], pair[1]) {
+				values[pair[0]] = append(values[pair[0]], pair[1])
+			}
+			if !slices.Contains(order, pair[0]) {
+				order = append(order, pair[0])
+			}
+		}
+	}
+	if len(sel.lines) == 0 {
 		return ""
 	}
-	return s + "."
-}
-
-// maxError is how much of an error is shown in a line; what follows is mostly the
-// rest of a statement.
-const maxError = 300
-
-// oneLine makes an error fit into a line.
-func oneLine(s string, most int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most]) + " …"
-	}
-	return s
-}
-
-// nonempty are those words that are not empty, in the same array.
-func nonempty(words ...string) []string {
-	return slices.DeleteFunc(words, func(s string) bool { return s == "" })
-}
-
-// joinWords joins those words that are not empty.
-func joinWords(separator string, words ...string) string {
-	return strings.Join(nonempty(words...), separator)
-}
-
-// slug makes an anchor of words.
-func slug(s string) string {
-	return strings.Trim(strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
+	var parts []string
+	for _, key := range order {
+		if list := values[key]; len(list) == 1 && !sel.projected(key) {
+			parts = append(parts, key+" "+list[0])
+		} else if len(list) > 1 && !sel.projected(key) {
+			parts = append(parts, "mixes "+key+" "+strings.Join(list, " and "))
 		}
-		return '-'
-	}, strings.ToLower(s)), "-")
+	}
+	if len(sittings) == 1 {
+		return strings.Join(append(parts, "one sitting"), ", ")
+	}
+	return strings.Join(append(parts, strconv.Itoa(len(sittings))+" sittings"), ", ")
+}
+
+// projected tells whether a key tells rows or columns apart.
+func (sel *selection) projected(key string) bool {
+	for _, c := range sel.view.Columns {
+		if c.Across == key || strings.Contains(c.Filter, "/"+key+":") {
+			return true
+		}
+	}
+	return slices.ContainsFunc(sel.fields, func(f *benchproc.Field) bool { return f.Name == "/"+key })
+}
+
+// query is the command that shows the same lines.
+func (sel *selection) query() string {
+	filter := sel.view.Filter
+	var columns []string
+	for _, c := range sel.view.Columns {
+		if c.Across != "" && !slices.Contains(columns, "/"+c.Across) {
+			columns = append(columns, "/"+c.Across)
+		}
+	}
+	if filter == "" {
+		filter = sel.view.Columns[0].Filter
+	}
+	text := fmt.Sprintf("benchstat -filter '%s' -row '%s'", filter, sel.view.Rows)
+	if len(columns) > 0 {
+		text += fmt.Sprintf(" -col '%s'", strings.Join(columns, " "))
+	}
+	return text
 }
