@@ -230,7 +230,7 @@ func (d *difference) print(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for i, r := range d.Rows {
 		if i == 0 || d.Rows[i-1].Unit != r.Unit {
-			fmt.Fprintf(out, "%s\told\tnew\tchange\t\n", r.Unit)
+			fmt.Fprintf(out, "%s\told\tnew\tchange\n", r.Unit)
 		}
 		fmt.Fprintf(out, "%s\t%s\t%s\t%+.1f%% (%s)\t%s\n", r.Name, report.Number(r.Old), report.Number(r.New), 100*(r.New-r.Old)/math.Abs(r.Old),
 			benchmath.Comparison{P: r.P, N1: r.N[0], N2: r.N[1]}, strings.TrimPrefix(r.Verdict, verdictSame))

@@ -157,6 +157,13 @@ func (s *Set) choose(v View) (*selection, error) {
 	if sel.rows, err = parser.Parse(v.Rows, filter); err != nil {
 		return nil, err
 	}
+	for _, c := range v.Columns {
+		if c.Across != "" { // so that .fullname is without it
+			if _, err := parser.Parse("/"+c.Across, filter); err != nil {
+				return nil, err
+			}
+		}
+	}
 	sel.fields = sel.rows.FlattenedFields()
 	source := s.Lines
 	if v.Fit {

@@ -4,6 +4,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -151,9 +152,7 @@ func Evaluate(set *report.Set) (*Report, error) {
 				w.ask(c.Parts[0].Outcome, step.engine, step.leaf)
 			}
 		}
-		if w.Leaf == "" {
-			w.Leaf = noLeaf
-		}
+		w.Leaf = cmp.Or(w.Leaf, noLeaf)
 		r.Walks = append(r.Walks, w)
 	}
 	return r, nil
@@ -257,22 +256,20 @@ func (l *limit) outcome(f *report.Figure) Outcome {
 func (r *Report) WriteText(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(out, "Decision tree: commit p99 below 500 ms at 5x with 6,000 rows/s")
-	if len(r.Walks) == 0 {
-		fmt.Fprintln(out, "  not known: nothing was measured")
-	}
-	for _, walk := range r.Walks {
-		fmt.Fprintf(out, "  %s\t%s\n", walk.Layout, walk.Leaf)
+	for _, walk := range append(r.Walks, Walk{})[:max(len(r.Walks), 1)] {
+		fmt.Fprintf(out, "  %s\t%s\n", walk.Layout, cmp.Or(walk.Leaf, "not known: nothing was measured"))
 	}
 	for i := range r.Candidates {
 		c := &r.Candidates[i]
-		measured := slices.ContainsFunc(c.Parts, func(p Part) bool {
-			return slices.ContainsFunc(p.Criteria, func(k Criterion) bool { return k.Median != nil })
-		})
-		if !measured {
+		if !slices.ContainsFunc(c.Parts, Part.measured) {
 			continue
 		}
 		fmt.Fprintf(out, "\n%s %s\n", c.Engine, c.Layout)
 		for _, p := range c.Parts {
+			if !p.measured() {
+				fmt.Fprintf(out, "  %s: %s, not measured\n", p.Name, p.Outcome)
+				continue
+			}
 			fmt.Fprintf(out, "  %s: %s\n", p.Name, p.Outcome)
 			for _, k := range p.Criteria {
 				fmt.Fprintf(out, "    %s\t%s\t%s\t%s\n", k.Name, k.Want, k.figure(), strings.TrimSuffix(string(k.Outcome)+", "+k.Why, ", "))
@@ -285,9 +282,16 @@ func (r *Report) WriteText(w io.Writer) error {
 	return out.Flush()
 }
 
+func (p Part) measured() bool {
+	return slices.ContainsFunc(p.Criteria, func(k Criterion) bool { return k.Median != nil })
+}
+
 func (k *Criterion) figure() string {
-	if k.Median == nil {
+	switch {
+	case k.Median == nil:
 		return "–"
+	case k.N == 1:
+		return report.Number(*k.Median) + " (n=1)"
 	}
 	return fmt.Sprintf("%s (%s–%s, n=%d)", report.Number(*k.Median), report.Number(*k.Low), report.Number(*k.High), k.N)
 }
