@@ -40,7 +40,7 @@ func TestBenchDiff(t *testing.T) {
 	require.Equal(t, cli.ExitError, code)
 	require.Equal(t, "varve: bench diff: 2 of 3 became worse, failed or are gone\n", errs)
 	require.Equal(t, `p99-ms  old  new  change
-Commit  10   12   +20.0% (p=0.002 n=6)   worse
+Commit  10   12   +20.0% (p=0.002 n=6)  worse
 qps     old  new  change
 Get     100  200  +100.0% (p=0.002 n=6)  better
 gone or failed: Scan
