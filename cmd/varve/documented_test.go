@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/internal/lint"
 )
@@ -120,13 +119,9 @@ func prepare(t *testing.T, root string) {
 	}
 	require.NoError(t, os.WriteFile("keys", []byte(strings.Repeat("ab", 32)), 0o600))
 	require.NoError(t, os.WriteFile("events.jsonl", []byte("{\"type\":\"CourseDefined\",\"tags\":[[\"course\",\"c1\"]]}\n{\"type\":\"Other\"}\n"), 0o600))
-	require.NoError(t, os.CopyFS("results/first", os.DirFS(rendered(t, root))))
-	require.NoError(t, os.Remove("results/first/options.json")) // it is of another source
-	results, err := result.Read("results/first")
-	require.NoError(t, err)
-	require.NoError(t, result.WriteBenchFile("results/first", results))
+	require.NoError(t, os.CopyFS("results/first", os.DirFS(filepath.Join(root, "docs/results/campaign"))))
 	for _, name := range []string{"old.txt", "new.txt"} {
-		require.NoError(t, os.Symlink("results/first/"+result.BenchFile, name))
+		require.NoError(t, os.Symlink("results/first/A4-sqlite-20261123T160940Z.txt", name))
 	}
 	require.NoError(t, os.MkdirAll("docs/results", 0o755))
 	require.NoError(t, os.Symlink(filepath.Join(root, "docs/results/PLAN.md"), "docs/results/PLAN.md"))

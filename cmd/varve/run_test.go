@@ -367,30 +367,3 @@ func TestRunKeepsOptions(t *testing.T) {
 	require.Equal(t, cli.ExitUsage, code)
 	require.Contains(t, errs, "other options")
 }
-
-// TestExperimentsTables: the tables of EXPERIMENTS.md are what the results say that it
-// names, and so is the verdict, which is one of them.
-func TestExperimentsTables(t *testing.T) {
-	set := rendered(t, "../..")
-	document, err := os.ReadFile("../../EXPERIMENTS.md")
-	require.NoError(t, err)
-	require.Less(t, bytes.Count(document, []byte("\n")), 900, "it is to be read; details are on the page")
-	sentence, _, _ := strings.Cut(must(t, "decide", set), "\n")
-	for _, name := range []string{"EXPERIMENTS.md", "README.md"} {
-		must(t, "report", set, "--experiments", "../../"+name, "--check")
-		text, err := os.ReadFile("../../" + name)
-		require.NoError(t, err)
-		require.Contains(t, string(text), sentence)
-	}
-}
-
-// rendered is the directory of the set that EXPERIMENTS.md says it is of: a newer one may
-// not be complete.
-func rendered(t *testing.T, root string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "EXPERIMENTS.md"))
-	require.NoError(t, err)
-	set := regexp.MustCompile("`(docs/results/[^`]+)`").FindSubmatch(text)
-	require.NotNil(t, set, "EXPERIMENTS.md names no set")
-	return filepath.Join(root, string(set[1]))
-}

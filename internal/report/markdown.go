@@ -3,15 +3,20 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// WriteText writes the tables of experiments for a terminal, which are also Markdown.
+// WriteText writes the tables of experiments for a terminal, which are also Markdown: those of all
+// settings where one that the page has is empty.
 func WriteText(w io.Writer, s *Set, ids ...string) error {
 	var b strings.Builder
 	for _, id := range ids {
 		a, err := s.Answer(Find(id))
+		if err == nil && slices.ContainsFunc(a.Tables, (*Table).Empty) {
+			a, err = s.Answer(other(id))
+		}
 		if err != nil {
 			return err
 		}
