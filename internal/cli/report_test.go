@@ -41,7 +41,7 @@ func TestReport(t *testing.T) {
 	require.Equal(t, cli.ExitOK, code, errs)
 	page, err = os.ReadFile(out)
 	require.NoError(t, err)
-	const picture = "page-commits-at-6-000-rows-a-second-800-000-entities.svg"
+	const picture = "page-commit-latency-by-quantile-6-000-rows-s-1x.svg"
 	require.Contains(t, string(page), "]("+picture+")")
 	require.FileExists(t, filepath.Join(filepath.Dir(out), picture))
 

@@ -8,14 +8,6 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// Compare asks how much a figure changes from one setting to others.
-type Compare struct {
-	Key  string // such as "indexes"
-	From string
-	To   []string
-	Unit string
-}
-
 // compare makes a row for each pair of settings and each other key of the table, and a column
 // for each engine and each report of others. Less is written with "÷".
 func (s *Set) compare(sel *selection, c Compare) (*Table, error) {
@@ -103,11 +95,4 @@ func change(from, to *Figure) Cell {
 		c.Text = "~ " + c.Text
 	}
 	return c
-}
-
-func appendNew(list []string, value string) []string {
-	if slices.Contains(list, value) {
-		return list
-	}
-	return append(list, value)
 }

@@ -2,9 +2,10 @@
 // projections of golang.org/x/perf/benchproc and pictures by gonum.org/v1/plot, and Markdown and
 // one HTML page are two printers of these. Statistics are those of golang.org/x/perf/benchmath.
 //
-// From the top: html.go and markdown.go print a Page (page.go), whose tables are those of specs.go;
-// table.go, compare.go, fit.go, peer.go and picture.go make them of the lines of a Set (set.go),
-// by way of figures (figure.go). A file uses only those after it.
+// From the top: html.go and markdown.go print a Page (page.go), whose tables are those of specs.go.
+// table.go makes them by comparisons (compare.go), regressions (fit.go) and figures of others
+// (peer.go), picture.go draws; all of these take lines as selection.go says of a view (view.go), and
+// their figures (figure.go), from a Set (set.go). A file uses only those after it.
 package report
 
 import (

@@ -137,3 +137,11 @@ func nameKeys(line *benchfmt.Result) (pairs [][2]string) {
 	}
 	return pairs
 }
+
+// appendNew appends a value that is not there yet.
+func appendNew(list []string, value string) []string {
+	if slices.Contains(list, value) {
+		return list
+	}
+	return append(list, value)
+}

@@ -38,8 +38,8 @@ var questions = []Spec{
 				named("experiment:D5", "rows/s", "6,000 rows/s asked (D5): rows/s", "p99-ms", "commit p99, ms")...),
 		}},
 		Sketches: []Sketch{
-			{Title: "Commits at 6,000 rows a second, 800,000 entities", Kind: Quantiles, Filter: "experiment:D1 /rate:6000 /scale:1", Series: []string{"engine", "layout"}},
-			{Title: "Longest commit of each second, SQLite, 800,000 entities", Kind: TimeLine, Filter: "experiment:D1 .name:Timeline /engine:sqlite /rate:6000 /scale:1", Unit: "max-ms", Series: []string{"layout"}},
+			{Title: "Commit latency by quantile, 6,000 rows/s, 1x", Kind: Quantiles, Filter: "experiment:D1 /rate:6000 /scale:1", Series: []string{"engine", "layout"}},
+			{Title: "Longest commit of each second, SQLite, 1x", Kind: TimeLine, Filter: "experiment:D1 .name:Timeline /engine:sqlite /rate:6000 /scale:1", Unit: "max-ms", Series: []string{"layout"}},
 		}},
 	{ID: "2", Title: "Most reads", Question: "How many reads a second does each answer, by mix of questions?",
 		Views: []View{
@@ -59,7 +59,7 @@ var questions = []Spec{
 		},
 		Sketches: []Sketch{
 			{Title: "Commit p99 over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "p99-ms", Series: []string{"engine", "layout"}},
-			{Title: "Reads a second of mix B over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "qps-B", Series: []string{"engine", "layout"}},
+			{Title: "Reads of mix B over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "qps-B", Series: []string{"engine", "layout"}},
 		}},
 	{ID: "5", Title: "V1", Question: "Does a store of 621,000 entities take 10,000 to 50,000 rows a second with 1,000 to 10,000 reads a second?",
 		Views: []View{{Title: "V1 on compact, with as many entities or more", Filter: "experiment:D4 /layout:compact /scale:(0.77625 OR 0.776 OR 0.78 OR 1) /rate:(10000 OR 25000 OR 50000) /qps:(1000 OR 5000 OR 10000)", Rows: "/rate@num /qps@num",
