@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -247,21 +246,29 @@ func (sel *selection) projected(key string) bool {
 	return slices.ContainsFunc(sel.fields, func(f *benchproc.Field) bool { return f.Name == "/"+key })
 }
 
-// query is the command that shows the same lines.
+// query is the command that shows the same lines of the files of a set.
 func (sel *selection) query() string {
 	filter := sel.view.Filter
-	var columns []string
-	for _, c := range sel.view.Columns {
-		if c.Across != "" && !slices.Contains(columns, "/"+c.Across) {
-			columns = append(columns, "/"+c.Across)
-		}
-	}
 	if filter == "" {
 		filter = sel.view.Columns[0].Filter
 	}
-	text := fmt.Sprintf("benchstat -filter '%s' -row '%s'", filter, sel.view.Rows)
+	var columns, units []string
+	for _, c := range sel.view.Columns {
+		units = appendNew(units, c.Unit)
+		if c.Across != "" {
+			columns = appendNew(columns, "/"+c.Across)
+		}
+	}
+	text := "benchstat -table .name -filter '(" + filter + ") -excluded:/./"
+	if !strings.Contains(filter, "/kind") {
+		text += " /kind:/^$/"
+	}
+	if len(units) > 0 {
+		text += " .unit:(" + strings.Join(units, " OR ") + ")"
+	}
+	text += "' -row '" + sel.view.Rows + "'"
 	if len(columns) > 0 {
-		text += fmt.Sprintf(" -col '%s'", strings.Join(columns, " "))
+		text += " -col '" + strings.Join(columns, " ") + "'"
 	}
 	return text
 }
