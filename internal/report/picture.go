@@ -93,7 +93,8 @@ func (s *Set) Draw(k Sketch) (*Picture, error) {
 	if _, err := canvas.WriteTo(&text); err != nil {
 		return nil, fmt.Errorf("picture %q: %w", k.Title, err)
 	}
-	pic.SVG = text.Bytes()[bytes.Index(text.Bytes(), []byte("<svg")):]
+	_, body, _ := bytes.Cut(text.Bytes(), []byte("<svg")) // without the head of a file
+	pic.SVG = append([]byte("<svg"), body...)
 	return pic, nil
 }
 
