@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"golang.org/x/perf/benchfmt"
+	gonum "gonum.org/v1/gonum/stat"
 
 	"github.com/varvedb/varve/bench/stat"
 )
@@ -16,7 +17,7 @@ const response = "ms"
 
 // fit makes a row for each regression of the time of blocks over what is in them.
 func (s *Set) fit(sel *selection) (*Table, error) {
-	t := &Table{Title: sel.view.Title, Note: "µs that each adds to a commit (95 % interval), and the part of the variance that it explains", Query: sel.query()}
+	t := &Table{Title: sel.view.Title, Note: "µs that each adds to a commit (95 % interval), the part of the variance that it explains, and its correlation with the time", Query: sel.query()}
 	for _, f := range sel.fields {
 		t.Heads = append(t.Heads, f.Name[1:])
 	}
@@ -31,7 +32,7 @@ func (s *Set) fit(sel *selection) (*Table, error) {
 		}
 	}
 	for _, p := range predictors {
-		t.Heads = append(t.Heads, "µs, "+p, "%, "+p)
+		t.Heads = append(t.Heads, "µs, "+p, "%, "+p, "r, "+p)
 	}
 	t.Heads = append(t.Heads, "R²", "commits")
 	for _, key := range keys {
@@ -55,7 +56,7 @@ func regression(lines []*benchfmt.Result, predictors []string) ([]Cell, error) {
 	}
 	r, err := stat.Regress(unitOf(lines, response), of)
 	if errors.Is(err, stat.ErrDependent) || errors.Is(err, stat.ErrTooFew) || errors.Is(err, stat.ErrConstant) {
-		return slices.Repeat([]Cell{{Text: "–"}}, 2*len(predictors)+2), nil
+		return slices.Repeat([]Cell{{Text: "–"}}, 3*len(predictors)+2), nil
 	}
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func regression(lines []*benchfmt.Result, predictors []string) ([]Cell, error) {
 		const toMicro = 1000
 		cells = append(cells,
 			Cell{Number(toMicro * t.Coefficient), Number(toMicro*t.Low) + "–" + Number(toMicro*t.High)},
-			Cell{Text: strconv.Itoa(int(100*t.Share + 0.5))})
+			Cell{Text: strconv.Itoa(int(100*t.Share + 0.5))}, Cell{Text: Number(gonum.Correlation(unitOf(lines, unit), unitOf(lines, response), nil))})
 	}
 	return append(cells, Cell{Text: Number(r.R2)}, Cell{Text: Number(float64(r.N))}), nil
 }

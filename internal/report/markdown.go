@@ -3,20 +3,22 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// WriteText writes the tables of experiments for a terminal, which are also Markdown: those of all
-// settings where one that the page has is empty.
+// WriteText writes the tables of experiments for a terminal, which are also Markdown: that of all
+// settings where the first one of the page is empty.
 func WriteText(w io.Writer, s *Set, ids ...string) error {
 	var b strings.Builder
 	for _, id := range ids {
-		a, err := s.Answer(Find(id))
-		if err == nil && slices.ContainsFunc(a.Tables, (*Table).Empty) {
-			a, err = s.Answer(other(id))
+		x := Find(id)
+		if len(x.Views) > 0 {
+			if first, err := s.Table(x.Views[0]); err == nil && first.Empty() {
+				x = other(id)
+			}
 		}
+		a, err := s.Answer(x)
 		if err != nil {
 			return err
 		}

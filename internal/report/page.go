@@ -103,6 +103,9 @@ func (s *Set) Answer(x Spec) (Answer, error) {
 		}
 		a.Tables = append(a.Tables, t)
 	}
+	if !a.Empty() {
+		a.Tables = slices.DeleteFunc(a.Tables, (*Table).Empty)
+	}
 	for _, k := range x.Sketches {
 		pic, err := s.Draw(k)
 		if err != nil {

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,6 +116,7 @@ func TestCampaign(t *testing.T) {
 	}
 	fit := answers[slices.IndexFunc(answers, func(a report.Answer) bool { return a.ID == "A14" })].Tables[0]
 	require.Equal(t, "202 (181–224)", fit.Rows[3][2].String())
+	require.Equal(t, "0.847", fit.Rows[3][len(fit.Rows[3])-2].String())
 	for _, q := range p.Questions {
 		for _, pic := range q.Pictures {
 			require.True(t, bytes.HasPrefix(pic.SVG, []byte("<svg")))
@@ -154,4 +156,20 @@ func TestTestIsSymmetric(t *testing.T) {
 	a, b := report.NewFigure([]float64{1, 1, 2, 3}, false), report.NewFigure([]float64{2, 2, 3, 4, 4, 5, 1}, false)
 	require.Equal(t, report.Test(a, b).P, report.Test(b, a).P)
 	require.Equal(t, 1.0, report.Test(a, a).P)
+}
+
+// Blocks become what each thing in them adds to a commit, and how it goes with its time.
+func TestFit(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("experiment: A8\n")
+	for i := range 40 {
+		entities, strs := float64(i%8+1), float64((i*7)%11)
+		fmt.Fprintf(&text, "BenchmarkBlock/engine=sqlite/layout=arkiv/profile=mendoza/blocks=40/block=%d 1 %v ms %v entities %v strings\n",
+			i+1, 1+2*entities+0.5*strs+0.01*float64(i%3), entities, strs)
+	}
+	var out bytes.Buffer
+	require.NoError(t, report.WriteText(&out, load(t, text.String()), "A8"))
+	for _, want := range []string{"| 2,000 (", "| 500 (", "R²", "|      40 |"} {
+		require.Contains(t, out.String(), want)
+	}
 }

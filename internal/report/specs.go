@@ -99,6 +99,7 @@ var specs = []Spec{
 	{ID: "A8", Title: "Blocks as in production", Question: "What is the time of a commit correlated with, over blocks whose number of entities is heavy-tailed?",
 		Found: "50,000 production blocks: attributes 0.96, entities 0.90, payload -0.06; strings 0.97, numbers 0.94",
 		Views: []View{
+			{Filter: "experiment:A8 .name:Block", Rows: "/profile /engine /layout /blocks@num", Fit: true},
 			{Title: "correlations", Filter: "experiment:A8 /profile:mendoza", Rows: "/engine /layout /blocks@num",
 				Columns: named("", "r-entities", "entities", "r-attributes", "attributes", "r-strings", "strings", "r-numbers", "numbers", "r-payload-each", "mean payload")},
 			{Title: "partial correlations, blocks whose parts vary independently", Filter: "experiment:A8 /profile:independent", Rows: "/engine /layout /blocks@num",
@@ -149,7 +150,7 @@ var specs = []Spec{
 		Views: []View{{Filter: "experiment:F1 /layout:tags", Rows: "/profile@(tiny small 1000000 10000000) /batch@num", Columns: engines("ev/s")}}},
 	{ID: "F2", Title: "Appends of several clients", Question: "How many appends a second do clients make together?",
 		Found: "go-crablet with 61,000 events: 2,485, 3,535, 11,631 and 16,606 events/s of 1, 5, 10 and 20 clients, 100 events an append",
-		Views: []View{{Filter: "experiment:F2 /layout:tags", Rows: "/profile@(tiny small 1000000 10000000) /clients@num", Columns: engines("ev/s")}}},
+		Views: []View{{Filter: "experiment:F2 .name:EventAppendConcurrent /layout:tags", Rows: "/profile@(tiny small 1000000 10000000) /clients@num", Columns: engines("ev/s")}}},
 	{ID: "F3", Title: "Conditional appends", Question: "How many appends a second does a store judge and take, each on the condition that a tag is new?",
 		Views: []View{{Filter: "experiment:F3 /layout:tags", Rows: "/profile@(tiny small 1000000 10000000) /clients@num", Columns: engines("op/s")}}},
 	{ID: "F4", Title: "Decisions", Question: "What does a decision cost: a projection, and the append that it guards?",
@@ -177,8 +178,8 @@ var specs = []Spec{
 	{ID: "H1", Title: "Entity service", Question: "What does a client of the service get over REST and over gRPC, payloads sealed, and how much of that is the protocol?",
 		Found: "REST put about 1 ms, get 1 ms warm and 3 to 5 cold; gRPC put 0.6, get 0.3; 32 clients 910 puts and 970 gets a second",
 		Views: []View{
-			{Title: "one client", Filter: "experiment:H1 /clients:1", Rows: "/protocol@alpha /op@alpha", Columns: engines("p50-ms")},
-			{Title: "32 clients", Filter: "experiment:H1 /clients:32", Rows: "/protocol@alpha /op@alpha", Columns: engines("op/s")},
+			{Title: "one client", Filter: "experiment:H1 .name:Service /clients:1", Rows: "/protocol@alpha /op@alpha", Columns: engines("p50-ms")},
+			{Title: "32 clients", Filter: "experiment:H1 .name:Service /clients:32", Rows: "/protocol@alpha /op@alpha", Columns: engines("op/s")},
 		}},
 	{ID: "H3", Title: "Arkiv node", Question: "What do the network's SDKs get of a node that follows a chain at 6,000 rows a second?",
 		Found: "asked: by key 15,000 and mix A 4,000 calls a second, 32 clients, layout compact, 800,000 entities",
