@@ -1,22 +1,16 @@
-// Package stat says how sure one can be of what was measured: what x/perf and gonum
-// have for it put together, and what they do not have. That is the noise between two
-// measurements of the same, what remains of many comparisons and what they could
-// have seen, and what growing sizes say of larger ones.
-//
-// Intervals are of 95 % (Confidence) and two-sided. The same values give the same
-// answer.
+// Package stat has what x/perf and gonum have no function for: correlations with their intervals,
+// regressions whose intervals hold for times and that tell how much each predictor explains, and
+// the points of a designed experiment. Intervals are of 95 %, and two-sided.
 package stat
 
 import (
 	"errors"
+	"math"
 	"slices"
 )
 
-// Confidence is the level of all intervals.
-const Confidence = 0.95
-
-// Alpha is the p-value below which a difference counts as one.
-const Alpha = 1 - Confidence
+// alpha is the part of intervals that miss.
+const alpha = 0.05
 
 // ErrTooFew is returned for samples that are too small to say anything.
 var ErrTooFew = errors.New("too few observations")
@@ -26,4 +20,14 @@ var ErrConstant = errors.New("all observations are equal")
 
 func constant(values []float64) bool {
 	return len(values) == 0 || slices.Min(values) == slices.Max(values)
+}
+
+// Median returns the middle of values, NaN for none. It does not change them.
+func Median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

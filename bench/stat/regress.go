@@ -32,7 +32,7 @@ func Pearson(x, y []float64) (Correlation, error) {
 		return Correlation{}, fmt.Errorf("correlation: %w", ErrConstant)
 	}
 	r := min(max(stat.Correlation(x, y, nil), -1), 1) // rounding may give a little more than 1
-	half := distuv.UnitNormal.Quantile(1-Alpha/2) / math.Sqrt(float64(len(x)-3))
+	half := distuv.UnitNormal.Quantile(1-alpha/2) / math.Sqrt(float64(len(x)-3))
 	return Correlation{R: r, Low: math.Tanh(math.Atanh(r) - half), High: math.Tanh(math.Atanh(r) + half)}, nil
 }
 
@@ -102,7 +102,7 @@ func Regress(y []float64, predictors []Predictor) (*Regression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("regression: %w", err)
 	}
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - k)}.Quantile(1 - Alpha/2)
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - k)}.Quantile(1 - alpha/2)
 	r := &Regression{N: n}
 	for j, share := range append([]float64{0}, shares(columns[1:])...) {
 		b, half := coefficients[j], t*stdErrors[j]

@@ -119,6 +119,10 @@ func prepare(t *testing.T, root string) {
 	}
 	require.NoError(t, os.WriteFile("keys", []byte(strings.Repeat("ab", 32)), 0o600))
 	require.NoError(t, os.WriteFile("events.jsonl", []byte("{\"type\":\"CourseDefined\",\"tags\":[[\"course\",\"c1\"]]}\n{\"type\":\"Other\"}\n"), 0o600))
+	require.NoError(t, os.CopyFS("results/first", os.DirFS(filepath.Join(root, "docs/results/campaign"))))
+	for _, name := range []string{"old.txt", "new.txt"} {
+		require.NoError(t, os.Symlink("results/first/A4-sqlite-20261123T160940Z.txt", name))
+	}
 	require.NoError(t, os.MkdirAll("docs/results", 0o755))
 	require.NoError(t, os.Symlink(filepath.Join(root, "docs/results/PLAN.md"), "docs/results/PLAN.md"))
 }

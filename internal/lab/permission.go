@@ -17,9 +17,9 @@ import (
 // follows from the lab's.
 type PermissionOptions struct {
 	Size     string          `json:"size,omitempty" help:"How much data: tiny, small or full (that of the user's document), or several times one as in fullx4." default:"small"`
-	Clients  []int           `json:"clients,omitempty" help:"Numbers of clients that ask at once." default:"1,8,32"`
+	Clients  []int           `min:"1" max:"100000" json:"clients,omitempty" help:"Numbers of clients that ask at once." default:"1,8,32"`
 	Closures []rebac.Closure `json:"closures,omitempty" help:"How groups in groups are found: by a table, by a recursive query." default:"materialised,on-the-fly" enum:"materialised,on-the-fly"`
-	Batch    int             `json:"batch,omitempty" help:"Rows in a transaction of ingest." default:"10000"`
+	Batch    int             `min:"1" max:"1000000" json:"batch,omitempty" help:"Rows in a transaction of ingest." default:"10000"`
 }
 
 // permissions is the data of G1 and what is asked of them.

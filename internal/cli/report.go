@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/report"
+	"github.com/varvedb/varve/internal/verdict"
+)
+
+// reportCmd shows a result set.
+type reportCmd struct {
+	Results  string `arg:"" help:"Directory of result files, or one of them." type:"path"`
+	Out      string `short:"o" help:"File of the page; report.html, or report.md with --markdown, when not given." type:"path"`
+	Title    string `help:"Title of the page." default:"Varve: results"`
+	Markdown bool   `help:"Write Markdown instead of HTML, with its pictures in files beside it."`
+}
+
+// Run writes the page, whole or not at all.
+func (c *reportCmd) Run(e *env) error {
+	set, err := loadSet(e, c.Results)
+	if err != nil {
+		return err
+	}
+	page, err := report.NewPage(set, c.Title)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	out, write := cmp.Or(c.Out, "report.html"), report.WriteHTML
+	if c.Markdown {
+		out = cmp.Or(c.Out, "report.md")
+		stem := strings.TrimSuffix(out, filepath.Ext(out)) + "-"
+		if err := writePictures(page, stem); err != nil {
+			return err
+		}
+		write = func(w io.Writer, p *report.Page) error {
+			return report.WriteMarkdown(w, p, func(pic *report.Picture) string { return filepath.Base(stem + pic.Name + ".svg") })
+		}
+	}
+	var text bytes.Buffer
+	if err := write(&text, page); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	if err := filesync.Replace(out, text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	fmt.Fprintf(e.stdout, "%s: %d measurements, %.1f MB\n", out, page.Lines, float64(text.Len())/1e6)
+	return nil
+}
+
+func writePictures(page *report.Page, stem string) error {
+	for _, q := range page.Questions {
+		for _, pic := range q.Pictures {
+			if err := filesync.Replace(stem+pic.Name+".svg", pic.SVG, 0o644); err != nil {
+				return fmt.Errorf("report: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// loadSet reads results, and says which lines could not be read. A path that has none is wrong usage.
+func loadSet(e *env, path string) (*report.Set, error) {
+	set, err := report.Load(path)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("read results: %w", err)}
+	}
+	for _, w := range set.Warnings {
+		fmt.Fprintln(e.stderr, "warning:", w)
+	}
+	return set, nil
+}
+
+// decideCmd says what the results mean: which engine, and go or no-go. It
+// succeeds whatever the answer is, also when that is unknown.
+type decideCmd struct {
+	Results string `arg:"" help:"Directory of result files." type:"path"`
+	JSON    bool   `help:"Print every criterion as JSON."`
+}
+
+// Run evaluates.
+func (c *decideCmd) Run(e *env) error {
+	set, err := loadSet(e, c.Results)
+	if err != nil {
+		return err
+	}
+	answers, err := verdict.Evaluate(set)
+	if err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
+	if c.JSON {
+		return printJSON(e.stdout, answers)
+	}
+	return answers.WriteText(e.stdout)
+}

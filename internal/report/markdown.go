@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// WriteText writes the tables of experiments for a terminal, which are also Markdown: that of all
+// settings where the first one of the page is empty.
+func WriteText(w io.Writer, s *Set, ids ...string) error {
+	var b strings.Builder
+	for _, id := range ids {
+		x := Find(id)
+		if len(x.Views) > 0 {
+			if first, err := s.Table(x.Views[0]); err == nil && first.Empty() {
+				x = other(id)
+			}
+		}
+		a, err := s.Answer(x)
+		if err != nil {
+			return err
+		}
+		for _, t := range a.Tables {
+			writeTable(&b, t)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteMarkdown writes a page. Pictures are linked by the name that link makes of theirs; none are
+// shown when it is nil.
+func WriteMarkdown(w io.Writer, p *Page, link func(*Picture) string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n## The five questions\n\n", p.Title)
+	for i := range p.Questions {
+		q := &p.Questions[i]
+		fmt.Fprintf(&b, "### %s. %s\n\n%s\n\n", q.ID, q.Title, q.Question)
+		writeAnswer(&b, q, link)
+	}
+	b.WriteString("## How to read this\n\n")
+	for _, line := range HowToRead {
+		fmt.Fprintf(&b, "- %s\n", line)
+	}
+	for i := range p.Sections {
+		s := &p.Sections[i]
+		fmt.Fprintf(&b, "\n## %s. %s\n\n", s.Letter, s.Title)
+		for j := range s.Answers {
+			a := &s.Answers[j]
+			fmt.Fprintf(&b, "### %s. %s\n\n%s", a.ID, a.Title, a.Question)
+			if a.Found != "" {
+				fmt.Fprintf(&b, " *Published:* %s.", a.Found)
+			}
+			b.WriteString("\n\n")
+			writeAnswer(&b, a, link)
+		}
+		if len(s.Missing) > 0 {
+			fmt.Fprintf(&b, "Not measured: %s.\n", strings.Join(s.Missing, ", "))
+		}
+	}
+	b.WriteString("\n## Where and when\n\n")
+	writeTable(&b, p.Sittings)
+	b.WriteString("## Left out\n\n")
+	for _, x := range p.Excluded {
+		fmt.Fprintf(&b, "- %d lines of %s: %s\n", x.Lines, x.Experiments, x.Why)
+	}
+	b.WriteString("\n## Other programs\n\n")
+	for _, o := range p.Others {
+		fmt.Fprintf(&b, "- %s\n", o)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeAnswer(b *strings.Builder, a *Answer, link func(*Picture) string) {
+	for _, t := range a.Tables {
+		writeTable(b, t)
+	}
+	for _, pic := range a.Pictures {
+		if link != nil {
+			fmt.Fprintf(b, "![%s](%s)\n\n", pic.Title, link(pic))
+		}
+	}
+}
+
+// writeTable writes a table whose columns are as wide as their widest cell.
+func writeTable(b *strings.Builder, t *Table) {
+	if t.Title != "" || t.Unit != "" {
+		fmt.Fprintf(b, "**%s**\n\n", strings.Trim(t.Title+", "+t.Unit, ", "))
+	}
+	if len(t.Rows) == 0 {
+		fmt.Fprintf(b, "%s\n\n", notMeasured)
+		return
+	}
+	widths := make([]int, len(t.Heads))
+	for i, h := range t.Heads {
+		widths[i] = max(utf8.RuneCountInString(h), 3)
+		for _, row := range t.Rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(escape(row[i].String())))
+		}
+	}
+	line := func(text func(i int) string) {
+		for i, width := range widths {
+			cell := text(i)
+			pad := strings.Repeat(" ", width-utf8.RuneCountInString(cell))
+			if i < t.Keys {
+				b.WriteString("| " + cell + pad + " ")
+			} else {
+				b.WriteString("| " + pad + cell + " ")
+			}
+		}
+		b.WriteString("|\n")
+	}
+	line(func(i int) string { return t.Heads[i] })
+	for i, width := range widths {
+		if i < t.Keys {
+			b.WriteString("|-" + strings.Repeat("-", width) + "-")
+		} else {
+			b.WriteString("|-" + strings.Repeat("-", width) + ":")
+		}
+	}
+	b.WriteString("|\n")
+	for _, row := range t.Rows {
+		line(func(i int) string { return escape(row[i].String()) })
+	}
+	if t.Note != "" {
+		fmt.Fprintf(b, "\n%s\n", t.Note)
+	}
+	b.WriteString("\n")
+	if t.Under != nil {
+		writeTable(b, t.Under)
+	}
+}
+
+func escape(cell string) string { return strings.ReplaceAll(cell, "|", `\|`) }

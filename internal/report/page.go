@@ -1,0 +1,190 @@
+// Package report shows what result files say: lines in the Go benchmark format become tables by
+// projections of golang.org/x/perf/benchproc and pictures by gonum.org/v1/plot, and Markdown and
+// one HTML page are two printers of these. Statistics are those of golang.org/x/perf/benchmath.
+//
+// From the top: html.go and markdown.go print a Page (page.go), whose tables are those of specs.go.
+// table.go makes them by comparisons (compare.go), regressions (fit.go) and figures of others
+// (peer.go), picture.go draws; all of these take lines as selection.go says of a view (view.go), and
+// their figures (figure.go), from a Set (set.go). A file uses only those after it.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// Page is all that is shown of a set.
+type Page struct {
+	Title     string
+	Questions []Answer // the five that the lab is for
+	Sections  []Section
+	Sittings  *Table
+	Excluded  []Excluded
+	Others    []string // programs whose figures stand beside ours
+	Warnings  []string
+	Lines     int
+}
+
+// Section is the experiments with one letter.
+type Section struct {
+	Letter, Title string
+	Answers       []Answer
+	Missing       []string // titles of experiments that were not measured
+}
+
+// Answer is an experiment with what was measured.
+type Answer struct {
+	Spec
+	Tables   []*Table
+	Pictures []*Picture
+}
+
+// Empty tells that nothing was measured.
+func (a *Answer) Empty() bool {
+	return !slices.ContainsFunc(a.Tables, func(t *Table) bool { return !t.Empty() })
+}
+
+// Excluded is a reason for which lines do not count.
+type Excluded struct {
+	Why         string
+	Lines       int
+	Experiments string
+}
+
+// NewPage makes the tables and pictures of a set.
+func NewPage(s *Set, title string) (*Page, error) {
+	p := &Page{Title: title, Warnings: s.Warnings, Lines: len(s.Lines), Sittings: s.sittings(), Excluded: s.excluded(), Others: s.others()}
+	for _, q := range questions {
+		a, err := s.Answer(q)
+		if err != nil {
+			return nil, err
+		}
+		p.Questions = append(p.Questions, a)
+	}
+	all := slices.Clone(specs)
+	for _, l := range s.Lines {
+		id := l.GetConfig("experiment")
+		if id != "" && !slices.ContainsFunc(all, func(x Spec) bool { return x.ID == id }) {
+			all = append(all, other(id))
+		}
+	}
+	for _, section := range sections {
+		of := Section{Letter: section.Letter, Title: section.Title}
+		for _, x := range all {
+			if x.ID[:1] != section.Letter {
+				continue
+			}
+			a, err := s.Answer(x)
+			if err != nil {
+				return nil, err
+			}
+			if a.Empty() {
+				of.Missing = append(of.Missing, x.ID+" "+x.Title)
+			} else {
+				of.Answers = append(of.Answers, a)
+			}
+		}
+		p.Sections = append(p.Sections, of)
+	}
+	return p, nil
+}
+
+// Answer makes the tables and pictures of an experiment.
+func (s *Set) Answer(x Spec) (Answer, error) {
+	a := Answer{Spec: x}
+	for _, v := range x.Views {
+		t, err := s.Table(v)
+		if err != nil {
+			return a, fmt.Errorf("%s: %w", x.ID, err)
+		}
+		a.Tables = append(a.Tables, t)
+	}
+	if !a.Empty() {
+		a.Tables = slices.DeleteFunc(a.Tables, (*Table).Empty)
+	}
+	for _, k := range x.Sketches {
+		pic, err := s.Draw(k)
+		if err != nil {
+			return a, fmt.Errorf("%s: %w", x.ID, err)
+		}
+		if pic.SVG != nil {
+			a.Pictures = append(a.Pictures, pic)
+		}
+	}
+	return a, nil
+}
+
+// Find returns the spec of an experiment.
+func Find(id string) Spec {
+	if i := slices.IndexFunc(specs, func(x Spec) bool { return x.ID == id }); i >= 0 {
+		return specs[i]
+	}
+	return other(id)
+}
+
+// sittings says where and when the lines were measured.
+func (s *Set) sittings() *Table {
+	t := &Table{Heads: []string{"sitting", "host", "kernel", "processor", "revision", "fsync, µs", "memory of an engine, MB", "experiments", "lines"}, Keys: 1}
+	configured := []string{"host", "kernel", "cpu", "revision"}
+	groups := make(map[string][]*benchfmt.Result)
+	var order []string
+	for _, l := range s.Lines {
+		id := cmp.Or(l.GetConfig("sitting"), "?")
+		order = appendNew(order, id)
+		groups[id] = append(groups[id], l)
+	}
+	slices.Sort(order)
+	for _, id := range order {
+		row := []Cell{{Text: id}}
+		for _, key := range configured {
+			row = append(row, Cell{Text: strings.Join(distinct(groups[id], key), ", ")})
+		}
+		for _, key := range []string{"fsync-us", "memory-MB"} {
+			values := slices.SortedFunc(slices.Values(distinct(groups[id], key)), byNumber)
+			if len(values) > 2 {
+				values = []string{values[0] + "–" + values[len(values)-1]}
+			}
+			row = append(row, Cell{Text: strings.Join(values, ", ")})
+		}
+		row = append(row, Cell{Text: strings.Join(distinct(groups[id], "experiment"), " ")}, Cell{Text: Number(float64(len(groups[id])))})
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// distinct are the values of a configuration key.
+func distinct(lines []*benchfmt.Result, key string) (list []string) {
+	for _, l := range lines {
+		if v := l.GetConfig(key); v != "" {
+			list = appendNew(list, v)
+		}
+	}
+	return list
+}
+
+// excluded counts what was left out, by reason.
+func (s *Set) excluded() (list []Excluded) {
+	for _, why := range distinct(s.Excluded, "excluded") {
+		of := slices.DeleteFunc(slices.Clone(s.Excluded), func(l *benchfmt.Result) bool { return l.GetConfig("excluded") != why })
+		list = append(list, Excluded{why, len(of), strings.Join(distinct(of, "experiment"), " ")})
+	}
+	return list
+}
+
+// others say of other programs' figures what was run and how.
+func (s *Set) others() (list []string) {
+	for _, p := range s.Peers {
+		parts := []string{Key(p, "peer") + ": " + p.GetConfig("peer")}
+		for _, key := range []string{"version", "server", "date", "command", "note"} {
+			if v := p.GetConfig(key); v != "" {
+				parts = append(parts, v)
+			}
+		}
+		list = appendNew(list, strings.Join(parts, "; "))
+	}
+	return list
+}

@@ -1,0 +1,42 @@
+package report_test
+
+import (
+	"bytes"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/browsertest"
+	"github.com/varvedb/varve/internal/report"
+)
+
+// The page of a whole campaign is under 20 screens, begins with the five questions, fits a window of
+// 390 pixels, asks for nothing from outside, and shows its pictures.
+func TestBrowser(t *testing.T) {
+	b := browsertest.Open(t, "file://")
+	set, err := report.Load(campaign)
+	require.NoError(t, err)
+	page, err := report.NewPage(set, "Results <of> a campaign")
+	require.NoError(t, err)
+	var text bytes.Buffer
+	require.NoError(t, report.WriteHTML(&text, page))
+	path := filepath.Join(t.TempDir(), "report.html")
+	require.NoError(t, os.WriteFile(path, text.Bytes(), 0o600))
+
+	const height = 800
+	for _, width := range []int64{1280, 390} {
+		b.Do(t, chromedp.EmulateViewport(width, height), chromedp.Navigate((&url.URL{Scheme: "file", Path: path}).String()))
+		require.Less(t, browsertest.Eval[int](t, b, `document.documentElement.scrollHeight`), 20*height, width)
+		require.Equal(t, "1. Most writes", browsertest.Eval[string](t, b, `document.querySelector("h2").textContent`))
+		require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overflow), "wider than the window")
+		b.Do(t, chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("details").forEach(d => d.open = true)`))
+		require.Empty(t, browsertest.Eval[[]string](t, b, browsertest.Overflow), "wider than the window when all is open")
+		require.Equal(t, 5, browsertest.Eval[int](t, b, `[...document.querySelectorAll(".pictures svg")].filter(s => s.getBoundingClientRect().height > 100).length`))
+		require.Zero(t, browsertest.Eval[int](t, b, `[...document.querySelectorAll("table")].filter(t => !t.rows.length || !t.rows[0].cells.length).length`))
+	}
+	b.RequireQuiet(t)
+}
