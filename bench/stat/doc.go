@@ -1,11 +1,10 @@
-// Package stat has what x/perf and gonum have no function for: correlations with their intervals,
-// regressions whose intervals hold for times and that tell how much each predictor explains, and
-// the points of a designed experiment. Intervals are of 95 %, and two-sided.
+// Package stat has the one thing that x/perf and gonum have no function for: regressions whose
+// intervals hold for times and that tell how much each predictor explains. Intervals are of 95 %,
+// and two-sided.
 package stat
 
 import (
 	"errors"
-	"math"
 	"slices"
 )
 
@@ -20,14 +19,4 @@ var ErrConstant = errors.New("all observations are equal")
 
 func constant(values []float64) bool {
 	return len(values) == 0 || slices.Min(values) == slices.Max(values)
-}
-
-// Median returns the middle of values, NaN for none. It does not change them.
-func Median(values []float64) float64 {
-	n := len(values)
-	if n == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
