@@ -121,7 +121,7 @@ func TestBenchDiffUsage(t *testing.T) {
 		{"alpha", []string{"--alpha=1", set, set}, "--alpha must be between"},
 		{"filter", []string{"--filter=/engine:", set, set}, "--filter"},
 		{"filter of units", []string{"--filter=.unit:ms", set, set}, "--units"},
-		{"threshold", []string{"--threshold=-1", set, set}, "--threshold must not"},
+		{"threshold", []string{"--threshold=-1", set, set}, "--threshold: want from 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			code, _, errs := varve(append([]string{"bench", "diff"}, tt.args...)...)

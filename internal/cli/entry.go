@@ -24,7 +24,7 @@ type engineFlags struct {
 // recordFlags are what commands that run one experiment of the catalogue have in common.
 type recordFlags struct {
 	Out     string `help:"Directory that keeps the results, in the Go benchmark format, for report, decide and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
-	Repeats int    `help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
+	Repeats int    `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
 }
 
 // set gives options what the flags say, checks the names of layouts, and returns the
@@ -70,9 +70,6 @@ func (x *entry) run(e *env) (*results, error) {
 	engines, err := x.set(&x.options, x.engines)
 	if err != nil {
 		return nil, err
-	}
-	if x.Repeats < 1 {
-		return nil, usageError{errors.New("--repeats must be positive")}
 	}
 	found, err := lab.Find([]string{x.id})
 	if err != nil {
