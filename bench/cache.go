@@ -23,7 +23,7 @@ type Progress interface {
 	Finish()
 }
 
-// Cache keeps data sets, each built once, and lends copies:
+// Cache keeps data sets, each built once, for runs that use a copy or the data set itself:
 //
 //	<root>/<key>/data        the closed database
 //	<root>/<key>/ready.json  written last: the data set is complete
@@ -33,9 +33,9 @@ type Progress interface {
 // Several processes may share it. Anything in it may be deleted while no
 // benchmark runs.
 type Cache struct {
-	// InPlace lends the data sets themselves instead of copies. What has changed is
-	// built again when it is needed next, so what only reads should come first. One
-	// user at a time has a data set; others wait.
+	// InPlace uses the data sets themselves and no copies, as is right for what only reads,
+	// and is done for others where the disk has no room for a copy. What has changed is
+	// built again when it is needed next. One user at a time has a data set; others wait.
 	InPlace bool
 
 	// Progress, unless it is nil, begins a report on building a data set of total units;

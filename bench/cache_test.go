@@ -38,7 +38,7 @@ func openCache(t *testing.T) *Cache {
 func copyOut(t *testing.T, c *Cache, build builder) Ready {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "copy")
-	r, _, err := c.lend(t.Context(), dir, "key", build)
+	r, _, err := c.checkOut(t.Context(), dir, "key", false, build)
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(dir, "sub", "b"))
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestCacheBuildsOnce(t *testing.T) {
 func TestCacheCopiesAreTheirOwn(t *testing.T) {
 	c, built := openCache(t), new(atomic.Int32)
 	dir := filepath.Join(t.TempDir(), "copy")
-	_, _, err := c.lend(t.Context(), dir, "key", sampleBuilder(built))
+	_, _, err := c.checkOut(t.Context(), dir, "key", false, sampleBuilder(built))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "sub", "b"), []byte("bad"), 0o600))
 	copyOut(t, c, sampleBuilder(built))
@@ -95,7 +95,7 @@ func TestCacheKeepsNothingOfAFailedBuild(t *testing.T) {
 		r, err := sampleBuilder(built)(ctx, dir)
 		return r, errors.Join(err, broken)
 	}
-	_, _, err := c.lend(t.Context(), filepath.Join(t.TempDir(), "copy"), "key", fail)
+	_, _, err := c.checkOut(t.Context(), filepath.Join(t.TempDir(), "copy"), "key", false, fail)
 	require.ErrorIs(t, err, broken)
 	require.NoDirExists(t, c.path("key"))
 	copyOut(t, c, sampleBuilder(built))
@@ -108,7 +108,7 @@ func TestCacheConcurrentBuilders(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
-			_, _, errs[i] = c.lend(t.Context(), filepath.Join(dir, string(rune('a'+i))), "key", sampleBuilder(built))
+			_, _, errs[i] = c.checkOut(t.Context(), filepath.Join(dir, string(rune('a'+i))), "key", false, sampleBuilder(built))
 		})
 	}
 	all.Wait()
@@ -123,7 +123,7 @@ func TestCacheWaitsWithItsContext(t *testing.T) {
 	defer held.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _, err = c.lend(ctx, t.TempDir(), "key", sampleBuilder(new(atomic.Int32)))
+	_, _, err = c.checkOut(ctx, t.TempDir(), "key", false, sampleBuilder(new(atomic.Int32)))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -211,7 +211,8 @@ func TestCloneTreeKeepsModesAndLinks(t *testing.T) {
 	require.Error(t, cloneTree(dst, src), "it overwrites nothing")
 }
 
-// TestRoom: what is to be written is estimated before, and its copy with it.
+// TestRoom: what is to be written is estimated before, and its copy with it, for which the data
+// set itself is taken where there is no room.
 func TestRoom(t *testing.T) {
 	const mb = 1 << 20
 	c, built := openCache(t), new(atomic.Int32)
@@ -220,29 +221,31 @@ func TestRoom(t *testing.T) {
 	}
 	for _, step := range []struct {
 		name            string
-		inPlace         bool
+		asked           bool // for the data set itself
 		free, estimate  uint64
-		enough, builtIt bool
+		builtIt         bool
+		inPlace, enough bool
 	}{
 		{name: "to build and to copy", free: spareSpace + 10*mb, estimate: 5 * mb, enough: true},
-		{name: "only to build", free: spareSpace + 10*mb - 1, estimate: 5 * mb},
-		{name: "to build in place", inPlace: true, free: spareSpace + 5*mb, estimate: 5 * mb, enough: true},
-		{name: "not even in place", inPlace: true, free: spareSpace + 5*mb - 1, estimate: 5 * mb},
+		{name: "only to build", free: spareSpace + 10*mb - 1, estimate: 5 * mb, enough: true, inPlace: true},
+		{name: "asked for", asked: true, free: spareSpace + 10*mb, estimate: 5 * mb, enough: true, inPlace: true},
+		{name: "not even to build", free: spareSpace + 5*mb - 1, estimate: 5 * mb},
 		{name: "built, to copy", builtIt: true, free: spareSpace + 6, estimate: 5 * mb, enough: true},
-		{name: "built, no copy", builtIt: true, free: spareSpace + 5, estimate: 5 * mb},
-		{name: "built, in place", builtIt: true, inPlace: true, estimate: 5 * mb, enough: true},
+		{name: "built, no copy", builtIt: true, free: spareSpace + 5, estimate: 5 * mb, enough: true, inPlace: true},
+		{name: "built, on a full disk", builtIt: true, estimate: 5 * mb, enough: true, inPlace: true},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			if c.InPlace = false; step.builtIt {
 				copyOut(t, c, sampleBuilder(built)) // of 6 bytes
 			}
-			c.InPlace = step.inPlace
-			err := c.room("key", step.estimate, step.free)
-			if step.enough {
-				require.NoError(t, err)
-			} else {
+			c.InPlace = step.asked
+			inPlace, err := c.room("key", step.estimate, step.free)
+			if !step.enough {
 				require.ErrorIs(t, err, store.ErrDiskFull)
+				return
 			}
+			require.NoError(t, err)
+			require.Equal(t, step.inPlace, inPlace)
 		})
 	}
 }

@@ -16,8 +16,7 @@ import (
 // one comes when the one before is durable, or at fixed intervals, as those of a chain
 // do, whether the one before is committed or not.
 type CommitConfig struct {
-	// Blocks are drawn while the timer is stopped. Their end is that of the workload,
-	// which then leaves the timer stopped.
+	// Blocks are drawn outside of the time that is measured. Their end is that of the workload.
 	Blocks iter.Seq2[store.Block, error]
 
 	// Expect is what the store holds before the first block. It follows the blocks,
@@ -91,7 +90,7 @@ func (p *Paced) RowRate() float64 {
 // starts. It fails where all blocks were applied within the warm-up.
 func Commits(ctx context.Context, ents *store.Entities, cfg CommitConfig) (*Paced, error) {
 	if cfg.Loop == nil {
-		cfg.Loop = while(func() bool { return true })
+		cfg.Loop = func() bool { return true }
 	}
 	w := blockWriter{CommitConfig: cfg, ents: ents}
 	out, err := w.run(ctx)
@@ -134,7 +133,7 @@ func (w *blockWriter) run(ctx context.Context) (*pace.Outcome, error) {
 	}
 	loop := pace.Config{
 		Duration: w.For, WarmUp: w.WarmUp, Start: w.Start, Drain: drain,
-		More: func() bool { return !w.ended && w.Loop.Loop() },
+		More: func() bool { return !w.ended && w.Loop() },
 	}
 	if w.Every > 0 {
 		loop.Arrivals = pace.Fixed(float64(time.Second) / float64(w.Every))
@@ -153,8 +152,8 @@ func (w *blockWriter) draw() (err error) {
 	return err
 }
 
-// apply applies the block that was drawn, checks the head and draws the next, both with
-// the timer stopped.
+// apply applies the block that was drawn. It checks the head and draws the next when the time
+// no longer counts.
 func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	s.Kind = "commit"
 	start := time.Now()
@@ -164,7 +163,6 @@ func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	if err != nil {
 		return err
 	}
-	w.Loop.StopTimer()
 	w.last = w.block
 	w.changes += uint64(applied.Changes)
 	entities, rows := Written(&w.block)
@@ -180,10 +178,7 @@ func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 			return err
 		}
 	}
-	if err = w.draw(); !w.ended {
-		w.Loop.StartTimer()
-	}
-	return err
+	return w.draw()
 }
 
 func whole(op *store.Op) bool { return op.Kind == store.Create || op.Kind == store.Update }

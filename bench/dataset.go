@@ -45,6 +45,9 @@ type silent struct{}
 func (silent) Set(int64) {}
 func (silent) Finish()   {}
 
+// filled tells whether its source fills the database itself.
+func (d Dataset) filled() bool { return d.Source != nil && d.Source.Fill != nil }
+
 // events tells whether it is a store of events.
 func (d Dataset) events() bool { return d.Source != nil && d.Source.Events != nil }
 
@@ -96,6 +99,10 @@ const keyLength = 32
 
 // schema returns the SQL that makes the store.
 func (d Dataset) schema(dialect string) (ddl []any, err error) {
+	if d.filled() {
+		schema, err := schemas.GraphTables(d.Layout, dialect)
+		return []any{schema.Tables, schema.Indexes}, err
+	}
 	if d.events() {
 		schema, err := schemas.EventTables(d.Layout, dialect)
 		return []any{schema.Tables, schema.Indexes}, err
@@ -111,6 +118,9 @@ func (d Dataset) schema(dialect string) (ddl []any, err error) {
 // sample returns the first event, or the digest of the first block that changes
 // anything.
 func (d Dataset) sample() (any, error) {
+	if d.filled() {
+		return nil, nil
+	}
 	if d.events() {
 		for e := range d.Source.Events() {
 			return e, nil
@@ -183,7 +193,10 @@ func (d Dataset) buildAt(ctx context.Context, rawURL string) (r Ready, err error
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	fill := d.fillEntities
-	if d.events() {
+	switch {
+	case d.filled():
+		fill = func(ctx context.Context, db *store.DB) (Ready, error) { return Ready{}, d.Source.Fill(ctx, db) }
+	case d.events():
 		fill = d.fillEvents
 	}
 	if r, err = fill(ctx, db); err != nil {

@@ -27,7 +27,7 @@ func (w handOver) run(ctx context.Context, ents *store.Entities) (bench.Result, 
 	if err != nil {
 		return res, err
 	}
-	for w.Loop.Loop() {
+	for w.Loop() {
 		key := w.Keys[int(res.Entities)%len(w.Keys)]
 		head.Block++
 		block := store.Block{Number: head.Block, Ops: []store.Op{{Kind: store.ChangeOwner, Key: key, Owner: w.To}}}
@@ -35,7 +35,6 @@ func (w handOver) run(ctx context.Context, ents *store.Entities) (bench.Result, 
 			_, err := ents.Apply(ctx, block)
 			return err
 		})
-		w.Loop.StopTimer()
 		if err == nil {
 			err = w.check(ctx, ents, key)
 		}
@@ -43,7 +42,6 @@ func (w handOver) run(ctx context.Context, ents *store.Entities) (bench.Result, 
 			return res, fmt.Errorf("hand over: %w", err)
 		}
 		res.Entities++
-		w.Loop.StartTimer()
 	}
 	return res, nil
 }

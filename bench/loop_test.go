@@ -15,8 +15,8 @@ import (
 func TestForBeginsWithTheFirst(t *testing.T) {
 	loop := bench.For(time.Nanosecond)
 	time.Sleep(time.Millisecond)
-	require.True(t, loop.Loop())
+	require.True(t, loop())
 	time.Sleep(time.Millisecond)
-	require.False(t, loop.Loop())
-	require.False(t, bench.For(0).Loop())
+	require.False(t, loop())
+	require.False(t, bench.For(0)())
 }

@@ -3,116 +3,132 @@ package bench
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/perf/benchfmt"
 
 	"github.com/varvedb/varve/bench/probe"
+	"github.com/varvedb/varve/internal/build"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Manifest is everything besides the workload that a result depends on.
-type Manifest struct {
-	Name     string           `json:"name,omitempty"` // of the benchmark
-	Varve    Revision         `json:"varve"`
-	Engine   EngineVersion    `json:"engine"`
-	Settings []driver.Setting `json:"settings"` // as read back from the engine
-	Options  StoreOptions     `json:"options"`  // as asked for; zero is the default
-	Layout   string           `json:"layout"`
-	Dataset  *DatasetID       `json:"dataset,omitempty"` // nil: the store was empty
-	Host     Host             `json:"host"`
-	Memory   MemoryLimit      `json:"memory"`
-}
+// Manifest is everything besides the workload that a result depends on, as configuration
+// lines of the Go benchmark format. Keys are in lower case, which that wants.
+type Manifest []benchfmt.Config
 
-// MemoryLimit is what the process that measured could use of memory, with all that it
-// started and with the page cache, as it was read back.
-type MemoryLimit struct {
-	Bytes  int64  `json:"bytes,omitempty"`  // 0: as much as there is
-	How    string `json:"how,omitempty"`    // what keeps it
-	Reason string `json:"reason,omitempty"` // that there is none
-}
-
-// EngineVersion is an engine with its library.
-type EngineVersion struct {
-	Name    string `json:"name"`
-	Version string `json:"version"` // of the native library
-	Library string `json:"library"` // Go module of the driver
-}
-
-// StoreOptions are the options that a store was opened with and that results depend
-// on, as in driver.Options.
-type StoreOptions struct {
-	Durability  driver.Durability       `json:"durability,omitempty"`
-	Checkpoint  driver.CheckpointPolicy `json:"checkpoint,omitempty"`
-	WALFrames   int                     `json:"wal_frames,omitempty"`
-	MemoryBytes int64                   `json:"memory_bytes,omitempty"`
-	Readers     int                     `json:"readers,omitempty"`
-	Params      map[string]string       `json:"params,omitempty"`
-}
-
-// DatasetID tells one data set from another.
-type DatasetID struct {
-	Key    string `json:"key"`    // hash of its parameters
-	Digest string `json:"digest"` // of its history
-	Head   uint64 `json:"head"`
-	Rows   uint64 `json:"rows"`
-
-	// InPlace tells that the data set itself was used and no fresh copy.
-	InPlace bool `json:"in_place,omitempty"`
-}
-
-// NewManifest describes a run on an open copy of a data set. It probes the
-// disk, for which it takes some time.
-func NewManifest(ctx context.Context, cp *Copy, opts *store.Options) (Manifest, error) {
-	m, err := DescribeStore(ctx, cp.DB, cp.data.Layout, opts, cp.run.path)
-	if r := cp.Ready; err == nil && r.Counts.Versions > 0 {
-		m.Dataset = &DatasetID{Key: r.Key, Digest: r.Digest, Head: r.Head, Rows: r.Counts.Rows(), InPlace: cp.lent != nil}
+// Set adds a key with its value, or changes it; what is empty is left out.
+func (m *Manifest) Set(key, value string) {
+	key = strings.Map(func(r rune) rune {
+		if r == ' ' || r == ':' {
+			return '-'
+		}
+		return r
+	}, strings.ToLower(key))
+	value = strings.Join(strings.Fields(value), " ")
+	list := (*m)[:0:0]
+	for _, c := range *m {
+		if c.Key != key {
+			list = append(list, c)
+		}
 	}
-	return m, err
+	if value != "" {
+		list = append(list, benchfmt.Config{Key: key, Value: []byte(value), File: true})
+	}
+	*m = list
 }
 
-// DescribeStore describes an open store, and the machine with the disk of a
-// directory, which it probes.
-func DescribeStore(ctx context.Context, db *store.DB, layout string, opts *store.Options, dir string) (Manifest, error) {
-	m, err := DescribeEngine(db.Engine().Info().Name, opts, dir)
-	if err != nil {
-		return m, err
+// Get returns the value of a key, or "".
+func (m Manifest) Get(key string) string {
+	for _, c := range m {
+		if c.Key == key {
+			return string(c.Value)
+		}
 	}
-	m.Engine = engineVersion(db.Engine().Info())
-	if m.Settings, err = db.Settings(ctx); err != nil {
-		return m, fmt.Errorf("manifest: %w", err)
+	return ""
+}
+
+// Revision returns the commit that the program was built from, with "+dirty" where there were
+// changes on top of it; "" where the build does not know, as in tests.
+func Revision() string {
+	commit, dirty := strings.CutSuffix(build.Read().Revision, build.Changes)
+	if commit = commit[:min(len(commit), 12)]; dirty {
+		commit += "+dirty"
 	}
-	m.Layout = layout
-	return m, nil
+	return commit
 }
 
 // syncs are how many make the probe of a manifest.
 const syncs = 64
 
-// DescribeEngine describes what is known before a store is open, for runs that end
-// there: the engine, whose version is known when it is linked, and the machine with
-// the disk of a directory, which it probes.
-func DescribeEngine(engine string, opts *store.Options, dir string) (Manifest, error) {
-	host := ReadHost(dir)
-	var err error
-	if host.Fsync, err = probe.Sync(dir, syncs); err != nil {
-		return Manifest{}, fmt.Errorf("manifest: %w", err)
+// DescribeHost describes this program and the machine with the disk of a directory, which it
+// probes.
+func DescribeHost(dir string) (m Manifest, err error) {
+	disk, err := probe.Sync(dir, syncs)
+	if err != nil {
+		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	m := Manifest{Varve: ReadRevision(), Engine: EngineVersion{Name: engine}, Host: host}
-	if m.Memory.Bytes, m.Memory.How, err = memlimit.Own(); err != nil {
-		m.Memory.Reason = err.Error()
+	m.Set("host", HostID())
+	m.Set("revision", Revision())
+	m.Set("fsync-us", micros(disk.Median))
+	m.Set("go", runtime.Version())
+	m.Set("cores", fmt.Sprint(runtime.NumCPU()))
+	readSystem(&m, dir)
+	limit, how, unlimited := memlimit.Own()
+	if unlimited != nil {
+		how = "nothing: " + unlimited.Error()
+	} else {
+		m.Set("memory-mb", fmt.Sprint(limit>>20))
 	}
-	if linked, ok := driver.Lookup(engine); ok {
-		m.Engine = engineVersion(linked.Info)
-	}
-	if opts != nil {
-		m.Options = StoreOptions{
-			Durability: opts.Durability, Checkpoint: opts.Checkpoint, WALFrames: opts.WALFrames,
-			MemoryBytes: opts.Memory, Readers: opts.Readers, Params: opts.Params,
-		}
-	}
+	m.Set("memory-kept-by", how)
 	return m, nil
 }
 
-func engineVersion(info driver.Info) EngineVersion {
-	return EngineVersion{Name: info.Name, Version: info.Version, Library: info.Library}
+func micros(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Microsecond)) }
+
+// OfStore adds what an open store says of itself and how it was opened.
+func (m *Manifest) OfStore(ctx context.Context, db *store.DB, opts *store.Options) error {
+	info := db.Engine().Info()
+	m.OfEngine(info)
+	settings, err := db.Settings(ctx)
+	if err != nil {
+		return fmt.Errorf("manifest: %w", err)
+	}
+	for _, s := range settings {
+		m.Set("setting-"+s.Name, s.Value)
+	}
+	if opts == nil {
+		return nil
+	}
+	for key, n := range map[string]int64{"cache-mb": opts.Memory >> 20, "readers": int64(opts.Readers)} {
+		if n > 0 {
+			m.Set(key, fmt.Sprint(n))
+		}
+	}
+	return nil
+}
+
+// OfEngine adds an engine's version.
+func (m *Manifest) OfEngine(info driver.Info) { m.Set("engine-version", info.Name+" "+info.Version) }
+
+// HostID tells this machine, since it was started, from others: machines that are copies of
+// each other share the first part.
+func HostID() string {
+	id := func(path string, length int) string {
+		text, _ := os.ReadFile(path) // none has none
+		word := strings.TrimSpace(string(text))
+		return word[:min(len(word), length)]
+	}
+	machine, boot := id("/etc/machine-id", 8), id("/proc/sys/kernel/random/boot_id", 4)
+	if machine == "" {
+		machine, _ = os.Hostname()
+	}
+	if boot == "" {
+		return machine
+	}
+	return machine + "-" + boot
 }

@@ -161,7 +161,7 @@ func atHead(ctx context.Context, ents *store.Entities, l Loop, read func(snap *s
 		return res, err
 	}
 	defer snap.Close()
-	for l = orOnce(l); err == nil && l.Loop(); {
+	for l = orOnce(l); err == nil && l(); {
 		err = read(snap, &res)
 	}
 	return res, err

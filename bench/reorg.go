@@ -107,8 +107,7 @@ func (r *Reorg) Run(ctx context.Context, loop Loop) (ReorgResult, error) {
 
 func (r *Reorg) run(ctx context.Context, loop Loop, res *ReorgResult) error {
 	var b store.Block
-	for round := uint64(0); loop.Loop(); round++ {
-		loop.StopTimer()
+	for round := uint64(0); loop(); round++ {
 		r.random.at(updateStream, round, 0)
 		keys := r.random.distinct(reorgEntities, len(r.keys))
 		if r.ents.Temporal() {
@@ -117,7 +116,6 @@ func (r *Reorg) run(ctx context.Context, loop Loop, res *ReorgResult) error {
 			}
 		}
 		b = r.block(keys, round, 1)
-		loop.StartTimer()
 		if err := r.replace(ctx, &b, res); err != nil {
 			return err
 		}

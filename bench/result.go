@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/varvedb/varve/bench/latency"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -70,22 +69,20 @@ func (r *Result) Clients(ctx context.Context, clients, each int, op func(ctx con
 	return err
 }
 
-// Metric is one figure with its unit in benchfmt's way; see [result.Metric].
-type Metric = result.Metric
+// Metric is one figure with its unit in benchfmt's way; see [latency.Metric].
+type Metric = latency.Metric
 
 const mega = 1e6
 
-// Metrics returns the figures in a fixed order: p50-ms, p95-ms, p99-ms (of 100
-// operations at least: of fewer it would be the maximum), max-ms, then op/s and ev/s
+// Metrics returns the figures in a fixed order: those of the latencies, then op/s and ev/s
 // over the time that the operations of all clients took, and rows/s and ent/s over
 // that of each operation, so without pauses. Where the layout put something off,
 // settled-ent/s counts the time for that as well.
 func (r *Result) Metrics() []Metric {
-	d := r.Latency.Distribution("")
-	list := d.Metrics("")
+	list := r.Latency.Metrics("")
 	add := func(value float64, unit string) { list = append(list, Metric{Value: value, Unit: unit}) }
 	if seconds := r.Elapsed.Seconds(); seconds > 0 {
-		add(float64(d.Count)/seconds, "op/s")
+		add(float64(r.Latency.Count())/seconds, "op/s")
 		if r.Events > 0 {
 			add(float64(r.Events)/seconds, "ev/s")
 		}
@@ -137,7 +134,7 @@ func sizes(before, after, folded driver.Stats, commits int64, live uint64) (list
 		add(float64(*wal)/mega, "wal-MB")
 	}
 	if from, to := before.CheckpointStall, after.CheckpointStall; from != nil && to != nil && commits > 0 {
-		list = append(list, result.Milliseconds((*to-*from)/time.Duration(commits), "stall-ms"))
+		list = append(list, latency.Milliseconds((*to-*from)/time.Duration(commits), "stall-ms"))
 	}
 	if size := folded.DatabaseBytes; size != nil {
 		add(float64(*size)/mega, "db-MB")

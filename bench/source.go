@@ -2,6 +2,7 @@ package bench
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -26,6 +27,10 @@ type Source struct {
 
 	// Events, if given, streams what a store of events holds, in place of Blocks.
 	Events func() iter.Seq[store.Event] `json:"-"`
+
+	// Fill, if given, fills an empty database with tables of its own, the layout's of
+	// schemas.GraphTables, in place of Blocks.
+	Fill func(ctx context.Context, db *store.DB) error `json:"-"`
 
 	// Bare, if given, is the same history with the smallest payloads, for sizes of which
 	// the payloads would not fit, and to go through quickly.

@@ -4,27 +4,28 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
-func readSystem(h *Host, dir string) {
+func readSystem(m *Manifest, dir string) {
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
-		h.Kernel = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
+		m.Set("kernel", unix.ByteSliceToString(name.Sysname[:])+" "+unix.ByteSliceToString(name.Release[:]))
 	}
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
-		h.MemoryBytes = uint64(info.Totalram) * uint64(info.Unit) //nolint:unconvert // 32 bits on some architectures
+		m.Set("ram-mb", strconv.FormatUint(uint64(info.Totalram)*uint64(info.Unit)>>20, 10)) //nolint:unconvert // 32 bits on some architectures
 	}
 	if proc, err := procfs.NewDefaultFS(); err == nil {
 		if cpus, err := proc.CPUInfo(); err == nil && len(cpus) > 0 {
-			h.CPU = cpus[0].ModelName
+			m.Set("cpu", cpus[0].ModelName)
 		}
 	}
-	h.Filesystem = filesystem(dir)
+	m.Set("filesystem", filesystem(dir))
 }
 
 // filesystem returns the type of the file system that a directory is on: of

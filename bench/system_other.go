@@ -3,7 +3,7 @@
 package bench
 
 // readSystem leaves empty what it would take another system's calls to know.
-func readSystem(*Host, string) {}
+func readSystem(*Manifest, string) {}
 
 // clones is not asked here.
 func clones(string) bool { return false }

@@ -18,15 +18,14 @@ func Blocks() iter.Seq2[store.Block, error] {
 	return feed.ReadTar(bytes.NewReader(testdata.ArkivBlocks))
 }
 
-// Apply applies blocks, each its own commit, to an empty store as bench.Commit does, and
-// stops a timer for pauses. It also checks the recorded digest of all of Blocks, so that
+// Apply applies blocks, each its own commit, to an empty store as bench.Commit does. It also checks the recorded digest of all of Blocks, so that
 // a mistake shared by store and expectation is found.
-func Apply(ctx context.Context, ents *store.Entities, blocks iter.Seq2[store.Block, error], timer bench.Loop) (bench.Result, error) {
+func Apply(ctx context.Context, ents *store.Entities, blocks iter.Seq2[store.Block, error]) (bench.Result, error) {
 	x := bench.NewExpectation(true)
 	if err := x.CheckHead(ctx, ents); err != nil {
 		return bench.NewResult(), fmt.Errorf("arkiv: the store is not empty: %w", err)
 	}
-	res, err := bench.Commit(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: x, Loop: toTheEnd{timer}})
+	res, err := bench.Commit(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: x, Loop: toTheEnd})
 	if err != nil {
 		return res, fmt.Errorf("arkiv: %w", err)
 	}
@@ -37,13 +36,5 @@ func Apply(ctx context.Context, ents *store.Entities, blocks iter.Seq2[store.Blo
 	return res, nil
 }
 
-// toTheEnd goes on until the blocks end, with the timer of another loop.
-type toTheEnd struct{ timer }
-
-type timer interface {
-	StopTimer()
-	StartTimer()
-}
-
-// Loop implements bench.Loop.
-func (toTheEnd) Loop() bool { return true }
+// toTheEnd is a loop that the end of the blocks ends.
+func toTheEnd() bool { return true }

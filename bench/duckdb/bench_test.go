@@ -9,30 +9,41 @@ import (
 
 var suite = gobench.NewSuite("duckdb")
 
-func TestRebac(t *testing.T)  { gobench.CheckRebac(t, suite, 100) }
-func TestSocial(t *testing.T) { gobench.CheckSocial(t, suite) }
+func TestAnswers(t *testing.T) { suite.Check(t, "RebacIngest", "Social") }
 
-func BenchmarkCommit(b *testing.B)     { gobench.RunCommit(b, suite) }
-func BenchmarkUpdate(b *testing.B)     { gobench.RunUpdate(b, suite) }
-func BenchmarkGet(b *testing.B)        { gobench.RunGet(b, suite) }
-func BenchmarkQuery(b *testing.B)      { gobench.RunQuery(b, suite) }
-func BenchmarkApplyTar(b *testing.B)   { gobench.RunApplyTar(b, suite) }
-func BenchmarkInsert(b *testing.B)     { gobench.RunInsert(b, suite) }
-func BenchmarkReadMix(b *testing.B)    { gobench.RunReadMix(b, suite) }
-func BenchmarkCheckpoint(b *testing.B) { gobench.RunCheckpoint(b, suite) }
-func BenchmarkReorg(b *testing.B)      { gobench.RunReorg(b, suite) }
-func BenchmarkCombined(b *testing.B)   { gobench.RunCombined(b, suite) }
-func BenchmarkDataCentre(b *testing.B) { gobench.RunDataCentre(b, suite) }
-func BenchmarkRebac(b *testing.B)      { gobench.RunRebac(b, suite) }
-func BenchmarkSocial(b *testing.B)     { gobench.RunSocial(b, suite) }
-
-func BenchmarkEventAppend(b *testing.B)            { gobench.RunEvents(b, suite, "Append") }
-func BenchmarkEventAppendConcurrent(b *testing.B)  { gobench.RunEvents(b, suite, "AppendConcurrent") }
-func BenchmarkEventAppendConditional(b *testing.B) { gobench.RunEvents(b, suite, "AppendConditional") }
-func BenchmarkEventAppendRandom(b *testing.B)      { gobench.RunEvents(b, suite, "AppendRandom") }
-func BenchmarkEventAppendBeside(b *testing.B)      { gobench.RunEvents(b, suite, "AppendBeside") }
-func BenchmarkEventDecide(b *testing.B)            { gobench.RunEvents(b, suite, "Decide") }
-func BenchmarkEventRead(b *testing.B)              { gobench.RunEvents(b, suite, "Read") }
-func BenchmarkEventReadMemory(b *testing.B)        { gobench.RunEvents(b, suite, "ReadMemory") }
-func BenchmarkEventStream(b *testing.B)            { gobench.RunEvents(b, suite, "Stream") }
-func BenchmarkEventProject(b *testing.B)           { gobench.RunEvents(b, suite, "Project") }
+func BenchmarkInsert(b *testing.B)                 { suite.Run(b, "Insert") }
+func BenchmarkCommit(b *testing.B)                 { suite.Run(b, "Commit") }
+func BenchmarkSampledBlocks(b *testing.B)          { suite.Run(b, "SampledBlocks") }
+func BenchmarkReadMix(b *testing.B)                { suite.Run(b, "ReadMix") }
+func BenchmarkDesigned(b *testing.B)               { suite.Run(b, "Designed") }
+func BenchmarkLoad(b *testing.B)                   { suite.Run(b, "Load") }
+func BenchmarkSustained(b *testing.B)              { suite.Run(b, "Sustained") }
+func BenchmarkCheckpoint(b *testing.B)             { suite.Run(b, "Checkpoint") }
+func BenchmarkReorg(b *testing.B)                  { suite.Run(b, "Reorg") }
+func BenchmarkCombined(b *testing.B)               { suite.Run(b, "Combined") }
+func BenchmarkDegradation(b *testing.B)            { suite.Run(b, "Degradation") }
+func BenchmarkDataCentreRead(b *testing.B)         { suite.Run(b, "DataCentreRead") }
+func BenchmarkDataCentreWrite(b *testing.B)        { suite.Run(b, "DataCentreWrite") }
+func BenchmarkDataCentreCombined(b *testing.B)     { suite.Run(b, "DataCentreCombined") }
+func BenchmarkEventAppend(b *testing.B)            { suite.Run(b, "EventAppend") }
+func BenchmarkEventAppendConcurrent(b *testing.B)  { suite.Run(b, "EventAppendConcurrent") }
+func BenchmarkEventAppendRandom(b *testing.B)      { suite.Run(b, "EventAppendRandom") }
+func BenchmarkEventAppendBeside(b *testing.B)      { suite.Run(b, "EventAppendBeside") }
+func BenchmarkEventAppendConditional(b *testing.B) { suite.Run(b, "EventAppendConditional") }
+func BenchmarkEventDecide(b *testing.B)            { suite.Run(b, "EventDecide") }
+func BenchmarkEventRead(b *testing.B)              { suite.Run(b, "EventRead") }
+func BenchmarkEventReadMemory(b *testing.B)        { suite.Run(b, "EventReadMemory") }
+func BenchmarkEventStream(b *testing.B)            { suite.Run(b, "EventStream") }
+func BenchmarkEventProject(b *testing.B)           { suite.Run(b, "EventProject") }
+func BenchmarkRebacIngest(b *testing.B)            { suite.Run(b, "RebacIngest") }
+func BenchmarkRebac(b *testing.B)                  { suite.Run(b, "Rebac") }
+func BenchmarkSocialLoad(b *testing.B)             { suite.Run(b, "SocialLoad") }
+func BenchmarkSocial(b *testing.B)                 { suite.Run(b, "Social") }
+func BenchmarkService(b *testing.B)                { suite.Run(b, "Service") }
+func BenchmarkServiceEvents(b *testing.B)          { suite.Run(b, "ServiceEvents") }
+func BenchmarkNode(b *testing.B)                   { suite.Run(b, "Node") }
+func BenchmarkRealBlocks(b *testing.B)             { suite.Run(b, "RealBlocks") }
+func BenchmarkGeneratedBlocks(b *testing.B)        { suite.Run(b, "GeneratedBlocks") }
+func BenchmarkUpdate(b *testing.B)                 { suite.Run(b, "Update") }
+func BenchmarkGet(b *testing.B)                    { suite.Run(b, "Get") }
+func BenchmarkQuery(b *testing.B)                  { suite.Run(b, "Query") }

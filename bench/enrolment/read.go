@@ -32,7 +32,7 @@ func (r reads) run(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.
 	for _, q := range r.of {
 		want += r.data.Count(q)
 	}
-	for loop.Loop() {
+	for loop() {
 		err := res.Clients(ctx, 1, 1, func(ctx context.Context, _ int) error {
 			n, err := r.do(ctx, cp.Events, r.of, want)
 			if err == nil && n != want {

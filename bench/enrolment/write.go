@@ -36,7 +36,7 @@ func (w writes) run(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench
 	}
 	batches := make([][]store.Event, w.clients*w.each)
 	beside := uint64(0)
-	for loop.Loop() {
+	for loop() {
 		for i := range batches {
 			batches[i] = newEnrolments(w.batch, w.random)
 		}

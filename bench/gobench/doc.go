@@ -1,5 +1,4 @@
-// Package gobench is the one place that runs the workloads of package bench, and of
-// those below it, as benchmarks of go test: it has their flags, their names and the
-// suites that hold an engine against an oracle. A package bench/<engine> runs it on
-// one engine. No program imports it, because it brings package testing along.
+// Package gobench makes benchmarks of go test of the catalogue of internal/lab, whose entries
+// varve run measures too, and holds an engine against their oracles. A package bench/<engine> runs it on one engine. No program imports it, because it brings package
+// testing along.
 package gobench

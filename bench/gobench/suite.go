@@ -1,146 +1,122 @@
 package gobench
 
 import (
-	"context"
-	"encoding/json"
+	"cmp"
 	"errors"
-	"os"
+	"flag"
 	"slices"
 	"testing"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/internal/lab"
 )
 
-// Dataset returns the data set that benchmarks of a layout and a profile begin
-// with.
-func (s Suite) Dataset(layout string, p bench.Profile) bench.Dataset {
-	return bench.Dataset{
-		Engine: s.Engine, Layout: layout, Profile: p,
-		Gen: bench.GenOptions{Entities: s.Flags.size(), PerBlock: perBlock, Seed: seed},
+// Suite is the benchmarks of one engine. A package bench/<engine> makes it and runs them:
+//
+//	var suite = gobench.NewSuite("sqlite")
+//
+//	func BenchmarkCommit(b *testing.B) { suite.Run(b, "Commit") }
+type Suite struct {
+	Engine bench.Engine
+	Flags  *Flags
+
+	runs map[string]int // how often each name was asked for: -count asks again
+}
+
+// NewSuite returns the benchmarks of an engine, told by the command line of go test. A
+// test package calls it when it is initialised.
+func NewSuite(engine string) Suite {
+	return Suite{Engine: bench.Engine{Name: engine}, Flags: RegisterFlags(flag.CommandLine), runs: map[string]int{}}
+}
+
+// Run measures what the catalogue has under a name: the core set, whatever the pattern of
+// -bench, or all of it with -varve.all; with -short, of each experiment the first. Each phase
+// verifies what it measures, and fails when the store is wrong.
+func (s Suite) Run(b *testing.B, name string) {
+	o, err := s.Flags.options()
+	must(b, err)
+	linked, err := s.Engine.Driver()
+	must(b, err)
+	if !slices.Contains(linked.Capabilities.Durabilities, o.Durability) {
+		b.Skipf("engine %s has no durability %s", s.Engine.Name, o.Durability)
+	}
+	o.Repeat = s.runs[name]
+	s.runs[name]++
+	cache, err := bench.OpenCache("")
+	must(b, err)
+	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: b.Logf}
+	measured := false
+	for _, e := range lab.All() {
+		if !slices.Contains(e.Names, name) || !s.Flags.all && !e.HasCore() {
+			continue
+		}
+		list, err := l.Plan(e)
+		must(b, err)
+		for _, v := range s.chosen(list, name, &e) {
+			measured = true
+			b.Run(v.Keys.String(), func(b *testing.B) { measure(b, l, &v) })
+		}
+	}
+	if !measured {
+		b.Skip("nothing of the core set: -varve.all measures all")
 	}
 }
 
-// Name is the part of a benchmark's name that says on what it runs. The order
-// of keys is part of the format of results; a new key comes behind them.
-func (s Suite) Name(d bench.Dataset) string {
-	return "engine=" + s.Engine.Name + "/layout=" + d.Layout + "/profile=" + d.Profile.Name + "/durability=" + s.Flags.durability
+// chosen returns what is measured of a plan, in the order of its names.
+func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.Variant {
+	list = slices.DeleteFunc(list, func(v lab.Variant) bool { return v.Name != name || !s.Flags.all && !e.Core(&v) })
+	slices.SortFunc(list, func(a, b lab.Variant) int { return cmp.Compare(a.Keys.String(), b.Keys.String()) })
+	if testing.Short() && len(list) > 1 {
+		list = list[:1]
+	}
+	return list
 }
 
-// Each runs a benchmark on an open copy of the data set of each layout and
-// profile: those of the flags, else the given layouts.
-func (s Suite) Each(b *testing.B, layouts []string, f func(b *testing.B, r *Run)) {
-	profiles, err := s.Flags.chooseProfiles()
-	must(b, err)
-	for _, layout := range s.Flags.chooseLayouts(layouts...) {
-		for _, p := range profiles {
-			d := s.Dataset(layout, p)
-			b.Run(s.Name(d), func(b *testing.B) { f(b, s.Open(b, d)) })
+// Check measures what the catalogue has under some names, as little of it as can be: answers are
+// held against an oracle, beside writes too.
+func (s Suite) Check(t *testing.T, names ...string) {
+	o, err := s.Flags.options()
+	must(t, err)
+	o.Scale, o.Permissions = 0.0005, &lab.PermissionOptions{Size: "tiny"}
+	cache, err := bench.OpenCache(t.TempDir())
+	must(t, err)
+	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: t.Logf}
+	for _, e := range lab.All() {
+		if !slices.ContainsFunc(e.Names, func(name string) bool { return slices.Contains(names, name) }) {
+			continue
+		}
+		list, err := l.Plan(e)
+		must(t, err)
+		for _, v := range list {
+			if slices.Contains(names, v.Name) {
+				t.Run(v.Name+"/"+v.Keys.String(), func(t *testing.T) { must(t, l.Measure(t.Context(), &v).Err) })
+			}
 		}
 	}
 }
 
-// eachLayout runs a benchmark on a data set in each layout of the flags, else of those
-// given.
-func (s Suite) eachLayout(b *testing.B, d bench.Dataset, layouts []string, f func(b *testing.B, d bench.Dataset)) {
-	d.Engine = s.Engine
-	for _, d.Layout = range s.Flags.chooseLayouts(layouts...) {
-		b.Run(s.Name(d), func(b *testing.B) { f(b, d) })
+// measure measures a phase, of which the iterations are the operations: its figures are in
+// place of those that package testing would take, which knows nothing of what goes on outside
+// of the calls.
+func measure(b *testing.B, l *lab.Lab, v *lab.Variant) {
+	var r *lab.Record
+	for b.Loop() {
+		if r == nil {
+			r = l.Measure(b.Context(), v)
+		}
 	}
-}
-
-// Open opens a copy of a data set that is closed when the benchmark ends. The
-// options are those of the flags; tune changes them. A benchmark of a
-// durability that the engine does not have is skipped.
-func (s Suite) Open(b *testing.B, d bench.Dataset, tune ...func(*store.Options)) *Run {
-	b.Helper()
-	opts := s.options(b)
-	for _, f := range tune {
-		f(opts)
+	if errors.Is(r.Err, lab.ErrSkip) {
+		b.Skip(r.Err)
 	}
-	cache, err := bench.OpenCache("")
-	must(b, err)
-	ctx := context.Background() // the benchmark's ends before its clean-up
-	cp, err := cache.OpenCopy(ctx, d, opts)
-	must(b, err)
-	b.Cleanup(func() { must(b, cp.Close()) })
-	must(b, s.Flags.writeManifest(ctx, b.Name(), cp, opts))
-	return &Run{Copy: cp, Dataset: d}
-}
-
-// Run is an open copy of a data set in a benchmark.
-type Run struct {
-	*bench.Copy
-	Dataset bench.Dataset
-}
-
-// Report takes what a workload has done: Report(b)(bench.Get(…)).
-func Report(b *testing.B) func(bench.Result, error) {
-	b.ReportAllocs()
-	return func(res bench.Result, err error) {
-		b.Helper()
-		must(b, err)
-		report(b, res.Metrics())
+	must(b, r.Err)
+	b.N = int(max(r.Count, 1)) //nolint:staticcheck // the iterations that are printed are the operations
+	seen := map[string]bool{}
+	for _, m := range r.Metrics {
+		if !seen[m.Unit] {
+			b.ReportMetric(m.Value, m.Unit)
+		}
+		seen[m.Unit] = true
 	}
-}
-
-func report(b *testing.B, list []bench.Metric) {
-	b.Helper()
-	for _, m := range list {
-		b.ReportMetric(m.Value, m.Unit)
-	}
-}
-
-// Write is Report for a workload that changes the store, with the engine's sizes.
-func (r *Run) Write(b *testing.B) func(bench.Result, error) {
-	b.Helper()
-	before, err := r.DB.Stats(b.Context())
-	must(b, err)
-	b.ReportAllocs()
-	return func(res bench.Result, err error) {
-		b.Helper()
-		must(b, err)
-		must(b, res.AddSizes(b.Context(), r.DB, r.Entities, before))
-		report(b, res.Metrics())
-	}
-}
-
-// writeManifest appends the manifest of a run to the file of -varve.manifest.
-func (f *Flags) writeManifest(ctx context.Context, name string, cp *bench.Copy, opts *store.Options) error {
-	if f.manifest == "" {
-		return nil
-	}
-	m, err := bench.NewManifest(ctx, cp, opts)
-	if err != nil {
-		return err
-	}
-	m.Name = name
-	file, err := os.OpenFile(f.manifest, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	return errors.Join(json.NewEncoder(file).Encode(m), file.Close())
-}
-
-// driver returns what the linked engine says of itself.
-func (s Suite) driver(b *testing.B) driver.Driver {
-	b.Helper()
-	d, err := s.Engine.Driver()
-	must(b, err)
-	return d
-}
-
-// options returns how the flags say that stores are opened. A benchmark of a durability
-// that the engine does not have is skipped.
-func (s Suite) options(b *testing.B) *store.Options {
-	b.Helper()
-	opts, err := s.Flags.options()
-	must(b, err)
-	if !slices.Contains(s.driver(b).Capabilities.Durabilities, opts.Durability) {
-		b.Skipf("engine %s has no durability %s", s.Engine.Name, opts.Durability)
-	}
-	return opts
 }
 
 func must(tb testing.TB, err error) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -89,9 +88,9 @@ func Table(name string, rows iter.Seq[[]any], columns ...string) Rows {
 
 // Filled is what Fill did.
 type Filled struct {
-	Took    time.Duration       // all of it: rows, indexes and statistics
-	Indexes time.Duration       // of that, for indexes and statistics
-	Batches result.Distribution // transactions of the last table
+	Took    time.Duration     // all of it: rows, indexes and statistics
+	Indexes time.Duration     // of that, for indexes and statistics
+	Batches *latency.Recorder // transactions of the last table
 }
 
 // Fill makes the tables and puts rows into them by the engine's bulk path, batch of
@@ -117,8 +116,8 @@ func (s *Store) Fill(ctx context.Context, batch int, tables ...Rows) (f Filled, 
 }
 
 // load returns the latencies of the transactions.
-func (s *Store) load(ctx context.Context, t Rows, batch int) (d result.Distribution, err error) {
-	took := latency.NewRecorder()
+func (s *Store) load(ctx context.Context, t Rows, batch int) (took *latency.Recorder, err error) {
+	took = latency.NewRecorder()
 	var values []any
 	flush := func() error {
 		start := time.Now()
@@ -130,14 +129,14 @@ func (s *Store) load(ctx context.Context, t Rows, batch int) (d result.Distribut
 	for row := range t.rows {
 		if values = append(values, row...); len(values) == batch*len(t.Columns) {
 			if err := flush(); err != nil {
-				return d, err
+				return took, err
 			}
 		}
 	}
 	if len(values) > 0 {
 		err = flush()
 	}
-	return took.Distribution("batch"), err
+	return took, err
 }
 
 // Expect compares the number that a statement answers with: bench.ErrMismatch.

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"github.com/varvedb/varve/bench/result"
 )
 
 // The range of recorded latencies and their precision. Outside it the exact
@@ -60,31 +58,29 @@ func (r *Recorder) Quantile(percent float64) time.Duration {
 	return min(time.Duration(r.hist.ValueAtPercentile(percent)), r.max)
 }
 
-// percentiles of a curve: even in the middle, and denser to the tail, which is
-// what charts of quantiles stretch.
-var percentiles = []float64{
-	0, 1, 2.5, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 87.5,
-	90, 91, 92, 93, 94, 95, 96, 97, 98, 98.5, 99, 99.25, 99.5, 99.75, 99.9, 99.95,
-	99.99, 99.995, 99.999, 99.9999,
-}
+// What a percentile needs of operations to be told from their maximum.
+const (
+	needsP99  = 100
+	needsP999 = 1000
+)
 
-// Distribution returns the distribution of one kind of operation, of which mean and
-// maximum are exact, with a curve of about 40 quantiles. The curve ends with the maximum
-// at 100; before it are only percentiles that some operation lies above, so a run of
-// 1,000 operations has no 99.99.
-func (r *Recorder) Distribution(kind string) result.Distribution {
-	d := result.Distribution{Kind: kind, Count: r.Count()}
-	if d.Count == 0 {
-		return d
+// Metrics returns the figures, their units with a prefix: the mean of each operation in
+// nanoseconds (without a prefix only), the median, the percentiles that there are enough
+// operations for, and the longest.
+func (r *Recorder) Metrics(prefix string) (list []Metric) {
+	n := r.Count()
+	if n == 0 {
+		return nil
 	}
-	d.Mean, d.Max = r.sum/time.Duration(d.Count), r.max
-	d.P50, d.P95, d.P99, d.P999 = r.Quantile(50), r.Quantile(95), r.Quantile(99), r.Quantile(99.9)
-	for _, p := range percentiles {
-		if above := (100 - p) / 100 * float64(d.Count); above < 1 {
-			break
-		}
-		d.Curve = append(d.Curve, result.Quantile{Percent: p, Value: r.Quantile(p)})
+	if prefix == "" {
+		list = append(list, Metric{Value: float64(r.sum) / float64(n), Unit: "ns/op"})
 	}
-	d.Curve = append(d.Curve, result.Quantile{Percent: 100, Value: d.Max})
-	return d
+	list = append(list, Milliseconds(r.Quantile(50), prefix+"p50-ms"), Milliseconds(r.Quantile(95), prefix+"p95-ms"))
+	if n >= needsP99 {
+		list = append(list, Milliseconds(r.Quantile(99), prefix+"p99-ms"))
+	}
+	if n >= needsP999 {
+		list = append(list, Milliseconds(r.Quantile(99.9), prefix+"p999-ms"))
+	}
+	return append(list, Milliseconds(r.max, prefix+"max-ms"))
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/varvedb/varve/bench/result"
 )
 
 func TestRecorderQuantiles(t *testing.T) {
@@ -21,28 +19,25 @@ func TestRecorderQuantiles(t *testing.T) {
 		r.Record(d)
 	}
 	slices.Sort(all)
-	s := r.Distribution("")
-	require.Equal(t, int64(len(all)), s.Count)
+	require.Equal(t, int64(len(all)), r.Count())
 	for _, q := range []struct {
 		got   time.Duration
 		share float64
-	}{{s.P50, 0.50}, {s.P95, 0.95}, {s.P99, 0.99}} {
+	}{{r.Quantile(50), 0.50}, {r.Quantile(95), 0.95}, {r.Quantile(99), 0.99}} {
 		require.InEpsilon(t, float64(all[int(q.share*float64(len(all)))-1]), float64(q.got), 0.002)
 	}
-	require.Equal(t, all[len(all)-1], s.Max, "exact")
-	require.Equal(t, r.Total()/10_000, s.Mean, "exact")
+	require.Equal(t, all[len(all)-1], r.Max(), "exact")
 }
 
 func TestRecorderOutOfRange(t *testing.T) {
 	r := NewRecorder()
 	r.Record(0)
 	r.Record(time.Hour)
-	s := r.Distribution("")
-	require.Equal(t, int64(2), s.Count)
-	require.Equal(t, time.Hour, s.Max)
-	require.Equal(t, 30*time.Minute, s.Mean)
-	require.InEpsilon(t, float64(10*time.Minute), float64(s.P99), 0.01)
-	require.LessOrEqual(t, s.P50, 2*time.Microsecond)
+	require.Equal(t, int64(2), r.Count())
+	require.Equal(t, time.Hour, r.Max())
+	require.Equal(t, time.Hour, r.Total())
+	require.InEpsilon(t, float64(10*time.Minute), float64(r.Quantile(99)), 0.01)
+	require.LessOrEqual(t, r.Quantile(50), 2*time.Microsecond)
 }
 
 func TestRecorderMerge(t *testing.T) {
@@ -57,44 +52,35 @@ func TestRecorderMerge(t *testing.T) {
 		}
 	}
 	a.Merge(b)
-	require.Equal(t, whole.Distribution(""), a.Distribution(""))
+	require.Equal(t, whole.Metrics(""), a.Metrics(""))
 	require.Equal(t, whole.Total(), a.Total())
 }
 
 func TestQuantilesDoNotPassTheMaximum(t *testing.T) {
 	r := NewRecorder()
 	r.Record(1_234_567_891)
-	s := r.Distribution("")
-	require.Equal(t, s.Max, s.P99)
+	require.Equal(t, r.Max(), r.Quantile(99))
 }
 
-func TestDistribution(t *testing.T) {
-	r := NewRecorder()
-	for i := range 10_000 {
-		r.Record(time.Duration(i+1) * time.Microsecond)
-	}
-	d := r.Distribution("get")
-	require.Equal(t, "get", d.Kind)
-	require.Equal(t, int64(10_000), d.Count)
-	require.InEpsilon(t, float64(9990*time.Microsecond), float64(d.P999), 0.002)
-
-	require.Equal(t, result.Quantile{Percent: 0, Value: r.Quantile(0)}, d.Curve[0])
-	require.Equal(t, result.Quantile{Percent: 100, Value: 10 * time.Millisecond}, d.Curve[len(d.Curve)-1])
-	require.Equal(t, 99.99, d.Curve[len(d.Curve)-2].Percent, "one of 10,000 is above it")
-	for i, q := range d.Curve {
-		require.Equal(t, r.Quantile(q.Percent), q.Value, "%v", q.Percent)
-		if i > 0 {
-			require.Greater(t, q.Percent, d.Curve[i-1].Percent)
-			require.GreaterOrEqual(t, q.Value, d.Curve[i-1].Value)
+// TestMetrics: percentiles are told of as many operations as they need, the time of one is that
+// of the mean, and nothing is told of none.
+func TestMetrics(t *testing.T) {
+	units := func(n int, prefix string) (list []string) {
+		r := NewRecorder()
+		for i := range n {
+			r.Record(time.Duration(i+1) * time.Microsecond)
 		}
+		for _, m := range r.Metrics(prefix) {
+			list = append(list, m.Unit)
+		}
+		return list
 	}
-}
-
-func TestDistributionSmall(t *testing.T) {
-	require.Equal(t, result.Distribution{Kind: "none"}, NewRecorder().Distribution("none"))
+	require.Empty(t, units(0, ""))
+	require.Equal(t, []string{"ns/op", "p50-ms", "p95-ms", "max-ms"}, units(99, ""))
+	require.Equal(t, []string{"ns/op", "p50-ms", "p95-ms", "p99-ms", "max-ms"}, units(100, ""))
+	require.Equal(t, []string{"read-p50-ms", "read-p95-ms", "read-p99-ms", "read-p999-ms", "read-max-ms"}, units(1000, "read-"))
 	r := NewRecorder()
-	r.Record(5 * time.Millisecond)
-	d := r.Distribution("one")
-	require.Equal(t, 5*time.Millisecond, d.P999)
-	require.Len(t, d.Curve, 2, "the least and the most")
+	r.Record(time.Millisecond)
+	r.Record(3 * time.Millisecond)
+	require.Equal(t, Metric{Value: 2e6, Unit: "ns/op"}, r.Metrics("")[0])
 }

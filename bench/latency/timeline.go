@@ -3,9 +3,27 @@ package latency
 import (
 	"math/bits"
 	"time"
-
-	"github.com/varvedb/varve/bench/result"
 )
+
+// Second is what happened in one second of a run. Nil fields are not known.
+type Second struct {
+	At     float64 // seconds since the run began, at the end of the interval
+	Count  int64   // operations that ended in it
+	P50    time.Duration
+	P99    time.Duration
+	Max    time.Duration
+	Errors int64
+
+	WALBytes      *int64
+	DatabaseBytes *int64
+	RSSBytes      *int64   // of the engine's processes
+	CPU           *float64 // cores in use by them
+	ReadBytes     *int64   // from the disk, in this interval
+	WriteBytes    *int64   // to the disk, in this interval
+	Checkpoints   *int64   // that ended in this interval
+	Resident      *float64 // part of the database's files in the page cache, 0…1
+	StallNS       *int64   // commits waited for checkpoints, in this interval
+}
 
 // Timeline collects operations second by second. It is not safe for concurrent
 // use. A second takes some 4 KB: its quantiles are within 1 %, its maximum is
@@ -65,11 +83,11 @@ func middle(bucket int) time.Duration {
 // the last operation, idle ones too: entry i ends at i+1 seconds. The last one
 // is as a rule cut short by the end of the run, which its At tells when the
 // length of the run is given; 0 is unknown.
-func (t *Timeline) Seconds(length time.Duration) []result.Second {
-	list := make([]result.Second, len(t.seconds))
+func (t *Timeline) Seconds(length time.Duration) []Second {
+	list := make([]Second, len(t.seconds))
 	for i := range t.seconds {
 		s := &t.seconds[i]
-		list[i] = result.Second{
+		list[i] = Second{
 			At: float64(i + 1), Count: s.count, Errors: s.errors,
 			P50: s.quantile(0.50), P99: s.quantile(0.99), Max: s.max,
 		}

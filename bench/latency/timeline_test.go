@@ -1,16 +1,24 @@
 package latency
 
 import (
+	"flag"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/internal/coreset"
 )
+
+// all asks for benchmarks of the harness itself, beside those of engines.
+var all = flag.Bool("varve.all", false, "everything that the pattern of -bench matches, and not the core set alone")
+
+func skip(b *testing.B) {
+	b.Helper()
+	if !*all {
+		b.Skip("not in the core set: -varve.all measures it")
+	}
+}
 
 func TestTimeline(t *testing.T) {
 	var line Timeline
@@ -21,7 +29,7 @@ func TestTimeline(t *testing.T) {
 	line.Fail(3 * time.Second)
 
 	seconds := line.Seconds(3500 * time.Millisecond)
-	require.Equal(t, []result.Second{
+	require.Equal(t, []Second{
 		{At: 1, Count: 2, P50: 2 * time.Millisecond, P99: 2 * time.Millisecond, Max: 2 * time.Millisecond},
 		{At: 2},
 		{At: 3, Count: 1, P50: 300 * time.Millisecond, P99: 300 * time.Millisecond, Max: 300 * time.Millisecond, Errors: 1},
@@ -32,7 +40,7 @@ func TestTimeline(t *testing.T) {
 }
 
 // rounded takes quantiles, which are within 1 %, to the millisecond.
-func rounded(list []result.Second) []result.Second {
+func rounded(list []Second) []Second {
 	for i := range list {
 		list[i].P50 = list[i].P50.Round(time.Millisecond)
 		list[i].P99 = (list[i].P99 + time.Microsecond).Round(time.Millisecond)
@@ -73,7 +81,7 @@ func TestTimelineExtremes(t *testing.T) {
 }
 
 func BenchmarkRecorder(b *testing.B) {
-	coreset.Skip(b)
+	skip(b)
 	r, d := NewRecorder(), time.Duration(0)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -83,7 +91,7 @@ func BenchmarkRecorder(b *testing.B) {
 }
 
 func BenchmarkTimeline(b *testing.B) {
-	coreset.Skip(b)
+	skip(b)
 	var line Timeline
 	d := time.Duration(0)
 	b.ReportAllocs()

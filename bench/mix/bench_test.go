@@ -1,6 +1,7 @@
 package mix_test
 
 import (
+	"flag"
 	"iter"
 	"runtime"
 	"testing"
@@ -10,11 +11,20 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/dcseed"
-	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/storetest/model"
 )
+
+// all asks for benchmarks of the harness itself, beside those of engines.
+var all = flag.Bool("varve.all", false, "everything that the pattern of -bench matches, and not the core set alone")
+
+func skip(b *testing.B) {
+	b.Helper()
+	if !*all {
+		b.Skip("not in the core set: -varve.all measures it")
+	}
+}
 
 // benchScale is 16,000 entities.
 const benchScale = 0.02
@@ -26,7 +36,7 @@ func large() iter.Seq2[store.Block, error] {
 
 // BenchmarkDraw draws an operation.
 func BenchmarkDraw(b *testing.B) {
-	coreset.Skip(b)
+	skip(b)
 	for _, r := range benchReads(b) {
 		b.Run("mix="+r.Name(), func(b *testing.B) {
 			s, from := r.Stream(mix.StreamOptions{}), random(0)
@@ -40,7 +50,7 @@ func BenchmarkDraw(b *testing.B) {
 
 // BenchmarkCheck compares a right answer with what the oracle knows.
 func BenchmarkCheck(b *testing.B) {
-	coreset.Skip(b)
+	skip(b)
 	held := &model.Model{}
 	for blk, err := range large() {
 		require.NoError(b, err)
@@ -82,7 +92,7 @@ func benchReads(b *testing.B) []mix.Reads {
 
 // BenchmarkFollow follows 16,000 entities, generated with their payloads.
 func BenchmarkFollow(b *testing.B) {
-	coreset.Skip(b)
+	skip(b)
 	var blocks []store.Block
 	entities := 0.0
 	for blk, err := range large() {

@@ -2,16 +2,25 @@ package pace
 
 import (
 	"context"
+	"flag"
 	"testing"
 	"time"
-
-	"github.com/varvedb/varve/internal/coreset"
 )
+
+// all asks for benchmarks of the harness itself, beside those of engines.
+var all = flag.Bool("varve.all", false, "everything that the pattern of -bench matches, and not the core set alone")
+
+func skip(b *testing.B) {
+	b.Helper()
+	if !*all {
+		b.Skip("not in the core set: -varve.all measures it")
+	}
+}
 
 // BenchmarkRecord is the price of an operation's sample: a latency, a lag
 // and the timeline.
 func BenchmarkRecord(b *testing.B) {
-	coreset.Skip(b)
+	skip(b)
 	out := newOutcome(time.Now(), true)
 	s := sample{kind: "commit", scheduled: 1, started: 20}
 	b.ReportAllocs()
@@ -25,14 +34,14 @@ func BenchmarkRecord(b *testing.B) {
 func noop(context.Context, *Step) error { return nil }
 
 func BenchmarkClosedLoopNoop(b *testing.B) {
-	coreset.Skip(b)
+	skip(b)
 	b.ReportAllocs()
 	out, err := Loop(b.Context(), Config{N: int64(b.N)}, noop)
 	report(b, out, err)
 }
 
 func BenchmarkClosedLoopNoopClients(b *testing.B) {
-	coreset.Skip(b)
+	skip(b)
 	b.ReportAllocs()
 	out, err := Loop(b.Context(), Config{N: int64(b.N), Workers: 8}, noop)
 	report(b, out, err)
@@ -40,7 +49,7 @@ func BenchmarkClosedLoopNoopClients(b *testing.B) {
 
 // BenchmarkOpenLoopNoop has everything arrive at once.
 func BenchmarkOpenLoopNoop(b *testing.B) {
-	coreset.Skip(b)
+	skip(b)
 	b.ReportAllocs()
 	out, err := Loop(b.Context(), Config{Arrivals: Fixed(1e9), N: int64(b.N)}, noop)
 	report(b, out, err)
@@ -49,7 +58,7 @@ func BenchmarkOpenLoopNoop(b *testing.B) {
 // BenchmarkOpenLoopWait tells what starts are late by at a rate that a worker
 // has no trouble with, in µs.
 func BenchmarkOpenLoopWait(b *testing.B) {
-	coreset.Skip(b)
+	skip(b)
 	out, err := Loop(b.Context(), Config{Arrivals: Poisson(1000, 1), N: int64(b.N), Workers: 4}, noop)
 	report(b, out, err)
 	b.ReportMetric(float64(out.Lag.Quantile(50).Microseconds()), "lag-p50-µs")

@@ -161,7 +161,7 @@ func TestToleratedErrors(t *testing.T) {
 	require.Equal(t, broken, out.First)
 	require.Equal(t, []string{"even", "odd"}, []string{out.Kinds[0].Name, out.Kinds[1].Name})
 	require.Zero(t, out.Kinds[0].Latency.Count())
-	require.Equal(t, int64(90), out.Distributions()[1].Count)
+	require.Equal(t, int64(90), out.Kinds[1].Latency.Count())
 	require.Equal(t, int64(10), out.Seconds()[0].Errors)
 }
 

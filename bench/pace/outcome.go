@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench/latency"
-	"github.com/varvedb/varve/bench/result"
 )
 
 // Outcome is what a loop did, without its warm-up.
@@ -115,15 +114,6 @@ func (o *Outcome) Capacity() float64 {
 	return float64(o.Count) / busy.Seconds()
 }
 
-// Distributions returns the latencies of each kind.
-func (o *Outcome) Distributions() []result.Distribution {
-	list := make([]result.Distribution, len(o.Kinds))
-	for i, k := range o.Kinds {
-		list[i] = k.Latency.Distribution(k.Name)
-	}
-	return list
-}
-
 // All returns the latencies of all kinds together.
 func (o *Outcome) All() *latency.Recorder {
 	all := latency.NewRecorder()
@@ -134,17 +124,17 @@ func (o *Outcome) All() *latency.Recorder {
 }
 
 // Seconds returns the timeline: entry i is second i of the measurement.
-func (o *Outcome) Seconds() []result.Second { return o.Timeline.Seconds(o.Elapsed) }
+func (o *Outcome) Seconds() []latency.Second { return o.Timeline.Seconds(o.Elapsed) }
 
 // Metrics returns qps and errors, and for an open loop late, skipped and lag-ms
 // (the 99th percentile of what starts were late by).
-func (o *Outcome) Metrics() []result.Metric {
-	list := []result.Metric{{Value: o.Rate(), Unit: "qps"}, {Value: float64(o.Errors), Unit: "errors"}}
+func (o *Outcome) Metrics() []latency.Metric {
+	list := []latency.Metric{{Value: o.Rate(), Unit: "qps"}, {Value: float64(o.Errors), Unit: "errors"}}
 	if !o.open {
 		return list
 	}
 	return append(list,
-		result.Metric{Value: float64(o.Late), Unit: "late"},
-		result.Metric{Value: float64(o.Skipped), Unit: "skipped"},
-		result.Milliseconds(o.Lag.Quantile(99), "lag-ms"))
+		latency.Metric{Value: float64(o.Late), Unit: "late"},
+		latency.Metric{Value: float64(o.Skipped), Unit: "skipped"},
+		latency.Milliseconds(o.Lag.Quantile(99), "lag-ms"))
 }

@@ -231,6 +231,7 @@ func TestBesideCrablet(t *testing.T) {
 
 // BenchmarkBesideCrablet reads what go-crablet reads on the same server.
 func BenchmarkBesideCrablet(b *testing.B) {
+	suite.Flags.Skip(b)
 	readers := openReaders(b, enrolment.Small)
 	for _, s := range shapes {
 		for _, name := range []string{"crablet", "varve-tags", "varve-gin"} {

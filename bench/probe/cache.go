@@ -107,3 +107,13 @@ func with(path string, do func(f *os.File, size int64) error) error {
 	}
 	return do(f, info.Size())
 }
+
+// Fill reads files below a directory into the page cache, so many bytes in all, in the order
+// of their names: the same part of them each time.
+func Fill(dir string, bytes int64) error {
+	return each([]string{dir}, func(f *os.File, _ int64) error {
+		n, err := io.Copy(io.Discard, io.LimitReader(f, max(bytes, 0)))
+		bytes -= n
+		return err
+	})
+}

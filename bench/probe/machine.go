@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -16,16 +15,14 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/varvedb/varve/bench/latency"
-	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/bench/stat"
 )
 
 // Fsync is a probe of a disk: appends of 4 KiB, each followed by fsync.
 type Fsync struct {
-	Samples int           `json:"samples"`
-	Median  time.Duration `json:"median_ns"`
-	P99     time.Duration `json:"p99_ns,omitempty"` // of 100 samples at least
-	Max     time.Duration `json:"max_ns"`
+	Samples int
+	Median  time.Duration
+	P99     time.Duration // of as many samples as Look takes at least
+	Max     time.Duration
 }
 
 // Sync measures a disk by n appends to a temporary file in a directory.
@@ -47,7 +44,7 @@ func Sync(dir string, n int) (f Fsync, err error) {
 		}
 	}
 	f = Fsync{Samples: n, Median: rec.Quantile(50), Max: rec.Max()}
-	if n >= result.P99Needs {
+	if n >= syncs {
 		f.P99 = rec.Quantile(99)
 	}
 	return f, nil
@@ -183,79 +180,37 @@ func pressure() *uint64 {
 	return &stats.Some.Total
 }
 
-// Units of what is judged.
-const (
-	unitSync   = "fsync-p50-ms"
-	unitCopy   = "copy-MB/s"
-	unitOne    = "work-ms"
-	unitAll    = "work-all-ms"
-	unitOthers = "share-others"
-	unitStolen = "share-stolen"
-)
-
 // Metrics returns the figures of what is known.
-func (m *Machine) Metrics() []result.Metric {
-	list := []result.Metric{
-		{Value: float64(m.Fsync.Samples), Unit: "fsyncs"}, result.Milliseconds(m.Fsync.Median, unitSync),
-		result.Milliseconds(m.Fsync.P99, "fsync-p99-ms"), result.Milliseconds(m.Fsync.Max, "fsync-max-ms"),
-		{Value: m.Copy / 1e6, Unit: unitCopy}, result.Milliseconds(m.One, unitOne), result.Milliseconds(m.All, unitAll),
+func (m *Machine) Metrics() []latency.Metric {
+	list := []latency.Metric{
+		{Value: float64(m.Fsync.Samples), Unit: "fsyncs"}, latency.Milliseconds(m.Fsync.Median, "fsync-p50-ms"),
+		latency.Milliseconds(m.Fsync.P99, "fsync-p99-ms"), latency.Milliseconds(m.Fsync.Max, "fsync-max-ms"),
+		{Value: m.Copy / 1e6, Unit: "copy-MB/s"}, latency.Milliseconds(m.One, "work-ms"), latency.Milliseconds(m.All, "work-all-ms"),
 	}
 	for _, share := range []struct {
 		of   *float64
 		unit string
-	}{{m.Others, unitOthers}, {m.Stolen, unitStolen}, {m.Waiting, "share-waiting"}} {
+	}{{m.Others, "share-others"}, {m.Stolen, "share-stolen"}, {m.Waiting, "share-waiting"}} {
 		if share.of != nil {
-			list = append(list, result.Metric{Value: *share.of, Unit: share.unit})
+			list = append(list, latency.Metric{Value: *share.of, Unit: share.unit})
 		}
 	}
 	return list
 }
 
-// When a machine is off: a figure is worse than the middle of those before it by a factor
-// that follows from how far they are apart, a quarter at least; or others use more than a
-// tenth of the cores. Of fewer than five figures nothing follows.
-const (
-	enough     = 5
-	leastOff   = 1.25
-	deviations = 5
-	tolerated  = 0.1
-)
+// tolerated is the part of the cores that others may use.
+const tolerated = 0.1
 
-// Off says what is wrong with a machine beside the figures of earlier looks at it; "" for
-// nothing.
-func (m *Machine) Off(before []*result.Record) (why string) {
-	now := result.Record{Metrics: m.Metrics()}
-	for _, unit := range []string{unitOthers, unitStolen} {
-		if share, _ := now.Metric(unit); share > tolerated {
-			return fmt.Sprintf("%s is %.2f, more than %.2f", unit, share, tolerated)
-		}
-	}
-	for _, unit := range []string{unitSync, unitCopy, unitOne, unitAll} {
-		var logs []float64
-		for _, r := range before {
-			if v, has := r.Metric(unit); has && v > 0 {
-				logs = append(logs, math.Log(v))
-			}
-		}
-		if v, _ := now.Metric(unit); len(logs) >= enough {
-			middle, bound := bound(logs)
-			if worse := -float64(result.Better(unit)) * (math.Log(v) - middle); worse > bound {
-				return fmt.Sprintf("%s is %.4g, which is worse than %.4g, the median of %d looks, by more than the factor %.2f",
-					unit, v, math.Exp(middle), len(logs), math.Exp(bound))
-			}
+// Off says why what is measured on the machine cannot be relied on; "" for no reason. That it is
+// slower than at other times shows in the figures of several looks.
+func (m *Machine) Off() (why string) {
+	for _, share := range []struct {
+		what string
+		of   *float64
+	}{{"other programs use", m.Others}, {"the hypervisor gives to others", m.Stolen}} {
+		if share.of != nil && *share.of > tolerated {
+			return fmt.Sprintf("%s %.0f %% of the cores", share.what, 100**share.of)
 		}
 	}
 	return ""
-}
-
-// bound returns the middle of logarithms, and how far from it is too far: so many of their
-// deviations, which are estimated by the median of the distances from the middle.
-func bound(logs []float64) (middle, far float64) {
-	middle = stat.Median(logs)
-	away := make([]float64, len(logs))
-	for i, v := range logs {
-		away[i] = math.Abs(v - middle)
-	}
-	const normal = 1.4826 // of the normal distribution's deviation
-	return middle, max(deviations*normal*stat.Median(away), math.Log(leastOff))
 }

@@ -2,11 +2,10 @@ package probe
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"time"
 
-	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -47,7 +46,7 @@ func (s *Samples) add(sample Sample, err error) {
 // such as CPU, is from the last sample before to that one, so it is off by up to
 // Config.Interval at both ends. Nothing is lost: what a second without a sample
 // used is in the next one.
-func (s *Samples) Fill(timeline []result.Second, started time.Time) []result.Second {
+func (s *Samples) Fill(timeline []latency.Second, started time.Time) []latency.Second {
 	var before *Sample
 	for i := range s.List {
 		sample := &s.List[i]
@@ -74,7 +73,7 @@ func (s *Samples) Fill(timeline []result.Second, started time.Time) []result.Sec
 func second(since time.Duration) int { return int(math.Ceil(since.Seconds())) - 1 }
 
 // sizes sets what is known at a sample.
-func sizes(to *result.Second, s *Sample) {
+func sizes(to *latency.Second, s *Sample) {
 	to.WALBytes = cmp.Or(s.Stats.WALBytes, to.WALBytes)
 	to.DatabaseBytes = cmp.Or(s.Stats.DatabaseBytes, to.DatabaseBytes)
 	to.RSSBytes = cmp.Or(s.RSS, to.RSSBytes)
@@ -84,7 +83,7 @@ func sizes(to *result.Second, s *Sample) {
 }
 
 // changes sets what happened between two samples.
-func changes(to *result.Second, a, b *Sample) {
+func changes(to *latency.Second, a, b *Sample) {
 	to.ReadBytes = grown(a.Read, b.Read)
 	to.WriteBytes = grown(a.Written, b.Written)
 	to.Checkpoints = grown(a.Stats.Checkpoints, b.Stats.Checkpoints)
@@ -107,27 +106,4 @@ func grown[T ~int64](a, b *T) *T {
 		by = *b
 	}
 	return &by
-}
-
-// Marks returns the checkpoints that ended during a run that began at a time.
-// Each is at the first sample after its end, and those that ended between two
-// samples are one mark.
-func (s *Samples) Marks(started time.Time) []result.Mark {
-	var marks []result.Mark
-	for i := 1; i < len(s.List); i++ {
-		a, b := &s.List[i-1], &s.List[i]
-		n := grown(a.Stats.Checkpoints, b.Stats.Checkpoints)
-		if n == nil || *n == 0 || b.At.Before(started) {
-			continue
-		}
-		mark := result.Mark{At: b.At.Sub(started).Seconds(), Label: "checkpoint"}
-		if *n > 1 {
-			mark.Label = fmt.Sprintf("%d checkpoints", *n)
-		}
-		if took := grown(a.Stats.CheckpointTime, b.Stats.CheckpointTime); took != nil {
-			mark.Took = *took
-		}
-		marks = append(marks, mark)
-	}
-	return marks
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/bench/result"
+	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -32,16 +32,16 @@ func at(ms int64) Sample {
 func TestFill(t *testing.T) {
 	samples := Samples{List: []Sample{at(-900), at(-400), at(100), at(600), at(1000), at(1100), at(3500), at(4100)}}
 	samples.List[3].Pages = &Pages{Resident: 1, Total: 4}
-	pace := []result.Second{{At: 1, Count: 7}, {At: 2, Count: 8}, {At: 3, Count: 9}, {At: 3.6, Count: 5}}
+	pace := []latency.Second{{At: 1, Count: 7}, {At: 2, Count: 8}, {At: 3, Count: 9}, {At: 3.6, Count: 5}}
 	got := samples.Fill(pace, began)
-	second := func(at float64, count, last, tenths, checkpoints int64) result.Second {
-		return result.Second{
+	second := func(at float64, count, last, tenths, checkpoints int64) latency.Second {
+		return latency.Second{
 			At: at, Count: count, WALBytes: new(last), DatabaseBytes: new(1000 + last), RSSBytes: new(5 * last),
 			CPU: new(0.5), ReadBytes: new(10 * tenths), WriteBytes: new(100 * tenths),
 			Checkpoints: new(checkpoints), StallNS: new(tenths * int64(time.Millisecond)),
 		}
 	}
-	want := []result.Second{
+	want := []latency.Second{
 		second(1, 7, 10, 14, 1), // from -400 to 1000
 		second(2, 8, 11, 1, 0),  // to 1100
 		{At: 3, Count: 9},       // without a sample: in the next one
@@ -54,7 +54,7 @@ func TestFill(t *testing.T) {
 // Without a sample before the run the first one counts as its beginning.
 func TestFillFromFirst(t *testing.T) {
 	samples := Samples{List: []Sample{at(200), at(700), at(2200)}}
-	got := samples.Fill(make([]result.Second, 3), began)
+	got := samples.Fill(make([]latency.Second, 3), began)
 	require.Equal(t, int64(50), *got[0].ReadBytes)
 	require.Nil(t, got[1].ReadBytes)
 	require.Equal(t, int64(150), *got[2].ReadBytes)
@@ -66,7 +66,7 @@ func TestFillFromFirst(t *testing.T) {
 func TestFillUnknown(t *testing.T) {
 	samples := Samples{List: []Sample{at(0), at(900), at(1900)}}
 	samples.List[1].Stats, samples.List[1].CPU = driver.Stats{}, nil
-	got := samples.Fill(make([]result.Second, 2), began)
+	got := samples.Fill(make([]latency.Second, 2), began)
 	require.Nil(t, got[0].WALBytes)
 	require.Nil(t, got[0].Checkpoints)
 	require.Nil(t, got[0].CPU)
@@ -74,17 +74,6 @@ func TestFillUnknown(t *testing.T) {
 
 	samples = Samples{List: []Sample{at(0), at(5000), at(6000)}}
 	samples.List[2].Stats = at(1000).Stats
-	got = samples.Fill(make([]result.Second, 6), began)
+	got = samples.Fill(make([]latency.Second, 6), began)
 	require.Equal(t, int64(1), *got[5].Checkpoints)
-}
-
-func TestMarks(t *testing.T) {
-	samples := Samples{List: []Sample{at(-1500), at(-500), at(500), at(1200), at(1700), at(4000)}}
-	// The counter of checkpoints stands at 0 below 1000, and the time at n ms.
-	samples.List[0].Stats.Checkpoints = new(int64(-1))
-	require.Equal(t, []result.Mark{
-		{At: 1.2, Took: 7 * time.Millisecond, Label: "checkpoint"},
-		{At: 4, Took: 23 * time.Millisecond, Label: "3 checkpoints"},
-	}, samples.Marks(began))
-	require.Empty(t, (&Samples{List: []Sample{at(2000)}}).Marks(began))
 }

@@ -58,6 +58,15 @@ type Scenario struct {
 // questionsEach bounds the questions of a scenario of checks.
 const questionsEach = 1000
 
+// scenarioNames are those of Scenarios.
+var scenarioNames = []string{
+	"check-manage-direct", "check-manage-org-admin", "check-view-group", "check-view-hierarchy", "check-denied",
+	"list-manage-heavy", "list-view-regular", "list-users-view",
+}
+
+// ScenarioNames returns the names of Scenarios, which are those of all data, in their order.
+func ScenarioNames() []string { return slices.Clone(scenarioNames) }
+
 // Scenarios returns the questions of a data set, the same ones for the same data. The
 // first three and the listings of resources are the document's. Users and resources of
 // checks are drawn from all of which a path grants what is asked for: a question of
@@ -68,14 +77,14 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	flat.Hierarchy = nil
 	p.flat = NewOracle(&flat)
 	list := []Scenario{
-		{"check-manage-direct", Check, Manage, p.draw(p.entries(ManagerUser, func(e Entry) int { return e.Subject }))},
-		{"check-manage-org-admin", Check, Manage, p.orgAdmin()},
-		{"check-view-group", Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].Has(user) }))},
-		{"check-view-hierarchy", Check, View, p.hierarchy()},
-		{"check-denied", Check, View, p.denied()},
-		{"list-manage-heavy", ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
-		{"list-view-regular", ListResources, View, p.regular()},
-		{"list-users-view", ListUsers, View, usersOf(o, View, evenly(d.Size.Resources, questionsEach))},
+		{scenarioNames[0], Check, Manage, p.draw(p.entries(ManagerUser, func(e Entry) int { return e.Subject }))},
+		{scenarioNames[1], Check, Manage, p.orgAdmin()},
+		{scenarioNames[2], Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].Has(user) }))},
+		{scenarioNames[3], Check, View, p.hierarchy()},
+		{scenarioNames[4], Check, View, p.denied()},
+		{scenarioNames[5], ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
+		{scenarioNames[6], ListResources, View, p.regular()},
+		{scenarioNames[7], ListUsers, View, usersOf(o, View, evenly(d.Size.Resources, questionsEach))},
 	}
 	for _, s := range list {
 		if len(s.Questions) == 0 {

@@ -90,14 +90,12 @@ func (t *table) run(ctx context.Context, cfg Config, res *bench.Result) error {
 		loop = bench.Times((cfg.Rows + cfg.PerCommit - 1) / cfg.PerCommit)
 	}
 	rows := make([]any, 0, cfg.PerCommit*len(t.Columns))
-	for (cfg.Limit == 0 || res.Latency.Total() < cfg.Limit) && loop.Loop() {
+	for (cfg.Limit == 0 || res.Latency.Total() < cfg.Limit) && loop() {
 		n := cfg.PerCommit
 		if cfg.Loop == nil {
 			n = min(n, cfg.Rows-int(res.Rows))
 		}
-		loop.StopTimer()
 		rows = t.rows(rows[:0], int(res.Rows), n)
-		loop.StartTimer()
 		err := res.Time(func() error {
 			return t.db.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return t.insert(ctx, tx, cfg.Mode, rows) })
 		})

@@ -58,7 +58,7 @@ func (w EventWorkload) Run(ctx context.Context, db *store.DB, protocol string, l
 	if err != nil {
 		return res, err
 	}
-	for loop.Loop() {
+	for loop() {
 		if err := res.Clients(ctx, w.Clients, eachEvents, request); err != nil {
 			return res, err
 		}

@@ -78,7 +78,7 @@ func (w Workload) Run(ctx context.Context, db *store.DB, protocol string, n int,
 	if err := warm.Clients(ctx, w.Clients, warmUp, request); err != nil {
 		return res, err
 	}
-	for loop.Loop() {
+	for loop() {
 		from := int(res.Latency.Count())
 		err := res.Clients(ctx, w.Clients, w.each, func(ctx context.Context, i int) error { return request(ctx, from+i) })
 		if err != nil {

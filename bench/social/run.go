@@ -3,7 +3,6 @@ package social
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -22,19 +20,9 @@ const (
 	SuccessLimit = 0.999                  // part of the requests
 )
 
-// Names of the records.
-const (
-	Experiment = "G2"         // in the catalogue of experiments
-	LoadName   = "SocialLoad" // filling the store
-	RunName    = "Social"     // a phase of a script
-)
-
 // Hopeless is the success below which phases of a higher rate are not worth running:
 // the machine ends there.
 const Hopeless = 0.9
-
-// successUnit is the part of requests that ended well, 0…1.
-const successUnit = "share-success"
 
 // RunConfig says what Run does.
 type RunConfig struct {
@@ -60,7 +48,7 @@ func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*pace.Outcome
 		MaxLag: cfg.Script.GiveUp, Drain: cfg.Script.GiveUp, Seed: cfg.Seed, OnError: tolerate, Frugal: true,
 	}
 	if cfg.Loop != nil {
-		loop.More = cfg.Loop.Loop
+		loop.More = cfg.Loop
 	}
 	switch {
 	case cfg.Phase.Rate == 0:
@@ -82,10 +70,8 @@ func tolerate(err error) bool {
 	return !errors.Is(err, bench.ErrMismatch) && !errors.Is(err, driver.ErrUnknownOutcome)
 }
 
-// Figures returns what is held against the service levels: the success, and the
-// latencies of all checks, look-ups and writes.
-func Figures(o *pace.Outcome) (metrics []result.Metric, latencies []result.Distribution) {
-	metrics = []result.Metric{{Value: o.Success(), Unit: successUnit}}
+// Sums returns the latencies of all checks, look-ups and writes, of those that there were.
+func Sums(o *pace.Outcome) (list []pace.Kind) {
 	for _, word := range []string{"check", "lookup", "write"} {
 		all := latency.NewRecorder()
 		for _, k := range o.Kinds {
@@ -93,42 +79,30 @@ func Figures(o *pace.Outcome) (metrics []result.Metric, latencies []result.Distr
 				all.Merge(k.Latency)
 			}
 		}
-		if d := all.Distribution(word); d.Count > 0 {
-			latencies = append(latencies, d)
-			metrics = append(metrics, result.Milliseconds(d.P50, word+"-p50-ms"), result.Milliseconds(d.P95, word+"-p95-ms"))
+		if all.Count() > 0 {
+			list = append(list, pace.Kind{Name: word, Latency: all})
 		}
 	}
-	return metrics, latencies
+	return list
 }
 
-// Describe adds the figures of a phase to a record.
-func Describe(o *pace.Outcome, r *result.Record) {
-	metrics, latencies := Figures(o)
-	r.Metrics = append(append(r.Metrics, o.Metrics()...), metrics...)
-	r.Latencies = append(append(r.Latencies, o.Distributions()...), latencies...)
-	if o.First != nil {
-		r.Notes = append(r.Notes, "the first failed request: "+o.First.Error())
+// Metrics returns what is held against the service levels, the part of the requests that
+// ended well and the latencies of Sums, and how many levels were missed.
+func Metrics(o *pace.Outcome) (list []latency.Metric) {
+	list = append(list, latency.Metric{Value: o.Success(), Unit: "share-success"})
+	missed := 0.0
+	if o.Success() < SuccessLimit {
+		missed++
 	}
-}
-
-// Missed returns the service levels that the record of a phase does not meet; none
-// for other records.
-func Missed(r *result.Record) (missed []string) {
-	if r.Name != RunName || r.Error != "" {
-		return nil
-	}
-	for _, level := range []struct {
-		kind  string
-		limit time.Duration
-	}{{"check", CheckLimit}, {"write", WriteLimit}} {
-		if d := r.Latency(level.kind); d != nil && d.P95 >= level.limit {
-			missed = append(missed, fmt.Sprintf("%s p95 %s", level.kind, d.P95.Round(time.Millisecond)))
+	limits := map[string]time.Duration{"check": CheckLimit, "write": WriteLimit}
+	for _, k := range Sums(o) {
+		p95 := k.Latency.Quantile(95)
+		if limit := limits[k.Name]; limit > 0 && p95 >= limit {
+			missed++
 		}
+		list = append(list, latency.Milliseconds(k.Latency.Quantile(50), k.Name+"-p50-ms"), latency.Milliseconds(p95, k.Name+"-p95-ms"))
 	}
-	if success, _ := r.Metric(successUnit); success < SuccessLimit {
-		missed = append(missed, fmt.Sprintf("success %.2f%%", 100*success))
-	}
-	return missed
+	return append(list, latency.Metric{Value: missed, Unit: "levels-missed"})
 }
 
 // runner sends requests.

@@ -9,26 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/store/driver"
 )
-
-func TestMissed(t *testing.T) {
-	record := func(check, write time.Duration, success float64) *result.Record {
-		return &result.Record{
-			Experiment: Experiment, Name: RunName,
-			Config:  result.Config{{Key: "engine", Value: "x"}, {Key: "relationships", Value: "1000"}, {Key: "qps", Value: "2500"}},
-			Metrics: []result.Metric{{Value: 2490, Unit: "qps"}, {Value: success, Unit: successUnit}},
-			Latencies: []result.Distribution{
-				{Kind: "check-user", P95: time.Hour}, {Kind: "check", P50: 1, P95: check}, {Kind: "write", P50: 2, P95: write}, {Kind: "lookup", P50: 3, P95: time.Hour},
-			},
-		}
-	}
-	require.Empty(t, Missed(record(CheckLimit-1, WriteLimit-1, SuccessLimit)))
-	require.Equal(t, []string{"check p95 25ms", "write p95 100ms", "success 99.00%"}, Missed(record(CheckLimit, WriteLimit, 0.99)))
-	require.Empty(t, Missed(&result.Record{Name: LoadName}))
-}
 
 // Steps are chosen by their weights.
 func TestChoose(t *testing.T) {
@@ -50,10 +34,23 @@ func TestTolerate(t *testing.T) {
 	require.True(t, tolerate(driver.ErrDiskFull))
 }
 
-// What was skipped or failed is no success, and what was not asked has no latencies.
-func TestFigures(t *testing.T) {
-	metrics, latencies := Figures(&pace.Outcome{Scheduled: 1000, Count: 990, Errors: 4, Skipped: 6})
-	require.Equal(t, []result.Metric{{Value: 0.99, Unit: successUnit}}, metrics)
-	require.Empty(t, latencies)
+// TestMetrics: what was skipped or failed is no success, what was not asked has no latencies,
+// and each service level counts that is not met.
+func TestMetrics(t *testing.T) {
+	metrics := Metrics(&pace.Outcome{Scheduled: 1000, Count: 990, Errors: 4, Skipped: 6})
+	require.Equal(t, []latency.Metric{{Value: 0.99, Unit: "share-success"}, {Value: 1, Unit: "levels-missed"}}, metrics)
 	require.Zero(t, new(pace.Outcome).Success())
+	missed := func(check, write time.Duration) float64 {
+		out := &pace.Outcome{Scheduled: 3, Count: 3}
+		for name, took := range map[string]time.Duration{"check-user": check, "write-visibility": write, "lookup-content": time.Hour} {
+			rec := latency.NewRecorder()
+			rec.Record(took)
+			out.Kinds = append(out.Kinds, pace.Kind{Name: name, Latency: rec})
+		}
+		list := Metrics(out)
+		return list[len(list)-1].Value
+	}
+	require.InDelta(t, 0, missed(CheckLimit/2, WriteLimit/2), 0)
+	require.InDelta(t, 1, missed(CheckLimit, WriteLimit/2), 0)
+	require.InDelta(t, 2, missed(CheckLimit, WriteLimit), 0)
 }

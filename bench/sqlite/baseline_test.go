@@ -7,8 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/bench/gobench"
-	"github.com/varvedb/varve/internal/coreset"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -24,27 +22,65 @@ import (
 // plainCheckpoint is SQLite's own automatic checkpoint, in pages.
 const plainCheckpoint = 1000
 
+// baselineData is what all baselines begin with.
+var baselineData = bench.Dataset{
+	Engine: suite.Engine, Layout: "arkiv", Profile: bench.Typical, Gen: bench.GenOptions{Entities: 10_000, PerBlock: 100, Seed: 1},
+}
+
+// baseline is an open copy of a data set.
+type baseline struct {
+	*bench.Copy
+	data bench.Dataset
+}
+
+func openBaseline(b *testing.B, d bench.Dataset, opts *store.Options) *baseline {
+	cache, err := bench.OpenCache("")
+	require.NoError(b, err)
+	cp, err := cache.OpenCopy(b.Context(), d, opts)
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, cp.Close()) })
+	return &baseline{cp, d}
+}
+
+// commit measures commits of the store.
+func (r *baseline) commit(b *testing.B, cfg bench.CommitConfig) {
+	var err error
+	cfg.Expect, err = r.data.Expectation(r.Ready)
+	require.NoError(b, err)
+	cfg.Loop = b.Loop
+	res, err := bench.Commit(b.Context(), r.Entities, cfg)
+	require.NoError(b, err)
+	report(b, res)
+}
+
+// report gives the figures of the calls alone.
+func report(b *testing.B, res bench.Result) {
+	for _, m := range res.Metrics() {
+		b.ReportMetric(m.Value, m.Unit)
+	}
+}
+
 // BenchmarkBaselineCommit measures one block of 100 new entities an operation.
 // via=plain and via=varve-inline checkpoint in the commit that fills the log,
 // after the same number of pages; via=varve has the store's own checkpointer.
 func BenchmarkBaselineCommit(b *testing.B) {
-	coreset.Skip(b)
-	d := suite.Dataset("arkiv", bench.Typical)
-	inline := func(o *store.Options) { o.Checkpoint, o.WALFrames = driver.Inline, plainCheckpoint }
+	suite.Flags.Skip(b)
+	d := baselineData
+	inline := &store.Options{Checkpoint: driver.Inline, WALFrames: plainCheckpoint}
 	cfg := bench.CommitConfig{Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))}
-	b.Run(suite.Name(d)+"/via=varve", func(b *testing.B) { suite.Open(b, d).Commit(b, cfg) })
-	b.Run(suite.Name(d)+"/via=varve-inline", func(b *testing.B) { suite.Open(b, d, inline).Commit(b, cfg) })
-	b.Run(suite.Name(d)+"/via=plain", func(b *testing.B) { plainCommit(b, suite.Open(b, d)) })
+	b.Run("engine=sqlite/layout=arkiv/profile=typical/durability=durable/via=varve", func(b *testing.B) { openBaseline(b, d, nil).commit(b, cfg) })
+	b.Run("engine=sqlite/layout=arkiv/profile=typical/durability=durable/via=varve-inline", func(b *testing.B) { openBaseline(b, d, inline).commit(b, cfg) })
+	b.Run("engine=sqlite/layout=arkiv/profile=typical/durability=durable/via=plain", func(b *testing.B) { plainCommit(b, openBaseline(b, d, nil)) })
 }
 
-func plainCommit(b *testing.B, r *gobench.Run) {
-	x, err := r.Dataset.Expectation(r.Ready)
+func plainCommit(b *testing.B, r *baseline) {
+	x, err := r.data.Expectation(r.Ready)
 	require.NoError(b, err)
 	p := openPlain(b, r)
 	rows := x.Counts().Rows()
 	var last store.Block
 	res := bench.NewResult()
-	for blk, err := range bench.Blocks(r.Dataset.Profile, r.Dataset.Gen.Next(bench.Endless)) {
+	for blk, err := range bench.Blocks(r.data.Profile, r.data.Gen.Next(bench.Endless)) {
 		require.NoError(b, err)
 		if !b.Loop() {
 			break
@@ -57,14 +93,14 @@ func plainCommit(b *testing.B, r *gobench.Run) {
 		b.StartTimer()
 	}
 	res.Rows = x.Counts().Rows() - rows
-	gobench.Report(b)(res, nil)
+	report(b, res)
 	p.close(b)
 	checkPlain(b, r, x, &last)
 }
 
 // checkPlain reads what the plain loop wrote through the store: if the rows
 // were not those that the store writes, it would read something else.
-func checkPlain(b *testing.B, r *gobench.Run, x *bench.Expectation, last *store.Block) {
+func checkPlain(b *testing.B, r *baseline, x *bench.Expectation, last *store.Block) {
 	ctx := b.Context()
 	s, err := r.Entities.Summary(ctx)
 	require.NoError(b, err)
@@ -108,19 +144,21 @@ func everyAttribute(blk *store.Block, op *store.Op) query.Expr {
 // via=plain decodes the two JSON columns as via=varve does, via=raw only scans
 // the row.
 func BenchmarkBaselineGet(b *testing.B) {
-	coreset.Skip(b)
-	d := suite.Dataset("arkiv", bench.Typical)
-	b.Run(suite.Name(d)+"/via=varve", func(b *testing.B) {
-		cfg := bench.GetConfig{Profile: d.Profile, Of: d.Gen, Seed: 1, Loop: b}
-		gobench.Report(b)(bench.Get(b.Context(), suite.Open(b, d).Entities, cfg))
+	suite.Flags.Skip(b)
+	d := baselineData
+	b.Run("engine=sqlite/layout=arkiv/profile=typical/durability=durable/via=varve", func(b *testing.B) {
+		cfg := bench.GetConfig{Profile: d.Profile, Of: d.Gen, Seed: 1, Loop: b.Loop}
+		res, err := bench.Get(b.Context(), openBaseline(b, d, nil).Entities, cfg)
+		require.NoError(b, err)
+		report(b, res)
 	})
-	b.Run(suite.Name(d)+"/via=plain", func(b *testing.B) { plainGet(b, suite.Open(b, d), true) })
-	b.Run(suite.Name(d)+"/via=raw", func(b *testing.B) { plainGet(b, suite.Open(b, d), false) })
+	b.Run("engine=sqlite/layout=arkiv/profile=typical/durability=durable/via=plain", func(b *testing.B) { plainGet(b, openBaseline(b, d, nil), true) })
+	b.Run("engine=sqlite/layout=arkiv/profile=typical/durability=durable/via=raw", func(b *testing.B) { plainGet(b, openBaseline(b, d, nil), false) })
 }
 
-func plainGet(b *testing.B, r *gobench.Run, decode bool) {
+func plainGet(b *testing.B, r *baseline, decode bool) {
 	var keys []store.Key
-	for blk, err := range bench.Blocks(r.Dataset.Profile.WithPayload(0), r.Dataset.Gen) {
+	for blk, err := range bench.Blocks(r.data.Profile.WithPayload(0), r.data.Gen) {
 		require.NoError(b, err)
 		for i := range blk.Ops {
 			keys = append(keys, blk.Ops[i].Key)
@@ -139,7 +177,7 @@ func plainGet(b *testing.B, r *gobench.Run, decode bool) {
 			row, err = p.read(key, int64(r.Ready.Head), decode)
 			return err
 		})
-		if err != nil || len(row.payload) != r.Dataset.Profile.Payload {
+		if err != nil || len(row.payload) != r.data.Profile.Payload {
 			b.Fatalf("%d bytes, %v", len(row.payload), err)
 		}
 		if decode && row.strings[entity.AttrKey] != key.String() {
@@ -147,5 +185,5 @@ func plainGet(b *testing.B, r *gobench.Run, decode bool) {
 		}
 		res.Entities++
 	}
-	gobench.Report(b)(res, nil)
+	report(b, res)
 }

@@ -14,7 +14,6 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/bench/gobench"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -31,7 +30,7 @@ type plain struct {
 
 // openPlain opens the database file of a run with the pragmas that the store's
 // writer has, beside the idle store.
-func openPlain(b *testing.B, r *gobench.Run) *plain {
+func openPlain(b *testing.B, r *baseline) *plain {
 	b.Helper()
 	path := filepath.Join(r.Dir, "varve.db")
 	pool, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Opaque: path}).String())
@@ -62,7 +61,7 @@ func openPlain(b *testing.B, r *gobench.Run) *plain {
 
 // plainPragmas are the settings that the store's writer reads back, but for
 // the checkpoint, which SQLite does by itself.
-func plainPragmas(b *testing.B, r *gobench.Run) []string {
+func plainPragmas(b *testing.B, r *baseline) []string {
 	settings, err := r.DB.Settings(b.Context())
 	require.NoError(b, err)
 	var list []string

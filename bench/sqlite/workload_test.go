@@ -3,7 +3,6 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"iter"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/arkiv"
@@ -142,14 +142,14 @@ func TestCommitUpdates(t *testing.T) {
 func TestApplyTar(t *testing.T) {
 	d := bench.Dataset{Engine: suite.Engine, Layout: "arkiv"}
 	cp := openSmall(t, d)
-	res, err := arkiv.Apply(t.Context(), cp.Entities, arkiv.Blocks(), bench.Times(0))
+	res, err := arkiv.Apply(t.Context(), cp.Entities, arkiv.Blocks())
 	require.NoError(t, err)
 	require.Equal(t, int64(testdata.ArkivCount), res.Latency.Count())
 	require.Equal(t, uint64(1219+10015+9180), res.Rows)
-	_, err = arkiv.Apply(t.Context(), cp.Entities, arkiv.Blocks(), bench.Times(0))
+	_, err = arkiv.Apply(t.Context(), cp.Entities, arkiv.Blocks())
 	require.ErrorIs(t, err, bench.ErrMismatch, "the store is not empty any more")
 	cut := head(testdata.ArkivCount-1, arkiv.Blocks())
-	_, err = arkiv.Apply(t.Context(), openSmall(t, d).Entities, cut, bench.Times(0))
+	_, err = arkiv.Apply(t.Context(), openSmall(t, d).Entities, cut)
 	require.ErrorIs(t, err, bench.ErrMismatch, "a block is missing")
 }
 
@@ -259,21 +259,18 @@ func TestEveryParameterIsInTheKey(t *testing.T) {
 
 func TestManifest(t *testing.T) {
 	cp := openSmall(t, small("simple"))
-	opts := &store.Options{Durability: driver.Durable, Memory: 1 << 20}
-	m, err := bench.NewManifest(t.Context(), cp, opts)
+	m, err := bench.DescribeHost(t.TempDir())
 	require.NoError(t, err)
-	require.Equal(t, "sqlite", m.Engine.Name)
-	require.NotEmpty(t, m.Engine.Version)
-	require.NotEmpty(t, m.Settings)
-	require.Equal(t, "simple", m.Layout)
-	require.Equal(t, cp.Ready.Digest, m.Dataset.Digest)
-	require.Equal(t, uint64(300*12), m.Dataset.Rows)
-	require.Equal(t, int64(1<<20), m.Options.MemoryBytes)
-	text, err := json.Marshal(m)
-	require.NoError(t, err)
-	var again bench.Manifest
-	require.NoError(t, json.Unmarshal(text, &again))
-	require.Equal(t, m, again)
+	require.NoError(t, m.OfStore(t.Context(), cp.DB, &store.Options{Durability: driver.Durable, Memory: 1 << 20}))
+	for _, key := range []string{"host", "fsync-us", "go", "cores", "memory-kept-by", "engine-version", "setting-synchronous"} {
+		require.NotEmpty(t, m.Get(key), key)
+	}
+	require.Equal(t, "1", m.Get("cache-mb"))
+	var text bytes.Buffer // what the format's own reader makes of it
+	require.NoError(t, benchfmt.NewWriter(&text).Write(&benchfmt.Result{Name: benchfmt.Name("X"), Iters: 1, Values: []bench.Metric{{Value: 1, Unit: "ms"}}, Config: m}))
+	reader := benchfmt.NewReader(&text, "")
+	require.True(t, reader.Scan())
+	require.ElementsMatch(t, m, reader.Result().(*benchfmt.Result).Config)
 }
 
 func TestWorkloadsObeyTheContext(t *testing.T) {

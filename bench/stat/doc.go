@@ -1,10 +1,6 @@
-// Package stat says how sure one can be of what was measured: what x/perf and gonum
-// have for it put together, and what they do not have. That is the noise between two
-// measurements of the same, what remains of many comparisons and what they could
-// have seen, and what growing sizes say of larger ones.
-//
-// Intervals are of 95 % (Confidence) and two-sided. The same values give the same
-// answer.
+// Package stat has the one thing that x/perf and gonum have no function for: regressions whose
+// intervals hold for times and that tell how much each predictor explains. Intervals are of 95 %,
+// and two-sided.
 package stat
 
 import (
@@ -12,11 +8,8 @@ import (
 	"slices"
 )
 
-// Confidence is the level of all intervals.
-const Confidence = 0.95
-
-// Alpha is the p-value below which a difference counts as one.
-const Alpha = 1 - Confidence
+// alpha is the part of intervals that miss.
+const alpha = 0.05
 
 // ErrTooFew is returned for samples that are too small to say anything.
 var ErrTooFew = errors.New("too few observations")

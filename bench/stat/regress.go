@@ -3,7 +3,6 @@ package stat
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -12,29 +11,6 @@ import (
 	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 )
-
-// Correlation is a coefficient of correlation with its interval.
-type Correlation struct {
-	R, Low, High float64 // -1…1
-}
-
-// minPairs are the fewest from which a correlation has an interval.
-const minPairs = 4
-
-// Pearson returns the linear correlation of pairs, with the interval of Fisher's
-// transformation. It returns ErrTooFew for fewer than 4 pairs and ErrConstant when
-// one side does not vary.
-func Pearson(x, y []float64) (Correlation, error) {
-	if len(x) < minPairs {
-		return Correlation{}, fmt.Errorf("correlation: %d pairs, want at least %d: %w", len(x), minPairs, ErrTooFew)
-	}
-	if constant(x) || constant(y) {
-		return Correlation{}, fmt.Errorf("correlation: %w", ErrConstant)
-	}
-	r := min(max(stat.Correlation(x, y, nil), -1), 1) // rounding may give a little more than 1
-	half := distuv.UnitNormal.Quantile(1-Alpha/2) / math.Sqrt(float64(len(x)-3))
-	return Correlation{R: r, Low: math.Tanh(math.Atanh(r) - half), High: math.Tanh(math.Atanh(r) + half)}, nil
-}
 
 // ErrDependent is returned when a predictor is a linear combination of others,
 // so that no data can tell their effects apart.
@@ -102,7 +78,7 @@ func Regress(y []float64, predictors []Predictor) (*Regression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("regression: %w", err)
 	}
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - k)}.Quantile(1 - Alpha/2)
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - k)}.Quantile(1 - alpha/2)
 	r := &Regression{N: n}
 	for j, share := range append([]float64{0}, shares(columns[1:])...) {
 		b, half := coefficients[j], t*stdErrors[j]
@@ -183,42 +159,4 @@ func correlations(columns []Predictor) *mat.SymDense {
 	var all mat.SymDense
 	stat.CorrelationMatrix(&all, data, nil)
 	return &all
-}
-
-// Effect is what a predictor does to a response while the others stay as they are.
-type Effect struct {
-	Name      string
-	Partial   float64 // correlation, of what the others do not explain of either
-	Beta      float64 // coefficient in standard deviations, of the response for one of the predictor
-	Inflation float64 // of the coefficient's variance: 1 when the predictor is independent of the others
-}
-
-// Effects returns the effect of each predictor. It returns ErrTooFew when there are not
-// more observations than predictors and two, ErrConstant when something does not vary,
-// and ErrDependent.
-func Effects(y []float64, predictors []Predictor) ([]Effect, error) {
-	n, k := len(y), len(predictors)
-	if n <= k+2 {
-		return nil, fmt.Errorf("effects: %d observations for %d predictors: %w", n, k, ErrTooFew)
-	}
-	for _, p := range predictors {
-		if constant(p.Values) || constant(y) {
-			return nil, fmt.Errorf("effects: %s, or the response: %w", p.Name, ErrConstant)
-		}
-	}
-	all := correlations(append(slices.Clone(predictors), Predictor{Values: y}))
-	var of, with mat.Dense // the inverses without and with the response
-	if of.Inverse(all.SliceSym(0, k)) != nil || with.Inverse(all) != nil {
-		return nil, fmt.Errorf("effects: %w", ErrDependent)
-	}
-	var betas mat.VecDense
-	betas.MulVec(&of, mat.NewVecDense(k, mat.Col(nil, k, all)[:k]))
-	list := make([]Effect, k)
-	for j, p := range predictors {
-		list[j] = Effect{
-			Name: p.Name, Beta: betas.AtVec(j), Inflation: of.At(j, j),
-			Partial: -with.At(j, k) / math.Sqrt(with.At(j, j)*with.At(k, k)),
-		}
-	}
-	return list, nil
 }

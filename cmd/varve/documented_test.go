@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/internal/lint"
 )
@@ -29,7 +28,7 @@ var quick = []string{
 // long are interrupted before they begin, when what they are given has been checked; why,
 // and where they run.
 var long = map[string]string{
-	"compare": "measures for a minute: TestCompareWithServer", "run": "measures for hours: TestRunBlocks", "authz": "measures: TestRebac, TestSocial",
+	"compare": "measures for a minute: TestCompareWithServer", "run": "measures for hours: TestRunRepeats", "authz": "measures: TestRebac, TestSocial",
 	"torture": "kills for long: TestTorture", "serve": "runs until it is told to end: TestServe",
 	"follow": "follows a chain that is not here: TestFollow", "node": "the same: TestNode",
 	"service-bench": "asks a service that is not here: TestServe", "top": "the same: TestTop",
@@ -67,7 +66,7 @@ func TestDocumentedCommands(t *testing.T) {
 			var out, errs bytes.Buffer
 			want := []int{cli.ExitOK}
 			if args[0] == "bench" {
-				want = append(want, cli.ExitNotChecked) // of one run a side
+				want = append(want, cli.ExitNotChecked) // of few runs a side
 			}
 			if long[args[0]] == "" && !slices.Contains(quick, args[0]) && args[0][0] != '-' {
 				t.Errorf("%s: neither quick nor long", &c)
@@ -120,13 +119,9 @@ func prepare(t *testing.T, root string) {
 	}
 	require.NoError(t, os.WriteFile("keys", []byte(strings.Repeat("ab", 32)), 0o600))
 	require.NoError(t, os.WriteFile("events.jsonl", []byte("{\"type\":\"CourseDefined\",\"tags\":[[\"course\",\"c1\"]]}\n{\"type\":\"Other\"}\n"), 0o600))
-	require.NoError(t, os.CopyFS("results/first", os.DirFS(rendered(t, root))))
-	require.NoError(t, os.Remove("results/first/options.json")) // it is of another source
-	results, err := result.Read("results/first")
-	require.NoError(t, err)
-	require.NoError(t, result.WriteBenchFile("results/first", results))
+	require.NoError(t, os.CopyFS("results/first", os.DirFS(filepath.Join(root, "docs/results/campaign"))))
 	for _, name := range []string{"old.txt", "new.txt"} {
-		require.NoError(t, os.Symlink("results/first/"+result.BenchFile, name))
+		require.NoError(t, os.Symlink("results/first/A4-sqlite-20261123T160940Z.txt", name))
 	}
 	require.NoError(t, os.MkdirAll("docs/results", 0o755))
 	require.NoError(t, os.Symlink(filepath.Join(root, "docs/results/PLAN.md"), "docs/results/PLAN.md"))

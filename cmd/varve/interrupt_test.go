@@ -45,8 +45,8 @@ func TestInterruptLeavesNothing(t *testing.T) {
 		{"postgres, impatient", "Blocks/engine=postgres", 2 * time.Second, append(compare, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 		{"run", "A1 on sqlite", 500 * time.Millisecond, append(lab, "sqlite"), []syscall.Signal{syscall.SIGINT}},
 		{"run, impatient", "A1 on postgres", time.Second, append(lab, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
-		{"rebac", "(1 of 1", 500 * time.Millisecond, append(rebac, "sqlite"), []syscall.Signal{syscall.SIGINT}},
-		{"social, impatient", "(1 of 1", 500 * time.Millisecond, append(social, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
+		{"rebac", "(1 of 3", 500 * time.Millisecond, append(rebac, "sqlite"), []syscall.Signal{syscall.SIGINT}},
+		{"social, impatient", "(1 of 3", 500 * time.Millisecond, append(social, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newGroup(t, c.args...)
@@ -77,7 +77,7 @@ func TestMemoryBudget(t *testing.T) {
 		t.Skip("no limit can be set here: ", err)
 	}
 	require.NoError(t, probe.Close())
-	p := newGroup(t, "compare", "sqlite", "--memory=12MiB")
+	p := newGroup(t, "compare", "sqlite", "--repeats=1", "--memory=12MiB")
 	require.Equal(t, cli.ExitError, p.wait())
 	require.Contains(t, p.errs.String(), "killed: out of its memory budget of 12 MiB, see --memory")
 	p.leavesNothing(t)

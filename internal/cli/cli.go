@@ -39,7 +39,7 @@ type commands struct {
 	Compare compareCmd `cmd:"" help:"Run all engines on the same blocks, each in its own process, and print them side by side."`
 	Run     runCmd     `cmd:"" help:"Run the experiments of the catalogue and keep their results."`
 	Bench   benchCmd   `cmd:"" help:"Compare results."`
-	Report  reportCmd  `cmd:"" help:"Make a page of results, or render the tables of EXPERIMENTS.md."`
+	Report  reportCmd  `cmd:"" help:"Make a page of results, or their tables as Markdown."`
 	Decide  decideCmd  `cmd:"" help:"Say which engine the results speak for, and go or no-go, with every criterion."`
 	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
 	Seed    seedCmd    `cmd:"" help:"Generate a database or a block tar of any size."`

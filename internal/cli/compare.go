@@ -7,21 +7,18 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/engine"
-	"github.com/varvedb/varve/internal/experiment"
-	"github.com/varvedb/varve/internal/report/runs"
+	"github.com/varvedb/varve/internal/lab"
 )
 
-// compareCmd measures engines one after the other, each in a process of its
-// own, so that memory, page cache and a crash are its own.
+// compareCmd measures engines in turns, each in a process of its own, so that memory, page cache
+// and a crash are its own.
 type compareCmd struct {
 	engineFlags
 	recordFlags
-	experiment.FirstOptions
+	lab.FirstOptions
 	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
 	Layout  string   `help:"Entity layout." default:"arkiv"`
 	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
@@ -35,13 +32,16 @@ func (c *compareCmd) Run(e *env) error {
 	if len(c.Engines) == 0 {
 		c.Engines = c.here(e)
 	}
-	o := experiment.Options{Seed: 1, Layouts: []string{c.Layout}, First: &c.FirstOptions}
-	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}, lead: printManifests}
-	results, err := x.run(e)
-	if results != nil && !c.JSON {
-		err = errors.Join(err, sameDigests(results))
+	o := lab.Options{Seed: 1, Layouts: []string{c.Layout}, First: &c.FirstOptions}
+	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}}
+	got, err := x.run(e)
+	if got == nil {
+		return err
 	}
-	return err
+	if differ := got.sameDigests(); differ != nil {
+		err = errors.Join(err, differ)
+	}
+	return errors.Join(err, got.rank(e.stdout, err == nil))
 }
 
 // here are the engines that there is a program for, this one or another. Who asks for none by
@@ -57,50 +57,60 @@ func (c *compareCmd) here(e *env) (names []string) {
 	return names
 }
 
-// printManifests says what the figures are of: the machine, and each engine's settings.
-func printManifests(out io.Writer, results *result.Results) error {
-	said := map[string]bool{}
-	for i := range results.Records {
-		r := &results.Records[i]
-		var m bench.Manifest
-		if err := results.Manifest(r, &m); err != nil {
-			return err
-		}
-		name := r.Config.Get("engine")
-		if said[name] || len(m.Settings) == 0 {
+// ranked are the measures by which engines are put in an order, all better when lower.
+var ranked = []struct{ name, unit, what string }{
+	{"GeneratedBlocks", "commit-p50-ms", "commits of 100 entities"},
+	{"GeneratedBlocks", "get-p50-ms", "reads by key"},
+	{"GeneratedBlocks", "query-p50-ms", "queries"},
+}
+
+// rank says who is first, and when that cannot be relied on: others were at work, or the
+// repeats of neighbours overlap. That answers were right it says only where nothing failed.
+func (s *results) rank(out io.Writer, well bool) error {
+	for _, off := range s.off {
+		fmt.Fprintf(out, "The machine was not at rest: %s. These ranks cannot be relied on.\n", off)
+	}
+	for _, by := range ranked {
+		rows := slices.DeleteFunc(slices.Clone(s.rows), func(r *row) bool { return r.name != by.name || len(r.values[by.unit]) == 0 })
+		slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.summary(by.unit).Center, b.summary(by.unit).Center) })
+		if len(rows) < 2 {
 			continue
 		}
-		if len(said) == 0 {
-			h := m.Host
-			fmt.Fprintf(out, "%d cores, %.0f GiB, %s on %s, fsync %s. Settings as read back:\n",
-				h.Cores, float64(h.MemoryBytes)/(1<<30), h.Kernel, cmp.Or(h.Filesystem, "an unknown file system"), h.Fsync.Median.Round(time.Microsecond))
+		text := rows[0].get("engine") + " " + rows[0].cell(by.unit)
+		for i, r := range rows[1:] {
+			text += orderSign(rows[i], r, by.unit) + r.get("engine") + " " + r.cell(by.unit)
 		}
-		said[name] = true
-		list := make([]string, len(m.Settings))
-		for i, s := range m.Settings {
-			list[i] = s.Name + "=" + s.Value
-		}
-		fmt.Fprintf(out, "  %s %s: %s\n", name, m.Engine.Version, strings.Join(list, ", "))
+		fmt.Fprintf(out, "%s, median in ms: %s\n", by.what, text)
 	}
-	if len(said) == 0 {
+	if len(s.rows) > 0 {
+		fmt.Fprintln(out, "≈: the repeats overlap, or are fewer than three, so that the order may be luck.")
+	}
+	if !well {
 		return nil
 	}
-	if slices.ContainsFunc(results.Records, func(r result.Record) bool { return r.Error != "" }) {
-		_, err := fmt.Fprintln(out, "\nNot everything could be measured: what follows is what could.")
-		return err
-	}
-	_, err := fmt.Fprintln(out, "\nEvery answer was compared with the right one, and so was the digest of each store.")
+	_, err := fmt.Fprintln(out, "Every answer was compared with the right one, and so was the digest of each store.")
 	return err
 }
 
+// orderSign tells a difference that all repeats show from one that may be luck.
+func orderSign(a, b *row, unit string) string {
+	first, second := a.values[unit], b.values[unit]
+	if min(len(first), len(second)) < 3 || slices.Max(first) >= slices.Min(second) {
+		return " ≈ "
+	}
+	return " < "
+}
+
 // sameDigests fails when engines that were given the same hold something else.
-func sameDigests(results *result.Results) error {
-	good := slices.DeleteFunc(slices.Clone(results.Records), func(r result.Record) bool { return r.Error != "" || len(r.Notes) == 0 })
-	for _, same := range runs.By(good, func(r result.Record) string { return r.Name + "/" + r.Config.Without("engine").String() }) {
-		for _, r := range same {
-			if first := same[0].Notes[0]; r.Notes[0] != first {
-				return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.Name, r.Notes[0], r.Config.Get("engine"), first)
+func (s *results) sameDigests() error {
+	first := map[string]string{}
+	for _, r := range s.rows {
+		given := r.name + "/" + strings.Join(slices.DeleteFunc(slices.Clone(r.keys), func(k string) bool { return strings.HasPrefix(k, "engine=") }), "/")
+		for _, digest := range r.digests {
+			if want := cmp.Or(first[given], digest); digest != want {
+				return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.name, digest, r.get("engine"), want)
 			}
+			first[given] = cmp.Or(first[given], digest)
 		}
 	}
 	return nil

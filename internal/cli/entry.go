@@ -2,19 +2,15 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/progress"
-	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -27,13 +23,13 @@ type engineFlags struct {
 
 // recordFlags are what commands that run one experiment of the catalogue have in common.
 type recordFlags struct {
-	Out  string `help:"Directory of a result set that keeps the records, for report, decide and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
-	JSON bool   `help:"Print the records as JSON."`
+	Out     string `help:"Directory that keeps the results, in the Go benchmark format, for report, decide and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
+	Repeats int    `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
 }
 
 // set gives options what the flags say, checks the names of layouts, and returns the
 // engines of names and URLs.
-func (f *engineFlags) set(o *experiment.Options, engines []string) (list []bench.Engine, err error) {
+func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine, err error) {
 	o.Durability, err = driver.ParseDurability(f.Durability)
 	memory, fault := store.ParseBytes(f.Memory)
 	if o.Memory = memory; fault != nil {
@@ -58,96 +54,73 @@ func known(kind string, names, all []string) error {
 }
 
 // entry is a command's run of one experiment of the catalogue, on each engine in a
-// process of its own, which is shown as a table of its records.
+// process of its own, which is shown as tables.
 type entry struct {
 	engineFlags
 	recordFlags
 	id      string
 	engines []string
-	options experiment.Options
+	options lab.Options
 	child   child
-	lead    func(io.Writer, *result.Results) error // writes what stands before the table, which stays on the screen; nil for nothing
 }
 
-// run measures and prints. It prints what it has when an engine fails, and fails then.
-func (x *entry) run(e *env) (*result.Results, error) {
-	x.options.Scale, x.options.Loaded = 1, 0.6
+// run measures, prints, and returns what it printed, also when an engine fails; it fails then.
+func (x *entry) run(e *env) (*results, error) {
+	x.options.Scale, x.options.Loaded, x.options.Probe = 1, 0.6, true
 	engines, err := x.set(&x.options, x.engines)
 	if err != nil {
 		return nil, err
 	}
-	found, err := experiment.Find([]string{x.id})
+	found, err := lab.Find([]string{x.id})
 	if err != nil {
 		return nil, err
 	}
 	kept := x.Out != ""
 	return x.into(e, func() error {
-		r := runner{found: found, engines: engines, options: x.options, blocks: 1, out: x.Out, kept: kept, child: x.child}
+		r := runner{found: found, engines: engines, options: x.options, repeats: x.Repeats, out: x.Out, kept: kept, child: x.child}
 		return r.run(e)
 	})
 }
 
-// measureHere runs an experiment in this process, and returns the keys of the records that
-// the set has of it then.
-func measureHere(e *env, engine bench.Engine, out string, o experiment.Options, found experiment.Experiment) (keys []string, err error) {
-	l := &experiment.Lab{
-		Options: o, Engine: engine,
-		Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
-	}
-	if l.Cache, err = bench.OpenCache(""); err != nil {
-		return nil, err
-	}
-	l.Cache.Progress = func(name, unit string, total int64) bench.Progress {
-		return progress.Start(e.stderr, name, unit, total)
-	}
-	if l.Set, err = result.Open(out); err != nil {
-		return nil, err
-	}
-	keys, err = l.Run(e.ctx, found)
-	return keys, cmp.Or(e.ctx.Err(), errors.Join(err, l.Set.Close())) // a server may put what was cancelled in words of its own
-}
-
-// into prints the records of the experiment, which measure puts into the result set, or
-// into one for this time only.
-func (x *entry) into(e *env, measure func() error) (results *result.Results, err error) {
+// into prints the results of the experiment, which measure puts into the set, or into one for
+// this time only. What it fails with comes after what there is.
+func (x *entry) into(e *env, measure func() error) (_ *results, err error) {
 	if x.Out == "" {
 		if x.Out, err = os.MkdirTemp("", "varve-"+x.id+"-"); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(x.Out)) }()
 	}
-	if err := measure(); err != nil {
-		return nil, err
+	failed := measure()
+	if e.ctx.Err() != nil {
+		return nil, failed
 	}
-	if results, err = finished(e, x.Out, x.JSON); err != nil {
-		return nil, err
+	read, err := readResults(x.Out, x.id)
+	if err == nil {
+		err = read.print(e.stdout)
 	}
-	if !x.JSON && x.lead != nil {
-		err = x.lead(e.stdout, results)
+	if failed == nil {
+		failed = read.failure()
 	}
-	if !x.JSON {
-		err = errors.Join(err, report.WriteText(e.stdout, &report.Input{Results: results}, x.id))
-	}
-	for i := range results.Records {
-		if r := &results.Records[i]; r.Error != "" && r.Experiment == x.id {
-			err = errors.Join(err, fmt.Errorf("%s: %s", r.Config, r.Error))
-		}
-	}
-	return results, err
+	return read, errors.Join(err, failed)
 }
 
-// finished reads a result set, derives the benchmark format of it, and prints its
-// records if that is asked for.
-func finished(e *env, dir string, asJSON bool) (*result.Results, error) {
-	results, err := result.Read(dir)
-	if err != nil {
-		return nil, err
+// measureHere runs an experiment in this process.
+func measureHere(e *env, engine bench.Engine, out string, o lab.Options, found lab.Experiment) error {
+	l := &lab.Lab{
+		Options: o, Engine: engine,
+		Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
 	}
-	err = result.WriteBenchFile(dir, results)
-	for i := range results.Records {
-		if asJSON && err == nil {
-			err = json.NewEncoder(e.stdout).Encode(&results.Records[i])
-		}
+	var err error
+	if l.Cache, err = bench.OpenCache(""); err != nil {
+		return err
 	}
-	return results, err
+	l.Cache.Progress = func(name, unit string, total int64) bench.Progress {
+		return progress.Start(e.stderr, name, unit, total)
+	}
+	set, err := lab.OpenSet(out)
+	if err == nil {
+		err = l.Run(e.ctx, found, set)
+	}
+	return cmp.Or(e.ctx.Err(), err) // a server may put what was cancelled in words of its own
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench/latency"
-	"github.com/varvedb/varve/bench/result"
 	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
@@ -25,14 +24,23 @@ type loadCmd struct {
 
 // appliedJSON is the result as printed.
 type appliedJSON struct {
-	Blocks  int                 `json:"blocks"`
-	Changes int                 `json:"changes"`
-	Skipped int                 `json:"blocks_skipped"`
-	Late    int                 `json:"blocks_late"` // begun after their scheduled time
-	Commit  result.Distribution `json:"commit"`
-	Seconds float64             `json:"seconds"`
-	Head    uint64              `json:"head"`
-	Digest  string              `json:"digest"`
+	Blocks  int         `json:"blocks"`
+	Changes int         `json:"changes"`
+	Skipped int         `json:"blocks_skipped"`
+	Late    int         `json:"blocks_late"` // begun after their scheduled time
+	Commit  commitTimes `json:"commit"`
+	Seconds float64     `json:"seconds"`
+	Head    uint64      `json:"head"`
+	Digest  string      `json:"digest"`
+}
+
+// commitTimes are the latencies of commits, in nanoseconds.
+type commitTimes struct {
+	Count int64         `json:"count"`
+	P50   time.Duration `json:"p50_ns"`
+	P95   time.Duration `json:"p95_ns"`
+	P99   time.Duration `json:"p99_ns"`
+	Max   time.Duration `json:"max_ns"`
 }
 
 // Run applies.
@@ -55,7 +63,7 @@ func (c *loadCmd) Run(e *env) (err error) {
 		return printJSON(e.stdout, res)
 	}
 	p99 := "" // of few commits it would be the longest
-	if res.Commit.Count >= result.P99Needs {
+	if res.Commit.Count >= 100 {
 		p99 = ", p99 " + ms(res.Commit.P99)
 	}
 	fmt.Fprintf(e.stdout, "%d blocks, %d changes in %.1f s; commit p50 %s%s, max %s ms (n %d); %d late; head %d, digest %s\n",
@@ -79,8 +87,8 @@ func (c *loadCmd) apply(e *env, src *source, ents *store.Entities) (res appliedJ
 	res.Skipped = held.Skipped
 	start := time.Now()
 	defer func() {
-		res.Commit, res.Seconds = rec.Distribution("commit"), time.Since(start).Seconds()
-		res.Commit.Curve = nil // for charts
+		res.Commit = commitTimes{rec.Count(), rec.Quantile(50), rec.Quantile(95), rec.Quantile(99), rec.Max()}
+		res.Seconds = time.Since(start).Seconds()
 		res.Head, res.Digest = head.Block, head.Digest.String()
 	}()
 	for b, err := range src.reopen() {

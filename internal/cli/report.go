@@ -2,11 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"os"
+	"io"
+	"path/filepath"
+	"strings"
 
-	"github.com/varvedb/varve/bench/result"
-	"github.com/varvedb/varve/internal/experiment"
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/internal/verdict"
@@ -14,84 +15,86 @@ import (
 
 // reportCmd shows a result set.
 type reportCmd struct {
-	Results     string `arg:"" help:"Directory of the results." type:"existingdir"`
-	Out         string `short:"o" help:"File of the page." default:"report.html" type:"path"`
-	Title       string `help:"Title of the page." default:"Varve: results"`
-	Experiments string `help:"Render the tables of this Markdown file between its markers instead of a page." type:"existingfile" placeholder:"FILE"`
-	Check       bool   `help:"With --experiments: change nothing, and fail when the file differs from what would be rendered."`
+	Results  string `arg:"" help:"Directory of result files, or one of them." type:"path"`
+	Out      string `short:"o" help:"File of the page; report.html, or report.md with --markdown, when not given." type:"path"`
+	Title    string `help:"Title of the page." default:"Varve: results"`
+	Markdown bool   `help:"Write Markdown instead of HTML, with its pictures in files beside it."`
 }
 
-// Run renders.
+// Run writes the page, whole or not at all.
 func (c *reportCmd) Run(e *env) error {
-	if c.Check && c.Experiments == "" {
-		return usageError{fmt.Errorf("--check needs --experiments")}
-	}
-	results, err := result.ReadAll(c.Results)
+	set, err := loadSet(e, c.Results)
 	if err != nil {
 		return err
 	}
-	for _, w := range results.Warnings {
-		fmt.Fprintln(e.stderr, "report:", w)
+	page, err := report.NewPage(set, c.Title)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
 	}
-	in := &report.Input{Title: c.Title, Results: results}
-	for _, x := range append(experiment.All(), experiment.Machine) {
-		in.Catalogue = append(in.Catalogue, report.Entry{ID: x.ID, Title: x.Title, Question: x.Question, Earlier: x.Earlier})
+	out, write := cmp.Or(c.Out, "report.html"), report.WriteHTML
+	if c.Markdown {
+		out = cmp.Or(c.Out, "report.md")
+		stem := strings.TrimSuffix(out, filepath.Ext(out)) + "-"
+		if err := writePictures(page, stem); err != nil {
+			return err
+		}
+		write = func(w io.Writer, p *report.Page) error {
+			return report.WriteMarkdown(w, p, func(pic *report.Picture) string { return filepath.Base(stem + pic.Name + ".svg") })
+		}
 	}
-	if c.Experiments != "" {
-		return c.tables(e, in)
+	var text bytes.Buffer
+	if err := write(&text, page); err != nil {
+		return fmt.Errorf("report: %w", err)
 	}
-	var page bytes.Buffer
-	if err := report.WriteHTML(&page, in); err != nil {
-		return err
+	if err := filesync.Replace(out, text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("report: %w", err)
 	}
-	if err := filesync.Replace(c.Out, page.Bytes(), 0o644); err != nil {
-		return err
-	}
-	fmt.Fprintf(e.stdout, "%s: %d records, %.1f MB; open it in a browser\n", c.Out, len(results.Records), float64(page.Len())/1e6)
+	fmt.Fprintf(e.stdout, "%s: %d measurements, %.1f MB\n", out, page.Lines, float64(text.Len())/1e6)
 	return nil
 }
 
-// tables renders the tables of a document in place, or compares.
-func (c *reportCmd) tables(e *env, in *report.Input) error {
-	old, err := os.ReadFile(c.Experiments)
-	if err != nil {
-		return err
+func writePictures(page *report.Page, stem string) error {
+	for _, q := range page.Questions {
+		for _, pic := range q.Pictures {
+			if err := filesync.Replace(stem+pic.Name+".svg", pic.SVG, 0o644); err != nil {
+				return fmt.Errorf("report: %w", err)
+			}
+		}
 	}
-	text, err := report.RenderMarkdown(string(old), in)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.Experiments, err)
-	}
-	switch {
-	case text == string(old):
-		fmt.Fprintf(e.stdout, "%s is what %s says\n", c.Experiments, c.Results)
-		return nil
-	case c.Check:
-		fmt.Fprint(e.stdout, report.Diff(string(old), text))
-		return fmt.Errorf("%s differs from the results; render it again with varve report %s --experiments %s", c.Experiments, c.Results, c.Experiments)
-	}
-	if err := filesync.Replace(c.Experiments, []byte(text), 0o644); err != nil {
-		return err
-	}
-	fmt.Fprintf(e.stdout, "%s rendered\n", c.Experiments)
 	return nil
+}
+
+// loadSet reads results, and says which lines could not be read. A path that has none is wrong usage.
+func loadSet(e *env, path string) (*report.Set, error) {
+	set, err := report.Load(path)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("read results: %w", err)}
+	}
+	for _, w := range set.Warnings {
+		fmt.Fprintln(e.stderr, "warning:", w)
+	}
+	return set, nil
 }
 
 // decideCmd says what the results mean: which engine, and go or no-go. It
 // succeeds whatever the answer is, also when that is unknown.
 type decideCmd struct {
-	Results string `arg:"" help:"Directory of the results." type:"existingdir"`
+	Results string `arg:"" help:"Directory of result files." type:"path"`
 	JSON    bool   `help:"Print every criterion as JSON."`
 }
 
 // Run evaluates.
 func (c *decideCmd) Run(e *env) error {
-	results, err := result.ReadAll(c.Results)
+	set, err := loadSet(e, c.Results)
 	if err != nil {
 		return err
 	}
-	evaluation := verdict.Evaluate(results)
-	if c.JSON {
-		return printJSON(e.stdout, evaluation)
+	answers, err := verdict.Evaluate(set)
+	if err != nil {
+		return fmt.Errorf("decide: %w", err)
 	}
-	return evaluation.WriteText(e.stdout)
+	if c.JSON {
+		return printJSON(e.stdout, answers)
+	}
+	return answers.WriteText(e.stdout)
 }

@@ -4,86 +4,76 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/cli"
-	"github.com/varvedb/varve/internal/report/reporttest"
 	"github.com/varvedb/varve/internal/verdict"
 )
 
-func resultSet(t *testing.T) string {
+// resultFile is a file of a result set.
+func resultFile(t *testing.T, text string) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "results")
-	require.NoError(t, reporttest.Write(dir, reporttest.Full(reporttest.Options{
-		Engines: []string{"sqlite", "duckdb"}, Layouts: []string{"arkiv"}, Seconds: 3, Only: []string{"A5", "D1", "D4", "D5"},
-	})))
-	return dir
+	path := filepath.Join(t.TempDir(), "D1-sqlite-1.txt")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
-func TestReportPage(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "page.html")
-	code, out, errs := varve("report", resultSet(t), "-o", page, "--title", "My results")
+const sustained = `experiment: D1
+BenchmarkSustained/engine=sqlite/layout=arkiv/scale=1/rate=6000 1000 1.5 p50-ms 8 p95-ms 20 p99-ms 90 max-ms 5914 rows/s
+BenchmarkTimeline/engine=sqlite/layout=arkiv/scale=1/rate=6000/second=1 10 1.5 p50-ms 8 max-ms 1 checkpoints
+BenchmarkTimeline/engine=sqlite/layout=arkiv/scale=1/rate=6000/second=2 10 1.5 p50-ms 9 max-ms 0 checkpoints
+`
+
+func TestReport(t *testing.T) {
+	set, out := resultFile(t, sustained), filepath.Join(t.TempDir(), "page.html")
+	code, text, errs := varve("report", filepath.Dir(set), "-o", out, "--title", "My <results>")
 	require.Equal(t, cli.ExitOK, code, errs)
-	require.Contains(t, out, page)
-	text, err := os.ReadFile(page)
+	require.Contains(t, text, out+": 1 measurements")
+	page, err := os.ReadFile(out)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "<h1>My results</h1>")
-	require.Contains(t, string(text), "A5 · Full schema", "titles come from the catalogue")
-}
+	require.Contains(t, string(page), "<h1>My &lt;results&gt;</h1>")
+	require.Contains(t, string(page), "<svg")
 
-func TestReportTables(t *testing.T) {
-	set, doc := resultSet(t), filepath.Join(t.TempDir(), "EXPERIMENTS.md")
-	require.NoError(t, os.WriteFile(doc, []byte("# E\n\n<!-- table:A5 -->\n| old |\n<!-- /table:A5 -->\n"), 0o600))
-
-	code, out, errs := varve("report", set, "--experiments", doc, "--check")
-	require.Equal(t, cli.ExitError, code)
-	require.Contains(t, out, "-| old |")
-	require.Contains(t, out, "+| profile | documents | sqlite | duckdb |")
-	require.Contains(t, errs, "render it again")
-	text, err := os.ReadFile(doc)
-	require.NoError(t, err)
-	require.Contains(t, string(text), "| old |", "a check changes nothing")
-
-	code, _, errs = varve("report", set, "--experiments", doc)
+	out = filepath.Join(filepath.Dir(out), "page.md")
+	code, _, errs = varve("report", set, "-o", out, "--markdown")
 	require.Equal(t, cli.ExitOK, code, errs)
-	code, out, errs = varve("report", set, "--experiments", doc, "--check")
-	require.Equal(t, cli.ExitOK, code, out+errs)
-	info, err := os.Stat(doc)
+	page, err = os.ReadFile(out)
 	require.NoError(t, err)
-	require.EqualValues(t, 0o600, info.Mode().Perm())
+	const picture = "page-commit-latency-by-quantile-6-000-rows-s-1x.svg"
+	require.Contains(t, string(page), "]("+picture+")")
+	require.FileExists(t, filepath.Join(filepath.Dir(out), picture))
 
-	code, _, _ = varve("report", set, "--check")
+	code, _, errs = varve("report", t.TempDir())
 	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "no result files")
+}
+
+// A page that cannot be written leaves nothing behind, and the old one stays.
+func TestReportWhole(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "page.html")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "full"), 0o700)) // a directory in the way
+	code, _, errs := varve("report", resultFile(t, sustained), "-o", dir)
+	require.Equal(t, cli.ExitError, code)
+	require.Contains(t, errs, "report: ")
+	require.NoFileExists(t, dir+".tmp")
+	require.DirExists(t, filepath.Join(dir, "full"))
 }
 
 func TestDecide(t *testing.T) {
-	set := resultSet(t)
+	set := resultFile(t, sustained)
 	code, out, errs := varve("decide", set)
 	require.Equal(t, cli.ExitOK, code, errs)
-	require.Contains(t, out, "Not known: ")
-	require.Contains(t, out, "varve run D3 --engines sqlite --layouts arkiv --scale 1 ")
+	require.Contains(t, out, "not known: measure sqlite first")
+	require.Contains(t, out, "Decision tree")
 
-	text := out
 	code, out, errs = varve("decide", "--json", set)
 	require.Equal(t, cli.ExitOK, code, errs)
 	var r verdict.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
-	require.True(t, strings.HasPrefix(text, r.Sentence+"\n"), "the text begins with the sentence")
-	require.Equal(t, "sqlite", r.Assessments[0].Engine)
-	require.Equal(t, verdict.Undecided, r.Assessments[0].V1)
+	require.Equal(t, verdict.Unknown, r.Candidates[0].Parts[0].Outcome)
 
-	code, _, _ = varve("decide", filepath.Join(set, "nowhere"))
+	code, _, _ = varve("decide", filepath.Join(t.TempDir(), "nowhere"))
 	require.Equal(t, cli.ExitUsage, code)
-}
-
-// Results of nothing decide nothing, and that is no failure.
-func TestDecideNothing(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "records.jsonl"), nil, 0o600))
-	code, out, errs := varve("decide", dir)
-	require.Equal(t, cli.ExitOK, code, errs)
-	require.Contains(t, out, "Not known: there is no record to decide from")
 }

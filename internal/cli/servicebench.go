@@ -3,10 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/serve"
-	"github.com/varvedb/varve/internal/experiment"
+	"github.com/varvedb/varve/internal/lab"
 )
 
 // serviceBenchCmd puts load on a service that runs.
@@ -32,20 +33,24 @@ func (c *serviceBenchCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	load := experiment.Running{Connect: map[string]func() (serve.Client, error){}, Clients: c.Clients, Each: c.Each, Entities: c.Entities}
+	load := &lab.Running{Connect: map[string]func() (serve.Client, error){}, Clients: c.Clients, Each: c.Each, Entities: c.Entities}
 	if c.REST != "" {
 		load.Connect["rest"] = func() (serve.Client, error) { return serve.REST(c.REST, token, c.Clients), nil }
 	}
 	if c.GRPC != "" {
 		load.Connect["grpc"] = func() (serve.Client, error) { return serve.GRPC(c.GRPC, token) }
 	}
-	found := experiment.RunningService(load)
+	found := lab.RunningService(load)
 	x := entry{recordFlags: c.recordFlags, id: found.ID}
-	_, err = x.into(e, func() error { // in this process, since it needs no engine
-		_, err := measureHere(e, bench.Engine{Name: "service"}, x.Out, experiment.Options{Retry: true}, found)
+	_, err = x.into(e, func() (err error) { // in this process, since it needs no engine
+		defer func() { err = errors.Join(err, load.Close()) }()
+		o := lab.Options{Retry: true, Seed: 1, Sitting: time.Now().UTC().Format("20060102T150405Z")}
+		for ; o.Repeat < c.Repeats && err == nil; o.Repeat++ {
+			err = measureHere(e, bench.Engine{Name: "service"}, x.Out, o, found)
+		}
 		return err
 	})
-	if err == nil && !c.JSON {
+	if err == nil {
 		_, err = fmt.Fprintln(e.stdout, "as seen by the clients; every answer was checked")
 	}
 	return err

@@ -67,7 +67,7 @@ var blocks = map[string]string{
 	"sql":    "shows what a golden plan is of",
 	"js":     "run by the tests of examples/arkiv-devnet",
 	"python": "the same",
-	"text":   "TestPeers of bench/result reads what docs/benchmarking.md shows",
+	"text":   "lines of results, which TestSet of internal/lab writes",
 }
 
 // TestDocumentedTools: every command that a document shows is checked, here or where the

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -96,6 +97,11 @@ var (
 	status = regexp.MustCompile(`(?s)\n## Status\n\n(.*?)\n## `)
 	record = regexp.MustCompile(`\]\((\d{4}-[^)#]*)\)`)
 )
+
+// Superseded tells of a decision record that a later one has taken its place. It tells of what was.
+func Superseded(text []byte) bool {
+	return bytes.Contains(text, []byte("\n## Status\n\nSuperseded by "))
+}
 
 // CheckIndex checks that the index has a line for each decision record, with its title and
 // the numbers of the later ones that its status names, and that records name each other

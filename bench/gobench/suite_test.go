@@ -1,0 +1,85 @@
+package gobench
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/lab"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// TestRegistration: each engine has a benchmark for each name of the catalogue, and no other.
+func TestRegistration(t *testing.T) {
+	var names []string
+	for _, e := range lab.All() {
+		names = append(names, e.Names...)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, of := range engine.Names() {
+		text, err := os.ReadFile(filepath.Join("..", of, "bench_test.go"))
+		require.NoError(t, err)
+		var found []string
+		for _, m := range regexp.MustCompile(`func Benchmark(\w+)\(b \*testing\.B\) *\{ suite\.Run\(b, "(\w+)"\) \}`).FindAllStringSubmatch(string(text), -1) {
+			require.Equal(t, m[1], m[2], of)
+			found = append(found, m[1])
+		}
+		slices.Sort(found)
+		require.Equal(t, names, found, of)
+	}
+}
+
+func parse(t *testing.T, args ...string) *Flags {
+	t.Helper()
+	set := flag.NewFlagSet("test", flag.ContinueOnError)
+	f := RegisterFlags(set)
+	require.NoError(t, set.Parse(args))
+	return f
+}
+
+// TestCoreSet: what is measured does not depend on the pattern of -bench, but on -varve.all.
+func TestCoreSet(t *testing.T) {
+	core := lab.Variant{Name: "ReadMix", Keys: lab.Keys{{Name: "layout", Value: "arkiv"}, {Name: "mix", Value: "A"}, {Name: "clients", Value: "1"}}}
+	other := lab.Variant{Name: "ReadMix", Keys: core.Keys.With("clients", "10")}
+	found, err := lab.Find([]string{"C1"})
+	require.NoError(t, err)
+	pattern := flag.Lookup("test.bench").Value
+	defer func(old string) { require.NoError(t, pattern.Set(old)) }(pattern.String())
+	for _, text := range []string{"", ".", "Benchmark", "ReadMix"} {
+		require.NoError(t, pattern.Set(text))
+		for all, want := range map[bool]int{false: 1, true: 2} {
+			if testing.Short() {
+				want = 1
+			}
+			s := Suite{Engine: bench.Engine{Name: "sqlite"}, Flags: &Flags{all: all}}
+			require.Len(t, s.chosen([]lab.Variant{other, core}, "ReadMix", &found[0]), want, "%q, all %v", text, all)
+			require.Empty(t, s.chosen([]lab.Variant{other, core}, "Commit", &found[0]))
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	o, err := parse(t, "-varve.scale=0.5", "-varve.durability=relaxed", "-varve.layouts=bare,arkiv-3").options()
+	require.NoError(t, err)
+	require.InDelta(t, 0.5, o.Scale, 0)
+	require.Equal(t, driver.Relaxed, o.Durability)
+	require.Equal(t, []string{"bare", "arkiv-3"}, o.Layouts)
+	require.Positive(t, o.Phase)
+	_, err = parse(t, "-varve.durability=x").options()
+	require.ErrorContains(t, err, "x")
+	benchtime := flag.Lookup("test.benchtime").Value
+	defer func(old string) { require.NoError(t, benchtime.Set(old)) }(benchtime.String())
+	require.NoError(t, benchtime.Set("3s"))
+	o, err = parse(t).options()
+	require.NoError(t, err)
+	require.Equal(t, 3*time.Second, o.Phase)
+}

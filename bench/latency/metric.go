@@ -1,0 +1,16 @@
+package latency
+
+import (
+	"time"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// Metric is one figure with its unit, as lines of the Go benchmark format have them:
+// "p99-ms", "rows/s".
+type Metric = benchfmt.Value
+
+// Milliseconds returns a time as a figure.
+func Milliseconds(d time.Duration, unit string) Metric {
+	return Metric{Value: float64(d) / float64(time.Millisecond), Unit: unit}
+}

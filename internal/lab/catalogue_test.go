@@ -1,0 +1,99 @@
+package lab
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/store/driver"
+	_ "github.com/varvedb/varve/store/sqlite"
+)
+
+func find(t *testing.T, id string) Experiment {
+	t.Helper()
+	found, err := Find([]string{id})
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// TestTimeoutFollowsThePhase: an hour of reorgs with each of the layouts has the
+// time for it, and a short phase gets no more than data sets need.
+func TestTimeoutFollowsThePhase(t *testing.T) {
+	o := Options{Scale: 0.05, Phase: time.Hour, Layouts: []string{"arkiv", "compact"}}
+	d3 := find(t, "D3")
+	require.Greater(t, d3.Timeout(o), 2*time.Hour)
+	require.Less(t, d3.Timeout(o), 6*time.Hour)
+	o.Layouts = nil
+	require.Greater(t, d3.Timeout(o), time.Duration(len(d3.Layouts))*time.Hour)
+	short := Options{Scale: 0.05, Phase: time.Second}
+	require.Less(t, d3.Timeout(short), 2*time.Hour)
+
+	larger := short
+	larger.Sizes = []float64{5}
+	require.Greater(t, find(t, "D5").Timeout(larger), 50*find(t, "D5").Timeout(short))
+	for _, e := range All() {
+		require.Greater(t, e.Timeout(o), time.Hour, e.ID)
+	}
+}
+
+// TestNames: what an experiment says that its lines are called is what its plan calls them, and
+// the core set is a part of some.
+func TestNames(t *testing.T) {
+	core := map[string]int{}
+	l := testLab(t)
+	for _, e := range All() {
+		list, err := l.Plan(e)
+		require.NoError(t, err, e.ID)
+		require.NotEmpty(t, list, e.ID)
+		found := map[string]bool{}
+		lines := map[string]bool{}
+		for i := range list {
+			v := &list[i]
+			require.Contains(t, e.Names, v.Name, e.ID)
+			require.False(t, lines[v.line()], "%s: %s is there twice", e.ID, v.line())
+			found[v.Name], lines[v.line()] = true, true
+			if e.Core(v) {
+				core[v.Name]++
+			}
+		}
+		require.Len(t, found, len(e.Names), e.ID)
+	}
+	require.Equal(t, map[string]int{"Commit": 2, "Update": 2, "Get": 2, "ReadMix": 6, "Checkpoint": 2, "EventAppendConditional": 2}, core)
+}
+
+// TestOrder: another order in each repeat, and other questions, which are the same for all that
+// is compared.
+func TestOrder(t *testing.T) {
+	l := testLab(t)
+	order := func(repeat int) (names []string, seed uint64) {
+		l.Repeat = repeat
+		list, err := l.Plan(find(t, "C1"))
+		require.NoError(t, err)
+		for i := range list {
+			names = append(names, list[i].line())
+		}
+		return names, l.fresh()
+	}
+	first, seed := order(0)
+	again, same := order(0)
+	second, other := order(1)
+	require.Equal(t, first, again)
+	require.Equal(t, seed, same)
+	require.ElementsMatch(t, first, second)
+	require.NotEqual(t, first, second)
+	require.NotEqual(t, seed, other)
+}
+
+// testLab is one on SQLite with the least data.
+func testLab(t *testing.T) *Lab {
+	t.Helper()
+	cache, err := bench.OpenCache(t.TempDir())
+	require.NoError(t, err)
+	return &Lab{
+		Options: Options{Scale: 0.0005, Phase: 50 * time.Millisecond, Seed: 1, Loaded: 0.6, Durability: driver.Durable, Memory: 64 << 20, Sitting: "now"},
+		Engine:  bench.Engine{Name: "sqlite"}, Cache: cache, Log: t.Logf,
+	}
+}

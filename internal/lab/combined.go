@@ -1,0 +1,214 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/internal/memlimit"
+	"github.com/varvedb/varve/store"
+)
+
+// commitLimit is what the 99th percentile of commits must stay under.
+const commitLimit = 2 * time.Second
+
+// readers is how many connections read beside a writer.
+const readers = 10
+
+// A beside is writes with reads beside them; ceiling, as the reads, searches for the
+// most of them that fit.
+type beside struct{ rows, reads float64 }
+
+const ceiling = -1
+
+// The user's documents' steps, and the lower end of what a first version must carry.
+var combinedLoads = []beside{{seedRowRate, 0}, {seedRowRate, 100}, {seedRowRate, 1_000}, {seedRowRate, 5_000}, {10_000, 1_000}, {seedRowRate, ceiling}}
+
+func besides(l *Lab) (list []Variant, _ error) {
+	for _, layout := range l.layouts() {
+		for _, b := range combinedLoads {
+			qps := ftoa(b.reads)
+			if b.reads == ceiling {
+				qps = "ceiling"
+			}
+			c := l.onBase(layout, "mix", mix.A, "rate", ftoa(b.rows), "qps", qps)
+			list = append(list, Variant{"Combined", c, func(ctx context.Context, r *Record) error {
+				if b.reads == ceiling {
+					return l.ceiling(ctx, layout, r)
+				}
+				_, err := l.beside(ctx, layout, b, r)
+				return err
+			}})
+		}
+	}
+	return list, nil
+}
+
+// beside runs commits of so many rows a second with so many reads of mix A, and
+// tells whether both kept up: commits under their limit, reads not skipped.
+func (l *Lab) beside(ctx context.Context, layout string, b beside, r *Record) (kept bool, err error) {
+	o := l.storeOptions()
+	o.Readers = readers
+	err = l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
+		if b.reads == 0 {
+			kept = true
+			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
+		}
+		every, err := l.every(d, b.rows)
+		if err != nil {
+			return err
+		}
+		oracle, err := l.oracle(d) // of its own: it follows the blocks
+		if err != nil {
+			return err
+		}
+		m, err := mix.New(mix.A, oracle)
+		if err != nil {
+			return err
+		}
+		wrote, read, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every}, m, b.reads, r)
+		kept = err == nil && wrote.All().Quantile(99) < commitLimit && read.Rate() > 0.95*b.reads
+		return err
+	})
+	return kept, err
+}
+
+// together runs commits with so many reads a second beside them, and records both. The
+// figures are those of the commits; those of the reads have their name before them, but for
+// the rate and what was late or skipped.
+func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote *bench.Paced, read *pace.Outcome, err error) {
+	writes.For, writes.WarmUp = l.Phase, l.warmUp()
+	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+		wrote, read, err = bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)})
+		commits, reads := wrote.All(), read.All()
+		r.Count += commits.Count()
+		r.Metrics = append(append(r.Metrics, commits.Metrics("")...), reads.Metrics("read-")...)
+		r.Metrics = append(r.Metrics, read.Metrics()...)
+		r.put(wrote.RowRate(), "rows/s")
+		r.put(float64(wrote.Late), "commit-late")
+		r.put(float64(wrote.Skipped), "commit-skipped")
+		r.kind("commit", commits)
+		r.kind("all", reads)
+		r.Kinds = append(r.Kinds, read.Kinds...)
+		return wrote.Outcome, err
+	})
+	return wrote, read, err
+}
+
+// ceilingSteps halve what is not known of the ceiling, on a logarithmic scale:
+// six find it within some 6 %.
+const (
+	ceilingSteps = 5
+	ceilingLow   = 100
+	ceilingHigh  = 20_000
+)
+
+// ceiling searches for the highest rate of reads at which commits and reads keep
+// up. The record is that of the highest that did; the notes have the others.
+func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
+	low, high := 0.0, float64(ceilingHigh)
+	next := math.Sqrt(ceilingLow * ceilingHigh)
+	best, notes := *r, []string(nil)
+	for range ceilingSteps {
+		qps := math.Round(next)
+		try := &Record{Name: r.Name, Keys: r.Keys, Manifest: r.Manifest}
+		kept, err := l.beside(ctx, layout, beside{seedRowRate, qps}, try)
+		if err != nil {
+			return err
+		}
+		word := "did not keep up"
+		if kept {
+			low, word, best = qps, "kept up", *try
+		} else {
+			high = qps
+		}
+		got, _ := try.Metric("qps")
+		p99, _ := try.Metric("p99-ms")
+		notes = append(notes, fmt.Sprintf("%.0f reads/s %s: %.0f were answered, commits p99 %.0f ms", qps, word, got, p99))
+		next = math.Sqrt(max(low, ceilingLow/2) * high)
+	}
+	*r = best
+	r.Notes = append(r.Notes, notes...)
+	r.put(low, "ceiling-qps")
+	return nil
+}
+
+// grown measures f at each scale of the base profile that was asked for, or at parts of
+// the lab's.
+func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale float64, r *Record) error) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) (list []Variant, _ error) {
+		scales := l.Sizes
+		if len(scales) == 0 {
+			scales = []float64{0.25 * l.Scale, l.Scale, 4 * l.Scale}
+		}
+		for _, layout := range l.layouts() {
+			for _, scale := range scales {
+				c := l.onBase(layout).With("scale", ftoa(scale))
+				list = append(list, Variant{name, c, func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
+			}
+		}
+		return list, nil
+	}
+}
+
+// degradation measures reads of all mixes and then commits, on one size.
+func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *Record) error {
+	return l.withMendoza(ctx, layout, scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
+		oracle, err := l.oracle(d)
+		if err != nil {
+			return err
+		}
+		for _, name := range mix.Names {
+			m, err := mix.New(name, oracle)
+			if err != nil {
+				return err
+			}
+			of := new(Record) // what is sampled meanwhile is the commits' alone
+			err = l.phase(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
+				out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, shortReads)})
+				all := out.All()
+				r.put(out.Capacity(), "qps-"+name)
+				r.put(milliseconds(all.Quantile(99)), "p99-ms-"+name)
+				r.kind("mix-"+name, all)
+				return out, err
+			})
+			if err != nil {
+				return err
+			}
+			for _, unit := range []string{"resident-before", "disk-reads/s"} {
+				if v, has := of.Metric(unit); has {
+					r.put(v, unit+"-"+name)
+				}
+			}
+		}
+		return l.onRest(ctx, d, cp, seedRowRate, l.Phase, r)
+	})
+}
+
+// loadChecks is what a load of scale 1 is checked by: twice some 300 bytes an entity.
+const loadChecks = 600 << 20
+
+// load fills a new store. What checks it grows beside it, so there is room for that first.
+func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record) error {
+	m, err := l.mendoza(layout, scale, productionBlock)
+	if err != nil {
+		return err
+	}
+	l.added = int64(scale * loadChecks)
+	if err := memlimit.Resize(l.Memory + l.added); err != nil {
+		return err
+	}
+	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {
+		ready, err := m.Fill(ctx, ents)
+		if err != nil {
+			return err
+		}
+		r.put(ready.Seconds, "load-s")
+		r.put(float64(ready.Counts.Rows())/ready.Seconds, "rows/s")
+		return r.sizes(ctx, db, int(ready.Counts.Rows()), "B/row")
+	})
+}

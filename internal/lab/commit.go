@@ -1,0 +1,176 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/row"
+	"github.com/varvedb/varve/internal/memlimit"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// The profiles of the seed's Experiments 5 and 6, and the one of 7.
+var (
+	seedProfiles = []bench.Profile{
+		bench.Typical, bench.Large, bench.Minimal,
+		bench.Typical.WithPayload(256), bench.Large.WithPayload(256), bench.Minimal.WithPayload(256),
+	}
+	memoryProfile = bench.Profile{Name: "memory", Strings: 10, Numbers: 7, Payload: 50 << 10}
+)
+
+// commitPlan is commits of generated entities into an empty store.
+type commitPlan struct {
+	profile  bench.Profile
+	entities int
+	options  *store.Options
+	dir      string   // of the database; empty means on the cache's disk
+	more     []string // of the configuration
+}
+
+// minEntities are at least committed, perBlock a block.
+const (
+	minEntities = 4_000
+	perBlock    = 100
+)
+
+func (l *Lab) typicalCommits() []commitPlan {
+	return []commitPlan{{profile: bench.Typical, entities: l.scaled(100_000, minEntities), options: l.storeOptions()}}
+}
+
+func (l *Lab) seedCommits() (plans []commitPlan) {
+	for _, profile := range seedProfiles {
+		p := l.typicalCommits()[0]
+		if p.profile = profile; profile.Payload > 10<<10 {
+			p.entities /= 4 // the same bytes as the others, roughly
+		}
+		plans = append(plans, p)
+	}
+	return plans
+}
+
+// leastMemory is what every engine can work with.
+const leastMemory = 64 << 20
+
+// memoryCommits give the engine a part of what the data take, up to more than all.
+func (l *Lab) memoryCommits() (plans []commitPlan) {
+	entities := l.scaled(50_000, 2_000)
+	data := float64(entities * (memoryProfile.Payload + 8<<10))
+	for _, part := range []float64{0.1, 0.5, 1.5} {
+		o := l.storeOptions()
+		o.Memory = max(int64(part*data), leastMemory)
+		plans = append(plans, commitPlan{profile: memoryProfile, entities: entities, options: o, more: []string{"memory", ftoa(part)}})
+	}
+	return plans
+}
+
+// storageCommits compare the disk with memory at every durability.
+func (l *Lab) storageCommits() (plans []commitPlan) {
+	for _, d := range []driver.Durability{driver.Durable, driver.Relaxed, driver.Unsafe} {
+		for _, on := range [][2]string{{"", "disk"}, {memoryDir, "tmpfs"}} {
+			p := l.typicalCommits()[0]
+			p.options.Durability, p.dir, p.more = d, on[0], []string{"store", on[1]}
+			plans = append(plans, p)
+		}
+	}
+	return plans
+}
+
+// committing measures the plans with each of the layouts: commits of whole entities,
+// 100 a block, from an empty store on.
+func committing(plans func(*Lab) []commitPlan, layouts ...string) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) (list []Variant, _ error) {
+		for _, layout := range l.layouts(layouts...) {
+			for _, p := range plans(l) {
+				c := l.on(layout, p.profile.Name, append([]string{"entities", itoa(p.entities)}, p.more...)...).With("durability", string(p.options.Durability))
+				list = append(list, Variant{"Commit", c, func(ctx context.Context, r *Record) error { return l.commit(ctx, layout, p, r) }})
+			}
+		}
+		return list, nil
+	}
+}
+
+// commit fills an empty store with blocks of entities and records each commit and the sizes.
+func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record) error {
+	// Beside its cache each has the same memory.
+	if err := memlimit.Resize(l.Memory - memlimit.Cache(l.Memory) + p.options.Memory); err != nil {
+		return err
+	}
+	err := l.withStore(ctx, p.dir, layout, p.options, r, func(db *store.DB, ents *store.Entities) error {
+		before, err := db.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		gen := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: l.fresh()}
+		res, err := bench.Commit(ctx, ents, bench.CommitConfig{
+			Blocks: bench.Blocks(p.profile, gen), Expect: bench.NewExpectation(false), Loop: bench.Times(p.entities / perBlock),
+		})
+		if err == nil {
+			err = res.AddSizes(ctx, db, ents, before)
+		}
+		r.result(res)
+		return err
+	})
+	if p.options.Durability != l.Durability && errors.Is(err, store.ErrUnsupported) {
+		// Which levels an engine has is certain only of an open one: an embedded
+		// server has more than one that others run.
+		return fmt.Errorf("%w: %w", ErrSkip, err)
+	}
+	return err
+}
+
+// insertPlan is rows of one table, as in the seed's Experiments 1 to 4.
+type insertPlan struct {
+	size      int // rows at scale 1
+	perCommit int
+	memory    bool
+	indexes   []int
+	modes     []row.Mode
+}
+
+// minRows is how many rows an insertion has at least; it ends early where they
+// take longer than so many phases.
+const (
+	minRows      = 20_000
+	insertPhases = 2
+)
+
+func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
+	o, dir, in := l.storeOptions(), "", "file"
+	if p.memory && l.Engine.Server != "" {
+		return nil, nil // where its files are is the server's affair
+	}
+	if p.memory {
+		dir, in = memoryDir, "memory"
+		if linked, _ := driver.Lookup(l.Engine.Name); slices.Contains(linked.Capabilities.Durabilities, driver.Unsafe) {
+			o.Durability = driver.Unsafe // nothing can be durable: nothing is synced where the engine can leave it
+		}
+	}
+	for _, indexes := range p.indexes {
+		for _, mode := range p.modes {
+			cfg := row.Config{Indexes: indexes, Rows: l.scaled(p.size, minRows), PerCommit: p.perCommit, Mode: mode, Seed: l.fresh(), Limit: insertPhases * l.Phase}
+			c := l.keys("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
+				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
+			list = append(list, Variant{"Insert", c, func(ctx context.Context, r *Record) error {
+				return l.withDB(ctx, dir, o, r, func(db *store.DB) error { return insert(ctx, db, cfg, r) })
+			}})
+		}
+	}
+	return list, nil
+}
+
+// memoryDir is on a file system in memory.
+var memoryDir = fmt.Sprintf("/dev/shm/varve-%d", os.Getuid())
+
+func insert(ctx context.Context, db *store.DB, cfg row.Config, r *Record) error {
+	res, err := row.Insert(ctx, db, cfg)
+	r.result(res)
+	if err == nil && res.Rows < uint64(cfg.Rows) {
+		r.note(fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
+	}
+	return err
+}

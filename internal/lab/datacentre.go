@@ -1,0 +1,118 @@
+package lab
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/dcseed"
+	"github.com/varvedb/varve/scaler"
+	"github.com/varvedb/varve/store"
+)
+
+// centre is the data set of a lab's scale: at scale 1 two data centres of
+// 100,000 nodes and 500,000 workloads.
+type centre struct {
+	bench.Dataset
+	model *dcseed.Model
+}
+
+func (l *Lab) centre(layout string) (centre, error) {
+	cfg, err := dcseed.ForScale(l.Scale)
+	if err != nil {
+		return centre{}, err
+	}
+	cfg.Seed = l.Seed
+	// Blocks of updates shrink with the data centre, or a small one would be
+	// written anew with each.
+	cfg.NodeUpdates, cfg.WorkloadUpdates = productionBlock/4, 3*productionBlock/4
+	source, err := bench.DataCentreSource(cfg, 0)
+	if err != nil {
+		return centre{}, err
+	}
+	model, err := dcseed.New(cfg)
+	return centre{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, model}, err
+}
+
+// reads returns the mix at the end of the loaded part. Lists of whole data
+// centres are asked for as numbers and first hundreds, as a scheduler would.
+func (c *centre) reads() mix.Reads {
+	return mix.NewDataCentre(c.model, c.model.FirstLoadBlock()-1, 100)
+}
+
+// centres measure the data set of each layout under each value of a parameter.
+func centres(name, key string, values []int, f func(l *Lab, ctx context.Context, d centre, value int, r *Record) error) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) (list []Variant, _ error) {
+		for _, layout := range l.layouts() {
+			for _, value := range values {
+				c := l.on(layout, "dc", "scale", ftoa(l.Scale), key, itoa(value))
+				list = append(list, Variant{name, c, func(ctx context.Context, r *Record) error {
+					d, err := l.centre(layout)
+					if err != nil {
+						return err
+					}
+					return f(l, ctx, d, value, r)
+				}})
+			}
+		}
+		return list, nil
+	}
+}
+
+func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *Record) error {
+	o := l.storeOptions()
+	o.Readers = clients
+	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
+		reads := d.reads()
+		return l.phase(ctx, cp, l.warmed(cp, reads, clients, warmUpReads), r, func(ctx context.Context) (*pace.Outcome, error) {
+			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: reads, Config: l.loop(clients, protocolReads)})
+			r.outcome(out)
+			return out, err
+		})
+	})
+}
+
+func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *Record) error {
+	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
+		return l.paced(ctx, cp, bench.CommitConfig{Blocks: l.mixed(d, percent), For: l.Phase}, r)
+	})
+}
+
+// mixed yields blocks of which so many percent of the operations are of the data
+// centre and the others creations and updates of the base profile.
+func (l *Lab) mixed(d centre, percent int) iter.Seq2[store.Block, error] {
+	base := bench.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*productionBlock)
+	if percent == 0 {
+		return numbered(base, d.model.FirstLoadBlock())
+	}
+	return dcseed.Mix(base, d.Source.Rest(), percent)
+}
+
+// numbered gives blocks the numbers from first on. Time passes faster for their
+// entities then, which ends none of them before its time.
+func numbered(blocks iter.Seq2[store.Block, error], first uint64) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for b, err := range blocks {
+			b.Number = first
+			first++
+			if !yield(b, err) {
+				return
+			}
+		}
+	}
+}
+
+// centreBlock is the interval of blocks of updates beside readers.
+const centreBlock = 200 * time.Millisecond
+
+func (l *Lab) centreBeside(ctx context.Context, d centre, qps int, r *Record) error {
+	o := l.storeOptions()
+	o.Readers = readers
+	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
+		_, _, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Source.Rest(), Every: centreBlock}, d.reads(), float64(qps), r)
+		return err
+	})
+}

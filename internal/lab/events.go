@@ -1,0 +1,57 @@
+package lab
+
+import (
+	"context"
+	"slices"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/enrolment"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// manyEvents is the largest data set, of a lab's scale.
+const manyEvents = 1_000_000
+
+// enrolments are the data sets at the lab's scale.
+func (l *Lab) enrolments() ([]enrolment.Data, error) {
+	sizes := []enrolment.Data{enrolment.Tiny, enrolment.Small}
+	if n := l.scaled(manyEvents, 0); n > enrolment.Small.Len() {
+		many, err := enrolment.Parse(itoa(n))
+		return append(sizes, many), err
+	}
+	return sizes, nil
+}
+
+// events measures groups of the list of package enrolment in each of the engine's
+// layouts of events: courses, students and enrolments, as go-crablet measures them.
+// Phases are short: there are many.
+func events(groups ...string) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) (list []Variant, _ error) {
+		sizes, err := l.enrolments()
+		if err != nil {
+			return nil, err
+		}
+		linked, _ := driver.Lookup(l.Engine.Name)
+		for _, layout := range store.EventLayouts(linked.Info.Dialect) {
+			for _, data := range sizes {
+				for _, w := range enrolment.Workloads(data) {
+					if !slices.Contains(groups, w.Group) {
+						continue
+					}
+					list = append(list, Variant{"Event" + w.Group, l.on(layout, data.Name, w.Key, w.Value), func(ctx context.Context, r *Record) error {
+						return l.withDataset(ctx, data.Dataset(l.Engine, layout), l.storeOptions(), r, func(cp *bench.Copy) error {
+							return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+								res, err := w.Run(ctx, cp, bench.For(l.Phase/2))
+								r.result(res)
+								return nil, err
+							})
+						})
+					}})
+				}
+			}
+		}
+		return list, nil
+	}
+}

@@ -1,0 +1,242 @@
+// Package lab is the catalogue of what the project measures and the way to measure it: for
+// each experiment its question, the figure that an earlier measurement found, and a plan:
+// the configurations that are measured on one engine, a line of results for each.
+//
+// The workloads themselves are in package bench and below it; here is which of them, with
+// which sizes. What go test -bench, varve run and varve compare measure are these entries.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/memlimit"
+	"github.com/varvedb/varve/internal/splitmix"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Options are what all experiments share. What a result depends on is in its name or in the
+// head of its file. Those with a help are flags of varve run.
+type Options struct {
+	Scale   float64       `above:"0" max:"1000" json:"scale" help:"Part of the sizes of the user's documents; 1 is theirs." default:"0.05"`
+	Phase   time.Duration `min:"1ms" max:"720h" json:"phase" help:"Length of a timed phase." default:"10s"`
+	Seed    uint64        `any:"" json:"seed" help:"Of data, and with the number of the repeat of what is asked, in which order and when." default:"1"`
+	Layouts []string      `json:"layouts" help:"Layouts to measure instead of each experiment's own."`
+	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales of the growth experiments B1 and D5; a quarter, once and four times --scale when not given."`
+	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given."`
+	Loaded  float64       `above:"0" max:"1" json:"loaded" help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
+	Bare    bool          `json:"bare,omitempty" help:"Give the base profile the smallest payloads, for sizes that would not fit."`
+	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
+
+	Probe bool `json:"probe,omitempty" help:"Look at the machine before each experiment on an engine, and say in the results where others use it." default:"true" negatable:""`
+
+	Repeat     int               `json:"repeat,omitempty" kong:"-"` // of the measuring, from 0
+	Sitting    string            `json:"sitting" kong:"-"`          // what is measured in turns, in one run of the command
+	Durability driver.Durability `json:"durability" kong:"-"`
+	Memory     int64             `json:"memory" kong:"-"` // bytes of the engine's process, with the page cache
+
+	Permissions *PermissionOptions `json:"permissions,omitempty" kong:"-"`
+	Social      *SocialOptions     `json:"social,omitempty" kong:"-"`
+	First       *FirstOptions      `json:"first,omitempty" kong:"-"`
+}
+
+// Lab is where an experiment runs: one engine, in a process of its own.
+type Lab struct {
+	Options
+	Engine bench.Engine
+	Cache  *bench.Cache
+
+	// Log is called with what is being measured.
+	Log func(format string, args ...any)
+
+	of       *Experiment
+	off      string         // why the machine cannot be relied on
+	manifest bench.Manifest // of this program and machine
+	added    int64          // memory that was added to the budget
+
+	blockRows map[float64]float64 // rows of a block of what comes after a scale's loaded part
+}
+
+// Plan returns the configurations of an experiment in the random order that the seed, the
+// repeat, the experiment and the engine give.
+func (l *Lab) Plan(e Experiment) ([]Variant, error) {
+	l.of = &e
+	l.Cache.InPlace = !e.Changes
+	list, err := e.plan(l)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.ID, err)
+	}
+	if !e.Ordered {
+		Shuffle(list, l.Seed, l.Repeat, e.ID, l.Engine.Label())
+	}
+	return list, nil
+}
+
+// describe returns the manifest of everything that is measured here.
+func (l *Lab) describe() (bench.Manifest, error) {
+	m, err := bench.DescribeHost(l.Cache.Root())
+	if linked, ok := driver.Lookup(l.Engine.Name); ok {
+		m.OfEngine(linked.Info)
+	}
+	m.Set("sitting", l.Sitting)
+	m.Set("phase", l.Phase.String())
+	m.Set("data-seed", strconv.FormatUint(l.Seed, 10))
+	m.Set(machineOff, l.off)
+	return m, err
+}
+
+// Run measures what a set does not have of an experiment, and adds it to the set. What goes
+// wrong in a configuration is in the set too; only an end of ctx or of the set's file ends it.
+func (l *Lab) Run(ctx context.Context, e Experiment, set *Set) error {
+	list, err := l.Plan(e)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(v Variant) bool {
+		failed, has := set.Has(e.ID, v.line(), l.Repeat)
+		return has && !(failed && l.Retry)
+	})
+	if len(list) > 0 && l.Probe {
+		if err := l.Look(ctx, set); err != nil {
+			return err
+		}
+	}
+	for i := range list {
+		v := &list[i]
+		l.Log("%s %s, repeat %d", e.ID, v.line(), l.Repeat+1)
+		r := l.Measure(ctx, v)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(r.Err, ErrSkip):
+			l.Log("  %v", r.Err)
+			continue
+		case r.Err != nil:
+			l.Log("  %v", r.Err)
+		default:
+			l.Log("  %s", r.glance())
+		}
+		if err := set.Add(e.ID, l.Engine.Label(), l.Sitting, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Variant is a configuration with the way to measure it, which makes what it needs and leaves
+// nothing to others.
+type Variant struct {
+	Name string // of its lines
+	Keys Keys
+	run  func(ctx context.Context, r *Record) error
+}
+
+func (v *Variant) line() string { return v.Name + "/" + v.Keys.String() }
+
+// Measure measures a variant once. What it fails with is in the record, and so is what it had
+// measured before.
+func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
+	if l.manifest == nil {
+		var err error
+		if l.manifest, err = l.describe(); err != nil {
+			return &Record{Name: v.Name, Keys: v.Keys, Err: err}
+		}
+	}
+	r := &Record{Name: v.Name, Keys: v.Keys, Manifest: l.manifest}
+	r.Manifest.Set("repeat", strconv.Itoa(l.Repeat+1))
+	r.Manifest.Set("seed", strconv.FormatUint(l.fresh(), 10))
+	watched := memlimit.Watch()
+	r.Err = v.run(ctx, r)
+	if peak, killed := watched(); killed > 0 {
+		r.Err = errors.Join(r.Err, fmt.Errorf("out of the memory budget, for which the kernel killed %d processes; see --memory", killed))
+	} else if peak > 0 {
+		r.put(float64(peak)/1e6, "memory-peak-MB")
+	}
+	return r
+}
+
+// fresh is the seed of what is asked, in which order and when: another in each repeat, the
+// same for all that is compared in it.
+func (l *Lab) fresh() uint64 {
+	return splitmix.Scramble(l.Seed + splitmix.Scramble(uint64(l.Repeat)+1))
+}
+
+// Shuffle puts a list into the random order that a seed and what it is for give.
+func Shuffle[T any](list []T, seed uint64, of ...any) {
+	h := fnv.New64a()
+	fmt.Fprint(h, of...)
+	rand.New(rand.NewPCG(seed, h.Sum64())).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+}
+
+// scaled returns a size of the user's documents at the lab's scale, at least a
+// minimum below which nothing can be seen.
+func (l *Lab) scaled(size, minimum int) int {
+	return max(int(float64(size)*l.Scale), minimum)
+}
+
+// storeOptions are those of every store that the lab opens.
+func (l *Lab) storeOptions() *store.Options {
+	return &store.Options{Durability: l.Durability, Memory: memlimit.Cache(l.Memory)}
+}
+
+// aside makes what is not measured: a data set, and what answers are checked by. What stays
+// of that in this process is beside the budget, which is the engine's: it grows with the
+// data, and would leave a large store less than a small one. Twice what is in use is added,
+// since the garbage collector lets it grow so far.
+func (l *Lab) aside(prepare func() error) error {
+	if err := memlimit.Resize(memlimit.None); err != nil {
+		return err
+	}
+	err := prepare()
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	l.added = 2 * int64(m.HeapAlloc)
+	return errors.Join(err, memlimit.Resize(l.Memory+l.added))
+}
+
+// keys begins those of a line.
+func (l *Lab) keys(pairs ...string) Keys {
+	k := Keys{{"engine", l.Engine.Label()}}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		k = k.With(pairs[i], pairs[i+1])
+	}
+	return k
+}
+
+// on begins the keys of what is measured with a layout and a profile.
+func (l *Lab) on(layout, profile string, more ...string) Keys {
+	return l.keys(append([]string{"layout", layout, "profile", profile, "durability", string(l.Durability)}, more...)...)
+}
+
+// onBase begins those of what is measured on the base profile.
+func (l *Lab) onBase(layout string, more ...string) Keys {
+	return l.on(layout, l.profile(), append([]string{"scale", ftoa(l.Scale)}, more...)...)
+}
+
+// layouts returns those that were asked for, or else others, or the experiment's own.
+func (l *Lab) layouts(others ...string) []string {
+	for _, list := range [][]string{l.Layouts, others} {
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return l.of.Layouts
+}
+
+// ErrSkip: the engine does not have what a configuration asks for.
+var ErrSkip = errors.New("skipped")
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func ftoa(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -1,0 +1,152 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/bench/probe"
+	"github.com/varvedb/varve/store"
+)
+
+// withMendoza runs f on an open data set of the base profile.
+func (l *Lab) withMendoza(ctx context.Context, layout string, scale float64, o *store.Options, r *Record, f func(d *mendoza, cp *bench.Copy) error) error {
+	d, err := l.mendoza(layout, scale, productionBlock)
+	if err != nil {
+		return err
+	}
+	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error { return f(d, cp) })
+}
+
+// withDataset runs f on an open data set, which is built first if need be, or on a copy of it
+// where the experiment changes it, and adds the manifest and the size.
+func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
+	var cp *bench.Copy
+	err = l.aside(func() (err error) { cp, err = l.Cache.OpenCopy(ctx, d, o); return err })
+	if cp == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cp.Close()) }()
+	if err == nil {
+		err = r.Manifest.OfStore(ctx, cp.DB, o)
+	}
+	if err != nil {
+		return err
+	}
+	r.Manifest.Set("dataset", cp.Ready.Key)
+	if stats, err := cp.DB.Stats(ctx); err == nil && stats.DatabaseBytes != nil {
+		r.put(float64(*stats.DatabaseBytes)/1e6, "data-MB")
+	}
+	return f(cp)
+}
+
+// temperature is how much of its data an engine finds in memory when a phase begins.
+type temperature struct {
+	fill bool                            // what the budget holds of the files is in the page cache
+	warm func(ctx context.Context) error // the engine has answered; nil for none
+}
+
+// phase measures f on an open data set. First the pages of all its files are dropped, whoever
+// has read them, and read again, as many as the budget holds; then the engine is warmed up. How
+// much is resident then, and what is read from the disk meanwhile, is in the record.
+func (l *Lab) phase(ctx context.Context, cp *bench.Copy, t temperature, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
+	reach := l.Engine.Server == "" // of the files
+	err := cp.Evict()
+	if err == nil && t.fill && reach {
+		err = probe.Fill(cp.Dir, l.Memory)
+	}
+	if err == nil && t.warm != nil {
+		err = t.warm(ctx)
+	}
+	if err == nil && reach {
+		err = r.residency(cp.Dir, "resident-before")
+	}
+	if err != nil && !errors.Is(err, probe.ErrUnsupported) {
+		return err
+	}
+	cfg := probe.Config{Stats: cp.DB.Stats}
+	if reach {
+		cfg.Files = []string{cp.Dir}
+	}
+	started := time.Now()
+	sampler := probe.Start(ctx, cfg)
+	out, err := f(ctx)
+	samples := sampler.Stop()
+	var seconds []latency.Second
+	if out != nil {
+		started, seconds = out.Started, out.Seconds()
+	}
+	r.samples(samples, started, seconds)
+	if err == nil && reach {
+		if err = r.residency(cp.Dir, "resident-after"); errors.Is(err, probe.ErrUnsupported) {
+			err = nil
+		}
+	}
+	return err
+}
+
+// residency adds the part of the files that is in the page cache.
+func (r *Record) residency(dir, unit string) error {
+	res, err := probe.Residency(dir)
+	if err == nil {
+		r.put(res.Share(), unit)
+	}
+	return err
+}
+
+// withStore runs f on a new empty store.
+func (l *Lab) withStore(ctx context.Context, in, layout string, o *store.Options, r *Record, f func(db *store.DB, ents *store.Entities) error) error {
+	return l.withDB(ctx, in, o, r, func(db *store.DB) error {
+		ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+		if err != nil {
+			return fmt.Errorf("layout %s: %w", layout, err)
+		}
+		return f(db, ents)
+	})
+}
+
+// withDB runs f on a new database, on the cache's disk or in a directory for others, whose
+// files go afterwards: a later run removes them if this process is killed.
+func (l *Lab) withDB(ctx context.Context, in string, o *store.Options, r *Record, f func(db *store.DB) error) (err error) {
+	cache := l.Cache
+	if in != "" {
+		if cache, err = bench.OpenCache(in); err != nil {
+			return err
+		}
+	}
+	run, err := cache.NewRun()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, run.Remove()) }()
+	if err := os.MkdirAll(run.Data(), 0o755); err != nil {
+		return err
+	}
+	db, drop, err := l.Engine.Open(ctx, run.Data(), o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close(), drop()) }()
+	if err := r.Manifest.OfStore(ctx, db, o); err != nil {
+		return err
+	}
+	return f(db)
+}
+
+// sizes adds the size of a database without its log, all told and for each of n rows.
+func (r *Record) sizes(ctx context.Context, db *store.DB, n int, each string) error {
+	if err := bench.FoldLog(ctx, db); err != nil {
+		return err
+	}
+	stats, err := db.Stats(ctx)
+	if size := stats.DatabaseBytes; size != nil {
+		r.put(float64(*size)/1e6, "data-MB")
+		r.put(float64(*size)/float64(n), each)
+	}
+	return err
+}

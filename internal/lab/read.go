@@ -1,0 +1,142 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// readLayouts are those that readers choose between.
+var readLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-ordered", "arkiv-pruned", "compact", "simple"}
+
+// readLoad is how a mix is read: at a temperature, or warmed up by clients, in a
+// closed loop where there is no rate.
+type readLoad struct {
+	mix         string
+	clients     int
+	rate        float64
+	reads       int64 // after which a closed loop ends; a slow engine gets no more than the phase
+	temperature string
+}
+
+// The seed's protocol: 1,000 queries of warm-up, 10,000 measured. Short is the least
+// that still tells.
+const (
+	protocolReads = 10_000
+	shortReads    = 1_000
+	warmUpReads   = 1_000
+)
+
+// reading measures each of the read mixes of the user's documents under each load on
+// the base profile, every answer compared with the generator's. The mixes are the same
+// for all layouts: they are over the same source.
+func reading(loads []readLoad, layouts ...string) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) (list []Variant, _ error) {
+		var oracle *mix.Oracle
+		for _, layout := range l.layouts(layouts...) {
+			for _, name := range mix.Names {
+				for _, v := range loads {
+					v.mix = name
+					list = append(list, Variant{"ReadMix", l.onBase(layout, v.keys()...), func(ctx context.Context, r *Record) error {
+						o := l.storeOptions()
+						o.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients take turns
+						return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
+							if oracle == nil {
+								oracle, err = l.oracle(d)
+							}
+							if err == nil {
+								err = v.read(ctx, l, oracle, cp, r)
+							}
+							return err
+						})
+					}})
+				}
+			}
+		}
+		return list, nil
+	}
+}
+
+func (v readLoad) keys() []string {
+	switch {
+	case v.temperature != "":
+		return []string{"mix", v.mix, "temperature", v.temperature}
+	case v.rate > 0:
+		return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "open-" + ftoa(v.rate)}
+	}
+	return []string{"mix", v.mix, "clients", itoa(v.clients), "loop", "closed"}
+}
+
+// read measures a load: after a warm-up, at a rate after one more of the loop's own.
+func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *bench.Copy, r *Record) error {
+	if v.temperature != "" && v.temperature != warm && l.Engine.Server != "" {
+		return fmt.Errorf("%w: a server's files are out of reach", ErrSkip)
+	}
+	m, err := mix.New(v.mix, oracle)
+	if err != nil {
+		return err
+	}
+	cfg := bench.ReadMixConfig{Mix: m, Rate: v.rate, Config: l.loop(v.clients, v.reads)}
+	t := l.warmed(cp, m, v.clients, warmUpReads)
+	switch v.temperature {
+	case "":
+	case cold:
+		t = temperature{}
+	case lukewarm:
+		t.warm = nil
+	case warm:
+		t = l.warmed(cp, m, 1, coldReads)
+	}
+	if v.temperature != "" {
+		cfg.Config = pace.Config{N: coldReads, Duration: l.Phase, Seed: l.fresh()}
+	}
+	if !cp.Entities.Temporal() {
+		r.note(mix.HeadOnlyNote)
+	}
+	return l.phase(ctx, cp, t, r, func(ctx context.Context) (*pace.Outcome, error) {
+		out, err := bench.ReadMix(ctx, cp.Entities, cfg)
+		r.outcome(out)
+		return out, err
+	})
+}
+
+// warmed is an engine that has answered so many reads, others than those that are measured, or
+// what it can in a phase.
+func (l *Lab) warmed(cp *bench.Copy, m mix.Reads, clients int, reads int64) temperature {
+	cfg := pace.Config{Workers: clients, N: reads, Duration: l.Phase, Seed: l.fresh() + 1}
+	return temperature{fill: true, warm: func(ctx context.Context) error {
+		_, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: cfg})
+		return err
+	}}
+}
+
+// loop is a phase of operations of clients; n, if not 0, are enough. Where nothing else says
+// so, what comes in its first part is not measured.
+func (l *Lab) loop(clients int, n int64) pace.Config {
+	cfg := pace.Config{Workers: clients, N: n, Duration: l.Phase, Seed: l.fresh()}
+	if n == 0 {
+		cfg.WarmUp = l.warmUp()
+	}
+	return cfg
+}
+
+// warmUp is how long operations are not recorded at first.
+func (l *Lab) warmUp() time.Duration { return min(l.Phase/5, 2*time.Second) }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// The temperatures of an engine that was just opened: cold has files that the page cache does
+// not hold, lukewarm has them in it, and warm has answered before.
+const (
+	cold     = "cold"
+	lukewarm = "lukewarm"
+	warm     = "warm"
+)
+
+// coldReads are few: each makes those after it warmer.
+const coldReads = 200

@@ -1,0 +1,193 @@
+package lab
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/bench/probe"
+)
+
+// Key is a key with its value, as names of benchmarks have them.
+type Key struct{ Name, Value string }
+
+// Keys are in the order of names: engine, layout, profile, durability, then what a workload
+// varies.
+type Keys []Key
+
+// Get returns the value of a key, or "".
+func (k Keys) Get(name string) string {
+	if i := slices.IndexFunc(k, func(k Key) bool { return k.Name == name }); i >= 0 {
+		return k[i].Value
+	}
+	return ""
+}
+
+// With returns the keys with one set, which goes to the end if it is new.
+func (k Keys) With(name, value string) Keys {
+	k = slices.Clone(k)
+	for i := range k {
+		if k[i].Name == name {
+			k[i].Value = value
+			return k
+		}
+	}
+	return append(k, Key{name, value})
+}
+
+// String writes "engine=sqlite/layout=arkiv". What would end a value is replaced.
+func (k Keys) String() string {
+	parts := make([]string, len(k))
+	for i, p := range k {
+		parts[i] = p.Name + "=" + plain.Replace(p.Value)
+	}
+	return strings.Join(parts, "/")
+}
+
+var plain = strings.NewReplacer("=", ":", "/", "_", " ", "_", "\t", "_", "\n", "_")
+
+// Record is what was measured of a variant in one repeat.
+type Record struct {
+	Name     string
+	Keys     Keys
+	Manifest bench.Manifest
+	Count    int64 // operations that were measured
+	Metrics  []bench.Metric
+	Kinds    []pace.Kind      // latencies of each kind of operation, where there are several
+	Timeline []latency.Second // of what is measured at a rate
+	Columns  []string         // of Rows
+	Rows     [][]float64      // observations of single blocks
+	Notes    []string         // for readers: what was left out, and why
+	Err      error            // why it did not end well
+}
+
+// Metric returns the figure of a unit; false when the record has none.
+func (r *Record) Metric(unit string) (float64, bool) {
+	i := slices.IndexFunc(r.Metrics, func(m bench.Metric) bool { return m.Unit == unit })
+	if i < 0 {
+		return 0, false
+	}
+	return r.Metrics[i].Value, true
+}
+
+// glance is what there is to see of a record before everything is measured: medians and rates.
+func (r *Record) glance() string {
+	var parts []string
+	for _, m := range r.Metrics {
+		if strings.HasSuffix(m.Unit, "p50-ms") || strings.HasSuffix(m.Unit, "/s") || m.Unit == "qps" {
+			parts = append(parts, m.Unit+" "+strconv.FormatFloat(math.Round(m.Value*1000)/1000, 'f', -1, 64))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r *Record) note(text string) { r.Notes = append(r.Notes, text) }
+
+// put adds a figure.
+func (r *Record) put(value float64, unit string) {
+	r.Metrics = append(r.Metrics, bench.Metric{Value: value, Unit: unit})
+}
+
+// kind adds the latencies of a kind of operation, if there were any.
+func (r *Record) kind(name string, rec *latency.Recorder) {
+	if rec.Count() > 0 {
+		r.Kinds = append(r.Kinds, pace.Kind{Name: name, Latency: rec})
+	}
+}
+
+// result adds a workload's figures.
+func (r *Record) result(res bench.Result) {
+	r.Count += res.Latency.Count()
+	r.Metrics = append(r.Metrics, res.Metrics()...)
+}
+
+// part adds the figures of one of several workloads, each with its name before it.
+func (r *Record) part(name string, res bench.Result) {
+	r.Count += res.Latency.Count()
+	r.Metrics = append(r.Metrics, res.Latency.Metrics(name+"-")...)
+	r.kind(name, res.Latency)
+}
+
+// outcome adds what a loop did: to its end, as fast as could be, and how long all and each kind
+// of its operations took.
+func (r *Record) outcome(out *pace.Outcome) {
+	all := out.All()
+	r.Count += all.Count()
+	r.Metrics = append(append(r.Metrics, all.Metrics("")...), out.Metrics()...)
+	r.put(out.Capacity(), "capacity-qps")
+	if len(out.Kinds) > 1 {
+		r.Kinds = append(r.Kinds, out.Kinds...)
+	}
+}
+
+// samples joins samples to the seconds of what was measured, and sums them up. Where nothing
+// counted operations by the second, the seconds are those that it took.
+func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.Second) {
+	counted := seconds != nil
+	if !counted {
+		seconds = make([]latency.Second, int(math.Ceil(time.Since(started).Seconds())))
+	}
+	line := s.Fill(seconds, started)
+	for _, sum := range summaries {
+		if values := known(line, sum.of); len(values) > 0 {
+			r.put(sum.sum(values)/sum.in, sum.unit)
+		}
+	}
+	if counted {
+		r.Timeline = line
+	}
+	if s.Failures > 0 {
+		r.note("some samples are missing: " + s.Err.Error())
+	}
+}
+
+// diskPage is the unit in which reads from the disk are counted.
+const diskPage = 4 << 10
+
+// summaries are what a timeline comes to: the highest sizes, the average use of
+// processor and disk, and what was resident last.
+var summaries = []struct {
+	unit string
+	in   float64
+	sum  func([]float64) float64
+	of   func(*latency.Second) *float64
+}{
+	{"wal-MB", 1e6, slices.Max[[]float64], func(s *latency.Second) *float64 { return float(s.WALBytes) }},
+	{"rss-MB", 1e6, slices.Max[[]float64], func(s *latency.Second) *float64 { return float(s.RSSBytes) }},
+	{"db-MB", 1e6, slices.Max[[]float64], func(s *latency.Second) *float64 { return float(s.DatabaseBytes) }},
+	{"cores", 1, mean, func(s *latency.Second) *float64 { return s.CPU }},
+	{"disk-reads/s", diskPage, mean, func(s *latency.Second) *float64 { return float(s.ReadBytes) }},
+	{"disk-read-MB/s", 1e6, mean, func(s *latency.Second) *float64 { return float(s.ReadBytes) }},
+	{"disk-write-MB/s", 1e6, mean, func(s *latency.Second) *float64 { return float(s.WriteBytes) }},
+	{"stall-ms/s", 1e6, mean, func(s *latency.Second) *float64 { return float(s.StallNS) }},
+	{"resident", 1, last, func(s *latency.Second) *float64 { return s.Resident }},
+}
+
+// known returns the values that the engine and the system told.
+func known(line []latency.Second, of func(*latency.Second) *float64) (values []float64) {
+	for i := range line {
+		if v := of(&line[i]); v != nil {
+			values = append(values, *v)
+		}
+	}
+	return values
+}
+
+func float[T ~int64](v *T) *float64 {
+	if v == nil {
+		return nil
+	}
+	f := float64(*v)
+	return &f
+}
+
+func mean(values []float64) float64 { return stat.Mean(values, nil) }
+
+func last(values []float64) float64 { return values[len(values)-1] }

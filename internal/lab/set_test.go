@@ -1,0 +1,112 @@
+package lab
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
+)
+
+// record is one of a repeat, with a latency of each of two kinds.
+func record(repeat string, err error) *Record {
+	r := &Record{Name: "Commit", Keys: Keys{{"engine", "sqlite"}, {"layout", "arkiv-13"}}, Err: err}
+	r.Manifest.Set("host", "12345678-abcd")
+	r.Manifest.Set(repeatKey, repeat)
+	res := bench.NewResult()
+	res.Latency.Record(time.Millisecond)
+	r.result(res)
+	r.put(4371, "qps")
+	r.kind("status=pending", res.Latency)
+	other := latency.NewRecorder()
+	other.Record(2 * time.Millisecond)
+	r.kind("get", other)
+	return r
+}
+
+// lines are the results of a set, with repeat and reason.
+func lines(t *testing.T, s *Set) (list []string) {
+	t.Helper()
+	require.NoError(t, s.Read(func(r *benchfmt.Result) {
+		require.Equal(t, "A5", r.GetConfig(experimentKey))
+		require.Equal(t, "12345678-abcd", r.GetConfig("host"))
+		list = append(list, strings.TrimSpace(string(r.Name)+" "+r.GetConfig(repeatKey)+" "+r.GetConfig(excludedKey)))
+	}))
+	return list
+}
+
+// TestSet: what is added is read again, is there, and is a file that goes on where a killed
+// process left it.
+func TestSet(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenSet(dir)
+	require.NoError(t, err)
+	require.NoError(t, s.Add("A5", "sqlite", "now", record("1", nil)))
+	path := filepath.Join(dir, "A5-sqlite-now.txt")
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "experiment: A5\n")
+	require.Contains(t, string(text), "Unit qps better=higher\n")
+	require.Contains(t, string(text), "BenchmarkCommit/engine=sqlite/layout=arkiv-13-1 1 1e+06 ns/op 1 p50-ms 1 p95-ms 1 max-ms 4371 qps\n")
+	require.NoError(t, os.WriteFile(path, append(text, "BenchmarkCommit/engine=sqlite 1 1e"...), 0o600))
+
+	s, err = OpenSet(dir)
+	require.NoError(t, err, "what is torn is cut off")
+	require.NoError(t, s.Add("A5", "sqlite", "now", record("2", errors.New("too\nslow"))))
+	s, err = OpenSet(dir)
+	require.NoError(t, err)
+	require.NoError(t, s.Add("A5", "sqlite", "now", record("3", nil)))
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(text), "Unit qps"))
+	require.Equal(t, 1, strings.Count(string(text), "host:"))
+
+	s, err = OpenSet(dir)
+	require.NoError(t, err)
+	const name, kind, get = "Commit/engine=sqlite/layout=arkiv-13-1", "Commit/engine=sqlite/layout=arkiv-13/kind=status:pending", "Commit/engine=sqlite/layout=arkiv-13/kind=get"
+	const failed = " 2 error: too slow"
+	require.Equal(t, []string{name + " 1", kind + " 1", get + " 1", name + failed, kind + failed, get + failed, name + " 3", kind + " 3", get + " 3"}, lines(t, s))
+	for repeat, want := range map[int][2]bool{0: {false, true}, 1: {true, true}, 2: {false, true}, 3: {false, false}} {
+		failed, has := s.Has("A5", "Commit/engine=sqlite/layout=arkiv-13", repeat)
+		require.Equal(t, want, [2]bool{failed, has}, "repeat %d", repeat)
+	}
+	_, has := s.Has("A6", "Commit/engine=sqlite/layout=arkiv-13", 0)
+	require.False(t, has)
+}
+
+// TestSetOfNothing: what failed before anything was measured is a line too.
+func TestSetOfNothing(t *testing.T) {
+	s, err := OpenSet(t.TempDir())
+	require.NoError(t, err)
+	r := &Record{Name: "Run", Keys: Keys{{"engine", "sqlite"}}, Err: errors.New("killed")}
+	r.Manifest.Set("host", "12345678-abcd")
+	r.Manifest.Set(repeatKey, "1")
+	require.NoError(t, s.Add("A5", "sqlite", "now", r))
+	require.Equal(t, []string{"Run/engine=sqlite 1 error: killed"}, lines(t, s))
+}
+
+// TestSetOfSeconds: seconds and blocks have files of their own, which are no runs.
+func TestSetOfSeconds(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenSet(dir)
+	require.NoError(t, err)
+	r := record("1", nil)
+	r.Timeline = []latency.Second{{At: 1, Count: 7, Max: time.Second, WALBytes: new(int64(2e6))}, {At: 1.5}}
+	r.Columns, r.Rows = []string{"entities", "ms"}, [][]float64{{10, 3.5}}
+	require.NoError(t, s.Add("A5", "sqlite", "now", r))
+	require.Len(t, lines(t, s), 3)
+	text, err := os.ReadFile(filepath.Join(dir, "A5-sqlite-now-timeline.txt"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "BenchmarkTimeline/engine=sqlite/layout=arkiv-13/second=1 7 7 ops 0 p50-ms 1000 max-ms 2 wal-MB\n")
+	require.Contains(t, string(text), "second=1.5 1 0 ops\n")
+	text, err = os.ReadFile(filepath.Join(dir, "A5-sqlite-now-blocks.txt"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "BenchmarkBlock/engine=sqlite/layout=arkiv-13/block=1 1 10 entities 3.5 ms\n")
+}

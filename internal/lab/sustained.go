@@ -1,0 +1,193 @@
+package lab
+
+import (
+	"context"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// seedRowRate is the sustained load of the user's documents, in rows a second.
+const seedRowRate = 6_000
+
+// writeLayouts are those that commits choose between; answers are the seed's and ours.
+var (
+	writeLayouts = []string{"arkiv", "arkiv-ordered", "arkiv-pruned", "compact", "simple"}
+	answers      = []string{"arkiv", "compact"}
+)
+
+func sustain(l *Lab) (list []Variant, _ error) {
+	rates := l.Rates
+	if len(rates) == 0 {
+		rates = []float64{seedRowRate, 0}
+	}
+	for _, layout := range l.layouts() {
+		for _, rate := range rates {
+			name := "max"
+			if rate > 0 {
+				name = ftoa(rate)
+			}
+			list = append(list, l.sustained("Sustained", layout, rate, l.storeOptions(), "rate", name))
+		}
+	}
+	return list, nil
+}
+
+// The policies that are compared, and the sizes of the log at which each acts.
+var policies = []struct {
+	policy driver.CheckpointPolicy
+	frames int
+}{
+	{driver.Inline, 1_000}, {driver.Inline, 10_000},
+	{driver.Background, 1_000}, {driver.Background, 4_000},
+	{driver.Manual, 0},
+}
+
+func checkpoints(l *Lab) (list []Variant, _ error) {
+	const rate = 4 * seedRowRate
+	linked, _ := driver.Lookup(l.Engine.Name)
+	for _, layout := range l.layouts() {
+		if !linked.Capabilities.WALCheckpoint { // its own checkpoints cannot be chosen
+			list = append(list, l.sustained("Checkpoint", layout, rate, l.storeOptions(), "policy", "engine"))
+			continue
+		}
+		for _, p := range policies {
+			o := l.storeOptions()
+			o.Checkpoint, o.WALFrames = p.policy, p.frames
+			list = append(list, l.sustained("Checkpoint", layout, rate, o, "policy", string(p.policy), "frames", itoa(p.frames)))
+		}
+	}
+	return list, nil
+}
+
+// sustained is commits of so many rows a second of what comes after the loaded part of the
+// base profile; 0 is as fast as possible.
+func (l *Lab) sustained(name, layout string, rate float64, o *store.Options, more ...string) Variant {
+	return Variant{name, l.onBase(layout, more...), func(ctx context.Context, r *Record) error {
+		return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
+			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
+		})
+	}}
+}
+
+// onRest runs commits of so many rows a second of what comes after the loaded part.
+func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float64, length time.Duration, r *Record) error {
+	every, err := l.every(d, rate)
+	if err != nil {
+		return err
+	}
+	return l.paced(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every, For: length}, r)
+}
+
+// paced runs commits with samples beside them. Commits that were in a
+// checkpoint, by the engine's counters, are a kind of their own.
+func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig, r *Record) error {
+	observe, with, without := split(ctx, cp.DB)
+	cfg.Observe, cfg.WarmUp = observe, l.warmUp()
+	return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+		done, err := bench.Commits(ctx, cp.Entities, cfg)
+		if err == nil && cfg.Every == 0 {
+			err = settle(ctx, cp.Entities, done, r)
+		}
+		r.outcome(done.Outcome)
+		r.put(done.RowRate(), "rows/s")
+		r.put(float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
+		if observe == nil {
+			r.note("the engine does not tell of its checkpoints, so commits with and without one are not told apart")
+		}
+		r.kind("with-checkpoint", with)
+		r.kind("without-checkpoint", without)
+		return done.Outcome, err
+	})
+}
+
+// settle does what the layout has put off, and gives the rate of rows with it: what
+// can be kept up for as long as one likes.
+func settle(ctx context.Context, ents *store.Entities, done *bench.Paced, r *Record) error {
+	start := time.Now()
+	err := ents.Settle(ctx)
+	took := time.Since(start).Seconds()
+	r.put(float64(done.Rows)/max(done.Elapsed.Seconds()+took, 1e-9), "settled-rows/s")
+	r.put(took, "settle-s")
+	return err
+}
+
+// split tells commits that were in a checkpoint from the others, by the engine's
+// counter of them; observe is nil where the engine has none.
+func split(ctx context.Context, db *store.DB) (observe func(*store.Block, time.Duration), with, without *latency.Recorder) {
+	with, without = latency.NewRecorder(), latency.NewRecorder()
+	stats, _ := db.Stats(ctx)
+	last := stats.Checkpoints
+	if last == nil {
+		return nil, with, without
+	}
+	return func(_ *store.Block, took time.Duration) {
+		now, err := db.Stats(ctx)
+		if err != nil || now.Checkpoints == nil {
+			return
+		}
+		rec := without
+		if *now.Checkpoints > *last {
+			rec = with
+		}
+		rec.Record(took)
+		last = now.Checkpoints
+	}, with, without
+}
+
+func reorgs(l *Lab) (list []Variant, _ error) {
+	for _, layout := range l.layouts() {
+		c := l.onBase(layout, "for", l.Phase.String())
+		list = append(list, Variant{"Reorg", c, func(ctx context.Context, r *Record) error { return l.reorg(ctx, layout, r) }})
+	}
+	return list, nil
+}
+
+// reorgPayload is the size of payloads in the base profile.
+const reorgPayload = 5 << 10
+
+func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
+	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(_ *mendoza, cp *bench.Copy) error {
+		before, err := cp.DB.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		out := pace.Outcome{} // its time and line alone
+		var reorg *bench.Reorg
+		err = l.aside(func() (err error) {
+			reorg, err = bench.NewReorg(cp, bench.ReorgConfig{
+				Seed: l.fresh(), Payload: reorgPayload,
+				Observe: func(_ *store.Block, took time.Duration) { out.Timeline.Record(time.Since(out.Started), took) },
+			})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+			out.Started = time.Now()
+			res, err := reorg.Run(ctx, bench.For(l.Phase))
+			out.Elapsed = time.Since(out.Started)
+			r.result(res.Both)
+			r.kind("arrival", res.Arrival.Latency)
+			r.kind("rewind", res.Rewind.Latency)
+			r.kind("commit", res.Commit.Latency)
+			return &out, err
+		})
+		if err == nil {
+			err = bench.FoldLog(ctx, cp.DB) // into what is compared
+		}
+		if err != nil {
+			return err
+		}
+		after, err := cp.DB.Stats(ctx)
+		if before.DatabaseBytes != nil && after.DatabaseBytes != nil {
+			r.put(float64(*after.DatabaseBytes-*before.DatabaseBytes)/1e6, "growth-MB")
+		}
+		return err
+	})
+}

@@ -1,0 +1,175 @@
+package report_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/internal/report"
+)
+
+const campaign = "../../docs/results/campaign"
+
+// load makes a set of a file's text.
+func load(t *testing.T, text string) *report.Set {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "A1-sqlite-1.txt"), []byte(text), 0o600))
+	s, err := report.Load(dir)
+	require.NoError(t, err)
+	return s
+}
+
+const inserts = `experiment: A1
+sitting: 1
+host: a-b
+Unit rows/s better=higher
+BenchmarkInsert/engine=sqlite/indexes=0/mode=bulk/rows=1000 1 100 rows/s
+BenchmarkInsert/engine=sqlite/indexes=0/mode=bulk/rows=1000 1 110 rows/s
+BenchmarkInsert/engine=sqlite/indexes=0/mode=bulk/rows=1000 1 90 rows/s
+BenchmarkInsert/engine=duckdb/indexes=0/mode=bulk/rows=1000 1 7 rows/s
+machine-off: others
+BenchmarkInsert/engine=sqlite/indexes=6/mode=bulk/rows=1000 1 50 rows/s
+machine-off:
+BenchmarkInsert/engine=sqlite/indexes=6/mode=bulk/rows=1000 1 52 rows/s
+BenchmarkInsert/engine=sqlite/indexes=6/mode=bulk/rows=1000 1 48 rows/s
+BenchmarkInsert/engine=sqlite/indexes=0/mode=bulk/rows=10 1 1 rows/s
+excluded: error: out of memory
+BenchmarkInsert/engine=sqlite/indexes=6/mode=bulk/rows=1000 1 1 failed
+excluded: wrong clock
+BenchmarkInsert/engine=sqlite/indexes=0/mode=bulk/rows=1000 1 9999 rows/s
+excluded:
+`
+
+// A table has medians with their ranges and numbers, marks what was measured while the machine was
+// off, leaves out what is excluded, and has published figures beside ours.
+func TestTable(t *testing.T) {
+	var text bytes.Buffer
+	require.NoError(t, report.WriteText(&text, load(t, inserts), "A1"))
+	require.Equal(t, `**rows/s**
+
+| indexes | mode |            sqlite |  duckdb | Arkiv-report, rows/s |
+|---------|------|------------------:|--------:|---------------------:|
+| 0       | bulk | 100 (90–110, n=3) | 7 (n=1) |          1.97M (n=1) |
+| 6       | bulk |  50† (48–52, n=3) |       – |           250K (n=1) |
+
+rows 1000, one sitting
+
+**change of rows/s**
+
+| indexes | of   |              sqlite | duckdb | Arkiv-report |
+|---------|------|--------------------:|-------:|-------------:|
+| 0 → 6   | bulk | ~ ÷ 2 (p=0.100 n=3) |      – |       ÷ 7.88 |
+
+`, text.String())
+
+	p, err := report.NewPage(load(t, inserts), "T")
+	require.NoError(t, err)
+	require.Equal(t, []report.Excluded{{"error: out of memory", 1, "A1"}, {"wrong clock", 1, "A1"}}, p.Excluded)
+}
+
+// From six measurements on the interval is that of order statistics; below that it is the range.
+func TestFigure(t *testing.T) {
+	f := report.NewFigure([]float64{1, 2, 3, 4, 100}, false)
+	require.Equal(t, []float64{3, 1, 100}, []float64{f.Center, f.Lo, f.Hi})
+	f = report.NewFigure([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 100}, false)
+	require.Equal(t, []float64{5.5, 2, 9}, []float64{f.Center, f.Lo, f.Hi})
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 7: "7", 0.0135: "0.0135", 1.5: "1.5", 19.84: "19.8", 886.4: "886", 999.7: "1,000", 5380.1: "5,380",
+		9999.7: "10K", 24_256: "24.3K", 999_600: "1M", 1.2574e6: "1.26M", -0.0608: "-0.0608", 2.5e9: "2.5G",
+	} {
+		require.Equal(t, want, report.Number(v), v)
+	}
+}
+
+// Tables of everything that the campaign measured can be made, and none mixes settings. The designed
+// experiment gives the coefficients that EXPERIMENTS.md has.
+func TestCampaign(t *testing.T) {
+	s, err := report.Load(campaign)
+	require.NoError(t, err)
+	require.Empty(t, s.Warnings)
+	p, err := report.NewPage(s, "Campaign")
+	require.NoError(t, err)
+	require.Len(t, p.Questions, 5)
+	var answers []report.Answer
+	answers = append(answers, p.Questions...)
+	for _, section := range p.Sections {
+		answers = append(answers, section.Answers...)
+	}
+	for _, a := range answers {
+		for _, table := range a.Tables {
+			require.NotContains(t, strings.TrimPrefix(table.Note, "mixes machine"), "mixes", "%s %s", a.ID, table.Title)
+			require.False(t, table.Empty(), "%s %s", a.ID, table.Title)
+			for _, row := range table.Rows {
+				require.Len(t, row, len(table.Heads), "%s %s", a.ID, table.Title)
+			}
+		}
+	}
+	fit := answers[slices.IndexFunc(answers, func(a report.Answer) bool { return a.ID == "A14" })].Tables[0]
+	require.Equal(t, "202 (181–224)", fit.Rows[3][2].String())
+	require.Equal(t, "0.847", fit.Rows[3][len(fit.Rows[3])-2].String())
+	for _, q := range p.Questions {
+		for _, pic := range q.Pictures {
+			require.True(t, bytes.HasPrefix(pic.SVG, []byte("<svg")))
+			shown, err := os.ReadFile("../../docs/results/campaign-" + pic.Name + ".svg")
+			require.NoError(t, err)
+			require.Equal(t, string(pic.SVG), string(shown), "EXPERIMENTS.md shows another picture; varve report docs/results/campaign --markdown draws it")
+		}
+	}
+	var text bytes.Buffer
+	require.NoError(t, report.WriteMarkdown(&text, p, nil))
+	require.Contains(t, text.String(), "764–1,311, n=2", "the run of D5 that was left out counts")
+	require.NotContains(t, text.String(), "NaN")
+}
+
+// What no table is made for is shown all the same.
+func TestUnknownExperiment(t *testing.T) {
+	s := load(t, "experiment: D9\nBenchmarkNew/engine=sqlite/size=1 1 5 p50-ms\n")
+	var text bytes.Buffer
+	require.NoError(t, report.WriteText(&text, s, "D9"))
+	require.Contains(t, text.String(), "| New/size=1 ")
+	p, err := report.NewPage(s, "T")
+	require.NoError(t, err)
+	i := slices.IndexFunc(p.Sections, func(s report.Section) bool { return s.Letter == "D" })
+	require.Equal(t, "D9", p.Sections[i].Answers[0].ID)
+}
+
+func TestLoadErrors(t *testing.T) {
+	_, err := report.Load(t.TempDir())
+	require.ErrorContains(t, err, "no result files")
+	_, err = report.Load(filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Len(t, load(t, "BenchmarkX 1 torn\n").Warnings, 1)
+}
+
+// Equal values in samples of different sizes give one p-value, whichever comes first.
+func TestTestIsSymmetric(t *testing.T) {
+	a, b := report.NewFigure([]float64{1, 1, 2, 3}, false), report.NewFigure([]float64{2, 2, 3, 4, 4, 5, 1}, false)
+	require.Equal(t, report.Test(a, b).P, report.Test(b, a).P)
+	require.Equal(t, 1.0, report.Test(a, a).P)
+}
+
+// Blocks become what each thing in them adds to a commit, and how it goes with its time.
+func TestFit(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("experiment: A8\n")
+	for i := range 40 {
+		entities, strs := float64(i%8+1), float64((i*7)%11)
+		fmt.Fprintf(&text, "BenchmarkBlock/engine=sqlite/layout=arkiv/profile=mendoza/blocks=40/block=%d 1 %v ms %v entities %v strings\n",
+			i+1, 1+2*entities+0.5*strs+0.01*float64(i%3), entities, strs)
+	}
+	var out bytes.Buffer
+	require.NoError(t, report.WriteText(&out, load(t, text.String()), "A8"))
+	for _, want := range []string{"| 2,000 (", "| 500 (", "R²", "|      40 |"} {
+		require.Contains(t, out.String(), want)
+	}
+}

@@ -1,0 +1,274 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+	"golang.org/x/perf/benchproc"
+)
+
+// selection is a view that was applied to a set.
+type selection struct {
+	view    View
+	lines   []*benchfmt.Result
+	rows    *benchproc.Projection
+	fields  []*benchproc.Field
+	columns []column
+}
+
+// column is a Column, for one value of the key that it goes across.
+type column struct {
+	head, unit string
+	of         func(*benchfmt.Result) bool
+	last       bool // of the engines, so that other programs stand behind it
+}
+
+// choose applies a view.
+func (s *Set) choose(v View) (*selection, error) {
+	var parser benchproc.ProjectionParser
+	filter, err := newFilter(v.Filter)
+	if err != nil {
+		return nil, err
+	}
+	sel := &selection{view: v}
+	if sel.rows, err = parser.Parse(v.Rows, filter); err != nil {
+		return nil, err
+	}
+	for _, c := range v.Columns {
+		if c.Across != "" { // so that .fullname is without it
+			if _, err := parser.Parse("/"+c.Across, filter); err != nil {
+				return nil, err
+			}
+		}
+	}
+	sel.fields = sel.rows.FlattenedFields()
+	source := s.Lines
+	if v.Fit {
+		source = s.Series
+	}
+	if sel.lines, err = matching(source, filter); err != nil {
+		return nil, err
+	}
+	sel.lines = largest(sel.lines, v.Largest)
+	var shown []*benchfmt.Result // lines that are in some column
+	for _, c := range v.Columns {
+		narrow, err := newFilter(c.Filter)
+		if err != nil {
+			return nil, err
+		}
+		lines, err := matching(sel.lines, narrow)
+		if err != nil {
+			return nil, err
+		}
+		lines = slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { _, ok := l.Value(c.Unit); return !ok })
+		shown = append(shown, lines...)
+		sel.columns = append(sel.columns, columnsOf(c, lines)...)
+	}
+	if !v.Fit {
+		sel.lines = slices.DeleteFunc(sel.lines, func(l *benchfmt.Result) bool { return !slices.Contains(shown, l) })
+	}
+	return sel, nil
+}
+
+// newFilter parses a filter. Lines of one kind of operation are left out unless it asks for kinds.
+func newFilter(filter string) (*benchproc.Filter, error) {
+	if filter == "" {
+		filter = "*"
+	}
+	if !strings.Contains(filter, "/kind") {
+		filter = "(" + filter + `) /kind:/^$/`
+	}
+	return benchproc.NewFilter(filter)
+}
+
+func matching(lines []*benchfmt.Result, filter *benchproc.Filter) (list []*benchfmt.Result, err error) {
+	for _, l := range lines {
+		m, err := filter.Match(l)
+		if err != nil {
+			return nil, err
+		}
+		if m.Any() {
+			list = append(list, l)
+		}
+	}
+	return list, nil
+}
+
+// largest keeps the lines with the largest value of a key.
+func largest(lines []*benchfmt.Result, key string) []*benchfmt.Result {
+	if key == "" {
+		return lines
+	}
+	size := func(l *benchfmt.Result) float64 { v, _ := strconv.ParseFloat(Key(l, key), 64); return v }
+	most := 0.0
+	for _, l := range lines {
+		most = max(most, size(l))
+	}
+	return slices.DeleteFunc(lines, func(l *benchfmt.Result) bool { return size(l) < most })
+}
+
+// columnsOf are the columns for the values that the lines have of the key.
+func columnsOf(c Column, lines []*benchfmt.Result) (list []column) {
+	name := cmp.Or(c.Name, c.Unit)
+	if c.Across == "" {
+		return []column{{head: name, unit: c.Unit, of: func(l *benchfmt.Result) bool { return slices.Contains(lines, l) }}}
+	}
+	var values []string
+	for _, l := range lines {
+		if v := Key(l, c.Across); v != "" && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	if c.Across != "engine" {
+		slices.SortFunc(values, byNumber)
+	}
+	for i, v := range values {
+		of := func(l *benchfmt.Result) bool { return Key(l, c.Across) == v && slices.Contains(lines, l) }
+		list = append(list, column{v + ", " + name, c.Unit, of, c.Across == "engine" && i == len(values)-1})
+	}
+	return list
+}
+
+// byNumber orders numbers as such, and words behind them.
+func byNumber(a, b string) int {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	switch {
+	case errX == nil && errY == nil && x < y, errX == nil && errY != nil:
+		return -1
+	case errX == nil && errY == nil && x > y, errX != nil && errY == nil:
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// group puts the lines into their rows, and returns the keys of the rows in order.
+func (sel *selection) group() (map[string][]*benchfmt.Result, [][]string) {
+	var found []benchproc.Key
+	lines := make(map[benchproc.Key][]*benchfmt.Result)
+	for _, l := range sel.lines {
+		k := sel.rows.Project(l)
+		if lines[k] == nil {
+			found = append(found, k)
+		}
+		lines[k] = append(lines[k], l)
+	}
+	benchproc.SortKeys(found)
+	groups := make(map[string][]*benchfmt.Result)
+	keys := slices.Clone(sel.view.Want)
+	for _, k := range found {
+		values := make([]string, len(sel.fields))
+		for i, f := range sel.fields {
+			values[i] = k.Get(f)
+		}
+		name := joined(values)
+		groups[name] = lines[k]
+		if !slices.ContainsFunc(keys, func(k []string) bool { return slices.Equal(k, values) }) {
+			keys = append(keys, values)
+		}
+	}
+	return groups, keys
+}
+
+// joined is the name of a row's keys in the map of group.
+func joined(key []string) string { return strings.Join(key, "\n") }
+
+// figure is what lines say in a column, nil for nothing.
+func figure(lines []*benchfmt.Result, c column) *Figure {
+	var values []float64
+	off := false
+	for _, l := range lines {
+		if v, ok := l.Value(c.unit); ok && c.of(l) {
+			values = append(values, v)
+			off = off || l.GetConfig("machine-off") != ""
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return NewFigure(values, off)
+}
+
+// Figure returns the figure in a unit of all lines that a filter matches, nil when there is none.
+func (s *Set) Figure(filter, unit string) (*Figure, error) {
+	f, err := newFilter(filter)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := matching(s.Lines, f)
+	return figure(lines, column{unit: unit, of: func(*benchfmt.Result) bool { return true }}), err
+}
+
+// note says what the lines have in common beside the rows and columns. Keys that differ and
+// are in neither are named: such a table mixes settings.
+func (sel *selection) note() string {
+	values := make(map[string][]string)
+	var order []string
+	sittings := make(map[string]bool)
+	for _, l := range sel.lines {
+		sittings[l.GetConfig("host")+l.GetConfig("sitting")] = true
+		for _, pair := range nameKeys(l) {
+			if !slices.Contains(values[pair[0]], pair[1]) {
+				values[pair[0]] = append(values[pair[0]], pair[1])
+			}
+			if !slices.Contains(order, pair[0]) {
+				order = append(order, pair[0])
+			}
+		}
+	}
+	if len(sel.lines) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, key := range order {
+		if list := values[key]; len(list) == 1 && !sel.projected(key) {
+			parts = append(parts, key+" "+list[0])
+		} else if len(list) > 1 && !sel.projected(key) {
+			parts = append(parts, "mixes "+key+" "+strings.Join(list, " and "))
+		}
+	}
+	if len(sittings) == 1 {
+		return strings.Join(append(parts, "one sitting"), ", ")
+	}
+	return strings.Join(append(parts, strconv.Itoa(len(sittings))+" sittings"), ", ")
+}
+
+// projected tells whether a key tells rows or columns apart.
+func (sel *selection) projected(key string) bool {
+	for _, c := range sel.view.Columns {
+		if c.Across == key || strings.Contains(c.Filter, "/"+key+":") {
+			return true
+		}
+	}
+	return slices.ContainsFunc(sel.fields, func(f *benchproc.Field) bool { return f.Name == "/"+key })
+}
+
+// query is the command that shows the same lines of the files of a set.
+func (sel *selection) query() string {
+	filter := sel.view.Filter
+	if filter == "" {
+		filter = sel.view.Columns[0].Filter
+	}
+	var columns, units []string
+	for _, c := range sel.view.Columns {
+		units = appendNew(units, c.Unit)
+		if c.Across != "" {
+			columns = appendNew(columns, "/"+c.Across)
+		}
+	}
+	text := "benchstat -table .name -filter '(" + filter + ") -excluded:/./"
+	if !strings.Contains(filter, "/kind") {
+		text += " /kind:/^$/"
+	}
+	if len(units) > 0 {
+		text += " .unit:(" + strings.Join(units, " OR ") + ")"
+	}
+	text += "' -row '" + sel.view.Rows + "'"
+	if len(columns) > 0 {
+		text += " -col '" + strings.Join(columns, " ") + "'"
+	}
+	return text
+}

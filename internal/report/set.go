@@ -1,0 +1,147 @@
+package report
+
+import (
+	"bytes"
+	_ "embed" // documents.txt
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/varvedb/varve/internal/engine"
+)
+
+// documents are published figures that ours stand beside.
+//
+//go:embed documents.txt
+var documents []byte
+
+// Set is what result files hold. Values have the units of the files.
+type Set struct {
+	Lines    []*benchfmt.Result // what was measured and counts
+	Excluded []*benchfmt.Result // what was measured and does not count; configuration "excluded" says why
+	Series   []*benchfmt.Result // seconds of time lines and blocks of designed experiments
+	Peers    []*benchfmt.Result // other programs' figures
+	Units    benchfmt.UnitMetadataMap
+	Warnings []string // lines that could not be read
+}
+
+// Names of benchmarks that are no measurement of ours as a whole.
+const (
+	peerName     = "Peer"
+	timelineName = "Timeline"
+	blockName    = "Block"
+)
+
+// Load reads a file in the Go benchmark format, or all *.txt of a directory, and of the
+// directories in it when there are none. Published figures are added.
+func Load(path string) (*Set, error) {
+	files := []string{path}
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
+		if files, err = filepath.Glob(filepath.Join(path, "*.txt")); err == nil && len(files) == 0 {
+			files, err = filepath.Glob(filepath.Join(path, "*", "*.txt"))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			return nil, fmt.Errorf("%s has no result files (*.txt); varve run writes them", path)
+		}
+	}
+	s := &Set{Units: benchfmt.UnitMetadataMap{}}
+	errs := []error{s.read(bytes.NewReader(documents), "documents.txt")}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err == nil {
+			err = errors.Join(s.read(f, filepath.Base(name)), f.Close())
+		}
+		errs = append(errs, err)
+	}
+	at := make(map[*benchfmt.Result]int, len(s.Lines))
+	for _, l := range s.Lines {
+		at[l] = place(l)
+	}
+	slices.SortStableFunc(s.Lines, func(a, b *benchfmt.Result) int { return at[a] - at[b] })
+	return s, errors.Join(errs...)
+}
+
+// read adds the lines of a file; name is for messages.
+func (s *Set) read(r io.Reader, name string) error {
+	in := benchfmt.NewReader(r, name)
+	for in.Scan() {
+		switch line := in.Result().(type) {
+		case *benchfmt.SyntaxError:
+			s.Warnings = append(s.Warnings, line.Error())
+		case *benchfmt.Result:
+			s.add(line.Clone())
+		}
+	}
+	if err := in.Err(); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	for key, unit := range in.Units() {
+		key.Unit = unit.OrigUnit
+		s.Units[key] = unit
+	}
+	return nil
+}
+
+func (s *Set) add(line *benchfmt.Result) {
+	for i, v := range line.Values {
+		if v.OrigUnit != "" {
+			line.Values[i] = benchfmt.Value{Value: v.OrigValue, Unit: v.OrigUnit}
+		}
+	}
+	switch base := line.Name.Base(); {
+	case string(base) == peerName:
+		s.Peers = append(s.Peers, line)
+	case line.GetConfig("excluded") != "":
+		s.Excluded = append(s.Excluded, line)
+	case string(base) == timelineName || string(base) == blockName:
+		s.Series = append(s.Series, line)
+	default:
+		s.Lines = append(s.Lines, line)
+	}
+}
+
+// place puts engines into the order of the list; the columns of tables follow it.
+func place(line *benchfmt.Result) int {
+	return slices.Index(append(engine.Names(), Key(line, "engine")), Key(line, "engine"))
+}
+
+// Key returns the value of a key in the name of a line, "" when it has none.
+func Key(line *benchfmt.Result, key string) string {
+	_, parts := line.Name.Parts()
+	for _, part := range parts {
+		if value, ok := strings.CutPrefix(string(part), "/"+key+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// nameKeys returns the keys in the name of a line with their values.
+func nameKeys(line *benchfmt.Result) (pairs [][2]string) {
+	_, parts := line.Name.Parts()
+	for _, part := range parts {
+		if key, value, ok := strings.Cut(string(part[1:]), "="); ok {
+			pairs = append(pairs, [2]string{key, value})
+		}
+	}
+	return pairs
+}
+
+// appendNew appends a value that is not there yet.
+func appendNew(list []string, value string) []string {
+	if slices.Contains(list, value) {
+		return list
+	}
+	return append(list, value)
+}

@@ -1,0 +1,43 @@
+package report
+
+// View says how a table is made of lines: the rows and columns into which they are
+// projected, in the words of golang.org/x/perf/benchproc/syntax.
+type View struct {
+	Title   string
+	Filter  string // lines that the table is of; "" leaves it to the columns
+	Largest string // key of a size, such as "scale", of which only the largest is shown
+	Rows    string // projection
+	Columns []Column
+	Want    [][]string // rows that stand there also when nothing was measured
+	Compare *Compare   // two settings that are compared below the table
+	Fit     bool       // a regression over blocks instead of figures
+}
+
+// Column is one figure of each row, or one of each value of a key.
+type Column struct {
+	Name   string // of the column; the unit when empty
+	Unit   string
+	Filter string // lines that it is of, beside the view's
+	Across string // key that has a column for each of its values
+}
+
+// Table is what a view shows of a set.
+type Table struct {
+	Title string
+	Unit  string   // of all columns; "" when their heads tell it
+	Heads []string // keys of the rows, then the columns
+	Keys  int      // how many of the heads are keys
+	Rows  [][]Cell
+	Note  string // what all lines have in common, and of how many sittings they are
+	Query string // how benchstat finds the same lines
+
+	Under *Table // a comparison
+}
+
+// Compare asks how much a figure changes from one setting to others.
+type Compare struct {
+	Key  string // such as "indexes"
+	From string
+	To   []string
+	Unit string
+}
