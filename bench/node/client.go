@@ -62,7 +62,7 @@ type overHTTP struct {
 }
 
 func (c *overHTTP) call(_ context.Context, body []byte) ([]byte, error) {
-	c.out = append(c.out[:0], "POST / HTTP/1.1\r\nHost: node\r\nContent-Type: application/json\r\nContent-Length: "...)
+	c.out = append(c.out[:0], "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "...)
 	c.out = append(append(strconv.AppendInt(c.out, int64(len(body)), 10), "\r\n\r\n"...), body...)
 	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
