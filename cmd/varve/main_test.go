@@ -305,7 +305,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 		must(t, "import", arkiv+"blocks.tar", engine+":"+filepath.Join(dir, engine))
 	}
 	require.NoError(t, os.Chmod(dir, 0o555))
-	defer os.Chmod(dir, 0o755)
+	defer func() { require.NoError(t, os.Chmod(dir, 0o755)) }()
 	run := func(args ...string) (string, error) {
 		out, err := exec.Command(bound[0], append(bound[1:], args...)...).CombinedOutput()
 		return string(out), err

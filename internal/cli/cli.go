@@ -186,9 +186,9 @@ func (e *env) run(parsed *kong.Context, args []string) error {
 	case other != "":
 		return e.handOver(other, args)
 	}
-	new := missing(urls)
+	made := missing(urls)
 	if err = parsed.Run(e); err != nil {
-		err = errors.Join(err, takeBack(new))
+		err = errors.Join(err, takeBack(made))
 	}
 	return err
 }

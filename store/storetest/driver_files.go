@@ -76,34 +76,34 @@ func urlOf(t *testing.T, rawURL, path string) string {
 // runLinks: a database has one set of files and one lease by whatever symbolic link it is
 // opened, also when it is made by it.
 func runLinks(t *testing.T, h Harness) {
-	for name, link := range map[string]func(t *testing.T, real, dir string) string{
-		"file": func(t *testing.T, real, dir string) string {
-			require.NoError(t, os.Symlink(real, dir+"/link"))
+	for name, link := range map[string]func(t *testing.T, target, dir string) string{
+		"file": func(t *testing.T, target, dir string) string {
+			require.NoError(t, os.Symlink(target, dir+"/link"))
 			return dir + "/link"
 		},
-		"relative": func(t *testing.T, real, dir string) string {
-			to, err := filepath.Rel(dir, real)
+		"relative": func(t *testing.T, target, dir string) string {
+			to, err := filepath.Rel(dir, target)
 			require.NoError(t, err)
 			require.NoError(t, os.Symlink(to, dir+"/link"))
 			return dir + "/link"
 		},
-		"directory": func(t *testing.T, real, dir string) string {
-			require.NoError(t, os.Symlink(filepath.Dir(real), dir+"/link"))
-			return dir + "/link/" + filepath.Base(real)
+		"directory": func(t *testing.T, target, dir string) string {
+			require.NoError(t, os.Symlink(filepath.Dir(target), dir+"/link"))
+			return dir + "/link/" + filepath.Base(target)
 		},
-		"chain": func(t *testing.T, real, dir string) string {
-			require.NoError(t, os.Symlink(filepath.Dir(real), dir+"/a"))
-			require.NoError(t, os.Symlink("a/"+filepath.Base(real), dir+"/b"))
+		"chain": func(t *testing.T, target, dir string) string {
+			require.NoError(t, os.Symlink(filepath.Dir(target), dir+"/a"))
+			require.NoError(t, os.Symlink("a/"+filepath.Base(target), dir+"/b"))
 			require.NoError(t, os.Symlink("b", dir+"/link"))
 			return dir + "/link"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rawURL := h.NewURL(t)
-			real := filePath(t, rawURL)
-			real = filepath.Join(mustEval(t, filepath.Dir(real)), filepath.Base(real))
+			target := filePath(t, rawURL)
+			target = filepath.Join(mustEval(t, filepath.Dir(target)), filepath.Base(target))
 			dir := t.TempDir()
-			linked := urlOf(t, rawURL, link(t, real, dir))
+			linked := urlOf(t, rawURL, link(t, target, dir))
 			before, err := os.ReadDir(dir)
 			require.NoError(t, err)
 
@@ -223,7 +223,7 @@ func runMoved(t *testing.T, h Harness) {
 			rawURL := h.NewURL(t)
 			path := filePath(t, rawURL)
 			db := mustOpen(t, rawURL, nil)
-			defer db.Close() // which may say that the file is gone
+			defer func() { _ = db.Close() }() // which may say that the file is gone
 			evs := eventsOf(t, db, store.EventOptions{})
 			_, err := evs.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
 			require.NoError(t, err)
