@@ -39,13 +39,14 @@ func (p *inPlace) open(t *testing.T) *bench.Copy {
 	return cp
 }
 
-// file tells which file a database is: the same one, wherever it lies. A link keeps
-// its number from being given to another.
+// file tells which file a database is: the same one, wherever it lies. That it is open until
+// the test ends keeps its number from being given to another.
 func file(t *testing.T, dir string) os.FileInfo {
 	t.Helper()
-	link := filepath.Join(t.TempDir(), "link")
-	require.NoError(t, os.Link(filepath.Join(dir, "varve.db"), link))
-	info, err := os.Stat(link)
+	f, err := os.Open(filepath.Join(dir, "varve.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	info, err := f.Stat()
 	require.NoError(t, err)
 	return info
 }
