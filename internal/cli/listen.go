@@ -17,7 +17,7 @@ type listenFlags struct {
 	TLSCert   string `name:"tls-cert" help:"File of the certificate, PEM." type:"existingfile" placeholder:"FILE"`
 	TLSKey    string `name:"tls-key" help:"File of the certificate's key, PEM." type:"existingfile" placeholder:"FILE"`
 
-	Host []string `help:"Name by which this service may be asked for without a token, beside localhost and loopback addresses, such as that of a proxy on this machine. May be given several times." placeholder:"NAME"`
+	Host []string `sep:"none" help:"Name by which this service may be asked for without a token, beside localhost and loopback addresses, such as that of a proxy on this machine. May be given several times." placeholder:"NAME"`
 
 	AccessLog     bool   `help:"Log each request."`
 	Concurrent    int    `min:"1" max:"1000000" help:"Requests at a time; more are refused." default:"1024"`

@@ -94,8 +94,8 @@ func TestFollowReorganisations(t *testing.T) {
 			for i := range pages {
 				rng := rand.New(rand.NewPCG(seed, uint64(10+i)))
 				together.Go(func() {
-					for ctx.Err() == nil {
-						if err := page(ctx, c, ents, rng, &pages[i]); err != nil && ctx.Err() == nil {
+					for ctx.Err() == nil || pages[i] == 0 { // on a busy machine the chain may be done first
+						if err := page(t.Context(), c, ents, rng, &pages[i]); err != nil {
 							failed <- err
 							return
 						}

@@ -35,7 +35,8 @@ func TestHide(t *testing.T) {
 func TestParseURLRepeatsNothing(t *testing.T) {
 	for _, raw := range []string{"a://b:hush#@c", "a://b:%hush@c", "a://b:hu sh@c d", "a://b:hush/@c", ":hush", "a://b\x01hush"} {
 		_, err := driver.ParseURL(raw)
-		require.ErrorContains(t, err, "%2F", raw)
+		require.Error(t, err, raw)
+		require.Regexp(t, "%2F|%23", err.Error(), raw) // what to write
 		require.NotRegexp(t, "hu", err.Error(), raw)
 	}
 }
