@@ -70,7 +70,7 @@ func TestLinesErrors(t *testing.T) {
 		"{\"tags\":[[\"a\",\"\\ud800\"]]}":           "line 1, column 16: invalid operation: half of a surrogate pair",
 		"\ufeff{\"type\":\"A\"}\n":                   "line 1, column 1: invalid operation: a byte order mark",
 		"{\"tags\":[[\"a\",null]]}":                  "line 1, column 15: invalid operation: null",
-		"{\"type\":\"A\",\"tags\":[],\"tags\":[]}":   "line 1, column 22: invalid operation: the name \"tags\" is given twice",
+		"{\"type\":\"A\",\"tags\":[],\"tags\":[]}":   "line 1, column 23: invalid operation: the name \"tags\" is given twice",
 		"{}\n\u00a0\n":                               "line 2, column 1",
 		`{"type":"A","time":"yesterday"}`:            "line 1: invalid operation: time",
 		`{"type":"A","unknown":1}`:                   "line 1",
