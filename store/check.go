@@ -124,7 +124,7 @@ type checker struct {
 func (c *checker) run(ctx context.Context) error {
 	recorded, err := c.db.recorded(ctx)
 	if err == nil && recorded == nil {
-		if err := errors.Join(c.db.wholeBlocks(ctx, false), c.db.wholeEvents(ctx, nil)); err != nil {
+		if err := errors.Join(c.db.wholeBlocks(ctx), c.db.noEvents(ctx)); err != nil {
 			c.done(PartRecord, true, err)
 			c.report.Outcome = Damaged
 			return nil

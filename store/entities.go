@@ -96,7 +96,7 @@ func (db *DB) openEntities(ctx context.Context, name string, opts EntityOptions)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.wholeBlocks(ctx, recorded[metaLayout] != ""); err != nil {
+	if err := db.wholeBlocks(ctx); err != nil {
 		return nil, err
 	}
 	if recorded[metaLayout] == "" {

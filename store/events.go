@@ -124,7 +124,7 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 		return nil, err
 	}
 	if recorded[metaEventLayout] == "" {
-		if err := db.wholeEvents(ctx, nil); err != nil {
+		if err := db.noEvents(ctx); err != nil {
 			return nil, err
 		}
 		if recorded, err = e.create(ctx); err != nil {

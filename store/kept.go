@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/varvedb/varve/store/driver"
@@ -106,13 +107,15 @@ func (db *DB) whole(ctx context.Context, i int, what string, has func(ctx contex
 	}
 }
 
-// wholeBlocks is whole, of the blocks; recorded says whether there are any.
-func (db *DB) wholeBlocks(ctx context.Context, recorded bool) error {
+// wholeBlocks is whole, of the blocks. Whether there are any is read with the head, since
+// another process may make the store meanwhile.
+func (db *DB) wholeBlocks(ctx context.Context) error {
 	return db.whole(ctx, keptBlocks, "block numbers", func(ctx context.Context) (next uint64, err error) {
-		if !recorded {
-			return 0, nil
-		}
 		err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+			recorded, err := db.meta.recorded(ctx, q)
+			if err != nil || recorded[metaLayout] == "" {
+				return err
+			}
 			head, err := db.meta.head(ctx, q)
 			if !head.Empty {
 				next = head.Block + 1
@@ -123,16 +126,31 @@ func (db *DB) wholeBlocks(ctx context.Context, recorded bool) error {
 	})
 }
 
-// wholeEvents is whole, of the events, of which there are none when e is nil.
+// wholeEvents is whole, of the events.
 func (db *DB) wholeEvents(ctx context.Context, e *Events) error {
 	return db.whole(ctx, keptEvents, "event positions", func(ctx context.Context) (head uint64, err error) {
-		if e == nil {
-			return 0, nil
-		}
 		err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 			head, err = e.log.Head(ctx, q)
 			return err
 		})
 		return head, err
 	})
+}
+
+// errMade: another process has made the events meanwhile.
+var errMade = errors.New("the events were made meanwhile")
+
+// noEvents is whole, of the events of a database that had none when that was looked at.
+func (db *DB) noEvents(ctx context.Context) error {
+	err := db.whole(ctx, keptEvents, "event positions", func(ctx context.Context) (uint64, error) {
+		recorded, err := db.recorded(ctx)
+		if err == nil && recorded[metaEventLayout] != "" {
+			err = errMade
+		}
+		return 0, err
+	})
+	if errors.Is(err, errMade) {
+		return nil // wholeEvents looks at them
+	}
+	return err
 }
