@@ -209,7 +209,7 @@ func requireSetUp(t *testing.T, e driver.Engine) {
 	require.NoError(t, r.Close())
 	got := settings(t, e)
 	require.Equal(t, "4s", got["lock_timeout"])
-	require.Contains(t, got["search_path"], "test")
+	require.Contains(t, got["search_path"], "Test")
 }
 
 func show(t *testing.T, q driver.Querier, name string) (value string) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/pgtest"
@@ -133,7 +134,7 @@ func TestCancelledInsert(t *testing.T) {
 	execute(t, e, createAll)
 	holder, err := other.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = holder.Exec(t.Context(), "LOCK TABLE "+schemaOf(t, e)+".t IN SHARE MODE")
+	_, err = holder.Exec(t.Context(), "LOCK TABLE "+pgx.Identifier{schemaOf(t, e), "t"}.Sanitize()+" IN SHARE MODE")
 	require.NoError(t, err)
 	for _, rows := range []int{1, copyRows} {
 		tx, err := e.Begin(t.Context())
