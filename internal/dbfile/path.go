@@ -92,6 +92,9 @@ func Check(path string, readOnly bool) error {
 func checkNew(path string) error {
 	for _, end := range []string{"-wal", ".wal"} {
 		if st, err := os.Lstat(path + end); err == nil && st.Size() > 0 {
+			if _, err := os.Lstat(path); err == nil {
+				return Check(path, false) // another process has made it meanwhile
+			}
 			return fmt.Errorf("open %q: %w: the file is gone and its log %q is still there; put the file back or restore a backup, or remove the log to make a new store",
 				path, driver.ErrCorrupt, path+end)
 		}
