@@ -21,13 +21,14 @@ import (
 
 // quick are the documented commands that run to their end here.
 var quick = []string{
-	"import", "check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "decide", "events",
+	"import", "check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "events",
 	"inspect", "query",
 }
 
 // long are interrupted before they begin, when what they are given has been checked; why,
 // and where they run.
 var long = map[string]string{
+	"answer":  "measures for minutes: TestAnswer",
 	"compare": "measures for a minute: TestCompareWithServer", "run": "measures for hours: TestRunRepeats", "authz": "measures: TestRebac, TestSocial",
 	"torture": "kills for long: TestTorture", "serve": "runs until it is told to end: TestServe",
 	"follow": "follows a chain that is not here: TestFollow", "node": "the same: TestNode",

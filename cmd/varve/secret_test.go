@@ -62,7 +62,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		{"query", "URL", "*"}, {"query", "*", "URL"}, {"query", "URL"}, {"inspect", "URL"},
 		{"events", "append", "URL"}, {"events", "read", "URL"}, {"events", "tail", "URL"}, {"events", "URL"}, {"URL"},
 		{"serve", "URL", "--plaintext", "--listen=127.0.0.1:0", "--grpc="}, {"serve", good, "--key-file", "URL"},
-		{"bench", "diff", "URL", "URL"}, {"report", "URL"}, {"decide", "URL"}, {"compare", "URL"}, {"torture", "--dir=URL"},
+		{"bench", "diff", "URL", "URL"}, {"report", "URL"}, {"answer", "--from=URL"}, {"compare", "URL"}, {"torture", "--dir=URL"},
 	} {
 		for _, secret := range withSecrets {
 			line := strings.Split(strings.ReplaceAll(strings.Join(args, "\n"), "URL", secret), "\n")

@@ -36,11 +36,11 @@ const (
 
 // commands is the command line.
 type commands struct {
+	Answer  answerCmd  `cmd:"" help:"Answer five questions on this machine: most writes, most reads, both at once, growth, and whether V1 is carried."`
 	Compare compareCmd `cmd:"" help:"Run all engines on the same blocks, each in its own process, and print them side by side."`
 	Run     runCmd     `cmd:"" help:"Run the experiments of the catalogue and keep their results."`
 	Bench   benchCmd   `cmd:"" help:"Compare results."`
 	Report  reportCmd  `cmd:"" help:"Make a page of results, or their tables as Markdown."`
-	Decide  decideCmd  `cmd:"" help:"Say which engine the results speak for, and go or no-go, with every criterion."`
 	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
 	Seed    seedCmd    `cmd:"" help:"Generate a database or a block tar of any size."`
 	Scale   scaleCmd   `cmd:"" help:"Multiply a source: the same entities several times over, with fresh keys."`

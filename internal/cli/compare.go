@@ -30,7 +30,7 @@ func (c *compareCmd) Run(e *env) error {
 		return usageError{err}
 	}
 	if len(c.Engines) == 0 {
-		c.Engines = c.here(e)
+		c.Engines = here(e, "compare")
 	}
 	o := lab.Options{Seed: 1, Layouts: []string{c.Layout}, First: &c.FirstOptions}
 	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}}
@@ -46,10 +46,10 @@ func (c *compareCmd) Run(e *env) error {
 
 // here are the engines that there is a program for, this one or another. Who asks for none by
 // name wants what can be had, and is told of what cannot.
-func (c *compareCmd) here(e *env) (names []string) {
+func here(e *env, command string) (names []string) {
 	for _, name := range engine.Names() {
 		if _, err := programFor(e.ctx, name, false); err != nil {
-			fmt.Fprintf(e.stderr, "compare: without %s: %v\n", name, err)
+			fmt.Fprintf(e.stderr, "%s: without %s: %v\n", command, name, err)
 			continue
 		}
 		names = append(names, name)

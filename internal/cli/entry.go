@@ -23,7 +23,7 @@ type engineFlags struct {
 
 // recordFlags are what commands that run one experiment of the catalogue have in common.
 type recordFlags struct {
-	Out     string `help:"Directory that keeps the results, in the Go benchmark format, for report, decide and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
+	Out     string `help:"Directory that keeps the results, in the Go benchmark format, for report, answer and benchstat, and from which a run goes on; none are kept when not given." type:"path"`
 	Repeats int    `min:"1" max:"1000" help:"How often everything is measured: in turns over the engines, each time in another order with other questions." default:"3"`
 }
 

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/varvedb/varve/internal/answer"
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/report"
-	"github.com/varvedb/varve/internal/verdict"
 )
 
 // reportCmd shows a result set.
@@ -27,7 +27,7 @@ func (c *reportCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	page, err := report.NewPage(set, c.Title)
+	page, _, err := pageOf(set, c.Title)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -53,6 +53,16 @@ func (c *reportCmd) Run(e *env) error {
 	return nil
 }
 
+// pageOf makes the page of a set, with the sentences that answer its questions.
+func pageOf(set *report.Set, title string) (*report.Page, *answer.Answers, error) {
+	page, err := report.NewPage(set, title)
+	if err != nil {
+		return nil, nil, err
+	}
+	answers, err := answer.Evaluate(set, page.Questions)
+	return page, answers, err
+}
+
 func writePictures(page *report.Page, stem string) error {
 	for _, q := range page.Questions {
 		for _, pic := range q.Pictures {
@@ -74,27 +84,4 @@ func loadSet(e *env, path string) (*report.Set, error) {
 		fmt.Fprintln(e.stderr, "warning:", w)
 	}
 	return set, nil
-}
-
-// decideCmd says what the results mean: which engine, and go or no-go. It
-// succeeds whatever the answer is, also when that is unknown.
-type decideCmd struct {
-	Results string `arg:"" help:"Directory of result files." type:"path"`
-	JSON    bool   `help:"Print every criterion as JSON."`
-}
-
-// Run evaluates.
-func (c *decideCmd) Run(e *env) error {
-	set, err := loadSet(e, c.Results)
-	if err != nil {
-		return err
-	}
-	answers, err := verdict.Evaluate(set)
-	if err != nil {
-		return fmt.Errorf("decide: %w", err)
-	}
-	if c.JSON {
-		return printJSON(e.stdout, answers)
-	}
-	return answers.WriteText(e.stdout)
 }

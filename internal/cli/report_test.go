@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/internal/answer"
 	"github.com/varvedb/varve/internal/cli"
-	"github.com/varvedb/varve/internal/verdict"
 )
 
 // resultFile is a file of a result set.
@@ -61,19 +61,51 @@ func TestReportWhole(t *testing.T) {
 	require.DirExists(t, filepath.Join(dir, "full"))
 }
 
-func TestDecide(t *testing.T) {
-	set := resultFile(t, sustained)
-	code, out, errs := varve("decide", set)
+// Answers from results that are there: a sentence for each question, the tables, the tree, V1.
+func TestAnswerFrom(t *testing.T) {
+	set := filepath.Dir(resultFile(t, sustained))
+	code, out, errs := varve("answer", "--from", set)
 	require.Equal(t, cli.ExitOK, code, errs)
-	require.Contains(t, out, "not known: measure sqlite first")
-	require.Contains(t, out, "Decision tree")
+	for _, want := range []string{
+		"1. Most writes\nNot known: nothing was measured of it. varve answer measures it", "| sqlite | arkiv  |",
+		"4. Degradation\nNot known: one size was measured, 800K entities of the base profile (scale 1).",
+		"5. V1\nNot known", "Decision tree", "not known: measure sqlite first",
+	} {
+		require.Contains(t, out, want)
+	}
+	require.NoFileExists(t, filepath.Join(set, "report.html"))
 
-	code, out, errs = varve("decide", "--json", set)
+	code, out, errs = varve("answer", "--json", "--from", set)
 	require.Equal(t, cli.ExitOK, code, errs)
-	var r verdict.Report
-	require.NoError(t, json.Unmarshal([]byte(out), &r))
-	require.Equal(t, verdict.Unknown, r.Candidates[0].Parts[0].Outcome)
+	var a answer.Answers
+	require.NoError(t, json.Unmarshal([]byte(out), &a))
+	require.Len(t, a.Questions, 5)
+	require.Equal(t, answer.Unknown, a.Candidates[0].Parts[0].Outcome)
 
-	code, _, _ = varve("decide", filepath.Join(t.TempDir(), "nowhere"))
+	code, _, _ = varve("answer", "--from", filepath.Join(t.TempDir(), "nowhere"))
 	require.Equal(t, cli.ExitUsage, code)
+}
+
+// What cannot be measured is refused before anything is, and leaves nothing.
+func TestAnswerRefuses(t *testing.T) {
+	other := filepath.Dir(resultFile(t, sustained))
+	text := resultFile(t, "no tar")
+	for _, c := range []struct {
+		want string
+		code int
+		args []string
+	}{
+		{"unknown engine \"oracle\"", cli.ExitUsage, []string{"--engines=oracle"}},
+		{"unknown layout \"rows\"", cli.ExitUsage, []string{"--engines=sqlite", "--layouts=rows"}},
+		{"no such file", cli.ExitError, []string{"--engines=sqlite", filepath.Join(t.TempDir(), "none.tar")}},
+		{text, cli.ExitError, []string{"--engines=sqlite", text}},
+		{"results of another command", cli.ExitUsage, []string{"--engines=sqlite", "--out=" + other}},
+		{"disk full", cli.ExitError, []string{"--engines=sqlite", "--time=720h", "--sizes=1000"}},
+	} {
+		dir := filepath.Join(t.TempDir(), "out")
+		code, out, errs := varve(append([]string{"answer", "--out=" + dir}, c.args...)...)
+		require.Equal(t, c.code, code, "%v: %s%s", c.args, out, errs)
+		require.Contains(t, errs, c.want)
+		require.NoFileExists(t, filepath.Join(dir, "answer.json"))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,9 +27,13 @@ type runner struct {
 	empty   bool // the cache of data sets is emptied first
 	out     string
 	kept    bool      // the results stay when the command has ended
+	turns   bool      // everything is measured once before anything is measured again
 	child   child     // of an experiment on an engine, but for engine and arguments
 	until   time.Time // after which nothing more is begun; zero is never
 }
+
+// sittingForm is how the time of a sitting is written.
+const sittingForm = "20060102T150405Z"
 
 // task is what one process measures: an experiment on an engine, once.
 type task struct {
@@ -56,6 +61,9 @@ func (r *runner) tasks() (list []task) {
 			}
 		}
 	}
+	if r.turns {
+		slices.SortStableFunc(list, func(a, b task) int { return a.repeat - b.repeat })
+	}
 	return list
 }
 
@@ -74,7 +82,7 @@ func (r *runner) run(e *env) error {
 			return err
 		}
 	}
-	r.options.Sitting = time.Now().UTC().Format("20060102T150405Z")
+	r.options.Sitting = cmp.Or(r.options.Sitting, time.Now().UTC().Format(sittingForm))
 	tasks, start, failed := r.tasks(), time.Now(), error(nil)
 	for i, t := range tasks {
 		if !r.until.IsZero() && time.Now().After(r.until) {

@@ -74,7 +74,7 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"varve ver":              "verify\nversion\n",
 		"varve events a":         "append\n",
-		"varve decide --no-such": "",
+		"varve answer --no-such": "",
 	} {
 		t.Setenv("COMP_LINE", line)
 		require.ElementsMatch(t, strings.Fields(want), strings.Fields(printed(t)), line)

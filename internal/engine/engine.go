@@ -26,6 +26,7 @@ type Engine struct {
 	Client    string   // the library (driver.Info) that opens its servers, where another opens its paths: a program links one of them
 	Serves    string   // the only command that links Client
 	Server    bool     // a path is the directory of a server that is started for it
+	Loads     float64  // rows a second, at least, into a layout of few indexes on two slow cores
 }
 
 // Package returns the import path of the engine.
@@ -39,12 +40,12 @@ func (e Engine) Remote(u *url.URL) bool {
 
 // All are the engines in the order in which they stand side by side.
 var All = []Engine{
-	{Name: "sqlite", Libraries: []string{"github.com/mattn/go-sqlite3/..."}, File: "varve.db", Command: Main},
-	{Name: "sqlitego", Libraries: []string{"modernc.org/..."}, File: "varve.db"},
-	{Name: "libsql", Libraries: []string{"github.com/tursodatabase/..."}, File: "varve.db", Command: "varve-libsql",
+	{Name: "sqlite", Loads: 150_000, Libraries: []string{"github.com/mattn/go-sqlite3/..."}, File: "varve.db", Command: Main},
+	{Name: "sqlitego", Loads: 100_000, Libraries: []string{"modernc.org/..."}, File: "varve.db"},
+	{Name: "libsql", Loads: 120_000, Libraries: []string{"github.com/tursodatabase/..."}, File: "varve.db", Command: "varve-libsql",
 		Client: Module + "/store/libsql/remote", Serves: Main},
-	{Name: "duckdb", Libraries: []string{"github.com/duckdb/..."}, File: "varve.duckdb"},
-	{Name: "postgres", Libraries: []string{"github.com/jackc/pgx/...", "github.com/fergusstrange/embedded-postgres/..."},
+	{Name: "duckdb", Loads: 20_000, Libraries: []string{"github.com/duckdb/..."}, File: "varve.duckdb"},
+	{Name: "postgres", Loads: 80_000, Libraries: []string{"github.com/jackc/pgx/...", "github.com/fergusstrange/embedded-postgres/..."},
 		Internal: []string{"pgembed", "pgtest"}, File: "varve", Server: true},
 }
 

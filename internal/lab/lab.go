@@ -35,6 +35,7 @@ type Options struct {
 	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales of the growth experiments B1 and D5; a quarter, once and four times --scale when not given."`
 	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given."`
 	Loaded  float64       `above:"0" max:"1" json:"loaded" help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
+	Source  string        `json:"source,omitempty" kong:"-"`
 	Bare    bool          `json:"bare,omitempty" help:"Give the base profile the smallest payloads, for sizes that would not fit."`
 	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
 

@@ -12,7 +12,7 @@ import (
 // namers may name engines besides an engine's own packages and tests.
 var namers = []string{
 	"./internal/engine",           // it is the list
-	"./internal/verdict",          // the tree of the user's document tells what to do with each
+	"./internal/answer",           // the tree of the user's document tells what to do with each
 	"./schemas", "./store/driver", // dialects of SQL are called after engines
 	"./examples/...",
 }

@@ -81,7 +81,7 @@ func rules() []rule {
 			why: "workloads know no engine; the Example of bench links one"},
 		rule{packages: []string{"./internal/report"}, only: []string{"./bench/stat", "./internal/engine"},
 			why: "it reads files in the Go benchmark format and knows nothing of who wrote them"},
-		rule{packages: []string{"./internal/verdict"}, only: []string{"./internal/report", "./bench/stat", "./internal/engine"},
+		rule{packages: []string{"./internal/answer"}, only: []string{"./internal/report", "./bench/stat", "./internal/engine"},
 			why: "it judges what the report reads"},
 	)
 }

@@ -20,11 +20,12 @@ const (
 
 // Figure is the median of repeated measurements.
 type Figure struct {
-	N      int
-	Center float64
-	Lo, Hi float64 // the 95 % interval of order statistics from six samples on, else the range
-	Off    bool    // one of the measurements was made while the machine was not as before
-	Sample *benchmath.Sample
+	N      int               `json:"n"`
+	Center float64           `json:"median"`
+	Lo     float64           `json:"low"` // the 95 % interval of order statistics from six samples on, else the range
+	Hi     float64           `json:"high"`
+	Off    bool              `json:"off,omitempty"` // one of the measurements was made while the machine was not as before
+	Sample *benchmath.Sample `json:"-"`
 }
 
 // NewFigure returns the figure of values, which must not be empty.
@@ -40,8 +41,8 @@ func NewFigure(values []float64, off bool) *Figure {
 
 // Cell is what stands in a table.
 type Cell struct {
-	Text string
-	More string // the interval or the range, and how many measurements it is of
+	Text string `json:"text"`
+	More string `json:"more,omitempty"` // the interval or the range, and how many measurements it is of
 }
 
 // String is the cell in plain text.
@@ -70,6 +71,16 @@ func (f *Figure) cell() Cell {
 	}
 	c.More += "n=" + strconv.Itoa(f.N)
 	return c
+}
+
+// String is the figure in plain text, "–" for none.
+func (f *Figure) String() string { return f.cell().String() }
+
+// In writes a figure with its unit, its interval or range and how many measurements it is of:
+// "248K rows/s (207K–249K, n=3)".
+func (f *Figure) In(unit string) string {
+	c := f.cell()
+	return strings.TrimSpace(c.Text+" "+unit) + " (" + c.More + ")"
 }
 
 // Number writes a figure with three significant digits, and thousands as they are read.

@@ -7,10 +7,19 @@ import (
 	"unicode/utf8"
 )
 
+// WriteTables writes tables for a terminal, which are also Markdown.
+func WriteTables(w io.Writer, tables []*Table) error {
+	var b strings.Builder
+	for _, t := range tables {
+		writeTable(&b, t)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 // WriteText writes the tables of experiments for a terminal, which are also Markdown: that of all
 // settings where the first one of the page is empty.
 func WriteText(w io.Writer, s *Set, ids ...string) error {
-	var b strings.Builder
 	for _, id := range ids {
 		x := Find(id)
 		if len(x.Views) > 0 {
@@ -22,12 +31,11 @@ func WriteText(w io.Writer, s *Set, ids ...string) error {
 		if err != nil {
 			return err
 		}
-		for _, t := range a.Tables {
-			writeTable(&b, t)
+		if err := WriteTables(w, a.Tables); err != nil {
+			return err
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return nil
 }
 
 // WriteMarkdown writes a page. Pictures are linked by the name that link makes of theirs; none are
@@ -38,6 +46,9 @@ func WriteMarkdown(w io.Writer, p *Page, link func(*Picture) string) error {
 	for i := range p.Questions {
 		q := &p.Questions[i]
 		fmt.Fprintf(&b, "### %s. %s\n\n%s\n\n", q.ID, q.Title, q.Question)
+		if q.Sentence != "" {
+			fmt.Fprintf(&b, "**%s**\n\n", q.Sentence)
+		}
 		writeAnswer(&b, q, link)
 	}
 	b.WriteString("## How to read this\n\n")

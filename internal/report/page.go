@@ -2,7 +2,8 @@
 // projections of golang.org/x/perf/benchproc and pictures by gonum.org/v1/plot, and Markdown and
 // one HTML page are two printers of these. Statistics are those of golang.org/x/perf/benchmath.
 //
-// From the top: html.go and markdown.go print a Page (page.go), whose tables are those of specs.go.
+// From the top: html.go and markdown.go print a Page (page.go), whose tables are those of
+// questions.go and specs.go.
 // table.go makes them by comparisons (compare.go), regressions (fit.go) and figures of others
 // (peer.go), picture.go draws; all of these take lines as selection.go says of a view (view.go), and
 // their figures (figure.go), from a Set (set.go). A file uses only those after it.
@@ -39,6 +40,7 @@ type Section struct {
 // Answer is an experiment with what was measured.
 type Answer struct {
 	Spec
+	Sentence string // package answer makes those of the five questions
 	Tables   []*Table
 	Pictures []*Picture
 }

@@ -40,13 +40,13 @@ type Sketch struct {
 // Picture is a drawn sketch.
 type Picture struct {
 	Title, Name string // Name is that of a file, without its end
-	SVG         []byte // nil where nothing was measured
+	SVG         []byte // nil where nothing was measured, or one size of several
 }
 
 // Limits of the third question: commits and reads that are slower do not count as carried.
 const (
-	commitLimit = 2000 // ms
-	readLimit   = 100  // ms
+	CommitLimit = 2000 // ms
+	ReadLimit   = 100  // ms
 )
 
 var (
@@ -70,7 +70,8 @@ func (s *Set) Draw(k Sketch) (*Picture, error) {
 		source = s.Series
 	}
 	lines, err := matching(source, filter)
-	if err != nil || len(lines) == 0 {
+	differs := func(l *benchfmt.Result) bool { return Key(l, "scale") != Key(lines[0], "scale") }
+	if err != nil || len(lines) == 0 || k.Kind == Degradation && !slices.ContainsFunc(lines, differs) {
 		return pic, err
 	}
 	names, curves := curvesOf(lines, k.Series)
@@ -205,7 +206,7 @@ func drawFrontier(p *plot.Plot, _ Sketch, c curve) error {
 		if !ok1 || !ok2 || !ok3 || !ok4 {
 			continue
 		}
-		if commit < commitLimit && read < readLimit {
+		if commit < CommitLimit && read < ReadLimit {
 			kept = append(kept, plotter.XY{X: rows, Y: reads})
 		} else {
 			missed = append(missed, plotter.XY{X: rows, Y: reads})

@@ -28,45 +28,6 @@ func named(filter string, pairs ...string) (list []Column) {
 
 const ablation = "/layout@(arkiv-0 arkiv-1 arkiv-2 arkiv-3 arkiv-4 arkiv-5 arkiv-6 arkiv-7 arkiv-8 arkiv-9 arkiv-10 arkiv-11 arkiv-12 arkiv-13)"
 
-// questions are the five that the lab is for.
-var questions = []Spec{
-	{ID: "1", Title: "Most writes", Question: "How many rows a second does each engine and layout keep up, and how long do commits take meanwhile?",
-		Views: []View{{
-			Filter: "experiment:(D1 OR D5) /scale:(1 OR 2 OR 5 OR 10)", Rows: "/engine /layout /scale@num",
-			Columns: append(append(named("experiment:D1 /rate:max", "settled-rows/s", "most rows/s", "p99-ms", "its commit p99, ms"),
-				named("experiment:D1 /rate:6000", "p99-ms", "6,000 rows/s asked (D1): commit p99, ms")...),
-				named("experiment:D5", "rows/s", "6,000 rows/s asked (D5): rows/s", "p99-ms", "commit p99, ms")...),
-		}},
-		Sketches: []Sketch{
-			{Title: "Commit latency by quantile, 6,000 rows/s, 1x", Kind: Quantiles, Filter: "experiment:D1 /rate:6000 /scale:1", Series: []string{"engine", "layout"}},
-			{Title: "Longest commit of each second, SQLite, 1x", Kind: TimeLine, Filter: "experiment:D1 .name:Timeline /engine:sqlite /rate:6000 /scale:1", Unit: "max-ms", Series: []string{"layout"}},
-		}},
-	{ID: "2", Title: "Most reads", Question: "How many reads a second does each answer, by mix of questions?",
-		Views: []View{
-			{Title: "One client, a store that grows (D5)", Filter: "experiment:D5 /scale:(1 OR 2 OR 5 OR 10)", Rows: "/engine /layout /scale@num",
-				Columns: named("", "qps-A", "reads/s, A", "qps-B", "reads/s, B", "qps-C", "reads/s, C", "p99-ms-A", "p99 ms, A", "p99-ms-B", "p99 ms, B", "p99-ms-C", "p99 ms, C")},
-			{Title: "After a warm-up of the same mix (C1)", Filter: "experiment:C1", Largest: "scale", Rows: "/engine /layout /clients@num",
-				Columns: []Column{{Unit: "qps", Name: "reads/s", Across: "mix"}, {Unit: "p99-ms", Name: "p99 ms", Across: "mix"}}},
-		}},
-	{ID: "3", Title: "The sweet spot of both", Question: "How many reads a second fit beside how many rows a second, while commits stay below 2 s and reads below 100 ms at p99?",
-		Views: []View{{Filter: "experiment:D4", Largest: "scale", Rows: "/engine /layout /rate@num /qps@num",
-			Columns: named("", "rows/s", "rows/s", "qps", "reads/s", "p99-ms", "commit p99, ms", "read-p99-ms", "read p99, ms", "late", "late", "skipped", "skipped")}},
-		Sketches: []Sketch{{Title: "Reads beside writes, all sizes", Kind: Frontier, Filter: "experiment:D4", Series: []string{"engine", "layout", "scale"}}}},
-	{ID: "4", Title: "Degradation", Question: "How do commits and reads slow down from 80,000 to 8,000,000 entities?",
-		Views: []View{
-			{Title: "commits at 6,000 rows/s", Filter: "experiment:D5", Rows: "/engine /layout", Columns: []Column{{Unit: "p99-ms", Name: "p99 ms", Across: "scale"}}},
-			{Title: "reads of mix B", Filter: "experiment:D5", Rows: "/engine /layout", Columns: []Column{{Unit: "qps-B", Name: "reads/s", Across: "scale"}}},
-		},
-		Sketches: []Sketch{
-			{Title: "Commit p99 over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "p99-ms", Series: []string{"engine", "layout"}},
-			{Title: "Reads of mix B over the size", Kind: Degradation, Filter: "experiment:D5", Unit: "qps-B", Series: []string{"engine", "layout"}},
-		}},
-	{ID: "5", Title: "V1", Question: "Does a store of 621,000 entities take 10,000 to 50,000 rows a second with 1,000 to 10,000 reads a second?",
-		Views: []View{{Title: "V1 on compact, with as many entities or more", Filter: "experiment:D4 /layout:compact /scale:(0.77625 OR 0.776 OR 0.78 OR 1) /rate:(10000 OR 25000 OR 50000) /qps:(1000 OR 5000 OR 10000)", Rows: "/rate@num /qps@num",
-			Columns: []Column{{Unit: "rows/s", Across: "engine"}, {Unit: "qps", Name: "reads/s", Across: "engine"}, {Unit: "p99-ms", Name: "commit p99, ms", Across: "engine"}, {Unit: "read-p99-ms", Name: "read p99, ms", Across: "engine"}},
-			Want:    [][]string{{"10000", "1000"}, {"10000", "5000"}, {"10000", "10000"}, {"25000", "1000"}, {"25000", "5000"}, {"25000", "10000"}, {"50000", "1000"}, {"50000", "5000"}, {"50000", "10000"}}}}},
-}
-
 // sections are the experiments by the letter of their ids.
 var sections = []struct{ Letter, Title string }{
 	{"A", "What a commit costs"}, {"B", "Loading"}, {"C", "Reads"}, {"D", "Sustained writes, and reads beside them"},

@@ -6,6 +6,7 @@ type View struct {
 	Title   string
 	Filter  string // lines that the table is of; "" leaves it to the columns
 	Largest string // key of a size, such as "scale", of which only the largest is shown
+	Each    string // keys, of each values of which that is the largest: "engine layout"
 	Rows    string // projection
 	Columns []Column
 	Want    [][]string // rows that stand there also when nothing was measured
@@ -23,15 +24,15 @@ type Column struct {
 
 // Table is what a view shows of a set.
 type Table struct {
-	Title string
-	Unit  string   // of all columns; "" when their heads tell it
-	Heads []string // keys of the rows, then the columns
-	Keys  int      // how many of the heads are keys
-	Rows  [][]Cell
-	Note  string // what all lines have in common, and of how many sittings they are
-	Query string // how benchstat finds the same lines
+	Title string   `json:"title,omitempty"`
+	Unit  string   `json:"unit,omitempty"` // of all columns; "" when their heads tell it
+	Heads []string `json:"heads"`          // keys of the rows, then the columns
+	Keys  int      `json:"keys"`           // how many of the heads are keys
+	Rows  [][]Cell `json:"rows"`
+	Note  string   `json:"note,omitempty"`  // what all lines have in common, and of how many sittings they are
+	Query string   `json:"query,omitempty"` // how benchstat finds the same lines
 
-	Under *Table // a comparison
+	Under *Table `json:"under,omitempty"` // a comparison
 }
 
 // Compare asks how much a figure changes from one setting to others.

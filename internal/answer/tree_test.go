@@ -1,4 +1,4 @@
-package verdict_test
+package answer_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/varvedb/varve/internal/answer"
 	"github.com/varvedb/varve/internal/report"
-	"github.com/varvedb/varve/internal/verdict"
 )
 
 // lines are repetitions of a benchmark, each with the values of a column of units.
@@ -19,10 +19,10 @@ type lines struct {
 	values           []string
 }
 
-func evaluate(t *testing.T, of ...lines) *verdict.Report {
+func evaluate(t *testing.T, all ...lines) *answer.Answers {
 	t.Helper()
 	var text strings.Builder
-	for _, l := range of {
+	for _, l := range all {
 		fmt.Fprintf(&text, "experiment: %s\n", l.experiment)
 		for _, v := range l.values {
 			fmt.Fprintf(&text, "Benchmark%s 1000 %s\n", l.name, v)
@@ -30,11 +30,18 @@ func evaluate(t *testing.T, of ...lines) *verdict.Report {
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte(text.String()), 0o600))
+	return of(t, dir)
+}
+
+func of(t *testing.T, dir string) *answer.Answers {
+	t.Helper()
 	set, err := report.Load(dir)
 	require.NoError(t, err)
-	r, err := verdict.Evaluate(set)
+	page, err := report.NewPage(set, "")
 	require.NoError(t, err)
-	return r
+	a, err := answer.Evaluate(set, page.Questions)
+	require.NoError(t, err)
+	return a
 }
 
 func growth(engine string, values ...string) lines {
@@ -46,7 +53,7 @@ func TestTree(t *testing.T) {
 	good := []string{"30 p99-ms 5990 rows/s", "40 p99-ms 5990 rows/s", "50 p99-ms 5990 rows/s"}
 	bad := []string{"600 p99-ms 5990 rows/s", "700 p99-ms 5990 rows/s", "800 p99-ms 5990 rows/s"}
 	for name, tt := range map[string]struct {
-		of   []lines
+		all  []lines
 		leaf string
 	}{
 		"first":                 {[]lines{growth("sqlite", good...)}, "stay with SQLite"},
@@ -60,7 +67,7 @@ func TestTree(t *testing.T) {
 			"not known: measure sqlite first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, tt.leaf, evaluate(t, tt.of...).Walks[0].Leaf)
+			require.Equal(t, tt.leaf, evaluate(t, tt.all...).Walks[0].Leaf)
 		})
 	}
 }
@@ -69,20 +76,17 @@ func TestTree(t *testing.T) {
 func TestWorseReads(t *testing.T) {
 	capacity := lines{"C1", "ReadMix/engine=sqlite/layout=compact/scale=1/mix=B/clients=1", []string{"5000 qps", "5100 qps", "5200 qps"}}
 	r := evaluate(t, capacity)
-	require.Equal(t, verdict.Pass, r.Candidates[0].Parts[1].Criteria[1].Outcome)
+	require.Equal(t, answer.Pass, r.Candidates[0].Parts[1].Criteria[1].Outcome)
 	r = evaluate(t, capacity, lines{"D5", "Degradation/engine=sqlite/layout=compact/scale=1", []string{"500 qps-B", "510 qps-B", "520 qps-B"}})
 	c := r.Candidates[0].Parts[1].Criteria[1]
-	require.Equal(t, verdict.Fail, c.Outcome)
-	require.InDelta(t, 510, *c.Median, 0)
+	require.Equal(t, answer.Fail, c.Outcome)
+	require.InDelta(t, 510, c.Figure.Center, 0)
 }
 
 // The campaign measured nothing at five times the size three times, and never asked for 50,000 rows
 // with 10,000 reads a second.
 func TestCampaign(t *testing.T) {
-	set, err := report.Load("../../docs/results/campaign")
-	require.NoError(t, err)
-	r, err := verdict.Evaluate(set)
-	require.NoError(t, err)
+	r := of(t, "../../docs/results/campaign")
 	var text strings.Builder
 	require.NoError(t, r.WriteText(&text))
 	require.Regexp(t, `compact +not known: measure sqlite first`, text.String())

@@ -1,0 +1,277 @@
+package answer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+
+	"github.com/varvedb/varve/internal/report"
+)
+
+// templates are the sentences of the five questions by their ids, with the experiment that each is
+// of. Only the names and figures in them are computed; they are "" where there are none.
+var templates = map[string]struct {
+	experiment string
+	say        func(*sayer) string
+}{
+	"1": {"D1", (*sayer).writes}, "2": {"C1", (*sayer).reads}, "3": {"I3", (*sayer).sweetSpot},
+	"4": {"D1", (*sayer).degradation}, "5": {"I5", (*sayer).firstVersion},
+}
+
+// say returns the sentence of a question.
+func say(set *report.Set, id string) (string, error) {
+	t := templates[id]
+	s, text := newSayer(set, t.experiment), ""
+	if len(s.all) > 0 {
+		text = t.say(s)
+	}
+	switch {
+	case text == "":
+		text = "Not known: nothing was measured of it. varve answer measures it, and varve run " + t.experiment + " that alone."
+	case s.few:
+		text += fmt.Sprintf(" Nothing is judged where n is below %d.", report.Judged)
+	}
+	return text, s.err
+}
+
+// sayer finds the figures of a sentence.
+type sayer struct {
+	set   *report.Set
+	all   []candidate
+	sizes []string // scales, the smallest first
+	scale string   // the largest
+	base  bool     // scales are those of the base profile
+	mix   string   // that the sentence is of: the first of mixes; the tables have the others
+	few   bool     // a figure is of so few measurements that nothing is judged
+	err   error
+}
+
+const mixes = "WBAC"
+
+func newSayer(set *report.Set, experiment string) *sayer {
+	s := &sayer{set: only(set, experiment), base: true}
+	var found []string
+	for _, l := range s.set.Lines {
+		s.all = appendNew(s.all, candidate{report.Key(l, "engine"), report.Key(l, "layout")})
+		s.sizes = appendNew(s.sizes, report.Key(l, "scale"))
+		found = append(found, report.Key(l, "mix"))
+		profile := report.Key(l, "profile")
+		s.base = s.base && (profile == "" || strings.HasPrefix(profile, baseProfile))
+	}
+	slices.SortFunc(s.sizes, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+	if len(s.sizes) > 0 {
+		s.scale = s.sizes[len(s.sizes)-1]
+	}
+	for i := len(mixes) - 1; i >= 0; i-- {
+		if slices.Contains(found, mixes[i:i+1]) {
+			s.mix = mixes[i : i+1]
+		}
+	}
+	return s
+}
+
+// at is the filter of a size, and of the mix where there are mixes.
+func (s *sayer) at(scale string) string {
+	if s.mix != "" {
+		return "/scale:" + scale + " /mix:" + s.mix + " "
+	}
+	return "/scale:" + scale + " "
+}
+
+// figure is that of a candidate in the first of the units that it has, nil for none.
+func (s *sayer) figure(c candidate, filter string, units ...string) *report.Figure {
+	for _, unit := range units {
+		f, err := s.set.Figure(c.filter(filter), unit)
+		s.err = cmp.Or(s.err, err)
+		if f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// in writes a figure with its unit.
+func (s *sayer) in(f *report.Figure, unit string) string {
+	if f == nil {
+		return "an unknown number of " + unit
+	}
+	s.few = s.few || f.N < report.Judged
+	return f.In(unit)
+}
+
+// latency writes the p99, or the longest where there were too few operations for that.
+func (s *sayer) latency(c candidate, filter, what, prefix string) string {
+	if f := s.figure(c, filter, prefix+"p99-ms"); f != nil {
+		return what + " p99 " + s.in(f, "ms")
+	}
+	return "longest " + what + " " + s.in(s.figure(c, filter, prefix+"max-ms"), "ms")
+}
+
+// size writes a scale.
+func (s *sayer) size(scale string) string {
+	if s.base {
+		return report.Number(800_000*number(scale)) + " entities of the base profile (scale " + scale + ")"
+	}
+	return scale + " times the source"
+}
+
+// ranked is a candidate with the figure that gives its rank.
+type ranked struct {
+	candidate
+	by *report.Figure
+}
+
+// rank orders the candidates that have a figure, the highest first.
+func (s *sayer) rank(by func(candidate) *report.Figure) (list []ranked) {
+	for _, c := range s.all {
+		if f := by(c); f != nil {
+			list = append(list, ranked{c, f})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b ranked) int { return cmp.Compare(b.by.Center, a.by.Center) })
+	return list
+}
+
+// end compares the first candidate with the second.
+func (s *sayer) end(list []ranked, unit string) string {
+	if len(list) < 2 {
+		return "; nothing else was measured of it."
+	}
+	word := "next is"
+	if min(list[0].by.N, list[1].by.N) < report.Judged || list[0].by.Lo <= list[1].by.Hi {
+		word = "not told apart from"
+	}
+	return fmt.Sprintf("; %s %s with %s.", word, list[1], s.in(list[1].by, unit))
+}
+
+func (s *sayer) writes() string {
+	most := s.at(s.scale) + "/rate:max"
+	list := s.rank(func(c candidate) *report.Figure { return s.figure(c, most, "settled-rows/s", "rows/s") })
+	if len(list) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("At %s %s keeps up most writes: %s, %s%s", s.size(s.scale), list[0], s.in(list[0].by, "rows/s"),
+		s.latency(list[0].candidate, most, "commit", ""), s.end(list, "rows/s"))
+}
+
+func (s *sayer) reads() string {
+	one, ten := s.at(s.scale)+"/clients:1", s.at(s.scale)+"/clients:10"
+	list := s.rank(func(c candidate) *report.Figure { return s.figure(c, ten, "qps") })
+	if len(list) == 0 {
+		return ""
+	}
+	best := list[0].candidate
+	return fmt.Sprintf("At %s %s answers most reads of mix %s: %s with 10 clients, %s, and %s with one, %s%s", s.size(s.scale), best, s.mix,
+		s.in(list[0].by, "reads/s"), s.latency(best, ten, "read", ""),
+		s.in(s.figure(best, one, "qps"), "reads/s"), s.latency(best, one, "read", ""), s.end(list, "reads/s"))
+}
+
+// carries tells whether all measurements of a load were within the limits of the third question.
+func (s *sayer) carries(c candidate, filter string, rows, reads float64) bool {
+	for _, l := range carried(filter, rows, reads) {
+		k, err := c.criterion(s.set, l)
+		s.err = cmp.Or(s.err, err)
+		if k.Figure == nil || !l.holds(k.Figure) {
+			return false
+		}
+	}
+	return true
+}
+
+// delivered writes what came of a load.
+func (s *sayer) delivered(c candidate, filter string) string {
+	return fmt.Sprintf("%s with %s, %s, %s", s.in(s.figure(c, filter, "rows/s"), "rows/s"), s.in(s.figure(c, filter, "qps"), "reads/s"),
+		s.latency(c, filter, "commit", ""), s.latency(c, filter, "read", "read-"))
+}
+
+func (s *sayer) sweetSpot() string {
+	spots := map[candidate]string{}
+	list := s.rank(func(c candidate) *report.Figure {
+		for _, rate := range []string{"50000", "25000", "10000", "6000", "2000"} {
+			if filter := s.at(s.scale) + "/rate:" + rate; s.carries(c, filter, number(rate), 0) {
+				spots[c] = filter
+				return s.figure(c, filter, "rows/s")
+			}
+		}
+		return nil
+	})
+	const within = "with commits below 2 s and reads below 100 ms at p99"
+	if len(list) == 0 {
+		return fmt.Sprintf("At %s nothing carried any rate of writes that was asked for %s; the table has what was delivered.", s.size(s.scale), within)
+	}
+	best := list[0].candidate
+	return fmt.Sprintf("At %s %s carries most of both %s: %s%s", s.size(s.scale), best, within, s.delivered(best, spots[best]), s.end(list, "rows/s"))
+}
+
+func (s *sayer) degradation() string {
+	if len(s.sizes) < 2 {
+		return "Not known: one size was measured, " + s.size(s.scale) + ". varve answer measures more of them in more --time."
+	}
+	rows := func(c candidate, scale string) *report.Figure {
+		return s.figure(c, s.at(scale)+"/rate:max", "settled-rows/s", "rows/s")
+	}
+	list := s.rank(func(c candidate) *report.Figure { // by what it keeps of its writes
+		from, to := rows(c, s.sizes[0]), rows(c, s.scale)
+		if from == nil || to == nil || from.Lo <= 0 {
+			return nil
+		}
+		return &report.Figure{N: min(from.N, to.N), Center: 100 * to.Center / from.Center, Lo: 100 * to.Lo / from.Hi, Hi: 100 * to.Hi / from.Lo}
+	})
+	if len(list) == 0 {
+		return ""
+	}
+	best, reads := list[0].candidate, newSayer(s.set, "C1")
+	one := func(scale string) string {
+		return s.in(reads.figure(best, reads.at(scale)+"/clients:1", "qps"), "reads/s")
+	}
+	return fmt.Sprintf("From %s to %s %s slows down least: from %s to %s, and from %s to %s of mix %s with one client; it keeps %s%s",
+		s.size(s.sizes[0]), s.size(s.scale), best, s.in(rows(best, s.sizes[0]), "rows/s"), s.in(rows(best, s.scale), "rows/s"),
+		one(s.sizes[0]), one(s.scale), reads.mix, s.in(list[0].by, "% of its writes"), s.end(list, "%"))
+}
+
+func (s *sayer) firstVersion() string {
+	filter := func(rows, reads float64) string {
+		return fmt.Sprintf("%s/rate:%.0f /qps:%.0f", s.at(s.scale), rows, reads)
+	}
+	best, most, last := s.all[0], 0, filter(10_000, 1_000)
+	for _, c := range s.all {
+		count, largest := 0, ""
+		for _, rows := range []float64{10_000, 25_000, 50_000} {
+			for _, reads := range []float64{1_000, 5_000, 10_000} {
+				if f := filter(rows, reads); s.carries(c, f, rows, reads) {
+					count, largest = count+1, f
+				}
+			}
+		}
+		if count > most {
+			best, most, last = c, count, largest
+		}
+	}
+	if most == 0 {
+		return fmt.Sprintf("At %s nothing carries any of V1's nine loads; of the smallest, 10,000 rows/s with 1,000 reads/s, %s delivers %s.", s.size(s.scale), best, s.delivered(best, last))
+	}
+	return fmt.Sprintf("At %s %s carries %d of V1's nine loads, none carries more; of the largest of them it delivers %s.", s.size(s.scale), best, most, s.delivered(best, last))
+}
+
+// only is what a set has of experiments, without single kinds of operations.
+func only(set *report.Set, experiments ...string) *report.Set {
+	return &report.Set{Lines: slices.DeleteFunc(slices.Clone(set.Lines), func(l *benchfmt.Result) bool {
+		return !slices.Contains(experiments, l.GetConfig("experiment")) || report.Key(l, "kind") != ""
+	})}
+}
+
+func number(text string) float64 {
+	v, _ := strconv.ParseFloat(text, 64) // names of sizes and rates are numbers
+	return v
+}
+
+func appendNew[T comparable](list []T, value T) []T {
+	if slices.Contains(list, value) {
+		return list
+	}
+	return append(list, value)
+}

@@ -1,0 +1,87 @@
+package answer_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// thrice are three measurements around each of the figures, of which a text has the units: "%v rows/s %v p99-ms".
+func thrice(experiment, name, text string, figures ...float64) lines {
+	l := lines{experiment: experiment, name: name}
+	for _, factor := range []float64{1, 0.98, 1.02} {
+		var values []any
+		for _, f := range figures {
+			values = append(values, f*factor)
+		}
+		l.values = append(l.values, fmt.Sprintf(text, values...))
+	}
+	return l
+}
+
+// measured is what varve answer measures of two layouts, of which the second is half as good, at two
+// sizes, of which the second has nine tenths.
+func measured(profile string) (all []lines) {
+	for i, layout := range []string{"compact", "arkiv"} {
+		for j, scale := range []string{"1", "2"} {
+			good := []float64{1, 0.5}[i] * []float64{1, 0.9}[j]
+			if i == 1 && j == 1 {
+				good = 0.3
+			}
+			at := func(name, more string) string {
+				return name + "/engine=sqlite/layout=" + layout + "/profile=" + profile + "/durability=durable/scale=" + scale + more
+			}
+			all = append(all,
+				thrice("D1", at("Sustained", "/rate=max"), "%v rows/s %v settled-rows/s %v p99-ms", 210_000*good, 200_000*good, 20/good),
+				thrice("D1", at("Sustained", "/rate=6000"), "%v rows/s %v max-ms", 5_990, 10/good),
+				thrice("C1", at("ReadMix", "/mix=W/clients=1/loop=closed"), "%v qps %v p99-ms", 5_000*good, 0.7/good),
+				thrice("C1", at("ReadMix", "/mix=W/clients=10/loop=closed"), "%v qps %v p99-ms", 9_000*good, 3/good))
+			if scale == "1" {
+				continue
+			}
+			for _, rate := range []float64{2_000, 10_000, 50_000} {
+				all = append(all, thrice("I3", at("Frontier", fmt.Sprintf("/rate=%v/mix=W", rate)), "%v rows/s %v p99-ms %v qps %v read-max-ms", rate*1.03, rate*good/25, 3_000*good, rate/1_000/good))
+				all = append(all, thrice("I5", at("V1", fmt.Sprintf("/mix=W/rate=%v/qps=1000", rate)), "%v rows/s %v p99-ms %v qps %v read-p99-ms", rate*1.03, 20., 1_030., rate/200/good))
+			}
+		}
+	}
+	return all
+}
+
+func sentences(t *testing.T, all ...lines) (list []string) {
+	t.Helper()
+	for _, q := range evaluate(t, all...).Questions {
+		list = append(list, q.Sentence)
+	}
+	return list
+}
+
+func TestSentences(t *testing.T) {
+	require.Equal(t, []string{
+		"At 2 times the source sqlite compact keeps up most writes: 180K rows/s (176K–184K, n=3), commit p99 22.2 ms (21.8–22.7, n=3); next is sqlite arkiv with 60K rows/s (58.8K–61.2K, n=3).",
+		"At 2 times the source sqlite compact answers most reads of mix W: 8,100 reads/s (7,938–8,262, n=3) with 10 clients, read p99 3.33 ms (3.27–3.4, n=3), and 4,500 reads/s (4,410–4,590, n=3) with one, read p99 0.778 ms (0.762–0.793, n=3); next is sqlite arkiv with 2,700 reads/s (2,646–2,754, n=3).",
+		"",
+		"From 1 times the source to 2 times the source sqlite compact slows down least: from 200K rows/s (196K–204K, n=3) to 180K rows/s (176K–184K, n=3), and from 5,000 reads/s (4,900–5,100, n=3) to 4,500 reads/s (4,410–4,590, n=3) of mix W with one client; it keeps 90 % of its writes (86.5–93.7, n=3); next is sqlite arkiv with 60 % (57.6–62.4, n=3).",
+		"",
+	}, sentences(t, measured("own-node")...))
+}
+
+// What is not measured three times is not judged, and what is not measured is said with what measures it.
+func TestFewAndNone(t *testing.T) {
+	few := measured("mendoza")
+	for i := range few {
+		few[i].values = few[i].values[:2]
+	}
+	for i, s := range sentences(t, few...) {
+		require.Contains(t, s, "n=2", i)
+		require.True(t, strings.HasSuffix(s, " Nothing is judged where n is below 3."), s)
+		require.NotContains(t, s, "next is", i)
+	}
+	require.Contains(t, sentences(t, few...)[0], "At 1.6M entities of the base profile (scale 2) sqlite compact")
+	for i, id := range []string{"D1", "C1", "I3", "D1", "I5"} {
+		require.Equal(t, "Not known: nothing was measured of it. varve answer measures it, and varve run "+id+" that alone.",
+			sentences(t, lines{"A1", "Insert/engine=sqlite", []string{"1 rows/s"}})[i])
+	}
+}

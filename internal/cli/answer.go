@@ -1,0 +1,297 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/internal/filesync"
+	"github.com/varvedb/varve/internal/lab"
+	"github.com/varvedb/varve/internal/report"
+	"github.com/varvedb/varve/scaler"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/feed"
+)
+
+// answerCmd answers the five questions: it plans by the time and the disk that there are, loads,
+// measures, and says what came out.
+type answerCmd struct {
+	engineFlags
+	Source  string        `arg:"" optional:"" store:"" name:"source" help:"What the stores hold: a block tar, an Arkiv SQLite database, or the URL of a store; the base profile when none is given, at a scale that fits the time."`
+	Time    time.Duration `min:"1s" max:"720h" help:"Time for all of it. What does not fit is left out, which is said at the start." default:"20m"`
+	Engines []string      `help:"Engines to measure, or URLs of servers of yours; those that there is a program for when none are given."`
+	Layouts []string      `help:"Layouts to measure." default:"arkiv,compact"`
+	Sizes   []float64     `min:"1" max:"1000" help:"Sizes, as multiples of the source or of the base profile at the scale that fits." default:"1,2,5,10"`
+	Repeats int           `min:"1" max:"1000" help:"How often everything is measured; nothing is judged below three." default:"3"`
+	Out     string        `help:"Directory of the results and of the page report.html. The same command again goes on with what is there." default:"results/answer" type:"path"`
+	From    string        `help:"Answer from the results of this directory, and measure nothing." type:"path"`
+	JSON    bool          `help:"Print the answers as JSON."`
+}
+
+// Run answers. It prints what was measured when something failed or the time was up, and fails
+// where something failed.
+func (c *answerCmd) Run(e *env) error {
+	if c.From != "" {
+		set, err := loadSet(e, c.From)
+		if err != nil {
+			return err
+		}
+		_, err = c.print(e, set)
+		return err
+	}
+	sitting := time.Now().UTC().Format(sittingForm)
+	began, failed := c.measure(e, sitting)
+	switch {
+	case !began:
+		return failed
+	case e.ctx.Err() != nil:
+		return fmt.Errorf("%w; varve answer --from %s says what is known so far", failed, c.Out)
+	}
+	set, err := loadSet(e, c.Out)
+	if err != nil {
+		return errors.Join(failed, fmt.Errorf("nothing was measured in %s; give more --time", c.Time))
+	}
+	page, err := c.print(e, set)
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	var all []error // the results have them whole, also of what went before the end of the time
+	for _, l := range set.Excluded {
+		if l.GetConfig("sitting") == sitting {
+			all = append(all, fmt.Errorf("%s of %s, repeat %s: %s", l.Name, l.GetConfig("experiment"), l.GetConfig("repeat"), l.GetConfig("excluded")))
+		}
+	}
+	return errors.Join(c.keepPage(e, page), cmp.Or(errors.Join(all...), failed))
+}
+
+// measure loads and measures, within the time. It tells whether it came so far.
+func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
+	deadline := time.Now().Add(c.Time)
+	o := lab.Options{Seed: 1, Layouts: c.Layouts, Loaded: 0.6, Probe: true, Retry: true, Sitting: sitting}
+	if len(c.Engines) == 0 {
+		c.Engines = here(e, "answer")
+	}
+	engines, err := c.set(&o, c.Engines)
+	if err != nil {
+		return false, err
+	}
+	for _, engine := range engines {
+		if _, err := programFor(e.ctx, engine.Name, false); err != nil {
+			return false, fmt.Errorf("answer: %s: %w", engine.Label(), err)
+		}
+	}
+	w := &wishes{engines: engines, layouts: c.Layouts, sizes: slices.Compact(slices.Sorted(slices.Values(c.Sizes))), repeats: c.Repeats, mixes: len(mix.Names), time: c.Time}
+	begun, err := c.begin(e, w, &o)
+	if err != nil {
+		return false, err
+	}
+	p := w.fit()
+	unit := "the source"
+	if c.Source == "" {
+		unit = fmt.Sprintf("the base profile at scale %v", begun.Base)
+	}
+	p.print(e.stderr, cmp.Or(driver.Redact(c.Source), "base profile"), unit)
+	if p.disk+spareSpace > p.free {
+		return false, fmt.Errorf("answer: %w: one engine with one layout takes about %s and %s are free; set %s to a directory on another disk", store.ErrDiskFull, size(p.disk+spareSpace), size(p.free), bench.CacheEnv)
+	}
+	begun.Phase = p.phase
+	if err := begun.keep(c.Out); err != nil {
+		return false, err
+	}
+	within := *e
+	var cancel context.CancelFunc
+	within.ctx, cancel = context.WithDeadline(e.ctx, deadline)
+	defer cancel()
+	err = p.run(&within, o, begun.Base, c.Out)
+	if e.ctx.Err() == nil && within.ctx.Err() != nil {
+		fmt.Fprintln(e.stderr, "answer: the time is up; the same command goes on")
+		return true, nil
+	}
+	return true, err
+}
+
+// run measures size after size: writes and reads at each, and both at once at the largest.
+func (p *plan) run(e *env, o lab.Options, base float64, out string) (failed error) {
+	o.Layouts, o.Phase = p.layouts, p.phase
+	for i, size := range p.sizes {
+		ids := []string{"D1", "C1"}
+		if i == len(p.sizes)-1 {
+			ids = append(ids, "I3", "I5")
+		}
+		found, err := lab.Find(ids)
+		if err != nil {
+			return err
+		}
+		o.Scale = rounded(size*base, 6)
+		o.Sizes = []float64{o.Scale}
+		r := &runner{found: found, engines: p.engines, options: o, repeats: p.repeats, turns: true, out: out, kept: true, child: child{cache: true}}
+		err = r.run(e)
+		if e.ctx.Err() != nil {
+			return err
+		}
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
+
+// prepare returns a block tar of a source.
+func prepare(_ *env, src string) (string, error) {
+	kind, err := sniff(src)
+	if err == nil && kind != "tar" {
+		err = fmt.Errorf("%s is no block tar", src)
+	}
+	return src, err
+}
+
+// begun is what all that an answer measures has in common, however often its command is given.
+type begun struct {
+	Source     string            `json:"source"`
+	Durability driver.Durability `json:"durability"`
+	Memory     int64             `json:"memory"`
+	Base       float64           `json:"base"` // scale of the base profile at size 1; 1 of a source
+	Phase      time.Duration     `json:"phase"`
+}
+
+const begunFile = "answer.json"
+
+// begin prepares the source, finds out what there is to plan with, and goes on with what was begun.
+func (c *answerCmd) begin(e *env, w *wishes, o *lab.Options) (*begun, error) {
+	b := &begun{Source: driver.Redact(c.Source), Durability: o.Durability, Memory: o.Memory, Base: 1}
+	text, err := os.ReadFile(filepath.Join(c.Out, begunFile))
+	if err == nil {
+		var before begun
+		if err := json.Unmarshal(text, &before); err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(c.Out, begunFile), err)
+		}
+		b.Base, b.Phase = before.Base, before.Phase
+		if *b != before {
+			return nil, usageError{fmt.Errorf("%s has the results of another source, durability or memory; give another --out", c.Out)}
+		}
+	} else if results, _ := filepath.Glob(filepath.Join(c.Out, "*.txt")); len(results) > 0 {
+		return nil, usageError{fmt.Errorf("%s has results of another command: varve answer --from %s answers from them; give another --out", c.Out, c.Out)}
+	}
+	w.phase = b.Phase
+	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+		return nil, err
+	}
+	cache, err := bench.OpenCache("")
+	if err != nil {
+		return nil, err
+	}
+	if w.free, err = filesync.Free(cache.Root()); err != nil {
+		return nil, err
+	}
+	if c.Source != "" {
+		if o.Source, err = prepare(e, c.Source); err != nil {
+			return nil, err
+		}
+		w.mixes = 1
+		w.data, err = amountOf(e.ctx, o.Source)
+		return b, err
+	}
+	if len(text) == 0 {
+		b.Base = w.base()
+	}
+	w.data, err = generated{Model: "mendoza", Scale: b.Base, Seed: o.Seed}.plan()
+	return b, err
+}
+
+// keep notes what was begun.
+func (b *begun) keep(dir string) error {
+	text, err := json.MarshalIndent(b, "", "\t")
+	if err != nil {
+		return err
+	}
+	return filesync.Replace(filepath.Join(dir, begunFile), append(text, '\n'), 0o644)
+}
+
+// base is the scale of the base profile that is loaded in its part of the time.
+func (w *wishes) base() float64 {
+	const probe = 0.01
+	data, err := generated{Model: "mendoza", Scale: probe, Seed: 1}.plan()
+	if err != nil {
+		return probe
+	}
+	fits := &plan{wishes: *w}
+	fits.data = data
+	share := loadShare * w.time.Seconds() / fits.loading(1+v1Size)
+	return rounded(min(max(probe*share, 10*scaler.MinScale), 1), 1)
+}
+
+// rounded has so many significant digits.
+func rounded(v float64, digits int) float64 {
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64) // it was formatted as one
+	return v
+}
+
+// amountOf estimates what a block tar holds, by its beginning.
+func amountOf(ctx context.Context, path string) (a amount, err error) {
+	const enough = 3 * time.Second
+	t, err := feed.OpenTar(path)
+	if err != nil {
+		return a, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	begun, part := time.Now(), 1.0
+	for b, err := range t.Blocks() {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			return a, err
+		}
+		entities, rows := bench.Written(&b)
+		a.Blocks++
+		a.Entities += uint64(entities)
+		a.Rows += uint64(rows)
+		for i := range b.Ops {
+			a.PayloadBytes += uint64(len(b.Ops[i].Content))
+		}
+		if done, total := t.Progress(); time.Since(begun) > enough && done > 0 {
+			part = min(1, float64(done)/float64(total))
+			break
+		}
+	}
+	if a.Rows == 0 {
+		return a, fmt.Errorf("%s has no entities to measure with", path)
+	}
+	for _, n := range []*uint64{&a.Blocks, &a.Entities, &a.Rows, &a.PayloadBytes} {
+		*n = uint64(float64(*n) / part)
+	}
+	return a, nil
+}
+
+// print prints the answers of a set, and returns its page.
+func (c *answerCmd) print(e *env, set *report.Set) (*report.Page, error) {
+	page, answers, err := pageOf(set, "Varve: answers")
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("answer: %w", err)
+	case c.JSON:
+		return page, printJSON(e.stdout, answers)
+	}
+	return page, answers.WriteText(e.stdout)
+}
+
+// keepPage writes the page beside the results.
+func (c *answerCmd) keepPage(e *env, page *report.Page) error {
+	var text bytes.Buffer
+	path := filepath.Join(c.Out, "report.html")
+	err := report.WriteHTML(&text, page)
+	if err == nil {
+		err = filesync.Replace(path, text.Bytes(), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	_, err = fmt.Fprintf(e.stderr, "answer: %s has every table; varve answer --from %s says this again\n", path, c.Out)
+	return err
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// What an answer costs is guessed, rather too much than too little: the time at the end is kept
+// whatever the guess was.
+const (
+	slowest     = 20_000                 // rows a second that an engine loads of which nothing is known
+	indexCost   = 0.25                   // of the time of a row, that each index adds
+	streamed    = 400_000                // rows a second of what stands around a phase: a copy of the store, answers to compare with
+	around      = 500 * time.Millisecond // a phase, however small the store
+	start       = 2 * time.Second        // of a process, with its look at the machine
+	kept        = 0.9                    // of the time is planned with
+	leastPhase  = 500 * time.Millisecond
+	mostPhase   = 10 * time.Second
+	rowBytes    = 80 // of a row on disk, and of one in an index
+	indexBytes  = 30
+	loadShare   = 0.15 // of the time, that the base profile at its first size may take to be loaded
+	v1Size      = 0.78 // of the largest size, which I5 loads besides
+	writePhases = 4    // of D1, with its 2 variants; C1 has 4 of each mix, with 2 variants
+	loadPhases  = 15   // of I3 and I5 together, which are variants
+)
+
+// wishes are what varve answer is asked for, and what there is for it.
+type wishes struct {
+	engines []bench.Engine
+	layouts []string
+	sizes   []float64 // factors, the smallest first
+	repeats int
+	mixes   int
+	phase   time.Duration // of an earlier run that goes on; 0 is chosen
+	data    amount        // of size 1
+	time    time.Duration
+	free    uint64 // bytes
+}
+
+// plan is what is measured.
+type plan struct {
+	wishes
+	takes time.Duration
+	disk  uint64
+	left  []string // out, and why
+}
+
+// fit chooses what the time and the disk are enough for. The largest sizes go first, down to two;
+// then repeats; then the second size; then engines and layouts, the last ones first.
+func (w *wishes) fit() *plan {
+	p := &plan{wishes: *w}
+	for !p.fits() {
+		switch two := len(p.sizes) == 2; {
+		case len(p.sizes) > 2, two && (p.repeats == 1 || p.disk > p.free):
+			p.sizes = p.sizes[:len(p.sizes)-1]
+		case two && p.repeats > 1, len(p.sizes) == 1 && p.repeats > 1 && p.disk <= p.free:
+			p.repeats--
+		case len(p.engines) > 1:
+			p.engines = p.engines[:len(p.engines)-1]
+		case len(p.layouts) > 1:
+			p.layouts = p.layouts[:len(p.layouts)-1]
+		default: // the end of the time says what is missing
+			p.phase = cmp.Or(p.phase, leastPhase)
+			p.say(w)
+			return p
+		}
+	}
+	p.say(w)
+	return p
+}
+
+// fits sets the length of phases, and what the plan takes. It tells whether that is there.
+func (p *plan) fits() bool {
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+	rows, runs := float64(p.data.Rows), float64(p.repeats*len(p.layouts)*len(p.engines))
+	last, all := p.sizes[len(p.sizes)-1], 0.0
+	for _, size := range append(slices.Clone(p.sizes), v1Size*last) {
+		all += size
+	}
+	work, phases := p.loading(all), 0.0 // seconds, and a number
+	largest := uint64(0)
+	p.disk = 0
+	for _, layout := range p.layouts {
+		once := float64(p.data.PayloadBytes) + rows*(rowBytes+indexBytes*indexes(layout))
+		largest = max(largest, uint64(last*once))
+		p.disk += uint64(all * once * float64(len(p.engines)))
+	}
+	p.disk += largest // a copy that is written to
+	for _, size := range p.sizes {
+		work += runs * float64(2+2*p.mixes) * (around.Seconds() + size*rows/streamed)
+		phases += runs * float64(writePhases+4*p.mixes)
+	}
+	work += runs * loadPhases * (around.Seconds() + last*rows/streamed)
+	phases += runs * loadPhases
+	work += float64(p.repeats*len(p.engines)*(2*len(p.sizes)+2)) * start.Seconds()
+	phase := p.phase
+	if phase == 0 {
+		phase = min(seconds((kept*p.time.Seconds()-work)/phases).Truncate(100*time.Millisecond), mostPhase)
+	}
+	p.takes = seconds(work + phases*max(phase, leastPhase).Seconds())
+	if p.disk+spareSpace > p.free || p.takes > p.time || phase < leastPhase && p.phase == 0 {
+		return false
+	}
+	p.phase = phase
+	return true
+}
+
+// loading is how many seconds it takes to load so many times the data into everything.
+func (p *plan) loading(times float64) (seconds float64) {
+	for _, layout := range p.layouts {
+		for _, e := range p.engines {
+			seconds += times * float64(p.data.Rows) * (1 + indexCost*indexes(layout)) / cmp.Or(engine.Find(e.Name).Loads, slowest)
+		}
+	}
+	return seconds
+}
+
+// indexes is how many a layout has.
+func indexes(layout string) float64 {
+	l, err := schemas.Entities(layout, string(driver.SQLite))
+	if err != nil {
+		return 0 // its name was checked
+	}
+	return float64(len(l.Indexes))
+}
+
+// say notes what is left out of what was wished, and what would be enough for it.
+func (p *plan) say(w *wishes) {
+	if n := len(p.sizes); n < len(w.sizes) {
+		p.left = append(p.left, "sizes "+listed(w.sizes[n:]))
+	}
+	if p.repeats < w.repeats {
+		p.left = append(p.left, fmt.Sprintf("%d of %d repeats", w.repeats-p.repeats, w.repeats))
+	}
+	for _, e := range w.engines[len(p.engines):] {
+		p.left = append(p.left, e.Label())
+	}
+	for _, layout := range w.layouts[len(p.layouts):] {
+		p.left = append(p.left, "layout "+layout)
+	}
+	if len(p.left) == 0 {
+		return
+	}
+	all := &plan{wishes: *w}
+	all.fits()
+	enough := (all.takes*10/9 + time.Minute).Round(time.Minute) // the planned part of it is what it takes
+	p.left[len(p.left)-1] += fmt.Sprintf("; with --time %s and %s of disk nothing is left out", enough, size(all.disk+spareSpace))
+}
+
+// print says what will be done, how long it takes and how much disk.
+func (p *plan) print(out io.Writer, source, unit string) {
+	var engines []string
+	for _, e := range p.engines {
+		engines = append(engines, e.Label())
+	}
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(w, "data\t%s: %d entities, %d rows, %s of payload\n", source, p.data.Entities, p.data.Rows, size(p.data.PayloadBytes))
+	fmt.Fprintf(w, "engines\t%s\nlayouts\t%s\n", strings.Join(engines, ", "), strings.Join(p.layouts, ", "))
+	fmt.Fprintf(w, "sizes\t%s times %s\n", listed(p.sizes), unit)
+	fmt.Fprintf(w, "measured\t%d times, in phases of %s\n", p.repeats, p.phase)
+	fmt.Fprintf(w, "time\tabout %s, at most %s\n", p.takes.Round(time.Second), p.time)
+	fmt.Fprintf(w, "disk\tabout %s of %s that are free\n", size(p.disk), size(p.free))
+	if len(p.left) > 0 {
+		fmt.Fprintf(w, "left out\t%s\n", strings.Join(p.left, ", "))
+	}
+	_ = w.Flush()
+}
+
+func listed(sizes []float64) string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(sizes), " ", ", "), "[]")
+}
