@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/cli/clitest"
+)
+
+// TestAnswer answers the five questions on a block tar in a moment, with what was measured of each.
+// The same command again measures nothing and says the same, and a directory is of one source.
+func TestAnswer(t *testing.T) {
+	t.Setenv(clitest.AsCommand, "1")
+	t.Setenv(bench.CacheEnv, t.TempDir())
+	dir := filepath.Join(t.TempDir(), "out")
+	args := []string{"answer", arkiv + "blocks.tar", "--engines=sqlite", "--layouts=compact", "--sizes=1,2", "--repeats=1", "--time=60s", "--out=" + dir}
+	out, errs, code := varve(t, args...)
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Contains(t, errs, "measured  1 times, in phases of")
+	require.Len(t, regexp.MustCompile(`(?m)^\d\. .*\n(At|From) [12] times the source .*\(n=1\)`).FindAllString(out, -1), 5, out)
+	require.FileExists(t, filepath.Join(dir, "report.html"))
+	first, err := filepath.Glob(filepath.Join(dir, "*.txt"))
+	require.NoError(t, err)
+
+	again, errs, code := varve(t, args...)
+	require.Equal(t, cli.ExitOK, code, errs)
+	require.Equal(t, out, again)
+	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
+	require.NoError(t, err)
+	require.Equal(t, first, files)
+
+	_, errs, code = varve(t, "answer", "--engines=sqlite", "--out="+dir)
+	require.Equal(t, cli.ExitUsage, code)
+	require.Contains(t, errs, "another source")
+	require.NoError(t, os.RemoveAll(dir))
+}
