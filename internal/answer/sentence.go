@@ -40,7 +40,8 @@ func say(set *report.Set, id string) (string, error) {
 
 // sayer finds the figures of a sentence.
 type sayer struct {
-	set   *report.Set
+	whole *report.Set
+	set   *report.Set // of one experiment
 	all   []candidate
 	sizes []string // scales, the smallest first
 	scale string   // the largest
@@ -53,7 +54,7 @@ type sayer struct {
 const mixes = "WBAC"
 
 func newSayer(set *report.Set, experiment string) *sayer {
-	s := &sayer{set: only(set, experiment), base: true}
+	s := &sayer{whole: set, set: only(set, experiment), base: true}
 	var found []string
 	for _, l := range s.set.Lines {
 		s.all = appendNew(s.all, candidate{report.Key(l, "engine"), report.Key(l, "layout")})
@@ -113,8 +114,11 @@ func (s *sayer) latency(c candidate, filter, what, prefix string) string {
 
 // size writes a scale.
 func (s *sayer) size(scale string) string {
-	if s.base {
+	switch {
+	case s.base:
 		return report.Number(800_000*number(scale)) + " entities of the base profile (scale " + scale + ")"
+	case scale == "1":
+		return "the size of the source"
 	}
 	return scale + " times the source"
 }
@@ -224,7 +228,7 @@ func (s *sayer) degradation() string {
 	if len(list) == 0 {
 		return ""
 	}
-	best, reads := list[0].candidate, newSayer(s.set, "C1")
+	best, reads := list[0].candidate, newSayer(s.whole, "C1")
 	one := func(scale string) string {
 		return s.in(reads.figure(best, reads.at(scale)+"/clients:1", "qps"), "reads/s")
 	}

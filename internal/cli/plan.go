@@ -137,7 +137,7 @@ func indexes(layout string) float64 {
 // say notes what is left out of what was wished, and what would be enough for it.
 func (p *plan) say(w *wishes) {
 	if n := len(p.sizes); n < len(w.sizes) {
-		p.left = append(p.left, "sizes "+listed(w.sizes[n:]))
+		p.left = append(p.left, "sizes "+factors(w.sizes[n:]))
 	}
 	if p.repeats < w.repeats {
 		p.left = append(p.left, fmt.Sprintf("%d of %d repeats", w.repeats-p.repeats, w.repeats))
@@ -166,7 +166,7 @@ func (p *plan) print(out io.Writer, source, unit string) {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "data\t%s: %d entities, %d rows, %s of payload\n", source, p.data.Entities, p.data.Rows, size(p.data.PayloadBytes))
 	fmt.Fprintf(w, "engines\t%s\nlayouts\t%s\n", strings.Join(engines, ", "), strings.Join(p.layouts, ", "))
-	fmt.Fprintf(w, "sizes\t%s times %s\n", listed(p.sizes), unit)
+	fmt.Fprintf(w, "sizes\t%s times %s\n", factors(p.sizes), unit)
 	fmt.Fprintf(w, "measured\t%d times, in phases of %s\n", p.repeats, p.phase)
 	fmt.Fprintf(w, "time\tabout %s, at most %s\n", p.takes.Round(time.Second), p.time)
 	fmt.Fprintf(w, "disk\tabout %s of %s that are free\n", size(p.disk), size(p.free))
@@ -176,6 +176,6 @@ func (p *plan) print(out io.Writer, source, unit string) {
 	_ = w.Flush()
 }
 
-func listed(sizes []float64) string {
+func factors(sizes []float64) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(sizes), " ", ", "), "[]")
 }

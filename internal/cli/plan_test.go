@@ -27,8 +27,8 @@ func TestPlan(t *testing.T) {
 		{"one engine", small, 20 * time.Minute, 100 << 30, 1, 4, 3, ""},
 		{"sizes", small, 4 * time.Minute, 100 << 30, 1, 2, 3, "sizes 5, 10"},
 		{"repeats", small, 10 * time.Minute, 100 << 30, 5, 2, 1, "2 of 3 repeats"},
-		{"engines", small, 3 * time.Minute, 100 << 30, 4, 1, 1, "postgres"},
-		{"the disk", large, 100 * time.Hour, 100 << 30, 1, 2, 3, "of disk nothing is left out"},
+		{"engines", small, 3 * time.Minute, 100 << 30, 3, 1, 1, "duckdb, postgres; with --time 39m0s"},
+		{"the disk", large, 100 * time.Hour, 100 << 30, 1, 1, 3, "of disk nothing is left out"},
 		{"nothing fits", small, time.Second, 100 << 30, 1, 1, 1, "layout compact"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
