@@ -55,20 +55,23 @@ type plan struct {
 	left  []string // out, and why
 }
 
-// fit chooses what the time and the disk are enough for. The largest sizes go first, down to two;
-// then repeats; then the second size; then engines and layouts, the last ones first.
+// fit chooses what the time and the disk are enough for. The largest sizes go first, down to two,
+// since growth needs two; then repeats; then engines and layouts, the last ones first; then the
+// second size. What is too large for the disk is a size before anything else.
 func (w *wishes) fit() *plan {
 	p := &plan{wishes: *w}
 	for !p.fits() {
-		switch two := len(p.sizes) == 2; {
-		case len(p.sizes) > 2, two && (p.repeats == 1 || p.disk > p.free):
+		switch {
+		case len(p.sizes) > 2, len(p.sizes) == 2 && p.disk+spareSpace > p.free:
 			p.sizes = p.sizes[:len(p.sizes)-1]
-		case two && p.repeats > 1, len(p.sizes) == 1 && p.repeats > 1 && p.disk <= p.free:
+		case p.repeats > 1 && p.disk+spareSpace <= p.free:
 			p.repeats--
 		case len(p.engines) > 1:
 			p.engines = p.engines[:len(p.engines)-1]
 		case len(p.layouts) > 1:
 			p.layouts = p.layouts[:len(p.layouts)-1]
+		case len(p.sizes) > 1:
+			p.sizes = p.sizes[:1]
 		default: // the end of the time says what is missing
 			p.phase = cmp.Or(p.phase, leastPhase)
 			p.say(w)
