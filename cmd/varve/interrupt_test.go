@@ -45,7 +45,7 @@ func TestInterruptLeavesNothing(t *testing.T) {
 		{"postgres, impatient", "Blocks/engine=postgres", 2 * time.Second, append(compare, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 		{"run", "A1 on sqlite", 500 * time.Millisecond, append(lab, "sqlite"), []syscall.Signal{syscall.SIGINT}},
 		{"run, impatient", "A1 on postgres", time.Second, append(lab, "postgres"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
-		{"answer", "D1 on sqlite", 500 * time.Millisecond, []string{"answer", "--engines=sqlite"}, []syscall.Signal{syscall.SIGINT}},
+		{"answer", "C1 on sqlite", 500 * time.Millisecond, []string{"answer", "--engines=sqlite"}, []syscall.Signal{syscall.SIGINT}},
 		{"rebac", "(1 of 3", 500 * time.Millisecond, append(rebac, "sqlite"), []syscall.Signal{syscall.SIGINT}},
 		{"social, impatient", "(1 of 3", 500 * time.Millisecond, append(social, "sqlite"), []syscall.Signal{syscall.SIGINT, syscall.SIGINT}},
 	} {
