@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	closeTimeout = 3 * time.Second  // for a client to end a connection when it is told to
-	socketCalls  = 16               // of a connection at a time
+	closeTimeout = 3 * time.Second // for a client to end a connection when it is told to
+	socketCalls  = 16              // of a connection at a time
 	pingEvery    = 5 * time.Second // with Limits.Send: how long a client that is gone keeps its place
 )
 
