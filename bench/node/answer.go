@@ -2,163 +2,287 @@ package node
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
-	"slices"
+	"strconv"
 
-	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store/entity"
 )
 
-// decode reads the result of an answer. Whatever else is in it is a fault.
-func decode(answer []byte, result any) error {
-	from := json.NewDecoder(bytes.NewReader(answer))
-	from.DisallowUnknownFields()
-	a := struct {
-		JSONRPC string
-		ID      int
-		Result  any
-	}{Result: result}
-	if err := from.Decode(&a); err != nil {
-		return fmt.Errorf("%w: %.200q", err, answer)
+// scanner reads an answer, as the node writes JSON: without spaces. It is not for reading
+// anything else. The first fault stays, and everything after it is nothing.
+type scanner struct {
+	rest  []byte
+	err   error
+	names map[string]string // of attributes, which are few
+}
+
+// begin takes an answer and comes to its result.
+func (s *scanner) begin(answer []byte) {
+	s.rest, s.err = answer, nil
+	rest, ok := bytes.CutPrefix(answer, []byte(answerHead))
+	if !ok {
+		s.fail("an answer")
 	}
-	if a.JSONRPC != "2.0" || a.ID != 1 || a.Result == nil || from.InputOffset() != int64(len(answer)) {
-		return fmt.Errorf("no answer: %.200q", answer)
+	s.rest = rest
+}
+
+// end returns the first fault, or that there is more.
+func (s *scanner) end() error {
+	if s.take('}'); s.err == nil && len(s.rest) > 0 {
+		s.fail("the end")
 	}
-	return nil
+	return s.err
+}
+
+func (s *scanner) fail(want string) {
+	if s.err == nil {
+		s.err = fmt.Errorf("want %s at %.80q", want, s.rest)
+	}
+	s.rest = nil
+}
+
+// is takes a byte if it comes next.
+func (s *scanner) is(c byte) bool {
+	if len(s.rest) == 0 || s.rest[0] != c {
+		return false
+	}
+	s.rest = s.rest[1:]
+	return true
+}
+
+func (s *scanner) take(c byte) {
+	if !s.is(c) {
+		s.fail(strconv.QuoteRune(rune(c)))
+	}
+}
+
+// list reads a list of anything.
+func (s *scanner) list(each func()) {
+	s.take('[')
+	for s.err == nil && !s.is(']') {
+		each()
+		if !s.is(',') && (len(s.rest) == 0 || s.rest[0] != ']') {
+			s.fail("a comma")
+		}
+	}
+}
+
+// object reads an object, whose members each reads by their names.
+func (s *scanner) object(each func(name []byte)) {
+	s.take('{')
+	for s.err == nil && !s.is('}') {
+		name := s.text()
+		s.take(':')
+		each(name)
+		if !s.is(',') && (len(s.rest) == 0 || s.rest[0] != '}') {
+			s.fail("a comma")
+		}
+	}
+}
+
+// text reads a string.
+func (s *scanner) text() []byte {
+	s.take('"')
+	end := bytes.IndexByte(s.rest, '"')
+	if end < 0 {
+		s.fail("a string")
+		return nil
+	}
+	if bytes.IndexByte(s.rest[:end], '\\') < 0 {
+		text := s.rest[:end]
+		s.rest = s.rest[end+1:]
+		return text
+	}
+	for escaped(s.rest[:end]) {
+		next := bytes.IndexByte(s.rest[end+1:], '"')
+		if next < 0 {
+			s.fail("a string")
+			return nil
+		}
+		end += 1 + next
+	}
+	var text string
+	if err := json.Unmarshal(append(append([]byte{'"'}, s.rest[:end]...), '"'), &text); err != nil {
+		s.fail("a string: " + err.Error())
+		return nil
+	}
+	s.rest = s.rest[end+1:]
+	return []byte(text)
+}
+
+// escaped tells whether a text ends with a backslash that is not itself escaped.
+func escaped(text []byte) bool {
+	n := len(text) - len(bytes.TrimRight(text, `\`))
+	return n%2 == 1
+}
+
+func (s *scanner) number() (n uint64) {
+	digits := 0
+	for digits < len(s.rest) && '0' <= s.rest[digits] && s.rest[digits] <= '9' {
+		digits++
+	}
+	n, err := strconv.ParseUint(string(s.rest[:digits]), 10, 64)
+	if err != nil {
+		s.fail("a number")
+		return 0
+	}
+	s.rest = s.rest[digits:]
+	return n
+}
+
+func (s *scanner) digits() []byte {
+	text := s.text()
+	if len(text) < 2 || text[0] != '0' || text[1] != 'x' {
+		s.fail("0x and digits")
+		return nil
+	}
+	return text[2:]
+}
+
+func (s *scanner) quantity() uint64 {
+	n, err := strconv.ParseUint(string(s.digits()), 16, 64)
+	if err != nil {
+		s.fail("a quantity")
+	}
+	return n
+}
+
+// bytes reads hexadecimal digits of any length.
+func (s *scanner) bytes(into []byte) []byte {
+	into, err := hex.AppendDecode(into, s.digits())
+	if err != nil {
+		s.fail("hexadecimal digits")
+	}
+	return into
+}
+
+func (s *scanner) fixed(into []byte) {
+	if got := s.bytes(into[:0]); len(got) != len(into) {
+		s.fail(fmt.Sprintf("%d bytes", len(into)))
+	}
+}
+
+func (s *scanner) bool() bool {
+	for _, word := range []string{"true", "false"} {
+		if rest, ok := bytes.CutPrefix(s.rest, []byte(word)); ok {
+			s.rest = rest
+			return word == "true"
+		}
+	}
+	s.fail("true or false")
+	return false
 }
 
 // page is an answer to a query.
 type page struct {
-	Data        []shown
-	BlockNumber chain.Quantity
-	Cursor      string
+	found  []found
+	block  uint64
+	cursor string
 }
 
-// shown is an entity as far as it was answered. Its fields are called as in answers.
-type shown struct {
-	Key                         *entity.Hash
-	Value                       *chain.Data
-	ContentType                 *string
-	Owner, Creator              *chain.Address
-	ExpiresAt                   *uint64
-	CreatedAtBlock              *uint64
-	LastModifiedAtBlock         *uint64
-	TransactionIndexInBlock     *uint64
-	OperationIndexInTransaction *uint64
-	StringAttributes            []attribute[string] // synthetic ones come first
-	NumericAttributes           []attribute[uint64]
+// found is an entity, as far as it was answered. Synthetic attributes are among the others.
+type found struct {
+	entity.Entity
+	fields fields
 }
 
-type attribute[V any] struct {
-	Key   string
-	Value V
-}
-
-// The synthetic attributes, which each entity has.
-var (
-	syntheticTexts   = []string{entity.AttrKey, entity.AttrOwner, entity.AttrCreator}
-	syntheticNumbers = []string{
-		entity.AttrExpiration, entity.AttrCreatedAtBlock, entity.AttrLastModifiedAtBlock,
-		entity.AttrSequence, entity.AttrTxIndex, entity.AttrOpIndex,
-	}
-)
-
-// show returns the fields of an entity that are asked for.
-func show(e *entity.Entity, asked fields) shown {
-	return shown{
-		Key:         only(asked, withKey, entity.Hash(e.Key)),
-		Value:       only(asked, withPayload, append(chain.Data{}, e.Content...)),
-		ContentType: only(asked, withContentType, e.ContentType),
-		Owner:       only(asked, withOwner, chain.Address(e.Owner)), Creator: only(asked, withCreator, chain.Address(e.Creator)),
-		ExpiresAt:      only(asked, withExpiration, e.Expiration),
-		CreatedAtBlock: only(asked, withCreation, e.CreatedAtBlock()), LastModifiedAtBlock: only(asked, withModification, e.LastModifiedAtBlock),
-		TransactionIndexInBlock: only(asked, withTxIndex, e.TxIndex()), OperationIndexInTransaction: only(asked, withOpIndex, e.OpIndex()),
-		StringAttributes:  attributes(asked, syntheticTexts, e.StringAttribute, e.StringAttributes),
-		NumericAttributes: attributes(asked, syntheticNumbers, e.NumericAttribute, e.NumericAttributes),
-	}
-}
-
-func only[V any](asked, field fields, v V) *V {
-	if asked&field == 0 {
-		return nil
-	}
-	return &v
-}
-
-func attributes[V any](asked fields, synthetic []string, value func(string) (V, bool), own map[string]V) (list []attribute[V]) {
-	if asked&(withSynthetic|withAttributes) != 0 {
-		list = []attribute[V]{}
-	}
-	if asked&withSynthetic != 0 {
-		for _, name := range synthetic {
-			v, _ := value(name)
-			list = append(list, attribute[V]{name, v})
+// page reads a page into one that was read before.
+func (s *scanner) page(p *page) {
+	p.found, p.cursor = p.found[:0], ""
+	s.object(func(name []byte) {
+		switch string(name) {
+		case "data":
+			s.list(func() {
+				if len(p.found) == cap(p.found) {
+					p.found = append(p.found, found{})
+				} else {
+					p.found = p.found[:len(p.found)+1]
+				}
+				s.entity(&p.found[len(p.found)-1])
+			})
+		case "blockNumber":
+			p.block = s.quantity()
+		case "cursor":
+			p.cursor = string(s.text())
+		default:
+			s.fail("data, blockNumber or cursor")
 		}
+	})
+}
+
+func (s *scanner) entity(f *found) {
+	strings, numbers := f.StringAttributes, f.NumericAttributes
+	if strings == nil {
+		strings, numbers = map[string]string{}, map[string]uint64{}
 	}
-	if asked&withAttributes != 0 {
-		for _, name := range slices.Sorted(maps.Keys(own)) {
-			list = append(list, attribute[V]{name, own[name]})
+	clear(strings)
+	clear(numbers)
+	*f = found{Entity: entity.Entity{StringAttributes: strings, NumericAttributes: numbers, Content: f.Content[:0]}}
+	s.object(func(name []byte) {
+		switch string(name) {
+		case "key":
+			f.fields |= withKey
+			s.fixed(f.Key[:])
+		case "value":
+			f.fields |= withPayload
+			f.Content = s.bytes(f.Content)
+		case "contentType":
+			f.fields |= withContentType
+			f.ContentType = s.name()
+		case "owner":
+			f.fields |= withOwner
+			s.fixed(f.Owner[:])
+		case "creator":
+			f.fields |= withCreator
+			s.fixed(f.Creator[:])
+		case "expiresAt":
+			f.fields |= withExpiration
+			f.Expiration = s.number()
+		case "createdAtBlock":
+			f.fields |= withCreation
+			f.Sequence |= s.number() << 32
+		case "lastModifiedAtBlock":
+			f.fields |= withModification
+			f.LastModifiedAtBlock = s.number()
+		case "transactionIndexInBlock":
+			f.fields |= withTxIndex
+			f.Sequence |= s.number() << 16
+		case "operationIndexInTransaction":
+			f.fields |= withOpIndex
+			f.Sequence |= s.number()
+		case "stringAttributes":
+			f.fields |= withAttributes
+			s.list(func() { s.attribute(func(name string) { strings[name] = string(s.text()) }) })
+		case "numericAttributes":
+			f.fields |= withAttributes
+			s.list(func() { s.attribute(func(name string) { numbers[name] = s.number() }) })
+		default:
+			s.fail("a field of an entity")
 		}
-	}
-	return list
+	})
 }
 
-// fields returns those that were answered; synthetic attributes are among the others.
-func (s *shown) fields() (has fields) {
-	for i, there := range [...]bool{
-		s.Key != nil, s.StringAttributes != nil && s.NumericAttributes != nil, false, s.Value != nil, s.ContentType != nil, s.ExpiresAt != nil, s.Owner != nil, s.Creator != nil,
-		s.CreatedAtBlock != nil, s.LastModifiedAtBlock != nil, s.TransactionIndexInBlock != nil, s.OperationIndexInTransaction != nil,
-	} {
-		if there {
-			has |= 1 << i
+// attribute reads an attribute, whose value comes after its name.
+func (s *scanner) attribute(value func(name string)) {
+	var name string
+	s.object(func(member []byte) {
+		if string(member) == "key" {
+			name = s.name()
+		} else {
+			value(name)
 		}
-	}
-	return has
+	})
 }
 
-// entity returns what was answered, without synthetic attributes; the rest of it is empty.
-func (s *shown) entity() *entity.Entity {
-	return &entity.Entity{
-		Key: entity.Key(value(s.Key)), Content: value(s.Value), ContentType: value(s.ContentType),
-		Owner: entity.Address(value(s.Owner)), Creator: entity.Address(value(s.Creator)),
-		Sequence:   entity.MakeSequence(value(s.CreatedAtBlock), uint32(value(s.TransactionIndexInBlock)), uint32(value(s.OperationIndexInTransaction))),
-		Expiration: value(s.ExpiresAt), LastModifiedAtBlock: value(s.LastModifiedAtBlock),
-		StringAttributes: byName(s.StringAttributes), NumericAttributes: byName(s.NumericAttributes),
+// name reads a string of which there are few.
+func (s *scanner) name() string {
+	text := s.text()
+	name, ok := s.names[string(text)]
+	if !ok {
+		name = string(text)
+		s.names[name] = name
 	}
-}
-
-func value[V any](p *V) (v V) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
-func byName[V any](list []attribute[V]) map[string]V {
-	values := make(map[string]V, len(list))
-	for _, a := range list {
-		values[a.Key] = a.Value
-	}
-	return values
-}
-
-// same fails where an entity that was answered is not the right one with the fields that were
-// asked for.
-func (s *shown) same(want *entity.Entity, asked fields) error {
-	due := show(want, asked)
-	if reflect.DeepEqual(*s, due) {
-		return nil
-	}
-	got, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(due)
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("entity %s, want %s", got, text)
+	return name
 }

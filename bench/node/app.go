@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -176,28 +175,31 @@ func (a *app) ask(r *rand.Rand, head uint64, temporal bool) (*asked, error) {
 // whether there is one.
 func (q *asked) check(a *app, p *page) (more bool, err error) {
 	if q.want == nil {
-		q.block = uint64(p.BlockNumber)
-		if q.want, err = a.answer(q, q.block); err != nil {
+		q.block = p.block
+		if q.want, err = a.answer(q, p.block); err != nil {
 			return false, err
 		}
 	}
-	if uint64(p.BlockNumber) != q.block {
-		return false, fmt.Errorf("a page of block %d after one of block %d", p.BlockNumber, q.block)
+	if p.block != q.block {
+		return false, fmt.Errorf("a page of block %d after one of block %d", p.block, q.block)
 	}
-	limit := cmp.Or(q.limit, 200)
+	limit := q.limit
+	if limit == 0 {
+		limit = 200
+	}
 	due := q.want[q.given:min(q.given+limit, len(q.want))]
-	if len(p.Data) != len(due) {
-		return false, fmt.Errorf("%d entities on a page from %d on, want %d of %d", len(p.Data), q.given, len(due), len(q.want))
+	if len(p.found) != len(due) {
+		return false, fmt.Errorf("%d entities on a page from %d on, want %d of %d", len(p.found), q.given, len(due), len(q.want))
 	}
-	for i := range p.Data {
-		if err := p.Data[i].same(due[i], q.fields); err != nil {
-			return false, fmt.Errorf("%d: %w", q.given+i, err)
+	for i := range p.found {
+		if wrong := p.found[i].differs(due[i], q.fields); wrong != "" {
+			return false, fmt.Errorf("entity %d: %s", q.given+i, wrong)
 		}
 	}
 	q.given += len(due)
-	if more = p.Cursor != ""; more != (len(due) == limit) { // a full page has one, also when nothing follows
-		return false, fmt.Errorf("after %d of %d entities, on a page of %d, the cursor is %q", q.given, len(q.want), limit, p.Cursor)
+	if more = p.cursor != ""; more != (len(due) == limit) { // a full page has one, also when nothing follows
+		return false, fmt.Errorf("after %d of %d entities, on a page of %d, the cursor is %q", q.given, len(q.want), limit, p.cursor)
 	}
-	q.at, q.cursor = q.block, p.Cursor
+	q.at, q.cursor = q.block, p.cursor
 	return more && q.repeat, nil
 }

@@ -1,36 +1,15 @@
 package node
 
 import (
+	"encoding/hex"
 	"encoding/json"
+	"strconv"
 
-	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
 
-// request is a call and the check of its answer.
-type request struct {
-	method string
-	params []any
-	check  func(answer []byte) error
-}
-
-func (r *request) body() ([]byte, error) {
-	return json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": r.method, "params": append([]any{}, r.params...)})
-}
-
-// checked reads an answer before it is checked.
-func checked[T any](check func(got *T) error) func([]byte) error {
-	return func(answer []byte) error {
-		got := new(T)
-		if err := decode(answer, got); err != nil {
-			return err
-		}
-		return check(got)
-	}
-}
-
-// fields are those of an entity that are asked for.
+// fields are those of an entity that are asked for and answered.
 type fields uint16
 
 const (
@@ -66,31 +45,81 @@ type question struct {
 	cursor string
 }
 
-func (q *question) params() []any {
-	include := make(map[string]bool, len(options))
+// answerHead is what each answer begins with: calls on a connection come one after another.
+const answerHead = `{"jsonrpc":"2.0","id":1,"result":`
+
+// appendCall adds a call whose parameters are JSON.
+func appendCall(b []byte, method string, params []byte) []byte {
+	b = append(append(b, `{"jsonrpc":"2.0","id":1,"method":"`...), method...)
+	return append(append(append(b, `","params":[`...), params...), "]}"...)
+}
+
+// appendQuery adds the parameters of a query.
+func appendQuery(b []byte, q *question) []byte {
+	b = appendText(b, q.text)
+	b = append(b, `,{"includeData":{`...)
 	for i, name := range options {
-		include[name] = q.fields&(1<<i) != 0
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, '"'), name...), `":`...)
+		b = strconv.AppendBool(b, q.fields&(1<<i) != 0)
 	}
-	o := map[string]any{"includeData": include}
+	b = append(b, '}')
 	if q.at != store.Head {
-		o["atBlock"] = chain.Quantity(q.at)
+		b = appendQuantity(append(b, `,"atBlock":`...), q.at)
 	}
 	if q.limit > 0 {
-		o["resultsPerPage"] = chain.Quantity(q.limit)
+		b = appendQuantity(append(b, `,"resultsPerPage":`...), uint64(q.limit))
 	}
-	var order []map[string]any
-	for _, by := range q.order {
-		kind := "string"
-		if by.Kind == entity.Numeric {
-			kind = "numeric"
+	if len(q.order) > 0 {
+		b = append(b, `,"orderBy":[`...)
+		for i, by := range q.order {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendOrder(b, by)
 		}
-		order = append(order, map[string]any{"name": by.Name, "type": kind, "desc": by.Desc})
-	}
-	if len(order) > 0 {
-		o["orderBy"] = order
+		b = append(b, ']')
 	}
 	if q.cursor != "" {
-		o["cursor"] = q.cursor
+		b = appendText(append(b, `,"cursor":`...), q.cursor)
 	}
-	return []any{q.text, o}
+	return append(b, '}')
+}
+
+func appendOrder(b []byte, by store.Order) []byte {
+	kind := "string"
+	if by.Kind == entity.Numeric {
+		kind = "numeric"
+	}
+	b = appendText(append(b, `{"name":`...), by.Name)
+	b = append(append(append(b, `,"type":"`...), kind...), `","desc":`...)
+	return append(strconv.AppendBool(b, by.Desc), '}')
+}
+
+// appendLogs adds the parameter of eth_getLogs for the events of an address.
+func appendLogs(b []byte, from, to uint64, address []byte, events []entity.Hash) []byte {
+	b = appendQuantity(append(b, `{"fromBlock":`...), from)
+	b = appendQuantity(append(b, `,"toBlock":`...), to)
+	b = append(hex.AppendEncode(append(b, `,"address":"0x`...), address), `","topics":[[`...)
+	for i := range events {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(hex.AppendEncode(append(b, `"0x`...), events[i][:]), '"')
+	}
+	return append(b, "]]}"...)
+}
+
+func appendQuantity(b []byte, n uint64) []byte {
+	return append(strconv.AppendUint(append(b, `"0x`...), n, 16), '"')
+}
+
+func appendText(b []byte, s string) []byte {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string can always be marshalled
+	}
+	return append(b, text...)
 }
