@@ -15,13 +15,12 @@ import (
 const manyEvents = 1_000_000
 
 // enrolments are the data sets at the lab's scale.
-func (l *Lab) enrolments() ([]enrolment.Data, error) {
+func (l *Lab) enrolments() []enrolment.Data {
 	sizes := []enrolment.Data{enrolment.Tiny, enrolment.Small}
 	if n := l.scaled(manyEvents, 0); n > enrolment.Small.Len() {
-		many, err := enrolment.Parse(itoa(n))
-		return append(sizes, many), err
+		sizes = append(sizes, enrolment.Many(n))
 	}
-	return sizes, nil
+	return sizes
 }
 
 // events measures groups of the list of package enrolment in each of the engine's
@@ -29,10 +28,7 @@ func (l *Lab) enrolments() ([]enrolment.Data, error) {
 // Phases are short: there are many.
 func events(groups ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
-		sizes, err := l.enrolments()
-		if err != nil {
-			return nil, err
-		}
+		sizes := l.enrolments()
 		linked, _ := driver.Lookup(l.Engine.Name)
 		for _, layout := range store.EventLayouts(linked.Info.Dialect) {
 			for _, data := range sizes {

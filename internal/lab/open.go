@@ -71,7 +71,7 @@ func (l *Lab) phase(ctx context.Context, cp *bench.Copy, t temperature, r *Recor
 	}
 	cfg := probe.Config{Stats: cp.DB.Stats}
 	if reach {
-		cfg.Files = []string{cp.Dir}
+		cfg.Dir = cp.Dir
 	}
 	started := time.Now()
 	sampler := probe.Start(ctx, cfg)

@@ -48,16 +48,8 @@ func (l *Lab) commits(ctx context.Context, d *bench.Dataset, cp *bench.Copy, cfg
 	if cfg.Expect, err = d.Expectation(cp.Ready); err != nil {
 		return res, err
 	}
-	before, err := cp.DB.Stats(ctx)
-	if err != nil {
-		return res, err
-	}
 	cfg.Loop = bench.For(l.Phase)
-	res, err = bench.Commit(ctx, cp.Entities, cfg)
-	if err == nil {
-		err = res.AddSizes(ctx, cp.DB, cp.Entities, before)
-	}
-	return res, err
+	return bench.Commit(ctx, cp.Entities, cfg)
 }
 
 // queries measures each query of the fixed set.

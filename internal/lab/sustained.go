@@ -173,9 +173,9 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 			res, err := reorg.Run(ctx, bench.For(l.Phase))
 			out.Elapsed = time.Since(out.Started)
 			r.result(res.Both)
-			r.kind("arrival", res.Arrival.Latency)
-			r.kind("rewind", res.Rewind.Latency)
-			r.kind("commit", res.Commit.Latency)
+			r.kind("arrival", res.Arrival)
+			r.kind("rewind", res.Rewind)
+			r.kind("commit", res.Commit)
 			return &out, err
 		})
 		if err == nil {
