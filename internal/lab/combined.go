@@ -58,32 +58,47 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *Record) (k
 			kept = true
 			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
 		}
-		every, err := l.every(d, b.rows)
-		if err != nil {
-			return err
-		}
-		oracle, err := l.oracle(d) // of its own: it follows the blocks
-		if err != nil {
-			return err
-		}
-		m, err := mix.New(mix.A, oracle)
-		if err != nil {
-			return err
-		}
-		wrote, read, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every}, m, b.reads, r)
+		wrote, read, err := l.readBeside(ctx, d, cp, b, r)
 		kept = err == nil && wrote.All().Quantile(99) < commitLimit && read.Rate() > 0.95*b.reads
 		return err
 	})
 	return kept, err
 }
 
-// together runs commits with so many reads a second beside them, and records both. The
-// figures are those of the commits; those of the reads have their name before them, but for
+// besideMix is what is read beside writes.
+const besideMix = mix.A
+
+// readBeside runs commits of what comes after the loaded part, none for a rate of zero, with
+// reads beside them, as many as clients get for a rate of zero.
+func (l *Lab) readBeside(ctx context.Context, d *mendoza, cp *bench.Copy, b beside, r *Record) (*bench.Paced, *pace.Outcome, error) {
+	every, err := l.every(d, b.rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	oracle, err := l.oracle(d) // of its own: it follows the blocks
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := mix.New(besideMix, oracle)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every}, m, b.reads, r)
+}
+
+// together runs commits, of which there are none without an interval, with so many reads a
+// second beside them, and records both. The figures are those of the commits; those of the reads have their name before them, but for
 // the rate and what was late or skipped.
 func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote *bench.Paced, read *pace.Outcome, err error) {
 	writes.For, writes.WarmUp = l.Phase, l.warmUp()
 	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-		wrote, read, err = bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)})
+		reading := bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)}
+		if writes.Every == 0 {
+			wrote = &bench.Paced{Outcome: new(pace.Outcome)}
+			read, err = bench.ReadMix(ctx, cp.Entities, reading)
+		} else {
+			wrote, read, err = bench.Combined(ctx, cp.Entities, writes, reading)
+		}
 		commits, reads := wrote.All(), read.All()
 		r.Count += commits.Count()
 		r.Metrics = append(append(r.Metrics, commits.Metrics("")...), reads.Metrics("read-")...)
@@ -94,6 +109,9 @@ func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitC
 		r.kind("commit", commits)
 		r.kind("all", reads)
 		r.Kinds = append(r.Kinds, read.Kinds...)
+		if writes.Every == 0 {
+			return read, err
+		}
 		return wrote.Outcome, err
 	})
 	return wrote, read, err
@@ -158,39 +176,51 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 // degradation measures reads of all mixes and then commits, on one size.
 func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *Record) error {
 	return l.withMendoza(ctx, layout, scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
-		oracle, err := l.oracle(d)
+		return l.readsThenWrites(ctx, d, cp, mix.Names, r)
+	})
+}
+
+// readsThenWrites measures reads of some mixes by one client, whose units have the mix behind
+// them, and then commits.
+func (l *Lab) readsThenWrites(ctx context.Context, d *mendoza, cp *bench.Copy, mixes []string, r *Record) error {
+	oracle, err := l.oracle(d)
+	if err != nil {
+		return err
+	}
+	for _, name := range mixes {
+		m, err := mix.New(name, oracle)
 		if err != nil {
 			return err
 		}
-		for _, name := range mix.Names {
-			m, err := mix.New(name, oracle)
-			if err != nil {
-				return err
-			}
-			of := new(Record) // what is sampled meanwhile is the commits' alone
-			err = l.phase(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
-				out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, shortReads)})
-				all := out.All()
-				r.put(out.Capacity(), "qps-"+name)
-				r.put(milliseconds(all.Quantile(99)), "p99-ms-"+name)
-				r.kind("mix-"+name, all)
-				return out, err
-			})
-			if err != nil {
-				return err
-			}
-			for _, unit := range []string{"resident-before", "disk-reads/s"} {
-				if v, has := of.Metric(unit); has {
-					r.put(v, unit+"-"+name)
-				}
+		of := new(Record) // what is sampled meanwhile is the commits' alone
+		err = l.phase(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
+			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, shortReads)})
+			all := out.All()
+			r.put(out.Capacity(), "qps-"+name)
+			r.put(milliseconds(all.Quantile(99)), "p99-ms-"+name)
+			r.kind("mix-"+name, all)
+			return out, err
+		})
+		if err != nil {
+			return err
+		}
+		for _, unit := range []string{"resident-before", "disk-reads/s"} {
+			if v, has := of.Metric(unit); has {
+				r.put(v, unit+"-"+name)
 			}
 		}
-		return l.onRest(ctx, d, cp, seedRowRate, l.Phase, r)
-	})
+	}
+	return l.onRest(ctx, d, cp, seedRowRate, l.Phase, r)
 }
 
 // loadChecks is what a load of scale 1 is checked by: twice some 300 bytes an entity.
 const loadChecks = 600 << 20
+
+// roomToLoad gives what checks a load room beside the budget.
+func (l *Lab) roomToLoad(scale float64) error {
+	l.added = int64(scale * loadChecks)
+	return memlimit.Resize(l.Memory + l.added)
+}
 
 // load fills a new store. What checks it grows beside it, so there is room for that first.
 func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record) error {
@@ -198,8 +228,7 @@ func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record)
 	if err != nil {
 		return err
 	}
-	l.added = int64(scale * loadChecks)
-	if err := memlimit.Resize(l.Memory + l.added); err != nil {
+	if err := l.roomToLoad(scale); err != nil {
 		return err
 	}
 	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {

@@ -42,7 +42,7 @@ func operations(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// commits commits for a phase what follows a data set.
+// commits commits what follows a data set, for a phase unless a loop says otherwise.
 func (l *Lab) commits(ctx context.Context, d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (res bench.Result, err error) {
 	res = bench.NewResult()
 	if cfg.Expect, err = d.Expectation(cp.Ready); err != nil {
@@ -52,7 +52,9 @@ func (l *Lab) commits(ctx context.Context, d *bench.Dataset, cp *bench.Copy, cfg
 	if err != nil {
 		return res, err
 	}
-	cfg.Loop = bench.For(l.Phase)
+	if cfg.Loop == nil {
+		cfg.Loop = bench.For(l.Phase)
+	}
 	res, err = bench.Commit(ctx, cp.Entities, cfg)
 	if err == nil {
 		err = res.AddSizes(ctx, cp.DB, cp.Entities, before)
