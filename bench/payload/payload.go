@@ -5,9 +5,10 @@ package payload
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	_ "embed"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -23,21 +24,10 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Places are where payloads may be kept.
-const (
-	Row   = "row"   // a column of the entity's row
-	Table = "table" // a table of their own
-	Zstd  = "zstd"  // the row, compressed
-	File  = "file"  // a file that only grows, beside the database
-)
-
-// Places are all.
-var Places = []string{Row, Table, Zstd, File}
-
 // Config says what is kept, where, and for how long entities are written.
 type Config struct {
-	Place     string
-	Content   string // one of Contents
+	Place     string // row, table, zstd or file
+	JSON      bool   // payloads are the attributes of generated entities; else they do not compress
 	Bytes     int    // of a payload
 	Entities  int    // to write
 	PerCommit int
@@ -49,127 +39,81 @@ type Config struct {
 	Reads bench.Loop
 }
 
-// Outcome is what writes and reads did.
-type Outcome struct {
-	Commits, Reads bench.Result
-	Bytes          int64         // of the file
-	Scan           time.Duration // of one attribute of all entities, without payloads
-}
-
-// Run writes entities into an empty database, reads payloads by the keys of entities in random
-// order, and scans an attribute. It compares every payload, and fails with bench.ErrMismatch.
-func Run(ctx context.Context, db *store.DB, cfg Config) (out Outcome, err error) {
-	out.Commits, out.Reads = bench.NewResult(), bench.NewResult()
-	k, err := open(ctx, db, cfg)
+// Run writes entities into an empty database, and reads payloads by the keys of entities in random
+// order. It compares every payload, and fails with bench.ErrMismatch. Beside is the bytes of the
+// file.
+func Run(ctx context.Context, db *store.DB, cfg Config) (commits, reads bench.Result, beside int64, err error) {
+	commits, reads = bench.NewResult(), bench.NewResult()
+	k := &keeper{Config: cfg, db: graph.Store{DB: db}}
+	err = k.open(ctx)
+	if err == nil {
+		defer k.close()
+		err = k.write(ctx, &commits)
+	}
+	if err == nil {
+		err = k.readAll(ctx, &reads)
+	}
 	if err != nil {
-		return out, fmt.Errorf("payload: %w", err)
+		err = fmt.Errorf("payload: %w", err)
 	}
-	defer func() { err = errors.Join(err, k.close()) }()
-	if err := k.fill(ctx, &out.Commits); err != nil {
-		return out, fmt.Errorf("payload: %w", err)
-	}
-	out.Bytes = k.end
-	if err := k.readAll(ctx, &out); err != nil {
-		return out, fmt.Errorf("payload: %w", err)
-	}
-	return out, nil
+	return commits, reads, k.end, err
 }
 
 // numbers are those of an entity.
 const numbers = 8
 
+var (
+	//go:embed tables.sql
+	tables string
+
+	entities = &driver.Table{Name: "entities", Columns: []driver.Column{{Name: "entity_key", Type: driver.Blob}, {Name: "block", Type: driver.Int},
+		{Name: "n0", Type: driver.Int}, {Name: "n1", Type: driver.Int}, {Name: "n2", Type: driver.Int}, {Name: "n3", Type: driver.Int},
+		{Name: "n4", Type: driver.Int}, {Name: "n5", Type: driver.Int}, {Name: "n6", Type: driver.Int}, {Name: "n7", Type: driver.Int},
+		{Name: "place", Type: driver.Int}, {Name: "payload", Type: driver.Blob}}}
+	payloads = &driver.Table{Name: "payloads", Columns: []driver.Column{{Name: "entity_key", Type: driver.Blob}, {Name: "payload", Type: driver.Blob}}}
+)
+
 // keeper keeps the payloads of entities.
 type keeper struct {
 	Config
-	db             graph.Store
-	entities, kept driver.Table // kept is the payloads' own
-	query          string       // what finds the payload, or its place in the file
-
+	db      graph.Store
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
 	file    *os.File
 	end     int64 // of the file
-
 	written int
-	sum     int64 // of the first number of all
-	rows    []any
-	beside  []any
-	buffer  []byte
-	random  *rand.Rand
 }
 
-func open(ctx context.Context, db *store.DB, cfg Config) (k *keeper, err error) {
-	k = &keeper{Config: cfg, db: graph.Store{DB: db}, random: rand.New(rand.NewPCG(cfg.Seed, 0))}
-	if Contents[cfg.Content] == nil {
-		return nil, fmt.Errorf("unknown content %q", cfg.Content)
-	}
-	key, payload := driver.Column{Name: "entity_key", Type: driver.Blob}, driver.Column{Name: "payload", Type: driver.Blob}
-	columns := []driver.Column{key, {Name: "block", Type: driver.Int}}
-	for i := range numbers {
-		columns = append(columns, driver.Column{Name: fmt.Sprint("number", i), Type: driver.Int})
-	}
-	k.query = "SELECT payload FROM entities WHERE entity_key = ?"
-	switch cfg.Place {
-	case Row:
-		columns = append(columns, payload)
-	case Table:
-		k.kept = driver.Table{Name: "payloads", Columns: []driver.Column{key, payload}}
-		k.query = "SELECT payload FROM payloads WHERE entity_key = ?"
-	case Zstd:
-		columns = append(columns, payload)
-		k.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
-		if err == nil {
-			k.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+// open makes the tables. In Postgres payloads are not compressed: so it is in the layouts of
+// entities.
+func (k *keeper) open(ctx context.Context) (err error) {
+	texts := strings.Split(strings.TrimRight(tables, ";\n"), ";")
+	if k.db.DB.Engine().Info().Dialect == driver.Postgres {
+		for i := range texts {
+			texts[i] = strings.ReplaceAll(texts[i], "BLOB", "BYTEA")
 		}
-	case File:
-		columns = append(columns, driver.Column{Name: "place", Type: driver.Int}, driver.Column{Name: "bytes", Type: driver.Int})
-		k.query = "SELECT place, bytes FROM entities WHERE entity_key = ?"
-		k.file, err = os.Create(cfg.Path)
-	default:
-		err = fmt.Errorf("unknown place %q", cfg.Place)
+		texts = append(texts, "ALTER TABLE entities ALTER COLUMN payload SET STORAGE EXTERNAL", "ALTER TABLE payloads ALTER COLUMN payload SET STORAGE EXTERNAL")
 	}
-	if err != nil {
-		return nil, err
+	if err := k.db.Exec(ctx, texts...); err != nil {
+		return err
 	}
-	k.entities = driver.Table{Name: "entities", Columns: columns}
-	dialect := db.Engine().Info().Dialect
-	return k, k.db.Exec(ctx, append(ddl(k.entities, dialect), ddl(k.kept, dialect)...)...)
-}
-
-// ddl makes a table, whose first column is its key; of none it is nothing. Postgres does not
-// compress payloads: so it is in the layouts of entities.
-func ddl(t driver.Table, dialect driver.Dialect) (list []string) {
-	if t.Name == "" {
-		return nil
+	if k.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
+		return err
 	}
-	blob := cmp.Or(map[driver.Dialect]string{driver.Postgres: "BYTEA"}[dialect], "BLOB")
-	text := "CREATE TABLE " + t.Name + " ("
-	for i, c := range t.Columns {
-		kind := " BIGINT NOT NULL"
-		if c.Type == driver.Blob {
-			kind = " " + blob + " NOT NULL"
-		}
-		text += strings.Repeat(", ", min(i, 1)) + c.Name + kind + strings.Repeat(" PRIMARY KEY", 1-min(i, 1))
+	if k.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1)); err != nil {
+		return err
 	}
-	list = append(list, text+")")
-	if last := t.Columns[len(t.Columns)-1]; dialect == driver.Postgres && last.Type == driver.Blob {
-		list = append(list, "ALTER TABLE "+t.Name+" ALTER COLUMN "+last.Name+" SET STORAGE EXTERNAL")
-	}
-	return list
-}
-
-func (k *keeper) close() (err error) {
-	if k.decoder != nil {
-		k.decoder.Close()
-	}
-	if k.file != nil {
-		err = k.file.Close()
-	}
+	k.file, err = os.Create(k.Path)
 	return err
 }
 
-// fill writes all entities, or those that the time is enough for.
-func (k *keeper) fill(ctx context.Context, res *bench.Result) error {
+func (k *keeper) close() {
+	k.decoder.Close()
+	_ = k.file.Close() // what was read from it is right
+}
+
+// write writes all entities, or those that the time is enough for.
+func (k *keeper) write(ctx context.Context, res *bench.Result) error {
 	for k.written < k.Entities && (k.written == 0 || res.Latency.Total() < k.Limit) {
 		contents := make([][]byte, min(k.PerCommit, k.Entities-k.written))
 		for i := range contents {
@@ -187,109 +131,117 @@ func (k *keeper) fill(ctx context.Context, res *bench.Result) error {
 // commit writes the entities of these payloads. What is in the file is there before the database
 // says where.
 func (k *keeper) commit(ctx context.Context, contents [][]byte) error {
-	k.rows, k.beside, k.buffer = k.rows[:0], k.beside[:0], k.buffer[:0]
+	var rows, apart []any
+	var grown []byte
 	for i, content := range contents {
 		nth := k.written + i
-		k.rows = append(k.rows, k.key(nth), int64(nth/k.PerCommit))
+		key := k.key(nth)
+		rows = append(rows, key, int64(nth/k.PerCommit))
 		for n := range numbers {
-			k.rows = append(k.rows, int64(nth*numbers+n))
+			rows = append(rows, int64(nth*numbers+n))
 		}
-		k.sum += int64(nth * numbers)
+		rows = append(rows, k.end+int64(len(grown)))
 		switch k.Place {
-		case Row:
-			k.rows = append(k.rows, content)
-		case Table:
-			k.beside = append(k.beside, k.key(nth), content)
-		case Zstd:
-			k.rows = append(k.rows, k.encoder.EncodeAll(content, nil))
-		case File:
-			k.rows = append(k.rows, k.end+int64(len(k.buffer)), int64(len(content)))
-			k.buffer = append(k.buffer, content...)
+		case "table":
+			apart, content = append(apart, key, content), nil
+		case "zstd":
+			content = k.encoder.EncodeAll(content, nil)
+		case "file":
+			grown, content = append(grown, content...), nil
 		}
+		rows = append(rows, append([]byte{}, content...)) // NULL is not used
 	}
-	if k.file != nil {
-		if _, err := k.file.Write(k.buffer); err != nil {
-			return err
+	if k.Place == "file" {
+		_, err := k.file.Write(grown)
+		if k.end += int64(len(grown)); err == nil && k.Sync {
+			err = k.file.Sync()
 		}
-		k.end += int64(len(k.buffer))
-		if k.Sync {
-			if err := k.file.Sync(); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 	return k.db.Write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		err := tx.Insert(ctx, &k.entities, k.rows)
-		if err == nil && len(k.beside) > 0 {
-			err = tx.Insert(ctx, &k.kept, k.beside)
+		err := tx.Insert(ctx, entities, rows)
+		if err == nil && len(apart) > 0 {
+			err = tx.Insert(ctx, payloads, apart)
 		}
 		return err
 	})
 }
 
 // readAll reads payloads as long as the loop says, each compared when its time no longer counts.
-func (k *keeper) readAll(ctx context.Context, out *Outcome) (err error) {
+func (k *keeper) readAll(ctx context.Context, res *bench.Result) (err error) {
 	view, err := k.db.View(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
+	choice := rand.New(rand.NewPCG(k.Seed, 0))
 	for k.Reads() {
-		nth := k.random.IntN(k.written)
+		nth := choice.IntN(k.written)
 		var content []byte
-		if err := out.Reads.Time(func() (err error) { content, err = k.read(ctx, view, k.key(nth)); return err }); err != nil {
+		if err := res.Time(func() (err error) { content, err = k.read(ctx, view, k.key(nth)); return err }); err != nil {
 			return err
 		}
 		if !bytes.Equal(content, k.content(nth)) {
 			return fmt.Errorf("%w: payload %d is %d bytes of something else", bench.ErrMismatch, nth, len(content))
 		}
 	}
-	start := time.Now()
-	sum, err := driver.QueryInt(ctx, view, "SELECT CAST(SUM(number0) AS BIGINT) FROM entities")
-	out.Scan = time.Since(start)
-	if err == nil && sum != k.sum {
-		err = fmt.Errorf("%w: numbers of %d entities add up to %d, want %d", bench.ErrMismatch, k.written, sum, k.sum)
-	}
-	return err
+	return nil
 }
 
 func (k *keeper) read(ctx context.Context, q driver.Querier, key []byte) (content []byte, err error) {
-	rows, err := q.Query(ctx, k.query, key)
+	text := "SELECT place, payload FROM entities WHERE entity_key = ?"
+	if k.Place == "table" {
+		text = "SELECT e.place, p.payload FROM entities AS e JOIN payloads AS p ON p.entity_key = e.entity_key WHERE e.entity_key = ?"
+	}
+	rows, err := q.Query(ctx, text, key)
 	if err != nil {
 		return nil, err
 	}
-	var place, n int64
-	dest := []any{&content}
-	if k.file != nil {
-		dest = []any{&place, &n}
-	}
+	var place int64
 	if rows.Next() {
-		err = rows.Scan(dest...)
+		err = rows.Scan(&place, &content)
 	}
 	if err = errors.Join(err, rows.Err(), rows.Close()); err != nil {
 		return nil, err
 	}
-	switch {
-	case k.file != nil:
-		content = make([]byte, n)
+	switch k.Place {
+	case "zstd":
+		return k.decoder.DecodeAll(content, nil)
+	case "file":
+		content = make([]byte, k.Bytes)
 		_, err = k.file.ReadAt(content, place)
-	case k.decoder != nil:
-		content, err = k.decoder.DecodeAll(content, nil)
 	}
 	return content, err
 }
 
 // key is 32 bytes that look random.
-func (k *keeper) key(nth int) []byte {
-	source := rand.NewPCG(k.Seed, uint64(nth)+1)
-	key := make([]byte, 0, 32)
-	for len(key) < cap(key) {
-		key = binary.LittleEndian.AppendUint64(key, source.Uint64())
-	}
-	return key
+func (k *keeper) key(nth int) []byte { return k.random(nth, 32) }
+
+func (k *keeper) random(nth, n int) []byte {
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], k.Seed)
+	binary.LittleEndian.PutUint64(seed[8:], uint64(nth))
+	content := make([]byte, n)
+	_, _ = rand.NewChaCha8(seed).Read(content) // it never fails
+	return content
 }
 
-// content is the payload of an entity.
+// content is the payload of an entity: JSON is cut off at its end.
 func (k *keeper) content(nth int) []byte {
-	return Contents[k.Content](rand.New(rand.NewPCG(^k.Seed, uint64(nth))), k.Bytes)
+	if !k.JSON {
+		return k.random(-1-nth, k.Bytes)
+	}
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	gen := bench.GenOptions{Entities: bench.Endless, PerBlock: 1, Seed: k.Seed, Skip: nth * k.Bytes}
+	for b := range bench.Blocks(bench.Typical.WithPayload(0), gen) {
+		op := &b.Ops[0]
+		_ = lines.Encode(map[string]any{"key": op.Key.String(), "owner": op.Owner.String(), "strings": op.StringAttributes, "numbers": op.NumericAttributes}) // into memory
+		if text.Len() >= k.Bytes {
+			break
+		}
+	}
+	return text.Bytes()[:k.Bytes]
 }

@@ -193,7 +193,7 @@ func All() []Experiment {
 		{ID: "J3", Title: "Backup, restore and check", Names: []string{"Backup"}, Layouts: answers, Changes: true, plan: operated("Backup", "rate", map[string]operation{ftoa(seedRowRate): (*Lab).backup}),
 			Question: "How long do a backup beside 6,000 rows a second of writes, its restoration and a check take, and what do commits feel of the backup?",
 			Earlier:  "asked, not measured"},
-		{ID: "J4", Title: "Restart", Names: []string{"Restart"}, Layouts: answers, Changes: true, phases: 4, plan: operated("Restart", "after", map[string]operation{"stop": (*Lab).stopped, "kill": (*Lab).killed}),
+		{ID: "J4", Title: "Restart", Names: []string{"Restart"}, Layouts: answers, Changes: true, phases: 4, plan: operated("Restart", "after", map[string]operation{"stop": (*Lab).restart, "kill": (*Lab).restart}),
 			Question: "How soon after a clean stop and after a kill are reads at their full rate again?",
 			Earlier:  "asked, not measured"},
 		{ID: "J5", Title: "Growth a day", Names: []string{"DailyGrowth"}, Layouts: answers, Changes: true, phases: 1, plan: operated("DailyGrowth", "rate", map[string]operation{ftoa(seedRowRate): (*Lab).growth}),

@@ -237,6 +237,14 @@ func (l *Lab) sizes() []float64 {
 	return []float64{l.Scale}
 }
 
+// rates are those of writes that were asked for, or else others.
+func (l *Lab) rates(others ...float64) []float64 {
+	if len(l.Rates) > 0 {
+		return l.Rates
+	}
+	return others
+}
+
 // layouts returns those that were asked for, or else others, or the experiment's own.
 func (l *Lab) layouts(others ...string) []string {
 	for _, list := range [][]string{l.Layouts, others} {

@@ -8,7 +8,6 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/enrolment"
 	"github.com/varvedb/varve/bench/mix"
-	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -20,36 +19,38 @@ const pageParam = "page_size"
 const leastBudget = 128 << 20
 
 // pageSizes measures loading, reads and commits with pages of each size: of data that fit into
-// memory twice, and of which it holds a tenth.
-func pageSizes(l *Lab) (list []Variant, _ error) {
+// memory twice, and of which it holds a tenth. Of events it measures a read and appends.
+func pageSizes(l *Lab) (list []Variant, err error) {
 	linked, _ := driver.Lookup(l.Engine.Name)
-	chosen := func(run func(ctx context.Context, r *Record) error) func(ctx context.Context, r *Record) error {
-		return func(ctx context.Context, r *Record) error {
-			if linked.Params[pageParam] == "" || l.Engine.Server != "" {
-				return fmt.Errorf("%w: the size of this engine's pages cannot be chosen", ErrSkip)
-			}
-			return run(ctx, r)
-		}
-	}
+	sizes, err := l.enrolments()
+	data := sizes[len(sizes)-1]
 	for _, layout := range l.layouts() {
 		for _, kib := range []int{4, 8, 16, 32} {
 			page := itoa(kib << 10)
-			if slices.Contains(store.EventLayouts(linked.Info.Dialect), layout) {
-				events, err := l.pagedEvents(layout, page)
-				if err != nil {
-					return nil, err
+			if !slices.Contains(store.EventLayouts(linked.Info.Dialect), layout) {
+				for _, part := range []float64{2, 0.1} {
+					c := l.onBase(layout, "page", page, "memory", ftoa(part))
+					list = append(list, Variant{"PageSize", c, func(ctx context.Context, r *Record) error { return l.paged(ctx, layout, page, part, r) }})
 				}
-				events.run = chosen(events.run)
-				list = append(list, events)
 				continue
 			}
-			for _, part := range []float64{2, 0.1} {
-				c := l.onBase(layout, "page", page, "memory", ftoa(part))
-				list = append(list, Variant{"PageSize", c, chosen(func(ctx context.Context, r *Record) error { return l.paged(ctx, layout, page, part, r) })})
+			d := data.Dataset(l.Engine, layout)
+			d.Engine.Params = map[string]string{pageParam: page}
+			for _, w := range enrolment.Workloads(data) {
+				if w.Group == "Stream" || w.Group == "AppendConditional" && w.Value == "1" {
+					list = append(list, l.enrolment("PageSize", d, data, w, "page", page, "op", w.Group))
+				}
 			}
 		}
 	}
-	return list, nil
+	for i, v := range list {
+		if linked.Params[pageParam] == "" || l.Engine.Server != "" {
+			list[i] = Variant{v.Name, v.Keys, func(context.Context, *Record) error {
+				return fmt.Errorf("%w: the size of this engine's pages cannot be chosen", ErrSkip)
+			}}
+		}
+	}
+	return list, err
 }
 
 // paged loads the base profile within a budget that is a part of what it will take, reads it and
@@ -92,41 +93,4 @@ func (l *Lab) paged(ctx context.Context, layout, page string, part float64, r *R
 		}
 		return at.readsThenWrites(ctx, d, cp, []string{mix.A}, r)
 	})
-}
-
-// pagedEvents reads and appends events.
-func (l *Lab) pagedEvents(layout, page string) (Variant, error) {
-	sizes, err := l.enrolments()
-	if err != nil {
-		return Variant{}, err
-	}
-	data, engine := sizes[len(sizes)-1], l.Engine
-	engine.Params = map[string]string{pageParam: page}
-	return Variant{"PageSize", l.on(layout, data.Name, "page", page), func(ctx context.Context, r *Record) error {
-		return l.withDataset(ctx, data.Dataset(engine, layout), l.storeOptions(), r, func(cp *bench.Copy) error {
-			for _, w := range enrolment.Workloads(data) {
-				one := w.Key == "clients" && w.Value == "1"
-				if w.Group != "Stream" && !(w.Group == "AppendConditional" && one) {
-					continue
-				}
-				into := r
-				if !one {
-					into = new(Record) // what is sampled meanwhile is the appends' alone
-				}
-				err := l.phase(ctx, cp, temperature{fill: true}, into, func(ctx context.Context) (*pace.Outcome, error) {
-					res, err := w.Run(ctx, cp, bench.For(l.Phase/2))
-					if one {
-						r.result(res)
-					} else {
-						r.Metrics = append(r.Metrics, res.Latency.Metrics("read-")...)
-					}
-					return nil, err
-				})
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}}, nil
 }

@@ -20,12 +20,11 @@ const (
 func payloads(l *Lab) (list []Variant, _ error) {
 	for _, content := range []string{"json", "random"} {
 		for _, kb := range []int{1, 5, 50, 500} {
-			for _, place := range payload.Places {
+			for _, place := range []string{"row", "table", "zstd", "file"} {
 				size := kb << 10
 				cfg := payload.Config{
-					Place: place, Content: content, Bytes: size, Entities: l.scaled(payloadBytes, leastPayloadBytes) / size,
-					PerCommit: min(perBlock, mostInCommit/size), Sync: l.Durability == driver.Durable,
-					Seed: l.Seed, Limit: l.Phase,
+					Place: place, JSON: content == "json", Bytes: size, Entities: l.scaled(payloadBytes, leastPayloadBytes) / size,
+					PerCommit: min(perBlock, mostInCommit/size), Sync: l.Durability == driver.Durable, Limit: l.Phase,
 				}
 				c := l.keys("durability", string(l.Durability), "content", content, "bytes", itoa(size), "kept", place)
 				list = append(list, Variant{"Payload", c, func(ctx context.Context, r *Record) error {
@@ -39,23 +38,18 @@ func payloads(l *Lab) (list []Variant, _ error) {
 
 func (l *Lab) payload(ctx context.Context, cp *bench.Copy, cfg payload.Config, r *Record) error {
 	cfg.Path, cfg.Seed, cfg.Reads = besideOf(cp, "payloads"), l.fresh(), bench.For(l.Phase/2)
-	out, err := payload.Run(ctx, cp.DB, cfg)
-	r.result(out.Commits)
-	r.Metrics = append(r.Metrics, out.Reads.Latency.Metrics("read-")...)
-	r.kind("commit", out.Commits.Latency)
-	r.kind("read", out.Reads.Latency)
-	if err != nil {
-		return err
+	commits, reads, beside, err := payload.Run(ctx, cp.DB, cfg)
+	r.result(commits)
+	r.Metrics = append(r.Metrics, reads.Latency.Metrics("read-")...)
+	if err == nil {
+		err = bench.FoldLog(ctx, cp.DB)
 	}
-	r.put(milliseconds(out.Scan), "scan-ms")
-	if err := bench.FoldLog(ctx, cp.DB); err != nil {
+	if err != nil {
 		return err
 	}
 	stats, err := cp.DB.Stats(ctx)
 	if size := stats.DatabaseBytes; size != nil {
-		all := float64(*size + out.Bytes)
-		r.put(all/1e6, "data-MB")
-		r.put(all/float64(out.Commits.Entities), "B/ent")
+		r.put(float64(*size+beside)/float64(commits.Entities), "B/ent")
 	}
 	return err
 }

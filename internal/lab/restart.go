@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -86,16 +87,9 @@ func (l *Lab) backUp(ctx context.Context, d *mendoza, cp *bench.Copy, path strin
 	return contents, err
 }
 
-// stopped and killed are stores that serve again after such an end.
-func (l *Lab) stopped(ctx context.Context, layout string, r *Record) error {
-	return l.restart(ctx, layout, false, r)
-}
-
-func (l *Lab) killed(ctx context.Context, layout string, r *Record) error {
-	return l.restart(ctx, layout, true, r)
-}
-
-func (l *Lab) restart(ctx context.Context, layout string, killed bool, r *Record) error {
+// restart measures how soon a store serves again, after the end that the record is of.
+func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
+	killed := r.Keys.Get("after") == "kill"
 	switch {
 	case l.Engine.Server != "":
 		return fmt.Errorf("%w: a server of the user's is not restarted", ErrSkip)
@@ -178,29 +172,21 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 	cfg.Config = pace.Config{Workers: readers, Duration: l.Phase, Seed: l.fresh()}
 	out, err := bench.ReadMix(ctx, ents, cfg)
 	r.outcome(out)
-	if line := out.Seconds(); len(line) > 0 {
-		rate := func(i, n int) float64 { // of n seconds
-			var reads int64
-			from := float64(i)
-			for _, s := range line[i : i+n] {
-				reads += s.Count
-			}
-			return float64(reads) / max(line[i+n-1].At-from, 1e-9)
-		}
-		warm := rate(len(line)/2, len(line)-len(line)/2)
-		i := 0
-		for i < len(line)-1 && rate(i, 1) < full*warm {
-			i++
-		}
-		r.put(rate(0, 1), "first-second-qps")
-		r.put(warm, "warm-qps")
-		r.put(first.Seconds()+float64(i), "full-rate-s")
+	if err != nil {
+		return err
 	}
-	if now, noHead := ents.Head(ctx); err == nil {
-		err = noHead
-		if err == nil && now.Block != head {
-			err = fmt.Errorf("%w: the head is block %d, %d was committed", bench.ErrMismatch, now.Block, head)
-		}
+	var rates []float64 // of each second
+	for i, s := range out.Seconds() {
+		rates = append(rates, float64(s.Count)/(s.At-float64(i)))
+	}
+	rates = rates[:max(len(rates)-1, 1)] // the last one is cut short
+	warm := mean(rates[len(rates)/2:])
+	r.put(rates[0], "first-second-qps")
+	r.put(warm, "warm-qps")
+	r.put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= full*warm })), "full-rate-s")
+	now, err := ents.Head(ctx)
+	if err == nil && now.Block != head {
+		err = fmt.Errorf("%w: the head is block %d, %d was committed", bench.ErrMismatch, now.Block, head)
 	}
 	return err
 }

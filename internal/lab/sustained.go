@@ -21,13 +21,9 @@ var (
 )
 
 func sustain(l *Lab) (list []Variant, _ error) {
-	rates := l.Rates
-	if len(rates) == 0 {
-		rates = []float64{seedRowRate, 0}
-	}
 	for _, layout := range l.layouts() {
 		for _, scale := range l.sizes() {
-			for _, rate := range rates {
+			for _, rate := range l.rates(seedRowRate, 0) {
 				name := "max"
 				if rate > 0 {
 					name = ftoa(rate)

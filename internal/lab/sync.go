@@ -44,8 +44,7 @@ func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
 	}
 	return l.withNew(ctx, "", l.storeOptions(), r, func(cp *bench.Copy) error {
 		path := besideOf(cp, "blocks.tar")
-		size, err := writeTar(path, d.Source.Blocks())
-		if err != nil {
+		if err := writeTar(path, d.Source.Blocks()); err != nil {
 			return err
 		}
 		ents, err := cp.DB.Entities(ctx, store.EntityOptions{Layout: layout})
@@ -59,33 +58,25 @@ func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
 		if err != nil {
 			return err
 		}
-		return r.synced(ctx, cp.DB, int(ready.Counts.Rows()), size, time.Duration(ready.Seconds*float64(time.Second)))
+		return r.synced(ctx, cp.DB, ready.Counts.Rows(), time.Duration(ready.Seconds*float64(time.Second)))
 	})
 }
 
-func writeTar(path string, blocks iter.Seq2[store.Block, error]) (size int64, err error) {
+func writeTar(path string, blocks iter.Seq2[store.Block, error]) error {
 	file, err := os.Create(path)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
 	w := feed.NewTarWriter(file)
-	for b, err := range blocks {
-		if err == nil {
+	for b, broken := range blocks {
+		if err = broken; err == nil {
 			err = w.Write(b)
 		}
 		if err != nil {
-			return 0, err
+			break
 		}
 	}
-	if err := errors.Join(w.Close(), file.Sync()); err != nil {
-		return 0, err
-	}
-	info, err := file.Stat()
-	if err == nil {
-		size = info.Size()
-	}
-	return size, err
+	return errors.Join(err, w.Close(), file.Close())
 }
 
 // readTar streams the blocks of a tar, from its beginning each time.
@@ -115,23 +106,22 @@ func (l *Lab) fromChain(ctx context.Context, layout string, r *Record) error {
 		return err
 	}
 	defer c.Close()
-	r.note(fmt.Sprintf("a chain of %d blocks, which the process of the store serves", c.Blocks))
+	r.note("a chain of at most 64 MiB of payloads, which the process of the store serves")
 	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {
-		took, err := c.Follow(ctx, ents)
+		rows, took, err := c.Follow(ctx, ents)
 		if err != nil {
 			return err
 		}
-		return r.synced(ctx, db, c.Rows, c.Bytes, took)
+		return r.synced(ctx, db, rows, took)
 	})
 }
 
-// synced adds what it took to get so many rows from so many bytes.
-func (r *Record) synced(ctx context.Context, db *store.DB, rows int, size int64, took time.Duration) error {
+// synced adds what it took to get so many rows.
+func (r *Record) synced(ctx context.Context, db *store.DB, rows uint64, took time.Duration) error {
 	r.Count = int64(rows)
 	r.put(took.Seconds(), "sync-s")
 	r.put(float64(rows)/took.Seconds(), "rows/s")
-	r.put(float64(size)/1e6, "source-MB")
-	return r.sizes(ctx, db, rows, "B/row")
+	return r.sizes(ctx, db, int(rows), "B/row")
 }
 
 // importArkiv imports a database such as Arkiv's sqlite-store makes.
@@ -157,11 +147,7 @@ func (l *Lab) importArkiv(ctx context.Context, layout string, r *Record) error {
 			if digest := done.Head.Digest.String(); digest != cp.Ready.Digest {
 				return fmt.Errorf("%w: the digest of what was imported is %s, want %s", bench.ErrMismatch, digest, cp.Ready.Digest)
 			}
-			size := int64(0)
-			if stats, err := cp.DB.Stats(ctx); err == nil && stats.DatabaseBytes != nil {
-				size = *stats.DatabaseBytes
-			}
-			return r.synced(ctx, db, int(cp.Ready.Counts.Rows()), size, took)
+			return r.synced(ctx, db, cp.Ready.Counts.Rows(), took)
 		})
 	})
 }

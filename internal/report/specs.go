@@ -116,15 +116,15 @@ var specs = []Spec{
 		Views: []View{{Filter: "experiment:A14 .name:Block", Largest: "entities", Rows: "/layout /engine", Fit: true}}},
 	{ID: "A15", Title: "Where payloads are kept", Question: "What does it change to keep payloads in the row, in their own table, compressed, or in a file beside the database?",
 		Views: []View{{Filter: "experiment:A15", Rows: "/engine /content@alpha /bytes@num /kept@(row table zstd file)",
-			Columns: named("", "ent/s", "entities/s", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "B/ent", "bytes an entity", "read-p50-ms", "read p50, ms", "read-p99-ms", "p99 ms", "scan-ms", "scan of attributes, ms")}}},
+			Columns: named("", "ent/s", "entities/s", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "B/ent", "bytes an entity", "read-p50-ms", "read p50, ms", "read-p99-ms", "p99 ms")}}},
 	{ID: "A16", Title: "Cap on writes a block", Question: "How long are commits of the same rows in blocks of 100 to 10,000?",
 		Views: []View{{Filter: "experiment:A16", Rows: "/engine /layout /cap@num", Columns: named("", "rows/s", "rows/s", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "max-ms", "max ms")}}},
 	{ID: "A17", Title: "Page size", Question: "What do pages of 4 to 32 KiB change, of data that fit into memory and of ten times as much?",
 		Views: []View{
 			{Title: "memory as a multiple of the data", Filter: "experiment:A17 -/layout:tags", Largest: "scale", Rows: "/engine /layout /memory@num /page@num",
 				Columns: named("", "load-rows/s", "loading, rows/s", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "wal-MB", "WAL, MB", "data-MB", "data, MB", "qps-A", "reads/s, A", "disk-reads/s-A", "pages read from the disk/s")},
-			{Title: "events", Filter: "experiment:A17 /layout:tags", Rows: "/engine /profile /page@num",
-				Columns: named("", "p50-ms", "append p50, ms", "p99-ms", "p99 ms", "read-p50-ms", "read p50, ms", "data-MB", "data, MB")},
+			{Title: "events", Filter: "experiment:A17 /layout:tags", Rows: "/engine /profile /op@alpha /page@num",
+				Columns: named("", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "wal-MB", "WAL, MB", "data-MB", "data, MB")},
 		}},
 	{ID: "B1", Title: "Loading the base profile", Question: "How long does it take to load the base profile, its indexes made afterwards, and how large is it then?",
 		Found: "planned: 13 GB at 1x, 27, 67 and 133 GB at 2x, 5x and 10x",
@@ -225,7 +225,7 @@ var specs = []Spec{
 // synced is how a store came to hold what another source has.
 func synced(filter string) View {
 	return View{Filter: filter, Rows: "/engine /layout /scale@num /source@alpha",
-		Columns: named("", "sync-s", "seconds", "rows/s", "rows/s", "source-MB", "source, MB", "data-MB", "data, MB", "B/row", "bytes a row")}
+		Columns: named("", "sync-s", "seconds", "rows/s", "rows/s", "data-MB", "data, MB", "B/row", "bytes a row")}
 }
 
 // firstLook is a table that a terminal has room for.
