@@ -102,11 +102,7 @@ func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside
 		if err != nil {
 			return err
 		}
-		oracle, err := l.oracle(d) // of its own: it follows the blocks
-		if err != nil {
-			return err
-		}
-		m, err := mix.New(besideMix, oracle)
+		m, err := l.mixOf(besideMix, d)
 		if err != nil {
 			return err
 		}
@@ -115,6 +111,15 @@ func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside
 		return err
 	})
 	return kept, err
+}
+
+// mixOf is a mix with an oracle of its own, which follows the blocks that are written.
+func (l *Lab) mixOf(name string, d *mendoza) (mix.Reads, error) {
+	oracle, err := l.oracle(d)
+	if err != nil {
+		return nil, err
+	}
+	return mix.New(name, oracle)
 }
 
 // together runs commits, none where they have no interval, with so many reads a second beside

@@ -19,13 +19,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// longestBackup is how long one may hold its view.
-const longestBackup = 24 * time.Hour
-
 // backup makes a backup beside a writer, restores it, and checks what came of it.
 func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 	o := l.storeOptions()
-	o.MaxReaderAge = longestBackup
+	o.MaxReaderAge = 24 * time.Hour // a backup holds a view to its end
 	return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
 		path := besideOf(cp, "backup")
 		contents, err := l.backUp(ctx, d, cp, path, r)
@@ -96,12 +93,8 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 	case killed && engine.Find(l.Engine.Name).Server:
 		return fmt.Errorf("%w: a copy of a running server's files is not what a kill leaves", ErrSkip)
 	}
-	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
-		oracle, err := l.oracle(d)
-		if err != nil {
-			return err
-		}
-		m, err := mix.New(besideMix, oracle)
+	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) (err error) {
+		m, err := l.mixOf(besideMix, d)
 		if err != nil {
 			return err
 		}
@@ -114,20 +107,18 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 		}
 		dir := cp.Dir
 		if killed {
-			run, err := l.Cache.NewRun()
-			if err != nil {
-				return err
+			run, failed := l.Cache.NewRun()
+			if failed != nil {
+				return failed
 			}
-			defer run.Remove()
+			defer func() { err = errors.Join(err, run.Remove()) }()
 			dir = run.Data()
-			if err := leave(ctx, cp, dir); err != nil {
-				return err
-			}
+			err = leave(ctx, cp, dir)
 		}
-		if err := cp.DB.Close(); err != nil {
-			return err
+		if err = errors.Join(err, cp.DB.Close()); err == nil {
+			err = l.reopen(ctx, dir, layout, m, head, r)
 		}
-		return l.reopen(ctx, dir, layout, m, head, r)
+		return err
 	})
 }
 
