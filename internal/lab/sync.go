@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/graph"
 	"github.com/varvedb/varve/bench/node"
+	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/feed"
@@ -160,7 +161,7 @@ func (l *Lab) readsArkiv() (bench.Engine, error) {
 		linked = slices.Insert(linked, 0, own)
 	}
 	for _, d := range linked {
-		if d.Info.Dialect == driver.SQLite {
+		if d.Info.Dialect == driver.SQLite && d.Info.Library != engine.Find(d.Name).Client {
 			return bench.Engine{Name: d.Name}, nil
 		}
 	}
