@@ -36,18 +36,23 @@ func events(groups ...string) func(*Lab) ([]Variant, error) {
 					if !slices.Contains(groups, w.Group) {
 						continue
 					}
-					list = append(list, Variant{"Event" + w.Group, l.on(layout, data.Name, w.Key, w.Value), func(ctx context.Context, r *Record) error {
-						return l.withDataset(ctx, data.Dataset(l.Engine, layout), l.storeOptions(), r, func(cp *bench.Copy) error {
-							return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-								res, err := w.Run(ctx, cp, bench.For(l.Phase/2))
-								r.result(res)
-								return nil, err
-							})
-						})
-					}})
+					list = append(list, l.enrolment("Event"+w.Group, data.Dataset(l.Engine, layout), data, w, w.Key, w.Value))
 				}
 			}
 		}
 		return list, nil
 	}
+}
+
+// enrolment is one workload of package enrolment on a data set.
+func (l *Lab) enrolment(name string, d bench.Dataset, data enrolment.Data, w enrolment.Workload, more ...string) Variant {
+	return Variant{name, l.on(d.Layout, data.Name, more...), func(ctx context.Context, r *Record) error {
+		return l.withDataset(ctx, d, l.storeOptions(), r, func(cp *bench.Copy) error {
+			return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+				res, err := w.Run(ctx, cp, bench.For(l.Phase/2))
+				r.result(res)
+				return nil, err
+			})
+		})
+	}}
 }

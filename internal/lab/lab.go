@@ -32,8 +32,8 @@ type Options struct {
 	Phase   time.Duration `min:"1ms" max:"720h" json:"phase" help:"Length of a timed phase." default:"10s"`
 	Seed    uint64        `any:"" json:"seed" help:"Of data, and with the number of the repeat of what is asked, in which order and when." default:"1"`
 	Layouts []string      `json:"layouts" help:"Layouts to measure instead of each experiment's own."`
-	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales of the growth experiments B1 and D5; a quarter, once and four times --scale when not given."`
-	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given."`
+	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales at which C1, C4, D1 and I3 measure, --scale when not given, and the growth experiments B1 and D5, by default a quarter, once and four times --scale."`
+	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the writes of I3, 0 for none, 0 to 50000 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given."`
 	Loaded  float64       `above:"0" max:"1" json:"loaded" help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
 	Bare    bool          `json:"bare,omitempty" help:"Give the base profile the smallest payloads, for sizes that would not fit."`
 	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
@@ -222,6 +222,27 @@ func (l *Lab) on(layout, profile string, more ...string) Keys {
 // onBase begins those of what is measured on the base profile.
 func (l *Lab) onBase(layout string, more ...string) Keys {
 	return l.on(layout, l.profile(), append([]string{"scale", ftoa(l.Scale)}, more...)...)
+}
+
+// onScale is onBase at another scale.
+func (l *Lab) onScale(layout string, scale float64, more ...string) Keys {
+	return l.onBase(layout, more...).With("scale", ftoa(scale))
+}
+
+// sizes are the scales that were asked for, or the lab's alone.
+func (l *Lab) sizes() []float64 {
+	if len(l.Sizes) > 0 {
+		return l.Sizes
+	}
+	return []float64{l.Scale}
+}
+
+// rates are those of writes that were asked for, or else others.
+func (l *Lab) rates(others ...float64) []float64 {
+	if len(l.Rates) > 0 {
+		return l.Rates
+	}
+	return others
 }
 
 // layouts returns those that were asked for, or else others, or the experiment's own.

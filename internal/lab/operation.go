@@ -42,13 +42,15 @@ func operations(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// commits commits for a phase what follows a data set.
+// commits commits what follows a data set, for a phase unless a loop says otherwise.
 func (l *Lab) commits(ctx context.Context, d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (res bench.Result, err error) {
 	res = bench.NewResult()
 	if cfg.Expect, err = d.Expectation(cp.Ready); err != nil {
 		return res, err
 	}
-	cfg.Loop = bench.For(l.Phase)
+	if cfg.Loop == nil {
+		cfg.Loop = bench.For(l.Phase)
+	}
 	return bench.Commit(ctx, cp.Entities, cfg)
 }
 
