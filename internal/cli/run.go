@@ -30,7 +30,11 @@ type runCmd struct {
 
 // Run runs the experiments.
 func (c *runCmd) Run(e *env) error {
-	found, err := lab.Find(c.IDs)
+	find := lab.Find
+	if c.Source != "" {
+		find = lab.FindOwn
+	}
+	found, err := find(c.IDs)
 	if err != nil {
 		return usageError{err}
 	}
@@ -66,6 +70,9 @@ func (c *runCmd) check() ([]bench.Engine, error) {
 		return nil, usageError{errors.New("--loaded: want less than 1, so that something is left to commit")}
 	}
 	for _, size := range c.Sizes {
+		if c.Source != "" {
+			break
+		}
 		if whole := size / c.Loaded; whole < scaler.MinScale || whole > scaler.MaxScale {
 			return nil, usageError{fmt.Errorf("--sizes %v: with --loaded %v that is of a base profile at scale %.6g, which there is from %v to %v", size, c.Loaded, whole, scaler.MinScale, scaler.MaxScale)}
 		}

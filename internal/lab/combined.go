@@ -35,7 +35,7 @@ func besides(l *Lab) (list []Variant, _ error) {
 			if b.reads == ceiling {
 				qps = "ceiling"
 			}
-			c := l.onBase(layout, "mix", mix.A, "rate", ftoa(b.rows), "qps", qps)
+			c := l.onBase(layout, "mix", l.mixes()[0], "rate", ftoa(b.rows), "qps", qps)
 			list = append(list, Variant{"Combined", c, func(ctx context.Context, r *Record) error {
 				if b.reads == ceiling {
 					return l.ceiling(ctx, layout, r)
@@ -48,7 +48,7 @@ func besides(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// beside runs commits of so many rows a second with so many reads of mix A, and
+// beside runs commits of so many rows a second with so many reads of a mix, and
 // tells whether both kept up: commits under their limit, reads not skipped.
 func (l *Lab) beside(ctx context.Context, layout string, b beside, r *Record) (kept bool, err error) {
 	o := l.storeOptions()
@@ -66,7 +66,7 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *Record) (k
 		if err != nil {
 			return err
 		}
-		m, err := mix.New(mix.A, oracle)
+		m, err := mix.New(l.mixes()[0], oracle)
 		if err != nil {
 			return err
 		}
@@ -137,12 +137,15 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	return nil
 }
 
-// grown measures f at each scale of the base profile that was asked for, or at parts of
-// the lab's.
+// grown measures f at each scale that was asked for, or at parts and multiples of the lab's.
 func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale float64, r *Record) error) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
 		scales := l.Sizes
-		if len(scales) == 0 {
+		switch {
+		case len(scales) > 0:
+		case l.Source != "":
+			scales = []float64{l.Scale, 2 * l.Scale, 4 * l.Scale}
+		default:
 			scales = []float64{0.25 * l.Scale, l.Scale, 4 * l.Scale}
 		}
 		for _, layout := range l.layouts() {
@@ -162,7 +165,7 @@ func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *
 		if err != nil {
 			return err
 		}
-		for _, name := range mix.Names {
+		for _, name := range l.mixes() {
 			m, err := mix.New(name, oracle)
 			if err != nil {
 				return err
@@ -192,14 +195,19 @@ func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *
 // loadChecks is what a load of scale 1 is checked by: twice some 300 bytes an entity.
 const loadChecks = 600 << 20
 
+// roomToLoad gives what checks a load room beside the budget.
+func (l *Lab) roomToLoad(scale float64) error {
+	l.added = int64(l.worth(scale) * loadChecks)
+	return memlimit.Resize(l.Memory + l.added)
+}
+
 // load fills a new store. What checks it grows beside it, so there is room for that first.
 func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record) error {
 	m, err := l.mendoza(layout, scale, productionBlock)
 	if err != nil {
 		return err
 	}
-	l.added = int64(scale * loadChecks)
-	if err := memlimit.Resize(l.Memory + l.added); err != nil {
+	if err := l.roomToLoad(scale); err != nil {
 		return err
 	}
 	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {

@@ -39,7 +39,7 @@ func reading(loads []readLoad, layouts ...string) func(*Lab) ([]Variant, error) 
 	return func(l *Lab) (list []Variant, _ error) {
 		var oracle *mix.Oracle
 		for _, layout := range l.layouts(layouts...) {
-			for _, name := range mix.Names {
+			for _, name := range l.mixes() {
 				for _, v := range loads {
 					v.mix = name
 					list = append(list, Variant{"ReadMix", l.onBase(layout, v.keys()...), func(ctx context.Context, r *Record) error {
