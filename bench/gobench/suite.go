@@ -7,6 +7,7 @@ import (
 	"flag"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/lab"
@@ -88,7 +89,7 @@ func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.
 func (s Suite) Check(t *testing.T, names ...string) {
 	o, err := s.Flags.options()
 	must(t, err)
-	o.Scale, o.Permissions = 0.0005, &lab.PermissionOptions{Size: "tiny"}
+	o.Scale, o.Phase, o.Permissions = 0.0005, 50*time.Millisecond, &lab.PermissionOptions{Size: "tiny"}
 	cache, err := bench.OpenCache(t.TempDir())
 	must(t, err)
 	must(t, s.prepare(t.Context(), &o, cache))

@@ -74,13 +74,26 @@ func (s *sample) add(v *version, e *entity.Entity, l int32) {
 		s.meet(e)
 	}
 	v.held = uint32(len(s.held))
+	var fresh []*value
+	note := func(name attributeName, is query.Value) {
+		if v := s.find(name, is); v != nil && v.lives == nil {
+			fresh = append(fresh, v)
+		} else if v != nil {
+			s.post(v, l)
+		}
+	}
 	for name, text := range e.StringAttributes {
 		if text != "" && len(text) <= maxText { // nobody asks for an empty one
-			s.post(attributeName{name, entity.String}, query.Text(text), l)
+			note(attributeName{name, entity.String}, query.Text(text))
 		}
 	}
 	for name, n := range e.NumericAttributes {
-		s.post(attributeName{name, entity.Numeric}, query.Number(n), l)
+		note(attributeName{name, entity.Numeric}, query.Number(n))
+	}
+	slices.SortFunc(fresh, func(a, b *value) int { return compareNames(a.of, b.of) })
+	for _, v := range fresh {
+		s.take(v)
+		s.post(v, l)
 	}
 	v.holds = uint32(len(s.held)) - v.held
 }
@@ -105,28 +118,46 @@ func (s *sample) meet(e *entity.Entity) {
 	}
 }
 
-// post enters a life into the list of a value that is in the sample or comes into it.
-func (s *sample) post(name attributeName, v query.Value, l int32) {
+// find returns a value of the sample, a new one that can come into it, or nil.
+func (s *sample) find(name attributeName, is query.Value) *value {
 	a := s.byName[name]
 	if a == nil {
-		return
+		return nil
 	}
-	a.rows++
-	hash := hashText(a.hash+splitmix.Scramble(v.Number), v.Text)
-	i, found := slices.BinarySearchFunc(a.values, hash, func(v *value, hash uint64) int { return cmp.Compare(v.hash, hash) })
-	switch {
-	case found && a.values[i].value != v, !found && (s.fixed || i == maxValues):
-		return
-	case !found:
-		if len(a.values) == maxValues {
-			s.values[a.values[maxValues-1].number] = nil
-			a.values = a.values[:maxValues-1]
-		}
-		fresh := &value{of: name, value: v, number: uint32(len(s.values)), hash: hash}
-		a.values, s.values = slices.Insert(a.values, i, fresh), append(s.values, fresh)
+	if !s.fixed {
+		a.rows++
 	}
-	a.values[i].lives = insert(a.values[i].lives, l)
-	s.held = append(s.held, a.values[i].number)
+	hash := hashText(a.hash+splitmix.Scramble(is.Number), is.Text)
+	switch i, found := a.place(hash); {
+	case found && a.values[i].value == is:
+		return a.values[i]
+	case found || s.fixed || i == maxValues:
+		return nil
+	}
+	return &value{of: name, value: is, hash: hash}
+}
+
+// place returns where a hash is or would be among the values.
+func (a *attribute) place(hash uint64) (i int, found bool) {
+	return slices.BinarySearchFunc(a.values, hash, func(v *value, hash uint64) int { return cmp.Compare(v.hash, hash) })
+}
+
+// take puts a new value in the place of the one with the greatest hash.
+func (s *sample) take(v *value) {
+	a := s.byName[v.of]
+	if len(a.values) == maxValues {
+		s.values[a.values[maxValues-1].number] = nil
+		a.values = a.values[:maxValues-1]
+	}
+	v.number = uint32(len(s.values))
+	i, _ := a.place(v.hash)
+	a.values, s.values = slices.Insert(a.values, i, v), append(s.values, v)
+}
+
+// post enters a life into the list of a value.
+func (s *sample) post(v *value, l int32) {
+	v.lives = insert(v.lives, l)
+	s.held = append(s.held, v.number)
 }
 
 // hashText is the same in every process, so that the same values are asked for.

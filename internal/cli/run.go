@@ -86,6 +86,9 @@ func (c *runCmd) finish(e *env) error {
 	if err != nil {
 		return err
 	}
+	if set.Len() == 0 {
+		return nil // why, has been said
+	}
 	fmt.Fprintf(e.stdout, "%d lines in %s; varve report %s makes a page of them, varve decide %s a verdict,\nbenchstat -col /engine %s/*.txt a table\n", set.Len(), c.Out, c.Out, c.Out, c.Out)
 	failed := set.Failed()
 	for _, run := range failed {

@@ -78,14 +78,12 @@ func empty(src string) error {
 // ending, or else its text, with nothing but letters, digits, dots, underscores and hyphens.
 func Name(src string) string {
 	name := src
-	if u, err := driver.ParseURL(src); err == nil && u.Scheme != "" {
-		if path, err := driver.FilePath(u); err == nil {
-			name = path
-		} else {
-			name = u.Host + u.Path
-		}
-	}
 	if _, generated, _ := ParseGenerated(src); !generated {
+		if u, err := driver.ParseURL(src); err == nil && u.Scheme != "" {
+			if name, err = driver.FilePath(u); err != nil {
+				name = u.Host + u.Path // of a server
+			}
+		}
 		name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	}
 	return cmp.Or(strings.Map(func(c rune) rune {

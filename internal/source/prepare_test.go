@@ -72,10 +72,10 @@ func TestPrepare(t *testing.T) {
 		live      uint64
 		digest    string
 	}{
-		{arkiv + "blocks.tar", "blocks.tar", 591, testdata.ArkivDigest},
-		{arkiv + "sqlite-store.db", "sqlite-store.tar", 591, testdata.ArkivDigest},
+		{arkiv + "blocks.tar", "blocks.tar", 605, testdata.ArkivDigest},
+		{arkiv + "sqlite-store.db", "sqlite-store.tar", 605, testdata.ArkivDigest},
 		{arkiv + "sqlite-bitmap-store.db", "sqlite-bitmap-store.tar", 382, ""},
-		{makeStore(t, testdata.ArkivCount), "my-node.tar", 591, testdata.ArkivDigest},
+		{makeStore(t, testdata.ArkivCount), "my-node.tar", 605, testdata.ArkivDigest},
 		{"mendoza:scale=0.0005,seed=2", "mendoza-scale-0.0005-seed-2.tar", 0, ""},
 	} {
 		path, err := source.Prepare(t.Context(), c.src, cache)
