@@ -84,8 +84,9 @@ func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.
 	return list
 }
 
-// Check measures what the catalogue has under some names, as little of it as can be, and of what
-// is in the core set that alone: answers are held against an oracle, beside writes too.
+// Check measures what the catalogue has under some names, as little of it as can be: each with
+// one layout, and of what has a part in the core set that alone. Answers are held against an
+// oracle, beside writes too.
 func (s Suite) Check(t *testing.T, names ...string) {
 	o, err := s.Flags.options()
 	must(t, err)
@@ -100,8 +101,11 @@ func (s Suite) Check(t *testing.T, names ...string) {
 		}
 		list, err := l.Plan(e)
 		must(t, err)
+		done := map[string]bool{}
 		for _, v := range list {
-			if slices.Contains(names, v.Name) && (e.Core(&v) || !inCore(v.Name)) {
+			id := v.Name + v.Keys.With("layout", "").String()
+			if slices.Contains(names, v.Name) && (e.Core(&v) || !inCore(v.Name)) && !done[id] {
+				done[id] = true
 				t.Run(v.Name+"/"+v.Keys.String(), func(t *testing.T) { must(t, l.Measure(t.Context(), &v).Err) })
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // Oracle follows the blocks of a store and knows what it must answer to the
 // questions of the mixes A, B, C and W at every block: it keeps the interval of
 // each version, and of its content what the questions ask for and a hash of the
-// rest. That takes some 300 bytes an entity of the base profile.
+// rest. That takes some 500 bytes an entity of the base profile.
 //
 // It may be read by several goroutines while one advances it.
 type Oracle struct {

@@ -93,7 +93,7 @@ func (o *Options) whole() {
 }
 
 // scaleBytes is about what a block tar of the base profile at scale 1 takes.
-const scaleBytes = 2 << 30
+const scaleBytes = 5 << 30
 
 // worth is about the scale of the base profile that has as much as a scale of the data.
 func (o *Options) worth(scale float64) float64 {

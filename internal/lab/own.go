@@ -20,7 +20,7 @@ func (l *Lab) ownBlocks(layout string, commits int) Variant {
 		if err != nil {
 			return err
 		}
-		if err := l.roomToLoad(2 * l.Scale); err != nil { // and for the answers
+		if err := l.roomToLoad(3 * l.Scale); err != nil { // and for the answers
 			return err
 		}
 		ready, err := d.Fill(ctx, ents)
