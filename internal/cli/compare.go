@@ -21,6 +21,7 @@ type compareCmd struct {
 	lab.FirstOptions
 	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
 	Layout  string   `help:"Entity layout." default:"arkiv"`
+	Source  string   `store:"" placeholder:"SRC" help:"Data of your own to load, read and go on with, in place of blocks of the network and generated ones: a block tar, an Arkiv SQLite database, or the URL of a store."`
 	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 }
 
@@ -32,7 +33,7 @@ func (c *compareCmd) Run(e *env) error {
 	if len(c.Engines) == 0 {
 		c.Engines = c.here(e)
 	}
-	o := lab.Options{Seed: 1, Layouts: []string{c.Layout}, First: &c.FirstOptions}
+	o := lab.Options{Seed: 1, Layouts: []string{c.Layout}, First: &c.FirstOptions, Source: c.Source}
 	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}}
 	got, err := x.run(e)
 	if got == nil {

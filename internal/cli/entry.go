@@ -105,6 +105,13 @@ func (x *entry) into(e *env, measure func() error) (_ *results, err error) {
 	return read, errors.Join(err, failed)
 }
 
+// told shows the progress of data sets.
+func told(e *env) func(name, unit string, total int64) bench.Progress {
+	return func(name, unit string, total int64) bench.Progress {
+		return progress.Start(e.stderr, name, unit, total)
+	}
+}
+
 // measureHere runs an experiment in this process.
 func measureHere(e *env, engine bench.Engine, out string, o lab.Options, found lab.Experiment) error {
 	l := &lab.Lab{
@@ -115,9 +122,7 @@ func measureHere(e *env, engine bench.Engine, out string, o lab.Options, found l
 	if l.Cache, err = bench.OpenCache(""); err != nil {
 		return err
 	}
-	l.Cache.Progress = func(name, unit string, total int64) bench.Progress {
-		return progress.Start(e.stderr, name, unit, total)
-	}
+	l.Cache.Progress = told(e)
 	set, err := lab.OpenSet(out)
 	if err == nil {
 		err = l.Run(e.ctx, found, set)

@@ -19,9 +19,6 @@ const commitLimit = 2 * time.Second
 // readers is how many connections read beside a writer.
 const readers = 10
 
-// besideMix is what is read beside writes.
-const besideMix = mix.A
-
 // A beside is writes with reads beside them. As the reads, ceiling searches for the most of them
 // that fit, and closed has as many as readers get that wait for their answers.
 type beside struct{ rows, reads float64 }
@@ -60,14 +57,18 @@ var firstVersionLoads = []beside{
 }
 
 func firstVersion(l *Lab) ([]Variant, error) {
-	return l.besides("V1", []float64{firstVersionScale * l.Scale}, firstVersionLoads), nil
+	scale := firstVersionScale * l.Scale
+	if l.Source != "" {
+		scale = l.Scale
+	}
+	return l.besides("V1", []float64{scale}, firstVersionLoads), nil
 }
 
 func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Variant) {
 	for _, layout := range l.layouts() {
 		for _, scale := range scales {
 			for _, b := range loads {
-				c := l.onScale(layout, scale, "mix", besideMix, "rate", ftoa(b.rows))
+				c := l.onScale(layout, scale, "mix", l.mixes()[0], "rate", ftoa(b.rows))
 				switch b.reads {
 				case ceiling:
 					c = c.With("qps", "ceiling")
@@ -102,7 +103,7 @@ func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside
 		if err != nil {
 			return err
 		}
-		m, err := l.mixOf(besideMix, d)
+		m, err := l.mixOf(l.mixes()[0], d)
 		if err != nil {
 			return err
 		}
@@ -191,12 +192,15 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	return nil
 }
 
-// grown measures f at each scale of the base profile that was asked for, or at parts of
-// the lab's.
+// grown measures f at each scale that was asked for, or at parts and multiples of the lab's.
 func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale float64, r *Record) error) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
 		scales := l.Sizes
-		if len(scales) == 0 {
+		switch {
+		case len(scales) > 0:
+		case l.Source != "":
+			scales = []float64{l.Scale, 2 * l.Scale, 4 * l.Scale}
+		default:
 			scales = []float64{0.25 * l.Scale, l.Scale, 4 * l.Scale}
 		}
 		for _, layout := range l.layouts() {
@@ -212,7 +216,7 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 // degradation measures reads of all mixes and then commits, on one size.
 func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *Record) error {
 	return l.withMendoza(ctx, layout, scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
-		return l.readsThenWrites(ctx, d, cp, mix.Names, r)
+		return l.readsThenWrites(ctx, d, cp, l.mixes(), r)
 	})
 }
 
@@ -254,7 +258,7 @@ const loadChecks = 600 << 20
 
 // roomToLoad gives what checks a load room beside the budget.
 func (l *Lab) roomToLoad(scale float64) error {
-	l.added = int64(scale * loadChecks)
+	l.added = int64(l.worth(scale) * loadChecks)
 	return memlimit.Resize(l.Memory + l.added)
 }
 

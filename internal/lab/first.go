@@ -28,6 +28,10 @@ func firstLook(l *Lab) (list []Variant, err error) {
 	o.Profile, o.Entities, o.Commits = cmp.Or(o.Profile, "typical"), cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
 	profile, err := bench.ParseProfile(o.Profile)
 	for _, layout := range l.layouts() {
+		if l.Source != "" {
+			list = append(list, l.ownBlocks(layout, o.Commits))
+			continue
+		}
 		c := l.keys("layout", layout, "durability", string(l.Durability))
 		made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
 		list = append(list,

@@ -35,6 +35,7 @@ type Options struct {
 	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales at which C1, C4, D1 and I3 measure, --scale when not given, and the growth experiments B1 and D5, by default a quarter, once and four times --scale."`
 	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the writes of I3, 0 for none, 0 to 50000 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given."`
 	Loaded  float64       `above:"0" max:"1" json:"loaded" help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
+	Source  string        `store:"" placeholder:"SRC" json:"source,omitempty" help:"Data of your own in place of the base profile: a block tar, an Arkiv SQLite database, or the URL of a store. It is measured by what has no question about attributes of the base profile; --scale is how many times its entities, rounded up."`
 	Bare    bool          `json:"bare,omitempty" help:"Give the base profile the smallest payloads, for sizes that would not fit."`
 	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
 
@@ -64,13 +65,15 @@ type Lab struct {
 	manifest bench.Manifest // of this program and machine
 	added    int64          // memory that was added to the budget
 
-	blockRows map[float64]float64 // rows of a block of what comes after a scale's loaded part
+	blockRows map[float64]float64       // rows of a block of what comes after a scale's loaded part
+	sources   map[float64]*bench.Source // Source by scale
 }
 
 // Plan returns the configurations of an experiment in the random order that the seed, the
 // repeat, the experiment and the engine give.
 func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	l.of = &e
+	l.whole()
 	l.Cache.InPlace = !e.Changes
 	list, err := e.plan(l)
 	if err != nil {
@@ -91,6 +94,9 @@ func (l *Lab) describe() (bench.Manifest, error) {
 	m.Set("sitting", l.Sitting)
 	m.Set("phase", l.Phase.String())
 	m.Set("data-seed", strconv.FormatUint(l.Seed, 10))
+	if l.Source != "" {
+		m.Set("source", l.Source)
+	}
 	m.Set(machineOff, l.off)
 	return m, err
 }
@@ -219,7 +225,7 @@ func (l *Lab) on(layout, profile string, more ...string) Keys {
 	return l.keys(append([]string{"layout", layout, "profile", profile, "durability", string(l.Durability)}, more...)...)
 }
 
-// onBase begins those of what is measured on the base profile.
+// onBase begins those of what is measured on the base profile or the source.
 func (l *Lab) onBase(layout string, more ...string) Keys {
 	return l.on(layout, l.profile(), append([]string{"scale", ftoa(l.Scale)}, more...)...)
 }

@@ -38,14 +38,14 @@ const (
 // for all layouts: they are over the same source.
 func reading(loads []readLoad, layouts ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) ([]Variant, error) {
-		return l.reads([]float64{l.Scale}, mix.Names, loads, l.layouts(layouts...)), nil
+		return l.reads([]float64{l.Scale}, l.mixes(), loads, l.layouts(layouts...)), nil
 	}
 }
 
 // capacity measures in closed loops at each of the sizes.
 func capacity(l *Lab) ([]Variant, error) {
 	loads := []readLoad{{clients: 1, reads: protocolReads}, {clients: readers, reads: protocolReads}}
-	return l.reads(l.sizes(), mix.Names, loads, l.layouts()), nil
+	return l.reads(l.sizes(), l.mixes(), loads, l.layouts()), nil
 }
 
 // budgets are in GiB: those of the user's documents, and less for what is smaller.
@@ -59,7 +59,7 @@ func againstMemory(l *Lab) ([]Variant, error) {
 			loads = append(loads, readLoad{clients: clients, reads: protocolReads, memory: int64(gib * (1 << 30))})
 		}
 	}
-	return l.reads(l.sizes(), []string{besideMix}, loads, l.layouts()), nil
+	return l.reads(l.sizes(), []string{l.mixes()[0]}, loads, l.layouts()), nil
 }
 
 func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts []string) (list []Variant) {

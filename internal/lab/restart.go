@@ -94,7 +94,7 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 		return fmt.Errorf("%w: a copy of a running server's files is not what a kill leaves", ErrSkip)
 	}
 	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) (err error) {
-		m, err := l.mixOf(besideMix, d)
+		m, err := l.mixOf(l.mixes()[0], d)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,8 @@ package lab
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -163,6 +165,9 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 			})
 			return err
 		})
+		if l.Source != "" && errors.Is(err, store.ErrInvalid) {
+			return fmt.Errorf("%w: %w", ErrSkip, err) // it has no entities for it
+		}
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ var questions = []Spec{
 	{ID: "2", Title: "Most reads", Question: "How many reads a second does each answer, by mix of questions?",
 		Views: []View{
 			{Title: "One client, a store that grows (D5)", Filter: "experiment:D5 /scale:(1 OR 2 OR 5 OR 10)", Rows: "/engine /layout /scale@num",
-				Columns: named("", "qps-A", "reads/s, A", "qps-B", "reads/s, B", "qps-C", "reads/s, C", "p99-ms-A", "p99 ms, A", "p99-ms-B", "p99 ms, B", "p99-ms-C", "p99 ms, C")},
+				Columns: named("", "qps-A", "reads/s, A", "qps-B", "reads/s, B", "qps-C", "reads/s, C", "qps-W", "reads/s, W", "p99-ms-A", "p99 ms, A", "p99-ms-B", "p99 ms, B", "p99-ms-C", "p99 ms, C", "p99-ms-W", "p99 ms, W")},
 			{Title: "After a warm-up of the same mix (C1)", Filter: "experiment:C1", Largest: "scale", Rows: "/engine /layout /clients@num",
 				Columns: []Column{{Unit: "qps", Name: "reads/s", Across: "mix"}, {Unit: "p99-ms", Name: "p99 ms", Across: "mix"}}},
 		}},
@@ -100,7 +100,7 @@ var specs = []Spec{
 		Found: "50,000 production blocks: attributes 0.96, entities 0.90, payload -0.06; strings 0.97, numbers 0.94",
 		Views: []View{
 			{Filter: "experiment:A8 .name:Block", Rows: "/profile /engine /layout /blocks@num", Fit: true},
-			{Title: "correlations", Filter: "experiment:A8 /profile:mendoza", Rows: "/engine /layout /blocks@num",
+			{Title: "correlations", Filter: "experiment:A8 /profile:/^(mendoza$|own-)/", Rows: "/engine /layout /blocks@num",
 				Columns: named("", "r-entities", "entities", "r-attributes", "attributes", "r-strings", "strings", "r-numbers", "numbers", "r-payload-each", "mean payload")},
 			{Title: "partial correlations, blocks whose parts vary independently", Filter: "experiment:A8 /profile:independent", Rows: "/engine /layout /blocks@num",
 				Columns: named("", "partial-entities", "entities", "partial-strings", "strings", "partial-numbers", "numbers", "partial-payload_bytes", "payload")},
@@ -149,7 +149,7 @@ var specs = []Spec{
 	{ID: "D4", Title: "Reads beside writes", Question: "How many reads a second fit beside 6,000 rows a second of writes?",
 		Views: []View{{Title: "SQLite and Postgres, smaller sizes", Filter: "experiment:D4 -/scale:1", Rows: "/engine /scale@num /rate@num /qps@num", Columns: named("", "rows/s", "rows/s", "qps", "reads/s", "p99-ms", "commit p99, ms", "read-p99-ms", "read p99, ms", "late", "late", "skipped", "skipped")}}},
 	{ID: "D5", Title: "Growth", Question: "How do commits and reads slow down as the database grows?",
-		Views: []View{{Filter: "experiment:D5", Rows: "/engine /layout /scale@num", Columns: named("", "p50-ms", "commit p50, ms", "max-ms", "max, ms", "late", "late", "wal-MB", "WAL, MB", "qps-A", "reads/s, A", "qps-C", "reads/s, C", "data-MB", "data, MB")}}},
+		Views: []View{{Filter: "experiment:D5", Rows: "/engine /layout /scale@num", Columns: named("", "p50-ms", "commit p50, ms", "max-ms", "max, ms", "late", "late", "wal-MB", "WAL, MB", "qps-A", "reads/s, A", "qps-C", "reads/s, C", "qps-W", "reads/s, W", "data-MB", "data, MB")}}},
 	{ID: "E1", Title: "Data-centre reads", Question: "How fast are the scheduler's questions, every answer checked?",
 		Views: []View{{Filter: "experiment:E1", Rows: "/scale@num /clients@num", Columns: engines("qps", "p99-ms")}}},
 	{ID: "E2", Title: "Data-centre writes", Question: "What do the updates of a data centre cost, alone and mixed with the base profile?",
