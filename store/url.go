@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/layout/compact"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 

@@ -68,7 +68,7 @@ type entry struct {
 	engines []string
 	options lab.Options
 	child   child
-	about   string // is said of the repeats before they begin
+	about   string                                                  // is said of the repeats before they begin
 	write   func(w io.Writer, set *report.Set, ids ...string) error // its tables; nil for an overview
 }
 
@@ -142,15 +142,16 @@ func failure(set *report.Set, experiment string) error {
 		if !of(l) || digest == "" {
 			continue
 		}
-		given, parts := l.Name.Parts()
+		base, parts := l.Name.Parts()
+		given := string(base)
 		for _, p := range parts {
 			if !bytes.HasPrefix(p, []byte("/engine=")) && !bytes.HasPrefix(p, []byte("/layout=")) {
-				given = append(given, p...)
+				given += string(p)
 			}
 		}
-		other := first[string(given)]
+		other := first[given]
 		if other == nil {
-			first[string(given)] = l
+			first[given] = l
 		} else if want := other.GetConfig(lab.DigestKey); digest != want {
 			failed = append(failed, fmt.Errorf("%w: %s holds %s, %s holds %s", bench.ErrMismatch, l.Name, digest, other.Name, want))
 		}

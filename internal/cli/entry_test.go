@@ -28,7 +28,7 @@ func TestEntry(t *testing.T) {
 			set, err := lab.OpenSet(dir)
 			require.NoError(t, err)
 			add := func(engine, layout, digest string, failed error) {
-				r := &lab.Record{Name: "GeneratedBlocks", Count: 1, Metrics: []bench.Metric{{Value: 3, Unit: "commit-p50-ms"}}, Err: failed,
+				r := &lab.Record{Name: "GeneratedBlocks", Count: 1, Metrics: []bench.Metric{{Value: 3, Unit: "p50-ms"}}, Err: failed,
 					Keys: lab.Keys{{Name: "engine", Value: engine}, {Name: "layout", Value: layout}, {Name: "entities", Value: "7"}}}
 				r.Manifest.Set("synchronous", strings.ToUpper(engine))
 				r.Manifest.Set(lab.DigestKey, digest)
