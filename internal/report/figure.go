@@ -76,8 +76,8 @@ func (f *Figure) cell() Cell {
 // ranked writes a figure with half of its range in percent and what its rank is.
 func (f *Figure) ranked(mark string) Cell {
 	text := Number(f.Center)
-	if f.Hi > f.Lo && f.Center > 0 {
-		text += fmt.Sprintf(" ±%.0f%%", 50*(f.Hi-f.Lo)/f.Center)
+	if half := math.Round(50 * (f.Hi - f.Lo) / f.Center); half >= 1 {
+		text += fmt.Sprintf("±%.0f%%", half)
 	}
 	return Cell{Text: text + mark}
 }

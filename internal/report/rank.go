@@ -41,7 +41,7 @@ func (s *Set) rank(sel *selection, t *Table) {
 		}
 	}
 	if len(keys) > 1 && of > 0 {
-		t.Note += fmt.Sprintf(". ± is half of the range, * the best of a column;\n≈ is not told apart from it: the ranges overlap, or are of fewer than %d.\n\n%s.",
+		t.Note += fmt.Sprintf("\n± is half of the range, * the best of a column,\n≈ not told apart from it: the ranges overlap, or are of fewer than %d.\n\n%s.",
 			Judged, winners(sel, keys, won, unsure, of))
 	}
 }

@@ -93,13 +93,14 @@ func TestRanked(t *testing.T) {
 	apart := map[string][]string{"arkiv": arkiv, "compact": {"1 commit-p50-ms 300 B/ent", "2 commit-p50-ms 300 B/ent", "3 commit-p50-ms 300 B/ent"}}
 	require.Equal(t, `**blocks of 100 entities, ms**
 
-| engine | layout  |   commit | its p99 | get | query | load, s | B/entity |
-|--------|---------|---------:|--------:|----:|------:|--------:|---------:|
-| sqlite | arkiv   | 10 ±10%  |       – |   – |     – |       – |     700  |
-| sqlite | compact |  2 ±50%* |       – |   – |     – |       – |     300* |
+| engine | layout  |  commit | its p99 | get | query | load, s | B/entity |
+|--------|---------|--------:|--------:|----:|------:|--------:|---------:|
+| sqlite | arkiv   | 10±10%  |       – |   – |     – |       – |     700  |
+| sqlite | compact |  2±50%* |       – |   – |     – |       – |     300* |
 
-one sitting, n=3 each. ± is half of the range, * the best of a column;
-≈ is not told apart from it: the ranges overlap, or are of fewer than 3.
+one sitting, n=3 each
+± is half of the range, * the best of a column,
+≈ not told apart from it: the ranges overlap, or are of fewer than 3.
 
 sqlite compact is the best in 2 of 2 columns.
 
