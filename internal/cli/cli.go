@@ -18,6 +18,7 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -168,7 +169,7 @@ func newParser(cmds *commands, more ...kong.Option) (*kong.Kong, error) {
 		kong.Description("Varve keeps the entities of a chain node on an embedded engine, and measures which engine and which schema to choose."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.UsageOnError(),
-		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ",")},
+		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ","), "layout": store.DefaultLayout},
 	)...)
 }
 

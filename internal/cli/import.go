@@ -39,7 +39,7 @@ func (c *importCmd) Run(e *env) (err error) {
 		return fmt.Errorf("import: %w", err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	ents, end, err := openFed(e.ctx, c.URL, store.EntityOptions{})
+	ents, end, err := e.openFed(c.URL, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}

@@ -51,7 +51,7 @@ func (c *loadCmd) Run(e *env) (err error) {
 		return fmt.Errorf("load: %w", err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	ents, end, err := openFed(e.ctx, c.URL, store.EntityOptions{})
+	ents, end, err := e.openFed(c.URL, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}

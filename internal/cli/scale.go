@@ -47,7 +47,7 @@ func (c *scaleCmd) Run(e *env) (err error) {
 }
 
 func (c *scaleCmd) fill(e *env, blocks iter.Seq2[entity.Block, error]) (err error) {
-	ents, end, err := openFed(e.ctx, c.Dst, store.EntityOptions{DeferIndexes: true})
+	ents, end, err := e.openFed(c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return fmt.Errorf("scale: %w", err)
 	}

@@ -39,7 +39,7 @@ func (c *seedCmd) Run(e *env) error {
 	case c.DryRun && c.JSON:
 		return printJSON(e.stdout, a)
 	case c.DryRun:
-		fmt.Fprintf(e.stdout, "%s: %d entities in blocks %d to %d, %d rows, %s of payload; about %s on disk in layout arkiv\n",
+		fmt.Fprintf(e.stdout, "%s: %d entities in blocks %d to %d, %d rows, %s of payload; about %s on disk in layout arkiv, less in compact\n",
 			g, a.Entities, a.First, a.Last, a.Rows, size(a.PayloadBytes), size(a.DiskBytes()))
 		return nil
 	case isTar(c.Dst):
@@ -54,7 +54,7 @@ func (c *seedCmd) fill(e *env, g source.Generated, a source.Amount) (err error) 
 	if err := enoughSpace(c.Dst, a.DiskBytes()); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	ents, end, err := openFed(e.ctx, c.Dst, store.EntityOptions{DeferIndexes: true})
+	ents, end, err := e.openFed(c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}

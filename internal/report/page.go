@@ -3,7 +3,7 @@
 // one HTML page are two printers of these. Statistics are those of golang.org/x/perf/benchmath.
 //
 // From the top: html.go and markdown.go print a Page (page.go), whose tables are those of specs.go.
-// table.go makes them by comparisons (compare.go), regressions (fit.go) and figures of others
+// table.go makes them by ranks (rank.go), comparisons (compare.go), regressions (fit.go) and figures of others
 // (peer.go), picture.go draws; all of these take lines as selection.go says of a view (view.go), and
 // their figures (figure.go), from a Set (set.go). A file uses only those after it.
 package report
@@ -69,7 +69,7 @@ func NewPage(s *Set, title string) (*Page, error) {
 	for _, l := range s.Lines {
 		id := l.GetConfig("experiment")
 		if id != "" && !slices.ContainsFunc(all, func(x Spec) bool { return x.ID == id }) {
-			all = append(all, other(id))
+			all = append(all, s.overview(id))
 		}
 	}
 	for _, section := range sections {
@@ -118,12 +118,16 @@ func (s *Set) Answer(x Spec) (Answer, error) {
 	return a, nil
 }
 
-// Find returns the spec of an experiment.
-func Find(id string) Spec {
-	if i := slices.IndexFunc(specs, func(x Spec) bool { return x.ID == id }); i >= 0 {
-		return specs[i]
+// find returns the spec of an experiment: the overview where its first table would be empty.
+func (s *Set) find(id string) Spec {
+	i := slices.IndexFunc(specs, func(x Spec) bool { return x.ID == id && len(x.Views) > 0 })
+	if i < 0 {
+		return s.overview(id)
 	}
-	return other(id)
+	if first, err := s.Table(specs[i].Views[0]); err == nil && first.Empty() {
+		return s.overview(id)
+	}
+	return specs[i]
 }
 
 // sittings says where and when the lines were measured.

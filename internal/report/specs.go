@@ -1,5 +1,7 @@
 package report
 
+import "strings"
+
 // Spec is an experiment of the catalogue with the tables that answer it.
 type Spec struct {
 	ID       string
@@ -214,8 +216,9 @@ var specs = []Spec{
 		Views: []View{{Filter: "experiment:J5", Rows: "/engine /layout /scale@num", Columns: named("", "B/row", "bytes a row", "GB/day", "GB a day", "data-MB", "data before, MB", "after-MB", "after, MB")}}},
 	{ID: "M1", Title: "The machine", Question: "Is the machine the same all the time, and nobody else on it?",
 		Views: []View{{Filter: "experiment:M1", Rows: "host kernel", Columns: named("", "fsync-p50-ms", "fsync p50, ms", "fsync-p99-ms", "fsync p99, ms", "copy-MB/s", "copy, MB/s", "work-ms", "fixed program, ms", "share-others", "others' part of the cores")}}},
-	{ID: "Q1", Title: "First look", Question: "In a minute: how do the engines do on real blocks of the network and on generated ones?",
-		Views: []View{firstLook("RealBlocks", "blocks of the network"), firstLook("GeneratedBlocks", "generated blocks")}},
+	{ID: "Q1", Title: "First look", Question: "In some minutes: how do the engines and the two layouts do on the same blocks?",
+		Views: []View{{Title: "blocks of 100 entities, ms", Filter: "experiment:Q1 .name:GeneratedBlocks", Rows: "/engine /layout@alpha", Ranked: true,
+			Columns: named("", "commit-p50-ms", "commit", "commit-p99-ms", "its p99", "get-p50-ms", "get", "query-p50-ms", "query", "load-s", "load, s", "B/ent", "B/entity")}}},
 	{ID: "Q2", Title: "One operation at a time", Question: "What do one commit, one update and one read by key cost?",
 		Views: []View{{Filter: "experiment:Q2", Rows: ".name /layout", Columns: engines("p50-ms", "p99-ms")}}},
 	{ID: "Q3", Title: "One query at a time", Question: "What does each query of a fixed set cost, read to its end?",
@@ -228,15 +231,38 @@ func synced(filter string) View {
 		Columns: named("", "sync-s", "seconds", "rows/s", "rows/s", "data-MB", "data, MB", "B/row", "bytes a row")}
 }
 
-// firstLook is a table that a terminal has room for.
-func firstLook(name, title string) View {
-	return View{Title: title + ", ms", Filter: "experiment:Q1 .name:" + name, Rows: "/engine /layout",
-		Columns: named("", "rows/s", "rows/s", "commit-p50-ms", "commit", "commit-p99-ms", "p99", "get-p50-ms", "get", "query-p50-ms", "query", "query-p99-ms", "p99", "B/ent", "B/ent")}
+// overview is all that was measured of an experiment: a row for each setting that differs.
+func (s *Set) overview(id string) Spec {
+	view := View{Filter: "experiment:" + id, Rows: ".name /engine"}
+	has, first := make(map[string]bool), make(map[string]string)
+	for _, l := range s.Lines {
+		if l.GetConfig("experiment") != id || Key(l, "kind") != "" {
+			continue
+		}
+		for _, v := range l.Values {
+			has[v.Unit] = true
+		}
+		for _, pair := range nameKeys(l) {
+			row := " /" + pair[0] + "@num"
+			if first[pair[0]] == "" {
+				first[pair[0]] = pair[1]
+			} else if pair[0] != "engine" && pair[1] != first[pair[0]] && !strings.Contains(view.Rows, row) {
+				view.Rows += row
+			}
+		}
+	}
+	for _, unit := range overviewUnits {
+		if has[unit] {
+			view.Columns = append(view.Columns, Column{Unit: unit})
+		}
+	}
+	return Spec{ID: id, Title: id, Views: []View{view}}
 }
 
-// other is the view of an experiment that has none here.
-func other(id string) Spec {
-	return Spec{ID: id, Title: id, Views: []View{{Filter: "experiment:" + id, Rows: ".fullname", Columns: engines("rows/s", "qps", "p50-ms", "p99-ms")}}}
+// overviewUnits are those that people ask for first.
+var overviewUnits = []string{
+	"rows/s", "rel/s", "ev/s", "op/s", "qps", "p50-ms", "p95-ms", "p99-ms", "check-p95-ms", "lookup-p95-ms", "write-p95-ms",
+	"share-success", "levels-missed", "late", "skipped", "ingest-s", "closure-s", "load-s", "data-MB",
 }
 
 // HowToRead explains what stands in tables.
