@@ -118,16 +118,16 @@ func (s *Set) Answer(x Spec) (Answer, error) {
 	return a, nil
 }
 
-// find returns the spec of an experiment: the overview where its first table would be empty.
+// find returns the spec of an experiment: the overview where all its tables would be empty.
 func (s *Set) find(id string) Spec {
-	i := slices.IndexFunc(specs, func(x Spec) bool { return x.ID == id && len(x.Views) > 0 })
-	if i < 0 {
-		return s.overview(id)
+	if i := slices.IndexFunc(specs, func(x Spec) bool { return x.ID == id }); i >= 0 {
+		for _, v := range specs[i].Views {
+			if t, err := s.Table(v); err != nil || !t.Empty() {
+				return specs[i]
+			}
+		}
 	}
-	if first, err := s.Table(specs[i].Views[0]); err == nil && first.Empty() {
-		return s.overview(id)
-	}
-	return specs[i]
+	return s.overview(id)
 }
 
 // sittings says where and when the lines were measured.

@@ -217,12 +217,17 @@ var specs = []Spec{
 	{ID: "M1", Title: "The machine", Question: "Is the machine the same all the time, and nobody else on it?",
 		Views: []View{{Filter: "experiment:M1", Rows: "host kernel", Columns: named("", "fsync-p50-ms", "fsync p50, ms", "fsync-p99-ms", "fsync p99, ms", "copy-MB/s", "copy, MB/s", "work-ms", "fixed program, ms", "share-others", "others' part of the cores")}}},
 	{ID: "Q1", Title: "First look", Question: "In some minutes: how do the engines and the two layouts do on the same blocks?",
-		Views: []View{{Title: "blocks of 100 entities, ms", Filter: "experiment:Q1 .name:GeneratedBlocks", Rows: "/engine /layout@alpha", Ranked: true,
-			Columns: named("", "commit-p50-ms", "commit", "commit-p99-ms", "its p99", "get-p50-ms", "get", "query-p50-ms", "query", "load-s", "load, s", "B/ent", "B/entity")}}},
+		Views: []View{firstLook("blocks of 100 entities, ms", ".name:GeneratedBlocks"), firstLook("blocks of your own, ms", "/profile:/^own-/")}},
 	{ID: "Q2", Title: "One operation at a time", Question: "What do one commit, one update and one read by key cost?",
 		Views: []View{{Filter: "experiment:Q2", Rows: ".name /layout", Columns: engines("p50-ms", "p99-ms")}}},
 	{ID: "Q3", Title: "One query at a time", Question: "What does each query of a fixed set cost, read to its end?",
 		Views: []View{{Filter: "experiment:Q3", Rows: "/layout /query", Columns: engines("p50-ms")}}},
+}
+
+// firstLook is what a newcomer sees of engines and layouts that were given the same blocks.
+func firstLook(title, filter string) View {
+	return View{Title: title, Filter: "experiment:Q1 " + filter, Rows: "/engine /layout@alpha", Ranked: true,
+		Columns: named("", "commit-p50-ms", "commit", "commit-p99-ms", "its p99", "get-p50-ms", "get", "query-p50-ms", "query", "load-s", "load, s", "B/ent", "B/entity")}
 }
 
 // synced is how a store came to hold what another source has.
