@@ -75,7 +75,7 @@ func (c *Cache) room(key string, estimate, free uint64) (inPlace bool, err error
 		return false, fmt.Errorf("%w: about %.1f GB are needed in %s and %.1f are free; remove other data sets there, choose a smaller scale, or set %s to a directory on another disk",
 			store.ErrDiskFull, float64(build+spareSpace)/gb, c.root, float64(free)/gb, CacheEnv)
 	}
-	return c.InPlace || !clones(c.root) && build+estimate+spareSpace > free, nil
+	return c.InPlace || build+estimate+spareSpace > free, nil
 }
 
 // A row takes about rowBytes, and indexBytes in each of the layout's indexes, which

@@ -106,7 +106,7 @@ func (x *Expectation) fold(b *store.Block) (set entity.Changeset, head store.Blo
 		}
 	}
 	set, err = entity.Fold(b, prior, entity.Rules{})
-	return set, store.BlockHead{Block: b.Number, Digest: x.head.Digest.Next(set)}, err
+	return set, store.BlockHead{Block: b.Number, Digest: x.head.Digest.Next(set), Hash: b.Hash, Time: b.Time}, err
 }
 
 func (x *Expectation) take(set entity.Changeset, head store.BlockHead) {

@@ -45,13 +45,6 @@ func (o GenOptions) withDefaults() GenOptions {
 	return o
 }
 
-func (o GenOptions) check() error {
-	if o.Entities < 0 || o.PerBlock < 0 || o.Skip < 0 {
-		return fmt.Errorf("generate: %w: a negative number of entities", store.ErrInvalid)
-	}
-	return nil
-}
-
 // blocks returns the number of blocks of the stream.
 func (o GenOptions) blocks() uint64 {
 	o = o.withDefaults()
@@ -75,14 +68,9 @@ func (o GenOptions) Next(entities int) GenOptions {
 // Blocks streams blocks that create entities. Every entity is a function of
 // profile, seed and its number alone. Payloads are pseudo-random bytes, which
 // do not compress: an engine or file system that compresses gains nothing. The
-// blocks belong to the caller. The stream ends with an error when the options
-// are wrong or block numbers run out.
+// blocks belong to the caller. The stream ends with an error when block numbers run out.
 func Blocks(p Profile, o GenOptions) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
-		if err := o.check(); err != nil {
-			yield(store.Block{}, err)
-			return
-		}
 		g := newGenerator(p, o)
 		number := g.o.Start
 		for first, left := g.o.Skip, g.o.Entities; left > 0; number++ {
@@ -91,7 +79,11 @@ func Blocks(p Profile, o GenOptions) iter.Seq2[store.Block, error] {
 				return
 			}
 			n := min(left, g.o.PerBlock)
-			if !yield(g.creations(number, first, n), nil) {
+			b := store.Block{Number: number, Ops: make([]store.Op, n)}
+			for i := range b.Ops {
+				b.Ops[i] = g.op(store.Create, i, uint64(first+i), 0)
+			}
+			if !yield(b, nil) {
 				return
 			}
 			first, left = first+n, left-n
@@ -104,7 +96,7 @@ func Blocks(p Profile, o GenOptions) iter.Seq2[store.Block, error] {
 // one; within a block each entity comes once. Owners stay. Otherwise it is as Blocks.
 func Updates(p Profile, of GenOptions, seed uint64) iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
-		if err := of.check(); err != nil || of.Entities == 0 {
+		if of.Entities == 0 {
 			yield(store.Block{}, fmt.Errorf("generate updates: %w: of %d entities", store.ErrInvalid, of.Entities))
 			return
 		}
@@ -112,7 +104,11 @@ func Updates(p Profile, of GenOptions, seed uint64) iter.Seq2[store.Block, error
 		choice := newRandom(seed)
 		for number := g.o.Start + g.o.blocks(); number <= entity.MaxBlockNumber; number++ {
 			choice.at(updateStream, number, 0)
-			if !yield(g.updates(number, choice.distinct(min(g.o.PerBlock, g.o.Entities), g.o.Entities)), nil) {
+			b := store.Block{Number: number}
+			for i, n := range choice.distinct(min(g.o.PerBlock, g.o.Entities), g.o.Entities) {
+				b.Ops = append(b.Ops, g.op(store.Update, i, uint64(g.o.Skip+n), number)) // its revision
+			}
+			if !yield(b, nil) {
 				return
 			}
 		}
@@ -132,24 +128,6 @@ type generator struct {
 func newGenerator(p Profile, o GenOptions) *generator {
 	o = o.withDefaults()
 	return &generator{p: p, o: o, random: newRandom(o.Seed)}
-}
-
-func (g *generator) creations(number uint64, first, n int) store.Block {
-	b := store.Block{Number: number, Ops: make([]store.Op, n)}
-	for i := range b.Ops {
-		b.Ops[i] = g.op(store.Create, i, uint64(first+i), 0)
-	}
-	return b
-}
-
-// updates makes a block of updates of the entities with these numbers, counted
-// from the first of the stream. The block's number is their revision.
-func (g *generator) updates(number uint64, of []int) store.Block {
-	b := store.Block{Number: number, Ops: make([]store.Op, len(of))}
-	for i, n := range of {
-		b.Ops[i] = g.op(store.Update, i, uint64(g.o.Skip+n), number)
-	}
-	return b
 }
 
 // op makes the operation at a position in a block that gives entity i its

@@ -74,7 +74,7 @@ func DescribeHost(dir string) (m Manifest, err error) {
 	}
 	m.Set("host", HostID())
 	m.Set("revision", Revision())
-	m.Set("fsync-us", micros(disk.Median))
+	m.Set("fsync-us", fmt.Sprintf("%.1f", float64(disk.Quantile(50))/float64(time.Microsecond)))
 	m.Set("go", runtime.Version())
 	m.Set("cores", fmt.Sprint(runtime.NumCPU()))
 	readSystem(&m, dir)
@@ -87,8 +87,6 @@ func DescribeHost(dir string) (m Manifest, err error) {
 	m.Set("memory-kept-by", how)
 	return m, nil
 }
-
-func micros(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d)/float64(time.Microsecond)) }
 
 // OfStore adds what an open store says of itself and how it was opened.
 func (m *Manifest) OfStore(ctx context.Context, db *store.DB, opts *store.Options) error {

@@ -170,9 +170,6 @@ func atHead(ctx context.Context, ents *store.Entities, l Loop, read func(snap *s
 // wants returns what the sampled entities must be.
 func (cfg *GetConfig) wants() ([]*want, error) {
 	g := newGenerator(cfg.Profile, cfg.Of)
-	if err := cfg.Of.check(); err != nil {
-		return nil, err
-	}
 	n := min(sample, g.o.Entities)
 	if n == 0 {
 		return nil, fmt.Errorf("%w: no entities to read", store.ErrInvalid)

@@ -36,10 +36,8 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 		readers[i] = mix.NewReader(ents)
 		streams[i] = cfg.Mix.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal(), Head: cfg.Head})
 	}
-	cfg.MaxLag, cfg.Drain, cfg.Frugal = maxLag, drain, cfg.Rate > frugalFrom
-	if cfg.Rate > 0 {
-		cfg.Arrivals = pace.Poisson(cfg.Rate, cfg.Seed)
-	}
+	cfg.Drain = drain
+	cfg.At(cfg.Rate)
 	out, err := pace.Loop(ctx, cfg.Config, func(ctx context.Context, s *pace.Step) error {
 		op := streams[s.Worker](s.Rand)
 		s.Kind = op.Kind
@@ -55,14 +53,6 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 	}
 	return out, nil
 }
-
-// frugalFrom is from when on to spin for the last moments before an arrival would not
-// leave the cores to the engine.
-const frugalFrom = 2_000 // arrivals a second
-
-// maxLag is when a reader that cannot be served gives up, so that a rate beyond
-// the engine's ends in time; it shows as skipped.
-const maxLag = 2 * time.Second
 
 // Combined runs commits and readers at the same time, from a common beginning. When
 // one ends with an error, so does the other. Readers that are told no end of their own

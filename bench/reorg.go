@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -30,10 +31,10 @@ type ReorgConfig struct {
 
 // ReorgResult is what reorgs did. Without history there are commits alone.
 type ReorgResult struct {
-	Arrival Result // the blocks that are taken back, whose rows no cache holds yet
-	Rewind  Result // taking them back
-	Commit  Result // the blocks in their place
-	Both    Result // Rewind and Commit together
+	Arrival *latency.Recorder // the blocks that are taken back, whose rows no cache holds yet
+	Rewind  *latency.Recorder // taking them back
+	Commit  *latency.Recorder // the blocks in their place
+	Both    Result            // Rewind and Commit together
 }
 
 // A reorg is of reorgEntities, which is about 500 rows, as the user's documents have
@@ -97,7 +98,7 @@ func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 // block in place. It fails with ErrMismatch when a head, its digest, or entities of
 // the last block are not what they should be.
 func (r *Reorg) Run(ctx context.Context, loop Loop) (ReorgResult, error) {
-	res := ReorgResult{Arrival: NewResult(), Rewind: NewResult(), Commit: NewResult(), Both: NewResult()}
+	res := ReorgResult{latency.NewRecorder(), latency.NewRecorder(), latency.NewRecorder(), NewResult()}
 	err := r.run(ctx, orOnce(loop), &res)
 	if err != nil {
 		err = fmt.Errorf("reorg: %w", err)
@@ -110,58 +111,47 @@ func (r *Reorg) run(ctx context.Context, loop Loop, res *ReorgResult) error {
 	for round := uint64(0); loop(); round++ {
 		r.random.at(updateStream, round, 0)
 		keys := r.random.distinct(reorgEntities, len(r.keys))
-		if r.ents.Temporal() {
-			if err := r.arrive(ctx, r.block(keys, round, 0), res); err != nil {
+		if r.ents.Temporal() { // what the round before has left goes, and what will be replaced comes
+			if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
+				return err
+			}
+			b = r.block(keys, round, 0)
+			if _, err := r.apply(ctx, &b, res.Arrival); err != nil {
 				return err
 			}
 		}
 		b = r.block(keys, round, 1)
-		if err := r.replace(ctx, &b, res); err != nil {
+		start := time.Now()
+		if r.ents.Temporal() {
+			if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
+				return err
+			}
+			res.Rewind.Record(time.Since(start))
+		}
+		end, err := r.apply(ctx, &b, res.Commit)
+		if err != nil {
 			return err
+		}
+		res.Both.Latency.Record(end.Sub(start))
+		_, rows := Written(&b)
+		res.Both.Entities, res.Both.Rows = res.Both.Entities+uint64(len(b.Ops)), res.Both.Rows+2*uint64(rows) // deleted and inserted
+		if r.cfg.Observe != nil {
+			r.cfg.Observe(&b, end.Sub(start))
 		}
 	}
 	return checkCreated(ctx, r.ents, b)
 }
 
-// arrive applies the block that will be replaced, instead of what the round before
-// has left.
-func (r *Reorg) arrive(ctx context.Context, b store.Block, res *ReorgResult) error {
-	if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
-		return err
-	}
+// apply applies a block, and checks the head when the time no longer counts.
+func (r *Reorg) apply(ctx context.Context, b *store.Block, took *latency.Recorder) (end time.Time, err error) {
 	start := time.Now()
-	applied, err := r.ents.Apply(ctx, b)
-	res.Arrival.Latency.Record(time.Since(start))
-	if err != nil {
-		return err
-	}
-	return r.follow(&b, applied.Head)
-}
-
-// replace takes back what is after the base, and applies a block.
-func (r *Reorg) replace(ctx context.Context, b *store.Block, res *ReorgResult) error {
-	start := time.Now()
-	if r.ents.Temporal() {
-		if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
-			return err
-		}
-		res.Rewind.Latency.Record(time.Since(start))
-	}
-	middle := time.Now()
 	applied, err := r.ents.Apply(ctx, *b)
-	end := time.Now()
-	if err != nil {
-		return err
+	end = time.Now()
+	took.Record(end.Sub(start))
+	if err == nil {
+		err = r.follow(b, applied.Head)
 	}
-	res.Commit.Latency.Record(end.Sub(middle))
-	res.Both.Latency.Record(end.Sub(start))
-	res.Both.Entities += uint64(len(b.Ops))
-	_, rows := Written(b)
-	res.Both.Rows += 2 * uint64(rows) // deleted and inserted
-	if r.cfg.Observe != nil {
-		r.cfg.Observe(b, end.Sub(start))
-	}
-	return r.follow(b, applied.Head)
+	return end, err
 }
 
 // block updates entities after the base. In each revision their attributes have the

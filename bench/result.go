@@ -10,7 +10,6 @@ import (
 
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
 )
 
 // Result is what a workload did, every operation of it verified.
@@ -72,8 +71,6 @@ func (r *Result) Clients(ctx context.Context, clients, each int, op func(ctx con
 // Metric is one figure with its unit in benchfmt's way; see [latency.Metric].
 type Metric = latency.Metric
 
-const mega = 1e6
-
 // Metrics returns the figures in a fixed order: those of the latencies, then op/s and ev/s
 // over the time that the operations of all clients took, and rows/s and ent/s over
 // that of each operation, so without pauses. Where the layout put something off,
@@ -99,50 +96,6 @@ func (r *Result) Metrics() []Metric {
 		}
 	}
 	return append(list, r.More...)
-}
-
-// AddSizes adds figures of what the engine told before a run and tells after it: those of
-// wal-MB (the log at the end, in 10⁶ bytes), stall-ms (time that commits waited for
-// checkpoints, a commit), db-MB (the database without a log, in 10⁶ bytes) and B/ent (its
-// bytes a visible entity) that it knows. It moves the log into the database, so that the
-// database's size is that of all it holds.
-func (r *Result) AddSizes(ctx context.Context, db *store.DB, ents *store.Entities, before driver.Stats) error {
-	after, err := db.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	if err := FoldLog(ctx, db); err != nil {
-		return err
-	}
-	folded, err := db.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	snap, err := ents.At(ctx, store.Head)
-	if err != nil {
-		return err
-	}
-	live, err := snap.Count(ctx, nil)
-	r.More = append(r.More, sizes(before, after, folded, r.Latency.Count(), live)...)
-	return errors.Join(err, snap.Close())
-}
-
-// sizes leaves out what the engine does not tell.
-func sizes(before, after, folded driver.Stats, commits int64, live uint64) (list []Metric) {
-	add := func(value float64, unit string) { list = append(list, Metric{Value: value, Unit: unit}) }
-	if wal := after.WALBytes; wal != nil {
-		add(float64(*wal)/mega, "wal-MB")
-	}
-	if from, to := before.CheckpointStall, after.CheckpointStall; from != nil && to != nil && commits > 0 {
-		list = append(list, latency.Milliseconds((*to-*from)/time.Duration(commits), "stall-ms"))
-	}
-	if size := folded.DatabaseBytes; size != nil {
-		add(float64(*size)/mega, "db-MB")
-		if live > 0 {
-			add(float64(*size)/float64(live), "B/ent")
-		}
-	}
-	return list
 }
 
 // FoldLog moves the write-ahead log into the database and empties it, where the

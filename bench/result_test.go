@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/varvedb/varve/store/driver"
 )
 
 func TestResultMetrics(t *testing.T) {
@@ -60,17 +58,6 @@ func TestResultClients(t *testing.T) {
 	}
 	require.Contains(t, units, "p99-ms")
 	require.Contains(t, units, "op/s")
-}
-
-func TestSizes(t *testing.T) {
-	bytes := func(n int64) *int64 { return &n }
-	stall := func(d time.Duration) *time.Duration { return &d }
-	list := sizes(
-		driver.Stats{CheckpointStall: stall(time.Second)},
-		driver.Stats{CheckpointStall: stall(3 * time.Second), WALBytes: bytes(5e6)},
-		driver.Stats{DatabaseBytes: bytes(40e6)}, 1000, 8000)
-	require.Equal(t, []Metric{{Value: 5, Unit: "wal-MB"}, {Value: 2, Unit: "stall-ms"}, {Value: 40, Unit: "db-MB"}, {Value: 5000, Unit: "B/ent"}}, list)
-	require.Empty(t, sizes(driver.Stats{}, driver.Stats{}, driver.Stats{}, 0, 0), "what the engine does not tell is left out")
 }
 
 func TestLoops(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/scaler"
@@ -36,7 +37,13 @@ type Source struct {
 	// the payloads would not fit, and to go through quickly.
 	Bare *Source `json:"-"`
 
-	keepsNone bool // no operation keeps what an entity holds: none is an ExtendBTL or ChangeOwner
+	// Changing is how many blocks have operations in what a TarSource was made of, and
+	// RowsEach the mean of their rows.
+	Changing int     `json:"-"`
+	RowsEach float64 `json:"-"`
+
+	follow    uint64 // the last block of a Rest that is known to keeps; 0 is all
+	keepsNone bool   // no operation keeps what an entity holds: none is an ExtendBTL or ChangeOwner
 
 	rows, payload uint64 // about, of Blocks: the rows of all versions, and bytes
 }
@@ -53,7 +60,7 @@ func (s *Source) keeps() (map[store.Key]bool, error) {
 		if stream == nil || s.keepsNone {
 			continue
 		}
-		for b, err := range stream() {
+		for b, err := range until(stream(), cmp.Or(s.follow, math.MaxUint64)) {
 			if err != nil {
 				return nil, err
 			}

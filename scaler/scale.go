@@ -71,6 +71,25 @@ func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 	}
 }
 
+// Continue streams what may come after Scale of a source, without end: copies with keys and
+// ids of their own, whole and one after the other, each in an epoch as Temporal has them.
+// First and last are the numbers of the source's blocks; the options are those of Scale,
+// of which Method and EpochBlocks do not matter. It fails where Scale does.
+func Continue(src Source, o ScaleOptions, first, last uint64) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		o.Method, o.EpochBlocks = Temporal, last-first+1
+		s := &scaling{src: src, o: o}
+		var err error
+		for c := o.Factor; err == nil; c++ {
+			m := newMapper(&o, c)
+			err = s.epoch(&m, yield)
+		}
+		if !errors.Is(err, errStopped) {
+			yield(entity.Block{}, err)
+		}
+	}
+}
+
 // errStopped: the consumer wants no more.
 var errStopped = errors.New("stopped")
 

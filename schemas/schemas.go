@@ -118,6 +118,9 @@ func EntityLayouts() []string {
 	return append(names, AblationLayouts()...)
 }
 
+// LabLayouts returns those that leave indexes out, so that the lab can tell what these cost.
+func LabLayouts() []string { return append([]string{"bare"}, AblationLayouts()...) }
+
 // HasRuns tells whether a layout of entities finds them by sorted runs that are merged
 // later, of which the tables are of another shape than rows of versions.
 func HasRuns(name string) bool { return entityLayouts[name].runs }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/varvedb/varve/internal/layout"
@@ -13,7 +14,7 @@ import (
 )
 
 // DefaultLayout is the layout of a new store that names none.
-const DefaultLayout = "arkiv"
+const DefaultLayout = "compact"
 
 // EntityOptions say how the entities of a database lie and which rules hold.
 type EntityOptions struct {
@@ -38,8 +39,12 @@ type EntityOptions struct {
 	Backlog int
 }
 
-// Layouts returns the names of the entity layouts.
-func Layouts() []string { return schemas.EntityLayouts() }
+// Layouts returns the names of the entity layouts that stores are made in. Those of
+// schemas.LabLayouts can be opened as well.
+func Layouts() []string {
+	lab := schemas.LabLayouts()
+	return slices.DeleteFunc(schemas.EntityLayouts(), func(name string) bool { return slices.Contains(lab, name) })
+}
 
 // Entities is the entity store of a database. Its methods may be called from
 // several goroutines: writes queue, reads run beside them.

@@ -23,7 +23,7 @@ func newest(ctx context.Context, path string, block store.Block) error {
 		return err
 	}
 	defer db.Close()
-	entities, err := db.Entities(ctx, store.EntityOptions{Layout: "compact"})
+	entities, err := db.Entities(ctx, store.EntityOptions{}) // a new store has layout compact
 	if err != nil {
 		return err
 	}

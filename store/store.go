@@ -2,7 +2,7 @@
 // of five engines.
 //
 //	db, err := store.Open(ctx, "sqlite:///var/lib/node/varve.db", nil)
-//	ents, err := db.Entities(ctx, store.EntityOptions{Layout: "arkiv"})
+//	ents, err := db.Entities(ctx, store.EntityOptions{})
 //	_, err = ents.Apply(ctx, block)          // one block, one transaction
 //	snap, err := ents.At(ctx, store.Head)    // or a past block
 //	e, err := snap.Get(ctx, key)

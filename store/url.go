@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/layout/compact"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -142,7 +143,7 @@ func Params() map[string]string {
 // entities and events have none in common. They are checked here, so that a mistyped
 // one makes no database.
 func (t *target) setLayouts(value string) error {
-	entities, events := Layouts(), EventLayouts(t.driver.Info.Dialect)
+	entities, events := schemas.EntityLayouts(), EventLayouts(t.driver.Info.Dialect)
 	for name := range strings.SplitSeq(value, ",") {
 		layout := &t.layout
 		switch {
@@ -151,7 +152,7 @@ func (t *target) setLayouts(value string) error {
 			layout = &t.events
 		default:
 			return fmt.Errorf("unknown layout %q; known are for entities %s, for events on %s %s",
-				name, strings.Join(entities, ", "), t.driver.Name, strings.Join(events, ", "))
+				name, strings.Join(Layouts(), ", "), t.driver.Name, strings.Join(events, ", "))
 		}
 		if *layout != "" {
 			return fmt.Errorf("%s and %s: give one layout for entities, one for events, or one of each", *layout, name)

@@ -25,22 +25,11 @@ var (
 	Small = Data{Name: "small", Courses: 1_000, Students: 10_000, Enrolments: 50_000}
 )
 
-// Parse returns the data set of a name: tiny, small, or a number of events from 100
-// on, in the proportions of Small.
-func Parse(name string) (Data, error) {
-	switch name {
-	case Tiny.Name:
-		return Tiny, nil
-	case Small.Name:
-		return Small, nil
-	}
-	n, err := strconv.Atoi(name)
-	if err != nil || n < 100 {
-		return Data{}, fmt.Errorf("events: want tiny, small or a number from 100, got %q", name)
-	}
-	d := Data{Name: name, Courses: n / 61, Students: n * 10 / 61}
+// Many returns so many events, of 100 on, in the proportions of Small.
+func Many(n int) Data {
+	d := Data{Name: strconv.Itoa(n), Courses: n / 61, Students: n * 10 / 61}
 	d.Enrolments = n - d.Courses - d.Students
-	return d, nil
+	return d
 }
 
 // Len returns the number of events.

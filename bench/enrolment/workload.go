@@ -26,24 +26,24 @@ func Workloads(d Data) (list []Workload) {
 		list = append(list, Workload{Group: group, Key: key, Value: value, Run: run})
 	}
 	for _, n := range []int{1, 10, 100, 1000} {
-		add("Append", "batch", strconv.Itoa(n), writes{clients: 1, each: 1, batch: n, do: appendAlways}.run)
+		add("Append", "batch", strconv.Itoa(n), Writes{Clients: 1, Each: 1, Do: Append, batch: n}.synced)
 	}
 	for _, n := range []int{1, 5, 10, 20} {
-		add("AppendConcurrent", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, do: appendAlways}.run)
+		add("AppendConcurrent", "clients", strconv.Itoa(n), Writes{Clients: n, Each: perRound, Do: Append}.synced)
 	}
 	for _, n := range []int{1, 16, 128} {
-		add("AppendConditional", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, do: appendIfNew}.run)
+		add("AppendConditional", "clients", strconv.Itoa(n), Writes{Clients: n, Each: perRound, Do: AppendIfNew}.synced)
 	}
 	for _, n := range []int{1, 16} {
-		add("AppendRandom", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, random: true, do: appendIfNew}.run)
+		add("AppendRandom", "clients", strconv.Itoa(n), Writes{Clients: n, Each: perRound, Do: AppendIfNew, random: true}.synced)
 	}
 	for _, beside := range []string{"none", "costly"} {
-		add("AppendBeside", "client", beside, writes{clients: 8, each: 20 * perRound, batch: 1, costly: beside == "costly", do: appendIfNew}.run)
+		add("AppendBeside", "client", beside, Writes{Clients: 8, Each: 20 * perRound, Do: AppendIfNew, costly: beside == "costly"}.synced)
 	}
 	for _, n := range []int{1, 16} {
-		add("Decide", "clients", strconv.Itoa(n), writes{clients: n, each: perRound, batch: 1, do: decide}.run)
+		add("Decide", "clients", strconv.Itoa(n), Writes{Clients: n, Each: perRound, Do: Decide}.synced)
 	}
-	add("Decide", "items", "1000", writes{clients: 1, each: 1, batch: 1, do: decideMany}.run)
+	add("Decide", "items", "1000", Writes{Clients: 1, Each: 1, Do: decideMany}.synced)
 	for _, q := range queries {
 		add("Read", "query", q.name, reads{data: d, of: []store.EventQuery{q.of}, do: readAll}.run)
 	}

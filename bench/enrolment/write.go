@@ -9,39 +9,36 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
-// writes is rounds in which clients append new enrolments at once.
-type writes struct {
-	clients, each int  // appends of each client in a round
-	batch         int  // events of an append
-	random        bool // tags of new things are in no order
-	costly        bool // another client appends beside them on a costly condition
-	do            func(ctx context.Context, evs *store.Events, batch []store.Event) error
+// Writes is rounds in which clients append new enrolments at once.
+type Writes struct {
+	Clients, Each int // appends of each client in a round
+	Do            func(ctx context.Context, events store.EventStore, batch []store.Event) error
+
+	batch  int  // events of an append; 0 is 1
+	random bool // tags of new things are in no order
+	costly bool // another client appends beside them on a costly condition
 }
 
-// run records the latency of each append. The events of a round are made before it
+// Run records the latency of each append. The events of a round are made before it
 // begins and are not part of its time. The head must be what the appends come to.
-func (w writes) run(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.Result, error) {
+func (w Writes) Run(ctx context.Context, events store.EventStore, loop bench.Loop) (bench.Result, error) {
 	res := bench.NewResult()
-	before, err := cp.Events.Head(ctx)
+	before, err := events.Head(ctx)
 	if err != nil {
 		return res, err
 	}
-	stats, err := cp.DB.Stats(ctx)
-	if err != nil {
-		return res, err
-	}
-	batches := make([][]store.Event, w.clients*w.each)
+	w.batch = max(w.batch, 1)
+	batches := make([][]store.Event, w.Clients*w.Each)
 	beside := uint64(0)
 	for loop() {
 		for i := range batches {
 			batches[i] = newEnrolments(w.batch, w.random)
 		}
-		n, err := w.beside(ctx, cp.Events, func() error {
-			return res.Clients(ctx, w.clients, w.each, func(ctx context.Context, i int) error { return w.do(ctx, cp.Events, batches[i]) })
+		n, err := w.beside(ctx, events, func() error {
+			return res.Clients(ctx, w.Clients, w.Each, func(ctx context.Context, i int) error { return w.Do(ctx, events, batches[i]) })
 		})
 		if err != nil {
 			return res, err
@@ -49,36 +46,36 @@ func (w writes) run(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench
 		res.Events += uint64(len(batches) * w.batch)
 		beside += n
 	}
-	after, err := cp.Events.Head(ctx)
+	after, err := events.Head(ctx)
 	if err == nil && after-before != res.Events+beside {
 		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, res.Events+beside)
 	}
-	if err == nil {
-		err = w.more(ctx, cp, &res, stats, beside)
+	if w.costly {
+		res.More = append(res.More, bench.Metric{Value: float64(beside) / res.Elapsed.Seconds(), Unit: "costly/s"})
 	}
 	return res, err
 }
 
-// more adds how often the log was synced, where the engine tells, and how many appends
-// the client with the costly condition made: both a second.
-func (w writes) more(ctx context.Context, cp *bench.Copy, res *bench.Result, before driver.Stats, beside uint64) error {
+// synced adds how often a second the log was synced, where the engine tells.
+func (w Writes) synced(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.Result, error) {
+	before, err := cp.DB.Stats(ctx)
+	if err != nil {
+		return bench.NewResult(), err
+	}
+	res, err := w.Run(ctx, cp.Events, loop)
+	if err != nil {
+		return res, err
+	}
 	after, err := cp.DB.Stats(ctx)
-	seconds := res.Elapsed.Seconds()
-	if err != nil || seconds == 0 {
-		return err
-	}
 	if after.Syncs != nil && before.Syncs != nil {
-		res.More = append(res.More, bench.Metric{Value: float64(*after.Syncs-*before.Syncs) / seconds, Unit: "sync/s"})
+		res.More = append(res.More, bench.Metric{Value: float64(*after.Syncs-*before.Syncs) / res.Elapsed.Seconds(), Unit: "sync/s"})
 	}
-	if w.costly {
-		res.More = append(res.More, bench.Metric{Value: float64(beside) / seconds, Unit: "costly/s"})
-	}
-	return nil
+	return res, err
 }
 
 // beside runs f beside a client with a costly condition, if one is wanted: that no event
 // has two tags that many have. It returns how many events that client appended.
-func (w writes) beside(ctx context.Context, evs *store.Events, f func() error) (n uint64, err error) {
+func (w Writes) beside(ctx context.Context, evs store.EventStore, f func() error) (n uint64, err error) {
 	if !w.costly {
 		return 0, f()
 	}
@@ -119,23 +116,24 @@ func newEnrolments(n int, random bool) []store.Event {
 	return batch
 }
 
-func appendAlways(ctx context.Context, evs *store.Events, batch []store.Event) error {
+// Append appends.
+func Append(ctx context.Context, evs store.EventStore, batch []store.Event) error {
 	_, err := evs.Append(ctx, batch, nil)
 	return err
 }
 
-// appendIfNew appends unless the first student is enrolled.
-func appendIfNew(ctx context.Context, evs *store.Events, batch []store.Event) error {
+// AppendIfNew appends unless the first student is enrolled.
+func AppendIfNew(ctx context.Context, evs store.EventStore, batch []store.Event) error {
 	_, err := evs.Append(ctx, batch, event.Unless(event.Typed(enrolled, batch[0].Tags[0])))
 	return err
 }
 
-// decide projects whether the first student is enrolled, and appends under the
+// Decide projects whether the first student is enrolled, and appends under the
 // condition that the projection returns.
-func decide(ctx context.Context, evs *store.Events, batch []store.Event) error {
+func Decide(ctx context.Context, evs store.EventStore, batch []store.Event) error {
 	before := event.NewProjection(event.Typed(enrolled, batch[0].Tags[0]), false,
 		func(bool, *store.SequencedEvent) bool { return true })
-	cond, err := evs.Project(ctx, before)
+	cond, err := event.Project(ctx, evs, before)
 	if err != nil {
 		return err
 	}
@@ -156,7 +154,7 @@ var many = func() (q store.EventQuery) {
 
 // decideMany counts which of a thousand students there are, and appends unless another
 // one of them has come.
-func decideMany(ctx context.Context, evs *store.Events, batch []store.Event) error {
+func decideMany(ctx context.Context, evs store.EventStore, batch []store.Event) error {
 	cond := &store.Condition{FailIfEventsMatch: many}
 	if _, err := count(evs.Read(ctx, many, &store.EventReadOptions{Head: &cond.After}), -1); err != nil {
 		return err

@@ -16,6 +16,7 @@ type Flags struct {
 	scale      float64
 	durability string
 	layouts    string
+	source     string
 }
 
 // RegisterFlags adds the flags, which begin with "varve.", to a set.
@@ -25,6 +26,7 @@ func RegisterFlags(set *flag.FlagSet) *Flags {
 	set.Float64Var(&f.scale, "varve.scale", 0, "part of the sizes of the user's documents (default 0.0125, which is 10,000 entities, with -short 0.0025)")
 	set.StringVar(&f.durability, "varve.durability", string(driver.Durable), "durable, relaxed or unsafe")
 	set.StringVar(&f.layouts, "varve.layouts", "", "layouts, separated by commas (default: those that each experiment compares)")
+	set.StringVar(&f.source, "varve.source", "", "data in place of the base profile: the absolute path of a block tar, or what else the engine of the package opens; only what asks nothing of the base profile is measured")
 	return f
 }
 

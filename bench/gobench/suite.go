@@ -2,13 +2,16 @@ package gobench
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/lab"
+	"github.com/varvedb/varve/internal/source"
 )
 
 // Suite is the benchmarks of one engine. A package bench/<engine> makes it and runs them:
@@ -44,10 +47,11 @@ func (s Suite) Run(b *testing.B, name string) {
 	s.runs[name]++
 	cache, err := bench.OpenCache("")
 	must(b, err)
+	must(b, s.prepare(b.Context(), &o, cache))
 	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: b.Logf}
 	measured := false
 	for _, e := range lab.All() {
-		if !slices.Contains(e.Names, name) || !s.Flags.all && !e.HasCore() {
+		if !slices.Contains(e.Names, name) || !s.Flags.all && !e.HasCore() || o.Source != "" && !e.Own {
 			continue
 		}
 		list, err := l.Plan(e)
@@ -62,6 +66,14 @@ func (s Suite) Run(b *testing.B, name string) {
 	}
 }
 
+// prepare has the lab read a block tar of the source.
+func (s Suite) prepare(ctx context.Context, o *lab.Options, cache *bench.Cache) (err error) {
+	if s.Flags.source != "" {
+		o.Source, err = source.Prepare(ctx, s.Flags.source, cache)
+	}
+	return err
+}
+
 // chosen returns what is measured of a plan, in the order of its names.
 func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.Variant {
 	list = slices.DeleteFunc(list, func(v lab.Variant) bool { return v.Name != name || !s.Flags.all && !e.Core(&v) })
@@ -72,27 +84,37 @@ func (s Suite) chosen(list []lab.Variant, name string, e *lab.Experiment) []lab.
 	return list
 }
 
-// Check measures what the catalogue has under some names, as little of it as can be: answers are
-// held against an oracle, beside writes too.
+// Check measures what the catalogue has under some names, as little of it as can be: each with
+// one layout, and of what has a part in the core set that alone. Answers are held against an
+// oracle, beside writes too.
 func (s Suite) Check(t *testing.T, names ...string) {
 	o, err := s.Flags.options()
 	must(t, err)
-	o.Scale, o.Permissions = 0.0005, &lab.PermissionOptions{Size: "tiny"}
+	o.Scale, o.Phase, o.Permissions = 0.0005, 50*time.Millisecond, &lab.PermissionOptions{Size: "tiny"}
 	cache, err := bench.OpenCache(t.TempDir())
 	must(t, err)
+	must(t, s.prepare(t.Context(), &o, cache))
 	l := &lab.Lab{Options: o, Engine: s.Engine, Cache: cache, Log: t.Logf}
 	for _, e := range lab.All() {
-		if !slices.ContainsFunc(e.Names, func(name string) bool { return slices.Contains(names, name) }) {
+		if !slices.ContainsFunc(e.Names, func(name string) bool { return slices.Contains(names, name) }) || o.Source != "" && !e.Own {
 			continue
 		}
 		list, err := l.Plan(e)
 		must(t, err)
+		done := map[string]bool{}
 		for _, v := range list {
-			if slices.Contains(names, v.Name) {
+			id := v.Name + v.Keys.With("layout", "").String()
+			if slices.Contains(names, v.Name) && (e.Core(&v) || !inCore(v.Name)) && !done[id] {
+				done[id] = true
 				t.Run(v.Name+"/"+v.Keys.String(), func(t *testing.T) { must(t, l.Measure(t.Context(), &v).Err) })
 			}
 		}
 	}
+}
+
+// inCore tells whether the core set has something of a name.
+func inCore(name string) bool {
+	return slices.ContainsFunc(lab.All(), func(e lab.Experiment) bool { return e.HasCore() && slices.Contains(e.Names, name) })
 }
 
 // measure measures a phase, of which the iterations are the operations: its figures are in

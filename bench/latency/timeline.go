@@ -10,7 +10,6 @@ type Second struct {
 	At     float64 // seconds since the run began, at the end of the interval
 	Count  int64   // operations that ended in it
 	P50    time.Duration
-	P99    time.Duration
 	Max    time.Duration
 	Errors int64
 
@@ -26,7 +25,7 @@ type Second struct {
 }
 
 // Timeline collects operations second by second. It is not safe for concurrent
-// use. A second takes some 4 KB: its quantiles are within 1 %, its maximum is
+// use. A second takes some 4 KB: its median is within 1 %, its maximum is
 // exact.
 type Timeline struct {
 	seconds []second
@@ -89,7 +88,7 @@ func (t *Timeline) Seconds(length time.Duration) []Second {
 		s := &t.seconds[i]
 		list[i] = Second{
 			At: float64(i + 1), Count: s.count, Errors: s.errors,
-			P50: s.quantile(0.50), P99: s.quantile(0.99), Max: s.max,
+			P50: s.median(), Max: s.max,
 		}
 	}
 	if n := len(list); n > 0 && length > 0 {
@@ -98,9 +97,9 @@ func (t *Timeline) Seconds(length time.Duration) []Second {
 	return list
 }
 
-// quantile returns the latency of the operation at a rank, 0 without any.
-func (s *second) quantile(share float64) time.Duration {
-	rank := max(int64(share*float64(s.count)+0.5), 1)
+// median returns the latency of the operation in the middle, 0 without any.
+func (s *second) median() time.Duration {
+	rank := max((s.count+1)/2, 1)
 	for b, n := range s.buckets {
 		if rank -= int64(n); rank <= 0 {
 			return min(middle(b), s.max)

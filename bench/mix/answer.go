@@ -22,6 +22,7 @@ const (
 	byKey    // one entity
 	byGPU    // with more GPUs than a number
 	byWindow // last modified in [from, to)
+	byValue  // with a value of the sample
 )
 
 // attrGPU is the number that is asked for.
@@ -53,7 +54,7 @@ var asked = [...]struct {
 // question is what an Op asks, in the oracle's own terms.
 type question struct {
 	topic    topic
-	number   uint32 // of the value, in the index; of GPUs
+	number   uint32 // of the value, in the index or the sample; of GPUs
 	typ      uint32 // with a value, the type that is wanted too; 0 is any
 	from, to uint64 // byWindow
 }
@@ -68,6 +69,9 @@ func (o *Oracle) expr(q question) query.Expr {
 			return query.Compare{Name: entity.AttrLastModifiedAtBlock, Op: op, Value: query.Number(n)}
 		}
 		return query.And{Terms: []query.Expr{block(query.GreaterOrEqual, q.from), block(query.Less, q.to)}}
+	case byValue:
+		v := o.sample.values[q.number]
+		return query.Compare{Name: v.of.name, Op: query.Equal, Value: v.value}
 	}
 	expr := equal(asked[q.topic].name, o.texts[q.topic].values[q.number])
 	if q.typ == 0 {
@@ -81,12 +85,14 @@ func equal(name, value string) query.Expr {
 }
 
 // matches tells whether a visible version is an answer.
-func (q *question) matches(v *version) bool {
+func (o *Oracle) matches(q *question, v *version) bool {
 	switch q.topic {
 	case byGPU:
 		return v.gpu > q.number+1
 	case byWindow:
 		return q.from <= uint64(v.from) && uint64(v.from) < q.to
+	case byValue:
+		return slices.Contains(o.sample.of(v), q.number)
 	}
 	return v.values[q.topic] == q.number && (q.typ == 0 || v.values[byType] == q.typ)
 }
@@ -95,22 +101,30 @@ func (q *question) matches(v *version) bool {
 // no limit.
 func (o *Oracle) answer(q question, block uint64, limit int) (found []entity.Key) {
 	var among []int32 // lives, oldest first
-	n := 0
+	n, all := 0, false
 	switch q.topic {
-	case byWindow: // all that were there; those of the window come first, and mostly are enough
-		n = o.born(q.to - 1)
+	case byWindow:
+		few := false
+		if among, few = o.changed(q.from, q.to); !few {
+			// All that were there; those of the window come first, and mostly are enough.
+			all, n = true, o.born(q.to-1)
+		}
 	case byGPU:
-		among, n = o.gpus, len(o.gpus)
+		among = o.gpus
+	case byValue:
+		among = o.sample.values[q.number].lives
 	default:
 		among = o.texts[q.topic].lists[q.number]
+	}
+	if !all {
 		n = len(among)
 	}
 	for i := n - 1; i >= 0 && (limit == 0 || len(found) < limit); i-- {
 		l := int32(i)
-		if among != nil {
+		if !all {
 			l = among[i]
 		}
-		if v := o.at(l, block); v != nil && q.matches(v) {
+		if v := o.at(l, block); v != nil && o.matches(&q, v) {
 			found = append(found, o.lives[l].key)
 		}
 	}

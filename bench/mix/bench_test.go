@@ -57,8 +57,8 @@ func BenchmarkCheck(b *testing.B) {
 		require.NoError(b, held.Apply(blk))
 	}
 	dc, nodes := centre(b, 20)
-	models := map[string]*model.Model{mix.A: held, mix.B: held, mix.C: held, mix.DataCentre: nodes}
-	for _, r := range append(benchReads(b)[:3], mix.NewDataCentre(dc, nodes.Head().Block, 0)) {
+	models := map[string]*model.Model{mix.A: held, mix.B: held, mix.C: held, mix.W: held, mix.DataCentre: nodes}
+	for _, r := range append(benchReads(b)[:len(mix.Names)], mix.NewDataCentre(dc, nodes.Head().Block, 0)) {
 		b.Run("mix="+r.Name(), func(b *testing.B) {
 			s, from := r.Stream(mix.StreamOptions{}), random(0)
 			ops, answers := make([]mix.Op, 200), make([]mix.Answer, 200)

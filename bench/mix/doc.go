@@ -1,6 +1,6 @@
 // Package mix makes streams of read operations with known answers: the mixes A,
-// B and C over the base profile of package scaler, and the reads of a data
-// centre of package dcseed. The same seed gives the same operations.
+// B and C over the base profile of package scaler, W over any data, and the reads
+// of a data centre of package dcseed. The same seed gives the same operations.
 //
 //	oracle := mix.NewOracle()
 //	err := oracle.Follow(blocks)               // what the store was loaded with
@@ -46,4 +46,10 @@
 // that were visible there. (The seed draws blocks and chunks from fixed ranges,
 // of which most find nothing.) Counts of GPUs are 0 to 4 and windows of blocks
 // any, as in the seed.
+//
+// W asks for what the data have: entities, attributes and their values, of which
+// half are as likely as they are frequent and the others mostly rare, creators in
+// the same way, and ranges of blocks, from one to all of them, in which something
+// changed. For its creators the seed says no limit; here it is the newest 100, as
+// in A.
 package mix

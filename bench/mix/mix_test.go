@@ -1,6 +1,8 @@
 package mix_test
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 	"github.com/varvedb/varve/store/storetest/model"
 )
@@ -100,6 +103,10 @@ func TestMixesAreTheSeeds(t *testing.T) {
 			"latest-of-type": {30, `type = "`, 50}, "entity": {20, `$key = 0x`, 0}, "next-chunk": {15, `nextBlockId = "chunk_`, 0},
 			"block-window": {15, `$lastModifiedAtBlock >= `, 100}, "payload": {15, `$key = 0x`, 0}, "creator-latest": {5, `$creator = 0x`, 20},
 		},
+		mix.W: {
+			"entity": {40, `$key = 0x`, 0}, "attribute-value": {20, "", 100}, "creator": {15, `$creator = 0x`, 100},
+			"block-range": {15, `$lastModifiedAtBlock >= `, 100}, "payload": {10, `$key = 0x`, 0},
+		},
 	}
 	blocks := mendoza(t, 0.002)
 	for _, name := range mix.Names {
@@ -152,6 +159,54 @@ func TestDrawsFindSomething(t *testing.T) {
 			}
 		}
 	}
+}
+
+// W asks for text and numbers, for values that many have and for those that few have, also of
+// an attribute of which the oracle keeps a sample. What comes into the data later it answers too.
+func TestEverydayValues(t *testing.T) {
+	m := &model.Model{}
+	o := mix.NewOracle()
+	number := uint64(0)
+	write := func(kind entity.Kind, n, id int) {
+		number++
+		b := store.Block{Number: number, Ops: []store.Op{{
+			Kind: kind, Key: store.Key{byte(n), byte(n >> 8), 1}, BTL: store.MaxBlock, Owner: store.Address{byte(n % 3)},
+			StringAttributes:  map[string]string{"id": fmt.Sprint("id", id), "state": []string{"on", "off", ""}[id%3], "word": strings.Repeat("x", 300)},
+			NumericAttributes: map[string]uint64{"id": uint64(id), "half": uint64(id / 2)},
+		}}}
+		require.NoError(t, o.Advance(&b))
+		require.NoError(t, m.Apply(b))
+	}
+	for n := range 400 {
+		write(store.Create, n, n)
+		if n%3 == 0 {
+			write(store.Update, n, n+1000)
+		}
+	}
+	r, err := mix.New(mix.W, o)
+	require.NoError(t, err)
+	s, from := r.Stream(mix.StreamOptions{Head: func() uint64 { return number }}), random(0)
+	names, values, many := map[string]int{}, map[string]bool{}, 0
+	for i := range 2000 {
+		if i%100 == 0 {
+			write(store.Update, i/10, 2*i+1)
+		}
+		op := s(from)
+		a := requireChecked(t, r, m, op)
+		require.NotZero(t, a.Count, "%s %s", op.Kind, op.Expr)
+		if op.Kind == "attribute-value" {
+			of, ok := op.Expr.(query.Compare)
+			require.True(t, ok)
+			names[fmt.Sprint(of.Name, of.Value.Kind)]++
+			values[op.Expr.String()] = true
+			if a.Count > 50 {
+				many++
+			}
+		}
+	}
+	require.Len(t, names, 4, "%v", names)
+	require.Greater(t, len(values), 150)
+	require.Greater(t, many, 50)
 }
 
 func TestStreamsAreDeterministic(t *testing.T) {

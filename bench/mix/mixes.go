@@ -8,24 +8,31 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// The mixes over the base profile.
+// The mixes over the base profile. W needs no attributes of it, and so is over any data.
 const (
 	A = "A" // of a data centre
 	B = "B" // of governance
 	C = "C" // of streams
+	W = "W" // everyday
 )
 
 // ByKey is one kind of read alone: whole entities by their keys.
 const ByKey = "key"
 
 // Names are the mixes that New knows, besides ByKey.
-var Names = []string{A, B, C}
+var Names = []string{A, B, C, W}
 
-// New returns a mix whose answers an oracle knows.
+// New returns a mix whose answers an oracle knows. The values that W asks for are those
+// that the oracle has met by then.
 func New(name string, o *Oracle) (Reads, error) {
 	kinds, ok := mixes[name]
 	if !ok {
-		return nil, fmt.Errorf("unknown mix %q: want A, B, C or key", name)
+		return nil, fmt.Errorf("unknown mix %q: want A, B, C, W or key", name)
+	}
+	if name == W {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.sample.fix()
 	}
 	return &base{Oracle: o, name: name, kinds: kinds}, nil
 }
@@ -70,6 +77,13 @@ var mixes = map[string][]kind{
 		{"block-window", 15, func(d *draws) Op { return d.window(100) }},
 		{kindPayload, 15, (*draws).payload},
 		{"creator-latest", 5, func(d *draws) Op { return d.some(byCreator, "", 20) }},
+	},
+	W: {
+		{kindEntity, 40, (*draws).entity},
+		{"attribute-value", 20, func(d *draws) Op { return d.value(100) }},
+		{"creator", 15, func(d *draws) Op { return d.creator(100) }},
+		{"block-range", 15, func(d *draws) Op { return d.around(100) }},
+		{kindPayload, 10, (*draws).payload},
 	},
 	ByKey: {{kindEntity, 100, (*draws).whole}},
 }
@@ -138,9 +152,14 @@ func (d *draws) search(n int, fits func(i int) bool) int {
 
 // Reads by key.
 
+// live returns a life that is visible at a block, or none.
+func (d *draws) live(block uint64) int32 {
+	return int32(d.search(d.o.born(block), func(i int) bool { return d.o.at(int32(i), block) != nil }))
+}
+
 // pick returns the key of an entity that is visible at a block.
 func (d *draws) pick(block uint64) entity.Key {
-	l := d.search(d.o.born(block), func(i int) bool { return d.o.at(int32(i), block) != nil })
+	l := d.live(block)
 	if l == none {
 		return nobodys
 	}
@@ -160,10 +179,7 @@ func (d *draws) whole() Op {
 // past asks for an entity as it was at a block, any from the first to the head,
 // among those that were visible there.
 func (d *draws) past() Op {
-	first := uint64(0)
-	if len(d.o.lives) > 0 {
-		first = d.o.lives[0].sequence >> 32
-	}
+	first := d.o.first()
 	block := first + d.r.Uint64N(d.head-min(first, d.head)+1)
 	op := d.one(block, store.Metadata|store.Attributes)
 	op.Block = block

@@ -13,9 +13,9 @@ import (
 )
 
 // Oracle follows the blocks of a store and knows what it must answer to the
-// questions of the mixes A, B and C at every block: it keeps the interval of
+// questions of the mixes A, B, C and W at every block: it keeps the interval of
 // each version, and of its content what the questions ask for and a hash of the
-// rest. That takes some 300 bytes an entity of the base profile.
+// rest. That takes some 500 bytes an entity of the base profile.
 //
 // It may be read by several goroutines while one advances it.
 type Oracle struct {
@@ -26,8 +26,9 @@ type Oracle struct {
 	versions []version // by first block
 	newest   map[entity.Key]int32
 
-	texts [len(asked)]index
-	gpus  []int32 // lives that have had attrGPU, oldest first
+	texts  [len(asked)]index
+	gpus   []int32 // lives that have had attrGPU, oldest first
+	sample sample  // for W
 
 	visible int            // entities, at the head
 	ends    map[uint64]int // of those, how many run out at a block
@@ -49,17 +50,20 @@ type version struct {
 	end, expires uint64
 	from         uint32
 	before       int32 // version of the same life, or none
+	life         int32
 	owner        entity.Address
 
 	values [len(asked)]uint32 // numbers in Oracle.texts, 0 for none
 	gpu    uint32             // one more than their number, 0 for none
+
+	held, holds uint32 // where sample.held has its values, and how many
 }
 
 const none = -1
 
 // NewOracle returns the oracle of an empty store.
 func NewOracle() *Oracle {
-	o := &Oracle{newest: map[entity.Key]int32{}, ends: map[uint64]int{}}
+	o := &Oracle{newest: map[entity.Key]int32{}, ends: map[uint64]int{}, sample: sample{byName: map[attributeName]*attribute{}}}
 	for t := range o.texts {
 		o.texts[t] = newIndex(asked[t].values)
 	}
@@ -210,6 +214,9 @@ func (o *Oracle) apply(block uint64, c *entity.Change, h hashes) {
 	} else {
 		v.before = o.lives[l].last
 	}
+	if v.life = l; !c.ContentKept {
+		o.sample.add(&v, c.New, l)
+	}
 	o.lives[l].last = int32(len(o.versions))
 	o.versions = append(o.versions, v)
 	if v.visible(block) {
@@ -272,6 +279,33 @@ func (o *Oracle) lookup(key entity.Key, block uint64) (l int32, v *version) {
 	}
 	return none, nil
 }
+
+// first returns the block of the first creation, 0 when there is none.
+func (o *Oracle) first() uint64 {
+	if len(o.lives) == 0 {
+		return 0
+	}
+	return o.lives[0].sequence >> 32
+}
+
+// changed returns the lives that changed from a block up to before another, oldest first;
+// false where they are so many that going through all lives finds some soon.
+func (o *Oracle) changed(from, to uint64) (list []int32, few bool) {
+	at := func(block uint64) int {
+		return sort.Search(len(o.versions), func(i int) bool { return uint64(o.versions[i].from) >= block })
+	}
+	first, end := at(from), at(to)
+	if end-first > fewChanges {
+		return nil, false
+	}
+	for i := first; i < end; i++ {
+		list = append(list, o.versions[i].life)
+	}
+	slices.Sort(list)
+	return slices.Compact(list), true
+}
+
+const fewChanges = 4_096
 
 // born returns how many lives began at or before a block.
 func (o *Oracle) born(block uint64) int {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strconv"
+	"net/http"
 	"time"
 
 	"github.com/coder/websocket"
@@ -53,51 +53,33 @@ func dial(ctx context.Context, protocol, address string) (client, error) {
 	return nil, fmt.Errorf("unknown protocol %q: want http or ws", protocol)
 }
 
-// overHTTP is a connection of HTTP 1.1.
+// overHTTP is a connection of HTTP 1.1, without the goroutines of an http.Client, which would
+// take from the processors of the node.
 type overHTTP struct {
-	conn    net.Conn
-	from    *bufio.Reader
-	out, in []byte
-	stop    func() bool
+	conn net.Conn
+	from *bufio.Reader
+	in   bytes.Buffer
+	stop func() bool
 }
 
 func (c *overHTTP) call(_ context.Context, body []byte) ([]byte, error) {
-	c.out = append(c.out[:0], "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "...)
-	c.out = append(append(strconv.AppendInt(c.out, int64(len(body)), 10), "\r\n\r\n"...), body...)
+	out := fmt.Appendf(nil, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return nil, err
 	}
-	if _, err := c.conn.Write(c.out); err != nil {
+	if _, err := c.conn.Write(out); err != nil {
 		return nil, err
 	}
-	status, err := c.from.ReadString('\n')
+	resp, err := http.ReadResponse(c.from, nil)
 	if err != nil {
 		return nil, err
 	}
-	n := -1
-	for {
-		line, err := c.from.ReadSlice('\n')
-		if err != nil {
-			return nil, err
-		}
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			break
-		}
-		if value, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
-			if n, err = strconv.Atoi(string(value)); err != nil {
-				return nil, err
-			}
-		}
+	defer resp.Body.Close()
+	c.in.Reset()
+	if _, err = c.in.ReadFrom(io.LimitReader(resp.Body, maxAnswer)); err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %.80s", resp.Status, c.in.Bytes())
 	}
-	if n < 0 || n > maxAnswer || len(status) < 12 || status[9:12] != "200" {
-		return nil, fmt.Errorf("an answer of %d bytes: %q", n, status)
-	}
-	if cap(c.in) < n {
-		c.in = make([]byte, n+n/4)
-	}
-	c.in = c.in[:n]
-	_, err = io.ReadFull(c.from, c.in)
-	return c.in, err
+	return c.in.Bytes(), err
 }
 
 func (c *overHTTP) close() error {

@@ -44,13 +44,13 @@ type feed struct {
 
 	// While it is measured.
 	from, to atomic.Int64 // in nanoseconds since 1970; 0: not yet
-	due      sync.Map     // by block, when it was revealed
 	rows     atomic.Int64
 	took     *latency.Recorder // by one goroutine
 }
 
 // fed is a block of the chain, and what its clients are told of it.
 type fed struct {
+	due     time.Time // when it was to be revealed
 	hash    entity.Hash
 	time    uint64
 	rows    int
@@ -195,7 +195,7 @@ const (
 // reveal shows the next block, which is due.
 func (f *feed) reveal(due time.Time) {
 	n := f.chain.Last() + 1
-	f.due.Store(n, due)
+	f.block(n).due = due // before anybody asks
 	f.revealed.Store(n)
 	f.chain.Reveal(f.applied.Load())
 }
@@ -205,31 +205,32 @@ func (f *feed) progress(s chain.Status) {
 	now := time.Now()
 	before := f.applied.Swap(s.Store)
 	for n := before + 1; n <= s.Store; n++ {
-		due, ok := f.due.LoadAndDelete(n)
-		if !ok {
+		made := f.block(n)
+		if made == nil {
 			continue // of the store before
 		}
 		if from, to := f.from.Load(), f.to.Load(); from > 0 && now.UnixNano() >= from && (to == 0 || now.UnixNano() < to) {
-			f.took.Record(now.Sub(due.(time.Time)))
-			f.rows.Add(int64(f.block(n).rows))
+			f.took.Record(now.Sub(made.due))
+			f.rows.Add(int64(made.rows))
 			f.behind.Store(max(f.behind.Load(), f.revealed.Load()-s.Store))
 		}
 	}
 }
 
-// run reveals a block every so often, from start on, until ctx is done or there are no more.
-func (f *feed) run(ctx context.Context, start time.Time, every time.Duration) error {
+// run reveals a block every so often, from start on, until the calls are over, ctx is done, or
+// there are no more, of which it tells.
+func (f *feed) run(ctx context.Context, over <-chan struct{}, start time.Time, every time.Duration) (short bool, err error) {
 	for due := start; ; due = due.Add(every) {
-		timer := time.NewTimer(time.Until(due))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-timer.C:
+			return false, nil
+		case <-over:
+			return false, nil
+		case <-time.After(time.Until(due)):
 		}
 		if f.revealed.Load() == f.last {
 			if more, err := f.more(); err != nil || !more {
-				return err
+				return err == nil, err
 			}
 		}
 		f.reveal(due)

@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/bench/serve"
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
@@ -67,35 +68,20 @@ func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest ite
 		}
 		every = time.Duration(each / cfg.Rows * float64(time.Second))
 	}
-	address, stop, err := serve(ctx, ents)
+	handler, err := rpc.New(ctx, ents, rpc.Options{ChainID: chainID})
+	if err != nil {
+		return nil, fmt.Errorf("node: %w", err)
+	}
+	srv, stop, err := serve.Listen(ctx, nil, server.Options{REST: "off", GRPC: "off", Site: &server.Site{Name: "Arkiv", Handler: handler}})
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	l := &load{Config: cfg, feed: f, temporal: ents.Temporal()}
-	if out, err = l.run(ctx, address, every); err != nil {
+	if out, err = l.run(ctx, srv.Site(), every); err != nil {
 		err = fmt.Errorf("node: %s over %s: %w", cfg.Calls, cfg.Protocol, err)
 	}
 	return out, err
-}
-
-// serve serves a store until stop.
-func serve(ctx context.Context, ents *store.Entities) (address string, stop func() error, err error) {
-	handler, err := rpc.New(ctx, ents, rpc.Options{ChainID: chainID})
-	if err != nil {
-		return "", nil, err
-	}
-	srv, err := server.Listen(ctx, nil, server.Options{REST: "off", GRPC: "off", Site: &server.Site{Name: "Arkiv", Handler: handler}})
-	if err != nil {
-		return "", nil, err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- srv.Run(ctx) }()
-	return srv.Site(), func() error {
-		cancel()
-		return <-done
-	}, nil
 }
 
 // load is clients beside a feed.
@@ -106,14 +92,8 @@ type load struct {
 	callers  []*caller
 }
 
-// frugalFrom is from when on to spin for the last moments before a call is due would not
-// leave the processors to the node.
-const frugalFrom = 2_000 // calls a second
-
 func (l *load) run(ctx context.Context, address string, every time.Duration) (_ *Outcome, err error) {
 	group, ctx := errgroup.WithContext(ctx)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	defer func() {
 		for _, c := range l.callers {
 			err = errors.Join(err, c.client.close())
@@ -128,29 +108,22 @@ func (l *load) run(ctx context.Context, address string, every time.Duration) (_ 
 	}
 	cfg := l.Config.Config
 	cfg.Start = time.Now().Add(50 * time.Millisecond)
-	if l.Rate > 0 {
-		cfg.Arrivals, cfg.Frugal, cfg.MaxLag = pace.Poisson(l.Rate, l.Seed), l.Rate > frugalFrom, maxLag
-	}
-	out := &Outcome{Follow: l.took}
+	cfg.At(l.Rate)
+	out, over := &Outcome{Follow: l.took}, make(chan struct{})
 	l.from.Store(cfg.Start.Add(cfg.WarmUp).UnixNano())
-	feeding, stopFeeding := context.WithCancel(ctx)
-	defer stopFeeding()
 	if every > 0 {
-		group.Go(func() error {
-			ended, err := l.grow(ctx, feeding, cfg.Start, every)
-			out.Short = ended
+		group.Go(func() (err error) {
+			out.Short, err = l.grow(ctx, over, cfg.Start, every)
 			return err
 		})
 	}
-	out.Outcome, err = pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error { return l.callers[s.Worker].step(ctx, s) })
-	l.to.Store(time.Now().UnixNano())
-	stopFeeding()
-	if err != nil {
-		cancel()
-	}
-	if failed := group.Wait(); failed != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		err = failed // which ended the calls
-	}
+	group.Go(func() (err error) {
+		defer close(over)
+		out.Outcome, err = pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error { return l.callers[s.Worker].step(ctx, s) })
+		l.to.Store(time.Now().UnixNano())
+		return err
+	})
+	err = group.Wait()
 	out.Behind, out.Blocks = l.behind.Load(), l.applied.Load()-l.app.first
 	if seconds := time.Duration(l.to.Load() - l.from.Load()).Seconds(); seconds > 0 {
 		out.Followed = float64(l.rows.Load()) / seconds
@@ -158,35 +131,26 @@ func (l *load) run(ctx context.Context, address string, every time.Duration) (_ 
 	return out, err
 }
 
-// grow has the chain grow while feeding lasts, and the node follow until it has caught up. It
-// tells whether the chain ended before.
-func (l *load) grow(ctx, feeding context.Context, start time.Time, every time.Duration) (ended bool, err error) {
-	following, stop := context.WithCancel(ctx)
-	defer stop()
-	growing, stopGrowing := context.WithCancel(feeding)
-	defer stopGrowing()
+// grow has the chain grow until the calls are over, and the node follow until it has caught up.
+// It tells whether the chain ended before.
+func (l *load) grow(ctx context.Context, over <-chan struct{}, start time.Time, every time.Duration) (short bool, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, stop := context.WithCancel(ctx)
 	l.follower.Interval = min(every, time.Second)
-	var group errgroup.Group
 	group.Go(func() error {
-		if err := l.follower.Run(following); following.Err() == nil {
-			stopGrowing()
-			stop()
-			return err
+		err := l.follower.Run(ctx)
+		if ctx.Err() != nil {
+			err = nil
 		}
-		return nil
+		return err
 	})
-	err = l.feed.run(growing, start, every)
-	ended = err == nil && growing.Err() == nil
-	if err == nil {
-		err = l.caughtUp(following)
-	}
-	stop()
-	if failed := group.Wait(); failed != nil {
-		err = failed
-	}
-	return ended, err
+	group.Go(func() (err error) {
+		defer stop()
+		if short, err = l.feed.run(ctx, over, start, every); err == nil {
+			err = l.caughtUp(ctx)
+		}
+		return err
+	})
+	err = group.Wait()
+	return short, err
 }
-
-// maxLag is when a caller that cannot be served gives up, so that a rate beyond the node's
-// ends in time; it shows as skipped.
-const maxLag = 2 * time.Second

@@ -27,7 +27,6 @@ const (
 	withOpIndex
 
 	withAll = withOpIndex<<1 - 1 - withSynthetic
-	sdkHas  = withAll - withCreator // by default of the SDK for Python
 )
 
 // options are their names in a request, from the lowest bit on.

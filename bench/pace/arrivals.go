@@ -14,7 +14,6 @@ type Arrivals func() time.Duration
 // Fixed returns arrivals at equal distances, rate of them a second, the first
 // one at 0. They do not drift: the n-th is at n/rate. Rate is above 0.
 func Fixed(rate float64) Arrivals {
-	mustRate(rate)
 	n := -1.0
 	return func() time.Duration {
 		n++
@@ -26,18 +25,11 @@ func Fixed(rate float64) Arrivals {
 // second in the mean: the gaps are exponential. The same seed gives the same
 // sequence. Rate is above 0.
 func Poisson(rate float64, seed uint64) Arrivals {
-	mustRate(rate)
 	random := rand.New(rand.NewPCG(seed, 0x706f6973736f6e))
 	at := 0.0 // seconds
 	return func() time.Duration {
 		at += random.ExpFloat64() / rate
 		return time.Duration(at * float64(time.Second))
-	}
-}
-
-func mustRate(rate float64) {
-	if !(rate > 0) {
-		panic("pace: arrivals need a rate above 0")
 	}
 }
 

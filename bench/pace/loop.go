@@ -47,6 +47,23 @@ type Config struct {
 	wait func(ctx context.Context, until time.Time) error // in tests, whose clock moves only while everybody sleeps
 }
 
+// What a loop at a rate does for the machine that it shares with the engine: from frugalFrom
+// arrivals a second on, spinning for their last moments would not leave the processors to it.
+// Whoever cannot be served in maxLag gives up, so that a rate beyond the engine's ends in time;
+// it shows as skipped.
+const (
+	frugalFrom = 2_000
+	maxLag     = 2 * time.Second
+)
+
+// At makes the loop open, at so many arrivals a second of a Poisson process of Seed; at 0 it
+// stays closed.
+func (c *Config) At(rate float64) {
+	if rate > 0 {
+		c.Arrivals, c.Frugal, c.MaxLag = Poisson(rate, c.Seed), rate > frugalFrom, maxLag
+	}
+}
+
 // Loop does operations. Latency is from the scheduled start to the end of the timed
 // part; in a closed loop, from the start.
 //

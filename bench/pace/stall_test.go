@@ -47,7 +47,6 @@ func TestOpenLoopShowsStall(t *testing.T) {
 		require.Len(t, seconds, 2)
 		require.Equal(t, usual, seconds[0].Max)
 		require.Equal(t, stall, seconds[1].Max)
-		require.Greater(t, seconds[1].P99, 180*time.Millisecond)
 	})
 }
 

@@ -23,12 +23,12 @@ func (p Pages) Share() float64 {
 	return float64(p.Resident) / float64(p.Total)
 }
 
-// Residency counts how much of some files is in the page cache, as vmtouch
-// does: with mincore, which does not change it. A directory stands for the
-// regular files below it. The process must own the files or be allowed to write
-// them: of others, the kernel says that everything is resident.
-func Residency(paths ...string) (sum Pages, err error) {
-	err = each(paths, func(f *os.File, size int64) error {
+// Residency counts how much of a file, or of the regular files below a directory, is in the
+// page cache, as vmtouch does: with mincore, which does not change it. The process must own
+// the files or be allowed to write them: of others, the kernel says that everything is
+// resident.
+func Residency(path string) (sum Pages, err error) {
+	err = each(path, func(f *os.File, size int64) error {
 		pages, err := mincore(f, size)
 		sum.Resident += pages.Resident
 		sum.Total += pages.Total
@@ -37,11 +37,12 @@ func Residency(paths ...string) (sum Pages, err error) {
 	return sum, err
 }
 
-// Touch reads a file, or the regular files below a directory, into the page cache. It
-// does not stay there when memory is short.
-func Touch(path string) error {
-	return each([]string{path}, func(f *os.File, _ int64) error {
-		_, err := io.Copy(io.Discard, f)
+// Fill reads a file, or the regular files below a directory, into the page cache, so many bytes
+// in all, in the order of their names: the same part of them each time.
+func Fill(path string, bytes int64) error {
+	return each(path, func(f *os.File, _ int64) error {
+		n, err := io.Copy(io.Discard, io.LimitReader(f, max(bytes, 0)))
+		bytes -= n
 		return err
 	})
 }
@@ -56,7 +57,7 @@ const tries = 3
 // a file system in memory; that is no error.
 func Evict(path string) error {
 	for range tries {
-		err := each([]string{path}, func(f *os.File, _ int64) error {
+		err := each(path, func(f *os.File, _ int64) error {
 			if err := f.Sync(); err != nil { // dirty pages cannot be dropped
 				return err
 			}
@@ -72,25 +73,23 @@ func Evict(path string) error {
 	return nil
 }
 
-// each opens files, and the regular ones below directories. What vanishes from
-// a directory meanwhile is passed over, as a log does at a checkpoint.
-func each(paths []string, do func(f *os.File, size int64) error) error {
-	for _, path := range paths {
-		root, err := filepath.EvalSymlinks(path)
-		if err == nil {
-			err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-				if err == nil && entry.Type().IsRegular() {
-					err = with(file, do)
-				}
-				if errors.Is(err, fs.ErrNotExist) {
-					return nil
-				}
-				return err
-			})
-		}
-		if err != nil {
-			return fmt.Errorf("probe: %s: %w", path, err)
-		}
+// each opens a file, or the regular ones below a directory. What vanishes from a directory
+// meanwhile is passed over, as a log does at a checkpoint.
+func each(path string, do func(f *os.File, size int64) error) error {
+	root, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() {
+				err = with(file, do)
+			}
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("probe: %s: %w", path, err)
 	}
 	return nil
 }
@@ -106,14 +105,4 @@ func with(path string, do func(f *os.File, size int64) error) error {
 		return err
 	}
 	return do(f, info.Size())
-}
-
-// Fill reads files below a directory into the page cache, so many bytes in all, in the order
-// of their names: the same part of them each time.
-func Fill(dir string, bytes int64) error {
-	return each([]string{dir}, func(f *os.File, _ int64) error {
-		n, err := io.Copy(io.Discard, io.LimitReader(f, max(bytes, 0)))
-		bytes -= n
-		return err
-	})
 }

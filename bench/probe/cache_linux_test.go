@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,7 @@ func tree(t *testing.T) (dir string, pages int64) {
 	return dir, 4<<20/int64(os.Getpagesize()) + 1
 }
 
-func TestEvictAndTouch(t *testing.T) {
+func TestEvictAndFill(t *testing.T) {
 	dir, pages := tree(t)
 	onDisk(t, dir)
 	large := filepath.Join(dir, "large")
@@ -49,11 +50,16 @@ func TestEvictAndTouch(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Pages{Total: pages}, left)
 
-	require.NoError(t, Touch(large))
-	got, err = Residency(large, filepath.Join(dir, "sub"))
+	require.NoError(t, Fill(dir, 0))
+	left, err = Residency(dir)
 	require.NoError(t, err)
-	require.Equal(t, Pages{pages - 1, pages}, got)
-	require.NoError(t, Touch(dir))
+	require.Zero(t, left.Resident)
+	const some = 1 << 20
+	require.NoError(t, Fill(dir, some))
+	got, err = Residency(large)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, got.Resident, int64(some/os.Getpagesize()), "with what is read ahead")
+	require.NoError(t, Fill(dir, math.MaxInt64))
 	got, err = Residency(dir)
 	require.NoError(t, err)
 	require.Equal(t, all, got)
@@ -83,7 +89,7 @@ func TestMissingFile(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	_, err := Residency(missing)
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.ErrorIs(t, Touch(missing), fs.ErrNotExist)
+	require.ErrorIs(t, Fill(missing, 1), fs.ErrNotExist)
 	require.ErrorIs(t, Evict(missing), fs.ErrNotExist)
 }
 
@@ -121,8 +127,8 @@ func TestResidencyAsVmtouch(t *testing.T) {
 	require.Positive(t, some.Resident)
 	require.Less(t, some.Resident, some.Total)
 
-	require.NoError(t, Touch(dir))
-	compare("touched")
+	require.NoError(t, Fill(dir, math.MaxInt64))
+	compare("filled")
 }
 
 var residentPages = regexp.MustCompile(`Resident Pages: (\d+)/(\d+)`)

@@ -17,42 +17,32 @@ import (
 	"github.com/varvedb/varve/bench/latency"
 )
 
-// Fsync is a probe of a disk: appends of 4 KiB, each followed by fsync.
-type Fsync struct {
-	Samples int
-	Median  time.Duration
-	P99     time.Duration // of as many samples as Look takes at least
-	Max     time.Duration
-}
-
-// Sync measures a disk by n appends to a temporary file in a directory.
-func Sync(dir string, n int) (f Fsync, err error) {
+// Sync measures a disk by n appends of 4 KiB to a temporary file in a directory, each followed
+// by fsync.
+func Sync(dir string, n int) (took *latency.Recorder, err error) {
 	file, err := os.CreateTemp(dir, "fsync-*")
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
-	page, rec := make([]byte, 4<<10), latency.NewRecorder()
+	page := make([]byte, 4<<10)
+	took = latency.NewRecorder()
 	for range n {
 		if _, err := file.Write(page); err != nil {
-			return f, err
+			return nil, err
 		}
 		start := time.Now()
 		err := file.Sync()
-		if rec.Record(time.Since(start)); err != nil {
-			return f, err
+		if took.Record(time.Since(start)); err != nil {
+			return nil, err
 		}
 	}
-	f = Fsync{Samples: n, Median: rec.Quantile(50), Max: rec.Max()}
-	if n >= syncs {
-		f.P99 = rec.Quantile(99)
-	}
-	return f, nil
+	return took, nil
 }
 
 // Machine is what a machine does in a second of which nothing else is measured.
 type Machine struct {
-	Fsync Fsync
+	Fsync *latency.Recorder
 	Copy  float64       // bytes a second, from memory to memory
 	One   time.Duration // that a fixed program takes on one core
 	All   time.Duration // that it takes on all at once
@@ -82,14 +72,15 @@ func Look(ctx context.Context, dir string) (m Machine, err error) {
 	}
 	m.Copy = copying()
 	m.One, m.All = working(1), working(runtime.GOMAXPROCS(0))
-	before, waited := times(), pressure()
+	before, waited := system()
 	select {
 	case <-ctx.Done():
 		return m, ctx.Err()
 	case <-time.After(rest):
 	}
-	m.Others, m.Stolen = shares(before, times())
-	if now := pressure(); waited != nil && now != nil {
+	after, now := system()
+	m.Others, m.Stolen = shares(before, after)
+	if waited != nil && now != nil {
 		m.Waiting = new(min(float64(*now-*waited)/float64(rest.Microseconds()), 1))
 	}
 	return m, nil
@@ -143,17 +134,20 @@ func work() (sum uint64) {
 	return sum
 }
 
-// times returns what all cores have done since the machine was started.
-func times() *procfs.CPUStat {
+// system returns what all cores have done since the machine was started, and the microseconds in
+// which somebody waited for one; nil where the system does not tell.
+func system() (cores *procfs.CPUStat, waited *uint64) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	all, err := fs.Stat()
-	if err != nil {
-		return nil
+	if all, err := fs.Stat(); err == nil {
+		cores = &all.CPUTotal
 	}
-	return &all.CPUTotal
+	if stats, err := fs.PSIStatsForResource("cpu"); err == nil && stats.Some != nil {
+		waited = &stats.Some.Total
+	}
+	return cores, waited
 }
 
 // shares returns the parts of all cores that were in use, and that were stolen.
@@ -167,24 +161,11 @@ func shares(a, b *procfs.CPUStat) (used, stolen *float64) {
 	return new(busy / total), new(gone / total)
 }
 
-// pressure returns the microseconds in which somebody waited for a core.
-func pressure() *uint64 {
-	fs, err := procfs.NewDefaultFS()
-	if err != nil {
-		return nil
-	}
-	stats, err := fs.PSIStatsForResource("cpu")
-	if err != nil || stats.Some == nil {
-		return nil
-	}
-	return &stats.Some.Total
-}
-
 // Metrics returns the figures of what is known.
 func (m *Machine) Metrics() []latency.Metric {
 	list := []latency.Metric{
-		{Value: float64(m.Fsync.Samples), Unit: "fsyncs"}, latency.Milliseconds(m.Fsync.Median, "fsync-p50-ms"),
-		latency.Milliseconds(m.Fsync.P99, "fsync-p99-ms"), latency.Milliseconds(m.Fsync.Max, "fsync-max-ms"),
+		{Value: float64(m.Fsync.Count()), Unit: "fsyncs"}, latency.Milliseconds(m.Fsync.Quantile(50), "fsync-p50-ms"),
+		latency.Milliseconds(m.Fsync.Quantile(99), "fsync-p99-ms"), latency.Milliseconds(m.Fsync.Max(), "fsync-max-ms"),
 		{Value: m.Copy / 1e6, Unit: "copy-MB/s"}, latency.Milliseconds(m.One, "work-ms"), latency.Milliseconds(m.All, "work-all-ms"),
 	}
 	for _, share := range []struct {

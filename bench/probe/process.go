@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -14,39 +15,22 @@ import (
 // tick is the unit of times in /proc, the same on all common architectures.
 const tick = 10 * time.Millisecond
 
-// usage is counters of processes.
-type usage struct {
-	cpu           time.Duration
-	read, written int64 // bytes from and to the disk
-}
-
-func (u *usage) add(o usage, times int64) {
-	u.cpu += o.cpu * time.Duration(times)
-	u.read += o.read * times
-	u.written += o.written * times
-}
-
-// process is what the system tells of one process. Its usage includes the
-// children that have ended and that it has waited for.
-type process struct {
-	procfs.ProcStat
-	used usage
-}
+// usage is time on cores, in nanoseconds, and bytes from and to the disk.
+type usage [3]int64
 
 // tracker adds up what processes use that come and go.
 type tracker struct {
-	last map[int]process
-	all  map[int]uint64 // start times of everybody at the last look
-
-	total usage
-	blind bool      // the traffic of some process may not be seen
-	next  time.Time // when memory is looked at again
+	root        int   // the first process of the last look; 0 before
+	base, total usage // counters when it was looked at first, less total by then
+	blind       bool  // the traffic of some process may not be seen
+	next        time.Time
 }
 
-// look takes the processes and all that descend from them into a sample; this
-// process alone when there are none.
+// look takes the processes, which descend from the first one, and all that descend from them
+// into a sample; this process alone when there are none. What the first one had used before it
+// was looked at does not count.
 func (t *tracker) look(pids []int, sample *Sample) error {
-	found, all, err := t.find(pids)
+	found, err := find(pids)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrUnsupported
 	}
@@ -56,117 +40,97 @@ func (t *tracker) look(pids []int, sample *Sample) error {
 	if len(found) == 0 {
 		return nil
 	}
-	t.count(found)
-	t.last, t.all = found, all
-	total := t.total
-	sample.CPU = &total.cpu
+	sum, root := t.used(found), os.Getpid()
+	if len(pids) > 0 {
+		root = pids[0]
+	}
+	if root != t.root {
+		for i := range sum {
+			t.base[i] = sum[i] - t.total[i]
+		}
+	}
+	t.root = root
+	// The sum falls for a moment when a child has ended and its parent has not yet its counters.
+	for i := range sum {
+		t.total[i] = max(t.total[i], sum[i]-t.base[i])
+	}
+	sample.CPU = new(time.Duration(t.total[0]))
 	if !t.blind {
-		sample.Read, sample.Written = &total.read, &total.written
+		sample.Read, sample.Written = new(t.total[1]), new(t.total[2])
 	}
 	return t.remember(found, sample)
 }
 
-// find returns those of the given processes that live, with all that descend from
-// them, and when everybody started. For none it is this process alone: the engine is a
-// part of it, and what it runs besides is not.
-func (t *tracker) find(pids []int) (found map[int]process, all map[int]uint64, err error) {
-	found, all = map[int]process{}, map[int]uint64{}
+// find returns those of the given processes that live, with all that descend from them. For
+// none it is this process alone: the engine is a part of it, and what it runs besides is not.
+func find(pids []int) (found map[int]procfs.ProcStat, err error) {
+	found = map[int]procfs.ProcStat{}
 	if len(pids) == 0 {
 		self, err := procfs.Self()
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		stat, err := self.Stat()
 		stat.CUTime, stat.CSTime = 0, 0
-		t.include(found, stat)
-		return found, all, err
+		found[stat.PID] = stat
+		return found, err
 	}
 	list, err := procfs.AllProcs()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var stats []procfs.ProcStat
 	for _, p := range list {
 		if stat, err := p.Stat(); err == nil { // else it has ended since
 			stats = append(stats, stat)
-			all[p.PID] = stat.Starttime
 		}
 	}
 	for before := -1; before < len(found); {
 		before = len(found)
 		for _, stat := range stats {
-			_, have := found[stat.PID]
-			_, child := found[stat.PPID]
-			if !have && (child || slices.Contains(pids, stat.PID)) {
-				t.include(found, stat)
+			if _, child := found[stat.PPID]; child || slices.Contains(pids, stat.PID) {
+				found[stat.PID] = stat
 			}
 		}
 	}
-	return found, all, nil
+	return found, nil
 }
 
-// include adds a process with its disk traffic, which only its owner may see.
-func (t *tracker) include(found map[int]process, stat procfs.ProcStat) {
-	p := process{ProcStat: stat}
-	p.used.cpu = time.Duration(int64(stat.UTime+stat.STime)+int64(stat.CUTime+stat.CSTime)) * tick
-	proc, err := procfs.NewProc(stat.PID)
-	if err == nil {
+// used is what the processes have used, with the children that have ended and that they have
+// waited for.
+func (t *tracker) used(found map[int]procfs.ProcStat) (sum usage) {
+	for pid, stat := range found {
 		var io procfs.ProcIO
-		io, err = proc.IO()
-		p.used.read, p.used.written = int64(io.ReadBytes), int64(io.WriteBytes)
+		proc, err := procfs.NewProc(pid)
+		if err == nil {
+			io, err = proc.IO() // which only its owner may see
+		}
+		if gone(err) {
+			continue
+		}
+		t.blind = t.blind || err != nil
+		sum[0] += (int64(stat.UTime+stat.STime) + int64(stat.CUTime+stat.CSTime)) * int64(tick)
+		sum[1] += int64(io.ReadBytes)
+		sum[2] += int64(io.WriteBytes)
 	}
-	if gone(err) {
-		return
-	}
-	t.blind = t.blind || err != nil
-	found[stat.PID] = p
+	return sum
 }
 
 // gone tells that a process ended between being listed and being read.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) }
 
-// count adds what was used since the last look.
-func (t *tracker) count(found map[int]process) {
-	var grown usage
-	for pid, p := range found {
-		// One that has joined later than it began counts from now on.
-		_, seen := t.last[pid]
-		if seen || t.last != nil && t.all[pid] != p.Starttime {
-			grown.add(p.used, 1)
-		}
-	}
-	for pid, p := range t.last {
-		if t.survives(pid, found) {
-			grown.add(p.used, -1)
-		}
-	}
-	t.total.add(usage{max(grown.cpu, 0), max(grown.read, 0), max(grown.written, 0)}, 1)
-}
-
-// survives tells whether what a process had used by the last look is still in
-// the counters: in its own, or in those of an ancestor that has waited for it.
-func (t *tracker) survives(pid int, found map[int]process) bool {
-	for p, ok := t.last[pid]; ok; p, ok = t.last[pid] {
-		if now, lives := found[pid]; lives && now.Starttime == p.Starttime {
-			return true
-		}
-		pid = p.PPID
-	}
-	return false
-}
-
 // remember takes memory into a sample, unless looking at it would take more than a
 // hundredth of a core. What several processes share, such as Postgres' buffers, counts
 // once: it is the sum of their proportional sets.
-func (t *tracker) remember(found map[int]process, sample *Sample) error {
+func (t *tracker) remember(found map[int]procfs.ProcStat, sample *Sample) error {
 	begin := time.Now()
 	if begin.Before(t.next) {
 		return nil
 	}
 	var bytes int64
-	for pid, p := range found {
+	for pid, stat := range found {
 		if len(found) == 1 {
-			bytes = int64(p.ResidentMemory())
+			bytes = int64(stat.ResidentMemory())
 			break
 		}
 		proc, err := procfs.NewProc(pid)

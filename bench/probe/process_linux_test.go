@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/require"
 )
 
@@ -39,23 +38,20 @@ func TestTracker(t *testing.T) {
 	third := look(s.pid)
 	require.GreaterOrEqual(t, *third.CPU-*second.CPU, 80*time.Millisecond)
 
-	fourth := look(s.pid, other.pid)
-	require.Less(t, *fourth.CPU-*third.CPU, 80*time.Millisecond, "it is older than the last look")
+	fourth := look(other.pid)
+	require.Equal(t, *third.CPU, *fourth.CPU, "another engine counts from now on")
 	require.Positive(t, *fourth.RSS)
 	other.do("burn")
-	fifth := look(s.pid, other.pid)
+	fifth := look(other.pid)
 	require.GreaterOrEqual(t, *fifth.CPU-*fourth.CPU, 80*time.Millisecond)
 
-	sixth := look(s.pid)
-	require.Equal(t, *fifth.CPU, *sixth.CPU, "one that left takes nothing away")
-
 	// Both descend from this process.
-	found, all, err := tr.find([]int{os.Getpid()})
+	found, err := find([]int{os.Getpid()})
 	require.NoError(t, err)
 	require.Contains(t, found, s.pid)
 	require.Contains(t, found, other.pid)
-	require.Contains(t, all, 1, "which descends from nobody here")
-	found, _, err = tr.find(nil)
+	require.NotContains(t, found, 1, "which descends from nobody here")
+	found, err = find(nil)
 	require.NoError(t, err)
 	require.Len(t, found, 1, "this process without others")
 }
@@ -72,22 +68,4 @@ func TestTrackerDisk(t *testing.T) {
 	s.do("child write " + filepath.Join(dir, "b"))
 	require.NoError(t, tr.look([]int{s.pid}, &after))
 	require.GreaterOrEqual(t, *after.Written-*before.Written, int64(8<<20), "with that of the child")
-}
-
-// What an ended process had used is in the counters of an ancestor that waited
-// for it, or lost.
-func TestTrackerCount(t *testing.T) {
-	cpu := func(parent int, started uint64, used time.Duration) process {
-		return process{procfs.ProcStat{PPID: parent, Starttime: started}, usage{cpu: used}}
-	}
-	tr := tracker{last: map[int]process{
-		1: cpu(0, 1, 10), 2: cpu(1, 2, 20), 3: cpu(2, 3, 30), 9: cpu(0, 1, 500),
-	}, all: map[int]uint64{1: 1, 2: 2, 3: 3, 5: 2, 9: 1}}
-	tr.count(map[int]process{
-		1: cpu(0, 1, 10+20+30+7), // has waited for 2, which had waited for 3; 7 are new
-		4: cpu(1, 6, 4),          // was born since
-		5: cpu(0, 2, 900),        // is older than the last look
-		// 9 has ended, and nobody that is looked at knows of it.
-	})
-	require.Equal(t, time.Duration(7+4), tr.total.cpu)
 }

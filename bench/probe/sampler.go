@@ -17,8 +17,7 @@ type Config struct {
 	// from them: store.DB.Stats as a rule. Nil tells nothing.
 	Stats func(context.Context) (driver.Stats, error)
 
-	// Files are files and directories whose residency is sampled; nil is none.
-	Files []string
+	Dir string // whose files' residency is sampled; empty is none
 
 	Interval time.Duration // between samples; 0 is 500 ms, so that no second lacks one
 }
@@ -88,9 +87,9 @@ func (s *Sampler) take(ctx context.Context) (Sample, error) {
 		errs = append(errs, err)
 	}
 	errs = append(errs, s.tracker.look(s.pids, &sample))
-	if len(s.cfg.Files) > 0 && !sample.At.Before(s.resident) {
+	if s.cfg.Dir != "" && !sample.At.Before(s.resident) {
 		begin := time.Now()
-		pages, err := Residency(s.cfg.Files...)
+		pages, err := Residency(s.cfg.Dir)
 		if err == nil {
 			sample.Pages = &pages
 		}

@@ -18,25 +18,18 @@ type Sample struct {
 	CPU     *time.Duration // time on cores since the first sample
 	Read    *int64         // bytes from the disk since then
 	Written *int64         // bytes to the disk since then
-	Pages   *Pages         // of Config.Files
+	Pages   *Pages         // of Config.Dir
 }
 
 // Samples are what a sampler saw, in order.
 type Samples struct {
 	List []Sample
-
-	Failures int   // samples that lack something because of an error
-	Err      error // the first of these errors
+	Err  error // the first one because of which a sample lacks something
 }
 
 func (s *Samples) add(sample Sample, err error) {
 	s.List = append(s.List, sample)
-	if err != nil {
-		s.Failures++
-		if s.Err == nil {
-			s.Err = err
-		}
-	}
+	s.Err = cmp.Or(s.Err, err)
 }
 
 // Fill puts samples into the timeline of a run that began at a time, whose
@@ -47,23 +40,23 @@ func (s *Samples) add(sample Sample, err error) {
 // Config.Interval at both ends. Nothing is lost: what a second without a sample
 // used is in the next one.
 func (s *Samples) Fill(timeline []latency.Second, started time.Time) []latency.Second {
-	var before *Sample
+	before := 0
 	for i := range s.List {
 		sample := &s.List[i]
 		at := second(sample.At.Sub(started))
 		if at >= len(timeline) {
 			break
 		}
-		last := i+1 == len(s.List) || second(s.List[i+1].At.Sub(started)) > at
 		if at >= 0 {
 			sizes(&timeline[at], sample)
-			if last && before != nil {
-				changes(&timeline[at], before, sample)
-			}
 		}
-		if last || before == nil {
-			before = sample
+		if i+1 < len(s.List) && second(s.List[i+1].At.Sub(started)) == at {
+			continue
 		}
+		if at >= 0 && before < i {
+			changes(&timeline[at], &s.List[before], sample)
+		}
+		before = i
 	}
 	return timeline
 }

@@ -58,14 +58,11 @@ type Scenario struct {
 // questionsEach bounds the questions of a scenario of checks.
 const questionsEach = 1000
 
-// scenarioNames are those of Scenarios.
-var scenarioNames = []string{
+// ScenarioNames are those of Scenarios, which are the same of all data.
+var ScenarioNames = []string{
 	"check-manage-direct", "check-manage-org-admin", "check-view-group", "check-view-hierarchy", "check-denied",
 	"list-manage-heavy", "list-view-regular", "list-users-view",
 }
-
-// ScenarioNames returns the names of Scenarios, which are those of all data, in their order.
-func ScenarioNames() []string { return slices.Clone(scenarioNames) }
 
 // Scenarios returns the questions of a data set, the same ones for the same data. The
 // first three and the listings of resources are the document's. Users and resources of
@@ -77,14 +74,14 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	flat.Hierarchy = nil
 	p.flat = NewOracle(&flat)
 	list := []Scenario{
-		{scenarioNames[0], Check, Manage, p.draw(p.entries(ManagerUser, func(e Entry) int { return e.Subject }))},
-		{scenarioNames[1], Check, Manage, p.orgAdmin()},
-		{scenarioNames[2], Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].Has(user) }))},
-		{scenarioNames[3], Check, View, p.hierarchy()},
-		{scenarioNames[4], Check, View, p.denied()},
-		{scenarioNames[5], ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
-		{scenarioNames[6], ListResources, View, p.regular()},
-		{scenarioNames[7], ListUsers, View, usersOf(o, View, evenly(d.Size.Resources, questionsEach))},
+		{ScenarioNames[0], Check, Manage, p.draw(p.entries(ManagerUser, func(e Entry) int { return e.Subject }))},
+		{ScenarioNames[1], Check, Manage, p.orgAdmin()},
+		{ScenarioNames[2], Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].Has(user) }))},
+		{ScenarioNames[3], Check, View, p.hierarchy()},
+		{ScenarioNames[4], Check, View, p.denied()},
+		{ScenarioNames[5], ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
+		{ScenarioNames[6], ListResources, View, p.regular()},
+		{ScenarioNames[7], ListUsers, View, usersOf(o, View, evenly(d.Size.Resources, questionsEach))},
 	}
 	for _, s := range list {
 		if len(s.Questions) == 0 {
@@ -95,18 +92,18 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 }
 
 // everything asks all there is to ask of a permission, evenly cut.
-func everything(o *Oracle, p Permission, cfg VerifyConfig) []Scenario {
+func everything(o *Oracle, p Permission, most, lists int) []Scenario {
 	users, resources := o.data.Size.Users, o.data.Size.Resources
 	var checks []Question
-	for _, pair := range evenly(users*resources, cfg.Checks) {
+	for _, pair := range evenly(users*resources, most) {
 		q := Question{User: (pair-1)%users + 1, Resource: (pair-1)/users + 1}
 		q.Want = answer(o.May(p, q.User, q.Resource))
 		checks = append(checks, q)
 	}
 	return []Scenario{
 		{"checks", Check, p, checks},
-		{"resources", ListResources, p, resourcesOf(o, p, evenly(users, cfg.Lists))},
-		{"users", ListUsers, p, usersOf(o, p, evenly(resources, cfg.Lists))},
+		{"resources", ListResources, p, resourcesOf(o, p, evenly(users, lists))},
+		{"users", ListUsers, p, usersOf(o, p, evenly(resources, lists))},
 	}
 }
 

@@ -3,6 +3,7 @@
 package row
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -46,7 +47,7 @@ const (
 // Config says what to insert, how, and for how long.
 type Config struct {
 	Indexes   int // 0: none; 2: those of layout simple; 6: those of layout arkiv
-	Rows      int // to insert, where Loop does not say how many commits
+	Rows      int // to insert
 	PerCommit int // rows of a commit; zero means all
 	Mode      Mode
 	Seed      uint64
@@ -54,8 +55,6 @@ type Config struct {
 	// Limit, if not zero, ends the insertion early, after the commit in which it
 	// passes.
 	Limit time.Duration
-
-	Loop bench.Loop // how many commits; nil means as many as Rows need
 }
 
 // Insert makes the table in an empty database, inserts rows and records the
@@ -80,21 +79,12 @@ func Insert(ctx context.Context, db *store.DB, cfg Config) (bench.Result, error)
 	return res, err
 }
 
-// run inserts until the rows, the time or the loop end.
+// run inserts until the rows or the time end.
 func (t *table) run(ctx context.Context, cfg Config, res *bench.Result) error {
-	if cfg.PerCommit == 0 {
-		cfg.PerCommit = cfg.Rows
-	}
-	loop := cfg.Loop
-	if loop == nil {
-		loop = bench.Times((cfg.Rows + cfg.PerCommit - 1) / cfg.PerCommit)
-	}
-	rows := make([]any, 0, cfg.PerCommit*len(t.Columns))
-	for (cfg.Limit == 0 || res.Latency.Total() < cfg.Limit) && loop() {
-		n := cfg.PerCommit
-		if cfg.Loop == nil {
-			n = min(n, cfg.Rows-int(res.Rows))
-		}
+	each := cmp.Or(cfg.PerCommit, cfg.Rows)
+	rows := make([]any, 0, each*len(t.Columns))
+	for left := cfg.Rows; left > 0 && (cfg.Limit == 0 || res.Latency.Total() < cfg.Limit); left -= each {
+		n := min(each, left)
 		rows = t.rows(rows[:0], int(res.Rows), n)
 		err := res.Time(func() error {
 			return t.db.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return t.insert(ctx, tx, cfg.Mode, rows) })
@@ -123,9 +113,6 @@ type table struct {
 
 func newTable(db *store.DB, cfg Config) (*table, error) {
 	layout := map[int]string{0: "bare", 2: "simple", 6: "arkiv"}[cfg.Indexes]
-	if layout == "" || cfg.Rows < 1 && cfg.Loop == nil || cfg.PerCommit < 0 {
-		return nil, fmt.Errorf("%d rows with %d indexes: want rows, and 0, 2 or 6 indexes", cfg.Rows, cfg.Indexes)
-	}
 	schema, err := schemas.Entities(layout, string(db.Engine().Info().Dialect))
 	if err != nil {
 		return nil, err
@@ -180,18 +167,13 @@ func (t *table) rows(values []any, first, n int) []any {
 
 func (t *table) insert(ctx context.Context, tx driver.Tx, mode Mode, values []any) error {
 	width := len(t.Columns)
-	switch mode {
-	case Bulk:
+	if mode == Bulk {
 		return tx.Insert(ctx, &t.Table, values)
-	case Batch:
-		for ; len(values) >= batchRows*width; values = values[batchRows*width:] {
-			if _, err := tx.Exec(ctx, t.many, values[:batchRows*width]...); err != nil {
-				return err
-			}
+	}
+	for ; mode == Batch && len(values) >= batchRows*width; values = values[batchRows*width:] {
+		if _, err := tx.Exec(ctx, t.many, values[:batchRows*width]...); err != nil {
+			return err
 		}
-	case Single:
-	default:
-		return fmt.Errorf("unknown mode %q", mode)
 	}
 	for row := range slices.Chunk(values, width) {
 		if _, err := tx.Exec(ctx, t.one, row...); err != nil {

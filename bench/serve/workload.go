@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/service"
@@ -67,11 +66,11 @@ func (w Workload) Run(ctx context.Context, db *store.DB, protocol string, n int,
 	if err := Load(ctx, Local(svc), n); err != nil {
 		return res, err
 	}
-	client, stop, err := connect(ctx, svc, protocol)
+	client, err := connect(ctx, svc, protocol)
 	if err != nil {
 		return res, err
 	}
-	defer func() { err = errors.Join(err, client.Close(), stop()) }()
+	defer func() { err = errors.Join(err, client.Close()) }()
 	r := NewRequests(client, n)
 	request := func(ctx context.Context, i int) error { return w.request(r, ctx, i) }
 	warm := bench.NewResult()
@@ -88,31 +87,21 @@ func (w Workload) Run(ctx context.Context, db *store.DB, protocol string, n int,
 	return res, nil
 }
 
-// connect returns a client of a service, which listens until stop.
-func connect(ctx context.Context, svc *service.Service, protocol string) (client Client, stop func() error, err error) {
+// connect returns a client of a service, which listens until the client is closed.
+func connect(ctx context.Context, svc *service.Service, protocol string) (c Client, err error) {
 	if protocol == "local" {
-		return Local(svc), func() error { return nil }, nil
+		return Local(svc), nil
 	}
-	srv, err := server.Listen(ctx, svc, server.Options{})
+	srv, stop, err := Listen(ctx, svc, server.Options{})
 	if err != nil {
-		return client, nil, err
+		return c, err
 	}
-	running, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- srv.Run(running) }()
-	stop = func() error {
-		cancel()
-		return <-done
+	if protocol == "rest" {
+		c = REST(srv.REST(), "", Clients)
+	} else if c, err = GRPC(srv.GRPC(), ""); err != nil {
+		return c, errors.Join(err, stop())
 	}
-	switch protocol {
-	case "rest":
-		return REST(srv.REST(), "", Clients), stop, nil
-	case "grpc":
-		if client, err = GRPC(srv.GRPC(), ""); err == nil {
-			return client, stop, nil
-		}
-	default:
-		err = fmt.Errorf("unknown protocol %q", protocol)
-	}
-	return client, nil, errors.Join(err, stop())
+	leave := c.Close
+	c.Close = func() error { return errors.Join(leave(), stop()) }
+	return c, nil
 }

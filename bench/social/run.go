@@ -20,10 +20,6 @@ const (
 	SuccessLimit = 0.999                  // part of the requests
 )
 
-// Hopeless is the success below which phases of a higher rate are not worth running:
-// the machine ends there.
-const Hopeless = 0.9
-
 // RunConfig says what Run does.
 type RunConfig struct {
 	Script *Script

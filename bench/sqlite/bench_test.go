@@ -40,6 +40,16 @@ func BenchmarkSocial(b *testing.B)                 { suite.Run(b, "Social") }
 func BenchmarkService(b *testing.B)                { suite.Run(b, "Service") }
 func BenchmarkServiceEvents(b *testing.B)          { suite.Run(b, "ServiceEvents") }
 func BenchmarkNode(b *testing.B)                   { suite.Run(b, "Node") }
+func BenchmarkPayload(b *testing.B)                { suite.Run(b, "Payload") }
+func BenchmarkCapped(b *testing.B)                 { suite.Run(b, "Capped") }
+func BenchmarkPageSize(b *testing.B)               { suite.Run(b, "PageSize") }
+func BenchmarkFrontier(b *testing.B)               { suite.Run(b, "Frontier") }
+func BenchmarkV1(b *testing.B)                     { suite.Run(b, "V1") }
+func BenchmarkFirstSync(b *testing.B)              { suite.Run(b, "FirstSync") }
+func BenchmarkImport(b *testing.B)                 { suite.Run(b, "Import") }
+func BenchmarkBackup(b *testing.B)                 { suite.Run(b, "Backup") }
+func BenchmarkRestart(b *testing.B)                { suite.Run(b, "Restart") }
+func BenchmarkDailyGrowth(b *testing.B)            { suite.Run(b, "DailyGrowth") }
 func BenchmarkRealBlocks(b *testing.B)             { suite.Run(b, "RealBlocks") }
 func BenchmarkGeneratedBlocks(b *testing.B)        { suite.Run(b, "GeneratedBlocks") }
 func BenchmarkUpdate(b *testing.B)                 { suite.Run(b, "Update") }

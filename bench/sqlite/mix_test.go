@@ -119,8 +119,8 @@ func requireMix(t *testing.T, s *mixStore, r mix.Reads) {
 			applied = head.Block
 		}
 	}
-	want := map[string]int{mix.A: 6, mix.B: 7, mix.C: 6, mix.DataCentre: 5}[r.Name()]
-	if !s.Entities.Temporal() && r.Name() != mix.C && r.Name() != mix.DataCentre {
+	want := map[string]int{mix.A: 6, mix.B: 7, mix.C: 6, mix.W: 5, mix.DataCentre: 5}[r.Name()]
+	if !s.Entities.Temporal() && (r.Name() == mix.A || r.Name() == mix.B) {
 		want-- // the share of reads in the past went to another kind
 	}
 	require.Len(t, kinds, want)

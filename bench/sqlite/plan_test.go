@@ -91,7 +91,7 @@ func TestMixPlans(t *testing.T) {
 					answer(t, l, rec, min(op.Block, reads.Head()), op)
 				}
 			}
-			require.Len(t, kinds, 15)
+			require.Len(t, kinds, 17)
 			for kind, rec := range kinds {
 				for text := range rec.texts {
 					for _, step := range plan(t, snap, text) {

@@ -26,7 +26,7 @@ func TestRebac(t *testing.T) {
 	s := fillRebac(t, d)
 	for _, c := range rebac.Closures {
 		t.Run("closure="+string(c), func(t *testing.T) {
-			must(t, s.Verify(t.Context(), d, o, c, rebac.VerifyConfig{Checks: checks}))
+			must(t, s.Verify(t.Context(), d, o, c, checks, 0))
 		})
 	}
 	t.Run("wrong", func(t *testing.T) { checkRebacNotices(t, s, d, o) })
@@ -40,7 +40,7 @@ func checkRebacNotices(t *testing.T, s *rebac.Store, d *rebac.Data, o *rebac.Ora
 	scenarios, err := rebac.Scenarios(d, o)
 	must(t, err)
 	for _, c := range rebac.Closures {
-		err := s.Verify(t.Context(), other, rebac.NewOracle(other), c, rebac.VerifyConfig{Checks: 1})
+		err := s.Verify(t.Context(), other, rebac.NewOracle(other), c, 1, 0)
 		if !errors.Is(err, bench.ErrMismatch) {
 			t.Errorf("closure %s: answers of other data pass: %v", c, err)
 		}

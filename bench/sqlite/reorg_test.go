@@ -49,7 +49,7 @@ func TestReorg(t *testing.T) {
 			head, err := cp.Entities.Head(t.Context())
 			require.NoError(t, err)
 			if cp.Entities.Temporal() {
-				require.Equal(t, int64(rounds), res.Arrival.Latency.Count())
+				require.Equal(t, int64(rounds), res.Arrival.Count())
 				require.Equal(t, cp.Ready.Head+1, head.Block, "all but the last block were taken back")
 				sameRows(t, cp, last)
 			} else {

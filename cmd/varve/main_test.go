@@ -130,7 +130,7 @@ func TestInspect(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(must(t, "inspect", dst, "--json")), &in))
 	require.Equal(t, uint64(605), in.Store.Live)
 	require.Equal(t, testdata.ArkivDigest, in.Store.Digest)
-	require.Contains(t, must(t, "inspect", dst), "rows in payloads")
+	require.Contains(t, must(t, "inspect", dst), "rows in contents")
 }
 
 func TestEnginesListsGaps(t *testing.T) {
@@ -221,7 +221,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"the versions have digest":     `UPDATE payloads SET payload = x'00' WHERE rowid = 7`,
 		"its attributes do not":        `UPDATE payloads SET to_block = to_block - 1 WHERE rowid = 3`,
 	} {
-		dst := url(t, "a.db")
+		dst := url(t, "a.db") + "?layout=arkiv"
 		must(t, "import", arkiv+"blocks.tar", dst)
 		db, err := store.Open(t.Context(), dst, nil)
 		require.NoError(t, err)

@@ -63,7 +63,7 @@ func TestCompareWithServer(t *testing.T) {
 	t.Setenv(clitest.AsCommand, "1")
 	out, errs, code := varve(t, "compare", "sqlite", ownServer(t), "--entities=100", "--commits=1", "--repeats=1")
 	require.Equal(t, cli.ExitOK, code, errs)
-	require.Contains(t, out, "engine=postgres@localhost")
+	require.Contains(t, out, "| postgres@localhost | compact |")
 	require.NotContains(t, out+errs, "hush")
 }
 

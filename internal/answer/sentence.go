@@ -145,9 +145,9 @@ func (s *sayer) end(list []ranked, unit string) string {
 	if len(list) < 2 {
 		return "; nothing else was measured of it."
 	}
-	word := "next is"
-	if min(list[0].by.N, list[1].by.N) < report.Judged || list[0].by.Lo <= list[1].by.Hi {
-		word = "not told apart from"
+	word := "not told apart from"
+	if list[0].by.Apart(list[1].by) {
+		word = "next is"
 	}
 	return fmt.Sprintf("; %s %s with %s.", word, list[1], s.in(list[1].by, unit))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/report"
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -91,7 +92,7 @@ func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 			return false, fmt.Errorf("answer: %s: %w", engine.Label(), err)
 		}
 	}
-	w := &wishes{engines: engines, layouts: c.Layouts, sizes: slices.Compact(slices.Sorted(slices.Values(c.Sizes))), repeats: c.Repeats, mixes: len(mix.Names), time: c.Time}
+	w := &wishes{engines: engines, layouts: c.Layouts, sizes: slices.Compact(slices.Sorted(slices.Values(c.Sizes))), repeats: c.Repeats, mixes: len(mix.Names), v1: v1Size, time: c.Time}
 	begun, err := c.begin(e, w, &o)
 	if err != nil {
 		return false, err
@@ -145,15 +146,6 @@ func (p *plan) run(e *env, o lab.Options, base float64, out string) (failed erro
 	return failed
 }
 
-// prepare returns a block tar of a source.
-func prepare(_ *env, src string) (string, error) {
-	kind, err := sniff(src)
-	if err == nil && kind != "tar" {
-		err = fmt.Errorf("%s is no block tar", src)
-	}
-	return src, err
-}
-
 // begun is what all that an answer measures has in common, however often its command is given.
 type begun struct {
 	Source     string            `json:"source"`
@@ -193,17 +185,19 @@ func (c *answerCmd) begin(e *env, w *wishes, o *lab.Options) (*begun, error) {
 		return nil, err
 	}
 	if c.Source != "" {
-		if o.Source, err = prepare(e, c.Source); err != nil {
+		r := &runner{options: lab.Options{Source: c.Source}}
+		if err := r.prepare(e); err != nil {
 			return nil, err
 		}
-		w.mixes = 1
+		o.Source = r.options.Source
+		w.mixes, w.v1 = 1, 0
 		w.data, err = amountOf(e.ctx, o.Source)
 		return b, err
 	}
 	if len(text) == 0 {
 		b.Base = w.base()
 	}
-	w.data, err = generated{Model: "mendoza", Scale: b.Base, Seed: o.Seed}.plan()
+	w.data, err = source.Generated{Model: "mendoza", Scale: b.Base, Seed: o.Seed}.Plan()
 	return b, err
 }
 
@@ -219,13 +213,13 @@ func (b *begun) keep(dir string) error {
 // base is the scale of the base profile that is loaded in its part of the time.
 func (w *wishes) base() float64 {
 	const probe = 0.01
-	data, err := generated{Model: "mendoza", Scale: probe, Seed: 1}.plan()
+	data, err := source.Generated{Model: "mendoza", Scale: probe, Seed: 1}.Plan()
 	if err != nil {
 		return probe
 	}
 	fits := &plan{wishes: *w}
 	fits.data = data
-	share := loadShare * w.time.Seconds() / fits.loading(1+v1Size)
+	share := loadShare * w.time.Seconds() / fits.loading(1+w.v1)
 	return rounded(min(max(probe*share, 10*scaler.MinScale), 1), 1)
 }
 
@@ -236,7 +230,7 @@ func rounded(v float64, digits int) float64 {
 }
 
 // amountOf estimates what a block tar holds, by its beginning.
-func amountOf(ctx context.Context, path string) (a amount, err error) {
+func amountOf(ctx context.Context, path string) (a source.Amount, err error) {
 	const enough = 3 * time.Second
 	t, err := feed.OpenTar(path)
 	if err != nil {

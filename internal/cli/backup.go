@@ -256,6 +256,9 @@ func (c *restoreCmd) restore(e *env, m *manifest) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if m.Contents.Layout != "" {
+		e.sayNew(m.Contents.Layout, c.URL)
+	}
 	return restoreInto(e, c.Dir, m, c.At, db)
 }
 

@@ -42,7 +42,7 @@ func (e slowEngine) Check(context.Context, func(string) bool) (string, error) {
 func TestCheckOutcomes(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.db")
-	db, err := store.Open(t.Context(), "sqlite:"+path, nil)
+	db, err := store.Open(t.Context(), "sqlite:"+path+"?layout=arkiv", nil)
 	require.NoError(t, err)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)

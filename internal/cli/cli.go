@@ -18,6 +18,7 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -61,7 +62,6 @@ type commands struct {
 	Authz   authzCmd   `cmd:"" help:"Measure permission checks and listings; every answer is compared with the right one."`
 	Torture tortureCmd `cmd:"" help:"Kill processes that write to stores, cut their power, and check that nothing acknowledged is lost."`
 	Engines enginesCmd `cmd:"" help:"List the engines, their versions, what they can do and what they cannot."`
-	Top     topCmd     `cmd:"" help:"Watch a running varve serve: commits, log, backlog, requests."`
 	Health  healthCmd  `cmd:"" help:"Ask a running varve serve whether it is ready."`
 	Version versionCmd `cmd:"" help:"Print the version of the program, what it was built from, and the engines in it."`
 	Help    helpCmd    `cmd:"" help:"Print a document: what is promised, what is not, and how things are done."`
@@ -169,7 +169,7 @@ func newParser(cmds *commands, more ...kong.Option) (*kong.Kong, error) {
 		kong.Description("Varve keeps the entities of a chain node on an embedded engine, and measures which engine and which schema to choose."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.UsageOnError(),
-		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ",")},
+		kong.Vars{"trials": strings.Join(trialNames(), ", "), "engines": strings.Join(engine.Names(), ","), "layout": store.DefaultLayout},
 	)...)
 }
 

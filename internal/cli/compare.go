@@ -1,27 +1,31 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/lab"
+	"github.com/varvedb/varve/internal/report"
 )
 
-// compareCmd measures engines in turns, each in a process of its own, so that memory, page cache
-// and a crash are its own.
+// compareCmd measures engines and layouts in turns, each engine in a process of its own, so that
+// memory, page cache and a crash are its own.
 type compareCmd struct {
 	engineFlags
 	recordFlags
 	lab.FirstOptions
-	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
-	Layout  string   `help:"Entity layout." default:"arkiv"`
-	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
+	Engines  []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
+	Layouts  []string `help:"Layouts of entities that stand beside each other." default:"arkiv,compact"`
+	Source   string   `store:"" placeholder:"SRC" help:"Data of your own to load, read and go on with, in place of blocks of the network and generated ones: a block tar, an Arkiv SQLite database, or the URL of a store."`
+	Dir      string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
+	Settings bool     `help:"Print below the table what each engine was set to, as it says itself, and the machine."`
 }
 
 // Run compares. It prints what it has when an engine fails, and fails then.
@@ -32,16 +36,21 @@ func (c *compareCmd) Run(e *env) error {
 	if len(c.Engines) == 0 {
 		c.Engines = here(e, "compare")
 	}
-	o := lab.Options{Seed: 1, Layouts: []string{c.Layout}, First: &c.FirstOptions}
-	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}}
-	got, err := x.run(e)
-	if got == nil {
-		return err
+	o := lab.Options{Seed: 1, Layouts: c.Layouts, First: &c.FirstOptions, Source: c.Source}
+	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}, write: report.WriteText}
+	x.about = fmt.Sprintf(", with the layouts %s, about %.0f min", strings.Join(c.Layouts, " and "), c.minutes())
+	set, err := x.run(e)
+	if set != nil && c.Settings {
+		err = errors.Join(err, printSettings(e.stdout, set))
 	}
-	if differ := got.sameDigests(); differ != nil {
-		err = errors.Join(err, differ)
-	}
-	return errors.Join(err, got.rank(e.stdout, err == nil))
+	return err
+}
+
+// minutes is how long it takes, by what it took on two cores with a network's disk.
+func (c *compareCmd) minutes() float64 {
+	const each = 4.0 / 60 // of an engine and a layout, with the default sizes
+	size := (1 + float64(c.Entities)/5000 + float64(c.Commits)/100) / 3
+	return math.Ceil(each * size * float64(len(c.Engines)*len(c.Layouts)*c.Repeats))
 }
 
 // here are the engines that there is a program for, this one or another. Who asks for none by
@@ -57,61 +66,27 @@ func here(e *env, command string) (names []string) {
 	return names
 }
 
-// ranked are the measures by which engines are put in an order, all better when lower.
-var ranked = []struct{ name, unit, what string }{
-	{"GeneratedBlocks", "commit-p50-ms", "commits of 100 entities"},
-	{"GeneratedBlocks", "get-p50-ms", "reads by key"},
-	{"GeneratedBlocks", "query-p50-ms", "queries"},
-}
-
-// rank says who is first, and when that cannot be relied on: others were at work, or the
-// repeats of neighbours overlap. That answers were right it says only where nothing failed.
-func (s *results) rank(out io.Writer, well bool) error {
-	for _, off := range s.off {
-		fmt.Fprintf(out, "The machine was not at rest: %s. These ranks cannot be relied on.\n", off)
-	}
-	for _, by := range ranked {
-		rows := slices.DeleteFunc(slices.Clone(s.rows), func(r *row) bool { return r.name != by.name || len(r.values[by.unit]) == 0 })
-		slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.summary(by.unit).Center, b.summary(by.unit).Center) })
-		if len(rows) < 2 {
-			continue
-		}
-		text := rows[0].get("engine") + " " + rows[0].cell(by.unit)
-		for i, r := range rows[1:] {
-			text += orderSign(rows[i], r, by.unit) + r.get("engine") + " " + r.cell(by.unit)
-		}
-		fmt.Fprintf(out, "%s, median in ms: %s\n", by.what, text)
-	}
-	if len(s.rows) > 0 {
-		fmt.Fprintln(out, "≈: the repeats overlap, or are fewer than three, so that the order may be luck.")
-	}
-	if !well {
-		return nil
-	}
-	_, err := fmt.Fprintln(out, "Every answer was compared with the right one, and so was the digest of each store.")
-	return err
-}
-
-// orderSign tells a difference that all repeats show from one that may be luck.
-func orderSign(a, b *row, unit string) string {
-	first, second := a.values[unit], b.values[unit]
-	if min(len(first), len(second)) < 3 || slices.Max(first) >= slices.Min(second) {
-		return " ≈ "
-	}
-	return " < "
-}
-
-// sameDigests fails when engines that were given the same hold something else.
-func (s *results) sameDigests() error {
-	first := map[string]string{}
-	for _, r := range s.rows {
-		given := r.name + "/" + strings.Join(slices.DeleteFunc(slices.Clone(r.keys), func(k string) bool { return strings.HasPrefix(k, "engine=") }), "/")
-		for _, digest := range r.digests {
-			if want := cmp.Or(first[given], digest); digest != want {
-				return fmt.Errorf("%w: %s: %s of %s, %s of another engine", bench.ErrMismatch, r.name, digest, r.get("engine"), want)
+// printSettings writes the configuration of what was measured, a value a line, and which engines
+// have it.
+func printSettings(out io.Writer, set *report.Set) error {
+	var rows []string
+	has := map[string][]string{}
+	for _, l := range set.Lines {
+		of := report.Key(l, "engine")
+		for _, c := range l.Config {
+			row := c.Key + "\t" + string(c.Value)
+			if has[row] == nil {
+				rows = append(rows, row)
 			}
-			first[given] = cmp.Or(first[given], digest)
+			if !slices.Contains(has[row], of) {
+				has[row] = append(has[row], of)
+			}
 		}
 	}
-	return nil
+	slices.Sort(rows)
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintf(w, "%s\t%s\n", row, strings.Join(has[row], " "))
+	}
+	return w.Flush()
 }

@@ -1,16 +1,22 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
+	"golang.org/x/perf/benchfmt"
+
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/lab"
 	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/internal/report"
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -36,7 +42,7 @@ func (f *engineFlags) set(o *lab.Options, engines []string) (list []bench.Engine
 		fault = fmt.Errorf("--memory: %w", fault)
 	}
 	list, unknown := toMeasure(engines)
-	err = cmp.Or(unknown, known("layout", o.Layouts, store.Layouts()), err, fault)
+	err = cmp.Or(unknown, known("layout", o.Layouts, schemas.EntityLayouts()), err, fault)
 	if err != nil {
 		err = usageError{err}
 	}
@@ -62,10 +68,12 @@ type entry struct {
 	engines []string
 	options lab.Options
 	child   child
+	about   string                                                  // is said of the repeats before they begin
+	write   func(w io.Writer, set *report.Set, ids ...string) error // its tables; nil for an overview
 }
 
-// run measures, prints, and returns what it printed, also when an engine fails; it fails then.
-func (x *entry) run(e *env) (*results, error) {
+// run measures and prints. It returns what it printed, also when an engine fails; it fails then.
+func (x *entry) run(e *env) (*report.Set, error) {
 	x.options.Scale, x.options.Loaded, x.options.Probe = 1, 0.6, true
 	engines, err := x.set(&x.options, x.engines)
 	if err != nil {
@@ -75,6 +83,11 @@ func (x *entry) run(e *env) (*results, error) {
 	if err != nil {
 		return nil, err
 	}
+	labels := make([]string, len(engines))
+	for i := range engines {
+		labels[i] = engines[i].Label()
+	}
+	fmt.Fprintf(e.stderr, "%s on %s: %d repeats in turns%s, then a table\n", found[0].Title, strings.Join(labels, ", "), x.Repeats, x.about)
 	kept := x.Out != ""
 	return x.into(e, func() error {
 		r := runner{found: found, engines: engines, options: x.options, repeats: x.Repeats, out: x.Out, kept: kept, child: x.child}
@@ -83,8 +96,9 @@ func (x *entry) run(e *env) (*results, error) {
 }
 
 // into prints the results of the experiment, which measure puts into the set, or into one for
-// this time only. What it fails with comes after what there is.
-func (x *entry) into(e *env, measure func() error) (_ *results, err error) {
+// this time only. What it fails with comes after what there is; that answers were right is said
+// only where nothing failed.
+func (x *entry) into(e *env, measure func() error) (_ *report.Set, err error) {
 	if x.Out == "" {
 		if x.Out, err = os.MkdirTemp("", "varve-"+x.id+"-"); err != nil {
 			return nil, err
@@ -95,14 +109,61 @@ func (x *entry) into(e *env, measure func() error) (_ *results, err error) {
 	if e.ctx.Err() != nil {
 		return nil, failed
 	}
-	read, err := readResults(x.Out, x.id)
-	if err == nil {
-		err = read.print(e.stdout)
+	set, err := loadSet(e, x.Out)
+	if err != nil {
+		return nil, cmp.Or(failed, err)
 	}
 	if failed == nil {
-		failed = read.failure()
+		failed = failure(set, x.id)
 	}
-	return read, errors.Join(err, failed)
+	if failed == nil {
+		fmt.Fprintln(e.stderr, "Every answer was compared with the right one.")
+	}
+	write := report.WriteOverview
+	if x.write != nil {
+		write = x.write
+	}
+	return set, errors.Join(write(e.stdout, set, x.id), failed)
+}
+
+// failure is the error of the runs of an experiment that did not end well, and of stores that
+// were given the same and hold something else; nil for none.
+func failure(set *report.Set, experiment string) error {
+	var failed []error
+	of := func(l *benchfmt.Result) bool { return l.GetConfig("experiment") == experiment }
+	for _, l := range set.Excluded {
+		if of(l) {
+			failed = append(failed, fmt.Errorf("%s, repeat %s: %s", l.Name, l.GetConfig("repeat"), l.GetConfig("excluded")))
+		}
+	}
+	first := map[string]*benchfmt.Result{}
+	for _, l := range set.Lines {
+		digest := l.GetConfig(lab.DigestKey)
+		if !of(l) || digest == "" {
+			continue
+		}
+		base, parts := l.Name.Parts()
+		given := string(base)
+		for _, p := range parts {
+			if !bytes.HasPrefix(p, []byte("/engine=")) && !bytes.HasPrefix(p, []byte("/layout=")) {
+				given += string(p)
+			}
+		}
+		other := first[given]
+		if other == nil {
+			first[given] = l
+		} else if want := other.GetConfig(lab.DigestKey); digest != want {
+			failed = append(failed, fmt.Errorf("%w: %s holds %s, %s holds %s", bench.ErrMismatch, l.Name, digest, other.Name, want))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// told shows the progress of data sets.
+func told(e *env) func(name, unit string, total int64) bench.Progress {
+	return func(name, unit string, total int64) bench.Progress {
+		return progress.Start(e.stderr, name, unit, total)
+	}
 }
 
 // measureHere runs an experiment in this process.
@@ -115,9 +176,7 @@ func measureHere(e *env, engine bench.Engine, out string, o lab.Options, found l
 	if l.Cache, err = bench.OpenCache(""); err != nil {
 		return err
 	}
-	l.Cache.Progress = func(name, unit string, total int64) bench.Progress {
-		return progress.Start(e.stderr, name, unit, total)
-	}
+	l.Cache.Progress = told(e)
 	set, err := lab.OpenSet(out)
 	if err == nil {
 		err = l.Run(e.ctx, found, set)

@@ -24,7 +24,7 @@ type followFlags struct {
 	RPC string `arg:"" name:"rpc-url" help:"JSON-RPC of an execution client of the chain: http(s)."`
 	URL string `arg:"" store:"" name:"store-url" help:"Store to write; its only writer. It is made when it does not exist, and goes on where it is."`
 
-	Layout   string        `help:"Layout of a new store." default:""`
+	Layout   string        `help:"Layout of a new store, ${layout} when neither this nor the URL names one." default:""`
 	Adopt    bool          `help:"Go on with a store that was fed without hashes, such as from a block tar of the same chain."`
 	Attempts int           `min:"0" max:"1000000000" help:"How often a request is sent before the command fails; 0 for no limit." default:"0"`
 	Interval time.Duration `min:"1ms" max:"24h" help:"Time between two questions for a new block." default:"1s"`
@@ -85,7 +85,7 @@ func (c *followFlags) open(e *env) (f *chain.Follower, db *store.DB, end func() 
 	if c.Attempts < 0 || c.Interval <= 0 {
 		return nil, nil, nil, usageError{errors.New("--attempts must not be negative, and --interval above zero")}
 	}
-	db, ents, end, err := openFedDB(e.ctx, c.URL, store.EntityOptions{Layout: c.Layout})
+	db, ents, end, err := e.openFedDB(c.URL, store.EntityOptions{Layout: c.Layout})
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -37,16 +38,16 @@ func (c *importCmd) Run(e *env) (err error) {
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	defer func() { err = errors.Join(err, src.close()) }()
-	ents, end, err := openFed(e.ctx, c.URL, store.EntityOptions{})
+	defer func() { err = errors.Join(err, src.Close()) }()
+	ents, end, err := e.openFed(c.URL, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	start := time.Now()
 	var horizon uint64
-	if src.history != nil {
-		src.history = observeHorizon(src.history, &horizon)
+	if src.History != nil {
+		src.History = observeHorizon(src.History, &horizon)
 	}
 	loaded, err := c.load(e, src, ents)
 	if err != nil {
@@ -79,26 +80,26 @@ func observeHorizon(history iter.Seq2[entity.Changeset, error], horizon *uint64)
 	}
 }
 
-func (c *importCmd) load(e *env, src *source, ents *store.Entities) (store.Loaded, error) {
+func (c *importCmd) load(e *env, src *source.Source, ents *store.Entities) (store.Loaded, error) {
 	opts := store.LoadOptions{Changes: c.Batch}
-	if src.blocks == nil {
+	if src.Blocks == nil {
 		bar := progress.Start(e.stderr, "import", "changes", 0)
 		defer bar.Finish()
 		opts.Progress = func(l store.Loaded) { bar.Set(int64(l.Changes)) }
-		return ents.Import(e.ctx, src.history, opts)
+		return ents.Import(e.ctx, src.History, opts)
 	}
-	if src.progress == nil {
+	if src.Progress == nil {
 		bar := progress.Start(e.stderr, "import", "changes", 0)
 		defer bar.Finish()
 		opts.Progress = func(l store.Loaded) { bar.Set(int64(l.Changes)) }
-		return ents.Load(e.ctx, src.blocks, opts)
+		return ents.Load(e.ctx, src.Blocks, opts)
 	}
-	_, total := src.progress()
+	_, total := src.Progress()
 	bar := progress.Start(e.stderr, "import", "bytes", total)
 	defer bar.Finish()
 	opts.Progress = func(store.Loaded) {
-		done, _ := src.progress()
+		done, _ := src.Progress()
 		bar.Set(done)
 	}
-	return ents.Load(e.ctx, src.blocks, opts)
+	return ents.Load(e.ctx, src.Blocks, opts)
 }

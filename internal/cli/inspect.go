@@ -25,7 +25,7 @@ type inspection struct {
 
 // Run inspects.
 func (c *inspectCmd) Run(e *env) (err error) {
-	db, ents, err := openEntities(e.ctx, c.URL, readOnly, store.EntityOptions{})
+	db, ents, err := e.openEntities(c.URL, readOnly, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("inspect: %w", err)
 	}

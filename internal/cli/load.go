@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -49,8 +50,8 @@ func (c *loadCmd) Run(e *env) (err error) {
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
-	defer func() { err = errors.Join(err, src.close()) }()
-	ents, end, err := openFed(e.ctx, c.URL, store.EntityOptions{})
+	defer func() { err = errors.Join(err, src.Close()) }()
+	ents, end, err := e.openFed(c.URL, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
@@ -71,7 +72,7 @@ func (c *loadCmd) Run(e *env) (err error) {
 	return nil
 }
 
-func (c *loadCmd) apply(e *env, src *source, ents *store.Entities) (res appliedJSON, err error) {
+func (c *loadCmd) apply(e *env, src *source.Source, ents *store.Entities) (res appliedJSON, err error) {
 	head, err := ents.Head(e.ctx)
 	if err != nil {
 		return res, err
@@ -80,7 +81,7 @@ func (c *loadCmd) apply(e *env, src *source, ents *store.Entities) (res appliedJ
 	bar := progress.Start(e.stderr, "load", "blocks", int64(c.Blocks))
 	defer bar.Finish()
 	// What is held already is compared and not measured.
-	held, err := ents.Load(e.ctx, upTo(src.reopen(), head), store.LoadOptions{})
+	held, err := ents.Load(e.ctx, upTo(src.Reopen(), head), store.LoadOptions{})
 	if err != nil {
 		return res, err
 	}
@@ -91,7 +92,7 @@ func (c *loadCmd) apply(e *env, src *source, ents *store.Entities) (res appliedJ
 		res.Seconds = time.Since(start).Seconds()
 		res.Head, res.Digest = head.Block, head.Digest.String()
 	}()
-	for b, err := range src.reopen() {
+	for b, err := range src.Reopen() {
 		if err != nil {
 			return res, err
 		}

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // readOnly opens a store for looking at it.
@@ -30,22 +32,33 @@ func openExisting(ctx context.Context, url string, o *store.Options) (*store.DB,
 	return store.Open(ctx, url, o)
 }
 
-// openEntities opens a database and its entity store. The caller closes the
-// database.
-func openEntities(ctx context.Context, url string, o *store.Options, eo store.EntityOptions) (*store.DB, *store.Entities, error) {
-	if known := store.Layouts(); eo.Layout != "" && !slices.Contains(known, eo.Layout) {
+// openEntities opens a database and its entity store, and names the layout of a new one.
+// The caller closes the database.
+func (e *env) openEntities(url string, o *store.Options, eo store.EntityOptions) (*store.DB, *store.Entities, error) {
+	if eo.Layout != "" && !slices.Contains(schemas.EntityLayouts(), eo.Layout) {
 		// Before a database is made for it.
-		return nil, nil, fmt.Errorf("%w: unknown layout %q; known are %s", store.ErrInvalid, eo.Layout, strings.Join(known, ", "))
+		return nil, nil, fmt.Errorf("%w: unknown layout %q; known are %s", store.ErrInvalid, eo.Layout, strings.Join(store.Layouts(), ", "))
 	}
-	db, err := store.Open(ctx, url, o)
+	db, err := store.Open(e.ctx, url, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	ents, err := db.Entities(ctx, eo)
+	ents, err := db.Entities(e.ctx, eo)
+	if err == nil && !db.ReadOnly() {
+		var head store.BlockHead
+		if head, err = ents.Head(e.ctx); err == nil && head.Empty {
+			e.sayNew(ents.Layout(), url)
+		}
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}
 	return db, ents, nil
+}
+
+// sayNew names the layout of a store that has no block yet: it stays.
+func (e *env) sayNew(layout, url string) {
+	fmt.Fprintf(e.stderr, "new store, layout %s: %s\n", layout, driver.Redact(url))
 }
 
 // endWith ends the command's context with a database that ends by itself. A service would

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,6 +67,47 @@ func TestNothingMade(t *testing.T) {
 			require.Empty(t, left)
 		})
 	}
+}
+
+// TestNewStore: a command that makes a store first says of what layout, which is compact when none
+// is named. A store that is there keeps its own. Those of the lab open by name and are not listed.
+func TestNewStore(t *testing.T) {
+	require.Subset(t, store.Layouts(), []string{"compact", "arkiv", "simple"})
+	require.NotContains(t, store.Layouts(), "bare")
+	require.NotContains(t, store.Layouts(), "arkiv-7")
+	taken, err := net.Listen("tcp", "127.0.0.1:0") // so that serve ends
+	require.NoError(t, err)
+	defer taken.Close()
+	dir := t.TempDir()
+	feed := filepath.Join("..", "..", "testdata", "arkiv-small", "blocks.tar")
+	url := func(name string) string { return "sqlite:" + filepath.Join(dir, name) }
+	for _, c := range []struct {
+		layout string // of a new store, "" for none
+		args   []string
+	}{
+		{"compact", []string{"import", feed, url("new")}},
+		{"", []string{"import", feed, url("new")}},
+		{"arkiv", []string{"import", feed, url("old") + "?layout=arkiv"}},
+		{"", []string{"import", feed, url("old")}},
+		{"bare", []string{"import", feed, url("bare") + "?layout=bare"}},
+		{"compact", []string{"seed", "mendoza", "--scale=0.0001", url("seed")}},
+		{"compact", []string{"scale", feed, url("scale")}},
+		{"compact", []string{"load", feed, url("load")}},
+		{"", []string{"backup", url("old"), filepath.Join(dir, "backup")}},
+		{"arkiv", []string{"restore", filepath.Join(dir, "backup"), url("restore")}},
+		{"compact", []string{"follow", "http://127.0.0.1:1", "--attempts=1", url("follow")}},
+		{"compact", []string{"serve", "--plaintext", "--listen", taken.Addr().String(), "--grpc=off", url("serve")}},
+	} {
+		_, _, errs := varve(c.args...)
+		if c.layout == "" {
+			require.NotContains(t, errs, "new store", "%v", c.args)
+			continue
+		}
+		made, _, _ := strings.Cut(c.args[len(c.args)-1], "?")
+		require.True(t, strings.HasPrefix(errs, "new store, layout "+c.layout+": "+made+"\n"), "%v: %s", c.args, errs)
+	}
+	_, out, _ := varve("inspect", url("old"))
+	require.Contains(t, out, "arkiv")
 }
 
 // TestTail follows a store for reading only while another handle writes to it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -29,7 +30,7 @@ const (
 	rowBytes    = 80 // of a row on disk, and of one in an index
 	indexBytes  = 30
 	loadShare   = 0.15 // of the time, that the base profile at its first size may take to be loaded
-	v1Size      = 0.78 // of the largest size, which I5 loads besides
+	v1Size      = 0.78 // of the largest size of the base profile, which I5 loads besides
 	writePhases = 4    // of D1, with its 2 variants; C1 has 4 of each mix, with 2 variants
 	loadPhases  = 15   // of I3 and I5 together, which are variants
 )
@@ -41,8 +42,9 @@ type wishes struct {
 	sizes   []float64 // factors, the smallest first
 	repeats int
 	mixes   int
+	v1      float64       // part of the largest size that I5 loads besides
 	phase   time.Duration // of an earlier run that goes on; 0 is chosen
-	data    amount        // of size 1
+	data    source.Amount // of size 1
 	time    time.Duration
 	free    uint64 // bytes
 }
@@ -87,7 +89,7 @@ func (p *plan) fits() bool {
 	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	rows, runs := float64(p.data.Rows), float64(p.repeats*len(p.layouts)*len(p.engines))
 	last, all := p.sizes[len(p.sizes)-1], 0.0
-	for _, size := range append(slices.Clone(p.sizes), v1Size*last) {
+	for _, size := range append(slices.Clone(p.sizes), p.v1*last) {
 		all += size
 	}
 	work, phases := p.loading(all), 0.0 // seconds, and a number
@@ -161,13 +163,13 @@ func (p *plan) say(w *wishes) {
 }
 
 // print says what will be done, how long it takes and how much disk.
-func (p *plan) print(out io.Writer, source, unit string) {
+func (p *plan) print(out io.Writer, data, unit string) {
 	var engines []string
 	for _, e := range p.engines {
 		engines = append(engines, e.Label())
 	}
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(w, "data\t%s: %d entities, %d rows, %s of payload\n", source, p.data.Entities, p.data.Rows, size(p.data.PayloadBytes))
+	fmt.Fprintf(w, "data\t%s: %d entities, %d rows, %s of payload\n", data, p.data.Entities, p.data.Rows, size(p.data.PayloadBytes))
 	fmt.Fprintf(w, "engines\t%s\nlayouts\t%s\n", strings.Join(engines, ", "), strings.Join(p.layouts, ", "))
 	fmt.Fprintf(w, "sizes\t%s times %s\n", factors(p.sizes), unit)
 	fmt.Fprintf(w, "measured\t%d times, in phases of %s\n", p.repeats, p.phase)

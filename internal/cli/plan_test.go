@@ -9,14 +9,15 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/source"
 )
 
 // What a time and a disk are enough for: sizes go first, then repeats, then engines.
 func TestPlan(t *testing.T) {
-	small, large := amount{Rows: 20_000, PayloadBytes: 2 << 20}, amount{Rows: 20_000_000, PayloadBytes: 4 << 30}
+	small, large := source.Amount{Rows: 20_000, PayloadBytes: 2 << 20}, source.Amount{Rows: 20_000_000, PayloadBytes: 4 << 30}
 	for _, c := range []struct {
 		name           string
-		data           amount
+		data           source.Amount
 		time           time.Duration
 		free           uint64
 		engines        int
@@ -32,7 +33,7 @@ func TestPlan(t *testing.T) {
 		{"nothing fits", small, time.Second, 100 << 30, 1, 1, 1, "layout compact"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := &wishes{layouts: []string{"arkiv", "compact"}, sizes: []float64{1, 2, 5, 10}, repeats: 3, mixes: 1, data: c.data, time: c.time, free: c.free}
+			w := &wishes{layouts: []string{"arkiv", "compact"}, sizes: []float64{1, 2, 5, 10}, repeats: 3, mixes: 1, v1: v1Size, data: c.data, time: c.time, free: c.free}
 			for _, name := range engine.Names() {
 				w.engines = append(w.engines, bench.Engine{Name: name})
 			}
@@ -60,6 +61,6 @@ func TestPlanBase(t *testing.T) {
 	require.Greater(t, base, 0.01)
 	w.time = time.Minute
 	require.Less(t, w.base(), base)
-	w.data, w.phase = amount{Rows: 1000}, 700*time.Millisecond
+	w.data, w.phase = source.Amount{Rows: 1000}, 700*time.Millisecond
 	require.Equal(t, w.phase, w.fit().phase)
 }

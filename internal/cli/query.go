@@ -39,7 +39,7 @@ func (c *queryCmd) Run(e *env) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	db, ents, err := openEntities(e.ctx, c.URL, readOnly, store.EntityOptions{})
+	db, ents, err := e.openEntities(c.URL, readOnly, store.EntityOptions{})
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}

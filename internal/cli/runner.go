@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/filelease"
 	"github.com/varvedb/varve/internal/lab"
+	"github.com/varvedb/varve/internal/source"
 )
 
 // runner runs experiments into a directory of results, each on each engine in a process of its
@@ -82,6 +83,9 @@ func (r *runner) run(e *env) error {
 			return err
 		}
 	}
+	if err := r.prepare(e); err != nil {
+		return err
+	}
 	r.options.Sitting = cmp.Or(r.options.Sitting, time.Now().UTC().Format(sittingForm))
 	tasks, start, failed := r.tasks(), time.Now(), error(nil)
 	for i, t := range tasks {
@@ -103,6 +107,23 @@ func (r *runner) run(e *env) error {
 		}
 	}
 	return failed
+}
+
+// prepare makes a block tar of the source, which all processes read.
+func (r *runner) prepare(e *env) error {
+	if r.options.Source == "" {
+		return nil
+	}
+	cache, err := bench.OpenCache("")
+	if err != nil {
+		return err
+	}
+	cache.Progress = told(e)
+	r.options.Source, err = source.Prepare(e.ctx, r.options.Source, cache)
+	if errors.As(err, new(source.UsageError)) {
+		err = usageError{err}
+	}
+	return cmp.Or(e.ctx.Err(), err)
 }
 
 // measure runs a task in its process.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -32,8 +33,8 @@ func (c *scaleCmd) Run(e *env) (err error) {
 	if err != nil {
 		return fmt.Errorf("scale: %w", err)
 	}
-	defer func() { err = errors.Join(err, src.close()) }()
-	blocks := scaler.Scale(src.reopen, scaler.ScaleOptions{Method: method, Factor: c.Factor, Seed: c.Seed})
+	defer func() { err = errors.Join(err, src.Close()) }()
+	blocks := scaler.Scale(src.Reopen, scaler.ScaleOptions{Method: method, Factor: c.Factor, Seed: c.Seed})
 	if isTar(c.Dst) {
 		n, err := writeTar(e, blocks, c.Dst, 0)
 		if err != nil {
@@ -46,7 +47,7 @@ func (c *scaleCmd) Run(e *env) (err error) {
 }
 
 func (c *scaleCmd) fill(e *env, blocks iter.Seq2[entity.Block, error]) (err error) {
-	ents, end, err := openFed(e.ctx, c.Dst, store.EntityOptions{DeferIndexes: true})
+	ents, end, err := e.openFed(c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return fmt.Errorf("scale: %w", err)
 	}
@@ -55,5 +56,5 @@ func (c *scaleCmd) fill(e *env, blocks iter.Seq2[entity.Block, error]) (err erro
 	if _, err := beginOrigin(e.ctx, ents, origin); err != nil {
 		return fmt.Errorf("scale: %w", err)
 	}
-	return load(e, ents, blocks, amount{}, loadOptions{batch: c.Batch, name: "scale", json: c.JSON})
+	return load(e, ents, blocks, source.Amount{}, loadOptions{batch: c.Batch, name: "scale", json: c.JSON})
 }

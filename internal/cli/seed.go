@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
@@ -29,8 +30,8 @@ type seedCmd struct {
 
 // Run generates.
 func (c *seedCmd) Run(e *env) error {
-	g := generated{Model: c.Model, Scale: c.Scale, Seed: c.Seed, Load: c.Load}
-	a, err := g.plan()
+	g := source.Generated{Model: c.Model, Scale: c.Scale, Seed: c.Seed, Load: c.Load}
+	a, err := g.Plan()
 	if err != nil {
 		return usageError{fmt.Errorf("seed: %w", err)}
 	}
@@ -38,7 +39,7 @@ func (c *seedCmd) Run(e *env) error {
 	case c.DryRun && c.JSON:
 		return printJSON(e.stdout, a)
 	case c.DryRun:
-		fmt.Fprintf(e.stdout, "%s: %d entities in blocks %d to %d, %d rows, %s of payload; about %s on disk in layout arkiv\n",
+		fmt.Fprintf(e.stdout, "%s: %d entities in blocks %d to %d, %d rows, %s of payload; about %s on disk in layout arkiv, less in compact\n",
 			g, a.Entities, a.First, a.Last, a.Rows, size(a.PayloadBytes), size(a.DiskBytes()))
 		return nil
 	case isTar(c.Dst):
@@ -49,20 +50,20 @@ func (c *seedCmd) Run(e *env) error {
 
 // fill loads the stream into a store, from where it stopped if it was
 // interrupted.
-func (c *seedCmd) fill(e *env, g generated, a amount) (err error) {
+func (c *seedCmd) fill(e *env, g source.Generated, a source.Amount) (err error) {
 	if err := enoughSpace(c.Dst, a.DiskBytes()); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	ents, end, err := openFed(e.ctx, c.Dst, store.EntityOptions{DeferIndexes: true})
+	ents, end, err := e.openFed(c.Dst, store.EntityOptions{DeferIndexes: true})
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	head, err := beginOrigin(e.ctx, ents, g.origin())
+	head, err := beginOrigin(e.ctx, ents, g.Origin())
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	blocks, err := g.blocks(head.Block + 1)
+	blocks, err := g.Blocks(head.Block + 1)
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
@@ -110,7 +111,7 @@ type loadedJSON struct {
 }
 
 // load applies blocks with progress, builds the indexes and prints the result.
-func load(e *env, ents *store.Entities, blocks iter.Seq2[entity.Block, error], a amount, o loadOptions) error {
+func load(e *env, ents *store.Entities, blocks iter.Seq2[entity.Block, error], a source.Amount, o loadOptions) error {
 	start := time.Now()
 	head, err := ents.Head(e.ctx)
 	if err != nil {
@@ -147,11 +148,11 @@ func load(e *env, ents *store.Entities, blocks iter.Seq2[entity.Block, error], a
 
 // writeTar writes the stream as a block tar, which appears under its name when
 // it is complete.
-func (c *seedCmd) writeTar(e *env, g generated, a amount) (err error) {
+func (c *seedCmd) writeTar(e *env, g source.Generated, a source.Amount) (err error) {
 	if err := enoughSpace(c.Dst, a.PayloadBytes); err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}
-	blocks, err := g.blocks(0)
+	blocks, err := g.Blocks(0)
 	if err != nil {
 		return fmt.Errorf("seed: %w", err)
 	}

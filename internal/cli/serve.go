@@ -30,7 +30,7 @@ const (
 // serveCmd serves a store.
 type serveCmd struct {
 	URL      string `arg:"" store:"" help:"Store to serve; its only writer. It is made when it does not exist."`
-	Layout   string `help:"Layout of a new store; compact takes writes fastest." default:""`
+	Layout   string `help:"Layout of a new store, ${layout} when neither this nor the URL names one." default:""`
 	ReadOnly bool   `help:"Only read, any store: one that a chain feeds, another process writes, or a standby. So does read_only=true in the URL."`
 	Adopt    bool   `help:"Write a store that something else has fed so far, and which cannot be fed from there any more."`
 
@@ -66,7 +66,7 @@ func (c *serveCmd) Run(e *env) (err error) {
 		return usageError{err}
 	}
 	// Without indexes that are still to be made a store can be read as well.
-	db, _, err := openEntities(e.ctx, c.URL, &store.Options{ReadOnly: c.reads()}, store.EntityOptions{Layout: c.Layout, DeferIndexes: c.reads()})
+	db, _, err := e.openEntities(c.URL, &store.Options{ReadOnly: c.reads()}, store.EntityOptions{Layout: c.Layout, DeferIndexes: c.reads()})
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}

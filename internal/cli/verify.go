@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/internal/progress"
+	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -116,7 +117,7 @@ func (c *verifyCmd) check(e *env, ents *store.Entities, v *verification) error {
 	if err != nil {
 		return err
 	}
-	g, known := parseOrigin(summary.Origin)
+	g, known := source.ParseOrigin(summary.Origin)
 	switch {
 	case c.Against != "":
 		return c.against(e, ents, v)
@@ -159,8 +160,8 @@ func created(blocks iter.Seq2[entity.Block, error]) iter.Seq2[entity.Block, erro
 }
 
 // checkBlocks compares the range of blocks with what was generated.
-func checkBlocks(g generated, s store.Summary, v *verification) (want amount, err error) {
-	if want, err = g.plan(); err != nil {
+func checkBlocks(g source.Generated, s store.Summary, v *verification) (want source.Amount, err error) {
+	if want, err = g.Plan(); err != nil {
 		return want, err
 	}
 	v.equal("first block", s.First, want.First)
@@ -171,7 +172,7 @@ func checkBlocks(g generated, s store.Summary, v *verification) (want amount, er
 
 // checkDistributions compares counts, rows and distributions with what was
 // generated.
-func (c *verifyCmd) checkDistributions(e *env, g generated, s store.Summary, ents *store.Entities, v *verification) error {
+func (c *verifyCmd) checkDistributions(e *env, g source.Generated, s store.Summary, ents *store.Entities, v *verification) error {
 	want, err := checkBlocks(g, s, v)
 	if err != nil {
 		return err
@@ -181,7 +182,7 @@ func (c *verifyCmd) checkDistributions(e *env, g generated, s store.Summary, ent
 		return err
 	}
 	v.equal("entities created", seen.Entities, want.Entities)
-	t, err := scaler.Plan(scaler.Mendoza(), g.options(0))
+	t, err := scaler.Plan(scaler.Mendoza(), g.Options(0))
 	if err != nil {
 		return err
 	}
@@ -218,8 +219,8 @@ func (c *verifyCmd) against(e *env, ents *store.Entities, v *verification) (err 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, src.close()) }()
-	want, err := scaler.Collect(created(src.reopen()))
+	defer func() { err = errors.Join(err, src.Close()) }()
+	want, err := scaler.Collect(created(src.Reopen()))
 	if err != nil {
 		return err
 	}
@@ -231,8 +232,8 @@ func (c *verifyCmd) against(e *env, ents *store.Entities, v *verification) (err 
 // checkAnswers asks every question of the data-centre model that has one answer
 // for a data centre, at the head and at past blocks, and samples of those about
 // single nodes.
-func checkAnswers(e *env, g generated, ents *store.Entities, v *verification) error {
-	m, err := g.model()
+func checkAnswers(e *env, g source.Generated, ents *store.Entities, v *verification) error {
+	m, err := g.Centre()
 	if err != nil {
 		return err
 	}

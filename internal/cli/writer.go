@@ -12,19 +12,19 @@ import (
 // openFed opens a store to feed blocks to it. It takes the lease, where the
 // engine has one, so that no two feed it, or one beside a service, and refuses a
 // store whose blocks a service makes. The caller ends it.
-func openFed(ctx context.Context, url string, eo store.EntityOptions) (*store.Entities, func() error, error) {
-	_, ents, end, err := openFedDB(ctx, url, eo)
+func (e *env) openFed(url string, eo store.EntityOptions) (*store.Entities, func() error, error) {
+	_, ents, end, err := e.openFedDB(url, eo)
 	return ents, end, err
 }
 
 // openFedDB is openFed for who asks the database as well.
-func openFedDB(ctx context.Context, url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
-	db, ents, err := openEntities(ctx, url, nil, eo)
+func (e *env) openFedDB(url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
+	db, ents, err := e.openEntities(url, nil, eo)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	end := db.Close
-	lease, err := db.Lease(ctx)
+	lease, err := db.Lease(e.ctx)
 	switch {
 	case err == nil:
 		end = func() error { return errors.Join(lease.Release(), db.Close()) }
@@ -32,7 +32,7 @@ func openFedDB(ctx context.Context, url string, eo store.EntityOptions) (*store.
 		err = fmt.Errorf("%w; another process feeds or serves this store, end it first", err)
 	}
 	if err == nil || errors.Is(err, store.ErrUnsupported) {
-		err = notServed(ctx, ents)
+		err = notServed(e.ctx, ents)
 	}
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, end())

@@ -47,7 +47,7 @@ func TestChildBeginsWithinItsBudget(t *testing.T) {
 	cp, err := l.Cache.OpenCopy(t.Context(), d, nil)
 	require.NoError(t, err)
 	require.NoError(t, cp.Close())
-	require.NoError(t, probe.Touch(cache))
+	require.NoError(t, probe.Fill(cache, 1<<40))
 	resident, err := probe.Residency(cache)
 	require.NoError(t, err)
 	if resident.Share() < 0.5 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/row"
 	"github.com/varvedb/varve/schemas"
 )
@@ -22,6 +23,10 @@ type Experiment struct {
 
 	// Changes tells that it changes the data sets that it works on: it gets copies.
 	Changes bool
+
+	// Own tells that it asks nothing about attributes of the base profile, and so runs on a
+	// source of the user's own too.
+	Own bool
 
 	// Ordered tells that its variants are steps of one course, and keep their order.
 	Ordered bool
@@ -72,13 +77,13 @@ func All() []Experiment {
 		{ID: "A7", Title: "Memory", Names: []string{"Commit"}, Layouts: []string{"arkiv"}, plan: committing((*Lab).memoryCommits),
 			Question: "How much memory for caching pays with large payloads?",
 			Earlier:  "50,000 entities of 10+7 attributes and 50 KB, cache 3 to 7.5 GB: 69 to 75 entities/s, no effect"},
-		{ID: "A8", Title: "Blocks as in production", Names: []string{"SampledBlocks"}, Layouts: []string{"arkiv", "simple"}, Changes: true, plan: sampledBlocks,
+		{ID: "A8", Title: "Blocks as in production", Names: []string{"SampledBlocks"}, Own: true, Layouts: []string{"arkiv", "simple"}, Changes: true, plan: sampledBlocks,
 			Question: "What is the time of a commit correlated with, over blocks whose number of entities is heavy-tailed, and over blocks of which entities, strings, numbers and payload vary independently?",
 			Earlier:  "50,000 production blocks: attributes 0.96, entities 0.90, payload -0.06; strings 0.97, numbers 0.94; median 4 ms, max 1,523 ms; simple: strings 0.96, numbers 0.91, median 3 ms"},
 		{ID: "A11", Title: "Index by index, writes", Names: []string{"Commit"}, plan: committing((*Lab).typicalCommits, schemas.AblationLayouts()...),
 			Question: "What does each of the thirteen indexes add to a commit, in the seed's order?",
 			Earlier:  "asked, not measured; whole sets: 2.1x in memory, 5x on file, nothing with payloads"},
-		{ID: "A12", Title: "Index by index, reads", Names: []string{"ReadMix"}, phases: 3 * len(schemas.AblationLayouts()),
+		{ID: "A12", Title: "Index by index, reads", Names: []string{"ReadMix"}, Own: true, phases: len(mix.Names) * len(schemas.AblationLayouts()),
 			Question: "Which of the thirteen indexes do the read mixes need?",
 			Earlier:  "asked, not measured",
 			plan:     reading([]readLoad{{clients: 1, reads: shortReads}}, schemas.AblationLayouts()...)},
@@ -88,36 +93,48 @@ func All() []Experiment {
 		{ID: "A14", Title: "Attributes, payload or entities", Names: []string{"Designed"}, Layouts: []string{"arkiv", "simple"}, plan: designed,
 			Question: "How much does each attribute, each kilobyte of payload and each entity add to a commit?",
 			Earlier:  "contradictory: payload dominates (22x, Experiment 5), payload does not matter (-0.06, Experiment 8)"},
-		{ID: "B1", Title: "Loading the base profile", Names: []string{"Load"}, Layouts: answers, plan: grown("Load", (*Lab).load),
+		{ID: "A15", Title: "Where payloads are kept", Names: []string{"Payload"}, phases: 64, plan: payloads,
+			Question: "What does it change to keep payloads in the row, in their own table, compressed, or in a file beside the database?",
+			Earlier:  "recommended, not measured: external storage, compression"},
+		{ID: "A16", Title: "Cap on writes a block", Names: []string{"Capped"}, Layouts: answers, Changes: true, plan: capped,
+			Question: "How long are commits of the same rows in blocks of 100 to 10,000?",
+			Earlier:  "recommended, not measured: cap the writes of a block"},
+		{ID: "A17", Title: "Page size", Names: []string{"PageSize"}, Layouts: []string{"arkiv", "compact", "tags"}, Changes: true, phases: 24, plan: pageSizes,
+			Question: "What do pages of 4 to 32 KiB change, of data that fit into memory and of ten times as much?",
+			Earlier:  "recommended, not measured"},
+		{ID: "B1", Title: "Loading the base profile", Names: []string{"Load"}, Own: true, Layouts: answers, plan: grown("Load", (*Lab).load),
 			Question: "How long does it take to load the base profile, its indexes made afterwards, and how large is it then?",
 			Earlier:  "Planned: 13 GB at 1x, 27, 67 and 133 GB at 2x, 5x and 10x"},
-		{ID: "C1", Title: "Read mixes, capacity", Names: []string{"ReadMix"}, Layouts: readLayouts, phases: 6,
+		{ID: "C1", Title: "Read mixes, capacity", Names: []string{"ReadMix"}, Own: true, Layouts: readLayouts, phases: 8,
 			Question: "How many reads a second does each mix reach with 1 and with 10 clients, and how long does each kind of read take?",
 			Earlier:  "planned: 1,000 queries of warm-up, 10,000 measured, 1 and 10 connections; not measured",
-			plan:     reading([]readLoad{{clients: 1, reads: protocolReads}, {clients: 10, reads: protocolReads}}),
-			core:     map[string]string{"layout": "arkiv compact", "clients": "1", "mix": "A B C"}},
-		{ID: "C2", Title: "Read mixes at a rate", Names: []string{"ReadMix"}, Layouts: answers, phases: 12,
+			plan:     capacity,
+			core:     map[string]string{"layout": "arkiv compact", "clients": "1", "mix": "A B C W"}},
+		{ID: "C2", Title: "Read mixes at a rate", Names: []string{"ReadMix"}, Own: true, Layouts: answers, phases: 16,
 			Question: "What are the latencies at 100 to 10,000 reads a second, from the moment a read was due?",
 			Earlier:  "planned: target rates 100 to 10,000; not measured",
 			plan:     reading([]readLoad{{clients: 10, rate: 100}, {clients: 10, rate: 1_000}, {clients: 10, rate: 5_000}, {clients: 10, rate: 10_000}})},
-		{ID: "C3", Title: "Cold and warm", Names: []string{"ReadMix"}, Layouts: answers, phases: 12,
+		{ID: "C3", Title: "Cold and warm", Names: []string{"ReadMix"}, Own: true, Layouts: answers, phases: 16,
 			Question: "What do reads cost when nothing is cached, when only the page cache is warm, and when all is?",
 			Earlier:  "asked for: index in memory, over 95 % resident",
 			plan:     reading([]readLoad{{temperature: cold}, {temperature: lukewarm}, {temperature: warm}})},
-		{ID: "D1", Title: "Sustained writes", Names: []string{"Sustained"}, Layouts: writeLayouts, Changes: true, phases: 4, plan: sustain,
+		{ID: "C4", Title: "Memory against size", Names: []string{"ReadMix"}, Own: true, Layouts: answers, phases: 20, plan: againstMemory,
+			Question: "How many reads a second does a store of a size reach with how much memory?",
+			Earlier:  "planned: 1x with 1, 2 and 4 GiB, 5x with 1, 4 and 16 GiB; not measured"},
+		{ID: "D1", Title: "Sustained writes", Names: []string{"Sustained"}, Own: true, Layouts: writeLayouts, Changes: true, phases: 4, plan: sustain,
 			Question: "What are the latencies of commits at 6,000 rows a second, and how many rows a second can be kept up?",
 			Earlier:  "targets: p50 < 500, p99 < 1,500, max < 2,000 ms, over 5,000 rows/s; to stay on SQLite: p99 < 500 ms at 5x"},
-		{ID: "D2", Title: "Checkpoint stalls", Names: []string{"Checkpoint"}, Layouts: answers, Changes: true, phases: 10, plan: checkpoints,
+		{ID: "D2", Title: "Checkpoint stalls", Names: []string{"Checkpoint"}, Own: true, Layouts: answers, Changes: true, phases: 10, plan: checkpoints,
 			core:     map[string]string{"layout": "arkiv", "policy": "inline background", "frames": "1000"},
 			Question: "How long are commits that carry a checkpoint, who should run it, and at which size of the log?",
 			Earlier:  "asked: wal_autocheckpoint 1,000, 10,000, off; PASSIVE between blocks; background"},
-		{ID: "D3", Title: "Reorgs", Names: []string{"Reorg"}, Layouts: writeLayouts, Changes: true, phases: 1, plan: reorgs,
+		{ID: "D3", Title: "Reorgs", Names: []string{"Reorg"}, Own: true, Layouts: writeLayouts, Changes: true, phases: 1, plan: reorgs,
 			Question: "What does it cost to delete 500 rows and insert 500 with the same keys, anywhere in the store, over and over, and does the file grow?",
 			Earlier:  "asked: for an hour, p99 < 500 ms"},
-		{ID: "D4", Title: "Reads beside writes", Names: []string{"Combined"}, Layouts: answers, Changes: true, phases: 5 + ceilingSteps, plan: besides,
+		{ID: "D4", Title: "Reads beside writes", Names: []string{"Combined"}, Own: true, Layouts: answers, Changes: true, phases: 5 + ceilingSteps, plan: besides,
 			Question: "How many reads a second fit beside 6,000 rows a second of writes, with commits under 2 s?",
 			Earlier:  "planned: writes alone, with 100, 1,000 and 5,000 reads a second, and the ceiling by binary search; not measured"},
-		{ID: "D5", Title: "Growth", Names: []string{"Degradation"}, Layouts: answers, Changes: true, phases: 12, plan: grown("Degradation", (*Lab).degradation),
+		{ID: "D5", Title: "Growth", Names: []string{"Degradation"}, Own: true, Layouts: answers, Changes: true, phases: 15, plan: grown("Degradation", (*Lab).degradation),
 			Question: "How do commits and reads slow down as the database grows?",
 			Earlier:  "planned: 2x, 5x, 10x of 800,000 entities; not measured"},
 		{ID: "E1", Title: "Data-centre reads", Names: []string{"DataCentreRead"}, Layouts: answers, phases: 2, plan: centres("DataCentreRead", "clients", []int{1, 10}, (*Lab).centreReads),
@@ -166,7 +183,28 @@ func All() []Experiment {
 		{ID: "H3", Title: "Arkiv node", Names: []string{"Node"}, Layouts: []string{"compact", "arkiv", "simple"}, Changes: true, phases: 12 * len(nodeLoads), plan: measureNode,
 			Question: "What do the network's SDKs get of a node that follows a chain at 6,000 rows a second, over HTTP and over WebSocket?",
 			Earlier:  "asked: by key 15,000 and mix A 4,000 calls a second, 32 clients, layout compact, 800,000 entities"},
-		{ID: "Q1", Title: "First look", Names: []string{"RealBlocks", "GeneratedBlocks"}, Layouts: []string{"arkiv"}, plan: firstLook,
+		{ID: "I3", Title: "Reads beside writes, the curve", Names: []string{"Frontier"}, Own: true, Layouts: answers, Changes: true, phases: 12, plan: frontier,
+			Question: "How many reads a second do ten clients get beside 0 to 50,000 rows a second of writes?",
+			Earlier:  "asked: X rows/s with Y reads/s while commits stay below 2 s and reads below 100 ms at p99; not measured"},
+		{ID: "I5", Title: "The loads of a first version", Names: []string{"V1"}, Own: true, Layouts: answers, Changes: true, phases: 18, plan: firstVersion,
+			Question: "Does a store of 621,000 entities take 10,000 to 50,000 rows a second with 1,000 to 10,000 reads a second?",
+			Earlier:  "asked: 10K, 25K and 50K rows/s with 1K, 5K and 10K reads/s; not measured"},
+		{ID: "J1", Title: "First sync", Names: []string{"FirstSync"}, Layouts: answers, plan: operated("FirstSync", "source", map[string]operation{"tar": (*Lab).fromTar, "chain": (*Lab).fromChain}),
+			Question: "How long does a new store take to get to the head, from a block tar and from a chain by JSON-RPC?",
+			Earlier:  "asked, not measured"},
+		{ID: "J2", Title: "Import", Names: []string{"Import"}, Layouts: answers, Changes: true, plan: operated("Import", "source", map[string]operation{"sqlite-store": (*Lab).importArkiv}),
+			Question: "How long does the import of a database of Arkiv's sqlite-store take?",
+			Earlier:  "asked, not measured"},
+		{ID: "J3", Title: "Backup, restore and check", Names: []string{"Backup"}, Own: true, Layouts: answers, Changes: true, plan: operated("Backup", "rate", map[string]operation{ftoa(seedRowRate): (*Lab).backup}),
+			Question: "How long do a backup beside 6,000 rows a second of writes, its restoration and a check take, and what do commits feel of the backup?",
+			Earlier:  "asked, not measured"},
+		{ID: "J4", Title: "Restart", Names: []string{"Restart"}, Own: true, Layouts: answers, Changes: true, phases: 4, plan: operated("Restart", "after", map[string]operation{"stop": (*Lab).restart, "kill": (*Lab).restart}),
+			Question: "How soon after a clean stop and after a kill are reads at their full rate again?",
+			Earlier:  "asked, not measured"},
+		{ID: "J5", Title: "Growth a day", Names: []string{"DailyGrowth"}, Own: true, Layouts: answers, Changes: true, phases: 1, plan: operated("DailyGrowth", "rate", map[string]operation{ftoa(seedRowRate): (*Lab).growth}),
+			Question: "By how much does a database grow in a day at 6,000 rows a second?",
+			Earlier:  "asked, not measured"},
+		{ID: "Q1", Title: "First look", Names: []string{"RealBlocks", "GeneratedBlocks"}, Own: true, Layouts: []string{"arkiv"}, plan: firstLook,
 			Question: "In some minutes: how do the engines do on real blocks of the network and on generated ones?"},
 		{ID: "Q2", Title: "One operation at a time", Names: []string{"Commit", "Update", "Get"}, Layouts: answers, Changes: true, phases: 3, plan: operations,
 			core:     map[string]string{"layout": "arkiv compact"},
@@ -198,6 +236,28 @@ func Find(ids []string) ([]Experiment, error) {
 	}), nil
 }
 
+// FindOwn returns those of Find that run on a source of the user's own. One that does not, and
+// was asked for by its ID, is an error.
+func FindOwn(ids []string) ([]Experiment, error) {
+	found, err := Find(ids)
+	if err != nil {
+		return nil, err
+	}
+	var own []Experiment
+	for _, e := range found {
+		switch {
+		case e.Own:
+			own = append(own, e)
+		case slices.ContainsFunc(ids, func(id string) bool { return strings.EqualFold(id, e.ID) }):
+			return nil, fmt.Errorf("%s asks for the base profile or data of its own: it does not run on a source", e.ID)
+		}
+	}
+	if len(own) == 0 {
+		return nil, fmt.Errorf("nothing of %s runs on a source", strings.Join(ids, ", "))
+	}
+	return own, nil
+}
+
 // What an experiment may take: besides its phases, which count twice for what is
 // around them, workTime for each workScale of the largest size, since data sets are
 // built and commits counted in proportion.
@@ -212,7 +272,8 @@ const (
 func (e Experiment) Timeout(o Options) time.Duration {
 	layouts := cmp.Or(len(o.Layouts), len(e.Layouts), 1)
 	phases := cmp.Or(e.phases, manyPhases) * max(len(o.Rates), len(o.Sizes), 1)
-	size := slices.Max(append([]float64{workScale, o.Scale}, o.Sizes...)) / workScale
+	o.whole()
+	size := max(o.worth(slices.Max(append([]float64{o.Scale}, o.Sizes...))), workScale) / workScale
 	work := time.Duration(size * float64(workTime))
 	return time.Duration(layouts) * (work + time.Duration(2*phases)*o.Phase)
 }

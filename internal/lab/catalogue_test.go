@@ -61,7 +61,35 @@ func TestNames(t *testing.T) {
 		}
 		require.Len(t, found, len(e.Names), e.ID)
 	}
-	require.Equal(t, map[string]int{"Commit": 2, "Update": 2, "Get": 2, "ReadMix": 6, "Checkpoint": 2, "EventAppendConditional": 2}, core)
+	require.Equal(t, map[string]int{"Commit": 2, "Update": 2, "Get": 2, "ReadMix": 8, "Checkpoint": 2, "EventAppendConditional": 2}, core)
+}
+
+// TestSource: on a source of the user's own there is the everyday mix alone, in whole multiples, and
+// under a name that is not the base profile's. What cannot run on one is refused by name, and left
+// out of a section.
+func TestSource(t *testing.T) {
+	l := testLab(t)
+	l.Source, l.Sizes = "../../testdata/arkiv-small/blocks.tar", []float64{1.5}
+	own, err := FindOwn(nil)
+	require.NoError(t, err)
+	for _, e := range own {
+		list, err := l.Plan(e)
+		require.NoError(t, err, e.ID)
+		require.NotEmpty(t, list, e.ID)
+		for _, v := range list {
+			require.Equal(t, "own-blocks", v.Keys.Get("profile"), e.ID)
+			require.Contains(t, []string{"", "W"}, v.Keys.Get("mix"), e.ID)
+			require.Contains(t, []string{"", "1", "2"}, v.Keys.Get("scale"), e.ID)
+		}
+		require.Less(t, e.Timeout(l.Options), 20*time.Hour, e.ID)
+	}
+	section, err := FindOwn([]string{"a", "d3"})
+	require.NoError(t, err)
+	require.Len(t, section, 3, "A8, A12, D3")
+	for _, ids := range [][]string{{"A1"}, {"A", "A5"}, {"F"}, {"Z"}} {
+		_, err = FindOwn(ids)
+		require.Error(t, err, "%v", ids)
+	}
 }
 
 // TestOrder: another order in each repeat, and other questions, which are the same for all that

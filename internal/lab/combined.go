@@ -19,41 +19,82 @@ const commitLimit = 2 * time.Second
 // readers is how many connections read beside a writer.
 const readers = 10
 
-// A beside is writes with reads beside them; ceiling, as the reads, searches for the
-// most of them that fit.
+// A beside is writes with reads beside them. As the reads, ceiling searches for the most of them
+// that fit, and closed has as many as readers get that wait for their answers.
 type beside struct{ rows, reads float64 }
 
-const ceiling = -1
+const (
+	ceiling = -1
+	closed  = -2
+)
 
 // The user's documents' steps, and the lower end of what a first version must carry.
 var combinedLoads = []beside{{seedRowRate, 0}, {seedRowRate, 100}, {seedRowRate, 1_000}, {seedRowRate, 5_000}, {10_000, 1_000}, {seedRowRate, ceiling}}
 
-func besides(l *Lab) (list []Variant, _ error) {
-	for _, layout := range l.layouts() {
-		for _, b := range combinedLoads {
-			qps := ftoa(b.reads)
-			if b.reads == ceiling {
-				qps = "ceiling"
-			}
-			c := l.onBase(layout, "mix", mix.A, "rate", ftoa(b.rows), "qps", qps)
-			list = append(list, Variant{"Combined", c, func(ctx context.Context, r *Record) error {
-				if b.reads == ceiling {
-					return l.ceiling(ctx, layout, r)
-				}
-				_, err := l.beside(ctx, layout, b, r)
-				return err
-			}})
-		}
-	}
-	return list, nil
+func besides(l *Lab) ([]Variant, error) {
+	return l.besides("Combined", []float64{l.Scale}, combinedLoads), nil
 }
 
-// beside runs commits of so many rows a second with so many reads of mix A, and
+// frontierRates are of rows a second, from none on.
+var frontierRates = []float64{0, 2_000, seedRowRate, 10_000, 25_000, 50_000}
+
+// frontier measures how many reads a second clients get beside each rate of writes.
+func frontier(l *Lab) ([]Variant, error) {
+	var loads []beside
+	for _, rate := range l.rates(frontierRates...) {
+		loads = append(loads, beside{rate, closed})
+	}
+	return l.besides("Frontier", l.sizes(), loads), nil
+}
+
+// A first version has 621,000 entities, and carries these loads.
+const firstVersionScale = 621_000. / 800_000
+
+var firstVersionLoads = []beside{
+	{10_000, 1_000}, {10_000, 5_000}, {10_000, 10_000},
+	{25_000, 1_000}, {25_000, 5_000}, {25_000, 10_000},
+	{50_000, 1_000}, {50_000, 5_000}, {50_000, 10_000},
+}
+
+func firstVersion(l *Lab) ([]Variant, error) {
+	scale := firstVersionScale * l.Scale
+	if l.Source != "" {
+		scale = l.Scale
+	}
+	return l.besides("V1", []float64{scale}, firstVersionLoads), nil
+}
+
+func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Variant) {
+	for _, layout := range l.layouts() {
+		for _, scale := range scales {
+			for _, b := range loads {
+				c := l.onScale(layout, scale, "mix", l.mixes()[0], "rate", ftoa(b.rows))
+				switch b.reads {
+				case ceiling:
+					c = c.With("qps", "ceiling")
+				case closed:
+				default:
+					c = c.With("qps", ftoa(b.reads))
+				}
+				list = append(list, Variant{name, c, func(ctx context.Context, r *Record) error {
+					if b.reads == ceiling {
+						return l.ceiling(ctx, layout, r)
+					}
+					_, err := l.beside(ctx, layout, scale, b, r)
+					return err
+				}})
+			}
+		}
+	}
+	return list
+}
+
+// beside runs commits of so many rows a second with so many reads of a mix, and
 // tells whether both kept up: commits under their limit, reads not skipped.
-func (l *Lab) beside(ctx context.Context, layout string, b beside, r *Record) (kept bool, err error) {
+func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside, r *Record) (kept bool, err error) {
 	o := l.storeOptions()
 	o.Readers = readers
-	err = l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
+	err = l.withMendoza(ctx, layout, scale, o, r, func(d *mendoza, cp *bench.Copy) error {
 		if b.reads == 0 {
 			kept = true
 			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
@@ -62,28 +103,39 @@ func (l *Lab) beside(ctx context.Context, layout string, b beside, r *Record) (k
 		if err != nil {
 			return err
 		}
-		oracle, err := l.oracle(d) // of its own: it follows the blocks
+		m, err := l.mixOf(l.mixes()[0], d)
 		if err != nil {
 			return err
 		}
-		m, err := mix.New(mix.A, oracle)
-		if err != nil {
-			return err
-		}
-		wrote, read, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every}, m, b.reads, r)
+		wrote, read, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every}, m, max(b.reads, 0), r)
 		kept = err == nil && wrote.All().Quantile(99) < commitLimit && read.Rate() > 0.95*b.reads
 		return err
 	})
 	return kept, err
 }
 
-// together runs commits with so many reads a second beside them, and records both. The
-// figures are those of the commits; those of the reads have their name before them, but for
-// the rate and what was late or skipped.
+// mixOf is a mix with an oracle of its own, which follows the blocks that are written.
+func (l *Lab) mixOf(name string, d *mendoza) (mix.Reads, error) {
+	oracle, err := l.oracle(d)
+	if err != nil {
+		return nil, err
+	}
+	return mix.New(name, oracle)
+}
+
+// together runs commits, none where they have no interval, with so many reads a second beside
+// them, zero for as many as there can be, and records both. The figures are those of the commits;
+// those of the reads have their name before them, but for the rate and what was late or skipped.
 func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote *bench.Paced, read *pace.Outcome, err error) {
 	writes.For, writes.WarmUp = l.Phase, l.warmUp()
 	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-		wrote, read, err = bench.Combined(ctx, cp.Entities, writes, bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)})
+		reading := bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)}
+		if writes.Every == 0 {
+			wrote = &bench.Paced{Outcome: new(pace.Outcome)}
+			read, err = bench.ReadMix(ctx, cp.Entities, reading)
+		} else {
+			wrote, read, err = bench.Combined(ctx, cp.Entities, writes, reading)
+		}
 		commits, reads := wrote.All(), read.All()
 		r.Count += commits.Count()
 		r.Metrics = append(append(r.Metrics, commits.Metrics("")...), reads.Metrics("read-")...)
@@ -94,6 +146,9 @@ func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitC
 		r.kind("commit", commits)
 		r.kind("all", reads)
 		r.Kinds = append(r.Kinds, read.Kinds...)
+		if writes.Every == 0 {
+			return read, err
+		}
 		return wrote.Outcome, err
 	})
 	return wrote, read, err
@@ -116,7 +171,7 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	for range ceilingSteps {
 		qps := math.Round(next)
 		try := &Record{Name: r.Name, Keys: r.Keys, Manifest: r.Manifest}
-		kept, err := l.beside(ctx, layout, beside{seedRowRate, qps}, try)
+		kept, err := l.beside(ctx, layout, l.Scale, beside{seedRowRate, qps}, try)
 		if err != nil {
 			return err
 		}
@@ -137,12 +192,15 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 	return nil
 }
 
-// grown measures f at each scale of the base profile that was asked for, or at parts of
-// the lab's.
+// grown measures f at each scale that was asked for, or at parts and multiples of the lab's.
 func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale float64, r *Record) error) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
 		scales := l.Sizes
-		if len(scales) == 0 {
+		switch {
+		case len(scales) > 0:
+		case l.Source != "":
+			scales = []float64{l.Scale, 2 * l.Scale, 4 * l.Scale}
+		default:
 			scales = []float64{0.25 * l.Scale, l.Scale, 4 * l.Scale}
 		}
 		for _, layout := range l.layouts() {
@@ -158,39 +216,51 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 // degradation measures reads of all mixes and then commits, on one size.
 func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *Record) error {
 	return l.withMendoza(ctx, layout, scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
-		oracle, err := l.oracle(d)
+		return l.readsThenWrites(ctx, d, cp, l.mixes(), r)
+	})
+}
+
+// readsThenWrites measures reads of some mixes by one client, whose units have the mix behind
+// them, and then commits.
+func (l *Lab) readsThenWrites(ctx context.Context, d *mendoza, cp *bench.Copy, mixes []string, r *Record) error {
+	oracle, err := l.oracle(d)
+	if err != nil {
+		return err
+	}
+	for _, name := range mixes {
+		m, err := mix.New(name, oracle)
 		if err != nil {
 			return err
 		}
-		for _, name := range mix.Names {
-			m, err := mix.New(name, oracle)
-			if err != nil {
-				return err
-			}
-			of := new(Record) // what is sampled meanwhile is the commits' alone
-			err = l.phase(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
-				out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, shortReads)})
-				all := out.All()
-				r.put(out.Capacity(), "qps-"+name)
-				r.put(milliseconds(all.Quantile(99)), "p99-ms-"+name)
-				r.kind("mix-"+name, all)
-				return out, err
-			})
-			if err != nil {
-				return err
-			}
-			for _, unit := range []string{"resident-before", "disk-reads/s"} {
-				if v, has := of.Metric(unit); has {
-					r.put(v, unit+"-"+name)
-				}
+		of := new(Record) // what is sampled meanwhile is the commits' alone
+		err = l.phase(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
+			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, shortReads)})
+			all := out.All()
+			r.put(out.Capacity(), "qps-"+name)
+			r.put(milliseconds(all.Quantile(99)), "p99-ms-"+name)
+			r.kind("mix-"+name, all)
+			return out, err
+		})
+		if err != nil {
+			return err
+		}
+		for _, unit := range []string{"resident-before", "disk-reads/s"} {
+			if v, has := of.Metric(unit); has {
+				r.put(v, unit+"-"+name)
 			}
 		}
-		return l.onRest(ctx, d, cp, seedRowRate, l.Phase, r)
-	})
+	}
+	return l.onRest(ctx, d, cp, seedRowRate, l.Phase, r)
 }
 
 // loadChecks is what a load of scale 1 is checked by: twice some 300 bytes an entity.
 const loadChecks = 600 << 20
+
+// roomToLoad gives what checks a load room beside the budget.
+func (l *Lab) roomToLoad(scale float64) error {
+	l.added = int64(l.worth(scale) * loadChecks)
+	return memlimit.Resize(l.Memory + l.added)
+}
 
 // load fills a new store. What checks it grows beside it, so there is room for that first.
 func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record) error {
@@ -198,8 +268,7 @@ func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record)
 	if err != nil {
 		return err
 	}
-	l.added = int64(scale * loadChecks)
-	if err := memlimit.Resize(l.Memory + l.added); err != nil {
+	if err := l.roomToLoad(scale); err != nil {
 		return err
 	}
 	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {

@@ -101,18 +101,14 @@ func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record
 		return err
 	}
 	err := l.withStore(ctx, p.dir, layout, p.options, r, func(db *store.DB, ents *store.Entities) error {
-		before, err := db.Stats(ctx)
-		if err != nil {
-			return err
-		}
-		gen := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: l.fresh()}
+		gen, expect := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: l.fresh()}, bench.NewExpectation(false)
 		res, err := bench.Commit(ctx, ents, bench.CommitConfig{
-			Blocks: bench.Blocks(p.profile, gen), Expect: bench.NewExpectation(false), Loop: bench.Times(p.entities / perBlock),
+			Blocks: bench.Blocks(p.profile, gen), Expect: expect, Loop: bench.Times(p.entities / perBlock),
 		})
-		if err == nil {
-			err = res.AddSizes(ctx, db, ents, before)
-		}
 		r.result(res)
+		if err == nil {
+			err = r.sizes(ctx, db, int(expect.Live()), "B/ent")
+		}
 		return err
 	})
 	if p.options.Durability != l.Durability && errors.Is(err, store.ErrUnsupported) {

@@ -2,6 +2,11 @@ package lab
 
 import (
 	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -13,31 +18,93 @@ import (
 // user's documents.
 const productionBlock = 20
 
-// mendoza is a data set of the base profile with what comes after it.
+// mendoza is a data set of the base profile, or of the source in its place, with what comes
+// after it.
 type mendoza struct {
 	bench.Dataset
 	scale float64
 }
 
 // mendoza is the data set of which a part of a scale is loaded, in blocks of so many
-// entities; 0 leaves them as they are.
+// entities; 0 leaves them as they are, and so are those of a source.
 func (l *Lab) mendoza(layout string, scale float64, perBlock int) (*mendoza, error) {
-	source, err := bench.MendozaSource(scale/l.Loaded, l.Seed, perBlock, l.Loaded)
+	source, err := l.history(scale, perBlock)
 	if err != nil {
 		return nil, err
-	}
-	if l.Bare {
-		source = source.Bare
 	}
 	return &mendoza{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, scale}, nil
 }
 
-// profile is the name of the base profile in records.
+// history is what a data set holds and what comes after it. A source is read once for a scale.
+func (l *Lab) history(scale float64, perBlock int) (*bench.Source, error) {
+	if l.Source == "" {
+		source, err := bench.MendozaSource(scale/l.Loaded, l.Seed, perBlock, l.Loaded)
+		if err == nil && l.Bare {
+			source = source.Bare
+		}
+		return source, err
+	}
+	if known := l.sources[scale]; known != nil {
+		return known, nil
+	}
+	source, err := bench.TarSource(l.Source, uint64(scale), l.Seed)
+	if err != nil {
+		return nil, err
+	}
+	if l.sources == nil {
+		l.sources = map[float64]*bench.Source{}
+	}
+	l.sources[scale] = source
+	return source, nil
+}
+
+// own begins the names of profiles that are sources, so that none is taken for the base profile.
+const own = "own-"
+
+// profile is the name of the base profile or the source in records.
 func (l *Lab) profile() string {
-	if l.Bare {
+	switch {
+	case l.Source != "":
+		return own + strings.TrimSuffix(filepath.Base(l.Source), ".tar")
+	case l.Bare:
 		return "mendoza-bare"
 	}
 	return "mendoza"
+}
+
+// mixes are the read mixes: those over the base profile ask for its attributes.
+func (l *Lab) mixes() []string {
+	if l.Source != "" {
+		return []string{mix.W}
+	}
+	return mix.Names
+}
+
+// whole makes scales of a source whole multiples of it.
+func (o *Options) whole() {
+	if o.Source == "" {
+		return
+	}
+	o.Scale = math.Ceil(o.Scale)
+	o.Sizes = slices.Clone(o.Sizes)
+	for i, size := range o.Sizes {
+		o.Sizes[i] = math.Ceil(size)
+	}
+}
+
+// scaleBytes is about what a block tar of the base profile at scale 1 takes.
+const scaleBytes = 5 << 30
+
+// worth is about the scale of the base profile that has as much as a scale of the data.
+func (o *Options) worth(scale float64) float64 {
+	if o.Source == "" {
+		return scale
+	}
+	st, err := os.Stat(o.Source)
+	if err != nil {
+		return scale // opening it will say what is wrong
+	}
+	return scale * float64(st.Size()) / scaleBytes
 }
 
 // Rest returns what comes after the loaded part, blocks without operations left
@@ -62,7 +129,11 @@ func (l *Lab) every(m *mendoza, rate float64) (time.Duration, error) {
 	if rate == 0 {
 		return 0, nil
 	}
-	if each, known := l.blockRows[m.scale]; known {
+	each, known := m.Source.RowsEach, m.Source.RowsEach > 0
+	if !known {
+		each, known = l.blockRows[m.scale]
+	}
+	if known {
 		return time.Duration(each / rate * float64(time.Second)), nil
 	}
 	rows, blocks := 0, 0

@@ -105,10 +105,11 @@ func independent(head, seed uint64, repeats int) iter.Seq2[store.Block, error] {
 	})
 }
 
-// minSampled is how many blocks are sampled at least, and sampledRepeats how often
-// A8's own blocks repeat each combination at scale 1.
+// minSampled is how many blocks are sampled at least, maxSampled how many at scale 1, and
+// sampledRepeats how often A8's own blocks repeat each combination then.
 const (
 	minSampled     = 2_000
+	maxSampled     = 50_000
 	sampledRepeats = 80
 )
 
@@ -122,10 +123,18 @@ type sampling struct {
 func sampledBlocks(l *Lab) (list []Variant, _ error) {
 	repeats := l.scaled(sampledRepeats, 1)
 	of := []sampling{
-		{l.profile(), l.scaled(50_000, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }},
+		{l.profile(), l.scaled(maxSampled, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }},
 		{"independent", len(factorial(l.Seed, repeats, independentLevels...)), func(_ *mendoza, head uint64) iter.Seq2[store.Block, error] {
 			return independent(head, l.fresh(), repeats)
 		}},
+	}
+	if l.Source != "" { // its own blocks, each once
+		source, err := l.history(l.Scale, 0)
+		if err != nil {
+			return nil, err
+		}
+		of = of[:1]
+		of[0].n = min(maxSampled, source.Changing)
 	}
 	for _, layout := range l.layouts() {
 		for _, s := range of {
@@ -139,8 +148,8 @@ func sampledBlocks(l *Lab) (list []Variant, _ error) {
 // sampledColumns are those of the observations of sampled blocks.
 var sampledColumns = []string{"entities", "strings", "numbers", "payload_bytes", "ms"}
 
-// sample applies blocks to a store of the base profile, whose own are as they are but
-// for empty ones, and keeps the time of each commit with what is in it.
+// sample applies blocks to a store of the base profile or the source, whose own are as they
+// are but for empty ones, and keeps the time of each commit with what is in it.
 func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *Record) error {
 	d, err := l.mendoza(layout, l.Scale, 0)
 	if err != nil {

@@ -15,13 +15,12 @@ import (
 const manyEvents = 1_000_000
 
 // enrolments are the data sets at the lab's scale.
-func (l *Lab) enrolments() ([]enrolment.Data, error) {
+func (l *Lab) enrolments() []enrolment.Data {
 	sizes := []enrolment.Data{enrolment.Tiny, enrolment.Small}
 	if n := l.scaled(manyEvents, 0); n > enrolment.Small.Len() {
-		many, err := enrolment.Parse(itoa(n))
-		return append(sizes, many), err
+		sizes = append(sizes, enrolment.Many(n))
 	}
-	return sizes, nil
+	return sizes
 }
 
 // events measures groups of the list of package enrolment in each of the engine's
@@ -29,10 +28,7 @@ func (l *Lab) enrolments() ([]enrolment.Data, error) {
 // Phases are short: there are many.
 func events(groups ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
-		sizes, err := l.enrolments()
-		if err != nil {
-			return nil, err
-		}
+		sizes := l.enrolments()
 		linked, _ := driver.Lookup(l.Engine.Name)
 		for _, layout := range store.EventLayouts(linked.Info.Dialect) {
 			for _, data := range sizes {
@@ -40,18 +36,23 @@ func events(groups ...string) func(*Lab) ([]Variant, error) {
 					if !slices.Contains(groups, w.Group) {
 						continue
 					}
-					list = append(list, Variant{"Event" + w.Group, l.on(layout, data.Name, w.Key, w.Value), func(ctx context.Context, r *Record) error {
-						return l.withDataset(ctx, data.Dataset(l.Engine, layout), l.storeOptions(), r, func(cp *bench.Copy) error {
-							return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-								res, err := w.Run(ctx, cp, bench.For(l.Phase/2))
-								r.result(res)
-								return nil, err
-							})
-						})
-					}})
+					list = append(list, l.enrolment("Event"+w.Group, data.Dataset(l.Engine, layout), data, w, w.Key, w.Value))
 				}
 			}
 		}
 		return list, nil
 	}
+}
+
+// enrolment is one workload of package enrolment on a data set.
+func (l *Lab) enrolment(name string, d bench.Dataset, data enrolment.Data, w enrolment.Workload, more ...string) Variant {
+	return Variant{name, l.on(d.Layout, data.Name, more...), func(ctx context.Context, r *Record) error {
+		return l.withDataset(ctx, d, l.storeOptions(), r, func(cp *bench.Copy) error {
+			return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+				res, err := w.Run(ctx, cp, bench.For(l.Phase/2))
+				r.result(res)
+				return nil, err
+			})
+		})
+	}}
 }

@@ -27,7 +27,11 @@ func firstLook(l *Lab) (list []Variant, err error) {
 	o := *cmp.Or(l.First, &FirstOptions{})
 	o.Profile, o.Entities, o.Commits = cmp.Or(o.Profile, "typical"), cmp.Or(o.Entities, 5000), cmp.Or(o.Commits, 100)
 	profile, err := bench.ParseProfile(o.Profile)
-	for _, layout := range l.layouts() {
+	for _, layout := range l.layouts(answers...) {
+		if l.Source != "" {
+			list = append(list, l.ownBlocks(layout, o.Commits))
+			continue
+		}
 		c := l.keys("layout", layout, "durability", string(l.Durability))
 		made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
 		list = append(list,
@@ -160,6 +164,7 @@ func (l *Lab) generatedBlocks(ctx context.Context, ents *store.Entities, profile
 	if err != nil {
 		return err
 	}
+	r.put(ready.Seconds, "load-s")
 	got, err := bench.Get(ctx, ents, bench.GetConfig{Profile: profile, Of: gen, Seed: l.fresh(), Loop: bench.Times(2000)})
 	if err != nil {
 		return err

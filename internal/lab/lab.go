@@ -32,10 +32,10 @@ type Options struct {
 	Phase   time.Duration `min:"1ms" max:"720h" json:"phase" help:"Length of a timed phase." default:"10s"`
 	Seed    uint64        `any:"" json:"seed" help:"Of data, and with the number of the repeat of what is asked, in which order and when." default:"1"`
 	Layouts []string      `json:"layouts" help:"Layouts to measure instead of each experiment's own."`
-	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales of the growth experiments B1 and D5; a quarter, once and four times --scale when not given."`
-	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given."`
+	Sizes   []float64     `above:"0" max:"1000" json:"sizes,omitempty" help:"Scales at which C1, C4, D1 and I3 measure, --scale when not given, and the growth experiments B1 and D5, by default a quarter, once and four times --scale."`
+	Rates   []float64     `min:"0" max:"1000000000" json:"rates,omitempty" help:"Rows a second: of the sustained writes D1, 0 for as fast as possible, 6000 and 0 when not given; of the writes of I3, 0 for none, 0 to 50000 when not given; of the chain that the node H3 follows, 0 for none, 6000 when not given."`
 	Loaded  float64       `above:"0" max:"1" json:"loaded" help:"Part of the base profile that a store holds before commits begin: with less, more is left to commit." default:"0.6"`
-	Source  string        `json:"source,omitempty" kong:"-"`
+	Source  string        `store:"" placeholder:"SRC" json:"source,omitempty" help:"Data of your own in place of the base profile: a block tar, an Arkiv SQLite database, or the URL of a store. It is measured by what has no question about attributes of the base profile; --scale is how many times its entities, rounded up."`
 	Bare    bool          `json:"bare,omitempty" help:"Give the base profile the smallest payloads, for sizes that would not fit."`
 	Retry   bool          `json:"retry,omitempty" help:"Do again what an earlier run of the same command has failed at."`
 
@@ -65,13 +65,15 @@ type Lab struct {
 	manifest bench.Manifest // of this program and machine
 	added    int64          // memory that was added to the budget
 
-	blockRows map[float64]float64 // rows of a block of what comes after a scale's loaded part
+	blockRows map[float64]float64       // rows of a block of what comes after a scale's loaded part
+	sources   map[float64]*bench.Source // Source by scale
 }
 
 // Plan returns the configurations of an experiment in the random order that the seed, the
 // repeat, the experiment and the engine give.
 func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	l.of = &e
+	l.whole()
 	l.Cache.InPlace = !e.Changes
 	list, err := e.plan(l)
 	if err != nil {
@@ -92,6 +94,9 @@ func (l *Lab) describe() (bench.Manifest, error) {
 	m.Set("sitting", l.Sitting)
 	m.Set("phase", l.Phase.String())
 	m.Set("data-seed", strconv.FormatUint(l.Seed, 10))
+	if l.Source != "" {
+		m.Set("source", l.Source)
+	}
 	m.Set(machineOff, l.off)
 	return m, err
 }
@@ -220,9 +225,30 @@ func (l *Lab) on(layout, profile string, more ...string) Keys {
 	return l.keys(append([]string{"layout", layout, "profile", profile, "durability", string(l.Durability)}, more...)...)
 }
 
-// onBase begins those of what is measured on the base profile.
+// onBase begins those of what is measured on the base profile or the source.
 func (l *Lab) onBase(layout string, more ...string) Keys {
 	return l.on(layout, l.profile(), append([]string{"scale", ftoa(l.Scale)}, more...)...)
+}
+
+// onScale is onBase at another scale.
+func (l *Lab) onScale(layout string, scale float64, more ...string) Keys {
+	return l.onBase(layout, more...).With("scale", ftoa(scale))
+}
+
+// sizes are the scales that were asked for, or the lab's alone.
+func (l *Lab) sizes() []float64 {
+	if len(l.Sizes) > 0 {
+		return l.Sizes
+	}
+	return []float64{l.Scale}
+}
+
+// rates are those of writes that were asked for, or else others.
+func (l *Lab) rates(others ...float64) []float64 {
+	if len(l.Rates) > 0 {
+		return l.Rates
+	}
+	return others
 }
 
 // layouts returns those that were asked for, or else others, or the experiment's own.

@@ -30,7 +30,7 @@ func (l *Lab) Look(ctx context.Context, set *Set) error {
 	if l.manifest, err = l.describe(); err != nil {
 		return err
 	}
-	r := &Record{Name: "Machine", Keys: l.keys("host", bench.HostID()), Manifest: l.manifest, Count: int64(m.Fsync.Samples), Metrics: m.Metrics()}
+	r := &Record{Name: "Machine", Keys: l.keys("host", bench.HostID()), Manifest: l.manifest, Count: m.Fsync.Count(), Metrics: m.Metrics()}
 	r.Manifest.Set(repeatKey, strconv.Itoa(l.Repeat+1))
 	return set.Add(Machine, l.Engine.Label(), l.Sitting, r)
 }

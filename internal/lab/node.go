@@ -23,13 +23,9 @@ var nodeLoads = []nodeLoad{{calls: mix.ByKey}, {calls: mix.A}, {calls: node.SDK}
 
 // measureNode measures an Arkiv node as its clients see it, while it follows a chain.
 func measureNode(l *Lab) (list []Variant, _ error) {
-	rates := l.Rates
-	if len(rates) == 0 {
-		rates = []float64{seedRowRate}
-	}
 	for _, layout := range l.layouts() {
 		for _, protocol := range node.Protocols {
-			for _, rows := range rates {
+			for _, rows := range l.rates(seedRowRate) {
 				for _, load := range nodeLoads {
 					loop := "closed"
 					if load.rate > 0 {

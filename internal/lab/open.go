@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
@@ -71,7 +74,7 @@ func (l *Lab) phase(ctx context.Context, cp *bench.Copy, t temperature, r *Recor
 	}
 	cfg := probe.Config{Stats: cp.DB.Stats}
 	if reach {
-		cfg.Files = []string{cp.Dir}
+		cfg.Dir = cp.Dir
 	}
 	started := time.Now()
 	sampler := probe.Start(ctx, cfg)
@@ -110,9 +113,15 @@ func (l *Lab) withStore(ctx context.Context, in, layout string, o *store.Options
 	})
 }
 
-// withDB runs f on a new database, on the cache's disk or in a directory for others, whose
-// files go afterwards: a later run removes them if this process is killed.
-func (l *Lab) withDB(ctx context.Context, in string, o *store.Options, r *Record, f func(db *store.DB) error) (err error) {
+// withDB runs f on a new database.
+func (l *Lab) withDB(ctx context.Context, in string, o *store.Options, r *Record, f func(db *store.DB) error) error {
+	return l.withNew(ctx, in, o, r, func(cp *bench.Copy) error { return f(cp.DB) })
+}
+
+// withNew runs f on a new database, as on a copy of an empty data set, on the cache's disk or in
+// a directory for others. Its files, and what lies beside its directory, go afterwards: a later
+// run removes them if this process is killed.
+func (l *Lab) withNew(ctx context.Context, in string, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
 	cache := l.Cache
 	if in != "" {
 		if cache, err = bench.OpenCache(in); err != nil {
@@ -135,7 +144,27 @@ func (l *Lab) withDB(ctx context.Context, in string, o *store.Options, r *Record
 	if err := r.Manifest.OfStore(ctx, db, o); err != nil {
 		return err
 	}
-	return f(db)
+	return f(&bench.Copy{DB: db, Dir: run.Data()})
+}
+
+// besideOf is the path of a file of a run, on the same disk as its database.
+func besideOf(cp *bench.Copy, name string) string { return filepath.Join(filepath.Dir(cp.Dir), name) }
+
+// within is the lab with another budget, where the machine has so much memory free; zero is its
+// own.
+func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
+	if budget == 0 {
+		return l, nil
+	}
+	if proc, err := procfs.NewDefaultFS(); err == nil {
+		if m, err := proc.Meminfo(); err == nil && m.MemAvailableBytes != nil && uint64(budget) > *m.MemAvailableBytes {
+			return nil, fmt.Errorf("%w: %d MiB of memory are wanted, and the machine has %d free", ErrSkip, budget>>20, *m.MemAvailableBytes>>20)
+		}
+	}
+	r.Manifest.Set("memory-mb", itoa(int(budget>>20)))
+	at := *l
+	at.Memory = budget
+	return &at, nil
 }
 
 // sizes adds the size of a database without its log, all told and for each of n rows.

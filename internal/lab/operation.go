@@ -42,22 +42,16 @@ func operations(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// commits commits for a phase what follows a data set.
+// commits commits what follows a data set, for a phase unless a loop says otherwise.
 func (l *Lab) commits(ctx context.Context, d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (res bench.Result, err error) {
 	res = bench.NewResult()
 	if cfg.Expect, err = d.Expectation(cp.Ready); err != nil {
 		return res, err
 	}
-	before, err := cp.DB.Stats(ctx)
-	if err != nil {
-		return res, err
+	if cfg.Loop == nil {
+		cfg.Loop = bench.For(l.Phase)
 	}
-	cfg.Loop = bench.For(l.Phase)
-	res, err = bench.Commit(ctx, cp.Entities, cfg)
-	if err == nil {
-		err = res.AddSizes(ctx, cp.DB, cp.Entities, before)
-	}
-	return res, err
+	return bench.Commit(ctx, cp.Entities, cfg)
 }
 
 // queries measures each query of the fixed set.

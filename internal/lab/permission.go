@@ -60,7 +60,7 @@ func measurePermissions(l *Lab) (list []Variant, err error) {
 	}}
 	for _, clients := range p.Clients {
 		for _, closure := range p.Closures {
-			for i, name := range rebac.ScenarioNames() {
+			for i, name := range rebac.ScenarioNames {
 				c := c.With("op", name).With("closure", string(closure)).With("clients", itoa(clients))
 				list = append(list, Variant{"Rebac", c, func(ctx context.Context, r *Record) error {
 					if err := made(); err != nil {
@@ -105,14 +105,14 @@ func (p *permissions) ingest(ctx context.Context, db *store.DB, r *Record) error
 	r.Count = in.Batches.Count()
 	r.kind("batch", in.Batches)
 	r.put(in.Took.Seconds(), "ingest-s")
-	r.put(in.Rate(), "rows/s")
+	r.put(float64(p.data.Size.Objects())/in.Took.Seconds(), "rows/s")
 	r.put(in.Indexes.Seconds(), "index-s")
 	r.put(closure.Seconds(), "closure-s")
-	if err := r.sizes(ctx, db, in.Objects, "B/row"); err != nil {
+	if err := r.sizes(ctx, db, p.data.Size.Objects(), "B/row"); err != nil {
 		return err
 	}
 	for _, c := range p.Closures { // beside the scenarios
-		if err := s.Verify(ctx, p.data, p.oracle, c, rebac.VerifyConfig{Checks: 500, Lists: 20}); err != nil {
+		if err := s.Verify(ctx, p.data, p.oracle, c, 500, 20); err != nil {
 			return err
 		}
 	}

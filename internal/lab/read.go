@@ -22,6 +22,7 @@ type readLoad struct {
 	rate        float64
 	reads       int64 // after which a closed loop ends; a slow engine gets no more than the phase
 	temperature string
+	memory      int64 // budget in place of the lab's; 0 is the lab's
 }
 
 // The seed's protocol: 1,000 queries of warm-up, 10,000 measured. Short is the least
@@ -36,21 +37,51 @@ const (
 // the base profile, every answer compared with the generator's. The mixes are the same
 // for all layouts: they are over the same source.
 func reading(loads []readLoad, layouts ...string) func(*Lab) ([]Variant, error) {
-	return func(l *Lab) (list []Variant, _ error) {
-		var oracle *mix.Oracle
-		for _, layout := range l.layouts(layouts...) {
-			for _, name := range mix.Names {
+	return func(l *Lab) ([]Variant, error) {
+		return l.reads([]float64{l.Scale}, l.mixes(), loads, l.layouts(layouts...)), nil
+	}
+}
+
+// capacity measures in closed loops at each of the sizes.
+func capacity(l *Lab) ([]Variant, error) {
+	loads := []readLoad{{clients: 1, reads: protocolReads}, {clients: readers, reads: protocolReads}}
+	return l.reads(l.sizes(), l.mixes(), loads, l.layouts()), nil
+}
+
+// budgets are in GiB: those of the user's documents, and less for what is smaller.
+var budgets = []float64{0.25, 1, 2, 4, 16}
+
+// againstMemory measures one mix with budgets of memory, as far as the machine has them.
+func againstMemory(l *Lab) ([]Variant, error) {
+	var loads []readLoad
+	for _, gib := range budgets {
+		for _, clients := range []int{1, readers} {
+			loads = append(loads, readLoad{clients: clients, reads: protocolReads, memory: int64(gib * (1 << 30))})
+		}
+	}
+	return l.reads(l.sizes(), []string{l.mixes()[0]}, loads, l.layouts()), nil
+}
+
+func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts []string) (list []Variant) {
+	oracles := map[float64]*mix.Oracle{}
+	for _, layout := range layouts {
+		for _, scale := range scales {
+			for _, name := range mixes {
 				for _, v := range loads {
 					v.mix = name
-					list = append(list, Variant{"ReadMix", l.onBase(layout, v.keys()...), func(ctx context.Context, r *Record) error {
-						o := l.storeOptions()
+					list = append(list, Variant{"ReadMix", l.onScale(layout, scale, v.keys()...), func(ctx context.Context, r *Record) error {
+						at, err := l.within(v.memory, r)
+						if err != nil {
+							return err
+						}
+						o := at.storeOptions()
 						o.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients take turns
-						return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
-							if oracle == nil {
-								oracle, err = l.oracle(d)
+						return at.withMendoza(ctx, layout, scale, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
+							if oracles[scale] == nil {
+								oracles[scale], err = at.oracle(d)
 							}
 							if err == nil {
-								err = v.read(ctx, l, oracle, cp, r)
+								err = v.read(ctx, at, oracles[scale], cp, r)
 							}
 							return err
 						})
@@ -58,12 +89,14 @@ func reading(loads []readLoad, layouts ...string) func(*Lab) ([]Variant, error) 
 				}
 			}
 		}
-		return list, nil
 	}
+	return list
 }
 
 func (v readLoad) keys() []string {
 	switch {
+	case v.memory > 0:
+		return []string{"mix", v.mix, "clients", itoa(v.clients), "memory", ftoa(float64(v.memory) / (1 << 30))}
 	case v.temperature != "":
 		return []string{"mix", v.mix, "temperature", v.temperature}
 	case v.rate > 0:

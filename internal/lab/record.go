@@ -143,7 +143,7 @@ func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.
 	if counted {
 		r.Timeline = line
 	}
-	if s.Failures > 0 {
+	if s.Err != nil {
 		r.note("some samples are missing: " + s.Err.Error())
 	}
 }

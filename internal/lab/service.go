@@ -34,10 +34,7 @@ func measureService(l *Lab) (list []Variant, _ error) {
 			}
 		}
 	}
-	sizes, err := l.enrolments()
-	if err != nil {
-		return nil, err
-	}
+	sizes := l.enrolments()
 	return append(list, l.servedEvents(sizes[len(sizes)-1])...), nil
 }
 
@@ -49,7 +46,7 @@ func (l *Lab) servedEvents(data enrolment.Data) (list []Variant) {
 			list = append(list, Variant{"ServiceEvents", c, func(ctx context.Context, r *Record) error {
 				return l.withDataset(ctx, data.Dataset(l.Engine, "tags"), l.storeOptions(), r, func(cp *bench.Copy) error {
 					return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-						res, err := w.Run(ctx, cp.DB, protocol, bench.For(l.Phase/2))
+						res, err := w.Serve(ctx, cp.DB, protocol, bench.For(l.Phase/2))
 						r.result(res)
 						return nil, err
 					})

@@ -2,6 +2,8 @@ package lab
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/varvedb/varve/bench"
@@ -21,17 +23,15 @@ var (
 )
 
 func sustain(l *Lab) (list []Variant, _ error) {
-	rates := l.Rates
-	if len(rates) == 0 {
-		rates = []float64{seedRowRate, 0}
-	}
 	for _, layout := range l.layouts() {
-		for _, rate := range rates {
-			name := "max"
-			if rate > 0 {
-				name = ftoa(rate)
+		for _, scale := range l.sizes() {
+			for _, rate := range l.rates(seedRowRate, 0) {
+				name := "max"
+				if rate > 0 {
+					name = ftoa(rate)
+				}
+				list = append(list, l.sustained("Sustained", layout, scale, rate, l.storeOptions(), "rate", name))
 			}
-			list = append(list, l.sustained("Sustained", layout, rate, l.storeOptions(), "rate", name))
 		}
 	}
 	return list, nil
@@ -52,13 +52,13 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 	linked, _ := driver.Lookup(l.Engine.Name)
 	for _, layout := range l.layouts() {
 		if !linked.Capabilities.WALCheckpoint { // its own checkpoints cannot be chosen
-			list = append(list, l.sustained("Checkpoint", layout, rate, l.storeOptions(), "policy", "engine"))
+			list = append(list, l.sustained("Checkpoint", layout, l.Scale, rate, l.storeOptions(), "policy", "engine"))
 			continue
 		}
 		for _, p := range policies {
 			o := l.storeOptions()
 			o.Checkpoint, o.WALFrames = p.policy, p.frames
-			list = append(list, l.sustained("Checkpoint", layout, rate, o, "policy", string(p.policy), "frames", itoa(p.frames)))
+			list = append(list, l.sustained("Checkpoint", layout, l.Scale, rate, o, "policy", string(p.policy), "frames", itoa(p.frames)))
 		}
 	}
 	return list, nil
@@ -66,9 +66,9 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 
 // sustained is commits of so many rows a second of what comes after the loaded part of the
 // base profile; 0 is as fast as possible.
-func (l *Lab) sustained(name, layout string, rate float64, o *store.Options, more ...string) Variant {
-	return Variant{name, l.onBase(layout, more...), func(ctx context.Context, r *Record) error {
-		return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
+func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
+	return Variant{name, l.onScale(layout, scale, more...), func(ctx context.Context, r *Record) error {
+		return l.withMendoza(ctx, layout, scale, o, r, func(d *mendoza, cp *bench.Copy) error {
 			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
 		})
 	}}
@@ -165,6 +165,9 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 			})
 			return err
 		})
+		if l.Source != "" && errors.Is(err, store.ErrInvalid) {
+			return fmt.Errorf("%w: %w", ErrSkip, err) // it has no entities for it
+		}
 		if err != nil {
 			return err
 		}
@@ -173,9 +176,9 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 			res, err := reorg.Run(ctx, bench.For(l.Phase))
 			out.Elapsed = time.Since(out.Started)
 			r.result(res.Both)
-			r.kind("arrival", res.Arrival.Latency)
-			r.kind("rewind", res.Rewind.Latency)
-			r.kind("commit", res.Commit.Latency)
+			r.kind("arrival", res.Arrival)
+			r.kind("rewind", res.Rewind)
+			r.kind("commit", res.Commit)
 			return &out, err
 		})
 		if err == nil {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -81,6 +82,20 @@ func (f *Figure) String() string { return f.cell().String() }
 func (f *Figure) In(unit string) string {
 	c := f.cell()
 	return strings.TrimSpace(c.Text+" "+unit) + " (" + c.More + ")"
+}
+
+// ranked writes a figure with half of its range in percent and what its rank is.
+func (f *Figure) ranked(mark string) Cell {
+	text := Number(f.Center)
+	if half := math.Round(50 * (f.Hi - f.Lo) / f.Center); half >= 1 {
+		text += fmt.Sprintf("±%.0f%%", half)
+	}
+	return Cell{Text: text + mark}
+}
+
+// Apart tells whether all measurements of two figures show which one is the larger.
+func (f *Figure) Apart(other *Figure) bool {
+	return min(f.N, other.N) >= Judged && (f.Hi < other.Lo || other.Hi < f.Lo)
 }
 
 // Number writes a figure with three significant digits, and thousands as they are read.

@@ -17,25 +17,26 @@ func WriteTables(w io.Writer, tables []*Table) error {
 	return err
 }
 
-// WriteText writes the tables of experiments for a terminal, which are also Markdown: that of all
-// settings where the first one of the page is empty.
-func WriteText(w io.Writer, s *Set, ids ...string) error {
+// WriteText writes the tables of experiments for a terminal, which are also Markdown: the overview
+// where the first one of the page is empty.
+func WriteText(w io.Writer, s *Set, ids ...string) error { return writeSpecs(w, s, s.find, ids) }
+
+// WriteOverview writes a table of all settings of each experiment.
+func WriteOverview(w io.Writer, s *Set, ids ...string) error {
+	return writeSpecs(w, s, s.overview, ids)
+}
+
+func writeSpecs(w io.Writer, s *Set, spec func(id string) Spec, ids []string) error {
+	var b strings.Builder
 	for _, id := range ids {
-		x := Find(id)
-		if len(x.Views) > 0 {
-			if first, err := s.Table(x.Views[0]); err == nil && first.Empty() {
-				x = other(id)
-			}
-		}
-		a, err := s.Answer(x)
+		a, err := s.Answer(spec(id))
 		if err != nil {
 			return err
 		}
-		if err := WriteTables(w, a.Tables); err != nil {
-			return err
-		}
+		writeAnswer(&b, &a, nil)
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // WriteMarkdown writes a page. Pictures are linked by the name that link makes of theirs; none are

@@ -4,7 +4,7 @@
 //
 // From the top: html.go and markdown.go print a Page (page.go), whose tables are those of
 // questions.go and specs.go.
-// table.go makes them by comparisons (compare.go), regressions (fit.go) and figures of others
+// table.go makes them by ranks (rank.go), comparisons (compare.go), regressions (fit.go) and figures of others
 // (peer.go), picture.go draws; all of these take lines as selection.go says of a view (view.go), and
 // their figures (figure.go), from a Set (set.go). A file uses only those after it.
 package report
@@ -71,7 +71,7 @@ func NewPage(s *Set, title string) (*Page, error) {
 	for _, l := range s.Lines {
 		id := l.GetConfig("experiment")
 		if id != "" && !slices.ContainsFunc(all, func(x Spec) bool { return x.ID == id }) {
-			all = append(all, other(id))
+			all = append(all, s.overview(id))
 		}
 	}
 	for _, section := range sections {
@@ -120,12 +120,16 @@ func (s *Set) Answer(x Spec) (Answer, error) {
 	return a, nil
 }
 
-// Find returns the spec of an experiment.
-func Find(id string) Spec {
+// find returns the spec of an experiment: the overview where all its tables would be empty.
+func (s *Set) find(id string) Spec {
 	if i := slices.IndexFunc(specs, func(x Spec) bool { return x.ID == id }); i >= 0 {
-		return specs[i]
+		for _, v := range specs[i].Views {
+			if t, err := s.Table(v); err != nil || !t.Empty() {
+				return specs[i]
+			}
+		}
 	}
-	return other(id)
+	return s.overview(id)
 }
 
 // sittings says where and when the lines were measured.

@@ -31,7 +31,7 @@ var questions = []Spec{
 		Views: []View{
 			{Title: "After a warm-up of the same mix", Filter: "experiment:C1", Largest: "scale", Each: candidates, Rows: "/engine /layout /scale@num /clients@num", Columns: mostReads},
 			{Title: "One client, a store that grows (D5)", Filter: "experiment:D5 /scale:(1 OR 2 OR 5 OR 10)", Rows: "/engine /layout /scale@num",
-				Columns: named("", "qps-A", "reads/s, A", "qps-B", "reads/s, B", "qps-C", "reads/s, C", "p99-ms-A", "p99 ms, A", "p99-ms-B", "p99 ms, B", "p99-ms-C", "p99 ms, C")},
+				Columns: named("", "qps-A", "reads/s, A", "qps-B", "reads/s, B", "qps-C", "reads/s, C", "p99-ms-A", "p99 ms, A", "p99-ms-B", "p99 ms, B", "p99-ms-C", "p99 ms, C", "qps-W", "reads/s, W", "p99-ms-W", "p99 ms, W")},
 		}},
 	{ID: "3", Title: "The sweet spot of both", Question: "How many reads a second fit beside how many rows a second, while commits stay below 2 s and reads below 100 ms at p99?",
 		Views: []View{

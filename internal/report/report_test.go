@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,44 @@ rows 1000, one sitting
 	require.Equal(t, []report.Excluded{{"error: out of memory", 1, "A1"}, {"wrong clock", 1, "A1"}}, p.Excluded)
 }
 
+// Of rows that compete the best in each column is marked, and who it is most often is said; and why
+// that cannot be relied on, where it cannot.
+func TestRanked(t *testing.T) {
+	ranked := func(off string, settings map[string][]string) string {
+		text := "experiment: Q1\nUnit commit-p50-ms better=lower\nUnit B/ent better=lower\nmachine-off: " + off + "\n"
+		for _, layout := range slices.Sorted(maps.Keys(settings)) {
+			for _, values := range settings[layout] {
+				text += "BenchmarkGeneratedBlocks/engine=sqlite/layout=" + layout + " 1 " + values + "\n"
+			}
+		}
+		var out bytes.Buffer
+		require.NoError(t, report.WriteText(&out, load(t, text), "Q1"))
+		return out.String()
+	}
+	arkiv := []string{"9 commit-p50-ms 700 B/ent", "10 commit-p50-ms 700 B/ent", "11 commit-p50-ms 700 B/ent"}
+	apart := map[string][]string{"arkiv": arkiv, "compact": {"1 commit-p50-ms 300 B/ent", "2 commit-p50-ms 300 B/ent", "3 commit-p50-ms 300 B/ent"}}
+	require.Equal(t, `**blocks of 100 entities, ms**
+
+| engine | layout  |  commit | its p99 | get | query | load, s | B/entity |
+|--------|---------|--------:|--------:|----:|------:|--------:|---------:|
+| sqlite | arkiv   | 10±10%  |       – |   – |     – |       – |     700  |
+| sqlite | compact |  2±50%* |       – |   – |     – |       – |     300* |
+
+one sitting, n=3 each
+± is half of the range, * the best of a column,
+≈ not told apart from it: the ranges overlap, or are of fewer than 3.
+
+sqlite compact is the best in 2 of 2 columns.
+
+`, ranked("", apart))
+	require.Contains(t, ranked("others are busy", apart), "2 of 2 columns, but this cannot be relied on: the machine was not at rest, others are busy.\n")
+	require.Contains(t, ranked("", map[string][]string{"arkiv": arkiv, "simple": {"8 commit-p50-ms 700 B/ent", "9.5 commit-p50-ms 700 B/ent", "10.5 commit-p50-ms 700 B/ent"}}),
+		"sqlite simple is the best in 2 of 2 columns, but this cannot be relied on: in 1 of its columns others are not told apart from sqlite simple.\n")
+	few := ranked("", map[string][]string{"arkiv": {"9 commit-p50-ms 1 B/ent"}, "compact": {"1 commit-p50-ms 2 B/ent"}})
+	require.Contains(t, few, " 9≈ ")
+	require.Contains(t, few, "sqlite arkiv and sqlite compact are each the best in 1 of 2 columns, but")
+}
+
 // From six measurements on the interval is that of order statistics; below that it is the range.
 func TestFigure(t *testing.T) {
 	f := report.NewFigure([]float64{1, 2, 3, 4, 100}, false)
@@ -136,7 +175,7 @@ func TestUnknownExperiment(t *testing.T) {
 	s := load(t, "experiment: D9\nBenchmarkNew/engine=sqlite/size=1 1 5 p50-ms\n")
 	var text bytes.Buffer
 	require.NoError(t, report.WriteText(&text, s, "D9"))
-	require.Contains(t, text.String(), "| New/size=1 ")
+	require.Contains(t, text.String(), "| New   | sqlite |      5 |")
 	p, err := report.NewPage(s, "T")
 	require.NoError(t, err)
 	i := slices.IndexFunc(p.Sections, func(s report.Section) bool { return s.Letter == "D" })

@@ -1,5 +1,7 @@
 package report
 
+import "strings"
+
 // Spec is an experiment of the catalogue with the tables that answer it.
 type Spec struct {
 	ID       string
@@ -31,7 +33,7 @@ const ablation = "/layout@(arkiv-0 arkiv-1 arkiv-2 arkiv-3 arkiv-4 arkiv-5 arkiv
 // sections are the experiments by the letter of their ids.
 var sections = []struct{ Letter, Title string }{
 	{"A", "What a commit costs"}, {"B", "Loading"}, {"C", "Reads"}, {"D", "Sustained writes, and reads beside them"},
-	{"E", "The data centre, every answer known"}, {"F", "Event store"}, {"G", "Permissions"}, {"H", "Entity service and node"},
+	{"E", "The data centre, every answer known"}, {"F", "Event store"}, {"G", "Permissions"}, {"H", "Entity service and node"}, {"I", "What a first version must carry"}, {"J", "Operations"},
 	{"M", "The machine"}, {"Q", "First look"},
 }
 
@@ -61,7 +63,7 @@ var specs = []Spec{
 		Found: "50,000 production blocks: attributes 0.96, entities 0.90, payload -0.06; strings 0.97, numbers 0.94",
 		Views: []View{
 			{Filter: "experiment:A8 .name:Block", Rows: "/profile /engine /layout /blocks@num", Fit: true},
-			{Title: "correlations", Filter: "experiment:A8 /profile:mendoza", Rows: "/engine /layout /blocks@num",
+			{Title: "correlations", Filter: "experiment:A8 /profile:/^(mendoza$|own-)/", Rows: "/engine /layout /blocks@num",
 				Columns: named("", "r-entities", "entities", "r-attributes", "attributes", "r-strings", "strings", "r-numbers", "numbers", "r-payload-each", "mean payload")},
 			{Title: "partial correlations, blocks whose parts vary independently", Filter: "experiment:A8 /profile:independent", Rows: "/engine /layout /blocks@num",
 				Columns: named("", "partial-entities", "entities", "partial-strings", "strings", "partial-numbers", "numbers", "partial-payload_bytes", "payload")},
@@ -75,9 +77,18 @@ var specs = []Spec{
 	{ID: "A14", Title: "Attributes, payload or entities", Question: "How much does each attribute, each byte of payload and each entity add to a commit?",
 		Found: "contradictory: payload dominates (22 times, Experiment 5), payload does not matter (-0.06, Experiment 8)",
 		Views: []View{{Filter: "experiment:A14 .name:Block", Largest: "entities", Rows: "/layout /engine", Fit: true}}},
-	{ID: "A15", Title: "Where payloads are", Question: "What does it change to keep payloads in the row, in their own table, compressed, or in files beside the database?"},
-	{ID: "A16", Title: "Cap on writes a block", Question: "How long are commits of the same rows in blocks of 100 to 10,000?"},
-	{ID: "A17", Title: "Page size", Question: "What do pages of 4 to 32 KiB change?"},
+	{ID: "A15", Title: "Where payloads are kept", Question: "What does it change to keep payloads in the row, in their own table, compressed, or in a file beside the database?",
+		Views: []View{{Filter: "experiment:A15", Rows: "/engine /content@alpha /bytes@num /kept@(row table zstd file)",
+			Columns: named("", "ent/s", "entities/s", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "B/ent", "bytes an entity", "read-p50-ms", "read p50, ms", "read-p99-ms", "p99 ms")}}},
+	{ID: "A16", Title: "Cap on writes a block", Question: "How long are commits of the same rows in blocks of 100 to 10,000?",
+		Views: []View{{Filter: "experiment:A16", Rows: "/engine /layout /cap@num", Columns: named("", "rows/s", "rows/s", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "max-ms", "max ms")}}},
+	{ID: "A17", Title: "Page size", Question: "What do pages of 4 to 32 KiB change, of data that fit into memory and of ten times as much?",
+		Views: []View{
+			{Title: "memory as a multiple of the data", Filter: "experiment:A17 -/layout:tags", Largest: "scale", Rows: "/engine /layout /memory@num /page@num",
+				Columns: named("", "load-rows/s", "loading, rows/s", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "wal-MB", "WAL, MB", "data-MB", "data, MB", "qps-A", "reads/s, A", "disk-reads/s-A", "pages read from the disk/s")},
+			{Title: "events", Filter: "experiment:A17 /layout:tags", Rows: "/engine /profile /op@alpha /page@num",
+				Columns: named("", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "wal-MB", "WAL, MB", "data-MB", "data, MB")},
+		}},
 	{ID: "B1", Title: "Loading the base profile", Question: "How long does it take to load the base profile, its indexes made afterwards, and how large is it then?",
 		Found: "planned: 13 GB at 1x, 27, 67 and 133 GB at 2x, 5x and 10x",
 		Views: []View{{Filter: "experiment:B1", Rows: "/scale@num", Columns: engines("rows/s", "data-MB")}}},
@@ -87,6 +98,8 @@ var specs = []Spec{
 		Views: []View{{Filter: "experiment:C2", Largest: "scale", Rows: "/engine /mix@alpha /loop@(open-100 open-1000 open-5000 open-10000)", Columns: named("", "qps", "reads/s", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "late", "late", "skipped", "skipped")}}},
 	{ID: "C3", Title: "Cold and warm", Question: "What do reads cost when nothing is cached, when only the page cache is warm, and when all is?",
 		Views: []View{{Filter: "experiment:C3", Largest: "scale", Rows: "/engine /mix@alpha /temperature@(cold lukewarm warm)", Columns: named("", "qps", "reads/s", "p99-ms", "p99 ms", "resident-before", "part resident before", "resident-after", "after")}}},
+	{ID: "C4", Title: "Memory against size", Question: "How many reads a second does a store of a size reach with how much memory?",
+		Views: []View{{Title: "memory in GiB", Filter: "experiment:C4", Rows: "/engine /layout /scale@num /clients@num /memory@num", Columns: named("", "qps", "reads/s", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "disk-reads/s", "pages read from the disk/s")}}},
 	{ID: "D1", Title: "Sustained writes", Question: "What are the latencies of commits at 6,000 rows a second, and how many rows a second can be kept up?",
 		Found: "targets: p50 below 500, p99 below 1,500, max below 2,000 ms, over 5,000 rows/s",
 		Views: []View{{Filter: "experiment:D1", Largest: "scale", Rows: "/engine /layout /rate@alpha", Columns: named("", "rows/s", "rows/s", "settled-rows/s", "with merging done", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "max-ms", "max ms", "late", "late", "wal-MB", "WAL, MB")}}},
@@ -99,7 +112,7 @@ var specs = []Spec{
 	{ID: "D4", Title: "Reads beside writes", Question: "How many reads a second fit beside 6,000 rows a second of writes?",
 		Views: []View{{Title: "SQLite and Postgres, smaller sizes", Filter: "experiment:D4 -/scale:1", Rows: "/engine /scale@num /rate@num /qps@num", Columns: named("", "rows/s", "rows/s", "qps", "reads/s", "p99-ms", "commit p99, ms", "read-p99-ms", "read p99, ms", "late", "late", "skipped", "skipped")}}},
 	{ID: "D5", Title: "Growth", Question: "How do commits and reads slow down as the database grows?",
-		Views: []View{{Filter: "experiment:D5", Rows: "/engine /layout /scale@num", Columns: named("", "p50-ms", "commit p50, ms", "max-ms", "max, ms", "late", "late", "wal-MB", "WAL, MB", "qps-A", "reads/s, A", "qps-C", "reads/s, C", "data-MB", "data, MB")}}},
+		Views: []View{{Filter: "experiment:D5", Rows: "/engine /layout /scale@num", Columns: named("", "p50-ms", "commit p50, ms", "max-ms", "max, ms", "late", "late", "wal-MB", "WAL, MB", "qps-A", "reads/s, A", "qps-C", "reads/s, C", "qps-W", "reads/s, W", "data-MB", "data, MB")}}},
 	{ID: "E1", Title: "Data-centre reads", Question: "How fast are the scheduler's questions, every answer checked?",
 		Views: []View{{Filter: "experiment:E1", Rows: "/scale@num /clients@num", Columns: engines("qps", "p99-ms")}}},
 	{ID: "E2", Title: "Data-centre writes", Question: "What do the updates of a data centre cost, alone and mixed with the base profile?",
@@ -145,21 +158,77 @@ var specs = []Spec{
 	{ID: "H3", Title: "Arkiv node", Question: "What do the network's SDKs get of a node that follows a chain at 6,000 rows a second?",
 		Found: "asked: by key 15,000 and mix A 4,000 calls a second, 32 clients, layout compact, 800,000 entities",
 		Views: []View{{Filter: "experiment:H3", Largest: "scale", Rows: "/engine /protocol@alpha /op@alpha /loop", Columns: named("", "qps", "calls/s", "p50-ms", "p50 ms", "p99-ms", "p99 ms", "follow-p99-ms", "block p99, ms")}}},
+	{ID: "I3", Title: "Reads beside writes, the curve", Question: "How many reads a second do ten clients get beside 0 to 50,000 rows a second of writes?",
+		Views: []View{{Filter: "experiment:I3", Rows: "/engine /layout /scale@num /mix@alpha /rate@num",
+			Columns: named("", "rows/s", "rows/s", "qps", "reads/s", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "max-ms", "max ms", "read-p50-ms", "read p50, ms", "read-p99-ms", "p99 ms", "commit-late", "late", "commit-skipped", "skipped")}},
+		Sketches: []Sketch{{Title: "Reads beside writes", Kind: Frontier, Filter: "experiment:I3", Series: []string{"engine", "layout", "scale"}}}},
+	{ID: "I5", Title: "The loads of a first version", Question: "Does a store of 621,000 entities take 10,000 to 50,000 rows a second with 1,000 to 10,000 reads a second?",
+		Views: []View{{Filter: "experiment:I5", Largest: "scale", Rows: "/engine /layout /rate@num /qps@num",
+			Columns: named("", "rows/s", "rows/s", "qps", "reads/s", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "max-ms", "max ms", "read-p50-ms", "read p50, ms", "read-p99-ms", "p99 ms", "commit-skipped", "commits skipped", "skipped", "reads skipped")}}},
+	{ID: "J1", Title: "First sync", Question: "How long does a new store take to get to the head, from a block tar and from a chain by JSON-RPC?",
+		Views: []View{synced("experiment:J1")}},
+	{ID: "J2", Title: "Import", Question: "How long does the import of a database of Arkiv's sqlite-store take?",
+		Views: []View{synced("experiment:J2")}},
+	{ID: "J3", Title: "Backup, restore and check", Question: "How long do a backup beside 6,000 rows a second of writes, its restoration and a check take, and what do commits feel of the backup?",
+		Views: []View{{Filter: "experiment:J3", Rows: "/engine /layout /scale@num", Columns: named("", "data-MB", "data, MB", "backup-MB", "backup, MB", "backup-s", "backup, s", "restore-s", "restore, s", "check-s", "check, s", "rows/s", "rows/s meanwhile", "p50-ms", "commit p50, ms", "p99-ms", "p99 ms", "max-ms", "max ms")}}},
+	{ID: "J4", Title: "Restart", Question: "How soon after a clean stop and after a kill are reads at their full rate again?",
+		Views: []View{{Filter: "experiment:J4", Rows: "/engine /layout /scale@num /after@(stop kill)", Columns: named("", "open-ms", "opened, ms", "first-read-ms", "first read, ms", "first-second-qps", "reads in the first second", "warm-qps", "warm reads/s", "full-rate-s", "full rate after, s")}}},
+	{ID: "J5", Title: "Growth a day", Question: "By how much does a database grow in a day at 6,000 rows a second?",
+		Views: []View{{Filter: "experiment:J5", Rows: "/engine /layout /scale@num", Columns: named("", "B/row", "bytes a row", "GB/day", "GB a day", "data-MB", "data before, MB", "after-MB", "after, MB")}}},
 	{ID: "M1", Title: "The machine", Question: "Is the machine the same all the time, and nobody else on it?",
 		Views: []View{{Filter: "experiment:M1", Rows: "host kernel", Columns: named("", "fsync-p50-ms", "fsync p50, ms", "fsync-p99-ms", "fsync p99, ms", "copy-MB/s", "copy, MB/s", "work-ms", "fixed program, ms", "share-others", "others' part of the cores")}}},
-	{ID: "Q1", Title: "First look", Question: "In a minute: how do the engines do on real blocks of the network and on generated ones?",
-		Views: []View{firstLook("RealBlocks", "blocks of the network"), firstLook("GeneratedBlocks", "generated blocks")}},
+	{ID: "Q1", Title: "First look", Question: "In some minutes: how do the engines and the two layouts do on the same blocks?",
+		Views: []View{firstLook("blocks of 100 entities, ms", ".name:GeneratedBlocks"), firstLook("blocks of your own, ms", "/profile:/^own-/")}},
+	{ID: "Q2", Title: "One operation at a time", Question: "What do one commit, one update and one read by key cost?",
+		Views: []View{{Filter: "experiment:Q2", Rows: ".name /layout", Columns: engines("p50-ms", "p99-ms")}}},
+	{ID: "Q3", Title: "One query at a time", Question: "What does each query of a fixed set cost, read to its end?",
+		Views: []View{{Filter: "experiment:Q3", Rows: "/layout /query", Columns: engines("p50-ms")}}},
 }
 
-// firstLook is a table that a terminal has room for.
-func firstLook(name, title string) View {
-	return View{Title: title + ", ms", Filter: "experiment:Q1 .name:" + name, Rows: "/engine /layout",
-		Columns: named("", "rows/s", "rows/s", "commit-p50-ms", "commit", "commit-p99-ms", "p99", "get-p50-ms", "get", "query-p50-ms", "query", "query-p99-ms", "p99", "B/ent", "B/ent")}
+// firstLook is what a newcomer sees of engines and layouts that were given the same blocks.
+func firstLook(title, filter string) View {
+	return View{Title: title, Filter: "experiment:Q1 " + filter, Rows: "/engine /layout@alpha", Ranked: true,
+		Columns: named("", "commit-p50-ms", "commit", "commit-p99-ms", "its p99", "get-p50-ms", "get", "query-p50-ms", "query", "load-s", "load, s", "B/ent", "B/entity")}
 }
 
-// other is the view of an experiment that has none here.
-func other(id string) Spec {
-	return Spec{ID: id, Title: id, Views: []View{{Filter: "experiment:" + id, Rows: ".fullname", Columns: engines("rows/s", "qps", "p50-ms", "p99-ms")}}}
+// synced is how a store came to hold what another source has.
+func synced(filter string) View {
+	return View{Filter: filter, Rows: "/engine /layout /scale@num /source@alpha",
+		Columns: named("", "sync-s", "seconds", "rows/s", "rows/s", "data-MB", "data, MB", "B/row", "bytes a row")}
+}
+
+// overview is all that was measured of an experiment: a row for each setting that differs.
+func (s *Set) overview(id string) Spec {
+	view := View{Filter: "experiment:" + id, Rows: ".name /engine"}
+	has, first := make(map[string]bool), make(map[string]string)
+	for _, l := range s.Lines {
+		if l.GetConfig("experiment") != id || Key(l, "kind") != "" {
+			continue
+		}
+		for _, v := range l.Values {
+			has[v.Unit] = true
+		}
+		for _, pair := range nameKeys(l) {
+			row := " /" + pair[0] + "@num"
+			if first[pair[0]] == "" {
+				first[pair[0]] = pair[1]
+			} else if pair[0] != "engine" && pair[1] != first[pair[0]] && !strings.Contains(view.Rows, row) {
+				view.Rows += row
+			}
+		}
+	}
+	for _, unit := range overviewUnits {
+		if has[unit] {
+			view.Columns = append(view.Columns, Column{Unit: unit})
+		}
+	}
+	return Spec{ID: id, Title: id, Views: []View{view}}
+}
+
+// overviewUnits are those that people ask for first.
+var overviewUnits = []string{
+	"rows/s", "rel/s", "ev/s", "op/s", "qps", "p50-ms", "p95-ms", "p99-ms", "check-p95-ms", "lookup-p95-ms", "write-p95-ms",
+	"share-success", "levels-missed", "late", "skipped", "ingest-s", "closure-s", "load-s", "data-MB",
 }
 
 // HowToRead explains what stands in tables.

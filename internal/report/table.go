@@ -61,6 +61,9 @@ func (s *Set) Table(v View) (*Table, error) {
 		t.Rows = append(t.Rows, row)
 	}
 	t.sayOnce()
+	if v.Ranked {
+		s.rank(sel, t)
+	}
 	if v.Compare != nil {
 		t.Under, err = s.compare(sel, *v.Compare)
 	}

@@ -12,6 +12,7 @@ type View struct {
 	Want    [][]string // rows that stand there also when nothing was measured
 	Compare *Compare   // two settings that are compared below the table
 	Fit     bool       // a regression over blocks instead of figures
+	Ranked  bool       // the rows compete: the best of each column is marked, and who is it most often is said below
 }
 
 // Column is one figure of each row, or one of each value of a key.

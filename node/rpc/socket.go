@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	closeTimeout = 3 * time.Second  // for a client to end a connection when it is told to
-	socketCalls  = 16               // of a connection at a time
-	pingEvery    = 15 * time.Second // so that connections end whose client is gone
+	closeTimeout = 3 * time.Second // for a client to end a connection when it is told to
+	socketCalls  = 16              // of a connection at a time
+	pingEvery    = 5 * time.Second // with Limits.Send: how long a client that is gone keeps its place
 )
 
 // sockets are the WebSocket connections.

@@ -110,7 +110,7 @@ func TestCheckWithoutRights(t *testing.T) {
 	_, err = db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
-	for _, grant := range []string{"SELECT 1", "GRANT SELECT ON varve_meta TO few", "GRANT SELECT ON varve_meta, varve_blocks, payloads TO few"} {
+	for _, grant := range []string{"SELECT 1", "GRANT SELECT ON varve_meta TO few", "GRANT SELECT ON varve_meta, varve_blocks, contents TO few"} {
 		db, err := store.Open(t.Context(), withFew(t, rawURL, grant), &store.Options{ReadOnly: true})
 		require.NoError(t, err)
 		report, err := db.Check(t.Context(), store.CheckOptions{})

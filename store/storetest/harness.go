@@ -45,8 +45,8 @@ type Harness struct {
 	// flag is given, it wins.
 	Checks int
 
-	// Layouts are the entity layouts to test; nil means all that matter: every
-	// named one, and of the ablation the first, a middle one and the last.
+	// Layouts are the entity layouts to test; nil means all of store.Layouts, and
+	// of those of the lab the one without an index and one of the ablation.
 	Layouts []string
 
 	// connect is that of RunEventStore; nil tests the store in this process.
@@ -55,14 +55,11 @@ type Harness struct {
 	durable bool // quickURL is to be durable
 }
 
-// DefaultLayouts are the layouts tested when Harness.Layouts is nil.
-var DefaultLayouts = []string{"arkiv", "arkiv-analyzed", "arkiv-columnar", "arkiv-ordered", "arkiv-pruned", "simple", "bare", "arkiv-7", "compact"}
-
 func (h Harness) layouts() []string {
 	if h.Layouts != nil {
 		return h.Layouts
 	}
-	return DefaultLayouts
+	return append(store.Layouts(), "bare", "arkiv-7")
 }
 
 var everyLayout = flag.Bool("varve.layouts", false, "run each suite whole on each layout, also on those that differ from another in their indexes alone")

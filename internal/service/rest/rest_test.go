@@ -373,7 +373,7 @@ func TestQuery(t *testing.T) {
 
 // An error in the middle of a stream is its last line.
 func TestBrokenStream(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
+	w := newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?layout=arkiv", service.Options{}, rest.Options{})
 	large := strings.Repeat("x", 64<<10)
 	for i := range 8 {
 		require.Equal(t, 201, w.do("PUT", payloadPath(i), large, "Content-Type: text/plain").Code)

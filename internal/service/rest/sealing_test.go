@@ -3,6 +3,7 @@ package rest_test
 import (
 	"bytes"
 	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,7 +27,7 @@ func tamper(t testing.TB, db *store.DB, statement string) {
 
 // TestSealing: what is in the store cannot be read, changed or moved.
 func TestSealing(t *testing.T) {
-	w := newWorld(t, service.Options{CacheBytes: -1}, rest.Options{})
+	w := newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?layout=arkiv", service.Options{CacheBytes: -1}, rest.Options{})
 	for i := range 3 {
 		require.Equal(t, 201, w.do("PUT", payloadPath(i), "a secret payload", "Content-Type: text/plain").Code)
 	}

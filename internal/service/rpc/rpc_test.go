@@ -229,7 +229,7 @@ func TestStatusCodes(t *testing.T) {
 }
 
 func TestTampered(t *testing.T) {
-	ctx, w := t.Context(), newWorld(t, service.Options{CacheBytes: -1}, rpc.Options{})
+	ctx, w := t.Context(), newWorldAt(t, "sqlite:"+filepath.Join(t.TempDir(), "varve.db")+"?layout=arkiv", service.Options{CacheBytes: -1}, rpc.Options{})
 	_, err := w.entities.Put(ctx, &varvev1.PutRequest{Key: key(1), Payload: []byte("a secret payload")})
 	require.NoError(t, err)
 	tx, err := w.db.Engine().Begin(ctx)

@@ -1,4 +1,4 @@
-package cli
+package source
 
 import (
 	"encoding/json"
@@ -12,10 +12,10 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// generated is a stream of blocks that follows from a few numbers. As text,
+// Generated is a stream of blocks that follows from a few numbers. As text,
 // such as "mendoza:scale=0.05,seed=1", it names a source on the command line;
 // as JSON it is recorded as the origin of a store.
-type generated struct {
+type Generated struct {
 	Model string  `json:"model"` // "mendoza" or "dc"
 	Scale float64 `json:"scale"`
 	Seed  uint64  `json:"seed"`
@@ -25,7 +25,8 @@ type generated struct {
 // models are the generated streams.
 var models = []string{"mendoza", "dc"}
 
-func (g generated) String() string {
+// String returns the text that names it.
+func (g Generated) String() string {
 	s := fmt.Sprintf("%s:scale=%s,seed=%d", g.Model, strconv.FormatFloat(g.Scale, 'g', -1, 64), g.Seed)
 	if g.Load > 0 {
 		s += fmt.Sprintf(",load=%d", g.Load)
@@ -33,8 +34,8 @@ func (g generated) String() string {
 	return s
 }
 
-// parseGenerated reads "model:name=value,…"; false when s is no such text.
-func parseGenerated(s string) (g generated, ok bool, err error) {
+// ParseGenerated reads "model:name=value,…"; false when s is no such text.
+func ParseGenerated(s string) (g Generated, ok bool, err error) {
 	model, rest, _ := strings.Cut(s, ":")
 	for _, m := range models {
 		ok = ok || m == model
@@ -42,7 +43,7 @@ func parseGenerated(s string) (g generated, ok bool, err error) {
 	if !ok {
 		return g, false, nil
 	}
-	g = generated{Model: model, Scale: 0.001, Seed: 1}
+	g = Generated{Model: model, Scale: 0.001, Seed: 1}
 	for _, field := range strings.FieldsFunc(rest, func(r rune) bool { return r == ',' }) {
 		name, value, _ := strings.Cut(field, "=")
 		switch name {
@@ -62,19 +63,19 @@ func parseGenerated(s string) (g generated, ok bool, err error) {
 	return g, true, nil
 }
 
-// origin is the text recorded in a store.
-func (g generated) origin() string {
+// Origin is the text recorded in a store.
+func (g Generated) Origin() string {
 	text, _ := json.Marshal(g) // plain fields cannot fail
 	return string(text)
 }
 
-// parseOrigin reads a recorded origin; false when a store has none of ours.
-func parseOrigin(text string) (g generated, ok bool) {
+// ParseOrigin reads a recorded origin; false when a store has none of ours.
+func ParseOrigin(text string) (g Generated, ok bool) {
 	return g, json.Unmarshal([]byte(text), &g) == nil && g.Model != ""
 }
 
-// amount is what a generated stream comes to.
-type amount struct {
+// Amount is what a generated stream comes to.
+type Amount struct {
 	Entities     uint64 `json:"entities"` // created
 	Blocks       uint64 `json:"blocks"`
 	First        uint64 `json:"first_block"`
@@ -91,7 +92,7 @@ const (
 )
 
 // DiskBytes estimates the size of a database of the largest layout.
-func (a amount) DiskBytes() uint64 {
+func (a Amount) DiskBytes() uint64 {
 	return a.Rows*bytesPerRow + uint64(float64(a.PayloadBytes)*payloadOverhead)
 }
 
@@ -99,36 +100,38 @@ func (a amount) DiskBytes() uint64 {
 // included, and payload.
 const dcRows = 20
 
-// plan returns the amount of the stream.
-func (g generated) plan() (amount, error) {
+// Plan returns the amount of the stream.
+func (g Generated) Plan() (Amount, error) {
 	if g.Model == "dc" {
-		m, err := g.model()
+		m, err := g.Centre()
 		if err != nil {
-			return amount{}, err
+			return Amount{}, err
 		}
 		c := m.Config()
 		versions := m.Entities() + g.Load*uint64(c.NodeUpdates+c.WorkloadUpdates)
 		last := m.FirstLoadBlock() - 1 + g.Load
-		return amount{
+		return Amount{
 			Entities: m.Entities(), First: c.FirstBlock, Last: last, Blocks: last - c.FirstBlock + 1,
 			Rows: versions * dcRows, PayloadBytes: versions * uint64(c.Payload),
 		}, nil
 	}
-	t, err := scaler.Plan(scaler.Mendoza(), g.options(0))
+	t, err := scaler.Plan(scaler.Mendoza(), g.Options(0))
 	if err != nil {
-		return amount{}, err
+		return Amount{}, err
 	}
-	return amount{
+	return Amount{
 		Entities: t.Entities, Blocks: t.Blocks, First: t.FirstBlock, Last: t.LastBlock,
 		Rows: t.Rows(), PayloadBytes: t.PayloadRowBytes,
 	}, nil
 }
 
-func (g generated) options(from uint64) scaler.Options {
+// Options are those of the base profile from a block on.
+func (g Generated) Options(from uint64) scaler.Options {
 	return scaler.Options{Scale: g.Scale, Seed: g.Seed, From: from}
 }
 
-func (g generated) model() (*dcseed.Model, error) {
+// Centre is the model of the data centres.
+func (g Generated) Centre() (*dcseed.Model, error) {
 	cfg, err := dcseed.ForScale(g.Scale)
 	if err != nil {
 		return nil, err
@@ -137,12 +140,12 @@ func (g generated) model() (*dcseed.Model, error) {
 	return dcseed.New(cfg)
 }
 
-// blocks streams the blocks from a number on.
-func (g generated) blocks(from uint64) (iter.Seq2[entity.Block, error], error) {
+// Blocks streams the blocks from a number on.
+func (g Generated) Blocks(from uint64) (iter.Seq2[entity.Block, error], error) {
 	if g.Model != "dc" {
-		return scaler.Stream(scaler.Mendoza(), g.options(from)), nil
+		return scaler.Stream(scaler.Mendoza(), g.Options(from)), nil
 	}
-	m, err := g.model()
+	m, err := g.Centre()
 	if err != nil {
 		return nil, err
 	}

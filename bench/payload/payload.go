@@ -1,0 +1,247 @@
+// Package payload measures where the payloads of entities are best kept: in the entity's row, in
+// a table of their own, compressed in the row, or in a file beside the database. Of a store there
+// is no more than a key, a block and some numbers for each entity.
+package payload
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/graph"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// Config says what is kept, where, and for how long entities are written.
+type Config struct {
+	Place     string // row, table, zstd or file
+	JSON      bool   // payloads are the attributes of generated entities; else they do not compress
+	Bytes     int    // of a payload
+	Entities  int    // to write
+	PerCommit int
+	Path      string // of the file
+	Sync      bool   // the file is on the disk before the transaction commits
+	Seed      uint64
+
+	Limit time.Duration // of all commits, after which no other begins
+	Reads bench.Loop
+}
+
+// Run writes entities into an empty database, and reads payloads by the keys of entities in random
+// order. It compares every payload, and fails with bench.ErrMismatch. Beside is the bytes of the
+// file.
+func Run(ctx context.Context, db *store.DB, cfg Config) (commits, reads bench.Result, beside int64, err error) {
+	commits, reads = bench.NewResult(), bench.NewResult()
+	k := &keeper{Config: cfg, db: graph.Store{DB: db}}
+	err = k.open(ctx)
+	if err == nil {
+		defer k.close()
+		err = k.write(ctx, &commits)
+	}
+	if err == nil {
+		err = k.readAll(ctx, &reads)
+	}
+	if err != nil {
+		err = fmt.Errorf("payload: %w", err)
+	}
+	return commits, reads, k.end, err
+}
+
+// numbers are those of an entity.
+const numbers = 8
+
+var (
+	//go:embed tables.sql
+	tables string
+
+	entities = &driver.Table{Name: "entities", Columns: []driver.Column{{Name: "entity_key", Type: driver.Blob}, {Name: "block", Type: driver.Int},
+		{Name: "n0", Type: driver.Int}, {Name: "n1", Type: driver.Int}, {Name: "n2", Type: driver.Int}, {Name: "n3", Type: driver.Int},
+		{Name: "n4", Type: driver.Int}, {Name: "n5", Type: driver.Int}, {Name: "n6", Type: driver.Int}, {Name: "n7", Type: driver.Int},
+		{Name: "place", Type: driver.Int}, {Name: "payload", Type: driver.Blob}}}
+	payloads = &driver.Table{Name: "payloads", Columns: []driver.Column{{Name: "entity_key", Type: driver.Blob}, {Name: "payload", Type: driver.Blob}}}
+)
+
+// keeper keeps the payloads of entities.
+type keeper struct {
+	Config
+	db      graph.Store
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+	file    *os.File
+	end     int64 // of the file
+	written int
+}
+
+// open makes the tables. In Postgres payloads are not compressed: so it is in the layouts of
+// entities.
+func (k *keeper) open(ctx context.Context) (err error) {
+	texts := strings.Split(strings.TrimRight(tables, ";\n"), ";")
+	if k.db.DB.Engine().Info().Dialect == driver.Postgres {
+		for i := range texts {
+			texts[i] = strings.ReplaceAll(texts[i], "BLOB", "BYTEA")
+		}
+		texts = append(texts, "ALTER TABLE entities ALTER COLUMN payload SET STORAGE EXTERNAL", "ALTER TABLE payloads ALTER COLUMN payload SET STORAGE EXTERNAL")
+	}
+	if err := k.db.Exec(ctx, texts...); err != nil {
+		return err
+	}
+	if k.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)); err != nil {
+		return err
+	}
+	if k.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1)); err != nil {
+		return err
+	}
+	k.file, err = os.Create(k.Path)
+	return err
+}
+
+func (k *keeper) close() {
+	k.decoder.Close()
+	_ = k.file.Close() // what was read from it is right
+}
+
+// write writes all entities, or those that the time is enough for.
+func (k *keeper) write(ctx context.Context, res *bench.Result) error {
+	for k.written < k.Entities && (k.written == 0 || res.Latency.Total() < k.Limit) {
+		contents := make([][]byte, min(k.PerCommit, k.Entities-k.written))
+		for i := range contents {
+			contents[i] = k.content(k.written + i)
+		}
+		if err := res.Time(func() error { return k.commit(ctx, contents) }); err != nil {
+			return err
+		}
+		k.written += len(contents)
+		res.Entities = uint64(k.written)
+	}
+	return nil
+}
+
+// commit writes the entities of these payloads. What is in the file is there before the database
+// says where.
+func (k *keeper) commit(ctx context.Context, contents [][]byte) error {
+	var rows, apart []any
+	var grown []byte
+	for i, content := range contents {
+		nth := k.written + i
+		key := k.key(nth)
+		rows = append(rows, key, int64(nth/k.PerCommit))
+		for n := range numbers {
+			rows = append(rows, int64(nth*numbers+n))
+		}
+		rows = append(rows, k.end+int64(len(grown)))
+		switch k.Place {
+		case "table":
+			apart, content = append(apart, key, content), nil
+		case "zstd":
+			content = k.encoder.EncodeAll(content, nil)
+		case "file":
+			grown, content = append(grown, content...), nil
+		}
+		rows = append(rows, append([]byte{}, content...)) // NULL is not used
+	}
+	if k.Place == "file" {
+		_, err := k.file.Write(grown)
+		if k.end += int64(len(grown)); err == nil && k.Sync {
+			err = k.file.Sync()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return k.db.Write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		err := tx.Insert(ctx, entities, rows)
+		if err == nil && len(apart) > 0 {
+			err = tx.Insert(ctx, payloads, apart)
+		}
+		return err
+	})
+}
+
+// readAll reads payloads as long as the loop says, each compared when its time no longer counts.
+func (k *keeper) readAll(ctx context.Context, res *bench.Result) (err error) {
+	view, err := k.db.View(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, view.Close()) }()
+	choice := rand.New(rand.NewPCG(k.Seed, 0))
+	for k.Reads() {
+		nth := choice.IntN(k.written)
+		var content []byte
+		if err := res.Time(func() (err error) { content, err = k.read(ctx, view, k.key(nth)); return err }); err != nil {
+			return err
+		}
+		if !bytes.Equal(content, k.content(nth)) {
+			return fmt.Errorf("%w: payload %d is %d bytes of something else", bench.ErrMismatch, nth, len(content))
+		}
+	}
+	return nil
+}
+
+func (k *keeper) read(ctx context.Context, q driver.Querier, key []byte) (content []byte, err error) {
+	text := "SELECT place, payload FROM entities WHERE entity_key = ?"
+	if k.Place == "table" {
+		text = "SELECT e.place, p.payload FROM entities AS e JOIN payloads AS p ON p.entity_key = e.entity_key WHERE e.entity_key = ?"
+	}
+	rows, err := q.Query(ctx, text, key)
+	if err != nil {
+		return nil, err
+	}
+	var place int64
+	if rows.Next() {
+		err = rows.Scan(&place, &content)
+	}
+	if err = errors.Join(err, rows.Err(), rows.Close()); err != nil {
+		return nil, err
+	}
+	switch k.Place {
+	case "zstd":
+		return k.decoder.DecodeAll(content, nil)
+	case "file":
+		content = make([]byte, k.Bytes)
+		_, err = k.file.ReadAt(content, place)
+	}
+	return content, err
+}
+
+// key is 32 bytes that look random.
+func (k *keeper) key(nth int) []byte { return k.random(nth, 32) }
+
+func (k *keeper) random(nth, n int) []byte {
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], k.Seed)
+	binary.LittleEndian.PutUint64(seed[8:], uint64(nth))
+	content := make([]byte, n)
+	_, _ = rand.NewChaCha8(seed).Read(content) // it never fails
+	return content
+}
+
+// content is the payload of an entity: JSON is cut off at its end.
+func (k *keeper) content(nth int) []byte {
+	if !k.JSON {
+		return k.random(-1-nth, k.Bytes)
+	}
+	var text bytes.Buffer
+	lines := json.NewEncoder(&text)
+	gen := bench.GenOptions{Entities: bench.Endless, PerBlock: 1, Seed: k.Seed, Skip: nth * k.Bytes}
+	for b := range bench.Blocks(bench.Typical.WithPayload(0), gen) {
+		op := &b.Ops[0]
+		_ = lines.Encode(map[string]any{"key": op.Key.String(), "owner": op.Owner.String(), "strings": op.StringAttributes, "numbers": op.NumericAttributes}) // into memory
+		if text.Len() >= k.Bytes {
+			break
+		}
+	}
+	return text.Bytes()[:k.Bytes]
+}

@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"archive/tar"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/feed"
+	"github.com/varvedb/varve/testdata"
+)
+
+const realTar = "../testdata/arkiv-small/blocks.tar"
+
+// some returns the first n blocks.
+func some(t *testing.T, blocks iter.Seq2[store.Block, error], n int) (list []store.Block) {
+	t.Helper()
+	for b, err := range blocks {
+		require.NoError(t, err)
+		if list = append(list, b); len(list) == n {
+			break
+		}
+	}
+	return list
+}
+
+// A tar's blocks are loaded, and what comes after is made of them, again and again, with
+// entities of its own. Each goes on where the one before it has ended.
+func TestTarSource(t *testing.T) {
+	names := map[string]bool{}
+	for _, factor := range []uint64{1, 3} {
+		s, err := TarSource(realTar, factor, 1)
+		require.NoError(t, err)
+		names[s.Name] = true
+		loaded := gather(t, s.Blocks())
+		if factor == 1 {
+			require.Equal(t, some(t, tarBlocks(realTar), testdata.ArkivCount), loaded)
+		}
+		rest := some(t, s.Rest(), 3*testdata.ArkivCount)
+		require.Equal(t, rest, some(t, s.Rest(), 3*testdata.ArkivCount), "the same each time")
+		require.Len(t, rest, 3*testdata.ArkivCount)
+		require.Equal(t, loaded, gather(t, s.Blocks()))
+
+		changing := 0
+		keys := map[store.Key]bool{}
+		for _, b := range loaded {
+			for i := range b.Ops {
+				keys[b.Ops[i].Key] = true
+			}
+		}
+		for _, b := range rest[:testdata.ArkivCount] {
+			for i := range b.Ops {
+				require.False(t, keys[b.Ops[i].Key], "a key is used again")
+			}
+			if len(b.Ops) > 0 {
+				changing++
+			}
+		}
+		require.Equal(t, changing, s.Changing)
+		require.InDelta(t, float64(s.rows)/float64(factor)/float64(changing), s.RowsEach, 1e-9)
+
+		// An expectation that remembers what operations keep follows the first copy.
+		all, kept := NewExpectation(true), NewExpectation(true)
+		kept.only, err = s.keeps()
+		require.NoError(t, err)
+		require.NotEmpty(t, kept.only)
+		for i, b := range append(loaded, rest...) {
+			require.NoError(t, all.Apply(&b), "block %d", b.Number)
+			if i < len(loaded)+testdata.ArkivCount {
+				require.NoError(t, kept.Apply(&b), "block %d", b.Number)
+				require.Equal(t, all.Head(), kept.Head())
+			}
+		}
+	}
+	copied := filepath.Join(t.TempDir(), "x.tar")
+	require.NoError(t, os.WriteFile(copied, testdata.ArkivBlocks, 0o600))
+	s, err := TarSource(copied, 3, 1)
+	require.NoError(t, err)
+	require.True(t, names[s.Name], "what is in it counts, and not where it is")
+	require.Len(t, names, 2)
+}
+
+func TestTarSourceRefuses(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.tar")
+	f, err := os.Create(empty)
+	require.NoError(t, err)
+	w := feed.NewTarWriter(f)
+	require.NoError(t, w.Write(store.Block{Number: 7}))
+	require.NoError(t, w.Close())
+	require.NoError(t, f.Close())
+	_, err = TarSource(empty, 1, 1)
+	require.ErrorIs(t, err, store.ErrInvalid)
+	_, err = TarSource(realTar, 0, 1)
+	require.ErrorIs(t, err, store.ErrInvalid)
+	_, err = TarSource(filepath.Join(t.TempDir(), "none.tar"), 1, 1)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = TarSource("source.go", 1, 1)
+	require.ErrorIs(t, err, tar.ErrHeader)
+}

@@ -1,0 +1,3 @@
+module github.com/varvedb/varve/docs/results
+
+go 1.26

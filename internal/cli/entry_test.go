@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/internal/lab"
+)
+
+// TestEntry: that answers were right is said only where each run ended well and what was given
+// the same holds the same. The tables are printed in any case.
+func TestEntry(t *testing.T) {
+	for _, tt := range []struct {
+		name, digest string
+		failed, want error
+	}{
+		{"well", "7 abc", nil, nil},
+		{"a failed run", "7 abc", errDiskFull, errDiskFull},
+		{"another digest", "7 abd", nil, bench.ErrMismatch},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			set, err := lab.OpenSet(dir)
+			require.NoError(t, err)
+			add := func(engine, layout, digest string, failed error) {
+				r := &lab.Record{Name: "GeneratedBlocks", Count: 1, Metrics: []bench.Metric{{Value: 3, Unit: "p50-ms"}}, Err: failed,
+					Keys: lab.Keys{{Name: "engine", Value: engine}, {Name: "layout", Value: layout}, {Name: "entities", Value: "7"}}}
+				r.Manifest.Set("synchronous", strings.ToUpper(engine))
+				r.Manifest.Set(lab.DigestKey, digest)
+				require.NoError(t, set.Add("Q1", engine, "now", r))
+			}
+			add("one", "arkiv", "7 abc", nil)
+			add("two", "compact", tt.digest, nil)
+			if tt.failed != nil {
+				add("two", "arkiv", "", tt.failed)
+			}
+			var out, errs bytes.Buffer
+			x := entry{id: "Q1", recordFlags: recordFlags{Out: dir}}
+			got, err := x.into(&env{ctx: t.Context(), stdout: &out, stderr: &errs}, func() error { return nil })
+			require.Contains(t, out.String(), "GeneratedBlocks | two")
+			if tt.want == nil {
+				require.NoError(t, err)
+				require.Contains(t, errs.String(), "Every answer was compared with the right one.")
+			} else {
+				require.ErrorContains(t, err, tt.want.Error())
+				require.Empty(t, errs.String())
+			}
+			out.Reset()
+			require.NoError(t, printSettings(&out, got))
+			require.Regexp(t, `(?m)^experiment +Q1 +one two\n(.*\n)*synchronous +ONE +one\nsynchronous +TWO +two$`, out.String())
+		})
+	}
+}
+
+var errDiskFull = errors.New("the disk is full")

@@ -1,0 +1,78 @@
+package lab
+
+import (
+	"context"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/payload"
+	"github.com/varvedb/varve/store/driver"
+)
+
+// payloadBytes are written at scale 1, of each size of payloads: some of the user's documents' 13
+// GB. Of large payloads fewer are in a commit.
+const (
+	payloadBytes      = 10 << 30
+	leastPayloadBytes = 10 << 20
+	mostInCommit      = 5 << 20
+)
+
+// payloads measures where payloads are best kept, below the store.
+func payloads(l *Lab) (list []Variant, _ error) {
+	for _, content := range []string{"json", "random"} {
+		for _, kb := range []int{1, 5, 50, 500} {
+			for _, place := range []string{"row", "table", "zstd", "file"} {
+				size := kb << 10
+				cfg := payload.Config{
+					Place: place, JSON: content == "json", Bytes: size, Entities: l.scaled(payloadBytes, leastPayloadBytes) / size,
+					PerCommit: min(perBlock, mostInCommit/size), Sync: l.Durability == driver.Durable, Limit: l.Phase,
+				}
+				c := l.keys("durability", string(l.Durability), "content", content, "bytes", itoa(size), "kept", place)
+				list = append(list, Variant{"Payload", c, func(ctx context.Context, r *Record) error {
+					return l.withNew(ctx, "", l.storeOptions(), r, func(cp *bench.Copy) error { return l.payload(ctx, cp, cfg, r) })
+				}})
+			}
+		}
+	}
+	return list, nil
+}
+
+func (l *Lab) payload(ctx context.Context, cp *bench.Copy, cfg payload.Config, r *Record) error {
+	cfg.Path, cfg.Seed, cfg.Reads = besideOf(cp, "payloads"), l.fresh(), bench.For(l.Phase/2)
+	commits, reads, beside, err := payload.Run(ctx, cp.DB, cfg)
+	r.result(commits)
+	r.Metrics = append(r.Metrics, reads.Latency.Metrics("read-")...)
+	if err == nil {
+		err = bench.FoldLog(ctx, cp.DB)
+	}
+	if err != nil {
+		return err
+	}
+	stats, err := cp.DB.Stats(ctx)
+	if size := stats.DatabaseBytes; size != nil {
+		r.put(float64(*size+beside)/float64(commits.Entities), "B/ent")
+	}
+	return err
+}
+
+// The rows that A16 writes at scale 1, and at least; and how many a block may have.
+const (
+	cappedRows      = 1_000_000
+	leastCappedRows = 20_000
+)
+
+var caps = []int{100, 500, 1_000, 2_500, 5_000, 10_000}
+
+// capped measures commits of the same rows in blocks of different sizes.
+func capped(l *Lab) (list []Variant, _ error) {
+	rows := l.scaled(cappedRows, leastCappedRows)
+	for _, layout := range l.layouts() {
+		for _, most := range caps {
+			list = append(list, l.operation("Capped", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
+				gen := d.Gen.Next(rows / d.Profile.Rows())
+				gen.PerBlock = most / d.Profile.Rows()
+				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Loop: bench.Times(rows)})
+			}, "cap", itoa(most)))
+		}
+	}
+	return list, nil
+}

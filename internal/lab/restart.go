@@ -1,0 +1,215 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/bench/probe"
+	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/store"
+)
+
+// backup makes a backup beside a writer, restores it, and checks what came of it.
+func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
+	o := l.storeOptions()
+	o.MaxReaderAge = 24 * time.Hour // a backup holds a view to its end
+	return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
+		path := besideOf(cp, "backup")
+		contents, err := l.backUp(ctx, d, cp, path, r)
+		if err == nil {
+			err = cp.DB.Close() // whose memory is the other's then
+		}
+		if err != nil {
+			return err
+		}
+		return l.withDB(ctx, "", l.storeOptions(), r, func(db *store.DB) error {
+			file, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			start := time.Now()
+			if _, err := db.Restore(ctx, file, &contents, nil); err != nil {
+				return err
+			}
+			r.put(time.Since(start).Seconds(), "restore-s")
+			start = time.Now()
+			report, err := db.Check(ctx, store.CheckOptions{})
+			r.put(time.Since(start).Seconds(), "check-s")
+			return errors.Join(err, report.Err())
+		})
+	})
+}
+
+// backUp writes a backup while commits go on at the rate of the user's documents.
+func (l *Lab) backUp(ctx context.Context, d *mendoza, cp *bench.Copy, path string, r *Record) (contents store.Contents, err error) {
+	every, err := l.every(d, seedRowRate)
+	if err != nil {
+		return contents, err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return contents, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+		var group errgroup.Group
+		var ended atomic.Bool
+		group.Go(func() (err error) {
+			defer ended.Store(true)
+			start := time.Now()
+			contents, err = cp.DB.Backup(ctx, file, nil)
+			r.put(time.Since(start).Seconds(), "backup-s")
+			return errors.Join(err, file.Sync())
+		})
+		wrote, err := bench.Commits(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Every: every, Loop: func() bool { return !ended.Load() }})
+		err = errors.Join(err, group.Wait())
+		r.outcome(wrote.Outcome)
+		r.put(wrote.RowRate(), "rows/s")
+		return wrote.Outcome, err
+	})
+	if info, noInfo := file.Stat(); noInfo == nil {
+		r.put(float64(info.Size())/1e6, "backup-MB")
+	}
+	return contents, err
+}
+
+// restart measures how soon a store serves again, after the end that the record is of.
+func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
+	killed := r.Keys.Get("after") == "kill"
+	switch {
+	case l.Engine.Server != "":
+		return fmt.Errorf("%w: a server of the user's is not restarted", ErrSkip)
+	case killed && engine.Find(l.Engine.Name).Server:
+		return fmt.Errorf("%w: a copy of a running server's files is not what a kill leaves", ErrSkip)
+	}
+	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) (err error) {
+		m, err := l.mixOf(l.mixes()[0], d)
+		if err != nil {
+			return err
+		}
+		var head uint64
+		_, err = bench.Commits(ctx, cp.Entities, bench.CommitConfig{
+			Blocks: d.Rest(), For: l.Phase / 2, Mix: m, Observe: func(b *store.Block, _ time.Duration) { head = b.Number },
+		})
+		if err != nil {
+			return err
+		}
+		dir := cp.Dir
+		if killed {
+			run, failed := l.Cache.NewRun()
+			if failed != nil {
+				return failed
+			}
+			defer func() { err = errors.Join(err, run.Remove()) }()
+			dir = run.Data()
+			err = leave(ctx, cp, dir)
+		}
+		if err = errors.Join(err, cp.DB.Close()); err == nil {
+			err = l.reopen(ctx, dir, layout, m, head, r)
+		}
+		return err
+	})
+}
+
+// leave copies the files of an open database, as a process that is killed leaves them. Nobody
+// writes meanwhile.
+func leave(ctx context.Context, cp *bench.Copy, dir string) error {
+	tx, err := cp.DB.Engine().Begin(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.CopyFS(dir, os.DirFS(cp.Dir)), tx.Rollback())
+}
+
+// full is the part of the rate of warm reads at which they count as fast again.
+const full = 0.9
+
+// reopen opens a database whose files the page cache holds, as far as the budget goes, and reads at
+// once.
+func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head uint64, r *Record) (err error) {
+	if err := errors.Join(probe.Evict(dir), probe.Fill(dir, l.Memory)); err != nil && !errors.Is(err, probe.ErrUnsupported) {
+		return err
+	}
+	o := l.storeOptions()
+	o.Readers = readers
+	start := time.Now()
+	db, err := store.Open(ctx, l.Engine.URL(dir), o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
+	if err != nil {
+		return err
+	}
+	r.put(milliseconds(time.Since(start)), "open-ms")
+	cfg := bench.ReadMixConfig{Mix: m, Head: func() uint64 { return head }, Config: pace.Config{N: 1, Seed: l.fresh()}}
+	if _, err := bench.ReadMix(ctx, ents, cfg); err != nil {
+		return err
+	}
+	first := time.Since(start)
+	r.put(milliseconds(first), "first-read-ms")
+	cfg.Config = pace.Config{Workers: readers, Duration: l.Phase, Seed: l.fresh()}
+	out, err := bench.ReadMix(ctx, ents, cfg)
+	r.outcome(out)
+	if err != nil {
+		return err
+	}
+	var rates []float64 // of each second
+	for i, s := range out.Seconds() {
+		rates = append(rates, float64(s.Count)/(s.At-float64(i)))
+	}
+	rates = rates[:max(len(rates)-1, 1)] // the last one is cut short
+	warm := mean(rates[len(rates)/2:])
+	r.put(rates[0], "first-second-qps")
+	r.put(warm, "warm-qps")
+	r.put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= full*warm })), "full-rate-s")
+	now, err := ents.Head(ctx)
+	if err == nil && now.Block != head {
+		err = fmt.Errorf("%w: the head is block %d, %d was committed", bench.ErrMismatch, now.Block, head)
+	}
+	return err
+}
+
+// growth commits as fast as it goes and does all that was put off: what a row takes then does not
+// depend on the rate.
+func (l *Lab) growth(ctx context.Context, layout string, r *Record) error {
+	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
+		before, err := cp.DB.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		var rows uint64
+		err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+			wrote, err := bench.Commits(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), For: l.Phase})
+			r.outcome(wrote.Outcome)
+			rows = wrote.Rows
+			return wrote.Outcome, err
+		})
+		if err == nil {
+			err = errors.Join(cp.Entities.Settle(ctx), bench.FoldLog(ctx, cp.DB))
+		}
+		if err != nil {
+			return err
+		}
+		after, err := cp.DB.Stats(ctx)
+		if before.DatabaseBytes != nil && after.DatabaseBytes != nil && rows > 0 {
+			each := float64(*after.DatabaseBytes-*before.DatabaseBytes) / float64(rows)
+			r.put(each, "B/row")
+			r.put(each*seedRowRate*(24*time.Hour).Seconds()/1e9, "GB/day")
+			r.put(float64(*after.DatabaseBytes)/1e6, "after-MB")
+		}
+		return err
+	})
+}

@@ -1,0 +1,189 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/graph"
+	"github.com/varvedb/varve/bench/node"
+	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/feed"
+)
+
+// An operation is what is done with a store now and then.
+type operation func(l *Lab, ctx context.Context, layout string, r *Record) error
+
+// operated measures operations on the base profile with each layout; a key tells them apart.
+func operated(name, key string, operations map[string]operation) func(*Lab) ([]Variant, error) {
+	return func(l *Lab) (list []Variant, _ error) {
+		for _, layout := range l.layouts() {
+			for _, value := range slices.Sorted(maps.Keys(operations)) {
+				list = append(list, Variant{name, l.onBase(layout, key, value), func(ctx context.Context, r *Record) error { return operations[value](l, ctx, layout, r) }})
+			}
+		}
+		return list, nil
+	}
+}
+
+// fromTar writes the base profile into a block tar, and loads that.
+func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
+	d, err := l.mendoza(layout, l.Scale, productionBlock)
+	if err != nil {
+		return err
+	}
+	if err := l.roomToLoad(l.Scale); err != nil {
+		return err
+	}
+	return l.withNew(ctx, "", l.storeOptions(), r, func(cp *bench.Copy) error {
+		path := besideOf(cp, "blocks.tar")
+		if err := writeTar(path, d.Source.Blocks()); err != nil {
+			return err
+		}
+		ents, err := cp.DB.Entities(ctx, store.EntityOptions{Layout: layout})
+		if err != nil {
+			return err
+		}
+		source := *d.Source
+		source.Blocks = func() iter.Seq2[store.Block, error] { return readTar(path) }
+		d.Source = &source
+		ready, err := d.Fill(ctx, ents)
+		if err != nil {
+			return err
+		}
+		return r.synced(ctx, cp.DB, ready.Counts.Rows(), time.Duration(ready.Seconds*float64(time.Second)))
+	})
+}
+
+func writeTar(path string, blocks iter.Seq2[store.Block, error]) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := feed.NewTarWriter(file)
+	for b, broken := range blocks {
+		if err = broken; err == nil {
+			err = w.Write(b)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errors.Join(err, w.Close(), file.Close())
+}
+
+// readTar streams the blocks of a tar, from its beginning each time.
+func readTar(path string) iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		t, err := feed.OpenTar(path)
+		if err != nil {
+			yield(store.Block{}, err)
+			return
+		}
+		defer t.Close()
+		t.Blocks()(yield)
+	}
+}
+
+// chainBytes are the payloads of a chain at most, which this process holds.
+const chainBytes = 64 << 20
+
+// fromChain follows a chain with the first blocks of the base profile.
+func (l *Lab) fromChain(ctx context.Context, layout string, r *Record) error {
+	d, err := l.mendoza(layout, l.Scale, productionBlock)
+	if err != nil {
+		return err
+	}
+	var c *node.Chain
+	if err := l.aside(func() (err error) { c, err = node.NewChain(ctx, d.Source.Blocks(), chainBytes); return err }); err != nil {
+		return err
+	}
+	defer c.Close()
+	r.note("a chain of at most 64 MiB of payloads, which the process of the store serves")
+	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {
+		rows, took, err := c.Follow(ctx, ents)
+		if err != nil {
+			return err
+		}
+		return r.synced(ctx, db, rows, took)
+	})
+}
+
+// synced adds what it took to get so many rows.
+func (r *Record) synced(ctx context.Context, db *store.DB, rows uint64, took time.Duration) error {
+	r.Count = int64(rows)
+	r.put(took.Seconds(), "sync-s")
+	r.put(float64(rows)/took.Seconds(), "rows/s")
+	return r.sizes(ctx, db, int(rows), "B/row")
+}
+
+// importArkiv imports a database such as Arkiv's sqlite-store makes.
+func (l *Lab) importArkiv(ctx context.Context, layout string, r *Record) error {
+	d, err := l.mendoza("arkiv", l.Scale, productionBlock)
+	if err != nil {
+		return err
+	}
+	if d.Engine, err = l.readsArkiv(); err != nil {
+		return err
+	}
+	return l.withDataset(ctx, d.Dataset, l.storeOptions(), new(Record), func(cp *bench.Copy) error {
+		if err := asArkiv(ctx, cp); err != nil {
+			return err
+		}
+		return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {
+			start := time.Now()
+			done, err := ents.Import(ctx, feed.Arkiv(ctx, cp.DB.Engine()), store.LoadOptions{})
+			took := time.Since(start)
+			if err != nil {
+				return err
+			}
+			if digest := done.Head.Digest.String(); digest != cp.Ready.Digest {
+				return fmt.Errorf("%w: the digest of what was imported is %s, want %s", bench.ErrMismatch, digest, cp.Ready.Digest)
+			}
+			return r.synced(ctx, db, cp.Ready.Counts.Rows(), took)
+		})
+	})
+}
+
+// readsArkiv is an engine of this program that reads SQLite files, as Arkiv's are: that which is
+// measured, if it does.
+func (l *Lab) readsArkiv() (bench.Engine, error) {
+	linked := driver.Linked()
+	if own, err := l.Engine.Driver(); err == nil {
+		linked = slices.Insert(linked, 0, own)
+	}
+	for _, d := range linked {
+		if d.Info.Dialect == driver.SQLite && d.Info.Library != engine.Find(d.Name).Client {
+			return bench.Engine{Name: d.Name}, nil
+		}
+	}
+	return bench.Engine{}, fmt.Errorf("%w: no engine of this program reads SQLite files", ErrSkip)
+}
+
+// asArkiv gives a store of layout arkiv, which has the tables and rows of Arkiv's sqlite-store, the
+// two small tables that this has besides.
+func asArkiv(ctx context.Context, cp *bench.Copy) error {
+	s := graph.Store{DB: cp.DB}
+	return s.Write(ctx, func(ctx context.Context, tx driver.Tx) error {
+		for _, text := range []string{
+			"CREATE TABLE IF NOT EXISTS last_block (id INTEGER PRIMARY KEY, block INTEGER NOT NULL)",
+			"CREATE TABLE IF NOT EXISTS schema_migrations (version INTEGER NOT NULL, dirty INTEGER NOT NULL)",
+			"DELETE FROM schema_migrations",
+			"INSERT INTO schema_migrations (version, dirty) VALUES (2, 0)",
+		} {
+			if _, err := tx.Exec(ctx, text); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, "INSERT OR REPLACE INTO last_block (id, block) VALUES (1, ?)", int64(cp.Ready.Head))
+		return err
+	})
+}

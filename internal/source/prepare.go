@@ -1,0 +1,124 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/feed"
+)
+
+// Prepare makes a block tar of a source and returns its path: whoever reads a source again
+// and again, in programs that link other engines, reads that. A block tar is used where it
+// lies. Of all else the cache keeps a tar, which is made once and is called after the
+// source. A source without an operation is an error.
+func Prepare(ctx context.Context, src string, cache *bench.Cache) (path string, err error) {
+	s, err := Open(ctx, src)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if s.tar {
+		for b, err := range s.Blocks {
+			if err != nil {
+				return "", err
+			}
+			if len(b.Ops) > 0 {
+				return filepath.Abs(src)
+			}
+		}
+		return "", empty(src)
+	}
+	identity, err := s.identity()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(identity))
+	bar := cache.Told("  "+driver.Redact(src)+" as a block tar", "blocks", 0)
+	defer bar.Finish()
+	return cache.File(ctx, "source-"+hex.EncodeToString(sum[:12]), Name(src)+".tar", func(f *os.File) error {
+		w := feed.NewTarWriter(f)
+		blocks, changing := int64(0), false
+		for b, err := range s.Reopen() {
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err == nil {
+				err = w.Write(b)
+			}
+			if err != nil {
+				return err
+			}
+			blocks++
+			changing = changing || len(b.Ops) > 0
+			bar.Set(blocks)
+		}
+		if !changing {
+			return empty(src)
+		}
+		return w.Close()
+	})
+}
+
+func empty(src string) error {
+	return fmt.Errorf("%s has no block with an operation: %w", driver.Redact(src), store.ErrInvalid)
+}
+
+// Name is what a source is called in results and in names of files: its file without the
+// ending, or else its text, with nothing but letters, digits, dots, underscores and hyphens.
+func Name(src string) string {
+	name := src
+	if _, generated, _ := ParseGenerated(src); !generated {
+		if u, err := driver.ParseURL(src); err == nil && u.Scheme != "" {
+			if name, err = driver.FilePath(u); err != nil {
+				name = u.Host + u.Path // of a server
+			}
+		}
+		name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	}
+	return cmp.Or(strings.Map(func(c rune) rune {
+		if c < 0x80 && (c == '.' || c == '_' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z') {
+			return c
+		}
+		return '-'
+	}, name), "source")
+}
+
+// fileIdentity tells one state of a SQLite database from another.
+func fileIdentity(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	text := path
+	for _, name := range []string{path, path + "-wal"} {
+		st, err := os.Stat(name)
+		switch {
+		case err == nil:
+			text += fmt.Sprintf(" %d %d", st.Size(), st.ModTime().UnixNano())
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		}
+	}
+	return text, nil
+}
+
+// storeIdentity tells one state of a store from another. What was pruned is not in the digest.
+func storeIdentity(ctx context.Context, rawURL string, ents *store.Entities) (string, error) {
+	snap, err := ents.At(ctx, store.Head)
+	if err != nil {
+		return "", err
+	}
+	head := snap.Head()
+	return fmt.Sprintf("%s %d %s %d", driver.Redact(rawURL), head.Block, head.Digest, snap.Horizon()), snap.Close()
+}
