@@ -37,10 +37,8 @@ type Source struct {
 	// the payloads would not fit, and to go through quickly.
 	Bare *Source `json:"-"`
 
-	// Changing is how many blocks have operations in what a TarSource was made of, and
-	// RowsEach the mean of their rows.
-	Changing int     `json:"-"`
-	RowsEach float64 `json:"-"`
+	// Changing is how many blocks have operations in what a TarSource was made of.
+	Changing int `json:"-"`
 
 	follow    uint64 // the last block of a Rest that is known to keeps; 0 is all
 	keepsNone bool   // no operation keeps what an entity holds: none is an ExtendBTL or ChangeOwner

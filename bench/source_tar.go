@@ -38,8 +38,7 @@ func TarSource(path string, factor, seed uint64) (*Source, error) {
 		Name:     fmt.Sprintf("tar %x factor=%d seed=%d", t.sum[:16], factor, seed),
 		Blocks:   func() iter.Seq2[store.Block, error] { return scaler.Scale(blocks, o) },
 		Rest:     func() iter.Seq2[store.Block, error] { return scaler.Continue(blocks, o, t.first, t.last) },
-		Changing: t.changing, RowsEach: float64(t.rows) / float64(t.changing),
-		rows: factor * t.rows, payload: factor * t.payload,
+		Changing: t.changing, rows: factor * t.rows, payload: factor * t.payload,
 		follow: t.last + factor*(t.last-t.first+1),
 	}, nil
 }

@@ -236,12 +236,12 @@ func (k *keeper) content(nth int) []byte {
 	var text bytes.Buffer
 	lines := json.NewEncoder(&text)
 	gen := bench.GenOptions{Entities: bench.Endless, PerBlock: 1, Seed: k.Seed, Skip: nth * k.Bytes}
-	for b := range bench.Blocks(bench.Typical.WithPayload(0), gen) {
-		op := &b.Ops[0]
-		_ = lines.Encode(map[string]any{"key": op.Key.String(), "owner": op.Owner.String(), "strings": op.StringAttributes, "numbers": op.NumericAttributes}) // into memory
-		if text.Len() >= k.Bytes {
+	for b, err := range bench.Blocks(bench.Typical.WithPayload(0), gen) {
+		if err != nil || text.Len() >= k.Bytes {
 			break
 		}
+		op := &b.Ops[0]
+		_ = lines.Encode(map[string]any{"key": op.Key.String(), "owner": op.Owner.String(), "strings": op.StringAttributes, "numbers": op.NumericAttributes}) // into memory
 	}
 	return text.Bytes()[:k.Bytes]
 }

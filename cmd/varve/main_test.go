@@ -130,7 +130,7 @@ func TestInspect(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(must(t, "inspect", dst, "--json")), &in))
 	require.Equal(t, uint64(605), in.Store.Live)
 	require.Equal(t, testdata.ArkivDigest, in.Store.Digest)
-	require.Contains(t, must(t, "inspect", dst), "rows in contents")
+	require.Contains(t, must(t, "inspect", dst), "rows in versions")
 }
 
 func TestEnginesListsGaps(t *testing.T) {

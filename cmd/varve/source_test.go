@@ -35,7 +35,8 @@ func TestRunOnSource(t *testing.T) {
 	names := map[string]int{}
 	for _, r := range lines(t, out) {
 		name := string(r.Name)
-		names[name[:strings.Index(name, "/")]]++
+		of, _, _ := strings.Cut(name, "/")
+		names[of]++
 		require.Contains(t, name, "/profile=own-sqlite-store/durability=durable/scale=1/")
 		require.Equal(t, tars[0], r.GetConfig("source"))
 		if strings.HasPrefix(name, "ReadMix") {

@@ -122,18 +122,22 @@ func (m *mendoza) Rest() iter.Seq2[store.Block, error] {
 // scanned is how many of the blocks to come tell how many rows a block has.
 const scanned = 100
 
+// pacing is what the rows of a block are counted for.
+type pacing struct{ scale, rate float64 }
+
 // every returns the interval of blocks at which their rows come to a rate; zero
-// for a rate of zero, which is as fast as possible. It streams the loaded part too,
-// which Rest does each time, and so once for a scale.
+// for a rate of zero, which is as fast as possible. It streams the loaded part of the
+// base profile too, which Rest does each time, and so once for a scale. The blocks of a
+// source are of very different sizes: there it counts all that a phase has at the rate.
 func (l *Lab) every(m *mendoza, rate float64) (time.Duration, error) {
 	if rate == 0 {
 		return 0, nil
 	}
-	each, known := m.Source.RowsEach, m.Source.RowsEach > 0
-	if !known {
-		each, known = l.blockRows[m.scale]
+	of, least := pacing{scale: m.scale}, 0.
+	if l.Source != "" {
+		of.rate, least = rate, rate*l.Phase.Seconds()
 	}
-	if known {
+	if each, known := l.blockRows[of]; known {
 		return time.Duration(each / rate * float64(time.Second)), nil
 	}
 	rows, blocks := 0, 0
@@ -143,14 +147,14 @@ func (l *Lab) every(m *mendoza, rate float64) (time.Duration, error) {
 		}
 		_, n := bench.Written(&b)
 		rows += n
-		if blocks++; blocks == scanned {
+		if blocks++; blocks >= scanned && float64(rows) >= least {
 			break
 		}
 	}
 	if l.blockRows == nil {
-		l.blockRows = map[float64]float64{}
+		l.blockRows = map[pacing]float64{}
 	}
-	l.blockRows[m.scale] = float64(rows) / float64(max(blocks, 1))
+	l.blockRows[of] = float64(rows) / float64(max(blocks, 1))
 	return l.every(m, rate)
 }
 

@@ -65,7 +65,7 @@ type Lab struct {
 	manifest bench.Manifest // of this program and machine
 	added    int64          // memory that was added to the budget
 
-	blockRows map[float64]float64       // rows of a block of what comes after a scale's loaded part
+	blockRows map[pacing]float64        // rows of a block of what comes after a loaded part
 	sources   map[float64]*bench.Source // Source by scale
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/bench/mix"
 )
 
 // TestMeasured: what is measured of these experiments ends well, with the figures that answers and
@@ -64,7 +66,7 @@ func TestMeasured(t *testing.T) {
 func TestSizes(t *testing.T) {
 	l := testLab(t)
 	l.Sizes, l.Rates, l.Layouts = []float64{1, 5}, []float64{7}, []string{"compact"}
-	for id, each := range map[string]int{"C1": 6, "C4": 10, "D1": 1, "I3": 1} {
+	for id, each := range map[string]int{"C1": 2 * len(mix.Names), "C4": 10, "D1": 1, "I3": 1} {
 		list, err := l.Plan(find(t, id))
 		require.NoError(t, err)
 		scales := map[string]int{}
