@@ -51,7 +51,7 @@ func TestCompareOnSource(t *testing.T) {
 	t.Setenv(bench.CacheEnv, t.TempDir())
 	t.Setenv(clitest.AsCommand, "1")
 	out := t.TempDir()
-	must(t, "compare", "sqlite", "duckdb", "--source="+ownData+"blocks.tar", "--repeats=1", "--commits=20", "--out="+out)
+	must(t, "compare", "sqlite", "duckdb", "--source="+ownData+"blocks.tar", "--layouts=compact", "--repeats=1", "--commits=20", "--out="+out)
 	measured := slices.DeleteFunc(lines(t, out), func(r *benchfmt.Result) bool { return r.GetConfig("experiment") != "Q1" })
 	require.Len(t, measured, 2)
 	for _, r := range measured {
