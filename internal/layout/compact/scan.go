@@ -229,6 +229,9 @@ func (v *view) walk(ctx context.Context, f filter, w window, left *int, each fun
 func (v *view) matches(ctx context.Context, c filter, e query.Expr, below int64, left *int, f func(*version, *record) error) error {
 	m, over := newMatcher(e, v.names), v.unmerged(e)
 	see := func(r *version) error {
+		if err := ctx.Err(); err != nil { // the log is read without the engine, which would see to that
+			return err
+		}
 		rec, err := parse(r.data)
 		if err != nil || !m(r, &rec) {
 			return err

@@ -45,6 +45,9 @@ func (v *view) sorted(ctx context.Context, req layout.Request, out *output) erro
 		after: rankOf(req.Order, req.After), left: req.Limit, out: out, review: firstReview,
 	}
 	for _, r := range v.unmerged(req.Expr) {
+		if err := ctx.Err(); err != nil { // as in matches
+			return err
+		}
 		if !r.visible(v.at) {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -117,13 +118,21 @@ func TestHost(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status, "with a token the token decides")
 }
 
-// TestQueryTime: a query that makes the store work for too long ends.
+// TestQueryTime: a query that makes the store work for too long ends, also where that is in what is
+// not merged yet.
 func TestQueryTime(t *testing.T) {
+	for _, order := range []string{"", `,"order":{"name":"a"}`} {
+		testQueryTime(t, order)
+	}
+}
+
+func testQueryTime(t *testing.T, order string) {
+	t.Helper()
 	w := run(t, service.Options{Work: 20 * time.Millisecond}, server.Options{})
 	var wg sync.WaitGroup
 	for i := range 400 {
 		wg.Go(func() {
-			_, err := w.service.Put(context.Background(), &service.Put{Key: store.Key{30: byte(i >> 8), 31: byte(i)}, StringAttributes: map[string]string{"a": strings.Repeat("xy", 400)}})
+			_, err := w.service.Put(context.Background(), &service.Put{Key: store.Key{30: byte(i >> 8), 31: byte(i)}, StringAttributes: map[string]string{"a": strings.Repeat("xy", 400) + strconv.Itoa(i)}}) // a value is compared once
 			if err != nil {
 				t.Error(err)
 			}
@@ -135,7 +144,7 @@ func TestQueryTime(t *testing.T) {
 		globs = append(globs, fmt.Sprintf(`a ~ "*x*y*%d*z"`, i))
 	}
 	text := strings.Join(globs, " || ")
-	code, answer := w.ask(t, "POST", w.server.REST()+"/v1/query", "localhost", fmt.Sprintf(`{"query":%q}`, text))
+	code, answer := w.ask(t, "POST", w.server.REST()+"/v1/query", "localhost", fmt.Sprintf(`{"query":%q%s}`, text, order))
 	require.Equal(t, http.StatusServiceUnavailable, code, answer)
 	require.Contains(t, answer, "urn:varve:problem:timeout")
 	require.Contains(t, answer, "ask for less")
