@@ -121,7 +121,7 @@ func TestHost(t *testing.T) {
 // TestQueryTime: a query that makes the store work for too long ends, also where that is in what is
 // not merged yet.
 func TestQueryTime(t *testing.T) {
-	for _, order := range []string{"", `,"order":{"name":"a"}`} {
+	for _, order := range []string{"", `,"order":{"name":"a","kind":"string"}`} {
 		testQueryTime(t, order)
 	}
 }
