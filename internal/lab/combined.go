@@ -126,12 +126,12 @@ func (l *Lab) mixOf(name string, d *mendoza) (mix.Reads, error) {
 // together runs commits, none where they have no interval, with so many reads a second beside
 // them, zero for as many as there can be, and records both. The figures are those of the commits;
 // those of the reads have their name before them, but for the rate and what was late or skipped.
-func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote *bench.Paced, read *pace.Outcome, err error) {
-	writes.For, writes.WarmUp = l.Phase, l.warmUp()
+func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote bench.Result, read *pace.Outcome, err error) {
+	writes.Duration, writes.WarmUp = l.Phase, l.warmUp()
 	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
 		reading := bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)}
 		if writes.Every == 0 {
-			wrote = &bench.Paced{Outcome: new(pace.Outcome)}
+			wrote.Outcome = new(pace.Outcome)
 			read, err = bench.ReadMix(ctx, cp.Entities, reading)
 		} else {
 			wrote, read, err = bench.Combined(ctx, cp.Entities, writes, reading)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/row"
 	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
@@ -103,7 +104,7 @@ func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record
 	err := l.withStore(ctx, p.dir, layout, p.options, r, func(db *store.DB, ents *store.Entities) error {
 		gen, expect := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: l.fresh()}, bench.NewExpectation(false)
 		res, err := bench.Commit(ctx, ents, bench.CommitConfig{
-			Blocks: bench.Blocks(p.profile, gen), Expect: expect, Loop: bench.Times(p.entities / perBlock),
+			Blocks: bench.Blocks(p.profile, gen), Expect: expect, Config: pace.Config{N: int64(p.entities / perBlock)},
 		})
 		r.result(res)
 		if err == nil {

@@ -48,7 +48,7 @@ func (l *Lab) design(ctx context.Context, ents *store.Entities, base int, r *Rec
 	expect := bench.NewExpectation(false)
 	gen := bench.GenOptions{Entities: base, PerBlock: perBlock, Seed: l.Seed}
 	if _, err := bench.Commit(ctx, ents, bench.CommitConfig{
-		Blocks: bench.Blocks(bench.Typical, gen), Expect: expect, Loop: bench.Times(base / perBlock),
+		Blocks: bench.Blocks(bench.Typical, gen), Expect: expect, Config: pace.Config{N: int64(base / perBlock)},
 	}); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (l *Lab) design(ctx context.Context, ents *store.Entities, base int, r *Rec
 		return math.Ceil(p[0] / 2), math.Floor(p[0] / 2), p[1], p[2]
 	})
 	r.Columns = []string{"attributes", "payload_bytes", "entities", "ms"}
-	return observed(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: expect, Loop: bench.Times(len(points))}, r,
+	return observed(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: expect, Config: pace.Config{N: int64(len(points))}}, r,
 		func(_ *store.Block, took time.Duration) []float64 { // totals of the block
 			p := points[len(r.Rows)]
 			return []float64{p[0] * p[2], p[1] * p[2], p[2], milliseconds(took)}
@@ -160,7 +160,7 @@ func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *Record) 
 		if err := l.aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
 			return err
 		}
-		cfg := bench.CommitConfig{Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Loop: bench.Times(s.n)}
+		cfg := bench.CommitConfig{Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Config: pace.Config{N: int64(s.n)}}
 		r.Columns = sampledColumns
 		return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
 			return nil, observed(ctx, cp.Entities, cfg, r, observe)

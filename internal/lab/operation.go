@@ -36,20 +36,19 @@ func operations(l *Lab) (list []Variant, _ error) {
 				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Updates(d.Profile, d.Gen, l.fresh()), Settle: true})
 			}),
 			l.operation("Get", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
-				return bench.Get(ctx, cp.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen, Seed: l.fresh(), Loop: bench.For(l.Phase)})
+				return bench.Get(ctx, cp.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{Duration: l.Phase, Seed: l.fresh()}})
 			}))
 	}
 	return list, nil
 }
 
-// commits commits what follows a data set, for a phase unless a loop says otherwise.
+// commits commits what follows a data set, for a phase where no number is given.
 func (l *Lab) commits(ctx context.Context, d *bench.Dataset, cp *bench.Copy, cfg bench.CommitConfig) (res bench.Result, err error) {
-	res = bench.NewResult()
 	if cfg.Expect, err = d.Expectation(cp.Ready); err != nil {
 		return res, err
 	}
-	if cfg.Loop == nil {
-		cfg.Loop = bench.For(l.Phase)
+	if cfg.N == 0 {
+		cfg.Duration = l.Phase
 	}
 	return bench.Commit(ctx, cp.Entities, cfg)
 }
@@ -61,9 +60,9 @@ func queries(l *Lab) (list []Variant, _ error) {
 			list = append(list, l.operation("Query", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
 				answers, err := bench.Answers(d.Profile, d.Gen, bench.Queries()[i:i+1])
 				if err != nil {
-					return bench.NewResult(), err
+					return bench.Result{}, err
 				}
-				return bench.Query(ctx, cp.Entities, bench.QueryConfig{Query: q, Answer: answers[0], Loop: bench.For(l.Phase)})
+				return bench.Query(ctx, cp.Entities, bench.QueryConfig{Query: q, Answer: answers[0], Config: pace.Config{Duration: l.Phase}})
 			}, "query", q.Name))
 		}
 	}

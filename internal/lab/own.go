@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
@@ -36,7 +37,7 @@ func (l *Lab) ownBlocks(layout string, commits int) Variant {
 			return err
 		}
 		res, err := bench.Commit(ctx, ents, bench.CommitConfig{
-			Blocks: d.Rest(), Expect: expect, Loop: bench.Times(min(commits, d.Source.Changing)),
+			Blocks: d.Rest(), Expect: expect, Config: pace.Config{N: int64(min(commits, d.Source.Changing))},
 		})
 		r.commits(res)
 		return err
@@ -57,12 +58,12 @@ func everyday(ctx context.Context, ents *store.Entities, source *bench.Source, s
 	if err != nil {
 		return err
 	}
-	got, asked := bench.NewResult(), bench.NewResult()
+	got, asked := latency.NewRecorder(), latency.NewRecorder()
 	for _, k := range out.Kinds {
 		if k.Name == "entity" || k.Name == "payload" {
-			got.Latency.Merge(k.Latency)
+			got.Merge(k.Latency)
 		} else {
-			asked.Latency.Merge(k.Latency)
+			asked.Merge(k.Latency)
 		}
 	}
 	r.part("get", got)

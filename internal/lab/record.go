@@ -102,17 +102,19 @@ func (r *Record) kind(name string, rec *latency.Recorder) {
 	}
 }
 
-// result adds a workload's figures.
+// result adds a workload's figures, if it has begun.
 func (r *Record) result(res bench.Result) {
-	r.Count += res.Latency.Count()
-	r.Metrics = append(r.Metrics, res.Metrics()...)
+	if res.Outcome != nil {
+		r.Count += res.Count
+		r.Metrics = append(r.Metrics, res.Metrics()...)
+	}
 }
 
-// part adds the figures of one of several workloads, each with its name before it.
-func (r *Record) part(name string, res bench.Result) {
-	r.Count += res.Latency.Count()
-	r.Metrics = append(r.Metrics, res.Latency.Metrics(name+"-")...)
-	r.kind(name, res.Latency)
+// part adds the latencies of one of several workloads, with its name before their units.
+func (r *Record) part(name string, rec *latency.Recorder) {
+	r.Count += rec.Count()
+	r.Metrics = append(r.Metrics, rec.Metrics(name+"-")...)
+	r.kind(name, rec)
 }
 
 // outcome adds what a loop did: to its end, as fast as could be, and how long all and each kind

@@ -72,7 +72,7 @@ func (l *Lab) backUp(ctx context.Context, d *mendoza, cp *bench.Copy, path strin
 			r.put(time.Since(start).Seconds(), "backup-s")
 			return errors.Join(err, file.Sync())
 		})
-		wrote, err := bench.Commits(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Every: every, Loop: func() bool { return !ended.Load() }})
+		wrote, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Every: every, Config: pace.Config{More: func() bool { return !ended.Load() }}})
 		err = errors.Join(err, group.Wait())
 		r.outcome(wrote.Outcome)
 		r.put(wrote.RowRate(), "rows/s")
@@ -99,8 +99,8 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		var head uint64
-		_, err = bench.Commits(ctx, cp.Entities, bench.CommitConfig{
-			Blocks: d.Rest(), For: l.Phase / 2, Mix: m, Observe: func(b *store.Block, _ time.Duration) { head = b.Number },
+		_, err = bench.Commit(ctx, cp.Entities, bench.CommitConfig{
+			Blocks: d.Rest(), Config: pace.Config{Duration: l.Phase / 2}, Mix: m, Observe: func(b *store.Block, _ time.Duration) { head = b.Number },
 		})
 		if err != nil {
 			return err
@@ -192,7 +192,7 @@ func (l *Lab) growth(ctx context.Context, layout string, r *Record) error {
 		}
 		var rows uint64
 		err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-			wrote, err := bench.Commits(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), For: l.Phase})
+			wrote, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Config: pace.Config{Duration: l.Phase}})
 			r.outcome(wrote.Outcome)
 			rows = wrote.Rows
 			return wrote.Outcome, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/pace"
 )
 
 // record is one of a repeat, with a latency of each of two kinds.
@@ -20,11 +21,11 @@ func record(repeat string, err error) *Record {
 	r := &Record{Name: "Commit", Keys: Keys{{"engine", "sqlite"}, {"layout", "arkiv-13"}}, Err: err}
 	r.Manifest.Set("host", "12345678-abcd")
 	r.Manifest.Set(repeatKey, repeat)
-	res := bench.NewResult()
-	res.Latency.Record(time.Millisecond)
-	r.result(res)
+	rec := latency.NewRecorder()
+	rec.Record(time.Millisecond)
+	r.result(bench.Result{Outcome: &pace.Outcome{Count: 1, Kinds: []pace.Kind{{Latency: rec}}}})
 	r.put(4371, "qps")
-	r.kind("status=pending", res.Latency)
+	r.kind("status=pending", rec)
 	other := latency.NewRecorder()
 	other.Record(2 * time.Millisecond)
 	r.kind("get", other)

@@ -80,7 +80,7 @@ func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float
 	if err != nil {
 		return err
 	}
-	return l.paced(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every, For: length}, r)
+	return l.paced(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every, Config: pace.Config{Duration: length}}, r)
 }
 
 // paced runs commits with samples beside them. Commits that were in a
@@ -89,7 +89,7 @@ func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig,
 	observe, with, without := split(ctx, cp.DB)
 	cfg.Observe, cfg.WarmUp = observe, l.warmUp()
 	return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-		done, err := bench.Commits(ctx, cp.Entities, cfg)
+		done, err := bench.Commit(ctx, cp.Entities, cfg)
 		if err == nil && cfg.Every == 0 {
 			err = settle(ctx, cp.Entities, done, r)
 		}
@@ -107,7 +107,7 @@ func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig,
 
 // settle does what the layout has put off, and gives the rate of rows with it: what
 // can be kept up for as long as one likes.
-func settle(ctx context.Context, ents *store.Entities, done *bench.Paced, r *Record) error {
+func settle(ctx context.Context, ents *store.Entities, done bench.Result, r *Record) error {
 	start := time.Now()
 	err := ents.Settle(ctx)
 	took := time.Since(start).Seconds()
@@ -156,13 +156,9 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 		if err != nil {
 			return err
 		}
-		out := pace.Outcome{} // its time and line alone
 		var reorg *bench.Reorg
 		err = l.aside(func() (err error) {
-			reorg, err = bench.NewReorg(cp, bench.ReorgConfig{
-				Seed: l.fresh(), Payload: reorgPayload,
-				Observe: func(_ *store.Block, took time.Duration) { out.Timeline.Record(time.Since(out.Started), took) },
-			})
+			reorg, err = bench.NewReorg(cp, bench.ReorgConfig{Seed: l.fresh(), Payload: reorgPayload})
 			return err
 		})
 		if l.Source != "" && errors.Is(err, store.ErrInvalid) {
@@ -172,14 +168,12 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-			out.Started = time.Now()
-			res, err := reorg.Run(ctx, bench.For(l.Phase))
-			out.Elapsed = time.Since(out.Started)
-			r.result(res.Both)
+			res, err := reorg.Run(ctx, pace.Config{Duration: l.Phase})
+			r.result(res.Result)
 			r.kind("arrival", res.Arrival)
 			r.kind("rewind", res.Rewind)
 			r.kind("commit", res.Commit)
-			return &out, err
+			return res.Outcome, err
 		})
 		if err == nil {
 			err = bench.FoldLog(ctx, cp.DB) // into what is compared
