@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Second is what happened in one second of a run. Nil fields are not known.
+// Second is what happened in one second of a run.
 type Second struct {
 	At     float64 // seconds since the run began, at the end of the interval
 	Count  int64   // operations that ended in it
@@ -13,15 +13,7 @@ type Second struct {
 	Max    time.Duration
 	Errors int64
 
-	WALBytes      *int64
-	DatabaseBytes *int64
-	RSSBytes      *int64   // of the engine's processes
-	CPU           *float64 // cores in use by them
-	ReadBytes     *int64   // from the disk, in this interval
-	WriteBytes    *int64   // to the disk, in this interval
-	Checkpoints   *int64   // that ended in this interval
-	Resident      *float64 // part of the database's files in the page cache, 0…1
-	StallNS       *int64   // commits waited for checkpoints, in this interval
+	Sampled map[string]float64 // by unit, what is known of engine and system
 }
 
 // Timeline collects operations second by second. It is not safe for concurrent

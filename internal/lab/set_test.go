@@ -99,7 +99,7 @@ func TestSetOfSeconds(t *testing.T) {
 	s, err := OpenSet(dir)
 	require.NoError(t, err)
 	r := record("1", nil)
-	r.Timeline = []latency.Second{{At: 1, Count: 7, Max: time.Second, WALBytes: new(int64(2e6))}, {At: 1.5}}
+	r.Timeline = []latency.Second{{At: 1, Count: 7, Max: time.Second, Sampled: map[string]float64{"wal-MB": 2}}, {At: 1.5}}
 	r.Columns, r.Rows = []string{"entities", "ms"}, [][]float64{{10, 3.5}}
 	require.NoError(t, s.Add("A5", "sqlite", "now", r))
 	require.Len(t, lines(t, s), 3)
