@@ -117,14 +117,14 @@ const (
 type sampling struct {
 	profile string
 	n       int
-	blocks  func(d *mendoza, head uint64) iter.Seq2[store.Block, error]
+	blocks  func(d *baseData, head uint64) iter.Seq2[store.Block, error]
 }
 
 func sampledBlocks(l *Lab) (list []Variant, _ error) {
 	repeats := l.scaled(sampledRepeats, 1)
 	of := []sampling{
-		{l.profile(), l.scaled(maxSampled, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }},
-		{"independent", len(factorial(l.Seed, repeats, independentLevels...)), func(_ *mendoza, head uint64) iter.Seq2[store.Block, error] {
+		{l.profile(), l.scaled(maxSampled, minSampled), func(d *baseData, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }},
+		{"independent", len(factorial(l.Seed, repeats, independentLevels...)), func(_ *baseData, head uint64) iter.Seq2[store.Block, error] {
 			return independent(head, l.fresh(), repeats)
 		}},
 	}
@@ -151,7 +151,7 @@ var sampledColumns = []string{"entities", "strings", "numbers", "payload_bytes",
 // sample applies blocks to a store of the base profile or the source, whose own are as they
 // are but for empty ones, and keeps the time of each commit with what is in it.
 func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *Record) error {
-	d, err := l.mendoza(layout, l.Scale, 0)
+	d, err := l.base(layout, l.Scale, 0)
 	if err != nil {
 		return err
 	}

@@ -45,10 +45,8 @@ func (l *Lab) servedEvents(data enrolment.Data) (list []Variant) {
 			c := l.on("tags", data.Name, "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
 			list = append(list, Variant{"ServiceEvents", c, func(ctx context.Context, r *Record) error {
 				return l.withDataset(ctx, data.Dataset(l.Engine, "tags"), l.storeOptions(), r, func(cp *bench.Copy) error {
-					return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-						res, err := w.Serve(ctx, cp.DB, protocol, pace.Config{Duration: l.Phase / 2})
-						r.result(res)
-						return nil, err
+					return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) {
+						return w.Serve(ctx, cp.DB, protocol, pace.Config{Duration: l.Phase / 2})
 					})
 				})
 			}})
