@@ -218,7 +218,7 @@ func timeline(config []benchfmt.Config, r *Record) (list []*benchfmt.Result) {
 		s := &r.Timeline[i]
 		values := []bench.Metric{{Value: float64(s.Count), Unit: "ops"}}
 		if s.Count > 0 {
-			values = append(values, latency.Milliseconds(s.P50, "p50-ms"), latency.Milliseconds(s.Max, "max-ms"))
+			values = append(values, latency.Milliseconds(s.Max, "max-ms"))
 		}
 		for _, unit := range slices.Sorted(maps.Keys(s.Sampled)) {
 			values = append(values, bench.Metric{Value: s.Sampled[unit], Unit: unit})
