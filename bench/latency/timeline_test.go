@@ -1,22 +1,11 @@
 package latency
 
 import (
-	"flag"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-// all asks for benchmarks of the harness itself, beside those of engines.
-var all = flag.Bool("varve.all", false, "everything that the pattern of -bench matches, and not the core set alone")
-
-func skip(b *testing.B) {
-	b.Helper()
-	if !*all {
-		b.Skip("not in the core set: -varve.all measures it")
-	}
-}
 
 func TestTimeline(t *testing.T) {
 	var line Timeline
@@ -45,25 +34,4 @@ func TestTimelineExtremes(t *testing.T) {
 	require.Len(t, s, 1)
 	require.Equal(t, int64(2), s[0].Count)
 	require.Equal(t, 100*time.Hour, s[0].Max)
-}
-
-func BenchmarkRecorder(b *testing.B) {
-	skip(b)
-	r, d := NewRecorder(), time.Duration(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		d = (d + 12_345) % time.Second
-		r.Record(d)
-	}
-}
-
-func BenchmarkTimeline(b *testing.B) {
-	skip(b)
-	var line Timeline
-	d := time.Duration(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		d = (d + 12_345) % time.Second
-		line.Record(d, d)
-	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func noop(context.Context, *Step) error { return nil }
+
 // lasting is an operation of a fixed length.
 func lasting(d time.Duration) Op {
 	return func(ctx context.Context, _ *Step) error { return sleep(ctx, time.Now().Add(d)) }
