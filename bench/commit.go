@@ -16,24 +16,19 @@ import (
 // one comes when the one before is durable, or at fixed intervals, as those of a chain
 // do, whether the one before is committed or not.
 type CommitConfig struct {
-	// Blocks are drawn outside of the time that is measured. Their end is that of the workload.
+	pace.Config // of one worker, which ends with Blocks at the latest
+
+	// Blocks are drawn outside of the time that is measured.
 	Blocks iter.Seq2[store.Block, error]
 
+	Every time.Duration // between arrivals; zero is a closed loop
+
 	// Expect is what the store holds before the first block. It follows the blocks,
-	// each head is checked against it, and the store at the end. Commits does without
-	// where it is nil.
+	// each head is checked against it, and the store at the end. Nil is no check.
 	Expect *Expectation
 
-	Loop Loop // how many blocks there are at most; nil means one for Commit, and no limit for Commits
-
-	// Settle says that what the layout has put off is done, and timed, at the end of
-	// Commit.
+	// Settle says that what the layout has put off is done, and timed, at the end.
 	Settle bool
-
-	Every  time.Duration // between arrivals; zero is a closed loop
-	For    time.Duration // zero means to the end of Blocks or Loop
-	WarmUp time.Duration
-	Start  time.Time // common beginning with readers; zero is now
 
 	// Mix, if not nil, follows each block before it is applied, for readers beside.
 	Mix mix.Reads
@@ -46,64 +41,32 @@ type CommitConfig struct {
 // readBack is how many entities of the last block Commit reads again.
 const readBack = 8
 
-// Commit applies blocks and records the latency of each Apply. It checks each
+// Commit applies blocks and records latencies, from the scheduled starts where there are
+// such. With an expectation it checks each
 // head with its digest, and at the end the visible entities, the rows and some
-// whole entities; it fails with ErrMismatch when anything differs.
+// whole entities; it fails with ErrMismatch when anything differs. It fails where all
+// blocks were applied within the warm-up.
 func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result, error) {
-	cfg.Loop = orOnce(cfg.Loop)
-	w, rows := blockWriter{CommitConfig: cfg, ents: ents}, cfg.Expect.Counts().Rows()
+	w := blockWriter{CommitConfig: cfg, ents: ents}
 	out, err := w.run(ctx)
-	res := Result{Latency: out.All(), Entities: w.changes, Rows: cfg.Expect.Counts().Rows() - rows}
+	if err == nil && w.ended && cfg.WarmUp > 0 && out.Count == 0 {
+		err = fmt.Errorf("all blocks were applied within the warm-up of %v, and none was timed: more data are needed", cfg.WarmUp)
+	}
+	res := Result{Outcome: out, Entities: w.entities, Rows: w.rows}
 	if cfg.Settle && err == nil {
 		start := time.Now()
 		err = ents.Settle(ctx)
 		res.Settle = time.Since(start)
 	}
-	if err == nil {
-		err = cfg.Expect.Check(ctx, ents)
-	}
-	if err == nil {
-		err = checkCreated(ctx, ents, w.last)
+	if cfg.Expect != nil && err == nil {
+		if err = cfg.Expect.Check(ctx, ents); err == nil {
+			err = checkCreated(ctx, ents, w.last)
+		}
 	}
 	if err != nil {
 		err = fmt.Errorf("commit: %w", err)
 	}
 	return res, err
-}
-
-// Paced is what Commits did.
-type Paced struct {
-	*pace.Outcome
-	Rows     uint64 // of the versions that blocks created or replaced whole
-	Entities uint64
-}
-
-// RowRate returns the rows a second over the whole run.
-func (p *Paced) RowRate() float64 {
-	if p.Elapsed <= 0 {
-		return 0
-	}
-	return float64(p.Rows) / p.Elapsed.Seconds()
-}
-
-// Commits applies blocks as they arrive and records latencies from the scheduled
-// starts. It fails where all blocks were applied within the warm-up.
-func Commits(ctx context.Context, ents *store.Entities, cfg CommitConfig) (*Paced, error) {
-	if cfg.Loop == nil {
-		cfg.Loop = func() bool { return true }
-	}
-	w := blockWriter{CommitConfig: cfg, ents: ents}
-	out, err := w.run(ctx)
-	if err == nil && w.ended && cfg.WarmUp > 0 && out.All().Count() == 0 {
-		err = fmt.Errorf("all blocks were applied within the warm-up of %v, and none was timed: more data are needed", cfg.WarmUp)
-	}
-	if err == nil && cfg.Expect != nil {
-		err = cfg.Expect.Check(ctx, ents)
-	}
-	if err != nil {
-		err = fmt.Errorf("commits: %w", err)
-	}
-	return &Paced{Outcome: out, Rows: w.rows, Entities: w.entities}, err
 }
 
 // drain is how long what is due may still start when the time is over: what an
@@ -120,7 +83,7 @@ type blockWriter struct {
 	block, last store.Block // the next one, and the one before it
 	ended       bool
 
-	changes, entities, rows uint64 // of all blocks, the latter as Written counts them
+	entities, rows uint64 // after the warm-up, as Written counts them
 }
 
 // run applies blocks to the end.
@@ -131,10 +94,9 @@ func (w *blockWriter) run(ctx context.Context) (*pace.Outcome, error) {
 	if err := w.draw(); err != nil {
 		return new(pace.Outcome), err
 	}
-	loop := pace.Config{
-		Duration: w.For, WarmUp: w.WarmUp, Start: w.Start, Drain: drain,
-		More: func() bool { return !w.ended && w.Loop() },
-	}
+	loop := w.Config
+	loop.Drain = drain
+	loop.More = func() bool { return !w.ended && (w.More == nil || w.More()) }
 	if w.Every > 0 {
 		loop.Arrivals = pace.Fixed(float64(time.Second) / float64(w.Every))
 	}
@@ -164,9 +126,10 @@ func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 		return err
 	}
 	w.last = w.block
-	w.changes += uint64(applied.Changes)
-	entities, rows := Written(&w.block)
-	w.entities, w.rows = w.entities+uint64(entities), w.rows+uint64(rows)
+	if s.Measured {
+		entities, rows := Written(&w.block)
+		w.entities, w.rows = w.entities+uint64(entities), w.rows+uint64(rows)
+	}
 	if w.Observe != nil {
 		w.Observe(&w.block, took)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
@@ -17,33 +18,30 @@ import (
 type handOver struct {
 	Keys []store.Key // of entities that are there
 	To   store.Address
-	Loop bench.Loop // *testing.B is one
 }
 
 // run gives one entity after the other a new owner, each in a block of its own.
-func (w handOver) run(ctx context.Context, ents *store.Entities) (bench.Result, error) {
-	res := bench.NewResult()
+func (w handOver) run(ctx context.Context, ents *store.Entities, loop pace.Config) (res bench.Result, err error) {
 	head, err := ents.Head(ctx)
 	if err != nil {
 		return res, err
 	}
-	for w.Loop() {
-		key := w.Keys[int(res.Entities)%len(w.Keys)]
+	res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
+		key := w.Keys[int(s.N)%len(w.Keys)]
 		head.Block++
 		block := store.Block{Number: head.Block, Ops: []store.Op{{Kind: store.ChangeOwner, Key: key, Owner: w.To}}}
-		err := res.Time(func() error {
-			_, err := ents.Apply(ctx, block)
-			return err
-		})
+		_, err := ents.Apply(ctx, block)
+		s.Stop()
 		if err == nil {
 			err = w.check(ctx, ents, key)
 		}
-		if err != nil {
-			return res, fmt.Errorf("hand over: %w", err)
-		}
-		res.Entities++
+		return err
+	})
+	if err != nil {
+		err = fmt.Errorf("hand over: %w", err)
 	}
-	return res, nil
+	res.Entities = uint64(res.Count)
+	return res, err
 }
 
 func (w handOver) check(ctx context.Context, ents *store.Entities, key store.Key) error {
@@ -60,7 +58,7 @@ func (w handOver) check(ctx context.Context, ents *store.Entities, key store.Key
 }
 
 // A workload of one's own on a data set that is generated, built once, and copied for
-// each run. In a benchmark of go test the loop is the *testing.B.
+// each run. In a benchmark of go test, More of the loop is b.Loop.
 func Example_workload() {
 	dir, err := os.MkdirTemp("", "varve-example-")
 	if err == nil {
@@ -86,7 +84,7 @@ func example(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cp.Close()) }()
-	work := handOver{To: store.Address{1}, Loop: bench.Times(50)}
+	work := handOver{To: store.Address{1}}
 	for b, err := range bench.Blocks(data.Profile, data.Gen) {
 		if err != nil {
 			return err
@@ -95,7 +93,7 @@ func example(ctx context.Context, dir string) (err error) {
 			work.Keys = append(work.Keys, b.Ops[i].Key)
 		}
 	}
-	res, err := work.run(ctx, cp.Entities)
+	res, err := work.run(ctx, cp.Entities, pace.Config{N: 50})
 	measured := slices.ContainsFunc(res.Metrics(), func(m bench.Metric) bool { return m.Unit == "ent/s" && m.Value > 0 })
 	fmt.Println(len(work.Keys), "entities,", res.Entities, "changed hands, rate measured:", measured)
 	return err

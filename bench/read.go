@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/query"
 )
@@ -83,9 +84,9 @@ func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]store.Key, erro
 
 // QueryConfig is a closed loop of one query on one open snapshot at the head.
 type QueryConfig struct {
+	pace.Config
 	Query  NamedQuery
 	Answer []store.Key // as Answers gives it
-	Loop   Loop        // how many times; nil means once
 }
 
 // Query runs a query to its end again and again and records the latency of
@@ -95,23 +96,21 @@ func Query(ctx context.Context, ents *store.Entities, cfg QueryConfig) (res Resu
 	expr, err := query.Parse(cfg.Query.Text)
 	if err == nil {
 		keys := make([]store.Key, 0, len(cfg.Answer))
-		res, err = atHead(ctx, ents, cfg.Loop, func(snap *store.Snapshot, res *Result) error {
+		res.Outcome, err = atHead(ctx, ents, cfg.Config, func(ctx context.Context, snap *store.Snapshot, s *pace.Step) error {
 			keys = keys[:0]
-			err := res.Time(func() error {
-				for e, err := range snap.Query(ctx, expr, &store.QueryOptions{Limit: cfg.Query.Limit}) {
-					if err != nil {
-						return err
-					}
-					keys = append(keys, e.Key)
+			for e, err := range snap.Query(ctx, expr, &store.QueryOptions{Limit: cfg.Query.Limit}) {
+				if err != nil {
+					return err
 				}
-				return nil
-			})
-			res.Entities += uint64(len(keys))
-			if err == nil && !slices.Equal(keys, cfg.Answer) {
-				err = mismatch("%d entities, want %d, or these in another order", len(keys), len(cfg.Answer))
+				keys = append(keys, e.Key)
 			}
-			return err
+			s.Stop()
+			if !slices.Equal(keys, cfg.Answer) {
+				return mismatch("%d entities, want %d, or these in another order", len(keys), len(cfg.Answer))
+			}
+			return nil
 		})
+		res.Entities = uint64(res.Count) * uint64(len(cfg.Answer))
 	}
 	if err != nil {
 		err = fmt.Errorf("query %s: %w", cfg.Query.Name, err)
@@ -121,10 +120,9 @@ func Query(ctx context.Context, ents *store.Entities, cfg QueryConfig) (res Resu
 
 // GetConfig is a closed loop of reads by key on one open snapshot at the head.
 type GetConfig struct {
-	Profile Profile
-	Of      GenOptions // the stream that created the entities, none changed since
-	Seed    uint64     // chooses the entities
-	Loop    Loop       // how many reads; nil means one
+	pace.Config // whose seed chooses the entities
+	Profile     Profile
+	Of          GenOptions // the stream that created the entities, none changed since
 }
 
 // sample is how many different entities are read, in random order again and again.
@@ -133,38 +131,32 @@ const sample = 4096
 // Get reads existing entities whole and records the latency of each Get,
 // without the comparison with what it must be, which follows. It fails with
 // ErrMismatch when an entity differs.
-func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (Result, error) {
+func Get(ctx context.Context, ents *store.Entities, cfg GetConfig) (res Result, err error) {
 	wants, err := cfg.wants()
-	if err != nil {
-		return NewResult(), fmt.Errorf("get: %w", err)
+	if err == nil {
+		res.Outcome, err = atHead(ctx, ents, cfg.Config, func(ctx context.Context, snap *store.Snapshot, s *pace.Step) error {
+			w := wants[s.Rand.IntN(len(wants))]
+			e, err := snap.Get(ctx, w.Key)
+			s.Stop()
+			return w.check(e, err)
+		})
+		res.Entities = uint64(res.Count)
+		res.Rows = res.Entities * uint64(cfg.Profile.Rows())
 	}
-	choice := newRandom(cfg.Seed)
-	res, err := atHead(ctx, ents, cfg.Loop, func(snap *store.Snapshot, res *Result) (err error) {
-		w := wants[choice.IntN(len(wants))]
-		var e *store.Entity
-		err = res.Time(func() error { e, err = snap.Get(ctx, w.Key); return err })
-		res.Entities++
-		return w.check(e, err)
-	})
-	res.Rows = res.Entities * uint64(cfg.Profile.Rows())
 	if err != nil {
 		err = fmt.Errorf("get: %w", err)
 	}
 	return res, err
 }
 
-// atHead reads as often as a loop says on one open snapshot at the head.
-func atHead(ctx context.Context, ents *store.Entities, l Loop, read func(snap *store.Snapshot, res *Result) error) (Result, error) {
-	res := NewResult()
+// atHead reads on one open snapshot at the head.
+func atHead(ctx context.Context, ents *store.Entities, cfg pace.Config, read func(ctx context.Context, snap *store.Snapshot, s *pace.Step) error) (*pace.Outcome, error) {
 	snap, err := ents.At(ctx, store.Head)
 	if err != nil {
-		return res, err
+		return new(pace.Outcome), err
 	}
 	defer snap.Close()
-	for l = orOnce(l); err == nil && l(); {
-		err = read(snap, &res)
-	}
-	return res, err
+	return pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error { return read(ctx, snap, s) })
 }
 
 // wants returns what the sampled entities must be.

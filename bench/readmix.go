@@ -57,7 +57,7 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 // Combined runs commits and readers at the same time, from a common beginning. When
 // one ends with an error, so does the other. Readers that are told no end of their own
 // end with the commits.
-func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, reads ReadMixConfig) (*Paced, *pace.Outcome, error) {
+func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, reads ReadMixConfig) (Result, *pace.Outcome, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	start := time.Now().Add(50 * time.Millisecond)
 	var head atomic.Uint64
@@ -80,7 +80,7 @@ func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, re
 		read, err = ReadMix(ctx, ents, reads)
 		return err
 	})
-	wrote, err := Commits(ctx, ents, writes)
+	wrote, err := Commit(ctx, ents, writes)
 	ended.Store(true)
 	group.Go(func() error { return err })
 	err = group.Wait()

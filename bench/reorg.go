@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -24,9 +25,7 @@ type ReorgConfig struct {
 	Seed    uint64
 	Payload int // bytes of the new payloads
 
-	// Observe, if not nil, is told of the block that stayed and of how long it took
-	// to take back the one before it and to apply it.
-	Observe func(b *store.Block, took time.Duration)
+	Observe func(b *store.Block) // if not nil, is told of the block that stayed
 }
 
 // ReorgResult is what reorgs did. Without history there are commits alone.
@@ -34,7 +33,7 @@ type ReorgResult struct {
 	Arrival *latency.Recorder // the blocks that are taken back, whose rows no cache holds yet
 	Rewind  *latency.Recorder // taking them back
 	Commit  *latency.Recorder // the blocks in their place
-	Both    Result            // Rewind and Commit together
+	Result                    // Rewind and Commit together
 }
 
 // A reorg is of reorgEntities, which is about 500 rows, as the user's documents have
@@ -94,64 +93,68 @@ func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 	return x, x.setHead(ready)
 }
 
-// Run does as many reorgs as the loop says, one where it is nil, and leaves the last
+// Run does reorgs, and leaves the last
 // block in place. It fails with ErrMismatch when a head, its digest, or entities of
 // the last block are not what they should be.
-func (r *Reorg) Run(ctx context.Context, loop Loop) (ReorgResult, error) {
-	res := ReorgResult{latency.NewRecorder(), latency.NewRecorder(), latency.NewRecorder(), NewResult()}
-	err := r.run(ctx, orOnce(loop), &res)
+func (r *Reorg) Run(ctx context.Context, cfg pace.Config) (ReorgResult, error) {
+	res := ReorgResult{Arrival: latency.NewRecorder(), Rewind: latency.NewRecorder(), Commit: latency.NewRecorder()}
+	var b store.Block
+	out, err := pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) (err error) {
+		b, err = r.round(ctx, s, &res)
+		return err
+	})
+	res.Outcome = out
+	if err == nil {
+		err = checkCreated(ctx, r.ents, b)
+	}
 	if err != nil {
 		err = fmt.Errorf("reorg: %w", err)
 	}
 	return res, err
 }
 
-func (r *Reorg) run(ctx context.Context, loop Loop, res *ReorgResult) error {
-	var b store.Block
-	for round := uint64(0); loop(); round++ {
-		r.random.at(updateStream, round, 0)
-		keys := r.random.distinct(reorgEntities, len(r.keys))
-		if r.ents.Temporal() { // what the round before has left goes, and what will be replaced comes
-			if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
-				return err
-			}
-			b = r.block(keys, round, 0)
-			if _, err := r.apply(ctx, &b, res.Arrival); err != nil {
-				return err
-			}
+// round does one reorg and returns the block that stays.
+func (r *Reorg) round(ctx context.Context, s *pace.Step, res *ReorgResult) (b store.Block, err error) {
+	round := uint64(s.N)
+	r.random.at(updateStream, round, 0)
+	keys := r.random.distinct(reorgEntities, len(r.keys))
+	if r.ents.Temporal() { // what the round before has left goes, and what will be replaced comes
+		if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
+			return b, err
 		}
-		b = r.block(keys, round, 1)
+		b = r.block(keys, round, 0)
 		start := time.Now()
-		if r.ents.Temporal() {
-			if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
-				return err
-			}
-			res.Rewind.Record(time.Since(start))
+		applied, err := r.ents.Apply(ctx, b)
+		res.Arrival.Record(time.Since(start))
+		if err == nil {
+			err = r.follow(&b, applied.Head)
 		}
-		end, err := r.apply(ctx, &b, res.Commit)
 		if err != nil {
-			return err
-		}
-		res.Both.Latency.Record(end.Sub(start))
-		_, rows := Written(&b)
-		res.Both.Entities, res.Both.Rows = res.Both.Entities+uint64(len(b.Ops)), res.Both.Rows+2*uint64(rows) // deleted and inserted
-		if r.cfg.Observe != nil {
-			r.cfg.Observe(&b, end.Sub(start))
+			return b, err
 		}
 	}
-	return checkCreated(ctx, r.ents, b)
-}
-
-// apply applies a block, and checks the head when the time no longer counts.
-func (r *Reorg) apply(ctx context.Context, b *store.Block, took *latency.Recorder) (end time.Time, err error) {
+	b = r.block(keys, round, 1)
+	s.Begin()
 	start := time.Now()
-	applied, err := r.ents.Apply(ctx, *b)
-	end = time.Now()
-	took.Record(end.Sub(start))
-	if err == nil {
-		err = r.follow(b, applied.Head)
+	if r.ents.Temporal() {
+		if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
+			return b, err
+		}
+		res.Rewind.Record(time.Since(start))
+		start = time.Now()
 	}
-	return end, err
+	applied, err := r.ents.Apply(ctx, b)
+	s.Stop()
+	res.Commit.Record(time.Since(start))
+	if err == nil {
+		err = r.follow(&b, applied.Head)
+	}
+	_, rows := Written(&b)
+	res.Entities, res.Rows = res.Entities+uint64(len(b.Ops)), res.Rows+2*uint64(rows) // deleted and inserted
+	if r.cfg.Observe != nil {
+		r.cfg.Observe(&b)
+	}
+	return b, err
 }
 
 // block updates entities after the base. In each revision their attributes have the

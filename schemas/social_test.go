@@ -15,7 +15,7 @@ func TestSocialGraph(t *testing.T) {
 		require.Len(t, s.Tables, 1)
 		require.Empty(t, s.Indexes)
 		for _, name := range []string{
-			"check_user", "check_content", "check_interaction", "lookup_content", "lookup_subjects",
+			"check_user", "check_content", "check_interaction",
 			"has", "insert", "delete", "count", "analyze",
 		} {
 			require.NotEmpty(t, s.Statements[name], "%s, %s", dialect, name)

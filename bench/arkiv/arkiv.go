@@ -23,9 +23,9 @@ func Blocks() iter.Seq2[store.Block, error] {
 func Apply(ctx context.Context, ents *store.Entities, blocks iter.Seq2[store.Block, error]) (bench.Result, error) {
 	x := bench.NewExpectation(true)
 	if err := x.CheckHead(ctx, ents); err != nil {
-		return bench.NewResult(), fmt.Errorf("arkiv: the store is not empty: %w", err)
+		return bench.Result{}, fmt.Errorf("arkiv: the store is not empty: %w", err)
 	}
-	res, err := bench.Commit(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: x, Loop: toTheEnd})
+	res, err := bench.Commit(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: x})
 	if err != nil {
 		return res, fmt.Errorf("arkiv: %w", err)
 	}
@@ -35,6 +35,3 @@ func Apply(ctx context.Context, ents *store.Entities, blocks iter.Seq2[store.Blo
 	}
 	return res, nil
 }
-
-// toTheEnd is a loop that the end of the blocks ends.
-func toTheEnd() bool { return true }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -26,26 +27,19 @@ type reads struct {
 }
 
 // run records the latency of each pass. The number of events must be that of the data.
-func (r reads) run(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.Result, error) {
-	res := bench.NewResult()
+func (r reads) run(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
 	want := 0
 	for _, q := range r.of {
 		want += r.data.Count(q)
 	}
-	for loop() {
-		err := res.Clients(ctx, 1, 1, func(ctx context.Context, _ int) error {
-			n, err := r.do(ctx, cp.Events, r.of, want)
-			if err == nil && n != want {
-				err = fmt.Errorf("%w: %d events, want %d", bench.ErrMismatch, n, want)
-			}
-			return err
-		})
-		if err != nil {
-			return res, err
+	out, err := pace.Loop(ctx, loop, func(ctx context.Context, _ *pace.Step) error {
+		n, err := r.do(ctx, cp.Events, r.of, want)
+		if err == nil && n != want {
+			err = fmt.Errorf("%w: %d events, want %d", bench.ErrMismatch, n, want)
 		}
-		res.Events += uint64(want)
-	}
-	return res, nil
+		return err
+	})
+	return bench.Result{Outcome: out, Events: uint64(out.Count) * uint64(want)}, err
 }
 
 func readAll(ctx context.Context, evs *store.Events, of []store.EventQuery, _ int) (int, error) {
@@ -85,7 +79,7 @@ func project(ctx context.Context, evs *store.Events, of []store.EventQuery, _ in
 // memory tells by how much memory grows while everything is read: rss-MB is that of
 // the engine's processes, or of this one, which it is in, and heap-MB live and dead
 // objects of this process.
-func (r reads) memory(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.Result, error) {
+func (r reads) memory(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
 	debug.FreeOSMemory()
 	before, heap := heapBytes(), int64(0)
 	look := func(ctx context.Context) (driver.Stats, error) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
@@ -16,9 +17,9 @@ type Workload struct {
 	Run        Run
 }
 
-// Run measures until a loop ends. It fails with bench.ErrMismatch when the store does
+// Run measures in a loop. It fails with bench.ErrMismatch when the store does
 // not hold or answer what it should.
-type Run func(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.Result, error)
+type Run func(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error)
 
 // Workloads returns all, in a fixed order.
 func Workloads(d Data) (list []Workload) {
@@ -26,24 +27,24 @@ func Workloads(d Data) (list []Workload) {
 		list = append(list, Workload{Group: group, Key: key, Value: value, Run: run})
 	}
 	for _, n := range []int{1, 10, 100, 1000} {
-		add("Append", "batch", strconv.Itoa(n), Writes{Clients: 1, Each: 1, Do: Append, batch: n}.synced)
+		add("Append", "batch", strconv.Itoa(n), Writes{Clients: 1, Do: Append, batch: n}.synced)
 	}
 	for _, n := range []int{1, 5, 10, 20} {
-		add("AppendConcurrent", "clients", strconv.Itoa(n), Writes{Clients: n, Each: perRound, Do: Append}.synced)
+		add("AppendConcurrent", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Append}.synced)
 	}
 	for _, n := range []int{1, 16, 128} {
-		add("AppendConditional", "clients", strconv.Itoa(n), Writes{Clients: n, Each: perRound, Do: AppendIfNew}.synced)
+		add("AppendConditional", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew}.synced)
 	}
 	for _, n := range []int{1, 16} {
-		add("AppendRandom", "clients", strconv.Itoa(n), Writes{Clients: n, Each: perRound, Do: AppendIfNew, random: true}.synced)
+		add("AppendRandom", "clients", strconv.Itoa(n), Writes{Clients: n, Do: AppendIfNew, random: true}.synced)
 	}
 	for _, beside := range []string{"none", "costly"} {
-		add("AppendBeside", "client", beside, Writes{Clients: 8, Each: 20 * perRound, Do: AppendIfNew, costly: beside == "costly"}.synced)
+		add("AppendBeside", "client", beside, Writes{Clients: 8, Do: AppendIfNew, costly: beside == "costly"}.synced)
 	}
 	for _, n := range []int{1, 16} {
-		add("Decide", "clients", strconv.Itoa(n), Writes{Clients: n, Each: perRound, Do: Decide}.synced)
+		add("Decide", "clients", strconv.Itoa(n), Writes{Clients: n, Do: Decide}.synced)
 	}
-	add("Decide", "items", "1000", Writes{Clients: 1, Each: 1, Do: decideMany}.synced)
+	add("Decide", "items", "1000", Writes{Clients: 1, Do: decideMany}.synced)
 	for _, q := range queries {
 		add("Read", "query", q.name, reads{data: d, of: []store.EventQuery{q.of}, do: readAll}.run)
 	}
@@ -54,9 +55,6 @@ func Workloads(d Data) (list []Workload) {
 	}
 	return list
 }
-
-// perRound is how often a client appends in a round, where several do at once.
-const perRound = 50
 
 // The tags of the second of the generated courses and students.
 var course, student = courseTag(1), studentTag(1)

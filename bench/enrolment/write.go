@@ -8,44 +8,41 @@ import (
 	"sync/atomic"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
-// Writes is rounds in which clients append new enrolments at once.
+// Writes is clients that append new enrolments at once.
 type Writes struct {
-	Clients, Each int // appends of each client in a round
-	Do            func(ctx context.Context, events store.EventStore, batch []store.Event) error
+	Clients int
+	Do      func(ctx context.Context, events store.EventStore, batch []store.Event) error
 
 	batch  int  // events of an append; 0 is 1
 	random bool // tags of new things are in no order
 	costly bool // another client appends beside them on a costly condition
 }
 
-// Run records the latency of each append. The events of a round are made before it
-// begins and are not part of its time. The head must be what the appends come to.
-func (w Writes) Run(ctx context.Context, events store.EventStore, loop bench.Loop) (bench.Result, error) {
-	res := bench.NewResult()
+// Run records the latency of each append, without the time to make its events. The head must
+// be what the appends come to.
+func (w Writes) Run(ctx context.Context, events store.EventStore, loop pace.Config) (res bench.Result, err error) {
 	before, err := events.Head(ctx)
 	if err != nil {
 		return res, err
 	}
-	w.batch = max(w.batch, 1)
-	batches := make([][]store.Event, w.Clients*w.Each)
-	beside := uint64(0)
-	for loop() {
-		for i := range batches {
-			batches[i] = newEnrolments(w.batch, w.random)
-		}
-		n, err := w.beside(ctx, events, func() error {
-			return res.Clients(ctx, w.Clients, w.Each, func(ctx context.Context, i int) error { return w.Do(ctx, events, batches[i]) })
+	w.batch, loop.Workers = max(w.batch, 1), w.Clients
+	beside, err := w.beside(ctx, events, func() (err error) {
+		res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
+			batch := newEnrolments(w.batch, w.random)
+			s.Begin()
+			return w.Do(ctx, events, batch)
 		})
-		if err != nil {
-			return res, err
-		}
-		res.Events += uint64(len(batches) * w.batch)
-		beside += n
+		return err
+	})
+	if err != nil {
+		return res, err
 	}
+	res.Events = uint64(res.Count) * uint64(w.batch)
 	after, err := events.Head(ctx)
 	if err == nil && after-before != res.Events+beside {
 		err = fmt.Errorf("%w: head %d, was %d before %d events", bench.ErrMismatch, after, before, res.Events+beside)
@@ -57,10 +54,10 @@ func (w Writes) Run(ctx context.Context, events store.EventStore, loop bench.Loo
 }
 
 // synced adds how often a second the log was synced, where the engine tells.
-func (w Writes) synced(ctx context.Context, cp *bench.Copy, loop bench.Loop) (bench.Result, error) {
+func (w Writes) synced(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
 	before, err := cp.DB.Stats(ctx)
 	if err != nil {
-		return bench.NewResult(), err
+		return bench.Result{}, err
 	}
 	res, err := w.Run(ctx, cp.Events, loop)
 	if err != nil {

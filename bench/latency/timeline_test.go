@@ -1,24 +1,11 @@
 package latency
 
 import (
-	"flag"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 )
-
-// all asks for benchmarks of the harness itself, beside those of engines.
-var all = flag.Bool("varve.all", false, "everything that the pattern of -bench matches, and not the core set alone")
-
-func skip(b *testing.B) {
-	b.Helper()
-	if !*all {
-		b.Skip("not in the core set: -varve.all measures it")
-	}
-}
 
 func TestTimeline(t *testing.T) {
 	var line Timeline
@@ -30,39 +17,13 @@ func TestTimeline(t *testing.T) {
 
 	seconds := line.Seconds(3500 * time.Millisecond)
 	require.Equal(t, []Second{
-		{At: 1, Count: 2, P50: 2 * time.Millisecond, Max: 2 * time.Millisecond},
+		{At: 1, Count: 2, Max: 2 * time.Millisecond},
 		{At: 2},
-		{At: 3, Count: 1, P50: 300 * time.Millisecond, Max: 300 * time.Millisecond, Errors: 1},
+		{At: 3, Count: 1, Max: 300 * time.Millisecond, Errors: 1},
 		{At: 3.5, Errors: 1},
-	}, rounded(seconds))
+	}, seconds)
 	require.Equal(t, 4.0, line.Seconds(0)[3].At)
 	require.Empty(t, new(Timeline).Seconds(0))
-}
-
-// rounded takes medians, which are within 1 %, to the millisecond.
-func rounded(list []Second) []Second {
-	for i := range list {
-		list[i].P50 = list[i].P50.Round(time.Millisecond)
-	}
-	return list
-}
-
-// The median of a second is within 1 % of the exact one, or within what is
-// told apart below the shortest.
-func TestTimelineMedian(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		all := rapid.SliceOfN(rapid.Int64Range(1, int64(time.Hour)), 1, 300).Draw(t, "latencies")
-		var line Timeline
-		for _, d := range all {
-			line.Record(0, time.Duration(d))
-		}
-		slices.Sort(all)
-		s := line.Seconds(0)[0]
-		require.Equal(t, int64(len(all)), s.Count)
-		require.Equal(t, time.Duration(all[len(all)-1]), s.Max)
-		want := float64(max(all[(len(all)-1)/2], 1<<smallest))
-		require.InDelta(t, want, float64(max(s.P50, 1<<smallest)), want/100)
-	})
 }
 
 func TestTimelineExtremes(t *testing.T) {
@@ -73,26 +34,4 @@ func TestTimelineExtremes(t *testing.T) {
 	require.Len(t, s, 1)
 	require.Equal(t, int64(2), s[0].Count)
 	require.Equal(t, 100*time.Hour, s[0].Max)
-	require.LessOrEqual(t, s[0].P50, 2*time.Microsecond)
-}
-
-func BenchmarkRecorder(b *testing.B) {
-	skip(b)
-	r, d := NewRecorder(), time.Duration(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		d = (d + 12_345) % time.Second
-		r.Record(d)
-	}
-}
-
-func BenchmarkTimeline(b *testing.B) {
-	skip(b)
-	var line Timeline
-	d := time.Duration(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		d = (d + 12_345) % time.Second
-		line.Record(d, d)
-	}
 }

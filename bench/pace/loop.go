@@ -200,17 +200,21 @@ type worker struct {
 // do runs one operation; false ends the loop.
 func (w *worker) do(ctx context.Context, due time.Duration, op Op) bool {
 	s := sample{scheduled: due, started: w.now()}
+	w.step.Measured = due >= w.cfg.WarmUp
 	err := op(ctx, w.step)
 	s.ended = w.now()
 	if err != nil && !w.tolerate(ctx, err) {
 		return false
 	}
-	if due < w.cfg.WarmUp {
+	if !w.step.Measured {
 		return true
+	}
+	if w.step.begun > 0 && !w.out.open {
+		s.started, s.untimed = w.step.begun, w.step.begun-s.started
 	}
 	s.kind, s.err = w.step.Kind, err
 	if w.step.stopped {
-		s.ended, s.untimed = w.step.ended, s.ended-w.step.ended
+		s.ended, s.untimed = w.step.ended, s.untimed+s.ended-w.step.ended
 	}
 	if w.samples = append(w.samples, s); len(w.samples) == batch {
 		w.record()

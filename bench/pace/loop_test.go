@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func noop(context.Context, *Step) error { return nil }
+
 // lasting is an operation of a fixed length.
 func lasting(d time.Duration) Op {
 	return func(ctx context.Context, _ *Step) error { return sleep(ctx, time.Now().Add(d)) }
@@ -302,4 +304,30 @@ func TestArrivals(t *testing.T) {
 		}
 	}
 	require.InDelta(t, 1-1/2.718281828, float64(short)/float64(len(a)), 0.01, "exponential, not fixed")
+}
+
+// TestBegin: in a closed loop what is before Begin is not timed, in an open one latency is from
+// the scheduled start; steps of the warm-up are not measured.
+func TestBegin(t *testing.T) {
+	for _, arrivals := range []Arrivals{nil, Fixed(1)} {
+		synctest.Test(t, func(t *testing.T) {
+			measured := 0
+			out, err := Loop(t.Context(), Config{Arrivals: arrivals, N: 3, WarmUp: time.Second, wait: sleep}, func(ctx context.Context, s *Step) error {
+				time.Sleep(300 * time.Millisecond)
+				s.Begin()
+				if s.Measured {
+					measured++
+				}
+				return sleep(ctx, time.Now().Add(100*time.Millisecond))
+			})
+			require.NoError(t, err)
+			require.Equal(t, 3, measured)
+			if arrivals == nil {
+				require.Equal(t, 900*time.Millisecond, out.Untimed)
+				require.Equal(t, 100*time.Millisecond, out.All().Max())
+			} else {
+				require.Equal(t, 400*time.Millisecond, out.All().Max())
+			}
+		})
+	}
 }

@@ -24,8 +24,8 @@ type Outcome struct {
 	Lag      latency.Recorder // actual start less scheduled start, of all that started; empty in a closed loop
 	Timeline latency.Timeline // latencies by the second in which operations ended
 
-	// Untimed is the time that workers spent in operations after Stop, summed
-	// over them. Where it is long, a closed loop was not at capacity, and an open
+	// Untimed is the time that workers spent in operations before Begin and after Stop,
+	// summed over them. Where it is long, a closed loop was not at capacity, and an open
 	// loop was late by its own doing.
 	Untimed time.Duration
 	Workers int
@@ -104,14 +104,18 @@ func (o *Outcome) Rate() float64 {
 	return float64(o.Count) / o.Elapsed.Seconds()
 }
 
+// Busy returns how long the operations of a closed loop took, without what was untimed.
+func (o *Outcome) Busy() time.Duration {
+	return o.Elapsed - o.Untimed/time.Duration(max(o.Workers, 1))
+}
+
 // Capacity returns the operations a second that the workers of a closed loop
 // would reach if nothing were untimed.
 func (o *Outcome) Capacity() float64 {
-	busy := o.Elapsed - o.Untimed/time.Duration(max(o.Workers, 1))
-	if busy <= 0 {
+	if o.Busy() <= 0 {
 		return 0
 	}
-	return float64(o.Count) / busy.Seconds()
+	return float64(o.Count) / o.Busy().Seconds()
 }
 
 // All returns the latencies of all kinds together.

@@ -25,11 +25,18 @@ type Step struct {
 	// counts in, such as "commit" or "get"; "" is one too.
 	Kind string
 
+	// Measured tells that the step is not of the warm-up.
+	Measured bool
+
 	source  rand.PCG
 	now     func() time.Duration // since the loop began
 	stopped bool
+	begun   time.Duration // when its timed part began, if it was told; otherwise 0
 	ended   time.Duration // when it was stopped
 }
+
+// Begin begins the timed part in a closed loop, where something is made ready before.
+func (s *Step) Begin() { s.begun = s.now() }
 
 // Stop ends the timed part. What the Op does afterwards is not measured: the
 // check of an answer, or the preparation of this worker's next operation. The
@@ -43,7 +50,7 @@ func (s *Step) Stop() {
 }
 
 func (s *Step) reset(seed uint64, n int64) {
-	s.N, s.Kind, s.stopped = n, "", false
+	s.N, s.Kind, s.stopped, s.begun = n, "", false, 0
 	s.source.Seed(seed, splitmix.Scramble(uint64(n)))
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/graph"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -36,22 +37,21 @@ type Config struct {
 	Seed      uint64
 
 	Limit time.Duration // of all commits, after which no other begins
-	Reads bench.Loop
+	Reads time.Duration // how long to read
 }
 
 // Run writes entities into an empty database, and reads payloads by the keys of entities in random
 // order. It compares every payload, and fails with bench.ErrMismatch. Beside is the bytes of the
 // file.
-func Run(ctx context.Context, db *store.DB, cfg Config) (commits, reads bench.Result, beside int64, err error) {
-	commits, reads = bench.NewResult(), bench.NewResult()
+func Run(ctx context.Context, db *store.DB, cfg Config) (commits bench.Result, reads *pace.Outcome, beside int64, err error) {
 	k := &keeper{Config: cfg, db: graph.Store{DB: db}}
 	err = k.open(ctx)
 	if err == nil {
 		defer k.close()
-		err = k.write(ctx, &commits)
+		commits, err = k.write(ctx)
 	}
 	if err == nil {
-		err = k.readAll(ctx, &reads)
+		reads, err = k.readAll(ctx)
 	}
 	if err != nil {
 		err = fmt.Errorf("payload: %w", err)
@@ -113,19 +113,19 @@ func (k *keeper) close() {
 }
 
 // write writes all entities, or those that the time is enough for.
-func (k *keeper) write(ctx context.Context, res *bench.Result) error {
-	for k.written < k.Entities && (k.written == 0 || res.Latency.Total() < k.Limit) {
+func (k *keeper) write(ctx context.Context) (bench.Result, error) {
+	loop := pace.Config{Duration: k.Limit, More: func() bool { return k.written < k.Entities }}
+	out, err := pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
 		contents := make([][]byte, min(k.PerCommit, k.Entities-k.written))
 		for i := range contents {
 			contents[i] = k.content(k.written + i)
 		}
-		if err := res.Time(func() error { return k.commit(ctx, contents) }); err != nil {
-			return err
-		}
+		s.Begin()
+		err := k.commit(ctx, contents)
 		k.written += len(contents)
-		res.Entities = uint64(k.written)
-	}
-	return nil
+		return err
+	})
+	return bench.Result{Outcome: out, Entities: uint64(k.written)}, err
 }
 
 // commit writes the entities of these payloads. What is in the file is there before the database
@@ -169,25 +169,22 @@ func (k *keeper) commit(ctx context.Context, contents [][]byte) error {
 	})
 }
 
-// readAll reads payloads as long as the loop says, each compared when its time no longer counts.
-func (k *keeper) readAll(ctx context.Context, res *bench.Result) (err error) {
+// readAll reads payloads, each compared when its time no longer counts.
+func (k *keeper) readAll(ctx context.Context) (out *pace.Outcome, err error) {
 	view, err := k.db.View(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
-	choice := rand.New(rand.NewPCG(k.Seed, 0))
-	for k.Reads() {
-		nth := choice.IntN(k.written)
-		var content []byte
-		if err := res.Time(func() (err error) { content, err = k.read(ctx, view, k.key(nth)); return err }); err != nil {
-			return err
+	return pace.Loop(ctx, pace.Config{Duration: k.Reads, Seed: k.Seed}, func(ctx context.Context, s *pace.Step) error {
+		nth := s.Rand.IntN(k.written)
+		content, err := k.read(ctx, view, k.key(nth))
+		s.Stop()
+		if err == nil && !bytes.Equal(content, k.content(nth)) {
+			err = fmt.Errorf("%w: payload %d is %d bytes of something else", bench.ErrMismatch, nth, len(content))
 		}
-		if !bytes.Equal(content, k.content(nth)) {
-			return fmt.Errorf("%w: payload %d is %d bytes of something else", bench.ErrMismatch, nth, len(content))
-		}
-	}
-	return nil
+		return err
+	})
 }
 
 func (k *keeper) read(ctx context.Context, q driver.Querier, key []byte) (content []byte, err error) {

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -44,16 +42,11 @@ func Sync(dir string, n int) (took *latency.Recorder, err error) {
 type Machine struct {
 	Fsync *latency.Recorder
 	Copy  float64       // bytes a second, from memory to memory
-	One   time.Duration // that a fixed program takes on one core
-	All   time.Duration // that it takes on all at once
+	Work  time.Duration // that a fixed program takes
 
 	// What others had of all cores while this one rested, and what the hypervisor gave
 	// to other machines; nil where the system does not tell.
 	Others, Stolen *float64
-
-	// Waiting is how long somebody waited for a core in that time, of the time; nil
-	// where the kernel does not count it.
-	Waiting *float64
 }
 
 // How a machine is looked at: 128 syncs, so that one in a hundred can be told, copies that
@@ -70,19 +63,14 @@ func Look(ctx context.Context, dir string) (m Machine, err error) {
 	if m.Fsync, err = Sync(dir, syncs); err != nil {
 		return m, fmt.Errorf("probe: %w", err)
 	}
-	m.Copy = copying()
-	m.One, m.All = working(1), working(runtime.GOMAXPROCS(0))
-	before, waited := system()
+	m.Copy, m.Work = copying(), middle(func() { work() })
+	before := system()
 	select {
 	case <-ctx.Done():
 		return m, ctx.Err()
 	case <-time.After(rest):
 	}
-	after, now := system()
-	m.Others, m.Stolen = shares(before, after)
-	if waited != nil && now != nil {
-		m.Waiting = new(min(float64(*now-*waited)/float64(rest.Microseconds()), 1))
-	}
+	m.Others, m.Stolen = shares(before, system())
 	return m, nil
 }
 
@@ -92,17 +80,6 @@ func copying() float64 {
 	from, to := make([]byte, copied), make([]byte, copied)
 	copy(to, from) // the kernel gives pages when they are written
 	return copied / middle(func() { copy(from, to) }).Seconds()
-}
-
-// working returns how long the fixed program takes on so many cores at once.
-func working(cores int) time.Duration {
-	return middle(func() {
-		var group sync.WaitGroup
-		for range cores {
-			group.Go(func() { work() })
-		}
-		group.Wait()
-	})
 }
 
 func middle(f func()) time.Duration {
@@ -134,20 +111,18 @@ func work() (sum uint64) {
 	return sum
 }
 
-// system returns what all cores have done since the machine was started, and the microseconds in
-// which somebody waited for one; nil where the system does not tell.
-func system() (cores *procfs.CPUStat, waited *uint64) {
+// system returns what all cores have done since the machine was started; nil where the system
+// does not tell.
+func system() *procfs.CPUStat {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
-		return nil, nil
+		return nil
 	}
-	if all, err := fs.Stat(); err == nil {
-		cores = &all.CPUTotal
+	all, err := fs.Stat()
+	if err != nil {
+		return nil
 	}
-	if stats, err := fs.PSIStatsForResource("cpu"); err == nil && stats.Some != nil {
-		waited = &stats.Some.Total
-	}
-	return cores, waited
+	return &all.CPUTotal
 }
 
 // shares returns the parts of all cores that were in use, and that were stolen.
@@ -166,12 +141,12 @@ func (m *Machine) Metrics() []latency.Metric {
 	list := []latency.Metric{
 		{Value: float64(m.Fsync.Count()), Unit: "fsyncs"}, latency.Milliseconds(m.Fsync.Quantile(50), "fsync-p50-ms"),
 		latency.Milliseconds(m.Fsync.Quantile(99), "fsync-p99-ms"), latency.Milliseconds(m.Fsync.Max(), "fsync-max-ms"),
-		{Value: m.Copy / 1e6, Unit: "copy-MB/s"}, latency.Milliseconds(m.One, "work-ms"), latency.Milliseconds(m.All, "work-all-ms"),
+		{Value: m.Copy / 1e6, Unit: "copy-MB/s"}, latency.Milliseconds(m.Work, "work-ms"),
 	}
 	for _, share := range []struct {
 		of   *float64
 		unit string
-	}{{m.Others, "share-others"}, {m.Stolen, "share-stolen"}, {m.Waiting, "share-waiting"}} {
+	}{{m.Others, "share-others"}, {m.Stolen, "share-stolen"}} {
 		if share.of != nil {
 			list = append(list, latency.Metric{Value: *share.of, Unit: share.unit})
 		}

@@ -16,7 +16,7 @@ func TestLook(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, syncs, m.Fsync.Count())
 	for _, f := range m.Metrics() {
-		if f.Unit != "share-others" && f.Unit != "share-stolen" && f.Unit != "share-waiting" {
+		if f.Unit != "share-others" && f.Unit != "share-stolen" {
 			require.Positive(t, f.Value, f.Unit)
 			continue
 		}

@@ -67,25 +67,35 @@ func second(since time.Duration) int { return int(math.Ceil(since.Seconds())) - 
 
 // sizes sets what is known at a sample.
 func sizes(to *latency.Second, s *Sample) {
-	to.WALBytes = cmp.Or(s.Stats.WALBytes, to.WALBytes)
-	to.DatabaseBytes = cmp.Or(s.Stats.DatabaseBytes, to.DatabaseBytes)
-	to.RSSBytes = cmp.Or(s.RSS, to.RSSBytes)
+	put(to, s.Stats.WALBytes, 1e6, "wal-MB")
+	put(to, s.Stats.DatabaseBytes, 1e6, "db-MB")
+	put(to, s.RSS, 1e6, "rss-MB") // of the engine's processes
 	if s.Pages != nil {
-		to.Resident = new(s.Pages.Share())
+		share := s.Pages.Share()
+		put(to, &share, 1, "resident") // part of the files in the page cache, 0…1
 	}
 }
 
 // changes sets what happened between two samples.
 func changes(to *latency.Second, a, b *Sample) {
-	to.ReadBytes = grown(a.Read, b.Read)
-	to.WriteBytes = grown(a.Written, b.Written)
-	to.Checkpoints = grown(a.Stats.Checkpoints, b.Stats.Checkpoints)
-	if stall := grown(a.Stats.CheckpointStall, b.Stats.CheckpointStall); stall != nil {
-		to.StallNS = new(int64(*stall))
+	put(to, grown(a.Read, b.Read), 1e6, "disk-read-MB")
+	put(to, grown(a.Written, b.Written), 1e6, "disk-write-MB")
+	put(to, grown(a.Stats.Checkpoints, b.Stats.Checkpoints), 1, "checkpoints") // that ended
+	put(to, grown(a.Stats.CheckpointStall, b.Stats.CheckpointStall), 1e6, "stall-ms")
+	if b.At.After(a.At) {
+		put(to, grown(a.CPU, b.CPU), float64(b.At.Sub(a.At)), "cores") // in use by the engine's processes
 	}
-	if used := grown(a.CPU, b.CPU); used != nil && b.At.After(a.At) {
-		to.CPU = new(used.Seconds() / b.At.Sub(a.At).Seconds())
+}
+
+// put sets a figure, if it is known, in a unit of so many.
+func put[T ~int64 | ~float64](to *latency.Second, v *T, in float64, unit string) {
+	if v == nil {
+		return
 	}
+	if to.Sampled == nil {
+		to.Sampled = map[string]float64{}
+	}
+	to.Sampled[unit] = float64(*v) / in
 }
 
 // grown returns by how much a counter has grown; nil when that is not known. A

@@ -1,6 +1,9 @@
 package rebac
 
-import "golang.org/x/tools/container/intsets"
+import (
+	"maps"
+	"slices"
+)
 
 // Permission is what is asked for.
 type Permission string
@@ -11,15 +14,20 @@ const (
 	View   Permission = "view"
 )
 
+// set is a set of users.
+type set map[int]bool
+
+func (s set) list() []int { return slices.Sorted(maps.Keys(s)) }
+
 // Oracle knows every answer. It holds sets of users, and comes by its closure
 // otherwise than the stores do: it joins sets until nothing changes.
 type Oracle struct {
 	data *Data
 
-	admins   []intsets.Sparse // by organization
-	members  []intsets.Sparse // by group, managers and those of groups below included
-	managers []intsets.Sparse // by group, those of groups below included
-	lists    [][]Entry        // by resource
+	admins   []set     // by organization
+	members  []set     // by group, managers and those of groups below included
+	managers []set     // by group, those of groups below included
+	lists    [][]Entry // by resource
 }
 
 // NewOracle reads a data set.
@@ -31,8 +39,10 @@ func NewOracle(d *Data) *Oracle {
 	for changed := true; changed; {
 		changed = false
 		for _, e := range d.Hierarchy {
-			for _, groups := range [][]intsets.Sparse{o.members, o.managers} {
-				changed = groups[e.Parent-1].UnionWith(&groups[e.Child-1]) || changed
+			for _, groups := range [][]set{o.members, o.managers} {
+				before := len(groups[e.Parent-1])
+				maps.Copy(groups[e.Parent-1], groups[e.Child-1])
+				changed = changed || len(groups[e.Parent-1]) > before
 			}
 		}
 	}
@@ -43,12 +53,15 @@ func NewOracle(d *Data) *Oracle {
 }
 
 // sets returns the users of each place in one of the lists.
-func sets(lists ...[][]int) []intsets.Sparse {
-	sets := make([]intsets.Sparse, len(lists[0]))
+func sets(lists ...[][]int) []set {
+	sets := make([]set, len(lists[0]))
+	for i := range sets {
+		sets[i] = set{}
+	}
 	for _, places := range lists {
 		for i, users := range places {
 			for _, user := range users {
-				sets[i].Insert(user)
+				sets[i][user] = true
 			}
 		}
 	}
@@ -59,33 +72,33 @@ func sets(lists ...[][]int) []intsets.Sparse {
 // role in.
 func (o *Oracle) Closure() (n int) {
 	for i := range o.members {
-		n += o.members[i].Len()
+		n += len(o.members[i])
 	}
 	return n
 }
 
 // listed returns the users who may by an entry of the resource's list.
-func (o *Oracle) listed(p Permission, resource int) *intsets.Sparse {
-	may := new(intsets.Sparse)
+func (o *Oracle) listed(p Permission, resource int) set {
+	may := set{}
 	for _, e := range o.lists[resource-1] {
 		switch {
 		case e.Relation == ManagerUser, e.Relation == ViewerUser && p == View:
-			may.Insert(e.Subject)
+			may[e.Subject] = true
 		case e.Relation == ManagerGroup:
-			may.UnionWith(&o.managers[e.Subject-1])
+			maps.Copy(may, o.managers[e.Subject-1])
 		case e.Relation == ViewerGroup && p == View:
-			may.UnionWith(&o.members[e.Subject-1])
+			maps.Copy(may, o.members[e.Subject-1])
 		}
 	}
 	return may
 }
 
 // users returns the users who may.
-func (o *Oracle) users(p Permission, resource int) *intsets.Sparse {
+func (o *Oracle) users(p Permission, resource int) set {
 	may := o.listed(p, resource)
-	may.UnionWith(&o.admins[o.data.ResourceOrg[resource-1]-1])
+	maps.Copy(may, o.admins[o.data.ResourceOrg[resource-1]-1])
 	return may
 }
 
 // May tells whether a user may.
-func (o *Oracle) May(p Permission, user, resource int) bool { return o.users(p, resource).Has(user) }
+func (o *Oracle) May(p Permission, user, resource int) bool { return o.users(p, resource)[user] }

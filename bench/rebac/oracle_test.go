@@ -52,7 +52,7 @@ func TestOracle(t *testing.T) {
 	}
 	users := 0
 	for resource := 1; resource <= d.Size.Resources; resource++ {
-		for _, user := range o.users(View, resource).AppendTo(nil) {
+		for _, user := range o.users(View, resource).list() {
 			require.True(t, views[[2]int{user, resource}])
 			users++
 		}

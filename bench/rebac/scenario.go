@@ -76,7 +76,7 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	list := []Scenario{
 		{ScenarioNames[0], Check, Manage, p.draw(p.entries(ManagerUser, func(e Entry) int { return e.Subject }))},
 		{ScenarioNames[1], Check, Manage, p.orgAdmin()},
-		{ScenarioNames[2], Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group].Has(user) }))},
+		{ScenarioNames[2], Check, View, p.draw(p.viaGroups(func(user, group int) bool { return p.flat.members[group][user] }))},
 		{ScenarioNames[3], Check, View, p.hierarchy()},
 		{ScenarioNames[4], Check, View, p.denied()},
 		{ScenarioNames[5], ListResources, Manage, resourcesOf(o, Manage, []int{d.Heavy})},
@@ -123,7 +123,7 @@ func evenly(n, most int) []int {
 func resourcesOf(o *Oracle, p Permission, users []int) []Question {
 	want := make([]Answer, o.data.Size.Users+1)
 	for i := range o.lists {
-		for _, user := range o.users(p, i+1).AppendTo(nil) {
+		for _, user := range o.users(p, i+1).list() {
 			want[user].add(int64(i + 1))
 		}
 	}
@@ -139,7 +139,7 @@ func usersOf(o *Oracle, p Permission, resources []int) []Question {
 	list := make([]Question, len(resources))
 	for i, resource := range resources {
 		list[i].Resource = resource
-		for _, user := range o.users(p, resource).AppendTo(nil) {
+		for _, user := range o.users(p, resource).list() {
 			list[i].Want.add(int64(user))
 		}
 	}
@@ -185,7 +185,7 @@ func (p *picker) orgAdmin() []Question {
 	for org, admins := range p.data.Admins {
 		for _, user := range admins {
 			for range questionsEach / 10 {
-				if resource := p.resource(org + 1); !p.oracle.listed(Manage, resource).Has(user) {
+				if resource := p.resource(org + 1); !p.oracle.listed(Manage, resource)[user] {
 					found = append(found, Question{User: user, Resource: resource, Want: answer(true)})
 				}
 			}
@@ -198,7 +198,7 @@ func (p *picker) orgAdmin() []Question {
 func (p *picker) viaGroups(fits func(user, group int) bool) []Question {
 	users := make([][]int, p.data.Size.Groups)
 	for group := range users {
-		users[group] = slices.DeleteFunc(p.oracle.members[group].AppendTo(nil), func(user int) bool { return !fits(user, group) })
+		users[group] = slices.DeleteFunc(p.oracle.members[group].list(), func(user int) bool { return !fits(user, group) })
 	}
 	return p.entries(ViewerGroup, func(e Entry) int {
 		if of := users[e.Subject-1]; len(of) > 0 {
@@ -210,7 +210,7 @@ func (p *picker) viaGroups(fits func(user, group int) bool) []Question {
 
 // hierarchy are users of groups below viewing ones whom nothing else lets view.
 func (p *picker) hierarchy() []Question {
-	below := p.viaGroups(func(user, group int) bool { return !p.flat.members[group].Has(user) })
+	below := p.viaGroups(func(user, group int) bool { return !p.flat.members[group][user] })
 	return p.draw(slices.DeleteFunc(below, func(q Question) bool { return p.flat.May(View, q.User, q.Resource) }))
 }
 

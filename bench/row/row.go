@@ -15,6 +15,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/graph"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/internal/splitmix"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
@@ -60,16 +61,14 @@ type Config struct {
 // Insert makes the table in an empty database, inserts rows and records the
 // latency of each commit, Begin to Commit. It counts the rows and reads the last
 // one back, and fails with bench.ErrMismatch when they differ.
-func Insert(ctx context.Context, db *store.DB, cfg Config) (bench.Result, error) {
-	res := bench.NewResult()
+func Insert(ctx context.Context, db *store.DB, cfg Config) (res bench.Result, err error) {
 	t, err := newTable(db, cfg)
 	if err == nil {
 		err = t.db.Exec(ctx, t.ddl...)
 	}
 	if err == nil {
-		err = t.run(ctx, cfg, &res)
+		res, err = t.run(ctx, cfg)
 	}
-	res.Entities = res.Rows / attributes
 	if err == nil {
 		err = t.check(ctx, int(res.Rows))
 	}
@@ -80,21 +79,19 @@ func Insert(ctx context.Context, db *store.DB, cfg Config) (bench.Result, error)
 }
 
 // run inserts until the rows or the time end.
-func (t *table) run(ctx context.Context, cfg Config, res *bench.Result) error {
-	each := cmp.Or(cfg.PerCommit, cfg.Rows)
+func (t *table) run(ctx context.Context, cfg Config) (bench.Result, error) {
+	each, done := cmp.Or(cfg.PerCommit, cfg.Rows), 0
 	rows := make([]any, 0, each*len(t.Columns))
-	for left := cfg.Rows; left > 0 && (cfg.Limit == 0 || res.Latency.Total() < cfg.Limit); left -= each {
-		n := min(each, left)
-		rows = t.rows(rows[:0], int(res.Rows), n)
-		err := res.Time(func() error {
-			return t.db.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return t.insert(ctx, tx, cfg.Mode, rows) })
-		})
-		if err != nil {
-			return err
-		}
-		res.Rows += uint64(n)
-	}
-	return nil
+	loop := pace.Config{Duration: cfg.Limit, More: func() bool { return done < cfg.Rows }}
+	out, err := pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
+		n := min(each, cfg.Rows-done)
+		rows = t.rows(rows[:0], done, n)
+		s.Begin()
+		err := t.db.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return t.insert(ctx, tx, cfg.Mode, rows) })
+		done += n
+		return err
+	})
+	return bench.Result{Outcome: out, Rows: uint64(done), Entities: uint64(done / attributes)}, err
 }
 
 // table is the table of string attributes of a layout.

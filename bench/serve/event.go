@@ -6,6 +6,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/enrolment"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/client"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
@@ -23,42 +24,37 @@ type EventWorkload struct {
 
 // EventWorkloads are all.
 var EventWorkloads = []EventWorkload{
-	{"append", enrolment.Writes{Clients: 1, Each: eachEvents, Do: enrolment.Append}},
-	{"append", enrolment.Writes{Clients: 16, Each: eachEvents, Do: enrolment.Append}},
-	{"append", enrolment.Writes{Clients: 128, Each: eachEvents, Do: enrolment.Append}},
-	{"append-if-new", enrolment.Writes{Clients: 16, Each: eachEvents, Do: enrolment.AppendIfNew}},
-	{"decide", enrolment.Writes{Clients: 1, Each: eachEvents, Do: enrolment.Decide}},
-	{"decide", enrolment.Writes{Clients: 16, Each: eachEvents, Do: enrolment.Decide}},
+	{"append", enrolment.Writes{Clients: 1, Do: enrolment.Append}},
+	{"append", enrolment.Writes{Clients: 16, Do: enrolment.Append}},
+	{"append", enrolment.Writes{Clients: 128, Do: enrolment.Append}},
+	{"append-if-new", enrolment.Writes{Clients: 16, Do: enrolment.AppendIfNew}},
+	{"decide", enrolment.Writes{Clients: 1, Do: enrolment.Decide}},
+	{"decide", enrolment.Writes{Clients: 16, Do: enrolment.Decide}},
 }
 
-// eachEvents is requests of a client in a round.
-const eachEvents = 100
-
-// Serve serves a database that has events and measures rounds of requests until the loop
-// ends. The head must be what they come to.
-func (w EventWorkload) Serve(ctx context.Context, db *store.DB, protocol string, loop bench.Loop) (res bench.Result, err error) {
+// Serve serves a database that has events and measures requests in a
+// loop. The head must be what they come to.
+func (w EventWorkload) Serve(ctx context.Context, db *store.DB, protocol string, loop pace.Config) (res bench.Result, err error) {
 	svc, err := service.New(ctx, db, service.Options{})
 	if err != nil {
-		return bench.NewResult(), err
+		return res, err
 	}
 	defer svc.Close()
 	var events store.EventStore = svc.Events()
 	if protocol == "grpc" {
 		srv, stop, err := Listen(ctx, svc, server.Options{REST: "off"})
 		if err != nil {
-			return bench.NewResult(), err
+			return res, err
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 		remote, err := client.Dial(srv.GRPC(), nil)
 		if err != nil {
-			return bench.NewResult(), err
+			return res, err
 		}
 		defer func() { err = errors.Join(err, remote.Close()) }()
 		events = remote
 	}
-	warm := w.Writes
-	warm.Each = warmUp
-	if res, err := warm.Run(ctx, events, bench.Times(1)); err != nil {
+	if res, err := w.Run(ctx, events, pace.Config{N: int64(warmUp * w.Clients)}); err != nil {
 		return res, err
 	}
 	return w.Run(ctx, events, loop)

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/store"
 )
@@ -49,14 +50,11 @@ func check(found Found, p *service.Put) error {
 
 // Load puts version 0 of the entities from 0 to n-1, from several goroutines.
 func Load(ctx context.Context, c Client, n int) error {
-	res := bench.NewResult()
-	return res.Clients(ctx, Clients, (n+Clients-1)/Clients, func(ctx context.Context, i int) error {
-		if i >= n {
-			return nil
-		}
-		_, err := c.Put(ctx, Put(i, 0))
+	_, err := pace.Loop(ctx, pace.Config{Workers: Clients, N: int64(n)}, func(ctx context.Context, s *pace.Step) error {
+		_, err := c.Put(ctx, Put(int(s.N), 0))
 		return err
 	})
+	return err
 }
 
 // Requests makes the requests of the workloads. It remembers the version of each
@@ -74,6 +72,17 @@ func NewRequests(c Client, n int) *Requests {
 	r := &Requests{Client: c, Entities: n, versions: make([]atomic.Int64, n)}
 	r.next.Store(int64(n))
 	return r
+}
+
+// Loop makes requests of a kind. No two workers share an entity where the number of entities
+// is a multiple of theirs.
+func (r *Requests) Loop(ctx context.Context, cfg pace.Config, request func(r *Requests, ctx context.Context, i int) error) (*pace.Outcome, error) {
+	next := make([]int, cfg.Workers)
+	return pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) error {
+		i := next[s.Worker]*cfg.Workers + s.Worker
+		next[s.Worker]++
+		return request(r, ctx, i)
+	})
 }
 
 // Update puts the next version of a loaded entity and checks that it was not new.

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
@@ -29,21 +30,20 @@ type Workload struct {
 	Name    string
 	Clients int
 
-	each    int   // requests of a client in a round
 	cache   int64 // bytes; 0 is the default
 	request func(r *Requests, ctx context.Context, i int) error
 }
 
 // Workloads are all.
 var Workloads = []Workload{
-	{"put", 1, 100, 0, (*Requests).Update},
-	{"get-warm", 1, 100, 0, (*Requests).Get},
-	{"get-cold", 1, 100, coldCache, (*Requests).Get},
-	{"put-get", 1, 100, 0, (*Requests).PutGet},
-	{"put", Clients, 100, 0, (*Requests).Update},
-	{"get-warm", Clients, 100, 0, (*Requests).Get},
-	{"get-cold", Clients, 100, coldCache, (*Requests).Get},
-	{"bulk-1000", 1, 1000, 0, (*Requests).Create},
+	{"put", 1, 0, (*Requests).Update},
+	{"get-warm", 1, 0, (*Requests).Get},
+	{"get-cold", 1, coldCache, (*Requests).Get},
+	{"put-get", 1, 0, (*Requests).PutGet},
+	{"put", Clients, 0, (*Requests).Update},
+	{"get-warm", Clients, 0, (*Requests).Get},
+	{"get-cold", Clients, coldCache, (*Requests).Get},
+	{"bulk-1000", 1, 0, (*Requests).Create},
 }
 
 // warmUp is requests of each client that are not measured: for connections, and for
@@ -51,9 +51,8 @@ var Workloads = []Workload{
 const warmUp = 20
 
 // Run loads n entities into an empty store of which the caller has made the layout,
-// serves it, and measures rounds of requests until the loop ends. Payloads are sealed.
-func (w Workload) Run(ctx context.Context, db *store.DB, protocol string, n int, loop bench.Loop) (res bench.Result, err error) {
-	res = bench.NewResult()
+// serves it, and measures requests in a loop. Payloads are sealed.
+func (w Workload) Run(ctx context.Context, db *store.DB, protocol string, n int, loop pace.Config) (res bench.Result, err error) {
 	keys, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
 	if err != nil {
 		return res, err
@@ -72,19 +71,12 @@ func (w Workload) Run(ctx context.Context, db *store.DB, protocol string, n int,
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	r := NewRequests(client, n)
-	request := func(ctx context.Context, i int) error { return w.request(r, ctx, i) }
-	warm := bench.NewResult()
-	if err := warm.Clients(ctx, w.Clients, warmUp, request); err != nil {
+	loop.Workers = w.Clients
+	if _, err := r.Loop(ctx, pace.Config{Workers: w.Clients, N: int64(warmUp * w.Clients)}, w.request); err != nil {
 		return res, err
 	}
-	for loop() {
-		from := int(res.Latency.Count())
-		err := res.Clients(ctx, w.Clients, w.each, func(ctx context.Context, i int) error { return request(ctx, from+i) })
-		if err != nil {
-			return res, err
-		}
-	}
-	return res, nil
+	res.Outcome, err = r.Loop(ctx, loop, w.request)
+	return res, err
 }
 
 // connect returns a client of a service, which listens until the client is closed.

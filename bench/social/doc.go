@@ -28,9 +28,8 @@
 //	}
 //
 // A Graph is the data, an Oracle knows the answer to every question at every
-// point of the history of writes, a Store holds the data in an engine, a Script
-// says what is asked at which rate, and Run does it: with Poisson arrivals, each
-// latency counted from the scheduled start, and every answer compared. A check
+// point of the history of writes, a Store holds the data in an engine, a Mix
+// says what is asked, and Run does it, and compares every answer. A check
 // that runs beside writes must see one of the states that these go through in
 // its time.
 package social

@@ -59,54 +59,6 @@ func (o *Oracle) may(viewer, object Object, point int64) bool {
 	return !has(two[0].Subject, Blocked, viewer) && o.may(viewer, two[1].Subject, point)
 }
 
-// visible returns the content that a viewer may see at a point, from one on,
-// at most so many. The caller holds the lock.
-func (o *Oracle) visible(viewer, from Object, limit int, point int64) []Object {
-	var list []Object
-	for n := from.Number(); n <= o.g.Count(Content) && len(list) < limit; n++ {
-		if c := NewObject(Content, n); o.may(viewer, c, point) {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// viewers returns who may see a piece of content at a point, in order: the
-// owner, and either Everybody or the followers who are not blocked. The caller holds
-// the lock.
-func (o *Oracle) viewers(content Object, point int64) []Object {
-	owner := o.Owner(content)
-	list := []Object{owner}
-	if o.has(Relationship{content, ContentPublic, Everybody}, point) {
-		list = append(list, Everybody)
-	}
-	if o.has(Relationship{content, ContentFollowers, owner}, point) {
-		for _, f := range o.followers(owner, point) {
-			if !o.has(Relationship{owner, Blocked, f}, point) {
-				list = append(list, f)
-			}
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// followers goes through every change, of which there are few.
-func (o *Oracle) followers(user Object, point int64) []Object {
-	var list []Object
-	for _, f := range o.g.followers[user.Number()-1] {
-		if o.has(Relationship{user, Follower, f}, point) {
-			list = append(list, f)
-		}
-	}
-	for r := range o.flips {
-		if r.Object == user && r.Relation == Follower && !o.first(r) && o.has(r, point) {
-			list = append(list, r.Subject)
-		}
-	}
-	return list
-}
-
 // rows returns the number of relationships at the last point.
 func (o *Oracle) rows() int {
 	n := o.g.Len()

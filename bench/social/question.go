@@ -6,23 +6,17 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strings"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Question is what a store is asked, by a step of a script.
-type Question struct {
-	Step           *Step
-	Viewer, Object Object // of a look-up of content, the object from which on
-}
+// Question asks whether a viewer may see an object.
+type Question struct{ Viewer, Object Object }
 
 // String returns the question in words.
-func (q Question) String() string {
-	return fmt.Sprintf("%s of %s by %s", q.Step.Name(), q.Object, q.Viewer)
-}
+func (q Question) String() string { return fmt.Sprintf("may %s see %s", q.Viewer, q.Object) }
 
 // active draws the objects that take part in a load: one in stride of each kind.
 type active struct {
@@ -50,31 +44,11 @@ func (a active) other(r *rand.Rand, than Object) Object {
 	return NewObject(User, than.Number()%a.count[User]+1)
 }
 
-// question makes one about objects at random.
-func (a active) question(r *rand.Rand, step *Step) Question {
-	q := Question{Step: step, Viewer: a.pick(r, User)}
-	kind := Content
-	if i := slices.Index(kindNames[:], step.Check); i >= 0 {
-		kind = Kind(i)
-	}
-	q.Object = a.pick(r, kind)
-	return q
-}
-
-// Answer returns what is right at a point, in order: of a check, the object when
-// the viewer may see it.
-func (o *Oracle) Answer(q Question, point int64) []Object {
+// Answer returns what is right at a point.
+func (o *Oracle) Answer(q Question, point int64) bool {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	switch {
-	case q.Step.Lookup == lookupContent:
-		return o.visible(q.Viewer, q.Object, q.Step.Limit, point)
-	case q.Step.Lookup == lookupSubjects:
-		return o.viewers(q.Object, point)
-	case o.may(q.Viewer, q.Object, point):
-		return []Object{q.Object}
-	}
-	return nil
+	return o.may(q.Viewer, q.Object, point)
 }
 
 // Span is the states that a read view may hold: after the writes that were
@@ -91,55 +65,36 @@ func (s Span) String() string {
 }
 
 // Judge fails with bench.ErrMismatch when no state of a span gives an answer.
-func (o *Oracle) Judge(s Span, q Question, got []Object) error {
+func (o *Oracle) Judge(s Span, q Question, got bool) error {
 	for point := s.From; point <= s.To; point++ {
-		if slices.Equal(o.Answer(q, point), got) {
+		if o.Answer(q, point) == got {
 			return nil
 		}
 	}
 	return fmt.Errorf("%w: %s: %v, want %v after %s", bench.ErrMismatch, q, got, o.Answer(q, s.From), s)
 }
 
-// Ask answers a question by what the store holds. The list is overwritten by the
-// next one.
-func (v *View) Ask(ctx context.Context, q Question) (list []Object, err error) {
-	v.list = v.list[:0]
-	switch viewer, object := int64(q.Viewer), int64(q.Object); {
-	case q.Step.Lookup == lookupContent:
-		err = v.ids(ctx, "lookup_content", object, int64(NewObject(Content+1, 0)), viewer, viewer, viewer, int64(q.Step.Limit))
-	case q.Step.Lookup == lookupSubjects:
-		err = v.ids(ctx, "lookup_subjects", object, object, object)
-	default:
-		var may bool
-		if may, err = v.check(ctx, q.Viewer, q.Object); may {
-			v.list = append(v.list, q.Object)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", q, err)
-	}
-	return v.list, nil
-}
-
-func (v *View) ids(ctx context.Context, statement string, args ...any) error {
-	return v.IDs(ctx, v.store.Statements[statement], args, func(id int64) { v.list = append(v.list, Object(id)) })
-}
-
-// check asks whether a viewer may see an object, by one statement, or by one for each
+// Ask answers a question by what the store holds: by one statement, or by one for each
 // object where the dialect has facts. The one takes the object, and then the viewer as
 // often as it asks for it.
-func (v *View) check(ctx context.Context, viewer, object Object) (bool, error) {
+func (v *View) Ask(ctx context.Context, q Question) (may bool, err error) {
 	if v.store.Statements["facts"] != "" {
-		return v.steps(ctx, viewer, object)
+		may, err = v.steps(ctx, q.Viewer, q.Object)
+	} else {
+		text := v.store.Statements["check_"+q.Object.Kind().String()]
+		args := make([]any, strings.Count(text, "?"))
+		for i := range args {
+			args[i] = int64(q.Viewer)
+		}
+		args[0] = int64(q.Object)
+		var found int64
+		found, err = driver.QueryInt(ctx, v, text, args...)
+		may = found > 0
 	}
-	text := v.store.Statements["check_"+object.Kind().String()]
-	args := make([]any, strings.Count(text, "?"))
-	for i := range args {
-		args[i] = int64(viewer)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", q, err)
 	}
-	args[0] = int64(object)
-	found, err := driver.QueryInt(ctx, v, text, args...)
-	return found > 0, err
+	return may, err
 }
 
 // facts is what a store says of an object in a check by a viewer: one subject of

@@ -20,44 +20,41 @@ const (
 	SuccessLimit = 0.999                  // part of the requests
 )
 
-// RunConfig says what Run does.
-type RunConfig struct {
-	Script *Script
-	Phase  Phase      // of the script or another; without a rate each connection asks when it has its answer
-	Loop   bench.Loop // if not nil, how many requests there are at most
-	Seed   uint64     // of arrivals and of what is asked
+// Step is a kind of request, which is chosen at random by its weight.
+type Step struct {
+	Name   string // "check-" with a kind of object, or "write-" with a toggle
+	Weight int
 }
 
-// Run sends the requests of a phase to a store that the oracle knows, and
+// Mix is the load of AuthZed's test: 60 % of the checks ask for content, 30 % for users,
+// 10 % for interactions, and 1 % of all requests write a relationship. Which ones
+// these are is not published; here people follow and stop, publish and hide, and
+// block now and then.
+var Mix = []Step{
+	{"check-content", 594}, {"check-user", 297}, {"check-interaction", 99},
+	{"write-follower", 6}, {"write-visibility", 3}, {"write-blocked", 1},
+}
+
+// Config says what Run asks for, and when.
+type Config struct {
+	pace.Config
+	Mix []Step
+
+	// Active is AuthZed's sampling factor: which part of the users, content and
+	// interactions takes part (above 0, at most 1). Of 1,000 users and 0.01,
+	// these are numbers 1, 101, 201, …
+	Active float64
+}
+
+// Run sends requests to a store that the oracle knows, and
 // compares every answer. It ends with ErrMismatch at the first wrong one; a
 // request that the engine refuses is counted as failed. The outcome is never nil.
 //
-// The database must have been opened with as many readers as the script has
-// connections.
-func Run(ctx context.Context, s *Store, o *Oracle, cfg RunConfig) (*pace.Outcome, error) {
-	r := &runner{
-		store: s, oracle: o, script: cfg.Script, active: newActive(o.g, float64(cfg.Script.Active)),
-		views: make([]*View, cfg.Script.Connections),
-	}
-	loop := pace.Config{
-		Workers: cfg.Script.Connections, Duration: cfg.Phase.Duration, WarmUp: cfg.Script.WarmUp,
-		MaxLag: cfg.Script.GiveUp, Drain: cfg.Script.GiveUp, Seed: cfg.Seed, OnError: tolerate, Frugal: true,
-	}
-	if cfg.Loop != nil {
-		loop.More = cfg.Loop
-	}
-	switch {
-	case cfg.Phase.Rate == 0:
-	case cfg.Script.Arrivals == "fixed":
-		loop.Arrivals = pace.Fixed(cfg.Phase.Rate)
-	default:
-		loop.Arrivals = pace.Poisson(cfg.Phase.Rate, cfg.Seed)
-	}
-	out, err := pace.Loop(ctx, loop, r.do)
-	for i := range r.views {
-		err = errors.Join(err, r.drop(i))
-	}
-	return out, err
+// The database must have been opened with as many readers as there are workers.
+func Run(ctx context.Context, s *Store, o *Oracle, cfg Config) (*pace.Outcome, error) {
+	r := &runner{store: s, oracle: o, mix: cfg.Mix, active: newActive(o.g, cfg.Active)}
+	cfg.OnError = tolerate
+	return pace.Loop(ctx, cfg.Config, r.do)
 }
 
 // tolerate implements pace.Config.OnError. After an unknown outcome the
@@ -66,9 +63,9 @@ func tolerate(err error) bool {
 	return !errors.Is(err, bench.ErrMismatch) && !errors.Is(err, driver.ErrUnknownOutcome)
 }
 
-// Sums returns the latencies of all checks, look-ups and writes, of those that there were.
+// Sums returns the latencies of all checks and writes, of those that there were.
 func Sums(o *pace.Outcome) (list []pace.Kind) {
-	for _, word := range []string{"check", "lookup", "write"} {
+	for _, word := range []string{"check", "write"} {
 		all := latency.NewRecorder()
 		for _, k := range o.Kinds {
 			if strings.HasPrefix(k.Name, word+"-") {
@@ -93,7 +90,7 @@ func Metrics(o *pace.Outcome) (list []latency.Metric) {
 	limits := map[string]time.Duration{"check": CheckLimit, "write": WriteLimit}
 	for _, k := range Sums(o) {
 		p95 := k.Latency.Quantile(95)
-		if limit := limits[k.Name]; limit > 0 && p95 >= limit {
+		if p95 >= limits[k.Name] {
 			missed++
 		}
 		list = append(list, latency.Milliseconds(k.Latency.Quantile(50), k.Name+"-p50-ms"), latency.Milliseconds(p95, k.Name+"-p95-ms"))
@@ -105,79 +102,43 @@ func Metrics(o *pace.Outcome) (list []latency.Metric) {
 type runner struct {
 	store  *Store
 	oracle *Oracle
-	script *Script
+	mix    []Step
 	active active
-	views  []*View // by connection
 }
 
-// choose returns a step by weight.
-func (s *Script) choose(r *rand.Rand) *Step {
-	sum := 0.0
-	for i := range s.Steps {
-		sum += s.Steps[i].Weight
+// choose returns the name of a step.
+func choose(r *rand.Rand, mix []Step) string {
+	sum := 0
+	for _, step := range mix {
+		sum += step.Weight
 	}
-	at := r.Float64() * sum
-	for i := range s.Steps {
-		if at -= s.Steps[i].Weight; at < 0 {
-			return &s.Steps[i]
-		}
+	at, i := r.IntN(sum), 0
+	for ; at >= mix[i].Weight; i++ {
+		at -= mix[i].Weight
 	}
-	return &s.Steps[len(s.Steps)-1]
+	return mix[i].Name
 }
 
-// do is one request.
+// do is one request. The clock stops before an answer is judged.
 func (r *runner) do(ctx context.Context, s *pace.Step) error {
-	step := r.script.choose(s.Rand)
-	s.Kind = step.Name()
-	switch step.Write {
-	case "":
-		return r.ask(ctx, s, r.active.question(s.Rand, step))
-	case ToggleVisibility:
-		return r.store.Write(ctx, r.oracle, step.Write, r.active.pick(s.Rand, Content), Everybody)
+	s.Kind = choose(s.Rand, r.mix)
+	word, what, _ := strings.Cut(s.Kind, "-")
+	switch {
+	case word == "check":
+		q := Question{Viewer: r.active.pick(s.Rand, User), Object: r.active.pick(s.Rand, kindOf(what))}
+		v, err := r.store.View(ctx, r.oracle)
+		if err != nil {
+			return err
+		}
+		may, err := v.Ask(ctx, q)
+		err = errors.Join(err, v.Close())
+		if s.Stop(); err != nil {
+			return err
+		}
+		return r.oracle.Judge(v.Span, q, may)
+	case what == ToggleVisibility:
+		return r.store.Write(ctx, r.oracle, what, r.active.pick(s.Rand, Content), Everybody)
 	}
 	object := r.active.pick(s.Rand, User)
-	return r.store.Write(ctx, r.oracle, step.Write, object, r.active.other(s.Rand, object))
-}
-
-// ask asks on a view that is new, or as old as the script allows, and stops the
-// step's clock before it judges the answer.
-func (r *runner) ask(ctx context.Context, s *pace.Step, q Question) error {
-	v, err := r.view(ctx, s.Worker)
-	if err != nil {
-		return err
-	}
-	got, err := v.Ask(ctx, q)
-	if r.script.Staleness == 0 || err != nil {
-		err = errors.Join(err, r.drop(s.Worker))
-	}
-	s.Stop()
-	if err != nil {
-		return err
-	}
-	return r.oracle.Judge(v.Span, q, got)
-}
-
-// view returns a connection's view, which it keeps for a while.
-func (r *runner) view(ctx context.Context, connection int) (*View, error) {
-	if v := r.views[connection]; v != nil && time.Since(v.opened) < r.script.Staleness {
-		return v, nil
-	}
-	if err := r.drop(connection); err != nil {
-		return nil, err
-	}
-	v, err := r.store.View(ctx, r.oracle)
-	if err == nil {
-		r.views[connection] = v
-	}
-	return v, err
-}
-
-// drop closes a connection's view, if there is one.
-func (r *runner) drop(connection int) error {
-	v := r.views[connection]
-	if v == nil {
-		return nil
-	}
-	r.views[connection] = nil
-	return v.Close()
+	return r.store.Write(ctx, r.oracle, what, object, r.active.other(s.Rand, object))
 }

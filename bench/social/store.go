@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/graph"
@@ -85,16 +84,14 @@ func (s *Store) apply(ctx context.Context, tx driver.Tx, changes []Change) error
 type View struct {
 	Span
 	*graph.View
-	opened time.Time
-	store  *Store
-	list   []Object
+	store *Store
 }
 
 // View opens a view. The caller closes it.
 func (s *Store) View(ctx context.Context, o *Oracle) (*View, error) {
 	from := o.acked.Load()
 	v, err := s.Store.View(ctx)
-	return &View{Span: Span{from, o.begun.Load()}, View: v, opened: time.Now(), store: s}, err
+	return &View{Span: Span{from, o.begun.Load()}, View: v, store: s}, err
 }
 
 // Verify compares what a store holds with the oracle: the number of rows, and

@@ -1,12 +1,15 @@
 package sqlite_test
 
 import (
-	"math/rand/v2"
+	"context"
+	"errors"
+	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
@@ -47,7 +50,7 @@ func (r *baseline) commit(b *testing.B, cfg bench.CommitConfig) {
 	var err error
 	cfg.Expect, err = r.data.Expectation(r.Ready)
 	require.NoError(b, err)
-	cfg.Loop = b.Loop
+	cfg.More = b.Loop
 	res, err := bench.Commit(b.Context(), r.Entities, cfg)
 	require.NoError(b, err)
 	report(b, res)
@@ -79,21 +82,19 @@ func plainCommit(b *testing.B, r *baseline) {
 	p := openPlain(b, r)
 	rows := x.Counts().Rows()
 	var last store.Block
-	res := bench.NewResult()
-	for blk, err := range bench.Blocks(r.data.Profile, r.data.Gen.Next(bench.Endless)) {
-		require.NoError(b, err)
-		if !b.Loop() {
-			break
+	next, stop := iter.Pull2(bench.Blocks(r.data.Profile, r.data.Gen.Next(bench.Endless)))
+	defer stop()
+	out, err := pace.Loop(b.Context(), pace.Config{More: b.Loop}, func(_ context.Context, s *pace.Step) (err error) {
+		if last, err, _ = next(); err != nil {
+			return err
 		}
-		require.NoError(b, res.Time(func() error { return p.apply(&blk) }))
-		b.StopTimer()
-		res.Entities += uint64(len(blk.Ops))
-		require.NoError(b, x.Apply(&blk))
-		last = blk
-		b.StartTimer()
-	}
-	res.Rows = x.Counts().Rows() - rows
-	report(b, res)
+		s.Begin()
+		err = p.apply(&last)
+		s.Stop()
+		return errors.Join(err, x.Apply(&last))
+	})
+	require.NoError(b, err)
+	report(b, bench.Result{Outcome: out, Rows: x.Counts().Rows() - rows, Entities: uint64(out.Count) * 100})
 	p.close(b)
 	checkPlain(b, r, x, &last)
 }
@@ -147,7 +148,7 @@ func BenchmarkBaselineGet(b *testing.B) {
 	suite.Flags.Skip(b)
 	d := baselineData
 	b.Run("engine=sqlite/layout=arkiv/profile=typical/durability=durable/via=varve", func(b *testing.B) {
-		cfg := bench.GetConfig{Profile: d.Profile, Of: d.Gen, Seed: 1, Loop: b.Loop}
+		cfg := bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{Seed: 1, More: b.Loop}}
 		res, err := bench.Get(b.Context(), openBaseline(b, d, nil).Entities, cfg)
 		require.NoError(b, err)
 		report(b, res)
@@ -168,22 +169,18 @@ func plainGet(b *testing.B, r *baseline, decode bool) {
 	defer p.close(b)
 	_, err := p.conn.ExecContext(b.Context(), "BEGIN")
 	require.NoError(b, err)
-	choice := rand.New(rand.NewPCG(1, 1))
-	res := bench.NewResult()
-	for b.Loop() {
-		key := keys[choice.IntN(len(keys))]
-		var row plainRow
-		err := res.Time(func() (err error) {
-			row, err = p.read(key, int64(r.Ready.Head), decode)
-			return err
-		})
+	out, err := pace.Loop(b.Context(), pace.Config{Seed: 1, More: b.Loop}, func(_ context.Context, s *pace.Step) error {
+		key := keys[s.Rand.IntN(len(keys))]
+		row, err := p.read(key, int64(r.Ready.Head), decode)
+		s.Stop()
 		if err != nil || len(row.payload) != r.data.Profile.Payload {
 			b.Fatalf("%d bytes, %v", len(row.payload), err)
 		}
 		if decode && row.strings[entity.AttrKey] != key.String() {
 			b.Fatalf("another entity, %q", row.strings[entity.AttrKey])
 		}
-		res.Entities++
-	}
-	report(b, res)
+		return nil
+	})
+	require.NoError(b, err)
+	report(b, bench.Result{Outcome: out, Entities: uint64(out.Count)})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/enrolment"
+	"github.com/varvedb/varve/bench/pace"
 )
 
 func TestEventWorkloads(t *testing.T) {
@@ -21,19 +22,19 @@ func TestEventWorkloads(t *testing.T) {
 			writes = append(writes, w)
 			continue
 		}
-		_, err := enrolment.Workloads(more)[i].Run(t.Context(), cp, bench.Times(1))
+		_, err := enrolment.Workloads(more)[i].Run(t.Context(), cp, pace.Config{N: 1})
 		if errors.Is(err, bench.ErrMismatch) {
 			missed[w.Group]++
 		}
-		res, err := w.Run(t.Context(), cp, bench.Times(2))
+		res, err := w.Run(t.Context(), cp, pace.Config{N: 2})
 		require.NoError(t, err, w)
-		require.Equal(t, int64(2), res.Latency.Count(), w)
+		require.Equal(t, int64(2), res.Count, w)
 	}
 	require.Equal(t, map[string]int{"Read": 1, "ReadMemory": 1}, missed, "an event is missing that only what reads everything sees")
 	for _, w := range writes {
 		before, err := cp.Events.Head(t.Context())
 		require.NoError(t, err)
-		res, err := w.Run(t.Context(), cp, bench.Times(1))
+		res, err := w.Run(t.Context(), cp, pace.Config{N: 400})
 		require.NoError(t, err, w)
 		after, err := cp.Events.Head(t.Context())
 		require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/store"
 )
@@ -195,7 +196,7 @@ func TestCommitRestOfSource(t *testing.T) {
 		x, err := s.dataset.Expectation(s.Ready)
 		require.NoError(t, err)
 		res, err := bench.Commit(t.Context(), s.Entities, bench.CommitConfig{
-			Blocks: s.dataset.Source.Rest(), Expect: x, Loop: bench.Times(20),
+			Blocks: s.dataset.Source.Rest(), Expect: x, Config: pace.Config{N: 20},
 		})
 		require.NoError(t, err)
 		require.Positive(t, res.Entities)

@@ -158,7 +158,7 @@ func TestSocialPlans(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Load(t.Context(), g))
 	all := plans(t, db, "social")
-	for _, name := range []string{"check_user", "check_content", "check_interaction", "lookup_content", "lookup_subjects", "has"} {
+	for _, name := range []string{"check_user", "check_content", "check_interaction", "has"} {
 		searches := 0
 		for _, step := range all[name] {
 			require.False(t, strings.HasPrefix(step, "SCAN "), "%s: %s", name, step)

@@ -4,11 +4,11 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 )
 
@@ -31,7 +31,7 @@ func TestReorg(t *testing.T) {
 			var last *store.Block
 			reorg, err := bench.NewReorg(cp, bench.ReorgConfig{
 				Seed: 1, Payload: 100,
-				Observe: func(b *store.Block, _ time.Duration) {
+				Observe: func(b *store.Block) {
 					require.Len(t, b.Ops, 20)
 					for i := range b.Ops {
 						touched = append(touched, b.Ops[i].Key)
@@ -40,10 +40,10 @@ func TestReorg(t *testing.T) {
 				},
 			})
 			require.NoError(t, err)
-			res, err := reorg.Run(t.Context(), bench.Times(rounds))
+			res, err := reorg.Run(t.Context(), pace.Config{N: rounds})
 			require.NoError(t, err)
-			require.Equal(t, int64(rounds), res.Both.Latency.Count())
-			require.InDelta(t, 2*500, float64(res.Both.Rows)/rounds, 150, "rows that a reorg deletes and inserts")
+			require.Equal(t, int64(rounds), res.Count)
+			require.InDelta(t, 2*500, float64(res.Rows)/rounds, 150, "rows that a reorg deletes and inserts")
 			spread(t, d, touched)
 
 			head, err := cp.Entities.Head(t.Context())
@@ -106,6 +106,6 @@ func TestReorgFindsWhatIsWrong(t *testing.T) {
 	exec(t, cp, "UPDATE varve_blocks SET digest = zeroblob(32)")
 	reorg, err := bench.NewReorg(cp, bench.ReorgConfig{})
 	require.NoError(t, err)
-	_, err = reorg.Run(t.Context(), nil)
+	_, err = reorg.Run(t.Context(), pace.Config{N: 1})
 	require.ErrorIs(t, err, bench.ErrMismatch)
 }

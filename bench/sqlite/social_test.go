@@ -5,11 +5,11 @@ import (
 	"errors"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/social"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -37,40 +37,36 @@ func openAt(tb testing.TB, dir string, readers int) *store.DB {
 	return db
 }
 
-// TestSocial holds the engine against the oracle: questions beside writes to the same
-// few objects of a small graph, then every kind of question about all of it, in which
+// TestSocial holds the engine against the oracle: checks beside writes to the same
+// few objects of a small graph, then every kind of check about all of it, in which
 // people have blocked each other by then. It ends by taking a relationship away behind the oracle's
 // back, which must be seen.
 func TestSocial(t *testing.T) {
 	s, o := fillSocial(t, t.TempDir(), social.MinRelationships, 4)
-	script := &social.Script{
-		Name: "test", Phases: []social.Phase{{Rate: 500, Duration: 700 * time.Millisecond}},
-		Connections: 4, Arrivals: "poisson", Active: 0.25, GiveUp: time.Minute,
-		Steps: []social.Step{{Weight: 0.3, Lookup: "content", Limit: 20}, {Weight: 0.3, Lookup: "subjects"}},
-	}
+	mix := []social.Step{}
 	for _, k := range social.Kinds {
-		script.Steps = append(script.Steps, social.Step{Weight: 1, Check: k.String()})
+		mix = append(mix, social.Step{Name: "check-" + k.String(), Weight: 2})
 	}
-	steps := script.Steps
+	checks := mix
 	for _, toggle := range social.Toggles {
-		script.Steps = append(script.Steps, social.Step{Weight: 0.5, Write: toggle})
+		mix = append(mix, social.Step{Name: "write-" + toggle, Weight: 1})
 	}
-	for _, script.Staleness = range []time.Duration{0, 20 * time.Millisecond} {
-		out, err := social.Run(t.Context(), s, o, social.RunConfig{Script: script, Phase: script.Phases[0], Seed: seed})
+	run := func(asked int64, cfg social.Config) *pace.Outcome {
+		cfg.Workers, cfg.N, cfg.Seed = 4, asked, seed
+		out, err := social.Run(t.Context(), s, o, cfg)
 		must(t, errors.Join(err, out.First))
-		require.Equal(t, out.Scheduled, out.Count)
-		require.Len(t, social.Sums(out), 3, "of checks, look-ups and writes")
+		require.Equal(t, asked, out.Count)
+		require.Len(t, out.Kinds, len(cfg.Mix))
+		return out
 	}
+	require.Len(t, social.Sums(run(700, social.Config{Mix: mix, Active: 0.25})), 2, "of checks and writes")
 	const asked = 1500
-	script.Steps, script.Active = steps, 1
-	out, err := social.Run(t.Context(), s, o, social.RunConfig{Script: script, Seed: seed, Loop: bench.Times(asked)})
-	must(t, errors.Join(err, out.First))
-	require.Len(t, out.Kinds, len(steps))
-	for i, k := range social.Kinds {
-		says := map[int]bool{} // yes is one object
+	run(asked, social.Config{Mix: checks, Active: 1})
+	for _, k := range social.Kinds {
+		says := map[bool]bool{}
 		for n := range asked {
-			q := social.Question{Step: &steps[2+i], Viewer: social.NewObject(social.User, 1+n%20), Object: social.NewObject(k, 1+n/100)}
-			says[len(o.Answer(q, o.Point()))] = true
+			q := social.Question{Viewer: social.NewObject(social.User, 1+n%20), Object: social.NewObject(k, 1+n/100)}
+			says[o.Answer(q, o.Point())] = true
 		}
 		require.Len(t, says, 2, "some may see %s, and some not", k)
 	}
@@ -92,10 +88,8 @@ func requireSeen(t *testing.T, s *social.Store, o *social.Oracle) {
 	v, err := s.View(ctx, o)
 	must(t, err)
 	defer v.Close()
-	for _, step := range []social.Step{{Check: "content"}, {Lookup: "content", Limit: 1}, {Lookup: "subjects"}} {
-		q := social.Question{Step: &step, Viewer: owner, Object: content}
-		got, err := v.Ask(ctx, q)
-		must(t, err)
-		require.ErrorIs(t, o.Judge(v.Span, q, got), bench.ErrMismatch)
-	}
+	q := social.Question{Viewer: owner, Object: content}
+	may, err := v.Ask(ctx, q)
+	must(t, err)
+	require.ErrorIs(t, o.Judge(v.Span, q, may), bench.ErrMismatch)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/arkiv"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -61,13 +62,13 @@ func commit(t *testing.T, cp *bench.Copy, d bench.Dataset, blocks int) (bench.Re
 	x, err := d.Expectation(cp.Ready)
 	require.NoError(t, err)
 	return bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
-		Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless)), Expect: x, Loop: bench.Times(blocks),
+		Blocks: bench.Blocks(d.Profile, d.Gen.Next(bench.Endless)), Expect: x, Config: pace.Config{N: int64(blocks)},
 	})
 }
 
 func get(t *testing.T, cp *bench.Copy, d bench.Dataset, times int) (bench.Result, error) {
 	t.Helper()
-	return bench.Get(t.Context(), cp.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen, Loop: bench.Times(times)})
+	return bench.Get(t.Context(), cp.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen, Config: pace.Config{N: int64(times)}})
 }
 
 func ask(t *testing.T, cp *bench.Copy, d bench.Dataset) error {
@@ -76,7 +77,7 @@ func ask(t *testing.T, cp *bench.Copy, d bench.Dataset) error {
 	answers, err := bench.Answers(d.Profile, d.Gen, queries)
 	require.NoError(t, err)
 	for i, q := range queries {
-		if _, err := bench.Query(t.Context(), cp.Entities, bench.QueryConfig{Query: q, Answer: answers[i]}); err != nil {
+		if _, err := bench.Query(t.Context(), cp.Entities, bench.QueryConfig{Query: q, Answer: answers[i], Config: pace.Config{N: 1}}); err != nil {
 			return err
 		}
 	}
@@ -91,11 +92,11 @@ func TestWorkloads(t *testing.T) {
 			require.NoError(t, ask(t, cp, d))
 			res, err := get(t, cp, d, 500)
 			require.NoError(t, err)
-			require.Equal(t, int64(500), res.Latency.Count())
+			require.Equal(t, int64(500), res.Count)
 			require.Equal(t, uint64(500*12), res.Rows)
 			res, err = commit(t, cp, d, 3)
 			require.NoError(t, err)
-			require.Equal(t, int64(3), res.Latency.Count())
+			require.Equal(t, int64(3), res.Count)
 			require.Equal(t, uint64(60), res.Entities)
 			require.Equal(t, uint64(60*12), res.Rows)
 		})
@@ -106,8 +107,8 @@ func TestWorkloads(t *testing.T) {
 func TestNothingTimed(t *testing.T) {
 	d := small("arkiv")
 	cp := openSmall(t, d)
-	cfg := bench.CommitConfig{Blocks: head(2, bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))), For: time.Minute, WarmUp: time.Minute}
-	_, err := bench.Commits(t.Context(), cp.Entities, cfg)
+	cfg := bench.CommitConfig{Blocks: head(2, bench.Blocks(d.Profile, d.Gen.Next(bench.Endless))), Config: pace.Config{Duration: time.Minute, WarmUp: time.Minute}}
+	_, err := bench.Commit(t.Context(), cp.Entities, cfg)
 	require.ErrorContains(t, err, "none was timed")
 }
 
@@ -131,10 +132,10 @@ func TestCommitUpdates(t *testing.T) {
 		require.NoError(t, err)
 		res, err := bench.Commit(t.Context(), cp.Entities, bench.CommitConfig{
 			Blocks: head(4, bench.Updates(d.Profile, d.Gen, 1)),
-			Expect: x, Settle: true, Loop: bench.Times(100),
+			Expect: x, Settle: true, Config: pace.Config{N: 100},
 		})
 		require.NoError(t, err)
-		require.Equal(t, int64(4), res.Latency.Count(), "it ends with the blocks")
+		require.Equal(t, int64(4), res.Count, "it ends with the blocks")
 		require.Equal(t, uint64(4*20*12), res.Rows)
 	}
 }
@@ -144,8 +145,8 @@ func TestApplyTar(t *testing.T) {
 	cp := openSmall(t, d)
 	res, err := arkiv.Apply(t.Context(), cp.Entities, arkiv.Blocks())
 	require.NoError(t, err)
-	require.Equal(t, int64(testdata.ArkivCount), res.Latency.Count())
-	require.Equal(t, uint64(1219+10015+9180), res.Rows)
+	require.Equal(t, int64(testdata.ArkivCount), res.Count)
+	require.Equal(t, uint64(18_795), res.Rows, "of what is created or replaced whole: all have 1,219+10,015+9,180")
 	_, err = arkiv.Apply(t.Context(), cp.Entities, arkiv.Blocks())
 	require.ErrorIs(t, err, bench.ErrMismatch, "the store is not empty any more")
 	cut := head(testdata.ArkivCount-1, arkiv.Blocks())

@@ -191,7 +191,7 @@ func TestRunLooksAtTheMachine(t *testing.T) {
 		for _, r := range lines(t, out) {
 			if r.GetConfig("experiment") == lab.Machine {
 				n++
-				for _, unit := range []string{"fsync-p50-ms", "fsync-p99-ms", "copy-MB/s", "work-ms", "work-all-ms"} {
+				for _, unit := range []string{"fsync-p50-ms", "fsync-p99-ms", "copy-MB/s", "work-ms"} {
 					v, _ := figure(r, unit)
 					require.Positive(t, v, unit)
 				}

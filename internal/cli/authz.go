@@ -1,12 +1,9 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/varvedb/varve/bench/rebac"
@@ -17,7 +14,7 @@ import (
 // authzCmd is the permission workloads: who may do what with which resource.
 type authzCmd struct {
 	Rebac  authzRebacCmd  `cmd:"" help:"Check and list permissions through organizations, groups and their hierarchy, on each engine in its own process: experiment G1."`
-	Social authzSocialCmd `cmd:"" help:"Run a load script over a social graph at target rates, and hold it against service levels: experiment G2."`
+	Social authzSocialCmd `cmd:"" help:"Check and write permissions of a social graph at target rates, and hold them against service levels: experiment G2."`
 }
 
 // authzRebacCmd runs the permission benchmark on engines, one after the other.
@@ -45,33 +42,25 @@ func (c *authzRebacCmd) Run(e *env) error {
 	return err
 }
 
-// authzSocialCmd runs a load script over social graphs.
+// authzSocialCmd puts load on social graphs.
 type authzSocialCmd struct {
 	engineFlags
 	recordFlags
-	Engines       []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
-	Relationships []int         `min:"1" max:"1000000000" help:"Sizes of the graph." default:"100000"`
-	QPS           []float64     `above:"0" max:"10000000" name:"qps" help:"Requests a second, one phase each, from low to high, instead of the script's phases."`
-	Script        string        `help:"Load script: a file, or the name of one that comes with the program: authzed, lookups, ramp." default:"authzed"`
-	Duration      time.Duration `min:"0s" max:"24h" help:"Length of each phase instead of the script's."`
-	Seed          uint64        `any:"" help:"Of the graph, of arrivals and of what is asked." default:"1"`
-	Timeout       time.Duration `min:"1s" max:"720h" help:"Time after which an engine is ended; its records so far are kept." default:"30m"`
+	lab.SocialOptions
+	Engines  []string      `help:"Engines to measure, or URLs of servers of yours." default:"${engines}"`
+	Duration time.Duration `min:"1ms" max:"24h" help:"Length of the measurement at each rate." default:"10s"`
+	Seed     uint64        `any:"" help:"Of the graph, of arrivals and of what is asked." default:"1"`
+	Timeout  time.Duration `min:"1s" max:"720h" help:"Time after which an engine is ended; its records so far are kept." default:"30m"`
 }
 
 // Run measures. Missing the service levels is a result and no error.
 func (c *authzSocialCmd) Run(e *env) error {
-	script, err := c.script()
-	if err != nil {
-		return usageError{err}
-	}
 	for _, n := range c.Relationships {
 		if n < social.MinRelationships || n > social.MaxRelationships {
 			return usageError{fmt.Errorf("--relationships: %d: give numbers from %d to %d", n, social.MinRelationships, social.MaxRelationships)}
 		}
 	}
-	o := lab.Options{Seed: c.Seed, Social: &lab.SocialOptions{Relationships: c.Relationships, Script: script}}
-	fmt.Fprintf(e.stderr, "social: script %s, %d phases: %s and the loading for each of %d stores\n",
-		script.Name, len(script.Phases), script.Length().Round(time.Second), len(c.Engines)*len(c.Relationships))
+	o := lab.Options{Seed: c.Seed, Phase: c.Duration, Social: &c.SocialOptions}
 	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "G2", engines: c.Engines, options: o, child: child{cache: true, timeout: c.Timeout}}
 	got, err := x.run(e)
 	if got != nil && len(got.Lines) > 0 {
@@ -79,33 +68,4 @@ func (c *authzSocialCmd) Run(e *env) error {
 			social.CheckLimit, social.WriteLimit, 100*social.SuccessLimit)
 	}
 	return err
-}
-
-// script reads the script, the name of one before a file of that name, and replaces
-// what the flags say otherwise.
-func (c *authzSocialCmd) script() (s *social.Script, err error) {
-	if slices.Contains(social.Scripts(), c.Script) {
-		s, err = social.LoadScript(c.Script)
-	} else if text, fault := os.ReadFile(c.Script); fault != nil {
-		return nil, fmt.Errorf("--script: %w; scripts of the program are %s", fault, strings.Join(social.Scripts(), ", "))
-	} else {
-		s, err = social.ParseScript(text)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Script, err)
-	}
-	if len(c.QPS) > 0 {
-		length := s.Phases[0].Duration
-		s.Phases = nil
-		for _, rate := range c.QPS {
-			s.Phases = append(s.Phases, social.Phase{Rate: rate, Duration: length})
-		}
-	}
-	for i := range s.Phases {
-		s.Phases[i].Duration = cmp.Or(c.Duration, s.Phases[i].Duration)
-	}
-	if err := s.Check(); err != nil {
-		return nil, fmt.Errorf("--qps, --duration: %w", err)
-	}
-	return s, nil
 }

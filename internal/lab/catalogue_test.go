@@ -98,7 +98,7 @@ func TestSourceRate(t *testing.T) {
 	l := testLab(t)
 	l.Source, l.Scale, l.Phase = "../../testdata/arkiv-small/blocks.tar", 1, 2*time.Second
 	for _, rate := range []float64{6_000, 20_000} {
-		d, err := l.mendoza("arkiv", 1, 0)
+		d, err := l.base("arkiv", 1, 0)
 		require.NoError(t, err)
 		every, err := l.every(d, rate)
 		require.NoError(t, err)

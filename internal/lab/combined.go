@@ -94,7 +94,7 @@ func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Var
 func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside, r *Record) (kept bool, err error) {
 	o := l.storeOptions()
 	o.Readers = readers
-	err = l.withMendoza(ctx, layout, scale, o, r, func(d *mendoza, cp *bench.Copy) error {
+	err = l.withBase(ctx, layout, scale, o, r, func(d *baseData, cp *bench.Copy) error {
 		if b.reads == 0 {
 			kept = true
 			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
@@ -115,7 +115,7 @@ func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside
 }
 
 // mixOf is a mix with an oracle of its own, which follows the blocks that are written.
-func (l *Lab) mixOf(name string, d *mendoza) (mix.Reads, error) {
+func (l *Lab) mixOf(name string, d *baseData) (mix.Reads, error) {
 	oracle, err := l.oracle(d)
 	if err != nil {
 		return nil, err
@@ -126,12 +126,12 @@ func (l *Lab) mixOf(name string, d *mendoza) (mix.Reads, error) {
 // together runs commits, none where they have no interval, with so many reads a second beside
 // them, zero for as many as there can be, and records both. The figures are those of the commits;
 // those of the reads have their name before them, but for the rate and what was late or skipped.
-func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote *bench.Paced, read *pace.Outcome, err error) {
-	writes.For, writes.WarmUp = l.Phase, l.warmUp()
+func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote bench.Result, read *pace.Outcome, err error) {
+	writes.Duration, writes.WarmUp = l.Phase, l.warmUp()
 	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
 		reading := bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)}
 		if writes.Every == 0 {
-			wrote = &bench.Paced{Outcome: new(pace.Outcome)}
+			wrote.Outcome = new(pace.Outcome)
 			read, err = bench.ReadMix(ctx, cp.Entities, reading)
 		} else {
 			wrote, read, err = bench.Combined(ctx, cp.Entities, writes, reading)
@@ -215,14 +215,14 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 
 // degradation measures reads of all mixes and then commits, on one size.
 func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *Record) error {
-	return l.withMendoza(ctx, layout, scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
+	return l.withBase(ctx, layout, scale, l.storeOptions(), r, func(d *baseData, cp *bench.Copy) error {
 		return l.readsThenWrites(ctx, d, cp, l.mixes(), r)
 	})
 }
 
 // readsThenWrites measures reads of some mixes by one client, whose units have the mix behind
 // them, and then commits.
-func (l *Lab) readsThenWrites(ctx context.Context, d *mendoza, cp *bench.Copy, mixes []string, r *Record) error {
+func (l *Lab) readsThenWrites(ctx context.Context, d *baseData, cp *bench.Copy, mixes []string, r *Record) error {
 	oracle, err := l.oracle(d)
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (l *Lab) roomToLoad(scale float64) error {
 
 // load fills a new store. What checks it grows beside it, so there is room for that first.
 func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record) error {
-	m, err := l.mendoza(layout, scale, productionBlock)
+	m, err := l.base(layout, scale, productionBlock)
 	if err != nil {
 		return err
 	}

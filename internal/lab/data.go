@@ -18,21 +18,21 @@ import (
 // user's documents.
 const productionBlock = 20
 
-// mendoza is a data set of the base profile, or of the source in its place, with what comes
+// baseData is a data set of the base profile, or of the source in its place, with what comes
 // after it.
-type mendoza struct {
+type baseData struct {
 	bench.Dataset
 	scale float64
 }
 
-// mendoza is the data set of which a part of a scale is loaded, in blocks of so many
+// base is the data set of which a part of a scale is loaded, in blocks of so many
 // entities; 0 leaves them as they are, and so are those of a source.
-func (l *Lab) mendoza(layout string, scale float64, perBlock int) (*mendoza, error) {
+func (l *Lab) base(layout string, scale float64, perBlock int) (*baseData, error) {
 	source, err := l.history(scale, perBlock)
 	if err != nil {
 		return nil, err
 	}
-	return &mendoza{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, scale}, nil
+	return &baseData{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, scale}, nil
 }
 
 // history is what a data set holds and what comes after it. A source is read once for a scale.
@@ -109,7 +109,7 @@ func (o *Options) worth(scale float64) float64 {
 
 // Rest returns what comes after the loaded part, blocks without operations left
 // out: they say nothing about a commit.
-func (m *mendoza) Rest() iter.Seq2[store.Block, error] {
+func (m *baseData) Rest() iter.Seq2[store.Block, error] {
 	return func(yield func(store.Block, error) bool) {
 		for b, err := range m.Source.Rest() {
 			if (err != nil || len(b.Ops) > 0) && !yield(b, err) {
@@ -129,7 +129,7 @@ type pacing struct{ scale, rate float64 }
 // for a rate of zero, which is as fast as possible. It streams the loaded part of the
 // base profile too, which Rest does each time, and so once for a scale. The blocks of a
 // source are of very different sizes: there it counts all that a phase has at the rate.
-func (l *Lab) every(m *mendoza, rate float64) (time.Duration, error) {
+func (l *Lab) every(m *baseData, rate float64) (time.Duration, error) {
 	if rate == 0 {
 		return 0, nil
 	}
@@ -159,7 +159,7 @@ func (l *Lab) every(m *mendoza, rate float64) (time.Duration, error) {
 }
 
 // oracle knows the answers on the loaded part.
-func (l *Lab) oracle(m *mendoza) (*mix.Oracle, error) {
+func (l *Lab) oracle(m *baseData) (*mix.Oracle, error) {
 	o := mix.NewOracle()
 	return o, l.aside(func() error { return o.Follow(m.Source.Blocks()) })
 }

@@ -77,7 +77,7 @@ func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *Record)
 
 func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *Record) error {
 	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
-		return l.paced(ctx, cp, bench.CommitConfig{Blocks: l.mixed(d, percent), For: l.Phase}, r)
+		return l.paced(ctx, cp, bench.CommitConfig{Blocks: l.mixed(d, percent), Config: pace.Config{Duration: l.Phase}}, r)
 	})
 }
 

@@ -48,7 +48,7 @@ func (l *Lab) design(ctx context.Context, ents *store.Entities, base int, r *Rec
 	expect := bench.NewExpectation(false)
 	gen := bench.GenOptions{Entities: base, PerBlock: perBlock, Seed: l.Seed}
 	if _, err := bench.Commit(ctx, ents, bench.CommitConfig{
-		Blocks: bench.Blocks(bench.Typical, gen), Expect: expect, Loop: bench.Times(base / perBlock),
+		Blocks: bench.Blocks(bench.Typical, gen), Expect: expect, Config: pace.Config{N: int64(base / perBlock)},
 	}); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (l *Lab) design(ctx context.Context, ents *store.Entities, base int, r *Rec
 		return math.Ceil(p[0] / 2), math.Floor(p[0] / 2), p[1], p[2]
 	})
 	r.Columns = []string{"attributes", "payload_bytes", "entities", "ms"}
-	return observed(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: expect, Loop: bench.Times(len(points))}, r,
+	return observed(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: expect, Config: pace.Config{N: int64(len(points))}}, r,
 		func(_ *store.Block, took time.Duration) []float64 { // totals of the block
 			p := points[len(r.Rows)]
 			return []float64{p[0] * p[2], p[1] * p[2], p[2], milliseconds(took)}
@@ -117,14 +117,14 @@ const (
 type sampling struct {
 	profile string
 	n       int
-	blocks  func(d *mendoza, head uint64) iter.Seq2[store.Block, error]
+	blocks  func(d *baseData, head uint64) iter.Seq2[store.Block, error]
 }
 
 func sampledBlocks(l *Lab) (list []Variant, _ error) {
 	repeats := l.scaled(sampledRepeats, 1)
 	of := []sampling{
-		{l.profile(), l.scaled(maxSampled, minSampled), func(d *mendoza, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }},
-		{"independent", len(factorial(l.Seed, repeats, independentLevels...)), func(_ *mendoza, head uint64) iter.Seq2[store.Block, error] {
+		{l.profile(), l.scaled(maxSampled, minSampled), func(d *baseData, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }},
+		{"independent", len(factorial(l.Seed, repeats, independentLevels...)), func(_ *baseData, head uint64) iter.Seq2[store.Block, error] {
 			return independent(head, l.fresh(), repeats)
 		}},
 	}
@@ -151,7 +151,7 @@ var sampledColumns = []string{"entities", "strings", "numbers", "payload_bytes",
 // sample applies blocks to a store of the base profile or the source, whose own are as they
 // are but for empty ones, and keeps the time of each commit with what is in it.
 func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *Record) error {
-	d, err := l.mendoza(layout, l.Scale, 0)
+	d, err := l.base(layout, l.Scale, 0)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *Record) 
 		if err := l.aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
 			return err
 		}
-		cfg := bench.CommitConfig{Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Loop: bench.Times(s.n)}
+		cfg := bench.CommitConfig{Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Config: pace.Config{N: int64(s.n)}}
 		r.Columns = sampledColumns
 		return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
 			return nil, observed(ctx, cp.Entities, cfg, r, observe)

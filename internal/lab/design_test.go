@@ -40,7 +40,7 @@ func TestFactorsAreIndependent(t *testing.T) {
 	}
 	source, err := bench.MendozaSource(0.01, 1, 0, 0.5)
 	require.NoError(t, err)
-	m := mendoza{Dataset: bench.Dataset{Source: source.Bare}}
+	m := baseData{Dataset: bench.Dataset{Source: source.Bare}}
 	strings, numbers := columns(m.Rest(), 1_000)
 	require.Greater(t, stat.Correlation(strings, numbers, nil), 0.9)
 	strings, numbers = columns(independent(7, 1, 2), 2*81)

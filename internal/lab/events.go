@@ -48,10 +48,8 @@ func events(groups ...string) func(*Lab) ([]Variant, error) {
 func (l *Lab) enrolment(name string, d bench.Dataset, data enrolment.Data, w enrolment.Workload, more ...string) Variant {
 	return Variant{name, l.on(d.Layout, data.Name, more...), func(ctx context.Context, r *Record) error {
 		return l.withDataset(ctx, d, l.storeOptions(), r, func(cp *bench.Copy) error {
-			return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-				res, err := w.Run(ctx, cp, bench.For(l.Phase/2))
-				r.result(res)
-				return nil, err
+			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) {
+				return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
 			})
 		})
 	}}

@@ -10,6 +10,9 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/arkiv"
+	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/mix"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/feed"
 	"github.com/varvedb/varve/store/query"
@@ -66,9 +69,9 @@ const DigestKey = "head-digest"
 
 // commits adds those of a write workload.
 func (r *Record) commits(res bench.Result) {
-	r.part("commit", res)
-	if total := res.Latency.Total().Seconds(); total > 0 {
-		r.put(float64(res.Rows)/total, "rows/s")
+	r.part("commit", res.All())
+	if busy := res.Busy().Seconds(); busy > 0 {
+		r.put(float64(res.Rows)/busy, "rows/s")
 	}
 }
 
@@ -84,22 +87,26 @@ func realBlocks(ctx context.Context, ents *store.Entities, r *Record) error {
 	if err != nil {
 		return err
 	}
-	asked := bench.NewResult()
-	for _, q := range list {
-		if !ents.Temporal() && q.AtBlock != testdata.ArkivHead {
-			continue
-		}
-		if err := askRecorded(ctx, ents, q, &asked); err != nil {
+	if !ents.Temporal() {
+		list = slices.DeleteFunc(list, func(q feed.RecordedQuery) bool { return q.AtBlock != testdata.ArkivHead })
+	}
+	asked, err := pace.Loop(ctx, pace.Config{N: int64(len(list))}, func(ctx context.Context, s *pace.Step) error {
+		q := list[s.N]
+		if err := askRecorded(ctx, ents, q, s); err != nil {
 			return fmt.Errorf("%s at block %d: %w", q.Query, q.AtBlock, err)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	r.part("query", asked)
+	r.part("query", asked.All())
 	return getAll(ctx, ents, r)
 }
 
 // askRecorded reads the answer of a query at its block to the end, and compares the
 // keys.
-func askRecorded(ctx context.Context, ents *store.Entities, q feed.RecordedQuery, asked *bench.Result) error {
+func askRecorded(ctx context.Context, ents *store.Entities, q feed.RecordedQuery, s *pace.Step) error {
 	expr, err := query.Parse(q.Query)
 	if err != nil {
 		return err
@@ -110,20 +117,19 @@ func askRecorded(ctx context.Context, ents *store.Entities, q feed.RecordedQuery
 	}
 	defer snap.Close()
 	var keys []store.Key
-	err = asked.Time(func() error {
-		for e, err := range snap.Query(ctx, expr, nil) {
-			if err != nil {
-				return err
-			}
-			keys = append(keys, e.Key)
+	s.Begin()
+	for e, err := range snap.Query(ctx, expr, nil) {
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
-	if err == nil && !slices.Equal(keys, q.Keys) {
-		err = fmt.Errorf("%w: %d entities match, want %d", bench.ErrMismatch, len(keys), len(q.Keys))
+		keys = append(keys, e.Key)
 	}
-	return err
+	s.Stop()
+	slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	if !slices.Equal(keys, q.Keys) {
+		return fmt.Errorf("%w: %d entities match, want %d", bench.ErrMismatch, len(keys), len(q.Keys))
+	}
+	return nil
 }
 
 // getAll reads every visible entity by its key and compares it with what a query for
@@ -141,18 +147,16 @@ func getAll(ctx context.Context, ents *store.Entities, r *Record) error {
 		}
 		all = append(all, e)
 	}
-	got := bench.NewResult()
-	for _, want := range all {
-		var e *store.Entity
-		if err := got.Time(func() error { e, err = snap.Get(ctx, want.Key); return err }); err != nil {
-			return err
+	got, err := pace.Loop(ctx, pace.Config{N: int64(len(all))}, func(ctx context.Context, s *pace.Step) error {
+		e, err := snap.Get(ctx, all[s.N].Key)
+		s.Stop()
+		if err == nil && !reflect.DeepEqual(e, all[s.N]) {
+			err = fmt.Errorf("%w: entity %s by its key is not what a query finds", bench.ErrMismatch, all[s.N].Key)
 		}
-		if !reflect.DeepEqual(e, want) {
-			return fmt.Errorf("%w: entity %s by its key is not what a query finds", bench.ErrMismatch, want.Key)
-		}
-	}
-	r.part("get", got)
-	return nil
+		return err
+	})
+	r.part("get", got.All())
+	return err
 }
 
 // generatedBlocks loads generated entities, measures reads of them, and then commits
@@ -165,11 +169,11 @@ func (l *Lab) generatedBlocks(ctx context.Context, ents *store.Entities, profile
 		return err
 	}
 	r.put(ready.Seconds, "load-s")
-	got, err := bench.Get(ctx, ents, bench.GetConfig{Profile: profile, Of: gen, Seed: l.fresh(), Loop: bench.Times(2000)})
+	got, err := bench.Get(ctx, ents, bench.GetConfig{Profile: profile, Of: gen, Config: pace.Config{Seed: l.fresh(), N: 2000}})
 	if err != nil {
 		return err
 	}
-	r.part("get", got)
+	r.part("get", got.All())
 	if err := fixedQueries(ctx, ents, profile, gen, r); err != nil {
 		return err
 	}
@@ -178,7 +182,7 @@ func (l *Lab) generatedBlocks(ctx context.Context, ents *store.Entities, profile
 		return err
 	}
 	res, err := bench.Commit(ctx, ents, bench.CommitConfig{
-		Blocks: bench.Blocks(profile, gen.Next(o.Commits*100)), Expect: expect, Loop: bench.Times(o.Commits),
+		Blocks: bench.Blocks(profile, gen.Next(o.Commits*100)), Expect: expect, Config: pace.Config{N: int64(o.Commits)},
 	})
 	r.commits(res)
 	return err
@@ -191,14 +195,75 @@ func fixedQueries(ctx context.Context, ents *store.Entities, profile bench.Profi
 	if err != nil {
 		return err
 	}
-	asked := bench.NewResult()
+	asked := latency.NewRecorder()
 	for i := range list {
-		res, err := bench.Query(ctx, ents, bench.QueryConfig{Query: list[i], Answer: answers[i], Loop: bench.Times(5)})
+		res, err := bench.Query(ctx, ents, bench.QueryConfig{Query: list[i], Answer: answers[i], Config: pace.Config{N: 5}})
 		if err != nil {
 			return err
 		}
-		asked.Latency.Merge(res.Latency)
+		asked.Merge(res.All())
 	}
+	r.part("query", asked)
+	return nil
+}
+
+// ownReads are those of a first look at a source.
+const ownReads = 2_000
+
+// ownBlocks is the first look at a source: it is loaded, read by the everyday mix, and goes on
+// with blocks of its own.
+func (l *Lab) ownBlocks(layout string, commits int) Variant {
+	return l.onNewStore(layout, "RealBlocks", l.onBase(layout, "commits", itoa(commits)), func(ctx context.Context, ents *store.Entities, r *Record) error {
+		d, err := l.base(layout, l.Scale, 0)
+		if err != nil {
+			return err
+		}
+		if err := l.roomToLoad(3 * l.Scale); err != nil { // and for the answers
+			return err
+		}
+		ready, err := d.Fill(ctx, ents)
+		if err != nil {
+			return err
+		}
+		r.put(ready.Seconds, "load-s")
+		if err := everyday(ctx, ents, d.Source, l.fresh(), r); err != nil {
+			return err
+		}
+		expect, err := d.Expectation(ready)
+		if err != nil {
+			return err
+		}
+		res, err := bench.Commit(ctx, ents, bench.CommitConfig{
+			Blocks: d.Rest(), Expect: expect, Config: pace.Config{N: int64(min(commits, d.Source.Changing))},
+		})
+		r.commits(res)
+		return err
+	})
+}
+
+// everyday reads by mix W what a store holds of a source: entities by their keys, and queries.
+func everyday(ctx context.Context, ents *store.Entities, source *bench.Source, seed uint64, r *Record) error {
+	oracle := mix.NewOracle()
+	if err := oracle.Follow(source.Blocks()); err != nil {
+		return err
+	}
+	m, err := mix.New(mix.W, oracle)
+	if err != nil {
+		return err
+	}
+	out, err := bench.ReadMix(ctx, ents, bench.ReadMixConfig{Mix: m, Config: pace.Config{N: ownReads, Seed: seed}})
+	if err != nil {
+		return err
+	}
+	got, asked := latency.NewRecorder(), latency.NewRecorder()
+	for _, k := range out.Kinds {
+		if k.Name == "entity" || k.Name == "payload" {
+			got.Merge(k.Latency)
+		} else {
+			asked.Merge(k.Latency)
+		}
+	}
+	r.part("get", got)
 	r.part("query", asked)
 	return nil
 }

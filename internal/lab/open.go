@@ -17,9 +17,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// withMendoza runs f on an open data set of the base profile.
-func (l *Lab) withMendoza(ctx context.Context, layout string, scale float64, o *store.Options, r *Record, f func(d *mendoza, cp *bench.Copy) error) error {
-	d, err := l.mendoza(layout, scale, productionBlock)
+// withBase runs f on an open data set of the base profile.
+func (l *Lab) withBase(ctx context.Context, layout string, scale float64, o *store.Options, r *Record, f func(d *baseData, cp *bench.Copy) error) error {
+	d, err := l.base(layout, scale, productionBlock)
 	if err != nil {
 		return err
 	}
@@ -91,6 +91,15 @@ func (l *Lab) phase(ctx context.Context, cp *bench.Copy, t temperature, r *Recor
 		}
 	}
 	return err
+}
+
+// timed is a phase of one workload, whose figures are the record's.
+func (l *Lab) timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (bench.Result, error)) error {
+	return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+		res, err := f(ctx)
+		r.result(res)
+		return nil, err
+	})
 }
 
 // residency adds the part of the files that is in the page cache.

@@ -56,7 +56,7 @@ func pageSizes(l *Lab) (list []Variant, _ error) {
 // paged loads the base profile within a budget that is a part of what it will take, reads it and
 // goes on with commits.
 func (l *Lab) paged(ctx context.Context, layout, page string, part float64, r *Record) error {
-	d, err := l.mendoza(layout, l.Scale, productionBlock)
+	d, err := l.base(layout, l.Scale, productionBlock)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/varvedb/varve/bench"
+	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/payload"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -37,10 +38,10 @@ func payloads(l *Lab) (list []Variant, _ error) {
 }
 
 func (l *Lab) payload(ctx context.Context, cp *bench.Copy, cfg payload.Config, r *Record) error {
-	cfg.Path, cfg.Seed, cfg.Reads = besideOf(cp, "payloads"), l.fresh(), bench.For(l.Phase/2)
+	cfg.Path, cfg.Seed, cfg.Reads = besideOf(cp, "payloads"), l.fresh(), l.Phase/2
 	commits, reads, beside, err := payload.Run(ctx, cp.DB, cfg)
 	r.result(commits)
-	r.Metrics = append(r.Metrics, reads.Latency.Metrics("read-")...)
+	r.Metrics = append(r.Metrics, reads.All().Metrics("read-")...)
 	if err == nil {
 		err = bench.FoldLog(ctx, cp.DB)
 	}
@@ -70,7 +71,7 @@ func capped(l *Lab) (list []Variant, _ error) {
 			list = append(list, l.operation("Capped", layout, func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error) {
 				gen := d.Gen.Next(rows / d.Profile.Rows())
 				gen.PerBlock = most / d.Profile.Rows()
-				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Loop: bench.Times(rows)})
+				return l.commits(ctx, d, cp, bench.CommitConfig{Blocks: bench.Blocks(d.Profile, gen), Config: pace.Config{N: int64(rows)}})
 			}, "cap", itoa(most)))
 		}
 	}

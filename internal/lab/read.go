@@ -76,7 +76,7 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 						}
 						o := at.storeOptions()
 						o.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients take turns
-						return at.withMendoza(ctx, layout, scale, o, r, func(d *mendoza, cp *bench.Copy) (err error) {
+						return at.withBase(ctx, layout, scale, o, r, func(d *baseData, cp *bench.Copy) (err error) {
 							if oracles[scale] == nil {
 								oracles[scale], err = at.oracle(d)
 							}

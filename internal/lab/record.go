@@ -102,17 +102,19 @@ func (r *Record) kind(name string, rec *latency.Recorder) {
 	}
 }
 
-// result adds a workload's figures.
+// result adds a workload's figures, if it has begun.
 func (r *Record) result(res bench.Result) {
-	r.Count += res.Latency.Count()
-	r.Metrics = append(r.Metrics, res.Metrics()...)
+	if res.Outcome != nil {
+		r.Count += res.Count
+		r.Metrics = append(r.Metrics, res.Metrics()...)
+	}
 }
 
-// part adds the figures of one of several workloads, each with its name before it.
-func (r *Record) part(name string, res bench.Result) {
-	r.Count += res.Latency.Count()
-	r.Metrics = append(r.Metrics, res.Latency.Metrics(name+"-")...)
-	r.kind(name, res.Latency)
+// part adds the latencies of one of several workloads, with its name before their units.
+func (r *Record) part(name string, rec *latency.Recorder) {
+	r.Count += rec.Count()
+	r.Metrics = append(r.Metrics, rec.Metrics(name+"-")...)
+	r.kind(name, rec)
 }
 
 // outcome adds what a loop did: to its end, as fast as could be, and how long all and each kind
@@ -136,8 +138,14 @@ func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.
 	}
 	line := s.Fill(seconds, started)
 	for _, sum := range summaries {
-		if values := known(line, sum.of); len(values) > 0 {
-			r.put(sum.sum(values)/sum.in, sum.unit)
+		var values []float64
+		for i := range line {
+			if v, known := line[i].Sampled[sum.of]; known {
+				values = append(values, v)
+			}
+		}
+		if len(values) > 0 {
+			r.put(sum.sum(values)*sum.times, sum.unit)
 		}
 	}
 	if counted {
@@ -154,38 +162,13 @@ const diskPage = 4 << 10
 // summaries are what a timeline comes to: the highest sizes, the average use of
 // processor and disk, and what was resident last.
 var summaries = []struct {
-	unit string
-	in   float64
-	sum  func([]float64) float64
-	of   func(*latency.Second) *float64
+	unit, of string
+	times    float64
+	sum      func([]float64) float64
 }{
-	{"wal-MB", 1e6, slices.Max[[]float64], func(s *latency.Second) *float64 { return float(s.WALBytes) }},
-	{"rss-MB", 1e6, slices.Max[[]float64], func(s *latency.Second) *float64 { return float(s.RSSBytes) }},
-	{"db-MB", 1e6, slices.Max[[]float64], func(s *latency.Second) *float64 { return float(s.DatabaseBytes) }},
-	{"cores", 1, mean, func(s *latency.Second) *float64 { return s.CPU }},
-	{"disk-reads/s", diskPage, mean, func(s *latency.Second) *float64 { return float(s.ReadBytes) }},
-	{"disk-read-MB/s", 1e6, mean, func(s *latency.Second) *float64 { return float(s.ReadBytes) }},
-	{"disk-write-MB/s", 1e6, mean, func(s *latency.Second) *float64 { return float(s.WriteBytes) }},
-	{"stall-ms/s", 1e6, mean, func(s *latency.Second) *float64 { return float(s.StallNS) }},
-	{"resident", 1, last, func(s *latency.Second) *float64 { return s.Resident }},
-}
-
-// known returns the values that the engine and the system told.
-func known(line []latency.Second, of func(*latency.Second) *float64) (values []float64) {
-	for i := range line {
-		if v := of(&line[i]); v != nil {
-			values = append(values, *v)
-		}
-	}
-	return values
-}
-
-func float[T ~int64](v *T) *float64 {
-	if v == nil {
-		return nil
-	}
-	f := float64(*v)
-	return &f
+	{"wal-MB", "wal-MB", 1, slices.Max[[]float64]}, {"rss-MB", "rss-MB", 1, slices.Max[[]float64]}, {"db-MB", "db-MB", 1, slices.Max[[]float64]}, {"cores", "cores", 1, mean},
+	{"disk-reads/s", "disk-read-MB", 1e6 / diskPage, mean}, {"disk-read-MB/s", "disk-read-MB", 1, mean},
+	{"disk-write-MB/s", "disk-write-MB", 1, mean}, {"stall-ms/s", "stall-ms", 1, mean}, {"resident", "resident", 1, last},
 }
 
 func mean(values []float64) float64 { return stat.Mean(values, nil) }

@@ -23,7 +23,7 @@ import (
 func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 	o := l.storeOptions()
 	o.MaxReaderAge = 24 * time.Hour // a backup holds a view to its end
-	return l.withMendoza(ctx, layout, l.Scale, o, r, func(d *mendoza, cp *bench.Copy) error {
+	return l.withBase(ctx, layout, l.Scale, o, r, func(d *baseData, cp *bench.Copy) error {
 		path := besideOf(cp, "backup")
 		contents, err := l.backUp(ctx, d, cp, path, r)
 		if err == nil {
@@ -52,7 +52,7 @@ func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 }
 
 // backUp writes a backup while commits go on at the rate of the user's documents.
-func (l *Lab) backUp(ctx context.Context, d *mendoza, cp *bench.Copy, path string, r *Record) (contents store.Contents, err error) {
+func (l *Lab) backUp(ctx context.Context, d *baseData, cp *bench.Copy, path string, r *Record) (contents store.Contents, err error) {
 	every, err := l.every(d, seedRowRate)
 	if err != nil {
 		return contents, err
@@ -72,7 +72,7 @@ func (l *Lab) backUp(ctx context.Context, d *mendoza, cp *bench.Copy, path strin
 			r.put(time.Since(start).Seconds(), "backup-s")
 			return errors.Join(err, file.Sync())
 		})
-		wrote, err := bench.Commits(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Every: every, Loop: func() bool { return !ended.Load() }})
+		wrote, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Every: every, Config: pace.Config{More: func() bool { return !ended.Load() }}})
 		err = errors.Join(err, group.Wait())
 		r.outcome(wrote.Outcome)
 		r.put(wrote.RowRate(), "rows/s")
@@ -93,14 +93,14 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 	case killed && engine.Find(l.Engine.Name).Server:
 		return fmt.Errorf("%w: a copy of a running server's files is not what a kill leaves", ErrSkip)
 	}
-	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) (err error) {
+	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(d *baseData, cp *bench.Copy) (err error) {
 		m, err := l.mixOf(l.mixes()[0], d)
 		if err != nil {
 			return err
 		}
 		var head uint64
-		_, err = bench.Commits(ctx, cp.Entities, bench.CommitConfig{
-			Blocks: d.Rest(), For: l.Phase / 2, Mix: m, Observe: func(b *store.Block, _ time.Duration) { head = b.Number },
+		_, err = bench.Commit(ctx, cp.Entities, bench.CommitConfig{
+			Blocks: d.Rest(), Config: pace.Config{Duration: l.Phase / 2}, Mix: m, Observe: func(b *store.Block, _ time.Duration) { head = b.Number },
 		})
 		if err != nil {
 			return err
@@ -185,30 +185,21 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 // growth commits as fast as it goes and does all that was put off: what a row takes then does not
 // depend on the rate.
 func (l *Lab) growth(ctx context.Context, layout string, r *Record) error {
-	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(d *mendoza, cp *bench.Copy) error {
-		before, err := cp.DB.Stats(ctx)
-		if err != nil {
-			return err
-		}
+	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(d *baseData, cp *bench.Copy) error {
 		var rows uint64
-		err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-			wrote, err := bench.Commits(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), For: l.Phase})
-			r.outcome(wrote.Outcome)
-			rows = wrote.Rows
-			return wrote.Outcome, err
+		before, after, err := sizesAround(ctx, cp, func() error {
+			return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+				wrote, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Config: pace.Config{Duration: l.Phase}})
+				r.outcome(wrote.Outcome)
+				rows = wrote.Rows
+				return wrote.Outcome, err
+			})
 		})
-		if err == nil {
-			err = errors.Join(cp.Entities.Settle(ctx), bench.FoldLog(ctx, cp.DB))
-		}
-		if err != nil {
-			return err
-		}
-		after, err := cp.DB.Stats(ctx)
-		if before.DatabaseBytes != nil && after.DatabaseBytes != nil && rows > 0 {
-			each := float64(*after.DatabaseBytes-*before.DatabaseBytes) / float64(rows)
+		if after > 0 && rows > 0 {
+			each := float64(after-before) / float64(rows)
 			r.put(each, "B/row")
 			r.put(each*seedRowRate*(24*time.Hour).Seconds()/1e9, "GB/day")
-			r.put(float64(*after.DatabaseBytes)/1e6, "after-MB")
+			r.put(float64(after)/1e6, "after-MB")
 		}
 		return err
 	})

@@ -26,7 +26,7 @@ func measureService(l *Lab) (list []Variant, _ error) {
 				c := l.on(layout, itoa(serve.PayloadBytes)+"B", "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
 				list = append(list, Variant{"Service", c, func(ctx context.Context, r *Record) error {
 					return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, _ *store.Entities) error {
-						res, err := w.Run(ctx, db, protocol, n, bench.For(l.Phase/2)) // there are many
+						res, err := w.Run(ctx, db, protocol, n, pace.Config{Duration: l.Phase / 2}) // there are many
 						r.result(res)
 						return err
 					})
@@ -45,10 +45,8 @@ func (l *Lab) servedEvents(data enrolment.Data) (list []Variant) {
 			c := l.on("tags", data.Name, "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
 			list = append(list, Variant{"ServiceEvents", c, func(ctx context.Context, r *Record) error {
 				return l.withDataset(ctx, data.Dataset(l.Engine, "tags"), l.storeOptions(), r, func(cp *bench.Copy) error {
-					return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-						res, err := w.Serve(ctx, cp.DB, protocol, bench.For(l.Phase/2))
-						r.result(res)
-						return nil, err
+					return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) {
+						return w.Serve(ctx, cp.DB, protocol, pace.Config{Duration: l.Phase / 2})
 					})
 				})
 			}})
@@ -111,9 +109,8 @@ func (s *Running) variants(l *Lab) (list []Variant, _ error) {
 					if err := ready(ctx); err != nil {
 						return err
 					}
-					res := bench.NewResult()
-					err := res.Clients(ctx, clients, s.Each, func(ctx context.Context, i int) error { return kind.request(requests, ctx, i) })
-					r.result(res)
+					out, err := requests.Loop(ctx, pace.Config{Workers: clients, N: int64(clients * s.Each)}, kind.request)
+					r.result(bench.Result{Outcome: out})
 					return err
 				}})
 			}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/perf/benchfmt"
 
@@ -218,20 +218,10 @@ func timeline(config []benchfmt.Config, r *Record) (list []*benchfmt.Result) {
 		s := &r.Timeline[i]
 		values := []bench.Metric{{Value: float64(s.Count), Unit: "ops"}}
 		if s.Count > 0 {
-			values = append(values, latency.Milliseconds(s.P50, "p50-ms"), latency.Milliseconds(s.Max, "max-ms"))
+			values = append(values, latency.Milliseconds(s.Max, "max-ms"))
 		}
-		for _, m := range []struct {
-			of   *float64
-			in   float64
-			unit string
-		}{
-			{float(s.WALBytes), 1e6, "wal-MB"}, {float(s.DatabaseBytes), 1e6, "db-MB"}, {float(s.RSSBytes), 1e6, "rss-MB"}, {s.CPU, 1, "cores"},
-			{float(s.ReadBytes), 1e6, "disk-read-MB"}, {float(s.WriteBytes), 1e6, "disk-write-MB"}, {float(s.Checkpoints), 1, "checkpoints"},
-			{s.Resident, 1, "resident"}, {float(s.StallNS), float64(time.Millisecond), "stall-ms"},
-		} {
-			if m.of != nil {
-				values = append(values, bench.Metric{Value: *m.of / m.in, Unit: m.unit})
-			}
+		for _, unit := range slices.Sorted(maps.Keys(s.Sampled)) {
+			values = append(values, bench.Metric{Value: s.Sampled[unit], Unit: unit})
 		}
 		if s.Errors > 0 {
 			values = append(values, bench.Metric{Value: float64(s.Errors), Unit: "errors"})

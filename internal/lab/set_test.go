@@ -13,6 +13,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/latency"
+	"github.com/varvedb/varve/bench/pace"
 )
 
 // record is one of a repeat, with a latency of each of two kinds.
@@ -20,11 +21,11 @@ func record(repeat string, err error) *Record {
 	r := &Record{Name: "Commit", Keys: Keys{{"engine", "sqlite"}, {"layout", "arkiv-13"}}, Err: err}
 	r.Manifest.Set("host", "12345678-abcd")
 	r.Manifest.Set(repeatKey, repeat)
-	res := bench.NewResult()
-	res.Latency.Record(time.Millisecond)
-	r.result(res)
+	rec := latency.NewRecorder()
+	rec.Record(time.Millisecond)
+	r.result(bench.Result{Outcome: &pace.Outcome{Count: 1, Kinds: []pace.Kind{{Latency: rec}}}})
 	r.put(4371, "qps")
-	r.kind("status=pending", res.Latency)
+	r.kind("status=pending", rec)
 	other := latency.NewRecorder()
 	other.Record(2 * time.Millisecond)
 	r.kind("get", other)
@@ -98,13 +99,13 @@ func TestSetOfSeconds(t *testing.T) {
 	s, err := OpenSet(dir)
 	require.NoError(t, err)
 	r := record("1", nil)
-	r.Timeline = []latency.Second{{At: 1, Count: 7, Max: time.Second, WALBytes: new(int64(2e6))}, {At: 1.5}}
+	r.Timeline = []latency.Second{{At: 1, Count: 7, Max: time.Second, Sampled: map[string]float64{"wal-MB": 2}}, {At: 1.5}}
 	r.Columns, r.Rows = []string{"entities", "ms"}, [][]float64{{10, 3.5}}
 	require.NoError(t, s.Add("A5", "sqlite", "now", r))
 	require.Len(t, lines(t, s), 3)
 	text, err := os.ReadFile(filepath.Join(dir, "A5-sqlite-now-timeline.txt"))
 	require.NoError(t, err)
-	require.Contains(t, string(text), "BenchmarkTimeline/engine=sqlite/layout=arkiv-13/second=1 7 7 ops 0 p50-ms 1000 max-ms 2 wal-MB\n")
+	require.Contains(t, string(text), "BenchmarkTimeline/engine=sqlite/layout=arkiv-13/second=1 7 7 ops 1000 max-ms 2 wal-MB\n")
 	require.Contains(t, string(text), "second=1.5 1 0 ops\n")
 	text, err = os.ReadFile(filepath.Join(dir, "A5-sqlite-now-blocks.txt"))
 	require.NoError(t, err)

@@ -14,43 +14,43 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// SocialOptions are those of G2 alone. What is zero follows from the lab's.
+// SocialOptions are those of G2 alone. What is not given follows from the lab's.
 type SocialOptions struct {
-	Relationships []int          `json:"relationships,omitempty"`
-	Script        *social.Script `json:"script,omitempty"`
+	Relationships []int     `min:"1" max:"1000000000" json:"relationships,omitempty" help:"Sizes of the graph." default:"100000"`
+	QPS           []float64 `above:"0" max:"10000000" name:"qps" json:"qps,omitempty" help:"Requests a second, measured one after the other." default:"1000"`
 }
 
 // socialRates are those of AuthZed's first tests, and a tenth of them.
 var socialRates = []float64{100, 1000, 10_000}
+
+// What its load does at a time, and which part of the objects takes part.
+const (
+	socialWorkers = 8
+	socialActive  = 0.1
+)
 
 func measureSocial(l *Lab) (list []Variant, err error) {
 	o := *cmp.Or(l.Social, &SocialOptions{})
 	if len(o.Relationships) == 0 {
 		o.Relationships = []int{l.scaled(10_000_000, social.MinRelationships)}
 	}
-	if o.Script == nil {
-		if o.Script, err = social.LoadScript(social.DefaultScript); err != nil {
-			return nil, err
-		}
-		o.Script.WarmUp, o.Script.Phases = l.warmUp(), nil
-		for _, rate := range socialRates {
-			o.Script.Phases = append(o.Script.Phases, social.Phase{Rate: rate, Duration: l.Phase})
-		}
+	if len(o.QPS) == 0 {
+		o.QPS = socialRates
 	}
 	for _, n := range o.Relationships {
-		list = append(list, l.circle(n, o.Script)...)
+		list = append(list, l.circle(n, o.QPS)...)
 	}
 	return list, nil
 }
 
-// circle is the loading of a graph, and the phases of a script over it.
-func (l *Lab) circle(relationships int, script *social.Script) []Variant {
+// circle is the loading of a graph, and the load at each rate over it.
+func (l *Lab) circle(relationships int, rates []float64) []Variant {
 	var graph *social.Graph
 	made := sync.OnceValue(func() error {
 		return l.aside(func() (err error) { graph, err = social.New(relationships, l.Seed); return err })
 	})
 	options := l.storeOptions()
-	options.Readers = script.Connections
+	options.Readers = socialWorkers
 	keys := l.keys("layout", "social", "durability", string(l.Durability), "relationships", itoa(relationships))
 	list := []Variant{{"SocialLoad", keys, func(ctx context.Context, r *Record) error {
 		if err := made(); err != nil {
@@ -62,14 +62,14 @@ func (l *Lab) circle(relationships int, script *social.Script) []Variant {
 		Name: fmt.Sprintf("social relationships=%d seed=%d", relationships, l.Seed),
 		Fill: func(ctx context.Context, db *store.DB) error { return loadSocial(ctx, db, graph, new(Record)) },
 	}}
-	for _, phase := range script.Phases {
-		cfg := social.RunConfig{Script: script, Phase: phase}
-		keys := keys.With("script", script.Name).With("qps", ftoa(phase.Rate)).With("phase", phase.Duration.String())
-		list = append(list, Variant{"Social", keys, func(ctx context.Context, r *Record) error {
+	for _, rate := range rates {
+		list = append(list, Variant{"Social", keys.With("qps", ftoa(rate)).With("phase", l.Phase.String()), func(ctx context.Context, r *Record) error {
 			if err := made(); err != nil {
 				return err
 			}
-			cfg.Seed = l.fresh()
+			cfg := social.Config{Mix: social.Mix, Active: socialActive}
+			cfg.Config = pace.Config{Workers: socialWorkers, Duration: l.Phase, WarmUp: l.warmUp(), Seed: l.fresh()}
+			cfg.At(rate)
 			return l.withDataset(ctx, d, options, r, func(cp *bench.Copy) error { return l.socialPhase(ctx, cp, graph, cfg, r) })
 		}})
 	}
@@ -91,8 +91,8 @@ func loadSocial(ctx context.Context, db *store.DB, graph *social.Graph, r *Recor
 	return r.sizes(ctx, db, graph.Len(), "B/rel")
 }
 
-// socialPhase runs one phase and compares the store with the oracle afterwards.
-func (l *Lab) socialPhase(ctx context.Context, cp *bench.Copy, graph *social.Graph, cfg social.RunConfig, r *Record) error {
+// socialPhase runs a load and compares the store with the oracle afterwards.
+func (l *Lab) socialPhase(ctx context.Context, cp *bench.Copy, graph *social.Graph, cfg social.Config, r *Record) error {
 	s, err := social.NewStore(cp.DB)
 	if err != nil {
 		return err

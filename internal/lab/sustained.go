@@ -68,33 +68,34 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 // base profile; 0 is as fast as possible.
 func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
 	return Variant{name, l.onScale(layout, scale, more...), func(ctx context.Context, r *Record) error {
-		return l.withMendoza(ctx, layout, scale, o, r, func(d *mendoza, cp *bench.Copy) error {
+		return l.withBase(ctx, layout, scale, o, r, func(d *baseData, cp *bench.Copy) error {
 			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
 		})
 	}}
 }
 
 // onRest runs commits of so many rows a second of what comes after the loaded part.
-func (l *Lab) onRest(ctx context.Context, d *mendoza, cp *bench.Copy, rate float64, length time.Duration, r *Record) error {
+func (l *Lab) onRest(ctx context.Context, d *baseData, cp *bench.Copy, rate float64, length time.Duration, r *Record) error {
 	every, err := l.every(d, rate)
 	if err != nil {
 		return err
 	}
-	return l.paced(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every, For: length}, r)
+	return l.paced(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every, Config: pace.Config{Duration: length}}, r)
 }
 
 // paced runs commits with samples beside them. Commits that were in a
 // checkpoint, by the engine's counters, are a kind of their own.
 func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig, r *Record) error {
 	observe, with, without := split(ctx, cp.DB)
-	cfg.Observe, cfg.WarmUp = observe, l.warmUp()
+	cfg.Observe, cfg.WarmUp, cfg.Settle = observe, l.warmUp(), cfg.Every == 0
 	return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-		done, err := bench.Commits(ctx, cp.Entities, cfg)
-		if err == nil && cfg.Every == 0 {
-			err = settle(ctx, cp.Entities, done, r)
-		}
+		done, err := bench.Commit(ctx, cp.Entities, cfg)
 		r.outcome(done.Outcome)
 		r.put(done.RowRate(), "rows/s")
+		if cfg.Settle { // what can be kept up for as long as one likes
+			r.put(float64(done.Rows)/max((done.Elapsed+done.Settle).Seconds(), 1e-9), "settled-rows/s")
+			r.put(done.Settle.Seconds(), "settle-s")
+		}
 		r.put(float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
 		if observe == nil {
 			r.note("the engine does not tell of its checkpoints, so commits with and without one are not told apart")
@@ -103,17 +104,6 @@ func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig,
 		r.kind("without-checkpoint", without)
 		return done.Outcome, err
 	})
-}
-
-// settle does what the layout has put off, and gives the rate of rows with it: what
-// can be kept up for as long as one likes.
-func settle(ctx context.Context, ents *store.Entities, done *bench.Paced, r *Record) error {
-	start := time.Now()
-	err := ents.Settle(ctx)
-	took := time.Since(start).Seconds()
-	r.put(float64(done.Rows)/max(done.Elapsed.Seconds()+took, 1e-9), "settled-rows/s")
-	r.put(took, "settle-s")
-	return err
 }
 
 // split tells commits that were in a checkpoint from the others, by the engine's
@@ -151,18 +141,10 @@ func reorgs(l *Lab) (list []Variant, _ error) {
 const reorgPayload = 5 << 10
 
 func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
-	return l.withMendoza(ctx, layout, l.Scale, l.storeOptions(), r, func(_ *mendoza, cp *bench.Copy) error {
-		before, err := cp.DB.Stats(ctx)
-		if err != nil {
-			return err
-		}
-		out := pace.Outcome{} // its time and line alone
+	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(_ *baseData, cp *bench.Copy) error {
 		var reorg *bench.Reorg
-		err = l.aside(func() (err error) {
-			reorg, err = bench.NewReorg(cp, bench.ReorgConfig{
-				Seed: l.fresh(), Payload: reorgPayload,
-				Observe: func(_ *store.Block, took time.Duration) { out.Timeline.Record(time.Since(out.Started), took) },
-			})
+		err := l.aside(func() (err error) {
+			reorg, err = bench.NewReorg(cp, bench.ReorgConfig{Seed: l.fresh(), Payload: reorgPayload})
 			return err
 		})
 		if l.Source != "" && errors.Is(err, store.ErrInvalid) {
@@ -171,26 +153,39 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 		if err != nil {
 			return err
 		}
-		err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-			out.Started = time.Now()
-			res, err := reorg.Run(ctx, bench.For(l.Phase))
-			out.Elapsed = time.Since(out.Started)
-			r.result(res.Both)
-			r.kind("arrival", res.Arrival)
-			r.kind("rewind", res.Rewind)
-			r.kind("commit", res.Commit)
-			return &out, err
+		before, after, err := sizesAround(ctx, cp, func() error {
+			return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+				res, err := reorg.Run(ctx, pace.Config{Duration: l.Phase})
+				r.result(res.Result)
+				r.kind("arrival", res.Arrival)
+				r.kind("rewind", res.Rewind)
+				r.kind("commit", res.Commit)
+				return res.Outcome, err
+			})
 		})
-		if err == nil {
-			err = bench.FoldLog(ctx, cp.DB) // into what is compared
-		}
-		if err != nil {
-			return err
-		}
-		after, err := cp.DB.Stats(ctx)
-		if before.DatabaseBytes != nil && after.DatabaseBytes != nil {
-			r.put(float64(*after.DatabaseBytes-*before.DatabaseBytes)/1e6, "growth-MB")
+		if after > 0 {
+			r.put(float64(after-before)/1e6, "growth-MB")
 		}
 		return err
 	})
+}
+
+// sizesAround returns the bytes of a database before something, and after it with what was put
+// off; 0 where the engine does not tell.
+func sizesAround(ctx context.Context, cp *bench.Copy, f func() error) (before, after int64, err error) {
+	first, err := cp.DB.Stats(ctx)
+	if err == nil {
+		err = f()
+	}
+	if err == nil {
+		err = errors.Join(cp.Entities.Settle(ctx), bench.FoldLog(ctx, cp.DB))
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	last, err := cp.DB.Stats(ctx)
+	if first.DatabaseBytes == nil || last.DatabaseBytes == nil {
+		return 0, 0, err
+	}
+	return *first.DatabaseBytes, *last.DatabaseBytes, err
 }

@@ -36,7 +36,7 @@ func operated(name, key string, operations map[string]operation) func(*Lab) ([]V
 
 // fromTar writes the base profile into a block tar, and loads that.
 func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
-	d, err := l.mendoza(layout, l.Scale, productionBlock)
+	d, err := l.base(layout, l.Scale, productionBlock)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ const chainBytes = 64 << 20
 
 // fromChain follows a chain with the first blocks of the base profile.
 func (l *Lab) fromChain(ctx context.Context, layout string, r *Record) error {
-	d, err := l.mendoza(layout, l.Scale, productionBlock)
+	d, err := l.base(layout, l.Scale, productionBlock)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (r *Record) synced(ctx context.Context, db *store.DB, rows uint64, took tim
 
 // importArkiv imports a database such as Arkiv's sqlite-store makes.
 func (l *Lab) importArkiv(ctx context.Context, layout string, r *Record) error {
-	d, err := l.mendoza("arkiv", l.Scale, productionBlock)
+	d, err := l.base("arkiv", l.Scale, productionBlock)
 	if err != nil {
 		return err
 	}

@@ -227,7 +227,7 @@ func (s *Set) overview(id string) Spec {
 
 // overviewUnits are those that people ask for first.
 var overviewUnits = []string{
-	"rows/s", "rel/s", "ev/s", "op/s", "qps", "p50-ms", "p95-ms", "p99-ms", "check-p95-ms", "lookup-p95-ms", "write-p95-ms",
+	"rows/s", "rel/s", "ev/s", "op/s", "qps", "p50-ms", "p95-ms", "p99-ms", "check-p95-ms", "write-p95-ms",
 	"share-success", "levels-missed", "late", "skipped", "ingest-s", "closure-s", "load-s", "data-MB",
 }
 

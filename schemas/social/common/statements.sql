@@ -78,58 +78,6 @@ WHERE made.object = ?
       FROM relationships AS b
       WHERE b.object = own.subject AND b.relation = 5 AND b.subject = ?));
 
--- The content that a viewer may see, from an object on, below another.
--- Arguments: from, below, viewer, viewer, viewer, limit.
--- Without the cast SQLite compiles the statement anew at each binding.
--- name: lookup_content
-SELECT own.object
-FROM relationships AS own
-WHERE own.object >= ?
-  AND own.object < ?
-  AND own.relation = 6
-  AND (own.subject = ?
-    OR EXISTS (
-      SELECT 1
-      FROM relationships AS v
-      WHERE v.object = own.object
-        AND v.relation IN (7, 8)
-        AND (v.relation = 7
-          OR EXISTS (
-            SELECT 1
-            FROM relationships AS f
-            WHERE f.object = v.subject AND f.relation = 4 AND f.subject = ?)))
-    AND NOT EXISTS (
-      SELECT 1
-      FROM relationships AS b
-      WHERE b.object = own.subject AND b.relation = 5 AND b.subject = ?))
-ORDER BY own.object
-LIMIT CAST(? AS BIGINT);
-
--- Who may see a piece of content: the owner, and user:* (0) or the followers who
--- are not blocked. Arguments: content, content, content.
--- name: lookup_subjects
-SELECT own.subject AS viewer
-FROM relationships AS own
-WHERE own.object = ?
-  AND own.relation = 6
-UNION
-SELECT p.subject AS viewer
-FROM relationships AS p
-WHERE p.object = ?
-  AND p.relation = 7
-UNION
-SELECT f.subject AS viewer
-FROM relationships AS v
-JOIN relationships AS own ON own.object = v.object AND own.relation = 6
-JOIN relationships AS f ON f.object = v.subject AND f.relation = 4
-WHERE v.object = ?
-  AND v.relation = 8
-  AND NOT EXISTS (
-    SELECT 1
-    FROM relationships AS b
-    WHERE b.object = own.subject AND b.relation = 5 AND b.subject = f.subject)
-ORDER BY viewer;
-
 -- name: has
 SELECT count(*)
 FROM relationships
