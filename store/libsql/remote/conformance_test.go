@@ -57,6 +57,5 @@ func TestCompact(t *testing.T) {
 		t.Skip("it takes minutes: run it with -every-layout")
 	}
 	h := storetest.Harness{NewURL: newURL, Server: true, Checks: 5}
-	storetest.RunCompact(t, h, false)
-	storetest.RunCompactLog(t, h)
+	storetest.RunCompact(t, h)
 }
