@@ -133,7 +133,6 @@ func newMachine(t *testing.T, gen *generator, h Harness, layout string, of *mode
 	if m.has("page_size") {
 		m.url = withParams(t, m.url, "page_size", one(gen, "page size", []string{"4096", "512", "1024", "65536"}))
 	}
-	m.model.HeadOnly = !schemas.KeepsHistory(layout)
 	return m
 }
 
@@ -148,6 +147,7 @@ func (m *machine) open(t *rapid.T) {
 	t.Logf("open %s with %q", m.layout, params)
 	m.db = mustOpen(t, withParams(t, m.url, params...), nil)
 	m.ents = entitiesOf(t, m.db, store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds})
+	m.model.HeadOnly = !m.ents.Temporal()
 }
 
 // params draws what may be another one each time the store is opened.
