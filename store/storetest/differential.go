@@ -31,7 +31,7 @@ var _ = flag.Set("rapid.shrinktime", "5s")
 const (
 	repeatedChecks = 30
 	labChecks      = 8
-	runsChecks     = 250
+	runsChecks     = 200
 )
 
 // RunDifferential does random things to a store and to the Model: blocks, loads, rewinds,
@@ -162,8 +162,8 @@ func (m *machine) params() (pairs []string) {
 		policies := []driver.CheckpointPolicy{driver.Background, driver.Inline, driver.Manual}
 		pairs = append(pairs, "checkpoint", string(one(m.gen, "checkpoint", policies)), "checkpoint_frames", one(m.gen, "frames", []string{"1000", "1", "20"}))
 	}
-	if schemas.HasRuns(m.layout) && !m.gen.chance("usual backlog", 4) {
-		pairs = append(pairs, "backlog", one(m.gen, "backlog", []string{"3", "1", "20"}))
+	if schemas.HasRuns(m.layout) { // with 1 and 3 merges are met in every state, with the last in none
+		pairs = append(pairs, "backlog", one(m.gen, "backlog", []string{"3", "1", "3", "1", "20", "16384"}))
 	}
 	return pairs
 }

@@ -38,9 +38,9 @@ func TestConformance(t *testing.T) {
 			"driver": storetest.RunDriver, "query": storetest.RunQuery, "differential": storetest.RunDifferential,
 		},
 		"compact": {
-			"entities": storetest.RunEntities, "differential": storetest.RunDifferential, "metamorphic": storetest.RunMetamorphic,
+			"entities": storetest.RunEntities, "differential": storetest.RunDifferential,
 			"questions": storetest.RunQuestions, "events": storetest.RunEvents, "check": storetest.RunCheck, "beside": storetest.RunBeside,
-			"transcript": storetest.RunTranscript, "arkiv": storetest.RunArkiv,
+			"arkiv": storetest.RunArkiv,
 		},
 	}
 	for layout, list := range suites {
