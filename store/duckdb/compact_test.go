@@ -14,6 +14,5 @@ func TestCompact(t *testing.T) {
 		},
 		Checks: 2,
 	}
-	storetest.RunCompact(t, h, true)
-	storetest.RunCompactLog(t, h)
+	storetest.RunCompact(t, h)
 }

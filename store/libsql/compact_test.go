@@ -12,6 +12,5 @@ func TestCompact(t *testing.T) {
 		NewURL: func(t testing.TB) string { return "libsql://" + filepath.Join(t.TempDir(), "varve.db") },
 		Checks: 10,
 	}
-	storetest.RunCompact(t, h, true)
-	storetest.RunCompactLog(t, h)
+	storetest.RunCompact(t, h)
 }

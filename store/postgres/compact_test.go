@@ -18,8 +18,7 @@ import (
 
 func TestCompact(t *testing.T) {
 	h := storetest.Harness{NewURL: pgtest.NewURL, Server: true, Checks: 2}
-	storetest.RunCompact(t, h, true)
-	storetest.RunCompactLog(t, h)
+	storetest.RunCompact(t, h)
 }
 
 // TestFindPages: a search for many values reads the pages on which they lie, and not the

@@ -10,6 +10,5 @@ func TestCompact(t *testing.T) {
 	h := storetest.Harness{NewURL: func(t testing.TB) string {
 		return "sqlite://" + t.TempDir() + "/varve.db"
 	}}
-	storetest.RunCompact(t, h, false)
-	storetest.RunCompactLog(t, h)
+	storetest.RunCompact(t, h)
 }

@@ -18,6 +18,5 @@ var harness = storetest.Harness{
 func TestConformance(t *testing.T) { storetest.Run(t, harness) }
 
 func TestCompact(t *testing.T) {
-	storetest.RunCompact(t, harness, true)
-	storetest.RunCompactLog(t, harness)
+	storetest.RunCompact(t, harness)
 }

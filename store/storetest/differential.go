@@ -15,33 +15,63 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// repeatedChecks is how many histories RunDifferential tries on a layout that repeats
-// another one.
-const repeatedChecks = 30
+// A failure is made smaller for less than rapid's 30 s, unless -rapid.shrinktime says otherwise.
+var _ = flag.Set("rapid.shrinktime", "5s")
 
-// RunDifferential applies random blocks, rewinds, prunes, loads and reopens to
-// a store and to the Model, and asks both random questions. They must agree on
-// every answer, every error and the digest. How much is tried follows the flags
+// How many histories RunDifferential tries, where neither the harness nor -rapid.checks says
+// it: on a layout that repeats another one, on one that no other suite has, and on one with
+// runs, which are in another state with each limit on what is put off.
+const (
+	repeatedChecks = 30
+	labChecks      = 8
+	runsChecks     = 200
+)
+
+// RunDifferential does random things to a store and to the Model: blocks, loads, rewinds,
+// prunes, merges, checkpoints, and opening with other parameters that must not matter. It asks
+// both random questions and at the end imports the history into another layout. They must
+// agree on every answer, every error and the digest. Since the Model judges, engines that
+// cannot be in one program are compared as well. How much is tried follows the flags
 // -rapid.checks and -rapid.steps and is less with -short.
 func RunDifferential(t *testing.T, h Harness) {
-	for _, layout := range h.layouts() {
+	layouts := h.Layouts
+	if layouts == nil {
+		layouts = schemas.EntityLayouts()
+	}
+	for _, layout := range layouts {
 		t.Run("layout="+layout, func(t *testing.T) {
-			checks := h.Checks
-			if checks == 0 && h.repeats(layout) {
-				checks = repeatedChecks
-			}
-			limitChecks(t, checks)
 			for name, run := range foundCases {
 				t.Run(name, func(t *testing.T) { run(t, h, layout) })
 			}
-			rapid.Check(t, func(rt *rapid.T) { differential(t, rt, h, layout) })
+			// In a test of its own: rapid panics in one that has failed.
+			t.Run("random", func(t *testing.T) {
+				limitChecks(t, h.checks(layout))
+				rapid.Check(t, func(rt *rapid.T) { differential(t, rt, h, layout) })
+			})
 		})
 	}
+}
+
+// checks returns how many histories to try on a layout, 0 for as many as -rapid.checks says.
+func (h Harness) checks(layout string) int {
+	switch {
+	case h.Checks > 0:
+		return h.Checks
+	case !slices.Contains(h.layouts(), layout):
+		return labChecks
+	case h.repeats(layout):
+		return repeatedChecks
+	case schemas.HasRuns(layout):
+		return runsChecks
+	}
+	return 0
 }
 
 // limitChecks sets -rapid.checks for a test, unless the flag was given.
@@ -56,8 +86,9 @@ func limitChecks(t *testing.T, checks int) {
 
 // machine is a store beside the model of it.
 type machine struct {
-	url    string
+	url    string // with what is chosen once
 	layout string
+	driver driver.Driver
 	db     *store.DB
 	ents   *store.Entities
 	model  *model.Model
@@ -66,20 +97,15 @@ type machine struct {
 	fed    []store.Block // that the store holds, as they were given to it
 }
 
-func rapidChooser(t *rapid.T) chooser {
-	return func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
-}
-
 func differential(t *testing.T, rt *rapid.T, h Harness, layout string) {
-	gen := &generator{pick: rapidChooser(rt)}
-	m := &machine{url: h.quickURL(t), layout: layout, model: &model.Model{ExtendAdds: gen.chance("extend adds", 3)}, gen: gen}
+	gen := &generator{rt: rt}
+	m := newMachine(t, gen, h, layout, &model.Model{ExtendAdds: gen.chance("extend adds", 3)})
 	m.open(rt)
 	defer func() { require.NoError(rt, m.db.Close()) }()
 	gen.nul, gen.nulPattern = 12, true
-	if !m.db.Engine().Capabilities().TextNUL {
+	if !m.driver.Capabilities.TextNUL {
 		gen.nul, gen.nulPattern, m.model.NoNUL = 200, false, true
 	}
-	m.model.HeadOnly = !m.ents.Temporal()
 	rt.Repeat(map[string]func(*rapid.T){
 		"":           m.check,
 		"apply":      m.apply,
@@ -100,10 +126,46 @@ func differential(t *testing.T, rt *rapid.T, h Harness, layout string) {
 	}
 }
 
+// newMachine returns a machine whose store is to be opened.
+func newMachine(t *testing.T, gen *generator, h Harness, layout string, of *model.Model) *machine {
+	m := &machine{url: h.quickURL(t), layout: layout, model: of, gen: gen}
+	m.driver = linkedDriver(t, m.url)
+	if m.has("page_size") {
+		m.url = withParams(t, m.url, "page_size", one(gen, "page size", []string{"4096", "512", "1024", "65536"}))
+	}
+	return m
+}
+
+// has tells whether URLs of the engine may have a parameter.
+func (m *machine) has(param string) bool {
+	_, is := m.driver.Params[param]
+	return is
+}
+
 func (m *machine) open(t *rapid.T) {
-	db := mustOpen(t, m.url, nil)
-	m.db = db
-	m.ents = entitiesOf(t, db, store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds})
+	params := m.params()
+	t.Logf("open %s with %q", m.layout, params)
+	m.db = mustOpen(t, withParams(t, m.url, params...), nil)
+	m.ents = entitiesOf(t, m.db, store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds})
+	m.model.HeadOnly = !m.ents.Temporal()
+}
+
+// params draws what may be another one each time the store is opened.
+func (m *machine) params() (pairs []string) {
+	memory := []string{"256MiB", "64MiB"}
+	if m.has("page_size") {
+		memory = []string{"256MiB", "64KiB", "1MiB"} // of page caches, which need hold nothing
+		pairs = append(pairs, "mmap", one(m.gen, "mmap", []string{"0", "65536", "100000000"}))
+	}
+	pairs = append(pairs, "memory", one(m.gen, "memory", memory))
+	if m.driver.Capabilities.WALCheckpoint {
+		policies := []driver.CheckpointPolicy{driver.Background, driver.Inline, driver.Manual}
+		pairs = append(pairs, "checkpoint", string(one(m.gen, "checkpoint", policies)), "checkpoint_frames", one(m.gen, "frames", []string{"1000", "1", "20"}))
+	}
+	if schemas.HasRuns(m.layout) { // with 1 and 3 merges are met in every state, with the last in none
+		pairs = append(pairs, "backlog", one(m.gen, "backlog", []string{"3", "1", "3", "1", "20", "16384"}))
+	}
+	return pairs
 }
 
 func (m *machine) reopen(t *rapid.T) {
@@ -227,11 +289,15 @@ func (m *machine) prune(t *rapid.T) {
 	m.checkState(t)
 }
 
-// settle does what the layout puts off, by chance only a part of it, and lets the
-// store check itself.
+// settle does what the layout or the engine puts off, by chance only a part of it, and lets
+// the store check itself.
 func (m *machine) settle(t *rapid.T) {
 	if m.gen.chance("all of it", 2) {
 		require.NoError(t, m.ents.Settle(context.Background()))
+	}
+	if m.driver.Capabilities.WALCheckpoint && m.gen.chance("checkpoint", 2) {
+		_, err := m.db.Checkpoint(context.Background(), m.gen.chance("truncate", 2))
+		require.NoError(t, err)
 	}
 	_, err := m.ents.Verify(context.Background())
 	require.NoError(t, err)
@@ -307,25 +373,23 @@ func (m *machine) page(t *rapid.T) {
 	requireEntities(t, wantAll, all)
 }
 
-// export writes the history into a store of another layout, which then has the
-// same digest and the same answers.
+// export writes the history into a store of any layout, which then has the same digest and
+// the same answers, and goes on.
 func (m *machine) export(t *testing.T, rt *rapid.T, h Harness) {
 	if m.model.HeadOnly || m.pruned {
 		return
 	}
-	other := &machine{
-		url: h.quickURL(t), layout: one(m.gen, "layout", h.layouts()),
-		model: m.model.Clone(), gen: m.gen,
-	}
+	other := newMachine(t, m.gen, h, one(m.gen, "layout", schemas.EntityLayouts()), m.model.Clone())
 	other.open(rt)
 	defer func() { require.NoError(rt, other.db.Close()) }()
-	other.model.HeadOnly = !other.ents.Temporal()
 	importInto(rt, other.ents, m.ents.History(context.Background()), store.LoadOptions{Changes: 4})
 	other.checkState(rt)
 	for range 3 {
 		other.get(rt)
 		other.query(rt)
+		other.apply(rt)
 	}
+	other.checkState(rt)
 }
 
 func requireEntities(t require.TestingT, want, got []*store.Entity) {

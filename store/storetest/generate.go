@@ -4,21 +4,18 @@ import (
 	"math"
 	"slices"
 
+	"pgregory.net/rapid"
+
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-// chooser draws one of n alternatives, from 0, the plainest, to n−1. Random
-// tests draw from rapid, which shrinks towards 0, the transcript from a seeded
-// generator.
-type chooser func(label string, n int) int
-
 // generator makes blocks and queries over few keys, names and values, so that
 // operations meet and comparisons hit.
 type generator struct {
-	pick chooser
+	rt *rapid.T
 
 	// nul is how rare U+0000 is in text: in one of so many; 0 means never.
 	// Where an engine refuses it, it should be rare.
@@ -26,6 +23,9 @@ type generator struct {
 	// nulPattern tells that glob patterns may contain it too.
 	nulPattern bool
 }
+
+// pick draws one of n alternatives, from 0, the plainest, to which rapid shrinks, to n−1.
+func (g *generator) pick(label string, n int) int { return rapid.IntRange(0, n-1).Draw(g.rt, label) }
 
 // one draws an element.
 func one[T any](g *generator, label string, list []T) T { return list[g.pick(label, len(list))] }

@@ -39,14 +39,14 @@ type Harness struct {
 	// tested.
 	Server bool
 
-	// Checks is how many random histories RunDifferential tries on each layout,
-	// and three times those of RunMetamorphic, for engines on which opening and
-	// committing are slow. Zero means as many as -rapid.checks says; where that
-	// flag is given, it wins.
+	// Checks is how many random histories RunDifferential tries on each layout, for engines
+	// on which opening and committing are slow. Zero means as many as -rapid.checks says;
+	// where that flag is given, it wins.
 	Checks int
 
 	// Layouts are the entity layouts to test; nil means all of store.Layouts, and
 	// of those of the lab the one without an index and one of the ablation.
+	// RunDifferential tries all of the lab.
 	Layouts []string
 
 	// connect is that of RunEventStore; nil tests the store in this process.
@@ -205,7 +205,7 @@ func linkedDriver(t testing.TB, rawURL string) driver.Driver {
 }
 
 // withParams returns a URL with further parameters, given as name, value, ….
-func withParams(t testing.TB, rawURL string, pairs ...string) string {
+func withParams(t tester, rawURL string, pairs ...string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)
 	require.NoError(t, err)
@@ -223,11 +223,9 @@ func Run(t *testing.T, h Harness) {
 	t.Run("entities", func(t *testing.T) { RunEntities(t, h) })
 	t.Run("query", func(t *testing.T) { RunQuery(t, h) })
 	t.Run("differential", func(t *testing.T) { RunDifferential(t, h) })
-	t.Run("metamorphic", func(t *testing.T) { RunMetamorphic(t, h) })
 	t.Run("questions", func(t *testing.T) { RunQuestions(t, h) })
 	t.Run("events", func(t *testing.T) { RunEvents(t, h) })
 	t.Run("check", func(t *testing.T) { RunCheck(t, h) })
 	t.Run("beside", func(t *testing.T) { RunBeside(t, h) })
-	t.Run("transcript", func(t *testing.T) { RunTranscript(t, h) })
 	t.Run("arkiv", func(t *testing.T) { RunArkiv(t, h) })
 }

@@ -2,9 +2,11 @@ package storetest
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -255,6 +257,27 @@ func difference(want, found []*store.Entity) string {
 		return describe(list[i])
 	}
 	return fmt.Sprintf("%d entities, want %d; number %d is\n%s\nwant\n%s", len(found), len(want), i, at(found), at(want))
+}
+
+func blockName(block uint64) string {
+	if block == store.Head {
+		return "head"
+	}
+	return fmt.Sprint(block)
+}
+
+// describe writes everything of an entity on one line.
+func describe(e *store.Entity) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s creator %s owner %s sequence %d modified %d expires %d type %q content %d bytes %.4x",
+		e.Key, e.Creator, e.Owner, e.Sequence, e.LastModifiedAtBlock, e.Expiration, e.ContentType, len(e.Content), sha256.Sum256(e.Content))
+	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
+		fmt.Fprintf(&b, " %q=%q", name, e.StringAttributes[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
+		fmt.Fprintf(&b, " %q=%d", name, e.NumericAttributes[name])
+	}
+	return b.String()
 }
 
 // smallest makes a question with a wrong answer as small as it can.

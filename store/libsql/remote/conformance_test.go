@@ -38,9 +38,9 @@ func TestConformance(t *testing.T) {
 			"driver": storetest.RunDriver, "query": storetest.RunQuery, "differential": storetest.RunDifferential,
 		},
 		"compact": {
-			"entities": storetest.RunEntities, "differential": storetest.RunDifferential, "metamorphic": storetest.RunMetamorphic,
+			"entities": storetest.RunEntities, "differential": storetest.RunDifferential,
 			"questions": storetest.RunQuestions, "events": storetest.RunEvents, "check": storetest.RunCheck, "beside": storetest.RunBeside,
-			"transcript": storetest.RunTranscript, "arkiv": storetest.RunArkiv,
+			"arkiv": storetest.RunArkiv,
 		},
 	}
 	for layout, list := range suites {
@@ -57,6 +57,5 @@ func TestCompact(t *testing.T) {
 		t.Skip("it takes minutes: run it with -every-layout")
 	}
 	h := storetest.Harness{NewURL: newURL, Server: true, Checks: 5}
-	storetest.RunCompact(t, h, false)
-	storetest.RunCompactLog(t, h)
+	storetest.RunCompact(t, h)
 }

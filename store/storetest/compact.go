@@ -14,15 +14,25 @@ import (
 	"github.com/varvedb/varve/store/query"
 )
 
-// RunCompactLog checks on the layout compact what readers see of blocks that are
-// not merged, of blocks that are, and of a store whose tables were damaged.
-func RunCompactLog(t *testing.T, h Harness) {
+// RunCompact checks on the layout compact what readers see of blocks that are not merged,
+// of blocks that are, of both, and of a store whose tables were damaged.
+func RunCompact(t *testing.T, h Harness) {
 	t.Run("log", func(t *testing.T) { testCompactLog(t, h) })
 	t.Run("damage", func(t *testing.T) { testCompactDamage(t, h) })
 	t.Run("old tables", func(t *testing.T) { testCompactOldTables(t, h) })
 	t.Run("no reader", func(t *testing.T) { testCompactNoReader(t, h) })
 	t.Run("rolled back", func(t *testing.T) { testCompactRolledBack(t, h) })
+	if h.Checks > 0 {
+		return // RunQuery and RunDifferential ask for the same
+	}
+	h.NewURL = withBacklog(h.NewURL, smallBacklog)
+	t.Run("order", func(t *testing.T) { runOrder(t, h, "compact") })
+	t.Run("cursor", func(t *testing.T) { runCursor(t, h, "compact") })
 }
+
+// smallBacklog is a limit on what is put off with which tests meet every state of a merge:
+// between blocks, between its steps, and with blocks that do the work themselves.
+const smallBacklog = 3
 
 // manyBlocks makes n entities and changes some of them in each block.
 func manyBlocks(n, perBlock int) []store.Block {
