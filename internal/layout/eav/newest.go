@@ -24,13 +24,19 @@ const (
 	walkGrowth = 8
 )
 
+// found is a version without its content, of which it has the length in bytes.
+type found struct {
+	*entity.Entity
+	length int64
+}
+
 // newestFirst is the order of results.
-func newestFirst(a, b *entity.Entity) int {
+func newestFirst(a, b found) int {
 	return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), bytes.Compare(a.Key[:], b.Key[:]))
 }
 
 // newest returns the answer to a request in order, without contents, if a walk finds it.
-func (v view) newest(ctx context.Context, req layout.Request) (list []*entity.Entity, walked bool, err error) {
+func (v view) newest(ctx context.Context, req layout.Request) (list []found, walked bool, err error) {
 	w, err := v.walk(ctx, req)
 	if err != nil || w == nil || len(w.legs) == 0 {
 		return nil, w != nil, err
@@ -60,9 +66,9 @@ type walkReader struct {
 	view
 	walk  *walk
 	after *layout.Position
-	most  int              // wanted
-	list  []*entity.Entity // found, in order
-	last  uint64           // first block of the version read last
+	most  int     // wanted
+	list  []found // in order
+	last  uint64  // first block of the version read last
 }
 
 // next returns what to read after a part that did not tell. Once as many are found as
@@ -92,15 +98,15 @@ func (r *walkReader) read(ctx context.Context, p part) (done bool, err error) {
 	defer rows.Close()
 	var n int64
 	for r.last = math.MaxUint64; rows.Next(); n++ {
-		e, err := scanEntity(rows)
-		if err != nil {
+		var e found
+		if e.Entity, err = scanEntity(rows, &e.length); err != nil {
 			return false, err
 		}
 		if e.LastModifiedAtBlock > r.last {
 			return false, fmt.Errorf("%w: versions out of order: %s of block %d after one of block %d", driver.ErrCorrupt, e.Key, e.LastModifiedAtBlock, r.last)
 		}
 		r.last = e.LastModifiedAtBlock
-		if r.after == nil || newestFirst(e, &entity.Entity{Key: r.after.Key, Sequence: r.after.Sequence}) > 0 {
+		if r.after == nil || newestFirst(e, found{Entity: &entity.Entity{Key: r.after.Key, Sequence: r.after.Sequence}}) > 0 {
 			r.list = insert(r.list, e, r.most)
 		}
 		if len(r.list) == r.most && r.list[r.most-1].CreatedAtBlock() > r.last {
@@ -112,7 +118,7 @@ func (r *walkReader) read(ctx context.Context, p part) (done bool, err error) {
 
 // insert puts a version into its place of a sorted list with a greatest length, unless it
 // is there: legs of a value that is asked for twice find it twice, as parts that meet do.
-func insert(list []*entity.Entity, e *entity.Entity, most int) []*entity.Entity {
+func insert(list []found, e found, most int) []found {
 	at, has := slices.BinarySearchFunc(list, e, newestFirst)
 	if has || at == most {
 		return list
@@ -122,18 +128,22 @@ func insert(list []*entity.Entity, e *entity.Entity, most int) []*entity.Entity 
 }
 
 // fetchSizes are of how many versions one statement fetches the contents: few sizes, so
-// that few statements are prepared.
+// that few statements are prepared. Together they have at most fetchBytes, or are one.
 var fetchSizes = [...]int{64, 16, 4, 1}
 
+const fetchBytes = 1 << 20
+
 // fetch yields the versions of a list with their contents.
-func (v view) fetch(ctx context.Context, list []*entity.Entity, yield func(*entity.Entity, error) bool) {
+func (v view) fetch(ctx context.Context, list []found, yield func(*entity.Entity, error) bool) {
 	for len(list) > 0 {
-		size := fetchSizes[slices.IndexFunc(fetchSizes[:], func(n int) bool { return n <= len(list) })]
+		size := fetchSize(list)
 		if err := v.contents(ctx, list[:size]); err != nil {
 			yield(nil, err)
 			return
 		}
-		for _, e := range list[:size] {
+		for i := range list[:size] {
+			e := list[i].Entity
+			list[i].Entity = nil // its content goes when who asked is done with it
 			if !yield(e, nil) {
 				return
 			}
@@ -142,12 +152,22 @@ func (v view) fetch(ctx context.Context, list []*entity.Entity, yield func(*enti
 	}
 }
 
+// fetchSize is how many of a list the next statement fetches.
+func fetchSize(list []found) int {
+	n, bytes := 0, int64(0)
+	for n < min(len(list), fetchSizes[0]) && (n == 0 || bytes+list[n].length <= fetchBytes) {
+		bytes += list[n].length
+		n++
+	}
+	return fetchSizes[slices.IndexFunc(fetchSizes[:], func(size int) bool { return size <= n })]
+}
+
 // contents reads the contents of some versions.
-func (v view) contents(ctx context.Context, list []*entity.Entity) error {
+func (v view) contents(ctx context.Context, list []found) error {
 	args, versions := []any{}, map[entity.Key]*entity.Entity{}
 	for _, e := range list {
 		args = append(args, e.Key[:], int64(e.LastModifiedAtBlock))
-		versions[e.Key] = e
+		versions[e.Key] = e.Entity
 	}
 	row := v.dialect.keyed
 	rows, err := v.q.Query(ctx, "SELECT q.entity_key, q.payload FROM (VALUES "+row+strings.Repeat(", "+row, len(list)-1)+") AS x"+

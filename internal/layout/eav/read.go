@@ -71,7 +71,7 @@ func (v view) Query(ctx context.Context, req layout.Request) iter.Seq2[*entity.E
 		}
 		if err == nil && walked {
 			for _, e := range list {
-				if !yield(e, nil) {
+				if !yield(e.Entity, nil) {
 					return
 				}
 			}

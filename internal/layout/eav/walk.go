@@ -346,7 +346,7 @@ func (v view) walkSQL(w *walk, p part) (string, []any, error) {
 	if w.legs[0].name == entity.AttrSequence {
 		sequence = v.dialect.hidden("a.value")
 	}
-	c.write(v.selectColumns("q", false) + " FROM (")
+	c.write(v.selectColumns("q", false) + ", length(q.payload) FROM (")
 	c.legs(w, p, "a.entity_key AS k, a.from_block AS f", func() {
 		c.write(" AND a.to_block > ?", c.at)
 		if len(w.rest) > 0 {

@@ -50,26 +50,32 @@ const (
 // are not taken, cost little memory and end. The server is a process of its own; what is watched
 // is its resident memory. Meanwhile it says that it is ready, and afterwards it serves.
 func TestAttack(t *testing.T) {
-	if token, ok := os.LookupEnv(attackEnv); ok {
-		serveAttacked(t, token)
+	if of, ok := os.LookupEnv(attackEnv); ok {
+		layout, token, _ := strings.Cut(of, " ")
+		serveAttacked(t, layout, token)
 		return
 	}
-	for _, token := range []string{"", attackToken} {
-		t.Run(map[bool]string{true: "without token", false: "with token"}[token == ""], func(t *testing.T) {
+	for _, of := range []struct{ name, layout, token, kinds string }{
+		{"without token", "compact", "", ""},
+		{"with token", "compact", attackToken, ""},
+		{"another layout", "arkiv", "", " query"},
+	} {
+		t.Run(of.name, func(t *testing.T) {
 			for _, kind := range attackKinds {
-				t.Run(kind.name, func(t *testing.T) { startAttacked(t, token).attack(t, kind) })
+				if strings.Contains(kind.name, of.kinds) {
+					t.Run(kind.name, func(t *testing.T) { startAttacked(t, of.layout, of.token).attack(t, kind) })
+				}
 			}
 		})
 	}
 }
 
 // serveAttacked serves a store with large entities and many events, with short times.
-func serveAttacked(t *testing.T, token string) {
+func serveAttacked(t *testing.T, layout, token string) {
 	ctx := t.Context()
 	db, err := store.Open(ctx, newURL(t)+"?durability=unsafe", &store.Options{Memory: 4 << 20})
 	require.NoError(t, err)
-	// Other layouts read the payloads of a part at once.
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: "compact"})
+	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	s, err := service.New(ctx, db, service.Options{CacheBytes: -1})
 	require.NoError(t, err)
@@ -105,10 +111,10 @@ type attacked struct {
 	client            *http.Client
 }
 
-func startAttacked(t *testing.T, token string) *attacked {
+func startAttacked(t *testing.T, layout, token string) *attacked {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^TestAttack$")
-	child.Env = append(os.Environ(), attackEnv+"="+token)
+	child.Env = append(os.Environ(), attackEnv+"="+layout+" "+token)
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
 	require.NoError(t, err)
