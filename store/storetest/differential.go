@@ -41,8 +41,8 @@ const (
 // cannot be in one program are compared as well. How much is tried follows the flags
 // -rapid.checks and -rapid.steps and is less with -short.
 func RunDifferential(t *testing.T, h Harness) {
-	layouts := h.Layouts
-	if layouts == nil {
+	layouts := h.layouts()
+	if h.Layouts == nil && h.Checks == 0 { // else those of the lab too are too slow
 		layouts = schemas.EntityLayouts()
 	}
 	for _, layout := range layouts {
