@@ -33,7 +33,7 @@ func TarSource(path string, factor, seed uint64) (*Source, error) {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	o := scaler.ScaleOptions{Factor: factor, Seed: seed}
-	blocks := func() iter.Seq2[store.Block, error] { return tarBlocks(path) }
+	blocks := func() iter.Seq2[store.Block, error] { return feed.TarBlocks(path) }
 	return &Source{
 		Name:     fmt.Sprintf("tar %x factor=%d seed=%d", t.sum[:16], factor, seed),
 		Blocks:   func() iter.Seq2[store.Block, error] { return scaler.Scale(blocks, o) },
@@ -41,23 +41,6 @@ func TarSource(path string, factor, seed uint64) (*Source, error) {
 		Changing: t.changing, rows: factor * t.rows, payload: factor * t.payload,
 		follow: t.last + factor*(t.last-t.first+1),
 	}, nil
-}
-
-// tarBlocks streams the blocks of a tar that is open meanwhile.
-func tarBlocks(path string) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
-		t, err := feed.OpenTar(path)
-		if err != nil {
-			yield(store.Block{}, err)
-			return
-		}
-		defer t.Close()
-		for b, err := range t.Blocks() {
-			if !yield(b, err) {
-				return
-			}
-		}
-	}
 }
 
 // tarScan is what a block tar comes to.

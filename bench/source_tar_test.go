@@ -38,7 +38,7 @@ func TestTarSource(t *testing.T) {
 		names[s.Name] = true
 		loaded := gather(t, s.Blocks())
 		if factor == 1 {
-			require.Equal(t, some(t, tarBlocks(realTar), testdata.ArkivCount), loaded)
+			require.Equal(t, some(t, feed.TarBlocks(realTar), testdata.ArkivCount), loaded)
 		}
 		rest := some(t, s.Rest(), 3*testdata.ArkivCount)
 		require.Equal(t, rest, some(t, s.Rest(), 3*testdata.ArkivCount), "the same each time")

@@ -168,21 +168,10 @@ func writeTar(e *env, blocks iter.Seq2[entity.Block, error], path string, last i
 	bar := progress.Start(e.stderr, "write", "blocks", last)
 	defer bar.Finish()
 	err = filesync.Write(path, 0o600, func(f *os.File) error {
-		w := feed.NewTarWriter(f)
-		for b, err := range blocks {
-			if err == nil {
-				err = e.ctx.Err()
-			}
-			if err == nil {
-				err = w.Write(b)
-			}
-			if err != nil {
-				return err
-			}
+		return feed.NewTarWriter(f).WriteAll(e.ctx, blocks, func(b *entity.Block) {
 			n++
 			bar.Set(int64(b.Number))
-		}
-		return w.Close()
+		})
 	})
 	return n, err
 }

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"github.com/varvedb/varve/bench/graph"
 	"github.com/varvedb/varve/bench/node"
 	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/feed"
@@ -45,7 +45,8 @@ func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
 	}
 	return l.withNew(ctx, "", l.storeOptions(), r, func(cp *bench.Copy) error {
 		path := besideOf(cp, "blocks.tar")
-		if err := writeTar(path, d.Source.Blocks()); err != nil {
+		err := filesync.Write(path, 0o600, func(f *os.File) error { return feed.NewTarWriter(f).WriteAll(ctx, d.Source.Blocks(), nil) })
+		if err != nil {
 			return err
 		}
 		ents, err := cp.DB.Entities(ctx, store.EntityOptions{Layout: layout})
@@ -53,7 +54,7 @@ func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		source := *d.Source
-		source.Blocks = func() iter.Seq2[store.Block, error] { return readTar(path) }
+		source.Blocks = func() iter.Seq2[store.Block, error] { return feed.TarBlocks(path) }
 		d.Source = &source
 		ready, err := d.Fill(ctx, ents)
 		if err != nil {
@@ -61,36 +62,6 @@ func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
 		}
 		return r.synced(ctx, cp.DB, ready.Counts.Rows(), time.Duration(ready.Seconds*float64(time.Second)))
 	})
-}
-
-func writeTar(path string, blocks iter.Seq2[store.Block, error]) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := feed.NewTarWriter(file)
-	for b, broken := range blocks {
-		if err = broken; err == nil {
-			err = w.Write(b)
-		}
-		if err != nil {
-			break
-		}
-	}
-	return errors.Join(err, w.Close(), file.Close())
-}
-
-// readTar streams the blocks of a tar, from its beginning each time.
-func readTar(path string) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
-		t, err := feed.OpenTar(path)
-		if err != nil {
-			yield(store.Block{}, err)
-			return
-		}
-		defer t.Close()
-		t.Blocks()(yield)
-	}
 }
 
 // chainBytes are the payloads of a chain at most, which this process holds.

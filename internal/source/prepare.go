@@ -47,26 +47,16 @@ func Prepare(ctx context.Context, src string, cache *bench.Cache) (path string, 
 	bar := cache.Told("  "+driver.Redact(src)+" as a block tar", "blocks", 0)
 	defer bar.Finish()
 	return cache.File(ctx, "source-"+hex.EncodeToString(sum[:12]), Name(src)+".tar", func(f *os.File) error {
-		w := feed.NewTarWriter(f)
 		blocks, changing := int64(0), false
-		for b, err := range s.Reopen() {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err == nil {
-				err = w.Write(b)
-			}
-			if err != nil {
-				return err
-			}
+		err := feed.NewTarWriter(f).WriteAll(ctx, s.Reopen(), func(b *store.Block) {
 			blocks++
 			changing = changing || len(b.Ops) > 0
 			bar.Set(blocks)
+		})
+		if err == nil && !changing {
+			err = empty(src)
 		}
-		if !changing {
-			return empty(src)
-		}
-		return w.Close()
+		return err
 	})
 }
 

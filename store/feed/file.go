@@ -51,6 +51,20 @@ func (t *Tar) Blocks() iter.Seq2[entity.Block, error] {
 	}
 }
 
+// TarBlocks streams the blocks of the block tar in a file, which is open meanwhile. It can be
+// ranged over again, by several loops at a time.
+func TarBlocks(path string) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		t, err := OpenTar(path)
+		if err != nil {
+			yield(entity.Block{}, err)
+			return
+		}
+		defer t.Close()
+		t.Blocks()(yield)
+	}
+}
+
 // Progress tells how many bytes of the file the loop over Blocks has read, and
 // the size of the file. It may be called from another goroutine.
 func (t *Tar) Progress() (done, total int64) { return t.done.Load(), t.size }

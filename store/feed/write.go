@@ -3,10 +3,12 @@ package feed
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 	"time"
 
@@ -33,6 +35,26 @@ type TarWriter struct {
 // NewTarWriter writes to w, which the caller closes after Close.
 func NewTarWriter(w io.Writer) *TarWriter {
 	return &TarWriter{tar: tar.NewWriter(w)}
+}
+
+// WriteAll writes a stream to its end and closes the tar. It stops at the first error, of the
+// stream too, and when ctx ends. Wrote, if not nil, is told of each block.
+func (t *TarWriter) WriteAll(ctx context.Context, blocks iter.Seq2[entity.Block, error], wrote func(b *entity.Block)) error {
+	for b, err := range blocks {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = t.Write(b)
+		}
+		if err != nil {
+			return err
+		}
+		if wrote != nil {
+			wrote(&b)
+		}
+	}
+	return t.Close()
 }
 
 // Write adds a block, whose number must be above the last one's. A block that

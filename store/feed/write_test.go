@@ -3,8 +3,10 @@ package feed
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"io"
+	"iter"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -150,4 +152,33 @@ func nilIfEmpty[T any](s []T) []T {
 		return nil
 	}
 	return s
+}
+
+func TestTarWriteAll(t *testing.T) {
+	want := sampleBlocks()
+	var got bytes.Buffer
+	n := 0
+	require.NoError(t, NewTarWriter(&got).WriteAll(t.Context(), streamOf(want, nil), func(*entity.Block) { n++ }))
+	require.Equal(t, writeTar(t, want), got.Bytes())
+	require.Len(t, want, n)
+
+	broken := errors.New("broken")
+	require.ErrorIs(t, NewTarWriter(io.Discard).WriteAll(t.Context(), streamOf(want, broken), nil), broken)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, NewTarWriter(io.Discard).WriteAll(ended, streamOf(want, nil), nil), context.Canceled)
+}
+
+// streamOf streams blocks, and then an error that is not nil.
+func streamOf(blocks []entity.Block, err error) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
+		for _, b := range blocks {
+			if !yield(b, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(entity.Block{}, err)
+		}
+	}
 }
