@@ -55,24 +55,31 @@ const mixes = "WBAC"
 
 func newSayer(set *report.Set, experiment string) *sayer {
 	s := &sayer{whole: set, set: only(set, experiment), base: true}
-	var found []string
 	for _, l := range s.set.Lines {
-		s.all = appendNew(s.all, candidate{report.Key(l, "engine"), report.Key(l, "layout")})
-		s.sizes = appendNew(s.sizes, report.Key(l, "scale"))
-		found = append(found, report.Key(l, "mix"))
+		if c := (candidate{report.Key(l, "engine"), report.Key(l, "layout")}); !slices.Contains(s.all, c) {
+			s.all = append(s.all, c)
+		}
 		profile := report.Key(l, "profile")
 		s.base = s.base && (profile == "" || strings.HasPrefix(profile, baseProfile))
 	}
-	slices.SortFunc(s.sizes, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+	s.sizes = s.numbers("scale")
 	if len(s.sizes) > 0 {
 		s.scale = s.sizes[len(s.sizes)-1]
 	}
+	found := s.set.Values("mix")
 	for i := len(mixes) - 1; i >= 0; i-- {
 		if slices.Contains(found, mixes[i:i+1]) {
 			s.mix = mixes[i : i+1]
 		}
 	}
 	return s
+}
+
+// numbers are the values of a key, the smallest first.
+func (s *sayer) numbers(key string) []string {
+	list := s.set.Values(key)
+	slices.SortFunc(list, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+	return list
 }
 
 // at is the filter of a size, and of the mix where there are mixes.
@@ -193,10 +200,10 @@ func (s *sayer) delivered(c candidate, filter string) string {
 }
 
 func (s *sayer) sweetSpot() string {
-	spots := map[candidate]string{}
+	spots, rates := map[candidate]string{}, s.numbers("rate")
 	list := s.rank(func(c candidate) *report.Figure {
-		for _, rate := range []string{"50000", "25000", "10000", "6000", "2000"} {
-			if filter := s.at(s.scale) + "/rate:" + rate; s.carries(c, filter, number(rate), 0) {
+		for _, rate := range slices.Backward(rates) {
+			if filter := s.at(s.scale) + "/rate:" + rate; rate != "0" && s.carries(c, filter, number(rate), 0) {
 				spots[c] = filter
 				return s.figure(c, filter, "rows/s")
 			}
@@ -271,11 +278,4 @@ func only(set *report.Set, experiments ...string) *report.Set {
 func number(text string) float64 {
 	v, _ := strconv.ParseFloat(text, 64) // names of sizes and rates are numbers
 	return v
-}
-
-func appendNew[T comparable](list []T, value T) []T {
-	if slices.Contains(list, value) {
-		return list
-	}
-	return append(list, value)
 }

@@ -85,3 +85,15 @@ func TestFewAndNone(t *testing.T) {
 			sentences(t, lines{"A1", "Insert/engine=sqlite", []string{"1 rows/s"}})[i])
 	}
 }
+
+// The rates of the curve are those that were asked for, whichever they are.
+func TestOwnRates(t *testing.T) {
+	name := "Frontier/engine=sqlite/layout=compact/profile=mendoza/scale=1/mix=W/rate="
+	text := "%v rows/s %v p99-ms %v qps %v read-p99-ms"
+	got := sentences(t,
+		thrice("I3", name+"0", text, 0, 1, 9_000, 2),
+		thrice("I3", name+"30000", text, 31_000, 20, 4_000, 9),
+		thrice("I3", name+"7000", text, 7_300, 20, 5_000, 5),
+		thrice("I3", name+"70000", text, 40_000, 3_000, 1_000, 300))[2]
+	require.Contains(t, got, "sqlite compact carries most of both with commits below 2 s and reads below 100 ms at p99: 31K rows/s")
+}

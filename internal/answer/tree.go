@@ -122,10 +122,7 @@ type Walk struct {
 // walk goes through the tree with each layout that keeps a store of entities.
 func (a *Answers) walk(set *report.Set) error {
 	judged := only(set, "C1", "D1", "D4", "D5", "I5")
-	var layouts []string
-	for _, l := range judged.Lines {
-		layouts = appendNew(layouts, report.Key(l, "layout"))
-	}
+	layouts := judged.Values("layout")
 	slices.Sort(layouts)
 	for _, layout := range layouts {
 		leaf := ""

@@ -80,24 +80,25 @@ func (c *answerCmd) Run(e *env) error {
 func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	deadline := time.Now().Add(c.Time)
 	o := lab.Options{Seed: 1, Layouts: c.Layouts, Loaded: 0.6, Probe: true, Retry: true, Sitting: sitting}
-	if len(c.Engines) == 0 {
+	asked := len(c.Engines) > 0
+	if !asked {
 		c.Engines = here(e, "answer")
 	}
 	engines, err := c.set(&o, c.Engines)
 	if err != nil {
 		return false, err
 	}
-	for _, engine := range engines {
-		if _, err := programFor(e.ctx, engine.Name, false); err != nil {
-			return false, fmt.Errorf("answer: %s: %w", engine.Label(), err)
+	for i := 0; asked && i < len(engines); i++ {
+		if _, err := programFor(e.ctx, engines[i].Name, false); err != nil {
+			return false, fmt.Errorf("answer: %s: %w", engines[i].Label(), err)
 		}
 	}
-	w := &wishes{engines: engines, layouts: c.Layouts, sizes: slices.Compact(slices.Sorted(slices.Values(c.Sizes))), repeats: c.Repeats, mixes: len(mix.Names), v1: v1Size, time: c.Time}
-	begun, err := c.begin(e, w, &o)
+	want := &request{engines: engines, layouts: c.Layouts, sizes: slices.Compact(slices.Sorted(slices.Values(c.Sizes))), repeats: c.Repeats, mixes: len(mix.Names), v1: v1Size, time: c.Time}
+	begun, err := c.begin(e, want, &o)
 	if err != nil {
 		return false, err
 	}
-	p := w.fit()
+	p := want.fit()
 	unit := "the source"
 	if c.Source == "" {
 		unit = fmt.Sprintf("the base profile at scale %v", begun.Base)
@@ -158,7 +159,7 @@ type begun struct {
 const begunFile = "answer.json"
 
 // begin prepares the source, finds out what there is to plan with, and goes on with what was begun.
-func (c *answerCmd) begin(e *env, w *wishes, o *lab.Options) (*begun, error) {
+func (c *answerCmd) begin(e *env, want *request, o *lab.Options) (*begun, error) {
 	b := &begun{Source: driver.Redact(c.Source), Durability: o.Durability, Memory: o.Memory, Base: 1}
 	text, err := os.ReadFile(filepath.Join(c.Out, begunFile))
 	if err == nil {
@@ -173,7 +174,7 @@ func (c *answerCmd) begin(e *env, w *wishes, o *lab.Options) (*begun, error) {
 	} else if results, _ := filepath.Glob(filepath.Join(c.Out, "*.txt")); len(results) > 0 {
 		return nil, usageError{fmt.Errorf("%s has results of another command: varve answer --from %s answers from them; give another --out", c.Out, c.Out)}
 	}
-	w.phase = b.Phase
+	want.phase = b.Phase
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return nil, err
 	}
@@ -181,7 +182,7 @@ func (c *answerCmd) begin(e *env, w *wishes, o *lab.Options) (*begun, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.free, err = filesync.Free(cache.Root()); err != nil {
+	if want.free, err = filesync.Free(cache.Root()); err != nil {
 		return nil, err
 	}
 	if c.Source != "" {
@@ -190,14 +191,14 @@ func (c *answerCmd) begin(e *env, w *wishes, o *lab.Options) (*begun, error) {
 			return nil, err
 		}
 		o.Source = r.options.Source
-		w.mixes, w.v1 = 1, 0
-		w.data, err = amountOf(e.ctx, o.Source)
+		want.mixes, want.v1 = 1, 0
+		want.data, err = amountOf(e.ctx, o.Source)
 		return b, err
 	}
 	if len(text) == 0 {
-		b.Base = w.base()
+		b.Base = want.base()
 	}
-	w.data, err = source.Generated{Model: "mendoza", Scale: b.Base, Seed: o.Seed}.Plan()
+	want.data, err = source.Generated{Model: "mendoza", Scale: b.Base, Seed: o.Seed}.Plan()
 	return b, err
 }
 
@@ -211,15 +212,15 @@ func (b *begun) keep(dir string) error {
 }
 
 // base is the scale of the base profile that is loaded in its part of the time.
-func (w *wishes) base() float64 {
+func (want *request) base() float64 {
 	const probe = 0.01
 	data, err := source.Generated{Model: "mendoza", Scale: probe, Seed: 1}.Plan()
 	if err != nil {
 		return probe
 	}
-	fits := &plan{wishes: *w}
+	fits := &plan{request: *want}
 	fits.data = data
-	share := loadShare * w.time.Seconds() / fits.loading(1+w.v1)
+	share := loadShare * want.time.Seconds() / fits.loading(1+want.v1)
 	return rounded(min(max(probe*share, 10*scaler.MinScale), 1), 1)
 }
 

@@ -35,8 +35,8 @@ const (
 	loadPhases  = 15   // of I3 and I5 together, which are variants
 )
 
-// wishes are what varve answer is asked for, and what there is for it.
-type wishes struct {
+// request is what varve answer is asked for, and the time, disk and data that there are for it.
+type request struct {
 	engines []bench.Engine
 	layouts []string
 	sizes   []float64 // factors, the smallest first
@@ -51,7 +51,7 @@ type wishes struct {
 
 // plan is what is measured.
 type plan struct {
-	wishes
+	request
 	takes time.Duration
 	disk  uint64
 	left  []string // out, and why
@@ -60,8 +60,8 @@ type plan struct {
 // fit chooses what the time and the disk are enough for. The largest sizes go first, down to two,
 // since growth needs two; then repeats; then engines and layouts, the last ones first; then the
 // second size. What is too large for the disk is a size before anything else.
-func (w *wishes) fit() *plan {
-	p := &plan{wishes: *w}
+func (want *request) fit() *plan {
+	p := &plan{request: *want}
 	for !p.fits() {
 		switch {
 		case len(p.sizes) > 2, len(p.sizes) == 2 && p.disk+spareSpace > p.free:
@@ -76,11 +76,11 @@ func (w *wishes) fit() *plan {
 			p.sizes = p.sizes[:1]
 		default: // the end of the time says what is missing
 			p.phase = cmp.Or(p.phase, leastPhase)
-			p.say(w)
+			p.say(want)
 			return p
 		}
 	}
-	p.say(w)
+	p.say(want)
 	return p
 }
 
@@ -139,24 +139,24 @@ func indexes(layout string) float64 {
 	return float64(len(l.Indexes))
 }
 
-// say notes what is left out of what was wished, and what would be enough for it.
-func (p *plan) say(w *wishes) {
-	if n := len(p.sizes); n < len(w.sizes) {
-		p.left = append(p.left, "sizes "+factors(w.sizes[n:]))
+// say notes what is left out of what was asked for, and what would be enough for it.
+func (p *plan) say(want *request) {
+	if n := len(p.sizes); n < len(want.sizes) {
+		p.left = append(p.left, "sizes "+factors(want.sizes[n:]))
 	}
-	if p.repeats < w.repeats {
-		p.left = append(p.left, fmt.Sprintf("%d of %d repeats", w.repeats-p.repeats, w.repeats))
+	if p.repeats < want.repeats {
+		p.left = append(p.left, fmt.Sprintf("%d of %d repeats", want.repeats-p.repeats, want.repeats))
 	}
-	for _, e := range w.engines[len(p.engines):] {
+	for _, e := range want.engines[len(p.engines):] {
 		p.left = append(p.left, e.Label())
 	}
-	for _, layout := range w.layouts[len(p.layouts):] {
+	for _, layout := range want.layouts[len(p.layouts):] {
 		p.left = append(p.left, "layout "+layout)
 	}
 	if len(p.left) == 0 {
 		return
 	}
-	all := &plan{wishes: *w}
+	all := &plan{request: *want}
 	all.fits()
 	enough := (all.takes*10/9 + time.Minute).Round(time.Minute) // the planned part of it is what it takes
 	p.left[len(p.left)-1] += fmt.Sprintf("; with --time %s and %s of disk nothing is left out", enough, size(all.disk+spareSpace))

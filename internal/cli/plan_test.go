@@ -33,7 +33,7 @@ func TestPlan(t *testing.T) {
 		{"nothing fits", small, time.Second, 100 << 30, 1, 1, 1, "layout compact"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := &wishes{layouts: []string{"arkiv", "compact"}, sizes: []float64{1, 2, 5, 10}, repeats: 3, mixes: 1, v1: v1Size, data: c.data, time: c.time, free: c.free}
+			w := &request{layouts: []string{"arkiv", "compact"}, sizes: []float64{1, 2, 5, 10}, repeats: 3, mixes: 1, v1: v1Size, data: c.data, time: c.time, free: c.free}
 			for _, name := range engine.Names() {
 				w.engines = append(w.engines, bench.Engine{Name: name})
 			}
@@ -49,14 +49,14 @@ func TestPlan(t *testing.T) {
 			require.Contains(t, strings.Join(p.left, ", "), c.left)
 			require.Equal(t, c.left == "", len(p.left) == 0)
 			require.Equal(t, c.name != "nothing fits", p.takes <= c.time)
-			require.Len(t, w.sizes, 4, "what was wished stays")
+			require.Len(t, w.sizes, 4, "what was asked for stays")
 		})
 	}
 }
 
 // The base profile is as large as can be loaded in a part of the time, and goes on with its phase.
 func TestPlanBase(t *testing.T) {
-	w := &wishes{engines: []bench.Engine{{Name: engine.Names()[0]}}, layouts: []string{"compact"}, sizes: []float64{1}, repeats: 1, mixes: 3, time: 20 * time.Minute, free: 100 << 30}
+	w := &request{engines: []bench.Engine{{Name: engine.Names()[0]}}, layouts: []string{"compact"}, sizes: []float64{1}, repeats: 1, mixes: 3, time: 20 * time.Minute, free: 100 << 30}
 	base := w.base()
 	require.Greater(t, base, 0.01)
 	w.time = time.Minute

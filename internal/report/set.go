@@ -127,6 +127,14 @@ func Key(line *benchfmt.Result, key string) string {
 	return ""
 }
 
+// Values returns the values of a key in the names of the lines, each once, in the order of the lines.
+func (s *Set) Values(key string) (list []string) {
+	for _, l := range s.Lines {
+		list = appendNew(list, Key(l, key))
+	}
+	return list
+}
+
 // nameKeys returns the keys in the name of a line with their values.
 func nameKeys(line *benchfmt.Result) (pairs [][2]string) {
 	_, parts := line.Name.Parts()
