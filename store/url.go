@@ -109,7 +109,7 @@ var params = []param{
 			t.options.Checkpoint, err = driver.ParseCheckpointPolicy(v)
 			return err
 		}},
-	{"checkpoint_frames", "pages of the log from which it is copied, above 0 (default 4000, with inline 1000)",
+	{"checkpoint_frames", "pages of the log from which it is copied, above 0 (default those of 16 MiB, with inline 1000)",
 		func(t *target, v string) (err error) { t.options.WALFrames, err = positive(v); return err }},
 	{"readers", fmt.Sprintf("snapshots that are open at once, above 0 (default %d)", driver.DefaultReaders),
 		func(t *target, v string) (err error) { t.options.Readers, err = positive(v); return err }},

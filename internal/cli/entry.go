@@ -166,10 +166,10 @@ func told(e *env) func(name, unit string, total int64) bench.Progress {
 	}
 }
 
-// measureHere runs an experiment in this process.
-func measureHere(e *env, engine bench.Engine, out string, o lab.Options, found lab.Experiment) error {
+// measureHere runs an experiment in this process, or with renew in one that takes its place.
+func measureHere(e *env, engine bench.Engine, out string, o lab.Options, found lab.Experiment, renew func() error) error {
 	l := &lab.Lab{
-		Options: o, Engine: engine,
+		Options: o, Engine: engine, Renew: renew,
 		Log: func(format string, args ...any) { fmt.Fprintf(e.stderr, "  "+format+"\n", args...) },
 	}
 	var err error

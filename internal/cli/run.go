@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"text/tabwriter"
 	"time"
 
@@ -118,9 +119,18 @@ func (c *labCmd) Run(e *env) error {
 	if err != nil {
 		return usageError{err}
 	}
-	err = measureHere(e, measuredHere(c.Engine), c.Out, o, found[0])
+	err = measureHere(e, measuredHere(c.Engine), c.Out, o, found[0], renew)
 	if e.ctx.Err() != nil {
 		return exitStatus(ExitInterrupted) // which the command that started this one says
 	}
 	return err
+}
+
+// renew replaces this process by one with the same command.
+func renew() error {
+	path, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return become(path, os.Args[1:], os.Environ())
 }

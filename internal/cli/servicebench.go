@@ -45,7 +45,7 @@ func (c *serviceBenchCmd) Run(e *env) error {
 		defer func() { err = errors.Join(err, load.Close()) }()
 		o := lab.Options{Retry: true, Seed: 1, Sitting: time.Now().UTC().Format("20060102T150405Z")}
 		for ; o.Repeat < c.Repeats && err == nil; o.Repeat++ {
-			err = measureHere(e, bench.Engine{Name: "service"}, x.Out, o, found)
+			err = measureHere(e, bench.Engine{Name: "service"}, x.Out, o, found, nil)
 		}
 		return err
 	})

@@ -61,10 +61,15 @@ type Lab struct {
 	// Log is called with what is being measured.
 	Log func(format string, args ...any)
 
+	// Renew, if not nil, replaces this process by a new one that goes on with what is left. It
+	// is called where memory that earlier configurations have used would not be given back.
+	Renew func() error
+
 	of       *Experiment
 	off      string         // why the machine cannot be relied on
 	manifest bench.Manifest // of this program and machine
 	added    int64          // memory that was added to the budget
+	used     bool           // something was measured in this process
 
 	blockRows map[pacing]float64        // rows of a block of what comes after a loaded part
 	sources   map[float64]*bench.Source // Source by scale
@@ -164,6 +169,7 @@ func (l *Lab) Measure(ctx context.Context, v *Variant) *Record {
 	r.Manifest.Set("seed", strconv.FormatUint(l.fresh(), 10))
 	watched := memlimit.Watch()
 	r.Err = v.run(ctx, r)
+	l.used = true
 	if peak, killed := watched(); killed > 0 {
 		r.Err = errors.Join(r.Err, fmt.Errorf("out of the memory budget, for which the kernel killed %d processes; see --memory", killed))
 	} else if peak > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
+	"github.com/varvedb/varve/internal/memlimit"
 	"github.com/varvedb/varve/store"
 )
 
@@ -170,10 +171,32 @@ func (l *Lab) within(budget int64, r *Record) (*Lab, error) {
 			return nil, fmt.Errorf("%w: %d MiB of memory are wanted, and the machine has %d free", ErrSkip, budget>>20, *m.MemAvailableBytes>>20)
 		}
 	}
+	if l.used && l.Renew != nil && resident() > budget/4 {
+		err := memlimit.Resize(memlimit.None) // a limit is the group's, and outlives the process
+		if err == nil {
+			err = l.Renew()
+		}
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return nil, err
+		}
+	}
 	r.Manifest.Set("memory-mb", itoa(int(budget>>20)))
 	at := *l
 	at.Memory = budget
 	return &at, nil
+}
+
+// resident is the memory of this process in bytes, 0 where the system does not tell.
+func resident() int64 {
+	p, err := procfs.Self()
+	if err != nil {
+		return 0
+	}
+	st, err := p.Stat()
+	if err != nil {
+		return 0
+	}
+	return int64(st.ResidentMemory())
 }
 
 // sizes adds the size of a database without its log, all told and for each of n rows.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -75,4 +76,20 @@ func TestSizes(t *testing.T) {
 		}
 		require.Equal(t, map[string]int{"1": each, "5": each}, scales, id)
 	}
+}
+
+// TestRenewed: a process whose memory earlier configurations have used gives way to a new one
+// before a smaller budget holds, and to begin with it does not.
+func TestRenewed(t *testing.T) {
+	renewed := errors.New("renewed")
+	l := &Lab{Renew: func() error { return renewed }}
+	r := &Record{}
+	_, err := l.within(1<<20, r)
+	require.NoError(t, err)
+	l.used = true
+	_, err = l.within(1<<20, r)
+	require.ErrorIs(t, err, renewed)
+	l.Renew = func() error { return errors.ErrUnsupported }
+	_, err = l.within(1<<20, r)
+	require.NoError(t, err, "where a process cannot become another, it goes on")
 }

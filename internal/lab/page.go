@@ -16,7 +16,7 @@ import (
 const pageParam = "page_size"
 
 // leastBudget is what a process of every engine can work with.
-const leastBudget = 128 << 20
+const leastBudget = 256 << 20
 
 // pageSizes measures loading, reads and commits with pages of each size: of data that fit into
 // memory twice, and of which it holds a tenth. Of events it measures a read and appends.

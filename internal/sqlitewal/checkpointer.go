@@ -1,11 +1,13 @@
 package sqlitewal
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -112,6 +114,9 @@ func (k *Checkpointer) Start(db *sqlstore.DB) error {
 		return err
 	}
 	k.index = index
+	if err := k.measure(); err != nil {
+		return err
+	}
 	k.reserve.path, k.reserve.frame = k.path+"-wal", int64(k.cfg.PageSize+frameHeader)
 	k.reserve.limit = restartAnyway * int64(k.cfg.Options.WALFrames)
 	if k.cfg.Options.Checkpoint != driver.Background {
@@ -122,6 +127,21 @@ func (k *Checkpointer) Start(db *sqlstore.DB) error {
 	k.done.Add(1)
 	go k.run(ctx)
 	return nil
+}
+
+// measure reads the size of the pages, from which follows how many the log may have.
+func (k *Checkpointer) measure() error {
+	return k.db.WithWriter(context.Background(), func(c *sqlstore.Conn) error {
+		text, err := c.QueryText(context.Background(), "PRAGMA page_size")
+		if err == nil {
+			k.cfg.PageSize, err = strconv.Atoi(text)
+		}
+		if err != nil {
+			return fmt.Errorf("read the size of the pages: %w", err)
+		}
+		k.cfg.Options.WALFrames = cmp.Or(k.cfg.Options.WALFrames, max(backgroundLog/k.cfg.PageSize, 1))
+		return nil
+	})
 }
 
 // Stop ends the goroutine. The database may be closed after it; then Release

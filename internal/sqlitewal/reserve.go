@@ -24,11 +24,11 @@ type reserve struct {
 	ready atomic.Int64 // frames that the file has room for, or too many to ask again
 }
 
-// The sizes of a reserve in frames.
+// The sizes of a reserve in bytes.
 const (
-	reserveFrom  = 256  // a log that stays shorter gets none
-	reserveAhead = 512  // it is made longer when less room than this is left
-	reserveChunk = 1024 // by so many
+	reserveFrom  = 1 << 20 // a log that stays shorter gets none
+	reserveAhead = 2 << 20 // it is made longer when less room than this is left
+	reserveChunk = 4 << 20 // by so many
 )
 
 // spareDisk is the part of the free space that a reserve may take.
@@ -36,7 +36,7 @@ const spareDisk = 16
 
 // wanted tells whether a log of a number of frames is near the end of its file.
 func (r *reserve) wanted(logged int64) bool {
-	return logged >= reserveFrom && logged+reserveAhead > r.ready.Load() && logged < r.limit
+	return logged*r.frame >= reserveFrom && logged+reserveAhead/r.frame > r.ready.Load() && logged < r.limit
 }
 
 // extend makes the file longer. When it cannot, the log grows as it would without:
@@ -55,7 +55,7 @@ func (r *reserve) extend(ctx context.Context, logged int64) {
 	if err != nil {
 		return
 	}
-	size, want := st.Size(), (logged+reserveChunk)*r.frame
+	size, want := st.Size(), logged*r.frame+reserveChunk
 	if free, err := filesync.Free(r.path); err != nil || uint64(max(want-size, 0)) > free/spareDisk {
 		return
 	}

@@ -24,16 +24,16 @@ func newReserve(t *testing.T, content []byte) *reserve {
 func TestReserve(t *testing.T) {
 	content := bytes.Repeat([]byte{7}, 300*testFrame)
 	r := newReserve(t, content)
-	require.False(t, r.wanted(reserveFrom-1), "a short log needs none")
+	require.False(t, r.wanted(reserveFrom/testFrame), "a short log needs none")
 	require.True(t, r.wanted(300))
 	r.extend(context.Background(), 300)
 	require.False(t, r.wanted(300))
-	require.False(t, r.wanted(300+reserveChunk-reserveAhead))
-	require.True(t, r.wanted(300+reserveChunk))
+	require.False(t, r.wanted(300+(reserveChunk-reserveAhead)/testFrame))
+	require.True(t, r.wanted(300+reserveChunk/testFrame))
 	require.False(t, r.wanted(4000), "the log is restarted")
 	got, err := os.ReadFile(r.path)
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(got), (300+reserveChunk)*testFrame)
+	require.GreaterOrEqual(t, len(got), 300*testFrame+reserveChunk)
 	require.Equal(t, content, got[:len(content)])
 	require.Empty(t, bytes.Trim(got[len(content):], "\x00"))
 	r.forget()
@@ -57,7 +57,7 @@ func TestReserveBesideWriter(t *testing.T) {
 			}
 		}
 	})
-	for n := int64(reserveFrom); n < frames; n += 100 {
+	for n := int64(reserveFrom / testFrame); n < frames; n += 100 {
 		r.extend(context.Background(), n)
 	}
 	wg.Wait()

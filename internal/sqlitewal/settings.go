@@ -19,10 +19,13 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Defaults of the write-ahead log, in frames (one page each).
 const (
-	inlineFrames     = 1000 // SQLite's own default for wal_autocheckpoint
-	backgroundFrames = 4000
+	defaultPageSize = 4 << 10 // of a new database
+
+	// Sizes of the write-ahead log from which it is copied: SQLite's own default for
+	// wal_autocheckpoint in frames (one page each), and ours in bytes.
+	inlineFrames  = 1000
+	backgroundLog = 16 << 20
 )
 
 // Params documents the URL parameters of this family of engines.
@@ -34,7 +37,7 @@ var Params = map[string]string{
 // Config is the settings of a database.
 type Config struct {
 	Options  driver.Options
-	PageSize int
+	PageSize int // of a new database; once it is open, that which it has
 	MMap     int64
 
 	// Pragma runs a statement that sets a pragma. libSQL refuses them through
@@ -44,16 +47,13 @@ type Config struct {
 
 // NewConfig checks options and parameters and completes them with defaults.
 func NewConfig(opts driver.Options) (Config, error) {
-	cfg := Config{Options: opts.WithDefaults(), PageSize: 4096, Pragma: queryPragma}
+	cfg := Config{Options: opts.WithDefaults(), PageSize: defaultPageSize, Pragma: queryPragma}
 	if cfg.Options.Checkpoint == "" {
 		cfg.Options.Checkpoint = driver.Background
 	}
 	cfg.Options.Concurrency = cmp.Or(cfg.Options.Concurrency, runtime.GOMAXPROCS(0))
-	if cfg.Options.WALFrames == 0 {
-		cfg.Options.WALFrames = backgroundFrames
-		if cfg.Options.Checkpoint == driver.Inline {
-			cfg.Options.WALFrames = inlineFrames
-		}
+	if cfg.Options.WALFrames == 0 && cfg.Options.Checkpoint == driver.Inline {
+		cfg.Options.WALFrames = inlineFrames
 	}
 	for _, name := range slices.Sorted(maps.Keys(opts.Params)) {
 		if err := cfg.set(name, opts.Params[name]); err != nil {

@@ -19,8 +19,8 @@ type Options struct {
 
 	// WALFrames is the size of the log, in pages, at which a checkpoint
 	// starts: SQLite's wal_autocheckpoint for Inline, the trigger of the
-	// checkpointer for Background. Zero means 1000 for Inline and 4000 for
-	// Background.
+	// checkpointer for Background. Zero means 1000 for Inline and the pages of
+	// 16 MiB for Background.
 	WALFrames int
 
 	// Memory is the engine's budget for caching, in bytes; zero means
