@@ -33,45 +33,34 @@ var usual = include{Key: true, ContentType: true, Payload: true, Owner: true, At
 // appendEntity adds an entity with the fields that are asked for. It is written by hand
 // because it is much of what an answer costs.
 func appendEntity(b []byte, e *store.Entity, in *include) []byte {
-	start := len(b)
 	b = append(b, '{')
-	if in.Key {
-		b = append(appendHex(append(b, `"key":"`...), e.Key[:]), '"', ',')
+	open := len(b)
+	data := func(asked bool, name string, value []byte) {
+		if asked {
+			b = append(appendHex(append(b, name...), value), '"', ',')
+		}
 	}
-	if in.Payload {
-		b = append(appendHex(append(b, `"value":"`...), e.Content), '"', ',')
+	number := func(asked bool, name string, n uint64) {
+		if asked {
+			b = append(strconv.AppendUint(append(b, name...), n, 10), ',')
+		}
 	}
+	data(in.Key, `"key":"`, e.Key[:])
+	data(in.Payload, `"value":"`, e.Content)
 	if in.ContentType {
 		b = append(appendText(append(b, `"contentType":`...), e.ContentType), ',')
 	}
-	if in.Owner {
-		b = append(appendHex(append(b, `"owner":"`...), e.Owner[:]), '"', ',')
-	}
-	if in.Creator {
-		b = append(appendHex(append(b, `"creator":"`...), e.Creator[:]), '"', ',')
-	}
-	if in.Expiration {
-		b = appendNumber(b, `"expiresAt":`, e.Expiration)
-	}
-	if in.CreatedAtBlock {
-		b = appendNumber(b, `"createdAtBlock":`, e.CreatedAtBlock())
-	}
-	if in.LastModifiedBlock {
-		b = appendNumber(b, `"lastModifiedAtBlock":`, e.LastModifiedAtBlock)
-	}
-	if in.TxIndex {
-		b = appendNumber(b, `"transactionIndexInBlock":`, e.TxIndex())
-	}
-	if in.OpIndex {
-		b = appendNumber(b, `"operationIndexInTransaction":`, e.OpIndex())
-	}
+	data(in.Owner, `"owner":"`, e.Owner[:])
+	data(in.Creator, `"creator":"`, e.Creator[:])
+	number(in.Expiration, `"expiresAt":`, e.Expiration)
+	number(in.CreatedAtBlock, `"createdAtBlock":`, e.CreatedAtBlock())
+	number(in.LastModifiedBlock, `"lastModifiedAtBlock":`, e.LastModifiedAtBlock)
+	number(in.TxIndex, `"transactionIndexInBlock":`, e.TxIndex())
+	number(in.OpIndex, `"operationIndexInTransaction":`, e.OpIndex())
 	if in.Attributes || in.Synthetic {
 		b = appendAttributes(b, e, in)
 	}
-	if len(b) > start+1 {
-		b = b[:len(b)-1] // the last comma
-	}
-	return append(b, '}')
+	return append(withoutComma(b, open), '}')
 }
 
 var (
@@ -139,10 +128,6 @@ func withoutComma(b []byte, open int) []byte {
 		return b[:len(b)-1]
 	}
 	return b
-}
-
-func appendNumber(b []byte, name string, n uint64) []byte {
-	return append(strconv.AppendUint(append(b, name...), n, 10), ',')
 }
 
 // appendHex adds bytes as 0x and hexadecimal digits, without quotes.

@@ -197,14 +197,14 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 		return err
 	}
 	defer snap.Close()
-	from, to := criteria.bounds(snap.Head().Block)
-	if criteria.hash != nil {
-		b, ok, err := h.hashes.find(ctx, snap, *criteria.hash)
+	from, to := criteria.From.at(snap.Head().Block), criteria.To.at(snap.Head().Block)
+	if criteria.Hash != nil {
+		b, ok, err := h.hashes.find(ctx, snap, *criteria.Hash)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return failf(CodeUnknownBlock, "unknown block %x", criteria.hash[:])
+			return failf(CodeUnknownBlock, "unknown block %s", criteria.Hash)
 		}
 		from, to = b.Block, b.Block
 	}

@@ -29,7 +29,7 @@ const (
 
 // eventLog is a log as far as the store can tell it.
 type eventLog struct {
-	address store.Address
+	address chain.Address
 	topics  []topic
 	data    []byte
 	tx      uint64 // of a creation; of other events it is not kept
@@ -97,7 +97,7 @@ func sameContent(a, b *store.Entity) bool {
 
 // add adds an event in both of its forms and returns the first.
 func (w *logWriter) add(e *store.Entity, event topic, op byte, owner store.Address, numbers ...uint64) *eventLog {
-	l := &eventLog{address: store.Address(chain.Processor), topics: []topic{event, topic(e.Key), addressTopic(owner)}, index: len(w.logs)}
+	l := &eventLog{address: chain.Processor, topics: []topic{event, topic(e.Key), addressTopic(owner)}, index: len(w.logs)}
 	for _, n := range numbers {
 		l.data = appendWord(l.data, n)
 	}
@@ -108,7 +108,7 @@ func (w *logWriter) add(e *store.Entity, event topic, op byte, owner store.Addre
 
 func (w *logWriter) ownerChanged(before, after *store.Entity) {
 	w.logs = append(w.logs, &eventLog{
-		address: store.Address(chain.Processor), index: len(w.logs),
+		address: chain.Processor, index: len(w.logs),
 		topics: []topic{chain.TopicOwnerChanged, topic(after.Key), addressTopic(before.Owner), addressTopic(after.Owner)},
 	})
 	w.operation(after, opOwnerChanged, after.Owner)
@@ -116,7 +116,7 @@ func (w *logWriter) ownerChanged(before, after *store.Entity) {
 
 // operation adds the contract's form. The entity's hash is not kept, and zero.
 func (w *logWriter) operation(e *store.Entity, op byte, owner store.Address) {
-	l := &eventLog{address: store.Address(chain.Registry), topics: []topic{chain.TopicOperation, topic(e.Key), {31: op}, addressTopic(owner)}, index: len(w.logs)}
+	l := &eventLog{address: chain.Registry, topics: []topic{chain.TopicOperation, topic(e.Key), {31: op}, addressTopic(owner)}, index: len(w.logs)}
 	l.data = append(appendWord(nil, min(e.Expiration, math.MaxUint32)), make([]byte, 32)...)
 	w.logs = append(w.logs, l)
 }

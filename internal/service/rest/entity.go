@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -31,27 +30,13 @@ type putBody struct {
 // put makes the write that a body of JSON asks for.
 func (b *putBody) put(key store.Key) (*service.Put, error) {
 	p := &service.Put{
-		Key: key, ContentType: b.ContentType, Payload: b.Payload,
+		Key: key, ContentType: b.ContentType, Payload: b.Payload, Lifetime: (*uint64)(b.Lifetime),
 		StringAttributes: b.Strings, NumericAttributes: jsonuint.Map(b.Numbers),
-	}
-	if err := setLifetime(p, (*uint64)(b.Lifetime)); err != nil {
-		return nil, err
 	}
 	if b.Owner == nil {
 		return p, nil
 	}
 	return p, setOwner(p, *b.Owner)
-}
-
-func setLifetime(p *service.Put, lifetime *uint64) error {
-	if lifetime == nil {
-		return nil
-	}
-	if *lifetime == 0 {
-		return fmt.Errorf("%w: a lifetime of no blocks; leave it out for an entity that stays", store.ErrInvalid)
-	}
-	p.Lifetime = *lifetime
-	return nil
 }
 
 func setOwner(p *service.Put, text string) error {
@@ -87,13 +72,12 @@ func setRaw(p *service.Put, name, value string) error {
 		if err != nil {
 			return malformed("lifetime %q: want a number of blocks", value)
 		}
-		return setLifetime(p, &n)
+		p.Lifetime = &n
 	case strings.HasPrefix(name, "s."):
 		if p.StringAttributes == nil {
 			p.StringAttributes = map[string]string{}
 		}
 		p.StringAttributes[name[2:]] = value
-		return nil
 	case strings.HasPrefix(name, "n."):
 		n, err := strconv.ParseUint(value, 10, 64)
 		if err != nil {
@@ -103,9 +87,10 @@ func setRaw(p *service.Put, name, value string) error {
 			p.NumericAttributes = map[string]uint64{}
 		}
 		p.NumericAttributes[name[2:]] = n
-		return nil
+	default:
+		return malformed("unknown parameter %q; known are owner, lifetime, s.NAME and n.NAME", name)
 	}
-	return malformed("unknown parameter %q; known are owner, lifetime, s.NAME and n.NAME", name)
+	return nil
 }
 
 // pathKey reads the key in a path.
@@ -243,7 +228,7 @@ func (h *Handler) read(w *answer, r *http.Request, answer func(e *store.Entity) 
 	if err := noParameters(r); err != nil {
 		return err
 	}
-	e, err := h.service.GetHeld(r.Context(), key, w.hold)
+	e, err := h.service.Get(r.Context(), key, w.hold)
 	if err != nil {
 		return err
 	}
@@ -282,12 +267,6 @@ func (h *Handler) delete(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(struct {
-		Key   string        `json:"key"`
-		Block jsonuint.Uint `json:"block"`
-	}{key.String(), jsonuint.Uint(done.Block)})
-	if err != nil {
-		return err
-	}
-	return send(w, http.StatusOK, jsonType, append(body, '\n'))
+	text := jsonuint.Append(fmt.Appendf(nil, `{"key":"%s","block":`, key), done.Block)
+	return send(w, http.StatusOK, jsonType, append(text, "}\n"...))
 }

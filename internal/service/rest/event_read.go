@@ -49,8 +49,7 @@ type (
 	}
 )
 
-// readSelection reads what a request to read asks for, of the body of a POST or the
-// parameters of a GET.
+// readSelection reads what a request asks for, of the body of a POST or the parameters of a GET.
 func (h *Handler) readSelection(w *answer, r *http.Request) (s selection, err error) {
 	if r.Method == http.MethodGet {
 		return selectionOf(r, "from", "since", "until", "only_last", "backwards", "limit")
@@ -169,10 +168,6 @@ func (h *Handler) readEvents(w *answer, r *http.Request) error {
 	}
 	lines := h.lines(w, linesType)
 	var end eventsEnd
-	var head uint64
-	if !s.opts.Backwards && s.opts.Limit == 0 {
-		s.opts.Head = &head
-	}
 	write := func(list []store.SequencedEvent) error {
 		end.End.Count += len(list)
 		if err := lines.addEvents(list); err != nil {
@@ -180,16 +175,14 @@ func (h *Handler) readEvents(w *answer, r *http.Request) error {
 		}
 		return lines.flush(flushBytes)
 	}
-	rest, err := h.service.Events().ReadBatches(r.Context(), s.q, &s.opts, w.hold, write)
+	rest, head, err := h.service.Events().ReadBatches(r.Context(), s.q, s.opts, w.hold, write)
 	if err == nil {
 		err = write(rest)
 	}
 	if err != nil {
 		return lines.fail(err)
 	}
-	if s.opts.Head != nil {
-		end.End.Head = (*jsonuint.Uint)(&head)
-	}
+	end.End.Head = (*jsonuint.Uint)(head)
 	return errors.Join(lines.add(end), lines.flush(0))
 }
 
@@ -223,7 +216,7 @@ func (h *Handler) subscribe(w *answer, r *http.Request) error {
 		}
 		return lines.flush(0)
 	}
-	sub := service.Subscription{Protocol: "rest", Query: s.q, From: s.opts.From, Ending: h.opts.Ending.Done(), Idle: heartbeat, Hold: w.hold}
+	sub := service.Subscription{Protocol: "rest", Query: s.q, From: s.opts.From, Ending: h.opts.Ending, Idle: heartbeat, Hold: w.hold}
 	return lines.fail(h.service.Events().Follow(r.Context(), sub, write))
 }
 

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -41,7 +41,7 @@ type Options struct {
 	Hosts []string
 	TLS   *tls.Config // nil: plain
 
-	Limits   Limits
+	Limits   service.GateOptions // over REST and gRPC together; the token and the hosts are those above
 	Timeouts Timeouts
 	Log      *slog.Logger // nil drops what is logged
 	Access   *slog.Logger // a line for each request; nil: none
@@ -49,17 +49,6 @@ type Options struct {
 	// Traces exports spans of the requests where the environment names an endpoint for them,
 	// in the variables that OpenTelemetry has for that.
 	Traces bool
-}
-
-// Limits bound what clients may ask for, over REST and gRPC together. A zero field means its
-// default, as service.GateOptions has them.
-type Limits struct {
-	Concurrent    int     // requests at a time
-	Subscriptions int     // at a time
-	Memory        int64   // bytes of bodies and answers at a time
-	PerSecond     float64 // requests a second; no limit
-	MaxHeader     int     // bytes of a request's head; 16 KiB
-	MaxBody       int64   // bytes of a body; what the largest payload needs
 }
 
 // Timeouts cut off who is too slow. A zero field means its default.
@@ -73,29 +62,23 @@ type Timeouts struct {
 }
 
 func (t Timeouts) withDefaults() Timeouts {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	set(&t.Header, 5*time.Second)
-	set(&t.Read, 20*time.Second)
-	set(&t.Write, 20*time.Second)
-	set(&t.Work, service.DefaultWork)
-	set(&t.Idle, 2*time.Minute)
-	set(&t.Drain, 15*time.Second)
+	t.Header = cmp.Or(t.Header, 5*time.Second)
+	t.Read = cmp.Or(t.Read, 20*time.Second)
+	t.Write = cmp.Or(t.Write, 20*time.Second)
+	t.Work = cmp.Or(t.Work, service.DefaultWork)
+	t.Idle = cmp.Or(t.Idle, 2*time.Minute)
+	t.Drain = cmp.Or(t.Drain, 15*time.Second)
 	return t
 }
 
 // Server is a service that listens.
 type Server struct {
-	opts     Options
-	service  *service.Service
-	draining atomic.Bool
-	ending   context.Context // done when it drains
-	end      context.CancelFunc
-	gate     *service.Gate
-	traces   *sdk.TracerProvider // nil: none
+	opts    Options
+	service *service.Service
+	ending  context.Context // done when it drains
+	end     context.CancelFunc
+	gate    *service.Gate
+	traces  *sdk.TracerProvider // nil: none
 
 	web    []*website
 	grpcOn net.Listener // nil: none
@@ -114,12 +97,7 @@ type website struct {
 // opened; or closes it.
 func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error) {
 	o.Timeouts = o.Timeouts.withDefaults()
-	if o.Limits.MaxHeader == 0 {
-		o.Limits.MaxHeader = 16 << 10
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	srv := &Server{opts: o, service: s}
 	srv.ending, srv.end = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Traces {
@@ -206,31 +184,22 @@ func loopback(a net.Addr) bool {
 }
 
 // bind makes the transports.
-func (s *Server) bind() error {
-	o := s.opts
-	var err error
-	s.gate, err = service.NewGate(service.GateOptions{
-		Token: o.Token, Local: o.Token == "", Hosts: o.Hosts,
-		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.Subscriptions, Memory: o.Limits.Memory, PerSecond: o.Limits.PerSecond,
-	})
-	if err != nil {
+func (s *Server) bind() (err error) {
+	o, limits := s.opts, s.opts.Limits
+	limits.Token, limits.Local, limits.Hosts = o.Token, o.Token == "", o.Hosts
+	if s.gate, err = service.NewGate(limits); err != nil {
 		return err
 	}
 	for _, w := range s.web {
-		var handler http.Handler
-		switch {
-		case o.Site != nil && w.name == o.Site.Name:
-			handler = o.Site.handler(s.gate, o.Token, o.Access)
-		default:
-			if handler, err = rest.New(s.service, rest.Options{
-				Gate: s.gate, MaxBody: o.Limits.MaxBody, Timeout: o.Timeouts.Read + o.Timeouts.Work, WriteTimeout: o.Timeouts.Write, DrainTimeout: o.Timeouts.Drain / 4,
-				Log: o.Log, Draining: s.draining.Load, Ending: s.ending, UI: o.UI,
-			}); err != nil {
-				return err
-			}
-			handler = accesslog.Handler(handler, o.Access)
+		if o.Site != nil && w.name == o.Site.Name {
+			s.serveHTTP(w, s.traced(o.Site.handler(s.gate, o.Token, o.Access)))
+			continue
 		}
-		s.serveHTTP(w, s.traced(handler))
+		handler := rest.New(s.service, rest.Options{
+			Gate: s.gate, Timeout: o.Timeouts.Read + o.Timeouts.Work, WriteTimeout: o.Timeouts.Write, DrainTimeout: o.Timeouts.Drain / 4,
+			Log: o.Log, Ending: s.ending, UI: o.UI,
+		})
+		s.serveHTTP(w, s.traced(accesslog.Handler(handler, o.Access)))
 	}
 	if s.grpcOn == nil {
 		return nil
@@ -242,18 +211,18 @@ func (s *Server) bind() error {
 	if s.traces != nil {
 		more = append(more, s.tracedGRPC())
 	}
-	s.grpc, err = rpc.New(s.service, rpc.Options{
-		Gate: s.gate, MaxHeader: uint32(o.Limits.MaxHeader), Receive: o.Timeouts.Read, Timeout: o.Timeouts.Work, Write: o.Timeouts.Write,
+	s.grpc = rpc.New(s.service, rpc.Options{
+		Gate: s.gate, Receive: o.Timeouts.Read, Timeout: o.Timeouts.Work, Write: o.Timeouts.Write,
 		Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending, Log: o.Log, Access: o.Access, Server: more,
 	})
-	return err
+	return nil
 }
 
 // serveHTTP sets up what is served at an address.
 func (s *Server) serveHTTP(w *website, handler http.Handler) {
 	o := s.opts
 	w.http = &http.Server{
-		Handler: handler, MaxHeaderBytes: o.Limits.MaxHeader,
+		Handler: handler, MaxHeaderBytes: service.MaxHeader,
 		ReadHeaderTimeout: o.Timeouts.Header, ReadTimeout: o.Timeouts.Read,
 		// It begins with the request's head, and again when there is something to write.
 		WriteTimeout: o.Timeouts.Read + o.Timeouts.Work + o.Timeouts.Write, IdleTimeout: o.Timeouts.Idle,
@@ -325,8 +294,7 @@ func (s *Server) Run(ctx context.Context) error {
 // drain ends all transports at the same time. Who is cut off in the end has had its time: that
 // is logged, and no error.
 func (s *Server) drain() error {
-	s.draining.Store(true)
-	s.end() // what would not end by itself
+	s.end() // what would not end by itself; and it is not ready any more
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeouts.Drain)
 	defer cancel()
 	var group errgroup.Group
