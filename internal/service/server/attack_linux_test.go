@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -39,7 +40,7 @@ const (
 	// attackEnv makes of this program the server that is attacked; its value is the token.
 	attackEnv = "VARVE_TEST_ATTACKED"
 
-	attackers    = 200       // requests of a kind at a time
+	attackers    = 100       // requests of a kind at a time
 	attackMemory = 100 << 20 // that they may cost together
 	attackTime   = 30 * time.Second
 
@@ -55,7 +56,7 @@ func TestAttack(t *testing.T) {
 		serveAttacked(t, layout, token)
 		return
 	}
-	places := make(chan struct{}, 5) // servers at a time: they wait for the most part
+	places := make(chan struct{}, 4) // servers at a time: they wait for the most part
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	attack := func(name, layout, token string, n int, kind attackKind) {
@@ -67,11 +68,11 @@ func TestAttack(t *testing.T) {
 	}
 	for _, kind := range attackKinds {
 		attack(kind.name, "compact", "", attackers, kind)
-		if strings.HasSuffix(kind.name, " query") {
+		if kind.name == "gRPC query" {
 			attack(kind.name+" of another layout", "arkiv", "", attackers, kind)
 		}
 	}
-	attack("all without the token", "compact", attackToken, 3*attackers, attackKind{"any kind", func(a *attacked, n int, idle func()) error {
+	attack("all without the token", "compact", attackToken, 6*attackers, attackKind{"any kind", func(a *attacked, n int, idle func()) error {
 		return attackKinds[n%len(attackKinds)].do(a, n, idle)
 	}})
 }
@@ -158,9 +159,6 @@ type attackKind struct {
 var attackKinds = []attackKind{
 	{"REST put", func(a *attacked, n int, idle func()) error {
 		return raw(a.rest, idle, fmt.Sprintf("PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", 1000+n, payloadBytes), payloadBytes-1)
-	}},
-	{"REST put in chunks", func(a *attacked, n int, idle func()) error {
-		return raw(a.rest, idle, fmt.Sprintf("PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n", 1000+n, payloadBytes), payloadBytes-1)
 	}},
 	{"REST get", func(a *attacked, n int, idle func()) error {
 		return raw(a.rest, idle, fmt.Sprintf("GET /v1/entities/0x%064x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", n%payloads), 0)
@@ -321,16 +319,7 @@ func (a *attacked) attack(t *testing.T, kind attackKind, attackers int) {
 // goroutines returns how many the server has: each request has one.
 func (a *attacked) goroutines(t *testing.T) int {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodGet, "http://"+a.rest+"/metrics", nil)
-	require.NoError(t, err)
-	r.Header.Set("Authorization", "Bearer "+attackToken)
-	resp, err := a.client.Do(r)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	text, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	_, rest, ok := strings.Cut(string(text), "\ngo_goroutines ")
+	_, rest, ok := strings.Cut(a.get(t, "/metrics"), "\ngo_goroutines ")
 	require.True(t, ok)
 	n, err := strconv.Atoi(strings.Fields(rest)[0])
 	require.NoError(t, err)
@@ -357,12 +346,25 @@ func (a *attacked) watch(t *testing.T) (end func() int) {
 	return end
 }
 
-func (a *attacked) ready(t *testing.T) {
+func (a *attacked) ready(t *testing.T) { a.get(t, "/readyz") }
+
+// get asks the server something about itself. On a machine that is busy with the attack the head of
+// the request may be late, and the connection closed.
+func (a *attacked) get(t *testing.T, path string) string {
 	t.Helper()
-	resp, err := a.client.Get("http://" + a.rest + "/readyz")
+	r, err := http.NewRequest(http.MethodGet, "http://"+a.rest+path, nil)
 	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
+	r.Header.Set("Authorization", "Bearer "+attackToken)
+	resp, err := a.client.Do(r)
+	for try := 0; errors.Is(err, io.EOF) && try < 3; try++ {
+		resp, err = a.client.Do(r)
+	}
+	require.NoError(t, err)
+	defer resp.Body.Close()
 	require.Equal(t, http.StatusOK, resp.StatusCode)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return string(text)
 }
 
 // serves writes and reads what is large.
