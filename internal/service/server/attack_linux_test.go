@@ -56,6 +56,7 @@ func TestAttack(t *testing.T) {
 		serveAttacked(t, layout, token)
 		return
 	}
+	t.Parallel()
 	places := make(chan struct{}, 4) // servers at a time: they wait for the most part
 	var wg sync.WaitGroup
 	defer wg.Wait()
