@@ -1,12 +1,11 @@
 package rpc
 
 import (
-	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -37,7 +36,7 @@ func appendEntity(b []byte, e *store.Entity, in *include) []byte {
 	open := len(b)
 	data := func(asked bool, name string, value []byte) {
 		if asked {
-			b = append(appendHex(append(b, name...), value), '"', ',')
+			b = append(jsonuint.AppendHex(append(b, name...), value), '"', ',')
 		}
 	}
 	number := func(asked bool, name string, n uint64) {
@@ -48,7 +47,7 @@ func appendEntity(b []byte, e *store.Entity, in *include) []byte {
 	data(in.Key, `"key":"`, e.Key[:])
 	data(in.Payload, `"value":"`, e.Content)
 	if in.ContentType {
-		b = append(appendText(append(b, `"contentType":`...), e.ContentType), ',')
+		b = append(jsonuint.AppendText(append(b, `"contentType":`...), e.ContentType), ',')
 	}
 	data(in.Owner, `"owner":"`, e.Owner[:])
 	data(in.Creator, `"creator":"`, e.Creator[:])
@@ -111,13 +110,13 @@ func sortedNames[V any](space []string, attributes map[string]V) []string {
 }
 
 func appendStringAttribute(b []byte, name, value string) []byte {
-	b = appendText(append(b, `{"key":`...), name)
-	b = appendText(append(b, `,"value":`...), value)
+	b = jsonuint.AppendText(append(b, `{"key":`...), name)
+	b = jsonuint.AppendText(append(b, `,"value":`...), value)
 	return append(b, '}', ',')
 }
 
 func appendNumericAttribute(b []byte, name string, value uint64) []byte {
-	b = appendText(append(b, `{"key":`...), name)
+	b = jsonuint.AppendText(append(b, `{"key":`...), name)
 	b = strconv.AppendUint(append(b, `,"value":`...), value, 10)
 	return append(b, '}', ',')
 }
@@ -128,22 +127,4 @@ func withoutComma(b []byte, open int) []byte {
 		return b[:len(b)-1]
 	}
 	return b
-}
-
-// appendHex adds bytes as 0x and hexadecimal digits, without quotes.
-func appendHex(b, data []byte) []byte { return hex.AppendEncode(append(b, "0x"...), data) }
-
-// appendText adds a string, which is UTF-8. Most need no escapes; the others go the long
-// way.
-func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
-			text, err := json.Marshal(s)
-			if err != nil {
-				text = []byte(`""`) // a string can always be marshalled
-			}
-			return append(b, text...)
-		}
-	}
-	return append(append(append(b, '"'), s...), '"')
 }

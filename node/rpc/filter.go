@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
 )
 
@@ -128,7 +129,7 @@ func (h *Handler) getFilterChanges(ctx context.Context, c *call) error {
 			if !step.removed {
 				hash := blockHash(step.head)
 				list.next()
-				c.out = append(appendHex(append(c.out, '"'), hash[:]), '"')
+				c.out = append(jsonuint.AppendHex(append(c.out, '"'), hash[:]), '"')
 			}
 			continue
 		}

@@ -34,10 +34,7 @@ func (b *buffer) free() {
 }
 
 func getBuffer() *buffer {
-	b, ok := buffers.Get().(*buffer)
-	if !ok {
-		b = &buffer{}
-	}
+	b, _ := buffers.Get().(*buffer) // nothing else is put there
 	return b
 }
 

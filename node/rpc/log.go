@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
 )
@@ -152,17 +153,17 @@ func blockTime(head store.BlockHead, seen time.Time) uint64 {
 // transactions, and their indexes but of creations.
 func appendLog(b []byte, head store.BlockHead, l *eventLog, removed bool) []byte {
 	hash := blockHash(head)
-	b = append(appendHex(append(b, `{"address":"`...), l.address[:]), `","topics":[`...)
+	b = append(jsonuint.AppendHex(append(b, `{"address":"`...), l.address[:]), `","topics":[`...)
 	for i := range l.topics {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendHex(append(b, '"'), l.topics[i][:]), '"')
+		b = append(jsonuint.AppendHex(append(b, '"'), l.topics[i][:]), '"')
 	}
-	b = append(appendHex(append(b, `],"data":"`...), l.data), '"')
+	b = append(jsonuint.AppendHex(append(b, `],"data":"`...), l.data), '"')
 	b = appendQuantity(append(b, `,"blockNumber":`...), head.Block)
-	b = append(appendHex(append(b, `,"blockHash":"`...), hash[:]), '"')
-	b = append(appendHex(append(b, `,"transactionHash":"`...), make([]byte, 32)), '"')
+	b = append(jsonuint.AppendHex(append(b, `,"blockHash":"`...), hash[:]), '"')
+	b = append(jsonuint.AppendHex(append(b, `,"transactionHash":"`...), make([]byte, 32)), '"')
 	b = appendQuantity(append(b, `,"transactionIndex":`...), l.tx)
 	b = appendQuantity(append(b, `,"logIndex":`...), uint64(l.index))
 	if removed {

@@ -180,7 +180,7 @@ func (h *Handler) write(w *answer, r *http.Request, read func(*answer, *http.Req
 	b := getBuffer()
 	defer putBuffer(b)
 	line := append(b.AvailableBuffer(), `{"key":"`...)
-	line = appendHex(line, p.Key[:])
+	line = jsonuint.AppendHex(line, p.Key[:])
 	line = append(line, `","block":`...)
 	line = jsonuint.Append(line, done.Block)
 	line = append(line, `,"created":`...)
