@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -80,16 +81,16 @@ type Server struct {
 	gate    *service.Gate
 	traces  *sdk.TracerProvider // nil: none
 
-	web    []*website
-	grpcOn net.Listener // nil: none
-	grpc   *rpc.Server
+	endpoints []*endpoint
 }
 
-// website is what is served over HTTP at one address.
-type website struct {
-	name string // for errors
-	on   net.Listener
-	http *http.Server
+// endpoint is what is served at one address.
+type endpoint struct {
+	name  string // for errors
+	on    net.Listener
+	serve func(net.Listener) error    // until it is drained or stopped
+	drain func(context.Context) error // waits for requests under way
+	stop  func() error                // cuts them off
 }
 
 // Listen binds a service, which may be nil where REST and GRPC are off. It fails with
@@ -119,20 +120,21 @@ func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error)
 }
 
 // listen opens the ports.
-func (s *Server) listen(ctx context.Context) (err error) {
-	o := s.opts
+func (s *Server) listen(ctx context.Context) error {
 	add := func(name, address, token string) error {
+		if address == "off" {
+			return nil
+		}
 		on, err := listen(ctx, address, token)
 		if err != nil {
 			return fmt.Errorf("listen for %s: %w", name, err)
 		}
-		s.web = append(s.web, &website{name: name, on: on})
+		s.endpoints = append(s.endpoints, &endpoint{name: name, on: on, stop: on.Close})
 		return nil
 	}
-	if o.REST != "off" {
-		if err := add("REST", o.REST, o.Token); err != nil {
-			return err
-		}
+	o := s.opts
+	if err := add("REST", o.REST, o.Token); err != nil {
+		return err
 	}
 	if o.Site != nil {
 		token := o.Token
@@ -143,23 +145,12 @@ func (s *Server) listen(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if o.GRPC == "off" {
-		return nil
-	}
-	if s.grpcOn, err = listen(ctx, o.GRPC, o.Token); err != nil {
-		return fmt.Errorf("listen for gRPC: %w", err)
-	}
-	return nil
+	return add("gRPC", o.GRPC, o.Token)
 }
 
 // private tells whether only this machine reaches the server.
 func (s *Server) private() bool {
-	for _, w := range s.web {
-		if !loopback(w.on.Addr()) {
-			return false
-		}
-	}
-	return s.grpcOn == nil || loopback(s.grpcOn.Addr())
+	return !slices.ContainsFunc(s.endpoints, func(e *endpoint) bool { return !loopback(e.on.Addr()) })
 }
 
 // listen opens a port, unless others can reach it and there is no token. What a
@@ -190,39 +181,27 @@ func (s *Server) bind() (err error) {
 	if s.gate, err = service.NewGate(limits); err != nil {
 		return err
 	}
-	for _, w := range s.web {
-		if o.Site != nil && w.name == o.Site.Name {
-			s.serveHTTP(w, s.traced(o.Site.handler(s.gate, o.Token, o.Access)))
-			continue
+	for _, e := range s.endpoints {
+		switch {
+		case o.Site != nil && e.name == o.Site.Name:
+			s.serveHTTP(e, o.Site.handler(s.gate, o.Token, o.Access))
+		case e.name == "REST":
+			s.serveHTTP(e, accesslog.Handler(rest.New(s.service, rest.Options{
+				Gate: s.gate, Timeout: o.Timeouts.Read + o.Timeouts.Work, WriteTimeout: o.Timeouts.Write, DrainTimeout: o.Timeouts.Drain / 4,
+				Log: o.Log, Ending: s.ending, UI: o.UI,
+			}), o.Access))
+		default:
+			s.serveGRPC(e)
 		}
-		handler := rest.New(s.service, rest.Options{
-			Gate: s.gate, Timeout: o.Timeouts.Read + o.Timeouts.Work, WriteTimeout: o.Timeouts.Write, DrainTimeout: o.Timeouts.Drain / 4,
-			Log: o.Log, Ending: s.ending, UI: o.UI,
-		})
-		s.serveHTTP(w, s.traced(accesslog.Handler(handler, o.Access)))
 	}
-	if s.grpcOn == nil {
-		return nil
-	}
-	var more []grpc.ServerOption
-	if o.TLS != nil {
-		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
-	}
-	if s.traces != nil {
-		more = append(more, s.tracedGRPC())
-	}
-	s.grpc = rpc.New(s.service, rpc.Options{
-		Gate: s.gate, Receive: o.Timeouts.Read, Timeout: o.Timeouts.Work, Write: o.Timeouts.Write,
-		Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending, Log: o.Log, Access: o.Access, Server: more,
-	})
 	return nil
 }
 
-// serveHTTP sets up what is served at an address.
-func (s *Server) serveHTTP(w *website, handler http.Handler) {
+// serveHTTP sets up what is served at an address over HTTP.
+func (s *Server) serveHTTP(e *endpoint, handler http.Handler) {
 	o := s.opts
-	w.http = &http.Server{
-		Handler: handler, MaxHeaderBytes: service.MaxHeader,
+	server := &http.Server{
+		Handler: s.traced(handler), MaxHeaderBytes: service.MaxHeader,
 		ReadHeaderTimeout: o.Timeouts.Header, ReadTimeout: o.Timeouts.Read,
 		// It begins with the request's head, and again when there is something to write.
 		WriteTimeout: o.Timeouts.Read + o.Timeouts.Work + o.Timeouts.Write, IdleTimeout: o.Timeouts.Idle,
@@ -231,7 +210,51 @@ func (s *Server) serveHTTP(w *website, handler http.Handler) {
 	if o.TLS != nil {
 		config := o.TLS.Clone()
 		config.NextProtos = []string{"h2", "http/1.1"}
-		w.on = tls.NewListener(w.on, config)
+		e.on = tls.NewListener(e.on, config)
+	}
+	e.serve, e.drain, e.stop = server.Serve, server.Shutdown, func() error { return errors.Join(closed(e.on), server.Close()) }
+}
+
+// closed closes a listener that may be closed.
+func closed(on net.Listener) error {
+	if err := on.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// serveGRPC sets up what is served at an address over gRPC.
+func (s *Server) serveGRPC(e *endpoint) {
+	o := s.opts
+	var more []grpc.ServerOption
+	if o.TLS != nil {
+		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
+	}
+	if s.traces != nil {
+		more = append(more, s.tracedGRPC())
+	}
+	server := rpc.New(s.service, rpc.Options{
+		Gate: s.gate, Receive: o.Timeouts.Read, Timeout: o.Timeouts.Work, Write: o.Timeouts.Write,
+		Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending, Log: o.Log, Access: o.Access, Server: more,
+	})
+	done := make(chan struct{})
+	e.serve = server.Serve
+	e.drain = func(ctx context.Context) error {
+		server.Health.Shutdown()
+		go func() {
+			server.GracefulStop()
+			close(done)
+		}()
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	e.stop = func() error {
+		server.Stop()
+		return closed(e.on)
 	}
 }
 
@@ -244,21 +267,16 @@ func (s *Server) REST() string { return s.address("REST") }
 // Site returns the address of Options.Site, which there is.
 func (s *Server) Site() string { return s.address(s.opts.Site.Name) }
 
+// GRPC returns the address that gRPC is served on, "" when it is not.
+func (s *Server) GRPC() string { return s.address("gRPC") }
+
 func (s *Server) address(name string) string {
-	for _, w := range s.web {
-		if w.name == name {
-			return w.on.Addr().String()
+	for _, e := range s.endpoints {
+		if e.name == name {
+			return e.on.Addr().String()
 		}
 	}
 	return ""
-}
-
-// GRPC returns the address that gRPC is served on, "" when it is not.
-func (s *Server) GRPC() string {
-	if s.grpcOn == nil {
-		return ""
-	}
-	return s.grpcOn.Addr().String()
 }
 
 // Run serves until ctx is done. Then it refuses new requests, waits for those
@@ -268,18 +286,10 @@ func (s *Server) GRPC() string {
 func (s *Server) Run(ctx context.Context) error {
 	defer s.flush() // after the last request
 	group, ctx := errgroup.WithContext(ctx)
-	for _, w := range s.web {
+	for _, e := range s.endpoints {
 		group.Go(func() error {
-			if err := w.http.Serve(w.on); !errors.Is(err, http.ErrServerClosed) {
-				return fmt.Errorf("serve %s: %w", w.name, err)
-			}
-			return nil
-		})
-	}
-	if s.grpc != nil {
-		group.Go(func() error {
-			if err := s.grpc.Serve(s.grpcOn); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-				return fmt.Errorf("serve gRPC: %w", err)
+			if err := e.serve(e.on); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) {
+				return fmt.Errorf("serve %s: %w", e.name, err)
 			}
 			return nil
 		})
@@ -298,12 +308,12 @@ func (s *Server) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeouts.Drain)
 	defer cancel()
 	var group errgroup.Group
-	for _, w := range s.web {
+	for _, e := range s.endpoints {
 		group.Go(func() error {
-			err := w.http.Shutdown(ctx)
+			err := e.drain(ctx)
 			if errors.Is(err, context.DeadlineExceeded) {
-				s.opts.Log.Warn("requests were cut off", "of", w.name, "after", s.opts.Timeouts.Drain)
-				return w.http.Close()
+				s.opts.Log.Warn("requests were cut off", "of", e.name, "after", s.opts.Timeouts.Drain)
+				return e.stop()
 			}
 			return err
 		})
@@ -311,27 +321,7 @@ func (s *Server) drain() error {
 	if s.opts.Site != nil {
 		group.Go(s.opts.Site.close)
 	}
-	if s.grpc != nil {
-		group.Go(func() error { return s.drainGRPC(ctx) })
-	}
 	return group.Wait()
-}
-
-func (s *Server) drainGRPC(ctx context.Context) error {
-	s.grpc.Health.Shutdown()
-	done := make(chan struct{})
-	go func() {
-		s.grpc.GracefulStop()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		s.opts.Log.Warn("requests were cut off", "of", "gRPC", "after", s.opts.Timeouts.Drain)
-		s.grpc.Stop()
-		<-done
-	}
-	return nil
 }
 
 // Close cuts everything off at once. It is for a server that is not run.
@@ -341,14 +331,8 @@ func (s *Server) Close() (err error) {
 	if s.opts.Site != nil {
 		err = s.opts.Site.close()
 	}
-	for _, w := range s.web {
-		err = errors.Join(err, w.on.Close())
-	}
-	if s.grpcOn != nil {
-		err = errors.Join(err, s.grpcOn.Close())
-	}
-	if s.grpc != nil {
-		s.grpc.Stop()
+	for _, e := range s.endpoints {
+		err = errors.Join(err, e.stop())
 	}
 	return err
 }
