@@ -2,12 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
 
 	varvev1 "github.com/varvedb/varve/api/varve/v1"
+	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -85,10 +87,11 @@ func (e *Events) append(ctx context.Context, op string, repeatable bool, send fu
 		}
 		sent := to.Addr != nil
 		again := transient(err) && (repeatable || !sent || undone(err))
-		if unknown = (unknown || sent && unanswered(err)) && !decided(err); unknown {
-			err = &unknownOutcome{err}
-		}
+		unknown = (unknown || sent && unanswered(err)) && !decided(err)
 		return again, err
 	})
+	if err != nil && unknown && !errors.Is(err, driver.ErrUnknownOutcome) {
+		err = fmt.Errorf("%w: %w", err, driver.ErrUnknownOutcome)
+	}
 	return positions, err
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -96,13 +95,6 @@ func decided(err error) bool {
 	return false
 }
 
-// unknownOutcome is the error of an append that was sent and not answered.
-type unknownOutcome struct{ cause error }
-
-func (e *unknownOutcome) Error() string { return driver.ErrUnknownOutcome.Error() }
-
-func (e *unknownOutcome) Unwrap() []error { return []error{driver.ErrUnknownOutcome, e.cause} }
-
 // fault is an error of the service. It has the words of the service and its status.
 type fault struct {
 	text   string
@@ -188,23 +180,13 @@ func (e *Events) repeat(ctx context.Context, op string, call func(*patience) (ag
 
 // failure makes the error of a call: with what its caller has done first.
 func (e *Events) failure(ctx context.Context, op string, err error) error {
-	var unknown *unknownOutcome
-	isUnknown := errors.As(err, &unknown)
-	if isUnknown {
-		err = unknown.cause
-	}
 	switch why := ended(ctx); {
 	case why != nil:
-		err = fmt.Errorf("%s: %w", op, why)
+		return fmt.Errorf("%s: %w", op, why)
 	case e.closed.Load():
-		err = fmt.Errorf("%s: %w", op, driver.ErrClosed)
-	default:
-		err = faultOf(op, err)
+		return fmt.Errorf("%s: %w", op, driver.ErrClosed)
 	}
-	if isUnknown && !errors.Is(err, driver.ErrUnknownOutcome) {
-		return fmt.Errorf("%w: %w", err, driver.ErrUnknownOutcome)
-	}
-	return err
+	return faultOf(op, err)
 }
 
 // ended returns why a caller has given up, nil when he has not. The timer of a deadline may

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -373,7 +374,7 @@ func TestRestart(t *testing.T) {
 	require.NoError(t, on.Close())
 	events := dial(t, address, client.Options{})
 	var got []uint64
-	next, stop := pull(events.Subscribe(t.Context(), event.All(), 0))
+	next, stop := iter.Pull2(events.Subscribe(t.Context(), event.All(), 0))
 	defer stop()
 	for round := range 3 {
 		s, err := service.New(t.Context(), db, service.Options{})
@@ -386,7 +387,8 @@ func TestRestart(t *testing.T) {
 		_, err = local.Append(t.Context(), []event.Event{{Type: "A"}, {Type: "A"}}, nil)
 		require.NoError(t, err)
 		for range 2 {
-			e, err := next()
+			e, err, ok := next()
+			require.True(t, ok)
 			require.NoError(t, err)
 			got = append(got, e.Position)
 		}
@@ -395,32 +397,4 @@ func TestRestart(t *testing.T) {
 		s.Close()
 	}
 	require.Equal(t, []uint64{1, 2, 3, 4, 5, 6}, got)
-}
-
-// pull reads a sequence step by step on a goroutine of its own, as a consumer does.
-func pull(seq func(func(event.Sequenced, error) bool)) (next func() (event.Sequenced, error), stop func()) {
-	type item struct {
-		e   event.Sequenced
-		err error
-	}
-	items, quit := make(chan item), make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		defer close(items)
-		for e, err := range seq {
-			select {
-			case items <- item{e, err}:
-			case <-quit:
-				return
-			}
-		}
-	})
-	next = func() (event.Sequenced, error) {
-		it, ok := <-items
-		if !ok {
-			return it.e, io.EOF
-		}
-		return it.e, it.err
-	}
-	return next, func() { close(quit) }
 }

@@ -8,34 +8,25 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// eventMessages makes messages of events, with few allocations for all together. They
-// share the memory of the events.
+// eventMessages makes messages of events, which share their memory.
 func eventMessages(events []event.Event) []*varvev1.Event {
-	tags := 0
+	list := make([]*varvev1.Event, len(events))
 	for i := range events {
-		tags += len(events[i].Tags)
-	}
-	all, list := make([]varvev1.Event, len(events)), make([]*varvev1.Event, len(events))
-	tag, refs := make([]varvev1.Tag, tags), make([]*varvev1.Tag, tags)
-	for i := range events {
-		e, m := &events[i], &all[i]
-		m.Type, m.Data, m.Metadata = e.Type, e.Data, e.Metadata
+		e := &events[i]
+		list[i] = &varvev1.Event{Type: e.Type, Data: e.Data, Metadata: e.Metadata, Tags: tagMessages(e.Tags)}
 		if !e.ID.IsZero() {
-			m.Id = e.ID[:]
+			list[i].Id = e.ID[:]
 		}
-		n := len(e.Tags)
-		setTags(refs, tag, e.Tags)
-		m.Tags, tag, refs = refs[:n:n], tag[n:], refs[n:]
-		list[i] = m
 	}
 	return list
 }
 
-func setTags(refs []*varvev1.Tag, to []varvev1.Tag, tags []event.Tag) {
+func tagMessages(tags []event.Tag) []*varvev1.Tag {
+	list := make([]*varvev1.Tag, len(tags))
 	for i := range tags {
-		to[i].Key, to[i].Value = tags[i].Key, tags[i].Value
-		refs[i] = &to[i]
+		list[i] = &varvev1.Tag{Key: tags[i].Key, Value: tags[i].Value}
 	}
+	return list
 }
 
 func conditionMessage(cond *event.Condition) (*varvev1.Condition, error) {
@@ -51,10 +42,7 @@ func conditionMessage(cond *event.Condition) (*varvev1.Condition, error) {
 func queryMessage(q event.Query) *varvev1.EventQuery {
 	m := &varvev1.EventQuery{Items: make([]*varvev1.EventItem, len(q.Items))}
 	for i := range q.Items {
-		it := &q.Items[i]
-		refs := make([]*varvev1.Tag, len(it.Tags))
-		setTags(refs, make([]varvev1.Tag, len(it.Tags)), it.Tags)
-		m.Items[i] = &varvev1.EventItem{Types: it.Types, Tags: refs}
+		m.Items[i] = &varvev1.EventItem{Types: q.Items[i].Types, Tags: tagMessages(q.Items[i].Tags)}
 	}
 	return m
 }

@@ -34,8 +34,11 @@ func serveRPC(t testing.TB, db *store.DB, o rpc.Options) string {
 	s, err := service.New(context.Background(), db, service.Options{})
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	srv, err := rpc.New(s, o)
-	require.NoError(t, err)
+	if o.Gate == nil {
+		o.Gate, err = service.NewGate(service.GateOptions{})
+		require.NoError(t, err)
+	}
+	srv := rpc.New(s, o)
 	on, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	done := make(chan error, 1)

@@ -42,7 +42,7 @@ func Local(s *service.Service) Client {
 			return done.Created, err
 		},
 		Get: func(ctx context.Context, key store.Key) (Found, error) {
-			e, err := s.Get(ctx, key)
+			e, err := s.Get(ctx, key, nil)
 			if err != nil {
 				return Found{}, err
 			}

@@ -109,129 +109,80 @@ func (o *contractOp) content() (c chain.Create, err error) {
 	return c, nil
 }
 
-// mirror is a part of a call to the contract in the processor's form, in which a follower
+// mirror is one operation of a call to the contract in the processor's form, in which a follower
 // reads it.
 type mirror struct {
 	input []byte
 	events
 }
 
-// call carries out a call to the contract. The operations of one mirror are carried out in
-// the order of their kinds; where the call has another order there are several.
+// call carries out a call to the contract.
 func (s *state) call(ctx context.Context, tx common.Hash, from common.Address, input []byte) (mirrors []mirror, err error) {
 	ops, err := decodeCall(input)
 	if err != nil {
 		return nil, err
 	}
 	err = s.atomic(func() error {
-		m := &mirrorWriter{state: s, tx: tx, from: from}
+		created := 0
 		for i := range ops {
-			if err := m.add(ctx, &ops[i]); err != nil {
+			m, err := s.mirror(ctx, tx, from, &ops[i], &created)
+			if err != nil {
 				return fmt.Errorf("operation %d: %w", i, err)
 			}
+			mirrors = append(mirrors, m)
 		}
-		mirrors, err = m.end()
-		return err
+		return nil
 	})
 	return mirrors, err
 }
 
-type mirrorWriter struct {
-	state   *state
-	tx      common.Hash
-	from    common.Address
-	created int
-	list    []mirror
-
-	ops  chain.Operations
-	open events
-	rank int
-}
-
-// ranks is the order in which operations of the processor's form are carried out.
-var ranks = map[entity.Kind]int{entity.Create: 1, entity.Delete: 2, entity.Update: 3, entity.ExtendBTL: 4, entity.ChangeOwner: 5}
-
-func (m *mirrorWriter) add(ctx context.Context, o *contractOp) error {
-	var kind entity.Kind
-	for k, n := range kindOf {
-		if n == o.OperationType && k != entity.Expire {
-			kind = k
-		}
+// mirror carries out an operation, after so many that have created an entity.
+func (s *state) mirror(ctx context.Context, tx common.Hash, from common.Address, o *contractOp, created *int) (m mirror, err error) {
+	if n := int(o.OperationType); n == 0 || n >= len(kinds) || kinds[n] == entity.Expire {
+		return m, fmt.Errorf("unknown type %d", n)
 	}
-	rank, ok := ranks[kind]
-	if !ok {
-		return fmt.Errorf("unknown type %d", o.OperationType)
+	c := change{kind: kinds[o.OperationType], key: o.EntityKey, owner: o.NewOwner}
+	if c.kind == entity.Create {
+		c.key = keyOf(tx, o.Payload, *created)
+		*created++
 	}
-	if rank < m.rank {
-		if err := m.flush(); err != nil {
-			return err
-		}
-	}
-	m.rank = rank
-	now := m.state.number
-	c := change{kind: kind, key: o.EntityKey, owner: o.NewOwner, until: func(old uint64) (uint64, error) {
+	c.until = func(old uint64) (uint64, error) {
 		until := uint64(o.ExpiresAt)
 		switch {
-		case kind == entity.Update && until == 0:
+		case c.kind == entity.Update && until == 0:
 			return old, nil // keeps it
-		case until <= now:
-			return 0, fmt.Errorf("block %d, to which it is to live, is not after block %d", until, now)
-		case kind == entity.ExtendBTL && until <= old:
+		case until <= s.number:
+			return 0, fmt.Errorf("block %d, to which it is to live, is not after block %d", until, s.number)
+		case c.kind == entity.ExtendBTL && until <= old:
 			return 0, fmt.Errorf("it lives to block %d, to extend it to %d is none", old, until)
 		}
 		return until, nil
-	}}
-	if kind == entity.Create {
-		c.key = keyOf(m.tx, o.Payload, m.created)
-		m.created++
 	}
-	until, err := m.state.do(ctx, m.from, c, &m.open)
+	until, err := s.do(ctx, from, c, &m.events)
 	if err != nil {
-		return err
+		return m, err
 	}
-	return m.note(o, c, until)
-}
-
-// note adds an operation to the open mirror.
-func (m *mirrorWriter) note(o *contractOp, c change, until uint64) error {
+	var ops chain.Operations
 	switch c.kind {
 	case entity.Delete:
-		m.ops.Deletes = append(m.ops.Deletes, c.key)
-		return nil
+		ops.Deletes = []entity.Key{c.key}
 	case entity.ExtendBTL:
-		m.ops.Extensions = append(m.ops.Extensions, chain.Extension{Key: c.key, Blocks: until - m.state.number})
-		return nil
+		ops.Extensions = []chain.Extension{{Key: c.key, Blocks: until - s.number}}
 	case entity.ChangeOwner:
-		m.ops.OwnerChanges = append(m.ops.OwnerChanges, chain.OwnerChange{Key: c.key, Owner: entity.Address(c.owner)})
-		return nil
+		ops.OwnerChanges = []chain.OwnerChange{{Key: c.key, Owner: entity.Address(c.owner)}}
+	default:
+		content, err := o.content()
+		if err != nil {
+			return m, err
+		}
+		if content.BTL = until - s.number; c.kind == entity.Create {
+			ops.Creates = []chain.Create{content}
+		} else {
+			ops.Updates = []chain.Update{{Key: c.key, Create: content}}
+		}
 	}
-	content, err := o.content()
-	if err != nil {
-		return err
+	if m.input, err = ops.Encode(); err != nil {
+		return m, err
 	}
-	content.BTL = until - m.state.number
-	if c.kind == entity.Create {
-		m.ops.Creates = append(m.ops.Creates, content)
-	} else {
-		m.ops.Updates = append(m.ops.Updates, chain.Update{Key: c.key, Create: content})
-	}
-	return nil
-}
-
-func (m *mirrorWriter) flush() error {
-	input, err := m.ops.Encode()
-	if err != nil {
-		return err
-	}
-	if err := m.state.acceptable(input, m.open.processor); err != nil {
-		return err
-	}
-	m.list = append(m.list, mirror{input, m.open})
-	m.ops, m.open, m.rank = chain.Operations{}, events{}, 0
-	return nil
-}
-
-func (m *mirrorWriter) end() ([]mirror, error) {
-	err := m.flush()
-	return m.list, err
+	return m, s.acceptable(m.input, m.processor)
 }

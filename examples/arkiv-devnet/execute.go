@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -27,9 +28,9 @@ var (
 // topicOperation is the one event of the contract.
 var topicOperation = common.Hash(chain.TopicOperation)
 
-// kindOf numbers operations as the contract does.
-var kindOf = map[entity.Kind]byte{
-	entity.Create: 1, entity.Update: 2, entity.ExtendBTL: 3, entity.ChangeOwner: 4, entity.Delete: 5, entity.Expire: 6,
+// kinds are the operations by the numbers that the contract has for them, from 1.
+var kinds = [...]entity.Kind{
+	1: entity.Create, 2: entity.Update, 3: entity.ExtendBTL, 4: entity.ChangeOwner, 5: entity.Delete, 6: entity.Expire,
 }
 
 // life is what operations are checked against.
@@ -94,7 +95,7 @@ func (e *events) add(topic entity.Hash, kind entity.Kind, key entity.Key, l life
 	e.processor = append(e.processor, first)
 	e.registry = append(e.registry, &types.Log{
 		Address: registry,
-		Topics:  []common.Hash{topicOperation, common.Hash(key), {31: kindOf[kind]}, common.BytesToHash(l.owner[:])},
+		Topics:  []common.Hash{topicOperation, common.Hash(key), {31: byte(slices.Index(kinds[1:], kind) + 1)}, common.BytesToHash(l.owner[:])},
 		Data:    append(word(min(l.expires, 1<<32-1)), make([]byte, 32)...),
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/store"
 )
@@ -38,7 +39,7 @@ func (f *listenFlags) options(e *env) (o server.Options, err error) {
 	o = server.Options{
 		REST: "off", GRPC: "off",
 		Hosts:    f.Host,
-		Limits:   server.Limits{Concurrent: f.Concurrent},
+		Limits:   service.GateOptions{Concurrent: f.Concurrent},
 		Timeouts: server.Timeouts{Header: f.HeaderTimeout, Read: f.ReadTimeout, Write: f.WriteTimeout, Idle: f.IdleTimeout, Drain: f.Drain},
 		Log:      slog.New(slog.NewTextHandler(e.stderr, nil)), Traces: true,
 	}

@@ -1,10 +1,13 @@
 // Package jsonuint writes and reads unsigned integers as JSON that every client
 // can hold. A number of JavaScript, and of what learned from it, is floating
-// point and loses digits above 2^53: such integers are strings of digits.
+// point and loses digits above 2^53: such integers are strings of digits. Bytes and
+// texts are beside them, for documents that are written by hand.
 package jsonuint
 
 import (
 	"bytes"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -30,6 +33,20 @@ func AppendExpiration(b []byte, block uint64) []byte {
 		return append(b, "null"...)
 	}
 	return Append(b, block)
+}
+
+// AppendHex appends bytes as 0x and hexadecimal digits, without quotes.
+func AppendHex(b, data []byte) []byte { return hex.AppendEncode(append(b, "0x"...), data) }
+
+// AppendText appends a string, which is UTF-8. Most need no escapes; the others go the long way.
+func AppendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
+			text, _ := json.Marshal(s) // a string can always be marshalled
+			return append(b, text...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // Uint is an integer in a document of JSON. It is read from a number or a string.

@@ -61,14 +61,6 @@ type Hold struct {
 	since time.Time // that it waits for its client; guarded by quota.mu
 }
 
-// Another returns one more hold of the same quota, which is not cut off.
-func (h *Hold) Another() *Hold {
-	if h == nil {
-		return nil
-	}
-	return h.quota.Hold(nil)
-}
-
 // need returns how many bytes there must be more to hold n. More than there are of all is all.
 func (h *Hold) need(n int64) int64 {
 	if h == nil || n <= Free {

@@ -77,7 +77,7 @@ func writeVersion(s *service.Service, k, v int) (err error) {
 // readVersion checks that what is read is not older than a version. A deleted
 // entity may be so because of any later version that is a delete.
 func readVersion(s *service.Service, k int, before int64) error {
-	e, err := s.Get(context.Background(), key(k))
+	e, err := s.Get(context.Background(), key(k), nil)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -129,12 +129,12 @@ func TestGroupCommit(t *testing.T) {
 			require.NoError(t, verdicts[i])
 		case 3:
 			require.ErrorIs(t, verdicts[i], context.Canceled)
-			_, err := s.Get(t.Context(), key(i))
+			_, err := s.Get(t.Context(), key(i), nil)
 			require.ErrorIs(t, err, store.ErrNotFound)
 		}
 	}
 	require.Less(t, s.Head(), uint64(n/2), "they shared blocks")
-	e, err := s.Get(t.Context(), key(0))
+	e, err := s.Get(t.Context(), key(0), nil)
 	require.NoError(t, err)
 	require.NotEmpty(t, e.Content)
 }
@@ -190,6 +190,6 @@ func TestSecondWriter(t *testing.T) {
 	done, err := s.Put(t.Context(), put(1, "two"))
 	require.NoError(t, err)
 	require.Equal(t, service.Written{Block: 8, Created: true, Expiration: store.MaxBlock}, done)
-	_, err = s.Get(t.Context(), key(2))
+	_, err = s.Get(t.Context(), key(2), nil)
 	require.NoError(t, err)
 }

@@ -22,9 +22,9 @@ type Put struct {
 	StringAttributes  map[string]string
 	NumericAttributes map[string]uint64
 
-	// Lifetime in blocks, counted from the block of the write; zero means for
+	// Lifetime in blocks, counted from the block of the write; nil means for
 	// ever.
-	Lifetime uint64
+	Lifetime *uint64
 
 	// Owner of the entity from now on. Nil keeps the owner of an entity that
 	// exists, and gives a new one Options.Owner.
@@ -51,11 +51,11 @@ func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
 	}
 	w := newWrite(ctx)
 	w.op = store.Op{
-		Kind: store.Create, Key: p.Key, BTL: p.Lifetime, ContentType: p.ContentType,
+		Kind: store.Create, Key: p.Key, BTL: store.MaxBlock, ContentType: p.ContentType,
 		StringAttributes: p.StringAttributes, NumericAttributes: p.NumericAttributes,
 	}
-	if p.Lifetime == 0 {
-		w.op.BTL = store.MaxBlock
+	if p.Lifetime != nil {
+		w.op.BTL = *p.Lifetime
 	}
 	w.owner, w.payload, w.when = p.Owner, p.Payload, p.When
 	// What needs no store is checked here, beside the writer and not in it.
@@ -84,10 +84,27 @@ func (s *Service) Delete(ctx context.Context, key store.Key, when Guard) (Writte
 	return done, nil
 }
 
-// Get returns an entity as it is at the head, with its payload opened. The
+// Get returns an entity as it is at the head, with its payload opened, and holds the memory of
+// the answer; a nil hold does not count. While others hold that it waits, and keeps nothing. The
 // entity is shared with the cache: the caller does not change it. It fails with
-// store.ErrNotFound, or as seal.Keyring.Open does.
-func (s *Service) Get(ctx context.Context, key store.Key) (*store.Entity, error) {
+// store.ErrNotFound, or as seal.Keyring.Open and quota.Hold.Take do.
+func (s *Service) Get(ctx context.Context, key store.Key, hold *quota.Hold) (*store.Entity, error) {
+	for {
+		e, err := s.get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		wants := answerBytes(e)
+		if hold.Try(wants) {
+			return e, nil
+		}
+		if err := hold.Take(ctx, wants); err != nil {
+			return nil, fmt.Errorf("get %s: %w", key, err)
+		}
+	}
+}
+
+func (s *Service) get(ctx context.Context, key store.Key) (*store.Entity, error) {
 	e, ok := s.cache.get(key)
 	accesslog.Add(ctx, slog.Bool("cached", ok))
 	if ok {
@@ -115,33 +132,18 @@ func (s *Service) read(ctx context.Context, key store.Key) (*store.Entity, error
 	if err = errors.Join(err, snap.Close()); err != nil {
 		return nil, err
 	}
-	if e.Content, err = s.unseal(key, e.Content); err != nil {
+	if e.Content, err = unseal(s.keys.Load(), key, e.Content); err != nil {
 		return nil, fmt.Errorf("get %s: %w", key, err)
 	}
 	return e, nil
 }
 
-// GetHeld is Get with an answer that is held. While others hold the memory for it, it waits
-// and keeps nothing.
-func (s *Service) GetHeld(ctx context.Context, key store.Key, hold *quota.Hold) (*store.Entity, error) {
-	for {
-		e, err := s.Get(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		wants := answerBytes(e)
-		if hold.Try(wants) {
-			return e, nil
-		}
-		if err := hold.Take(ctx, wants); err != nil {
-			return nil, fmt.Errorf("get %s: %w", key, err)
-		}
-	}
-}
-
 // checkPut refuses what could not be told from a sealed payload later, and an entity that is
 // too large.
 func (s *Service) checkPut(p *Put) error {
+	if p.Lifetime != nil && *p.Lifetime == 0 {
+		return fmt.Errorf("%w: a lifetime of no blocks; leave it out for an entity that stays", store.ErrInvalid)
+	}
 	if len(p.Payload) > s.opts.MaxPayload {
 		return fmt.Errorf("%w: a payload of %d bytes, at most %d", ErrTooLarge, len(p.Payload), s.opts.MaxPayload)
 	}
@@ -185,24 +187,15 @@ func (s *Service) seal(key store.Key, payload []byte) []byte {
 	return keys.Seal(key[:], payload)
 }
 
-// opener opens a stored payload.
-type opener func(key store.Key, stored []byte) ([]byte, error)
-
-// opens returns what opens payloads with keys. Without keys a sealed payload is an error
+// unseal opens a stored payload. Without keys a sealed payload is an error
 // and not a result, and with keys one that is not sealed is: who can write to the store
 // could otherwise put anything there.
-func opens(keys *seal.Keyring) opener {
-	return func(key store.Key, stored []byte) ([]byte, error) {
-		if keys != nil {
-			return keys.Open(key[:], stored)
-		}
-		if seal.IsSealed(stored) {
-			return nil, fmt.Errorf("%w: the service was started without keys", seal.ErrUnknownKey)
-		}
-		return stored, nil
+func unseal(keys *seal.Keyring, key store.Key, stored []byte) ([]byte, error) {
+	if keys != nil {
+		return keys.Open(key[:], stored)
 	}
-}
-
-func (s *Service) unseal(key store.Key, stored []byte) ([]byte, error) {
-	return opens(s.keys.Load())(key, stored)
+	if seal.IsSealed(stored) {
+		return nil, fmt.Errorf("%w: the service was started without keys", seal.ErrUnknownKey)
+	}
+	return stored, nil
 }

@@ -18,7 +18,7 @@ func TestPutGetDelete(t *testing.T) {
 	ctx := t.Context()
 	owner, other := store.Address{1}, store.Address{2}
 	s := start(t, fresh(t), service.Options{Keys: keyring(t, 1), Owner: owner})
-	_, err := s.Get(ctx, key(1))
+	_, err := s.Get(ctx, key(1), nil)
 	require.ErrorIs(t, err, store.ErrNotFound)
 	_, err = s.Delete(ctx, key(1), service.Guard{})
 	require.ErrorIs(t, err, store.ErrNotFound)
@@ -26,19 +26,19 @@ func TestPutGetDelete(t *testing.T) {
 	done, err := s.Put(ctx, put(1, "one"))
 	require.NoError(t, err)
 	require.Equal(t, service.Written{Block: 1, Created: true, Expiration: store.MaxBlock}, done)
-	e, err := s.Get(ctx, key(1))
+	e, err := s.Get(ctx, key(1), nil)
 	require.NoError(t, err)
 	require.Equal(t, "one", string(e.Content))
 	require.Equal(t, owner, e.Owner)
 
 	p := put(1, "two")
-	p.Owner, p.Lifetime = &other, 10
+	p.Owner, p.Lifetime = &other, new(uint64(10))
 	done, err = s.Put(ctx, p)
 	require.NoError(t, err)
 	require.Equal(t, service.Written{Block: 2, Expiration: 12}, done)
 	_, err = s.Put(ctx, put(1, "three"))
 	require.NoError(t, err)
-	e, err = s.Get(ctx, key(1))
+	e, err = s.Get(ctx, key(1), nil)
 	require.NoError(t, err)
 	require.Equal(t, other, e.Owner, "a put without an owner keeps it")
 	require.Equal(t, owner, e.Creator)
@@ -47,7 +47,7 @@ func TestPutGetDelete(t *testing.T) {
 	done, err = s.Delete(ctx, key(1), service.Guard{})
 	require.NoError(t, err)
 	require.Equal(t, uint64(4), done.Block)
-	_, err = s.Get(ctx, key(1))
+	_, err = s.Get(ctx, key(1), nil)
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
@@ -57,12 +57,12 @@ func TestLifetime(t *testing.T) {
 			ctx := t.Context()
 			s := start(t, fresh(t), service.Options{CacheBytes: cache})
 			p := put(1, "short")
-			p.Lifetime = 2
+			p.Lifetime = new(uint64(2))
 			_, err := s.Put(ctx, p) // block 1: gone at block 3
 			require.NoError(t, err)
 			_, err = s.Put(ctx, put(2, "x"))
 			require.NoError(t, err)
-			_, err = s.Get(ctx, key(1))
+			_, err = s.Get(ctx, key(1), nil)
 			require.NoError(t, err)
 			done, err := s.Put(ctx, p) // in block 3 there is nothing to replace
 			require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestLifetime(t *testing.T) {
 				_, err = s.Put(ctx, put(2, "x"))
 				require.NoError(t, err)
 			}
-			_, err = s.Get(ctx, key(1))
+			_, err = s.Get(ctx, key(1), nil)
 			require.ErrorIs(t, err, store.ErrNotFound)
 			_, err = s.Delete(ctx, key(1), service.Guard{})
 			require.ErrorIs(t, err, store.ErrNotFound)
@@ -121,7 +121,9 @@ func TestModel(t *testing.T) {
 				k := rapid.IntRange(0, 2).Draw(rt, "key")
 				if rapid.Bool().Draw(rt, "put") {
 					p := put(k, rapid.StringMatching("[a-z]{0,3}").Draw(rt, "payload"))
-					p.Lifetime = uint64(rapid.IntRange(0, 4).Draw(rt, "lifetime"))
+					if n := rapid.Uint64Range(0, 4).Draw(rt, "lifetime"); n > 0 {
+						p.Lifetime = &n
+					}
 					if rapid.Bool().Draw(rt, "owned") {
 						p.Owner = &store.Address{byte(k)}
 					}
@@ -156,8 +158,8 @@ func same(t require.TestingT, url string, s *service.Service, keys *seal.Keyring
 	defer plain.Close()
 	require.Equal(t, plain.Head(), s.Head())
 	for k := range 3 {
-		want, wantErr := plain.Get(context.Background(), key(k))
-		got, err := s.Get(context.Background(), key(k))
+		want, wantErr := plain.Get(context.Background(), key(k), nil)
+		got, err := s.Get(context.Background(), key(k), nil)
 		require.Equal(t, wantErr == nil, err == nil, "%v, %v", wantErr, err)
 		require.Empty(t, cmp.Diff(want, got, cmpopts.EquateEmpty()))
 	}

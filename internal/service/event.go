@@ -71,13 +71,24 @@ func failed(err error) iter.Seq2[store.SequencedEvent, error] {
 	return func(yield func(store.SequencedEvent, error) bool) { yield(store.SequencedEvent{}, err) }
 }
 
-// opened opens what a sequence yields.
+// opened opens what a sequence yields, and notes for the log how much that was.
 func (e Events) opened(ctx context.Context, list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[store.SequencedEvent, error] {
 	return func(yield func(store.SequencedEvent, error) bool) {
 		n := 0
 		defer func() { accesslog.Add(ctx, slog.Int("events", n)) }()
-		for ev, err := range list {
+		for ev, err := range e.unsealed(list) {
 			n++
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
+// unsealed opens what a sequence yields.
+func (e Events) unsealed(list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[store.SequencedEvent, error] {
+	return func(yield func(store.SequencedEvent, error) bool) {
+		for ev, err := range list {
 			if err == nil {
 				err = unsealEvent(e.service.keys.Load(), &ev.Event)
 				if err != nil {

@@ -2,182 +2,106 @@ package service
 
 import (
 	"context"
-	"iter"
-	"math"
-	"sync"
+	"errors"
+	"log/slog"
 	"time"
 
+	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
 )
 
-// linger is how long a subscription keeps what the store has read ahead while its client takes
-// a batch. After that it gives it up, and reads it again.
-const linger = 100 * time.Millisecond
+// Subscription is what a client follows.
+type Subscription struct {
+	Protocol string // that it comes by: "rest" or "grpc"
+	Query    store.EventQuery
+	From     uint64 // the first position
 
-// stream yields events from a position on, without end.
-type stream = func(ctx context.Context, from uint64) iter.Seq2[store.SequencedEvent, error]
+	Ending context.Context // done when the server goes down
+	Idle   time.Duration   // after which an empty batch is sent; zero: never
+	Hold   *quota.Hold     // of large events; nil does not count
+}
 
-// Follow gives what a subscription yields to send, as soon as it is there: while one batch is
-// sent the next is collected, and no more than one, so that a client that takes nothing costs no
-// more memory than that and holds no view of the store. A large event is a batch alone, is held
-// and sent before the next is collected. Follow ends with the error of the subscription or of
-// send, or with ErrClosing when ending is closed. What is sent may not be kept. Every idle,
-// unless that is zero, a batch is sent even if it is empty.
-func Follow(ctx context.Context, ending <-chan struct{}, idle time.Duration, from uint64, subscribe stream, hold *quota.Hold, send func([]store.SequencedEvent) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	f := &follower{from: from, hold: hold, some: make(chan struct{}, 1), room: make(chan struct{}, 1)}
-	var running sync.WaitGroup
-	running.Go(func() { f.collect(ctx, subscribe) })
-	defer hold.Release()
-	defer running.Wait()
-	defer cancel()
-	var beat <-chan time.Time
+// Follow gives the events of a subscription to send, in batches and as soon as they are there, and
+// counts its client among the subscribers. While a batch is sent nothing else is kept for the
+// client, and no view of the store: one that takes nothing costs a batch. A large event is a batch
+// alone, and is held. Follow ends with the error of the subscription or of send, or with ErrClosing
+// when sub.Ending is done. What is sent may not be kept.
+func (e Events) Follow(ctx context.Context, sub Subscription, send func([]store.SequencedEvent) error) error {
+	f := &subscriber{protocol: sub.Protocol, query: sub.Query}
+	f.has.Store(max(sub.From, 1) - 1)
+	list := &e.service.subscribers
+	list.Store(f, nil)
+	defer list.Delete(f)
+	within, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(sub.Ending, func() { end(ErrClosing) })()
+	defer sub.Hold.Release()
+	sent, err := e.follow(within, sub, f, send)
+	accesslog.Add(ctx, slog.Int("events", sent))
+	if errors.Is(context.Cause(within), ErrClosing) {
+		return ErrClosing
+	}
+	return err
+}
+
+func (e Events) follow(ctx context.Context, sub Subscription, f *subscriber, send func([]store.SequencedEvent) error) (sent int, err error) {
+	stored, err := e.open()
+	if err != nil {
+		return 0, err
+	}
+	var b batch
+	for from := sub.From; ; {
+		b.reset()
+		for ev, err := range e.unsealed(stored.Read(ctx, sub.Query, &store.EventReadOptions{From: from, Limit: b.fits()})) {
+			if err != nil && len(b.events) == 0 {
+				return sent, err
+			}
+			if err != nil || !b.add(&ev) {
+				break // an error comes again
+			}
+		}
+		if wants := b.memory(); !sub.Hold.Try(wants) {
+			b.reset() // it is read again when there is room for it
+			if err := sub.Hold.Take(ctx, wants); err != nil {
+				return sent, err
+			}
+			continue
+		}
+		if len(b.events) == 0 {
+			found, err := await(ctx, stored, sub.Query, from, sub.Idle)
+			if err == nil {
+				from = found
+				continue
+			}
+			if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+				return sent, err
+			}
+		}
+		sub.Hold.Await()
+		if err := send(b.events); err != nil {
+			return sent, err
+		}
+		sub.Hold.Release()
+		if n := len(b.events); n > 0 {
+			last := b.events[n-1].Position
+			f.has.Store(last)
+			sent, from = sent+n, last+1
+		}
+	}
+}
+
+// await waits for an event from a position on, and returns its position; unless idle is zero, only
+// so long.
+func await(ctx context.Context, events *store.Events, q store.EventQuery, from uint64, idle time.Duration) (found uint64, err error) {
 	if idle > 0 {
-		ticker := time.NewTicker(idle)
-		defer ticker.Stop()
-		beat = ticker.C
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, idle)
+		defer cancel()
 	}
-	for {
-		silent := false
-		select {
-		case <-ending:
-			return ErrClosing
-		case <-f.some:
-		case <-beat:
-			silent = true
-		}
-		events, err := f.take()
-		if len(events) > 0 || silent {
-			if err := send(events); err != nil {
-				return err
-			}
-		}
-		f.sent()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// follower is what is between a subscription and its client.
-type follower struct {
-	some chan struct{} // there is something to take
-	room chan struct{} // something was taken or sent
-
-	// The collector's own.
-	from  uint64 // the first position that was not collected
-	wants int64  // memory for the event there
-
-	mu          sync.Mutex
-	next, spare batch
-	sending     bool        // spare is being sent
-	hold        *quota.Hold // of a large event; the collector's own while it waits for memory
-	err         error       // why nothing comes any more
-}
-
-// collect collects until the subscription ends. While there is no room it leaves the
-// subscription, and with it what the store has read ahead.
-func (f *follower) collect(ctx context.Context, subscribe stream) {
-	for ctx.Err() == nil {
-		for e, err := range subscribe(ctx, f.from) {
-			if err != nil {
-				f.end(err)
-				return
-			}
-			if !f.put(&e) && (!f.linger(ctx) || !f.put(&e)) {
-				break
-			}
-			f.from = e.Position + 1
-		}
-		if f.wants == 0 {
-			f.wait(ctx, math.MaxInt64)
-		} else if err := f.hold.Take(ctx, f.wants); err != nil {
-			f.end(err)
-			return
-		}
-	}
-	f.end(ctx.Err())
-}
-
-// put adds an event, if there is room.
-func (f *follower) put(e *store.SequencedEvent) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.wants = 0
-	if alone := (&batch{bytes: eventBytes(&e.Event)}).memory(); alone > 0 {
-		if f.sending || len(f.next.events) > 0 {
-			return false
-		}
-		if !f.hold.Try(alone) {
-			f.wants = alone
-			return false
-		}
-	}
-	if !f.next.add(e) {
+	events.Subscribe(ctx, q, from)(func(ev store.SequencedEvent, failed error) bool {
+		found, err = ev.Position, failed
 		return false
-	}
-	signal(f.some)
-	return true
-}
-
-// wait waits until something was taken or sent, and tells whether it was.
-func (f *follower) wait(ctx context.Context, most time.Duration) bool {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-f.room:
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return false
-}
-
-// linger waits a little for room, if what the store has read ahead can be held so long.
-func (f *follower) linger(ctx context.Context) bool {
-	page := f.hold.Another()
-	defer page.Release()
-	return f.wants == 0 && page.Try(readAhead) && f.wait(ctx, linger)
-}
-
-// end says why nothing comes any more.
-func (f *follower) end(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.err = err
-	signal(f.some)
-}
-
-// take returns what was collected, which stands until it was sent.
-func (f *follower) take() ([]store.SequencedEvent, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.next, f.spare = f.spare, f.next
-	f.sending = true
-	if f.spare.memory() > 0 {
-		f.hold.Await()
-	}
-	signal(f.room)
-	return f.spare.events, f.err
-}
-
-// sent gives back what was taken.
-func (f *follower) sent() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.spare.memory() > 0 {
-		f.hold.Release()
-	}
-	f.spare.reset()
-	f.sending = false
-	signal(f.room)
-}
-
-// signal leaves a signal unless one is there.
-func signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	})
+	return found, err
 }

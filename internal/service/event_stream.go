@@ -21,7 +21,11 @@ const readAhead = 1 << 20
 type batch struct {
 	events []store.SequencedEvent
 	bytes  int
+	usual  int // bytes of an event, by the batch before
 }
+
+// fits is how many events are about a batch.
+func (b *batch) fits() int { return max(1, min(batchEvents, batchBytes/max(b.usual, 1))) }
 
 // add adds an event, unless the batch has some and would be too large with it.
 func (b *batch) add(e *store.SequencedEvent) bool {
@@ -43,15 +47,28 @@ func (b *batch) memory() int64 {
 }
 
 func (b *batch) reset() {
+	if n := len(b.events); n > 0 {
+		b.usual = b.bytes / n
+	}
 	clear(b.events)
 	b.events, b.bytes = b.events[:0], 0
 }
 
 // ReadBatches gives the events of a read to send in batches, and returns the last of them, so
-// that the caller can send them together with the end. Before an error of the read everything is
-// sent. What the store may have read ahead is held. What is sent may not be kept. It fails as Read does, and with ErrTime, quota.ErrFull and
-// send's errors.
-func (e Events) ReadBatches(ctx context.Context, q store.EventQuery, opts *store.EventReadOptions, hold *quota.Hold, send func([]store.SequencedEvent) error) (rest []store.SequencedEvent, err error) {
+// that the caller can send them together with the end; and the position up to which the store was
+// looked at, if it was to its head. Before an error of the read everything is sent. What the store
+// may have read ahead is held. What is sent may not be kept. It fails as Read does, and with
+// ErrTime, quota.ErrFull and send's errors.
+func (e Events) ReadBatches(ctx context.Context, q store.EventQuery, opts store.EventReadOptions, hold *quota.Hold, send func([]store.SequencedEvent) error) (rest []store.SequencedEvent, head *uint64, err error) {
+	if !opts.Backwards && opts.Limit == 0 {
+		head = new(uint64)
+		opts.Head = head
+	}
+	rest, err = e.readBatches(ctx, q, &opts, hold, send)
+	return rest, head, err
+}
+
+func (e Events) readBatches(ctx context.Context, q store.EventQuery, opts *store.EventReadOptions, hold *quota.Hold, send func([]store.SequencedEvent) error) (rest []store.SequencedEvent, err error) {
 	work := e.service.worktime(ctx)
 	defer work.end()
 	if err := hold.Take(ctx, readAhead); err != nil {

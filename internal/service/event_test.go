@@ -3,11 +3,8 @@ package service_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -219,65 +216,4 @@ func TestSealedSizes(t *testing.T) {
 		require.ErrorIs(t, err, store.ErrInvalid)
 		require.ErrorContains(t, err, "keep a reference")
 	}
-}
-
-// TestFollow: what is collected while nobody takes it is bounded, and whatever ends it,
-// nothing stays behind.
-func TestFollow(t *testing.T) {
-	var given atomic.Int64
-	endless := func(ctx context.Context, from uint64) iter.Seq2[store.SequencedEvent, error] {
-		return func(yield func(store.SequencedEvent, error) bool) {
-			for n := max(from, 1); ctx.Err() == nil; n++ {
-				given.Store(int64(n))
-				if !yield(store.SequencedEvent{Position: n, Event: store.Event{Data: make([]byte, 10_000)}}, nil) {
-					return
-				}
-			}
-			yield(store.SequencedEvent{}, ctx.Err())
-		}
-	}
-	boom := errors.New("boom")
-	next, batches := uint64(1), 0
-	err := service.Follow(t.Context(), nil, 0, 0, endless, nil, func(list []store.SequencedEvent) error {
-		for _, e := range list {
-			require.Equal(t, next, e.Position)
-			next++
-		}
-		if batches++; batches == 20 {
-			return boom
-		}
-		return nil
-	})
-	require.ErrorIs(t, err, boom)
-	require.Less(t, given.Load(), int64(next)+15, "a batch is full with 64 KiB")
-
-	ending := make(chan struct{})
-	err = service.Follow(t.Context(), ending, 0, 0, endless, nil, func([]store.SequencedEvent) error {
-		if batches++; batches == 30 {
-			close(ending)
-		}
-		return nil
-	})
-	require.ErrorIs(t, err, service.ErrClosing)
-	silent := func(ctx context.Context, _ uint64) iter.Seq2[store.SequencedEvent, error] {
-		return func(yield func(store.SequencedEvent, error) bool) {
-			<-ctx.Done()
-			yield(store.SequencedEvent{}, ctx.Err())
-		}
-	}
-	err = service.Follow(t.Context(), nil, 1, 0, silent, nil, func(list []store.SequencedEvent) error {
-		require.Empty(t, list)
-		return boom
-	})
-	require.ErrorIs(t, err, boom, "it shows that it lives")
-	err = service.Follow(t.Context(), nil, 0, 0, func(context.Context, uint64) iter.Seq2[store.SequencedEvent, error] {
-		return func(yield func(store.SequencedEvent, error) bool) {
-			_ = yield(store.SequencedEvent{Position: 1}, nil) && yield(store.SequencedEvent{}, store.ErrCorrupt)
-		}
-	}, nil, func(list []store.SequencedEvent) error {
-		require.Len(t, list, 1, "what came before the error")
-		return nil
-	})
-	require.ErrorIs(t, err, store.ErrCorrupt)
-	require.False(t, strings.Contains(err.Error(), "boom"))
 }

@@ -59,7 +59,7 @@ func (n *node) serve(t testing.TB, o service.Options) *service.Service {
 
 func value(t testing.TB, s *service.Service, k int) string {
 	t.Helper()
-	e, err := s.Get(t.Context(), key(k))
+	e, err := s.Get(t.Context(), key(k), nil)
 	require.NoError(t, err)
 	return string(e.Content)
 }
@@ -149,7 +149,7 @@ func TestReadOnlyMonotonic(t *testing.T) {
 }
 
 func notOlder(s *service.Service, k int, before int64, seen *atomic.Int64) error {
-	e, err := s.Get(context.Background(), key(k))
+	e, err := s.Get(context.Background(), key(k), nil)
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func TestForeignBlock(t *testing.T) {
 	_, err = ents.Apply(t.Context(), store.Block{Number: 2, Ops: []store.Op{{Kind: store.Delete, Key: key(1)}}})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		_, err := s.Get(t.Context(), key(1))
+		_, err := s.Get(t.Context(), key(1), nil)
 		return errors.Is(err, store.ErrNotFound)
 	}, 10*time.Second, time.Millisecond)
 	require.Equal(t, uint64(2), s.Head())

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
@@ -14,6 +15,9 @@ import (
 
 	"github.com/varvedb/varve/internal/quota"
 )
+
+// MaxHeader bounds the bytes of a request's head, or of its metadata.
+const MaxHeader = 16 << 10
 
 // MinToken is the length in bytes below which a token is refused.
 const MinToken = 16
@@ -33,9 +37,8 @@ type Gate struct {
 
 	rate *rate.Limiter // nil: no limit
 
-	Requests      Places       // of requests, but for the next two kinds
-	Subscriptions Places       // of those that follow the events
-	Watches       Places       // of those that need no token and end when the client likes
+	requests      places       // of requests, but for the next kind
+	subscriptions places       // of those that end when the client likes
 	Memory        *quota.Quota // for bodies and answers
 }
 
@@ -60,13 +63,12 @@ func NewGate(o GateOptions) (*Gate, error) {
 	if o.Concurrent < 0 || o.Subscriptions < 0 || o.Memory < 0 || o.PerSecond < 0 {
 		return nil, fmt.Errorf("gate: %d requests and %d subscriptions at a time in %d bytes, %g a second", o.Concurrent, o.Subscriptions, o.Memory, o.PerSecond)
 	}
-	orDefault(&o.Concurrent, DefaultConcurrent)
-	orDefault(&o.Subscriptions, DefaultSubscriptions)
-	orDefault(&o.Memory, DefaultMemory)
+	o.Concurrent = cmp.Or(o.Concurrent, DefaultConcurrent)
+	o.Subscriptions = cmp.Or(o.Subscriptions, DefaultSubscriptions)
+	o.Memory = cmp.Or(o.Memory, DefaultMemory)
 	g := &Gate{
 		hosts: o.Hosts, any: !o.Local, Memory: quota.New(o.Memory),
-		Requests: newPlaces(o.Concurrent, "requests"), Subscriptions: newPlaces(o.Subscriptions, "subscriptions"),
-		Watches: newPlaces(maxWatches, "watchers of the health"),
+		requests: newPlaces(o.Concurrent, "requests"), subscriptions: newPlaces(o.Subscriptions, "subscriptions"),
 	}
 	if o.Token != "" {
 		if err := g.SetToken(o.Token); err != nil {
@@ -77,16 +79,6 @@ func NewGate(o GateOptions) (*Gate, error) {
 		g.rate = rate.NewLimiter(rate.Limit(o.PerSecond), max(1, int(o.PerSecond/10)))
 	}
 	return g, nil
-}
-
-// maxWatches bounds the streams that gRPC's health service and reflection have without a token.
-const maxWatches = 64
-
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // SetToken changes the token that later requests show.
@@ -148,26 +140,26 @@ func (g *Gate) Enter(follows bool) (leave func(), err error) {
 		return nil, ErrRate
 	}
 	if follows {
-		return g.Subscriptions.Enter()
+		return g.subscriptions.enter()
 	}
-	return g.Requests.Enter()
+	return g.requests.enter()
 }
 
-// Places bound how many there are of something at a time.
-type Places struct {
+// places bound how many there are of something at a time.
+type places struct {
 	taken chan struct{}
 	of    string
 	leave func()
 }
 
-func newPlaces(n int, of string) Places {
+func newPlaces(n int, of string) places {
 	taken := make(chan struct{}, n)
-	return Places{taken, of, func() { <-taken }}
+	return places{taken, of, func() { <-taken }}
 }
 
-// Enter takes a place, which leave gives back. It fails with ErrBusy and does not wait: a
+// enter takes a place, which leave gives back. It fails with ErrBusy and does not wait: a
 // client that is told can try elsewhere.
-func (p Places) Enter() (leave func(), err error) {
+func (p places) enter() (leave func(), err error) {
 	select {
 	case p.taken <- struct{}{}:
 		return p.leave, nil

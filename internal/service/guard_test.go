@@ -88,7 +88,7 @@ func TestGuardRace(t *testing.T) {
 	for range 8 {
 		adders.Go(func() {
 			for range 25 {
-				e, err := s.Get(context.Background(), key(1))
+				e, err := s.Get(context.Background(), key(1), nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -111,7 +111,7 @@ func TestGuardRace(t *testing.T) {
 	adders.Wait()
 	stop.Store(true)
 	free.Wait()
-	e, err := s.Get(t.Context(), key(1))
+	e, err := s.Get(t.Context(), key(1), nil)
 	require.NoError(t, err)
 	require.Equal(t, strconv.FormatInt(added.Load(), 10), string(e.Content))
 	require.NotZero(t, refused.Load(), "none came between: the test shows nothing")

@@ -84,18 +84,14 @@ type Operation struct {
 	metrics  *Metrics
 	requests *prometheus.CounterVec
 	latency  prometheus.Observer
-	ok       prometheus.Counter
-	okCode   int
 }
 
-// Operation returns the counters of an operation, whose usual code is known so
-// that counting it takes no look-up.
+// Operation returns the counters of an operation, of which requests that end with the usual code
+// are there from the start.
 func (m *Metrics) Operation(protocol, name string, usual int) *Operation {
 	requests := m.requests.MustCurryWith(prometheus.Labels{"protocol": protocol, "operation": name})
-	return &Operation{
-		metrics: m, requests: requests, latency: m.latency.WithLabelValues(protocol, name),
-		ok: requests.WithLabelValues(strconv.Itoa(usual)), okCode: usual,
-	}
+	requests.WithLabelValues(strconv.Itoa(usual))
+	return &Operation{m, requests, m.latency.WithLabelValues(protocol, name)}
 }
 
 // Begin counts a request that begins and returns when it did.
@@ -108,9 +104,5 @@ func (o *Operation) Begin() time.Time {
 func (o *Operation) End(begun time.Time, code int) {
 	o.metrics.inFlight.Dec()
 	o.latency.Observe(time.Since(begun).Seconds())
-	if code == o.okCode {
-		o.ok.Inc()
-		return
-	}
 	o.requests.WithLabelValues(strconv.Itoa(code)).Inc()
 }

@@ -78,7 +78,7 @@ func TestSubscriberLag(t *testing.T) {
 	var running sync.WaitGroup
 	follow := func(protocol, kind string, from uint64, send func() error) {
 		running.Go(func() {
-			sub := service.Subscription{Protocol: protocol, Query: event.Query{Items: []event.Item{{Types: []string{kind}}}}, From: from}
+			sub := service.Subscription{Protocol: protocol, Query: event.Query{Items: []event.Item{{Types: []string{kind}}}}, From: from, Ending: context.Background()}
 			err := s.Events().Follow(ctx, sub, func([]store.SequencedEvent) error { return send() })
 			if !errors.Is(err, context.Canceled) {
 				t.Error(err)

@@ -101,7 +101,7 @@ func (s *Service) give(entities []*store.Entity, hold *quota.Hold, count *int, y
 	hold.Await()
 	for i, e := range entities {
 		entities[i] = nil
-		if e.Content, err = s.unseal(e.Key, e.Content); err != nil {
+		if e.Content, err = unseal(s.keys.Load(), e.Key, e.Content); err != nil {
 			return fmt.Errorf("%s: %w", e.Key, err)
 		}
 		if err := yield(e); err != nil {

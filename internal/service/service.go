@@ -10,6 +10,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,6 @@ const (
 	DefaultMaxPayload = 4<<20 - envelope // gRPC's clients take messages of 4 MiB unless they are told otherwise
 	DefaultWork       = 30 * time.Second
 	DefaultMaxGroup   = 1024
-	DefaultQueue      = 4096
 )
 
 // envelope is what the message of an entity or of an event may have beside the largest payload.
@@ -82,11 +82,11 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Window < 0 || o.Poll < 0 || o.MaxGroup < 0 || o.MaxGroup > 1<<16 || o.MaxPayload < 0 || o.Work < 0 {
 		return o, fmt.Errorf("%w: window %s, group of %d, payload of %d bytes", store.ErrInvalid, o.Window, o.MaxGroup, o.MaxPayload)
 	}
-	orDefault(&o.CacheBytes, DefaultCacheBytes)
-	orDefault(&o.MaxPayload, DefaultMaxPayload)
-	orDefault(&o.Work, DefaultWork)
-	orDefault(&o.MaxGroup, DefaultMaxGroup)
-	orDefault(&o.Poll, DefaultPoll)
+	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
+	o.MaxPayload = cmp.Or(o.MaxPayload, DefaultMaxPayload)
+	o.Work = cmp.Or(o.Work, DefaultWork)
+	o.MaxGroup = cmp.Or(o.MaxGroup, DefaultMaxGroup)
+	o.Poll = cmp.Or(o.Poll, DefaultPoll)
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
@@ -132,7 +132,7 @@ func New(ctx context.Context, db *store.DB, opts Options) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service: %w", err)
 	}
-	s := &Service{opts: opts, db: db, reads: db.ReadOnly(), queue: make(chan *write, DefaultQueue), done: make(chan struct{})}
+	s := &Service{opts: opts, db: db, reads: db.ReadOnly(), queue: make(chan *write, opts.MaxGroup), done: make(chan struct{})}
 	s.keys.Store(opts.Keys)
 	if err := s.open(ctx); err != nil {
 		s.release()
@@ -181,7 +181,7 @@ func (s *Service) checkKeys(ctx context.Context, keys *seal.Keyring) (err error)
 		if err != nil {
 			return err
 		}
-		if _, err := opens(keys)(e.Key, e.Content); err != nil && !errors.Is(err, seal.ErrTampered) {
+		if _, err := unseal(keys, e.Key, e.Content); err != nil && !errors.Is(err, seal.ErrTampered) {
 			return fmt.Errorf("the newest entity, %s: %w", e.Key, err)
 		}
 	}

@@ -2,67 +2,13 @@ package service
 
 import (
 	"context"
-	"iter"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
 )
-
-// Subscription is what a client follows.
-type Subscription struct {
-	Protocol string // that it comes by: "rest" or "grpc"
-	Query    store.EventQuery
-	From     uint64 // the first position
-
-	Ending <-chan struct{} // closed when the server goes down; nil: never
-	Idle   time.Duration   // after which an empty batch is sent; zero: never
-	Hold   *quota.Hold     // of large events; nil does not count
-}
-
-// Follow gives the events of a subscription to send, as the function Follow does, and counts
-// its client among the subscribers.
-func (e Events) Follow(ctx context.Context, sub Subscription, send func([]store.SequencedEvent) error) error {
-	f := &subscriber{protocol: sub.Protocol, query: sub.Query}
-	f.has.Store(max(sub.From, 1) - 1)
-	list := &e.service.subscribers
-	list.Store(f, nil)
-	defer list.Delete(f)
-	return Follow(ctx, sub.Ending, sub.Idle, sub.From, e.catchUp(sub), sub.Hold, func(events []store.SequencedEvent) error {
-		err := send(events)
-		if n := len(events); n > 0 && err == nil {
-			f.has.Store(events[n-1].Position)
-		}
-		return err
-	})
-}
-
-// catchUp yields what there is, for which the store reads ahead what is held meanwhile, and then
-// what comes.
-func (e Events) catchUp(sub Subscription) stream {
-	return func(ctx context.Context, from uint64) iter.Seq2[store.SequencedEvent, error] {
-		return func(yield func(store.SequencedEvent, error) bool) {
-			ahead := sub.Hold.Another()
-			defer ahead.Release()
-			if err := ahead.Take(ctx, readAhead); err != nil {
-				yield(store.SequencedEvent{}, err)
-				return
-			}
-			for ev, err := range e.Read(ctx, sub.Query, &store.EventReadOptions{From: from}) {
-				if !yield(ev, err) || err != nil {
-					return
-				}
-				from = ev.Position + 1
-			}
-			ahead.Release()
-			e.Subscribe(ctx, sub.Query, from)(yield)
-		}
-	}
-}
 
 // subscriber is a client that follows events.
 type subscriber struct {

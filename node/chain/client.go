@@ -114,28 +114,19 @@ type Linked struct {
 //
 // Only one goroutine at a time may call it.
 func (c *Client) Blocks(ctx context.Context, from uint64, n int) (list []Linked, last uint64, err error) {
-	for failed, alone := 1, 1; ; failed++ {
+	err = c.retry(ctx, func() (less bool, err error) {
 		asked := min(n, largest>>c.halved)
-		list, last, err := c.blocks(ctx, from, max(asked, 1), asked == 0)
-		switch {
-		case err == nil:
+		if list, last, err = c.blocks(ctx, from, max(asked, 1), asked == 0); err == nil {
 			c.more()
-			return list, last, nil
-		case ctx.Err() != nil:
-			return nil, 0, ctx.Err()
-		case asked > 0:
+		} else if asked > 0 {
 			c.less(asked)
-		case final(err):
-			return nil, 0, err
-		case alone == c.Attempts:
-			return nil, 0, fmt.Errorf("asked %d times: %w", alone, err)
-		default:
-			alone++
 		}
-		if err := c.again(ctx, failed, err); err != nil {
-			return nil, 0, err
-		}
+		return asked > 0, err
+	})
+	if err != nil {
+		return nil, 0, err
 	}
+	return list, last, nil
 }
 
 // less has fewer blocks asked for than were.
@@ -198,40 +189,34 @@ func decodeAll(from uint64, blocks []*Block, receipts []*[]Receipt) (list []Link
 
 // ask sends calls until they are answered.
 func (c *Client) ask(ctx context.Context, calls ...call) error {
-	return c.retry(ctx, func() error { return c.send(ctx, calls) })
+	return c.retry(ctx, func() (bool, error) { return false, c.send(ctx, calls) })
 }
 
-// retry repeats f until it succeeds, or fails for good.
-func (c *Client) retry(ctx context.Context, f func() error) error {
-	for n := 1; ; n++ {
-		err := f()
+// retry repeats f until it succeeds, or fails for good. Where f asks for less next time that is
+// another request, and none of the attempts.
+func (c *Client) retry(ctx context.Context, f func() (less bool, err error)) error {
+	for failed, attempts := 1, 1; ; failed++ {
+		less, err := f()
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case less:
 		case final(err):
 			return err
-		case c.Attempts > 0 && n >= c.Attempts:
-			return fmt.Errorf("asked %d times: %w", n, err)
+		case attempts == c.Attempts:
+			return fmt.Errorf("asked %d times: %w", attempts, err)
+		default:
+			attempts++
 		}
-		if err := c.again(ctx, n, err); err != nil {
+		if c.Retried != nil {
+			c.Retried(err)
+		}
+		if err := c.pause(ctx, failed, err); err != nil {
 			return err
 		}
 	}
-}
-
-// again tells why a request is sent again, for the nth time, and waits before.
-func (c *Client) again(ctx context.Context, n int, err error) error {
-	if c.Retried != nil {
-		c.Retried(err)
-	}
-	var later *busyError
-	least := time.Duration(0)
-	if errors.As(err, &later) {
-		least = later.after
-	}
-	return c.pause(ctx, n, least)
 }
 
 // final tells the errors that asking again does not mend. What does not fit together is
@@ -245,13 +230,18 @@ func final(err error) bool {
 	return false
 }
 
-func (c *Client) pause(ctx context.Context, n int, least time.Duration) error {
+// pause waits before the nth repetition, and as long as the error says.
+func (c *Client) pause(ctx context.Context, n int, err error) error {
+	least := time.Duration(0)
+	var busy *busyError
+	if errors.As(err, &busy) {
+		least = busy.after
+	}
 	if c.Pause != nil {
 		return c.Pause(ctx, n, least)
 	}
 	d := min(firstPause<<min(n-1, 10), longestPause)
-	d = max(least, d/2+rand.N(d/2))
-	return sleep(ctx, d)
+	return sleep(ctx, max(least, d/2+rand.N(d/2)))
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

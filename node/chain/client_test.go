@@ -187,21 +187,3 @@ func TestClientAnswers(t *testing.T) {
 	require.ErrorContains(t, err, "limit exceeded")
 	require.NotErrorIs(t, err, chain.ErrRefused)
 }
-
-// TestFollowLargeAnswers: where an answer is too large, fewer blocks are asked for, and
-// in the end it is an error.
-func TestFollowLargeAnswers(t *testing.T) {
-	c := chaintest.New(1337, 4)
-	c.Grow(60)
-	ents := open(t, newURL(t, "compact"))
-	client := serve(t, c)
-	client.MaxAnswer = 30_000
-	f := &chain.Follower{Client: client, Store: ents, Once: true}
-	require.NoError(t, f.Run(t.Context()))
-	require.Greater(t, c.Asked(), 8)
-	requireFollowed(t, c, ents)
-
-	client.MaxAnswer = 1000
-	small := &chain.Follower{Client: client, Store: open(t, newURL(t, "compact")), Once: true}
-	require.ErrorIs(t, small.Run(t.Context()), chain.ErrTooLarge)
-}

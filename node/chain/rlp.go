@@ -11,57 +11,6 @@ import (
 // what operations need. It accepts exactly what the chain's own decoder accepts: each
 // length and integer in its shortest form, no list with more or fewer items.
 
-// item is one value: its kind and its content, which is part of the input.
-type item struct {
-	list    bool
-	content []byte
-}
-
-// next cuts the first item from b.
-func next(b []byte) (it item, rest []byte, err error) {
-	if len(b) == 0 {
-		return it, nil, fmt.Errorf("%w: a value is missing", ErrRLP)
-	}
-	tag := b[0]
-	if tag < 0x80 {
-		return item{content: b[:1]}, b[1:], nil
-	}
-	it.list = tag >= 0xc0
-	short := tag - 0x80
-	if it.list {
-		short = tag - 0xc0
-	}
-	b = b[1:]
-	size := uint64(short)
-	if short > 55 {
-		if size, b, err = longSize(b, int(short-55)); err != nil {
-			return it, nil, err
-		}
-	}
-	if size > uint64(len(b)) {
-		return it, nil, fmt.Errorf("%w: a value of %d bytes where %d are left", ErrRLP, size, len(b))
-	}
-	it.content = b[:size]
-	if !it.list && size == 1 && short == 1 && it.content[0] < 0x80 {
-		return it, nil, fmt.Errorf("%w: a byte below 128 with a length", ErrRLP)
-	}
-	return it, b[size:], nil
-}
-
-// longSize reads a size of n bytes, of which the first is not zero.
-func longSize(b []byte, n int) (size uint64, rest []byte, err error) {
-	if n > len(b) || b[0] == 0 {
-		return 0, nil, fmt.Errorf("%w: a length that is cut off or begins with zero", ErrRLP)
-	}
-	for _, c := range b[:n] {
-		size = size<<8 | uint64(c)
-	}
-	if size <= 55 {
-		return 0, nil, fmt.Errorf("%w: a long form of length %d", ErrRLP, size)
-	}
-	return size, b[n:], nil
-}
-
 // reader reads the items of a list one after the other. After an error it gives zero
 // values, so that callers look at the error once.
 type reader struct {
@@ -69,19 +18,56 @@ type reader struct {
 	err  error
 }
 
+// fail notes what is wrong.
+func (r *reader) fail(format string, args ...any) []byte {
+	r.err = fmt.Errorf("%w: %s", ErrRLP, fmt.Sprintf(format, args...))
+	return nil
+}
+
+// cut takes bytes off the beginning, which are there.
+func (r *reader) cut(n int) (b []byte) {
+	b, r.rest = r.rest[:n], r.rest[n:]
+	return b
+}
+
+// next returns the content of the next item, which is to be a list or a byte string.
 func (r *reader) next(list bool) []byte {
-	if r.err != nil {
+	switch {
+	case r.err != nil:
 		return nil
+	case len(r.rest) == 0:
+		return r.fail("a value is missing")
+	case (r.rest[0] >= 0xc0) != list:
+		return r.fail("a list where bytes belong, or bytes where a list belongs")
+	case r.rest[0] < 0x80:
+		return r.cut(1)
 	}
-	var it item
-	if it, r.rest, r.err = next(r.rest); r.err != nil {
-		return nil
+	short := int(r.cut(1)[0] & 0x3f)
+	size := uint64(short)
+	if digits := short - 55; digits > 0 {
+		if digits > len(r.rest) || r.rest[0] == 0 {
+			return r.fail("a length that is cut off or begins with zero")
+		}
+		if size = integer(r.cut(digits)); size <= 55 {
+			return r.fail("a long form of length %d", size)
+		}
 	}
-	if it.list != list {
-		r.err = fmt.Errorf("%w: a list where bytes belong, or bytes where a list belongs", ErrRLP)
-		return nil
+	if size > uint64(len(r.rest)) {
+		return r.fail("a value of %d bytes where %d are left", size, len(r.rest))
 	}
-	return it.content
+	content := r.cut(int(size))
+	if !list && short == 1 && content[0] < 0x80 {
+		return r.fail("a byte below 128 with a length")
+	}
+	return content
+}
+
+// integer reads up to eight bytes.
+func integer(b []byte) (n uint64) {
+	for _, c := range b {
+		n = n<<8 | uint64(c)
+	}
+	return n
 }
 
 func (r *reader) bytes() []byte { return r.next(false) }
@@ -98,22 +84,17 @@ func (r *reader) text() string {
 
 func (r *reader) uint() uint64 {
 	b := r.bytes()
-	if r.err == nil && (len(b) > 8 || len(b) > 0 && b[0] == 0) {
-		r.err = fmt.Errorf("%w: an integer above 64 bits, or with a leading zero", ErrRLP)
-		return 0
+	if len(b) > 8 || len(b) > 0 && b[0] == 0 {
+		b = r.fail("an integer above 64 bits, or with a leading zero")
 	}
-	var n uint64
-	for _, c := range b {
-		n = n<<8 | uint64(c)
-	}
-	return n
+	return integer(b)
 }
 
 // fixed fills dst with bytes of exactly its length.
 func (r *reader) fixed(dst []byte) {
 	b := r.bytes()
 	if r.err == nil && len(b) != len(dst) {
-		r.err = fmt.Errorf("%w: %d bytes where %d belong", ErrRLP, len(b), len(dst))
+		r.fail("%d bytes where %d belong", len(b), len(dst))
 	}
 	copy(dst, b)
 }
@@ -121,7 +102,7 @@ func (r *reader) fixed(dst []byte) {
 // end checks that nothing is left.
 func (r *reader) end() error {
 	if r.err == nil && len(r.rest) > 0 {
-		r.err = fmt.Errorf("%w: %d bytes more than the values", ErrRLP, len(r.rest))
+		r.fail("%d bytes more than the values", len(r.rest))
 	}
 	return r.err
 }

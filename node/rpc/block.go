@@ -49,24 +49,15 @@ func (b *blockTag) given() (number uint64, ok bool) {
 // chain calls final. What is so far back that its reorganisation would not be told is taken
 // for it.
 func (b *blockTag) at(head uint64) uint64 {
-	switch b.tag {
-	case tagHead:
+	switch {
+	case b == nil || b.tag == tagHead:
 		return head
-	case tagEarliest:
+	case b.tag == tagEarliest:
 		return 0
-	case tagFinal:
+	case b.tag == tagFinal:
 		return max(head, maxTold) - maxTold
 	}
 	return min(b.number, entity.MaxBlock)
-}
-
-// number returns the number of a block.
-func (h *Handler) number(ctx context.Context, b blockTag) (uint64, error) {
-	if number, ok := b.given(); ok {
-		return number, nil
-	}
-	head, err := h.head(ctx)
-	return b.at(head.Block), err
 }
 
 // getBlockByNumber serves eth_getBlockByNumber. What is asked for of transactions, in the
@@ -85,13 +76,9 @@ func (h *Handler) getBlockByNumber(ctx context.Context, c *call) error {
 
 // getBlockByHash serves eth_getBlockByHash.
 func (h *Handler) getBlockByHash(ctx context.Context, c *call) error {
-	var text string
-	if err := c.param(0, "the block's hash", false, &text); err != nil {
-		return err
-	}
 	var hash topic
-	if err := parseHex(hash[:], text); err != nil {
-		return failf(CodeParams, "the block's hash: %v", err)
+	if err := c.param(0, "the block's hash", false, &hash); err != nil {
+		return err
 	}
 	return h.getBlock(ctx, c, func(snap *store.Snapshot) (store.BlockHead, bool, error) {
 		return h.hashes.find(ctx, snap, hash)

@@ -1,124 +1,76 @@
 package rpc
 
 import (
-	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/node/chain"
 )
 
 // criteria is which logs are asked for.
 type criteria struct {
-	from, to  *blockTag // nil: the head
-	hash      *topic    // of the one block, instead of a range
-	addresses []store.Address
-	topics    [][]topic // by position, any of a list; an empty list: any at all
+	From      *blockTag            `json:"fromBlock"` // nil: the head
+	To        *blockTag            `json:"toBlock"`
+	Hash      *topic               `json:"blockHash"` // of the one block, instead of a range
+	Addresses anyOf[chain.Address] `json:"address"`
+	Topics    []anyOf[topic]       `json:"topics"` // by position
 }
 
 // The bounds of criteria. Logs have at most four topics.
 const (
-	maxAddresses = 100
-	maxTopics    = 4
-	maxAnyOf     = 1000
+	maxTopics = 4
+	maxAnyOf  = 1000
 )
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *criteria) UnmarshalJSON(text []byte) error {
-	var raw struct {
-		From      *blockTag         `json:"fromBlock"`
-		To        *blockTag         `json:"toBlock"`
-		Hash      *string           `json:"blockHash"`
-		Addresses json.RawMessage   `json:"address"`
-		Topics    []json.RawMessage `json:"topics"`
-	}
-	if err := json.Unmarshal(text, &raw); err != nil {
+	type plain criteria
+	if err := json.Unmarshal(text, (*plain)(c)); err != nil {
 		return err
 	}
-	*c = criteria{from: raw.From, to: raw.To}
-	if raw.Hash != nil {
-		if raw.From != nil || raw.To != nil {
-			return errors.New("give blockHash, or fromBlock and toBlock")
-		}
-		c.hash = new(topic)
-		if err := parseHex(c.hash[:], *raw.Hash); err != nil {
-			return fmt.Errorf("blockHash: %w", err)
-		}
-	}
-	addresses, err := oneOrMore(raw.Addresses, maxAddresses)
-	if err != nil {
-		return fmt.Errorf("address: %w", err)
-	}
-	for _, text := range addresses {
-		var a store.Address
-		if err := parseHex(a[:], text); err != nil {
-			return fmt.Errorf("address: %w", err)
-		}
-		c.addresses = append(c.addresses, a)
-	}
-	if len(raw.Topics) > maxTopics {
-		return fmt.Errorf("%d topics, logs have at most %d", len(raw.Topics), maxTopics)
-	}
-	for _, position := range raw.Topics {
-		anyOf, err := oneOrMore(position, maxAnyOf)
-		if err != nil {
-			return fmt.Errorf("topics: %w", err)
-		}
-		list := make([]topic, len(anyOf))
-		for i, text := range anyOf {
-			if err := parseHex(list[i][:], text); err != nil {
-				return fmt.Errorf("topics: %w", err)
-			}
-		}
-		c.topics = append(c.topics, list)
+	switch {
+	case c.Hash != nil && (c.From != nil || c.To != nil):
+		return errors.New("give blockHash, or fromBlock and toBlock")
+	case len(c.Topics) > maxTopics:
+		return fmt.Errorf("%d topics, logs have at most %d", len(c.Topics), maxTopics)
 	}
 	return nil
 }
 
-// oneOrMore reads null, a text or a list of texts.
-func oneOrMore(text json.RawMessage, most int) ([]string, error) {
-	text = bytes.TrimSpace(text)
-	if len(text) == 0 || string(text) == "null" {
-		return nil, nil
-	}
-	if text[0] != '[' {
-		list := make([]string, 1)
-		return list, json.Unmarshal(text, &list[0])
-	}
-	var list []*string
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, err
-	}
-	if len(list) > most {
-		return nil, fmt.Errorf("a list of %d, at most %d are allowed", len(list), most)
-	}
-	var given []string
-	for _, s := range list {
-		if s == nil {
-			return nil, nil // any
-		}
-		given = append(given, *s)
-	}
-	return given, nil
-}
+// anyOf is the values of which a log has one; without any, it may have all that there are. In
+// JSON it is a value or a list, and null, or a null in the list, is no value.
+type anyOf[T any] []T
 
-func parseHex(dst []byte, text string) error {
-	if len(text) != 2+2*len(dst) || text[:2] != "0x" {
-		return fmt.Errorf("%q: want 0x and %d hexadecimal digits", clip(text), 2*len(dst))
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *anyOf[T]) UnmarshalJSON(text []byte) error {
+	if text[0] != '[' {
+		text = slices.Concat([]byte("["), text, []byte("]"))
 	}
-	_, err := hex.Decode(dst, []byte(text[2:]))
-	return err
+	var list []*T
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	if len(list) > maxAnyOf {
+		return fmt.Errorf("a list of %d, at most %d are allowed", len(list), maxAnyOf)
+	}
+	*a = nil
+	if slices.Contains(list, nil) {
+		return nil
+	}
+	for _, value := range list {
+		*a = append(*a, *value)
+	}
+	return nil
 }
 
 // match tells whether a log of any block is asked for.
 func (c *criteria) match(l *eventLog) bool {
-	if len(c.addresses) > 0 && !slices.Contains(c.addresses, l.address) || len(c.topics) > len(l.topics) {
+	if len(c.Addresses) > 0 && !slices.Contains(c.Addresses, l.address) || len(c.Topics) > len(l.topics) {
 		return false
 	}
-	for i, anyOf := range c.topics {
+	for i, anyOf := range c.Topics {
 		if len(anyOf) > 0 && !slices.Contains(anyOf, l.topics[i]) {
 			return false
 		}
@@ -129,28 +81,16 @@ func (c *criteria) match(l *eventLog) bool {
 // within tells whether a block is in the range of a filter that is asked again and again:
 // words for the head are no bound.
 func (c *criteria) within(block uint64) bool {
-	if from, ok := c.from.given(); ok && block < from {
+	if from, ok := c.From.given(); ok && block < from {
 		return false
 	}
-	to, ok := c.to.given()
+	to, ok := c.To.given()
 	return !ok || block <= to
 }
 
 // last returns the last block whose number is given, zero for none.
 func (c *criteria) last() uint64 {
-	from, _ := c.from.given()
-	to, _ := c.to.given()
+	from, _ := c.From.given()
+	to, _ := c.To.given()
 	return max(from, to)
-}
-
-// bounds returns the range of blocks that is asked for of a store at a head.
-func (c *criteria) bounds(head uint64) (from, to uint64) {
-	from, to = head, head
-	if c.from != nil {
-		from = c.from.at(head)
-	}
-	if c.to != nil {
-		to = c.to.at(head)
-	}
-	return from, to
 }

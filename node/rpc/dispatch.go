@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"runtime/debug"
 	"time"
+
+	"github.com/varvedb/varve/internal/quota"
 )
 
 // method is something that can be called.
 type method struct {
-	name    string
-	serve   func(h *Handler, ctx context.Context, c *call) error
-	parts   bool // it may send its answer in parts, for each of which it has the time of a call
-	metrics *methodMetrics
+	name  string
+	serve func(h *Handler, ctx context.Context, c *call) error
+	parts bool // it may send its answer in parts, for each of which it has the time of a call
 }
 
 // methods returns what can be called.
@@ -39,27 +40,33 @@ func methods() []*method {
 	}
 }
 
-// call is a request that is being answered.
-type call struct {
-	params []json.RawMessage
-	out    []byte   // the answer so far, but for what was sent; the result is added to it
-	held   held     // the request and the answer
-	socket *socket  // that it came over, nil for HTTP
-	after  []func() // what to do when the answer was sent
+// message is a request or a batch, and the answer to it.
+type message struct {
+	out    []byte      // the answer so far, but for what was sent
+	hold   *quota.Hold // of the request and the answer; nil does not count
+	size   int64       // bytes of the request
+	socket *socket     // that it came over, nil for HTTP
+	after  []func()    // what to do when the answer was sent
 
 	part func([]byte) error // sends a part of the answer; nil: all of it is held
 	sent bool               // a part was
 }
 
+// call is a request that is being answered. It adds the result to the answer.
+type call struct {
+	*message
+	params []json.RawMessage
+}
+
 // send sends what there is of an answer. A client may take long for it, and its call does
 // not count meanwhile.
-func (h *Handler) send(c *call) error {
+func (h *Handler) send(m *message) error {
 	<-h.places
 	defer func() { h.places <- struct{}{} }()
-	c.held.Await()
-	err := c.part(c.out)
-	c.held.Work()
-	c.out, c.sent = c.out[:0], true
+	m.hold.Await()
+	err := m.part(m.out)
+	m.hold.Work()
+	m.out, m.sent = m.out[:0], true
 	if err != nil {
 		return fmt.Errorf("%w: %w", context.Canceled, err)
 	}
@@ -88,54 +95,38 @@ func (c *call) atMost(n int) error {
 	return nil
 }
 
-// handle answers a body: a request or a batch. It adds the answer to out, and nothing when
-// none is due. What is to be done after sending it comes back, too. The answer to a request
-// alone may be sent in parts, before its rest comes back.
-func (h *Handler) handle(ctx context.Context, out, body []byte, s *socket, mine held, part func([]byte) error) (answer []byte, after []func(), note string) {
+// handle answers a body: a request or a batch. The answer is empty when none is due, and that
+// to a request alone may be sent in parts, before its rest. The note is for the log.
+func (h *Handler) handle(ctx context.Context, m *message, body []byte) (note string) {
 	list, batch, fault := decode(body, h.opts.Limits.Batch)
 	if fault != nil {
-		h.metrics.unknown.count(fault.code)
-		return append(appendError(appendHead(out, null), fault), '}'), nil, "malformed"
+		h.metrics.count(unknown, fault.code)
+		m.out = append(appendError(appendHead(m.out, null), fault), '}')
+		return "malformed"
 	}
-	if len(list) == 1 {
-		out, after = h.alone(ctx, out, &list[0], batch, s, mine, part)
-		return out, after, list[0].method
+	note = list[0].method
+	if len(list) > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, h.opts.Limits.Time)
+		defer cancel()
+		note = fmt.Sprintf("batch of %d", len(list))
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.opts.Limits.Time)
-	defer cancel()
-	start := len(out)
-	out = append(out, '[')
-	for i := range list {
-		var more []func()
-		open := len(out)
-		out, more = h.answer(ctx, out, &list[i], s, mine, nil)
-		after = append(after, more...)
-		if len(out)-start > h.opts.Limits.Answer && list[i].id != nil {
-			out = append(appendError(appendHead(out[:open], list[i].id), h.tooLarge()), '}')
-		}
-		if len(out) > open {
-			out = append(out, ',')
-		}
+	if len(list) > 1 || list[0].id == nil {
+		m.part = nil
 	}
-	if len(out) == start+1 {
-		return out[:start], after, fmt.Sprintf("batch of %d", len(list))
-	}
-	out[len(out)-1] = ']'
-	return out, after, fmt.Sprintf("batch of %d", len(list))
-}
-
-// alone answers the only request of a body, which may be a batch.
-func (h *Handler) alone(ctx context.Context, out []byte, r *request, batch bool, s *socket, mine held, part func([]byte) error) (answer []byte, after []func()) {
-	if r.id == nil {
-		return h.answer(ctx, out, r, s, mine, nil)
-	}
+	before := ""
 	if batch {
-		out = append(out, '[')
+		before = "["
 	}
-	if out, after = h.answer(ctx, out, r, s, mine, part); batch {
-		out = append(out, ']')
+	for i := range list {
+		if h.answer(ctx, m, &list[i], before) && batch {
+			before = ","
+		}
 	}
-	return out, after
+	if before == "," {
+		m.out = append(m.out, ']')
+	}
+	return note
 }
 
 func (h *Handler) tooLarge() *failure {
@@ -146,42 +137,45 @@ func appendHead(b []byte, id json.RawMessage) []byte {
 	return append(append(append(b, `{"jsonrpc":"2.0","id":`...), id...), ',')
 }
 
-// answer adds the answer to one request, unless it is a notification.
-func (h *Handler) answer(ctx context.Context, out []byte, r *request, s *socket, mine held, part func([]byte) error) ([]byte, []func()) {
-	start := len(out)
-	m, known := h.methods[r.method]
-	counts := h.metrics.unknown
-	if known {
-		counts = m.metrics
+// answer adds the answer to one request, and what goes before it, unless it is a notification.
+func (h *Handler) answer(ctx context.Context, m *message, r *request, before string) bool {
+	start, after := len(m.out), len(m.after)
+	m.out = append(m.out, before...)
+	head := len(m.out)
+	m.out = append(appendHead(m.out, r.id), `"result":`...)
+	method, name := h.methods[r.method], unknown
+	if method != nil {
+		name = method.name
 	}
-	begun := counts.begin()
-	c := call{params: r.params, held: mine, socket: s, part: part, out: append(appendHead(out, r.id), `"result":`...)}
-	err := h.call(ctx, m, r, &c)
+	begun := h.metrics.begin()
+	err := h.call(ctx, method, r, &call{m, r.params})
 	if err == nil {
-		err = c.room(0)
+		err = m.room(0)
 	}
-	code := 0
-	if err == nil && !c.sent && len(c.out)-start > h.opts.Limits.Answer {
+	if err == nil && !m.sent && len(m.out) > h.opts.Limits.Answer {
 		err = h.tooLarge()
 	}
+	code := 0
 	if err != nil {
 		f := classify(err)
 		code = f.code
 		if code == CodeInternal {
 			h.opts.Log.Error("call", "method", r.method, "error", err)
 		}
-		if c.sent {
-			c.out = appendError(append(c.out[:0], endOfPage...), f)
+		if m.sent {
+			m.out = appendError(append(m.out[:0], endOfPage...), f)
 		} else {
-			c.out = appendError(appendHead(c.out[:start], r.id), f)
+			m.out = appendError(appendHead(m.out[:head], r.id), f)
 		}
-		c.after = nil
+		m.after = m.after[:after]
 	}
-	counts.end(begun, code)
+	h.metrics.end(name, begun, code)
 	if r.id == nil {
-		return c.out[:start], c.after
+		m.out = m.out[:start]
+		return false
 	}
-	return append(c.out, '}'), c.after
+	m.out = append(m.out, '}')
+	return true
 }
 
 // call calls a method. A panic in it is an error as others are.

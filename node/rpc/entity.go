@@ -1,12 +1,11 @@
 package rpc
 
 import (
-	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -33,45 +32,34 @@ var usual = include{Key: true, ContentType: true, Payload: true, Owner: true, At
 // appendEntity adds an entity with the fields that are asked for. It is written by hand
 // because it is much of what an answer costs.
 func appendEntity(b []byte, e *store.Entity, in *include) []byte {
-	start := len(b)
 	b = append(b, '{')
-	if in.Key {
-		b = append(appendHex(append(b, `"key":"`...), e.Key[:]), '"', ',')
+	open := len(b)
+	data := func(asked bool, name string, value []byte) {
+		if asked {
+			b = append(jsonuint.AppendHex(append(b, name...), value), '"', ',')
+		}
 	}
-	if in.Payload {
-		b = append(appendHex(append(b, `"value":"`...), e.Content), '"', ',')
+	number := func(asked bool, name string, n uint64) {
+		if asked {
+			b = append(strconv.AppendUint(append(b, name...), n, 10), ',')
+		}
 	}
+	data(in.Key, `"key":"`, e.Key[:])
+	data(in.Payload, `"value":"`, e.Content)
 	if in.ContentType {
-		b = append(appendText(append(b, `"contentType":`...), e.ContentType), ',')
+		b = append(jsonuint.AppendText(append(b, `"contentType":`...), e.ContentType), ',')
 	}
-	if in.Owner {
-		b = append(appendHex(append(b, `"owner":"`...), e.Owner[:]), '"', ',')
-	}
-	if in.Creator {
-		b = append(appendHex(append(b, `"creator":"`...), e.Creator[:]), '"', ',')
-	}
-	if in.Expiration {
-		b = appendNumber(b, `"expiresAt":`, e.Expiration)
-	}
-	if in.CreatedAtBlock {
-		b = appendNumber(b, `"createdAtBlock":`, e.CreatedAtBlock())
-	}
-	if in.LastModifiedBlock {
-		b = appendNumber(b, `"lastModifiedAtBlock":`, e.LastModifiedAtBlock)
-	}
-	if in.TxIndex {
-		b = appendNumber(b, `"transactionIndexInBlock":`, e.TxIndex())
-	}
-	if in.OpIndex {
-		b = appendNumber(b, `"operationIndexInTransaction":`, e.OpIndex())
-	}
+	data(in.Owner, `"owner":"`, e.Owner[:])
+	data(in.Creator, `"creator":"`, e.Creator[:])
+	number(in.Expiration, `"expiresAt":`, e.Expiration)
+	number(in.CreatedAtBlock, `"createdAtBlock":`, e.CreatedAtBlock())
+	number(in.LastModifiedBlock, `"lastModifiedAtBlock":`, e.LastModifiedAtBlock)
+	number(in.TxIndex, `"transactionIndexInBlock":`, e.TxIndex())
+	number(in.OpIndex, `"operationIndexInTransaction":`, e.OpIndex())
 	if in.Attributes || in.Synthetic {
 		b = appendAttributes(b, e, in)
 	}
-	if len(b) > start+1 {
-		b = b[:len(b)-1] // the last comma
-	}
-	return append(b, '}')
+	return append(withoutComma(b, open), '}')
 }
 
 var (
@@ -122,13 +110,13 @@ func sortedNames[V any](space []string, attributes map[string]V) []string {
 }
 
 func appendStringAttribute(b []byte, name, value string) []byte {
-	b = appendText(append(b, `{"key":`...), name)
-	b = appendText(append(b, `,"value":`...), value)
+	b = jsonuint.AppendText(append(b, `{"key":`...), name)
+	b = jsonuint.AppendText(append(b, `,"value":`...), value)
 	return append(b, '}', ',')
 }
 
 func appendNumericAttribute(b []byte, name string, value uint64) []byte {
-	b = appendText(append(b, `{"key":`...), name)
+	b = jsonuint.AppendText(append(b, `{"key":`...), name)
 	b = strconv.AppendUint(append(b, `,"value":`...), value, 10)
 	return append(b, '}', ',')
 }
@@ -139,26 +127,4 @@ func withoutComma(b []byte, open int) []byte {
 		return b[:len(b)-1]
 	}
 	return b
-}
-
-func appendNumber(b []byte, name string, n uint64) []byte {
-	return append(strconv.AppendUint(append(b, name...), n, 10), ',')
-}
-
-// appendHex adds bytes as 0x and hexadecimal digits, without quotes.
-func appendHex(b, data []byte) []byte { return hex.AppendEncode(append(b, "0x"...), data) }
-
-// appendText adds a string, which is UTF-8. Most need no escapes; the others go the long
-// way.
-func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' {
-			text, err := json.Marshal(s)
-			if err != nil {
-				text = []byte(`""`) // a string can always be marshalled
-			}
-			return append(b, text...)
-		}
-	}
-	return append(append(append(b, '"'), s...), '"')
 }

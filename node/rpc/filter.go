@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
 )
 
@@ -128,7 +129,7 @@ func (h *Handler) getFilterChanges(ctx context.Context, c *call) error {
 			if !step.removed {
 				hash := blockHash(step.head)
 				list.next()
-				c.out = append(appendHex(append(c.out, '"'), hash[:]), '"')
+				c.out = append(jsonuint.AppendHex(append(c.out, '"'), hash[:]), '"')
 			}
 			continue
 		}
@@ -197,14 +198,14 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 		return err
 	}
 	defer snap.Close()
-	from, to := criteria.bounds(snap.Head().Block)
-	if criteria.hash != nil {
-		b, ok, err := h.hashes.find(ctx, snap, *criteria.hash)
+	from, to := criteria.From.at(snap.Head().Block), criteria.To.at(snap.Head().Block)
+	if criteria.Hash != nil {
+		b, ok, err := h.hashes.find(ctx, snap, *criteria.Hash)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return failf(CodeUnknownBlock, "unknown block %x", criteria.hash[:])
+			return failf(CodeUnknownBlock, "unknown block %s", criteria.Hash)
 		}
 		from, to = b.Block, b.Block
 	}

@@ -16,12 +16,12 @@ type blockLogs struct {
 	removed bool // the block is no longer part of the chain
 }
 
-// recentLogs holds the logs of the last blocks, which every subscription wants.
+// recentLogs holds the logs of the last blocks, which every subscription wants. When it is full it
+// begins anew.
 type recentLogs struct {
 	mu    sync.Mutex
 	logs  map[store.BlockHead][]*eventLog
-	order []store.BlockHead // oldest first
-	count int               // logs
+	count int // logs
 }
 
 // The bounds of recentLogs.
@@ -40,17 +40,13 @@ func (r *recentLogs) get(b store.BlockHead) ([]*eventLog, bool) {
 func (r *recentLogs) put(b store.BlockHead, logs []*eventLog) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.logs[b]; ok {
-		return
+	if len(r.logs) >= recentBlocks || r.count+len(logs) > recentCount {
+		clear(r.logs)
+		r.count = 0
 	}
-	r.logs[b] = logs
-	r.order = append(r.order, b)
-	r.count += len(logs)
-	for len(r.order) > recentBlocks || r.count > recentCount && len(r.order) > 1 {
-		oldest := r.order[0]
-		r.count -= len(r.logs[oldest])
-		delete(r.logs, oldest)
-		r.order = r.order[1:]
+	if _, ok := r.logs[b]; !ok {
+		r.logs[b] = logs
+		r.count += len(logs)
 	}
 }
 

@@ -17,8 +17,6 @@ type heads struct {
 	moved chan struct{}
 }
 
-func (h *heads) init() { h.moved = make(chan struct{}) }
-
 // observe is told of the store's head, and when.
 func (h *heads) observe(head store.BlockHead, now time.Time) {
 	h.mu.Lock()
@@ -87,43 +85,28 @@ func (h *Handler) watch(ctx context.Context) {
 
 // countCache holds the number of entities at a head, which clients like to ask for.
 type countCache struct {
-	turn  chan struct{} // one counts, and whoever waits for it gets the same
-	mu    sync.Mutex
+	turn  chan struct{} // of who uses what follows
 	head  store.BlockHead
 	count uint64
 	valid bool
 }
 
-func (c *countCache) get(head store.BlockHead) (uint64, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.count, c.valid && c.head == head
-}
-
-func (c *countCache) put(head store.BlockHead, count uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.head, c.count, c.valid = head, count, true
-}
-
-// countEntities returns how many entities are visible at the head. Who waits for a count
-// holds no reader.
+// countEntities returns how many entities are visible at the head. Who waits for another one's
+// count holds no reader, and gets the same.
 func (h *Handler) countEntities(ctx context.Context) (n uint64, err error) {
 	head, err := h.head(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if n, ok := h.count.get(head); ok {
-		return n, nil
-	}
+	c := &h.count
 	select {
-	case h.count.turn <- struct{}{}:
-		defer func() { <-h.count.turn }()
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	if n, ok := h.count.get(head); ok {
-		return n, nil
+	if c.valid && c.head == head {
+		return c.count, nil
 	}
 	snap, err := h.ents.At(ctx, store.Head)
 	if err != nil {
@@ -131,7 +114,7 @@ func (h *Handler) countEntities(ctx context.Context) (n uint64, err error) {
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
 	if n, err = snap.Count(ctx, nil); err == nil {
-		h.count.put(snap.Head(), n)
+		c.head, c.count, c.valid = snap.Head(), n, true
 	}
 	return n, err
 }

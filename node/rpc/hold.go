@@ -17,32 +17,20 @@ import (
 // usualAnswer is what a query holds before it asks the store: hardly one needs more.
 const usualAnswer = 1 << 20
 
-// held is what a request and its answer hold.
-type held struct {
-	*quota.Hold
-	request int64 // bytes
-}
-
 // begin waits for what the answer to a query needs beside what is there. The store is not asked
 // before.
-func (c *call) begin(ctx context.Context) error {
-	if c.held.Hold == nil {
-		return nil
-	}
-	return c.held.Take(ctx, c.held.request+int64(len(c.out))+usualAnswer)
+func (m *message) begin(ctx context.Context) error {
+	return m.hold.Take(ctx, m.size+int64(len(m.out))+usualAnswer)
 }
 
 // room holds what the answer to a call needs with n more bytes, and does not wait: others wait
 // for the reader of the store, and for what is held.
-func (c *call) room(n int) error {
-	if c.held.Hold == nil {
-		return nil
-	}
-	wants := c.held.request + int64(len(c.out)+n)
+func (m *message) room(n int) error {
+	wants := m.size + int64(len(m.out)+n)
 	if wants > usualAnswer {
 		wants = 1 << bits.Len64(uint64(wants)) // slices grow by doubling
 	}
-	if !c.held.Try(wants) {
+	if !m.hold.Try(wants) {
 		return fmt.Errorf("%w, or ask for less", quota.ErrFull)
 	}
 	return nil

@@ -34,10 +34,7 @@ func (b *buffer) free() {
 }
 
 func getBuffer() *buffer {
-	b, ok := buffers.Get().(*buffer)
-	if !ok {
-		b = &buffer{}
-	}
+	b, _ := buffers.Get().(*buffer) // nothing else is put there
 	return b
 }
 
@@ -96,19 +93,19 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	b := getBuffer()
 	defer b.free()
 	control := http.NewResponseController(w)
-	mine := h.hold(func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
+	mine := h.memory.Hold(func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
 	defer mine.Release()
 	status, fault := h.readBody(w, r, b)
-	var after []func()
 	var note string
 	parts := parts{to: w, control: control, timeout: h.opts.Limits.Send}
 	if fault != nil {
-		h.metrics.unknown.count(fault.code)
+		h.metrics.count(unknown, fault.code)
 		b.out = append(appendError(appendHead(b.out, null), fault), '}')
 		w.Header().Set("Connection", "close") // the rest is not read
 	} else {
-		mine.request = int64(b.in.Cap())
-		b.out, after, note = h.handle(r.Context(), b.out, b.in.Bytes(), nil, mine, parts.send)
+		m := message{out: b.out, hold: mine, size: int64(b.in.Cap()), part: parts.send}
+		note = h.handle(r.Context(), &m, b.in.Bytes())
+		b.out = m.out
 	}
 	accesslog.Add(r.Context(), slog.String("call", clip(note)))
 	if len(b.out) == 0 {
@@ -124,13 +121,10 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request) {
 	header["Content-Type"] = []string{"application/json"}
 	header["Content-Length"] = []string{strconv.Itoa(len(b.out))}
 	_ = control.SetWriteDeadline(time.Now().Add(h.opts.Limits.Send)) // what has none, as in tests, needs none
-	mine.Shrink(mine.request + int64(cap(b.out)))
+	mine.Shrink(int64(b.in.Cap() + cap(b.out)))
 	mine.Await()
 	w.WriteHeader(status)
 	_, _ = w.Write(b.out) // a client that does not take it is gone
-	for _, f := range after {
-		f()
-	}
 }
 
 // parts sends an answer in parts, each of which the client has to take in a while.
@@ -158,7 +152,7 @@ func (p *parts) send(part []byte) error {
 // the answer.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, b *buffer) (int, *failure) {
 	control := http.NewResponseController(w)
-	body := h.hold(func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
+	body := h.memory.Hold(func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
 	defer body.Release()
 	most := h.opts.Limits.Request
 	if err := body.Read(r.Context(), &b.in, http.MaxBytesReader(w, r.Body, most), min(r.ContentLength, most)); err != nil {
@@ -166,5 +160,3 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, b *buffer) (i
 	}
 	return http.StatusOK, nil
 }
-
-func (h *Handler) hold(cut func()) held { return held{Hold: h.memory.Hold(cut)} }

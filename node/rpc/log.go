@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
 )
@@ -29,7 +30,7 @@ const (
 
 // eventLog is a log as far as the store can tell it.
 type eventLog struct {
-	address store.Address
+	address chain.Address
 	topics  []topic
 	data    []byte
 	tx      uint64 // of a creation; of other events it is not kept
@@ -97,7 +98,7 @@ func sameContent(a, b *store.Entity) bool {
 
 // add adds an event in both of its forms and returns the first.
 func (w *logWriter) add(e *store.Entity, event topic, op byte, owner store.Address, numbers ...uint64) *eventLog {
-	l := &eventLog{address: store.Address(chain.Processor), topics: []topic{event, topic(e.Key), addressTopic(owner)}, index: len(w.logs)}
+	l := &eventLog{address: chain.Processor, topics: []topic{event, topic(e.Key), addressTopic(owner)}, index: len(w.logs)}
 	for _, n := range numbers {
 		l.data = appendWord(l.data, n)
 	}
@@ -108,7 +109,7 @@ func (w *logWriter) add(e *store.Entity, event topic, op byte, owner store.Addre
 
 func (w *logWriter) ownerChanged(before, after *store.Entity) {
 	w.logs = append(w.logs, &eventLog{
-		address: store.Address(chain.Processor), index: len(w.logs),
+		address: chain.Processor, index: len(w.logs),
 		topics: []topic{chain.TopicOwnerChanged, topic(after.Key), addressTopic(before.Owner), addressTopic(after.Owner)},
 	})
 	w.operation(after, opOwnerChanged, after.Owner)
@@ -116,7 +117,7 @@ func (w *logWriter) ownerChanged(before, after *store.Entity) {
 
 // operation adds the contract's form. The entity's hash is not kept, and zero.
 func (w *logWriter) operation(e *store.Entity, op byte, owner store.Address) {
-	l := &eventLog{address: store.Address(chain.Registry), topics: []topic{chain.TopicOperation, topic(e.Key), {31: op}, addressTopic(owner)}, index: len(w.logs)}
+	l := &eventLog{address: chain.Registry, topics: []topic{chain.TopicOperation, topic(e.Key), {31: op}, addressTopic(owner)}, index: len(w.logs)}
 	l.data = append(appendWord(nil, min(e.Expiration, math.MaxUint32)), make([]byte, 32)...)
 	w.logs = append(w.logs, l)
 }
@@ -152,17 +153,17 @@ func blockTime(head store.BlockHead, seen time.Time) uint64 {
 // transactions, and their indexes but of creations.
 func appendLog(b []byte, head store.BlockHead, l *eventLog, removed bool) []byte {
 	hash := blockHash(head)
-	b = append(appendHex(append(b, `{"address":"`...), l.address[:]), `","topics":[`...)
+	b = append(jsonuint.AppendHex(append(b, `{"address":"`...), l.address[:]), `","topics":[`...)
 	for i := range l.topics {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendHex(append(b, '"'), l.topics[i][:]), '"')
+		b = append(jsonuint.AppendHex(append(b, '"'), l.topics[i][:]), '"')
 	}
-	b = append(appendHex(append(b, `],"data":"`...), l.data), '"')
+	b = append(jsonuint.AppendHex(append(b, `],"data":"`...), l.data), '"')
 	b = appendQuantity(append(b, `,"blockNumber":`...), head.Block)
-	b = append(appendHex(append(b, `,"blockHash":"`...), hash[:]), '"')
-	b = append(appendHex(append(b, `,"transactionHash":"`...), make([]byte, 32)), '"')
+	b = append(jsonuint.AppendHex(append(b, `,"blockHash":"`...), hash[:]), '"')
+	b = append(jsonuint.AppendHex(append(b, `,"transactionHash":"`...), make([]byte, 32)), '"')
 	b = appendQuantity(append(b, `,"transactionIndex":`...), l.tx)
 	b = appendQuantity(append(b, `,"logIndex":`...), uint64(l.index))
 	if removed {

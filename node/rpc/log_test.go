@@ -37,7 +37,7 @@ var eventNames = map[topic]string{
 // String tells a log in short: the block, the event, the entity, and what else there is.
 func (l gotLog) String() string {
 	var event topic
-	if err := parseHex(event[:], l.Topics[0]); err != nil {
+	if err := event.UnmarshalText([]byte(l.Topics[0])); err != nil {
 		return err.Error()
 	}
 	text := fmt.Sprintf("%s %s %s", l.Block, eventNames[event], strings.TrimLeft(l.Topics[1][4:], "0"))

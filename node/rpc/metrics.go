@@ -13,8 +13,10 @@ type metrics struct {
 	calls    *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
 	inFlight prometheus.Gauge
-	unknown  *methodMetrics // of requests without a method that there is
 }
+
+// unknown is the method of requests without one that there is.
+const unknown = "unknown"
 
 func newMetrics(r prometheus.Registerer, h *Handler) (*metrics, error) {
 	m := &metrics{
@@ -33,7 +35,7 @@ func newMetrics(r prometheus.Registerer, h *Handler) (*metrics, error) {
 	for _, c := range []prometheus.Collector{
 		m.calls, m.latency, m.inFlight,
 		gauge("varve_arkiv_filters", "Filters that are installed.", h.filters.count),
-		gauge("varve_arkiv_sockets", "WebSocket connections.", h.sockets.count),
+		gauge("varve_arkiv_sockets", "WebSocket connections.", func() int { return len(h.sockets) }),
 		gauge("varve_arkiv_subscriptions", "Subscriptions over WebSocket.", func() int { n, _ := h.notifications(); return n }),
 		gauge("varve_arkiv_subscription_lag_blocks", "Blocks that the subscription is behind which is furthest behind.",
 			func() int { _, lag := h.notifications(); return lag }),
@@ -43,38 +45,24 @@ func newMetrics(r prometheus.Registerer, h *Handler) (*metrics, error) {
 			return nil, fmt.Errorf("metrics: %w", err)
 		}
 	}
-	m.unknown = m.of("unknown")
+	for _, method := range append(methods(), &method{name: unknown}) { // so that they are there from the start
+		m.calls.WithLabelValues(method.name, "0")
+		m.latency.WithLabelValues(method.name)
+	}
 	return m, nil
 }
 
-// methodMetrics counts the calls of one method.
-type methodMetrics struct {
-	all     *metrics
-	calls   *prometheus.CounterVec
-	latency prometheus.Observer
-	ok      prometheus.Counter // so that the usual outcome takes no look-up
-}
-
-func (m *metrics) of(method string) *methodMetrics {
-	calls := m.calls.MustCurryWith(prometheus.Labels{"method": method})
-	return &methodMetrics{all: m, calls: calls, latency: m.latency.WithLabelValues(method), ok: calls.WithLabelValues("0")}
-}
-
-func (m *methodMetrics) begin() time.Time {
-	m.all.inFlight.Inc()
+func (m *metrics) begin() time.Time {
+	m.inFlight.Inc()
 	return time.Now()
 }
 
-func (m *methodMetrics) end(begun time.Time, code int) {
-	m.all.inFlight.Dec()
-	m.latency.Observe(time.Since(begun).Seconds())
-	m.count(code)
+func (m *metrics) end(method string, begun time.Time, code int) {
+	m.inFlight.Dec()
+	m.latency.WithLabelValues(method).Observe(time.Since(begun).Seconds())
+	m.count(method, code)
 }
 
-func (m *methodMetrics) count(code int) {
-	if code == 0 {
-		m.ok.Inc()
-		return
-	}
-	m.calls.WithLabelValues(strconv.Itoa(code)).Inc()
+func (m *metrics) count(method string, code int) {
+	m.calls.WithLabelValues(method, strconv.Itoa(code)).Inc()
 }

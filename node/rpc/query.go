@@ -59,7 +59,7 @@ func (h *Handler) query(ctx context.Context, c *call) error {
 		}
 		if c.part != nil && len(c.out) > h.opts.Limits.Part {
 			p.bytes += int64(len(c.out))
-			if err := h.send(c); err != nil {
+			if err := h.send(c.message); err != nil {
 				return err
 			}
 		}
@@ -90,10 +90,14 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 		p.in = *o.IncludeData
 	}
 	p.at = store.Head
-	if o.AtBlock != nil && o.AtBlock.tag != tagHead {
-		if p.at, err = h.number(ctx, *o.AtBlock); err != nil {
+	if number, ok := o.AtBlock.given(); ok {
+		p.at = number
+	} else if o.AtBlock != nil && o.AtBlock.tag != tagHead {
+		head, err := h.head(ctx)
+		if err != nil {
 			return p, err
 		}
+		p.at = o.AtBlock.at(head.Block)
 	}
 	limit := h.opts.Limits.Results
 	if o.ResultsPerPage > 0 {

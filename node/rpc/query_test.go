@@ -1,17 +1,14 @@
 package rpc
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -245,85 +242,21 @@ func TestPartsRewound(t *testing.T) {
 		n.apply(t, uint64(10+i), create(i))
 	}
 	var sent []byte
-	out, _, _ := n.handler.handle(t.Context(), nil, []byte(body("arkiv_query", `["*"]`)), nil, held{}, func(part []byte) error {
+	answer := message{part: func(part []byte) error {
 		if sent == nil {
 			require.Empty(t, n.handler.places)
 			require.NoError(t, n.ents.Rewind(t.Context(), 13))
 		}
 		sent = append(sent, part...)
 		return nil
-	})
+	}}
+	n.handler.handle(t.Context(), &answer, []byte(body("arkiv_query", `["*"]`)))
 	require.NotEmpty(t, sent)
 	var a answered
-	require.NoError(t, json.Unmarshal(append(sent, out...), &a), "%s%s", sent, out)
+	require.NoError(t, json.Unmarshal(append(sent, answer.out...), &a), "%s%s", sent, answer.out)
 	require.NotNil(t, a.Error)
 	require.Equal(t, CodeRewound, a.Error.Code)
 	require.Empty(t, n.handler.places)
-}
-
-// TestPinnedPages: while a writer runs free, the pages of a query are of one block, whose
-// number they tell: every block has entities that differ from those of any other.
-func TestPinnedPages(t *testing.T) {
-	const entities = 30
-	for _, layout := range layouts {
-		t.Run(layout, func(t *testing.T) {
-			n := newStore(t, layout)
-			var ops []store.Op
-			for i := range entities {
-				ops = append(ops, stamped(store.Create, i, 1))
-			}
-			n.apply(t, 1, ops...)
-			n.serve(t, Options{})
-			ctx, stop := context.WithCancel(t.Context())
-			ended := make(chan error, 1)
-			var written atomic.Uint64
-			go func() {
-				block := uint64(2)
-				for ; ctx.Err() == nil; block++ {
-					var ops []store.Op
-					for i := range entities {
-						ops = append(ops, stamped(store.Update, i, block))
-					}
-					if _, err := n.ents.Apply(context.Background(), store.Block{Number: block, Ops: ops}); err != nil {
-						ended <- err
-						return
-					}
-					written.Store(block)
-				}
-				ended <- nil
-			}()
-			moved := 0
-			for range 25 {
-				before := written.Load()
-				pages := n.pages(t, `type = "stamped"`, m{"resultsPerPage": "0x4", "orderBy": []m{{"name": "i", "type": "numeric"}}})
-				if written.Load() > before+1 {
-					moved++
-				}
-				require.Len(t, pages, (entities+3)/4)
-				block := pages[0].Block
-				count := 0
-				for _, p := range pages {
-					require.Equal(t, block, p.Block)
-					for _, e := range p.Data {
-						require.Equal(t, block, fmt.Sprintf("0x%x", e.Numbers[0].Value), "the stamp of an entity")
-						require.Equal(t, keyOf(count).String(), e.Key)
-						count++
-					}
-				}
-				require.Equal(t, entities, count)
-			}
-			stop()
-			require.NoError(t, <-ended)
-			require.Positive(t, moved, "the head has to move while pages are read")
-		})
-	}
-}
-
-func stamped(kind entity.Kind, i int, block uint64) store.Op {
-	return store.Op{
-		Kind: kind, Key: keyOf(i), BTL: 1 << 30, Owner: alice,
-		StringAttributes: map[string]string{"type": "stamped"}, NumericAttributes: map[string]uint64{"at": block, "i": uint64(i)},
-	}
 }
 
 // TestRewound: the next page of a block that is gone is an error of its own, and of one

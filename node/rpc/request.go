@@ -56,17 +56,8 @@ func decode(body []byte, most int) (list []request, batch bool, fault *failure) 
 
 func parseFault(err error) *failure { return failf(CodeParse, "the request is not JSON: %v", err) }
 
-// decodeOne reads one request. It fails when the text is not JSON. The request may be a part
-// of the text.
+// decodeOne reads one request. It fails when the text is not JSON.
 func decodeOne(text []byte) (r request, fault *failure) {
-	if r, ok := quick(text); ok {
-		return r, nil
-	}
-	return careful(text)
-}
-
-// careful reads any request, and tells what is wrong with it.
-func careful(text []byte) (r request, fault *failure) {
 	var e envelope
 	if err := json.Unmarshal(text, &e); err != nil {
 		var syntax *json.SyntaxError

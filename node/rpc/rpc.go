@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,41 +61,32 @@ type Limits struct {
 	Subscriptions int           // of a connection; 32
 }
 
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 func (o Options) withDefaults() Options {
-	orDefault(&o.ChainID, DefaultChainID)
-	orDefault(&o.BlockTime, 2*time.Second)
-	orDefault(&o.Wait, 3*time.Second)
-	orDefault(&o.Poll, 100*time.Millisecond)
+	o.ChainID = cmp.Or(o.ChainID, DefaultChainID)
+	o.BlockTime = cmp.Or(o.BlockTime, 2*time.Second)
+	o.Wait = cmp.Or(o.Wait, 3*time.Second)
+	o.Poll = cmp.Or(o.Poll, 100*time.Millisecond)
 	l := &o.Limits
-	orDefault(&l.Time, 10*time.Second)
-	orDefault(&l.Receive, 20*time.Second)
-	orDefault(&l.Send, 20*time.Second)
-	orDefault(&l.Memory, 16<<20)
-	orDefault(&l.Request, 1<<20)
-	orDefault(&l.Page, 512<<20)
-	orDefault(&l.Part, 2<<20)
-	orDefault(&l.Answer, 32<<20)
+	l.Time = cmp.Or(l.Time, 10*time.Second)
+	l.Receive = cmp.Or(l.Receive, 20*time.Second)
+	l.Send = cmp.Or(l.Send, 20*time.Second)
+	l.Memory = cmp.Or(l.Memory, 16<<20)
+	l.Request = cmp.Or(l.Request, 1<<20)
+	l.Page = cmp.Or(l.Page, 512<<20)
+	l.Part = cmp.Or(l.Part, 2<<20)
+	l.Answer = cmp.Or(l.Answer, 32<<20)
 	l.Part = min(l.Part, l.Answer)
-	orDefault(&l.Batch, 100)
-	orDefault(&l.Results, 200)
-	orDefault(&l.MaxResults, 10_000)
-	orDefault(&l.Concurrent, 1024)
-	orDefault(&l.Blocks, 10_000)
-	orDefault(&l.Logs, 10_000)
-	orDefault(&l.Filters, 1000)
-	orDefault(&l.FilterIdle, 5*time.Minute)
-	orDefault(&l.Sockets, 1000)
-	orDefault(&l.Subscriptions, 32)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	l.Batch = cmp.Or(l.Batch, 100)
+	l.Results = cmp.Or(l.Results, 200)
+	l.MaxResults = cmp.Or(l.MaxResults, 10_000)
+	l.Concurrent = cmp.Or(l.Concurrent, 1024)
+	l.Blocks = cmp.Or(l.Blocks, 10_000)
+	l.Logs = cmp.Or(l.Logs, 10_000)
+	l.Filters = cmp.Or(l.Filters, 1000)
+	l.FilterIdle = cmp.Or(l.FilterIdle, 5*time.Minute)
+	l.Sockets = cmp.Or(l.Sockets, 1000)
+	l.Subscriptions = cmp.Or(l.Subscriptions, 32)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Metrics == nil {
 		o.Metrics = prometheus.NewRegistry()
 	}
@@ -119,11 +111,11 @@ type Handler struct {
 	recent   recentLogs
 	hashes   hashIndex
 	filters  filters
-	sockets  sockets
-	notified sync.Map // of *atomic.Uint64: of each subscription the next block
+	sockets  chan struct{} // one for each connection
+	notified sync.Map      // of *atomic.Uint64: of each subscription the next block
 
-	stop context.CancelFunc
-	done sync.WaitGroup
+	closing <-chan struct{} // closed when Close begins
+	close   func()
 }
 
 // New returns a handler over a store, which must stay open until the handler was closed.
@@ -133,8 +125,8 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	if o.Poll < 0 || min(l.Time, l.Receive, l.Send) < 0 || min(l.Memory, l.Page) < 0 || slices.Min([]int{l.Part, l.Answer, l.Batch, l.Results, l.MaxResults, l.Concurrent, l.Logs, l.Filters, l.Sockets, l.Subscriptions}) < 0 {
 		return nil, fmt.Errorf("rpc: %w: a limit below zero", store.ErrInvalid)
 	}
-	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), hashes: newHashIndex(), memory: quota.New(l.Memory)}
-	h.filters.list, h.sockets.list = map[string]*installed{}, map[*socket]struct{}{}
+	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), sockets: make(chan struct{}, l.Sockets), hashes: newHashIndex(), memory: quota.New(l.Memory)}
+	h.filters.list, h.heads.moved = map[string]*installed{}, make(chan struct{})
 	h.count.turn = make(chan struct{}, 1)
 	h.recent.logs = map[store.BlockHead][]*eventLog{}
 	var err error
@@ -143,16 +135,23 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	}
 	h.methods = map[string]*method{}
 	for _, m := range methods() {
-		m.metrics = h.metrics.of(m.name)
 		h.methods[m.name] = m
 	}
 	h.http = accesslog.Handler(http.HandlerFunc(h.serve), o.Access)
-	h.heads.init()
 	if _, err := h.head(ctx); err != nil {
 		return nil, fmt.Errorf("rpc: %w", err)
 	}
-	ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
-	h.done.Go(func() { h.watch(ctx) })
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	h.closing = ctx.Done()
+	var watching sync.WaitGroup
+	watching.Go(func() { h.watch(ctx) })
+	h.close = sync.OnceFunc(func() {
+		stop()
+		for range cap(h.sockets) { // until all have ended; and there will be no others
+			h.sockets <- struct{}{}
+		}
+		watching.Wait()
+	})
 	return h, nil
 }
 
@@ -163,9 +162,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.http.Ser
 // Close ends WebSocket connections, with their subscriptions, and what runs beside
 // requests. Whoever serves the handler stops sending it requests first.
 func (h *Handler) Close() error {
-	h.stop()
-	h.sockets.close()
-	h.done.Wait()
+	h.close()
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/varvedb/varve/internal/accesslog"
+	"github.com/varvedb/varve/internal/quota"
 )
 
 const (
@@ -22,106 +23,58 @@ const (
 	pingEvery    = 5 * time.Second // with Limits.Send: how long a client that is gone keeps its place
 )
 
-// sockets are the WebSocket connections.
-type sockets struct {
-	mu     sync.Mutex
-	list   map[*socket]struct{}
-	closed bool
-}
-
-func (s *sockets) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.list)
-}
-
-func (s *sockets) add(one *socket, most int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || len(s.list) >= most {
-		return false
-	}
-	s.list[one] = struct{}{}
-	return true
-}
-
-func (s *sockets) remove(one *socket) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.list, one)
-}
-
-// close ends all connections and waits until they have ended.
-func (s *sockets) close() {
-	s.mu.Lock()
-	s.closed = true
-	var list []*socket
-	for one := range s.list {
-		list = append(list, one)
-	}
-	s.mu.Unlock()
-	var group sync.WaitGroup
-	for _, one := range list {
-		group.Go(func() {
-			one.mu.Lock()
-			conn, raw := one.conn, one.raw
-			one.mu.Unlock()
-			if conn != nil {
-				// The library waits without end for a message that has begun.
-				timer := time.AfterFunc(closeTimeout, func() { _ = raw.Close() })
-				_ = conn.Close(websocket.StatusGoingAway, "the node is shutting down") // the client may be gone
-				timer.Stop()
-			}
-			one.cancel()
-			<-one.ended
-		})
-	}
-	group.Wait()
-}
-
 // socket is a WebSocket connection.
 type socket struct {
-	cancel context.CancelFunc
-	ctx    context.Context // of the connection, for what outlives a call on it
-	ended  chan struct{}
-
+	cancel  context.CancelFunc
+	ctx     context.Context // of the connection, for what outlives a call on it
+	conn    *websocket.Conn
 	timeout time.Duration // for the client to take a message
 	work    sync.WaitGroup
+	calls   int // answered, for the log
 
 	mu            sync.Mutex
-	conn          *websocket.Conn
-	raw           net.Conn // below it
 	subscriptions map[string]context.CancelFunc
-	calls         int // answered, for the log
 }
 
 // serveSocket answers what comes over a WebSocket connection until it ends.
 func (h *Handler) serveSocket(w http.ResponseWriter, r *http.Request) {
-	s := &socket{ended: make(chan struct{}), timeout: h.opts.Limits.Send, subscriptions: map[string]context.CancelFunc{}}
-	defer close(s.ended)
-	s.ctx, s.cancel = context.WithCancel(r.Context())
-	defer s.cancel()
-	if !h.sockets.add(s, h.opts.Limits.Sockets) {
+	select {
+	case h.sockets <- struct{}{}:
+		defer func() { <-h.sockets }()
+	default:
 		http.Error(w, "too many connections, or shutting down", http.StatusServiceUnavailable)
 		return
 	}
-	defer h.sockets.remove(s)
+	s := &socket{timeout: h.opts.Limits.Send, subscriptions: map[string]context.CancelFunc{}}
+	s.ctx, s.cancel = context.WithCancel(r.Context())
+	defer s.cancel()
 	taken := &hijacked{ResponseWriter: w}
-	conn, err := websocket.Accept(taken, r, h.acceptOptions())
-	if err != nil {
+	var err error
+	if s.conn, err = websocket.Accept(taken, r, h.acceptOptions()); err != nil {
 		h.opts.Log.Debug("websocket", "error", err) // the client was told
 		return
 	}
-	defer func() { _ = conn.CloseNow() }()
-	conn.SetReadLimit(h.opts.Limits.Request)
-	s.mu.Lock()
-	s.conn, s.raw = conn, taken.conn
-	s.mu.Unlock()
+	defer func() { _ = s.conn.CloseNow() }()
+	s.conn.SetReadLimit(h.opts.Limits.Request)
 	s.work.Go(s.ping)
+	s.work.Go(func() { s.closeWith(h.closing, taken.conn) })
 	h.readSocket(s)
 	s.cancel()
 	s.work.Wait()
 	accesslog.Add(r.Context(), slog.Int("calls", s.calls))
+}
+
+// closeWith tells the client that the handler is closing, when it is.
+func (s *socket) closeWith(closing <-chan struct{}, below net.Conn) {
+	select {
+	case <-s.ctx.Done():
+	case <-closing:
+		// The library waits without end for a message that has begun.
+		timer := time.AfterFunc(closeTimeout, func() { _ = below.Close() })
+		defer timer.Stop()
+		_ = s.conn.Close(websocket.StatusGoingAway, "the node is shutting down") // the client may be gone
+		s.cancel()
+	}
 }
 
 // hijacked remembers a connection that is taken over.
@@ -160,7 +113,7 @@ func (h *Handler) readSocket(s *socket) {
 		if err != nil {
 			return
 		}
-		b, mine := getBuffer(), h.hold(s.cancel)
+		b, mine := getBuffer(), h.memory.Hold(s.cancel)
 		if err := s.receive(h.opts.Limits.Receive, mine, b, body); err != nil {
 			mine.Release()
 			return
@@ -176,15 +129,15 @@ func (h *Handler) readSocket(s *socket) {
 			defer func() { <-places }()
 			defer b.free()
 			defer mine.Release()
-			mine.request = int64(b.in.Cap())
-			var after []func()
-			b.out, after, _ = h.handle(s.ctx, b.out, b.in.Bytes(), s, mine, nil)
-			mine.Shrink(mine.request + int64(cap(b.out)))
+			m := message{out: b.out, hold: mine, size: int64(b.in.Cap()), socket: s}
+			h.handle(s.ctx, &m, b.in.Bytes())
+			b.out = m.out
+			mine.Shrink(m.size + int64(cap(b.out)))
 			mine.Await()
 			if len(b.out) > 0 && s.send(s.ctx, b.out) != nil {
 				return
 			}
-			for _, f := range after {
+			for _, f := range m.after {
 				f()
 			}
 		})
@@ -192,7 +145,7 @@ func (h *Handler) readSocket(s *socket) {
 }
 
 // receive receives a message that has begun, in the time that it may take.
-func (s *socket) receive(timeout time.Duration, mine held, b *buffer, body io.Reader) error {
+func (s *socket) receive(timeout time.Duration, mine *quota.Hold, b *buffer, body io.Reader) error {
 	timer := time.AfterFunc(timeout, s.cancel)
 	defer timer.Stop()
 	defer mine.Work()

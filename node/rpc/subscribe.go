@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
 )
 
@@ -156,8 +157,8 @@ func (h *Handler) appendHeader(b []byte, head store.BlockHead, parent topic) []b
 	}
 	hash := blockHash(head)
 	b = appendQuantity(append(b, `{"number":`...), head.Block)
-	b = append(appendHex(append(b, `,"hash":"`...), hash[:]), '"')
-	b = append(appendHex(append(b, `,"parentHash":"`...), parent[:]), '"')
+	b = append(jsonuint.AppendHex(append(b, `,"hash":"`...), hash[:]), '"')
+	b = append(jsonuint.AppendHex(append(b, `,"parentHash":"`...), parent[:]), '"')
 	b = appendQuantity(append(b, `,"timestamp":`...), blockTime(head, seen))
 	return append(b, zeros...)
 }

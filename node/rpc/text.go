@@ -1,8 +1,8 @@
 package rpc
 
 import (
+	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/varvedb/varve/store/query"
 )
@@ -43,10 +43,15 @@ func requote(text string) string {
 			b.WriteString(text[i : i+end+2])
 			i += end + 1
 		case '"':
-			end := stringEnd(text, i+1, lists > 0)
-			if end < 0 {
+			ends := stringEnd
+			if lists > 0 {
+				ends = itemEnd
+			}
+			at := ends.FindStringIndex(text[i+1:])
+			if at == nil {
 				return text
 			}
+			end := i + 1 + at[0]
 			b.WriteByte('"')
 			for _, c := range []byte(text[i+1 : end]) {
 				if c == '"' || c == '\\' {
@@ -68,32 +73,8 @@ func requote(text string) string {
 	return b.String()
 }
 
-// stringEnd returns where the quote is that ends the string which begins at start, or -1.
-func stringEnd(text string, start int, list bool) int {
-	for i := start; i < len(text); i++ {
-		if text[i] == '"' && endsString(text[i+1:], list) {
-			return i
-		}
-	}
-	return -1
-}
-
-// endsString tells whether what follows a quote says that it was the last of a string.
-func endsString(rest string, list bool) bool {
-	after := strings.TrimLeftFunc(rest, unicode.IsSpace)
-	switch {
-	case after == "" || after[0] == ')' || after[0] == ',':
-		return true
-	case strings.HasPrefix(after, "&&") || strings.HasPrefix(after, "||"):
-		return true
-	case list && after[0] == '"' && len(after) < len(rest):
-		return true
-	}
-	for _, word := range []string{"and", "or"} {
-		n := len(word)
-		if len(after) < len(rest) && len(after) > n && strings.EqualFold(after[:n], word) && strings.IndexByte(" \t\r\n(!`", after[n]) >= 0 {
-			return true
-		}
-	}
-	return false
-}
+// What follows a quote that is the last of a string; inside a list another string may, too.
+var (
+	stringEnd = regexp.MustCompile(`"(\s*($|[),]|&&|\|\|)|\s+(?i:and|or)[\s(!` + "`" + `])`)
+	itemEnd   = regexp.MustCompile(stringEnd.String() + `|"\s+"`)
+)

@@ -22,10 +22,7 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 const keepBuffer = 64 << 10
 
 func getBuffer() *bytes.Buffer {
-	b, ok := buffers.Get().(*bytes.Buffer)
-	if !ok {
-		return new(bytes.Buffer)
-	}
+	b, _ := buffers.Get().(*bytes.Buffer) // nothing else is put there
 	b.Reset()
 	return b
 }
@@ -78,8 +75,8 @@ func mediaType(r *http.Request) (string, error) {
 
 // readBody reads the body into a buffer. The caller puts the buffer back.
 func (h *Handler) readBody(w *answer, r *http.Request) (*bytes.Buffer, error) {
-	if r.ContentLength > h.opts.MaxBody {
-		return nil, fmt.Errorf("%w: a body of %d bytes, at most %d", service.ErrTooLarge, r.ContentLength, h.opts.MaxBody)
+	if r.ContentLength > h.maxBody {
+		return nil, fmt.Errorf("%w: a body of %d bytes, at most %d", service.ErrTooLarge, r.ContentLength, h.maxBody)
 	}
 	buffer := getBuffer()
 	err := h.receive(w, r, buffer)
@@ -106,7 +103,7 @@ func (h *Handler) receive(w *answer, r *http.Request, buffer *bytes.Buffer) erro
 	defer w.reading.Store(false)
 	defer w.hold.Work()
 	defer context.AfterFunc(h.opts.Ending, func() { _ = w.control.SetReadDeadline(time.Now().Add(h.opts.DrainTimeout)) })()
-	return w.hold.Read(r.Context(), buffer, http.MaxBytesReader(w.ResponseWriter, r.Body, h.opts.MaxBody), r.ContentLength)
+	return w.hold.Read(r.Context(), buffer, http.MaxBytesReader(w.ResponseWriter, r.Body, h.maxBody), r.ContentLength)
 }
 
 // readJSON reads a body of JSON into what dst points to.

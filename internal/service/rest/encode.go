@@ -2,9 +2,6 @@ package rest
 
 import (
 	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
-	"unicode/utf8"
 
 	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/store"
@@ -14,20 +11,20 @@ import (
 // by hand because it is most of what an answer from the cache costs.
 func appendEntity(b []byte, e *store.Entity) []byte {
 	b = append(b, `{"key":"`...)
-	b = appendHex(b, e.Key[:])
+	b = jsonuint.AppendHex(b, e.Key[:])
 	b = append(b, `","owner":"`...)
-	b = appendHex(b, e.Owner[:])
+	b = jsonuint.AppendHex(b, e.Owner[:])
 	b = append(b, `","creator":"`...)
-	b = appendHex(b, e.Creator[:])
+	b = jsonuint.AppendHex(b, e.Creator[:])
 	b = append(b, `","content_type":`...)
-	b = appendText(b, e.ContentType)
+	b = jsonuint.AppendText(b, e.ContentType)
 	b = append(b, `,"payload":"`...)
 	b = base64.StdEncoding.AppendEncode(b, e.Content)
 	b = append(b, `","string_attributes":{`...)
 	comma := false
 	for name, value := range e.StringAttributes {
 		b = appendName(b, &comma, name)
-		b = appendText(b, value)
+		b = jsonuint.AppendText(b, value)
 	}
 	b = append(b, `},"numeric_attributes":{`...)
 	comma = false
@@ -46,30 +43,11 @@ func appendEntity(b []byte, e *store.Entity) []byte {
 	return append(b, '}')
 }
 
-// appendHex adds bytes as they are written in keys and addresses.
-func appendHex(b, data []byte) []byte {
-	return hex.AppendEncode(append(b, "0x"...), data)
-}
-
 // appendName adds the name of a member, with a comma unless it is the first.
 func appendName(b []byte, comma *bool, name string) []byte {
 	if *comma {
 		b = append(b, ',')
 	}
 	*comma = true
-	return append(appendText(b, name), ':')
-}
-
-// appendText adds a string. Most need no escapes; the others go the long way.
-func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			text, err := json.Marshal(s)
-			if err != nil {
-				text = []byte(`""`) // a string can always be marshalled
-			}
-			return append(b, text...)
-		}
-	}
-	return append(append(append(b, '"'), s...), '"')
+	return append(jsonuint.AppendText(b, name), ':')
 }

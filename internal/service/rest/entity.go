@@ -1,7 +1,7 @@
 package rest
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -28,84 +28,53 @@ type putBody struct {
 	Lifetime *jsonuint.Uint           `json:"lifetime"` // blocks
 }
 
-// put makes the write that a body of JSON asks for.
+// put makes the write that a body asks for.
 func (b *putBody) put(key store.Key) (*service.Put, error) {
 	p := &service.Put{
-		Key: key, ContentType: b.ContentType, Payload: b.Payload,
+		Key: key, ContentType: b.ContentType, Payload: b.Payload, Lifetime: (*uint64)(b.Lifetime),
 		StringAttributes: b.Strings, NumericAttributes: jsonuint.Map(b.Numbers),
-	}
-	if err := setLifetime(p, (*uint64)(b.Lifetime)); err != nil {
-		return nil, err
 	}
 	if b.Owner == nil {
 		return p, nil
 	}
-	return p, setOwner(p, *b.Owner)
-}
-
-func setLifetime(p *service.Put, lifetime *uint64) error {
-	if lifetime == nil {
-		return nil
-	}
-	if *lifetime == 0 {
-		return fmt.Errorf("%w: a lifetime of no blocks; leave it out for an entity that stays", store.ErrInvalid)
-	}
-	p.Lifetime = *lifetime
-	return nil
-}
-
-func setOwner(p *service.Put, text string) error {
-	owner, err := entity.ParseAddress(text)
+	owner, err := entity.ParseAddress(*b.Owner)
 	if err != nil {
-		return fmt.Errorf("%w: owner: %w", store.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: owner: %w", store.ErrInvalid, err)
 	}
 	p.Owner = &owner
-	return nil
+	return p, nil
 }
 
-// rawPut makes the write of a body that is the payload itself, with everything
-// else in the query: s.NAME=text and n.NAME=number are attributes.
-func rawPut(key store.Key, contentType string, values url.Values) (*service.Put, error) {
-	p := &service.Put{Key: key, ContentType: contentType}
+// rawPut returns what a body of JSON would hold beside the payload, of the parameters of a body
+// that is the payload itself: s.NAME=text and n.NAME=number are attributes.
+func rawPut(values url.Values) (*putBody, error) {
+	b := &putBody{Strings: map[string]string{}, Numbers: map[string]jsonuint.Uint{}}
 	for name, list := range values {
 		if len(list) != 1 {
 			return nil, malformed("parameter %q is given %d times", name, len(list))
 		}
-		if err := setRaw(p, name, list[0]); err != nil {
-			return nil, err
+		text := list[0]
+		number, err := strconv.ParseUint(text, 10, 64)
+		kind, attribute, ok := strings.Cut(name, ".")
+		switch {
+		case name == "owner":
+			b.Owner = &text
+			continue
+		case ok && kind == "s":
+			b.Strings[attribute] = text
+			continue
+		case name == "lifetime":
+			b.Lifetime = (*jsonuint.Uint)(&number)
+		case ok && kind == "n":
+			b.Numbers[attribute] = jsonuint.Uint(number)
+		default:
+			return nil, malformed("unknown parameter %q; known are owner, lifetime, s.NAME and n.NAME", name)
+		}
+		if err != nil {
+			return nil, malformed("parameter %q: %q is no number from 0 to 2^64-1", name, text)
 		}
 	}
-	return p, nil
-}
-
-func setRaw(p *service.Put, name, value string) error {
-	switch {
-	case name == "owner":
-		return setOwner(p, value)
-	case name == "lifetime":
-		n, err := strconv.ParseUint(value, 10, 64)
-		if err != nil {
-			return malformed("lifetime %q: want a number of blocks", value)
-		}
-		return setLifetime(p, &n)
-	case strings.HasPrefix(name, "s."):
-		if p.StringAttributes == nil {
-			p.StringAttributes = map[string]string{}
-		}
-		p.StringAttributes[name[2:]] = value
-		return nil
-	case strings.HasPrefix(name, "n."):
-		n, err := strconv.ParseUint(value, 10, 64)
-		if err != nil {
-			return malformed("attribute %q: %q is no number from 0 to 2^64-1", name[2:], value)
-		}
-		if p.NumericAttributes == nil {
-			p.NumericAttributes = map[string]uint64{}
-		}
-		p.NumericAttributes[name[2:]] = n
-		return nil
-	}
-	return malformed("unknown parameter %q; known are owner, lifetime, s.NAME and n.NAME", name)
+	return b, nil
 }
 
 // pathKey reads the key in a path.
@@ -163,7 +132,7 @@ func (h *Handler) readPayload(w *answer, r *http.Request, key store.Key) (*servi
 	case kind == "":
 		return nil, fmt.Errorf("%w: no Content-Type: want that of the payload", service.ErrMediaType)
 	}
-	p, err := rawPut(key, r.Header.Get("Content-Type"), values)
+	put, err := rawPut(values)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +141,8 @@ func (h *Handler) readPayload(w *answer, r *http.Request, key store.Key) (*servi
 		return nil, err
 	}
 	defer putBuffer(body)
-	p.Payload = append([]byte(nil), body.Bytes()...)
-	return p, nil
+	put.ContentType, put.Payload = r.Header.Get("Content-Type"), bytes.Clone(body.Bytes())
+	return put.put(key)
 }
 
 func (h *Handler) put(w *answer, r *http.Request) error { return h.write(w, r, h.readPut) }
@@ -211,7 +180,7 @@ func (h *Handler) write(w *answer, r *http.Request, read func(*answer, *http.Req
 	b := getBuffer()
 	defer putBuffer(b)
 	line := append(b.AvailableBuffer(), `{"key":"`...)
-	line = appendHex(line, p.Key[:])
+	line = jsonuint.AppendHex(line, p.Key[:])
 	line = append(line, `","block":`...)
 	line = jsonuint.Append(line, done.Block)
 	line = append(line, `,"created":`...)
@@ -243,7 +212,7 @@ func (h *Handler) read(w *answer, r *http.Request, answer func(e *store.Entity) 
 	if err := noParameters(r); err != nil {
 		return err
 	}
-	e, err := h.service.GetHeld(r.Context(), key, w.hold)
+	e, err := h.service.Get(r.Context(), key, w.hold)
 	if err != nil {
 		return err
 	}
@@ -282,12 +251,6 @@ func (h *Handler) delete(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(struct {
-		Key   string        `json:"key"`
-		Block jsonuint.Uint `json:"block"`
-	}{key.String(), jsonuint.Uint(done.Block)})
-	if err != nil {
-		return err
-	}
-	return send(w, http.StatusOK, jsonType, append(body, '\n'))
+	text := jsonuint.Append(fmt.Appendf(nil, `{"key":"%s","block":`, key), done.Block)
+	return send(w, http.StatusOK, jsonType, append(text, "}\n"...))
 }

@@ -1,21 +1,22 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
 	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
+	"github.com/varvedb/varve/internal/strictjson"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/event"
 )
 
 // sseType is that of server-sent events.
@@ -25,131 +26,69 @@ const sseType = "text/event-stream"
 // proxies that it lives.
 const heartbeat = 15 * time.Second
 
-// selection is which events are asked for.
-type selection struct {
-	q    store.EventQuery
-	opts store.EventReadOptions
-}
-
-// readBody is what a POST to /v1/events/read holds, subscribeBody one to
-// /v1/events/subscribe.
+// subscribeBody is what a request to /v1/events/subscribe asks for, readBody one to /v1/events or
+// /v1/events/read.
 type (
 	subscribeBody struct {
 		Query eventjson.Query `json:"query"`
 		From  jsonuint.Uint   `json:"from"`
 	}
 	readBody struct {
-		Query     eventjson.Query `json:"query"`
-		From      jsonuint.Uint   `json:"from"`
-		Since     time.Time       `json:"since"`
-		Until     time.Time       `json:"until"`
-		OnlyLast  bool            `json:"only_last"`
-		Backwards bool            `json:"backwards"`
-		Limit     jsonuint.Uint   `json:"limit"`
+		subscribeBody
+		Since     time.Time     `json:"since"`
+		Until     time.Time     `json:"until"`
+		OnlyLast  bool          `json:"only_last"`
+		Backwards bool          `json:"backwards"`
+		Limit     jsonuint.Uint `json:"limit"`
 	}
 )
 
-// readSelection reads what a request to read asks for, of the body of a POST or the
-// parameters of a GET.
-func (h *Handler) readSelection(w *answer, r *http.Request) (s selection, err error) {
-	if r.Method == http.MethodGet {
-		return selectionOf(r, "from", "since", "until", "only_last", "backwards", "limit")
+// readSelection reads what a request asks for: the body of a POST, or the parameters of a GET,
+// which are made a body that says the same.
+func (h *Handler) readSelection(w *answer, r *http.Request, body any) error {
+	if r.Method != http.MethodGet {
+		return h.readJSON(w, r, body)
 	}
-	var body readBody
-	if err := h.readJSON(w, r, &body); err != nil {
-		return s, err
-	}
-	s.opts = store.EventReadOptions{
-		From: uint64(body.From), Since: body.Since, Until: body.Until,
-		OnlyLast: body.OnlyLast, Backwards: body.Backwards, Limit: limitOf(uint64(body.Limit)),
-	}
-	s.q, err = body.Query.Query()
-	return s, err
-}
-
-func (h *Handler) subscribeSelection(w *answer, r *http.Request) (s selection, err error) {
-	if r.Method == http.MethodGet {
-		return selectionOf(r, "from")
-	}
-	var body subscribeBody
-	if err := h.readJSON(w, r, &body); err != nil {
-		return s, err
-	}
-	s.opts.From = uint64(body.From)
-	s.q, err = body.Query.Query()
-	return s, err
-}
-
-// limitOf returns a limit as an option, in which more than fit are all.
-func limitOf(n uint64) int { return int(min(n, math.MaxInt)) }
-
-// selectionOf reads parameters: those of an item of a query, and others that are known.
-func selectionOf(r *http.Request, known ...string) (s selection, err error) {
 	values, err := parameters(r)
 	if err != nil {
-		return s, err
+		return err
 	}
-	item := store.EventItem{Types: values["type"]}
-	for _, text := range values["tag"] {
-		key, value, ok := strings.Cut(text, ":")
-		if !ok {
-			return s, malformed("tag=%q: want key:value", text)
-		}
-		item.Tags = append(item.Tags, event.NewTag(key, value))
-	}
-	if len(item.Types)+len(item.Tags) > 0 {
-		s.q.Items = []store.EventItem{item}
-	}
+	members, item, tags := map[string]any{}, map[string]any{}, eventjson.Tags{}
 	for name, list := range values {
 		switch {
-		case name == "type" || name == "tag":
-			continue
-		case !slices.Contains(known, name):
-			err = malformed("unknown parameter %q; known are type, tag, %s", name, strings.Join(known, ", "))
-		case len(list) != 1:
-			err = malformed("parameter %q is given %d times", name, len(list))
+		case !utf8.ValidString(strings.Join(list, "")):
+			return malformed("parameter %q is not UTF-8", name)
+		case name == "type":
+			item["types"] = list
+		case name == "tag":
+			for _, text := range list {
+				key, value, ok := strings.Cut(text, ":")
+				if !ok {
+					return malformed("tag=%q: want key:value", text)
+				}
+				tags = append(tags, []string{key, value})
+			}
+			item["tags"] = tags
+		case len(list) != 1 || name == "query":
+			return malformed("parameter %q is unknown, or given %d times", name, len(list))
+		case list[0] == "true" || list[0] == "false":
+			members[name] = list[0] == "true"
 		default:
-			err = setOption(&s.opts, name, list[0])
-		}
-		if err != nil {
-			return s, err
+			members[name] = list[0]
 		}
 	}
-	return s, nil
-}
-
-// setOption sets an option of a read from a parameter.
-func setOption(o *store.EventReadOptions, name, text string) error {
-	var err error
-	wanted := "true or false"
-	switch name {
-	case "from", "limit":
-		var n uint64
-		wanted = "a number from 0 to 2^64-1"
-		n, err = strconv.ParseUint(text, 10, 64)
-		if name == "from" {
-			o.From = n
-		} else {
-			o.Limit = limitOf(n)
-		}
-	case "since", "until":
-		var t time.Time
-		wanted = "a time such as 2026-01-02T15:04:05Z"
-		t, err = time.Parse(time.RFC3339, text)
-		if name == "since" {
-			o.Since = t
-		} else {
-			o.Until = t
-		}
-	case "only_last":
-		o.OnlyLast, err = strconv.ParseBool(text)
-	case "backwards":
-		o.Backwards, err = strconv.ParseBool(text)
+	if len(item) > 0 {
+		members["query"] = map[string]any{"items": []any{item}}
 	}
+	text, err := json.Marshal(members)
 	if err != nil {
-		return malformed("%s=%q: want %s", name, text, wanted)
+		return err
 	}
-	return nil
+	err = strictjson.Decode(text, body)
+	if place := new(strictjson.Error); errors.As(err, &place) {
+		return malformed("parameters: %v", place.Err)
+	}
+	return err
 }
 
 // eventsEnd is the last line of a read.
@@ -163,16 +102,20 @@ type eventsEnd struct {
 // readEvents streams one line of JSON for each event and one for the end. An error before the
 // first line is an answer of its own; a later one is the last line.
 func (h *Handler) readEvents(w *answer, r *http.Request) error {
-	s, err := h.readSelection(w, r)
+	var body readBody
+	if err := h.readSelection(w, r, &body); err != nil {
+		return err
+	}
+	q, err := body.Query.Query()
 	if err != nil {
 		return err
 	}
+	opts := store.EventReadOptions{
+		From: uint64(body.From), Since: body.Since, Until: body.Until,
+		OnlyLast: body.OnlyLast, Backwards: body.Backwards, Limit: int(min(body.Limit, math.MaxInt)),
+	}
 	lines := h.lines(w, linesType)
 	var end eventsEnd
-	var head uint64
-	if !s.opts.Backwards && s.opts.Limit == 0 {
-		s.opts.Head = &head
-	}
 	write := func(list []store.SequencedEvent) error {
 		end.End.Count += len(list)
 		if err := lines.addEvents(list); err != nil {
@@ -180,34 +123,33 @@ func (h *Handler) readEvents(w *answer, r *http.Request) error {
 		}
 		return lines.flush(flushBytes)
 	}
-	rest, err := h.service.Events().ReadBatches(r.Context(), s.q, &s.opts, w.hold, write)
+	rest, head, err := h.service.Events().ReadBatches(r.Context(), q, opts, w.hold, write)
 	if err == nil {
 		err = write(rest)
 	}
 	if err != nil {
 		return lines.fail(err)
 	}
-	if s.opts.Head != nil {
-		end.End.Head = (*jsonuint.Uint)(&head)
-	}
+	end.End.Head = (*jsonuint.Uint)(head)
 	return errors.Join(lines.add(end), lines.flush(0))
 }
 
 // subscribe streams events as they come, as lines of JSON or server-sent events, until
 // the client leaves or an error ends it, which is the last line then.
 func (h *Handler) subscribe(w *answer, r *http.Request) error {
-	s, err := h.subscribeSelection(w, r)
-	if err != nil {
+	var body subscribeBody
+	if err := h.readSelection(w, r, &body); err != nil {
 		return err
 	}
-	if err := s.q.Validate(); err != nil {
+	q, err := body.Query.Query()
+	if err = cmp.Or(err, q.Validate()); err != nil {
 		return err
 	}
 	lines := h.lines(w, linesType)
 	lines.live = true
 	if accepts(r, sseType) {
 		lines.kind = sseType
-		if err := lastEvent(r, &s); err != nil {
+		if err := lastEvent(r, &body); err != nil {
 			return err
 		}
 	}
@@ -223,12 +165,12 @@ func (h *Handler) subscribe(w *answer, r *http.Request) error {
 		}
 		return lines.flush(0)
 	}
-	sub := service.Subscription{Protocol: "rest", Query: s.q, From: s.opts.From, Ending: h.opts.Ending.Done(), Idle: heartbeat, Hold: w.hold}
+	sub := service.Subscription{Protocol: "rest", Query: q, From: uint64(body.From), Ending: h.opts.Ending, Idle: heartbeat, Hold: w.hold}
 	return lines.fail(h.service.Events().Follow(r.Context(), sub, write))
 }
 
 // lastEvent goes on after the event that the client of server-sent events has had last.
-func lastEvent(r *http.Request, s *selection) error {
+func lastEvent(r *http.Request, body *subscribeBody) error {
 	id := r.Header.Get("Last-Event-ID")
 	if id == "" {
 		return nil
@@ -237,7 +179,7 @@ func lastEvent(r *http.Request, s *selection) error {
 	if err != nil || n == math.MaxUint64 {
 		return malformed("Last-Event-ID %q: want a position", id)
 	}
-	s.opts.From = n + 1
+	body.From = jsonuint.Uint(n + 1)
 	return nil
 }
 

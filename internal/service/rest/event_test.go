@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -94,21 +93,6 @@ func TestReadEvents(t *testing.T) {
 	w.problem(w.do("POST", "/v1/events/subscribe", `{"query":{"items":[{}]}}`, asJSON), 422, "invalid")
 	w.problem(w.do("GET", "/v1/events/subscribe", "", "Accept: text/event-stream", "Last-Event-ID: x"), 400, "malformed")
 	w.problem(w.do("POST", "/v1/events/head", "{}", asJSON), 405, "method")
-}
-
-// TestBrokenRead: an error in the middle of a read is its last line.
-func TestBrokenRead(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
-	for i := range 4 {
-		w.append(store.Event{Type: "N", Data: []byte(`"` + strings.Repeat(fmt.Sprint(i), 100<<10) + `"`)})
-	}
-	raw, err := w.db.Events(t.Context(), store.EventOptions{})
-	require.NoError(t, err)
-	_, err = raw.Append(t.Context(), []store.Event{{Type: "Foreign"}}, nil)
-	require.NoError(t, err)
-	list := lines(t, w.do("GET", "/v1/events", ""))
-	require.Contains(t, string(list[len(list)-1]["error"]), "urn:varve:problem:not-sealed")
-	w.problem(w.do("GET", "/v1/events?type=Foreign", ""), 500, "not-sealed")
 }
 
 func TestConflict(t *testing.T) {
@@ -233,29 +217,6 @@ func TestSubscribe(t *testing.T) {
 	left, err := lines.body.Peek(1)
 	require.Error(t, err)
 	require.Empty(t, left)
-}
-
-// TestSubscriberLeaves: the place of a client that has gone is free.
-func TestSubscriberLeaves(t *testing.T) {
-	gate, err := service.NewGate(service.GateOptions{Subscriptions: 1})
-	require.NoError(t, err)
-	w := newWorld(t, service.Options{}, rest.Options{Gate: gate})
-	server := httptest.NewServer(w.handler)
-	defer server.Close()
-	defer http.DefaultClient.CloseIdleConnections()
-	for range 3 {
-		s := subscribe(t, server.URL, `{}`)
-		_, err := gate.Enter(true)
-		require.ErrorIs(t, err, service.ErrBusy)
-		s.cancel()
-		require.Eventually(t, func() bool {
-			leave, err := gate.Enter(true)
-			if err == nil {
-				leave()
-			}
-			return err == nil
-		}, time.Minute, 5*time.Millisecond)
-	}
 }
 
 // FuzzEvents: no body makes the interface answer with anything but lines or a fault of

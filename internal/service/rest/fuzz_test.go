@@ -18,7 +18,7 @@ import (
 // FuzzPut: no body and no parameter makes the interface panic or answer with
 // anything but a write or a problem of the client's.
 func FuzzPut(f *testing.F) {
-	w := newWorld(f, service.Options{MaxPayload: 1000}, rest.Options{MaxBody: 4000})
+	w := newWorld(f, service.Options{MaxPayload: 1000}, rest.Options{})
 	f.Add("application/json", "", `{"content_type":"a","payload":"AA==","string_attributes":{"a":"b"},"numeric_attributes":{"n":1},"lifetime":1}`)
 	f.Add("text/plain", "s.a=b&n.c=1&lifetime=5", "payload")
 	f.Add("application/json", "", `{"payload":null,"string_attributes":{"a":null}}`)
@@ -68,7 +68,7 @@ func FuzzQuery(f *testing.F) {
 
 // FuzzAppend: no body of events does.
 func FuzzAppend(f *testing.F) {
-	w := newWorld(f, service.Options{}, rest.Options{MaxBody: 4000})
+	w := newWorld(f, service.Options{}, rest.Options{})
 	f.Add(`{"events":[{"type":"A","tags":[["a","b"]],"data":{},"metadata_base64":"AA=="}],"condition":{"fail_if_events_match":{"items":[{"types":["B"]}]},"after":1}}`)
 	f.Add(`{"events":[{"type":"A","tags":[[]]}]}`)
 	f.Add(`[`)

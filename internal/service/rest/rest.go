@@ -2,6 +2,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,14 +17,10 @@ import (
 	"github.com/varvedb/varve/internal/service/ui"
 )
 
-// Options of the interface. The zero value is usable.
+// Options of the interface. All but the gate may be left out.
 type Options struct {
-	// Gate decides which requests come in; nil lets in all.
+	// Gate decides which requests come in.
 	Gate *service.Gate
-
-	// MaxBody bounds the bytes of a request's body; zero means what a payload of
-	// the service's limit needs in base 64, and 1 MiB for the rest.
-	MaxBody int64
 
 	// Timeout is how long a request may wait and work, but for streams. Zero means no bound.
 	Timeout time.Duration
@@ -38,9 +35,6 @@ type Options struct {
 	// Log receives errors that clients are not told; nil drops them.
 	Log *slog.Logger
 
-	// Draining tells that the server is going down; nil means never.
-	Draining func() bool
-
 	// UI serves a page at /ui that looks into the store.
 	UI bool
 
@@ -53,6 +47,7 @@ type Handler struct {
 	service *service.Service
 	opts    Options
 	mux     *http.ServeMux
+	maxBody int64 // bytes of a body: the largest payload in base 64, and 1 MiB for the rest
 }
 
 // Route is a method and a path of the interface, with the names of what varies
@@ -111,26 +106,10 @@ func Routes() []Route {
 }
 
 // New returns the interface of a service.
-func New(s *service.Service, o Options) (*Handler, error) {
-	if o.Gate == nil {
-		var err error
-		if o.Gate, err = service.NewGate(service.GateOptions{}); err != nil {
-			return nil, err
-		}
-	}
-	if o.MaxBody == 0 {
-		o.MaxBody = int64(s.MaxMessage())*4/3 + 1<<20
-	}
-	if o.Ending == nil {
-		o.Ending = context.Background()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Draining == nil {
-		o.Draining = func() bool { return false }
-	}
-	h := &Handler{service: s, opts: o, mux: http.NewServeMux()}
+func New(s *service.Service, o Options) *Handler {
+	o.Ending = cmp.Or(o.Ending, context.Background())
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	h := &Handler{service: s, opts: o, mux: http.NewServeMux(), maxBody: int64(s.MaxMessage())*4/3 + 1<<20}
 	methods := map[string]string{}
 	for _, r := range routes() {
 		h.mux.Handle(r.Method+" "+r.Path, h.handle(r))
@@ -156,7 +135,7 @@ func New(s *service.Service, o Options) (*Handler, error) {
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		writeProblem(w, problem{Type: slug("no-route"), Title: "No such path", Status: http.StatusNotFound, Detail: "/openapi.yaml describes the interface"})
 	})
-	return h, nil
+	return h
 }
 
 // ServeHTTP implements http.Handler.
@@ -256,7 +235,7 @@ func (h *Handler) healthz(w *answer, _ *http.Request) error {
 
 // readyz tells whether requests should be sent here.
 func (h *Handler) readyz(w *answer, r *http.Request) error {
-	if h.opts.Draining() {
+	if h.opts.Ending.Err() != nil {
 		return service.ErrClosing
 	}
 	if err := h.service.Ready(r.Context()); err != nil {

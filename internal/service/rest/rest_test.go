@@ -58,9 +58,17 @@ func newWorldAt(t testing.TB, url string, so service.Options, ro rest.Options) *
 	s, err := service.New(context.Background(), db, so)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
-	h, err := rest.New(s, ro)
+	if ro.Gate == nil {
+		ro.Gate = newGate(t, service.GateOptions{})
+	}
+	return &world{t, url, db, s, rest.New(s, ro)}
+}
+
+func newGate(t testing.TB, o service.GateOptions) *service.Gate {
+	t.Helper()
+	gate, err := service.NewGate(o)
 	require.NoError(t, err)
-	return &world{t, url, db, s, h}
+	return gate
 }
 
 // in returns the same world in a test of its own.
@@ -247,9 +255,9 @@ func TestConditions(t *testing.T) {
 }
 
 func TestProblems(t *testing.T) {
-	w := newWorld(t, service.Options{MaxPayload: 100}, rest.Options{MaxBody: 400})
+	w := newWorld(t, service.Options{MaxPayload: 100}, rest.Options{})
 	path, raw, large := entityPath(1), payloadPath(1), strings.Repeat("x", 101)
-	huge := strings.Repeat("x", 500)
+	huge := strings.Repeat("x", 2<<20)
 	for name, c := range map[string]struct {
 		method, path, body, header string
 		status                     int
@@ -400,8 +408,7 @@ func TestAppend(t *testing.T) {
 }
 
 func TestGate(t *testing.T) {
-	gate, err := service.NewGate(service.GateOptions{Token: token, Concurrent: 1})
-	require.NoError(t, err)
+	gate := newGate(t, service.GateOptions{Token: token, Concurrent: 1})
 	w := newWorld(t, service.Options{}, rest.Options{Gate: gate})
 	for _, header := range []string{"X-Nothing: 1", "Authorization: Bearer ", "Authorization: Bearer " + token + "x", "Authorization: Basic " + token, "Authorization: " + token} {
 		rec := w.do("GET", entityPath(1), "", header)
@@ -428,20 +435,18 @@ func TestGate(t *testing.T) {
 
 	_, err = service.NewGate(service.GateOptions{Token: "short"})
 	require.Error(t, err)
-	gate, err = service.NewGate(service.GateOptions{PerSecond: 0.001})
-	require.NoError(t, err)
-	w = newWorld(t, service.Options{}, rest.Options{Gate: gate})
+	w = newWorld(t, service.Options{}, rest.Options{Gate: newGate(t, service.GateOptions{PerSecond: 0.001})})
 	w.problem(w.do("GET", entityPath(1), ""), 404, "not-found")
 	w.problem(w.do("GET", entityPath(1), ""), 429, "rate")
 }
 
 func TestReadiness(t *testing.T) {
-	draining := false
-	w := newWorld(t, service.Options{}, rest.Options{Draining: func() bool { return draining }})
+	ending, end := context.WithCancel(t.Context())
+	w := newWorld(t, service.Options{}, rest.Options{Ending: ending})
 	require.Equal(t, 200, w.do("GET", "/readyz", "").Code)
-	draining = true
+	end()
 	w.problem(w.do("GET", "/readyz", ""), 503, "closing")
-	draining = false
+	w = newWorld(t, service.Options{}, rest.Options{})
 	w.service.Close()
 	w.problem(w.do("GET", "/readyz", ""), 503, "closing")
 	w.problem(w.do("PUT", entityPath(1), "{}", asJSON), 503, "closing")

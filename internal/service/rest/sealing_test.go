@@ -58,31 +58,3 @@ func TestSealing(t *testing.T) {
 	_, err = service.New(t.Context(), w.db, service.Options{})
 	require.ErrorIs(t, err, seal.ErrUnknownKey, "without a key")
 }
-
-// TestUnknownKey: after a key was taken away, what it sealed does not open and
-// the rest does.
-func TestUnknownKey(t *testing.T) {
-	w := newWorld(t, service.Options{}, rest.Options{})
-	require.Equal(t, 201, w.do("PUT", payloadPath(1), "old", "Content-Type: text/plain").Code)
-	both, err := seal.New(bytes.Repeat([]byte{1}, seal.KeySize), bytes.Repeat([]byte{2}, seal.KeySize))
-	require.NoError(t, err)
-	fresh, err := seal.New(bytes.Repeat([]byte{2}, seal.KeySize))
-	require.NoError(t, err)
-	last := w.service
-	again := func(keys *seal.Keyring) *world {
-		last.Close()
-		s, err := service.New(t.Context(), w.db, service.Options{Keys: keys})
-		require.NoError(t, err)
-		t.Cleanup(s.Close)
-		last = s
-		h, err := rest.New(s, rest.Options{})
-		require.NoError(t, err)
-		return &world{t, w.url, w.db, s, h}
-	}
-	rotated := again(both)
-	require.Equal(t, "old", rotated.do("GET", payloadPath(1), "").Body.String())
-	require.Equal(t, 201, rotated.do("PUT", payloadPath(2), "new", "Content-Type: text/plain").Code)
-	w = again(fresh)
-	require.Equal(t, "new", w.do("GET", payloadPath(2), "").Body.String())
-	w.problem(w.do("GET", entityPath(1), ""), 500, "unknown-key")
-}

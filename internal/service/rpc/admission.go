@@ -24,35 +24,40 @@ import (
 // statuses of errors and counts.
 type admission struct {
 	opts       Options
+	service    *service.Service
 	operations map[string]*service.Operation // by full method name; read only
 
 	// A message is received whole, and how long it is shows only then: while it is received
-	// it holds as much as the longest. Who shows no token has room of its own.
+	// it holds as much as the longest. What needs no token has room of its own.
 	messages, public *quota.Quota
 }
 
 // The room for messages that are being received, in the longest ones, and the grace of those
-// without a token, which are short.
+// that need no token, which are short.
 const (
 	roomForMessages = 6
 	roomForPublic   = 2
 	publicGrace     = 100 * time.Millisecond
 )
 
-func newAdmission(o Options) *admission {
-	in := &admission{opts: o, operations: map[string]*service.Operation{}}
-	in.messages, in.public = quota.New(int64(roomForMessages*o.MaxMessage)), quota.New(int64(roomForPublic*o.MaxMessage))
+func newAdmission(o Options, s *service.Service) *admission {
+	in := &admission{opts: o, service: s, operations: map[string]*service.Operation{}}
+	longest := int64(s.MaxMessage())
+	in.messages, in.public = quota.New(roomForMessages*longest), quota.New(roomForPublic*longest)
 	in.public.Grace = publicGrace
 	return in
 }
 
-// operationsOf puts the admission before a service whose operations are counted.
-func (in *admission) operationsOf(desc grpc.ServiceDesc, metrics *service.Metrics) *grpc.ServiceDesc {
+// counted puts the admission before a service whose operations are counted, and need the token.
+func (in *admission) counted(desc grpc.ServiceDesc) *grpc.ServiceDesc {
+	count := func(name string) {
+		in.operations["/"+desc.ServiceName+"/"+name] = in.service.Metrics().Operation("grpc", name, int(codes.OK))
+	}
 	for _, m := range desc.Methods {
-		in.operations["/"+desc.ServiceName+"/"+m.MethodName] = metrics.Operation("grpc", m.MethodName, int(codes.OK))
+		count(m.MethodName)
 	}
 	for _, m := range desc.Streams {
-		in.operations["/"+desc.ServiceName+"/"+m.StreamName] = metrics.Operation("grpc", m.StreamName, int(codes.OK))
+		count(m.StreamName)
 	}
 	return in.admitted(desc)
 }
@@ -123,7 +128,7 @@ func (s *admittedStream) SendMsg(m any) error { return s.call.send(m, s.ServerSt
 type call struct {
 	in       *admission
 	name     string
-	counts   *service.Operation // nil: of a service that needs no token, such as health
+	counts   *service.Operation // nil: of health or reflection
 	conn     *conn              // nil: not known
 	cut      func(error)        // ends the call before its message is there
 	received *quota.Hold        // the request
@@ -159,7 +164,7 @@ func (in *admission) call(ctx context.Context, name string) *call {
 		c.cut, a.hold = a.cut, c.hold
 	}
 	messages := in.messages
-	if c.counts == nil {
+	if c.public() {
 		messages = in.public
 	}
 	c.received = messages.Hold(func() {
@@ -168,39 +173,21 @@ func (in *admission) call(ctx context.Context, name string) *call {
 	return c
 }
 
-// enter takes the place of a call. Whoever needs no token, and shows none where there is one,
-// has few places and little time, and is not counted.
+// enter takes the place of a call.
 func (c *call) enter(ctx context.Context) (leave func(), err error) {
-	gate := c.in.opts.Gate
-	err = gate.Authorize(first(ctx, ":authority"), first(ctx, "authorization"))
-	switch {
-	case c.counts == nil && !c.follows():
-		return func() {}, gate.Host(first(ctx, ":authority"))
-	case c.counts == nil && err != nil:
-		if err := gate.Host(first(ctx, ":authority")); err != nil {
-			return nil, err
-		}
-		leave, err := gate.Watches.Enter()
-		if err != nil {
-			return nil, err
-		}
-		timer := time.AfterFunc(max(c.in.opts.Write, time.Second), func() {
-			c.cut(fmt.Errorf("%w: without a token this may not last longer", service.ErrSlow))
-		})
-		return func() { timer.Stop(); leave() }, nil
-	case err != nil:
+	gate, host := c.in.opts.Gate, first(ctx, ":authority")
+	if c.public() {
+		return func() {}, gate.Host(host)
+	}
+	if err := gate.Authorize(host, first(ctx, "authorization")); err != nil {
 		return nil, err
 	}
-	return gate.Enter(c.follows())
+	return gate.Enter(c.counts == nil || c.name == "/varve.v1.EventService/Subscribe") // lasts as long as its client likes
 }
 
-// follows tells whether a call lasts as long as its client likes.
-func (c *call) follows() bool {
-	switch c.name {
-	case "/varve.v1.EventService/Subscribe", "/grpc.health.v1.Health/Watch":
-		return true
-	}
-	return c.counts == nil && c.name != "/grpc.health.v1.Health/Check" && c.name != "/grpc.health.v1.Health/List"
+// public tells whether a call needs neither token nor place.
+func (c *call) public() bool {
+	return c.name == "/grpc.health.v1.Health/Check" || c.name == "/grpc.health.v1.Health/List"
 }
 
 // serve serves a call that may come in.
@@ -246,7 +233,7 @@ func (c *call) serve(ctx context.Context, identify func(metadata.MD) error, serv
 
 // receive receives a message, while its time lasts.
 func (c *call) receive(ctx context.Context, m any, receive func(any) error) error {
-	if err := c.received.Take(ctx, int64(c.in.opts.MaxMessage)); err != nil {
+	if err := c.received.Take(ctx, int64(c.in.service.MaxMessage())); err != nil {
 		return fmt.Errorf("receive: %w", err)
 	}
 	c.received.Await()

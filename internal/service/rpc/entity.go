@@ -47,11 +47,8 @@ func putOf(r *varvev1.PutRequest) (*service.Put, error) {
 	}
 	p := &service.Put{
 		Key: key, ContentType: r.GetContentType(), Payload: r.GetPayload(),
-		StringAttributes: r.GetStringAttributes(), NumericAttributes: r.GetNumericAttributes(), Lifetime: r.GetLifetime(),
+		StringAttributes: r.GetStringAttributes(), NumericAttributes: r.GetNumericAttributes(), Lifetime: r.Lifetime,
 		When: guardOf(r.GetGuard()),
-	}
-	if r.Lifetime != nil && p.Lifetime == 0 {
-		return nil, fmt.Errorf("%w: a lifetime of no blocks; leave it out for an entity that stays", store.ErrInvalid)
 	}
 	if r.Owner == nil {
 		return p, nil
@@ -86,7 +83,7 @@ func (s *entities) Get(ctx context.Context, r *varvev1.GetRequest) (*varvev1.Get
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.service.GetHeld(ctx, key, holdOf(ctx))
+	e, err := s.service.Get(ctx, key, holdOf(ctx))
 	if err != nil {
 		return nil, err
 	}

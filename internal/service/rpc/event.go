@@ -23,7 +23,7 @@ import (
 type events struct {
 	varvev1.UnimplementedEventServiceServer
 	service *service.Service
-	ending  <-chan struct{} // closed when the server goes down
+	ending  context.Context // done when the server goes down
 }
 
 // Append implements EventService.
@@ -80,23 +80,18 @@ func (s *events) Head(ctx context.Context, _ *varvev1.HeadRequest) (*varvev1.Hea
 
 // Read implements EventService.
 func (s *events) Read(r *varvev1.ReadRequest, stream grpc.ServerStreamingServer[varvev1.ReadResponse]) error {
-	opts := &store.EventReadOptions{
+	opts := store.EventReadOptions{
 		From: r.GetFrom(), Since: timeOf(r.Since), Until: timeOf(r.Until),
 		OnlyLast: r.GetOnlyLast(), Backwards: r.GetBackwards(), Limit: int(min(r.GetLimit(), math.MaxInt)),
 	}
-	end := &varvev1.ReadEnd{}
-	if !opts.Backwards && opts.Limit == 0 {
-		end.Head = new(uint64)
-		opts.Head = end.Head
-	}
 	ctx := stream.Context()
-	rest, err := s.service.Events().ReadBatches(ctx, eventQuery(r.GetQuery()), opts, holdOf(ctx), func(list []store.SequencedEvent) error {
+	rest, head, err := s.service.Events().ReadBatches(ctx, eventQuery(r.GetQuery()), opts, holdOf(ctx), func(list []store.SequencedEvent) error {
 		return stream.Send(&varvev1.ReadResponse{Events: stored(list)})
 	})
 	if err != nil {
 		return err
 	}
-	return stream.Send(&varvev1.ReadResponse{Events: stored(rest), End: end})
+	return stream.Send(&varvev1.ReadResponse{Events: stored(rest), End: &varvev1.ReadEnd{Head: head}})
 }
 
 // Subscribe implements EventService.

@@ -2,6 +2,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strings"
@@ -21,20 +22,10 @@ import (
 	"github.com/varvedb/varve/internal/service"
 )
 
-// Options of the interface. The zero value is usable.
+// Options of the interface. All but the gate may be left out.
 type Options struct {
-	// Gate decides which requests come in; nil lets in all.
+	// Gate decides which requests come in.
 	Gate *service.Gate
-
-	// MaxMessage bounds the bytes of a request; zero means what the service's largest
-	// entity needs.
-	MaxMessage int
-
-	// MaxHeader bounds the bytes of a request's metadata; zero means 16 KiB.
-	MaxHeader uint32
-
-	// MaxStreams bounds the requests of one connection at a time; zero means 256.
-	MaxStreams uint32
 
 	// Receive bounds the time to receive a request, and Write the time in which a client
 	// takes a message. Zero means no bound.
@@ -68,31 +59,12 @@ type Server struct {
 }
 
 // New returns the interface of a service, which the caller binds to a listener.
-func New(s *service.Service, o Options) (*Server, error) {
-	if o.Gate == nil {
-		var err error
-		if o.Gate, err = service.NewGate(service.GateOptions{}); err != nil {
-			return nil, err
-		}
-	}
-	if o.MaxMessage == 0 {
-		o.MaxMessage = s.MaxMessage()
-	}
-	if o.MaxHeader == 0 {
-		o.MaxHeader = 16 << 10
-	}
-	if o.MaxStreams == 0 {
-		o.MaxStreams = 256
-	}
-	if o.Ending == nil {
-		o.Ending = context.Background()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	in := newAdmission(o)
+func New(s *service.Service, o Options) *Server {
+	o.Ending = cmp.Or(o.Ending, context.Background())
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	in := newAdmission(o, s)
 	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(o.MaxMessage), grpc.MaxConcurrentStreams(o.MaxStreams), grpc.MaxHeaderListSize(o.MaxHeader),
+		grpc.MaxRecvMsgSize(s.MaxMessage()), grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(service.MaxHeader),
 		grpc.StreamInterceptor(in.stream), grpc.InTapHandle(arrive), grpc.ForceServerCodecV2(codec{}),
 		// A handler on a goroutine that is there already costs less than one on
 		// its own.
@@ -107,12 +79,15 @@ func New(s *service.Service, o Options) (*Server, error) {
 		options = append(options, grpc.ConnectionTimeout(o.Connection))
 	}
 	server := &Server{Server: grpc.NewServer(append(options, o.Server...)...), Health: health.NewServer()}
-	server.RegisterService(in.operationsOf(varvev1.EntityService_ServiceDesc, s.Metrics()), &entities{service: s})
-	server.RegisterService(in.operationsOf(varvev1.EventService_ServiceDesc, s.Metrics()), &events{service: s, ending: o.Ending.Done()})
+	server.RegisterService(in.counted(varvev1.EntityService_ServiceDesc), &entities{service: s})
+	server.RegisterService(in.counted(varvev1.EventService_ServiceDesc), &events{service: s, ending: o.Ending})
 	server.RegisterService(in.admitted(healthpb.Health_ServiceDesc), server.Health)
 	reflection.Register(server) // of what is public in api/varve/v1
-	return server, nil
+	return server
 }
+
+// maxStreams bounds the requests of one connection at a time.
+const maxStreams = 256
 
 // window is how many bytes of a request are taken before it is admitted.
 const window = 64 << 10
@@ -148,9 +123,5 @@ func statusOf(err error) *status.Status {
 		return st
 	}
 	class := service.Classify(err)
-	text := class.Title
-	if detail := class.Detail(err); detail != "" {
-		text = detail
-	}
-	return detailed(status.New(class.Code, text), class, err)
+	return detailed(status.New(class.Code, cmp.Or(class.Detail(err), class.Title)), class, err)
 }

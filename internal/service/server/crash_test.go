@@ -142,7 +142,7 @@ func verifyStore(t *testing.T, url string, acknowledged map[int]int) {
 	for n, v := range acknowledged {
 		key, err := entity.ParseKey(fmt.Sprintf("0x%064x", n))
 		require.NoError(t, err)
-		e, err := s.Get(t.Context(), key)
+		e, err := s.Get(t.Context(), key, nil)
 		require.NoError(t, err, "entity %d, version %d was acknowledged", n, v)
 		stored, err := strconv.Atoi(string(e.Content))
 		require.NoError(t, err)

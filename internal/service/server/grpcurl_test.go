@@ -22,6 +22,7 @@ func TestGrpcurl(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
 	}
+	t.Parallel()
 	tool := filepath.Join(t.TempDir(), "grpcurl")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", tool, "github.com/fullstorydev/grpcurl/cmd/grpcurl")
 	build.Dir = "../../tools"

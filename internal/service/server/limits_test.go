@@ -158,7 +158,7 @@ func testQueryTime(t *testing.T, order string) {
 
 // TestSubscriptionsApart: however many follow the events, the rest is answered.
 func TestSubscriptionsApart(t *testing.T) {
-	w := run(t, service.Options{}, server.Options{Limits: server.Limits{Concurrent: 1, Subscriptions: 2}})
+	w := run(t, service.Options{}, server.Options{Limits: service.GateOptions{Concurrent: 1, Subscriptions: 2}})
 	events := varvev1.NewEventServiceClient(dialPlain(t, w))
 	subscribe := "http://" + w.server.REST() + "/v1/events/subscribe"
 	first, err := w.client.Get(subscribe)

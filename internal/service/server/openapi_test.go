@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/internal/service/server"
 )
 
-var examples = flag.Int("varve.examples", 5, "random requests of each operation that TestDescription makes")
+var examples = flag.Int("varve.examples", 0, "random requests of each operation that TestDescription makes beside those at the bounds, and sequences of requests")
 
 // TestDescription: what api/openapi.yaml says of REST is what the server does. A validator
 // reads it, and schemathesis makes requests of it, good and bad ones, each of which must be
@@ -26,7 +26,12 @@ func TestDescription(t *testing.T) {
 	if testing.Short() {
 		t.Skip("installs programs in Python")
 	}
+	t.Parallel()
 	installed := python(t)
+	phases := "coverage"
+	if *examples > 0 {
+		phases = "coverage,fuzzing,stateful"
+	}
 	const token = "a token for the tests"
 	w := run(t, service.Options{}, server.Options{Token: token})
 	dir := t.TempDir()
@@ -35,7 +40,7 @@ func TestDescription(t *testing.T) {
 	for _, args := range [][]string{
 		{"-m", "openapi_spec_validator", "openapi.yaml"},
 		{"-c", "from schemathesis.cli import schemathesis; schemathesis()", "run", "http://" + w.server.REST() + "/openapi.yaml",
-			"--header=Authorization: Bearer " + token, "--seed=1", "--max-examples=" + strconv.Itoa(*examples), "--no-shrink", "--no-color", "--generation-database=none"},
+			"--header=Authorization: Bearer " + token, "--seed=1", "--phases=" + phases, "--max-examples=" + strconv.Itoa(max(*examples, 1)), "--no-shrink", "--no-color", "--generation-database=none"},
 	} {
 		c := exec.Command("python3", args...)
 		c.Dir = dir

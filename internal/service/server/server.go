@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,7 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
+	"slices"
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -41,7 +42,7 @@ type Options struct {
 	Hosts []string
 	TLS   *tls.Config // nil: plain
 
-	Limits   Limits
+	Limits   service.GateOptions // over REST and gRPC together; the token and the hosts are those above
 	Timeouts Timeouts
 	Log      *slog.Logger // nil drops what is logged
 	Access   *slog.Logger // a line for each request; nil: none
@@ -49,17 +50,6 @@ type Options struct {
 	// Traces exports spans of the requests where the environment names an endpoint for them,
 	// in the variables that OpenTelemetry has for that.
 	Traces bool
-}
-
-// Limits bound what clients may ask for, over REST and gRPC together. A zero field means its
-// default, as service.GateOptions has them.
-type Limits struct {
-	Concurrent    int     // requests at a time
-	Subscriptions int     // at a time
-	Memory        int64   // bytes of bodies and answers at a time
-	PerSecond     float64 // requests a second; no limit
-	MaxHeader     int     // bytes of a request's head; 16 KiB
-	MaxBody       int64   // bytes of a body; what the largest payload needs
 }
 
 // Timeouts cut off who is too slow. A zero field means its default.
@@ -73,40 +63,34 @@ type Timeouts struct {
 }
 
 func (t Timeouts) withDefaults() Timeouts {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	set(&t.Header, 5*time.Second)
-	set(&t.Read, 20*time.Second)
-	set(&t.Write, 20*time.Second)
-	set(&t.Work, service.DefaultWork)
-	set(&t.Idle, 2*time.Minute)
-	set(&t.Drain, 15*time.Second)
+	t.Header = cmp.Or(t.Header, 5*time.Second)
+	t.Read = cmp.Or(t.Read, 20*time.Second)
+	t.Write = cmp.Or(t.Write, 20*time.Second)
+	t.Work = cmp.Or(t.Work, service.DefaultWork)
+	t.Idle = cmp.Or(t.Idle, 2*time.Minute)
+	t.Drain = cmp.Or(t.Drain, 15*time.Second)
 	return t
 }
 
 // Server is a service that listens.
 type Server struct {
-	opts     Options
-	service  *service.Service
-	draining atomic.Bool
-	ending   context.Context // done when it drains
-	end      context.CancelFunc
-	gate     *service.Gate
-	traces   *sdk.TracerProvider // nil: none
+	opts    Options
+	service *service.Service
+	ending  context.Context // done when it drains
+	end     context.CancelFunc
+	gate    *service.Gate
+	traces  *sdk.TracerProvider // nil: none
 
-	web    []*website
-	grpcOn net.Listener // nil: none
-	grpc   *rpc.Server
+	endpoints []*endpoint
 }
 
-// website is what is served over HTTP at one address.
-type website struct {
-	name string // for errors
-	on   net.Listener
-	http *http.Server
+// endpoint is what is served at one address.
+type endpoint struct {
+	name  string // for errors
+	on    net.Listener
+	serve func(net.Listener) error    // until it is drained or stopped
+	drain func(context.Context) error // waits for requests under way
+	stop  func() error                // cuts them off
 }
 
 // Listen binds a service, which may be nil where REST and GRPC are off. It fails with
@@ -114,12 +98,7 @@ type website struct {
 // opened; or closes it.
 func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error) {
 	o.Timeouts = o.Timeouts.withDefaults()
-	if o.Limits.MaxHeader == 0 {
-		o.Limits.MaxHeader = 16 << 10
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	srv := &Server{opts: o, service: s}
 	srv.ending, srv.end = context.WithCancel(context.WithoutCancel(ctx))
 	if o.Traces {
@@ -141,20 +120,21 @@ func Listen(ctx context.Context, s *service.Service, o Options) (*Server, error)
 }
 
 // listen opens the ports.
-func (s *Server) listen(ctx context.Context) (err error) {
-	o := s.opts
+func (s *Server) listen(ctx context.Context) error {
 	add := func(name, address, token string) error {
+		if address == "off" {
+			return nil
+		}
 		on, err := listen(ctx, address, token)
 		if err != nil {
 			return fmt.Errorf("listen for %s: %w", name, err)
 		}
-		s.web = append(s.web, &website{name: name, on: on})
+		s.endpoints = append(s.endpoints, &endpoint{name: name, on: on, stop: on.Close})
 		return nil
 	}
-	if o.REST != "off" {
-		if err := add("REST", o.REST, o.Token); err != nil {
-			return err
-		}
+	o := s.opts
+	if err := add("REST", o.REST, o.Token); err != nil {
+		return err
 	}
 	if o.Site != nil {
 		token := o.Token
@@ -165,23 +145,12 @@ func (s *Server) listen(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if o.GRPC == "off" {
-		return nil
-	}
-	if s.grpcOn, err = listen(ctx, o.GRPC, o.Token); err != nil {
-		return fmt.Errorf("listen for gRPC: %w", err)
-	}
-	return nil
+	return add("gRPC", o.GRPC, o.Token)
 }
 
 // private tells whether only this machine reaches the server.
 func (s *Server) private() bool {
-	for _, w := range s.web {
-		if !loopback(w.on.Addr()) {
-			return false
-		}
-	}
-	return s.grpcOn == nil || loopback(s.grpcOn.Addr())
+	return !slices.ContainsFunc(s.endpoints, func(e *endpoint) bool { return !loopback(e.on.Addr()) })
 }
 
 // listen opens a port, unless others can reach it and there is no token. What a
@@ -206,54 +175,33 @@ func loopback(a net.Addr) bool {
 }
 
 // bind makes the transports.
-func (s *Server) bind() error {
-	o := s.opts
-	var err error
-	s.gate, err = service.NewGate(service.GateOptions{
-		Token: o.Token, Local: o.Token == "", Hosts: o.Hosts,
-		Concurrent: o.Limits.Concurrent, Subscriptions: o.Limits.Subscriptions, Memory: o.Limits.Memory, PerSecond: o.Limits.PerSecond,
-	})
-	if err != nil {
+func (s *Server) bind() (err error) {
+	o, limits := s.opts, s.opts.Limits
+	limits.Token, limits.Local, limits.Hosts = o.Token, o.Token == "", o.Hosts
+	if s.gate, err = service.NewGate(limits); err != nil {
 		return err
 	}
-	for _, w := range s.web {
-		var handler http.Handler
+	for _, e := range s.endpoints {
 		switch {
-		case o.Site != nil && w.name == o.Site.Name:
-			handler = o.Site.handler(s.gate, o.Token, o.Access)
+		case o.Site != nil && e.name == o.Site.Name:
+			s.serveHTTP(e, o.Site.handler(s.gate, o.Token, o.Access))
+		case e.name == "REST":
+			s.serveHTTP(e, accesslog.Handler(rest.New(s.service, rest.Options{
+				Gate: s.gate, Timeout: o.Timeouts.Read + o.Timeouts.Work, WriteTimeout: o.Timeouts.Write, DrainTimeout: o.Timeouts.Drain / 4,
+				Log: o.Log, Ending: s.ending, UI: o.UI,
+			}), o.Access))
 		default:
-			if handler, err = rest.New(s.service, rest.Options{
-				Gate: s.gate, MaxBody: o.Limits.MaxBody, Timeout: o.Timeouts.Read + o.Timeouts.Work, WriteTimeout: o.Timeouts.Write, DrainTimeout: o.Timeouts.Drain / 4,
-				Log: o.Log, Draining: s.draining.Load, Ending: s.ending, UI: o.UI,
-			}); err != nil {
-				return err
-			}
-			handler = accesslog.Handler(handler, o.Access)
+			s.serveGRPC(e)
 		}
-		s.serveHTTP(w, s.traced(handler))
 	}
-	if s.grpcOn == nil {
-		return nil
-	}
-	var more []grpc.ServerOption
-	if o.TLS != nil {
-		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
-	}
-	if s.traces != nil {
-		more = append(more, s.tracedGRPC())
-	}
-	s.grpc, err = rpc.New(s.service, rpc.Options{
-		Gate: s.gate, MaxHeader: uint32(o.Limits.MaxHeader), Receive: o.Timeouts.Read, Timeout: o.Timeouts.Work, Write: o.Timeouts.Write,
-		Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending, Log: o.Log, Access: o.Access, Server: more,
-	})
-	return err
+	return nil
 }
 
-// serveHTTP sets up what is served at an address.
-func (s *Server) serveHTTP(w *website, handler http.Handler) {
+// serveHTTP sets up what is served at an address over HTTP.
+func (s *Server) serveHTTP(e *endpoint, handler http.Handler) {
 	o := s.opts
-	w.http = &http.Server{
-		Handler: handler, MaxHeaderBytes: o.Limits.MaxHeader,
+	server := &http.Server{
+		Handler: s.traced(handler), MaxHeaderBytes: service.MaxHeader,
 		ReadHeaderTimeout: o.Timeouts.Header, ReadTimeout: o.Timeouts.Read,
 		// It begins with the request's head, and again when there is something to write.
 		WriteTimeout: o.Timeouts.Read + o.Timeouts.Work + o.Timeouts.Write, IdleTimeout: o.Timeouts.Idle,
@@ -262,7 +210,51 @@ func (s *Server) serveHTTP(w *website, handler http.Handler) {
 	if o.TLS != nil {
 		config := o.TLS.Clone()
 		config.NextProtos = []string{"h2", "http/1.1"}
-		w.on = tls.NewListener(w.on, config)
+		e.on = tls.NewListener(e.on, config)
+	}
+	e.serve, e.drain, e.stop = server.Serve, server.Shutdown, func() error { return errors.Join(closed(e.on), server.Close()) }
+}
+
+// closed closes a listener that may be closed.
+func closed(on net.Listener) error {
+	if err := on.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// serveGRPC sets up what is served at an address over gRPC.
+func (s *Server) serveGRPC(e *endpoint) {
+	o := s.opts
+	var more []grpc.ServerOption
+	if o.TLS != nil {
+		more = append(more, grpc.Creds(credentials.NewTLS(o.TLS.Clone())))
+	}
+	if s.traces != nil {
+		more = append(more, s.tracedGRPC())
+	}
+	server := rpc.New(s.service, rpc.Options{
+		Gate: s.gate, Receive: o.Timeouts.Read, Timeout: o.Timeouts.Work, Write: o.Timeouts.Write,
+		Connection: o.Timeouts.Header, Idle: o.Timeouts.Idle, Ending: s.ending, Log: o.Log, Access: o.Access, Server: more,
+	})
+	done := make(chan struct{})
+	e.serve = server.Serve
+	e.drain = func(ctx context.Context) error {
+		server.Health.Shutdown()
+		go func() {
+			server.GracefulStop()
+			close(done)
+		}()
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	e.stop = func() error {
+		server.Stop()
+		return closed(e.on)
 	}
 }
 
@@ -275,21 +267,16 @@ func (s *Server) REST() string { return s.address("REST") }
 // Site returns the address of Options.Site, which there is.
 func (s *Server) Site() string { return s.address(s.opts.Site.Name) }
 
+// GRPC returns the address that gRPC is served on, "" when it is not.
+func (s *Server) GRPC() string { return s.address("gRPC") }
+
 func (s *Server) address(name string) string {
-	for _, w := range s.web {
-		if w.name == name {
-			return w.on.Addr().String()
+	for _, e := range s.endpoints {
+		if e.name == name {
+			return e.on.Addr().String()
 		}
 	}
 	return ""
-}
-
-// GRPC returns the address that gRPC is served on, "" when it is not.
-func (s *Server) GRPC() string {
-	if s.grpcOn == nil {
-		return ""
-	}
-	return s.grpcOn.Addr().String()
 }
 
 // Run serves until ctx is done. Then it refuses new requests, waits for those
@@ -299,18 +286,10 @@ func (s *Server) GRPC() string {
 func (s *Server) Run(ctx context.Context) error {
 	defer s.flush() // after the last request
 	group, ctx := errgroup.WithContext(ctx)
-	for _, w := range s.web {
+	for _, e := range s.endpoints {
 		group.Go(func() error {
-			if err := w.http.Serve(w.on); !errors.Is(err, http.ErrServerClosed) {
-				return fmt.Errorf("serve %s: %w", w.name, err)
-			}
-			return nil
-		})
-	}
-	if s.grpc != nil {
-		group.Go(func() error {
-			if err := s.grpc.Serve(s.grpcOn); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-				return fmt.Errorf("serve gRPC: %w", err)
+			if err := e.serve(e.on); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, grpc.ErrServerStopped) {
+				return fmt.Errorf("serve %s: %w", e.name, err)
 			}
 			return nil
 		})
@@ -325,17 +304,16 @@ func (s *Server) Run(ctx context.Context) error {
 // drain ends all transports at the same time. Who is cut off in the end has had its time: that
 // is logged, and no error.
 func (s *Server) drain() error {
-	s.draining.Store(true)
-	s.end() // what would not end by itself
+	s.end() // what would not end by itself; and it is not ready any more
 	ctx, cancel := context.WithTimeout(context.Background(), s.opts.Timeouts.Drain)
 	defer cancel()
 	var group errgroup.Group
-	for _, w := range s.web {
+	for _, e := range s.endpoints {
 		group.Go(func() error {
-			err := w.http.Shutdown(ctx)
+			err := e.drain(ctx)
 			if errors.Is(err, context.DeadlineExceeded) {
-				s.opts.Log.Warn("requests were cut off", "of", w.name, "after", s.opts.Timeouts.Drain)
-				return w.http.Close()
+				s.opts.Log.Warn("requests were cut off", "of", e.name, "after", s.opts.Timeouts.Drain)
+				return e.stop()
 			}
 			return err
 		})
@@ -343,27 +321,7 @@ func (s *Server) drain() error {
 	if s.opts.Site != nil {
 		group.Go(s.opts.Site.close)
 	}
-	if s.grpc != nil {
-		group.Go(func() error { return s.drainGRPC(ctx) })
-	}
 	return group.Wait()
-}
-
-func (s *Server) drainGRPC(ctx context.Context) error {
-	s.grpc.Health.Shutdown()
-	done := make(chan struct{})
-	go func() {
-		s.grpc.GracefulStop()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		s.opts.Log.Warn("requests were cut off", "of", "gRPC", "after", s.opts.Timeouts.Drain)
-		s.grpc.Stop()
-		<-done
-	}
-	return nil
 }
 
 // Close cuts everything off at once. It is for a server that is not run.
@@ -373,14 +331,8 @@ func (s *Server) Close() (err error) {
 	if s.opts.Site != nil {
 		err = s.opts.Site.close()
 	}
-	for _, w := range s.web {
-		err = errors.Join(err, w.on.Close())
-	}
-	if s.grpcOn != nil {
-		err = errors.Join(err, s.grpcOn.Close())
-	}
-	if s.grpc != nil {
-		s.grpc.Stop()
+	for _, e := range s.endpoints {
+		err = errors.Join(err, e.stop())
 	}
 	return err
 }

@@ -4,14 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,12 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 
-	varvev1 "github.com/varvedb/varve/api/varve/v1"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
@@ -107,24 +99,6 @@ func (w *world) put(n int, payload string) (status int, err error) {
 	return resp.StatusCode, err
 }
 
-func TestBothProtocols(t *testing.T) {
-	w := run(t, service.Options{}, server.Options{})
-	status, err := w.put(1, "one")
-	require.NoError(t, err)
-	require.Equal(t, http.StatusCreated, status)
-	conn, err := grpc.NewClient(w.server.GRPC(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(t, err)
-	defer conn.Close()
-	key := make([]byte, 32)
-	key[31] = 1
-	got, err := varvev1.NewEntityServiceClient(conn).Get(t.Context(), &varvev1.GetRequest{Key: key})
-	require.NoError(t, err)
-	require.Equal(t, "one", string(got.GetEntity().GetPayload()))
-	w.stop()
-	require.NoError(t, <-w.done)
-	w.done <- nil
-}
-
 func TestNotOnLoopback(t *testing.T) {
 	_, s := newService(t, newURL(t), service.Options{})
 	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
@@ -142,35 +116,6 @@ func TestNotOnLoopback(t *testing.T) {
 	srv, err = server.Listen(t.Context(), s, server.Options{REST: "localhost:0", GRPC: "127.0.0.1:0"})
 	require.NoError(t, err, "loopback needs none")
 	require.NoError(t, srv.Close())
-}
-
-func TestToken(t *testing.T) {
-	w := run(t, service.Options{}, server.Options{Token: "a token for the tests"})
-	status, err := w.put(1, "x")
-	require.NoError(t, err)
-	require.Equal(t, http.StatusUnauthorized, status)
-	require.Zero(t, w.service.Head())
-}
-
-func TestTLS(t *testing.T) {
-	known := httptest.NewTLSServer(nil) // for its certificate
-	known.Close()
-	w := run(t, service.Options{}, server.Options{TLS: &tls.Config{Certificates: known.TLS.Certificates, MinVersion: tls.VersionTLS12}})
-	client := known.Client()
-	defer client.CloseIdleConnections()
-	resp, err := client.Get("https://" + w.server.REST() + "/healthz")
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	pool := x509.NewCertPool()
-	pool.AddCert(known.Certificate())
-	conn, err := grpc.NewClient(w.server.GRPC(), grpc.WithTransportCredentials(credentials.NewClientTLSFromCert(pool, "")))
-	require.NoError(t, err)
-	defer conn.Close()
-	_, err = varvev1.NewEntityServiceClient(conn).Get(t.Context(), &varvev1.GetRequest{Key: make([]byte, 32)})
-	require.Equal(t, codes.NotFound, status.Code(err))
-	_, err = varvev1.NewEntityServiceClient(dialPlain(t, w)).Get(t.Context(), &varvev1.GetRequest{Key: make([]byte, 32)})
-	require.Equal(t, codes.Unavailable, status.Code(err), "nothing is answered in the clear")
 }
 
 func dialPlain(t testing.TB, w *world) *grpc.ClientConn {
@@ -279,20 +224,6 @@ func TestDrain(t *testing.T) {
 	require.Error(t, err, "nobody listens any more")
 	w.service.Close()
 	require.Positive(t, w.service.Head())
-}
-
-// TestDrainGivesUp: a request that does not end is cut off in the end.
-func TestDrainGivesUp(t *testing.T) {
-	w := run(t, service.Options{}, server.Options{Timeouts: server.Timeouts{Drain: 100 * time.Millisecond}})
-	conn := w.dial(t)
-	_, err := fmt.Fprintf(conn, "PUT /v1/entities/0x%064x/payload HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nabc", 99)
-	require.NoError(t, err)
-	time.Sleep(50 * time.Millisecond) // so that the request has begun; if not, there is nothing to drain
-	w.stop()
-	if err := <-w.done; err != nil {
-		require.True(t, errors.Is(err, context.DeadlineExceeded), "%v", err)
-	}
-	w.done <- nil
 }
 
 // TestArkiv: its address needs the token as the others do, unless it is public.

@@ -19,6 +19,7 @@ import (
 // TestUI: the page finds entities, shows one over blocks and the store at a past block,
 // draws what happens, and says what is wrong; in a wide window and in a narrow one.
 func TestUI(t *testing.T) {
+	t.Parallel()
 	const token = "a token for the tests"
 	w := run(t, service.Options{}, server.Options{GRPC: "off", Token: token, UI: true})
 	at := "http://" + w.server.REST()

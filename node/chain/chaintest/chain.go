@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/crypto/sha3"
-
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -152,7 +150,9 @@ func (c *Chain) add(transactions int) {
 	}
 	d.begin(uint64(len(c.blocks)), parent)
 	if transactions > 0 && c.rng.IntN(8) > 0 {
-		d.housekeeping()
+		var logs []chain.Log
+		d.expire(&logs)
+		d.housekeeping(logs)
 		for range c.rng.IntN(transactions) {
 			d.transaction()
 		}
@@ -181,16 +181,15 @@ func (d *draft) random() (h [32]byte) {
 }
 
 // send adds a transaction and its receipt.
-func (d *draft) send(tx chain.Transaction, status chain.Quantity, logs []chain.Log) {
+func (d *draft) send(from entity.Address, to *chain.Address, input []byte, status chain.Quantity, logs []chain.Log) {
+	tx := chain.Transaction{Hash: d.random(), From: chain.Address(from), To: to, Input: input}
 	d.block.Transactions = append(d.block.Transactions, tx)
 	d.receipts = append(d.receipts, chain.Receipt{BlockHash: d.block.Hash, TransactionHash: tx.Hash, Status: status, Logs: logs})
 }
 
-// housekeeping is the first transaction, whose receipt tells what has run out.
-func (d *draft) housekeeping() {
-	var logs []chain.Log
-	d.expire(&logs)
-	d.send(chain.Transaction{Hash: d.random(), To: &chain.Address{0: 0x42}, Input: chain.Data{1}}, 1, logs)
+// housekeeping adds the first transaction, whose receipt tells what has run out.
+func (d *draft) housekeeping(logs []chain.Log) {
+	d.send(entity.Address{}, &chain.Address{0: 0x42}, []byte{1}, 1, logs)
 }
 
 func (d *draft) expire(logs *[]chain.Log) {
@@ -235,123 +234,71 @@ func word(b []byte) (w [32]byte) {
 // transaction adds one of every sort: with operations, failed, to somebody else, or one
 // that makes a contract whose logs look like the Processor's.
 func (d *draft) transaction() {
-	hash, from := entity.Hash(d.random()), entity.Address{0: 0xac, 19: byte(d.rng.IntN(4))}
+	from := entity.Address{0: 0xac, 19: byte(d.rng.IntN(4))}
 	switch d.rng.IntN(12) {
 	case 0:
-		d.send(chain.Transaction{Hash: hash, From: chain.Address(from), To: &chain.Processor, Input: chain.Data("not Brotli")}, 0, nil)
+		d.send(from, &chain.Processor, []byte("not Brotli"), 0, nil)
 	case 1:
-		d.send(chain.Transaction{Hash: hash, From: chain.Address(from), To: &chain.Address{1}, Input: chain.Data("else")}, 1, nil)
+		d.send(from, &chain.Address{1}, []byte("else"), 1, nil)
 	case 2:
 		foreign := logOf(chain.TopicCreated, entity.Key(d.random()), from, 1, 2)
 		foreign.Address = chain.Address{2}
-		d.send(chain.Transaction{Hash: hash, From: chain.Address(from), Input: chain.Data("contract")}, 1, []chain.Log{foreign})
+		d.send(from, nil, []byte("contract"), 1, []chain.Log{foreign})
 	default:
-		d.operations(hash, from)
+		d.operations(from)
 	}
 }
 
-// operations adds a transaction with operations, in the order of their execution.
-func (d *draft) operations(hash entity.Hash, from entity.Address) {
-	var ops chain.Operations
-	var logs []chain.Log
-	tx := uint32(len(d.block.Transactions))
-	now := d.want.Number
-	do := func(i int, op entity.Op) {
-		op.TxIndex, op.OpIndex = tx, uint32(i)
-		d.want.Ops = append(d.want.Ops, op)
+// operations adds a transaction with operations of an account, in the order of their execution.
+func (d *draft) operations(from entity.Address) {
+	var list []entity.Op
+	for range d.rng.IntN(4) {
+		list = append(list, d.content(entity.Create, entity.Key(d.random()), from))
 	}
-	for i := range d.rng.IntN(4) {
-		c := d.content()
-		key := keyOf(hash, c.Payload, i)
-		ops.Creates = append(ops.Creates, c)
-		logs = append(logs, logOf(chain.TopicCreated, key, from, now+c.BTL, 0))
-		do(i, asOp(entity.Create, key, from, c))
-		d.live[key] = Life{from, now + c.BTL, now, string(c.Payload)}
-	}
-	own := d.owned(from)
-	for i := range min(d.rng.IntN(2), len(own)) {
-		key := own[i]
-		ops.Deletes = append(ops.Deletes, key)
-		logs = append(logs, logOf(chain.TopicDeleted, key, from))
-		do(i, entity.Op{Kind: entity.Delete, Key: key})
+	for _, key := range d.some(1, from) {
+		list = append(list, entity.Op{Kind: entity.Delete, Key: key})
 		delete(d.live, key)
 	}
-	own = d.owned(from)
-	for i := range min(d.rng.IntN(4), len(own)) {
-		key, c := own[i], d.content()
-		ops.Updates = append(ops.Updates, chain.Update{Key: key, Create: c})
-		logs = append(logs, logOf(chain.TopicUpdated, key, from, d.live[key].Expires, now+c.BTL, 0))
-		do(i, asOp(entity.Update, key, from, c))
-		d.live[key] = Life{from, now + c.BTL, now, string(c.Payload)}
+	for _, key := range d.some(3, from) {
+		list = append(list, d.content(entity.Update, key, from))
 	}
-	others := d.keys()
-	d.rng.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-	for i := range min(d.rng.IntN(3), len(others)) {
-		key, more := others[i], uint64(1+d.rng.IntN(30))
+	for _, key := range d.some(2, entity.Address{}) {
 		life := d.live[key]
-		ops.Extensions = append(ops.Extensions, chain.Extension{Key: key, Blocks: more})
-		logs = append(logs, logOf(chain.TopicExtended, key, life.Owner, life.Expires, life.Expires+more, 0))
-		life.Expires, life.Modified = life.Expires+more, now
-		do(i, entity.Op{Kind: entity.ExtendBTL, Key: key, BTL: life.Expires - now})
+		life.Expires, life.Modified = life.Expires+uint64(1+d.rng.IntN(30)), d.want.Number
+		list = append(list, entity.Op{Kind: entity.ExtendBTL, Key: key, BTL: life.Expires - d.want.Number})
 		d.live[key] = life
 	}
-	own = d.owned(from)
-	for i := range min(d.rng.IntN(2), len(own)) {
-		key, to := own[i], entity.Address{0: 0xac, 19: byte(d.rng.IntN(4))}
-		ops.OwnerChanges = append(ops.OwnerChanges, chain.OwnerChange{Key: key, Owner: to})
-		l := logOf(chain.TopicOwnerChanged, key, from)
-		l.Topics = append(l.Topics, word(to[:]))
-		logs = append(logs, l)
-		do(i, entity.Op{Kind: entity.ChangeOwner, Key: key, Owner: to})
+	for _, key := range d.some(1, from) {
 		life := d.live[key]
-		life.Owner, life.Modified = to, now
+		life.Owner, life.Modified = entity.Address{0: 0xac, 19: byte(d.rng.IntN(4))}, d.want.Number
+		list = append(list, entity.Op{Kind: entity.ChangeOwner, Key: key, Owner: life.Owner})
 		d.live[key] = life
 	}
-	input, err := ops.Encode()
-	if err != nil {
+	if err := d.give(list); err != nil {
 		panic(err) // it writes into memory
 	}
-	d.send(chain.Transaction{Hash: hash, From: chain.Address(from), To: &chain.Processor, Input: input}, 1, logs)
 }
 
-// owned returns some of an account's entities, in random order.
-func (d *draft) owned(by entity.Address) (list []entity.Key) {
-	for _, key := range d.keys() {
-		if d.live[key].Owner == by {
-			list = append(list, key)
-		}
-	}
+// some returns up to so many of an account's entities, or of anybody's, in random order.
+func (d *draft) some(most int, owner entity.Address) []entity.Key {
+	list := slices.DeleteFunc(d.keys(), func(key entity.Key) bool {
+		return owner != (entity.Address{}) && d.live[key].Owner != owner
+	})
 	d.rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	return list
+	return list[:min(d.rng.IntN(most+1), len(list))]
 }
 
-func (d *draft) content() chain.Create {
-	c := chain.Create{
-		BTL: uint64(1 + d.rng.IntN(60)), ContentType: "text/plain",
-		Payload: []byte(fmt.Sprint("payload ", d.rng.Uint64())),
-		Strings: map[string]string{"type": fmt.Sprint("t", d.rng.IntN(5))},
-		Numbers: map[string]uint64{"n": d.rng.Uint64() >> d.rng.IntN(64)},
+// content returns an operation that creates or updates an entity, and carries it out.
+func (d *draft) content(kind entity.Kind, key entity.Key, from entity.Address) entity.Op {
+	op := entity.Op{
+		Kind: kind, Key: key, Owner: from, BTL: uint64(1 + d.rng.IntN(60)), ContentType: "text/plain",
+		Content:           fmt.Append(nil, "payload ", d.rng.Uint64()),
+		StringAttributes:  map[string]string{"type": fmt.Sprint("t", d.rng.IntN(5))},
+		NumericAttributes: map[string]uint64{"n": d.rng.Uint64() >> d.rng.IntN(64)},
 	}
 	if d.rng.IntN(4) == 0 {
-		c.Strings["größe"], c.Numbers["zero"] = "", 0
+		op.StringAttributes["größe"], op.NumericAttributes["zero"] = "", 0
 	}
-	return c
-}
-
-func asOp(kind entity.Kind, key entity.Key, from entity.Address, c chain.Create) entity.Op {
-	return entity.Op{
-		Kind: kind, Key: key, BTL: c.BTL, Owner: from, ContentType: c.ContentType, Content: c.Payload,
-		StringAttributes: c.Strings, NumericAttributes: c.Numbers,
-	}
-}
-
-// keyOf is how the chain names a new entity.
-func keyOf(tx entity.Hash, payload []byte, i int) (key entity.Key) {
-	index := word(binary.BigEndian.AppendUint64(nil, uint64(i)))
-	hash := sha3.NewLegacyKeccak256()
-	hash.Write(tx[:])
-	hash.Write(payload)
-	hash.Write(index[:])
-	hash.Sum(key[:0])
-	return key
+	d.live[key] = Life{from, d.want.Number + op.BTL, d.want.Number, string(op.Content)}
+	return op
 }

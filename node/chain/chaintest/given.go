@@ -58,7 +58,7 @@ func (d *draft) tell(ops []entity.Op) {
 		logs = append(logs, logOf(chain.TopicExpired, op.Key, entity.Address{}))
 		d.want.Ops = append(d.want.Ops, op)
 	}
-	d.send(chain.Transaction{Hash: d.random(), To: &chain.Address{0: 0x42}, Input: chain.Data{1}}, 1, logs)
+	d.housekeeping(logs)
 }
 
 // order is that in which the operations of a transaction are executed.
@@ -95,26 +95,30 @@ func (d *draft) give(list []entity.Op) error {
 		index[kind]++
 		d.want.Ops = append(d.want.Ops, op)
 		content := chain.Create{BTL: op.BTL, ContentType: op.ContentType, Payload: op.Content, Strings: op.StringAttributes, Numbers: op.NumericAttributes}
+		until := entity.AddBlocks(d.want.Number, op.BTL)
 		switch op.Kind {
 		case entity.Create:
 			from, ops.Creates = op.Owner, append(ops.Creates, content)
-			logs = append(logs, logOf(chain.TopicCreated, op.Key, op.Owner, entity.AddBlocks(d.want.Number, op.BTL), 0))
+			logs = append(logs, logOf(chain.TopicCreated, op.Key, op.Owner, until, 0))
 		case entity.Update:
 			from, ops.Updates = op.Owner, append(ops.Updates, chain.Update{Key: op.Key, Create: content})
+			logs = append(logs, logOf(chain.TopicUpdated, op.Key, op.Owner, 0, until, 0))
 		case entity.Delete:
 			ops.Deletes = append(ops.Deletes, op.Key)
+			logs = append(logs, logOf(chain.TopicDeleted, op.Key, op.Owner))
 		case entity.ExtendBTL:
 			ops.Extensions = append(ops.Extensions, chain.Extension{Key: op.Key, Blocks: op.BTL})
-			logs = append(logs, logOf(chain.TopicExtended, op.Key, op.Owner, 0, entity.AddBlocks(d.want.Number, op.BTL), 0))
+			logs = append(logs, logOf(chain.TopicExtended, op.Key, op.Owner, 0, until, 0))
 		case entity.ChangeOwner:
 			ops.OwnerChanges = append(ops.OwnerChanges, chain.OwnerChange{Key: op.Key, Owner: op.Owner})
+			logs = append(logs, logOf(chain.TopicOwnerChanged, op.Key, op.Owner))
 		}
 	}
 	input, err := ops.Encode()
 	if err != nil {
 		return err
 	}
-	d.send(chain.Transaction{Hash: d.random(), From: chain.Address(from), To: &chain.Processor, Input: input}, 1, logs)
+	d.send(from, &chain.Processor, input, 1, logs)
 	return nil
 }
 

@@ -34,28 +34,48 @@ var sdkFiles embed.FS
 // library is a library of Arkiv's, as its language installs it.
 type library struct {
 	name    string
-	program string
-	script  string   // that reads
+	program string   // that runs scripts
+	ending  string   // of a script's name
 	files   []string // that say what is installed
 	install []string
-	run     func(dir, script string) *exec.Cmd
 }
 
 var libraries = []library{
 	{
-		name: "javascript", program: "npm", script: "read.mjs", files: []string{"package.json", "package-lock.json", ".npmrc"},
+		name: "javascript", program: "node", ending: ".mjs", files: []string{"package.json", "package-lock.json", ".npmrc"},
 		install: []string{"npm", "ci"},
-		run:     func(_, script string) *exec.Cmd { return exec.Command("node", script) },
 	},
 	{
-		name: "python", program: "python3", script: "read.py", files: []string{"requirements.txt"},
+		name: "python", program: "python3", ending: ".py", files: []string{"requirements.txt"},
 		install: []string{"python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--target", ".", "-r", "requirements.txt"},
-		run: func(dir, script string) *exec.Cmd {
-			c := exec.Command("python3", script)
-			c.Env = append(os.Environ(), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
-			return c
-		},
 	},
+}
+
+// Command returns a command that runs a script with one of the libraries, "javascript" or
+// "python". It skips the test where that cannot be had.
+func Command(ctx context.Context, t testing.TB, name, script string, args ...string) *exec.Cmd {
+	t.Helper()
+	for i := range libraries {
+		if l := &libraries[i]; l.name == name {
+			return l.command(ctx, t, script, args...)
+		}
+	}
+	require.Fail(t, "no library "+name)
+	return nil
+}
+
+func (l *library) command(ctx context.Context, t testing.TB, script string, args ...string) *exec.Cmd {
+	t.Helper()
+	installed, beside := l.installed(t), t.TempDir()
+	path := filepath.Join(beside, "script"+l.ending)
+	require.NoError(t, os.WriteFile(path, []byte(script), 0o644))
+	c := exec.CommandContext(ctx, l.program, append([]string{path}, args...)...)
+	if l.name == "javascript" { // it looks for modules beside the script
+		require.NoError(t, os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(beside, "node_modules")))
+	} else {
+		c.Env = append(os.Environ(), "PYTHONPATH="+installed, "PYTHONDONTWRITEBYTECODE=1")
+	}
+	return c
 }
 
 // Layouts are those that nodes use.
@@ -81,20 +101,17 @@ func runSDK(t *testing.T, newURL func(testing.TB) string, libraries []library, l
 		t.Skip("installs libraries of other languages")
 	}
 	for _, l := range libraries {
-		t.Run(l.name, func(t *testing.T) {
-			dir := l.installed(t)
-			for _, layout := range layouts {
-				t.Run(layout, func(t *testing.T) { l.read(t, dir, newURL(t), layout) })
-			}
-		})
+		for _, layout := range layouts {
+			t.Run(l.name+"/"+layout, func(t *testing.T) { l.read(t, newURL(t), layout) })
+		}
 	}
 }
 
 // installed returns where the library is, which it installs once into the user's cache.
-func (l *library) installed(t *testing.T) string {
+func (l *library) installed(t testing.TB) string {
 	t.Helper()
-	if _, err := exec.LookPath(l.program); err != nil {
-		t.Skipf("%s is not installed here: %v", l.program, err)
+	if _, err := exec.LookPath(l.install[0]); err != nil {
+		t.Skipf("%s is not installed here: %v", l.install[0], err)
 	}
 	cache, err := os.UserCacheDir()
 	require.NoError(t, err)
@@ -127,7 +144,7 @@ func (l *library) installed(t *testing.T) string {
 	return dir
 }
 
-func file(t *testing.T, name string) []byte {
+func file(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := sdkFiles.ReadFile(path.Join("sdk", name))
 	require.NoError(t, err)
@@ -135,23 +152,16 @@ func file(t *testing.T, name string) []byte {
 }
 
 // read runs the script of a library, and shows it a block when it says that it watches.
-func (l *library) read(t *testing.T, dir, storeURL, layout string) {
+func (l *library) read(t *testing.T, storeURL, layout string) {
 	n := newNode(t, storeURL, layout)
-	beside := t.TempDir() // node looks for modules beside the program
-	script := filepath.Join(beside, l.script)
-	require.NoError(t, os.WriteFile(script, file(t, l.script), 0o644))
-	if l.program == "npm" {
-		require.NoError(t, os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(beside, "node_modules")))
-	}
-	run := l.run(dir, script)
-	run.Args = append(run.Args, n.url, "ws"+strings.TrimPrefix(n.url, "http"))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	run := l.command(ctx, t, string(file(t, "read"+l.ending)), n.url, "ws"+strings.TrimPrefix(n.url, "http"))
 	var stderr bytes.Buffer
 	run.Stderr = &stderr
 	out, err := run.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, run.Start())
-	timer := time.AfterFunc(2*time.Minute, func() { _ = run.Process.Kill() })
-	defer timer.Stop()
 	var told [][]string
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		switch lines.Text() {
