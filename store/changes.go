@@ -64,9 +64,11 @@ func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(Bloc
 	if err != nil || len(blocks) == 0 {
 		return err
 	}
-	prior, err := s.ents.db.meta.headAt(ctx, s.reader, before(from))
-	if err != nil {
-		return err
+	prior := BlockHead{Empty: true}
+	if from > 0 {
+		if prior, err = s.ents.db.meta.headAt(ctx, s.reader, from-1); err != nil {
+			return err
+		}
 	}
 	// What ran out at a number that no block has belongs to the next block.
 	if !prior.Empty {

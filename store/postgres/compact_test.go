@@ -13,13 +13,7 @@ import (
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/store/storetest"
 )
-
-func TestCompact(t *testing.T) {
-	h := storetest.Harness{NewURL: pgtest.NewURL, Server: true, Checks: 2}
-	storetest.RunCompact(t, h)
-}
 
 // TestFindPages: a search for many values reads the pages on which they lie, and not the
 // table, however large the run of a merge is that nobody has counted yet, and however many

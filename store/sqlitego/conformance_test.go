@@ -16,7 +16,3 @@ var harness = storetest.Harness{
 }
 
 func TestConformance(t *testing.T) { storetest.Run(t, harness) }
-
-func TestCompact(t *testing.T) {
-	storetest.RunCompact(t, harness)
-}

@@ -21,13 +21,24 @@ import (
 // verifying and checking half as often, racing creations a fifth as often.
 var trials = flag.Int("varve.trials", 20, "how often the cases beside a free-running writer are tried")
 
+func (h Harness) trials() int {
+	if h.slow() {
+		return max(1, *trials/4)
+	}
+	return *trials
+}
+
 // besideLayouts are those whose tables differ; the others differ in indexes.
 var besideLayouts = []string{"arkiv", "compact"}
 
 // RunBeside checks what is read, copied, verified, opened and made while others
 // write, open and hold readers.
 func RunBeside(t *testing.T, h Harness) {
-	for _, layout := range besideLayouts {
+	layouts := besideLayouts
+	if h.slow() {
+		layouts = layouts[1:]
+	}
+	for _, layout := range layouts {
 		t.Run(layout, func(t *testing.T) {
 			t.Run("writer", func(t *testing.T) { testFreeWriter(t, h, layout) })
 			t.Run("torn copy", func(t *testing.T) { testTornCopy(t, h, layout) })
@@ -38,7 +49,6 @@ func RunBeside(t *testing.T, h Harness) {
 		})
 	}
 	t.Run("creation", func(t *testing.T) { testCreation(t, h) })
-	t.Run("creation by processes", func(t *testing.T) { testCreationByProcesses(t, h) })
 }
 
 // scribe writes blocks until it is stopped, and now and then rewinds, which keeps
@@ -136,13 +146,14 @@ func testFreeWriter(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
 	s := startScribe(t, l)
 	defer s.end(t)
-	for i := range *trials {
+	trials := h.trials()
+	for i := range trials {
 		digest, err := digestOf(l.ents.History(t.Context()))
 		require.NoError(t, err)
 		// The writer may not have noted yet what it has committed.
 		require.Eventually(t, func() bool { return s.was(digest) }, time.Minute, time.Millisecond, "export %d is torn", i)
 	}
-	for range (*trials + 1) / 2 {
+	for range (trials + 1) / 2 {
 		v, err := l.ents.Verify(t.Context())
 		require.NoError(t, err)
 		require.True(t, v.Digest)

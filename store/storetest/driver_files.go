@@ -76,61 +76,41 @@ func urlOf(t *testing.T, rawURL, path string) string {
 // runLinks: a database has one set of files and one lease by whatever symbolic link it is
 // opened, also when it is made by it.
 func runLinks(t *testing.T, h Harness) {
-	for name, link := range map[string]func(t *testing.T, target, dir string) string{
-		"file": func(t *testing.T, target, dir string) string {
-			require.NoError(t, os.Symlink(target, dir+"/link"))
-			return dir + "/link"
-		},
-		"relative": func(t *testing.T, target, dir string) string {
-			to, err := filepath.Rel(dir, target)
-			require.NoError(t, err)
-			require.NoError(t, os.Symlink(to, dir+"/link"))
-			return dir + "/link"
-		},
-		"directory": func(t *testing.T, target, dir string) string {
-			require.NoError(t, os.Symlink(filepath.Dir(target), dir+"/link"))
-			return dir + "/link/" + filepath.Base(target)
-		},
-		"chain": func(t *testing.T, target, dir string) string {
-			require.NoError(t, os.Symlink(filepath.Dir(target), dir+"/a"))
-			require.NoError(t, os.Symlink("a/"+filepath.Base(target), dir+"/b"))
-			require.NoError(t, os.Symlink("b", dir+"/link"))
-			return dir + "/link"
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			rawURL := h.NewURL(t)
-			target := filePath(t, rawURL)
-			target = filepath.Join(mustEval(t, filepath.Dir(target)), filepath.Base(target))
-			dir := t.TempDir()
-			linked := urlOf(t, rawURL, link(t, target, dir))
-			before, err := os.ReadDir(dir)
-			require.NoError(t, err)
+	t.Run("chain", func(t *testing.T) {
+		rawURL := h.NewURL(t)
+		target := filePath(t, rawURL)
+		target = filepath.Join(mustEval(t, filepath.Dir(target)), filepath.Base(target))
+		dir := t.TempDir()
+		require.NoError(t, os.Symlink(filepath.Dir(target), dir+"/a"))
+		require.NoError(t, os.Symlink("a/"+filepath.Base(target), dir+"/b"))
+		require.NoError(t, os.Symlink("b", dir+"/link"))
+		linked := urlOf(t, rawURL, dir+"/link")
+		before, err := os.ReadDir(dir)
+		require.NoError(t, err)
 
-			db := mustOpen(t, linked, nil)
-			table := newTable(t, db.Engine(), true, numbersTable("numbers"))
-			inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
-			lease, err := db.Lease(t.Context())
-			require.NoError(t, err)
-			if db.Engine().Capabilities().MultiProcess {
-				_, err = h.open(t, rawURL, nil).Lease(t.Context())
-			} else {
-				_, err = store.Open(t.Context(), withParams(t, rawURL, "lock_timeout", "20ms"), nil)
-			}
-			require.ErrorIs(t, err, driver.ErrLocked)
-			after, err := os.ReadDir(dir)
-			require.NoError(t, err)
-			require.Equal(t, len(before), len(after), "nothing is beside the link")
-			require.NoError(t, lease.Release())
-			require.NoError(t, db.Close())
+		db := mustOpen(t, linked, nil)
+		table := newTable(t, db.Engine(), true, numbersTable("numbers"))
+		inTx(t, db.Engine(), func(tx driver.Tx) { insert(t, tx, table, int64(1), int64(10)) })
+		lease, err := db.Lease(t.Context())
+		require.NoError(t, err)
+		if db.Engine().Capabilities().MultiProcess {
+			_, err = h.open(t, rawURL, nil).Lease(t.Context())
+		} else {
+			_, err = store.Open(t.Context(), withParams(t, rawURL, "lock_timeout", "20ms"), nil)
+		}
+		require.ErrorIs(t, err, driver.ErrLocked)
+		after, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Equal(t, len(before), len(after), "nothing is beside the link")
+		require.NoError(t, lease.Release())
+		require.NoError(t, db.Close())
 
-			for _, u := range []string{rawURL, linked} {
-				e := h.open(t, u, &store.Options{ReadOnly: true}).Engine()
-				inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
-				require.NoError(t, e.Close())
-			}
-		})
-	}
+		for _, u := range []string{rawURL, linked} {
+			e := h.open(t, u, &store.Options{ReadOnly: true}).Engine()
+			inView(t, e, func(q driver.Querier) { require.EqualValues(t, 1, countRows(t, q, table)) })
+			require.NoError(t, e.Close())
+		}
+	})
 	t.Run("loop", func(t *testing.T) {
 		dir := t.TempDir()
 		require.NoError(t, os.Symlink("b", dir+"/a"))
@@ -203,7 +183,6 @@ func runMoved(t *testing.T, h Harness) {
 	}
 	cases := map[string]func(t *testing.T, path string){
 		"removed": func(t *testing.T, path string) { require.NoError(t, os.Remove(path)) },
-		"renamed": func(t *testing.T, path string) { require.NoError(t, os.Rename(path, path+"-aside")) },
 		"directory": func(t *testing.T, path string) {
 			require.NoError(t, os.Rename(filepath.Dir(path), filepath.Dir(path)+"-aside"))
 		},
@@ -212,10 +191,6 @@ func runMoved(t *testing.T, h Harness) {
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(path+"-new", text, 0o600))
 			require.NoError(t, os.Rename(path+"-new", path))
-		},
-		"linked": func(t *testing.T, path string) {
-			require.NoError(t, os.Rename(path, path+"-aside"))
-			require.NoError(t, os.Symlink(path+"-aside", path))
 		},
 	}
 	for name, move := range cases {

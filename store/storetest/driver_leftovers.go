@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +19,7 @@ import (
 )
 
 // runLeftovers: after Close, and after an Open that failed, no goroutine, file
-// descriptor or child process remains. What a library sets up once for the
+// descriptor or process of an engine remains. What a library sets up once for the
 // whole process does not count: each case runs once before it is watched.
 func runLeftovers(t *testing.T, h Harness) {
 	cases := map[string]func(t *testing.T, h Harness){
@@ -152,39 +150,18 @@ func filePath(t testing.TB, rawURL string) string {
 	return path
 }
 
-// stock is what the process holds.
-type stock struct {
-	files    []string // targets of file descriptors
-	children []string // processes
-}
+// stock is the targets of the file descriptors that the process holds; where there is no
+// /proc, none.
+type stock []string
 
-// takeStock counts what the process holds now; where there is no /proc, nothing.
-func takeStock() stock {
-	var s stock
+func takeStock() (s stock) {
 	fds, _ := os.ReadDir("/proc/self/fd")
 	for _, fd := range fds {
 		if target, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil {
-			s.files = append(s.files, target)
-		}
-	}
-	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, name := range processes {
-		if stat, err := os.ReadFile(name); err == nil && parentOf(string(stat)) == os.Getpid() {
-			s.children = append(s.children, string(stat[:bytes.LastIndexByte(stat, ')')+1]))
+			s = append(s, target)
 		}
 	}
 	return s
-}
-
-// parentOf returns the parent in a line of /proc/N/stat: "pid (name) state
-// parent …", where the name may hold anything.
-func parentOf(stat string) int {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 {
-		return 0
-	}
-	parent, _ := strconv.Atoi(fields[1])
-	return parent
 }
 
 func processExists(pid int) bool {
@@ -196,16 +173,13 @@ func processExists(pid int) bool {
 // of a library may take a moment to let go.
 func (s stock) requireNothingNew(t *testing.T) {
 	t.Helper()
-	var files, children []string
+	var files []string
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		now := takeStock()
-		files, children = added(s.files, now.files), added(s.children, now.children)
-		if len(files) == 0 && len(children) == 0 {
+		if files = added(s, takeStock()); len(files) == 0 {
 			return
 		}
 	}
 	require.Empty(t, files, "open files")
-	require.Empty(t, children, "child processes")
 }
 
 // added returns what now has more of than before. Numbers in names such as

@@ -15,7 +15,6 @@ import (
 func runReader(t *testing.T, h Harness) {
 	e := h.open(t, h.NewURL(t), nil).Engine()
 	t.Run("stable", func(t *testing.T) { testStable(t, e) })
-	t.Run("sees every commit", func(t *testing.T) { testSeesCommits(t, e) })
 	t.Run("beside a writer", func(t *testing.T) { testBesideWriter(t, e) })
 	t.Run("bounded", func(t *testing.T) { testBounded(t, h) })
 	t.Run("one at work", func(t *testing.T) { testOneAtWork(t, h) })
@@ -40,15 +39,6 @@ func testStable(t *testing.T, e driver.Engine) {
 		require.Equal(t, []int64{100, 2}, selectColumn[int64](t, after, "SELECT n FROM stable ORDER BY id"))
 	}
 	inView(t, e, func(q driver.Querier) { require.Zero(t, countRows(t, q, table)) })
-}
-
-// testSeesCommits: whatever has been committed is in a view opened after it.
-func testSeesCommits(t *testing.T, e driver.Engine) {
-	table := newTable(t, e, true, numbersTable("commits"))
-	for i := range int64(20) {
-		inTx(t, e, func(tx driver.Tx) { insert(t, tx, table, i, i) })
-		inView(t, e, func(q driver.Querier) { require.Equal(t, i+1, countRows(t, q, table)) })
-	}
 }
 
 // testBesideWriter: views see nothing of an open transaction, and nothing by

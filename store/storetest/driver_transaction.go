@@ -199,7 +199,7 @@ func testOtherWriter(t *testing.T, h Harness, url string) {
 // Postgres needs a new connection.
 func testCancelledBegin(t *testing.T, h Harness, e driver.Engine) {
 	moments := 512
-	if h.Checks > 0 {
+	if h.slow() {
 		moments = 64
 	}
 	for i := range moments {

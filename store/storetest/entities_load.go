@@ -2,8 +2,6 @@ package storetest
 
 import (
 	"context"
-	"errors"
-	"iter"
 	"slices"
 	"testing"
 
@@ -13,62 +11,14 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// stream yields what is in a list and then, unless it is nil, an error.
-func stream[T any](list []T, err error) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for _, v := range list {
-			if !yield(v, nil) {
-				return
-			}
-		}
-		if err != nil {
-			var none T
-			yield(none, err)
-		}
-	}
-}
-
-var errSource = errors.New("the source broke")
-
 // runLoad checks loading of many blocks in few transactions.
 func runLoad(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout, history()...)
 	want := l.state(t, around()...)
-	t.Run("batches", func(t *testing.T) { testLoadBatches(t, h, layout, want) })
 	t.Run("interrupted", func(t *testing.T) { testLoadInterrupted(t, h, layout, want) })
 	t.Run("bad block", func(t *testing.T) { testLoadBadBlock(t, h, layout, want) })
-	t.Run("another history", func(t *testing.T) { testLoadOther(t, h, layout) })
-	t.Run("pruned", func(t *testing.T) { testLoadPruned(t, h, layout) })
-	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, layout) })
-}
-
-// testLoadBatches: the size of transactions does not change what is stored, and
-// a stream that the store holds already is skipped.
-func testLoadBatches(t *testing.T, h Harness, layout string, want state) {
-	for _, changes := range []int{0, 1, 3, 1000} {
-		l := newLedger(t, h, layout)
-		var told []store.Loaded
-		opts := store.LoadOptions{Changes: changes, Progress: func(p store.Loaded) {
-			told = append(told, p)
-			head := headOf(t, l.ents)
-			require.Equal(t, p.Head, head, "the head that was told is committed")
-		}}
-		done := loadInto(t, l.ents, stream(history(), nil), opts)
-		l.head = done.Head.Block
-		requireSame(t, want, l.state(t, around()...), "batches of %d", changes)
-		require.Equal(t, len(history()), done.Blocks)
-		require.NotEmpty(t, told)
-		require.Equal(t, done, told[len(told)-1])
-		if changes == 1 {
-			require.Len(t, told, len(history()))
-		}
-
-		told = nil
-		again := loadInto(t, l.ents, stream(history(), nil), opts)
-		require.Equal(t, store.Loaded{Head: done.Head, Skipped: len(history())}, again)
-		require.Empty(t, told)
-		require.NoError(t, l.db.Close())
-	}
+	t.Run("another history", func(t *testing.T) { testLoadOther(t, h, layout, l.ents.Temporal()) })
+	t.Run("another writer", func(t *testing.T) { testLoadAnotherWriter(t, h, layout, l.ents.Temporal()) })
 }
 
 // testLoadInterrupted: after an error of the source, or a cancellation, the
@@ -103,7 +53,7 @@ func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
 // kept.
 func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	l := newLedger(t, h, layout)
-	bad := newBlock(200, fine("1"), on("nobody", opDelete))
+	bad := newBlock(200, on("fine", opCreate(9)), on("nobody", opDelete))
 	blocks := append(history(), bad)
 	_, err := l.ents.Load(t.Context(), stream(blocks, nil), store.LoadOptions{Changes: 1})
 	requireRefusal(t, err, store.ErrNotFound, bad, 1)
@@ -124,7 +74,7 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 
 // testLoadAnotherWriter: somebody who writes between two transactions of a load
 // must not end up between its blocks.
-func testLoadAnotherWriter(t *testing.T, h Harness, layout string) {
+func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool) {
 	l := newLedger(t, h, layout)
 	once := false
 	opts := store.LoadOptions{Changes: 1, Progress: func(store.Loaded) {
@@ -142,7 +92,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string) {
 	require.ErrorIs(t, err, store.ErrHistory)
 	require.ErrorContains(t, err, "block 116")
 	require.NoError(t, l.db.Close())
-	if !temporal(t, h, layout) {
+	if !temporal {
 		return // what follows rewinds
 	}
 
@@ -166,7 +116,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string) {
 
 // testLoadOther: blocks that a load skips must be those that the store holds, at
 // whatever block the stream begins.
-func testLoadOther(t *testing.T, h Harness, layout string) {
+func testLoadOther(t *testing.T, h Harness, layout string, temporal bool) {
 	const fork = 120 // the first block that is not the stream's
 	foreign := map[string][]store.Block{
 		"other keys":     {newBlock(fork, on("x", opCreate(1000, v("x"))))},
@@ -178,7 +128,7 @@ func testLoadOther(t *testing.T, h Harness, layout string) {
 		"several":        {newBlock(119, on("x", opCreate(1000))), newBlock(fork, on("y", opCreate(1000))), newBlock(121, on("x", opUpdate(7)))},
 		"behind the end": {history()[4], newBlock(121, on("x", opCreate(1000))), newBlock(140)},
 	}
-	if temporal(t, h, layout) { // others have forgotten what was live
+	if temporal { // others have forgotten what was live
 		foreign["one less"] = []store.Block{newBlock(fork, history()[4].Ops[1:]...)}
 		foreign["a delete"] = []store.Block{newBlock(fork, on("a", opDelete))}
 		foreign["nothing"] = []store.Block{newBlock(fork)}
@@ -209,45 +159,56 @@ func withOp(b store.Block, i int, op store.Op) store.Block {
 	return newBlock(b.Number, ops...)
 }
 
-func temporal(t *testing.T, h Harness, layout string) bool {
-	l := newLedger(t, h, layout)
-	defer l.db.Close()
-	return l.ents.Temporal()
+// runImport moves histories from one store into another.
+func runImport(t *testing.T, h Harness, layout string) {
+	source := newLedger(t, h, "arkiv", history()...)
+	t.Run("interrupted", func(t *testing.T) { testImportInterrupted(t, h, layout, source) })
+	t.Run("another history", func(t *testing.T) { testImportOther(t, h, layout, source) })
 }
 
-// testLoadPruned: a store that has forgotten versions is fed the same stream
-// again, and a store that adds lifetimes up.
-func testLoadPruned(t *testing.T, h Harness, layout string) {
-	adds := newLedgerAdding(t, h, layout)
-	loadInto(t, adds.ents, stream(history(), nil), store.LoadOptions{})
-	done := loadInto(t, adds.ents, stream(history(), nil), store.LoadOptions{})
-	require.Equal(t, len(history()), done.Skipped)
-	for _, before := range around()[1:] {
-		l := newLedger(t, h, layout)
-		if !l.ents.Temporal() {
-			return
-		}
-		l.applyBlocks(t, history()...)
-		require.NoError(t, l.ents.Prune(t.Context(), before))
-		for from := range history() {
-			done, err := l.ents.Load(t.Context(), stream(history()[from:], nil), store.LoadOptions{})
-			require.NoError(t, err, "pruned before %d, from block %d", before, history()[from].Number)
-			require.Equal(t, len(history())-from, done.Skipped)
-		}
-		other := withOp(history()[7], 0, opCreate(5, v("else")))
-		_, err := l.ents.Load(t.Context(), stream([]store.Block{other}, nil), store.LoadOptions{})
-		require.ErrorIs(t, err, store.ErrHistory)
-		require.NoError(t, l.db.Close())
+// testImportInterrupted: an import that breaks off is repeated, and what came before is kept.
+func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledger) {
+	l := newLedger(t, h, layout)
+	sets := collected(t, source.ents.History(t.Context()))
+	for n := range sets {
+		done, err := l.ents.Import(t.Context(), stream(sets[:n], errSource), store.LoadOptions{Changes: 1})
+		require.ErrorIs(t, err, errSource)
+		require.Equal(t, min(n, 1), done.Blocks, "one more each time")
+	}
+	done := importInto(t, l.ents, stream(sets, nil), store.LoadOptions{})
+	require.Equal(t, headOf(t, source.ents), done.Head)
+	again := importInto(t, l.ents, source.ents.History(t.Context()), store.LoadOptions{})
+	require.Equal(t, store.Loaded{Head: done.Head, Skipped: len(sets)}, again)
+	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), store.LoadOptions{})
+	require.NoError(t, err, "a source that is behind has nothing new")
+	require.Equal(t, 2, done.Skipped)
+	for range source.ents.History(t.Context()) {
+		break // a reader that stops early leaves nothing open
 	}
 }
 
-// newLedgerAdding opens a new store in which ExtendBTL adds to the old
-// expiration.
-func newLedgerAdding(t *testing.T, h Harness, layout string) *ledger {
+// testImportOther: what a store holds already must be what the source says,
+// whether the source has more, as much, or less.
+func testImportOther(t *testing.T, h Harness, layout string, source *ledger) {
 	l := newLedger(t, h, layout)
-	require.NoError(t, l.db.Close())
-	l.url = h.quickURL(t)
-	l.db = h.open(t, l.url, nil)
-	l.ents = entitiesOf(t, l.db, store.EntityOptions{Layout: layout, ExtendAdds: true})
-	return l
+	l.applyBlocks(t, newBlock(110, on("a", opCreate(1000, v("different")))))
+	l.applyBlocks(t, newBlock(111, on("b", opCreate(1000))))
+	want := l.state(t)
+	sets := collected(t, source.ents.History(t.Context()))
+	for name, part := range map[string][]entity.Changeset{
+		"more": sets, "as much": sets[:2], "less": sets[:1], "only later blocks": sets[2:],
+	} {
+		_, err := l.ents.Import(t.Context(), stream(part, nil), store.LoadOptions{})
+		require.ErrorIs(t, err, store.ErrHistory, name)
+		requireSame(t, want, l.state(t), name)
+	}
+	foreign := entity.Changeset{Block: 120, Changes: []entity.Change{{
+		Key: keyOf("a"), Old: &entity.Entity{Key: keyOf("a"), LastModifiedAtBlock: 105},
+	}}}
+	same := collected(t, l.ents.History(t.Context()))
+	if l.ents.Temporal() {
+		_, err := l.ents.Import(t.Context(), stream(append(same, foreign), nil), store.LoadOptions{})
+		require.ErrorIs(t, err, store.ErrHistory)
+		requireSame(t, want, l.state(t))
+	}
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
 // runOpen checks what a database remembers and what it refuses to be.
 func runOpen(t *testing.T, h Harness, layout string) {
 	t.Run("new store", func(t *testing.T) { testNewStore(t, h, layout) })
-	t.Run("open again", func(t *testing.T) { testOpenAgain(t, h, layout) })
+	t.Run("extend adds", func(t *testing.T) { testExtendAdds(t, h, layout) })
 	t.Run("other layout", func(t *testing.T) { testOtherLayout(t, h, layout) })
 	t.Run("foreign tables", func(t *testing.T) { testForeignTables(t, h, layout) })
 	t.Run("read-only", func(t *testing.T) {
@@ -48,23 +49,13 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 	applied, err := l.ents.Apply(t.Context(), newBlock(0, on("genesis", opCreate(5))))
 	require.NoError(t, err, "block 0 is a block")
 	require.False(t, applied.Head.Empty)
+	if l.ents.Temporal() {
+		sets := collected(t, l.at(t, 0).Changes(t.Context(), 0, 0))
+		require.Len(t, sets, 1)
+		require.Len(t, sets[0].Changed, 1, "and has made something")
+	}
 	_, err = l.ents.Apply(t.Context(), newBlock(0))
 	require.ErrorIs(t, err, store.ErrBlockOrder)
-}
-
-func testOpenAgain(t *testing.T, h Harness, layout string) {
-	l := newLedger(t, h, layout, history()...)
-	want := l.state(t, around()...)
-	l.reopen(t)
-	requireSame(t, want, l.state(t, around()...))
-	require.NoError(t, l.db.Close())
-
-	l.db = h.open(t, l.url, nil)
-	var err error
-	l.ents, err = l.db.Entities(t.Context(), store.EntityOptions{})
-	require.NoError(t, err, "the store knows its layout")
-	requireSame(t, want, l.state(t, around()...))
-	l.apply(t, on("x", opCreate(5)))
 }
 
 func testOtherLayout(t *testing.T, h Harness, layout string) {
@@ -86,12 +77,14 @@ func testOtherLayout(t *testing.T, h Harness, layout string) {
 	l.db = h.open(t, l.url, nil)
 	refuse(other)
 	refuse("no such layout")
+	_, err := l.db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err, "the store knows its layout")
 	require.NoError(t, l.db.Close())
 	l.open()
 	requireSame(t, want, l.state(t))
 
 	db := h.open(t, h.NewURL(t), nil)
-	_, err := db.Entities(t.Context(), store.EntityOptions{Layout: "no such layout"})
+	_, err = db.Entities(t.Context(), store.EntityOptions{Layout: "no such layout"})
 	require.ErrorIs(t, err, store.ErrLayout)
 	require.ErrorContains(t, err, layout, "the error lists the layouts")
 	_, err = db.Entities(t.Context(), store.EntityOptions{Layout: layout})
@@ -182,4 +175,26 @@ func testCancelled(t *testing.T, h Harness, layout string) {
 	requireSame(t, want, l.state(t))
 	require.Len(t, everything(t, s), 3, "the snapshot is usable")
 	l.applyBlocks(t, history()[1:]...)
+}
+
+// testExtendAdds: the other rule of ExtendBTL is recorded in the store.
+func testExtendAdds(t *testing.T, h Harness, layout string) {
+	url := h.NewURL(t)
+	adds := store.EntityOptions{Layout: layout, ExtendAdds: true}
+	db := h.open(t, url, nil)
+	ents, err := db.Entities(t.Context(), adds)
+	require.NoError(t, err)
+	l := &ledger{t: t, h: h, url: url, layout: layout, db: db, ents: ents, head: firstBlock}
+	created := l.apply(t, on("sum", opCreate(10)))
+	l.apply(t, on("sum", opExtend(5)))
+	require.Equal(t, created+15, l.get(t, keyOf("sum")).Expiration)
+	l.reopen(t)
+	l.apply(t, on("sum", opExtend(5)), on("sum", opExtend(^uint64(0)-100)))
+	require.EqualValues(t, entity.MaxBlock, l.get(t, keyOf("sum")).Expiration)
+
+	plain := newLedger(t, h, layout)
+	require.NoError(t, plain.db.Close())
+	plain.db = h.open(t, plain.url, nil)
+	_, err = plain.db.Entities(t.Context(), adds)
+	require.ErrorIs(t, err, store.ErrLayout)
 }

@@ -18,52 +18,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// The race for unique names: 16 racers for each of 50 names.
-const (
-	raceNames  = 50
-	raceRacers = 16
-)
-
-// runEventRace lets racers claim names after finding them free. Each name must
-// have exactly one winner, among several processes too.
-func runEventRace(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
-	processes := []eventStream{s, s.another(t, h)}
-	var winners [raceNames]atomic.Int64
-	start := make(chan struct{})
-	var wg sync.WaitGroup
-	for n := range raceNames * raceRacers {
-		name, via := n%raceNames, processes[n/raceNames%2]
-		wg.Go(func() {
-			<-start
-			claim := ev("Claimed", fmt.Sprint(n), fmt.Sprintf("name:%d", name))
-			taken := event.NewProjection(event.Tagged(claim.Tags...), false, func(bool, *store.SequencedEvent) bool { return true })
-			cond, err := via.Project(context.Background(), taken)
-			if err != nil || taken.State {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			switch _, err = via.Append(context.Background(), []store.Event{claim}, cond); {
-			case err == nil:
-				winners[name].Add(1)
-			case !errors.Is(err, store.ErrConflict):
-				t.Error(err)
-			}
-		})
-	}
-	close(start)
-	wg.Wait()
-	for name := range winners {
-		require.EqualValues(t, 1, winners[name].Load(), "winners of name %d", name)
-	}
-	require.Len(t, s.all(t), raceNames)
-}
-
 // runEventGroup checks what appends that share commits owe each other.
 func runEventGroup(t *testing.T, h Harness, layout string) {
-	t.Run("verdicts", func(t *testing.T) { groupVerdicts(t, h, layout) })
 	t.Run("repetitions", func(t *testing.T) { groupRepetitions(t, h, layout) })
 	t.Run("cancel", func(t *testing.T) { groupCancel(t, h, layout) })
 	t.Run("queue", func(t *testing.T) { groupQueue(t, h, layout) })
@@ -75,36 +31,6 @@ func held(t testing.TB, s eventStream) (release func()) {
 	t.Helper()
 	tx := begin(t, s.db.Engine())
 	return sync.OnceFunc(func() { require.NoError(t, tx.Rollback()) })
-}
-
-// groupVerdicts gathers appends that conflict with each other.
-func groupVerdicts(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
-	release := held(t, s)
-	defer release()
-	const n = 40
-	var errs [n]error
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			batch := []store.Event{ev("Slot", "", fmt.Sprintf("slot:%d", i%10)), ev("Detail", "", fmt.Sprintf("by:%d", i))}
-			_, errs[i] = s.Append(context.Background(), batch, event.Unless(event.Typed("Slot", batch[0].Tags...)))
-		})
-	}
-	release()
-	wg.Wait()
-	won := map[int]int{}
-	for i, err := range errs {
-		if err == nil {
-			won[i%10]++
-			require.Len(t, s.read(t, anyOf(item("Detail", fmt.Sprintf("by:%d", i))), nil), 1)
-			continue
-		}
-		require.ErrorIs(t, err, store.ErrConflict)
-		require.Empty(t, s.read(t, anyOf(item("Detail", fmt.Sprintf("by:%d", i))), nil), "a refused append leaves no part")
-	}
-	require.Len(t, won, 10)
-	require.Len(t, s.all(t), 20, "one append of two events for each slot")
 }
 
 // groupRepetitions appends the same IDs at once.
@@ -119,7 +45,7 @@ func groupRepetitions(t *testing.T, h Harness, layout string) {
 		wg.Go(func() {
 			e := ev("A", fmt.Sprint(i%4), "k:v")
 			e.ID = idOf(i % 4)
-			got, err := s.Append(context.Background(), []store.Event{e}, nil)
+			got, err := s.Append(soon(t), []store.Event{e}, nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -129,7 +55,7 @@ func groupRepetitions(t *testing.T, h Harness, layout string) {
 		wg.Go(func() {
 			e := ev("Other", "")
 			e.ID = idOf(100 + i%4)
-			_, err := s.Append(context.Background(), []store.Event{e, ev("NoID", "")}, nil)
+			_, err := s.Append(soon(t), []store.Event{e, ev("NoID", "")}, nil)
 			switch {
 			case err == nil:
 				other.Add(1)
@@ -139,7 +65,7 @@ func groupRepetitions(t *testing.T, h Harness, layout string) {
 		})
 	}
 	release()
-	wg.Wait()
+	wait(t, &wg)
 	require.EqualValues(t, 4, other.Load())
 	require.Len(t, s.all(t), 4+2*4)
 	for i, p := range positions {
@@ -160,7 +86,7 @@ func groupCancel(t *testing.T, h Harness, layout string) {
 			rnd := rand.New(rand.NewPCG(uint64(w), 1))
 			for n := range each {
 				name := fmt.Sprintf("%d-%d", w, n)
-				ctx, cancel := context.WithCancel(context.Background())
+				ctx, cancel := context.WithCancel(soon(t))
 				timer := time.AfterFunc(time.Duration(rnd.IntN(2000))*time.Microsecond, cancel)
 				positions, err := s.Append(ctx, []store.Event{ev("A", name, "of:"+name), ev("B", name, "of:"+name)}, nil)
 				timer.Stop()
@@ -179,7 +105,7 @@ func groupCancel(t *testing.T, h Harness, layout string) {
 			}
 		})
 	}
-	wg.Wait()
+	wait(t, &wg)
 	stored := map[string][]uint64{}
 	for _, e := range s.all(t) {
 		stored[string(e.Data)] = append(stored[string(e.Data)], e.Position)
@@ -209,7 +135,7 @@ func groupQueue(t *testing.T, h Harness, layout string) {
 	var stored, cancelled atomic.Int64
 	for i := range 12 {
 		wg.Go(func() {
-			c := context.Background()
+			c := soon(t)
 			if i%2 == 0 {
 				c = ctx
 			}
@@ -228,7 +154,7 @@ func groupQueue(t *testing.T, h Harness, layout string) {
 		time.Sleep(time.Millisecond)
 	}
 	release()
-	wg.Wait()
+	wait(t, &wg)
 	require.EqualValues(t, 6, stored.Load())
 	require.Len(t, s.all(t), 6)
 }
@@ -242,7 +168,7 @@ func groupClose(t *testing.T, h Harness, layout string) {
 	for range 8 {
 		wg.Go(func() {
 			for {
-				_, err := s.Append(context.Background(), []store.Event{ev("A", "")}, nil)
+				_, err := s.Append(soon(t), []store.Event{ev("A", "")}, nil)
 				if err != nil {
 					if !errors.Is(err, store.ErrClosed) {
 						t.Error(err)
@@ -257,7 +183,7 @@ func groupClose(t *testing.T, h Harness, layout string) {
 		time.Sleep(time.Millisecond)
 	}
 	require.NoError(t, s.db.Close())
-	wg.Wait()
+	wait(t, &wg)
 	s = h.openEvents(t, s.url, store.EventOptions{})
 	require.EqualValues(t, acknowledged.Load(), len(s.all(t)))
 }
@@ -349,7 +275,7 @@ func runEventLinearizable(t *testing.T, h Harness, layout string) {
 			}
 		})
 	}
-	wg.Wait()
+	wait(t, &wg)
 	require.Len(t, history, clients*each)
 	switch porcupine.CheckOperationsTimeout(linearModel, history, time.Minute) {
 	case porcupine.Illegal:

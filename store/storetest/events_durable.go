@@ -28,73 +28,64 @@ func runEventDurable(t *testing.T, h Harness, layout string) {
 	t.Run("failure", func(t *testing.T) { durableFailure(t, h, layout) })
 	h.durable = true
 	t.Run("group", func(t *testing.T) { runEventGroup(t, h, layout) })
-	t.Run("race", func(t *testing.T) { runEventRace(t, h, layout) })
 	t.Run("linearizable", func(t *testing.T) { runEventLinearizable(t, h, layout) })
 	t.Run("subscribe", func(t *testing.T) { runEventSubscribe(t, h, layout) })
 }
 
-// heldEngine is an engine whose syncs wait, or fail, when a test says so. Otherwise they
-// do nothing: no power fails here.
-type heldEngine struct {
-	driver.Engine
+// syncGate lets syncs wait, or fail, when a test says so.
+type syncGate struct {
 	mu     sync.Mutex
 	gate   chan struct{} // a sync waits until it is closed; nil lets it pass
 	done   int
 	failed error
 }
 
-func (e *heldEngine) BeginVisible(ctx context.Context) (driver.Tx, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.failed != nil {
-		return nil, e.failed
-	}
-	return e.Engine.(driver.Overlapper).BeginVisible(ctx)
-}
-
-func (e *heldEngine) Sync(context.Context) error {
-	e.mu.Lock()
-	gate := e.gate
-	e.mu.Unlock()
-	if gate != nil {
+func (g *syncGate) see(call, _ string) error {
+	g.mu.Lock()
+	gate := g.gate
+	g.mu.Unlock()
+	if call == "sync" && gate != nil {
 		<-gate
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.done++
-	return e.failed
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch call {
+	case "sync":
+		g.done++
+		return g.failed
+	case "visible":
+		return g.failed
+	}
+	return nil
 }
 
-func (e *heldEngine) Durable(n uint64) uint64 { return e.Engine.(driver.Overlapper).Durable(n) }
-
 // hold keeps syncs until the returned function is called with what they return.
-func (e *heldEngine) hold() (release func(err error)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (g *syncGate) hold() (release func(err error)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	gate := make(chan struct{})
-	e.gate = gate
+	g.gate = gate
 	return func(err error) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if e.gate == gate {
-			e.gate, e.failed = nil, err
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.gate == gate {
+			g.gate, g.failed = nil, err
 			close(gate)
 		}
 	}
 }
 
-func (e *heldEngine) syncs() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.done
+func (g *syncGate) syncs() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.done
 }
 
-// heldEvents opens an event store on a held engine.
-func (h Harness) heldEvents(t *testing.T, rawURL, layout string) (eventStream, *heldEngine) {
+// heldEvents opens an event store whose syncs may be held.
+func (h Harness) heldEvents(t *testing.T, rawURL, layout string) (eventStream, *syncGate) {
 	t.Helper()
-	rawURL = wrapped(t, rawURL, "held", func(e driver.Engine) driver.Engine { return &heldEngine{Engine: e} })
-	s := h.openEvents(t, rawURL, store.EventOptions{Layout: layout, IndexEvery: 4})
-	return s, s.db.Engine().(*heldEngine)
+	g := &syncGate{}
+	return h.openEvents(t, tap(g.see).tapped(t, rawURL, true), store.EventOptions{Layout: layout, IndexEvery: 4}), g
 }
 
 // later appends in a goroutine.

@@ -16,7 +16,6 @@ import (
 )
 
 func runEventImport(t *testing.T, h Harness, layout string) {
-	t.Run("copy", func(t *testing.T) { importCopy(t, h, layout) })
 	t.Run("continuation", func(t *testing.T) { importContinuation(t, h, layout) })
 	t.Run("times", func(t *testing.T) { importTimes(t, h, layout) })
 	t.Run("beside", func(t *testing.T) { importBeside(t, h, layout) })
@@ -34,42 +33,6 @@ func oldEvents(n int) []store.SequencedEvent {
 		}
 	}
 	return list
-}
-
-// importCopy: an import that breaks off anywhere is repeated, and in the end the store has
-// the same events with the same positions and times; what finds them does, too.
-func importCopy(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
-	want := oldEvents(23)
-	broken := errors.New("broken")
-	for _, at := range []int{0, 3, 9, 9, 16} {
-		_, err := s.Import(t.Context(), func(yield func(store.SequencedEvent, error) bool) {
-			for _, ev := range want[:at] {
-				if !yield(ev, nil) {
-					return
-				}
-			}
-			yield(store.SequencedEvent{}, broken)
-		}, store.EventImportOptions{Batch: 4})
-		require.ErrorIs(t, err, broken)
-	}
-	calls := 0
-	done, err := s.Import(t.Context(), stream(want, nil), store.EventImportOptions{Batch: 4, Progress: func(store.EventsImported) { calls++ }})
-	require.NoError(t, err)
-	require.Equal(t, store.EventsImported{Events: 7, Skipped: 16, Head: 23}, done, "what came before it broke is kept")
-	require.Equal(t, 2, calls)
-	require.Equal(t, want, s.all(t))
-	require.Len(t, s.read(t, event.Tagged(event.NewTag("n", "b")), nil), 1)
-	_, err = s.Append(t.Context(), []store.Event{want[3].Event}, nil)
-	require.NoError(t, err, "a repetition")
-	_, err = s.Append(t.Context(), []store.Event{ev("A", "")}, event.Unless(event.Tagged(event.NewTag("n", "c"))))
-	require.ErrorIs(t, err, store.ErrConflict)
-
-	require.Equal(t, []uint64{24}, s.add(t, ev("New", "")))
-	now := s.all(t)[23].Time
-	require.WithinDuration(t, time.Now(), now, time.Hour)
-	report := checkOf(t, s.db)
-	require.NoError(t, report.Err())
 }
 
 // importContinuation: what is not the continuation of the store is refused.
@@ -98,6 +61,10 @@ func importContinuation(t *testing.T, h Harness, layout string) {
 	require.ErrorIs(t, run(other[1:]), store.ErrHistory)
 	other[1].Position = 5
 	require.ErrorIs(t, run(other[1:]), store.ErrDuplicate, "the ID of another event")
+	broken := errors.New("broken")
+	done, err := s.Import(t.Context(), stream(list[2:8], broken), store.EventImportOptions{Batch: 3})
+	require.ErrorIs(t, err, broken)
+	require.Equal(t, store.EventsImported{Events: 4, Skipped: 2, Head: 8}, done, "what came before it broke is kept")
 	require.NoError(t, run(list[2:]))
 	require.Equal(t, list, s.all(t))
 }
@@ -146,7 +113,7 @@ func importRenumber(t *testing.T, h Harness, layout string) {
 		list[i].Position, list[i].Time, list[i].ID = 100*uint64(i+1), time.Time{}, idOf(i)
 	}
 	opts := store.EventImportOptions{Renumber: true, Batch: 2, Progress: func(store.EventsImported) {
-		_, err := s.Append(context.Background(), []store.Event{ev("Between", "")}, nil)
+		_, err := s.Append(soon(t), []store.Event{ev("Between", "")}, nil)
 		require.NoError(t, err)
 	}}
 	done, err := s.Import(t.Context(), stream(list, nil), opts)
@@ -171,10 +138,10 @@ func importBeside(t *testing.T, h Harness, layout string) {
 			for n := range 10 {
 				events := []store.Event{ev("Now", fmt.Sprint(n)), ev("Now", fmt.Sprint(n))}
 				if i%3 > 0 {
-					_, errs[i] = s.Append(context.Background(), events, nil)
+					_, errs[i] = s.Append(soon(t), events, nil)
 				} else {
 					future := time.Now().Add(time.Duration(n) * time.Millisecond)
-					_, errs[i] = s.AppendTimed(context.Background(), []store.SequencedEvent{{Event: events[0], Time: future}, {Event: events[1]}})
+					_, errs[i] = s.AppendTimed(soon(t), []store.SequencedEvent{{Event: events[0], Time: future}, {Event: events[1]}})
 				}
 				if errs[i] != nil && !errors.Is(errs[i], store.ErrInvalid) { // it would have fallen
 					return
@@ -183,7 +150,7 @@ func importBeside(t *testing.T, h Harness, layout string) {
 			}
 		})
 	}
-	wg.Wait()
+	wait(t, &wg)
 	require.NoError(t, errors.Join(errs...))
 	all := s.all(t)
 	for i := 1; i < len(all); i++ {
@@ -198,8 +165,7 @@ func importBeside(t *testing.T, h Harness, layout string) {
 func importAlone(t *testing.T, h Harness, layout string) {
 	for name, timedFirst := range map[string]bool{"behind": true, "before": false} {
 		t.Run(name, func(t *testing.T) {
-			db, w := h.openWatched(t, h.quickURL(t))
-			s := eventStream{Events: eventsOf(t, db, store.EventOptions{Layout: layout}), db: db}
+			s, w := h.watchedEvents(t, store.EventOptions{Layout: layout})
 			release := held(t, s)
 			defer release()
 			var wg sync.WaitGroup
@@ -217,13 +183,13 @@ func importAlone(t *testing.T, h Harness, layout string) {
 			}
 			var errs [2]error
 			begun := w.begun.Load()
-			wg.Go(func() { errs[0] = first(context.Background()) })
+			wg.Go(func() { errs[0] = first(soon(t)) })
 			eventually(t, "the leader waits for the writer", func() bool { return w.begun.Load() > begun })
-			queued := &queuedContext{Context: context.Background(), waits: make(chan struct{})}
+			queued := &queuedContext{Context: soon(t), waits: make(chan struct{})}
 			wg.Go(func() { errs[1] = second(queued) })
 			<-queued.waits
 			release()
-			wg.Wait()
+			wait(t, &wg)
 			require.NoError(t, errs[0])
 			if !timedFirst {
 				require.ErrorIs(t, errs[1], store.ErrInvalid, "a time would fall")
@@ -233,7 +199,7 @@ func importAlone(t *testing.T, h Harness, layout string) {
 			for _, e := range s.read(t, event.Of("Now"), nil) {
 				require.WithinDuration(t, time.Now(), e.Time, time.Hour)
 			}
-			report := checkOf(t, db)
+			report := checkOf(t, s.db)
 			require.NoError(t, report.Err())
 		})
 	}

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -41,20 +40,13 @@ func both() *store.Condition {
 	return event.Unless(event.Tagged(tagList([]string{"half:0", "half:1"})...))
 }
 
-func (h Harness) watchedEvents(t *testing.T, opts store.EventOptions) (eventStream, *watchedEngine) {
-	t.Helper()
-	db, w := h.openWatched(t, h.quickURL(t))
-	evs := eventsOf(t, db, opts)
-	return eventStream{Events: evs, db: db}, w
-}
-
 // lockedConditions: a condition that takes many rows of postings to judge takes few of
 // them under the lock, whatever the verdict, also when many come at once.
 func lockedConditions(t *testing.T, h Harness, layout string) {
 	s, w := h.watchedEvents(t, store.EventOptions{Layout: layout, LockedRows: lockedRows})
 	s.add(t, halves()...)
 	append1 := func() error {
-		_, err := s.Append(context.Background(), []store.Event{ev("Guarded", "")}, both())
+		_, err := s.Append(soon(t), []store.Event{ev("Guarded", "")}, both())
 		return err
 	}
 	w.reset(nil)
@@ -81,7 +73,7 @@ func lockedConditions(t *testing.T, h Harness, layout string) {
 		})
 	}
 	release()
-	wg.Wait()
+	wait(t, &wg)
 	const each = 32 * lockedRows // of a group
 	require.LessOrEqual(t, w.postings.Load(), int64(n*lockedRows))
 	require.LessOrEqual(t, w.postings.Load(), each*(w.begun.Load()-before))
@@ -97,7 +89,7 @@ func lockedBeside(t *testing.T, h Harness, layout string) {
 	for i := range n {
 		wg.Go(func() {
 			whole := []store.Event{ev("Whole", fmt.Sprint(i), "half:0", "half:1")}
-			switch _, err := s.Append(context.Background(), whole, both()); {
+			switch _, err := s.Append(soon(t), whole, both()); {
 			case err == nil:
 				won.Add(1)
 			case !errors.Is(err, store.ErrConflict):
@@ -105,12 +97,12 @@ func lockedBeside(t *testing.T, h Harness, layout string) {
 			}
 		})
 		wg.Go(func() {
-			if _, err := s.Append(context.Background(), []store.Event{ev("Other", "")}, nil); err != nil {
+			if _, err := s.Append(soon(t), []store.Event{ev("Other", "")}, nil); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	wg.Wait()
+	wait(t, &wg)
 	require.EqualValues(t, 1, won.Load())
 }
 

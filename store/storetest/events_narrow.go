@@ -1,29 +1,23 @@
 package storetest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
 // compareRead compares a read with a model.
-func compareRead(rt *rapid.T, s eventStream, model []store.SequencedEvent, q store.EventQuery, opts *store.EventReadOptions) {
+func compareRead(t testing.TB, s eventStream, model []store.SequencedEvent, q store.EventQuery, opts *store.EventReadOptions) {
 	want := expected(model, q, opts)
-	list, err := collect(s.Read(context.Background(), q, opts))
-	if err != nil {
-		rt.Fatal(err)
-	}
-	if got := positionsOf(list); !slices.Equal(want, got) {
-		rt.Fatalf("query %+v, options %+v: want %v, got %v", q, opts, want, got)
-	}
+	list, err := collect(s.Read(soon(t), q, opts))
+	require.NoError(t, err)
+	require.True(t, slices.Equal(want, positionsOf(list)), "query %+v, options %+v: want %v, got %v", q, opts, want, positionsOf(list))
 }
 
 func positionsOf(list []store.SequencedEvent) (positions []uint64) {
@@ -93,29 +87,28 @@ func runEventTime(t *testing.T, h Harness, layout string) {
 		times = append(times, e.Time, e.Time.Add(-time.Nanosecond), e.Time.Add(time.Nanosecond))
 	}
 	times = append(times, time.Time{}, base.Add(-time.Hour), base.Add(100*time.Hour))
-	rapid.Check(t, func(rt *rapid.T) {
+	d := &drawer{Rand: randomSource(t, 0)}
+	for range 100 {
 		opts := &store.EventReadOptions{
-			Since:     rapid.SampledFrom(times).Draw(rt, "since"),
-			Until:     rapid.SampledFrom(times).Draw(rt, "until"),
-			From:      uint64(rapid.IntRange(0, len(model)+1).Draw(rt, "from")),
-			Backwards: rapid.Bool().Draw(rt, "backwards"),
-			OnlyLast:  rapid.Bool().Draw(rt, "only last"),
+			Since:     one(d, times...),
+			Until:     one(d, times...),
+			From:      uint64(d.IntN(len(model) + 2)),
+			Backwards: d.chance(2),
+			OnlyLast:  d.chance(2),
 		}
-		q := rapid.SampledFrom([]store.EventQuery{event.All(), event.Of("A"), event.Tagged(event.NewTag("x", "1")), anyOf(item("A"), item("B", "x:1"))}).Draw(rt, "query")
+		q := one(d, event.All(), event.Of("A"), event.Tagged(event.NewTag("x", "1")), anyOf(item("A"), item("B", "x:1")))
 		var head uint64
 		opts.Head = &head
-		compareRead(rt, s, model, q, opts)
+		compareRead(t, s, model, q, opts)
 		if opts.Backwards {
-			return
+			continue
 		}
 		want := uint64(len(model))
 		for want > 0 && !opts.Until.IsZero() && !model[want-1].Time.Before(opts.Until) {
 			want--
 		}
-		if head != want {
-			rt.Fatalf("options %+v: want head %d, got %d", opts, want, head)
-		}
-	})
+		require.Equal(t, want, head, "options %+v", opts)
+	}
 }
 
 // runEventMany decides over more than a thousand things at once.

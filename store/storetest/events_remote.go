@@ -28,26 +28,23 @@ func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store
 		run  func(*testing.T, Harness, string)
 	}{
 		{"append", runEventAppend},
-		{"condition", runEventCondition},
-		{"repeat", runEventRepeat},
 		{"read", runEventRead},
 		{"read by time", runEventTime},
 		{"many items", runEventMany},
 		{"project", runEventProject},
 		{"refusals", runEventRefusals},
-		{"examples", runEventExamples},
 		{"subscribe", parts(map[string]func(*testing.T, Harness, string){
 			"replay and follow": subscribeFollow, "other process": subscribeOther, "close": subscribeClose,
 		})},
 		{"group", parts(map[string]func(*testing.T, Harness, string){
-			"verdicts": groupVerdicts, "repetitions": groupRepetitions, "cancel": groupCancel,
+			"repetitions": groupRepetitions, "cancel": groupCancel,
 		})},
 		{"checkpoint", parts(map[string]func(*testing.T, Harness, string){
 			"advance": checkpointAdvance, "group": checkpointGroup, "live": checkpointLive, "consumers of one name": checkpointRivals,
 		})},
 		{"truncate", truncateReadable},
-		{"race", runEventRace},
 		{"linearizable", runEventLinearizable},
+		{"history", runEventHistory},
 	}
 	for _, s := range suites {
 		t.Run(s.name, func(t *testing.T) { s.run(t, h, "tags") })

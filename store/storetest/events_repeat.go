@@ -32,9 +32,7 @@ func runEventRepeatPass(t *testing.T, h Harness, layout string) {
 // repeatInFewStatements: judging a repetition does not take a statement for each
 // event, and ends at the next statement when it is given up.
 func repeatInFewStatements(t *testing.T, h Harness, layout string) {
-	db, w := h.openWatched(t, h.quickURL(t))
-	evs := eventsOf(t, db, store.EventOptions{Layout: layout})
-	s := eventStream{Events: evs, db: db}
+	s, w := h.watchedEvents(t, store.EventOptions{Layout: layout})
 	many := repeatedEvents(2000, 20) // compared under the lock
 	first := s.add(t, many...)
 	tail := s.add(t, ev("After", "")) // without postings
@@ -67,9 +65,7 @@ func repeatInFewStatements(t *testing.T, h Harness, layout string) {
 // repeatInGroup: appends that are given up while their group is judged, the leader's
 // among them, fail nobody else and leave no trace, whenever that is.
 func repeatInGroup(t *testing.T, h Harness, layout string) {
-	db, w := h.openWatched(t, h.quickURL(t))
-	evs := eventsOf(t, db, store.EventOptions{Layout: layout})
-	s := eventStream{Events: evs, db: db}
+	s, w := h.watchedEvents(t, store.EventOptions{Layout: layout})
 	many := repeatedEvents(1000, 30) // compared under the lock
 	positions := s.add(t, many...)
 	for n, last := 1, false; !last; n++ {
@@ -80,7 +76,7 @@ func repeatInGroup(t *testing.T, h Harness, layout string) {
 
 // giveUpInGroup gives up the leader of a group and others in it at the n-th query of
 // judging it, and tells whether there were as many.
-func giveUpInGroup(t *testing.T, s eventStream, w *watchedEngine, n int, many []store.Event, positions []uint64) (last bool) {
+func giveUpInGroup(t *testing.T, s eventStream, w *watch, n int, many []store.Event, positions []uint64) (last bool) {
 	head := headOf(t, s)
 	release := held(t, s)
 	defer release()
@@ -111,10 +107,10 @@ func giveUpInGroup(t *testing.T, s eventStream, w *watchedEngine, n int, many []
 	eventually(t, "the leader waits for the writer", func() bool { return w.begun.Load() > begun })
 	some := queue(ctx, many[:10]...)
 	unique := queue(ctx, ev("GivenUp", ""))
-	repeated := queue(context.Background(), again...)
-	added := queue(context.Background(), ev("Added", ""))
+	repeated := queue(soon(t), again...)
+	added := queue(soon(t), ev("Added", ""))
 	release()
-	wg.Wait()
+	wait(t, &wg)
 
 	require.Equal(t, &appended{positions: old}, repeated, "given up at query %d", n)
 	if ctx.Err() == nil {

@@ -2,9 +2,7 @@ package storetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -19,7 +17,6 @@ func runEventSubscribe(t *testing.T, h Harness, layout string) {
 	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h, layout) })
 	t.Run("other process", func(t *testing.T) { subscribeOther(t, h, layout) })
 	t.Run("other process is heard", func(t *testing.T) { subscribeHears(t, h, layout) })
-	t.Run("restart", func(t *testing.T) { subscribeRestart(t, h, layout) })
 	t.Run("close", func(t *testing.T) { subscribeClose(t, h, layout) })
 }
 
@@ -108,62 +105,4 @@ func subscribeHears(t *testing.T, h Harness, layout string) {
 			}
 		}
 	}
-}
-
-// subscribeRestart reads while others write, stops at random events, closes the
-// database now and then, and goes on behind the last event.
-func subscribeRestart(t *testing.T, h Harness, layout string) {
-	const total = 400
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
-	url := h.quickURL(t)
-	var got []string
-	written, next := 0, uint64(0)
-	for round := 0; len(got) < total; round++ {
-		db := mustOpen(t, url, nil)
-		evs := eventsOf(t, db, store.EventOptions{Layout: layout})
-		goal := min(written+100, total)
-		writer := make(chan error, 1)
-		go func() { writer <- writeNumbers(evs, written, goal) }()
-		for len(got) < goal {
-			next = subscribeSome(t, evs, next, rnd.IntN(30), goal, &got)
-		}
-		require.NoError(t, <-writer)
-		written = goal
-		require.NoError(t, db.Close())
-	}
-	for i, data := range got {
-		require.Equal(t, fmt.Sprint(i), data, "no gap, no repetition")
-	}
-}
-
-// writeNumbers appends events in batches of different sizes.
-func writeNumbers(evs *store.Events, from, to int) error {
-	for n := from; n < to; {
-		var batch []store.Event
-		for range min(1+n%7, to-n) {
-			batch = append(batch, ev("N", fmt.Sprint(n), "even:"+fmt.Sprint(n%2 == 0)))
-			n++
-		}
-		if _, err := evs.Append(context.Background(), batch, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func subscribeSome(t *testing.T, evs *store.Events, next uint64, n, goal int, got *[]string) uint64 {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for e, err := range evs.Subscribe(ctx, event.Tagged(event.NewTag("even", "true")).Or(event.Of("N")), next) {
-		require.False(t, errors.Is(err, context.DeadlineExceeded), "events are missing after position %d", next)
-		require.NoError(t, err)
-		*got = append(*got, string(e.Data))
-		next = e.Position + 1
-		if n--; n < 0 || len(*got) >= goal {
-			break
-		}
-	}
-	return next
 }

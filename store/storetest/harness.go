@@ -39,9 +39,9 @@ type Harness struct {
 	// tested.
 	Server bool
 
-	// Checks is how many random histories RunDifferential tries on each layout, for engines
-	// on which opening and committing are slow. Zero means as many as -rapid.checks says;
-	// where that flag is given, it wins.
+	// Checks says that opening and committing are slow: so many random histories are tried
+	// on each layout, and of what depends on layouts or on package store alone, which is
+	// tried on quick engines, only a part.
 	Checks int
 
 	// Layouts are the entity layouts to test; nil means all of store.Layouts, and
@@ -54,6 +54,9 @@ type Harness struct {
 
 	durable bool // quickURL is to be durable
 }
+
+// slow tells that only what an engine can get wrong is to be tried.
+func (h Harness) slow() bool { return h.Checks > 0 }
 
 func (h Harness) layouts() []string {
 	if h.Layouts != nil {
@@ -223,7 +226,9 @@ func Run(t *testing.T, h Harness) {
 	t.Run("entities", func(t *testing.T) { RunEntities(t, h) })
 	t.Run("query", func(t *testing.T) { RunQuery(t, h) })
 	t.Run("differential", func(t *testing.T) { RunDifferential(t, h) })
-	t.Run("questions", func(t *testing.T) { RunQuestions(t, h) })
+	if slices.Contains(h.layouts(), "compact") {
+		t.Run("compact", func(t *testing.T) { RunCompact(t, h) })
+	}
 	t.Run("events", func(t *testing.T) { RunEvents(t, h) })
 	t.Run("check", func(t *testing.T) { RunCheck(t, h) })
 	t.Run("beside", func(t *testing.T) { RunBeside(t, h) })

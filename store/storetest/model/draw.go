@@ -105,11 +105,17 @@ var Columns = func() (list []store.Order) {
 // Drawer draws expressions over what is visible.
 type Drawer struct {
 	*rand.Rand
-	Seen []*store.Entity
+	Seen    []*store.Entity
+	Columns []store.Order // what is compared; nil for the package's
 }
 
-// Someone draws one of the entities.
-func (d Drawer) Someone() *store.Entity { return Choose(d.Rand, d.Seen) }
+// Someone draws one of the entities. Where there are none it is one without attributes.
+func (d Drawer) Someone() *store.Entity {
+	if len(d.Seen) == 0 {
+		return &store.Entity{}
+	}
+	return Choose(d.Rand, d.Seen)
+}
 
 // Expr draws an expression of some terms, most often true of an entity, since few are
 // true of any that draw their values from everywhere.
@@ -140,7 +146,11 @@ func (d Drawer) Expr(terms int, of *store.Entity) query.Expr {
 
 // term draws a condition on one attribute.
 func (d Drawer) term(of *store.Entity) query.Expr {
-	c := Choose(d.Rand, Columns)
+	columns := d.Columns
+	if columns == nil {
+		columns = Columns
+	}
+	c := Choose(d.Rand, columns)
 	v := d.value(c, of)
 	switch d.IntN(10) {
 	case 0, 1:

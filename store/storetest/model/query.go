@@ -43,6 +43,9 @@ func (m *Model) At(block uint64) (*Snapshot, error) {
 // Block returns the block that the snapshot shows.
 func (s *Snapshot) Block() uint64 { return s.block }
 
+// Visible returns all entities, newest creation first.
+func (s *Snapshot) Visible() []*store.Entity { return s.visible }
+
 // Get returns an entity or store.ErrNotFound.
 func (s *Snapshot) Get(key store.Key) (*store.Entity, error) {
 	for _, e := range s.visible {

@@ -1,11 +1,11 @@
 package storetest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"testing"
 
@@ -13,47 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/query"
 )
-
-// RunEntities checks what blocks, versions, snapshots, rewinding, pruning and
-// loading promise, on each layout. Of layouts without history it checks that
-// they refuse what they cannot answer.
-func RunEntities(t *testing.T, h Harness) {
-	suites := []struct {
-		name string
-		run  func(*testing.T, Harness, string)
-	}{
-		{"lifetimes", runLifetimes},
-		{"versions", runVersions},
-		{"refusals", runRefusals},
-		{"values", runValues},
-		{"rewind", runRewind},
-		{"prune", runPrune},
-		{"open", runOpen},
-		{"snapshots", runSnapshots},
-		{"changes", runChanges},
-		{"load", runLoad},
-		{"import", runImport},
-		{"blocks", runBlocks},
-	}
-	for _, layout := range h.layouts() {
-		if h.repeats(layout) && layout != "bare" { // where no index finds what a change ends
-			continue
-		}
-		h := h
-		if schemas.HasRuns(layout) && h.Checks == 0 { // else merges are too slow
-			h.NewURL = withBacklog(h.NewURL, smallBacklog)
-		}
-		t.Run(layout, func(t *testing.T) {
-			for _, s := range suites {
-				t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
-			}
-		})
-	}
-}
 
 // ledger is a store under test and the last block it was given. The subtests of
 // one suite share it: each works on keys and blocks of its own.
@@ -298,9 +260,42 @@ func on(name string, op store.Op) store.Op {
 	return op
 }
 
-// sortedBy returns list sorted by a key, leaving list as it is.
-func sortedBy[T any, K cmp.Ordered](list []T, key func(T) K) []T {
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b T) int { return cmp.Compare(key(a), key(b)) })
-	return list
+type ops = []store.Op
+
+// v is an attribute.
+func v(value string) field { return text("v", value) }
+
+// history is blocks with gaps that do everything to several keys, some of it
+// within one block.
+func history() []store.Block {
+	return []store.Block{
+		newBlock(110, on("a", opCreate(1000, v("a1"), number("n", 1))), on("b", opCreate(3, v("b1"))), on("c", opCreate(1000, v("c1")))),
+		newBlock(111, on("a", opUpdate(1000, v("a2"), content("c", "two"))), on("d", opCreate(2, v("d1")))),
+		newBlock(112),
+		newBlock(115, on("b", opExpire), on("c", opOwner(bob)), on("c", opExtend(9)), on("e", opCreate(0, v("e1")))),
+		newBlock(120, on("d", opCreate(1000, v("d2"))), on("a", opDelete), on("f", opCreate(2, v("f1"))), on("f", opUpdate(30, v("f2")))),
+		newBlock(121, on("a", opCreate(1000, v("a3"))), on("f", opDelete), on("f", opCreate(4, v("f3"), number("n", math.MaxUint64)))),
+		newBlock(130, on("a", opUpdate(1000, v("a4"))), on("a", opUpdate(1000, v("a5"))), on("d", opExpire), on("c", opExpire)),
+		newBlock(131, on("c", opCreate(5, v("c2"))), on("b", opCreate(5, v("b2"))), on("b", opDelete)),
+	}
 }
+
+// around are the blocks of history, some in its gaps, and one before it.
+func around() []uint64 { return []uint64{109, 110, 111, 112, 113, 115, 117, 120, 121, 125, 130, 131} }
+
+// stream yields what is in a list and then, unless it is nil, an error.
+func stream[T any](list []T, err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, v := range list {
+			if !yield(v, nil) {
+				return
+			}
+		}
+		if err != nil {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+var errSource = errors.New("the source broke")

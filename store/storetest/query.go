@@ -4,78 +4,126 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
 )
 
-// runCursor checks paging while the store changes, and what is no cursor.
-func runCursor(t *testing.T, h Harness, layout string) {
-	t.Run("head moves", func(t *testing.T) { testCursorHeadMoves(t, h, layout) })
-	t.Run("refused", func(t *testing.T) { testCursorRefused(t, h, layout) })
-	t.Run("rewind and prune", func(t *testing.T) { testCursorEnds(t, h, layout) })
-	t.Run("past", func(t *testing.T) { testCursorPast(t, h, layout) })
-}
-
-// testCursorHeadMoves reads a page, applies a block that creates, changes and
-// ends entities, and reads on, in orders of each kind. With history the pages are those
-// of the block of the first; without, they go on at the head from the same
-// place.
-func testCursorHeadMoves(t *testing.T, h Harness, layout string) {
-	l := ordered(t, h, layout)
-	start := l.head
-	for i, c := range orders {
-		if i%3 != 0 {
+// RunQuery checks of the query language, on each layout, what engines get wrong of values
+// and patterns, and how queries are run. What queries mean is in package query, and that
+// layouts answer so in RunDifferential.
+func RunQuery(t *testing.T, h Harness) {
+	suites := []struct {
+		name string
+		run  func(*testing.T, Harness, string)
+	}{
+		{"values", runValues},
+		{"glob", runGlobs},
+		{"use", runUse},
+		{"cursor", testCursorEnds},
+		// What follows is the engine's or the store's, not the layout's.
+		{"limits", runLimits},
+		{"refused", runRefused},
+	}
+	layouts := h.layouts()
+	if h.slow() {
+		layouts = layouts[:1]
+	}
+	for i, layout := range layouts {
+		if h.repeats(layout) {
 			continue
 		}
-		opts := store.QueryOptions{Order: c.order, Limit: 2}
-		var all []*store.Entity
-		for i := 0; ; i++ {
-			var page []*store.Entity
-			l.view(t, store.Head, func(s *store.Snapshot) {
-				page = results(t, s, nil, &opts)
-				if len(page) == opts.Limit {
-					opts.After = cursorAfter(t, s, page[1], opts)
+		t.Run(layout, func(t *testing.T) {
+			for at, s := range suites {
+				if i == 0 || at < 4 {
+					t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
 				}
-			})
-			all = append(all, page...)
-			if len(page) < opts.Limit {
-				break
 			}
-			l.apply(t, on(fmt.Sprintf("%c", 'p'+i), opCreate(1000, number("n", 5), text("s", "b"))))
-			if l.ents.Temporal() {
-				l.apply(t, on(string(c.want[2*i+2]), opDelete))
-			}
-		}
-		if l.ents.Temporal() {
-			require.Equal(t, c.want, sequenceOf(all), "%v", c.order)
-		} else {
-			require.Subset(t, strings.Split(sequenceOf(all), ""), strings.Split(c.want, ""), "%v", c.order)
-			require.Len(t, unique(names(all)), len(all), "%v: nothing comes twice", c.order)
-		}
-		if l.ents.Temporal() {
-			require.NoError(t, l.ents.Rewind(t.Context(), start))
-			l.head = start
-		} else {
-			require.NoError(t, l.db.Close())
-			l = ordered(t, h, layout)
-		}
+		})
 	}
 }
 
-func unique(list []string) map[string]bool {
-	found := map[string]bool{}
-	for _, s := range list {
-		found[s] = true
+// names returns the names of entities made with keyOf, in the order given.
+func names(list []*store.Entity) []string {
+	found := make([]string, len(list))
+	for i, e := range list {
+		found[i] = strings.TrimRight(string(e.Key[:]), "\x00")
 	}
 	return found
 }
 
-func testCursorRefused(t *testing.T, h Harness, layout string) {
-	l := ordered(t, h, layout)
+// set returns the letters of names in order, as tables of queries write them.
+func set(list []*store.Entity) string {
+	return strings.Join(slices.Sorted(slices.Values(names(list))), "")
+}
+
+func parse(t testing.TB, text string) query.Expr {
+	t.Helper()
+	q, err := query.Parse(text)
+	require.NoError(t, err, text)
+	return q
+}
+
+// compared returns a comparison, which says the same as one that is parsed.
+func compared(name string, op query.CompareOp, v query.Value) query.Expr {
+	return query.Compare{Name: name, Op: op, Value: v}
+}
+
+const str, num = entity.String, entity.Numeric
+
+func cursorAfter(t testing.TB, s *store.Snapshot, e *store.Entity, opts store.QueryOptions) store.Cursor {
+	t.Helper()
+	c, err := s.Cursor(e, &opts)
+	require.NoError(t, err)
+	return c
+}
+
+// runRefused: what is no order and no cursor.
+func runRefused(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout, history()...)
+	t.Run("order", func(t *testing.T) { testOrderRefused(t, l) })
+	t.Run("cursor", func(t *testing.T) { testCursorRefused(t, l) })
+}
+
+func testOrderRefused(t *testing.T, l *ledger) {
+	s := l.at(t, store.Head)
+	numbers := []store.Order{}
+	for i := range store.MaxOrder + 1 {
+		numbers = append(numbers, store.Order{Name: fmt.Sprint("n", i), Kind: num})
+	}
+	for name, order := range map[string][]store.Order{
+		"no name":              {{}},
+		"no type":              {{Name: "n"}},
+		"unknown type":         {{Name: "n", Kind: 9}},
+		"unknown $ name":       {{Name: "$nothing", Kind: num}},
+		"$all":                 {{Name: "$all", Kind: str}},
+		"$owner as a number":   {{Name: "$owner", Kind: num}},
+		"$sequence as a text":  {{Name: "$sequence", Kind: str}},
+		"type without name":    {{Kind: num}},
+		"desc without name":    {{Desc: true}},
+		"name not UTF-8":       {{Name: "n\xff", Kind: num}},
+		"name not UTF-8, desc": {{Name: "\xff", Kind: str, Desc: true}},
+		"the second":           {{Name: "n", Kind: num}, {Name: "s"}},
+		"twice":                {{Name: "n", Kind: num}, {Name: "s", Kind: str}, {Name: "n", Kind: num}},
+		"up and down":          {{Name: "s", Kind: str}, {Name: "s", Kind: str, Desc: true}},
+		"$owner twice":         {{Name: "$owner"}, {Name: "$owner", Kind: str}},
+		"too many":             numbers,
+	} {
+		_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{Order: order}))
+		require.ErrorIs(t, err, store.ErrInvalid, name)
+	}
+	_, err := collect(s.Query(t.Context(), nil, &store.QueryOptions{Limit: -1}))
+	require.ErrorIs(t, err, store.ErrInvalid)
+	require.Len(t, results(t, s, nil, &store.QueryOptions{Order: numbers[:store.MaxOrder]}), 2, "the snapshot is usable")
+}
+
+func testCursorRefused(t *testing.T, l *ledger) {
 	s := l.at(t, store.Head)
 	list := results(t, s, nil, nil)
 	good := cursorAfter(t, s, list[0], store.QueryOptions{})
@@ -138,7 +186,10 @@ func testCursorOtherOrder(t testing.TB, s *store.Snapshot, list []*store.Entity)
 
 // testCursorEnds: a cursor ends when the block it reads at is rewound or pruned.
 func testCursorEnds(t *testing.T, h Harness, layout string) {
-	l := ordered(t, h, layout)
+	l := newLedger(t, h, layout)
+	for i := range 4 {
+		l.apply(t, on(fmt.Sprint(i), opCreate(1000)))
+	}
 	if !l.ents.Temporal() {
 		require.ErrorIs(t, l.ents.Rewind(t.Context(), l.head-1), store.ErrUnsupported)
 		return
@@ -173,24 +224,4 @@ func testCursorEnds(t *testing.T, h Harness, layout string) {
 	check(first, l.head)
 	require.NoError(t, l.ents.Prune(t.Context(), first+1))
 	check(first+1, l.head)
-}
-
-// testCursorPast pages through a past block, and goes on with it after the
-// database was opened again.
-func testCursorPast(t *testing.T, h Harness, layout string) {
-	l := ordered(t, h, layout)
-	past := l.head - 2
-	opts := store.QueryOptions{Order: []store.Order{{Name: "n", Kind: num}}, Limit: 3}
-	l.view(t, past, func(s *store.Snapshot) {
-		require.Equal(t, "cheafgbd", sequenceOf(pages(t, s, nil, opts)))
-		page := results(t, s, nil, &opts)
-		require.Equal(t, "che", sequenceOf(page))
-		opts.After = cursorAfter(t, s, page[2], opts)
-	})
-	if !l.ents.Temporal() {
-		return
-	}
-	l.apply(t, on("c", opDelete), on("a", opUpdate(1000, number("n", 1))))
-	l.reopen(t)
-	require.Equal(t, "afg", sequenceOf(l.find(t, nil, &opts)))
 }

@@ -1,0 +1,228 @@
+package storetest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
+)
+
+// RunEntities checks of blocks, snapshots, pruning and loading, on each layout, what no
+// random history of RunDifferential comes to.
+func RunEntities(t *testing.T, h Harness) {
+	suites := []struct {
+		name string
+		run  func(*testing.T, Harness, string)
+	}{
+		{"blocks", runBlocks},
+		{"open", runOpen},
+		{"load", runLoad},
+		{"import", runImport},
+	}
+	layouts := h.layouts()
+	if h.slow() {
+		layouts, suites = layouts[len(layouts)-1:], suites[:2]
+	}
+	for _, layout := range layouts {
+		if h.repeats(layout) {
+			continue
+		}
+		h := h
+		if schemas.HasRuns(layout) && !h.slow() {
+			h.NewURL = withBacklog(h.NewURL, smallBacklog)
+		}
+		t.Run(layout, func(t *testing.T) {
+			for _, s := range suites {
+				t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
+			}
+		})
+	}
+}
+
+func runBlocks(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	t.Run("not kept", func(t *testing.T) { testNotKept(t, l) })
+	t.Run("many operations", func(t *testing.T) { testManyOperations(t, l) })
+	t.Run("many attributes", func(t *testing.T) { testManyAttributes(t, l) })
+	t.Run("malformed", func(t *testing.T) { testMalformed(t, l) })
+	t.Run("pruned rows", func(t *testing.T) { testPrunedRows(t, h, layout) })
+	t.Run("of another hash", func(t *testing.T) { testOtherHashes(t, h, layout) })
+	t.Run("damaged", func(t *testing.T) { testBlocksDamaged(t, h, layout) })
+	t.Run("chain", func(t *testing.T) { testChain(t, h, layout) })
+}
+
+// testNotKept: what the caller does with a block afterwards does not matter.
+func testNotKept(t *testing.T, l *ledger) {
+	op := on("kept", opCreate(50, content("c", "payload"), text("t", "x"), number("n", 1)))
+	l.apply(t, op)
+	op.Content[0], op.StringAttributes["t"], op.NumericAttributes["n"] = 'X', "y", 2
+	e := l.get(t, op.Key)
+	require.Equal(t, "payload x 1", string(e.Content)+" "+e.StringAttributes["t"]+" "+string('0'+rune(e.NumericAttributes["n"])))
+	e.Content[0], e.StringAttributes["t"] = 'X', "y"
+	require.Equal(t, "payload", string(l.get(t, op.Key).Content))
+}
+
+// testManyOperations: more keys in one block than any list in one statement.
+func testManyOperations(t *testing.T, l *ledger) {
+	const n = 1100
+	block := func(op store.Op) store.Block {
+		b := store.Block{Number: l.head + 1}
+		for i := range n {
+			op.Key, op.TxIndex = store.Key{0: 0xee, 30: byte(i >> 8), 31: byte(i)}, uint32(i)
+			b.Ops = append(b.Ops, op)
+		}
+		return b
+	}
+	many := query.Compare{Name: "many", Op: query.Equal, Value: query.Text("yes")}
+	count := func() int {
+		list := l.find(t, many, &store.QueryOptions{Parts: store.Content})
+		for _, e := range list {
+			require.Equal(t, "payload", string(e.Content))
+		}
+		return len(list)
+	}
+	l.applyBlocks(t, block(opCreate(50, text("many", "yes"), content("c", "payload"))))
+	require.Equal(t, n, count())
+	l.applyBlocks(t, block(opOwner(bob)))
+	require.Equal(t, n, count())
+	l.applyBlocks(t, block(opExpire))
+	require.Zero(t, count())
+}
+
+func testManyAttributes(t *testing.T, l *ledger) {
+	op := on("wide", opCreate(100, content("", strings.Repeat("varve", 100_000))))
+	for i := range 500 {
+		text(fmt.Sprintf("s%d", i), strings.Repeat("x", i))(&op)
+		number(fmt.Sprintf("n%d", i), uint64(i))(&op)
+	}
+	l.apply(t, op)
+	e := l.get(t, op.Key)
+	requireSame(t, []any{op.StringAttributes, op.NumericAttributes, op.Content}, []any{e.StringAttributes, e.NumericAttributes, e.Content})
+	l.apply(t, on("wide", opUpdate(100, text("s1", "y"))))
+	require.Empty(t, l.find(t, query.Compare{Name: "n7", Op: query.Equal, Value: query.Number(7)}, nil))
+}
+
+// testMalformed: a block that nobody may make is refused for its operation, and leaves no
+// trace.
+func testMalformed(t *testing.T, l *ledger) {
+	want := l.state(t)
+	for name, op := range map[string]store.Op{
+		"reserved string name":      opCreate(9, text("$key", "x")),
+		"reserved numeric name":     opCreate(9, number("$sequence", 1)),
+		"reserved unknown name":     opCreate(9, text("$", "x")),
+		"empty string name":         opCreate(9, text("", "x")),
+		"empty numeric name":        opCreate(9, number("", 1)),
+		"string name not UTF-8":     opCreate(9, text("a\xff", "x")),
+		"numeric name not UTF-8":    opCreate(9, number("\xc3", 1)),
+		"string value not UTF-8":    opCreate(9, text("a", "\xed\xa0\x80")),
+		"content type not UTF-8":    opCreate(9, content("\xff", "")),
+		"unknown operation":         {Kind: entity.Expire + 1},
+		"no operation":              {},
+		"update, reserved name":     opUpdate(9, text("$owner", "x")),
+		"update, value not UTF-8":   opUpdate(9, text("a", "\x80")),
+		"operation index too large": {Kind: store.Create, BTL: 9, OpIndex: math.MaxUint16 + 1},
+	} {
+		b := newBlock(l.head+1, on("fine", opCreate(9)), on("x", op))
+		b.Ops[1].OpIndex = max(b.Ops[1].OpIndex, op.OpIndex)
+		_, err := l.ents.Apply(t.Context(), b)
+		requireRefusal(t, err, store.ErrInvalid, b, 1)
+		require.ErrorContains(t, err, fmt.Sprintf("block %d, tx 0, op %d", b.Number, b.Ops[1].OpIndex), name)
+	}
+	for _, high := range []uint64{entity.MaxBlockNumber + 1, math.MaxInt64, math.MaxUint64} {
+		_, err := l.ents.Apply(t.Context(), newBlock(high))
+		require.ErrorIs(t, err, store.ErrInvalid)
+	}
+	requireSame(t, want, l.state(t))
+}
+
+// testPrunedRows: what nobody can see any more is gone.
+func testPrunedRows(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout, history()...)
+	full := summaryOf(t, l.ents)
+	require.NoError(t, l.ents.Prune(t.Context(), l.head))
+	summary := summaryOf(t, l.ents)
+	for i, table := range summary.Tables {
+		require.LessOrEqual(t, table.Rows, full.Tables[i].Rows)
+	}
+	payloads := summary.Tables[len(summary.Tables)-1]
+	require.Equal(t, full.Live, payloads.Rows, "rows of %s", payloads.Table)
+}
+
+// chained gives a block the hash and time that the tests expect of a branch.
+func chained(b store.Block, branch byte) store.Block {
+	b.Hash, b.Time = store.Hash{0: branch, 31: byte(b.Number)}, 1_700_000_000+2*b.Number
+	return b
+}
+
+// testOtherHashes: blocks of another hash are another history, though they change the
+// same.
+func testOtherHashes(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	blocks := []store.Block{chained(newBlock(110, on("a", opCreate(1000))), 1), chained(newBlock(111), 1)}
+	l.applyBlocks(t, blocks...)
+	for _, i := range []int{0, 1} {
+		others := []store.Block{blocks[0], blocks[1]}
+		others[i].Hash = store.Hash{0: 2}
+		_, err := l.ents.Load(t.Context(), stream(others, nil), store.LoadOptions{})
+		require.ErrorIs(t, err, store.ErrHistory)
+		others[i].Hash = store.Hash{}
+		_, err = l.ents.Load(t.Context(), stream(others, nil), store.LoadOptions{})
+		require.NoError(t, err, "a feed may know no hashes")
+	}
+	sets := collected(t, l.ents.History(t.Context()))
+	more := slices.Concat(sets, []entity.Changeset{{Block: 112}})
+	for _, list := range [][]entity.Changeset{sets, more} {
+		importInto(t, l.ents, stream(list, nil), store.LoadOptions{})
+		if !l.ents.Temporal() {
+			return // what was imported cannot be taken back
+		}
+		require.NoError(t, l.ents.Rewind(t.Context(), 111))
+		list[len(sets)-1].Hash = store.Hash{0: 2}
+		_, err := l.ents.Import(t.Context(), stream(list, nil), store.LoadOptions{})
+		require.ErrorIs(t, err, store.ErrHistory)
+		list[len(sets)-1].Hash = blocks[1].Hash
+	}
+}
+
+// testBlocksDamaged: a hash or time that is not what was recorded is found.
+func testBlocksDamaged(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	l.applyBlocks(t, chained(newBlock(110, on("a", opCreate(1000))), 1))
+	l.applyBlocks(t, chained(newBlock(111), 1))
+	tx := begin(t, l.db.Engine())
+	_, err := tx.Exec(t.Context(), "UPDATE varve_blocks SET digest = (SELECT digest FROM varve_blocks WHERE block = 110) WHERE block = 111")
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	_, err = l.ents.Head(t.Context())
+	require.ErrorIs(t, err, store.ErrCorrupt)
+	_, err = l.ents.Verify(t.Context())
+	require.ErrorIs(t, err, store.ErrCorrupt)
+}
+
+func testChain(t *testing.T, h Harness, layout string) {
+	l := newLedger(t, h, layout)
+	_, ok, err := l.ents.Chain(t.Context())
+	require.NoError(t, err)
+	require.False(t, ok)
+	ours := store.Chain{ID: 1337, Genesis: store.Hash{31: 9}}
+	for range 2 {
+		require.NoError(t, l.ents.SetChain(t.Context(), ours))
+		l.reopen(t)
+		got, ok, err := l.ents.Chain(t.Context())
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, ours, got)
+	}
+	for _, other := range []store.Chain{{ID: 1338, Genesis: ours.Genesis}, {ID: 1337}} {
+		require.ErrorIs(t, l.ents.SetChain(t.Context(), other), store.ErrHistory)
+	}
+	require.NoError(t, l.ents.SetChain(t.Context(), ours))
+}

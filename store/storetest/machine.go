@@ -1,0 +1,341 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/schemas"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/storetest/model"
+)
+
+// machine is a store beside the model of it. Each of its operations does the same to both
+// and compares what they say.
+type machine struct {
+	*drawer
+	t      *testing.T
+	ctx    context.Context // of a deadline
+	h      Harness
+	url    string // with what is chosen once
+	layout string
+	driver driver.Driver
+	db     *store.DB
+	ents   *store.Entities
+	model  *model.Model
+	copied bool          // by its history
+	scarce bool          // the log is so short that a view which stays open would hold up writers
+	fed    []store.Block // that the store holds, as they were given to it
+	did    []func() string
+
+	asked, found int // questions, and those that something matches
+}
+
+// newMachine returns a machine whose store is to be opened.
+func newMachine(ctx context.Context, t *testing.T, d *drawer, h Harness, layout string, of *model.Model) *machine {
+	m := &machine{drawer: d, t: t, ctx: ctx, h: h, url: h.quickURL(t), layout: layout, model: of}
+	m.driver = linkedDriver(t, m.url)
+	d.nul = 12
+	if m.model.NoNUL = !m.driver.Capabilities.TextNUL; m.model.NoNUL {
+		d.nul = 200
+	}
+	if m.has("page_size") && m.many == 0 {
+		m.url = withParams(t, m.url, "page_size", one(d, "4096", "512", "1024", "65536"))
+	}
+	return m
+}
+
+// has tells whether URLs of the engine may have a parameter.
+func (m *machine) has(param string) bool {
+	_, is := m.driver.Params[param]
+	return is
+}
+
+// note keeps what is done, to be told when it fails.
+func (m *machine) note(format string, args ...any) {
+	m.did = append(m.did, func() string { return fmt.Sprintf(format, args...) })
+}
+
+// brief writes blocks without the rest of long contents.
+func brief(blocks ...store.Block) (text string) {
+	for _, b := range blocks {
+		b.Ops = slices.Clone(b.Ops)
+		for i := range b.Ops {
+			b.Ops[i].Content = b.Ops[i].Content[:min(len(b.Ops[i].Content), 8)]
+		}
+		text += fmt.Sprintf("%+v\n", b)
+	}
+	return text
+}
+
+func (m *machine) open() {
+	params := m.params()
+	m.note("open %s with %q", m.layout, params)
+	m.db = mustOpen(m.t, withParams(m.t, m.url, params...), nil)
+	m.ents = entitiesOf(m.t, m.db, store.EntityOptions{Layout: m.layout, ExtendAdds: m.model.ExtendAdds})
+	m.model.HeadOnly = !m.ents.Temporal()
+}
+
+// params draws what may be another one each time the store is opened.
+func (m *machine) params() (pairs []string) {
+	memory := []string{"256MiB", "64MiB"}
+	if m.has("page_size") {
+		memory = []string{"256MiB", "64KiB", "1MiB"} // of page caches, which need hold nothing
+		pairs = append(pairs, "mmap", one(m.drawer, "0", "65536", "100000000"))
+	}
+	if m.many > 0 {
+		memory = memory[:1]
+	}
+	pairs = append(pairs, "memory", one(m.drawer, memory...))
+	if m.driver.Capabilities.WALCheckpoint {
+		policy, frames := one(m.drawer, driver.Background, driver.Inline, driver.Manual), one(m.drawer, "1000", "1", "20")
+		pairs = append(pairs, "checkpoint", string(policy), "checkpoint_frames", frames)
+		m.scarce = frames != "1000"
+	}
+	if schemas.HasRuns(m.layout) { // with 1 and 3 merges are met in every state, with the last in none
+		backlog := []string{"3", "1", "3", "1", "20", "100000"}
+		switch {
+		case m.many > 0 && m.h.slow():
+			backlog = []string{"1000"}
+		case m.many > 0:
+			backlog = []string{"1000", "40", "100000"}
+		}
+		pairs = append(pairs, "backlog", one(m.drawer, backlog...))
+	}
+	return pairs
+}
+
+func (m *machine) reopen() {
+	require.NoError(m.t, m.db.Close())
+	m.open()
+	m.checkState()
+}
+
+// check compares head and digest, which cover the whole history, and what is recorded of a
+// block.
+func (m *machine) check() {
+	m.t.Helper()
+	require.Equal(m.t, m.model.Head(), headOf(m.t, m.ents))
+	if m.copied {
+		return // a history has no trace of blocks without a hash that changed nothing
+	}
+	number := m.at(m.model)
+	got, err := m.ents.BlockAt(m.ctx, min(number, store.MaxBlock))
+	require.NoError(m.t, err)
+	require.Equal(m.t, m.model.BlockAt(number), got, "block %d", number)
+}
+
+// checkState compares everything that is visible at the head.
+func (m *machine) checkState() {
+	m.t.Helper()
+	m.check()
+	if m.many == 0 {
+		m.compareAt(store.Head, m.compareAll)
+	}
+}
+
+func (m *machine) compareAll(s *store.Snapshot, want *model.Snapshot) {
+	m.t.Helper()
+	requireEntities(m.t, want.Visible(), collected(m.t, s.Query(m.ctx, nil, nil)))
+}
+
+// compareAt opens both at a block and calls f when that succeeds.
+func (m *machine) compareAt(block uint64, f func(s *store.Snapshot, want *model.Snapshot)) {
+	m.t.Helper()
+	want, wantErr := m.model.At(block)
+	s, err := m.ents.At(m.ctx, block)
+	requireSameError(m.t, wantErr, err)
+	if err != nil {
+		return
+	}
+	defer func() { require.NoError(m.t, s.Close()) }()
+	require.Equal(m.t, want.Block(), s.Block())
+	f(s, want)
+}
+
+func (m *machine) apply() {
+	b := m.block(m.model)
+	m.did = append(m.did, func() string { return "apply " + brief(b) })
+	before := m.model.Head().Digest
+	wantErr := m.model.Apply(b)
+	applied, err := m.ents.Apply(m.ctx, b)
+	requireSameError(m.t, wantErr, err)
+	if err != nil {
+		m.checkState()
+		return
+	}
+	require.Equal(m.t, m.model.Head(), applied.Head)
+	require.True(m.t, before == applied.Head.Digest || applied.Changes > 0)
+	m.fed = append(m.fed, b)
+}
+
+// load applies several blocks in one go, by chance behind some that the store
+// holds, which are skipped. What of them is kept when one is refused depends on
+// where transactions end, which the store tells.
+func (m *machine) load() {
+	ahead := m.model.Clone()
+	blocks := slices.Clone(m.fed[m.IntN(len(m.fed)+1):])
+	held := len(blocks)
+	var valid []store.Block // that the store may keep
+	var wantErr error
+	for range 1 + m.IntN(4) {
+		b := m.block(ahead)
+		if head := m.model.Head(); !head.Empty && b.Number <= head.Block && len(blocks) == held {
+			continue // another block of this number: another history
+		}
+		blocks = append(blocks, b)
+		if wantErr == nil {
+			if wantErr = ahead.Apply(b); wantErr == nil {
+				valid = append(valid, b)
+			}
+		}
+	}
+	m.did = append(m.did, func() string { return fmt.Sprintf("load, of which %d are held, %s", held, brief(blocks...)) })
+	var told store.BlockHead
+	loaded, err := m.ents.Load(m.ctx, stream(blocks, nil), store.LoadOptions{Changes: 1 + m.IntN(8), Progress: func(p store.Loaded) {
+		told = headOf(m.t, m.ents)
+		require.Equal(m.t, p.Head, told, "the head that was told is committed")
+	}})
+	requireSameError(m.t, wantErr, err)
+	if err == nil {
+		require.Equal(m.t, ahead.Head(), loaded.Head)
+		require.Equal(m.t, len(blocks), loaded.Skipped+loaded.Blocks)
+	}
+	before := m.model.Head()
+	require.True(m.t, !loaded.Head.Empty || before.Empty, "a load never takes back blocks")
+	require.GreaterOrEqual(m.t, loaded.Head.Block, before.Block, "a load never takes back blocks")
+	for _, b := range valid {
+		if !loaded.Head.Empty && b.Number <= loaded.Head.Block {
+			require.NoError(m.t, m.model.Apply(b))
+		}
+	}
+	for _, b := range blocks[held:] {
+		if n := len(m.fed); n == 0 || b.Number > m.fed[n-1].Number {
+			m.fed = append(m.fed, b)
+		}
+	}
+	m.forget()
+	m.checkState()
+}
+
+func (m *machine) rewind() {
+	to := m.at(m.model)
+	m.note("rewind to %d", to)
+	wantErr := m.model.Rewind(to)
+	requireSameError(m.t, wantErr, m.ents.Rewind(m.ctx, to))
+	m.forget()
+	m.checkState()
+}
+
+// forget drops blocks that the store does not hold, or not any more.
+func (m *machine) forget() {
+	head := m.model.Head()
+	i := slices.IndexFunc(m.fed, func(b store.Block) bool { return head.Empty || b.Number > head.Block })
+	if i >= 0 {
+		m.fed = m.fed[:i]
+	}
+}
+
+func (m *machine) prune() {
+	before := m.at(m.model)
+	m.note("prune before %d", before)
+	wantErr := m.model.Prune(before)
+	requireSameError(m.t, wantErr, m.ents.Prune(m.ctx, before))
+	m.checkState()
+}
+
+// settle does what the layout or the engine puts off, by chance only a part of it, and lets
+// the store check and count itself.
+func (m *machine) settle() {
+	m.note("settle")
+	if m.chance(2) {
+		require.NoError(m.t, m.ents.Settle(m.ctx))
+	}
+	if m.driver.Capabilities.WALCheckpoint && m.chance(2) {
+		_, err := m.db.Checkpoint(m.ctx, m.chance(2))
+		require.NoError(m.t, err)
+	}
+	v, err := m.ents.Verify(m.ctx)
+	require.NoError(m.t, err)
+	require.Equal(m.t, !m.model.HeadOnly && m.model.Horizon() == 0, v.Digest)
+	head, err := m.model.At(store.Head)
+	require.NoError(m.t, err)
+	summary := summaryOf(m.t, m.ents)
+	require.Equal(m.t, []uint64{uint64(len(head.Visible())), m.model.Horizon()}, []uint64{summary.Live, summary.Horizon})
+	m.checkState()
+}
+
+// hold keeps a view open while blocks come and go, and compares it then.
+func (m *machine) hold() {
+	if m.scarce {
+		return
+	}
+	at := m.at(m.model)
+	m.note("hold a view of %d", at)
+	m.compareAt(at, func(s *store.Snapshot, want *model.Snapshot) {
+		for range 1 + m.IntN(3) {
+			one(m.drawer, m.apply, m.load, m.rewind, m.prune)()
+		}
+		m.compareAll(s, want)
+		m.ask(s, want)
+	})
+}
+
+// copyTo makes another store of this one, by its history or a backup, which goes on alike.
+func (m *machine) copyTo() {
+	way := one(m.drawer, "history", "backup")
+	if way != "backup" && (m.model.HeadOnly || m.model.Horizon() > 0) {
+		return
+	}
+	layout := m.layout
+	if way != "backup" {
+		layout = one(m.drawer, schemas.EntityLayouts()...)
+	}
+	other := newMachine(m.ctx, m.t, m.drawer, m.h, layout, m.model.Clone())
+	m.did = append(m.did, func() string { return "copy by " + way + " into" }, func() string { return other.told() })
+	switch way {
+	case "history":
+		other.copied = true
+		other.open()
+		importInto(m.t, other.ents, m.ents.History(m.ctx), store.LoadOptions{Changes: 4})
+	case "backup":
+		var file bytes.Buffer
+		contents, err := m.db.Backup(m.ctx, &file, nil)
+		require.NoError(m.t, err)
+		require.Equal(m.t, m.model.Head(), contents.Head)
+		db := mustOpen(m.t, other.url, nil)
+		_, err = db.Restore(m.ctx, &file, &contents, nil)
+		require.NoError(m.t, errors.Join(err, db.Close()))
+		other.open()
+	}
+	defer func() { require.NoError(m.t, other.db.Close()) }()
+	other.checkState()
+	for range 3 {
+		other.get()
+		other.query()
+		other.apply()
+	}
+	other.checkState()
+}
+
+func (m *machine) told() (all string) {
+	for _, f := range m.did {
+		all += f() + "\n"
+	}
+	return all
+}
+
+func requireEntities(t testing.TB, want, got []*store.Entity) {
+	t.Helper()
+	if !slices.EqualFunc(want, got, sameEntity) {
+		require.Empty(t, cmp.Diff(want, got, cmpopts.EquateEmpty()), "-want +got")
+	}
+}

@@ -1,0 +1,233 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/storetest/model"
+)
+
+func (m *machine) get() {
+	m.compareAt(m.at(m.model), func(s *store.Snapshot, want *model.Snapshot) {
+		keys := someKeys[:]
+		if len(m.keys) > 0 {
+			keys = m.keys
+		}
+		for range 3 {
+			key := one(m.drawer, keys...)
+			wantEntity, wantErr := want.Get(key)
+			found, err := s.Get(m.ctx, key)
+			requireSameError(m.t, wantErr, err)
+			if err == nil {
+				requireEntities(m.t, []*store.Entity{wantEntity}, []*store.Entity{found})
+			}
+		}
+	})
+}
+
+func (m *machine) query() {
+	m.compareAt(m.at(m.model), func(s *store.Snapshot, want *model.Snapshot) {
+		for range 3 {
+			m.ask(s, want)
+		}
+	})
+}
+
+// page reads a result page by page, each page in a snapshot of its own, while the head
+// moves. The pages together are the result at the first page's block.
+func (m *machine) page() {
+	at := m.at(m.model)
+	want, err := m.model.At(at)
+	if err != nil {
+		return
+	}
+	q := m.question(want)
+	q.limit = max(q.limit, 1)
+	m.note("pages at %d of %d by %+v: %s", want.Block(), q.limit, q.order, q.expr)
+	opts := store.QueryOptions{Order: q.order, Limit: q.limit}
+	wantAll, err := want.Query(q.expr, q.order, 0, nil)
+	require.NoError(m.t, err)
+	var all []*store.Entity
+	for n := opts.Limit; n == opts.Limit; {
+		s := snapshotAt(m.t, m.ents, at)
+		found, err := collect(s.Query(m.ctx, q.expr, &opts))
+		if m.cannot(err, q) {
+			require.NoError(m.t, s.Close())
+			return
+		}
+		require.NoError(m.t, err)
+		if all, n = append(all, found...), len(found); n > 0 {
+			opts.After, err = s.Cursor(found[n-1], &opts)
+			require.NoError(m.t, err)
+		}
+		require.NoError(m.t, s.Close())
+		require.LessOrEqual(m.t, len(all), len(wantAll), "pages repeat")
+		if !m.model.HeadOnly && m.chance(2) {
+			m.apply()
+			at = store.Head // the cursor, not the snapshot, says which block
+		}
+	}
+	requireEntities(m.t, wantAll, all)
+}
+
+// cannot tells whether a question is too much for the engine, which says so.
+func (m *machine) cannot(err error, q question) bool {
+	if most := m.driver.Capabilities.MaxConditions; most > 0 && conditions(q.expr) > most {
+		require.ErrorIs(m.t, err, store.ErrUnsupported)
+		return true
+	}
+	return errors.Is(err, driver.ErrMemory)
+}
+
+// ask asks a question in both.
+func (m *machine) ask(s *store.Snapshot, want *model.Snapshot) {
+	q := m.question(want)
+	m.note("ask at %d: %s\norder %v, limit %d, %d pages, after %t", s.Block(), q.expr, q.order, q.limit, q.pages, q.after != nil)
+	count, err := s.Count(m.ctx, q.expr)
+	if m.cannot(err, q) {
+		return
+	}
+	require.NoError(m.t, err)
+	all, err := want.Query(q.expr, q.order, 0, nil)
+	require.NoError(m.t, err)
+	require.EqualValues(m.t, len(all), count)
+	m.asked++
+	m.found += min(len(all), 1)
+	opts := store.QueryOptions{Order: q.order, Limit: q.limit}
+	if q.after != nil {
+		opts.After, err = s.Cursor(q.after, &opts)
+		require.NoError(m.t, err)
+		all = slices.DeleteFunc(all, func(e *store.Entity) bool { return model.Compare(q.order, e, q.after) <= 0 })
+	}
+	for range q.pages {
+		page := all
+		if q.limit > 0 {
+			page = page[:min(q.limit, len(page))]
+		}
+		found, err := collect(s.Query(m.ctx, q.expr, &opts))
+		if m.cannot(err, q) {
+			return
+		}
+		require.NoError(m.t, err)
+		requireEntities(m.t, page, found)
+		if q.limit == 0 || len(found) < q.limit {
+			return
+		}
+		all = all[len(found):]
+		opts.After, err = s.Cursor(found[len(found)-1], &opts)
+		require.NoError(m.t, err)
+	}
+}
+
+// changes compares what blocks did with the states around them.
+func (m *machine) changes() {
+	from := min(m.at(m.model), m.model.Head().Block+1)
+	to := from + m.Uint64N(8)
+	m.note("changes of %d to %d", from, to)
+	s := snapshotAt(m.t, m.ents, store.Head)
+	defer func() { require.NoError(m.t, s.Close()) }()
+	list, err := collect(s.Changes(m.ctx, from, to))
+	_, wantErr := m.model.At(to)
+	if _, before := m.model.At(max(from, 1) - 1); before != nil {
+		wantErr = before
+	}
+	if m.model.HeadOnly {
+		wantErr = store.ErrUnsupported
+	}
+	requireSameError(m.t, wantErr, err)
+	if err != nil {
+		return
+	}
+	var before map[store.Key]*store.Entity
+	if last := m.model.BlockAt(max(from, 1) - 1); from > 0 && !last.Empty {
+		before = m.stateAt(max(last.Block, m.model.Horizon()))
+	}
+	for n := from; n <= to; n++ {
+		b := m.model.BlockAt(n)
+		if b.Empty || b.Block != n {
+			continue
+		}
+		require.NotEmpty(m.t, list, "block %d", n)
+		after := m.stateAt(n)
+		require.Equal(m.t, b, list[0].Head)
+		requireChanges(m.t, list[0], before, after)
+		list, before = list[1:], after
+	}
+	require.Empty(m.t, list)
+}
+
+// stateAt is what is visible at a block, by key.
+func (m *machine) stateAt(block uint64) map[store.Key]*store.Entity {
+	s, err := m.model.At(block)
+	require.NoError(m.t, err)
+	state := map[store.Key]*store.Entity{}
+	for _, e := range s.Visible() {
+		state[e.Key] = e
+	}
+	return state
+}
+
+// requireChanges checks that a block's changes lead from one state to the next.
+func requireChanges(t testing.TB, set store.BlockChanges, before, after map[store.Key]*store.Entity) {
+	t.Helper()
+	got := map[store.Key]*store.Entity{}
+	maps.Copy(got, before)
+	for _, e := range set.Expired {
+		require.Contains(t, got, e.Key)
+		require.LessOrEqual(t, e.Expiration, set.Head.Block)
+		delete(got, e.Key)
+	}
+	for _, c := range set.Changed {
+		require.True(t, c.Old != nil || c.New != nil)
+		if c.Old != nil {
+			requireSame(t, got[c.Old.Key], c.Old)
+			delete(got, c.Old.Key)
+		}
+		if c.New != nil {
+			require.NotContains(t, got, c.New.Key)
+			require.Equal(t, set.Head.Block, c.New.LastModifiedAtBlock)
+			got[c.New.Key] = c.New
+		}
+	}
+	requireSame(t, after, got)
+}
+
+// sameEntity tells whether two versions are equal. Nil and empty are the same.
+// It is go-cmp's verdict, without the time that takes when they are.
+func sameEntity(a, b *store.Entity) bool {
+	return a.Key == b.Key && a.Creator == b.Creator && a.Owner == b.Owner &&
+		a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
+		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes) &&
+		a.Sequence == b.Sequence && a.LastModifiedAtBlock == b.LastModifiedAtBlock && a.Expiration == b.Expiration
+}
+
+// sentinels are the errors that callers of Entities branch on.
+var sentinels = []error{
+	store.ErrNotFound, store.ErrExists, store.ErrInvalid, store.ErrBlockOrder, store.ErrBlockRange, store.ErrUnsupported,
+	store.ErrHistory, store.ErrLayout, store.ErrConflict, store.ErrCorrupt, store.ErrClosed, store.ErrReadOnly,
+}
+
+// requireSameError compares errors by sentinel and by the operation at fault.
+func requireSameError(t testing.TB, want, got error) {
+	t.Helper()
+	require.Equal(t, want == nil, got == nil, "want error: %v, got: %v", want, got)
+	is := func(err error) int {
+		return slices.IndexFunc(sentinels, func(s error) bool { return errors.Is(err, s) })
+	}
+	require.Equal(t, is(want), is(got), "want error: %v, got: %v", want, got)
+	var wantOp, gotOp *entity.OpError
+	require.Equal(t, errors.As(want, &wantOp), errors.As(got, &gotOp), "want error: %v, got: %v", want, got)
+	if wantOp != nil {
+		require.Empty(t, cmp.Diff(wantOp, gotOp, cmpopts.IgnoreFields(entity.OpError{}, "Err")))
+	}
+}
