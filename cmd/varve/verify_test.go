@@ -26,5 +26,5 @@ func TestVerifyGenerated(t *testing.T) {
 	must(t, "seed", "mendoza", forgetful, "--scale=0.0001")
 	out, _, code := varve(t, "verify", forgetful)
 	require.Equal(t, cli.ExitNotChecked, code, out)
-	require.Contains(t, out, "the store knows of no block before")
+	require.Contains(t, out, "layout simple does not keep them as they were created")
 }

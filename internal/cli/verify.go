@@ -180,6 +180,9 @@ func (c *verifyCmd) against(e *env, s store.Summary, ents *store.Entities, v *ve
 // that differs: of two histories the creations are what both tell, whatever else one of them
 // has forgotten. Total is how many there are, 0 when that is not known.
 func checkCreated(e *env, ents *store.Entities, blocks iter.Seq2[entity.Block, error], total uint64, v *verification) error {
+	if !ents.Temporal() {
+		return fmt.Errorf("entities: %w: layout %s does not keep them as they were created", store.ErrUnsupported, ents.Layout())
+	}
 	bar := startBar(e.stderr, "verify: entities", "entities", int64(total))
 	defer bar.Finish()
 	next, stop := iter.Pull2(created(entity.Operations(ents.History(e.ctx))))
