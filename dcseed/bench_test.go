@@ -28,23 +28,16 @@ func benchmarkBlocks(b *testing.B, first uint64) {
 	b.SetBytes(660 * DefaultPayload)
 }
 
-// BenchmarkExpected answers each kind at one full data centre, after a day of
-// load.
+// BenchmarkExpected answers what the seed asks at one full data centre, after a day of load.
 func BenchmarkExpected(b *testing.B) {
 	m := newModel(b, Config{})
 	o := NewOracle(m)
-	for k := range Kind(kinds) {
-		b.Run("kind="+k.String(), func(b *testing.B) {
-			var weights Weights
-			weights[k] = 1
-			b.ReportAllocs()
-			next := take(m.Reads(1, weights, func() uint64 { return 43_200 }), 100)
-			i := 0
-			for b.Loop() {
-				o.Expected(next[i%len(next)])
-				i++
-			}
-		})
+	b.ReportAllocs()
+	next := take(m.Reads(1, func() uint64 { return 43_200 }), 100)
+	i := 0
+	for b.Loop() {
+		o.Expected(next[i%len(next)])
+		i++
 	}
 }
 

@@ -64,18 +64,9 @@ func (m *Model) initialBlock(number uint64) entity.Block {
 }
 
 func (m *Model) loadBlock(number uint64) entity.Block {
-	n := m.cfg.NodeUpdates + m.cfg.WorkloadUpdates
-	if m.cfg.RecordEvents {
-		n *= 2
-	}
-	b := entity.Block{Number: number, Ops: make([]entity.Op, 0, n)}
+	b := entity.Block{Number: number, Ops: make([]entity.Op, 0, m.cfg.NodeUpdates+m.cfg.WorkloadUpdates)}
 	for r, turn := range m.turns(number) {
 		appendOp(&b, m.operation(r, turn))
-	}
-	if m.cfg.RecordEvents {
-		for r, turn := range m.turns(number) {
-			appendOp(&b, m.eventOperation(r, turn))
-		}
 	}
 	return b
 }

@@ -22,11 +22,9 @@ var update = flag.Bool("update", false, "write the golden digests instead of com
 func TestGoldenDigests(t *testing.T) {
 	scaled, err := ForScale(0.00005)
 	require.NoError(t, err)
-	recorded, endless := small(), small()
-	recorded.RecordEvents, endless.Endless, endless.Seed = true, true, 8
 	var lines []string
 	for name, cfg := range map[string]Config{
-		"small": small(), "recorded": recorded, "endless": endless, "scale-0.00005": scaled, "expiring": expiring(),
+		"small": small(), "scale-0.00005": scaled, "expiring": expiring(),
 	} {
 		m := newModel(t, cfg)
 		store := newMemory(t)
@@ -106,17 +104,6 @@ func TestBlockErrors(t *testing.T) {
 	}
 	for _, err := range m.Blocks(9, 12) {
 		require.Error(t, err)
-	}
-}
-
-func TestStreamsStop(t *testing.T) {
-	m := newModel(t, small())
-	for _, err := range m.Initial() {
-		require.NoError(t, err)
-		break
-	}
-	for range m.turns(m.FirstLoadBlock()) {
-		break
 	}
 }
 

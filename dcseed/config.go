@@ -21,10 +21,9 @@ const (
 const (
 	MaxDCs     = 99
 	MaxPerDC   = 999_999
-	MaxPayload = 64 << 20   // bytes
-	maxOps     = 1_000_000  // a block
-	opsPerTx   = 100        // operations are numbered tx 0 op 0 … op 99, tx 1 op 0 …
-	eventBTL   = 7 * 43_200 // blocks: a recorded event lives a week
+	MaxPayload = 64 << 20  // bytes
+	maxOps     = 1_000_000 // a block
+	opsPerTx   = 100       // operations are numbered tx 0 op 0 … op 99, tx 1 op 0 …
 )
 
 // Config is all that the data depend on. The zero value is one full data centre.
@@ -52,13 +51,6 @@ type Config struct {
 	// DefaultWorkloadUpdates or all entities if those are fewer; negative none.
 	NodeUpdates     int
 	WorkloadUpdates int
-
-	// Endless makes entities live for ever instead of drawing lifetimes.
-	Endless bool
-
-	// RecordEvents stores each load event as an entity of its own, beside the
-	// update that it tells of.
-	RecordEvents bool
 }
 
 // ForScale returns the configuration for a multiple of the base profile's size:

@@ -2,10 +2,8 @@ package dcseed
 
 // The values of the string attributes.
 const (
-	TypeNode          = "node"
-	TypeWorkload      = "workload"
-	TypeNodeEvent     = "node_event"
-	TypeWorkloadEvent = "workload_event"
+	TypeNode     = "node"
+	TypeWorkload = "workload"
 
 	RegionEUWest  = "eu-west"
 	RegionUSEast  = "us-east"

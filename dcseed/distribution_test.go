@@ -65,7 +65,7 @@ var distributions = []distribution{
 // turns.
 func TestDistributions(t *testing.T) {
 	m := newModel(t, Config{Seed: 11, DCs: 2, NodesPerDC: 10_000, WorkloadsPerDC: 20_000, Payload: -1,
-		NodeUpdates: 2_000, WorkloadUpdates: 4_000, Endless: true})
+		NodeUpdates: 2_000, WorkloadUpdates: 4_000})
 	for _, block := range []uint64{m.FirstLoadBlock() - 1, m.FirstLoadBlock() + 95} {
 		counts := map[string]int{}
 		for _, p := range []*population{&m.nodes, &m.workloads} {

@@ -26,6 +26,6 @@
 // Entities expire, and answers count only what is visible at the block they are
 // for. No lifetime is below ShortestLife blocks, so "exactly all" and "exactly
 // five" hold that long after the first block, and later for entities whose turns
-// come round in time; Config.Endless makes them hold for ever. An entity that
-// has expired when its turn comes is created anew under the same key.
+// come round in time. An entity that has expired when its turn comes is created
+// anew under the same key.
 package dcseed

@@ -29,5 +29,5 @@ func Example() {
 	// 6000 entities
 	// assigned_node = "node_01_000042"
 	// 5 workloads
-	// wrong answer: workloads-on-node of node_01_000042 at block 110: 4 found, want 5; missing: wl_01_004042
+	// wrong answer: workloads-on-node of node_01_000042 at block 110: 4 found, want 5; position 0 is 0x76df1db0aba5ded9a4c478dbae61393b690867448114a29b9552e247cda98dbb, want 0xd5ad4b6af484fe3f3bdf30ea5e222ecdbaef80f91530f5c2a4d6bb6492aeab6e
 }

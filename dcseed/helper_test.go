@@ -102,7 +102,7 @@ func (s *memory) ask(q Query) Answer {
 		byAttribute := cmp.Compare(a.NumericAttributes[q.OrderBy], b.NumericAttributes[q.OrderBy])
 		return cmp.Or(byAttribute, cmp.Compare(b.Sequence, a.Sequence), bytes.Compare(a.Key[:], b.Key[:]))
 	})
-	answer := Answer{Count: uint64(len(found))}
+	var answer Answer
 	if q.Limit > 0 && q.Limit < len(found) {
 		found = found[:q.Limit]
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// ContentType is the content type of nodes, workloads and recorded events.
+// ContentType is the content type of nodes and workloads.
 const ContentType = "application/octet-stream"
 
 // Model answers for one configuration. It is small, never changes, and is safe
@@ -59,14 +59,6 @@ func (m *Model) population(c Class) *population {
 		return &m.nodes
 	}
 	return &m.workloads
-}
-
-// Has tells whether the model has an entity of that name, at whatever block.
-func (m *Model) Has(r Ref) bool {
-	if r.Class != ClassNode && r.Class != ClassWorkload {
-		return false
-	}
-	return r.DC >= 1 && r.DC <= m.cfg.DCs && r.N >= 1 && uint64(r.N) <= m.population(r.Class).perDC
 }
 
 func (m *Model) source(r Ref) source { return newSource(m.cfg.Seed, r.Class, r.DC, r.N) }
@@ -183,19 +175,4 @@ func (m *Model) EntityAt(r Ref, block uint64) (*entity.Entity, bool) {
 		LastModifiedAtBlock: v.from,
 		Expiration:          v.expires,
 	}, true
-}
-
-// Visible returns how many nodes, workloads and recorded events are visible at a
-// block. It looks at every entity.
-func (m *Model) Visible(block uint64) (nodes, workloads, events uint64) {
-	return m.countVisible(&m.nodes, block), m.countVisible(&m.workloads, block), m.countEvents(block)
-}
-
-func (m *Model) countVisible(p *population, block uint64) (n uint64) {
-	for i := range p.count {
-		if _, ok := m.versionAt(p.ref(i), block); ok {
-			n++
-		}
-	}
-	return n
 }

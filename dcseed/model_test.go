@@ -82,16 +82,6 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-func TestHas(t *testing.T) {
-	m := newModel(t, small())
-	for _, r := range []Ref{NodeRef(1, 1), NodeRef(2, 30), WorkloadRef(2, 150)} {
-		require.True(t, m.Has(r), r)
-	}
-	for _, r := range []Ref{{}, NodeRef(0, 1), NodeRef(3, 1), NodeRef(1, 31), WorkloadRef(1, 0), WorkloadRef(1, 151)} {
-		require.False(t, m.Has(r), r)
-	}
-}
-
 // Attributes depend on seed, data centre and number, and on nothing else.
 func TestAttributesArePure(t *testing.T) {
 	a := newModel(t, Config{Seed: 5})

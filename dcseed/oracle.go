@@ -9,8 +9,7 @@ import (
 
 // Answer is what a store says to a Query.
 type Answer struct {
-	Count  uint64         // of CountOnly
-	Keys   []entity.Key   // of the others but NodeState, in order
+	Keys   []entity.Key   // of all but NodeState, in order
 	Entity *entity.Entity // of NodeState; nil when the node is not visible
 }
 
@@ -72,8 +71,7 @@ func shelfIndex(region, vmType int) int { return region*len(vmTypes) + vmType }
 // Expected returns the answer to a question. The block may be any, also one that
 // no store has reached. The time is constant for a NodeState, grows with the
 // nodes that must be passed over for a NodeMatch, and with the data centre for
-// the others; making a key costs more than looking at an entity, so that
-// CountOnly is several times faster.
+// the others.
 func (o *Oracle) Expected(q Query) Answer {
 	if q.Kind == NodeState {
 		e, ok := o.model.EntityAt(NodeRef(q.DC, q.N), q.Block)
@@ -83,14 +81,10 @@ func (o *Oracle) Expected(q Query) Answer {
 		if !q.Content {
 			e.Content = nil
 		}
-		return Answer{Count: 1, Keys: []entity.Key{e.Key}, Entity: e}
+		return Answer{Entity: e}
 	}
-	matches := o.matches(q)
-	a := Answer{Count: uint64(len(matches))}
-	if q.CountOnly {
-		return a
-	}
-	for _, r := range o.ordered(q, matches) {
+	var a Answer
+	for _, r := range o.ordered(q, o.matches(q)) {
 		a.Keys = append(a.Keys, r.Key())
 	}
 	return a
@@ -104,40 +98,37 @@ type match struct {
 }
 
 // matches returns what a question other than NodeState matches. Those of a
-// NodeMatch are only as many as the limit needs, unless they are to be counted.
+// NodeMatch are only as many as the limit needs.
 func (o *Oracle) matches(q Query) []match {
 	switch q.Kind {
 	case NodesInDC:
-		return o.scan(q, ClassNode, 1, 1, "")
+		return o.scan(q, ClassNode, 1, 1)
 	case AvailableGPUNodes:
 		return o.available(q, VMTypeGPU)
 	case WorkloadsOnNode:
-		return o.scan(q, ClassWorkload, q.N, o.model.cfg.NodesPerDC, "")
-	case PendingWorkloads:
-		return o.scan(q, ClassWorkload, 1, 1, StatusPending)
+		return o.scan(q, ClassWorkload, q.N, o.model.cfg.NodesPerDC)
 	case NodeMatch:
 		return o.suitable(q)
 	}
 	return nil
 }
 
-// scan looks at every step-th entity of the data centre from the first on, and
-// at those of one status unless it is empty.
-func (o *Oracle) scan(q Query, class Class, first, step int, status string) []match {
+// scan looks at every step-th entity of the data centre from the first on.
+func (o *Oracle) scan(q Query, class Class, first, step int) []match {
 	var found []match
 	last := int(o.model.population(class).perDC)
 	for n := first; n <= last; n += step {
-		if v, ok := o.inStatus(Ref{class, q.DC, n}, q.Block, status); ok {
+		if v, ok := o.model.versionAt(Ref{class, q.DC, n}, q.Block); ok {
 			found = append(found, match{n: n, turn: v.turn})
 		}
 	}
 	return found
 }
 
-// inStatus returns the version visible at a block if it has the status.
-func (o *Oracle) inStatus(r Ref, block uint64, status string) (version, bool) {
+// isAvailable returns the version of a node that is visible at a block if it is available.
+func (o *Oracle) isAvailable(r Ref, block uint64) (version, bool) {
 	v, ok := o.model.versionAt(r, block)
-	return v, ok && (status == "" || o.model.status(r, v.turn) == status)
+	return v, ok && o.model.status(r, v.turn) == StatusAvailable
 }
 
 func (o *Oracle) available(q Query, vmType string) []match {
@@ -147,7 +138,7 @@ func (o *Oracle) available(q Query, vmType string) []match {
 			continue
 		}
 		for _, node := range s {
-			if v, ok := o.inStatus(NodeRef(q.DC, int(node.n)), q.Block, StatusAvailable); ok {
+			if v, ok := o.isAvailable(NodeRef(q.DC, int(node.n)), q.Block); ok {
 				found = append(found, match{n: int(node.n), turn: v.turn})
 			}
 		}
@@ -172,15 +163,14 @@ func (o *Oracle) suitable(q Query) []match {
 // decides among them.
 func (o *Oracle) cheapest(q Query, w *Workload, s shelf) []match {
 	var found []match
-	enough := q.Limit > 0 && !q.CountOnly
 	for _, node := range s {
-		if enough && len(found) >= q.Limit && node.price() > found[len(found)-1].price {
+		if q.Limit > 0 && len(found) >= q.Limit && node.price() > found[len(found)-1].price {
 			break
 		}
 		if !node.suits(w) {
 			continue
 		}
-		if v, ok := o.inStatus(NodeRef(q.DC, int(node.n)), q.Block, StatusAvailable); ok {
+		if v, ok := o.isAvailable(NodeRef(q.DC, int(node.n)), q.Block); ok {
 			found = append(found, match{n: int(node.n), turn: v.turn, price: node.price()})
 		}
 	}
@@ -190,7 +180,7 @@ func (o *Oracle) cheapest(q Query, w *Workload, s shelf) []match {
 // ordered sorts matches as the question asks for and cuts them at its limit.
 func (o *Oracle) ordered(q Query, matches []match) []Ref {
 	class := ClassNode
-	if q.Kind == WorkloadsOnNode || q.Kind == PendingWorkloads {
+	if q.Kind == WorkloadsOnNode {
 		class = ClassWorkload
 	}
 	type ranked struct {

@@ -17,7 +17,6 @@ const (
 	NodesInDC         Kind = iota // all nodes of a data centre
 	AvailableGPUNodes             // of a data centre, with vm_type "gpu" and not "gpu_large"
 	WorkloadsOnNode               // assigned to a node
-	PendingWorkloads              // of a data centre
 	NodeMatch                     // the cheapest available nodes that can run a workload
 	NodeState                     // a node as it was at a past block
 
@@ -25,7 +24,7 @@ const (
 )
 
 var kindNames = [kinds]string{
-	"nodes-in-dc", "available-gpu-nodes", "workloads-on-node", "pending-workloads", "node-match", "node-state",
+	"nodes-in-dc", "available-gpu-nodes", "workloads-on-node", "node-match", "node-state",
 }
 
 // String returns the kind's name in results, such as nodes-in-dc.
@@ -39,8 +38,8 @@ func (k Kind) String() string {
 // MatchLimit is how many nodes a NodeMatch asks for.
 const MatchLimit = 10
 
-// Query is a question about the state at a block. Models make them; Block,
-// Limit, CountOnly and Content may be changed before the question is asked.
+// Query is a question about the state at a block. Models make them; Block, Limit
+// and Content may be changed before the question is asked.
 type Query struct {
 	Kind Kind
 	DC   int
@@ -54,10 +53,9 @@ type Query struct {
 	// first among equals. Empty means newest creation first.
 	OrderBy string
 
-	Limit     int    // 0 means all
-	CountOnly bool   // the answer is the number of all matches, whatever the limit
-	Content   bool   // of NodeState: the payload belongs to the answer
-	Block     uint64 // at which to ask
+	Limit   int    // 0 means all
+	Content bool   // of NodeState: the payload belongs to the answer
+	Block   uint64 // at which to ask
 }
 
 // At returns the question for another block.
@@ -110,13 +108,6 @@ func (m *Model) WorkloadsOnNode(dc, node int, block uint64) Query {
 		Expr: is("assigned_node", NodeRef(dc, node).ID())}
 }
 
-// PendingWorkloads asks for the pending workloads of a data centre: about 15 %
-// of them.
-func (m *Model) PendingWorkloads(dc int, block uint64) Query {
-	return Query{Kind: PendingWorkloads, DC: dc, Block: block,
-		Expr: all(is("dc_id", DCID(dc)), is("status", StatusPending))}
-}
-
 // NodeMatch asks for the MatchLimit cheapest nodes of a workload's data centre
 // that are available, in a region that the workload accepts, of its vm_type,
 // with at least its processors, memory and hours.
@@ -148,42 +139,36 @@ func (m *Model) NodeState(dc, node int, block uint64) Query {
 		Expr: is(entity.AttrKey, NodeRef(dc, node).Key().String())}
 }
 
-// Weights says how often each kind is asked, in any unit.
-type Weights [kinds]uint64
+// asked is how often the seed asks each kind.
+var asked = []choice[Kind]{{NodesInDC, 25}, {AvailableGPUNodes, 20}, {WorkloadsOnNode, 20}, {NodeMatch, 20}, {NodeState, 15}}
 
-// SeedWeights is the mix of the seed, in percent. It leaves pending workloads
-// out.
-var SeedWeights = Weights{NodesInDC: 25, AvailableGPUNodes: 20, WorkloadsOnNode: 20, NodeMatch: 20, NodeState: 15}
-
-// Reads yields questions without end: kinds by weight, which must not all be 0;
-// data centre, node and workload uniform. The block is what head returns, which
+// Reads yields questions without end: kinds as often as the seed asks them; data
+// centre, node and workload uniform. The block is what head returns, which
 // is called once a question; for a NodeState one from the node's first block to
 // there, uniform. The stream depends on its arguments alone. Readers that ask in
 // parallel take a stream each, with different seeds.
 //
 // The questions want all keys, of which nodes in a data centre have 100,000; set
-// Limit or CountOnly where that is not what is to be measured.
-func (m *Model) Reads(seed uint64, weights Weights, head func() uint64) iter.Seq[Query] {
+// Limit where that is not what is to be measured.
+func (m *Model) Reads(seed uint64, head func() uint64) iter.Seq[Query] {
 	return func(yield func(Query) bool) {
-		for i := uint64(0); yield(m.read(splitmix.Mix(seed)+i*splitmix.Step, weights, head())); i++ {
+		for i := uint64(0); yield(m.read(splitmix.Mix(seed)+i*splitmix.Step, head())); i++ {
 		}
 	}
 }
 
-func (m *Model) read(seed uint64, weights Weights, head uint64) Query {
+func (m *Model) read(seed uint64, head uint64) Query {
 	// Not a draw of the data: the same seed must not correlate the two.
 	s := source(splitmix.Mix(seed ^ 0x7265616473))
 	dc := int(below(s.draw(1, 0), uint64(m.cfg.DCs))) + 1
 	node := int(below(s.draw(2, 0), m.nodes.perDC)) + 1
-	switch weights.pick(s.draw(3, 0)) {
+	switch draw(asked, s.draw(3, 0)) {
 	case NodesInDC:
 		return m.NodesInDC(dc, head)
 	case AvailableGPUNodes:
 		return m.AvailableGPUNodes(dc, head)
 	case WorkloadsOnNode:
 		return m.WorkloadsOnNode(dc, node, head)
-	case PendingWorkloads:
-		return m.PendingWorkloads(dc, head)
 	case NodeMatch:
 		if m.workloads.count == 0 {
 			return m.NodesInDC(dc, head) // nothing to match
@@ -196,19 +181,4 @@ func (m *Model) read(seed uint64, weights Weights, head uint64) Query {
 		}
 		return m.NodeState(dc, node, block)
 	}
-}
-
-func (w Weights) pick(hash uint64) Kind {
-	sum := uint64(0)
-	for _, weight := range w {
-		sum += weight
-	}
-	r := below(hash, sum)
-	for k, weight := range w {
-		if r < weight {
-			return Kind(k)
-		}
-		r -= weight
-	}
-	return NodesInDC // when all are 0
 }

@@ -147,18 +147,12 @@ func (m *Model) versionAt(r Ref, block uint64) (version, bool) {
 // revives tells whether an entity has expired before a turn comes, so that the
 // turn creates it anew.
 func (m *Model) revives(r Ref, turn uint64) bool {
-	if m.cfg.Endless {
-		return false
-	}
 	return m.version(r, turn-1).expires <= m.spot(r, turn).block
 }
 
 // born returns where the life began that a turn belongs to: the last turn that
 // revived the entity, found by going back.
 func (m *Model) born(r Ref, turn uint64) spot {
-	if m.cfg.Endless {
-		return m.creation(r)
-	}
 	if m.population(r.Class).keepsAlive() {
 		turn = min(turn, 1) // only the time before the first turn can be too long
 	}
@@ -175,9 +169,6 @@ func (p *population) keepsAlive() bool {
 
 // btl returns the blocks to live that a turn gives.
 func (m *Model) btl(r Ref, turn uint64) uint64 {
-	if m.cfg.Endless {
-		return entity.MaxBlock
-	}
 	s := m.source(r)
 	band := draw(lifetimes, s.draw(fieldLifeBand, turn))
 	return band[0] + below(s.draw(fieldLife, turn), band[1]-band[0]+1)

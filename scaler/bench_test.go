@@ -56,23 +56,6 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// BenchmarkCollect looks at 8,000 entities.
-func BenchmarkCollect(b *testing.B) {
-	var blocks []entity.Block
-	for block, err := range Stream(Mendoza(), Options{Scale: 0.01, Seed: 1}) {
-		if err != nil {
-			b.Fatal(err)
-		}
-		blocks = append(blocks, block)
-	}
-	for b.Loop() {
-		if d, err := Collect(source(blocks...)()); err != nil || d.Entities != 8000 {
-			b.Fatal(d.Entities, err)
-		}
-	}
-	b.ReportMetric(8000*float64(b.N)/b.Elapsed().Seconds(), "ent/s")
-}
-
 func drain(b *testing.B, blocks iter.Seq2[entity.Block, error], want uint64) {
 	var created uint64
 	for block, err := range blocks {

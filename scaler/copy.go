@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/varvedb/varve/store/entity"
 )
@@ -13,33 +14,34 @@ import (
 // mapper maps what identifies something in the source to what identifies it in
 // a copy. It is a function of the name and the copy: nothing is remembered.
 type mapper struct {
-	seed       uint64
-	copy       uint64 // from 1
-	references map[string]bool
-	literals   map[string]bool
-	accounts   bool
-	suffix     string
+	seed   uint64
+	copy   uint64 // from 1
+	suffix string
 }
 
-func newMapper(o *ScaleOptions, number uint64) mapper {
-	m := mapper{seed: o.Seed, copy: number, accounts: o.FreshAccounts,
-		references: map[string]bool{}, literals: map[string]bool{}}
-	names := o.References
-	if names == nil {
-		names = DefaultReferences()
-	}
-	for _, name := range names {
-		m.references[name] = true
-	}
-	for _, name := range o.Literals {
-		m.literals[name] = true
-	}
-	m.suffix = fmt.Sprintf("#%d", number)
-	if o.Seed != 0 {
-		m.suffix = fmt.Sprintf("#%x.%d", o.Seed, number)
+func newMapper(seed, number uint64) mapper {
+	m := mapper{seed: seed, copy: number, suffix: fmt.Sprintf("#%d", number)}
+	if seed != 0 {
+		m.suffix = fmt.Sprintf("#%x.%d", seed, number)
 	}
 	return m
 }
+
+// references are the names of the string attributes whose values are ids of entities: those
+// of the Mendoza profile, of Arkiv's block feeds and of package dcseed. In a copy the values
+// get a suffix. A value that is an entity key is mapped like the key, in any attribute.
+var references = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{"stream": true}
+	for _, k := range Mendoza().Kinds {
+		for _, t := range k.Texts {
+			switch t.Source {
+			case Serial, Next, Group, ID, Key:
+				names[t.Name] = true
+			}
+		}
+	}
+	return names
+})
 
 func (m *mapper) hash(what byte, name []byte) [sha256.Size]byte {
 	var buf [64]byte
@@ -51,14 +53,6 @@ func (m *mapper) hash(what byte, name []byte) [sha256.Size]byte {
 
 func (m *mapper) key(k entity.Key) entity.Key { return m.hash('k', k[:]) }
 
-func (m *mapper) address(a entity.Address) entity.Address {
-	if !m.accounts {
-		return a
-	}
-	h := m.hash('a', a[:])
-	return entity.Address(h[:len(a)])
-}
-
 // moved tells whether the copy of an entity is in the half that Hybrid moves.
 func moved(copied entity.Key) bool { return copied[len(copied)-1]&1 != 0 }
 
@@ -67,10 +61,6 @@ func moved(copied entity.Key) bool { return copied[len(copied)-1]&1 != 0 }
 func (m *mapper) op(op *entity.Op, key entity.Key) entity.Op {
 	c := *op
 	c.Key = key
-	switch op.Kind {
-	case entity.Create, entity.Update, entity.ChangeOwner:
-		c.Owner = m.address(op.Owner)
-	}
 	c.StringAttributes = m.attributes(op.StringAttributes)
 	return c
 }
@@ -91,15 +81,12 @@ func (m *mapper) attributes(texts map[string]string) map[string]string {
 }
 
 func (m *mapper) value(name, value string) string {
-	switch {
-	case value == "" || m.literals[name]:
-		return value
-	case len(value) == 2+2*len(entity.Key{}) && value[:2] == "0x":
+	if len(value) == 2+2*len(entity.Key{}) && value[:2] == "0x" {
 		if key, err := entity.ParseKey(value); err == nil {
 			return m.key(key).String()
 		}
 	}
-	if m.references[name] {
+	if value != "" && references()[name] {
 		return value + m.suffix
 	}
 	return value

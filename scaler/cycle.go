@@ -67,7 +67,7 @@ func (m *model) counts(n uint64) []uint64 {
 // are whole ones.
 func (m *model) lay(c *cycle, number, n, blocks uint64) {
 	c.number = number
-	c.start = m.first + number*m.CycleBlocks
+	c.start = firstBlock + number*m.CycleBlocks
 	m.layRuns(c, n)
 	m.laySlots(c)
 	m.layBatches(c, blocks)

@@ -6,8 +6,6 @@
 //     tells exactly what Stream will generate, without the contents.
 //   - Scale multiplies a Source – a generated one, a block tar, a database –
 //     by a whole factor with fresh keys.
-//   - Distributions collects what a stream looks like; Profile.Check and
-//     Compare test it against the profile or another stream.
 //
 // The same options give the same bytes on every machine: generation uses
 // integers only (math functions and fused multiplication differ between

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
@@ -176,9 +175,4 @@ func created(t require.TestingT, blocks iter.Seq2[entity.Block, error], attribut
 		}
 	}
 	return ids, keys
-}
-
-func requireValid(t *testing.T, p Profile) {
-	t.Helper()
-	require.NoError(t, p.Validate())
 }

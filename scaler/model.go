@@ -10,7 +10,7 @@ import (
 )
 
 // Options choose what is generated of a profile. The zero value is scale 1 with
-// seed 0 from block 1 on.
+// seed 0.
 type Options struct {
 	// Scale is the size relative to the profile's, 0.0001 to 100; 0 means 1.
 	// Digits after the sixth are rounded away.
@@ -19,13 +19,13 @@ type Options struct {
 	// Seed decides everything that is random.
 	Seed uint64
 
-	// FirstBlock is the number of the first block; 0 means 1.
-	FirstBlock uint64
-
 	// From leaves out the blocks below it, as quickly as if they had been
 	// generated before: what follows is the same. Plan ignores it.
 	From uint64
 }
+
+// firstBlock is the number of the first block of every stream.
+const firstBlock = 1
 
 // The limits of Options.Scale.
 const (
@@ -41,7 +41,6 @@ type model struct {
 	horizon  uint64 // blocks
 
 	seed  uint64
-	first uint64   // block
 	last  uint64   // block
 	total uint64   // entities
 	early []uint64 // entities of each kind in the first cycle
@@ -64,16 +63,13 @@ type text struct {
 }
 
 func newModel(p *Profile, o Options) (*model, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
 	if o.Scale == 0 {
 		o.Scale = 1
 	}
 	if !(o.Scale >= MinScale && o.Scale <= MaxScale) {
 		return nil, fmt.Errorf("scale %v: want %v to %v; beyond that, scale the result by copying", o.Scale, MinScale, MaxScale)
 	}
-	m := &model{Profile: p, entities: p.Entities(), seed: o.Seed, first: max(o.FirstBlock, 1)}
+	m := &model{Profile: p, entities: p.Entities(), seed: o.Seed}
 	millionths := uint64(math.Round(o.Scale * 1e6))
 	m.total = p.Cycles * m.entities * millionths / 1e6
 	blocks := p.Cycles * p.CycleBlocks * millionths / 1e6
@@ -81,11 +77,7 @@ func newModel(p *Profile, o Options) (*model, error) {
 		return nil, fmt.Errorf("scale %v of profile %q has %d entities, too few for its kinds: use a scale of %.2g or more",
 			o.Scale, p.Name, m.total, float64(least)/float64(p.Cycles*m.entities))
 	}
-	m.last = entity.AddBlocks(m.first, blocks-1)
-	if m.last > entity.MaxBlockNumber {
-		return nil, fmt.Errorf("%d blocks from %d on pass the highest block number %d: use a smaller scale or first block",
-			blocks, m.first, uint64(entity.MaxBlockNumber))
-	}
+	m.last = blocks
 	m.compile()
 	return m, nil
 }
@@ -124,13 +116,13 @@ func (m *model) size(cycle uint64) uint64 {
 
 // span returns the number of blocks of a cycle.
 func (m *model) span(cycle uint64) uint64 {
-	blocks := m.last - m.first + 1
+	blocks := m.last - firstBlock + 1
 	return min(m.CycleBlocks, blocks-min(blocks, cycle*m.CycleBlocks))
 }
 
 // cycles returns the number of cycles, a cut one included.
 func (m *model) cycles() uint64 {
-	return (m.last - m.first + m.CycleBlocks) / m.CycleBlocks
+	return (m.last - firstBlock + m.CycleBlocks) / m.CycleBlocks
 }
 
 // zipf returns the sums of weights 1/(n+1), in whole numbers.

@@ -32,7 +32,7 @@ func Plan(p Profile, o Options) (Totals, error) {
 	if err != nil {
 		return Totals{}, err
 	}
-	t := Totals{Entities: m.total, FirstBlock: m.first, LastBlock: m.last, Blocks: m.last - m.first + 1}
+	t := Totals{Entities: m.total, FirstBlock: firstBlock, LastBlock: m.last, Blocks: m.last - firstBlock + 1}
 	var c cycle
 	for number := range m.cycles() {
 		m.lay(&c, number, m.size(number), m.span(number))

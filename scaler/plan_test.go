@@ -45,7 +45,7 @@ func totals(blocks []entity.Block) Totals {
 func TestPlanIsExact(t *testing.T) {
 	for _, o := range []Options{
 		{Scale: 0.0001, Seed: 1}, {Scale: 0.0005, Seed: 2}, {Scale: 0.001, Seed: 3},
-		{Scale: 0.0123, Seed: 4, FirstBlock: 77},
+		{Scale: 0.0123, Seed: 4},
 	} {
 		plan, err := Plan(Mendoza(), o)
 		require.NoError(t, err)
@@ -86,21 +86,30 @@ func TestMendozaFigures(t *testing.T) {
 	require.InDelta(t, 0.01, deleted, 1e-9)
 }
 
+// TestMendozaBatches counts the entities a block, of blocks that create any, and compares
+// them with what the comment on Mendoza says.
 func TestMendozaBatches(t *testing.T) {
-	m := Mendoza()
-	expected := m.batches()
-	var n, sum, squares float64
-	for size, count := range expected {
-		n += count
-		sum += count * float64(size)
-		squares += count * float64(size) * float64(size)
+	var n, sum, squares, one, two float64
+	for b, err := range Stream(Mendoza(), Options{Scale: 0.02, Seed: 1}) {
+		require.NoError(t, err)
+		created := 0.0
+		for i := range b.Ops {
+			if b.Ops[i].Kind == entity.Create {
+				created++
+			}
+		}
+		switch created {
+		case 0:
+			continue
+		case 1:
+			one++
+		case 2:
+			two++
+		}
+		n, sum, squares = n+1, sum+created, squares+created*created
 	}
-	require.InDelta(t, 800, sum, 1e-6, "the batches of a cycle are its entities")
-	require.InDelta(t, 10, sum/n, 0.5)
-	require.InDelta(t, 37, math.Sqrt(squares/n-sum*sum/n/n), 0.5)
-	require.Greater(t, expected[1]/n, 0.5, "median")
-	require.Greater(t, (expected[1]+expected[2])/n, 0.75, "quartile")
-	plan, err := Plan(m, Options{Scale: 1, Seed: 1})
-	require.NoError(t, err)
-	require.InEpsilon(t, n, float64(plan.Batches)/float64(m.Cycles), 0.01)
+	require.InDelta(t, 10, sum/n, 1)
+	require.InDelta(t, 37, math.Sqrt(squares/n-sum*sum/n/n), 3)
+	require.Greater(t, one/n, 0.5, "median")
+	require.Greater(t, (one+two)/n, 0.75, "quartile")
 }

@@ -162,21 +162,31 @@ func (p *Profile) Entities() (n uint64) {
 	return n
 }
 
-// References returns the names of the string attributes that hold an id or a
-// key of an entity: what Scale must map so that copies refer to each other.
-func (p *Profile) References() []string {
-	var names []string
-	seen := map[string]bool{}
-	for i := range p.Kinds {
-		for _, t := range p.Kinds[i].Texts {
-			switch t.Source {
-			case Serial, Next, Group, ID, Key:
-				if !seen[t.Name] {
-					seen[t.Name] = true
-					names = append(names, t.Name)
-				}
-			}
+// serial returns the attribute that names an entity of the kind, or nil.
+func (k *Kind) serial() *Text {
+	for i := range k.Texts {
+		if k.Texts[i].Source == Serial {
+			return &k.Texts[i]
 		}
 	}
-	return names
+	return nil
+}
+
+// horizon returns how many blocks after its creation an entity may still be
+// operated on.
+func (k *Kind) horizon() uint64 {
+	var steps, lifetimes uint64 = 0, 1
+	for _, s := range k.Steps {
+		steps += s.After.high()
+		if s.Op == entity.ExtendBTL {
+			lifetimes++
+		}
+	}
+	if k.Fate.Ephemeral > 0 {
+		steps = max(steps, lifetimes*k.Fate.Lifetime.high())
+	}
+	if k.Fate.Deleted > 0 {
+		steps = max(steps, k.Fate.DeletedAfter.high())
+	}
+	return steps
 }

@@ -21,38 +21,13 @@ type ScaleOptions struct {
 	// Seed gives the copies other keys and ids. To scale what has been scaled
 	// before, give another seed than then, or the copies will collide.
 	Seed uint64
-
-	// FreshAccounts gives each copy owners and creators of its own. Without
-	// it, every account has Factor times as many entities.
-	FreshAccounts bool
-
-	// References names the string attributes whose values are ids of entities:
-	// in a copy they get a suffix. Nil means DefaultReferences. A value that is
-	// an entity key is mapped like the key, in any attribute but Literals.
-	References []string
-
-	// Literals names the string attributes that are left as they are although
-	// their values look like entity keys, such as hashes of 32 bytes.
-	Literals []string
-
-	// EpochBlocks is the distance of epochs; 0 means the number of blocks in
-	// the source from its first to its last. A smaller one is an error, found
-	// at the end of the first epoch.
-	EpochBlocks uint64
-}
-
-// DefaultReferences returns the names by which entities of the Mendoza profile,
-// of Arkiv's block feeds and of package dcseed refer to each other.
-func DefaultReferences() []string {
-	p := Mendoza()
-	return append(p.References(), "stream")
 }
 
 // Scale returns the source with Factor−1 copies of its entities. All operations
 // are copied, so copies live, change and end as the originals do. Fresh are the
-// keys, the ids and keys in attributes, and on request the accounts. Payloads
-// are not searched for keys, and numbers stay, times among them. Of the entities nothing is remembered, so memory
-// does not grow with the source.
+// keys, and the ids and keys in attributes. Accounts and numbers stay, times among
+// them, and payloads are not searched for keys. Of the entities nothing is
+// remembered, so memory does not grow with the source.
 //
 // The source is opened once for each epoch. Its blocks are passed on, and its
 // contents shared between original and copies: treat them as read-only. Errors
@@ -74,14 +49,14 @@ func Scale(src Source, o ScaleOptions) iter.Seq2[entity.Block, error] {
 // Continue streams what may come after Scale of a source, without end: copies with keys and
 // ids of their own, whole and one after the other, each in an epoch as Temporal has them.
 // First and last are the numbers of the source's blocks; the options are those of Scale,
-// of which Method and EpochBlocks do not matter. It fails where Scale does.
+// of which Method does not matter. It fails where Scale does.
 func Continue(src Source, o ScaleOptions, first, last uint64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
-		o.Method, o.EpochBlocks = Temporal, last-first+1
-		s := &scaling{src: src, o: o}
+		o.Method = Temporal
+		s := &scaling{src: src, o: o, first: first, last: last}
 		var err error
 		for c := o.Factor; err == nil; c++ {
-			m := newMapper(&o, c)
+			m := newMapper(o.Seed, c)
 			err = s.epoch(&m, yield)
 		}
 		if !errors.Is(err, errStopped) {
@@ -112,7 +87,7 @@ func newScaling(src Source, o ScaleOptions) (*scaling, error) {
 	}
 	s := &scaling{src: src, o: o}
 	for c := uint64(1); c < o.Factor; c++ {
-		s.mappers = append(s.mappers, newMapper(&o, c))
+		s.mappers = append(s.mappers, newMapper(o.Seed, c))
 	}
 	return s, nil
 }
@@ -120,12 +95,6 @@ func newScaling(src Source, o ScaleOptions) (*scaling, error) {
 func (s *scaling) run(yield func(entity.Block, error) bool) error {
 	if err := s.original(yield); err != nil || !s.seen || s.o.Method == Duplicate {
 		return err
-	}
-	length := s.last - s.first + 1
-	if s.o.EpochBlocks == 0 {
-		s.o.EpochBlocks = length
-	} else if s.o.EpochBlocks < length && s.o.Factor > 1 {
-		return fmt.Errorf("scale: epochs of %d blocks, but the source has %d (%d to %d)", s.o.EpochBlocks, length, s.first, s.last)
 	}
 	for i := range s.mappers {
 		if err := s.epoch(&s.mappers[i], yield); err != nil {
@@ -189,7 +158,7 @@ func (s *scaling) beside(b *entity.Block) error {
 
 // epoch is the source once more, copied to a later time.
 func (s *scaling) epoch(m *mapper, yield func(entity.Block, error) bool) error {
-	hi, offset := bits.Mul64(m.copy, s.o.EpochBlocks)
+	hi, offset := bits.Mul64(m.copy, s.last-s.first+1)
 	if hi > 0 {
 		offset = entity.MaxBlock
 	}

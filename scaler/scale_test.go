@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"strings"
 	"testing"
 
@@ -118,29 +117,28 @@ func suffix(id string) string {
 }
 
 func TestScaleMapsAttributes(t *testing.T) {
-	other, hash := entity.Key{9}, entity.Key{7}
+	other := entity.Key{9}
 	op := entity.Op{Kind: entity.Create, Key: entity.Key{1}, Owner: entity.Address{5}, BTL: 10, Content: []byte("x"),
 		StringAttributes: map[string]string{
-			"parent": other.String(), "hash": hash.String(), "ref": "a", "none": "", "plain": "a", "almost": other.String()[:65] + "g",
+			"parent": other.String(), "node_id": "a", "nextBlockId": "", "plain": "a", "almost": other.String()[:65] + "g",
 		},
 		NumericAttributes: map[string]uint64{"n": 1}}
 	src := source(entity.Block{Number: 1, Ops: []entity.Op{op}})
-	o := ScaleOptions{Method: Duplicate, Factor: 2, References: []string{"ref", "none", "hash"}, Literals: []string{"hash"}}
+	o := ScaleOptions{Method: Duplicate, Factor: 2}
 	copied := collect(t, Scale(src, o))[0].Ops[1]
-	o1 := newMapper(&o, 1)
+	first := newMapper(0, 1)
 	require.Equal(t, map[string]string{
-		"parent": o1.key(other).String(), "hash": hash.String(), "ref": "a#1", "none": "", "plain": "a", "almost": op.StringAttributes["almost"],
+		"parent": first.key(other).String(), "node_id": "a#1", "nextBlockId": "", "plain": "a", "almost": op.StringAttributes["almost"],
 	}, copied.StringAttributes)
-	require.Equal(t, o1.key(op.Key), copied.Key)
+	require.Equal(t, first.key(op.Key), copied.Key)
 	require.Equal(t, op.Owner, copied.Owner)
 	require.Equal(t, op.NumericAttributes, copied.NumericAttributes)
-	require.Equal(t, "a", op.StringAttributes["ref"], "the source is not changed")
+	require.Equal(t, "a", op.StringAttributes["node_id"], "the source is not changed")
 
-	o.Seed, o.FreshAccounts = 0xab, true
+	o.Seed = 0xab
 	again := collect(t, Scale(src, o))[0].Ops[1]
-	require.Equal(t, "a#ab.1", again.StringAttributes["ref"])
+	require.Equal(t, "a#ab.1", again.StringAttributes["node_id"])
 	require.NotEqual(t, copied.Key, again.Key)
-	require.NotEqual(t, op.Owner, again.Owner)
 }
 
 // TestScaleAgain: what was scaled can be scaled again with another seed, and
@@ -195,10 +193,8 @@ func TestScaleSaturates(t *testing.T) {
 	require.NoError(t, lastError(Scale(late, ScaleOptions{Method: Duplicate, Factor: 2})))
 
 	early := source(entity.Block{Number: 10, Ops: []entity.Op{op}})
-	err := lastError(Scale(early, ScaleOptions{Method: Temporal, Factor: 3, EpochBlocks: math.MaxUint64}))
-	require.ErrorContains(t, err, "copy 1 of block 10 passes")
-	blocks := collect(t, Scale(early, ScaleOptions{Method: Temporal, Factor: 2, EpochBlocks: 1000}))
-	require.Equal(t, uint64(1010), blocks[1].Number)
+	blocks := collect(t, Scale(early, ScaleOptions{Method: Temporal, Factor: 2}))
+	require.Equal(t, uint64(11), blocks[1].Number)
 	for _, e := range fold(t, source(blocks...)()).entities {
 		require.Equal(t, uint64(entity.MaxBlock), e.Expiration, "for ever stays for ever")
 	}
@@ -212,7 +208,6 @@ func TestScaleErrors(t *testing.T) {
 	}
 	require.ErrorContains(t, lastError(Scale(src, ScaleOptions{})), "scale by 0: want a factor from 1")
 	require.ErrorContains(t, lastError(Scale(src, ScaleOptions{Factor: 2, Method: 9})), "unknown method(9)")
-	require.ErrorContains(t, lastError(Scale(src, ScaleOptions{Factor: 2, EpochBlocks: 3})), "epochs of 3 blocks, but the source has 4 (1 to 4)")
 	require.ErrorIs(t, lastError(Scale(failing, ScaleOptions{Factor: 2})), broken)
 	require.Empty(t, collect(t, Scale(source(), ScaleOptions{Factor: 4})))
 	for _, err := range Scale(src, ScaleOptions{Factor: 2}) {
@@ -228,8 +223,7 @@ func TestScaleProperty(t *testing.T) {
 		src := func() iter.Seq2[entity.Block, error] { return Stream(p, Options{Scale: 0.5, Seed: seed}) }
 		o := ScaleOptions{
 			Method: Method(rapid.IntRange(0, 2).Draw(t, "method")), Factor: rapid.Uint64Range(1, 5).Draw(t, "factor"),
-			Seed: rapid.Uint64().Draw(t, "salt"), FreshAccounts: rapid.Bool().Draw(t, "accounts"),
-			References: p.References(),
+			Seed: rapid.Uint64().Draw(t, "salt"),
 		}
 		once, many := fold(t, src()), fold(t, Scale(src, o))
 		require.Equal(t, int(o.Factor)*len(once.entities), len(many.entities))

@@ -23,7 +23,7 @@ func Stream(p Profile, o Options) iter.Seq2[entity.Block, error] {
 			yield(entity.Block{}, err)
 			return
 		}
-		newGenerator(m).run(max(o.From, m.first), yield)
+		newGenerator(m).run(max(o.From, firstBlock), yield)
 	}
 }
 
@@ -54,7 +54,7 @@ func (g *generator) run(from uint64, yield func(entity.Block, error) bool) {
 	if from > g.last {
 		return
 	}
-	target := (from - g.first) / g.CycleBlocks
+	target := (from - firstBlock) / g.CycleBlocks
 	reach := uint64(len(g.queue)) - 1
 	for c := target - min(target, reach); c < g.cycles(); c++ {
 		due := g.enter(c)
@@ -89,7 +89,7 @@ func (g *generator) schedule(s *slot) {
 		if at > g.last {
 			return
 		}
-		place := &g.queue[(at-g.first)/g.CycleBlocks%uint64(len(g.queue))]
+		place := &g.queue[(at-firstBlock)/g.CycleBlocks%uint64(len(g.queue))]
 		*place = append(*place, waiting{block: at, op: l.steps[i].op, slot: *s, step: i})
 	}
 }

@@ -66,11 +66,10 @@ func TestStreamIsRepeatable(t *testing.T) {
 
 func TestStreamBlocks(t *testing.T) {
 	for _, o := range []Options{
-		{Scale: 0.0001, Seed: 1}, {Scale: 0.0013, Seed: 2}, {Scale: 0.002, Seed: 3, FirstBlock: 1_000_000},
-		{Scale: 0.001, FirstBlock: entity.MaxBlockNumber - 1149},
+		{Scale: 0.0001, Seed: 1}, {Scale: 0.0013, Seed: 2}, {Scale: 0.002, Seed: 3},
 	} {
 		t.Run(fmt.Sprintf("scale=%v", o.Scale), func(t *testing.T) {
-			next := max(o.FirstBlock, 1)
+			next := uint64(1)
 			for b, err := range Stream(Mendoza(), o) {
 				require.NoError(t, err)
 				require.Equal(t, next, b.Number, "no gaps")
@@ -114,12 +113,10 @@ func TestStreamFolds(t *testing.T) {
 
 func TestStreamFoldsTiny(t *testing.T) {
 	p := tiny()
-	requireValid(t, p)
 	rapid.Check(t, func(t *rapid.T) {
 		o := Options{
-			Scale:      rapid.SampledFrom([]float64{0.05, 0.1, 0.35, 1, 3}).Draw(t, "scale"),
-			Seed:       rapid.Uint64().Draw(t, "seed"),
-			FirstBlock: rapid.Uint64Range(1, 5000).Draw(t, "first"),
+			Scale: rapid.SampledFrom([]float64{0.05, 0.1, 0.35, 1, 3}).Draw(t, "scale"),
+			Seed:  rapid.Uint64().Draw(t, "seed"),
 		}
 		plan, err := Plan(p, o)
 		require.NoError(t, err)
@@ -128,20 +125,20 @@ func TestStreamFoldsTiny(t *testing.T) {
 		all := collect(t, Stream(p, o))
 		require.Equal(t, totals(all), plan)
 		from := rapid.Uint64Range(0, uint64(len(all))).Draw(t, "from")
-		o.From = o.FirstBlock + from
+		o.From = 1 + from
 		require.Equal(t, all[from:], append([]entity.Block{}, collect(t, Stream(p, o))...))
 	})
 }
 
 func TestStreamFrom(t *testing.T) {
-	o := Options{Scale: 0.004, Seed: 5, FirstBlock: 100}
+	o := Options{Scale: 0.004, Seed: 5}
 	all := collect(t, Stream(Mendoza(), o))
-	for _, from := range []uint64{0, 99, 100, 101, 1249, 1250, 3000, 4699} {
+	for _, from := range []uint64{0, 1, 2, 1150, 1151, 3000, 4600} {
 		o.From = from
-		skip := max(from, 100) - 100
+		skip := max(from, 1) - 1
 		require.Equal(t, all[skip:], collect(t, Stream(Mendoza(), o)), "from %d", from)
 	}
-	o.From = 4700
+	o.From = 4601
 	require.Empty(t, collect(t, Stream(Mendoza(), o)))
 }
 
@@ -152,19 +149,15 @@ func TestStreamSmallerIsBeginning(t *testing.T) {
 }
 
 func TestStreamOptions(t *testing.T) {
-	bad := tiny()
-	bad.Kinds[0].Runs = Histogram{{999, 1, 1}}
 	for name, c := range map[string]struct {
 		p    Profile
 		o    Options
 		want string
 	}{
-		"small":   {Mendoza(), Options{Scale: 0.00009}, "want 0.0001 to 100"},
-		"large":   {Mendoza(), Options{Scale: 100.1}, "scale the result by copying"},
-		"no":      {Mendoza(), Options{Scale: -1}, "want 0.0001 to 100"},
-		"empty":   {tiny(), Options{Scale: 0.001}, "use a scale of 0.044 or more"},
-		"block":   {Mendoza(), Options{Scale: 1, FirstBlock: entity.MaxBlockNumber - 1_149_998}, "highest block number"},
-		"profile": {bad, Options{}, "bars add up to 999"},
+		"small": {Mendoza(), Options{Scale: 0.00009}, "want 0.0001 to 100"},
+		"large": {Mendoza(), Options{Scale: 100.1}, "scale the result by copying"},
+		"no":    {Mendoza(), Options{Scale: -1}, "want 0.0001 to 100"},
+		"empty": {tiny(), Options{Scale: 0.001}, "use a scale of 0.044 or more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := 0

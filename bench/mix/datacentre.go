@@ -61,7 +61,7 @@ func (d *dataCentre) Stream(o StreamOptions) Stream {
 		if o.Head != nil {
 			head = o.Head()
 		}
-		for q := range d.model.Reads(r.Uint64(), dcseed.SeedWeights, func() uint64 { return head }) {
+		for q := range d.model.Reads(r.Uint64(), func() uint64 { return head }) {
 			return d.op(q, o.HeadOnly)
 		}
 		panic("mix: a stream of reads without end has ended")
@@ -98,7 +98,7 @@ func (d *dataCentre) Check(op Op, a Answer) error {
 	if whole(q.Kind) && slices.Equal(a.Keys, d.list(q)) {
 		return nil
 	}
-	return d.oracle.Verify(q, dcseed.Answer{Count: a.Count, Keys: a.Keys, Entity: a.Entity})
+	return d.oracle.Verify(q, dcseed.Answer{Keys: a.Keys, Entity: a.Entity})
 }
 
 // list returns the answer to a question for a whole list, which is remembered

@@ -27,16 +27,11 @@ func TestImport(t *testing.T) {
 
 // TestSeedIsThatOfOtherEngines: cmd/varve tests the same seed on the others.
 func TestSeedIsThatOfOtherEngines(t *testing.T) {
-	require.Contains(t, must(t, "seed", "mendoza", url(t), "--scale=0.001"), "digest "+seedDigest)
+	dst := url(t)
+	require.Contains(t, must(t, "seed", "mendoza", dst, "--scale=0.001"), "digest "+seedDigest)
+	require.Contains(t, must(t, "verify", dst), "ok     entities: 800 are as they were created")
 }
 
 // seedDigest is that of mendoza at scale 0.001 with seed 1; testdata of package
 // scaler has it too.
 const seedDigest = "f1fc65ad99e1587c59f799d1d0851d6795561be0e87ace42ca1900ff28c4bcad"
-
-// TestDataCentreAnswers asks a hundredth of a data centre.
-func TestDataCentreAnswers(t *testing.T) {
-	dst := url(t)
-	must(t, "seed", "dc", dst, "--scale=0.005", "--load=3")
-	require.NotContains(t, must(t, "verify", dst), "FAILED")
-}

@@ -23,11 +23,11 @@ func TestAnswer(t *testing.T) {
 	begun := fmt.Sprintf(`{"source":%q,"durability":"durable","memory":%d,"base":1,"phase":50000000}`, arkiv+"blocks.tar", 1<<30) // with short phases
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "answer.json"), []byte(begun), 0o600))
-	args := []string{"answer", arkiv + "blocks.tar", "--engines=sqlite", "--layouts=compact", "--sizes=1,2", "--repeats=1", "--time=90s", "--out=" + dir}
+	args := []string{"answer", arkiv + "blocks.tar", "--engines=sqlite", "--layouts=compact", "--sizes=1,2", "--repeats=1", "--time=10m", "--out=" + dir}
 	out, errs, code := varve(t, args...)
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.Contains(t, errs, "measured  1 times, in phases of 50ms")
-	require.Len(t, regexp.MustCompile(`(?m)^\d\. .*\n(At|From) .* the source .*\(n=1\)`).FindAllString(out, -1), 5, out)
+	require.Len(t, regexp.MustCompile(`(?m)^\d\. .*\n(At|From) .* the source .*`).FindAllString(out, -1), 5, out)
 	require.FileExists(t, filepath.Join(dir, "report.html"))
 	first, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	require.NoError(t, err)

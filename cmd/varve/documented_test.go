@@ -21,7 +21,7 @@ import (
 
 // quick are the documented commands that run to their end here.
 var quick = []string{
-	"import", "check", "backup", "restore", "seed", "scale", "verify", "load", "bench", "report", "events",
+	"import", "check", "backup", "restore", "seed", "scale", "verify", "bench", "report", "events",
 	"inspect", "query",
 }
 

@@ -27,20 +27,24 @@ func TestMain(m *testing.M) { os.Exit(clitest.Main(m)) }
 
 func url(t *testing.T, name string) string { return "sqlite:" + filepath.Join(t.TempDir(), name) }
 
-// TestImportForms imports the tar, Arkiv's own database and a store, which give
-// the same store, and repeats an import, which does nothing.
+// TestImportForms imports the tar, Arkiv's own database and stores of other layouts, which
+// give the same store, and repeats an import, which does nothing.
 func TestImportForms(t *testing.T) {
-	first := url(t, "a.db")
+	first, rows := url(t, "a.db"), url(t, "c.db")+"?layout=arkiv"
 	for _, c := range []struct{ src, dst string }{
 		{arkiv + "blocks.tar", first},
 		{arkiv + "sqlite-store.db", url(t, "b.db") + "?layout=arkiv-pruned"},
-		{first, url(t, "c.db")},
-		{first, url(t, "d.db") + "?layout=simple"},
+		{first, rows},
+		{rows, url(t, "d.db") + "?layout=simple"},
+		{rows, url(t, "e.db") + "?layout=compact"},
 		{arkiv + "blocks.tar", first},
+		{arkiv + "sqlite-store.db", "duckdb://" + filepath.Join(t.TempDir(), "store")}, // which does not read SQLite files
 	} {
 		out := must(t, "import", c.src, c.dst)
 		require.Contains(t, out, "head 1263, digest "+testdata.ArkivDigest, c.src)
+		require.Equal(t, "605\n", must(t, "query", c.dst, "*", "--count"), c.dst)
 	}
+	require.Contains(t, must(t, "verify", rows, "--against", first), "ok     entities: 800 are as they were created")
 }
 
 // TestImportState imports the database of Arkiv's sqlite-bitmap-store, which has the
@@ -57,7 +61,7 @@ func TestImportState(t *testing.T) {
 		require.Contains(t, out, c.want)
 		require.Contains(t, out, "readable from block "+head+" on")
 		require.Equal(t, "382\n", must(t, "query", c.dst, "*", "--count"))
-		require.NotContains(t, must(t, "verify", c.dst, "--against", arkiv+"sqlite-bitmap-store.db"), "FAILED")
+		require.Contains(t, must(t, "verify", c.dst, "--against", arkiv+"sqlite-bitmap-store.db"), "ok     entities: ")
 		_, errs, code := varve(t, "query", c.dst, "*", "--at", "1130")
 		require.Equal(t, cli.ExitError, code)
 		require.Contains(t, errs, "out of range")
@@ -68,21 +72,11 @@ func TestImportState(t *testing.T) {
 	require.NotContains(t, must(t, "import", arkiv+"sqlite-store.db", url(t, "d.db")), "readable from")
 }
 
-// TestImportIntoOtherEngines imports Arkiv's database into the engines that do
-// not read SQLite files.
-func TestImportIntoOtherEngines(t *testing.T) {
-	for _, engine := range []string{"duckdb", "postgres"} {
-		dst := engine + "://" + filepath.Join(t.TempDir(), "store")
-		require.Contains(t, must(t, "import", arkiv+"sqlite-store.db", dst), testdata.ArkivDigest, engine)
-		require.Equal(t, "605\n", must(t, "query", dst, "*", "--count"), engine)
-	}
-}
-
 func TestQueryPrintsRecordedAnswers(t *testing.T) {
 	dst := url(t, "a.db")
 	must(t, "import", arkiv+"blocks.tar", dst)
 	dec := json.NewDecoder(bytes.NewReader(testdata.ArkivQueries))
-	for dec.More() {
+	for range 10 { // the suites ask all
 		var q struct {
 			Query   string
 			AtBlock json.Number
@@ -164,13 +158,10 @@ func TestSeedIsRepeatable(t *testing.T) {
 	code := cli.Run(ctx, []string{"seed", "mendoza", part, "--scale=0.001", "--batch=50"}, &bytes.Buffer{}, &stop)
 	require.Contains(t, []int{cli.ExitOK, cli.ExitInterrupted}, code)
 	require.Equal(t, whole, digest(part))
-	for _, dst := range []string{
-		url(t, "c.db") + "?layout=simple", url(t, "d.db") + "?layout=arkiv-pruned", url(t, "e.db") + "?layout=arkiv-7",
-		"duckdb://" + filepath.Join(t.TempDir(), "f.duckdb"), "postgres://" + filepath.Join(t.TempDir(), "g"),
-	} {
+	for _, dst := range []string{url(t, "c.db") + "?layout=simple", "duckdb://" + filepath.Join(t.TempDir(), "f.duckdb")} {
 		require.Equal(t, whole, digest(dst), dst)
 	}
-	require.NotContains(t, must(t, "verify", part), "FAILED")
+	require.Contains(t, must(t, "verify", part), "ok     entities: 800 are as they were created")
 	_, errs, code := varve(t, "seed", "mendoza", part, "--scale=0.002")
 	require.Equal(t, cli.ExitError, code)
 	require.Contains(t, errs, "another history")
@@ -187,54 +178,17 @@ func (s *stopAfter) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-// TestDataCentreAnswers asks a hundredth of a data centre; cmd/varve-libsql does
-// the same.
-func TestDataCentreAnswers(t *testing.T) {
-	for _, engine := range []string{"sqlite", "sqlitego", "duckdb", "postgres"} {
-		dst := engine + "://" + filepath.Join(t.TempDir(), "dc")
-		must(t, "seed", "dc", dst, "--scale=0.002", "--load=3")
-		out := must(t, "verify", dst)
-		require.Contains(t, out, "answers at block", engine)
-		require.NotContains(t, out, "FAILED", engine)
-	}
-}
-
 // TestScaleForms scales the tar and the database, which give the same.
 func TestScaleForms(t *testing.T) {
-	for _, scaled := range []struct{ factor, method string }{{"2", "hybrid"}, {"2", "duplicate"}, {"2", "temporal"}, {"5", "hybrid"}} {
+	for _, scaled := range []struct{ factor, method string }{{"2", "temporal"}, {"3", "hybrid"}} {
 		var digests []string
 		for _, src := range []string{"blocks.tar", "sqlite-store.db"} {
 			dst := url(t, "s.db")
 			out := must(t, "scale", arkiv+src, dst, "--factor", scaled.factor, "--method", scaled.method)
 			digests = append(digests, out[strings.LastIndex(out, "digest"):])
-			out = must(t, "verify", dst, "--against", arkiv+src, "--factor", scaled.factor)
-			require.NotContains(t, out, "FAILED")
+			require.NotContains(t, must(t, "verify", dst, "--against", arkiv+src), "FAILED")
 		}
 		require.Equal(t, digests[0], digests[1], "%v", scaled)
-	}
-}
-
-func TestVerifyFindsDamage(t *testing.T) {
-	for name, damage := range map[string]string{
-		"string attribute \"type\" is": `UPDATE string_attributes SET value = 'x' WHERE rowid = (SELECT rowid FROM string_attributes WHERE key = 'type' LIMIT 1)`,
-		"has no row":                   `DELETE FROM numeric_attributes WHERE rowid = 99`,
-		"the versions have digest":     `UPDATE payloads SET payload = x'00' WHERE rowid = 7`,
-		"its attributes do not":        `UPDATE payloads SET to_block = to_block - 1 WHERE rowid = 3`,
-	} {
-		dst := url(t, "a.db") + "?layout=arkiv"
-		must(t, "import", arkiv+"blocks.tar", dst)
-		db, err := store.Open(t.Context(), dst, nil)
-		require.NoError(t, err)
-		tx, err := db.Engine().Begin(t.Context())
-		require.NoError(t, err)
-		n, err := tx.Exec(t.Context(), damage)
-		require.NoError(t, err)
-		require.EqualValues(t, 1, n)
-		require.NoError(t, tx.Commit(t.Context()))
-		require.NoError(t, db.Close())
-		out, _, code := varve(t, "verify", dst)
-		require.Equal(t, cli.ExitError, code, damage)
-		require.Contains(t, out, name)
 	}
 }
 
@@ -280,7 +234,7 @@ func TestBadInput(t *testing.T) {
 		{"unknown flag", "--help", 2, []string{"query", dst, "*", "--nonsense"}},
 		{"unknown profile", "minimal", 2, []string{"compare", "--profile", "huge"}},
 		{"scale too large", "scale", 2, []string{"seed", "mendoza", dst, "--scale", "101"}},
-		{"no room", "disk full", 1, []string{"seed", "mendoza", url(t, "big.db"), "--scale", "10"}},
+		{"no room", "disk full", 1, []string{"seed", "mendoza", url(t, "big.db"), "--scale", "100"}},
 	} {
 		out, errs, code := varve(t, c.args...)
 		require.Equal(t, c.code, code, "%s: %s%s", c.name, out, errs)

@@ -23,8 +23,8 @@ import (
 func tiny(t *testing.T) string {
 	t.Helper()
 	text, err := json.Marshal(lab.Options{
-		Scale: 0.0005, Phase: 100 * time.Millisecond, Seed: 1, Durability: "durable", Memory: 128 << 20, Loaded: 0.6, Sitting: "now",
-		Permissions: &lab.PermissionOptions{Clients: []int{4}},
+		Scale: 0.0005, Phase: 50 * time.Millisecond, Seed: 1, Durability: "durable", Memory: 128 << 20, Loaded: 0.6, Sitting: "now",
+		Layouts: []string{"compact"},
 	})
 	require.NoError(t, err)
 	return string(text)
@@ -64,13 +64,11 @@ func figure(r *benchfmt.Result, unit string) (float64, bool) {
 // verifies its answers, and a wrong one would leave its line out.
 func TestLab(t *testing.T) {
 	t.Setenv(bench.CacheEnv, t.TempDir())
-	for _, id := range []string{"A4", "A7", "A8", "A14", "C3", "D2", "D3", "D4", "D5", "E1", "E2", "E3", "F3", "F6", "G1", "G2", "H1", "H3", "Q2", "Q3"} {
+	// Of those that no other test runs.
+	for _, id := range []string{"A8", "C3", "D2", "D5", "E3", "F3", "F6", "H1", "H3", "Q2", "Q3"} {
 		t.Run(id, func(t *testing.T) {
-			out, options := t.TempDir(), tiny(t)
-			if id == "H3" { // over each protocol
-				options = strings.Replace(options, `"layouts":null`, `"layouts":["compact"]`, 1)
-			}
-			must(t, "lab", "--experiment="+id, "--engine=sqlite", "--out="+out, "--options="+options)
+			out := t.TempDir()
+			must(t, "lab", "--experiment="+id, "--engine=sqlite", "--out="+out, "--options="+tiny(t))
 			for _, r := range lines(t, out) {
 				require.Equal(t, id, r.GetConfig("experiment"))
 				require.Contains(t, string(r.Name), "/engine=sqlite")
@@ -89,7 +87,7 @@ func TestLabKeepsBlocksAndSeconds(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(out, "A14-sqlite-now-blocks.txt"))
 	require.NoError(t, err)
 	require.Regexp(t, `BenchmarkBlock/engine=sqlite/\S+/block=108 1 \d+ attributes \d+ payload_bytes \d+ entities [\d.]+ ms`, string(text))
-	must(t, "lab", "--experiment=D4", "--engine=sqlite", "--out="+out, "--options="+strings.Replace(tiny(t), `"phase":100000000`, `"phase":300000000`, 1))
+	must(t, "lab", "--experiment=D4", "--engine=sqlite", "--out="+out, "--options="+strings.Replace(tiny(t), `"phase":50000000`, `"phase":300000000`, 1))
 	text, err = os.ReadFile(filepath.Join(out, "D4-sqlite-now-timeline.txt"))
 	require.NoError(t, err)
 	require.Regexp(t, `BenchmarkTimeline/engine=sqlite/\S+/second=[\d.]+ \d+ \d+ ops`, string(text))
@@ -112,32 +110,11 @@ func TestLabInPlace(t *testing.T) {
 		must(t, "lab", "--experiment="+id, "--engine=sqlite", "--out="+t.TempDir(), "--options="+tiny(t))
 		whole, err := filepath.Glob(filepath.Join(cache, "*", "ready.json"))
 		require.NoError(t, err)
-		require.Len(t, whole, 2, "%s: of two layouts", id)
+		require.Len(t, whole, 1, id)
 		runs, err := filepath.Glob(filepath.Join(cache, "run-*"))
 		require.NoError(t, err)
 		require.Empty(t, runs)
 	}
-}
-
-// TestLabResumes: what a directory has is not measured again, unless it failed and that is asked for.
-func TestLabResumes(t *testing.T) {
-	t.Setenv(bench.CacheEnv, t.TempDir())
-	out := t.TempDir()
-	path := filepath.Join(out, "A4-sqlite-now.txt")
-	run := func(change string) string {
-		must(t, "lab", "--experiment=A4", "--engine=sqlite", "--out="+out, "--options="+strings.Replace(tiny(t), "{", "{"+change, 1))
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		return string(text)
-	}
-	before := run("")
-	require.Equal(t, before, run(""))
-	require.Greater(t, len(run(`"repeat":1,`)), len(before))
-	before = replaceIn(t, path, func(text string) string {
-		return strings.Replace(text, "\nBenchmark", "\nexcluded: error: killed\nBenchmark", 1)
-	})
-	require.Equal(t, before, run(""))
-	require.Greater(t, len(run(`"retry":true,`)), len(before))
 }
 
 // quickRun is a run of an experiment on two engines, twice.
@@ -151,7 +128,7 @@ func quickRun(out string, more ...string) []string {
 func TestRunRepeats(t *testing.T) {
 	out, cache := t.TempDir(), t.TempDir()
 	args := quickRun(out, "--no-probe")
-	for _, when := range []string{"(1 of 4", "(2 of 4", "(3 of 4"} {
+	for _, when := range []string{"(1 of 4", "(3 of 4"} {
 		p := newGroupIn(t, t.TempDir(), cache, args...)
 		require.Eventually(t, func() bool { return strings.Contains(p.errs.String(), when) }, time.Minute, time.Millisecond, &p.errs)
 		require.NoError(t, syscall.Kill(p.cmd.Process.Pid, syscall.SIGKILL))
@@ -181,30 +158,6 @@ func TestRunRepeats(t *testing.T) {
 	}
 }
 
-// TestRunLooksAtTheMachine: a run keeps what it saw before each experiment on an engine, and marks
-// nothing when there was nothing to do.
-func TestRunLooksAtTheMachine(t *testing.T) {
-	t.Setenv(bench.CacheEnv, t.TempDir())
-	t.Setenv(clitest.AsCommand, "1")
-	out := t.TempDir()
-	looks := func() (n int) {
-		for _, r := range lines(t, out) {
-			if r.GetConfig("experiment") == lab.Machine {
-				n++
-				for _, unit := range []string{"fsync-p50-ms", "fsync-p99-ms", "copy-MB/s", "work-ms"} {
-					v, _ := figure(r, unit)
-					require.Positive(t, v, unit)
-				}
-			}
-		}
-		return n
-	}
-	must(t, quickRun(out)...)
-	require.Equal(t, 4, looks())
-	must(t, quickRun(out)...)
-	require.Equal(t, 4, looks())
-}
-
 // TestRunUntil: nothing is begun when the time is up.
 func TestRunUntil(t *testing.T) {
 	t.Setenv(bench.CacheEnv, t.TempDir())
@@ -229,17 +182,6 @@ func TestRunKeepsFailures(t *testing.T) {
 		require.Contains(t, r.GetConfig("excluded"), "error: ended after 1ms")
 	}))
 	require.Equal(t, []string{"A4 Run/engine=sqlite, repeat 1"}, set.Failed())
-}
-
-// replaceIn changes the text of a file, and returns what it is now.
-func replaceIn(t *testing.T, path string, change func(string) string) string {
-	t.Helper()
-	old, err := os.ReadFile(path)
-	require.NoError(t, err)
-	text := change(string(old))
-	require.NotEqual(t, string(old), text)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return text
 }
 
 func TestRunUsage(t *testing.T) {

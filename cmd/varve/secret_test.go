@@ -44,27 +44,31 @@ var withSecrets = []string{
 	"libsql:https://user:hush/hush@host",
 }
 
-// TestSecretsAreNotPrinted gives such addresses to every command that takes one, at
-// every place. An interpreted escape shows two characters of what follows it.
+// TestSecretsAreNotPrinted gives all such addresses to one command and some to every command
+// that takes one, at every place. An interpreted escape shows two characters of what follows it.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv(clitest.AsCommand, "1") // for the processes that measure a server
 	good := "sqlite:good.db"
 	must(t, "seed", "mendoza", good, "--scale=0.0001")
-	for _, args := range [][]string{
-		{"import", "URL", "sqlite:x.db"}, {"import", "mendoza:scale=0.0001", "URL"},
+	for i, args := range [][]string{
+		{"query", "URL", "*"}, {"import", "URL", "sqlite:x.db"},
 		{"seed", "mendoza", "URL", "--scale=0.0001"},
 		{"scale", "URL", "sqlite:x.db"}, {"scale", good, "URL"},
-		{"load", "URL", "sqlite:x.db"}, {"load", "mendoza:scale=0.0001", "URL"},
+		{"import", "mendoza:scale=0.0001", "URL"},
 		{"verify", "URL"}, {"verify", good, "--against", "URL"}, {"verify", good, "--against=URL"},
 		{"check", "URL"}, {"check", good, "URL"}, {"check", "--repair", "URL"},
 		{"backup", "URL", "copy"}, {"restore", "URL", "copy"}, {"restore", ".", "URL"},
-		{"query", "URL", "*"}, {"query", "*", "URL"}, {"query", "URL"}, {"inspect", "URL"},
+		{"query", "*", "URL"}, {"query", "URL"}, {"inspect", "URL"},
 		{"events", "append", "URL"}, {"events", "read", "URL"}, {"events", "tail", "URL"}, {"events", "URL"}, {"URL"},
 		{"serve", "URL", "--plaintext", "--listen=127.0.0.1:0", "--grpc="}, {"serve", good, "--key-file", "URL"},
 		{"bench", "diff", "URL", "URL"}, {"report", "URL"}, {"answer", "--from=URL"}, {"compare", "URL"}, {"torture", "--dir=URL"},
 	} {
-		for _, secret := range withSecrets {
+		secrets := withSecrets
+		if i > 0 { // the kinds of them
+			secrets = []string{"foo:user:hush@host/db", "postgres://user:hush@127.0.0.1:1/db?nonsense=1", "sqlite:missing/x.db?authToken=%hush"}
+		}
+		for _, secret := range secrets {
 			line := strings.Split(strings.ReplaceAll(strings.Join(args, "\n"), "URL", secret), "\n")
 			out, errs, code := varve(t, line...)
 			require.NotEqual(t, cli.ExitOK, code, line)

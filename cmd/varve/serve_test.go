@@ -105,7 +105,7 @@ func TestServeFork(t *testing.T) {
 	require.Contains(t, errs, "--read-only")
 	require.Equal(t, cli.ExitOK, stop())
 	for _, args := range [][]string{
-		{"import", arkiv + "blocks.tar", own}, {"load", arkiv + "blocks.tar", own}, {"seed", "mendoza", own, "--scale", "0.0001"},
+		{"import", arkiv + "blocks.tar", own}, {"seed", "mendoza", own, "--scale", "0.0001"},
 		{"scale", arkiv + "blocks.tar", own},
 	} {
 		_, errs, code = varve(t, args...)

@@ -2,12 +2,10 @@ package main
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/perf/benchfmt"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/cli"
@@ -44,25 +42,6 @@ func TestRunOnSource(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int{"ReadMix": 4, "Reorg": 2}, names, "engines and clients")
-}
-
-// TestCompareOnSource: engines stand side by side on a source.
-func TestCompareOnSource(t *testing.T) {
-	t.Setenv(bench.CacheEnv, t.TempDir())
-	t.Setenv(clitest.AsCommand, "1")
-	out := t.TempDir()
-	must(t, "compare", "sqlite", "duckdb", "--source="+ownData+"blocks.tar", "--layouts=compact", "--repeats=1", "--commits=20", "--out="+out)
-	measured := slices.DeleteFunc(lines(t, out), func(r *benchfmt.Result) bool { return r.GetConfig("experiment") != "Q1" })
-	require.Len(t, measured, 2)
-	for _, r := range measured {
-		require.Contains(t, string(r.Name), "RealBlocks/")
-		require.Contains(t, string(r.Name), "/profile=own-blocks/")
-		for _, unit := range []string{"load-s", "commit-p50-ms", "get-p50-ms", "query-p50-ms", "B/ent"} {
-			_, has := figure(r, unit)
-			require.True(t, has, "%s of %s", unit, r.Name)
-		}
-	}
-	require.Equal(t, measured[0].GetConfig("head-digest"), measured[1].GetConfig("head-digest"))
 }
 
 func TestSourceUsage(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,21 +8,23 @@ import (
 	"github.com/varvedb/varve/internal/cli"
 )
 
-// TestVerifyReadsWhatItNeeds: data centres are asked their questions, at the
-// head and at two past blocks, and only other data has its distributions read.
-func TestVerifyReadsWhatItNeeds(t *testing.T) {
-	const distributions = "verify: distributions"
-	dc, mendoza := url(t, "dc.db"), url(t, "mendoza.db")
-	must(t, "seed", "dc", dc, "--scale=0.001", "--load=4")
-	must(t, "seed", "mendoza", mendoza, "--scale=0.001")
-
-	out, errs, code := varve(t, "verify", dc)
-	require.Equal(t, cli.ExitOK, code, out)
-	require.NotContains(t, errs, distributions)
-	require.Equal(t, 3, strings.Count(out, "ok     answers at block "), out)
-
-	out, errs, code = varve(t, "verify", mendoza)
-	require.Equal(t, cli.ExitOK, code, out)
-	require.Contains(t, errs, distributions)
-	require.NotContains(t, out, "answers at block")
+// TestVerifyGenerated: what was generated is compared with what the generator makes, and a
+// store with a source: the first entity that is another is named.
+func TestVerifyGenerated(t *testing.T) {
+	dc := url(t, "dc.db")
+	must(t, "seed", "dc", dc, "--scale=0.0005", "--load=4")
+	require.Contains(t, must(t, "verify", dc), "ok     entities: 600 are as they were created")
+	for source, says := range map[string]string{
+		"dc:scale=0.0005,seed=2,load=4": "FAILED entities: 0 are right, then the store has 0x",
+		"dc:scale=0.0004,load=4":        "FAILED entities: ",
+	} {
+		out, _, code := varve(t, "verify", dc, "--against", source)
+		require.Equal(t, cli.ExitError, code, out)
+		require.Contains(t, out, says)
+	}
+	forgetful := url(t, "simple.db") + "?layout=simple"
+	must(t, "seed", "mendoza", forgetful, "--scale=0.0001")
+	out, _, code := varve(t, "verify", forgetful)
+	require.Equal(t, cli.ExitNotChecked, code, out)
+	require.Contains(t, out, "layout simple does not keep them as they were created")
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"golang.org/x/perf/benchfmt"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
@@ -67,13 +68,14 @@ func (c *answerCmd) Run(e *env) error {
 	if err != nil {
 		return errors.Join(failed, err)
 	}
-	var all []error // the results have them whole, also of what went before the end of the time
-	for _, l := range set.Excluded {
-		if l.GetConfig("sitting") == sitting {
-			all = append(all, fmt.Errorf("%s of %s, repeat %s: %s", l.Name, l.GetConfig("experiment"), l.GetConfig("repeat"), l.GetConfig("excluded")))
-		}
+	// The results have them whole, also of what went before the end of the time.
+	all := excluded(set, func(l *benchfmt.Result) bool { return l.GetConfig("sitting") == sitting })
+	path := filepath.Join(c.Out, "report.html")
+	if _, err := savePage(path, page, report.WriteHTML); err != nil {
+		return errors.Join(err, cmp.Or(all, failed))
 	}
-	return errors.Join(c.keepPage(e, page), cmp.Or(errors.Join(all...), failed))
+	fmt.Fprintf(e.stderr, "answer: %s has every table; varve answer --from %s says this again\n", path, c.Out)
+	return cmp.Or(all, failed)
 }
 
 // measure loads and measures, within the time. It tells whether it came so far.
@@ -90,7 +92,7 @@ func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	}
 	for i := 0; asked && i < len(engines); i++ {
 		if _, err := programFor(e.ctx, engines[i].Name, false); err != nil {
-			return false, fmt.Errorf("answer: %s: %w", engines[i].Label(), err)
+			return false, fmt.Errorf("%s: %w", engines[i].Label(), err)
 		}
 	}
 	want := &request{engines: engines, layouts: c.Layouts, sizes: slices.Compact(slices.Sorted(slices.Values(c.Sizes))), repeats: c.Repeats, mixes: len(mix.Names), v1: v1Size, time: c.Time}
@@ -105,7 +107,7 @@ func (c *answerCmd) measure(e *env, sitting string) (began bool, err error) {
 	}
 	p.print(e.stderr, cmp.Or(driver.Redact(c.Source), "base profile"), unit)
 	if p.disk+spareSpace > p.free {
-		return false, fmt.Errorf("answer: %w: one engine with one layout takes about %s and %s are free; set %s to a directory on another disk", store.ErrDiskFull, size(p.disk+spareSpace), size(p.free), bench.CacheEnv)
+		return false, fmt.Errorf("%w: one engine with one layout takes about %s and %s are free; set %s to a directory on another disk", store.ErrDiskFull, size(p.disk+spareSpace), size(p.free), bench.CacheEnv)
 	}
 	begun.Phase = p.phase
 	if err := begun.keep(c.Out); err != nil {
@@ -269,24 +271,9 @@ func (c *answerCmd) print(e *env, set *report.Set) (*report.Page, error) {
 	page, answers, err := pageOf(set, "Varve: answers")
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("answer: %w", err)
+		return nil, err
 	case c.JSON:
 		return page, printJSON(e.stdout, answers)
 	}
 	return page, answers.WriteText(e.stdout)
-}
-
-// keepPage writes the page beside the results.
-func (c *answerCmd) keepPage(e *env, page *report.Page) error {
-	var text bytes.Buffer
-	path := filepath.Join(c.Out, "report.html")
-	err := report.WriteHTML(&text, page)
-	if err == nil {
-		err = filesync.Replace(path, text.Bytes(), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("answer: %w", err)
-	}
-	_, err = fmt.Fprintf(e.stderr, "answer: %s has every table; varve answer --from %s says this again\n", path, c.Out)
-	return err
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 	"github.com/varvedb/varve/internal/dbfile"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/filesync"
-	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
@@ -42,44 +40,27 @@ type manifest struct {
 
 const backupFormat = 1
 
-// verifyPrefix begins the name of the directory that a backup is verified in, after a dot.
-const verifyPrefix = "varve-verify-"
-
-// backupCmd makes a backup, or one after another.
+// backupCmd makes a backup.
 type backupCmd struct {
 	URL      string `arg:"" store:"" name:"src" help:"Store to copy. Others may write to it meanwhile where the engine lets several processes in."`
-	Dir      string `arg:"" name:"dst" type:"path" help:"Directory to make. It must not exist. With --every, the directory that backups are made in."`
+	Dir      string `arg:"" name:"dst" type:"path" help:"Directory to make. It must not exist."`
 	NoVerify bool   `help:"Leave out the verification: restoring the backup into a store of its own and checking that."`
 	JSON     bool   `help:"Print the manifest as JSON."`
-
-	Every time.Duration `min:"0s" max:"8760h" help:"Make a backup now and again after this time, until interrupted. Each has the time as its name." default:"0s"`
-	Keep  int           `min:"0" max:"1000000" help:"With --every, remove the oldest when there are more. 0 keeps all." default:"0"`
 }
 
 // Run backs up. What is at the destination afterwards is whole, or nothing is.
-func (c *backupCmd) Run(e *env) error {
-	switch {
-	case c.Every == 0 && c.Keep > 0:
-		return usageError{errors.New("--keep without --every: a single backup removes none")}
-	case c.Every > 0:
-		return c.repeat(e)
-	}
-	return c.backup(e, c.Dir)
-}
-
-// backup makes one backup.
-func (c *backupCmd) backup(e *env, dir string) (err error) {
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("backup: %q exists already; name another directory", dir)
+func (c *backupCmd) Run(e *env) (err error) {
+	if exists(c.Dir) {
+		return fmt.Errorf("%q exists already; name another directory", c.Dir)
 	}
 	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true, MaxReaderAge: 24 * time.Hour})
 	if err != nil {
-		return fmt.Errorf("backup: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	temp, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")
+	temp, err := os.MkdirTemp(filepath.Dir(c.Dir), "."+filepath.Base(c.Dir)+"-")
 	if err != nil {
-		return fmt.Errorf("backup: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	m, err := writeBackup(e, db, temp)
@@ -88,19 +69,19 @@ func (c *backupCmd) backup(e *env, dir string) (err error) {
 	}
 	if !c.NoVerify {
 		if err := verifyBackup(e, temp, m); err != nil {
-			return fmt.Errorf("backup: verify: %w", err)
+			return fmt.Errorf("verify: %w", err)
 		}
 	}
 	if err := e.ctx.Err(); err != nil {
 		return err
 	}
-	if err := publish(temp, dir); err != nil {
-		return fmt.Errorf("backup: %w", err)
+	if err := publish(temp, c.Dir); err != nil {
+		return err
 	}
 	if c.JSON {
 		return printJSON(e.stdout, m)
 	}
-	fmt.Fprintf(e.stdout, "%s: %s; %d rows, %d bytes, sha256 %s\n", dir, describe(m.Contents), m.Contents.Rows, m.Size, m.SHA256)
+	fmt.Fprintf(e.stdout, "%s: %s; %d rows, %d bytes, sha256 %s\n", c.Dir, describe(m.Contents), m.Contents.Rows, m.Size, m.SHA256)
 	return nil
 }
 
@@ -128,9 +109,8 @@ func writeBackup(e *env, db *store.DB, dir string) (m manifest, err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	sum := sha256.New()
-	size := &counter{w: io.MultiWriter(f, sum)}
-	out := bufio.NewWriterSize(size, 1<<20)
-	bar := progress.Start(e.stderr, "backup", "rows", 0)
+	out := bufio.NewWriterSize(io.MultiWriter(f, sum), 1<<20)
+	bar := startBar(e.stderr, "backup", "rows", 0)
 	m.Contents, err = db.Backup(e.ctx, out, func(rows uint64) { bar.Set(int64(rows)) })
 	bar.Finish()
 	if err == nil {
@@ -139,28 +119,15 @@ func writeBackup(e *env, db *store.DB, dir string) (m manifest, err error) {
 	if err != nil {
 		return m, err
 	}
-	m.Size, m.SHA256 = size.n, hex.EncodeToString(sum.Sum(nil))
-	return m, writeManifest(filepath.Join(dir, backupManifest), m)
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-// Write implements io.Writer.
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
-}
-
-func writeManifest(path string, m manifest) error {
+	if m.Size, err = f.Seek(0, io.SeekCurrent); err != nil {
+		return m, err
+	}
+	m.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
-		return err
+		return m, err
 	}
-	return filesync.Replace(path, append(text, '\n'), 0o600)
+	return m, filesync.Replace(filepath.Join(dir, backupManifest), append(text, '\n'), 0o600)
 }
 
 // publish renames a directory whose files are synced. Like them it is the owner's alone.
@@ -180,7 +147,7 @@ func verifyBackup(e *env, dir string, m manifest) (err error) {
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(filepath.Dir(dir), "."+verifyPrefix)
+	scratch, err := os.MkdirTemp(filepath.Dir(dir), ".varve-verify-")
 	if err != nil {
 		return err
 	}
@@ -226,11 +193,11 @@ type restoreCmd struct {
 func (c *restoreCmd) Run(e *env) (err error) {
 	m, err := readManifest(c.Dir)
 	if err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return err
 	}
 	path, existed := localPath(c.URL)
 	if existed {
-		return fmt.Errorf("restore: %q exists already; name another store", path)
+		return fmt.Errorf("%q exists already; name another store", path)
 	}
 	defer func() {
 		if err != nil && path != "" {
@@ -238,10 +205,10 @@ func (c *restoreCmd) Run(e *env) (err error) {
 		}
 	}()
 	if head := m.Contents.Head.Block; c.At != nil && (*c.At > head || *c.At < m.Contents.Horizon) {
-		return fmt.Errorf("restore: --at=%d: %w: the backup has blocks %d to %d", *c.At, store.ErrBlockRange, m.Contents.Horizon, head)
+		return fmt.Errorf("--at=%d: %w: the backup has blocks %d to %d", *c.At, store.ErrBlockRange, m.Contents.Horizon, head)
 	}
 	if err := c.restore(e, &m); err != nil {
-		return fmt.Errorf("restore: %w", err)
+		return err
 	}
 	if c.JSON {
 		return printJSON(e.stdout, m)
@@ -308,7 +275,7 @@ func restoreInto(e *env, dir string, m *manifest, at *uint64, db *store.DB) (err
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	bar := progress.Start(e.stderr, "restore", "rows", int64(m.Contents.Rows))
+	bar := startBar(e.stderr, "restore", "rows", int64(m.Contents.Rows))
 	_, err = db.Restore(e.ctx, bufio.NewReaderSize(f, 1<<20), &m.Contents, func(rows uint64) { bar.Set(int64(rows)) })
 	bar.Finish()
 	if err == nil && at != nil {
@@ -340,7 +307,12 @@ func rewound(ctx context.Context, db *store.DB, to uint64) (head store.BlockHead
 
 func checkSum(ctx context.Context, r io.Reader, m manifest) error {
 	sum := sha256.New()
-	n, err := io.Copy(sum, contextReader{ctx, r})
+	n, err := io.Copy(sum, readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(p)
+	}))
 	if err != nil {
 		return err
 	}
@@ -350,16 +322,7 @@ func checkSum(ctx context.Context, r io.Reader, m manifest) error {
 	return nil
 }
 
-// contextReader ends with its context.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
+type readerFunc func(p []byte) (int, error)
 
 // Read implements io.Reader.
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -68,3 +68,56 @@ func TestBackup(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left, "a restore that failed leaves nothing")
 }
+
+// written makes a store with an entity in each of some blocks, and returns the head at
+// each.
+func written(t *testing.T, url string, blocks uint64) (heads []store.BlockHead) {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	ents, err := db.Entities(t.Context(), store.EntityOptions{})
+	require.NoError(t, err)
+	for n := range blocks {
+		_, err := ents.Apply(t.Context(), store.Block{Number: n, Ops: []store.Op{{Kind: store.Create, Key: store.Key{byte(n)}, BTL: 5, Content: []byte("content")}}})
+		require.NoError(t, err)
+		head, err := ents.Head(t.Context())
+		require.NoError(t, err)
+		heads = append(heads, head)
+	}
+	return heads
+}
+
+// TestRestoreAt: a backup becomes the store as it was at a block, which the check after it
+// agrees with; what cannot be had leaves nothing.
+func TestRestoreAt(t *testing.T) {
+	for _, layout := range []string{"compact", "arkiv", "simple"} {
+		t.Run(layout, func(t *testing.T) {
+			dir := t.TempDir()
+			src, backup := "sqlite:"+filepath.Join(dir, "a.db")+"?layout="+layout, filepath.Join(dir, "bk")
+			heads := written(t, src, 20)
+			code, _, errs := varve("backup", src, backup, "--no-verify")
+			require.Equal(t, cli.ExitOK, code, errs)
+			code, _, errs = varve("restore", backup, "sqlite:"+filepath.Join(dir, "no.db"), "--at=20")
+			require.Equal(t, cli.ExitError, code)
+			require.Contains(t, errs, "the backup has blocks 0 to 19")
+			code, out, errs := varve("restore", backup, "sqlite:"+filepath.Join(dir, "b.db"), "--at=12")
+			if layout == "simple" {
+				require.Equal(t, cli.ExitError, code)
+				require.Contains(t, errs, "keeps no history")
+			} else {
+				require.Equal(t, cli.ExitOK, code, errs)
+				require.Contains(t, out, "up to block 12, digest "+heads[12].Digest.String())
+				code, out, errs = varve("check", "sqlite:"+filepath.Join(dir, "b.db"))
+				require.Equal(t, cli.ExitOK, code, errs)
+				require.Contains(t, out, "digests computed anew")
+			}
+			made := map[string]bool{"no.db": false, "b.db": layout != "simple"}
+			for name, want := range made {
+				left, err := filepath.Glob(filepath.Join(dir, name+"*"))
+				require.NoError(t, err)
+				require.Equal(t, want, len(left) > 0, "%v", left)
+			}
+		})
+	}
+}

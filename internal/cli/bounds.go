@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -18,13 +17,13 @@ import (
 // checkBounds refuses the numbers of a command line that are out of bounds.
 func checkBounds(parsed *kong.Context) error {
 	for _, flag := range parsed.Flags() {
-		if err := inBounds("--"+flag.Name, flag.Value); err != nil {
+		if err := inBounds("--"+flag.Name, flag.Value.Tag, flag.Target); err != nil {
 			return err
 		}
 	}
 	if node := parsed.Selected(); node != nil {
 		for _, value := range node.Positional {
-			if err := inBounds(value.Summary(), value); err != nil {
+			if err := inBounds(value.Summary(), value.Tag, value.Target); err != nil {
 				return err
 			}
 		}
@@ -32,58 +31,46 @@ func checkBounds(parsed *kong.Context) error {
 	return nil
 }
 
-func inBounds(name string, value *kong.Value) error {
-	if !value.Tag.Has("min") && !value.Tag.Has("max") && !value.Tag.Has("above") {
-		return nil
-	}
-	target := value.Target
-	if target.Kind() == reflect.Pointer {
+func inBounds(name string, tag *kong.Tag, target reflect.Value) error {
+	switch target.Kind() {
+	case reflect.Pointer:
 		if target.IsNil() {
 			return nil
 		}
-		target = target.Elem()
-	}
-	if target.Kind() != reflect.Slice {
-		return inBound(name, value.Tag, target)
-	}
-	for i := range target.Len() {
-		if err := inBound(name, value.Tag, target.Index(i)); err != nil {
-			return err
+		return inBounds(name, tag, target.Elem())
+	case reflect.Slice:
+		for i := range target.Len() {
+			if err := inBounds(name, tag, target.Index(i)); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
-}
-
-func inBound(name string, tag *kong.Tag, target reflect.Value) error {
 	n, ok := number(target)
 	low, above, high := bound(tag, "min", math.Inf(-1)), bound(tag, "above", math.Inf(-1)), bound(tag, "max", math.Inf(1))
-	if !ok || n >= low && n > above && n <= high {
+	if !ok || tag.Has("any") || n >= low && n > above && n <= high { // NaN is within nothing
 		return nil
 	}
 	text := "from " + tag.Get("min")
 	if tag.Has("above") {
 		text = "above " + tag.Get("above")
 	}
-	if tag.Has("max") {
-		text += " to " + tag.Get("max")
-	}
-	return fmt.Errorf("%s: want %s, got %v", name, text, target.Interface())
+	return fmt.Errorf("%s: want %s to %s, got %v", name, text, tag.Get("max"), target.Interface())
 }
 
 // bound reads a bound, a number or a duration.
 func bound(tag *kong.Tag, name string, none float64) float64 {
-	text := cmp.Or(tag.Get(name), strconv.FormatFloat(none, 'g', -1, 64))
-	if d, err := time.ParseDuration(text); err == nil {
-		if n, err := strconv.ParseFloat(text, 64); err == nil {
-			return n // 0 is both
-		}
-		return float64(d)
+	if !tag.Has(name) {
+		return none
 	}
-	n, err := strconv.ParseFloat(text, 64)
+	if n, err := strconv.ParseFloat(tag.Get(name), 64); err == nil {
+		return n
+	}
+	d, err := time.ParseDuration(tag.Get(name))
 	if err != nil {
-		panic(fmt.Sprintf("bound %s:%q is no number", name, text))
+		panic(fmt.Sprintf("bound %s:%q is no number", name, tag.Get(name)))
 	}
-	return n
+	return float64(d)
 }
 
 func number(v reflect.Value) (n float64, ok bool) {
@@ -93,7 +80,7 @@ func number(v reflect.Value) (n float64, ok bool) {
 	case v.CanUint():
 		return float64(v.Uint()), true
 	case v.CanFloat():
-		return v.Float(), true // NaN is within nothing
+		return v.Float(), true
 	}
 	return 0, false
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
 )
 
@@ -27,11 +26,11 @@ func (c *checkCmd) Run(e *env) error { return judged(c.run(e)) }
 
 func (c *checkCmd) run(e *env) (err error) {
 	if c.Findings < 1 {
-		return usageError{errors.New("check: --findings must be positive")}
+		return usageError{errors.New("--findings must be positive")}
 	}
 	db, err := openExisting(e.ctx, c.URL, &store.Options{ReadOnly: !c.Repair})
 	if err != nil {
-		return fmt.Errorf("check: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	bars := &checkBars{out: e.stderr}
@@ -72,9 +71,9 @@ func (c *checkCmd) print(e *env, r store.CheckReport, document any) (err error) 
 	}
 	switch r.Outcome {
 	case store.Damaged:
-		err = errors.Join(err, foundError{fmt.Errorf("check: %d findings; the store is damaged", len(r.Findings))})
+		err = errors.Join(err, foundError{fmt.Errorf("%d findings; the store is damaged", len(r.Findings))})
 	case store.NotChecked:
-		err = errors.Join(err, fmt.Errorf("check: %w", r.Err()))
+		err = errors.Join(err, r.Err())
 	}
 	return err
 }
@@ -111,14 +110,14 @@ func printCheck(w io.Writer, r store.CheckReport) {
 type checkBars struct {
 	out  io.Writer
 	part string
-	bar  *progress.Bar
+	bar  *progressBar
 }
 
 func (b *checkBars) show(p store.CheckProgress) {
 	if p.Part != b.part {
 		b.finish()
 		b.part = p.Part
-		b.bar = progress.Start(b.out, "check: "+p.Part, p.Unit, int64(p.Total))
+		b.bar = startBar(b.out, "check: "+p.Part, p.Unit, int64(p.Total))
 	}
 	b.bar.Set(int64(p.Done))
 }

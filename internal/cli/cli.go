@@ -45,7 +45,6 @@ type commands struct {
 	Import  importCmd  `cmd:"" help:"Read a block tar, an Arkiv SQLite database or another store into a store."`
 	Seed    seedCmd    `cmd:"" help:"Generate a database or a block tar of any size."`
 	Scale   scaleCmd   `cmd:"" help:"Multiply a source: the same entities several times over, with fresh keys."`
-	Load    loadCmd    `cmd:"" help:"Apply a stream of blocks, one commit each, as fast as possible or at a rate."`
 	Verify  verifyCmd  `cmd:"" help:"Check a store against itself and against what it was generated from."`
 	Check   checkCmd   `cmd:"" help:"Look for damage in a store, and with --repair make anew what is derived."`
 	Backup  backupCmd  `cmd:"" help:"Copy a store row by row while it is in use, and verify the copy."`
@@ -187,10 +186,11 @@ func (e *env) run(parsed *kong.Context, args []string) error {
 		return e.handOver(other, args)
 	}
 	made := missing(urls)
-	if err = parsed.Run(e); err != nil {
-		err = errors.Join(err, takeBack(made))
+	if err = parsed.Run(e); err == nil {
+		return nil
 	}
-	return err
+	name := strings.TrimPrefix(parsed.Selected().FullPath(), "varve ")
+	return fmt.Errorf("%s: %w", name, errors.Join(err, takeBack(made)))
 }
 
 // stores returns the arguments that may be stores: those of the fields that say so.

@@ -1,13 +1,9 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/engine"
@@ -21,11 +17,10 @@ type compareCmd struct {
 	engineFlags
 	recordFlags
 	lab.FirstOptions
-	Engines  []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
-	Layouts  []string `help:"Layouts of entities that stand beside each other." default:"arkiv,compact"`
-	Source   string   `store:"" placeholder:"SRC" help:"Data of your own to load, read and go on with, in place of blocks of the network and generated ones: a block tar, an Arkiv SQLite database, or the URL of a store."`
-	Dir      string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
-	Settings bool     `help:"Print below the table what each engine was set to, as it says itself, and the machine."`
+	Engines []string `arg:"" optional:"" help:"Engines to measure: ${engines}; all when none is given. The URL of a server of yours, postgres://host/db, measures that, in a schema of its own."`
+	Layouts []string `help:"Layouts of entities that stand beside each other." default:"arkiv,compact"`
+	Source  string   `store:"" placeholder:"SRC" help:"Data of your own to load, read and go on with, in place of blocks of the network and generated ones: a block tar, an Arkiv SQLite database, or the URL of a store."`
+	Dir     string   `help:"Directory for the databases, which are removed afterwards; the system's temporary directory when not given." type:"existingdir"`
 }
 
 // Run compares. It prints what it has when an engine fails, and fails then.
@@ -39,10 +34,7 @@ func (c *compareCmd) Run(e *env) error {
 	o := lab.Options{Seed: 1, Layouts: c.Layouts, First: &c.FirstOptions, Source: c.Source}
 	x := entry{engineFlags: c.engineFlags, recordFlags: c.recordFlags, id: "Q1", engines: c.Engines, options: o, child: child{dir: c.Dir}, write: report.WriteText}
 	x.about = fmt.Sprintf(", with the layouts %s, about %.0f min", strings.Join(c.Layouts, " and "), c.minutes())
-	set, err := x.run(e)
-	if set != nil && c.Settings {
-		err = errors.Join(err, printSettings(e.stdout, set))
-	}
+	_, err := x.run(e)
 	return err
 }
 
@@ -64,29 +56,4 @@ func here(e *env, command string) (names []string) {
 		names = append(names, name)
 	}
 	return names
-}
-
-// printSettings writes the configuration of what was measured, a value a line, and which engines
-// have it.
-func printSettings(out io.Writer, set *report.Set) error {
-	var rows []string
-	has := map[string][]string{}
-	for _, l := range set.Lines {
-		of := report.Key(l, "engine")
-		for _, c := range l.Config {
-			row := c.Key + "\t" + string(c.Value)
-			if has[row] == nil {
-				rows = append(rows, row)
-			}
-			if !slices.Contains(has[row], of) {
-				has[row] = append(has[row], of)
-			}
-		}
-	}
-	slices.Sort(rows)
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintf(w, "%s\t%s\n", row, strings.Join(has[row], " "))
-	}
-	return w.Flush()
 }

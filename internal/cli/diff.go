@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -26,43 +25,39 @@ type benchCmd struct {
 
 // diffCmd compares row by row by the test of benchstat, and decides by what all rows say together.
 type diffCmd struct {
-	Old       string   `arg:"" help:"Result set or benchmark file to compare with."`
-	New       string   `arg:"" help:"Result set or benchmark file to judge."`
-	Threshold float64  `min:"0" max:"1000000" help:"Change of a median, in percent of the smaller one, that counts when it is significant." default:"5"`
-	Alpha     float64  `above:"0" max:"0.5" help:"Part of the changes found that may be none: the false discovery rate over all rows." default:"0.05"`
-	Units     []string `help:"Units to compare, such as p99-ms; all that have a good direction when none is given."`
-	Filter    string   `help:"Benchmarks to compare, as benchstat -filter has it, such as '/engine:sqlite'." default:"*"`
-	JSON      bool     `help:"Print the comparison as JSON."`
+	Old       string  `arg:"" help:"Result set or benchmark file to compare with."`
+	New       string  `arg:"" help:"Result set or benchmark file to judge."`
+	Threshold float64 `min:"0" max:"1000000" help:"Change of a median, in percent of the smaller one, that counts when it is significant." default:"5"`
+	Alpha     float64 `above:"0" max:"0.5" help:"Part of the changes found that may be none: the false discovery rate over all rows." default:"0.05"`
+	Filter    string  `help:"What to compare, as benchstat -filter has it, such as '/engine:sqlite .unit:p99-ms'; of units those that have a good direction." default:"*"`
+	JSON      bool    `help:"Print the comparison as JSON."`
 }
 
 // Help says what the exit codes mean.
 func (c *diffCmd) Help() string {
-	return `Exit codes: 0 nothing became worse, 1 something became worse, failed or is gone, 2 wrong usage, 3 nothing became worse, but there are too few repetitions to tell. Compare fewer rows (--units, --filter) or repeat more often: 6 times a side are enough for 23 rows, 8 for 321, 10 for 4,618.
+	return `Exit codes: 0 nothing became worse, 1 something became worse, failed or is gone, 2 wrong usage, 3 nothing became worse, but there are too few repetitions to tell. Compare fewer rows (--filter) or repeat more often: 6 times a side are enough for 23 rows, 8 for 321, 10 for 4,618.
 
 A row is worse when its change is significant (Mann-Whitney U) at the false discovery rate over all rows, and beyond --threshold.`
 }
-
-// errWorse makes exit code 1 of regressions.
-var errWorse = errors.New("became worse, failed or are gone")
 
 // Run compares. Input that cannot be compared is wrong usage, so that a gate can
 // tell it from a regression by the exit code.
 func (c *diffCmd) Run(e *env) error {
 	filter, err := benchproc.NewFilter(c.Filter)
-	if err != nil || strings.Contains(c.Filter, ".unit") {
-		return usageError{errors.Join(errors.New("bench diff: --filter is of benchmarks, units are chosen by --units"), err)}
+	if err != nil {
+		return usageError{fmt.Errorf("--filter: %w", err)}
 	}
 	var sides [2]*report.Set
 	for i, path := range []string{c.Old, c.New} {
 		if sides[i], err = loadSet(e, path); err != nil {
 			return err
 		}
-		unwanted := func(l *benchfmt.Result) bool { m, err := filter.Match(l); return err != nil || !m.All() }
+		unwanted := func(l *benchfmt.Result) bool { some, err := filter.Apply(l); return err != nil || !some }
 		sides[i].Lines, sides[i].Excluded = slices.DeleteFunc(sides[i].Lines, unwanted), slices.DeleteFunc(sides[i].Excluded, unwanted)
 	}
 	d := c.compare(sides[0], sides[1])
 	if len(d.Rows) == 0 {
-		return usageError{fmt.Errorf("bench diff: %s and %s have nothing in common to compare", c.Old, c.New)}
+		return usageError{fmt.Errorf("%s and %s have nothing in common to compare", c.Old, c.New)}
 	}
 	if c.JSON {
 		err = printJSON(e.stdout, d)
@@ -73,7 +68,7 @@ func (c *diffCmd) Run(e *env) error {
 	case err != nil:
 		return err
 	case bad > 0:
-		return fmt.Errorf("bench diff: %d of %d %w", bad, len(d.Rows)+len(d.Gone), errWorse)
+		return fmt.Errorf("%d of %d became worse, failed or are gone", bad, len(d.Rows)+len(d.Gone))
 	case d.count(verdictUnknown) > 0:
 		fmt.Fprintf(e.stderr, "varve: bench diff: %s\n", d.tooFew())
 		return exitStatus(ExitNotChecked)
@@ -114,14 +109,14 @@ const (
 type unitRow struct{ unit, name string }
 
 // gather returns the values of a side, its rows in order, and its benchmarks.
-func (c *diffCmd) gather(s *report.Set) (values map[unitRow][]float64, rows []unitRow, names map[string]bool) {
+func gather(s *report.Set) (values map[unitRow][]float64, rows []unitRow, names map[string]bool) {
 	values, names = make(map[unitRow][]float64), make(map[string]bool)
 	for _, l := range s.Lines {
 		name := strings.TrimSpace(cmp.Or(l.GetConfig("experiment"), l.GetConfig("pkg")) + " " + string(l.Name.Full()))
 		names[name] = true
 		for _, v := range l.Values {
 			at := unitRow{v.Unit, name}
-			if len(c.Units) > 0 && !slices.Contains(c.Units, v.Unit) || better(s, v.Unit) == 0 {
+			if better(s, v.Unit) == 0 {
 				continue
 			}
 			if values[at] == nil {
@@ -150,8 +145,8 @@ func better(s *report.Set, unit string) int {
 }
 
 func (c *diffCmd) compare(before, after *report.Set) *difference {
-	was, rows, old := c.gather(before)
-	is, _, now := c.gather(after)
+	was, rows, old := gather(before)
+	is, _, now := gather(after)
 	d := &difference{Rows: []diffRow{}, Gone: lacking(old, now), New: lacking(now, old)}
 	for _, at := range rows {
 		if is[at] == nil {

@@ -52,7 +52,7 @@ new: New
 	require.Equal(t, cli.ExitOK, code, errs)
 	require.Contains(t, out, "3 compared, 0 worse, 0 better, 0 gone or failed")
 
-	code, _, errs = varve("bench", "diff", "--threshold=35", "--units=p99-ms", old, benchFile(t,
+	code, _, errs = varve("bench", "diff", "--threshold=35", "--filter=.unit:p99-ms", old, benchFile(t,
 		bench{"Commit", "p99-ms", around(12)}, bench{"Get", "qps", around(1)}, bench{"Scan", "ns/op", around(7)}, bench{"Sum", "r-x", around(1)}))
 	require.Equal(t, cli.ExitOK, code, errs)
 }
@@ -117,10 +117,9 @@ func TestBenchDiffUsage(t *testing.T) {
 		{"missing", []string{set, filepath.Join(filepath.Dir(set), "none")}, "no such file"},
 		{"not a set", []string{t.TempDir(), set}, "no result files"},
 		{"nothing in common", []string{set, other}, "nothing in common"},
-		{"no such unit", []string{"--units=p98-ms", set, set}, "nothing in common"},
+		{"no such unit", []string{"--filter=.unit:p98-ms", set, set}, "nothing in common"},
 		{"alpha", []string{"--alpha=1", set, set}, "--alpha: want above 0"},
 		{"filter", []string{"--filter=/engine:", set, set}, "--filter"},
-		{"filter of units", []string{"--filter=.unit:ms", set, set}, "--units"},
 		{"threshold", []string{"--threshold=-1", set, set}, "--threshold: want from 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -59,34 +60,26 @@ func (c *enginesCmd) Run(e *env) error {
 	if c.JSON {
 		return printJSON(e.stdout, list)
 	}
-	printEngines(e.stdout, list)
+	if err := printEngines(e.stdout, list); err != nil {
+		return err
+	}
+	fmt.Fprintln(e.stdout, "\nWhat an engine does not do that others do:")
+	for _, info := range list {
+		for _, gap := range info.Gaps {
+			fmt.Fprintf(e.stdout, "  %s: %s: %s\n", info.Name, gap.Name, gap.Reason)
+		}
+	}
 	return nil
 }
 
-func printEngines(out io.Writer, list []engineInfo) {
+func printEngines(out io.Writer, list []engineInfo) error {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "ENGINE\tVERSION\tLIBRARY\tDURABILITY")
 	for _, info := range list {
-		levels := make([]string, len(info.Durabilities))
-		for i, d := range info.Durabilities {
-			levels[i] = string(d)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", info.Name, orDash(info.Version), info.Library, strings.Join(levels, ", "))
+		levels := strings.Trim(fmt.Sprint(info.Durabilities), "[]")
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", info.Name, cmp.Or(info.Version, "-"), info.Library, levels)
 	}
-	_ = w.Flush()
-	fmt.Fprintln(out, "\nWhat an engine does not do that others do:")
-	for _, info := range list {
-		for _, gap := range info.Gaps {
-			fmt.Fprintf(out, "  %s: %s: %s\n", info.Name, gap.Name, gap.Reason)
-		}
-	}
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+	return w.Flush()
 }
 
 func printJSON(out io.Writer, v any) error {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/lab"
-	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/internal/report"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
@@ -126,16 +125,22 @@ func (x *entry) into(e *env, measure func() error) (_ *report.Set, err error) {
 	return set, errors.Join(write(e.stdout, set, x.id), failed)
 }
 
+// excluded are the errors of the runs of a set that did not end well.
+func excluded(set *report.Set, of func(l *benchfmt.Result) bool) error {
+	var failed []error
+	for _, l := range set.Excluded {
+		if of(l) {
+			failed = append(failed, fmt.Errorf("%s of %s, repeat %s: %s", l.Name, l.GetConfig("experiment"), l.GetConfig("repeat"), l.GetConfig("excluded")))
+		}
+	}
+	return errors.Join(failed...)
+}
+
 // failure is the error of the runs of an experiment that did not end well, and of stores that
 // were given the same and hold something else; nil for none.
 func failure(set *report.Set, experiment string) error {
-	var failed []error
 	of := func(l *benchfmt.Result) bool { return l.GetConfig("experiment") == experiment }
-	for _, l := range set.Excluded {
-		if of(l) {
-			failed = append(failed, fmt.Errorf("%s, repeat %s: %s", l.Name, l.GetConfig("repeat"), l.GetConfig("excluded")))
-		}
-	}
+	failed := excluded(set, of)
 	first := map[string]*benchfmt.Result{}
 	for _, l := range set.Lines {
 		digest := l.GetConfig(lab.DigestKey)
@@ -153,16 +158,16 @@ func failure(set *report.Set, experiment string) error {
 		if other == nil {
 			first[given] = l
 		} else if want := other.GetConfig(lab.DigestKey); digest != want {
-			failed = append(failed, fmt.Errorf("%w: %s holds %s, %s holds %s", bench.ErrMismatch, l.Name, digest, other.Name, want))
+			failed = errors.Join(failed, fmt.Errorf("%w: %s holds %s, %s holds %s", bench.ErrMismatch, l.Name, digest, other.Name, want))
 		}
 	}
-	return errors.Join(failed...)
+	return failed
 }
 
 // told shows the progress of data sets.
 func told(e *env) func(name, unit string, total int64) bench.Progress {
 	return func(name, unit string, total int64) bench.Progress {
-		return progress.Start(e.stderr, name, unit, total)
+		return startBar(e.stderr, name, unit, total)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 
@@ -30,7 +29,7 @@ type eventsCmd struct {
 func withEvents(ctx context.Context, url string, opts *store.Options, f func(db *store.DB, evs *store.Events) error) (err error) {
 	db, err := store.Open(ctx, url, opts)
 	if err != nil {
-		return fmt.Errorf("events: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	evs, err := db.Events(ctx, store.EventOptions{})

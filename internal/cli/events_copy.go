@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 
 	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/internal/filesync"
-	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
@@ -43,7 +41,7 @@ func (c *eventsExportCmd) Run(e *env) error {
 
 // exportEvents writes the events at some positions, and says how it goes on.
 func exportEvents(e *env, evs *store.Events, out io.Writer, from, to uint64) error {
-	bar := progress.Start(e.stderr, "export", "events", int64(to))
+	bar := startBar(e.stderr, "export", "events", int64(to))
 	defer bar.Finish()
 	bar.Begin(int64(max(from, 1) - 1))
 	return eventjson.Write(out, func(yield func(store.SequencedEvent, error) bool) {
@@ -98,25 +96,13 @@ func (c *eventsImportCmd) Run(e *env) error {
 	}
 	defer in.Close()
 	return withEvents(e.ctx, c.URL, nil, func(_ *store.DB, evs *store.Events) error {
-		bar := progress.Start(e.stderr, "import", "bytes", in.size)
+		bar := startBar(e.stderr, "import", "events", 0)
 		defer bar.Finish()
 		opts := store.EventImportOptions{Renumber: c.Renumber, Batch: c.Batch}
-		opts.Progress = func(store.EventsImported) { bar.Set(in.read) }
-		done, err := evs.Import(e.ctx, c.lines(in, bar), opts)
+		opts.Progress = func(done store.EventsImported) { bar.Set(int64(done.Events + done.Skipped)) }
+		done, err := evs.Import(e.ctx, eventjson.Lines(in), opts)
 		return errors.Join(err, printJSON(e.stdout, done))
 	})
-}
-
-// lines reads the events, and says how it goes on while they are skipped.
-func (c *eventsImportCmd) lines(in *eventFile, bar *progress.Bar) iter.Seq2[store.SequencedEvent, error] {
-	return func(yield func(store.SequencedEvent, error) bool) {
-		for ev, err := range eventjson.Lines(in) {
-			bar.Set(in.read)
-			if !yield(ev, err) {
-				return
-			}
-		}
-	}
 }
 
 // eventFile is a file of events that is being read.
@@ -124,8 +110,6 @@ type eventFile struct {
 	io.Reader
 	file *os.File
 	zstd *zstd.Decoder
-	size int64 // zero when it is not known
-	read int64 // of size
 }
 
 // maxWindow bounds the memory of decompression; it is what the zstd command accepts, too.
@@ -134,22 +118,18 @@ const maxWindow = 128 << 20
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
 // openEventFile opens a file, or standard input for a dash, compressed or not.
-func openEventFile(name string) (*eventFile, error) {
-	f := &eventFile{file: os.Stdin}
+func openEventFile(name string) (f *eventFile, err error) {
+	f = &eventFile{file: os.Stdin}
 	if name != "-" {
-		var err error
 		if f.file, err = os.Open(name); err != nil {
 			return nil, err
 		}
-		if info, err := f.file.Stat(); err == nil && info.Mode().IsRegular() {
-			f.size = info.Size()
-		}
 	}
-	buffered := bufio.NewReaderSize((*countedFile)(f), 1<<16)
+	buffered := bufio.NewReaderSize(f.file, 1<<16)
 	f.Reader = buffered
 	if magic, _ := buffered.Peek(len(zstdMagic)); bytes.Equal(magic, zstdMagic) {
-		var err error
-		if f.zstd, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow)); err != nil {
+		f.zstd, err = zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		f.Reader = f.zstd
@@ -166,13 +146,4 @@ func (f *eventFile) Close() error {
 		return nil
 	}
 	return f.file.Close()
-}
-
-// countedFile counts what is read of an eventFile's file.
-type countedFile eventFile
-
-func (f *countedFile) Read(p []byte) (int, error) {
-	n, err := f.file.Read(p)
-	f.read += int64(n)
-	return n, err
 }

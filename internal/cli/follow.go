@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/node/chain"
@@ -50,13 +48,13 @@ type followed struct {
 func (c *followCmd) Run(e *env) (err error) {
 	f, db, end, err := c.open(e)
 	if err != nil {
-		return fmt.Errorf("follow: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	f.Until, f.Once = c.Until, c.Once
 	serve, err := c.metrics(e, f, db)
 	if err != nil {
-		return fmt.Errorf("follow: %w", err)
+		return err
 	}
 	start := time.Now()
 	err = c.run(e, f, serve)
@@ -65,7 +63,7 @@ func (c *followCmd) Run(e *env) (err error) {
 	}
 	head, err := f.Store.Head(context.WithoutCancel(e.ctx))
 	if err != nil {
-		return fmt.Errorf("follow: %w", err)
+		return err
 	}
 	res := followed{Status: f.Status(), Digest: head.Digest.String(), Seconds: time.Since(start).Seconds()}
 	res.Store = head.Block
@@ -85,32 +83,17 @@ func (c *followFlags) open(e *env) (f *chain.Follower, db *store.DB, end func() 
 	if c.Attempts < 0 || c.Interval <= 0 {
 		return nil, nil, nil, usageError{errors.New("--attempts must not be negative, and --interval above zero")}
 	}
-	db, ents, end, err := e.openFedDB(c.URL, store.EntityOptions{Layout: c.Layout})
+	db, ents, end, err := e.openFed(c.URL, store.EntityOptions{Layout: c.Layout})
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	client := &chain.Client{URL: c.RPC, Attempts: c.Attempts, Retried: retried(e)}
+	client := &chain.Client{URL: c.RPC, Attempts: c.Attempts, Retried: func(err error) { fmt.Fprintln(e.stderr, "asked again:", err) }}
 	return &chain.Follower{Client: client, Store: ents, Adopt: c.Adopt, Interval: c.Interval}, db, end, nil
-}
-
-// retried says now and then why the execution client is asked again.
-func retried(e *env) func(error) {
-	const pause = 5 * time.Second
-	var mu sync.Mutex
-	var last time.Time
-	return func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if now := time.Now(); now.Sub(last) >= pause {
-			last = now
-			fmt.Fprintln(e.stderr, "follow: asked again:", err)
-		}
-	}
 }
 
 // run follows, with its progress on stderr, beside what is served.
 func (c *followFlags) run(e *env, f *chain.Follower, serve func(context.Context) error) error {
-	bar := progress.Start(e.stderr, "follow", "blocks", 0)
+	bar := startBar(e.stderr, "follow", "blocks", 0)
 	defer bar.Finish()
 	head, err := f.Store.Head(e.ctx)
 	if err != nil {

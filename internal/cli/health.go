@@ -24,7 +24,7 @@ func (c *healthCmd) Run(e *env) error {
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return fmt.Errorf("health: %w", err)
+		return err
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 1024))
@@ -32,7 +32,7 @@ func (c *healthCmd) Run(e *env) error {
 		err = fmt.Errorf("%s: %s", answer.Status, text)
 	}
 	if err != nil {
-		return fmt.Errorf("health: %w", err)
+		return err
 	}
 	_, err = e.stdout.Write(text)
 	return err

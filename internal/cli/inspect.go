@@ -27,7 +27,7 @@ type inspection struct {
 func (c *inspectCmd) Run(e *env) (err error) {
 	db, ents, err := e.openEntities(c.URL, readOnly, store.EntityOptions{})
 	if err != nil {
-		return fmt.Errorf("inspect: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	in := inspection{Engine: db.Engine().Info()}

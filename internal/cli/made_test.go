@@ -41,7 +41,6 @@ func TestTakenBack(t *testing.T) {
 	}
 	commands := [][]string{
 		{"import", bad, url},
-		{"load", bad, url},
 		{"scale", bad, url},
 		{"events", "append", url, wrong},
 		{"events", "import", url, wrong},

@@ -30,22 +30,22 @@ func (c *nodeCmd) Run(e *env) (err error) {
 	}
 	f, db, end, err := c.open(e)
 	if err != nil {
-		return fmt.Errorf("node: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	id, err := f.Client.ChainID(e.ctx)
 	if err != nil {
-		return fmt.Errorf("node: %w", err)
+		return err
 	}
 	registry := prometheus.NewRegistry()
 	observe(registry, f, db)
 	site := server.Site{Address: c.Listen, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{})}
 	if err := c.add(e.ctx, &o, site, f.Store, rpc.Options{ChainID: id, BlockTime: c.BlockTime, Metrics: registry}); err != nil {
-		return fmt.Errorf("node: %w", err)
+		return err
 	}
 	srv, err := server.Listen(e.ctx, nil, o)
 	if err != nil {
-		return fmt.Errorf("node: %w", err)
+		return err
 	}
 	fmt.Fprintf(e.stdout, "Arkiv on %s, chain %d\n", srv.Site(), id)
 	if err := c.run(e, f, srv.Run); e.ctx.Err() == nil {

@@ -45,7 +45,7 @@ func TestNothingMade(t *testing.T) {
 		{"unknown layout", []string{"events", "append", url + "?layout=gin", os.DevNull}},
 		{"unknown layout", []string{"seed", "mendoza", url + "?layout=compct", "--scale=0.0001"}},
 		{"durability", []string{"import", feed, url + "?durability=durabel"}},
-		{"unknown", []string{"load", feed, url + "?durabilty=durable"}},
+		{"unknown", []string{"import", feed, url + "?durabilty=durable"}},
 		{"unknown layout", []string{"serve", url, "--layout=compct", "--plaintext"}},
 	} {
 		t.Run(c.args[0]+" "+c.args[1]+" "+c.says, func(t *testing.T) {
@@ -92,7 +92,6 @@ func TestNewStore(t *testing.T) {
 		{"bare", []string{"import", feed, url("bare") + "?layout=bare"}},
 		{"compact", []string{"seed", "mendoza", "--scale=0.0001", url("seed")}},
 		{"compact", []string{"scale", feed, url("scale")}},
-		{"compact", []string{"load", feed, url("load")}},
 		{"", []string{"backup", url("old"), filepath.Join(dir, "backup")}},
 		{"arkiv", []string{"restore", filepath.Join(dir, "backup"), url("restore")}},
 		{"compact", []string{"follow", "http://127.0.0.1:1", "--attempts=1", url("follow")}},

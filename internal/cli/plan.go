@@ -12,8 +12,6 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/internal/source"
-	"github.com/varvedb/varve/schemas"
-	"github.com/varvedb/varve/store/driver"
 )
 
 // What an answer costs is guessed, rather too much than too little: the time at the end is kept
@@ -27,8 +25,6 @@ const (
 	kept        = 0.9                    // of the time is planned with
 	leastPhase  = 500 * time.Millisecond
 	mostPhase   = 10 * time.Second
-	rowBytes    = 80 // of a row on disk, and of one in an index
-	indexBytes  = 30
 	loadShare   = 0.15 // of the time, that the base profile at its first size may take to be loaded
 	v1Size      = 0.78 // of the largest size of the base profile, which I5 loads besides
 	writePhases = 4    // of D1, with its 2 variants; C1 has 4 of each mix, with 2 variants
@@ -96,7 +92,7 @@ func (p *plan) fits() bool {
 	largest := uint64(0)
 	p.disk = 0
 	for _, layout := range p.layouts {
-		once := float64(p.data.PayloadBytes) + rows*(rowBytes+indexBytes*indexes(layout))
+		once := float64(diskBytes(p.data, layout))
 		largest = max(largest, uint64(last*once))
 		p.disk += uint64(all * once * float64(len(p.engines)))
 	}
@@ -128,15 +124,6 @@ func (p *plan) loading(times float64) (seconds float64) {
 		}
 	}
 	return seconds
-}
-
-// indexes is how many a layout has.
-func indexes(layout string) float64 {
-	l, err := schemas.Entities(layout, string(driver.SQLite))
-	if err != nil {
-		return 0 // its name was checked
-	}
-	return float64(len(l.Indexes))
 }
 
 // say notes what is left out of what was asked for, and what would be enough for it.

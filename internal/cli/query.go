@@ -41,7 +41,7 @@ func (c *queryCmd) Run(e *env) (err error) {
 	}
 	db, ents, err := e.openEntities(c.URL, readOnly, store.EntityOptions{})
 	if err != nil {
-		return fmt.Errorf("query: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	at := uint64(store.Head)

@@ -29,28 +29,38 @@ func (c *reportCmd) Run(e *env) error {
 	}
 	page, _, err := pageOf(set, c.Title)
 	if err != nil {
-		return fmt.Errorf("report: %w", err)
+		return err
 	}
 	out, write := cmp.Or(c.Out, "report.html"), report.WriteHTML
 	if c.Markdown {
 		out = cmp.Or(c.Out, "report.md")
 		stem := strings.TrimSuffix(out, filepath.Ext(out)) + "-"
-		if err := writePictures(page, stem); err != nil {
-			return err
+		for _, q := range page.Questions {
+			for _, pic := range q.Pictures {
+				if err := filesync.Replace(stem+pic.Name+".svg", pic.SVG, 0o644); err != nil {
+					return err
+				}
+			}
 		}
 		write = func(w io.Writer, p *report.Page) error {
 			return report.WriteMarkdown(w, p, func(pic *report.Picture) string { return filepath.Base(stem + pic.Name + ".svg") })
 		}
 	}
+	n, err := savePage(out, page, write)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stdout, "%s: %d measurements, %.1f MB\n", out, page.Lines, float64(n)/1e6)
+	return nil
+}
+
+// savePage writes a page, and returns how many bytes it has.
+func savePage(path string, page *report.Page, write func(io.Writer, *report.Page) error) (int, error) {
 	var text bytes.Buffer
 	if err := write(&text, page); err != nil {
-		return fmt.Errorf("report: %w", err)
+		return 0, err
 	}
-	if err := filesync.Replace(out, text.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	fmt.Fprintf(e.stdout, "%s: %d measurements, %.1f MB\n", out, page.Lines, float64(text.Len())/1e6)
-	return nil
+	return text.Len(), filesync.Replace(path, text.Bytes(), 0o644)
 }
 
 // pageOf makes the page of a set, with the sentences that answer its questions.
@@ -61,17 +71,6 @@ func pageOf(set *report.Set, title string) (*report.Page, *answer.Answers, error
 	}
 	answers, err := answer.Evaluate(set, page.Questions)
 	return page, answers, err
-}
-
-func writePictures(page *report.Page, stem string) error {
-	for _, q := range page.Questions {
-		for _, pic := range q.Pictures {
-			if err := filesync.Replace(stem+pic.Name+".svg", pic.SVG, 0o644); err != nil {
-				return fmt.Errorf("report: %w", err)
-			}
-		}
-	}
-	return nil
 }
 
 // loadSet reads results, and says which lines could not be read. A path that has none is wrong usage.

@@ -96,7 +96,7 @@ func (c *runCmd) finish(e *env) error {
 		fmt.Fprintf(e.stderr, "run: failed: %s\n", run)
 	}
 	if len(failed) > 0 {
-		return fmt.Errorf("run: %d runs did not end well; their errors are in the results, and --retry does them again", len(failed))
+		return fmt.Errorf("%d runs did not end well; their errors are in the results, and --retry does them again", len(failed))
 	}
 	return nil
 }

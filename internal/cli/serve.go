@@ -68,13 +68,13 @@ func (c *serveCmd) Run(e *env) (err error) {
 	// Without indexes that are still to be made a store can be read as well.
 	db, _, err := e.openEntities(c.URL, &store.Options{ReadOnly: c.reads()}, store.EntityOptions{Layout: c.Layout, DeferIndexes: c.reads()})
 	if err != nil {
-		return fmt.Errorf("serve: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	defer e.endWith(db)()
 	s, err := service.New(e.ctx, db, core)
 	if err != nil {
-		return fmt.Errorf("serve: %w", err)
+		return err
 	}
 	defer s.Close() // after the server, which waits for its requests; before the store
 	if !s.Leased() && !s.ReadOnly() {
@@ -85,17 +85,17 @@ func (c *serveCmd) Run(e *env) (err error) {
 	if c.Arkiv != "off" {
 		ents, err := db.Entities(e.ctx, store.EntityOptions{DeferIndexes: db.ReadOnly()})
 		if err != nil {
-			return fmt.Errorf("serve: %w", err)
+			return err
 		}
 		site := server.Site{Address: c.Arkiv, Metrics: s.Metrics().Handler()}
 		about := rpc.Options{ChainID: c.ChainID, BlockTime: c.BlockTime, Metrics: s.Metrics().Registry()}
 		if err := c.JSONRPC.add(e.ctx, &listen, site, ents, about); err != nil {
-			return fmt.Errorf("serve: %w", err)
+			return err
 		}
 	}
 	srv, err := server.Listen(e.ctx, s, listen)
 	if err != nil {
-		return fmt.Errorf("serve: %w", err)
+		return err
 	}
 	if listen.Site != nil {
 		arkiv = fmt.Sprintf("Arkiv on %s, ", srv.Site())

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/varvedb/varve/internal/source"
 )
@@ -19,6 +18,3 @@ func openSource(ctx context.Context, src string) (*source.Source, error) {
 
 // isURL tells a store's URL from a path.
 func isURL(s string) bool { return source.IsURL(s) }
-
-// isTar tells whether a destination is a block tar rather than a store.
-func isTar(dst string) bool { return strings.HasSuffix(dst, ".tar") && !isURL(dst) }

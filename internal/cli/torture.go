@@ -103,7 +103,7 @@ func (c *tortureCmd) Run(e *env) error {
 	}
 	err = errors.Join(err, c.finish(e, report))
 	if err == nil && e.ctx.Err() != nil {
-		err = fmt.Errorf("torture: the report is of what was done: %w", e.ctx.Err())
+		err = fmt.Errorf("the report is of what was done: %w", e.ctx.Err())
 	}
 	return err
 }
@@ -201,7 +201,7 @@ func (c *tortureCmd) finish(e *env, report *crashtest.Report) error {
 		err = errors.Join(err, report.Print(e.stdout))
 	}
 	if n := report.Broken(); n > 0 {
-		return errors.Join(err, fmt.Errorf("torture: %d violations; the report says how to see each again", n))
+		return errors.Join(err, fmt.Errorf("%d violations; the report says how to see each again", n))
 	}
 	return err
 }

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
-	"github.com/varvedb/varve/dcseed"
-	"github.com/varvedb/varve/internal/progress"
 	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
@@ -16,11 +18,9 @@ import (
 
 // verifyCmd checks a store.
 type verifyCmd struct {
-	URL     string  `arg:"" store:"" help:"Store to check."`
-	Against string  `store:"" help:"Source that the store was scaled from: its distributions must be the same." placeholder:"SRC"`
-	Factor  uint64  `min:"1" max:"1000000" help:"With --against: how many times the source's entities the store must hold." default:"1"`
-	Level   float64 `above:"0" max:"1" help:"Probability at which a distribution counts as another, after Bonferroni's correction." default:"0.001"`
-	JSON    bool    `help:"Print the result as JSON."`
+	URL     string `arg:"" store:"" help:"Store to check."`
+	Against string `store:"" help:"Source that the store was made of: its entities must be those of the source, or their copies when it was scaled." placeholder:"SRC"`
+	JSON    bool   `help:"Print the result as JSON."`
 }
 
 // finding is one check and its outcome.
@@ -73,15 +73,11 @@ func (c *verifyCmd) Help() string { return checkExitCodes }
 func (c *verifyCmd) Run(e *env) error { return judged(c.run(e)) }
 
 func (c *verifyCmd) run(e *env) (err error) {
-	db, err := store.Open(e.ctx, c.URL, &store.Options{ReadOnly: true})
+	db, ents, err := e.openEntities(c.URL, readOnly, store.EntityOptions{})
 	if err != nil {
-		return fmt.Errorf("verify: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ents, err := db.Entities(e.ctx, store.EntityOptions{})
-	if err != nil {
-		return fmt.Errorf("verify: %w", err)
-	}
 	v := &verification{}
 	if err = c.check(e, ents, v); errors.As(err, new(usageError)) {
 		return err
@@ -96,7 +92,7 @@ func (c *verifyCmd) run(e *env) (err error) {
 		}
 	}
 	if v.Failed > 0 {
-		return foundError{fmt.Errorf("verify: %d of %d checks failed", v.Failed, len(v.Findings))}
+		return foundError{fmt.Errorf("%d of %d checks failed", v.Failed, len(v.Findings))}
 	}
 	return err
 }
@@ -120,205 +116,141 @@ func (c *verifyCmd) check(e *env, ents *store.Entities, v *verification) error {
 	g, known := source.ParseOrigin(summary.Origin)
 	switch {
 	case c.Against != "":
-		return c.against(e, ents, v)
+		return c.against(e, summary, ents, v)
 	case !known:
 		v.add(true, "origin", "not generated here; give --against SOURCE to compare with what it was made of")
 		return nil
-	case g.Model == "dc":
-		if _, err := checkBlocks(g, summary, v); err != nil {
-			return err
-		}
-		return checkAnswers(e, g, ents, v)
 	}
-	return c.checkDistributions(e, g, summary, ents, v)
-}
-
-// collect reads the distributions of a store's history, which takes as long as
-// checking its digest.
-func collect(e *env, ents *store.Entities) (*scaler.Distributions, error) {
-	fmt.Fprintln(e.stderr, "verify: distributions")
-	return scaler.Collect(created(entity.Operations(ents.History(e.ctx))))
-}
-
-// created leaves only the creations of a stream, which is what distributions
-// are about and what a history and a feed have in common.
-func created(blocks iter.Seq2[entity.Block, error]) iter.Seq2[entity.Block, error] {
-	return func(yield func(entity.Block, error) bool) {
-		for b, err := range blocks {
-			kept := b.Ops[:0:0]
-			for i := range b.Ops {
-				if b.Ops[i].Kind == entity.Create {
-					kept = append(kept, b.Ops[i])
-				}
-			}
-			b.Ops = kept
-			if !yield(b, err) || err != nil {
-				return
-			}
-		}
+	want, err := g.Plan()
+	if err != nil {
+		return err
 	}
+	checkBlocks(want, summary, v)
+	return checkGenerated(e, g, want, summary, ents, v)
 }
 
 // checkBlocks compares the range of blocks with what was generated.
-func checkBlocks(g source.Generated, s store.Summary, v *verification) (want source.Amount, err error) {
-	if want, err = g.Plan(); err != nil {
-		return want, err
-	}
+func checkBlocks(want source.Amount, s store.Summary, v *verification) {
 	v.equal("first block", s.First, want.First)
 	v.equal("last block", s.Head, want.Last)
 	v.equal("blocks", s.Blocks, want.Blocks)
-	return want, nil
 }
 
-// checkDistributions compares counts, rows and distributions with what was
-// generated.
-func (c *verifyCmd) checkDistributions(e *env, g source.Generated, s store.Summary, ents *store.Entities, v *verification) error {
-	want, err := checkBlocks(g, s, v)
-	if err != nil {
-		return err
+// checkGenerated compares entities, and the rows of the base profile, with what was generated.
+func checkGenerated(e *env, g source.Generated, want source.Amount, s store.Summary, ents *store.Entities, v *verification) error {
+	if s.Horizon > s.First {
+		return fmt.Errorf("entities: %w: the store knows of no block before %d", store.ErrUnsupported, s.Horizon)
 	}
-	seen, err := collect(e, ents)
-	if err != nil {
-		return err
-	}
-	v.equal("entities created", seen.Entities, want.Entities)
-	t, err := scaler.Plan(scaler.Mendoza(), g.Options(0))
-	if err != nil {
-		return err
-	}
-	v.equal("entities visible at the head", s.Live, t.Live)
-	rows := map[string]uint64{"string_attributes": t.TextRows, "numeric_attributes": t.NumberRows, "payloads": t.PayloadRows}
-	for _, table := range s.Tables {
-		if n, planned := rows[table.Table]; planned {
-			v.equal("rows of "+table.Table, table.Rows, n)
+	if g.Model == "mendoza" {
+		t, err := scaler.Plan(scaler.Mendoza(), g.Options(0))
+		if err != nil {
+			return err
+		}
+		v.equal("entities visible at the head", s.Live, t.Live)
+		rows := map[string]uint64{"string_attributes": t.TextRows, "numeric_attributes": t.NumberRows, "payloads": t.PayloadRows}
+		for _, table := range s.Tables {
+			if n, planned := rows[table.Table]; planned {
+				v.equal("rows of "+table.Table, table.Rows, n)
+			}
 		}
 	}
-	profile := scaler.Mendoza()
-	addTests(v, profile.Check(seen), c.Level)
-	return nil
-}
-
-func addTests(v *verification, tests []scaler.Test, level float64) {
-	rejected := map[string]bool{}
-	for _, t := range scaler.Rejected(tests, level) {
-		rejected[t.Name] = true
-	}
-	for _, t := range tests {
-		v.add(!rejected[t.Name], "distribution of "+t.Name, "%s", t)
-	}
-}
-
-// against compares with a source.
-func (c *verifyCmd) against(e *env, ents *store.Entities, v *verification) (err error) {
-	seen, err := collect(e, ents)
+	blocks, err := g.Blocks(0)
 	if err != nil {
 		return err
 	}
+	return checkCreated(e, ents, blocks, want.Entities, v)
+}
+
+// against compares with a source, or with its copies where the store was scaled from one.
+func (c *verifyCmd) against(e *env, s store.Summary, ents *store.Entities, v *verification) (err error) {
 	fmt.Fprintln(e.stderr, "verify: against", driver.Redact(c.Against))
 	src, err := openSource(e.ctx, c.Against)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	want, err := scaler.Collect(created(src.Reopen()))
-	if err != nil {
-		return err
+	blocks := src.Reopen()
+	if o, scaled := parseScaled(s.Origin); scaled {
+		blocks = scaler.Scale(src.Reopen, o)
 	}
-	v.equal("entities created", seen.Entities, want.Entities*c.Factor)
-	addTests(v, scaler.Compare(seen, want, scaler.DefaultReferences()), c.Level)
-	return nil
+	return checkCreated(e, ents, blocks, 0, v)
 }
 
-// checkAnswers asks every question of the data-centre model that has one answer
-// for a data centre, at the head and at past blocks, and samples of those about
-// single nodes.
-func checkAnswers(e *env, g source.Generated, ents *store.Entities, v *verification) error {
-	m, err := g.Centre()
-	if err != nil {
-		return err
+// checkCreated compares each entity as it was created with that of a stream, up to the first
+// that differs: of two histories the creations are what both tell, whatever else one of them
+// has forgotten. Total is how many there are, 0 when that is not known.
+func checkCreated(e *env, ents *store.Entities, blocks iter.Seq2[entity.Block, error], total uint64, v *verification) error {
+	if !ents.Temporal() {
+		return fmt.Errorf("entities: %w: layout %s does not keep them as they were created", store.ErrUnsupported, ents.Layout())
 	}
-	oracle := dcseed.NewOracle(m)
-	head, err := ents.Head(e.ctx)
-	if err != nil {
-		return err
-	}
-	blocks := []uint64{head.Block}
-	if first := m.FirstLoadBlock() - 1; ents.Temporal() && head.Block > first {
-		blocks = append(blocks, (first+head.Block)/2, first)
-	}
-	for _, block := range blocks {
-		asked, wrong, err := askModel(e, ents, m, oracle, block)
-		if err != nil {
+	bar := startBar(e.stderr, "verify: entities", "entities", int64(total))
+	defer bar.Finish()
+	next, stop := iter.Pull2(created(entity.Operations(ents.History(e.ctx))))
+	defer stop()
+	n := int64(0)
+	for want, err := range created(blocks) {
+		has, failed, _ := next()
+		if err = cmp.Or(err, failed, e.ctx.Err()); err != nil {
 			return err
 		}
-		for _, w := range wrong {
-			v.add(false, "answer", "%v", w)
+		if !alike(has, want) {
+			v.add(false, "entities", "%d are right, then the store has %s, expected %s", n, summed(has), summed(want))
+			return nil
 		}
-		v.add(len(wrong) == 0, fmt.Sprintf("answers at block %d", block), "%d asked, %d wrong", asked, len(wrong))
+		n++
+		bar.Set(n)
+	}
+	has, err, more := next()
+	switch {
+	case err != nil:
+		return err
+	case more:
+		v.add(false, "entities", "%d are right, then the store has %s, expected none", n, summed(has))
+	default:
+		v.add(true, "entities", "%d are as they were created", n)
 	}
 	return nil
 }
 
-// sampledNodes is how many nodes of a data centre are asked about one by one.
-const sampledNodes = 20
-
-func askModel(e *env, ents *store.Entities, m *dcseed.Model, oracle *dcseed.Oracle, block uint64) (asked int, wrong []error, err error) {
-	snap, err := ents.At(e.ctx, block)
-	if err != nil {
-		return 0, nil, err
+// summed names an entity in a message.
+func summed(x *store.Entity) string {
+	if x == nil {
+		return "none"
 	}
-	defer func() { err = errors.Join(err, snap.Close()) }()
-	list := questions(m, block)
-	bar := progress.Start(e.stderr, fmt.Sprintf("verify: answers at block %d", block), "questions", int64(len(list)))
-	defer bar.Finish()
-	for _, q := range list {
-		asked++
-		if err := askOne(e, snap, q, oracle); errors.Is(err, dcseed.ErrMismatch) {
-			wrong = append(wrong, err)
-		} else if err != nil {
-			return asked, wrong, err
-		}
-		bar.Set(int64(asked))
-	}
-	return asked, wrong, nil
+	return fmt.Sprintf("%s of block %d with %d bytes and %s", x.Key, x.CreatedAtBlock(), len(x.Content), attributes(x))
 }
 
-// questions are what is asked at a block.
-func questions(m *dcseed.Model, block uint64) (list []dcseed.Query) {
-	c := m.Config()
-	for dc := 1; dc <= c.DCs; dc++ {
-		list = append(list, m.NodesInDC(dc, block), m.AvailableGPUNodes(dc, block), m.PendingWorkloads(dc, block))
-		for i := range min(sampledNodes, c.NodesPerDC) {
-			n := 1 + i*c.NodesPerDC/sampledNodes%c.NodesPerDC
-			list = append(list, m.WorkloadsOnNode(dc, n, block), m.NodeState(dc, n, block))
-			if n <= c.WorkloadsPerDC {
-				list = append(list, m.NodeMatch(dc, n, block))
+// alike tells whether two entities are the same, but for who created them: of one that
+// changed its owner in its first block a history does not tell that.
+func alike(a, b *store.Entity) bool {
+	return a != nil && a.Key == b.Key && a.Owner == b.Owner && a.Sequence == b.Sequence && a.Expiration == b.Expiration &&
+		a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
+		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes)
+}
+
+// created streams the entities that blocks create, as they are at the end of their first
+// block, by key within it.
+func created(blocks iter.Seq2[entity.Block, error]) iter.Seq2[*store.Entity, error] {
+	return func(yield func(*store.Entity, error) bool) {
+		for b, err := range blocks {
+			begun := map[entity.Key]bool{}
+			b.Ops = slices.DeleteFunc(slices.Clone(b.Ops), func(op entity.Op) bool { // what befalls others, or a former life
+				begun[op.Key] = begun[op.Key] || op.Kind == entity.Create
+				return !begun[op.Key]
+			})
+			var set entity.Changeset
+			if err == nil {
+				set, err = entity.Fold(&b, nil, entity.Rules{Pruned: true})
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, c := range set.Changes {
+				if c.New != nil && !yield(c.New, nil) {
+					return
+				}
 			}
 		}
 	}
-	return list
-}
-
-// askOne asks a question and compares the answer.
-func askOne(e *env, snap *store.Snapshot, q dcseed.Query, oracle *dcseed.Oracle) error {
-	var got dcseed.Answer
-	if q.Kind == dcseed.NodeState {
-		ent, err := snap.Get(e.ctx, q.Key())
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		got.Entity = ent
-		return oracle.Verify(q, got)
-	}
-	opts := &store.QueryOptions{Limit: q.Limit, Parts: store.Metadata}
-	if q.OrderBy != "" {
-		opts.Order = []store.Order{{Name: q.OrderBy, Kind: entity.Numeric}}
-	}
-	for ent, err := range snap.Query(e.ctx, q.Expr, opts) {
-		if err != nil {
-			return err
-		}
-		got.Keys = append(got.Keys, ent.Key)
-	}
-	return oracle.Verify(q, got)
 }

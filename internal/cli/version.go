@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/varvedb/varve/internal/build"
 )
@@ -16,24 +15,11 @@ type versionCmd struct {
 func (c *versionCmd) Run(e *env) error {
 	info, engines := build.Read(), linkedEngines()
 	if c.JSON {
-		type version struct {
-			Name    string `json:"name"`
-			Version string `json:"version"`
-			Library string `json:"library"`
-		}
-		list := make([]version, len(engines))
-		for i, in := range engines {
-			list[i] = version{in.Name, in.Version, in.Library}
-		}
 		return printJSON(e.stdout, struct {
 			build.Info
-			Engines []version `json:"engines"`
-		}{info, list})
+			Engines []engineInfo `json:"engines"`
+		}{info, engines})
 	}
-	w := tabwriter.NewWriter(e.stdout, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(w, "varve %s\n", info)
-	for _, in := range engines {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", in.Name, orDash(in.Version), in.Library)
-	}
-	return w.Flush()
+	fmt.Fprintf(e.stdout, "varve %s\n", info)
+	return printEngines(e.stdout, engines)
 }

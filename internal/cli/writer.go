@@ -12,13 +12,7 @@ import (
 // openFed opens a store to feed blocks to it. It takes the lease, where the
 // engine has one, so that no two feed it, or one beside a service, and refuses a
 // store whose blocks a service makes. The caller ends it.
-func (e *env) openFed(url string, eo store.EntityOptions) (*store.Entities, func() error, error) {
-	_, ents, end, err := e.openFedDB(url, eo)
-	return ents, end, err
-}
-
-// openFedDB is openFed for who asks the database as well.
-func (e *env) openFedDB(url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
+func (e *env) openFed(url string, eo store.EntityOptions) (*store.DB, *store.Entities, func() error, error) {
 	db, ents, err := e.openEntities(url, nil, eo)
 	if err != nil {
 		return nil, nil, nil, err

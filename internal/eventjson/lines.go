@@ -1,6 +1,7 @@
 package eventjson
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/varvedb/varve/internal/line"
 	"github.com/varvedb/varve/internal/strictjson"
 	"github.com/varvedb/varve/store/event"
 )
@@ -61,12 +61,14 @@ func compact(text []byte) bool {
 // sequence.
 func Lines(r io.Reader) iter.Seq2[event.Sequenced, error] {
 	return func(yield func(event.Sequenced, error) bool) {
-		in := line.NewReader(r, MaxLine)
+		in := bufio.NewScanner(r)
+		in.Buffer(nil, MaxLine+1) // with the line feed
 		for n := 1; ; n++ {
-			text, _, err := in.Next()
-			if errors.Is(err, io.EOF) {
+			more, err := in.Scan(), in.Err()
+			if err == nil && !more {
 				return
 			}
+			text := in.Bytes()
 			if err == nil && len(bytes.Trim(text, " \t\r")) == 0 {
 				continue
 			}
@@ -86,12 +88,12 @@ func Lines(r io.Reader) iter.Seq2[event.Sequenced, error] {
 
 // failure tells the place of an error in a line.
 func failure(n int, err error) error {
-	place, long := new(strictjson.Error), new(line.LongError)
+	place := new(strictjson.Error)
 	switch {
 	case errors.As(err, &place):
 		return fmt.Errorf("line %d, column %d: %w", n, place.Offset+1, err)
-	case errors.As(err, &long):
-		err = fmt.Errorf("%w: %w", event.ErrInvalid, err)
+	case errors.Is(err, bufio.ErrTooLong):
+		err = fmt.Errorf("%w: the line is longer than %d bytes", event.ErrInvalid, MaxLine)
 	}
 	return fmt.Errorf("line %d: %w", n, err)
 }

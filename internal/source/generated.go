@@ -84,18 +84,6 @@ type Amount struct {
 	PayloadBytes uint64 `json:"payload_bytes"`
 }
 
-// The bytes that SQLite takes for a row of the 13-index layout beside payloads,
-// and for a byte of payload, measured on generated stores of 40,000 entities.
-const (
-	bytesPerRow     = 430
-	payloadOverhead = 1.15
-)
-
-// DiskBytes estimates the size of a database of the largest layout.
-func (a Amount) DiskBytes() uint64 {
-	return a.Rows*bytesPerRow + uint64(float64(a.PayloadBytes)*payloadOverhead)
-}
-
 // dcRows is the rows of a data-centre version: attributes, synthetic ones
 // included, and payload.
 const dcRows = 20

@@ -25,8 +25,7 @@ func FuzzArkivRow(f *testing.F) {
 		const last = 1000
 		columns := row{key: key, payload: payload, contentType: contentType, strings: strings, numbers: numbers}
 		r := versionRow{row: columns, from: from, to: to, previousTo: previous}
-		var json scanner
-		e, err := r.entity(&json, last)
+		e, err := r.entity(last)
 		if err != nil {
 			return
 		}
@@ -35,7 +34,7 @@ func FuzzArkivRow(f *testing.F) {
 		require.LessOrEqual(t, e.CreatedAtBlock(), e.LastModifiedAtBlock)
 		require.LessOrEqual(t, e.LastModifiedAtBlock, uint64(last))
 		require.LessOrEqual(t, uint64(to), e.Expiration)
-		expiration, err := expirationOf(&json, numbers)
+		expiration, err := expirationOf(numbers)
 		require.NoError(t, err)
 		require.Equal(t, e.Expiration, expiration)
 	})

@@ -12,14 +12,13 @@ import (
 
 // openings streams the versions by the block that opened them.
 func openings(ctx context.Context, q driver.Querier, last uint64) iter.Seq2[*entity.Entity, error] {
-	var json scanner
 	return payloads(ctx, q, versionsSQL, nil, func(rows driver.Rows) (*entity.Entity, bool, error) {
 		var r versionRow
 		err := rows.Scan(&r.key, &r.from, &r.to, &r.previousTo, &r.payload, &r.contentType, &r.strings, &r.numbers)
 		if err != nil {
 			return nil, false, err
 		}
-		e, err := r.entity(&json, last)
+		e, err := r.entity(last)
 		if err != nil {
 			return nil, false, rowError(r.key, r.from, err)
 		}
@@ -33,7 +32,6 @@ func openings(ctx context.Context, q driver.Querier, last uint64) iter.Seq2[*ent
 // closings streams the versions that ended before their lifetime was over, by
 // the block that ended them.
 func closings(ctx context.Context, q driver.Querier, last uint64) iter.Seq2[entity.Closing, error] {
-	var json scanner
 	args := []any{int64(last)}
 	return payloads(ctx, q, endingsSQL, args, func(rows driver.Rows) (c entity.Closing, ok bool, err error) {
 		var key, numbers []byte
@@ -41,7 +39,7 @@ func closings(ctx context.Context, q driver.Querier, last uint64) iter.Seq2[enti
 		if err := rows.Scan(&key, &from, &to, &numbers); err != nil {
 			return c, false, err
 		}
-		expiration, err := expirationOf(&json, numbers)
+		expiration, err := expirationOf(numbers)
 		if err == nil && (len(key) != len(c.Key) || from < 0) {
 			err = errors.New("the key has not 32 bytes, or the block is negative")
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -21,7 +23,7 @@ type versionRow struct {
 }
 
 // entity checks the row and makes the version of it.
-func (r *versionRow) entity(json *scanner, last uint64) (*entity.Entity, error) {
+func (r *versionRow) entity(last uint64) (*entity.Entity, error) {
 	switch {
 	case len(r.key) != len(entity.Key{}):
 		return nil, r.keyError()
@@ -32,7 +34,7 @@ func (r *versionRow) entity(json *scanner, last uint64) (*entity.Entity, error) 
 	case r.previousTo > r.from:
 		return nil, fmt.Errorf("the version before it ends at block %d, so they overlap", r.previousTo)
 	}
-	e, err := r.read(json, (*scanner).stringMap, (*scanner).numericMap)
+	e, err := r.read(false)
 	if err != nil {
 		return nil, err
 	}
@@ -50,34 +52,31 @@ func (r *row) keyError() error {
 	return fmt.Errorf("the key has %d bytes, want %d", len(r.key), len(entity.Key{}))
 }
 
-// read makes an entity of the row, with all its attributes as the user's.
-func (r *row) read(
-	json *scanner,
-	strings func(*scanner) (map[string]string, error),
-	numbers func(*scanner) (map[string]uint64, error),
-) (*entity.Entity, error) {
-	e := &entity.Entity{Key: entity.Key(r.key), ContentType: json.intern(r.contentType)}
+// read makes an entity of the row, with all its attributes as the user's. State says that the
+// row is of sqlite-bitmap-store.
+func (r *row) read(state bool) (e *entity.Entity, err error) {
+	e = &entity.Entity{Key: entity.Key(r.key), ContentType: string(r.contentType)}
 	if len(r.payload) > 0 {
 		e.Content = r.payload
 	}
-	var err error
-	if e.StringAttributes, err = column(json, r.strings, strings); err != nil {
+	if e.StringAttributes, err = column[string](r.strings, state); err != nil {
 		return nil, fmt.Errorf("column string_attributes: %w", err)
 	}
-	if e.NumericAttributes, err = column(json, r.numbers, numbers); err != nil {
+	if e.NumericAttributes, err = column[uint64](r.numbers, state); err != nil {
 		return nil, fmt.Errorf("column numeric_attributes: %w", err)
 	}
 	return e, nil
 }
 
-// column reads a JSON column.
-func column[V any](json *scanner, text []byte, read func(*scanner) (map[string]V, error)) (map[string]V, error) {
-	json.reset(text)
-	m, err := read(json)
-	if err != nil {
-		return nil, err
+// column reads a column of attributes, which sqlite-bitmap-store has in an object of their own.
+func column[V any](text []byte, state bool) (m map[string]V, err error) {
+	if !state {
+		err = json.Unmarshal(text, &m, strict)
+		return m, err
 	}
-	return m, json.end()
+	var in struct{ Values map[string]V }
+	err = json.Unmarshal(text, &in, strict)
+	return in.Values, err
 }
 
 // synthetic moves the attributes that Arkiv stores beside the user's into
@@ -142,8 +141,8 @@ func validate(e *entity.Entity) error {
 }
 
 // expirationOf reads one attribute of the column numeric_attributes.
-func expirationOf(json *scanner, numbers []byte) (uint64, error) {
-	m, err := column(json, numbers, (*scanner).numericMap)
+func expirationOf(numbers []byte) (uint64, error) {
+	m, err := column[uint64](numbers, false)
 	if err != nil {
 		return 0, fmt.Errorf("column numeric_attributes: %w", err)
 	}

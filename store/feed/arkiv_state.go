@@ -35,7 +35,6 @@ func entities(ctx context.Context, q driver.Querier, last uint64) iter.Seq2[*ent
 
 // stateReader makes entities of rows of payloads.
 type stateReader struct {
-	json   scanner
 	last   uint64         // block of the database
 	before *entity.Entity // the row before
 }
@@ -45,7 +44,7 @@ func (s *stateReader) next(rows driver.Rows) (*entity.Entity, bool, error) {
 	if err := rows.Scan(&r.key, &r.payload, &r.contentType, &r.strings, &r.numbers); err != nil {
 		return nil, false, err
 	}
-	e, err := r.entity(&s.json, s.last)
+	e, err := r.entity(s.last)
 	if err != nil {
 		return nil, false, malformed("entity_key 0x%x: %w", r.key, err)
 	}
@@ -62,11 +61,11 @@ func compareChange(a, b *entity.Entity) int {
 }
 
 // entity checks a row of sqlite-bitmap-store and makes the entity of it.
-func (r *row) entity(json *scanner, last uint64) (*entity.Entity, error) {
+func (r *row) entity(last uint64) (*entity.Entity, error) {
 	if len(r.key) != len(entity.Key{}) {
 		return nil, r.keyError()
 	}
-	e, err := r.read(json, values((*scanner).stringMap), values((*scanner).numericMap))
+	e, err := r.read(true)
 	if err != nil {
 		return nil, err
 	}
@@ -81,25 +80,4 @@ func (r *row) entity(json *scanner, last uint64) (*entity.Entity, error) {
 		return nil, err
 	}
 	return e, validate(e)
-}
-
-// values reads an object whose only member is Values, which read reads.
-func values[V any](read func(*scanner) (map[string]V, error)) func(*scanner) (map[string]V, error) {
-	return func(s *scanner) (map[string]V, error) {
-		if err := s.expect('{', "an object"); err != nil {
-			return nil, err
-		}
-		name, err := s.name()
-		if err != nil {
-			return nil, err
-		}
-		if string(name) != "Values" {
-			return nil, s.nameErrorf("member %q, want Values", name)
-		}
-		m, err := read(s)
-		if err != nil {
-			return nil, err
-		}
-		return m, s.expect('}', "the end of the object")
-	}
 }

@@ -1,246 +1,154 @@
 package feed
 
 import (
-	"encoding/base64"
+	"bytes"
 	"errors"
 	"fmt"
-	"math"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/varvedb/varve/store/entity"
 )
 
-// fields is a set of the fields that an operation's object may have.
-type fields uint8
-
-const (
-	fieldKey fields = 1 << iota
-	fieldContentType
-	fieldBTL
-	fieldOwner
-	fieldContent
-	fieldStrings
-	fieldNumbers
+// strict reads JSON as a feed must be: encoding/json would resolve in silence what a feed must
+// not contain, such as repeated names, names in another case, invalid UTF-8, lone surrogates,
+// and a null for a text or a number.
+var strict = json.JoinOptions(
+	json.RejectUnknownMembers(true),
+	json.WithUnmarshalers(json.JoinUnmarshalers(noNull[string](), noNull[uint64](), noNull[uint16](), noNull[uint8]())),
 )
 
-// fieldNames are in the order of the bits.
-var fieldNames = [...]string{"key", "content_type", "btl", "owner", "content", "string_attributes", "numeric_attributes"}
-
-// fieldsOf tells the fields of each kind. Arkiv writes all of them always, so
-// a missing one is an error as much as an unknown one.
-var fieldsOf = map[entity.Kind]fields{
-	entity.Create:      1<<len(fieldNames) - 1,
-	entity.Update:      1<<len(fieldNames) - 1,
-	entity.ExtendBTL:   fieldKey | fieldBTL,
-	entity.ChangeOwner: fieldKey | fieldOwner,
-}
-
-func fieldOf(name []byte) fields {
-	for i, known := range fieldNames {
-		if string(name) == known {
-			return 1 << i
+func noNull[T any]() *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(dec *jsontext.Decoder, _ *T) error {
+		if dec.PeekKind() == 'n' {
+			return errors.New("null, want a value")
 		}
-	}
-	return 0
+		return json.SkipFunc
+	})
 }
 
-// firstName returns the name of the lowest field in f, which is not empty.
-func (f fields) firstName() string {
-	for i, name := range fieldNames {
-		if f&(1<<i) != 0 {
-			return name
-		}
-	}
-	return ""
+// lineRead is the line of an operation as it is read; lineJSON is as it is written.
+type lineRead struct {
+	TxIndex     required[uint16] `json:"tx_index"`
+	OpIndex     required[uint16] `json:"op_index"`
+	Create      *putRead         `json:"create"`
+	Update      *putRead         `json:"update"`
+	ExtendBTL   *extendRead      `json:"extend_btl"`
+	ChangeOwner *ownerRead       `json:"change_owner"`
+	Delete      *entity.Key      `json:"delete,format:array"` // as Go's encoder writes an array of bytes
+	Expire      *entity.Key      `json:"expire,format:array"`
 }
 
-// opDecoder reads operations of the block tar, one a line.
-type opDecoder struct{ scanner }
+// required is a member that Arkiv writes always: a line without it is of another writer.
+type required[T any] struct {
+	value T
+	given bool
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom.
+func (r *required[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	r.given = true
+	return json.UnmarshalDecode(dec, &r.value)
+}
+
+// get returns the value. Of several errors the first stays.
+func (r *required[T]) get(name string, err *error) T {
+	if !r.given && *err == nil {
+		*err = fmt.Errorf("field %q is missing", name)
+	}
+	return r.value
+}
+
+// parsed returns what parse makes of a text.
+func parsed[T any](text required[string], name string, parse func(string) (T, error), err *error) T {
+	v, wrong := parse(text.get(name, err))
+	if *err == nil && wrong != nil {
+		*err = fmt.Errorf("%s: %w", name, wrong)
+	}
+	return v
+}
 
 // decode reads one line. The operation shares no memory with it.
-func (d *opDecoder) decode(line []byte) (op entity.Op, err error) {
-	d.reset(line)
-	if d.peek() == 0 && d.pos == len(line) {
+func decode(text []byte) (op entity.Op, err error) {
+	if len(bytes.TrimSpace(text)) == 0 {
 		return op, errors.New("empty line, want one operation")
 	}
-	if err := d.expect('{', "an operation's object"); err != nil {
+	var line lineRead
+	if err := json.Unmarshal(text, &line, strict); err != nil {
 		return op, err
 	}
-	var seenTx, seenOp bool
-	for n := 0; ; n++ {
-		more, err := d.more(n, '}')
-		if err != nil {
-			return op, err
-		}
-		if !more {
-			break
-		}
-		name, err := d.name()
-		if err != nil {
-			return op, err
-		}
-		switch string(name) {
-		case "tx_index":
-			err = d.index("tx_index", &op.TxIndex, &seenTx)
-		case "op_index":
-			err = d.index("op_index", &op.OpIndex, &seenOp)
-		default:
-			err = d.operation(name, &op)
-		}
-		if err != nil {
-			return op, err
+	op.TxIndex, op.OpIndex = uint32(line.TxIndex.get("tx_index", &err)), uint32(line.OpIndex.get("op_index", &err))
+	operations := 0
+	for _, is := range [...]struct {
+		kind  entity.Kind
+		given bool
+	}{
+		{entity.Create, line.Create != nil}, {entity.Update, line.Update != nil}, {entity.ExtendBTL, line.ExtendBTL != nil},
+		{entity.ChangeOwner, line.ChangeOwner != nil}, {entity.Delete, line.Delete != nil}, {entity.Expire, line.Expire != nil},
+	} {
+		if is.given {
+			op.Kind = is.kind
+			operations++
 		}
 	}
-	switch {
-	case !seenTx:
-		return op, errors.New("tx_index is missing")
-	case !seenOp:
-		return op, errors.New("op_index is missing")
-	case op.Kind == 0:
-		return op, errors.New("the line has no operation")
+	if operations != 1 {
+		return op, fmt.Errorf("the line has %d operations, want 1", operations)
 	}
-	return op, d.end()
-}
-
-func (d *opDecoder) index(name string, to *uint32, seen *bool) error {
-	if *seen {
-		return d.nameErrorf("%s is given twice", name)
-	}
-	*seen = true
-	v, err := d.uint(math.MaxUint16)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	*to = uint32(v)
-	return nil
-}
-
-// operation reads the member that names the kind.
-func (d *opDecoder) operation(name []byte, op *entity.Op) error {
-	kind, ok := entity.ParseKind(string(name))
-	if !ok {
-		return d.nameErrorf("unknown field or operation %q", name)
-	}
-	if op.Kind != 0 {
-		return d.nameErrorf("two operations in one line, %s and %s", op.Kind, kind)
-	}
-	op.Kind = kind
-	var err error
-	if allowed := fieldsOf[kind]; allowed != 0 {
-		err = d.body(op, allowed)
-	} else {
-		err = d.keyArray(&op.Key)
+	switch op.Kind {
+	case entity.Create:
+		line.Create.fill(&op, &err)
+	case entity.Update:
+		line.Update.fill(&op, &err)
+	case entity.ExtendBTL:
+		op.Key, op.BTL = parsed(line.ExtendBTL.Key, "key", entity.ParseKey, &err), line.ExtendBTL.BTL.get("btl", &err)
+	case entity.ChangeOwner:
+		op.Key = parsed(line.ChangeOwner.Key, "key", entity.ParseKey, &err)
+		op.Owner = parsed(line.ChangeOwner.Owner, "owner", entity.ParseAddress, &err)
+	case entity.Delete:
+		op.Key = *line.Delete
+	case entity.Expire:
+		op.Key = *line.Expire
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", kind, err)
+		err = fmt.Errorf("%s: %w", op.Kind, err)
 	}
-	return nil
+	return op, err
 }
 
-func (d *opDecoder) body(op *entity.Op, allowed fields) error {
-	if err := d.expect('{', "an object"); err != nil {
-		return err
-	}
-	var seen fields
-	for n := 0; ; n++ {
-		more, err := d.more(n, '}')
-		if err != nil {
-			return err
-		}
-		if !more {
-			break
-		}
-		name, err := d.name()
-		if err != nil {
-			return err
-		}
-		f := fieldOf(name)
-		switch {
-		case f&allowed == 0:
-			return d.nameErrorf("unknown field %q", name)
-		case f&seen != 0:
-			return d.nameErrorf("field %q is given twice", name)
-		}
-		seen |= f
-		if err := d.field(f, op); err != nil {
-			return fmt.Errorf("%s: %w", f.firstName(), err)
-		}
-	}
-	if missing := allowed &^ seen; missing != 0 {
-		return d.errorf("field %q is missing", missing.firstName())
-	}
-	return nil
+type putRead struct {
+	Key         required[string]            `json:"key"`
+	ContentType required[string]            `json:"content_type"`
+	BTL         required[uint64]            `json:"btl"`
+	Owner       required[string]            `json:"owner"`
+	Content     required[[]byte]            `json:"content"`
+	Strings     required[map[string]string] `json:"string_attributes"`
+	Numbers     required[map[string]uint64] `json:"numeric_attributes"`
 }
 
-func (d *opDecoder) field(f fields, op *entity.Op) (err error) {
-	var text []byte
-	switch f {
-	case fieldKey, fieldOwner, fieldContentType:
-		if text, err = d.str("a string"); err != nil {
-			return err
-		}
+// fill gives an operation the fields. What is empty, or null, which is how Go writes a nil
+// slice or map, is nil.
+func (p *putRead) fill(op *entity.Op, err *error) {
+	op.Key = parsed(p.Key, "key", entity.ParseKey, err)
+	op.Owner = parsed(p.Owner, "owner", entity.ParseAddress, err)
+	op.ContentType, op.BTL = p.ContentType.get("content_type", err), p.BTL.get("btl", err)
+	if content := p.Content.get("content", err); len(content) > 0 {
+		op.Content = content
 	}
-	switch f {
-	case fieldKey:
-		op.Key, err = entity.ParseKey(string(text))
-	case fieldOwner:
-		op.Owner, err = entity.ParseAddress(string(text))
-	case fieldContentType:
-		op.ContentType = d.intern(text)
-	case fieldBTL:
-		op.BTL, err = d.uint(math.MaxUint64)
-	case fieldContent:
-		op.Content, err = d.base64()
-	case fieldStrings:
-		op.StringAttributes, err = d.stringMap()
-	case fieldNumbers:
-		op.NumericAttributes, err = d.numericMap()
+	if texts := p.Strings.get("string_attributes", err); len(texts) > 0 {
+		op.StringAttributes = texts
 	}
-	return err
+	if numbers := p.Numbers.get("numeric_attributes", err); len(numbers) > 0 {
+		op.NumericAttributes = numbers
+	}
 }
 
-// base64 reads bytes in standard base64. Empty and null, which is how Go
-// writes a nil slice, give nil.
-func (d *opDecoder) base64() ([]byte, error) {
-	if d.null() {
-		return nil, nil
-	}
-	text, err := d.plainStr("a string in base64")
-	if err != nil || len(text) == 0 {
-		return nil, err
-	}
-	enc := base64.StdEncoding.Strict()
-	data := make([]byte, enc.DecodedLen(len(text)))
-	n, err := enc.Decode(data, text)
-	if err != nil {
-		return nil, err
-	}
-	if enc.EncodedLen(n) != len(text) {
-		return nil, errors.New("line breaks within base64") // Decode skips them
-	}
-	return data[:n:n], nil
+type extendRead struct {
+	Key required[string] `json:"key"`
+	BTL required[uint64] `json:"btl"`
 }
 
-// keyArray reads a key written as an array of 32 numbers, as Go's encoder
-// writes an array of bytes.
-func (d *opDecoder) keyArray(key *entity.Key) error {
-	if err := d.expect('[', "the key as an array of 32 numbers"); err != nil {
-		return err
-	}
-	for n := 0; ; n++ {
-		more, err := d.more(n, ']')
-		if err != nil {
-			return err
-		}
-		if !more && n == len(key) {
-			return nil
-		}
-		if !more || n == len(key) {
-			return d.errorf("the key has not %d numbers", len(key))
-		}
-		v, err := d.uint(math.MaxUint8)
-		if err != nil {
-			return err
-		}
-		key[n] = byte(v)
-	}
+type ownerRead struct {
+	Key   required[string] `json:"key"`
+	Owner required[string] `json:"owner"`
 }

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/varvedb/varve/internal/strictjson"
+	"github.com/go-json-experiment/json"
+
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -41,7 +42,7 @@ func ParseRecordedQueries(data []byte) ([]RecordedQuery, error) {
 			Keys        []string `json:"keys"`
 			ArkivAgrees bool     `json:"arkivAgrees"`
 		}
-		if err := strictjson.Decode(text, &line); err != nil {
+		if err := json.Unmarshal(text, &line, strict); err != nil {
 			return nil, fmt.Errorf("query %d: %w: %w", len(all)+1, ErrFormat, err)
 		}
 		q := RecordedQuery{Query: line.Query, AtBlock: line.AtBlock, ArkivAgrees: line.ArkivAgrees}

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"archive/tar"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -81,8 +82,7 @@ type tarReader struct {
 	src    *source
 	tar    *tar.Reader
 	zstd   *zstd.Decoder
-	lines  *lineReader
-	ops    opDecoder
+	buf    []byte // of lines
 	last   string // name of the entry before, or ""
 	block  uint64 // its number
 }
@@ -95,7 +95,7 @@ func newTarReader(r io.Reader, lim limits) (*tarReader, error) {
 		return nil, fmt.Errorf("zstd decoder: %w", err)
 	}
 	src := newSource(r)
-	return &tarReader{limits: lim, src: src, tar: tar.NewReader(src), zstd: dec, lines: newLineReader(lim)}, nil
+	return &tarReader{limits: lim, src: src, tar: tar.NewReader(src), zstd: dec, buf: make([]byte, min(256<<10, lim.line+1))}, nil
 }
 
 // next returns the next block, or false after the last. The end is no error
@@ -148,22 +148,26 @@ func (t *tarReader) entry(hdr *tar.Header) (b entity.Block, line int, err error)
 	if err := t.zstd.Reset(t.tar); err != nil {
 		return b, 0, fmt.Errorf("decompress: %w", err)
 	}
-	t.lines.reset(t.zstd)
+	limited := &io.LimitedReader{R: t.zstd, N: t.limits.entry + 1}
+	lines := bufio.NewScanner(limited)
+	lines.Buffer(t.buf, t.limits.line+1) // with the line feed
 	for line = 1; ; line++ {
-		text, ok, err := t.lines.next()
+		more, err := lines.Scan(), lines.Err()
 		switch {
-		case err == nil && !ok:
-			return b, 0, nil
-		case errors.Is(err, ErrFormat):
-			return b, line, err
+		case limited.N == 0:
+			return b, line, malformed("the entry is longer than %d bytes", t.limits.entry)
+		case errors.Is(err, bufio.ErrTooLong):
+			return b, line, malformed("the line is longer than %d bytes", t.limits.line)
 		case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 			return b, line, fmt.Errorf("decompress: needs a window above %d bytes: %w", t.limits.window, err)
 		case err != nil:
 			return b, line, fmt.Errorf("decompress: %w", err)
+		case !more:
+			return b, 0, nil
 		}
-		op, err := t.ops.decode(text)
+		op, err := decode(lines.Bytes())
 		if err != nil {
-			return b, line, err
+			return b, line, malformed("%s", err.Error()) // where a line ends early, the tar does not
 		}
 		b.Ops = append(b.Ops, op)
 		one := entity.Block{Number: b.Number, Ops: b.Ops[len(b.Ops)-1:]}

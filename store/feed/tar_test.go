@@ -139,7 +139,7 @@ func TestReadTarEntries(t *testing.T) {
 		{"directory", []entry{{name: "block-1.json.zst/", typ: tar.TypeDir}}, 0, "not a regular file"},
 		{"symbolic link", []entry{{name: "block-1.json.zst", typ: tar.TypeSymlink}}, 0, "not a regular file"},
 		{"no frame", []entry{{name: "block-1.json.zst", raw: deleteLine}}, 0, `entry "block-1.json.zst": line 1: decompress: invalid input: magic number mismatch`},
-		{"second line", []entry{block("1", ""), block("2", deleteLine+"{}\n")}, 1, `entry "block-2.json.zst": line 2: tx_index is missing`},
+		{"second line", []entry{block("1", ""), block("2", deleteLine+"{}\n")}, 1, `entry "block-2.json.zst": line 2: the line has 0 operations`},
 		{"empty line", []entry{block("1", deleteLine+"\n"+deleteLine)}, 0, "line 2: empty line"},
 	}
 	for _, test := range tests {

@@ -1,7 +1,4 @@
-// Package progress reports on long work in a line with its rate and the time left:
-// on a terminal in one that changes in place, elsewhere in a new one every few
-// seconds.
-package progress
+package cli
 
 import (
 	"fmt"
@@ -13,9 +10,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Bar follows one piece of work. Its methods may be called from several
-// goroutines.
-type Bar struct {
+// progressBar reports on long work in a line with its rate and the time left: on a terminal in
+// one that changes in place, elsewhere in a new one every few seconds. Its methods may be
+// called from several goroutines.
+type progressBar struct {
 	mu                   sync.Mutex
 	out                  io.Writer
 	name, unit           string
@@ -26,11 +24,11 @@ type Bar struct {
 	lineFormat, atFinish string
 }
 
-// Start begins to report on out about work of total units; a total of zero
+// startBar begins to report on out about work of total units; a total of zero
 // means unknown.
-func Start(out io.Writer, name, unit string, total int64) *Bar {
+func startBar(out io.Writer, name, unit string, total int64) *progressBar {
 	now := time.Now()
-	b := &Bar{out: out, name: name, unit: unit, total: total, start: now, last: now, every: 5 * time.Second, lineFormat: "%s\n"}
+	b := &progressBar{out: out, name: name, unit: unit, total: total, start: now, last: now, every: 5 * time.Second, lineFormat: "%s\n"}
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		const erase = "\r\x1b[K"
 		b.every, b.lineFormat, b.atFinish = 200*time.Millisecond, erase+"%s", erase
@@ -40,7 +38,7 @@ func Start(out io.Writer, name, unit string, total int64) *Bar {
 
 // Begin tells how many units were done before the work began, which do not count
 // in the rate.
-func (b *Bar) Begin(done int64) {
+func (b *progressBar) Begin(done int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.before = done
@@ -48,14 +46,14 @@ func (b *Bar) Begin(done int64) {
 
 // Aim changes the total, of work that grows while it is done, and what the line says
 // besides; a note of "" is none.
-func (b *Bar) Aim(total int64, note string) {
+func (b *progressBar) Aim(total int64, note string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.total, b.note = total, note
 }
 
 // Set tells how many units are done.
-func (b *Bar) Set(done int64) {
+func (b *progressBar) Set(done int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if now := time.Now(); now.Sub(b.last) >= b.every {
@@ -64,7 +62,7 @@ func (b *Bar) Set(done int64) {
 	}
 }
 
-func (b *Bar) line(done int64, now time.Time) string {
+func (b *progressBar) line(done int64, now time.Time) string {
 	rate := float64(done-b.before) / now.Sub(b.start).Seconds()
 	text := fmt.Sprintf("%s: %d %s, %.0f/s", b.name, done, b.unit, rate)
 	if b.note != "" {
@@ -78,4 +76,4 @@ func (b *Bar) line(done int64, now time.Time) string {
 }
 
 // Finish removes the line from a terminal. Nothing may be reported after it.
-func (b *Bar) Finish() { fmt.Fprint(b.out, b.atFinish) }
+func (b *progressBar) Finish() { fmt.Fprint(b.out, b.atFinish) }
