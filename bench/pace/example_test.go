@@ -15,7 +15,7 @@ func ExampleLoop() {
 	read := func(key uint64) string { return strconv.FormatUint(key, 10) } // of a store
 
 	out, err := pace.Loop(context.Background(), pace.Config{
-		Arrivals: pace.Poisson(10_000, 1), Workers: 4, N: 500, Seed: 1,
+		Rate: 10_000, Workers: 4, N: 500, Seed: 1,
 	}, func(_ context.Context, s *pace.Step) error {
 		s.Kind = "get"
 		key := s.Rand.Uint64N(keys)
