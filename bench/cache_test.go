@@ -117,53 +117,6 @@ func TestCacheConcurrentBuilders(t *testing.T) {
 	require.Equal(t, int32(1), built.Load())
 }
 
-func TestCacheWaitsWithItsContext(t *testing.T) {
-	c := openCache(t)
-	held, err := filelease.Open(c.path("key")+".lock", 0o644)
-	require.NoError(t, err)
-	defer held.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, _, err = c.checkOut(ctx, t.TempDir(), "key", false, sampleBuilder(new(atomic.Int32)))
-	require.ErrorIs(t, err, context.Canceled)
-}
-
-func TestCacheRoot(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv(CacheEnv, filepath.Join(dir, "env"))
-	c, err := OpenCache("")
-	require.NoError(t, err)
-	require.Equal(t, filepath.Join(dir, "env"), c.Root())
-	t.Setenv(CacheEnv, "")
-	t.Setenv("XDG_CACHE_HOME", dir)
-	user, err := os.UserCacheDir()
-	require.NoError(t, err)
-	if user != dir {
-		t.Skip("the user's cache directory does not follow XDG_CACHE_HOME here")
-	}
-	c, err = OpenCache("")
-	require.NoError(t, err)
-	require.Equal(t, filepath.Join(dir, "varve", "datasets"), c.Root())
-}
-
-func TestRunsLeaveNothing(t *testing.T) {
-	c := openCache(t)
-	first, err := c.NewRun()
-	require.NoError(t, err)
-	second, err := c.NewRun()
-	require.NoError(t, err)
-	require.DirExists(t, first.path, "it is in use")
-	require.NoError(t, second.held.Close()) // as if its process had been killed
-	require.NoError(t, os.MkdirAll(second.Data(), 0o755))
-	third, err := c.NewRun()
-	require.NoError(t, err)
-	require.NoDirExists(t, second.path)
-	require.NoError(t, errors.Join(first.Remove(), third.Remove()))
-	left, err := os.ReadDir(c.root)
-	require.NoError(t, err)
-	require.Empty(t, left)
-}
-
 // TestSweepCache: a data set that is being built or that is complete stays.
 func TestSweepCache(t *testing.T) {
 	c, built := openCache(t), new(atomic.Int32)

@@ -19,8 +19,8 @@ import (
 )
 
 // SDK is what the network's SDKs call: entities, queries paged to the end, counts, timings and
-// block numbers.
-const SDK = "sdk"
+// block numbers. (Results of "sdk" are of sorted queries and polls for logs too.)
+const SDK = "sdk-paged"
 
 // Config says what is measured.
 type Config struct {

@@ -29,16 +29,3 @@ func ExampleLoop() {
 	fmt.Println(out.Kinds[0].Name, out.Count, out.Errors, err)
 	// Output: get 500 0 <nil>
 }
-
-// One client commits to the end of its input.
-func ExampleLoop_closed() {
-	blocks := []string{"a", "b", "c"}
-	more := func() bool { return len(blocks) > 0 }
-	out, err := pace.Loop(context.Background(), pace.Config{More: more},
-		func(_ context.Context, s *pace.Step) error {
-			s.Kind, blocks = "commit", blocks[1:]
-			return nil
-		})
-	fmt.Println(out.Count, err)
-	// Output: 3 <nil>
-}

@@ -48,19 +48,6 @@ func TestOpenLoopOnTime(t *testing.T) {
 	})
 }
 
-// More workers take more at a time.
-func TestOpenLoopWorkers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for workers, longest := range map[int]time.Duration{1: 55 * time.Millisecond, 2: 10 * time.Millisecond} {
-			out, err := Loop(t.Context(), Config{
-				Arrivals: every(time.Second / 200), Workers: workers, N: 10, wait: sleep,
-			}, lasting(10*time.Millisecond))
-			require.NoError(t, err)
-			require.Equal(t, longest, out.All().Max(), "%d workers", workers)
-		}
-	})
-}
-
 // Users who wait for too long give up, and of what else is due the rest is skipped when the time to
 // drain is over.
 func TestOpenLoopSkips(t *testing.T) {

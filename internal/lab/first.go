@@ -55,10 +55,10 @@ func firstLook(l *Lab) (list []Variant, err error) {
 	}
 	for _, layout := range l.layouts(answers...) {
 		if l.Source != "" {
-			list = append(list, l.look("RealBlocks", layout, l.onBase(layout, "commits", itoa(o.Commits)), o.Commits, network))
+			list = append(list, l.look("RealBlocks", layout, l.onBase(layout, "commits", itoa(o.Commits), "mix", mix.W), o.Commits, network))
 			continue
 		}
-		c := l.keys("layout", layout, "durability", string(l.Durability))
+		c := l.keys("layout", layout, "durability", string(l.Durability), "mix", mix.W)
 		made := c.With("profile", o.Profile).With("entities", itoa(o.Entities)).With("commits", itoa(o.Commits))
 		list = append(list, l.look("RealBlocks", layout, c, o.Commits, network), l.look("GeneratedBlocks", layout, made, o.Commits, generated))
 	}
