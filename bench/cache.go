@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/varvedb/varve/internal/filesync"
 )
@@ -75,18 +74,17 @@ const (
 
 // Ready describes a complete data set.
 type Ready struct {
-	Key     string     `json:"key"`
-	Spec    any        `json:"spec,omitempty"` // for people
-	Engine  string     `json:"engine"`         // name and version that built it
-	Head    uint64     `json:"head"`
-	Digest  string     `json:"digest"` // of the head
-	Counts  Counts     `json:"counts"`
-	Files   []fileSize `json:"files"`
-	Seconds float64    `json:"seconds"` // it took to build
+	Key     string  `json:"key"`
+	Spec    any     `json:"spec,omitempty"` // for people
+	Head    uint64  `json:"head"`
+	Digest  string  `json:"digest"` // of the head
+	Counts  Counts  `json:"counts"`
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"` // it took to build
 }
 
 // builder makes a database in an empty directory, closes it, and describes it;
-// Key and Files are filled in for it.
+// Key and Bytes are filled in for it.
 type builder func(ctx context.Context, dir string) (Ready, error)
 
 // drop forgets a data set, so that it is built again.
@@ -113,9 +111,9 @@ func (c *Cache) ready(key string) (r Ready, err error) {
 	if r.Key != key {
 		return r, fmt.Errorf("marker of another data set, %q", r.Key)
 	}
-	files, err := listFiles(filepath.Join(c.path(key), dataDir))
-	if err == nil && !slices.Equal(files, r.Files) {
-		err = errors.New("files are missing, added or cut")
+	bytes, err := size(filepath.Join(c.path(key), dataDir))
+	if err == nil && bytes != r.Bytes {
+		err = fmt.Errorf("%d bytes, want %d", bytes, r.Bytes)
 	}
 	return r, err
 }
@@ -142,9 +140,9 @@ func (c *Cache) build(ctx context.Context, key string, build builder) (r Ready, 
 	return c.seal(r)
 }
 
-// seal marks a data set as complete, with the files that it has now.
+// seal marks a data set as complete, with the size that it has now.
 func (c *Cache) seal(r Ready) (_ Ready, err error) {
-	if r.Files, err = listFiles(filepath.Join(c.path(r.Key), dataDir)); err != nil {
+	if r.Bytes, err = size(filepath.Join(c.path(r.Key), dataDir)); err != nil {
 		return r, err
 	}
 	text, err := json.MarshalIndent(r, "", "\t")

@@ -65,10 +65,7 @@ const spareSpace = 256 << 20
 func (c *Cache) room(key string, estimate, free uint64) (inPlace bool, err error) {
 	build := estimate
 	if r, err := c.ready(key); err == nil {
-		build, estimate = 0, 0
-		for _, f := range r.Files {
-			estimate += uint64(f.Bytes)
-		}
+		build, estimate = 0, uint64(r.Bytes)
 	}
 	if build > 0 && build+spareSpace > free {
 		const gb = 1e9
@@ -102,15 +99,6 @@ func (d Dataset) Size() (uint64, error) {
 	return payload + rows*uint64(rowBytes+indexBytes*len(schema.Indexes)), nil
 }
 
-// amount is about what is written: rows of all versions, and bytes of payloads.
-func (d Dataset) amount() (rows, payload uint64) {
-	if d.Source != nil {
-		return d.Source.rows, d.Source.payload
-	}
-	n := uint64(d.Gen.Entities)
-	return n * uint64(d.Profile.Rows()), n * uint64(d.Profile.Payload)
-}
-
 // cloneTree copies a closed database: files, directories with their
 // permissions, and symbolic links. Files share their blocks with the original
 // where the system and its file system can, which io.Copy asks for. All is on the
@@ -133,24 +121,13 @@ func cloneTree(dst, src string) error {
 	return errors.Join(err, flush(dst))
 }
 
-// fileSize is a file of a data set with its size in bytes.
-type fileSize struct {
-	Path  string `json:"path"` // relative, with slashes
-	Bytes int64  `json:"bytes"`
-}
-
-// listFiles returns the files below a directory in a fixed order.
-func listFiles(dir string) ([]fileSize, error) {
-	var list []fileSize
-	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil {
-			list = append(list, fileSize{Path: path, Bytes: info.Size()})
+// size returns how many bytes the files below a directory have.
+func size(dir string) (bytes int64, err error) {
+	err = filepath.Walk(dir, func(_ string, info fs.FileInfo, err error) error {
+		if err == nil && info.Mode().IsRegular() {
+			bytes += info.Size()
 		}
 		return err
 	})
-	return list, err
+	return bytes, err
 }

@@ -13,15 +13,16 @@ import (
 )
 
 // CommitConfig is blocks that are applied in order: in a closed loop, where the next
-// one comes when the one before is durable, or at fixed intervals, as those of a chain
-// do, whether the one before is committed or not.
+// one comes when the one before is durable, or at a rate of rows, whether the one before is
+// committed or not.
 type CommitConfig struct {
 	pace.Config // of one worker, which ends with Blocks at the latest
 
 	// Blocks are drawn outside of the time that is measured.
 	Blocks iter.Seq2[store.Block, error]
 
-	Every time.Duration // between arrivals; zero is a closed loop
+	// RowRate, if not 0, has blocks arrive when the rows of those before come to so many a second.
+	RowRate float64
 
 	// Expect is what the store holds before the first block. It follows the blocks,
 	// each head is checked against it, and the store at the end. Nil is no check.
@@ -69,10 +70,6 @@ func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result
 	return res, err
 }
 
-// drain is how long what is due may still start when the time is over: what an
-// engine is behind by then counts as skipped.
-const drain = time.Second
-
 // blockWriter applies one block after the other. The next one is made when the
 // last is committed, so that it is there when its time comes.
 type blockWriter struct {
@@ -95,11 +92,15 @@ func (w *blockWriter) run(ctx context.Context) (*pace.Outcome, error) {
 		return new(pace.Outcome), err
 	}
 	loop := w.Config
-	loop.Drain = drain
-	loop.More = func() bool { return !w.ended && (w.More == nil || w.More()) }
-	if w.Every > 0 {
-		loop.Arrivals = pace.Fixed(float64(time.Second) / float64(w.Every))
+	if due := 0.0; w.RowRate > 0 {
+		loop.Arrivals = func() time.Duration {
+			at := due
+			_, rows := Written(&w.block)
+			due += float64(rows) / w.RowRate
+			return time.Duration(at * float64(time.Second))
+		}
 	}
+	loop.More = func() bool { return !w.ended && (w.More == nil || w.More()) }
 	return pace.Loop(ctx, loop, w.apply)
 }
 

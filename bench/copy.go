@@ -25,7 +25,7 @@ type Copy struct {
 	run   *RunDir
 	held  *os.File // the lock of a data set that is used in place
 	url   string
-	drop  func(ctx context.Context) error // removes it from a server
+	drop  func() error // removes it from a server
 	opts  *store.Options
 }
 
@@ -64,6 +64,25 @@ func (c *Cache) openOnce(ctx context.Context, d Dataset, key string, opts *store
 	return cp, nil
 }
 
+// NewCopy opens a new empty database, of which nothing stays when it is closed.
+func (c *Cache) NewCopy(ctx context.Context, e Engine, opts *store.Options) (*Copy, error) {
+	run, err := c.NewRun()
+	if err != nil {
+		return nil, err
+	}
+	cp := &Copy{Dir: run.Data(), data: Dataset{Engine: e}, run: run}
+	if err = os.MkdirAll(cp.Dir, 0o755); err == nil {
+		cp.url, cp.drop, err = e.place(ctx, cp.Dir)
+	}
+	if err == nil {
+		cp.DB, err = store.Open(ctx, cp.url, opts)
+	}
+	if err != nil {
+		return nil, errors.Join(err, cp.Close())
+	}
+	return cp, nil
+}
+
 // fill makes the copy and opens it. At a server nothing is copied: each is built.
 func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 	c, d := cp.cache, cp.data
@@ -71,7 +90,7 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 		return err
 	}
 	if d.Engine.Server != "" {
-		if cp.Ready, err = d.buildAt(ctx, cp.url); err == nil {
+		if cp.Ready, err = d.build(ctx, cp.url); err == nil {
 			cp.Ready.Key = key
 			err = cp.open(ctx)
 		}
@@ -84,7 +103,9 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 		inPlace, err = c.room(key, size, free)
 	}
 	if err == nil {
-		cp.Ready, cp.held, err = c.checkOut(ctx, cp.Dir, key, inPlace, d.build)
+		cp.Ready, cp.held, err = c.checkOut(ctx, cp.Dir, key, inPlace, func(ctx context.Context, dir string) (Ready, error) {
+			return d.build(ctx, d.Engine.URL(dir))
+		})
 	}
 	if err == nil {
 		err = cp.Evict()
@@ -98,11 +119,10 @@ func (cp *Copy) fill(ctx context.Context, key string) (err error) {
 // Evict drops the pages of the database's files from the page cache, where the files are this
 // machine's. Whoever built, copied or read them before has paid for these pages from another
 // budget: they would be a present to whoever measures next.
-func (cp *Copy) Evict() error {
-	if cp.data.Engine.Server != "" {
-		return nil
+func (cp *Copy) Evict() (err error) {
+	if cp.data.Engine.Server == "" {
+		err = probe.Evict(cp.Dir)
 	}
-	err := probe.Evict(cp.Dir)
 	if errors.Is(err, probe.ErrUnsupported) {
 		err = nil
 	}
@@ -158,7 +178,7 @@ func (cp *Copy) Close() (err error) {
 		err = cp.cache.checkIn(cp.Dir, cp.Ready)
 	}
 	if cp.drop != nil {
-		err = errors.Join(err, cp.drop(context.Background()))
+		err = errors.Join(err, cp.drop())
 	}
 	err = errors.Join(err, cp.run.Remove())
 	if cp.held != nil {

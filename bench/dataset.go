@@ -3,9 +3,9 @@ package bench
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -59,13 +59,25 @@ func (d Dataset) blocks() iter.Seq2[store.Block, error] {
 	return Blocks(d.Profile, d.Gen)
 }
 
-// lean streams the blocks with the smallest payloads.
-func (d Dataset) lean() iter.Seq2[store.Block, error] {
+// amount is about what is written: rows of all versions, and bytes of payloads.
+func (d Dataset) amount() (rows, payload uint64) {
 	if d.Source != nil {
-		return d.Source.lean().Blocks()
+		return d.Source.rows, d.Source.payload
 	}
-	d.Profile = d.Profile.WithPayload(0)
-	return d.blocks()
+	n := uint64(d.Gen.Entities)
+	return n * uint64(d.Profile.Rows()), n * uint64(d.Profile.Payload)
+}
+
+// Rest returns what comes after a Source's loaded part, blocks without operations left out: they say
+// nothing about a commit.
+func (d Dataset) Rest() iter.Seq2[store.Block, error] {
+	return func(yield func(store.Block, error) bool) {
+		for b, err := range d.Source.Rest() {
+			if (err != nil || len(b.Ops) > 0) && !yield(b, err) {
+				return
+			}
+		}
+	}
 }
 
 // Key returns the name of the data set in a cache: a hash of everything that it
@@ -90,8 +102,7 @@ func (d Dataset) Key() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])[:keyLength], nil
+	return fmt.Sprintf("%x", sha256.Sum256(text))[:keyLength], nil
 }
 
 // keyLength is how much of the hash of all parameters names a data set.
@@ -99,11 +110,11 @@ const keyLength = 32
 
 // schema returns the SQL that makes the store.
 func (d Dataset) schema(dialect string) (ddl []any, err error) {
-	if d.filled() {
+	switch {
+	case d.filled():
 		schema, err := schemas.GraphTables(d.Layout, dialect)
 		return []any{schema.Tables, schema.Indexes}, err
-	}
-	if d.events() {
+	case d.events():
 		schema, err := schemas.EventTables(d.Layout, dialect)
 		return []any{schema.Tables, schema.Indexes}, err
 	}
@@ -128,10 +139,7 @@ func (d Dataset) sample() (any, error) {
 		return nil, nil
 	}
 	x := NewExpectation(d.Source != nil)
-	for b, err := range d.blocks() {
-		if err == nil {
-			err = x.Apply(&b)
-		}
+	for b, err := range d.followed(x) {
 		if err != nil || len(b.Ops) > 0 {
 			return x.head.Digest, err
 		}
@@ -140,10 +148,8 @@ func (d Dataset) sample() (any, error) {
 }
 
 // empty returns the expectation of the store before its first block.
-func (d Dataset) empty() (*Expectation, error) {
-	x := NewExpectation(d.Source != nil)
-	var err error
-	if d.Source != nil {
+func (d Dataset) empty() (x *Expectation, err error) {
+	if x = NewExpectation(d.Source != nil); x.whole {
 		x.only, err = d.Source.keeps()
 	}
 	return x, err
@@ -179,44 +185,34 @@ func (d Dataset) followed(x *Expectation) iter.Seq2[store.Block, error] {
 	}
 }
 
-// build makes the store in a directory and checks it.
-func (d Dataset) build(ctx context.Context, dir string) (r Ready, err error) {
-	return d.buildAt(ctx, d.Engine.URL(dir))
-}
-
-// buildAt makes the store at a URL and checks it.
-func (d Dataset) buildAt(ctx context.Context, rawURL string) (r Ready, err error) {
+// build makes the store at a URL and checks it.
+func (d Dataset) build(ctx context.Context, rawURL string) (r Ready, err error) {
 	start := time.Now()
 	db, err := store.Open(ctx, rawURL, nil)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	fill := d.fillEntities
 	switch {
 	case d.filled():
-		fill = func(ctx context.Context, db *store.DB) (Ready, error) { return Ready{}, d.Source.Fill(ctx, db) }
+		err = d.Source.Fill(ctx, db)
 	case d.events():
-		fill = d.fillEvents
+		r, err = d.fillEvents(ctx, db)
+	default:
+		var ents *store.Entities
+		if ents, err = db.Entities(ctx, store.EntityOptions{Layout: d.Layout}); err == nil {
+			r, err = d.Fill(ctx, ents)
+		}
 	}
-	if r, err = fill(ctx, db); err != nil {
-		return r, err
+	if err == nil {
+		err = FoldLog(ctx, db) // which nobody needs, and which is not worth keeping and copying
 	}
-	// A log that nobody needs is not worth keeping and copying.
-	if err := FoldLog(ctx, db); err != nil {
-		return r, err
-	}
-	info := db.Engine().Info()
-	r.Spec, r.Engine, r.Seconds = d, info.Name+" "+info.Version, time.Since(start).Seconds()
-	return r, nil
-}
-
-func (d Dataset) fillEntities(ctx context.Context, db *store.DB) (r Ready, err error) {
-	ents, err := db.Entities(ctx, store.EntityOptions{Layout: d.Layout})
 	if err != nil {
 		return r, err
 	}
-	return d.Fill(ctx, ents)
+	info := db.Engine().Info()
+	r.Spec, r.Seconds = map[string]any{"data": d, "engine": info.Name + " " + info.Version}, time.Since(start).Seconds()
+	return r, nil
 }
 
 // Fill loads the entities of the data set into an empty store, which takes the seconds
@@ -249,21 +245,20 @@ func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err err
 	bar := d.told("events", 0)
 	defer bar.Finish()
 	n := uint64(0)
-	batch := make([]store.Event, 0, eventBatch)
-	for e := range d.Source.Events() {
-		if batch = append(batch, e); len(batch) < eventBatch {
-			continue
+	var batch []store.Event
+	flush := func() {
+		if len(batch) > 0 && err == nil {
+			_, err = evs.Append(ctx, batch, nil)
 		}
-		if _, err := evs.Append(ctx, batch, nil); err != nil {
-			return r, err
-		}
-		n, batch = n+eventBatch, batch[:0]
+		n, batch = n+uint64(len(batch)), batch[:0]
 		bar.Set(int64(n))
 	}
-	if n += uint64(len(batch)); len(batch) > 0 {
-		_, err = evs.Append(ctx, batch, nil)
+	for e := range d.Source.Events() {
+		if batch = append(batch, e); len(batch) == eventBatch {
+			flush()
+		}
 	}
-	if err != nil {
+	if flush(); err != nil {
 		return r, err
 	}
 	if r.Head, err = evs.Head(ctx); err == nil && r.Head != n {

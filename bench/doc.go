@@ -5,12 +5,12 @@
 //   - data sets that are built once and copied for each run (Cache, OpenCopy), of
 //     generated blocks, of a longer history (Source), of which the rest is there
 //     to be written, or of events;
-//   - how long to go on (Loop), and what to tell (Result, Manifest);
-//   - commits and reads that others measure beside or between: Commit, Commits,
-//     Get, Query, ReadMix, Combined, Reorg. Each is a configuration and a function,
+//   - what to tell (Result, Manifest);
+//   - commits and reads that others measure beside or between: Commit, Get, Query,
+//     ReadMix, Combined, Reorg. Each is a configuration and a function,
 //     and verifies what the store did.
 //
-// What is about one thing lies below: real Arkiv blocks (arkiv), rows of one table
+// What is about one thing lies below: loops (pace), read mixes (mix), rows of one table
 // (row), events (enrolment), permissions (rebac, social), the entity service (serve).
 //
 // It imports no engine: a program links those that it measures. Package gobench makes

@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -38,25 +37,15 @@ func (e Engine) Label() string {
 
 // place returns the URL of a new database, in a directory or at the server, and what
 // removes it there.
-func (e Engine) place(ctx context.Context, dir string) (rawURL string, drop func(ctx context.Context) error, err error) {
+func (e Engine) place(ctx context.Context, dir string) (rawURL string, drop func() error, err error) {
 	if e.Server == "" {
-		return e.URL(dir), func(context.Context) error { return nil }, nil
+		return e.URL(dir), func() error { return nil }, nil
 	}
-	return store.Scratch(ctx, e.Server)
-}
-
-// Open opens a new database in a directory or at the server. Drop removes it from the
-// server once it is closed.
-func (e Engine) Open(ctx context.Context, dir string, opts *store.Options) (db *store.DB, drop func() error, err error) {
-	rawURL, remove, err := e.place(ctx, dir)
+	rawURL, remove, err := store.Scratch(ctx, e.Server)
 	if err != nil {
-		return nil, nil, err
+		return "", nil, err
 	}
-	drop = func() error { return remove(context.WithoutCancel(ctx)) }
-	if db, err = store.Open(ctx, rawURL, opts); err != nil {
-		return nil, nil, errors.Join(err, drop())
-	}
-	return db, drop, nil
+	return rawURL, func() error { return remove(context.WithoutCancel(ctx)) }, nil
 }
 
 // URL returns the URL of the database in a directory.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -29,19 +30,10 @@ type GenOptions struct {
 	Seed     uint64 `json:"seed"`      // the same seed gives the same bytes
 	Start    uint64 `json:"start"`     // number of the first block; zero means 1
 	Skip     int    `json:"skip"`      // number of the first entity: a stream goes on where another of the same seed ended
-	BTL      uint64 `json:"btl"`       // blocks to live; zero means for ever
 }
 
 func (o GenOptions) withDefaults() GenOptions {
-	if o.PerBlock == 0 {
-		o.PerBlock = 100
-	}
-	if o.Start == 0 {
-		o.Start = 1
-	}
-	if o.BTL == 0 {
-		o.BTL = entity.MaxBlock
-	}
+	o.PerBlock, o.Start = cmp.Or(o.PerBlock, 100), cmp.Or(o.Start, 1)
 	return o
 }
 
@@ -126,8 +118,7 @@ type generator struct {
 }
 
 func newGenerator(p Profile, o GenOptions) *generator {
-	o = o.withDefaults()
-	return &generator{p: p, o: o, random: newRandom(o.Seed)}
+	return &generator{p: p, o: o.withDefaults(), random: newRandom(o.Seed)}
 }
 
 // op makes the operation at a position in a block that gives entity i its
@@ -137,27 +128,18 @@ func (g *generator) op(kind entity.Kind, position int, i, revision uint64) store
 		Kind:        kind,
 		TxIndex:     uint32(position / opsPerTx),
 		OpIndex:     uint32(position % opsPerTx),
-		Key:         g.key(i),
-		BTL:         g.o.BTL,
-		Owner:       g.owner(i),
+		BTL:         entity.MaxBlock,
 		ContentType: "application/octet-stream",
 		Content:     make([]byte, g.p.Payload),
 	}
+	g.random.at(keyStream, i, 0)
+	g.random.bytes(op.Key[:])
+	g.random.at(ownerStream, i, 0)
+	op.Owner = ownerAddress(g.random.IntN(ownerPool))
 	g.attributes(&op, i, revision)
 	g.random.at(payloadStream, i, revision)
 	g.random.bytes(op.Content)
 	return op
-}
-
-func (g *generator) key(i uint64) (key store.Key) {
-	g.random.at(keyStream, i, 0)
-	g.random.bytes(key[:])
-	return key
-}
-
-func (g *generator) owner(i uint64) store.Address {
-	g.random.at(ownerStream, i, 0)
-	return ownerAddress(g.random.IntN(ownerPool))
 }
 
 // ownerAddress returns an owner of the pool.

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"iter"
 	"testing"
@@ -54,7 +53,7 @@ func TestGoldenDigests(t *testing.T) {
 
 func TestBlocksAreShapedByTheProfile(t *testing.T) {
 	for _, p := range append(profiles, Minimal.WithPayload(256), Typical.WithPayload(3)) {
-		blocks := collect(t, Blocks(p, GenOptions{Entities: 25, PerBlock: 10, Start: 7, BTL: 5}))
+		blocks := collect(t, Blocks(p, GenOptions{Entities: 25, PerBlock: 10, Start: 7}))
 		require.Len(t, blocks, 3)
 		rows := NewExpectation(false)
 		for i, b := range blocks {
@@ -65,7 +64,6 @@ func TestBlocksAreShapedByTheProfile(t *testing.T) {
 				require.Len(t, op.StringAttributes, p.Strings)
 				require.Len(t, op.NumericAttributes, p.Numbers)
 				require.Len(t, op.Content, p.Payload)
-				require.Equal(t, uint64(5), op.BTL)
 			}
 		}
 		require.Len(t, blocks[2].Ops, 5)
@@ -148,18 +146,4 @@ func TestParseProfile(t *testing.T) {
 		_, err := ParseProfile(name)
 		require.Error(t, err, name)
 	}
-}
-
-// The first bytes of a payload tell little of the next ones: the payload is
-// its own best compression. Sixteen kilobytes of any 16 bits repeated would
-// show as far fewer different pairs.
-func TestPayloadsAreRandom(t *testing.T) {
-	b := collect(t, Blocks(Large, GenOptions{Entities: 1}))[0]
-	pairs := map[[2]byte]bool{}
-	content := b.Ops[0].Content
-	for i := 0; i+1 < len(content); i += 2 {
-		pairs[[2]byte(content[i:])] = true
-	}
-	require.Greater(t, len(pairs), 20_000) // of 25,600 draws from 65,536
-	require.NotEqual(t, sha256.Sum256(content[:1024]), sha256.Sum256(content[1024:2048]))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,23 +24,11 @@ type Manifest []benchfmt.Config
 
 // Set adds a key with its value, or changes it; what is empty is left out.
 func (m *Manifest) Set(key, value string) {
-	key = strings.Map(func(r rune) rune {
-		if r == ' ' || r == ':' {
-			return '-'
-		}
-		return r
-	}, strings.ToLower(key))
-	value = strings.Join(strings.Fields(value), " ")
-	list := (*m)[:0:0]
-	for _, c := range *m {
-		if c.Key != key {
-			list = append(list, c)
-		}
+	key = strings.NewReplacer(" ", "-", ":", "-").Replace(strings.ToLower(key))
+	*m = slices.DeleteFunc(slices.Clone(*m), func(c benchfmt.Config) bool { return c.Key == key })
+	if value = strings.Join(strings.Fields(value), " "); value != "" {
+		*m = append(*m, benchfmt.Config{Key: key, Value: []byte(value), File: true})
 	}
-	if value != "" {
-		list = append(list, benchfmt.Config{Key: key, Value: []byte(value), File: true})
-	}
-	*m = list
 }
 
 // Get returns the value of a key, or "".

@@ -58,8 +58,6 @@ func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]store.Key, erro
 		}
 	}
 	found := make([][]store.Key, len(queries))
-	o = o.withDefaults()
-	last := o.Start + o.blocks() - 1
 	for b, err := range Blocks(p.WithPayload(0), o) {
 		if err != nil {
 			return nil, err
@@ -67,7 +65,7 @@ func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]store.Key, erro
 		for i := range b.Ops {
 			e := made(&b.Ops[i], b.Number)
 			for n, expr := range exprs {
-				if e.Expiration > last && query.Match(expr, e) {
+				if query.Match(expr, e) {
 					found[n] = append(found[n], e.Key)
 				}
 			}

@@ -15,10 +15,9 @@ import (
 
 // ReadMixConfig is clients that read by a mix, in a closed loop or at a rate.
 type ReadMixConfig struct {
-	pace.Config // Workers are the clients, each with snapshots of its own
+	pace.Config // Workers are the clients, each with snapshots of its own; Rate is of all together
 
-	Mix  mix.Reads
-	Rate float64 // arrivals a second by a Poisson process, for all clients together; zero is a closed loop
+	Mix mix.Reads
 
 	// Head, where blocks are applied meanwhile, returns the last one that is
 	// committed; what is read by key is drawn from the entities of it.
@@ -36,8 +35,6 @@ func ReadMix(ctx context.Context, ents *store.Entities, cfg ReadMixConfig) (*pac
 		readers[i] = mix.NewReader(ents)
 		streams[i] = cfg.Mix.Stream(mix.StreamOptions{HeadOnly: !ents.Temporal(), Head: cfg.Head})
 	}
-	cfg.Drain = drain
-	cfg.At(cfg.Rate)
 	out, err := pace.Loop(ctx, cfg.Config, func(ctx context.Context, s *pace.Step) error {
 		op := streams[s.Worker](s.Rand)
 		s.Kind = op.Kind

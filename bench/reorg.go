@@ -7,60 +7,45 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
-	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
 
-// ReorgConfig is the worst case of a B-tree that the user's documents ask for: rows
+// Reorg is the worst case of a B-tree that the user's documents ask for: rows
 // are deleted and rows of the same primary keys inserted, again and again, anywhere
 // in the store. In a layout with history that is a chain that reorganises: a block
 // that updates entities arrives, is taken back, and another comes in its place, with
 // the same entities and attributes and other values. Without history an update alone
 // deletes and inserts the rows.
-type ReorgConfig struct {
-	Seed    uint64
-	Payload int // bytes of the new payloads
-
-	Observe func(b *store.Block) // if not nil, is told of the block that stayed
-}
-
-// ReorgResult is what reorgs did. Without history there are commits alone.
-type ReorgResult struct {
-	Arrival *latency.Recorder // the blocks that are taken back, whose rows no cache holds yet
-	Rewind  *latency.Recorder // taking them back
-	Commit  *latency.Recorder // the blocks in their place
-	Result                    // Rewind and Commit together
-}
-
-// A reorg is of reorgEntities, which is about 500 rows, as the user's documents have
-// them. They are drawn from about reorgPool that lie anywhere in the store, more than
-// a cache holds the pages of, and that live for reorgLife blocks more.
-const (
-	reorgEntities = 20
-	reorgPool     = 4_000
-	reorgLife     = 1 << 20
-)
-
-// Reorg does reorgs on a data set. It knows what some of its entities are.
 type Reorg struct {
-	cfg    ReorgConfig
+	Observe func(b *store.Block) // if not nil, is told of each block that stayed
+
 	ents   *store.Entities
-	x      *Expectation // before the block that is replaced
+	x      *Expectation // of some entities, before the block that is replaced
 	keys   []store.Key
 	random *random
 }
 
+// A reorg is of reorgEntities, which is about 500 rows, as the user's documents have
+// them. They are drawn from about reorgPool that lie anywhere in the store, more than
+// a cache holds the pages of, and that live for reorgLife blocks more. New payloads have the size
+// of those of the base profile.
+const (
+	reorgEntities = 20
+	reorgPool     = 4_000
+	reorgLife     = 1 << 20
+	reorgPayload  = 5 << 10
+)
+
 // NewReorg draws the entities, for which it generates the data set again.
-func NewReorg(cp *Copy, cfg ReorgConfig) (*Reorg, error) {
+func NewReorg(cp *Copy, seed uint64) (*Reorg, error) {
 	x, err := cp.data.part(cp.Ready, reorgPool)
 	if err != nil {
 		return nil, fmt.Errorf("reorg: %w", err)
 	}
-	r := &Reorg{cfg: cfg, ents: cp.Entities, x: x, random: newRandom(cfg.Seed)}
+	r := &Reorg{ents: cp.Entities, x: x, random: newRandom(seed)}
 	for key, e := range x.live {
 		if e.Expiration > x.head.Block+reorgLife {
 			r.keys = append(r.keys, key)
@@ -81,7 +66,7 @@ func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 		return float64(binary.BigEndian.Uint64(op.Key[len(op.Key)-8:]))/(1<<64) > share
 	}
 	x := NewExpectation(true)
-	for b, err := range d.lean() {
+	for b, err := range d.blocks() {
 		if err == nil {
 			b.Ops = slices.DeleteFunc(b.Ops, left)
 			err = x.Apply(&b)
@@ -93,17 +78,14 @@ func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 	return x, x.setHead(ready)
 }
 
-// Run does reorgs, and leaves the last
-// block in place. It fails with ErrMismatch when a head, its digest, or entities of
+// Run does reorgs, and leaves the last block in place. It fails with ErrMismatch when a head, its digest, or entities of
 // the last block are not what they should be.
-func (r *Reorg) Run(ctx context.Context, cfg pace.Config) (ReorgResult, error) {
-	res := ReorgResult{Arrival: latency.NewRecorder(), Rewind: latency.NewRecorder(), Commit: latency.NewRecorder()}
+func (r *Reorg) Run(ctx context.Context, cfg pace.Config) (res Result, err error) {
 	var b store.Block
-	out, err := pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) (err error) {
+	res.Outcome, err = pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) (err error) {
 		b, err = r.round(ctx, s, &res)
 		return err
 	})
-	res.Outcome = out
 	if err == nil {
 		err = checkCreated(ctx, r.ents, b)
 	}
@@ -113,8 +95,9 @@ func (r *Reorg) Run(ctx context.Context, cfg pace.Config) (ReorgResult, error) {
 	return res, err
 }
 
-// round does one reorg and returns the block that stays.
-func (r *Reorg) round(ctx context.Context, s *pace.Step, res *ReorgResult) (b store.Block, err error) {
+// round does one reorg and returns the block that stays. What is timed is to take a block back and
+// to commit the one in its place; without history, to commit that alone.
+func (r *Reorg) round(ctx context.Context, s *pace.Step, res *Result) (b store.Block, err error) {
 	round := uint64(s.N)
 	r.random.at(updateStream, round, 0)
 	keys := r.random.distinct(reorgEntities, len(r.keys))
@@ -123,9 +106,7 @@ func (r *Reorg) round(ctx context.Context, s *pace.Step, res *ReorgResult) (b st
 			return b, err
 		}
 		b = r.block(keys, round, 0)
-		start := time.Now()
 		applied, err := r.ents.Apply(ctx, b)
-		res.Arrival.Record(time.Since(start))
 		if err == nil {
 			err = r.follow(&b, applied.Head)
 		}
@@ -135,24 +116,20 @@ func (r *Reorg) round(ctx context.Context, s *pace.Step, res *ReorgResult) (b st
 	}
 	b = r.block(keys, round, 1)
 	s.Begin()
-	start := time.Now()
 	if r.ents.Temporal() {
 		if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
 			return b, err
 		}
-		res.Rewind.Record(time.Since(start))
-		start = time.Now()
 	}
 	applied, err := r.ents.Apply(ctx, b)
 	s.Stop()
-	res.Commit.Record(time.Since(start))
 	if err == nil {
 		err = r.follow(&b, applied.Head)
 	}
 	_, rows := Written(&b)
 	res.Entities, res.Rows = res.Entities+uint64(len(b.Ops)), res.Rows+2*uint64(rows) // deleted and inserted
-	if r.cfg.Observe != nil {
-		r.cfg.Observe(&b)
+	if r.Observe != nil {
+		r.Observe(&b)
 	}
 	return b, err
 }
@@ -166,7 +143,7 @@ func (r *Reorg) block(keys []int, round, revision uint64) store.Block {
 		e := r.x.live[r.keys[n]]
 		op := store.Op{
 			Kind: store.Update, OpIndex: uint32(i), Key: e.Key, BTL: entity.MaxBlock, Owner: e.Owner, ContentType: e.ContentType,
-			Content: make([]byte, r.cfg.Payload), StringAttributes: maps.Clone(e.StringAttributes), NumericAttributes: maps.Clone(e.NumericAttributes),
+			Content: make([]byte, reorgPayload), StringAttributes: maps.Clone(e.StringAttributes), NumericAttributes: maps.Clone(e.NumericAttributes),
 		}
 		r.random.bytes(op.Content)
 		for _, name := range slices.Sorted(maps.Keys(op.StringAttributes)) {

@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
@@ -33,10 +32,6 @@ type Source struct {
 	// schemas.GraphTables, in place of Blocks.
 	Fill func(ctx context.Context, db *store.DB) error `json:"-"`
 
-	// Bare, if given, is the same history with the smallest payloads, for sizes of which
-	// the payloads would not fit, and to go through quickly.
-	Bare *Source `json:"-"`
-
 	// Changing is how many blocks have operations in what a TarSource was made of.
 	Changing int `json:"-"`
 
@@ -46,15 +41,11 @@ type Source struct {
 	rows, payload uint64 // about, of Blocks: the rows of all versions, and bytes
 }
 
-// lean returns the source itself, or what it is quicker to go through: payloads take
-// most of the time.
-func (s *Source) lean() *Source { return cmp.Or(s.Bare, s) }
-
 // keeps returns the entities whose content some operation keeps: of these an
 // expectation must remember all.
 func (s *Source) keeps() (map[store.Key]bool, error) {
 	keys := map[store.Key]bool{}
-	for _, stream := range []func() iter.Seq2[store.Block, error]{s.lean().Blocks, s.lean().Rest} {
+	for _, stream := range []func() iter.Seq2[store.Block, error]{s.Blocks, s.Rest} {
 		if stream == nil || s.keepsNone {
 			continue
 		}
@@ -76,9 +67,9 @@ func (s *Source) keeps() (map[store.Key]bool, error) {
 // scale relative to 800,000 entities. Of its time the data set holds a share,
 // above 0 and up to 1; what comes after it is Source.Rest. Blocks of the profile,
 // of which most are empty or create one entity, are merged into blocks of about
-// perBlock operations, as Merged does; 0 leaves them as they are. It fails with
-// store.ErrInvalid when a parameter is out of range.
-func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*Source, error) {
+// perBlock operations, as Merged does; 0 leaves them as they are. Small payloads are for sizes of
+// which the payloads would not fit. It fails with store.ErrInvalid when a parameter is out of range.
+func MendozaSource(scale float64, seed uint64, perBlock int, share float64, small bool) (*Source, error) {
 	if !(share > 0 && share <= 1) || perBlock < 0 {
 		return nil, fmt.Errorf("mendoza source: %w: share %v, want above 0 and up to 1; %d operations a block, want none or more",
 			store.ErrInvalid, share, perBlock)
@@ -89,19 +80,18 @@ func MendozaSource(scale float64, seed uint64, perBlock int, share float64) (*So
 		return nil, fmt.Errorf("mendoza source: %w: %w", store.ErrInvalid, err)
 	}
 	part := func(n uint64) uint64 { return uint64(share * float64(n)) }
-	source := func(name string, profile scaler.Profile, payload uint64) *Source {
-		m := mendoza{profile: profile, opts: opts, perBlock: perBlock, cut: plan.FirstBlock - 1 + part(plan.Blocks)}
-		s := &Source{
-			Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
-			Blocks: m.first, rows: part(plan.Rows()), payload: part(payload),
-		}
-		if m.cut < plan.LastBlock {
-			s.Rest = m.rest
-		}
-		return s
+	name, profile, payload := "mendoza", scaler.Mendoza(), plan.PayloadRowBytes
+	if small {
+		name, profile, payload = "mendoza-bare", bare(profile), plan.PayloadRows*scaler.MinPayload
 	}
-	s := source("mendoza", scaler.Mendoza(), plan.PayloadRowBytes)
-	s.Bare = source("mendoza-bare", bare(scaler.Mendoza()), plan.PayloadRows*scaler.MinPayload)
+	m := mendoza{profile, opts, perBlock, plan.FirstBlock - 1 + part(plan.Blocks)}
+	s := &Source{
+		Name:   fmt.Sprintf("%s scale=%v seed=%d ops=%d share=%v", name, scale, seed, perBlock, share),
+		Blocks: m.first, rows: part(plan.Rows()), payload: part(payload),
+	}
+	if m.cut < plan.LastBlock {
+		s.Rest = m.rest
+	}
 	return s, nil
 }
 
@@ -166,24 +156,14 @@ func until(blocks iter.Seq2[store.Block, error], last uint64) iter.Seq2[store.Bl
 // centreRows are about those of a node or a workload.
 const centreRows = 20
 
-// DataCentreSource returns the data centres of a configuration: the initial
-// state with some blocks of load already applied to it. The rest is load without
-// end, up to the highest block number. It fails with store.ErrInvalid when the
-// configuration is out of range.
-func DataCentreSource(cfg dcseed.Config, load uint64) (*Source, error) {
-	m, err := dcseed.New(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("data-centre source: %w: %w", store.ErrInvalid, err)
-	}
-	text, err := json.Marshal(m.Config())
-	if err != nil {
-		return nil, fmt.Errorf("data-centre source: %w", err)
-	}
-	next := m.FirstLoadBlock() + load
+// DataCentreSource returns the data centres of a model in their initial state. The rest is load
+// without end, up to the highest block number.
+func DataCentreSource(m *dcseed.Model) *Source {
+	next := m.FirstLoadBlock()
 	return &Source{
-		Name:      fmt.Sprintf("dc %s load=%d", text, load),
+		Name:      fmt.Sprintf("dc %+v", m.Config()),
 		Blocks:    func() iter.Seq2[store.Block, error] { return m.Blocks(m.Config().FirstBlock, next-1) },
 		Rest:      func() iter.Seq2[store.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },
 		keepsNone: true, rows: m.Entities() * centreRows, payload: m.Entities() * uint64(m.Config().Payload),
-	}, nil
+	}
 }

@@ -2,12 +2,15 @@ package bench
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
 
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/feed"
@@ -17,16 +20,16 @@ import (
 // scaler.Scale makes them: a data set holds all of it, by a factor of 1 the blocks of the
 // tar as they are. The rest is copies of the tar's own blocks with fresh keys, whole and one
 // after the other, without end, so that a small tar too can be committed for as long as
-// one likes. Expectations go on for the length of one copy. It reads the tar once, since
-// the name follows from what is in it. It fails with store.ErrInvalid for a factor of zero
-// and where no block of the tar has an operation.
-func TarSource(path string, factor, seed uint64) (*Source, error) {
-	t, err := scanTar(path)
+// one likes. Expectations go on for the length of one copy. The name follows from what is in the
+// tar, which is read once: the cache keeps what it comes to. It fails with store.ErrInvalid for a
+// factor of zero and where no block of the tar has an operation.
+func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) {
+	t, err := cache.scanTar(path)
 	switch {
 	case err != nil:
 	case factor < 1:
 		err = fmt.Errorf("%w: factor 0, want 1 or more", store.ErrInvalid)
-	case t.changing == 0:
+	case t.Changing == 0:
 		err = fmt.Errorf("%w: no block has an operation", store.ErrInvalid)
 	}
 	if err != nil {
@@ -35,23 +38,45 @@ func TarSource(path string, factor, seed uint64) (*Source, error) {
 	o := scaler.ScaleOptions{Factor: factor, Seed: seed}
 	blocks := func() iter.Seq2[store.Block, error] { return feed.TarBlocks(path) }
 	return &Source{
-		Name:     fmt.Sprintf("tar %x factor=%d seed=%d", t.sum[:16], factor, seed),
+		Name:     fmt.Sprintf("tar %x factor=%d seed=%d", t.Sum[:16], factor, seed),
 		Blocks:   func() iter.Seq2[store.Block, error] { return scaler.Scale(blocks, o) },
-		Rest:     func() iter.Seq2[store.Block, error] { return scaler.Continue(blocks, o, t.first, t.last) },
-		Changing: t.changing, rows: factor * t.rows, payload: factor * t.payload,
-		follow: t.last + factor*(t.last-t.first+1),
+		Rest:     func() iter.Seq2[store.Block, error] { return scaler.Continue(blocks, o, t.First, t.Last) },
+		Changing: t.Changing, rows: factor * t.Rows, payload: factor * t.Payload,
+		follow: t.Last + factor*(t.Last-t.First+1),
 	}, nil
 }
 
 // tarScan is what a block tar comes to.
 type tarScan struct {
-	sum           []byte // of the file
-	first, last   uint64
-	changing      int    // blocks with operations
-	rows, payload uint64 // as Written counts them
+	Sum           []byte // of the file
+	First, Last   uint64
+	Changing      int    // blocks with operations
+	Rows, Payload uint64 // as Written counts them
 }
 
-func scanTar(path string) (t tarScan, err error) {
+// scanTar reads a block tar, unless the cache has what one of this path, size and time comes to.
+func (c *Cache) scanTar(path string) (t tarScan, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return t, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return t, err
+	}
+	key := sha256.Sum256(fmt.Appendln(nil, path, info.Size(), info.ModTime().UnixNano()))
+	kept := c.path(fmt.Sprintf("tar-%x.json", key[:keyLength/2]))
+	if text, err := os.ReadFile(kept); err == nil && json.Unmarshal(text, &t) == nil {
+		return t, nil
+	}
+	if t, err = readTar(path); err != nil {
+		return t, err
+	}
+	text, err := json.Marshal(t)
+	return t, errors.Join(err, filesync.Replace(kept, text, 0o644))
+}
+
+func readTar(path string) (t tarScan, err error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return t, err
@@ -64,19 +89,19 @@ func scanTar(path string) (t tarScan, err error) {
 			return t, err
 		}
 		if !begun {
-			t.first, begun = b.Number, true
+			t.First, begun = b.Number, true
 		}
-		t.last = b.Number
+		t.Last = b.Number
 		if len(b.Ops) > 0 {
-			t.changing++
+			t.Changing++
 		}
 		_, rows := Written(&b)
-		t.rows += uint64(rows)
+		t.Rows += uint64(rows)
 		for i := range b.Ops {
-			t.payload += uint64(len(b.Ops[i].Content))
+			t.Payload += uint64(len(b.Ops[i].Content))
 		}
 	}
 	_, err = io.Copy(io.Discard, whole)
-	t.sum = sum.Sum(nil)
+	t.Sum = sum.Sum(nil)
 	return t, err
 }

@@ -31,9 +31,9 @@ func some(t *testing.T, blocks iter.Seq2[store.Block, error], n int) (list []sto
 // A tar's blocks are loaded, and what comes after is made of them, again and again, with
 // entities of its own. Each goes on where the one before it has ended.
 func TestTarSource(t *testing.T) {
-	names := map[string]bool{}
+	cache, names := openCache(t), map[string]bool{}
 	for _, factor := range []uint64{1, 3} {
-		s, err := TarSource(realTar, factor, 1)
+		s, err := TarSource(cache, realTar, factor, 1)
 		require.NoError(t, err)
 		names[s.Name] = true
 		loaded := gather(t, s.Blocks())
@@ -77,13 +77,26 @@ func TestTarSource(t *testing.T) {
 	}
 	copied := filepath.Join(t.TempDir(), "x.tar")
 	require.NoError(t, os.WriteFile(copied, testdata.ArkivBlocks, 0o600))
-	s, err := TarSource(copied, 3, 1)
+	s, err := TarSource(cache, copied, 3, 1)
 	require.NoError(t, err)
 	require.True(t, names[s.Name], "what is in it counts, and not where it is")
 	require.Len(t, names, 2)
+
+	// A tar is read once, and again when it is another.
+	info, err := os.Stat(copied)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(copied, make([]byte, info.Size()), 0o600))
+	require.NoError(t, os.Chtimes(copied, info.ModTime(), info.ModTime()))
+	s, err = TarSource(cache, copied, 3, 1)
+	require.NoError(t, err)
+	require.True(t, names[s.Name])
+	require.NoError(t, os.Chtimes(copied, info.ModTime(), info.ModTime().Add(1)))
+	_, err = TarSource(cache, copied, 3, 1)
+	require.ErrorIs(t, err, store.ErrInvalid)
 }
 
 func TestTarSourceRefuses(t *testing.T) {
+	cache := openCache(t)
 	empty := filepath.Join(t.TempDir(), "empty.tar")
 	f, err := os.Create(empty)
 	require.NoError(t, err)
@@ -91,12 +104,12 @@ func TestTarSourceRefuses(t *testing.T) {
 	require.NoError(t, w.Write(store.Block{Number: 7}))
 	require.NoError(t, w.Close())
 	require.NoError(t, f.Close())
-	_, err = TarSource(empty, 1, 1)
+	_, err = TarSource(cache, empty, 1, 1)
 	require.ErrorIs(t, err, store.ErrInvalid)
-	_, err = TarSource(realTar, 0, 1)
+	_, err = TarSource(cache, realTar, 0, 1)
 	require.ErrorIs(t, err, store.ErrInvalid)
-	_, err = TarSource(filepath.Join(t.TempDir(), "none.tar"), 1, 1)
+	_, err = TarSource(cache, filepath.Join(t.TempDir(), "none.tar"), 1, 1)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = TarSource("source.go", 1, 1)
+	_, err = TarSource(cache, "source.go", 1, 1)
 	require.ErrorIs(t, err, tar.ErrHeader)
 }

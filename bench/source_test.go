@@ -121,48 +121,6 @@ func TestMergedShowsTheSame(t *testing.T) {
 	})
 }
 
-func TestMergedMendoza(t *testing.T) {
-	for seed, ops := range []int{20, 90, 200, 500} {
-		blocks := gather(t, scaler.Stream(bare(scaler.Mendoza()), scaler.Options{Scale: 0.002, Seed: uint64(seed)}))
-		merged := gather(t, Merged(replay(blocks), ops))
-		was, is := fold(t, slices.DeleteFunc(blocks, func(b store.Block) bool { return len(b.Ops) == 0 })), fold(t, merged)
-		small := 0
-		for i := range merged {
-			if len(merged[i].Ops) < ops {
-				small++
-			}
-			if i%max(1, len(merged)/4) == 0 {
-				require.Equal(t, show(t, was, merged[i].Number), show(t, is, merged[i].Number))
-			}
-		}
-		require.Less(t, small, 2+len(merged)/4, "most blocks are as large as asked for")
-	}
-}
-
-func TestMergedKeepsOperationsAndOrder(t *testing.T) {
-	blocks := gather(t, scaler.Stream(bare(scaler.Mendoza()), scaler.Options{Scale: 0.002, Seed: 3}))
-	merged := gather(t, Merged(replay(blocks), 100))
-	var was, is []store.Key
-	for _, b := range blocks {
-		for i := range b.Ops {
-			was = append(was, b.Ops[i].Key)
-		}
-	}
-	for _, b := range merged {
-		last := uint64(0)
-		for i := range b.Ops {
-			is = append(is, b.Ops[i].Key)
-			if b.Ops[i].Kind == store.Create {
-				sequence := entity.MakeSequence(b.Number, b.Ops[i].TxIndex, b.Ops[i].OpIndex)
-				require.Greater(t, sequence, last)
-				last = sequence
-			}
-		}
-	}
-	require.Equal(t, was, is)
-	require.Equal(t, blocks, gather(t, scaler.Stream(bare(scaler.Mendoza()), scaler.Options{Scale: 0.002, Seed: 3})), "the source's blocks stay as they are")
-}
-
 func TestMergedStopsAtAnError(t *testing.T) {
 	failing := func(yield func(store.Block, error) bool) {
 		if yield(store.Block{Number: 1, Ops: []store.Op{{Kind: store.Create, Key: store.Key{1}}}}, nil) {
@@ -178,7 +136,7 @@ func TestMergedStopsAtAnError(t *testing.T) {
 
 func TestMendozaSourceParts(t *testing.T) {
 	for _, perBlock := range []int{0, 60} {
-		s, err := MendozaSource(0.002, 7, perBlock, 0.7)
+		s, err := MendozaSource(0.002, 7, perBlock, 0.7, false)
 		require.NoError(t, err)
 		first, rest := gather(t, s.Blocks()), gather(t, s.Rest())
 		require.Equal(t, first, gather(t, s.Blocks()))
@@ -196,14 +154,14 @@ func TestMendozaSourceParts(t *testing.T) {
 			require.Equal(t, show(t, was, b.Number), show(t, is, b.Number))
 		}
 	}
-	s, err := MendozaSource(0.001, 7, 60, 1)
+	s, err := MendozaSource(0.001, 7, 60, 1, true)
 	require.NoError(t, err)
 	require.Nil(t, s.Rest)
 	for _, share := range []float64{0, -1, 1.1} {
-		_, err := MendozaSource(0.001, 0, 0, share)
+		_, err := MendozaSource(0.001, 0, 0, share, false)
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
-	_, err = MendozaSource(101, 0, 0, 1)
+	_, err = MendozaSource(101, 0, 0, 1, false)
 	require.ErrorIs(t, err, store.ErrInvalid)
 }
 
@@ -219,31 +177,12 @@ func TestBareProfile(t *testing.T) {
 	}
 }
 
-func TestSourceKeeps(t *testing.T) {
-	s, err := MendozaSource(0.002, 7, 60, 0.7)
-	require.NoError(t, err)
-	quick, err := s.keeps()
-	require.NoError(t, err)
-	require.NotEmpty(t, quick)
-	s.Bare = nil
-	slow, err := s.keeps()
-	require.NoError(t, err)
-	require.Equal(t, slow, quick)
-}
-
 func TestDataCentreSource(t *testing.T) {
 	cfg := dcseed.Config{NodesPerDC: 20, Payload: 64, NodeUpdates: 3, WorkloadUpdates: 5, PerBlock: 30}
-	s, err := DataCentreSource(cfg, 2)
-	require.NoError(t, err)
 	m, err := dcseed.New(cfg)
 	require.NoError(t, err)
+	s := DataCentreSource(m)
 	blocks := gather(t, s.Blocks())
-	require.Equal(t, m.FirstLoadBlock()+1, blocks[len(blocks)-1].Number)
-	for b, err := range s.Rest() {
-		require.NoError(t, err)
-		require.Equal(t, m.FirstLoadBlock()+2, b.Number)
-		break
-	}
-	_, err = DataCentreSource(dcseed.Config{DCs: 1000}, 0)
-	require.ErrorIs(t, err, store.ErrInvalid)
+	require.Equal(t, m.FirstLoadBlock()-1, blocks[len(blocks)-1].Number)
+	require.Equal(t, m.FirstLoadBlock(), some(t, s.Rest(), 1)[0].Number)
 }

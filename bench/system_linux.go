@@ -38,16 +38,13 @@ func filesystem(dir string) (kind string) {
 	mounts, _ := procfs.GetMounts()
 	best := ""
 	for _, m := range mounts {
-		point := escapes.Replace(m.MountPoint)
+		point := strings.ReplaceAll(m.MountPoint, `\040`, " ")
 		if len(point) >= len(best) && strings.HasPrefix(dir+"/", strings.TrimSuffix(point, "/")+"/") {
 			best, kind = point, m.FSType
 		}
 	}
 	return kind
 }
-
-// escapes are those of proc_pid_mountinfo(5).
-var escapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // flush writes the file system of a directory to the disk. One call beats an fsync
 // for each of the thousand files of a Postgres cluster.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -76,17 +74,11 @@ func project(ctx context.Context, evs *store.Events, of []store.EventQuery, _ in
 	return total, err
 }
 
-// memory tells by how much memory grows while everything is read: rss-MB is that of
-// the engine's processes, or of this one, which it is in, and heap-MB live and dead
-// objects of this process.
+// memory tells by how much memory grows while everything is read: that of the engine's processes,
+// or of this one, which it is in.
 func (r reads) memory(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
 	debug.FreeOSMemory()
-	before, heap := heapBytes(), int64(0)
-	look := func(ctx context.Context) (driver.Stats, error) {
-		heap = max(heap, heapBytes()-before)
-		return cp.DB.Stats(ctx)
-	}
-	sampler := probe.Start(ctx, probe.Config{Stats: look, Interval: 10 * time.Millisecond})
+	sampler := probe.Start(ctx, 10*time.Millisecond, cp.DB.Stats)
 	res, err := r.run(ctx, cp, loop)
 	samples := sampler.Stop()
 	if err == nil {
@@ -99,12 +91,6 @@ func (r reads) memory(ctx context.Context, cp *bench.Copy, loop pace.Config) (be
 			rss = max(rss, *s.RSS-*first)
 		}
 	}
-	res.More = append(res.More, bench.Metric{Value: float64(rss) / 1e6, Unit: "rss-MB"}, bench.Metric{Value: float64(heap) / 1e6, Unit: "heap-MB"})
+	res.More = append(res.More, bench.Metric{Value: float64(rss) / 1e6, Unit: "rss-MB"})
 	return res, err
-}
-
-func heapBytes() int64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -132,12 +132,8 @@ func measure(b *testing.B, l *lab.Lab, v *lab.Variant) {
 	}
 	must(b, r.Err)
 	b.N = int(max(r.Count, 1)) //nolint:staticcheck // the iterations that are printed are the operations
-	seen := map[string]bool{}
-	for _, m := range r.Metrics {
-		if !seen[m.Unit] {
-			b.ReportMetric(m.Value, m.Unit)
-		}
-		seen[m.Unit] = true
+	for _, m := range r.Figures() {
+		b.ReportMetric(m.Value, m.Unit)
 	}
 }
 

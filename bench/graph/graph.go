@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -86,57 +84,39 @@ func Table(name string, rows iter.Seq[[]any], columns ...string) Rows {
 	return Rows{t, rows}
 }
 
-// Filled is what Fill did.
-type Filled struct {
-	Took    time.Duration     // all of it: rows, indexes and statistics
-	Indexes time.Duration     // of that, for indexes and statistics
-	Batches *latency.Recorder // transactions of the last table
-}
-
 // Fill makes the tables and puts rows into them by the engine's bulk path, batch of
 // them in a transaction; then it makes the indexes, and gathers the planner's statistics.
-func (s *Store) Fill(ctx context.Context, batch int, tables ...Rows) (f Filled, err error) {
-	start := time.Now()
+func (s *Store) Fill(ctx context.Context, batch int, tables ...Rows) error {
 	if err := s.Exec(ctx, s.Tables...); err != nil {
-		return f, err
+		return err
 	}
 	for _, t := range tables {
-		if f.Batches, err = s.load(ctx, t, batch); err != nil {
-			return f, fmt.Errorf("load %s: %w", t.Name, err)
+		if err := s.load(ctx, t, batch); err != nil {
+			return fmt.Errorf("load %s: %w", t.Name, err)
 		}
 	}
-	indexes := time.Now()
 	var texts []string
 	for _, index := range s.Indexes {
 		texts = append(texts, index.SQL)
 	}
-	err = s.Exec(ctx, append(texts, s.Analyze()...)...)
-	f.Took, f.Indexes = time.Since(start), time.Since(indexes)
-	return f, err
+	return s.Exec(ctx, append(texts, s.Analyze()...)...)
 }
 
-// load returns the latencies of the transactions.
-func (s *Store) load(ctx context.Context, t Rows, batch int) (took *latency.Recorder, err error) {
-	took = latency.NewRecorder()
+func (s *Store) load(ctx context.Context, t Rows, batch int) (err error) {
 	var values []any
-	flush := func() error {
-		start := time.Now()
-		err := s.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return tx.Insert(ctx, t.Table, values) })
-		took.Record(time.Since(start))
+	flush := func() {
+		if len(values) > 0 && err == nil {
+			err = s.Write(ctx, func(ctx context.Context, tx driver.Tx) error { return tx.Insert(ctx, t.Table, values) })
+		}
 		values = values[:0]
-		return err
 	}
 	for row := range t.rows {
 		if values = append(values, row...); len(values) == batch*len(t.Columns) {
-			if err := flush(); err != nil {
-				return took, err
-			}
+			flush()
 		}
 	}
-	if len(values) > 0 {
-		err = flush()
-	}
-	return took, err
+	flush()
+	return err
 }
 
 // Expect compares the number that a statement answers with: bench.ErrMismatch.

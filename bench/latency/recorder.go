@@ -58,11 +58,8 @@ func (r *Recorder) Quantile(percent float64) time.Duration {
 	return min(time.Duration(r.hist.ValueAtPercentile(percent)), r.max)
 }
 
-// What a percentile needs of operations to be told from their maximum.
-const (
-	needsP99  = 100
-	needsP999 = 1000
-)
+// needsP99 are the operations from which a percentile is told from their maximum.
+const needsP99 = 100
 
 // Metrics returns the figures, their units with a prefix: the mean of each operation in
 // nanoseconds (without a prefix only), the median, the percentiles that there are enough
@@ -78,9 +75,6 @@ func (r *Recorder) Metrics(prefix string) (list []Metric) {
 	list = append(list, Milliseconds(r.Quantile(50), prefix+"p50-ms"), Milliseconds(r.Quantile(95), prefix+"p95-ms"))
 	if n >= needsP99 {
 		list = append(list, Milliseconds(r.Quantile(99), prefix+"p99-ms"))
-	}
-	if n >= needsP999 {
-		list = append(list, Milliseconds(r.Quantile(99.9), prefix+"p999-ms"))
 	}
 	return append(list, Milliseconds(r.max, prefix+"max-ms"))
 }

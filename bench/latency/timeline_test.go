@@ -25,13 +25,3 @@ func TestTimeline(t *testing.T) {
 	require.Equal(t, 4.0, line.Seconds(0)[3].At)
 	require.Empty(t, new(Timeline).Seconds(0))
 }
-
-func TestTimelineExtremes(t *testing.T) {
-	var line Timeline
-	line.Record(-time.Second, 0)
-	line.Record(0, 100*time.Hour)
-	s := line.Seconds(0)
-	require.Len(t, s, 1)
-	require.Equal(t, int64(2), s[0].Count)
-	require.Equal(t, 100*time.Hour, s[0].Max)
-}

@@ -52,20 +52,3 @@ func TestDataCentre(t *testing.T) {
 		})
 	}
 }
-
-func TestDataCentreWithoutHistory(t *testing.T) {
-	m, held := centre(t, 5)
-	held.HeadOnly = true
-	r := mix.NewDataCentre(m, held.Head().Block, 0)
-	s, from := r.Stream(mix.StreamOptions{HeadOnly: true}), random(0)
-	current := 0
-	for range 300 {
-		op := s(from)
-		require.Equal(t, uint64(store.Head), op.Block)
-		requireChecked(t, r, held, op)
-		if op.Kind == "node-current" {
-			current++
-		}
-	}
-	require.InDelta(t, 45, current, 25)
-}

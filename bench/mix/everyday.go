@@ -2,6 +2,7 @@ package mix
 
 import (
 	"cmp"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -58,106 +59,56 @@ func (s *sample) fix() {
 		return
 	}
 	s.fixed = true
-	for _, a := range s.byName {
-		s.sorted = append(s.sorted, a)
-	}
-	slices.SortFunc(s.sorted, func(a, b *attribute) int { return compareNames(a.attributeName, b.attributeName) })
+	s.sorted = slices.SortedFunc(maps.Values(s.byName), func(a, b *attribute) int { return compareNames(a.attributeName, b.attributeName) })
 }
 
 func compareNames(a, b attributeName) int {
 	return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind))
 }
 
-// add enters what a version of a life has.
+// add enters what a version of a life has, in the order of names: not all may find a place.
 func (s *sample) add(v *version, e *entity.Entity, l int32) {
-	if !s.fixed {
-		s.meet(e)
-	}
 	v.held = uint32(len(s.held))
-	var fresh []*value
-	note := func(name attributeName, is query.Value) {
-		if v := s.find(name, is); v != nil && v.lives == nil {
-			fresh = append(fresh, v)
-		} else if v != nil {
-			s.post(v, l)
+	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
+		if text := e.StringAttributes[name]; text != "" && len(text) <= maxText { // nobody asks for an empty one
+			s.post(attributeName{name, entity.String}, query.Text(text), l)
 		}
 	}
-	for name, text := range e.StringAttributes {
-		if text != "" && len(text) <= maxText { // nobody asks for an empty one
-			note(attributeName{name, entity.String}, query.Text(text))
-		}
-	}
-	for name, n := range e.NumericAttributes {
-		note(attributeName{name, entity.Numeric}, query.Number(n))
-	}
-	slices.SortFunc(fresh, func(a, b *value) int { return compareNames(a.of, b.of) })
-	for _, v := range fresh {
-		s.take(v)
-		s.post(v, l)
+	for _, name := range slices.Sorted(maps.Keys(e.NumericAttributes)) {
+		s.post(attributeName{name, entity.Numeric}, query.Number(e.NumericAttributes[name]), l)
 	}
 	v.holds = uint32(len(s.held)) - v.held
 }
 
-// meet takes up new attributes, in an order of their own where not all find a place.
-func (s *sample) meet(e *entity.Entity) {
-	var fresh []attributeName
-	note := func(a attributeName) {
-		if s.byName[a] == nil && len(a.name) <= maxText {
-			fresh = append(fresh, a)
-		}
-	}
-	for name := range e.StringAttributes {
-		note(attributeName{name, entity.String})
-	}
-	for name := range e.NumericAttributes {
-		note(attributeName{name, entity.Numeric})
-	}
-	slices.SortFunc(fresh, compareNames)
-	for _, a := range fresh[:min(len(fresh), maxAttributes-len(s.byName))] {
-		s.byName[a] = &attribute{attributeName: a, hash: hashText(uint64(a.kind), a.name)}
-	}
-}
-
-// find returns a value of the sample, a new one that can come into it, or nil.
-func (s *sample) find(name attributeName, is query.Value) *value {
+// post enters a life into the list of a value, if that is in the sample or can come into it, in the
+// place of the one with the greatest hash.
+func (s *sample) post(name attributeName, is query.Value, l int32) {
 	a := s.byName[name]
+	if a == nil && (s.fixed || len(s.byName) == maxAttributes || len(name.name) > maxText) {
+		return
+	}
 	if a == nil {
-		return nil
+		a = &attribute{attributeName: name, hash: hashText(uint64(name.kind), name.name)}
+		s.byName[name] = a
 	}
 	if !s.fixed {
 		a.rows++
 	}
 	hash := hashText(a.hash+splitmix.Scramble(is.Number), is.Text)
-	switch i, found := a.place(hash); {
-	case found && a.values[i].value == is:
-		return a.values[i]
-	case found || s.fixed || i == maxValues:
-		return nil
+	i, found := slices.BinarySearchFunc(a.values, hash, func(v *value, hash uint64) int { return cmp.Compare(v.hash, hash) })
+	switch {
+	case found && a.values[i].value != is, !found && (s.fixed || i == maxValues):
+		return
+	case !found:
+		if len(a.values) == maxValues {
+			s.values[a.values[maxValues-1].number] = nil
+			a.values = a.values[:maxValues-1]
+		}
+		v := &value{of: name, value: is, hash: hash, number: uint32(len(s.values))}
+		a.values, s.values = slices.Insert(a.values, i, v), append(s.values, v)
 	}
-	return &value{of: name, value: is, hash: hash}
-}
-
-// place returns where a hash is or would be among the values.
-func (a *attribute) place(hash uint64) (i int, found bool) {
-	return slices.BinarySearchFunc(a.values, hash, func(v *value, hash uint64) int { return cmp.Compare(v.hash, hash) })
-}
-
-// take puts a new value in the place of the one with the greatest hash.
-func (s *sample) take(v *value) {
-	a := s.byName[v.of]
-	if len(a.values) == maxValues {
-		s.values[a.values[maxValues-1].number] = nil
-		a.values = a.values[:maxValues-1]
-	}
-	v.number = uint32(len(s.values))
-	i, _ := a.place(v.hash)
-	a.values, s.values = slices.Insert(a.values, i, v), append(s.values, v)
-}
-
-// post enters a life into the list of a value.
-func (s *sample) post(v *value, l int32) {
-	v.lives = insert(v.lives, l)
-	s.held = append(s.held, v.number)
+	v := a.values[i]
+	v.lives, s.held = insert(v.lives, l), append(s.held, v.number)
 }
 
 // hashText is the same in every process, so that the same values are asked for.

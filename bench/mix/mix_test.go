@@ -55,34 +55,6 @@ func TestOracleCounts(t *testing.T) {
 	})
 }
 
-// While blocks come, readers ask about those before and get right answers.
-func TestOracleFollowsTheHead(t *testing.T) {
-	blocks := mendoza(t, 0.001)
-	half := len(blocks) / 2
-	for _, name := range mix.Names {
-		r := reads(t, name, blocks[:half])
-		m := &model.Model{}
-		for _, b := range blocks[:half] {
-			require.NoError(t, m.Apply(b))
-		}
-		var ops []mix.Op
-		var answers []mix.Answer
-		head := blocks[half-1].Number
-		s, from := r.Stream(mix.StreamOptions{Head: func() uint64 { return head }}), random(0)
-		for i := half; i < len(blocks); i++ {
-			require.NoError(t, r.Advance(&blocks[i]), "before the store")
-			op := s(from)
-			ops, answers = append(ops, op), append(answers, requireChecked(t, r, m, op))
-			require.NoError(t, m.Apply(blocks[i]))
-			head = blocks[i].Number
-			require.Equal(t, head, r.Head())
-		}
-		for i := range ops {
-			require.NoError(t, r.Check(ops[i], answers[i]), "an answer stays right")
-		}
-	}
-}
-
 func TestMixesAreTheSeeds(t *testing.T) {
 	type scan struct {
 		percent int

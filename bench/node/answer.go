@@ -164,17 +164,6 @@ func (s *scanner) fixed(into []byte) {
 	}
 }
 
-func (s *scanner) bool() bool {
-	for _, word := range []string{"true", "false"} {
-		if rest, ok := bytes.CutPrefix(s.rest, []byte(word)); ok {
-			s.rest = rest
-			return word == "true"
-		}
-	}
-	s.fail("true or false")
-	return false
-}
-
 // page is an answer to a query.
 type page struct {
 	found  []found
@@ -229,34 +218,26 @@ func (s *scanner) entity(f *found) {
 			f.fields |= withPayload
 			f.Content = s.bytes(f.Content)
 		case "contentType":
-			f.fields |= withContentType
+			f.fields |= withOthers
 			f.ContentType = s.name()
 		case "owner":
-			f.fields |= withOwner
 			s.fixed(f.Owner[:])
 		case "creator":
-			f.fields |= withCreator
 			s.fixed(f.Creator[:])
 		case "expiresAt":
-			f.fields |= withExpiration
 			f.Expiration = s.number()
 		case "createdAtBlock":
-			f.fields |= withCreation
 			f.Sequence |= s.number() << 32
 		case "lastModifiedAtBlock":
-			f.fields |= withModification
 			f.LastModifiedAtBlock = s.number()
 		case "transactionIndexInBlock":
-			f.fields |= withTxIndex
 			f.Sequence |= s.number() << 16
 		case "operationIndexInTransaction":
-			f.fields |= withOpIndex
 			f.Sequence |= s.number()
 		case "stringAttributes":
 			f.fields |= withAttributes
 			s.list(func() { s.attribute(func(name string) { strings[name] = string(s.text()) }) })
 		case "numericAttributes":
-			f.fields |= withAttributes
 			s.list(func() { s.attribute(func(name string) { numbers[name] = s.number() }) })
 		default:
 			s.fail("a field of an entity")

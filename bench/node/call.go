@@ -3,13 +3,10 @@ package node
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
@@ -25,14 +22,13 @@ type caller struct {
 	body, params []byte
 	scan         scanner
 	page         page
-	pending      *asked // whose next page is to be read
-	told         uint64 // the last block whose events it was told
+	pending      *paged // whose next page is to be read
 
 	asked uint64 // the block that the node was at, at least, when it was called
 }
 
 func (l *load) newCaller(ctx context.Context, address string) (*caller, error) {
-	c := &caller{load: l, scan: scanner{names: map[string]string{}}, told: l.applied.Load()}
+	c := &caller{load: l, scan: scanner{names: map[string]string{}}}
 	names := []string{l.Calls}
 	if l.Calls == SDK {
 		names = []string{mix.ByKey, mix.A}
@@ -83,7 +79,7 @@ func (c *caller) draw(s *pace.Step) (method string, check func() error, err erro
 	}
 	if c.pending != nil {
 		s.Kind = "next-page"
-		return c.query(c.pending)
+		return c.nextPage(c.pending)
 	}
 	switch at := s.Rand.IntN(100); {
 	case at < 20:
@@ -96,15 +92,16 @@ func (c *caller) draw(s *pace.Step) (method string, check func() error, err erro
 	case at < 40:
 		s.Kind, c.params = "timing", nil
 		return "arkiv_getBlockTiming", c.checkTiming, nil
-	case at < 45, at < 55 && (c.told >= c.asked || !c.temporal):
+	case at < 55:
 		s.Kind, c.params = "block-number", nil
 		return "eth_blockNumber", func() error { return c.isHead(c.scan.quantity()) }, nil
-	case at < 55:
-		s.Kind = "logs"
-		return c.logs()
 	}
 	s.Kind = "query"
-	return c.question(s.Rand)
+	op := c.draws[1](s.Rand)
+	for op.Key != (entity.Key{}) { // of one entity
+		op = c.draws[1](s.Rand)
+	}
+	return c.nextPage(&paged{question: question{text: op.Expr.String(), at: op.Block, limit: pageSizes[s.Rand.IntN(len(pageSizes))], fields: withKey}, op: op})
 }
 
 // isHead tells whether the node was at a block between when it was called and now.
@@ -141,11 +138,11 @@ func (c *caller) read(of int, s *pace.Step) (string, func() error, error) {
 			return err
 		}
 		for i := range c.page.found {
-			if f := &c.page.found[i]; op.Key == (entity.Key{}) {
-				a.Keys = append(a.Keys, f.Key)
-			} else if a.Entity = &f.Entity; f.fields != q.fields {
+			f := &c.page.found[i]
+			if f.fields != q.fields {
 				return fmt.Errorf("fields %b, want %b", f.fields, q.fields)
 			}
+			a.Keys, a.Entity = append(a.Keys, f.Key), &f.Entity
 		}
 		return c.reads[of].Check(op, a)
 	}, nil
@@ -162,32 +159,47 @@ func (c *caller) isOf(at, block uint64) error {
 	return nil
 }
 
-// question asks the application's next question.
-func (c *caller) question(r *rand.Rand) (string, func() error, error) {
-	q, err := c.app.ask(r, c.asked, c.temporal)
-	if err != nil {
-		return "", nil, err
-	}
-	return c.query(q)
+// pageSizes are those that clients ask for.
+var pageSizes = []int{10, 25, 50}
+
+// paged is a query that is read page by page.
+type paged struct {
+	question
+	op   mix.Op
+	keys []entity.Key // on the pages that were read
 }
 
-// query calls for the first or next page of a question.
-func (c *caller) query(q *asked) (string, func() error, error) {
-	c.params = appendQuery(c.params[:0], &q.question)
-	c.pending = nil
+// nextPage calls for the first or next page of a query. Without history there is no other page of
+// the same block.
+func (c *caller) nextPage(q *paged) (string, func() error, error) {
+	c.params, c.pending = appendQuery(c.params[:0], &q.question), nil
 	return "arkiv_query", func() error {
 		c.scan.page(&c.page)
 		if c.scan.err != nil {
-			return nil
+			return nil // it is told at the end
 		}
-		if err := c.isOf(q.at, c.page.block); err != nil {
+		p := &c.page
+		if err := c.isOf(q.at, p.block); err != nil {
 			return err
 		}
-		more, err := q.check(c.app, &c.page)
-		if more {
-			c.pending = q
+		for i := range p.found {
+			if p.found[i].fields != q.fields {
+				return fmt.Errorf("fields %b, want %b", p.found[i].fields, q.fields)
+			}
+			q.keys = append(q.keys, p.found[i].Key)
 		}
-		return err
+		full := len(p.found) == q.limit
+		if full != (p.cursor != "") { // a full page has one, also when nothing follows
+			return fmt.Errorf("after %d entities on a page of %d the cursor is %q", len(p.found), q.limit, p.cursor)
+		}
+		if q.at, q.cursor = p.block, p.cursor; full && c.temporal && len(q.keys) < q.op.Limit {
+			c.pending = q
+			return nil
+		}
+		if q.op.Limit = 0; full {
+			q.op.Limit = len(q.keys)
+		}
+		return c.reads[1].Check(q.op, mix.Answer{Block: p.block, Keys: q.keys, Count: uint64(len(q.keys))})
 	}, nil
 }
 
@@ -221,102 +233,4 @@ func (c *caller) checkTiming() error {
 		return fmt.Errorf("block %d has time %d and takes %d s, want %d and 2 s", block, time, duration, made.time)
 	}
 	return nil
-}
-
-// events are those that SDKs subscribe to, with what they tell of.
-var events = []struct {
-	topic entity.Hash
-	kind  entity.Kind
-}{
-	{chain.TopicCreated, entity.Create}, {chain.TopicUpdated, entity.Update}, {chain.TopicExpired, entity.Expire},
-	{chain.TopicDeleted, entity.Delete}, {chain.TopicExtended, entity.Update}, {chain.TopicOwnerChanged, entity.Update},
-}
-
-var topics = func() (list []entity.Hash) {
-	for _, e := range events {
-		list = append(list, e.topic)
-	}
-	return list
-}()
-
-// atOnce is how many blocks a poll is for at most: a caller that is late leaves some out.
-const atOnce = 20
-
-// logs polls for the events since the last time.
-func (c *caller) logs() (string, func() error, error) {
-	from, to := c.told+1, c.asked
-	if to >= from+atOnce {
-		from = to - atOnce + 1
-	}
-	c.told = to
-	c.params = appendLogs(c.params[:0], from, to, chain.Processor[:], topics)
-	return "eth_getLogs", func() error { return c.checkLogs(from, to) }, nil
-}
-
-func (c *caller) checkLogs(from, to uint64) error {
-	told := map[uint64][]event{}
-	var wrong error
-	c.scan.list(func() {
-		l := c.log()
-		made := c.block(l.block)
-		switch {
-		case c.scan.err != nil || wrong != nil:
-		case l.block < from || l.block > to || l.hash != made.hash || l.removed:
-			wrong = fmt.Errorf("a log of block %d with hash %s, removed %t", l.block, l.hash, l.removed)
-		case l.event.kind != entity.Expire && !made.unsure[l.key]:
-			told[l.block] = append(told[l.block], l.event)
-		}
-	})
-	if wrong != nil || c.scan.err != nil {
-		return wrong
-	}
-	for b := from; b <= to; b++ {
-		slices.SortFunc(told[b], compareEvents)
-		// An update that changes the owner too is two events.
-		if got, want := slices.Compact(told[b]), c.block(b).events; !slices.Equal(got, want) {
-			return fmt.Errorf("block %d: %d events %v, want %d %v", b, len(got), got, len(want), want)
-		}
-	}
-	return nil
-}
-
-// logged is a log that was answered.
-type logged struct {
-	event
-	block   uint64
-	hash    entity.Hash
-	removed bool
-}
-
-func (c *caller) log() (l logged) {
-	s := &c.scan
-	s.object(func(name []byte) {
-		switch string(name) {
-		case "topics":
-			n := 0
-			s.list(func() {
-				var topic entity.Hash
-				s.fixed(topic[:])
-				if n == 0 {
-					if i := slices.Index(topics, topic); i >= 0 {
-						l.kind = events[i].kind
-					} else {
-						s.fail("an event that was asked for")
-					}
-				} else if n == 1 {
-					l.key = entity.Key(topic)
-				}
-				n++
-			})
-		case "blockNumber":
-			l.block = s.quantity()
-		case "blockHash":
-			s.fixed(l.hash[:])
-		case "removed":
-			l.removed = s.bool()
-		default:
-			s.text()
-		}
-	})
-	return l
 }

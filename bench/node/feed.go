@@ -1,13 +1,10 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"net"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,13 +27,13 @@ const chainID = 1337
 type feed struct {
 	chain    *chaintest.Chain
 	oracle   *mix.Oracle
-	app      *app
 	follower chain.Follower
 	next     func() (store.Block, error, bool)
 	stop     []func()
 
 	mu     sync.RWMutex
 	blocks map[uint64]*fed
+	first  uint64 // block of the chain
 	last   uint64 // block that was made
 
 	revealed, applied atomic.Uint64
@@ -51,32 +48,19 @@ type feed struct {
 // fed is a block of the chain, and what its clients are told of it.
 type fed struct {
 	due     time.Time // when it was to be revealed
-	hash    entity.Hash
 	time    uint64
 	rows    int
 	visible uint64
-	events  []event
-	unsure  map[entity.Key]bool // of which the events are not known
-}
-
-// event is what an event of a block says happened, and to which entity.
-type event struct {
-	kind entity.Kind
-	key  entity.Key
-}
-
-func compareEvents(a, b event) int {
-	return cmp.Or(cmp.Compare(a.kind, b.kind), slices.Compare(a.key[:], b.key[:]))
 }
 
 // newFeed begins a chain after the head of a store, of blocks that are given other numbers,
 // and has the store follow its first block. The caller closes it.
-func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[store.Block, error], seed uint64) (_ *feed, err error) {
+func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[store.Block, error]) (_ *feed, err error) {
 	head, err := ents.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f := &feed{chain: chaintest.After(chainID, head.Block), oracle: oracle, app: newApp(seed), blocks: map[uint64]*fed{}, took: latency.NewRecorder()}
+	f := &feed{chain: chaintest.After(chainID, head.Block), oracle: oracle, first: head.Block + 1, blocks: map[uint64]*fed{}, took: latency.NewRecorder()}
 	defer func() {
 		if err != nil {
 			f.close()
@@ -85,21 +69,18 @@ func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest
 	var stop func()
 	f.next, stop = iter.Pull2(rest)
 	f.stop = append(f.stop, stop)
-	on, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	client, end, err := serveChain(ctx, f.chain)
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: f.chain, ReadHeaderTimeout: patience}
-	go func() { _ = server.Serve(on) }() // until it is closed
-	f.stop = append(f.stop, func() { _ = server.Close() })
+	f.stop = append(f.stop, func() { _ = end() })
 	// The store is taken for one of the chain: it followed it so far.
 	if err := ents.SetChain(ctx, store.Chain{ID: chainID, Genesis: f.chain.Genesis()}); err != nil {
 		return nil, err
 	}
-	client := &chain.Client{URL: "http://" + on.Addr().String(), Attempts: 3}
 	f.follower = chain.Follower{Client: client, Store: ents, Adopt: true, Once: true, Progress: f.progress}
-	if err := f.give(f.app.found(head.Block + 1)); err != nil {
-		return nil, err
+	if more, err := f.more(); err != nil || !more {
+		return nil, errors.Join(err, errors.New("no block comes after the store"))
 	}
 	f.reveal(time.Now())
 	err = f.follower.Run(ctx)
@@ -111,7 +92,6 @@ func (f *feed) close() {
 	for _, stop := range slices.Backward(f.stop) {
 		stop()
 	}
-	f.stop = nil
 }
 
 // give makes a block that is not revealed yet.
@@ -120,32 +100,14 @@ func (f *feed) give(ops []entity.Op) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.oracle.Advance(&b), f.app.follow(b)); err != nil {
+	if err := f.oracle.Advance(&b); err != nil {
 		return err
 	}
 	_, rows := bench.Written(&b)
-	made := &fed{hash: b.Hash, time: b.Time, rows: rows, visible: uint64(f.oracle.Visible()), unsure: map[entity.Key]bool{}}
-	seen := map[entity.Key]bool{}
-	for i := range b.Ops {
-		op := &b.Ops[i]
-		made.unsure[op.Key] = seen[op.Key] || op.Kind == entity.Expire
-		seen[op.Key] = true
-		made.events = append(made.events, event{class(op.Kind), op.Key})
-	}
-	made.events = slices.DeleteFunc(made.events, func(e event) bool { return made.unsure[e.key] })
-	slices.SortFunc(made.events, compareEvents)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.blocks[b.Number], f.last = made, b.Number
+	f.blocks[b.Number], f.last = &fed{time: b.Time, rows: rows, visible: uint64(f.oracle.Visible())}, b.Number
 	return nil
-}
-
-// class is what an event tells of an operation: what is changed is told in several ways.
-func class(kind entity.Kind) entity.Kind {
-	if kind == entity.ExtendBTL || kind == entity.ChangeOwner {
-		return entity.Update
-	}
-	return kind
 }
 
 // block returns what is known of a block, nil of one before the chain.
@@ -155,42 +117,28 @@ func (f *feed) block(n uint64) *fed {
 	return f.blocks[n]
 }
 
-// more makes the next block of the rest, with operations of the application now and then.
-// It returns false where there are none.
+// more makes the next block of the rest. It returns false where there is none.
 func (f *feed) more() (bool, error) {
 	b, err, ok := f.next()
 	if !ok || err != nil {
 		return false, err
 	}
-	return true, f.give(append(b.Ops, f.app.ops(f.last+1)...))
+	return true, f.give(b.Ops)
 }
 
-// prepare makes blocks for so many rows, or as many as may be held, and returns the rows of
-// a block.
-func (f *feed) prepare(rows float64) (each float64, err error) {
-	blocks, sum, bytes := 0, 0, 0
-	for blocks < minPrepared || float64(sum) < rows && bytes < maxPrepared {
-		more, err := f.more()
-		if err != nil {
-			return 0, err
+// prepare makes blocks for so many rows, or as many as may be held.
+func (f *feed) prepare(rows float64) (err error) {
+	made, more := 0, true
+	for err == nil && more && float64(made) < min(rows, maxPrepared) {
+		if more, err = f.more(); more {
+			made += f.block(f.last).rows
 		}
-		if !more {
-			break
-		}
-		blocks++
-		sum += f.block(f.last).rows
-		bytes += sum / max(blocks, 1) * bytesPerRow
 	}
-	return float64(sum) / float64(max(blocks, 1)), nil
+	return err
 }
 
-// So many blocks are made ahead at least, and maxPrepared bounds what they take, of which a
-// row is about so many bytes.
-const (
-	minPrepared = 8
-	maxPrepared = 256 << 20
-	bytesPerRow = 256
-)
+// maxPrepared are the rows of blocks that are made ahead at most, of some 256 bytes each.
+const maxPrepared = 1 << 20
 
 // reveal shows the next block, which is due.
 func (f *feed) reveal(due time.Time) {
@@ -217,10 +165,10 @@ func (f *feed) progress(s chain.Status) {
 	}
 }
 
-// run reveals a block every so often, from start on, until the calls are over, ctx is done, or
-// there are no more, of which it tells.
-func (f *feed) run(ctx context.Context, over <-chan struct{}, start time.Time, every time.Duration) (short bool, err error) {
-	for due := start; ; due = due.Add(every) {
+// run reveals blocks of so many rows a second, from start on, until the calls are over, ctx is done,
+// or there are no more, of which it tells.
+func (f *feed) run(ctx context.Context, over <-chan struct{}, start time.Time, rows float64) (short bool, err error) {
+	for due := start; ; {
 		select {
 		case <-ctx.Done():
 			return false, nil
@@ -234,6 +182,7 @@ func (f *feed) run(ctx context.Context, over <-chan struct{}, start time.Time, e
 			}
 		}
 		f.reveal(due)
+		due = due.Add(time.Duration(float64(f.block(f.revealed.Load()).rows) / rows * float64(time.Second)))
 	}
 }
 

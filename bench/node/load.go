@@ -18,21 +18,17 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// SDK is what the network's SDKs call: queries with all their options, paged to the end,
-// counts, timings, and the polls of subscriptions.
-const SDK = "sdk"
-
-// Calls are what clients may call: entities by key, the reads of mix A, or all that SDKs do.
-var Calls = []string{mix.ByKey, mix.A, SDK}
+// SDK is what the network's SDKs call: entities, queries paged to the end, counts, timings and
+// block numbers. (Results of "sdk" are of sorted queries and polls for logs too.)
+const SDK = "sdk-paged"
 
 // Config says what is measured.
 type Config struct {
 	Protocol string  // one of Protocols
-	Calls    string  // one of Calls
+	Calls    string  // a mix of package mix, such as mix.ByKey or mix.A, or SDK
 	Rows     float64 // a second, of the chain that the node follows meanwhile; 0: it stands still
-	Rate     float64 // calls a second; 0 is a closed loop
 
-	// Config says for how long, by how many clients (Workers), and from which seed.
+	// Config says for how long, by how many clients (Workers), at which rate, and from which seed.
 	pace.Config
 
 	// Heard, in tests, changes what a client was answered.
@@ -55,18 +51,13 @@ type Outcome struct {
 // has clients call it. The oracle knows the store, and rest what comes after: blocks whose
 // numbers do not matter.
 func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[store.Block, error], cfg Config) (out *Outcome, err error) {
-	f, err := newFeed(ctx, ents, oracle, rest, cfg.Seed)
+	f, err := newFeed(ctx, ents, oracle, rest)
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
 	defer f.close()
-	var every time.Duration
-	if cfg.Rows > 0 {
-		each, err := f.prepare(cfg.Rows * 1.1 * (cfg.WarmUp + cfg.Duration).Seconds())
-		if err != nil {
-			return nil, fmt.Errorf("node: %w", err)
-		}
-		every = time.Duration(each / cfg.Rows * float64(time.Second))
+	if err := f.prepare(cfg.Rows * 1.1 * (cfg.WarmUp + cfg.Duration).Seconds()); err != nil {
+		return nil, fmt.Errorf("node: %w", err)
 	}
 	handler, err := rpc.New(ctx, ents, rpc.Options{ChainID: chainID})
 	if err != nil {
@@ -78,11 +69,14 @@ func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest ite
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	l := &load{Config: cfg, feed: f, temporal: ents.Temporal()}
-	if out, err = l.run(ctx, srv.Site(), every); err != nil {
+	if out, err = l.run(ctx, srv.Site()); err != nil {
 		err = fmt.Errorf("node: %s over %s: %w", cfg.Calls, cfg.Protocol, err)
 	}
 	return out, err
 }
+
+// followEvery is how often the node asks for new blocks.
+const followEvery = 50 * time.Millisecond
 
 // load is clients beside a feed.
 type load struct {
@@ -92,7 +86,7 @@ type load struct {
 	callers  []*caller
 }
 
-func (l *load) run(ctx context.Context, address string, every time.Duration) (_ *Outcome, err error) {
+func (l *load) run(ctx context.Context, address string) (_ *Outcome, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	defer func() {
 		for _, c := range l.callers {
@@ -108,12 +102,11 @@ func (l *load) run(ctx context.Context, address string, every time.Duration) (_ 
 	}
 	cfg := l.Config.Config
 	cfg.Start = time.Now().Add(50 * time.Millisecond)
-	cfg.At(l.Rate)
 	out, over := &Outcome{Follow: l.took}, make(chan struct{})
 	l.from.Store(cfg.Start.Add(cfg.WarmUp).UnixNano())
-	if every > 0 {
+	if l.Rows > 0 {
 		group.Go(func() (err error) {
-			out.Short, err = l.grow(ctx, over, cfg.Start, every)
+			out.Short, err = l.grow(ctx, over, cfg.Start)
 			return err
 		})
 	}
@@ -124,7 +117,7 @@ func (l *load) run(ctx context.Context, address string, every time.Duration) (_ 
 		return err
 	})
 	err = group.Wait()
-	out.Behind, out.Blocks = l.behind.Load(), l.applied.Load()-l.app.first
+	out.Behind, out.Blocks = l.behind.Load(), l.applied.Load()-l.feed.first
 	if seconds := time.Duration(l.to.Load() - l.from.Load()).Seconds(); seconds > 0 {
 		out.Followed = float64(l.rows.Load()) / seconds
 	}
@@ -133,10 +126,10 @@ func (l *load) run(ctx context.Context, address string, every time.Duration) (_ 
 
 // grow has the chain grow until the calls are over, and the node follow until it has caught up.
 // It tells whether the chain ended before.
-func (l *load) grow(ctx context.Context, over <-chan struct{}, start time.Time, every time.Duration) (short bool, err error) {
+func (l *load) grow(ctx context.Context, over <-chan struct{}, start time.Time) (short bool, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)
-	l.follower.Interval = min(every, time.Second)
+	l.follower.Interval = followEvery
 	group.Go(func() error {
 		err := l.follower.Run(ctx)
 		if ctx.Err() != nil {
@@ -146,7 +139,7 @@ func (l *load) grow(ctx context.Context, over <-chan struct{}, start time.Time, 
 	})
 	group.Go(func() (err error) {
 		defer stop()
-		if short, err = l.feed.run(ctx, over, start, every); err == nil {
+		if short, err = l.feed.run(ctx, over, start, l.Rows); err == nil {
 			err = l.caughtUp(ctx)
 		}
 		return err

@@ -16,9 +16,10 @@ import (
 
 // Chain is a chain that this process serves over JSON-RPC.
 type Chain struct {
+	Close func() error // ends the server
+
 	expect *bench.Expectation // of a store that has followed it
-	url    string
-	server *http.Server
+	client *chain.Client
 }
 
 // NewChain makes a chain of blocks, whose numbers do not matter, until they have so many bytes of
@@ -44,22 +45,26 @@ func NewChain(ctx context.Context, blocks iter.Seq2[store.Block, error], most in
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)
 	}
-	on, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	c := &Chain{expect, "http://" + on.Addr().String(), &http.Server{Handler: made, ReadHeaderTimeout: patience}}
-	go func() { _ = c.server.Serve(on) }() // until it is closed
-	return c, nil
+	c := &Chain{expect: expect}
+	c.client, c.Close, err = serveChain(ctx, made)
+	return c, err
 }
 
-// Close ends the server.
-func (c *Chain) Close() error { return c.server.Close() }
+// serveChain has a client of a chain that is served until it is closed.
+func serveChain(ctx context.Context, c *chaintest.Chain) (client *chain.Client, end func() error, err error) {
+	on, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	server := &http.Server{Handler: c, ReadHeaderTimeout: patience}
+	go func() { _ = server.Serve(on) }() // until it is closed
+	return &chain.Client{URL: "http://" + on.Addr().String(), Attempts: 3}, server.Close, nil
+}
 
 // Follow has an empty store follow the chain to its end. It returns the rows that the store has
 // then and how long that took, and fails with bench.ErrMismatch when it is not what it should be.
 func (c *Chain) Follow(ctx context.Context, ents *store.Entities) (rows uint64, took time.Duration, err error) {
-	f := chain.Follower{Client: &chain.Client{URL: c.url, Attempts: 3}, Store: ents, Once: true}
+	f := chain.Follower{Client: c.client, Store: ents, Once: true}
 	start := time.Now()
 	err = f.Run(ctx)
 	took = time.Since(start)

@@ -15,7 +15,7 @@ func ExampleLoop() {
 	read := func(key uint64) string { return strconv.FormatUint(key, 10) } // of a store
 
 	out, err := pace.Loop(context.Background(), pace.Config{
-		Arrivals: pace.Poisson(10_000, 1), Workers: 4, N: 500, Seed: 1,
+		Rate: 10_000, Workers: 4, N: 500, Seed: 1,
 	}, func(_ context.Context, s *pace.Step) error {
 		s.Kind = "get"
 		key := s.Rand.Uint64N(keys)
@@ -28,17 +28,4 @@ func ExampleLoop() {
 	})
 	fmt.Println(out.Kinds[0].Name, out.Count, out.Errors, err)
 	// Output: get 500 0 <nil>
-}
-
-// One client commits to the end of its input.
-func ExampleLoop_closed() {
-	blocks := []string{"a", "b", "c"}
-	more := func() bool { return len(blocks) > 0 }
-	out, err := pace.Loop(context.Background(), pace.Config{More: more},
-		func(_ context.Context, s *pace.Step) error {
-			s.Kind, blocks = "commit", blocks[1:]
-			return nil
-		})
-	fmt.Println(out.Count, err)
-	// Output: 3 <nil>
 }

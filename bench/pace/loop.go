@@ -1,20 +1,23 @@
 package pace
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
+
+	"github.com/varvedb/varve/bench/latency"
 )
 
 // Config says when a loop starts operations and how long it goes on. One of Duration,
 // N and More is set.
 type Config struct {
-	// Arrivals make the loop open: operations start when they are due, each on the
+	// Rate and Arrivals make the loop open: operations start when they are due, each on the
 	// next free worker in the order of arrival. Without, the loop is closed: each
 	// worker starts an operation when its last one has ended.
-	Arrivals Arrivals
-	Workers  int // operations at a time, such as connections; 0 is 1
+	Rate     float64              // arrivals a second that do not know of each other, a Poisson process of Seed
+	Arrivals func() time.Duration // or else the next one, since the loop began and not before the last one
+
+	Workers int // operations at a time, such as connections; 0 is 1
 
 	Duration time.Duration // of the measurement, after the warm-up: what starts, or is due, in it is done; 0 is no limit
 	N        int64         // operations in the measurement; 0 is no limit
@@ -24,15 +27,6 @@ type Config struct {
 	// file, by one goroutine at a time and not again after a no.
 	More func() bool
 
-	// MaxLag is how long an arrival waits for a worker before it is skipped,
-	// like a user who gives up; 0 is for ever. What is skipped has no latency, so
-	// the distribution then lacks the worst: look at Outcome.Skipped.
-	MaxLag time.Duration
-
-	// Drain is how long after the end of Duration arrivals that were due in it
-	// may still start; the others are skipped. 0 is 5 s.
-	Drain time.Duration
-
 	Seed  uint64    // of the steps' Rand
 	Start time.Time // common beginning of several loops; zero is now
 
@@ -40,29 +34,17 @@ type Config struct {
 	// true counts it and goes on. Nil ends the loop at the first one.
 	OnError func(error) bool
 
-	// Frugal leaves the processor to the engine between arrivals, which then start
-	// about 0.1 ms late: to be exact takes half a core at 5,000 a second.
-	Frugal bool
-
 	wait func(ctx context.Context, until time.Time) error // in tests, whose clock moves only while everybody sleeps
 }
 
-// What a loop at a rate does for the machine that it shares with the engine: from frugalFrom
-// arrivals a second on, spinning for their last moments would not leave the processors to it.
-// Whoever cannot be served in maxLag gives up, so that a rate beyond the engine's ends in time;
-// it shows as skipped.
+// An arrival of a Rate that waits for a worker as long as maxLag is skipped, like a user who gives
+// up, and so is what has not started when drain has passed after Duration: a rate beyond the
+// engine's ends in time. What is skipped has no latency, so the distribution lacks the worst: look
+// at Outcome.Skipped.
 const (
-	frugalFrom = 2_000
-	maxLag     = 2 * time.Second
+	maxLag = 2 * time.Second
+	drain  = time.Second
 )
-
-// At makes the loop open, at so many arrivals a second of a Poisson process of Seed; at 0 it
-// stays closed.
-func (c *Config) At(rate float64) {
-	if rate > 0 {
-		c.Arrivals, c.Frugal, c.MaxLag = Poisson(rate, c.Seed), rate > frugalFrom, maxLag
-	}
-}
 
 // Loop does operations. Latency is from the scheduled start to the end of the timed
 // part; in a closed loop, from the start.
@@ -71,19 +53,17 @@ func (c *Config) At(rate float64) {
 // operation that ended the loop, or the context's cause.
 func Loop(ctx context.Context, cfg Config, op Op) (*Outcome, error) {
 	cfg.Workers = max(cfg.Workers, 1)
-	cfg.Drain = cmp.Or(cfg.Drain, 5*time.Second)
 	if cfg.Start.IsZero() {
 		cfg.Start = time.Now()
 	}
 	if cfg.wait == nil {
-		cfg.wait = precise
-		if cfg.Frugal {
-			cfg.wait = frugal
-		}
+		cfg.wait = cfg.precisely
+	}
+	if cfg.Rate > 0 {
+		cfg.Arrivals = poisson(cfg.Rate, cfg.Seed)
 	}
 	l := &loop{cfg: cfg, turn: make(chan struct{}, 1)}
-	l.out = newOutcome(cfg.Start.Add(cfg.WarmUp), cfg.Arrivals != nil)
-	l.out.Workers = cfg.Workers
+	l.out = &Outcome{Started: cfg.Start.Add(cfg.WarmUp), Lag: *latency.NewRecorder(), Workers: cfg.Workers, open: cfg.Arrivals != nil}
 	l.turn <- struct{}{}
 	err := l.work(ctx, op)
 	out := l.out
@@ -187,8 +167,7 @@ func (l *loop) over(due time.Duration, measured bool) bool {
 }
 
 func (l *loop) skip(now, due time.Duration) bool {
-	end := l.cfg.WarmUp + l.cfg.Duration
-	return l.cfg.MaxLag > 0 && now-due > l.cfg.MaxLag || l.cfg.Duration > 0 && now > end+l.cfg.Drain
+	return l.cfg.Rate > 0 && now-due > maxLag || l.cfg.Duration > 0 && now > l.cfg.WarmUp+l.cfg.Duration+drain
 }
 
 type worker struct {

@@ -12,6 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// every returns arrivals at equal distances, the first one at 0.
+func every(d time.Duration) func() time.Duration {
+	n := time.Duration(-1)
+	return func() time.Duration { n++; return n * d }
+}
+
 func noop(context.Context, *Step) error { return nil }
 
 // lasting is an operation of a fixed length.
@@ -23,7 +29,7 @@ func TestOpenLoopOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		out, err := Loop(t.Context(), Config{
-			Arrivals: Fixed(100), Workers: 3, Duration: 10 * time.Second, WarmUp: time.Second, wait: sleep,
+			Arrivals: every(time.Second / 100), Workers: 3, Duration: 10 * time.Second, WarmUp: time.Second, wait: sleep,
 		}, lasting(5*time.Millisecond))
 		require.NoError(t, err)
 		require.Equal(t, 11*time.Second, time.Since(begin).Round(10*time.Millisecond))
@@ -42,44 +48,22 @@ func TestOpenLoopOnTime(t *testing.T) {
 	})
 }
 
-// More workers take more at a time.
-func TestOpenLoopWorkers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for workers, longest := range map[int]time.Duration{1: 55 * time.Millisecond, 2: 10 * time.Millisecond} {
-			out, err := Loop(t.Context(), Config{
-				Arrivals: Fixed(200), Workers: workers, N: 10, wait: sleep,
-			}, lasting(10*time.Millisecond))
-			require.NoError(t, err)
-			require.Equal(t, longest, out.All().Max(), "%d workers", workers)
-		}
-	})
-}
-
-// Arrivals that wait for too long are skipped, and so are those that are left
-// when the time to drain is over.
+// Users who wait for too long give up, and of what else is due the rest is skipped when the time to
+// drain is over.
 func TestOpenLoopSkips(t *testing.T) {
-	for name, cfg := range map[string]Config{
-		"max lag": {MaxLag: 100 * time.Millisecond},
-		"drain":   {Drain: 500 * time.Millisecond},
-		"none":    {Drain: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cfg.Arrivals, cfg.Duration, cfg.wait = Fixed(200), 5*time.Second, sleep
-				out, err := Loop(t.Context(), cfg, lasting(10*time.Millisecond))
-				require.NoError(t, err)
-				require.Equal(t, int64(1000), out.Scheduled)
-				require.Equal(t, out.Scheduled, out.Count+out.Skipped)
-				switch {
-				case cfg.MaxLag > 0:
-					require.LessOrEqual(t, out.All().Max(), 110*time.Millisecond)
-					require.InDelta(t, 500, out.Skipped, 20)
-				case cfg.Drain > 1:
-					require.Equal(t, int64(551), out.Count)
-				default:
-					require.Equal(t, int64(501), out.Count)
-				}
-			})
+	for _, cfg := range []Config{{Rate: 200, Seed: 1}, {Arrivals: every(5 * time.Millisecond)}} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg.Duration, cfg.wait = 10*time.Second, sleep
+			out, err := Loop(t.Context(), cfg, lasting(10*time.Millisecond))
+			require.NoError(t, err)
+			require.InDelta(t, 2000, out.Scheduled, 100)
+			require.Equal(t, out.Scheduled, out.Count+out.Skipped)
+			if cfg.Rate > 0 {
+				require.LessOrEqual(t, out.All().Max(), maxLag+10*time.Millisecond)
+				require.InDelta(t, 1000, out.Skipped, 150)
+			} else {
+				require.Equal(t, int64(1101), out.Count, "those of the time and of the drain")
+			}
 		})
 	}
 }
@@ -89,7 +73,7 @@ func TestOpenLoopSkips(t *testing.T) {
 func TestOpenLoopNumbers(t *testing.T) {
 	draw := func(workers int) map[int64]uint64 {
 		got := make(chan [2]uint64, 1000)
-		_, err := Loop(t.Context(), Config{Arrivals: Fixed(1e6), N: 1000, Workers: workers, Seed: 7},
+		_, err := Loop(t.Context(), Config{Arrivals: every(time.Microsecond), N: 1000, Workers: workers, Seed: 7},
 			func(_ context.Context, s *Step) error {
 				got <- [2]uint64{uint64(s.N), s.Rand.Uint64()}
 				return nil
@@ -112,7 +96,7 @@ func TestOpenLoopNumbers(t *testing.T) {
 // The check of an answer is not part of its latency, but keeps the worker.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out, err := Loop(t.Context(), Config{Arrivals: Fixed(100), N: 2, wait: sleep},
+		out, err := Loop(t.Context(), Config{Arrivals: every(time.Second / 100), N: 2, wait: sleep},
 			func(ctx context.Context, s *Step) error {
 				time.Sleep(3 * time.Millisecond)
 				s.Stop()
@@ -131,7 +115,7 @@ func TestErrorEndsLoop(t *testing.T) {
 	broken := errors.New("broken")
 	synctest.Test(t, func(t *testing.T) {
 		var finished atomic.Int64
-		out, err := Loop(t.Context(), Config{Arrivals: Fixed(10), Duration: time.Hour, Workers: 3, wait: sleep},
+		out, err := Loop(t.Context(), Config{Arrivals: every(time.Second / 10), Duration: time.Hour, Workers: 3, wait: sleep},
 			func(_ context.Context, s *Step) error {
 				if s.N == 20 {
 					return broken
@@ -170,7 +154,7 @@ func TestToleratedErrors(t *testing.T) {
 // What the loop asks for more is asked by one worker at a time, and ends it.
 func TestMore(t *testing.T) {
 	for name, cfg := range map[string]Config{
-		"closed": {Workers: 3}, "open": {Workers: 3, Arrivals: Poisson(1e6, 1)}, "before the time is up": {Arrivals: Fixed(1e6), Duration: time.Hour},
+		"closed": {Workers: 3}, "open": {Workers: 3, Rate: 1e6}, "before the time is up": {Arrivals: every(time.Microsecond), Duration: time.Hour},
 	} {
 		left := 700
 		cfg.More = func() bool { left--; return left >= 0 }
@@ -184,52 +168,32 @@ func TestMore(t *testing.T) {
 }
 
 // A cancelled context ends both loops in the middle of an operation, with its
-// cause and an account of what was done.
+// cause and an account of what was done. One that ends after the last operation has begun takes
+// nothing away.
 func TestCancel(t *testing.T) {
 	enough := errors.New("enough")
-	loops := map[string]func(context.Context, Op) (*Outcome, error){
-		"open": func(ctx context.Context, op Op) (*Outcome, error) {
-			return Loop(ctx, Config{Arrivals: Fixed(20), Workers: 2, Duration: time.Hour, wait: sleep}, op)
-		},
-		"closed": func(ctx context.Context, op Op) (*Outcome, error) {
-			return Loop(ctx, Config{Workers: 2, Duration: time.Hour}, op)
-		},
-	}
-	for name, loop := range loops {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancelCause(t.Context())
-				time.AfterFunc(time.Second+30*time.Millisecond, func() { cancel(enough) })
-				out, err := loop(ctx, lasting(100*time.Millisecond))
-				require.ErrorIs(t, err, enough)
-				require.InDelta(t, 20, out.Count, 2)
-				require.Zero(t, out.Errors)
-				require.Equal(t, out.Count, out.All().Count())
-			})
-		})
-	}
-}
+	for name, cfg := range map[string]Config{"open": {Arrivals: every(time.Second / 20), wait: sleep}, "closed": {}} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second+30*time.Millisecond, func() { cancel(enough) })
+			cfg.Workers, cfg.Duration = 2, time.Hour
+			out, err := Loop(ctx, cfg, lasting(100*time.Millisecond))
+			require.ErrorIs(t, err, enough, name)
+			require.InDelta(t, 20, out.Count, 2, name)
+			require.Zero(t, out.Errors, name)
+			require.Equal(t, out.Count, out.All().Count(), name)
 
-// A context that ends after the last operation has begun takes nothing away.
-func TestCancelAtTheEnd(t *testing.T) {
-	for name, loop := range map[string]func(context.Context, Op) (*Outcome, error){
-		"open": func(ctx context.Context, op Op) (*Outcome, error) {
-			return Loop(ctx, Config{Arrivals: Fixed(1000), N: 5}, op)
-		},
-		"closed": func(ctx context.Context, op Op) (*Outcome, error) {
-			return Loop(ctx, Config{N: 5}, op)
-		},
-	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		out, err := loop(ctx, func(_ context.Context, s *Step) error {
-			if s.N == 4 {
-				cancel()
-			}
-			return nil
+			ctx, cancel = context.WithCancelCause(t.Context())
+			cfg.Duration, cfg.N, cfg.Workers = 0, 5, 1
+			out, err = Loop(ctx, cfg, func(_ context.Context, s *Step) error {
+				if s.N == 4 {
+					cancel(enough)
+				}
+				return nil
+			})
+			require.NoError(t, err, name)
+			require.Equal(t, int64(5), out.Count, name)
 		})
-		require.NoError(t, err, name)
-		require.Equal(t, int64(5), out.Count, name)
 	}
 }
 
@@ -270,7 +234,9 @@ func TestCapacity(t *testing.T) {
 func TestWaits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	for name, wait := range map[string]func(context.Context, time.Time) error{"precise": precise, "frugal": frugal, "sleep": sleep} {
+	for name, wait := range map[string]func(context.Context, time.Time) error{
+		"spinning": new(Config).precisely, "frugal": (&Config{Rate: 2 * frugalFrom}).precisely, "sleep": sleep,
+	} {
 		for _, gap := range []time.Duration{-time.Second, 0, 50 * time.Microsecond, 700 * time.Microsecond, 5 * time.Millisecond} {
 			until := time.Now().Add(gap)
 			require.NoError(t, wait(t.Context(), until))
@@ -281,19 +247,16 @@ func TestWaits(t *testing.T) {
 }
 
 func TestArrivals(t *testing.T) {
-	take := func(a Arrivals, n int) (list []time.Duration) {
-		for range n {
-			list = append(list, a())
+	take := func(seed uint64) (list []time.Duration) {
+		next := poisson(1000, seed)
+		for range 100_000 {
+			list = append(list, next())
 		}
 		return list
 	}
-	require.Equal(t, []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond}, take(Fixed(4), 3))
-	third := take(Fixed(3), 3_000_001)
-	require.Equal(t, 1_000_000*time.Second, third[3_000_000], "no drift")
-
-	a := take(Poisson(1000, 1), 100_000)
-	require.Equal(t, a, take(Poisson(1000, 1), 100_000))
-	require.NotEqual(t, a, take(Poisson(1000, 2), 100_000))
+	a := take(1)
+	require.Equal(t, a, take(1))
+	require.NotEqual(t, a, take(2))
 	require.True(t, slices.IsSorted(a))
 	// The mean of 100,000 exponential gaps is within five standard errors.
 	require.InEpsilon(t, 100, a[len(a)-1].Seconds(), 5/316.0)
@@ -309,7 +272,7 @@ func TestArrivals(t *testing.T) {
 // TestBegin: in a closed loop what is before Begin is not timed, in an open one latency is from
 // the scheduled start; steps of the warm-up are not measured.
 func TestBegin(t *testing.T) {
-	for _, arrivals := range []Arrivals{nil, Fixed(1)} {
+	for _, arrivals := range []func() time.Duration{nil, every(time.Second)} {
 		synctest.Test(t, func(t *testing.T) {
 			measured := 0
 			out, err := Loop(t.Context(), Config{Arrivals: arrivals, N: 3, WarmUp: time.Second, wait: sleep}, func(ctx context.Context, s *Step) error {

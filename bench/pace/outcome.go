@@ -55,10 +55,6 @@ type sample struct {
 // out of the way of operations.
 const batch = 512
 
-func newOutcome(started time.Time, open bool) *Outcome {
-	return &Outcome{Started: started, Lag: *latency.NewRecorder(), open: open}
-}
-
 func (o *Outcome) add(s *sample, origin time.Duration) {
 	ended, took := s.ended-origin, s.ended-s.started
 	o.Elapsed = max(o.Elapsed, ended)

@@ -29,7 +29,7 @@ func stalling(ctx context.Context, s *Step) error {
 // after it waited for those.
 func TestOpenLoopShowsStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		out, err := Loop(t.Context(), Config{Arrivals: Fixed(500), N: commits, wait: sleep}, stalling)
+		out, err := Loop(t.Context(), Config{Arrivals: every(time.Second / 500), N: commits, wait: sleep}, stalling)
 		require.NoError(t, err)
 		d := out.Kinds[0].Latency
 		require.Equal(t, int64(commits), d.Count())

@@ -1,14 +1,10 @@
 package probe
 
 import (
-	"bytes"
 	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,82 +63,12 @@ func TestEvictAndFill(t *testing.T) {
 	require.Zero(t, Pages{}.Share())
 }
 
-// Mapped pages stay, and are told.
-func TestEvictMapped(t *testing.T) {
-	dir, pages := tree(t)
-	onDisk(t, dir)
-	f, err := os.Open(filepath.Join(dir, "large"))
-	require.NoError(t, err)
-	defer f.Close()
-	m, err := unix.Mmap(int(f.Fd()), 0, 1<<20, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, unix.Munmap(m)) }()
-
-	require.NoError(t, Evict(dir))
-	left, err := Residency(dir)
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, left.Resident, int64(len(m)/os.Getpagesize()))
-	require.Less(t, left.Resident, pages)
-}
-
 func TestMissingFile(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
 	_, err := Residency(missing)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorIs(t, Fill(missing, 1), fs.ErrNotExist)
 	require.ErrorIs(t, Evict(missing), fs.ErrNotExist)
-}
-
-// vmtouch counts the same pages, in every state.
-func TestResidencyAsVmtouch(t *testing.T) {
-	if _, err := exec.LookPath("vmtouch"); err != nil {
-		t.Skip("vmtouch is not installed")
-	}
-	dir, _ := tree(t)
-	onDisk(t, dir)
-	large := filepath.Join(dir, "large")
-	compare := func(state string) {
-		t.Helper()
-		want := vmtouch(t, dir)
-		got, err := Residency(dir)
-		require.NoError(t, err)
-		require.Equal(t, want, got, state)
-	}
-	compare("written")
-	require.NoError(t, Evict(dir))
-	compare("evicted")
-
-	f, err := os.Open(large)
-	require.NoError(t, err)
-	defer f.Close()
-	// Without read-ahead, so that the state is the same each time.
-	require.NoError(t, unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM))
-	for _, at := range []int64{0, 1 << 20, 3 << 20} {
-		_, err = f.ReadAt(make([]byte, 5000), at)
-		require.NoError(t, err)
-	}
-	compare("partly read")
-	some, err := Residency(large)
-	require.NoError(t, err)
-	require.Positive(t, some.Resident)
-	require.Less(t, some.Resident, some.Total)
-
-	require.NoError(t, Fill(dir, math.MaxInt64))
-	compare("filled")
-}
-
-var residentPages = regexp.MustCompile(`Resident Pages: (\d+)/(\d+)`)
-
-func vmtouch(t *testing.T, dir string) Pages {
-	out, err := exec.Command("vmtouch", dir).Output()
-	require.NoError(t, err)
-	found := residentPages.FindSubmatch(bytes.TrimSpace(out))
-	require.Len(t, found, 3, "%s", out)
-	resident, err := strconv.ParseInt(string(found[1]), 10, 64)
-	require.NoError(t, err)
-	total, err := strconv.ParseInt(string(found[2]), 10, 64)
-	require.NoError(t, err)
-	return Pages{resident, total}
 }
 
 // A sparse file takes no room on the disk, and is counted to its last byte.

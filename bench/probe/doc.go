@@ -1,7 +1,6 @@
 // Package probe looks at processes, disks and the page cache while a workload
-// runs. A Sampler takes what a timeline lacks: memory, CPU and disk traffic of
-// the engine's processes, sizes and checkpoints from the engine's statistics,
-// and how much of the database's files is in the page cache. Residency, Fill
+// runs. A Sampler takes what a timeline lacks: what the engine's processes hold in memory and read
+// from the disk, and its log and checkpoints from its statistics. Residency, Fill
 // and Evict look at the page cache and change it, for cold and warm runs.
 //
 // It reads /proc and asks the kernel as Linux has it. Elsewhere these functions

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -37,11 +36,9 @@ func obey(in io.Reader, out io.Writer) {
 			for i := range held {
 				held[i] = 1
 			}
-		case "burn": // 100 ms of CPU
-			burn()
-		case "write": // 4 MB to a file
-			if err := writeSynced(rest); err != nil {
-				answer = err.Error()
+		case "read":
+			if text, err := os.ReadFile(rest); err != nil || len(text) != fileSize {
+				answer = fmt.Sprint(len(text), err)
 			}
 		case "child": // does one thing and ends
 			child := exec.Command(os.Args[0])
@@ -55,23 +52,8 @@ func obey(in io.Reader, out io.Writer) {
 	}
 }
 
-func burn() {
-	for begin := cpuTime(); cpuTime()-begin < 100*time.Millisecond; {
-		continue
-	}
-}
-
-func writeSynced(path string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Write(make([]byte, 4<<20)); err != nil {
-		return err
-	}
-	return f.Sync()
-}
+// fileSize is that of the files that it reads.
+const fileSize = 4 << 20
 
 // servant is a process that does what it is told.
 type servant struct {

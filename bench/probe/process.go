@@ -12,22 +12,16 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// tick is the unit of times in /proc, the same on all common architectures.
-const tick = 10 * time.Millisecond
-
-// usage is time on cores, in nanoseconds, and bytes from and to the disk.
-type usage [3]int64
-
-// tracker adds up what processes use that come and go.
+// tracker adds up what processes read from the disk that come and go.
 type tracker struct {
 	root        int   // the first process of the last look; 0 before
-	base, total usage // counters when it was looked at first, less total by then
+	base, total int64 // bytes when it was looked at first, less total by then
 	blind       bool  // the traffic of some process may not be seen
 	next        time.Time
 }
 
 // look takes the processes, which descend from the first one, and all that descend from them
-// into a sample; this process alone when there are none. What the first one had used before it
+// into a sample; this process alone when there are none. What the first one had read before it
 // was looked at does not count.
 func (t *tracker) look(pids []int, sample *Sample) error {
 	found, err := find(pids)
@@ -40,23 +34,17 @@ func (t *tracker) look(pids []int, sample *Sample) error {
 	if len(found) == 0 {
 		return nil
 	}
-	sum, root := t.used(found), os.Getpid()
+	sum, root := t.read(found), os.Getpid()
 	if len(pids) > 0 {
 		root = pids[0]
 	}
 	if root != t.root {
-		for i := range sum {
-			t.base[i] = sum[i] - t.total[i]
-		}
+		t.root, t.base = root, sum-t.total
 	}
-	t.root = root
 	// The sum falls for a moment when a child has ended and its parent has not yet its counters.
-	for i := range sum {
-		t.total[i] = max(t.total[i], sum[i]-t.base[i])
-	}
-	sample.CPU = new(time.Duration(t.total[0]))
+	t.total = max(t.total, sum-t.base)
 	if !t.blind {
-		sample.Read, sample.Written = new(t.total[1]), new(t.total[2])
+		sample.Read = new(t.total)
 	}
 	return t.remember(found, sample)
 }
@@ -71,7 +59,6 @@ func find(pids []int) (found map[int]procfs.ProcStat, err error) {
 			return nil, err
 		}
 		stat, err := self.Stat()
-		stat.CUTime, stat.CSTime = 0, 0
 		found[stat.PID] = stat
 		return found, err
 	}
@@ -96,22 +83,17 @@ func find(pids []int) (found map[int]procfs.ProcStat, err error) {
 	return found, nil
 }
 
-// used is what the processes have used, with the children that have ended and that they have
-// waited for.
-func (t *tracker) used(found map[int]procfs.ProcStat) (sum usage) {
-	for pid, stat := range found {
+// read is what the processes have read from the disk, with the children that have ended and that
+// they have waited for.
+func (t *tracker) read(found map[int]procfs.ProcStat) (sum int64) {
+	for pid := range found {
 		var io procfs.ProcIO
 		proc, err := procfs.NewProc(pid)
 		if err == nil {
 			io, err = proc.IO() // which only its owner may see
 		}
-		if gone(err) {
-			continue
-		}
-		t.blind = t.blind || err != nil
-		sum[0] += (int64(stat.UTime+stat.STime) + int64(stat.CUTime+stat.CSTime)) * int64(tick)
-		sum[1] += int64(io.ReadBytes)
-		sum[2] += int64(io.WriteBytes)
+		t.blind = t.blind || err != nil && !gone(err)
+		sum += int64(io.ReadBytes)
 	}
 	return sum
 }

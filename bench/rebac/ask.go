@@ -93,38 +93,3 @@ func (s *Store) Ask(ctx context.Context, scenario *Scenario, c Closure, loop pac
 		return askers[step.Worker].ask(calm, int(step.N%int64(len(scenario.Questions))))
 	})
 }
-
-// Verify asks everything there is to ask: each user with each resource, the
-// resources of each user, the users of each resource, and all questions of the
-// scenarios, and compares each answer with the oracle's. It fails with
-// bench.ErrMismatch at the first difference. Of checks and of listings of each kind and
-// permission it asks so many at most, evenly over all; zero is everything.
-func (s *Store) Verify(ctx context.Context, d *Data, o *Oracle, c Closure, checks, lists int) error {
-	if c == Materialised {
-		if err := s.tables.Expect(ctx, "count_closure", o.Closure()); err != nil {
-			return err
-		}
-	}
-	scenarios, err := Scenarios(d, o)
-	if err != nil {
-		return err
-	}
-	for i, sc := range scenarios {
-		if checks > 0 {
-			scenarios[i].Questions = sc.Questions[:min(len(sc.Questions), checks)]
-		}
-	}
-	for _, p := range []Permission{Manage, View} {
-		scenarios = append(scenarios, everything(o, p, checks, lists)...)
-	}
-	for i := range scenarios {
-		out, err := s.Ask(ctx, &scenarios[i], c, pace.Config{N: int64(len(scenarios[i].Questions))})
-		if err == nil {
-			err = out.First
-		}
-		if err != nil {
-			return fmt.Errorf("verify: %w", err)
-		}
-	}
-	return nil
-}

@@ -166,17 +166,6 @@ func TestSkew(t *testing.T) {
 	require.InDelta(t, 31, spreadOver(orgs).min, 1)
 }
 
-func TestParseSize(t *testing.T) {
-	s, err := ParseSize("fullx2")
-	require.NoError(t, err)
-	require.Equal(t, 2*Full.Users, s.Users)
-	require.Equal(t, "fullx2", s.Name)
-	for _, name := range []string{"", "huge", "fullx", "fullx0", "fullxx", "fullx1001", "full×2"} {
-		_, err := ParseSize(name)
-		require.Error(t, err, name)
-	}
-}
-
 // TestImpossible: a size that cannot be met is an error and not another size.
 func TestImpossible(t *testing.T) {
 	for _, change := range []func(s *Size){

@@ -68,15 +68,6 @@ func sets(lists ...[][]int) []set {
 	return sets
 }
 
-// Closure returns the number of pairs of a user and a group that the user has a
-// role in.
-func (o *Oracle) Closure() (n int) {
-	for i := range o.members {
-		n += len(o.members[i])
-	}
-	return n
-}
-
 // listed returns the users who may by an entry of the resource's list.
 func (o *Oracle) listed(p Permission, resource int) set {
 	may := set{}

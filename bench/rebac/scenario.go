@@ -91,22 +91,6 @@ func Scenarios(d *Data, o *Oracle) ([]Scenario, error) {
 	return list, nil
 }
 
-// everything asks all there is to ask of a permission, evenly cut.
-func everything(o *Oracle, p Permission, most, lists int) []Scenario {
-	users, resources := o.data.Size.Users, o.data.Size.Resources
-	var checks []Question
-	for _, pair := range evenly(users*resources, most) {
-		q := Question{User: (pair-1)%users + 1, Resource: (pair-1)/users + 1}
-		q.Want = answer(o.May(p, q.User, q.Resource))
-		checks = append(checks, q)
-	}
-	return []Scenario{
-		{"checks", Check, p, checks},
-		{"resources", ListResources, p, resourcesOf(o, p, evenly(users, lists))},
-		{"users", ListUsers, p, usersOf(o, p, evenly(resources, lists))},
-	}
-}
-
 // evenly returns at most so many of the numbers from 1 to n; all for 0.
 func evenly(n, most int) []int {
 	if most == 0 || most > n {

@@ -3,7 +3,6 @@ package rebac
 import (
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // Size says how much of everything there is. Counts are totals over all
@@ -103,18 +102,12 @@ func Scaled(scale float64) Size {
 	return Full.Times(max(int(scale), 1))
 }
 
-// ParseSize reads tiny, small or full, or one of them with a factor, as fullx4.
+// ParseSize reads tiny, small or full.
 func ParseSize(name string) (Size, error) {
-	base, factor, scaled := strings.Cut(name, "x")
-	n := 1
-	var err error
-	if scaled {
-		n, err = strconv.Atoi(factor)
-	}
 	for _, s := range []Size{Tiny, Small, Full} {
-		if s.Name == base && err == nil && n >= 1 && n <= 1000 {
-			return s.Times(n), nil
+		if s.Name == name {
+			return s, nil
 		}
 	}
-	return Size{}, fmt.Errorf("unknown size %q (want tiny, small or full, or up to 1000 times one as in fullx4)", name)
+	return Size{}, fmt.Errorf("unknown size %q: want tiny, small or full", name)
 }

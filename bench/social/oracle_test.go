@@ -119,7 +119,7 @@ func TestJudge(t *testing.T) {
 	require.NoError(t, judge(beside, false))
 	require.ErrorIs(t, judge(after, true), bench.ErrMismatch)
 	require.NoError(t, judge(after, false))
-	require.ErrorContains(t, judge(after, true), "after write 1")
+	require.ErrorContains(t, judge(after, true), "may user:1 see content:")
 }
 
 // publicContent1 returns public content of another user than the first.

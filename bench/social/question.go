@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/varvedb/varve/bench"
@@ -56,14 +57,6 @@ func (o *Oracle) Answer(q Question, point int64) bool {
 // the states in between, one must explain an answer.
 type Span struct{ From, To int64 }
 
-// String returns "write 3" or "writes 3 to 5".
-func (s Span) String() string {
-	if s.From == s.To {
-		return fmt.Sprintf("write %d", s.From)
-	}
-	return fmt.Sprintf("writes %d to %d", s.From, s.To)
-}
-
 // Judge fails with bench.ErrMismatch when no state of a span gives an answer.
 func (o *Oracle) Judge(s Span, q Question, got bool) error {
 	for point := s.From; point <= s.To; point++ {
@@ -71,7 +64,7 @@ func (o *Oracle) Judge(s Span, q Question, got bool) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s: %v, want %v after %s", bench.ErrMismatch, q, got, o.Answer(q, s.From), s)
+	return fmt.Errorf("%w: %s: %v, want %v after writes %d to %d", bench.ErrMismatch, q, got, o.Answer(q, s.From), s.From, s.To)
 }
 
 // Ask answers a question by what the store holds: by one statement, or by one for each
@@ -82,10 +75,7 @@ func (v *View) Ask(ctx context.Context, q Question) (may bool, err error) {
 		may, err = v.steps(ctx, q.Viewer, q.Object)
 	} else {
 		text := v.store.Statements["check_"+q.Object.Kind().String()]
-		args := make([]any, strings.Count(text, "?"))
-		for i := range args {
-			args[i] = int64(q.Viewer)
-		}
+		args := slices.Repeat([]any{int64(q.Viewer)}, strings.Count(text, "?"))
 		args[0] = int64(q.Object)
 		var found int64
 		found, err = driver.QueryInt(ctx, v, text, args...)

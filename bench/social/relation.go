@@ -73,24 +73,10 @@ const (
 	relationsEnd
 )
 
-var relationNames = [relationsEnd]string{"",
-	"user#visibility@user:*", "user#visibility@user#follower", "user#self@user", "user#follower@user", "user#blocked@user",
-	"content#owner@user", "content#visibility@user:*", "content#visibility@user#follower",
-	"interaction#creator@user", "interaction#parent@content",
-}
-
-// String returns the relation as the document writes it.
-func (r Relation) String() string { return relationNames[r] }
-
 // Relationship is one row: subject has the relation to the object. For
 // visibility to followers the subject is the user whose followers are meant.
 type Relationship struct {
 	Object   Object
 	Relation Relation
 	Subject  Object
-}
-
-// String returns "content:7 content#owner@user user:3".
-func (r Relationship) String() string {
-	return fmt.Sprintf("%s %s %s", r.Object, r.Relation, r.Subject)
 }

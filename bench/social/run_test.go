@@ -2,7 +2,6 @@ package social
 
 import (
 	"errors"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -13,18 +12,6 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store/driver"
 )
-
-// Steps are chosen by their weights.
-func TestChoose(t *testing.T) {
-	rand, n := rand.New(rand.NewPCG(1, 1)), map[string]int{}
-	for range 100_000 {
-		n[choose(rand, Mix)]++
-	}
-	for _, s := range Mix {
-		require.InDelta(t, 100*s.Weight, n[s.Name], 700)
-	}
-	require.InDelta(t, 1_000, n["write-follower"]+n["write-visibility"]+n["write-blocked"], 150)
-}
 
 // A wrong answer ends a run; a request that the engine refuses counts as failed.
 func TestTolerate(t *testing.T) {

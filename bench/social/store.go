@@ -36,7 +36,7 @@ func (s *Store) Load(ctx context.Context, g *Graph) error {
 			}
 		}
 	}
-	if _, err := s.Fill(ctx, loadBatch, graph.Table("relationships", rows, "object", "relation", "subject")); err != nil {
+	if err := s.Fill(ctx, loadBatch, graph.Table("relationships", rows, "object", "relation", "subject")); err != nil {
 		return fmt.Errorf("social graph: %w", err)
 	}
 	return bench.FoldLog(ctx, s.DB)
@@ -73,7 +73,7 @@ func (s *Store) apply(ctx context.Context, tx driver.Tx, changes []Change) error
 			return err
 		}
 		if n != 1 {
-			return fmt.Errorf("%w: %s: %d rows changed, want 1", bench.ErrMismatch, c.Relationship, n)
+			return fmt.Errorf("%w: %v: %d rows changed, want 1", bench.ErrMismatch, c.Relationship, n)
 		}
 	}
 	return nil
@@ -111,7 +111,7 @@ func (s *Store) Verify(ctx context.Context, o *Oracle) (err error) {
 			return err
 		}
 		if got := n == 1; got != c.Add || n > 1 {
-			return fmt.Errorf("%w: %s is there %d times after all writes, want %v", bench.ErrMismatch, c.Relationship, n, c.Add)
+			return fmt.Errorf("%w: %v is there %d times after all writes, want %v", bench.ErrMismatch, c.Relationship, n, c.Add)
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ type mixStore struct {
 func openMendoza(t *testing.T, layout string) mixStore { return openMendozaIn(t, newCache(t), layout) }
 
 func openMendozaIn(t *testing.T, cache *bench.Cache, layout string) mixStore {
-	source, err := bench.MendozaSource(0.004, 1, 6, 0.5)
+	source, err := bench.MendozaSource(0.004, 1, 6, 0.5, false)
 	require.NoError(t, err)
 	s := openSource(t, cache, layout, source)
 	oracle := mix.NewOracle()
@@ -42,11 +42,9 @@ func openMendozaIn(t *testing.T, cache *bench.Cache, layout string) mixStore {
 
 func openCentre(t *testing.T, layout string) mixStore {
 	cfg := dcseed.Config{DCs: 2, NodesPerDC: 30, Payload: 300, NodeUpdates: 4, WorkloadUpdates: 20, PerBlock: 100}
-	source, err := bench.DataCentreSource(cfg, 5)
-	require.NoError(t, err)
-	s := openSource(t, newCache(t), layout, source)
 	m, err := dcseed.New(cfg)
 	require.NoError(t, err)
+	s := openSource(t, newCache(t), layout, bench.DataCentreSource(m))
 	s.reads = []mix.Reads{mix.NewDataCentre(m, s.Ready.Head, 0)}
 	return s
 }
@@ -127,30 +125,6 @@ func requireMix(t *testing.T, s *mixStore, r mix.Reads) {
 	require.Len(t, kinds, want)
 	require.Greater(t, found, 400)
 	require.Greater(t, len(blocks), 5)
-}
-
-// A store that has missed a block is found.
-func TestMixFindsAMissingBlock(t *testing.T) {
-	for _, layout := range []string{"arkiv", "simple"} {
-		s := openMendoza(t, layout)
-		missed := 0
-		for range 8 {
-			b, ok := s.rest()
-			require.True(t, ok)
-			require.NoError(t, s.reads[0].Advance(&b))
-			if missed == 0 {
-				missed = len(b.Ops)
-				continue
-			}
-			if _, err := s.Entities.Apply(t.Context(), b); err != nil {
-				require.ErrorIs(t, err, store.ErrNotFound, "it changes what the store has missed")
-			}
-		}
-		require.Positive(t, missed)
-		for _, r := range s.reads {
-			require.ErrorIs(t, askMix(t, &s, r, 2000), mix.ErrMismatch)
-		}
-	}
 }
 
 // A store with other rows is found.

@@ -14,7 +14,7 @@ import (
 
 // reorgSource is a data set of the base profile, some 1,000 entities.
 func reorgSource(t *testing.T, layout string) bench.Dataset {
-	source, err := bench.MendozaSource(0.002, 1, 20, 0.6)
+	source, err := bench.MendozaSource(0.002, 1, 20, 0.6, false)
 	require.NoError(t, err)
 	return bench.Dataset{Engine: suite.Engine, Layout: layout, Source: source}
 }
@@ -29,17 +29,15 @@ func TestReorg(t *testing.T) {
 			const rounds = 30
 			var touched []store.Key
 			var last *store.Block
-			reorg, err := bench.NewReorg(cp, bench.ReorgConfig{
-				Seed: 1, Payload: 100,
-				Observe: func(b *store.Block) {
-					require.Len(t, b.Ops, 20)
-					for i := range b.Ops {
-						touched = append(touched, b.Ops[i].Key)
-					}
-					last = b
-				},
-			})
+			reorg, err := bench.NewReorg(cp, 1)
 			require.NoError(t, err)
+			reorg.Observe = func(b *store.Block) {
+				require.Len(t, b.Ops, 20)
+				for i := range b.Ops {
+					touched = append(touched, b.Ops[i].Key)
+				}
+				last = b
+			}
 			res, err := reorg.Run(t.Context(), pace.Config{N: rounds})
 			require.NoError(t, err)
 			require.Equal(t, int64(rounds), res.Count)
@@ -49,7 +47,6 @@ func TestReorg(t *testing.T) {
 			head, err := cp.Entities.Head(t.Context())
 			require.NoError(t, err)
 			if cp.Entities.Temporal() {
-				require.Equal(t, int64(rounds), res.Arrival.Count())
 				require.Equal(t, cp.Ready.Head+1, head.Block, "all but the last block were taken back")
 				sameRows(t, cp, last)
 			} else {
@@ -104,7 +101,7 @@ func sameRows(t *testing.T, cp *bench.Copy, b *store.Block) {
 func TestReorgFindsWhatIsWrong(t *testing.T) {
 	cp := openSmall(t, reorgSource(t, "arkiv"))
 	exec(t, cp, "UPDATE varve_blocks SET digest = zeroblob(32)")
-	reorg, err := bench.NewReorg(cp, bench.ReorgConfig{})
+	reorg, err := bench.NewReorg(cp, 0)
 	require.NoError(t, err)
 	_, err = reorg.Run(t.Context(), pace.Config{N: 1})
 	require.ErrorIs(t, err, bench.ErrMismatch)

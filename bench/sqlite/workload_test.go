@@ -2,7 +2,6 @@ package sqlite_test
 
 import (
 	"bytes"
-	"context"
 	"iter"
 	"os"
 	"path/filepath"
@@ -13,12 +12,10 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/bench/arkiv"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
-	"github.com/varvedb/varve/testdata"
 )
 
 // small is a data set that is built in no time.
@@ -140,20 +137,6 @@ func TestCommitUpdates(t *testing.T) {
 	}
 }
 
-func TestApplyTar(t *testing.T) {
-	d := bench.Dataset{Engine: suite.Engine, Layout: "arkiv"}
-	cp := openSmall(t, d)
-	res, err := arkiv.Apply(t.Context(), cp.Entities, arkiv.Blocks())
-	require.NoError(t, err)
-	require.Equal(t, int64(testdata.ArkivCount), res.Count)
-	require.Equal(t, uint64(18_795), res.Rows, "of what is created or replaced whole: all have 1,219+10,015+9,180")
-	_, err = arkiv.Apply(t.Context(), cp.Entities, arkiv.Blocks())
-	require.ErrorIs(t, err, bench.ErrMismatch, "the store is not empty any more")
-	cut := head(testdata.ArkivCount-1, arkiv.Blocks())
-	_, err = arkiv.Apply(t.Context(), openSmall(t, d).Entities, cut)
-	require.ErrorIs(t, err, bench.ErrMismatch, "a block is missing")
-}
-
 // A store that is wrong in any way must not yield figures.
 func TestTamperedStoresAreFound(t *testing.T) {
 	const one = "(SELECT entity_key FROM payloads ORDER BY entity_key LIMIT 1)"
@@ -221,15 +204,15 @@ func TestEveryParameterIsInTheKey(t *testing.T) {
 	mendoza := func(scale float64, seed uint64, perBlock int, share float64) func(*bench.Dataset) {
 		return func(d *bench.Dataset) {
 			var err error
-			d.Source, err = bench.MendozaSource(scale, seed, perBlock, share)
+			d.Source, err = bench.MendozaSource(scale, seed, perBlock, share, false)
 			require.NoError(t, err)
 		}
 	}
-	centre := func(load uint64) func(*bench.Dataset) {
+	centre := func(nodes int) func(*bench.Dataset) {
 		return func(d *bench.Dataset) {
-			var err error
-			d.Source, err = bench.DataCentreSource(dcseed.Config{NodesPerDC: 3}, load)
+			m, err := dcseed.New(dcseed.Config{NodesPerDC: nodes})
 			require.NoError(t, err)
+			d.Source = bench.DataCentreSource(m)
 		}
 	}
 	seen := map[string]bool{}
@@ -242,10 +225,9 @@ func TestEveryParameterIsInTheKey(t *testing.T) {
 		func(d *bench.Dataset) { d.Gen.PerBlock++ },
 		func(d *bench.Dataset) { d.Gen.Seed++ },
 		func(d *bench.Dataset) { d.Gen.Start = 5 },
-		func(d *bench.Dataset) { d.Gen.BTL = 1 << 40 },
 		func(d *bench.Dataset) { d.Engine.Params = map[string]string{"page_size": "8192"} },
 		mendoza(0.001, 1, 40, 0.6), mendoza(0.002, 1, 40, 0.6), mendoza(0.001, 2, 40, 0.6), mendoza(0.001, 1, 41, 0.6), mendoza(0.001, 1, 40, 0.7),
-		centre(0), centre(1),
+		centre(3), centre(4),
 	} {
 		d := small("arkiv")
 		change(&d)
@@ -272,13 +254,4 @@ func TestManifest(t *testing.T) {
 	reader := benchfmt.NewReader(&text, "")
 	require.True(t, reader.Scan())
 	require.ElementsMatch(t, m, reader.Result().(*benchfmt.Result).Config)
-}
-
-func TestWorkloadsObeyTheContext(t *testing.T) {
-	d := small("arkiv")
-	cp := openSmall(t, d)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := bench.Get(ctx, cp.Entities, bench.GetConfig{Profile: d.Profile, Of: d.Gen})
-	require.ErrorIs(t, err, context.Canceled)
 }

@@ -14,17 +14,9 @@ import (
 
 // Answers is what a result set says.
 type Answers struct {
-	Questions  []Question  `json:"questions"`
-	Walks      []Walk      `json:"walks"`
-	Candidates []Candidate `json:"candidates"`
-}
-
-// Question is one of the five with its answer.
-type Question struct {
-	Title    string          `json:"title"`
-	Question string          `json:"question"`
-	Sentence string          `json:"sentence"`
-	Tables   []*report.Table `json:"tables"`
+	Questions  []report.Answer `json:"questions"` // the five
+	Walks      []Walk          `json:"walks"`
+	Candidates []Candidate     `json:"candidates"`
 }
 
 // candidate is an engine with a layout.
@@ -37,13 +29,12 @@ func (c candidate) String() string { return c.Engine + " " + c.Layout }
 
 // Evaluate answers from a result set, and gives each of the questions of its page its sentence.
 func Evaluate(set *report.Set, questions []report.Answer) (*Answers, error) {
-	a := &Answers{}
+	a := &Answers{Questions: questions}
 	for i := range questions {
 		q, err := &questions[i], error(nil)
 		if q.Sentence, err = say(set, q.ID); err != nil {
 			return nil, fmt.Errorf("question %s: %w", q.ID, err)
 		}
-		a.Questions = append(a.Questions, Question{q.Title, q.Question, q.Sentence, q.Tables})
 	}
 	return a, a.walk(set)
 }

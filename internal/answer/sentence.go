@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/perf/benchfmt"
 
+	"github.com/varvedb/varve/internal/catalogue"
 	"github.com/varvedb/varve/internal/report"
 )
 
@@ -248,14 +249,13 @@ func (s *sayer) firstVersion() string {
 	filter := func(rows, reads float64) string {
 		return fmt.Sprintf("%s/rate:%.0f /qps:%.0f", s.at(s.scale), rows, reads)
 	}
-	best, most, last := s.all[0], 0, filter(10_000, 1_000)
+	smallest := catalogue.FirstVersion[0]
+	best, most, last := s.all[0], 0, filter(smallest[0], smallest[1])
 	for _, c := range s.all {
 		count, largest := 0, ""
-		for _, rows := range []float64{10_000, 25_000, 50_000} {
-			for _, reads := range []float64{1_000, 5_000, 10_000} {
-				if f := filter(rows, reads); s.carries(c, f, rows, reads) {
-					count, largest = count+1, f
-				}
+		for _, load := range catalogue.FirstVersion {
+			if f := filter(load[0], load[1]); s.carries(c, f, load[0], load[1]) {
+				count, largest = count+1, f
 			}
 		}
 		if count > most {

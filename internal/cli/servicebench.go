@@ -42,7 +42,6 @@ func (c *serviceBenchCmd) Run(e *env) error {
 	found := lab.RunningService(load)
 	x := entry{recordFlags: c.recordFlags, id: found.ID}
 	_, err = x.into(e, func() (err error) { // in this process, since it needs no engine
-		defer func() { err = errors.Join(err, load.Close()) }()
 		o := lab.Options{Retry: true, Seed: 1, Sitting: time.Now().UTC().Format(sittingForm)}
 		for ; o.Repeat < c.Repeats && err == nil; o.Repeat++ {
 			err = measureHere(e, bench.Engine{Name: "service"}, x.Out, o, found, nil)

@@ -78,7 +78,7 @@ func TestBudgetedChild(t *testing.T) {
 	r := new(Record)
 	nothing := func(context.Context) (*pace.Outcome, error) { return nil, nil }
 	require.NoError(t, l.withDataset(t.Context(), d, l.storeOptions(), r, func(cp *bench.Copy) error {
-		return l.phase(t.Context(), cp, temperature{fill: true}, r, nothing)
+		return l.phase(t.Context(), cp, r, nothing)
 	}))
 	share, known := r.Metric("resident-before")
 	require.True(t, known)

@@ -92,29 +92,6 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestSourceRate: the blocks of a phase on a source have the rows that are asked for, however
-// different they are.
-func TestSourceRate(t *testing.T) {
-	l := testLab(t)
-	l.Source, l.Scale, l.Phase = "../../testdata/arkiv-small/blocks.tar", 1, 2*time.Second
-	for _, rate := range []float64{6_000, 20_000} {
-		d, err := l.base("arkiv", 1, 0)
-		require.NoError(t, err)
-		every, err := l.every(d, rate)
-		require.NoError(t, err)
-		rows, left := 0, int(l.Phase/every)
-		for b, err := range d.Rest() {
-			require.NoError(t, err)
-			if left--; left < 0 {
-				break
-			}
-			_, n := bench.Written(&b)
-			rows += n
-		}
-		require.InEpsilon(t, rate*l.Phase.Seconds(), rows, 0.1)
-	}
-}
-
 // TestOrder: another order in each repeat, and other questions, which are the same for all that
 // is compared.
 func TestOrder(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
+	"github.com/varvedb/varve/internal/catalogue"
 	"github.com/varvedb/varve/internal/memlimit"
-	"github.com/varvedb/varve/store"
 )
 
 // commitLimit is what the 99th percentile of commits must stay under.
@@ -47,21 +47,19 @@ func frontier(l *Lab) ([]Variant, error) {
 	return l.besides("Frontier", l.sizes(), loads), nil
 }
 
-// A first version has 621,000 entities, and carries these loads.
+// firstVersionScale is that of a first version, which has 621,000 entities.
 const firstVersionScale = 621_000. / 800_000
-
-var firstVersionLoads = []beside{
-	{10_000, 1_000}, {10_000, 5_000}, {10_000, 10_000},
-	{25_000, 1_000}, {25_000, 5_000}, {25_000, 10_000},
-	{50_000, 1_000}, {50_000, 5_000}, {50_000, 10_000},
-}
 
 func firstVersion(l *Lab) ([]Variant, error) {
 	scale := firstVersionScale * l.Scale
 	if l.Source != "" {
 		scale = l.Scale
 	}
-	return l.besides("V1", []float64{scale}, firstVersionLoads), nil
+	var loads []beside
+	for _, load := range catalogue.FirstVersion {
+		loads = append(loads, beside{load[0], load[1]})
+	}
+	return l.besides("V1", []float64{scale}, loads), nil
 }
 
 func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Variant) {
@@ -69,20 +67,15 @@ func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Var
 		for _, scale := range scales {
 			for _, b := range loads {
 				c := l.onScale(layout, scale, "mix", l.mixes()[0], "rate", ftoa(b.rows))
+				run := func(ctx context.Context, r *Record) error { _, err := l.beside(ctx, layout, scale, b, r); return err }
 				switch b.reads {
 				case ceiling:
-					c = c.With("qps", "ceiling")
+					c, run = c.With("qps", "ceiling"), func(ctx context.Context, r *Record) error { return l.ceiling(ctx, layout, r) }
 				case closed:
 				default:
 					c = c.With("qps", ftoa(b.reads))
 				}
-				list = append(list, Variant{name, c, func(ctx context.Context, r *Record) error {
-					if b.reads == ceiling {
-						return l.ceiling(ctx, layout, r)
-					}
-					_, err := l.beside(ctx, layout, scale, b, r)
-					return err
-				}})
+				list = append(list, Variant{name, c, run})
 			}
 		}
 	}
@@ -94,20 +87,16 @@ func (l *Lab) besides(name string, scales []float64, loads []beside) (list []Var
 func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside, r *Record) (kept bool, err error) {
 	o := l.storeOptions()
 	o.Readers = readers
-	err = l.withBase(ctx, layout, scale, o, r, func(d *baseData, cp *bench.Copy) error {
+	err = l.withBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
 		if b.reads == 0 {
 			kept = true
 			return l.onRest(ctx, d, cp, b.rows, l.Phase, r)
-		}
-		every, err := l.every(d, b.rows)
-		if err != nil {
-			return err
 		}
 		m, err := l.mixOf(l.mixes()[0], d)
 		if err != nil {
 			return err
 		}
-		wrote, read, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every}, m, max(b.reads, 0), r)
+		wrote, read, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), RowRate: b.rows}, m, max(b.reads, 0), r)
 		kept = err == nil && wrote.All().Quantile(99) < commitLimit && read.Rate() > 0.95*b.reads
 		return err
 	})
@@ -115,7 +104,7 @@ func (l *Lab) beside(ctx context.Context, layout string, scale float64, b beside
 }
 
 // mixOf is a mix with an oracle of its own, which follows the blocks that are written.
-func (l *Lab) mixOf(name string, d *baseData) (mix.Reads, error) {
+func (l *Lab) mixOf(name string, d *bench.Dataset) (mix.Reads, error) {
 	oracle, err := l.oracle(d)
 	if err != nil {
 		return nil, err
@@ -123,14 +112,14 @@ func (l *Lab) mixOf(name string, d *baseData) (mix.Reads, error) {
 	return mix.New(name, oracle)
 }
 
-// together runs commits, none where they have no interval, with so many reads a second beside
+// together runs commits, none where they have no rate, with so many reads a second beside
 // them, zero for as many as there can be, and records both. The figures are those of the commits;
 // those of the reads have their name before them, but for the rate and what was late or skipped.
 func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitConfig, m mix.Reads, qps float64, r *Record) (wrote bench.Result, read *pace.Outcome, err error) {
 	writes.Duration, writes.WarmUp = l.Phase, l.warmUp()
-	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-		reading := bench.ReadMixConfig{Mix: m, Rate: qps, Config: l.loop(readers, 0)}
-		if writes.Every == 0 {
+	err = l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+		reading := bench.ReadMixConfig{Mix: m, Config: l.loop(readers, qps, 0)}
+		if writes.RowRate == 0 {
 			wrote.Outcome = new(pace.Outcome)
 			read, err = bench.ReadMix(ctx, cp.Entities, reading)
 		} else {
@@ -146,7 +135,7 @@ func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitC
 		r.kind("commit", commits)
 		r.kind("all", reads)
 		r.Kinds = append(r.Kinds, read.Kinds...)
-		if writes.Every == 0 {
+		if writes.RowRate == 0 {
 			return read, err
 		}
 		return wrote.Outcome, err
@@ -154,8 +143,7 @@ func (l *Lab) together(ctx context.Context, cp *bench.Copy, writes bench.CommitC
 	return wrote, read, err
 }
 
-// ceilingSteps halve what is not known of the ceiling, on a logarithmic scale:
-// six find it within some 6 %.
+// ceilingSteps halve what is not known of the ceiling, on a logarithmic scale.
 const (
 	ceilingSteps = 5
 	ceilingLow   = 100
@@ -165,26 +153,22 @@ const (
 // ceiling searches for the highest rate of reads at which commits and reads keep
 // up. The record is that of the highest that did; the notes have the others.
 func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
-	low, high := 0.0, float64(ceilingHigh)
-	next := math.Sqrt(ceilingLow * ceilingHigh)
-	best, notes := *r, []string(nil)
+	low, high, best, notes := 0.0, float64(ceilingHigh), *r, []string(nil)
 	for range ceilingSteps {
-		qps := math.Round(next)
+		qps := math.Round(math.Sqrt(max(low, ceilingLow/2) * high))
 		try := &Record{Name: r.Name, Keys: r.Keys, Manifest: r.Manifest}
 		kept, err := l.beside(ctx, layout, l.Scale, beside{seedRowRate, qps}, try)
 		if err != nil {
 			return err
 		}
-		word := "did not keep up"
 		if kept {
-			low, word, best = qps, "kept up", *try
+			low, best = qps, *try
 		} else {
 			high = qps
 		}
 		got, _ := try.Metric("qps")
 		p99, _ := try.Metric("p99-ms")
-		notes = append(notes, fmt.Sprintf("%.0f reads/s %s: %.0f were answered, commits p99 %.0f ms", qps, word, got, p99))
-		next = math.Sqrt(max(low, ceilingLow/2) * high)
+		notes = append(notes, fmt.Sprintf("%.0f reads/s asked, kept up %t: %.0f were answered, commits p99 %.0f ms", qps, kept, got, p99))
 	}
 	*r = best
 	r.Notes = append(r.Notes, notes...)
@@ -195,18 +179,13 @@ func (l *Lab) ceiling(ctx context.Context, layout string, r *Record) error {
 // grown measures f at each scale that was asked for, or at parts and multiples of the lab's.
 func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale float64, r *Record) error) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
-		scales := l.Sizes
-		switch {
-		case len(scales) > 0:
-		case l.Source != "":
-			scales = []float64{l.Scale, 2 * l.Scale, 4 * l.Scale}
-		default:
-			scales = []float64{0.25 * l.Scale, l.Scale, 4 * l.Scale}
+		least := 0.25
+		if l.Source != "" { // which is taken whole
+			least = 2
 		}
 		for _, layout := range l.layouts() {
-			for _, scale := range scales {
-				c := l.onBase(layout).With("scale", ftoa(scale))
-				list = append(list, Variant{name, c, func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
+			for _, scale := range given(l.Sizes, least*l.Scale, l.Scale, 4*l.Scale) {
+				list = append(list, Variant{name, l.onScale(layout, scale), func(ctx context.Context, r *Record) error { return f(l, ctx, layout, scale, r) }})
 			}
 		}
 		return list, nil
@@ -215,14 +194,14 @@ func grown(name string, f func(l *Lab, ctx context.Context, layout string, scale
 
 // degradation measures reads of all mixes and then commits, on one size.
 func (l *Lab) degradation(ctx context.Context, layout string, scale float64, r *Record) error {
-	return l.withBase(ctx, layout, scale, l.storeOptions(), r, func(d *baseData, cp *bench.Copy) error {
+	return l.withBase(ctx, layout, scale, l.storeOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
 		return l.readsThenWrites(ctx, d, cp, l.mixes(), r)
 	})
 }
 
 // readsThenWrites measures reads of some mixes by one client, whose units have the mix behind
 // them, and then commits.
-func (l *Lab) readsThenWrites(ctx context.Context, d *baseData, cp *bench.Copy, mixes []string, r *Record) error {
+func (l *Lab) readsThenWrites(ctx context.Context, d *bench.Dataset, cp *bench.Copy, mixes []string, r *Record) error {
 	oracle, err := l.oracle(d)
 	if err != nil {
 		return err
@@ -233,8 +212,8 @@ func (l *Lab) readsThenWrites(ctx context.Context, d *baseData, cp *bench.Copy, 
 			return err
 		}
 		of := new(Record) // what is sampled meanwhile is the commits' alone
-		err = l.phase(ctx, cp, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
-			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, shortReads)})
+		err = l.phaseAt(ctx, cp, l.Memory, l.warmed(cp, m, 1, shortReads), of, func(ctx context.Context) (*pace.Outcome, error) {
+			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: l.loop(1, 0, shortReads)})
 			all := out.All()
 			r.put(out.Capacity(), "qps-"+name)
 			r.put(milliseconds(all.Quantile(99)), "p99-ms-"+name)
@@ -271,13 +250,13 @@ func (l *Lab) load(ctx context.Context, layout string, scale float64, r *Record)
 	if err := l.roomToLoad(scale); err != nil {
 		return err
 	}
-	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {
-		ready, err := m.Fill(ctx, ents)
+	return l.withNew(ctx, "", layout, l.storeOptions(), r, func(cp *bench.Copy) error {
+		ready, err := m.Fill(ctx, cp.Entities)
 		if err != nil {
 			return err
 		}
 		r.put(ready.Seconds, "load-s")
 		r.put(float64(ready.Counts.Rows())/ready.Seconds, "rows/s")
-		return r.sizes(ctx, db, int(ready.Counts.Rows()), "B/row")
+		return r.sizes(ctx, cp.DB, int(ready.Counts.Rows()), "B/row")
 	})
 }

@@ -101,14 +101,14 @@ func (l *Lab) commit(ctx context.Context, layout string, p commitPlan, r *Record
 	if err := memlimit.Resize(l.Memory - memlimit.Cache(l.Memory) + p.options.Memory); err != nil {
 		return err
 	}
-	err := l.withStore(ctx, p.dir, layout, p.options, r, func(db *store.DB, ents *store.Entities) error {
+	err := l.withNew(ctx, p.dir, layout, p.options, r, func(cp *bench.Copy) error {
 		gen, expect := bench.GenOptions{Entities: p.entities, PerBlock: perBlock, Seed: l.fresh()}, bench.NewExpectation(false)
-		res, err := bench.Commit(ctx, ents, bench.CommitConfig{
+		res, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{
 			Blocks: bench.Blocks(p.profile, gen), Expect: expect, Config: pace.Config{N: int64(p.entities / perBlock)},
 		})
 		r.result(res)
 		if err == nil {
-			err = r.sizes(ctx, db, int(expect.Live()), "B/ent")
+			err = r.sizes(ctx, cp.DB, int(expect.Live()), "B/ent")
 		}
 		return err
 	})
@@ -153,7 +153,13 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 			c := l.keys("durability", string(o.Durability), "store", in, "indexes", itoa(indexes),
 				"commit", itoa(p.perCommit), "mode", string(mode), "rows", itoa(cfg.Rows))
 			list = append(list, Variant{"Insert", c, func(ctx context.Context, r *Record) error {
-				return l.withDB(ctx, dir, o, r, func(db *store.DB) error { return insert(ctx, db, cfg, r) })
+				return l.withNew(ctx, dir, "", o, r, func(cp *bench.Copy) error {
+					res, err := row.Insert(ctx, cp.DB, cfg)
+					if r.result(res); err == nil && res.Rows < uint64(cfg.Rows) {
+						r.note(fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
+					}
+					return err
+				})
 			}})
 		}
 	}
@@ -163,26 +169,13 @@ func (p insertPlan) variants(l *Lab) (list []Variant, _ error) {
 // memoryDir is on a file system in memory.
 var memoryDir = fmt.Sprintf("/dev/shm/varve-%d", os.Getuid())
 
-func insert(ctx context.Context, db *store.DB, cfg row.Config, r *Record) error {
-	res, err := row.Insert(ctx, db, cfg)
-	r.result(res)
-	if err == nil && res.Rows < uint64(cfg.Rows) {
-		r.note(fmt.Sprintf("ended after %d of %d rows, when the time was up", res.Rows, cfg.Rows))
-	}
-	return err
-}
-
 // operation is one workload on a data set of typical entities.
 func (l *Lab) operation(name, layout string, f func(ctx context.Context, d *bench.Dataset, cp *bench.Copy) (bench.Result, error), more ...string) Variant {
 	d := bench.Dataset{
 		Engine: l.Engine, Layout: layout, Profile: bench.Typical,
 		Gen: bench.GenOptions{Entities: l.scaled(800_000, 2_000), PerBlock: perBlock, Seed: l.Seed},
 	}
-	return Variant{name, l.on(layout, d.Profile.Name, more...), func(ctx context.Context, r *Record) error {
-		return l.withDataset(ctx, d, l.storeOptions(), r, func(cp *bench.Copy) error {
-			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return f(ctx, &d, cp) })
-		})
-	}}
+	return l.timedOn(name, l.on(layout, d.Profile.Name, more...), d, func(ctx context.Context, cp *bench.Copy) (bench.Result, error) { return f(ctx, &d, cp) })
 }
 
 // operations measures one operation at a time: what a change of the code changes is seen here

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"iter"
-	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/mix"
@@ -29,12 +28,11 @@ func (l *Lab) centre(layout string) (centre, error) {
 	// Blocks of updates shrink with the data centre, or a small one would be
 	// written anew with each.
 	cfg.NodeUpdates, cfg.WorkloadUpdates = productionBlock/4, 3*productionBlock/4
-	source, err := bench.DataCentreSource(cfg, 0)
+	model, err := dcseed.New(cfg)
 	if err != nil {
 		return centre{}, err
 	}
-	model, err := dcseed.New(cfg)
-	return centre{bench.Dataset{Engine: l.Engine, Layout: layout, Source: source}, model}, err
+	return centre{bench.Dataset{Engine: l.Engine, Layout: layout, Source: bench.DataCentreSource(model)}, model}, nil
 }
 
 // reads returns the mix at the end of the loaded part. Lists of whole data
@@ -67,11 +65,8 @@ func (l *Lab) centreReads(ctx context.Context, d centre, clients int, r *Record)
 	o.Readers = clients
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
 		reads := d.reads()
-		return l.phase(ctx, cp, l.warmed(cp, reads, clients, warmUpReads), r, func(ctx context.Context) (*pace.Outcome, error) {
-			out, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: reads, Config: l.loop(clients, protocolReads)})
-			r.outcome(out)
-			return out, err
-		})
+		cfg := bench.ReadMixConfig{Mix: reads, Config: l.loop(clients, 0, protocolReads)}
+		return l.readMix(ctx, cp, l.Memory, l.warmed(cp, reads, clients, warmUpReads), cfg, r)
 	})
 }
 
@@ -105,14 +100,14 @@ func numbered(blocks iter.Seq2[store.Block, error], first uint64) iter.Seq2[stor
 	}
 }
 
-// centreBlock is the interval of blocks of updates beside readers.
-const centreBlock = 200 * time.Millisecond
+// centreRows are the rows of updates a second beside readers: five blocks of them.
+const centreRows = 2_000
 
 func (l *Lab) centreBeside(ctx context.Context, d centre, qps int, r *Record) error {
 	o := l.storeOptions()
 	o.Readers = readers
 	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error {
-		_, _, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Source.Rest(), Every: centreBlock}, d.reads(), float64(qps), r)
+		_, _, err := l.together(ctx, cp, bench.CommitConfig{Blocks: d.Source.Rest(), RowRate: centreRows}, d.reads(), float64(qps), r)
 		return err
 	})
 }

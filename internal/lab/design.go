@@ -20,56 +20,62 @@ import (
 // production blocks, in which entities, strings and numbers come and go together and
 // payload hardly varies, cannot settle it; blocks that vary them independently can.
 
+// sampling is blocks whose commits are timed, each with what is in it.
+type sampling struct {
+	n       int
+	blocks  func(head uint64) iter.Seq2[store.Block, error]
+	columns []string // of the observations, before the time
+	observe func(nth int, b *store.Block) []float64
+}
+
+// sampled applies blocks to a data set, and keeps the time of each commit.
+func (l *Lab) sampled(name string, c Keys, d bench.Dataset, s sampling) Variant {
+	return Variant{name, c, func(ctx context.Context, r *Record) error {
+		return l.withDataset(ctx, d, l.storeOptions(), r, func(cp *bench.Copy) error {
+			var expect *bench.Expectation
+			if err := l.aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
+				return err
+			}
+			r.Columns = append(s.columns[:len(s.columns):len(s.columns)], "ms")
+			cfg := bench.CommitConfig{Blocks: s.blocks(cp.Ready.Head), Expect: expect, Config: pace.Config{N: int64(s.n)}}
+			cfg.Observe = func(b *store.Block, took time.Duration) {
+				r.Rows = append(r.Rows, append(s.observe(len(r.Rows), b), milliseconds(took.Round(time.Microsecond))))
+			}
+			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, cp.Entities, cfg) })
+		})
+	}}
+}
+
 // designLevels are those of A14: attributes and payload of each entity, and entities, on
 // both sides of what the seed has.
 var designLevels = [][]float64{{2, 8, 24}, {256, 5 << 10, 50 << 10}, {10, 40, 120}}
 
-// Designed experiments repeat each combination, in random order, after filling
-// the store.
+// Designed experiments repeat each combination, in random order, on a store of typical entities.
 const (
 	designRepeats = 4
 	minDesignBase = 5_000
 )
 
 func designed(l *Lab) (list []Variant, _ error) {
-	base := l.scaled(10*minDesignBase, minDesignBase)
-	for _, layout := range l.layouts() {
-		c := l.keys("layout", layout, "durability", string(l.Durability), "entities", itoa(base))
-		list = append(list, Variant{"Designed", c, func(ctx context.Context, r *Record) error {
-			return l.withStore(ctx, "", layout, l.storeOptions(), r, func(_ *store.DB, ents *store.Entities) error {
-				return l.design(ctx, ents, base, r)
+	gen := bench.GenOptions{Entities: l.scaled(10*minDesignBase, minDesignBase), PerBlock: perBlock, Seed: l.Seed}
+	points := factorial(l.fresh(), designRepeats, designLevels...)
+	s := sampling{
+		n: len(points), columns: []string{"attributes", "payload_bytes", "entities"},
+		blocks: func(uint64) iter.Seq2[store.Block, error] {
+			return designBlocks(gen, points, func(p []float64) (strings, numbers, payload, entities float64) {
+				return math.Ceil(p[0] / 2), math.Floor(p[0] / 2), p[1], p[2]
 			})
-		}})
+		},
+		observe: func(nth int, _ *store.Block) []float64 { // totals of the block
+			p := points[nth]
+			return []float64{p[0] * p[2], p[1] * p[2], p[2]}
+		},
+	}
+	for _, layout := range l.layouts() {
+		c := l.keys("layout", layout, "durability", string(l.Durability), "entities", itoa(gen.Entities))
+		list = append(list, l.sampled("Designed", c, bench.Dataset{Engine: l.Engine, Layout: layout, Profile: bench.Typical, Gen: gen}, s))
 	}
 	return list, nil
-}
-
-func (l *Lab) design(ctx context.Context, ents *store.Entities, base int, r *Record) error {
-	expect := bench.NewExpectation(false)
-	gen := bench.GenOptions{Entities: base, PerBlock: perBlock, Seed: l.Seed}
-	if _, err := bench.Commit(ctx, ents, bench.CommitConfig{
-		Blocks: bench.Blocks(bench.Typical, gen), Expect: expect, Config: pace.Config{N: int64(base / perBlock)},
-	}); err != nil {
-		return err
-	}
-	points := factorial(l.fresh(), designRepeats, designLevels...)
-	blocks := designBlocks(gen, points, func(p []float64) (strings, numbers, payload, entities float64) {
-		return math.Ceil(p[0] / 2), math.Floor(p[0] / 2), p[1], p[2]
-	})
-	r.Columns = []string{"attributes", "payload_bytes", "entities", "ms"}
-	return observed(ctx, ents, bench.CommitConfig{Blocks: blocks, Expect: expect, Config: pace.Config{N: int64(len(points))}}, r,
-		func(_ *store.Block, took time.Duration) []float64 { // totals of the block
-			p := points[len(r.Rows)]
-			return []float64{p[0] * p[2], p[1] * p[2], p[2], milliseconds(took)}
-		})
-}
-
-// observed makes commits with an observation for each.
-func observed(ctx context.Context, ents *store.Entities, cfg bench.CommitConfig, r *Record, row func(*store.Block, time.Duration) []float64) error {
-	cfg.Observe = func(b *store.Block, took time.Duration) { r.Rows = append(r.Rows, row(b, took)) }
-	res, err := bench.Commit(ctx, ents, cfg)
-	r.result(res)
-	return err
 }
 
 // designBlocks yields a block for each point, after others: so many entities, each
@@ -99,8 +105,7 @@ var independentLevels = [][]float64{{5, 10, 40}, {40, 160, 640}, {40, 160, 640},
 // independent yields blocks after a head, with the factors varied independently.
 func independent(head, seed uint64, repeats int) iter.Seq2[store.Block, error] {
 	points := factorial(seed, repeats, independentLevels...)
-	after := bench.GenOptions{Seed: seed, Start: head + 1}
-	return designBlocks(after, points, func(p []float64) (strings, numbers, payload, entities float64) {
+	return designBlocks(bench.GenOptions{Seed: seed, Start: head + 1}, points, func(p []float64) (strings, numbers, payload, entities float64) {
 		return p[1] / p[0], p[2] / p[0], p[3] / p[0], p[0]
 	})
 }
@@ -113,71 +118,42 @@ const (
 	sampledRepeats = 80
 )
 
-// sampling is blocks whose commits are timed.
-type sampling struct {
-	profile string
-	n       int
-	blocks  func(d *baseData, head uint64) iter.Seq2[store.Block, error]
-}
-
+// sampledBlocks measures commits of the blocks of the base profile or the source, which are as they
+// are but for empty ones, and of blocks whose parts vary independently.
 func sampledBlocks(l *Lab) (list []Variant, _ error) {
 	repeats := l.scaled(sampledRepeats, 1)
-	of := []sampling{
-		{l.profile(), l.scaled(maxSampled, minSampled), func(d *baseData, _ uint64) iter.Seq2[store.Block, error] { return d.Rest() }},
-		{"independent", len(factorial(l.Seed, repeats, independentLevels...)), func(_ *baseData, head uint64) iter.Seq2[store.Block, error] {
-			return independent(head, l.fresh(), repeats)
-		}},
-	}
-	if l.Source != "" { // its own blocks, each once
-		source, err := l.history(l.Scale, 0)
+	for _, layout := range l.layouts() {
+		d, err := l.base(layout, l.Scale, 0)
 		if err != nil {
 			return nil, err
 		}
-		of = of[:1]
-		of[0].n = min(maxSampled, source.Changing)
-	}
-	for _, layout := range l.layouts() {
-		for _, s := range of {
-			c := l.on(layout, s.profile, "blocks", itoa(s.n))
-			list = append(list, Variant{"SampledBlocks", c, func(ctx context.Context, r *Record) error { return l.sample(ctx, layout, s, r) }})
+		add := func(profile string, n int, blocks func(head uint64) iter.Seq2[store.Block, error]) {
+			c := l.on(layout, profile, "blocks", itoa(n))
+			list = append(list, l.sampled("SampledBlocks", c, *d, sampling{n, blocks, []string{"entities", "strings", "numbers", "payload_bytes"}, observe}))
 		}
+		rest := func(uint64) iter.Seq2[store.Block, error] { return d.Rest() }
+		if l.Source != "" { // its own blocks, each once
+			add(l.profile(), min(maxSampled, d.Source.Changing), rest)
+			continue
+		}
+		add(l.profile(), l.scaled(maxSampled, minSampled), rest)
+		add("independent", len(factorial(l.Seed, repeats, independentLevels...)), func(head uint64) iter.Seq2[store.Block, error] {
+			return independent(head, l.fresh(), repeats)
+		})
 	}
 	return list, nil
 }
 
-// sampledColumns are those of the observations of sampled blocks.
-var sampledColumns = []string{"entities", "strings", "numbers", "payload_bytes", "ms"}
-
-// sample applies blocks to a store of the base profile or the source, whose own are as they
-// are but for empty ones, and keeps the time of each commit with what is in it.
-func (l *Lab) sample(ctx context.Context, layout string, s sampling, r *Record) error {
-	d, err := l.base(layout, l.Scale, 0)
-	if err != nil {
-		return err
-	}
-	return l.withDataset(ctx, d.Dataset, l.storeOptions(), r, func(cp *bench.Copy) error {
-		var expect *bench.Expectation
-		if err := l.aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
-			return err
-		}
-		cfg := bench.CommitConfig{Blocks: s.blocks(d, cp.Ready.Head), Expect: expect, Config: pace.Config{N: int64(s.n)}}
-		r.Columns = sampledColumns
-		return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-			return nil, observed(ctx, cp.Entities, cfg, r, observe)
-		})
-	})
-}
-
 // observe counts what a block writes: creations and updates have attributes and
 // payload, other operations none.
-func observe(b *store.Block, took time.Duration) []float64 {
+func observe(_ int, b *store.Block) []float64 {
 	var strings, numbers, payload int
 	for i := range b.Ops {
 		strings += len(b.Ops[i].StringAttributes)
 		numbers += len(b.Ops[i].NumericAttributes)
 		payload += len(b.Ops[i].Content)
 	}
-	return []float64{float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload), milliseconds(took.Round(time.Microsecond))}
+	return []float64{float64(len(b.Ops)), float64(strings), float64(numbers), float64(payload)}
 }
 
 // factorial returns the points of a full factorial experiment: every combination of the levels

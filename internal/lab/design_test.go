@@ -3,7 +3,6 @@ package lab
 import (
 	"iter"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"gonum.org/v1/gonum/stat"
@@ -30,7 +29,7 @@ func TestFactorsAreIndependent(t *testing.T) {
 	columns := func(blocks iter.Seq2[store.Block, error], n int) (strings, numbers []float64) {
 		for b, err := range blocks {
 			require.NoError(t, err)
-			row := observe(&b, 0)
+			row := observe(0, &b)
 			if strings, numbers = append(strings, row[1]), append(numbers, row[2]); len(strings) == n {
 				break
 			}
@@ -38,9 +37,9 @@ func TestFactorsAreIndependent(t *testing.T) {
 		require.Len(t, strings, n)
 		return strings, numbers
 	}
-	source, err := bench.MendozaSource(0.01, 1, 0, 0.5)
+	source, err := bench.MendozaSource(0.01, 1, 0, 0.5, true)
 	require.NoError(t, err)
-	m := baseData{Dataset: bench.Dataset{Source: source.Bare}}
+	m := bench.Dataset{Source: source}
 	strings, numbers := columns(m.Rest(), 1_000)
 	require.Greater(t, stat.Correlation(strings, numbers, nil), 0.9)
 	strings, numbers = columns(independent(7, 1, 2), 2*81)
@@ -57,7 +56,7 @@ func TestIndependentBlocks(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, next, b.Number)
 		next++
-		combinations[[4]float64(observe(&b, time.Second)[:4])]++
+		combinations[[4]float64(observe(0, &b))]++
 		for i := range b.Ops {
 			require.False(t, keys[b.Ops[i].Key])
 			keys[b.Ops[i].Key] = true

@@ -36,21 +36,13 @@ func events(groups ...string) func(*Lab) ([]Variant, error) {
 					if !slices.Contains(groups, w.Group) {
 						continue
 					}
-					list = append(list, l.enrolment("Event"+w.Group, data.Dataset(l.Engine, layout), data, w, w.Key, w.Value))
+					c := l.on(layout, data.Name, w.Key, w.Value)
+					list = append(list, l.timedOn("Event"+w.Group, c, data.Dataset(l.Engine, layout), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
+						return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
+					}))
 				}
 			}
 		}
 		return list, nil
 	}
-}
-
-// enrolment is one workload of package enrolment on a data set.
-func (l *Lab) enrolment(name string, d bench.Dataset, data enrolment.Data, w enrolment.Workload, more ...string) Variant {
-	return Variant{name, l.on(d.Layout, data.Name, more...), func(ctx context.Context, r *Record) error {
-		return l.withDataset(ctx, d, l.storeOptions(), r, func(cp *bench.Copy) error {
-			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) {
-				return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
-			})
-		})
-	}}
 }

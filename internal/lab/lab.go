@@ -70,9 +70,6 @@ type Lab struct {
 	manifest bench.Manifest // of this program and machine
 	added    int64          // memory that was added to the budget
 	used     bool           // something was measured in this process
-
-	blockRows map[pacing]float64        // rows of a block of what comes after a loaded part
-	sources   map[float64]*bench.Source // Source by scale
 }
 
 // Plan returns the configurations of an experiment in the random order that the seed, the
@@ -85,9 +82,7 @@ func (l *Lab) Plan(e Experiment) ([]Variant, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.ID, err)
 	}
-	if !e.Ordered {
-		Shuffle(list, l.Seed, l.Repeat, e.ID, l.Engine.Label())
-	}
+	Shuffle(list, l.Seed, l.Repeat, e.ID, l.Engine.Label())
 	return list, nil
 }
 
@@ -242,30 +237,23 @@ func (l *Lab) onScale(layout string, scale float64, more ...string) Keys {
 	return l.onBase(layout, more...).With("scale", ftoa(scale))
 }
 
-// sizes are the scales that were asked for, or the lab's alone.
-func (l *Lab) sizes() []float64 {
-	if len(l.Sizes) > 0 {
-		return l.Sizes
-	}
-	return []float64{l.Scale}
-}
-
-// rates are those of writes that were asked for, or else others.
-func (l *Lab) rates(others ...float64) []float64 {
-	if len(l.Rates) > 0 {
-		return l.Rates
+// given is what was asked for, or else others.
+func given[T any](list []T, others ...T) []T {
+	if len(list) > 0 {
+		return list
 	}
 	return others
 }
 
+// sizes are the scales that were asked for, or the lab's alone.
+func (l *Lab) sizes() []float64 { return given(l.Sizes, l.Scale) }
+
+// rates are those of writes that were asked for, or else others.
+func (l *Lab) rates(others ...float64) []float64 { return given(l.Rates, others...) }
+
 // layouts returns those that were asked for, or else others, or the experiment's own.
 func (l *Lab) layouts(others ...string) []string {
-	for _, list := range [][]string{l.Layouts, others} {
-		if len(list) > 0 {
-			return list
-		}
-	}
-	return l.of.Layouts
+	return given(given(l.Layouts, others...), l.of.Layouts...)
 }
 
 // ErrSkip: the engine does not have what a configuration asks for.

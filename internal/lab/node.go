@@ -33,8 +33,8 @@ func measureNode(l *Lab) (list []Variant, _ error) {
 					}
 					c := l.onBase(layout, "protocol", protocol, "op", load.calls, "clients", itoa(nodeClients), "rate", ftoa(rows), "loop", loop)
 					list = append(list, Variant{"Node", c, func(ctx context.Context, r *Record) error {
-						cfg := node.Config{Protocol: protocol, Calls: load.calls, Rows: rows, Rate: load.rate, Config: l.loop(nodeClients, 0)}
-						return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(d *baseData, cp *bench.Copy) error {
+						cfg := node.Config{Protocol: protocol, Calls: load.calls, Rows: rows, Config: l.loop(nodeClients, load.rate, 0)}
+						return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
 							return l.node(ctx, d, cp, cfg, r)
 						})
 					}})
@@ -45,7 +45,7 @@ func measureNode(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-func (l *Lab) node(ctx context.Context, d *baseData, cp *bench.Copy, cfg node.Config, r *Record) error {
+func (l *Lab) node(ctx context.Context, d *bench.Dataset, cp *bench.Copy, cfg node.Config, r *Record) error {
 	oracle, err := l.oracle(d) // of its own: it follows the chain
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (l *Lab) node(ctx context.Context, d *baseData, cp *bench.Copy, cfg node.Co
 		r.note(mix.HeadOnlyNote)
 		r.note("nor are there events, and pages are not read to their ends")
 	}
-	return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+	return l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		out, err := node.Run(ctx, cp.Entities, oracle, d.Rest(), cfg)
 		if out == nil || out.Outcome == nil {
 			return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -19,12 +18,12 @@ import (
 )
 
 // withBase runs f on an open data set of the base profile.
-func (l *Lab) withBase(ctx context.Context, layout string, scale float64, o *store.Options, r *Record, f func(d *baseData, cp *bench.Copy) error) error {
+func (l *Lab) withBase(ctx context.Context, layout string, scale float64, o *store.Options, r *Record, f func(d *bench.Dataset, cp *bench.Copy) error) error {
 	d, err := l.base(layout, scale, productionBlock)
 	if err != nil {
 		return err
 	}
-	return l.withDataset(ctx, d.Dataset, o, r, func(cp *bench.Copy) error { return f(d, cp) })
+	return l.withDataset(ctx, *d, o, r, func(cp *bench.Copy) error { return f(d, cp) })
 }
 
 // withDataset runs f on an open data set, which is built first if need be, or on a copy of it
@@ -49,23 +48,25 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 	return f(cp)
 }
 
-// temperature is how much of its data an engine finds in memory when a phase begins.
-type temperature struct {
-	fill bool                            // what the budget holds of the files is in the page cache
-	warm func(ctx context.Context) error // the engine has answered; nil for none
+// A warming has the engine answer before a phase begins; nil is none.
+type warming func(ctx context.Context) error
+
+// phase measures f on an open data set, of which as much is in the page cache as the budget holds.
+func (l *Lab) phase(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
+	return l.phaseAt(ctx, cp, l.Memory, nil, r, f)
 }
 
-// phase measures f on an open data set. First the pages of all its files are dropped, whoever
-// has read them, and read again, as many as the budget holds; then the engine is warmed up. How
+// phaseAt measures f on an open data set. First the pages of all its files are dropped, whoever
+// has read them, and so many bytes of them read again; then the engine is warmed up. How
 // much is resident then, and what is read from the disk meanwhile, is in the record.
-func (l *Lab) phase(ctx context.Context, cp *bench.Copy, t temperature, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
+func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, fill int64, warm warming, r *Record, f func(ctx context.Context) (*pace.Outcome, error)) error {
 	reach := l.Engine.Server == "" // of the files
 	err := cp.Evict()
-	if err == nil && t.fill && reach {
-		err = probe.Fill(cp.Dir, l.Memory)
+	if err == nil && fill > 0 && reach {
+		err = probe.Fill(cp.Dir, fill)
 	}
-	if err == nil && t.warm != nil {
-		err = t.warm(ctx)
+	if err == nil && warm != nil {
+		err = warm(ctx)
 	}
 	if err == nil && reach {
 		err = r.residency(cp.Dir, "resident-before")
@@ -73,12 +74,8 @@ func (l *Lab) phase(ctx context.Context, cp *bench.Copy, t temperature, r *Recor
 	if err != nil && !errors.Is(err, probe.ErrUnsupported) {
 		return err
 	}
-	cfg := probe.Config{Stats: cp.DB.Stats}
-	if reach {
-		cfg.Dir = cp.Dir
-	}
 	started := time.Now()
-	sampler := probe.Start(ctx, cfg)
+	sampler := probe.Start(ctx, 0, cp.DB.Stats)
 	out, err := f(ctx)
 	samples := sampler.Stop()
 	var seconds []latency.Second
@@ -96,11 +93,20 @@ func (l *Lab) phase(ctx context.Context, cp *bench.Copy, t temperature, r *Recor
 
 // timed is a phase of one workload, whose figures are the record's.
 func (l *Lab) timed(ctx context.Context, cp *bench.Copy, r *Record, f func(ctx context.Context) (bench.Result, error)) error {
-	return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+	return l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		res, err := f(ctx)
 		r.result(res)
 		return nil, err
 	})
+}
+
+// timedOn is a variant of one workload on a data set.
+func (l *Lab) timedOn(name string, c Keys, d bench.Dataset, f func(ctx context.Context, cp *bench.Copy) (bench.Result, error)) Variant {
+	return Variant{name, c, func(ctx context.Context, r *Record) error {
+		return l.withDataset(ctx, d, l.storeOptions(), r, func(cp *bench.Copy) error {
+			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return f(ctx, cp) })
+		})
+	}}
 }
 
 // residency adds the part of the files that is in the page cache.
@@ -112,49 +118,30 @@ func (r *Record) residency(dir, unit string) error {
 	return err
 }
 
-// withStore runs f on a new empty store.
-func (l *Lab) withStore(ctx context.Context, in, layout string, o *store.Options, r *Record, f func(db *store.DB, ents *store.Entities) error) error {
-	return l.withDB(ctx, in, o, r, func(db *store.DB) error {
-		ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
-		if err != nil {
-			return fmt.Errorf("layout %s: %w", layout, err)
-		}
-		return f(db, ents)
-	})
-}
-
-// withDB runs f on a new database.
-func (l *Lab) withDB(ctx context.Context, in string, o *store.Options, r *Record, f func(db *store.DB) error) error {
-	return l.withNew(ctx, in, o, r, func(cp *bench.Copy) error { return f(cp.DB) })
-}
-
 // withNew runs f on a new database, as on a copy of an empty data set, on the cache's disk or in
-// a directory for others. Its files, and what lies beside its directory, go afterwards: a later
-// run removes them if this process is killed.
-func (l *Lab) withNew(ctx context.Context, in string, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
+// a directory for others; with an empty store of a layout where one is given. Its files, and what
+// lies beside its directory, go afterwards: a later run removes them if this process is killed.
+func (l *Lab) withNew(ctx context.Context, in, layout string, o *store.Options, r *Record, f func(cp *bench.Copy) error) (err error) {
 	cache := l.Cache
 	if in != "" {
 		if cache, err = bench.OpenCache(in); err != nil {
 			return err
 		}
 	}
-	run, err := cache.NewRun()
+	cp, err := cache.NewCopy(ctx, l.Engine, o)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, run.Remove()) }()
-	if err := os.MkdirAll(run.Data(), 0o755); err != nil {
+	defer func() { err = errors.Join(err, cp.Close()) }()
+	if layout != "" {
+		if cp.Entities, err = cp.DB.Entities(ctx, store.EntityOptions{Layout: layout}); err != nil {
+			return fmt.Errorf("layout %s: %w", layout, err)
+		}
+	}
+	if err := r.Manifest.OfStore(ctx, cp.DB, o); err != nil {
 		return err
 	}
-	db, drop, err := l.Engine.Open(ctx, run.Data(), o)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close(), drop()) }()
-	if err := r.Manifest.OfStore(ctx, db, o); err != nil {
-		return err
-	}
-	return f(&bench.Copy{DB: db, Dir: run.Data()})
+	return f(cp)
 }
 
 // besideOf is the path of a file of a run, on the same disk as its database.

@@ -3,12 +3,9 @@ package lab
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/bench/enrolment"
 	"github.com/varvedb/varve/bench/mix"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -19,35 +16,21 @@ const pageParam = "page_size"
 const leastBudget = 256 << 20
 
 // pageSizes measures loading, reads and commits with pages of each size: of data that fit into
-// memory twice, and of which it holds a tenth. Of events it measures a read and appends.
+// memory twice, and of which it holds a tenth.
 func pageSizes(l *Lab) (list []Variant, _ error) {
 	linked, _ := driver.Lookup(l.Engine.Name)
-	sizes := l.enrolments()
-	data := sizes[len(sizes)-1]
 	for _, layout := range l.layouts() {
 		for _, kib := range []int{4, 8, 16, 32} {
 			page := itoa(kib << 10)
-			if !slices.Contains(store.EventLayouts(linked.Info.Dialect), layout) {
-				for _, part := range []float64{2, 0.1} {
-					c := l.onBase(layout, "page", page, "memory", ftoa(part))
-					list = append(list, Variant{"PageSize", c, func(ctx context.Context, r *Record) error { return l.paged(ctx, layout, page, part, r) }})
-				}
-				continue
+			for _, part := range []float64{2, 0.1} {
+				c := l.onBase(layout, "page", page, "memory", ftoa(part))
+				list = append(list, Variant{"PageSize", c, func(ctx context.Context, r *Record) error {
+					if linked.Params[pageParam] == "" || l.Engine.Server != "" {
+						return fmt.Errorf("%w: the size of this engine's pages cannot be chosen", ErrSkip)
+					}
+					return l.paged(ctx, layout, page, part, r)
+				}})
 			}
-			d := data.Dataset(l.Engine, layout)
-			d.Engine.Params = map[string]string{pageParam: page}
-			for _, w := range enrolment.Workloads(data) {
-				if w.Group == "Stream" || w.Group == "AppendConditional" && w.Value == "1" {
-					list = append(list, l.enrolment("PageSize", d, data, w, "page", page, "op", w.Group))
-				}
-			}
-		}
-	}
-	for i, v := range list {
-		if linked.Params[pageParam] == "" || l.Engine.Server != "" {
-			list[i] = Variant{v.Name, v.Keys, func(context.Context, *Record) error {
-				return fmt.Errorf("%w: the size of this engine's pages cannot be chosen", ErrSkip)
-			}}
 		}
 	}
 	return list, nil
@@ -78,10 +61,7 @@ func (l *Lab) paged(ctx context.Context, layout, page string, part float64, r *R
 	}
 	o := at.storeOptions()
 	o.Params = map[string]string{pageParam: page}
-	return at.withNew(ctx, "", o, r, func(cp *bench.Copy) (err error) {
-		if cp.Entities, err = cp.DB.Entities(ctx, store.EntityOptions{Layout: layout}); err != nil {
-			return err
-		}
+	return at.withNew(ctx, "", layout, o, r, func(cp *bench.Copy) error {
 		ready, err := d.Fill(ctx, cp.Entities)
 		if err != nil {
 			return err

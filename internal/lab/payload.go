@@ -29,7 +29,7 @@ func payloads(l *Lab) (list []Variant, _ error) {
 				}
 				c := l.keys("durability", string(l.Durability), "content", content, "bytes", itoa(size), "kept", place)
 				list = append(list, Variant{"Payload", c, func(ctx context.Context, r *Record) error {
-					return l.withNew(ctx, "", l.storeOptions(), r, func(cp *bench.Copy) error { return l.payload(ctx, cp, cfg, r) })
+					return l.withNew(ctx, "", "", l.storeOptions(), r, func(cp *bench.Copy) error { return l.payload(ctx, cp, cfg, r) })
 				}})
 			}
 		}

@@ -3,98 +3,123 @@ package lab
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/rebac"
+	"github.com/varvedb/varve/bench/social"
 	"github.com/varvedb/varve/store"
 )
 
 // PermissionOptions are those of G1 alone, and flags of varve authz rebac. What is zero
 // follows from the lab's.
 type PermissionOptions struct {
-	Size     string          `json:"size,omitempty" help:"How much data: tiny, small or full (that of the user's document), or several times one as in fullx4." default:"small"`
+	Size     string          `json:"size,omitempty" help:"How much data: tiny, small or full (that of the user's document)." default:"small"`
 	Clients  []int           `min:"1" max:"100000" json:"clients,omitempty" help:"Numbers of clients that ask at once." default:"1,8,32"`
 	Closures []rebac.Closure `json:"closures,omitempty" help:"How groups in groups are found: by a table, by a recursive query." default:"materialised,on-the-fly" enum:"materialised,on-the-fly"`
 	Batch    int             `min:"1" max:"1000000" json:"batch,omitempty" help:"Rows in a transaction of ingest." default:"10000"`
 }
 
-// permissions is the data of G1 and what is asked of them.
-type permissions struct {
-	PermissionOptions
-	size      rebac.Size
-	data      *rebac.Data
-	oracle    *rebac.Oracle
-	scenarios []rebac.Scenario
+// SocialOptions are those of G2 alone. What is not given follows from the lab's.
+type SocialOptions struct {
+	Relationships []int     `min:"1" max:"1000000000" json:"relationships,omitempty" help:"Sizes of the graph." default:"100000"`
+	QPS           []float64 `above:"0" max:"10000000" name:"qps" json:"qps,omitempty" help:"Requests a second, measured one after the other." default:"1000"`
+}
+
+// tables are what packages rebac and social keep in an engine: their data, made when they are
+// needed first, and the loading of them.
+type tables struct {
+	*Lab
+	layout, data string // of the data set
+	options      *store.Options
+	made         func() error
+	fill         func(ctx context.Context, db *store.DB, r *Record) error
+}
+
+func (l *Lab) tables(layout, data string, readers int, produce func() error, fill func(ctx context.Context, db *store.DB, r *Record) error) *tables {
+	t := &tables{l, layout, fmt.Sprintf("%s seed=%d", data, l.Seed), l.storeOptions(), sync.OnceValue(func() error { return l.aside(produce) }), fill}
+	t.options.Readers = readers
+	return t
+}
+
+// loading measures how they are loaded.
+func (t *tables) loading(name string, c Keys) Variant {
+	return Variant{name, c, func(ctx context.Context, r *Record) error {
+		if err := t.made(); err != nil {
+			return err
+		}
+		return t.withNew(ctx, "", "", t.options, r, func(cp *bench.Copy) error { return t.fill(ctx, cp.DB, r) })
+	}}
+}
+
+// loaded measures f on them.
+func (t *tables) loaded(name string, c Keys, f func(ctx context.Context, cp *bench.Copy, r *Record) error) Variant {
+	fill := func(ctx context.Context, db *store.DB) error { return t.fill(ctx, db, new(Record)) }
+	d := bench.Dataset{Engine: t.Engine, Layout: t.layout, Source: &bench.Source{Name: t.data, Fill: fill}}
+	return Variant{name, c, func(ctx context.Context, r *Record) error {
+		if err := t.made(); err != nil {
+			return err
+		}
+		return t.withDataset(ctx, d, t.options, r, func(cp *bench.Copy) error { return f(ctx, cp, r) })
+	}}
 }
 
 func measurePermissions(l *Lab) (list []Variant, err error) {
-	p := permissions{PermissionOptions: *cmp.Or(l.Permissions, &PermissionOptions{}), size: rebac.Scaled(l.Scale)}
-	if p.Size != "" {
-		if p.size, err = rebac.ParseSize(p.Size); err != nil {
+	o, size := *cmp.Or(l.Permissions, &PermissionOptions{}), rebac.Scaled(l.Scale)
+	if o.Size != "" {
+		if size, err = rebac.ParseSize(o.Size); err != nil {
 			return nil, err
 		}
 	}
-	if len(p.Clients) == 0 {
-		p.Clients = []int{1, 8, 32}
-	}
-	if len(p.Closures) == 0 {
-		p.Closures = rebac.Closures
-	}
-	made := sync.OnceValue(func() error { return l.aside(func() error { return p.make(l.Seed) }) })
-	options := l.storeOptions()
-	options.Readers = slices.Max(p.Clients)
-	c := l.keys("layout", "rebac", "profile", p.size.Name, "durability", string(l.Durability))
-	list = append(list, Variant{"RebacIngest", c, func(ctx context.Context, r *Record) error {
-		if err := made(); err != nil {
-			return err
+	var data *rebac.Data
+	var scenarios []rebac.Scenario
+	clients := given(o.Clients, 1, 8, 32)
+	t := l.tables("rebac", fmt.Sprintf("rebac %+v", size), slices.Max(clients), func() (err error) {
+		if data, err = rebac.Generate(size, l.Seed); err == nil {
+			scenarios, err = rebac.Scenarios(data, rebac.NewOracle(data))
 		}
-		return l.withDB(ctx, "", options, r, func(db *store.DB) error { return p.ingest(ctx, db, r) })
-	}})
-	d := bench.Dataset{Engine: l.Engine, Layout: "rebac", Source: &bench.Source{
-		Name: fmt.Sprintf("rebac %+v seed=%d", p.size, l.Seed),
-		Fill: func(ctx context.Context, db *store.DB) error { return p.ingest(ctx, db, new(Record)) },
-	}}
-	for _, clients := range p.Clients {
-		for _, closure := range p.Closures {
+		return err
+	}, func(ctx context.Context, db *store.DB, r *Record) error { return ingest(ctx, db, data, o.Batch, r) })
+	c := l.keys("layout", "rebac", "profile", size.Name, "durability", string(l.Durability))
+	list = append(list, t.loading("RebacIngest", c))
+	for _, n := range clients {
+		for _, closure := range given(o.Closures, rebac.Closures...) {
 			for i, name := range rebac.ScenarioNames {
-				c := c.With("op", name).With("closure", string(closure)).With("clients", itoa(clients))
-				list = append(list, Variant{"Rebac", c, func(ctx context.Context, r *Record) error {
-					if err := made(); err != nil {
+				c := c.With("op", name).With("closure", string(closure)).With("clients", itoa(n))
+				list = append(list, t.loaded("Rebac", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {
+					scenario := scenarios[i]
+					scenario.Questions = slices.Clone(scenario.Questions)
+					Shuffle(scenario.Questions, l.fresh())
+					s, err := rebac.New(cp.DB)
+					if err != nil {
 						return err
 					}
-					return l.withDataset(ctx, d, options, r, func(cp *bench.Copy) error {
-						scenario := p.scenarios[i]
-						scenario.Questions = slices.Clone(scenario.Questions)
-						Shuffle(scenario.Questions, l.fresh())
-						return l.ask(ctx, cp, &scenario, closure, clients, r)
+					return l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+						out, err := s.Ask(ctx, &scenario, closure, l.loop(n, 0, 0))
+						if out != nil {
+							r.outcome(out)
+						}
+						return out, err
 					})
-				}})
+				}))
 			}
 		}
 	}
 	return list, nil
 }
 
-func (p *permissions) make(seed uint64) (err error) {
-	if p.data, err = rebac.Generate(p.size, seed); err != nil {
-		return err
-	}
-	p.oracle = rebac.NewOracle(p.data)
-	p.scenarios, err = rebac.Scenarios(p.data, p.oracle)
-	return err
-}
-
-// ingest fills a database, tells how long that took, and then asks what nobody measures.
-func (p *permissions) ingest(ctx context.Context, db *store.DB, r *Record) error {
+// ingest fills a database and tells how long that took.
+func ingest(ctx context.Context, db *store.DB, data *rebac.Data, batch int, r *Record) error {
 	s, err := rebac.New(db)
 	if err != nil {
 		return err
 	}
-	in, err := s.Ingest(ctx, p.data, p.Batch)
+	took, err := s.Ingest(ctx, data, batch)
 	if err != nil {
 		return err
 	}
@@ -102,38 +127,78 @@ func (p *permissions) ingest(ctx context.Context, db *store.DB, r *Record) error
 	if err != nil {
 		return err
 	}
-	r.Count = in.Batches.Count()
-	r.kind("batch", in.Batches)
-	r.put(in.Took.Seconds(), "ingest-s")
-	r.put(float64(p.data.Size.Objects())/in.Took.Seconds(), "rows/s")
-	r.put(in.Indexes.Seconds(), "index-s")
+	r.Count = int64(data.Size.Objects())
+	r.put(took.Seconds(), "ingest-s")
+	r.put(float64(r.Count)/took.Seconds(), "rows/s")
 	r.put(closure.Seconds(), "closure-s")
-	if err := r.sizes(ctx, db, p.data.Size.Objects(), "B/row"); err != nil {
-		return err
-	}
-	for _, c := range p.Closures { // beside the scenarios
-		if err := s.Verify(ctx, p.data, p.oracle, c, 500, 20); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.sizes(ctx, db, data.Size.Objects(), "B/row")
 }
 
-func (l *Lab) ask(ctx context.Context, cp *bench.Copy, scenario *rebac.Scenario, c rebac.Closure, clients int, r *Record) error {
-	s, err := rebac.New(cp.DB)
+// socialRates are those of AuthZed's first tests, and a tenth of them.
+var socialRates = []float64{100, 1000, 10_000}
+
+// What its load does at a time, and which part of the objects takes part.
+const (
+	socialWorkers = 8
+	socialActive  = 0.1
+)
+
+// measureSocial measures the loading of graphs, and the load at each rate over them.
+func measureSocial(l *Lab) (list []Variant, err error) {
+	o := *cmp.Or(l.Social, &SocialOptions{})
+	for _, n := range given(o.Relationships, l.scaled(10_000_000, social.MinRelationships)) {
+		var graph *social.Graph
+		t := l.tables("social", fmt.Sprintf("social relationships=%d", n), socialWorkers, func() (err error) {
+			graph, err = social.New(n, l.Seed)
+			return err
+		}, func(ctx context.Context, db *store.DB, r *Record) error { return loadSocial(ctx, db, graph, r) })
+		c := l.keys("layout", "social", "durability", string(l.Durability), "relationships", itoa(n))
+		list = append(list, t.loading("SocialLoad", c))
+		for _, rate := range given(o.QPS, socialRates...) {
+			c := c.With("qps", ftoa(rate)).With("phase", l.Phase.String())
+			list = append(list, t.loaded("Social", c, func(ctx context.Context, cp *bench.Copy, r *Record) error {
+				cfg := social.Config{Mix: social.Mix, Active: socialActive, Config: l.loop(socialWorkers, rate, 0)}
+				return l.socialPhase(ctx, cp, graph, cfg, r)
+			}))
+		}
+	}
+	return list, nil
+}
+
+func loadSocial(ctx context.Context, db *store.DB, graph *social.Graph, r *Record) error {
+	s, err := social.NewStore(db)
 	if err != nil {
 		return err
 	}
-	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-		out, err := s.Ask(ctx, scenario, c, l.loop(clients, 0))
-		if out != nil {
-			r.outcome(out)
+	start := time.Now()
+	if err := s.Load(ctx, graph); err != nil {
+		return err
+	}
+	took := time.Since(start).Seconds()
+	r.put(took, "load-s")
+	r.put(float64(graph.Len())/took, "rel/s")
+	return r.sizes(ctx, db, graph.Len(), "B/rel")
+}
+
+// socialPhase runs a load and compares the store with the oracle afterwards.
+func (l *Lab) socialPhase(ctx context.Context, cp *bench.Copy, graph *social.Graph, cfg social.Config, r *Record) error {
+	s, err := social.NewStore(cp.DB)
+	if err != nil {
+		return err
+	}
+	oracle := social.NewOracle(graph)
+	err = l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
+		out, err := social.Run(ctx, s, oracle, cfg)
+		r.outcome(out)
+		r.Metrics = append(r.Metrics, social.Metrics(out)...)
+		r.Kinds = append(r.Kinds, social.Sums(out)...)
+		if out.First != nil {
+			r.note("the first failed request: " + out.First.Error())
 		}
 		return out, err
 	})
-	qps, _ := r.Metric("qps")
-	if cores, ok := r.Metric("cores"); ok && qps > 0 {
-		r.put(cores/qps*1e6, "cpu-ms/1k")
+	if err == nil {
+		err = s.Verify(ctx, oracle)
 	}
-	return err
+	return errors.Join(err, ctx.Err())
 }

@@ -76,7 +76,7 @@ func (l *Lab) reads(scales []float64, mixes []string, loads []readLoad, layouts 
 						}
 						o := at.storeOptions()
 						o.Readers = min(max(v.clients, 1), driver.DefaultReaders) // more clients take turns
-						return at.withBase(ctx, layout, scale, o, r, func(d *baseData, cp *bench.Copy) (err error) {
+						return at.withBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) (err error) {
 							if oracles[scale] == nil {
 								oracles[scale], err = at.oracle(d)
 							}
@@ -114,24 +114,28 @@ func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *benc
 	if err != nil {
 		return err
 	}
-	cfg := bench.ReadMixConfig{Mix: m, Rate: v.rate, Config: l.loop(v.clients, v.reads)}
-	t := l.warmed(cp, m, v.clients, warmUpReads)
-	switch v.temperature {
-	case "":
-	case cold:
-		t = temperature{}
-	case lukewarm:
-		t.warm = nil
-	case warm:
-		t = l.warmed(cp, m, 1, coldReads)
-	}
+	cfg := bench.ReadMixConfig{Mix: m, Config: l.loop(v.clients, v.rate, v.reads)}
+	fill, warming := l.Memory, l.warmed(cp, m, v.clients, warmUpReads)
 	if v.temperature != "" {
 		cfg.Config = pace.Config{N: coldReads, Duration: l.Phase, Seed: l.fresh()}
+	}
+	switch v.temperature {
+	case cold:
+		fill, warming = 0, nil
+	case lukewarm:
+		warming = nil
+	case warm:
+		warming = l.warmed(cp, m, 1, coldReads)
 	}
 	if !cp.Entities.Temporal() {
 		r.note(mix.HeadOnlyNote)
 	}
-	return l.phase(ctx, cp, t, r, func(ctx context.Context) (*pace.Outcome, error) {
+	return l.readMix(ctx, cp, fill, warming, cfg, r)
+}
+
+// readMix is a phase of reads.
+func (l *Lab) readMix(ctx context.Context, cp *bench.Copy, fill int64, warm warming, cfg bench.ReadMixConfig, r *Record) error {
+	return l.phaseAt(ctx, cp, fill, warm, r, func(ctx context.Context) (*pace.Outcome, error) {
 		out, err := bench.ReadMix(ctx, cp.Entities, cfg)
 		r.outcome(out)
 		return out, err
@@ -140,18 +144,18 @@ func (v readLoad) read(ctx context.Context, l *Lab, oracle *mix.Oracle, cp *benc
 
 // warmed is an engine that has answered so many reads, others than those that are measured, or
 // what it can in a phase.
-func (l *Lab) warmed(cp *bench.Copy, m mix.Reads, clients int, reads int64) temperature {
+func (l *Lab) warmed(cp *bench.Copy, m mix.Reads, clients int, reads int64) warming {
 	cfg := pace.Config{Workers: clients, N: reads, Duration: l.Phase, Seed: l.fresh() + 1}
-	return temperature{fill: true, warm: func(ctx context.Context) error {
+	return func(ctx context.Context) error {
 		_, err := bench.ReadMix(ctx, cp.Entities, bench.ReadMixConfig{Mix: m, Config: cfg})
 		return err
-	}}
+	}
 }
 
-// loop is a phase of operations of clients; n, if not 0, are enough. Where nothing else says
-// so, what comes in its first part is not measured.
-func (l *Lab) loop(clients int, n int64) pace.Config {
-	cfg := pace.Config{Workers: clients, N: n, Duration: l.Phase, Seed: l.fresh()}
+// loop is a phase of operations of clients, at a rate if there is one; n, if not 0, are enough.
+// Where nothing else says so, what comes in its first part is not measured.
+func (l *Lab) loop(clients int, rate float64, n int64) pace.Config {
+	cfg := pace.Config{Workers: clients, Rate: rate, N: n, Duration: l.Phase, Seed: l.fresh()}
 	if n == 0 {
 		cfg.WarmUp = l.warmUp()
 	}

@@ -129,27 +129,28 @@ func (r *Record) outcome(out *pace.Outcome) {
 	}
 }
 
-// samples joins samples to the seconds of what was measured, and sums them up. Where nothing
-// counted operations by the second, the seconds are those that it took.
+// samples joins samples to the seconds of what was measured, and sums them up: the longest log, and
+// the pages that were read from the disk. Where nothing counted operations by the second, the
+// seconds are those that it took.
 func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.Second) {
-	counted := seconds != nil
-	if !counted {
+	if r.Timeline = seconds; seconds == nil {
 		seconds = make([]latency.Second, int(math.Ceil(time.Since(started).Seconds())))
 	}
-	line := s.Fill(seconds, started)
-	for _, sum := range summaries {
-		var values []float64
-		for i := range line {
-			if v, known := line[i].Sampled[sum.of]; known {
-				values = append(values, v)
-			}
+	s.Fill(seconds, started)
+	var wal, read []float64
+	for i := range seconds {
+		if v, known := seconds[i].Sampled["wal-MB"]; known {
+			wal = append(wal, v)
 		}
-		if len(values) > 0 {
-			r.put(sum.sum(values)*sum.times, sum.unit)
+		if v, known := seconds[i].Sampled["disk-read-MB"]; known {
+			read = append(read, v)
 		}
 	}
-	if counted {
-		r.Timeline = line
+	if len(wal) > 0 {
+		r.put(slices.Max(wal), "wal-MB")
+	}
+	if len(read) > 0 {
+		r.put(mean(read)*1e6/diskPage, "disk-reads/s")
 	}
 	if s.Err != nil {
 		r.note("some samples are missing: " + s.Err.Error())
@@ -159,18 +160,4 @@ func (r *Record) samples(s *probe.Samples, started time.Time, seconds []latency.
 // diskPage is the unit in which reads from the disk are counted.
 const diskPage = 4 << 10
 
-// summaries are what a timeline comes to: the highest sizes, the average use of
-// processor and disk, and what was resident last.
-var summaries = []struct {
-	unit, of string
-	times    float64
-	sum      func([]float64) float64
-}{
-	{"wal-MB", "wal-MB", 1, slices.Max[[]float64]}, {"rss-MB", "rss-MB", 1, slices.Max[[]float64]}, {"db-MB", "db-MB", 1, slices.Max[[]float64]}, {"cores", "cores", 1, mean},
-	{"disk-reads/s", "disk-read-MB", 1e6 / diskPage, mean}, {"disk-read-MB/s", "disk-read-MB", 1, mean},
-	{"disk-write-MB/s", "disk-write-MB", 1, mean}, {"stall-ms/s", "stall-ms", 1, mean}, {"resident", "resident", 1, last},
-}
-
 func mean(values []float64) float64 { return stat.Mean(values, nil) }
-
-func last(values []float64) float64 { return values[len(values)-1] }

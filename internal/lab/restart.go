@@ -19,60 +19,61 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
+// took adds how long something took.
+func (r *Record) took(unit string, f func() error) error {
+	start := time.Now()
+	err := f()
+	r.put(time.Since(start).Seconds(), unit)
+	return err
+}
+
 // backup makes a backup beside a writer, restores it, and checks what came of it.
 func (l *Lab) backup(ctx context.Context, layout string, r *Record) error {
 	o := l.storeOptions()
 	o.MaxReaderAge = 24 * time.Hour // a backup holds a view to its end
-	return l.withBase(ctx, layout, l.Scale, o, r, func(d *baseData, cp *bench.Copy) error {
-		path := besideOf(cp, "backup")
-		contents, err := l.backUp(ctx, d, cp, path, r)
+	return l.withBase(ctx, layout, l.Scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
+		file, err := os.Create(besideOf(cp, "backup"))
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		contents, err := l.backUp(ctx, d, cp, file, r)
 		if err == nil {
 			err = cp.DB.Close() // whose memory is the other's then
+		}
+		if err == nil {
+			_, err = file.Seek(0, 0)
 		}
 		if err != nil {
 			return err
 		}
-		return l.withDB(ctx, "", l.storeOptions(), r, func(db *store.DB) error {
-			file, err := os.Open(path)
+		return l.withNew(ctx, "", "", l.storeOptions(), r, func(to *bench.Copy) error {
+			err := r.took("restore-s", func() error { _, err := to.DB.Restore(ctx, file, &contents, nil); return err })
 			if err != nil {
 				return err
 			}
-			defer file.Close()
-			start := time.Now()
-			if _, err := db.Restore(ctx, file, &contents, nil); err != nil {
-				return err
-			}
-			r.put(time.Since(start).Seconds(), "restore-s")
-			start = time.Now()
-			report, err := db.Check(ctx, store.CheckOptions{})
-			r.put(time.Since(start).Seconds(), "check-s")
-			return errors.Join(err, report.Err())
+			return r.took("check-s", func() error {
+				report, err := to.DB.Check(ctx, store.CheckOptions{})
+				return errors.Join(err, report.Err())
+			})
 		})
 	})
 }
 
 // backUp writes a backup while commits go on at the rate of the user's documents.
-func (l *Lab) backUp(ctx context.Context, d *baseData, cp *bench.Copy, path string, r *Record) (contents store.Contents, err error) {
-	every, err := l.every(d, seedRowRate)
-	if err != nil {
-		return contents, err
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return contents, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	err = l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+func (l *Lab) backUp(ctx context.Context, d *bench.Dataset, cp *bench.Copy, file *os.File, r *Record) (contents store.Contents, err error) {
+	err = l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		var group errgroup.Group
 		var ended atomic.Bool
-		group.Go(func() (err error) {
+		group.Go(func() error {
 			defer ended.Store(true)
-			start := time.Now()
-			contents, err = cp.DB.Backup(ctx, file, nil)
-			r.put(time.Since(start).Seconds(), "backup-s")
-			return errors.Join(err, file.Sync())
+			return r.took("backup-s", func() (err error) {
+				contents, err = cp.DB.Backup(ctx, file, nil)
+				return errors.Join(err, file.Sync())
+			})
 		})
-		wrote, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Every: every, Config: pace.Config{More: func() bool { return !ended.Load() }}})
+		writes := bench.CommitConfig{Blocks: d.Rest(), RowRate: seedRowRate, Config: pace.Config{More: func() bool { return !ended.Load() }}}
+		wrote, err := bench.Commit(ctx, cp.Entities, writes)
 		err = errors.Join(err, group.Wait())
 		r.outcome(wrote.Outcome)
 		r.put(wrote.RowRate(), "rows/s")
@@ -93,7 +94,7 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 	case killed && engine.Find(l.Engine.Name).Server:
 		return fmt.Errorf("%w: a copy of a running server's files is not what a kill leaves", ErrSkip)
 	}
-	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(d *baseData, cp *bench.Copy) (err error) {
+	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(d *bench.Dataset, cp *bench.Copy) (err error) {
 		m, err := l.mixOf(l.mixes()[0], d)
 		if err != nil {
 			return err
@@ -106,30 +107,26 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		dir := cp.Dir
-		if killed {
-			run, failed := l.Cache.NewRun()
-			if failed != nil {
-				return failed
+		if killed { // whose process leaves the files of an open database, while nobody writes
+			run, none := l.Cache.NewRun()
+			if none != nil {
+				return none
 			}
 			defer func() { err = errors.Join(err, run.Remove()) }()
 			dir = run.Data()
-			err = leave(ctx, cp, dir)
+			tx, err := cp.DB.Engine().Begin(ctx)
+			if err == nil {
+				err = errors.Join(os.CopyFS(dir, os.DirFS(cp.Dir)), tx.Rollback())
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err = errors.Join(err, cp.DB.Close()); err == nil {
-			err = l.reopen(ctx, dir, layout, m, head, r)
+		if err := cp.DB.Close(); err != nil {
+			return err
 		}
-		return err
+		return l.reopen(ctx, dir, layout, m, head, r)
 	})
-}
-
-// leave copies the files of an open database, as a process that is killed leaves them. Nobody
-// writes meanwhile.
-func leave(ctx context.Context, cp *bench.Copy, dir string) error {
-	tx, err := cp.DB.Engine().Begin(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.CopyFS(dir, os.DirFS(cp.Dir)), tx.Rollback())
 }
 
 // full is the part of the rate of warm reads at which they count as fast again.
@@ -185,10 +182,10 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 // growth commits as fast as it goes and does all that was put off: what a row takes then does not
 // depend on the rate.
 func (l *Lab) growth(ctx context.Context, layout string, r *Record) error {
-	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(d *baseData, cp *bench.Copy) error {
+	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(d *bench.Dataset, cp *bench.Copy) error {
 		var rows uint64
 		before, after, err := sizesAround(ctx, cp, func() error {
-			return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+			return l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 				wrote, err := bench.Commit(ctx, cp.Entities, bench.CommitConfig{Blocks: d.Rest(), Config: pace.Config{Duration: l.Phase}})
 				r.outcome(wrote.Outcome)
 				rows = wrote.Rows

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -11,7 +10,7 @@ import (
 	"github.com/varvedb/varve/bench/enrolment"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/bench/serve"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/internal/catalogue"
 )
 
 // leastServed is how many entities are loaded at least, for each client.
@@ -25,8 +24,8 @@ func measureService(l *Lab) (list []Variant, _ error) {
 			for _, w := range serve.Workloads {
 				c := l.on(layout, itoa(serve.PayloadBytes)+"B", "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
 				list = append(list, Variant{"Service", c, func(ctx context.Context, r *Record) error {
-					return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, _ *store.Entities) error {
-						res, err := w.Run(ctx, db, protocol, n, pace.Config{Duration: l.Phase / 2}) // there are many
+					return l.withNew(ctx, "", layout, l.storeOptions(), r, func(cp *bench.Copy) error {
+						res, err := w.Run(ctx, cp.DB, protocol, n, pace.Config{Duration: l.Phase / 2}) // there are many
 						r.result(res)
 						return err
 					})
@@ -43,13 +42,9 @@ func (l *Lab) servedEvents(data enrolment.Data) (list []Variant) {
 	for _, protocol := range serve.EventProtocols {
 		for _, w := range serve.EventWorkloads {
 			c := l.on("tags", data.Name, "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
-			list = append(list, Variant{"ServiceEvents", c, func(ctx context.Context, r *Record) error {
-				return l.withDataset(ctx, data.Dataset(l.Engine, "tags"), l.storeOptions(), r, func(cp *bench.Copy) error {
-					return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) {
-						return w.Serve(ctx, cp.DB, protocol, pace.Config{Duration: l.Phase / 2})
-					})
-				})
-			}})
+			list = append(list, l.timedOn("ServiceEvents", c, data.Dataset(l.Engine, "tags"), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
+				return w.Serve(ctx, cp.DB, protocol, pace.Config{Duration: l.Phase / 2})
+			}))
 		}
 	}
 	return list
@@ -61,24 +56,11 @@ type Running struct {
 	Clients  int
 	Each     int // requests of a client, of each kind
 	Entities int // that are written first and stay
-
-	closing []func() error
-}
-
-// Close closes the connections.
-func (s *Running) Close() (err error) {
-	for _, f := range s.closing {
-		err = errors.Join(err, f())
-	}
-	return err
 }
 
 // RunningService is not in the catalogue, since it needs a service.
 func RunningService(s *Running) Experiment {
-	return Experiment{
-		ID: "H2", Title: "Running service", Ordered: true, plan: s.variants,
-		Question: "What do clients of this service get?",
-	}
+	return Experiment{Entry: catalogue.Entry{ID: "H2", Title: "Running service"}, plan: s.variants}
 }
 
 // running are the kinds of requests that a running service gets.
@@ -87,31 +69,16 @@ var running = []struct {
 	request func(*serve.Requests, context.Context, int) error
 }{{"put", (*serve.Requests).Update}, {"get", (*serve.Requests).Get}, {"put-get", (*serve.Requests).PutGet}}
 
-// variants are each kind of request by one client and by all of them. The first that is
-// missing loads the entities.
+// variants are each kind of request by one client and by all of them.
 func (s *Running) variants(l *Lab) (list []Variant, _ error) {
 	for _, protocol := range slices.Sorted(maps.Keys(s.Connect)) {
-		var requests *serve.Requests
-		var failed error // of loading: there is nothing to measure
-		ready := func(ctx context.Context) error {
-			if failed != nil {
-				return fmt.Errorf("%w: %w", ErrSkip, failed)
-			}
-			if requests == nil {
-				requests, failed = s.load(ctx, protocol)
-			}
-			return failed
-		}
 		for _, kind := range running {
 			for _, clients := range []int{1, s.Clients} {
 				c := l.keys("protocol", protocol, "op", kind.op, "clients", itoa(clients))
 				list = append(list, Variant{"RunningService", c, func(ctx context.Context, r *Record) error {
-					if err := ready(ctx); err != nil {
-						return err
-					}
-					out, err := requests.Loop(ctx, pace.Config{Workers: clients, N: int64(clients * s.Each)}, kind.request)
-					r.result(bench.Result{Outcome: out})
-					return err
+					return s.load(ctx, protocol, r, func(requests *serve.Requests) (*pace.Outcome, error) {
+						return requests.Loop(ctx, pace.Config{Workers: clients, N: int64(clients * s.Each)}, kind.request)
+					})
 				}})
 			}
 		}
@@ -119,13 +86,18 @@ func (s *Running) variants(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// load writes the entities, so many that no two clients share one.
-func (s *Running) load(ctx context.Context, protocol string) (*serve.Requests, error) {
+// load writes the entities, so many that no two clients share one, and measures f.
+func (s *Running) load(ctx context.Context, protocol string, r *Record, f func(*serve.Requests) (*pace.Outcome, error)) (err error) {
 	client, err := s.Connect[protocol]()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.closing = append(s.closing, client.Close)
+	defer func() { err = errors.Join(err, client.Close()) }()
 	entities := s.Entities / s.Clients * s.Clients
-	return serve.NewRequests(client, entities), serve.Load(ctx, client, entities)
+	if err := serve.Load(ctx, client, entities); err != nil {
+		return err
+	}
+	out, err := f(serve.NewRequests(client, entities))
+	r.result(bench.Result{Outcome: out})
+	return err
 }

@@ -154,15 +154,13 @@ func (s *Set) Len() int { return len(s.has) }
 func (s *Set) Add(experiment, engine, sitting string, r *Record) error {
 	stem := filepath.Join(s.dir, experiment+"-"+engine+"-"+sitting)
 	config := configOf(experiment, r)
-	line := r.Name + "/" + r.Keys.String()
-	list := []*benchfmt.Result{{Config: config, Name: benchName(line), Iters: int(max(r.Count, 1)), Values: firsts(r.Metrics)}}
+	list := []*benchfmt.Result{line(config, r.Name, r.Keys, r.Count, r.Figures())}
 	if len(r.Metrics) == 0 { // a line has some
 		list[0].Values = []bench.Metric{{Value: 1, Unit: "failed"}}
 	}
 	for _, k := range r.Kinds {
-		if k.Latency.Count() > 0 {
-			name := r.Name + "/" + r.Keys.With("kind", k.Name).String()
-			list = append(list, &benchfmt.Result{Config: config, Name: benchName(name), Iters: int(k.Latency.Count()), Values: k.Latency.Metrics("")})
+		if n := k.Latency.Count(); n > 0 {
+			list = append(list, line(config, r.Name, r.Keys.With("kind", k.Name), n, k.Latency.Metrics("")))
 		}
 	}
 	err := appendResults(stem+".txt", list)
@@ -201,11 +199,11 @@ func benchName(line string) benchfmt.Name {
 	return benchfmt.Name(line)
 }
 
-// firsts leaves out figures of a unit that an earlier one has: they would be taken for
+// Figures are the metrics without those of a unit that an earlier one has: they would be taken for
 // repetitions.
-func firsts(metrics []bench.Metric) []bench.Metric {
-	seen := make(map[string]bool, len(metrics))
-	return slices.DeleteFunc(slices.Clone(metrics), func(m bench.Metric) bool {
+func (r *Record) Figures() []bench.Metric {
+	seen := make(map[string]bool, len(r.Metrics))
+	return slices.DeleteFunc(slices.Clone(r.Metrics), func(m bench.Metric) bool {
 		before := seen[m.Unit]
 		seen[m.Unit] = true
 		return before
@@ -226,8 +224,7 @@ func timeline(config []benchfmt.Config, r *Record) (list []*benchfmt.Result) {
 		if s.Errors > 0 {
 			values = append(values, bench.Metric{Value: float64(s.Errors), Unit: "errors"})
 		}
-		name := "Timeline/" + r.Keys.With("second", strconv.FormatFloat(s.At, 'g', 5, 64)).String()
-		list = append(list, &benchfmt.Result{Config: config, Name: benchName(name), Iters: int(max(s.Count, 1)), Values: values})
+		list = append(list, line(config, "Timeline", r.Keys.With("second", strconv.FormatFloat(s.At, 'g', 5, 64)), s.Count, values))
 	}
 	return list
 }
@@ -239,10 +236,13 @@ func blocks(config []benchfmt.Config, r *Record) (list []*benchfmt.Result) {
 		for n, v := range row {
 			values[n] = bench.Metric{Value: v, Unit: r.Columns[n]}
 		}
-		name := "Block/" + r.Keys.With("block", strconv.Itoa(i+1)).String()
-		list = append(list, &benchfmt.Result{Config: config, Name: benchName(name), Iters: 1, Values: values})
+		list = append(list, line(config, "Block", r.Keys.With("block", strconv.Itoa(i+1)), 1, values))
 	}
 	return list
+}
+
+func line(config []benchfmt.Config, name string, keys Keys, count int64, values []bench.Metric) *benchfmt.Result {
+	return &benchfmt.Result{Config: config, Name: benchName(name + "/" + keys.String()), Iters: int(max(count, 1)), Values: values}
 }
 
 // appendResults adds lines to a file, all of them or none, and has them on the disk.

@@ -68,27 +68,41 @@ func checkpoints(l *Lab) (list []Variant, _ error) {
 // base profile; 0 is as fast as possible.
 func (l *Lab) sustained(name, layout string, scale, rate float64, o *store.Options, more ...string) Variant {
 	return Variant{name, l.onScale(layout, scale, more...), func(ctx context.Context, r *Record) error {
-		return l.withBase(ctx, layout, scale, o, r, func(d *baseData, cp *bench.Copy) error {
+		return l.withBase(ctx, layout, scale, o, r, func(d *bench.Dataset, cp *bench.Copy) error {
 			return l.onRest(ctx, d, cp, rate, 2*l.Phase, r)
 		})
 	}}
 }
 
 // onRest runs commits of so many rows a second of what comes after the loaded part.
-func (l *Lab) onRest(ctx context.Context, d *baseData, cp *bench.Copy, rate float64, length time.Duration, r *Record) error {
-	every, err := l.every(d, rate)
-	if err != nil {
-		return err
-	}
-	return l.paced(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), Every: every, Config: pace.Config{Duration: length}}, r)
+func (l *Lab) onRest(ctx context.Context, d *bench.Dataset, cp *bench.Copy, rate float64, length time.Duration, r *Record) error {
+	return l.paced(ctx, cp, bench.CommitConfig{Blocks: d.Rest(), RowRate: rate, Config: pace.Config{Duration: length}}, r)
 }
 
 // paced runs commits with samples beside them. Commits that were in a
 // checkpoint, by the engine's counters, are a kind of their own.
 func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig, r *Record) error {
-	observe, with, without := split(ctx, cp.DB)
-	cfg.Observe, cfg.WarmUp, cfg.Settle = observe, l.warmUp(), cfg.Every == 0
-	return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
+	with, without := latency.NewRecorder(), latency.NewRecorder()
+	stats, err := cp.DB.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	if last := stats.Checkpoints; last != nil {
+		cfg.Observe = func(_ *store.Block, took time.Duration) {
+			rec := without
+			if now, err := cp.DB.Stats(ctx); err == nil && now.Checkpoints != nil {
+				if *now.Checkpoints > *last {
+					rec = with
+				}
+				rec.Record(took)
+				last = now.Checkpoints
+			}
+		}
+	} else {
+		r.note("the engine does not tell of its checkpoints, so commits with and without one are not told apart")
+	}
+	cfg.WarmUp, cfg.Settle = l.warmUp(), cfg.RowRate == 0
+	return l.phase(ctx, cp, r, func(ctx context.Context) (*pace.Outcome, error) {
 		done, err := bench.Commit(ctx, cp.Entities, cfg)
 		r.outcome(done.Outcome)
 		r.put(done.RowRate(), "rows/s")
@@ -97,36 +111,10 @@ func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig,
 			r.put(done.Settle.Seconds(), "settle-s")
 		}
 		r.put(float64(done.Entities)/max(done.Elapsed.Seconds(), 1e-9), "ent/s")
-		if observe == nil {
-			r.note("the engine does not tell of its checkpoints, so commits with and without one are not told apart")
-		}
 		r.kind("with-checkpoint", with)
 		r.kind("without-checkpoint", without)
 		return done.Outcome, err
 	})
-}
-
-// split tells commits that were in a checkpoint from the others, by the engine's
-// counter of them; observe is nil where the engine has none.
-func split(ctx context.Context, db *store.DB) (observe func(*store.Block, time.Duration), with, without *latency.Recorder) {
-	with, without = latency.NewRecorder(), latency.NewRecorder()
-	stats, _ := db.Stats(ctx)
-	last := stats.Checkpoints
-	if last == nil {
-		return nil, with, without
-	}
-	return func(_ *store.Block, took time.Duration) {
-		now, err := db.Stats(ctx)
-		if err != nil || now.Checkpoints == nil {
-			return
-		}
-		rec := without
-		if *now.Checkpoints > *last {
-			rec = with
-		}
-		rec.Record(took)
-		last = now.Checkpoints
-	}, with, without
 }
 
 func reorgs(l *Lab) (list []Variant, _ error) {
@@ -137,14 +125,11 @@ func reorgs(l *Lab) (list []Variant, _ error) {
 	return list, nil
 }
 
-// reorgPayload is the size of payloads in the base profile.
-const reorgPayload = 5 << 10
-
 func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
-	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(_ *baseData, cp *bench.Copy) error {
+	return l.withBase(ctx, layout, l.Scale, l.storeOptions(), r, func(_ *bench.Dataset, cp *bench.Copy) error {
 		var reorg *bench.Reorg
 		err := l.aside(func() (err error) {
-			reorg, err = bench.NewReorg(cp, bench.ReorgConfig{Seed: l.fresh(), Payload: reorgPayload})
+			reorg, err = bench.NewReorg(cp, l.fresh())
 			return err
 		})
 		if l.Source != "" && errors.Is(err, store.ErrInvalid) {
@@ -154,13 +139,8 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		before, after, err := sizesAround(ctx, cp, func() error {
-			return l.phase(ctx, cp, temperature{fill: true}, r, func(ctx context.Context) (*pace.Outcome, error) {
-				res, err := reorg.Run(ctx, pace.Config{Duration: l.Phase})
-				r.result(res.Result)
-				r.kind("arrival", res.Arrival)
-				r.kind("rewind", res.Rewind)
-				r.kind("commit", res.Commit)
-				return res.Outcome, err
+			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) {
+				return reorg.Run(ctx, pace.Config{Duration: l.Phase})
 			})
 		})
 		if after > 0 {

@@ -43,20 +43,16 @@ func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
 	if err := l.roomToLoad(l.Scale); err != nil {
 		return err
 	}
-	return l.withNew(ctx, "", l.storeOptions(), r, func(cp *bench.Copy) error {
+	return l.withNew(ctx, "", layout, l.storeOptions(), r, func(cp *bench.Copy) error {
 		path := besideOf(cp, "blocks.tar")
 		err := filesync.Write(path, 0o600, func(f *os.File) error { return feed.NewTarWriter(f).WriteAll(ctx, d.Source.Blocks(), nil) })
-		if err != nil {
-			return err
-		}
-		ents, err := cp.DB.Entities(ctx, store.EntityOptions{Layout: layout})
 		if err != nil {
 			return err
 		}
 		source := *d.Source
 		source.Blocks = func() iter.Seq2[store.Block, error] { return feed.TarBlocks(path) }
 		d.Source = &source
-		ready, err := d.Fill(ctx, ents)
+		ready, err := d.Fill(ctx, cp.Entities)
 		if err != nil {
 			return err
 		}
@@ -79,12 +75,12 @@ func (l *Lab) fromChain(ctx context.Context, layout string, r *Record) error {
 	}
 	defer c.Close()
 	r.note("a chain of at most 64 MiB of payloads, which the process of the store serves")
-	return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {
-		rows, took, err := c.Follow(ctx, ents)
+	return l.withNew(ctx, "", layout, l.storeOptions(), r, func(cp *bench.Copy) error {
+		rows, took, err := c.Follow(ctx, cp.Entities)
 		if err != nil {
 			return err
 		}
-		return r.synced(ctx, db, rows, took)
+		return r.synced(ctx, cp.DB, rows, took)
 	})
 }
 
@@ -105,13 +101,13 @@ func (l *Lab) importArkiv(ctx context.Context, layout string, r *Record) error {
 	if d.Engine, err = l.readsArkiv(); err != nil {
 		return err
 	}
-	return l.withDataset(ctx, d.Dataset, l.storeOptions(), new(Record), func(cp *bench.Copy) error {
+	return l.withDataset(ctx, *d, l.storeOptions(), new(Record), func(cp *bench.Copy) error {
 		if err := asArkiv(ctx, cp); err != nil {
 			return err
 		}
-		return l.withStore(ctx, "", layout, l.storeOptions(), r, func(db *store.DB, ents *store.Entities) error {
+		return l.withNew(ctx, "", layout, l.storeOptions(), r, func(to *bench.Copy) error {
 			start := time.Now()
-			done, err := ents.Import(ctx, feed.Arkiv(ctx, cp.DB.Engine()), store.LoadOptions{})
+			done, err := to.Entities.Import(ctx, feed.Arkiv(ctx, cp.DB.Engine()), store.LoadOptions{})
 			took := time.Since(start)
 			if err != nil {
 				return err
@@ -119,7 +115,7 @@ func (l *Lab) importArkiv(ctx context.Context, layout string, r *Record) error {
 			if digest := done.Head.Digest.String(); digest != cp.Ready.Digest {
 				return fmt.Errorf("%w: the digest of what was imported is %s, want %s", bench.ErrMismatch, digest, cp.Ready.Digest)
 			}
-			return r.synced(ctx, db, cp.Ready.Counts.Rows(), took)
+			return r.synced(ctx, to.DB, cp.Ready.Counts.Rows(), took)
 		})
 	})
 }

@@ -79,9 +79,9 @@ func rules() []rule {
 			why: "workloads know no engine; wire it in bench/<engine>"},
 		rule{packages: []string{"./bench"}, never: slices.Concat(engines, natives),
 			why: "workloads know no engine; the Example of bench links one"},
-		rule{packages: []string{"./internal/report"}, only: []string{"./bench/stat", "./internal/engine"},
+		rule{packages: []string{"./internal/report"}, only: []string{"./bench/stat", "./internal/engine", "./internal/catalogue"},
 			why: "it reads files in the Go benchmark format and knows nothing of who wrote them"},
-		rule{packages: []string{"./internal/answer"}, only: []string{"./internal/report", "./bench/stat", "./internal/engine"},
+		rule{packages: []string{"./internal/answer"}, only: []string{"./internal/report", "./bench/stat", "./internal/engine", "./internal/catalogue"},
 			why: "it judges what the report reads"},
 	)
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,69 +11,52 @@ import (
 
 // compare makes a row for each pair of settings and each other key of the table, and a column
 // for each engine and each report of others. Less is written with "÷".
-func (s *Set) compare(sel *selection, c Compare) (*Table, error) {
-	type at struct{ rest, of string }
-	figures := make(map[at]map[string]*Figure)
-	published := make(map[string]bool)
-	var rests, series []string
-	collect := func(lines []*benchfmt.Result, seriesKey string) {
-		values := make(map[at]map[string][]float64)
-		for _, l := range lines {
-			v, ok := l.Value(c.Unit)
-			if !ok {
-				continue
-			}
-			var rest []string
-			for _, f := range sel.fields {
-				if key := strings.TrimPrefix(f.Name, "/"); key != c.Key {
-					rest = append(rest, Key(l, key))
-				}
-			}
-			a := at{strings.Join(rest, ", "), Key(l, seriesKey)}
-			if values[a] == nil {
-				values[a] = make(map[string][]float64)
-			}
-			values[a][Key(l, c.Key)] = append(values[a][Key(l, c.Key)], v)
-			rests, series = appendNew(rests, a.rest), appendNew(series, a.of)
-		}
-		for a, of := range values {
-			figures[a] = make(map[string]*Figure)
-			for setting, list := range of {
-				figures[a][setting] = NewFigure(list, false)
+func (s *Set) compare(sel *selection, c Compare) *Table {
+	rest := func(l *benchfmt.Result) string {
+		var values []string
+		for _, f := range sel.fields {
+			if key := strings.TrimPrefix(f.Name, "/"); key != c.Key {
+				values = append(values, Key(l, key))
 			}
 		}
+		return strings.Join(values, ", ")
 	}
-	collect(sel.lines, "engine")
-	if own := len(rests); own > 0 {
-		ours := len(series)
-		collect(s.beside(sel).lines, "peer")
-		rests = rests[:own] // what only others measured has nothing beside it
-		for _, name := range series[ours:] {
-			published[name] = true
+	of := func(l *benchfmt.Result) string { return cmp.Or(Key(l, "engine"), Key(l, "peer")) }
+	var rests, series []string // what only others measured has nothing beside it
+	for _, l := range sel.lines {
+		rests = appendNew(rests, rest(l))
+	}
+	lines := slices.Concat(sel.lines, s.beside(sel).lines)
+	for _, l := range lines {
+		if _, ok := l.Value(c.Unit); ok {
+			series = appendNew(series, of(l))
 		}
 	}
 	t := &Table{Title: "change of " + c.Unit, Heads: append([]string{c.Key, "of"}, series...), Keys: 2}
 	for _, to := range c.To {
-		for _, rest := range rests {
-			row := []Cell{{Text: c.From + " → " + to}, {Text: rest}}
+		for _, r := range rests {
+			row := []Cell{{Text: c.From + " → " + to}, {Text: r}}
 			for _, name := range series {
-				of := figures[at{rest, name}]
-				cell := change(of[c.From], of[to])
-				if published[name] {
-					cell.More = ""
+				at := func(setting string) *Figure {
+					return figure(lines, column{unit: c.Unit, of: func(l *benchfmt.Result) bool {
+						return of(l) == name && rest(l) == r && Key(l, c.Key) == setting
+					}})
+				}
+				cell := change(at(c.From), at(to))
+				if !slices.ContainsFunc(sel.lines, func(l *benchfmt.Result) bool { return of(l) == name }) {
+					cell.More = "" // published
 				}
 				row = append(row, cell)
 			}
-			t.Rows = append(t.Rows, row)
+			if slices.ContainsFunc(row[2:], func(c Cell) bool { return c.Text != "–" }) {
+				t.Rows = append(t.Rows, row)
+			}
 		}
 	}
-	t.Rows = slices.DeleteFunc(t.Rows, func(row []Cell) bool {
-		return !slices.ContainsFunc(row[2:], func(c Cell) bool { return c.Text != "–" })
-	})
 	if len(t.Rows) == 0 {
-		return nil, nil
+		return nil
 	}
-	return t, nil
+	return t
 }
 
 // change is the factor between two figures, with the Mann-Whitney test where both have enough

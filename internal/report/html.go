@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	_ "embed" // page.html.tmpl and page.css
 	"html/template"
 	"io"
@@ -22,10 +21,5 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 
 // WriteHTML writes a page as one file that needs no other.
 func WriteHTML(w io.Writer, p *Page) error {
-	var text bytes.Buffer
-	if err := page.Execute(&text, p); err != nil {
-		return err
-	}
-	_, err := w.Write(text.Bytes())
-	return err
+	return page.Execute(w, p)
 }

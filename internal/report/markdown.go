@@ -115,23 +115,20 @@ func writeTable(b *strings.Builder, t *Table) {
 	}
 	line := func(text func(i int) string) {
 		for i, width := range widths {
-			cell := text(i)
-			pad := strings.Repeat(" ", width-utf8.RuneCountInString(cell))
 			if i < t.Keys {
-				b.WriteString("| " + cell + pad + " ")
-			} else {
-				b.WriteString("| " + pad + cell + " ")
+				width = -width // to the left
 			}
+			fmt.Fprintf(b, "| %*s ", width, text(i))
 		}
 		b.WriteString("|\n")
 	}
 	line(func(i int) string { return t.Heads[i] })
 	for i, width := range widths {
+		end := ":"
 		if i < t.Keys {
-			b.WriteString("|-" + strings.Repeat("-", width) + "-")
-		} else {
-			b.WriteString("|-" + strings.Repeat("-", width) + ":")
+			end = "-"
 		}
+		b.WriteString("|-" + strings.Repeat("-", width) + end)
 	}
 	b.WriteString("|\n")
 	for _, row := range t.Rows {

@@ -40,9 +40,9 @@ type Section struct {
 // Answer is an experiment with what was measured.
 type Answer struct {
 	Spec
-	Sentence string // package answer makes those of the five questions
-	Tables   []*Table
-	Pictures []*Picture
+	Sentence string     `json:"sentence"` // package answer makes those of the five questions
+	Tables   []*Table   `json:"tables"`
+	Pictures []*Picture `json:"-"`
 }
 
 // Empty tells that nothing was measured.

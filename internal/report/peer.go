@@ -65,22 +65,12 @@ func (o others) cells(lines []*benchfmt.Result, c column) (list []Cell) {
 		return nil
 	}
 	for _, name := range o.with(c.unit) {
-		var values []float64
-		for _, p := range o.lines {
-			v, ok := p.Value(c.unit)
-			of := slices.ContainsFunc(lines, func(l *benchfmt.Result) bool {
+		list = append(list, figure(o.lines, column{unit: c.unit, of: func(p *benchfmt.Result) bool {
+			return Key(p, "peer") == name && slices.ContainsFunc(lines, func(l *benchfmt.Result) bool {
 				_, measured := l.Value(c.unit)
 				return measured && matches(p, l)
 			})
-			if ok && of && Key(p, "peer") == name {
-				values = append(values, v)
-			}
-		}
-		if len(values) == 0 {
-			list = append(list, Cell{Text: "–"})
-			continue
-		}
-		list = append(list, NewFigure(values, false).cell())
+		}}).cell())
 	}
 	return list
 }

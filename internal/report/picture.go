@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -306,15 +307,7 @@ func valuesOf(lines []*benchfmt.Result, unit string) (values []float64) {
 }
 
 func byX(points plotter.XYs) {
-	slices.SortFunc(points, func(a, b plotter.XY) int {
-		switch {
-		case a.X < b.X:
-			return -1
-		case a.X > b.X:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 }
 
 // fileName makes a title the name of a file.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,8 +125,8 @@ func columnsOf(c Column, lines []*benchfmt.Result) (list []column) {
 	}
 	var values []string
 	for _, l := range lines {
-		if v := Key(l, c.Across); v != "" && !slices.Contains(values, v) {
-			values = append(values, v)
+		if v := Key(l, c.Across); v != "" {
+			values = appendNew(values, v)
 		}
 	}
 	if c.Across != "engine" {
@@ -140,15 +141,13 @@ func columnsOf(c Column, lines []*benchfmt.Result) (list []column) {
 
 // byNumber orders numbers as such, and words behind them.
 func byNumber(a, b string) int {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	switch {
-	case errX == nil && errY == nil && x < y, errX == nil && errY != nil:
-		return -1
-	case errX == nil && errY == nil && x > y, errX != nil && errY == nil:
-		return 1
+	number := func(text string) float64 {
+		if v, err := strconv.ParseFloat(text, 64); err == nil {
+			return v
+		}
+		return math.Inf(1)
 	}
-	return strings.Compare(a, b)
+	return cmp.Or(cmp.Compare(number(a), number(b)), strings.Compare(a, b))
 }
 
 // group puts the lines into their rows, and returns the keys of the rows in order.
@@ -212,23 +211,13 @@ func (s *Set) Figure(filter, unit string) (*Figure, error) {
 // are in neither are named: such a table mixes settings.
 func (sel *selection) note() string {
 	values := make(map[string][]string)
-	var order []string
-	sittings := make(map[string]bool)
+	var order, sittings, parts []string
 	for _, l := range sel.lines {
-		sittings[l.GetConfig("host")+l.GetConfig("sitting")] = true
+		sittings = appendNew(sittings, l.GetConfig("host")+l.GetConfig("sitting"))
 		for _, pair := range nameKeys(l) {
-			if !slices.Contains(values[pair[0]], pair[1]) {
-				values[pair[0]] = append(values[pair[0]], pair[1])
-			}
-			if !slices.Contains(order, pair[0]) {
-				order = append(order, pair[0])
-			}
+			order, values[pair[0]] = appendNew(order, pair[0]), appendNew(values[pair[0]], pair[1])
 		}
 	}
-	if len(sel.lines) == 0 {
-		return ""
-	}
-	var parts []string
 	for _, key := range order {
 		if list := values[key]; len(list) == 1 && !sel.projected(key) {
 			parts = append(parts, key+" "+list[0])
@@ -236,10 +225,14 @@ func (sel *selection) note() string {
 			parts = append(parts, "mixes "+key+" "+strings.Join(list, " and "))
 		}
 	}
-	if len(sittings) == 1 {
-		return strings.Join(append(parts, "one sitting"), ", ")
+	switch n := len(sittings); n {
+	case 0:
+	case 1:
+		parts = append(parts, "one sitting")
+	default:
+		parts = append(parts, strconv.Itoa(n)+" sittings")
 	}
-	return strings.Join(append(parts, strconv.Itoa(len(sittings))+" sittings"), ", ")
+	return strings.Join(parts, ", ")
 }
 
 // projected tells whether a key tells rows or columns apart.

@@ -65,9 +65,9 @@ func (s *Set) Table(v View) (*Table, error) {
 		s.rank(sel, t)
 	}
 	if v.Compare != nil {
-		t.Under, err = s.compare(sel, *v.Compare)
+		t.Under = s.compare(sel, *v.Compare)
 	}
-	return t, err
+	return t, nil
 }
 
 // sayOnce moves the number of measurements below the table where all figures have the same.
