@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	}
 	// The trials tell lost syncs from the order of writes, and not from a disk's patience.
 	if free, err := filesync.Free("/dev/shm"); err == nil && free > 4<<30 && os.Getenv("TMPDIR") == "" {
-		os.Setenv("TMPDIR", "/dev/shm")
+		_ = os.Setenv("TMPDIR", "/dev/shm")
 	}
 	os.Exit(m.Run())
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,7 +93,7 @@ func runWorker(ctx context.Context, config WorkerConfig, p *plan, tracer ...stri
 	if err != nil {
 		return ending{}, err
 	}
-	args := append(tracer, self)
+	args := slices.Concat(tracer, []string{self})
 	l := &life{plan: p, cmd: exec.CommandContext(ctx, args[0], args[1:]...), acted: make(chan error, 1), end: ending{phase: phaseOpen}}
 	l.cmd.Env = append(os.Environ(), workerEnv+"="+string(text))
 	var stderr bytes.Buffer

@@ -62,7 +62,7 @@ func TestEngines(t *testing.T) {
 		}
 		for _, m := range literal.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1) {
 			of := engine.Find(m[1])
-			own := append(of.Internal, of.Name)
+			own := slices.Concat(of.Internal, []string{of.Name})
 			if !slices.ContainsFunc(strings.Split(name, "/"), func(dir string) bool { return slices.Contains(own, dir) }) {
 				t.Errorf("%s names engine %s: ask internal/engine or the driver's capabilities", name, of.Name)
 			}

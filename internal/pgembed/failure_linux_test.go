@@ -140,7 +140,7 @@ func TestFullDisk(t *testing.T) {
 func TestReadOnlyDisk(t *testing.T) {
 	t.Parallel()
 	dir := mount(t, "size=128m")
-	start(t, Config{Dir: initDir(t, dir)}).Stop(t.Context())
+	initDir(t, dir)
 	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	_, err := Start(t.Context(), Config{Dir: dir})
 	require.ErrorIs(t, err, driver.ErrReadOnly)

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	}
 	// Most of the time of these tests is that of syncs, of which none depends.
 	if free, err := filesync.Free("/dev/shm"); err == nil && free > 4<<30 && os.Getenv("TMPDIR") == "" {
-		os.Setenv("TMPDIR", "/dev/shm")
+		_ = os.Setenv("TMPDIR", "/dev/shm")
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if err := os.RemoveAll(template.dir); err != nil {

@@ -183,15 +183,15 @@ func (e *faultyEngine) Snapshot(ctx context.Context) (driver.Reader, error) {
 	return &faultyReader{r, e.f}, nil
 }
 
-// Check implements driver.Checker.
+// View implements driver.Engine.
+func (e *faultyEngine) View(ctx context.Context) (driver.Reader, error) { return e.Snapshot(ctx) }
+
+// Check implements driver.Engine.
 func (e *faultyEngine) Check(ctx context.Context, report func(string) bool) (string, error) {
 	if err := e.f.call(); err != nil {
 		return "", err
 	}
-	if c, ok := e.Engine.(driver.Checker); ok {
-		return c.Check(ctx, report)
-	}
-	return "", nil
+	return e.Engine.Check(ctx, report)
 }
 
 type faultyReader struct {
