@@ -24,7 +24,6 @@ import (
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -175,7 +174,7 @@ func TestSlowSubscriber(t *testing.T) {
 			}
 			require.Less(t, heap()-before, int64(total*size/4), "bytes for events that nobody takes")
 			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+3)
-			done, err := db.Engine().(driver.Checkpointer).Checkpoint(t.Context(), true)
+			done, err := db.Engine().Checkpoint(t.Context(), true)
 			require.NoError(t, err, "nobody holds a view: %+v", done)
 		}
 		if next == total+1 {

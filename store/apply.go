@@ -30,9 +30,6 @@ func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
 	e.maintainer.hold(ctx)
 	e.maintainer.enter()
 	err := e.db.write(ctx, func(ctx context.Context, tx driver.Tx) error {
-		if err := e.foretell(ctx, tx); err != nil {
-			return err
-		}
 		head, err := e.db.meta.head(ctx, tx)
 		if err != nil {
 			return err

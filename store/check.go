@@ -316,14 +316,9 @@ func (c *checker) events(ctx context.Context) {
 
 // engine runs the engine's own check.
 func (c *checker) engine(ctx context.Context) {
-	checks, ok := c.db.engine.(driver.Checker)
-	if !ok {
-		c.unavailable(PartEngine, noEngineCheck)
-		return
-	}
 	c.progress(PartEngine, "", 0)(0)
 	found := 0
-	did, err := checks.Check(ctx, func(problem string) bool {
+	did, err := c.db.engine.Check(ctx, func(problem string) bool {
 		c.find(PartEngine, false, problem)
 		found++
 		return found < c.opts.Findings && ctx.Err() == nil

@@ -81,8 +81,10 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 		if err := e.tail.Write(ctx, tx, cmp.Or(requests[0].now, e.opts.Now().UnixMicro())); err != nil {
 			return true, err
 		}
-		if a, ok := tx.(driver.Announcer); ok {
-			a.Announce()
+		if l, ok := e.db.engine.(driver.Listener); ok && l.Announcement() != "" {
+			if err := driver.Run(ctx, tx, l.Announcement()); err != nil {
+				return true, err
+			}
 		}
 	}
 	if err := tx.Commit(ctx); err != nil {

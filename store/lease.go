@@ -8,17 +8,13 @@ import (
 )
 
 // Lease takes the database's one lease, which servers and imports ask for before
-// they write; see driver.Leaser. It fails with ErrUnsupported on engines that
+// they write; see driver.Upkeep. It fails with ErrUnsupported on engines that
 // have none. The caller releases it before Close.
 func (db *DB) Lease(ctx context.Context) (driver.Lease, error) {
-	l, ok := db.engine.(driver.Leaser)
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("lease on %s: %w", db.engine.Info().Name, ErrUnsupported)
-	case db.ro:
+	if db.ro {
 		return nil, fmt.Errorf("lease: %w", ErrReadOnly)
 	}
-	lease, err := l.Lease(ctx)
+	lease, err := db.engine.Lease(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lease: %w", err)
 	}

@@ -42,12 +42,12 @@ func (db *DB) Repair(ctx context.Context, opts CheckOptions) (r Repaired, err er
 }
 
 func (db *DB) repair(ctx context.Context, opts CheckOptions, r *Repaired) error {
-	if indexer, ok := db.engine.(driver.Reindexer); ok {
-		// First: the sources are read through indexes.
-		if err := indexer.Reindex(ctx); err != nil {
-			return fmt.Errorf("make indexes anew: %w", err)
-		}
+	// First: the sources are read through indexes.
+	switch err := db.engine.Reindex(ctx); {
+	case err == nil:
 		r.Rebuilt = append(r.Rebuilt, "indexes")
+	case !errors.Is(err, ErrUnsupported):
+		return fmt.Errorf("make indexes anew: %w", err)
 	}
 	recorded, err := db.recorded(ctx)
 	if err != nil {

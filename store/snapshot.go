@@ -34,7 +34,7 @@ type Snapshot struct {
 // ErrUnsupported when it is below the head and the layout keeps no history. It
 // waits for a free reader until ctx is done.
 func (e *Entities) At(ctx context.Context, block uint64) (*Snapshot, error) {
-	r, err := driver.View(ctx, e.db.engine)
+	r, err := e.db.engine.View(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
@@ -109,9 +109,6 @@ func closeViews(list []*Snapshot) error {
 }
 
 func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
-	if err := s.ents.foretell(ctx, s.reader); err != nil {
-		return err
-	}
 	if s.head, s.horizon, err = s.ents.db.meta.headAndHorizon(ctx, s.reader); err != nil {
 		return err
 	}
@@ -124,14 +121,6 @@ func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
 	}
 	s.shown, err = s.ents.db.meta.headAt(ctx, s.reader, block)
 	return err
-}
-
-// foretell has the layout's first query travel with the next one.
-func (e *Entities) foretell(ctx context.Context, q driver.Querier) error {
-	if l, ok := e.layout.(layout.Foretold); ok {
-		return driver.Prefetch(ctx, q, l.First())
-	}
-	return nil
 }
 
 // readable checks that a block can be read in this view.

@@ -92,32 +92,18 @@ func (db *DB) Stats(ctx context.Context) (driver.Stats, error) { return db.engin
 // Checkpoint moves the write-ahead log into the database, and with truncate
 // empties it. It fails with ErrUnsupported on engines without such a log.
 func (db *DB) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointResult, error) {
-	c, ok := db.engine.(driver.Checkpointer)
-	if !ok {
-		return driver.CheckpointResult{}, fmt.Errorf("checkpoint on %s: %w", db.engine.Info().Name, ErrUnsupported)
-	}
-	return c.Checkpoint(ctx, truncate)
+	return db.engine.Checkpoint(ctx, truncate)
 }
 
 // Ended is closed when the database has ended, by Close or by itself, as an embedded
 // server does that is killed: then Close says why. It is nil on engines that have no
 // process of their own.
-func (db *DB) Ended() <-chan struct{} {
-	m, ok := db.engine.(driver.Mortal)
-	if !ok {
-		return nil
-	}
-	return m.Ended()
-}
+func (db *DB) Ended() <-chan struct{} { return db.engine.Ended() }
 
 // Ready returns nil while commits are possible as far as the engine knows without one; see
-// driver.Prober. It is cheap.
+// driver.Upkeep. It is cheap.
 func (db *DB) Ready(ctx context.Context) error {
-	p, ok := db.engine.(driver.Prober)
-	if !ok {
-		return nil
-	}
-	if err := p.Probe(ctx); err != nil {
+	if err := db.engine.Probe(ctx); err != nil {
 		return fmt.Errorf("%s database: %w", db.engine.Info().Name, err)
 	}
 	return nil
@@ -143,11 +129,10 @@ func (db *DB) Close() error {
 
 // tune gives tables the settings of their upkeep, on engines that have such.
 func (db *DB) tune(ctx context.Context, tables []*driver.Table) error {
-	t, ok := db.engine.(driver.Tuner)
-	if !ok || db.ro {
+	if db.ro {
 		return nil
 	}
-	return t.Tune(ctx, tables)
+	return db.engine.Tune(ctx, tables)
 }
 
 // write runs f in a write transaction. Engine calls inside are not cancelled
@@ -186,7 +171,7 @@ func (db *DB) readBulk(ctx context.Context, f func(ctx context.Context, q driver
 
 // read runs f in a read view.
 func (db *DB) read(ctx context.Context, f func(ctx context.Context, q driver.Querier) error) error {
-	r, err := driver.View(ctx, db.engine)
+	r, err := db.engine.View(ctx)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func init() {
 // slowEngine is its engine.
 type slowEngine struct{ driver.Engine }
 
-// Check implements driver.Checker.
+// Check implements driver.Engine.
 func (e slowEngine) Check(context.Context, func(string) bool) (string, error) {
 	return "", context.DeadlineExceeded
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
 
+	"github.com/varvedb/varve/internal/crashtest"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
@@ -67,8 +68,7 @@ type commands struct {
 
 	Completion kongcompletion.Completion `cmd:"" help:"Print how bash, zsh or fish complete the commands and flags of varve."`
 
-	Lab    labCmd    `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
-	Victim victimCmd `cmd:"" name:"crash-worker" hidden:"" help:"Write to a store until killed, for torture."`
+	Lab labCmd `cmd:"" hidden:"" help:"Run one experiment on one engine for run."`
 }
 
 // env is what commands get beside their flags.
@@ -81,6 +81,9 @@ type env struct {
 // Main runs the command of this process and returns its exit code. The first
 // Ctrl-C ends work cleanly, a second one soon.
 func Main() int {
+	if code, asked := crashtest.WorkerIfAsked(); asked {
+		return code // this process is one that torture kills
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
@@ -209,6 +212,12 @@ func stores(parsed *kong.Context) (list []string) {
 
 // usageError is wrong usage that the parser cannot see.
 type usageError struct{ error }
+
+// exitStatus is an error that is said already and is only an exit code.
+type exitStatus int
+
+// Error implements error.
+func (s exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
 // exitCode returns the exit code of an error, and what is to be said of it.
 func exitCode(err error) (code int, message string) {

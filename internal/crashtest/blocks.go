@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
@@ -17,8 +18,8 @@ const entityKeys = 48
 // newRand returns the generator of a seed.
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
 
-// DrawBlock draws a valid block to come after the model's head.
-func DrawBlock(rng *rand.Rand, m *model.Model) (store.Block, error) {
+// drawBlock draws a valid block to come after the model's head.
+func drawBlock(rng *rand.Rand, m *model.Model) (store.Block, error) {
 	head := m.Head()
 	b := store.Block{Number: head.Block + 1 + uint64(rng.IntN(3))}
 	b.Hash, b.Time = store.Hash{0: byte(b.Number), 31: byte(rng.Uint32())}, 1_700_000_000+2*b.Number
@@ -113,3 +114,25 @@ func drawContent(rng *rand.Rand, op *store.Op) {
 		op.NumericAttributes["big"] = rng.Uint64()
 	}
 }
+
+// questions are what is asked of a store of entities that a fault has met: all of
+// them (nil), then queries of which each goes through another index, or through
+// several.
+var questions = func() []query.Expr {
+	list := []query.Expr{nil}
+	for _, text := range []string{
+		`group = "g1"`, `group in ("g0", "g3") && n > 4`, `n >= 3 && n < 7`, `!(group = "g2")`, `group != "g4" || n = 2`,
+		`unique ~ "u1*"`, `rare = "ab" || rare = ""`, `rare !~ "a*"`, `big > 9223372036854775807`, `n not in (1 2 3)`,
+		`$owner = 0x0100000000000000000000000000000000000000`, `$creator != 0x0000000000000000000000000000000000000000`,
+		`$expiration < 60`, `$lastModifiedAtBlock > 20`, `$createdAtBlock <= 30 && group = "g0"`,
+		`group in ("g0", "g1", "g2") && n < 9 && !(rare = "a" || n in (0 2)) && unique ~ "u*" && $expiration > 40`,
+		`(group = "g1" && n >= 2) || (rare ~ "*" && big > 5 && !(group = "g3")) || (unique !~ "u1*" && n = 7)`,
+	} {
+		expr, err := query.Parse(text)
+		if err != nil {
+			panic(err) // a constant of this file
+		}
+		list = append(list, expr)
+	}
+	return list
+}()

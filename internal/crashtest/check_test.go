@@ -21,15 +21,16 @@ func TestCheckBites(t *testing.T) {
 		{"term", EventsLayout, "DELETE FROM event_postings", "selects"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			cell := Cell{Engine: "sqlite", Layout: c.layout, Seed: 4, Dir: t.TempDir()}
 			live := WorkerConfig{URL: cell.URL("store", "backlog", "1"), Layout: c.layout, Journal: filepath.Join(cell.Dir, "journal"), Seed: 4, Target: phaseReopen, After: 30, NoPrune: true}
-			end, err := runWorker(t.Context(), Reexec, live, &plan{phase: phaseReopen})
+			end, err := runWorker(t.Context(), live, &plan{phase: phaseReopen})
 			require.NoError(t, err)
 			require.True(t, end.killed)
 
 			check := live
 			check.CheckOnly = true
-			end, err = runWorker(t.Context(), Reexec, check, nil)
+			end, err = runWorker(t.Context(), check, nil)
 			require.NoError(t, err)
 			require.Equal(t, exitDone, end.code, end.said)
 
@@ -43,7 +44,7 @@ func TestCheckBites(t *testing.T) {
 			require.NoError(t, tx.Commit(t.Context()))
 			require.NoError(t, db.Close())
 
-			end, err = runWorker(t.Context(), Reexec, check, nil)
+			end, err = runWorker(t.Context(), check, nil)
 			require.NoError(t, err)
 			require.Equal(t, exitViolation, end.code, end.said)
 			require.Contains(t, end.said, c.want)

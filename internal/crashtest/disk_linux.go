@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -80,12 +78,7 @@ func (d *disk) unmount() (err error) {
 	if !d.mounted {
 		return nil
 	}
-	for end := time.Now().Add(busyFor); ; time.Sleep(10 * time.Millisecond) {
-		err = run("umount", d.dir)
-		if err == nil || time.Now().After(end) {
-			break
-		}
-	}
+	err = patiently(func() error { return run("umount", d.dir) })
 	d.mounted = err != nil
 	return err
 }
@@ -106,9 +99,12 @@ func run(name string, args ...string) error {
 // waitForEnd waits until processes have ended that lost their parent.
 func waitForEnd(pids []int) {
 	for _, pid := range pids {
-		for end := time.Now().Add(busyFor); syscall.Kill(pid, 0) == nil && time.Now().Before(end); {
-			time.Sleep(5 * time.Millisecond)
-		}
+		_ = patiently(func() error {
+			if unix.Kill(pid, 0) == nil {
+				return unix.EBUSY
+			}
+			return nil
+		})
 	}
 }
 
@@ -143,12 +139,8 @@ func MountMemory(dir string, size int64) error {
 }
 
 // UnmountMemory unmounts it, though a process which just ended may still hold it.
-func UnmountMemory(dir string) (err error) {
-	for end := time.Now().Add(busyFor); ; time.Sleep(10 * time.Millisecond) {
-		if err = unix.Unmount(dir, 0); err == nil || time.Now().After(end) {
-			return err
-		}
-	}
+func UnmountMemory(dir string) error {
+	return patiently(func() error { return unix.Unmount(dir, 0) })
 }
 
 // occupy fills the file system that a new file is on but for some bytes.

@@ -2,9 +2,14 @@ package crashtest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/query"
 )
 
 // entityWorker applies blocks.
@@ -12,12 +17,11 @@ type entityWorker struct {
 	*worker
 	ents    *store.Entities
 	history *history
-	fresh   bool // the journal is empty
 }
 
 func newEntityWorker(w *worker, records []record) (*entityWorker, error) {
 	h, err := newHistory(records)
-	return &entityWorker{worker: w, history: h, fresh: len(records) == 0}, err
+	return &entityWorker{worker: w, history: h}, err
 }
 
 func (w *entityWorker) open(ctx context.Context) (err error) {
@@ -31,6 +35,8 @@ func (w *entityWorker) phases() []phase {
 		{phaseCheckpoint, 4}, {phaseMerge, 4}, {phaseReopen, 1}, {phaseBetween, 1},
 	}
 }
+
+func (w *entityWorker) grow(ctx context.Context) error { return w.step(ctx, stepApply) }
 
 func (w *entityWorker) step(ctx context.Context, phase string) error {
 	switch phase {
@@ -54,19 +60,15 @@ func (w *entityWorker) step(ctx context.Context, phase string) error {
 		return err
 	}
 	w.history.announce(s)
+	ack := func() error { return w.journal.acknowledge(record{Ack: true}) }
 	if w.EarlyAck {
-		if err := w.journal.acknowledge(record{Ack: true}); err != nil {
-			return err
-		}
+		return errors.Join(ack(), w.do(ctx, s))
 	}
 	if err := w.do(ctx, s); err != nil {
 		return err
 	}
 	w.history.acked = len(w.history.states) - 1
-	if w.EarlyAck {
-		return nil
-	}
-	return w.journal.acknowledge(record{Ack: true})
+	return ack()
 }
 
 // The greatest distances from the head, in blocks, of a rewind and of a prune.
@@ -112,7 +114,6 @@ func (w *entityWorker) do(ctx context.Context, s *step) error {
 	return err
 }
 
-// commit applies a block that is not part of the history.
 func (w *entityWorker) commit(ctx context.Context, i int) error {
 	head, err := w.ents.Head(ctx)
 	if err != nil {
@@ -125,30 +126,28 @@ func (w *entityWorker) commit(ctx context.Context, i int) error {
 	return err
 }
 
-// check finds out in which of the states that the journal allows the store is,
-// compares everything with that state, and records it.
-func (w *entityWorker) check(ctx context.Context) error {
+// compare finds out in which of the states that the journal allows the store is,
+// and compares everything with that state.
+func (w *entityWorker) compare(ctx context.Context) (r record, found, lost int, err error) {
 	summary, err := w.ents.Summary(ctx)
 	if err != nil {
-		return err
+		return r, 0, 0, err
 	}
 	head, err := w.ents.Head(ctx)
 	if err != nil {
-		return err
+		return r, 0, 0, err
 	}
-	found, ok := w.history.find(head, summary.Horizon, w.Lossy)
+	at, ok := w.history.find(head, summary.Horizon, w.Lossy)
 	if !ok {
-		return w.unknown(head, summary.Horizon)
+		return r, 0, 0, w.unknown(head, summary.Horizon)
 	}
-	if err := w.compare(ctx, &w.history.states[found]); err != nil {
-		return err
-	}
-	w.say("found", "%d %d", max(found-w.history.acked, 0), max(w.history.acked-found, 0))
-	if w.fresh {
-		return nil
-	}
-	w.history.resume(found)
-	return w.journal.acknowledge(record{Resumed: true, State: found})
+	acked := w.history.acked
+	return record{Resumed: true, State: at}, max(at-acked, 0), max(acked-at, 0), w.compareState(ctx, &w.history.states[at])
+}
+
+func (w *entityWorker) resume(_ context.Context, r record) error {
+	w.history.resume(r.State)
+	return w.journal.acknowledge(r)
 }
 
 // unknown tells what is wrong with a head.
@@ -161,4 +160,131 @@ func (w *entityWorker) unknown(head store.BlockHead, horizon uint64) error {
 	}
 	return violation("the store is in no state that it ever had: block %d with digest %s and horizon %d; acknowledged was block %d with digest %s and horizon %d, announced up to block %d",
 		head.Block, head.Digest, horizon, acked.head().Block, acked.head().Digest, acked.horizon, announced.head().Block)
+}
+
+// pastBlocks is how many past blocks are compared.
+const pastBlocks = 3
+
+// compareState lets the store check itself and compares it with a state, at the head
+// and at past blocks.
+func (w *entityWorker) compareState(ctx context.Context, want *state) error {
+	if !w.checked {
+		if _, err := w.ents.Verify(ctx); errors.Is(err, store.ErrCorrupt) {
+			return violation("%v", err)
+		} else if err != nil {
+			return err
+		}
+	}
+	head := want.head()
+	if err := w.compareAt(ctx, want, store.Head); err != nil || head.Empty || !w.ents.Temporal() {
+		return err
+	}
+	for range pastBlocks {
+		at := want.horizon + w.rng.Uint64N(head.Block-want.horizon+1)
+		if err := w.compareAt(ctx, want, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// orders are those in which results are asked for, in turn.
+var orders = [][]store.Order{
+	nil, {{Name: "n", Kind: entity.Numeric}}, {{Name: entity.AttrExpiration, Desc: true}},
+	{{Name: "rare", Kind: entity.String, Desc: true}, {Name: "n", Kind: entity.Numeric}},
+}
+
+func (w *entityWorker) compareAt(ctx context.Context, want *state, at uint64) (err error) {
+	model, err := want.model.At(at)
+	if err != nil {
+		return fmt.Errorf("model at block %d: %w", at, err)
+	}
+	s, err := w.ents.At(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for i, q := range questions {
+		order := orders[i%len(orders)]
+		wanted, err := model.Query(q, order, 0, nil)
+		if err != nil {
+			return err
+		}
+		found, err := pages(ctx, s, q, store.QueryOptions{Order: order, Limit: i % 3 * 7})
+		if err == nil && q == nil {
+			err = alone(ctx, s, found)
+		}
+		if err != nil {
+			return err
+		}
+		if err := sameEntities(wanted, found); err != nil {
+			return violation("at block %d, query %v: %v", model.Block(), q, err)
+		}
+		n, err := s.Count(ctx, q)
+		if err != nil {
+			return err
+		}
+		if n != uint64(len(wanted)) {
+			return violation("at block %d, count of %v is %d, should be %d", model.Block(), q, n, len(wanted))
+		}
+	}
+	return nil
+}
+
+// alone compares entities with what they are when they are asked for one by one.
+func alone(ctx context.Context, s *store.Snapshot, found []*store.Entity) error {
+	for _, e := range found {
+		got, err := s.Get(ctx, e.Key)
+		if err != nil {
+			return err
+		}
+		if fingerprint(got) != fingerprint(e) {
+			return violation("%s is another when asked for alone", e.Key)
+		}
+	}
+	return nil
+}
+
+// pages reads a result, page by page where there is a limit.
+func pages(ctx context.Context, s *store.Snapshot, q query.Expr, opts store.QueryOptions) (all []*store.Entity, err error) {
+	for {
+		page, err := gather(s.Query(ctx, q, &opts))
+		all = append(all, page...)
+		if err != nil || opts.Limit == 0 || len(page) < opts.Limit {
+			return all, err
+		}
+		if opts.After, err = s.Cursor(page[len(page)-1], &opts); err != nil {
+			return all, err
+		}
+	}
+}
+
+func gather[T any](found iter.Seq2[T, error]) (all []T, err error) {
+	for e, err := range found {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// sameEntities compares by the digest that the store itself chains: it covers all
+// that a version has.
+func sameEntities(want, got []*store.Entity) error {
+	if len(want) != len(got) {
+		return fmt.Errorf("%d entities, should be %d", len(got), len(want))
+	}
+	for i := range want {
+		if want[i].Key != got[i].Key || fingerprint(want[i]) != fingerprint(got[i]) {
+			return fmt.Errorf("place %d has %s of block %d, should have %s of block %d, or its content differs", i,
+				got[i].Key, got[i].LastModifiedAtBlock, want[i].Key, want[i].LastModifiedAtBlock)
+		}
+	}
+	return nil
+}
+
+// fingerprint covers everything that an entity has.
+func fingerprint(e *store.Entity) store.Digest {
+	return store.Digest{1}.Next(entity.Changeset{Block: 1, Changes: []entity.Change{{Key: e.Key, New: e}}})
 }

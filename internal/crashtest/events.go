@@ -21,6 +21,9 @@ type eventWorker struct {
 	mu     sync.Mutex // guards ledger
 	ledger *ledger
 	bursts int
+
+	stored map[string][]uint64    // positions of the appends, as compare has found them
+	known  []store.SequencedEvent // what was there before the files were damaged; see Contents
 }
 
 // maxAppenders is how many goroutines append at once, and crowd how many do now and then:
@@ -55,11 +58,16 @@ func (w *eventWorker) step(ctx context.Context, phase string) error {
 	return w.burst(ctx)
 }
 
+func (w *eventWorker) grow(ctx context.Context) error {
+	w.bursts++
+	return w.append(ctx, record{Step: phaseAppend, Name: fmt.Sprint("alone-", w.bursts), Seed: w.rng.Uint64()})
+}
+
 // burst appends from several goroutines, beside one that reads what came last.
 func (w *eventWorker) burst(ctx context.Context) error {
 	w.bursts++
 	n := 1 + w.rng.IntN(maxAppenders)
-	if w.EarlyRead || w.rng.IntN(3) == 0 {
+	if w.rng.IntN(3) == 0 {
 		n = crowd
 	}
 	errs := make([]error, n)
@@ -86,7 +94,7 @@ func (w *eventWorker) burst(ctx context.Context) error {
 // watch reads the last event again and again, and writes into the journal what it was.
 func (w *eventWorker) watch(ctx context.Context, done <-chan struct{}) error {
 	for last := uint64(0); ; {
-		for e, err := range w.evs.Read(ctx, event.All(), &store.EventReadOptions{Backwards: true, Limit: 1, Visible: w.EarlyRead}) {
+		for e, err := range w.evs.Read(ctx, event.All(), &store.EventReadOptions{Backwards: true, Limit: 1}) {
 			if err != nil {
 				return err
 			}
@@ -142,7 +150,6 @@ func (w *eventWorker) append(ctx context.Context, r record) error {
 	return nil
 }
 
-// commit appends an event that is not part of the ledger.
 func (w *eventWorker) commit(ctx context.Context, i int) error {
 	_, err := w.evs.Append(ctx, []store.Event{{
 		Type: eventTypes[0], Data: []byte("a small event"), Tags: []store.Tag{event.NewTag(tagGroup, fmt.Sprint(i))},

@@ -10,47 +10,57 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// check compares the store with the journal and records what became of the appends
-// that a crash left open.
-func (w *eventWorker) check(ctx context.Context) error {
+// compare compares the store with the journal.
+func (w *eventWorker) compare(ctx context.Context) (r record, found, lost int, err error) {
 	all, err := w.readAll(ctx)
 	if err != nil {
-		return err
+		return r, 0, 0, err
 	}
 	if err := w.wereRead(all); err != nil {
-		return err
+		return r, 0, 0, err
 	}
 	stored, err := w.group(all)
 	if err != nil {
-		return err
+		return r, 0, 0, err
 	}
-	r, err := w.settle(stored)
-	if err != nil {
-		return err
+	if r, err = w.settle(stored); err != nil {
+		return r, 0, 0, err
 	}
 	if err := w.claims(stored); err != nil {
-		return err
+		return r, 0, 0, err
 	}
 	if err := w.indexes(ctx, all); err != nil {
-		return err
+		return r, 0, 0, err
 	}
-	if err := w.repeat(ctx, r.Found, stored); err != nil {
-		return err
-	}
-	w.say("found", "%d %d", len(r.Found), len(r.Lost))
-	if len(w.ledger.order) == 0 {
-		return nil
+	w.stored = stored
+	return r, len(r.Found), len(r.Lost), nil
+}
+
+// resume records what became of the appends that a crash left open, and appends again what
+// was found though nobody had acknowledged it, as a client does that has no answer: with IDs
+// the answer is the old positions.
+func (w *eventWorker) resume(ctx context.Context, r record) error {
+	for _, name := range r.Found {
+		a := w.ledger.appends[name]
+		if a.events[0].ID.IsZero() {
+			continue
+		}
+		positions, err := w.evs.Append(ctx, a.events, a.cond)
+		if err != nil {
+			return violation("append %q is there; appending it again: %v", name, err)
+		}
+		if !slices.Equal(positions, w.stored[name]) {
+			return violation("append %q is at %v; appending it again gave %v", name, w.stored[name], positions)
+		}
 	}
 	w.ledger.resume(r)
-	for _, name := range r.Found {
-		found := record{Ack: true, Name: name, Positions: stored[name]}
-		w.ledger.acknowledge(found)
-	}
 	if err := w.journal.acknowledge(r); err != nil {
 		return err
 	}
 	for _, name := range r.Found {
-		if err := w.journal.acknowledge(record{Ack: true, Name: name, Positions: stored[name]}); err != nil {
+		found := record{Ack: true, Name: name, Positions: w.stored[name]}
+		w.ledger.acknowledge(found)
+		if err := w.journal.acknowledge(found); err != nil {
 			return err
 		}
 	}
@@ -67,6 +77,9 @@ func (w *eventWorker) readAll(ctx context.Context) (all []store.SequencedEvent, 
 		}
 		if e.Position <= last || e.Time.Before(at) {
 			return nil, violation("position %d at %s comes after %d at %s", e.Position, e.Time, last, at)
+		}
+		if n := len(all); w.known != nil && (n >= len(w.known) || !e.Time.Equal(w.known[n].Time)) {
+			return nil, violation("event %d is of %s, which it was not", e.Position, e.Time)
 		}
 		last, at = e.Position, e.Time
 		all = append(all, e)
@@ -213,25 +226,6 @@ func (w *eventWorker) indexes(ctx context.Context, all []store.SequencedEvent) e
 		}
 		if !slices.Equal(want, got) {
 			return violation("query %+v selects %d events, should be %d", q, len(got), len(want))
-		}
-	}
-	return nil
-}
-
-// repeat appends again what was found though nobody had acknowledged it, as a
-// client does that has no answer: with IDs the answer is the old positions.
-func (w *eventWorker) repeat(ctx context.Context, found []string, stored map[string][]uint64) error {
-	for _, name := range found {
-		a := w.ledger.appends[name]
-		if a.events[0].ID.IsZero() {
-			continue
-		}
-		positions, err := w.evs.Append(ctx, a.events, a.cond)
-		if err != nil {
-			return violation("append %q is there; appending it again: %v", name, err)
-		}
-		if !slices.Equal(positions, stored[name]) {
-			return violation("append %q is at %v; appending it again gave %v", name, stored[name], positions)
 		}
 	}
 	return nil

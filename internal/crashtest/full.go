@@ -14,18 +14,6 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Full is the trial that fills the disk under a working store: within a moment that
-// nobody chose only some bytes are left, and the worker goes on until a step fails or
-// the engine ends the process. Then there is space again, and the store must be at a
-// step that the journal allows. One time in eight the disk is full before the store
-// is opened.
-type Full struct {
-	Worker Command
-
-	// EarlyAck breaks the workers; see WorkerConfig.
-	EarlyAck bool
-}
-
 // The sizes of the disk in bytes: an embedded server has files of its own.
 const (
 	fullDisk       = 128 << 20
@@ -35,95 +23,82 @@ const (
 // bareIOError is all that libSQL says when there is no space for what opening needs.
 const bareIOError = "disk I/O error"
 
-// fullTurn is how many times a store is filled at most: it grows each time.
-const fullTurn = 10
+// Full is the trial that fills the disk under a working store: within a moment that
+// nobody chose only some bytes are left, and the worker goes on until a step fails or
+// the engine ends the process. Then there is space again, and the store must be at a
+// step that the journal allows. One time in eight the disk is full before the store
+// is opened.
+func Full() Trial { return full(false) }
 
-// Name implements Trial.
-func (*Full) Name() string { return "full" }
-
-// Skip implements Trial.
-func (*Full) Skip(Cell) string { return CanMountMemory() }
-
-// Run implements Trial.
-func (t *Full) Run(ctx context.Context, c Cell, rng *rand.Rand, r *Report) (err error) {
-	size := int64(fullDisk)
-	if ownLog(c.Engine) {
-		size = fullServerDisk
+func full(earlyAck bool) Trial {
+	return Trial{
+		Name: "full", Turn: 10, // a store grows each time
+		Skip: func(Cell) string { return CanMountMemory() },
+		Run: func(ctx context.Context, c Cell, rng *rand.Rand, r *Row) (err error) {
+			size := int64(fullDisk)
+			if c.ownLog() {
+				size = fullServerDisk
+			}
+			dir := filepath.Join(c.Dir, "disk")
+			if err := MountMemory(dir, size); err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, UnmountMemory(dir)) }()
+			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
+				config := c.config(rng, dir)
+				config.EarlyAck, config.CheckOnly = earlyAck, last
+				if last {
+					end, err := runWorker(ctx, config, nil)
+					waitForEnd(end.pids)
+					return end, err
+				}
+				return fill(ctx, dir, config, rng, r)
+			})
+		},
 	}
-	dir := filepath.Join(c.Dir, "disk")
-	if err := MountMemory(dir, size); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, UnmountMemory(dir)) }()
-	for range min(c.Faults, fullTurn) {
-		if ok, err := t.fill(ctx, c, dir, rng, r); !ok || err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-// fill fills the disk once. It returns false when the turn is over.
-func (t *Full) fill(ctx context.Context, c Cell, dir string, rng *rand.Rand, r *Report) (ok bool, err error) {
+// fill lets a worker live while the disk fills.
+func fill(ctx context.Context, dir string, config WorkerConfig, rng *rand.Rand, r *Row) (ending, error) {
 	b := &ballast{dir: dir, leave: rng.Int64N(600 << 10)}
 	if rng.IntN(2) == 0 {
 		b.leave = rng.Int64N(4 << 20)
 	}
 	p := &plan{delay: time.Duration(rng.IntN(400)) * time.Millisecond, act: b.load}
 	if rng.IntN(8) == 0 {
-		if err := b.load(); err != nil {
-			return false, err
-		}
 		p = nil
+		if err := b.load(); err != nil {
+			return ending{}, err
+		}
 	}
-	before := r.Broken()
-	end, err := runWorker(ctx, t.Worker, t.config(c, dir, rng, false), p)
+	end, err := runWorker(ctx, config, p)
 	waitForEnd(end.pids)
 	full := b.pieces > 0
 	err = errors.Join(err, b.unload())
-	if ctx.Err() != nil {
-		return false, nil
+	if err != nil || end.broken || !full { // it hangs, found something, or was not let to work
+		return end, err
 	}
+	r.Fault(end.phase)
 	switch {
-	case err != nil || end.broken || !full: // it hangs, found something, or was not let to work
-		return false, judge(t, c, r, end, err)
 	case end.code != exitTrouble:
-		r.Count(t, c, "process ended: "+firstLine(end.stderr), 1)
+		r.Outcomes["process ended: "+firstLine(end.stderr)]++
 	case strings.Contains(end.said, driver.ErrDiskFull.Error()):
-		r.Count(t, c, "disk full", 1)
-	case ownLog(c.Engine):
-		r.Count(t, c, "server ended", 1)
+		r.Outcomes["disk full"]++
+	case r.cell.ownLog(): // a server without space ends, and its client sees no more than that
+		r.Outcomes["server ended"]++
 	case strings.Contains(end.said, bareIOError):
-		r.Count(t, c, "I/O error", 1)
+		r.Outcomes["I/O error"]++
 	default:
-		r.Violate(t, c, "a full disk gave another error in phase %q: %s", end.phase, end.said)
+		r.Violate("a full disk gave another error in phase %q: %s", end.phase, end.said)
 	}
-	r.Fault(t, c, end.phase)
-	end, err = runWorker(ctx, t.Worker, t.config(c, dir, rng, true), nil)
-	waitForEnd(end.pids)
-	if ctx.Err() != nil {
-		return false, nil
-	}
-	if end.checked {
-		r.Count(t, c, "reopened", 1)
-		r.Count(t, c, "found unacknowledged", end.found)
-	}
-	err = judge(t, c, r, end, err)
-	return err == nil && r.Broken() == before, err
+	end.code = exitDone // that is how it had to end
+	return end, nil
 }
 
 // firstLine is what a process that was ended says first.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return line[:min(len(line), 120)]
-}
-
-func (t *Full) config(c Cell, dir string, rng *rand.Rand, check bool) WorkerConfig {
-	return WorkerConfig{
-		URL:    storeURL(c.Engine, filepath.Join(dir, "store"), drawParams(rng, c.Engine)...),
-		Layout: c.Layout, Journal: filepath.Join(c.Dir, "journal"), Seed: rng.Uint64(), CheckOnly: check, NoPrune: c.Seed%2 == 0,
-		EarlyAck: t.EarlyAck,
-	}
 }
 
 // ballast fills a disk but for some bytes. An engine that empties its log finds room
@@ -150,9 +125,7 @@ func (b *ballast) load() error {
 	if b.light {
 		return nil
 	}
-	if err := occupy(b.piece(b.pieces), b.leave); err != nil {
-		b.err = errors.Join(b.err, err)
-	}
+	b.err = errors.Join(b.err, occupy(b.piece(b.pieces), b.leave))
 	b.pieces++
 	b.leave /= 2
 	b.timer = time.AfterFunc(ballastEvery, func() { _ = b.load() }) // unload tells the error

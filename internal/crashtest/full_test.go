@@ -14,12 +14,12 @@ func TestFull(t *testing.T) {
 		{Engine: "postgres", Layout: EventsLayout, Seed: 5, Faults: 1},
 	} {
 		t.Run(c.Engine, func(t *testing.T) {
-			trial := &Full{Worker: Reexec}
-			r := tryTurn(t, trial, c)
+			t.Parallel()
+			r := tryTurn(t, Full(), c)
 			skipWithoutServer(t, r)
 			require.Empty(t, r.Violations)
-			require.Equal(t, c.Faults, r.Faults(trial, c.Engine, c.Layout))
-			require.Equal(t, c.Faults, r.Rows[0].Outcomes["reopened"])
+			require.Equal(t, c.Faults, r.Faults)
+			require.NotZero(t, r.Outcomes["reopened"])
 		})
 	}
 }
@@ -27,9 +27,9 @@ func TestFull(t *testing.T) {
 // TestFullBites: what was acknowledged and is not in the store is found. Here it never
 // was.
 func TestFullBites(t *testing.T) {
-	trial := &Full{Worker: Reexec, EarlyAck: true}
+	t.Parallel()
 	for seed := range uint64(5) {
-		if r := tryTurn(t, trial, Cell{Engine: "sqlite", Layout: "arkiv", Seed: seed, Faults: 1}); len(r.Violations) > 0 {
+		if r := tryTurn(t, full(true), Cell{Engine: "sqlite", Layout: "arkiv", Seed: seed, Faults: 1}); len(r.Violations) > 0 {
 			require.Contains(t, r.Violations[0].Text, "lost")
 			return
 		}

@@ -116,7 +116,7 @@ func (s *step) draw(to state) error {
 		n, s.changes = 2+rng.IntN(5), 1+rng.IntN(12)
 	}
 	for range n {
-		b, err := DrawBlock(rng, &to.model)
+		b, err := drawBlock(rng, &to.model)
 		if err != nil {
 			return err
 		}

@@ -31,10 +31,11 @@ type record struct {
 }
 
 // journal is the file in which a worker says what it does. It outlives the worker
-// and is never on the disk that a trial takes away.
+// and is never on the disk that a trial takes away. Without a file it keeps the records.
 type journal struct {
-	mu   sync.Mutex
-	file *os.File
+	mu      sync.Mutex
+	file    *os.File
+	records []record
 }
 
 // openJournal opens a journal, makes it when it does not exist, and returns its
@@ -71,12 +72,16 @@ func (j *journal) announce(r record) error { return j.write(r, false) }
 func (j *journal) acknowledge(r record) error { return j.write(r, true) }
 
 func (j *journal) write(r record, sync bool) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.file == nil {
+		j.records = append(j.records, r)
+		return nil
+	}
 	line, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	if _, err := j.file.Write(append(line, '\n')); err != nil || !sync {
 		return err
 	}

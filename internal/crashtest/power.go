@@ -23,64 +23,48 @@ import (
 // commit interval that is longer than a worker lives, so that nothing gets to the file
 // that no sync asked for. The moment falls between system calls: a sync that has begun
 // ends first.
-type Power struct {
-	Worker Command
-	Level  driver.Durability
-
-	// EarlyRead breaks the workers; see WorkerConfig.
-	EarlyRead bool
-}
-
-// Name implements Trial.
-func (t *Power) Name() string { return levelName("power", t.Level) }
-
-// Skip implements Trial.
-func (t *Power) Skip(c Cell) string {
-	return cmp.Or(skipLevel(c.Engine, t.Level), canMountDisks())
-}
-
-// Run implements Trial.
-func (t *Power) Run(ctx context.Context, c Cell, rng *rand.Rand, r *Report) (err error) {
-	d, err := newDisk(c.Dir)
-	if err != nil {
-		return err
+func Power(level driver.Durability) Trial {
+	return Trial{
+		Name: levelName("power", level), Turn: 10, // a cut takes seconds
+		Skip: func(c Cell) string { return cmp.Or(c.skipLevel(level), canMountDisks()) },
+		Run: func(ctx context.Context, c Cell, rng *rand.Rand, r *Row) (err error) {
+			d, err := newDisk(c.Dir)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, d.remove()) }()
+			return lives(ctx, c.Faults, r, func(last bool) (ending, error) {
+				end, err := cut(ctx, c, level, rng, d, last)
+				if end.killed {
+					r.Fault(end.phase)
+				}
+				if level == driver.Unsafe && err == nil && end.said != "" { // without durability anything may have been
+					r.Outcomes["stores destroyed"]++
+					return end, errOver
+				}
+				return end, err
+			})
+		},
 	}
-	defer func() { err = errors.Join(err, d.remove()) }()
-	cuts := min(c.Faults, turnCuts)
-	for n := range cuts + 1 {
-		last := n == cuts
-		if ok, err := t.cut(ctx, c, rng, r, d, last); !ok || err != nil || last {
-			return err
-		}
-	}
-	return nil
 }
-
-// turnCuts is how many cuts a turn has at most: one takes seconds.
-const turnCuts = 10
 
 // longestLife is how long a worker writes at most. It is shorter than the time after
 // which Linux writes dirty pages back unasked, 30 seconds.
 const longestLife = 1200 * time.Millisecond
 
 // cut mounts the disk, lets a worker check and go on, and replaces the disk by what a
-// power cut leaves of it. The last worker only checks. It returns false when the turn
-// is over.
-func (t *Power) cut(ctx context.Context, c Cell, rng *rand.Rand, r *Report, d *disk, last bool) (ok bool, err error) {
+// power cut leaves of it. The last worker only checks.
+func cut(ctx context.Context, c Cell, level driver.Durability, rng *rand.Rand, d *disk, last bool) (ending, error) {
 	if err := d.mount(); err != nil {
-		return false, err
+		return ending{}, err
 	}
 	// By it a store is told from one that a killed process has left. A system that has started
 	// again does not look at it; this one has not.
 	if err := os.RemoveAll(filepath.Join(d.dir, "store-durable")); err != nil {
-		return false, errors.Join(err, d.unmount())
+		return ending{}, errors.Join(err, d.unmount())
 	}
-	params := append(drawParams(rng, c.Engine), "durability", string(t.Level))
-	config := WorkerConfig{
-		URL:    storeURL(c.Engine, filepath.Join(d.dir, "store"), params...),
-		Layout: c.Layout, Journal: filepath.Join(c.Dir, "journal"), Seed: rng.Uint64(),
-		Lossy: t.Level != driver.Durable, CheckOnly: last, NoPrune: c.Seed%2 == 0, EarlyRead: t.EarlyRead,
-	}
+	config := c.config(rng, d.dir, "durability", string(level))
+	config.Lossy, config.CheckOnly = level != driver.Durable, last
 	p := &plan{delay: time.Duration(rng.Int64N(int64(longestLife)))}
 	if rng.IntN(10) == 0 {
 		p.phase, p.delay = phaseCheck, p.delay/50 // while what is left is read
@@ -88,32 +72,7 @@ func (t *Power) cut(ctx context.Context, c Cell, rng *rand.Rand, r *Report, d *d
 	if last {
 		p = nil
 	}
-	before := r.Broken()
-	end, err := runWorker(ctx, t.Worker, config, p)
+	end, err := runWorker(ctx, config, p)
 	waitForEnd(end.pids)
-	if ctx.Err() != nil {
-		return false, d.unmount()
-	}
-	err = errors.Join(t.judge(c, r, end, err), d.cutPower())
-	if end.killed {
-		r.Fault(t, c, end.phase)
-	}
-	return err == nil && r.Broken() == before && end.killed, err
-}
-
-// judge reports what became of the cut before. Without durability anything may have.
-func (t *Power) judge(c Cell, r *Report, end ending, err error) error {
-	if end.checked {
-		r.Count(t, c, "reopened", 1)
-		r.Count(t, c, "found unacknowledged", end.found)
-		r.Count(t, c, "steps lost", end.lost)
-		if end.lost > 0 {
-			r.Count(t, c, "cuts that lost", 1)
-		}
-	}
-	if t.Level == driver.Unsafe && err == nil && end.said != "" {
-		r.Count(t, c, "stores destroyed", 1)
-		return nil
-	}
-	return judge(t, c, r, end, err)
+	return end, errors.Join(err, d.cutPower())
 }

@@ -9,15 +9,25 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
 
-// Command returns the command of a worker process, to which the configuration is
-// the last argument or otherwise known; see WorkerMain.
-type Command func(ctx context.Context, config string) *exec.Cmd
+// workerEnv has the configuration of a worker that is this program run again.
+const workerEnv = "VARVE_CRASH_WORKER"
+
+// WorkerIfAsked runs a worker and returns its exit code when this process was started as
+// one. Programs that make trials call it before they do anything else.
+func WorkerIfAsked() (code int, asked bool) {
+	config, asked := os.LookupEnv(workerEnv)
+	if !asked {
+		return 0, false
+	}
+	return workerMain(context.Background(), config, os.Stdout), true
+}
 
 // victim is who is killed.
 type victim int
@@ -53,8 +63,6 @@ type ending struct {
 	said    string // violation or trouble
 	stderr  string
 	pids    []int // of the engine's own processes
-
-	took map[string]time.Duration // of each phase, the last one that ended
 }
 
 // life is a running worker as its parent sees it.
@@ -72,16 +80,22 @@ type life struct {
 // patience is how long a worker may live. One that lives longer hangs.
 const patience = 2 * time.Minute
 
-// runWorker runs a worker and kills it as planned. An error means that it could not
-// be started.
-func runWorker(ctx context.Context, command Command, config WorkerConfig, p *plan) (ending, error) {
+// runWorker runs this program again as a worker, under the tracer given if any, and kills it
+// as planned. An error means that it could not be started.
+func runWorker(ctx context.Context, config WorkerConfig, p *plan, tracer ...string) (ending, error) {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return ending{}, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errHangs)
 	defer cancel()
-	l := &life{plan: p, cmd: command(ctx, string(text)), acted: make(chan error, 1), end: ending{phase: phaseOpen, took: map[string]time.Duration{}}}
+	self, err := os.Executable()
+	if err != nil {
+		return ending{}, err
+	}
+	args := slices.Concat(tracer, []string{self})
+	l := &life{plan: p, cmd: exec.CommandContext(ctx, args[0], args[1:]...), acted: make(chan error, 1), end: ending{phase: phaseOpen}}
+	l.cmd.Env = append(os.Environ(), workerEnv+"="+string(text))
 	var stderr bytes.Buffer
 	l.cmd.Stderr = &stderr
 	l.cmd.WaitDelay = time.Second
@@ -118,19 +132,17 @@ var errHangs = errors.New("it hangs")
 // listen reads what the worker says until it ends, and starts the clock of the
 // plan.
 func (l *life) listen(lines *bufio.Scanner) {
-	var began time.Time
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		what, rest, _ := strings.Cut(lines.Text(), " ")
 		l.mu.Lock()
 		switch what {
 		case "begin":
-			l.end.phase, began = rest, time.Now()
+			l.end.phase = rest
 			if l.plan != nil && l.plan.phase == rest {
 				l.arm()
 			}
 		case "end":
-			l.end.took[rest] = time.Since(began)
 			l.end.phase = phaseBetween
 			l.end.checked = l.end.checked || rest == phaseCheck
 		case "processes":

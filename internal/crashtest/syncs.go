@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,59 +14,25 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Syncs is the trial that counts, with strace, how often the processes of a store ask
-// the system to sync a file while it commits: at least once a commit where commits are
-// durable, and never where they are unsafe. A count says that the promise is kept by
-// the call that keeps it, and what a commit costs on a disk whose syncs are dear.
-type Syncs struct {
-	Worker Command
-}
-
 // countedCommits is how many commits are counted at a time. They stay below the size of
-// a log at which an engine does something about it.
-const countedCommits = 20
+// a log at which an engine does something about it. Before them are warmCommits, which
+// make pages and statements that later ones find.
+const (
+	countedCommits = 20
+	warmCommits    = 5
+)
 
-// Name implements Trial.
-func (*Syncs) Name() string { return "syncs" }
+// syncMark is a path that no file has: asking for it is a system call that a tracer
+// sees and that changes nothing.
+const syncMark = "/varve-mark-"
 
-// Once says that one turn is enough.
-func (*Syncs) Once() {}
-
-// Skip implements Trial.
-func (*Syncs) Skip(Cell) string {
-	if _, err := exec.LookPath("strace"); err != nil {
-		return "strace is not installed"
-	}
-	if out, err := exec.Command("strace", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
-		return "strace cannot trace here: " + strings.TrimSpace(string(out))
+// CannotTrace returns why system calls cannot be counted here, or "".
+func CannotTrace() string {
+	out, err := exec.Command("strace", "-o", os.DevNull, "true").CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf("strace: %v %s", err, out)
 	}
 	return ""
-}
-
-// Run implements Trial: it counts on each level of durability that the engine has.
-func (t *Syncs) Run(ctx context.Context, c Cell, rng *rand.Rand, r *Report) error {
-	for _, level := range levels(c.Engine) {
-		n, err := CountSyncs(ctx, t.Worker, c, level, rng.Uint64())
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", level, err)
-		}
-		for range countedCommits {
-			r.Fault(t, c, string(level))
-		}
-		for call, count := range n {
-			r.Count(t, c, string(level)+" "+call, count)
-		}
-		switch total := n.Total(); {
-		case level == driver.Durable && total < countedCommits:
-			r.Violate(t, c, "%d syncs in %d durable commits", total, countedCommits)
-		case level == driver.Unsafe && total > 0:
-			r.Violate(t, c, "%d syncs in %d unsafe commits", total, countedCommits)
-		}
-	}
-	return nil
 }
 
 // SyncCount is how often each system call that syncs was made.
@@ -81,28 +46,24 @@ func (n SyncCount) Total() (total int) {
 	return total
 }
 
-// CountSyncs makes a new store in the cell's directory and returns the syncs of
-// countedCommits small commits, one after the other. What is put off stays put off.
-func CountSyncs(ctx context.Context, worker Command, c Cell, level driver.Durability, seed uint64) (SyncCount, error) {
-	dir, err := os.MkdirTemp(c.Dir, "syncs-")
-	if err != nil {
-		return nil, err
-	}
-	c.Dir = dir
-	traced := filepath.Join(dir, "trace")
+// CountSyncs makes a new store in the cell's directory and counts, with strace, how often its
+// processes ask the system to sync a file in countedCommits small commits, one after the other.
+// That says that the promise is kept by the call that keeps it, and what a commit costs on a
+// disk whose syncs are dear. What is put off stays put off.
+func CountSyncs(ctx context.Context, c Cell, level driver.Durability) (SyncCount, error) {
+	traced := filepath.Join(c.Dir, "trace")
 	params := []string{"durability", string(level), "memory", smallMemory, "backlog", "100000"}
 	if d, _ := driver.Lookup(c.Engine); d.Capabilities.WALCheckpoint {
 		// The checkpointer syncs beside the commits, and makes room in the log ahead.
 		params = append(params, "checkpoint", string(driver.Manual))
 	}
-	command := func(ctx context.Context, config string) *exec.Cmd {
-		cmd := worker(ctx, config)
-		return straced(ctx, cmd, traced)
+	config := WorkerConfig{URL: c.URL("store", params...), Layout: c.Layout, Journal: filepath.Join(c.Dir, "journal"), Seed: 1, CheckOnly: true}
+	end, err := runWorker(ctx, config, nil) // makes the store, which takes long under a tracer
+	if err == nil && end.code == exitDone {
+		config.CheckOnly, config.Syncs = false, countedCommits
+		end, err = runWorker(ctx, config, nil,
+			strings.Fields("strace -f -qq -e trace=fsync,fdatasync,sync_file_range,msync,sync,syncfs,newfstatat -o "+traced+" --")...)
 	}
-	end, err := runWorker(ctx, command, WorkerConfig{
-		URL:    c.URL("store", params...),
-		Layout: c.Layout, Journal: filepath.Join(dir, "journal"), Seed: seed, Syncs: countedCommits,
-	}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -116,17 +77,23 @@ func CountSyncs(ctx context.Context, worker Command, c Cell, level driver.Durabi
 	return parseTrace(text)
 }
 
-// straced returns a command that runs another one under strace.
-func straced(ctx context.Context, cmd *exec.Cmd, out string) *exec.Cmd {
-	args := []string{"-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync,sync,syncfs,newfstatat", "-o", out, "--", cmd.Path}
-	traced := exec.CommandContext(ctx, "strace", append(args, cmd.Args[1:]...)...)
-	traced.Env, traced.Dir = cmd.Env, cmd.Dir
-	return traced
+// commitMarked makes w.Syncs commits, one by one, between two marks.
+func (w *worker) commitMarked(ctx context.Context, s subject) error {
+	for i := range warmCommits + w.Syncs {
+		if i == warmCommits {
+			_, _ = os.Stat(syncMark + "begin")
+		}
+		if err := s.commit(ctx, i); err != nil {
+			return err
+		}
+	}
+	_, _ = os.Stat(syncMark + "end")
+	return nil
 }
 
 // syncCall is the beginning of a call in a line of strace: the rest of one that was
 // interrupted comes in a line of its own.
-var syncCall = regexp.MustCompile(`^\d+ +(fsync|fdatasync|sync_file_range|msync|sync|syncfs)\(`)
+var syncCall = regexp.MustCompile(`(?m)^\d+ +(fsync|fdatasync|sync_file_range|msync|sync|syncfs)\(`)
 
 // parseTrace counts the calls between the marks.
 func parseTrace(text []byte) (SyncCount, error) {
@@ -136,10 +103,8 @@ func parseTrace(text []byte) (SyncCount, error) {
 		return nil, errors.New("the trace has no marks: the worker was not traced to its end")
 	}
 	n := SyncCount{}
-	for line := range bytes.Lines(rest) {
-		if m := syncCall.FindSubmatch(line); m != nil {
-			n[string(m[1])]++
-		}
+	for _, m := range syncCall.FindAllSubmatch(rest, -1) {
+		n[string(m[1])]++
 	}
 	return n, nil
 }

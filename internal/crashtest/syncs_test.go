@@ -13,8 +13,7 @@ import (
 // elsewhere. Engines with processes of their own may sync more beside it, and so does
 // what a layout puts off.
 func TestSyncs(t *testing.T) {
-	trial := &Syncs{Worker: Reexec}
-	if reason := trial.Skip(Cell{}); reason != "" {
+	if reason := CannotTrace(); reason != "" {
 		t.Skip(reason)
 	}
 	for _, c := range []struct {
@@ -37,7 +36,7 @@ func TestSyncs(t *testing.T) {
 			if testing.Short() && c.engine != "sqlite" {
 				t.Skip("tracing an engine that starts slowly; without -short it is done")
 			}
-			n, err := CountSyncs(t.Context(), Reexec, Cell{Engine: c.engine, Layout: c.layout, Dir: t.TempDir()}, c.level, 1)
+			n, err := CountSyncs(t.Context(), Cell{Engine: c.engine, Layout: c.layout, Dir: t.TempDir()}, c.level)
 			if err != nil && strings.Contains(err.Error(), driver.ErrUnsupported.Error()) {
 				t.Skip(err)
 			}

@@ -15,7 +15,6 @@ type Options struct {
 	Layouts []string      // as Cell.Layout
 	For     time.Duration // how long; zero means until every cell has had Kills faults
 	Kills   int           // faults of each trial and cell after which it rests; zero means no limit
-	Turn    int           // faults on one store, after which a new one is made; zero means DefaultTurn
 	Seed    uint64
 	Dir     string // for stores, removed as they are done with; empty means the system's
 	Keep    bool   // do not remove the directory of a turn that found a violation
@@ -24,79 +23,59 @@ type Options struct {
 	Log func(format string, args ...any)
 }
 
-// DefaultTurn is how many faults one store takes.
-const DefaultTurn = 25
-
-// job is a trial on an engine and layout.
-type job struct {
-	trial          Trial
-	engine, layout string
-	turns          uint64
-	broken         int // violations
-}
-
 // enough is how many violations a cell may show before its trial rests: the first
 // ones say what the further ones would.
 const enough = 3
 
-// once is implemented by trials whose turns are all alike.
-type once interface{ Once() }
-
-// rests tells whether another turn of a job would tell nothing new.
-func (j *job) rests() bool {
-	_, alike := j.trial.(once)
-	return j.broken >= enough || alike && j.turns > 0
+// job is a trial on an engine and layout.
+type job struct {
+	Trial
+	*Row
 }
 
 // Torture lets each trial have a turn on each engine and layout, over and over,
 // until the time is up, every one of them has had its faults, or ctx is done, which
 // is no error. A violation ends the turn, not the torture. An error is that of a
-// trial that could not go on.
-func Torture(ctx context.Context, o Options, r *Report) error {
-	if o.Turn == 0 {
-		o.Turn = DefaultTurn
-	}
-	if o.Log == nil {
-		o.Log = func(string, ...any) {}
-	}
+// trial that could not go on; the report is of what was done.
+func Torture(ctx context.Context, o Options) (*Report, error) {
 	if o.For > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.For)
 		defer cancel()
 	}
-	jobs := o.jobs(r)
-	for ctx.Err() == nil {
-		busy := false
+	r, jobs := &Report{}, o.jobs()
+	for _, j := range jobs {
+		r.Rows = append(r.Rows, j.Row)
+	}
+	for busy := true; busy; {
+		busy = false
 		for _, j := range jobs {
-			if ctx.Err() != nil || j.rests() || o.Kills > 0 && r.Faults(j.trial, j.engine, j.layout) >= o.Kills {
+			if ctx.Err() != nil || j.Skipped != "" || len(j.Violations) >= enough || o.Kills > 0 && j.Faults >= o.Kills {
 				continue
 			}
-			busy = true
-			if err := o.turn(ctx, j, r); err != nil {
-				return fmt.Errorf("%s on %s, %s: %w", j.trial.Name(), j.engine, j.layout, err)
+			busy = o.For > 0 || o.Kills > 0
+			if err := o.turn(ctx, j); err != nil {
+				return r, fmt.Errorf("%s on %s, %s: %w", j.Name, j.Engine, j.Layout, err)
 			}
 		}
-		if !busy || o.For == 0 && o.Kills == 0 {
-			return nil
-		}
 	}
-	return nil
+	return r, nil
 }
 
-// jobs returns what can be done here and records what cannot.
-func (o *Options) jobs(r *Report) (jobs []*job) {
+// jobs returns what there is, and of what cannot be done here why.
+func (o *Options) jobs() (jobs []job) {
 	for _, t := range o.Trials {
 		for _, engine := range o.Engines {
 			for _, layout := range o.Layouts {
-				if !hasLayout(engine, layout) {
-					continue
-				}
 				c := Cell{Engine: engine, Layout: layout}
-				if reason := t.Skip(c); reason != "" {
-					r.skip(t, c, reason)
+				if !c.exists() {
 					continue
 				}
-				jobs = append(jobs, &job{trial: t, engine: engine, layout: layout})
+				j := job{t, newRow(t, c)}
+				if t.Skip != nil {
+					j.Skipped = t.Skip(c)
+				}
+				jobs = append(jobs, j)
 			}
 		}
 	}
@@ -106,43 +85,45 @@ func (o *Options) jobs(r *Report) (jobs []*job) {
 // turn runs one turn in a directory of its own. The turns of a seed are the same
 // whatever else is run: the seed of a turn is that of the torture plus the turns that
 // the trial has had before, so the first turn repeats any.
-func (o *Options) turn(ctx context.Context, j *job, r *Report) (err error) {
-	c := Cell{Engine: j.engine, Layout: j.layout, Seed: o.Seed + j.turns, Faults: o.Turn}
+func (o *Options) turn(ctx context.Context, j job) (err error) {
+	c := Cell{Engine: j.Engine, Layout: j.Layout, Seed: o.Seed + uint64(j.Turns), Faults: j.Turn}
 	if o.Kills > 0 {
-		c.Faults = min(c.Faults, o.Kills-r.Faults(j.trial, j.engine, j.layout))
+		c.Faults = min(c.Faults, o.Kills-j.Faults)
 	}
-	j.turns++
 	if c.Dir, err = os.MkdirTemp(o.Dir, "varve-torture-"); err != nil {
 		return err
 	}
-	start, before, broken := time.Now(), r.Faults(j.trial, j.engine, j.layout), r.Broken()
-	defer func() {
-		if o.Keep && r.Broken() > broken {
-			r.kept(broken, c.Dir)
-			return
+	start, faults, broken := time.Now(), j.Faults, len(j.Violations)
+	j.Row.cell = c
+	err = j.Run(ctx, c, newRand(c.Seed), j.Row)
+	took := time.Since(start).Seconds()
+	j.Turns++
+	j.Seconds += took
+	if o.Log != nil {
+		o.Log("%s %s/%s seed %d: %d faults in %.1f s, %d in all, %d violations",
+			c.Engine, c.Layout, j.Name, c.Seed, j.Faults-faults, took, j.Faults, len(j.Violations)-broken)
+	}
+	if o.Keep && len(j.Violations) > broken {
+		for i := range j.Violations[broken:] {
+			j.Violations[broken+i].Kept = c.Dir
 		}
-		err = errors.Join(err, removeAll(c.Dir))
-	}()
-	err = j.trial.Run(ctx, c, newRand(c.Seed), r)
-	took := time.Since(start)
-	r.turn(j.trial, c, took.Seconds())
-	faults := r.Faults(j.trial, j.engine, j.layout)
-	j.broken += r.Broken() - broken
-	o.Log("%s %s/%s seed %d: %d faults in %.1f s, %d in all, %d violations",
-		c.Engine, c.Layout, j.trial.Name(), c.Seed, faults-before, took.Seconds(), faults, r.Broken()-broken)
-	return err
+		return err
+	}
+	return errors.Join(err, removeAll(c.Dir))
 }
 
 // busyFor is how long a directory or disk may stay busy: processes that were killed
 // take a moment to end.
 const busyFor = 10 * time.Second
 
-// removeAll removes a directory that a process which was just killed may still write
-// to.
-func removeAll(dir string) (err error) {
-	for end := time.Now().Add(busyFor); ; time.Sleep(20 * time.Millisecond) {
-		if err = os.RemoveAll(dir); err == nil || time.Now().After(end) {
+// patiently does what fails while something is busy.
+func patiently(f func() error) error {
+	for end := time.Now().Add(busyFor); ; time.Sleep(10 * time.Millisecond) {
+		if err := f(); err == nil || time.Now().After(end) {
 			return err
 		}
 	}
 }
+
+// removeAll removes a directory that a process which was just killed may still write to.
+func removeAll(dir string) error { return patiently(func() error { return os.RemoveAll(dir) }) }

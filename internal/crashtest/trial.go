@@ -1,29 +1,49 @@
+// Package crashtest tries to make a store lose something. A worker process writes
+// to a store, acknowledges what was committed in a journal of its own, and is
+// ended at a moment that nobody chose: killed (Crash), its disk taken away as it is
+// (Power), or filled (Full). The next worker opens what is left, compares it with what the
+// journal says must be there, and goes on.
+//
+// What a worker expects comes from the journal alone: every step is drawn from a
+// seed that the journal has, so the model of the store (model.Model for
+// entities, the list of appends for events) is made anew in each process. A store
+// in which an acknowledged step is missing, an unknown one is present, a part of
+// one is there, or an index answers otherwise than the model, is a violation.
+//
+// Torture runs these trials and others (Trial) on every engine and layout in turn.
 package crashtest
 
 import (
 	"context"
 	"math/rand/v2"
+	"net/url"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/varvedb/varve/internal/engine"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // Trial is one kind of fault that torture tries again and again, on every engine
 // and layout in turn.
-type Trial interface {
-	// Name is one word in lower case, such as "crash".
-	Name() string
+type Trial struct {
+	Name string // one word in lower case, such as "crash"
+	Turn int    // faults on one store, after which a new one is made
 
-	// Skip says why the trial cannot be made on a cell here: a privilege, a
+	// Skip, if given, says why the trial cannot be made on a cell here: a privilege, a
 	// device or a program is missing, or the engine has nothing to fail. "" means
 	// that it can.
-	Skip(c Cell) string
+	Skip func(c Cell) string
 
-	// Run does one turn: it makes a store in c.Dir, which is empty, tries about
+	// Run does one turn: it makes a store in c.Dir, which is empty, tries
 	// c.Faults faults on it and counts each in r. What it draws comes from rng
 	// alone, so that a turn can be repeated by its seed. It ends early, without an
 	// error, when ctx is done. A broken promise goes into r and is no error: an
 	// error means that the trial itself could not go on.
-	Run(ctx context.Context, c Cell, rng *rand.Rand, r *Report) error
+	Run func(ctx context.Context, c Cell, rng *rand.Rand, r *Row) error
 }
 
 // Cell is what a turn is about and where it may write.
@@ -32,7 +52,7 @@ type Cell struct {
 	Layout string // of entities, or EventsLayout, or that with "-" and the layout of the events
 	Dir    string // empty directory of this turn, removed after it
 	Seed   uint64 // of this turn, for messages
-	Faults int    // about how many to try in this turn
+	Faults int    // how many to try in this turn
 }
 
 // EventsLayout is the layout of a cell that has an event store in the layout that
@@ -46,8 +66,79 @@ func (c Cell) Events() (layout string, ok bool) {
 	return strings.TrimPrefix(rest, "-"), ok
 }
 
+// exists tells whether the engine, where it is linked, has the layout.
+func (c Cell) exists() bool {
+	events, ok := c.Events()
+	if !ok {
+		return slices.Contains(store.Layouts(), c.Layout)
+	}
+	d, linked := driver.Lookup(c.Engine)
+	return events == "" || linked && slices.Contains(store.EventLayouts(d.Info.Dialect), events)
+}
+
+// ownLog tells whether the log of the engine is in the memory of a server until it is
+// written: what is acknowledged before that dies with the server.
+func (c Cell) ownLog() bool { return engine.Find(c.Engine).Server }
+
 // URL returns the URL of a database by a name within the cell's directory.
 // Parameters are name, value, ….
 func (c Cell) URL(name string, params ...string) string {
-	return storeURL(c.Engine, filepath.Join(c.Dir, name), params...)
+	u := url.URL{Path: filepath.Join(c.Dir, name) + filepath.Ext(engine.Find(c.Engine).File)}
+	values := url.Values{}
+	for i := 0; i+1 < len(params); i += 2 {
+		values.Set(params[i], params[i+1])
+	}
+	return strings.TrimSuffix(c.Engine+"://"+u.EscapedPath()+"?"+values.Encode(), "?")
+}
+
+// skipLevel returns why an engine cannot be tried on a level of durability, or "".
+// Beyond those that the driver tells, a server that we start syncs as we say.
+func (c Cell) skipLevel(level driver.Durability) string {
+	d, _ := driver.Lookup(c.Engine)
+	if slices.Contains(d.Capabilities.Durabilities, level) || c.ownLog() && level == driver.Unsafe {
+		return ""
+	}
+	return "the engine has no durability " + string(level)
+}
+
+// levelName is the name of a trial on a level of durability.
+func levelName(name string, level driver.Durability) string {
+	return strings.TrimSuffix(name+"-"+string(level), "-"+string(driver.Durable))
+}
+
+// smallMemory is the budget for caches: less than fits, and quick to set up.
+const smallMemory = "64MiB"
+
+// smallLog is the least log, in bytes, after which DuckDB may be told to
+// checkpoint.
+const smallLog = 65536
+
+// drawParams draws the settings of one opening, so that what an engine does beside
+// the commits happens often: checkpoints of a small log, in the background or in the
+// commit, and merges of a small backlog.
+func (c Cell) drawParams(rng *rand.Rand) []string {
+	params := []string{"memory", smallMemory, "backlog", strconv.Itoa(1 + rng.IntN(60))}
+	d, linked := driver.Lookup(c.Engine)
+	switch {
+	case !linked:
+	case d.Capabilities.WALCheckpoint:
+		policy := driver.Background
+		if rng.IntN(3) == 0 {
+			policy = driver.Inline
+		}
+		params = append(params, "checkpoint", string(policy), "checkpoint_frames", strconv.Itoa(10+rng.IntN(400)))
+	case d.Params["checkpoint_threshold"] != "":
+		params = append(params, "checkpoint_threshold", strconv.Itoa(smallLog*(1+rng.IntN(8))))
+	}
+	return params
+}
+
+// config is what workers of the cell have in common, on a store in a directory.
+func (c Cell) config(rng *rand.Rand, dir string, params ...string) WorkerConfig {
+	journal := filepath.Join(c.Dir, "journal")
+	c.Dir = dir
+	return WorkerConfig{
+		URL: c.URL("store", append(c.drawParams(rng), params...)...), Layout: c.Layout, Journal: journal,
+		Seed: rng.Uint64(), NoPrune: c.Seed%2 == 0,
+	}
 }

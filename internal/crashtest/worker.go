@@ -51,25 +51,22 @@ type WorkerConfig struct {
 	// it that a store which loses commits is found out.
 	EarlyAck bool `json:"early_ack,omitempty"`
 
-	// EarlyRead breaks it, too: it reads events that are not durable yet.
-	EarlyRead bool `json:"early_read,omitempty"`
-
 	// Syncs makes the worker commit so often after its check, with a mark before
 	// and behind that a tracer of system calls sees, and end.
 	Syncs int `json:"syncs,omitempty"`
 }
 
-// errViolation wraps what a worker found broken.
-var errViolation = errors.New("violation")
+// ErrViolation: a store has broken a promise.
+var ErrViolation = errors.New("violation")
 
 func violation(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", errViolation, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", ErrViolation, fmt.Sprintf(format, args...))
 }
 
-// WorkerMain runs a worker until it is killed or finds something, and returns its
+// workerMain runs a worker until it is killed or finds something, and returns its
 // exit code. Config is a WorkerConfig as JSON. What the worker does goes to stdout,
 // a line each, for the process that kills it.
-func WorkerMain(ctx context.Context, config string, stdout io.Writer) int {
+func workerMain(ctx context.Context, config string, stdout io.Writer) int {
 	w := &worker{out: stdout}
 	if err := json.Unmarshal([]byte(config), &w.WorkerConfig); err != nil {
 		w.say("trouble", "configuration: %v", err)
@@ -80,7 +77,7 @@ func WorkerMain(ctx context.Context, config string, stdout io.Writer) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, errViolation):
+	case errors.Is(err, ErrViolation):
 		w.say("violation", "%v", err)
 		return exitViolation
 	}
@@ -95,17 +92,22 @@ type worker struct {
 	rng     *rand.Rand
 	journal *journal
 	db      *store.DB
+	checked bool // the store has checked itself; see Contents
 }
 
 // subject is what a worker writes to.
 type subject interface {
-	open(ctx context.Context) error  // the store in the worker's database
-	check(ctx context.Context) error // compares it with the journal, and says so there
+	open(ctx context.Context) error // the store in the worker's database
 	step(ctx context.Context, phase string) error
 	phases() []phase
 
-	// commit makes one small commit, outside of the journal.
-	commit(ctx context.Context, i int) error
+	// compare compares the store with the journal, and returns the record that settles what
+	// nobody acknowledged, with the numbers of steps found and lost. resume writes it.
+	compare(ctx context.Context) (r record, found, lost int, err error)
+	resume(ctx context.Context, r record) error
+
+	grow(ctx context.Context) error          // makes one step beside no other
+	commit(ctx context.Context, i int) error // makes one small commit, outside of the journal
 }
 
 // phase is a kind of step and how often it is chosen.
@@ -120,12 +122,7 @@ func (w *worker) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.journal.close()) }()
-	var s subject
-	if layout, events := (Cell{Layout: w.Layout}).Events(); events {
-		s, err = newEventWorker(w, layout, records)
-	} else {
-		s, err = newEntityWorker(w, records)
-	}
+	s, err := w.subject(records)
 	if err != nil {
 		return err
 	}
@@ -140,7 +137,7 @@ func (w *worker) run(ctx context.Context) (err error) {
 	if err := w.sayProcesses(ctx); err != nil {
 		return err
 	}
-	if err := w.in(phaseCheck, func() error { return s.check(ctx) }); err != nil {
+	if err := w.in(phaseCheck, func() error { return w.check(ctx, s, len(records) > 0) }); err != nil {
 		return err
 	}
 	switch {
@@ -150,6 +147,27 @@ func (w *worker) run(ctx context.Context) (err error) {
 		return w.commitMarked(ctx, s)
 	}
 	return w.steps(ctx, s)
+}
+
+// subject returns what the worker writes to, in the state that a journal tells.
+func (w *worker) subject(records []record) (subject, error) {
+	if layout, events := (Cell{Layout: w.Layout}).Events(); events {
+		return newEventWorker(w, layout, records)
+	}
+	return newEntityWorker(w, records)
+}
+
+// check compares the store with the journal, and writes there what it found.
+func (w *worker) check(ctx context.Context, s subject, begun bool) error {
+	r, found, lost, err := s.compare(ctx)
+	if err != nil {
+		return err
+	}
+	w.say("found", "%d %d", found, lost)
+	if !begun {
+		return nil
+	}
+	return s.resume(ctx, r)
 }
 
 func (w *worker) open(ctx context.Context, s subject) (err error) {

@@ -45,7 +45,7 @@ var All = []Engine{
 	{Name: "libsql", Loads: 120_000, Libraries: []string{"github.com/tursodatabase/..."}, File: "varve.db", Command: "varve-libsql",
 		Client: Module + "/store/libsql/remote", Serves: Main},
 	{Name: "duckdb", Loads: 20_000, Libraries: []string{"github.com/duckdb/..."}, File: "varve.duckdb"},
-	{Name: "postgres", Loads: 80_000, Libraries: []string{"github.com/jackc/pgx/...", "github.com/fergusstrange/embedded-postgres/..."},
+	{Name: "postgres", Loads: 80_000, Libraries: []string{"github.com/jackc/pgx/...", "github.com/xi2/xz/..."},
 		Internal: []string{"pgembed", "pgtest"}, File: "varve", Server: true},
 }
 

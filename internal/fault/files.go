@@ -12,27 +12,19 @@ import (
 )
 
 // image is the files of a closed or stopped database, in memory.
-type image struct {
-	dirs  []imageDir
-	files []imageFile
-}
-
-type imageDir struct {
-	path string
-	mode fs.FileMode
-}
+type image []imageFile
 
 type imageFile struct {
 	path string // relative
 	mode fs.FileMode
 	data []byte
-	aim  bool
+	aim  string // "database" or "log" where a fault may hit it
 }
 
-// takeImage reads all files below a directory. Aim tells which of them faults hit;
-// nil is all.
-func takeImage(dir string, aim func(path string) bool) (*image, error) {
-	im := &image{}
+// takeImage reads all files below a directory, in its order. Aim tells which of them faults
+// hit; nil is all.
+func takeImage(dir string, aim func(path string) bool) (image, error) {
+	var im image
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -42,22 +34,19 @@ func takeImage(dir string, aim func(path string) bool) (*image, error) {
 		if errors.Is(err, fs.ErrNotExist) || leftOut(rel) {
 			return nil
 		}
-		if err != nil {
+		if err != nil || !d.IsDir() && !info.Mode().IsRegular() {
 			return err
 		}
-		if d.IsDir() {
-			im.dirs = append(im.dirs, imageDir{rel, info.Mode().Perm()})
-			return nil
+		f := imageFile{path: rel, mode: info.Mode()}
+		if !d.IsDir() {
+			if f.data, err = os.ReadFile(path); err != nil {
+				return err
+			}
+			if aim == nil || aim(rel) {
+				f.aim = where(rel)
+			}
 		}
-		if !info.Mode().IsRegular() {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		f := imageFile{path: rel, mode: info.Mode().Perm(), data: data, aim: (aim == nil || aim(rel)) && len(data) > 0}
-		im.files = append(im.files, f)
+		im = append(im, f)
 		return nil
 	})
 	if err == nil && im.size("database")+im.size("log") == 0 {
@@ -75,21 +64,21 @@ func leftOut(path string) bool {
 // fault is one change of one file.
 type fault struct {
 	file   int
-	kind   string // "bit", "cut" or "sector"
+	kind   string // "bit", "cut" or "sector"; "" is none
 	offset int64
 	bit    uint
 }
 
-// String names the fault.
-func (f fault) describe(im *image) string {
-	return fmt.Sprintf("%s at %d of %s", f.kind, f.offset, im.files[f.file].path)
+// describe names the fault.
+func (f fault) describe(im image) string {
+	return fmt.Sprintf("%s at %d of %s", f.kind, f.offset, im[f.file].path)
 }
 
 // size is the bytes that can be hit of a kind of files.
-func (im *image) size(place string) (n int64) {
-	for i := range im.files {
-		if im.files[i].aim && where(im.files[i].path) == place {
-			n += int64(len(im.files[i].data))
+func (im image) size(aim string) (n int64) {
+	for i := range im {
+		if im[i].aim == aim {
+			n += int64(len(im[i].data))
 		}
 	}
 	return n
@@ -97,23 +86,21 @@ func (im *image) size(place string) (n int64) {
 
 // draw draws a fault: one of four in the log, where there is one; of ten, eight flip a bit, one cuts a file, one fills a
 // sector of 512 bytes with another's content.
-func (im *image) draw(rng *rand.Rand) fault {
+func (im image) draw(rng *rand.Rand) fault {
 	f := fault{kind: "bit", bit: uint(rng.IntN(8))}
-	place := "database"
-	if rng.IntN(4) == 0 && im.size("log") > 0 || im.size(place) == 0 {
-		place = "log"
+	aim := "database"
+	if rng.IntN(4) == 0 && im.size("log") > 0 || im.size(aim) == 0 {
+		aim = "log"
 	}
-	at := rng.Int64N(im.size(place))
-	for i := range im.files {
-		size := int64(len(im.files[i].data))
-		if !im.files[i].aim || where(im.files[i].path) != place {
-			continue
+	f.offset = rng.Int64N(im.size(aim))
+	for i := range im {
+		size := int64(len(im[i].data))
+		if im[i].aim == aim {
+			if f.file = i; f.offset < size {
+				break
+			}
+			f.offset -= size
 		}
-		if at < size {
-			f.file, f.offset = i, at
-			break
-		}
-		at -= size
 	}
 	switch rng.IntN(10) {
 	case 0:
@@ -144,18 +131,19 @@ func (f fault) damaged(data []byte) []byte {
 }
 
 // restore writes the files into an empty directory, one of them with a fault.
-func (im *image) restore(dir string, f *fault) error {
-	for _, d := range im.dirs {
-		if err := os.MkdirAll(filepath.Join(dir, d.path), d.mode|0o700); err != nil {
-			return err
+func (im image) restore(dir string, f fault) error {
+	for i, file := range im {
+		path := filepath.Join(dir, file.path)
+		if file.mode.IsDir() {
+			if err := os.MkdirAll(path, file.mode.Perm()|0o700); err != nil {
+				return err
+			}
+			continue
 		}
-	}
-	for i := range im.files {
-		data := im.files[i].data
-		if f != nil && f.file == i {
-			data = f.damaged(data)
+		if f.file == i && f.kind != "" {
+			file.data = f.damaged(file.data)
 		}
-		if err := os.WriteFile(filepath.Join(dir, im.files[i].path), data, im.files[i].mode|0o600); err != nil {
+		if err := os.WriteFile(path, file.data, file.mode.Perm()|0o600); err != nil {
 			return err
 		}
 	}

@@ -1,3 +1,20 @@
+// Package fault damages stores and takes their resources away, and watches
+// what they say.
+//
+// Flips makes a small store, copies its files, changes one place of a copy, opens
+// it, lets it check itself and asks it everything that a model of its history can
+// answer. What comes of it is one of
+//
+//	refused   it does not open
+//	found     a check finds it
+//	unchecked a check could not look at something, and finds nothing
+//	reading   the check finds nothing, but a read fails
+//	tail      the engine takes the end of its log for torn: the store is at an
+//	          earlier block or event, with the right answers of that time
+//	harmless  every answer is right
+//	SILENT    an answer is wrong and nothing says so
+//
+// The last one is a violation.
 package fault
 
 import (
@@ -16,92 +33,85 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Flips is the trial that damages files.
-type Flips struct {
-	// Blind makes the check find nothing, to prove that the trial tells wrong
-	// answers that nothing reports.
-	Blind bool
-
-	// Shm is where the copies are written; "" means /dev/shm where it can be
-	// written to, else the cell's directory.
-	Shm string
-}
-
-// The outcomes; see the package comment.
+// The outcomes that decide something; see the package comment.
 const (
-	Refused   = "refused"
-	Found     = "found"
-	Unchecked = "unchecked"
-	Reading   = "reading"
-	TailLost  = "tail"
-	Harmless  = "harmless"
-	Silent    = "SILENT"
+	harmless = "harmless"
+	silent   = "SILENT"
 )
 
 // patience is how long one damaged store may take.
 const patience = time.Minute
 
-// Name implements crashtest.Trial.
-func (f *Flips) Name() string { return "flips" }
-
-// Skip implements crashtest.Trial.
-func (f *Flips) Skip(c crashtest.Cell) string {
-	if c.Layout == "simple" {
-		return "a layout without history has no digest to compare"
+// Flips is the trial that damages files. A blind one does not look at what the check finds, to
+// prove that it tells wrong answers that nothing reports.
+func Flips(blind bool) crashtest.Trial {
+	return crashtest.Trial{
+		Name: "flips", Turn: 400,
+		Skip: func(c crashtest.Cell) string {
+			if c.Layout == "simple" {
+				return "a layout without history has no digest to compare"
+			}
+			return ""
+		},
+		Run: func(ctx context.Context, c crashtest.Cell, rng *rand.Rand, r *crashtest.Row) error {
+			return flips(ctx, c, rng, r, blind)
+		},
 	}
-	return ""
 }
 
-// Run implements crashtest.Trial.
-func (f *Flips) Run(ctx context.Context, c crashtest.Cell, rng *rand.Rand, r *crashtest.Report) error {
-	s := NewSubject(c)
-	im, err := f.prepare(ctx, c, s, rng)
+// flips damages copies of one store. The first copy has no fault.
+func flips(ctx context.Context, c crashtest.Cell, rng *rand.Rand, r *crashtest.Row, blind bool) error {
+	contents := crashtest.NewContents(c.Layout, rng.Uint64())
+	im, err := prepare(ctx, c, contents, rng)
 	if err != nil {
 		return fmt.Errorf("make a store: %w", err)
 	}
-	work, done, err := f.workDir(c)
+	work, err := os.MkdirTemp("/dev/shm", "varve-flips-")
 	if err != nil {
-		return err
+		work = filepath.Join(c.Dir, "copies")
 	}
-	defer done()
+	defer func() { _ = os.RemoveAll(work) }() // of memory
 	for n := 0; n <= c.Faults && ctx.Err() == nil; n++ {
-		fault := im.draw(rng)
-		if n == 0 {
-			fault.kind = "none" // the copy itself must be sound
+		f := fault{}
+		if n > 0 {
+			f = im.draw(rng)
 		}
-		outcome, why, err := f.judge(ctx, c, s, im, fault, work)
-		if err != nil {
+		c.Dir = filepath.Join(work, "copy")
+		if err := errors.Join(os.RemoveAll(c.Dir), os.MkdirAll(c.Dir, 0o755), im.restore(c.Dir, f)); err != nil {
 			return err
 		}
-		if n == 0 && outcome != Harmless {
+		outcome, why := examine(ctx, c.URL("store", "memory", "64MiB", "lock_timeout", "1s"), contents, blind)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case n == 0 && outcome != harmless:
 			return fmt.Errorf("a copy without a fault is not sound: %s: %s", outcome, why)
-		}
-		if n == 0 {
+		case n == 0:
 			continue
 		}
-		r.Fault(f, c, where(im.files[fault.file].path)+" "+fault.kind)
-		r.Count(f, c, outcome, 1)
-		if outcome == Silent {
-			r.Violate(f, c, "fault %d, %s: %s", n, fault.describe(im), why)
+		r.Fault(where(im[f.file].path) + " " + f.kind)
+		r.Outcomes[outcome]++
+		if outcome == silent {
+			r.Violate("fault %d, %s: %s", n, f.describe(im), why)
 		}
 	}
 	return nil
 }
 
-// NewSubject returns what a cell's store holds.
-func NewSubject(c crashtest.Cell) Subject {
-	if layout, ok := c.Events(); ok {
-		return &events{layout: layout, appends: 60}
-	}
-	return &entities{layout: c.Layout, blocks: 30}
-}
+// The steps of a store before a checkpoint, where it has one, and after it.
+const (
+	blocks  = 30
+	appends = 60
+)
 
 // prepare makes a store and returns its files: of two out of three seeds
 // those of a closed one, else those that a killed process leaves, with a log.
-func (f *Flips) prepare(ctx context.Context, c crashtest.Cell, s Subject, rng *rand.Rand) (im *image, err error) {
-	params := []string{"memory", "64MiB"}
-	d, ok := driver.Lookup(c.Engine)
-	if ok && d.Capabilities.WALCheckpoint {
+func prepare(ctx context.Context, c crashtest.Cell, contents *crashtest.Contents, rng *rand.Rand) (im image, err error) {
+	params, steps := []string{"memory", "64MiB", "backlog", "60"}, blocks
+	if _, events := c.Events(); events {
+		steps = appends
+	}
+	if d, ok := driver.Lookup(c.Engine); ok && d.Capabilities.WALCheckpoint {
 		params = append(params, "checkpoint", "manual")
 	}
 	db, err := store.Open(ctx, c.URL("store", params...), nil)
@@ -109,14 +119,14 @@ func (f *Flips) prepare(ctx context.Context, c crashtest.Cell, s Subject, rng *r
 		return nil, err
 	}
 	killed := rng.IntN(3) == 0
-	err = s.Fill(ctx, db, rng, 0)
+	err = contents.Fill(ctx, db, steps)
 	if err == nil && killed {
 		if _, err = db.Checkpoint(ctx, true); errors.Is(err, store.ErrUnsupported) {
 			err = nil
 		}
 	}
 	if err == nil {
-		err = s.Fill(ctx, db, rng, 1)
+		err = contents.Fill(ctx, db, steps)
 	}
 	aim, aimErr := aimAt(ctx, db)
 	err = errors.Join(err, aimErr)
@@ -172,69 +182,37 @@ func where(path string) string {
 	return "database"
 }
 
-// workDir makes the directory for copies.
-func (f *Flips) workDir(c crashtest.Cell) (dir string, done func(), err error) {
-	parent := f.Shm
-	if parent == "" {
-		parent = "/dev/shm"
-	}
-	if dir, err = os.MkdirTemp(parent, "varve-flips-"); err != nil {
-		dir, err = os.MkdirTemp(c.Dir, "copies-")
-	}
-	return dir, func() { _ = os.RemoveAll(dir) }, err
-}
-
-// judge makes a copy with a fault and says what came of it.
-func (f *Flips) judge(ctx context.Context, c crashtest.Cell, s Subject, im *image, fault fault, work string) (outcome, why string, err error) {
-	dir := filepath.Join(work, "copy")
-	if err := os.RemoveAll(dir); err != nil {
-		return "", "", err
-	}
-	damage := &fault
-	if fault.kind == "none" {
-		damage = nil
-	}
-	if err := im.restore(dir, damage); err != nil {
-		return "", "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	c.Dir = dir
-	outcome, why = f.examine(ctx, c.URL("store", "memory", "64MiB", "lock_timeout", "1s"), s)
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return "", "", ctx.Err()
-	}
-	return outcome, why, nil
-}
-
 // examine opens a damaged store. A panic is a wrong answer of the worst kind.
-func (f *Flips) examine(ctx context.Context, url string, s Subject) (outcome, why string) {
+func examine(ctx context.Context, url string, contents *crashtest.Contents, blind bool) (outcome, why string) {
 	defer func() {
 		if p := recover(); p != nil {
-			outcome, why = Silent, fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
+			outcome, why = silent, fmt.Sprintf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	db, err := store.Open(ctx, url, nil)
 	if err != nil {
-		return Refused, err.Error()
+		return "refused", err.Error()
 	}
 	defer db.Close()
-	report, checkErr := db.Check(ctx, store.CheckOptions{})
-	if f.Blind {
-		report, checkErr = store.CheckReport{}, nil
+	report, err := db.Check(ctx, store.CheckOptions{})
+	checked := errors.Join(err, report.Err())
+	if blind {
+		checked = nil
 	}
-	behind, err := s.Verify(ctx, db)
+	behind, err := contents.Verify(ctx, db)
 	switch {
-	case store.OutcomeOf(errors.Join(checkErr, report.Err())) == store.Damaged:
-		return Found, fmt.Sprint(checkErr, report.Err())
-	case checkErr != nil || report.Err() != nil:
-		return Unchecked, fmt.Sprint(checkErr, report.Err())
-	case errors.Is(err, ErrWrong):
-		return Silent, err.Error()
+	case store.OutcomeOf(checked) == store.Damaged:
+		return "found", checked.Error()
+	case checked != nil:
+		return "unchecked", checked.Error()
+	case errors.Is(err, crashtest.ErrViolation):
+		return silent, err.Error()
 	case err != nil:
-		return Reading, err.Error()
+		return "reading", err.Error()
 	case behind:
-		return TailLost, ""
+		return "tail", ""
 	}
-	return Harmless, ""
+	return harmless, ""
 }

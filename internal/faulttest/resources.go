@@ -2,7 +2,6 @@ package faulttest
 
 import (
 	"errors"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/varvedb/varve/internal/crashtest"
-	"github.com/varvedb/varve/internal/fault"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
@@ -62,10 +60,10 @@ func mount(t *testing.T, bytes int64) string {
 func runReadOnly(t *testing.T, engine string, l Limits) {
 	dir := mount(t, l.Disk)
 	c := crashtest.Cell{Engine: engine, Layout: "arkiv", Dir: dir}
-	s := fault.NewSubject(c)
+	s := crashtest.NewContents(c.Layout, 1)
 	db, err := store.Open(t.Context(), c.URL("store", "memory", "64MiB"), nil)
 	require.NoError(t, err)
-	require.NoError(t, s.Fill(t.Context(), db, rand.New(rand.NewPCG(1, 1)), 0))
+	require.NoError(t, s.Fill(t.Context(), db, 30))
 	require.NoError(t, db.Close())
 	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	defer func() { require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "")) }()
@@ -95,12 +93,11 @@ func runReadOnly(t *testing.T, engine string, l Limits) {
 // works; afterwards it is whole.
 func runDescriptors(t *testing.T, engine string) {
 	c := crashtest.Cell{Engine: engine, Layout: "arkiv", Dir: t.TempDir()}
-	s := fault.NewSubject(c)
+	s := crashtest.NewContents(c.Layout, 1)
 	url := c.URL("store", "memory", "64MiB")
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
-	rng := rand.New(rand.NewPCG(2, 2))
-	require.NoError(t, s.Fill(t.Context(), db, rng, 0))
+	require.NoError(t, s.Fill(t.Context(), db, 30))
 	require.NoError(t, db.Close())
 	var was unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
@@ -119,7 +116,7 @@ func runDescriptors(t *testing.T, engine string) {
 			worked++
 		} else {
 			failed++
-			require.NotErrorIs(t, err, fault.ErrWrong)
+			require.NotErrorIs(t, err, crashtest.ErrViolation)
 		}
 		require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
 	}
@@ -133,16 +130,14 @@ func runDescriptors(t *testing.T, engine string) {
 // runMemory uses a store with next to no memory for caching.
 func runMemory(t *testing.T, engine string) {
 	c := crashtest.Cell{Engine: engine, Layout: "compact", Dir: t.TempDir()}
-	s := fault.NewSubject(c)
+	s := crashtest.NewContents(c.Layout, 1)
 	db, err := store.Open(t.Context(), c.URL("store"), &store.Options{Memory: 4 << 20})
 	if errors.Is(err, store.ErrUnsupported) {
 		// It says how much it needs.
 		db, err = store.Open(t.Context(), c.URL("store"), &store.Options{Memory: 64 << 20})
 	}
 	require.NoError(t, err)
-	rng := rand.New(rand.NewPCG(3, 3))
-	require.NoError(t, s.Fill(t.Context(), db, rng, 0))
-	require.NoError(t, s.Fill(t.Context(), db, rng, 1))
+	require.NoError(t, s.Fill(t.Context(), db, 60))
 	_, err = s.Verify(t.Context(), db)
 	require.NoError(t, errors.Join(err, db.Close()))
 }

@@ -1,9 +1,8 @@
+// Package faulttest are the suites of tests that damage the stores of an engine
+// (package fault) and take its resources away.
 package faulttest
 
 import (
-	"context"
-	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,14 +11,12 @@ import (
 	"github.com/varvedb/varve/internal/fault"
 )
 
-// RunFlips tries some faults on each layout of an engine, and proves that a wrong
-// answer is seen when the check is switched off.
+// RunFlips tries some faults on each layout of an engine.
 func RunFlips(t *testing.T, engine string, faults int, layouts ...string) {
 	for _, layout := range layouts {
 		t.Run(layout, func(t *testing.T) {
-			for seed := range uint64(2) {
-				r := flip(t, &fault.Flips{}, engine, layout, seed+1, faults)
-				require.Empty(t, r.Violations)
+			for seed := range uint64(2) { // one of a store that was closed, one of a killed one
+				require.Zero(t, flip(t, false, engine, layout, seed+1, faults))
 			}
 		})
 	}
@@ -28,20 +25,21 @@ func RunFlips(t *testing.T, engine string, faults int, layouts ...string) {
 // RunBite proves that the trial bites: with the check switched off, damage to the
 // files of an engine without checksums of pages is a wrong answer.
 func RunBite(t *testing.T, engine, layout string, faults int) {
-	r := flip(t, &fault.Flips{Blind: true}, engine, layout, 1, faults)
-	require.NotEmpty(t, r.Violations, "%d faults", faults)
+	require.NotZero(t, flip(t, true, engine, layout, 1, faults), "%d faults", faults)
 }
 
-func flip(t *testing.T, f *fault.Flips, engine, layout string, seed uint64, faults int) *crashtest.Report {
+// flip tries faults and returns how many wrong answers nothing reports.
+func flip(t *testing.T, blind bool, engine, layout string, seed uint64, faults int) int {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "varve-flips-")
+	r, err := crashtest.Torture(t.Context(), crashtest.Options{
+		Trials: []crashtest.Trial{fault.Flips(blind)}, Engines: []string{engine}, Layouts: []string{layout},
+		Seed: seed, Kills: faults, Dir: t.TempDir(), Log: t.Logf,
+	})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, os.RemoveAll(dir)) }()
-	r := &crashtest.Report{}
-	c := crashtest.Cell{Engine: engine, Layout: layout, Dir: dir, Seed: seed, Faults: faults}
-	require.NoError(t, f.Run(context.Background(), c, rand.New(rand.NewPCG(seed, 7)), r))
-	for _, row := range r.Rows {
-		t.Logf("%s %s: %d faults, %v", row.Engine, row.Layout, row.Faults, row.Outcomes)
+	require.Len(t, r.Rows, 1)
+	t.Logf("%v", r.Rows[0].Outcomes)
+	for _, v := range r.Rows[0].Violations {
+		t.Log(v.Text)
 	}
-	return r
+	return r.Broken()
 }

@@ -90,11 +90,6 @@ type Writer interface {
 	Prune(ctx context.Context, before uint64) error
 }
 
-// Foretold is a layout whose views and writers begin with one query, which has no arguments.
-type Foretold interface {
-	First() string
-}
-
 // Indexed is a layout with indexes that loading does not need.
 type Indexed interface {
 	DeferredIndexes() []string

@@ -1,8 +1,8 @@
 package lint_test
 
 import (
-	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/lint"
@@ -75,13 +76,13 @@ var blocks = map[string]string{
 func TestDocumentedTools(t *testing.T) {
 	used := map[string]bool{}
 	for name, text := range read(t, ".md") {
-		_, kinds := lint.Fences(text)
+		_, kinds := lint.Fences([]byte(text))
 		for _, kind := range kinds {
 			if blocks[kind] == "" {
 				t.Errorf("%s: nothing checks blocks of %s", name, kind)
 			}
 		}
-		for _, c := range lint.Commands(name, text) {
+		for _, c := range lint.Commands(name, []byte(text)) {
 			switch tool := c.Words[0]; {
 			case tool == "go", tool == "varve":
 			case tool == "make":
@@ -117,13 +118,13 @@ func TestDocumentedGo(t *testing.T) {
 	overlay := map[string]map[string]string{"Replace": {}}
 	block := regexp.MustCompile("(?s)\n```go\n(.*?)\n```")
 	for name, text := range read(t, ".md") {
-		for i, m := range block.FindAllSubmatch(text, -1) {
+		for i, m := range block.FindAllStringSubmatch(text, -1) {
 			if name == "README.md" {
 				continue
 			}
 			require.Contains(t, around, name, "say what stands around its Go")
 			file := strings.ReplaceAll(strings.TrimSuffix(name, ".md"), "/", "_") + strconv.Itoa(i) + ".go"
-			source := "package documented\n" + around[name][0] + string(m[1]) + around[name][1]
+			source := "package documented\n" + around[name][0] + m[1] + around[name][1]
 			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(source), 0o600))
 			overlay["Replace"][filepath.Join(virtual, file)] = filepath.Join(dir, file)
 		}
@@ -133,100 +134,52 @@ func TestDocumentedGo(t *testing.T) {
 	require.NoError(t, err)
 	list := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(list, text, 0o600))
-	out, err := command(t, root(t), []string{"build", "-overlay", list, "./internal/documented"})
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", list, "./internal/documented")
+	build.Dir = root(t)
+	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 
-// TestDocumentedGoCommands has the go command read every command of its own that a
-// document shows, which runs nothing, and has the test programs read the flags that
-// are theirs.
+// TestDocumentedGoCommands: packages, tests, flags of test programs and tools that shown commands of go name are there.
 func TestDocumentedGoCommands(t *testing.T) {
-	dir := root(t)
-	theirs := map[string][][]string{} // flags of test programs, by package
-	checked := 0
+	dir, code, checked := root(t), read(t, ".go"), 0
+	all := strings.Join(slices.Collect(maps.Values(code)), "\n")
+	tools := strings.Join(slices.Collect(maps.Values(read(t, "go.mod"))), "\n")
+	tree, err := lint.NewTree(nil, code)
+	require.NoError(t, err)
 	for name, text := range read(t, ".md", ".go") {
-		for _, c := range lint.Commands(name, text) {
-			line := strings.Join(c.Words, " ")
-			if c.Words[0] != "go" || shown[line] != "" {
+		for _, c := range lint.Commands(name, []byte(text)) {
+			if c.Words[0] != "go" || shown[strings.Join(c.Words, " ")] != "" {
 				continue
 			}
 			checked++
-			in := dir
-			if slices.Contains(c.Words, ".") { // of a module of its own
-				in = filepath.Join(dir, filepath.Dir(name))
+			flagged := "" // the first flag that is not go's
+			for i, word := range c.Words {
+				flag, _, _ := strings.Cut(word, "=")
+				switch {
+				case strings.HasPrefix(word, "./"), word == ".":
+					in := dir
+					if word == "." { // of a module of its own
+						in = filepath.Join(dir, filepath.Dir(name))
+					}
+					assert.DirExists(t, filepath.Join(in, strings.TrimSuffix(word, "...")), &c)
+					assert.Empty(t, flagged, "%s: packages go before flags of the test program", &c)
+				case strings.HasPrefix(flag, "-varve."):
+					flagged = flag
+					assert.Contains(t, all, `"`+flag[1:]+`"`, &c)
+				case flag == "-run", flag == "-bench":
+					pattern := strings.TrimPrefix(word, flag+"=")
+					if pattern == flag {
+						pattern = c.Words[i+1]
+					}
+					assert.True(t, pattern == "^$" || tree.Matches(pattern), "%s: no test matches %s", &c, pattern)
+				}
 			}
-			out, err := dryRun(t, in, c.Words[1:])
-			if err != nil {
-				t.Errorf("%s: %v\n%s\npackages go before flags of the test program: go test -run X ./package -varve.y=z", &c, err, out)
-			}
-			for pkg, flags := range testFlags(out) {
-				theirs[pkg] = append(theirs[pkg], append([]string{c.String()}, flags...))
+			if c.Words[1] == "tool" {
+				tool := slices.IndexFunc(c.Words[2:], func(s string) bool { return s[0] != '-' }) + 2
+				assert.Regexp(t, `(?m)^\s.*/`+c.Words[tool]+`$`, tools, &c)
 			}
 		}
 	}
 	require.NotZero(t, checked)
-	require.NotEmpty(t, theirs)
-	checkFlags(t, theirs)
-}
-
-// dryRun lets the go command say what it would do. A tool only has to be there.
-func dryRun(t *testing.T, dir string, args []string) ([]byte, error) {
-	t.Helper()
-	if args[0] != "tool" {
-		args = slices.Insert(slices.Clone(args), 1, "-n")
-	} else if at := slices.IndexFunc(args[1:], func(s string) bool { return !strings.HasPrefix(s, "-") }) + 1; at > 0 {
-		out, err := command(t, dir, args[:at])
-		if err == nil && !regexp.MustCompile(`(?m)(^|/)`+args[at]+`$`).Match(out) {
-			return []byte("go.mod has no tool " + args[at]), os.ErrNotExist
-		}
-		return nil, err
-	}
-	return command(t, dir, args)
-}
-
-func command(t *testing.T, dir string, args []string) ([]byte, error) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = dir
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return []byte(strings.Join(lines[max(0, len(lines)-3):], "\n")), err
-	}
-	return append(out, stderr.Bytes()...), nil // go test -n writes to stderr
-}
-
-var testProgram = regexp.MustCompile(`(?m)^cd (\S+)\n(?:.*\n)?\$WORK/\S+\.test (.*)$`)
-
-// testFlags returns the flags that each package's test program would get and that
-// are not go test's.
-func testFlags(out []byte) map[string][]string {
-	found := map[string][]string{}
-	for _, m := range testProgram.FindAllStringSubmatch(string(out), -1) {
-		flags := slices.DeleteFunc(strings.Fields(m[2]), func(s string) bool { return strings.HasPrefix(s, "-test.") })
-		if len(flags) > 0 {
-			found[m[1]] = flags
-		}
-	}
-	return found
-}
-
-// checkFlags builds the test programs and lets them read their flags.
-func checkFlags(t *testing.T, theirs map[string][][]string) {
-	t.Helper()
-	for pkg, list := range theirs {
-		program := filepath.Join(t.TempDir(), "test") // of a name of its own: two packages may end in sqlite
-		out, err := command(t, root(t), []string{"test", "-vet=off", "-c", "-o", program, pkg})
-		require.NoError(t, err, "%s", out)
-		for _, flags := range list {
-			cmd := exec.CommandContext(t.Context(), program, append(flags[1:], "-test.list=^$")...)
-			out, err := cmd.CombinedOutput()
-			first, _, _ := strings.Cut(string(out), "\n")
-			if err != nil {
-				t.Errorf("%s: the tests of %s say: %s", flags[0], pkg, first)
-			}
-		}
-	}
 }

@@ -1,47 +1,70 @@
-// Package lint holds the rules of this repository that no linter knows, as
-// functions that return problems; the tests beside them apply the rules to the
-// repository, and to samples that break them.
-//
-// The rules: which package may import which (imports.go), that no program links
-// both SQLite and libSQL (binary.go), what Go source may contain (source.go) and what
-// its documentation may show (face.go), that every SQL file is embedded and used
-// (sql.go), and what documents must hold to (text.go) and which commands they show
-// (command.go).
+// Package lint holds the rules of this repository that golangci-lint does not know: what its
+// documents may say (document.go, figure.go) and which commands they show (command.go). Its
+// tests apply them, look at what programs link, and at SQL files. Which package may import
+// which is in .golangci.yml.
 //
 // Run it with -count=1: the test cache does not see new imports.
 package lint
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/varvedb/varve/internal/engine"
 )
 
 // Problem is a rule broken at a place.
 type Problem struct {
-	Path    string // file or import path
-	Line    int    // 0 when the place is the whole file or package
+	Path    string
+	Line    int
 	Message string // what is wrong and what to do instead
 }
 
 // String returns the problem as path:line: message.
-func (p Problem) String() string {
-	if p.Line == 0 {
-		return p.Path + ": " + p.Message
+func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message) }
+
+// Root returns the directory of the main module, at or above the working directory.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
 	}
-	return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message)
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && bytes.HasPrefix(text, []byte("module "+engine.Module+"\n")) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no go.mod of " + engine.Module + " in this directory or above")
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
-// sorted orders problems by place, so that output does not depend on map order.
-func sorted(problems []Problem) []Problem {
-	slices.SortFunc(problems, func(a, b Problem) int {
-		if c := strings.Compare(a.Path, b.Path); c != 0 {
-			return c
+// Files returns the files below root whose names end in one of the suffixes, relative to root
+// and with slashes, in order. Built programs, test data and hidden directories other than .ci
+// are left out.
+func Files(root string, suffixes ...string) ([]string, error) {
+	var files []string
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		switch {
+		case err != nil:
+			return err
+		case !entry.IsDir():
+			if slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(path, s) }) {
+				files = append(files, path)
+			}
+		case path != "." && (name == "testdata" || name == "bin" || name[0] == '.' && name != ".ci"):
+			return fs.SkipDir
 		}
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return strings.Compare(a.Message, b.Message)
+		return nil
 	})
-	return problems
+	return files, err
 }

@@ -1,13 +1,23 @@
 package lint
 
 import (
+	"bytes"
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"go/types"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 )
+
+// Superseded tells of a decision record that a later one has taken its place. It tells of what was.
+func Superseded(text []byte) bool {
+	return bytes.Contains(text, []byte("\n## Status\n\nSuperseded by "))
+}
 
 // Tree is what a repository has that documents may name.
 type Tree struct {
@@ -19,7 +29,7 @@ type Tree struct {
 }
 
 // NewTree reads the paths of a repository's files and its Go source.
-func NewTree(files []string, source map[string][]byte) (*Tree, error) {
+func NewTree(files []string, source map[string]string) (*Tree, error) {
 	t := &Tree{paths: map[string]bool{}, bases: map[string]bool{}, packages: map[string]bool{}, names: map[string]bool{}, aliases: map[string]bool{}}
 	for _, name := range files {
 		for t.bases[path.Base(name)] = true; name != "." && !t.paths[name]; name = path.Dir(name) {
@@ -27,7 +37,7 @@ func NewTree(files []string, source map[string][]byte) (*Tree, error) {
 		}
 	}
 	for name, text := range source {
-		f, err := parse(name, text)
+		f, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
@@ -37,10 +47,10 @@ func NewTree(files []string, source map[string][]byte) (*Tree, error) {
 }
 
 // declare adds what a file declares outside of functions.
-func (t *Tree) declare(f *file) {
-	pkg := f.tree.Name.Name
+func (t *Tree) declare(f *ast.File) {
+	pkg := f.Name.Name
 	t.packages[pkg] = true
-	ast.Inspect(f.tree, func(n ast.Node) bool {
+	ast.Inspect(f, func(n ast.Node) bool {
 		switch x := n.(type) {
 		case *ast.FuncDecl:
 			of := pkg
@@ -87,8 +97,8 @@ func (t *Tree) CheckNames(name string, text []byte) []Problem {
 	prose, _ := Fences(text)
 	for i, line := range prose {
 		for _, m := range ticked.FindAllStringSubmatch(line, -1) {
-			if s := m[1]; t.lacks(s, path.Dir(name)) {
-				problems = append(problems, Problem{Path: name, Line: i + 1, Message: "there is no " + s})
+			if t.lacks(m[1], path.Dir(name)) {
+				problems = append(problems, Problem{name, i + 1, "there is no " + m[1]})
 			}
 		}
 	}
@@ -111,6 +121,18 @@ func (t *Tree) lacks(s, dir string) bool {
 		!t.names[m[1]+"."+m[2]] && !t.aliases[m[1]]
 }
 
+// Matches tells whether a pattern of go test's -run or -bench is that of a test or benchmark.
+func (t *Tree) Matches(pattern string) bool {
+	first, _, _ := strings.Cut(pattern, "/")
+	re, err := regexp.Compile(first)
+	for name := range t.names {
+		if err == nil && testName.MatchString(name) && re.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // Fences returns the lines of a Markdown text, those of fenced blocks empty, and the kinds
 // of these.
 func Fences(text []byte) (prose, kinds []string) {
@@ -130,10 +152,38 @@ func Fences(text []byte) (prose, kinds []string) {
 }
 
 var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`^#+ +(.*)$`)
 	noSlug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 	linked  = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 )
+
+// CheckLinks finds links in a Markdown file to files and headings that are not there.
+// Name is relative to root.
+func CheckLinks(root, name string, text []byte) []Problem {
+	var problems []Problem
+	prose, _ := Fences(text)
+	for i, line := range prose {
+		for _, m := range link.FindAllStringSubmatch(line, -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, ":") {
+				continue
+			}
+			path, within := filepath.Join(root, filepath.Dir(name), target), text
+			if _, err := os.Stat(path); err != nil && target != "" {
+				problems = append(problems, Problem{name, i + 1, "dead link " + m[1]})
+				continue
+			}
+			if strings.HasSuffix(target, ".md") {
+				within, _ = os.ReadFile(path) // of which an anchor says what is wrong
+			}
+			if anchor != "" && !anchors(within)[anchor] {
+				problems = append(problems, Problem{name, i + 1, "no heading for " + m[1]})
+			}
+		}
+	}
+	return problems
+}
 
 // anchors are the places of a Markdown text that links can lead to, as GitHub names them.
 func anchors(text []byte) map[string]bool {

@@ -1,8 +1,6 @@
 package lint
 
 import (
-	"bytes"
-	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -10,13 +8,11 @@ import (
 	"strings"
 )
 
-// figure is a number as it is written, with what it may be off by rounding.
-type figure struct {
-	text        string
-	value, half float64
-}
+// figure is a number with what it may be off by rounding.
+type figure struct{ value, half float64 }
 
 var (
+	tableRow = regexp.MustCompile(`(?m)^\|.*$`)
 	// written is a number in a sentence or a table, with thousands apart and K or M behind it.
 	written = regexp.MustCompile(`\d+(?:,\d{3})*(?:\.\d+)?[KM]?`)
 	// unit is what makes a number of a sentence a measurement.
@@ -33,79 +29,60 @@ var (
 // a comment of the section, "not in a table: 9.2 9.8", and nothing is listed that is not there.
 func CheckFigures(path string, document []byte) (problems []Problem) {
 	line := 1
-	for _, section := range bytes.SplitAfter(document, []byte("\n## ")) {
+	for section := range strings.SplitAfterSeq(string(document), "\n## ") {
 		var tables []figure
-		var sentences strings.Builder
-		for row := range strings.Lines(string(section)) {
-			if strings.HasPrefix(row, "|") {
-				tables = append(tables, figures(row)...)
-				row = "\n"
-			}
-			sentences.WriteString(row)
-		}
 		var allowed []string
-		for _, m := range elsewhere.FindAllSubmatch(section, -1) {
-			allowed = append(allowed, strings.Fields(string(m[1]))...)
+		sentences := tableRow.ReplaceAllStringFunc(section, func(row string) string {
+			for _, t := range written.FindAllString(row, -1) {
+				tables = append(tables, read(t))
+			}
+			return ""
+		})
+		for _, m := range elsewhere.FindAllStringSubmatch(section, -1) {
+			allowed = append(allowed, strings.Fields(m[1])...)
 		}
-		used := make(map[string]bool)
-		text := foreign.ReplaceAllStringFunc(sentences.String(), func(q string) string {
+		sentences = foreign.ReplaceAllStringFunc(sentences, func(q string) string {
 			return strings.Repeat("\n", strings.Count(q, "\n")) // the lines keep their numbers
 		})
-		for i, row := range strings.Split(text, "\n") {
+		used := make(map[string]bool)
+		for i, row := range strings.Split(sentences, "\n") {
 			for _, at := range written.FindAllStringIndex(row, -1) {
-				f := read(row[at[0]:at[1]])
-				if !unit.MatchString(row[at[1]:]) || in(f, tables) {
+				text := row[at[0]:at[1]]
+				if !unit.MatchString(row[at[1]:]) || slices.ContainsFunc(tables, read(text).is) {
 					continue
 				}
-				if used[f.text] = true; !slices.Contains(allowed, f.text) {
-					problems = append(problems, Problem{Path: path, Line: line + i,
-						Message: fmt.Sprintf("%s is in no table of its section; correct it, or list it in a comment <!-- not in a table: … --> with its source in the sentence", f.text)})
+				if used[text] = true; !slices.Contains(allowed, text) {
+					problems = append(problems, Problem{path, line + i, text + " is in no table of its section; correct it, " +
+						"or list it in a comment <!-- not in a table: … --> with its source in the sentence"})
 				}
 			}
 		}
 		for _, a := range allowed {
 			if !used[a] {
-				problems = append(problems, Problem{Path: path, Line: line, Message: a + " is listed as not in a table, and no sentence of the section needs that"})
+				problems = append(problems, Problem{path, line, a + " is listed as not in a table, and no sentence of the section needs that"})
 			}
 		}
-		line += bytes.Count(section, []byte("\n"))
+		line += strings.Count(section, "\n")
 	}
 	return problems
-}
-
-func figures(text string) (list []figure) {
-	for _, t := range written.FindAllString(text, -1) {
-		list = append(list, read(t))
-	}
-	return list
 }
 
 // read parses a number that written matches.
 func read(text string) figure {
 	digits := strings.ReplaceAll(strings.TrimRight(text, "KM"), ",", "")
-	scale := 1.0
-	switch {
-	case strings.HasSuffix(text, "K"):
-		scale = 1e3
-	case strings.HasSuffix(text, "M"):
-		scale = 1e6
-	}
+	scale := map[byte]float64{'K': 1e3, 'M': 1e6}[text[len(text)-1]]
+	scale = max(scale, 1)
 	value, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
-		return figure{text: text, value: math.NaN()}
+		value = math.NaN()
 	}
 	_, fraction, _ := strings.Cut(digits, ".")
-	return figure{text, value * scale, scale * math.Pow(10, -float64(len(fraction))) / 2}
+	return figure{value * scale, scale * math.Pow(10, -float64(len(fraction))) / 2}
 }
 
-// in tells whether a table has a figure.
-func in(f figure, tables []figure) bool {
-	for _, t := range tables {
-		for _, scale := range []float64{1, 1000, 0.001} {
-			if math.Abs(f.value*scale-t.value) <= 1.001*max(f.half*scale, t.half) {
-				return true
-			}
-		}
-	}
-	return false
+// is tells whether a figure of a table can be this one, rounded or in another unit.
+func (f figure) is(table figure) bool {
+	return slices.ContainsFunc([]float64{1, 1000, 0.001}, func(scale float64) bool {
+		return math.Abs(f.value*scale-table.value) <= 1.001*max(f.half*scale, table.half)
+	})
 }

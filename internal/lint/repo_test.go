@@ -1,13 +1,17 @@
 package lint_test
 
 import (
+	"fmt"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/engine"
@@ -23,6 +27,22 @@ func root(t *testing.T) string {
 	return dir
 }
 
+// read returns the repository's files of one kind, by path relative to it.
+func read(t *testing.T, suffixes ...string) map[string]string {
+	t.Helper()
+	dir := root(t)
+	files, err := lint.Files(dir, suffixes...)
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	text := make(map[string]string, len(files))
+	for _, name := range files {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		text[name] = string(content)
+	}
+	return text
+}
+
 func report(t *testing.T, problems []lint.Problem) {
 	t.Helper()
 	for _, p := range problems {
@@ -30,153 +50,151 @@ func report(t *testing.T, problems []lint.Problem) {
 	}
 }
 
-// read returns the repository's files of one kind, by path relative to it.
-func read(t *testing.T, suffixes ...string) map[string][]byte {
-	t.Helper()
-	dir := root(t)
-	files, err := lint.Files(dir, suffixes...)
-	require.NoError(t, err)
-	text := make(map[string][]byte, len(files))
-	for _, name := range files {
-		text[name], err = os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-	}
-	return text
-}
-
-func packages(t *testing.T, dir string) []lint.Package {
-	t.Helper()
-	list, err := lint.List(t.Context(), dir)
-	require.NoError(t, err)
-	return list
-}
-
-func TestImports(t *testing.T) {
-	list := packages(t, root(t))
-	report(t, lint.CheckImports(list))
-	report(t, lint.CheckWiring(list))
-}
-
-func TestBinaries(t *testing.T) {
-	modules, err := lint.Modules(root(t))
-	require.NoError(t, err)
-	require.NotEmpty(t, modules)
-	for _, dir := range modules {
-		report(t, lint.CheckBinaries(packages(t, dir)))
-	}
-}
-
-func TestGoSource(t *testing.T) {
-	files := read(t, ".go")
-	require.Contains(t, files, "internal/lint/repo_test.go")
-	for name, text := range files {
-		problems, err := lint.CheckSource(name, text)
-		require.NoError(t, err)
-		report(t, problems)
-	}
-}
-
-func TestSQLFiles(t *testing.T) {
-	dir := root(t)
-	list := packages(t, dir)
-	var files []string
-	for name, text := range read(t, ".sql") {
-		report(t, lint.CheckSQL(name, text))
-		files = append(files, filepath.Join(dir, name))
-	}
-	report(t, lint.CheckEmbedded(files, list))
-	for _, p := range list {
-		if p.Standard || !strings.HasPrefix(p.Dir, dir) || len(p.EmbedFiles) == 0 {
+// TestEngines: code names an engine only in the list of engines and in the engine's packages.
+func TestEngines(t *testing.T) {
+	// Tests and suites may; internal/answer says what to do with each, and dialects are called after engines.
+	free := regexp.MustCompile(`^(internal/engine|internal/answer|schemas|store/driver|examples|.*test)/|_test\.go$`)
+	literal := regexp.MustCompile("[\"`,](" + strings.Join(engine.Names(), "|") + ")[\"`,:]")
+	comment := regexp.MustCompile(`(?m)(^|\s)//.*$`)
+	for name, text := range read(t, ".go") {
+		if free.MatchString(name) {
 			continue
 		}
-		source := map[string][]byte{}
-		for _, name := range p.GoFiles {
-			path := filepath.Join(p.Dir, name)
-			if filepath.IsAbs(name) {
-				path = name // a generated file, such as a test's main
-			}
-			text, err := os.ReadFile(path)
-			require.NoError(t, err)
-			source[name] = text
-		}
-		var embedded []string
-		for _, name := range p.EmbedFiles {
-			if strings.HasSuffix(name, ".sql") {
-				embedded = append(embedded, name)
+		for _, m := range literal.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1) {
+			of := engine.Find(m[1])
+			own := slices.Concat(of.Internal, []string{of.Name})
+			if !slices.ContainsFunc(strings.Split(name, "/"), func(dir string) bool { return slices.Contains(own, dir) }) {
+				t.Errorf("%s names engine %s: ask internal/engine or the driver's capabilities", name, of.Name)
 			}
 		}
-		problems, err := lint.CheckReachable(embedded, source)
-		require.NoError(t, err)
-		report(t, problems)
 	}
 }
 
+// TestSQLFiles: every SQL file is embedded and taken by its name, and an index says which query it serves.
+func TestSQLFiles(t *testing.T) {
+	index := regexp.MustCompile(`(?m)^(.*)\nCREATE (UNIQUE )?INDEX\b`)
+	keyword := regexp.MustCompile(`(?m)^\s*(select|insert|update|delete|create|drop|alter|from|where|and|or|join|order|group|limit|values|set)\b`)
+	listing := regexp.MustCompile(`\b(ReadDir|WalkDir|Glob)\(`)
+	source := map[string]string{} // of a package that embeds a file
+	for _, p := range packages(t) {
+		for _, name := range slices.Concat(p.EmbedFiles, p.TestEmbedFiles, p.XTestEmbedFiles) {
+			for _, file := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
+				if text, err := os.ReadFile(filepath.Join(p.Dir, file)); err == nil { // a test's main is elsewhere
+					source[filepath.Join(p.Dir, name)] += string(text)
+				}
+			}
+		}
+	}
+	for name, text := range read(t, ".sql") {
+		code := source[filepath.Join(root(t), name)]
+		word := regexp.MustCompile(`\b` + strings.TrimSuffix(path.Base(name), ".sql") + `\b`)
+		assert.True(t, listing.MatchString(code) || word.MatchString(code), "%s: no package embeds and names it", name)
+		assert.Empty(t, keyword.FindString(text), "%s: a keyword in lower case", name)
+		for _, m := range index.FindAllStringSubmatch("\n"+text, -1) {
+			assert.Regexp(t, "^-- Serves: ", m[1], `%s: an index without a line "-- Serves: …" that names its query`, name)
+		}
+	}
+}
+
+// TestText: nobody has left work undone, or a path of one machine.
 func TestText(t *testing.T) {
+	// The words are spelt in two parts so that this file passes its own rule.
+	bad := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b|(^|[\s"'(=:])/(wo` + `rk|ro` + `ot|home/[a-z]+)/`)
 	for name, text := range read(t, ".go", ".sql", ".md", ".yml", ".mod", "Makefile", ".ci/run") {
-		report(t, lint.CheckText(name, text))
+		assert.Empty(t, bad.FindAllString(text, -1), name)
 	}
 }
 
+// TestWorkflows: actions are pinned to a commit, with its tag beside it, and tools have a version.
+func TestWorkflows(t *testing.T) {
+	pinned := regexp.MustCompile(`uses:\s*(\./|[^@\s]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$)`)
+	files, err := filepath.Glob(filepath.Join(root(t), ".github", "workflows", "*.yml"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for line := range strings.SplitSeq(string(text), "\n") {
+			unpinned := strings.Contains(line, "uses:") && !pinned.MatchString(line)
+			if unpinned || regexp.MustCompile(`\S@(latest|main|master)\b`).MatchString(line) {
+				t.Errorf("%s: no commit with its tag, or no version: %s", file, line)
+			}
+		}
+	}
+}
+
+// TestDependencies: docs/dependencies.md has a row, with a reason, for each module that go.mod
+// requires directly, and no other.
+func TestDependencies(t *testing.T) {
+	var required, listed []string
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(read(t, "go.mod")["go.mod"], -1) {
+		required = append(required, m[1])
+	}
+	const document = "docs/dependencies.md"
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| [^ |]").FindAllStringSubmatch(read(t, document)[document], -1) {
+		listed = append(listed, m[1])
+	}
+	require.ElementsMatch(t, required, listed)
+}
+
+// TestDocuments: links lead somewhere, and names, of documents too, are there.
 func TestDocuments(t *testing.T) {
 	dir := root(t)
-	documents := read(t, ".md")
-	records := map[string][]byte{}
-	for name, text := range documents {
-		report(t, lint.CheckLinks(dir, name, text))
-		if record, ok := strings.CutPrefix(name, "docs/adr/"); ok && record != "README.md" {
-			records[record] = text
-		}
-	}
-	require.NotEmpty(t, records)
-	report(t, lint.CheckDecisions(records))
-	report(t, lint.CheckIndex(documents["docs/adr/README.md"], records))
-}
-
-// TestNames: what documents name is there.
-func TestNames(t *testing.T) {
-	files, err := lint.Files(root(t), "")
+	files, err := lint.Files(dir, "")
 	require.NoError(t, err)
-	tree, err := lint.NewTree(files, read(t, ".go"))
+	code := read(t, ".go")
+	tree, err := lint.NewTree(files, code)
 	require.NoError(t, err)
 	for name, text := range read(t, ".md") {
-		if name != "CHANGELOG.md" && !lint.Superseded(text) { // which tell of what was
-			report(t, tree.CheckNames(name, text))
+		report(t, lint.CheckLinks(dir, name, []byte(text)))
+		if name != "CHANGELOG.md" && !lint.Superseded([]byte(text)) { // which tell of what was
+			report(t, tree.CheckNames(name, []byte(text)))
 		}
 	}
 	page := regexp.MustCompile(`(?m)(?:^|[\s("\x60])(docs/[\w/-]+\.md)\b`)
-	for name, text := range read(t, ".go") {
-		for _, m := range page.FindAllSubmatch(text, -1) {
-			if !slices.Contains(files, string(m[1])) {
-				t.Errorf("%s: there is no %s", name, m[1])
-			}
+	for name, text := range code {
+		for _, m := range page.FindAllStringSubmatch(text, -1) {
+			assert.Contains(t, files, m[1], name)
 		}
 	}
+}
+
+// TestDecisions: decision records are numbered without gaps, have Nygard's sections, and are in the index.
+func TestDecisions(t *testing.T) {
+	const index = "docs/adr/README.md"
+	records := read(t, ".md")
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(records)) {
+		if name == index || !strings.HasPrefix(name, "docs/adr/") {
+			continue
+		}
+		n++
+		assert.Contains(t, name, fmt.Sprintf("/%04d-", n))
+		m := regexp.MustCompile(fmt.Sprintf(`(?s)^# %d\. ([^\n]*)\n.*\n## Status\n.*\n## Context\n.*\n## Decision\n.*\n## Consequences\n`, n)).
+			FindStringSubmatch(records[name])
+		require.NotNil(t, m, "%s: its number and the sections Status, Context, Decision, Consequences", name)
+		assert.Contains(t, records[index], fmt.Sprintf("\n- %d. [%s](%s)", n, m[1], path.Base(name)))
+	}
+	require.NotZero(t, n)
 }
 
 // TestArchitecture: docs/architecture.md names every package.
 func TestArchitecture(t *testing.T) {
-	text := string(read(t, "docs/architecture.md")["docs/architecture.md"])
-	for _, p := range packages(t, root(t)) {
-		path, ours := strings.CutPrefix(p.ImportPath, lint.Module+"/")
-		if !ours || p.ForTest != "" || strings.Contains(path, ".test") {
+	text := read(t, "docs/architecture.md")["docs/architecture.md"]
+	for _, p := range packages(t) {
+		name, ours := strings.CutPrefix(p.ImportPath, engine.Module+"/")
+		if !ours || p.ForTest != "" || strings.Contains(name, ".test") {
 			continue
 		}
-		dir, base := filepath.Split(path)
-		if slices.Contains(engine.Names(), base) {
-			path = dir + "<engine>"
+		if dir, base := path.Split(name); slices.Contains(engine.Names(), base) {
+			name = dir + "<engine>"
 		}
-		if !strings.Contains(text, "`"+path+"`") {
-			t.Errorf("docs/architecture.md does not name %s", path)
-		}
+		assert.Contains(t, text, "`"+name+"`")
 	}
 }
 
-func TestContinuousIntegration(t *testing.T) {
-	dir := root(t)
-	command, err := lint.TestCommand(read(t, "README.md")["README.md"])
-	require.NoError(t, err)
-	require.Regexp(t, `^go test .*\./\.\.\.`, command)
-	info, err := os.Stat(filepath.Join(dir, ".ci", "run"))
-	require.NoError(t, err)
-	require.NotZero(t, info.Mode()&0o111, ".ci/run is not executable")
+// What sentences of EXPERIMENTS.md say is in the tables of their section.
+func TestFiguresOfExperiments(t *testing.T) {
+	const name = "EXPERIMENTS.md"
+	report(t, lint.CheckFigures(name, []byte(read(t, name)[name])))
 }

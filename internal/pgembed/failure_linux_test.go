@@ -16,6 +16,7 @@ import (
 )
 
 func TestBadSettings(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	for name, tc := range map[string]struct{ setting, value, want string }{
 		"unknown":   {"no_such_thing", "1", "no_such_thing"},
@@ -44,7 +45,7 @@ func TestNoDir(t *testing.T) {
 // nothing may be left, and the next start must work.
 func TestCancel(t *testing.T) {
 	dir := t.TempDir()
-	for _, after := range []time.Duration{0, 1, 20, 60, 150, 300, 500, 600, 700, 800, 900} {
+	for _, after := range []time.Duration{0, 20, 150, 500, 800} {
 		ctx, cancel := context.WithTimeout(t.Context(), after*time.Millisecond)
 		s, err := Start(ctx, Config{Dir: dir})
 		cancel()
@@ -60,6 +61,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestOtherMajorVersion(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	require.NoError(t, os.Mkdir(data, 0o700))
@@ -73,6 +75,7 @@ func TestOtherMajorVersion(t *testing.T) {
 }
 
 func TestForeignFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	require.NoError(t, os.Mkdir(data, 0o700))
@@ -90,13 +93,8 @@ func TestForeignFiles(t *testing.T) {
 	require.FileExists(t, socket)
 }
 
-func TestEmptyDataDir(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "data"), 0o755))
-	start(t, Config{Dir: dir})
-}
-
 func TestDamagedData(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	require.NoError(t, os.Remove(filepath.Join(dir, "data", "global", "pg_control")))
 	_, err := Start(t.Context(), Config{Dir: dir})
@@ -116,6 +114,7 @@ func mount(t *testing.T, options string) string {
 }
 
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	t.Run("new data", func(t *testing.T) {
 		dir := mount(t, "size=16m")
 		_, err := Start(t.Context(), Config{Dir: dir})
@@ -126,11 +125,9 @@ func TestFullDisk(t *testing.T) {
 	})
 	t.Run("existing data", func(t *testing.T) {
 		dir := mount(t, "size=128m")
-		s, err := Start(t.Context(), Config{Dir: dir})
-		require.NoError(t, err)
-		require.NoError(t, s.Stop(t.Context()))
+		initDir(t, dir)
 		filler := filepath.Join(dir, "filler")
-		err = os.WriteFile(filler, make([]byte, 128<<20), 0o600)
+		err := os.WriteFile(filler, make([]byte, 128<<20), 0o600)
 		require.ErrorIs(t, err, unix.ENOSPC)
 		_, err = Start(t.Context(), Config{Dir: dir})
 		require.ErrorIs(t, err, driver.ErrDiskFull)
@@ -141,12 +138,11 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestReadOnlyDisk(t *testing.T) {
+	t.Parallel()
 	dir := mount(t, "size=128m")
-	s, err := Start(t.Context(), Config{Dir: dir})
-	require.NoError(t, err)
-	require.NoError(t, s.Stop(t.Context()))
+	initDir(t, dir)
 	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	_, err = Start(t.Context(), Config{Dir: dir})
+	_, err := Start(t.Context(), Config{Dir: dir})
 	require.ErrorIs(t, err, driver.ErrReadOnly)
 	requireNothingLeft(t, dir)
 }

@@ -37,14 +37,12 @@ func readPIDFile(dataDir string) pidFile {
 	return f
 }
 
-func (f pidFile) readyAs(pid int) bool { return f.ready && f.pid == pid }
-
 // clearLeftovers makes way for a new server on a data directory whose lock this
 // process holds. A server of ours still running there has lost its parent and
 // is shut down; one that somebody else started is ErrLocked. A lock file that
 // names an unrelated process, whose number a dead server had before, is
 // removed, because the server would refuse to start for it.
-func clearLeftovers(ctx context.Context, dataDir string, timeout time.Duration) error {
+func clearLeftovers(ctx context.Context, dataDir string) error {
 	file := readPIDFile(dataDir)
 	found := holders(dataDir)
 	for _, pid := range found {
@@ -54,7 +52,7 @@ func clearLeftovers(ctx context.Context, dataDir string, timeout time.Duration) 
 		}
 	}
 	if len(found) > 0 {
-		return endLeftover(ctx, dataDir, file.pid, timeout)
+		return endLeftover(ctx, dataDir, file.pid)
 	}
 	if file.pid > 0 && syscall.Kill(file.pid, 0) == nil {
 		if err := os.Remove(file.path); !errors.Is(err, fs.ErrNotExist) {
@@ -67,12 +65,12 @@ func clearLeftovers(ctx context.Context, dataDir string, timeout time.Duration) 
 // endLeftover shuts a server down that is not our child, and waits for the end
 // of all its processes. When the main process has gone the others end by
 // themselves once their statement has; SIGINT cancels it.
-func endLeftover(ctx context.Context, dataDir string, main int, timeout time.Duration) error {
+func endLeftover(ctx context.Context, dataDir string, main int) error {
 	gone := func() bool { return len(holders(dataDir)) == 0 || ctx.Err() != nil }
 	for _, step := range []struct {
 		sig  syscall.Signal
 		wait time.Duration
-	}{{syscall.SIGINT, timeout}, {syscall.SIGQUIT, quitGrace}} {
+	}{{syscall.SIGINT, stopTimeout}, {syscall.SIGQUIT, quitGrace}} {
 		targets := holders(dataDir)
 		if slices.Contains(targets, main) {
 			targets = []int{main}

@@ -18,6 +18,7 @@ import (
 )
 
 func TestSecondStartIsLocked(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	s := start(t, Config{Dir: dir})
 	_, err := Start(t.Context(), Config{Dir: dir})
@@ -52,6 +53,7 @@ func startHelper(t *testing.T, cmd *exec.Cmd) (parent *exec.Cmd, server int) {
 }
 
 func TestKilledParentLeavesNoServer(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	data := filepath.Join(dir, "data")
 	parent, server := startElsewhere(t, dir)
@@ -79,7 +81,7 @@ func TestStartRightAfterKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("x", 100)) // with a socket directory elsewhere
 	initDir(t, dir)
 	t.Setenv("TMPDIR", t.TempDir())
-	for range 3 {
+	for range 2 {
 		parent, _ := startElsewhere(t, dir)
 		old, err := os.Readlink(filepath.Join(dir, "socket"))
 		require.NoError(t, err)
@@ -113,8 +115,9 @@ func TestRemoveSockets(t *testing.T) {
 // TestKilledWhileMaking kills a process at several moments while it makes a data
 // directory.
 func TestKilledWhileMaking(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
-	for _, after := range []time.Duration{20, 100, 200, 300, 400, 500, 600, 800} {
+	for _, after := range []time.Duration{20, 100, 200, 400, 700, 800} {
 		cmd := helper(dir)
 		require.NoError(t, cmd.Start())
 		time.Sleep(after * time.Millisecond)
@@ -135,6 +138,7 @@ func TestKilledWhileMaking(t *testing.T) {
 // TestLiveLeftover starts while an abandoned server is running: one that has
 // lost its parent but not its life.
 func TestLiveLeftover(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	old, err := Start(t.Context(), Config{Dir: dir})
 	require.NoError(t, err)
@@ -149,6 +153,7 @@ func TestLiveLeftover(t *testing.T) {
 
 // TestLeftoverBackends starts while only the children of a killed server run.
 func TestLeftoverBackends(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	old, err := Start(t.Context(), Config{Dir: dir})
 	require.NoError(t, err)
@@ -160,24 +165,30 @@ func TestLeftoverBackends(t *testing.T) {
 
 // TestForeignServer finds a server that somebody else started on the data.
 func TestForeignServer(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	data := filepath.Join(dir, "data")
-	bins, err := findBinaries(t.Context(), Config{}, mustIdentify(t, dir))
+	bins, err := findBinaries(t.Context(), "", mustIdentify(t, dir))
 	require.NoError(t, err)
 	cmd := mustIdentify(t, dir).command(bins.postgres, "-D", data, "-c", "listen_addresses=",
 		"-c", "unix_socket_directories="+t.TempDir())
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 	foreign, err := launch(cmd)
 	require.NoError(t, err)
-	require.True(t, waitFor(quitGrace, func() bool { return readPIDFile(data).readyAs(foreign.pid()) }))
+	require.True(t, waitFor(quitGrace, func() bool { return readyAs(data, foreign.pid()) }))
 
 	_, err = Start(t.Context(), Config{Dir: dir})
 	require.ErrorIs(t, err, driver.ErrLocked)
 	require.ErrorContains(t, err, strconv.Itoa(foreign.pid()))
-	require.True(t, readPIDFile(data).readyAs(foreign.pid()), "it is not disturbed")
+	require.True(t, readyAs(data, foreign.pid()), "it is not disturbed")
 
-	require.NoError(t, foreign.stop(t.Context(), quitGrace))
+	require.NoError(t, foreign.stop(t.Context()))
 	start(t, Config{Dir: dir})
+}
+
+func readyAs(data string, pid int) bool {
+	file := readPIDFile(data)
+	return file.ready && file.pid == pid
 }
 
 func mustIdentify(t *testing.T, dir string) *identity {
@@ -190,6 +201,7 @@ func mustIdentify(t *testing.T, dir string) *identity {
 // TestStalePIDFile finds lock files that name a process that is not a server: one
 // that has ended, and one that got the number since.
 func TestStalePIDFile(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	ended := exec.Command("/bin/true")
 	require.NoError(t, ended.Run())
@@ -205,6 +217,7 @@ func TestStalePIDFile(t *testing.T) {
 
 // TestInterruptedInit finds what a killed process left of a new data directory.
 func TestInterruptedInit(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	part := filepath.Join(dir, "data.part")
 	require.NoError(t, os.Mkdir(part, 0o700))
@@ -217,7 +230,7 @@ func TestInterruptedInit(t *testing.T) {
 const nameless = 54321
 
 // dirOf makes a directory that belongs to a user, beside a cache that every user can read.
-func dirOf(t *testing.T, uid int) (dir, cache string) {
+func dirOf(t *testing.T, uid int) (dir string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run something as another user")
@@ -226,14 +239,14 @@ func dirOf(t *testing.T, uid int) (dir, cache string) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
 	require.NoError(t, os.Chmod(base, 0o755))
-	cache = filepath.Join(base, "cache")
 	dir = filepath.Join(base, "dir")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.Chown(dir, uid, uid))
-	root, err := install(t.Context(), Config{})
+	root, err := install(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, os.CopyFS(filepath.Join(cache, filepath.Base(root)), os.DirFS(root)))
-	return dir, cache
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(base, "cache"))
+	require.NoError(t, os.CopyFS(filepath.Join(base, "cache", "varve", "postgres", filepath.Base(root)), os.DirFS(root)))
+	return dir
 }
 
 // TestOtherOwner runs the server as the user who owns the directory.
@@ -244,8 +257,8 @@ func TestOtherOwner(t *testing.T) {
 }
 
 func testOtherOwner(t *testing.T, uid int) {
-	dir, cache := dirOf(t, uid)
-	s := start(t, Config{Dir: dir, CacheDir: cache})
+	dir := dirOf(t, uid)
+	s := start(t, Config{Dir: dir})
 	require.Equal(t, "1", query(t, s, "SELECT 1"))
 	info, err := os.Stat(filepath.Join(dir, "data", "PG_VERSION"))
 	require.NoError(t, err)
@@ -256,21 +269,19 @@ func testOtherOwner(t *testing.T, uid int) {
 	require.NoError(t, s.Stop(t.Context()))
 
 	// The kernel forgets a child's tie to its parent at some changes of user.
-	t.Setenv(helperCache, cache)
 	parent, _ := startElsewhere(t, dir)
 	killParent(t, parent, filepath.Join(dir, "data"))
-	start(t, Config{Dir: dir, CacheDir: cache})
+	start(t, Config{Dir: dir})
 }
 
 // TestNamelessUser: whoever this process is, also one of whom the system knows nothing but
 // the number, makes a directory and opens it again.
 func TestNamelessUser(t *testing.T) {
-	dir, cache := dirOf(t, nameless)
+	dir := dirOf(t, nameless)
 	program := filepath.Join(filepath.Dir(dir), "program")
 	text, err := os.ReadFile(os.Args[0])
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(program, text, 0o755))
-	t.Setenv(helperCache, cache)
 	for range 2 {
 		cmd := helper(dir)
 		cmd.Path, cmd.Dir = program, "/"
@@ -286,12 +297,13 @@ func TestNamelessUser(t *testing.T) {
 // TestNamespaces runs initdb and the server under each user that a user
 // namespace may call root's.
 func TestNamespaces(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root's server runs in a user namespace")
 	}
-	bins, err := findBinaries(t.Context(), Config{}, mustIdentify(t, t.TempDir()))
+	bins, err := findBinaries(t.Context(), "", mustIdentify(t, t.TempDir()))
 	require.NoError(t, err)
-	for _, id := range ordinaryUsers {
+	for _, id := range []int{ordinaryUsers[1], 1} {
 		data := filepath.Join(t.TempDir(), "data")
 		require.NoError(t, initData(t.Context(), bins, &identity{inside: id}, data), id)
 	}

@@ -7,18 +7,21 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/varvedb/varve/internal/filesync"
 )
 
 // helperDir is the variable that turns the test binary into a process that
 // starts the server of a directory, says so, and waits to be killed.
 const helperDir = "PGEMBED_TEST_HELPER_DIR"
 
-// helperCache is the variable that names its cache.
-const helperCache = "PGEMBED_TEST_HELPER_CACHE"
-
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(helperDir); dir != "" {
 		os.Exit(help(dir))
+	}
+	// Most of the time of these tests is that of syncs, of which none depends.
+	if free, err := filesync.Free("/dev/shm"); err == nil && free > 4<<30 && os.Getenv("TMPDIR") == "" {
+		_ = os.Setenv("TMPDIR", "/dev/shm")
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if err := os.RemoveAll(template.dir); err != nil {
@@ -30,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 func help(dir string) int {
-	s, err := Start(context.Background(), Config{Dir: dir, CacheDir: os.Getenv(helperCache)})
+	s, err := Start(context.Background(), Config{Dir: dir})
 	if err != nil {
 		fmt.Println(err)
 		return 1

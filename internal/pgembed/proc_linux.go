@@ -1,7 +1,6 @@
 package pgembed
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,22 +10,6 @@ import (
 	"syscall"
 	"time"
 )
-
-// tree returns pid and its descendants.
-func tree(pid int) []int {
-	children := map[int][]int{}
-	for _, p := range processes() {
-		if parent, ok := parentOf(p); ok {
-			children[parent] = append(children[parent], p)
-		}
-	}
-	pids := []int{pid}
-	for i := 0; i < len(pids); i++ {
-		slices.Sort(children[pids[i]])
-		pids = append(pids, children[pids[i]]...)
-	}
-	return pids
-}
 
 // processes lists all processes that can be seen.
 func processes() []int {
@@ -41,21 +24,6 @@ func processes() []int {
 		}
 	}
 	return pids
-}
-
-// parentOf returns a process's parent, and false for one that has ended.
-func parentOf(pid int) (int, bool) {
-	stat, err := os.ReadFile(procFile(pid, "stat"))
-	if err != nil {
-		return 0, false
-	}
-	// The command name comes second, in parentheses that it may contain.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 || fields[0][0] == 'Z' {
-		return 0, false
-	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	return parent, err == nil
 }
 
 // holders returns the postgres processes that work in a data directory. Every

@@ -54,15 +54,15 @@ func (p *process) status() error {
 	return errors.New("exit status 0")
 }
 
-// stop shuts a server down and waits for it: orderly until the timeout has
+// stop shuts a server down and waits for it: orderly until stopTimeout has
 // passed or ctx is done, then at once.
-func (p *process) stop(ctx context.Context, timeout time.Duration) error {
+func (p *process) stop(ctx context.Context) error {
 	select {
 	case <-p.done:
 		return fmt.Errorf("server had ended by itself: %w", p.status())
 	default:
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not shut down after %v", timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, stopTimeout, fmt.Errorf("not shut down after %v", stopTimeout))
 	defer cancel()
 	if err := p.signal(syscall.SIGINT); err != nil {
 		return errors.Join(err, p.kill())

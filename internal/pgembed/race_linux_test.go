@@ -15,6 +15,7 @@ import (
 // TestLockOfTheDying: the lock that a child of a killed process has for a moment is
 // waited for.
 func TestLockOfTheDying(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	lock, err := lockDir(t.Context(), dir)
 	require.NoError(t, err)
@@ -30,9 +31,10 @@ func TestLockOfTheDying(t *testing.T) {
 // TestOverlookedServer starts a server while another one, which was not seen, takes
 // the data directory: the first attempts end as a real one then does.
 func TestOverlookedServer(t *testing.T) {
-	root, err := install(t.Context(), Config{})
+	t.Parallel()
+	root, err := install(t.Context())
 	require.NoError(t, err)
-	for lost := range launches + 1 {
+	for _, lost := range []int{1, launches} {
 		bin := t.TempDir()
 		require.NoError(t, os.Symlink(filepath.Join(root, "bin", "initdb"), filepath.Join(bin, "initdb")))
 		script := fmt.Sprintf(`#!/bin/sh

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/varvedb/varve/internal/filelease"
+	"github.com/varvedb/varve/store/driver"
 )
 
 // ours is the cluster name that marks servers started by this package. It is on
@@ -24,14 +28,13 @@ const pollEvery = 10 * time.Millisecond
 // Server is a running server. Its methods may be called from several
 // goroutines.
 type Server struct {
-	cfg     Config
-	bins    binaries
-	owner   *identity
-	version string
+	cfg   Config
+	bins  binaries
+	owner *identity
 
 	// Each of these is nil or empty until Start has made it.
 	lock   *os.File
-	socket *socketDir
+	socket string // its directory
 	proc   *process
 
 	mu      sync.Mutex // guards stopped and serialises Stop
@@ -45,7 +48,7 @@ type Server struct {
 // not start. An error carries the last lines that the server wrote; after one
 // nothing runs. The context bounds the start alone.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
-	cfg, err := cfg.withDefaults()
+	cfg, err := cfg.check()
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
@@ -68,16 +71,22 @@ func (s *Server) start(ctx context.Context) (err error) {
 	if s.owner, err = identify(s.cfg.Dir); err != nil {
 		return err
 	}
-	if s.bins, err = findBinaries(ctx, s.cfg, s.owner); err != nil {
+	if s.bins, err = findBinaries(ctx, s.cfg.BinDir, s.owner); err != nil {
 		return err
 	}
-	if err := s.prepareData(ctx); err != nil {
+	exists, err := checkData(s.cfg.dataDir())
+	if err == nil && exists {
+		err = clearLeftovers(ctx, s.cfg.dataDir())
+	} else if err == nil {
+		err = initData(ctx, s.bins, s.owner, s.cfg.dataDir())
+	}
+	if err != nil {
 		return err
 	}
 	if s.socket, err = makeSocketDir(s.cfg.Dir, s.owner); err != nil {
 		return err
 	}
-	if err := writeService(s.cfg.servicePath(), s.socket.path); err != nil {
+	if err := writeService(s.cfg.servicePath(), s.socket); err != nil {
 		return err
 	}
 	return s.launchReady(ctx)
@@ -103,7 +112,7 @@ func (s *Server) launchReady(ctx context.Context) error {
 		if n == launches || !lostRace(err) {
 			return err
 		}
-		if err := clearLeftovers(ctx, s.cfg.dataDir(), s.cfg.StopTimeout); err != nil {
+		if err := clearLeftovers(ctx, s.cfg.dataDir()); err != nil {
 			return err
 		}
 	}
@@ -113,19 +122,6 @@ func (s *Server) launchReady(ctx context.Context) error {
 func lostRace(err error) bool {
 	var wrote *logError
 	return errors.As(err, &wrote) && strings.Contains(wrote.text, `lock file "postmaster.pid" already exists`)
-}
-
-// prepareData checks the data directory or makes it, and sees to it that no
-// server runs on it.
-func (s *Server) prepareData(ctx context.Context) error {
-	exists, err := checkData(s.cfg.dataDir())
-	if err != nil {
-		return err
-	}
-	if !exists {
-		return initData(ctx, s.bins, s.owner, s.cfg.dataDir())
-	}
-	return clearLeftovers(ctx, s.cfg.dataDir(), s.cfg.StopTimeout)
 }
 
 // launch starts the server's process. It writes straight into the log file:
@@ -145,7 +141,7 @@ func (s *Server) launch() error {
 	// shutdown would still spend after its parent has died.
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT
 	s.proc, err = launch(cmd)
-	return err
+	return s.owner.explainStart(err)
 }
 
 // args returns the server's command line. The settings that this package
@@ -155,28 +151,23 @@ func (s *Server) args() []string {
 	for _, set := range s.cfg.Settings {
 		args = append(args, "-c", set.Name+"="+set.Value)
 	}
-	for _, set := range []string{
-		"listen_addresses=",
-		"port=" + socketPort,
-		"unix_socket_directories=" + s.socket.path,
-		"unix_socket_permissions=0700",
-		"logging_collector=off",
-		"log_destination=stderr",
-		"cluster_name=" + ours,
-	} {
-		args = append(args, "-c", set)
-	}
-	return args
+	return append(args,
+		"-c", "listen_addresses=",
+		"-c", "port="+socketPort,
+		"-c", "unix_socket_directories="+s.socket,
+		"-c", "unix_socket_permissions=0700",
+		"-c", "logging_collector=off",
+		"-c", "log_destination=stderr",
+		"-c", "cluster_name="+ours)
 }
 
-// waitReady waits until the server accepts connections and says its version.
+// waitReady waits until the server accepts connections.
 func (s *Server) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.StartTimeout,
-		fmt.Errorf("not ready after %v", s.cfg.StartTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %v", startTimeout))
 	defer cancel()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for !readPIDFile(s.cfg.dataDir()).readyAs(s.proc.pid()) {
+	for file := (pidFile{}); !file.ready || file.pid != s.proc.pid(); file = readPIDFile(s.cfg.dataDir()) {
 		select {
 		case <-s.proc.done:
 			return s.withLog(fmt.Errorf("server ended while starting: %w", s.proc.status()))
@@ -185,20 +176,11 @@ func (s *Server) waitReady(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-	cfg, err := s.ConnConfig()
-	if err != nil {
-		return err
-	}
-	conn, err := pgconn.ConnectConfig(ctx, &cfg.Config)
-	if err != nil {
-		return s.withLog(err)
-	}
-	s.version = conn.ParameterStatus("server_version")
-	return conn.Close(ctx)
+	return nil
 }
 
 // SocketDir returns the directory of the server's Unix socket.
-func (s *Server) SocketDir() string { return s.socket.path }
+func (s *Server) SocketDir() string { return s.socket }
 
 // Ended is closed when the server has ended: after Stop, or by itself, since nobody
 // starts it again.
@@ -206,19 +188,13 @@ func (s *Server) Ended() <-chan struct{} { return s.proc.done }
 
 // ConnConfig returns how to connect to the server, to which the environment adds nothing.
 func (s *Server) ConnConfig() (*pgx.ConnConfig, error) {
-	cfg, err := pgx.ParseConfig(connString(s.socket.path, s.cfg.servicePath()))
+	cfg, err := pgx.ParseConfig(connString(s.socket, s.cfg.servicePath()))
 	if err != nil {
 		return nil, err
 	}
 	cfg.RuntimeParams = map[string]string{}
 	return cfg, nil
 }
-
-// Version returns the server's version as it tells itself, such as "18.3".
-func (s *Server) Version() string { return s.version }
-
-// LogPath returns the file that the server writes its log to.
-func (s *Server) LogPath() string { return s.cfg.logPath() }
 
 // PIDs returns the server's processes, the first one being the parent of the
 // others. It is empty once the server has ended.
@@ -227,12 +203,14 @@ func (s *Server) PIDs() []int {
 	case <-s.proc.done:
 		return nil
 	default:
-		return tree(s.proc.pid())
+		main := s.proc.pid()
+		others := slices.DeleteFunc(holders(s.cfg.dataDir()), func(pid int) bool { return pid == main })
+		return append([]int{main}, others...)
 	}
 }
 
 // Stop shuts the server down and waits until none of its processes is left.
-// Open connections are ended. When ctx is done or Config.StopTimeout has passed
+// Open connections are ended. When ctx is done or stopTimeout has passed
 // the server is stopped at once, without a checkpoint, and Stop says so;
 // nothing that was committed is lost by that. Stop also tells when the server
 // had ended before. A second Stop returns nil.
@@ -243,7 +221,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		return nil
 	}
 	s.stopped = true
-	err := s.proc.stop(ctx, s.cfg.StopTimeout)
+	err := s.proc.stop(ctx)
 	if err != nil {
 		err = s.withLog(err)
 	}
@@ -259,8 +237,8 @@ func (s *Server) release() error {
 	if s.proc != nil {
 		errs = append(errs, endHolders(s.cfg.dataDir()))
 	}
-	if s.socket != nil {
-		errs = append(errs, s.socket.remove())
+	if s.socket != "" {
+		errs = append(errs, clearSocketDir(filepath.Join(s.cfg.Dir, socketLink)))
 	}
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())
@@ -274,17 +252,16 @@ func (s *Server) withLog(err error) error {
 	return errors.Join(&logError{err: err, text: text}, readErr)
 }
 
-// logError is an error together with what a program wrote last.
-type logError struct {
-	err  error
-	text string
-}
+// lockPatience is how long a lock may stay that nobody will keep: a child that a
+// killed process was just starting has it until it runs its own program.
+const lockPatience = time.Second
 
-func (e *logError) Error() string {
-	if e.text == "" {
-		return e.err.Error() + "; it wrote nothing"
-	}
-	return e.err.Error() + "; it wrote:\n\t" + strings.ReplaceAll(e.text, "\n", "\n\t")
+// lockDir takes the lock of a server's directory. The lock goes with the file, and
+// so with the process; the file itself stays, because removing it would let two
+// processes hold two locks.
+func lockDir(ctx context.Context, dir string) (*os.File, error) {
+	locked := fmt.Errorf("another process has this server started: %w", driver.ErrLocked)
+	ctx, cancel := context.WithTimeoutCause(ctx, lockPatience, locked)
+	defer cancel()
+	return filelease.Wait(ctx, filepath.Join(dir, "lock"), 0o600)
 }
-
-func (e *logError) Unwrap() error { return e.err }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
@@ -62,9 +61,6 @@ func query(t *testing.T, s *Server, sql string) string {
 	return ""
 }
 
-// userCache is where the binaries are when a test changes HOME.
-var userCache = func() string { dir, _ := cacheDir(Config{}); return dir }()
-
 // template is a data directory that was made once, by initDir.
 var template = struct {
 	sync.Once
@@ -75,12 +71,11 @@ var template = struct {
 func madeDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	initDir(t, dir)
-	return dir
+	return initDir(t, dir)
 }
 
 // initDir copies a data directory into dir: initdb syncs, which takes longest.
-func initDir(t *testing.T, dir string) {
+func initDir(t *testing.T, dir string) string {
 	t.Helper()
 	template.Do(func() {
 		// It outlives this test; TestMain removes it.
@@ -95,12 +90,13 @@ func initDir(t *testing.T, dir string) {
 	data := filepath.Join(dir, "data")
 	require.NoError(t, os.CopyFS(data, os.DirFS(filepath.Join(template.dir, "data"))))
 	require.NoError(t, os.Chmod(data, 0o700))
+	return dir
 }
 
 func TestRestartKeepsData(t *testing.T) {
 	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "data"), 0o755)) // an empty one is made
 	s := start(t, Config{Dir: dir})
-	require.True(t, strings.HasPrefix(s.Version(), Major+"."), s.Version())
 	require.Greater(t, len(s.PIDs()), 1)
 	query(t, s, "CREATE TABLE t (n bigint); INSERT INTO t VALUES (42)")
 	require.NoError(t, s.Stop(t.Context()))
@@ -110,13 +106,14 @@ func TestRestartKeepsData(t *testing.T) {
 
 	s = start(t, Config{Dir: dir})
 	require.Equal(t, "42", query(t, s, "SELECT n FROM t"))
-	log, err := os.ReadFile(s.LogPath())
+	log, err := os.ReadFile(s.cfg.logPath())
 	require.NoError(t, err)
 	require.NotContains(t, string(log), "automatic recovery", "it was shut down in order")
 	require.NotContains(t, string(log), "invalid")
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	s := start(t, Config{Dir: dir, Settings: []driver.Setting{
 		{Name: "synchronous_commit", Value: "off"},
@@ -146,6 +143,9 @@ func TestSettings(t *testing.T) {
 // connection to the server, be it wrong or something else that works.
 func TestEnvironmentIsIgnored(t *testing.T) {
 	files := t.TempDir()
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	t.Setenv("XDG_CACHE_HOME", cache) // where HOME has it
 	for name, value := range map[string]string{
 		"PGSERVICE": "theirs", "PGSERVICEFILE": "/nowhere", "PGOPTIONS": "-c synchronous_commit=off",
 		"PGHOST": "/nowhere", "PGPORT": "1", "PGDATABASE": "none", "PGUSER": "nobody", "PGPASSWORD": "x", "PGPASSFILE": files, "PGAPPNAME": "x",
@@ -156,7 +156,7 @@ func TestEnvironmentIsIgnored(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	s := start(t, Config{Dir: t.TempDir(), CacheDir: userCache})
+	s := start(t, Config{Dir: t.TempDir()})
 	for name, want := range map[string]string{
 		"synchronous_commit": "on", "application_name": "", "TimeZone": "UTC", "log_timezone": "UTC", "lc_messages": "C",
 	} {
@@ -174,6 +174,7 @@ func TestEnvironmentIsIgnored(t *testing.T) {
 }
 
 func TestStopWithoutTimeRecovers(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	s := start(t, Config{Dir: dir})
 	query(t, s, "CREATE TABLE t (n bigint); INSERT INTO t VALUES (42)")
@@ -189,6 +190,7 @@ func TestStopWithoutTimeRecovers(t *testing.T) {
 }
 
 func TestStopEndsOpenConnections(t *testing.T) {
+	t.Parallel()
 	s := start(t, Config{Dir: madeDir(t)})
 	conn := connect(t, s)
 	defer conn.Close(context.Background())
@@ -198,6 +200,7 @@ func TestStopEndsOpenConnections(t *testing.T) {
 }
 
 func TestStopTellsOfAnEndedServer(t *testing.T) {
+	t.Parallel()
 	dir := madeDir(t)
 	s, err := Start(t.Context(), Config{Dir: dir})
 	require.NoError(t, err)
@@ -218,9 +221,7 @@ func TestSocketDirs(t *testing.T) {
 	}{
 		"short":   {sub: "s"},
 		"long":    {sub: filepath.Join(long, long), temp: true},
-		"comma":   {sub: "a,b", temp: true},
-		"quote":   {sub: "it's", temp: true},
-		"space":   {sub: "a b", temp: true},
+		"special": {sub: "it's a,b", temp: true},
 		"unicode": {sub: "ä"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,12 +246,4 @@ func TestSocketDirs(t *testing.T) {
 			require.Empty(t, left)
 		})
 	}
-}
-
-func TestStartTimeout(t *testing.T) {
-	dir := madeDir(t)
-	_, err := Start(t.Context(), Config{Dir: dir, StartTimeout: time.Nanosecond})
-	require.ErrorContains(t, err, "not ready after 1ns")
-	requireNothingLeft(t, dir)
-	start(t, Config{Dir: dir})
 }

@@ -21,56 +21,46 @@ const (
 	tempPrefix = "varve-postgres-"
 )
 
-// socketDir is the directory of a server's socket.
-type socketDir struct {
-	path string
-	link string // in the server's directory, to path; empty when path is there itself
-}
-
 // makeSocketDir makes the directory of the socket, open to its owner only: in
 // dir, or for the temporary files when a socket's path in dir would be too long
 // or hold what a connection string cannot. What an earlier server left is
 // removed.
-func makeSocketDir(dir string, owner *identity) (*socketDir, error) {
-	path := filepath.Join(dir, socketLink)
-	if err := clearSocketDir(path); err != nil {
-		return nil, err
+func makeSocketDir(dir string, owner *identity) (path string, err error) {
+	link := filepath.Join(dir, socketLink)
+	if err := clearSocketDir(link); err != nil {
+		return "", err
 	}
-	if !usableSocketDir(path) {
-		return makeTempSocketDir(path, owner)
+	if path = link; usableSocketDir(link) {
+		err = os.Mkdir(link, 0o700)
+	} else {
+		path, err = makeTempSocketDir(link)
 	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		return nil, err
+	if err != nil {
+		return "", err
 	}
-	s := &socketDir{path: path}
 	if err := owner.own(path); err != nil {
-		return nil, errors.Join(err, s.remove())
+		return "", errors.Join(err, clearSocketDir(link))
 	}
-	return s, nil
+	return path, nil
 }
 
 // makeTempSocketDir makes the directory outside of the server's own. The link
 // tells the next start where it was.
-func makeTempSocketDir(link string, owner *identity) (*socketDir, error) {
+func makeTempSocketDir(link string) (string, error) {
 	for _, temp := range []string{os.TempDir(), "/tmp"} {
-		path, err := os.MkdirTemp(temp, tempPrefix)
-		if err != nil {
-			return nil, err
-		}
-		s := &socketDir{path: path}
-		if !usableSocketDir(path) {
-			if err := s.remove(); err != nil {
-				return nil, err
-			}
+		if !usableSocketDir(filepath.Join(temp, tempPrefix+"1234567890")) {
 			continue
 		}
-		if err := errors.Join(owner.own(path), os.Symlink(path, link)); err != nil {
-			return nil, errors.Join(err, s.remove())
+		path, err := os.MkdirTemp(temp, tempPrefix)
+		if err != nil {
+			return "", err
 		}
-		s.link = link
-		return s, nil
+		if err := os.Symlink(path, link); err != nil {
+			return "", errors.Join(err, os.Remove(path))
+		}
+		return path, nil
 	}
-	return nil, fmt.Errorf("no directory for the socket: its path may have at most %d bytes; use a shorter one than %q",
+	return "", fmt.Errorf("no directory for the socket: its path may have at most %d bytes; use a shorter one than %q",
 		maxSocketPath, link)
 }
 
@@ -81,17 +71,22 @@ func usableSocketDir(path string) bool {
 	return len(path)+len("/"+socketName) <= maxSocketPath && !strings.ContainsFunc(path, special)
 }
 
-// clearSocketDir removes the socket directory of a server that has ended, found
-// by its path or its link.
-func clearSocketDir(path string) error {
-	target, err := os.Readlink(path)
+// clearSocketDir removes the directory of a server that has ended, found by its path or its
+// link, with the socket and its lock file, and nothing else: a directory that holds something
+// else stays, with an error.
+func clearSocketDir(link string) error {
+	dir, err := os.Readlink(link)
 	if err != nil {
-		return (&socketDir{path: path}).remove()
+		dir = link
+	} else if !strings.HasPrefix(filepath.Base(dir), tempPrefix) {
+		return fmt.Errorf("%q links to %q, which is no directory of ours; remove the link", link, dir)
 	}
-	if !strings.HasPrefix(filepath.Base(target), tempPrefix) {
-		return fmt.Errorf("%q links to %q, which is no directory of ours; remove the link", path, target)
+	for _, path := range []string{filepath.Join(dir, socketName), filepath.Join(dir, socketName+".lock"), dir, link} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
-	return (&socketDir{path: target, link: path}).remove()
+	return nil
 }
 
 // RemoveSockets removes what killed servers below a directory have left outside of it.
@@ -102,19 +97,4 @@ func RemoveSockets(root string) error {
 		}
 		return clearSocketDir(path)
 	})
-}
-
-// remove removes the directory with the socket and its lock file, and nothing
-// else: a directory that holds something else stays, with an error.
-func (s *socketDir) remove() error {
-	paths := []string{filepath.Join(s.path, socketName), filepath.Join(s.path, socketName+".lock"), s.path}
-	if s.link != "" {
-		paths = append(paths, s.link)
-	}
-	for _, path := range paths {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/xi2/xz"
@@ -16,26 +17,21 @@ import (
 )
 
 // unpackArchive unpacks the one .txz in a zip file into a directory.
-func unpackArchive(ctx context.Context, path, dir string) (err error) {
+func unpackArchive(ctx context.Context, path, dir string) error {
 	archive, err := zip.OpenReader(path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, archive.Close()) }()
-	for _, file := range archive.File {
-		if strings.HasSuffix(file.Name, ".txz") {
-			return unpackMember(ctx, file, dir)
-		}
+	defer archive.Close()
+	at := slices.IndexFunc(archive.File, func(f *zip.File) bool { return strings.HasSuffix(f.Name, ".txz") })
+	if at < 0 {
+		return errors.New("it holds no .txz")
 	}
-	return errors.New("it holds no .txz")
-}
-
-func unpackMember(ctx context.Context, file *zip.File, dir string) (err error) {
-	member, err := file.Open()
+	member, err := archive.File[at].Open()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, member.Close()) }()
+	defer member.Close()
 	plain, err := xz.NewReader(member, 0)
 	if err != nil {
 		return err
@@ -45,12 +41,12 @@ func unpackMember(ctx context.Context, file *zip.File, dir string) (err error) {
 
 // unpackTar writes the directories, files and symbolic links of a tar stream
 // below dir. A name or a link that leads out of it is an error.
-func unpackTar(ctx context.Context, stream io.Reader, dir string) (err error) {
+func unpackTar(ctx context.Context, stream io.Reader, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
+	defer root.Close()
 	for r := tar.NewReader(stream); ctx.Err() == nil; {
 		header, err := r.Next()
 		switch {
@@ -76,7 +72,12 @@ func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
 	}
 	switch header.Typeflag {
 	case tar.TypeReg:
-		return unpackFile(root, name, header.FileInfo().Mode().Perm()|0o644, content)
+		f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, header.FileInfo().Mode().Perm()|0o644)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, content)
+		return errors.Join(err, f.Close())
 	case tar.TypeSymlink:
 		if !filepath.IsLocal(filepath.Join(filepath.Dir(name), header.Linkname)) || filepath.IsAbs(header.Linkname) {
 			return fmt.Errorf("link to %q leads out of the archive", header.Linkname)
@@ -86,22 +87,13 @@ func unpackEntry(root *os.Root, header *tar.Header, content io.Reader) error {
 	return fmt.Errorf("type %q is not expected in the archive", header.Typeflag)
 }
 
-func unpackFile(root *os.Root, name string, mode os.FileMode, content io.Reader) error {
-	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, content)
-	return errors.Join(err, f.Close())
-}
-
 // syncTree makes all files of a file system durable; a thousand small files
 // are synced faster together than one by one.
-func syncTree(path string) (err error) {
+func syncTree(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Close()) }()
+	defer d.Close()
 	return unix.Syncfs(int(d.Fd()))
 }

@@ -17,7 +17,7 @@ type Server struct{}
 
 // Start fails with driver.ErrUnsupported.
 func Start(_ context.Context, cfg Config) (*Server, error) {
-	if _, err := cfg.withDefaults(); err != nil {
+	if _, err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	return nil, fmt.Errorf("postgres: start %q: an embedded server needs Linux; name a running one by its address: %w",
@@ -35,12 +35,6 @@ func (*Server) Ended() <-chan struct{} { return nil }
 
 // ConnConfig fails.
 func (*Server) ConnConfig() (*pgx.ConnConfig, error) { return nil, driver.ErrUnsupported }
-
-// Version returns "".
-func (*Server) Version() string { return "" }
-
-// LogPath returns "".
-func (*Server) LogPath() string { return "" }
 
 // PIDs returns nil.
 func (*Server) PIDs() []int { return nil }

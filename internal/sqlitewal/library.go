@@ -156,19 +156,16 @@ func (e *engine) Stats(ctx context.Context) (driver.Stats, error) {
 	return s, err
 }
 
-// Probe implements driver.Prober.
-func (e *engine) Probe(context.Context) error { return errors.Join(e.log.failure(), e.Present()) }
-
-// Lease implements driver.Leaser.
-func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }
-
-// Check implements driver.Checker.
-func (e *engine) Check(ctx context.Context, report func(problem string) bool) (did string, err error) {
-	return Check(ctx, e.DB, report)
+// Checkpoint implements driver.Engine.
+func (e *engine) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointResult, error) {
+	return e.Checkpointer.Checkpoint(ctx, truncate)
 }
 
-// Reindex implements driver.Reindexer.
-func (e *engine) Reindex(ctx context.Context) error { return Reindex(ctx, e.DB) }
+// Probe implements driver.Engine.
+func (e *engine) Probe(context.Context) error { return errors.Join(e.log.failure(), e.Present()) }
+
+// Lease implements driver.Engine.
+func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }
 
 // Close implements driver.Engine.
 func (e *engine) Close() error {

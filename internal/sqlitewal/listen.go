@@ -25,6 +25,9 @@ func (k *Checkpointer) Listen(context.Context) (driver.Listening, error) {
 	return &listening{index: index, last: index.header()}, nil
 }
 
+// Announcement implements driver.Listener.
+func (*Checkpointer) Announcement() string { return "" }
+
 // indexToHear returns the WAL-index, which who only reads opens now. It stays open until
 // the database is closed; see walIndex.
 func (k *Checkpointer) indexToHear() (*walIndex, error) {

@@ -129,9 +129,9 @@ func (c *Conn) Exec(ctx context.Context, text string, args ...any) (int64, error
 // connection is in no transaction, or of no use. On a Remote the next statement begins it.
 func (c *Conn) begin(ctx context.Context, text string) error {
 	if c.remote != nil {
-		c.Later(text)
+		c.later(text)
 		for _, text := range c.settings {
-			c.Later(text)
+			c.later(text)
 		}
 		return nil
 	}

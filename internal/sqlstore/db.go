@@ -86,12 +86,6 @@ type Bulk interface {
 	Update(ctx context.Context, c *Conn, u *driver.Update, value any, keys []any) error
 }
 
-// Later is implemented by a Bulk whose connections can keep statements for the next one.
-// The statements that f runs are kept, as far as the connection likes.
-type Later interface {
-	Later(c *Conn, f func() error) error
-}
-
 // DB is an open database: the part of driver.Engine that engines share.
 type DB struct {
 	cfg    Config
@@ -260,6 +254,9 @@ func take[T any](ctx context.Context, db *DB, from chan T) (v T, err error) {
 
 // Snapshot implements driver.Engine.
 func (db *DB) Snapshot(ctx context.Context) (driver.Reader, error) { return db.reader(ctx, true) }
+
+// View implements driver.Engine.
+func (db *DB) View(ctx context.Context) (driver.Reader, error) { return db.reader(ctx, true) }
 
 func (db *DB) reader(ctx context.Context, pin bool) (driver.Reader, error) {
 	t, err := db.slots.take(ctx, db.closing, 1)

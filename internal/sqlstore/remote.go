@@ -16,10 +16,6 @@ type Remote interface {
 	// message. The arguments are not kept. Its error is that of the next statement.
 	Later(ctx context.Context, text string, keep bool, args []any) error
 
-	// Ahead leaves a query without arguments to the next statement. When it is run after
-	// that, and nothing was written in between, its rows are there. They must be few.
-	Ahead(ctx context.Context, text string, keep bool) error
-
 	// Flush sends what was left to the next statement.
 	Flush(ctx context.Context) error
 
@@ -50,68 +46,22 @@ func (s remoteStatement) query(ctx context.Context, args []any) (resultSet, erro
 	return s.conn.Query(ctx, s.text, s.keep, args)
 }
 
-// Later leaves a statement without arguments to a Remote's next one; see there.
-func (c *Conn) Later(text string) { _ = c.remote.Later(context.Background(), text, false, nil) }
+// later leaves a statement without arguments to a Remote's next one; see there.
+func (c *Conn) later(text string) { _ = c.remote.Later(context.Background(), text, false, nil) }
 
-// Defer runs a statement of which only the success matters: on a Remote with the next one,
-// whose error may be this one's.
+// Defer leaves a statement to a Remote's next one, whose error may be this one's.
 func (c *Conn) Defer(ctx context.Context, text string, args ...any) error {
-	s, err := c.prepare(ctx, text)
-	if err != nil {
-		return err
-	}
-	if r, ok := s.(remoteStatement); ok {
-		err = r.conn.Later(ctx, r.text, r.keep, c.encode(args))
-	} else {
-		_, err = s.exec(ctx, c.encode(args))
-	}
-	return c.Mapped(err)
+	return c.Mapped(c.remote.Later(ctx, c.codec.Rebind(text), !c.Shared(), c.encode(args)))
 }
 
 // Flush sends what was left to a Remote's next statement, for what goes past it.
-func (c *Conn) Flush(ctx context.Context) error {
-	if c.remote == nil {
-		return nil
-	}
-	return c.Mapped(c.remote.Flush(ctx))
-}
-
-// prefetch has a Remote's next statement take a query along.
-func (c *Conn) prefetch(ctx context.Context, text string) error {
-	if c.remote == nil {
-		return nil
-	}
-	return c.Mapped(c.remote.Ahead(ctx, c.codec.Rebind(text), !c.Shared()))
-}
-
-// Prefetch implements driver.Prefetcher.
-func (tx *Tx) Prefetch(ctx context.Context, text string) error {
-	if tx.done {
-		return driver.ErrClosed
-	}
-	return tx.prefetch(ctx, text)
-}
-
-// Prefetch implements driver.Prefetcher.
-func (r *Reader) Prefetch(ctx context.Context, text string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.conn == nil {
-		return r.why
-	}
-	err := r.conn.prefetch(ctx, text)
-	if r.unread {
-		return nil // the first query tells, or has the view begun elsewhere
-	}
-	return err
-}
+func (c *Conn) Flush(ctx context.Context) error { return c.Mapped(c.remote.Flush(ctx)) }
 
 // Close implements statement. How many are kept is the Remote's affair.
 func (s remoteStatement) Close() error { return nil }
 
-// View opens a read view that is fixed by its first query, where that saves a Remote a
-// message, and like Snapshot elsewhere.
-func (db *DB) View(ctx context.Context) (driver.Reader, error) { return db.reader(ctx, false) }
+// Unfixed opens a read view whose first query fixes it, on a Remote.
+func (db *DB) Unfixed(ctx context.Context) (driver.Reader, error) { return db.reader(ctx, false) }
 
 // renew opens the view of a reader on another connection when its own was lost before
 // anything was read, by a restart of the server say: nobody can tell.

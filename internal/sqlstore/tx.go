@@ -23,18 +23,6 @@ func (tx *Tx) Exec(ctx context.Context, text string, args ...any) (int64, error)
 	return tx.Conn.Exec(ctx, text, args...)
 }
 
-// Defer implements driver.Deferrer.
-func (tx *Tx) Defer(ctx context.Context, text string, args ...any) error {
-	if tx.done {
-		return driver.ErrClosed
-	}
-	later, ok := tx.db.cfg.Bulk.(Later)
-	if !ok {
-		return tx.Conn.Defer(ctx, text, args...)
-	}
-	return later.Later(tx.Conn, func() error { _, err := tx.Conn.Exec(ctx, text, args...); return err })
-}
-
 // Query implements driver.Querier.
 func (tx *Tx) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
 	if tx.done {

@@ -2,17 +2,15 @@ package driver
 
 import "context"
 
-// Announcer is implemented by write transactions whose commit can wake other processes.
-type Announcer interface {
-	// Announce has a commit wake the listeners of this database in other processes.
-	Announce()
-}
-
 // Listener is implemented by engines of which another process's commit can be heard.
 type Listener interface {
 	// Listen begins to hear. It fails with ErrUnsupported where nothing can be heard, such
 	// as through a pooler. The caller closes it before the engine.
 	Listen(ctx context.Context) (Listening, error)
+
+	// Announcement returns the statement by which a write transaction has its commit wake
+	// the listeners of this database in other processes; "" where every commit does.
+	Announcement() string
 }
 
 // Listening hears the announced commits of other processes. It is not safe for concurrent

@@ -238,10 +238,10 @@ func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
 	return &tx{Tx: inner}, nil
 }
 
-// Probe implements driver.Prober.
+// Probe implements driver.Engine.
 func (e *engine) Probe(context.Context) error { return e.file.watch.Check() }
 
-// Lease implements driver.Leaser. Nobody else can have the file open; it keeps
+// Lease implements driver.Engine. Nobody else can have the file open; it keeps
 // apart those of this process that share the engine.
 func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.file.path) }
 

@@ -91,7 +91,7 @@ func TestIndexesFollowHistory(t *testing.T) {
 			return e
 		},
 		"checkpointed": func(t *testing.T, e driver.Engine, _ string) driver.Engine {
-			_, err := e.(driver.Checkpointer).Checkpoint(context.Background(), true)
+			_, err := e.Checkpoint(context.Background(), true)
 			require.NoError(t, err)
 			return e
 		},

@@ -56,7 +56,7 @@ func TestPreparedBeforeTheTableGrew(t *testing.T) {
 		check(r, block, "snapshot")
 		require.NoError(t, r.Close())
 		if i%2 == 1 {
-			_, err := e.(driver.Checkpointer).Checkpoint(context.Background(), false)
+			_, err := e.Checkpoint(context.Background(), false)
 			require.NoError(t, err)
 		}
 	}

@@ -44,6 +44,8 @@ func (e *testEngine) Snapshot(ctx context.Context) (driver.Reader, error) {
 	return &testReader{e: e, conn: conn}, nil
 }
 
+func (e *testEngine) View(ctx context.Context) (driver.Reader, error) { return e.Snapshot(ctx) }
+
 type testReader struct {
 	e    *testEngine
 	conn *sql.Conn

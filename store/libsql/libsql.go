@@ -181,10 +181,15 @@ func (e *engine) Info() driver.Info {
 	return i
 }
 
-// Probe implements driver.Prober.
+// Checkpoint implements driver.Engine.
+func (e *engine) Checkpoint(ctx context.Context, truncate bool) (driver.CheckpointResult, error) {
+	return e.Checkpointer.Checkpoint(ctx, truncate)
+}
+
+// Probe implements driver.Engine.
 func (e *engine) Probe(context.Context) error { return e.Present() }
 
-// Lease implements driver.Leaser.
+// Lease implements driver.Engine.
 func (e *engine) Lease(context.Context) (driver.Lease, error) { return filelease.Take(e.path) }
 
 // Close implements driver.Engine.

@@ -116,7 +116,7 @@ func TestReadOnly(t *testing.T) {
 	e := mustOpen(t, path, driver.Options{ReadOnly: true})
 	_, err := e.Begin(ctx)
 	require.ErrorIs(t, err, driver.ErrReadOnly)
-	_, err = e.(driver.Checkpointer).Checkpoint(ctx, false)
+	_, err = e.Checkpoint(ctx, false)
 	require.ErrorIs(t, err, driver.ErrReadOnly)
 	for _, engine := range []driver.Engine{e, writer} {
 		r := snapshot(t, engine)

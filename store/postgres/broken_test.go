@@ -85,7 +85,7 @@ func TestAllKilled(t *testing.T) {
 		require.NoError(t, r.Close())
 	}
 	pgtest.Exec(t, url, "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND application_name = 'varve'")
-	r, err := driver.View(t.Context(), e)
+	r, err := e.View(t.Context())
 	require.NoError(t, err)
 	require.NotZero(t, backend(t, r))
 	require.NoError(t, r.Close())

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Check implements driver.Checker. Every table is read, which compares the
+// Check implements driver.Engine. Every table is read, which compares the
 // checksums of its pages where the server keeps them, as an embedded one does. On a
 // server that has the extension amcheck its functions look at tables and compare
 // indexes with them. Nobody need have made the extension where this user may: it is
@@ -156,7 +156,7 @@ func explainAmcheck(err error) error {
 	return err
 }
 
-// Reindex implements driver.Reindexer.
+// Reindex implements driver.Engine.
 func (e *engine) Reindex(ctx context.Context) error {
 	return e.WithWriter(ctx, func(c *sqlstore.Conn) error {
 		tables, err := list(ctx, c, "SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = current_schema() ORDER BY tablename")

@@ -126,7 +126,7 @@ func (c *cluster) raise(ctx context.Context, tx driver.Tx) (same bool, err error
 // Snapshot implements driver.Engine.
 func (c *cluster) Snapshot(ctx context.Context) (driver.Reader, error) { return c.View(ctx) }
 
-// View implements driver.Viewer. To compare fixes the view, on all machines.
+// View implements driver.Engine. To compare fixes the view, on all machines.
 func (c *cluster) View(ctx context.Context) (driver.Reader, error) {
 	return settled(ctx, c, "begin read", c.engine.View, c.compare, driver.Reader.Close)
 }

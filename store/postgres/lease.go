@@ -30,7 +30,7 @@ const closeTimeout = 5 * time.Second
 // lease is a connection with a transaction that holds the lock.
 type lease struct{ conn *pgx.Conn }
 
-// Lease implements driver.Leaser.
+// Lease implements driver.Engine.
 func (e *engine) Lease(ctx context.Context) (driver.Lease, error) {
 	var got state
 	err := e.onSpare(ctx, func(c *sqlstore.Conn) (err error) {

@@ -24,8 +24,8 @@ func announcement() (text, self string) {
 	return "SELECT pg_notify('varve_' || oid, '" + self + "') FROM pg_namespace WHERE nspname = current_schema()", self
 }
 
-// Announce implements driver.Announcer. It travels with the COMMIT.
-func (t *tx) Announce() { t.tx.Later(t.announcement) }
+// Announcement implements driver.Listener. It travels with the COMMIT.
+func (e *engine) Announcement() string { return e.announcement }
 
 // listening is a connection that hears what is announced.
 type listening struct {

@@ -66,7 +66,7 @@ func TestListening(t *testing.T) {
 	announce := func(by *engine, end func(driver.Tx) error) {
 		tx, err := by.Begin(t.Context())
 		require.NoError(t, err)
-		tx.(driver.Announcer).Announce()
+		require.NoError(t, driver.Run(t.Context(), tx, by.Announcement()))
 		require.NoError(t, end(tx))
 	}
 	commit := func(tx driver.Tx) error { return tx.Commit(context.Background()) }

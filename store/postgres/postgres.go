@@ -160,7 +160,7 @@ func (e *engine) begin(ctx context.Context) error {
 // Info implements driver.Engine.
 func (e *engine) Info() driver.Info { return info(e.version) }
 
-// Ended implements driver.Mortal. A running server is made good by whoever runs it: what
+// Ended implements driver.Engine. A running server is made good by whoever runs it: what
 // was lost with it is asked anew, since others may have written meanwhile.
 func (e *engine) Ended() <-chan struct{} {
 	if e.server == nil {
@@ -169,7 +169,7 @@ func (e *engine) Ended() <-chan struct{} {
 	return e.server.Ended()
 }
 
-// Probe implements driver.Prober.
+// Probe implements driver.Engine.
 func (e *engine) Probe(context.Context) error { return e.files.Check() }
 
 // Close implements driver.Engine.

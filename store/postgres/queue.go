@@ -35,7 +35,7 @@ func (m *message) send(p *pgconn.Pipeline) {
 
 // Later implements sqlstore.Remote.
 func (r *remote) Later(ctx context.Context, text string, keep bool, args []any) error {
-	r.heard = nil
+	r.heard, r.before = nil, ""
 	m := message{text: text}
 	if err := r.encode(ctx, &m, keep, args); err != nil {
 		return err
@@ -50,9 +50,8 @@ func (r *remote) Later(ctx context.Context, text string, keep bool, args []any) 
 	return r.Flush(ctx)
 }
 
-// Ahead implements sqlstore.Remote. The query goes in front of the next one: its rows are
-// read before that one's are.
-func (r *remote) Ahead(ctx context.Context, text string, keep bool) error {
+// askAhead has a query go in front of the next one: its rows are read before that one's are.
+func (r *remote) askAhead(ctx context.Context, text string, keep bool) error {
 	m := message{text: text, answer: &answer{text: text, types: r.conn.TypeMap()}}
 	if err := r.encode(ctx, &m, keep, nil); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -26,6 +27,8 @@ type remote struct {
 	queue  []message                 // to be sent with the next statement
 	held   int                       // bytes of it, about
 	heard  []*answer                 // to what was asked ahead
+	follow map[string]string         // a query, and the driver.Ahead that came after it
+	before string                    // the query that was the last statement, or ""
 	owed   *pgconn.MultiResultReader // the answer to a ROLLBACK, or nil
 	open   *rows                     // or nil
 	build  message                   // scratch
@@ -40,12 +43,12 @@ type remote struct {
 const customPlans = "SELECT set_config('plan_cache_mode', 'force_custom_plan', true) WHERE current_setting('plan_cache_mode', true) IS NOT NULL"
 
 func newRemote(native any) sqlstore.Remote {
-	return &remote{conn: native.(*stdlib.Conn).Conn(), kept: map[string]*pgconn.StatementDescription{}}
+	return &remote{conn: native.(*stdlib.Conn).Conn(), kept: map[string]*pgconn.StatementDescription{}, follow: map[string]string{}}
 }
 
 // Exec implements sqlstore.Remote.
 func (r *remote) Exec(ctx context.Context, text string, keep bool, args []any) (int64, error) {
-	r.heard = nil
+	r.heard, r.before = nil, ""
 	if !keep && len(args) == 0 && len(r.queue) == 0 {
 		return 0, r.script(ctx, text)
 	}
@@ -68,9 +71,20 @@ func (r *remote) script(ctx context.Context, text string) error {
 // Query implements sqlstore.Remote. It reads the first row, so that an error is that of
 // the query.
 func (r *remote) Query(ctx context.Context, text string, keep bool, args []any) (driver.Rows, error) {
-	if a := r.answerTo(text); a != nil && ctx.Err() == nil {
-		return a, nil
+	if strings.HasPrefix(text, driver.Ahead) {
+		if r.before != "" && len(r.follow) < maxKept {
+			r.follow[r.before] = text
+		}
+		if a := r.answerTo(text); a != nil && ctx.Err() == nil {
+			return a, nil
+		}
 	}
+	if next := r.follow[text]; next != "" {
+		if err := r.askAhead(ctx, next, keep); err != nil {
+			return nil, err
+		}
+	}
+	r.before = text
 	rows, err := r.send(ctx, text, keep, args)
 	if err != nil {
 		return nil, err
@@ -84,7 +98,7 @@ func (r *remote) Query(ctx context.Context, text string, keep bool, args []any) 
 // Rollback implements sqlstore.Remote.
 func (r *remote) Rollback() error {
 	r.drop()
-	r.heard = nil
+	r.heard, r.before = nil, ""
 	if err := r.settle(); err != nil {
 		return err
 	}

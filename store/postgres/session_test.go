@@ -136,7 +136,7 @@ func TestPlanByValue(t *testing.T) {
 	e := openNew(t, func(o *driver.Options) { o.Readers = 1 })
 	const mode = "SELECT current_setting('plan_cache_mode')"
 	read := func(text string) (value string) {
-		r, err := driver.View(t.Context(), e)
+		r, err := e.View(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, driver.QueryRow(t.Context(), r, text, nil, &value))
 		require.NoError(t, r.Close())

@@ -25,7 +25,7 @@ func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
 	if err != nil {
 		return nil, withContext(ctx, err)
 	}
-	return &tx{tx: t.(*sqlstore.Tx), announcement: e.announcement}, nil
+	return &tx{tx: t.(*sqlstore.Tx)}, nil
 }
 
 // Snapshot implements driver.Engine.
@@ -40,12 +40,12 @@ func (e *engine) Snapshot(ctx context.Context) (driver.Reader, error) {
 	return &reader{r}, nil
 }
 
-// View implements driver.Viewer.
+// View implements driver.Engine.
 func (e *engine) View(ctx context.Context) (driver.Reader, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("begin read: %w", err)
 	}
-	r, err := e.DB.View(ctx)
+	r, err := e.DB.Unfixed(ctx)
 	if err != nil {
 		return nil, withContext(ctx, err)
 	}
@@ -108,27 +108,23 @@ func (r *reader) Query(ctx context.Context, text string, args ...any) (driver.Ro
 	return guarded(ctx, func() (driver.Rows, error) { return r.Reader.Query(ctx, text, args...) })
 }
 
-// LiftTimeouts implements driver.TimeoutLifter.
-func (r *reader) LiftTimeouts(ctx context.Context) error {
-	rows, err := r.Query(ctx, liftTimeouts)
+// Defer implements driver.Remote.
+func (r *reader) Defer(ctx context.Context, text string, args ...any) error {
+	rows, err := r.Query(ctx, text, args...)
 	if err != nil {
 		return err
 	}
 	return rows.Close()
 }
 
-// Prefetch implements driver.Prefetcher.
-func (r *reader) Prefetch(ctx context.Context, text string) error {
-	return withContext(ctx, driver.Prefetch(ctx, r.Reader, text))
-}
+// LiftTimeouts implements driver.Remote.
+func (r *reader) LiftTimeouts(ctx context.Context) error { return r.Defer(ctx, liftTimeouts) }
 
 // tx adds the context's own errors to a transaction, and knows when there is
 // nothing to commit.
 type tx struct {
 	tx    *sqlstore.Tx
 	ended bool // and the connection another's
-
-	announcement string
 }
 
 // Query implements driver.Querier.
@@ -146,19 +142,17 @@ func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) 
 	return n, err
 }
 
-// Defer implements driver.Deferrer.
+// Defer implements driver.Remote.
 func (t *tx) Defer(ctx context.Context, text string, args ...any) error {
+	if t.ended {
+		return driver.ErrClosed
+	}
 	_, err := guarded(ctx, func() (struct{}, error) { return struct{}{}, t.tx.Defer(ctx, text, args...) })
 	return err
 }
 
-// LiftTimeouts implements driver.TimeoutLifter.
+// LiftTimeouts implements driver.Remote.
 func (t *tx) LiftTimeouts(ctx context.Context) error { return t.Defer(ctx, liftTimeouts) }
-
-// Prefetch implements driver.Prefetcher.
-func (t *tx) Prefetch(ctx context.Context, text string) error {
-	return withContext(ctx, t.tx.Prefetch(ctx, text))
-}
 
 // Insert implements driver.Tx.
 func (t *tx) Insert(ctx context.Context, table *driver.Table, rows []any) error {

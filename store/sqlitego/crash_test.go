@@ -20,27 +20,23 @@ func TestMain(m *testing.M) {
 // TestCrash kills a few workers, cuts the power and fills the disk; varve torture does
 // so for long.
 func TestCrash(t *testing.T) {
-	report := &crashtest.Report{}
-	require.NoError(t, crashtest.Torture(t.Context(), crashtest.Options{
-		Trials: []crashtest.Trial{
-			&crashtest.Crash{Worker: crashtest.Reexec},
-			&crashtest.Power{Worker: crashtest.Reexec, Level: driver.Durable},
-			&crashtest.Full{Worker: crashtest.Reexec},
-		},
+	report, err := crashtest.Torture(t.Context(), crashtest.Options{
+		Trials:  []crashtest.Trial{crashtest.Crash(driver.Durable), crashtest.Power(driver.Durable), crashtest.Full()},
 		Engines: []string{"sqlitego"}, Layouts: []string{"arkiv", "compact", crashtest.EventsLayout},
-		Kills: 2, Turn: 2, Seed: 1, Dir: t.TempDir(),
-	}, report))
-	require.Zero(t, report.Broken(), "%+v", report.Violations)
+		Kills: 2, Seed: 1, Dir: t.TempDir(),
+	})
+	require.NoError(t, err)
+	require.Zero(t, report.Broken(), "%+v", report)
 	require.NotEmpty(t, report.Rows)
 }
 
 // TestSyncs: a durable commit is synced once, another one not at all.
 func TestSyncs(t *testing.T) {
-	if reason := (&crashtest.Syncs{Worker: crashtest.Reexec}).Skip(crashtest.Cell{}); reason != "" {
+	if reason := crashtest.CannotTrace(); reason != "" {
 		t.Skip(reason)
 	}
 	count := func(level driver.Durability) crashtest.SyncCount {
-		n, err := crashtest.CountSyncs(t.Context(), crashtest.Reexec, crashtest.Cell{Engine: "sqlitego", Layout: "arkiv", Dir: t.TempDir()}, level, 1)
+		n, err := crashtest.CountSyncs(t.Context(), crashtest.Cell{Engine: "sqlitego", Layout: "arkiv", Dir: t.TempDir()}, level)
 		require.NoError(t, err)
 		return n
 	}

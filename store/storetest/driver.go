@@ -48,10 +48,11 @@ func runIdentity(t *testing.T, h Harness) {
 	caps := e.Capabilities()
 	require.Equal(t, caps, e.Capabilities())
 	require.Contains(t, caps.Durabilities, driver.Durable)
-	_, isCheckpointer := e.(driver.Checkpointer)
-	require.True(t, isCheckpointer || !caps.WALCheckpoint, "WALCheckpoint without a Checkpointer")
-	_, isLeaser := e.(driver.Leaser)
-	require.Equal(t, !isLeaser, hasGap(e, "lease"), "an engine that is no Leaser declares the gap")
+	lease, err := e.Lease(t.Context())
+	require.Equal(t, errors.Is(err, driver.ErrUnsupported), hasGap(e, "lease"), "an engine without a lease declares the gap")
+	if err == nil {
+		require.NoError(t, lease.Release())
+	}
 	for _, gap := range caps.Gaps {
 		require.NotEmpty(t, gap.Name)
 		require.NotEmpty(t, gap.Reason, gap.Name)
@@ -241,8 +242,7 @@ func runReadOnly(t *testing.T, h Harness) {
 	require.NotEmpty(t, settings)
 	_, err = e.Stats(ctx)
 	require.NoError(t, err)
-	if c, ok := e.(driver.Checkpointer); ok {
-		_, err := c.Checkpoint(ctx, true)
+	if _, err := e.Checkpoint(ctx, true); !errors.Is(err, driver.ErrUnsupported) {
 		require.ErrorIs(t, err, driver.ErrReadOnly)
 	}
 }

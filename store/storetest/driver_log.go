@@ -66,7 +66,7 @@ func (l *logTest) stats(t testing.TB) driver.Stats {
 
 func (l *logTest) checkpoint(t testing.TB, truncate bool) driver.CheckpointResult {
 	t.Helper()
-	res, err := l.e.(driver.Checkpointer).Checkpoint(context.Background(), truncate)
+	res, err := l.e.Checkpoint(context.Background(), truncate)
 	require.NoError(t, err)
 	return res
 }
@@ -135,11 +135,11 @@ func testTruncateWaits(t *testing.T, h Harness) {
 	l.commit(t)
 	r := snapshot(t, l.e)
 	l.commit(t)
-	_, err := l.e.(driver.Checkpointer).Checkpoint(briefly(t), true)
+	_, err := l.e.Checkpoint(briefly(t), true)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
 	done := async(func() error {
-		_, err := l.e.(driver.Checkpointer).Checkpoint(context.Background(), true)
+		_, err := l.e.Checkpoint(context.Background(), true)
 		return err
 	})
 	requireWaits(t, done)

@@ -25,8 +25,7 @@ var nextTap struct {
 }
 
 // tapped returns the URL of the same database on an engine with a tap, to be opened next. It
-// has none of the engine's optional interfaces but driver.Checker and, where that is wanted,
-// driver.Overlapper.
+// has none of the engine's optional interfaces but, where that is wanted, driver.Overlapper.
 func (see tap) tapped(t testing.TB, rawURL string, overlaps bool) string {
 	t.Helper()
 	nextTap.see, nextTap.overlaps = see, overlaps
@@ -82,15 +81,15 @@ func (e tappedEngine) Snapshot(ctx context.Context) (driver.Reader, error) {
 	return tappedReader{r, e.see}, nil
 }
 
-// Check implements driver.Checker.
+// View implements driver.Engine.
+func (e tappedEngine) View(ctx context.Context) (driver.Reader, error) { return e.Snapshot(ctx) }
+
+// Check implements driver.Engine.
 func (e tappedEngine) Check(ctx context.Context, report func(string) bool) (string, error) {
 	if err := e.see("check", ""); err != nil {
 		return "", err
 	}
-	if c, ok := e.Engine.(driver.Checker); ok {
-		return c.Check(ctx, report)
-	}
-	return "", nil
+	return e.Engine.Check(ctx, report)
 }
 
 type tappedOverlapper struct {

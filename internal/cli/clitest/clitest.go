@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/cli"
+	"github.com/varvedb/varve/internal/crashtest"
 )
 
 // AsCommand is an environment variable that makes the test binary the command, for
@@ -17,9 +18,12 @@ import (
 const AsCommand = "VARVE_AS_COMMAND"
 
 // Main is what the TestMain of a command exits with: it makes the test binary the
-// command where torture starts it again, and where AsCommand says so.
+// worker of torture where that starts it again, and the command where AsCommand says so.
 func Main(m *testing.M) (code int) {
-	if len(os.Args) > 1 && os.Args[1] == "crash-worker" || os.Getenv(AsCommand) != "" {
+	if code, asked := crashtest.WorkerIfAsked(); asked {
+		return code
+	}
+	if os.Getenv(AsCommand) != "" {
 		return cli.Main()
 	}
 	return m.Run()

@@ -17,6 +17,7 @@ package compact
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/internal/lsm"
@@ -25,7 +26,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Layout implements layout.Layout, layout.Maintained and layout.Foretold.
+// Layout implements layout.Layout and layout.Maintained.
 //
 // Three kinds of goroutines meet in it: the writer, who has the engine's one write
 // transaction, the thinker, who prepares beside it (Prepare, never two at once), and
@@ -51,12 +52,13 @@ type Layout struct {
 var (
 	_ layout.Layout     = (*Layout)(nil)
 	_ layout.Maintained = (*Layout)(nil)
-	_ layout.Foretold   = (*Layout)(nil)
 )
 
 // New returns the layout of a schema.
 func New(schema schemas.Layout, opts Options) *Layout {
 	opts = opts.withDefaults()
+	schema.Statements = maps.Clone(schema.Statements)
+	schema.Statements["progress"] = driver.Ahead + schema.Statements["progress"] // which views and writers begin with
 	l := &Layout{schema: schema, opts: opts, sql: statement.New(schema.Statements), committed: newNames()}
 	l.postings = lsm.NewStore("postings", l.sql, opts.tree())
 	l.compactor = lsm.NewCompactor(l.postings)
@@ -68,9 +70,6 @@ func (l *Layout) Name() string { return l.schema.Name }
 
 // Temporal implements layout.Layout.
 func (l *Layout) Temporal() bool { return true }
-
-// First implements layout.Foretold.
-func (l *Layout) First() string { return l.schema.Statements["progress"] }
 
 // Create implements layout.Layout.
 func (l *Layout) Create(ctx context.Context, tx driver.Tx, _ bool) error {

@@ -26,7 +26,7 @@ func (b *bulk) Insert(ctx context.Context, c *sqlstore.Conn, t *driver.Table, ro
 			}
 			n, size = n+width, size+row
 		}
-		if err := b.Later(c, func() error { return b.statements.Insert(ctx, c, t, rows[:n]) }); err != nil {
+		if err := later(c, func() error { return b.statements.Insert(ctx, c, t, rows[:n]) }); err != nil {
 			return err
 		}
 		rows = rows[n:]
@@ -36,11 +36,11 @@ func (b *bulk) Insert(ctx context.Context, c *sqlstore.Conn, t *driver.Table, ro
 
 // Update implements sqlstore.Bulk.
 func (b *bulk) Update(ctx context.Context, c *sqlstore.Conn, u *driver.Update, value any, keys []any) error {
-	return b.Later(c, func() error { return b.statements.Update(ctx, c, u, value, keys) })
+	return later(c, func() error { return b.statements.Update(ctx, c, u, value, keys) })
 }
 
-// Later implements sqlstore.Later.
-func (b *bulk) Later(c *sqlstore.Conn, f func() error) error {
+// later runs f, whose statements wait for the next request as far as they fit.
+func later(c *sqlstore.Conn, f func() error) error {
 	set := func(on bool) error {
 		return c.Raw(func(native any) error { native.(*conn).later = on; return nil })
 	}
@@ -50,6 +50,26 @@ func (b *bulk) Later(c *sqlstore.Conn, f func() error) error {
 	defer func() { _ = set(false) }() // it is gone when that fails
 	return f()
 }
+
+// tx is a transaction whose statements need not be requests of their own.
+type tx struct{ *sqlstore.Tx }
+
+// Begin implements driver.Engine.
+func (e *engine) Begin(ctx context.Context) (driver.Tx, error) {
+	t, err := e.DB.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return tx{t.(*sqlstore.Tx)}, nil
+}
+
+// Defer implements driver.Remote.
+func (t tx) Defer(ctx context.Context, text string, args ...any) error {
+	return later(t.Conn, func() error { _, err := t.Exec(ctx, text, args...); return err })
+}
+
+// LiftTimeouts implements driver.Remote. The server's own cannot be.
+func (tx) LiftTimeouts(context.Context) error { return nil }
 
 // rowSize returns about how many bytes a row takes.
 func rowSize(values []any) (n int) {

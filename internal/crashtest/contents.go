@@ -1,0 +1,61 @@
+package crashtest
+
+import (
+	"context"
+	"io"
+
+	"github.com/varvedb/varve/store"
+)
+
+// Contents is what a store holds that this process writes, for trials that damage its files or
+// take its resources away.
+type Contents struct {
+	worker  *worker
+	subject subject
+	known   []store.SequencedEvent
+}
+
+// NewContents returns contents in a layout, as Cell.Layout. The same seed gives the same.
+func NewContents(layout string, seed uint64) *Contents {
+	w := &worker{WorkerConfig: WorkerConfig{Layout: layout, Lossy: true}, out: io.Discard, rng: newRand(seed), journal: &journal{}, checked: true}
+	s, _ := w.subject(nil) // there is nothing to read
+	return &Contents{worker: w, subject: s}
+}
+
+// Fill makes n more steps.
+func (c *Contents) Fill(ctx context.Context, db *store.DB, n int) error {
+	c.worker.db = db
+	if err := c.subject.open(ctx); err != nil {
+		return err
+	}
+	for range n {
+		if err := c.subject.grow(ctx); err != nil {
+			return err
+		}
+	}
+	if e, ok := c.subject.(*eventWorker); ok {
+		all, err := e.readAll(ctx)
+		c.known = all
+		return err
+	}
+	return nil
+}
+
+// Verify compares every answer. It returns an error of the store, or one that wraps
+// ErrViolation, and whether the store is behind what it was given.
+func (c *Contents) Verify(ctx context.Context, db *store.DB) (behind bool, err error) {
+	w := *c.worker
+	w.db = db
+	s, err := w.subject(c.worker.journal.records)
+	if err != nil {
+		return false, err
+	}
+	if e, ok := s.(*eventWorker); ok {
+		e.known = c.known
+	}
+	if err := s.open(ctx); err != nil {
+		return false, err
+	}
+	_, _, lost, err := s.compare(ctx)
+	return lost > 0, err
+}
