@@ -310,3 +310,32 @@ func expiringRig(t testing.TB) *rig {
 	b.apply(true, entity.Block{Number: 6, Ops: []entity.Op{create(5, 0, 100), create(6, 1, 100)}})
 	return b
 }
+
+// TestAheadThrice checks that the third of three plans over each other goes on from what
+// the second one makes of an entity, though the first one has it too.
+func TestAheadThrice(t *testing.T) {
+	b := newRig(t, compact.Options{Backlog: 1 << 20, Batch: 1, Steps: 100, Slice: 1})
+	defer func() { require.NoError(t, b.engine.Close()) }()
+	for number := uint64(1); number <= 3; number++ {
+		op := entity.Op{Kind: entity.Update, Key: entity.Key{1}, BTL: 100, NumericAttributes: map[string]uint64{"n": number}}
+		if number == 1 {
+			op.Kind = entity.Create
+		}
+		b.apply(true, entity.Block{Number: number, Ops: []entity.Op{op}})
+	}
+	old, err := b.engine.Snapshot(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, b.layout.Prepare(t.Context(), old))
+	require.NoError(t, b.layout.Prepare(t.Context(), old))
+	for n := 0; len(b.dump()["block_log"]) == 3; n++ {
+		require.Less(t, n, 100)
+		b.merge(true, 1)
+	}
+	require.NoError(t, b.layout.Prepare(t.Context(), old)) // a view in which the first is not merged
+	require.NoError(t, old.Close())
+	for n := 0; b.merge(true, 1000) > 0; n++ {
+		require.Less(t, n, 100)
+	}
+	require.Len(t, b.dump()["closed_versions"], 2)
+	b.check()
+}
