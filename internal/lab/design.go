@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -36,7 +37,7 @@ func (l *Lab) sampled(name string, c Keys, d bench.Dataset, s sampling) Variant 
 			if err := l.aside(func() (err error) { expect, err = d.Expectation(cp.Ready); return err }); err != nil {
 				return err
 			}
-			r.Columns = append(s.columns[:len(s.columns):len(s.columns)], "ms")
+			r.Columns = slices.Concat(s.columns, []string{"ms"})
 			cfg := bench.CommitConfig{Blocks: s.blocks(cp.Ready.Head), Expect: expect, Config: pace.Config{N: int64(s.n)}}
 			cfg.Observe = func(b *store.Block, took time.Duration) {
 				r.Rows = append(r.Rows, append(s.observe(len(r.Rows), b), milliseconds(took.Round(time.Microsecond))))
