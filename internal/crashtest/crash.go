@@ -141,7 +141,7 @@ func drawDelay(rng *rand.Rand, typical time.Duration) time.Duration {
 
 // targets are the phases that workers of a cell are sent to.
 func (t *Crash) targets(c Cell) []string {
-	if _, events := c.Events(); events {
+	if c.Layout == EventsLayout {
 		return []string{phaseAppend, phaseAppend, phaseCheckpoint, phaseReopen}
 	}
 	list := []string{stepApply, stepLoad, stepRewind, stepPrune, phaseCheckpoint, phaseReopen}

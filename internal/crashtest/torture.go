@@ -88,9 +88,6 @@ func (o *Options) jobs(r *Report) (jobs []*job) {
 	for _, t := range o.Trials {
 		for _, engine := range o.Engines {
 			for _, layout := range o.Layouts {
-				if !hasLayout(engine, layout) {
-					continue
-				}
 				c := Cell{Engine: engine, Layout: layout}
 				if reason := t.Skip(c); reason != "" {
 					r.skip(t, c, reason)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"path/filepath"
-	"strings"
 )
 
 // Trial is one kind of fault that torture tries again and again, on every engine
@@ -29,22 +28,14 @@ type Trial interface {
 // Cell is what a turn is about and where it may write.
 type Cell struct {
 	Engine string // as in a URL
-	Layout string // of entities, or EventsLayout, or that with "-" and the layout of the events
+	Layout string // of entities, or EventsLayout
 	Dir    string // empty directory of this turn, removed after it
 	Seed   uint64 // of this turn, for messages
 	Faults int    // about how many to try in this turn
 }
 
-// EventsLayout is the layout of a cell that has an event store in the layout that
-// all engines share. "events-gin" has one in the layout gin.
+// EventsLayout is the layout of a cell that has an event store.
 const EventsLayout = "events"
-
-// Events tells whether the cell has an event store, and in which layout ("" is the
-// default one).
-func (c Cell) Events() (layout string, ok bool) {
-	rest, ok := strings.CutPrefix(c.Layout, EventsLayout)
-	return strings.TrimPrefix(rest, "-"), ok
-}
 
 // URL returns the URL of a database by a name within the cell's directory.
 // Parameters are name, value, ….

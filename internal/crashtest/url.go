@@ -8,7 +8,6 @@ import (
 	"strconv"
 
 	"github.com/varvedb/varve/internal/engine"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -66,15 +65,4 @@ func drawParams(rng *rand.Rand, engine string) []string {
 		params = append(params, "checkpoint_threshold", strconv.Itoa(smallLog*(1+rng.IntN(8))))
 	}
 	return params
-}
-
-// hasLayout tells whether an engine that is linked has a layout of entities or
-// events.
-func hasLayout(engine, layout string) bool {
-	events, ok := (Cell{Layout: layout}).Events()
-	if !ok {
-		return slices.Contains(store.Layouts(), layout)
-	}
-	d, linked := driver.Lookup(engine)
-	return events == "" || linked && slices.Contains(store.EventLayouts(d.Info.Dialect), events)
 }

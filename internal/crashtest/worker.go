@@ -121,8 +121,8 @@ func (w *worker) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.journal.close()) }()
 	var s subject
-	if layout, events := (Cell{Layout: w.Layout}).Events(); events {
-		s, err = newEventWorker(w, layout, records)
+	if w.Layout == EventsLayout {
+		s, err = newEventWorker(w, records)
 	} else {
 		s, err = newEntityWorker(w, records)
 	}

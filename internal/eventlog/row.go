@@ -78,7 +78,7 @@ func (r *row) scan(rows driver.Rows) error {
 	if err := rows.Scan(&r.position, &r.typ, &r.id, &r.tags, &r.time, &e.Data, &e.Metadata); err != nil {
 		return err
 	}
-	if r.summed && r.position != headRow {
+	if r.summed {
 		return r.unseal()
 	}
 	return nil

@@ -57,18 +57,13 @@ func filled(b []byte) []byte {
 
 // index writes the postings of events.
 func (l *Log) index(ctx context.Context, tx driver.Tx, entries []entry) error {
-	if l.posted {
-		if err := tx.Insert(ctx, postingsTable, postingRows(entries)); err != nil {
-			return err
-		}
+	if err := tx.Insert(ctx, postingsTable, postingRows(entries)); err != nil {
+		return err
 	}
 	if rows := idRows(entries); len(rows) > 0 {
 		if err := tx.Insert(ctx, idsTable, rows); err != nil {
 			return err
 		}
-	}
-	if !l.posted {
-		return nil
 	}
 	return driver.Run(ctx, tx, l.schema.Statements["update_index"], position(entries[len(entries)-1].position))
 }

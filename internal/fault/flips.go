@@ -90,8 +90,8 @@ func (f *Flips) Run(ctx context.Context, c crashtest.Cell, rng *rand.Rand, r *cr
 
 // NewSubject returns what a cell's store holds.
 func NewSubject(c crashtest.Cell) Subject {
-	if layout, ok := c.Events(); ok {
-		return &events{layout: layout, appends: 60}
+	if c.Layout == crashtest.EventsLayout {
+		return &events{appends: 60}
 	}
 	return &entities{layout: c.Layout, blocks: 30}
 }

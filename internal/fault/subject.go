@@ -163,13 +163,12 @@ func (s *entities) answer(at uint64, question int) (store.Digest, error) {
 
 // events is a subject: a log of events.
 type events struct {
-	layout  string
 	appends int // of each part
 	log     []store.SequencedEvent
 }
 
 func (s *events) Fill(ctx context.Context, db *store.DB, rng *rand.Rand, part int) error {
-	evs, err := db.Events(ctx, store.EventOptions{Layout: s.layout, IndexEvery: 50})
+	evs, err := db.Events(ctx, store.EventOptions{IndexEvery: 50})
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/enrolment"
@@ -27,14 +26,14 @@ func pageSizes(l *Lab) (list []Variant, _ error) {
 	for _, layout := range l.layouts() {
 		for _, kib := range []int{4, 8, 16, 32} {
 			page := itoa(kib << 10)
-			if !slices.Contains(store.EventLayouts(linked.Info.Dialect), layout) {
+			if layout != enrolment.Layout {
 				for _, part := range []float64{2, 0.1} {
 					c := l.onBase(layout, "page", page, "memory", ftoa(part))
 					list = append(list, Variant{"PageSize", c, func(ctx context.Context, r *Record) error { return l.paged(ctx, layout, page, part, r) }})
 				}
 				continue
 			}
-			d := data.Dataset(l.Engine, layout)
+			d := data.Dataset(l.Engine)
 			d.Engine.Params = map[string]string{pageParam: page}
 			for _, w := range enrolment.Workloads(data) {
 				if w.Group == "Stream" || w.Group == "AppendConditional" && w.Value == "1" {

@@ -42,9 +42,9 @@ func measureService(l *Lab) (list []Variant, _ error) {
 func (l *Lab) servedEvents(data enrolment.Data) (list []Variant) {
 	for _, protocol := range serve.EventProtocols {
 		for _, w := range serve.EventWorkloads {
-			c := l.on("tags", data.Name, "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
+			c := l.on(enrolment.Layout, data.Name, "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
 			list = append(list, Variant{"ServiceEvents", c, func(ctx context.Context, r *Record) error {
-				return l.withDataset(ctx, data.Dataset(l.Engine, "tags"), l.storeOptions(), r, func(cp *bench.Copy) error {
+				return l.withDataset(ctx, data.Dataset(l.Engine), l.storeOptions(), r, func(cp *bench.Copy) error {
 					return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) {
 						return w.Serve(ctx, cp.DB, protocol, pace.Config{Duration: l.Phase / 2})
 					})

@@ -31,8 +31,8 @@ type command func(evs store.EventStore) error
 
 // runEventExamples runs the published cases of the examples of https://dcb.events/examples,
 // and a few of ours, all in one store: each has types of its own.
-func runEventExamples(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func runEventExamples(t *testing.T, h Harness) {
+	s := h.events(t)
 	sets := map[string][]example{
 		"course subscriptions": courseExamples(),
 		"unique user name":     userNameExamples(),

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// historyChecks is how many random histories of events are tried on each layout, unless
+// historyChecks is how many random histories of events are tried, unless
 // -rapid.checks says otherwise, and at most three times Harness.Checks.
 const historyChecks = 30
 
@@ -24,10 +24,10 @@ const historyChecks = 30
 // store is opened again with another IndexEvery and restored from its backup meanwhile,
 // commits fail, and consumers move without events: whatever happens, conditions, reads and
 // repetitions have the answers of the list, and a check finds nothing.
-func runEventHistory(t *testing.T, h Harness, layout string) {
+func runEventHistory(t *testing.T, h Harness) {
 	limitChecks(t, min(cmp.Or(3*h.Checks, historyChecks), historyChecks))
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &eventMachine{h: h, t: t, layout: layout, checkpoints: map[string]uint64{}, whole: 1}
+		m := &eventMachine{h: h, t: t, checkpoints: map[string]uint64{}, whole: 1}
 		m.open(rt, h.quickURL(t))
 		defer func() { m.close(rt) }()
 		rt.Repeat(map[string]func(*rapid.T){
@@ -55,9 +55,8 @@ func runEventHistory(t *testing.T, h Harness, layout string) {
 
 // eventMachine is an event store beside the model of it.
 type eventMachine struct {
-	h      Harness
-	t      *testing.T
-	layout string
+	h Harness
+	t *testing.T
 
 	url       string
 	processes []eventStream // the second one as another process would
@@ -76,7 +75,7 @@ func (m *eventMachine) open(t *rapid.T, rawURL string) {
 }
 
 func (m *eventMachine) openProcess(t *rapid.T, rawURL string) {
-	opts := store.EventOptions{Layout: m.layout, LockedRows: 4, IndexEvery: rapid.SampledFrom([]int{1, 2, 3, 5, 8, 16, 0}).Draw(t, "index every")}
+	opts := store.EventOptions{LockedRows: 4, IndexEvery: rapid.SampledFrom([]int{1, 2, 3, 5, 8, 16, 0}).Draw(t, "index every")}
 	db := mustOpen(t, rawURL, nil)
 	m.processes = append(m.processes, eventStream{Events: eventsOf(t, db, opts), db: db, url: rawURL})
 }

@@ -14,7 +14,7 @@ import (
 // runEventIndex checks that an event is found whatever transactions come between its append
 // and that of its postings. Each way into a store with more events without postings than
 // IndexEvery is a case, and each transaction that writes no event.
-func runEventIndex(t *testing.T, h Harness, layout string) {
+func runEventIndex(t *testing.T, h Harness) {
 	ways := map[string]func(*testing.T, eventStream) string{
 		"reopened": func(t *testing.T, s eventStream) string { require.NoError(t, s.db.Close()); return s.url },
 		"restored": func(t *testing.T, s eventStream) string { return h.restored(t, s.db) },
@@ -37,10 +37,10 @@ func runEventIndex(t *testing.T, h Harness, layout string) {
 	}
 	for name, way := range ways {
 		for between, move := range moves {
-			t.Run(name+", "+between, func(t *testing.T) { findAll(t, h, layout, way, move) })
+			t.Run(name+", "+between, func(t *testing.T) { findAll(t, h, way, move) })
 		}
 	}
-	t.Run("failed", func(t *testing.T) { indexAfterFailure(t, h, layout) })
+	t.Run("failed", func(t *testing.T) { indexAfterFailure(t, h) })
 }
 
 // restored returns the URL of a new database, restored from a backup of one.
@@ -59,9 +59,9 @@ func (h Harness) restored(t *testing.T, db *store.DB) string {
 
 // findAll: a store is opened with more events without postings than its IndexEvery; then
 // come a transaction without events and a few appends.
-func findAll(t *testing.T, h Harness, layout string, way func(*testing.T, eventStream) string, move func(*testing.T, eventStream)) {
+func findAll(t *testing.T, h Harness, way func(*testing.T, eventStream) string, move func(*testing.T, eventStream)) {
 	tag := "k:1"
-	s := h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 1000})
+	s := h.openEvents(t, h.quickURL(t), store.EventOptions{IndexEvery: 1000})
 	for n := range 30 {
 		e := ev("A", fmt.Sprint(n), tag)
 		e.ID = idOf(n)
@@ -89,8 +89,8 @@ func findAll(t *testing.T, h Harness, layout string, way func(*testing.T, eventS
 
 // indexAfterFailure: a transaction that fails leaves nothing behind that the next one
 // stores or judges by.
-func indexAfterFailure(t *testing.T, h Harness, layout string) {
-	s := h.openEvents(t, wrapped(t, h.quickURL(t), "broken", breakable), store.EventOptions{Layout: layout, IndexEvery: 3})
+func indexAfterFailure(t *testing.T, h Harness) {
+	s := h.openEvents(t, wrapped(t, h.quickURL(t), "broken", breakable), store.EventOptions{IndexEvery: 3})
 	var want []string
 	for n := range 12 {
 		for _, at := range []string{"insert", "commit"} {

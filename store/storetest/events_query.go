@@ -16,9 +16,9 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventCondition(t *testing.T, h Harness, layout string) {
-	judgeConditions(t, h.events(t, layout))
-	judgeConditions(t, h.indexedEvents(t, layout))
+func runEventCondition(t *testing.T, h Harness) {
+	judgeConditions(t, h.events(t))
+	judgeConditions(t, h.indexedEvents(t))
 }
 
 func judgeConditions(t *testing.T, s eventStream) {
@@ -77,9 +77,9 @@ func judgeConditions(t *testing.T, s eventStream) {
 	})
 }
 
-func runEventRepeat(t *testing.T, h Harness, layout string) {
-	repeatAppends(t, h.events(t, layout))
-	repeatAppends(t, h.indexedEvents(t, layout))
+func runEventRepeat(t *testing.T, h Harness) {
+	repeatAppends(t, h.events(t))
+	repeatAppends(t, h.indexedEvents(t))
 }
 
 func repeatAppends(t *testing.T, s eventStream) {
@@ -127,9 +127,9 @@ func repeatAppends(t *testing.T, s eventStream) {
 	require.Equal(t, s.add(t, many...), s.add(t, many...))
 }
 
-func runEventRead(t *testing.T, h Harness, layout string) {
-	readEvents(t, h.events(t, layout))
-	readEvents(t, h.indexedEvents(t, layout))
+func runEventRead(t *testing.T, h Harness) {
+	readEvents(t, h.events(t))
+	readEvents(t, h.indexedEvents(t))
 }
 
 func readEvents(t *testing.T, s eventStream) {
@@ -230,8 +230,8 @@ func readPages(t *testing.T, s eventStream) {
 	require.Equal(t, 500, n)
 }
 
-func runEventProject(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func runEventProject(t *testing.T, h Harness) {
+	s := h.events(t)
 	s.add(t, ev("A", "1", "x:1"), ev("B", "2", "x:2"), ev("A", "3", "x:2"), ev("C", "4"))
 	join := func(state string, e *store.SequencedEvent) string { return state + string(e.Data) }
 	a := event.NewProjection(event.Of("A"), "", join)
@@ -307,8 +307,8 @@ func (p *positions) Apply(e *store.SequencedEvent) error {
 
 // runEventModel compares random appends and reads with a list in memory, by two
 // processes where the engine allows several.
-func runEventModel(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
+func runEventModel(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
 	processes := []eventStream{s, s.another(t, h)}
 	var model []store.SequencedEvent
 	step := func(rt *rapid.T) {
@@ -341,8 +341,8 @@ func runEventModel(t *testing.T, h Harness, layout string) {
 
 // runEventPostings compares reads and conditions on a store whose lists of events by
 // tag are long: beyond what a row of them holds, and cut at random places.
-func runEventPostings(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
+func runEventPostings(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
 	rnd := rand.New(rand.NewPCG(7, 7))
 	var model []store.SequencedEvent
 	for len(model) < 3000 {

@@ -15,16 +15,16 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventSubscribe(t *testing.T, h Harness, layout string) {
-	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h, layout) })
-	t.Run("other process", func(t *testing.T) { subscribeOther(t, h, layout) })
-	t.Run("other process is heard", func(t *testing.T) { subscribeHears(t, h, layout) })
-	t.Run("restart", func(t *testing.T) { subscribeRestart(t, h, layout) })
-	t.Run("close", func(t *testing.T) { subscribeClose(t, h, layout) })
+func runEventSubscribe(t *testing.T, h Harness) {
+	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h) })
+	t.Run("other process", func(t *testing.T) { subscribeOther(t, h) })
+	t.Run("other process is heard", func(t *testing.T) { subscribeHears(t, h) })
+	t.Run("restart", func(t *testing.T) { subscribeRestart(t, h) })
+	t.Run("close", func(t *testing.T) { subscribeClose(t, h) })
 }
 
-func subscribeClose(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func subscribeClose(t *testing.T, h Harness) {
+	s := h.events(t)
 	done := make(chan error)
 	go func() {
 		_, err := collect(s.Subscribe(context.Background(), event.All(), 0))
@@ -36,8 +36,8 @@ func subscribeClose(t *testing.T, h Harness, layout string) {
 
 // subscribeFollow appends from inside the loop, so that each event but the first
 // is one that the subscription waits for.
-func subscribeFollow(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func subscribeFollow(t *testing.T, h Harness) {
+	s := h.events(t)
 	s.add(t, ev("A", "0"), ev("B", "-"), ev("A", "1"))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -66,8 +66,8 @@ func subscribeFollow(t *testing.T, h Harness, layout string) {
 	}
 }
 
-func subscribeOther(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func subscribeOther(t *testing.T, h Harness) {
+	s := h.events(t)
 	other := s.another(t, h)
 	s.add(t, ev("A", "0"))
 	n := 0
@@ -82,12 +82,12 @@ func subscribeOther(t *testing.T, h Harness, layout string) {
 }
 
 // subscribeHears looks for what another process appends once an hour, and is woken.
-func subscribeHears(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func subscribeHears(t *testing.T, h Harness) {
+	s := h.events(t)
 	if _, ok := s.db.Engine().(driver.Listener); !ok {
 		t.Skip("other processes are not heard")
 	}
-	hourly := store.EventOptions{Layout: layout, PollInterval: time.Hour}
+	hourly := store.EventOptions{PollInterval: time.Hour}
 	other := h.openEvents(t, s.url, hourly)
 	readOnly := h.open(t, s.url, &store.Options{ReadOnly: true})
 	reader := eventsOf(t, readOnly, hourly)
@@ -112,7 +112,7 @@ func subscribeHears(t *testing.T, h Harness, layout string) {
 
 // subscribeRestart reads while others write, stops at random events, closes the
 // database now and then, and goes on behind the last event.
-func subscribeRestart(t *testing.T, h Harness, layout string) {
+func subscribeRestart(t *testing.T, h Harness) {
 	const total = 400
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -122,7 +122,7 @@ func subscribeRestart(t *testing.T, h Harness, layout string) {
 	written, next := 0, uint64(0)
 	for round := 0; len(got) < total; round++ {
 		db := mustOpen(t, url, nil)
-		evs := eventsOf(t, db, store.EventOptions{Layout: layout})
+		evs := eventsOf(t, db, store.EventOptions{})
 		goal := min(written+100, total)
 		writer := make(chan error, 1)
 		go func() { writer <- writeNumbers(evs, written, goal) }()

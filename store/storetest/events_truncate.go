@@ -14,15 +14,15 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventTruncate(t *testing.T, h Harness, layout string) {
-	t.Run("answers", func(t *testing.T) { truncateAnswers(t, h, layout) })
-	t.Run("readable first", func(t *testing.T) { truncateReadable(t, h, layout) })
-	t.Run("steps", func(t *testing.T) { truncateSteps(t, h, layout) })
+func runEventTruncate(t *testing.T, h Harness) {
+	t.Run("answers", func(t *testing.T) { truncateAnswers(t, h) })
+	t.Run("readable first", func(t *testing.T) { truncateReadable(t, h) })
+	t.Run("steps", func(t *testing.T) { truncateSteps(t, h) })
 }
 
 // truncateAnswers: what is truncated cannot be read, and everything else is as it was.
-func truncateAnswers(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
+func truncateAnswers(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
 	var given []store.Event
 	for i := range 10 {
 		e := ev("T"+fmt.Sprint(i%2), strings.Repeat(fmt.Sprint(i), 100), "n:"+fmt.Sprint(i), "all:1")
@@ -134,8 +134,8 @@ func truncatedIsSound(t *testing.T, h Harness, s eventStream) {
 
 // truncateReadable: a read that comes to a truncated event has yielded what is before it,
 // wherever the store is.
-func truncateReadable(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
+func truncateReadable(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
 	for i := range 17 {
 		s.add(t, ev("T", fmt.Sprint(i), "k:1"))
 	}
@@ -150,8 +150,8 @@ func truncateReadable(t *testing.T, h Harness, layout string) {
 }
 
 // truncateSteps: it goes on in steps, beside appends, and where it was interrupted.
-func truncateSteps(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func truncateSteps(t *testing.T, h Harness) {
+	s := h.events(t)
 	many := make([]store.Event, 3000)
 	for i := range many {
 		many[i] = ev("A", "data", "n:"+fmt.Sprint(i))
