@@ -114,8 +114,12 @@ func (c *groupCommit) enter(ctx context.Context, r *appendRequest) (leader bool,
 	}
 	select {
 	case c.slots <- struct{}{}:
-	case <-ctx.Done():
-		return false, fmt.Errorf("wait for a place among %d appends: %w", cap(c.slots), ctx.Err())
+	default:
+		select {
+		case c.slots <- struct{}{}:
+		case <-ctx.Done():
+			return false, fmt.Errorf("wait for a place among %d appends: %w", cap(c.slots), ctx.Err())
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
