@@ -21,13 +21,11 @@ const (
 // eventLayout is the name of the tables. On Postgres there was another one, "gin".
 const eventLayout = "tags"
 
-// eventFormat changes when the tables of a layout do. Version 1 wrote the postings
-// of an event together with it. Version 2 had no checksums: such a store is read
-// and goes on without them.
-// A store becomes of version 4 when its first events are truncated.
+// eventFormat changes when the tables do. Version 1 wrote the postings of an event together
+// with it, and version 2 had no checksums. A store becomes of version 4 when its first events
+// are truncated.
 const (
 	eventFormat          = "3"
-	eventFormatUnsummed  = "2"
 	eventFormatTruncated = "4"
 )
 
@@ -162,20 +160,12 @@ func (db *DB) eventLog(recorded map[string]string) (*eventlog.Log, error) {
 		return nil, err
 	}
 	layout, format := recorded[metaEventLayout], recorded[metaEventFormat]
-	switch format {
-	case eventFormat, eventFormatUnsummed, eventFormatTruncated:
-	default:
-		return nil, fmt.Errorf("%w: the events have format %q, this program reads %q; copy them with the program that wrote them", ErrLayout, format, eventFormat)
+	if layout != eventLayout || format != eventFormat && format != eventFormatTruncated {
+		return nil, fmt.Errorf("%w: the events have layout %q and format %q, this version reads %q and %q: export them with the varve "+
+			"that wrote them (varve events export) and import them into a new store (varve events import)",
+			ErrLayout, layout, format, eventLayout, eventFormat)
 	}
-	if layout != eventLayout {
-		return nil, fmt.Errorf("%w: the events have layout %q, which this version does not read: export them with the older varve "+
-			"that wrote them (varve events export) and import them into a new store (varve events import)", ErrLayout, layout)
-	}
-	log, err := eventlog.New(db.engine.Info().Dialect)
-	if err == nil && format == eventFormatUnsummed {
-		log.WithoutSums()
-	}
-	return log, err
+	return eventlog.New(db.engine.Info().Dialect)
 }
 
 // Head returns the highest position, zero when there is no event.
@@ -220,11 +210,7 @@ func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 		if s.Events, err = e.log.Count(ctx, q); err != nil {
 			return err
 		}
-		types, err := e.log.Types(ctx, q)
-		for _, t := range types {
-			s.Types = append(s.Types, TypeCount(t))
-		}
-		return err
+		return e.log.Types(ctx, q, func(typ string, events uint64) { s.Types = append(s.Types, TypeCount{typ, events}) })
 	})
 	if err == nil {
 		err = e.commit.ensure(s.Head)

@@ -19,11 +19,9 @@ import (
 
 // Log is the tables of events in one dialect.
 type Log struct {
-	schema   schemas.Events
-	dialect  driver.Dialect
-	unsummed bool // rows have no checksums
-
-	texts texts // of statements, by shape
+	schema  schemas.Events
+	dialect driver.Dialect
+	texts   texts // of statements, by shape
 }
 
 // New returns the log of a dialect.
@@ -64,28 +62,22 @@ func (l *Log) number(ctx context.Context, q driver.Querier, name string) (uint64
 	return uint64(n), err
 }
 
-// TypeCount is how many events have a type.
-type TypeCount struct {
-	Type   string
-	Events uint64
-}
-
-// Types counts events by type. It reads them all.
-func (l *Log) Types(ctx context.Context, q driver.Querier) (list []TypeCount, err error) {
+// Types calls f with each type and how many events have it. It reads them all.
+func (l *Log) Types(ctx context.Context, q driver.Querier, f func(typ string, events uint64)) (err error) {
 	rows, err := q.Query(ctx, l.schema.Statements["count_types"])
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var typ []byte
 		var n int64
 		if err := rows.Scan(&typ, &n); err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, TypeCount{Type: string(typ), Events: uint64(n)})
+		f(string(typ), uint64(n))
 	}
-	return list, rows.Err()
+	return rows.Err()
 }
 
 // position makes a position an argument. None is stored above the largest

@@ -100,10 +100,6 @@ type pageEvents struct {
 	end       ends // how far the log goes, where that was read
 }
 
-func (l *Log) newPageEvents(p *Page) pageEvents {
-	return pageEvents{limit: p.Limit, bytes: p.Bytes, backwards: p.Backwards, gone: p.Gone, row: row{summed: !l.unsummed}}
-}
-
 // wants tells whether the row that was scanned is what a candidate is looked at for.
 func (to *pageEvents) wants(c *candidate) (ok bool) {
 	for _, st := range c.streams {
@@ -116,7 +112,7 @@ func (to *pageEvents) wants(c *candidate) (ok bool) {
 
 // Read returns a page, and whether it ended because nothing more matches.
 func (l *Log) Read(ctx context.Context, q driver.Querier, p Page) (list []event.Sequenced, end bool, err error) {
-	to := l.newPageEvents(&p)
+	to := pageEvents{limit: p.Limit, bytes: p.Bytes, backwards: p.Backwards, gone: p.Gone}
 	switch {
 	case p.Last != nil:
 		err = l.readLast(ctx, q, &p, &to)
@@ -209,7 +205,7 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 // as many as have a number of bytes of data, and at least one. What remains of truncated
 // ones is in gone.
 func (l *Log) ReadAt(ctx context.Context, q driver.Querier, positions []uint64, bytes int, gone Gone) ([]event.Sequenced, error) {
-	to := pageEvents{limit: math.MaxInt, bytes: bytes, gone: gone, row: row{summed: !l.unsummed}}
+	to := pageEvents{limit: math.MaxInt, bytes: bytes, gone: gone}
 	some := make([]candidate, min(len(positions), maxFetch))
 	for i := range some {
 		some[i] = candidate{at: positions[i], sure: true}

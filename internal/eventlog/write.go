@@ -35,12 +35,8 @@ func (l *Log) insert(ctx context.Context, tx driver.Tx, entries []entry, micros 
 		if !e.ID.IsZero() {
 			id = e.ID[:]
 		}
-		at, tags, metadata := position(entries[i].position), r.list(), filled(e.Metadata)
-		when := cmp.Or(r.Micros, micros)
-		if !l.unsummed {
-			metadata = sealed(e, at, when, tags)
-		}
-		rows = append(rows, at, e.Type, when, id, tags, filled(e.Data), metadata)
+		at, when, tags := position(entries[i].position), cmp.Or(r.Micros, micros), r.list()
+		rows = append(rows, at, e.Type, when, id, tags, filled(e.Data), sealed(e, at, when, tags))
 	}
 	return tx.Insert(ctx, eventsTable, rows)
 }
