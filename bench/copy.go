@@ -148,7 +148,7 @@ func (cp *Copy) check(ctx context.Context) (err error) {
 	case cp.data.filled():
 		return nil // the workload compares what it holds
 	case cp.data.events():
-		if cp.Events, err = cp.DB.Events(ctx, store.EventOptions{Layout: cp.data.Layout}); err == nil {
+		if cp.Events, err = cp.DB.Events(ctx, store.EventOptions{}); err == nil {
 			head.Block, err = cp.Events.Head(ctx)
 		}
 	default:

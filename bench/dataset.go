@@ -115,7 +115,7 @@ func (d Dataset) schema(dialect string) (ddl []any, err error) {
 		schema, err := schemas.GraphTables(d.Layout, dialect)
 		return []any{schema.Tables, schema.Indexes}, err
 	case d.events():
-		schema, err := schemas.EventTables(d.Layout, dialect)
+		schema, err := schemas.EventTables(dialect)
 		return []any{schema.Tables, schema.Indexes}, err
 	}
 	schema, err := schemas.Entities(d.Layout, dialect)
@@ -238,7 +238,7 @@ func (d Dataset) Fill(ctx context.Context, ents *store.Entities) (r Ready, err e
 const eventBatch = 5000
 
 func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err error) {
-	evs, err := db.Events(ctx, store.EventOptions{Layout: d.Layout})
+	evs, err := db.Events(ctx, store.EventOptions{})
 	if err != nil {
 		return r, err
 	}

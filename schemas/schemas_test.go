@@ -51,21 +51,6 @@ func made(l Layout) (names []string) {
 	return names
 }
 
-// TestLayoutNames: a URL names layouts of both kinds in one list, so no name is of
-// both, and none has a comma.
-func TestLayoutNames(t *testing.T) {
-	entities := EntityLayouts()
-	for _, dialect := range dialects {
-		for _, name := range EventLayouts(dialect) {
-			require.NotContains(t, entities, name)
-			require.NotContains(t, name, ",")
-		}
-	}
-	for _, name := range entities {
-		require.NotContains(t, name, ",")
-	}
-}
-
 // TestCompactLayout: the dialects have the same tables, and each the statements
 // that are written apart for it.
 func TestCompactLayout(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/internal/rowfile"
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
@@ -95,15 +96,15 @@ func (db *DB) contents(ctx context.Context, q driver.Querier) (tables []*driver.
 		tables = append(tables, e.layout.Tables()...)
 	}
 	if c.EventLayout != "" {
-		e := &Events{db: db}
-		if err := e.check(recorded); err != nil {
+		log, err := db.eventLog(recorded)
+		if err != nil {
 			return nil, c, err
 		}
-		tables = append(tables, e.log.Tables()...)
+		tables = append(tables, eventlog.Tables...)
 		if recorded[metaEventCheckpoints] != "" {
 			tables = append(tables, checkpointsTable)
 		}
-		if c.EventHead, err = e.log.Head(ctx, q); err != nil {
+		if c.EventHead, err = log.Head(ctx, q); err != nil {
 			return nil, c, err
 		}
 	}
@@ -306,14 +307,14 @@ func (s *restoring) create(ctx context.Context) error {
 		}
 	}
 	if s.recorded[metaEventLayout] != "" {
-		e := &Events{db: s.db}
-		if err := e.check(s.recorded); err != nil {
+		log, err := s.db.eventLog(s.recorded)
+		if err != nil {
 			return err
 		}
-		if err := e.log.Create(ctx, s.tx); err != nil {
+		if err := log.Create(ctx, s.tx); err != nil {
 			return err
 		}
-		if err := s.empty(ctx, e.log.Tables()); err != nil {
+		if err := s.empty(ctx, eventlog.Tables); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -284,8 +285,8 @@ func (c *checker) events(ctx context.Context) {
 		c.done(PartEvents, true, err)
 		return
 	}
-	c.report.EventLayout = e.log.Name()
-	if err := e.db.missing(ctx, e.log.Tables()); err != nil {
+	c.report.EventLayout = eventLayout
+	if err := e.db.missing(ctx, eventlog.Tables); err != nil {
 		c.done(PartEvents, true, err)
 		return
 	}

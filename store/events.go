@@ -4,43 +4,34 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/internal/eventlog"
-	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 )
 
-// defaultEventLayout is that of new events for which none is named.
-const defaultEventLayout = "tags"
-
 // What is recorded of the event store.
 const (
-	metaEventLayout = "events.layout" // name of the layout
-	metaEventFormat = "events.format" // version of its tables
+	metaEventLayout = "events.layout" // name of the tables
+	metaEventFormat = "events.format" // their version
 )
 
-// eventFormat changes when the tables of a layout do. Version 1 wrote the postings
-// of an event together with it. Version 2 had no checksums: such a store is read
-// and goes on without them.
-// A store becomes of version 4 when its first events are truncated.
+// eventLayout is the name of the tables. On Postgres there was another one, "gin".
+const eventLayout = "tags"
+
+// eventFormat changes when the tables do. Version 1 wrote the postings of an event together
+// with it, and version 2 had no checksums. A store becomes of version 4 when its first events
+// are truncated.
 const (
 	eventFormat          = "3"
-	eventFormatUnsummed  = "2"
 	eventFormatTruncated = "4"
 )
 
 // EventOptions say how the events of a database lie and how appends are queued.
 // The zero value is usable.
 type EventOptions struct {
-	// Layout names the SQL layout: "tags", or on Postgres also "gin". Empty
-	// means the one of the URL, else the one that the database has, else "tags".
-	Layout string
-
 	// Queue bounds the appends that wait for the writer; further ones wait for
 	// a place before that. Zero means 1,024.
 	Queue int
@@ -50,11 +41,10 @@ type EventOptions struct {
 	// such appends are heard, as on Postgres and SQLite, it looks no more than every 5 s.
 	PollInterval time.Duration
 
-	// IndexEvery is the number of new events that are found by reading them one
-	// by one, in the layout "tags", before what finds them is written for all of
-	// them together: the larger, the cheaper are appends and the dearer are reads. Where
-	// SQL is SQLite's these events are kept in memory to be found. Zero means 4,096 there
-	// and 128 elsewhere.
+	// IndexEvery is the number of new events that every process keeps in memory to find
+	// them, before what finds them is written for all of them together: the larger, the
+	// cheaper are appends, and the later is the one that writes it. Zero means 4,096 on
+	// SQLite and libSQL and 128 elsewhere.
 	IndexEvery int
 
 	// LockedRows bounds the rows of postings that are read for one condition while
@@ -67,38 +57,32 @@ type EventOptions struct {
 	Now func() time.Time
 }
 
-// EventLayouts returns the names of the event layouts that an engine's dialect
-// has.
-func EventLayouts(d driver.Dialect) []string { return schemas.EventLayouts(string(d)) }
-
 // Events is the event store of a database. Its methods may be called from several
 // goroutines. Appends that come while another one commits share the next commit.
 type Events struct {
-	db   *DB
-	log  *eventlog.Log
-	opts EventOptions
+	db     *DB
+	log    *eventlog.Log
+	opts   EventOptions
+	tail   *eventlog.Tail
+	commit *groupCommit
 
-	queue *appendQueue
-	shore shore
-	views chan struct{} // one for each append that is judged apart
-	news  news
-	ears  ears
-	tail  *eventlog.Tail // used by the leader of a group alone
+	views    chan struct{} // one for each append that is judged apart
+	news     news
+	listener listener
 
 	checkpoints atomic.Bool // there is a table of them
 }
 
 // Events opens the event store, and makes it when the database has none. The
 // options of the first call hold while the database is open. It fails with
-// ErrLayout when the database holds another layout, or other tables and no store
-// at all.
+// ErrLayout when the database holds other tables and no store at all, or events of a
+// kind that this version does not read.
 func (db *DB) Events(ctx context.Context, opts EventOptions) (*Events, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if opts.Queue < 0 || opts.PollInterval < 0 || opts.IndexEvery < 0 || opts.LockedRows < 0 {
 		return nil, fmt.Errorf("open events: %w: negative option in %+v", ErrInvalid, opts)
 	}
-	opts.Layout = cmp.Or(opts.Layout, db.eventLayout)
 	if db.events == nil {
 		e, err := db.openEvents(ctx, opts)
 		if err != nil {
@@ -106,19 +90,10 @@ func (db *DB) Events(ctx context.Context, opts EventOptions) (*Events, error) {
 		}
 		db.events = e
 	}
-	if has := db.events.log.Name(); opts.Layout != "" && opts.Layout != has {
-		return nil, fmt.Errorf("open events: %w", eventLayoutMismatch(has, opts.Layout))
-	}
 	return db.events, nil
 }
 
-func eventLayoutMismatch(has, asked string) error {
-	return fmt.Errorf("%w: the events have layout %q, asked for was %q; open them as %q", ErrLayout, has, asked, has)
-}
-
 func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error) {
-	opts = opts.withDefaults()
-	e := &Events{db: db, opts: opts, queue: newAppendQueue(opts.Queue), shore: newShore(db), views: make(chan struct{}, apartAtOnce)}
 	recorded, err := db.recorded(ctx)
 	if err != nil {
 		return nil, err
@@ -127,29 +102,35 @@ func (db *DB) openEvents(ctx context.Context, opts EventOptions) (*Events, error
 		if err := db.noEvents(ctx); err != nil {
 			return nil, err
 		}
-		if recorded, err = e.create(ctx); err != nil {
+		if recorded, err = db.createEvents(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if err := e.check(recorded); err != nil {
+	log, err := db.eventLog(recorded)
+	if err != nil {
 		return nil, err
 	}
+	opts = opts.withDefaults(log)
+	overlapper, overlaps := db.engine.(driver.Overlapper)
+	shared := db.engine.Capabilities().MultiProcess
+	e := &Events{db: db, log: log, opts: opts, views: make(chan struct{}, apartAtOnce)}
+	e.tail = log.NewTail(eventlog.TailOptions{Shared: shared, Every: opts.IndexEvery, Overlapper: overlapper, Keep: db.keepEvents})
+	e.commit = newGroupCommit(db.engine, e.tail, opts.Queue)
 	if err := db.wholeEvents(ctx, e); err != nil {
 		return nil, err
 	}
-	if err := e.db.tune(ctx, e.log.Tables()); err != nil || !e.shore.solo {
+	if err := db.tune(ctx, eventlog.Tables); err != nil || overlaps || shared {
 		return e, err
 	}
-	return e, e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		head, err := e.log.Head(ctx, q)
-		e.shore.committed(head, head, false) // by others, who are gone
-		return err
-	})
+	head, err := e.logHead(ctx)
+	e.tail.Opened(head) // by others, who are gone
+	return e, err
 }
 
-func (o EventOptions) withDefaults() EventOptions {
+func (o EventOptions) withDefaults(log *eventlog.Log) EventOptions {
 	o.Queue = cmp.Or(o.Queue, 1024)
 	o.PollInterval = cmp.Or(o.PollInterval, 200*time.Millisecond)
+	o.IndexEvery = cmp.Or(o.IndexEvery, log.IndexEvery())
 	o.LockedRows = cmp.Or(o.LockedRows, defaultLockedRows)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -157,69 +138,40 @@ func (o EventOptions) withDefaults() EventOptions {
 	return o
 }
 
-// create makes the tables, and returns what is recorded then.
-func (e *Events) create(ctx context.Context) (map[string]string, error) {
-	if e.db.ro {
+// createEvents makes the tables, and returns what is recorded then.
+func (db *DB) createEvents(ctx context.Context) (map[string]string, error) {
+	if db.ro {
 		return nil, fmt.Errorf("%w: the database holds no events and is open for reading only", ErrLayout)
 	}
-	if err := e.use(cmp.Or(e.opts.Layout, defaultEventLayout)); err != nil {
+	log, err := eventlog.New(db.engine.Info().Dialect)
+	if err != nil {
 		return nil, err
 	}
-	values := map[string]string{metaEventFormat: eventFormat, metaEventLayout: e.log.Name()}
-	return e.db.create(ctx, metaEventLayout, values, e.log.Create)
+	values := map[string]string{metaEventFormat: eventFormat, metaEventLayout: eventLayout}
+	return db.create(ctx, metaEventLayout, values, log.Create)
 }
 
-func (e *Events) check(recorded map[string]string) error {
+// eventLog returns the tables that what is recorded describes.
+func (db *DB) eventLog(recorded map[string]string) (*eventlog.Log, error) {
 	if err := checkFormat(recorded); err != nil {
-		return err
+		return nil, err
 	}
 	if err := checkRecorded(recorded); err != nil {
-		return err
+		return nil, err
 	}
-	switch has := recorded[metaEventFormat]; has {
-	case eventFormat, eventFormatUnsummed, eventFormatTruncated:
-	default:
-		return fmt.Errorf("%w: the events have format %q, this program reads %q; copy them with the program that wrote them", ErrLayout, has, eventFormat)
+	layout, format := recorded[metaEventLayout], recorded[metaEventFormat]
+	if layout != eventLayout || format != eventFormat && format != eventFormatTruncated {
+		return nil, fmt.Errorf("%w: the events have layout %q and format %q, this version reads %q and %q: export them with the varve "+
+			"that wrote them (varve events export) and import them into a new store (varve events import)",
+			ErrLayout, layout, format, eventLayout, eventFormat)
 	}
-	has := recorded[metaEventLayout]
-	if e.opts.Layout != "" && e.opts.Layout != has {
-		return eventLayoutMismatch(has, e.opts.Layout)
-	}
-	if err := e.use(has); err != nil {
-		return err
-	}
-	if recorded[metaEventFormat] == eventFormatUnsummed {
-		e.log.WithoutSums()
-	}
-	return nil
+	return eventlog.New(db.engine.Info().Dialect)
 }
-
-// use sets the layout.
-func (e *Events) use(name string) error {
-	dialect := e.db.engine.Info().Dialect
-	if known := EventLayouts(dialect); !slices.Contains(known, name) {
-		return fmt.Errorf("%w: engine %s has no event layout %q; it has %s", ErrLayout, e.db.engine.Info().Name, name, strings.Join(known, ", "))
-	}
-	schema, err := schemas.EventTables(name, string(dialect))
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrLayout, err)
-	}
-	e.log = eventlog.New(schema, dialect)
-	e.tail = e.log.NewTail(e.db.engine.Capabilities().MultiProcess, cmp.Or(e.opts.IndexEvery, e.log.IndexEvery()))
-	return nil
-}
-
-// Layout returns the layout's name.
-func (e *Events) Layout() string { return e.log.Name() }
 
 // Head returns the highest position, zero when there is no event.
 func (e *Events) Head(ctx context.Context) (head uint64, err error) {
-	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		head, err = e.log.Head(ctx, q)
-		return err
-	})
-	if err == nil {
-		head, err = e.shore.visible(head)
+	if head, err = e.logHead(ctx); err == nil {
+		head, err = e.commit.visible(head)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("head of the events: %w", err)
@@ -227,9 +179,17 @@ func (e *Events) Head(ctx context.Context) (head uint64, err error) {
 	return head, nil
 }
 
+// logHead returns the highest position that is committed.
+func (e *Events) logHead(ctx context.Context) (head uint64, err error) {
+	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
+		head, err = e.log.Head(ctx, q)
+		return err
+	})
+	return head, err
+}
+
 // EventSummary is what an event store holds.
 type EventSummary struct {
-	Layout string      `json:"layout"`
 	Head   uint64      `json:"head"`
 	Events uint64      `json:"events"`
 	Types  []TypeCount `json:"types"`
@@ -243,7 +203,6 @@ type TypeCount struct {
 
 // Summary counts what the store holds. It reads every event's type.
 func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
-	s.Layout = e.log.Name()
 	err = e.db.readBulk(ctx, func(ctx context.Context, q driver.Querier) error {
 		if s.Head, err = e.log.Head(ctx, q); err != nil {
 			return err
@@ -251,14 +210,10 @@ func (e *Events) Summary(ctx context.Context) (s EventSummary, err error) {
 		if s.Events, err = e.log.Count(ctx, q); err != nil {
 			return err
 		}
-		types, err := e.log.Types(ctx, q)
-		for _, t := range types {
-			s.Types = append(s.Types, TypeCount(t))
-		}
-		return err
+		return e.log.Types(ctx, q, func(typ string, events uint64) { s.Types = append(s.Types, TypeCount{typ, events}) })
 	})
 	if err == nil {
-		err = e.shore.ensure(s.Head)
+		err = e.commit.ensure(s.Head)
 	}
 	return s, err
 }

@@ -48,36 +48,31 @@ const partRows = 512
 // judgeApart judges a condition on views, one after another, up to where the first of them
 // has postings. When there is no view to be had, the writer judges it whatever it costs.
 func (e *Events) judgeApart(ctx context.Context, r *appendRequest) error {
-	r.apart++
-	g := eventlog.Guard{Items: r.guard.Items, After: r.guard.After, Left: true}
-	posted, known := uint64(0), false
-	for g.Left {
-		groups := e.queue.groups.Load()
+	for r.apart++; r.guard.Left; {
+		groups := e.commit.groups.Load()
 		var worked time.Duration
-		err := e.apart(ctx, func(ctx context.Context, q driver.Querier) (err error) {
+		err := e.apart(ctx, func(ctx context.Context, q driver.Querier) error {
 			begun := time.Now()
 			defer func() { worked = time.Since(begun) }()
-			if !known {
-				if posted, err = e.log.Posted(ctx, q); err != nil {
-					return err
-				}
-				known = true
+			posted, err := e.log.Posted(ctx, q)
+			if err != nil {
+				return err
 			}
-			return e.log.JudgePart(ctx, q, &g, partRows)
+			return e.log.Judge(ctx, q, []*eventlog.Guard{&r.guard}, posted, eventlog.Bound{Each: partRows})
 		})
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			r.apart = maxApart
+			r.guard.Restart()
 			return nil
 		}
-		if g.Left && e.queue.groups.Load() != groups {
+		if r.guard.Left && e.commit.groups.Load() != groups {
 			rest(ctx, worked)
 		}
 	}
-	r.guard = eventlog.Guard{Items: g.Items, After: max(g.After, posted), Found: g.Found, Item: g.Item}
-	if err := e.shore.ensure(g.Found); err != nil {
+	if err := e.commit.ensure(r.guard.Found); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return r.conflict()

@@ -47,7 +47,7 @@ func (e *Events) commitGroup(ctx context.Context, tx driver.Tx, requests []*appe
 
 func (e *Events) commitAlone(ctx context.Context, r *appendRequest) {
 	alone := []*appendRequest{r}
-	tx, err := e.shore.begin(ctx, e.db.engine)
+	tx, err := e.commit.begin(ctx)
 	if err == nil {
 		_, err = e.tryGroup(ctx, tx, alone)
 	}
@@ -62,7 +62,7 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	defer tx.Rollback() // nothing after the commit
 	defer func() {
 		if err != nil {
-			e.tail.Forget()
+			e.tail.Abort()
 		}
 	}()
 	if requests[0].alone { // a batch of an import
@@ -90,9 +90,7 @@ func (e *Events) tryGroup(ctx context.Context, tx driver.Tx, requests []*appendR
 	if err := tx.Commit(ctx); err != nil {
 		return true, err
 	}
-	before := e.tail.Head()
-	e.tail.Commit()
-	e.shore.committed(before, e.tail.Head(), g.wrote)
+	e.commit.committed(g.wrote)
 	return false, nil
 }
 
@@ -245,14 +243,16 @@ func (g *group) probe(ctx context.Context, q driver.Querier, requests []*appendR
 			rest = append(rest, &r.guard)
 		}
 	}
-	if len(some) > 0 {
-		bound := eventlog.Bound{Each: g.rows, All: groupRows * g.rows, Head: g.tail.Head()}
-		if err := g.log.Judge(ctx, q, some, bound); err != nil {
+	for _, part := range []struct {
+		guards []*eventlog.Guard
+		bound  eventlog.Bound
+	}{{some, eventlog.Bound{Each: g.rows, All: groupRows * g.rows}}, {rest, eventlog.Bound{}}} {
+		if len(part.guards) == 0 {
+			continue
+		}
+		if err := g.log.Judge(ctx, q, part.guards, g.tail.Indexed(), part.bound); err != nil {
 			return err
 		}
-	}
-	if len(rest) > 0 {
-		return g.log.Judge(ctx, q, rest, eventlog.Bound{})
 	}
 	return nil
 }

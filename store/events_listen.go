@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/varvedb/varve/store/driver"
@@ -13,14 +14,16 @@ import (
 // are heard: a connection can be dead without telling.
 const safetyNet = 5 * time.Second
 
-// ears hear what other processes append, while there are subscriptions, on engines that
-// let them.
-type ears struct {
-	mu    sync.Mutex
-	users int
-	stop  func() // ends listening and waits for it; nil when nobody listens
-	live  bool
-	deaf  bool // the database is closed
+// listener hears what other processes append, while there are subscriptions, on engines
+// that let it.
+type listener struct {
+	mu      sync.Mutex
+	users   int
+	cancel  func() // ends listening; nil when nobody listens
+	running sync.WaitGroup
+	closed  bool
+
+	hears atomic.Bool
 }
 
 // listen begins to hear for a subscription, until the returned function is called.
@@ -29,37 +32,38 @@ func (e *Events) listen() (leave func()) {
 	if !ok {
 		return func() {}
 	}
-	e.ears.mu.Lock()
-	defer e.ears.mu.Unlock()
-	if e.ears.users++; e.ears.stop == nil && !e.ears.deaf {
+	l := &e.listener
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.users++; l.cancel == nil && !l.closed {
 		ctx, cancel := context.WithCancel(context.Background())
-		var running sync.WaitGroup
-		running.Go(func() { e.hear(ctx, engine) })
-		e.ears.stop = func() { cancel(); running.Wait() }
+		l.cancel = cancel
+		l.running.Go(func() { e.hear(ctx, engine) })
 	}
 	return func() {
-		e.ears.mu.Lock()
-		e.ears.users--
-		e.ears.mu.Unlock()
-		e.ears.quiet(false)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.users--; l.users == 0 {
+			l.end()
+		}
 	}
 }
 
-// quiet ends listening when nobody wants it any more, or for good.
-func (l *ears) quiet(forGood bool) {
+// end ends listening and waits for it. The caller holds mu.
+func (l *listener) end() {
+	if l.cancel != nil {
+		l.cancel()
+		l.running.Wait()
+		l.cancel = nil
+	}
+}
+
+// close ends listening for good.
+func (l *listener) close() {
 	l.mu.Lock()
-	l.deaf = l.deaf || forGood
-	stop := l.stop
-	if l.users > 0 && !l.deaf {
-		stop = nil
-	}
-	if stop != nil {
-		l.stop = nil
-	}
-	l.mu.Unlock()
-	if stop != nil {
-		stop()
-	}
+	defer l.mu.Unlock()
+	l.closed = true
+	l.end()
 }
 
 // hear wakes subscriptions at each commit of another process. A connection that was lost
@@ -71,11 +75,11 @@ func (e *Events) hear(ctx context.Context, engine driver.Listener) {
 			return
 		}
 		if err == nil {
-			e.ears.set(true)
+			e.listener.hears.Store(true)
 			for ; err == nil; err = listening.Wait(ctx) {
 				e.news.publish() // the first time for what came before
 			}
-			e.ears.set(false)
+			e.listener.hears.Store(false)
 			_ = listening.Close() // it is made anew
 			e.news.publish()
 		}
@@ -86,18 +90,10 @@ func (e *Events) hear(ctx context.Context, engine driver.Listener) {
 	}
 }
 
-func (l *ears) set(live bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.live = live
-}
-
 // pollInterval is how long a subscription waits for news before it looks: hardly ever
 // where others are heard, or cannot append.
 func (e *Events) pollInterval() time.Duration {
-	e.ears.mu.Lock()
-	defer e.ears.mu.Unlock()
-	if e.ears.live || !e.db.engine.Capabilities().MultiProcess {
+	if e.listener.hears.Load() || !e.db.engine.Capabilities().MultiProcess {
 		return max(e.opts.PollInterval, safetyNet)
 	}
 	return e.opts.PollInterval

@@ -149,13 +149,18 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 // page reads a page in a view of its own and moves p behind it. With an error comes what
 // is before it.
 func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []SequencedEvent, end bool, err error) {
-	e.shore.bound(p)
-	p.Recent = e.tail.Recent()
+	if p.Last != nil && !p.Visible { // of last events none can be left out afterwards
+		const all = math.MaxInt64 - 1
+		if to, ok := e.tail.Visible(all); ok && to < all && (p.Before == 0 || p.Before > to+1) {
+			p.Before = to + 1
+		}
+	}
+	p.Tail = e.tail
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		list, end, err = e.log.Read(ctx, q, *p)
 		return err
 	})
-	list, end, hidden := e.shore.cut(p, list, end && err == nil)
+	list, end, hidden := e.cut(p, list, end && err == nil)
 	if hidden != nil {
 		return nil, end, errors.Join(err, hidden)
 	}
@@ -171,6 +176,43 @@ func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []SequencedEv
 		p.After = last
 	}
 	return list, end, err
+}
+
+// cut leaves out of a page what is not durable. What it leaves out going forwards was
+// committed after the read had begun, or is told to nobody yet: the read ends there. A
+// last event is made durable instead.
+func (e *Events) cut(p *eventlog.Page, list []SequencedEvent, end bool) ([]SequencedEvent, bool, error) {
+	if p.Visible {
+		return list, end, nil
+	}
+	seen := uint64(0)
+	if len(list) > 0 {
+		seen = max(list[0].Position, list[len(list)-1].Position)
+	}
+	if end && p.Head != nil {
+		seen = max(seen, *p.Head)
+	}
+	if p.Last != nil { // the one before is not known
+		return list, end, e.commit.ensure(seen)
+	}
+	to, err := e.commit.visible(seen)
+	if err != nil || to >= seen {
+		return list, end, err
+	}
+	if p.Backwards {
+		p.Before = to + 1 // in case nothing remains of this page
+		for len(list) > 0 && list[0].Position > to {
+			list = list[1:]
+		}
+		return list, end, nil
+	}
+	for len(list) > 0 && list[len(list)-1].Position > to {
+		list = list[:len(list)-1]
+	}
+	if p.Head != nil {
+		*p.Head = to
+	}
+	return list, true, nil
 }
 
 // Subscribe streams the events that a query selects from a position on, and then

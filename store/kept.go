@@ -68,8 +68,8 @@ func (db *DB) keepRewind(head BlockHead) {
 }
 
 // keepEvents notes that events up to a position are durable.
-func keepEvents(k driver.Keeper, at uint64) {
-	for k != nil && at > 0 {
+func (db *DB) keepEvents(at uint64) {
+	for k := db.keeper(); k != nil && at > 0; {
 		if found := k.Kept(keptEvents); found >= at || k.Keep(keptEvents, found, at) {
 			return
 		}
@@ -128,13 +128,7 @@ func (db *DB) wholeBlocks(ctx context.Context) error {
 
 // wholeEvents is whole, of the events.
 func (db *DB) wholeEvents(ctx context.Context, e *Events) error {
-	return db.whole(ctx, keptEvents, "event positions", func(ctx context.Context) (head uint64, err error) {
-		err = db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-			head, err = e.log.Head(ctx, q)
-			return err
-		})
-		return head, err
-	})
+	return db.whole(ctx, keptEvents, "event positions", e.logHead)
 }
 
 // errMade: another process has made the events meanwhile.

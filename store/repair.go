@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/store/driver"
 )
 
@@ -92,7 +93,7 @@ func (db *DB) soundEvents(ctx context.Context, opts CheckOptions) (*Events, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := db.missing(ctx, evs.log.Tables()); err != nil {
+	if err := db.missing(ctx, eventlog.Tables); err != nil {
 		return nil, err
 	}
 	c := checker{db: db, opts: opts}

@@ -28,12 +28,11 @@ type Options = driver.Options
 
 // DB is an open database. Its methods may be called from several goroutines.
 type DB struct {
-	engine      driver.Engine
-	meta        meta
-	layout      string // of the URL, or ""
-	eventLayout string // of the URL, or ""
-	backlog     int    // of the URL, or 0
-	ro          bool
+	engine  driver.Engine
+	meta    meta
+	layout  string // of the URL, or ""
+	backlog int    // of the URL, or 0
+	ro      bool
 
 	mu       sync.Mutex
 	entities *Entities
@@ -53,8 +52,7 @@ type DB struct {
 // (EntityOptions.Backlog), memory (bytes, or with a suffix such as 256MiB),
 // checkpoint (background, inline, manual), checkpoint_frames, readers, concurrency,
 // lock_timeout, max_reader_age, read_only; the rest is the engine's. Layout names one of
-// Layouts, which DB.Entities takes, one of EventLayouts, which DB.Events takes, or one of
-// each: layout=compact,gin.
+// Layouts, which DB.Entities takes.
 //
 // An unknown parameter or layout is ErrInvalid, before anything is made. For reading
 // only nothing is made either: Open fails with ErrNotExist when there is no database.
@@ -70,10 +68,7 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 		}
 		return nil, fmt.Errorf("open %s: %w", driver.Redact(rawURL), err)
 	}
-	db := &DB{
-		engine: engine, layout: target.layout, eventLayout: target.events, backlog: target.backlog,
-		ro: target.options.ReadOnly,
-	}
+	db := &DB{engine: engine, layout: target.layout, backlog: target.backlog, ro: target.options.ReadOnly}
 	if db.meta.Meta, err = schemas.MetaTables(string(engine.Info().Dialect)); err != nil {
 		return nil, fmt.Errorf("open %s: %w", driver.Redact(rawURL), errors.Join(err, engine.Close()))
 	}
@@ -118,7 +113,7 @@ func (db *DB) Close() error {
 	events := db.events
 	db.mu.Unlock()
 	if events != nil {
-		events.ears.quiet(true)
+		events.listener.close()
 		defer events.news.publish() // to those who wait, that it is closed
 	}
 	if err := db.engine.Close(); err != nil {

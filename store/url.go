@@ -22,7 +22,6 @@ type target struct {
 	url     *url.URL
 	options driver.Options
 	layout  string // of the entities
-	events  string // layout of the events
 	backlog int    // EntityOptions.Backlog
 }
 
@@ -123,8 +122,7 @@ var params = []param{
 		func(t *target, v string) (err error) { t.options.MaxReaderAge, err = duration(v); return err }},
 	{"read_only", "true to open what is there and write nothing, or false (default false)",
 		func(t *target, v string) (err error) { t.options.ReadOnly, err = strconv.ParseBool(v); return err }},
-	{"layout", "that of entities, of events, or one of each with a comma between (default what the database has, else " + DefaultLayout + " and " + defaultEventLayout + ")",
-		(*target).setLayouts},
+	{"layout", "that of entities (default what the database has, else " + DefaultLayout + ")", (*target).setLayout},
 	{"backlog", fmt.Sprintf("changes that compact may leave unmerged, above 0 (default %d)", compact.DefaultBacklog),
 		func(t *target, v string) (err error) { t.backlog, err = positive(v); return err }},
 }
@@ -139,26 +137,13 @@ func Params() map[string]string {
 	return all
 }
 
-// setLayouts takes the layouts of a URL. Whose a layout is shows in its name, since
-// entities and events have none in common. They are checked here, so that a mistyped
-// one makes no database.
-func (t *target) setLayouts(value string) error {
-	entities, events := schemas.EntityLayouts(), EventLayouts(t.driver.Info.Dialect)
-	for name := range strings.SplitSeq(value, ",") {
-		layout := &t.layout
-		switch {
-		case slices.Contains(entities, name):
-		case slices.Contains(events, name):
-			layout = &t.events
-		default:
-			return fmt.Errorf("unknown layout %q; known are for entities %s, for events on %s %s",
-				name, strings.Join(Layouts(), ", "), t.driver.Name, strings.Join(events, ", "))
-		}
-		if *layout != "" {
-			return fmt.Errorf("%s and %s: give one layout for entities, one for events, or one of each", *layout, name)
-		}
-		*layout = name
+// setLayout takes the layout of a URL. It is checked here, so that a mistyped one makes no
+// database.
+func (t *target) setLayout(value string) error {
+	if !slices.Contains(schemas.EntityLayouts(), value) {
+		return fmt.Errorf("unknown layout %q; known are %s", value, strings.Join(Layouts(), ", "))
 	}
+	t.layout = value
 	return nil
 }
 

@@ -92,9 +92,12 @@ func (d Data) Events() iter.Seq[store.Event] {
 	}
 }
 
+// Layout is what results call the tables of events.
+const Layout = "tags"
+
 // Dataset returns a store of the events.
-func (d Data) Dataset(e bench.Engine, layout string) bench.Dataset {
-	return bench.Dataset{Engine: e, Layout: layout, Source: &bench.Source{
+func (d Data) Dataset(e bench.Engine) bench.Dataset {
+	return bench.Dataset{Engine: e, Layout: Layout, Source: &bench.Source{
 		Name: fmt.Sprintf("events courses=%d students=%d enrolments=%d", d.Courses, d.Students, d.Enrolments), Events: d.Events,
 	}}
 }

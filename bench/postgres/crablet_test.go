@@ -52,17 +52,13 @@ type reader interface {
 // openReaders opens them on one server, filled with the same events.
 func openReaders(tb testing.TB, data enrolment.Data) map[string]reader {
 	list := map[string]reader{"crablet": openCrablet(tb, pgtest.NewURL(tb))}
-	urls := []string{}
-	for _, layout := range []string{"tags", "gin"} {
-		rawURL := pgtest.NewURL(tb)
-		db, err := store.Open(tb.Context(), rawURL, nil)
-		require.NoError(tb, err)
-		tb.Cleanup(func() { require.NoError(tb, db.Close()) })
-		evs, err := db.Events(tb.Context(), store.EventOptions{Layout: layout})
-		require.NoError(tb, err)
-		list["varve-"+layout] = varve{evs}
-		urls = append(urls, rawURL)
-	}
+	rawURL := pgtest.NewURL(tb)
+	db, err := store.Open(tb.Context(), rawURL, nil)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, db.Close()) })
+	evs, err := db.Events(tb.Context(), store.EventOptions{})
+	require.NoError(tb, err)
+	list["varve"] = varve{evs}
 	batch := make([]store.Event, 0, 500)
 	flush := func() {
 		for _, r := range list {
@@ -78,7 +74,7 @@ func openReaders(tb testing.TB, data enrolment.Data) map[string]reader {
 	if len(batch) > 0 {
 		flush()
 	}
-	for _, rawURL := range append(urls, list["crablet"].(*crablet).url) {
+	for _, rawURL := range []string{rawURL, list["crablet"].(*crablet).url} {
 		pgtest.Exec(tb, rawURL, "VACUUM (ANALYZE) events")
 	}
 	return list
@@ -234,7 +230,7 @@ func BenchmarkBesideCrablet(b *testing.B) {
 	suite.Flags.Skip(b)
 	readers := openReaders(b, enrolment.Small)
 	for _, s := range shapes {
-		for _, name := range []string{"crablet", "varve-tags", "varve-gin"} {
+		for _, name := range []string{"crablet", "varve"} {
 			b.Run("query="+s.name+"/system="+name, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestEventWorkloads(t *testing.T) {
-	cp := openSmall(t, enrolment.Tiny.Dataset(suite.Engine, "tags"))
+	cp := openSmall(t, enrolment.Tiny.Dataset(suite.Engine))
 	more := enrolment.Tiny
 	more.Enrolments++
 	missed := map[string]int{}

@@ -40,7 +40,7 @@ var update = flag.Bool("update", false, "write the tables of docs anew")
 // listed are the tables of docs that list what the code has.
 var listed = map[string]func(t *testing.T) string{
 	"commands": commandTable, "parameters": parameterTable, "metrics": metricTable,
-	"layouts": layoutTable, "event-layouts": eventLayoutTable, "arkiv-indexes": indexTable,
+	"layouts": layoutTable, "arkiv-indexes": indexTable,
 }
 
 // TestDocuments: the tables of docs are what the code has.
@@ -206,29 +206,6 @@ func yes(b bool) string {
 		return "yes"
 	}
 	return "no"
-}
-
-// eventLayoutTable has the layouts of events.
-func eventLayoutTable(t *testing.T) string {
-	on := map[string][]string{}
-	dialects := map[string]driver.Dialect{}
-	engines, err := allEngines()
-	require.NoError(t, err)
-	for _, e := range engines {
-		for _, name := range schemas.EventLayouts(string(e.Dialect)) {
-			dialects[name] = e.Dialect
-			if !slices.Contains(on[name], e.Name) {
-				on[name] = append(on[name], e.Name)
-			}
-		}
-	}
-	var rows [][]string
-	for _, name := range slices.Sorted(maps.Keys(on)) {
-		l, err := schemas.EventTables(name, string(dialects[name]))
-		require.NoError(t, err)
-		rows = append(rows, []string{code(name), l.About, strings.Join(on[name], ", ")})
-	}
-	return table([]string{"layout of events", "what it is", "engines"}, rows)
 }
 
 // indexTable has the indexes of the arkiv family.

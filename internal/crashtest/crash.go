@@ -112,7 +112,7 @@ func drawPlan(rng *rand.Rand, c Cell) *plan {
 
 // targets are the phases that workers of a cell are sent to.
 func targets(c Cell) []string {
-	if _, events := c.Events(); events {
+	if c.Layout == EventsLayout {
 		return []string{phaseAppend, phaseAppend, phaseCheckpoint, phaseReopen}
 	}
 	list := []string{stepApply, stepLoad, stepRewind, stepPrune, phaseCheckpoint, phaseReopen}

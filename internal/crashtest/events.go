@@ -14,9 +14,8 @@ import (
 // eventWorker appends from several goroutines, which share commits.
 type eventWorker struct {
 	*worker
-	layout string
-	evs    *store.Events
-	every  int // EventOptions.IndexEvery
+	evs   *store.Events
+	every int // EventOptions.IndexEvery
 
 	mu     sync.Mutex // guards ledger
 	ledger *ledger
@@ -33,13 +32,13 @@ const (
 	crowd        = 16
 )
 
-func newEventWorker(w *worker, layout string, records []record) (*eventWorker, error) {
+func newEventWorker(w *worker, records []record) (*eventWorker, error) {
 	l, err := newLedger(records)
-	return &eventWorker{worker: w, layout: layout, ledger: l, every: 1 + w.rng.IntN(60)}, err
+	return &eventWorker{worker: w, ledger: l, every: 1 + w.rng.IntN(60)}, err
 }
 
 func (w *eventWorker) open(ctx context.Context) (err error) {
-	w.evs, err = w.db.Events(ctx, store.EventOptions{Layout: w.layout, IndexEvery: w.every})
+	w.evs, err = w.db.Events(ctx, store.EventOptions{IndexEvery: w.every})
 	return err
 }
 

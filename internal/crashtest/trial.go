@@ -49,32 +49,17 @@ type Trial struct {
 // Cell is what a turn is about and where it may write.
 type Cell struct {
 	Engine string // as in a URL
-	Layout string // of entities, or EventsLayout, or that with "-" and the layout of the events
+	Layout string // of entities, or EventsLayout
 	Dir    string // empty directory of this turn, removed after it
 	Seed   uint64 // of this turn, for messages
 	Faults int    // how many to try in this turn
 }
 
-// EventsLayout is the layout of a cell that has an event store in the layout that
-// all engines share. "events-gin" has one in the layout gin.
+// EventsLayout is the layout of a cell that has an event store.
 const EventsLayout = "events"
 
-// Events tells whether the cell has an event store, and in which layout ("" is the
-// default one).
-func (c Cell) Events() (layout string, ok bool) {
-	rest, ok := strings.CutPrefix(c.Layout, EventsLayout)
-	return strings.TrimPrefix(rest, "-"), ok
-}
-
-// exists tells whether the engine, where it is linked, has the layout.
-func (c Cell) exists() bool {
-	events, ok := c.Events()
-	if !ok {
-		return slices.Contains(store.Layouts(), c.Layout)
-	}
-	d, linked := driver.Lookup(c.Engine)
-	return events == "" || linked && slices.Contains(store.EventLayouts(d.Info.Dialect), events)
-}
+// exists tells whether the store has the layout.
+func (c Cell) exists() bool { return c.Layout == EventsLayout || slices.Contains(store.Layouts(), c.Layout) }
 
 // ownLog tells whether the log of the engine is in the memory of a server until it is
 // written: what is acknowledged before that dies with the server.

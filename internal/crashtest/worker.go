@@ -151,8 +151,8 @@ func (w *worker) run(ctx context.Context) (err error) {
 
 // subject returns what the worker writes to, in the state that a journal tells.
 func (w *worker) subject(records []record) (subject, error) {
-	if layout, events := (Cell{Layout: w.Layout}).Events(); events {
-		return newEventWorker(w, layout, records)
+	if w.Layout == EventsLayout {
+		return newEventWorker(w, records)
 	}
 	return newEntityWorker(w, records)
 }

@@ -13,13 +13,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// Tables returns every table with the columns that hold something of their own.
-func (l *Log) Tables() []*driver.Table {
-	if !l.posted {
-		return []*driver.Table{eventsTable, idsTable}
-	}
-	return []*driver.Table{eventsTable, postingsTable, idsTable, indexTable}
-}
+// Tables are all tables with their columns, that of the events first.
+var Tables = []*driver.Table{eventsTable, postingsTable, idsTable, indexTable}
 
 var indexTable = &driver.Table{Name: "event_index", Columns: []driver.Column{{Name: "position", Type: driver.Int}}}
 
@@ -36,29 +31,26 @@ type Checked struct {
 // returns false, and progress after each page.
 func (l *Log) Check(ctx context.Context, q driver.Querier, report func(problem string) bool, progress func(done uint64)) (Checked, error) {
 	c := checker{log: l, q: q, report: report}
-	_, _, indexed, err := l.state(ctx, q)
+	end, err := l.ends(ctx, q)
 	if err != nil {
 		return c.done, err
 	}
-	c.indexed = indexed
-	if !l.posted {
-		c.indexed = 1<<63 - 1
-	}
+	c.indexed = end.indexed
 	if err := c.events(ctx, progress); err != nil || c.stopped {
 		return c.done, err
 	}
-	if l.posted && indexed > c.done.Head {
-		c.say("postings are written up to event %d, the last is %d", indexed, c.done.Head)
+	if c.indexed > c.done.Head {
+		c.say("postings are written up to event %d, the last is %d", c.indexed, c.done.Head)
 	}
-	if l.posted && !c.stopped {
-		if err := c.postings(ctx); err != nil {
+	for _, part := range []func(context.Context) error{c.postings, c.ids} {
+		if c.stopped {
+			break
+		}
+		if err := part(ctx); err != nil {
 			return c.done, err
 		}
 	}
-	if c.stopped {
-		return c.done, nil
-	}
-	return c.done, c.ids(ctx)
+	return c.done, nil
 }
 
 type checker struct {
@@ -137,9 +129,6 @@ func (c *checker) add(e *event.Sequenced) {
 	}
 	if !e.ID.IsZero() {
 		c.identities += entrySum(string(e.ID[:]), e.Position, "")
-	}
-	if !c.log.posted {
-		return
 	}
 	seen := map[string]bool{}
 	for _, t := range e.Tags {
@@ -233,15 +222,13 @@ func (c *checker) ids(ctx context.Context) error {
 
 // Rebuild makes postings and the list of IDs anew from the events.
 func (l *Log) Rebuild(ctx context.Context, tx driver.Tx) error {
-	for _, t := range l.Tables()[1:] {
+	for _, t := range Tables[1:] {
 		if _, err := tx.Exec(ctx, "DELETE FROM "+t.Name); err != nil {
 			return fmt.Errorf("empty %s: %w", t.Name, err)
 		}
 	}
-	if l.posted {
-		if _, err := tx.Exec(ctx, l.schema.Statements["insert_index"]); err != nil {
-			return err
-		}
+	if _, err := tx.Exec(ctx, l.schema.Statements["insert_index"]); err != nil {
+		return err
 	}
 	for after := uint64(0); ; {
 		list, end, err := l.Read(ctx, tx, Page{Items: []Item{{}}, After: after, Limit: l.IndexEvery(), Bytes: 64 << 20, Gone: Gone{}})

@@ -3,7 +3,6 @@ package eventlog
 import (
 	"math/bits"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/varvedb/varve/store/driver"
@@ -33,16 +32,6 @@ func (t *texts) get(shape []byte, build func() string) string {
 	return text
 }
 
-// shape appends what the SQL of an item depends on.
-func (it *Item) shape(to []byte) []byte {
-	to = strconv.AppendInt(append(to, 'y'), int64(len(it.types)), 10)
-	kind := byte('g')
-	if it.any {
-		kind = 'o'
-	}
-	return strconv.AppendInt(append(to, kind), int64(len(it.tags)), 10)
-}
-
 // span is a range of positions with an order.
 type span struct {
 	backwards bool
@@ -50,68 +39,11 @@ type span struct {
 }
 
 // bounds are the comparisons with the ends of a span.
-func (s span) bounds(column string) string {
+func (s span) bounds() string {
 	if s.bounded {
-		return column + " > ? AND " + column + " < ?"
+		return "events.position > ? AND events.position < ?"
 	}
-	return column + " > ?"
-}
-
-// unpostedRange are the events without postings. There are few, and its second end, which
-// no position reaches, says so to Postgres' planner: of a range with one end that it cannot
-// know it expects a third of the table, and starts helpers or reads it all.
-const unpostedRange = "events.position > (SELECT position FROM event_index) AND events.position < 9223372036854775807"
-
-// predicate compares an event itself with an item.
-func (l *Log) predicate(it *Item) string {
-	text := typeList("events.type", len(it.types))
-	if it.any {
-		return and(text, "("+l.hasTag()+strings.Repeat(" OR "+l.hasTag(), len(it.tags)-1)+")")
-	}
-	for range it.tags {
-		text = and(text, l.hasTag())
-	}
-	return text
-}
-
-// hasTag looks for a tag between separators among all tags of an event.
-func (l *Log) hasTag() string {
-	switch l.dialect {
-	case driver.SQLite:
-		return "instr(char(31) || events.tags || char(31), ?) > 0"
-	case driver.DuckDB:
-		return "contains(chr(31) || events.tags || chr(31), ?)"
-	}
-	return "strpos(chr(31) || events.tags || chr(31), ?) > 0"
-}
-
-// predicateArgs appends the arguments of a predicate.
-func predicateArgs(to []any, it *Item) []any {
-	for _, typ := range it.types {
-		to = append(to, typ)
-	}
-	for _, tag := range it.tags {
-		to = append(to, separator+tag+separator)
-	}
-	return to
-}
-
-func typeList(column string, n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return column + " = ?"
-	}
-	return column + " IN (?" + strings.Repeat(", ?", n-1) + ")"
-}
-
-// and joins terms that are not empty.
-func and(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + " AND " + b
+	return "events.position > ?"
 }
 
 func order(column string, backwards bool) string {

@@ -1,11 +1,10 @@
-// Package eventlog is how the events of a store lie in tables and how they are
-// found: the layouts "tags" and "gin". The store owns transactions and verdicts; a
-// Log runs SQL on the transaction or view it is given, and keeps no state that a
-// rolled-back transaction could falsify.
+// Package eventlog is how the events of a store lie in tables, and how they are found. The
+// store owns transactions and verdicts; a Log runs SQL on the transaction or view that it is
+// given, and keeps no state that a rolled-back transaction could falsify.
 //
-// In the layout "tags" an event is written at once, and what finds it by a tag, a
-// type or its ID, its postings, for many events together. The writer keeps the events at
-// the end that have none in a Tail; readers have them in memory, too, or look through them.
+// An event is written at once. Its postings, by which a tag, a type or its ID finds it, are
+// written for many events together. Until then they are in the memory of each process, in a
+// Tail, which also says what the states of an event are.
 package eventlog
 
 import (
@@ -18,24 +17,18 @@ import (
 	"github.com/varvedb/varve/store/driver"
 )
 
-// Log is one layout in one dialect.
+// Log is the tables of events in one dialect.
 type Log struct {
 	schema  schemas.Events
 	dialect driver.Dialect
-	posted  bool // tags and types have postings, which are written later
-
-	unsummed bool // rows have no checksums
-
-	texts texts // of statements, by shape
+	texts   texts // of statements, by shape
 }
 
-// New returns a layout.
-func New(schema schemas.Events, dialect driver.Dialect) *Log {
-	return &Log{schema: schema, dialect: dialect, posted: schema.Name == "tags"}
+// New returns the log of a dialect.
+func New(dialect driver.Dialect) (*Log, error) {
+	schema, err := schemas.EventTables(string(dialect))
+	return &Log{schema: schema, dialect: dialect}, err
 }
-
-// Name is what the store records and checks.
-func (l *Log) Name() string { return l.schema.Name }
 
 // Create makes the tables and indexes.
 func (l *Log) Create(ctx context.Context, tx driver.Tx) error {
@@ -48,9 +41,6 @@ func (l *Log) Create(ctx context.Context, tx driver.Tx) error {
 		if _, err := tx.Exec(ctx, index.SQL); err != nil {
 			return fmt.Errorf("create index %s: %w", index.Name, err)
 		}
-	}
-	if !l.posted {
-		return nil
 	}
 	_, err := tx.Exec(ctx, l.schema.Statements["insert_index"])
 	return err
@@ -72,28 +62,22 @@ func (l *Log) number(ctx context.Context, q driver.Querier, name string) (uint64
 	return uint64(n), err
 }
 
-// TypeCount is how many events have a type.
-type TypeCount struct {
-	Type   string
-	Events uint64
-}
-
-// Types counts events by type. It reads them all.
-func (l *Log) Types(ctx context.Context, q driver.Querier) (list []TypeCount, err error) {
+// Types calls f with each type and how many events have it. It reads them all.
+func (l *Log) Types(ctx context.Context, q driver.Querier, f func(typ string, events uint64)) (err error) {
 	rows, err := q.Query(ctx, l.schema.Statements["count_types"])
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var typ []byte
 		var n int64
 		if err := rows.Scan(&typ, &n); err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, TypeCount{Type: string(typ), Events: uint64(n)})
+		f(string(typ), uint64(n))
 	}
-	return list, rows.Err()
+	return rows.Err()
 }
 
 // position makes a position an argument. None is stored above the largest

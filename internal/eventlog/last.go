@@ -19,13 +19,8 @@ type Last struct {
 func (l *Log) readLast(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) (err error) {
 	last := p.Last
 	if !last.known {
-		if last.positions, err = l.lastPositions(ctx, q, p); err != nil {
+		if last.positions, last.head, err = l.lastPositions(ctx, q, p); err != nil {
 			return err
-		}
-		if p.Head != nil {
-			if last.head, err = l.Head(ctx, q); err != nil {
-				return err
-			}
 		}
 		last.known = true
 	}
@@ -44,109 +39,69 @@ func (l *Log) readLast(ctx context.Context, q driver.Querier, p *Page, to *pageE
 }
 
 // lastPositions returns the positions of the last events of items, in the order of the
-// page.
-func (l *Log) lastPositions(ctx context.Context, q driver.Querier, p *Page) (list []uint64, err error) {
-	if l.posted {
-		list, err = l.lastPosted(ctx, q, p)
-	} else {
-		list, err = l.lastGIN(ctx, q, p)
-	}
+// page, and the head of the log. It looks among the events without postings, and then
+// through the postings of items that have none there.
+func (l *Log) lastPositions(ctx context.Context, q driver.Querier, p *Page) (list []uint64, head uint64, err error) {
+	s := search{log: l, q: q, backwards: true, rows: 1}
+	end, err := s.ends(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	list = slices.DeleteFunc(list, func(at uint64) bool { return at == 0 })
-	slices.Sort(list)
-	list = slices.Compact(list)
-	if p.Backwards {
-		slices.Reverse(list)
-	}
-	return list, nil
-}
-
-// lastPosted looks among the events without postings, and then through the postings of
-// items that have none there.
-func (l *Log) lastPosted(ctx context.Context, q driver.Querier, p *Page) ([]uint64, error) {
 	back := *p
 	back.Backwards = true
 	from, to, ok := back.ends()
-	found := make([]uint64, len(p.Items))
 	if !ok {
-		return found, nil
+		return nil, end.head, nil
 	}
-	if err := l.lastInTail(ctx, q, &back, found); err != nil {
-		return nil, err
+	found, err := p.tail(l).match(ctx, q, end, &back, 1)
+	if err != nil {
+		return nil, 0, err
 	}
-	s := search{log: l, q: q, backwards: true, rows: 1}
-	streams := make([]*stream, len(p.Items))
-	for i := range p.Items {
-		switch {
-		case found[i] > 0:
-		case p.Items[i].all():
-			// Whatever is before the tail.
-			var err error
-			if found[i], err = l.lastOfAll(ctx, q, &back); err != nil {
-				return nil, err
+	var streams []*stream
+	for i, positions := range found {
+		switch it := &p.Items[i]; {
+		case len(positions) > 0:
+			list = append(list, slices.Max(positions))
+		case it.all(): // whatever has postings
+			at, err := l.lastOfAll(ctx, q, &back)
+			if err != nil {
+				return nil, 0, err
 			}
+			list = append(list, at)
 		default:
-			streams[i] = s.stream(&p.Items[i])
-			streams[i].move(from)
-			s.lists = append(s.lists, streams[i].lists...)
+			st := s.stream(it)
+			st.move(from)
+			streams, s.lists = append(streams, st), append(s.lists, st.lists...)
 		}
 	}
 	if err := s.fill(ctx, s.lists); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	for i, st := range streams {
-		if st == nil {
-			continue
-		}
+	for _, st := range streams {
 		at, ok, err := s.next(ctx, st, from)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if ok && at >= to {
-			found[i] = at
+			list = append(list, at)
 		}
-		for _, list := range st.lists {
-			list.idle = true
-		}
-	}
-	return found, nil
-}
-
-// lastInTail finds the last events among those without postings.
-func (l *Log) lastInTail(ctx context.Context, q driver.Querier, back *Page, found []uint64) error {
-	if back.Recent != nil {
-		lists, _, ok, err := back.Recent.find(ctx, q, l, back, 1)
-		for i, list := range lists {
-			if len(list) > 0 {
-				found[i] = slices.Max(list)
-			}
-		}
-		if ok || err != nil {
-			return err
+		for _, l := range st.lists {
+			l.idle = true
 		}
 	}
-	s := back.span()
-	text := l.texts.get([]byte{'T', flag(s.bounded)}, func() string {
-		return "SELECT " + l.keyColumns() + " FROM events WHERE " + unpostedRange + " AND " +
-			s.bounds("events.position") + order("events.position", true)
-	})
-	m := newMatcher(back.Items)
-	return eachKey(ctx, q, text, back.bounds(), func(k *keyRow) (bool, error) {
-		m.each(k.typ, k.tags, func(n int32) bool {
-			found[n] = max(found[n], k.at)
-			return true
-		})
-		return true, nil
-	})
+	list = slices.DeleteFunc(list, func(at uint64) bool { return at == 0 })
+	slices.Sort(list)
+	if list = slices.Compact(list); p.Backwards {
+		slices.Reverse(list)
+	}
+	return list, end.head, nil
 }
 
 // lastOfAll returns the last position of a page, zero when there is none.
 func (l *Log) lastOfAll(ctx context.Context, q driver.Querier, back *Page) (uint64, error) {
 	s := back.span()
 	text := l.texts.get([]byte{'z', flag(s.bounded)}, func() string {
-		return "SELECT events.position FROM events WHERE " + s.bounds("events.position") + order("events.position", true) + " LIMIT 1"
+		return "SELECT events.position FROM events WHERE " + s.bounds() + order("events.position", true) + " LIMIT 1"
 	})
 	return firstPosition(ctx, q, text, back.bounds()...)
 }

@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve/internal/eventlog"
-	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 	_ "github.com/varvedb/varve/store/sqlite"
@@ -30,9 +29,8 @@ func open(t testing.TB) (driver.Engine, *eventlog.Log) {
 	e, err := d.Open(context.Background(), &url.URL{Scheme: "sqlite", Path: t.TempDir() + "/log.db"}, driver.Options{Durability: driver.Unsafe})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	schema, err := schemas.EventTables("tags", string(driver.SQLite))
+	l, err := eventlog.New(driver.SQLite)
 	require.NoError(t, err)
-	l := eventlog.New(schema, driver.SQLite)
 	commit(t, e, func(tx driver.Tx) { require.NoError(t, l.Create(context.Background(), tx)) })
 	return e, l
 }
@@ -43,6 +41,11 @@ func commit(t testing.TB, e driver.Engine, f func(tx driver.Tx)) {
 	require.NoError(t, err)
 	f(tx)
 	require.NoError(t, tx.Commit(context.Background()))
+}
+
+// newTail returns the tail of a process beside others.
+func newTail(l *eventlog.Log, every int) *eventlog.Tail {
+	return l.NewTail(eventlog.TailOptions{Shared: true, Every: every})
 }
 
 // write appends events through a tail.
@@ -68,7 +71,7 @@ func randomEvent(rnd *rand.Rand) event.Event {
 // two writers that take turns.
 func TestTail(t *testing.T) {
 	e, l := open(t)
-	tails := []*eventlog.Tail{l.NewTail(true, 20), l.NewTail(true, 9)}
+	tails := []*eventlog.Tail{newTail(l, 20), newTail(l, 9)}
 	rnd := rand.New(rand.NewPCG(1, 1))
 	ctx := context.Background()
 	drawTag := func(rt *rapid.T) event.Tag {
@@ -88,7 +91,7 @@ func TestTail(t *testing.T) {
 			require.NoError(t, tail.Sync(ctx, tx))
 			guard := eventlog.Guard{Items: items, After: after}
 			if after < tail.Indexed() {
-				require.NoError(t, l.Judge(ctx, tx, []*eventlog.Guard{&guard}, eventlog.Bound{}))
+				require.NoError(t, l.Judge(ctx, tx, []*eventlog.Guard{&guard}, tail.Indexed(), eventlog.Bound{}))
 			}
 			got := guard.Found
 			if got == 0 {
@@ -124,18 +127,20 @@ func firstMatch(t testing.TB, q driver.Querier, query event.Query, after uint64)
 	return 0
 }
 
-// TestForgottenTail: after a transaction that failed the tail is read again.
-func TestForgottenTail(t *testing.T) {
+// TestAbort: after a transaction that failed nothing of it is left.
+func TestAbort(t *testing.T) {
 	e, l := open(t)
-	tail := l.NewTail(false, 10)
+	tail := l.NewTail(eventlog.TailOptions{Every: 10})
 	write(t, e, tail, event.Event{Type: "A", ID: event.ID{1}}, event.Event{Type: "B"})
 	tail.Add(eventlog.Prepare([]event.Event{{Type: "C", ID: event.ID{2}}}))
 	require.True(t, tail.Pending())
-	tail.Forget()
+	_, _, ok := tail.Find(event.ID{2})
+	require.True(t, ok)
+	tail.Abort()
 	write(t, e, tail, event.Event{Type: "D"})
 	require.False(t, tail.Pending())
 	require.Equal(t, uint64(3), tail.Head())
-	_, _, ok := tail.Find(event.ID{2})
+	_, _, ok = tail.Find(event.ID{2})
 	require.False(t, ok)
 	at, _, ok := tail.Find(event.ID{1})
 	require.True(t, ok)
@@ -146,7 +151,7 @@ func TestForgottenTail(t *testing.T) {
 // the next one ends the page.
 func TestDamage(t *testing.T) {
 	e, l := open(t)
-	write(t, e, l.NewTail(false, 1), event.Event{Type: "A"}, event.Event{Type: "A", Data: []byte("data")})
+	write(t, e, newTail(l, 1), event.Event{Type: "A"}, event.Event{Type: "A", Data: []byte("data")})
 	commit(t, e, func(tx driver.Tx) {
 		_, err := tx.Exec(context.Background(), "DELETE FROM events WHERE position = 1")
 		require.NoError(t, err)
@@ -183,7 +188,7 @@ func (x *explainer) Query(ctx context.Context, text string, args ...any) (driver
 func TestPlans(t *testing.T) {
 	e, l := open(t)
 	rnd := rand.New(rand.NewPCG(1, 1))
-	tail := l.NewTail(true, 100)
+	tail := newTail(l, 100)
 	for range 30 {
 		events := make([]event.Event, 90)
 		for i := range events {
@@ -216,9 +221,9 @@ func TestPlans(t *testing.T) {
 	require.NoError(t, err)
 	x.plans = append(x.plans, "conditions")
 	items := append(eventlog.Compile(event.Of("A", "D").Or(tag)), eventlog.Compile(event.All())...)
-	require.NoError(t, l.Judge(t.Context(), x, []*eventlog.Guard{{Items: items[:1]}, {Items: items[1:2], After: 100}, {Items: items[2:], After: 3}}, eventlog.Bound{}))
+	require.NoError(t, l.Judge(t.Context(), x, []*eventlog.Guard{{Items: items[:1]}, {Items: items[1:2], After: 100}, {Items: items[2:], After: 3}}, 1, eventlog.Bound{}))
 	x.plans = append(x.plans, "what a writer reads first")
-	require.NoError(t, l.NewTail(true, 100).Sync(t.Context(), x))
+	require.NoError(t, newTail(l, 100).Sync(t.Context(), x))
 	x.plans = append(x.plans, "IDs")
 	_, err = l.Positions(t.Context(), x, make([]event.ID, 17))
 	require.NoError(t, err)

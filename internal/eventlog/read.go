@@ -1,12 +1,12 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/bits"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,9 +28,9 @@ type Page struct {
 	Gone    Gone
 	Visible bool // events that are not durable are wanted, too; the store's affair
 
-	// Recent, unless it is nil, is asked for the events without postings. The page must be
-	// of a view, for what is not committed must not be remembered.
-	Recent *Recent
+	// Tail, unless it is nil, remembers the events without postings. The page must be of a
+	// view, for what is not committed must not be remembered.
+	Tail *Tail
 
 	// Head, unless it is nil, receives the last position of what was looked at when the
 	// page, which is not backwards, is the end.
@@ -43,16 +43,16 @@ type Page struct {
 
 // PageSizes are the events of the first page of a read, which is small for the many
 // queries with few results, and of the largest. Where a statement is dear, both are
-// larger; in the layout "gin" each page costs as much as all that is left.
+// larger.
 func (l *Log) PageSizes() (first, last int) {
-	switch {
-	case l.dialect == driver.SQLite:
+	if l.dialect == driver.SQLite {
 		return 64, 2048
-	case !l.posted:
-		return 512, 1 << 15
 	}
 	return 256, 4096
 }
+
+// tail returns the page's tail, or one that knows nothing.
+func (p *Page) tail(l *Log) *Tail { return cmp.Or(p.Tail, l.NewTail(TailOptions{})) }
 
 // span is the page's range of positions.
 func (p *Page) span() span { return span{backwards: p.Backwards, bounded: p.Before > 0} }
@@ -79,8 +79,7 @@ func (p *Page) ends() (from, to uint64, ok bool) {
 	return from, to, ok
 }
 
-// Wide tells whether the items have too many types and tags for the text of a
-// statement.
+// Wide tells whether the items have many types and tags, which each page looks up.
 func (p *Page) Wide() bool {
 	terms := 0
 	for i := range p.Items {
@@ -98,42 +97,27 @@ type pageEvents struct {
 	backwards bool
 	gone      Gone
 	row       row
-
-	items   []Item
-	compare bool     // rows that are no candidates with the items, too
-	match   *matcher // of the items, made when it is needed
-	head    uint64   // of the log, if the statement told it
+	end       ends // how far the log goes, where that was read
 }
 
-func (l *Log) newPageEvents(p *Page) pageEvents {
-	return pageEvents{limit: p.Limit, bytes: p.Bytes, backwards: p.Backwards, items: p.Items, gone: p.Gone, row: row{summed: !l.unsummed}}
-}
-
-// wants tells whether the row that was scanned is one of the page's.
-func (to *pageEvents) wants(c *candidate) bool {
-	if c == nil && !to.compare || c != nil && c.sure {
-		return true
+// wants tells whether the row that was scanned is what a candidate is looked at for.
+func (to *pageEvents) wants(c *candidate) (ok bool) {
+	for _, st := range c.streams {
+		matches := st.item.matchesRow(to.row.typ, to.row.tags)
+		st.judge(1, matches)
+		ok = ok || matches
 	}
-	if to.match == nil {
-		to.match = newMatcher(to.items)
-	}
-	ok := to.match.matches(to.row.typ, to.row.tags)
-	if c != nil {
-		c.stream.judge(1, ok)
-	}
-	return ok
+	return ok || c.sure
 }
 
 // Read returns a page, and whether it ended because nothing more matches.
 func (l *Log) Read(ctx context.Context, q driver.Querier, p Page) (list []event.Sequenced, end bool, err error) {
-	to := l.newPageEvents(&p)
+	to := pageEvents{limit: p.Limit, bytes: p.Bytes, backwards: p.Backwards, gone: p.Gone}
 	switch {
 	case p.Last != nil:
 		err = l.readLast(ctx, q, &p, &to)
 	case p.Items[0].all():
 		err = l.readAll(ctx, q, &p, &to)
-	case !l.posted:
-		err = l.readGIN(ctx, q, &p, &to)
 	default:
 		err = l.readPosted(ctx, q, &p, &to)
 	}
@@ -142,17 +126,21 @@ func (l *Log) Read(ctx context.Context, q driver.Querier, p Page) (list []event.
 		end = len(p.Last.positions) == 0
 	}
 	if err == nil && end && p.Head != nil {
-		err = l.tellHead(ctx, q, &p, to.head)
+		err = l.tellHead(ctx, q, &p, &to)
 	}
 	return to.list, end, err
 }
 
 // tellHead sets the page's Head to that of the log, or to the end of the page's
 // positions.
-func (l *Log) tellHead(ctx context.Context, q driver.Querier, p *Page, head uint64) (err error) {
-	if p.Last != nil {
+func (l *Log) tellHead(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) (err error) {
+	head := to.end.head
+	switch all := p.Last == nil && p.Items[0].all(); {
+	case p.Last != nil:
 		head = p.Last.head
-	} else if head == 0 {
+	case all && p.Before == 0 && len(to.list) > 0:
+		head = to.list[len(to.list)-1].Position
+	case head == 0:
 		if head, err = l.Head(ctx, q); err != nil {
 			return err
 		}
@@ -166,102 +154,17 @@ func (l *Log) tellHead(ctx context.Context, q driver.Querier, p *Page, head uint
 
 // readAll reads events of any kind.
 func (l *Log) readAll(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) error {
-	s, head := p.span(), l.headToo(p)
-	limit, shape, n := l.limit(p.Limit)
-	text := l.texts.get([]byte{'a', flag(s.backwards), flag(s.bounded), flag(head), shape}, func() string {
-		return withHead("SELECT "+l.columns()+" FROM events WHERE "+s.bounds("events.position")+order("events.position", s.backwards)+limit, head)
-	})
-	return to.read(ctx, q, text, append(p.bounds(), n...), nil)
-}
-
-// headToo tells whether a statement that may be the page's last one is to tell the
-// head, too: where a statement is dear.
-func (l *Log) headToo(p *Page) bool {
-	return p.Head != nil && p.Last == nil && l.dialect != driver.SQLite
-}
-
-// headRow is the position of the row that tells the head, which comes last.
-const headRow = math.MaxInt64
-
-// withHead adds a row with the head as its time to a statement.
-func withHead(text string, head bool) string {
-	if !head {
-		return text
-	}
-	return "SELECT * FROM (" + text + ") AS found UNION ALL SELECT * FROM (SELECT 9223372036854775807, events.type, events.id, events.tags," +
-		" events.position, events.id, events.id FROM events ORDER BY events.position DESC LIMIT 1) AS head ORDER BY 1"
-}
-
-// tail selects up to a number of events that have no postings, with its arguments and
-// what its text depends on. It compares them unless the items are too many.
-func (l *Log) tail(shape []byte, args []any, p *Page, n int) (func() string, []byte, []any) {
 	s := p.span()
-	shape = append(shape, flag(s.backwards), flag(s.bounded), flag(p.Wide()))
-	args = append(args, p.bounds()...)
-	end := order("events.position", s.backwards)
-	if !p.Wide() {
-		for i := range p.Items {
-			shape = p.Items[i].shape(shape)
-			args = predicateArgs(args, &p.Items[i])
-		}
-		limit, kind, more := l.limit(n)
-		end, shape, args = end+limit, append(shape, kind), append(args, more...)
-	}
-	return func() string {
-		text := "SELECT " + l.columns() + " FROM events WHERE " + unpostedRange + " AND " + s.bounds("events.position")
-		if !p.Wide() {
-			predicates := make([]string, len(p.Items))
-			for i := range p.Items {
-				predicates[i] = "(" + l.predicate(&p.Items[i]) + ")"
-			}
-			text += " AND (" + strings.Join(predicates, " OR ") + ")"
-		}
-		return text + end
-	}, shape, args
+	limit, shape, n := l.limit(p.Limit)
+	text := l.texts.get([]byte{'a', flag(s.backwards), flag(s.bounded), shape}, func() string {
+		return "SELECT " + l.columns() + " FROM events WHERE " + s.bounds() + order("events.position", s.backwards) + limit
+	})
+	return to.readRows(ctx, q, text, append(p.bounds(), n...), nil)
 }
 
-// readTail reads events that have no postings.
-func (l *Log) readTail(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) error {
-	if to.full || len(to.list) >= p.Limit {
-		return nil
-	}
-	if p.Recent != nil {
-		found, head, ok, err := p.Recent.find(ctx, q, l, p, p.Limit-len(to.list))
-		if err != nil {
-			return err
-		}
-		if to.head = head; ok {
-			return l.fetchFound(ctx, q, p, found, to)
-		}
-	}
-	to.compare = p.Wide()
-	text, shape, args := l.tail(append(make([]byte, 0, 32), 't'), nil, p, p.Limit-len(to.list))
-	return to.read(ctx, q, l.texts.get(shape, text), args, nil)
-}
-
-// fetchFound reads the events at the positions that were found for each item.
-func (l *Log) fetchFound(ctx context.Context, q driver.Querier, p *Page, found [][]uint64, to *pageEvents) error {
-	all := slices.Concat(found...)
-	slices.Sort(all)
-	all = slices.Compact(all)
-	if p.Backwards {
-		slices.Reverse(all)
-	}
-	for part := range slices.Chunk(all[:min(len(all), p.Limit-len(to.list))], l.maxFetch()) {
-		some := make([]candidate, len(part))
-		for i := range some {
-			some[i] = candidate{at: part[i], sure: true}
-		}
-		if err := l.fetch(ctx, q, some, to); err != nil || to.full {
-			return err
-		}
-	}
-	return nil
-}
-
-// readRows are the rows of a term that a page reads first. To DuckDB a statement is
+// firstRows are the rows of a term that a page reads first. To DuckDB a statement is
 // dear and a row cheap. Of many terms few rows each will do.
-func (l *Log) readRows(terms int) int {
+func (l *Log) firstRows(terms int) int {
 	switch {
 	case l.dialect == driver.DuckDB:
 		return maxRows
@@ -271,49 +174,30 @@ func (l *Log) readRows(terms int) int {
 	return 8
 }
 
-// readPosted reads events by their postings, and those that have none. The latter and
-// the head come with the last statement where one is dear.
+// readPosted reads events by their postings, and those that have none.
 func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pageEvents) error {
-	apart := l.dialect == driver.SQLite
-	if apart && p.Backwards {
-		if err := l.readTail(ctx, q, p, to); err != nil {
-			return err
-		}
+	from, last, ok := p.ends()
+	if !ok {
+		return nil
 	}
-	from, last, some := p.ends()
-	f := newFinder(search{log: l, q: q, backwards: p.Backwards}, p.Items, from, last)
-	if !some {
-		f.heap = nil
-	} else if !to.full && len(to.list) < p.Limit {
-		f.rows = l.readRows(len(f.lists))
-		if err := f.begin(ctx); err != nil {
-			return err
-		}
-	}
-	tail := !apart // and it was not read
-	for n := p.Limit - len(to.list); !to.full && len(to.list) < p.Limit; n = min(2*n, l.maxFetch()) {
-		n = min(max(n, p.Limit-len(to.list)), l.maxFetch())
+	f := newFinder(search{log: l, q: q, backwards: p.Backwards}, p, from, last)
+	f.rows = l.firstRows(len(f.lists))
+	for n := 0; !to.full && len(to.list) < p.Limit; {
+		n = min(max(2*n, p.Limit-len(to.list)), l.maxFetch())
 		some, err := f.take(ctx, n)
 		if err != nil {
 			return err
 		}
-		ended := len(some) < n
-		if tail && (ended || p.Backwards) {
-			err = l.fetchWithTail(ctx, q, p, some, to)
-			tail = false
-		} else if len(some) > 0 {
-			err = l.fetch(ctx, q, some, to)
+		if len(some) > 0 {
+			if err := l.fetch(ctx, q, some, to); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		if ended {
+		if len(some) < n {
 			break
 		}
 	}
-	if apart && !p.Backwards {
-		return l.readTail(ctx, q, p, to)
-	}
+	to.end = f.end
 	return nil
 }
 
@@ -321,7 +205,7 @@ func (l *Log) readPosted(ctx context.Context, q driver.Querier, p *Page, to *pag
 // as many as have a number of bytes of data, and at least one. What remains of truncated
 // ones is in gone.
 func (l *Log) ReadAt(ctx context.Context, q driver.Querier, positions []uint64, bytes int, gone Gone) ([]event.Sequenced, error) {
-	to := pageEvents{limit: math.MaxInt, bytes: bytes, gone: gone, row: row{summed: !l.unsummed}}
+	to := pageEvents{limit: math.MaxInt, bytes: bytes, gone: gone}
 	some := make([]candidate, min(len(positions), maxFetch))
 	for i := range some {
 		some[i] = candidate{at: positions[i], sure: true}
@@ -348,35 +232,12 @@ func (l *Log) fetch(ctx context.Context, q driver.Querier, some []candidate, to 
 	text := l.texts.get([]byte{'f', flag(to.backwards), byte(size >> 8), byte(size)}, func() string {
 		return "SELECT " + l.columns() + " FROM events WHERE events.position " + l.listed(size) + order("events.position", to.backwards)
 	})
-	return to.read(ctx, q, text, args, some)
-}
-
-// fetchWithTail reads the events at some positions, those that have no postings, and
-// the head if it is asked for.
-func (l *Log) fetchWithTail(ctx context.Context, q driver.Querier, p *Page, some []candidate, to *pageEvents) error {
-	to.compare = p.Wide()
-	head := l.headToo(p)
-	var size int
-	var args []any
-	if len(some) > 0 {
-		size, args = l.positionArgs(some)
-	}
-	shape := append(make([]byte, 0, 32), 'b', flag(head), flag(len(some) > 0), byte(size>>8), byte(size))
-	tail, shape, args := l.tail(shape, args, p, p.Limit-len(to.list))
-	text := l.texts.get(shape, func() string {
-		text := tail()
-		if len(some) > 0 {
-			text = "SELECT " + l.columns() + " FROM events WHERE events.position " + l.listed(size) +
-				" UNION ALL SELECT * FROM (" + text + ") AS tail" + order("1", p.Backwards)
-		}
-		return withHead(text, head)
-	})
-	return to.read(ctx, q, text, args, some)
+	return to.readRows(ctx, q, text, args, some)
 }
 
 // firstMatch returns the first of some positions whose event matches, zero when none
 // does.
-func (l *Log) firstMatch(ctx context.Context, q driver.Querier, m *matcher, positions []uint64, backwards bool) (first uint64, err error) {
+func (l *Log) firstMatch(ctx context.Context, q driver.Querier, it *Item, positions []uint64, backwards bool) (first uint64, err error) {
 	some := make([]candidate, len(positions))
 	for i := range some {
 		some[i].at = positions[i]
@@ -386,7 +247,7 @@ func (l *Log) firstMatch(ctx context.Context, q driver.Querier, m *matcher, posi
 		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position " + l.listed(size) + order("events.position", backwards)
 	})
 	err = eachKey(ctx, q, text, args, func(k *keyRow) (bool, error) {
-		if m.matches(k.typ, k.tags) {
+		if it.matchesRow(k.typ, k.tags) {
 			first = k.at
 		}
 		return first == 0, nil
@@ -427,9 +288,9 @@ func (l *Log) listed(n int) string {
 	return "IN (?" + strings.Repeat(", ?", n-1) + ")"
 }
 
-// read appends the events that a statement selects. Those of candidates must all be
-// there; they and any others come in one order.
-func (to *pageEvents) read(ctx context.Context, q driver.Querier, text string, args []any, some []candidate) (err error) {
+// readRows appends the events that a statement selects: those of candidates, which must all
+// be there, or any others when there are no candidates.
+func (to *pageEvents) readRows(ctx context.Context, q driver.Querier, text string, args []any, some []candidate) (err error) {
 	rows, err := q.Query(ctx, text, args...)
 	if err != nil {
 		return err
@@ -440,22 +301,14 @@ func (to *pageEvents) read(ctx context.Context, q driver.Querier, text string, a
 		if err := to.row.scan(rows); err != nil {
 			return err
 		}
-		if to.row.position == headRow {
-			to.head = uint64(to.row.time)
-			continue
-		}
-		at := uint64(to.row.position)
-		var c *candidate
-		if len(missing) > 0 {
-			switch first := missing[0].at; {
-			case first == at:
-				c, missing = &missing[0], missing[1:]
-			case first < at != to.backwards:
-				return lost(first)
+		if len(some) > 0 {
+			if len(missing) == 0 || missing[0].at != uint64(to.row.position) {
+				break
 			}
-		}
-		if !to.wants(c) {
-			continue
+			c := &missing[0]
+			if missing = missing[1:]; !to.wants(c) {
+				continue
+			}
 		}
 		if err := to.gone.note(&to.row); err != nil {
 			return err
@@ -473,9 +326,7 @@ func (to *pageEvents) read(ctx context.Context, q driver.Querier, text string, a
 		return err
 	}
 	if len(missing) > 0 {
-		return lost(missing[0].at)
+		return fmt.Errorf("%w: event %d is missing", driver.ErrCorrupt, missing[0].at)
 	}
 	return nil
 }
-
-func lost(at uint64) error { return fmt.Errorf("%w: event %d is missing", driver.ErrCorrupt, at) }

@@ -66,7 +66,6 @@ type row struct {
 	position, time int64
 	typ, id, tags  []byte
 	lastType       string // types repeat, and need no copy of their own
-	summed         bool   // rows have checksums
 	gone           bool   // the event is truncated
 	digest         []byte // of what it was
 }
@@ -78,10 +77,7 @@ func (r *row) scan(rows driver.Rows) error {
 	if err := rows.Scan(&r.position, &r.typ, &r.id, &r.tags, &r.time, &e.Data, &e.Metadata); err != nil {
 		return err
 	}
-	if r.summed && r.position != headRow {
-		return r.unseal()
-	}
-	return nil
+	return r.unseal()
 }
 
 // decode makes an event of the row that was scanned.

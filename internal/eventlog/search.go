@@ -18,6 +18,19 @@ type search struct {
 	backwards bool
 	rows      int     // of each term in the first look-up
 	lists     []*list // that may be read on together; none when each is read as it ends
+
+	end  ends // how far the log goes
+	told bool // and that is known
+	tell bool // the next statement tells it
+}
+
+// ends returns how far the log goes.
+func (s *search) ends(ctx context.Context) (_ ends, err error) {
+	if !s.told {
+		s.end, err = s.log.ends(ctx, s.q)
+		s.told = err == nil
+	}
+	return s.end, err
 }
 
 // maxArms bounds the terms of one statement that has a branch for each. What several
@@ -37,11 +50,10 @@ type stream struct {
 	any   bool
 
 	// The rarest list leads. Others are put aside when there are fewer events to look
-	// at than rows of theirs to read; then check is the item that each event is to be
-	// compared with.
+	// at than rows of theirs to read; then each event is to be compared with the item.
 	item    *Item
 	aside   []*list
-	check   *matcher
+	check   bool
 	chosen  bool
 	looked  int // events that were compared
 	matched int // of them
@@ -69,7 +81,7 @@ type list struct {
 
 // stream returns that of an item with tags or types.
 func (s *search) stream(it *Item) *stream {
-	st := &stream{any: it.any || len(it.tags) == 0, item: it}
+	st := &stream{any: len(it.tags) == 0, item: it}
 	terms := it.tags
 	if len(it.tags) == 0 {
 		terms = make([]string, len(it.types))
@@ -105,7 +117,7 @@ func (s *search) next(ctx context.Context, st *stream, at uint64) (found uint64,
 	for n := 1; ; n = min(4*n, maxFetch) {
 		st.passed = at
 		found, ok, err = s.candidate(ctx, st, at)
-		if err != nil || !ok || st.check == nil {
+		if err != nil || !ok || !st.check {
 			return found, ok, err
 		}
 		some := []uint64{found}
@@ -118,7 +130,7 @@ func (s *search) next(ctx context.Context, st *stream, at uint64) (found uint64,
 				some = append(some, found)
 			}
 		}
-		first, err := s.log.firstMatch(ctx, s.q, st.check, some, s.backwards)
+		first, err := s.log.firstMatch(ctx, s.q, st.item, some, s.backwards)
 		if err != nil || first > 0 {
 			return first, first > 0, err
 		}
@@ -134,7 +146,7 @@ func (s *search) next(ctx context.Context, st *stream, at uint64) (found uint64,
 // that matches as far as the lists tell.
 func (s *search) candidate(ctx context.Context, st *stream, at uint64) (found uint64, ok bool, err error) {
 	for {
-		if st.move(at); st.check == nil {
+		if st.move(at); !st.check {
 			st.passed = at
 		}
 		if err := s.fill(ctx, st.lists); err != nil {
@@ -217,7 +229,7 @@ func (s *search) choose(st *stream) {
 		}
 	}
 	if st.lists = kept; len(st.aside) > 0 {
-		st.check = newMatcher([]Item{*st.item})
+		st.check = true
 	}
 }
 
@@ -237,7 +249,7 @@ func (st *stream) judge(n int, matched bool) {
 	for _, l := range st.aside {
 		l.idle = false
 	}
-	st.lists, st.aside, st.check = append(st.lists, st.aside...), nil, nil
+	st.lists, st.aside, st.check = append(st.lists, st.aside...), nil, false
 }
 
 // move says from which position on the lists are wanted.
@@ -331,6 +343,14 @@ func (s *search) read(ctx context.Context, lists []*list, seek bool) (err error)
 		var data []byte
 		if err := rows.Scan(&n, &first, &data); err != nil {
 			return err
+		}
+		switch n {
+		case headRow:
+			s.end.head, s.told = uint64(first), true
+			continue
+		case indexedRow:
+			s.end.indexed = uint64(first)
+			continue
 		}
 		counts[n]++
 		if err := s.add(lists[n], uint64(first), data); err != nil {

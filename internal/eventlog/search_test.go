@@ -19,16 +19,11 @@ type counter struct {
 	statements int
 	postings   int // rows of them
 	events     int // rows of the others
-
-	lookedThrough int // statements that look through the events without postings
 }
 
 func (c *counter) Query(ctx context.Context, text string, args ...any) (driver.Rows, error) {
 	c.statements++
 	rows, err := c.Querier.Query(ctx, text, args...)
-	if strings.Contains(text, "(SELECT position FROM event_index) AND") {
-		c.lookedThrough++
-	}
 	n := &c.events
 	if strings.Contains(text, "FROM event_postings") {
 		n = &c.postings
@@ -52,7 +47,7 @@ func (r countedRows) Next() bool {
 // enrol fills a log with events of a rare course, of grades that are everywhere and
 // never together, and of products.
 func enrol(t testing.TB, e driver.Engine, l *eventlog.Log) {
-	tail := l.NewTail(false, 128)
+	tail := newTail(l, 128)
 	// Long before the others, and one more batch.
 	write(t, e, tail, append([]event.Event{{Type: "C", Tags: []event.Tag{event.NewTag("course", "1")}}}, make([]event.Event, 12_799)...)...)
 	for i := 0; i < 12_800; i += 128 {
@@ -90,15 +85,15 @@ func TestWork(t *testing.T) {
 		q    event.Query
 		most work
 	}{
-		// 53 events in 27 rows of postings.
-		{"a rare tag", event.Tagged(course), work{53, 4, 30, 53}},
+		// 53 events in 27 rows of postings, and the row that tells where the log ends.
+		{"a rare tag", event.Tagged(course), work{53, 4, 30, 54}},
 		// The other's 100 rows are not read.
-		{"and a frequent one", event.Tagged(course, a), work{26, 4, 40, 53}},
-		{"and a frequent one, the other way round", event.Tagged(a, course), work{26, 4, 40, 53}},
+		{"and a frequent one", event.Tagged(course, a), work{26, 4, 40, 54}},
+		{"and a frequent one, the other way round", event.Tagged(a, course), work{26, 4, 40, 54}},
 		// Two lists of 2,560 events each, of which none is read.
-		{"frequent ones that never meet", event.Tagged(a, b), work{0, 5, 210, 0}},
-		{"one of few, in the middle", event.Tagged(a, event.NewTag("grade", "Z")), work{2, 4, 50, 2}},
-		{"a thousand tags", products, work{12_800, 350, 15_000, 12_800}},
+		{"frequent ones that never meet", event.Tagged(a, b), work{0, 5, 210, 1}},
+		{"one of few, in the middle", event.Tagged(a, event.NewTag("grade", "Z")), work{2, 4, 50, 3}},
+		{"a thousand tags", products, work{12_800, 350, 15_000, 12_801}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, backwards := range []bool{false, true} {
@@ -123,7 +118,7 @@ func TestWork(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x := &counter{Querier: r}
 			guard := eventlog.Guard{Items: eventlog.Compile(c.q)}
-			require.NoError(t, l.Judge(t.Context(), x, []*eventlog.Guard{&guard}, eventlog.Bound{}))
+			require.NoError(t, l.Judge(t.Context(), x, []*eventlog.Guard{&guard}, 1<<20, eventlog.Bound{}))
 			checkWork(t, c.most, work{int(guard.Found), x.statements, x.postings, x.events})
 		})
 	}

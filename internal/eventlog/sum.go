@@ -11,8 +11,7 @@ import (
 
 // Engines that keep no checksums of pages return a damaged event as if it were
 // whole. So the stored metadata ends with four bytes, a CRC-32C over everything
-// that the row says, and every read compares it. It is no column of its own, so
-// that stores with and without it have the same tables.
+// that the row says, and every read compares it.
 const sumBytes = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -62,7 +61,3 @@ func (r *row) unseal() error {
 	}
 	return nil
 }
-
-// WithoutSums says that the events of the store have no checksums, as those of
-// older stores.
-func (l *Log) WithoutSums() { l.unsummed = true }

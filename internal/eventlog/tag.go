@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,8 +113,10 @@ func Prepare(events []event.Event) []Record {
 type Item struct {
 	types []string
 	tags  []string // encoded
-	any   bool     // one of the tags is enough; only Merge makes such
 }
+
+// all tells whether an item matches every event.
+func (it *Item) all() bool { return len(it.types) == 0 && len(it.tags) == 0 }
 
 // Compile makes a query ready for comparing. It must be valid.
 func Compile(q event.Query) []Item {
@@ -152,9 +155,32 @@ func (it *Item) matches(typ string, tags []string) bool {
 		return false
 	}
 	for _, t := range it.tags {
-		if slices.Contains(tags, t) == it.any {
-			return it.any
+		if !slices.Contains(tags, t) {
+			return false
 		}
 	}
-	return !it.any
+	return true
+}
+
+// matchesRow is matches, of a row of the table.
+func (it *Item) matchesRow(typ, tags []byte) bool {
+	if len(it.types) > 0 && !containsBytes(it.types, typ) {
+		return false
+	}
+	for _, want := range it.tags {
+		if !hasTag(tags, want) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasTag looks for a tag in a list of them.
+func hasTag(tags []byte, want string) bool {
+	for tag := range bytes.SplitSeq(tags, []byte(separator)) {
+		if string(tag) == want {
+			return true
+		}
+	}
+	return false
 }

@@ -6,218 +6,413 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
 )
 
-// How many events lie without postings before theirs are written. Each posting changes a
-// page of its own, and those of a tag that comes again share one: so the more events, the
-// fewer pages. Where readers look through them, at 0.2 µs an event, there are few; where
-// they have them in memory (see Recent), many.
-const (
-	fewUnposted  = 128
-	manyUnposted = 4096
-)
-
-// IndexEvery is how many events lie without postings unless somebody wants another number.
+// IndexEvery is how many events lie without postings before theirs are written, unless
+// somebody wants another number. Each posting changes a page of its own, and those of a tag
+// that comes again share one: so the more events, the fewer pages. Where a row is dear to
+// write, an append would be late by all of them.
 func (l *Log) IndexEvery() int {
-	if l.remembers() {
-		return manyUnposted
+	if l.dialect == driver.SQLite {
+		return 4096
 	}
-	return fewUnposted
+	return 128
 }
 
-// remembers tells whether readers have the events without postings in memory: where a
-// statement is not dear. Elsewhere they come with what else is read.
-func (l *Log) remembers() bool { return l.posted && l.dialect == driver.SQLite }
+// maxKept bounds the events with postings that stay in memory, for views that are older.
+const maxKept = 1 << 14
 
-// Tail is the end of the log as its writer knows it: the last position, and what
-// conditions and IDs ask of the events that have no postings yet. Every method is
-// called under the writer's lock.
+// Tail is what a process knows of the end of a log. It takes events through their states,
+// each of which is a position up to which all events have come:
+//
+//	        Add                Commit               Durable
+//	queued ─────► accepted ───────────► committed ───────────► durable
+//	                                        │      Commit
+//	                                        └────────────────► indexed
+//
+// An event is accepted once the writer has judged its append and given it a position, in an
+// open transaction. It is committed when the transaction is: then conditions are judged by
+// it and views have it, but a power cut may undo it. It is durable when the engine promises
+// that it stays: its append is acknowledged, and readers are shown it (Visible). Where a
+// commit is durable when it returns, these two are one. It is indexed when postings find it:
+// one commit in many writes those of all events that have none.
+//
+// What is not indexed is in memory, by tag, type and ID: the writer judges conditions by it,
+// and readers find it there. A committed event never changes, so what is known is true in
+// each view that has it. What other processes have committed is read once.
+//
+// The methods of the writer, Sync to Micros, are called by one goroutine at a time, the
+// others by any.
 type Tail struct {
-	log    *Log
-	shared bool // other processes may append
-	every  int  // events from which on postings are written
+	log  *Log
+	opts TailOptions
 
-	known   bool
-	head    uint64 // of what is stored
-	indexed uint64 // postings are complete up to here
-	micros  int64  // time of the last event
+	// The writer's.
+	known   bool // end is that of the database
+	end     ends
+	posting bool // the open transaction has written postings
 
-	unposted      // at positions above indexed
-	stored   int  // so many of entries; the rest is of the open transaction
-	posting  bool // the open transaction has written the postings of all entries
+	mu sync.Mutex
 
-	recent  *Recent // nil where readers do not remember
+	// All events above base are known: the older ones, of which the next index leaves none,
+	// and the newer ones. So many of the latter are committed; the rest is accepted.
+	base         uint64
+	older, newer segment
+	committed    int
+
 	scratch []uint64
+
+	durable     uint64
+	since, last uint64 // this process committed all events in between, and nobody later ones
 }
 
-// NewTail returns a tail that has read nothing yet. Shared says that other
-// processes may append, too; every, from how many events on postings are written.
-func (l *Log) NewTail(shared bool, every int) *Tail {
-	if !l.posted {
-		every = 1
-	}
-	t := &Tail{log: l, shared: shared, every: every, unposted: newUnposted()}
-	if l.remembers() {
-		t.recent = &Recent{unposted: newUnposted()}
-	}
-	return t
+// TailOptions say what becomes of events on an engine.
+type TailOptions struct {
+	Shared bool // other processes may append, too
+	Every  int  // events from which on postings are written
+
+	Overlapper driver.Overlapper // nil where a commit is durable when it returns
+	Keep       func(uint64)      // is told up to where events are durable; may be nil
 }
 
-// Recent returns what readers remember, nil where they do not. It may be called without
-// the lock.
-func (t *Tail) Recent() *Recent { return t.recent }
+// ends is how far a log goes: its last event, the time of that, and up to where there are
+// postings.
+type ends struct {
+	head    uint64
+	micros  int64
+	indexed uint64
+}
+
+// NewTail returns a tail that has read nothing yet.
+func (l *Log) NewTail(opts TailOptions) *Tail {
+	return &Tail{log: l, opts: opts, older: newSegment(), newer: newSegment()}
+}
+
+// Opened tells where the log ended when it was opened.
+func (t *Tail) Opened(head uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.since, t.last = head, head
+	t.kept(head)
+}
 
 // Sync reads what other processes have appended, or everything that is needed
 // when the tail is not known.
 func (t *Tail) Sync(ctx context.Context, q driver.Querier) error {
-	if t.known && !t.shared {
+	if t.known && !t.opts.Shared {
 		return nil
 	}
-	head, micros, indexed, err := t.log.state(ctx, q)
+	end, err := t.log.ends(ctx, q)
+	if err != nil || t.known && end == t.end {
+		return err
+	}
+	t.known = false
+	from, ok := t.knows(end)
+	if !ok || from > end.head { // the index or the log was set back: a server has lost its end
+		t.mu.Lock()
+		t.forget(end.indexed)
+		t.mu.Unlock()
+		from = end.indexed
+	}
+	entries, err := t.log.readEntries(ctx, q, from)
 	if err != nil {
 		return err
 	}
-	if t.known && head == t.head && indexed == t.indexed {
-		return nil
+	if reached := t.extend(from, entries); reached != end.head {
+		return fmt.Errorf("%w: event %d is missing", driver.ErrCorrupt, reached+1)
 	}
-	if !t.known || indexed != t.indexed {
-		t.drop(indexed)
-	}
-	t.known = false
-	from := max(indexed, t.head)
-	if len(t.entries) == 0 {
-		from = indexed
-	}
-	if from < head {
-		if t.entries, err = t.log.readEntries(ctx, q, t.entries, from); err != nil {
-			return err
-		}
-	}
-	t.head, t.micros, t.indexed, t.stored, t.known = head, micros, indexed, len(t.entries), true
+	t.end, t.known = end, true
 	return nil
 }
 
-// drop forgets the entries up to a position, all of them when the tail is not
-// known.
-func (t *Tail) drop(indexed uint64) {
-	list := t.entries[:t.stored]
-	if !t.known {
-		list = nil
-	}
-	t.entries = list
-	t.keep(t.between(indexed, math.MaxUint64), 8*t.every)
-	t.stored, t.indexed = len(t.entries), indexed
+// Abort forgets what was accepted, after a transaction that failed. The next Sync finds out
+// where the log ends.
+func (t *Tail) Abort() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.newer.cut(t.committed, maxKept)
+	t.known, t.posting = false, false
 }
 
-// Forget makes the next Sync read everything, after a transaction that failed.
-func (t *Tail) Forget() { t.known, t.posting = false, false }
+// Head returns the position of the last committed event.
+func (t *Tail) Head() uint64 { return t.end.head }
 
-// Head returns the position of the last stored event.
-func (t *Tail) Head() uint64 { return t.head }
-
-// Micros returns the time of the last stored event.
-func (t *Tail) Micros() int64 { return t.micros }
+// Micros returns the time of the last committed event.
+func (t *Tail) Micros() int64 { return t.end.micros }
 
 // Indexed returns the position above which the tail answers without the database.
-func (t *Tail) Indexed() uint64 { return t.indexed }
+func (t *Tail) Indexed() uint64 { return t.end.indexed }
 
-// Pending tells whether events were added that are not stored.
-func (t *Tail) Pending() bool { return len(t.entries) > t.stored }
+// Pending tells whether events were accepted that are not committed.
+func (t *Tail) Pending() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.pending()
+}
 
-// Add appends events and returns their positions.
+func (t *Tail) pending() bool { return len(t.newer.entries) > t.committed }
+
+// Add accepts events and returns their positions.
 func (t *Tail) Add(records []Record) []uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	positions := make([]uint64, len(records))
-	next := t.head + 1 + uint64(len(t.entries)-t.stored)
+	next := t.end.head + 1 + uint64(len(t.newer.entries)-t.committed)
 	for i := range records {
 		r := &records[i]
 		positions[i] = next + uint64(i)
-		t.entries = append(t.entries, entry{position: positions[i], typ: r.Event.Type, tags: r.tags, id: r.Event.ID, record: r})
+		t.newer.entries = append(t.newer.entries, entry{position: positions[i], typ: r.Event.Type, tags: r.tags, id: r.Event.ID, record: r})
 	}
 	return positions
 }
 
-// Write writes the events that were added, and the postings when they are due.
+// Write writes the events that were accepted, and the postings when they are due.
 // The time of the events is now, but not before that of the last event.
 func (t *Tail) Write(ctx context.Context, tx driver.Tx, now int64) error {
-	t.micros = max(t.micros, now)
-	if err := t.log.insert(ctx, tx, t.entries[t.stored:], t.micros); err != nil {
+	t.end.micros = max(t.end.micros, now)
+	if err := t.log.insert(ctx, tx, t.newer.entries[t.committed:], t.end.micros); err != nil {
 		return err
 	}
-	if t.posting = len(t.entries) >= t.every; !t.posting {
+	due := t.newer.between(t.end.indexed, math.MaxUint64)
+	if rest := t.older.between(t.end.indexed, math.MaxUint64); len(rest) > 0 {
+		due = slices.Concat(rest, due)
+	}
+	if t.posting = len(due) >= t.opts.Every; !t.posting {
 		return nil
 	}
-	return t.log.index(ctx, tx, t.entries)
+	return t.log.index(ctx, tx, due)
 }
 
 // Commit tells that the transaction is, and with it whatever Write has written in it, which
 // may be nothing: events count as indexed only when it was their postings.
 func (t *Tail) Commit() {
-	t.head += uint64(len(t.entries) - t.stored)
-	if t.recent != nil {
-		t.recent.add(t.entries[t.stored:])
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last != t.end.head {
+		t.since = t.end.head
 	}
-	for i := t.stored; i < len(t.entries); i++ {
-		t.entries[i].record = nil
+	for i := t.committed; i < len(t.newer.entries); i++ {
+		t.newer.entries[i].record = nil
 	}
-	t.stored = len(t.entries)
+	t.end.head += uint64(len(t.newer.entries) - t.committed)
+	t.committed, t.last = len(t.newer.entries), t.end.head
 	if t.posting {
-		t.drop(t.head)
+		t.end.indexed = t.end.head
+		t.turn(t.end.indexed)
 	}
 	t.posting = false
+	if t.opts.Overlapper == nil {
+		t.kept(t.end.head)
+	}
 }
 
 // Find returns where an event with an ID is, and the event itself when it is not
-// stored yet.
+// committed yet.
 func (t *Tail) Find(id event.ID) (at uint64, pending *event.Event, ok bool) {
-	t.fill()
-	n, ok := t.ids[id]
-	if !ok {
-		return 0, nil, false
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.newer.find(id)
+	if e == nil {
+		e = t.older.find(id)
 	}
-	if e := &t.entries[n]; e.record != nil {
+	switch {
+	case e == nil:
+		return 0, nil, false
+	case e.record != nil:
 		return e.position, e.record.Event, true
 	}
-	return t.entries[n].position, nil, true
+	return e.position, nil, true
 }
 
 // First returns the position of the first event above a position that matches an
-// item, of those without postings; zero when there is none.
+// item, of those that are in memory; zero when there is none.
 func (t *Tail) First(it *Item, after uint64) uint64 {
-	if len(t.entries) == 0 || t.entries[len(t.entries)-1].position <= after {
-		return 0
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.scratch = t.older.match(t.scratch[:0], it, after, math.MaxUint64, false, 1)
+	if len(t.scratch) == 0 {
+		t.scratch = t.newer.match(t.scratch, it, after, math.MaxUint64, false, 1)
 	}
-	t.scratch = t.match(t.scratch[:0], it, after, math.MaxUint64, false, 1)
 	if len(t.scratch) == 0 {
 		return 0
 	}
 	return slices.Min(t.scratch)
 }
 
-// state reads the last position and time, and up to where there are postings.
-func (l *Log) state(ctx context.Context, q driver.Querier) (head uint64, micros int64, indexed uint64, err error) {
+// reached returns the last committed position that is known. The caller holds mu.
+func (t *Tail) reached() uint64 { return t.base + uint64(len(t.older.entries)+t.committed) }
+
+// forget leaves nothing known, from a position on. The caller holds mu.
+func (t *Tail) forget(at uint64) {
+	t.older.cut(0, maxKept)
+	t.newer.cut(0, maxKept)
+	t.base, t.committed = at, 0
+}
+
+// turn makes the newer events the older ones, once postings find the older ones and some of
+// the newer. The caller holds mu, and nothing is accepted.
+func (t *Tail) turn(indexed uint64) {
+	middle := t.base + uint64(len(t.older.entries))
+	switch {
+	case indexed <= middle:
+	case len(t.newer.entries) > maxKept && t.reached() == indexed: // a large append
+		t.forget(indexed)
+	default:
+		t.older.cut(0, maxKept)
+		t.older, t.newer = t.newer, t.older
+		t.base, t.committed = middle, 0
+	}
+}
+
+// knows tells up to where what a view or transaction has above its postings is in memory,
+// and whether it is at all: not in a view that is older.
+func (t *Tail) knows(end ends) (to uint64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.pending() {
+		t.turn(end.indexed)
+	}
+	return max(t.reached(), end.indexed), t.base <= end.indexed
+}
+
+// extend takes the committed events above a position into memory, and returns the last
+// one that is there.
+func (t *Tail) extend(from uint64, entries []entry) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.pending() {
+		return t.reached()
+	}
+	if t.reached() < from {
+		t.forget(from)
+	}
+	for _, e := range entries {
+		if e.position == t.reached()+1 { // not one that another has brought
+			t.newer.entries = append(t.newer.entries, e)
+			t.committed++
+		}
+	}
+	return t.reached()
+}
+
+// match returns the positions of events of a view without postings that match the items of a
+// page, for each item and each of its types up to a number of them, in any order.
+func (t *Tail) match(ctx context.Context, q driver.Querier, end ends, p *Page, n int) ([][]uint64, error) {
+	known, ok := t.knows(end)
+	if !ok {
+		known = end.indexed
+	}
+	var own segment // what only this view has
+	if known < end.head {
+		entries, err := t.log.readEntries(ctx, q, known)
+		if err != nil {
+			return nil, err
+		}
+		own = newSegment()
+		if own.entries = entries; ok {
+			t.extend(known, entries)
+		}
+	}
+	after, last := max(end.indexed, p.After), end.head
+	if p.Before > 0 {
+		last = min(last, p.Before-1)
+	}
+	found := make([][]uint64, len(p.Items))
+	for i := range p.Items {
+		found[i] = own.match(nil, &p.Items[i], max(after, known), last, p.Backwards, n)
+	}
+	if after >= min(known, last) {
+		return found, nil
+	}
+	t.mu.Lock()
+	if t.base > end.indexed { // they were forgotten meanwhile
+		t.mu.Unlock()
+		return t.match(ctx, q, end, p, n)
+	}
+	defer t.mu.Unlock()
+	for i := range p.Items {
+		for _, s := range []*segment{&t.older, &t.newer} {
+			found[i] = s.match(found[i], &p.Items[i], after, min(known, last), p.Backwards, n)
+		}
+	}
+	return found, nil
+}
+
+// Durable notes that events up to a position are durable, and returns up to where they are,
+// as far as any process knows: what another one has made durable and read is read here from
+// then on.
+func (t *Tail) Durable(at uint64) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.raise(at)
+}
+
+// raise is Durable. The caller holds mu.
+func (t *Tail) raise(at uint64) uint64 {
+	t.durable = t.opts.Overlapper.Durable(max(t.durable, at))
+	t.kept(at)
+	return t.durable
+}
+
+func (t *Tail) kept(at uint64) {
+	if t.opts.Keep != nil {
+		t.opts.Keep(at)
+	}
+}
+
+// Visible returns up to where a reader may see, who has seen a position in a view. When
+// this process alone has written what is not durable, that is what is: nobody has been
+// told of the rest yet. What others have written they may have acknowledged: then ok is
+// false, and the reader makes it durable first.
+//
+// An engine that one process has, and that does not tell commits from durable ones, may show
+// a commit to views before it is durable: there the end is what this process has committed.
+func (t *Tail) Visible(seen uint64) (to uint64, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.opts.Overlapper == nil && t.opts.Shared:
+		return seen, true
+	case t.opts.Overlapper == nil:
+		return min(seen, t.last), true
+	}
+	durable := t.raise(0)
+	switch {
+	case seen <= durable:
+		return seen, true
+	case t.since <= durable && seen <= t.last:
+		return durable, true
+	}
+	return seen, false
+}
+
+// ends reads how far the log goes.
+func (l *Log) ends(ctx context.Context, q driver.Querier) (e ends, err error) {
 	var at, postings int64
-	err = driver.QueryRow(ctx, q, l.schema.Statements["state"], nil, &at, &micros, &postings)
+	err = driver.QueryRow(ctx, q, l.schema.Statements["state"], nil, &at, &e.micros, &postings)
 	if errors.Is(err, driver.ErrNoRows) {
 		err = nil // no event
 	}
-	return uint64(at), micros, uint64(postings), err
+	e.head, e.indexed = uint64(at), uint64(postings)
+	return e, err
 }
 
 // Posted returns the position up to which there are postings.
 func (l *Log) Posted(ctx context.Context, q driver.Querier) (uint64, error) {
-	_, _, indexed, err := l.state(ctx, q)
-	return indexed, err
+	e, err := l.ends(ctx, q)
+	return e.indexed, err
 }
 
-// readEntries appends the events above a position.
-func (l *Log) readEntries(ctx context.Context, q driver.Querier, list []entry, after uint64) ([]entry, error) {
+// readEntries reads the events above a position.
+func (l *Log) readEntries(ctx context.Context, q driver.Querier, after uint64) (list []entry, err error) {
 	text := l.texts.get([]byte("e"), func() string {
 		return "SELECT " + l.keyColumns() + " FROM events WHERE events.position > ? ORDER BY events.position"
 	})
-	err := eachKey(ctx, q, text, []any{position(after)}, func(k *keyRow) (bool, error) {
+	err = eachKey(ctx, q, text, []any{position(after)}, func(k *keyRow) (bool, error) {
 		e := entry{position: k.at, typ: string(k.typ), tags: splitTags(string(k.tags))}
 		if len(k.id) > 0 && len(k.id) != len(e.id) {
 			return false, fmt.Errorf("event %d: %w: an ID of %d bytes", k.at, driver.ErrCorrupt, len(k.id))

@@ -50,10 +50,11 @@ func (s *search) statement(lists []*list, seek bool) (text string, args []any) {
 	if s.log.listsTerms() {
 		most = fewArms
 	}
+	tell := s.tell && !s.told
 	if len(lists) > most && !slices.ContainsFunc(lists, unlistable) {
-		return s.listed(lists, limit, kind)
+		return s.listed(lists, limit, kind, tell)
 	}
-	shape := append(make([]byte, 0, 32), 'l', flag(s.backwards), flag(seek), kind)
+	shape := append(make([]byte, 0, 32), 'l', flag(s.backwards), flag(seek), flag(tell), kind)
 	args = make([]any, 0, 5*len(lists))
 	for _, l := range lists {
 		args = append(args, l.term)
@@ -69,7 +70,7 @@ func (s *search) statement(lists []*list, seek bool) (text string, args []any) {
 			args = append(args, int64(l.rows+1))
 		}
 	}
-	return s.log.texts.get(shape, func() string { return s.text(lists, seek, limit) }), args
+	return s.log.texts.get(shape, func() string { return s.text(lists, seek, limit, tell) }), args
 }
 
 // filters tells whether a statement leaves out the rows of a list that do not name the
@@ -86,8 +87,10 @@ func (l *Log) rowLimit(rows int) (text string, kind byte) {
 }
 
 // listed has the terms in one argument, and where to read on in another one.
-func (s *search) listed(lists []*list, limit string, kind byte) (text string, args []any) {
-	text = s.log.texts.get([]byte{'L', flag(s.backwards), kind}, func() string { return s.log.listedText(s.backwards, limit, int(kind)+1) })
+func (s *search) listed(lists []*list, limit string, kind byte, tell bool) (text string, args []any) {
+	text = s.log.texts.get([]byte{'L', flag(s.backwards), flag(tell), kind}, func() string {
+		return s.log.listedText(s.backwards, limit, int(kind)+1, tell)
+	})
 	var terms, from strings.Builder
 	for i, l := range lists {
 		if i > 0 {
@@ -102,7 +105,7 @@ func (s *search) listed(lists []*list, limit string, kind byte) (text string, ar
 
 // listedText looks for the row to begin with in any case. DuckDB reads all rows of the
 // terms: it has no index that gives the first ones in order.
-func (l *Log) listedText(backwards bool, limit string, rows int) string {
+func (l *Log) listedText(backwards bool, limit string, rows int, tell bool) string {
 	if l.dialect == driver.DuckDB {
 		from := "coalesce(lead(e.position) OVER (PARTITION BY t.n ORDER BY e.position) > t.start, TRUE)"
 		if backwards {
@@ -113,7 +116,8 @@ func (l *Log) listedText(backwards bool, limit string, rows int) string {
 			" FROM (SELECT unnest(range(len(string_split(a.terms, chr(31))))) AS n, unnest(string_split(a.terms, chr(31))) AS term," +
 			" unnest(CAST(string_split(a.starts, ',') AS BIGINT[])) AS start" +
 			" FROM (SELECT CAST(? AS VARCHAR) AS terms, CAST(? AS VARCHAR) AS starts) AS a) AS t" +
-			" JOIN event_postings AS e ON e.term = t.term) AS x WHERE wanted) AS y WHERE r <= " + strconv.Itoa(rows) + " ORDER BY n, r"
+			" JOIN event_postings AS e ON e.term = t.term) AS x WHERE wanted) AS y WHERE r <= " + strconv.Itoa(rows) +
+			tellEnds(tell) + " ORDER BY n," + strings.TrimPrefix(order("position", backwards), " ORDER BY")
 	}
 	from := "e.position >= coalesce((SELECT max(b.position) FROM event_postings AS b WHERE b.term = t.term AND b.position <= t.start), 0)"
 	if backwards {
@@ -122,12 +126,27 @@ func (l *Log) listedText(backwards bool, limit string, rows int) string {
 	return "SELECT t.n - 1 AS n, p.position, p.list" +
 		" FROM unnest(string_to_array(?, chr(31)) COLLATE \"C\", CAST(string_to_array(?, ',') AS BIGINT[])) WITH ORDINALITY AS t(term, start, n)" +
 		" CROSS JOIN LATERAL (SELECT e.position, e.list FROM event_postings AS e WHERE e.term = t.term AND " + from +
-		order("e.position", backwards) + limit + ") AS p"
+		order("e.position", backwards) + limit + ") AS p" + tellEnds(tell)
+}
+
+// The numbers of the rows that tell how far the log goes, beside those of lists.
+const (
+	headRow    = -1
+	indexedRow = -2
+)
+
+// tellEnds adds these rows to a statement.
+func tellEnds(tell bool) string {
+	if !tell {
+		return ""
+	}
+	return " UNION ALL SELECT -1, coalesce(max(position), 0), CAST('' AS BYTEA) FROM events" +
+		" UNION ALL SELECT -2, position, CAST('' AS BYTEA) FROM event_index"
 }
 
 // text reads rows of several terms. Each term gives its number, so that it does not
 // matter in which order the engine answers for them; the rows of one are in order.
-func (s *search) text(lists []*list, seek bool, limit string) string {
+func (s *search) text(lists []*list, seek bool, limit string, tell bool) string {
 	from := "position >= ?"
 	switch {
 	case s.backwards:
@@ -142,7 +161,7 @@ func (s *search) text(lists []*list, seek bool, limit string) string {
 			arm += " AND instr(list, ?) > 0"
 		}
 		arm += order("position", s.backwards) + limit
-		if len(lists) == 1 {
+		if len(lists) == 1 && !tell {
 			return "SELECT " + arm
 		}
 		if i > 0 {
@@ -150,5 +169,5 @@ func (s *search) text(lists []*list, seek bool, limit string) string {
 		}
 		b.WriteString("SELECT * FROM (SELECT " + arm + ") AS a" + strconv.Itoa(i))
 	}
-	return b.String()
+	return b.String() + tellEnds(tell)
 }

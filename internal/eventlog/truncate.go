@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"strings"
 
 	"github.com/varvedb/varve/store/driver"
@@ -61,9 +60,6 @@ const (
 // Truncate takes the data and metadata from a bounded number of events at positions above
 // after and below before. It returns the last one that it came to.
 func (l *Log) Truncate(ctx context.Context, tx driver.Tx, after, before uint64) (last uint64, err error) {
-	if l.unsummed {
-		return 0, fmt.Errorf("%w: the events have no checksums, which tell a truncated event: export them into a new store", driver.ErrUnsupported)
-	}
 	gone := Gone{}
 	list, _, err := l.Read(ctx, tx, Page{Items: []Item{{}}, After: after, Before: before, Limit: truncateEvents, Bytes: truncateBytes, Gone: gone})
 	if err != nil || len(list) == 0 {

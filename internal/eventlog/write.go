@@ -35,12 +35,8 @@ func (l *Log) insert(ctx context.Context, tx driver.Tx, entries []entry, micros 
 		if !e.ID.IsZero() {
 			id = e.ID[:]
 		}
-		at, tags, metadata := position(entries[i].position), r.list(), filled(e.Metadata)
-		when := cmp.Or(r.Micros, micros)
-		if !l.unsummed {
-			metadata = sealed(e, at, when, tags)
-		}
-		rows = append(rows, at, e.Type, when, id, tags, filled(e.Data), metadata)
+		at, when, tags := position(entries[i].position), cmp.Or(r.Micros, micros), r.list()
+		rows = append(rows, at, e.Type, when, id, tags, filled(e.Data), sealed(e, at, when, tags))
 	}
 	return tx.Insert(ctx, eventsTable, rows)
 }
@@ -57,18 +53,13 @@ func filled(b []byte) []byte {
 
 // index writes the postings of events.
 func (l *Log) index(ctx context.Context, tx driver.Tx, entries []entry) error {
-	if l.posted {
-		if err := tx.Insert(ctx, postingsTable, postingRows(entries)); err != nil {
-			return err
-		}
+	if err := tx.Insert(ctx, postingsTable, postingRows(entries)); err != nil {
+		return err
 	}
 	if rows := idRows(entries); len(rows) > 0 {
 		if err := tx.Insert(ctx, idsTable, rows); err != nil {
 			return err
 		}
-	}
-	if !l.posted {
-		return nil
 	}
 	return driver.Run(ctx, tx, l.schema.Statements["update_index"], position(entries[len(entries)-1].position))
 }

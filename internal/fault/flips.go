@@ -108,7 +108,7 @@ const (
 // those of a closed one, else those that a killed process leaves, with a log.
 func prepare(ctx context.Context, c crashtest.Cell, contents *crashtest.Contents, rng *rand.Rand) (im image, err error) {
 	params, steps := []string{"memory", "64MiB", "backlog", "60"}, blocks
-	if _, events := c.Events(); events {
+	if c.Layout == crashtest.EventsLayout {
 		steps = appends
 	}
 	if d, ok := driver.Lookup(c.Engine); ok && d.Capabilities.WALCheckpoint {

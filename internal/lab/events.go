@@ -7,8 +7,6 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/enrolment"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/store"
-	"github.com/varvedb/varve/store/driver"
 )
 
 // manyEvents is the largest data set, of a lab's scale.
@@ -23,24 +21,19 @@ func (l *Lab) enrolments() []enrolment.Data {
 	return sizes
 }
 
-// events measures groups of the list of package enrolment in each of the engine's
-// layouts of events: courses, students and enrolments, as go-crablet measures them.
-// Phases are short: there are many.
+// events measures groups of the list of package enrolment: courses, students and
+// enrolments, as go-crablet measures them. Phases are short: there are many.
 func events(groups ...string) func(*Lab) ([]Variant, error) {
 	return func(l *Lab) (list []Variant, _ error) {
-		sizes := l.enrolments()
-		linked, _ := driver.Lookup(l.Engine.Name)
-		for _, layout := range store.EventLayouts(linked.Info.Dialect) {
-			for _, data := range sizes {
-				for _, w := range enrolment.Workloads(data) {
-					if !slices.Contains(groups, w.Group) {
-						continue
-					}
-					c := l.on(layout, data.Name, w.Key, w.Value)
-					list = append(list, l.timedOn("Event"+w.Group, c, data.Dataset(l.Engine, layout), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
-						return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
-					}))
+		for _, data := range l.enrolments() {
+			for _, w := range enrolment.Workloads(data) {
+				if !slices.Contains(groups, w.Group) {
+					continue
 				}
+				c := l.on(enrolment.Layout, data.Name, w.Key, w.Value)
+				list = append(list, l.timedOn("Event"+w.Group, c, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
+					return w.Run(ctx, cp, pace.Config{Duration: l.Phase / 2})
+				}))
 			}
 		}
 		return list, nil

@@ -41,8 +41,8 @@ func measureService(l *Lab) (list []Variant, _ error) {
 func (l *Lab) servedEvents(data enrolment.Data) (list []Variant) {
 	for _, protocol := range serve.EventProtocols {
 		for _, w := range serve.EventWorkloads {
-			c := l.on("tags", data.Name, "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
-			list = append(list, l.timedOn("ServiceEvents", c, data.Dataset(l.Engine, "tags"), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
+			c := l.on(enrolment.Layout, data.Name, "protocol", protocol, "op", w.Name, "clients", itoa(w.Clients))
+			list = append(list, l.timedOn("ServiceEvents", c, data.Dataset(l.Engine), func(ctx context.Context, cp *bench.Copy) (bench.Result, error) {
 				return w.Serve(ctx, cp.DB, protocol, pace.Config{Duration: l.Phase / 2})
 			}))
 		}

@@ -108,23 +108,3 @@ func TestOr(t *testing.T) {
 		}
 	})
 }
-
-func TestMatcher(t *testing.T) {
-	tag := rapid.Custom(func(rt *rapid.T) event.Tag {
-		return event.NewTag(rapid.SampledFrom([]string{"x", "y"}).Draw(rt, "key"), rapid.SampledFrom([]string{"1", "2", "3"}).Draw(rt, "value"))
-	})
-	typ := rapid.SampledFrom([]string{"A", "B", "C"})
-	item := rapid.Custom(func(rt *rapid.T) event.Item {
-		return event.Item{Types: rapid.SliceOfN(typ, 0, 2).Draw(rt, "types"), Tags: rapid.SliceOfNDistinct(tag, 0, 3, rapid.ID).Draw(rt, "tags")}
-	}).Filter(func(it event.Item) bool { return len(it.Types)+len(it.Tags) > 0 })
-	rapid.Check(t, func(rt *rapid.T) {
-		q := event.Query{Items: rapid.SliceOfN(item, 6, 16).Draw(rt, "items")}
-		matches := q.Matcher()
-		for range 10 {
-			e := event.Event{Type: typ.Draw(rt, "type"), Tags: rapid.SliceOfNDistinct(tag, 0, 3, rapid.ID).Draw(rt, "tags")}
-			if got := matches(&e); got != q.Matches(&e) {
-				rt.Fatalf("query %+v, event %+v: %t", q, e, got)
-			}
-		}
-	})
-}

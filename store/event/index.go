@@ -36,35 +36,19 @@ func (x *index) add(n int, q Query) {
 	}
 }
 
-// each calls f with each query that selects an event, perhaps more than once, until f
-// returns false.
-func (x *index) each(ev *Event, f func(query int) bool) {
-	for _, n := range x.all {
-		if !f(n) {
-			return
-		}
-	}
+// find returns the queries that select an event, in order, until the next call.
+func (x *index) find(ev *Event) []int {
+	x.found = append(x.found[:0], x.all...)
 	for _, e := range x.byType[ev.Type] {
-		if !f(e.query) {
-			return
-		}
+		x.found = append(x.found, e.query)
 	}
 	for _, t := range ev.Tags {
 		for _, e := range x.byTag[t] {
-			if e.item.matches(ev) && !f(e.query) {
-				return
+			if e.item.matches(ev) {
+				x.found = append(x.found, e.query)
 			}
 		}
 	}
-}
-
-// find returns the queries that select an event, in order, until the next call.
-func (x *index) find(ev *Event) []int {
-	x.found = x.found[:0]
-	x.each(ev, func(query int) bool {
-		x.found = append(x.found, query)
-		return true
-	})
 	slices.Sort(x.found)
 	x.found = slices.Compact(x.found)
 	return x.found

@@ -55,26 +55,6 @@ func (q Query) Matches(e *Event) bool {
 	return len(q.Items) == 0
 }
 
-// fewItems are compared one by one as fast as they are looked up.
-const fewItems = 8
-
-// Matcher returns what Matches tells of many events: it looks up the items of an event's
-// type and tags instead of going through all. The query must not change meanwhile.
-func (q Query) Matcher() func(e *Event) bool {
-	if len(q.Items) <= fewItems {
-		return q.Matches
-	}
-	var x index
-	x.add(0, q)
-	return func(e *Event) (found bool) {
-		x.each(e, func(int) bool {
-			found = true
-			return false
-		})
-		return found
-	}
-}
-
 func (it *Item) matches(e *Event) bool {
 	if len(it.Types) > 0 && !slices.Contains(it.Types, e.Type) {
 		return false

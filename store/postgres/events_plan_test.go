@@ -9,7 +9,6 @@ import (
 
 	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/internal/pgtest"
-	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
 	"github.com/varvedb/varve/store/event"
@@ -47,11 +46,10 @@ func TestEventPlans(t *testing.T) {
 	db, err := store.Open(ctx, url, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = db.Events(ctx, store.EventOptions{Layout: "tags"})
+	_, err = db.Events(ctx, store.EventOptions{})
 	require.NoError(t, err)
-	schema, err := schemas.EventTables("tags", string(driver.Postgres))
+	log, err := eventlog.New(driver.Postgres)
 	require.NoError(t, err)
-	log := eventlog.New(schema, driver.Postgres)
 	pgtest.Exec(t, url, `INSERT INTO events SELECT n, 'A', n, '', repeat('x', 50), repeat('y', 100)::bytea, '' FROM generate_series(1, 400000) AS n`)
 	pgtest.Exec(t, url, `UPDATE event_index SET position = 399999`)
 	pgtest.Exec(t, url, `INSERT INTO event_postings SELECT 'x=' || n, n, '' FROM generate_series(1, 100000) AS n`)
@@ -81,8 +79,8 @@ func TestEventPlans(t *testing.T) {
 			}
 		}
 		guard := &eventlog.Guard{Items: eventlog.Compile(tag)}
-		require.NoError(t, log.Judge(ctx, p, []*eventlog.Guard{guard}, eventlog.Bound{}))
-		require.NoError(t, log.NewTail(true, 100).Sync(ctx, p))
+		require.NoError(t, log.Judge(ctx, p, []*eventlog.Guard{guard}, 399_999, eventlog.Bound{}))
+		require.NoError(t, log.NewTail(eventlog.TailOptions{Shared: true, Every: 100}).Sync(ctx, p))
 		require.NoError(t, r.Close())
 	}
 }

@@ -33,23 +33,19 @@ func TestEventsOfTwoProcesses(t *testing.T) {
 		appendAsChild(t, url, os.Getenv(appenderName))
 		return
 	}
-	for _, layout := range []string{"tags", "gin"} {
-		t.Run(layout, func(t *testing.T) {
-			url := pgtest.NewURL(t)
-			db, err := store.Open(t.Context(), url, nil)
-			require.NoError(t, err)
-			defer func() { require.NoError(t, db.Close()) }()
-			evs, err := db.Events(t.Context(), store.EventOptions{Layout: layout, PollInterval: time.Millisecond})
-			require.NoError(t, err)
-			a, b := startAppender(t, url, "a"), startAppender(t, url, "b")
-			a.begin(t)
-			b.begin(t)
-			followed := follow(t, evs)
-			require.NoError(t, a.cmd.Wait())
-			require.NoError(t, b.cmd.Wait())
-			requireWhole(t, evs, followed)
-		})
-	}
+	url := pgtest.NewURL(t)
+	db, err := store.Open(t.Context(), url, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	evs, err := db.Events(t.Context(), store.EventOptions{PollInterval: time.Millisecond})
+	require.NoError(t, err)
+	a, b := startAppender(t, url, "a"), startAppender(t, url, "b")
+	a.begin(t)
+	b.begin(t)
+	followed := follow(t, evs)
+	require.NoError(t, a.cmd.Wait())
+	require.NoError(t, b.cmd.Wait())
+	requireWhole(t, evs, followed)
 }
 
 // appender is a child process. It opens the store and then waits until its input

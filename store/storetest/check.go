@@ -158,7 +158,7 @@ func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
 		require.NoError(t, err)
 	}
 	require.NoError(t, ents.Settle(t.Context()))
-	evs := eventsOf(t, db, store.EventOptions{Layout: "tags", IndexEvery: 4})
+	evs := eventsOf(t, db, store.EventOptions{IndexEvery: 4})
 	for n := range 10 {
 		_, err := evs.Append(t.Context(), []store.Event{checkEvent(n)}, nil)
 		require.NoError(t, err)

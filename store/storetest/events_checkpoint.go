@@ -16,17 +16,17 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventCheckpoint(t *testing.T, h Harness, layout string) {
-	t.Run("advance", func(t *testing.T) { checkpointAdvance(t, h, layout) })
-	t.Run("group", func(t *testing.T) { checkpointGroup(t, h, layout) })
-	t.Run("consume", func(t *testing.T) { checkpointConsume(t, h, layout) })
-	t.Run("live", func(t *testing.T) { checkpointLive(t, h, layout) })
-	t.Run("consumers of one name", func(t *testing.T) { checkpointRivals(t, h, layout) })
+func runEventCheckpoint(t *testing.T, h Harness) {
+	t.Run("advance", func(t *testing.T) { checkpointAdvance(t, h) })
+	t.Run("group", func(t *testing.T) { checkpointGroup(t, h) })
+	t.Run("consume", func(t *testing.T) { checkpointConsume(t, h) })
+	t.Run("live", func(t *testing.T) { checkpointLive(t, h) })
+	t.Run("consumers of one name", func(t *testing.T) { checkpointRivals(t, h) })
 }
 
 // checkpointAdvance: what random histories do not come to.
-func checkpointAdvance(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func checkpointAdvance(t *testing.T, h Harness) {
+	s := h.events(t)
 	other := s.another(t, h)
 	advance := func(name string, from, to uint64, events ...store.Event) error {
 		_, err := s.Advance(t.Context(), store.EventCheckpoint{Consumer: name, From: from, To: to}, events, nil)
@@ -69,8 +69,8 @@ func checkpointAdvance(t *testing.T, h Harness, layout string) {
 
 // checkpointGroup: of several that move one consumer from the same position at once, in one
 // commit maybe, one does.
-func checkpointGroup(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func checkpointGroup(t *testing.T, h Harness) {
+	s := h.events(t)
 	errs := make([]error, 12)
 	for range errs {
 		s.add(t, ev("N", ""))
@@ -133,9 +133,9 @@ func (f *fickle) Advance(ctx context.Context, c store.EventCheckpoint, events []
 
 // checkpointConsume: whenever a consumer dies, each event leads to one other event, and none
 // is left out.
-func checkpointConsume(t *testing.T, h Harness, layout string) {
+func checkpointConsume(t *testing.T, h Harness) {
 	const total = 120
-	s := h.events(t, layout)
+	s := h.events(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	f := &fickle{Events: s.Events, rnd: rand.New(rand.NewPCG(seed, 0))}
@@ -176,8 +176,8 @@ func checkpointConsume(t *testing.T, h Harness, layout string) {
 
 // checkpointLive: a consumer goes on with what is appended, decides anew when its condition
 // fails, and stores its checkpoint when it ends.
-func checkpointLive(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func checkpointLive(t *testing.T, h Harness) {
+	s := h.events(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	calls := 0
@@ -211,8 +211,8 @@ func checkpointLive(t *testing.T, h Harness, layout string) {
 
 // checkpointRivals: of two consumers of one name each event leads to one other; one of them
 // is told.
-func checkpointRivals(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func checkpointRivals(t *testing.T, h Harness) {
+	s := h.events(t)
 	var events []store.Event
 	for i := range 60 {
 		events = append(events, ev("N", fmt.Sprint(i)))

@@ -19,11 +19,11 @@ import (
 )
 
 // runEventGroup checks what appends that share commits owe each other.
-func runEventGroup(t *testing.T, h Harness, layout string) {
-	t.Run("repetitions", func(t *testing.T) { groupRepetitions(t, h, layout) })
-	t.Run("cancel", func(t *testing.T) { groupCancel(t, h, layout) })
-	t.Run("queue", func(t *testing.T) { groupQueue(t, h, layout) })
-	t.Run("close", func(t *testing.T) { groupClose(t, h, layout) })
+func runEventGroup(t *testing.T, h Harness) {
+	t.Run("repetitions", func(t *testing.T) { groupRepetitions(t, h) })
+	t.Run("cancel", func(t *testing.T) { groupCancel(t, h) })
+	t.Run("queue", func(t *testing.T) { groupQueue(t, h) })
+	t.Run("close", func(t *testing.T) { groupClose(t, h) })
 }
 
 // held opens the writer's transaction, so that appends gather behind it.
@@ -34,8 +34,8 @@ func held(t testing.TB, s eventStream) (release func()) {
 }
 
 // groupRepetitions appends the same IDs at once.
-func groupRepetitions(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
+func groupRepetitions(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
 	release := held(t, s)
 	defer release()
 	var positions [32]uint64
@@ -75,8 +75,8 @@ func groupRepetitions(t *testing.T, h Harness, layout string) {
 
 // groupCancel gives appends up at random: each is stored whole, at the positions
 // it was told, or not at all.
-func groupCancel(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func groupCancel(t *testing.T, h Harness) {
+	s := h.events(t)
 	const workers, each = 8, 25
 	var mu sync.Mutex
 	outcome := map[string][]uint64{}
@@ -126,8 +126,8 @@ func groupCancel(t *testing.T, h Harness, layout string) {
 const unknownPosition = math.MaxUint64 - 1
 
 // groupQueue fills a short queue and gives up an append that waits for a place.
-func groupQueue(t *testing.T, h Harness, layout string) {
-	s := h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, Queue: 2})
+func groupQueue(t *testing.T, h Harness) {
+	s := h.openEvents(t, h.quickURL(t), store.EventOptions{Queue: 2})
 	release := held(t, s)
 	defer release()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -161,8 +161,8 @@ func groupQueue(t *testing.T, h Harness, layout string) {
 
 // groupClose closes the database under waiting appends: each has its verdict, and
 // what was acknowledged is there.
-func groupClose(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func groupClose(t *testing.T, h Harness) {
+	s := h.events(t)
 	var acknowledged atomic.Int64
 	var wg sync.WaitGroup
 	for range 8 {
@@ -245,11 +245,11 @@ func (s linearState) highest(tags int) (at uint64) {
 // runEventLinearizable checks random concurrent histories of reads and conditional
 // appends: there must be one order of them, in keeping with real time, that a store
 // without concurrency could have gone through.
-func runEventLinearizable(t *testing.T, h Harness, layout string) {
+func runEventLinearizable(t *testing.T, h Harness) {
 	const clients, each = 6, 30
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	s := h.indexedEvents(t, layout)
+	s := h.indexedEvents(t)
 	processes := []eventStream{s, s.another(t, h)}
 	var mu sync.Mutex
 	var history []porcupine.Operation

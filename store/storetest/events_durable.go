@@ -17,19 +17,19 @@ import (
 // runEventDurable checks what becomes of events between their commit and the sync that
 // makes them durable, on engines that do the one beside the other, and then what appends
 // owe each other, at the level of durability at which there is such a time.
-func runEventDurable(t *testing.T, h Harness, layout string) {
+func runEventDurable(t *testing.T, h Harness) {
 	db := h.open(t, h.NewURL(t), nil)
 	if _, ok := db.Engine().(driver.Overlapper); !ok {
 		t.Skip("a commit is durable when it returns")
 	}
-	t.Run("hidden", func(t *testing.T) { durableHidden(t, h, layout) })
-	t.Run("verdicts", func(t *testing.T) { durableVerdicts(t, h, layout) })
-	t.Run("two processes", func(t *testing.T) { durableProcesses(t, h, layout) })
-	t.Run("failure", func(t *testing.T) { durableFailure(t, h, layout) })
+	t.Run("hidden", func(t *testing.T) { durableHidden(t, h) })
+	t.Run("verdicts", func(t *testing.T) { durableVerdicts(t, h) })
+	t.Run("two processes", func(t *testing.T) { durableProcesses(t, h) })
+	t.Run("failure", func(t *testing.T) { durableFailure(t, h) })
 	h.durable = true
-	t.Run("group", func(t *testing.T) { runEventGroup(t, h, layout) })
-	t.Run("linearizable", func(t *testing.T) { runEventLinearizable(t, h, layout) })
-	t.Run("subscribe", func(t *testing.T) { runEventSubscribe(t, h, layout) })
+	t.Run("group", func(t *testing.T) { runEventGroup(t, h) })
+	t.Run("linearizable", func(t *testing.T) { runEventLinearizable(t, h) })
+	t.Run("subscribe", func(t *testing.T) { runEventSubscribe(t, h) })
 }
 
 // syncGate lets syncs wait, or fail, when a test says so.
@@ -82,10 +82,10 @@ func (g *syncGate) syncs() int {
 }
 
 // heldEvents opens an event store whose syncs may be held.
-func (h Harness) heldEvents(t *testing.T, rawURL, layout string) (eventStream, *syncGate) {
+func (h Harness) heldEvents(t *testing.T, rawURL string) (eventStream, *syncGate) {
 	t.Helper()
 	g := &syncGate{}
-	return h.openEvents(t, tap(g.see).tapped(t, rawURL, true), store.EventOptions{Layout: layout, IndexEvery: 4}), g
+	return h.openEvents(t, tap(g.see).tapped(t, rawURL, true), store.EventOptions{IndexEvery: 4}), g
 }
 
 // later appends in a goroutine.
@@ -108,8 +108,8 @@ func (s eventStream) visible(t *testing.T, n int) {
 
 // durableHidden: what is not durable is read by who asks for it alone, and the next
 // group is committed meanwhile.
-func durableHidden(t *testing.T, h Harness, layout string) {
-	s, e := h.heldEvents(t, h.NewURL(t), layout)
+func durableHidden(t *testing.T, h Harness) {
+	s, e := h.heldEvents(t, h.NewURL(t))
 	first := s.add(t, ev("A", "durable", "k:v"))
 	release := e.hold()
 	defer release(nil)
@@ -149,8 +149,8 @@ func durableHidden(t *testing.T, h Harness, layout string) {
 
 // durableVerdicts: nobody is told that what is not durable is in his way, or that it is
 // stored already.
-func durableVerdicts(t *testing.T, h Harness, layout string) {
-	s, e := h.heldEvents(t, h.NewURL(t), layout)
+func durableVerdicts(t *testing.T, h Harness) {
+	s, e := h.heldEvents(t, h.NewURL(t))
 	s.add(t, ev("A", "durable"))
 	claim := ev("Claimed", "", "name:x")
 	claim.ID = idOf(1)
@@ -176,10 +176,10 @@ func durableVerdicts(t *testing.T, h Harness, layout string) {
 
 // durableProcesses: who reads what another process has written makes it durable first: he
 // cannot know whether it is, and it may be acknowledged.
-func durableProcesses(t *testing.T, h Harness, layout string) {
+func durableProcesses(t *testing.T, h Harness) {
 	rawURL := h.NewURL(t)
-	s, e := h.heldEvents(t, rawURL, layout)
-	other, o := h.heldEvents(t, rawURL, layout)
+	s, e := h.heldEvents(t, rawURL)
+	other, o := h.heldEvents(t, rawURL)
 	s.add(t, ev("A", "one"))
 	require.Equal(t, "one", other.names(t, event.All(), nil))
 	before := o.syncs()
@@ -221,8 +221,8 @@ func durableProcesses(t *testing.T, h Harness, layout string) {
 
 // durableFailure: when a sync fails, everybody learns it whose events it was for, and
 // nobody appends any more.
-func durableFailure(t *testing.T, h Harness, layout string) {
-	s, e := h.heldEvents(t, h.NewURL(t), layout)
+func durableFailure(t *testing.T, h Harness) {
+	s, e := h.heldEvents(t, h.NewURL(t))
 	s.add(t, ev("A", "durable"))
 	release := e.hold()
 	one := s.later(ev("A", "one", "k:v"), nil)

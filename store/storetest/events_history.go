@@ -19,20 +19,20 @@ import (
 // store is opened again with another IndexEvery and restored from its backup meanwhile,
 // commits fail, and consumers move without events: whatever happens, conditions, reads and
 // repetitions have the answers of the list, and a check finds nothing.
-func runEventHistory(t *testing.T, h Harness, layout string) {
+func runEventHistory(t *testing.T, h Harness) {
 	n := 40
 	if h.slow() || h.connect != nil {
 		n = 5
 	}
 	for i := range cmp.Or(*histories, n) {
-		if !t.Run(fmt.Sprint(i), func(t *testing.T) { eventHistory(t, h, layout, i) }) {
+		if !t.Run(fmt.Sprint(i), func(t *testing.T) { eventHistory(t, h, i) }) {
 			return
 		}
 	}
 }
 
-func eventHistory(t *testing.T, h Harness, layout string, i int) {
-	m := &eventMachine{drawer: &drawer{Rand: randomSource(t, i)}, h: h, t: t, layout: layout, checkpoints: map[string]uint64{}, whole: 1}
+func eventHistory(t *testing.T, h Harness, i int) {
+	m := &eventMachine{drawer: &drawer{Rand: randomSource(t, i)}, h: h, t: t, checkpoints: map[string]uint64{}, whole: 1}
 	var cancel context.CancelFunc
 	m.ctx, cancel = context.WithTimeout(t.Context(), historyTime)
 	defer cancel()
@@ -58,7 +58,6 @@ type eventMachine struct {
 	h      Harness
 	t      *testing.T
 	ctx    context.Context // of a deadline
-	layout string
 
 	url       string
 	processes []eventStream // the second one as another process would
@@ -82,7 +81,7 @@ func (m *eventMachine) open(rawURL string) {
 }
 
 func (m *eventMachine) openProcess(rawURL string) {
-	opts := store.EventOptions{Layout: m.layout, LockedRows: 4, IndexEvery: one(m.drawer, 1, 2, 3, 5, 8, 16, 0)}
+	opts := store.EventOptions{LockedRows: 4, IndexEvery: one(m.drawer, 1, 2, 3, 5, 8, 16, 0)}
 	db := mustOpen(m.t, rawURL, nil)
 	m.processes = append(m.processes, eventStream{Events: eventsOf(m.t, db, opts), db: db, url: rawURL})
 }

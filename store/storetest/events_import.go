@@ -15,12 +15,12 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventImport(t *testing.T, h Harness, layout string) {
-	t.Run("continuation", func(t *testing.T) { importContinuation(t, h, layout) })
-	t.Run("times", func(t *testing.T) { importTimes(t, h, layout) })
-	t.Run("beside", func(t *testing.T) { importBeside(t, h, layout) })
-	t.Run("alone", func(t *testing.T) { importAlone(t, h, layout) })
-	t.Run("renumber", func(t *testing.T) { importRenumber(t, h, layout) })
+func runEventImport(t *testing.T, h Harness) {
+	t.Run("continuation", func(t *testing.T) { importContinuation(t, h) })
+	t.Run("times", func(t *testing.T) { importTimes(t, h) })
+	t.Run("beside", func(t *testing.T) { importBeside(t, h) })
+	t.Run("alone", func(t *testing.T) { importAlone(t, h) })
+	t.Run("renumber", func(t *testing.T) { importRenumber(t, h) })
 }
 
 // oldEvents are events of 2020, one a minute, some with IDs.
@@ -36,8 +36,8 @@ func oldEvents(n int) []store.SequencedEvent {
 }
 
 // importContinuation: what is not the continuation of the store is refused.
-func importContinuation(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func importContinuation(t *testing.T, h Harness) {
+	s := h.events(t)
 	list := oldEvents(10)
 	run := func(list []store.SequencedEvent) error {
 		_, err := s.Import(t.Context(), stream(list, nil), store.EventImportOptions{})
@@ -70,8 +70,8 @@ func importContinuation(t *testing.T, h Harness, layout string) {
 }
 
 // importTimes: times do not fall, whoever gives them.
-func importTimes(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func importTimes(t *testing.T, h Harness) {
+	s := h.events(t)
 	run := func(times ...time.Time) error {
 		var list []store.SequencedEvent
 		for _, at := range times {
@@ -105,8 +105,8 @@ func importTimes(t *testing.T, h Harness, layout string) {
 
 // importRenumber: without their positions events go behind those that there are, while
 // others append, and those with IDs once.
-func importRenumber(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func importRenumber(t *testing.T, h Harness) {
+	s := h.events(t)
 	s.add(t, ev("First", ""))
 	list := oldEvents(4)
 	for i := range list {
@@ -129,8 +129,8 @@ func importRenumber(t *testing.T, h Harness, layout string) {
 
 // importBeside: events with times are appended beside others, which share commits. Times
 // do not fall, and each append is whole.
-func importBeside(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
+func importBeside(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
 	errs := make([]error, 6)
 	var wg sync.WaitGroup
 	for i := range errs {
@@ -162,10 +162,10 @@ func importBeside(t *testing.T, h Harness, layout string) {
 
 // importAlone: an append that waits beside one of events with times shares no transaction
 // with it, and has the time of its own.
-func importAlone(t *testing.T, h Harness, layout string) {
+func importAlone(t *testing.T, h Harness) {
 	for name, timedFirst := range map[string]bool{"behind": true, "before": false} {
 		t.Run(name, func(t *testing.T) {
-			s, w := h.watchedEvents(t, store.EventOptions{Layout: layout})
+			s, w := h.watchedEvents(t, store.EventOptions{})
 			release := held(t, s)
 			defer release()
 			var wg sync.WaitGroup

@@ -15,11 +15,11 @@ import (
 )
 
 // runEventLocked counts what appends read while they keep others from appending.
-func runEventLocked(t *testing.T, h Harness, layout string) {
-	t.Run("conditions", func(t *testing.T) { lockedConditions(t, h, layout) })
-	t.Run("beside", func(t *testing.T) { lockedBeside(t, h, layout) })
-	t.Run("views", func(t *testing.T) { lockedViews(t, h, layout) })
-	t.Run("repetition", func(t *testing.T) { lockedRepetition(t, h, layout) })
+func runEventLocked(t *testing.T, h Harness) {
+	t.Run("conditions", func(t *testing.T) { lockedConditions(t, h) })
+	t.Run("beside", func(t *testing.T) { lockedBeside(t, h) })
+	t.Run("views", func(t *testing.T) { lockedViews(t, h) })
+	t.Run("repetition", func(t *testing.T) { lockedRepetition(t, h) })
 }
 
 // lockedRows is small, so that a condition is costly in a store of few events.
@@ -42,8 +42,8 @@ func both() *store.Condition {
 
 // lockedConditions: a condition that takes many rows of postings to judge takes few of
 // them under the lock, whatever the verdict, also when many come at once.
-func lockedConditions(t *testing.T, h Harness, layout string) {
-	s, w := h.watchedEvents(t, store.EventOptions{Layout: layout, LockedRows: lockedRows})
+func lockedConditions(t *testing.T, h Harness) {
+	s, w := h.watchedEvents(t, store.EventOptions{LockedRows: lockedRows})
 	s.add(t, halves()...)
 	append1 := func() error {
 		_, err := s.Append(soon(t), []store.Event{ev("Guarded", "")}, both())
@@ -80,8 +80,8 @@ func lockedConditions(t *testing.T, h Harness, layout string) {
 }
 
 // lockedBeside: what comes while a condition is judged apart is judged, too.
-func lockedBeside(t *testing.T, h Harness, layout string) {
-	s, _ := h.watchedEvents(t, store.EventOptions{Layout: layout, LockedRows: lockedRows, IndexEvery: 3})
+func lockedBeside(t *testing.T, h Harness) {
+	s, _ := h.watchedEvents(t, store.EventOptions{LockedRows: lockedRows, IndexEvery: 3})
 	s.add(t, halves()...)
 	const n = 12
 	var won atomic.Int64
@@ -107,11 +107,8 @@ func lockedBeside(t *testing.T, h Harness, layout string) {
 }
 
 // lockedViews: who holds every view may append under a costly condition.
-func lockedViews(t *testing.T, h Harness, layout string) {
-	if layout != "tags" {
-		t.Skip("it is the same in each layout, and waits")
-	}
-	s := h.openEvents(t, withParams(t, h.quickURL(t), "readers", "1"), store.EventOptions{Layout: layout, LockedRows: 1})
+func lockedViews(t *testing.T, h Harness) {
+	s := h.openEvents(t, withParams(t, h.quickURL(t), "readers", "1"), store.EventOptions{LockedRows: 1})
 	s.add(t, halves()[:500]...)
 	view, err := s.db.Engine().Snapshot(t.Context())
 	require.NoError(t, err)
@@ -121,8 +118,8 @@ func lockedViews(t *testing.T, h Harness, layout string) {
 }
 
 // lockedRepetition: a large append that is repeated is compared beside the writer.
-func lockedRepetition(t *testing.T, h Harness, layout string) {
-	s, w := h.watchedEvents(t, store.EventOptions{Layout: layout, IndexEvery: 1})
+func lockedRepetition(t *testing.T, h Harness) {
+	s, w := h.watchedEvents(t, store.EventOptions{IndexEvery: 1})
 	batch := make([]store.Event, 20)
 	for i := range batch {
 		batch[i] = ev("Large", strings.Repeat("x", 100_000))

@@ -69,10 +69,10 @@ func manyTags(types string, n int) (q store.EventQuery) {
 
 // runEventTime compares reads by time with a model, on a clock that stands still for some
 // events and falls for others.
-func runEventTime(t *testing.T, h Harness, layout string) {
+func runEventTime(t *testing.T, h Harness) {
 	base := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := base
-	s := h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 4, Now: func() time.Time { return now }}))
+	s := h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{IndexEvery: 4, Now: func() time.Time { return now }}))
 	require.Empty(t, s.read(t, event.All(), &store.EventReadOptions{Since: base}), "no event at all")
 	var head uint64 = 7
 	require.Empty(t, s.read(t, event.All(), &store.EventReadOptions{Until: base, Head: &head}))
@@ -112,8 +112,8 @@ func runEventTime(t *testing.T, h Harness, layout string) {
 }
 
 // runEventMany decides over more than a thousand things at once.
-func runEventMany(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
+func runEventMany(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
 	const products = 1200
 	batch := make([]store.Event, 0, products)
 	for i := range cap(batch) {

@@ -15,8 +15,8 @@ import (
 )
 
 // runEventRead: what random reads do not come to.
-func runEventRead(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
+func runEventRead(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
 	s.add(t, ev("A", "1", "x:1"), ev("A", "2", "x:11"), ev("B", "3", "x1:1"))
 	for _, c := range []struct {
 		q    store.EventQuery
@@ -52,8 +52,8 @@ func runEventRead(t *testing.T, h Harness, layout string) {
 	require.Len(t, s.all(t), 12)
 }
 
-func runEventProject(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func runEventProject(t *testing.T, h Harness) {
+	s := h.events(t)
 	s.add(t, ev("A", "1", "x:1"), ev("B", "2", "x:2"), ev("A", "3", "x:2"), ev("C", "4"))
 	join := func(state string, e *store.SequencedEvent) string { return state + string(e.Data) }
 	a := event.NewProjection(event.Of("A"), "", join)
@@ -129,8 +129,8 @@ func (p *positions) Apply(e *store.SequencedEvent) error {
 
 // runEventPostings compares reads and conditions on a store whose lists of events by
 // tag are long: beyond what a row of them holds, and cut at random places.
-func runEventPostings(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
+func runEventPostings(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
 	rnd := rand.New(rand.NewPCG(7, 7))
 	var model []store.SequencedEvent
 	for len(model) < 3000 {

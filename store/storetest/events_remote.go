@@ -16,16 +16,16 @@ import (
 // not to be repeated.
 func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store.DB) event.Checkpointer) {
 	h.connect = connect
-	parts := func(list map[string]func(*testing.T, Harness, string)) func(*testing.T, Harness, string) {
-		return func(t *testing.T, h Harness, layout string) {
+	parts := func(list map[string]func(*testing.T, Harness)) func(*testing.T, Harness) {
+		return func(t *testing.T, h Harness) {
 			for name, run := range list {
-				t.Run(name, func(t *testing.T) { run(t, h, layout) })
+				t.Run(name, func(t *testing.T) { run(t, h) })
 			}
 		}
 	}
 	suites := []struct {
 		name string
-		run  func(*testing.T, Harness, string)
+		run  func(*testing.T, Harness)
 	}{
 		{"append", runEventAppend},
 		{"read", runEventRead},
@@ -33,13 +33,13 @@ func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store
 		{"many items", runEventMany},
 		{"project", runEventProject},
 		{"refusals", runEventRefusals},
-		{"subscribe", parts(map[string]func(*testing.T, Harness, string){
+		{"subscribe", parts(map[string]func(*testing.T, Harness){
 			"replay and follow": subscribeFollow, "other process": subscribeOther, "close": subscribeClose,
 		})},
-		{"group", parts(map[string]func(*testing.T, Harness, string){
+		{"group", parts(map[string]func(*testing.T, Harness){
 			"repetitions": groupRepetitions, "cancel": groupCancel,
 		})},
-		{"checkpoint", parts(map[string]func(*testing.T, Harness, string){
+		{"checkpoint", parts(map[string]func(*testing.T, Harness){
 			"advance": checkpointAdvance, "group": checkpointGroup, "live": checkpointLive, "consumers of one name": checkpointRivals,
 		})},
 		{"truncate", truncateReadable},
@@ -47,7 +47,7 @@ func RunEventStore(t *testing.T, h Harness, connect func(t testing.TB, db *store
 		{"history", runEventHistory},
 	}
 	for _, s := range suites {
-		t.Run(s.name, func(t *testing.T) { s.run(t, h, "tags") })
+		t.Run(s.name, func(t *testing.T) { s.run(t, h) })
 	}
 }
 

@@ -24,15 +24,15 @@ func repeatedEvents(n, size int) []store.Event {
 }
 
 // runEventRepeatPass checks how repetitions of many events are judged.
-func runEventRepeatPass(t *testing.T, h Harness, layout string) {
-	t.Run("few statements", func(t *testing.T) { repeatInFewStatements(t, h, layout) })
-	t.Run("group", func(t *testing.T) { repeatInGroup(t, h, layout) })
+func runEventRepeatPass(t *testing.T, h Harness) {
+	t.Run("few statements", func(t *testing.T) { repeatInFewStatements(t, h) })
+	t.Run("group", func(t *testing.T) { repeatInGroup(t, h) })
 }
 
 // repeatInFewStatements: judging a repetition does not take a statement for each
 // event, and ends at the next statement when it is given up.
-func repeatInFewStatements(t *testing.T, h Harness, layout string) {
-	s, w := h.watchedEvents(t, store.EventOptions{Layout: layout})
+func repeatInFewStatements(t *testing.T, h Harness) {
+	s, w := h.watchedEvents(t, store.EventOptions{})
 	many := repeatedEvents(2000, 20) // compared under the lock
 	first := s.add(t, many...)
 	tail := s.add(t, ev("After", "")) // without postings
@@ -64,8 +64,8 @@ func repeatInFewStatements(t *testing.T, h Harness, layout string) {
 
 // repeatInGroup: appends that are given up while their group is judged, the leader's
 // among them, fail nobody else and leave no trace, whenever that is.
-func repeatInGroup(t *testing.T, h Harness, layout string) {
-	s, w := h.watchedEvents(t, store.EventOptions{Layout: layout})
+func repeatInGroup(t *testing.T, h Harness) {
+	s, w := h.watchedEvents(t, store.EventOptions{})
 	many := repeatedEvents(1000, 30) // compared under the lock
 	positions := s.add(t, many...)
 	for n, last := 1, false; !last; n++ {

@@ -13,15 +13,15 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventSubscribe(t *testing.T, h Harness, layout string) {
-	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h, layout) })
-	t.Run("other process", func(t *testing.T) { subscribeOther(t, h, layout) })
-	t.Run("other process is heard", func(t *testing.T) { subscribeHears(t, h, layout) })
-	t.Run("close", func(t *testing.T) { subscribeClose(t, h, layout) })
+func runEventSubscribe(t *testing.T, h Harness) {
+	t.Run("replay and follow", func(t *testing.T) { subscribeFollow(t, h) })
+	t.Run("other process", func(t *testing.T) { subscribeOther(t, h) })
+	t.Run("other process is heard", func(t *testing.T) { subscribeHears(t, h) })
+	t.Run("close", func(t *testing.T) { subscribeClose(t, h) })
 }
 
-func subscribeClose(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func subscribeClose(t *testing.T, h Harness) {
+	s := h.events(t)
 	done := make(chan error)
 	go func() {
 		_, err := collect(s.Subscribe(context.Background(), event.All(), 0))
@@ -33,8 +33,8 @@ func subscribeClose(t *testing.T, h Harness, layout string) {
 
 // subscribeFollow appends from inside the loop, so that each event but the first
 // is one that the subscription waits for.
-func subscribeFollow(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func subscribeFollow(t *testing.T, h Harness) {
+	s := h.events(t)
 	s.add(t, ev("A", "0"), ev("B", "-"), ev("A", "1"))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -63,8 +63,8 @@ func subscribeFollow(t *testing.T, h Harness, layout string) {
 	}
 }
 
-func subscribeOther(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func subscribeOther(t *testing.T, h Harness) {
+	s := h.events(t)
 	other := s.another(t, h)
 	s.add(t, ev("A", "0"))
 	n := 0
@@ -79,12 +79,12 @@ func subscribeOther(t *testing.T, h Harness, layout string) {
 }
 
 // subscribeHears looks for what another process appends once an hour, and is woken.
-func subscribeHears(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func subscribeHears(t *testing.T, h Harness) {
+	s := h.events(t)
 	if _, ok := s.db.Engine().(driver.Listener); !ok {
 		t.Skip("other processes are not heard")
 	}
-	hourly := store.EventOptions{Layout: layout, PollInterval: time.Hour}
+	hourly := store.EventOptions{PollInterval: time.Hour}
 	other := h.openEvents(t, s.url, hourly)
 	readOnly := h.open(t, s.url, &store.Options{ReadOnly: true})
 	reader := eventsOf(t, readOnly, hourly)

@@ -14,14 +14,13 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-// RunEvents checks what the event store promises, on each layout that the
-// engine's dialect has: the requirements and the examples of the specification of
+// RunEvents checks what the event store promises: the requirements and the examples of the specification of
 // Dynamic Consistency Boundaries (https://dcb.events), and what appends owe each
 // other when they share commits.
 func RunEvents(t *testing.T, h Harness) {
 	suites := []struct {
 		name string
-		run  func(*testing.T, Harness, string)
+		run  func(*testing.T, Harness)
 	}{
 		{"append", runEventAppend},
 		{"repeat many", runEventRepeatPass},
@@ -43,13 +42,8 @@ func RunEvents(t *testing.T, h Harness) {
 		{"truncate", runEventTruncate},
 		{"history", runEventHistory},
 	}
-	dialect := linkedDriver(t, h.NewURL(t)).Info.Dialect
-	for _, layout := range store.EventLayouts(dialect) {
-		t.Run(layout, func(t *testing.T) {
-			for _, s := range suites {
-				t.Run(s.name, func(t *testing.T) { s.run(t, h, layout) })
-			}
-		})
+	for _, s := range suites {
+		t.Run(s.name, func(t *testing.T) { s.run(t, h) })
 	}
 }
 
@@ -62,17 +56,17 @@ type eventStream struct {
 }
 
 // events opens a new event store.
-func (h Harness) events(t testing.TB, layout string) eventStream {
+func (h Harness) events(t testing.TB) eventStream {
 	t.Helper()
-	return h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout}))
+	return h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{}))
 }
 
 // indexedEvents opens a new event store that writes postings after every few
 // events, so that a short test has events with them and without. A process that
 // opens the same database as another one does so more rarely.
-func (h Harness) indexedEvents(t testing.TB, layout string) eventStream {
+func (h Harness) indexedEvents(t testing.TB) eventStream {
 	t.Helper()
-	return h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{Layout: layout, IndexEvery: 4, LockedRows: 4}))
+	return h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{IndexEvery: 4, LockedRows: 4}))
 }
 
 func (h Harness) openEvents(t testing.TB, url string, opts store.EventOptions) eventStream {

@@ -12,15 +12,15 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventTruncate(t *testing.T, h Harness, layout string) {
-	t.Run("readable first", func(t *testing.T) { truncateReadable(t, h, layout) })
-	t.Run("steps", func(t *testing.T) { truncateSteps(t, h, layout) })
+func runEventTruncate(t *testing.T, h Harness) {
+	t.Run("readable first", func(t *testing.T) { truncateReadable(t, h) })
+	t.Run("steps", func(t *testing.T) { truncateSteps(t, h) })
 }
 
 // truncateReadable: a read that comes to a truncated event has yielded what is before it,
 // wherever the store is.
-func truncateReadable(t *testing.T, h Harness, layout string) {
-	s := h.indexedEvents(t, layout)
+func truncateReadable(t *testing.T, h Harness) {
+	s := h.indexedEvents(t)
 	for i := range 17 {
 		s.add(t, ev("T", fmt.Sprint(i), "k:1"))
 	}
@@ -39,8 +39,8 @@ func truncateReadable(t *testing.T, h Harness, layout string) {
 }
 
 // truncateSteps: it goes on in steps, beside appends, and where it was interrupted.
-func truncateSteps(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func truncateSteps(t *testing.T, h Harness) {
+	s := h.events(t)
 	many := make([]store.Event, 3000)
 	for i := range many {
 		many[i] = ev("A", "data", "n:"+fmt.Sprint(i))

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/store/event"
 )
 
-func runEventAppend(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func runEventAppend(t *testing.T, h Harness) {
+	s := h.events(t)
 	head := headOf(t, s)
 	require.Zero(t, head, "an empty store")
 	require.Empty(t, s.all(t))
@@ -48,7 +48,6 @@ func runEventAppend(t *testing.T, h Harness, layout string) {
 	}
 	summary := summaryOf(t, s)
 	require.Equal(t, uint64(len(given)), summary.Events)
-	require.Equal(t, layout, summary.Layout)
 }
 
 func containsPosition(list []store.SequencedEvent, position uint64) bool {
@@ -81,8 +80,8 @@ func valueEvents() []store.Event {
 	}
 }
 
-func runEventRefusals(t *testing.T, h Harness, layout string) {
-	s := h.events(t, layout)
+func runEventRefusals(t *testing.T, h Harness) {
+	s := h.events(t)
 	t.Run("invalid", func(t *testing.T) { refuseInvalid(t, s) })
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -140,38 +139,29 @@ func refuseInvalid(t *testing.T, s eventStream) {
 	require.ErrorIs(t, err, store.ErrInvalid)
 }
 
-func runEventOpen(t *testing.T, h Harness, layout string) {
+func runEventOpen(t *testing.T, h Harness) {
 	ctx := t.Context()
-	s := h.events(t, layout)
+	s := h.events(t)
 	s.add(t, ev("A", "a", "k:v"))
-	again := eventsOf(t, s.db, store.EventOptions{Layout: layout})
+	again := eventsOf(t, s.db, store.EventOptions{})
 	require.Same(t, s.Events, again)
-	_, err := s.db.Events(ctx, store.EventOptions{Layout: "other"})
-	require.ErrorIs(t, err, store.ErrLayout)
 	for _, negative := range []store.EventOptions{{Queue: -1}, {PollInterval: -1}, {IndexEvery: -1}, {LockedRows: -1}} {
-		_, err = s.db.Events(ctx, negative)
+		_, err := s.db.Events(ctx, negative)
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
 
 	// Entities and events share a database.
 	ents := entitiesOf(t, s.db, store.EntityOptions{})
-	_, err = ents.Apply(ctx, newBlock(1, on("x", opCreate(10))))
+	_, err := ents.Apply(ctx, newBlock(1, on("x", opCreate(10))))
 	require.NoError(t, err)
 	require.NoError(t, s.db.Close())
 
 	db := h.open(t, s.url, nil)
-	_, err = db.Events(ctx, store.EventOptions{Layout: "other"})
-	require.ErrorIs(t, err, store.ErrLayout)
-	require.ErrorContains(t, err, layout, "the error names what there is")
 	evs := eventsOf(t, db, store.EventOptions{})
-	require.Equal(t, layout, evs.Layout())
 	s = eventStream{Events: evs, db: db, url: s.url}
 	require.Equal(t, "a", s.names(t, event.All(), nil))
 	require.Equal(t, []uint64{2}, s.add(t, ev("B", "b")), "positions go on")
 
-	fresh := h.open(t, h.quickURL(t), nil)
-	_, err = fresh.Events(ctx, store.EventOptions{Layout: "other"})
-	require.ErrorIs(t, err, store.ErrLayout)
 	_, err = store.Open(ctx, withParams(t, h.NewURL(t), "durability", "serializable"), nil)
 	require.ErrorIs(t, err, store.ErrInvalid)
 	if h.Server {
@@ -185,31 +175,20 @@ func runEventOpen(t *testing.T, h Harness, layout string) {
 	require.ErrorIs(t, err, store.ErrReadOnly)
 }
 
-// runEventLayout: of the layouts that a URL names, each kind of store takes its own.
-func runEventLayout(t *testing.T, h Harness, layout string) {
-	ctx := t.Context()
-	open := func(rawURL, layouts string) *store.DB {
-		return h.open(t, withParams(t, rawURL, "layout", layouts), nil)
+// runEventLayout: events of a layout that this version has not are refused, with the way to
+// move them.
+func runEventLayout(t *testing.T, h Harness) {
+	s := h.events(t)
+	tx, err := s.db.Engine().Begin(t.Context())
+	require.NoError(t, err)
+	for _, text := range []string{"UPDATE varve_meta SET value = 'gin' WHERE name = 'events.layout'", "DELETE FROM varve_meta WHERE name = 'checksum'"} {
+		_, err := tx.Exec(t.Context(), text)
+		require.NoError(t, err)
 	}
-	for named, wanted := range map[string]string{layout: store.DefaultLayout, "compact," + layout: "compact"} {
-		rawURL := h.quickURL(t)
-		db := open(rawURL, named)
-		evs := eventsOf(t, db, store.EventOptions{})
-		require.Equal(t, layout, evs.Layout(), named)
-		ents := entitiesOf(t, db, store.EntityOptions{})
-		require.Equal(t, wanted, ents.Layout(), named)
-		require.NoError(t, db.Close())
-
-		db = open(rawURL, "bare") // of entities alone
-		eventsOf(t, db, store.EventOptions{})
-		_, err := db.Entities(ctx, store.EntityOptions{})
-		require.ErrorIs(t, err, store.ErrLayout)
-		require.NoError(t, db.Close())
-	}
-	for _, other := range store.EventLayouts(linkedDriver(t, h.NewURL(t)).Info.Dialect) {
-		db := open(h.quickURL(t), other)
-		evs := eventsOf(t, db, store.EventOptions{Layout: layout})
-		require.Equal(t, layout, evs.Layout(), "what is given in Go wins over the URL")
-		require.NoError(t, db.Close())
-	}
+	require.NoError(t, tx.Commit(t.Context()))
+	require.NoError(t, s.db.Close())
+	_, err = h.open(t, s.url, nil).Events(t.Context(), store.EventOptions{})
+	require.ErrorIs(t, err, store.ErrLayout)
+	require.ErrorContains(t, err, `"gin"`)
+	require.ErrorContains(t, err, "varve events export")
 }

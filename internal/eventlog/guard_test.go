@@ -15,7 +15,7 @@ import (
 // TestBound: within a bound guards are answered as without, or left.
 func TestBound(t *testing.T) {
 	e, l := open(t)
-	tail := l.NewTail(false, 3)
+	tail := newTail(l, 3)
 	rnd := rand.New(rand.NewPCG(2, 2))
 	for range 200 {
 		write(t, e, tail, randomEvent(rnd))
@@ -40,30 +40,24 @@ func TestBound(t *testing.T) {
 		view, err := e.Snapshot(t.Context())
 		require.NoError(t, err)
 		defer view.Close()
-		require.NoError(t, l.Judge(t.Context(), view, free, eventlog.Bound{}))
+		require.NoError(t, l.Judge(t.Context(), view, free, tail.Indexed(), eventlog.Bound{}))
 		c := &counter{Querier: view}
-		require.NoError(t, l.Judge(t.Context(), c, bounded, b))
+		require.NoError(t, l.Judge(t.Context(), c, bounded, tail.Indexed(), b))
 		if c.postings > min(b.All, len(bounded)*b.Each) {
 			rt.Fatalf("%d rows of %d guards within %+v", c.postings, len(bounded), b)
 		}
 		rows := rapid.IntRange(1, 20).Draw(rt, "part")
-		for i, g := range free {
-			parts := eventlog.Guard{Items: g.Items, After: g.After, Left: true}
-			for parts.Left {
-				require.NoError(t, l.JudgePart(t.Context(), view, &parts, rows))
-			}
-			if parts.Found != g.Found || parts.Item != g.Item {
-				rt.Fatalf("guard %d in parts of %d: %+v, at once: %+v", i, rows, parts, g)
-			}
-		}
 		for i, g := range bounded {
-			switch {
-			case g.Left:
+			if g.Left {
 				left++
-			case g.Found != free[i].Found || g.Item != free[i].Item:
-				rt.Fatalf("within %+v: %+v, without: %+v", b, g, free[i])
-			default:
+			} else {
 				answered++
+			}
+			for g.Left {
+				require.NoError(t, l.Judge(t.Context(), view, []*eventlog.Guard{g}, tail.Indexed(), eventlog.Bound{Each: rows}))
+			}
+			if g.Found != free[i].Found || g.Item != free[i].Item {
+				rt.Fatalf("within %+v, then in parts of %d: %+v, at once: %+v", b, rows, g, free[i])
 			}
 		}
 	})
@@ -75,7 +69,7 @@ func TestBound(t *testing.T) {
 // rows in a view of its own, and goes on where the one before has ended.
 func TestParts(t *testing.T) {
 	e, l := open(t)
-	tail := l.NewTail(false, 100)
+	tail := newTail(l, 100)
 	half := func(n int) event.Tag { return event.NewTag("half", strconv.Itoa(n%2)) }
 	for n := range 10_000 / 100 {
 		events := make([]event.Event, 100)
@@ -90,7 +84,7 @@ func TestParts(t *testing.T) {
 			view, err := e.Snapshot(t.Context())
 			require.NoError(t, err)
 			c := &counter{Querier: view}
-			require.NoError(t, l.JudgePart(t.Context(), c, &g, rows))
+			require.NoError(t, l.Judge(t.Context(), c, []*eventlog.Guard{&g}, tail.Indexed(), eventlog.Bound{Each: rows}))
 			require.LessOrEqual(t, c.postings+c.events, 2*rows)
 			require.NoError(t, view.Close())
 			read += c.postings
