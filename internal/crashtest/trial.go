@@ -59,7 +59,9 @@ type Cell struct {
 const EventsLayout = "events"
 
 // exists tells whether the store has the layout.
-func (c Cell) exists() bool { return c.Layout == EventsLayout || slices.Contains(store.Layouts(), c.Layout) }
+func (c Cell) exists() bool {
+	return c.Layout == EventsLayout || slices.Contains(store.Layouts(), c.Layout)
+}
 
 // ownLog tells whether the log of the engine is in the memory of a server until it is
 // written: what is acknowledged before that dies with the server.

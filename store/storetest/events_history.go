@@ -55,9 +55,9 @@ func eventHistory(t *testing.T, h Harness, i int) {
 // eventMachine is an event store beside the model of it.
 type eventMachine struct {
 	*drawer
-	h      Harness
-	t      *testing.T
-	ctx    context.Context // of a deadline
+	h   Harness
+	t   *testing.T
+	ctx context.Context // of a deadline
 
 	url       string
 	processes []eventStream // the second one as another process would
