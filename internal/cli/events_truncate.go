@@ -3,15 +3,20 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"iter"
+	"os"
 
+	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // eventsTruncateCmd removes the data of old events.
 type eventsTruncateCmd struct {
 	URL       string `arg:"" store:"" help:"Store to write."`
 	Before    uint64 `any:"" required:"" help:"Position of the first event that stays whole."`
-	Archive   string `help:"File to write the events to first, as export does. It must not exist." xor:"archive" required:""`
+	Archive   string `help:"File to write the events to first, as export does. One that is there already must have them: it is compared." xor:"archive" required:""`
 	NoArchive bool   `help:"Remove the data without a copy." xor:"archive" required:""`
 	Unread    bool   `help:"Also what a consumer has not handled by its checkpoint."`
 }
@@ -35,11 +40,8 @@ func (c *eventsTruncateCmd) Run(e *env) error {
 		if err := c.unread(e, evs); err != nil {
 			return err
 		}
-		if exists(c.Archive) {
-			return fmt.Errorf("archive %s exists already: name another file, or give --no-archive where it has the events", c.Archive)
-		}
 		if !c.NoArchive {
-			if err := exportFile(e, evs, c.Archive, from, c.Before-1); err != nil {
+			if err := c.archive(e, evs, from); err != nil {
 				return err
 			}
 		}
@@ -59,4 +61,49 @@ func (c *eventsTruncateCmd) unread(e *env, evs *store.Events) error {
 		}
 	}
 	return err
+}
+
+// archive writes the events from a position on to the file, unless it is there, and
+// compares what the file has with the store.
+func (c *eventsTruncateCmd) archive(e *env, evs *store.Events, from uint64) error {
+	_, err := os.Stat(c.Archive)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = exportFile(e, evs, c.Archive, from, c.Before-1)
+	}
+	if err != nil {
+		return err
+	}
+	in, err := openEventFile(c.Archive)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := c.compare(e, evs, eventjson.Lines(in), from); err != nil {
+		return fmt.Errorf("archive %s: %w; nothing was truncated", c.Archive, err)
+	}
+	return nil
+}
+
+// compare checks that a file has the events from a position on that are to be truncated.
+func (c *eventsTruncateCmd) compare(e *env, evs *store.Events, file iter.Seq2[store.SequencedEvent, error], from uint64) error {
+	next, stop := iter.Pull2(file)
+	defer stop()
+	for want, err := range evs.Read(e.ctx, event.All(), &store.EventReadOptions{From: from}) {
+		if err != nil || want.Position >= c.Before {
+			return err
+		}
+		has, err, ok := next()
+		for ok && err == nil && has.Position < from { // truncated before
+			has, err, ok = next()
+		}
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fmt.Errorf("it ends before event %d", want.Position)
+		case has.Position != want.Position || !has.Time.Equal(want.Time) || !has.Equal(&want.Event):
+			return fmt.Errorf("it does not have event %d as the store has it", want.Position)
+		}
+	}
+	return nil
 }
