@@ -10,6 +10,7 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // CommitConfig is blocks that are applied in order: in a closed loop, where the next
@@ -19,7 +20,7 @@ type CommitConfig struct {
 	pace.Config // of one worker, which ends with Blocks at the latest
 
 	// Blocks are drawn outside of the time that is measured.
-	Blocks iter.Seq2[store.Block, error]
+	Blocks iter.Seq2[entity.Block, error]
 
 	// RowRate, if not 0, has blocks arrive when the rows of those before come to so many a second.
 	RowRate float64
@@ -36,7 +37,7 @@ type CommitConfig struct {
 
 	// Observe, if not nil, is told of each commit, when the time no longer counts. The
 	// block is valid until it returns.
-	Observe func(b *store.Block, took time.Duration)
+	Observe func(b *entity.Block, took time.Duration)
 }
 
 // readBack is how many entities of the last block Commit reads again.
@@ -56,7 +57,7 @@ func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result
 	res := Result{Outcome: out, Entities: w.entities, Rows: w.rows}
 	if cfg.Settle && err == nil {
 		start := time.Now()
-		err = ents.Settle(ctx)
+		err = ents.Flush(ctx)
 		res.Settle = time.Since(start)
 	}
 	if cfg.Expect != nil && err == nil {
@@ -75,9 +76,9 @@ func Commit(ctx context.Context, ents *store.Entities, cfg CommitConfig) (Result
 type blockWriter struct {
 	CommitConfig
 	ents *store.Entities
-	next func() (store.Block, error, bool)
+	next func() (entity.Block, error, bool)
 
-	block, last store.Block // the next one, and the one before it
+	block, last entity.Block // the next one, and the one before it
 	ended       bool
 
 	entities, rows uint64 // after the warm-up, as Written counts them
@@ -145,11 +146,11 @@ func (w *blockWriter) apply(ctx context.Context, s *pace.Step) error {
 	return w.draw()
 }
 
-func whole(op *store.Op) bool { return op.Kind == store.Create || op.Kind == store.Update }
+func whole(op *entity.Op) bool { return op.Kind == entity.Create || op.Kind == entity.Update }
 
 // Written returns the entities that a block creates or replaces whole, and their rows in
 // a layout with a row for each attribute.
-func Written(b *store.Block) (entities, rows int) {
+func Written(b *entity.Block) (entities, rows int) {
 	for i := range b.Ops {
 		if op := &b.Ops[i]; whole(op) {
 			entities++
@@ -161,7 +162,7 @@ func Written(b *store.Block) (entities, rows int) {
 
 // checkCreated reads entities of a block again and compares them with the
 // operations that made them.
-func checkCreated(ctx context.Context, ents *store.Entities, b store.Block) error {
+func checkCreated(ctx context.Context, ents *store.Entities, b entity.Block) error {
 	snap, err := ents.At(ctx, store.Head)
 	if err != nil {
 		return err
@@ -170,7 +171,7 @@ func checkCreated(ctx context.Context, ents *store.Entities, b store.Block) erro
 	left := readBack
 	for i := range b.Ops {
 		op := &b.Ops[i]
-		later := func(o store.Op) bool { return o.Key == op.Key }
+		later := func(o entity.Op) bool { return o.Key == op.Key }
 		if left == 0 || !whole(op) || slices.ContainsFunc(b.Ops[i+1:], later) {
 			continue
 		}

@@ -142,14 +142,14 @@ func (cp *Copy) open(ctx context.Context) (err error) {
 // check opens what the database holds and compares the head with that of the data
 // set.
 func (cp *Copy) check(ctx context.Context) (err error) {
-	head := store.BlockHead{}
+	head := store.BlockHeader{}
 	digest := cp.Ready.Digest
 	switch {
 	case cp.data.filled():
 		return nil // the workload compares what it holds
 	case cp.data.events():
 		if cp.Events, err = cp.DB.Events(ctx, store.EventOptions{}); err == nil {
-			head.Block, err = cp.Events.Head(ctx)
+			head.Number, err = cp.Events.Head(ctx)
 		}
 	default:
 		if cp.Entities, err = cp.DB.Entities(ctx, store.EntityOptions{Layout: cp.data.Layout}); err == nil {
@@ -157,8 +157,8 @@ func (cp *Copy) check(ctx context.Context) (err error) {
 			digest = head.Digest.String()
 		}
 	}
-	if err == nil && (head.Block != cp.Ready.Head || digest != cp.Ready.Digest) {
-		err = fmt.Errorf("%w: head is %d with digest %s, want %d with %s", errDamaged, head.Block, digest, cp.Ready.Head, cp.Ready.Digest)
+	if err == nil && (head.Number != cp.Ready.Head || digest != cp.Ready.Digest) {
+		err = fmt.Errorf("%w: head is %d with digest %s, want %d with %s", errDamaged, head.Number, digest, cp.Ready.Head, cp.Ready.Digest)
 	}
 	return err
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 )
 
 // formatVersion is part of every key. Raise it when stores are built otherwise
@@ -52,7 +54,7 @@ func (d Dataset) filled() bool { return d.Source != nil && d.Source.Fill != nil 
 func (d Dataset) events() bool { return d.Source != nil && d.Source.Events != nil }
 
 // blocks streams the entities that the store holds.
-func (d Dataset) blocks() iter.Seq2[store.Block, error] {
+func (d Dataset) blocks() iter.Seq2[entity.Block, error] {
 	if d.Source != nil {
 		return d.Source.Blocks()
 	}
@@ -70,8 +72,8 @@ func (d Dataset) amount() (rows, payload uint64) {
 
 // Rest returns what comes after a Source's loaded part, blocks without operations left out: they say
 // nothing about a commit.
-func (d Dataset) Rest() iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
+func (d Dataset) Rest() iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
 		for b, err := range d.Source.Rest() {
 			if (err != nil || len(b.Ops) > 0) && !yield(b, err) {
 				return
@@ -172,8 +174,8 @@ func (d Dataset) Expectation(r Ready) (*Expectation, error) {
 }
 
 // followed streams the blocks, each after an expectation has followed it.
-func (d Dataset) followed(x *Expectation) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
+func (d Dataset) followed(x *Expectation) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
 		for b, err := range d.blocks() {
 			if err == nil {
 				err = x.Apply(&b)
@@ -231,7 +233,7 @@ func (d Dataset) Fill(ctx context.Context, ents *store.Entities) (r Ready, err e
 		return r, err
 	}
 	took := time.Since(start).Seconds()
-	return Ready{Head: x.head.Block, Digest: x.head.Digest.String(), Counts: x.counts, Seconds: took}, x.Check(ctx, ents)
+	return Ready{Head: x.head.Number, Digest: x.head.Digest.String(), Counts: x.counts, Seconds: took}, x.Check(ctx, ents)
 }
 
 // eventBatch is how many events are appended at once.
@@ -245,7 +247,7 @@ func (d Dataset) fillEvents(ctx context.Context, db *store.DB) (r Ready, err err
 	bar := d.told("events", 0)
 	defer bar.Finish()
 	n := uint64(0)
-	var batch []store.Event
+	var batch []event.Event
 	flush := func() {
 		if len(batch) > 0 && err == nil {
 			_, err = evs.Append(ctx, batch, nil)

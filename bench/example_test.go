@@ -10,14 +10,15 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
 // handOver is a workload of one's own: a configuration, and a function over a store
 // that verifies what it has measured.
 type handOver struct {
-	Keys []store.Key // of entities that are there
-	To   store.Address
+	Keys []entity.Key // of entities that are there
+	To   entity.Address
 }
 
 // run gives one entity after the other a new owner, each in a block of its own.
@@ -28,8 +29,8 @@ func (w handOver) run(ctx context.Context, ents *store.Entities, loop pace.Confi
 	}
 	res.Outcome, err = pace.Loop(ctx, loop, func(ctx context.Context, s *pace.Step) error {
 		key := w.Keys[int(s.N)%len(w.Keys)]
-		head.Block++
-		block := store.Block{Number: head.Block, Ops: []store.Op{{Kind: store.ChangeOwner, Key: key, Owner: w.To}}}
+		head.Number++
+		block := entity.Block{Number: head.Number, Ops: []entity.Op{{Kind: entity.ChangeOwner, Key: key, Owner: w.To}}}
 		_, err := ents.Apply(ctx, block)
 		s.Stop()
 		if err == nil {
@@ -44,7 +45,7 @@ func (w handOver) run(ctx context.Context, ents *store.Entities, loop pace.Confi
 	return res, err
 }
 
-func (w handOver) check(ctx context.Context, ents *store.Entities, key store.Key) error {
+func (w handOver) check(ctx context.Context, ents *store.Entities, key entity.Key) error {
 	snap, err := ents.At(ctx, store.Head)
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func example(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, cp.Close()) }()
-	work := handOver{To: store.Address{1}}
+	work := handOver{To: entity.Address{1}}
 	for b, err := range bench.Blocks(data.Profile, data.Gen) {
 		if err != nil {
 			return err

@@ -41,9 +41,9 @@ func (c *Counts) add(e *entity.Entity) {
 // after them. It is not safe for concurrent use.
 type Expectation struct {
 	whole  bool
-	only   map[store.Key]bool // with whole, the entities that are remembered so; nil means all
-	head   store.BlockHead
-	live   map[store.Key]*entity.Entity
+	only   map[entity.Key]bool // with whole, the entities that are remembered so; nil means all
+	head   store.BlockHeader
+	live   map[entity.Key]*entity.Entity
 	counts Counts
 	ended  bool // some version was ended, so counts are not those of the head alone
 }
@@ -52,16 +52,16 @@ type Expectation struct {
 // entities, which ExtendBTL and ChangeOwner need; without whole only what
 // Create, Update and Delete need, some hundred bytes an entity.
 func NewExpectation(whole bool) *Expectation {
-	return &Expectation{whole: whole, head: store.BlockHead{Empty: true}, live: map[store.Key]*entity.Entity{}}
+	return &Expectation{whole: whole, head: store.BlockHeader{Empty: true}, live: map[entity.Key]*entity.Entity{}}
 }
 
 // Head returns the head that the store must have.
-func (x *Expectation) Head() store.BlockHead { return x.head }
+func (x *Expectation) Head() store.BlockHeader { return x.head }
 
 // setHead takes a head that was recorded, of a history of which only a part was
 // followed.
 func (x *Expectation) setHead(r Ready) error {
-	x.head.Block, x.head.Empty = r.Head, r.Counts.Versions == 0
+	x.head.Number, x.head.Empty = r.Head, r.Counts.Versions == 0
 	if err := x.head.Digest.UnmarshalText([]byte(r.Digest)); err != nil {
 		return mismatch("recorded: %v", err)
 	}
@@ -75,7 +75,7 @@ func (x *Expectation) Counts() Counts { return x.counts }
 func (x *Expectation) Live() uint64 {
 	n := uint64(0)
 	for _, e := range x.live {
-		if e.Expiration > x.head.Block {
+		if e.Expiration > x.head.Number {
 			n++
 		}
 	}
@@ -83,7 +83,7 @@ func (x *Expectation) Live() uint64 {
 }
 
 // Apply follows a block. It fails when the block does not fit what came before.
-func (x *Expectation) Apply(b *store.Block) error {
+func (x *Expectation) Apply(b *entity.Block) error {
 	set, head, err := x.fold(b)
 	if err == nil {
 		x.take(set, head)
@@ -92,11 +92,11 @@ func (x *Expectation) Apply(b *store.Block) error {
 }
 
 // fold returns what a block changes, and the head after it.
-func (x *Expectation) fold(b *store.Block) (set entity.Changeset, head store.BlockHead, err error) {
-	prior := make(map[store.Key]entity.Prior, len(b.Ops))
+func (x *Expectation) fold(b *entity.Block) (set entity.Changeset, head store.BlockHeader, err error) {
+	prior := make(map[entity.Key]entity.Prior, len(b.Ops))
 	for i := range b.Ops {
 		op := &b.Ops[i]
-		if !x.keeps(op.Key) && (op.Kind == store.ExtendBTL || op.Kind == store.ChangeOwner) {
+		if !x.keeps(op.Key) && (op.Kind == entity.ExtendBTL || op.Kind == entity.ChangeOwner) {
 			return set, head, b.OpError(i, fmt.Errorf("%w: an expectation without whole entities cannot follow %s", store.ErrUnsupported, op.Kind))
 		}
 		if e := x.live[op.Key]; e != nil && e.Expiration > b.Number {
@@ -106,10 +106,10 @@ func (x *Expectation) fold(b *store.Block) (set entity.Changeset, head store.Blo
 		}
 	}
 	set, err = entity.Fold(b, prior, entity.Rules{})
-	return set, store.BlockHead{Block: b.Number, Digest: x.head.Digest.Next(set), Hash: b.Hash, Time: b.Time}, err
+	return set, store.BlockHeader{Number: b.Number, Digest: x.head.Digest.Next(set), Hash: b.Hash, Time: b.Time}, err
 }
 
-func (x *Expectation) take(set entity.Changeset, head store.BlockHead) {
+func (x *Expectation) take(set entity.Changeset, head store.BlockHeader) {
 	for i := range set.Changes {
 		x.change(&set.Changes[i])
 	}
@@ -131,7 +131,7 @@ func (x *Expectation) change(c *entity.Change) {
 }
 
 // keeps tells whether the entity of a key is remembered whole.
-func (x *Expectation) keeps(key store.Key) bool {
+func (x *Expectation) keeps(key entity.Key) bool {
 	return x.whole && (x.only == nil || x.only[key])
 }
 
@@ -167,9 +167,9 @@ func (x *Expectation) Check(ctx context.Context, ents *store.Entities) error {
 	return nil
 }
 
-func sameHead(head, want store.BlockHead) error {
+func sameHead(head, want store.BlockHeader) error {
 	if head != want {
-		return mismatch("head is block %d with digest %s, want block %d with %s", head.Block, head.Digest, want.Block, want.Digest)
+		return mismatch("head is block %d with digest %s, want block %d with %s", head.Number, head.Digest, want.Number, want.Digest)
 	}
 	return nil
 }
@@ -180,20 +180,20 @@ var hashSeed = maphash.MakeSeed()
 // want is what an entity must be right after the operation that made its last
 // version. Of the payload it keeps a hash only, so that many fit into memory.
 type want struct {
-	*store.Entity
+	*entity.Entity
 	content uint64 // hash
 	size    int    // of the payload, in bytes
 	created bool   // by this operation; otherwise creator and sequence say nothing
 }
 
 // newWant returns what a Create or Update of a block makes.
-func newWant(op *store.Op, block uint64) *want {
-	return &want{made(op, block), maphash.Bytes(hashSeed, op.Content), len(op.Content), op.Kind == store.Create}
+func newWant(op *entity.Op, block uint64) *want {
+	return &want{made(op, block), maphash.Bytes(hashSeed, op.Content), len(op.Content), op.Kind == entity.Create}
 }
 
 // made returns the entity that a Create or Update makes, without its payload.
-func made(op *store.Op, block uint64) *store.Entity {
-	return &store.Entity{
+func made(op *entity.Op, block uint64) *entity.Entity {
+	return &entity.Entity{
 		Key: op.Key, Creator: op.Owner, Owner: op.Owner, ContentType: op.ContentType,
 		StringAttributes: op.StringAttributes, NumericAttributes: op.NumericAttributes,
 		Sequence:            entity.MakeSequence(block, op.TxIndex, op.OpIndex),
@@ -203,7 +203,7 @@ func made(op *store.Op, block uint64) *store.Entity {
 
 // check compares what Snapshot.Get returned. It is cheap beside the reading: workloads
 // check every entity.
-func (w *want) check(e *store.Entity, err error) error {
+func (w *want) check(e *entity.Entity, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("%w: %w", ErrMismatch, err)

@@ -13,23 +13,23 @@ import (
 )
 
 func TestExpectationFollowsEveryOperation(t *testing.T) {
-	key, gone := store.Key{1}, store.Key{2}
+	key, gone := entity.Key{1}, entity.Key{2}
 	x := NewExpectation(true)
-	for _, b := range []store.Block{
-		{Number: 1, Ops: []store.Op{
-			{Kind: store.Create, Key: key, BTL: 10, StringAttributes: map[string]string{"a": "b"}},
-			{Kind: store.Create, Key: gone, OpIndex: 1, BTL: 2},
+	for _, b := range []entity.Block{
+		{Number: 1, Ops: []entity.Op{
+			{Kind: entity.Create, Key: key, BTL: 10, StringAttributes: map[string]string{"a": "b"}},
+			{Kind: entity.Create, Key: gone, OpIndex: 1, BTL: 2},
 		}},
-		{Number: 2, Ops: []store.Op{{Kind: store.ExtendBTL, Key: key, BTL: 3}}},
-		{Number: 3, Ops: []store.Op{{Kind: store.ChangeOwner, Key: key, Owner: store.Address{9}}, {Kind: store.Expire, Key: gone}}},
+		{Number: 2, Ops: []entity.Op{{Kind: entity.ExtendBTL, Key: key, BTL: 3}}},
+		{Number: 3, Ops: []entity.Op{{Kind: entity.ChangeOwner, Key: key, Owner: entity.Address{9}}, {Kind: entity.Expire, Key: gone}}},
 	} {
 		require.NoError(t, x.Apply(&b))
 	}
 	require.Equal(t, uint64(1), x.Live())
 	require.Equal(t, Counts{Versions: 4, Strings: 3*4 + 3, Numbers: 5 * 4}, x.Counts())
-	require.NoError(t, x.Apply(&store.Block{Number: 5}))
+	require.NoError(t, x.Apply(&entity.Block{Number: 5}))
 	require.Zero(t, x.Live(), "it expired at block 5")
-	again := store.Block{Number: 6, Ops: []store.Op{{Kind: store.Create, Key: key, BTL: entity.MaxBlock}}}
+	again := entity.Block{Number: 6, Ops: []entity.Op{{Kind: entity.Create, Key: key, BTL: entity.MaxBlock}}}
 	require.NoError(t, x.Apply(&again))
 	require.Equal(t, uint64(1), x.Live())
 	require.ErrorIs(t, x.Apply(&again), store.ErrExists)
@@ -37,9 +37,9 @@ func TestExpectationFollowsEveryOperation(t *testing.T) {
 
 func TestExpectationWithoutWholeEntities(t *testing.T) {
 	x := NewExpectation(false)
-	create := store.Block{Number: 1, Ops: []store.Op{{Kind: store.Create, BTL: 10}}}
+	create := entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, BTL: 10}}}
 	require.NoError(t, x.Apply(&create))
-	err := x.Apply(&store.Block{Number: 2, Ops: []store.Op{{Kind: store.ExtendBTL, BTL: 10}}})
+	err := x.Apply(&entity.Block{Number: 2, Ops: []entity.Op{{Kind: entity.ExtendBTL, BTL: 10}}})
 	require.ErrorIs(t, err, store.ErrUnsupported, "it would be wrong")
 }
 
@@ -52,7 +52,7 @@ func TestTarDigest(t *testing.T) {
 		n++
 	}
 	require.Equal(t, testdata.ArkivCount, n)
-	require.Equal(t, uint64(testdata.ArkivHead), x.Head().Block)
+	require.Equal(t, uint64(testdata.ArkivHead), x.Head().Number)
 	require.Equal(t, testdata.ArkivDigest, x.Head().Digest.String())
 	require.Equal(t, Counts{Versions: 1219, Strings: 10015, Numbers: 9180}, x.Counts(), "as the README beside the tar says")
 }

@@ -61,19 +61,19 @@ func (o GenOptions) Next(entities int) GenOptions {
 // profile, seed and its number alone. Payloads are pseudo-random bytes, which
 // do not compress: an engine or file system that compresses gains nothing. The
 // blocks belong to the caller. The stream ends with an error when block numbers run out.
-func Blocks(p Profile, o GenOptions) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
+func Blocks(p Profile, o GenOptions) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
 		g := newGenerator(p, o)
 		number := g.o.Start
 		for first, left := g.o.Skip, g.o.Entities; left > 0; number++ {
 			if number > entity.MaxBlockNumber {
-				yield(store.Block{}, fmt.Errorf("generate: %w: block numbers end at %d", store.ErrInvalid, uint64(entity.MaxBlockNumber)))
+				yield(entity.Block{}, fmt.Errorf("generate: %w: block numbers end at %d", store.ErrInvalid, uint64(entity.MaxBlockNumber)))
 				return
 			}
 			n := min(left, g.o.PerBlock)
-			b := store.Block{Number: number, Ops: make([]store.Op, n)}
+			b := entity.Block{Number: number, Ops: make([]entity.Op, n)}
 			for i := range b.Ops {
-				b.Ops[i] = g.op(store.Create, i, uint64(first+i), 0)
+				b.Ops[i] = g.op(entity.Create, i, uint64(first+i), 0)
 			}
 			if !yield(b, nil) {
 				return
@@ -86,19 +86,19 @@ func Blocks(p Profile, o GenOptions) iter.Seq2[store.Block, error] {
 // Updates streams blocks without end that follow those of a stream and give random
 // entities of it new attributes and payloads, in each block as many as are created in
 // one; within a block each entity comes once. Owners stay. Otherwise it is as Blocks.
-func Updates(p Profile, of GenOptions, seed uint64) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
+func Updates(p Profile, of GenOptions, seed uint64) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
 		if of.Entities == 0 {
-			yield(store.Block{}, fmt.Errorf("generate updates: %w: of %d entities", store.ErrInvalid, of.Entities))
+			yield(entity.Block{}, fmt.Errorf("generate updates: %w: of %d entities", store.ErrInvalid, of.Entities))
 			return
 		}
 		g := newGenerator(p, of)
 		choice := newRandom(seed)
 		for number := g.o.Start + g.o.blocks(); number <= entity.MaxBlockNumber; number++ {
 			choice.at(updateStream, number, 0)
-			b := store.Block{Number: number}
+			b := entity.Block{Number: number}
 			for i, n := range choice.distinct(min(g.o.PerBlock, g.o.Entities), g.o.Entities) {
-				b.Ops = append(b.Ops, g.op(store.Update, i, uint64(g.o.Skip+n), number)) // its revision
+				b.Ops = append(b.Ops, g.op(entity.Update, i, uint64(g.o.Skip+n), number)) // its revision
 			}
 			if !yield(b, nil) {
 				return
@@ -123,8 +123,8 @@ func newGenerator(p Profile, o GenOptions) *generator {
 
 // op makes the operation at a position in a block that gives entity i its
 // revision.
-func (g *generator) op(kind entity.Kind, position int, i, revision uint64) store.Op {
-	op := store.Op{
+func (g *generator) op(kind entity.Kind, position int, i, revision uint64) entity.Op {
+	op := entity.Op{
 		Kind:        kind,
 		TxIndex:     uint32(position / opsPerTx),
 		OpIndex:     uint32(position % opsPerTx),
@@ -143,14 +143,14 @@ func (g *generator) op(kind entity.Kind, position int, i, revision uint64) store
 }
 
 // ownerAddress returns an owner of the pool.
-func ownerAddress(n int) (a store.Address) {
+func ownerAddress(n int) (a entity.Address) {
 	r := newRandom(uint64(n))
 	r.at(ownerStream, 0, 1)
 	r.bytes(a[:])
 	return a
 }
 
-func (g *generator) attributes(op *store.Op, i, revision uint64) {
+func (g *generator) attributes(op *entity.Op, i, revision uint64) {
 	r := g.random
 	r.at(attributeStream, i, revision)
 	op.StringAttributes = make(map[string]string, g.p.Strings)

@@ -13,9 +13,9 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-func collect(t testing.TB, blocks iter.Seq2[store.Block, error]) []store.Block {
+func collect(t testing.TB, blocks iter.Seq2[entity.Block, error]) []entity.Block {
 	t.Helper()
-	var list []store.Block
+	var list []entity.Block
 	for b, err := range blocks {
 		require.NoError(t, err)
 		list = append(list, b)
@@ -23,7 +23,7 @@ func collect(t testing.TB, blocks iter.Seq2[store.Block, error]) []store.Block {
 	return list
 }
 
-func digest(t testing.TB, streams ...iter.Seq2[store.Block, error]) string {
+func digest(t testing.TB, streams ...iter.Seq2[entity.Block, error]) string {
 	t.Helper()
 	x := NewExpectation(false)
 	for _, s := range streams {
@@ -60,7 +60,7 @@ func TestBlocksAreShapedByTheProfile(t *testing.T) {
 			require.Equal(t, uint64(7+i), b.Number)
 			require.NoError(t, rows.Apply(&b))
 			for _, op := range b.Ops {
-				require.Equal(t, store.Create, op.Kind)
+				require.Equal(t, entity.Create, op.Kind)
 				require.Len(t, op.StringAttributes, p.Strings)
 				require.Len(t, op.NumericAttributes, p.Numbers)
 				require.Len(t, op.Content, p.Payload)
@@ -94,8 +94,8 @@ func TestStreamsContinue(t *testing.T) {
 		second := first.Next(rapid.IntRange(0, 9).Draw(t, "more"))
 		all := first
 		all.Entities += second.Entities
-		var parts, whole []store.Block
-		for _, s := range []iter.Seq2[store.Block, error]{Blocks(tiny, first), Blocks(tiny, second)} {
+		var parts, whole []entity.Block
+		for _, s := range []iter.Seq2[entity.Block, error]{Blocks(tiny, first), Blocks(tiny, second)} {
 			for b, err := range s {
 				require.NoError(t, err)
 				parts = append(parts, b)

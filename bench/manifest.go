@@ -81,7 +81,7 @@ func DescribeHost(dir string) (m Manifest, err error) {
 func (m *Manifest) OfStore(ctx context.Context, db *store.DB, opts *store.Options) error {
 	info := db.Engine().Info()
 	m.OfEngine(info)
-	settings, err := db.Settings(ctx)
+	settings, err := db.Engine().Settings(ctx)
 	if err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}

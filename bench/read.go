@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -49,7 +50,7 @@ func Queries() []NamedQuery {
 // Answers finds the answers to queries, keys in their order, on a store that holds the
 // entities of a stream, none changed, at its last block. It generates every entity,
 // without payload, and tries the queries on each.
-func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]store.Key, error) {
+func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]entity.Key, error) {
 	exprs := make([]query.Expr, len(queries))
 	for i, q := range queries {
 		var err error
@@ -57,7 +58,7 @@ func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]store.Key, erro
 			return nil, fmt.Errorf("query %s: %w", q.Name, err)
 		}
 	}
-	found := make([][]store.Key, len(queries))
+	found := make([][]entity.Key, len(queries))
 	for b, err := range Blocks(p.WithPayload(0), o) {
 		if err != nil {
 			return nil, err
@@ -84,7 +85,7 @@ func Answers(p Profile, o GenOptions, queries []NamedQuery) ([][]store.Key, erro
 type QueryConfig struct {
 	pace.Config
 	Query  NamedQuery
-	Answer []store.Key // as Answers gives it
+	Answer []entity.Key // as Answers gives it
 }
 
 // Query runs a query to its end again and again and records the latency of
@@ -93,7 +94,7 @@ type QueryConfig struct {
 func Query(ctx context.Context, ents *store.Entities, cfg QueryConfig) (res Result, err error) {
 	expr, err := query.Parse(cfg.Query.Text)
 	if err == nil {
-		keys := make([]store.Key, 0, len(cfg.Answer))
+		keys := make([]entity.Key, 0, len(cfg.Answer))
 		res.Outcome, err = atHead(ctx, ents, cfg.Config, func(ctx context.Context, snap *store.Snapshot, s *pace.Step) error {
 			keys = keys[:0]
 			for e, err := range snap.Query(ctx, expr, &store.QueryOptions{Limit: cfg.Query.Limit}) {
@@ -168,7 +169,7 @@ func (cfg *GetConfig) wants() ([]*want, error) {
 	choice.at(sampleStream, 0, 0)
 	wants := make([]*want, n)
 	for i, nth := range choice.distinct(n, g.o.Entities) {
-		op := g.op(store.Create, nth%g.o.PerBlock, uint64(g.o.Skip+nth), 0)
+		op := g.op(entity.Create, nth%g.o.PerBlock, uint64(g.o.Skip+nth), 0)
 		wants[i] = newWant(&op, g.o.Start+uint64(nth/g.o.PerBlock))
 	}
 	return wants, nil

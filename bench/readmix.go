@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // ReadMixConfig is clients that read by a mix, in a closed loop or at a rate.
@@ -62,7 +63,7 @@ func Combined(ctx context.Context, ents *store.Entities, writes CommitConfig, re
 	head.Store(reads.Mix.Head())
 	observe := writes.Observe
 	writes.Start, writes.Mix = start, reads.Mix
-	writes.Observe = func(b *store.Block, took time.Duration) {
+	writes.Observe = func(b *entity.Block, took time.Duration) {
 		head.Store(b.Number)
 		if observe != nil {
 			observe(b, took)

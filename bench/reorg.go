@@ -20,11 +20,11 @@ import (
 // the same entities and attributes and other values. Without history an update alone
 // deletes and inserts the rows.
 type Reorg struct {
-	Observe func(b *store.Block) // if not nil, is told of each block that stayed
+	Observe func(b *entity.Block) // if not nil, is told of each block that stayed
 
 	ents   *store.Entities
 	x      *Expectation // of some entities, before the block that is replaced
-	keys   []store.Key
+	keys   []entity.Key
 	random *random
 }
 
@@ -47,14 +47,14 @@ func NewReorg(cp *Copy, seed uint64) (*Reorg, error) {
 	}
 	r := &Reorg{ents: cp.Entities, x: x, random: newRandom(seed)}
 	for key, e := range x.live {
-		if e.Expiration > x.head.Block+reorgLife {
+		if e.Expiration > x.head.Number+reorgLife {
 			r.keys = append(r.keys, key)
 		}
 	}
 	if len(r.keys) < reorgEntities {
 		return nil, fmt.Errorf("reorg: %w: only %d entities live long enough; choose a larger scale", store.ErrInvalid, len(r.keys))
 	}
-	slices.SortFunc(r.keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(r.keys, func(a, b entity.Key) int { return bytes.Compare(a[:], b[:]) })
 	return r, nil
 }
 
@@ -62,7 +62,7 @@ func NewReorg(cp *Copy, seed uint64) (*Reorg, error) {
 // set holds.
 func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 	share := n / float64(ready.Counts.Versions)
-	left := func(op store.Op) bool { // by the end of the key: neighbours in an index begin alike
+	left := func(op entity.Op) bool { // by the end of the key: neighbours in an index begin alike
 		return float64(binary.BigEndian.Uint64(op.Key[len(op.Key)-8:]))/(1<<64) > share
 	}
 	x := NewExpectation(true)
@@ -81,7 +81,7 @@ func (d Dataset) part(ready Ready, n float64) (*Expectation, error) {
 // Run does reorgs, and leaves the last block in place. It fails with ErrMismatch when a head, its digest, or entities of
 // the last block are not what they should be.
 func (r *Reorg) Run(ctx context.Context, cfg pace.Config) (res Result, err error) {
-	var b store.Block
+	var b entity.Block
 	res.Outcome, err = pace.Loop(ctx, cfg, func(ctx context.Context, s *pace.Step) (err error) {
 		b, err = r.round(ctx, s, &res)
 		return err
@@ -97,12 +97,12 @@ func (r *Reorg) Run(ctx context.Context, cfg pace.Config) (res Result, err error
 
 // round does one reorg and returns the block that stays. What is timed is to take a block back and
 // to commit the one in its place; without history, to commit that alone.
-func (r *Reorg) round(ctx context.Context, s *pace.Step, res *Result) (b store.Block, err error) {
+func (r *Reorg) round(ctx context.Context, s *pace.Step, res *Result) (b entity.Block, err error) {
 	round := uint64(s.N)
 	r.random.at(updateStream, round, 0)
 	keys := r.random.distinct(reorgEntities, len(r.keys))
 	if r.ents.Temporal() { // what the round before has left goes, and what will be replaced comes
-		if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
+		if err := r.ents.Rewind(ctx, r.x.head.Number); err != nil {
 			return b, err
 		}
 		b = r.block(keys, round, 0)
@@ -117,7 +117,7 @@ func (r *Reorg) round(ctx context.Context, s *pace.Step, res *Result) (b store.B
 	b = r.block(keys, round, 1)
 	s.Begin()
 	if r.ents.Temporal() {
-		if err := r.ents.Rewind(ctx, r.x.head.Block); err != nil {
+		if err := r.ents.Rewind(ctx, r.x.head.Number); err != nil {
 			return b, err
 		}
 	}
@@ -136,13 +136,13 @@ func (r *Reorg) round(ctx context.Context, s *pace.Step, res *Result) (b store.B
 
 // block updates entities after the base. In each revision their attributes have the
 // same names and other values.
-func (r *Reorg) block(keys []int, round, revision uint64) store.Block {
-	b := store.Block{Number: r.x.head.Block + 1, Ops: make([]store.Op, len(keys))}
+func (r *Reorg) block(keys []int, round, revision uint64) entity.Block {
+	b := entity.Block{Number: r.x.head.Number + 1, Ops: make([]entity.Op, len(keys))}
 	r.random.at(reorgStream, round, revision)
 	for i, n := range keys {
 		e := r.x.live[r.keys[n]]
-		op := store.Op{
-			Kind: store.Update, OpIndex: uint32(i), Key: e.Key, BTL: entity.MaxBlock, Owner: e.Owner, ContentType: e.ContentType,
+		op := entity.Op{
+			Kind: entity.Update, OpIndex: uint32(i), Key: e.Key, BTL: entity.MaxBlock, Owner: e.Owner, ContentType: e.ContentType,
 			Content: make([]byte, reorgPayload), StringAttributes: maps.Clone(e.StringAttributes), NumericAttributes: maps.Clone(e.NumericAttributes),
 		}
 		r.random.bytes(op.Content)
@@ -159,7 +159,7 @@ func (r *Reorg) block(keys []int, round, revision uint64) store.Block {
 
 // follow compares the head after a block with the digest that follows from the base.
 // Without history there is no way back: the block is the next base.
-func (r *Reorg) follow(b *store.Block, head store.BlockHead) error {
+func (r *Reorg) follow(b *entity.Block, head store.BlockHeader) error {
 	set, want, err := r.x.fold(b)
 	if err == nil {
 		err = sameHead(head, want)

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 )
 
 // Source is a deterministic history in two parts: what a data set holds, and
@@ -22,11 +23,11 @@ type Source struct {
 
 	// Blocks streams the first part, and Rest what follows, nil when nothing
 	// does. Both give the same blocks each time.
-	Blocks func() iter.Seq2[store.Block, error] `json:"-"`
-	Rest   func() iter.Seq2[store.Block, error] `json:"-"`
+	Blocks func() iter.Seq2[entity.Block, error] `json:"-"`
+	Rest   func() iter.Seq2[entity.Block, error] `json:"-"`
 
 	// Events, if given, streams what a store of events holds, in place of Blocks.
-	Events func() iter.Seq[store.Event] `json:"-"`
+	Events func() iter.Seq[event.Event] `json:"-"`
 
 	// Fill, if given, fills an empty database with tables of its own, the layout's of
 	// schemas.GraphTables, in place of Blocks.
@@ -43,9 +44,9 @@ type Source struct {
 
 // keeps returns the entities whose content some operation keeps: of these an
 // expectation must remember all.
-func (s *Source) keeps() (map[store.Key]bool, error) {
-	keys := map[store.Key]bool{}
-	for _, stream := range []func() iter.Seq2[store.Block, error]{s.Blocks, s.Rest} {
+func (s *Source) keeps() (map[entity.Key]bool, error) {
+	keys := map[entity.Key]bool{}
+	for _, stream := range []func() iter.Seq2[entity.Block, error]{s.Blocks, s.Rest} {
 		if stream == nil || s.keepsNone {
 			continue
 		}
@@ -54,7 +55,7 @@ func (s *Source) keeps() (map[store.Key]bool, error) {
 				return nil, err
 			}
 			for i := range b.Ops {
-				if op := &b.Ops[i]; op.Kind == store.ExtendBTL || op.Kind == store.ChangeOwner {
+				if op := &b.Ops[i]; op.Kind == entity.ExtendBTL || op.Kind == entity.ChangeOwner {
 					keys[op.Key] = true
 				}
 			}
@@ -103,7 +104,7 @@ type mendoza struct {
 	cut      uint64 // last block of the first part
 }
 
-func (m mendoza) first() iter.Seq2[store.Block, error] {
+func (m mendoza) first() iter.Seq2[entity.Block, error] {
 	blocks := until(scaler.Stream(m.profile, m.opts), m.cut)
 	if m.perBlock == 0 {
 		return blocks
@@ -113,18 +114,18 @@ func (m mendoza) first() iter.Seq2[store.Block, error] {
 
 // rest goes on merging with what the first part left behind, which it learns
 // from the same operations without payloads.
-func (m mendoza) rest() iter.Seq2[store.Block, error] {
+func (m mendoza) rest() iter.Seq2[entity.Block, error] {
 	from := m.opts
 	from.From = m.cut + 1
 	blocks := scaler.Stream(m.profile, from)
 	if m.perBlock == 0 {
 		return blocks
 	}
-	return func(yield func(store.Block, error) bool) {
+	return func(yield func(entity.Block, error) bool) {
 		g := newMerger(m.perBlock)
 		for b, err := range until(scaler.Stream(bare(scaler.Mendoza()), m.opts), m.cut) {
 			if err != nil {
-				yield(store.Block{}, err)
+				yield(entity.Block{}, err)
 				return
 			}
 			g.pass(&b)
@@ -143,8 +144,8 @@ func bare(p scaler.Profile) scaler.Profile {
 }
 
 // until streams the blocks up to a number.
-func until(blocks iter.Seq2[store.Block, error], last uint64) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
+func until(blocks iter.Seq2[entity.Block, error], last uint64) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
 		for b, err := range blocks {
 			if err == nil && b.Number > last || !yield(b, err) {
 				return
@@ -162,8 +163,8 @@ func DataCentreSource(m *dcseed.Model) *Source {
 	next := m.FirstLoadBlock()
 	return &Source{
 		Name:      fmt.Sprintf("dc %+v", m.Config()),
-		Blocks:    func() iter.Seq2[store.Block, error] { return m.Blocks(m.Config().FirstBlock, next-1) },
-		Rest:      func() iter.Seq2[store.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },
+		Blocks:    func() iter.Seq2[entity.Block, error] { return m.Blocks(m.Config().FirstBlock, next-1) },
+		Rest:      func() iter.Seq2[entity.Block, error] { return m.Blocks(next, entity.MaxBlockNumber) },
 		keepsNone: true, rows: m.Entities() * centreRows, payload: m.Entities() * uint64(m.Config().Payload),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"math"
 
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -23,30 +22,30 @@ import (
 // The blocks must be valid where ExtendBTL counts from the block, the store's
 // default, and must not expire what was ended before. It holds a merged block and
 // the keys of entities that expire in memory. Ops below 2 joins nothing.
-func Merged(blocks iter.Seq2[store.Block, error], ops int) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) { newMerger(ops).run(blocks, yield) }
+func Merged(blocks iter.Seq2[entity.Block, error], ops int) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) { newMerger(ops).run(blocks, yield) }
 }
 
 // merger joins blocks.
 type merger struct {
-	least int                  // operations
-	ends  map[store.Key]uint64 // expirations of entities, of those that have one
+	least int                   // operations
+	ends  map[entity.Key]uint64 // expirations of entities, of those that have one
 
-	group store.Block
+	group entity.Block
 	until []uint64 // expirations that the operations of the group give
 	tx    uint32   // next transaction of the group
 	limit uint64   // the highest number that the group may have
 }
 
 func newMerger(ops int) *merger {
-	return &merger{least: max(ops, 1), ends: map[store.Key]uint64{}, limit: math.MaxUint64}
+	return &merger{least: max(ops, 1), ends: map[entity.Key]uint64{}, limit: math.MaxUint64}
 }
 
 // run merges a stream to its end and stops at its first error.
-func (g *merger) run(blocks iter.Seq2[store.Block, error], yield func(store.Block, error) bool) {
+func (g *merger) run(blocks iter.Seq2[entity.Block, error], yield func(entity.Block, error) bool) {
 	for b, err := range blocks {
 		if err != nil {
-			yield(store.Block{}, err)
+			yield(entity.Block{}, err)
 			return
 		}
 		if len(b.Ops) == 0 {
@@ -66,7 +65,7 @@ func (g *merger) run(blocks iter.Seq2[store.Block, error], yield func(store.Bloc
 }
 
 // fits tells whether the group may end with a block.
-func (g *merger) fits(b *store.Block) bool {
+func (g *merger) fits(b *entity.Block) bool {
 	last := uint32(0)
 	for i := range b.Ops {
 		last = max(last, b.Ops[i].TxIndex)
@@ -75,14 +74,14 @@ func (g *merger) fits(b *store.Block) bool {
 }
 
 // pass notes what a block does to expirations without merging it.
-func (g *merger) pass(b *store.Block) {
+func (g *merger) pass(b *entity.Block) {
 	for i := range b.Ops {
 		g.follow(b.Number, &b.Ops[i])
 	}
 }
 
 // add appends a block to the group.
-func (g *merger) add(b *store.Block) {
+func (g *merger) add(b *entity.Block) {
 	g.group.Number = b.Number
 	next := g.tx
 	for i := range b.Ops {
@@ -100,33 +99,33 @@ func (g *merger) add(b *store.Block) {
 
 // alters tells whether an operation needs an entity that is live.
 func alters(k entity.Kind) bool {
-	return k == store.Update || k == store.ExtendBTL || k == store.ChangeOwner || k == store.Delete
+	return k == entity.Update || k == entity.ExtendBTL || k == entity.ChangeOwner || k == entity.Delete
 }
 
 // follow notes the expiration that an operation gives, and returns it; 0 when
 // it gives none.
-func (g *merger) follow(block uint64, op *store.Op) (end uint64) {
+func (g *merger) follow(block uint64, op *entity.Op) (end uint64) {
 	switch op.Kind {
-	case store.Create, store.Update, store.ExtendBTL:
+	case entity.Create, entity.Update, entity.ExtendBTL:
 		if end = entity.AddBlocks(block, op.BTL); end < entity.MaxBlock {
 			g.ends[op.Key] = end
 			return end
 		}
 		delete(g.ends, op.Key)
-	case store.Delete, store.Expire:
+	case entity.Delete, entity.Expire:
 		delete(g.ends, op.Key)
 	}
 	return end
 }
 
 // flush returns the group and begins another.
-func (g *merger) flush() store.Block {
+func (g *merger) flush() entity.Block {
 	b := g.group
 	for i := range b.Ops {
 		if end := g.until[i]; end > 0 && end < entity.MaxBlock {
 			b.Ops[i].BTL = end - min(end, b.Number)
 		}
 	}
-	g.group, g.until, g.tx, g.limit = store.Block{}, g.until[:0], 0, math.MaxUint64
+	g.group, g.until, g.tx, g.limit = entity.Block{}, g.until[:0], 0, math.MaxUint64
 	return b
 }

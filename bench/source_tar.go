@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
 )
 
@@ -36,11 +37,11 @@ func TarSource(cache *Cache, path string, factor, seed uint64) (*Source, error) 
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	o := scaler.ScaleOptions{Factor: factor, Seed: seed}
-	blocks := func() iter.Seq2[store.Block, error] { return feed.TarBlocks(path) }
+	blocks := func() iter.Seq2[entity.Block, error] { return feed.TarBlocks(path) }
 	return &Source{
 		Name:     fmt.Sprintf("tar %x factor=%d seed=%d", t.Sum[:16], factor, seed),
-		Blocks:   func() iter.Seq2[store.Block, error] { return scaler.Scale(blocks, o) },
-		Rest:     func() iter.Seq2[store.Block, error] { return scaler.Continue(blocks, o, t.First, t.Last) },
+		Blocks:   func() iter.Seq2[entity.Block, error] { return scaler.Scale(blocks, o) },
+		Rest:     func() iter.Seq2[entity.Block, error] { return scaler.Continue(blocks, o, t.First, t.Last) },
 		Changing: t.Changing, rows: factor * t.Rows, payload: factor * t.Payload,
 		follow: t.Last + factor*(t.Last-t.First+1),
 	}, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
 	"github.com/varvedb/varve/testdata"
 )
@@ -17,7 +18,7 @@ import (
 const realTar = "../testdata/arkiv-small/blocks.tar"
 
 // some returns the first n blocks.
-func some(t *testing.T, blocks iter.Seq2[store.Block, error], n int) (list []store.Block) {
+func some(t *testing.T, blocks iter.Seq2[entity.Block, error], n int) (list []entity.Block) {
 	t.Helper()
 	for b, err := range blocks {
 		require.NoError(t, err)
@@ -46,7 +47,7 @@ func TestTarSource(t *testing.T) {
 		require.Equal(t, loaded, gather(t, s.Blocks()))
 
 		changing := 0
-		keys := map[store.Key]bool{}
+		keys := map[entity.Key]bool{}
 		for _, b := range loaded {
 			for i := range b.Ops {
 				keys[b.Ops[i].Key] = true
@@ -101,7 +102,7 @@ func TestTarSourceRefuses(t *testing.T) {
 	f, err := os.Create(empty)
 	require.NoError(t, err)
 	w := feed.NewTarWriter(f)
-	require.NoError(t, w.Write(store.Block{Number: 7}))
+	require.NoError(t, w.Write(entity.Block{Number: 7}))
 	require.NoError(t, w.Close())
 	require.NoError(t, f.Close())
 	_, err = TarSource(cache, empty, 1, 1)

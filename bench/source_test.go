@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
-func gather(t require.TestingT, blocks iter.Seq2[store.Block, error]) (all []store.Block) {
+func gather(t require.TestingT, blocks iter.Seq2[entity.Block, error]) (all []entity.Block) {
 	for b, err := range blocks {
 		require.NoError(t, err)
 		all = append(all, b)
@@ -23,8 +23,8 @@ func gather(t require.TestingT, blocks iter.Seq2[store.Block, error]) (all []sto
 	return all
 }
 
-func replay(blocks []store.Block) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
+func replay(blocks []entity.Block) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
 		for _, b := range blocks {
 			if !yield(b, nil) {
 				return
@@ -36,8 +36,8 @@ func replay(blocks []store.Block) iter.Seq2[store.Block, error] {
 // shown is what a reader sees of an entity, apart from the blocks in which it
 // was created and changed. The order is that of creation.
 type shown struct {
-	Key            store.Key
-	Creator, Owner store.Address
+	Key            entity.Key
+	Creator, Owner entity.Address
 	ContentType    string
 	Content        string
 	Status         string
@@ -56,7 +56,7 @@ func show(t require.TestingT, m *model.Model, block uint64) []shown {
 	return list
 }
 
-func fold(t require.TestingT, blocks []store.Block) *model.Model {
+func fold(t require.TestingT, blocks []entity.Block) *model.Model {
 	m := &model.Model{}
 	for _, b := range blocks {
 		require.NoError(t, m.Apply(b))
@@ -65,7 +65,7 @@ func fold(t require.TestingT, blocks []store.Block) *model.Model {
 }
 
 // requireMerged checks that a store shows the same after each merged block.
-func requireMerged(t require.TestingT, blocks, merged []store.Block) {
+func requireMerged(t require.TestingT, blocks, merged []entity.Block) {
 	was, is := fold(t, blocks), fold(t, merged)
 	for _, b := range merged {
 		require.NotEmpty(t, b.Ops)
@@ -75,27 +75,27 @@ func requireMerged(t require.TestingT, blocks, merged []store.Block) {
 
 // history draws a valid history of few keys, whose entities live for few blocks,
 // die, and come again.
-func history(t *rapid.T) []store.Block {
-	var blocks []store.Block
-	ended := map[store.Key]bool{}
+func history(t *rapid.T) []entity.Block {
+	var blocks []entity.Block
+	ended := map[entity.Key]bool{}
 	number := uint64(0)
 	for range rapid.IntRange(1, 40).Draw(t, "blocks") {
 		number += rapid.Uint64Range(1, 3).Draw(t, "gap")
-		b := store.Block{Number: number}
+		b := entity.Block{Number: number}
 		for i := range rapid.IntRange(0, 4).Draw(t, "ops") {
-			op := store.Op{
-				Kind:    entity.Kind(rapid.IntRange(int(store.Create), int(store.Expire)).Draw(t, "kind")),
+			op := entity.Op{
+				Kind:    entity.Kind(rapid.IntRange(int(entity.Create), int(entity.Expire)).Draw(t, "kind")),
 				TxIndex: uint32(i / 2), OpIndex: uint32(i % 2),
-				Key:              store.Key{byte(rapid.IntRange(1, 5).Draw(t, "key"))},
-				BTL:              rapid.SampledFrom([]uint64{0, 1, 2, 5, 9, 30, store.MaxBlock}).Draw(t, "btl"),
-				Owner:            store.Address{byte(rapid.IntRange(1, 3).Draw(t, "owner"))},
+				Key:              entity.Key{byte(rapid.IntRange(1, 5).Draw(t, "key"))},
+				BTL:              rapid.SampledFrom([]uint64{0, 1, 2, 5, 9, 30, entity.MaxBlock}).Draw(t, "btl"),
+				Owner:            entity.Address{byte(rapid.IntRange(1, 3).Draw(t, "owner"))},
 				StringAttributes: map[string]string{"status": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "status")},
 			}
-			trial := store.Block{Number: b.Number, Ops: append(slices.Clone(b.Ops), op)}
-			if op.Kind == store.Expire && ended[op.Key] || !fits(blocks, trial) {
+			trial := entity.Block{Number: b.Number, Ops: append(slices.Clone(b.Ops), op)}
+			if op.Kind == entity.Expire && ended[op.Key] || !fits(blocks, trial) {
 				continue
 			}
-			b, ended[op.Key] = trial, op.Kind == store.Delete || op.Kind == store.Expire
+			b, ended[op.Key] = trial, op.Kind == entity.Delete || op.Kind == entity.Expire
 		}
 		blocks = append(blocks, b)
 	}
@@ -103,7 +103,7 @@ func history(t *rapid.T) []store.Block {
 }
 
 // fits tells whether a block may follow others.
-func fits(blocks []store.Block, b store.Block) bool {
+func fits(blocks []entity.Block, b entity.Block) bool {
 	m := &model.Model{}
 	for _, before := range blocks {
 		if m.Apply(before) != nil {
@@ -122,9 +122,9 @@ func TestMergedShowsTheSame(t *testing.T) {
 }
 
 func TestMergedStopsAtAnError(t *testing.T) {
-	failing := func(yield func(store.Block, error) bool) {
-		if yield(store.Block{Number: 1, Ops: []store.Op{{Kind: store.Create, Key: store.Key{1}}}}, nil) {
-			yield(store.Block{}, store.ErrCorrupt)
+	failing := func(yield func(entity.Block, error) bool) {
+		if yield(entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}}}}, nil) {
+			yield(entity.Block{}, store.ErrCorrupt)
 		}
 	}
 	var got []error
@@ -149,8 +149,8 @@ func TestMendozaSourceParts(t *testing.T) {
 		}
 		require.LessOrEqual(t, first[len(first)-1].Number, uint64(0.7*float64(len(whole))))
 		require.Greater(t, rest[0].Number, uint64(0.7*float64(len(whole))))
-		was, is := fold(t, slices.DeleteFunc(whole, func(b store.Block) bool { return len(b.Ops) == 0 })), fold(t, all)
-		for _, b := range []store.Block{first[len(first)/2], first[len(first)-1], rest[0], rest[len(rest)-1]} {
+		was, is := fold(t, slices.DeleteFunc(whole, func(b entity.Block) bool { return len(b.Ops) == 0 })), fold(t, all)
+		for _, b := range []entity.Block{first[len(first)/2], first[len(first)-1], rest[0], rest[len(rest)-1]} {
 			require.Equal(t, show(t, was, b.Number), show(t, is, b.Number))
 		}
 	}

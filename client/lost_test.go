@@ -248,7 +248,7 @@ func TestUnknownStaysUnknown(t *testing.T) {
 		"deadline":           {repeat: status.Error(codes.Unavailable, "connection refused"), deadline: time.Second, want: context.DeadlineExceeded, unknown: true},
 		"refused by a proxy": {repeat: status.Error(codes.PermissionDenied, "no"), unknown: true},
 		"answered":           {},
-		"duplicate":          {add: []event.Event{{Type: "Other", ID: taken.ID}}, want: store.ErrDuplicate},
+		"duplicate":          {add: []event.Event{{Type: "Other", ID: taken.ID}}, want: event.ErrDuplicate},
 		"conflict":           {cond: event.Unless(event.Of("Taken")), want: store.ErrConflict},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -51,11 +51,11 @@ func serveRPC(t testing.TB, db *store.DB, o rpc.Options) string {
 
 // TestErrors: what the service fails with is the same error to a client.
 func TestErrors(t *testing.T) {
-	conflict := &store.ConflictError{Position: 1 << 60, Item: 3, After: 7}
-	truncated := &store.TruncatedError{Position: 5, Before: 9}
+	conflict := &event.ConflictError{Position: 1 << 60, Item: 3, After: 7}
+	truncated := &event.TruncatedError{Position: 5, Before: 9}
 	kinds := map[error]error{
-		fmt.Errorf("read events: %w", truncated): store.ErrTruncated, store.ErrCheckpoint: store.ErrCheckpoint,
-		fmt.Errorf("append: %w", conflict): store.ErrConflict, store.ErrDuplicate: store.ErrDuplicate, store.ErrInvalid: store.ErrInvalid,
+		fmt.Errorf("read events: %w", truncated): event.ErrTruncated, event.ErrCheckpoint: event.ErrCheckpoint,
+		fmt.Errorf("append: %w", conflict): store.ErrConflict, event.ErrDuplicate: event.ErrDuplicate, store.ErrInvalid: store.ErrInvalid,
 		store.ErrClosed: store.ErrClosed, store.ErrCorrupt: store.ErrCorrupt, store.ErrUnknownOutcome: store.ErrUnknownOutcome,
 		store.ErrDiskFull: store.ErrDiskFull, store.ErrLocked: store.ErrLocked, store.ErrReaderExpired: store.ErrReaderExpired,
 		store.ErrUnavailable: store.ErrUnavailable, store.ErrUnsupported: store.ErrUnsupported, store.ErrReadOnly: store.ErrReadOnly,
@@ -85,10 +85,10 @@ func TestErrors(t *testing.T) {
 			if kind != nil {
 				require.ErrorIs(t, got, kind)
 			}
-			if found := new(store.ConflictError); errors.As(got, &found) {
+			if found := new(event.ConflictError); errors.As(got, &found) {
 				require.Equal(t, conflict, found)
 				require.ErrorContains(t, got, err.Error())
-			} else if found := new(store.TruncatedError); errors.As(got, &found) {
+			} else if found := new(event.TruncatedError); errors.As(got, &found) {
 				require.Equal(t, truncated, found)
 			}
 			if want, got := errors.Is(kind, store.ErrConflict), errors.Is(got, store.ErrConflict); want != got {

@@ -12,8 +12,8 @@ import (
 
 // Applied tells what a block did.
 type Applied struct {
-	Head    BlockHead // after the block
-	Changes int       // entities whose state the block changed
+	Head    BlockHeader // after the block
+	Changes int         // entities whose state the block changed
 }
 
 // Apply applies one block in one transaction: all of it or nothing. It fails
@@ -21,7 +21,7 @@ type Applied struct {
 // an operation is malformed, with ErrNotFound or ErrExists when one does not
 // fit the state before it (as an *OpError), and with ErrUnsupported when the
 // engine cannot store a text. The block is not kept and not changed.
-func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
+func (e *Entities) Apply(ctx context.Context, b entity.Block) (Applied, error) {
 	var applied Applied
 	var mark blockMark
 	if err := e.admissible(&b); err != nil {
@@ -51,7 +51,7 @@ func (e *Entities) Apply(ctx context.Context, b Block) (Applied, error) {
 }
 
 // admissible checks what can be checked without the store.
-func (e *Entities) admissible(b *Block) error {
+func (e *Entities) admissible(b *entity.Block) error {
 	if err := b.Validate(); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (tx *entityTx) writer(ctx context.Context) (w layout.Writer, err error) {
 }
 
 // prior returns what is stored before a block.
-func (tx *entityTx) prior(ctx context.Context, block uint64, needs map[Key]entity.Need) (map[Key]entity.Prior, error) {
+func (tx *entityTx) prior(ctx context.Context, block uint64, needs map[entity.Key]entity.Need) (map[entity.Key]entity.Prior, error) {
 	if len(needs) == 0 {
 		return nil, nil
 	}
@@ -106,7 +106,7 @@ func (tx *entityTx) write(ctx context.Context, set entity.Changeset) error {
 }
 
 // applyIn applies a block inside a transaction.
-func (e *Entities) applyIn(ctx context.Context, tx *entityTx, head BlockHead, b *Block) (Applied, error) {
+func (e *Entities) applyIn(ctx context.Context, tx *entityTx, head BlockHeader, b *entity.Block) (Applied, error) {
 	if err := follows(head, b.Number); err != nil {
 		return Applied{}, err
 	}
@@ -127,9 +127,9 @@ func (e *Entities) applyIn(ctx context.Context, tx *entityTx, head BlockHead, b 
 
 // rulesFor completes the rules with what only the store knows, if the block asks
 // for it.
-func (e *Entities) rulesFor(ctx context.Context, tx driver.Tx, b *Block) (entity.Rules, error) {
+func (e *Entities) rulesFor(ctx context.Context, tx driver.Tx, b *entity.Block) (entity.Rules, error) {
 	rules := e.rules
-	if !slices.ContainsFunc(b.Ops, func(op Op) bool { return op.Kind == Expire }) {
+	if !slices.ContainsFunc(b.Ops, func(op entity.Op) bool { return op.Kind == entity.Expire }) {
 		return rules, nil
 	}
 	horizon, err := e.db.meta.horizon(ctx, tx)
@@ -138,24 +138,24 @@ func (e *Entities) rulesFor(ctx context.Context, tx driver.Tx, b *Block) (entity
 }
 
 // follows checks that a block may come after the head.
-func follows(head BlockHead, block uint64) error {
-	if !head.Empty && block <= head.Block {
-		return fmt.Errorf("block %d: %w, which is %d", block, ErrBlockOrder, head.Block)
+func follows(head BlockHeader, block uint64) error {
+	if !head.Empty && block <= head.Number {
+		return fmt.Errorf("block %d: %w, which is %d", block, ErrBlockOrder, head.Number)
 	}
 	return nil
 }
 
 // writeIn writes a changeset and its block inside a transaction. The digest, most of
 // which is hashing payloads, is computed beside.
-func (e *Entities) writeIn(ctx context.Context, tx *entityTx, head BlockHead, set entity.Changeset) (Applied, error) {
-	digest := make(chan Digest, 1)
+func (e *Entities) writeIn(ctx context.Context, tx *entityTx, head BlockHeader, set entity.Changeset) (Applied, error) {
+	digest := make(chan entity.Digest, 1)
 	go func() { digest <- head.Digest.Next(set) }()
 	err := tx.write(ctx, set)
-	next := BlockHead{Block: set.Block, Digest: <-digest, Hash: set.Hash, Time: set.Time} // from here on the set is the caller's again
+	next := BlockHeader{Number: set.Block, Digest: <-digest, Hash: set.Hash, Time: set.Time} // from here on the set is the caller's again
 	if err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
-	if err := driver.Run(ctx, tx.Tx, e.db.meta.Statements["insert_block"], int64(next.Block), next.record()); err != nil {
+	if err := driver.Run(ctx, tx.Tx, e.db.meta.Statements["insert_block"], int64(next.Number), next.record()); err != nil {
 		return Applied{}, fmt.Errorf("block %d: %w", set.Block, err)
 	}
 	if err := e.db.meta.raiseHorizon(ctx, tx, set.Horizon); err != nil {

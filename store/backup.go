@@ -18,14 +18,14 @@ import (
 // Contents says what a database holds: of a backup, what a store restored from it
 // must hold.
 type Contents struct {
-	Format      string    `json:"format"` // of the store's tables
-	Layout      string    `json:"layout,omitempty"`
-	Head        BlockHead `json:"head"`
-	Blocks      uint64    `json:"blocks"`
-	Horizon     uint64    `json:"horizon,omitempty"`
-	EventLayout string    `json:"event_layout,omitempty"`
-	EventHead   uint64    `json:"event_head,omitempty"`
-	Rows        uint64    `json:"rows"` // of all tables
+	Format      string      `json:"format"` // of the store's tables
+	Layout      string      `json:"layout,omitempty"`
+	Head        BlockHeader `json:"head"`
+	Blocks      uint64      `json:"blocks"`
+	Horizon     uint64      `json:"horizon,omitempty"`
+	EventLayout string      `json:"event_layout,omitempty"`
+	EventHead   uint64      `json:"event_head,omitempty"`
+	Rows        uint64      `json:"rows"` // of all tables
 }
 
 // Backup writes every row of the database as one view has them, in a form that

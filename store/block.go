@@ -12,30 +12,30 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// BlockHead is a block of a store, the last one unless something else is said, and the
-// digest of the history up to it.
-type BlockHead struct {
-	Block  uint64 `json:"block"`           // 0 when Empty
-	Digest Digest `json:"digest"`          // zero when Empty
-	Hash   Hash   `json:"hash,omitzero"`   // of the block in its chain; zero when unknown
-	Time   uint64 `json:"time,omitempty"`  // of the block, seconds since 1970; zero when unknown
-	Empty  bool   `json:"empty,omitempty"` // no block was applied yet
+// BlockHeader identifies a block of a store, by default the head, and has the digest of the
+// history up to it.
+type BlockHeader struct {
+	Number uint64        `json:"block"`           // 0 when Empty
+	Digest entity.Digest `json:"digest"`          // zero when Empty
+	Hash   entity.Hash   `json:"hash,omitzero"`   // of the block in its chain; zero when unknown
+	Time   uint64        `json:"time,omitempty"`  // of the block, seconds since 1970; zero when unknown
+	Empty  bool          `json:"empty,omitempty"` // no block was applied yet
 }
 
 // identified tells whether the chain's hash or time of the block is known.
-func (h BlockHead) identified() bool { return h.Hash != (Hash{}) || h.Time != 0 }
+func (h BlockHeader) identified() bool { return h.Hash != (entity.Hash{}) || h.Time != 0 }
 
 // The record of a block is its digest and, where hash or time are known, these and a
 // sum of all: nothing else covers them. It is one value, not columns, so that stores
 // from before there were hashes are what they were, read and written alike.
 const (
-	recordHash = len(Digest{})
-	recordTime = recordHash + len(Hash{})
+	recordHash = len(entity.Digest{})
+	recordTime = recordHash + len(entity.Hash{})
 	recordSum  = recordTime + 8
 	recordLen  = recordSum + 4
 )
 
-func (h BlockHead) record() []byte {
+func (h BlockHeader) record() []byte {
 	if !h.identified() {
 		return h.Digest[:]
 	}
@@ -46,33 +46,33 @@ func (h BlockHead) record() []byte {
 }
 
 // sumOf covers the number too: a record that belongs to another block is damage.
-func (h BlockHead) sumOf(record []byte) []byte {
-	sum := sha256.Sum256(binary.BigEndian.AppendUint64(record[:recordSum:recordSum], h.Block))
+func (h BlockHeader) sumOf(record []byte) []byte {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(record[:recordSum:recordSum], h.Number))
 	return sum[:recordLen-recordSum]
 }
 
 // headFromRecord is the inverse of record.
-func headFromRecord(block int64, record []byte) (h BlockHead, err error) {
-	h.Block = uint64(block)
+func headFromRecord(block int64, record []byte) (h BlockHeader, err error) {
+	h.Number = uint64(block)
 	if len(record) == recordLen {
 		if string(h.sumOf(record)) != string(record[recordSum:]) {
-			return BlockHead{}, fmt.Errorf("%w: block %d: hash and time are not what was recorded", ErrCorrupt, block)
+			return BlockHeader{}, fmt.Errorf("%w: block %d: hash and time are not what was recorded", ErrCorrupt, block)
 		}
-		h.Hash = Hash(record[recordHash:recordTime])
+		h.Hash = entity.Hash(record[recordHash:recordTime])
 		h.Time = binary.BigEndian.Uint64(record[recordTime:])
 		record = record[:recordHash]
 	}
 	if h.Digest, err = entity.DigestFromBytes(record); err != nil {
-		return BlockHead{}, fmt.Errorf("%w: block %d: %w", ErrCorrupt, block, err)
+		return BlockHeader{}, fmt.Errorf("%w: block %d: %w", ErrCorrupt, block, err)
 	}
 	return h, nil
 }
 
-func scanBlock(rows driver.Rows) (BlockHead, error) {
+func scanBlock(rows driver.Rows) (BlockHeader, error) {
 	var block int64
 	var record []byte
 	if err := rows.Scan(&block, &record); err != nil {
-		return BlockHead{}, err
+		return BlockHeader{}, err
 	}
 	return headFromRecord(block, record)
 }
@@ -80,7 +80,7 @@ func scanBlock(rows driver.Rows) (BlockHead, error) {
 // identities walks the blocks of which the chain's hash or time is known.
 type identities struct {
 	rows  driver.Rows
-	block BlockHead
+	block BlockHeader
 	more  bool // block is the next one
 }
 
@@ -115,15 +115,15 @@ func (ids *identities) advance() (err error) {
 func (ids *identities) with(sets iter.Seq2[entity.Changeset, error]) iter.Seq2[entity.Changeset, error] {
 	return func(yield func(entity.Changeset, error) bool) {
 		for set, err := range sets {
-			for err == nil && ids.more && ids.block.Block < set.Block {
-				empty := entity.Changeset{Block: ids.block.Block, Hash: ids.block.Hash, Time: ids.block.Time, Horizon: set.Horizon}
+			for err == nil && ids.more && ids.block.Number < set.Block {
+				empty := entity.Changeset{Block: ids.block.Number, Hash: ids.block.Hash, Time: ids.block.Time, Horizon: set.Horizon}
 				set.Horizon = 0 // the first one tells
 				if !yield(empty, nil) {
 					return
 				}
 				err = ids.advance()
 			}
-			if err == nil && ids.more && ids.block.Block == set.Block {
+			if err == nil && ids.more && ids.block.Number == set.Block {
 				set.Hash, set.Time = ids.block.Hash, ids.block.Time
 				err = ids.advance()
 			}
@@ -136,15 +136,15 @@ func (ids *identities) with(sets iter.Seq2[entity.Changeset, error]) iter.Seq2[e
 
 // agrees tells whether a history up to a block may be that up to another: the hash
 // covers what changed nothing as well, where both know it.
-func (h BlockHead) agrees(other BlockHead) bool {
-	known := h.Block == other.Block && h.Hash != (Hash{}) && other.Hash != (Hash{})
+func (h BlockHeader) agrees(other BlockHeader) bool {
+	known := h.Number == other.Number && h.Hash != (entity.Hash{}) && other.Hash != (entity.Hash{})
 	return h.Digest == other.Digest && (!known || h.Hash == other.Hash)
 }
 
-// BlockAt returns the last block at or below a number, with what its chain calls it by.
+// HeaderAt returns the last block at or below a number, with what its chain calls it by.
 // Blocks below the horizon are among them: pruning forgets what they changed, not that
 // they were. It is Empty when there is none.
-func (e *Entities) BlockAt(ctx context.Context, number uint64) (h BlockHead, err error) {
+func (e *Entities) HeaderAt(ctx context.Context, number uint64) (h BlockHeader, err error) {
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		h, err = e.db.meta.headAt(ctx, q, number)
 		return err
@@ -155,10 +155,10 @@ func (e *Entities) BlockAt(ctx context.Context, number uint64) (h BlockHead, err
 	return h, nil
 }
 
-// BlockAt is Entities.BlockAt in the snapshot's view.
-func (s *Snapshot) BlockAt(ctx context.Context, number uint64) (BlockHead, error) {
+// HeaderAt is Entities.HeaderAt in the snapshot's view.
+func (s *Snapshot) HeaderAt(ctx context.Context, number uint64) (BlockHeader, error) {
 	if err := s.idle(ctx); err != nil {
-		return BlockHead{}, fmt.Errorf("block at %d: %w", number, err)
+		return BlockHeader{}, fmt.Errorf("block at %d: %w", number, err)
 	}
 	h, err := s.ents.db.meta.headAt(context.WithoutCancel(ctx), s.reader, number)
 	if err != nil {
@@ -167,6 +167,6 @@ func (s *Snapshot) BlockAt(ctx context.Context, number uint64) (BlockHead, error
 	return h, nil
 }
 
-// At returns the last block that the snapshot shows, with what its chain calls it by.
-// Its number is below Block where no block has that.
-func (s *Snapshot) At() BlockHead { return s.shown }
+// Header returns the last block that the snapshot shows, with what its chain calls it by.
+// Its number is below Number where no block has that.
+func (s *Snapshot) Header() BlockHeader { return s.shown }

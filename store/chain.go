@@ -11,8 +11,8 @@ import (
 
 // Chain is what a store's blocks are of. Two chains may have one ID.
 type Chain struct {
-	ID      uint64 `json:"id"`
-	Genesis Hash   `json:"genesis"` // hash of the chain's first block
+	ID      uint64      `json:"id"`
+	Genesis entity.Hash `json:"genesis"` // hash of the chain's first block
 }
 
 // SetChain records the chain that the store's blocks are of. It fails with ErrHistory

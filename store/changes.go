@@ -17,7 +17,7 @@ import (
 // not kept: what operations within the block undid again does not show, and an entity
 // that was ended before its time was deleted.
 type BlockChanges struct {
-	Head BlockHead // the block
+	Head BlockHeader // the block
 
 	// Changed are the entities that the block began a version of or ended one, in the
 	// order of their keys.
@@ -26,11 +26,11 @@ type BlockChanges struct {
 	// Expired are the versions whose time was over at the block, or at a number between
 	// it and the block before, in the order of their keys. They are without attributes and
 	// payload.
-	Expired []*Entity
+	Expired []*entity.Entity
 }
 
 // EntityChange is an entity before and after a block; nil when it was not visible.
-type EntityChange struct{ Old, New *Entity }
+type EntityChange struct{ Old, New *entity.Entity }
 
 // Changes streams what the blocks from one to another did, whether they changed anything
 // or not, as far as the snapshot knows them. It holds one block, and of all of them the
@@ -64,7 +64,7 @@ func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(Bloc
 	if err != nil || len(blocks) == 0 {
 		return err
 	}
-	prior := BlockHead{Empty: true}
+	prior := BlockHeader{Empty: true}
 	if from > 0 {
 		if prior, err = s.ents.db.meta.headAt(ctx, s.reader, from-1); err != nil {
 			return err
@@ -72,16 +72,16 @@ func (s *Snapshot) changes(ctx context.Context, from, to uint64, yield func(Bloc
 	}
 	// What ran out at a number that no block has belongs to the next block.
 	if !prior.Empty {
-		from = max(prior.Block, s.horizon) + 1
+		from = max(prior.Number, s.horizon) + 1
 	}
-	c := changes{snapshot: s, expiring: map[Key]*Entity{}, closed: map[uint64][]entity.Closing{}, prior: prior.Digest}
+	c := changes{snapshot: s, expiring: map[entity.Key]*entity.Entity{}, closed: map[uint64][]entity.Closing{}, prior: prior.Digest}
 	if err := c.begin(ctx, from, to); err != nil {
 		return err
 	}
 	for _, b := range blocks {
 		set, err := c.block(ctx, b, to)
 		if err != nil {
-			return fmt.Errorf("block %d: %w", b.Block, err)
+			return fmt.Errorf("block %d: %w", b.Number, err)
 		}
 		if !yield(set, nil) {
 			return nil
@@ -96,9 +96,9 @@ func before(block uint64) uint64 { return max(block, 1) - 1 }
 // changes walks over blocks.
 type changes struct {
 	snapshot *Snapshot
-	expiring map[Key]*Entity             // visible, and their time is over within the range
-	closed   map[uint64][]entity.Closing // ended before their time, by block
-	prior    Digest                      // of the block before
+	expiring map[entity.Key]*entity.Entity // visible, and their time is over within the range
+	closed   map[uint64][]entity.Closing   // ended before their time, by block
+	prior    entity.Digest                 // of the block before
 }
 
 // begin reads what is of the whole range.
@@ -107,7 +107,7 @@ func (c *changes) begin(ctx context.Context, from, to uint64) error {
 		err := c.find(ctx, from-1, false, query.And{Terms: []query.Expr{
 			query.Compare{Name: entity.AttrExpiration, Op: query.GreaterOrEqual, Value: query.Number(from)},
 			query.Compare{Name: entity.AttrExpiration, Op: query.LessOrEqual, Value: query.Number(to)},
-		}}, func(e *Entity) { c.expiring[e.Key] = e })
+		}}, func(e *entity.Entity) { c.expiring[e.Key] = e })
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (c *changes) begin(ctx context.Context, from, to uint64) error {
 }
 
 // find gives the entities that match at a block.
-func (c *changes) find(ctx context.Context, at uint64, whole bool, expr query.Expr, give func(*Entity)) error {
+func (c *changes) find(ctx context.Context, at uint64, whole bool, expr query.Expr, give func(*entity.Entity)) error {
 	view, err := c.snapshot.view(ctx, at)
 	if err != nil {
 		return err
@@ -141,15 +141,15 @@ func (c *changes) find(ctx context.Context, at uint64, whole bool, expr query.Ex
 }
 
 // block returns what a block did, of a range that ends at to.
-func (c *changes) block(ctx context.Context, b BlockHead, to uint64) (BlockChanges, error) {
+func (c *changes) block(ctx context.Context, b BlockHeader, to uint64) (BlockChanges, error) {
 	set := BlockChanges{Head: b}
-	byKey := map[Key]*EntityChange{}
-	for _, closing := range c.closed[b.Block] {
+	byKey := map[entity.Key]*EntityChange{}
+	for _, closing := range c.closed[b.Number] {
 		byKey[closing.Key] = &EntityChange{}
 		delete(c.expiring, closing.Key)
 	}
 	for key, e := range c.expiring {
-		if e.Expiration <= b.Block {
+		if e.Expiration <= b.Number {
 			set.Expired = append(set.Expired, e)
 			delete(c.expiring, key)
 		}
@@ -157,8 +157,8 @@ func (c *changes) block(ctx context.Context, b BlockHead, to uint64) (BlockChang
 	// Blocks that change nothing have the digest of the block before.
 	if b.Digest != c.prior || len(byKey) > 0 {
 		c.prior = b.Digest
-		began := query.Compare{Name: entity.AttrLastModifiedAtBlock, Op: query.Equal, Value: query.Number(b.Block)}
-		err := c.find(ctx, b.Block, true, began, func(e *Entity) {
+		began := query.Compare{Name: entity.AttrLastModifiedAtBlock, Op: query.Equal, Value: query.Number(b.Number)}
+		err := c.find(ctx, b.Number, true, began, func(e *entity.Entity) {
 			if byKey[e.Key] == nil {
 				byKey[e.Key] = &EntityChange{}
 			}
@@ -171,8 +171,8 @@ func (c *changes) block(ctx context.Context, b BlockHead, to uint64) (BlockChang
 			return set, err
 		}
 	}
-	for _, closing := range c.closed[b.Block] {
-		view, err := c.snapshot.view(ctx, before(b.Block))
+	for _, closing := range c.closed[b.Number] {
+		view, err := c.snapshot.view(ctx, before(b.Number))
 		if err != nil {
 			return set, err
 		}
@@ -188,4 +188,4 @@ func (c *changes) block(ctx context.Context, b BlockHead, to uint64) (BlockChang
 	return set, nil
 }
 
-func compareKeys(a, b *Entity) int { return bytes.Compare(a.Key[:], b.Key[:]) }
+func compareKeys(a, b *entity.Entity) int { return bytes.Compare(a.Key[:], b.Key[:]) }

@@ -66,11 +66,11 @@ type CheckReport struct {
 	Outcome Outcome      `json:"outcome"` // of all parts: the worst
 	Parts   []PartReport `json:"parts"`   // that the store has
 
-	Layout  string    `json:"layout,omitempty"` // of the entities
-	Head    BlockHead `json:"head"`
-	Sound   BlockHead `json:"sound"` // last block up to which the digests agree
-	Digest  bool      `json:"digest_checked"`
-	Changes uint64    `json:"changes"` // in the history
+	Layout  string      `json:"layout,omitempty"` // of the entities
+	Head    BlockHeader `json:"head"`
+	Sound   BlockHeader `json:"sound"` // last block up to which the digests agree
+	Digest  bool        `json:"digest_checked"`
+	Changes uint64      `json:"changes"` // in the history
 
 	EventLayout string `json:"event_layout,omitempty"`
 	EventHead   uint64 `json:"event_head"`

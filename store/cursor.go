@@ -19,8 +19,8 @@ import (
 // of its query; versions that sorted by one attribute gave others, which are refused.
 type Cursor string
 
-// Block returns the block that the cursor's pages are of.
-func (c Cursor) Block() (uint64, error) {
+// Number returns the block that the cursor's pages are of.
+func (c Cursor) Number() (uint64, error) {
 	state, err := c.state()
 	if err != nil {
 		return 0, fmt.Errorf("cursor: %w", err)
@@ -48,7 +48,7 @@ type cursorColumn struct {
 }
 
 // column returns what an entity has of an attribute.
-func column(o Order, e *Entity) cursorColumn {
+func column(o Order, e *entity.Entity) cursorColumn {
 	c := cursorColumn{Name: o.Name, Kind: o.Kind, Desc: o.Desc}
 	var ok bool
 	if o.Kind == entity.Numeric {
@@ -64,7 +64,7 @@ func column(o Order, e *Entity) cursorColumn {
 // query with these options yielded with its metadata and attributes. To go on,
 // give it as QueryOptions.After to the same query, on this snapshot or a later
 // one.
-func (s *Snapshot) Cursor(e *Entity, opts *QueryOptions) (Cursor, error) {
+func (s *Snapshot) Cursor(e *entity.Entity, opts *QueryOptions) (Cursor, error) {
 	if opts == nil {
 		opts = &QueryOptions{}
 	}
@@ -98,7 +98,7 @@ func (c Cursor) state() (state cursorState, err error) {
 	if err == nil {
 		err = json.Unmarshal(text, &state)
 	}
-	if err != nil || len(state.Key) != len(Key{}) || len(state.Digest) != digestPrefix {
+	if err != nil || len(state.Key) != len(entity.Key{}) || len(state.Digest) != digestPrefix {
 		return state, fmt.Errorf("%w: not a cursor, or one of another version: %q; begin with the first page", ErrInvalid, string(c))
 	}
 	return state, nil
@@ -118,7 +118,7 @@ func (c Cursor) decode(order []Order) (state cursorState, err error) {
 
 // position returns where the page ended.
 func (c *cursorState) position() *layout.Position {
-	pos := &layout.Position{Sequence: c.Sequence, Key: Key(c.Key)}
+	pos := &layout.Position{Sequence: c.Sequence, Key: entity.Key(c.Key)}
 	for _, col := range c.Order {
 		value := query.Value{Kind: col.Kind, Text: col.Text, Number: col.Number}
 		pos.Values = append(pos.Values, layout.SortValue{Missing: col.Missing, Value: value})

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // A cursor belongs to one history: when the store was rewound below its block
@@ -15,11 +16,11 @@ func TestCursorOfAnotherHistory(t *testing.T) {
 	ents, done := temporary(ctx)
 	defer done()
 	apply := func(number uint64, ids ...byte) {
-		var ops []store.Op
+		var ops []entity.Op
 		for _, id := range ids {
-			ops = append(ops, node(id, 4, store.MaxBlock))
+			ops = append(ops, node(id, 4, entity.MaxBlock))
 		}
-		_, err := ents.Apply(ctx, store.Block{Number: number, Ops: ops})
+		_, err := ents.Apply(ctx, entity.Block{Number: number, Ops: ops})
 		require.NoError(t, err)
 	}
 	page := func(after store.Cursor) (cursor store.Cursor, keys []byte, err error) {

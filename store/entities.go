@@ -208,7 +208,7 @@ func (e *Entities) Temporal() bool { return e.layout.Temporal() }
 func (e *Entities) ExtendAdds() bool { return e.rules.ExtendAdds }
 
 // Head returns the last block.
-func (e *Entities) Head(ctx context.Context) (h BlockHead, err error) {
+func (e *Entities) Head(ctx context.Context) (h BlockHeader, err error) {
 	err = e.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
 		h, err = e.db.meta.head(ctx, q)
 		return err
@@ -243,7 +243,7 @@ func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
 		if err != nil {
 			return err
 		}
-		s.Head, s.Digest = head.Block, head.Digest.String()
+		s.Head, s.Digest = head.Number, head.Digest.String()
 		if s.Origin, err = e.db.meta.get(ctx, q, metaOrigin); err != nil {
 			return err
 		}
@@ -253,7 +253,7 @@ func (e *Entities) Summary(ctx context.Context) (s Summary, err error) {
 		if s.First, s.Blocks, err = e.db.meta.blocks(ctx, q); err != nil {
 			return err
 		}
-		view, err := e.layout.View(ctx, q, head.Block)
+		view, err := e.layout.View(ctx, q, head.Number)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ import (
 // It fails with ErrConflict (a *ConflictError) by the condition, with ErrDuplicate
 // when some of the IDs are stored or belong to other content, with ErrInvalid, and
 // as driver.Engine.Begin and driver.Tx.Commit do.
-func (e *Events) Append(ctx context.Context, events []Event, cond *Condition) ([]uint64, error) {
+func (e *Events) Append(ctx context.Context, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	r, err := validRequest(events, cond)
 	if err == nil {
 		r.cancelled = ctx.Err
@@ -102,7 +102,7 @@ type appendRequest struct {
 	err       error
 }
 
-func validRequest(events []Event, cond *Condition) (*appendRequest, error) {
+func validRequest(events []event.Event, cond *event.Condition) (*appendRequest, error) {
 	if err := event.Validate(events); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func validRequest(events []Event, cond *Condition) (*appendRequest, error) {
 }
 
 // newAppendRequest returns the request of events that are valid, or of none.
-func newAppendRequest(events []Event, cond *Condition) (*appendRequest, error) {
+func newAppendRequest(events []event.Event, cond *event.Condition) (*appendRequest, error) {
 	r := &appendRequest{wake: make(chan struct{}, 1)}
 	if cond != nil {
 		if err := cond.FailIfEventsMatch.Validate(); err != nil {

@@ -18,18 +18,12 @@ var checkpointsTable = &driver.Table{Name: "event_checkpoints", Columns: []drive
 	{Name: "consumer", Type: driver.Text}, {Name: "position", Type: driver.Int},
 }}
 
-// ErrCheckpoint: a consumer is not where a checkpoint says.
-var ErrCheckpoint = event.ErrCheckpoint
-
-// EventCheckpoint moves a consumer from one position to another.
-type EventCheckpoint = event.Checkpoint
-
 var _ event.Checkpointer = (*Events)(nil)
 
 // Checkpoint returns the position up to which a consumer has handled events, zero when the
 // store does not know it.
 func (e *Events) Checkpoint(ctx context.Context, consumer string) (at uint64, err error) {
-	c := EventCheckpoint{Consumer: consumer}
+	c := event.Checkpoint{Consumer: consumer}
 	if err = c.Validate(); err == nil {
 		err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier, sql schemas.Meta) error {
 			at, _, err = checkpointOf(ctx, q, sql, consumer)
@@ -43,7 +37,7 @@ func (e *Events) Checkpoint(ctx context.Context, consumer string) (at uint64, er
 }
 
 // Checkpoints returns where all consumers are, by name, in To.
-func (e *Events) Checkpoints(ctx context.Context) (list []EventCheckpoint, err error) {
+func (e *Events) Checkpoints(ctx context.Context) (list []event.Checkpoint, err error) {
 	err = e.readCheckpoints(ctx, func(ctx context.Context, q driver.Querier, sql schemas.Meta) (err error) {
 		rows, err := q.Query(ctx, sql.Statements["list"])
 		if err != nil {
@@ -56,7 +50,7 @@ func (e *Events) Checkpoints(ctx context.Context) (list []EventCheckpoint, err e
 			if err := rows.Scan(&name, &at); err != nil {
 				return err
 			}
-			list = append(list, EventCheckpoint{Consumer: string(name), To: uint64(at)})
+			list = append(list, event.Checkpoint{Consumer: string(name), To: uint64(at)})
 		}
 		return rows.Err()
 	})
@@ -97,7 +91,7 @@ func checkpointOf(ctx context.Context, q driver.Querier, sql schemas.Meta, consu
 // the last event before these, and otherwise as Append does. A repetition of events that all
 // have IDs is one of the checkpoint, too. The first checkpoint of a store makes the table for
 // them, in a transaction before.
-func (e *Events) Advance(ctx context.Context, c EventCheckpoint, events []Event, cond *Condition) ([]uint64, error) {
+func (e *Events) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	positions, err := e.advance(ctx, c, events, cond)
 	if err != nil {
 		return nil, fmt.Errorf("advance consumer %q to %d: %w", c.Consumer, c.To, err)
@@ -105,7 +99,7 @@ func (e *Events) Advance(ctx context.Context, c EventCheckpoint, events []Event,
 	return positions, nil
 }
 
-func (e *Events) advance(ctx context.Context, c EventCheckpoint, events []Event, cond *Condition) ([]uint64, error) {
+func (e *Events) advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -154,13 +148,13 @@ func createCheckpoints(ctx context.Context, tx driver.Tx, sql schemas.Meta) erro
 // moveCheckpoint moves a consumer, unless it is elsewhere or would pass the head, and then
 // miss what comes next. Known says that the events are stored already, and the consumer
 // moved with them.
-func moveCheckpoint(ctx context.Context, tx driver.Tx, sql schemas.Meta, c EventCheckpoint, known bool, head uint64) (verdict, err error) {
+func moveCheckpoint(ctx context.Context, tx driver.Tx, sql schemas.Meta, c event.Checkpoint, known bool, head uint64) (verdict, err error) {
 	at, found, err := checkpointOf(ctx, tx, sql, c.Consumer)
 	switch {
 	case err != nil || known && at == c.To:
 		return nil, err
 	case at != c.From:
-		return fmt.Errorf("%w: at %d, not at %d", ErrCheckpoint, at, c.From), nil
+		return fmt.Errorf("%w: at %d, not at %d", event.ErrCheckpoint, at, c.From), nil
 	case c.To > head:
 		return fmt.Errorf("%w: the last event is %d: the consumer would miss those up to %d", ErrInvalid, head, c.To), nil
 	case found:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
 )
 
 // The limits of one commit. A single append may exceed them; it then commits
@@ -288,7 +289,7 @@ func (c *groupCommit) settle(group []*appendRequest, pass func()) {
 	defer c.inSync.Add(-n)
 	err := c.sync(c.tail.Head(), pass)
 	for _, r := range group {
-		if err != nil && (r.err == nil || errors.Is(r.err, ErrConflict) || errors.Is(r.err, ErrDuplicate)) {
+		if err != nil && (r.err == nil || errors.Is(r.err, ErrConflict) || errors.Is(r.err, event.ErrDuplicate)) {
 			r.positions, r.err = nil, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 		}
 	}

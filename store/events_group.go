@@ -269,7 +269,7 @@ func (g *group) conflict(r *appendRequest) error {
 	}
 	for i := range guard.Items[:unposted] {
 		if at := g.tail.First(&guard.Items[i], guard.After); at > 0 {
-			return &ConflictError{Position: at, Item: i, After: r.after}
+			return &event.ConflictError{Position: at, Item: i, After: r.after}
 		}
 	}
 	return r.conflict()
@@ -280,7 +280,7 @@ func (r *appendRequest) conflict() error {
 	if r.guard.Found == 0 {
 		return nil
 	}
-	return &ConflictError{Position: r.guard.Found, Item: r.guard.Item, After: r.after}
+	return &event.ConflictError{Position: r.guard.Found, Item: r.guard.Item, After: r.after}
 }
 
 // repeated tells whether a request gives IDs that are taken, and then its verdict:
@@ -298,7 +298,7 @@ func (g *group) repeated(r *appendRequest) bool {
 		case old.at == 0:
 			continue
 		case !old.same:
-			r.err = fmt.Errorf("%w: event %d has the ID %s and other content", ErrDuplicate, old.at, ev.ID)
+			r.err = fmt.Errorf("%w: event %d has the ID %s and other content", event.ErrDuplicate, old.at, ev.ID)
 			return true
 		}
 		taken = ev
@@ -311,7 +311,7 @@ func (g *group) repeated(r *appendRequest) bool {
 		r.positions = positions
 	default:
 		r.err = fmt.Errorf("%w: %d of %d events are stored already, %s among them; repeat an append as it was",
-			ErrDuplicate, len(positions), len(r.records), taken.ID)
+			event.ErrDuplicate, len(positions), len(r.records), taken.ID)
 	}
 	return true
 }

@@ -45,7 +45,7 @@ type EventsImported struct {
 // ErrInvalid when one has a time before that of the last one or ahead of the clock by more
 // than an hour, with the error of the source, and as Append does. What was imported by then
 // stays.
-func (e *Events) Import(ctx context.Context, events iter.Seq2[SequencedEvent, error], opts EventImportOptions) (EventsImported, error) {
+func (e *Events) Import(ctx context.Context, events iter.Seq2[event.Sequenced, error], opts EventImportOptions) (EventsImported, error) {
 	in := importing{events: e, opts: opts}
 	in.opts.Batch = cmp.Or(opts.Batch, groupEvents)
 	err := in.run(ctx, events)
@@ -61,12 +61,12 @@ type importing struct {
 	opts   EventImportOptions
 	done   EventsImported
 
-	batch   []SequencedEvent
+	batch   []event.Sequenced
 	bytes   int
-	skipped *SequencedEvent // the last one
+	skipped *event.Sequenced // the last one
 }
 
-func (in *importing) run(ctx context.Context, events iter.Seq2[SequencedEvent, error]) (err error) {
+func (in *importing) run(ctx context.Context, events iter.Seq2[event.Sequenced, error]) (err error) {
 	if in.opts.Batch < 0 {
 		return fmt.Errorf("%w: a batch of %d events", ErrInvalid, in.opts.Batch)
 	}
@@ -88,7 +88,7 @@ func (in *importing) run(ctx context.Context, events iter.Seq2[SequencedEvent, e
 }
 
 // take adds an event to the batch, or skips it.
-func (in *importing) take(ctx context.Context, ev SequencedEvent) error {
+func (in *importing) take(ctx context.Context, ev event.Sequenced) error {
 	next := in.done.Head + uint64(len(in.batch)) + 1
 	if !in.opts.Renumber && ev.Position > 0 {
 		if ev.Position < next && len(in.batch) == 0 {
@@ -116,7 +116,7 @@ func (in *importing) checkSkipped(ctx context.Context) error {
 	if in.skipped = nil; want == nil {
 		return nil
 	}
-	for has, err := range in.events.Read(ctx, event.All(), &EventReadOptions{From: want.Position, Limit: 1}) {
+	for has, err := range in.events.Read(ctx, event.All(), &event.ReadOptions{From: want.Position, Limit: 1}) {
 		switch {
 		case err != nil:
 			return err
@@ -137,7 +137,7 @@ func (in *importing) flush(ctx context.Context) error {
 	case err != nil:
 		return err
 	case known && !in.opts.Renumber:
-		return fmt.Errorf("%w: event %d has an ID that event %d of the store has", ErrDuplicate, in.done.Head+1, positions[0])
+		return fmt.Errorf("%w: event %d has an ID that event %d of the store has", event.ErrDuplicate, in.done.Head+1, positions[0])
 	case known:
 		in.done.Skipped += len(in.batch)
 	default:
@@ -155,7 +155,7 @@ func (in *importing) flush(ctx context.Context) error {
 // positions; those that the events have are not looked at. An event without a time is of
 // now. It fails with ErrInvalid when a time is before that of the event before it or ahead of
 // the clock by more than an hour, and otherwise as Append without a condition.
-func (e *Events) AppendTimed(ctx context.Context, events []SequencedEvent) ([]uint64, error) {
+func (e *Events) AppendTimed(ctx context.Context, events []event.Sequenced) ([]uint64, error) {
 	positions, _, err := e.appendTimed(ctx, events, 0, true)
 	if err != nil {
 		return nil, fmt.Errorf("append: %w", err)
@@ -165,8 +165,8 @@ func (e *Events) AppendTimed(ctx context.Context, events []SequencedEvent) ([]ui
 
 // appendTimed appends events with times of their own in a transaction for them alone, behind
 // a head, or anywhere. Known tells that they were stored before, as their IDs say.
-func (e *Events) appendTimed(ctx context.Context, timed []SequencedEvent, head uint64, anywhere bool) (positions []uint64, known bool, err error) {
-	events := make([]Event, len(timed))
+func (e *Events) appendTimed(ctx context.Context, timed []event.Sequenced, head uint64, anywhere bool) (positions []uint64, known bool, err error) {
+	events := make([]event.Event, len(timed))
 	for i := range timed {
 		events[i] = timed[i].Event
 	}
@@ -195,7 +195,7 @@ const maxAhead = time.Hour
 
 // stamp gives records the times that they bring, in microseconds, or else the time that it
 // is, and returns the last one. No time is before the one before it.
-func stamp(records []eventlog.Record, timed []SequencedEvent, last, now int64) (int64, error) {
+func stamp(records []eventlog.Record, timed []event.Sequenced, last, now int64) (int64, error) {
 	for i := range timed {
 		t, at := timed[i].Time, max(last, now)
 		if !t.IsZero() {

@@ -7,6 +7,6 @@ import (
 )
 
 // Project is event.Project on this store.
-func (e *Events) Project(ctx context.Context, projectors ...Projector) (*Condition, error) {
+func (e *Events) Project(ctx context.Context, projectors ...event.Projector) (*event.Condition, error) {
 	return event.Project(ctx, e, projectors...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve/internal/eventlog"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
 )
 
 // pageBytes is the size of the data at which a page ends early.
@@ -23,25 +24,25 @@ const pageBytes = 1 << 20
 //
 // An error ends the sequence, after the events before it: ErrInvalid, ErrClosed, ctx's own,
 // ErrCorrupt, ErrTruncated.
-func (e *Events) Read(ctx context.Context, q EventQuery, opts *EventReadOptions) iter.Seq2[SequencedEvent, error] {
-	return func(yield func(SequencedEvent, error) bool) {
+func (e *Events) Read(ctx context.Context, q event.Query, opts *event.ReadOptions) iter.Seq2[event.Sequenced, error] {
+	return func(yield func(event.Sequenced, error) bool) {
 		p, limit, err := newPage(q, opts)
 		if err == nil && opts != nil {
 			err = e.boundByTime(ctx, &p, opts.Since, opts.Until)
 		}
 		if err == nil {
-			err = e.readPages(ctx, &p, limit, func(ev SequencedEvent) bool { return yield(ev, nil) })
+			err = e.readPages(ctx, &p, limit, func(ev event.Sequenced) bool { return yield(ev, nil) })
 		}
 		if err != nil {
-			yield(SequencedEvent{}, fmt.Errorf("read events: %w", err))
+			yield(event.Sequenced{}, fmt.Errorf("read events: %w", err))
 		}
 	}
 }
 
 // newPage makes the first page of a read.
-func newPage(q EventQuery, opts *EventReadOptions) (p eventlog.Page, limit int, err error) {
+func newPage(q event.Query, opts *event.ReadOptions) (p eventlog.Page, limit int, err error) {
 	if opts == nil {
-		opts = &EventReadOptions{}
+		opts = &event.ReadOptions{}
 	}
 	if err := q.Validate(); err != nil {
 		return p, 0, err
@@ -115,7 +116,7 @@ func ceilMicro(t time.Time) int64 {
 
 // readPages reads pages until the end, the limit, or until yield returns false. It
 // leaves p at the page after the last one.
-func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yield func(SequencedEvent) bool) error {
+func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yield func(event.Sequenced) bool) error {
 	first, last := e.log.PageSizes()
 	size := first
 	if p.Wide() {
@@ -148,7 +149,7 @@ func (e *Events) readPages(ctx context.Context, p *eventlog.Page, limit int, yie
 
 // page reads a page in a view of its own and moves p behind it. With an error comes what
 // is before it.
-func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []SequencedEvent, end bool, err error) {
+func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []event.Sequenced, end bool, err error) {
 	if p.Last != nil && !p.Visible { // of last events none can be left out afterwards
 		const all = math.MaxInt64 - 1
 		if to, ok := e.tail.Visible(all); ok && to < all && (p.Before == 0 || p.Before > to+1) {
@@ -181,7 +182,7 @@ func (e *Events) page(ctx context.Context, p *eventlog.Page) (list []SequencedEv
 // cut leaves out of a page what is not durable. What it leaves out going forwards was
 // committed after the read had begun, or is told to nobody yet: the read ends there. A
 // last event is made durable instead.
-func (e *Events) cut(p *eventlog.Page, list []SequencedEvent, end bool) ([]SequencedEvent, bool, error) {
+func (e *Events) cut(p *eventlog.Page, list []event.Sequenced, end bool) ([]event.Sequenced, bool, error) {
 	if p.Visible {
 		return list, end, nil
 	}
@@ -220,16 +221,16 @@ func (e *Events) cut(p *eventlog.Page, list []SequencedEvent, end bool) ([]Seque
 // each once and in order. It ends only with an error, ctx's own among them, or
 // when the caller stops. To go on after a restart, begin at the position after
 // that of the last event handled.
-func (e *Events) Subscribe(ctx context.Context, q EventQuery, from uint64) iter.Seq2[SequencedEvent, error] {
-	return func(yield func(SequencedEvent, error) bool) {
-		if err := e.follow(ctx, q, from, func(ev SequencedEvent) bool { return yield(ev, nil) }); err != nil {
-			yield(SequencedEvent{}, fmt.Errorf("subscribe: %w", err))
+func (e *Events) Subscribe(ctx context.Context, q event.Query, from uint64) iter.Seq2[event.Sequenced, error] {
+	return func(yield func(event.Sequenced, error) bool) {
+		if err := e.follow(ctx, q, from, func(ev event.Sequenced) bool { return yield(ev, nil) }); err != nil {
+			yield(event.Sequenced{}, fmt.Errorf("subscribe: %w", err))
 		}
 	}
 }
 
-func (e *Events) follow(ctx context.Context, q EventQuery, from uint64, yield func(SequencedEvent) bool) error {
-	p, limit, err := newPage(q, &EventReadOptions{From: from})
+func (e *Events) follow(ctx context.Context, q event.Query, from uint64, yield func(event.Sequenced) bool) error {
+	p, limit, err := newPage(q, &event.ReadOptions{From: from})
 	if err != nil {
 		return err
 	}
@@ -239,7 +240,7 @@ func (e *Events) follow(ctx context.Context, q EventQuery, from uint64, yield fu
 	for stopped := false; ; {
 		// A commit between the read and the wait has closed this channel.
 		news := e.news.next()
-		err := e.readPages(ctx, &p, limit, func(ev SequencedEvent) bool {
+		err := e.readPages(ctx, &p, limit, func(ev event.Sequenced) bool {
 			stopped = !yield(ev)
 			return !stopped && ctx.Err() == nil
 		})

@@ -13,12 +13,6 @@ import (
 // metaEventHorizon is the position of the first event that is not truncated.
 const metaEventHorizon = "events.horizon"
 
-// ErrTruncated: an event's data was removed for good.
-var ErrTruncated = event.ErrTruncated
-
-// TruncatedError tells which event a read came to that has no data any more.
-type TruncatedError = event.TruncatedError
-
 // Horizon returns the position of the first event that is not truncated, whether or not it
 // is there already.
 func (e *Events) Horizon(ctx context.Context) (at uint64, err error) {
@@ -88,7 +82,7 @@ func (e *Events) truncateStep(ctx context.Context, before uint64) (at uint64, er
 
 // tellHorizon adds to the error of a read where events are not truncated any more.
 func (e *Events) tellHorizon(ctx context.Context, err error) error {
-	var gone *TruncatedError
+	var gone *event.TruncatedError
 	if !errors.As(err, &gone) {
 		return err
 	}

@@ -54,9 +54,9 @@ func temporaryDB(ctx context.Context) (*store.DB, func()) {
 }
 
 // node makes the operation that creates a node with a number of processors.
-func node(id byte, cpu uint64, blocksToLive uint64) store.Op {
-	return store.Op{
-		Kind: store.Create, OpIndex: uint32(id), Key: store.Key{id}, Owner: store.Address{1}, BTL: blocksToLive,
+func node(id byte, cpu uint64, blocksToLive uint64) entity.Op {
+	return entity.Op{
+		Kind: entity.Create, OpIndex: uint32(id), Key: entity.Key{id}, Owner: entity.Address{1}, BTL: blocksToLive,
 		ContentType: "text/plain", Content: []byte("hello"),
 		StringAttributes:  map[string]string{"type": "node", "status": "available"},
 		NumericAttributes: map[string]uint64{"cpu": cpu},
@@ -76,7 +76,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer db.Close()
-	settings, err := db.Settings(ctx)
+	settings, err := db.Engine().Settings(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -94,16 +94,16 @@ func ExampleEntities_Apply() {
 	ctx := context.Background()
 	ents, done := temporary(ctx)
 	defer done()
-	_, err := ents.Apply(ctx, store.Block{Number: 7, Ops: []store.Op{node(1, 4, 100), node(2, 16, store.MaxBlock)}})
+	_, err := ents.Apply(ctx, entity.Block{Number: 7, Ops: []entity.Op{node(1, 4, 100), node(2, 16, entity.MaxBlock)}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	// A block that cannot be applied as a whole changes nothing.
-	_, err = ents.Apply(ctx, store.Block{Number: 8, Ops: []store.Op{{Kind: store.Delete, TxIndex: 3, Key: store.Key{9}}}})
-	var at *store.OpError
+	_, err = ents.Apply(ctx, entity.Block{Number: 8, Ops: []entity.Op{{Kind: entity.Delete, TxIndex: 3, Key: entity.Key{9}}}})
+	var at *entity.OpError
 	fmt.Println(errors.Is(err, store.ErrNotFound), errors.As(err, &at), at.Block, at.TxIndex, at.OpIndex)
 	head, err := ents.Head(ctx)
-	fmt.Println(head.Block, err)
+	fmt.Println(head.Number, err)
 	// Output:
 	// true true 8 3 0
 	// 7 <nil>
@@ -113,9 +113,9 @@ func ExampleEntities_At() {
 	ctx := context.Background()
 	ents, done := temporary(ctx)
 	defer done()
-	blocks := []store.Block{
-		{Number: 1, Ops: []store.Op{node(1, 4, 10)}},
-		{Number: 2, Ops: []store.Op{{Kind: store.ChangeOwner, Key: store.Key{1}, Owner: store.Address{2}}}},
+	blocks := []entity.Block{
+		{Number: 1, Ops: []entity.Op{node(1, 4, 10)}},
+		{Number: 2, Ops: []entity.Op{{Kind: entity.ChangeOwner, Key: entity.Key{1}, Owner: entity.Address{2}}}},
 	}
 	for _, b := range blocks {
 		if _, err := ents.Apply(ctx, b); err != nil {
@@ -127,11 +127,11 @@ func ExampleEntities_At() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		e, err := snap.Get(ctx, store.Key{1})
+		e, err := snap.Get(ctx, entity.Key{1})
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("block %d: owner %.6s…, expires at %d\n", snap.Block(), e.Owner, e.Expiration)
+		fmt.Printf("block %d: owner %.6s…, expires at %d\n", snap.Number(), e.Owner, e.Expiration)
 		if err := snap.Close(); err != nil {
 			log.Fatal(err)
 		}
@@ -145,11 +145,11 @@ func ExampleSnapshot_Query() {
 	ctx := context.Background()
 	ents, done := temporary(ctx)
 	defer done()
-	var ops []store.Op
+	var ops []entity.Op
 	for id := range byte(5) {
 		ops = append(ops, node(id, uint64(id)*4, 100))
 	}
-	if _, err := ents.Apply(ctx, store.Block{Number: 1, Ops: ops}); err != nil {
+	if _, err := ents.Apply(ctx, entity.Block{Number: 1, Ops: ops}); err != nil {
 		log.Fatal(err)
 	}
 	q, err := query.Parse(`type = "node" && cpu >= 4`)
@@ -195,11 +195,11 @@ func ExampleEntities_Rewind() {
 	ctx := context.Background()
 	ents, done := temporary(ctx)
 	defer done()
-	before, err := ents.Apply(ctx, store.Block{Number: 1, Ops: []store.Op{node(1, 4, 10)}})
+	before, err := ents.Apply(ctx, entity.Block{Number: 1, Ops: []entity.Op{node(1, 4, 10)}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := ents.Apply(ctx, store.Block{Number: 2, Ops: []store.Op{{Kind: store.Delete, Key: store.Key{1}}}}); err != nil {
+	if _, err := ents.Apply(ctx, entity.Block{Number: 2, Ops: []entity.Op{{Kind: entity.Delete, Key: entity.Key{1}}}}); err != nil {
 		log.Fatal(err)
 	}
 	if err := ents.Rewind(ctx, 1); err != nil {
@@ -215,7 +215,7 @@ func ExampleEntities_Prune() {
 	ents, done := temporary(ctx)
 	defer done()
 	for n := range uint64(3) {
-		if _, err := ents.Apply(ctx, store.Block{Number: n + 1, Ops: []store.Op{node(byte(n), 4, 1)}}); err != nil {
+		if _, err := ents.Apply(ctx, entity.Block{Number: n + 1, Ops: []entity.Op{node(byte(n), 4, 1)}}); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -231,18 +231,18 @@ func ExampleEntities_Load() {
 	ctx := context.Background()
 	ents, done := temporary(ctx)
 	defer done()
-	blocks := []store.Block{{Number: 1, Ops: []store.Op{node(1, 4, 10)}}, {Number: 5}}
+	blocks := []entity.Block{{Number: 1, Ops: []entity.Op{node(1, 4, 10)}}, {Number: 5}}
 	for range 2 { // the second time there is nothing left to do
 		loaded, err := ents.Load(ctx, withoutErrors(blocks), store.LoadOptions{})
-		fmt.Println(loaded.Blocks, loaded.Skipped, loaded.Head.Block, err)
+		fmt.Println(loaded.Blocks, loaded.Skipped, loaded.Head.Number, err)
 	}
 	// Output:
 	// 2 0 5 <nil>
 	// 0 2 5 <nil>
 }
 
-func withoutErrors(blocks []store.Block) func(func(store.Block, error) bool) {
-	return func(yield func(store.Block, error) bool) {
+func withoutErrors(blocks []entity.Block) func(func(entity.Block, error) bool) {
+	return func(yield func(entity.Block, error) bool) {
 		for b := range slices.Values(blocks) {
 			if !yield(b, nil) {
 				return
@@ -257,10 +257,10 @@ func ExampleEvents_Append() {
 	events, done := temporaryEvents(ctx)
 	defer done()
 	name := event.NewTag("username", "ada")
-	registered := store.Event{Type: "AccountRegistered", Tags: []store.Tag{name}, Data: []byte(`{"plan":"free"}`)}
+	registered := event.Event{Type: "AccountRegistered", Tags: []event.Tag{name}, Data: []byte(`{"plan":"free"}`)}
 	for range 2 {
-		positions, err := events.Append(ctx, []store.Event{registered}, event.Unless(event.Typed("AccountRegistered", name)))
-		var conflict *store.ConflictError
+		positions, err := events.Append(ctx, []event.Event{registered}, event.Unless(event.Typed("AccountRegistered", name)))
+		var conflict *event.ConflictError
 		if errors.As(err, &conflict) {
 			fmt.Println("taken by event", conflict.Position)
 			continue
@@ -279,17 +279,17 @@ func ExampleEvents_Project() {
 	events, done := temporaryEvents(ctx)
 	defer done()
 	course, student := event.NewTag("course", "maths"), event.NewTag("student", "s1")
-	_, err := events.Append(ctx, []store.Event{
-		{Type: "CourseDefined", Tags: []store.Tag{course}, Data: []byte("1")},
+	_, err := events.Append(ctx, []event.Event{
+		{Type: "CourseDefined", Tags: []event.Tag{course}, Data: []byte("1")},
 	}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	for range 2 {
 		seats := event.NewProjection(event.Typed("CourseDefined", course), "",
-			func(_ string, e *store.SequencedEvent) string { return string(e.Data) })
+			func(_ string, e *event.Sequenced) string { return string(e.Data) })
 		taken := event.NewProjection(event.Typed("StudentSubscribed", course), 0,
-			func(n int, _ *store.SequencedEvent) int { return n + 1 })
+			func(n int, _ *event.Sequenced) int { return n + 1 })
 		cond, err := events.Project(ctx, seats, taken)
 		if err != nil {
 			log.Fatal(err)
@@ -298,7 +298,7 @@ func ExampleEvents_Project() {
 			fmt.Println("the course is full; last event", cond.After)
 			continue
 		}
-		positions, err := events.Append(ctx, []store.Event{{Type: "StudentSubscribed", Tags: []store.Tag{course, student}}}, cond)
+		positions, err := events.Append(ctx, []event.Event{{Type: "StudentSubscribed", Tags: []event.Tag{course, student}}}, cond)
 		fmt.Println("subscribed at", positions, err)
 	}
 	// Output:
@@ -313,7 +313,7 @@ func ExampleEvents_Subscribe() {
 	events, done := temporaryEvents(ctx)
 	defer done()
 	add := func(text string) {
-		if _, err := events.Append(ctx, []store.Event{{Type: "Said", Data: []byte(text)}}, nil); err != nil {
+		if _, err := events.Append(ctx, []event.Event{{Type: "Said", Data: []byte(text)}}, nil); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -55,10 +55,10 @@ func FuzzURL(f *testing.F) {
 // FuzzCursor: a cursor that somebody made up is refused, or is one that a page may
 // begin after.
 func FuzzCursor(f *testing.F) {
-	key := Key{1, 31: 2}
+	key := entity.Key{1, 31: 2}
 	for _, o := range cursorOrders {
 		s := &Snapshot{at: 7}
-		c, err := s.Cursor(&Entity{Key: key, Sequence: 7 << 32, StringAttributes: map[string]string{"a": "é\x00"}}, &QueryOptions{Order: o})
+		c, err := s.Cursor(&entity.Entity{Key: key, Sequence: 7 << 32, StringAttributes: map[string]string{"a": "é\x00"}}, &QueryOptions{Order: o})
 		require.NoError(f, err)
 		f.Add(string(c))
 	}

@@ -33,7 +33,7 @@ func (e *Entities) History(ctx context.Context) iter.Seq2[entity.Changeset, erro
 		}
 		sets := e.history(ctx, first.head, views)
 		if len(views) > 2 && !first.head.Empty {
-			ids, err := e.db.meta.identities(context.WithoutCancel(ctx), views[2].reader, first.head.Block)
+			ids, err := e.db.meta.identities(context.WithoutCancel(ctx), views[2].reader, first.head.Number)
 			if err != nil {
 				yield(entity.Changeset{}, fmt.Errorf("history: %w", err))
 				return
@@ -66,23 +66,23 @@ func (s *Snapshot) stillIn(ctx context.Context, later *Snapshot) error {
 	if s.head.Empty {
 		return nil
 	}
-	held, err := s.ents.db.meta.headAt(context.WithoutCancel(ctx), later.reader, s.head.Block)
+	held, err := s.ents.db.meta.headAt(context.WithoutCancel(ctx), later.reader, s.head.Number)
 	if err == nil && (held != s.head || later.horizon != s.horizon) {
-		err = fmt.Errorf("%w: the store was rewound below block %d, or pruned, since its history was first read", ErrHistory, s.head.Block)
+		err = fmt.Errorf("%w: the store was rewound below block %d, or pruned, since its history was first read", ErrHistory, s.head.Number)
 	}
 	return err
 }
 
 // history gives the changesets up to a head. The views are of that head or a later
 // one; the first is asked for what began and the second for what ended.
-func (e *Entities) history(ctx context.Context, head BlockHead, views []*Snapshot) iter.Seq2[entity.Changeset, error] {
+func (e *Entities) history(ctx context.Context, head BlockHeader, views []*Snapshot) iter.Seq2[entity.Changeset, error] {
 	return func(yield func(entity.Changeset, error) bool) {
 		if head.Empty {
 			return
 		}
 		horizon := views[0].horizon
 		if !e.layout.Temporal() {
-			horizon = head.Block
+			horizon = head.Number
 		}
 		next := uint64(0) // lowest block that was not given yet
 		give := func(set entity.Changeset, err error) bool {
@@ -103,15 +103,15 @@ func (e *Entities) history(ctx context.Context, head BlockHead, views []*Snapsho
 			return
 		}
 		for set, err := range entity.History(began.Openings(ctx), ended.Closings(ctx)) {
-			if err == nil && set.Block > head.Block {
+			if err == nil && set.Block > head.Number {
 				break
 			}
 			if !give(set, err) || err != nil {
 				return
 			}
 		}
-		if next <= head.Block {
-			give(entity.Changeset{Block: head.Block}, nil)
+		if next <= head.Number {
+			give(entity.Changeset{Block: head.Number}, nil)
 		}
 	}
 }

@@ -45,21 +45,21 @@ func (db *DB) mark() blockMark {
 }
 
 // keepBlock notes that a block was committed by the transaction that has found the mark.
-func (db *DB) keepBlock(found blockMark, head BlockHead) {
-	if k := db.keeper(); k != nil && !head.Empty && head.Block < markBlock {
-		k.Keep(keptBlocks, uint64(found), uint64(found.at(head.Block+1)))
+func (db *DB) keepBlock(found blockMark, head BlockHeader) {
+	if k := db.keeper(); k != nil && !head.Empty && head.Number < markBlock {
+		k.Keep(keptBlocks, uint64(found), uint64(found.at(head.Number+1)))
 	}
 }
 
 // keepRewind notes that the blocks behind a head are about to go. Should they stay, less is
 // known than is there.
-func (db *DB) keepRewind(head BlockHead) {
+func (db *DB) keepRewind(head BlockHeader) {
 	k := db.keeper()
 	for k != nil {
 		found := blockMark(k.Kept(keptBlocks))
 		next := uint64(0)
 		if !head.Empty {
-			next = min(head.Block+1, found.next())
+			next = min(head.Number+1, found.next())
 		}
 		if k.Keep(keptBlocks, uint64(found), uint64((found + 1<<markBits).at(next))) {
 			return
@@ -118,7 +118,7 @@ func (db *DB) wholeBlocks(ctx context.Context) error {
 			}
 			head, err := db.meta.head(ctx, q)
 			if !head.Empty {
-				next = head.Block + 1
+				next = head.Number + 1
 			}
 			return err
 		})

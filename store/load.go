@@ -24,7 +24,7 @@ type LoadOptions struct {
 
 // Loaded counts what a load has done so far.
 type Loaded struct {
-	Head    BlockHead
+	Head    BlockHeader
 	Blocks  int // applied
 	Changes int // entities changed
 	Skipped int // blocks that the store held already
@@ -43,7 +43,7 @@ const loadBytes = 16 << 20
 // the blocks before it are kept; when the engine fails or ctx is done, the store is
 // at the last block that Progress was told of. It fails with ErrConflict when
 // somebody else writes blocks, or rewinds, between two of its transactions.
-func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[Block, error], opts LoadOptions) (Loaded, error) {
+func (e *Entities) Load(ctx context.Context, blocks iter.Seq2[entity.Block, error], opts LoadOptions) (Loaded, error) {
 	l, err := e.newLoader(ctx, opts)
 	if err != nil {
 		return Loaded{}, fmt.Errorf("load: %w", err)
@@ -89,18 +89,18 @@ func (e *Entities) Import(ctx context.Context, history iter.Seq2[entity.Changese
 type loader struct {
 	ents    *Entities
 	opts    LoadOptions
-	start   BlockHead // head when the load began
-	skipped Digest    // digest over the changesets that were skipped
-	last    BlockHead // the last of these, as the source has it
-	prefix  *prefix   // compares the blocks that are skipped; nil before the first and after the last
-	taken   []step    // from the stream, and not written yet
-	changes int       // in taken, at most
-	bytes   int       // of payload in taken
-	done    Loaded    // committed, with what was skipped
+	start   BlockHeader   // head when the load began
+	skipped entity.Digest // digest over the changesets that were skipped
+	last    BlockHeader   // the last of these, as the source has it
+	prefix  *prefix       // compares the blocks that are skipped; nil before the first and after the last
+	taken   []step        // from the stream, and not written yet
+	changes int           // in taken, at most
+	bytes   int           // of payload in taken
+	done    Loaded        // committed, with what was skipped
 }
 
 // step applies one block inside a transaction.
-type step func(ctx context.Context, tx *entityTx, head BlockHead) (Applied, error)
+type step func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error)
 
 func (e *Entities) newLoader(ctx context.Context, opts LoadOptions) (*loader, error) {
 	if opts.Changes <= 0 {
@@ -113,9 +113,9 @@ func (e *Entities) newLoader(ctx context.Context, opts LoadOptions) (*loader, er
 	return &loader{ents: e, opts: opts, start: head, done: Loaded{Head: head}}, nil
 }
 
-func (l *loader) held(block uint64) bool { return !l.start.Empty && block <= l.start.Block }
+func (l *loader) held(block uint64) bool { return !l.start.Empty && block <= l.start.Number }
 
-func (l *loader) block(ctx context.Context, b Block) error {
+func (l *loader) block(ctx context.Context, b entity.Block) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (l *loader) block(ctx context.Context, b Block) error {
 	for i := range b.Ops {
 		l.bytes += len(b.Ops[i].Content)
 	}
-	return l.take(ctx, len(b.Ops), func(ctx context.Context, tx *entityTx, head BlockHead) (Applied, error) {
+	return l.take(ctx, len(b.Ops), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
 		return l.ents.applyIn(ctx, tx, head, &b)
 	})
 }
@@ -147,7 +147,7 @@ func (l *loader) release() {
 }
 
 // skip passes over a block that the store holds.
-func (l *loader) skip(ctx context.Context, b *Block) (err error) {
+func (l *loader) skip(ctx context.Context, b *entity.Block) (err error) {
 	if l.prefix == nil {
 		if l.prefix, err = newPrefix(ctx, l.ents); err != nil {
 			return err
@@ -167,7 +167,7 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 	if l.held(set.Block) {
 		l.done.Skipped++
 		l.skipped = l.skipped.Next(set)
-		l.last = BlockHead{Block: set.Block, Digest: l.skipped, Hash: set.Hash}
+		l.last = BlockHeader{Number: set.Block, Digest: l.skipped, Hash: set.Hash}
 		return nil
 	}
 	if l.done.Blocks == 0 && len(l.taken) == 0 && !l.last.agrees(l.start) {
@@ -178,7 +178,7 @@ func (l *loader) changeset(ctx context.Context, set entity.Changeset) error {
 			l.bytes += len(set.Changes[i].New.Content)
 		}
 	}
-	return l.take(ctx, len(set.Changes), func(ctx context.Context, tx *entityTx, head BlockHead) (Applied, error) {
+	return l.take(ctx, len(set.Changes), func(ctx context.Context, tx *entityTx, head BlockHeader) (Applied, error) {
 		if err := follows(head, set.Block); err != nil {
 			return Applied{}, err
 		}
@@ -208,7 +208,7 @@ func (l *loader) checkSkipped(ctx context.Context) error {
 		return nil
 	}
 	return l.ents.db.read(ctx, func(ctx context.Context, q driver.Querier) error {
-		held, err := l.ents.db.meta.headAt(ctx, q, l.last.Block)
+		held, err := l.ents.db.meta.headAt(ctx, q, l.last.Number)
 		if err == nil && !l.last.agrees(held) {
 			err = l.otherHistory(held)
 		}
@@ -216,15 +216,15 @@ func (l *loader) checkSkipped(ctx context.Context) error {
 	})
 }
 
-func (l *loader) otherHistory(held BlockHead) error {
+func (l *loader) otherHistory(held BlockHeader) error {
 	return fmt.Errorf("%w: up to block %d the store holds digest %s and block hash %s, the source %s and %s",
-		ErrHistory, held.Block, held.Digest, held.Hash, l.skipped, l.last.Hash)
+		ErrHistory, held.Number, held.Digest, held.Hash, l.skipped, l.last.Hash)
 }
 
 // complete puts the stored versions in place of the old ones of a changeset,
 // which has only their keys and first blocks.
 func (l *loader) complete(ctx context.Context, tx *entityTx, set entity.Changeset) error {
-	needs := map[Key]entity.Need{}
+	needs := map[entity.Key]entity.Need{}
 	for i := range set.Changes {
 		if set.Changes[i].Old != nil {
 			needs[set.Changes[i].Key] = 0
@@ -258,12 +258,12 @@ func (l *loader) begin(ctx context.Context) (tx driver.Tx, err error) {
 		return nil, err
 	}
 	err = driver.LiftTimeouts(ctx, tx)
-	var head BlockHead
+	var head BlockHeader
 	if err == nil {
 		head, err = l.ents.db.meta.head(context.WithoutCancel(ctx), tx)
 	}
 	if err == nil && head != l.done.Head {
-		err = fmt.Errorf("%w: another writer moved the head from block %d to %d meanwhile; repeat to go on from there", ErrConflict, l.done.Head.Block, head.Block)
+		err = fmt.Errorf("%w: another writer moved the head from block %d to %d meanwhile; repeat to go on from there", ErrConflict, l.done.Head.Number, head.Number)
 		l.done.Head = head
 	}
 	if err != nil {
@@ -330,7 +330,7 @@ func (l *loader) commit(ctx context.Context, tx driver.Tx, next Loaded) error {
 
 // refusal tells the error of a block that does not fit.
 func refusal(err error) bool {
-	var op *OpError
+	var op *entity.OpError
 	return errors.As(err, &op) || errors.Is(err, ErrBlockOrder) || errors.Is(err, ErrInvalid)
 }
 
@@ -343,7 +343,7 @@ func (l *loader) finish(ctx context.Context) (Loaded, error) {
 	}
 	// What is loaded is held already; what helps to read it is made now, where
 	// it is not in the way.
-	return l.done, l.ents.Settle(ctx)
+	return l.done, l.ents.Flush(ctx)
 }
 
 // keep ends a load with the blocks so far. Where one of these fails, the load ended
@@ -360,5 +360,5 @@ func (l *loader) stop(err error) (Loaded, error) {
 	if l.done.Head.Empty {
 		return l.done, fmt.Errorf("load stopped, the store is empty: %w", err)
 	}
-	return l.done, fmt.Errorf("load stopped, the store is at block %d: %w", l.done.Head.Block, err)
+	return l.done, fmt.Errorf("load stopped, the store is at block %d: %w", l.done.Head.Number, err)
 }

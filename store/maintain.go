@@ -207,7 +207,7 @@ func (m *maintainer) slice(ctx context.Context) (owed int, err error) {
 
 // Owed tells how much the layout has put off, in changes of entities. It grows while
 // blocks come faster than they are compacted; for layouts that put nothing off it is zero.
-func (e *Entities) Owed(ctx context.Context) (owed int, err error) {
+func (e *Entities) Backlog(ctx context.Context) (owed int, err error) {
 	maintained, ok := e.layout.(layout.Maintained)
 	if !ok {
 		return 0, nil
@@ -222,7 +222,7 @@ func (e *Entities) Owed(ctx context.Context) (owed int, err error) {
 // Settle does now what the layout puts off, block writers waiting between the
 // slices, and returns when nothing is left. Layouts that put nothing off return
 // at once.
-func (e *Entities) Settle(ctx context.Context) error {
+func (e *Entities) Flush(ctx context.Context) error {
 	if e.maintainer == nil {
 		return nil
 	}

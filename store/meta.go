@@ -270,12 +270,12 @@ func (m meta) raiseHorizon(ctx context.Context, tx driver.Tx, to uint64) error {
 }
 
 // head returns the last block.
-func (m meta) head(ctx context.Context, q driver.Querier) (BlockHead, error) {
+func (m meta) head(ctx context.Context, q driver.Querier) (BlockHeader, error) {
 	return m.queryHead(ctx, q, "head", nil)
 }
 
 // headAndHorizon returns the last block and the oldest one that can be read.
-func (m meta) headAndHorizon(ctx context.Context, q driver.Querier) (h BlockHead, horizon uint64, err error) {
+func (m meta) headAndHorizon(ctx context.Context, q driver.Querier) (h BlockHeader, horizon uint64, err error) {
 	var value []byte
 	if h, err = m.queryHead(ctx, q, "head_and_horizon", nil, &value); err != nil {
 		return h, 0, err
@@ -289,12 +289,12 @@ func (m meta) headAndHorizon(ctx context.Context, q driver.Querier) (h BlockHead
 }
 
 // headAt returns the last block at or below a number.
-func (m meta) headAt(ctx context.Context, q driver.Querier, block uint64) (BlockHead, error) {
+func (m meta) headAt(ctx context.Context, q driver.Querier, block uint64) (BlockHeader, error) {
 	return m.queryHead(ctx, q, "block_at_or_below", []any{int64(min(block, entity.MaxBlock))})
 }
 
 // blocksBetween returns the blocks from one number to another.
-func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint64) (list []BlockHead, err error) {
+func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint64) (list []BlockHeader, err error) {
 	rows, err := q.Query(ctx, m.Statements["blocks_between"], int64(min(from, entity.MaxBlock)), int64(min(to, entity.MaxBlock)))
 	if err != nil {
 		return nil, fmt.Errorf("read blocks: %w", err)
@@ -312,14 +312,14 @@ func (m meta) blocksBetween(ctx context.Context, q driver.Querier, from, to uint
 
 // queryHead runs a statement that gives a block and its digest, and what else goes into
 // dest.
-func (m meta) queryHead(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) (BlockHead, error) {
+func (m meta) queryHead(ctx context.Context, q driver.Querier, name string, args []any, dest ...any) (BlockHeader, error) {
 	var block int64
 	var record []byte
 	switch err := driver.QueryRow(ctx, q, m.Statements[name], args, append([]any{&block, &record}, dest...)...); {
 	case errors.Is(err, driver.ErrNoRows):
-		return BlockHead{Empty: true}, nil
+		return BlockHeader{Empty: true}, nil
 	case err != nil:
-		return BlockHead{}, fmt.Errorf("read the head: %w", err)
+		return BlockHeader{}, fmt.Errorf("read the head: %w", err)
 	}
 	return headFromRecord(block, record)
 }

@@ -37,7 +37,7 @@ func (p *prefix) advance() (err error) {
 }
 
 // confirm checks a skipped block.
-func (p *prefix) confirm(b *Block) error {
+func (p *prefix) confirm(b *entity.Block) error {
 	if err := p.reach(b.Number); err != nil {
 		return err
 	}

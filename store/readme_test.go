@@ -13,11 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
 // newest is the example of README.md, which TestReadme compares.
-func newest(ctx context.Context, path string, block store.Block) error {
+func newest(ctx context.Context, path string, block entity.Block) error {
 	db, err := store.Open(ctx, "sqlite:"+path+"?durability=durable", nil)
 	if err != nil {
 		return err
@@ -54,7 +55,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	block := store.Block{Number: 7, Ops: []store.Op{node(1, 4, 100), node(2, 16, store.MaxBlock)}}
+	block := entity.Block{Number: 7, Ops: []entity.Op{node(1, 4, 100), node(2, 16, entity.MaxBlock)}}
 	if err := newest(context.Background(), filepath.Join(dir, "varve.db"), block); err != nil {
 		fmt.Println(err)
 	}

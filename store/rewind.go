@@ -29,12 +29,12 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 			return err
 		}
 		switch {
-		case to > head.Block:
-			return fmt.Errorf("block %d: %w: the head is %d", to, ErrBlockRange, head.Block)
-		case next.Block < horizon:
+		case to > head.Number:
+			return fmt.Errorf("block %d: %w: the head is %d", to, ErrBlockRange, head.Number)
+		case next.Number < horizon:
 			// The head must stay readable. It can be below the horizon though
 			// the block is not: no block has the numbers between.
-			return fmt.Errorf("block %d: %w: the last block up to it is %d, and versions before block %d were pruned", to, ErrBlockRange, next.Block, horizon)
+			return fmt.Errorf("block %d: %w: the last block up to it is %d, and versions before block %d were pruned", to, ErrBlockRange, next.Number, horizon)
 		}
 		w, err := e.layout.Writer(ctx, tx)
 		if err != nil {
@@ -42,9 +42,9 @@ func (e *Entities) Rewind(ctx context.Context, to uint64) error {
 		}
 		last := int64(-1)
 		if !next.Empty {
-			last = int64(next.Block)
+			last = int64(next.Number)
 		}
-		if err := w.Rewind(ctx, head.Block, last); err != nil {
+		if err := w.Rewind(ctx, head.Number, last); err != nil {
 			return err
 		}
 		e.db.keepRewind(next)
@@ -66,8 +66,8 @@ func (e *Entities) Prune(ctx context.Context, before uint64) error {
 		if err != nil {
 			return err
 		}
-		if before > head.Block {
-			return fmt.Errorf("block %d: %w: the head is %d", before, ErrBlockRange, head.Block)
+		if before > head.Number {
+			return fmt.Errorf("block %d: %w: the head is %d", before, ErrBlockRange, head.Number)
 		}
 		horizon, err := e.db.meta.horizon(ctx, tx)
 		if err != nil || before <= horizon {

@@ -15,19 +15,19 @@ import (
 // router spreads writes over stores by the key. Each store has a block of every number.
 type router []*store.Entities
 
-func (r router) of(key store.Key) int { return int(key[0]) % len(r) }
+func (r router) of(key entity.Key) int { return int(key[0]) % len(r) }
 
 // apply cuts a block into one for each store. After a crash between two stores it is
 // given the same block again: those that have it are passed over.
-func (r router) apply(ctx context.Context, b store.Block) error {
-	parts := make([]store.Block, len(r))
+func (r router) apply(ctx context.Context, b entity.Block) error {
+	parts := make([]entity.Block, len(r))
 	for _, op := range b.Ops {
 		part := &parts[r.of(op.Key)]
 		part.Ops = append(part.Ops, op)
 	}
 	for i, ents := range r {
 		head, err := ents.Head(ctx)
-		if err == nil && (head.Empty || head.Block < b.Number) {
+		if err == nil && (head.Empty || head.Number < b.Number) {
 			parts[i].Number = b.Number
 			_, err = ents.Apply(ctx, parts[i])
 		}
@@ -46,13 +46,13 @@ func (r router) head(ctx context.Context) (block uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		block = min(block, head.Block)
+		block = min(block, head.Number)
 	}
 	return block, nil
 }
 
 // mostCPUs asks every store for its best matches at one block, and merges the answers.
-func (r router) mostCPUs(ctx context.Context, q query.Expr, limit int) (all []*store.Entity, err error) {
+func (r router) mostCPUs(ctx context.Context, q query.Expr, limit int) (all []*entity.Entity, err error) {
 	block, err := r.head(ctx)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (r router) mostCPUs(ctx context.Context, q query.Expr, limit int) (all []*s
 			return nil, err
 		}
 	}
-	slices.SortFunc(all, func(a, b *store.Entity) int {
+	slices.SortFunc(all, func(a, b *entity.Entity) int {
 		return cmp.Compare(b.NumericAttributes["cpu"], a.NumericAttributes["cpu"])
 	})
 	return all[:min(limit, len(all))], nil
@@ -101,14 +101,14 @@ func Example_router() {
 			fmt.Print(e.NumericAttributes["cpu"], " ")
 		}
 	}
-	first := store.Block{Number: 1, Ops: []store.Op{node(1, 4, 100), node(2, 16, 100), node(3, 8, 100)}}
-	second := store.Block{Number: 2, Ops: []store.Op{node(4, 32, 100), node(5, 64, 100)}}
+	first := entity.Block{Number: 1, Ops: []entity.Op{node(1, 4, 100), node(2, 16, 100), node(3, 8, 100)}}
+	second := entity.Block{Number: 2, Ops: []entity.Op{node(4, 32, 100), node(5, 64, 100)}}
 	if err := r.apply(ctx, first); err != nil {
 		log.Fatal(err)
 	}
 	show()
 	// One store has its part of the second block, then the application ends.
-	if _, err := r[0].Apply(ctx, store.Block{Number: 2, Ops: second.Ops[:1]}); err != nil {
+	if _, err := r[0].Apply(ctx, entity.Block{Number: 2, Ops: second.Ops[:1]}); err != nil {
 		log.Fatal(err)
 	}
 	show()

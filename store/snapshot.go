@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve/internal/layout"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -19,11 +20,11 @@ import (
 type Snapshot struct {
 	ents    *Entities
 	reader  driver.Reader
-	head    BlockHead // of the store when the view was taken
+	head    BlockHeader // of the store when the view was taken
 	horizon uint64
 	at      uint64
-	shown   BlockHead // the last block at or below at
-	busy    bool      // rows of a query are open
+	shown   BlockHeader // the last block at or below at
+	busy    bool        // rows of a query are open
 
 	layoutView layout.View // see view
 	viewAt     uint64
@@ -113,10 +114,10 @@ func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
 		return err
 	}
 	if block == Head {
-		block = s.head.Block
+		block = s.head.Number
 	}
 	s.at, s.shown = block, s.head
-	if err := s.readable(block); err != nil || block == s.head.Block {
+	if err := s.readable(block); err != nil || block == s.head.Number {
 		return err
 	}
 	s.shown, err = s.ents.db.meta.headAt(ctx, s.reader, block)
@@ -126,29 +127,29 @@ func (s *Snapshot) position(ctx context.Context, block uint64) (err error) {
 // readable checks that a block can be read in this view.
 func (s *Snapshot) readable(block uint64) error {
 	switch {
-	case block > s.head.Block:
-		return fmt.Errorf("block %d: %w: the head is %d", block, ErrBlockRange, s.head.Block)
-	case block < s.head.Block && !s.ents.layout.Temporal():
-		return fmt.Errorf("block %d: layout %s keeps only the head, which is %d: %w", block, s.ents.layout.Name(), s.head.Block, ErrUnsupported)
+	case block > s.head.Number:
+		return fmt.Errorf("block %d: %w: the head is %d", block, ErrBlockRange, s.head.Number)
+	case block < s.head.Number && !s.ents.layout.Temporal():
+		return fmt.Errorf("block %d: layout %s keeps only the head, which is %d: %w", block, s.ents.layout.Name(), s.head.Number, ErrUnsupported)
 	case block < s.horizon:
 		return fmt.Errorf("block %d: %w: versions before block %d were pruned", block, ErrBlockRange, s.horizon)
 	}
 	return nil
 }
 
-// Block returns the block that the snapshot shows.
-func (s *Snapshot) Block() uint64 { return s.at }
+// Number returns the block that the snapshot shows.
+func (s *Snapshot) Number() uint64 { return s.at }
 
 // Head returns the head of the store when the snapshot was opened.
-func (s *Snapshot) Head() BlockHead { return s.head }
+func (s *Snapshot) Head() BlockHeader { return s.head }
 
 // Horizon returns the oldest block that can be read, zero unless the store, or the
 // one it was imported from, was pruned.
 func (s *Snapshot) Horizon() uint64 { return s.horizon }
 
-// Blocks returns those from one number to another, as far as the snapshot's head. Where the
+// Headers returns the blocks from one number to another, as far as the snapshot's head. Where the
 // same number has another digest than before, the store was rewound in between.
-func (s *Snapshot) Blocks(ctx context.Context, from, to uint64) ([]BlockHead, error) {
+func (s *Snapshot) Headers(ctx context.Context, from, to uint64) ([]BlockHeader, error) {
 	if err := s.idle(ctx); err != nil {
 		return nil, fmt.Errorf("blocks: %w", err)
 	}
@@ -175,7 +176,7 @@ func (s *Snapshot) view(ctx context.Context, at uint64) (layout.View, error) {
 func (s *Snapshot) Close() error { return s.reader.Close() }
 
 // Get returns an entity, or ErrNotFound when it is not visible at the block.
-func (s *Snapshot) Get(ctx context.Context, key Key) (*Entity, error) {
+func (s *Snapshot) Get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
 	if err := s.idle(ctx); err != nil {
 		return nil, fmt.Errorf("get %s: %w", key, err)
 	}
@@ -222,8 +223,8 @@ type QueryOptions struct {
 // Query streams the entities that match; a nil expression matches all. The
 // yielded entity is the caller's own. Until the sequence ends the snapshot can
 // do nothing else. An error ends it.
-func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) iter.Seq2[*Entity, error] {
-	return func(yield func(*Entity, error) bool) {
+func (s *Snapshot) Query(ctx context.Context, q query.Expr, opts *QueryOptions) iter.Seq2[*entity.Entity, error] {
+	return func(yield func(*entity.Entity, error) bool) {
 		fail := func(err error) { yield(nil, fmt.Errorf("query: %w", err)) }
 		if opts == nil {
 			opts = &QueryOptions{}
@@ -288,8 +289,8 @@ func (s *Snapshot) request(ctx context.Context, q query.Expr, opts *QueryOptions
 // continues checks that the history which a cursor belongs to is the one in this
 // view: it was not rewound below the cursor's block since.
 func (s *Snapshot) continues(ctx context.Context, page cursorState) error {
-	if page.Block > s.head.Block {
-		return fmt.Errorf("%w: %w: the cursor is of block %d, the head is %d", ErrBlockRange, ErrRewound, page.Block, s.head.Block)
+	if page.Block > s.head.Number {
+		return fmt.Errorf("%w: %w: the cursor is of block %d, the head is %d", ErrBlockRange, ErrRewound, page.Block, s.head.Number)
 	}
 	if err := s.readable(page.Block); err != nil {
 		return err
@@ -323,7 +324,7 @@ func (s *Snapshot) idle(ctx context.Context) error {
 }
 
 // trim removes what was not asked for.
-func trim(e *Entity, parts Parts) {
+func trim(e *entity.Entity, parts Parts) {
 	if !parts.has(Attributes) {
 		e.StringAttributes, e.NumericAttributes = nil, nil
 	}
@@ -331,7 +332,7 @@ func trim(e *Entity, parts Parts) {
 		e.Content = nil
 	}
 	if !parts.has(Metadata) {
-		*e = Entity{
+		*e = entity.Entity{
 			Key: e.Key, Content: e.Content,
 			StringAttributes: e.StringAttributes, NumericAttributes: e.NumericAttributes,
 		}

@@ -75,14 +75,8 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*DB, error) {
 	return db, nil
 }
 
-// Engine returns the engine below, for measurements and tools.
+// Engine returns the engine below, for its settings (Settings), sizes and counters (Stats), and for tools.
 func (db *DB) Engine() driver.Engine { return db.engine }
-
-// Settings reads back every engine setting that affects results.
-func (db *DB) Settings(ctx context.Context) ([]driver.Setting, error) { return db.engine.Settings(ctx) }
-
-// Stats returns the engine's sizes and counters; nil fields are unknown.
-func (db *DB) Stats(ctx context.Context) (driver.Stats, error) { return db.engine.Stats(ctx) }
 
 // Checkpoint moves the write-ahead log into the database, and with truncate
 // empties it. It fails with ErrUnsupported on engines without such a log.

@@ -6,32 +6,6 @@ import (
 	"github.com/varvedb/varve/store/entity"
 )
 
-// The vocabulary of package [entity], which documents it, so that a node imports one
-// package.
-type (
-	Key     = entity.Key
-	Address = entity.Address
-	Entity  = entity.Entity
-	Block   = entity.Block
-	Op      = entity.Op
-	Hash    = entity.Hash
-	Digest  = entity.Digest
-	OpError = entity.OpError
-)
-
-// The operations.
-const (
-	Create      = entity.Create
-	Update      = entity.Update
-	ExtendBTL   = entity.ExtendBTL
-	ChangeOwner = entity.ChangeOwner
-	Delete      = entity.Delete
-	Expire      = entity.Expire
-)
-
-// MaxBlock is the expiration of an entity that never expires.
-const MaxBlock = entity.MaxBlock
-
 // Head, given to Entities.At, means the last block.
 const Head = math.MaxUint64
 

@@ -28,12 +28,12 @@ func (e *Entities) Verify(ctx context.Context) (Verified, error) {
 
 // Verified tells what Verify has checked.
 type Verified struct {
-	Head    BlockHead
+	Head    BlockHeader
 	Changes uint64 // in the history, as far as it was read
 	Digest  bool   // the digest was computed anew
 
 	// Sound is the last block up to which the versions have the recorded digests.
-	Sound BlockHead
+	Sound BlockHeader
 
 	// Parts are the history and the entities, each with its outcome.
 	Parts []PartReport
@@ -101,10 +101,10 @@ func (e *Entities) verifyDigest(ctx context.Context, progress func(changes uint6
 type chainCheck struct {
 	rows   driver.Rows
 	v      *Verified
-	digest Digest // of the history so far
+	digest entity.Digest // of the history so far
 
 	more  bool // block is the next one recorded
-	block BlockHead
+	block BlockHeader
 }
 
 func (c *chainCheck) next() error {
@@ -115,8 +115,8 @@ func (c *chainCheck) next() error {
 	if c.block, err = scanBlock(c.rows); err != nil {
 		return err
 	}
-	if n := c.block.Block; n > entity.MaxBlock || !c.v.Sound.Empty && n <= c.v.Sound.Block {
-		return fmt.Errorf("%w: block %d is recorded after block %d", ErrCorrupt, int64(n), c.v.Sound.Block)
+	if n := c.block.Number; n > entity.MaxBlock || !c.v.Sound.Empty && n <= c.v.Sound.Number {
+		return fmt.Errorf("%w: block %d is recorded after block %d", ErrCorrupt, int64(n), c.v.Sound.Number)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (c *chainCheck) set(set entity.Changeset) error {
 	if err := c.upTo(set.Block); err != nil {
 		return err
 	}
-	if !c.more || c.block.Block != set.Block {
+	if !c.more || c.block.Number != set.Block {
 		return fmt.Errorf("%w: versions begin or end at block %d, which is not recorded; it is sound up to %s", ErrCorrupt, set.Block, c.v.Sound)
 	}
 	c.digest = c.digest.Next(set)
@@ -138,7 +138,7 @@ func (c *chainCheck) set(set entity.Changeset) error {
 
 // upTo compares the recorded blocks below a number, which changed nothing.
 func (c *chainCheck) upTo(block uint64) error {
-	for c.more && c.block.Block < block {
+	for c.more && c.block.Number < block {
 		if err := c.compare(); err != nil {
 			return err
 		}
@@ -149,18 +149,18 @@ func (c *chainCheck) upTo(block uint64) error {
 func (c *chainCheck) compare() error {
 	if c.digest != c.block.Digest {
 		return fmt.Errorf("%w: the versions have digest %s, recorded at block %d is %s; it is sound up to %s",
-			ErrCorrupt, c.digest, c.block.Block, c.block.Digest, c.v.Sound)
+			ErrCorrupt, c.digest, c.block.Number, c.block.Digest, c.v.Sound)
 	}
 	c.v.Sound = c.block
 	return c.next()
 }
 
 // String names the block.
-func (h BlockHead) String() string {
+func (h BlockHeader) String() string {
 	if h.Empty {
 		return "no block"
 	}
-	return fmt.Sprintf("block %d", h.Block)
+	return fmt.Sprintf("block %d", h.Number)
 }
 
 // rowCount counts the rows that are read through its queriers.

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -45,33 +44,33 @@ var (
 
 // The tags and events of the nth thing of a kind, from 0.
 
-func courseTag(n int) store.Tag  { return event.NewTag("course_id", fmt.Sprintf("course-%d", n)) }
-func studentTag(n int) store.Tag { return event.NewTag("student_id", fmt.Sprintf("student-%d", n)) }
+func courseTag(n int) event.Tag  { return event.NewTag("course_id", fmt.Sprintf("course-%d", n)) }
+func studentTag(n int) event.Tag { return event.NewTag("student_id", fmt.Sprintf("student-%d", n)) }
 
-func courseEvent(n int) store.Event {
+func courseEvent(n int) event.Event {
 	subject := subjects[n%len(subjects)]
-	return store.Event{Type: "CourseDefined", Tags: []store.Tag{courseTag(n), event.NewTag("category", subject)},
+	return event.Event{Type: "CourseDefined", Tags: []event.Tag{courseTag(n), event.NewTag("category", subject)},
 		Data: fmt.Appendf(nil, `{"courseId":"course-%d","category":%q,"capacity":%d}`, n, subject, 50+n%50)}
 }
 
-func studentEvent(n int) store.Event {
+func studentEvent(n int) event.Event {
 	subject := subjects[n*7%len(subjects)]
-	return store.Event{Type: "StudentRegistered", Tags: []store.Tag{studentTag(n), event.NewTag("major", subject)},
+	return event.Event{Type: "StudentRegistered", Tags: []event.Tag{studentTag(n), event.NewTag("major", subject)},
 		Data: fmt.Appendf(nil, `{"studentId":"student-%d","major":%q,"name":"Student %d"}`, n, subject, n)}
 }
 
 // enrolmentEvent takes each student to courses in turn, another one each time.
-func (d Data) enrolmentEvent(n int) store.Event {
+func (d Data) enrolmentEvent(n int) event.Event {
 	student := n % d.Students
 	course := (student*13 + n/d.Students*7) % d.Courses
 	grade := grades[n%len(grades)]
-	return store.Event{Type: enrolled,
-		Tags: []store.Tag{studentTag(student), courseTag(course), event.NewTag("grade", grade)},
+	return event.Event{Type: enrolled,
+		Tags: []event.Tag{studentTag(student), courseTag(course), event.NewTag("grade", grade)},
 		Data: fmt.Appendf(nil, `{"studentId":"student-%d","courseId":"course-%d","grade":%q}`, student, course, grade)}
 }
 
 // event returns the nth event of all.
-func (d Data) event(n int) store.Event {
+func (d Data) event(n int) event.Event {
 	if n < d.Courses {
 		return courseEvent(n)
 	}
@@ -82,8 +81,8 @@ func (d Data) event(n int) store.Event {
 }
 
 // Events yields the events.
-func (d Data) Events() iter.Seq[store.Event] {
-	return func(yield func(store.Event) bool) {
+func (d Data) Events() iter.Seq[event.Event] {
+	return func(yield func(event.Event) bool) {
 		for n := range d.Len() {
 			if !yield(d.event(n)) {
 				return
@@ -103,7 +102,7 @@ func (d Data) Dataset(e bench.Engine) bench.Dataset {
 }
 
 // Count returns how many events a query selects.
-func (d Data) Count(q store.EventQuery) (n int) {
+func (d Data) Count(q event.Query) (n int) {
 	for e := range d.Events() {
 		if q.Matches(&e) {
 			n++

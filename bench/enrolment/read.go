@@ -18,10 +18,10 @@ import (
 // reads is passes over what queries select.
 type reads struct {
 	data Data
-	of   []store.EventQuery
+	of   []event.Query
 
 	// do makes a pass and returns the number of events, which is wanted.
-	do func(ctx context.Context, evs *store.Events, of []store.EventQuery, want int) (int, error)
+	do func(ctx context.Context, evs *store.Events, of []event.Query, want int) (int, error)
 }
 
 // run records the latency of each pass. The number of events must be that of the data.
@@ -40,16 +40,16 @@ func (r reads) run(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench
 	return bench.Result{Outcome: out, Events: uint64(out.Count) * uint64(want)}, err
 }
 
-func readAll(ctx context.Context, evs *store.Events, of []store.EventQuery, _ int) (int, error) {
+func readAll(ctx context.Context, evs *store.Events, of []event.Query, _ int) (int, error) {
 	return count(evs.Read(ctx, of[0], nil), -1)
 }
 
 // stream subscribes from the beginning, until as many events have come as are wanted.
-func stream(ctx context.Context, evs *store.Events, of []store.EventQuery, want int) (int, error) {
+func stream(ctx context.Context, evs *store.Events, of []event.Query, want int) (int, error) {
 	return count(evs.Subscribe(ctx, of[0], 0), want)
 }
 
-func count(events iter.Seq2[store.SequencedEvent, error], limit int) (n int, err error) {
+func count(events iter.Seq2[event.Sequenced, error], limit int) (n int, err error) {
 	for _, err := range events {
 		if err != nil {
 			return n, err
@@ -62,10 +62,10 @@ func count(events iter.Seq2[store.SequencedEvent, error], limit int) (n int, err
 }
 
 // project counts what the queries select, an event once for each that does.
-func project(ctx context.Context, evs *store.Events, of []store.EventQuery, _ int) (total int, err error) {
-	projectors := make([]store.Projector, len(of))
+func project(ctx context.Context, evs *store.Events, of []event.Query, _ int) (total int, err error) {
+	projectors := make([]event.Projector, len(of))
 	for i, q := range of {
-		projectors[i] = event.NewProjection(q, 0, func(n int, _ *store.SequencedEvent) int {
+		projectors[i] = event.NewProjection(q, 0, func(n int, _ *event.Sequenced) int {
 			total++
 			return n + 1
 		})
@@ -78,7 +78,7 @@ func project(ctx context.Context, evs *store.Events, of []store.EventQuery, _ in
 // or of this one, which it is in.
 func (r reads) memory(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
 	debug.FreeOSMemory()
-	sampler := probe.Start(ctx, 10*time.Millisecond, cp.DB.Stats)
+	sampler := probe.Start(ctx, 10*time.Millisecond, cp.DB.Engine().Stats)
 	res, err := r.run(ctx, cp, loop)
 	samples := sampler.Stop()
 	if err == nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -46,10 +45,10 @@ func Workloads(d Data) (list []Workload) {
 	}
 	add("Decide", "items", "1000", Writes{Clients: 1, Do: decideMany}.synced)
 	for _, q := range queries {
-		add("Read", "query", q.name, reads{data: d, of: []store.EventQuery{q.of}, do: readAll}.run)
+		add("Read", "query", q.name, reads{data: d, of: []event.Query{q.of}, do: readAll}.run)
 	}
-	add("ReadMemory", "query", "everything", reads{data: d, of: []store.EventQuery{event.All()}, do: readAll}.memory)
-	add("Stream", "query", "student", reads{data: d, of: []store.EventQuery{event.Tagged(student)}, do: stream}.run)
+	add("ReadMemory", "query", "everything", reads{data: d, of: []event.Query{event.All()}, do: readAll}.memory)
+	add("Stream", "query", "student", reads{data: d, of: []event.Query{event.Tagged(student)}, do: stream}.run)
 	for _, n := range []int{1, 5} {
 		add("Project", "projectors", strconv.Itoa(n), reads{data: d, of: projected[:n], do: project}.run)
 	}
@@ -62,7 +61,7 @@ var course, student = courseTag(1), studentTag(1)
 // queries are those of go-crablet's report, and a frequent tag beside another one.
 var queries = []struct {
 	name string
-	of   store.EventQuery
+	of   event.Query
 }{
 	{"course-by-id", event.Typed("CourseDefined", course)},
 	{"courses-by-category", event.Typed("CourseDefined", event.NewTag("category", "Computer Science"))},
@@ -75,7 +74,7 @@ var queries = []struct {
 }
 
 // projected are of one thing each.
-var projected = []store.EventQuery{
+var projected = []event.Query{
 	event.Typed("CourseDefined", course), event.Typed("StudentRegistered", student),
 	event.Typed(enrolled, student), event.Typed(enrolled, course), event.Typed(enrolled, student, course),
 }

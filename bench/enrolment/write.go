@@ -9,14 +9,13 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
 // Writes is clients that append new enrolments at once.
 type Writes struct {
 	Clients int
-	Do      func(ctx context.Context, events store.EventStore, batch []store.Event) error
+	Do      func(ctx context.Context, events event.Store, batch []event.Event) error
 
 	batch  int  // events of an append; 0 is 1
 	random bool // tags of new things are in no order
@@ -25,7 +24,7 @@ type Writes struct {
 
 // Run records the latency of each append, without the time to make its events. The head must
 // be what the appends come to.
-func (w Writes) Run(ctx context.Context, events store.EventStore, loop pace.Config) (res bench.Result, err error) {
+func (w Writes) Run(ctx context.Context, events event.Store, loop pace.Config) (res bench.Result, err error) {
 	before, err := events.Head(ctx)
 	if err != nil {
 		return res, err
@@ -55,7 +54,7 @@ func (w Writes) Run(ctx context.Context, events store.EventStore, loop pace.Conf
 
 // synced adds how often a second the log was synced, where the engine tells.
 func (w Writes) synced(ctx context.Context, cp *bench.Copy, loop pace.Config) (bench.Result, error) {
-	before, err := cp.DB.Stats(ctx)
+	before, err := cp.DB.Engine().Stats(ctx)
 	if err != nil {
 		return bench.Result{}, err
 	}
@@ -63,7 +62,7 @@ func (w Writes) synced(ctx context.Context, cp *bench.Copy, loop pace.Config) (b
 	if err != nil {
 		return res, err
 	}
-	after, err := cp.DB.Stats(ctx)
+	after, err := cp.DB.Engine().Stats(ctx)
 	if after.Syncs != nil && before.Syncs != nil {
 		res.More = append(res.More, bench.Metric{Value: float64(*after.Syncs-*before.Syncs) / res.Elapsed.Seconds(), Unit: "sync/s"})
 	}
@@ -72,7 +71,7 @@ func (w Writes) synced(ctx context.Context, cp *bench.Copy, loop pace.Config) (b
 
 // beside runs f beside a client with a costly condition, if one is wanted: that no event
 // has two tags that many have. It returns how many events that client appended.
-func (w Writes) beside(ctx context.Context, evs store.EventStore, f func() error) (n uint64, err error) {
+func (w Writes) beside(ctx context.Context, evs event.Store, f func() error) (n uint64, err error) {
 	if !w.costly {
 		return 0, f()
 	}
@@ -82,7 +81,7 @@ func (w Writes) beside(ctx context.Context, evs store.EventStore, f func() error
 		both := event.Unless(event.Tagged(event.NewTag("grade", grades[0]), event.NewTag("grade", grades[1])))
 		var err error
 		for ; err == nil && !done.Load(); n++ {
-			_, err = evs.Append(ctx, []store.Event{{Type: "GradesChecked"}}, both)
+			_, err = evs.Append(ctx, []event.Event{{Type: "GradesChecked"}}, both)
 		}
 		client <- err
 	}()
@@ -95,18 +94,18 @@ func (w Writes) beside(ctx context.Context, evs store.EventStore, f func() error
 var newStudent atomic.Uint64
 
 // newEnrolments makes enrolments of new students in existing courses.
-func newEnrolments(n int, random bool) []store.Event {
+func newEnrolments(n int, random bool) []event.Event {
 	id := newStudent.Add(1)
-	batch := make([]store.Event, n)
+	batch := make([]event.Event, n)
 	for i := range batch {
 		name := fmt.Sprintf("new-%d-%d", id, i)
 		if random {
 			name = fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:32]
 		}
 		student := event.NewTag("student_id", name)
-		batch[i] = store.Event{
+		batch[i] = event.Event{
 			Type: enrolled,
-			Tags: []store.Tag{student, courseTag(int(id) % 1000), event.NewTag("grade", grades[i%len(grades)])},
+			Tags: []event.Tag{student, courseTag(int(id) % 1000), event.NewTag("grade", grades[i%len(grades)])},
 			Data: fmt.Appendf(nil, `{"studentId":%q,"courseId":"course-%d"}`, student.Value, id%1000),
 		}
 	}
@@ -114,22 +113,22 @@ func newEnrolments(n int, random bool) []store.Event {
 }
 
 // Append appends.
-func Append(ctx context.Context, evs store.EventStore, batch []store.Event) error {
+func Append(ctx context.Context, evs event.Store, batch []event.Event) error {
 	_, err := evs.Append(ctx, batch, nil)
 	return err
 }
 
 // AppendIfNew appends unless the first student is enrolled.
-func AppendIfNew(ctx context.Context, evs store.EventStore, batch []store.Event) error {
+func AppendIfNew(ctx context.Context, evs event.Store, batch []event.Event) error {
 	_, err := evs.Append(ctx, batch, event.Unless(event.Typed(enrolled, batch[0].Tags[0])))
 	return err
 }
 
 // Decide projects whether the first student is enrolled, and appends under the
 // condition that the projection returns.
-func Decide(ctx context.Context, evs store.EventStore, batch []store.Event) error {
+func Decide(ctx context.Context, evs event.Store, batch []event.Event) error {
 	before := event.NewProjection(event.Typed(enrolled, batch[0].Tags[0]), false,
-		func(bool, *store.SequencedEvent) bool { return true })
+		func(bool, *event.Sequenced) bool { return true })
 	cond, err := event.Project(ctx, evs, before)
 	if err != nil {
 		return err
@@ -142,18 +141,18 @@ func Decide(ctx context.Context, evs store.EventStore, batch []store.Event) erro
 }
 
 // many is a query for a thousand students.
-var many = func() (q store.EventQuery) {
+var many = func() (q event.Query) {
 	for n := range 1000 {
-		q.Items = append(q.Items, store.EventItem{Types: []string{"StudentRegistered"}, Tags: []store.Tag{studentTag(n)}})
+		q.Items = append(q.Items, event.Item{Types: []string{"StudentRegistered"}, Tags: []event.Tag{studentTag(n)}})
 	}
 	return q
 }()
 
 // decideMany counts which of a thousand students there are, and appends unless another
 // one of them has come.
-func decideMany(ctx context.Context, evs store.EventStore, batch []store.Event) error {
-	cond := &store.Condition{FailIfEventsMatch: many}
-	if _, err := count(evs.Read(ctx, many, &store.EventReadOptions{Head: &cond.After}), -1); err != nil {
+func decideMany(ctx context.Context, evs event.Store, batch []event.Event) error {
+	cond := &event.Condition{FailIfEventsMatch: many}
+	if _, err := count(evs.Read(ctx, many, &event.ReadOptions{Head: &cond.After}), -1); err != nil {
 		return err
 	}
 	_, err := evs.Append(ctx, batch, cond)

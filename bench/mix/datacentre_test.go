@@ -27,9 +27,9 @@ func TestDataCentre(t *testing.T) {
 	for name, limit := range map[string]int{"all": 0, "limited": 7} {
 		t.Run(name, func(t *testing.T) {
 			m, held := centre(t, 30)
-			r := mix.NewDataCentre(m, held.Head().Block, limit)
+			r := mix.NewDataCentre(m, held.Head().Number, limit)
 			require.Equal(t, mix.DataCentre, r.Name())
-			head := func() uint64 { return held.Head().Block }
+			head := func() uint64 { return held.Head().Number }
 			s, from := r.Stream(mix.StreamOptions{Head: head}), random(3)
 			drawn := map[string]int{}
 			const n = 1500

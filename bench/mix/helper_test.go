@@ -36,7 +36,7 @@ func ask(t require.TestingT, m *model.Model, op mix.Op) mix.Answer {
 	a.Count = uint64(len(found))
 	for _, e := range found {
 		a.Keys = append(a.Keys, e.Key)
-		if op.Key != (store.Key{}) {
+		if op.Key != (entity.Key{}) {
 			a.Entity = e
 		}
 	}
@@ -46,31 +46,31 @@ func ask(t require.TestingT, m *model.Model, op mix.Op) mix.Answer {
 // spoil yields answers that differ from the right one in one thing.
 func spoil(op mix.Op, a mix.Answer) iter.Seq2[string, mix.Answer] {
 	return func(yield func(string, mix.Answer) bool) {
-		if op.Key != (store.Key{}) {
+		if op.Key != (entity.Key{}) {
 			spoilEntity(op, a, yield)
 			return
 		}
 		keys := a.Keys
-		change := func(name string, f func(keys []store.Key) []store.Key) bool {
+		change := func(name string, f func(keys []entity.Key) []entity.Key) bool {
 			a.Keys = f(slices.Clone(keys))
 			a.Count = uint64(len(a.Keys))
 			return yield(name, a)
 		}
-		if !change("one more", func(k []store.Key) []store.Key { return append(k, store.Key{200}) }) || len(keys) == 0 {
+		if !change("one more", func(k []entity.Key) []entity.Key { return append(k, entity.Key{200}) }) || len(keys) == 0 {
 			return
 		}
-		if !change("one missing", func(k []store.Key) []store.Key { return k[:len(k)-1] }) ||
-			!change("first missing", func(k []store.Key) []store.Key { return k[1:] }) ||
-			!change("one wrong", func(k []store.Key) []store.Key { k[len(k)/2][31] ^= 1; return k }) || len(keys) == 1 {
+		if !change("one missing", func(k []entity.Key) []entity.Key { return k[:len(k)-1] }) ||
+			!change("first missing", func(k []entity.Key) []entity.Key { return k[1:] }) ||
+			!change("one wrong", func(k []entity.Key) []entity.Key { k[len(k)/2][31] ^= 1; return k }) || len(keys) == 1 {
 			return
 		}
-		change("another order", func(k []store.Key) []store.Key { k[0], k[1] = k[1], k[0]; return k })
+		change("another order", func(k []entity.Key) []entity.Key { k[0], k[1] = k[1], k[0]; return k })
 	}
 }
 
 func spoilEntity(op mix.Op, a mix.Answer, yield func(string, mix.Answer) bool) {
 	if a.Entity == nil {
-		a.Entity, a.Count = &store.Entity{Key: op.Key}, 1
+		a.Entity, a.Count = &entity.Entity{Key: op.Key}, 1
 		yield("found", a)
 		return
 	}
@@ -86,18 +86,18 @@ func spoilEntity(op mix.Op, a mix.Answer, yield func(string, mix.Answer) bool) {
 	for _, c := range []struct {
 		name   string
 		part   store.Parts
-		change func(e *store.Entity)
+		change func(e *entity.Entity)
 	}{
-		{"key", store.Metadata | store.Attributes | store.Content, func(e *store.Entity) { e.Key[0]++ }},
-		{"owner", store.Metadata, func(e *store.Entity) { e.Owner[0]++ }},
-		{"creator", store.Metadata, func(e *store.Entity) { e.Creator[0]++ }},
-		{"sequence", store.Metadata, func(e *store.Entity) { e.Sequence++ }},
-		{"last change", store.Metadata, func(e *store.Entity) { e.LastModifiedAtBlock++ }},
-		{"expiration", store.Metadata, func(e *store.Entity) { e.Expiration++ }},
-		{"content type", store.Attributes, func(e *store.Entity) { e.ContentType += "x" }},
-		{"string", store.Attributes, func(e *store.Entity) { e.StringAttributes = map[string]string{"type": "x"} }},
-		{"number", store.Attributes, func(e *store.Entity) { e.NumericAttributes = map[string]uint64{"x": 1, "y": 2} }},
-		{"content", store.Content, func(e *store.Entity) { e.Content = append(slices.Clone(e.Content), 1) }},
+		{"key", store.Metadata | store.Attributes | store.Content, func(e *entity.Entity) { e.Key[0]++ }},
+		{"owner", store.Metadata, func(e *entity.Entity) { e.Owner[0]++ }},
+		{"creator", store.Metadata, func(e *entity.Entity) { e.Creator[0]++ }},
+		{"sequence", store.Metadata, func(e *entity.Entity) { e.Sequence++ }},
+		{"last change", store.Metadata, func(e *entity.Entity) { e.LastModifiedAtBlock++ }},
+		{"expiration", store.Metadata, func(e *entity.Entity) { e.Expiration++ }},
+		{"content type", store.Attributes, func(e *entity.Entity) { e.ContentType += "x" }},
+		{"string", store.Attributes, func(e *entity.Entity) { e.StringAttributes = map[string]string{"type": "x"} }},
+		{"number", store.Attributes, func(e *entity.Entity) { e.NumericAttributes = map[string]uint64{"x": 1, "y": 2} }},
+		{"content", store.Content, func(e *entity.Entity) { e.Content = append(slices.Clone(e.Content), 1) }},
 	} {
 		if parts&c.part == 0 {
 			continue
@@ -123,15 +123,15 @@ func requireChecked(t require.TestingT, reads mix.Reads, m *model.Model, op mix.
 
 // history draws a valid history of few keys with the attributes that the mixes
 // ask for.
-func history(t *rapid.T) ([]store.Block, *model.Model) {
+func history(t *rapid.T) ([]entity.Block, *model.Model) {
 	m := &model.Model{}
-	var blocks []store.Block
+	var blocks []entity.Block
 	number := uint64(0)
 	for range rapid.IntRange(1, 30).Draw(t, "blocks") {
 		number += rapid.Uint64Range(1, 3).Draw(t, "gap")
-		b := store.Block{Number: number}
+		b := entity.Block{Number: number}
 		for i := range rapid.IntRange(0, 5).Draw(t, "ops") {
-			trial := store.Block{Number: number, Ops: append(slices.Clone(b.Ops), operation(t, i))}
+			trial := entity.Block{Number: number, Ops: append(slices.Clone(b.Ops), operation(t, i))}
 			if follows(blocks, trial) {
 				b = trial
 			}
@@ -142,14 +142,14 @@ func history(t *rapid.T) ([]store.Block, *model.Model) {
 	return blocks, m
 }
 
-func operation(t *rapid.T, i int) store.Op {
+func operation(t *rapid.T, i int) entity.Op {
 	text := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(t, name) }
-	op := store.Op{
-		Kind:    entity.Kind(rapid.IntRange(int(store.Create), int(store.Expire)).Draw(t, "kind")),
+	op := entity.Op{
+		Kind:    entity.Kind(rapid.IntRange(int(entity.Create), int(entity.Expire)).Draw(t, "kind")),
 		TxIndex: uint32(i / 2), OpIndex: uint32(i % 2),
-		Key:              store.Key{byte(rapid.IntRange(1, 9).Draw(t, "key"))},
-		BTL:              rapid.SampledFrom([]uint64{0, 1, 2, 5, 9, 30, 1 << 33, store.MaxBlock}).Draw(t, "btl"),
-		Owner:            store.Address{byte(rapid.IntRange(1, 3).Draw(t, "owner"))},
+		Key:              entity.Key{byte(rapid.IntRange(1, 9).Draw(t, "key"))},
+		BTL:              rapid.SampledFrom([]uint64{0, 1, 2, 5, 9, 30, 1 << 33, entity.MaxBlock}).Draw(t, "btl"),
+		Owner:            entity.Address{byte(rapid.IntRange(1, 3).Draw(t, "owner"))},
 		ContentType:      text("content type", "a", "b"),
 		Content:          []byte(text("content", "", "x", "xy")),
 		StringAttributes: map[string]string{}, NumericAttributes: map[string]uint64{},
@@ -169,7 +169,7 @@ func operation(t *rapid.T, i int) store.Op {
 	return op
 }
 
-func follows(blocks []store.Block, b store.Block) bool {
+func follows(blocks []entity.Block, b entity.Block) bool {
 	m := &model.Model{}
 	for _, before := range blocks {
 		if m.Apply(before) != nil {
@@ -180,8 +180,8 @@ func follows(blocks []store.Block, b store.Block) bool {
 }
 
 // mendoza returns the base profile at a small scale, without empty blocks.
-func mendoza(t testing.TB, scale float64) []store.Block {
-	var blocks []store.Block
+func mendoza(t testing.TB, scale float64) []entity.Block {
+	var blocks []entity.Block
 	for b, err := range scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: scale, Seed: 1}) {
 		require.NoError(t, err)
 		if len(b.Ops) > 0 {
@@ -194,7 +194,7 @@ func mendoza(t testing.TB, scale float64) []store.Block {
 // random returns what operations are drawn from.
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-func reads(t require.TestingT, name string, blocks []store.Block) mix.Reads {
+func reads(t require.TestingT, name string, blocks []entity.Block) mix.Reads {
 	o := mix.NewOracle()
 	for i := range blocks {
 		require.NoError(t, o.Advance(&blocks[i]))

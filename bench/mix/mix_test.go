@@ -141,8 +141,8 @@ func TestEverydayValues(t *testing.T) {
 	number := uint64(0)
 	write := func(kind entity.Kind, n, id int) {
 		number++
-		b := store.Block{Number: number, Ops: []store.Op{{
-			Kind: kind, Key: store.Key{byte(n), byte(n >> 8), 1}, BTL: store.MaxBlock, Owner: store.Address{byte(n % 3)},
+		b := entity.Block{Number: number, Ops: []entity.Op{{
+			Kind: kind, Key: entity.Key{byte(n), byte(n >> 8), 1}, BTL: entity.MaxBlock, Owner: entity.Address{byte(n % 3)},
 			StringAttributes:  map[string]string{"id": fmt.Sprint("id", id), "state": []string{"on", "off", ""}[id%3], "word": strings.Repeat("x", 300)},
 			NumericAttributes: map[string]uint64{"id": uint64(id), "half": uint64(id / 2)},
 		}}}
@@ -150,9 +150,9 @@ func TestEverydayValues(t *testing.T) {
 		require.NoError(t, m.Apply(b))
 	}
 	for n := range 400 {
-		write(store.Create, n, n)
+		write(entity.Create, n, n)
 		if n%3 == 0 {
-			write(store.Update, n, n+1000)
+			write(entity.Update, n, n+1000)
 		}
 	}
 	r, err := mix.New(mix.W, o)
@@ -161,7 +161,7 @@ func TestEverydayValues(t *testing.T) {
 	names, values, many := map[string]int{}, map[string]bool{}, 0
 	for i := range 2000 {
 		if i%100 == 0 {
-			write(store.Update, i/10, 2*i+1)
+			write(entity.Update, i/10, 2*i+1)
 		}
 		op := s(from)
 		a := requireChecked(t, r, m, op)
@@ -217,10 +217,10 @@ func TestHeadOnly(t *testing.T) {
 
 func TestOracleRefuses(t *testing.T) {
 	o := mix.NewOracle()
-	require.NoError(t, o.Advance(&store.Block{Number: 5, Ops: []store.Op{{Kind: store.Create, Key: store.Key{1}, BTL: 5}}}))
-	require.Error(t, o.Advance(&store.Block{Number: 5}))
-	require.ErrorIs(t, o.Advance(&store.Block{Number: 6, Ops: []store.Op{{Kind: store.Create, Key: store.Key{1}}}}), store.ErrExists)
-	require.ErrorIs(t, o.Advance(&store.Block{Number: 10, Ops: []store.Op{{Kind: store.Delete, Key: store.Key{1}}}}), store.ErrNotFound)
+	require.NoError(t, o.Advance(&entity.Block{Number: 5, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}, BTL: 5}}}))
+	require.Error(t, o.Advance(&entity.Block{Number: 5}))
+	require.ErrorIs(t, o.Advance(&entity.Block{Number: 6, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}}}}), store.ErrExists)
+	require.ErrorIs(t, o.Advance(&entity.Block{Number: 10, Ops: []entity.Op{{Kind: entity.Delete, Key: entity.Key{1}}}}), store.ErrNotFound)
 	require.Equal(t, uint64(5), o.Head())
 	_, err := mix.New("D", o)
 	require.Error(t, err)

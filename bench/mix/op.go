@@ -108,7 +108,7 @@ func (r *Reader) Do(ctx context.Context, op Op) (a Answer, err error) {
 }
 
 func (r *Reader) ask(ctx context.Context, snap *store.Snapshot, op Op) (a Answer, err error) {
-	a.Block = snap.Block()
+	a.Block = snap.Number()
 	if op.Get {
 		a.Entity, err = snap.Get(ctx, op.Key)
 		if errors.Is(err, store.ErrNotFound) {

@@ -28,7 +28,7 @@ type feed struct {
 	chain    *chaintest.Chain
 	oracle   *mix.Oracle
 	follower chain.Follower
-	next     func() (store.Block, error, bool)
+	next     func() (entity.Block, error, bool)
 	stop     []func()
 
 	mu     sync.RWMutex
@@ -55,12 +55,12 @@ type fed struct {
 
 // newFeed begins a chain after the head of a store, of blocks that are given other numbers,
 // and has the store follow its first block. The caller closes it.
-func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[store.Block, error]) (_ *feed, err error) {
+func newFeed(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[entity.Block, error]) (_ *feed, err error) {
 	head, err := ents.Head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f := &feed{chain: chaintest.After(chainID, head.Block), oracle: oracle, first: head.Block + 1, blocks: map[uint64]*fed{}, took: latency.NewRecorder()}
+	f := &feed{chain: chaintest.After(chainID, head.Number), oracle: oracle, first: head.Number + 1, blocks: map[uint64]*fed{}, took: latency.NewRecorder()}
 	defer func() {
 		if err != nil {
 			f.close()

@@ -16,6 +16,7 @@ import (
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // SDK is what the network's SDKs call: entities, queries paged to the end, counts, timings and
@@ -50,7 +51,7 @@ type Outcome struct {
 // Run follows a chain from the head of a store on, serves the store as varve node does, and
 // has clients call it. The oracle knows the store, and rest what comes after: blocks whose
 // numbers do not matter.
-func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[store.Block, error], cfg Config) (out *Outcome, err error) {
+func Run(ctx context.Context, ents *store.Entities, oracle *mix.Oracle, rest iter.Seq2[entity.Block, error], cfg Config) (out *Outcome, err error) {
 	f, err := newFeed(ctx, ents, oracle, rest)
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/node/chain/chaintest"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // Chain is a chain that this process serves over JSON-RPC.
@@ -24,7 +25,7 @@ type Chain struct {
 
 // NewChain makes a chain of blocks, whose numbers do not matter, until they have so many bytes of
 // payloads: it holds all of them. The caller closes it.
-func NewChain(ctx context.Context, blocks iter.Seq2[store.Block, error], most int) (*Chain, error) {
+func NewChain(ctx context.Context, blocks iter.Seq2[entity.Block, error], most int) (*Chain, error) {
 	made, expect := chaintest.New(chainID, 1), bench.NewExpectation(true)
 	err := expect.Apply(&made.Blocks()[0])
 	for b, broken := range blocks {

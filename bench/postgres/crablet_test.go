@@ -27,10 +27,10 @@ var shapes = func() []shape {
 	course, student := event.NewTag("course_id", "course-1"), event.NewTag("student_id", "student-1")
 	const defined, registered, enrolled = "CourseDefined", "StudentRegistered", "StudentEnrolledInCourse"
 	return []shape{
-		{"student", []store.EventQuery{event.Tagged(student)}},
-		{"category", []store.EventQuery{event.Typed(defined, event.NewTag("category", "Computer Science"))}},
-		{"grade", []store.EventQuery{event.Typed(enrolled, event.NewTag("grade", "A"))}},
-		{"project-5", []store.EventQuery{
+		{"student", []event.Query{event.Tagged(student)}},
+		{"category", []event.Query{event.Typed(defined, event.NewTag("category", "Computer Science"))}},
+		{"grade", []event.Query{event.Typed(enrolled, event.NewTag("grade", "A"))}},
+		{"project-5", []event.Query{
 			event.Typed(defined, course), event.Typed(registered, student), event.Typed(enrolled, student),
 			event.Typed(enrolled, course), event.Typed(enrolled, student, course),
 		}},
@@ -39,14 +39,14 @@ var shapes = func() []shape {
 
 type shape struct {
 	name string
-	of   []store.EventQuery
+	of   []event.Query
 }
 
 // reader is an event store beside another one: read returns how many events came, once
 // for each query that they match.
 type reader interface {
-	add(ctx context.Context, events []store.Event) error
-	read(ctx context.Context, of []store.EventQuery) (int, error)
+	add(ctx context.Context, events []event.Event) error
+	read(ctx context.Context, of []event.Query) (int, error)
 }
 
 // openReaders opens them on one server, filled with the same events.
@@ -59,7 +59,7 @@ func openReaders(tb testing.TB, data enrolment.Data) map[string]reader {
 	evs, err := db.Events(tb.Context(), store.EventOptions{})
 	require.NoError(tb, err)
 	list["varve"] = varve{evs}
-	batch := make([]store.Event, 0, 500)
+	batch := make([]event.Event, 0, 500)
 	flush := func() {
 		for _, r := range list {
 			require.NoError(tb, r.add(tb.Context(), batch))
@@ -82,12 +82,12 @@ func openReaders(tb testing.TB, data enrolment.Data) map[string]reader {
 
 type varve struct{ *store.Events }
 
-func (v varve) add(ctx context.Context, events []store.Event) error {
+func (v varve) add(ctx context.Context, events []event.Event) error {
 	_, err := v.Append(ctx, events, nil)
 	return err
 }
 
-func (v varve) read(ctx context.Context, of []store.EventQuery) (n int, err error) {
+func (v varve) read(ctx context.Context, of []event.Query) (n int, err error) {
 	if len(of) == 1 {
 		for _, err := range v.Read(ctx, of[0], nil) {
 			if err != nil {
@@ -97,9 +97,9 @@ func (v varve) read(ctx context.Context, of []store.EventQuery) (n int, err erro
 		}
 		return n, nil
 	}
-	projectors := make([]store.Projector, len(of))
+	projectors := make([]event.Projector, len(of))
 	for i, q := range of {
-		projectors[i] = event.NewProjection(q, 0, func(state int, _ *store.SequencedEvent) int { n++; return state })
+		projectors[i] = event.NewProjection(q, 0, func(state int, _ *event.Sequenced) int { n++; return state })
 	}
 	_, err = v.Project(ctx, projectors...)
 	return n, err
@@ -136,7 +136,7 @@ func openCrablet(tb testing.TB, rawURL string) *crablet {
 	return &crablet{pool: pool, url: rawURL}
 }
 
-func tagTexts(tags []store.Tag) []string {
+func tagTexts(tags []event.Tag) []string {
 	list := make([]string, len(tags))
 	for i, t := range tags {
 		list[i] = t.Key + ":" + t.Value
@@ -144,7 +144,7 @@ func tagTexts(tags []store.Tag) []string {
 	return list
 }
 
-func (c *crablet) add(ctx context.Context, events []store.Event) error {
+func (c *crablet) add(ctx context.Context, events []event.Event) error {
 	var types, tags, data []string
 	for i := range events {
 		types, data = append(types, events[i].Type), append(data, string(events[i].Data))
@@ -163,7 +163,7 @@ type crabletEvent struct {
 	at       time.Time
 }
 
-func (c *crablet) read(ctx context.Context, of []store.EventQuery) (n int, err error) {
+func (c *crablet) read(ctx context.Context, of []event.Query) (n int, err error) {
 	var where []string
 	var args []any
 	for _, q := range of {

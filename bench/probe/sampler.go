@@ -11,7 +11,7 @@ import (
 )
 
 // Stats tells the engine's sizes and counters, and which processes it has beside this one
-// (driver.Stats.EnginePIDs), which are looked at with all that descend from them: store.DB.Stats as
+// (driver.Stats.EnginePIDs), which are looked at with all that descend from them: store.Engine.Stats as
 // a rule.
 type Stats func(context.Context) (driver.Stats, error)
 

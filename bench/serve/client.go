@@ -15,7 +15,7 @@ import (
 
 	varvev1 "github.com/varvedb/varve/api/varve/v1"
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // Found is what a client sees of an entity, and what it puts over REST.
@@ -30,7 +30,7 @@ type Found struct {
 // goroutines.
 type Client struct {
 	Put   func(ctx context.Context, p *service.Put) (created bool, err error)
-	Get   func(ctx context.Context, key store.Key) (Found, error)
+	Get   func(ctx context.Context, key entity.Key) (Found, error)
 	Close func() error
 }
 
@@ -41,7 +41,7 @@ func Local(s *service.Service) Client {
 			done, err := s.Put(ctx, p)
 			return done.Created, err
 		},
-		Get: func(ctx context.Context, key store.Key) (Found, error) {
+		Get: func(ctx context.Context, key entity.Key) (Found, error) {
 			e, err := s.Get(ctx, key, nil)
 			if err != nil {
 				return Found{}, err
@@ -76,7 +76,7 @@ func REST(address, token string, goroutines int) Client {
 			err = c.do(ctx, http.MethodPut, p.Key, body, &done)
 			return done.Created, err
 		},
-		Get: func(ctx context.Context, key store.Key) (found Found, err error) {
+		Get: func(ctx context.Context, key entity.Key) (found Found, err error) {
 			err = c.do(ctx, http.MethodGet, key, nil, &found)
 			return found, err
 		},
@@ -87,7 +87,7 @@ func REST(address, token string, goroutines int) Client {
 	}
 }
 
-func (c *rest) do(ctx context.Context, method string, key store.Key, body []byte, answer any) (err error) {
+func (c *rest) do(ctx context.Context, method string, key entity.Key, body []byte, answer any) (err error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+key.String(), bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func GRPC(address, token string) (Client, error) {
 			})
 			return done.GetCreated(), err
 		},
-		Get: func(ctx context.Context, key store.Key) (Found, error) {
+		Get: func(ctx context.Context, key entity.Key) (Found, error) {
 			resp, err := entities.Get(ctx, &varvev1.GetRequest{Key: key[:]})
 			e := resp.GetEntity()
 			return Found{e.GetContentType(), e.GetPayload(), e.GetStringAttributes(), e.GetNumericAttributes()}, err

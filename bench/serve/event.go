@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // EventProtocols are the ways to the event store of a service.
@@ -40,7 +41,7 @@ func (w EventWorkload) Serve(ctx context.Context, db *store.DB, protocol string,
 		return res, err
 	}
 	defer svc.Close()
-	var events store.EventStore = svc.Events()
+	var events event.Store = svc.Events()
 	if protocol == "grpc" {
 		srv, stop, err := Listen(ctx, svc, server.Options{REST: "off"})
 		if err != nil {

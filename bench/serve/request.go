@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // PayloadBytes is the size of a payload.
@@ -22,8 +22,8 @@ const PayloadBytes = 256
 const contentType = "application/octet-stream"
 
 // Key returns the key of entity n.
-func Key(n int) store.Key {
-	return store.Key(sha256.Sum256(binary.BigEndian.AppendUint64([]byte("serve"), uint64(n))))
+func Key(n int) entity.Key {
+	return entity.Key(sha256.Sum256(binary.BigEndian.AppendUint64([]byte("serve"), uint64(n))))
 }
 
 // Put returns version v of entity n, which a get must find again: 256 bytes that

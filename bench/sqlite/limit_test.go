@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/bench/latency"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // BenchmarkCommitLimit puts a block of 100 entities of 5 KB (write=block) beside the least that
@@ -23,7 +24,7 @@ func BenchmarkCommitLimit(b *testing.B) {
 	b.Run("write=block", func(b *testing.B) { benchmarkLimit(b, limitBlock) })
 }
 
-type limitWrite func(b *testing.B, db *store.DB) func(ctx context.Context, blk store.Block) error
+type limitWrite func(b *testing.B, db *store.DB) func(ctx context.Context, blk entity.Block) error
 
 func benchmarkLimit(b *testing.B, open limitWrite) {
 	db, err := store.Open(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "limit.db"), nil)
@@ -50,12 +51,12 @@ func benchmarkLimit(b *testing.B, open limitWrite) {
 }
 
 // limitBlob writes a block's keys, attributes and payloads as one blob.
-func limitBlob(b *testing.B, db *store.DB) func(ctx context.Context, blk store.Block) error {
+func limitBlob(b *testing.B, db *store.DB) func(ctx context.Context, blk entity.Block) error {
 	table := &driver.Table{Name: "blobs", Columns: []driver.Column{{Name: "id", Type: driver.Int}, {Name: "body", Type: driver.Blob}}}
 	s := graph.Store{DB: db}
 	require.NoError(b, s.Exec(b.Context(), "CREATE TABLE blobs (id INTEGER PRIMARY KEY, body BLOB NOT NULL)"))
 	var body []byte
-	return func(ctx context.Context, blk store.Block) error {
+	return func(ctx context.Context, blk entity.Block) error {
 		body = body[:0]
 		for i := range blk.Ops {
 			op := &blk.Ops[i]
@@ -73,10 +74,10 @@ func limitBlob(b *testing.B, db *store.DB) func(ctx context.Context, blk store.B
 	}
 }
 
-func limitBlock(b *testing.B, db *store.DB) func(ctx context.Context, blk store.Block) error {
+func limitBlock(b *testing.B, db *store.DB) func(ctx context.Context, blk entity.Block) error {
 	ents, err := db.Entities(b.Context(), store.EntityOptions{Layout: "compact"})
 	require.NoError(b, err)
-	return func(ctx context.Context, blk store.Block) error {
+	return func(ctx context.Context, blk entity.Block) error {
 		_, err := ents.Apply(ctx, blk)
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/dcseed"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // mixStore is a store of a source with the mix over it, and the blocks to come.
@@ -20,7 +20,7 @@ type mixStore struct {
 	*bench.Copy
 	dataset bench.Dataset
 	reads   []mix.Reads
-	rest    func() (store.Block, bool)
+	rest    func() (entity.Block, bool)
 }
 
 func openMendoza(t *testing.T, layout string) mixStore { return openMendozaIn(t, newCache(t), layout) }
@@ -54,7 +54,7 @@ func openSource(t *testing.T, cache *bench.Cache, layout string, source *bench.S
 	d := bench.Dataset{Engine: suite.Engine, Layout: layout, Source: source}
 	next, stop := iter.Pull2(source.Rest())
 	t.Cleanup(stop)
-	return mixStore{Copy: openCopy(t, cache, d), dataset: d, rest: func() (store.Block, bool) {
+	return mixStore{Copy: openCopy(t, cache, d), dataset: d, rest: func() (entity.Block, bool) {
 		b, err, ok := next()
 		require.NoError(t, err)
 		return b, ok
@@ -115,7 +115,7 @@ func requireMix(t *testing.T, s *mixStore, r mix.Reads) {
 			s.write(t)
 			head, err := s.Entities.Head(t.Context())
 			require.NoError(t, err)
-			applied = head.Block
+			applied = head.Number
 		}
 	}
 	want := map[string]int{mix.A: 6, mix.B: 7, mix.C: 6, mix.W: 5, mix.DataCentre: 5}[r.Name()]
@@ -148,7 +148,7 @@ func askMix(t *testing.T, s *mixStore, r mix.Reads, times int) error {
 	reader := mix.NewReader(s.Entities)
 	head, err := s.Entities.Head(t.Context())
 	require.NoError(t, err)
-	stream := r.Stream(mix.StreamOptions{HeadOnly: !s.Entities.Temporal(), Head: func() uint64 { return head.Block }})
+	stream := r.Stream(mix.StreamOptions{HeadOnly: !s.Entities.Temporal(), Head: func() uint64 { return head.Number }})
 	random := rand.New(rand.NewPCG(1, 0))
 	for range times {
 		op := stream(random)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // reorgSource is a data set of the base profile, some 1,000 entities.
@@ -27,11 +27,11 @@ func TestReorg(t *testing.T) {
 			d := reorgSource(t, layout)
 			cp := openSmall(t, d)
 			const rounds = 30
-			var touched []store.Key
-			var last *store.Block
+			var touched []entity.Key
+			var last *entity.Block
 			reorg, err := bench.NewReorg(cp, 1)
 			require.NoError(t, err)
-			reorg.Observe = func(b *store.Block) {
+			reorg.Observe = func(b *entity.Block) {
 				require.Len(t, b.Ops, 20)
 				for i := range b.Ops {
 					touched = append(touched, b.Ops[i].Key)
@@ -47,10 +47,10 @@ func TestReorg(t *testing.T) {
 			head, err := cp.Entities.Head(t.Context())
 			require.NoError(t, err)
 			if cp.Entities.Temporal() {
-				require.Equal(t, cp.Ready.Head+1, head.Block, "all but the last block were taken back")
+				require.Equal(t, cp.Ready.Head+1, head.Number, "all but the last block were taken back")
 				sameRows(t, cp, last)
 			} else {
-				require.Equal(t, cp.Ready.Head+rounds, head.Block)
+				require.Equal(t, cp.Ready.Head+rounds, head.Number)
 			}
 		})
 	}
@@ -58,9 +58,9 @@ func TestReorg(t *testing.T) {
 
 // spread: each quarter of the entities, by their creation, has its part of the keys,
 // and few come twice.
-func spread(t *testing.T, d bench.Dataset, touched []store.Key) {
+func spread(t *testing.T, d bench.Dataset, touched []entity.Key) {
 	t.Helper()
-	order := map[store.Key]int{}
+	order := map[entity.Key]int{}
 	for b, err := range d.Source.Blocks() {
 		require.NoError(t, err)
 		for i := range b.Ops {
@@ -70,7 +70,7 @@ func spread(t *testing.T, d bench.Dataset, touched []store.Key) {
 		}
 	}
 	var quarters [4]int
-	different := map[store.Key]bool{}
+	different := map[entity.Key]bool{}
 	for _, key := range touched {
 		quarters[4*order[key]/len(order)]++
 		different[key] = true
@@ -83,7 +83,7 @@ func spread(t *testing.T, d bench.Dataset, touched []store.Key) {
 
 // sameRows: the block that stayed gives its entities the attributes that they had
 // before, with other values.
-func sameRows(t *testing.T, cp *bench.Copy, b *store.Block) {
+func sameRows(t *testing.T, cp *bench.Copy, b *entity.Block) {
 	t.Helper()
 	before, err := cp.Entities.At(t.Context(), cp.Ready.Head)
 	require.NoError(t, err)

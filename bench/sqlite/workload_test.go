@@ -16,6 +16,7 @@ import (
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // small is a data set that is built in no time.
@@ -110,8 +111,8 @@ func TestNothingTimed(t *testing.T) {
 }
 
 // head streams the first n blocks.
-func head(n int, blocks iter.Seq2[store.Block, error]) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
+func head(n int, blocks iter.Seq2[entity.Block, error]) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
 		left := n
 		for b, err := range blocks {
 			if left--; left < 0 || !yield(b, err) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // TestServeArkiv: a store is read by Arkiv's JSON-RPC, beside the service or instead of it,
@@ -29,7 +30,7 @@ func TestServeArkiv(t *testing.T) {
 	require.NoError(t, err)
 	apply := func(number uint64) {
 		t.Helper()
-		_, err := ents.Apply(t.Context(), store.Block{Number: number, Ops: []store.Op{{Kind: store.Create, Key: store.Key{31: byte(number)}, BTL: 100}}})
+		_, err := ents.Apply(t.Context(), entity.Block{Number: number, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{31: byte(number)}, BTL: 100}}})
 		require.NoError(t, err)
 	}
 	apply(7)
@@ -56,7 +57,7 @@ func TestServeArkiv(t *testing.T) {
 		before := ask("arkiv_getEntityCount")
 		head, err := ents.Head(t.Context())
 		require.NoError(t, err)
-		apply(head.Block + 1)
+		apply(head.Number + 1)
 		require.NotEqual(t, before, ask("arkiv_getEntityCount"))
 		r, err := http.Get("http://" + line[2] + "/metrics")
 		require.NoError(t, err)

@@ -51,7 +51,7 @@ func requireChain(t *testing.T, c *chaintest.Chain, rawURL string) {
 	for _, b := range c.Blocks() {
 		_, err := want.Apply(t.Context(), b)
 		require.NoError(t, err)
-		has, err := got.BlockAt(t.Context(), b.Number)
+		has, err := got.HeaderAt(t.Context(), b.Number)
 		require.NoError(t, err)
 		head, err := want.Head(t.Context())
 		require.NoError(t, err)

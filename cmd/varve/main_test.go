@@ -16,6 +16,7 @@ import (
 	"github.com/varvedb/varve/internal/cli/clitest"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/testdata"
 )
 
@@ -102,8 +103,8 @@ func TestQueryIntegers(t *testing.T) {
 	require.NoError(t, err)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
-	_, err = ents.Apply(t.Context(), store.Block{Number: 1 << 31, Ops: []store.Op{{
-		Kind: store.Create, BTL: store.MaxBlock, NumericAttributes: map[string]uint64{"n": 1<<53 + 1, "m": 3},
+	_, err = ents.Apply(t.Context(), entity.Block{Number: 1 << 31, Ops: []entity.Op{{
+		Kind: entity.Create, BTL: entity.MaxBlock, NumericAttributes: map[string]uint64{"n": 1<<53 + 1, "m": 3},
 	}}})
 	require.NoError(t, err)
 	require.NoError(t, db.Close())

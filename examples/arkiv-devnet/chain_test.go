@@ -19,6 +19,7 @@ import (
 
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 func keyPair(t *testing.T, i int) (*ecdsa.PrivateKey, common.Address) {
@@ -80,7 +81,7 @@ func TestReorganise(t *testing.T) {
 			paged := make(chan error, 1)
 			go func() { paged <- page(ctx, d.url) }()
 			rng := rand.New(rand.NewPCG(1, 2))
-			var live []store.Key
+			var live []entity.Key
 			for range 120 {
 				var ops chain.Operations
 				for range 1 + rng.IntN(3) {
@@ -96,11 +97,11 @@ func TestReorganise(t *testing.T) {
 						ops.Extensions = append(ops.Extensions, chain.Extension{Key: key, Blocks: 9})
 					case 3:
 						_, to := keyPair(t, rng.IntN(3))
-						ops.OwnerChanges = append(ops.OwnerChanges, chain.OwnerChange{Key: key, Owner: store.Address(to)})
+						ops.OwnerChanges = append(ops.OwnerChanges, chain.OwnerChange{Key: key, Owner: entity.Address(to)})
 					}
 				}
 				for _, l := range d.send(t, rng.IntN(3), ops).Logs {
-					live = append(live, store.Key(l.Topics[1]))
+					live = append(live, entity.Key(l.Topics[1]))
 				}
 				if rng.IntN(6) == 0 {
 					depth := 1 + rng.Uint64N(min(20, d.chain.head().NumberU64()))
@@ -196,7 +197,7 @@ func TestRefused(t *testing.T) {
 	twice.Creates = append(twice.Creates, create(0, "no blocks"))
 	for _, r := range []*types.Receipt{
 		d.sendInput(t, 0, processor, []byte("not Brotli")), d.sendInput(t, 0, registry, []byte("not a call")),
-		d.send(t, 0, twice), d.send(t, 0, chain.Operations{Deletes: []store.Key{{1}}}),
+		d.send(t, 0, twice), d.send(t, 0, chain.Operations{Deletes: []entity.Key{{1}}}),
 		d.send(t, 0, chain.Operations{Creates: []chain.Create{{BTL: 1, Strings: map[string]string{"$owner": "me"}}}}),
 	} {
 		if r.Status != types.ReceiptStatusFailed || len(r.Logs) > 0 {

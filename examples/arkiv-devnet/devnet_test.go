@@ -16,6 +16,7 @@ import (
 	ethrpc "github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 func check(t *testing.T, err error) {
@@ -52,7 +53,7 @@ func (d *served) verify(t *testing.T) {
 	t.Helper()
 	head, err := d.ents.Head(t.Context())
 	check(t, err)
-	if last := d.chain.head(); head.Block != last.NumberU64() || head.Hash != store.Hash(last.Hash()) {
+	if last := d.chain.head(); head.Number != last.NumberU64() || head.Hash != entity.Hash(last.Hash()) {
 		t.Errorf("the store is at block %d %s, the chain at %d %s", head.Block, head.Hash, last.NumberU64(), last.Hash())
 	}
 	_, err = d.ents.Verify(t.Context())

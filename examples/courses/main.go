@@ -75,13 +75,13 @@ func run(ctx context.Context, out io.Writer, url string) (err error) {
 	return nil
 }
 
-func course(name string) store.Tag  { return event.NewTag("course", name) }
-func student(name string) store.Tag { return event.NewTag("student", name) }
+func course(name string) event.Tag  { return event.NewTag("course", name) }
+func student(name string) event.Tag { return event.NewTag("student", name) }
 
 // define adds a course unless it exists.
-func define(ctx context.Context, events store.EventStore, name string, capacity int) error {
-	e := store.Event{Type: "CourseDefined", Tags: []store.Tag{course(name)}, Data: []byte(strconv.Itoa(capacity))}
-	_, err := events.Append(ctx, []store.Event{e}, event.Unless(event.Typed(e.Type, course(name))))
+func define(ctx context.Context, events event.Store, name string, capacity int) error {
+	e := event.Event{Type: "CourseDefined", Tags: []event.Tag{course(name)}, Data: []byte(strconv.Itoa(capacity))}
+	_, err := events.Append(ctx, []event.Event{e}, event.Unless(event.Typed(e.Type, course(name))))
 	if errors.Is(err, store.ErrConflict) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func define(ctx context.Context, events store.EventStore, name string, capacity 
 }
 
 // rush lets students subscribe at once and counts those who get in.
-func rush(ctx context.Context, events store.EventStore, name string, students int) (accepted int, err error) {
+func rush(ctx context.Context, events event.Store, name string, students int) (accepted int, err error) {
 	errs := make([]error, students)
 	var wg sync.WaitGroup
 	for i := range students {
@@ -109,15 +109,15 @@ func rush(ctx context.Context, events store.EventStore, name string, students in
 
 // subscribe reads what the rules need, in one pass, and appends under the condition that it
 // still holds; it decides anew when it does not.
-func subscribe(ctx context.Context, events store.EventStore, who, what string) error {
+func subscribe(ctx context.Context, events event.Store, who, what string) error {
 	s, c := student(who), course(what)
-	count := func(n int, _ *store.SequencedEvent) int { return n + 1 }
+	count := func(n int, _ *event.Sequenced) int { return n + 1 }
 	capacity := event.TryProjection(event.Typed("CourseDefined", c), 0,
-		func(_ int, e *store.SequencedEvent) (int, error) { return strconv.Atoi(string(e.Data)) })
+		func(_ int, e *event.Sequenced) (int, error) { return strconv.Atoi(string(e.Data)) })
 	taken := event.NewProjection(event.Typed("StudentSubscribed", c), 0, count)
 	courses := event.NewProjection(event.Typed("StudentSubscribed", s), 0, count)
 	both := event.NewProjection(event.Typed("StudentSubscribed", s, c), 0, count)
-	choose := func() ([]store.Event, error) {
+	choose := func() ([]event.Event, error) {
 		switch {
 		case capacity.State == 0:
 			return nil, errNoCourse
@@ -128,8 +128,8 @@ func subscribe(ctx context.Context, events store.EventStore, who, what string) e
 		case courses.State >= maxCourses:
 			return nil, errBusy
 		}
-		return []store.Event{{Type: "StudentSubscribed", Tags: []store.Tag{s, c}}}, nil
+		return []event.Event{{Type: "StudentSubscribed", Tags: []event.Tag{s, c}}}, nil
 	}
-	_, err := event.Decide(ctx, events, event.Decision{Reads: []store.Projector{capacity, taken, courses, both}, Choose: choose})
+	_, err := event.Decide(ctx, events, event.Decision{Reads: []event.Projector{capacity, taken, courses, both}, Choose: choose})
 	return err
 }

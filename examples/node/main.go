@@ -50,7 +50,7 @@ func run(ctx context.Context, out io.Writer, tarPath, url string) (err error) {
 	if err != nil {
 		return err
 	}
-	back := head.Block - 50
+	back := head.Number - 50
 	for _, block := range []uint64{store.Head, back} {
 		if err := answer(ctx, out, ents, block); err != nil {
 			return err
@@ -62,7 +62,7 @@ func run(ctx context.Context, out io.Writer, tarPath, url string) (err error) {
 	if head, err = ents.Head(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "rewound to block %d, digest %.16s\n", head.Block, head.Digest)
+	fmt.Fprintf(out, "rewound to block %d, digest %.16s\n", head.Number, head.Digest)
 	return answer(ctx, out, ents, store.Head)
 }
 
@@ -82,7 +82,7 @@ func follow(ctx context.Context, out io.Writer, ents *store.Entities, tarPath st
 		if err != nil {
 			return err
 		}
-		if !head.Empty && block.Number <= head.Block {
+		if !head.Empty && block.Number <= head.Number {
 			continue
 		}
 		result, err := ents.Apply(ctx, block)
@@ -92,7 +92,7 @@ func follow(ctx context.Context, out io.Writer, ents *store.Entities, tarPath st
 		head = result.Head
 		applied++
 	}
-	fmt.Fprintf(out, "applied %d blocks, head %d, digest %.16s\n", applied, head.Block, head.Digest)
+	fmt.Fprintf(out, "applied %d blocks, head %d, digest %.16s\n", applied, head.Number, head.Digest)
 	return nil
 }
 
@@ -111,7 +111,7 @@ func answer(ctx context.Context, out io.Writer, ents *store.Entities, block uint
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "block %d: %d nodes and proposals; the newest:\n", snap.Block(), total)
+	fmt.Fprintf(out, "block %d: %d nodes and proposals; the newest:\n", snap.Number(), total)
 	for e, err := range snap.Query(ctx, q, &store.QueryOptions{Limit: 2}) {
 		if err != nil {
 			return err

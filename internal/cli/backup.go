@@ -88,7 +88,7 @@ func (c *backupCmd) Run(e *env) (err error) {
 func describe(c store.Contents) string {
 	text := ""
 	if c.Layout != "" {
-		text = fmt.Sprintf("entities (%s) up to block %d, digest %s", c.Layout, c.Head.Block, c.Head.Digest)
+		text = fmt.Sprintf("entities (%s) up to block %d, digest %s", c.Layout, c.Head.Number, c.Head.Digest)
 	}
 	if c.EventLayout != "" {
 		if text != "" {
@@ -204,7 +204,7 @@ func (c *restoreCmd) Run(e *env) (err error) {
 			err = errors.Join(err, dbfile.Remove(path))
 		}
 	}()
-	if head := m.Contents.Head.Block; c.At != nil && (*c.At > head || *c.At < m.Contents.Horizon) {
+	if head := m.Contents.Head.Number; c.At != nil && (*c.At > head || *c.At < m.Contents.Horizon) {
 		return fmt.Errorf("--at=%d: %w: the backup has blocks %d to %d", *c.At, store.ErrBlockRange, m.Contents.Horizon, head)
 	}
 	if err := c.restore(e, &m); err != nil {
@@ -294,7 +294,7 @@ func restoreInto(e *env, dir string, m *manifest, at *uint64, db *store.DB) (err
 }
 
 // rewound returns the entities of a store to a block.
-func rewound(ctx context.Context, db *store.DB, to uint64) (head store.BlockHead, err error) {
+func rewound(ctx context.Context, db *store.DB, to uint64) (head store.BlockHeader, err error) {
 	ents, err := db.Entities(ctx, store.EntityOptions{})
 	if err != nil {
 		return head, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // TestBackup makes a backup beside a writer, restores it, and damages things.
@@ -21,8 +22,8 @@ func TestBackup(t *testing.T) {
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
 	apply := func(number uint64) {
-		_, err := ents.Apply(context.Background(), store.Block{Number: number, Ops: []store.Op{
-			{Kind: store.Create, Key: store.Key{byte(number)}, BTL: 100, Content: make([]byte, 500)},
+		_, err := ents.Apply(context.Background(), entity.Block{Number: number, Ops: []entity.Op{
+			{Kind: entity.Create, Key: entity.Key{byte(number)}, BTL: 100, Content: make([]byte, 500)},
 		}})
 		require.NoError(t, err)
 	}
@@ -71,7 +72,7 @@ func TestBackup(t *testing.T) {
 
 // written makes a store with an entity in each of some blocks, and returns the head at
 // each.
-func written(t *testing.T, url string, blocks uint64) (heads []store.BlockHead) {
+func written(t *testing.T, url string, blocks uint64) (heads []store.BlockHeader) {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, nil)
 	require.NoError(t, err)
@@ -79,7 +80,7 @@ func written(t *testing.T, url string, blocks uint64) (heads []store.BlockHead) 
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
 	for n := range blocks {
-		_, err := ents.Apply(t.Context(), store.Block{Number: n, Ops: []store.Op{{Kind: store.Create, Key: store.Key{byte(n)}, BTL: 5, Content: []byte("content")}}})
+		_, err := ents.Apply(t.Context(), entity.Block{Number: n, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{byte(n)}, BTL: 5, Content: []byte("content")}}})
 		require.NoError(t, err)
 		head, err := ents.Head(t.Context())
 		require.NoError(t, err)

@@ -91,7 +91,7 @@ func printCheck(w io.Writer, r store.CheckReport) {
 		if r.Digest {
 			digest = "digests computed anew"
 		}
-		fmt.Fprintf(w, "entities: layout %s, head %d, %d changes, %s, sound up to %s\n", r.Layout, r.Head.Block, r.Changes, digest, r.Sound)
+		fmt.Fprintf(w, "entities: layout %s, head %d, %d changes, %s, sound up to %s\n", r.Layout, r.Head.Number, r.Changes, digest, r.Sound)
 	}
 	if r.EventLayout != "" {
 		fmt.Fprintf(w, "events: layout %s, %d events, head %d\n", r.EventLayout, r.Events, r.EventHead)

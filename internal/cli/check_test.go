@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // slowScheme is SQLite whose own check runs out of time.
@@ -46,7 +47,7 @@ func TestCheckOutcomes(t *testing.T) {
 	require.NoError(t, err)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
-	_, err = ents.Apply(t.Context(), store.Block{Number: 1, Ops: []store.Op{{Kind: store.Create, Key: store.Key{1}, BTL: 9, Content: []byte("x")}}})
+	_, err = ents.Apply(t.Context(), entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}, BTL: 9, Content: []byte("x")}}})
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	check := func(code int, args ...string) (out, errs string, parts map[string]store.Outcome) {

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/event"
 )
 
 // eventsCmd is the commands of the event store. Events are lines of JSON.
@@ -55,12 +56,12 @@ func (c *eventsReadCmd) Run(e *env) error {
 		return err
 	}
 	return withEvents(e.ctx, c.URL, readOnly, func(_ *store.DB, evs *store.Events) error {
-		return printEvents(e.stdout, evs.Read(e.ctx, q, &store.EventReadOptions{From: c.From, Backwards: c.Backwards, Limit: c.Limit}), true)
+		return printEvents(e.stdout, evs.Read(e.ctx, q, &event.ReadOptions{From: c.From, Backwards: c.Backwards, Limit: c.Limit}), true)
 	})
 }
 
 // printEvents writes lines, buffered until the end or line by line.
-func printEvents(to io.Writer, events iter.Seq2[store.SequencedEvent, error], buffered bool) error {
+func printEvents(to io.Writer, events iter.Seq2[event.Sequenced, error], buffered bool) error {
 	out := bufio.NewWriter(to)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -115,7 +116,7 @@ func (c *eventsStatsCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		stats, err := db.Stats(e.ctx)
+		stats, err := db.Engine().Stats(e.ctx)
 		if err != nil {
 			return err
 		}

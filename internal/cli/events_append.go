@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // eventsAppendCmd appends.
@@ -42,11 +43,11 @@ func (c *eventsAppendCmd) Run(e *env) error {
 	})
 }
 
-func (c *eventsAppendCmd) condition() (*store.Condition, error) {
+func (c *eventsAppendCmd) condition() (*event.Condition, error) {
 	f := eventFilter{Type: c.UnlessType, Tag: c.UnlessTag, Or: c.UnlessOr}
 	q, err := f.query()
 	if err != nil || len(q.Items) > 0 {
-		return &store.Condition{FailIfEventsMatch: q, After: c.After}, err
+		return &event.Condition{FailIfEventsMatch: q, After: c.After}, err
 	}
 	if c.After > 0 {
 		return nil, usageError{errors.New("--after goes with --unless-type, --unless-tag or --unless-or")}
@@ -54,8 +55,8 @@ func (c *eventsAppendCmd) condition() (*store.Condition, error) {
 	return nil, nil
 }
 
-func (c *eventsAppendCmd) append(e *env, evs *store.Events, in io.Reader, cond *store.Condition) error {
-	var batch []store.SequencedEvent
+func (c *eventsAppendCmd) append(e *env, evs *store.Events, in io.Reader, cond *event.Condition) error {
+	var batch []event.Sequenced
 	done := 0
 	flush := func() error {
 		positions, err := appendBatch(e.ctx, evs, batch, cond)
@@ -91,8 +92,8 @@ func (c *eventsAppendCmd) append(e *env, evs *store.Events, in io.Reader, cond *
 }
 
 // appendBatch appends events, with their times if one of them has one.
-func appendBatch(ctx context.Context, evs *store.Events, batch []store.SequencedEvent, cond *store.Condition) ([]uint64, error) {
-	events, timed := make([]store.Event, len(batch)), false
+func appendBatch(ctx context.Context, evs *store.Events, batch []event.Sequenced, cond *event.Condition) ([]uint64, error) {
+	events, timed := make([]event.Event, len(batch)), false
 	for i := range batch {
 		events[i] = batch[i].Event
 		timed = timed || !batch[i].Time.IsZero()

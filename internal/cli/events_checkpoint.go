@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // eventsCheckpointCmd is the commands of consumers' checkpoints.
@@ -60,7 +61,7 @@ func (c *eventsCheckpointSetCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
-		_, err = evs.Advance(e.ctx, store.EventCheckpoint{Consumer: c.Consumer, From: from, To: c.Position}, nil, nil)
+		_, err = evs.Advance(e.ctx, event.Checkpoint{Consumer: c.Consumer, From: from, To: c.Position}, nil, nil)
 		return err
 	})
 }

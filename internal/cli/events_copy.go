@@ -44,8 +44,8 @@ func exportEvents(e *env, evs *store.Events, out io.Writer, from, to uint64) err
 	bar := startBar(e.stderr, "export", "events", int64(to))
 	defer bar.Finish()
 	bar.Begin(int64(max(from, 1) - 1))
-	return eventjson.Write(out, func(yield func(store.SequencedEvent, error) bool) {
-		for ev, err := range evs.Read(e.ctx, event.All(), &store.EventReadOptions{From: from}) {
+	return eventjson.Write(out, func(yield func(event.Sequenced, error) bool) {
+		for ev, err := range evs.Read(e.ctx, event.All(), &event.ReadOptions{From: from}) {
 			if err == nil && ev.Position > to {
 				return
 			}

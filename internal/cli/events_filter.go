@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -16,9 +15,9 @@ type eventFilter struct {
 	Or   []string `help:"Or events of one of these types with all of these tags, written as in a URL: type=A&type=B&tag=key:value; may be given again." placeholder:"ITEM" sep:"none"`
 }
 
-func (f *eventFilter) query() (q store.EventQuery, err error) {
+func (f *eventFilter) query() (q event.Query, err error) {
 	if len(f.Type) > 0 || len(f.Tag) > 0 {
-		q.Items = append(q.Items, store.EventItem{Types: f.Type})
+		q.Items = append(q.Items, event.Item{Types: f.Type})
 		if q.Items[0].Tags, err = parseTags(f.Tag); err != nil {
 			return q, err
 		}
@@ -37,7 +36,7 @@ func (f *eventFilter) query() (q store.EventQuery, err error) {
 }
 
 // parseItem reads one alternative of a query.
-func parseItem(text string) (item store.EventItem, err error) {
+func parseItem(text string) (item event.Item, err error) {
 	values, err := url.ParseQuery(text)
 	if err != nil {
 		return item, usageError{fmt.Errorf("item %q: %w", text, err)}
@@ -52,7 +51,7 @@ func parseItem(text string) (item store.EventItem, err error) {
 	return item, err
 }
 
-func parseTags(texts []string) (tags []store.Tag, err error) {
+func parseTags(texts []string) (tags []event.Tag, err error) {
 	for _, text := range texts {
 		key, value, ok := strings.Cut(text, ":")
 		if !ok {

@@ -85,10 +85,10 @@ func (c *eventsTruncateCmd) archive(e *env, evs *store.Events, from uint64) erro
 }
 
 // compare checks that a file has the events from a position on that are to be truncated.
-func (c *eventsTruncateCmd) compare(e *env, evs *store.Events, file iter.Seq2[store.SequencedEvent, error], from uint64) error {
+func (c *eventsTruncateCmd) compare(e *env, evs *store.Events, file iter.Seq2[event.Sequenced, error], from uint64) error {
 	next, stop := iter.Pull2(file)
 	defer stop()
-	for want, err := range evs.Read(e.ctx, event.All(), &store.EventReadOptions{From: from}) {
+	for want, err := range evs.Read(e.ctx, event.All(), &event.ReadOptions{From: from}) {
 		if err != nil || want.Position >= c.Before {
 			return err
 		}

@@ -90,7 +90,7 @@ func (f *filling) fill(e *env, src *source.Source) (res filled, err error) {
 	if err != nil {
 		return res, fmt.Errorf("%w; the same command goes on", err)
 	}
-	res.Blocks, res.Changes, res.Skipped, res.Head, res.Digest = l.Blocks, l.Changes, l.Skipped, l.Head.Block, l.Head.Digest.String()
+	res.Blocks, res.Changes, res.Skipped, res.Head, res.Digest = l.Blocks, l.Changes, l.Skipped, l.Head.Number, l.Head.Digest.String()
 	res.LoadSeconds = time.Since(start).Seconds()
 	if f.origin != "" {
 		err = ents.BuildIndexes(e.ctx, func(index string, nth, of int) {
@@ -103,7 +103,7 @@ func (f *filling) fill(e *env, src *source.Source) (res filled, err error) {
 
 // begin makes sure that the store may be filled, and that there is room for it. What has an
 // origin fills a store that is empty or was begun from the same, and records that.
-func (f *filling) begin(e *env, ents *store.Entities) (head store.BlockHead, err error) {
+func (f *filling) begin(e *env, ents *store.Entities) (head store.BlockHeader, err error) {
 	if head, err = ents.Head(e.ctx); err != nil || f.origin == "" {
 		return head, err
 	}
@@ -112,7 +112,7 @@ func (f *filling) begin(e *env, ents *store.Entities) (head store.BlockHead, err
 	case err != nil:
 		return head, err
 	case has == "" && !head.Empty:
-		return head, fmt.Errorf("%w: the store holds %d blocks from elsewhere; give an empty one", store.ErrHistory, head.Block)
+		return head, fmt.Errorf("%w: the store holds %d blocks from elsewhere; give an empty one", store.ErrHistory, head.Number)
 	case has != "" && has != f.origin:
 		return head, fmt.Errorf("%w: the store was begun as %s, not as %s", store.ErrHistory, has, f.origin)
 	}
@@ -128,9 +128,9 @@ func (f *filling) begin(e *env, ents *store.Entities) (head store.BlockHead, err
 }
 
 // load applies the source, with the progress that it can tell of.
-func (f *filling) load(e *env, src *source.Source, ents *store.Entities, head store.BlockHead, horizon *uint64) (store.Loaded, error) {
+func (f *filling) load(e *env, src *source.Source, ents *store.Entities, head store.BlockHeader, horizon *uint64) (store.Loaded, error) {
 	unit, total := "blocks", int64(0)
-	done := func(l store.Loaded) int64 { return int64(l.Head.Block) }
+	done := func(l store.Loaded) int64 { return int64(l.Head.Number) }
 	switch {
 	case src.Progress != nil:
 		unit = "bytes"
@@ -142,7 +142,7 @@ func (f *filling) load(e *env, src *source.Source, ents *store.Entities, head st
 	bar := startBar(e.stderr, f.name, unit, total)
 	defer bar.Finish()
 	if unit == "blocks" {
-		bar.Begin(int64(head.Block))
+		bar.Begin(int64(head.Number))
 	}
 	opts := store.LoadOptions{Changes: f.batch, Progress: func(l store.Loaded) { bar.Set(done(l)) }}
 	if src.History == nil {

@@ -66,7 +66,7 @@ func (c *followCmd) Run(e *env) (err error) {
 		return err
 	}
 	res := followed{Status: f.Status(), Digest: head.Digest.String(), Seconds: time.Since(start).Seconds()}
-	res.Store = head.Block
+	res.Store = head.Number
 	if c.JSON {
 		return printJSON(e.stdout, res)
 	}
@@ -99,7 +99,7 @@ func (c *followFlags) run(e *env, f *chain.Follower, serve func(context.Context)
 	if err != nil {
 		return err
 	}
-	bar.Begin(int64(head.Block))
+	bar.Begin(int64(head.Number))
 	f.Progress = func(s chain.Status) {
 		goal := s.Chain
 		if f.Until > 0 {

@@ -34,10 +34,10 @@ func (c *inspectCmd) Run(e *env) (err error) {
 	if in.Store, err = ents.Summary(e.ctx); err != nil {
 		return err
 	}
-	if in.Stats, err = db.Stats(e.ctx); err != nil {
+	if in.Stats, err = db.Engine().Stats(e.ctx); err != nil {
 		return err
 	}
-	if in.Settings, err = db.Settings(e.ctx); err != nil {
+	if in.Settings, err = db.Engine().Settings(e.ctx); err != nil {
 		return err
 	}
 	if c.JSON {

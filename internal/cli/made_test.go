@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // TestTakenBack: a command that fails leaves no store that it has made and put nothing into,
@@ -72,7 +73,7 @@ func TestQueryBesideLoad(t *testing.T) {
 	defer func() { require.NoError(t, db.Close()) }()
 	ents, err := db.Entities(t.Context(), store.EntityOptions{DeferIndexes: true})
 	require.NoError(t, err)
-	_, err = ents.Apply(t.Context(), store.Block{Number: 1, Ops: []store.Op{{Kind: store.Create, BTL: 9, NumericAttributes: map[string]uint64{"n": 7}}}})
+	_, err = ents.Apply(t.Context(), entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, BTL: 9, NumericAttributes: map[string]uint64{"n": 7}}}})
 	require.NoError(t, err)
 	var out, errs bytes.Buffer
 	require.Zero(t, cli.Run(t.Context(), []string{"query", url, "n = 7", "--count"}, &out, &errs), errs.String())

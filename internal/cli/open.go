@@ -45,7 +45,7 @@ func (e *env) openEntities(url string, o *store.Options, eo store.EntityOptions)
 	}
 	ents, err := db.Entities(e.ctx, eo)
 	if err == nil && !db.ReadOnly() {
-		var head store.BlockHead
+		var head store.BlockHeader
 		if head, err = ents.Head(e.ctx); err == nil && head.Empty {
 			e.sayNew(ents.Layout(), url)
 		}

@@ -118,7 +118,7 @@ func TestTail(t *testing.T) {
 	evs, err := db.Events(t.Context(), store.EventOptions{})
 	require.NoError(t, err)
 	add := func(typ string) {
-		_, err := evs.Append(t.Context(), []store.Event{{Type: typ, Tags: []store.Tag{event.NewTag("k", "v")}}}, nil)
+		_, err := evs.Append(t.Context(), []event.Event{{Type: typ, Tags: []event.Tag{event.NewTag("k", "v")}}}, nil)
 		require.NoError(t, err)
 	}
 	add("Before")

@@ -170,19 +170,19 @@ func (c *queryCmd) printTable(e *env, snap *store.Snapshot, expr query.Expr, opt
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "%d entities at block %d\n", n, snap.Block())
+	fmt.Fprintf(e.stdout, "%d entities at block %d\n", n, snap.Number())
 	return nil
 }
 
 func expiration(block uint64) string {
-	if block == store.MaxBlock {
+	if block == entity.MaxBlock {
 		return "never"
 	}
 	return strconv.FormatUint(block, 10)
 }
 
 // attributes prints an entity's attributes as the query language writes them.
-func attributes(e *store.Entity) string {
+func attributes(e *entity.Entity) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(e.StringAttributes)) {
 		list = append(list, query.Compare{Name: name, Op: query.Equal, Value: query.Text(e.StringAttributes[name])}.String())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve/internal/cli"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // TestQueryOrder sorts by attributes as the command line spells them.
@@ -18,13 +19,13 @@ func TestQueryOrder(t *testing.T) {
 	require.NoError(t, err)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
-	b := store.Block{Number: 1}
+	b := entity.Block{Number: 1}
 	for i, values := range []struct {
 		dc    string
 		price uint64
 	}{{"x", 1}, {"y", 2}, {"x", 3}} {
-		b.Ops = append(b.Ops, store.Op{
-			Kind: store.Create, Key: store.Key{31: byte(i + 1)}, OpIndex: uint32(i), BTL: 9,
+		b.Ops = append(b.Ops, entity.Op{
+			Kind: entity.Create, Key: entity.Key{31: byte(i + 1)}, OpIndex: uint32(i), BTL: 9,
 			StringAttributes:  map[string]string{"dc": values.dc, "a,b:c": values.dc},
 			NumericAttributes: map[string]uint64{"price": values.price},
 		})

@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/scaler"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // seedCmd generates a database or a block tar.
@@ -29,7 +30,7 @@ type seedCmd struct {
 func (c *seedCmd) Run(e *env) error {
 	g := source.Generated{Model: c.Model, Scale: c.Scale, Seed: c.Seed, Load: c.Load}
 	a, err := g.Plan()
-	var blocks iter.Seq2[store.Block, error]
+	var blocks iter.Seq2[entity.Block, error]
 	if err == nil {
 		blocks, err = g.Blocks(0)
 	}

@@ -213,7 +213,7 @@ func checkCreated(e *env, ents *store.Entities, blocks iter.Seq2[entity.Block, e
 }
 
 // summed names an entity in a message.
-func summed(x *store.Entity) string {
+func summed(x *entity.Entity) string {
 	if x == nil {
 		return "none"
 	}
@@ -222,7 +222,7 @@ func summed(x *store.Entity) string {
 
 // alike tells whether two entities are the same, but for who created them: of one that
 // changed its owner in its first block a history does not tell that.
-func alike(a, b *store.Entity) bool {
+func alike(a, b *entity.Entity) bool {
 	return a != nil && a.Key == b.Key && a.Owner == b.Owner && a.Sequence == b.Sequence && a.Expiration == b.Expiration &&
 		a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
 		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes)
@@ -230,8 +230,8 @@ func alike(a, b *store.Entity) bool {
 
 // created streams the entities that blocks create, as they are at the end of their first
 // block, by key within it.
-func created(blocks iter.Seq2[entity.Block, error]) iter.Seq2[*store.Entity, error] {
-	return func(yield func(*store.Entity, error) bool) {
+func created(blocks iter.Seq2[entity.Block, error]) iter.Seq2[*entity.Entity, error] {
+	return func(yield func(*entity.Entity, error) bool) {
 		for b, err := range blocks {
 			begun := map[entity.Key]bool{}
 			b.Ops = slices.DeleteFunc(slices.Clone(b.Ops), func(op entity.Op) bool { // what befalls others, or a former life

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -24,9 +23,9 @@ const (
 // An append is what one call of Events.Append adds, drawn from its name and seed.
 type drawnAppend struct {
 	name   string
-	events []store.Event
+	events []event.Event
 	claim  *event.Tag       // the slot that it claims; nil when it has no condition
-	cond   *store.Condition // of the claim
+	cond   *event.Condition // of the claim
 }
 
 // drawAppend draws an append. The same name and seed give the same events.
@@ -39,10 +38,10 @@ func drawAppend(name string, seed uint64) drawnAppend {
 	}
 	withIDs := rng.IntN(2) == 0
 	for i := range 1 + rng.IntN(4) {
-		e := store.Event{
+		e := event.Event{
 			Type: eventTypes[rng.IntN(len(eventTypes))],
 			Data: fmt.Appendf(nil, "%s %d %0*d", name, i, rng.IntN(300), 0),
-			Tags: []store.Tag{
+			Tags: []event.Tag{
 				event.NewTag(tagAppend, name), event.NewTag(tagGroup, fmt.Sprint(rng.IntN(len(eventGroups)))),
 			},
 		}

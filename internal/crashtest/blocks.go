@@ -19,29 +19,29 @@ const entityKeys = 48
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
 
 // drawBlock draws a valid block to come after the model's head.
-func drawBlock(rng *rand.Rand, m *model.Model) (store.Block, error) {
+func drawBlock(rng *rand.Rand, m *model.Model) (entity.Block, error) {
 	head := m.Head()
-	b := store.Block{Number: head.Block + 1 + uint64(rng.IntN(3))}
-	b.Hash, b.Time = store.Hash{0: byte(b.Number), 31: byte(rng.Uint32())}, 1_700_000_000+2*b.Number
+	b := entity.Block{Number: head.Number + 1 + uint64(rng.IntN(3))}
+	b.Hash, b.Time = entity.Hash{0: byte(b.Number), 31: byte(rng.Uint32())}, 1_700_000_000+2*b.Number
 	live, err := liveAt(m, b.Number)
 	if err != nil {
 		return b, err
 	}
 	for i := range rng.IntN(10) {
-		op := store.Op{
+		op := entity.Op{
 			TxIndex: uint32(i / 2), OpIndex: uint32(i % 2),
-			Key:   store.Key{0: byte(rng.IntN(entityKeys)), 31: 0xee},
+			Key:   entity.Key{0: byte(rng.IntN(entityKeys)), 31: 0xee},
 			BTL:   drawLifetime(rng),
-			Owner: store.Address{byte(rng.IntN(4))},
+			Owner: entity.Address{byte(rng.IntN(4))},
 		}
 		op.Kind = drawKind(rng, live[op.Key])
 		switch op.Kind {
-		case store.Create, store.Update:
+		case entity.Create, entity.Update:
 			drawContent(rng, &op)
 			live[op.Key] = op.BTL > 0
-		case store.ExtendBTL:
+		case entity.ExtendBTL:
 			live[op.Key] = op.BTL > 0
-		case store.Delete, store.Expire:
+		case entity.Delete, entity.Expire:
 			live[op.Key] = false
 		}
 		b.Ops = append(b.Ops, op)
@@ -51,13 +51,13 @@ func drawBlock(rng *rand.Rand, m *model.Model) (store.Block, error) {
 
 // liveAt returns the keys that are visible at a block above the head if nothing
 // happens before it.
-func liveAt(m *model.Model, block uint64) (map[store.Key]bool, error) {
+func liveAt(m *model.Model, block uint64) (map[entity.Key]bool, error) {
 	s, err := m.At(store.Head)
 	if err != nil {
 		return nil, err
 	}
 	list, err := s.Query(nil, nil, 0, nil)
-	live := make(map[store.Key]bool, len(list))
+	live := make(map[entity.Key]bool, len(list))
 	for _, e := range list {
 		live[e.Key] = block < e.Expiration
 	}
@@ -66,19 +66,19 @@ func liveAt(m *model.Model, block uint64) (map[store.Key]bool, error) {
 
 func drawKind(rng *rand.Rand, live bool) entity.Kind {
 	if !live {
-		return store.Create
+		return entity.Create
 	}
 	switch n := rng.IntN(100); {
 	case n < 45:
-		return store.Update
+		return entity.Update
 	case n < 60:
-		return store.ExtendBTL
+		return entity.ExtendBTL
 	case n < 72:
-		return store.ChangeOwner
+		return entity.ChangeOwner
 	case n < 90:
-		return store.Delete
+		return entity.Delete
 	}
-	return store.Expire
+	return entity.Expire
 }
 
 // drawLifetime draws lifetimes short enough to end while the store is tortured,
@@ -93,7 +93,7 @@ func drawLifetime(rng *rand.Rand) uint64 {
 	return uint64(1 + rng.IntN(40))
 }
 
-func drawContent(rng *rand.Rand, op *store.Op) {
+func drawContent(rng *rand.Rand, op *entity.Op) {
 	size := rng.IntN(600)
 	if rng.IntN(12) == 0 {
 		size = rng.IntN(20_000) // several pages

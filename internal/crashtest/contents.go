@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // Contents is what a store holds that this process writes, for trials that damage its files or
@@ -12,7 +13,7 @@ import (
 type Contents struct {
 	worker  *worker
 	subject subject
-	known   []store.SequencedEvent
+	known   []event.Sequenced
 }
 
 // NewContents returns contents in a layout, as Cell.Layout. The same seed gives the same.

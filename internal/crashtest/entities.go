@@ -43,7 +43,7 @@ func (w *entityWorker) step(ctx context.Context, phase string) error {
 	case phaseCheckpoint:
 		return w.checkpoint(ctx)
 	case phaseMerge:
-		return w.ents.Settle(ctx)
+		return w.ents.Flush(ctx)
 	case phaseBetween:
 		w.pause()
 		return nil
@@ -80,7 +80,7 @@ const (
 // draw draws a step; there is none when the store is too small for it.
 func (w *entityWorker) draw(name string) (r record, ok bool) {
 	last := w.history.last()
-	head := last.head().Block
+	head := last.head().Number
 	r = record{Step: name, Seed: w.rng.Uint64()}
 	switch name {
 	case stepRewind:
@@ -103,7 +103,7 @@ func (w *entityWorker) do(ctx context.Context, s *step) error {
 		_, err := w.ents.Apply(ctx, s.blocks[0])
 		return err
 	}
-	blocks := func(yield func(store.Block, error) bool) {
+	blocks := func(yield func(entity.Block, error) bool) {
 		for _, b := range s.blocks {
 			if !yield(b, nil) {
 				return
@@ -119,8 +119,8 @@ func (w *entityWorker) commit(ctx context.Context, i int) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.ents.Apply(ctx, store.Block{Number: head.Block + 1, Ops: []store.Op{{
-		Kind: store.Create, Key: store.Key{0xff, byte(i), byte(i >> 8)}, BTL: 1000, Content: []byte("a small payload"),
+	_, err = w.ents.Apply(ctx, entity.Block{Number: head.Number + 1, Ops: []entity.Op{{
+		Kind: entity.Create, Key: entity.Key{0xff, byte(i), byte(i >> 8)}, BTL: 1000, Content: []byte("a small payload"),
 		StringAttributes: map[string]string{"group": "g1"}, NumericAttributes: map[string]uint64{"n": uint64(i)},
 	}}})
 	return err
@@ -151,15 +151,15 @@ func (w *entityWorker) resume(_ context.Context, r record) error {
 }
 
 // unknown tells what is wrong with a head.
-func (w *entityWorker) unknown(head store.BlockHead, horizon uint64) error {
+func (w *entityWorker) unknown(head store.BlockHeader, horizon uint64) error {
 	h := w.history
 	acked, announced := h.states[h.acked], h.last()
 	known := slices.IndexFunc(h.states, func(s state) bool { return s.head() == head && s.horizon == horizon })
 	if known >= 0 {
-		return violation("%d acknowledged steps are lost: the store is at block %d, acknowledged was block %d", h.acked-known, head.Block, acked.head().Block)
+		return violation("%d acknowledged steps are lost: the store is at block %d, acknowledged was block %d", h.acked-known, head.Number, acked.head().Number)
 	}
 	return violation("the store is in no state that it ever had: block %d with digest %s and horizon %d; acknowledged was block %d with digest %s and horizon %d, announced up to block %d",
-		head.Block, head.Digest, horizon, acked.head().Block, acked.head().Digest, acked.horizon, announced.head().Block)
+		head.Number, head.Digest, horizon, acked.head().Number, acked.head().Digest, acked.horizon, announced.head().Number)
 }
 
 // pastBlocks is how many past blocks are compared.
@@ -180,7 +180,7 @@ func (w *entityWorker) compareState(ctx context.Context, want *state) error {
 		return err
 	}
 	for range pastBlocks {
-		at := want.horizon + w.rng.Uint64N(head.Block-want.horizon+1)
+		at := want.horizon + w.rng.Uint64N(head.Number-want.horizon+1)
 		if err := w.compareAt(ctx, want, at); err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (w *entityWorker) compareAt(ctx context.Context, want *state, at uint64) (e
 }
 
 // alone compares entities with what they are when they are asked for one by one.
-func alone(ctx context.Context, s *store.Snapshot, found []*store.Entity) error {
+func alone(ctx context.Context, s *store.Snapshot, found []*entity.Entity) error {
 	for _, e := range found {
 		got, err := s.Get(ctx, e.Key)
 		if err != nil {
@@ -246,7 +246,7 @@ func alone(ctx context.Context, s *store.Snapshot, found []*store.Entity) error 
 }
 
 // pages reads a result, page by page where there is a limit.
-func pages(ctx context.Context, s *store.Snapshot, q query.Expr, opts store.QueryOptions) (all []*store.Entity, err error) {
+func pages(ctx context.Context, s *store.Snapshot, q query.Expr, opts store.QueryOptions) (all []*entity.Entity, err error) {
 	for {
 		page, err := gather(s.Query(ctx, q, &opts))
 		all = append(all, page...)
@@ -271,7 +271,7 @@ func gather[T any](found iter.Seq2[T, error]) (all []T, err error) {
 
 // sameEntities compares by the digest that the store itself chains: it covers all
 // that a version has.
-func sameEntities(want, got []*store.Entity) error {
+func sameEntities(want, got []*entity.Entity) error {
 	if len(want) != len(got) {
 		return fmt.Errorf("%d entities, should be %d", len(got), len(want))
 	}
@@ -285,6 +285,6 @@ func sameEntities(want, got []*store.Entity) error {
 }
 
 // fingerprint covers everything that an entity has.
-func fingerprint(e *store.Entity) store.Digest {
-	return store.Digest{1}.Next(entity.Changeset{Block: 1, Changes: []entity.Change{{Key: e.Key, New: e}}})
+func fingerprint(e *entity.Entity) entity.Digest {
+	return entity.Digest{1}.Next(entity.Changeset{Block: 1, Changes: []entity.Change{{Key: e.Key, New: e}}})
 }

@@ -21,8 +21,8 @@ type eventWorker struct {
 	ledger *ledger
 	bursts int
 
-	stored map[string][]uint64    // positions of the appends, as compare has found them
-	known  []store.SequencedEvent // what was there before the files were damaged; see Contents
+	stored map[string][]uint64 // positions of the appends, as compare has found them
+	known  []event.Sequenced   // what was there before the files were damaged; see Contents
 }
 
 // maxAppenders is how many goroutines append at once, and crowd how many do now and then:
@@ -93,7 +93,7 @@ func (w *eventWorker) burst(ctx context.Context) error {
 // watch reads the last event again and again, and writes into the journal what it was.
 func (w *eventWorker) watch(ctx context.Context, done <-chan struct{}) error {
 	for last := uint64(0); ; {
-		for e, err := range w.evs.Read(ctx, event.All(), &store.EventReadOptions{Backwards: true, Limit: 1}) {
+		for e, err := range w.evs.Read(ctx, event.All(), &event.ReadOptions{Backwards: true, Limit: 1}) {
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func (w *eventWorker) watch(ctx context.Context, done <-chan struct{}) error {
 }
 
 // appendOf returns the name of the append that an event is of.
-func appendOf(e *store.Event) string {
+func appendOf(e *event.Event) string {
 	name, _, _ := strings.Cut(string(e.Data), " ")
 	return name
 }
@@ -150,8 +150,8 @@ func (w *eventWorker) append(ctx context.Context, r record) error {
 }
 
 func (w *eventWorker) commit(ctx context.Context, i int) error {
-	_, err := w.evs.Append(ctx, []store.Event{{
-		Type: eventTypes[0], Data: []byte("a small event"), Tags: []store.Tag{event.NewTag(tagGroup, fmt.Sprint(i))},
+	_, err := w.evs.Append(ctx, []event.Event{{
+		Type: eventTypes[0], Data: []byte("a small event"), Tags: []event.Tag{event.NewTag(tagGroup, fmt.Sprint(i))},
 	}}, nil)
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -68,7 +67,7 @@ func (w *eventWorker) resume(ctx context.Context, r record) error {
 }
 
 // readAll reads everything and checks positions and times.
-func (w *eventWorker) readAll(ctx context.Context) (all []store.SequencedEvent, err error) {
+func (w *eventWorker) readAll(ctx context.Context) (all []event.Sequenced, err error) {
 	var last uint64
 	var at time.Time
 	for e, err := range w.evs.Read(ctx, event.All(), nil) {
@@ -92,7 +91,7 @@ func (w *eventWorker) readAll(ctx context.Context) (all []store.SequencedEvent, 
 }
 
 // wereRead checks that what somebody has read is still there, acknowledged or not.
-func (w *eventWorker) wereRead(all []store.SequencedEvent) error {
+func (w *eventWorker) wereRead(all []event.Sequenced) error {
 	if w.Lossy {
 		return nil
 	}
@@ -110,7 +109,7 @@ func (w *eventWorker) wereRead(all []store.SequencedEvent) error {
 
 // group returns the positions of each append that is stored. Each must be known and
 // whole, at positions without a gap.
-func (w *eventWorker) group(all []store.SequencedEvent) (map[string][]uint64, error) {
+func (w *eventWorker) group(all []event.Sequenced) (map[string][]uint64, error) {
 	stored := map[string][]uint64{}
 	for i := range all {
 		e := &all[i]
@@ -194,7 +193,7 @@ func (w *eventWorker) claims(stored map[string][]uint64) error {
 }
 
 // indexes compares what queries select with what they mean.
-func (w *eventWorker) indexes(ctx context.Context, all []store.SequencedEvent) error {
+func (w *eventWorker) indexes(ctx context.Context, all []event.Sequenced) error {
 	queries := []event.Query{
 		event.Of(eventTypes[0]), event.Of(eventTypes[1:]...),
 		event.Typed(eventTypes[2], event.NewTag(tagGroup, "1")),
@@ -218,7 +217,7 @@ func (w *eventWorker) indexes(ctx context.Context, all []store.SequencedEvent) e
 			slices.Reverse(want)
 		}
 		var got []uint64
-		for e, err := range w.evs.Read(ctx, q, &store.EventReadOptions{Backwards: backwards}) {
+		for e, err := range w.evs.Read(ctx, q, &event.ReadOptions{Backwards: backwards}) {
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
@@ -21,7 +22,7 @@ type state struct {
 	horizon uint64 // the oldest block that can be read
 }
 
-func (s state) head() store.BlockHead { return s.model.Head() }
+func (s state) head() store.BlockHeader { return s.model.Head() }
 
 // history is what a journal says of a store of entities: the states that it went
 // through, one after the other.
@@ -63,7 +64,7 @@ func (h *history) resume(i int) { h.states, h.acked = h.states[:i+1], i }
 
 // find returns the newest state that the store may be in and that has a head and a
 // horizon. Without lossy, states before the last acknowledged one do not count.
-func (h *history) find(head store.BlockHead, horizon uint64, lossy bool) (int, bool) {
+func (h *history) find(head store.BlockHeader, horizon uint64, lossy bool) (int, bool) {
 	oldest := h.acked
 	if lossy {
 		oldest = 0
@@ -80,7 +81,7 @@ func (h *history) find(head store.BlockHead, horizon uint64, lossy bool) (int, b
 // through, of which a crash may leave any.
 type step struct {
 	record
-	blocks  []store.Block
+	blocks  []entity.Block
 	changes int // of a load: entities after which it commits
 	after   []state
 }

@@ -241,7 +241,7 @@ func (w *worker) say(what, format string, args ...any) {
 
 // sayProcesses tells the parent which processes the engine has beside the worker.
 func (w *worker) sayProcesses(ctx context.Context) error {
-	stats, err := w.db.Stats(ctx)
+	stats, err := w.db.Engine().Stats(ctx)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve/internal/crashtest"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -71,7 +72,7 @@ func runReadOnly(t *testing.T, engine string, l Limits) {
 	if err == nil {
 		ents, openErr := db.Entities(t.Context(), store.EntityOptions{})
 		if err = openErr; err == nil {
-			_, err = ents.Apply(t.Context(), store.Block{Number: 1 << 40})
+			_, err = ents.Apply(t.Context(), entity.Block{Number: 1 << 40})
 		}
 		require.NoError(t, db.Close())
 	}
@@ -156,7 +157,7 @@ func runClock(t *testing.T, engine string) {
 		}})
 		require.NoError(t, err)
 		for range 5 {
-			_, err := evs.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+			_, err := evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 			require.NoError(t, err)
 		}
 		var last time.Time

@@ -9,7 +9,7 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/dcseed"
 	"github.com/varvedb/varve/scaler"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // centre is the data set of a lab's scale: at scale 1 two data centres of
@@ -78,7 +78,7 @@ func (l *Lab) centreWrites(ctx context.Context, d centre, percent int, r *Record
 
 // mixed yields blocks of which so many percent of the operations are of the data
 // centre and the others creations and updates of the base profile.
-func (l *Lab) mixed(d centre, percent int) iter.Seq2[store.Block, error] {
+func (l *Lab) mixed(d centre, percent int) iter.Seq2[entity.Block, error] {
 	base := bench.Merged(scaler.Stream(scaler.Mendoza(), scaler.Options{Scale: max(l.Scale, 0.02), Seed: l.Seed}), 4*productionBlock)
 	if percent == 0 {
 		return numbered(base, d.model.FirstLoadBlock())
@@ -88,8 +88,8 @@ func (l *Lab) mixed(d centre, percent int) iter.Seq2[store.Block, error] {
 
 // numbered gives blocks the numbers from first on. Time passes faster for their
 // entities then, which ends none of them before its time.
-func numbered(blocks iter.Seq2[store.Block, error], first uint64) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
+func numbered(blocks iter.Seq2[entity.Block, error], first uint64) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
 		for b, err := range blocks {
 			b.Number = first
 			first++

@@ -13,7 +13,7 @@ import (
 
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/bench/pace"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // A8 and A14 ask what drives the time of a commit. The seed contradicts itself:
@@ -24,9 +24,9 @@ import (
 // sampling is blocks whose commits are timed, each with what is in it.
 type sampling struct {
 	n       int
-	blocks  func(head uint64) iter.Seq2[store.Block, error]
+	blocks  func(head uint64) iter.Seq2[entity.Block, error]
 	columns []string // of the observations, before the time
-	observe func(nth int, b *store.Block) []float64
+	observe func(nth int, b *entity.Block) []float64
 }
 
 // sampled applies blocks to a data set, and keeps the time of each commit.
@@ -39,7 +39,7 @@ func (l *Lab) sampled(name string, c Keys, d bench.Dataset, s sampling) Variant 
 			}
 			r.Columns = slices.Concat(s.columns, []string{"ms"})
 			cfg := bench.CommitConfig{Blocks: s.blocks(cp.Ready.Head), Expect: expect, Config: pace.Config{N: int64(s.n)}}
-			cfg.Observe = func(b *store.Block, took time.Duration) {
+			cfg.Observe = func(b *entity.Block, took time.Duration) {
 				r.Rows = append(r.Rows, append(s.observe(len(r.Rows), b), milliseconds(took.Round(time.Microsecond))))
 			}
 			return l.timed(ctx, cp, r, func(ctx context.Context) (bench.Result, error) { return bench.Commit(ctx, cp.Entities, cfg) })
@@ -62,12 +62,12 @@ func designed(l *Lab) (list []Variant, _ error) {
 	points := factorial(l.fresh(), designRepeats, designLevels...)
 	s := sampling{
 		n: len(points), columns: []string{"attributes", "payload_bytes", "entities"},
-		blocks: func(uint64) iter.Seq2[store.Block, error] {
+		blocks: func(uint64) iter.Seq2[entity.Block, error] {
 			return designBlocks(gen, points, func(p []float64) (strings, numbers, payload, entities float64) {
 				return math.Ceil(p[0] / 2), math.Floor(p[0] / 2), p[1], p[2]
 			})
 		},
-		observe: func(nth int, _ *store.Block) []float64 { // totals of the block
+		observe: func(nth int, _ *entity.Block) []float64 { // totals of the block
 			p := points[nth]
 			return []float64{p[0] * p[2], p[1] * p[2], p[2]}
 		},
@@ -81,8 +81,8 @@ func designed(l *Lab) (list []Variant, _ error) {
 
 // designBlocks yields a block for each point, after others: so many entities, each
 // with so many strings, numbers and bytes of payload.
-func designBlocks(after bench.GenOptions, points [][]float64, each func(p []float64) (strings, numbers, payload, entities float64)) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
+func designBlocks(after bench.GenOptions, points [][]float64, each func(p []float64) (strings, numbers, payload, entities float64)) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
 		for _, p := range points {
 			strings, numbers, payload, entities := each(p)
 			profile := bench.Profile{Name: "design-" + strconv.Itoa(int(strings+numbers)), Strings: int(strings), Numbers: int(numbers), Payload: int(payload)}
@@ -104,7 +104,7 @@ func designBlocks(after bench.GenOptions, points [][]float64, each func(p []floa
 var independentLevels = [][]float64{{5, 10, 40}, {40, 160, 640}, {40, 160, 640}, {40 << 10, 160 << 10, 640 << 10}}
 
 // independent yields blocks after a head, with the factors varied independently.
-func independent(head, seed uint64, repeats int) iter.Seq2[store.Block, error] {
+func independent(head, seed uint64, repeats int) iter.Seq2[entity.Block, error] {
 	points := factorial(seed, repeats, independentLevels...)
 	return designBlocks(bench.GenOptions{Seed: seed, Start: head + 1}, points, func(p []float64) (strings, numbers, payload, entities float64) {
 		return p[1] / p[0], p[2] / p[0], p[3] / p[0], p[0]
@@ -128,17 +128,17 @@ func sampledBlocks(l *Lab) (list []Variant, _ error) {
 		if err != nil {
 			return nil, err
 		}
-		add := func(profile string, n int, blocks func(head uint64) iter.Seq2[store.Block, error]) {
+		add := func(profile string, n int, blocks func(head uint64) iter.Seq2[entity.Block, error]) {
 			c := l.on(layout, profile, "blocks", itoa(n))
 			list = append(list, l.sampled("SampledBlocks", c, *d, sampling{n, blocks, []string{"entities", "strings", "numbers", "payload_bytes"}, observe}))
 		}
-		rest := func(uint64) iter.Seq2[store.Block, error] { return d.Rest() }
+		rest := func(uint64) iter.Seq2[entity.Block, error] { return d.Rest() }
 		if l.Source != "" { // its own blocks, each once
 			add(l.profile(), min(maxSampled, d.Source.Changing), rest)
 			continue
 		}
 		add(l.profile(), l.scaled(maxSampled, minSampled), rest)
-		add("independent", len(factorial(l.Seed, repeats, independentLevels...)), func(head uint64) iter.Seq2[store.Block, error] {
+		add("independent", len(factorial(l.Seed, repeats, independentLevels...)), func(head uint64) iter.Seq2[entity.Block, error] {
 			return independent(head, l.fresh(), repeats)
 		})
 	}
@@ -147,7 +147,7 @@ func sampledBlocks(l *Lab) (list []Variant, _ error) {
 
 // observe counts what a block writes: creations and updates have attributes and
 // payload, other operations none.
-func observe(_ int, b *store.Block) []float64 {
+func observe(_ int, b *entity.Block) []float64 {
 	var strings, numbers, payload int
 	for i := range b.Ops {
 		strings += len(b.Ops[i].StringAttributes)

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/varvedb/varve/bench"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // TestFactorial: each repetition has every combination once, in an order of its own, which the
@@ -26,7 +26,7 @@ func TestFactorial(t *testing.T) {
 // TestFactorsAreIndependent: in the blocks of the base profile strings and numbers come
 // together, so that no regression tells them apart; in A8's own blocks they do not.
 func TestFactorsAreIndependent(t *testing.T) {
-	columns := func(blocks iter.Seq2[store.Block, error], n int) (strings, numbers []float64) {
+	columns := func(blocks iter.Seq2[entity.Block, error], n int) (strings, numbers []float64) {
 		for b, err := range blocks {
 			require.NoError(t, err)
 			row := observe(0, &b)
@@ -50,7 +50,7 @@ func TestFactorsAreIndependent(t *testing.T) {
 // the head and never twice the same entity.
 func TestIndependentBlocks(t *testing.T) {
 	combinations := map[[4]float64]int{}
-	keys := map[store.Key]bool{}
+	keys := map[entity.Key]bool{}
 	next := uint64(8)
 	for b, err := range independent(7, 1, 2) {
 		require.NoError(t, err)

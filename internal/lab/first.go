@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/bench/mix"
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/testdata"
 )
 
@@ -38,8 +39,8 @@ func firstLook(l *Lab) (list []Variant, err error) {
 	gen := bench.GenOptions{Entities: o.Entities, PerBlock: perBlock, Seed: l.Seed}
 	generated := func(context.Context) (*bench.Source, error) {
 		return &bench.Source{
-			Blocks:   func() iter.Seq2[store.Block, error] { return bench.Blocks(profile, gen) },
-			Rest:     func() iter.Seq2[store.Block, error] { return bench.Blocks(profile, gen.Next(o.Commits*perBlock)) },
+			Blocks:   func() iter.Seq2[entity.Block, error] { return bench.Blocks(profile, gen) },
+			Rest:     func() iter.Seq2[entity.Block, error] { return bench.Blocks(profile, gen.Next(o.Commits*perBlock)) },
 			Changing: o.Commits,
 		}, nil
 	}

@@ -42,7 +42,7 @@ func (l *Lab) withDataset(ctx context.Context, d bench.Dataset, o *store.Options
 		return err
 	}
 	r.Manifest.Set("dataset", cp.Ready.Key)
-	if stats, err := cp.DB.Stats(ctx); err == nil && stats.DatabaseBytes != nil {
+	if stats, err := cp.DB.Engine().Stats(ctx); err == nil && stats.DatabaseBytes != nil {
 		r.put(float64(*stats.DatabaseBytes)/1e6, "data-MB")
 	}
 	return f(cp)
@@ -75,7 +75,7 @@ func (l *Lab) phaseAt(ctx context.Context, cp *bench.Copy, fill int64, warm warm
 		return err
 	}
 	started := time.Now()
-	sampler := probe.Start(ctx, 0, cp.DB.Stats)
+	sampler := probe.Start(ctx, 0, cp.DB.Engine().Stats)
 	out, err := f(ctx)
 	samples := sampler.Stop()
 	var seconds []latency.Second
@@ -191,7 +191,7 @@ func (r *Record) sizes(ctx context.Context, db *store.DB, n int, each string) er
 	if err := bench.FoldLog(ctx, db); err != nil {
 		return err
 	}
-	stats, err := db.Stats(ctx)
+	stats, err := db.Engine().Stats(ctx)
 	if size := stats.DatabaseBytes; size != nil {
 		r.put(float64(*size)/1e6, "data-MB")
 		r.put(float64(*size)/float64(n), each)

@@ -48,7 +48,7 @@ func (l *Lab) payload(ctx context.Context, cp *bench.Copy, cfg payload.Config, r
 	if err != nil {
 		return err
 	}
-	stats, err := cp.DB.Stats(ctx)
+	stats, err := cp.DB.Engine().Stats(ctx)
 	if size := stats.DatabaseBytes; size != nil {
 		r.put(float64(*size+beside)/float64(commits.Entities), "B/ent")
 	}

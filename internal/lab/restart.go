@@ -17,6 +17,7 @@ import (
 	"github.com/varvedb/varve/bench/probe"
 	"github.com/varvedb/varve/internal/engine"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // took adds how long something took.
@@ -101,7 +102,7 @@ func (l *Lab) restart(ctx context.Context, layout string, r *Record) error {
 		}
 		var head uint64
 		_, err = bench.Commit(ctx, cp.Entities, bench.CommitConfig{
-			Blocks: d.Rest(), Config: pace.Config{Duration: l.Phase / 2}, Mix: m, Observe: func(b *store.Block, _ time.Duration) { head = b.Number },
+			Blocks: d.Rest(), Config: pace.Config{Duration: l.Phase / 2}, Mix: m, Observe: func(b *entity.Block, _ time.Duration) { head = b.Number },
 		})
 		if err != nil {
 			return err
@@ -173,8 +174,8 @@ func (l *Lab) reopen(ctx context.Context, dir, layout string, m mix.Reads, head 
 	r.put(warm, "warm-qps")
 	r.put(first.Seconds()+float64(slices.IndexFunc(rates, func(rate float64) bool { return rate >= full*warm })), "full-rate-s")
 	now, err := ents.Head(ctx)
-	if err == nil && now.Block != head {
-		err = fmt.Errorf("%w: the head is block %d, %d was committed", bench.ErrMismatch, now.Block, head)
+	if err == nil && now.Number != head {
+		err = fmt.Errorf("%w: the head is block %d, %d was committed", bench.ErrMismatch, now.Number, head)
 	}
 	return err
 }

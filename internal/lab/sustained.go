@@ -11,6 +11,7 @@ import (
 	"github.com/varvedb/varve/bench/pace"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // seedRowRate is the sustained load of the user's documents, in rows a second.
@@ -83,14 +84,14 @@ func (l *Lab) onRest(ctx context.Context, d *bench.Dataset, cp *bench.Copy, rate
 // checkpoint, by the engine's counters, are a kind of their own.
 func (l *Lab) paced(ctx context.Context, cp *bench.Copy, cfg bench.CommitConfig, r *Record) error {
 	with, without := latency.NewRecorder(), latency.NewRecorder()
-	stats, err := cp.DB.Stats(ctx)
+	stats, err := cp.DB.Engine().Stats(ctx)
 	if err != nil {
 		return err
 	}
 	if last := stats.Checkpoints; last != nil {
-		cfg.Observe = func(_ *store.Block, took time.Duration) {
+		cfg.Observe = func(_ *entity.Block, took time.Duration) {
 			rec := without
-			if now, err := cp.DB.Stats(ctx); err == nil && now.Checkpoints != nil {
+			if now, err := cp.DB.Engine().Stats(ctx); err == nil && now.Checkpoints != nil {
 				if *now.Checkpoints > *last {
 					rec = with
 				}
@@ -153,17 +154,17 @@ func (l *Lab) reorg(ctx context.Context, layout string, r *Record) error {
 // sizesAround returns the bytes of a database before something, and after it with what was put
 // off; 0 where the engine does not tell.
 func sizesAround(ctx context.Context, cp *bench.Copy, f func() error) (before, after int64, err error) {
-	first, err := cp.DB.Stats(ctx)
+	first, err := cp.DB.Engine().Stats(ctx)
 	if err == nil {
 		err = f()
 	}
 	if err == nil {
-		err = errors.Join(cp.Entities.Settle(ctx), bench.FoldLog(ctx, cp.DB))
+		err = errors.Join(cp.Entities.Flush(ctx), bench.FoldLog(ctx, cp.DB))
 	}
 	if err != nil {
 		return 0, 0, err
 	}
-	last, err := cp.DB.Stats(ctx)
+	last, err := cp.DB.Engine().Stats(ctx)
 	if first.DatabaseBytes == nil || last.DatabaseBytes == nil {
 		return 0, 0, err
 	}

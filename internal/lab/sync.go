@@ -16,6 +16,7 @@ import (
 	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
 )
 
@@ -50,7 +51,7 @@ func (l *Lab) fromTar(ctx context.Context, layout string, r *Record) error {
 			return err
 		}
 		source := *d.Source
-		source.Blocks = func() iter.Seq2[store.Block, error] { return feed.TarBlocks(path) }
+		source.Blocks = func() iter.Seq2[entity.Block, error] { return feed.TarBlocks(path) }
 		d.Source = &source
 		ready, err := d.Fill(ctx, cp.Entities)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/maypok86/otter/v2"
 
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // stripes is how many counters tell readers of keys that are written meanwhile.
@@ -25,7 +25,7 @@ const entryBytes = 400
 // not kept when the key was written since the reader began, because it may have
 // seen the store before that write.
 type cache struct {
-	entries *otter.Cache[store.Key, *store.Entity]
+	entries *otter.Cache[entity.Key, *entity.Entity]
 	metrics *Metrics
 	epochs  [stripes]atomic.Uint64
 
@@ -38,9 +38,9 @@ func newCache(bytes int64, m *Metrics) (*cache, error) {
 	if bytes < 0 {
 		return nil, nil
 	}
-	entries, err := otter.New(&otter.Options[store.Key, *store.Entity]{
+	entries, err := otter.New(&otter.Options[entity.Key, *entity.Entity]{
 		MaximumWeight: uint64(bytes),
-		Weigher:       func(_ store.Key, e *store.Entity) uint32 { return weight(e) },
+		Weigher:       func(_ entity.Key, e *entity.Entity) uint32 { return weight(e) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
@@ -49,7 +49,7 @@ func newCache(bytes int64, m *Metrics) (*cache, error) {
 }
 
 // weight estimates the bytes of an entry.
-func weight(e *store.Entity) uint32 {
+func weight(e *entity.Entity) uint32 {
 	n := entryBytes + len(e.Content) + len(e.ContentType)
 	for name, value := range e.StringAttributes {
 		n += 48 + len(name) + len(value)
@@ -61,7 +61,7 @@ func weight(e *store.Entity) uint32 {
 }
 
 // get returns an entity, which may have expired.
-func (c *cache) get(key store.Key) (*store.Entity, bool) {
+func (c *cache) get(key entity.Key) (*entity.Entity, bool) {
 	if c == nil {
 		return nil, false
 	}
@@ -75,7 +75,7 @@ func (c *cache) get(key store.Key) (*store.Entity, bool) {
 }
 
 // peek is get for the committer, whose look-ups say nothing about the readers'.
-func (c *cache) peek(key store.Key) (*store.Entity, bool) {
+func (c *cache) peek(key entity.Key) (*entity.Entity, bool) {
 	if c == nil {
 		return nil, false
 	}
@@ -83,14 +83,14 @@ func (c *cache) peek(key store.Key) (*store.Entity, bool) {
 }
 
 // epoch returns the counter of a key, to be read before the store is.
-func (c *cache) epoch(key store.Key) uint64 {
+func (c *cache) epoch(key entity.Key) uint64 {
 	if c == nil {
 		return 0
 	}
 	return c.stripe(key).Load()
 }
 
-func (c *cache) stripe(key store.Key) *atomic.Uint64 {
+func (c *cache) stripe(key entity.Key) *atomic.Uint64 {
 	h := binary.LittleEndian.Uint64(key[:]) ^ binary.LittleEndian.Uint64(key[24:])
 	return &c.epochs[h*0x9e3779b97f4a7c15>>54]
 }
@@ -99,13 +99,13 @@ func (c *cache) stripe(key store.Key) *atomic.Uint64 {
 // the epoch. The check is made under the entry's lock, which a publication waits
 // for: either it comes later and replaces what is offered, or it has come and the
 // epoch tells.
-func (c *cache) offer(e *store.Entity, epoch uint64) {
+func (c *cache) offer(e *entity.Entity, epoch uint64) {
 	if c == nil {
 		return
 	}
 	c.forgetting.RLock()
 	defer c.forgetting.RUnlock()
-	c.entries.Compute(e.Key, func(_ *store.Entity, found bool) (*store.Entity, otter.ComputeOp) {
+	c.entries.Compute(e.Key, func(_ *entity.Entity, found bool) (*entity.Entity, otter.ComputeOp) {
 		if found || c.stripe(e.Key).Load() != epoch {
 			return nil, otter.CancelOp
 		}
@@ -115,7 +115,7 @@ func (c *cache) offer(e *store.Entity, epoch uint64) {
 
 // publish is told of a committed write before it is acknowledged: the entity as
 // it is now, or nil when it is gone.
-func (c *cache) publish(key store.Key, e *store.Entity) {
+func (c *cache) publish(key entity.Key, e *entity.Entity) {
 	if c == nil {
 		return
 	}

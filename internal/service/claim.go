@@ -39,7 +39,7 @@ func (s *Service) claim(ctx context.Context) (err error) {
 	case origin == "":
 		origin = "a chain, or by another program"
 	}
-	return fmt.Errorf("%w: the store was fed from %s, up to block %d, and a write would fork that: serve it with --read-only, or give a new store", store.ErrHistory, origin, head.Block)
+	return fmt.Errorf("%w: the store was fed from %s, up to block %d, and a write would fork that: serve it with --read-only, or give a new store", store.ErrHistory, origin, head.Number)
 }
 
 // release gives the lease back.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 )
 
 // TestCoherence: no reader sees an entity older than what was acknowledged before
@@ -161,7 +163,7 @@ func TestClose(t *testing.T) {
 	wg.Wait()
 	_, err := s.Put(t.Context(), put(99, "x"))
 	require.ErrorIs(t, err, service.ErrClosing)
-	_, err = s.Events().Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+	_, err = s.Events().Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 	require.ErrorIs(t, err, service.ErrClosing)
 	require.ErrorIs(t, s.Ready(t.Context()), service.ErrClosing)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})
@@ -183,13 +185,13 @@ func TestSecondWriter(t *testing.T) {
 	require.NoError(t, err)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
-	_, err = ents.Apply(t.Context(), store.Block{Number: 7, Ops: []store.Op{
-		{Kind: store.Delete, Key: key(1)}, {Kind: store.Create, Key: key(2), BTL: 100, OpIndex: 1},
+	_, err = ents.Apply(t.Context(), entity.Block{Number: 7, Ops: []entity.Op{
+		{Kind: entity.Delete, Key: key(1)}, {Kind: entity.Create, Key: key(2), BTL: 100, OpIndex: 1},
 	}})
 	require.NoError(t, err)
 	done, err := s.Put(t.Context(), put(1, "two"))
 	require.NoError(t, err)
-	require.Equal(t, service.Written{Block: 8, Created: true, Expiration: store.MaxBlock}, done)
+	require.Equal(t, service.Written{Block: 8, Created: true, Expiration: entity.MaxBlock}, done)
 	_, err = s.Get(t.Context(), key(2), nil)
 	require.NoError(t, err)
 }

@@ -10,13 +10,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // write is a put or a delete on its way into a block.
 type write struct {
 	ctx     context.Context // of the request, until the block is made
-	op      store.Op        // Create stands for a put until the block is planned
-	owner   *store.Address  // that the put names, or nil
+	op      entity.Op       // Create stands for a put until the block is planned
+	owner   *entity.Address // that the put names, or nil
 	payload []byte          // of the put, as it was given
 	when    Guard
 	waits   trace.Span // until its block is made
@@ -173,7 +174,7 @@ func (s *Service) commit(group []*write) {
 			s.publish(p, applied.Head)
 			return
 		}
-		var bad *store.OpError
+		var bad *entity.OpError
 		switch {
 		case errors.As(err, &bad) && int(bad.TxIndex) < len(p.writes):
 			w := p.writes[bad.TxIndex]
@@ -225,7 +226,7 @@ func everybodys(err error) bool {
 }
 
 // publish tells the cache what a block has changed, and then the writers.
-func (s *Service) publish(p *plan, to store.BlockHead) {
+func (s *Service) publish(p *plan, to store.BlockHeader) {
 	s.head.move(to, func() {}) // by what is told to the cache now
 	for key, st := range p.states {
 		if st.changed {

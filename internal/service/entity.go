@@ -10,12 +10,13 @@ import (
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // Put is a write of an entity: it creates it, or replaces what it holds. The
 // service keeps the maps and the payload; the caller does not change them.
 type Put struct {
-	Key         store.Key
+	Key         entity.Key
 	ContentType string
 	Payload     []byte
 
@@ -28,7 +29,7 @@ type Put struct {
 
 	// Owner of the entity from now on. Nil keeps the owner of an entity that
 	// exists, and gives a new one Options.Owner.
-	Owner *store.Address
+	Owner *entity.Address
 
 	// When is what must hold of the entity before.
 	When Guard
@@ -50,8 +51,8 @@ func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
 		return Written{}, fmt.Errorf("put %s: %w", p.Key, err)
 	}
 	w := newWrite(ctx)
-	w.op = store.Op{
-		Kind: store.Create, Key: p.Key, BTL: store.MaxBlock, ContentType: p.ContentType,
+	w.op = entity.Op{
+		Kind: entity.Create, Key: p.Key, BTL: entity.MaxBlock, ContentType: p.ContentType,
 		StringAttributes: p.StringAttributes, NumericAttributes: p.NumericAttributes,
 	}
 	if p.Lifetime != nil {
@@ -59,7 +60,7 @@ func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
 	}
 	w.owner, w.payload, w.when = p.Owner, p.Payload, p.When
 	// What needs no store is checked here, beside the writer and not in it.
-	alone := store.Block{Ops: []store.Op{w.op}}
+	alone := entity.Block{Ops: []entity.Op{w.op}}
 	if err := alone.Validate(); err != nil {
 		return Written{}, fmt.Errorf("put %s: %w", p.Key, withoutPlace(err))
 	}
@@ -73,10 +74,10 @@ func (s *Service) Put(ctx context.Context, p *Put) (Written, error) {
 
 // Delete ends an entity and returns once that is committed. It fails with
 // store.ErrNotFound, ErrChanged, ErrClosing, or as store.Entities.Apply does.
-func (s *Service) Delete(ctx context.Context, key store.Key, when Guard) (Written, error) {
+func (s *Service) Delete(ctx context.Context, key entity.Key, when Guard) (Written, error) {
 	w := newWrite(ctx)
 	w.when = when
-	w.op = store.Op{Kind: store.Delete, Key: key}
+	w.op = entity.Op{Kind: entity.Delete, Key: key}
 	done, err := s.submit(w)
 	if err != nil {
 		return Written{}, fmt.Errorf("delete %s: %w", key, err)
@@ -88,7 +89,7 @@ func (s *Service) Delete(ctx context.Context, key store.Key, when Guard) (Writte
 // the answer; a nil hold does not count. While others hold that it waits, and keeps nothing. The
 // entity is shared with the cache: the caller does not change it. It fails with
 // store.ErrNotFound, or as seal.Keyring.Open and quota.Hold.Take do.
-func (s *Service) Get(ctx context.Context, key store.Key, hold *quota.Hold) (*store.Entity, error) {
+func (s *Service) Get(ctx context.Context, key entity.Key, hold *quota.Hold) (*entity.Entity, error) {
 	for {
 		e, err := s.get(ctx, key)
 		if err != nil {
@@ -104,7 +105,7 @@ func (s *Service) Get(ctx context.Context, key store.Key, hold *quota.Hold) (*st
 	}
 }
 
-func (s *Service) get(ctx context.Context, key store.Key) (*store.Entity, error) {
+func (s *Service) get(ctx context.Context, key entity.Key) (*entity.Entity, error) {
 	e, ok := s.cache.get(key)
 	accesslog.Add(ctx, slog.Bool("cached", ok))
 	if ok {
@@ -123,7 +124,7 @@ func (s *Service) get(ctx context.Context, key store.Key) (*store.Entity, error)
 }
 
 // read gets an entity from the store.
-func (s *Service) read(ctx context.Context, key store.Key) (*store.Entity, error) {
+func (s *Service) read(ctx context.Context, key entity.Key) (*entity.Entity, error) {
 	snap, err := s.at(ctx, store.Head)
 	if err != nil {
 		return nil, err
@@ -178,7 +179,7 @@ func (s *Service) checkMessage(size int) error {
 	return nil
 }
 
-func (s *Service) seal(key store.Key, payload []byte) []byte {
+func (s *Service) seal(key entity.Key, payload []byte) []byte {
 	keys := s.keys.Load()
 	if keys == nil {
 		return payload
@@ -190,7 +191,7 @@ func (s *Service) seal(key store.Key, payload []byte) []byte {
 // unseal opens a stored payload. Without keys a sealed payload is an error
 // and not a result, and with keys one that is not sealed is: who can write to the store
 // could otherwise put anything there.
-func unseal(keys *seal.Keyring, key store.Key, stored []byte) ([]byte, error) {
+func unseal(keys *seal.Keyring, key entity.Key, stored []byte) ([]byte, error) {
 	if keys != nil {
 		return keys.Open(key[:], stored)
 	}

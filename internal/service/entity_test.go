@@ -12,11 +12,12 @@ import (
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 func TestPutGetDelete(t *testing.T) {
 	ctx := t.Context()
-	owner, other := store.Address{1}, store.Address{2}
+	owner, other := entity.Address{1}, entity.Address{2}
 	s := start(t, fresh(t), service.Options{Keys: keyring(t, 1), Owner: owner})
 	_, err := s.Get(ctx, key(1), nil)
 	require.ErrorIs(t, err, store.ErrNotFound)
@@ -25,7 +26,7 @@ func TestPutGetDelete(t *testing.T) {
 
 	done, err := s.Put(ctx, put(1, "one"))
 	require.NoError(t, err)
-	require.Equal(t, service.Written{Block: 1, Created: true, Expiration: store.MaxBlock}, done)
+	require.Equal(t, service.Written{Block: 1, Created: true, Expiration: entity.MaxBlock}, done)
 	e, err := s.Get(ctx, key(1), nil)
 	require.NoError(t, err)
 	require.Equal(t, "one", string(e.Content))
@@ -111,7 +112,7 @@ func TestModel(t *testing.T) {
 		db, err := store.Open(context.Background(), url, nil)
 		require.NoError(rt, err)
 		defer db.Close()
-		s, err := service.New(context.Background(), db, service.Options{Keys: keys, Owner: store.Address{9}})
+		s, err := service.New(context.Background(), db, service.Options{Keys: keys, Owner: entity.Address{9}})
 		require.NoError(rt, err)
 		defer s.Close()
 		for range rapid.IntRange(1, 6).Draw(rt, "rounds") {
@@ -125,7 +126,7 @@ func TestModel(t *testing.T) {
 						p.Lifetime = &n
 					}
 					if rapid.Bool().Draw(rt, "owned") {
-						p.Owner = &store.Address{byte(k)}
+						p.Owner = &entity.Address{byte(k)}
 					}
 					go func() {
 						_, err := s.Put(context.Background(), p)

@@ -10,6 +10,8 @@ import (
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -80,9 +82,9 @@ var classes = []struct {
 	{store.ErrDiskFull, Class{Slug: "disk-full", Title: "Disk full", Status: http.StatusInsufficientStorage, Code: codes.ResourceExhausted, Hidden: true}},
 	{store.ErrMoved, Class{Slug: "moved", Title: "Store is not where it was", Status: http.StatusServiceUnavailable, Code: codes.Unavailable, Hidden: true}},
 	{store.ErrCorrupt, Class{Slug: "corrupt", Title: "Store is damaged", Status: http.StatusInternalServerError, Code: codes.DataLoss, Hidden: true}},
-	{store.ErrDuplicate, Class{Slug: "duplicate", Title: "Event ID is taken", Status: http.StatusConflict, Code: codes.AlreadyExists}},
-	{store.ErrTruncated, Class{Slug: "truncated", Title: "Event is truncated", Status: http.StatusGone, Code: codes.OutOfRange}},
-	{store.ErrCheckpoint, Class{Slug: "checkpoint", Title: "The consumer is elsewhere", Status: http.StatusConflict, Code: codes.Aborted}},
+	{event.ErrDuplicate, Class{Slug: "duplicate", Title: "Event ID is taken", Status: http.StatusConflict, Code: codes.AlreadyExists}},
+	{event.ErrTruncated, Class{Slug: "truncated", Title: "Event is truncated", Status: http.StatusGone, Code: codes.OutOfRange}},
+	{event.ErrCheckpoint, Class{Slug: "checkpoint", Title: "The consumer is elsewhere", Status: http.StatusConflict, Code: codes.Aborted}},
 	{store.ErrNotFound, Class{Slug: "not-found", Title: "Not found", Status: http.StatusNotFound, Code: codes.NotFound}},
 	{query.ErrSyntax, Class{Slug: "query", Title: "Query syntax error", Status: http.StatusUnprocessableEntity, Code: codes.InvalidArgument}},
 	{store.ErrInvalid, Class{Slug: "invalid", Title: "Invalid request", Status: http.StatusUnprocessableEntity, Code: codes.InvalidArgument}},
@@ -122,7 +124,7 @@ func (c Class) Detail(err error) string {
 // withoutPlace leaves block and operation out of an error: the client knows
 // nothing of them.
 func withoutPlace(err error) error {
-	var op *store.OpError
+	var op *entity.OpError
 	if errors.As(err, &op) {
 		return op.Err
 	}

@@ -49,7 +49,7 @@ func (e Events) Head(ctx context.Context) (uint64, error) {
 }
 
 // Read implements event.Store.
-func (e Events) Read(ctx context.Context, q store.EventQuery, opts *store.EventReadOptions) iter.Seq2[store.SequencedEvent, error] {
+func (e Events) Read(ctx context.Context, q event.Query, opts *event.ReadOptions) iter.Seq2[event.Sequenced, error] {
 	events, err := e.open()
 	if err != nil {
 		return failed(fmt.Errorf("read events: %w", err))
@@ -58,7 +58,7 @@ func (e Events) Read(ctx context.Context, q store.EventQuery, opts *store.EventR
 }
 
 // Subscribe implements event.Store.
-func (e Events) Subscribe(ctx context.Context, q store.EventQuery, from uint64) iter.Seq2[store.SequencedEvent, error] {
+func (e Events) Subscribe(ctx context.Context, q event.Query, from uint64) iter.Seq2[event.Sequenced, error] {
 	events, err := e.open()
 	if err != nil {
 		return failed(fmt.Errorf("subscribe: %w", err))
@@ -67,13 +67,13 @@ func (e Events) Subscribe(ctx context.Context, q store.EventQuery, from uint64) 
 }
 
 // failed is a sequence that ends with an error before it has begun.
-func failed(err error) iter.Seq2[store.SequencedEvent, error] {
-	return func(yield func(store.SequencedEvent, error) bool) { yield(store.SequencedEvent{}, err) }
+func failed(err error) iter.Seq2[event.Sequenced, error] {
+	return func(yield func(event.Sequenced, error) bool) { yield(event.Sequenced{}, err) }
 }
 
 // opened opens what a sequence yields, and notes for the log how much that was.
-func (e Events) opened(ctx context.Context, list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[store.SequencedEvent, error] {
-	return func(yield func(store.SequencedEvent, error) bool) {
+func (e Events) opened(ctx context.Context, list iter.Seq2[event.Sequenced, error]) iter.Seq2[event.Sequenced, error] {
+	return func(yield func(event.Sequenced, error) bool) {
 		n := 0
 		defer func() { accesslog.Add(ctx, slog.Int("events", n)) }()
 		for ev, err := range e.unsealed(list) {
@@ -86,13 +86,13 @@ func (e Events) opened(ctx context.Context, list iter.Seq2[store.SequencedEvent,
 }
 
 // unsealed opens what a sequence yields.
-func (e Events) unsealed(list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[store.SequencedEvent, error] {
-	return func(yield func(store.SequencedEvent, error) bool) {
+func (e Events) unsealed(list iter.Seq2[event.Sequenced, error]) iter.Seq2[event.Sequenced, error] {
+	return func(yield func(event.Sequenced, error) bool) {
 		for ev, err := range list {
 			if err == nil {
 				err = unsealEvent(e.service.keys.Load(), &ev.Event)
 				if err != nil {
-					ev, err = store.SequencedEvent{}, fmt.Errorf("event %d: %w", ev.Position, err)
+					ev, err = event.Sequenced{}, fmt.Errorf("event %d: %w", ev.Position, err)
 				}
 			}
 			if !yield(ev, err) || err != nil {
@@ -103,7 +103,7 @@ func (e Events) unsealed(list iter.Seq2[store.SequencedEvent, error]) iter.Seq2[
 }
 
 // Append implements event.Store. Appends that come together share commits.
-func (e Events) Append(ctx context.Context, events []store.Event, cond *store.Condition) ([]uint64, error) {
+func (e Events) Append(ctx context.Context, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	stored, err := e.writable()
 	if err == nil {
 		err = e.service.checkEvents(events)
@@ -111,7 +111,7 @@ func (e Events) Append(ctx context.Context, events []store.Event, cond *store.Co
 	if err != nil {
 		return nil, fmt.Errorf("append: %w", err)
 	}
-	return e.sealed(ctx, events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
+	return e.sealed(ctx, events, cond, func(events []event.Event, cond *event.Condition) ([]uint64, error) {
 		return stored.Append(ctx, events, cond)
 	})
 }
@@ -126,7 +126,7 @@ func (e Events) Checkpoint(ctx context.Context, consumer string) (uint64, error)
 }
 
 // Advance implements event.Checkpointer.
-func (e Events) Advance(ctx context.Context, c store.EventCheckpoint, events []store.Event, cond *store.Condition) ([]uint64, error) {
+func (e Events) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	stored, err := e.writable()
 	if err == nil && len(events) > 0 {
 		err = e.service.checkEvents(events)
@@ -134,7 +134,7 @@ func (e Events) Advance(ctx context.Context, c store.EventCheckpoint, events []s
 	if err != nil {
 		return nil, fmt.Errorf("advance consumer %q to %d: %w", c.Consumer, c.To, err)
 	}
-	return e.sealed(ctx, events, cond, func(events []store.Event, cond *store.Condition) ([]uint64, error) {
+	return e.sealed(ctx, events, cond, func(events []event.Event, cond *event.Condition) ([]uint64, error) {
 		return stored.Advance(ctx, c, events, cond)
 	})
 }
@@ -149,7 +149,7 @@ func (e Events) writable() (*store.Events, error) {
 }
 
 // sealed appends events sealed, if the service has keys.
-func (e Events) sealed(ctx context.Context, events []store.Event, cond *store.Condition, write appender) (positions []uint64, err error) {
+func (e Events) sealed(ctx context.Context, events []event.Event, cond *event.Condition, write appender) (positions []uint64, err error) {
 	// The group that it shares a commit with is the store's, so one span has the wait too.
 	appends := span(ctx, "varve.append")
 	defer func() { endSpan(appends, err, "varve.events", uint64(len(positions))) }()
@@ -158,7 +158,7 @@ func (e Events) sealed(ctx context.Context, events []store.Event, cond *store.Co
 		return write(events, cond)
 	}
 	positions, err = write(e.service.sealEvents(keys, keys.Newest(), events), cond)
-	if !errors.Is(err, store.ErrDuplicate) {
+	if !errors.Is(err, event.ErrDuplicate) {
 		return positions, err
 	}
 	// What is repeated may be sealed under a key that was the newest then. An append that
@@ -172,7 +172,7 @@ func (e Events) sealed(ctx context.Context, events []store.Event, cond *store.Co
 }
 
 // appender appends events under a condition.
-type appender func([]store.Event, *store.Condition) ([]uint64, error)
+type appender func([]event.Event, *event.Condition) ([]uint64, error)
 
 // unlessAny is a condition that holds of no store with events: with it an append is
 // either a repetition or refused.
@@ -180,7 +180,7 @@ var unlessAny = event.Unless(event.All())
 
 // checkEvents refuses what could not be stored once it is sealed, and what could not be
 // told from sealed events later.
-func (s *Service) checkEvents(events []store.Event) error {
+func (s *Service) checkEvents(events []event.Event) error {
 	if s.Sealed() {
 		// By their own size, and before work is spent on them.
 		if err := event.Validate(events); err != nil {
@@ -204,7 +204,7 @@ func (s *Service) checkEvents(events []store.Event) error {
 }
 
 // eventBytes is the size of an event as a message of gRPC, at most.
-func eventBytes(e *store.Event) int {
+func eventBytes(e *event.Event) int {
 	n := messageOverhead + len(e.Type) + len(e.Data) + len(e.Metadata)
 	for _, tag := range e.Tags {
 		n += attributeOverhead + len(tag.Key) + len(tag.Value)
@@ -219,7 +219,7 @@ func (s *Service) checkEventKeys(ctx context.Context, keys *seal.Keyring) error 
 	if s.events == nil {
 		return nil
 	}
-	for e, err := range s.events.Read(ctx, event.All(), &store.EventReadOptions{Backwards: true, Limit: 1}) {
+	for e, err := range s.events.Read(ctx, event.All(), &event.ReadOptions{Backwards: true, Limit: 1}) {
 		if err != nil {
 			return err
 		}

@@ -9,12 +9,13 @@ import (
 	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // Subscription is what a client follows.
 type Subscription struct {
 	Protocol string // that it comes by: "rest" or "grpc"
-	Query    store.EventQuery
+	Query    event.Query
 	From     uint64 // the first position
 
 	Ending context.Context // done when the server goes down
@@ -27,7 +28,7 @@ type Subscription struct {
 // client, and no view of the store: one that takes nothing costs a batch. A large event is a batch
 // alone, and is held. Follow ends with the error of the subscription or of send, or with ErrClosing
 // when sub.Ending is done. What is sent may not be kept.
-func (e Events) Follow(ctx context.Context, sub Subscription, send func([]store.SequencedEvent) error) error {
+func (e Events) Follow(ctx context.Context, sub Subscription, send func([]event.Sequenced) error) error {
 	f := &subscriber{protocol: sub.Protocol, query: sub.Query}
 	f.has.Store(max(sub.From, 1) - 1)
 	list := &e.service.subscribers
@@ -45,7 +46,7 @@ func (e Events) Follow(ctx context.Context, sub Subscription, send func([]store.
 	return err
 }
 
-func (e Events) follow(ctx context.Context, sub Subscription, f *subscriber, send func([]store.SequencedEvent) error) (sent int, err error) {
+func (e Events) follow(ctx context.Context, sub Subscription, f *subscriber, send func([]event.Sequenced) error) (sent int, err error) {
 	stored, err := e.open()
 	if err != nil {
 		return 0, err
@@ -53,7 +54,7 @@ func (e Events) follow(ctx context.Context, sub Subscription, f *subscriber, sen
 	var b batch
 	for from := sub.From; ; {
 		b.reset()
-		for ev, err := range e.unsealed(stored.Read(ctx, sub.Query, &store.EventReadOptions{From: from, Limit: b.fits()})) {
+		for ev, err := range e.unsealed(stored.Read(ctx, sub.Query, &event.ReadOptions{From: from, Limit: b.fits()})) {
 			if err != nil && len(b.events) == 0 {
 				return sent, err
 			}
@@ -93,13 +94,13 @@ func (e Events) follow(ctx context.Context, sub Subscription, f *subscriber, sen
 
 // await waits for an event from a position on, and returns its position; unless idle is zero, only
 // so long.
-func await(ctx context.Context, events *store.Events, q store.EventQuery, from uint64, idle time.Duration) (found uint64, err error) {
+func await(ctx context.Context, events *store.Events, q event.Query, from uint64, idle time.Duration) (found uint64, err error) {
 	if idle > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, idle)
 		defer cancel()
 	}
-	events.Subscribe(ctx, q, from)(func(ev store.SequencedEvent, failed error) bool {
+	events.Subscribe(ctx, q, from)(func(ev event.Sequenced, failed error) bool {
 		found, err = ev.Position, failed
 		return false
 	})

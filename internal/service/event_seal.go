@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/varvedb/varve/internal/service/seal"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -24,12 +23,12 @@ import (
 // with an ID is sealed alike every time. The other way, to compare what is opened, would
 // have the store decrypt under the writer's lock. An event without ID is never
 // compared and has a random nonce.
-func (s *Service) sealEvent(keys *seal.Keyring, id seal.ID, e *store.Event) store.Event {
+func (s *Service) sealEvent(keys *seal.Keyring, id seal.ID, e *event.Event) event.Event {
 	s.opts.Metrics.sealed.Inc()
 	payload := make([]byte, 0, binary.MaxVarintLen64+len(e.Data)+len(e.Metadata))
 	payload = binary.AppendUvarint(payload, uint64(len(e.Data)))
 	payload = append(append(payload, e.Data...), e.Metadata...)
-	sealed := store.Event{Type: e.Type, Tags: e.Tags, ID: e.ID}
+	sealed := event.Event{Type: e.Type, Tags: e.Tags, ID: e.ID}
 	if e.ID.IsZero() {
 		sealed.Data = keys.Seal(eventOwner(e), payload)
 	} else {
@@ -38,8 +37,8 @@ func (s *Service) sealEvent(keys *seal.Keyring, id seal.ID, e *store.Event) stor
 	return sealed
 }
 
-func (s *Service) sealEvents(keys *seal.Keyring, id seal.ID, events []store.Event) []store.Event {
-	sealed := make([]store.Event, len(events))
+func (s *Service) sealEvents(keys *seal.Keyring, id seal.ID, events []event.Event) []event.Event {
+	sealed := make([]event.Event, len(events))
 	for i := range events {
 		sealed[i] = s.sealEvent(keys, id, &events[i])
 	}
@@ -47,13 +46,13 @@ func (s *Service) sealEvents(keys *seal.Keyring, id seal.ID, events []store.Even
 }
 
 // sealedSize is how many bytes of data an event has once it is sealed.
-func sealedSize(e *store.Event) int {
+func sealedSize(e *event.Event) int {
 	return seal.Overhead + len(binary.AppendUvarint(nil, uint64(len(e.Data)))) + len(e.Data) + len(e.Metadata)
 }
 
 // unsealEvent opens a stored event in place. As with entities, whether an event must be
 // sealed depends on the keys and not on what is stored.
-func unsealEvent(keys *seal.Keyring, e *store.Event) error {
+func unsealEvent(keys *seal.Keyring, e *event.Event) error {
 	if keys == nil {
 		if seal.IsSealed(e.Data) {
 			return fmt.Errorf("%w: the service was started without keys", seal.ErrUnknownKey)
@@ -77,7 +76,7 @@ func unsealEvent(keys *seal.Keyring, e *store.Event) error {
 
 // eventOwner is what the content of an event is bound to. Its length is not that of an
 // entity's key, so that neither can be taken for the other.
-func eventOwner(e *store.Event) []byte {
+func eventOwner(e *event.Event) []byte {
 	tags := slices.Clone(e.Tags)
 	slices.SortFunc(tags, func(a, b event.Tag) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/varvedb/varve/internal/quota"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // A batch of a stream of events is sent when it has as many events or bytes. One event
@@ -19,7 +19,7 @@ const readAhead = 1 << 20
 
 // batch is events on their way to a client.
 type batch struct {
-	events []store.SequencedEvent
+	events []event.Sequenced
 	bytes  int
 	usual  int // bytes of an event, by the batch before
 }
@@ -28,7 +28,7 @@ type batch struct {
 func (b *batch) fits() int { return max(1, min(batchEvents, batchBytes/max(b.usual, 1))) }
 
 // add adds an event, unless the batch has some and would be too large with it.
-func (b *batch) add(e *store.SequencedEvent) bool {
+func (b *batch) add(e *event.Sequenced) bool {
 	n := eventBytes(&e.Event)
 	if len(b.events) > 0 && (len(b.events) == batchEvents || b.bytes+n > batchBytes) {
 		return false
@@ -59,7 +59,7 @@ func (b *batch) reset() {
 // looked at, if it was to its head. Before an error of the read everything is sent. What the store
 // may have read ahead is held. What is sent may not be kept. It fails as Read does, and with
 // ErrTime, quota.ErrFull and send's errors.
-func (e Events) ReadBatches(ctx context.Context, q store.EventQuery, opts store.EventReadOptions, hold *quota.Hold, send func([]store.SequencedEvent) error) (rest []store.SequencedEvent, head *uint64, err error) {
+func (e Events) ReadBatches(ctx context.Context, q event.Query, opts event.ReadOptions, hold *quota.Hold, send func([]event.Sequenced) error) (rest []event.Sequenced, head *uint64, err error) {
 	if !opts.Backwards && opts.Limit == 0 {
 		head = new(uint64)
 		opts.Head = head
@@ -68,7 +68,7 @@ func (e Events) ReadBatches(ctx context.Context, q store.EventQuery, opts store.
 	return rest, head, err
 }
 
-func (e Events) readBatches(ctx context.Context, q store.EventQuery, opts *store.EventReadOptions, hold *quota.Hold, send func([]store.SequencedEvent) error) (rest []store.SequencedEvent, err error) {
+func (e Events) readBatches(ctx context.Context, q event.Query, opts *event.ReadOptions, hold *quota.Hold, send func([]event.Sequenced) error) (rest []event.Sequenced, err error) {
 	work := e.service.worktime(ctx)
 	defer work.end()
 	if err := hold.Take(ctx, readAhead); err != nil {

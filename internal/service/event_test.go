@@ -22,7 +22,7 @@ func rawEvents(t testing.TB, db *store.DB) *store.Events {
 	return events
 }
 
-func collect(seq iter.Seq2[store.SequencedEvent, error]) (list []store.SequencedEvent, err error) {
+func collect(seq iter.Seq2[event.Sequenced, error]) (list []event.Sequenced, err error) {
 	for e, err := range seq {
 		if err != nil {
 			return list, err
@@ -33,10 +33,10 @@ func collect(seq iter.Seq2[store.SequencedEvent, error]) (list []store.Sequenced
 }
 
 // secret returns an event with everything; without an ID when n is zero.
-func secret(n int) store.Event {
-	e := store.Event{
+func secret(n int) event.Event {
+	e := event.Event{
 		Type: "Secret", Data: []byte(fmt.Sprintf("secret data %d", n)), Metadata: []byte(fmt.Sprintf("secret metadata %d", n)),
-		Tags: []store.Tag{event.NewTag("b", fmt.Sprint(n)), event.NewTag("a", "x")},
+		Tags: []event.Tag{event.NewTag("b", fmt.Sprint(n)), event.NewTag("a", "x")},
 	}
 	if n > 0 {
 		copy(e.ID[:], fmt.Sprintf("id %d", n))
@@ -48,20 +48,20 @@ func secret(n int) store.Event {
 func TestEventKeysChange(t *testing.T) {
 	ctx, db := t.Context(), fresh(t)
 	s := start(t, db, service.Options{Keys: keyring(t, 1)})
-	_, err := s.Events().Append(ctx, []store.Event{secret(1)}, nil)
+	_, err := s.Events().Append(ctx, []event.Event{secret(1)}, nil)
 	require.NoError(t, err)
 	require.ErrorIs(t, s.SetKeys(ctx, keyring(t, 2)), seal.ErrUnknownKey, "the newest event could not be read")
 	require.NoError(t, s.SetKeys(ctx, keyring(t, 1, 2)))
-	_, err = s.Events().Append(ctx, []store.Event{secret(0), secret(2)}, nil)
+	_, err = s.Events().Append(ctx, []event.Event{secret(0), secret(2)}, nil)
 	require.NoError(t, err)
-	again, err := s.Events().Append(ctx, []store.Event{secret(1)}, nil)
+	again, err := s.Events().Append(ctx, []event.Event{secret(1)}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []uint64{1}, again, "repeated, though sealed under the key before")
 	opened, err := collect(s.Events().Read(ctx, event.All(), nil))
 	require.NoError(t, err)
 	require.Len(t, opened, 3)
 	s.Close()
-	opened, err = collect(start(t, db, service.Options{Keys: keyring(t, 2)}).Events().Read(ctx, event.All(), &store.EventReadOptions{From: 2}))
+	opened, err = collect(start(t, db, service.Options{Keys: keyring(t, 2)}).Events().Read(ctx, event.All(), &event.ReadOptions{From: 2}))
 	require.NoError(t, err)
 	require.Len(t, opened, 2)
 }
@@ -70,7 +70,7 @@ func TestEventKeysChange(t *testing.T) {
 func TestSealedEvents(t *testing.T) {
 	ctx, db := t.Context(), fresh(t)
 	events := start(t, db, service.Options{Keys: keyring(t, 1)}).Events()
-	given := []store.Event{secret(0), secret(0), secret(1), {Type: "Empty"}, {Type: "Metadata", Metadata: []byte("secret")}, {Type: "Data", Data: []byte("secret"), ID: store.EventID{1}}}
+	given := []event.Event{secret(0), secret(0), secret(1), {Type: "Empty"}, {Type: "Metadata", Metadata: []byte("secret")}, {Type: "Data", Data: []byte("secret"), ID: event.ID{1}}}
 	positions, err := events.Append(ctx, given, nil)
 	require.NoError(t, err)
 
@@ -99,7 +99,7 @@ func TestSealedEvents(t *testing.T) {
 	head, err := events.Head(ctx)
 	require.NoError(t, err)
 	require.Equal(t, positions[len(positions)-1], head)
-	_, err = events.Append(ctx, []store.Event{secret(0)}, event.Unless(event.Of("Secret")))
+	_, err = events.Append(ctx, []event.Event{secret(0)}, event.Unless(event.Of("Secret")))
 	require.ErrorIs(t, err, store.ErrConflict)
 }
 
@@ -107,9 +107,9 @@ func TestSealedEvents(t *testing.T) {
 // another key has become the newest.
 func TestRepeatSealed(t *testing.T) {
 	ctx, db := t.Context(), fresh(t)
-	batch := []store.Event{secret(1), secret(2)}
+	batch := []event.Event{secret(1), secret(2)}
 	reordered := secret(1)
-	reordered.Tags = []store.Tag{reordered.Tags[1], reordered.Tags[0]}
+	reordered.Tags = []event.Tag{reordered.Tags[1], reordered.Tags[0]}
 	other := secret(2)
 	other.Metadata = []byte("other")
 	shifted := secret(2)
@@ -122,14 +122,14 @@ func TestRepeatSealed(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []uint64{1, 2}, positions)
 		}
-		positions, err := events.Append(ctx, []store.Event{reordered}, nil)
+		positions, err := events.Append(ctx, []event.Event{reordered}, nil)
 		require.NoError(t, err)
 		require.Equal(t, []uint64{1}, positions)
-		for _, list := range [][]store.Event{{other}, {shifted}, {secret(1), other}, {secret(1), secret(100 + i)}, {secret(1), secret(0)}} {
+		for _, list := range [][]event.Event{{other}, {shifted}, {secret(1), other}, {secret(1), secret(100 + i)}, {secret(1), secret(0)}} {
 			_, err := events.Append(ctx, list, nil)
-			require.ErrorIs(t, err, store.ErrDuplicate)
+			require.ErrorIs(t, err, event.ErrDuplicate)
 		}
-		fresh, err := events.Append(ctx, []store.Event{secret(10 + i)}, nil)
+		fresh, err := events.Append(ctx, []event.Event{secret(10 + i)}, nil)
 		require.NoError(t, err)
 		require.Equal(t, []uint64{uint64(3 + i)}, fresh, "nothing else was stored")
 		s.Close()
@@ -144,35 +144,35 @@ func TestForeignEvents(t *testing.T) {
 	ctx, db := t.Context(), fresh(t)
 	keys := service.Options{Keys: keyring(t, 1)}
 	s := start(t, db, keys)
-	_, err := s.Events().Append(ctx, []store.Event{secret(1)}, nil)
+	_, err := s.Events().Append(ctx, []event.Event{secret(1)}, nil)
 	require.NoError(t, err)
 	raw := rawEvents(t, db)
 	stored, err := collect(raw.Read(ctx, event.All(), nil))
 	require.NoError(t, err)
 	moves := byte(0)
-	moved := func(change func(e *store.Event)) store.Event {
+	moved := func(change func(e *event.Event)) event.Event {
 		e := stored[0].Event
 		moves++
 		e.ID[15] = moves
 		change(&e)
 		return e
 	}
-	same := func(*store.Event) {}
+	same := func(*event.Event) {}
 	for name, c := range map[string]struct {
-		e     store.Event
+		e     event.Event
 		cause error
 	}{
 		"another ID":   {moved(same), seal.ErrTampered},
-		"no ID":        {moved(func(e *store.Event) { e.ID = store.EventID{} }), seal.ErrTampered},
-		"another type": {moved(func(e *store.Event) { e.ID, e.Type = store.EventID{}, "Other" }), seal.ErrTampered},
-		"fewer tags":   {moved(func(e *store.Event) { e.ID, e.Tags = store.EventID{}, e.Tags[:1] }), seal.ErrTampered},
-		"metadata":     {moved(func(e *store.Event) { e.Metadata = []byte("m") }), seal.ErrNotSealed},
-		"not sealed":   {store.Event{Type: "Secret", Data: []byte("plain")}, seal.ErrNotSealed},
-		"nothing":      {store.Event{Type: "Secret"}, seal.ErrNotSealed},
+		"no ID":        {moved(func(e *event.Event) { e.ID = event.ID{} }), seal.ErrTampered},
+		"another type": {moved(func(e *event.Event) { e.ID, e.Type = event.ID{}, "Other" }), seal.ErrTampered},
+		"fewer tags":   {moved(func(e *event.Event) { e.ID, e.Tags = event.ID{}, e.Tags[:1] }), seal.ErrTampered},
+		"metadata":     {moved(func(e *event.Event) { e.Metadata = []byte("m") }), seal.ErrNotSealed},
+		"not sealed":   {event.Event{Type: "Secret", Data: []byte("plain")}, seal.ErrNotSealed},
+		"nothing":      {event.Event{Type: "Secret"}, seal.ErrNotSealed},
 	} {
-		positions, err := raw.Append(ctx, []store.Event{c.e}, nil)
+		positions, err := raw.Append(ctx, []event.Event{c.e}, nil)
 		require.NoError(t, err)
-		_, err = collect(s.Events().Read(ctx, event.All(), &store.EventReadOptions{From: positions[0], Limit: 1}))
+		_, err = collect(s.Events().Read(ctx, event.All(), &event.ReadOptions{From: positions[0], Limit: 1}))
 		require.ErrorIs(t, err, c.cause, name)
 		require.ErrorContains(t, err, fmt.Sprintf("event %d: ", positions[0]))
 		list, err := collect(s.Events().Subscribe(ctx, event.All(), 1))
@@ -182,7 +182,7 @@ func TestForeignEvents(t *testing.T) {
 	}
 	s.Close()
 	start(t, db, keys).Close() // events from before they were sealed do not keep it from starting
-	_, err = raw.Append(ctx, []store.Event{moved(same)}, nil)
+	_, err = raw.Append(ctx, []event.Event{moved(same)}, nil)
 	require.NoError(t, err)
 	for _, o := range []service.Options{{}, {Keys: keyring(t, 2)}} {
 		_, err = service.New(ctx, db, o)
@@ -195,10 +195,10 @@ func TestPlainEvents(t *testing.T) {
 	ctx, db := t.Context(), fresh(t)
 	events := start(t, db, service.Options{}).Events()
 	sealed := keyring(t, 1).Seal([]byte("o"), nil)
-	_, err := events.Append(ctx, []store.Event{{Type: "A"}, {Type: "B", Data: sealed}}, nil)
+	_, err := events.Append(ctx, []event.Event{{Type: "A"}, {Type: "B", Data: sealed}}, nil)
 	require.ErrorIs(t, err, store.ErrInvalid)
 	require.ErrorContains(t, err, "event 2 of 2")
-	_, err = rawEvents(t, db).Append(ctx, []store.Event{{Type: "B", Data: sealed}}, nil)
+	_, err = rawEvents(t, db).Append(ctx, []event.Event{{Type: "B", Data: sealed}}, nil)
 	require.NoError(t, err)
 	_, err = collect(events.Read(ctx, event.All(), nil))
 	require.ErrorIs(t, err, seal.ErrUnknownKey)
@@ -207,7 +207,7 @@ func TestPlainEvents(t *testing.T) {
 // TestSealedSizes: the largest event is smaller by what sealing adds.
 func TestSealedSizes(t *testing.T) {
 	events := start(t, fresh(t), service.Options{Keys: keyring(t, 1), MaxPayload: event.MaxData}).Events()
-	sized := func(n int) []store.Event { return []store.Event{{Type: "A", Data: make([]byte, n)}} }
+	sized := func(n int) []event.Event { return []event.Event{{Type: "A", Data: make([]byte, n)}} }
 	const most = event.MaxData - seal.Overhead - 4
 	_, err := events.Append(t.Context(), sized(most), nil)
 	require.NoError(t, err)

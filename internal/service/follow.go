@@ -19,20 +19,20 @@ type head struct {
 	moved  atomic.Int64 // when another came
 
 	mu    sync.Mutex
-	known store.BlockHead
+	known store.BlockHeader
 }
 
 // move sets the head. When it is another one it calls moved, and whoever comes
 // with the same head waits until that is done. A block's number is not enough to
 // tell: after a rewind other blocks may come to the same.
-func (h *head) move(to store.BlockHead, moved func()) {
+func (h *head) move(to store.BlockHeader, moved func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now().UnixNano()
 	h.looked.Store(now)
 	if to != h.known {
 		h.known = to
-		h.block.Store(to.Block)
+		h.block.Store(to.Number)
 		h.moved.Store(now)
 		moved()
 	}
@@ -43,7 +43,7 @@ func (h *head) age() time.Duration { return time.Since(time.Unix(0, h.looked.Loa
 
 // observe is told of the store's head. When others have moved it, nothing that is
 // cached may be given out any more.
-func (s *Service) observe(to store.BlockHead) { s.head.move(to, s.cache.forget) }
+func (s *Service) observe(to store.BlockHeader) { s.head.move(to, s.cache.forget) }
 
 // at opens a snapshot. Where others write, the head that it shows is observed
 // before anything of it is given out: a later read, from the cache too, is never

@@ -15,6 +15,8 @@ import (
 
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 )
 
 // node is a store that a chain feeds, in another process as it were: a handle of
@@ -39,11 +41,11 @@ func (n *node) apply(t testing.TB, block uint64, value string, keys ...int) {
 }
 
 func (n *node) try(block uint64, value string, keys ...int) error {
-	b := store.Block{Number: block}
+	b := entity.Block{Number: block}
 	for i, k := range keys {
 		b.Ops = append(b.Ops,
-			store.Op{Kind: store.Expire, Key: key(k), TxIndex: uint32(i)},
-			store.Op{Kind: store.Create, Key: key(k), BTL: store.MaxBlock, Content: []byte(value), TxIndex: uint32(i), OpIndex: 1})
+			entity.Op{Kind: entity.Expire, Key: key(k), TxIndex: uint32(i)},
+			entity.Op{Kind: entity.Create, Key: key(k), BTL: entity.MaxBlock, Content: []byte(value), TxIndex: uint32(i), OpIndex: 1})
 		if block == 1 {
 			b.Ops = append(b.Ops[:len(b.Ops)-2], b.Ops[len(b.Ops)-1])
 		}
@@ -80,7 +82,7 @@ func TestReadOnly(t *testing.T) {
 			require.ErrorIs(t, err, service.ErrReadOnly)
 			_, err = s.Delete(t.Context(), key(1), service.Guard{})
 			require.ErrorIs(t, err, service.ErrReadOnly)
-			_, err = s.Events().Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+			_, err = s.Events().Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 			require.ErrorIs(t, err, service.ErrNoEvents)
 
 			follows := func(want string) {
@@ -98,7 +100,7 @@ func TestReadOnly(t *testing.T) {
 			require.NoError(t, s.Ready(t.Context()))
 			head, err := n.ents.Head(t.Context())
 			require.NoError(t, err)
-			require.Equal(t, uint64(1), head.Block, "the service wrote nothing")
+			require.Equal(t, uint64(1), head.Number, "the service wrote nothing")
 		})
 	}
 }
@@ -109,7 +111,7 @@ func TestReadOnlyEvents(t *testing.T) {
 	n.apply(t, 1, "one", 1)
 	_, err := open(t, n.url).Events(t.Context(), store.EventOptions{})
 	require.NoError(t, err)
-	_, err = n.serve(t, service.Options{}).Events().Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+	_, err = n.serve(t, service.Options{}).Events().Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 	require.ErrorIs(t, err, service.ErrReadOnly)
 }
 
@@ -183,7 +185,7 @@ func TestForeignStore(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrHistory)
 	head, err := n.ents.Head(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, uint64(1), head.Block)
+	require.Equal(t, uint64(1), head.Number)
 
 	s := start(t, db, service.Options{Adopt: true})
 	_, err = s.Put(t.Context(), put(2, "two"))
@@ -219,7 +221,7 @@ func TestForeignBlock(t *testing.T) {
 	require.NoError(t, err)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
-	_, err = ents.Apply(t.Context(), store.Block{Number: 2, Ops: []store.Op{{Kind: store.Delete, Key: key(1)}}})
+	_, err = ents.Apply(t.Context(), entity.Block{Number: 2, Ops: []entity.Op{{Kind: entity.Delete, Key: key(1)}}})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		_, err := s.Get(t.Context(), key(1), nil)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // ErrChanged: an entity is not as the guard of a write wants it.
@@ -27,15 +27,15 @@ type Versions struct {
 }
 
 // VersionOf returns the version of an entity.
-func VersionOf(e *store.Entity) uint64 { return e.LastModifiedAtBlock }
+func VersionOf(e *entity.Entity) uint64 { return e.LastModifiedAtBlock }
 
 // Has tells whether an entity, nil when there is none, is at one of the versions.
-func (v *Versions) Has(e *store.Entity) bool {
+func (v *Versions) Has(e *entity.Entity) bool {
 	return e != nil && (v.Any || slices.Contains(v.List, VersionOf(e)))
 }
 
 // check fails with ErrChanged when the guard does not hold of an entity.
-func (g *Guard) check(e *store.Entity) error {
+func (g *Guard) check(e *entity.Entity) error {
 	if (g.Match == nil || g.Match.Has(e)) && (g.NoneMatch == nil || !g.NoneMatch.Has(e)) {
 		return nil
 	}

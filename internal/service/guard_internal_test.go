@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // TestRefusedByWhatFails: a write that an earlier one of its block forbids is made when
@@ -22,7 +23,7 @@ func TestRefusedByWhatFails(t *testing.T) {
 	group := make([]*write, 2)
 	for i := range group {
 		group[i] = newWrite(context.Background())
-		group[i].op = store.Op{Kind: store.Create, Key: store.Key{1}, BTL: 10}
+		group[i].op = entity.Op{Kind: entity.Create, Key: entity.Key{1}, BTL: 10}
 	}
 	group[0].op.StringAttributes = map[string]string{"$reserved": ""}
 	group[1].when.NoneMatch = &Versions{Any: true}

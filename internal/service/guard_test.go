@@ -14,6 +14,7 @@ import (
 
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 func versions(list ...uint64) *service.Versions { return &service.Versions{List: list} }
@@ -126,7 +127,7 @@ func TestGuardOfOthers(t *testing.T) {
 	require.NoError(t, err)
 	ents, err := db.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
-	_, err = ents.Apply(t.Context(), store.Block{Number: 7, Ops: []store.Op{{Kind: store.Update, Key: key(1), BTL: 100}}})
+	_, err = ents.Apply(t.Context(), entity.Block{Number: 7, Ops: []entity.Op{{Kind: entity.Update, Key: key(1), BTL: 100}}})
 	require.NoError(t, err)
 	p := put(1, "two")
 	p.When.Match = versions(done.Block)

@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
 
+	"github.com/varvedb/varve/store/entity"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
@@ -56,7 +57,7 @@ func keyring(t testing.TB, keys ...byte) *seal.Keyring {
 	return r
 }
 
-func key(n int) (k store.Key) {
+func key(n int) (k entity.Key) {
 	copy(k[:], fmt.Sprintf("key %d", n))
 	return k
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -32,7 +31,7 @@ func TestMetrics(t *testing.T) {
 	before := scrape()
 	_, err := s.Put(t.Context(), put(1, "one"))
 	require.NoError(t, err)
-	_, err = s.Events().Append(t.Context(), []store.Event{{Type: "A"}, {Type: "B"}}, nil)
+	_, err = s.Events().Append(t.Context(), []event.Event{{Type: "A"}, {Type: "B"}}, nil)
 	require.NoError(t, err)
 	after := scrape()
 	for name, text := range map[string]string{"before": before, "after": after} {
@@ -71,7 +70,7 @@ func TestSubscriberLag(t *testing.T) {
 	}
 	require.True(t, lag("rest", 0, 0)())
 	for _, kind := range []string{"A", "B", "A", "A", "B", "B"} {
-		_, err := s.Events().Append(t.Context(), []store.Event{{Type: kind}}, nil)
+		_, err := s.Events().Append(t.Context(), []event.Event{{Type: kind}}, nil)
 		require.NoError(t, err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -79,7 +78,7 @@ func TestSubscriberLag(t *testing.T) {
 	follow := func(protocol, kind string, from uint64, send func() error) {
 		running.Go(func() {
 			sub := service.Subscription{Protocol: protocol, Query: event.Query{Items: []event.Item{{Types: []string{kind}}}}, From: from, Ending: context.Background()}
-			err := s.Events().Follow(ctx, sub, func([]store.SequencedEvent) error { return send() })
+			err := s.Events().Follow(ctx, sub, func([]event.Sequenced) error { return send() })
 			if !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}

@@ -11,9 +11,9 @@ import (
 
 // plan is a block to be, and what it leaves behind.
 type plan struct {
-	block  store.Block
+	block  entity.Block
 	writes []*write // of the block: operation i has transaction index i
-	states map[store.Key]*state
+	states map[entity.Key]*state
 
 	// refused are not of the block, and why is in them. They are told when it is
 	// committed, since what refuses them may be a write of it.
@@ -29,17 +29,17 @@ func (p *plan) refuse() {
 
 // state is an entity while a block is planned.
 type state struct {
-	now     *store.Entity // nil: there is none
-	changed bool          // by the block
-	by      *write        // that changed it last
+	now     *entity.Entity // nil: there is none
+	changed bool           // by the block
+	by      *write         // that changed it last
 }
 
 // plan makes a block of writes, in their order: a put creates what there is not
 // and updates what there is. Deletes of what there is not are refused, and what a
 // guard does not let by.
 func (s *Service) plan(group []*write) (*plan, error) {
-	p := &plan{writes: make([]*write, 0, len(group)), states: make(map[store.Key]*state, len(group))}
-	p.block = store.Block{Number: s.head.block.Load() + 1, Ops: make([]store.Op, 0, len(group))}
+	p := &plan{writes: make([]*write, 0, len(group)), states: make(map[entity.Key]*state, len(group))}
+	p.block = entity.Block{Number: s.head.block.Load() + 1, Ops: make([]entity.Op, 0, len(group))}
 	if p.block.Number > entity.MaxBlockNumber {
 		return nil, fmt.Errorf("%w: the last block number is reached; import the store into a new one", store.ErrDiskFull)
 	}
@@ -48,7 +48,7 @@ func (s *Service) plan(group []*write) (*plan, error) {
 	}
 	for _, w := range group {
 		st := p.states[w.op.Key]
-		if w.err = w.when.check(st.now); w.err == nil && w.op.Kind == store.Delete && st.now == nil {
+		if w.err = w.when.check(st.now); w.err == nil && w.op.Kind == entity.Delete && st.now == nil {
 			w.err = store.ErrNotFound
 		}
 		if w.err != nil {
@@ -60,7 +60,7 @@ func (s *Service) plan(group []*write) (*plan, error) {
 		if st.by != nil {
 			st.by.written.Replaced = true
 		}
-		if op.Kind == store.Delete {
+		if op.Kind == entity.Delete {
 			st.now = nil
 			w.written = Written{Block: p.block.Number}
 		} else {
@@ -74,8 +74,8 @@ func (s *Service) plan(group []*write) (*plan, error) {
 }
 
 // put completes the operation of a put and moves the entity's state on.
-func (s *Service) put(p *plan, st *state, w *write, op *store.Op) {
-	next := &store.Entity{
+func (s *Service) put(p *plan, st *state, w *write, op *entity.Op) {
+	next := &entity.Entity{
 		Key: op.Key, ContentType: op.ContentType, Content: w.payload,
 		StringAttributes: op.StringAttributes, NumericAttributes: op.NumericAttributes,
 		LastModifiedAtBlock: p.block.Number, Expiration: entity.MaxBlock,
@@ -84,13 +84,13 @@ func (s *Service) put(p *plan, st *state, w *write, op *store.Op) {
 		next.Expiration = p.block.Number + op.BTL
 	}
 	if st.now == nil {
-		op.Kind, op.Owner = store.Create, s.opts.Owner
+		op.Kind, op.Owner = entity.Create, s.opts.Owner
 		if w.owner != nil {
 			op.Owner = *w.owner
 		}
 		next.Creator, next.Sequence = op.Owner, entity.MakeSequence(p.block.Number, op.TxIndex, op.OpIndex)
 	} else {
-		op.Kind, op.Owner = store.Update, st.now.Owner
+		op.Kind, op.Owner = entity.Update, st.now.Owner
 		if w.owner != nil {
 			op.Owner = *w.owner
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/varvedb/varve/internal/accesslog"
 	"github.com/varvedb/varve/internal/quota"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -40,7 +41,7 @@ type Page struct {
 // taken is held; a nil hold does not count. It ends with the first error of
 // yield. It fails with query.ErrSyntax, store.ErrInvalid, store.ErrBlockRange,
 // store.ErrUnsupported, ErrTime, or as seal.Keyring.Open and quota.Hold.Take do.
-func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield func(*store.Entity) error) (Page, error) {
+func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield func(*entity.Entity) error) (Page, error) {
 	work := s.worktime(ctx)
 	defer work.end()
 	defer hold.Release()
@@ -53,7 +54,7 @@ func (s *Service) Query(ctx context.Context, q *Query, hold *quota.Hold, yield f
 	return page, nil
 }
 
-func (s *Service) query(work *worktime, q *Query, hold *quota.Hold, yield func(*store.Entity) error) (page Page, err error) {
+func (s *Service) query(work *worktime, q *Query, hold *quota.Hold, yield func(*entity.Entity) error) (page Page, err error) {
 	expr, err := query.Parse(q.Text)
 	if err != nil {
 		return page, err
@@ -96,7 +97,7 @@ func (s *Service) query(work *worktime, q *Query, hold *quota.Hold, yield func(*
 }
 
 // give gives entities to yield, and back what was held for them.
-func (s *Service) give(entities []*store.Entity, hold *quota.Hold, count *int, yield func(*store.Entity) error) (err error) {
+func (s *Service) give(entities []*entity.Entity, hold *quota.Hold, count *int, yield func(*entity.Entity) error) (err error) {
 	defer hold.Release()
 	hold.Await()
 	for i, e := range entities {
@@ -114,7 +115,7 @@ func (s *Service) give(entities []*store.Entity, hold *quota.Hold, count *int, y
 
 // part is some of the results.
 type part struct {
-	entities []*store.Entity
+	entities []*entity.Entity
 	block    uint64
 	cursor   store.Cursor
 	last     bool // nothing comes after it
@@ -144,7 +145,7 @@ func (s *Service) readPart(ctx context.Context, at uint64, expr query.Expr, opts
 		return p, 0, err
 	}
 	defer func() { err = errors.Join(err, snap.Close()) }()
-	p.block, p.last = snap.Block(), true
+	p.block, p.last = snap.Number(), true
 	bytes, held := 0, int64(0)
 	for e, err := range snap.Query(ctx, expr, &opts) {
 		if err != nil {
@@ -171,7 +172,7 @@ func (s *Service) readPart(ctx context.Context, at uint64, expr query.Expr, opts
 
 // answerBytes is the memory of an entity and of the answer that is made of it: the answer has the
 // payload in base 64, or sealed and opened it is there twice.
-func answerBytes(e *store.Entity) int64 {
+func answerBytes(e *entity.Entity) int64 {
 	n := len(e.Content)
 	for name, value := range e.StringAttributes {
 		n += len(name) + len(value)

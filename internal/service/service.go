@@ -21,6 +21,7 @@ import (
 	"github.com/varvedb/varve/internal/service/seal"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // Defaults of Options.
@@ -63,7 +64,7 @@ type Options struct {
 	MaxGroup int
 
 	// Owner is that of new entities whose writer names none.
-	Owner store.Address
+	Owner entity.Address
 
 	// Adopt writes a store that something else has fed so far. What fed it cannot
 	// go on.

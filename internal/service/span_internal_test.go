@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/varvedb/varve/internal/accesslog"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // TestUntraced: where a request is not traced, what would make its spans allocates nothing;
@@ -20,7 +20,7 @@ func TestUntraced(t *testing.T) {
 	}))
 	for name, ctx := range map[string]context.Context{"none": t.Context(), "elsewhere": remote} {
 		w := newWrite(ctx)
-		p := &plan{writes: []*write{w}, block: store.Block{Number: 1}}
+		p := &plan{writes: []*write{w}, block: entity.Block{Number: 1}}
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			w.waits = span(w.ctx, "wait")
 			endSpan(spanCommit(p), nil, "n", 1)

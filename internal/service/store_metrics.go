@@ -94,7 +94,7 @@ func (m *storeMetrics) Collect(c chan<- prometheus.Metric) {
 		return
 	}
 	value(upDesc, prometheus.GaugeValue, 1)
-	if owed, err := m.ents.Owed(ctx); err == nil {
+	if owed, err := m.ents.Backlog(ctx); err == nil {
 		value(backlogDesc, prometheus.GaugeValue, float64(owed))
 	}
 	if m.events != nil {
@@ -102,7 +102,7 @@ func (m *storeMetrics) Collect(c chan<- prometheus.Metric) {
 			value(eventHeadDesc, prometheus.GaugeValue, float64(head))
 		}
 	}
-	stats, err := m.db.Stats(ctx)
+	stats, err := m.db.Engine().Stats(ctx)
 	if err != nil {
 		return
 	}

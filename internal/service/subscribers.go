@@ -8,12 +8,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // subscriber is a client that follows events.
 type subscriber struct {
 	protocol string
-	query    store.EventQuery
+	query    event.Query
 	has      atomic.Uint64 // the position up to which it lacks nothing
 }
 
@@ -25,7 +26,7 @@ func (f *subscriber) lag(ctx context.Context, events *store.Events, head uint64)
 	if has >= head {
 		return 0
 	}
-	for e, err := range events.Read(ctx, f.query, &store.EventReadOptions{From: has + 1, Limit: 1}) {
+	for e, err := range events.Read(ctx, f.query, &event.ReadOptions{From: has + 1, Limit: 1}) {
 		switch {
 		case err != nil:
 			return head - has

@@ -15,6 +15,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
 )
 
@@ -48,7 +49,7 @@ func Prepare(ctx context.Context, src string, cache *bench.Cache) (path string, 
 	defer bar.Finish()
 	return cache.File(ctx, "source-"+hex.EncodeToString(sum[:12]), Name(src)+".tar", func(f *os.File) error {
 		blocks, changing := int64(0), false
-		err := feed.NewTarWriter(f).WriteAll(ctx, s.Reopen(), func(b *store.Block) {
+		err := feed.NewTarWriter(f).WriteAll(ctx, s.Reopen(), func(b *entity.Block) {
 			blocks++
 			changing = changing || len(b.Ops) > 0
 			bar.Set(blocks)
@@ -110,5 +111,5 @@ func storeIdentity(ctx context.Context, rawURL string, ents *store.Entities) (st
 		return "", err
 	}
 	head := snap.Head()
-	return fmt.Sprintf("%s %d %s %d", driver.Redact(rawURL), head.Block, head.Digest, snap.Horizon()), snap.Close()
+	return fmt.Sprintf("%s %d %s %d", driver.Redact(rawURL), head.Number, head.Digest, snap.Horizon()), snap.Close()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/varvedb/varve/bench"
 	"github.com/varvedb/varve/internal/source"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
 	_ "github.com/varvedb/varve/store/sqlite"
 	"github.com/varvedb/varve/testdata"
@@ -119,7 +120,7 @@ func TestPrepareAnew(t *testing.T) {
 			require.NoError(t, err)
 			ents, err := db.Entities(t.Context(), store.EntityOptions{})
 			require.NoError(t, err)
-			_, err = ents.Apply(t.Context(), store.Block{Number: testdata.ArkivHead, Ops: []store.Op{{Kind: store.Create, BTL: 1}}})
+			_, err = ents.Apply(t.Context(), entity.Block{Number: testdata.ArkivHead, Ops: []entity.Op{{Kind: entity.Create, BTL: 1}}})
 			require.NoError(t, err)
 			require.NoError(t, db.Close())
 		},

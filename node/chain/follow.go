@@ -117,11 +117,11 @@ func (f *Follower) run(ctx context.Context) error {
 		if f.Until > 0 {
 			goal = min(last, f.Until)
 		}
-		if head.Empty || head.Block < goal {
+		if head.Empty || head.Number < goal {
 			err = f.advance(ctx, head, goal)
 		} else {
 			err = f.confirm(ctx, head, last)
-			if err == nil && (f.Once || f.Until > 0 && head.Block >= f.Until) {
+			if err == nil && (f.Once || f.Until > 0 && head.Number >= f.Until) {
 				return nil
 			}
 			if err == nil {
@@ -163,7 +163,7 @@ func (f *Follower) bind(ctx context.Context) error {
 	}
 	if !known && !head.Empty {
 		if err := f.adopt(ctx, genesis); err != nil {
-			return fmt.Errorf("%w: the store is at block %d, %w; follow into a new store, or adopt this one if it is of chain %d", ErrOtherChain, head.Block, err, id)
+			return fmt.Errorf("%w: the store is at block %d, %w; follow into a new store, or adopt this one if it is of chain %d", ErrOtherChain, head.Number, err, id)
 		}
 	}
 	err = f.Store.SetChain(ctx, store.Chain{ID: id, Genesis: genesis})
@@ -176,7 +176,7 @@ func (f *Follower) bind(ctx context.Context) error {
 // adopt tells whether a store that has blocks and says of no chain may be of one: because
 // of its block 0, which a copy of a store that followed has, or because the caller says so.
 func (f *Follower) adopt(ctx context.Context, genesis entity.Hash) error {
-	first, err := f.Store.BlockAt(ctx, 0)
+	first, err := f.Store.HeaderAt(ctx, 0)
 	switch {
 	case err != nil || first.Hash == genesis:
 		return err
@@ -189,7 +189,7 @@ func (f *Follower) adopt(ctx context.Context, genesis entity.Hash) error {
 }
 
 // look asks for both heads.
-func (f *Follower) look(ctx context.Context) (head store.BlockHead, last uint64, err error) {
+func (f *Follower) look(ctx context.Context) (head store.BlockHeader, last uint64, err error) {
 	if last, err = f.Client.BlockNumber(ctx); err != nil {
 		return head, 0, err
 	}
@@ -197,7 +197,7 @@ func (f *Follower) look(ctx context.Context) (head store.BlockHead, last uint64,
 		return head, 0, err
 	}
 	f.heard(last)
-	f.set(func(s *Status) { s.Store = head.Block })
+	f.set(func(s *Status) { s.Store = head.Number })
 	return head, last, nil
 }
 
@@ -205,12 +205,12 @@ func (f *Follower) look(ctx context.Context) (head store.BlockHead, last uint64,
 // store's: it may have been replaced by another of its number. That a chain is shorter
 // than the store says nothing: of several execution clients behind one address some are
 // late. What replaces the blocks above tells.
-func (f *Follower) confirm(ctx context.Context, head store.BlockHead, last uint64) error {
-	held, err := f.held(ctx, min(head.Block, last))
+func (f *Follower) confirm(ctx context.Context, head store.BlockHeader, last uint64) error {
+	held, err := f.held(ctx, min(head.Number, last))
 	if err != nil || held.Hash == (entity.Hash{}) {
 		return err
 	}
-	hash, ok, err := f.Client.Hash(ctx, held.Block)
+	hash, ok, err := f.Client.Hash(ctx, held.Number)
 	if err == nil && ok && hash != held.Hash {
 		err = errReorg
 	}
@@ -218,8 +218,8 @@ func (f *Follower) confirm(ctx context.Context, head store.BlockHead, last uint6
 }
 
 // advance applies the blocks after the head, up to goal.
-func (f *Follower) advance(ctx context.Context, head store.BlockHead, goal uint64) error {
-	if goal-head.Block < behind && !head.Empty {
+func (f *Follower) advance(ctx context.Context, head store.BlockHeader, goal uint64) error {
+	if goal-head.Number < behind && !head.Empty {
 		for b, err := range f.blocks(ctx, head, goal) {
 			if err != nil {
 				return err
@@ -237,7 +237,7 @@ func (f *Follower) advance(ctx context.Context, head store.BlockHead, goal uint6
 	before := f.Status()
 	_, err := f.Store.Load(ctx, f.blocks(ctx, head, goal), store.LoadOptions{Changes: perCommit, Progress: func(l store.Loaded) {
 		f.moved(func(s *Status) {
-			s.Store, s.Blocks, s.Changes = l.Head.Block, before.Blocks+uint64(l.Blocks), before.Changes+uint64(l.Changes)
+			s.Store, s.Blocks, s.Changes = l.Head.Number, before.Blocks+uint64(l.Blocks), before.Changes+uint64(l.Changes)
 		})
 	}})
 	return err
@@ -245,7 +245,7 @@ func (f *Follower) advance(ctx context.Context, head store.BlockHead, goal uint6
 
 // blocks fetches the blocks after a head, one request ahead, and checks that each is the
 // child of the one before. It ends with errReorg where one is not.
-func (f *Follower) blocks(ctx context.Context, head store.BlockHead, goal uint64) iter.Seq2[entity.Block, error] {
+func (f *Follower) blocks(ctx context.Context, head store.BlockHeader, goal uint64) iter.Seq2[entity.Block, error] {
 	return func(yield func(entity.Block, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		batches := make(chan batch, 1)
@@ -279,9 +279,9 @@ type batch struct {
 }
 
 // fetch sends the blocks after a head in batches, and closes.
-func (f *Follower) fetch(ctx context.Context, head store.BlockHead, goal uint64, to chan<- batch) {
+func (f *Follower) fetch(ctx context.Context, head store.BlockHeader, goal uint64, to chan<- batch) {
 	defer close(to)
-	next := head.Block + 1
+	next := head.Number + 1
 	if head.Empty {
 		next = 0
 	}
@@ -309,16 +309,16 @@ func (f *Follower) rewind(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	common, err := f.common(ctx, min(head.Block, last))
+	common, err := f.common(ctx, min(head.Number, last))
 	if err != nil {
 		return err
 	}
 	err = f.Store.Rewind(ctx, common)
 	if errors.Is(err, store.ErrBlockRange) || errors.Is(err, store.ErrUnsupported) {
-		err = fmt.Errorf("%w: it goes back to block %d, the store is at %d: %w; follow into a new store", ErrTooDeep, common, head.Block, err)
+		err = fmt.Errorf("%w: it goes back to block %d, the store is at %d: %w; follow into a new store", ErrTooDeep, common, head.Number, err)
 	}
 	if err == nil {
-		f.moved(func(s *Status) { s.Store, s.Reorgs, s.Rewound = common, s.Reorgs+1, s.Rewound+head.Block-common })
+		f.moved(func(s *Status) { s.Store, s.Reorgs, s.Rewound = common, s.Reorgs+1, s.Rewound+head.Number-common })
 	}
 	return err
 }
@@ -369,12 +369,12 @@ func (f *Follower) same(ctx context.Context, number uint64) (bool, error) {
 }
 
 // held returns the store's block of a number, without a hash where it was adopted.
-func (f *Follower) held(ctx context.Context, number uint64) (store.BlockHead, error) {
-	h, err := f.Store.BlockAt(ctx, number)
+func (f *Follower) held(ctx context.Context, number uint64) (store.BlockHeader, error) {
+	h, err := f.Store.HeaderAt(ctx, number)
 	if err != nil {
 		return h, err
 	}
-	if h.Empty || h.Block != number {
+	if h.Empty || h.Number != number {
 		h.Hash = entity.Hash{}
 	}
 	if h.Hash == (entity.Hash{}) && !f.Adopt {

@@ -17,6 +17,7 @@ import (
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/node/chain/chaintest"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
@@ -52,9 +53,9 @@ func requireFollowed(t testing.TB, c *chaintest.Chain, ents *store.Entities) {
 	for _, b := range c.Blocks() {
 		_, err := fed.Apply(t.Context(), b)
 		require.NoError(t, err)
-		want, err := fed.BlockAt(t.Context(), b.Number)
+		want, err := fed.HeaderAt(t.Context(), b.Number)
 		require.NoError(t, err)
-		got, err := ents.BlockAt(t.Context(), b.Number)
+		got, err := ents.HeaderAt(t.Context(), b.Number)
 		require.NoError(t, err)
 		require.Equal(t, want, got, "block %d", b.Number)
 	}
@@ -153,7 +154,7 @@ func reach(t *testing.T, c *chaintest.Chain, ents *store.Entities, failed <-chan
 // them with what the chain had after that block.
 func page(ctx context.Context, c *chaintest.Chain, ents *store.Entities, rng *rand.Rand, count *int) error {
 	opts := &store.QueryOptions{Limit: 1 + rng.IntN(20)}
-	var live map[store.Key]chaintest.Life
+	var live map[entity.Key]chaintest.Life
 	var found int
 	for {
 		at := uint64(store.Head)
@@ -162,7 +163,7 @@ func page(ctx context.Context, c *chaintest.Chain, ents *store.Entities, rng *ra
 			if err != nil {
 				return err
 			}
-			at = rng.Uint64N(head.Block + 1)
+			at = rng.Uint64N(head.Number + 1)
 		}
 		full, err := onePage(ctx, c, ents, at, opts, &live, &found)
 		if errors.Is(err, store.ErrBlockRange) {
@@ -182,24 +183,24 @@ func page(ctx context.Context, c *chaintest.Chain, ents *store.Entities, rng *ra
 	return nil
 }
 
-func onePage(ctx context.Context, c *chaintest.Chain, ents *store.Entities, at uint64, opts *store.QueryOptions, live *map[store.Key]chaintest.Life, found *int) (full bool, err error) {
+func onePage(ctx context.Context, c *chaintest.Chain, ents *store.Entities, at uint64, opts *store.QueryOptions, live *map[entity.Key]chaintest.Life, found *int) (full bool, err error) {
 	s, err := ents.At(ctx, at)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if opts.After == "" {
-		shown := s.At()
+		shown := s.Header()
 		if shown.Empty {
 			return false, nil
 		}
 		was := false
 		if *live, was = c.Live(shown.Hash); !was {
-			return false, fmt.Errorf("block %d with hash %s never was", shown.Block, shown.Hash)
+			return false, fmt.Errorf("block %d with hash %s never was", shown.Number, shown.Hash)
 		}
 	}
 	n := 0
-	var last *store.Entity
+	var last *entity.Entity
 	for e, err := range s.Query(ctx, nil, opts) {
 		if err != nil {
 			return false, err
@@ -297,7 +298,7 @@ func TestFollowOtherChain(t *testing.T) {
 
 	fed := open(t, newURL(t, "compact"))
 	for _, b := range ours.Blocks()[:3] {
-		b.Hash, b.Time = store.Hash{}, 0
+		b.Hash, b.Time = entity.Hash{}, 0
 		_, err := fed.Apply(t.Context(), b)
 		require.NoError(t, err)
 	}
@@ -352,7 +353,7 @@ func TestFollowMalformed(t *testing.T) {
 		require.ErrorIs(t, f.Run(t.Context()), chain.ErrCompression)
 		head, err := ents.Head(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, bad-1, head.Block)
+		require.Equal(t, bad-1, head.Number)
 	}
 }
 
@@ -372,7 +373,7 @@ func TestFollowGivenBlocks(t *testing.T) {
 	random := chaintest.New(1, 7)
 	random.Grow(60)
 	ents, want := open(t, newURL(t, "arkiv")), open(t, newURL(t, "arkiv"))
-	before := store.Block{Number: 1000, Ops: []store.Op{{Kind: store.Create, Key: store.Key{1}, BTL: 5000}}}
+	before := entity.Block{Number: 1000, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}, BTL: 5000}}}
 	c := chaintest.After(1, before.Number)
 	for _, e := range []*store.Entities{ents, want} {
 		_, err := e.Apply(t.Context(), before)
@@ -395,7 +396,7 @@ func TestFollowGivenBlocks(t *testing.T) {
 			require.NoError(t, f.Run(t.Context()))
 			got, err := ents.Head(t.Context())
 			require.NoError(t, err)
-			head, err := want.BlockAt(t.Context(), c.Last())
+			head, err := want.HeaderAt(t.Context(), c.Last())
 			require.NoError(t, err)
 			require.Equal(t, head, got)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/node/chain/chaintest"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // TestFollowFromState: a store that has no more than the state at a block, of which it
@@ -35,11 +36,11 @@ func TestFollowFromState(t *testing.T) {
 }
 
 // stateOf returns a store of what blocks have left, without their hashes.
-func stateOf(t *testing.T, blocks []store.Block) *store.Entities {
+func stateOf(t *testing.T, blocks []entity.Block) *store.Entities {
 	t.Helper()
 	fed, state := open(t, newURL(t, "compact")), open(t, newURL(t, "compact"))
 	for _, b := range blocks {
-		b.Hash, b.Time = store.Hash{}, 0
+		b.Hash, b.Time = entity.Hash{}, 0
 		_, err := fed.Apply(t.Context(), b)
 		require.NoError(t, err)
 	}
@@ -50,7 +51,7 @@ func stateOf(t *testing.T, blocks []store.Block) *store.Entities {
 }
 
 // all returns the entities at the head.
-func all(t *testing.T, ents *store.Entities) (list []*store.Entity) {
+func all(t *testing.T, ents *store.Entities) (list []*entity.Entity) {
 	t.Helper()
 	s, err := ents.At(t.Context(), store.Head)
 	require.NoError(t, err)

@@ -67,10 +67,10 @@ func (h *Handler) getBlockByNumber(ctx context.Context, c *call) error {
 	if err := c.param(0, "the block", false, &tag); err != nil {
 		return err
 	}
-	return h.getBlock(ctx, c, func(snap *store.Snapshot) (store.BlockHead, bool, error) {
-		number := tag.at(snap.Head().Block)
-		b, err := snap.BlockAt(ctx, number)
-		return b, !b.Empty && b.Block == number, err
+	return h.getBlock(ctx, c, func(snap *store.Snapshot) (store.BlockHeader, bool, error) {
+		number := tag.at(snap.Head().Number)
+		b, err := snap.HeaderAt(ctx, number)
+		return b, !b.Empty && b.Number == number, err
 	})
 }
 
@@ -80,13 +80,13 @@ func (h *Handler) getBlockByHash(ctx context.Context, c *call) error {
 	if err := c.param(0, "the block's hash", false, &hash); err != nil {
 		return err
 	}
-	return h.getBlock(ctx, c, func(snap *store.Snapshot) (store.BlockHead, bool, error) {
+	return h.getBlock(ctx, c, func(snap *store.Snapshot) (store.BlockHeader, bool, error) {
 		return h.hashes.find(ctx, snap, hash)
 	})
 }
 
 // getBlock adds a block, or null where there is none.
-func (h *Handler) getBlock(ctx context.Context, c *call, find func(*store.Snapshot) (store.BlockHead, bool, error)) error {
+func (h *Handler) getBlock(ctx context.Context, c *call, find func(*store.Snapshot) (store.BlockHeader, bool, error)) error {
 	snap, err := h.ents.At(ctx, store.Head)
 	if err != nil {
 		return err
@@ -101,8 +101,8 @@ func (h *Handler) getBlock(ctx context.Context, c *call, find func(*store.Snapsh
 		return nil
 	}
 	var parent topic
-	if b.Block > 0 {
-		before, err := snap.BlockAt(ctx, b.Block-1)
+	if b.Number > 0 {
+		before, err := snap.HeaderAt(ctx, b.Number-1)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // gotBlock is a block as clients see it.
@@ -25,8 +25,8 @@ func TestBlocks(t *testing.T) {
 	var b *gotBlock
 	n.result(t, &b, "eth_getBlockByNumber", "latest", false)
 	require.Nil(t, b)
-	hash := store.Hash{0: 0xaa, 31: 1}
-	_, err := n.ents.Apply(t.Context(), store.Block{Number: 0, Hash: hash, Time: 1_700_000_000, Ops: []store.Op{create(1)}})
+	hash := entity.Hash{0: 0xaa, 31: 1}
+	_, err := n.ents.Apply(t.Context(), entity.Block{Number: 0, Hash: hash, Time: 1_700_000_000, Ops: []entity.Op{create(1)}})
 	require.NoError(t, err)
 	for number := uint64(1); number <= 200; number++ {
 		if number != 150 {
@@ -73,16 +73,16 @@ func TestBlocks(t *testing.T) {
 // a block that was replaced are not, also when the one in its place did the same.
 func TestLogsByHash(t *testing.T) {
 	n := newNode(t, "compact", Options{})
-	hashes := map[uint64]store.Hash{}
+	hashes := map[uint64]entity.Hash{}
 	forks := byte(0)
 	apply := func(number uint64) {
-		hash := store.Hash(sha256.Sum256([]byte{forks, byte(number >> 16), byte(number >> 8), byte(number), byte(number >> 31)}))
+		hash := entity.Hash(sha256.Sum256([]byte{forks, byte(number >> 16), byte(number >> 8), byte(number), byte(number >> 31)}))
 		if number%3 == 0 {
 			copy(hash[:], "like") // as others begin, too
 		}
 		hashes[number] = hash
-		_, err := n.ents.Apply(t.Context(), store.Block{Number: number, Hash: hashes[number], Ops: []store.Op{{
-			Kind: store.Create, Key: keyOf(int(number % (1 << 24))), BTL: 1 << 40, Owner: alice,
+		_, err := n.ents.Apply(t.Context(), entity.Block{Number: number, Hash: hashes[number], Ops: []entity.Op{{
+			Kind: entity.Create, Key: keyOf(int(number % (1 << 24))), BTL: 1 << 40, Owner: alice,
 		}}})
 		require.NoError(t, err)
 	}
@@ -105,12 +105,12 @@ func TestLogsByHash(t *testing.T) {
 	for range 300 {
 		find(numbers[r.IntN(len(numbers))])
 	}
-	n.fails(t, CodeUnknownBlock, "eth_getLogs", m{"blockHash": store.Hash{0: 1}.String()})
+	n.fails(t, CodeUnknownBlock, "eth_getLogs", m{"blockHash": entity.Hash{0: 1}.String()})
 	for range 3 {
 		at := numbers[600+r.IntN(100)]
 		require.NoError(t, n.ents.Rewind(t.Context(), at))
 		forks++
-		var gone []store.Hash
+		var gone []entity.Hash
 		for _, number := range numbers {
 			if number <= at {
 				continue

@@ -231,7 +231,7 @@ func (h *Handler) clientVersion(_ context.Context, c *call) error {
 
 func (h *Handler) blockNumber(ctx context.Context, c *call) error {
 	head, err := h.head(ctx)
-	c.out = appendQuantity(c.out, head.Block)
+	c.out = appendQuantity(c.out, head.Number)
 	return err
 }
 
@@ -249,6 +249,6 @@ func (h *Handler) getBlockTiming(ctx context.Context, c *call) error {
 	}
 	head, seen := h.heads.last()
 	c.out = fmt.Appendf(c.out, `{"current_block":%d,"current_block_time":%d,"duration":%d}`,
-		head.Block, blockTime(head, seen), (h.opts.BlockTime+time.Second-1)/time.Second)
+		head.Number, blockTime(head, seen), (h.opts.BlockTime+time.Second-1)/time.Second)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/varvedb/varve/internal/jsonuint"
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
 )
 
@@ -31,7 +30,7 @@ var usual = include{Key: true, ContentType: true, Payload: true, Owner: true, At
 
 // appendEntity adds an entity with the fields that are asked for. It is written by hand
 // because it is much of what an answer costs.
-func appendEntity(b []byte, e *store.Entity, in *include) []byte {
+func appendEntity(b []byte, e *entity.Entity, in *include) []byte {
 	b = append(b, '{')
 	open := len(b)
 	data := func(asked bool, name string, value []byte) {
@@ -72,7 +71,7 @@ var (
 
 // appendAttributes adds the user's attributes in the order of their names, and the
 // synthetic ones before them.
-func appendAttributes(b []byte, e *store.Entity, in *include) []byte {
+func appendAttributes(b []byte, e *entity.Entity, in *include) []byte {
 	var space [16]string
 	b = append(b, `"stringAttributes":[`...)
 	open := len(b)

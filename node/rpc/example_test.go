@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
 
+	"github.com/varvedb/varve/store/entity"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
@@ -34,8 +35,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	block := store.Block{Number: 1, Ops: []store.Op{{
-		Kind: store.Create, Key: store.Key{31: 7}, BTL: 100, ContentType: "text/plain", Content: []byte("hello"),
+	block := entity.Block{Number: 1, Ops: []entity.Op{{
+		Kind: entity.Create, Key: entity.Key{31: 7}, BTL: 100, ContentType: "text/plain", Content: []byte("hello"),
 		StringAttributes: map[string]string{"type": "greeting"},
 	}}}
 	if _, err := ents.Apply(ctx, block); err != nil {

@@ -198,7 +198,7 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 		return err
 	}
 	defer snap.Close()
-	from, to := criteria.From.at(snap.Head().Block), criteria.To.at(snap.Head().Block)
+	from, to := criteria.From.at(snap.Head().Number), criteria.To.at(snap.Head().Number)
 	if criteria.Hash != nil {
 		b, ok, err := h.hashes.find(ctx, snap, *criteria.Hash)
 		if err != nil {
@@ -207,7 +207,7 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 		if !ok {
 			return failf(CodeUnknownBlock, "unknown block %s", criteria.Hash)
 		}
-		from, to = b.Block, b.Block
+		from, to = b.Number, b.Number
 	}
 	list := newList(c)
 	defer list.end()
@@ -220,7 +220,7 @@ func (h *Handler) appendLogs(ctx context.Context, c *call, criteria *criteria) e
 		return failf(CodeTooLarge, "a range of %d blocks, at most %d are allowed", to-from+1, h.opts.Limits.Blocks)
 	}
 	n := 0
-	err = h.eachBlock(ctx, snap, from, to, func(b store.BlockHead, logs []*eventLog) bool {
+	err = h.eachBlock(ctx, snap, from, to, func(b store.BlockHeader, logs []*eventLog) bool {
 		for _, l := range logs {
 			if !criteria.match(l) {
 				continue

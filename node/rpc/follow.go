@@ -10,7 +10,7 @@ import (
 
 // blockLogs is a block and what is asked for of its logs.
 type blockLogs struct {
-	head    store.BlockHead
+	head    store.BlockHeader
 	parent  topic // its hash; zero when it is not known
 	logs    []*eventLog
 	removed bool // the block is no longer part of the chain
@@ -20,7 +20,7 @@ type blockLogs struct {
 // begins anew.
 type recentLogs struct {
 	mu    sync.Mutex
-	logs  map[store.BlockHead][]*eventLog
+	logs  map[store.BlockHeader][]*eventLog
 	count int // logs
 }
 
@@ -30,14 +30,14 @@ const (
 	recentCount  = 64 << 10
 )
 
-func (r *recentLogs) get(b store.BlockHead) ([]*eventLog, bool) {
+func (r *recentLogs) get(b store.BlockHeader) ([]*eventLog, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	logs, ok := r.logs[b]
 	return logs, ok
 }
 
-func (r *recentLogs) put(b store.BlockHead, logs []*eventLog) {
+func (r *recentLogs) put(b store.BlockHeader, logs []*eventLog) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.logs) >= recentBlocks || r.count+len(logs) > recentCount {
@@ -51,15 +51,15 @@ func (r *recentLogs) put(b store.BlockHead, logs []*eventLog) {
 }
 
 // eachBlock gives the logs of the blocks of a range, in order, until give returns false.
-func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHead, []*eventLog) bool) error {
-	blocks, err := snap.Blocks(ctx, from, to)
+func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHeader, []*eventLog) bool) error {
+	blocks, err := snap.Headers(ctx, from, to)
 	if err != nil {
 		return err
 	}
 	for i, b := range blocks {
 		logs, ok := h.recent.get(b)
 		if !ok {
-			return h.readBlocks(ctx, snap, blocks[i].Block, to, give)
+			return h.readBlocks(ctx, snap, blocks[i].Number, to, give)
 		}
 		if !give(b, logs) {
 			return nil
@@ -68,7 +68,7 @@ func (h *Handler) eachBlock(ctx context.Context, snap *store.Snapshot, from, to 
 	return ctx.Err()
 }
 
-func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHead, []*eventLog) bool) error {
+func (h *Handler) readBlocks(ctx context.Context, snap *store.Snapshot, from, to uint64, give func(store.BlockHeader, []*eventLog) bool) error {
 	for set, err := range snap.Changes(ctx, from, to) {
 		if err != nil {
 			return err
@@ -111,17 +111,17 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	if news, err = f.retract(ctx, snap); err != nil || head.Empty {
 		return news, false, err
 	}
-	to := min(head.Block, f.next+maxStep-1)
+	to := min(head.Number, f.next+maxStep-1)
 	if f.next > to {
 		return news, false, nil
 	}
 	count, last := 0, to
-	tell := func(b store.BlockHead, all []*eventLog) bool {
+	tell := func(b store.BlockHeader, all []*eventLog) bool {
 		step := blockLogs{head: b}
 		if n := len(f.told); n > 0 {
 			step.parent = blockHash(f.told[n-1].head)
 		}
-		if f.criteria != nil && f.criteria.within(b.Block) {
+		if f.criteria != nil && f.criteria.within(b.Number) {
 			for _, l := range all {
 				if f.criteria.match(l) {
 					step.logs = append(step.logs, l)
@@ -129,12 +129,12 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 			}
 		}
 		news, f.told = append(news, step), append(f.told, step)
-		f.next, last = b.Block+1, b.Block
+		f.next, last = b.Number+1, b.Number
 		count += len(step.logs)
 		return count < h.opts.Limits.Logs
 	}
 	if f.criteria == nil {
-		blocks, err := snap.Blocks(ctx, f.next, to)
+		blocks, err := snap.Headers(ctx, f.next, to)
 		if err != nil {
 			return news, false, err
 		}
@@ -143,7 +143,7 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 		}
 	} else if err := h.eachBlock(ctx, snap, f.next, to, tell); err != nil {
 		if errors.Is(err, store.ErrBlockRange) {
-			f.next = head.Block + 1 // pruned before it was asked for
+			f.next = head.Number + 1 // pruned before it was asked for
 		}
 		return news, false, err
 	}
@@ -153,7 +153,7 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 	if n := len(f.told) - maxTold; n > 0 {
 		f.told = append([]blockLogs(nil), f.told[n:]...)
 	}
-	return news, last < head.Block, nil
+	return news, last < head.Number, nil
 }
 
 // retract returns the blocks that were told and are no longer part of the chain, the newest
@@ -161,21 +161,21 @@ func (h *Handler) advance(ctx context.Context, f *follower) (news []blockLogs, m
 func (f *follower) retract(ctx context.Context, snap *store.Snapshot) (removed []blockLogs, err error) {
 	for len(f.told) > 0 {
 		last := f.told[len(f.told)-1]
-		now, err := snap.BlockAt(ctx, last.head.Block)
+		now, err := snap.HeaderAt(ctx, last.head.Number)
 		if err != nil || now == last.head {
 			return removed, err
 		}
 		last.removed = true
 		removed = append(removed, last)
 		f.told = f.told[:len(f.told)-1]
-		f.next = last.head.Block
+		f.next = last.head.Number
 		if n := len(f.told); n > 0 {
-			f.next = f.told[n-1].head.Block + 1 // other blocks may be where there was a gap
+			f.next = f.told[n-1].head.Number + 1 // other blocks may be where there was a gap
 		}
 	}
 	// What was told before is forgotten, or there was nothing but a head that is gone.
-	if head := snap.Head(); f.next > head.Block+1 {
-		f.next = head.Block + 1
+	if head := snap.Head(); f.next > head.Number+1 {
+		f.next = head.Number + 1
 	}
 	return removed, nil
 }
@@ -196,8 +196,8 @@ func (h *Handler) newFollower(ctx context.Context, c *criteria) (*follower, erro
 	}
 	// What it was not told it need not take back, but it must know where another history
 	// begins.
-	blocks, err := snap.Blocks(ctx, max(head.Block, maxTold)-maxTold, head.Block)
-	f := &follower{criteria: c, next: head.Block + 1}
+	blocks, err := snap.Headers(ctx, max(head.Number, maxTold)-maxTold, head.Number)
+	f := &follower{criteria: c, next: head.Number + 1}
 	for _, b := range blocks {
 		f.told = append(f.told, blockLogs{head: b})
 	}

@@ -20,8 +20,8 @@ type hashIndex struct {
 const spanBlocks = 1024
 
 type span struct {
-	last   store.BlockHead // when it was read: where it is another one, so may those before be
-	begins []uint32        // of the hashes
+	last   store.BlockHeader // when it was read: where it is another one, so may those before be
+	begins []uint32          // of the hashes
 }
 
 func newHashIndex() hashIndex {
@@ -29,7 +29,7 @@ func newHashIndex() hashIndex {
 }
 
 // find returns the block of a snapshot that has a hash.
-func (x *hashIndex) find(ctx context.Context, snap *store.Snapshot, hash topic) (b store.BlockHead, ok bool, err error) {
+func (x *hashIndex) find(ctx context.Context, snap *store.Snapshot, hash topic) (b store.BlockHeader, ok bool, err error) {
 	select {
 	case x.turn <- struct{}{}:
 		defer func() { <-x.turn }()
@@ -40,10 +40,10 @@ func (x *hashIndex) find(ctx context.Context, snap *store.Snapshot, hash topic) 
 		if err := ctx.Err(); err != nil {
 			return b, false, err
 		}
-		n := last.Block / spanBlocks
+		n := last.Number / spanBlocks
 		first := n * spanBlocks
 		if s, known := x.spans[n]; !known || s.last != last || slices.Contains(s.begins, begin(hash)) {
-			blocks, err := snap.Blocks(ctx, first, last.Block)
+			blocks, err := snap.Headers(ctx, first, last.Number)
 			if err != nil {
 				return b, false, err
 			}
@@ -60,7 +60,7 @@ func (x *hashIndex) find(ctx context.Context, snap *store.Snapshot, hash topic) 
 		if first == 0 {
 			break
 		}
-		if last, err = snap.BlockAt(ctx, first-1); err != nil {
+		if last, err = snap.HeaderAt(ctx, first-1); err != nil {
 			return b, false, err
 		}
 	}

@@ -12,13 +12,13 @@ import (
 // heads is the last block that the handler knows of, for whoever waits for the next.
 type heads struct {
 	mu    sync.Mutex
-	known store.BlockHead
+	known store.BlockHeader
 	seen  time.Time // when it was first known
 	moved chan struct{}
 }
 
 // observe is told of the store's head, and when.
-func (h *heads) observe(head store.BlockHead, now time.Time) {
+func (h *heads) observe(head store.BlockHeader, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if head == h.known && !h.seen.IsZero() {
@@ -30,14 +30,14 @@ func (h *heads) observe(head store.BlockHead, now time.Time) {
 }
 
 // last returns the head and when it was first known.
-func (h *heads) last() (store.BlockHead, time.Time) {
+func (h *heads) last() (store.BlockHeader, time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.known, h.seen
 }
 
 // next waits for another head than one.
-func (h *heads) next(ctx context.Context, than store.BlockHead) (store.BlockHead, error) {
+func (h *heads) next(ctx context.Context, than store.BlockHeader) (store.BlockHeader, error) {
 	for {
 		h.mu.Lock()
 		known, moved := h.known, h.moved
@@ -54,7 +54,7 @@ func (h *heads) next(ctx context.Context, than store.BlockHead) (store.BlockHead
 }
 
 // head reads the store's head.
-func (h *Handler) head(ctx context.Context) (store.BlockHead, error) {
+func (h *Handler) head(ctx context.Context) (store.BlockHeader, error) {
 	head, err := h.ents.Head(ctx)
 	if err == nil {
 		h.heads.observe(head, h.opts.Now())
@@ -86,7 +86,7 @@ func (h *Handler) watch(ctx context.Context) {
 // countCache holds the number of entities at a head, which clients like to ask for.
 type countCache struct {
 	turn  chan struct{} // of who uses what follows
-	head  store.BlockHead
+	head  store.BlockHeader
 	count uint64
 	valid bool
 }

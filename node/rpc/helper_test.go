@@ -15,16 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
 var (
-	alice = store.Address{0: 0xa1, 19: 1}
-	bob   = store.Address{0: 0xb0, 19: 2}
+	alice = entity.Address{0: 0xa1, 19: 1}
+	bob   = entity.Address{0: 0xb0, 19: 2}
 )
 
-func keyOf(n int) store.Key {
-	return store.Key{0: 0xe0, 29: byte(n >> 16), 30: byte(n >> 8), 31: byte(n)}
+func keyOf(n int) entity.Key {
+	return entity.Key{0: 0xe0, 29: byte(n >> 16), 30: byte(n >> 8), 31: byte(n)}
 }
 
 // node is a store that is served.
@@ -65,19 +66,19 @@ func (n *node) serve(t testing.TB, o Options) *node {
 
 func newNode(t testing.TB, layout string, o Options) *node { return newStore(t, layout).serve(t, o) }
 
-func (n *node) apply(t testing.TB, number uint64, ops ...store.Op) {
+func (n *node) apply(t testing.TB, number uint64, ops ...entity.Op) {
 	t.Helper()
 	for i := range ops {
 		ops[i].OpIndex = uint32(i)
 	}
-	_, err := n.ents.Apply(context.Background(), store.Block{Number: number, Ops: ops})
+	_, err := n.ents.Apply(context.Background(), entity.Block{Number: number, Ops: ops})
 	require.NoError(t, err)
 }
 
 // create is an operation that makes entity number n, with attributes to ask for.
-func create(n int) store.Op {
-	return store.Op{
-		Kind: store.Create, Key: keyOf(n), BTL: 1000, Owner: alice, ContentType: "text/plain", Content: fmt.Appendf(nil, "payload %d", n),
+func create(n int) entity.Op {
+	return entity.Op{
+		Kind: entity.Create, Key: keyOf(n), BTL: 1000, Owner: alice, ContentType: "text/plain", Content: fmt.Appendf(nil, "payload %d", n),
 		StringAttributes:  map[string]string{"type": "node", "name": fmt.Sprintf("n%04d", n)},
 		NumericAttributes: map[string]uint64{"rank": uint64(n % 7), "n": uint64(n)},
 	}

@@ -13,10 +13,11 @@ import (
 	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // topic is an indexed word of a log.
-type topic = store.Hash
+type topic = entity.Hash
 
 // The operation types of the contract's one event.
 const (
@@ -63,12 +64,12 @@ func rank(c store.EntityChange) uint64 {
 	return math.MaxUint64
 }
 
-func created(before, after *store.Entity) bool {
+func created(before, after *entity.Entity) bool {
 	return after != nil && (before == nil || before.Sequence != after.Sequence)
 }
 
 // change adds what happened to an entity.
-func (w *logWriter) change(before, after *store.Entity) {
+func (w *logWriter) change(before, after *entity.Entity) {
 	if before != nil && (after == nil || created(before, after)) {
 		w.add(before, chain.TopicDeleted, opDeleted, before.Owner)
 	}
@@ -91,13 +92,13 @@ func (w *logWriter) change(before, after *store.Entity) {
 	}
 }
 
-func sameContent(a, b *store.Entity) bool {
+func sameContent(a, b *entity.Entity) bool {
 	return a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
 		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes)
 }
 
 // add adds an event in both of its forms and returns the first.
-func (w *logWriter) add(e *store.Entity, event topic, op byte, owner store.Address, numbers ...uint64) *eventLog {
+func (w *logWriter) add(e *entity.Entity, event topic, op byte, owner entity.Address, numbers ...uint64) *eventLog {
 	l := &eventLog{address: chain.Processor, topics: []topic{event, topic(e.Key), addressTopic(owner)}, index: len(w.logs)}
 	for _, n := range numbers {
 		l.data = appendWord(l.data, n)
@@ -107,7 +108,7 @@ func (w *logWriter) add(e *store.Entity, event topic, op byte, owner store.Addre
 	return l
 }
 
-func (w *logWriter) ownerChanged(before, after *store.Entity) {
+func (w *logWriter) ownerChanged(before, after *entity.Entity) {
 	w.logs = append(w.logs, &eventLog{
 		address: chain.Processor, index: len(w.logs),
 		topics: []topic{chain.TopicOwnerChanged, topic(after.Key), addressTopic(before.Owner), addressTopic(after.Owner)},
@@ -116,13 +117,13 @@ func (w *logWriter) ownerChanged(before, after *store.Entity) {
 }
 
 // operation adds the contract's form. The entity's hash is not kept, and zero.
-func (w *logWriter) operation(e *store.Entity, op byte, owner store.Address) {
+func (w *logWriter) operation(e *entity.Entity, op byte, owner entity.Address) {
 	l := &eventLog{address: chain.Registry, topics: []topic{chain.TopicOperation, topic(e.Key), {31: op}, addressTopic(owner)}, index: len(w.logs)}
 	l.data = append(appendWord(nil, min(e.Expiration, math.MaxUint32)), make([]byte, 32)...)
 	w.logs = append(w.logs, l)
 }
 
-func addressTopic(a store.Address) (t topic) {
+func addressTopic(a entity.Address) (t topic) {
 	copy(t[12:], a[:])
 	return t
 }
@@ -133,16 +134,16 @@ func appendWord(b []byte, n uint64) []byte {
 
 // blockHash returns the hash of a block. A store that was not told has none: then it is one
 // that differs where the blocks differ, by their number or by the history up to them.
-func blockHash(head store.BlockHead) topic {
-	if head.Hash != (store.Hash{}) {
+func blockHash(head store.BlockHeader) topic {
+	if head.Hash != (entity.Hash{}) {
 		return head.Hash
 	}
-	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte("varve block "), head.Block), head.Digest[:]...))
+	return sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte("varve block "), head.Number), head.Digest[:]...))
 }
 
 // blockTime returns when a block was made in seconds since 1970, if that is known, and else
 // when it was first seen here.
-func blockTime(head store.BlockHead, seen time.Time) uint64 {
+func blockTime(head store.BlockHeader, seen time.Time) uint64 {
 	if head.Time != 0 {
 		return head.Time
 	}
@@ -151,7 +152,7 @@ func blockTime(head store.BlockHead, seen time.Time) uint64 {
 
 // appendLog adds a log of a block as JSON. What the store does not keep is zero: hashes of
 // transactions, and their indexes but of creations.
-func appendLog(b []byte, head store.BlockHead, l *eventLog, removed bool) []byte {
+func appendLog(b []byte, head store.BlockHeader, l *eventLog, removed bool) []byte {
 	hash := blockHash(head)
 	b = append(jsonuint.AppendHex(append(b, `{"address":"`...), l.address[:]), `","topics":[`...)
 	for i := range l.topics {
@@ -161,7 +162,7 @@ func appendLog(b []byte, head store.BlockHead, l *eventLog, removed bool) []byte
 		b = append(jsonuint.AppendHex(append(b, '"'), l.topics[i][:]), '"')
 	}
 	b = append(jsonuint.AppendHex(append(b, `],"data":"`...), l.data), '"')
-	b = appendQuantity(append(b, `,"blockNumber":`...), head.Block)
+	b = appendQuantity(append(b, `,"blockNumber":`...), head.Number)
 	b = append(jsonuint.AppendHex(append(b, `,"blockHash":"`...), hash[:]), '"')
 	b = append(jsonuint.AppendHex(append(b, `,"transactionHash":"`...), make([]byte, 32)), '"')
 	b = appendQuantity(append(b, `,"transactionIndex":`...), l.tx)

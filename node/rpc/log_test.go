@@ -15,6 +15,7 @@ import (
 
 	"github.com/varvedb/varve/node/chain"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // gotLog is a log as it is answered.
@@ -73,12 +74,12 @@ func events(t *testing.T, n *node) {
 	first.TxIndex = 1
 	n.apply(t, 10, create(1), first, short)
 	update := create(1)
-	update.Kind, update.Content = store.Update, []byte("new")
-	n.apply(t, 11, update, store.Op{Kind: store.ExtendBTL, Key: keyOf(2), BTL: 5})
-	n.apply(t, 12, store.Op{Kind: store.ChangeOwner, Key: keyOf(1), Owner: bob}, create(4))
-	n.apply(t, 13, store.Op{Kind: store.Delete, Key: keyOf(1)}, store.Op{Kind: store.Expire, Key: keyOf(3)})
+	update.Kind, update.Content = entity.Update, []byte("new")
+	n.apply(t, 11, update, entity.Op{Kind: entity.ExtendBTL, Key: keyOf(2), BTL: 5})
+	n.apply(t, 12, entity.Op{Kind: entity.ChangeOwner, Key: keyOf(1), Owner: bob}, create(4))
+	n.apply(t, 13, entity.Op{Kind: entity.Delete, Key: keyOf(1)}, entity.Op{Kind: entity.Expire, Key: keyOf(3)})
 	n.apply(t, 15)
-	n.apply(t, 18, store.Op{Kind: store.Delete, Key: keyOf(4)}, create(4), create(5), store.Op{Kind: store.Delete, Key: keyOf(5)})
+	n.apply(t, 18, entity.Op{Kind: entity.Delete, Key: keyOf(4)}, create(4), create(5), entity.Op{Kind: entity.Delete, Key: keyOf(5)})
 }
 
 func TestLogs(t *testing.T) {
@@ -96,7 +97,7 @@ func TestLogs(t *testing.T) {
 			var logs []gotLog
 			n.result(t, &logs, "eth_getLogs", of(0, 18))
 			require.Equal(t, want, texts(logs))
-			n.handler.recent = recentLogs{logs: map[store.BlockHead][]*eventLog{}}
+			n.handler.recent = recentLogs{logs: map[store.BlockHeader][]*eventLog{}}
 			for range 2 { // read, and remembered
 				for b := uint64(9); b <= 18; b++ {
 					n.result(t, &logs, "eth_getLogs", of(b, b))
@@ -125,7 +126,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-func word(a store.Address) string { return "0x000000000000000000000000" + a.String()[2:] }
+func word(a entity.Address) string { return "0x000000000000000000000000" + a.String()[2:] }
 
 // TestFilters: a filter tells what came since it was asked, takes back what was rewound,
 // and goes when nobody asks.

@@ -39,7 +39,7 @@ func newMetrics(r prometheus.Registerer, h *Handler) (*metrics, error) {
 		gauge("varve_arkiv_subscriptions", "Subscriptions over WebSocket.", func() int { n, _ := h.notifications(); return n }),
 		gauge("varve_arkiv_subscription_lag_blocks", "Blocks that the subscription is behind which is furthest behind.",
 			func() int { _, lag := h.notifications(); return lag }),
-		gauge("varve_arkiv_head_block", "Number of the last block.", func() int { head, _ := h.heads.last(); return int(head.Block) }),
+		gauge("varve_arkiv_head_block", "Number of the last block.", func() int { head, _ := h.heads.last(); return int(head.Number) }),
 	} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("metrics: %w", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/internal/accesslog"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 func body(method, params string) string {
@@ -129,7 +129,7 @@ func TestAnswerBytes(t *testing.T) {
 	require.Nil(t, list[0].Error)
 	require.Equal(t, CodeTooLarge, list[1].Error.Code)
 	require.Nil(t, list[2].Error)
-	big.Kind, big.Content = store.Update, make([]byte, 4000)
+	big.Kind, big.Content = entity.Update, make([]byte, 4000)
 	n.apply(t, 11, big)
 	_, text = n.post(t, "["+query+","+query+"]")
 	require.Contains(t, text, fmt.Sprint(CodeTooLarge))
@@ -154,7 +154,7 @@ func TestSmallMethods(t *testing.T) {
 		n.result(t, &count, "arkiv_getEntityCount")
 		require.Equal(t, 2, count)
 	}
-	n.apply(t, 301, store.Op{Kind: store.Delete, Key: keyOf(1)})
+	n.apply(t, 301, entity.Op{Kind: entity.Delete, Key: keyOf(1)})
 	n.result(t, &count, "arkiv_getEntityCount")
 	require.Equal(t, 1, count)
 	a := n.call(t, "arkiv_getBlockTiming")

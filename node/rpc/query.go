@@ -97,7 +97,7 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 		if err != nil {
 			return p, err
 		}
-		p.at = o.AtBlock.at(head.Block)
+		p.at = o.AtBlock.at(head.Number)
 	}
 	limit := h.opts.Limits.Results
 	if o.ResultsPerPage > 0 {
@@ -131,7 +131,7 @@ func (h *Handler) readQuery(ctx context.Context, c *call) (p page, err error) {
 	if o.Cursor == "" {
 		return p, nil
 	}
-	block, err := o.Cursor.Block()
+	block, err := o.Cursor.Number()
 	if err != nil {
 		return p, &failure{code: CodeCursor, message: err.Error(), cause: err}
 	}
@@ -156,8 +156,8 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 	}
 	defer snap.Close()
 	if !p.started {
-		if p.block = snap.Block(); p.options.After != "" && h.ents.Temporal() {
-			if p.block, err = p.options.After.Block(); err != nil {
+		if p.block = snap.Number(); p.options.After != "" && h.ents.Temporal() {
+			if p.block, err = p.options.After.Number(); err != nil {
 				return false, err
 			}
 		}
@@ -165,7 +165,7 @@ func (h *Handler) appendPart(ctx context.Context, c *call, p *page) (whole bool,
 			return true, appendByKey(ctx, c, snap, key, p)
 		}
 	}
-	var last *store.Entity
+	var last *entity.Entity
 	n, options := 0, p.options
 	for e, err := range snap.Query(ctx, p.expr, &options) {
 		if err != nil {
@@ -210,7 +210,7 @@ func (h *Handler) checkSize(c *call, p *page) error {
 	return nil
 }
 
-func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key store.Key, p *page) error {
+func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key entity.Key, p *page) error {
 	e, err := snap.Get(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -229,13 +229,13 @@ func appendByKey(ctx context.Context, c *call, snap *store.Snapshot, key store.K
 }
 
 // cursorAfter returns a cursor of what comes after an entity.
-func cursorAfter(snap *store.Snapshot, e *store.Entity, options store.QueryOptions) (store.Cursor, error) {
+func cursorAfter(snap *store.Snapshot, e *entity.Entity, options store.QueryOptions) (store.Cursor, error) {
 	options.Parts = 0 // the entity has what a cursor in this order needs
 	return snap.Cursor(e, &options)
 }
 
 // textBytes is about what an entity has as JSON.
-func textBytes(e *store.Entity) int {
+func textBytes(e *entity.Entity) int {
 	n := 1024 + 2*len(e.Content)
 	for name, value := range e.StringAttributes {
 		n += 32 + len(name) + len(value)
@@ -253,7 +253,7 @@ func asCursorFault(err error, cursor store.Cursor) error {
 }
 
 // byKey tells whether a query asks for one entity, which is found faster so.
-func byKey(expr query.Expr) (key store.Key, ok bool) {
+func byKey(expr query.Expr) (key entity.Key, ok bool) {
 	compare, ok := expr.(query.Compare)
 	if !ok || compare.Name != entity.AttrKey || compare.Op != query.Equal {
 		return key, false

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -20,7 +20,7 @@ func TestQuery(t *testing.T) {
 		t.Run(layout, func(t *testing.T) {
 			n := newNode(t, layout, Options{})
 			n.apply(t, 10, create(1), create(2), create(3))
-			n.apply(t, 12, store.Op{Kind: store.Update, Key: keyOf(2), BTL: 50, Owner: alice, ContentType: "a/b", Content: []byte{0, 0xff}, StringAttributes: map[string]string{"say": `a "b" \c`}})
+			n.apply(t, 12, entity.Op{Kind: entity.Update, Key: keyOf(2), BTL: 50, Owner: alice, ContentType: "a/b", Content: []byte{0, 0xff}, StringAttributes: map[string]string{"say": `a "b" \c`}})
 			for text, want := range map[string][]int{
 				"": {3, 2, 1}, "*": {3, 2, 1}, "$all": {3, 2, 1}, "1 = 1": {3, 2, 1},
 				`type = "node"`: {3, 1}, "!type": {2}, `!say && n > 0`: {3, 1}, `n = 1 OR n = 3`: {3, 1}, `NOT (type = "node")`: {2},

@@ -128,7 +128,7 @@ func New(ctx context.Context, ents *store.Entities, o Options) (*Handler, error)
 	h := &Handler{ents: ents, opts: o, places: make(chan struct{}, l.Concurrent), sockets: make(chan struct{}, l.Sockets), hashes: newHashIndex(), memory: quota.New(l.Memory)}
 	h.filters.list, h.heads.moved = map[string]*installed{}, make(chan struct{})
 	h.count.turn = make(chan struct{}, 1)
-	h.recent.logs = map[store.BlockHead][]*eventLog{}
+	h.recent.logs = map[store.BlockHeader][]*eventLog{}
 	var err error
 	if h.metrics, err = newMetrics(o.Metrics, h); err != nil {
 		return nil, fmt.Errorf("rpc: %w", err)
@@ -183,7 +183,7 @@ func (h *Handler) at(ctx context.Context, block uint64) (*store.Snapshot, error)
 func (h *Handler) reached(ctx context.Context, block uint64) (*store.Snapshot, error) {
 	for {
 		snap, err := h.ents.At(ctx, store.Head)
-		if err != nil || snap.Head().Block >= block {
+		if err != nil || snap.Head().Number >= block {
 			return snap, err
 		}
 		err = errors.Join(snap.Close(), h.reach(ctx, block))
@@ -201,11 +201,11 @@ func (h *Handler) reach(ctx context.Context, block uint64) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, max(h.opts.Wait, 0))
 	defer cancel()
-	for head.Block < block {
+	for head.Number < block {
 		if head, err = h.heads.next(wait, head); err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
-			return fmt.Errorf("block %d is %w: the last one is %d", block, errAhead, head.Block)
+			return fmt.Errorf("block %d is %w: the last one is %d", block, errAhead, head.Number)
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ func (h *Handler) notifications() (count, lag int) {
 	head, _ := h.heads.last()
 	for next := range h.notified.Range {
 		count++
-		lag = max(lag, int(int64(head.Block+1)-int64(next.(*atomic.Uint64).Load())))
+		lag = max(lag, int(int64(head.Number+1)-int64(next.(*atomic.Uint64).Load())))
 	}
 	return count, lag
 }
@@ -148,15 +148,15 @@ const (
 )
 
 // appendHeader adds a block's header, of which a store knows number, hashes and time.
-func (h *Handler) appendHeader(b []byte, head store.BlockHead, parent topic) []byte {
+func (h *Handler) appendHeader(b []byte, head store.BlockHeader, parent topic) []byte {
 	seen := h.opts.Now()
 	if last, at := h.heads.last(); last == head {
 		seen = at
-	} else if last.Block > head.Block {
-		seen = at.Add(-time.Duration(last.Block-head.Block) * h.opts.BlockTime)
+	} else if last.Number > head.Number {
+		seen = at.Add(-time.Duration(last.Number-head.Number) * h.opts.BlockTime)
 	}
 	hash := blockHash(head)
-	b = appendQuantity(append(b, `{"number":`...), head.Block)
+	b = appendQuantity(append(b, `{"number":`...), head.Number)
 	b = append(jsonuint.AppendHex(append(b, `,"hash":"`...), hash[:]), '"')
 	b = append(jsonuint.AppendHex(append(b, `,"parentHash":"`...), parent[:]), '"')
 	b = appendQuantity(append(b, `,"timestamp":`...), blockTime(head, seen))

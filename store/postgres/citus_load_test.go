@@ -22,22 +22,22 @@ var citusReads = flag.Int64("citus-reads", 300, "views that are compared beside 
 // loadRows is how many entities a block creates; it also changes one of the block before.
 const loadRows = 20
 
-func loadKey(n, i uint64) (k store.Key) {
+func loadKey(n, i uint64) (k entity.Key) {
 	binary.BigEndian.PutUint64(k[:], (n*1000+i)*0x9E3779B97F4A7C15) // spread
 	return k
 }
 
-func loadBlock(n uint64) store.Block {
-	b := store.Block{Number: n}
-	op := func(kind entity.Kind, key store.Key) {
-		b.Ops = append(b.Ops, store.Op{Kind: kind, Key: key, BTL: 1 << 30, ContentType: "x", Content: make([]byte, 200),
+func loadBlock(n uint64) entity.Block {
+	b := entity.Block{Number: n}
+	op := func(kind entity.Kind, key entity.Key) {
+		b.Ops = append(b.Ops, entity.Op{Kind: kind, Key: key, BTL: 1 << 30, ContentType: "x", Content: make([]byte, 200),
 			StringAttributes: map[string]string{"type": "t"}, NumericAttributes: map[string]uint64{"b": n}})
 	}
 	for i := range uint64(loadRows) {
-		op(store.Create, loadKey(n, i))
+		op(entity.Create, loadKey(n, i))
 	}
 	if n > 1 {
-		op(store.Update, loadKey(n-1, 0))
+		op(entity.Update, loadKey(n-1, 0))
 	}
 	return b
 }
@@ -45,7 +45,7 @@ func loadBlock(n uint64) store.Block {
 // showsBlock tells what a view lacks of its block, of what that changed and of the one
 // before as it was left, or has of the next.
 func showsBlock(t testing.TB, s *store.Snapshot) error {
-	n := s.Block()
+	n := s.Number()
 	want := map[uint64]uint64{n + 1: 0, n: loadRows + min(n-1, 1)}
 	if n > 2 {
 		want[n-1] = loadRows
@@ -117,7 +117,7 @@ func TestCitusBesideALoad(t *testing.T) {
 				commits = append(commits, time.Since(started))
 			}
 			wg.Wait()
-			require.NoError(t, ents.Settle(t.Context()))
+			require.NoError(t, ents.Flush(t.Context()))
 			for i := range uint64(50) {
 				opened, err := lookAt(t, ents, 1+i*(head-1)/49, 0)
 				require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/internal/pgtest"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/storetest"
 )
 
@@ -92,8 +93,8 @@ func openEntities(t testing.TB, rawURL, layout string) (*store.Entities, error) 
 // applyOne applies a block with one entity of its own.
 func applyOne(t testing.TB, ents *store.Entities, block uint64) {
 	t.Helper()
-	_, err := ents.Apply(t.Context(), store.Block{Number: block, Ops: []store.Op{{
-		Kind: store.Create, Key: store.Key{byte(block)}, BTL: 100, Content: []byte("x"), ContentType: "text/plain",
+	_, err := ents.Apply(t.Context(), entity.Block{Number: block, Ops: []entity.Op{{
+		Kind: entity.Create, Key: entity.Key{byte(block)}, BTL: 100, Content: []byte("x"), ContentType: "text/plain",
 		NumericAttributes: map[string]uint64{"n": block},
 	}}})
 	require.NoError(t, err)
@@ -130,7 +131,7 @@ func TestCitusSpreads(t *testing.T) {
 				applyOne(t, ents, block)
 				require.NotEqual(t, before, pgtest.Exec(t, plain, "SELECT number FROM varve_commit"))
 			}
-			require.NoError(t, ents.Settle(t.Context()))
+			require.NoError(t, ents.Flush(t.Context()))
 			require.Equal(t, "4", pgtest.Exec(t, plain,
 				"SELECT count(*) FROM varve_commit_shards AS s JOIN varve_commit AS c ON c.number = s.number"))
 			for block := uint64(1); block <= 3; block++ {
@@ -161,7 +162,7 @@ func TestCitusTorn(t *testing.T) {
 		_, err = ents.At(t.Context(), store.Head)
 		require.ErrorIs(t, err, driver.ErrLocked)
 		require.ErrorContains(t, err, "not all machines")
-		_, err = ents.Apply(t.Context(), store.Block{Number: 2})
+		_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
 		require.ErrorIs(t, err, driver.ErrLocked)
 
 		heads := make(chan error, 1)
@@ -173,7 +174,7 @@ func TestCitusTorn(t *testing.T) {
 		require.NoError(t, <-heads)
 		head, err := ents.Head(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, uint64(1), head.Block)
+		require.Equal(t, uint64(1), head.Number)
 	}
 	applyOne(t, ents, 2)
 }

@@ -91,7 +91,7 @@ func appendAsChild(t *testing.T, url, name string) {
 		wg.Go(func() {
 			for n := range appends {
 				turn := event.NewTag("turn", fmt.Sprintf("%d-%d", g, n))
-				pair := []store.Event{{Type: "Taken", Tags: []store.Tag{turn}, Data: []byte(name)}, {Type: "Seen", Tags: []store.Tag{turn}, Data: []byte(name)}}
+				pair := []event.Event{{Type: "Taken", Tags: []event.Tag{turn}, Data: []byte(name)}, {Type: "Seen", Tags: []event.Tag{turn}, Data: []byte(name)}}
 				for {
 					_, err := evs.Append(context.Background(), pair, event.Unless(event.Typed("Taken", turn)))
 					if err == nil {
@@ -99,7 +99,7 @@ func appendAsChild(t *testing.T, url, name string) {
 					}
 					// The other child took it: one event more, of another kind.
 					require.ErrorIs(t, err, store.ErrConflict)
-					pair, turn = []store.Event{{Type: "Late", Tags: []store.Tag{turn}, Data: []byte(name)}}, event.NewTag("turn", turn.Value+name)
+					pair, turn = []event.Event{{Type: "Late", Tags: []event.Tag{turn}, Data: []byte(name)}}, event.NewTag("turn", turn.Value+name)
 				}
 			}
 		})
@@ -109,7 +109,7 @@ func appendAsChild(t *testing.T, url, name string) {
 
 // follow reads until each child's every turn is there: three events for two
 // children.
-func follow(t *testing.T, evs *store.Events) (list []store.SequencedEvent) {
+func follow(t *testing.T, evs *store.Events) (list []event.Sequenced) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -126,10 +126,10 @@ func follow(t *testing.T, evs *store.Events) (list []store.SequencedEvent) {
 }
 
 // requireWhole compares what was followed with what is there in the end.
-func requireWhole(t *testing.T, evs *store.Events, followed []store.SequencedEvent) {
+func requireWhole(t *testing.T, evs *store.Events, followed []event.Sequenced) {
 	t.Helper()
 	n := 0
-	taken := map[store.Tag]int{}
+	taken := map[event.Tag]int{}
 	writers := map[string]int{}
 	for e, err := range evs.Read(t.Context(), event.All(), nil) {
 		require.NoError(t, err)

@@ -27,7 +27,7 @@ func openEvents(t *testing.T, url string) *store.Events {
 
 func appendOne(t *testing.T, evs *store.Events) {
 	t.Helper()
-	_, err := evs.Append(t.Context(), []store.Event{{Type: "made"}}, nil)
+	_, err := evs.Append(t.Context(), []event.Event{{Type: "made"}}, nil)
 	require.NoError(t, err)
 }
 

@@ -158,7 +158,7 @@ func useStore(t *testing.T, rawURL string, several bool, meanwhile func()) {
 		require.NoError(t, err)
 		meanwhile()
 	}
-	require.NoError(t, ents.Settle(ctx))
+	require.NoError(t, ents.Flush(ctx))
 	meanwhile()
 	requireSetUp(t, db.Engine())
 	q, err := query.Parse(`name = "é" && n >= 0`)

@@ -89,10 +89,10 @@ func TestStandby(t *testing.T) {
 			break
 		}
 	}
-	stats, err := replica.Stats(ctx)
+	stats, err := replica.Engine().Stats(ctx)
 	require.NoError(t, err)
 	require.NotNil(t, stats.ReplicaLag)
-	stats, err = db.Stats(ctx)
+	stats, err = db.Engine().Stats(ctx)
 	require.NoError(t, err)
 	require.Nil(t, stats.ReplicaLag, "of a primary")
 	_, err = read.Apply(ctx, entity.Block{Number: 3})
@@ -101,7 +101,7 @@ func TestStandby(t *testing.T) {
 	// A standby that nobody sends anything is as far behind as its last transaction.
 	require.NoError(t, primary.Stop(ctx))
 	behind := func() time.Duration {
-		stats, err := replica.Stats(ctx)
+		stats, err := replica.Engine().Stats(ctx)
 		require.NoError(t, err)
 		return *stats.ReplicaLag
 	}

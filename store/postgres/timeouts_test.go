@@ -13,6 +13,7 @@ import (
 
 	"github.com/varvedb/varve/internal/pgtest"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -50,24 +51,24 @@ DO $$ BEGIN EXECUTE format('ALTER SCHEMA %I OWNER TO hasty', current_schema()); 
 	return admin, u.String()
 }
 
-func keyOf(n uint64) store.Key {
-	var k store.Key
+func keyOf(n uint64) entity.Key {
+	var k entity.Key
 	binary.BigEndian.PutUint64(k[:], n)
 	return k
 }
 
 // blockOf makes one entity, and changes the one before.
-func blockOf(n uint64) store.Block {
+func blockOf(n uint64) entity.Block {
 	content := bytes.Repeat([]byte{byte(n)}, 3000)
-	b := store.Block{Number: n, Ops: []store.Op{{Kind: store.Create, Key: keyOf(n), BTL: 1000, Content: content, NumericAttributes: map[string]uint64{"n": n}}}}
+	b := entity.Block{Number: n, Ops: []entity.Op{{Kind: entity.Create, Key: keyOf(n), BTL: 1000, Content: content, NumericAttributes: map[string]uint64{"n": n}}}}
 	if n > 1 {
-		b.Ops = append(b.Ops, store.Op{Kind: store.Update, TxIndex: 1, Key: keyOf(n - 1), BTL: 1000, Content: content})
+		b.Ops = append(b.Ops, entity.Op{Kind: entity.Update, TxIndex: 1, Key: keyOf(n - 1), BTL: 1000, Content: content})
 	}
 	return b
 }
 
-func blocks(from, to uint64) iter.Seq2[store.Block, error] {
-	return func(yield func(store.Block, error) bool) {
+func blocks(from, to uint64) iter.Seq2[entity.Block, error] {
+	return func(yield func(entity.Block, error) bool) {
 		for n := from; n <= to; n++ {
 			if !yield(blockOf(n), nil) {
 				return
@@ -95,7 +96,7 @@ func TestTimeoutsOfRole(t *testing.T) {
 			require.NoError(t, err)
 			_, err = ents.Load(t.Context(), blocks(1, 20), store.LoadOptions{}) // compared with what is there
 			require.NoError(t, err)
-			require.NoError(t, ents.Settle(t.Context()))
+			require.NoError(t, ents.Flush(t.Context()))
 			_, err = ents.Verify(t.Context())
 			require.NoError(t, err)
 			_, err = ents.Summary(t.Context())
@@ -106,9 +107,9 @@ func TestTimeoutsOfRole(t *testing.T) {
 			require.NoError(t, ents.Rewind(t.Context(), 18))
 			require.NoError(t, ents.Prune(t.Context(), 3))
 
-			_, err = evs.Import(t.Context(), func(yield func(store.SequencedEvent, error) bool) {
+			_, err = evs.Import(t.Context(), func(yield func(event.Sequenced, error) bool) {
 				for n := range uint64(10) {
-					if !yield(store.SequencedEvent{Position: n + 1, Event: event.Event{Type: "A", Tags: []event.Tag{{Key: "k", Value: fmt.Sprint(n)}}}}, nil) {
+					if !yield(event.Sequenced{Position: n + 1, Event: event.Event{Type: "A", Tags: []event.Tag{{Key: "k", Value: fmt.Sprint(n)}}}}, nil) {
 						return
 					}
 				}

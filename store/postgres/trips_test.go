@@ -146,7 +146,7 @@ func TestTrips(t *testing.T) {
 			require.NoError(t, err)
 			_, err = ents.Apply(ctx, entity.Block{Number: 1, Ops: []entity.Op{{Kind: entity.Create, Key: entity.Key{1}, BTL: 10, Content: []byte("x")}}})
 			require.NoError(t, err)
-			require.NoError(t, ents.Settle(ctx))
+			require.NoError(t, ents.Flush(ctx))
 			read := func() {
 				s, err := ents.At(ctx, store.Head)
 				require.NoError(t, err)
@@ -200,7 +200,7 @@ func TestTripsOfEvents(t *testing.T) {
 	evs, err := db.Events(ctx, store.EventOptions{})
 	require.NoError(t, err)
 	add := func() {
-		_, err := evs.Append(ctx, []store.Event{{Type: "made", Tags: []store.Tag{event.NewTag("n", "1")}}}, nil)
+		_, err := evs.Append(ctx, []event.Event{{Type: "made", Tags: []event.Tag{event.NewTag("n", "1")}}}, nil)
 		require.NoError(t, err)
 	}
 	add()
@@ -219,30 +219,30 @@ func TestTripsOfReads(t *testing.T) {
 	defer func() { require.NoError(t, db.Close()) }()
 	evs, err := db.Events(ctx, store.EventOptions{})
 	require.NoError(t, err)
-	var many store.EventQuery
-	var batch []store.Event
+	var many event.Query
+	var batch []event.Event
 	for i := range 200 {
 		n := event.NewTag("n", fmt.Sprint(i))
-		many.Items = append(many.Items, store.EventItem{Tags: []store.Tag{n}})
-		batch = append(batch, store.Event{Type: "made", Tags: []store.Tag{n, event.NewTag("all", "x")}})
+		many.Items = append(many.Items, event.Item{Tags: []event.Tag{n}})
+		batch = append(batch, event.Event{Type: "made", Tags: []event.Tag{n, event.NewTag("all", "x")}})
 	}
-	for _, part := range [][]store.Event{batch[:150], batch[150:]} { // the second has no postings
+	for _, part := range [][]event.Event{batch[:150], batch[150:]} { // the second has no postings
 		_, err := evs.Append(ctx, part, nil)
 		require.NoError(t, err)
 	}
 	for name, c := range map[string]struct {
-		q     store.EventQuery
-		opts  store.EventReadOptions
+		q     event.Query
+		opts  event.ReadOptions
 		want  int
 		trips int
 	}{
-		"everything": {event.All(), store.EventReadOptions{}, 200, 1},
-		"a tag":      {event.Tagged(event.NewTag("n", "1")), store.EventReadOptions{}, 1, 2},
-		"tags":       {event.Tagged(event.NewTag("n", "1"), event.NewTag("all", "x")), store.EventReadOptions{}, 1, 2},
-		"a type":     {event.Of("made"), store.EventReadOptions{Limit: 150}, 150, 2},
-		"backwards":  {event.Tagged(event.NewTag("all", "x")), store.EventReadOptions{Backwards: true, Limit: 1}, 1, 2},
-		"many":       {many, store.EventReadOptions{}, 200, 2},
-		"nothing":    {event.Tagged(event.NewTag("n", "none")), store.EventReadOptions{}, 0, 1},
+		"everything": {event.All(), event.ReadOptions{}, 200, 1},
+		"a tag":      {event.Tagged(event.NewTag("n", "1")), event.ReadOptions{}, 1, 2},
+		"tags":       {event.Tagged(event.NewTag("n", "1"), event.NewTag("all", "x")), event.ReadOptions{}, 1, 2},
+		"a type":     {event.Of("made"), event.ReadOptions{Limit: 150}, 150, 2},
+		"backwards":  {event.Tagged(event.NewTag("all", "x")), event.ReadOptions{Backwards: true, Limit: 1}, 1, 2},
+		"many":       {many, event.ReadOptions{}, 200, 2},
+		"nothing":    {event.Tagged(event.NewTag("n", "none")), event.ReadOptions{}, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := func() {

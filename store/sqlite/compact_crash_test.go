@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // compactCrashEnv names the database that a child process applies blocks to
@@ -22,19 +23,19 @@ const compactCrashEnv = "VARVE_TEST_COMPACT_CRASH"
 
 // crashBlock is a block of a stream in which every entity changes again and
 // again, so that what a merge has half done matters.
-func crashBlock(number uint64) store.Block {
-	b := store.Block{Number: number}
+func crashBlock(number uint64) entity.Block {
+	b := entity.Block{Number: number}
 	for i := range uint64(8) {
 		n := number*8 + i
-		op := store.Op{
-			Kind: store.Update, OpIndex: uint32(i), BTL: 100 + n%50, Owner: store.Address{byte(n % 3)},
-			Key:               store.Key{0: byte(n % 40)},
+		op := entity.Op{
+			Kind: entity.Update, OpIndex: uint32(i), BTL: 100 + n%50, Owner: entity.Address{byte(n % 3)},
+			Key:               entity.Key{0: byte(n % 40)},
 			Content:           []byte(fmt.Sprint("payload ", n)),
 			StringAttributes:  map[string]string{"state": fmt.Sprint(n % 7), "unique": fmt.Sprint(n)},
 			NumericAttributes: map[string]uint64{"n": n},
 		}
 		if n < 40+8 { // the first block is block 1
-			op.Kind = store.Create
+			op.Kind = entity.Create
 		}
 		b.Ops = append(b.Ops, op)
 	}
@@ -63,12 +64,12 @@ func applyUntilKilled(t *testing.T, url string) {
 	require.NoError(t, err)
 	head, err := ents.Head(context.Background())
 	require.NoError(t, err)
-	for number := head.Block + 1; ; number++ {
+	for number := head.Number + 1; ; number++ {
 		if _, err := ents.Apply(context.Background(), crashBlock(number)); err != nil {
 			panic(err)
 		}
 		if number%7 == 0 { // in the way of the background, or before it
-			if err := ents.Settle(context.Background()); err != nil {
+			if err := ents.Flush(context.Background()); err != nil {
 				panic(err)
 			}
 		}
@@ -116,14 +117,14 @@ func checkAfterCrash(t *testing.T, url string, acknowledged uint64) {
 	require.NoError(t, err)
 	head, err := ents.Head(t.Context())
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, head.Block, acknowledged)
+	require.GreaterOrEqual(t, head.Number, acknowledged)
 
 	other, err := store.Open(t.Context(), "sqlite://"+t.TempDir()+"/varve.db?layout=arkiv&durability=unsafe", nil)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, other.Close()) }()
 	want, err := other.Entities(t.Context(), store.EntityOptions{})
 	require.NoError(t, err)
-	for number := uint64(1); number <= head.Block; number++ {
+	for number := uint64(1); number <= head.Number; number++ {
 		_, err := want.Apply(t.Context(), crashBlock(number))
 		require.NoError(t, err)
 	}
@@ -133,14 +134,14 @@ func checkAfterCrash(t *testing.T, url string, acknowledged uint64) {
 		wantHead, err := want.Head(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, wantHead, head)
-		for _, block := range []uint64{head.Block, head.Block / 2, head.Block - 1} {
+		for _, block := range []uint64{head.Number, head.Number / 2, head.Number - 1} {
 			require.Equal(t, allAt(t, want, block), allAt(t, ents, block))
 		}
-		require.NoError(t, ents.Settle(t.Context()))
+		require.NoError(t, ents.Flush(t.Context()))
 	}
 }
 
-func allAt(t *testing.T, ents *store.Entities, block uint64) (all []store.Entity) {
+func allAt(t *testing.T, ents *store.Entities, block uint64) (all []entity.Entity) {
 	t.Helper()
 	s, err := ents.At(t.Context(), block)
 	require.NoError(t, err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -32,16 +31,16 @@ func TestConsumeCrash(t *testing.T) {
 	url := "sqlite://" + t.TempDir() + "/varve.db"
 	evs := openEvents(t, url)
 	for n := range total {
-		_, err := evs.Append(t.Context(), []store.Event{{Type: "N", Data: []byte(fmt.Sprint(n))}}, nil)
+		_, err := evs.Append(t.Context(), []event.Event{{Type: "N", Data: []byte(fmt.Sprint(n))}}, nil)
 		require.NoError(t, err)
 	}
 	for _, handled := range []int{1, 20, 60} {
 		killConsumer(t, url, handled)
 	}
 	finished := errors.New("finished")
-	_, err := evs.Append(t.Context(), []store.Event{{Type: "N", Data: []byte("last")}}, nil)
+	_, err := evs.Append(t.Context(), []event.Event{{Type: "N", Data: []byte("last")}}, nil)
 	require.NoError(t, err)
-	err = event.Consume(t.Context(), evs, crashConsumer(func(e *store.SequencedEvent) error {
+	err = event.Consume(t.Context(), evs, crashConsumer(func(e *event.Sequenced) error {
 		if string(e.Data) == "last" {
 			return finished
 		}
@@ -57,14 +56,14 @@ func TestConsumeCrash(t *testing.T) {
 	require.Equal(t, total, n)
 }
 
-func crashConsumer(before func(*store.SequencedEvent) error) event.Consumer {
-	return event.Consumer{Name: "c", Query: event.Of("N"), Handle: func(_ context.Context, e *store.SequencedEvent) ([]store.Event, *store.Condition, error) {
-		return []store.Event{{Type: "Handled", Data: e.Data}}, nil, before(e)
+func crashConsumer(before func(*event.Sequenced) error) event.Consumer {
+	return event.Consumer{Name: "c", Query: event.Of("N"), Handle: func(_ context.Context, e *event.Sequenced) ([]event.Event, *event.Condition, error) {
+		return []event.Event{{Type: "Handled", Data: e.Data}}, nil, before(e)
 	}}
 }
 
 func consumeUntilKilled(t *testing.T, url string) {
-	err := event.Consume(context.Background(), openEvents(t, url), crashConsumer(func(*store.SequencedEvent) error {
+	err := event.Consume(context.Background(), openEvents(t, url), crashConsumer(func(*event.Sequenced) error {
 		_, err := io.WriteString(os.Stdout, "handled\n")
 		return err
 	}))

@@ -51,9 +51,9 @@ func appendUntilKilled(t *testing.T, url string) {
 		wg.Go(func() {
 			for n := 0; ; n++ {
 				name := fmt.Sprintf("%d-%d-%d", head, w, n)
-				var batch []store.Event
+				var batch []event.Event
 				for range crashBatch {
-					batch = append(batch, store.Event{Type: "A", Data: []byte(name), Tags: []store.Tag{event.NewTag("append", name)}})
+					batch = append(batch, event.Event{Type: "A", Data: []byte(name), Tags: []event.Tag{event.NewTag("append", name)}})
 				}
 				if _, err := evs.Append(context.Background(), batch, event.Unless(event.Tagged(batch[0].Tags[0]))); err != nil {
 					panic(err)

@@ -22,9 +22,9 @@ func TestEventPages(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	add := func(commits, size int) {
 		for n := range commits {
-			batch := make([]store.Event, size)
+			batch := make([]event.Event, size)
 			for i := range batch {
-				batch[i] = store.Event{Type: "Enrolled", Data: make([]byte, 60), Tags: []store.Tag{
+				batch[i] = event.Event{Type: "Enrolled", Data: make([]byte, 60), Tags: []event.Tag{
 					event.NewTag("student", fmt.Sprintf("%032x", random.Uint64())),
 					event.NewTag("course", fmt.Sprintf("course-%d", (n*size+i)%1000)),
 					event.NewTag("grade", "A"),
@@ -35,7 +35,7 @@ func TestEventPages(t *testing.T) {
 		}
 	}
 	logged := func() int64 {
-		stats, err := db.Stats(t.Context())
+		stats, err := db.Engine().Stats(t.Context())
 		require.NoError(t, err)
 		return *stats.WALBytes / (4096 + 24)
 	}

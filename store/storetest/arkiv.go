@@ -15,6 +15,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/feed"
 	"github.com/varvedb/varve/testdata"
 )
@@ -58,7 +59,7 @@ func recordedQueries(t testing.TB) []feed.RecordedQuery {
 func checkArkiv(t testing.TB, l *ledger, queries []feed.RecordedQuery) {
 	t.Helper()
 	head := headOf(t, l.ents)
-	require.Equal(t, uint64(1263), head.Block)
+	require.Equal(t, uint64(1263), head.Number)
 	require.Equal(t, arkivDigest, head.Digest.String())
 	summary := summaryOf(t, l.ents)
 	require.EqualValues(t, 100, summary.Blocks)
@@ -70,11 +71,11 @@ func checkAnswers(t testing.TB, l *ledger, queries []feed.RecordedQuery) {
 	for _, q := range queries {
 		l.view(t, q.AtBlock, func(s *store.Snapshot) {
 			expr := parse(t, q.Query)
-			keys := []store.Key{}
+			keys := []entity.Key{}
 			for _, e := range results(t, s, expr, &store.QueryOptions{Parts: store.Metadata}) {
 				keys = append(keys, e.Key)
 			}
-			slices.SortFunc(keys, func(a, b store.Key) int { return bytes.Compare(a[:], b[:]) })
+			slices.SortFunc(keys, func(a, b entity.Key) int { return bytes.Compare(a[:], b[:]) })
 			require.True(t, slices.Equal(q.Keys, keys), "%s at %d: %d keys, want %d", q.Query, q.AtBlock, len(keys), len(q.Keys))
 			n := countOf(t, s, expr)
 			require.EqualValues(t, len(q.Keys), n, "%s at %d", q.Query, q.AtBlock)
@@ -90,7 +91,7 @@ func testArkivImport(t *testing.T, h Harness, layout string, queries []feed.Reco
 
 	done := importInto(t, l.ents, feed.Arkiv(t.Context(), engine), store.LoadOptions{})
 	require.Equal(t, arkivDigest, done.Head.Digest.String())
-	l.head = done.Head.Block
+	l.head = done.Head.Number
 	checkAnswers(t, l, queries)
 	again := importInto(t, l.ents, feed.Arkiv(t.Context(), engine), store.LoadOptions{})
 	require.Zero(t, again.Blocks)
@@ -100,7 +101,7 @@ func testArkivImport(t *testing.T, h Harness, layout string, queries []feed.Reco
 // testArkivState: the database of Arkiv's other store, which has the current state
 // only, gives a store that answers as of its last block, refuses earlier ones, and
 // goes on with the blocks that follow.
-func testArkivState(t *testing.T, h Harness, layout string, blocks []store.Block, queries []feed.RecordedQuery) {
+func testArkivState(t *testing.T, h Harness, layout string, blocks []entity.Block, queries []feed.RecordedQuery) {
 	const head = 1131
 	l := newLedger(t, h, layout)
 	engine := openArkiv(t, h, l, "sqlite-bitmap-store.db")
@@ -108,7 +109,7 @@ func testArkivState(t *testing.T, h Harness, layout string, blocks []store.Block
 	var done store.Loaded
 	for range 2 {
 		done = importInto(t, l.ents, feed.Arkiv(t.Context(), engine), store.LoadOptions{Changes: 100})
-		require.EqualValues(t, head, done.Head.Block)
+		require.EqualValues(t, head, done.Head.Number)
 	}
 	require.NotZero(t, done.Skipped)
 	require.Zero(t, done.Blocks)

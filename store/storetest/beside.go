@@ -15,6 +15,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 )
 
 // trials is how often each of the cases beside a free-running writer is tried;
@@ -59,14 +60,14 @@ type scribe struct {
 	stop    chan struct{}
 	done    chan error
 	mu      sync.Mutex
-	digests map[store.Digest]bool
+	digests map[entity.Digest]bool
 }
 
 // startScribe begins to write; the returned function ends it.
 func startScribe(t *testing.T, l *ledger) *scribe {
 	s := &scribe{
 		l: l, random: rand.New(rand.NewPCG(1, 2)), stop: make(chan struct{}), done: make(chan error, 1),
-		digests: map[store.Digest]bool{},
+		digests: map[entity.Digest]bool{},
 	}
 	for i := range 20 {
 		l.apply(t, on("kept "+strconv.Itoa(i), opCreate(1000, number("n", uint64(i)), text("group", "kept"))))
@@ -106,8 +107,8 @@ func (s *scribe) write(events *store.Events, start uint64) error {
 			return err
 		}
 		if written++; written <= besideEvents {
-			event := store.Event{Type: "block", Tags: []store.Tag{{Key: "n", Value: strconv.FormatUint(head-start, 10)}}}
-			if _, err := events.Append(ctx, []store.Event{event}, nil); err != nil {
+			made := event.Event{Type: "block", Tags: []event.Tag{{Key: "n", Value: strconv.FormatUint(head-start, 10)}}}
+			if _, err := events.Append(ctx, []event.Event{made}, nil); err != nil {
 				return err
 			}
 		}
@@ -118,8 +119,8 @@ func (s *scribe) write(events *store.Events, start uint64) error {
 }
 
 // block updates, creates and deletes: n counts from 1 since the last rewind.
-func (s *scribe) block(number uint64, n uint64) store.Block {
-	ops := []store.Op{
+func (s *scribe) block(number uint64, n uint64) entity.Block {
+	ops := []entity.Op{
 		on("kept "+strconv.Itoa(s.random.IntN(20)), opUpdate(1000, text("group", strconv.Itoa(s.random.IntN(4))))),
 		on(fmt.Sprint("new ", n), opCreate(1+s.random.Uint64N(40), content("text/plain", strconv.FormatUint(s.random.Uint64(), 36)))),
 	}
@@ -130,7 +131,7 @@ func (s *scribe) block(number uint64, n uint64) store.Block {
 }
 
 // was tells whether a digest was that of a head.
-func (s *scribe) was(d store.Digest) bool {
+func (s *scribe) was(d entity.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.digests[d]
@@ -169,7 +170,7 @@ func testFreeWriter(t *testing.T, h Harness, layout string) {
 	require.NoError(t, err)
 }
 
-func digestOf(history func(func(entity.Changeset, error) bool)) (d store.Digest, err error) {
+func digestOf(history func(func(entity.Changeset, error) bool)) (d entity.Digest, err error) {
 	for set, err := range history {
 		if err != nil {
 			return d, err
@@ -197,7 +198,7 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 		imported <- err
 	}()
 	time.Sleep(20 * time.Millisecond) // for the import to wait; it is right in any case
-	var ops []store.Op
+	var ops []entity.Op
 	for i := range 5 {
 		ops = append(ops, on(strconv.Itoa(i), opUpdate(1000, number("n", 1))))
 	}
@@ -207,7 +208,7 @@ func testTornCopy(t *testing.T, h Harness, layout string) {
 	copied.view(t, store.Head, func(s *store.Snapshot) { require.Len(t, everything(t, s), 5) })
 	want := headOf(t, l.ents)
 	got := headOf(t, copied.ents)
-	if got.Block == want.Block {
+	if got.Number == want.Number {
 		require.Equal(t, want.Digest, got.Digest)
 	}
 }
@@ -291,7 +292,7 @@ func testHorizonCopied(t *testing.T, h Harness, layout string) {
 	copied := newLedger(t, h, layout)
 	for range 2 {
 		done := importInto(t, copied.ents, l.ents.History(t.Context()), store.LoadOptions{Changes: 2})
-		copied.head = done.Head.Block
+		copied.head = done.Head.Number
 		refused(copied)
 		require.Equal(t, want.Content, copied.state(t, before).Content)
 	}
@@ -304,7 +305,7 @@ func testHorizonCopied(t *testing.T, h Harness, layout string) {
 // says that somebody did.
 func testWriteWithinLoad(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
-	blocks := func(yield func(store.Block, error) bool) {
+	blocks := func(yield func(entity.Block, error) bool) {
 		if !yield(newBlock(200, on("a", opCreate(5))), nil) {
 			return
 		}

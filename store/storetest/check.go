@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/event"
 )
 
@@ -117,29 +118,29 @@ func runDamage(t *testing.T, h Harness, layout string, d damage) {
 	ents = entitiesOf(t, db, store.EntityOptions{})
 	_, err = ents.Apply(t.Context(), checkBlock(9))
 	require.NoError(t, err)
-	require.NoError(t, ents.Settle(t.Context()))
+	require.NoError(t, ents.Flush(t.Context()))
 	evs := eventsOf(t, db, store.EventOptions{})
-	_, err = evs.Append(t.Context(), []store.Event{checkEvent(99)}, nil)
+	_, err = evs.Append(t.Context(), []event.Event{checkEvent(99)}, nil)
 	require.NoError(t, err)
 	report = checkOf(t, db)
 	require.NoError(t, report.Err())
 }
 
-func checkBlock(number uint64) store.Block {
-	b := store.Block{Number: number}
+func checkBlock(number uint64) entity.Block {
+	b := entity.Block{Number: number}
 	for i := range uint32(4) {
-		op := store.Op{Kind: store.Update, OpIndex: i, Key: store.Key{byte(i)}, BTL: 1000 + number, Content: []byte(fmt.Sprint("content ", number, i)),
+		op := entity.Op{Kind: entity.Update, OpIndex: i, Key: entity.Key{byte(i)}, BTL: 1000 + number, Content: []byte(fmt.Sprint("content ", number, i)),
 			StringAttributes: map[string]string{"group": fmt.Sprint(uint64(i) + number%2)}, NumericAttributes: map[string]uint64{"n": number}}
 		if number == 1 {
-			op.Kind = store.Create
+			op.Kind = entity.Create
 		}
 		b.Ops = append(b.Ops, op)
 	}
 	return b
 }
 
-func checkEvent(n int) store.Event {
-	return store.Event{Type: [...]string{"A", "B"}[n%2], Data: []byte(fmt.Sprint("event ", n)), Tags: []store.Tag{event.NewTag("n", fmt.Sprint(n%3))}, ID: event.ID{1, byte(n)}}
+func checkEvent(n int) event.Event {
+	return event.Event{Type: [...]string{"A", "B"}[n%2], Data: []byte(fmt.Sprint("event ", n)), Tags: []event.Tag{event.NewTag("n", fmt.Sprint(n%3))}, ID: event.ID{1, byte(n)}}
 }
 
 // fillForCheck makes a store with everything merged and indexed.
@@ -154,13 +155,13 @@ func fillForCheck(t *testing.T, h Harness, url, layout string) *store.DB {
 		require.NoError(t, err)
 	}
 	for n := uint64(6); n <= 7; n++ { // that change nothing
-		_, err := ents.Apply(t.Context(), store.Block{Number: n})
+		_, err := ents.Apply(t.Context(), entity.Block{Number: n})
 		require.NoError(t, err)
 	}
-	require.NoError(t, ents.Settle(t.Context()))
+	require.NoError(t, ents.Flush(t.Context()))
 	evs := eventsOf(t, db, store.EventOptions{IndexEvery: 4})
 	for n := range 10 {
-		_, err := evs.Append(t.Context(), []store.Event{checkEvent(n)}, nil)
+		_, err := evs.Append(t.Context(), []event.Event{checkEvent(n)}, nil)
 		require.NoError(t, err)
 	}
 	return db

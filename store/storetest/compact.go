@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // RunCompact checks of the layout compact what no other layout has: tables of older
@@ -26,12 +27,12 @@ func RunCompact(t *testing.T, h Harness) {
 const smallBacklog = 3
 
 // manyBlocks makes n entities and changes some of them in each block.
-func manyBlocks(n, perBlock int) []store.Block {
-	var blocks []store.Block
+func manyBlocks(n, perBlock int) []entity.Block {
+	var blocks []entity.Block
 	for at := 0; at < n; at += perBlock {
-		var ops []store.Op
+		var ops []entity.Op
 		for i := at; i < min(at+perBlock, n); i++ {
-			ops = append(ops, on(fmt.Sprintf("e%d", i), opCreate(1000+uint64(i), owner(store.Address{byte(i % 5)}),
+			ops = append(ops, on(fmt.Sprintf("e%d", i), opCreate(1000+uint64(i), owner(entity.Address{byte(i % 5)}),
 				text("group", fmt.Sprint(i%7)), text("unique", fmt.Sprint("u", i)), number("n", uint64(i%11)), content("t", fmt.Sprint(i)))))
 		}
 		for i := at % 13; i < at; i += 13 {
@@ -88,7 +89,7 @@ func testCompactRolledBack(t *testing.T, h Harness) {
 		}
 		for i := 1; i < len(blocks); i++ {
 			ctx, cancel := context.WithCancel(t.Context())
-			_, err := l.ents.Load(ctx, func(yield func(store.Block, error) bool) {
+			_, err := l.ents.Load(ctx, func(yield func(entity.Block, error) bool) {
 				for n, b := range blocks {
 					if n == i {
 						cancel()
@@ -98,7 +99,7 @@ func testCompactRolledBack(t *testing.T, h Harness) {
 					}
 				}
 				cancel()
-				yield(store.Block{}, context.Canceled)
+				yield(entity.Block{}, context.Canceled)
 			}, store.LoadOptions{Changes: 1 << 20})
 			require.ErrorIs(t, err, context.Canceled)
 			cancel()
@@ -129,7 +130,7 @@ func testCompactNoReader(t *testing.T, h Harness) {
 		_, err := ents.Apply(t.Context(), b)
 		require.NoError(t, err)
 	}
-	require.NoError(t, ents.Settle(t.Context()))
+	require.NoError(t, ents.Flush(t.Context()))
 	require.Empty(t, everything(t, held))
 	require.NoError(t, held.Close())
 	s := snapshotAt(t, ents, store.Head)

@@ -162,7 +162,7 @@ func (m *machine) begin() {
 	loadInto(m.t, m.ents, stream(m.fed, nil), store.LoadOptions{})
 	m.note("load %d entities", m.many)
 	if m.chance(2) {
-		require.NoError(m.t, m.ents.Settle(m.ctx))
+		require.NoError(m.t, m.ents.Flush(m.ctx))
 	}
 }
 

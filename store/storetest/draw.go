@@ -15,8 +15,8 @@ import (
 // meet and comparisons hit, or about many entities.
 type drawer struct {
 	*rand.Rand
-	many int         // how many entities there are about; 0: few
-	keys []store.Key // of many, those that were created
+	many int          // how many entities there are about; 0: few
+	keys []entity.Key // of many, those that were created
 
 	// nul is how rare U+0000 is in text: in one of so many; 0 means never.
 	// Where an engine refuses it, it should be rare.
@@ -30,24 +30,24 @@ func one[T any](d *drawer, list ...T) T { return model.Choose(d.Rand, list) }
 func (d *drawer) chance(n int) bool { return d.IntN(n) == 0 }
 
 var (
-	someKeys = func() (keys [8]store.Key) {
+	someKeys = func() (keys [8]entity.Key) {
 		for i := range keys {
 			keys[i][0], keys[i][31] = byte(0x10*i), byte(0xff-i)
 		}
-		keys[0] = store.Key{}
+		keys[0] = entity.Key{}
 		for i := range keys[7] {
 			keys[7][i] = 0xff
 		}
 		return keys
 	}()
-	someOwners = []store.Address{{1}, {0xab, 0xcd}, {19: 0xff}, {}}
+	someOwners = []entity.Address{{1}, {0xab, 0xcd}, {19: 0xff}, {}}
 	someNames  = []string{"type", "n", "type", "n", "größe", "a.b-c", "and", "with space", "qu`ote"}
 	nulTexts   = []string{"\x00", "a\x00", "a\x00b"}
 	someBTLs   = []uint64{10, 3, 1, 30, 2, 100, 1000, 0, math.MaxInt64, math.MaxUint64}
 
-	manyOwners = func() (list []store.Address) {
+	manyOwners = func() (list []entity.Address) {
 		for i := range byte(12) {
-			list = append(list, store.Address{0: i * i, 19: 0xff - i})
+			list = append(list, entity.Address{0: i * i, 19: 0xff - i})
 		}
 		return list
 	}()
@@ -85,17 +85,17 @@ func (d *drawer) name() string {
 }
 
 // block draws a block to come after the model's head; most are valid.
-func (d *drawer) block(m *model.Model) store.Block {
-	b := store.Block{Number: d.number(m)}
+func (d *drawer) block(m *model.Model) entity.Block {
+	b := entity.Block{Number: d.number(m)}
 	if b.Number%3 > 0 {
-		b.Hash, b.Time = store.Hash{0: 0xb1, 31: byte(b.Number)}, b.Number*2
+		b.Hash, b.Time = entity.Hash{0: 0xb1, 31: byte(b.Number)}, b.Number*2
 	}
 	d.fill(m, &b, d.IntN(10))
 	return b
 }
 
 // fill draws the operations of a block.
-func (d *drawer) fill(m *model.Model, b *store.Block, operations int) {
+func (d *drawer) fill(m *model.Model, b *entity.Block, operations int) {
 	draft := m.Draft(b.Number)
 	for range operations {
 		op := d.op(len(b.Ops))
@@ -103,7 +103,7 @@ func (d *drawer) fill(m *model.Model, b *store.Block, operations int) {
 			continue // an invalid one is rare
 		}
 		b.Ops = append(b.Ops, op)
-		if d.many > 0 && op.Kind == store.Create {
+		if d.many > 0 && op.Kind == entity.Create {
 			d.keys = append(d.keys, op.Key)
 		}
 	}
@@ -116,27 +116,27 @@ func (d *drawer) number(m *model.Model) uint64 {
 		return 0
 	case d.many > 0:
 	case n == 20:
-		return head.Block // not above the head
+		return head.Number // not above the head
 	case n == 21:
-		return head.Block / 2
+		return head.Number / 2
 	case n == 22:
-		return head.Block + 25
-	case n == 23 && head.Block < 1<<31 && d.chance(4):
-		return 1<<31 + head.Block // from here on sequences pass 2⁶³
+		return head.Number + 25
+	case n == 23 && head.Number < 1<<31 && d.chance(4):
+		return 1<<31 + head.Number // from here on sequences pass 2⁶³
 	}
-	return head.Block + 1 + d.Uint64N(3)
+	return head.Number + 1 + d.Uint64N(3)
 }
 
 // op draws the operation at position i of a block.
-func (d *drawer) op(i int) store.Op {
+func (d *drawer) op(i int) entity.Op {
 	if d.many > 0 {
 		op := model.Op(d.Rand, manyOwners, d.keys, d.many)
 		op.TxIndex, op.OpIndex = uint32(i/100), uint32(i%100/2) // some indexes are equal
 		return op
 	}
-	op := store.Op{
-		Kind: one(d, store.Create, store.Update, store.ExtendBTL, store.ChangeOwner, store.Delete, store.Expire,
-			store.Create, store.Update, store.Create, store.Update, store.Create, store.Create),
+	op := entity.Op{
+		Kind: one(d, entity.Create, entity.Update, entity.ExtendBTL, entity.ChangeOwner, entity.Delete, entity.Expire,
+			entity.Create, entity.Update, entity.Create, entity.Update, entity.Create, entity.Create),
 		TxIndex: uint32(i / 2), OpIndex: uint32(i % 2),
 		Key: one(d, someKeys[:]...), BTL: one(d, someBTLs...), Owner: one(d, someOwners...),
 	}
@@ -146,7 +146,7 @@ func (d *drawer) op(i int) store.Op {
 	case 99:
 		op.TxIndex = math.MaxUint16 + 1 // malformed
 	}
-	if op.Kind != store.Create && op.Kind != store.Update {
+	if op.Kind != entity.Create && op.Kind != entity.Update {
 		return op
 	}
 	op.ContentType = one(d, "text/plain", "", "application/ünïcode")
@@ -166,7 +166,7 @@ func (d *drawer) op(i int) store.Op {
 
 // at draws a block to read at: most often the head, or one that is kept.
 func (d *drawer) at(m *model.Model) uint64 {
-	head := m.Head().Block
+	head := m.Head().Number
 	switch d.IntN(8) {
 	case 0, 1:
 		return store.Head
@@ -185,9 +185,9 @@ func (d *drawer) at(m *model.Model) uint64 {
 type question struct {
 	expr  query.Expr
 	order []store.Order
-	limit int           // 0: none
-	pages int           // how many are read, of as many as the limit says
-	after *store.Entity // from where on; nil for the beginning
+	limit int            // 0: none
+	pages int            // how many are read, of as many as the limit says
+	after *entity.Entity // from where on; nil for the beginning
 }
 
 // question draws what to ask of a state.

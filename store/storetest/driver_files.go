@@ -12,6 +12,8 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 )
 
 // runFiles: which file a URL names, that nobody else reads it, and what is refused in its
@@ -157,7 +159,7 @@ func runModes(t *testing.T, h Harness) {
 	for _, mode := range []fs.FileMode{0o600, 0o660} {
 		db := mustOpen(t, rawURL, nil)
 		evs := eventsOf(t, db, store.EventOptions{})
-		_, err := evs.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+		_, err := evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 		require.NoError(t, err)
 		lease, err := db.Lease(t.Context())
 		require.NoError(t, err)
@@ -200,17 +202,17 @@ func runMoved(t *testing.T, h Harness) {
 			db := mustOpen(t, rawURL, nil)
 			defer func() { _ = db.Close() }() // which may say that the file is gone
 			evs := eventsOf(t, db, store.EventOptions{})
-			_, err := evs.Append(t.Context(), []store.Event{{Type: "A"}}, nil)
+			_, err := evs.Append(t.Context(), []event.Event{{Type: "A"}}, nil)
 			require.NoError(t, err)
 			ents := entitiesOf(t, db, store.EntityOptions{})
-			_, err = ents.Apply(t.Context(), store.Block{Number: 1})
+			_, err = ents.Apply(t.Context(), entity.Block{Number: 1})
 			require.NoError(t, err)
 			require.NoError(t, db.Ready(t.Context()))
 
 			move(t, path)
-			_, err = evs.Append(t.Context(), []store.Event{{Type: "B"}}, nil)
+			_, err = evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
 			require.ErrorIs(t, err, store.ErrMoved)
-			_, err = ents.Apply(t.Context(), store.Block{Number: 2})
+			_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
 			require.ErrorIs(t, err, store.ErrMoved)
 			require.ErrorIs(t, db.Ready(t.Context()), store.ErrMoved)
 			if name != "directory" {
@@ -219,9 +221,9 @@ func runMoved(t *testing.T, h Harness) {
 			// A moment in which nothing could be looked at ends nothing for good.
 			require.NoError(t, os.Rename(filepath.Dir(path)+"-aside", filepath.Dir(path)))
 			require.NoError(t, db.Ready(t.Context()))
-			_, err = evs.Append(t.Context(), []store.Event{{Type: "B"}}, nil)
+			_, err = evs.Append(t.Context(), []event.Event{{Type: "B"}}, nil)
 			require.NoError(t, err)
-			_, err = ents.Apply(t.Context(), store.Block{Number: 2})
+			_, err = ents.Apply(t.Context(), entity.Block{Number: 2})
 			require.NoError(t, err)
 		})
 	}
@@ -235,7 +237,7 @@ func runMoved(t *testing.T, h Harness) {
 			if os.Remove(path+end) != nil {
 				t.Skipf("this engine has no file %s", end)
 			}
-			_, err := ents.Apply(t.Context(), store.Block{Number: 1})
+			_, err := ents.Apply(t.Context(), entity.Block{Number: 1})
 			require.ErrorIs(t, err, store.ErrMoved)
 			require.ErrorIs(t, db.Ready(t.Context()), store.ErrMoved)
 		})

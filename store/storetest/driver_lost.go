@@ -10,6 +10,8 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 )
 
 // runLost: a store that has lost its end after a process was killed is not taken for one
@@ -28,14 +30,14 @@ func runLost(t *testing.T, h Harness) {
 	ents, evs := entitiesOf(t, db, store.EntityOptions{}), eventsOf(t, db, store.EventOptions{})
 	apply := func(from, to uint64) {
 		for n := from; n <= to; n++ {
-			_, err := ents.Apply(t.Context(), store.Block{Number: n})
+			_, err := ents.Apply(t.Context(), entity.Block{Number: n})
 			require.NoError(t, err)
 		}
 	}
 	apply(1, 20)
 	require.NoError(t, ents.Rewind(t.Context(), 9))
 	apply(10, 12)
-	_, err := evs.Append(t.Context(), []store.Event{{Type: "A"}, {Type: "B"}}, nil)
+	_, err := evs.Append(t.Context(), []event.Event{{Type: "A"}, {Type: "B"}}, nil)
 	require.NoError(t, err)
 
 	leave := func(change func(t *testing.T, path string)) func(t *testing.T) (string, string) {
@@ -66,7 +68,7 @@ func runLost(t *testing.T, h Harness) {
 		rawURL, path := leave(func(*testing.T, string) {})(t)
 		for range 2 {
 			db := mustOpen(t, rawURL, nil)
-			require.EqualValues(t, 12, headOf(t, entitiesOf(t, db, store.EntityOptions{})).Block)
+			require.EqualValues(t, 12, headOf(t, entitiesOf(t, db, store.EntityOptions{})).Number)
 			require.EqualValues(t, 2, headOf(t, eventsOf(t, db, store.EventOptions{})))
 			require.Equal(t, store.Sound, checkOf(t, db).Outcome)
 			require.NoError(t, db.Close())

@@ -37,7 +37,7 @@ func testDurability(t *testing.T, h Harness, d driver.Durability) {
 	}
 	db := mustOpen(t, url, nil)
 	defer func() { require.NoError(t, db.Close()) }()
-	settings, err := db.Settings(ctx)
+	settings, err := db.Engine().Settings(ctx)
 	require.NoError(t, err)
 	require.Contains(t, settings, driver.Setting{Name: "durability", Value: string(d)})
 	seen := map[string]bool{}
@@ -47,7 +47,7 @@ func testDurability(t *testing.T, h Harness, d driver.Durability) {
 		seen[s.Name] = true
 	}
 	inTx(t, db.Engine(), func(driver.Tx) {})
-	again, err := db.Settings(ctx)
+	again, err := db.Engine().Settings(ctx)
 	require.NoError(t, err)
 	require.Equal(t, settings, again, "same values in the same order")
 }
@@ -58,7 +58,7 @@ func testGoWins(t *testing.T, h Harness) {
 	ctx := context.Background()
 	url := withParams(t, h.NewURL(t), "durability", "relaxed", "memory", "96MiB", "readers", "3")
 	db := h.open(t, url, &store.Options{Durability: driver.Durable, Memory: 128 << 20, Readers: 1})
-	settings, err := db.Settings(ctx)
+	settings, err := db.Engine().Settings(ctx)
 	require.NoError(t, err)
 	require.Contains(t, settings, driver.Setting{Name: "durability", Value: string(driver.Durable)})
 	snapshot(t, db.Engine())

@@ -45,7 +45,7 @@ func runOverlap(t *testing.T, h Harness) {
 	after, err := db.Engine().Settings(ctx)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	stats, err := db.Stats(ctx)
+	stats, err := db.Engine().Stats(ctx)
 	require.NoError(t, err)
 	require.Equal(t, int64(3), *stats.Syncs)
 	require.NoError(t, db.Close())

@@ -73,10 +73,10 @@ func testNotKept(t *testing.T, l *ledger) {
 // testManyOperations: more keys in one block than any list in one statement.
 func testManyOperations(t *testing.T, l *ledger) {
 	const n = 1100
-	block := func(op store.Op) store.Block {
-		b := store.Block{Number: l.head + 1}
+	block := func(op entity.Op) entity.Block {
+		b := entity.Block{Number: l.head + 1}
 		for i := range n {
-			op.Key, op.TxIndex = store.Key{0: 0xee, 30: byte(i >> 8), 31: byte(i)}, uint32(i)
+			op.Key, op.TxIndex = entity.Key{0: 0xee, 30: byte(i >> 8), 31: byte(i)}, uint32(i)
 			b.Ops = append(b.Ops, op)
 		}
 		return b
@@ -114,7 +114,7 @@ func testManyAttributes(t *testing.T, l *ledger) {
 // trace.
 func testMalformed(t *testing.T, l *ledger) {
 	want := l.state(t)
-	for name, op := range map[string]store.Op{
+	for name, op := range map[string]entity.Op{
 		"reserved string name":      opCreate(9, text("$key", "x")),
 		"reserved numeric name":     opCreate(9, number("$sequence", 1)),
 		"reserved unknown name":     opCreate(9, text("$", "x")),
@@ -128,7 +128,7 @@ func testMalformed(t *testing.T, l *ledger) {
 		"no operation":              {},
 		"update, reserved name":     opUpdate(9, text("$owner", "x")),
 		"update, value not UTF-8":   opUpdate(9, text("a", "\x80")),
-		"operation index too large": {Kind: store.Create, BTL: 9, OpIndex: math.MaxUint16 + 1},
+		"operation index too large": {Kind: entity.Create, BTL: 9, OpIndex: math.MaxUint16 + 1},
 	} {
 		b := newBlock(l.head+1, on("fine", opCreate(9)), on("x", op))
 		b.Ops[1].OpIndex = max(b.Ops[1].OpIndex, op.OpIndex)
@@ -157,8 +157,8 @@ func testPrunedRows(t *testing.T, h Harness, layout string) {
 }
 
 // chained gives a block the hash and time that the tests expect of a branch.
-func chained(b store.Block, branch byte) store.Block {
-	b.Hash, b.Time = store.Hash{0: branch, 31: byte(b.Number)}, 1_700_000_000+2*b.Number
+func chained(b entity.Block, branch byte) entity.Block {
+	b.Hash, b.Time = entity.Hash{0: branch, 31: byte(b.Number)}, 1_700_000_000+2*b.Number
 	return b
 }
 
@@ -166,14 +166,14 @@ func chained(b store.Block, branch byte) store.Block {
 // same.
 func testOtherHashes(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
-	blocks := []store.Block{chained(newBlock(110, on("a", opCreate(1000))), 1), chained(newBlock(111), 1)}
+	blocks := []entity.Block{chained(newBlock(110, on("a", opCreate(1000))), 1), chained(newBlock(111), 1)}
 	l.applyBlocks(t, blocks...)
 	for _, i := range []int{0, 1} {
-		others := []store.Block{blocks[0], blocks[1]}
-		others[i].Hash = store.Hash{0: 2}
+		others := []entity.Block{blocks[0], blocks[1]}
+		others[i].Hash = entity.Hash{0: 2}
 		_, err := l.ents.Load(t.Context(), stream(others, nil), store.LoadOptions{})
 		require.ErrorIs(t, err, store.ErrHistory)
-		others[i].Hash = store.Hash{}
+		others[i].Hash = entity.Hash{}
 		_, err = l.ents.Load(t.Context(), stream(others, nil), store.LoadOptions{})
 		require.NoError(t, err, "a feed may know no hashes")
 	}
@@ -185,7 +185,7 @@ func testOtherHashes(t *testing.T, h Harness, layout string) {
 			return // what was imported cannot be taken back
 		}
 		require.NoError(t, l.ents.Rewind(t.Context(), 111))
-		list[len(sets)-1].Hash = store.Hash{0: 2}
+		list[len(sets)-1].Hash = entity.Hash{0: 2}
 		_, err := l.ents.Import(t.Context(), stream(list, nil), store.LoadOptions{})
 		require.ErrorIs(t, err, store.ErrHistory)
 		list[len(sets)-1].Hash = blocks[1].Hash
@@ -212,7 +212,7 @@ func testChain(t *testing.T, h Harness, layout string) {
 	_, ok, err := l.ents.Chain(t.Context())
 	require.NoError(t, err)
 	require.False(t, ok)
-	ours := store.Chain{ID: 1337, Genesis: store.Hash{31: 9}}
+	ours := store.Chain{ID: 1337, Genesis: entity.Hash{31: 9}}
 	for range 2 {
 		require.NoError(t, l.ents.SetChain(t.Context(), ours))
 		l.reopen(t)

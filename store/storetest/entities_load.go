@@ -25,7 +25,7 @@ func runLoad(t *testing.T, h Harness, layout string) {
 // store is at the block that Progress told of, and the same stream goes on.
 func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
 	l := newLedger(t, h, layout)
-	var told store.BlockHead
+	var told store.BlockHeader
 	opts := store.LoadOptions{Changes: 7, Progress: func(p store.Loaded) { told = p.Head }}
 	check := func(done store.Loaded, err, cause error) {
 		t.Helper()
@@ -36,7 +36,7 @@ func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
 	}
 	done, err := l.ents.Load(t.Context(), stream(history()[:5], errSource), opts)
 	check(done, err, errSource)
-	require.Equal(t, history()[4].Number, told.Block, "what came before the error is kept")
+	require.Equal(t, history()[4].Number, told.Number, "what came before the error is kept")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	opts.Changes, opts.Progress = 1, func(p store.Loaded) { told = p.Head; cancel() }
@@ -44,7 +44,7 @@ func testLoadInterrupted(t *testing.T, h Harness, layout string, want state) {
 	check(done, err, context.Canceled)
 
 	done = loadInto(t, l.ents, stream(history(), nil), store.LoadOptions{})
-	l.head = done.Head.Block
+	l.head = done.Head.Number
 	requireSame(t, want, l.state(t, around()...))
 	require.Equal(t, len(history()), done.Blocks+done.Skipped)
 }
@@ -61,14 +61,14 @@ func testLoadBadBlock(t *testing.T, h Harness, layout string, want state) {
 	l.head = 131
 	requireSame(t, want, l.state(t, around()...))
 
-	backwards := []store.Block{newBlock(150), newBlock(149)}
+	backwards := []entity.Block{newBlock(150), newBlock(149)}
 	_, err = l.ents.Load(t.Context(), stream(backwards, nil), store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrBlockOrder)
 
-	done := loadInto(t, l.ents, stream[store.Block](nil, nil), store.LoadOptions{})
-	require.Equal(t, uint64(150), done.Head.Block)
+	done := loadInto(t, l.ents, stream[entity.Block](nil, nil), store.LoadOptions{})
+	require.Equal(t, uint64(150), done.Head.Number)
 	malformed := newBlock(151, on("x", opCreate(1, text("$x", ""))))
-	_, err = l.ents.Load(t.Context(), stream([]store.Block{malformed}, nil), store.LoadOptions{})
+	_, err = l.ents.Load(t.Context(), stream([]entity.Block{malformed}, nil), store.LoadOptions{})
 	requireRefusal(t, err, entity.ErrInvalid, malformed, 0)
 }
 
@@ -87,7 +87,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 	_, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
 	require.ErrorIs(t, err, store.ErrConflict)
 	head := headOf(t, l.ents)
-	require.Equal(t, uint64(116), head.Block)
+	require.Equal(t, uint64(116), head.Number)
 	_, err = l.ents.Load(t.Context(), stream(history(), nil), store.LoadOptions{})
 	require.ErrorIs(t, err, store.ErrHistory)
 	require.ErrorContains(t, err, "block 116")
@@ -104,8 +104,8 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 			return
 		}
 		once = true
-		require.NoError(t, l.ents.Rewind(t.Context(), p.Head.Block-1))
-		_, err := l.ents.Apply(t.Context(), newBlock(p.Head.Block, on("other", opCreate(5))))
+		require.NoError(t, l.ents.Rewind(t.Context(), p.Head.Number-1))
+		_, err := l.ents.Apply(t.Context(), newBlock(p.Head.Number, on("other", opCreate(5))))
 		require.NoError(t, err)
 	}
 	done, err := l.ents.Load(t.Context(), stream(history(), nil), opts)
@@ -118,7 +118,7 @@ func testLoadAnotherWriter(t *testing.T, h Harness, layout string, temporal bool
 // whatever block the stream begins.
 func testLoadOther(t *testing.T, h Harness, layout string, temporal bool) {
 	const fork = 120 // the first block that is not the stream's
-	foreign := map[string][]store.Block{
+	foreign := map[string][]entity.Block{
 		"other keys":     {newBlock(fork, on("x", opCreate(1000, v("x"))))},
 		"another value":  {withOp(history()[4], 3, opUpdate(30, v("else")))},
 		"another owner":  {withOp(history()[4], 0, opCreate(1000, v("d2"), owner(carol)))},
@@ -129,9 +129,9 @@ func testLoadOther(t *testing.T, h Harness, layout string, temporal bool) {
 		"behind the end": {history()[4], newBlock(121, on("x", opCreate(1000))), newBlock(140)},
 	}
 	if temporal { // others have forgotten what was live
-		foreign["one less"] = []store.Block{newBlock(fork, history()[4].Ops[1:]...)}
-		foreign["a delete"] = []store.Block{newBlock(fork, on("a", opDelete))}
-		foreign["nothing"] = []store.Block{newBlock(fork)}
+		foreign["one less"] = []entity.Block{newBlock(fork, history()[4].Ops[1:]...)}
+		foreign["a delete"] = []entity.Block{newBlock(fork, on("a", opDelete))}
+		foreign["nothing"] = []entity.Block{newBlock(fork)}
 	}
 	for name, blocks := range foreign {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func testLoadOther(t *testing.T, h Harness, layout string, temporal bool) {
 }
 
 // withOp puts another operation on the same key in the place of one.
-func withOp(b store.Block, i int, op store.Op) store.Block {
+func withOp(b entity.Block, i int, op entity.Op) entity.Block {
 	ops := slices.Clone(b.Ops)
 	op.Key = ops[i].Key
 	ops[i] = op

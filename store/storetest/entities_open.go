@@ -32,10 +32,10 @@ func testNewStore(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
 	require.Equal(t, layout, l.ents.Layout())
 	head := headOf(t, l.ents)
-	require.Equal(t, store.BlockHead{Empty: true}, head)
+	require.Equal(t, store.BlockHeader{Empty: true}, head)
 	for _, block := range []uint64{0, store.Head} {
 		s := l.at(t, block)
-		require.Zero(t, s.Block())
+		require.Zero(t, s.Number())
 		require.Equal(t, head, s.Head())
 		require.Empty(t, everything(t, s))
 		_, err := s.Get(t.Context(), keyOf("x"))

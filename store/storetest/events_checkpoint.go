@@ -28,8 +28,8 @@ func runEventCheckpoint(t *testing.T, h Harness) {
 func checkpointAdvance(t *testing.T, h Harness) {
 	s := h.events(t)
 	other := s.another(t, h)
-	advance := func(name string, from, to uint64, events ...store.Event) error {
-		_, err := s.Advance(t.Context(), store.EventCheckpoint{Consumer: name, From: from, To: to}, events, nil)
+	advance := func(name string, from, to uint64, events ...event.Event) error {
+		_, err := s.Advance(t.Context(), event.Checkpoint{Consumer: name, From: from, To: to}, events, nil)
 		return err
 	}
 	list, err := s.Checkpoints(t.Context())
@@ -41,20 +41,20 @@ func checkpointAdvance(t *testing.T, h Harness) {
 	for _, to := range []uint64{10, math.MaxInt64, math.MaxUint64} {
 		require.ErrorContains(t, advance("a", 0, to), "the last event is 9")
 	}
-	require.ErrorIs(t, advance("a", 1, 8), store.ErrCheckpoint, "one that is not known is at zero")
+	require.ErrorIs(t, advance("a", 1, 8), event.ErrCheckpoint, "one that is not known is at zero")
 	require.ErrorIs(t, advance("a", 1, 8), store.ErrConflict)
 	require.NoError(t, advance("a", 0, 3))
 	require.NoError(t, advance("ä b\n", 0, 1))
 	list, err = other.Checkpoints(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []store.EventCheckpoint{{Consumer: "a", To: 3}, {Consumer: "ä b\n", To: 1}}, list)
+	require.Equal(t, []event.Checkpoint{{Consumer: "a", To: 3}, {Consumer: "ä b\n", To: 1}}, list)
 	for _, name := range []string{"", "\x00", "\xff", strings.Repeat("n", 257)} {
 		require.ErrorIs(t, advance(name, 0, 1), store.ErrInvalid, "%q", name)
 		_, err := s.Checkpoint(t.Context(), name)
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
 	if s.db != other.db {
-		_, err := other.Advance(t.Context(), store.EventCheckpoint{Consumer: "c", To: 1}, nil, nil)
+		_, err := other.Advance(t.Context(), event.Checkpoint{Consumer: "c", To: 1}, nil, nil)
 		require.NoError(t, err, "another process finds the table made")
 	}
 	known := ev("A", "3")
@@ -62,8 +62,8 @@ func checkpointAdvance(t *testing.T, h Harness) {
 	require.NoError(t, advance("k", 0, 5, known))
 	require.NoError(t, advance("k", 0, 5, known), "a repetition")
 	require.NoError(t, advance("k", 5, 6, known), "events that are stored, and a checkpoint that is not")
-	require.ErrorIs(t, advance("k", 0, 7, known), store.ErrCheckpoint)
-	require.ErrorIs(t, advance("k", 0, 5, known), store.ErrCheckpoint, "a repetition after the consumer has moved on")
+	require.ErrorIs(t, advance("k", 0, 7, known), event.ErrCheckpoint)
+	require.ErrorIs(t, advance("k", 0, 5, known), event.ErrCheckpoint, "a repetition after the consumer has moved on")
 	require.Equal(t, "3", s.names(t, event.Of("A"), nil))
 }
 
@@ -79,8 +79,8 @@ func checkpointGroup(t *testing.T, h Harness) {
 	var wg sync.WaitGroup
 	for i := range errs {
 		wg.Go(func() {
-			c := store.EventCheckpoint{Consumer: "c" + fmt.Sprint(i%3), To: uint64(i + 1)}
-			_, errs[i] = s.Advance(soon(t), c, []store.Event{ev("A", fmt.Sprint(i))}, nil)
+			c := event.Checkpoint{Consumer: "c" + fmt.Sprint(i%3), To: uint64(i + 1)}
+			_, errs[i] = s.Advance(soon(t), c, []event.Event{ev("A", fmt.Sprint(i))}, nil)
 		})
 	}
 	release()
@@ -91,19 +91,19 @@ func checkpointGroup(t *testing.T, h Harness) {
 			moved["c"+fmt.Sprint(i%3)]++
 			continue
 		}
-		require.ErrorIs(t, err, store.ErrCheckpoint)
+		require.ErrorIs(t, err, event.ErrCheckpoint)
 	}
 	require.Equal(t, map[string]int{"c0": 1, "c1": 1, "c2": 1}, moved)
 	require.Len(t, s.read(t, event.Of("A"), nil), 3)
 }
 
 // consumer handles events "N" and makes an event "Handled" of every second one.
-func consumer(name string, each func(*store.SequencedEvent) error) event.Consumer {
-	return event.Consumer{Name: name, Query: event.Of("N"), Every: 5, Handle: func(_ context.Context, e *store.SequencedEvent) ([]store.Event, *store.Condition, error) {
+func consumer(name string, each func(*event.Sequenced) error) event.Consumer {
+	return event.Consumer{Name: name, Query: event.Of("N"), Every: 5, Handle: func(_ context.Context, e *event.Sequenced) ([]event.Event, *event.Condition, error) {
 		if err := each(e); err != nil || e.Position%2 == 1 {
 			return nil, nil, err
 		}
-		return []store.Event{ev("Handled", string(e.Data))}, nil, nil
+		return []event.Event{ev("Handled", string(e.Data))}, nil, nil
 	}}
 }
 
@@ -116,7 +116,7 @@ type fickle struct {
 
 var errDied = errors.New("died")
 
-func (f *fickle) Advance(ctx context.Context, c store.EventCheckpoint, events []store.Event, cond *store.Condition) ([]uint64, error) {
+func (f *fickle) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	fate := f.rnd.IntN(12)
 	if fate == 0 {
 		return nil, errDied
@@ -154,7 +154,7 @@ func checkpointConsume(t *testing.T, h Harness) {
 	}
 	finished := errors.New("finished")
 	handled := map[string]bool{}
-	c := consumer("c", func(e *store.SequencedEvent) error {
+	c := consumer("c", func(e *event.Sequenced) error {
 		if e.Position > last {
 			return finished
 		}
@@ -168,7 +168,7 @@ func checkpointConsume(t *testing.T, h Harness) {
 	for deaths := 0; !errors.Is(err, finished); deaths++ {
 		err = event.Consume(t.Context(), f, c)
 		require.ErrorContains(t, err, `consumer "c"`)
-		require.NotErrorIs(t, err, store.ErrCheckpoint, "after %d deaths", deaths)
+		require.NotErrorIs(t, err, event.ErrCheckpoint, "after %d deaths", deaths)
 	}
 	require.Equal(t, strings.Join(want, " "), s.names(t, event.Of("Handled"), nil))
 	require.Len(t, handled, total+1)
@@ -181,15 +181,15 @@ func checkpointLive(t *testing.T, h Harness) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	calls := 0
-	c := event.Consumer{Name: "c", Query: event.Of("N"), Handle: func(_ context.Context, e *store.SequencedEvent) ([]store.Event, *store.Condition, error) {
+	c := event.Consumer{Name: "c", Query: event.Of("N"), Handle: func(_ context.Context, e *event.Sequenced) ([]event.Event, *event.Condition, error) {
 		calls++
-		cond := &store.Condition{FailIfEventsMatch: event.Of("Rival"), After: e.Position}
+		cond := &event.Condition{FailIfEventsMatch: event.Of("Rival"), After: e.Position}
 		if string(e.Data) == "2" && calls == 2 {
 			s.add(t, ev("Rival", ""))
 		} else if calls > 2 {
 			cond = nil
 		}
-		return []store.Event{ev("Handled", string(e.Data))}, cond, nil
+		return []event.Event{ev("Handled", string(e.Data))}, cond, nil
 	}}
 	done := make(chan error)
 	go func() { done <- event.Consume(ctx, s, c) }()
@@ -213,7 +213,7 @@ func checkpointLive(t *testing.T, h Harness) {
 // is told.
 func checkpointRivals(t *testing.T, h Harness) {
 	s := h.events(t)
-	var events []store.Event
+	var events []event.Event
 	for i := range 60 {
 		events = append(events, ev("N", fmt.Sprint(i)))
 	}
@@ -225,7 +225,7 @@ func checkpointRivals(t *testing.T, h Harness) {
 	var wg sync.WaitGroup
 	for i, evs := range []event.Checkpointer{s, other} {
 		wg.Go(func() {
-			errs[i] = event.Consume(ctx, evs, consumer("c", func(e *store.SequencedEvent) error {
+			errs[i] = event.Consume(ctx, evs, consumer("c", func(e *event.Sequenced) error {
 				if e.Position == 60 {
 					cancel()
 				}
@@ -235,7 +235,7 @@ func checkpointRivals(t *testing.T, h Harness) {
 	}
 	wait(t, &wg)
 	for _, err := range errs {
-		require.True(t, errors.Is(err, store.ErrCheckpoint) || errors.Is(err, context.Canceled), "%v", err)
+		require.True(t, errors.Is(err, event.ErrCheckpoint) || errors.Is(err, context.Canceled), "%v", err)
 	}
 	seen := map[string]bool{}
 	for _, e := range s.read(t, event.Of("Handled"), nil) {

@@ -45,7 +45,7 @@ func groupRepetitions(t *testing.T, h Harness) {
 		wg.Go(func() {
 			e := ev("A", fmt.Sprint(i%4), "k:v")
 			e.ID = idOf(i % 4)
-			got, err := s.Append(soon(t), []store.Event{e}, nil)
+			got, err := s.Append(soon(t), []event.Event{e}, nil)
 			if err != nil {
 				t.Error(err)
 				return
@@ -55,11 +55,11 @@ func groupRepetitions(t *testing.T, h Harness) {
 		wg.Go(func() {
 			e := ev("Other", "")
 			e.ID = idOf(100 + i%4)
-			_, err := s.Append(soon(t), []store.Event{e, ev("NoID", "")}, nil)
+			_, err := s.Append(soon(t), []event.Event{e, ev("NoID", "")}, nil)
 			switch {
 			case err == nil:
 				other.Add(1)
-			case !errors.Is(err, store.ErrDuplicate):
+			case !errors.Is(err, event.ErrDuplicate):
 				t.Error(err)
 			}
 		})
@@ -88,7 +88,7 @@ func groupCancel(t *testing.T, h Harness) {
 				name := fmt.Sprintf("%d-%d", w, n)
 				ctx, cancel := context.WithCancel(soon(t))
 				timer := time.AfterFunc(time.Duration(rnd.IntN(2000))*time.Microsecond, cancel)
-				positions, err := s.Append(ctx, []store.Event{ev("A", name, "of:"+name), ev("B", name, "of:"+name)}, nil)
+				positions, err := s.Append(ctx, []event.Event{ev("A", name, "of:"+name), ev("B", name, "of:"+name)}, nil)
 				timer.Stop()
 				cancel()
 				if err != nil && !errors.Is(err, context.Canceled) {
@@ -139,7 +139,7 @@ func groupQueue(t *testing.T, h Harness) {
 			if i%2 == 0 {
 				c = ctx
 			}
-			switch _, err := s.Append(c, []store.Event{ev("A", fmt.Sprint(i))}, nil); {
+			switch _, err := s.Append(c, []event.Event{ev("A", fmt.Sprint(i))}, nil); {
 			case err == nil:
 				stored.Add(1)
 			case errors.Is(err, context.Canceled):
@@ -168,7 +168,7 @@ func groupClose(t *testing.T, h Harness) {
 	for range 8 {
 		wg.Go(func() {
 			for {
-				_, err := s.Append(soon(t), []store.Event{ev("A", "")}, nil)
+				_, err := s.Append(soon(t), []event.Event{ev("A", "")}, nil)
 				if err != nil {
 					if !errors.Is(err, store.ErrClosed) {
 						t.Error(err)
@@ -287,30 +287,30 @@ func runEventLinearizable(t *testing.T, h Harness) {
 
 func linearCall(s eventStream, in linearInput) (out linearOutput, err error) {
 	ctx := context.Background()
-	tag := func(i int) store.Tag { return event.NewTag("t", fmt.Sprint(i)) }
-	var guard store.EventQuery
+	tag := func(i int) event.Tag { return event.NewTag("t", fmt.Sprint(i)) }
+	var guard event.Query
 	set := in.guard
 	if in.read {
 		set = in.tags
 	}
 	for i := range linearTags {
 		if set>>i&1 == 1 {
-			guard.Items = append(guard.Items, store.EventItem{Tags: []store.Tag{tag(i)}})
+			guard.Items = append(guard.Items, event.Item{Tags: []event.Tag{tag(i)}})
 		}
 	}
 	if in.read {
-		for e, err := range s.Read(ctx, guard, &store.EventReadOptions{Backwards: true, Limit: 1}) {
+		for e, err := range s.Read(ctx, guard, &event.ReadOptions{Backwards: true, Limit: 1}) {
 			return linearOutput{position: e.Position}, err
 		}
 		return out, nil
 	}
-	e := store.Event{Type: "L"}
+	e := event.Event{Type: "L"}
 	for i := range linearTags {
 		if in.tags>>i&1 == 1 {
 			e.Tags = append(e.Tags, tag(i))
 		}
 	}
-	positions, err := s.Append(ctx, []store.Event{e}, &store.Condition{FailIfEventsMatch: guard, After: in.after})
+	positions, err := s.Append(ctx, []event.Event{e}, &event.Condition{FailIfEventsMatch: guard, After: in.after})
 	switch {
 	case errors.Is(err, store.ErrConflict):
 		return linearOutput{conflict: true}, nil

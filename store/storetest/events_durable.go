@@ -89,10 +89,10 @@ func (h Harness) heldEvents(t *testing.T, rawURL string) (eventStream, *syncGate
 }
 
 // later appends in a goroutine.
-func (s eventStream) later(e store.Event, cond *store.Condition) <-chan appended {
+func (s eventStream) later(e event.Event, cond *event.Condition) <-chan appended {
 	done := make(chan appended, 1)
 	go func() {
-		positions, err := s.Append(context.Background(), []store.Event{e}, cond)
+		positions, err := s.Append(context.Background(), []event.Event{e}, cond)
 		done <- appended{positions, err}
 	}()
 	return done
@@ -102,7 +102,7 @@ func (s eventStream) later(e store.Event, cond *store.Condition) <-chan appended
 func (s eventStream) visible(t *testing.T, n int) {
 	t.Helper()
 	eventually(t, "the events are visible", func() bool {
-		return len(s.read(t, event.All(), &store.EventReadOptions{Visible: true})) == n
+		return len(s.read(t, event.All(), &event.ReadOptions{Visible: true})) == n
 	})
 }
 
@@ -118,18 +118,18 @@ func durableHidden(t *testing.T, h Harness) {
 	two := s.later(ev("A", "two", "k:v"), nil)
 	s.visible(t, 3) // beside the sync of the first one
 
-	for name, q := range map[string]store.EventQuery{"all": event.All(), "tag": event.Tagged(tagList([]string{"k:v"})...)} {
+	for name, q := range map[string]event.Query{"all": event.All(), "tag": event.Tagged(tagList([]string{"k:v"})...)} {
 		head := uint64(0)
-		require.Equal(t, "durable", s.names(t, q, &store.EventReadOptions{Head: &head}), name)
+		require.Equal(t, "durable", s.names(t, q, &event.ReadOptions{Head: &head}), name)
 		require.Equal(t, first[0], head)
-		require.Equal(t, "durable", s.names(t, q, &store.EventReadOptions{Limit: 2}), name)
-		require.Equal(t, "durable", s.names(t, q, &store.EventReadOptions{Backwards: true, Limit: 1}), name)
-		require.Empty(t, s.names(t, q, &store.EventReadOptions{From: first[0] + 1}))
-		require.Equal(t, "two one durable", s.names(t, q, &store.EventReadOptions{Backwards: true, Visible: true}), name)
+		require.Equal(t, "durable", s.names(t, q, &event.ReadOptions{Limit: 2}), name)
+		require.Equal(t, "durable", s.names(t, q, &event.ReadOptions{Backwards: true, Limit: 1}), name)
+		require.Empty(t, s.names(t, q, &event.ReadOptions{From: first[0] + 1}))
+		require.Equal(t, "two one durable", s.names(t, q, &event.ReadOptions{Backwards: true, Visible: true}), name)
 	}
 	head := headOf(t, s)
 	require.Equal(t, first[0], head)
-	cond, err := s.Project(t.Context(), event.NewProjection(event.All(), 0, func(n int, _ *store.SequencedEvent) int { return n + 1 }))
+	cond, err := s.Project(t.Context(), event.NewProjection(event.All(), 0, func(n int, _ *event.Sequenced) int { return n + 1 }))
 	require.NoError(t, err)
 	require.Equal(t, first[0], cond.After)
 	select {
@@ -236,7 +236,7 @@ func durableFailure(t *testing.T, h Harness) {
 	require.ErrorIs(t, got.err, broken)
 	require.ErrorIs(t, (<-two).err, broken)
 	require.ErrorIs(t, (<-three).err, broken)
-	_, err := s.Append(t.Context(), []store.Event{ev("A", "four")}, nil)
+	_, err := s.Append(t.Context(), []event.Event{ev("A", "four")}, nil)
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, "durable", s.names(t, event.All(), nil))
 }

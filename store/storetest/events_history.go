@@ -63,7 +63,7 @@ type eventMachine struct {
 	processes []eventStream // the second one as another process would
 	breaks    string        // the call of the first one that fails, or empty
 
-	model       []store.SequencedEvent // without times
+	model       []event.Sequenced // without times
 	checkpoints map[string]uint64
 	whole       uint64 // the first event that is not truncated
 	ids         int    // that were given
@@ -124,7 +124,7 @@ func (m *eventMachine) begin() {
 
 // move moves a consumer and does nothing else.
 func (m *eventMachine) move() {
-	c := store.EventCheckpoint{Consumer: "mover", From: m.checkpoints["mover"], To: uint64(m.between(0, len(m.model)))}
+	c := event.Checkpoint{Consumer: "mover", From: m.checkpoints["mover"], To: uint64(m.between(0, len(m.model)))}
 	_, err := m.stream().Advance(m.ctx, c, nil, nil)
 	require.NoError(m.t, err)
 	m.checkpoints[c.Consumer] = c.To
@@ -162,13 +162,13 @@ func (d *drawer) between(low, high int) int { return low + d.IntN(high-low+1) }
 
 func (d *drawer) tags() []string { return some(d, historyTags, 0, 3) }
 
-func (d *drawer) item() store.EventItem {
+func (d *drawer) item() event.Item {
 	it := item("", d.tags()...)
 	it.Types = some(d, historyTypes, 1-min(1, len(it.Tags)), 3)
 	return it
 }
 
-func (d *drawer) eventQuery() (q store.EventQuery) {
+func (d *drawer) eventQuery() (q event.Query) {
 	for range d.IntN(4) {
 		q.Items = append(q.Items, d.item())
 	}
@@ -176,8 +176,8 @@ func (d *drawer) eventQuery() (q store.EventQuery) {
 }
 
 // events draws new events, some with IDs.
-func (m *eventMachine) events(least int) []store.Event {
-	list := make([]store.Event, m.between(least, 6))
+func (m *eventMachine) events(least int) []event.Event {
+	list := make([]event.Event, m.between(least, 6))
 	for i := range list {
 		list[i] = ev(one(m.drawer, historyTypes...), fmt.Sprint(m.head(), i), m.tags()...)
 		if m.between(0, 2) == 0 {
@@ -189,24 +189,24 @@ func (m *eventMachine) events(least int) []store.Event {
 }
 
 // condition draws a condition, by chance none.
-func (m *eventMachine) condition() *store.Condition {
+func (m *eventMachine) condition() *event.Condition {
 	if m.between(0, 3) == 0 {
 		return nil
 	}
-	return &store.Condition{FailIfEventsMatch: m.eventQuery(), After: uint64(m.between(0, len(m.model)+1))}
+	return &event.Condition{FailIfEventsMatch: m.eventQuery(), After: uint64(m.between(0, len(m.model)+1))}
 }
 
 // conflicts tells whether a condition forbids an append.
-func (m *eventMachine) conflicts(cond *store.Condition) bool {
-	return cond != nil && slices.ContainsFunc(m.model, func(e store.SequencedEvent) bool {
+func (m *eventMachine) conflicts(cond *event.Condition) bool {
+	return cond != nil && slices.ContainsFunc(m.model, func(e event.Sequenced) bool {
 		return e.Position > cond.After && cond.FailIfEventsMatch.Matches(&e.Event)
 	})
 }
 
 // requireConflict checks that an error names an event that a condition forbids.
-func (m *eventMachine) requireConflict(cond *store.Condition, err error) {
+func (m *eventMachine) requireConflict(cond *event.Condition, err error) {
 	m.t.Helper()
-	var conflict *store.ConflictError
+	var conflict *event.ConflictError
 	require.ErrorAs(m.t, err, &conflict, "%+v", cond)
 	require.Greater(m.t, conflict.Position, cond.After)
 	require.LessOrEqual(m.t, conflict.Position, m.head())
@@ -214,12 +214,12 @@ func (m *eventMachine) requireConflict(cond *store.Condition, err error) {
 }
 
 // stored takes events that were appended into the model.
-func (m *eventMachine) stored(events []store.Event, positions []uint64) {
+func (m *eventMachine) stored(events []event.Event, positions []uint64) {
 	m.t.Helper()
 	require.Len(m.t, positions, len(events))
 	for i := range events {
 		require.Equal(m.t, m.head()+1, positions[i])
-		m.model = append(m.model, store.SequencedEvent{Position: positions[i], Event: events[i]})
+		m.model = append(m.model, event.Sequenced{Position: positions[i], Event: events[i]})
 	}
 }
 
@@ -244,12 +244,12 @@ func (m *eventMachine) judge() {
 
 // repeat appends events that are stored, as they were or changed, whatever the condition.
 func (m *eventMachine) repeat() {
-	known := slices.DeleteFunc(slices.Clone(m.model), func(e store.SequencedEvent) bool { return e.ID.IsZero() })
+	known := slices.DeleteFunc(slices.Clone(m.model), func(e event.Sequenced) bool { return e.ID.IsZero() })
 	if len(known) == 0 {
 		return
 	}
 	list := some(m.drawer, known, 1, 3)
-	events := make([]store.Event, len(list))
+	events := make([]event.Event, len(list))
 	for i := range list {
 		events[i] = list[i].Event
 	}
@@ -257,16 +257,16 @@ func (m *eventMachine) repeat() {
 	switch kind {
 	case "changed":
 		change := one(m.drawer,
-			func(e *store.Event) { e.Data = []byte("changed") }, func(e *store.Event) { e.Metadata = []byte("m") },
-			func(e *store.Event) { e.Data, e.Metadata = nil, e.Data }, func(e *store.Event) { e.Type += "x" },
-			func(e *store.Event) { e.Tags = append(slices.Clone(e.Tags), event.NewTag("changed", "")) })
+			func(e *event.Event) { e.Data = []byte("changed") }, func(e *event.Event) { e.Metadata = []byte("m") },
+			func(e *event.Event) { e.Data, e.Metadata = nil, e.Data }, func(e *event.Event) { e.Type += "x" },
+			func(e *event.Event) { e.Tags = append(slices.Clone(e.Tags), event.NewTag("changed", "")) })
 		change(&events[0])
 	case "more":
 		events = append(events, ev("A", "new"))
 	}
 	positions, err := m.stream().Append(m.ctx, events, m.condition())
 	if kind != "same" {
-		require.ErrorIs(m.t, err, store.ErrDuplicate)
+		require.ErrorIs(m.t, err, event.ErrDuplicate)
 		return
 	}
 	require.NoError(m.t, err)
@@ -276,7 +276,7 @@ func (m *eventMachine) repeat() {
 // advance moves a consumer, with events or without, or is refused.
 func (m *eventMachine) advance() {
 	name := one(m.drawer, "a", "b")
-	c := store.EventCheckpoint{Consumer: name, From: m.checkpoints[name], To: uint64(m.between(0, len(m.model)+1))}
+	c := event.Checkpoint{Consumer: name, From: m.checkpoints[name], To: uint64(m.between(0, len(m.model)+1))}
 	if m.between(0, 4) == 0 {
 		c.From += 7
 	}
@@ -286,7 +286,7 @@ func (m *eventMachine) advance() {
 	case m.conflicts(cond):
 		m.requireConflict(cond, err)
 	case c.From != m.checkpoints[name]:
-		require.ErrorIs(m.t, err, store.ErrCheckpoint)
+		require.ErrorIs(m.t, err, event.ErrCheckpoint)
 	case c.To > m.head():
 		require.ErrorIs(m.t, err, store.ErrInvalid)
 	default:
@@ -302,7 +302,7 @@ func (m *eventMachine) advance() {
 // alone appends in a transaction that no other append shares.
 func (m *eventMachine) alone() {
 	events := m.events(1)
-	timed := make([]store.SequencedEvent, len(events))
+	timed := make([]event.Sequenced, len(events))
 	for i := range events {
 		timed[i].Event = events[i]
 	}
@@ -319,7 +319,7 @@ func (m *eventMachine) importMore() {
 	var positions []uint64
 	for i := range events {
 		positions = append(positions, m.head()+uint64(i)+1)
-		list = append(list, store.SequencedEvent{Position: positions[i], Event: events[i]})
+		list = append(list, event.Sequenced{Position: positions[i], Event: events[i]})
 	}
 	opts := store.EventImportOptions{Batch: m.between(1, 4)}
 	done, err := m.stream().Import(m.ctx, stream(list, nil), opts)
@@ -347,7 +347,7 @@ func (m *eventMachine) fail() {
 
 // read compares a read, which ends with an error where it comes to a truncated event.
 func (m *eventMachine) read() {
-	q, opts := m.eventQuery(), &store.EventReadOptions{
+	q, opts := m.eventQuery(), &event.ReadOptions{
 		From:      uint64(m.between(0, len(m.model)+1)),
 		Limit:     m.between(0, 8),
 		Backwards: m.chance(2),
@@ -356,9 +356,9 @@ func (m *eventMachine) read() {
 	want := expected(m.model, q, opts)
 	list, err := collect(m.stream().Read(m.ctx, q, opts))
 	if i := slices.IndexFunc(want, func(at uint64) bool { return at < m.whole }); i >= 0 {
-		var gone *store.TruncatedError
+		var gone *event.TruncatedError
 		require.ErrorAs(m.t, err, &gone)
-		require.Equal(m.t, store.TruncatedError{Position: want[i], Before: m.whole}, *gone)
+		require.Equal(m.t, event.TruncatedError{Position: want[i], Before: m.whole}, *gone)
 		want = want[:i]
 	} else {
 		require.NoError(m.t, err)

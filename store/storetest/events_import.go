@@ -24,10 +24,10 @@ func runEventImport(t *testing.T, h Harness) {
 }
 
 // oldEvents are events of 2020, one a minute, some with IDs.
-func oldEvents(n int) []store.SequencedEvent {
-	list := make([]store.SequencedEvent, n)
+func oldEvents(n int) []event.Sequenced {
+	list := make([]event.Sequenced, n)
 	for i := range list {
-		list[i] = store.SequencedEvent{Position: uint64(i + 1), Time: time.Date(2020, 1, 1, 0, i, 0, 1000*i, time.UTC), Event: ev("Old", "data", "n:"+string(rune('a'+i%26)))}
+		list[i] = event.Sequenced{Position: uint64(i + 1), Time: time.Date(2020, 1, 1, 0, i, 0, 1000*i, time.UTC), Event: ev("Old", "data", "n:"+string(rune('a'+i%26)))}
 		if i%3 == 0 {
 			list[i].ID = idOf(i)
 		}
@@ -39,7 +39,7 @@ func oldEvents(n int) []store.SequencedEvent {
 func importContinuation(t *testing.T, h Harness) {
 	s := h.events(t)
 	list := oldEvents(10)
-	run := func(list []store.SequencedEvent) error {
+	run := func(list []event.Sequenced) error {
 		_, err := s.Import(t.Context(), stream(list, nil), store.EventImportOptions{})
 		return err
 	}
@@ -57,10 +57,10 @@ func importContinuation(t *testing.T, h Harness) {
 	require.ErrorIs(t, run(other), store.ErrHistory, "of another time")
 	other = slices.Clone(list[4:6])
 	other[1].ID = idOf(0)
-	require.ErrorIs(t, run(other), store.ErrDuplicate)
+	require.ErrorIs(t, run(other), event.ErrDuplicate)
 	require.ErrorIs(t, run(other[1:]), store.ErrHistory)
 	other[1].Position = 5
-	require.ErrorIs(t, run(other[1:]), store.ErrDuplicate, "the ID of another event")
+	require.ErrorIs(t, run(other[1:]), event.ErrDuplicate, "the ID of another event")
 	broken := errors.New("broken")
 	done, err := s.Import(t.Context(), stream(list[2:8], broken), store.EventImportOptions{Batch: 3})
 	require.ErrorIs(t, err, broken)
@@ -73,9 +73,9 @@ func importContinuation(t *testing.T, h Harness) {
 func importTimes(t *testing.T, h Harness) {
 	s := h.events(t)
 	run := func(times ...time.Time) error {
-		var list []store.SequencedEvent
+		var list []event.Sequenced
 		for _, at := range times {
-			list = append(list, store.SequencedEvent{Time: at, Event: ev("A", "")})
+			list = append(list, event.Sequenced{Time: at, Event: ev("A", "")})
 		}
 		_, err := s.Import(t.Context(), stream(list, nil), store.EventImportOptions{})
 		return err
@@ -88,7 +88,7 @@ func importTimes(t *testing.T, h Harness) {
 	for _, ahead := range []time.Time{time.Now().Add(2 * time.Hour), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(400_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		require.ErrorIs(t, run(ahead), store.ErrInvalid, "all later events would have this time")
 		require.ErrorContains(t, run(time.Time{}, ahead), "ahead of the clock")
-		_, err := s.AppendTimed(t.Context(), []store.SequencedEvent{{Time: ahead, Event: ev("A", "")}})
+		_, err := s.AppendTimed(t.Context(), []event.Sequenced{{Time: ahead, Event: ev("A", "")}})
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
 	require.Len(t, s.all(t), 3)
@@ -113,7 +113,7 @@ func importRenumber(t *testing.T, h Harness) {
 		list[i].Position, list[i].Time, list[i].ID = 100*uint64(i+1), time.Time{}, idOf(i)
 	}
 	opts := store.EventImportOptions{Renumber: true, Batch: 2, Progress: func(store.EventsImported) {
-		_, err := s.Append(soon(t), []store.Event{ev("Between", "")}, nil)
+		_, err := s.Append(soon(t), []event.Event{ev("Between", "")}, nil)
 		require.NoError(t, err)
 	}}
 	done, err := s.Import(t.Context(), stream(list, nil), opts)
@@ -136,12 +136,12 @@ func importBeside(t *testing.T, h Harness) {
 	for i := range errs {
 		wg.Go(func() {
 			for n := range 10 {
-				events := []store.Event{ev("Now", fmt.Sprint(n)), ev("Now", fmt.Sprint(n))}
+				events := []event.Event{ev("Now", fmt.Sprint(n)), ev("Now", fmt.Sprint(n))}
 				if i%3 > 0 {
 					_, errs[i] = s.Append(soon(t), events, nil)
 				} else {
 					future := time.Now().Add(time.Duration(n) * time.Millisecond)
-					_, errs[i] = s.AppendTimed(soon(t), []store.SequencedEvent{{Event: events[0], Time: future}, {Event: events[1]}})
+					_, errs[i] = s.AppendTimed(soon(t), []event.Sequenced{{Event: events[0], Time: future}, {Event: events[1]}})
 				}
 				if errs[i] != nil && !errors.Is(errs[i], store.ErrInvalid) { // it would have fallen
 					return
@@ -174,7 +174,7 @@ func importAlone(t *testing.T, h Harness) {
 				return err
 			}
 			now := func(ctx context.Context) error {
-				_, err := s.Append(ctx, []store.Event{ev("Now", "")}, nil)
+				_, err := s.Append(ctx, []event.Event{ev("Now", "")}, nil)
 				return err
 			}
 			first, second := timed, now

@@ -27,8 +27,8 @@ const lockedRows = 8
 
 // halves returns events of which every second one has the other of two tags: what has
 // both is found only by reading all postings of either.
-func halves() []store.Event {
-	events := make([]store.Event, 5000)
+func halves() []event.Event {
+	events := make([]event.Event, 5000)
 	for i := range events {
 		events[i] = ev("Half", "", fmt.Sprintf("half:%d", i%2))
 	}
@@ -36,7 +36,7 @@ func halves() []store.Event {
 }
 
 // both is the costly condition.
-func both() *store.Condition {
+func both() *event.Condition {
 	return event.Unless(event.Tagged(tagList([]string{"half:0", "half:1"})...))
 }
 
@@ -46,7 +46,7 @@ func lockedConditions(t *testing.T, h Harness) {
 	s, w := h.watchedEvents(t, store.EventOptions{LockedRows: lockedRows})
 	s.add(t, halves()...)
 	append1 := func() error {
-		_, err := s.Append(soon(t), []store.Event{ev("Guarded", "")}, both())
+		_, err := s.Append(soon(t), []event.Event{ev("Guarded", "")}, both())
 		return err
 	}
 	w.reset(nil)
@@ -88,7 +88,7 @@ func lockedBeside(t *testing.T, h Harness) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			whole := []store.Event{ev("Whole", fmt.Sprint(i), "half:0", "half:1")}
+			whole := []event.Event{ev("Whole", fmt.Sprint(i), "half:0", "half:1")}
 			switch _, err := s.Append(soon(t), whole, both()); {
 			case err == nil:
 				won.Add(1)
@@ -97,7 +97,7 @@ func lockedBeside(t *testing.T, h Harness) {
 			}
 		})
 		wg.Go(func() {
-			if _, err := s.Append(soon(t), []store.Event{ev("Other", "")}, nil); err != nil {
+			if _, err := s.Append(soon(t), []event.Event{ev("Other", "")}, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -112,7 +112,7 @@ func lockedViews(t *testing.T, h Harness) {
 	s.add(t, halves()[:500]...)
 	view, err := s.db.Engine().Snapshot(t.Context())
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), []store.Event{ev("Guarded", "")}, both())
+	_, err = s.Append(t.Context(), []event.Event{ev("Guarded", "")}, both())
 	require.NoError(t, err)
 	require.NoError(t, view.Close())
 }
@@ -120,7 +120,7 @@ func lockedViews(t *testing.T, h Harness) {
 // lockedRepetition: a large append that is repeated is compared beside the writer.
 func lockedRepetition(t *testing.T, h Harness) {
 	s, w := h.watchedEvents(t, store.EventOptions{IndexEvery: 1})
-	batch := make([]store.Event, 20)
+	batch := make([]event.Event, 20)
 	for i := range batch {
 		batch[i] = ev("Large", strings.Repeat("x", 100_000))
 		batch[i].ID = idOf(i)
@@ -132,6 +132,6 @@ func lockedRepetition(t *testing.T, h Harness) {
 
 	batch[7].Data = []byte("other")
 	_, err := s.Append(t.Context(), batch, nil)
-	require.ErrorIs(t, err, store.ErrDuplicate)
+	require.ErrorIs(t, err, event.ErrDuplicate)
 	require.Zero(t, w.events.Load())
 }

@@ -13,14 +13,14 @@ import (
 )
 
 // compareRead compares a read with a model.
-func compareRead(t testing.TB, s eventStream, model []store.SequencedEvent, q store.EventQuery, opts *store.EventReadOptions) {
+func compareRead(t testing.TB, s eventStream, model []event.Sequenced, q event.Query, opts *event.ReadOptions) {
 	want := expected(model, q, opts)
 	list, err := collect(s.Read(soon(t), q, opts))
 	require.NoError(t, err)
 	require.True(t, slices.Equal(want, positionsOf(list)), "query %+v, options %+v: want %v, got %v", q, opts, want, positionsOf(list))
 }
 
-func positionsOf(list []store.SequencedEvent) (positions []uint64) {
+func positionsOf(list []event.Sequenced) (positions []uint64) {
 	for i := range list {
 		positions = append(positions, list[i].Position)
 	}
@@ -28,10 +28,10 @@ func positionsOf(list []store.SequencedEvent) (positions []uint64) {
 }
 
 // expected returns the positions of what a read yields.
-func expected(model []store.SequencedEvent, q store.EventQuery, opts *store.EventReadOptions) (want []uint64) {
+func expected(model []event.Sequenced, q event.Query, opts *event.ReadOptions) (want []uint64) {
 	items := q.Items
 	if len(items) == 0 {
-		items = make([]store.EventItem, 1)
+		items = make([]event.Item, 1)
 	}
 	last := make([]uint64, len(items)) // of each item
 	for _, e := range model {
@@ -60,7 +60,7 @@ func expected(model []store.SequencedEvent, q store.EventQuery, opts *store.Even
 }
 
 // manyTags asks for one of many tags.
-func manyTags(types string, n int) (q store.EventQuery) {
+func manyTags(types string, n int) (q event.Query) {
 	for i := range n {
 		q.Items = append(q.Items, item(types, fmt.Sprintf("few:%d", i)))
 	}
@@ -73,9 +73,9 @@ func runEventTime(t *testing.T, h Harness) {
 	base := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := base
 	s := h.connected(t, h.openEvents(t, h.quickURL(t), store.EventOptions{IndexEvery: 4, Now: func() time.Time { return now }}))
-	require.Empty(t, s.read(t, event.All(), &store.EventReadOptions{Since: base}), "no event at all")
+	require.Empty(t, s.read(t, event.All(), &event.ReadOptions{Since: base}), "no event at all")
 	var head uint64 = 7
-	require.Empty(t, s.read(t, event.All(), &store.EventReadOptions{Until: base, Head: &head}))
+	require.Empty(t, s.read(t, event.All(), &event.ReadOptions{Until: base, Head: &head}))
 	require.Zero(t, head)
 	for i, step := range []time.Duration{0, time.Second, 0, 0, -time.Minute, 2 * time.Minute, time.Nanosecond, time.Microsecond, time.Hour, 0} {
 		now = now.Add(step)
@@ -89,7 +89,7 @@ func runEventTime(t *testing.T, h Harness) {
 	times = append(times, time.Time{}, base.Add(-time.Hour), base.Add(100*time.Hour))
 	d := &drawer{Rand: randomSource(t, 0)}
 	for range 100 {
-		opts := &store.EventReadOptions{
+		opts := &event.ReadOptions{
 			Since:     one(d, times...),
 			Until:     one(d, times...),
 			From:      uint64(d.IntN(len(model) + 2)),
@@ -115,14 +115,14 @@ func runEventTime(t *testing.T, h Harness) {
 func runEventMany(t *testing.T, h Harness) {
 	s := h.indexedEvents(t)
 	const products = 1200
-	batch := make([]store.Event, 0, products)
+	batch := make([]event.Event, 0, products)
 	for i := range cap(batch) {
 		batch = append(batch, ev("Stocked", fmt.Sprint(i), fmt.Sprintf("product:%d", i)))
 	}
 	s.add(t, batch[:products/2]...)
 	s.add(t, batch[products/2:]...)
 	s.add(t, ev("Sold", "", "product:7", "product:1199")) // has no postings
-	var q store.EventQuery
+	var q event.Query
 	for i := range products / 2 {
 		it := item("", fmt.Sprintf("product:%d", 2*i+1))
 		if i%200 == 0 {
@@ -131,15 +131,15 @@ func runEventMany(t *testing.T, h Harness) {
 		q.Items = append(q.Items, it, item("Stocked", fmt.Sprintf("product:%d", 2*i+1)))
 	}
 	var head uint64
-	list := s.read(t, q, &store.EventReadOptions{Head: &head})
+	list := s.read(t, q, &event.ReadOptions{Head: &head})
 	require.Len(t, list, products/2+1)
 	require.EqualValues(t, products+1, head)
-	require.Len(t, s.read(t, q, &store.EventReadOptions{Backwards: true}), len(list))
-	require.Len(t, s.read(t, q, &store.EventReadOptions{OnlyLast: true}), products/2+1)
-	_, err := s.Append(t.Context(), []store.Event{ev("Sold", "", "product:8")}, &store.Condition{FailIfEventsMatch: q, After: head})
+	require.Len(t, s.read(t, q, &event.ReadOptions{Backwards: true}), len(list))
+	require.Len(t, s.read(t, q, &event.ReadOptions{OnlyLast: true}), products/2+1)
+	_, err := s.Append(t.Context(), []event.Event{ev("Sold", "", "product:8")}, &event.Condition{FailIfEventsMatch: q, After: head})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), []store.Event{ev("Sold", "")}, &store.Condition{FailIfEventsMatch: q, After: products - 1})
-	var conflict *store.ConflictError
+	_, err = s.Append(t.Context(), []event.Event{ev("Sold", "")}, &event.Condition{FailIfEventsMatch: q, After: products - 1})
+	var conflict *event.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Contains(t, []uint64{products, products + 1}, conflict.Position)
 }

@@ -19,25 +19,25 @@ func runEventRead(t *testing.T, h Harness) {
 	s := h.indexedEvents(t)
 	s.add(t, ev("A", "1", "x:1"), ev("A", "2", "x:11"), ev("B", "3", "x1:1"))
 	for _, c := range []struct {
-		q    store.EventQuery
-		opts store.EventReadOptions
+		q    event.Query
+		opts event.ReadOptions
 		want string
 	}{
-		{event.All(), store.EventReadOptions{From: math.MaxUint64}, ""},
-		{event.All(), store.EventReadOptions{From: math.MaxUint64, Backwards: true, Limit: 1}, "3"},
-		{event.Of("a"), store.EventReadOptions{}, ""},
-		{anyOf(item("", "x:1")), store.EventReadOptions{}, "1"},
-		{anyOf(item("A|A", "x:1"), item("A", "x:1")), store.EventReadOptions{}, "1"},
+		{event.All(), event.ReadOptions{From: math.MaxUint64}, ""},
+		{event.All(), event.ReadOptions{From: math.MaxUint64, Backwards: true, Limit: 1}, "3"},
+		{event.Of("a"), event.ReadOptions{}, ""},
+		{anyOf(item("", "x:1")), event.ReadOptions{}, "1"},
+		{anyOf(item("A|A", "x:1"), item("A", "x:1")), event.ReadOptions{}, "1"},
 	} {
 		require.Equal(t, c.want, s.names(t, c.q, &c.opts))
 	}
-	_, err := s.Append(t.Context(), []store.Event{ev("A", "4")}, &store.Condition{FailIfEventsMatch: anyOf(item("C"), item("B")), After: 1})
-	var conflict *store.ConflictError
+	_, err := s.Append(t.Context(), []event.Event{ev("A", "4")}, &event.Condition{FailIfEventsMatch: anyOf(item("C"), item("B")), After: 1})
+	var conflict *event.ConflictError
 	require.ErrorAs(t, err, &conflict)
-	require.Equal(t, store.ConflictError{Position: 3, Item: 1, After: 1}, *conflict)
-	_, err = s.Append(t.Context(), []store.Event{ev("A", "4"), ev("D", "5")}, &store.Condition{FailIfEventsMatch: event.All(), After: math.MaxUint64})
+	require.Equal(t, event.ConflictError{Position: 3, Item: 1, After: 1}, *conflict)
+	_, err = s.Append(t.Context(), []event.Event{ev("A", "4"), ev("D", "5")}, &event.Condition{FailIfEventsMatch: event.All(), After: math.MaxUint64})
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), []store.Event{ev("E", "6"), ev("E", "7")}, event.Unless(event.Of("E")))
+	_, err = s.Append(t.Context(), []event.Event{ev("E", "6"), ev("E", "7")}, event.Unless(event.Of("E")))
 	require.NoError(t, err, "an append does not conflict with itself")
 
 	n := 0
@@ -55,19 +55,19 @@ func runEventRead(t *testing.T, h Harness) {
 func runEventProject(t *testing.T, h Harness) {
 	s := h.events(t)
 	s.add(t, ev("A", "1", "x:1"), ev("B", "2", "x:2"), ev("A", "3", "x:2"), ev("C", "4"))
-	join := func(state string, e *store.SequencedEvent) string { return state + string(e.Data) }
+	join := func(state string, e *event.Sequenced) string { return state + string(e.Data) }
 	a := event.NewProjection(event.Of("A"), "", join)
 	x2 := event.NewProjection(anyOf(item("", "x:2")), ">", join)
-	none := event.NewProjection(event.Of("None"), 7, func(n int, _ *store.SequencedEvent) int { return n + 1 })
+	none := event.NewProjection(event.Of("None"), 7, func(n int, _ *event.Sequenced) int { return n + 1 })
 	cond, err := s.Project(t.Context(), a, x2, none)
 	require.NoError(t, err)
 	require.Equal(t, []any{"13", ">23", 7}, []any{a.State, x2.State, none.State})
 	require.Equal(t, uint64(4), cond.After, "the head that was seen, not the last event that matched")
 
 	s.add(t, ev("C", "5"))
-	_, err = s.Append(t.Context(), []store.Event{ev("None", "6")}, cond)
+	_, err = s.Append(t.Context(), []event.Event{ev("None", "6")}, cond)
 	require.NoError(t, err, "what no projector selects does not matter")
-	_, err = s.Append(t.Context(), []store.Event{ev("C", "7")}, cond)
+	_, err = s.Append(t.Context(), []event.Event{ev("C", "7")}, cond)
 	require.ErrorIs(t, err, store.ErrConflict, "a state is outdated")
 
 	a.State = "-" // another state than the events make: they are not read again
@@ -92,7 +92,7 @@ func runEventProject(t *testing.T, h Harness) {
 	})
 	t.Run("error", func(t *testing.T) {
 		cannot := errors.New("cannot")
-		p := event.TryProjection(event.All(), "", func(state string, e *store.SequencedEvent) (string, error) {
+		p := event.TryProjection(event.All(), "", func(state string, e *event.Sequenced) (string, error) {
 			if string(e.Data) == "4" && cannot != nil {
 				return "lost", cannot
 			}
@@ -120,9 +120,9 @@ func runEventProject(t *testing.T, h Harness) {
 // positions is a Projector that says nothing of where it is.
 type positions struct{ got []uint64 }
 
-func (*positions) Selects() store.EventQuery { return event.All() }
+func (*positions) Selects() event.Query { return event.All() }
 
-func (p *positions) Apply(e *store.SequencedEvent) error {
+func (p *positions) Apply(e *event.Sequenced) error {
 	p.got = append(p.got, e.Position)
 	return nil
 }
@@ -132,17 +132,17 @@ func (p *positions) Apply(e *store.SequencedEvent) error {
 func runEventPostings(t *testing.T, h Harness) {
 	s := h.indexedEvents(t)
 	rnd := rand.New(rand.NewPCG(7, 7))
-	var model []store.SequencedEvent
+	var model []event.Sequenced
 	for len(model) < 3000 {
-		batch := make([]store.Event, 1+rnd.IntN(900))
+		batch := make([]event.Event, 1+rnd.IntN(900))
 		for i := range batch {
 			batch[i] = ev([]string{"A", "A", "A", "B", "C"}[rnd.IntN(5)], "", "all:x", fmt.Sprintf("many:%d", rnd.IntN(3)), fmt.Sprintf("few:%d", rnd.IntN(300)))
 		}
 		for i, p := range s.add(t, batch...) {
-			model = append(model, store.SequencedEvent{Position: p, Event: batch[i]})
+			model = append(model, event.Sequenced{Position: p, Event: batch[i]})
 		}
 	}
-	queries := []store.EventQuery{
+	queries := []event.Query{
 		anyOf(item("", "all:x")), event.Of("A"), event.Of("B", "C"), anyOf(item("B", "all:x")), anyOf(item("B|C", "many:1")),
 		anyOf(item("", "few:7", "all:x")), anyOf(item("", "all:x", "many:2", "few:8")), anyOf(item("C", "many:0", "few:9")),
 		anyOf(item("", "few:1"), item("C", "many:1"), item("", "few:2")), anyOf(item("", "none:1"), item("D")), anyOf(item("D", "all:x")),
@@ -150,23 +150,23 @@ func runEventPostings(t *testing.T, h Harness) {
 	}
 	for _, q := range queries {
 		for _, backwards := range []bool{false, true} {
-			opts := &store.EventReadOptions{Backwards: backwards, Limit: 300}
+			opts := &event.ReadOptions{Backwards: backwards, Limit: 300}
 			require.Equal(t, expected(model, q, opts), positionsOf(s.read(t, q, opts)), "%+v, %+v", q, opts)
 		}
 	}
 	d := &drawer{Rand: randomSource(t, 0)}
 	for range 100 {
 		q := one(d, queries...)
-		compareRead(t, s, model, q, &store.EventReadOptions{
+		compareRead(t, s, model, q, &event.ReadOptions{
 			From: uint64(d.IntN(len(model) + 2)), Limit: one(d, 0, 1, 10, 300), Backwards: d.chance(2), OnlyLast: d.chance(4),
 		})
 		after := uint64(d.IntN(len(model) + 1))
-		first := slices.IndexFunc(model, func(e store.SequencedEvent) bool { return e.Position > after && q.Matches(&e.Event) })
+		first := slices.IndexFunc(model, func(e event.Sequenced) bool { return e.Position > after && q.Matches(&e.Event) })
 		if first < 0 {
 			continue
 		}
-		_, err := s.Append(soon(t), []store.Event{ev("New", "")}, &store.Condition{FailIfEventsMatch: q, After: after})
-		var conflict *store.ConflictError
+		_, err := s.Append(soon(t), []event.Event{ev("New", "")}, &event.Condition{FailIfEventsMatch: q, After: after})
+		var conflict *event.ConflictError
 		require.ErrorAs(t, err, &conflict, "query %+v after %d", q, after)
 		e := model[conflict.Position-1]
 		require.True(t, e.Position > after && q.Matches(&e.Event), "query %+v after %d: event %d, %+v, is no conflict", q, after, conflict.Position, e)

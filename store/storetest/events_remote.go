@@ -73,17 +73,17 @@ func (s eventStream) store() event.Checkpointer {
 func (s eventStream) Head(ctx context.Context) (uint64, error) { return s.store().Head(ctx) }
 
 // Read implements event.Store.
-func (s eventStream) Read(ctx context.Context, q store.EventQuery, opts *store.EventReadOptions) iter.Seq2[store.SequencedEvent, error] {
+func (s eventStream) Read(ctx context.Context, q event.Query, opts *event.ReadOptions) iter.Seq2[event.Sequenced, error] {
 	return s.store().Read(ctx, q, opts)
 }
 
 // Append implements event.Store.
-func (s eventStream) Append(ctx context.Context, events []store.Event, cond *store.Condition) ([]uint64, error) {
+func (s eventStream) Append(ctx context.Context, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	return s.store().Append(ctx, events, cond)
 }
 
 // Subscribe implements event.Store.
-func (s eventStream) Subscribe(ctx context.Context, q store.EventQuery, from uint64) iter.Seq2[store.SequencedEvent, error] {
+func (s eventStream) Subscribe(ctx context.Context, q event.Query, from uint64) iter.Seq2[event.Sequenced, error] {
 	return s.store().Subscribe(ctx, q, from)
 }
 
@@ -93,11 +93,11 @@ func (s eventStream) Checkpoint(ctx context.Context, consumer string) (uint64, e
 }
 
 // Advance implements event.Checkpointer.
-func (s eventStream) Advance(ctx context.Context, c store.EventCheckpoint, events []store.Event, cond *store.Condition) ([]uint64, error) {
+func (s eventStream) Advance(ctx context.Context, c event.Checkpoint, events []event.Event, cond *event.Condition) ([]uint64, error) {
 	return s.store().Advance(ctx, c, events, cond)
 }
 
 // Project is that of package event, on whatever the stream is.
-func (s eventStream) Project(ctx context.Context, projectors ...store.Projector) (*store.Condition, error) {
+func (s eventStream) Project(ctx context.Context, projectors ...event.Projector) (*event.Condition, error) {
 	return event.Project(ctx, s, projectors...)
 }

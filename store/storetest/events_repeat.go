@@ -14,8 +14,8 @@ import (
 )
 
 // repeatedEvents are events with IDs, and data of a size.
-func repeatedEvents(n, size int) []store.Event {
-	list := make([]store.Event, n)
+func repeatedEvents(n, size int) []event.Event {
+	list := make([]event.Event, n)
 	for i := range list {
 		list[i] = ev("M", fmt.Sprintf("%d %0*d", i, size, 0), "k:v")
 		list[i].ID = idOf(i)
@@ -58,7 +58,7 @@ func repeatInFewStatements(t *testing.T, h Harness) {
 
 	many[len(many)-1].Data = []byte("other")
 	_, err := s.Append(t.Context(), many, nil)
-	require.ErrorIs(t, err, store.ErrDuplicate)
+	require.ErrorIs(t, err, event.ErrDuplicate)
 	require.ErrorContains(t, err, fmt.Sprintf("event %d ", first[len(first)-1]))
 }
 
@@ -76,7 +76,7 @@ func repeatInGroup(t *testing.T, h Harness) {
 
 // giveUpInGroup gives up the leader of a group and others in it at the n-th query of
 // judging it, and tells whether there were as many.
-func giveUpInGroup(t *testing.T, s eventStream, w *watch, n int, many []store.Event, positions []uint64) (last bool) {
+func giveUpInGroup(t *testing.T, s eventStream, w *watch, n int, many []event.Event, positions []uint64) (last bool) {
 	head := headOf(t, s)
 	release := held(t, s)
 	defer release()
@@ -91,12 +91,12 @@ func giveUpInGroup(t *testing.T, s eventStream, w *watch, n int, many []store.Ev
 	slices.Reverse(again) // what is looked up together with the leader's is read after it
 	slices.Reverse(old)
 	var wg sync.WaitGroup
-	call := func(ctx context.Context, events ...store.Event) *appended {
+	call := func(ctx context.Context, events ...event.Event) *appended {
 		a := &appended{}
 		wg.Go(func() { a.positions, a.err = s.Append(ctx, events, nil) })
 		return a
 	}
-	queue := func(ctx context.Context, events ...store.Event) *appended {
+	queue := func(ctx context.Context, events ...event.Event) *appended {
 		q := &queuedContext{Context: ctx, waits: make(chan struct{})}
 		a := call(q, events...)
 		<-q.waits

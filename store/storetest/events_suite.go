@@ -87,7 +87,7 @@ func (s eventStream) another(t testing.TB, h Harness) eventStream {
 }
 
 // add appends events unconditionally and returns their positions.
-func (s eventStream) add(t testing.TB, events ...store.Event) []uint64 {
+func (s eventStream) add(t testing.TB, events ...event.Event) []uint64 {
 	t.Helper()
 	positions, err := s.Append(soon(t), events, nil)
 	require.NoError(t, err)
@@ -96,19 +96,19 @@ func (s eventStream) add(t testing.TB, events ...store.Event) []uint64 {
 }
 
 // all returns every event.
-func (s eventStream) all(t testing.TB) []store.SequencedEvent {
+func (s eventStream) all(t testing.TB) []event.Sequenced {
 	t.Helper()
 	return s.read(t, event.All(), nil)
 }
 
-func (s eventStream) read(t testing.TB, q store.EventQuery, opts *store.EventReadOptions) []store.SequencedEvent {
+func (s eventStream) read(t testing.TB, q event.Query, opts *event.ReadOptions) []event.Sequenced {
 	t.Helper()
 	list := collected(t, s.Read(soon(t), q, opts))
 	return list
 }
 
 // names returns the data of what a query selects, which tests use as names.
-func (s eventStream) names(t testing.TB, q store.EventQuery, opts *store.EventReadOptions) string {
+func (s eventStream) names(t testing.TB, q event.Query, opts *event.ReadOptions) string {
 	t.Helper()
 	var names []string
 	for _, e := range s.read(t, q, opts) {
@@ -119,12 +119,12 @@ func (s eventStream) names(t testing.TB, q store.EventQuery, opts *store.EventRe
 
 // ev returns an event of a type with tags given as "key:value" and a name as
 // data.
-func ev(typ, name string, tags ...string) store.Event {
-	return store.Event{Type: typ, Data: []byte(name), Tags: tagList(tags)}
+func ev(typ, name string, tags ...string) event.Event {
+	return event.Event{Type: typ, Data: []byte(name), Tags: tagList(tags)}
 }
 
-func tagList(texts []string) []store.Tag {
-	var tags []store.Tag
+func tagList(texts []string) []event.Tag {
+	var tags []event.Tag
 	for _, text := range texts {
 		key, value, _ := strings.Cut(text, ":")
 		tags = append(tags, event.NewTag(key, value))
@@ -133,18 +133,18 @@ func tagList(texts []string) []store.Tag {
 }
 
 // item returns an item of types, separated by "|", and tags.
-func item(types string, tags ...string) store.EventItem {
-	it := store.EventItem{Tags: tagList(tags)}
+func item(types string, tags ...string) event.Item {
+	it := event.Item{Tags: tagList(tags)}
 	if types != "" {
 		it.Types = strings.Split(types, "|")
 	}
 	return it
 }
 
-func anyOf(items ...store.EventItem) store.EventQuery { return store.EventQuery{Items: items} }
+func anyOf(items ...event.Item) event.Query { return event.Query{Items: items} }
 
 // idOf returns the ID of a number.
-func idOf(n int) (id store.EventID) {
+func idOf(n int) (id event.ID) {
 	copy(id[:], fmt.Sprintf("id-%013d", n))
 	return id
 }

@@ -26,22 +26,22 @@ func truncateReadable(t *testing.T, h Harness) {
 	}
 	require.ErrorIs(t, s.Truncate(t.Context(), 19, nil), store.ErrInvalid, "beyond the end")
 	require.NoError(t, s.Truncate(t.Context(), 2, nil))
-	for name, q := range map[string]store.EventQuery{"all": event.All(), "type": event.Of("T"), "tag": anyOf(item("", "k:1"))} {
-		list, err := collect(s.Read(t.Context(), q, &store.EventReadOptions{Backwards: true, Limit: 17}))
-		require.ErrorIs(t, err, store.ErrTruncated, name)
+	for name, q := range map[string]event.Query{"all": event.All(), "type": event.Of("T"), "tag": anyOf(item("", "k:1"))} {
+		list, err := collect(s.Read(t.Context(), q, &event.ReadOptions{Backwards: true, Limit: 17}))
+		require.ErrorIs(t, err, event.ErrTruncated, name)
 		require.Len(t, list, 16, name)
 		require.EqualValues(t, 2, list[15].Position, name)
-		require.Len(t, s.read(t, q, &store.EventReadOptions{Backwards: true, Limit: 16}), 16)
+		require.Len(t, s.read(t, q, &event.ReadOptions{Backwards: true, Limit: 16}), 16)
 	}
 	for _, err := range s.Subscribe(t.Context(), event.All(), 0) {
-		require.ErrorIs(t, err, store.ErrTruncated)
+		require.ErrorIs(t, err, event.ErrTruncated)
 	}
 }
 
 // truncateSteps: it goes on in steps, beside appends, and where it was interrupted.
 func truncateSteps(t *testing.T, h Harness) {
 	s := h.events(t)
-	many := make([]store.Event, 3000)
+	many := make([]event.Event, 3000)
 	for i := range many {
 		many[i] = ev("A", "data", "n:"+fmt.Sprint(i))
 	}
@@ -51,14 +51,14 @@ func truncateSteps(t *testing.T, h Harness) {
 	err := s.Truncate(ctx, 2901, func(at uint64) { reached = append(reached, at); cancel() })
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, []uint64{1025}, reached)
-	require.Len(t, s.read(t, event.All(), &store.EventReadOptions{From: 1025}), 3000-1024)
+	require.Len(t, s.read(t, event.All(), &event.ReadOptions{From: 1025}), 3000-1024)
 	reached = nil
 	require.NoError(t, s.Truncate(t.Context(), 2901, func(at uint64) {
 		reached = append(reached, at)
 		s.add(t, ev("B", ""))
 	}))
 	require.Equal(t, []uint64{2049, 2901}, reached)
-	require.Len(t, s.read(t, event.All(), &store.EventReadOptions{From: 2901}), 102)
-	_, err = collect(s.Read(t.Context(), event.All(), &store.EventReadOptions{From: 2900}))
-	require.True(t, errors.Is(err, store.ErrTruncated))
+	require.Len(t, s.read(t, event.All(), &event.ReadOptions{From: 2901}), 102)
+	_, err = collect(s.Read(t.Context(), event.All(), &event.ReadOptions{From: 2900}))
+	require.True(t, errors.Is(err, event.ErrTruncated))
 }

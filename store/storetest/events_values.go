@@ -50,7 +50,7 @@ func runEventAppend(t *testing.T, h Harness) {
 	require.Equal(t, uint64(len(given)), summary.Events)
 }
 
-func containsPosition(list []store.SequencedEvent, position uint64) bool {
+func containsPosition(list []event.Sequenced, position uint64) bool {
 	for i := range list {
 		if list[i].Position == position {
 			return true
@@ -60,22 +60,22 @@ func containsPosition(list []store.SequencedEvent, position uint64) bool {
 }
 
 // valueEvents are events whose values are easy to lose or to mix up.
-func valueEvents() []store.Event {
-	return []store.Event{
+func valueEvents() []event.Event {
+	return []event.Event{
 		ev("A", "one", "a:1"),
 		{Type: "NoTags"},
 		{Type: "Everything", Data: []byte("data"), Metadata: []byte(`{"by":"x"}`), Tags: tagList([]string{"a:1", "b:2"}), ID: idOf(1)},
-		{Type: "Bytes", Data: []byte{0, 0xff, '\'', '"', 0x80}, Metadata: []byte{0}, Tags: []store.Tag{{Key: "k"}}},
+		{Type: "Bytes", Data: []byte{0, 0xff, '\'', '"', 0x80}, Metadata: []byte{0}, Tags: []event.Tag{{Key: "k"}}},
 		{Type: "Large", Data: bytes.Repeat([]byte("0123456789abcdef"), 20_000)},
-		{Type: "2026-01-02 03:04:05", Data: []byte("2026-01-02"), Tags: []store.Tag{{Key: "2026-01-02", Value: "2026-01-02 03:04:05"}}},
-		{Type: "Ünïcode 😀", Tags: []store.Tag{{Key: "😀", Value: "ü"}, {Key: "ü", Value: "😀"}}},
-		{Type: "Ambiguous", Tags: []store.Tag{
+		{Type: "2026-01-02 03:04:05", Data: []byte("2026-01-02"), Tags: []event.Tag{{Key: "2026-01-02", Value: "2026-01-02 03:04:05"}}},
+		{Type: "Ünïcode 😀", Tags: []event.Tag{{Key: "😀", Value: "ü"}, {Key: "ü", Value: "😀"}}},
+		{Type: "Ambiguous", Tags: []event.Tag{
 			{Key: "a=b", Value: "c"}, {Key: "a", Value: "b=c"}, {Key: "a=", Value: "b=c"}, {Key: `a\`, Value: "=b=c"}, {Key: "a", Value: `\=b=c`},
 			{Key: "x", Value: "y\x1fz"}, {Key: "x", Value: `y\sz`}, {Key: "x", Value: "y\x00z"}, {Key: "x", Value: `y\0z`}, {Key: "x\x00", Value: "\x00"},
 			{Key: "e", Value: `\e`}, {Key: "1", Value: "2"}, {Key: " ", Value: " "}, {Key: "'", Value: `"`}, {Key: "%", Value: "_"},
 		}},
-		{Type: "Case", Tags: []store.Tag{{Key: "K", Value: "V"}, {Key: "k", Value: "v"}}},
-		{Type: "Long", Tags: []store.Tag{{Key: "long", Value: strings.Repeat("v", event.MaxTag-4)}}},
+		{Type: "Case", Tags: []event.Tag{{Key: "K", Value: "V"}, {Key: "k", Value: "v"}}},
+		{Type: "Long", Tags: []event.Tag{{Key: "long", Value: strings.Repeat("v", event.MaxTag-4)}}},
 		{Type: strings.Repeat("T", event.MaxType)},
 	}
 }
@@ -86,7 +86,7 @@ func runEventRefusals(t *testing.T, h Harness) {
 	t.Run("cancelled", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := s.Append(ctx, []store.Event{ev("A", "a")}, nil)
+		_, err := s.Append(ctx, []event.Event{ev("A", "a")}, nil)
 		require.ErrorIs(t, err, context.Canceled)
 		_, err = collect(s.Read(ctx, event.All(), nil))
 		require.ErrorIs(t, err, context.Canceled)
@@ -98,7 +98,7 @@ func runEventRefusals(t *testing.T, h Harness) {
 	require.Empty(t, s.all(t), "what is refused leaves no trace")
 	t.Run("closed", func(t *testing.T) {
 		require.NoError(t, s.db.Close())
-		_, err := s.Append(t.Context(), []store.Event{ev("A", "a")}, nil)
+		_, err := s.Append(t.Context(), []event.Event{ev("A", "a")}, nil)
 		require.ErrorIs(t, err, store.ErrClosed)
 		_, err = collect(s.Read(t.Context(), event.All(), nil))
 		require.ErrorIs(t, err, store.ErrClosed)
@@ -113,27 +113,27 @@ func runEventRefusals(t *testing.T, h Harness) {
 func refuseInvalid(t *testing.T, s eventStream) {
 	good := ev("A", "a", "k:v")
 	for name, c := range map[string]struct {
-		events []store.Event
-		cond   *store.Condition
+		events []event.Event
+		cond   *event.Condition
 		says   string
 	}{
 		"nothing":      {nil, nil, "no events"},
-		"second event": {[]store.Event{good, {}}, nil, "event 2 of 2"},
-		"many events":  {make([]store.Event, event.MaxEvents+1), nil, "cut it into several"},
-		"ID twice":     {[]store.Event{{Type: "A", ID: idOf(1)}, {Type: "B", ID: idOf(1)}}, nil, "the same ID"},
-		"empty item":   {[]store.Event{good}, event.Unless(anyOf(store.EventItem{})), "condition: item 1 of the query"},
+		"second event": {[]event.Event{good, {}}, nil, "event 2 of 2"},
+		"many events":  {make([]event.Event, event.MaxEvents+1), nil, "cut it into several"},
+		"ID twice":     {[]event.Event{{Type: "A", ID: idOf(1)}, {Type: "B", ID: idOf(1)}}, nil, "the same ID"},
+		"empty item":   {[]event.Event{good}, event.Unless(anyOf(event.Item{})), "condition: item 1 of the query"},
 	} {
 		_, err := s.Append(t.Context(), c.events, c.cond)
 		require.ErrorIs(t, err, store.ErrInvalid, name)
 		require.ErrorContains(t, err, c.says)
 	}
-	for _, q := range []store.EventQuery{anyOf(store.EventItem{}), event.Of("")} {
+	for _, q := range []event.Query{anyOf(event.Item{}), event.Of("")} {
 		_, err := collect(s.Read(t.Context(), q, nil))
 		require.ErrorIs(t, err, store.ErrInvalid)
 		_, err = collect(s.Subscribe(t.Context(), q, 0))
 		require.ErrorIs(t, err, store.ErrInvalid)
 	}
-	_, err := collect(s.Read(t.Context(), event.All(), &store.EventReadOptions{Limit: -1}))
+	_, err := collect(s.Read(t.Context(), event.All(), &event.ReadOptions{Limit: -1}))
 	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = s.Project(t.Context())
 	require.ErrorIs(t, err, store.ErrInvalid)
@@ -171,7 +171,7 @@ func runEventOpen(t *testing.T, h Harness) {
 	ro := h.open(t, s.url, &store.Options{ReadOnly: true})
 	evs = eventsOf(t, ro, store.EventOptions{})
 	require.Len(t, eventStream{Events: evs}.all(t), 2)
-	_, err = evs.Append(ctx, []store.Event{ev("A", "a")}, nil)
+	_, err = evs.Append(ctx, []event.Event{ev("A", "a")}, nil)
 	require.ErrorIs(t, err, store.ErrReadOnly)
 }
 

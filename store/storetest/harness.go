@@ -163,7 +163,7 @@ func countOf(t tester, s *store.Snapshot, q query.Expr) uint64 {
 	return n
 }
 
-func loadInto(t tester, ents *store.Entities, blocks iter.Seq2[store.Block, error], opts store.LoadOptions) store.Loaded {
+func loadInto(t tester, ents *store.Entities, blocks iter.Seq2[entity.Block, error], opts store.LoadOptions) store.Loaded {
 	t.Helper()
 	done, err := ents.Load(context.Background(), blocks, opts)
 	require.NoError(t, err)

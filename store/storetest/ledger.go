@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -33,7 +34,7 @@ type ledger struct {
 const firstBlock = 100
 
 // newLedger makes a store and gives it blocks.
-func newLedger(t testing.TB, h Harness, layout string, blocks ...store.Block) *ledger {
+func newLedger(t testing.TB, h Harness, layout string, blocks ...entity.Block) *ledger {
 	t.Helper()
 	l := &ledger{t: t, h: h, url: h.quickURL(t), layout: layout, head: firstBlock}
 	l.open()
@@ -56,13 +57,13 @@ func (l *ledger) reopen(t testing.TB) {
 }
 
 // apply applies operations as the next block and returns its number.
-func (l *ledger) apply(t testing.TB, ops ...store.Op) uint64 {
+func (l *ledger) apply(t testing.TB, ops ...entity.Op) uint64 {
 	t.Helper()
 	l.applyBlocks(t, newBlock(l.head+1, ops...))
 	return l.head
 }
 
-func (l *ledger) applyBlocks(t testing.TB, blocks ...store.Block) {
+func (l *ledger) applyBlocks(t testing.TB, blocks ...entity.Block) {
 	t.Helper()
 	for _, b := range blocks {
 		_, err := l.ents.Apply(t.Context(), b)
@@ -94,9 +95,9 @@ func (l *ledger) view(t testing.TB, block uint64, f func(s *store.Snapshot)) {
 }
 
 // get returns an entity at the head.
-func (l *ledger) get(t testing.TB, key store.Key) *store.Entity {
+func (l *ledger) get(t testing.TB, key entity.Key) *entity.Entity {
 	t.Helper()
-	var found *store.Entity
+	var found *entity.Entity
 	l.view(t, store.Head, func(s *store.Snapshot) {
 		e, err := s.Get(t.Context(), key)
 		require.NoError(t, err)
@@ -106,7 +107,7 @@ func (l *ledger) get(t testing.TB, key store.Key) *store.Entity {
 }
 
 // find returns what a query yields at the head.
-func (l *ledger) find(t testing.TB, q query.Expr, opts *store.QueryOptions) (list []*store.Entity) {
+func (l *ledger) find(t testing.TB, q query.Expr, opts *store.QueryOptions) (list []*entity.Entity) {
 	t.Helper()
 	l.view(t, store.Head, func(s *store.Snapshot) { list = results(t, s, q, opts) })
 	return list
@@ -115,14 +116,14 @@ func (l *ledger) find(t testing.TB, q query.Expr, opts *store.QueryOptions) (lis
 // state is everything that a store tells, at its head and at past blocks.
 type state struct {
 	Summary store.Summary
-	Content map[uint64][]*store.Entity
+	Content map[uint64][]*entity.Entity
 }
 
 // state reads the head and, if the layout can, past blocks.
 func (l *ledger) state(t testing.TB, past ...uint64) state {
 	t.Helper()
 	summary := summaryOf(t, l.ents)
-	s := state{Summary: summary, Content: map[uint64][]*store.Entity{}}
+	s := state{Summary: summary, Content: map[uint64][]*entity.Entity{}}
 	for _, block := range append(past, summary.Head) {
 		if block <= summary.Head && (l.ents.Temporal() || block == summary.Head) {
 			l.view(t, block, func(snap *store.Snapshot) { s.Content[block] = everything(t, snap) })
@@ -132,15 +133,15 @@ func (l *ledger) state(t testing.TB, past ...uint64) state {
 }
 
 // everything returns all entities of a snapshot in the order of their keys.
-func everything(t testing.TB, s *store.Snapshot) []*store.Entity {
+func everything(t testing.TB, s *store.Snapshot) []*entity.Entity {
 	t.Helper()
 	list := results(t, s, nil, nil)
-	slices.SortFunc(list, func(a, b *store.Entity) int { return slices.Compare(a.Key[:], b.Key[:]) })
+	slices.SortFunc(list, func(a, b *entity.Entity) int { return slices.Compare(a.Key[:], b.Key[:]) })
 	return list
 }
 
 // results returns what a query yields.
-func results(t testing.TB, s *store.Snapshot, q query.Expr, opts *store.QueryOptions) []*store.Entity {
+func results(t testing.TB, s *store.Snapshot, q query.Expr, opts *store.QueryOptions) []*entity.Entity {
 	t.Helper()
 	list := collected(t, s.Query(t.Context(), q, opts))
 	return list
@@ -165,10 +166,10 @@ func requireSame(t testing.TB, want, got any, message ...any) {
 
 // requireRefusal checks a block's error: that it wraps a sentinel and says where
 // it went wrong.
-func requireRefusal(t testing.TB, err, sentinel error, b store.Block, i int) {
+func requireRefusal(t testing.TB, err, sentinel error, b entity.Block, i int) {
 	t.Helper()
 	require.ErrorIs(t, err, sentinel)
-	var where *store.OpError
+	var where *entity.OpError
 	require.True(t, errors.As(err, &where), "%v", err)
 	op := b.Ops[i]
 	require.Equal(t, []any{b.Number, op.TxIndex, op.OpIndex, op.Kind, op.Key},
@@ -177,7 +178,7 @@ func requireRefusal(t testing.TB, err, sentinel error, b store.Block, i int) {
 }
 
 // keyOf returns the key of a name, which is readable in failures.
-func keyOf(name string) (k store.Key) {
+func keyOf(name string) (k entity.Key) {
 	if copy(k[:], name) < len(name) {
 		panic("name longer than a key: " + name)
 	}
@@ -186,25 +187,25 @@ func keyOf(name string) (k store.Key) {
 
 // The accounts of the tests.
 var (
-	alice = store.Address{0xa1, 19: 0x01}
-	bob   = store.Address{0xb0, 19: 0x02}
-	carol = store.Address{0xca, 19: 0x03}
+	alice = entity.Address{0xa1, 19: 0x01}
+	bob   = entity.Address{0xb0, 19: 0x02}
+	carol = entity.Address{0xca, 19: 0x03}
 )
 
 // newBlock numbers operations: three in a transaction.
-func newBlock(number uint64, ops ...store.Op) store.Block {
+func newBlock(number uint64, ops ...entity.Op) entity.Block {
 	ops = slices.Clone(ops)
 	for i := range ops {
 		ops[i].TxIndex, ops[i].OpIndex = uint32(i/3), uint32(i%3)
 	}
-	return store.Block{Number: number, Ops: ops}
+	return entity.Block{Number: number, Ops: ops}
 }
 
 // field sets something of a Create or Update.
-type field func(*store.Op)
+type field func(*entity.Op)
 
 func text(name, value string) field {
-	return func(op *store.Op) {
+	return func(op *entity.Op) {
 		if op.StringAttributes == nil {
 			op.StringAttributes = map[string]string{}
 		}
@@ -213,7 +214,7 @@ func text(name, value string) field {
 }
 
 func number(name string, value uint64) field {
-	return func(op *store.Op) {
+	return func(op *entity.Op) {
 		if op.NumericAttributes == nil {
 			op.NumericAttributes = map[string]uint64{}
 		}
@@ -221,13 +222,13 @@ func number(name string, value uint64) field {
 	}
 }
 
-func owner(a store.Address) field { return func(op *store.Op) { op.Owner = a } }
+func owner(a entity.Address) field { return func(op *entity.Op) { op.Owner = a } }
 
 func content(contentType, data string) field {
-	return func(op *store.Op) { op.ContentType, op.Content = contentType, []byte(data) }
+	return func(op *entity.Op) { op.ContentType, op.Content = contentType, []byte(data) }
 }
 
-func withFields(op store.Op, fields []field) store.Op {
+func withFields(op entity.Op, fields []field) entity.Op {
 	op.Owner = alice
 	for _, set := range fields {
 		set(&op)
@@ -237,38 +238,38 @@ func withFields(op store.Op, fields []field) store.Op {
 
 // The operations on a key that on gives later.
 
-func opCreate(btl uint64, fields ...field) store.Op {
-	return withFields(store.Op{Kind: store.Create, BTL: btl}, fields)
+func opCreate(btl uint64, fields ...field) entity.Op {
+	return withFields(entity.Op{Kind: entity.Create, BTL: btl}, fields)
 }
 
-func opUpdate(btl uint64, fields ...field) store.Op {
-	return withFields(store.Op{Kind: store.Update, BTL: btl}, fields)
+func opUpdate(btl uint64, fields ...field) entity.Op {
+	return withFields(entity.Op{Kind: entity.Update, BTL: btl}, fields)
 }
 
-func opExtend(btl uint64) store.Op { return store.Op{Kind: store.ExtendBTL, BTL: btl} }
+func opExtend(btl uint64) entity.Op { return entity.Op{Kind: entity.ExtendBTL, BTL: btl} }
 
-func opOwner(a store.Address) store.Op { return store.Op{Kind: store.ChangeOwner, Owner: a} }
+func opOwner(a entity.Address) entity.Op { return entity.Op{Kind: entity.ChangeOwner, Owner: a} }
 
 var (
-	opDelete = store.Op{Kind: store.Delete}
-	opExpire = store.Op{Kind: store.Expire}
+	opDelete = entity.Op{Kind: entity.Delete}
+	opExpire = entity.Op{Kind: entity.Expire}
 )
 
 // on returns an operation on a key.
-func on(name string, op store.Op) store.Op {
+func on(name string, op entity.Op) entity.Op {
 	op.Key = keyOf(name)
 	return op
 }
 
-type ops = []store.Op
+type ops = []entity.Op
 
 // v is an attribute.
 func v(value string) field { return text("v", value) }
 
 // history is blocks with gaps that do everything to several keys, some of it
 // within one block.
-func history() []store.Block {
-	return []store.Block{
+func history() []entity.Block {
+	return []entity.Block{
 		newBlock(110, on("a", opCreate(1000, v("a1"), number("n", 1))), on("b", opCreate(3, v("b1"))), on("c", opCreate(1000, v("c1")))),
 		newBlock(111, on("a", opUpdate(1000, v("a2"), content("c", "two"))), on("d", opCreate(2, v("d1")))),
 		newBlock(112),

@@ -15,6 +15,7 @@ import (
 	"github.com/varvedb/varve/schemas"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/storetest/model"
 )
 
@@ -31,9 +32,9 @@ type machine struct {
 	db     *store.DB
 	ents   *store.Entities
 	model  *model.Model
-	copied bool          // by its history
-	scarce bool          // the log is so short that a view which stays open would hold up writers
-	fed    []store.Block // that the store holds, as they were given to it
+	copied bool           // by its history
+	scarce bool           // the log is so short that a view which stays open would hold up writers
+	fed    []entity.Block // that the store holds, as they were given to it
 	did    []func() string
 
 	asked, found int // questions, and those that something matches
@@ -65,7 +66,7 @@ func (m *machine) note(format string, args ...any) {
 }
 
 // brief writes blocks without the rest of long contents.
-func brief(blocks ...store.Block) (text string) {
+func brief(blocks ...entity.Block) (text string) {
 	for _, b := range blocks {
 		b.Ops = slices.Clone(b.Ops)
 		for i := range b.Ops {
@@ -128,7 +129,7 @@ func (m *machine) check() {
 		return // a history has no trace of blocks without a hash that changed nothing
 	}
 	number := m.at(m.model)
-	got, err := m.ents.BlockAt(m.ctx, min(number, store.MaxBlock))
+	got, err := m.ents.HeaderAt(m.ctx, min(number, entity.MaxBlock))
 	require.NoError(m.t, err)
 	require.Equal(m.t, m.model.BlockAt(number), got, "block %d", number)
 }
@@ -157,7 +158,7 @@ func (m *machine) compareAt(block uint64, f func(s *store.Snapshot, want *model.
 		return
 	}
 	defer func() { require.NoError(m.t, s.Close()) }()
-	require.Equal(m.t, want.Block(), s.Block())
+	require.Equal(m.t, want.Block(), s.Number())
 	f(s, want)
 }
 
@@ -184,11 +185,11 @@ func (m *machine) load() {
 	ahead := m.model.Clone()
 	blocks := slices.Clone(m.fed[m.IntN(len(m.fed)+1):])
 	held := len(blocks)
-	var valid []store.Block // that the store may keep
+	var valid []entity.Block // that the store may keep
 	var wantErr error
 	for range 1 + m.IntN(4) {
 		b := m.block(ahead)
-		if head := m.model.Head(); !head.Empty && b.Number <= head.Block && len(blocks) == held {
+		if head := m.model.Head(); !head.Empty && b.Number <= head.Number && len(blocks) == held {
 			continue // another block of this number: another history
 		}
 		blocks = append(blocks, b)
@@ -199,7 +200,7 @@ func (m *machine) load() {
 		}
 	}
 	m.did = append(m.did, func() string { return fmt.Sprintf("load, of which %d are held, %s", held, brief(blocks...)) })
-	var told store.BlockHead
+	var told store.BlockHeader
 	loaded, err := m.ents.Load(m.ctx, stream(blocks, nil), store.LoadOptions{Changes: 1 + m.IntN(8), Progress: func(p store.Loaded) {
 		told = headOf(m.t, m.ents)
 		require.Equal(m.t, p.Head, told, "the head that was told is committed")
@@ -211,9 +212,9 @@ func (m *machine) load() {
 	}
 	before := m.model.Head()
 	require.True(m.t, !loaded.Head.Empty || before.Empty, "a load never takes back blocks")
-	require.GreaterOrEqual(m.t, loaded.Head.Block, before.Block, "a load never takes back blocks")
+	require.GreaterOrEqual(m.t, loaded.Head.Number, before.Number, "a load never takes back blocks")
 	for _, b := range valid {
-		if !loaded.Head.Empty && b.Number <= loaded.Head.Block {
+		if !loaded.Head.Empty && b.Number <= loaded.Head.Number {
 			require.NoError(m.t, m.model.Apply(b))
 		}
 	}
@@ -238,7 +239,7 @@ func (m *machine) rewind() {
 // forget drops blocks that the store does not hold, or not any more.
 func (m *machine) forget() {
 	head := m.model.Head()
-	i := slices.IndexFunc(m.fed, func(b store.Block) bool { return head.Empty || b.Number > head.Block })
+	i := slices.IndexFunc(m.fed, func(b entity.Block) bool { return head.Empty || b.Number > head.Number })
 	if i >= 0 {
 		m.fed = m.fed[:i]
 	}
@@ -257,7 +258,7 @@ func (m *machine) prune() {
 func (m *machine) settle() {
 	m.note("settle")
 	if m.chance(2) {
-		require.NoError(m.t, m.ents.Settle(m.ctx))
+		require.NoError(m.t, m.ents.Flush(m.ctx))
 	}
 	if m.driver.Capabilities.WALCheckpoint && m.chance(2) {
 		_, err := m.db.Checkpoint(m.ctx, m.chance(2))
@@ -333,7 +334,7 @@ func (m *machine) told() (all string) {
 	return all
 }
 
-func requireEntities(t testing.TB, want, got []*store.Entity) {
+func requireEntities(t testing.TB, want, got []*entity.Entity) {
 	t.Helper()
 	if !slices.EqualFunc(want, got, sameEntity) {
 		require.Empty(t, cmp.Diff(want, got, cmpopts.EquateEmpty()), "-want +got")

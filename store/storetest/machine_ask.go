@@ -29,7 +29,7 @@ func (m *machine) get() {
 			found, err := s.Get(m.ctx, key)
 			requireSameError(m.t, wantErr, err)
 			if err == nil {
-				requireEntities(m.t, []*store.Entity{wantEntity}, []*store.Entity{found})
+				requireEntities(m.t, []*entity.Entity{wantEntity}, []*entity.Entity{found})
 			}
 		}
 	})
@@ -57,7 +57,7 @@ func (m *machine) page() {
 	opts := store.QueryOptions{Order: q.order, Limit: q.limit}
 	wantAll, err := want.Query(q.expr, q.order, 0, nil)
 	require.NoError(m.t, err)
-	var all []*store.Entity
+	var all []*entity.Entity
 	for n := opts.Limit; n == opts.Limit; {
 		s := snapshotAt(m.t, m.ents, at)
 		found, err := collect(s.Query(m.ctx, q.expr, &opts))
@@ -92,7 +92,7 @@ func (m *machine) cannot(err error, q question) bool {
 // ask asks a question in both.
 func (m *machine) ask(s *store.Snapshot, want *model.Snapshot) {
 	q := m.question(want)
-	m.note("ask at %d: %s\norder %v, limit %d, %d pages, after %t", s.Block(), q.expr, q.order, q.limit, q.pages, q.after != nil)
+	m.note("ask at %d: %s\norder %v, limit %d, %d pages, after %t", s.Number(), q.expr, q.order, q.limit, q.pages, q.after != nil)
 	count, err := s.Count(m.ctx, q.expr)
 	if m.cannot(err, q) {
 		return
@@ -107,7 +107,7 @@ func (m *machine) ask(s *store.Snapshot, want *model.Snapshot) {
 	if q.after != nil {
 		opts.After, err = s.Cursor(q.after, &opts)
 		require.NoError(m.t, err)
-		all = slices.DeleteFunc(all, func(e *store.Entity) bool { return model.Compare(q.order, e, q.after) <= 0 })
+		all = slices.DeleteFunc(all, func(e *entity.Entity) bool { return model.Compare(q.order, e, q.after) <= 0 })
 	}
 	for range q.pages {
 		page := all
@@ -131,7 +131,7 @@ func (m *machine) ask(s *store.Snapshot, want *model.Snapshot) {
 
 // changes compares what blocks did with the states around them.
 func (m *machine) changes() {
-	from := min(m.at(m.model), m.model.Head().Block+1)
+	from := min(m.at(m.model), m.model.Head().Number+1)
 	to := from + m.Uint64N(8)
 	m.note("changes of %d to %d", from, to)
 	s := snapshotAt(m.t, m.ents, store.Head)
@@ -148,13 +148,13 @@ func (m *machine) changes() {
 	if err != nil {
 		return
 	}
-	var before map[store.Key]*store.Entity
+	var before map[entity.Key]*entity.Entity
 	if last := m.model.BlockAt(max(from, 1) - 1); from > 0 && !last.Empty {
-		before = m.stateAt(max(last.Block, m.model.Horizon()))
+		before = m.stateAt(max(last.Number, m.model.Horizon()))
 	}
 	for n := from; n <= to; n++ {
 		b := m.model.BlockAt(n)
-		if b.Empty || b.Block != n {
+		if b.Empty || b.Number != n {
 			continue
 		}
 		require.NotEmpty(m.t, list, "block %d", n)
@@ -167,10 +167,10 @@ func (m *machine) changes() {
 }
 
 // stateAt is what is visible at a block, by key.
-func (m *machine) stateAt(block uint64) map[store.Key]*store.Entity {
+func (m *machine) stateAt(block uint64) map[entity.Key]*entity.Entity {
 	s, err := m.model.At(block)
 	require.NoError(m.t, err)
-	state := map[store.Key]*store.Entity{}
+	state := map[entity.Key]*entity.Entity{}
 	for _, e := range s.Visible() {
 		state[e.Key] = e
 	}
@@ -178,13 +178,13 @@ func (m *machine) stateAt(block uint64) map[store.Key]*store.Entity {
 }
 
 // requireChanges checks that a block's changes lead from one state to the next.
-func requireChanges(t testing.TB, set store.BlockChanges, before, after map[store.Key]*store.Entity) {
+func requireChanges(t testing.TB, set store.BlockChanges, before, after map[entity.Key]*entity.Entity) {
 	t.Helper()
-	got := map[store.Key]*store.Entity{}
+	got := map[entity.Key]*entity.Entity{}
 	maps.Copy(got, before)
 	for _, e := range set.Expired {
 		require.Contains(t, got, e.Key)
-		require.LessOrEqual(t, e.Expiration, set.Head.Block)
+		require.LessOrEqual(t, e.Expiration, set.Head.Number)
 		delete(got, e.Key)
 	}
 	for _, c := range set.Changed {
@@ -195,7 +195,7 @@ func requireChanges(t testing.TB, set store.BlockChanges, before, after map[stor
 		}
 		if c.New != nil {
 			require.NotContains(t, got, c.New.Key)
-			require.Equal(t, set.Head.Block, c.New.LastModifiedAtBlock)
+			require.Equal(t, set.Head.Number, c.New.LastModifiedAtBlock)
 			got[c.New.Key] = c.New
 		}
 	}
@@ -204,7 +204,7 @@ func requireChanges(t testing.TB, set store.BlockChanges, before, after map[stor
 
 // sameEntity tells whether two versions are equal. Nil and empty are the same.
 // It is go-cmp's verdict, without the time that takes when they are.
-func sameEntity(a, b *store.Entity) bool {
+func sameEntity(a, b *entity.Entity) bool {
 	return a.Key == b.Key && a.Creator == b.Creator && a.Owner == b.Owner &&
 		a.ContentType == b.ContentType && bytes.Equal(a.Content, b.Content) &&
 		maps.Equal(a.StringAttributes, b.StringAttributes) && maps.Equal(a.NumericAttributes, b.NumericAttributes) &&

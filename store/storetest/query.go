@@ -50,7 +50,7 @@ func RunQuery(t *testing.T, h Harness) {
 }
 
 // names returns the names of entities made with keyOf, in the order given.
-func names(list []*store.Entity) []string {
+func names(list []*entity.Entity) []string {
 	found := make([]string, len(list))
 	for i, e := range list {
 		found[i] = strings.TrimRight(string(e.Key[:]), "\x00")
@@ -59,7 +59,7 @@ func names(list []*store.Entity) []string {
 }
 
 // set returns the letters of names in order, as tables of queries write them.
-func set(list []*store.Entity) string {
+func set(list []*entity.Entity) string {
 	return strings.Join(slices.Sorted(slices.Values(names(list))), "")
 }
 
@@ -77,7 +77,7 @@ func compared(name string, op query.CompareOp, v query.Value) query.Expr {
 
 const str, num = entity.String, entity.Numeric
 
-func cursorAfter(t testing.TB, s *store.Snapshot, e *store.Entity, opts store.QueryOptions) store.Cursor {
+func cursorAfter(t testing.TB, s *store.Snapshot, e *entity.Entity, opts store.QueryOptions) store.Cursor {
 	t.Helper()
 	c, err := s.Cursor(e, &opts)
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func testCursorRefused(t *testing.T, l *ledger) {
 }
 
 // testCursorOtherOrder gives the cursor of each order to each other one.
-func testCursorOtherOrder(t testing.TB, s *store.Snapshot, list []*store.Entity) {
+func testCursorOtherOrder(t testing.TB, s *store.Snapshot, list []*entity.Entity) {
 	t.Helper()
 	n, s1 := store.Order{Name: "n", Kind: num}, store.Order{Name: "s", Kind: str}
 	cases := [][]store.Order{
@@ -205,7 +205,7 @@ func testCursorEnds(t *testing.T, h Harness, layout string) {
 		t.Helper()
 		for block, c := range cursors {
 			l.view(t, store.Head, func(s *store.Snapshot) {
-				at, err := c.Block()
+				at, err := c.Number()
 				require.NoError(t, err)
 				require.Equal(t, block, at)
 				_, err = collect(s.Query(t.Context(), nil, &store.QueryOptions{After: c}))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -27,7 +28,7 @@ type largeQuery struct {
 // runLimits: what the language accepts, the engine runs.
 func runLimits(t *testing.T, h Harness, layout string) {
 	l := newLedger(t, h, layout)
-	var create []store.Op
+	var create []entity.Op
 	for i, name := range []string{"a", "b", "c"} {
 		create = append(create, on(name, opCreate(1000, number("n", uint64(i+1)), text("s", fmt.Sprintf("x%d", i+1)))))
 	}
@@ -97,7 +98,7 @@ func largeQueries() []largeQuery {
 		numbers = append(numbers, query.Number(uint64(2*i)))
 	}
 	for i := range 800 {
-		keys = append(keys, query.Text(store.Key{30: byte(i >> 8), 31: byte(i)}.String()))
+		keys = append(keys, query.Text(entity.Key{30: byte(i >> 8), 31: byte(i)}.String()))
 	}
 	keys = append(keys, query.Text(keyOf("a").String()), query.Text(keyOf("c").String()))
 	most := make([]query.Value, query.MaxList)

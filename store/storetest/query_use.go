@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -35,13 +36,13 @@ func testParts(t *testing.T, l *ledger) {
 			want.Content = nil
 		}
 		if parts != 0 && parts&store.Metadata == 0 {
-			want = store.Entity{Key: want.Key, Content: want.Content,
+			want = entity.Entity{Key: want.Key, Content: want.Content,
 				StringAttributes: want.StringAttributes, NumericAttributes: want.NumericAttributes}
 		}
 		for _, limit := range []int{0, 1, 5} {
 			for _, order := range [][]store.Order{nil, {{Name: "n", Kind: num}}} {
 				list := l.find(t, q, &store.QueryOptions{Parts: parts, Limit: limit, Order: order})
-				requireSame(t, []*store.Entity{&want}, list, "parts %b, limit %d", parts, limit)
+				requireSame(t, []*entity.Entity{&want}, list, "parts %b, limit %d", parts, limit)
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -38,7 +39,7 @@ func runValues(t *testing.T, h Harness, layout string) {
 	if l.db.Engine().Capabilities().TextNUL {
 		texts = append(texts[:len(texts):len(texts)], "\x00", "a\x00", "a\x00b", "\x00a")
 	}
-	var create []store.Op
+	var create []entity.Op
 	for i, s := range texts {
 		op := on(fmt.Sprintf("s%02d ", i), opCreate(1000, text("x", s), text("n"+s, s), number("n"+s, uint64(i)), content(s, s)))
 		create = append(create, op)
@@ -62,7 +63,7 @@ func runValues(t *testing.T, h Harness, layout string) {
 
 // testOddText gets an entity, finds it by its text as a value and as a name, and sorts by
 // the name, also from it on.
-func testOddText(t *testing.T, s *store.Snapshot, op *store.Op, i int, value string) {
+func testOddText(t *testing.T, s *store.Snapshot, op *entity.Op, i int, value string) {
 	t.Helper()
 	e, err := s.Get(t.Context(), op.Key)
 	require.NoError(t, err)
@@ -74,12 +75,12 @@ func testOddText(t *testing.T, s *store.Snapshot, op *store.Op, i int, value str
 		query.Glob{Name: name, Pattern: "*"}, compared(name, query.GreaterOrEqual, query.Text("")),
 		query.In{Name: "x", Values: []query.Value{query.Text(value), query.Text("other" + value)}},
 	} {
-		requireSame(t, []*store.Entity{e}, results(t, s, q, nil), q.String())
+		requireSame(t, []*entity.Entity{e}, results(t, s, q, nil), q.String())
 		require.Equal(t, q, parse(t, q.String()))
 	}
 	order := []store.Order{{Name: name, Kind: str}}
 	list := results(t, s, nil, &store.QueryOptions{Order: order, Limit: 1})
-	requireSame(t, []*store.Entity{e}, list, value)
+	requireSame(t, []*entity.Entity{e}, list, value)
 	after := cursorAfter(t, s, e, store.QueryOptions{Order: order})
 	require.Len(t, results(t, s, nil, &store.QueryOptions{Order: order, After: after, Limit: 2, Parts: store.Metadata}), 2, "%q", value)
 }

@@ -32,17 +32,17 @@ func fleet(t testing.TB, layout string) (*store.DB, *store.Entities) {
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
-	blocks := [3]store.Block{{Number: 1}, {Number: 2}, {Number: 3}}
+	blocks := [3]entity.Block{{Number: 1}, {Number: 2}, {Number: 3}}
 	for i := range entities {
-		blocks[0].Ops = append(blocks[0].Ops, operation(store.Create, i, i))
+		blocks[0].Ops = append(blocks[0].Ops, operation(entity.Create, i, i))
 		switch i % 50 {
 		case 7, 8, 9:
-			blocks[1].Ops = append(blocks[1].Ops, operation(store.Update, i, i/2))
+			blocks[1].Ops = append(blocks[1].Ops, operation(entity.Update, i, i/2))
 		case 10:
-			blocks[1].Ops = append(blocks[1].Ops, store.Op{Kind: store.Delete, Key: keyOf(i)})
+			blocks[1].Ops = append(blocks[1].Ops, entity.Op{Kind: entity.Delete, Key: keyOf(i)})
 		}
 		if i%100 == 8 {
-			blocks[2].Ops = append(blocks[2].Ops, operation(store.Update, i, i/3))
+			blocks[2].Ops = append(blocks[2].Ops, operation(entity.Update, i, i/3))
 		}
 	}
 	for _, b := range blocks {
@@ -55,14 +55,14 @@ func fleet(t testing.TB, layout string) (*store.DB, *store.Entities) {
 	return db, ents
 }
 
-func keyOf(i int) (key store.Key) {
+func keyOf(i int) (key entity.Key) {
 	copy(key[:], fmt.Sprintf("%d-%04d", i*7919%10, i))
 	return key
 }
 
 // operation sets the attributes that follow from n.
-func operation(kind entity.Kind, i, n int) store.Op {
-	op := store.Op{
+func operation(kind entity.Kind, i, n int) entity.Op {
+	op := entity.Op{
 		Kind: kind, Key: keyOf(i), BTL: 1000,
 		StringAttributes:  map[string]string{"type": "workload", "status": []string{"up", "down", "lost"}[n%3], "all": "same"},
 		NumericAttributes: map[string]uint64{"cpu": uint64(n % 10), "ram": uint64(n)},
@@ -128,7 +128,7 @@ func TestPlannedQueries(t *testing.T) {
 			if ents.Temporal() {
 				first = 1
 			}
-			snaps, all := map[uint64]*store.Snapshot{}, map[uint64][]*store.Entity{}
+			snaps, all := map[uint64]*store.Snapshot{}, map[uint64][]*entity.Entity{}
 			for block := first; block <= 3; block++ {
 				snap, err := ents.At(t.Context(), block)
 				require.NoError(t, err)
@@ -146,8 +146,8 @@ func TestPlannedQueries(t *testing.T) {
 
 // checkAnswer compares the answers to a query with what matches of all entities,
 // which come newest first.
-func checkAnswer(t *rapid.T, snap *store.Snapshot, q query.Expr, all []*store.Entity) {
-	want := []store.Key{}
+func checkAnswer(t *rapid.T, snap *store.Snapshot, q query.Expr, all []*entity.Entity) {
+	want := []entity.Key{}
 	for _, e := range all {
 		if query.Match(q, e) {
 			want = append(want, e.Key)
@@ -172,12 +172,12 @@ func checkAnswer(t *rapid.T, snap *store.Snapshot, q query.Expr, all []*store.En
 	order := []store.Order{{Name: "ram", Kind: entity.Numeric}}
 	sorted := list(t, snap, q, &store.QueryOptions{Order: order, Parts: store.Attributes})
 	require.Len(t, sorted, len(want), "%s", q)
-	require.True(t, slices.IsSortedFunc(sorted, func(a, b *store.Entity) int {
+	require.True(t, slices.IsSortedFunc(sorted, func(a, b *entity.Entity) int {
 		return int(a.NumericAttributes["ram"]) - int(b.NumericAttributes["ram"])
 	}), "%s", q)
 }
 
-func list(t require.TestingT, snap *store.Snapshot, q query.Expr, opts *store.QueryOptions) (found []*store.Entity) {
+func list(t require.TestingT, snap *store.Snapshot, q query.Expr, opts *store.QueryOptions) (found []*entity.Entity) {
 	for e, err := range snap.Query(context.Background(), q, opts) {
 		require.NoError(t, err)
 		found = append(found, e)
@@ -185,8 +185,8 @@ func list(t require.TestingT, snap *store.Snapshot, q query.Expr, opts *store.Qu
 	return found
 }
 
-func keys(list []*store.Entity) []store.Key {
-	keys := make([]store.Key, len(list))
+func keys(list []*entity.Entity) []entity.Key {
+	keys := make([]entity.Key, len(list))
 	for i, e := range list {
 		keys[i] = e.Key
 	}

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 const perBlock = 50
 
 // creator is one of twenty.
-func creator(i int) (a store.Address) {
+func creator(i int) (a entity.Address) {
 	a[0] = byte(1 + i%20)
 	return a
 }
@@ -49,14 +49,14 @@ func history(t testing.TB, url, layout string, blocks int) *store.DB {
 	ents, err := db.Entities(ctx, store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
 	for n := range blocks {
-		b := store.Block{Number: uint64(n + 1)}
+		b := entity.Block{Number: uint64(n + 1)}
 		for i := range perBlock {
-			b.Ops = append(b.Ops, thing(store.Create, n*perBlock+i, 0))
+			b.Ops = append(b.Ops, thing(entity.Create, n*perBlock+i, 0))
 			if i%10 == 3 && n >= 20 {
-				b.Ops = append(b.Ops, thing(store.Update, (n-20)*perBlock+i, 1))
+				b.Ops = append(b.Ops, thing(entity.Update, (n-20)*perBlock+i, 1))
 			}
 			if i%20 == 4 && n >= 10 {
-				b.Ops = append(b.Ops, store.Op{Kind: store.Delete, Key: keyOf((n-10)*perBlock + i)})
+				b.Ops = append(b.Ops, entity.Op{Kind: entity.Delete, Key: keyOf((n-10)*perBlock + i)})
 			}
 		}
 		for i := range b.Ops {
@@ -68,8 +68,8 @@ func history(t testing.TB, url, layout string, blocks int) *store.DB {
 	return db
 }
 
-func thing(kind entity.Kind, i, version int) store.Op {
-	return store.Op{
+func thing(kind entity.Kind, i, version int) entity.Op {
+	return entity.Op{
 		Kind: kind, Key: keyOf(i), BTL: 100_000, Owner: creator(i),
 		StringAttributes:  map[string]string{"type": []string{"node", "vm", "disk", "net"}[i/20%4], "status": []string{"up", "down"}[version]},
 		NumericAttributes: map[string]uint64{"gpu": uint64(max(0, i%10-6)), "price": uint64(i * 7919 % 100_003)},

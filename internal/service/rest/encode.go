@@ -4,12 +4,12 @@ import (
 	"encoding/base64"
 
 	"github.com/varvedb/varve/internal/jsonuint"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 // appendEntity adds an entity as JSON, as the schema Entity has it. It is written
 // by hand because it is most of what an answer from the cache costs.
-func appendEntity(b []byte, e *store.Entity) []byte {
+func appendEntity(b []byte, e *entity.Entity) []byte {
 	b = append(b, `{"key":"`...)
 	b = jsonuint.AppendHex(b, e.Key[:])
 	b = append(b, `","owner":"`...)

@@ -29,7 +29,7 @@ type putBody struct {
 }
 
 // put makes the write that a body asks for.
-func (b *putBody) put(key store.Key) (*service.Put, error) {
+func (b *putBody) put(key entity.Key) (*service.Put, error) {
 	p := &service.Put{
 		Key: key, ContentType: b.ContentType, Payload: b.Payload, Lifetime: (*uint64)(b.Lifetime),
 		StringAttributes: b.Strings, NumericAttributes: jsonuint.Map(b.Numbers),
@@ -78,7 +78,7 @@ func rawPut(values url.Values) (*putBody, error) {
 }
 
 // pathKey reads the key in a path.
-func pathKey(r *http.Request) (store.Key, error) {
+func pathKey(r *http.Request) (entity.Key, error) {
 	key, err := entity.ParseKey(r.PathValue("key"))
 	if err != nil {
 		return key, fmt.Errorf("%w: %w", service.ErrMalformed, err)
@@ -108,7 +108,7 @@ func noParameters(r *http.Request) error {
 }
 
 // readPut reads a document of JSON.
-func (h *Handler) readPut(w *answer, r *http.Request, key store.Key) (*service.Put, error) {
+func (h *Handler) readPut(w *answer, r *http.Request, key entity.Key) (*service.Put, error) {
 	if err := noParameters(r); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (h *Handler) readPut(w *answer, r *http.Request, key store.Key) (*service.P
 }
 
 // readPayload reads a body that is the payload itself.
-func (h *Handler) readPayload(w *answer, r *http.Request, key store.Key) (*service.Put, error) {
+func (h *Handler) readPayload(w *answer, r *http.Request, key entity.Key) (*service.Put, error) {
 	values, err := parameters(r)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (h *Handler) putPayload(w *answer, r *http.Request) error {
 }
 
 // write makes the write that is read from a request.
-func (h *Handler) write(w *answer, r *http.Request, read func(*answer, *http.Request, store.Key) (*service.Put, error)) error {
+func (h *Handler) write(w *answer, r *http.Request, read func(*answer, *http.Request, entity.Key) (*service.Put, error)) error {
 	key, err := pathKey(r)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (h *Handler) write(w *answer, r *http.Request, read func(*answer, *http.Req
 }
 
 func (h *Handler) get(w *answer, r *http.Request) error {
-	return h.read(w, r, func(e *store.Entity) error {
+	return h.read(w, r, func(e *entity.Entity) error {
 		b := getBuffer()
 		defer putBuffer(b)
 		b.Write(append(appendEntity(b.AvailableBuffer(), e), '\n'))
@@ -200,11 +200,11 @@ func (h *Handler) get(w *answer, r *http.Request) error {
 }
 
 func (h *Handler) getPayload(w *answer, r *http.Request) error {
-	return h.read(w, r, func(e *store.Entity) error { return sendRaw(w, e) })
+	return h.read(w, r, func(e *entity.Entity) error { return sendRaw(w, e) })
 }
 
 // read finds the entity that a request asks for and answers with it.
-func (h *Handler) read(w *answer, r *http.Request, answer func(e *store.Entity) error) error {
+func (h *Handler) read(w *answer, r *http.Request, answer func(e *entity.Entity) error) error {
 	key, err := pathKey(r)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (h *Handler) read(w *answer, r *http.Request, answer func(e *store.Entity) 
 
 // sendRaw answers with the payload alone. What was stored is somebody's data and
 // must not run in a browser as a page of this service.
-func sendRaw(w http.ResponseWriter, e *store.Entity) error {
+func sendRaw(w http.ResponseWriter, e *entity.Entity) error {
 	kind := e.ContentType
 	if kind == "" || strings.ContainsAny(kind, "\r\n\x00") {
 		kind = octets

@@ -6,7 +6,7 @@ import (
 
 	"github.com/varvedb/varve/internal/eventjson"
 	"github.com/varvedb/varve/internal/jsonuint"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // appendBody is what a POST to /v1/events holds.
@@ -16,8 +16,8 @@ type appendBody struct {
 }
 
 // append returns what is to be appended.
-func (b *appendBody) append() ([]store.Event, *store.Condition, error) {
-	events := make([]store.Event, len(b.Events))
+func (b *appendBody) append() ([]event.Event, *event.Condition, error) {
+	events := make([]event.Event, len(b.Events))
 	for i := range b.Events {
 		var err error
 		if events[i], err = b.Events[i].Event(); err != nil {
@@ -90,7 +90,7 @@ func (h *Handler) advance(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c := store.EventCheckpoint{Consumer: r.PathValue("consumer"), From: uint64(body.From), To: uint64(body.To)}
+	c := event.Checkpoint{Consumer: r.PathValue("consumer"), From: uint64(body.From), To: uint64(body.To)}
 	positions, err := h.service.Events().Advance(r.Context(), c, events, cond)
 	if err != nil {
 		return err

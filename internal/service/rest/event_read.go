@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/strictjson"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // sseType is that of server-sent events.
@@ -110,13 +110,13 @@ func (h *Handler) readEvents(w *answer, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	opts := store.EventReadOptions{
+	opts := event.ReadOptions{
 		From: uint64(body.From), Since: body.Since, Until: body.Until,
 		OnlyLast: body.OnlyLast, Backwards: body.Backwards, Limit: int(min(body.Limit, math.MaxInt)),
 	}
 	lines := h.lines(w, linesType)
 	var end eventsEnd
-	write := func(list []store.SequencedEvent) error {
+	write := func(list []event.Sequenced) error {
 		end.End.Count += len(list)
 		if err := lines.addEvents(list); err != nil {
 			return err
@@ -156,7 +156,7 @@ func (h *Handler) subscribe(w *answer, r *http.Request) error {
 	if err := lines.begin(); err != nil {
 		return err
 	}
-	write := func(list []store.SequencedEvent) error {
+	write := func(list []event.Sequenced) error {
 		if len(list) == 0 && lines.kind == sseType {
 			lines.buf = append(lines.buf, ":\n\n"...)
 		}
@@ -197,7 +197,7 @@ func accepts(r *http.Request, want string) bool {
 }
 
 // addEvents adds events in the form of the stream.
-func (l *lines) addEvents(list []store.SequencedEvent) error {
+func (l *lines) addEvents(list []event.Sequenced) error {
 	for i := range list {
 		text, err := json.Marshal(eventjson.Of(&list[i]))
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 // append appends events through the service.
-func (w *world) append(events ...store.Event) {
+func (w *world) append(events ...event.Event) {
 	w.t.Helper()
 	_, err := w.service.Events().Append(context.Background(), events, nil)
 	require.NoError(w.t, err)
@@ -43,8 +43,8 @@ func data(t testing.TB, list []map[string]json.RawMessage) string {
 	return strings.Join(all, " ")
 }
 
-func number(n int, tags ...event.Tag) store.Event {
-	return store.Event{Type: "N", Data: []byte(fmt.Sprint(n)), Tags: tags}
+func number(n int, tags ...event.Tag) event.Event {
+	return event.Event{Type: "N", Data: []byte(fmt.Sprint(n)), Tags: tags}
 }
 
 func TestReadEvents(t *testing.T) {
@@ -52,7 +52,7 @@ func TestReadEvents(t *testing.T) {
 	require.JSONEq(t, `{"head":0}`, w.do("GET", "/v1/events/head", "").Body.String())
 	require.Equal(t, "{\"end\":{\"count\":0,\"head\":0}}\n", w.do("GET", "/v1/events", "").Body.String())
 	x, y := event.NewTag("x", "1"), event.NewTag("y", "a:b")
-	w.append(number(1, x), number(2, x, y), store.Event{Type: "Other", Data: []byte{0xff}, Metadata: []byte(`{"by":"<ann>"}`), ID: store.EventID{1}}, number(4, y))
+	w.append(number(1, x), number(2, x, y), event.Event{Type: "Other", Data: []byte{0xff}, Metadata: []byte(`{"by":"<ann>"}`), ID: event.ID{1}}, number(4, y))
 	require.JSONEq(t, `{"head":4}`, w.do("GET", "/v1/events/head", "").Body.String())
 
 	list := lines(t, w.do("GET", "/v1/events?type=Other", ""))
@@ -97,7 +97,7 @@ func TestReadEvents(t *testing.T) {
 
 func TestConflict(t *testing.T) {
 	w := newWorld(t, service.Options{}, rest.Options{})
-	w.append(number(1), number(2), store.Event{Type: "A"})
+	w.append(number(1), number(2), event.Event{Type: "A"})
 	rec := w.do("POST", "/v1/events", `{"events":[{"type":"A"}],"condition":{"fail_if_events_match":{"items":[{"types":["B"]},{"types":["A"]}]},"after":2}}`, asJSON)
 	w.problem(rec, 409, "conflict")
 	var p map[string]any
@@ -189,7 +189,7 @@ func TestSubscribe(t *testing.T) {
 	server := httptest.NewServer(w.handler)
 	defer server.Close()
 	defer http.DefaultClient.CloseIdleConnections()
-	w.append(number(1), number(2), store.Event{Type: "Other"})
+	w.append(number(1), number(2), event.Event{Type: "Other"})
 
 	lines := subscribe(t, server.URL, `{"query":{"items":[{"types":["N"]}]},"from":2}`)
 	require.Equal(t, "application/x-ndjson", lines.header.Get("Content-Type"))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/varvedb/varve/internal/jsonuint"
 	"github.com/varvedb/varve/internal/service"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 	"github.com/varvedb/varve/store/query"
 )
 
@@ -42,7 +42,7 @@ func problemOf(class service.Class, err error) problem {
 	p := problem{Type: slug(class.Slug), Title: class.Title, Status: class.Status, Detail: class.Detail(err)}
 	var body *bodyError
 	var syntax *query.SyntaxError
-	var taken *store.ConflictError
+	var taken *event.ConflictError
 	switch {
 	case errors.As(err, &body):
 		p.Line, p.Column = body.line, body.column

@@ -103,7 +103,7 @@ func (h *Handler) query(w *answer, r *http.Request) error {
 		return err
 	}
 	lines := h.lines(w, linesType)
-	page, err := h.service.Query(r.Context(), q, w.hold, func(e *store.Entity) error {
+	page, err := h.service.Query(r.Context(), q, w.hold, func(e *entity.Entity) error {
 		lines.buf = append(lines.buf, `{"entity":`...)
 		lines.buf = append(appendEntity(lines.buf, e), "}\n"...)
 		return lines.flush(flushBytes)

@@ -19,11 +19,11 @@ type entities struct {
 	service *service.Service
 }
 
-func keyOf(b []byte) (key store.Key, err error) {
+func keyOf(b []byte) (key entity.Key, err error) {
 	if len(b) != len(key) {
 		return key, fmt.Errorf("%w: a key of %d bytes, want %d", service.ErrMalformed, len(b), len(key))
 	}
-	return store.Key(b), nil
+	return entity.Key(b), nil
 }
 
 // Put implements EntityService.
@@ -53,10 +53,10 @@ func putOf(r *varvev1.PutRequest) (*service.Put, error) {
 	if r.Owner == nil {
 		return p, nil
 	}
-	if len(r.GetOwner()) != len(store.Address{}) {
-		return nil, fmt.Errorf("%w: an owner of %d bytes, want %d", store.ErrInvalid, len(r.GetOwner()), len(store.Address{}))
+	if len(r.GetOwner()) != len(entity.Address{}) {
+		return nil, fmt.Errorf("%w: an owner of %d bytes, want %d", store.ErrInvalid, len(r.GetOwner()), len(entity.Address{}))
 	}
-	owner := store.Address(r.GetOwner())
+	owner := entity.Address(r.GetOwner())
 	p.Owner = &owner
 	return p, nil
 }
@@ -91,7 +91,7 @@ func (s *entities) Get(ctx context.Context, r *varvev1.GetRequest) (*varvev1.Get
 }
 
 // messageOf makes a message that shares the memory of an entity.
-func messageOf(e *store.Entity) *varvev1.Entity {
+func messageOf(e *entity.Entity) *varvev1.Entity {
 	return &varvev1.Entity{
 		Key: e.Key[:], Owner: e.Owner[:], Creator: e.Creator[:], ContentType: e.ContentType, Payload: e.Content,
 		StringAttributes: e.StringAttributes, NumericAttributes: e.NumericAttributes,
@@ -118,7 +118,7 @@ func (s *entities) Query(r *varvev1.QueryRequest, stream grpc.ServerStreamingSer
 	if err != nil {
 		return err
 	}
-	page, err := s.service.Query(stream.Context(), q, holdOf(stream.Context()), func(e *store.Entity) error {
+	page, err := s.service.Query(stream.Context(), q, holdOf(stream.Context()), func(e *entity.Entity) error {
 		return stream.Send(&varvev1.QueryResponse{Part: &varvev1.QueryResponse_Entity{Entity: messageOf(e)}})
 	})
 	if err != nil {

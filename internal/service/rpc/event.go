@@ -39,11 +39,11 @@ func (s *events) Append(ctx context.Context, r *varvev1.AppendRequest) (*varvev1
 	return &varvev1.AppendResponse{Positions: positions}, nil
 }
 
-func conditionOf(m *varvev1.Condition) *store.Condition {
+func conditionOf(m *varvev1.Condition) *event.Condition {
 	if m == nil {
 		return nil
 	}
-	return &store.Condition{FailIfEventsMatch: eventQuery(m.GetFailIfEventsMatch()), After: m.GetAfter()}
+	return &event.Condition{FailIfEventsMatch: eventQuery(m.GetFailIfEventsMatch()), After: m.GetAfter()}
 }
 
 // Checkpoint implements EventService.
@@ -61,7 +61,7 @@ func (s *events) Advance(ctx context.Context, r *varvev1.AdvanceRequest) (*varve
 	if err != nil {
 		return nil, err
 	}
-	c := store.EventCheckpoint{Consumer: r.GetConsumer(), From: r.GetFrom(), To: r.GetTo()}
+	c := event.Checkpoint{Consumer: r.GetConsumer(), From: r.GetFrom(), To: r.GetTo()}
 	positions, err := s.service.Events().Advance(ctx, c, list, conditionOf(r.GetCondition()))
 	if err != nil {
 		return nil, err
@@ -80,12 +80,12 @@ func (s *events) Head(ctx context.Context, _ *varvev1.HeadRequest) (*varvev1.Hea
 
 // Read implements EventService.
 func (s *events) Read(r *varvev1.ReadRequest, stream grpc.ServerStreamingServer[varvev1.ReadResponse]) error {
-	opts := store.EventReadOptions{
+	opts := event.ReadOptions{
 		From: r.GetFrom(), Since: timeOf(r.Since), Until: timeOf(r.Until),
 		OnlyLast: r.GetOnlyLast(), Backwards: r.GetBackwards(), Limit: int(min(r.GetLimit(), math.MaxInt)),
 	}
 	ctx := stream.Context()
-	rest, head, err := s.service.Events().ReadBatches(ctx, eventQuery(r.GetQuery()), opts, holdOf(ctx), func(list []store.SequencedEvent) error {
+	rest, head, err := s.service.Events().ReadBatches(ctx, eventQuery(r.GetQuery()), opts, holdOf(ctx), func(list []event.Sequenced) error {
 		return stream.Send(&varvev1.ReadResponse{Events: stored(list)})
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *events) Subscribe(r *varvev1.SubscribeRequest, stream grpc.ServerStream
 		return err
 	}
 	sub := service.Subscription{Protocol: "grpc", Query: q, From: r.GetFrom(), Ending: s.ending, Hold: holdOf(stream.Context())}
-	return s.service.Events().Follow(stream.Context(), sub, func(list []store.SequencedEvent) error {
+	return s.service.Events().Follow(stream.Context(), sub, func(list []event.Sequenced) error {
 		return stream.Send(&varvev1.SubscribeResponse{Events: stored(list)})
 	})
 }
@@ -118,10 +118,10 @@ func timeOf(micros *int64) time.Time {
 }
 
 // eventsOf returns the events of a request, which share its memory.
-func eventsOf(messages []*varvev1.Event) ([]store.Event, error) {
-	list := make([]store.Event, len(messages))
+func eventsOf(messages []*varvev1.Event) ([]event.Event, error) {
+	list := make([]event.Event, len(messages))
 	for i, m := range messages {
-		list[i] = store.Event{Type: m.GetType(), Tags: tagsOf(m.GetTags()), Data: m.GetData(), Metadata: m.GetMetadata()}
+		list[i] = event.Event{Type: m.GetType(), Tags: tagsOf(m.GetTags()), Data: m.GetData(), Metadata: m.GetMetadata()}
 		switch id := m.GetId(); len(id) {
 		case 0:
 		case len(event.ID{}):
@@ -133,23 +133,23 @@ func eventsOf(messages []*varvev1.Event) ([]store.Event, error) {
 	return list, nil
 }
 
-func eventQuery(m *varvev1.EventQuery) store.EventQuery {
+func eventQuery(m *varvev1.EventQuery) event.Query {
 	items := m.GetItems()
 	if len(items) == 0 {
-		return store.EventQuery{}
+		return event.Query{}
 	}
-	q := store.EventQuery{Items: make([]store.EventItem, len(items))}
+	q := event.Query{Items: make([]event.Item, len(items))}
 	for i, item := range items {
-		q.Items[i] = store.EventItem{Types: item.GetTypes(), Tags: tagsOf(item.GetTags())}
+		q.Items[i] = event.Item{Types: item.GetTypes(), Tags: tagsOf(item.GetTags())}
 	}
 	return q
 }
 
-func tagsOf(list []*varvev1.Tag) []store.Tag {
+func tagsOf(list []*varvev1.Tag) []event.Tag {
 	if len(list) == 0 {
 		return nil
 	}
-	all := make([]store.Tag, len(list))
+	all := make([]event.Tag, len(list))
 	for i, t := range list {
 		all[i] = event.NewTag(t.GetKey(), t.GetValue())
 	}
@@ -157,7 +157,7 @@ func tagsOf(list []*varvev1.Tag) []store.Tag {
 }
 
 // stored makes messages of events, with few allocations for all together.
-func stored(list []store.SequencedEvent) []*varvev1.StoredEvent {
+func stored(list []event.Sequenced) []*varvev1.StoredEvent {
 	if len(list) == 0 {
 		return nil
 	}
@@ -193,8 +193,8 @@ func stored(list []store.SequencedEvent) []*varvev1.StoredEvent {
 // detailed adds to a status what a program can read of an error.
 func detailed(st *status.Status, class service.Class, err error) *status.Status {
 	info := &errdetails.ErrorInfo{Domain: "varve", Reason: strings.ToUpper(strings.ReplaceAll(class.Slug, "-", "_"))}
-	var conflict *store.ConflictError
-	var truncated *store.TruncatedError
+	var conflict *event.ConflictError
+	var truncated *event.TruncatedError
 	switch {
 	case errors.As(err, &conflict):
 		info.Metadata = map[string]string{

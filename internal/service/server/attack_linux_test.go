@@ -34,6 +34,8 @@ import (
 	"github.com/varvedb/varve/internal/service/server"
 	arkivrpc "github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 )
 
 const (
@@ -88,7 +90,7 @@ func serveAttacked(t *testing.T, layout, token string) {
 	s, err := service.New(ctx, db, service.Options{CacheBytes: -1})
 	require.NoError(t, err)
 	for i := range payloads {
-		_, err := s.Put(ctx, &service.Put{Key: store.Key{31: byte(i)}, Payload: bytes.Repeat([]byte{byte('a' + i)}, payloadBytes)})
+		_, err := s.Put(ctx, &service.Put{Key: entity.Key{31: byte(i)}, Payload: bytes.Repeat([]byte{byte('a' + i)}, payloadBytes)})
 		require.NoError(t, err)
 	}
 	for i := range 30 {
@@ -96,7 +98,7 @@ func serveAttacked(t *testing.T, layout, token string) {
 		if i%2 == 0 {
 			size = 1_000_000
 		}
-		_, err := s.Events().Append(ctx, []store.Event{{Type: "A", Data: bytes.Repeat([]byte("e"), size)}}, nil)
+		_, err := s.Events().Append(ctx, []event.Event{{Type: "A", Data: bytes.Repeat([]byte("e"), size)}}, nil)
 		require.NoError(t, err)
 	}
 	const short = 2 * time.Second

@@ -14,7 +14,7 @@ import (
 
 	"github.com/varvedb/varve/internal/service"
 	"github.com/varvedb/varve/internal/service/server"
-	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/event"
 )
 
 // TestQuietSubscription: the times that bound a request do not bound how long a
@@ -40,7 +40,7 @@ func TestQuietSubscription(t *testing.T) {
 		lines := bufio.NewScanner(resp.Body)
 		for n := range 2 {
 			time.Sleep(4 * short)
-			_, err := w.service.Events().Append(t.Context(), []store.Event{{Type: "A", Data: []byte(fmt.Sprint(n))}}, nil)
+			_, err := w.service.Events().Append(t.Context(), []event.Event{{Type: "A", Data: []byte(fmt.Sprint(n))}}, nil)
 			require.NoError(t, err)
 			require.True(t, lines.Scan(), "%v", lines.Err())
 			require.Contains(t, lines.Text(), fmt.Sprintf(`"data":%d`, n))

@@ -28,6 +28,8 @@ import (
 	"github.com/varvedb/varve/internal/service/server"
 	arkivrpc "github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
+	"github.com/varvedb/varve/store/event"
 )
 
 const attackToken = "a token for the attacked server"
@@ -132,7 +134,7 @@ func testQueryTime(t *testing.T, order string) {
 	var wg sync.WaitGroup
 	for i := range 400 {
 		wg.Go(func() {
-			_, err := w.service.Put(context.Background(), &service.Put{Key: store.Key{30: byte(i >> 8), 31: byte(i)}, StringAttributes: map[string]string{"a": strings.Repeat("xy", 400) + strconv.Itoa(i)}}) // a value is compared once
+			_, err := w.service.Put(context.Background(), &service.Put{Key: entity.Key{30: byte(i >> 8), 31: byte(i)}, StringAttributes: map[string]string{"a": strings.Repeat("xy", 400) + strconv.Itoa(i)}}) // a value is compared once
 			if err != nil {
 				t.Error(err)
 			}
@@ -222,7 +224,7 @@ func TestStockClient(t *testing.T) {
 	require.NoError(t, err)
 
 	for n, want := range map[int]error{4<<20 - 1000: nil, 4 << 20: service.ErrTooLarge} {
-		_, err = w.service.Events().Append(t.Context(), []store.Event{{Type: "A", Data: make([]byte, n)}, {Type: "A", Data: make([]byte, 60_000)}}, nil)
+		_, err = w.service.Events().Append(t.Context(), []event.Event{{Type: "A", Data: make([]byte, n)}, {Type: "A", Data: make([]byte, 60_000)}}, nil)
 		require.ErrorIs(t, err, want)
 	}
 	read, err := varvev1.NewEventServiceClient(conn).Read(t.Context(), &varvev1.ReadRequest{})

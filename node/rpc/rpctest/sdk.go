@@ -24,6 +24,7 @@ import (
 
 	"github.com/varvedb/varve/node/rpc"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/entity"
 )
 
 var everySDK = flag.Bool("varve.sdk", false, "have every library of Arkiv's read from both layouts of nodes, also in tests of an engine that try one")
@@ -194,16 +195,16 @@ func (l *library) read(t *testing.T, storeURL, layout string) {
 }
 
 var (
-	alice = store.Address{0: 0xa1, 19: 1}
-	bob   = store.Address{0: 0xb0, 19: 2}
+	alice = entity.Address{0: 0xa1, 19: 1}
+	bob   = entity.Address{0: 0xb0, 19: 2}
 )
 
-func keyOf(n int) store.Key { return store.Key{0: 0xe0, 30: byte(n >> 8), 31: byte(n)} }
+func keyOf(n int) entity.Key { return entity.Key{0: 0xe0, 30: byte(n >> 8), 31: byte(n)} }
 
 // create is an operation that makes entity number n, with attributes to ask for.
-func create(n int) store.Op {
-	return store.Op{
-		Kind: store.Create, Key: keyOf(n), BTL: 1000, Owner: alice, ContentType: "text/plain", Content: fmt.Appendf(nil, "payload %d", n),
+func create(n int) entity.Op {
+	return entity.Op{
+		Kind: entity.Create, Key: keyOf(n), BTL: 1000, Owner: alice, ContentType: "text/plain", Content: fmt.Appendf(nil, "payload %d", n),
 		StringAttributes:  map[string]string{"type": "node", "name": fmt.Sprintf("n%04d", n)},
 		NumericAttributes: map[string]uint64{"rank": uint64(n % 7), "n": uint64(n)},
 	}
@@ -223,7 +224,7 @@ func newNode(t *testing.T, storeURL, layout string) *node {
 	n := new(node)
 	n.ents, err = db.Entities(t.Context(), store.EntityOptions{Layout: layout})
 	require.NoError(t, err)
-	var early, late []store.Op
+	var early, late []entity.Op
 	for i := range 450 {
 		if i < 250 {
 			early = append(early, create(i))
@@ -233,7 +234,7 @@ func newNode(t *testing.T, storeURL, layout string) *node {
 	}
 	n.apply(t, 10, early...)
 	n.apply(t, 20, late...)
-	n.apply(t, 21, store.Op{Kind: store.Update, Key: keyOf(3), BTL: 1000, Owner: alice, Content: []byte("changed"), StringAttributes: map[string]string{"type": `say "hi" \d`}})
+	n.apply(t, 21, entity.Op{Kind: entity.Update, Key: keyOf(3), BTL: 1000, Owner: alice, Content: []byte("changed"), StringAttributes: map[string]string{"type": `say "hi" \d`}})
 
 	handler, err := rpc.New(t.Context(), n.ents, rpc.Options{Poll: 5 * time.Millisecond})
 	require.NoError(t, err)
@@ -246,18 +247,18 @@ func newNode(t *testing.T, storeURL, layout string) *node {
 	return n
 }
 
-func (n *node) apply(t *testing.T, number uint64, ops ...store.Op) {
+func (n *node) apply(t *testing.T, number uint64, ops ...entity.Op) {
 	t.Helper()
 	for i := range ops {
 		ops[i].OpIndex = uint32(i)
 	}
-	_, err := n.ents.Apply(context.Background(), store.Block{Number: number, Ops: ops})
+	_, err := n.ents.Apply(context.Background(), entity.Block{Number: number, Ops: ops})
 	require.NoError(t, err)
 }
 
 // large makes 30 entities of 400 kB.
 func (n *node) large(t *testing.T) {
-	var ops []store.Op
+	var ops []entity.Op
 	for i := range 30 {
 		op := create(600 + i)
 		op.Content = bytes.Repeat([]byte{byte(i)}, 400_000)
@@ -270,8 +271,8 @@ func (n *node) large(t *testing.T) {
 // changes does everything that there are events of.
 func (n *node) changes(t *testing.T) {
 	short, update := create(500), create(1)
-	short.BTL, update.Kind, update.Content = 2, store.Update, []byte("changed")
-	n.apply(t, 22, short, update, store.Op{Kind: store.ExtendBTL, Key: keyOf(2), BTL: 50})
-	n.apply(t, 23, store.Op{Kind: store.ChangeOwner, Key: keyOf(4), Owner: bob}, create(501))
-	n.apply(t, 24, store.Op{Kind: store.Expire, Key: keyOf(500)}, store.Op{Kind: store.Delete, Key: keyOf(5)})
+	short.BTL, update.Kind, update.Content = 2, entity.Update, []byte("changed")
+	n.apply(t, 22, short, update, entity.Op{Kind: entity.ExtendBTL, Key: keyOf(2), BTL: 50})
+	n.apply(t, 23, entity.Op{Kind: entity.ChangeOwner, Key: keyOf(4), Owner: bob}, create(501))
+	n.apply(t, 24, entity.Op{Kind: entity.Expire, Key: keyOf(500)}, entity.Op{Kind: entity.Delete, Key: keyOf(5)})
 }

@@ -58,7 +58,7 @@ func TestToken(t *testing.T) {
 		snap, err := es.At(t.Context(), store.Head)
 		require.NoError(t, err)
 		defer snap.Close()
-		require.EqualValues(t, 1, snap.Block())
+		require.EqualValues(t, 1, snap.Number())
 		op := block(1).Ops[0]
 		e, err := snap.Get(t.Context(), op.Key)
 		require.NoError(t, err)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/driver"
+	"github.com/varvedb/varve/store/entity"
 	_ "github.com/varvedb/varve/store/sqlite"
 )
 
@@ -117,7 +117,7 @@ func TestBlocksTakenOver(t *testing.T) {
 }
 
 // digests returns those of the blocks in a store to which nothing happens.
-func digests(t testing.TB, blocks uint64) (list []store.Digest) {
+func digests(t testing.TB, blocks uint64) (list []entity.Digest) {
 	t.Helper()
 	_, es := openStore(t, "sqlite://"+t.TempDir()+"/x.db?durability=unsafe", "arkiv")
 	for n := range blocks {

@@ -30,8 +30,8 @@ func Choose[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 func Often[T any](r *rand.Rand, list []T) T { return list[min(r.IntN(len(list)), r.IntN(len(list)))] }
 
 // Op draws an operation. Most create entities; others change one of those there are.
-func Op(r *rand.Rand, owners []store.Address, keys []store.Key, entities int) store.Op {
-	op := store.Op{Kind: store.Create, BTL: 1000 + r.Uint64N(50), Owner: Often(r, owners)}
+func Op(r *rand.Rand, owners []entity.Address, keys []entity.Key, entities int) entity.Op {
+	op := entity.Op{Kind: entity.Create, BTL: 1000 + r.Uint64N(50), Owner: Often(r, owners)}
 	for i := range 4 {
 		binary.BigEndian.PutUint64(op.Key[8*i:], r.Uint64())
 	}
@@ -40,9 +40,9 @@ func Op(r *rand.Rand, owners []store.Address, keys []store.Key, entities int) st
 	}
 	if len(keys) > 0 && r.IntN(5) < 2 {
 		op.Key = Choose(r, keys)
-		op.Kind = Choose(r, []entity.Kind{store.Update, store.Update, store.Update, store.ExtendBTL, store.ChangeOwner, store.Delete})
+		op.Kind = Choose(r, []entity.Kind{entity.Update, entity.Update, entity.Update, entity.ExtendBTL, entity.ChangeOwner, entity.Delete})
 	}
-	if op.Kind == store.Create || op.Kind == store.Update {
+	if op.Kind == entity.Create || op.Kind == entity.Update {
 		op.ContentType, op.Content = "text/plain", binary.AppendUvarint(nil, r.Uint64())
 		op.StringAttributes, op.NumericAttributes = texts(r, entities), numbers(r, entities)
 	}
@@ -105,21 +105,21 @@ var Columns = func() (list []store.Order) {
 // Drawer draws expressions over what is visible.
 type Drawer struct {
 	*rand.Rand
-	Seen    []*store.Entity
+	Seen    []*entity.Entity
 	Columns []store.Order // what is compared; nil for the package's
 }
 
 // Someone draws one of the entities. Where there are none it is one without attributes.
-func (d Drawer) Someone() *store.Entity {
+func (d Drawer) Someone() *entity.Entity {
 	if len(d.Seen) == 0 {
-		return &store.Entity{}
+		return &entity.Entity{}
 	}
 	return Choose(d.Rand, d.Seen)
 }
 
 // Expr draws an expression of some terms, most often true of an entity, since few are
 // true of any that draw their values from everywhere.
-func (d Drawer) Expr(terms int, of *store.Entity) query.Expr {
+func (d Drawer) Expr(terms int, of *entity.Entity) query.Expr {
 	if d.IntN(8) == 0 {
 		return query.Not{Term: d.Expr(terms, d.Someone())}
 	}
@@ -145,7 +145,7 @@ func (d Drawer) Expr(terms int, of *store.Entity) query.Expr {
 }
 
 // term draws a condition on one attribute.
-func (d Drawer) term(of *store.Entity) query.Expr {
+func (d Drawer) term(of *entity.Entity) query.Expr {
 	columns := d.Columns
 	if columns == nil {
 		columns = Columns
@@ -190,7 +190,7 @@ func (d Drawer) term(of *store.Entity) query.Expr {
 
 // value draws what to compare an attribute with: an entity's value, one near it, or
 // somebody else's, if it has none.
-func (d Drawer) value(c store.Order, of *store.Entity) query.Value {
+func (d Drawer) value(c store.Order, of *entity.Entity) query.Value {
 	for range 4 {
 		if c.Kind == entity.Numeric {
 			if n, ok := of.NumericAttribute(c.Name); ok {

@@ -34,18 +34,18 @@ type Model struct {
 // are changed once the block is part of a model.
 type modelBlock struct {
 	number uint64
-	digest store.Digest
-	hash   store.Hash
+	digest entity.Digest
+	hash   entity.Hash
 	time   uint64
 
 	// entities has the last version of each entity that no operation ended.
 	// Those that ran out by themselves stay in it.
-	entities map[store.Key]*store.Entity
+	entities map[entity.Key]*entity.Entity
 }
 
 // Apply applies a block or returns the error that a store must return, and then
 // changes nothing. It keeps the maps and contents of the block's operations.
-func (m *Model) Apply(b store.Block) error {
+func (m *Model) Apply(b entity.Block) error {
 	next, err := m.next(b)
 	if err == nil {
 		m.blocks = append(m.blocks, next)
@@ -54,20 +54,20 @@ func (m *Model) Apply(b store.Block) error {
 }
 
 // next returns the state after one more block.
-func (m *Model) next(b store.Block) (modelBlock, error) {
+func (m *Model) next(b entity.Block) (modelBlock, error) {
 	if err := b.Validate(); err != nil {
 		return modelBlock{}, err
 	}
 	if i := b.TextWithNUL(); m.NoNUL && i >= 0 {
 		return modelBlock{}, b.OpError(i, store.ErrUnsupported)
 	}
-	if head := m.Head(); !head.Empty && b.Number <= head.Block {
-		return modelBlock{}, fmt.Errorf("block %d after %d: %w", b.Number, head.Block, store.ErrBlockOrder)
+	if head := m.Head(); !head.Empty && b.Number <= head.Number {
+		return modelBlock{}, fmt.Errorf("block %d after %d: %w", b.Number, head.Number, store.ErrBlockOrder)
 	}
 	before := m.stateAt(b.Number)
-	after := map[store.Key]*store.Entity{}
+	after := map[entity.Key]*entity.Entity{}
 	maps.Copy(after, before.entities)
-	gone := map[store.Key]*store.Entity{} // what an operation ended
+	gone := map[entity.Key]*entity.Entity{} // what an operation ended
 	for i := range b.Ops {
 		key := b.Ops[i].Key
 		last := after[key]
@@ -86,50 +86,50 @@ func (m *Model) next(b store.Block) (modelBlock, error) {
 type Draft struct {
 	model *Model
 	block uint64
-	state map[store.Key]*store.Entity
+	state map[entity.Key]*entity.Entity
 }
 
 // Draft begins a block.
 func (m *Model) Draft(block uint64) *Draft {
-	d := &Draft{m, block, map[store.Key]*store.Entity{}}
+	d := &Draft{m, block, map[entity.Key]*entity.Entity{}}
 	maps.Copy(d.state, m.stateAt(block).entities)
 	return d
 }
 
 // Add adds an operation or returns the error for which the block would be refused.
-func (d *Draft) Add(op *store.Op) error { return d.model.operate(d.state, d.block, op) }
+func (d *Draft) Add(op *entity.Op) error { return d.model.operate(d.state, d.block, op) }
 
 // operate applies one operation to a state.
-func (m *Model) operate(state map[store.Key]*store.Entity, block uint64, op *store.Op) error {
+func (m *Model) operate(state map[entity.Key]*entity.Entity, block uint64, op *entity.Op) error {
 	old, known := state[op.Key]
 	live := known && block < old.Expiration
 	switch {
-	case op.Kind == store.Create && live:
+	case op.Kind == entity.Create && live:
 		return store.ErrExists
-	case op.Kind == store.Expire && !live && (known || m.horizon > 0):
+	case op.Kind == entity.Expire && !live && (known || m.horizon > 0):
 		return nil // it ran out by itself, or may have and was pruned
-	case op.Kind != store.Create && !live:
+	case op.Kind != entity.Create && !live:
 		return store.ErrNotFound
-	case op.Kind == store.Delete || op.Kind == store.Expire:
+	case op.Kind == entity.Delete || op.Kind == entity.Expire:
 		delete(state, op.Key)
 		return nil
 	}
 
-	version := store.Entity{Key: op.Key, Creator: op.Owner}
-	if op.Kind == store.Create {
+	version := entity.Entity{Key: op.Key, Creator: op.Owner}
+	if op.Kind == entity.Create {
 		version.Sequence = block<<32 + uint64(op.TxIndex)<<16 + uint64(op.OpIndex)
 	} else {
 		version = *old
 	}
 	version.LastModifiedAtBlock = block
 	switch op.Kind {
-	case store.ExtendBTL:
+	case entity.ExtendBTL:
 		from := block
 		if m.ExtendAdds {
 			from = old.Expiration
 		}
 		version.Expiration = saturatingAdd(from, op.BTL)
-	case store.ChangeOwner:
+	case entity.ChangeOwner:
 		version.Owner = op.Owner
 	default: // Create, Update
 		version.Owner = op.Owner
@@ -143,15 +143,15 @@ func (m *Model) operate(state map[store.Key]*store.Entity, block uint64, op *sto
 
 func saturatingAdd(block, n uint64) uint64 {
 	sum := block + n
-	if sum < block || sum > store.MaxBlock {
-		return store.MaxBlock
+	if sum < block || sum > entity.MaxBlock {
+		return entity.MaxBlock
 	}
 	return sum
 }
 
 // difference returns what a block changed. An entity that had run out, was made
 // again and ended within the block leaves a version that nobody sees.
-func difference(block uint64, before, after, gone map[store.Key]*store.Entity) entity.Changeset {
+func difference(block uint64, before, after, gone map[entity.Key]*entity.Entity) entity.Changeset {
 	set := entity.Changeset{Block: block}
 	for _, key := range sortedKeys(before, after) {
 		was, is := before[key], after[key]
@@ -160,7 +160,7 @@ func difference(block uint64, before, after, gone map[store.Key]*store.Entity) e
 		case was == is:
 		case ranOut && is == nil:
 			last := gone[key]
-			set.Changes = append(set.Changes, entity.Change{Key: key, New: &store.Entity{
+			set.Changes = append(set.Changes, entity.Change{Key: key, New: &entity.Entity{
 				Key: key, Creator: last.Creator, Owner: last.Owner, Sequence: last.Sequence,
 				LastModifiedAtBlock: block, Expiration: block, NumericAttributes: map[string]uint64{entity.AttrEnded: 1},
 			}})
@@ -173,11 +173,11 @@ func difference(block uint64, before, after, gone map[store.Key]*store.Entity) e
 	return set
 }
 
-func sortedKeys(a, b map[store.Key]*store.Entity) []store.Key {
-	all := map[store.Key]*store.Entity{}
+func sortedKeys(a, b map[entity.Key]*entity.Entity) []entity.Key {
+	all := map[entity.Key]*entity.Entity{}
 	maps.Copy(all, a)
 	maps.Copy(all, b)
-	return slices.SortedFunc(maps.Keys(all), func(x, y store.Key) int { return bytes.Compare(x[:], y[:]) })
+	return slices.SortedFunc(maps.Keys(all), func(x, y entity.Key) int { return bytes.Compare(x[:], y[:]) })
 }
 
 // stateAt returns the state after the last block at or below a number.
@@ -195,17 +195,17 @@ func (m *Model) stateAt(block uint64) modelBlock {
 func (m *Model) Horizon() uint64 { return m.horizon }
 
 // Head returns the last block.
-func (m *Model) Head() store.BlockHead {
+func (m *Model) Head() store.BlockHeader {
 	return m.BlockAt(store.Head)
 }
 
 // BlockAt returns the last block at or below a number.
-func (m *Model) BlockAt(number uint64) store.BlockHead {
+func (m *Model) BlockAt(number uint64) store.BlockHeader {
 	b := m.stateAt(number)
 	if b.entities == nil {
-		return store.BlockHead{Empty: true}
+		return store.BlockHeader{Empty: true}
 	}
-	return store.BlockHead{Block: b.number, Digest: b.digest, Hash: b.hash, Time: b.time}
+	return store.BlockHeader{Number: b.number, Digest: b.digest, Hash: b.hash, Time: b.time}
 }
 
 // Rewind returns to a block, or returns the error that a store must return.
@@ -213,7 +213,7 @@ func (m *Model) Rewind(to uint64) error {
 	switch {
 	case m.HeadOnly:
 		return store.ErrUnsupported
-	case to > m.Head().Block || to < m.horizon:
+	case to > m.Head().Number || to < m.horizon:
 		return store.ErrBlockRange
 	case m.stateAt(to).number < m.horizon:
 		return store.ErrBlockRange // the block that would be the head was pruned
@@ -230,7 +230,7 @@ func (m *Model) cut(to uint64) {
 // Prune forgets what is not visible at a block or later, or returns the error
 // that a store must return.
 func (m *Model) Prune(before uint64) error {
-	if before > m.Head().Block {
+	if before > m.Head().Number {
 		return store.ErrBlockRange
 	}
 	if before <= m.horizon {
@@ -240,7 +240,7 @@ func (m *Model) Prune(before uint64) error {
 	pruned := make([]modelBlock, len(m.blocks))
 	for i, b := range m.blocks {
 		b.entities = maps.Clone(b.entities)
-		maps.DeleteFunc(b.entities, func(_ store.Key, e *store.Entity) bool { return e.Expiration <= before })
+		maps.DeleteFunc(b.entities, func(_ entity.Key, e *entity.Entity) bool { return e.Expiration <= before })
 		pruned[i] = b
 	}
 	m.blocks = pruned

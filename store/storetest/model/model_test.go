@@ -15,61 +15,61 @@ import (
 // hand, from what the words mean.
 
 var (
-	someKeys   = [6]store.Key{{}, {0x10}, {0x20}, {0x30}, {0x40}, {0x50}}
-	someOwners = []store.Address{{1}, {0xab, 0xcd}}
+	someKeys   = [6]entity.Key{{}, {0x10}, {0x20}, {0x30}, {0x40}, {0x50}}
+	someOwners = []entity.Address{{1}, {0xab, 0xcd}}
 	modelKey   = someKeys[1]
 	modelOwner = someOwners[0]
 	otherOwner = someOwners[1]
 )
 
-func modelOp(kind entity.Kind, btl uint64) store.Op {
-	return store.Op{Kind: kind, Key: modelKey, BTL: btl, Owner: modelOwner, Content: []byte("payload")}
+func modelOp(kind entity.Kind, btl uint64) entity.Op {
+	return entity.Op{Kind: kind, Key: modelKey, BTL: btl, Owner: modelOwner, Content: []byte("payload")}
 }
 
-func modelBlockOf(number uint64, ops ...store.Op) store.Block {
+func modelBlockOf(number uint64, ops ...entity.Op) entity.Block {
 	for i := range ops {
 		ops[i].OpIndex = uint32(i)
 	}
-	return store.Block{Number: number, Ops: ops}
+	return entity.Block{Number: number, Ops: ops}
 }
 
 // TestModelLifetimes tells at which of blocks 10 to 15 the entity is visible
 // after some blocks: "." for no, and for yes the block of its version.
 func TestModelLifetimes(t *testing.T) {
-	create, update := modelOp(store.Create, 3), modelOp(store.Update, 2)
-	forever, dead := modelOp(store.Create, math.MaxUint64), modelOp(store.Create, 0)
-	extend, remove, expire := modelOp(store.ExtendBTL, 4), modelOp(store.Delete, 0), modelOp(store.Expire, 0)
-	give := modelOp(store.ChangeOwner, 0)
+	create, update := modelOp(entity.Create, 3), modelOp(entity.Update, 2)
+	forever, dead := modelOp(entity.Create, math.MaxUint64), modelOp(entity.Create, 0)
+	extend, remove, expire := modelOp(entity.ExtendBTL, 4), modelOp(entity.Delete, 0), modelOp(entity.Expire, 0)
+	give := modelOp(entity.ChangeOwner, 0)
 	for _, tt := range []struct {
 		name   string
 		adds   bool
-		blocks []store.Block
+		blocks []entity.Block
 		want   string
 	}{
-		{"expires by itself", false, []store.Block{modelBlockOf(10, create)}, "aaa..."},
-		{"lives for ever", false, []store.Block{modelBlockOf(10, forever)}, "aaaaaa"},
-		{"BTL 0", false, []store.Block{modelBlockOf(10, dead)}, "......"},
-		{"update", false, []store.Block{modelBlockOf(10, create), modelBlockOf(11, update)}, "abb..."},
-		{"create and update", false, []store.Block{modelBlockOf(10, create, update)}, "aa...."},
-		{"create and delete", false, []store.Block{modelBlockOf(10, create, remove)}, "......"},
-		{"delete", false, []store.Block{modelBlockOf(10, create), modelBlockOf(12, remove)}, "aa...."},
-		{"delete and create", false, []store.Block{modelBlockOf(10, create), modelBlockOf(12, remove, create)}, "aaccc."},
-		{"early expire", false, []store.Block{modelBlockOf(10, create), modelBlockOf(11, expire)}, "a....."},
-		{"late expire", false, []store.Block{modelBlockOf(10, create), modelBlockOf(14, expire)}, "aaa..."},
-		{"expire, then create", false, []store.Block{modelBlockOf(10, create), modelBlockOf(13, expire, create)}, "aaaddd"},
-		{"second life", false, []store.Block{modelBlockOf(10, create), modelBlockOf(14, create)}, "aaa.ee"},
-		{"extend from the block", false, []store.Block{modelBlockOf(10, create), modelBlockOf(11, extend)}, "abbbb."},
-		{"extend from the expiration", true, []store.Block{modelBlockOf(10, create), modelBlockOf(11, extend)}, "abbbbb"},
-		{"owner keeps the expiration", false, []store.Block{modelBlockOf(10, create), modelBlockOf(12, give)}, "aac..."},
-		{"update at the last block", false, []store.Block{modelBlockOf(10, create), modelBlockOf(12, update)}, "aacc.."},
+		{"expires by itself", false, []entity.Block{modelBlockOf(10, create)}, "aaa..."},
+		{"lives for ever", false, []entity.Block{modelBlockOf(10, forever)}, "aaaaaa"},
+		{"BTL 0", false, []entity.Block{modelBlockOf(10, dead)}, "......"},
+		{"update", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(11, update)}, "abb..."},
+		{"create and update", false, []entity.Block{modelBlockOf(10, create, update)}, "aa...."},
+		{"create and delete", false, []entity.Block{modelBlockOf(10, create, remove)}, "......"},
+		{"delete", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(12, remove)}, "aa...."},
+		{"delete and create", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(12, remove, create)}, "aaccc."},
+		{"early expire", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(11, expire)}, "a....."},
+		{"late expire", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(14, expire)}, "aaa..."},
+		{"expire, then create", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(13, expire, create)}, "aaaddd"},
+		{"second life", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(14, create)}, "aaa.ee"},
+		{"extend from the block", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(11, extend)}, "abbbb."},
+		{"extend from the expiration", true, []entity.Block{modelBlockOf(10, create), modelBlockOf(11, extend)}, "abbbbb"},
+		{"owner keeps the expiration", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(12, give)}, "aac..."},
+		{"update at the last block", false, []entity.Block{modelBlockOf(10, create), modelBlockOf(12, update)}, "aacc.."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := Model{ExtendAdds: tt.adds}
 			for _, b := range tt.blocks {
 				require.NoError(t, m.Apply(b))
 			}
-			if m.Head().Block < 15 {
-				require.NoError(t, m.Apply(store.Block{Number: 15}))
+			if m.Head().Number < 15 {
+				require.NoError(t, m.Apply(entity.Block{Number: 15}))
 			}
 			got := ""
 			for n := uint64(10); n <= 15; n++ {
@@ -91,12 +91,12 @@ func TestModelLifetimes(t *testing.T) {
 // TestModelRefusals: what a block of one or more operations fails with, on a
 // key that was created at block 10 for 3 blocks. Nothing is kept.
 func TestModelRefusals(t *testing.T) {
-	create, update := modelOp(store.Create, 3), modelOp(store.Update, 2)
-	extend, give := modelOp(store.ExtendBTL, 4), modelOp(store.ChangeOwner, 0)
-	remove, expire := modelOp(store.Delete, 0), modelOp(store.Expire, 0)
-	other := modelOp(store.Create, 9)
+	create, update := modelOp(entity.Create, 3), modelOp(entity.Update, 2)
+	extend, give := modelOp(entity.ExtendBTL, 4), modelOp(entity.ChangeOwner, 0)
+	remove, expire := modelOp(entity.Delete, 0), modelOp(entity.Expire, 0)
+	other := modelOp(entity.Create, 9)
 	other.Key = someKeys[2]
-	missing := modelOp(store.Expire, 0)
+	missing := modelOp(entity.Expire, 0)
 	missing.Key = someKeys[3]
 	reserved, tooHigh := other, other
 	reserved.StringAttributes = map[string]string{"$x": ""}
@@ -105,7 +105,7 @@ func TestModelRefusals(t *testing.T) {
 	nul.StringAttributes = map[string]string{"a": "\x00"}
 	for _, tt := range []struct {
 		name  string
-		block store.Block
+		block entity.Block
 		want  error
 		at    int // operation at fault, -1: none
 	}{
@@ -132,7 +132,7 @@ func TestModelRefusals(t *testing.T) {
 			before := m.Head()
 			err := m.Apply(tt.block)
 			require.ErrorIs(t, err, tt.want)
-			var op *store.OpError
+			var op *entity.OpError
 			if tt.at >= 0 {
 				require.ErrorAs(t, err, &op)
 				require.EqualValues(t, tt.at, op.OpIndex)
@@ -149,44 +149,44 @@ func TestModelRefusals(t *testing.T) {
 
 // TestModelFields: which fields each operation changes.
 func TestModelFields(t *testing.T) {
-	create := store.Op{
-		Kind: store.Create, Key: modelKey, TxIndex: 2, OpIndex: 3, BTL: 10, Owner: modelOwner, ContentType: "a", Content: []byte("one"),
+	create := entity.Op{
+		Kind: entity.Create, Key: modelKey, TxIndex: 2, OpIndex: 3, BTL: 10, Owner: modelOwner, ContentType: "a", Content: []byte("one"),
 		StringAttributes: map[string]string{"s": "x"}, NumericAttributes: map[string]uint64{"n": 1},
 	}
-	update := store.Op{Kind: store.Update, Key: modelKey, BTL: 50, Owner: otherOwner, ContentType: "b", StringAttributes: map[string]string{"t": "y"}}
+	update := entity.Op{Kind: entity.Update, Key: modelKey, BTL: 50, Owner: otherOwner, ContentType: "b", StringAttributes: map[string]string{"t": "y"}}
 	m := Model{}
-	last := func() store.Entity {
+	last := func() entity.Entity {
 		s, err := m.At(store.Head)
 		require.NoError(t, err)
 		e, err := s.Get(modelKey)
 		require.NoError(t, err)
 		return *e
 	}
-	require.NoError(t, m.Apply(store.Block{Number: 5, Ops: []store.Op{create}}))
-	want := store.Entity{
+	require.NoError(t, m.Apply(entity.Block{Number: 5, Ops: []entity.Op{create}}))
+	want := entity.Entity{
 		Key: modelKey, Creator: modelOwner, Owner: modelOwner, ContentType: "a", Content: []byte("one"),
 		StringAttributes: create.StringAttributes, NumericAttributes: create.NumericAttributes,
 		Sequence: 5<<32 | 2<<16 | 3, LastModifiedAtBlock: 5, Expiration: 15,
 	}
 	require.Equal(t, want, last())
 
-	require.NoError(t, m.Apply(store.Block{Number: 6, Ops: []store.Op{{Kind: store.ExtendBTL, Key: modelKey, BTL: 100, Owner: otherOwner}}}))
+	require.NoError(t, m.Apply(entity.Block{Number: 6, Ops: []entity.Op{{Kind: entity.ExtendBTL, Key: modelKey, BTL: 100, Owner: otherOwner}}}))
 	want.LastModifiedAtBlock, want.Expiration = 6, 106
 	require.Equal(t, want, last())
 
-	require.NoError(t, m.Apply(store.Block{Number: 7, Ops: []store.Op{{Kind: store.ChangeOwner, Key: modelKey, BTL: 1, Owner: otherOwner}}}))
+	require.NoError(t, m.Apply(entity.Block{Number: 7, Ops: []entity.Op{{Kind: entity.ChangeOwner, Key: modelKey, BTL: 1, Owner: otherOwner}}}))
 	want.LastModifiedAtBlock, want.Owner = 7, otherOwner
 	require.Equal(t, want, last())
 
-	require.NoError(t, m.Apply(store.Block{Number: 8, Ops: []store.Op{update}}))
-	want = store.Entity{
+	require.NoError(t, m.Apply(entity.Block{Number: 8, Ops: []entity.Op{update}}))
+	want = entity.Entity{
 		Key: modelKey, Creator: modelOwner, Owner: otherOwner, ContentType: "b", StringAttributes: update.StringAttributes,
 		Sequence: want.Sequence, LastModifiedAtBlock: 8, Expiration: 58,
 	}
 	require.Equal(t, want, last())
 
-	require.NoError(t, m.Apply(store.Block{Number: 9, Ops: []store.Op{{Kind: store.ExtendBTL, Key: modelKey, BTL: math.MaxInt64}}}))
-	require.EqualValues(t, store.MaxBlock, last().Expiration)
+	require.NoError(t, m.Apply(entity.Block{Number: 9, Ops: []entity.Op{{Kind: entity.ExtendBTL, Key: modelKey, BTL: math.MaxInt64}}}))
+	require.EqualValues(t, entity.MaxBlock, last().Expiration)
 }
 
 // TestModelPast: rewinds, prunes and what can be read.
@@ -200,18 +200,18 @@ func TestModelPast(t *testing.T) {
 	require.NoError(t, m.Rewind(0))
 	require.ErrorIs(t, m.Prune(1), store.ErrBlockRange)
 
-	require.NoError(t, m.Apply(modelBlockOf(10, modelOp(store.Create, 5))))
+	require.NoError(t, m.Apply(modelBlockOf(10, modelOp(entity.Create, 5))))
 	at10 := m.Head()
-	require.NoError(t, m.Apply(modelBlockOf(20, modelOp(store.Expire, 0))))
+	require.NoError(t, m.Apply(modelBlockOf(20, modelOp(entity.Expire, 0))))
 	require.Equal(t, at10.Digest, m.Head().Digest, "nothing changed")
-	require.NoError(t, m.Apply(modelBlockOf(30, modelOp(store.Create, 5))))
+	require.NoError(t, m.Apply(modelBlockOf(30, modelOp(entity.Create, 5))))
 	require.NotEqual(t, at10.Digest, m.Head().Digest)
 
 	require.ErrorIs(t, m.Rewind(31), store.ErrBlockRange)
 	require.NoError(t, m.Rewind(19))
 	require.Equal(t, at10, m.Head())
 	require.NoError(t, m.Apply(modelBlockOf(20)))
-	require.NoError(t, m.Apply(modelBlockOf(30, modelOp(store.Expire, 0))))
+	require.NoError(t, m.Apply(modelBlockOf(30, modelOp(entity.Expire, 0))))
 
 	require.NoError(t, m.Prune(20))
 	require.NoError(t, m.Prune(5), "already done")
@@ -220,7 +220,7 @@ func TestModelPast(t *testing.T) {
 	_, err = m.At(25)
 	require.NoError(t, err)
 	require.ErrorIs(t, m.Rewind(19), store.ErrBlockRange)
-	require.NoError(t, m.Apply(modelBlockOf(31, modelOp(store.Expire, 0))), "the version that ran out was pruned")
+	require.NoError(t, m.Apply(modelBlockOf(31, modelOp(entity.Expire, 0))), "the version that ran out was pruned")
 	require.NoError(t, m.Prune(25))
 	require.ErrorIs(t, m.Rewind(27), store.ErrBlockRange, "block 20 would be the head, and cannot be read")
 	require.NoError(t, m.Rewind(30))
@@ -234,9 +234,9 @@ func TestModelPast(t *testing.T) {
 
 // TestModelQuery: orders, limits and positions.
 func TestModelQuery(t *testing.T) {
-	m, b := Model{}, store.Block{Number: 1}
+	m, b := Model{}, entity.Block{Number: 1}
 	for i, attributes := range []map[string]uint64{{"n": 5}, {"n": math.MaxUint64}, nil, {"n": 5}, {"n": 0}} {
-		b.Ops = append(b.Ops, store.Op{Kind: store.Create, Key: someKeys[i], BTL: 9, OpIndex: uint32(i / 4), NumericAttributes: attributes})
+		b.Ops = append(b.Ops, entity.Op{Kind: entity.Create, Key: someKeys[i], BTL: 9, OpIndex: uint32(i / 4), NumericAttributes: attributes})
 	}
 	require.NoError(t, m.Apply(b))
 	s, err := m.At(store.Head)
@@ -247,7 +247,7 @@ func TestModelQuery(t *testing.T) {
 		expr  query.Expr
 		order []store.Order
 		limit int
-		after *store.Entity
+		after *entity.Entity
 		want  []int // indexes of keys
 	}{
 		{"newest first, then by key", nil, nil, 0, nil, []int{4, 0, 1, 2, 3}},

@@ -13,19 +13,19 @@ import (
 // Snapshot is a Model at one block.
 type Snapshot struct {
 	block   uint64
-	visible []*store.Entity // newest creation first, then by key
+	visible []*entity.Entity // newest creation first, then by key
 }
 
 // At returns the model at a block, or the error that a store must return.
 func (m *Model) At(block uint64) (*Snapshot, error) {
 	head := m.Head()
 	if block == store.Head {
-		block = head.Block
+		block = head.Number
 	}
 	switch {
-	case block > head.Block:
+	case block > head.Number:
 		return nil, store.ErrBlockRange
-	case block < head.Block && m.HeadOnly:
+	case block < head.Number && m.HeadOnly:
 		return nil, store.ErrUnsupported
 	case block < m.horizon:
 		return nil, store.ErrBlockRange
@@ -36,7 +36,7 @@ func (m *Model) At(block uint64) (*Snapshot, error) {
 			s.visible = append(s.visible, e)
 		}
 	}
-	slices.SortFunc(s.visible, func(a, b *store.Entity) int { return Compare(nil, a, b) })
+	slices.SortFunc(s.visible, func(a, b *entity.Entity) int { return Compare(nil, a, b) })
 	return s, nil
 }
 
@@ -44,10 +44,10 @@ func (m *Model) At(block uint64) (*Snapshot, error) {
 func (s *Snapshot) Block() uint64 { return s.block }
 
 // Visible returns all entities, newest creation first.
-func (s *Snapshot) Visible() []*store.Entity { return s.visible }
+func (s *Snapshot) Visible() []*entity.Entity { return s.visible }
 
 // Get returns an entity or store.ErrNotFound.
-func (s *Snapshot) Get(key store.Key) (*store.Entity, error) {
+func (s *Snapshot) Get(key entity.Key) (*entity.Entity, error) {
 	for _, e := range s.visible {
 		if e.Key == key {
 			return e, nil
@@ -59,16 +59,16 @@ func (s *Snapshot) Get(key store.Key) (*store.Entity, error) {
 // Query returns the entities that match, in an order, only those that come
 // after the entity after if it is given, and at most limit of them if it is
 // above zero. A nil expression matches all.
-func (s *Snapshot) Query(expr query.Expr, order []store.Order, limit int, after *store.Entity) ([]*store.Entity, error) {
+func (s *Snapshot) Query(expr query.Expr, order []store.Order, limit int, after *entity.Entity) ([]*entity.Entity, error) {
 	if err := checkExpr(expr); err != nil {
 		return nil, err
 	}
-	found := slices.DeleteFunc(slices.Clone(s.visible), func(e *store.Entity) bool {
+	found := slices.DeleteFunc(slices.Clone(s.visible), func(e *entity.Entity) bool {
 		return expr != nil && !query.Match(expr, e)
 	})
-	slices.SortFunc(found, func(a, b *store.Entity) int { return Compare(order, a, b) })
+	slices.SortFunc(found, func(a, b *entity.Entity) int { return Compare(order, a, b) })
 	if after != nil {
-		found = slices.DeleteFunc(found, func(e *store.Entity) bool { return Compare(order, e, after) <= 0 })
+		found = slices.DeleteFunc(found, func(e *entity.Entity) bool { return Compare(order, e, after) <= 0 })
 	}
 	if limit > 0 && limit < len(found) {
 		found = found[:limit]
@@ -91,7 +91,7 @@ func checkExpr(expr query.Expr) error {
 
 // Compare tells which of two entities comes first in an order: by one attribute after
 // another, those without it last; then newest creation first; then by key.
-func Compare(order []store.Order, a, b *store.Entity) int {
+func Compare(order []store.Order, a, b *entity.Entity) int {
 	for _, o := range order {
 		if c := compareAttribute(o, a, b); c != 0 {
 			return c
@@ -100,7 +100,7 @@ func Compare(order []store.Order, a, b *store.Entity) int {
 	return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), bytes.Compare(a.Key[:], b.Key[:]))
 }
 
-func compareAttribute(order store.Order, a, b *store.Entity) int {
+func compareAttribute(order store.Order, a, b *entity.Entity) int {
 	var c int
 	var hasA, hasB bool
 	if orderKind(order) == entity.Numeric {
