@@ -54,7 +54,7 @@ func (d *served) verify(t *testing.T) {
 	head, err := d.ents.Head(t.Context())
 	check(t, err)
 	if last := d.chain.head(); head.Number != last.NumberU64() || head.Hash != entity.Hash(last.Hash()) {
-		t.Errorf("the store is at block %d %s, the chain at %d %s", head.Block, head.Hash, last.NumberU64(), last.Hash())
+		t.Errorf("the store is at block %d %s, the chain at %d %s", head.Number, head.Hash, last.NumberU64(), last.Hash())
 	}
 	_, err = d.ents.Verify(t.Context())
 	check(t, err)
