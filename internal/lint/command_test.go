@@ -53,7 +53,7 @@ var shown = map[string]string{
 
 	"tee": "the system's", "chmod": "the system's", "openssl": "the system's", "cd": "the shell's", "export": "the shell's",
 	"docs/service.md curl":    "TestDocumentedRequests makes the requests",
-	"docs/service.md grpcurl": "TestDocumentedCalls compares them with the interface",
+	"docs/service.md grpcurl": "TestGrpcurl runs them",
 	"docs/engines.md sqld":    "another program; the tests of store/libsql/remote start it",
 	"docs/engines.md curl":    "the same: they set the mode as it does",
 

@@ -182,7 +182,8 @@ func testImportInterrupted(t *testing.T, h Harness, layout string, source *ledge
 	done, err := l.ents.Import(t.Context(), stream(sets[:2], nil), store.LoadOptions{})
 	require.NoError(t, err, "a source that is behind has nothing new")
 	require.Equal(t, 2, done.Skipped)
-	for range source.ents.History(t.Context()) {
+	for _, err := range source.ents.History(t.Context()) {
+		require.NoError(t, err)
 		break // a reader that stops early leaves nothing open
 	}
 }

@@ -117,7 +117,7 @@ type tappedTx struct {
 
 // Query implements driver.Querier.
 func (tx tappedTx) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
-	return tappedQuery(tx.Tx, tx.see, ctx, "", sql, args)
+	return tappedQuery(ctx, tx.Tx, tx.see, "", sql, args)
 }
 
 // Insert implements driver.Tx.
@@ -143,10 +143,10 @@ type tappedReader struct {
 
 // Query implements driver.Querier.
 func (r tappedReader) Query(ctx context.Context, sql string, args ...any) (driver.Rows, error) {
-	return tappedQuery(r.Reader, r.see, ctx, "read", sql, args)
+	return tappedQuery(ctx, r.Reader, r.see, "read", sql, args)
 }
 
-func tappedQuery(q driver.Querier, see tap, ctx context.Context, of, sql string, args []any) (driver.Rows, error) {
+func tappedQuery(ctx context.Context, q driver.Querier, see tap, of, sql string, args []any) (driver.Rows, error) {
 	call := "query"
 	if of != "" {
 		call = of
