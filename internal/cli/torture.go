@@ -21,7 +21,7 @@ type tortureCmd struct {
 	Kills   int           `min:"0" max:"1000000000" help:"Faults of each trial on each engine and layout after which to stop." placeholder:"N"`
 	Trials  []string      `help:"Trials to make; all when not given: ${trials}. Those of power cuts need root and a loop device, full needs root." placeholder:"NAME"`
 	Engines []string      `help:"Engines to torture; those of the other program are skipped." default:"${engines}"`
-	Layouts []string      `help:"Layouts of entities, events, and events-gin where the engine has it." default:"arkiv,compact,events,events-gin"`
+	Layouts []string      `help:"Layouts of entities, and events." default:"arkiv,compact,events"`
 	Seed    uint64        `any:"" help:"Of everything that is drawn but the moment at which the system does what it is told; drawn and printed when not given." placeholder:"N"`
 	Dir     string        `help:"Directory for the stores; they are removed. The system's for temporary files when not given." type:"path" placeholder:"DIR"`
 	Keep    bool          `help:"Keep the directory of a turn that found a violation and print its path."`
@@ -92,7 +92,7 @@ func (c *tortureCmd) Run(e *env) error {
 
 // check fills in what depends on other flags.
 func (c *tortureCmd) check() error {
-	layouts := append(slices.Clone(store.Layouts()), crashtest.EventsLayout, crashtest.EventsLayout+"-gin")
+	layouts := append(slices.Clone(store.Layouts()), crashtest.EventsLayout)
 	for _, list := range []struct {
 		what         string
 		given, known []string
